@@ -1,0 +1,56 @@
+package macctl
+
+import (
+	"testing"
+)
+
+// A frame that is to be obeyed says the same after it was written and read again; any other input is only refused.
+func FuzzParse(f *testing.F) {
+	f.Add(unhex(f, header, "0001 1234", padding(42)))
+	f.Add(unhex(f, header, "0101 0088", times, padding(26)))
+	f.Add(unhex(f, own, peer, "8808 0101 ff88", times))
+	f.Add(unhex(f, header, "fffe 025046"))
+	f.Add(unhex(f, header, "01"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		frame, reason := Parse(b, port)
+		var again []byte
+		switch {
+		case reason != ReasonNone && reason != ReasonVector:
+			return
+		case frame.Opcode == OpcodePause:
+			again = AppendPause(nil, frame.Source, frame.Pause)
+		case frame.Opcode == OpcodePFC:
+			again = AppendPFC(nil, frame.Source, frame.Vector, frame.Time)
+		default:
+			t.Fatalf("opcode %#x is to be obeyed", frame.Opcode)
+		}
+		want := frame
+		want.Destination, want.VectorHigh = GroupAddress, 0 // neither is ever sent otherwise
+		if got, reason := Parse(again, port); got != want || reason != ReasonNone {
+			t.Errorf("%x read again\n got %+v, %v\nwant %+v", again, got, reason, want)
+		}
+	})
+}
+
+// Whatever arrives, a Receiver pauses only what is under flow control, and never for longer than 65535 quanta.
+func FuzzReceive(f *testing.F) {
+	f.Add(unhex(f, header, "0101 00ff", times), uint8(ModePFC), uint8(0x0A))
+	f.Add(unhex(f, header, "0001 ffff"), uint8(ModePause), uint8(0))
+	f.Add(unhex(f, header, "0001 ffff"), uint8(ModeOff), uint8(0xFF))
+	f.Fuzz(func(t *testing.T, b []byte, mode, enabled uint8) {
+		const now = 1_000_000_000
+		m := Mode(mode % 3)
+		r := NewReceiver(m, enabled, NominalSpeed, port)
+		reason := r.Receive(b, now, now)
+		allowed := map[Mode]uint8{ModeOff: 0, ModePause: 0xFF, ModePFC: enabled}[m]
+		if paused := r.Paused(now); paused&^allowed != 0 {
+			t.Errorf("paused %#x, of which only %#x may be", paused, allowed)
+		}
+		if paused := r.Paused(now + QuantaDuration(0xFFFF, NominalSpeed)); paused != 0 {
+			t.Errorf("still paused after 65535 quanta: %#x", paused)
+		}
+		if n := r.Counters().Ignored[reason]; (reason == ReasonNone) != (n == 0) {
+			t.Errorf("reason %v is counted %d times", reason, n)
+		}
+	})
+}

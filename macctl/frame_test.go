@@ -1,0 +1,130 @@
+package macctl
+
+import (
+	"bytes"
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+var port = [6]byte{0x02, 0x00, 0x00, 0x00, 0x00, 0x0A}
+
+// unhex joins the parts and decodes them; blanks are for the reader.
+func unhex(t testing.TB, parts ...string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(strings.Join(parts, ""), " ", ""))
+	if err != nil {
+		t.Fatalf("test data: %v", err)
+	}
+	return b
+}
+
+const (
+	group  = "0180c2000001"
+	own    = "02000000000a"
+	peer   = "02000000000b"
+	header = group + peer + "8808"
+	times  = "0000 0001 0002 ffff 0004 0005 0006 0700"
+)
+
+func padding(octets int) string { return strings.Repeat("00", octets) }
+
+func TestParse(t *testing.T) {
+	var (
+		peerMAC = [6]byte{0x02, 0, 0, 0, 0, 0x0B}
+		allTime = [8]uint16{0, 1, 2, 0xFFFF, 4, 5, 6, 0x0700}
+		pause   = Frame{Destination: GroupAddress, Source: peerMAC, Opcode: OpcodePause, Pause: 0x1234}
+		pfc     = Frame{Destination: GroupAddress, Source: peerMAC, Opcode: OpcodePFC, Vector: 0x88, Time: allTime}
+	)
+	with := func(f Frame, change func(*Frame)) Frame {
+		change(&f)
+		return f
+	}
+	tests := []struct {
+		name   string
+		frame  string
+		want   Frame
+		reason Reason
+	}{
+		{"pause", header + "0001 1234" + padding(42), pause, ReasonNone},
+		{"pause without padding", header + "0001 1234", pause, ReasonNone},
+		{"pause one octet short", header + "0001 12", with(pause, func(f *Frame) { f.Pause = 0 }), ReasonTruncated},
+		{"pause to own address", own + peer + "8808 0001 1234" + padding(42),
+			with(pause, func(f *Frame) { f.Destination = port }), ReasonNone},
+		{"pause longer than usual", header + "0001 1234" + padding(200), pause, ReasonNone},
+		{"pause with rubbish in the padding", header + "0001 1234" + strings.Repeat("ff", 42), pause, ReasonNone},
+		{"resume", header + "0001 0000" + padding(42), with(pause, func(f *Frame) { f.Pause = 0 }), ReasonNone},
+
+		{"pfc", header + "0101 0088" + times + padding(26), pfc, ReasonNone},
+		{"pfc without padding", header + "0101 0088" + times, pfc, ReasonNone},
+		{"pfc one octet short", header + "0101 0088" + times[:len(times)-2],
+			Frame{Destination: GroupAddress, Source: peerMAC, Opcode: OpcodePFC}, ReasonTruncated},
+		{"pfc to own address", own + peer + "8808 0101 0088" + times,
+			with(pfc, func(f *Frame) { f.Destination = port }), ReasonNone},
+		{"pfc with high octet", header + "0101 8088" + times,
+			with(pfc, func(f *Frame) { f.VectorHigh = 0x80 }), ReasonVector},
+
+		{"other group address", "0180c200000e" + peer + "8808 0001 1234" + padding(42),
+			Frame{Destination: [6]byte{0x01, 0x80, 0xC2, 0, 0, 0x0E}, Source: peerMAC, Opcode: OpcodePause}, ReasonDestination},
+		{"broadcast", "ffffffffffff" + peer + "8808 0101 0088" + times,
+			Frame{Destination: [6]byte{255, 255, 255, 255, 255, 255}, Source: peerMAC, Opcode: OpcodePFC}, ReasonDestination},
+		{"extension", header + "fffe 025046" + padding(41),
+			Frame{Destination: GroupAddress, Source: peerMAC, Opcode: OpcodeExtension}, ReasonOpcode},
+		{"EPON gate", header + "0002" + padding(44),
+			Frame{Destination: GroupAddress, Source: peerMAC, Opcode: 0x0002}, ReasonOpcode},
+		{"opcode of data sheets with a misprint", header + "1001 0088" + times,
+			Frame{Destination: GroupAddress, Source: peerMAC, Opcode: 0x1001}, ReasonOpcode},
+		{"tagged", group + peer + "8100 6000 8808 0001 1234" + padding(42),
+			Frame{Destination: GroupAddress, Source: peerMAC}, ReasonOpcode},
+		{"not MAC Control", group + peer + "88cc 0001 1234" + padding(42),
+			Frame{Destination: GroupAddress, Source: peerMAC}, ReasonOpcode},
+
+		{"without opcode", header, Frame{}, ReasonTruncated},
+		{"half an opcode", header + "00", Frame{}, ReasonTruncated},
+		{"empty", "", Frame{}, ReasonTruncated},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, reason := Parse(unhex(t, tt.frame), port)
+			if reason != tt.reason {
+				t.Errorf("reason = %v, want %v", reason, tt.reason)
+			}
+			if got != tt.want {
+				t.Errorf("frame\n got %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAppendPause(t *testing.T) {
+	for quanta, field := range map[uint16]string{0: "0000", 0x1234: "1234", 0xFFFF: "ffff"} {
+		want := unhex(t, group, own, "8808 0001", field, padding(42))
+		if got := AppendPause(nil, port, quanta); !bytes.Equal(got, want) {
+			t.Errorf("quanta %#x\n got %x\nwant %x", quanta, got, want)
+		}
+	}
+}
+
+func TestAppendPFC(t *testing.T) {
+	time := [8]uint16{0, 1, 2, 0xFFFF, 4, 5, 6, 0x0700}
+	for vector, field := range map[uint8]string{0: "0000", 0x08: "0008", 0x80: "0080", 0xFF: "00ff"} {
+		want := unhex(t, group, own, "8808 0101", field, times, padding(26))
+		if got := AppendPFC(nil, port, vector, time); !bytes.Equal(got, want) {
+			t.Errorf("vector %#x\n got %x\nwant %x", vector, got, want)
+		}
+	}
+}
+
+// A buffer is used again and again: what stood there must not shine through the padding, what stands before stays.
+func TestAppendIntoUsedBuffer(t *testing.T) {
+	used := bytes.Repeat([]byte{0xEE}, 2*FrameSize+2)
+	got := AppendPause(used[:2], port, 7)
+	got = AppendPFC(got, port, 0x01, [8]uint16{9})
+	want := unhex(t, "eeee", group, own, "8808 0001 0007", padding(42), group, own, "8808 0101 0001 0009", padding(40))
+	if !bytes.Equal(got, want) {
+		t.Errorf("\n got %x\nwant %x", got, want)
+	}
+	if &got[0] != &used[0] {
+		t.Error("the frames were not written in place although there was room")
+	}
+}

@@ -1,0 +1,247 @@
+package macctl
+
+import "math"
+
+// A Cause is a set of reasons for which a peer is held. Each holder has a bit of its own.
+type Cause uint8
+
+// The holders.
+const (
+	CauseBuffer Cause = 1 << iota // an ingress queue crossed its threshold
+	CauseRing                     // the port's receive ring fills faster than it is read
+	CauseTrunk                    // a trunk's watermark, or a pause that came from its other side
+	CauseProbe                    // a headroom measurement
+)
+
+// InitiatorConfig is what an Initiator needs to know of its port.
+type InitiatorConfig struct {
+	Mode      Mode
+	Enabled   uint8   // ModePFC: vector of the priorities under PFC
+	Speed     int64   // bit/s, for the length of a quantum
+	Source    [6]byte // address of the port
+	Quanta    uint16  // time of an XOFF; 0 means 0xFFFF
+	Remaining bool    // take the time of an XOFF from SetRemaining instead
+	WakeDelay int64   // ns by which this machine's wake-ups are late (99.9 %)
+}
+
+// InitiatorCounters count frames that the kernel took. XOFF and XON are changes of what the peer is told: a refresh is
+// neither.
+type InitiatorCounters struct {
+	PFCFrames         [8]uint64 // PFC frames whose vector has the priority's bit
+	PauseFrames       uint64    // PAUSE frames
+	XoffSent, XonSent [8]uint64 // by PFC
+
+	PauseXoffSent, PauseXonSent uint64
+}
+
+// An Initiator tells the peer of one port what it must not send (the PFC initiator of IEEE 802.1Q clause 36, the PAUSE
+// transmission of IEEE 802.3 31B.3.2). It is level-triggered: it remembers what is wanted and what the peer was last
+// told, never an edge, so that XOFF and XON cannot overtake each other and a frame that could not be sent is forgotten:
+//
+//	Hold, Release → wanted → Pending → AppendFrame → (send) → Sent → told
+//	                            ▲                      │ failed: nothing has changed
+//	                            └──────────────────────┘
+//
+// A lost XOFF is healed by the refresh, a lost XON by expiry or by the next frame: every frame states all enabled
+// priorities.
+type Initiator struct {
+	config InitiatorConfig
+	units  unitSet // under flow control
+	least  uint16  // quanta of the shortest XOFF that Remaining may ask for
+
+	holds     [numUnits]Cause
+	remaining [numUnits]uint16 // quanta
+	wanted    unitSet
+
+	told      unitSet // units of one kind only: priorities or the whole port
+	sentAt    int64
+	refreshAt int64
+	offer     offer
+
+	timers            [numUnits]pauseTimer // as the peer's run
+	frames            [numUnits]uint64
+	xoffSent, xonSent [numUnits]uint64
+}
+
+// An offer is the frame that AppendFrame last made: the units it names, and of these the ones that it holds.
+type offer struct {
+	units, held unitSet
+	time        [numUnits]uint16
+}
+
+// NewInitiator returns an Initiator that holds nothing.
+func NewInitiator(c InitiatorConfig) *Initiator {
+	i := &Initiator{refreshAt: math.MaxInt64}
+	i.Configure(c, 0)
+	return i
+}
+
+// Configure changes the configuration. What the peer is still held for and should not be any more (other mode, priority
+// no longer enabled) is freed by the next frames. After a change of mode the holds are gone, since their holders count
+// by another unit: they have to state them anew.
+func (i *Initiator) Configure(c InitiatorConfig, now int64) {
+	if c.Quanta == 0 {
+		c.Quanta = 0xFFFF
+	}
+	if c == i.config {
+		return
+	}
+	if c.Mode != i.config.Mode {
+		clear(i.holds[:])
+	}
+	i.config = c
+	i.units = c.Mode.units(c.Enabled)
+	i.least = leastQuanta(c.Speed, c.WakeDelay)
+	i.wanted = 0
+	for n, causes := range i.holds {
+		i.want(n, causes)
+	}
+	if i.told != 0 { // the new times soon, the old refresh may come too late
+		i.refreshAt = min(i.refreshAt, max(now, i.sentAt+MinRefresh))
+	}
+}
+
+// Hold sets the hold bit of c on a priority. Under PAUSE all priorities share one bit per cause.
+func (i *Initiator) Hold(prio uint8, c Cause) {
+	n := i.config.Mode.unit(prio)
+	i.holds[n] |= c
+	i.want(n, i.holds[n])
+}
+
+// Release clears the hold bit of c on a priority. The peer is freed once no bit is left.
+func (i *Initiator) Release(prio uint8, c Cause) {
+	n := i.config.Mode.unit(prio)
+	i.holds[n] &^= c
+	i.want(n, i.holds[n])
+}
+
+// want sets what is wanted of a unit that is held for these causes.
+func (i *Initiator) want(unit int, causes Cause) {
+	i.wanted &^= 1 << unit
+	if causes != 0 {
+		i.wanted |= 1 << unit & i.units
+	}
+}
+
+// SetRemaining sets the bits that a priority's ingress queue can still take. With InitiatorConfig.Remaining, an XOFF or
+// refresh from then on asks for the time in which they arrive, bits / 512 quanta, but never for less than can be
+// refreshed before it runs out.
+func (i *Initiator) SetRemaining(prio uint8, bits int64) {
+	i.remaining[i.config.Mode.unit(prio)] = uint16(max(0, min(bits/QuantumBits, 0xFFFF)))
+}
+
+// Wanted returns the priorities that are to be held: 0xFF under PAUSE.
+func (i *Initiator) Wanted() uint8 {
+	return i.wanted.vector()
+}
+
+// Told returns the priorities that the last frame sent holds: 0xFF under PAUSE.
+func (i *Initiator) Told() uint8 {
+	return i.told.vector()
+}
+
+// Pending reports whether a frame has to go out now: the peer was told something else than what is wanted, or a refresh
+// is due. After each frame sent it must be asked again.
+func (i *Initiator) Pending(now int64) bool {
+	return i.told != i.wanted || now >= i.refreshAt
+}
+
+// NextRefresh returns when a refresh is due: after half of the shortest pause told or 4 · WakeDelay before its end,
+// whichever is earlier, but at least MinRefresh after the last frame. It is math.MaxInt64 when nothing is held.
+func (i *Initiator) NextRefresh() int64 {
+	return i.refreshAt
+}
+
+// AppendFrame appends the one frame that tells the peer what is wanted now, and reports whether there is anything to
+// tell. Nothing else changes until Sent; if the frame cannot be sent, forget it and ask again later.
+func (i *Initiator) AppendFrame(b []byte, now int64) ([]byte, bool) {
+	i.offer = offer{}
+	if !i.Pending(now) {
+		return b, false
+	}
+	i.offer = i.state()
+	if i.offer.units == onlyWholePort {
+		return AppendPause(b, i.config.Source, i.offer.time[wholePort]), true
+	}
+	return AppendPFC(b, i.config.Source, i.offer.units.vector(), [8]uint16(i.offer.time[:])), true
+}
+
+// state returns what the next frame says: the state of all units under flow control, and of those that have left it.
+func (i *Initiator) state() offer {
+	if i.told&^i.config.Mode.kind() != 0 {
+		return offer{units: i.told} // the mode has changed: XON in the old one first
+	}
+	o := offer{units: i.units | i.told, held: i.wanted}
+	for s := o.held; s != 0; s &= s - 1 {
+		o.time[s.first()] = i.quanta(s.first())
+	}
+	return o
+}
+
+// quanta returns the time of an XOFF for a unit.
+func (i *Initiator) quanta(unit int) uint16 {
+	if i.config.Remaining {
+		return max(i.remaining[unit], i.least)
+	}
+	return i.config.Quanta
+}
+
+// Sent says that the kernel took the frame that AppendFrame last made. now should be read before the send call, so that
+// the peer's pause is never thought to last longer than it does.
+func (i *Initiator) Sent(now int64) {
+	if i.offer.units == 0 {
+		return
+	}
+	for s := i.offer.units; s != 0; s &= s - 1 {
+		n := s.first()
+		i.timers[n].load(now, QuantaDuration(i.offer.time[n], i.config.Speed))
+		i.count(n)
+	}
+	i.told, i.sentAt = i.offer.held, now
+	i.refreshAt = i.nextRefresh(&i.offer)
+	i.offer = offer{}
+}
+
+// count counts what the offer says of a unit.
+func (i *Initiator) count(unit int) {
+	i.frames[unit]++
+	held, was := i.offer.held>>unit&1, i.told>>unit&1
+	switch {
+	case held > was:
+		i.xoffSent[unit]++
+	case held < was:
+		i.xonSent[unit]++
+	}
+}
+
+// Reset says that the link is down: the peer has forgotten what it was told. The holds stay, so that they are told when
+// the link is back.
+func (i *Initiator) Reset(now int64) {
+	for n := range i.timers {
+		i.timers[n].load(now, 0)
+	}
+	i.told, i.offer, i.refreshAt = 0, offer{}, math.MaxInt64
+}
+
+// HeldTime returns the ns, in all and up to now, for which PFC held a priority of the peer: from XOFF to XON, or to its
+// expiry where it was not refreshed in time. It never goes back.
+func (i *Initiator) HeldTime(prio uint8, now int64) int64 {
+	return i.timers[prio&7].paused(now)
+}
+
+// PauseTime returns the ns, in all and up to now, for which PAUSE held the peer. It never goes back.
+func (i *Initiator) PauseTime(now int64) int64 {
+	return i.timers[wholePort].paused(now)
+}
+
+// Counters returns the counters. They never go back.
+func (i *Initiator) Counters() InitiatorCounters {
+	return InitiatorCounters{
+		PFCFrames:     [8]uint64(i.frames[:]),
+		PauseFrames:   i.frames[wholePort],
+		XoffSent:      [8]uint64(i.xoffSent[:]),
+		XonSent:       [8]uint64(i.xonSent[:]),
+		PauseXoffSent: i.xoffSent[wholePort],
+		PauseXonSent:  i.xonSent[wholePort],
+	}
+}

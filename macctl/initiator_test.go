@@ -1,0 +1,323 @@
+package macctl
+
+import (
+	"bytes"
+	"math"
+	"testing"
+)
+
+const pfcHeader = group + own + "8808 0101"
+
+// A sender drives an Initiator as a port does: ask, append, send, tell.
+type sender struct {
+	*Initiator
+	t *testing.T
+}
+
+// sends expects exactly this frame, "" for none, and lets the kernel take it.
+func (s sender) sends(now int64, want string) {
+	s.t.Helper()
+	s.offers(now, want)
+	s.Sent(now)
+}
+
+// offers expects exactly this frame, which the kernel does not take.
+func (s sender) offers(now int64, want string) {
+	s.t.Helper()
+	if got := s.Pending(now); got != (want != "") {
+		s.t.Errorf("at %d: pending %v, want %v", now, got, !got)
+	}
+	got, ok := s.AppendFrame(nil, now)
+	if ok != (want != "") {
+		s.t.Errorf("at %d: something to send %v, want %v", now, ok, !ok)
+	}
+	if w := unhex(s.t, want); !bytes.Equal(got, w) {
+		s.t.Errorf("at %d: frame\n got %x\nwant %x", now, got, w)
+	}
+}
+
+func (s sender) state(wanted, told uint8, refresh int64) {
+	s.t.Helper()
+	if got := s.Wanted(); got != wanted {
+		s.t.Errorf("wanted %#02x, want %#02x", got, wanted)
+	}
+	if got := s.Told(); got != told {
+		s.t.Errorf("told %#02x, want %#02x", got, told)
+	}
+	if got := s.NextRefresh(); got != refresh {
+		s.t.Errorf("next refresh at %d, want %d", got, refresh)
+	}
+}
+
+func newSender(t *testing.T, change func(*InitiatorConfig)) sender {
+	c := InitiatorConfig{Mode: ModePFC, Enabled: 0x18, Speed: 10 * giga, Source: port, WakeDelay: 100_000}
+	if change != nil {
+		change(&c)
+	}
+	return sender{NewInitiator(c), t}
+}
+
+// For 0xFFFF quanta at 10G.
+const (
+	fullPause = 3_355_392
+	halfPause = fullPause / 2
+)
+
+const never = math.MaxInt64
+
+var (
+	hold3  = pfcHeader + "0018 0000 0000 0000 ffff 0000" + padding(6+26)
+	hold4  = pfcHeader + "0018 0000 0000 0000 0000 ffff" + padding(6+26)
+	hold34 = pfcHeader + "0018 0000 0000 0000 ffff ffff" + padding(6+26)
+	free34 = pfcHeader + "0018" + padding(16+26)
+)
+
+func TestInitiatorXoffRefreshXon(t *testing.T) {
+	s := newSender(t, nil)
+	s.state(0, 0, never)
+	s.sends(1000, "")
+
+	s.Hold(3, CauseBuffer)
+	s.state(0x08, 0, never)
+	s.sends(1000, hold3)
+	s.state(0x08, 0x08, 1000+halfPause)
+	s.sends(1000, "")
+	s.sends(1000+halfPause-1, "")
+
+	s.sends(1000+halfPause, hold3)
+	s.state(0x08, 0x08, 1000+2*halfPause)
+
+	s.Release(3, CauseBuffer)
+	s.state(0, 0x08, 1000+2*halfPause)
+	s.sends(2_000_000, free34)
+	s.state(0, 0, never)
+	s.sends(9_000_000, "")
+}
+
+// One frame tells everything that changed, and is as good as a refresh.
+func TestInitiatorOneFrameForAll(t *testing.T) {
+	s := newSender(t, nil)
+	s.Hold(3, CauseBuffer)
+	s.sends(0, hold3)
+	s.Hold(4, CauseBuffer)
+	s.sends(1000, hold34)
+	s.state(0x18, 0x18, 1000+halfPause)
+	s.Release(3, CauseBuffer)
+	s.sends(2000, hold4)
+	s.Hold(3, CauseBuffer)
+	s.Release(4, CauseBuffer)
+	s.sends(3000, hold3)
+	s.sends(3000, "")
+}
+
+// A level that comes back before anything was sent leaves no trace.
+func TestInitiatorHasNoEdges(t *testing.T) {
+	s := newSender(t, nil)
+	s.Hold(3, CauseBuffer)
+	s.Release(3, CauseBuffer)
+	s.sends(0, "")
+	s.Hold(3, CauseBuffer)
+	s.sends(0, hold3)
+	s.Release(3, CauseBuffer)
+	s.Hold(3, CauseBuffer)
+	s.sends(10, "")
+}
+
+func TestInitiatorCauses(t *testing.T) {
+	s := newSender(t, nil)
+	causes := []Cause{CauseBuffer, CauseRing, CauseTrunk, CauseProbe}
+	for _, c := range causes {
+		s.Hold(3, c)
+		s.Hold(3, c) // a bit, not a count
+	}
+	s.sends(0, hold3)
+	for _, c := range causes[1:] {
+		s.Release(3, c)
+		s.sends(10, "")
+	}
+	s.Release(4, CauseBuffer) // not held
+	s.sends(10, "")
+	s.Release(3, CauseBuffer)
+	s.sends(10, free34)
+}
+
+func TestInitiatorFailedSend(t *testing.T) {
+	s := newSender(t, nil)
+	s.Hold(3, CauseBuffer)
+	s.offers(0, hold3)
+	s.state(0x08, 0, never)
+	s.offers(100, hold3) // again
+	s.Hold(4, CauseBuffer)
+	s.sends(200, hold34) // not what could not be sent
+	s.Release(3, CauseBuffer)
+	s.Release(4, CauseBuffer)
+	s.offers(300, free34)
+	s.Hold(3, CauseBuffer)
+	s.Hold(4, CauseBuffer)
+	s.sends(400, "") // the peer still holds both
+	s.Sent(500)      // nothing was offered
+	s.state(0x18, 0x18, 200+halfPause)
+	if got, want := s.Counters().PFCFrames, [8]uint64{3: 1, 4: 1}; got != want {
+		t.Errorf("PFC frames %v, want %v", got, want)
+	}
+}
+
+// What changes between append and sent is told by the next frame.
+func TestInitiatorChangeWhileSending(t *testing.T) {
+	s := newSender(t, nil)
+	s.Hold(3, CauseBuffer)
+	s.offers(0, hold3)
+	s.Release(3, CauseBuffer)
+	s.Hold(4, CauseRing)
+	s.Sent(0)
+	s.state(0x10, 0x08, halfPause)
+	s.sends(10, hold4)
+	s.state(0x10, 0x10, 10+halfPause)
+}
+
+func TestInitiatorRefreshTime(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*InitiatorConfig)
+		want   int64 // ns after the frame
+	}{
+		{"half", nil, halfPause},
+		{"before the end by four wake-up delays", func(c *InitiatorConfig) { c.WakeDelay = 500_000 }, fullPause - 2_000_000},
+		{"at 1G", func(c *InitiatorConfig) { c.Speed = giga }, 16_776_960},
+		{"nominal speed", func(c *InitiatorConfig) { c.Speed = 0 }, halfPause},
+		{"least", func(c *InitiatorConfig) { c.Speed = 400 * giga }, MinRefresh},
+		{"least for a short pause", func(c *InitiatorConfig) { c.Quanta = 1 }, MinRefresh},
+		{"least for a long wake-up delay", func(c *InitiatorConfig) { c.WakeDelay = giga }, MinRefresh},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSender(t, tt.change)
+			s.Hold(3, CauseBuffer)
+			if _, ok := s.AppendFrame(nil, 1000); !ok {
+				t.Fatal("nothing to send")
+			}
+			s.Sent(1000)
+			s.state(0x08, 0x08, 1000+tt.want)
+			if s.Pending(1000 + tt.want - 1) {
+				t.Error("pending too early")
+			}
+			if !s.Pending(1000 + tt.want) {
+				t.Error("not pending when due")
+			}
+		})
+	}
+}
+
+func TestInitiatorPause(t *testing.T) {
+	var (
+		xoff = group + own + "8808 0001 00ff" + padding(42)
+		xon  = group + own + "8808 0001 0000" + padding(42)
+	)
+	s := newSender(t, func(c *InitiatorConfig) { c.Mode, c.Enabled, c.Quanta = ModePause, 0, 0xFF })
+	s.Hold(3, CauseBuffer)
+	s.sends(0, xoff)
+	s.state(0xFF, 0xFF, MinRefresh)
+	s.Hold(4, CauseRing)
+	s.Release(6, CauseBuffer) // priorities are one
+	s.sends(100, "")
+	s.sends(MinRefresh, xoff)
+	s.Release(0, CauseRing)
+	s.sends(MinRefresh+1000, xon)
+	s.state(0, 0, never)
+	want := InitiatorCounters{PauseFrames: 3, PauseXoffSent: 1, PauseXonSent: 1}
+	if got := s.Counters(); got != want {
+		t.Errorf("counters\n got %+v\nwant %+v", got, want)
+	}
+	// 255 quanta are 13,056 ns: the first pause ran out, the second was ended.
+	if got := s.PauseTime(giga); got != 13_056+1000 {
+		t.Errorf("held for %d ns, want 14056", got)
+	}
+	if got := s.HeldTime(0, giga); got != 0 {
+		t.Errorf("PFC held for %d ns, want 0", got)
+	}
+}
+
+func TestInitiatorOff(t *testing.T) {
+	s := newSender(t, func(c *InitiatorConfig) { c.Mode = ModeOff })
+	s.Hold(3, CauseBuffer)
+	s.sends(0, "")
+	s.state(0, 0, never)
+}
+
+// A priority that is not under PFC is never named.
+func TestInitiatorNotEnabled(t *testing.T) {
+	s := newSender(t, nil)
+	s.Hold(5, CauseBuffer)
+	s.sends(0, "")
+	s.Hold(3, CauseBuffer)
+	s.sends(0, hold3)
+	s.state(0x08, 0x08, halfPause)
+}
+
+func TestInitiatorRemaining(t *testing.T) {
+	s := newSender(t, func(c *InitiatorConfig) { c.Remaining, c.Quanta = true, 0x1111 })
+	s.SetRemaining(3, 0x8000*512+511)
+	s.SetRemaining(4, math.MaxInt64)
+	s.Hold(3, CauseBuffer)
+	s.Hold(4, CauseBuffer)
+	s.sends(0, pfcHeader+"0018 0000 0000 0000 8000 ffff"+padding(6+26))
+	refresh := QuantaDuration(0x8000, 10*giga) / 2 // of the shorter one
+	s.state(0x18, 0x18, refresh)
+	s.SetRemaining(3, 0x7000*512)
+	s.sends(100, "")
+	s.sends(refresh, pfcHeader+"0018 0000 0000 0000 7000 ffff"+padding(6+26))
+
+	// 600 µs, which is MinRefresh + 4 · 100 µs, are 11,719 quanta: no queue is so full that its peer could run free.
+	s.SetRemaining(3, 0)
+	s.SetRemaining(4, -1)
+	s.sends(giga, pfcHeader+"0018 0000 0000 0000 2dc7 2dc7"+padding(6+26))
+	s.state(0x18, 0x18, giga+200_013)
+}
+
+func TestInitiatorHeldTime(t *testing.T) {
+	s := newSender(t, nil)
+	total := func(now, want int64) {
+		t.Helper()
+		if got := s.HeldTime(3, now); got != want {
+			t.Errorf("at %d: held for %d ns, want %d", now, got, want)
+		}
+	}
+	s.Hold(3, CauseBuffer)
+	total(1000, 0) // not told yet
+	s.sends(1000, hold3)
+	total(1500, 500)
+	s.sends(1000+halfPause, hold3)
+	total(1000+fullPause, fullPause) // refresh
+	s.Release(3, CauseBuffer)
+	total(2000+fullPause, 1000+fullPause) // not told yet
+	s.sends(3000+fullPause, free34)
+	total(giga, 2000+fullPause)
+
+	s.Hold(3, CauseBuffer)
+	s.sends(giga, hold3)
+	total(2*giga, 2000+2*fullPause) // ran out
+	s.sends(2*giga, hold3)
+	total(2*giga+7, 2007+2*fullPause)
+	s.Reset(2*giga + 10)
+	total(3*giga, 2010+2*fullPause)
+	if got := s.HeldTime(4, 3*giga); got != 0 {
+		t.Errorf("priority 4 was held for %d ns, want 0", got)
+	}
+	want := InitiatorCounters{PFCFrames: [8]uint64{3: 5, 4: 5}, XoffSent: [8]uint64{3: 2}, XonSent: [8]uint64{3: 1}}
+	if got := s.Counters(); got != want {
+		t.Errorf("counters\n got %+v\nwant %+v", got, want)
+	}
+}
+
+// The peer forgets at link down, the holders do not.
+func TestInitiatorReset(t *testing.T) {
+	s := newSender(t, nil)
+	s.Hold(3, CauseBuffer)
+	s.sends(0, hold3)
+	s.Hold(4, CauseBuffer)
+	s.offers(10, hold34)
+	s.Reset(20)
+	s.Sent(30) // too late: that frame went down with the link
+	s.state(0x18, 0, never)
+	s.sends(1000, hold34)
+}

@@ -1,0 +1,305 @@
+package macctl
+
+import (
+	"math"
+	"testing"
+)
+
+// oneNS is the speed at which a quantum lasts 1 ns, so that tests can be read.
+const oneNS = QuantumBits * giga
+
+// pfc makes a frame that names the priorities of the map.
+func pfc(quanta map[int]uint16) []byte {
+	var (
+		vector uint8
+		time   [8]uint16
+	)
+	for n, q := range quanta {
+		vector |= 1 << n
+		time[n] = q
+	}
+	return AppendPFC(nil, [6]byte{2, 0, 0, 0, 0, 0x0B}, vector, time)
+}
+
+func pause(quanta uint16) []byte {
+	return AppendPause(nil, [6]byte{2, 0, 0, 0, 0, 0x0B}, quanta)
+}
+
+// A look is what a Receiver must answer at a moment.
+type look struct {
+	at        int64
+	paused    uint8
+	next      int64 // 0: none
+	freeSince int64 // of priority 3
+	total     int64 // ns for which priority 3 was paused
+}
+
+func (l look) check(t *testing.T, r *Receiver) {
+	t.Helper()
+	if got := r.Paused(l.at); got != l.paused {
+		t.Errorf("at %d: paused %#02x, want %#02x", l.at, got, l.paused)
+	}
+	next := l.next
+	if next == 0 {
+		next = math.MaxInt64
+	}
+	if got := r.NextExpiry(); got != next {
+		t.Errorf("at %d: next expiry %d, want %d", l.at, got, next)
+	}
+	if got := r.FreeSince(3); got != l.freeSince {
+		t.Errorf("at %d: free since %d, want %d", l.at, got, l.freeSince)
+	}
+	if got := r.PausedTime(3, l.at); got != l.total {
+		t.Errorf("at %d: paused for %d ns, want %d", l.at, got, l.total)
+	}
+}
+
+func TestReceiverTimers(t *testing.T) {
+	type step struct {
+		frame []byte // received, or nil
+		stamp int64
+		now   int64
+		look  look
+	}
+	xoff := func(q uint16) []byte { return pfc(map[int]uint16{3: q}) }
+	xon := xoff(0)
+	tests := []struct {
+		name  string
+		steps []step
+	}{
+		{"runs out", []step{
+			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{nil, 0, 0, look{1099, 0x08, 1100, 1100, 99}},
+			{nil, 0, 0, look{1100, 0x00, 0, 1100, 100}},
+			{nil, 0, 0, look{5000, 0x00, 0, 1100, 100}},
+		}},
+		{"replaced by a longer time", []step{
+			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff(500), 1050, 1050, look{1060, 0x08, 1550, 1550, 60}},
+			{nil, 0, 0, look{1550, 0x00, 0, 1550, 550}},
+		}},
+		{"replaced by a shorter time", []step{
+			{xoff(1000), 1000, 1000, look{1000, 0x08, 2000, 2000, 0}},
+			{xoff(10), 1050, 1050, look{1059, 0x08, 1060, 1060, 59}},
+			{nil, 0, 0, look{1060, 0x00, 0, 1060, 60}},
+		}},
+		{"time 0 resumes at once", []step{
+			{xoff(1000), 1000, 1000, look{1000, 0x08, 2000, 2000, 0}},
+			{xon, 1050, 1050, look{1050, 0x00, 0, 1050, 50}},
+		}},
+		{"time 0 for a free priority changes nothing", []step{
+			{xon, 900, 900, look{900, 0x00, 0, 0, 0}},
+			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xon, 1500, 1500, look{1500, 0x00, 0, 1100, 100}},
+		}},
+		{"clear vector bit leaves the timer alone", []step{
+			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{pfc(map[int]uint16{4: 300}), 1010, 1010, look{1010, 0x18, 1100, 1100, 10}},
+			{pfc(map[int]uint16{4: 0}), 1020, 1020, look{1020, 0x08, 1100, 1100, 20}},
+			{pfc(nil), 1030, 1030, look{1030, 0x08, 1100, 1100, 30}},
+		}},
+		{"several priorities in one frame", []step{
+			{pfc(map[int]uint16{3: 100, 4: 50, 5: 200}), 1000, 1000, look{1000, 0x38, 1050, 1100, 0}},
+			{nil, 0, 0, look{1050, 0x28, 1100, 1100, 50}},
+			{nil, 0, 0, look{1100, 0x20, 1200, 1100, 100}},
+			{nil, 0, 0, look{1200, 0x00, 0, 1100, 100}},
+		}},
+		{"two pauses", []step{
+			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff(100), 1300, 1300, look{1350, 0x08, 1400, 1400, 150}},
+			{nil, 0, 0, look{1400, 0x00, 0, 1400, 200}},
+		}},
+		{"next pause at the moment of expiry", []step{
+			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff(100), 1100, 1100, look{1100, 0x08, 1200, 1200, 100}},
+			{nil, 0, 0, look{1200, 0x00, 0, 1200, 200}},
+		}},
+		{"counts from the stamp", []step{
+			{xoff(100), 1000, 1070, look{1070, 0x08, 1100, 1100, 70}},
+			{nil, 0, 0, look{1100, 0x00, 0, 1100, 100}},
+		}},
+		{"has run out before it is looked at", []step{
+			{xoff(100), 1000, 1500, look{1500, 0x00, 0, 1100, 100}},
+		}},
+		{"refresh that is looked at late leaves no gap", []step{
+			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff(100), 1090, 1150, look{1150, 0x08, 1190, 1190, 150}},
+		}},
+		{"resumed before it is looked at", []step{
+			{xoff(100), 1000, 1070, look{1070, 0x08, 1100, 1100, 70}},
+			{xon, 1020, 1070, look{1070, 0x00, 0, 1020, 70}}, // 20, but 70 was said already
+			{xoff(100), 2000, 2000, look{2040, 0x08, 2100, 2100, 70}},
+			{nil, 0, 0, look{2060, 0x08, 2100, 2100, 80}},
+			{nil, 0, 0, look{2100, 0x00, 0, 2100, 120}},
+		}},
+		{"stamps that jitter backwards count nothing twice", []step{
+			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff(100), 990, 1001, look{1001, 0x08, 1090, 1090, 1}},
+			{xon, 980, 1002, look{1002, 0x00, 0, 1000, 1}},
+		}},
+		{"stamp of the future counts as now", []step{
+			{xoff(100), 1001, 1000, look{1000, 0x08, 1100, 1100, 0}},
+		}},
+		{"oldest stamp", []step{
+			{xoff(100), 1000, 1000 + MaxStampAge, look{1000 + MaxStampAge, 0x00, 0, 1100, 100}},
+		}},
+		{"older stamp counts as now", []step{
+			{xoff(100), 999, 1000 + MaxStampAge, look{1000 + MaxStampAge, 0x08, 1100 + MaxStampAge, 1100 + MaxStampAge, 0}},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewReceiver(ModePFC, 0x38, oneNS, port)
+			for _, s := range tt.steps {
+				if s.frame != nil {
+					if reason := r.Receive(s.frame, s.stamp, s.now); reason != ReasonNone {
+						t.Errorf("frame of %d: %v, want none", s.stamp, reason)
+					}
+				}
+				s.look.check(t, r)
+			}
+		})
+	}
+}
+
+func TestReceiverPause(t *testing.T) {
+	r := NewReceiver(ModePause, 0, oneNS, port)
+	r.Receive(pause(100), 1000, 1000)
+	look{1040, 0xFF, 1100, 1100, 0}.check(t, r) // PFC time is counted apart
+	if got := r.PauseTime(1040); got != 40 {
+		t.Errorf("paused for %d ns, want 40", got)
+	}
+	r.Receive(pause(0), 1060, 1060)
+	look{1060, 0x00, 0, 1060, 0}.check(t, r)
+	if got := r.PauseTime(2000); got != 60 {
+		t.Errorf("paused for %d ns, want 60", got)
+	}
+}
+
+// Quanta are those of the port's own speed.
+func TestReceiverSpeed(t *testing.T) {
+	for speed, want := range map[int64]int64{
+		100 * mega: 5_120_000, giga: 512_000, 10 * giga: 51_200, 100 * giga: 5_120, 0: 51_200,
+	} {
+		r := NewReceiver(ModePFC, 0x08, speed, port)
+		r.Receive(pfc(map[int]uint16{3: 1000}), 0, 0)
+		if got := r.NextExpiry(); got != want {
+			t.Errorf("1000 quanta at %d bit/s run out at %d, want %d", speed, got, want)
+		}
+	}
+}
+
+func TestReceiverReasons(t *testing.T) {
+	every := map[int]uint16{0: 9, 1: 9, 2: 9, 3: 9, 4: 9, 5: 9, 6: 9, 7: 9}
+	high := pfc(map[int]uint16{3: 9})
+	high[16] = 0x01
+	highAndOther := pfc(map[int]uint16{2: 9, 3: 9})
+	highAndOther[16] = 0xFF
+	foreign := pause(9)
+	foreign[5] = 0x0E
+	tests := []struct {
+		name    string
+		mode    Mode
+		enabled uint8
+		frame   []byte
+		want    Reason
+		also    Reason // counted besides
+		paused  uint8
+		pfc     [8]uint64
+		pause   uint64
+	}{
+		{"pause", ModePause, 0, pause(9), ReasonNone, 0, 0xFF, [8]uint64{}, 1},
+		{"pause where PFC is on", ModePFC, 0xFF, pause(9), ReasonDisabled, 0, 0, [8]uint64{}, 1},
+		{"pause where both are off", ModeOff, 0xFF, pause(9), ReasonDisabled, 0, 0, [8]uint64{}, 1},
+		{"pfc", ModePFC, 0x08, pfc(map[int]uint16{3: 9}), ReasonNone, 0, 0x08, [8]uint64{3: 1}, 0},
+		{"pfc where pause is on", ModePause, 0x08, pfc(map[int]uint16{3: 9}), ReasonDisabled, 0, 0, [8]uint64{3: 1}, 0},
+		{"pfc where both are off", ModeOff, 0x08, pfc(map[int]uint16{3: 9}), ReasonDisabled, 0, 0, [8]uint64{3: 1}, 0},
+		{"other priority", ModePFC, 0x08, pfc(map[int]uint16{4: 9}), ReasonPriority, 0, 0, [8]uint64{4: 1}, 0},
+		{"other priorities besides", ModePFC, 0x28, pfc(every), ReasonPriority, 0, 0x28, [8]uint64{1, 1, 1, 1, 1, 1, 1, 1}, 0},
+		{"no priority", ModePFC, 0x08, pfc(nil), ReasonNone, 0, 0, [8]uint64{}, 0},
+		{"high octet", ModePFC, 0x08, high, ReasonVector, 0, 0x08, [8]uint64{3: 1}, 0},
+		{"high octet and other", ModePFC, 0x08, highAndOther, ReasonPriority, ReasonVector, 0x08, [8]uint64{2: 1, 3: 1}, 0},
+		{"foreign destination", ModePause, 0, foreign, ReasonDestination, 0, 0, [8]uint64{}, 0},
+		{"truncated", ModePFC, 0x08, pfc(every)[:33], ReasonTruncated, 0, 0, [8]uint64{}, 0},
+		{"extension", ModePFC, 0x08, unhex(t, header, "fffe 025046", padding(41)), ReasonOpcode, 0, 0, [8]uint64{}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewReceiver(tt.mode, tt.enabled, oneNS, port)
+			if got := r.Receive(tt.frame, 0, 0); got != tt.want {
+				t.Errorf("reason %v, want %v", got, tt.want)
+			}
+			if got := r.Paused(0); got != tt.paused {
+				t.Errorf("paused %#02x, want %#02x", got, tt.paused)
+			}
+			want := ReceiverCounters{PFCFrames: tt.pfc, PauseFrames: tt.pause}
+			want.Ignored[tt.want], want.Ignored[tt.also] = 1, 1
+			want.Ignored[ReasonNone] = 0
+			if got := r.Counters(); got != want {
+				t.Errorf("counters\n got %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// An unpadded frame to the port's own address is obeyed after the address has changed, and not before.
+func TestReceiverOwnAddress(t *testing.T) {
+	frame := unhex(t, own, peer, "8808 0101 0008", times)
+	r := NewReceiver(ModePFC, 0x08, oneNS, [6]byte{2, 0, 0, 0, 0, 0x0C})
+	if got := r.Receive(frame, 0, 0); got != ReasonDestination {
+		t.Errorf("reason %v, want destination", got)
+	}
+	r.Configure(ModePFC, 0x08, oneNS, port, 0)
+	if got := r.Receive(frame, 0, 0); got != ReasonNone || r.Paused(0) != 0x08 {
+		t.Errorf("reason %v, paused %#02x, want none, 0x08", got, r.Paused(0))
+	}
+}
+
+func TestReceiverReset(t *testing.T) {
+	r := NewReceiver(ModePFC, 0x18, oneNS, port)
+	r.Receive(pfc(map[int]uint16{3: 100, 4: 1000}), 1000, 1000)
+	r.Reset(1500)
+	look{1500, 0x00, 0, 1100, 100}.check(t, r)
+	if got := r.PausedTime(4, 9000); got != 500 {
+		t.Errorf("priority 4 was paused for %d ns, want 500", got)
+	}
+	if got := r.FreeSince(4); got != 1500 {
+		t.Errorf("priority 4 is free since %d, want 1500", got)
+	}
+}
+
+func TestReceiverConfigure(t *testing.T) {
+	tests := []struct {
+		name    string
+		mode    Mode
+		enabled uint8
+		speed   int64
+		look    look
+	}{
+		{"nothing new", ModePFC, 0x18, oneNS, look{1010, 0x18, 1100, 1100, 10}},
+		{"one priority less", ModePFC, 0x08, oneNS, look{1010, 0x08, 1100, 1100, 10}},
+		{"the other less, one more", ModePFC, 0x50, oneNS, look{1010, 0x10, 1100, 1010, 10}},
+		{"new speed: deadlines stay", ModePFC, 0x18, giga, look{1010, 0x18, 1100, 1100, 10}},
+		{"other mode", ModePause, 0x18, oneNS, look{1010, 0x00, 0, 1010, 10}},
+		{"off", ModeOff, 0x18, oneNS, look{1010, 0x00, 0, 1010, 10}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewReceiver(ModePFC, 0x18, oneNS, port)
+			r.Receive(pfc(map[int]uint16{3: 100, 4: 100}), 1000, 1000)
+			r.Configure(tt.mode, tt.enabled, tt.speed, port, 1010)
+			tt.look.check(t, r)
+		})
+	}
+}
+
+// Out of PAUSE into PFC: the whole port becomes free, which each priority remembers.
+func TestReceiverConfigureFromPause(t *testing.T) {
+	r := NewReceiver(ModePause, 0, oneNS, port)
+	r.Receive(pause(100), 1000, 1000)
+	r.Configure(ModePFC, 0x08, oneNS, port, 1010)
+	look{1010, 0x00, 0, 1010, 0}.check(t, r)
+	if got := r.PauseTime(2000); got != 10 {
+		t.Errorf("paused for %d ns, want 10", got)
+	}
+}
