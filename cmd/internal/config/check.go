@@ -1,0 +1,106 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// check finds what no section can see alone.
+func (c *Config) check() []*Error {
+	faults := slices.Concat(c.checkInterfaces(), c.checkVLANs(), c.checkFDB())
+	if c.Buffer.Policy == PolicyStatic {
+		faults = append(faults, c.checkStatic()...)
+	}
+	return faults
+}
+
+// checkInterfaces: two ports on one interface would each take every frame.
+func (c *Config) checkInterfaces() (faults []*Error) {
+	type place struct{ netns, name string }
+	taken := map[place]string{}
+	for _, p := range c.Ports {
+		at := place{p.Netns, p.Interface}
+		if other, twice := taken[at]; twice {
+			faults = append(faults, c.Errorf("ports."+p.Name+".interface",
+				"%q is already port %s (line %d): give each port an interface of its own",
+				p.Interface, other, c.source.line("ports."+other)))
+			continue
+		}
+		taken[at] = p.Name
+	}
+	return faults
+}
+
+func (c *Config) checkVLANs() (faults []*Error) {
+	for _, p := range c.Ports {
+		if slices.Contains(p.Tagged, p.PVID) {
+			faults = append(faults, c.Errorf("ports."+p.Name+".tagged",
+				"VLAN %d is the port's PVID and leaves untagged: remove it here, or set another pvid", p.PVID))
+		}
+	}
+	return faults
+}
+
+func (c *Config) checkFDB() (faults []*Error) {
+	var names []string
+	for _, p := range c.Ports {
+		names = append(names, p.Name)
+	}
+	type address struct {
+		mac  [6]byte
+		vlan uint16
+	}
+	first := map[address]int{}
+	for i, entry := range c.FDB {
+		key := fmt.Sprintf("fdb[%d]", i)
+		if entry.MAC == [6]byte{} {
+			faults = append(faults, c.Errorf(key, "has no mac: write the station's address"))
+			continue
+		}
+		if fault := c.checkEntryPort(key, entry, names); fault != nil {
+			faults = append(faults, fault)
+		}
+		at := address{entry.MAC, entry.VLAN}
+		if other, twice := first[at]; twice {
+			faults = append(faults, c.Errorf(key, "repeats fdb[%d] (line %d), the same MAC and VLAN: keep one",
+				other, c.source.line(fmt.Sprintf("fdb[%d]", other))))
+			continue
+		}
+		first[at] = i
+	}
+	return faults
+}
+
+func (c *Config) checkEntryPort(key string, entry StaticEntry, names []string) *Error {
+	switch meant := nearest(entry.Port, names); {
+	case slices.Contains(names, entry.Port):
+		return nil
+	case entry.Port == "":
+		return c.Errorf(key, "has no port: write the key of one under ports")
+	case meant != "":
+		return c.Errorf(key+".port", "%q is no port: did you mean %s?", entry.Port, meant)
+	default:
+		return c.Errorf(key+".port", "%q is no port: add it under ports, or write the key of another", entry.Port)
+	}
+}
+
+// checkStatic: the static policy has no threshold of its own.
+func (c *Config) checkStatic() (faults []*Error) {
+	for _, p := range c.Ports {
+		for _, priority := range p.losslessPriorities(c) {
+			own := p.Priorities[priority]
+			xoff := pick(own.Xoff, pick(c.Buffer.Xoff, 0))
+			xon := pick(own.Xon, pick(c.Buffer.Xon, 0))
+			key := "ports." + p.Name + ".priorities." + p.priorityKey(priority)
+			switch {
+			case xoff == 0:
+				return append(faults, c.Errorf("buffer.policy", "static needs a threshold, and priority %s of port %s has none: "+
+					"write buffer.xoff, or %s.xoff", p.priorityKey(priority), p.Name, key))
+			case xon > xoff:
+				faults = append(faults, c.Errorf(key+".xon", "%s is above xoff %s, where the queue stops its peer: lower xon, or raise xoff",
+					formatSize(xon), formatSize(xoff)))
+			}
+		}
+	}
+	return faults
+}

@@ -1,0 +1,147 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Config is a whole configuration: read, checked, with every default filled in.
+// It is not changed after Parse; Resolve returns a changed copy.
+type Config struct {
+	Name            string
+	Buffer          Buffer
+	UnknownLossless UnknownLossless
+	Priorities      Priorities
+	Queues          [8]Queue // egress queues, by priority
+	ECN             [8]ECN   // by egress queue
+	Ports           []Port   // in the order of the file
+	FDB             []StaticEntry
+	Ageing          time.Duration // of learned addresses
+	Workers         Workers
+	Pause           Pause
+	Headroom        HeadroomDefaults
+	Metrics         Metrics
+	API             API
+
+	source source
+}
+
+// Workers says how goroutines serve ports.
+type Workers string
+
+// The values of the key workers.
+const (
+	WorkersAuto    Workers = "auto"     // as many as the processors allow, each with its own ports
+	WorkersPerPort Workers = "per-port" // a receive and a transmit goroutine for each port
+)
+
+// Load reads the file at path. See Parse.
+func Load(path string) (*Config, []Warning, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("configuration: %w: name a file that exists and may be read", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a configuration. The name stands for the file in messages. The error is an *Errors
+// with every fault found, in the order of the file; the warnings are those of Config.Warnings.
+// The speed of a link that has none configured is taken as 1G: see Resolve.
+func Parse(name string, data []byte) (*Config, []Warning, error) {
+	doc := parseDocument(name, data)
+	c := defaults()
+	doc.root.read(c.sections()...)
+	c.source = source{file: name, lines: doc.lines}
+	if c.API.Auto {
+		c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"
+	}
+	if doc.failed() {
+		return nil, nil, doc.errors()
+	}
+	doc.faults = c.check()
+	if doc.failed() {
+		return nil, nil, doc.errors()
+	}
+	resolved, err := c.Resolve(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return resolved, resolved.Warnings(), nil
+}
+
+// ZeroConfig is the configuration of a switch that was given no file: preset roce on the named
+// interfaces.
+func ZeroConfig(interfaces ...string) (*Config, []Warning, error) {
+	var b strings.Builder
+	b.WriteString("preset: roce\nports:\n")
+	for _, name := range interfaces {
+		fmt.Fprintf(&b, "  %q: {}\n", name)
+	}
+	return Parse("(no file)", []byte(b.String()))
+}
+
+func defaults() *Config {
+	c := &Config{
+		Name:            "pfcswitch",
+		Buffer:          defaultBuffer(),
+		UnknownLossless: Demote,
+		Priorities:      defaultPriorities(),
+		Ageing:          300 * time.Second,
+		Workers:         WorkersAuto,
+		Pause:           Pause{Quanta: 65535},
+		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
+		API:             API{Auto: true},
+	}
+	for i := range c.Queues {
+		c.Queues[i] = Queue{Weight: 1}
+	}
+	return c
+}
+
+// sections lists the file's top level in the order in which it must be read: the preset before
+// what it presets, priorities and headroom before the ports that inherit from them.
+func (c *Config) sections() []field {
+	return []field{
+		{"name", set(&c.Name, switchName)},
+		{"preset", c.readPreset},
+		{"buffer", c.Buffer.read},
+		{"unknown_lossless", set(&c.UnknownLossless, oneOf(Demote, DropUnknown))},
+		{"priorities", c.Priorities.read},
+		{"queues", c.readQueues},
+		{"ecn", c.readECN},
+		{"pause", c.Pause.read},
+		{"headroom", c.Headroom.read},
+		{"ports", c.readPorts},
+		{"fdb", c.readFDB},
+		{"ageing", set(&c.Ageing, duration(time.Second, 1_000_000*time.Second))},
+		{"workers", set(&c.Workers, oneOf(WorkersAuto, WorkersPerPort))},
+		{"metrics", c.Metrics.read},
+		{"api", c.API.read},
+		{"watchdog", notImplemented},
+		{"lldp", notImplemented},
+		{"trunks", notImplemented},
+	}
+}
+
+// switchName is part of the API socket's path.
+func switchName(text string) (string, error) {
+	if !identifier(text, 64) {
+		return "", fmt.Errorf("is not a name: use 1 to 64 letters, digits, '.', '_' or '-', a letter or digit first")
+	}
+	return text, nil
+}
+
+// identifier reports whether text can be a label, a key and a part of a file name.
+func identifier(text string, longest int) bool {
+	for i, r := range text {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		case i > 0 && (r == '.' || r == '_' || r == '-'):
+		default:
+			return false
+		}
+	}
+	return text != "" && len(text) <= longest
+}

@@ -1,0 +1,44 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// FuzzParse: whatever stands in a file, Parse returns a Config or errors with places, and what it
+// returns survives being written out and read again.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, seed := range []string{
+		"", "a", "[1]", "a: *b", "<<: *a", "a: &a {<<: *a}", "? [a]\n: b", "ports: {<<: [{p1: {}}, {p2: {}}]}",
+		"name: !!str |\n x", "buffer: {cell: 0x10}", "---\n---\na: 1", "%YAML 1.2\n---\nname: x", "*a : 1", "&a x: *a",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, _, err := Parse("fuzz.yaml", data)
+		if err != nil {
+			wantPlaced(t, err)
+			return
+		}
+		c.Check(Machine{})
+		again, _, err := Parse("expanded.yaml", Expand(c))
+		if err != nil {
+			t.Fatalf("the expansion is refused: %v\n%s", err, Expand(c))
+		}
+		if got, want := string(Expand(again)), string(Expand(c)); got != want {
+			t.Errorf("expanded again\n got\n%s\nwant\n%s", got, want)
+		}
+	})
+}

@@ -1,0 +1,20 @@
+// Package config reads the switch's YAML file into a Config in which every default stands and
+// every size is in bytes, every rate in bit/s, every time a time.Duration.
+//
+// A file passes these stations, in this order:
+//
+//	Load → Parse → document (YAML nodes with lines) → sections → cross checks → Resolve
+//
+//	document.go, value.go      YAML nodes by key path; unknown and duplicate keys
+//	problem.go, nearest.go     errors and warnings: file:line: key: what is wrong: what to do
+//	quantity.go                sizes, rates, times, lengths, shares, in and out
+//	buffer.go … endpoint.go    one section of the file each: its type, defaults and keys
+//	preset.go                  keys that one word sets
+//	later.go                   keys that are fixed but not implemented yet
+//	check.go                   what no section can see alone
+//	resolve.go                 what follows from the links' speeds: headroom, xon, burst, pool
+//	warning.go                 what is legal and probably not meant
+//	expand.go                  a Config as the file that says all of it
+//
+// The package reads one file and nothing else: no interface, no clock, no environment.
+package config

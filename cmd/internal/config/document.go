@@ -1,0 +1,147 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// The YAML parser's time and memory grow with the square of its input and merges can multiply
+// it, so all are bounded.
+const (
+	mostBytes      = 256 << 10
+	mostLineBytes  = 4096
+	deepestBracket = 32
+	mostMerges     = 4096
+)
+
+// document is a parsed file, and collects what is wrong with it.
+type document struct {
+	file    string
+	root    value
+	anchors map[string]ast.Node
+	lines   map[string]int // of every key that was read
+	merges  int            // << sources followed so far
+	faults  []*Error
+}
+
+// parseDocument always returns a document: one that is not YAML has faults and an empty root.
+func parseDocument(file string, data []byte) *document {
+	doc := &document{file: file, anchors: map[string]ast.Node{}, lines: map[string]int{}}
+	doc.root = value{doc: doc, line: 1}
+	if line, text := oversized(data); text != "" {
+		doc.fail(line, "", "%s", text)
+		return doc
+	}
+	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		doc.failSyntax(err)
+		return doc
+	}
+	var bodies []ast.Node
+	for _, d := range tree.Docs {
+		if _, directive := d.Body.(*ast.DirectiveNode); d.Body != nil && !directive {
+			bodies = append(bodies, d.Body)
+		}
+	}
+	if len(bodies) > 1 {
+		doc.fail(lineOf(bodies[1], 1), "", "a second YAML document begins: keep one configuration in a file")
+		return doc
+	}
+	if len(bodies) == 1 {
+		doc.collectAnchors(bodies[0])
+		doc.root.node, _ = doc.follow(doc.root, bodies[0])
+	}
+	return doc
+}
+
+// oversized finds what the YAML parser must not be given.
+func oversized(data []byte) (line int, text string) {
+	if len(data) > mostBytes {
+		return 1, fmt.Sprintf("the file has %d bytes: a configuration has at most %d", len(data), mostBytes)
+	}
+	depth := 0
+	for number, row := range bytes.Split(data, []byte("\n")) {
+		if len(row) > mostLineBytes {
+			return number + 1, fmt.Sprintf("the line has %d bytes: break it into lines of at most %d", len(row), mostLineBytes)
+		}
+		for _, octet := range row {
+			switch octet {
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth = max(0, depth-1)
+			}
+			if depth > deepestBracket {
+				return number + 1, fmt.Sprintf("more than %d brackets are open: close them", deepestBracket)
+			}
+		}
+	}
+	return 0, ""
+}
+
+func (d *document) failSyntax(err error) {
+	var syntax *yaml.SyntaxError
+	if errors.As(err, &syntax) && syntax.Token != nil && syntax.Token.Position != nil {
+		d.fail(syntax.Token.Position.Line, "", "not YAML: %s: correct the syntax here or in the line above", syntax.Message)
+		return
+	}
+	d.fail(1, "", "not YAML: %v: correct the syntax", err)
+}
+
+func (d *document) collectAnchors(body ast.Node) {
+	for _, node := range ast.Filter(ast.AnchorType, body) {
+		if anchor, ok := node.(*ast.AnchorNode); ok && anchor.Name != nil {
+			d.anchors[anchor.Name.GetToken().Value] = anchor.Value
+		}
+	}
+}
+
+// follow takes off anchors and tags and goes where aliases point. The node is nil for an empty
+// value; it is false where an alias leads nowhere, which is a fault.
+func (d *document) follow(at value, node ast.Node) (ast.Node, bool) {
+	for range 16 {
+		switch n := node.(type) {
+		case *ast.AnchorNode:
+			node = n.Value
+		case *ast.TagNode:
+			node = n.Value
+		case *ast.MappingKeyNode:
+			node = n.Value
+		case *ast.AliasNode:
+			name := n.Value.GetToken().Value
+			target, ok := d.anchors[name]
+			if !ok {
+				at.fail("*%s names no anchor: define it with &%s, or write the value", name, name)
+				return nil, false
+			}
+			node = target
+		case *ast.NullNode:
+			return nil, true
+		default:
+			return node, true
+		}
+	}
+	at.fail("the alias refers to itself: write the value out")
+	return nil, false
+}
+
+func (d *document) fail(line int, key, format string, args ...any) {
+	d.faults = append(d.faults, &Error{File: d.file, Line: line, Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *document) failed() bool { return len(d.faults) > 0 }
+
+func (d *document) errors() *Errors { return newErrors(d.faults) }
+
+// lineOf returns the line on which a node begins, or otherwise where it has no token.
+func lineOf(node ast.Node, otherwise int) int {
+	if node == nil || node.GetToken() == nil || node.GetToken().Position == nil {
+		return otherwise
+	}
+	return node.GetToken().Position.Line
+}

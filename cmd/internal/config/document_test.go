@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// What would keep the YAML parser busy for minutes is refused before it.
+func TestOversizedFilesAreRefused(t *testing.T) {
+	tests := []struct {
+		name, text string
+		line       int
+		want       string
+	}{
+		{"bytes", strings.Repeat("#\n", 200_000), 1, "at most 262144"},
+		{"line", "name: x\n# " + strings.Repeat("x", 5000), 2, "at most 4096"},
+		{"brackets", "name: x\nports: " + strings.Repeat("[", 100), 2, "brackets are open"},
+		{"brackets over lines", strings.Repeat("{a:\n", 100), 33, "brackets are open"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := Parse("large.yaml", []byte(tt.text))
+			var fault *Error
+			if !errors.As(err, &fault) {
+				t.Fatalf("want an *Error, got %v", err)
+			}
+			if fault.Line != tt.line || !strings.Contains(fault.Text, tt.want) {
+				t.Errorf("got %v\nwant line %d, %q", fault, tt.line, tt.want)
+			}
+		})
+	}
+}
+
+// Merges multiply: ten levels of ten would be 10^10 without a bound.
+func TestMergesAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("ports:\n  a0: &a0 {mtu: 1500}\n")
+	for i := range 10 {
+		name, below := string(rune('a'+i+1)), string(rune('a'+i))
+		b.WriteString("  " + name + "0: &" + name + "0 {<<: [" + strings.TrimSuffix(strings.Repeat("*"+below+"0, ", 10), ", ") + "]}\n")
+	}
+	_, _, err := Parse("merges.yaml", []byte(b.String()))
+	if err == nil || !strings.Contains(err.Error(), "<< merges") {
+		t.Errorf("got %v\nwant a fault about merges", err)
+	}
+}
+
+// A merge gives what a mapping does not say itself, the first source before the later ones.
+func TestMergePrecedence(t *testing.T) {
+	c := mustParse(t, `
+ports:
+  p1: &a {mtu: 1000, pvid: 10}
+  p2: &b {mtu: 2000, pvid: 20, storm: 2M}
+  p3: {<<: [*a, *b], pvid: 30}
+`)
+	p := c.Ports[2]
+	if p.MTU != 1000 || p.PVID != 30 || p.Storm != 2_000_000 {
+		t.Errorf("p3\n got mtu %d, pvid %d, storm %d\nwant 1000, 30, 2000000", p.MTU, p.PVID, p.Storm)
+	}
+	if got, want := c.Errorf("ports.p3.pvid", "x").Line, 5; got != want {
+		t.Errorf("line of its own key\n got %d\nwant %d", got, want)
+	}
+	if got, want := c.Errorf("ports.p3.mtu", "x").Line, 3; got != want {
+		t.Errorf("line of a merged key\n got %d\nwant %d", got, want)
+	}
+}
+
+func TestEveryWayToWriteAScalar(t *testing.T) {
+	for _, text := range []string{"name: leaf1", "name: 'leaf1'", `"name": "leaf1"`, "name: !!str leaf1", "name: |-\n  leaf1",
+		"{name: leaf1}", "name: &n leaf1", "name:\n  leaf1", "%YAML 1.2\n---\nname: leaf1", "---\nname: leaf1\n", "name: leaf1\r\n"} {
+		c, _, err := Parse("test.yaml", []byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if c.Name != "leaf1" {
+			t.Errorf("%q: name\n got %q\nwant leaf1", text, c.Name)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package config
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// What Expand writes, Parse reads as the same configuration.
+func TestExpandThenParse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want, err := drawConfig(t).Resolve(nil)
+		if err != nil {
+			t.Skip(err)
+		}
+		text := Expand(want)
+		got, _, err := Parse("expanded.yaml", text)
+		if err != nil {
+			t.Fatalf("the expansion is refused: %v\n%s", err, text)
+		}
+		got.source = source{}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("the expansion means something else\n got %+v\nwant %+v\nfrom\n%s", got, want, text)
+		}
+	})
+}
+
+// An automatic pool always has room for what is reserved, and for two frames per queue to share.
+func TestAutomaticPoolAlwaysFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawConfig(t)
+		c.Buffer.Lossless.Auto = true
+		c.Buffer.Lossy.Size = 4 << 20
+		resolved, err := c.Resolve(nil)
+		if err != nil {
+			t.Fatalf("an automatic pool is refused: %v", err)
+		}
+		if need := resolved.reserve().frames; resolved.Shared() < need {
+			t.Fatalf("shared segment\n got %d\nwant at least %d", resolved.Shared(), need)
+		}
+	})
+}
+
+func drawConfig(t *rapid.T) *Config {
+	c := defaults()
+	c.Name = drawName(t, "name")
+	drawBuffer(t, &c.Buffer)
+	c.UnknownLossless = rapid.SampledFrom([]UnknownLossless{Demote, DropUnknown}).Draw(t, "unknown")
+	c.Priorities.Trust = rapid.SampledFrom([]Trust{TrustPCP, TrustDSCP, TrustPort}).Draw(t, "trust")
+	c.Priorities.Default = rapid.Uint8Range(0, 7).Draw(t, "default")
+	c.Priorities.Lossless = rapid.Uint8().Draw(t, "lossless")
+	c.Priorities.DSCP[rapid.IntRange(0, 63).Draw(t, "dscp")] = rapid.Uint8Range(0, 7).Draw(t, "priority of dscp")
+	for i := range c.Queues {
+		if c.Queues[i].Weight = rapid.IntRange(0, 100).Draw(t, "weight"); c.Queues[i].Weight == 0 {
+			c.Queues[i].Strict = true
+		}
+	}
+	drawECN(t, &c.ECN[rapid.IntRange(0, 7).Draw(t, "ecn queue")])
+	c.Ageing = time.Duration(rapid.Int64Range(1e9, 1e12).Draw(t, "ageing"))
+	c.Workers = rapid.SampledFrom([]Workers{WorkersAuto, WorkersPerPort}).Draw(t, "workers")
+	c.Headroom.K = rapid.Int64Range(0, 1<<40).Draw(t, "k")
+	if rapid.Bool().Draw(t, "remaining") {
+		c.Pause.Remaining = true
+	} else {
+		c.Pause.Quanta = rapid.Uint16Range(1, 65535).Draw(t, "quanta")
+	}
+	c.Metrics.Listen = rapid.SampledFrom([]string{"", ":0", "127.0.0.1:9808", "[::1]:80"}).Draw(t, "listen")
+	c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"
+	if c.API.Auto = rapid.Bool().Draw(t, "api auto"); !c.API.Auto {
+		c.API.Socket = rapid.StringMatching(`/[a-z "'\\#:]{0,20}x`).Draw(t, "socket")
+	}
+	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,14}`), 0, 4, rapid.ID[string]).Draw(t, "ports")
+	for _, name := range names {
+		c.Ports = append(c.Ports, drawPort(t, c, name))
+		if rapid.Bool().Draw(t, "static entry") {
+			c.FDB = append(c.FDB, StaticEntry{MAC: [6]byte{2, 0, 0, 0, 0, byte(len(c.FDB))}, VLAN: rapid.Uint16Range(1, 4094).Draw(t, "vlan"), Port: name})
+		}
+	}
+	return c
+}
+
+func drawName(t *rapid.T, label string) string {
+	words := rapid.SampledFrom([]string{"null", "true", "off", "Yes", "1e3", "0x10", "12", "leaf-1", "a.b"})
+	return rapid.OneOf(words, rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,20}`)).Draw(t, label)
+}
+
+func drawSize(t *rapid.T, label string, least int64) int64 {
+	return rapid.Int64Range(least, 1<<20).Draw(t, label)
+}
+
+func drawOptional(t *rapid.T, label string, least int64) *int64 {
+	return rapid.Ptr(rapid.Int64Range(least, 1<<20), true).Draw(t, label)
+}
+
+func drawAlpha(t *rapid.T) float64 { return rapid.Float64Range(1.0/1024, 1024).Draw(t, "alpha") }
+
+func drawHeadroom(t *rapid.T) Headroom {
+	mode := rapid.SampledFrom([]HeadroomMode{HeadroomAuto, HeadroomCalculated, HeadroomFixed}).Draw(t, "headroom mode")
+	if mode == HeadroomFixed {
+		return Headroom{Mode: mode, Bytes: drawSize(t, "headroom", 0)}
+	}
+	return Headroom{Mode: mode}
+}
+
+func drawBuffer(t *rapid.T, b *Buffer) {
+	b.Cell = rapid.Int64Range(1, 64<<10).Draw(t, "cell")
+	b.Lossless = Pool{Auto: rapid.Bool().Draw(t, "auto"), Alpha: drawAlpha(t)}
+	if !b.Lossless.Auto {
+		b.Lossless.Size = rapid.Int64Range(1<<20, 1<<30).Draw(t, "lossless size")
+	}
+	b.Lossy = Pool{Size: rapid.Int64Range(64<<10, 1<<30).Draw(t, "lossy size"), Alpha: drawAlpha(t)}
+	b.Private, b.XonOffset = drawSize(t, "private", 0), drawSize(t, "xon_offset", 0)
+	b.Headroom = drawHeadroom(t)
+	b.RingHold = rapid.Bool().Draw(t, "ring hold")
+	if b.Policy = rapid.SampledFrom([]Policy{PolicyDT, PolicyStatic}).Draw(t, "policy"); b.Policy == PolicyStatic {
+		b.Xoff = new(int64(1 << 20))
+	}
+	b.Xon = drawOptional(t, "xon", 0)
+}
+
+func drawECN(t *rapid.T, e *ECN) {
+	kmin := drawSize(t, "kmin", 1)
+	*e = ECN{Enabled: true, Kmin: kmin, Kmax: kmin + drawSize(t, "kmax", 0), Pmax: rapid.Float64Range(1e-9, 1).Draw(t, "pmax")}
+}
+
+func drawPort(t *rapid.T, c *Config, name string) Port {
+	p := c.defaultPort(name)
+	p.Interface = name
+	p.Force, p.Learning = rapid.Bool().Draw(t, "force"), rapid.Bool().Draw(t, "learning")
+	p.Flood, p.Loop = rapid.Bool().Draw(t, "flood"), rapid.Bool().Draw(t, "loop")
+	p.Netns = rapid.SampledFrom([]string{"", "sw", "null", "/run/netns/a b", "pid:17"}).Draw(t, "netns")
+	p.MTU = rapid.IntRange(68, 65535).Draw(t, "mtu")
+	if p.SpeedAuto = rapid.Bool().Draw(t, "speed auto"); !p.SpeedAuto {
+		p.Speed = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(slowest, fastest)).Draw(t, "speed")
+	}
+	if p.BurstAuto = rapid.Bool().Draw(t, "burst auto"); !p.BurstAuto {
+		p.Burst = rapid.Int64Range(70_000, 1<<30).Draw(t, "burst")
+	}
+	p.Delay = time.Duration(rapid.Int64Range(0, int64(longestDelay)).Draw(t, "delay"))
+	p.K = rapid.Int64Range(0, 1<<40).Draw(t, "port k")
+	p.Trust = rapid.SampledFrom([]Trust{TrustPCP, TrustDSCP, TrustPort}).Draw(t, "port trust")
+	p.DefaultPriority = rapid.Uint8Range(0, 7).Draw(t, "default priority")
+	p.PriorityTags = rapid.SampledFrom([]PriorityTags{KeepPriorityTags, StripPriorityTags}).Draw(t, "tags")
+	p.Storm = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1000, fastest)).Draw(t, "storm")
+	p.PVID = rapid.Uint16Range(1, 2000).Draw(t, "pvid")
+	if tagged := rapid.SliceOfNDistinct(rapid.Uint16Range(2001, 4094), 0, 5, rapid.ID[uint16]).Draw(t, "tagged"); len(tagged) > 0 {
+		p.Tagged = tagged
+	}
+	p.Ring = Ring{
+		Outage: time.Duration(rapid.Int64Range(1e6, 1e10).Draw(t, "outage")), Frame: rapid.Int64Range(60, 1<<16).Draw(t, "frame"),
+		Max: rapid.Int64Range(64<<10, 1<<30).Draw(t, "max"), Other: rapid.IntRange(16, 1<<20).Draw(t, "other"),
+	}
+	p.FlowControl = rapid.SampledFrom([]FlowControl{FlowPFC, FlowPause, FlowOff}).Draw(t, "flow control")
+	priority := rapid.IntRange(0, 7).Draw(t, "override")
+	if p.FlowControl == FlowPause {
+		priority = 0
+	}
+	p.Priorities[priority] = drawOverride(t)
+	return p
+}
+
+func drawOverride(t *rapid.T) Override {
+	var own Override
+	if rapid.Bool().Draw(t, "own alpha") {
+		own.Alpha = new(drawAlpha(t))
+	}
+	if rapid.Bool().Draw(t, "own headroom") {
+		own.Headroom = new(drawHeadroom(t))
+	}
+	own.Private, own.XonOffset = drawOptional(t, "own private", 0), drawOptional(t, "own xon_offset", 0)
+	own.Xon = drawOptional(t, "own xon", 0)
+	if own.Xon == nil {
+		own.Xoff = drawOptional(t, "own xoff", 1<<20)
+	}
+	return own
+}

@@ -1,0 +1,60 @@
+package config
+
+import "strconv"
+
+// Override is what a port's priority has for itself; nil: what buffer says. Sizes are in bytes.
+type Override struct {
+	Alpha     *float64
+	Headroom  *Headroom
+	Private   *int64
+	Xon       *int64
+	XonOffset *int64
+	Xoff      *int64
+}
+
+// readOverrides reads the port's own priorities. A port with PAUSE has one lossless queue, so its
+// only key is all.
+func (p *Port) readOverrides(v value) {
+	for _, entry := range v.pairs() {
+		priority, err := strconv.ParseUint(entry.name, 10, 3)
+		switch {
+		case entry.name == "all" && p.FlowControl == FlowPause:
+			p.Priorities[0].read(entry.value)
+		case entry.name == "all":
+			entry.value.fail("all is the one queue of a port with flow_control: pause, and this port has %s: "+
+				"name the priority, or change flow_control. %s", p.FlowControl, exclusive)
+		case err != nil || len(entry.name) != 1:
+			entry.value.fail("%q is no priority: write 0 to 7", entry.name)
+		case p.FlowControl == FlowPause:
+			entry.value.fail("with flow_control: pause all eight priorities are one queue: write all, or flow_control: pfc. %s",
+				exclusive)
+		default:
+			p.Priorities[priority].read(entry.value)
+		}
+	}
+}
+
+func (o *Override) read(v value) {
+	v.read(
+		field{"alpha", setOptional(&o.Alpha, alpha)},
+		field{"headroom", func(v value) {
+			o.Headroom = new(Headroom)
+			o.Headroom.read(v)
+		}},
+		field{"private", setOptional(&o.Private, size(0, largestSize))},
+		field{"xon", setOptional(&o.Xon, size(0, largestSize))},
+		field{"xon_offset", setOptional(&o.XonOffset, size(0, largestSize))},
+		field{"xoff", setOptional(&o.Xoff, size(1, largestSize))},
+	)
+}
+
+// empty reports whether the override says nothing.
+func (o Override) empty() bool { return o == Override{} }
+
+// pick returns the first that was written.
+func pick[T any](own *T, otherwise T) T {
+	if own != nil {
+		return *own
+	}
+	return otherwise
+}

@@ -1,0 +1,239 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"pfcswitch/headroom"
+)
+
+// Port is one port with everything that it inherits filled in.
+type Port struct {
+	Name      string // the key; the port label of metrics
+	Interface string // the Linux interface
+	Force     bool   // take an interface that has a master or an address of its own
+	Netns     string // a named network namespace, an absolute path or "pid:N"; empty: that of the daemon
+	Kind      Kind
+
+	Speed     int64         // bit/s; 0: none. With SpeedAuto: 1G until Resolve knows the link
+	SpeedAuto bool          // 1G on veth and TAP, the link's speed on a NIC
+	Burst     int64         // shaper's depth in wire octets; without a speed there is no shaper
+	BurstAuto bool          // Burst follows from the speed
+	Delay     time.Duration // applied on transmit, one way
+	K         int64         // bits added to the headroom
+	MTU       int           // octets of payload
+
+	Trust           Trust
+	DefaultPriority uint8
+	PriorityTags    PriorityTags
+
+	FlowControl FlowControl
+	Priorities  [8]Override      // by priority; [0] is key "all" of a port with FlowPause
+	Queues      [8]ResolvedQueue // ingress queues by priority; [0] is the only one of a port with FlowPause
+	Ring        Ring
+
+	PVID     uint16
+	Tagged   []uint16
+	Learning bool
+	Flood    bool
+	Storm    int64 // bit/s of flooded traffic; 0: no limit
+	Loop     bool  // detect loops by a probe frame
+}
+
+// Kind is what stands behind a port.
+type Kind string
+
+// The values of kind.
+const (
+	KindEthernet Kind = "ethernet" // an interface that exists: veth, NIC, TAP
+	KindTAP      Kind = "tap"      // a TAP that the daemon makes; not implemented in this version
+)
+
+// PriorityTags is what an untagged egress does with a frame that came priority-tagged.
+type PriorityTags string
+
+// The values of priority_tags.
+const (
+	KeepPriorityTags  PriorityTags = "keep" // it leaves so, and keeps its priority
+	StripPriorityTags PriorityTags = "strip"
+)
+
+// FlowControl is how a port stops its peer and is stopped by it.
+type FlowControl string
+
+// The values of flow_control.
+const (
+	FlowPFC   FlowControl = "pfc"   // by priority, IEEE 802.1Q clause 36
+	FlowPause FlowControl = "pause" // the whole link, IEEE 802.3 annex 31B: all priorities are one lossless queue
+	FlowOff   FlowControl = "off"
+)
+
+// exclusive is why a port has one flow control.
+const exclusive = "PFC and PAUSE exclude each other on a port: where PFC is enabled, a PAUSE is neither sent nor obeyed " +
+	"(IEEE 802.1Q clause 36)"
+
+const (
+	// defaultSpeed is that of a link without one of its own, in bit/s.
+	defaultSpeed int64         = 1_000_000_000
+	longestDelay time.Duration = time.Second
+)
+
+// MaxFrame is the largest frame in octets without FCS, with one VLAN tag.
+func (p *Port) MaxFrame() int64 {
+	if p.Speed == 0 {
+		return headroom.SuperFrame
+	}
+	return int64(p.MTU) + 14 + 4
+}
+
+func (c *Config) readPorts(v value) {
+	for _, entry := range v.pairs() {
+		if !identifier(entry.name, 32) {
+			entry.value.fail("%q cannot name a port: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first", entry.name)
+			continue
+		}
+		p := c.defaultPort(entry.name)
+		p.read(entry.value)
+		c.Ports = append(c.Ports, p)
+	}
+}
+
+func (c *Config) defaultPort(name string) Port {
+	return Port{
+		Name: name, Interface: name, Kind: KindEthernet,
+		Speed: defaultSpeed, SpeedAuto: true, BurstAuto: true, K: c.Headroom.K, MTU: 1500,
+		Trust: c.Priorities.Trust, DefaultPriority: c.Priorities.Default, PriorityTags: KeepPriorityTags,
+		FlowControl: FlowPFC, Ring: defaultRing(),
+		PVID: 1, Learning: true, Flood: true, Loop: true,
+	}
+}
+
+func (p *Port) read(v value) {
+	before := len(v.doc.faults)
+	v.read(
+		field{"interface", set(&p.Interface, interfaceName)},
+		field{"force", set(&p.Force, toggle)},
+		field{"netns", set(&p.Netns, namespace)},
+		field{"kind", p.readKind},
+		field{"wire", notImplemented},
+		field{"speed", p.readSpeed},
+		field{"burst", p.readBurst},
+		field{"delay", set(&p.Delay, duration(0, longestDelay))},
+		field{"cable", set(&p.Delay, cable)},
+		field{"k", set(&p.K, bitsOfK)},
+		field{"mtu", set(&p.MTU, number[int]("MTU", 68, 65535))},
+		field{"trust", set(&p.Trust, trust)},
+		field{"default_priority", set(&p.DefaultPriority, priorityNumber)},
+		field{"priority_tags", set(&p.PriorityTags, oneOf(KeepPriorityTags, StripPriorityTags))},
+		field{"flow_control", p.readFlowControl},
+		field{"priorities", p.readOverrides},
+		field{"ring", p.Ring.read},
+		field{"pvid", set(&p.PVID, vlan)},
+		field{"tagged", p.readTagged},
+		field{"learning", set(&p.Learning, toggle)},
+		field{"flood", set(&p.Flood, toggle)},
+		field{"storm", p.readStorm},
+		field{"loop", set(&p.Loop, toggle)},
+		field{"watchdog", notImplemented},
+	)
+	if p.Ring.Frame == 0 {
+		p.Ring.Frame = int64(p.MTU) + 14
+	}
+	if len(v.doc.faults) == before {
+		p.check(v)
+	}
+}
+
+// check finds keys of one port that contradict each other.
+func (p *Port) check(v value) {
+	_, delay := find(v.pairs(), "delay")
+	length, both := find(v.pairs(), "cable")
+	if delay && both {
+		length.value.fail("delay is given too: a cable is a delay of 5 ns/m, so remove one of the two")
+	}
+	least := p.MaxFrame() + headroom.WireOverhead
+	if p.Speed > 0 && !p.BurstAuto && p.Burst < least {
+		v.at("burst").fail("%s is below one frame: at MTU %d write at least %dB, the frame with tag, FCS, preamble and gap, or auto",
+			formatSize(p.Burst), p.MTU, least)
+	}
+}
+
+func (p *Port) readKind(v value) {
+	set(&p.Kind, oneOf(KindEthernet, KindTAP))(v)
+	if p.Kind == KindTAP {
+		v.fail("tap is not implemented in this version: make the TAP yourself and write kind: ethernet")
+	}
+}
+
+func (p *Port) readSpeed(v value) {
+	switch p.SpeedAuto = v.is("auto"); {
+	case p.SpeedAuto:
+		p.Speed = defaultSpeed
+	case v.is("none"):
+		p.Speed = 0
+	default:
+		set(&p.Speed, or(rate(slowest), "auto", "none"))(v)
+	}
+}
+
+func (p *Port) readBurst(v value) {
+	if p.BurstAuto = v.is("auto"); !p.BurstAuto {
+		set(&p.Burst, or(size(1, 1<<30), "auto"))(v)
+	}
+}
+
+func (p *Port) readStorm(v value) {
+	if v.is("off") {
+		p.Storm = 0
+		return
+	}
+	set(&p.Storm, or(rate(1000), "off"))(v)
+}
+
+func (p *Port) readFlowControl(v value) {
+	text, _ := scalar(v.node)
+	both := strings.Contains(text, "pfc") && strings.Contains(text, "pause") || text == "both"
+	if v.node != nil && kindOf(v.node) == "a list" || both {
+		v.fail("%s: write one of pfc, pause and off", exclusive)
+		return
+	}
+	set(&p.FlowControl, oneOf(FlowPFC, FlowPause, FlowOff))(v)
+}
+
+func (p *Port) readTagged(v value) {
+	for _, item := range v.items() {
+		var vid uint16
+		if set(&vid, vlan)(item); vid != 0 {
+			p.addTagged(item, vid)
+		}
+	}
+}
+
+func (p *Port) addTagged(v value, vid uint16) {
+	for _, other := range p.Tagged {
+		if other == vid {
+			v.fail("VLAN %d stands twice: keep one", vid)
+			return
+		}
+	}
+	p.Tagged = append(p.Tagged, vid)
+}
+
+// interfaceName checks what the kernel would refuse: IFNAMSIZ holds 15 bytes.
+func interfaceName(text string) (string, error) {
+	if text == "" || len(text) > 15 || text == "." || text == ".." || strings.ContainsAny(text, "/: \t") || !printable(text) {
+		return "", errors.New("is not an interface name: write 1 to 15 bytes without space, slash and colon, as `ip link` shows it")
+	}
+	return text, nil
+}
+
+func namespace(text string) (string, error) {
+	pid, isPID := strings.CutPrefix(text, "pid:")
+	path := strings.HasPrefix(text, "/")
+	named := !path && !isPID && text != "" && text != "." && text != ".." && !strings.Contains(text, "/")
+	if isPID && digits(pid) && strings.Trim(pid, "0") != "" || (path || named) && printable(text) {
+		return text, nil
+	}
+	return "", errors.New("is not a network namespace: write a name as `ip netns` lists it, an absolute path, or pid:N")
+}

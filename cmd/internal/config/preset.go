@@ -1,0 +1,23 @@
+package config
+
+// readPreset sets what keys that follow may override, one by one.
+func (c *Config) readPreset(v value) {
+	var name string
+	set(&name, oneOf("roce"))(v)
+	if name == "roce" {
+		c.presetRoCE()
+	}
+}
+
+// presetRoCE is common RoCEv2 practice: priority 3 lossless with ECN, congestion notifications
+// strict on 6, the rest best effort with half of the bandwidth.
+func (c *Config) presetRoCE() {
+	c.Priorities.Trust = TrustPCP
+	c.Priorities.Lossless = 1 << 3
+	c.Priorities.DSCP[26] = 3
+	c.Priorities.DSCP[48] = 6
+	c.Queues[0] = Queue{Weight: 50}
+	c.Queues[3] = Queue{Weight: 50}
+	c.Queues[6] = Queue{Strict: true}
+	c.ECN[3] = ECN{Enabled: true, Kmin: 64 << 10, Kmax: 256 << 10, Pmax: 0.1}
+}

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// mostErrors is how many faults are shown at once.
+const mostErrors = 20
+
+// Error is one fault of a configuration.
+type Error struct {
+	File string
+	Line int    // from 1
+	Key  string // path, such as ports.p1.speed; empty for the file as a whole
+	Text string // the value, what is wrong with it, and what to do
+}
+
+// Error returns "file:line: key: text".
+func (e *Error) Error() string {
+	if e.Key == "" {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", e.File, e.Line, e.Key, e.Text)
+}
+
+// Errors are the faults of one configuration, in the order of the file.
+type Errors struct {
+	List []*Error // at most 20
+	More int      // found beyond those
+}
+
+// Error returns one fault a line.
+func (e *Errors) Error() string {
+	var lines []string
+	for _, fault := range e.List {
+		lines = append(lines, fault.Error())
+	}
+	if e.More > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more", e.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the single faults.
+func (e *Errors) Unwrap() []error {
+	faults := make([]error, len(e.List))
+	for i, fault := range e.List {
+		faults[i] = fault
+	}
+	return faults
+}
+
+func newErrors(faults []*Error) *Errors {
+	slices.SortStableFunc(faults, func(a, b *Error) int { return a.Line - b.Line })
+	shown := faults[:min(len(faults), mostErrors)]
+	return &Errors{List: shown, More: len(faults) - len(shown)}
+}
+
+// Warning is something that is legal and probably not meant, or, as a note, a number worth
+// knowing.
+type Warning struct {
+	File string
+	Line int
+	Key  string
+	Text string
+	Note bool
+}
+
+// String returns "file:line: key: text".
+func (w Warning) String() string {
+	return (&Error{File: w.File, Line: w.Line, Key: w.Key, Text: w.Text}).Error()
+}
+
+// source knows where each key stands.
+type source struct {
+	file  string
+	lines map[string]int
+}
+
+// line is that of the key or, where it was not written, of the nearest key above it.
+func (s source) line(key string) int {
+	for {
+		if line, ok := s.lines[key]; ok {
+			return line
+		}
+		cut := strings.LastIndexAny(key, ".[")
+		if cut < 0 {
+			return 1
+		}
+		key = key[:cut]
+	}
+}
+
+// Errorf is a fault of the key that shows only when the configuration is put to use, such as an
+// interface that may not be taken. The text says what is wrong and what to do.
+func (c *Config) Errorf(key, format string, args ...any) *Error {
+	return &Error{File: c.source.file, Line: c.source.line(key), Key: key, Text: fmt.Sprintf(format, args...)}
+}

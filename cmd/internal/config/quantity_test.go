@@ -1,0 +1,180 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSize(t *testing.T) {
+	tests := []struct {
+		text string
+		want int64 // -1: refused
+	}{
+		{"0", 0}, {"1", 1}, {"256B", 256}, {"4KiB", 4096}, {"8MiB", 8 << 20}, {"1GiB", 1 << 30},
+		{"4kB", 4000}, {"4KB", 4000}, {"1.5KiB", 1536}, {"0.5MB", 500_000}, {"0.001kB", 1},
+		{"1024GiB", 1 << 40},
+		{"1025GiB", -1}, {"0.3B", -1}, {"1.5", -1}, {"-1", -1}, {"+1", -1}, {"", -1}, {"KiB", -1}, {"4 KiB", -1},
+		{"4Kib", -1}, {"4k", -1}, {"1e3", -1}, {"0x10", -1}, {"1.", -1}, {".5KiB", -1}, {"1.2.3", -1}, {"1/2", -1},
+		{"99999999999999999999", -1}, {"0.99999999999999999999", -1}, {"999999999999999999GiB", -1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			got, err := size(0, largestSize)(tt.text)
+			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
+				t.Errorf("size(%q)\n got %d, %v\nwant %d", tt.text, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRate(t *testing.T) {
+	tests := []struct {
+		text string
+		want int64 // -1: refused
+	}{
+		{"1M", 1e6}, {"100M", 1e8}, {"1G", 1e9}, {"2.5G", 2_500_000_000}, {"0.8T", 8e11}, {"1000K", 1e6}, {"1000000", 1e6},
+		{"999K", -1}, {"801G", -1}, {"1g", -1}, {"1Gbps", -1}, {"fast", -1}, {"", -1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			got, err := rate(slowest)(tt.text)
+			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
+				t.Errorf("rate(%q)\n got %d, %v\nwant %d", tt.text, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestDuration(t *testing.T) {
+	tests := []struct {
+		text string
+		want time.Duration // -1: refused
+	}{
+		{"0", 0}, {"0s", 0}, {"5us", 5 * time.Microsecond}, {"5µs", 5 * time.Microsecond}, {"10ms", 10 * time.Millisecond},
+		{"0.5s", 500 * time.Millisecond}, {"17ns", 17}, {"1s", time.Second},
+		{"1.1s", -1}, {"10", -1}, {"1m", -1}, {"-1ms", -1}, {"0.5ns", -1}, {"soon", -1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			got, err := duration(0, time.Second)(tt.text)
+			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
+				t.Errorf("duration(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
+			}
+		})
+	}
+}
+
+// A cable delays by 5 ns/m.
+func TestCable(t *testing.T) {
+	tests := []struct {
+		text string
+		want time.Duration // -1: refused
+	}{
+		{"0", 0}, {"0m", 0}, {"1m", 5}, {"100m", 500}, {"1.5m", 7}, {"10km", 50 * time.Microsecond}, {"200000km", time.Second},
+		{"200001km", -1}, {"100", -1}, {"100ft", -1}, {"-1m", -1}, {"0.0001m", -1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			got, err := cable(tt.text)
+			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
+				t.Errorf("cable(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestShare(t *testing.T) {
+	tests := []struct {
+		text string
+		want float64 // -1: refused
+	}{
+		{"10%", 0.1}, {"100%", 1}, {"0.1", 0.1}, {"1", 1}, {"0.5%", 0.005},
+		{"0%", -1}, {"0", -1}, {"10", -1}, {"-1%", -1}, {"NaN", -1}, {"Inf%", -1}, {"ten", -1}, {"%", -1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			got, err := share(tt.text)
+			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
+				t.Errorf("share(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAlpha(t *testing.T) {
+	for _, text := range []string{"1", "0.0625", "1024", "8.0"} {
+		if _, err := alpha(text); err != nil {
+			t.Errorf("alpha(%q) is refused: %v", text, err)
+		}
+	}
+	for _, text := range []string{"0", "-1", "1025", "NaN", "Inf", "1/16", ""} {
+		if got, err := alpha(text); err == nil {
+			t.Errorf("alpha(%q)\n got %v\nwant an error", text, got)
+		}
+	}
+}
+
+func TestToggle(t *testing.T) {
+	for text, want := range map[string]bool{"on": true, "true": true, "yes": true, "off": false, "false": false, "no": false} {
+		if got, err := toggle(text); err != nil || got != want {
+			t.Errorf("toggle(%q)\n got %v, %v\nwant %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "1", "On", "enabled"} {
+		if _, err := toggle(text); err == nil {
+			t.Errorf("toggle(%q) is accepted", text)
+		}
+	}
+}
+
+func TestListenAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"127.0.0.1:9808": "127.0.0.1:9808", ":9808": ":9808", "[::1]:0": "[::1]:0", "leaf1.example:80": "leaf1.example:80", "off": "",
+	} {
+		if got, err := listenAddress(text); err != nil || got != want {
+			t.Errorf("listenAddress(%q)\n got %q, %v\nwant %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "9808", "host", "host:", "host:http", "host:65536", "host:00", "a b:1", "::1:80", "host:1/x", "a/b:1"} {
+		if got, err := listenAddress(text); err == nil {
+			t.Errorf("listenAddress(%q)\n got %q\nwant an error", text, got)
+		}
+	}
+}
+
+func TestNamesOfTheSystem(t *testing.T) {
+	tests := []struct {
+		name    string
+		parse   func(string) (string, error)
+		good    []string
+		refused []string
+	}{
+		{"interface", interfaceName,
+			[]string{"p1", "eth0.100", "e1-1", "fifteen-bytes-1"},
+			[]string{"", ".", "..", "sixteen-bytes-12", "a/b", "a b", "a:1", "a\x00"}},
+		{"namespace", namespace,
+			[]string{"sw", "/run/netns/sw", "pid:1", "a:b"},
+			[]string{"", ".", "..", "a/b", "pid:", "pid:0", "pid:-1", "pid:x", "/a\nb"}},
+		{"socket", socketPath,
+			[]string{"/run/pfcswitch/leaf1.sock", "/a b", "/" + strings.Repeat("x", 106)},
+			[]string{"", "a.sock", "/run/", "/" + strings.Repeat("x", 107), "/a\x01"}},
+		{"switch", switchName,
+			[]string{"leaf1", "7", "a.b_c-d"},
+			[]string{"", "-a", "a/b", "a b", "é", strings.Repeat("x", 65)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, text := range tt.good {
+				if got, err := tt.parse(text); err != nil || got != text {
+					t.Errorf("%q\n got %q, %v\nwant itself", text, got, err)
+				}
+			}
+			for _, text := range tt.refused {
+				if _, err := tt.parse(text); err == nil {
+					t.Errorf("%q is accepted", text)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+
+	"pfcswitch/headroom"
+)
+
+// smallestAutoPool is the lossless pool's size where its queues need less.
+const smallestAutoPool int64 = 8 << 20
+
+// ResolvedQueue is a lossless ingress queue (priority group) as the buffer manager needs it.
+// Sizes are in bytes; Private and Headroom are whole cells.
+type ResolvedQueue struct {
+	Lossless  bool // false: nothing else is set
+	Private   int64
+	Headroom  int64
+	Xon       int64
+	XonOffset int64
+	Xoff      int64 // threshold of PolicyStatic; 0: not written
+	Alpha     float64
+}
+
+// Resolve returns a copy with everything that follows from the links' speeds: burst, headroom and
+// xon of each port, and the size of the lossless pool. Speeds are the links', in bit/s by port
+// name, and matter only for ports with SpeedAuto. A port that has none there counts as 1G: a NIC
+// whose link is down, and every veth and TAP, whatever speed their drivers claim. It fails, with
+// an *Errors, when the pool does not hold what the queues reserve.
+func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
+	resolved := *c
+	resolved.Ports = slices.Clone(c.Ports)
+	for i := range resolved.Ports {
+		p := &resolved.Ports[i]
+		if p.SpeedAuto {
+			if p.Speed = speeds[p.Name]; p.Speed <= 0 {
+				p.Speed = defaultSpeed
+			}
+		}
+		if p.BurstAuto {
+			p.Burst = headroom.DefaultBurst(p.Speed, p.MaxFrame())
+		}
+		p.Queues = [8]ResolvedQueue{}
+		for _, priority := range p.losslessPriorities(c) {
+			p.Queues[priority] = p.resolveQueue(c, priority)
+		}
+	}
+	if faults := resolved.resolvePools(); len(faults) > 0 {
+		return nil, newErrors(faults)
+	}
+	return &resolved, nil
+}
+
+// HeadroomInputs are what the port's calculated headroom follows from.
+func (p *Port) HeadroomInputs() headroom.Inputs {
+	in := headroom.Inputs{Speed: p.Speed, MaxFrame: p.MaxFrame(), Delay: p.Delay, Burst: p.Burst, K: p.K}
+	if p.Speed == 0 {
+		in.Burst = 0
+	}
+	return in
+}
+
+// CalculatedHeadroom is the port's calculated headroom, whatever the configuration uses.
+func (p *Port) CalculatedHeadroom() headroom.Calculation {
+	frames := headroom.PFC
+	if p.FlowControl == FlowPause {
+		frames = headroom.Pause
+	}
+	return headroom.Calculate(p.HeadroomInputs(), frames)
+}
+
+// losslessPriorities are the indexes of the port's lossless ingress queues: 0 for all priorities
+// together where flow control is PAUSE.
+func (p *Port) losslessPriorities(c *Config) (priorities []int) {
+	switch p.FlowControl {
+	case FlowPause:
+		return []int{0}
+	case FlowPFC:
+		for priority := range p.Queues {
+			if c.Priorities.IsLossless(priority) {
+				priorities = append(priorities, priority)
+			}
+		}
+	}
+	return priorities
+}
+
+func (p *Port) priorityKey(priority int) string {
+	if p.FlowControl == FlowPause {
+		return "all"
+	}
+	return strconv.Itoa(priority)
+}
+
+func (p *Port) resolveQueue(c *Config, priority int) ResolvedQueue {
+	own, b := p.Priorities[priority], &c.Buffer
+	eta := pick(own.Headroom, b.Headroom)
+	if eta.Mode != HeadroomFixed {
+		eta.Bytes = p.CalculatedHeadroom().Bytes()
+	}
+	return ResolvedQueue{
+		Lossless:  true,
+		Private:   b.wholeCells(pick(own.Private, b.Private)),
+		Headroom:  b.wholeCells(eta.Bytes),
+		Xon:       pick(own.Xon, pick(b.Xon, headroom.DefaultXon(p.HeadroomInputs()))),
+		XonOffset: pick(own.XonOffset, b.XonOffset),
+		Xoff:      pick(own.Xoff, pick(b.Xoff, 0)),
+		Alpha:     pick(own.Alpha, b.Lossless.Alpha),
+	}
+}
+
+func (b *Buffer) wholeCells(bytes int64) int64 { return headroom.Cells(bytes, b.Cell) * b.Cell }
+
+// reservation is what the lossless queues of all ports take from the lossless pool, in bytes.
+type reservation struct {
+	queues            int
+	private, headroom int64 // Σφ, Ση
+	frames            int64 // the shared segment that they need: two largest frames each
+}
+
+func (r reservation) sum() int64 { return r.private + r.headroom + r.frames }
+
+func (c *Config) reserve() (r reservation) {
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		for _, q := range p.Queues {
+			if q.Lossless {
+				r.queues++
+				r.private += q.Private
+				r.headroom += q.Headroom
+				r.frames += 2 * c.Buffer.wholeCells(p.MaxFrame())
+			}
+		}
+	}
+	return r
+}
+
+// Shared is B_s, the bytes of the lossless pool that are neither private nor headroom.
+func (c *Config) Shared() int64 {
+	r := c.reserve()
+	return c.Buffer.Lossless.Size - r.private - r.headroom
+}
+
+// resolvePools sizes an automatic lossless pool and refuses pools that are too small.
+func (c *Config) resolvePools() (faults []*Error) {
+	r, pool := c.reserve(), &c.Buffer.Lossless
+	if pool.Auto {
+		pool.Size = c.Buffer.wholeCells(max(smallestAutoPool, 2*r.sum()))
+	}
+	const key = "buffer.lossless.size"
+	shared := pool.Size - r.private - r.headroom
+	switch {
+	case shared < 0:
+		faults = append(faults, c.Errorf(key, "%s does not hold what %d lossless queues reserve, %s private and %s headroom: "+
+			"write at least %s, or auto", formatSize(pool.Size), r.queues, formatSize(r.private), formatSize(r.headroom), atLeast(r.sum())))
+	case shared < r.frames:
+		faults = append(faults, c.Errorf(key, "%s leaves %s to share, beside %s private and %s headroom, and %d lossless queues need %s, "+
+			"two largest frames each: write at least %s, or auto", formatSize(pool.Size), formatSize(shared),
+			formatSize(r.private), formatSize(r.headroom), r.queues, formatSize(r.frames), atLeast(r.sum())))
+	}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		if frame := c.Buffer.wholeCells(p.MaxFrame()); c.Buffer.Lossy.Size < frame {
+			return append(faults, c.Errorf("buffer.lossy.size", "%s does not hold one frame of port %s: write at least %s",
+				formatSize(c.Buffer.Lossy.Size), p.Name, atLeast(frame)))
+		}
+	}
+	return faults
+}
+
+// atLeast is a round size that is not below n.
+func atLeast(n int64) string { return formatSize((n + 1023) / 1024 * 1024) }

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"time"
+
+	"pfcswitch/headroom"
+)
+
+// Ring sizes the two receive rings of a port.
+type Ring struct {
+	Outage time.Duration // how long the lossless ring takes frames while the switch does not run
+	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
+	Max    int64         // bytes at most
+	Other  int           // slots of the ring of everything else
+}
+
+// slotOverhead is what a slot needs beside its frame: the kernel's header and room for a tag.
+const slotOverhead = 128
+
+func defaultRing() Ring { return Ring{Outage: 60 * time.Millisecond, Max: 32 << 20, Other: 2048} }
+
+func (r *Ring) read(v value) {
+	v.read(
+		field{"outage", set(&r.Outage, duration(time.Millisecond, 10*time.Second))},
+		field{"frame", set(&r.Frame, size(60, 1<<16))},
+		field{"max", set(&r.Max, size(64<<10, 1<<30))},
+		field{"other", set(&r.Other, number[int]("number of slots", 16, 1<<20))},
+	)
+}
+
+// SlotBytes is the size of a slot of the lossless ring: the frame, rounded up to 16, and the
+// kernel's header.
+func (r Ring) SlotBytes() int64 { return (r.Frame+15)/16*16 + slotOverhead }
+
+// LosslessSlots is how many frames the lossless ring takes: those that arrive in Outage at the
+// port's speed, as far as Ring.Max allows; at least one.
+func (p *Port) LosslessSlots() int64 {
+	wire := p.Ring.Frame + headroom.WireOverhead
+	arriving := headroom.BitsIn(p.Speed, p.Ring.Outage) / (wire * 8)
+	return max(1, min(arriving, p.Ring.Max/p.Ring.SlotBytes()))
+}
+
+// Outage is how long the lossless ring takes frames of the given length (octets without FCS) at
+// the port's speed.
+func (p *Port) Outage(frame int64) time.Duration {
+	bits := p.LosslessSlots() * (frame + headroom.WireOverhead) * 8
+	speed := p.Speed
+	if speed == 0 {
+		speed = headroom.NominalSpeed
+	}
+	return time.Duration(float64(bits) / float64(speed) * float64(time.Second))
+}

@@ -1,0 +1,270 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// value is a place in the document: a key path and what stands there.
+type value struct {
+	doc  *document
+	key  string   // path; empty for the whole file
+	line int      // of the key
+	node ast.Node // followed; nil: empty
+}
+
+// field is a key that a mapping may have, and what reads its value.
+type field struct {
+	name string
+	read func(value)
+}
+
+// fail records a fault of this value.
+func (v value) fail(format string, args ...any) { v.doc.fail(v.line, v.key, format, args...) }
+
+// read reads a mapping: fields in the order given, whatever the order of the file. Every other
+// key is a fault. An empty value is an empty mapping.
+func (v value) read(fields ...field) {
+	pairs := v.pairs()
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+		if p, ok := find(pairs, f.name); ok {
+			f.read(p.value)
+		}
+	}
+	for _, p := range pairs {
+		if !slices.Contains(names, p.name) {
+			p.value.failUnknown(p.name, names)
+		}
+	}
+}
+
+func (v value) failUnknown(name string, names []string) {
+	if meant := nearest(name, names); meant != "" {
+		v.fail("unknown key: did you mean %s?", meant)
+		return
+	}
+	v.fail("unknown key: remove it, or use one of %s", list(names))
+}
+
+// pair is an entry of a mapping.
+type pair struct {
+	name  string
+	value value
+}
+
+// pairs returns a mapping's entries in the order of the file, those merged in by << last.
+// Duplicates are faults and left out.
+func (v value) pairs() []pair {
+	if v.node == nil {
+		return nil
+	}
+	mapping, ok := v.node.(ast.MapNode)
+	if !ok {
+		v.fail("want a mapping (key: value), not %s", kindOf(v.node))
+		return nil
+	}
+	var own []pair
+	var merges []ast.Node
+	seen := map[string]int{}
+	for entries := mapping.MapRange(); entries.Next(); {
+		if entries.Key().IsMergeKey() {
+			merges = append(merges, entries.Value())
+			continue
+		}
+		p, ok := v.entry(entries.Key(), entries.Value())
+		if !ok {
+			continue
+		}
+		if line, twice := seen[p.name]; twice {
+			p.value.fail("the key stands twice, first in line %d: keep one", line)
+			continue
+		}
+		seen[p.name] = p.value.line
+		own = append(own, p)
+	}
+	for _, source := range merges {
+		own = v.merge(own, source)
+	}
+	for _, p := range own {
+		v.doc.lines[p.value.key] = p.value.line
+	}
+	return own
+}
+
+func (v value) entry(key ast.MapKeyNode, node ast.Node) (pair, bool) {
+	at := value{doc: v.doc, key: v.key, line: lineOf(key, v.line)}
+	word, ok := v.doc.follow(at, key)
+	if !ok {
+		return pair{}, false
+	}
+	name, ok := scalar(word)
+	if !ok {
+		at.fail("a key must be a single word: write key: value")
+		return pair{}, false
+	}
+	at.key = join(v.key, name)
+	at.node, ok = v.doc.follow(at, node)
+	return pair{name, at}, ok
+}
+
+// merge adds the entries of a << source (a mapping or a list of them) that are not there yet.
+func (v value) merge(own []pair, source ast.Node) []pair {
+	if v.doc.merges++; v.doc.merges > mostMerges {
+		if v.doc.merges == mostMerges+1 {
+			v.fail("more than %d << merges, or one that merges itself: write the keys out", mostMerges)
+		}
+		return own
+	}
+	from := v
+	from.node, _ = v.doc.follow(v, source)
+	if sequence, ok := from.node.(*ast.SequenceNode); ok {
+		for _, item := range sequence.Values {
+			own = v.merge(own, item)
+		}
+		return own
+	}
+	for _, p := range from.pairs() {
+		if _, there := find(own, p.name); !there {
+			own = append(own, p)
+		}
+	}
+	return own
+}
+
+// items returns the entries of a list.
+func (v value) items() []value {
+	if v.node == nil {
+		return nil
+	}
+	sequence, ok := v.node.(*ast.SequenceNode)
+	if !ok {
+		v.fail("want a list ([a, b]), not %s", kindOf(v.node))
+		return nil
+	}
+	items := make([]value, 0, len(sequence.Values))
+	for i, node := range sequence.Values {
+		item := value{doc: v.doc, key: v.key + "[" + strconv.Itoa(i) + "]", line: lineOf(node, v.line)}
+		v.doc.lines[item.key] = item.line
+		var ok bool
+		if item.node, ok = v.doc.follow(item, node); ok {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// indexed reads a mapping whose keys are numbers from 0 to highest, of what is named.
+func (v value) indexed(what string, highest int, read func(int, value)) {
+	seen := map[int]int{}
+	for _, p := range v.pairs() {
+		i, err := strconv.Atoi(p.name)
+		if err != nil || i < 0 || i > highest {
+			p.value.fail("%q is no %s: write 0 to %d", p.name, what, highest)
+			continue
+		}
+		if line, twice := seen[i]; twice {
+			p.value.fail("%s %d stands twice, first in line %d: keep one", what, i, line)
+			continue
+		}
+		seen[i] = p.value.line
+		read(i, p.value)
+	}
+}
+
+// at returns the place of a key of this mapping, whether it was written or not.
+func (v value) at(name string) value {
+	at := value{doc: v.doc, key: join(v.key, name), line: v.line}
+	if line, ok := v.doc.lines[at.key]; ok {
+		at.line = line
+	}
+	return at
+}
+
+// is reports whether the value is the given word.
+func (v value) is(word string) bool {
+	text, ok := scalar(v.node)
+	return ok && text == word
+}
+
+// text returns a single value as it was written.
+func (v value) text() (string, bool) {
+	if v.node == nil {
+		v.fail("has no value: write one, or remove the key")
+		return "", false
+	}
+	text, ok := scalar(v.node)
+	if !ok {
+		v.fail("want a single value, not %s", kindOf(v.node))
+	}
+	return text, ok
+}
+
+// set reads a single value into dst. The parser's error continues the sentence that begins with
+// the value: what is wrong, a colon, what to do.
+func set[T any](dst *T, parse func(string) (T, error)) func(value) {
+	return func(v value) {
+		text, ok := v.text()
+		if !ok {
+			return
+		}
+		parsed, err := parse(text)
+		if err != nil {
+			v.fail("%q %v", text, err)
+			return
+		}
+		*dst = parsed
+	}
+}
+
+// setOptional is set for a key whose absence means something.
+func setOptional[T any](dst **T, parse func(string) (T, error)) func(value) {
+	return func(v value) {
+		var parsed T
+		before := len(v.doc.faults)
+		if set(&parsed, parse)(v); len(v.doc.faults) == before {
+			*dst = &parsed
+		}
+	}
+}
+
+func scalar(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+func kindOf(node ast.Node) string {
+	switch node.(type) {
+	case *ast.SequenceNode:
+		return "a list"
+	case ast.MapNode:
+		return "a mapping"
+	}
+	return "a single value"
+}
+
+func find(pairs []pair, name string) (pair, bool) {
+	for _, p := range pairs {
+		if p.name == name {
+			return p, true
+		}
+	}
+	return pair{}, false
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pfcswitch/headroom"
+)
+
+// Machine is what was measured of the machine on which the switch will run. Zero: not measured.
+type Machine struct {
+	WakeGap   time.Duration // longest time that a runnable thread did not run
+	WakeDelay time.Duration // 99.9 % of wake-ups are no later than this
+}
+
+// leastRefresh is the shortest time between two pause frames for one queue.
+const leastRefresh = 200 * time.Microsecond
+
+// Warnings are what is legal and probably not meant.
+func (c *Config) Warnings() []Warning { return c.warnings(Machine{}) }
+
+// Check returns the Warnings and those that depend on the machine, and for every lossless
+// receive ring a note on how long it takes frames while the switch does not run.
+func (c *Config) Check(m Machine) []Warning {
+	return append(c.warnings(m), c.ringNotes()...)
+}
+
+func (c *Config) warnings(m Machine) []Warning {
+	all := slices.Concat(c.warnLossless(), c.warnSpeeds(), c.warnOverrides(), c.warnFDB(), c.warnPause(m))
+	slices.SortStableFunc(all, func(a, b Warning) int { return a.Line - b.Line })
+	return all
+}
+
+func (c *Config) warning(key, format string, args ...any) Warning {
+	return Warning{File: c.source.file, Line: c.source.line(key), Key: key, Text: fmt.Sprintf(format, args...)}
+}
+
+func (c *Config) warnLossless() (all []Warning) {
+	switch r := c.reserve(); {
+	case len(c.Ports) == 0:
+		all = append(all, c.warning("ports", "there is none: the switch forwards nothing until one is given"))
+	case r.queues == 0:
+		all = append(all, c.warning("priorities.lossless", "nothing is lossless: write preset: roce, or priorities: {lossless: [3]}"))
+	}
+	if c.Priorities.Lossless == 0xFF && c.UnknownLossless == Demote {
+		all = append(all, c.warning("unknown_lossless", "there is no lossy priority to demote to: frames to unknown stations are dropped"))
+	}
+	if c.Buffer.Xoff != nil && c.Buffer.Policy == PolicyDT {
+		all = append(all, c.warning("buffer.xoff", "has no effect with policy: dt, which finds the threshold from alpha"))
+	}
+	return all
+}
+
+func (c *Config) warnSpeeds() (all []Warning) {
+	var with, without string
+	for _, p := range c.Ports {
+		if p.Speed > 0 {
+			with = p.Name
+			continue
+		}
+		without = p.Name
+		if !p.BurstAuto {
+			all = append(all, c.warning("ports."+p.Name+".burst", "has no effect with speed: none, which has no shaper"))
+		}
+	}
+	if with != "" && without != "" {
+		all = append(all, c.warning("ports."+without+".speed", "none here and a speed at port %s: one port with a speed makes all ports "+
+			"cut super-frames, so TCP through this port is slower", with))
+	}
+	return all
+}
+
+func (c *Config) warnOverrides() (all []Warning) {
+	for _, p := range c.Ports {
+		for priority, own := range p.Priorities {
+			key := "ports." + p.Name + ".priorities." + p.priorityKey(priority)
+			switch {
+			case own.empty():
+			case p.FlowControl == FlowOff:
+				all = append(all, c.warning(key, "has no effect with flow_control: off"))
+			case !p.Queues[priority].Lossless:
+				all = append(all, c.warning(key, "has no effect, because priority %d is not lossless", priority))
+			case own.Xoff != nil && c.Buffer.Policy == PolicyDT:
+				all = append(all, c.warning(key+".xoff", "has no effect with policy: dt, which finds the threshold from alpha"))
+			}
+		}
+	}
+	return all
+}
+
+func (c *Config) warnFDB() (all []Warning) {
+	for i, entry := range c.FDB {
+		for _, p := range c.Ports {
+			if p.Name == entry.Port && entry.VLAN != p.PVID && !slices.Contains(p.Tagged, entry.VLAN) {
+				all = append(all, c.warning(fmt.Sprintf("fdb[%d].vlan", i), "port %s is not a member of VLAN %d: frames to this address are dropped",
+					p.Name, entry.VLAN))
+			}
+		}
+	}
+	return all
+}
+
+// warnPause compares the pause time with what the machine can keep: XOFF is refreshed at the
+// earlier of half the pause time and its end less four wake-up delays.
+func (c *Config) warnPause(m Machine) (all []Warning) {
+	if c.Pause.Remaining {
+		return nil
+	}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		if len(p.losslessPriorities(c)) == 0 {
+			continue
+		}
+		pause := p.pauseTime(c.Pause.Quanta)
+		if pause/2 < m.WakeGap {
+			all = append(all, c.warning("pause.quanta", "port %s: half of the pause time, %s, is below the %s for which this machine may not "+
+				"run the switch, so the peer may resume too early: raise quanta, lower the speed, or give the switch a processor",
+				p.Name, (pause/2).Round(time.Microsecond), m.WakeGap))
+		}
+		if refresh := min(pause/2, pause-4*m.WakeDelay); refresh < leastRefresh {
+			all = append(all, c.warning("pause.quanta", "port %s: XOFF would have to be repeated after %s, and %s is the least: raise quanta",
+				p.Name, max(0, refresh).Round(time.Microsecond), leastRefresh))
+		}
+	}
+	return all
+}
+
+// pauseTime is how long a pause lasts at the port's speed.
+func (p *Port) pauseTime(quanta uint16) time.Duration {
+	speed := p.Speed
+	if speed == 0 {
+		speed = headroom.NominalSpeed
+	}
+	return time.Duration(float64(quanta) * float64(headroom.QuantumBits) / float64(speed) * float64(time.Second))
+}
+
+func (c *Config) ringNotes() (all []Warning) {
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		if len(p.losslessPriorities(c)) == 0 {
+			continue
+		}
+		largest := int64(p.MTU) + 14
+		note := c.warning("ports."+p.Name+".ring", "the lossless ring (%d slots, %.1f MiB) takes frames for %s at %d octets and for %s at 60 octets "+
+			"while the switch does not run", p.LosslessSlots(), float64(p.LosslessSlots()*p.Ring.SlotBytes())/(1<<20),
+			p.Outage(largest).Round(10*time.Microsecond), largest, p.Outage(60).Round(10*time.Microsecond))
+		note.Note = true
+		all = append(all, note)
+	}
+	return all
+}

@@ -1,0 +1,153 @@
+package headroom
+
+import (
+	"testing"
+	"time"
+)
+
+const (
+	mbit int64 = 1_000_000
+	gbit int64 = 1_000_000_000
+)
+
+// tagged is the largest frame at MTU 1500: header and one VLAN tag, no FCS.
+const tagged int64 = 1518
+
+func TestEta(t *testing.T) {
+	tests := []struct {
+		name string
+		in   Inputs
+		want int64 // octets
+	}{
+		// Published values for 100 m of fibre, where the frame length is meant on the wire.
+		{"10G, 9216 octets", Inputs{Speed: 10 * gbit, MaxFrame: 9216 - WireOverhead, Delay: 500}, 2*(625+9216) + 3840},
+		{"40G, 9216 octets", Inputs{Speed: 40 * gbit, MaxFrame: 9216 - WireOverhead, Delay: 500}, 2*(2500+9216) + 7552},
+		{"10G, 1522 octets", Inputs{Speed: 10 * gbit, MaxFrame: 1522 - WireOverhead, Delay: 500}, 2*(625+1522) + 3840},
+		{"1G, no cable", Inputs{Speed: gbit, MaxFrame: tagged}, 2*1542 + 128},
+		{"no rate", Inputs{}, 2*(65_550+24) + 3840},
+		{"no rate ignores the frame", Inputs{MaxFrame: tagged}, 2*(65_550+24) + 3840},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Octets(Eta(tt.in).Bits()); got != tt.want {
+				t.Errorf("Eta(%+v)\n got %d octets\nwant %d", tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTermsAreNamed(t *testing.T) {
+	in := Inputs{Speed: gbit, MaxFrame: tagged, Delay: time.Microsecond}
+	tests := []struct {
+		name string
+		got  Terms
+		want Terms
+	}{
+		{"Eta", Eta(in), Terms{
+			{"waiting", 12_336},
+			{"propagation of the pause frame", 1000},
+			{"processing", 1024},
+			{"response", 12_336},
+			{"propagation of the last frame", 1000},
+		}},
+		{"PFCDelay", PFCDelay(in), Terms{
+			{"largest frame before the PFC frame", 12_336},
+			{"PFC frame", 672},
+			{"cable, there and back", 2000},
+			{"higher-layer delay", 1024},
+			{"largest frame that the peer finishes", 12_336},
+		}},
+		{"PauseDelay", PauseDelay(in), Terms{
+			{"largest frame before the PAUSE frame", 12_336},
+			{"PAUSE frame", 672},
+			{"response limit", 1024},
+			{"cable, there and back", 2000},
+			{"largest frame that the peer finishes", 12_336},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if len(tt.got) != len(tt.want) {
+				t.Fatalf("got %d terms, want %d", len(tt.got), len(tt.want))
+			}
+			for i := range tt.want {
+				if tt.got[i] != tt.want[i] {
+					t.Errorf("term %d\n got %+v\nwant %+v", i, tt.got[i], tt.want[i])
+				}
+			}
+		})
+	}
+}
+
+// The standard's delay value differs from eta by the pause frame alone when the interface delays
+// are in K.
+func TestDelayIsEtaAndThePauseFrame(t *testing.T) {
+	for _, speed := range []int64{0, 10 * mbit, gbit, 25 * gbit, 400 * gbit} {
+		in := Inputs{Speed: speed, MaxFrame: tagged, Delay: 3 * time.Microsecond}
+		want := Eta(in).Bits() + 672
+		if got := PFCDelay(in).Bits(); got != want {
+			t.Errorf("speed %d: PFCDelay\n got %d\nwant %d", speed, got, want)
+		}
+		if got := PauseDelay(in).Bits(); got != want {
+			t.Errorf("speed %d: PauseDelay\n got %d\nwant %d", speed, got, want)
+		}
+	}
+}
+
+func TestCalculate(t *testing.T) {
+	in := Inputs{Speed: gbit, MaxFrame: tagged, Burst: 62_500, K: 8001}
+	want := int64(2*12_336+1024+672) + 6250*8 + 62_500*8 + 8001
+	for _, fc := range []FlowControl{PFC, Pause} {
+		c := Calculate(in, fc)
+		if got := c.Bits(); got != want {
+			t.Errorf("flow control %d: Bits\n got %d\nwant %d", fc, got, want)
+		}
+		if got, want := c.Bytes(), want/8+1; got != want {
+			t.Errorf("flow control %d: Bytes, rounded up\n got %d\nwant %d", fc, got, want)
+		}
+	}
+	if got, want := Calculate(in, Pause).Delay[1].Name, "PAUSE frame"; got != want {
+		t.Errorf("Calculate(Pause) uses\n got %q\nwant %q", got, want)
+	}
+	if got, want := Calculate(in, PFC).Delay[1].Name, "PFC frame"; got != want {
+		t.Errorf("Calculate(PFC) uses\n got %q\nwant %q", got, want)
+	}
+}
+
+// Eta can be the larger one only where the two disagree on a term; the maximum must follow either.
+func TestCalculationTakesTheLarger(t *testing.T) {
+	tests := []struct {
+		name       string
+		eta, delay int64
+		want       int64
+	}{
+		{"eta", 9, 5, 9 + 3},
+		{"delay", 5, 9, 9 + 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Calculation{Eta: Terms{{"e", tt.eta}}, Delay: Terms{{"d", tt.delay}}, SendLimit: 1, Burst: 1, K: 1}
+			if got := c.Bits(); got != tt.want {
+				t.Errorf("Bits\n got %d\nwant %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestDefaultXon(t *testing.T) {
+	tests := []struct {
+		in   Inputs
+		want int64
+	}{
+		{Inputs{Speed: gbit, MaxFrame: tagged}, (512 + 1024) / 8},
+		{Inputs{Speed: gbit, MaxFrame: tagged, Delay: 5 * time.Microsecond}, (512 + 1024 + 2*5000) / 8},
+		{Inputs{Speed: 10 * gbit, MaxFrame: tagged}, (512 + 30_720) / 8},
+		{Inputs{}, (512 + 30_720) / 8},
+		{Inputs{Speed: gbit, Delay: 1}, (512+1024)/8 + 1}, // 2 bits more: rounded up
+	}
+	for _, tt := range tests {
+		if got := DefaultXon(tt.in); got != tt.want {
+			t.Errorf("DefaultXon(%+v)\n got %d\nwant %d", tt.in, got, tt.want)
+		}
+	}
+}
