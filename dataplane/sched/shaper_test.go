@@ -1,0 +1,110 @@
+package sched
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	microsecond = 1_000
+	millisecond = 1_000_000
+)
+
+func TestShaperBurstThenRate(t *testing.T) {
+	var s Shaper
+	s.Configure(1_000_000_000, 3076, 0) // two frames of 1538 octets on the wire
+	for i, want := range []bool{true, true, false} {
+		if got := s.Ready(1538, 0); got != want {
+			t.Fatalf("frame %d ready = %v, want %v", i, got, want)
+		}
+		if want {
+			s.Take(1538)
+		}
+	}
+	if got, want := s.When(1538, 0), int64(12304); got != want { // 1538 · 8 bits at 1 ns each
+		t.Errorf("next frame may go at %d ns, want %d", got, want)
+	}
+	if s.Ready(1538, 12303) || !s.Ready(1538, 12304) {
+		t.Error("Ready does not agree with When")
+	}
+}
+
+func TestShaperTimeBeyondBurstIsLost(t *testing.T) {
+	var s Shaper
+	s.Configure(100_000_000, 5000, 0)
+	s.Take(5000)
+	if !s.Ready(5000, 1_000*millisecond) || s.Ready(5001, 1_000*millisecond) {
+		t.Error("an idle second must fill the bucket to its depth and no more")
+	}
+}
+
+func TestShaperPauseEarnsNothing(t *testing.T) {
+	var s Shaper
+	s.Configure(100_000_000, 5000, 0) // 12.5 octets/µs
+	s.Take(5000)
+	s.Stop(100 * microsecond) // has 1250
+	s.Start(300*microsecond, 300*microsecond)
+	if !s.Ready(1250, 300*microsecond) || s.Ready(1251, 300*microsecond) {
+		t.Error("the time of the pause must not earn")
+	}
+	if !s.Ready(2500, 400*microsecond) || s.Ready(2501, 400*microsecond) {
+		t.Error("after the pause the bucket must earn again, from its end on")
+	}
+}
+
+func TestShaperStartedLate(t *testing.T) {
+	var s Shaper
+	s.Configure(100_000_000, 5000, 0)
+	s.Take(5000)
+	s.Stop(0)
+	s.Start(100*microsecond, 200*microsecond) // the pause ended then, looked at only at 200 µs
+	if !s.Ready(1250, 200*microsecond) || s.Ready(1251, 200*microsecond) {
+		t.Error("time between the end of the pause and the look at it must earn")
+	}
+}
+
+func TestShaperFrameOfAnotherQueueEndsTheStop(t *testing.T) {
+	var s Shaper
+	s.Configure(100_000_000, 5000, 0)
+	s.Take(5000)
+	s.Stop(100 * microsecond)
+	s.Start(0, 300*microsecond) // a queue that was never paused got a frame
+	if !s.Ready(1250, 300*microsecond) || s.Ready(1251, 300*microsecond) {
+		t.Error("the port stood still until the frame came, which must not earn")
+	}
+}
+
+func TestShaperWithoutRate(t *testing.T) {
+	var s Shaper
+	s.Take(1 << 40)
+	if !s.Ready(1<<40, 0) || s.When(1, 7) != 7 {
+		t.Error("a shaper without a rate must let everything pass")
+	}
+}
+
+// In any interval no more than burst + rate × time passes, and a saturated shaper that is asked at When loses nothing.
+func TestShaperConforms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Int64Range(1_000_000, 400_000_000_000).Draw(t, "rate")
+		burst := rapid.Int64Range(3076, 1<<20).Draw(t, "burst")
+		var s Shaper
+		s.Configure(rate, burst, 0)
+		var now, sent int64
+		for range 200 {
+			n := rapid.Int64Range(84, 1538).Draw(t, "octets")
+			if rapid.Bool().Draw(t, "late") {
+				now += rapid.Int64Range(0, millisecond).Draw(t, "by")
+			}
+			now = s.When(n, now)
+			if !s.Ready(n, now) {
+				t.Fatalf("not ready at the time that When gave")
+			}
+			s.Take(n)
+			sent += n
+			if limit := float64(burst) + float64(rate)/8e9*float64(now) + 1; float64(sent) > limit {
+				t.Fatalf("%d octets passed by %d ns, limit %.0f", sent, now, limit)
+			}
+		}
+	})
+}
