@@ -1,0 +1,87 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// DefaultMaxEntries is the size of the filtering database when Config leaves it open.
+	DefaultMaxEntries = 131072
+
+	// DefaultAgeing is the ageing time that 802.1Q recommends (8.8.3).
+	DefaultAgeing = 300 * time.Second
+
+	// entriesLimit bounds what a configuration may ask for: 4 Mi entries take 192 MiB.
+	entriesLimit = 1 << 22
+)
+
+// Config is what a bridge needs beside its ports. The zero value is usable, except for loop detection (see Identity).
+type Config struct {
+	// MaxEntries bounds the filtering database, static entries included. 0 means DefaultMaxEntries.
+	// Memory for all of them is reserved at once, so that learning never allocates.
+	MaxEntries int
+
+	// Ageing is how long a learned entry lives without a frame from its station. 0 means DefaultAgeing.
+	Ageing time.Duration
+
+	// Identity is drawn at random by each run of the switch and tells its own loop probes from those of others.
+	// It is needed once a port has Loop set.
+	Identity Identity
+
+	// Holdoff is how long the flooding of a port stays off after the last own probe came back on it.
+	// 0 means DefaultHoldoff.
+	Holdoff time.Duration
+}
+
+// A Bridge is the forwarding process of one switch. It is not safe for concurrent use.
+type Bridge struct {
+	// What one frame looks at: four sets, and the member set of its VLAN.
+	up       PortSet // ports whose link is up
+	learning PortSet // ports that learn
+	flooding PortSet // ports that flooded frames may leave by: flood is on and no loop has shut it
+	shut     PortSet // ports shut for flooding, both ways, because of a loop
+	members  [vidCount]PortSet
+
+	fdb   fdb
+	ports [MaxPorts]port
+
+	identity Identity
+	holdoff  int64
+}
+
+// New returns a bridge without ports. The error tells which setting is out of range.
+func New(c Config) (*Bridge, error) {
+	switch {
+	case c.MaxEntries < 0 || c.MaxEntries > entriesLimit:
+		return nil, fmt.Errorf("bridge: %d filtering database entries (use 1 to %d, or 0 for %d)", c.MaxEntries, entriesLimit, DefaultMaxEntries)
+	case c.Holdoff < 0:
+		return nil, fmt.Errorf("bridge: loop hold-off %v is negative (use 0 for %v)", c.Holdoff, DefaultHoldoff)
+	}
+	if c.MaxEntries == 0 {
+		c.MaxEntries = DefaultMaxEntries
+	}
+	if c.Holdoff == 0 {
+		c.Holdoff = DefaultHoldoff
+	}
+	b := &Bridge{identity: c.Identity, holdoff: int64(c.Holdoff)}
+	b.fdb.init(c.MaxEntries)
+	if err := b.SetAgeing(c.Ageing); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Counters describe the filtering database.
+type Counters struct {
+	Entries int    // entries held, static ones included; an aged one counts until the sweep has met it
+	Static  int    // entries that the configuration made
+	Moves   uint64 // learned entries that went from one port to another: a station moved, or a loop
+	Full    uint64 // frames whose source was not learned because the database was full
+}
+
+// Counters returns the state of the filtering database. Moves and Full never go back.
+func (b *Bridge) Counters() Counters {
+	f := &b.fdb
+	return Counters{Entries: f.used - f.stale, Static: f.static, Moves: f.moves, Full: f.full}
+}

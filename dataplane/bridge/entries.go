@@ -1,0 +1,97 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+)
+
+// An Entry is one line of the filtering database.
+type Entry struct {
+	MAC    uint64
+	VID    uint16
+	Port   int
+	Static bool
+	Age    time.Duration // since the last frame of the station; 0 for a static entry
+}
+
+// AddStatic binds a station to a port, in place of what was learned about it. It fails for a group or zero address, a
+// VLAN out of range, a port that is not there, and a full database.
+func (b *Bridge) AddStatic(mac uint64, vid uint16, port int, now int64) error {
+	switch {
+	case mac == 0 || mac > broadcast || group(mac):
+		return fmt.Errorf("bridge: static entry %012x: not a station's address (use a unicast MAC address; groups are always flooded)", mac)
+	case vid < minVID || vid > maxVID:
+		return fmt.Errorf("bridge: static entry %012x: VLAN %d does not exist (use %d to %d)", mac, vid, minVID, maxVID)
+	case uint(port) >= MaxPorts || !b.ports[port].present:
+		return fmt.Errorf("bridge: static entry %012x: there is no port %d (add the port first)", mac, port)
+	}
+	if !b.fdb.bind(fdbKey(mac, vid), port, now) {
+		return fmt.Errorf("bridge: static entry %012x: the filtering database is full with %d entries (raise its size)", mac, b.fdb.max)
+	}
+	return nil
+}
+
+// RemoveStatic removes a static entry and tells whether there was one.
+func (b *Bridge) RemoveStatic(mac uint64, vid uint16) bool {
+	i, found := b.fdb.find(fdbKey(mac, vid))
+	if !found || !b.fdb.slots[i].static {
+		return false
+	}
+	b.fdb.remove(i)
+	return true
+}
+
+// Dump appends the live entries of the next budget slots of the table from cursor on, in no order. It returns the
+// longer slice and the cursor for the next call, which is 0 after the last slot. A caller that gives the lock away
+// between calls keeps the data path running; an entry that moves within the table meanwhile may be missing or come
+// twice.
+func (b *Bridge) Dump(dst []Entry, cursor, budget int, now int64) (_ []Entry, next int) {
+	all := b.fdb.slots
+	start := min(max(cursor, 0), len(all))
+	end := start + min(max(budget, 1), len(all)-start)
+	for i := start; i < end; i++ {
+		if e := &all[i]; e.key != 0 && !b.fdb.dead(e, now) {
+			dst = append(dst, e.export(now))
+		}
+	}
+	if end == len(all) {
+		end = 0
+	}
+	return dst, end
+}
+
+func (e *entry) export(now int64) Entry {
+	x := Entry{MAC: e.key >> 12, VID: uint16(e.key & 0xFFF), Port: int(e.port), Static: e.static}
+	if !e.static {
+		x.Age = time.Duration(max(now-e.seen, 0))
+	}
+	return x
+}
+
+// bind makes the entry of key static. It returns false if there is no room.
+func (f *fdb) bind(key uint64, port int, now int64) bool {
+	i, found := f.find(key)
+	switch {
+	case found:
+		f.uncount(&f.slots[i])
+	case f.room(now, len(f.slots)):
+		i, _ = f.find(key) // only now: making room shifts entries
+		f.used++
+	default:
+		return false
+	}
+	f.slots[i] = entry{key: key, port: uint16(port), static: true}
+	f.static++
+	return true
+}
+
+// unbind removes the static entries of a port.
+func (f *fdb) unbind(port int) {
+	for i := 0; i < len(f.slots) && f.static > 0; {
+		if e := &f.slots[i]; e.static && int(e.port) == port {
+			f.remove(i) // look again: another entry may have shifted into the slot
+			continue
+		}
+		i++
+	}
+}

@@ -1,0 +1,148 @@
+package bridge
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestStatic(t *testing.T) {
+	b := newPlain(t, 3, Config{Ageing: 100})
+	b.Forward(1, broadcast, stationA, 1, 60, 0)
+	if err := b.AddStatic(stationA, 1, 0, 0); err != nil { // takes the place of the learned one
+		t.Fatal(err)
+	}
+	wantCounters(t, b, Counters{Entries: 1, Static: 1})
+
+	b.Forward(1, broadcast, stationA, 1, 60, 1)
+	wantDecision(t, "not moved", b.Forward(2, stationA, 0, 1, 60, 1), unicast(0))
+	wantDecision(t, "not aged", b.Forward(2, stationA, 0, 1, 60, 1_000_000), unicast(0))
+	if got := b.Age(1_000_000, math.MaxInt); got != 0 {
+		t.Errorf("aged %d static entries", got)
+	}
+	b.Flush(0)
+	wantDecision(t, "not flushed", b.Forward(2, stationA, 0, 1, 60, 2), unicast(0))
+	b.SetUp(0, false)
+	wantDecision(t, "port down", b.Forward(2, stationA, 0, 1, 60, 2), drop(DropPortDown))
+	b.SetUp(0, true)
+	wantDecision(t, "port up again", b.Forward(2, stationA, 0, 1, 60, 2), unicast(0))
+	wantCounters(t, b, Counters{Entries: 1, Static: 1})
+
+	if err := b.AddStatic(stationA, 1, 2, 0); err != nil { // only the configuration moves it
+		t.Fatal(err)
+	}
+	wantDecision(t, "rebound", b.Forward(1, stationA, 0, 1, 60, 2), unicast(2))
+	wantCounters(t, b, Counters{Entries: 1, Static: 1})
+}
+
+func TestRemoveStatic(t *testing.T) {
+	b := newPlain(t, 2, Config{})
+	b.Forward(0, broadcast, stationA, 1, 60, 0)
+	if err := b.AddStatic(stationB, 1, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		mac  uint64
+		vid  uint16
+		want bool
+	}{
+		{"learned", stationA, 1, false},
+		{"unknown", stationC, 1, false},
+		{"another VLAN", stationB, 2, false},
+		{"static", stationB, 1, true},
+		{"gone", stationB, 1, false},
+	} {
+		if got := b.RemoveStatic(tt.mac, tt.vid); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	wantCounters(t, b, Counters{Entries: 1})
+	wantDecision(t, "flooded again", b.Forward(0, stationB, stationA, 1, 60, 0), flood(UnknownUnicast, 1))
+}
+
+func TestAddStaticRefuses(t *testing.T) {
+	b := newPlain(t, 1, Config{MaxEntries: 1})
+	if err := b.AddStatic(stationA, 1, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		mac   uint64
+		vid   uint16
+		port  int
+		words string
+	}{
+		{"zero address", 0, 1, 0, "use a unicast MAC address"},
+		{"group address", 0x0100_5E00_0001, 1, 0, "use a unicast MAC address"},
+		{"broadcast", broadcast, 1, 0, "use a unicast MAC address"},
+		{"49 bits", 1 << 48, 1, 0, "use a unicast MAC address"},
+		{"VLAN 0", stationB, 0, 0, "use 1 to 4094"},
+		{"VLAN 4095", stationB, 4095, 0, "use 1 to 4094"},
+		{"no such port", stationB, 1, 1, "add the port first"},
+		{"negative port", stationB, 1, -1, "add the port first"},
+		{"port beyond the table", stationB, 1, MaxPorts, "add the port first"},
+		{"full", stationB, 1, 0, "raise its size"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantError(t, b.AddStatic(tt.mac, tt.vid, tt.port, 0), tt.words)
+			wantCounters(t, b, Counters{Entries: 1, Static: 1})
+		})
+	}
+}
+
+// TestAddStaticSweepsWhenFull: the configuration finds the room of every dead entry, however large the table.
+func TestAddStaticSweepsWhenFull(t *testing.T) {
+	const n = 1000
+	b := newPlain(t, 2, Config{MaxEntries: n, Ageing: 100})
+	for i := range uint64(n - 1) {
+		b.Forward(0, broadcast, stationC+1+i, 1, 60, 50)
+	}
+	b.Forward(0, broadcast, stationA, 1, 60, 0)
+	wantError(t, b.AddStatic(stationB, 1, 1, 99), "full with 1000 entries")
+	if err := b.AddStatic(stationB, 1, 1, 100); err != nil {
+		t.Error(err)
+	}
+	wantCounters(t, b, Counters{Entries: n, Static: 1})
+}
+
+func dumpAll(b *Bridge, budget int, now int64) []Entry {
+	all, next := b.Dump(nil, 0, budget, now)
+	for next != 0 {
+		all, next = b.Dump(all, next, budget, now)
+	}
+	slices.SortFunc(all, func(x, y Entry) int { return cmp.Or(cmp.Compare(x.MAC, y.MAC), cmp.Compare(x.VID, y.VID)) })
+	return all
+}
+
+func TestDump(t *testing.T) {
+	b := newBridge(t, Config{MaxEntries: 64, Ageing: 100})
+	for i := range 3 {
+		setPort(t, b, i, PortConfig{PVID: 1, Tagged: vlans(t, 4094), Learning: true, Flood: true})
+		b.SetUp(i, true)
+	}
+	b.Forward(0, broadcast, stationA, 1, 60, 10)
+	b.Forward(1, broadcast, stationA, 4094, 60, 20)
+	b.Forward(2, broadcast, stationB, 1, 60, 20)  // flushed below
+	b.Forward(0, broadcast, stationD, 1, 60, -40) // aged
+	b.Forward(0, broadcast, stationE, 1, 60, 70)  // seen by a worker whose clock reading is newer
+	if err := b.AddStatic(stationC, 1, 2, 0); err != nil {
+		t.Fatal(err)
+	}
+	b.Flush(2)
+	want := []Entry{
+		{MAC: stationA, VID: 1, Port: 0, Age: 50},
+		{MAC: stationA, VID: 4094, Port: 1, Age: 40},
+		{MAC: stationC, VID: 1, Port: 2, Static: true},
+		{MAC: stationE, VID: 1, Port: 0},
+	}
+	for _, budget := range []int{-1, 1, 3, 1000, math.MaxInt} {
+		if got := dumpAll(b, budget, 60); !slices.Equal(got, want) {
+			t.Errorf("budget %d:\n got %+v\nwant %+v", budget, got, want)
+		}
+	}
+	if got, next := b.Dump(nil, math.MaxInt, 1, 60); len(got) != 0 || next != 0 {
+		t.Errorf("beyond the end: %v, next %d", got, next)
+	}
+}

@@ -1,0 +1,142 @@
+package bridge
+
+import (
+	"math/bits"
+	"math/rand/v2"
+)
+
+// fdb is the filtering database (802.1Q 8.8): an open-addressing table with linear probing, at most three quarters
+// full, and deletion by shifting back, so that it has no tombstones. It has all its memory from the start: a table
+// that grew would stop the data path for milliseconds. A Go map of indexes into a slice of entries is the simpler
+// rival; among 100,000 stations it took 92 ns a lookup against 54 (medians of seven interleaved runs of BenchmarkLookup).
+type fdb struct {
+	slots []entry // a power of two
+	mask  int
+	seed  uint64 // secret, so that nobody can choose addresses that collide
+	mult  uint64 // secret and odd
+
+	max    int // most slots in use
+	used   int // slots in use
+	static int // of these, static
+	stale  int // of these, of a former generation of their port
+	moves  uint64
+	full   uint64
+
+	ageing int64 // nanoseconds
+	cursor int   // slot that the sweep looks at next
+
+	// A learned entry belongs to the generation of its port in which it was learned. Flushing a port starts its next
+	// generation, at no cost that grows with the table.
+	generation [MaxPorts]uint32
+	learned    [MaxPorts]int // entries of the port's present generation
+}
+
+// entry is one slot; key 0 marks it empty.
+type entry struct {
+	key        uint64
+	seen       int64 // when the last frame came from the station
+	generation uint32
+	port       uint16
+	static     bool
+}
+
+// fdbKey joins address and VLAN: 48 bits of MAC above 12 bits of VID. It is never 0, because a VID is not.
+func fdbKey(mac uint64, vid uint16) uint64 { return mac<<12 | uint64(vid) }
+
+// init reserves a table for the given number of entries.
+func (f *fdb) init(entries int) {
+	size := 1 << bits.Len(uint(entries+entries/3))
+	f.slots, f.mask, f.max = make([]entry, size), size-1, entries
+	f.seed, f.mult = rand.Uint64(), rand.Uint64()|1
+}
+
+// home is the slot at which the search for key begins.
+func (f *fdb) home(key uint64) int {
+	hi, lo := bits.Mul64(key^f.seed, f.mult)
+	return int(hi^lo) & f.mask
+}
+
+// find returns the slot of key, or the empty slot where it belongs.
+func (f *fdb) find(key uint64) (slot int, found bool) {
+	for i := f.home(key); ; i = (i + 1) & f.mask {
+		switch f.slots[i].key {
+		case key:
+			return i, true
+		case 0:
+			return i, false
+		}
+	}
+}
+
+// learn notes that the station of key was seen on port.
+func (f *fdb) learn(key uint64, port int, now int64) {
+	i, found := f.find(key)
+	if !found {
+		f.enter(key, port, now)
+		return
+	}
+	e := &f.slots[i]
+	if e.static {
+		return
+	}
+	if int(e.port) != port || e.generation != f.generation[port] {
+		f.move(e, port, now)
+	}
+	e.seen = now
+}
+
+// enter makes a learned entry, if there is room.
+func (f *fdb) enter(key uint64, port int, now int64) {
+	if !f.room(now, fullSweep) {
+		f.full++
+		return
+	}
+	i, _ := f.find(key) // only now: making room shifts entries
+	f.slots[i] = entry{key: key, seen: now, generation: f.generation[port], port: uint16(port)}
+	f.used++
+	f.learned[port]++
+}
+
+// move gives a learned entry to port. Only a live entry counts as moved.
+func (f *fdb) move(e *entry, port int, now int64) {
+	if !f.dead(e, now) {
+		f.moves++
+	}
+	f.uncount(e)
+	e.port, e.generation = uint16(port), f.generation[port]
+	f.learned[port]++
+}
+
+// lookup returns the port behind which the station of key is.
+func (f *fdb) lookup(key uint64, now int64) (port int, ok bool) {
+	i, found := f.find(key)
+	if !found || f.dead(&f.slots[i], now) {
+		return 0, false
+	}
+	return int(f.slots[i].port), true
+}
+
+// remove empties slot i, and closes the gap: an entry behind it moves back unless that would put it before its home.
+func (f *fdb) remove(i int) {
+	f.uncount(&f.slots[i])
+	f.used--
+	for j := (i + 1) & f.mask; f.slots[j].key != 0; j = (j + 1) & f.mask {
+		if (j-f.home(f.slots[j].key))&f.mask >= (j-i)&f.mask {
+			f.slots[i] = f.slots[j]
+			i = j
+		}
+	}
+	f.slots[i] = entry{}
+}
+
+// uncount takes an entry out of the counter that holds it.
+func (f *fdb) uncount(e *entry) {
+	switch {
+	case e.static:
+		f.static--
+	case e.generation == f.generation[e.port]:
+		f.learned[e.port]--
+	default:
+		f.stale--
+	}
+}

@@ -1,0 +1,113 @@
+package bridge
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestTableIsAMap drives a small table, three quarters full at most, against a Go map: every station that the map
+// holds is found, no other is, and no slot between an entry and its home is empty.
+func TestTableIsAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &tableModel{entries: map[uint64]tableEntry{}}
+		m.f.init(rapid.IntRange(1, 23).Draw(t, "max")) // at most 32 slots: the sweep of a full table sees them all
+		m.f.ageing = 1
+		t.Repeat(map[string]func(*rapid.T){
+			"learn": m.learn, "learn2": m.learn, "learn3": m.learn, "bind": m.bind, "remove": m.remove,
+			"flush": m.flush, "sweep": m.sweep, "": m.check,
+		})
+	})
+}
+
+type tableModel struct {
+	f       fdb
+	entries map[uint64]tableEntry
+}
+
+type tableEntry struct {
+	port   int
+	static bool
+}
+
+var (
+	anyKey       = rapid.Uint64Range(1, 40)
+	anyTablePort = rapid.IntRange(0, 3)
+)
+
+func (m *tableModel) fits(key uint64) bool {
+	_, known := m.entries[key]
+	return known || len(m.entries) < m.f.max
+}
+
+func (m *tableModel) learn(t *rapid.T) {
+	key, port := anyKey.Draw(t, "key"), anyTablePort.Draw(t, "port")
+	m.f.learn(key, port, 0)
+	if m.fits(key) && !m.entries[key].static {
+		m.entries[key] = tableEntry{port: port}
+	}
+}
+
+func (m *tableModel) bind(t *rapid.T) {
+	key, port := anyKey.Draw(t, "key"), anyTablePort.Draw(t, "port")
+	want := m.fits(key)
+	if got := m.f.bind(key, port, 0); got != want {
+		t.Fatalf("bind %d: %v, want %v", key, got, want)
+	}
+	if want {
+		m.entries[key] = tableEntry{port, true}
+	}
+}
+
+func (m *tableModel) remove(t *rapid.T) {
+	key := anyKey.Draw(t, "key")
+	if i, found := m.f.find(key); found {
+		m.f.remove(i)
+		delete(m.entries, key)
+	}
+}
+
+func (m *tableModel) flush(t *rapid.T) {
+	port := anyTablePort.Draw(t, "port")
+	m.f.flush(port)
+	for key, e := range m.entries {
+		if e.port == port && !e.static {
+			delete(m.entries, key)
+		}
+	}
+}
+
+func (m *tableModel) sweep(t *rapid.T) { m.f.sweep(0, rapid.IntRange(0, 10).Draw(t, "budget")) }
+
+func (m *tableModel) check(t *rapid.T) {
+	f := &m.f
+	if f.used-f.stale != len(m.entries) || f.used > f.max {
+		t.Fatalf("%d slots in use, %d of them stale, of %d; want %d live", f.used, f.stale, f.max, len(m.entries))
+	}
+	for key := uint64(1); key <= 40; key++ {
+		port, ok := f.lookup(key, 0)
+		want, known := m.entries[key]
+		if ok != known || port != want.port {
+			t.Fatalf("key %d: port %d, %v; want %d, %v", key, port, ok, want.port, known)
+		}
+	}
+	counted := f.static + f.stale
+	for _, n := range f.learned {
+		counted += n
+	}
+	occupied := 0
+	for i := range f.slots {
+		if f.slots[i].key == 0 {
+			continue
+		}
+		occupied++
+		for j := f.home(f.slots[i].key); j != i; j = (j + 1) & f.mask {
+			if f.slots[j].key == 0 {
+				t.Fatalf("slot %d is empty before the entry of slot %d", j, i)
+			}
+		}
+	}
+	if occupied != f.used || counted != f.used {
+		t.Fatalf("%d slots occupied, %d counted as static, stale or learned; want both %d", occupied, counted, f.used)
+	}
+}

@@ -1,0 +1,165 @@
+package bridge
+
+import "testing"
+
+// forwardBridge has, in VLAN 1: port 0 and 1 plain, 2 without flood, 3 down; in VLAN 10: 0 and 4 tagged; port 5 is
+// alone in VLAN 50, 6 and 3 are in VLAN 60 (so that 6 has only a port that is down), 7 and 2 in VLAN 70.
+// Stations: A behind 0, B behind 1, C behind 4 in VLAN 10; static D behind 3, static E in VLAN 1 behind 4.
+func forwardBridge(t *testing.T) *Bridge {
+	b := newBridge(t, Config{})
+	for i, c := range []PortConfig{
+		{PVID: 1, Tagged: vlans(t, 10), Learning: true, Flood: true},
+		{PVID: 1, Learning: true, Flood: true},
+		{PVID: 1, Tagged: vlans(t, 70), Learning: true},
+		{PVID: 1, Tagged: vlans(t, 60), Learning: true, Flood: true},
+		{PVID: 40, Tagged: vlans(t, 10), Learning: true, Flood: true},
+		{PVID: 50, Learning: true, Flood: true},
+		{PVID: 60, Learning: true, Flood: true},
+		{PVID: 70, Learning: true, Flood: true},
+	} {
+		setPort(t, b, i, c)
+		b.SetUp(i, i != 3)
+	}
+	b.Forward(0, broadcast, stationA, 1, 60, 0)
+	b.Forward(1, broadcast, stationB, 1, 60, 0)
+	b.Forward(4, broadcast, stationC, 10, 60, 0)
+	for mac, port := range map[uint64]int{stationD: 3, stationE: 4} {
+		if err := b.AddStatic(mac, 1, port, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+const (
+	stationD = 0x0200_0000_000D
+	stationE = 0x0200_0000_000E
+	stranger = 0x0200_0000_00FF
+)
+
+func TestForward(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		in       int
+		dst, src uint64
+		vid      uint16
+		want     Decision
+	}{
+		{"known unicast", 0, stationB, stationA, 1, unicast(1)},
+		{"known unicast leaves by a port without flood too", 2, stationB, stranger, 1, unicast(1)},
+		{"same port", 0, stationA, stranger, 1, drop(DropSamePort)},
+		{"to itself", 0, stationA, stationA, 1, drop(DropSamePort)},
+		{"entry's port is down", 0, stationD, stationA, 1, drop(DropPortDown)},
+		{"entry's port is not a member", 0, stationE, stationA, 1, drop(DropFiltered)},
+		{"known, but in another VLAN", 0, stationC, stationA, 1, flood(UnknownUnicast, 1)},
+		{"known in this VLAN", 0, stationC, stationA, 10, unicast(4)},
+		{"unknown unicast", 0, stranger, stationA, 1, flood(UnknownUnicast, 1)},
+		{"unknown unicast to the zero address", 0, 0, stationA, 1, flood(UnknownUnicast, 1)},
+		{"broadcast", 1, broadcast, stationB, 1, flood(Broadcast, 0)},
+		{"multicast", 1, 0x0100_5E00_0001, stationB, 1, flood(Multicast, 0)},
+		{"loop probe of another switch", 1, ProbeAddress, stationB, 1, flood(Multicast, 0)},
+		{"multicast tagged", 0, 0x3333_0000_0001, stationA, 10, flood(Multicast, 4)},
+		{"flood from a port without flood", 2, broadcast, stranger, 1, flood(Broadcast, 0, 1)},
+		{"nobody else in the VLAN", 5, broadcast, stranger, 50, drop(DropFiltered)},
+		{"all others down", 6, broadcast, stranger, 60, drop(DropPortDown)},
+		{"all others without flood", 7, broadcast, stranger, 70, drop(DropFiltered)},
+		{"reserved: first", 0, 0x0180_C200_0000, stationA, 1, drop(DropFiltered)},
+		{"reserved: MAC Control", 0, 0x0180_C200_0001, stationA, 1, drop(DropFiltered)},
+		{"reserved: last of the block", 0, 0x0180_C200_000F, stationA, 1, drop(DropFiltered)},
+		{"reserved: bridge management", 0, 0x0180_C200_0010, stationA, 1, drop(DropFiltered)},
+		{"not reserved: one above", 0, 0x0180_C200_0011, stationA, 1, flood(Multicast, 1)},
+		{"not reserved: GMRP", 0, 0x0180_C200_0020, stationA, 1, flood(Multicast, 1)},
+		{"not reserved: another first octet", 0, 0x0380_C200_0001, stationA, 1, flood(Multicast, 1)},
+		{"ingress not a member", 1, broadcast, stationB, 10, drop(DropFiltered)},
+		{"ingress down", 3, stationA, stranger, 1, drop(DropPortDown)},
+		{"ingress never set", 9, stationA, stranger, 1, drop(DropPortDown)},
+		{"ingress beyond the table", MaxPorts, stationA, stranger, 1, drop(DropPortDown)},
+		{"ingress negative", -1, stationA, stranger, 1, drop(DropPortDown)},
+		{"VID 0", 0, stationB, stationA, 0, drop(DropFiltered)},
+		{"VID 4095", 0, stationB, stationA, 4095, drop(DropFiltered)},
+		{"VID of 13 bits", 0, stationB, stationA, 4097, drop(DropFiltered)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantDecision(t, tt.name, forwardBridge(t).Forward(tt.in, tt.dst, tt.src, tt.vid, 60, 1), tt.want)
+		})
+	}
+}
+
+// TestLearns asks after one frame whether its source is known.
+func TestLearns(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		prep func(b *Bridge)
+		in   int
+		dst  uint64
+		src  uint64
+		want bool
+	}{
+		{"from a flooded frame", nil, 0, broadcast, stationA, true},
+		{"from a frame that is dropped as same-port", nil, 0, stationA, stationA, true},
+		{"not from a group address", nil, 0, broadcast, 0x0100_0000_000A, false},
+		{"not from the broadcast address", nil, 0, broadcast, broadcast, false},
+		{"not from the zero address", nil, 0, broadcast, 0, false},
+		{"not from a frame to MAC Control", nil, 0, 0x0180_C200_0001, stationA, false},
+		{"not from a frame to LLDP", nil, 0, 0x0180_C200_000E, stationA, false},
+		{"not from a port that is down", func(b *Bridge) { b.SetUp(0, false) }, 0, broadcast, stationA, false},
+		{"not from a port without learning", func(b *Bridge) {
+			b.SetPort(0, PortConfig{PVID: 1, Flood: true})
+		}, 0, broadcast, stationA, false},
+		{"not from another VLAN", func(b *Bridge) {
+			b.SetPort(0, PortConfig{PVID: 2, Learning: true, Flood: true})
+		}, 0, broadcast, stationA, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newPlain(t, 2, Config{})
+			if tt.prep != nil {
+				tt.prep(b)
+			}
+			b.Forward(tt.in, tt.dst, tt.src, 1, 60, 0)
+			if _, got := b.fdb.lookup(fdbKey(tt.src, 1), 0); got != tt.want {
+				t.Errorf("known: %v, want %v", got, tt.want)
+			}
+			want := 0
+			if tt.want {
+				want = 1
+			}
+			wantCounters(t, b, Counters{Entries: want})
+		})
+	}
+}
+
+func TestForwardStorm(t *testing.T) {
+	b := newPlain(t, 2, Config{})
+	c := plain()
+	c.Storm = 1_000_000
+	setPort(t, b, 0, c)
+
+	// The bucket holds two frames of 1542 wire octets: 36 of 84 leave 60 octets, the 37th takes the rest.
+	for i := range 37 {
+		if d := b.Forward(0, broadcast, stationA, 1, 60, 0); d != flood(Broadcast, 1) {
+			t.Fatalf("frame %d: %+v", i, d)
+		}
+	}
+	wantDecision(t, "over the limit", b.Forward(0, broadcast, stationA, 1, 60, 0), drop(DropStorm))
+	wantDecision(t, "unknown unicast counts too", b.Forward(0, stranger, stationA, 1, 60, 0), drop(DropStorm))
+	wantDecision(t, "the other port has no limit", b.Forward(1, broadcast, stationB, 1, 60, 0), flood(Broadcast, 0))
+	wantDecision(t, "known unicast passes", b.Forward(0, stationB, stationA, 1, 60, 0), unicast(1))
+
+	// What the drops left: 3084 - 37·84 = -24 octets; 192 µs make it 0, one more nanosecond positive.
+	wantDecision(t, "at zero", b.Forward(0, broadcast, stationA, 1, 60, 192_000), drop(DropStorm))
+	wantDecision(t, "refilled", b.Forward(0, broadcast, stationA, 1, 60, 192_001), flood(Broadcast, 1))
+}
+
+// TestStormIsNotChargedForNothing: a frame that has nowhere to go does not use up the limit.
+func TestStormIsNotChargedForNothing(t *testing.T) {
+	b := newPlain(t, 2, Config{})
+	c := plain()
+	c.Storm = 1000
+	setPort(t, b, 0, c)
+	b.SetUp(1, false)
+	for range 100 {
+		wantDecision(t, "nowhere to go", b.Forward(0, broadcast, stationA, 1, 1500, 0), drop(DropPortDown))
+	}
+	b.SetUp(1, true)
+	wantDecision(t, "first flood", b.Forward(0, broadcast, stationA, 1, 1500, 0), flood(Broadcast, 1))
+}

@@ -1,0 +1,96 @@
+package bridge
+
+import "fmt"
+
+// PortConfig is what the bridge needs to know of a port.
+type PortConfig struct {
+	PVID     uint16  // VLAN of untagged frames, both ways: 1 to 4094
+	Tagged   VLANSet // VLANs whose frames pass with their tag; a PVID among them leaves untagged all the same
+	Learning bool    // learn source addresses
+	Flood    bool    // let flooded frames leave by this port
+	Storm    int64   // most that frames received here may flood, in bit/s of wire octets (frame + 24); 0: no limit
+	Loop     bool    // send loop probes, and shut the port's flooding when one comes back
+}
+
+// port is one row of the port table.
+type port struct {
+	present bool
+	flood   bool
+	loop    bool
+	pvid    uint16
+	storm   storm
+	guard   loopGuard
+}
+
+// SetPort adds a port, which is down until SetUp, or changes one: its link state and what it learned stay, but a port
+// that leaves a VLAN is flushed. On an error nothing has changed. The event tells if flooding came back because loop
+// detection was switched off.
+func (b *Bridge) SetPort(i int, c PortConfig) (LoopEvent, error) {
+	if err := b.check(i, &c); err != nil {
+		return LoopEvent{}, err
+	}
+	p := &b.ports[i]
+	if p.storm.rate != c.Storm || !p.present {
+		p.storm = newStorm(c.Storm)
+	}
+	p.present, p.flood, p.loop = true, c.Flood, c.Loop
+	if b.join(i, &c) {
+		b.fdb.flush(i)
+	}
+	b.learning.put(i, c.Learning)
+	return b.watch(i, DetectionOff), nil
+}
+
+func (b *Bridge) check(i int, c *PortConfig) error {
+	switch {
+	case uint(i) >= MaxPorts:
+		return fmt.Errorf("bridge: port index %d (use 0 to %d)", i, MaxPorts-1)
+	case c.PVID < minVID || c.PVID > maxVID:
+		return fmt.Errorf("bridge: port %d: PVID %d does not exist (use %d to %d)", i, c.PVID, minVID, maxVID)
+	case c.Storm < 0 || c.Storm > MaxStorm:
+		return fmt.Errorf("bridge: port %d: storm limit of %d bit/s (use 1 to %d, or 0 for none)", i, c.Storm, int64(MaxStorm))
+	case c.Loop && b.identity == Identity{}:
+		return fmt.Errorf("bridge: port %d: loop detection without an identity (draw one at random for Config.Identity)", i)
+	}
+	return nil
+}
+
+// join makes port i a member of the VLANs that c names and of no other. It tells whether the port left one.
+func (b *Bridge) join(i int, c *PortConfig) (left bool) {
+	b.ports[i].pvid = c.PVID
+	for vid := uint16(minVID); vid <= maxVID; vid++ {
+		in := vid == c.PVID || c.Tagged.Has(vid)
+		left = left || !in && b.members[vid].Has(i)
+		b.members[vid].put(i, in)
+	}
+	return left
+}
+
+// RemovePort forgets a port and all its entries, static ones too. The index may be given to another port.
+func (b *Bridge) RemovePort(i int) {
+	if uint(i) >= MaxPorts {
+		return
+	}
+	b.fdb.flush(i)
+	b.fdb.unbind(i)
+	for vid := range b.members {
+		b.members[vid].Remove(i)
+	}
+	for _, s := range []*PortSet{&b.up, &b.learning, &b.flooding, &b.shut} {
+		s.Remove(i)
+	}
+	b.ports[i] = port{}
+}
+
+// SetUp tells the bridge the state of a port's link. A port that goes down loses what it learned, and a loop that was
+// found on it is over. Ports that were never set are ignored.
+func (b *Bridge) SetUp(i int, up bool) LoopEvent {
+	if uint(i) >= MaxPorts || !b.ports[i].present {
+		return LoopEvent{}
+	}
+	if !up && b.up.Has(i) {
+		b.fdb.flush(i)
+	}
+	b.up.put(i, up)
+	return b.watch(i, LinkDown)
+}

@@ -1,0 +1,53 @@
+package bridge
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestPortSet(t *testing.T) {
+	members := []int{0, 1, 63, 64, 127, 128, 200, 255}
+	s := ports(members...)
+	if got := slices.Collect(s.All()); !slices.Equal(got, members) {
+		t.Errorf("All: got %v, want %v", got, members)
+	}
+	if got := s.Len(); got != len(members) {
+		t.Errorf("Len: got %d, want %d", got, len(members))
+	}
+	for i := range MaxPorts {
+		if got, want := s.Has(i), slices.Contains(members, i); got != want {
+			t.Errorf("Has(%d): got %v, want %v", i, got, want)
+		}
+	}
+	for _, i := range members {
+		if s.Empty() {
+			t.Errorf("empty before port %d was removed", i)
+		}
+		s.Remove(i)
+	}
+	if !s.Empty() || s != (PortSet{}) {
+		t.Errorf("not empty after all were removed: %v", s)
+	}
+}
+
+func TestPortSetAllStops(t *testing.T) {
+	s := ports(3, 70, 130)
+	var got []int
+	for i := range s.All() {
+		got = append(got, i)
+		if len(got) == 2 {
+			break
+		}
+	}
+	if want := []int{3, 70}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestPortSetAnd(t *testing.T) {
+	s, o := ports(1, 2, 64, 255), ports(2, 3, 255)
+	s.and(&o)
+	if want := ports(2, 255); s != want {
+		t.Errorf("got %v, want %v", slices.Collect(s.All()), slices.Collect(want.All()))
+	}
+}

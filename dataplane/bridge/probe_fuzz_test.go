@@ -1,0 +1,44 @@
+package bridge
+
+import (
+	"bytes"
+	"testing"
+)
+
+// FuzzParseProbe: what parses is appended to a frame that parses to the same, and equals the input in every octet that
+// has a meaning.
+func FuzzParseProbe(f *testing.F) {
+	frame := unhex(f, probeHex)
+	f.Add(frame)
+	f.Add(frame[:34])
+	f.Add(frame[:33])
+	f.Add(append(frame[:12:12], append([]byte{0x81, 0, 0x60, 0x0A}, frame[12:]...)...))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		p, err := ParseProbe(in)
+		if err != nil {
+			if p != (Probe{}) {
+				t.Fatalf("a probe beside an error: %+v", p)
+			}
+			return
+		}
+		out := AppendProbe(nil, mac(in[6:]), p)
+		again, err := ParseProbe(out)
+		if err != nil || again != p {
+			t.Fatalf("parsed again: %+v, %v; want %+v", again, err, p)
+		}
+		body := in[12+len(in[12:])-len(untagged(in[12:])):]
+		for _, part := range []struct {
+			name      string
+			got, want []byte
+		}{
+			{"addresses", out[:12], in[:12]},
+			{"EtherType, magic, version", out[12:19], body[:7]},
+			{"identity, port, sequence", out[20:34], body[8:22]},
+		} {
+			if !bytes.Equal(part.got, part.want) {
+				t.Fatalf("%s: got %x, want %x", part.name, part.got, part.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package bridge
+
+const (
+	// wireOctets is what a frame without FCS takes on the wire beside itself: FCS, preamble and gap.
+	wireOctets = 4 + 20
+
+	// MaxStorm is the highest storm limit, in bit/s: the fastest Ethernet.
+	MaxStorm = 800_000_000_000
+
+	bit = 1_000_000_000 // one bit in the bucket's unit, so that rate times nanoseconds is exact
+
+	stormWindow = 10_000_000                        // depth of the bucket in nanoseconds at the limit's rate,
+	stormFrames = 2 * (1518 + wireOctets) * 8 * bit // but at least two tagged frames of the usual MTU
+)
+
+// storm is the limit on what one ingress port may flood: a token bucket of depth max(rate × 10 ms, two frames). A
+// frame passes while the level is above zero and takes it below by at most itself, so that a frame larger than the
+// bucket (a super-frame of 64 KiB) passes too, at the right rate. The zero value has no limit.
+type storm struct {
+	rate  int64 // bit/s of wire octets; 0: no limit
+	depth int64 // in 10⁻⁹ bit, as is level
+	level int64
+	last  int64 // when the level was true, in nanoseconds
+}
+
+// newStorm returns a full bucket.
+func newStorm(rate int64) storm {
+	depth := max(rate*stormWindow, stormFrames)
+	return storm{rate: rate, depth: depth, level: depth}
+}
+
+// take tells whether a frame of the given length without FCS may flood, and if so charges it.
+func (s *storm) take(octets int, now int64) bool {
+	if s.rate == 0 {
+		return true
+	}
+	s.fill(now)
+	if s.level <= 0 {
+		return false
+	}
+	s.level -= int64(octets+wireOctets) * 8 * bit
+	return true
+}
+
+func (s *storm) fill(now int64) {
+	elapsed := now - s.last
+	if elapsed <= 0 {
+		return
+	}
+	s.last = now
+	if missing := s.depth - s.level; elapsed > missing/s.rate { // also keeps the product below 2⁶³
+		s.level = s.depth
+		return
+	}
+	s.level += elapsed * s.rate
+}

@@ -1,0 +1,73 @@
+package bridge
+
+import (
+	"math"
+	"testing"
+)
+
+func TestStormDepth(t *testing.T) {
+	const frame = (1518 + 24) * 8 // wire bits
+	for _, tt := range []struct {
+		name string
+		rate int64
+		want int64 // bits
+	}{
+		{"slow: two frames", 1, 2 * frame},
+		{"where two frames end", 2 * frame * 100, 2 * frame},
+		{"10 ms", 1_000_000_000, 10_000_000},
+		{"fastest", MaxStorm, 8_000_000_000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStorm(tt.rate)
+			if s.depth != tt.want*bit || s.level != s.depth {
+				t.Errorf("depth %d, level %d; want both %d", s.depth/bit, s.level/bit, tt.want)
+			}
+		})
+	}
+}
+
+func TestStormOff(t *testing.T) {
+	s := newStorm(0)
+	for range 1000 {
+		if !s.take(65550, 0) {
+			t.Fatal("a frame was stopped without a limit")
+		}
+	}
+}
+
+// TestStormSuperFrame: frames larger than the bucket pass, one at a time and at the right rate.
+func TestStormSuperFrame(t *testing.T) {
+	const (
+		rate = 1_000_000
+		bits = (65550 + 24) * 8
+	)
+	s := newStorm(rate)
+	if !s.take(65550, 0) {
+		t.Fatal("the first one was stopped")
+	}
+	free := (int64(bits)*bit - s.depth) / rate // when the debt is paid
+	if s.take(60, free) {
+		t.Error("passed before the debt was paid")
+	}
+	if !s.take(65550, free+1) {
+		t.Error("stopped after the debt was paid")
+	}
+}
+
+// TestStormClock: readings of two workers' clocks may be out of order, and pauses may be long.
+func TestStormClock(t *testing.T) {
+	s := newStorm(MaxStorm)
+	s.take(1500, 1000)
+	level := s.level
+	s.take(1500, 500)
+	if want := level - (1500+24)*8*bit; s.level != want {
+		t.Errorf("level %d after an older reading, want %d", s.level, want)
+	}
+	if s.last != 1000 {
+		t.Errorf("time went back to %d", s.last)
+	}
+	s.take(0, math.MaxInt64)
+	if want := s.depth - 24*8*bit; s.level != want {
+		t.Errorf("level %d after 292 years, want %d", s.level, want)
+	}
+}
