@@ -1,0 +1,134 @@
+package buffer
+
+// Verdict is what becomes of a lossless frame on arrival.
+type Verdict uint8
+
+const (
+	_ Verdict = iota
+	// Accept: the frame is charged to the private and the shared segment.
+	Accept
+	// AcceptHeadroom: the frame is charged to the headroom, the queue is OFF.
+	AcceptHeadroom
+	// Wait: there is no room, the queue is OFF, and the frame has to stay in the receive ring (Config.RingHold).
+	Wait
+	// DropHeadroom: as Wait, without RingHold: the frame is lost, drop reason lossless-headroom.
+	DropHeadroom
+	// DropOversize: the frame would not fit even into the empty buffer, so that it must not wait either.
+	DropOversize
+	// NoQueue: the priority is not lossless at this port.
+	NoQueue
+)
+
+var verdictNames = [...]string{"invalid", "accept", "accept-headroom", "wait", "lossless-headroom", "oversize", "no-queue"}
+
+// String returns the verdict's name; a drop's is its drop reason.
+func (v Verdict) String() string {
+	if int(v) >= len(verdictNames) {
+		return verdictNames[0]
+	}
+	return verdictNames[v]
+}
+
+// Accepted reports whether the frame is charged, so that Release has to follow.
+func (v Verdict) Accepted() bool { return v == Accept || v == AcceptHeadroom }
+
+// Admit decides on a lossless frame of n octets without FCS that arrived at a port, and charges it if it is accepted.
+// The queue turns OFF when the frame needs the headroom or finds no room; if it is OFF, it may turn ON again.
+// A frame that was told to Wait is offered again in the same way, before any later frame of its port.
+func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
+	p, q := m.queue(port, prio)
+	if q == nil {
+		return NoQueue
+	}
+	size := m.Charge(n)
+	where, v := m.place(q, size)
+	switch v {
+	case Accept, AcceptHeadroom:
+		q.waiting = 0
+		p.charged[prio] += size
+		q.held.add(where)
+		m.lossless.used.add(where)
+	case Wait:
+		if q.waiting == 0 {
+			q.count.Waited++
+		}
+		q.waiting = size
+	}
+	q.count.count(v)
+	switch v {
+	case Accept:
+		m.resume(q)
+	case AcceptHeadroom, Wait, DropHeadroom:
+		m.turnOff(q)
+	}
+	return v
+}
+
+// place decides where a frame of size bytes goes, without charging it.
+//
+// A frame goes to the headroom as a whole, and while there is anything in the headroom so does every later one:
+// charging only what lies above T would lose frames, because T moves while the headroom is in use.
+func (m *Manager) place(q *queue, size int64) (share, Verdict) {
+	held := q.held.held()
+	if held.headroom == 0 {
+		private := min(size, q.config.Private-held.private)
+		rest := size - private
+		if rest == 0 || m.fitsShared(q, rest) {
+			return share{private: private, shared: rest}, Accept
+		}
+	}
+	if held.headroom+size <= q.config.Headroom {
+		return share{headroom: size}, AcceptHeadroom
+	}
+	if m.fitsShared(q, size) {
+		return share{shared: size}, Accept
+	}
+	return share{}, m.refuse(q, size)
+}
+
+func (m *Manager) refuse(q *queue, size int64) Verdict {
+	switch {
+	case size > m.largest(q):
+		return DropOversize
+	case m.ringHold:
+		return Wait
+	default:
+		return DropHeadroom
+	}
+}
+
+// largest returns the size of the largest frame that q takes when the whole buffer is empty.
+func (m *Manager) largest(q *queue) int64 {
+	return largestFrame(m.threshold, q.id, q.config, m.lossless.limit.shared)
+}
+
+func largestFrame(policy Threshold, id QueueID, c QueueConfig, shared int64) int64 {
+	return max(c.Headroom, c.Private+min(shared, policy.Limit(id, c, shared)))
+}
+
+func (m *Manager) fitsShared(q *queue, n int64) bool {
+	free := m.lossless.free()
+	return n <= free && q.held.shared.now+n <= m.threshold.Limit(q.id, q.config, free)
+}
+
+func (p *losslessPool) free() int64 { return p.limit.shared - p.used.shared.now }
+
+// WouldCross reports whether a queue would stand above its threshold with backlog more bytes, or stands in its headroom
+// already. It lets the caller stop the peer before it admits what piled up in the receive ring. Backlog counts as it
+// is; to be exact it has to be a sum of Charge.
+func (m *Manager) WouldCross(port int, prio uint8, backlog int64) bool {
+	_, q := m.queue(port, prio)
+	if q == nil {
+		return false
+	}
+	held := q.held.held()
+	if held.headroom > 0 {
+		return true
+	}
+	rest := backlog - (q.config.Private - held.private)
+	if rest <= 0 {
+		return false
+	}
+	free := m.lossless.free() - rest
+	return free < 0 || held.shared+rest > m.threshold.Limit(q.id, q.config, free)
+}

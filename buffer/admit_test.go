@@ -1,0 +1,254 @@
+package buffer
+
+import "testing"
+
+// An arrival is one frame offered to, or departing from, priority pgA of a port.
+type arrival struct {
+	port, n int
+	departs bool
+	want    Verdict
+}
+
+func TestAdmitClauses(t *testing.T) {
+	const (
+		a, b = 0, 1 // ports
+	)
+	hog := QueueConfig{Alpha: MaxAlpha} // takes the whole shared segment if it likes
+	tests := []struct {
+		name    string
+		shared  int64
+		noHold  bool
+		queue   QueueConfig // of port a; port b is the hog
+		before  []arrival
+		n       int
+		verdict Verdict
+		held    share
+		off     bool
+	}{
+		{name: "private takes all", shared: 1000, queue: QueueConfig{Private: 200, Headroom: 300},
+			n: 200, verdict: Accept, held: share{private: 200}},
+		{name: "the rest goes to shared", shared: 1000, queue: QueueConfig{Private: 200, Headroom: 300},
+			n: 500, verdict: Accept, held: share{private: 200, shared: 300}},
+		{name: "what private takes needs no room in shared", shared: 1000, queue: QueueConfig{Private: 200, Headroom: 300},
+			before: []arrival{{port: b, n: 1000, want: Accept}},
+			n:      200, verdict: Accept, held: share{private: 200}},
+		{name: "shared up to T exactly", shared: 1000, queue: QueueConfig{Headroom: 300},
+			before: []arrival{{port: a, n: 400, want: Accept}},
+			n:      200, verdict: Accept, held: share{shared: 600}},
+		{name: "above T the whole frame goes to headroom and the queue turns OFF", shared: 1000, queue: QueueConfig{Headroom: 300},
+			before: []arrival{{port: a, n: 400, want: Accept}},
+			n:      300, verdict: AcceptHeadroom, held: share{shared: 400, headroom: 300}, off: true},
+		{name: "above B_s though below T", shared: 1000, queue: QueueConfig{Headroom: 300, Alpha: 8},
+			before: []arrival{{port: b, n: 900, want: Accept}},
+			n:      200, verdict: AcceptHeadroom, held: share{headroom: 200}, off: true},
+		{name: "headroom never leaves a part of the frame in private", shared: 1000, queue: QueueConfig{Private: 200, Headroom: 300},
+			before: []arrival{{port: b, n: 1000, want: Accept}},
+			n:      300, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
+		{name: "with headroom in use a frame that private would take goes to headroom", shared: 1000, queue: QueueConfig{Private: 100, Headroom: 300},
+			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 200, want: AcceptHeadroom}},
+			n:      100, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
+		{name: "with headroom in use a frame that shared would take goes to headroom", shared: 1000, queue: QueueConfig{Headroom: 300},
+			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 200, want: AcceptHeadroom}, {port: b, n: 1000, departs: true}},
+			n:      100, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
+		{name: "headroom full, shared has room again", shared: 1000, queue: QueueConfig{Private: 100, Headroom: 300},
+			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 300, want: AcceptHeadroom}, {port: b, n: 1000, departs: true}},
+			n:      200, verdict: Accept, held: share{shared: 200, headroom: 300}, off: true},
+		{name: "headroom full, shared full: wait", shared: 1000, queue: QueueConfig{Headroom: 300},
+			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 300, want: AcceptHeadroom}},
+			n:      100, verdict: Wait, held: share{headroom: 300}, off: true},
+		{name: "headroom full, shared full: drop without ring hold", shared: 1000, noHold: true, queue: QueueConfig{Headroom: 300},
+			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 300, want: AcceptHeadroom}},
+			n:      100, verdict: DropHeadroom, held: share{headroom: 300}, off: true},
+		{name: "headroom too small for the frame: OFF and wait", shared: 1000, queue: QueueConfig{Headroom: 100},
+			before: []arrival{{port: b, n: 1000, want: Accept}},
+			n:      200, verdict: Wait, held: share{}, off: true},
+		{name: "headroom too small for the frame: OFF and drop", shared: 1000, noHold: true, queue: QueueConfig{Headroom: 100},
+			before: []arrival{{port: b, n: 1000, want: Accept}},
+			n:      200, verdict: DropHeadroom, held: share{}, off: true},
+		{name: "no headroom at all", shared: 1000, queue: QueueConfig{},
+			before: []arrival{{port: b, n: 1000, want: Accept}},
+			n:      100, verdict: Wait, held: share{}, off: true},
+		{name: "T fell because others filled: still ON, above T, saved by headroom", shared: 1000, queue: QueueConfig{Headroom: 300},
+			before: []arrival{{port: a, n: 500, want: Accept}, {port: b, n: 500, want: Accept}},
+			n:      100, verdict: AcceptHeadroom, held: share{shared: 500, headroom: 100}, off: true},
+		{name: "T fell because others filled: still ON, no headroom: PAUSE and wait", shared: 1000, queue: QueueConfig{},
+			before: []arrival{{port: a, n: 500, want: Accept}, {port: b, n: 500, want: Accept}},
+			n:      100, verdict: Wait, held: share{shared: 500}, off: true},
+		{name: "oversize: larger than threshold and headroom in an empty buffer", shared: 1000, queue: QueueConfig{Private: 100, Headroom: 300},
+			n: 1200, verdict: DropOversize, held: share{}, off: false},
+		{name: "oversize: below threshold, larger than the shared segment", shared: 1000, queue: QueueConfig{Headroom: 300, Alpha: 8},
+			n: 1001, verdict: DropOversize},
+		{name: "not oversize: the largest that fits", shared: 1000, queue: QueueConfig{Private: 100, Headroom: 300},
+			n: 1100, verdict: Accept, held: share{private: 100, shared: 1000}},
+		{name: "not oversize: waits for others to leave", shared: 1000, queue: QueueConfig{Private: 100, Headroom: 300},
+			before: []arrival{{port: b, n: 100, want: Accept}},
+			n:      1100, verdict: Wait, held: share{}, off: true},
+		{name: "not oversize: fits headroom only", shared: 1000, queue: QueueConfig{Headroom: 2000},
+			n: 1100, verdict: AcceptHeadroom, held: share{headroom: 1100}, off: true},
+		{name: "oversize is a drop without ring hold too, and no reason to pause", shared: 1000, noHold: true, queue: QueueConfig{Headroom: 300},
+			n: 1100, verdict: DropOversize, held: share{}},
+		{name: "smallest alpha: nothing but headroom", shared: 1000, queue: QueueConfig{Headroom: 300, Alpha: MinAlpha},
+			n: 100, verdict: AcceptHeadroom, held: share{headroom: 100}, off: true},
+		{name: "largest alpha: to the last byte of shared", shared: 1000, queue: QueueConfig{Headroom: 300, Alpha: MaxAlpha},
+			before: []arrival{{port: a, n: 900, want: Accept}},
+			n:      100, verdict: Accept, held: share{shared: 1000}},
+		{name: "largest alpha: no byte more", shared: 1000, queue: QueueConfig{Headroom: 300, Alpha: MaxAlpha},
+			before: []arrival{{port: a, n: 1000, want: Accept}},
+			n:      1, verdict: AcceptHeadroom, held: share{shared: 1000, headroom: 100}, off: true},
+		{name: "xon above T does not change admission", shared: 1000, queue: QueueConfig{Headroom: 300, Xon: 5000},
+			before: []arrival{{port: a, n: 500, want: Accept}},
+			n:      100, verdict: AcceptHeadroom, held: share{shared: 500, headroom: 100}, off: true},
+		{name: "one octet takes a cell", shared: 1000, queue: QueueConfig{},
+			n: 1, verdict: Accept, held: share{shared: 100}},
+		{name: "one octet more than a cell takes two", shared: 1000, queue: QueueConfig{Private: 100},
+			n: 101, verdict: Accept, held: share{private: 100, shared: 100}},
+		{name: "no octets, no cell", shared: 1000, queue: QueueConfig{},
+			n: 0, verdict: Accept, held: share{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, w := newTable(t, tt.shared, Config{RingHold: !tt.noHold}, tt.queue, hog)
+			for _, f := range tt.before {
+				if f.departs {
+					m.Release(f.port, pgA, f.n)
+				} else {
+					mustAdmit(t, m, f.port, pgA, f.n, f.want)
+				}
+			}
+			mustAdmit(t, m, a, pgA, tt.n, tt.verdict)
+			wantHeld(t, m, a, pgA, tt.held)
+			wantOff(t, m, w, a, pgA, tt.off)
+			wantSound(t, m, w)
+		})
+	}
+}
+
+func TestAdmitStatic(t *testing.T) {
+	m, w := newTable(t, 1000, Config{RingHold: true, Threshold: StaticThreshold{}},
+		QueueConfig{Headroom: 300, Xoff: 400}, QueueConfig{Xoff: 900})
+	mustAdmit(t, m, 1, pgA, 500, Accept)
+	mustAdmit(t, m, 0, pgA, 400, Accept) // T does not move with others
+	mustAdmit(t, m, 1, pgA, 200, Wait)   // below its xoff, but B_s is full
+	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+	wantOff(t, m, w, 0, pgA, true)
+	wantOff(t, m, w, 1, pgA, true)
+	wantSound(t, m, w)
+}
+
+// A queue that is OFF is told so once, and a waiting frame is counted once, however often it is offered again.
+func TestHoldOncePerTurn(t *testing.T) {
+	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Headroom: 100})
+	mustAdmit(t, m, 0, pgA, 500, Accept)
+	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+	for range 3 {
+		mustAdmit(t, m, 0, pgA, 100, Wait)
+	}
+	if w.holds != 1 || m.OffCount() != 1 {
+		t.Errorf("holds %d, OffCount %d, want 1, 1", w.holds, m.OffCount())
+	}
+	got := m.ports[0].ingress[pgA].count
+	want := Counters{Admitted: 2, AdmittedHeadroom: 1, Waited: 1, Xoff: 1}
+	if got != want {
+		t.Errorf("counters\n got: %+v\nwant: %+v", got, want)
+	}
+}
+
+func TestAdmitCountsDrops(t *testing.T) {
+	m, _ := newTable(t, 1000, Config{}, QueueConfig{})
+	mustAdmit(t, m, 0, pgA, 500, Accept)
+	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
+	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
+	mustAdmit(t, m, 0, pgA, 1100, DropOversize)
+	got := m.ports[0].ingress[pgA].count
+	want := Counters{Admitted: 1, Dropped: 2, Oversize: 1, Xoff: 1}
+	if got != want {
+		t.Errorf("counters\n got: %+v\nwant: %+v", got, want)
+	}
+}
+
+func TestAdmitWithoutQueue(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100})
+	if err := m.SetPort(4, PortConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []QueueID{{-1, pgA}, {0, pgA + 1}, {0, 8}, {0, 255}, {1, pgA}, {4, 0}, {9, pgA}} {
+		mustAdmit(t, m, id.Port, id.Queue, 100, NoQueue)
+		if m.WouldCross(id.Port, id.Queue, 1<<30) {
+			t.Errorf("WouldCross(%v) where there is no queue", id)
+		}
+		if m.Off(id.Port) != 0 {
+			t.Errorf("Off(%d) where nothing is", id.Port)
+		}
+	}
+	wantEmpty(t, m, w)
+}
+
+// With PAUSE all eight priorities share one queue, one state, one threshold.
+func TestAdmitPause(t *testing.T) {
+	m, w := newTable(t, 1000, Config{RingHold: true})
+	pc := PortConfig{Mode: ModePause, MTU: cell}
+	pc.Queues[0] = QueueConfig{Headroom: 300}
+	m.config.Lossless.Size += 300
+	if err := m.SetPort(2, pc); err != nil {
+		t.Fatal(err)
+	}
+	mustAdmit(t, m, 2, 0, 200, Accept)
+	mustAdmit(t, m, 2, 7, 300, Accept)
+	mustAdmit(t, m, 2, 3, 100, AcceptHeadroom)
+	wantHeld(t, m, 2, 0, share{shared: 500, headroom: 100})
+	wantOff(t, m, w, 2, 0, true)
+	if got := m.Off(2); got != 1 {
+		t.Errorf("Off = %08b, want bit 0 only", got)
+	}
+	m.Release(2, 7, 300) // headroom first, whatever the priority
+	wantHeld(t, m, 2, 0, share{shared: 300})
+	wantOff(t, m, w, 2, 0, false)
+	m.Release(2, 3, 100)
+	m.Release(2, 0, 200)
+	wantEmpty(t, m, w)
+}
+
+func TestWouldCross(t *testing.T) {
+	m, _ := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Private: 200, Headroom: 300}, QueueConfig{Alpha: MaxAlpha})
+	tests := []struct {
+		backlog int64
+		want    bool
+	}{{0, false}, {200, false}, {700, false}, {701, true}, {5000, true}} // 500 in shared is the fixed point of α = 1
+	for _, tt := range tests {
+		if got := m.WouldCross(0, pgA, tt.backlog); got != tt.want {
+			t.Errorf("WouldCross(%d) = %v, want %v", tt.backlog, got, tt.want)
+		}
+	}
+	mustAdmit(t, m, 1, pgA, 1000, Accept)
+	if m.WouldCross(0, pgA, 200) || !m.WouldCross(0, pgA, 201) {
+		t.Error("shared full: private alone must take 200 and no more")
+	}
+	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
+	m.Release(1, pgA, 1000)
+	if !m.WouldCross(0, pgA, 0) {
+		t.Error("in headroom already: want true")
+	}
+}
+
+func TestWouldCrossStatic(t *testing.T) {
+	m, _ := newTable(t, 1000, Config{Threshold: StaticThreshold{}}, QueueConfig{Xoff: 900}, QueueConfig{Xoff: 900})
+	mustAdmit(t, m, 1, pgA, 500, Accept)
+	if m.WouldCross(0, pgA, 500) || !m.WouldCross(0, pgA, 501) {
+		t.Error("below xoff, but the shared segment has 500 B left")
+	}
+}
+
+func TestVerdictNames(t *testing.T) {
+	tests := map[Verdict]string{
+		0: "invalid", Accept: "accept", AcceptHeadroom: "accept-headroom", Wait: "wait",
+		DropHeadroom: "lossless-headroom", DropOversize: "oversize", NoQueue: "no-queue", 99: "invalid",
+	}
+	for v, want := range tests {
+		if got := v.String(); got != want {
+			t.Errorf("Verdict(%d) = %q, want %q", v, got, want)
+		}
+		if got := v.Accepted(); got != (v == Accept || v == AcceptHeadroom) {
+			t.Errorf("%v.Accepted() = %v", v, got)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package buffer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ErrBusy is wrapped by the error about a configuration that fits, but not yet: a headroom to be lowered still holds
+// more than its new size, or the shared segment, which shrinks when something else grows, is still too full. Nothing
+// has changed; the caller tries again after departures.
+var ErrBusy = errors.New("not yet, try again when the buffer has drained")
+
+// Apply puts a configuration of the whole buffer in force: all of it, or on error nothing. Ports that are not in it
+// are removed. Errors wrap ErrConfig (it will never fit) or ErrBusy (not yet). The cell cannot change.
+func (m *Manager) Apply(c Config, ports map[int]PortConfig) error {
+	if int64(c.Cell) != m.cell {
+		return configError("cell cannot change from %d B to %d B while frames are charged in it: restart", m.cell, c.Cell)
+	}
+	next, err := newPlan(c, ports)
+	if err != nil {
+		return err
+	}
+	if err := m.ready(next); err != nil {
+		return err
+	}
+	m.commit(next)
+	return nil
+}
+
+// SetPort adds a port or changes one. Its errors are those of Apply.
+func (m *Manager) SetPort(port int, c PortConfig) error {
+	ports := maps.Clone(m.configs)
+	ports[port] = c
+	return m.Apply(m.config, ports)
+}
+
+// SetQueue changes one lossless ingress queue, that of priority prio. Its errors are those of Apply.
+func (m *Manager) SetQueue(port int, prio uint8, c QueueConfig) error {
+	pc, ok := m.configs[port]
+	if !ok {
+		return configError("port %d does not exist", port)
+	}
+	if prio >= Priorities || !pc.isIngress(prio&pc.fold()) {
+		return configError("%s: priority %d is not lossless", pc.label(port), prio)
+	}
+	pc.Queues[prio&pc.fold()] = c
+	return m.SetPort(port, pc)
+}
+
+// RemovePort takes a port away at once, with its counters. Frames that are still charged to it stay in the accounts,
+// in the shared segment, until their Release; its queues that are OFF turn ON.
+func (m *Manager) RemovePort(port int) {
+	ports := maps.Clone(m.configs)
+	delete(ports, port)
+	// Not checked: what goes frees at least what its frames move to the shared segment.
+	m.commit(sum(m.config, ports))
+}
+
+// ready reports whether the shared segment and each headroom take what they would hold under the plan.
+func (m *Manager) ready(next *plan) error {
+	var shared int64
+	for _, p := range m.ports {
+		if p == nil {
+			continue
+		}
+		pc := next.planned[p.number]
+		for k, held := range p.rehome(&pc) {
+			if held.headroom > pc.Queues[k].Headroom {
+				return fmt.Errorf("buffer: %s: headroom holds %d B, to be lowered to %d B: %w",
+					pc.queueLabel(p.number, uint8(k)), held.headroom, pc.Queues[k].Headroom, ErrBusy)
+			}
+			shared += held.shared
+		}
+	}
+	if shared > next.limit.shared {
+		return fmt.Errorf("buffer: lossless pool: B_s would go from %d B to %d B, of which %d B are in use: %w",
+			m.lossless.limit.shared, next.limit.shared, shared, ErrBusy)
+	}
+	return nil
+}
+
+// rehome returns what each ingress queue of p holds under another configuration. The same bytes stay charged to the
+// same priorities, only their segments change, so that a later Release finds them:
+//   - a queue that stays keeps its headroom, and fills its private segment from the shared one, or the reverse;
+//   - the bytes of a queue that goes become shared ones: at most φ + η move, and B_s grows by φ + η;
+//   - a change to or from ModePause joins all queues into one, or parts them by priority.
+func (p *port) rehome(next *PortConfig) [Priorities]share {
+	var moved [Priorities]share
+	fold := next.fold()
+	for prio, n := range p.charged {
+		moved[uint8(prio)&fold].shared += n
+	}
+	for k := range moved {
+		to := &moved[k]
+		if q := &p.ingress[k]; p.stays(q, next) {
+			to.headroom = q.held.headroom.now
+			to.shared -= to.headroom
+		}
+		to.private = min(next.Queues[k].Private, to.shared)
+		to.shared -= to.private
+	}
+	return moved
+}
+
+// stays reports whether q is the same queue under another configuration of its port.
+func (p *port) stays(q *queue, next *PortConfig) bool {
+	return q.lossless && next.isIngress(q.id.Queue) && next.fold() == p.fold
+}
+
+// commit puts a plan in force.
+func (m *Manager) commit(next *plan) {
+	m.config, m.configs = next.given, next.ports
+	m.ringHold, m.threshold = next.given.RingHold, next.threshold
+	m.lossless.size, m.lossless.limit = next.lossless, next.limit
+	m.lossy.size = next.lossy
+	for number := range next.planned {
+		m.addSlot(number)
+	}
+	var used share
+	for _, p := range m.ports {
+		if p == nil {
+			continue
+		}
+		pc, present := next.planned[p.number]
+		m.configure(p, pc, present)
+		for k := range p.ingress {
+			held := p.ingress[k].held.held()
+			used.private += held.private
+			used.shared += held.shared
+			used.headroom += held.headroom
+		}
+	}
+	m.lossless.used.set(used)
+	m.off = slices.Grow(m.off, next.queues) // so that no XOFF allocates
+	m.Resume()
+}
+
+// addSlot makes room for a port number.
+func (m *Manager) addSlot(number int) {
+	if number >= len(m.ports) {
+		m.ports = append(m.ports, make([]*port, number+1-len(m.ports))...)
+	}
+	if m.ports[number] != nil {
+		return
+	}
+	p := &port{number: number, fold: Priorities - 1}
+	for k := range p.ingress {
+		p.ingress[k].id = QueueID{Port: number, Queue: uint8(k)}
+	}
+	m.ports[number] = p
+}
+
+// configure changes one port. A queue that goes is turned ON: its peer must not stay paused by a queue that is no more.
+func (m *Manager) configure(p *port, next PortConfig, present bool) {
+	moved := p.rehome(&next)
+	for k := range p.ingress {
+		q := &p.ingress[k]
+		if !p.stays(q, &next) {
+			q.waiting = 0
+			if q.off {
+				m.turnOn(q)
+			}
+		}
+		q.lossless = next.isIngress(q.id.Queue)
+		q.config = next.Queues[k]
+		q.held.set(moved[k])
+		p.egress[k].alpha = next.LossyAlpha[k]
+	}
+	if p.present && !present {
+		p.restart()
+	}
+	p.config, p.fold, p.present = next, next.fold(), present
+}
+
+// restart forgets the counters and watermarks of a port that goes; a later port of the same number begins at 0.
+func (p *port) restart() {
+	p.eachGauge((*gauge).restart)
+	for k := range p.ingress {
+		p.ingress[k].count = Counters{}
+		p.egress[k].count = LossyCounters{}
+	}
+}

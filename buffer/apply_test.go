@@ -1,0 +1,305 @@
+package buffer
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func setQueue(t *testing.T, m *Manager, port int, c QueueConfig, want error) {
+	t.Helper()
+	before := state(m)
+	err := m.SetQueue(port, pgA, c)
+	if !errors.Is(err, want) {
+		t.Fatalf("SetQueue(%d, %+v)\n got: %v\nwant: %v", port, c, err, want)
+	}
+	if err != nil {
+		wantUnchanged(t, m, before)
+	}
+}
+
+// state returns everything that is to be seen.
+func state(m *Manager) Snapshot {
+	var s Snapshot
+	m.Snapshot(&s)
+	return s
+}
+
+func wantUnchanged(tb reporter, m *Manager, before Snapshot) {
+	tb.Helper()
+	if after := state(m); !reflect.DeepEqual(after, before) {
+		tb.Fatalf("a refused configuration changed something\nbefore: %+v\n after: %+v", before, after)
+	}
+}
+
+// Raising a headroom takes from the shared segment, so it waits until that much of it is unused.
+func TestRaiseHeadroomWaits(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300}, QueueConfig{Alpha: MaxAlpha})
+	mustAdmit(t, m, 1, pgA, 600, Accept)
+	setQueue(t, m, 0, QueueConfig{Headroom: 800}, ErrBusy)
+	m.Release(1, pgA, 600)
+	mustAdmit(t, m, 1, pgA, 500, Accept)
+	setQueue(t, m, 0, QueueConfig{Headroom: 801}, ErrBusy) // a cell more than B_s - Σω
+	setQueue(t, m, 0, QueueConfig{Headroom: 800}, nil)
+	if got := m.lossless.limit; got != (share{shared: 500, headroom: 800}) {
+		t.Errorf("segments are %+v", got)
+	}
+	mustAdmit(t, m, 0, pgA, 800, AcceptHeadroom)
+	wantSound(t, m, w)
+}
+
+// Lowering waits until what is in the headroom fits.
+func TestLowerHeadroomWaits(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300}, QueueConfig{Alpha: MaxAlpha})
+	mustAdmit(t, m, 1, pgA, 1000, Accept)
+	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+	setQueue(t, m, 0, QueueConfig{Headroom: 100}, ErrBusy)
+	m.Release(0, pgA, 100)
+	setQueue(t, m, 0, QueueConfig{Headroom: 100}, nil)
+	wantHeld(t, m, 0, pgA, share{headroom: 100})
+	wantOff(t, m, w, 0, pgA, true)
+	mustAdmit(t, m, 0, pgA, 300, DropHeadroom) // the 200 B that the headroom gave up are shared now
+	mustAdmit(t, m, 0, pgA, 200, Accept)
+	wantHeld(t, m, 0, pgA, share{shared: 200, headroom: 100})
+	wantSound(t, m, w)
+	m.Release(0, pgA, 100)
+	m.Release(0, pgA, 200)
+	m.Release(1, pgA, 1000)
+	wantEmpty(t, m, w)
+}
+
+// A headroom that can never fit is refused for good, by name and number; the old one stays.
+func TestHeadroomNeverFits(t *testing.T) {
+	m, _ := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300}, QueueConfig{Headroom: 300})
+	err := m.SetQueue(0, pgA, QueueConfig{Headroom: 1000}) // leaves 300, two queues need 400
+	if !errors.Is(err, ErrConfig) || errors.Is(err, ErrBusy) {
+		t.Fatalf("got %v", err)
+	}
+	for _, part := range []string{"B_s = 300 B", "= 400 B", "port 0 priority 3, headroom 1000 B"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("message\n got: %v\nwant: %q in it", err, part)
+		}
+	}
+	if got := m.ports[0].ingress[pgA].config.Headroom; got != 300 {
+		t.Errorf("headroom in force is %d, want the old 300", got)
+	}
+}
+
+func TestSetQueueWithoutQueue(t *testing.T) {
+	m, _ := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300})
+	for _, id := range []QueueID{{0, pgA + 1}, {0, 8}, {1, pgA}, {-1, pgA}} {
+		if err := m.SetQueue(id.Port, id.Queue, QueueConfig{}); !errors.Is(err, ErrConfig) {
+			t.Errorf("SetQueue(%v) = %v, want ErrConfig", id, err)
+		}
+	}
+}
+
+// Private bytes that lose their place become shared, and the reverse; nothing is lost, nothing waits.
+func TestChangePrivate(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{Private: 400, Headroom: 100})
+	mustAdmit(t, m, 0, pgA, 600, Accept)
+	wantHeld(t, m, 0, pgA, share{private: 400, shared: 200})
+	setQueue(t, m, 0, QueueConfig{Private: 100, Headroom: 100}, nil)
+	wantHeld(t, m, 0, pgA, share{private: 100, shared: 500})
+	setQueue(t, m, 0, QueueConfig{Private: 500, Headroom: 100}, nil)
+	wantHeld(t, m, 0, pgA, share{private: 500, shared: 100})
+	m.Release(0, pgA, 600)
+	wantEmpty(t, m, w)
+}
+
+// A change that lifts the resume level turns the queue ON at once.
+func TestChangeResumes(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100, XonOffset: 1000})
+	mustAdmit(t, m, 0, pgA, 500, Accept)
+	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+	m.Release(0, pgA, 100)
+	wantOff(t, m, w, 0, pgA, true)
+	setQueue(t, m, 0, QueueConfig{Headroom: 100}, nil)
+	wantOff(t, m, w, 0, pgA, false)
+}
+
+// A port goes while frames are charged to it, in all three segments. They leave later, and even after the port has
+// come back they are given back once, to the right queue.
+func TestRemovePort(t *testing.T) {
+	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Private: 200, Headroom: 300}, QueueConfig{Alpha: MaxAlpha})
+	mustAdmit(t, m, 0, pgA, 500, Accept)
+	mustAdmit(t, m, 1, pgA, 700, Accept)
+	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
+	mustAdmit(t, m, 0, pgA, 100, Wait)
+	m.RemovePort(0)
+	wantSound(t, m, w)
+	wantHeld(t, m, 0, pgA, share{shared: 800})
+	wantOff(t, m, w, 0, pgA, false) // nobody is to stay paused by it
+	mustAdmit(t, m, 0, pgA, 100, NoQueue)
+	if n := m.ports[0].ingress[pgA].waiting; n != 0 {
+		t.Errorf("a frame of %d B still waits for a queue that is no more", n)
+	}
+	if got := m.lossless.limit.shared; got != 1500 {
+		t.Errorf("B_s = %d, want the whole pool, 1500", got)
+	}
+
+	m.Release(0, pgA, 100)
+	wantHeld(t, m, 0, pgA, share{shared: 700})
+	if err := m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})); !errors.Is(err, ErrBusy) {
+		t.Fatalf("the port came back into a full buffer: %v", err)
+	}
+	m.Release(1, pgA, 700)
+	if err := m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})); err != nil {
+		t.Fatal(err)
+	}
+	wantHeld(t, m, 0, pgA, share{private: 200, shared: 500})
+	wantSound(t, m, w)
+	if got := m.ports[0].ingress[pgA].count; got != (Counters{}) {
+		t.Errorf("counters of the port that went: %+v", got)
+	}
+	m.Release(0, pgA, 700)
+	m.RemovePort(7) // never there
+	wantEmpty(t, m, w)
+}
+
+// Frames charged under PFC leave under PAUSE, and the reverse. Bytes follow their priority.
+func TestChangeMode(t *testing.T) {
+	c := Config{Cell: cell, Lossless: PoolConfig{Size: 10000, Alpha: 1}, Lossy: PoolConfig{Alpha: 1}}
+	w := newWire(t)
+	m, err := New(c, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(mode Mode, lossless uint8) {
+		t.Helper()
+		pc := PortConfig{Mode: mode, Lossless: lossless, MTU: cell}
+		for k := range pc.Queues {
+			pc.Queues[k] = QueueConfig{Private: 100, Headroom: 500, Alpha: 1.0 / 16}
+		}
+		if err := m.SetPort(0, pc); err != nil {
+			t.Fatal(err)
+		}
+		wantSound(t, m, w)
+	}
+	set(ModePFC, 0b0001_1001)
+	mustAdmit(t, m, 0, 3, 500, Accept)
+	mustAdmit(t, m, 0, 3, 200, AcceptHeadroom)
+	mustAdmit(t, m, 0, 4, 300, Accept)
+
+	set(ModePause, 0)
+	wantHeld(t, m, 0, 0, share{private: 100, shared: 900})
+	wantHeld(t, m, 0, 3, share{})
+	wantOff(t, m, w, 0, 3, false)
+	mustAdmit(t, m, 0, 7, 100, AcceptHeadroom) // above T already
+	wantOff(t, m, w, 0, 0, true)
+	m.Release(0, 3, 200)
+	wantHeld(t, m, 0, 0, share{private: 100, shared: 800})
+
+	set(ModePFC, 0b0000_1000)
+	wantHeld(t, m, 0, 0, share{})
+	wantHeld(t, m, 0, 3, share{private: 100, shared: 400})
+	wantHeld(t, m, 0, 4, share{shared: 300}) // no longer lossless
+	wantHeld(t, m, 0, 7, share{shared: 100})
+	m.Release(0, 4, 300)
+	m.Release(0, 7, 100)
+
+	// Queue 0 is lossless before and after, but not the same queue: the headroom that it used was priority 7's.
+	set(ModePause, 0)
+	mustAdmit(t, m, 0, 7, 500, AcceptHeadroom)
+	set(ModePFC, 0b0000_1001)
+	wantHeld(t, m, 0, 0, share{})
+	wantHeld(t, m, 0, 7, share{shared: 500})
+	wantOff(t, m, w, 0, 0, false)
+	m.Release(0, 7, 500)
+
+	set(ModeOff, 0)
+	wantHeld(t, m, 0, 3, share{shared: 500})
+	mustAdmit(t, m, 0, 3, 100, NoQueue)
+	m.Release(0, 3, 500)
+	wantEmpty(t, m, w)
+}
+
+func TestApplyIsAtomic(t *testing.T) {
+	c, ports := goodConfig()
+	c.Lossless.Size = 1 << 20
+	m, err := New(c, newWire(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Apply(c, ports); err != nil {
+		t.Fatal(err)
+	}
+	before := state(m)
+
+	bad := ports[1]
+	bad.Queues[3].Headroom = -1
+	if err := m.Apply(c, map[int]PortConfig{1: ports[1], 2: ports[1], 3: bad}); !errors.Is(err, ErrConfig) {
+		t.Errorf("got %v, want ErrConfig", err)
+	}
+	wantUnchanged(t, m, before)
+
+	other := c
+	other.Cell = 512
+	if err := m.Apply(other, ports); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "512") {
+		t.Errorf("the cell changed: %v", err)
+	}
+	wantUnchanged(t, m, before)
+
+	// The caller's map stays the caller's.
+	delete(ports, 1)
+	if err := m.SetPort(2, PortConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	if s := state(m); len(s.Ports) != 2 || !s.Ports[0].Ingress[3].Lossless {
+		t.Errorf("ports after SetPort: %+v", s.Ports)
+	}
+}
+
+// A pool can shrink under load: the lossless one when it is empty enough, the lossy one at once, dropping until it fits.
+func TestShrinkPools(t *testing.T) {
+	c := Config{Lossy: PoolConfig{Size: 2000}}
+	m, w := newTable(t, 1000, c, QueueConfig{Headroom: 300})
+	mustAdmit(t, m, 0, pgA, 500, Accept)
+	if !m.AdmitLossy(0, 0, 900) {
+		t.Fatal("lossy frame refused")
+	}
+	small := m.config
+	small.Lossless.Size = 300 + 400
+	small.Lossy.Size = 500
+	if err := m.Apply(small, m.configs); !errors.Is(err, ErrBusy) {
+		t.Errorf("got %v, want ErrBusy", err)
+	}
+	m.Release(0, pgA, 100)
+	mustAdmit(t, m, 0, pgA, 100, Accept)
+	m.Release(0, pgA, 500)
+	mustAdmit(t, m, 0, pgA, 400, Accept)
+	if err := m.Apply(small, m.configs); err != nil {
+		t.Fatal(err)
+	}
+	if m.AdmitLossy(0, 1, 1) {
+		t.Error("a lossy frame went into a pool that holds more than its size")
+	}
+	m.ReleaseLossy(0, 0, 900)
+	if !m.AdmitLossy(0, 1, 100) {
+		t.Error("lossy frame refused in an empty pool")
+	}
+	m.ReleaseLossy(0, 1, 100)
+	m.Release(0, pgA, 400)
+	wantEmpty(t, m, w)
+}
+
+// A policy or ring hold that changes is in force from the next frame on.
+func TestChangePolicy(t *testing.T) {
+	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Xoff: 800})
+	mustAdmit(t, m, 0, pgA, 500, Accept)
+	mustAdmit(t, m, 0, pgA, 100, Wait)
+	c := m.config
+	c.Threshold = StaticThreshold{}
+	if err := m.Apply(c, m.configs); err != nil {
+		t.Fatal(err)
+	}
+	wantOff(t, m, w, 0, pgA, false)
+	mustAdmit(t, m, 0, pgA, 100, Accept)
+	c.Threshold, c.RingHold = nil, false
+	if err := m.Apply(c, m.configs); err != nil {
+		t.Fatal(err)
+	}
+	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
+}

@@ -1,0 +1,133 @@
+package buffer
+
+import "testing"
+
+// fullSwitch is 32 ports with eight lossless queues each, all in use.
+func fullSwitch(tb testing.TB) *Manager {
+	tb.Helper()
+	c := Config{Cell: 256, RingHold: true,
+		Lossless: PoolConfig{Size: 64 << 20, Alpha: 1.0 / 16}, Lossy: PoolConfig{Size: 4 << 20, Alpha: 1}}
+	ports := map[int]PortConfig{}
+	for port := range 32 {
+		pc := PortConfig{Mode: ModePFC, Lossless: 0xFF, MTU: 1518}
+		for k := range pc.Queues {
+			pc.Queues[k] = QueueConfig{Private: 4 << 10, Headroom: 64 << 10, Xon: 16 << 10, XonOffset: 4 << 10}
+		}
+		ports[port] = pc
+	}
+	m, err := New(c, quiet{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := m.Apply(c, ports); err != nil {
+		tb.Fatal(err)
+	}
+	for port := range 32 {
+		for prio := range uint8(Priorities) {
+			for range 4 {
+				m.Admit(port, prio, 1514)
+			}
+		}
+	}
+	return m
+}
+
+// drive admits and releases one frame in each queue, and pushes one queue through its headroom and back.
+func drive(m *Manager, wantAccepted func(Verdict)) {
+	for port := range 32 {
+		for prio := range uint8(Priorities) {
+			wantAccepted(m.Admit(port, prio, 1514))
+			m.WouldCross(port, prio, 10000)
+			m.AdmitLossy(port, prio, 1514)
+			m.ReleaseLossy(port, prio, 1514)
+			m.Release(port, prio, 1514)
+		}
+	}
+	n := 0
+	for m.OffCount() == 0 && n < 10000 {
+		wantAccepted(m.Admit(5, 5, 1514))
+		n++
+	}
+	for range n {
+		m.Release(5, 5, 1514)
+	}
+	m.Resume()
+}
+
+func TestNoAllocations(t *testing.T) {
+	m := fullSwitch(t)
+	if n := testing.AllocsPerRun(5, func() {
+		drive(m, func(v Verdict) {
+			if !v.Accepted() {
+				t.Fatalf("verdict %v", v)
+			}
+		})
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if m.OffCount() != 0 || m.unbalanced != 0 {
+		t.Errorf("OffCount %d, unbalanced %d", m.OffCount(), m.unbalanced)
+	}
+	if q := m.ports[5].ingress[5].count; q.Xoff == 0 || q.Xoff != q.Xon {
+		t.Errorf("the queue did not turn OFF and ON: %+v", q)
+	}
+}
+
+// All queues OFF at once: the list of them was made long enough beforehand.
+func TestAllOff(t *testing.T) {
+	m := fullSwitch(t)
+	before := cap(m.off)
+	for port := range 32 {
+		for prio := range uint8(Priorities) {
+			m.turnOff(&m.ports[port].ingress[prio])
+		}
+	}
+	if m.OffCount() != 256 || cap(m.off) != before {
+		t.Errorf("OffCount = %d, want 256; the list grew from %d to %d", m.OffCount(), before, cap(m.off))
+	}
+	m.Resume()
+	if m.OffCount() != 0 {
+		t.Errorf("OffCount = %d after Resume", m.OffCount())
+	}
+}
+
+func BenchmarkAdmitRelease(b *testing.B) {
+	m := fullSwitch(b)
+	b.ReportAllocs()
+	for i := range b.N {
+		port, prio := i>>3&31, uint8(i&7)
+		if !m.Admit(port, prio, 1514).Accepted() {
+			b.Fatal("refused")
+		}
+		m.Release(port, prio, 1514)
+	}
+}
+
+func BenchmarkLossy(b *testing.B) {
+	m := fullSwitch(b)
+	b.ReportAllocs()
+	for i := range b.N {
+		port, queue := i>>3&31, uint8(i&7)
+		if !m.AdmitLossy(port, queue, 1514) {
+			b.Fatal("refused")
+		}
+		m.ReleaseLossy(port, queue, 1514)
+	}
+}
+
+func BenchmarkResumeNoneOff(b *testing.B) {
+	m := fullSwitch(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Resume()
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	m := fullSwitch(b)
+	var s Snapshot
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Snapshot(&s)
+	}
+}

@@ -1,0 +1,167 @@
+package buffer
+
+import "testing"
+
+// A reporter is a test, or a property under test.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// A wire is a flow controller that remembers its bits and complains about a call that does not change one.
+type wire struct {
+	tb       reporter
+	held     map[QueueID]bool
+	holds    int
+	releases int
+}
+
+func newWire(tb reporter) *wire { return &wire{tb: tb, held: map[QueueID]bool{}} }
+
+func (w *wire) Hold(port int, queue uint8) {
+	id := QueueID{port, queue}
+	if w.held[id] {
+		w.tb.Errorf("Hold(%v) twice", id)
+	}
+	w.held[id] = true
+	w.holds++
+}
+
+func (w *wire) Release(port int, queue uint8) {
+	id := QueueID{port, queue}
+	if !w.held[id] {
+		w.tb.Errorf("Release(%v) without Hold", id)
+	}
+	delete(w.held, id)
+	w.releases++
+}
+
+// quiet is a flow controller for what is measured.
+type quiet struct{}
+
+func (quiet) Hold(int, uint8)    {}
+func (quiet) Release(int, uint8) {}
+
+const (
+	cell = 100 // of the tables: easy to count in
+	pgA  = 3   // the priority that the tables use
+)
+
+// tables build a Manager from one queue per port, priority pgA, ports numbered from 0, and the size of the shared
+// segment that they leave.
+func newTable(t *testing.T, shared int64, c Config, queues ...QueueConfig) (*Manager, *wire) {
+	t.Helper()
+	c.Cell = cell
+	c.Lossless.Size = shared
+	for _, q := range queues {
+		c.Lossless.Size += q.Private + q.Headroom
+	}
+	c.Lossless.Alpha, c.Lossy.Alpha = 1, 1
+	w := newWire(t)
+	m, err := New(c, w)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	for port, q := range queues {
+		if err := m.SetPort(port, onePriority(q)); err != nil {
+			t.Fatalf("SetPort(%d): %v", port, err)
+		}
+	}
+	return m, w
+}
+
+func onePriority(q QueueConfig) PortConfig {
+	pc := PortConfig{Mode: ModePFC, Lossless: 1 << pgA, MTU: cell}
+	pc.Queues[pgA] = q
+	return pc
+}
+
+func mustAdmit(t *testing.T, m *Manager, port int, prio uint8, n int, want Verdict) {
+	t.Helper()
+	if got := m.Admit(port, prio, n); got != want {
+		t.Fatalf("Admit(%d, %d, %d)\n got: %v\nwant: %v", port, prio, n, got, want)
+	}
+}
+
+func wantHeld(t *testing.T, m *Manager, port int, queue uint8, want share) {
+	t.Helper()
+	if got := m.ports[port].ingress[queue].held.held(); got != want {
+		t.Fatalf("port %d queue %d holds\n got: %+v\nwant: %+v", port, queue, got, want)
+	}
+}
+
+func wantOff(t *testing.T, m *Manager, w *wire, port int, queue uint8, want bool) {
+	t.Helper()
+	id := QueueID{port, queue}
+	if off := m.Off(port)>>queue&1 == 1; off != want || w.held[id] != want {
+		t.Fatalf("queue %v: OFF %v, held %v, want %v", id, off, w.held[id], want)
+	}
+}
+
+func (s share) total() int64 { return s.private + s.shared + s.headroom }
+
+// wantSound checks what has to hold at any moment: no count below zero or above its size, every sum the sum of its
+// parts, and the controller's bits those of the queues.
+func wantSound(tb reporter, m *Manager, w *wire) {
+	tb.Helper()
+	var sum share
+	var lossy, charged int64
+	off := 0
+	for _, p := range m.ports {
+		if p == nil {
+			continue
+		}
+		for k := range p.ingress {
+			q := &p.ingress[k]
+			h := q.held.held()
+			if min(h.private, h.shared, h.headroom, p.charged[k], p.egress[k].held.now) < 0 {
+				tb.Fatalf("queue %v: negative: %+v", q.id, h)
+			}
+			if h.private > q.config.Private || h.headroom > q.config.Headroom {
+				tb.Fatalf("queue %v: %+v exceeds %+v", q.id, h, q.config)
+			}
+			if h.headroom > 0 && !q.off {
+				tb.Fatalf("queue %v: ON with %d B in headroom", q.id, h.headroom)
+			}
+			if q.off != w.held[q.id] || q.off && !q.lossless {
+				tb.Fatalf("queue %v: OFF %v, held %v, lossless %v", q.id, q.off, w.held[q.id], q.lossless)
+			}
+			if q.off {
+				off++
+			}
+			sum.private += h.private
+			sum.shared += h.shared
+			sum.headroom += h.headroom
+			charged += p.charged[k]
+			lossy += p.egress[k].held.now
+		}
+	}
+	if got := m.lossless.used.held(); got != sum || sum.total() != charged {
+		tb.Fatalf("lossless pool holds %+v, its queues %+v, its priorities %d", got, sum, charged)
+	}
+	if sum.shared > m.lossless.limit.shared {
+		tb.Fatalf("shared segment holds %d of %d B", sum.shared, m.lossless.limit.shared)
+	}
+	if got := m.lossy.used.now; got != lossy {
+		tb.Fatalf("lossy pool holds %d B, its queues %d", got, lossy)
+	}
+	if m.OffCount() != off {
+		tb.Fatalf("OffCount %d, counted %d", m.OffCount(), off)
+	}
+	if m.unbalanced != 0 {
+		tb.Fatalf("%d unbalanced releases", m.unbalanced)
+	}
+}
+
+// wantEmpty checks that everything is back where it began.
+func wantEmpty(tb reporter, m *Manager, w *wire) {
+	tb.Helper()
+	wantSound(tb, m, w)
+	if n := m.lossless.used.held().total() + m.lossy.used.now; n != 0 {
+		tb.Fatalf("%d B still held", n)
+	}
+	if m.OffCount() != 0 || len(w.held) != 0 {
+		tb.Fatalf("%d queues OFF, %d bits held in an empty buffer", m.OffCount(), len(w.held))
+	}
+}

@@ -1,0 +1,72 @@
+package buffer
+
+import "testing"
+
+// One queue goes up and down between clears and rotations; each kind of watermark follows its own events only.
+func TestWatermarks(t *testing.T) {
+	m, _ := newTable(t, 10000, Config{Lossy: PoolConfig{Size: 20000}}, QueueConfig{})
+	to := func(n int) func() { // moves lossless queue and lossy queue 0 to n bytes
+		return func() {
+			if now := int(m.lossy.used.now); n > now {
+				mustAdmit(t, m, 0, pgA, n-now, Accept)
+				m.AdmitLossy(0, 0, n-now)
+			} else {
+				m.Release(0, pgA, now-n)
+				m.ReleaseLossy(0, 0, now-n)
+			}
+		}
+	}
+	steps := []struct {
+		name string
+		do   func()
+		want Level
+	}{
+		{"up", to(500), Level{Now: 500, Start: 500, User: 500}},
+		{"down", to(200), Level{Now: 200, Start: 500, User: 500}},
+		{"rotate: the peak is that of the window", m.RotateWindow, Level{Now: 200, Start: 500, User: 500, Window: 500}},
+		{"lower peak in the next window", to(300), Level{Now: 300, Start: 500, User: 500, Window: 500}},
+		{"clear: user begins at what is held", m.ClearUser, Level{Now: 300, Start: 500, User: 300, Window: 500}},
+		{"down again", to(100), Level{Now: 100, Start: 500, User: 300, Window: 500}},
+		{"rotate: the clear did not cost the window its peak", m.RotateWindow, Level{Now: 100, Start: 500, User: 300, Window: 300}},
+		{"rotate: an idle window shows what is held", m.RotateWindow, Level{Now: 100, Start: 500, User: 300, Window: 100}},
+		{"highest of all", to(800), Level{Now: 800, Start: 800, User: 800, Window: 100}},
+		{"clear at the top", m.ClearUser, Level{Now: 800, Start: 800, User: 800, Window: 100}},
+		{"empty", to(0), Level{Start: 800, User: 800, Window: 100}},
+		{"clear when empty", m.ClearUser, Level{Start: 800, Window: 100}},
+		{"rotate when empty", m.RotateWindow, Level{Start: 800, Window: 800}},
+		{"rotate again", m.RotateWindow, Level{Start: 800}},
+	}
+	for _, s := range steps {
+		s.do()
+		now := state(m)
+		for name, got := range map[string]Level{
+			"queue": now.Ports[0].Ingress[pgA].Used.Shared, "pool": now.Lossless.Used.Shared,
+			"lossy queue": now.Ports[0].Egress[0].Used, "lossy pool": now.Lossy.Used.Shared,
+		} {
+			if got != s.want {
+				t.Fatalf("%s: %s\n got: %+v\nwant: %+v", s.name, name, got, s.want)
+			}
+		}
+	}
+}
+
+// Segments have watermarks of their own, and a pool's is the peak of the sum, not the sum of the peaks.
+func TestWatermarksBySegment(t *testing.T) {
+	m, _ := newTable(t, 1000, Config{}, QueueConfig{Private: 100, Headroom: 300}, QueueConfig{Private: 100, Headroom: 300})
+	for port := range 2 {
+		mustAdmit(t, m, port, pgA, 600, Accept)
+		mustAdmit(t, m, port, pgA, 200, AcceptHeadroom)
+		m.Release(port, pgA, 800)
+	}
+	s := state(m)
+	peaks := func(o Occupancy) share { return share{o.Private.Start, o.Shared.Start, o.Headroom.Start} }
+	want := share{private: 100, shared: 500, headroom: 200}
+	for port := range 2 {
+		if got := peaks(s.Ports[port].Ingress[pgA].Used); got != want {
+			t.Errorf("port %d peaks at %+v, want %+v", port, got, want)
+		}
+	}
+	if got := peaks(s.Lossless.Used); got != want {
+		t.Errorf("pool peaks at %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,33 @@
+package buffer
+
+// AdmitLossy decides on a lossy frame of n octets without FCS for an egress queue, and charges it if it returns true.
+// It is dropped, reason lossy-threshold, where the queue would hold more than α·(size - what all lossy queues hold).
+func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
+	p := m.port(port)
+	if p == nil || !p.present || queue >= Priorities {
+		return false
+	}
+	q := &p.egress[queue]
+	size := m.Charge(n)
+	free := m.lossy.size - m.lossy.used.now
+	if size > free || q.held.now+size > dynamicLimit(q.alpha, free) {
+		q.count.Dropped++
+		return false
+	}
+	q.count.Admitted++
+	q.held.add(size)
+	m.lossy.used.add(size)
+	return true
+}
+
+// ReleaseLossy gives back a lossy frame that left an egress queue. Port, queue and n are those of its AdmitLossy.
+func (m *Manager) ReleaseLossy(port int, queue uint8, n int) {
+	size := m.Charge(n)
+	p := m.port(port)
+	if p == nil || queue >= Priorities || p.egress[queue].held.now < size {
+		m.unbalanced++
+		return
+	}
+	p.egress[queue].held.sub(size)
+	m.lossy.used.sub(size)
+}

@@ -1,0 +1,104 @@
+package buffer
+
+// A FlowController is told when an ingress queue turns OFF (its peer must stop) and ON again. The calls set and clear
+// one bit per queue: how it reaches the peer, and which other causes hold the peer, is the controller's business.
+// On a port with ModePause the queue is 0. Both are called from within Admit, Release, Resume and the methods that
+// change the configuration, and must not call the Manager. Release may come for a port that is being removed.
+type FlowController interface {
+	Hold(port int, queue uint8)
+	Release(port int, queue uint8)
+}
+
+// A Manager is the accounts of one switch's packet memory.
+type Manager struct {
+	flow FlowController
+
+	config  Config             // as given
+	configs map[int]PortConfig // as given
+
+	cell      int64
+	ringHold  bool
+	threshold Threshold
+	lossless  losslessPool
+	lossy     lossyPool
+	ports     []*port  // by number; nil where there never was one
+	off       []*queue // the queues that are OFF, in no order
+
+	unbalanced uint64
+}
+
+type losslessPool struct {
+	size  int64 // bytes, whole cells
+	limit share // Σφ, B_s, Ση
+	used  segments
+}
+
+type lossyPool struct {
+	size int64 // bytes, whole cells
+	used gauge
+}
+
+// A port's queues outlive their configuration for as long as they hold bytes.
+type port struct {
+	number  int
+	present bool
+	config  PortConfig // as planned: sizes in whole cells, every α set
+	fold    uint8      // ingress queue = priority & fold
+	ingress [Priorities]queue
+	egress  [Priorities]lossyQueue
+	// charged is what is held by priority: in ModePause eight priorities are in one queue, and a change of mode must
+	// tell them apart.
+	charged [Priorities]int64
+}
+
+// A queue is a lossless ingress queue (SAI: priority group), or what is left of one.
+type queue struct {
+	id       QueueID
+	config   QueueConfig
+	lossless bool
+	off      bool
+	offIndex int   // in Manager.off
+	waiting  int64 // bytes of the frame that was told to wait and has not come in yet, else 0
+	held     segments
+	count    Counters
+}
+
+type lossyQueue struct {
+	alpha float64
+	held  gauge
+	count LossyCounters
+}
+
+// New returns a Manager without ports. Its errors wrap ErrConfig.
+func New(c Config, flow FlowController) (*Manager, error) {
+	if flow == nil {
+		return nil, configError("no flow controller: without one a full queue could not stop its peer")
+	}
+	next, err := newPlan(c, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{flow: flow, cell: int64(c.Cell)}
+	m.commit(next)
+	return m, nil
+}
+
+func (m *Manager) port(number int) *port {
+	if uint(number) >= uint(len(m.ports)) {
+		return nil
+	}
+	return m.ports[number]
+}
+
+// queue returns the lossless ingress queue of a priority, nil if there is none.
+func (m *Manager) queue(number int, prio uint8) (*port, *queue) {
+	p := m.port(number)
+	if p == nil || prio >= Priorities {
+		return nil, nil
+	}
+	q := &p.ingress[prio&p.fold]
+	if !q.lossless {
+		return nil, nil
+	}
+	return p, q
+}

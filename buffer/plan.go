@@ -1,0 +1,130 @@
+package buffer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A plan is a configuration of the whole buffer with its sums: sizes in whole cells, every default filled in.
+type plan struct {
+	given Config
+	ports map[int]PortConfig // as given
+	cell  int64
+
+	threshold       Threshold
+	lossless, lossy int64 // pool sizes
+	planned         map[int]PortConfig
+	limit           share // Σφ, B_s, Ση
+	queues          int   // lossless ingress queues
+	needed          int64 // what they need B_s to be
+}
+
+// CheckConfig reports what is wrong with a configuration of the whole buffer, ports by number. The error names each
+// fault with its numbers and the remedy, and wraps ErrConfig.
+func CheckConfig(c Config, ports map[int]PortConfig) error {
+	_, err := newPlan(c, ports)
+	return err
+}
+
+// newPlan returns the plan, checked.
+func newPlan(c Config, ports map[int]PortConfig) (*plan, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	policy := c.policy()
+	var faults []error
+	for _, port := range slices.Sorted(maps.Keys(ports)) {
+		pc := ports[port]
+		faults = append(faults, pc.validate(port, policy))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	next := sum(c, ports)
+	return next, next.check()
+}
+
+func (c *Config) policy() Threshold {
+	if c.Threshold == nil {
+		return DynamicThreshold{}
+	}
+	return c.Threshold
+}
+
+// sum adds up a configuration whose numbers are in range.
+func sum(c Config, ports map[int]PortConfig) *plan {
+	cell := int64(c.Cell)
+	pl := &plan{
+		given: c, ports: make(map[int]PortConfig, len(ports)), cell: cell,
+		threshold: c.policy(), lossless: c.Lossless.Size / cell * cell, lossy: c.Lossy.Size / cell * cell,
+		planned: make(map[int]PortConfig, len(ports)),
+	}
+	maps.Copy(pl.ports, ports)
+	for port, pc := range ports {
+		for k := range uint8(Priorities) {
+			if pc.LossyAlpha[k] == 0 {
+				pc.LossyAlpha[k] = c.Lossy.Alpha
+			}
+			if !pc.isIngress(k) {
+				pc.Queues[k] = QueueConfig{}
+				continue
+			}
+			q := &pc.Queues[k]
+			q.Private, q.Headroom = wholeCells(q.Private, cell), wholeCells(q.Headroom, cell)
+			if q.Alpha == 0 {
+				q.Alpha = c.Lossless.Alpha
+			}
+			pl.limit.private += q.Private
+			pl.limit.headroom += q.Headroom
+			pl.queues++
+			pl.needed += 2 * wholeCells(int64(pc.MTU), cell)
+		}
+		pl.planned[port] = pc
+	}
+	pl.limit.shared = pl.lossless - pl.limit.private - pl.limit.headroom
+	return pl
+}
+
+// check refuses a plan that leaves too little to share, or in which some queue could never take a frame.
+func (pl *plan) check() error {
+	if pl.limit.shared < pl.needed {
+		return configError("lossless pool %d B - private %d B - headroom %d B leaves B_s = %d B to share, needs 2 MTU for each of %d lossless queues = %d B: "+
+			"enlarge buffer.lossless.size to %d B, or lower headroom or private (largest: %s)",
+			pl.lossless, pl.limit.private, pl.limit.headroom, pl.limit.shared, pl.queues, pl.needed,
+			pl.lossless+pl.needed-pl.limit.shared, pl.largestReserve())
+	}
+	var faults []error
+	for _, port := range slices.Sorted(maps.Keys(pl.planned)) {
+		pc := pl.planned[port]
+		mtu := wholeCells(int64(pc.MTU), pl.cell)
+		for k := range uint8(Priorities) {
+			if !pc.isIngress(k) {
+				continue
+			}
+			q := pc.Queues[k]
+			if most := largestFrame(pl.threshold, QueueID{port, k}, q, pl.limit.shared); most < mtu {
+				faults = append(faults, configError("%s: a frame of the MTU takes %d B and would never fit: headroom is %d B, private %d B and threshold at most %d B: raise headroom, alpha or xoff",
+					pc.queueLabel(port, k), mtu, q.Headroom, q.Private, most-q.Private))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// largestReserve describes the queue with the most private and headroom bytes, the first where several have as many.
+func (pl *plan) largestReserve() string {
+	var text string
+	most := int64(-1)
+	for _, port := range slices.Sorted(maps.Keys(pl.planned)) {
+		pc := pl.planned[port]
+		for k := range uint8(Priorities) {
+			if q := pc.Queues[k]; pc.isIngress(k) && q.Private+q.Headroom > most {
+				most = q.Private + q.Headroom
+				text = fmt.Sprintf("%s, headroom %d B, private %d B", pc.queueLabel(port, k), q.Headroom, q.Private)
+			}
+		}
+	}
+	return text
+}

@@ -1,0 +1,126 @@
+package buffer
+
+// A second, plain writing of the rules, to hold the first against. It works on what a snapshot shows, knows α only as
+// a number of sixteenths, and compares products instead of rounding them.
+
+type refState struct {
+	private, shared, headroom int64 // of the queue
+	others                    int64 // of the shared segment, held by other queues
+	off                       bool
+	waiting                   int64
+}
+
+type refRules struct {
+	cell             int64
+	ringHold, static bool
+	segment          int64 // B_s
+	q                QueueConfig
+}
+
+func refOf(s Snapshot, c Config, port, queue int) (refRules, refState) {
+	_, static := c.Threshold.(StaticThreshold)
+	q := s.Ports[port].Ingress[queue]
+	return refRules{cell: int64(c.Cell), ringHold: c.RingHold, static: static, segment: s.Lossless.SharedSize, q: q.Config},
+		refState{
+			private: q.Used.Private.Now, shared: q.Used.Shared.Now, headroom: q.Used.Headroom.Now,
+			others: s.Lossless.Used.Shared.Now - q.Used.Shared.Now, off: q.Off, waiting: q.Waiting,
+		}
+}
+
+func (r refRules) bytes(n int) int64 {
+	cells := int64(n) / r.cell
+	if int64(n)%r.cell != 0 {
+		cells++
+	}
+	return cells * r.cell
+}
+
+// within reports whether shared ≤ T, where the queue and the others hold what s says.
+func (r refRules) within(shared int64, s refState) bool {
+	if r.static {
+		return shared <= r.q.Xoff
+	}
+	sixteenths := int64(r.q.Alpha * 16)
+	return 16*shared <= sixteenths*(r.segment-s.shared-s.others)
+}
+
+// takes reports whether the shared segment takes n more bytes of the queue.
+func (r refRules) takes(n int64, s refState) bool {
+	return r.within(s.shared+n, s) && s.shared+s.others+n <= r.segment
+}
+
+// admit applies the rules of admission in their order and returns the state after them.
+func (r refRules) admit(n int64, s refState) (Verdict, refState) {
+	rest := n
+	if s.headroom == 0 {
+		rest = max(0, n-(r.q.Private-s.private))
+		if rest == 0 || r.takes(rest, s) {
+			s.private += n - rest
+			s.shared += rest
+			s.waiting = 0
+			return Accept, r.resume(s)
+		}
+	}
+	if s.headroom+n <= r.q.Headroom {
+		s.headroom += n
+		s.off, s.waiting = true, 0
+		return AcceptHeadroom, s
+	}
+	if r.takes(n, s) {
+		s.shared += n
+		s.waiting = 0
+		return Accept, s
+	}
+	if v, _ := r.admitEmpty(n); v == DropOversize {
+		return v, s
+	}
+	s.off = true
+	if r.ringHold {
+		s.waiting = n
+		return Wait, s
+	}
+	return DropHeadroom, s
+}
+
+// admitEmpty is admit where nothing is held anywhere.
+func (r refRules) admitEmpty(n int64) (Verdict, refState) {
+	empty := refState{}
+	if rest := max(0, n-r.q.Private); rest == 0 || r.takes(rest, empty) {
+		return Accept, empty
+	}
+	if n <= r.q.Headroom {
+		return AcceptHeadroom, empty
+	}
+	return DropOversize, empty
+}
+
+// release gives back n bytes: headroom, shared, private.
+func (r refRules) release(n int64, s refState) refState {
+	for _, from := range []*int64{&s.headroom, &s.shared, &s.private} {
+		k := min(n, *from)
+		*from -= k
+		n -= k
+	}
+	return r.resume(s)
+}
+
+// resume returns the state with the queue ON where it may be.
+func (r refRules) resume(s refState) refState {
+	if !s.off || s.headroom > 0 {
+		return s
+	}
+	empty := s.private+s.shared == 0
+	low := r.within(s.shared, s) && (s.shared <= r.q.Xon || r.within(s.shared+r.q.XonOffset, s))
+	if !empty && !low {
+		return s
+	}
+	if s.waiting > 0 {
+		trial := s
+		trial.waiting, trial.off = 0, false // resume would call itself otherwise
+		if v, _ := r.admit(s.waiting, trial); v == Wait {
+			return s
+		}
+	}
+	s.off = false
+	return s
+}

@@ -1,0 +1,101 @@
+package buffer
+
+// Release gives back a lossless frame that left the port's ingress queue: sent, or discarded after admission. Port,
+// prio and n are those of its Admit, whatever has been reconfigured since; a frame with several copies is given back
+// with the last one. Bytes go back to the headroom first, then to the shared, then to the private segment.
+// The queue may turn ON; other queues, whose thresholds rise as well, are Resume's business.
+func (m *Manager) Release(port int, prio uint8, n int) {
+	size := m.Charge(n)
+	p := m.port(port)
+	if p == nil || prio >= Priorities || p.charged[prio] < size {
+		m.unbalanced++
+		return
+	}
+	p.charged[prio] -= size
+	q := &p.ingress[prio&p.fold]
+	back := q.held.giveBack(size)
+	q.held.sub(back)
+	m.lossless.used.sub(back)
+	m.resume(q)
+}
+
+// giveBack splits the departure of n bytes.
+func (s *segments) giveBack(n int64) share {
+	var back share
+	back.headroom = min(n, s.headroom.now)
+	n -= back.headroom
+	back.shared = min(n, s.shared.now)
+	back.private = n - back.shared
+	return back
+}
+
+// Resume turns every queue ON that may be. Thresholds rise when any queue drains, and a queue that is OFF sees no
+// arrivals, so the caller calls this after departures, and at a deadline while OffCount is not 0.
+func (m *Manager) Resume() {
+	for i := len(m.off) - 1; i >= 0; i-- { // backwards: turnOn moves the last one, already seen, into the gap
+		m.resume(m.off[i])
+	}
+}
+
+func (m *Manager) resume(q *queue) {
+	if q.off && m.mayResume(q) {
+		m.turnOn(q)
+	}
+}
+
+// mayResume decides on a queue that is OFF. It may turn ON when its headroom is empty and it holds no more of the
+// shared segment than min(T, max(xon, T - xon_offset)). Neither side of that is ever negative, so an empty queue may
+// always, however low T and xon are. A frame of it that would still have to wait in the ring forbids it: that frame
+// would turn it OFF again at once.
+func (m *Manager) mayResume(q *queue) bool {
+	if q.held.headroom.now > 0 {
+		return false
+	}
+	t := m.threshold.Limit(q.id, q.config, m.lossless.free())
+	if q.held.shared.now > min(t, max(q.config.Xon, t-q.config.XonOffset)) {
+		return false
+	}
+	if q.waiting == 0 {
+		return true
+	}
+	_, v := m.place(q, q.waiting)
+	return v != Wait
+}
+
+func (m *Manager) turnOff(q *queue) {
+	if q.off {
+		return
+	}
+	q.off, q.offIndex = true, len(m.off)
+	m.off = append(m.off, q)
+	q.count.Xoff++
+	m.flow.Hold(q.id.Port, q.id.Queue)
+}
+
+func (m *Manager) turnOn(q *queue) {
+	last := len(m.off) - 1
+	m.off[last].offIndex = q.offIndex
+	m.off[q.offIndex] = m.off[last]
+	m.off = m.off[:last]
+	q.off = false
+	q.count.Xon++
+	m.flow.Release(q.id.Port, q.id.Queue)
+}
+
+// OffCount returns how many ingress queues are OFF.
+func (m *Manager) OffCount() int { return len(m.off) }
+
+// Off returns the ingress queues of a port that are OFF, bit n = queue n (bit 0 on a port with ModePause).
+func (m *Manager) Off(port int) uint8 {
+	p := m.port(port)
+	if p == nil {
+		return 0
+	}
+	var off uint8
+	for k := range p.ingress {
+		if p.ingress[k].off {
+			off |= 1 << k
+		}
+	}
+	return off
+}

@@ -1,0 +1,222 @@
+package buffer
+
+import "testing"
+
+func TestReleaseOrder(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{Private: 200, Headroom: 300})
+	mustAdmit(t, m, 0, pgA, 700, Accept) // 200 private, 500 shared
+	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
+	steps := []struct {
+		n    int
+		want share
+	}{
+		{100, share{private: 200, shared: 500, headroom: 200}},
+		{300, share{private: 200, shared: 400}}, // across headroom and shared
+		{300, share{private: 200, shared: 100}},
+		{200, share{private: 100}}, // across shared and private
+		{100, share{}},
+	}
+	// The frames that left were larger than those that came; only the sum counts here.
+	for _, s := range steps {
+		m.Release(0, pgA, s.n)
+		wantHeld(t, m, 0, pgA, s.want)
+	}
+	wantEmpty(t, m, w)
+}
+
+func TestReleaseRoundsToCells(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{})
+	mustAdmit(t, m, 0, pgA, 101, Accept)
+	mustAdmit(t, m, 0, pgA, 1, Accept)
+	m.Release(0, pgA, 1)
+	wantHeld(t, m, 0, pgA, share{shared: 200})
+	m.Release(0, pgA, 101)
+	wantEmpty(t, m, w)
+}
+
+// A release without its admission is a fault of the caller: counted, and nothing else changes.
+func TestReleaseUnbalanced(t *testing.T) {
+	m, _ := newTable(t, 1000, Config{Lossy: PoolConfig{Size: 1000}}, QueueConfig{Private: 100, Headroom: 300})
+	mustAdmit(t, m, 0, pgA, 200, Accept)
+	m.Release(0, pgA, 300)
+	m.Release(0, pgA+1, 100)
+	m.Release(0, 8, 100)
+	m.Release(-1, pgA, 100)
+	m.Release(7, pgA, 100)
+	m.ReleaseLossy(0, pgA, 100)
+	m.ReleaseLossy(0, 8, 100)
+	m.ReleaseLossy(7, pgA, 100)
+	wantHeld(t, m, 0, pgA, share{private: 100, shared: 100})
+	if m.unbalanced != 8 {
+		t.Errorf("unbalanced = %d, want 8", m.unbalanced)
+	}
+	m.Release(0, pgA, 200)
+	if n := m.lossless.used.held().total(); n != 0 {
+		t.Errorf("%d B left", n)
+	}
+}
+
+// One queue is filled to its threshold and 300 B into its headroom, then drains in steps of 100 B.
+// α = 1 and B_s = 1000, so that it holds 500 of shared at most, and T = 1000 - ω while it drains.
+func TestResumeLevel(t *testing.T) {
+	tests := []struct {
+		name      string
+		threshold Threshold
+		queue     QueueConfig
+		want      share // held when it turns ON
+	}{
+		{"no xon, no offset: as soon as headroom is empty", DynamicThreshold{}, QueueConfig{}, share{shared: 500}},
+		{"offset below T", DynamicThreshold{}, QueueConfig{XonOffset: 300}, share{shared: 300}}, // T - 300 = 400 at ω = 300
+		{"xon above T - offset", DynamicThreshold{}, QueueConfig{XonOffset: 900, Xon: 400}, share{shared: 400}},
+		{"xon below T - offset", DynamicThreshold{}, QueueConfig{XonOffset: 300, Xon: 100}, share{shared: 300}},
+		{"xon above T: T counts", DynamicThreshold{}, QueueConfig{Xon: 5000}, share{shared: 500}},
+		{"xon exactly met", DynamicThreshold{}, QueueConfig{XonOffset: 5000, Xon: 200}, share{shared: 200}},
+		{"offset above T and xon 0: only empty of shared", DynamicThreshold{}, QueueConfig{XonOffset: 5000}, share{}},
+		{"private does not count", DynamicThreshold{}, QueueConfig{Private: 200, XonOffset: 5000}, share{private: 200}},
+		{"static", StaticThreshold{}, QueueConfig{Xoff: 500, XonOffset: 200}, share{shared: 300}},
+		{"static, xon above xoff: xoff counts", StaticThreshold{}, QueueConfig{Xoff: 500, Xon: 5000}, share{shared: 500}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.queue.Headroom = 300
+			m, w := newTable(t, 1000, Config{Threshold: tt.threshold}, tt.queue)
+			total := int(500 + tt.queue.Private)
+			for range total / 100 {
+				mustAdmit(t, m, 0, pgA, 100, Accept)
+			}
+			for range 3 {
+				mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+			}
+			for left := total + 300; m.OffCount() > 0 && left > 0; left -= 100 {
+				wantOff(t, m, w, 0, pgA, true)
+				m.Release(0, pgA, 100)
+				m.Resume()
+			}
+			wantHeld(t, m, 0, pgA, tt.want)
+			wantOff(t, m, w, 0, pgA, false)
+			wantSound(t, m, w)
+		})
+	}
+}
+
+// An empty queue turns ON even where T is 0, because others hold everything.
+func TestResumeWhenEmpty(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300, XonOffset: 500}, QueueConfig{Alpha: MaxAlpha})
+	mustAdmit(t, m, 1, pgA, 1000, Accept)
+	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
+	m.Release(0, pgA, 300)
+	wantOff(t, m, w, 0, pgA, false)
+}
+
+// A queue above its threshold without any arrival or departure of its own turns ON when only others drain.
+func TestResumeWhenOthersDrain(t *testing.T) {
+	for _, by := range []string{"Resume", "arrival"} {
+		t.Run(by, func(t *testing.T) {
+			m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100, XonOffset: 100}, QueueConfig{Alpha: MaxAlpha})
+			mustAdmit(t, m, 0, pgA, 300, Accept)
+			mustAdmit(t, m, 1, pgA, 500, Accept)
+			mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+			m.Release(0, pgA, 100) // headroom is empty, ω = 300 stays, T = 200
+			wantOff(t, m, w, 0, pgA, true)
+			m.Resume()
+			wantOff(t, m, w, 0, pgA, true)
+			m.Release(1, pgA, 500) // T = 700
+			wantOff(t, m, w, 0, pgA, true)
+			if by == "Resume" {
+				m.Resume()
+			} else {
+				mustAdmit(t, m, 0, pgA, 100, Accept)
+			}
+			wantOff(t, m, w, 0, pgA, false)
+			wantSound(t, m, w)
+		})
+	}
+}
+
+// A resume level above the threshold does not count: the next frame would turn the queue OFF again.
+func TestResumeNotAboveThreshold(t *testing.T) {
+	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100, Xon: 5000}, QueueConfig{Alpha: MaxAlpha})
+	mustAdmit(t, m, 0, pgA, 300, Accept)
+	mustAdmit(t, m, 1, pgA, 500, Accept)
+	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+	m.Release(0, pgA, 100) // ω = 300, T = 200
+	wantOff(t, m, w, 0, pgA, true)
+	m.Release(1, pgA, 100) // T = 300
+	m.Resume()
+	wantOff(t, m, w, 0, pgA, false)
+}
+
+// Resume examines every queue that is OFF, also while others leave the list under it.
+func TestResumeAll(t *testing.T) {
+	var queues []QueueConfig
+	for port := range 9 {
+		q := QueueConfig{Headroom: 100}
+		if port%3 == 1 {
+			q.XonOffset = 1 << 20 // stays OFF until it is empty
+		}
+		queues = append(queues, q)
+	}
+	m, w := newTable(t, 2000, Config{}, append(queues, QueueConfig{Alpha: MaxAlpha})...)
+	for port := range 9 {
+		mustAdmit(t, m, port, pgA, 100, Accept)
+	}
+	mustAdmit(t, m, 9, pgA, 1100, Accept) // shared is full
+	for port := range 9 {
+		mustAdmit(t, m, port, pgA, 100, AcceptHeadroom)
+		m.Release(port, pgA, 100)
+	}
+	if m.OffCount() != 9 {
+		t.Fatalf("OffCount = %d, want 9", m.OffCount())
+	}
+	m.Resume()
+	if m.OffCount() != 9 {
+		t.Fatalf("Resume turned ON what is above T: OffCount = %d", m.OffCount())
+	}
+	m.Release(9, pgA, 1100)
+	m.Resume()
+	for port := range 9 {
+		wantOff(t, m, w, port, pgA, port%3 == 1)
+	}
+	for port := range 9 {
+		m.Release(port, pgA, 100)
+	}
+	wantEmpty(t, m, w)
+}
+
+// While a frame has to wait in the receive ring, an empty queue stays OFF: turned ON, it would be turned OFF by
+// the very next attempt, and the peer would see XON and XOFF in turns. It turns ON as soon as the frame has room, also
+// if the caller never offers it again.
+func TestResumeNotWhileAFrameWaits(t *testing.T) {
+	for _, retry := range []bool{true, false} {
+		m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{}, QueueConfig{Alpha: MaxAlpha})
+		mustAdmit(t, m, 1, pgA, 900, Accept)
+		for range 5 {
+			mustAdmit(t, m, 0, pgA, 200, Wait)
+			m.Resume()
+			wantOff(t, m, w, 0, pgA, true)
+		}
+		m.Release(1, pgA, 900)
+		if retry {
+			mustAdmit(t, m, 0, pgA, 200, Accept)
+			wantHeld(t, m, 0, pgA, share{shared: 200})
+		} else {
+			m.Resume()
+		}
+		wantOff(t, m, w, 0, pgA, false)
+		if w.holds != 1 || w.releases != 1 {
+			t.Errorf("holds %d, releases %d, want 1, 1", w.holds, w.releases)
+		}
+	}
+}
+
+// A waiting frame that the headroom would take does not keep its queue OFF.
+func TestResumeWhenHeadroomTakesTheWaitingFrame(t *testing.T) {
+	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Headroom: 300}, QueueConfig{Alpha: MaxAlpha})
+	mustAdmit(t, m, 1, pgA, 1000, Accept)
+	mustAdmit(t, m, 0, pgA, 200, AcceptHeadroom)
+	mustAdmit(t, m, 0, pgA, 200, Wait)
+	m.Release(0, pgA, 200)
+	wantOff(t, m, w, 0, pgA, false)
+	mustAdmit(t, m, 0, pgA, 200, AcceptHeadroom)
+	wantOff(t, m, w, 0, pgA, true)
+}

@@ -1,0 +1,118 @@
+package buffer
+
+// Counters of a lossless ingress queue, in frames unless they say otherwise. They only rise until the port is removed.
+type Counters struct {
+	Admitted         uint64 // all accepted frames
+	AdmittedHeadroom uint64 // those of them that were charged to the headroom
+	Waited           uint64 // frames that had to wait in the receive ring, each counted once
+	Dropped          uint64 // dropped for want of headroom (DropHeadroom)
+	Oversize         uint64 // dropped because they would never fit (DropOversize)
+	Xoff, Xon        uint64 // turns OFF and ON
+}
+
+func (c *Counters) count(v Verdict) {
+	switch v {
+	case Accept:
+		c.Admitted++
+	case AcceptHeadroom:
+		c.Admitted++
+		c.AdmittedHeadroom++
+	case DropHeadroom:
+		c.Dropped++
+	case DropOversize:
+		c.Oversize++
+	}
+}
+
+// LossyCounters of an egress queue, in frames.
+type LossyCounters struct {
+	Admitted, Dropped uint64
+}
+
+// Snapshot is the state of a Manager by value. Sizes are in bytes.
+type Snapshot struct {
+	Lossless, Lossy PoolSnapshot
+	Off             int    // ingress queues that are OFF
+	Unbalanced      uint64 // releases of bytes that were not charged: a fault of the caller, must stay 0
+	Ports           []PortSnapshot
+}
+
+// PoolSnapshot is the state of one pool. Used is the sum over its queues, with watermarks of its own.
+type PoolSnapshot struct {
+	Size                                  int64
+	PrivateSize, SharedSize, HeadroomSize int64 // Σφ, B_s and Ση; a lossy pool is all shared
+	Used                                  Occupancy
+}
+
+// PortSnapshot is the state of a port. A port that was removed stays in sight while it holds bytes.
+type PortSnapshot struct {
+	Port    int
+	Removed bool
+	Name    string
+	Mode    Mode
+	Ingress [Priorities]QueueSnapshot // ModePause: all priorities are in number 0
+	Egress  [Priorities]LossySnapshot
+}
+
+// QueueSnapshot is the state of an ingress queue.
+type QueueSnapshot struct {
+	Lossless  bool        // false: no such queue, or what is left of it
+	Config    QueueConfig // in force: whole cells, α set
+	Threshold int64       // T at this moment
+	Off       bool
+	Waiting   int64 // bytes of the frame that waits in the receive ring
+	Used      Occupancy
+	Counters
+}
+
+// LossySnapshot is the state of a lossy egress queue.
+type LossySnapshot struct {
+	Alpha     float64
+	Threshold int64
+	Used      Level
+	LossyCounters
+}
+
+// Snapshot fills s. It allocates only where s.Ports is too short, so that a caller that keeps s allocates once.
+func (m *Manager) Snapshot(s *Snapshot) {
+	*s = Snapshot{Off: len(m.off), Unbalanced: m.unbalanced, Ports: s.Ports[:0]}
+	limit := m.lossless.limit
+	s.Lossless = PoolSnapshot{
+		Size: m.lossless.size, PrivateSize: limit.private, SharedSize: limit.shared, HeadroomSize: limit.headroom,
+		Used: m.lossless.used.occupancy(),
+	}
+	s.Lossy = PoolSnapshot{Size: m.lossy.size, SharedSize: m.lossy.size, Used: Occupancy{Shared: m.lossy.used.level()}}
+	for _, p := range m.ports {
+		if p == nil || !p.present && !p.holds() {
+			continue
+		}
+		s.Ports = append(s.Ports, PortSnapshot{})
+		m.snapshotPort(p, &s.Ports[len(s.Ports)-1])
+	}
+}
+
+func (p *port) holds() bool {
+	var n int64
+	for k := range p.charged {
+		n += p.charged[k] + p.egress[k].held.now
+	}
+	return n > 0
+}
+
+func (m *Manager) snapshotPort(p *port, s *PortSnapshot) {
+	s.Port, s.Removed, s.Name, s.Mode = p.number, !p.present, p.config.Name, p.config.Mode
+	for k := range p.ingress {
+		q, e := &p.ingress[k], &p.egress[k]
+		s.Ingress[k] = QueueSnapshot{
+			Lossless: q.lossless, Config: q.config, Off: q.off, Waiting: q.waiting,
+			Used: q.held.occupancy(), Counters: q.count,
+		}
+		if q.lossless {
+			s.Ingress[k].Threshold = m.threshold.Limit(q.id, q.config, m.lossless.free())
+		}
+		s.Egress[k] = LossySnapshot{
+			Alpha: e.alpha, Threshold: dynamicLimit(e.alpha, m.lossy.size-m.lossy.used.now),
+			Used: e.held.level(), LossyCounters: e.count,
+		}
+	}
+}

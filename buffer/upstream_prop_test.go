@@ -1,0 +1,201 @@
+package buffer
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A peer sends to one ingress queue. After XOFF at most η bytes, in cells, still arrive, counted from the frame
+// whose arrival turned the queue OFF; that is what a headroom promises to take.
+type peer struct {
+	headroom int64
+	late     int64 // bytes arrived since the queue turned OFF, or since just before
+	off      bool
+}
+
+// A fabric is peers around one Manager; it is the Manager's flow controller.
+type fabric struct {
+	*wire
+	peers map[QueueID]*peer
+}
+
+func (f *fabric) Hold(port int, queue uint8) {
+	f.wire.Hold(port, queue)
+	p := f.peers[QueueID{port, queue}]
+	p.off, p.late = true, 0
+}
+
+func (f *fabric) Release(port int, queue uint8) {
+	f.wire.Release(port, queue)
+	f.peers[QueueID{port, queue}].off = false
+}
+
+const (
+	fabricPorts = 6
+	fabricMTU   = 1518
+)
+
+// newFabric returns a tight buffer: little shared segment, and headroom of one to four MTU for each queue.
+func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig) {
+	c := Config{
+		Cell: drawCell.Draw(t, "cell"), RingHold: ringHold,
+		Lossless: PoolConfig{Alpha: drawAlpha.Draw(t, "alpha")}, Lossy: PoolConfig{Alpha: 1},
+		Threshold: rapid.SampledFrom([]Threshold{DynamicThreshold{}, StaticThreshold{}}).Draw(t, "threshold"),
+	}
+	mtu := wholeCells(fabricMTU, int64(c.Cell))
+	f := &fabric{wire: newWire(t), peers: map[QueueID]*peer{}}
+	ports := map[int]PortConfig{}
+	for port := range fabricPorts {
+		pc := PortConfig{Mode: ModePFC, Lossless: 1<<3 | 1<<4, MTU: fabricMTU}
+		if rapid.Bool().Draw(t, "pause") {
+			pc.Mode = ModePause
+		}
+		for k := range pc.Queues {
+			if !pc.isIngress(uint8(k)) {
+				continue
+			}
+			pc.Queues[k] = drawQueue.Draw(t, "queue")
+			pc.Queues[k].Headroom = mtu * rapid.Int64Range(1, 4).Draw(t, "headroom in MTU")
+			f.peers[QueueID{port, uint8(k)}] = &peer{headroom: pc.Queues[k].Headroom}
+			c.Lossless.Size += 2*mtu + pc.Queues[k].Headroom + pc.Queues[k].Private + 2*int64(c.Cell)
+		}
+		ports[port] = pc
+	}
+	c.Lossless.Size += rapid.Int64Range(0, 20_000).Draw(t, "more to share")
+	m, err := New(c, f)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	if err := m.Apply(c, ports); err != nil {
+		t.Fatalf("Apply: %v", err)
+	}
+	return m, f, ports
+}
+
+var drawOctets = rapid.SampledFrom([]int{60, 256, 257, 1000, fabricMTU, fabricMTU})
+
+func drawFrame(t *rapid.T, ports map[int]PortConfig) frame {
+	f := frame{port: rapid.IntRange(0, fabricPorts-1).Draw(t, "port"), prio: drawPrio.Draw(t, "prio"), n: drawOctets.Draw(t, "octets")}
+	if ports[f.port].Mode == ModePFC {
+		f.prio = 3 + f.prio&1
+	}
+	return f
+}
+
+// With peers that keep what they promise nothing is dropped and nothing waits, whatever the order of arrivals,
+// departures and changes of configuration.
+func TestObedientPeersLoseNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, f, ports := newFabric(t, rapid.Bool().Draw(t, "ring hold"))
+		var held []frame
+		release := func(t *rapid.T) {
+			if fr, ok := take(t, &held); ok {
+				m.Release(fr.port, fr.prio, fr.n)
+			}
+		}
+		arrive := func(t *rapid.T, fr frame) {
+			pc := ports[fr.port]
+			p := f.peers[QueueID{fr.port, fr.prio & pc.fold()}]
+			size := m.Charge(fr.n)
+			if p.off && p.late+size > p.headroom {
+				return // the peer has stopped
+			}
+			wouldCross := m.WouldCross(fr.port, fr.prio, size)
+			wasOn := !p.off
+			v := m.Admit(fr.port, fr.prio, fr.n)
+			if !v.Accepted() {
+				t.Fatalf("%+v: verdict %v, %+v", fr, v, *p)
+			}
+			if wasOn && p.off && !wouldCross {
+				t.Fatalf("%+v turned its queue OFF, WouldCross did not say so", fr)
+			}
+			p.late += size
+			held = append(held, fr)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"arrive": func(t *rapid.T) {
+				for range drawCount.Draw(t, "flows") {
+					fr := drawFrame(t, ports)
+					for range drawCount.Draw(t, "frames") {
+						arrive(t, fr)
+						fr.n = drawOctets.Draw(t, "octets")
+					}
+				}
+			},
+			"release": func(t *rapid.T) {
+				for range drawCount.Draw(t, "frames") {
+					release(t)
+				}
+			},
+			"resume": func(*rapid.T) { m.Resume() },
+			"reconfigure": func(t *rapid.T) {
+				fr := drawFrame(t, ports)
+				pc := ports[fr.port]
+				k := fr.prio & pc.fold()
+				headroom := pc.Queues[k].Headroom
+				pc.Queues[k] = drawQueue.Draw(t, "queue")
+				pc.Queues[k].Headroom = headroom // what is on its way counts on it
+				if m.SetQueue(fr.port, fr.prio, pc.Queues[k]) == nil {
+					ports[fr.port] = pc
+				}
+			},
+			"": func(t *rapid.T) { wantSound(t, m, f.wire) },
+		})
+		for len(held) > 0 {
+			release(t)
+		}
+		m.Resume()
+		wantEmpty(t, m, f.wire)
+	})
+}
+
+// Peers that never stop lose nothing either as long as their frames may wait in the ring: every frame gets in, in its
+// port's order, and the buffer is empty in the end.
+func TestRingHoldLosesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, f, ports := newFabric(t, true)
+		var rings [fabricPorts][]frame
+		var held []frame
+		receive := func(port int) {
+			for len(rings[port]) > 0 {
+				fr := rings[port][0]
+				switch v := m.Admit(fr.port, fr.prio, fr.n); v {
+				case Accept, AcceptHeadroom:
+					held = append(held, fr)
+					rings[port] = rings[port][1:]
+				case Wait:
+					queue := fr.prio
+					if ports[port].Mode == ModePause {
+						queue = 0
+					}
+					if m.Resume(); !f.held[QueueID{port, queue}] {
+						t.Fatalf("%+v waits, its peer is not held", fr)
+					}
+					return
+				default:
+					t.Fatalf("%+v: verdict %v", fr, v)
+				}
+			}
+		}
+		arrived := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) frame { return drawFrame(t, ports) }), 20, 300).Draw(t, "frames")
+		for _, fr := range arrived {
+			rings[fr.port] = append(rings[fr.port], fr)
+			receive(fr.port)
+			wantSound(t, m, f.wire)
+		}
+		for left := len(arrived); left > 0; left-- {
+			if len(held) == 0 {
+				t.Fatalf("%d frames wait, the buffer is empty", left)
+			}
+			fr, _ := take(t, &held)
+			m.Release(fr.port, fr.prio, fr.n)
+			for port := range rings {
+				receive(port)
+			}
+			m.Resume()
+			wantSound(t, m, f.wire)
+		}
+		wantEmpty(t, m, f.wire)
+	})
+}
