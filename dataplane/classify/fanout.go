@@ -1,0 +1,113 @@
+package classify
+
+import (
+	"math"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// The rings of a port, in the order in which their sockets join the fanout group: the program returns the index of a socket.
+// A kernel that cannot finish a program takes its result for 0, so 0 is the ring that may lose.
+const (
+	RingOther    = 0
+	RingLossless = 1
+)
+
+// Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group: RingLossless for frames whose priority is
+// in lossless (bit n = priority n), RingOther for all others. It decides exactly as Priority does, for truncated packets too.
+// The error is that of Validate.
+//
+// In the fanout hook the packet starts at its network header, the outer tag of either kind is in metadata, and the protocol is
+// the EtherType behind it. Loads from the packet have plain offsets and not those relative to SKF_NET_OFF, which is the same
+// place here: kernels before 6.16 refuse the latter where the header is not in the linear part of the buffer.
+func (c *Config) Fanout(lossless uint8) ([]bpf.RawInstruction, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	fallback := bpf.RetConstant{Val: ring(lossless, c.Default)}
+	switch {
+	case lossless == 0 || lossless == 0xFF || c.Trust == TrustPort:
+		return bpf.Assemble([]bpf.Instruction{fallback})
+	case c.Trust == TrustPCP:
+		return bpf.Assemble(link(fanoutPCP(lossless), fallback))
+	default:
+		return bpf.Assemble(link(c.fanoutDSCP(lossless), fallback))
+	}
+}
+
+// ring returns the ring of a priority. The programs take it out of a word of bits, so it is bit n of lossless.
+func ring(lossless, priority uint8) uint32 { return uint32(lossless >> priority & RingLossless) }
+
+// toFallback marks a jump to the last instruction.
+const toFallback = math.MaxUint8
+
+// link appends the fallback, and sets the jumps that lead to it.
+func link(program []bpf.Instruction, fallback bpf.Instruction) []bpf.Instruction {
+	for i, instruction := range program {
+		if jump, ok := instruction.(bpf.JumpIf); ok && jump.SkipTrue == toFallback {
+			jump.SkipTrue = uint8(len(program) - i - 1)
+			program[i] = jump
+		}
+	}
+	return append(program, fallback)
+}
+
+// fanoutPCP returns bit PCP of lossless.
+func fanoutPCP(lossless uint8) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: toFallback},
+		bpf.LoadExtension{Num: bpf.ExtVLANProto},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeVLAN), SkipTrue: toFallback},
+		bpf.LoadExtension{Num: bpf.ExtVLANTag},
+		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 13},
+		bpf.TAX{},
+		bpf.LoadConstant{Dst: bpf.RegA, Val: uint32(lossless)},
+		bpf.ALUOpX{Op: bpf.ALUOpShiftRight},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 1},
+		bpf.RetA{},
+	}
+}
+
+// fanoutDSCP returns the ring of the priority that the map has for the codepoint.
+func (c *Config) fanoutDSCP(lossless uint8) []bpf.Instruction {
+	var low, high uint32 // rings of codepoints 0–31 and 32–63, a bit each
+	for dscp := range DSCPs / 2 {
+		low |= ring(lossless, c.DSCP[dscp]) << dscp
+		high |= ring(lossless, c.DSCP[dscp+DSCPs/2]) << dscp
+	}
+	return []bpf.Instruction{
+		// What is behind a provider's tag is not ours to read, though the kernel has taken that tag off as well.
+		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
+		bpf.LoadExtension{Num: bpf.ExtVLANProto},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeVLAN), SkipTrue: toFallback},
+		// A load beyond the packet would end the program; a truncated packet has the default priority.
+		bpf.LoadExtension{Num: bpf.ExtLen},
+		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: frame.DSCPOctets, SkipTrue: toFallback},
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeIPv4), SkipTrue: 5},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeIPv6), SkipTrue: toFallback},
+		// IPv6: four bits of version before the codepoint, two of ECN and four of the flow label behind it.
+		bpf.LoadAbsolute{Off: 0, Size: 2},
+		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 6},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: DSCPs - 1},
+		bpf.Jump{Skip: 2},
+		// IPv4: the upper six bits of the second octet.
+		bpf.LoadAbsolute{Off: 1, Size: 1},
+		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 2},
+		// Bit 5 of the codepoint chooses the word, the others the bit in it.
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: DSCPs / 2, SkipTrue: 3},
+		bpf.TAX{},
+		bpf.LoadConstant{Dst: bpf.RegA, Val: low},
+		bpf.Jump{Skip: 3},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: DSCPs/2 - 1},
+		bpf.TAX{},
+		bpf.LoadConstant{Dst: bpf.RegA, Val: high},
+		bpf.ALUOpX{Op: bpf.ALUOpShiftRight},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 1},
+		bpf.RetA{},
+	}
+}

@@ -1,0 +1,184 @@
+package classify
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// machine runs a program in the virtual machine of x/net/bpf. That one knows no metadata, so the program is given it as five
+// words in front of the packet, and its loads are moved accordingly.
+type machine struct{ vm *bpf.VM }
+
+const metadataOctets = 5 * 4
+
+// metadata is the place of each ancillary load in front of the packet.
+var metadata = map[bpf.Extension]uint32{
+	bpf.ExtVLANTagPresent: 0, bpf.ExtVLANProto: 4, bpf.ExtVLANTag: 8, bpf.ExtProto: 12, bpf.ExtLen: 16,
+}
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func newMachine(t failer, raw []bpf.RawInstruction) machine {
+	t.Helper()
+	program, all := bpf.Disassemble(raw)
+	if !all {
+		t.Fatalf("an instruction is unknown: %v", program)
+	}
+	for i, instruction := range program {
+		switch load := instruction.(type) {
+		case bpf.LoadExtension:
+			offset, ok := metadata[load.Num]
+			if !ok {
+				t.Fatalf("unexpected %v", load)
+			}
+			program[i] = bpf.LoadAbsolute{Off: offset, Size: 4}
+		case bpf.LoadAbsolute:
+			load.Off += metadataOctets
+			program[i] = load
+		}
+	}
+	vm, err := bpf.NewVM(program)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return machine{vm}
+}
+
+func (m machine) run(t failer, k buffered) int {
+	t.Helper()
+	var in []byte
+	for _, word := range []int{int(k.tagged), int(k.tpid), int(k.tci), int(k.protocol), len(k.packet)} {
+		in = binary.BigEndian.AppendUint32(in, uint32(word))
+	}
+	result, err := m.vm.Run(append(in, k.packet...))
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return result
+}
+
+func wantRing(c *Config, lossless uint8, b []byte) int {
+	h, _ := frame.Parse(b)
+	if lossless>>c.Priority(b, h)&1 == 1 {
+		return RingLossless
+	}
+	return RingOther
+}
+
+// For every kind of frame and trust, and every single priority as the lossless one, the program chooses by Priority.
+func TestFanoutAgreesWithPriority(t *testing.T) {
+	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
+		for _, lossless := range []uint8{0, 1, 2, 4, 8, 16, 32, 64, 128, 0x0F, 0xF0, 0x7F, 0xFF} {
+			c := distinct(trust)
+			raw, err := c.Fanout(lossless)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := newMachine(t, raw)
+			for _, s := range specimens(t) {
+				k, ok := untag(s.b)
+				if !ok {
+					t.Fatalf("%s: the kernel discards it", s.name)
+				}
+				if got, want := m.run(t, k), wantRing(&c, lossless, s.b); got != want {
+					t.Errorf("trust %v, lossless %08b, %s: got ring %d, want %d", trust, lossless, s.name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The same for any configuration, tag, EtherType and packet.
+func TestFanoutProperty(t *testing.T) {
+	etherTypes := []uint16{frame.TypeIPv4, frame.TypeIPv6, frame.TypeARP, frame.TypeVLAN, frame.TypeServiceTag, 46}
+	rapid.Check(t, func(t *rapid.T) {
+		c := Config{
+			Trust:   Trust(rapid.IntRange(0, 2).Draw(t, "trust")),
+			Default: uint8(rapid.IntRange(0, 7).Draw(t, "default")),
+		}
+		copy(c.DSCP[:], rapid.SliceOfN(rapid.ByteMax(7), DSCPs, DSCPs).Draw(t, "dscp"))
+		lossless := rapid.Byte().Draw(t, "lossless")
+		b := make([]byte, 12)
+		for range rapid.IntRange(0, 2).Draw(t, "tags") {
+			b = binary.BigEndian.AppendUint16(b, rapid.SampledFrom([]uint16{frame.TypeVLAN, frame.TypeServiceTag}).Draw(t, "tpid"))
+			b = binary.BigEndian.AppendUint16(b, rapid.Uint16().Draw(t, "tci"))
+		}
+		b = binary.BigEndian.AppendUint16(b, rapid.SampledFrom(etherTypes).Draw(t, "type"))
+		b = append(b, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(t, "packet")...)
+
+		raw, err := c.Fanout(lossless)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k, ok := untag(b); ok {
+			if got, want := newMachine(t, raw).run(t, k), wantRing(&c, lossless, b); got != want {
+				t.Fatalf("got ring %d, want %d", got, want)
+			}
+		}
+	})
+}
+
+func FuzzFanout(f *testing.F) {
+	for _, s := range specimens(f) {
+		f.Add(s.b, uint8(1), uint8(0), uint8(0x08))
+		f.Add(s.b, uint8(0), uint8(3), uint8(0x48))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, trust, fallback, lossless uint8) {
+		c := Config{Trust: Trust(trust), Default: fallback, DSCP: DefaultDSCP()}
+		raw, err := c.Fanout(lossless)
+		if err != nil {
+			if c.Validate() == nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		k, received := untag(b)
+		if _, ok := frame.Parse(b); !ok && received {
+			t.Fatalf("the kernel hands over a malformed frame: %x", b)
+		}
+		if received {
+			if got, want := newMachine(t, raw).run(t, k), wantRing(&c, lossless, b); got != want {
+				t.Fatalf("got ring %d, want %d: %x", got, want, b)
+			}
+		}
+	})
+}
+
+// What needs no look at the frame gets none.
+func TestFanoutIsShort(t *testing.T) {
+	tests := []struct {
+		trust    Trust
+		lossless uint8
+		want     int
+	}{
+		{TrustPCP, 0, 1}, {TrustDSCP, 0xFF, 1}, {TrustPort, 8, 1}, {TrustPCP, 8, 12}, {TrustDSCP, 8, 26},
+	}
+	for _, tt := range tests {
+		c := Config{Trust: tt.trust, DSCP: DefaultDSCP()}
+		raw, err := c.Fanout(tt.lossless)
+		if err != nil || len(raw) != tt.want {
+			t.Errorf("trust %v, lossless %08b: got %d instructions, %v, want %d", tt.trust, tt.lossless, len(raw), err, tt.want)
+		}
+	}
+}
+
+func TestExclude(t *testing.T) {
+	m := newMachine(t, Exclude())
+	for protocol, accepted := range map[uint16]bool{
+		frame.TypeMACControl: false, frame.TypeLLDP: false,
+		frame.TypeIPv4: true, frame.TypeIPv6: true, frame.TypeARP: true, 0x8809: true, 0x88CB: true, 4: true,
+	} {
+		got := uint32(m.run(t, buffered{protocol: protocol, packet: make([]byte, 46)}))
+		if accepted != (got != 0) || accepted && got < 1<<17 {
+			t.Errorf("EtherType %04x: got %d octets, want accepted %v", protocol, got, accepted)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package frame
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"pgregory.net/rapid"
+)
+
+func TestSum(t *testing.T) {
+	tests := []struct {
+		name    string
+		in      string
+		initial uint16
+		want    uint16
+	}{
+		{"nothing", "", 0, 0},
+		{"nothing but an initial", "", 0x1234, 0x1234},
+		{"RFC 1071 clause 3", "0001f203f4f5f6f7", 0, 0xDDF2},
+		{"odd", "0001f203f4f5f6", 0, 0xDCFB},
+		{"one octet", "ab", 0x0001, 0xAB01},
+		{"all ones", "ffffffffffffffffffff", 0xFFFF, 0xFFFF},
+		{"end-around carry", "ffff0001", 0, 0x0001},
+	}
+	for _, tt := range tests {
+		if got := Sum(unhex(t, tt.in), tt.initial); got != tt.want {
+			t.Errorf("%s: got %04x, want %04x", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Sum equals the sum word by word for every length and alignment, and may be chained at even lengths.
+func TestSumIsRFC1071(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOfN(rapid.OneOf(rapid.Just[byte](0xFF), rapid.Byte()), 0, 300).Draw(t, "b")
+		skip := rapid.IntRange(0, min(8, len(b))).Draw(t, "skip")
+		b = b[skip:]
+		if got, want := Sum(b, 0), naiveSum(b); got != want {
+			t.Fatalf("got %04x, want %04x", got, want)
+		}
+		half := rapid.IntRange(0, len(b)/2).Draw(t, "half") * 2
+		if got, want := Sum(b[half:], Sum(b[:half], 0)), Sum(b, 0); got != want {
+			t.Fatalf("chained at %d: got %04x, want %04x", half, got, want)
+		}
+	})
+}
+
+func TestCompleteChecksum(t *testing.T) {
+	for name, s := range map[string]shape{
+		"short":             {payload: 1},
+		"IPv4 options":      {payload: 1000, options: true},
+		"odd UDP":           {payload: 1001, udp: true},
+		"tagged IPv6":       {payload: 1448, ipv6: true, tags: []uint16{TypeVLAN}},
+		"extension headers": {payload: 0, ipv6: true, options: true},
+		"UDP/IPv6":          {payload: 33, ipv6: true, udp: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, network, transport := s.build(t)
+			b := bytes.Clone(want)
+			v := s.unfinish(b, network, transport)
+			if bytes.Equal(b, want) {
+				t.Fatal("the checksum is not unfinished")
+			}
+			if !CompleteChecksum(b, v) {
+				t.Fatal("refused")
+			}
+			equalOctets(t, "frame", b, want)
+			judge(t, b)
+		})
+	}
+}
+
+func TestCompleteChecksumOfUDPIsNeverZero(t *testing.T) {
+	s := shape{udp: true, payload: 2}
+	b, network, transport := s.build(t)
+	v := s.unfinish(b, network, transport)
+	// Choose the payload so that everything sums to 0xFFFF, whose inverse is 0.
+	payload := b[len(b)-2:]
+	payload[0], payload[1] = 0, 0
+	rest := ^Sum(b[transport:], 0)
+	payload[0], payload[1] = byte(rest>>8), byte(rest)
+	if !CompleteChecksum(b, v) {
+		t.Fatal("refused")
+	}
+	judge(t, b)
+	if got := b[transport+udpChecksumOffset:][:2]; got[0] != 0xFF || got[1] != 0xFF {
+		t.Errorf("got %x, want ffff", got)
+	}
+}
+
+func TestCompleteChecksumSCTP(t *testing.T) {
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolSCTP, SrcIP: []byte{10, 0, 0, 1}, DstIP: []byte{10, 0, 0, 2}}
+	want := serialize(t,
+		&layers.Ethernet{DstMAC: testDst, SrcMAC: testSrc, EthernetType: layers.EthernetTypeIPv4}, ip,
+		&layers.SCTP{SrcPort: 7, DstPort: 8, VerificationTag: 0xCAFE},
+		gopacket.Payload("a data chunk, for the sake of the checksum"),
+	)
+	b := bytes.Clone(want)
+	clear(b[34+8 : 34+12])
+	if !CompleteChecksum(b, VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: 8}) {
+		t.Fatal("refused")
+	}
+	equalOctets(t, "frame", b, want)
+}
+
+func TestCompleteChecksumRefuses(t *testing.T) {
+	whole, network, transport := shape{payload: 10}.build(t)
+	_ = network
+	tests := []struct {
+		name string
+		v    VnetHeader
+		ok   bool
+	}{
+		{"nothing to do", VnetHeader{CsumStart: 9999}, true},
+		{"data valid", VnetHeader{Flags: VnetDataValid}, true},
+		{"start beyond the frame", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 65535}, false},
+		{"field beyond the frame", VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(transport), CsumOffset: 65535}, false},
+		{"half of the field in the frame", VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(transport), CsumOffset: uint16(len(whole) - transport - 1)}, false},
+		{"start in the addresses", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 0, CsumOffset: 16}, false},
+		{"SCTP cut short", VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(len(whole) - 10), CsumOffset: 8}, false},
+	}
+	for _, tt := range tests {
+		b := bytes.Clone(whole)
+		if got := CompleteChecksum(b, tt.v); got != tt.ok {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.ok)
+		}
+		equalOctets(t, tt.name, b, whole)
+	}
+}
+
+func BenchmarkSum(b *testing.B) {
+	for _, n := range []int{20, 60, 1500, 65536} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			data := pattern(n)
+			b.SetBytes(int64(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				Sum(data, 0)
+			}
+		})
+	}
+}
+
+func BenchmarkCompleteChecksum(b *testing.B) {
+	s := shape{payload: 1448}
+	data, network, transport := s.build(b)
+	v := s.unfinish(data, network, transport)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		CompleteChecksum(data, v)
+	}
+}

@@ -1,0 +1,241 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"testing"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+)
+
+// fataler is what testing.T, testing.B and rapid.T have in common here.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// shape describes a frame that gopacket builds.
+type shape struct {
+	tags    []uint16 // TPIDs, outer first
+	tci     TCI      // of each tag
+	ipv6    bool
+	udp     bool
+	options bool // IPv4 options, or a hop-by-hop and a destination options header
+	tcp     layers.TCP
+	payload int
+}
+
+var (
+	testDst = net.HardwareAddr{0x02, 0, 0, 0, 0, 0x0B}
+	testSrc = net.HardwareAddr{0x02, 0, 0, 0, 0, 0x0A}
+)
+
+// build returns the complete frame, and the offsets of its IP and of its TCP or UDP header.
+func (s shape) build(t fataler) (b []byte, network, transport int) {
+	t.Helper()
+	stack, network := s.link()
+	ip, ipOctets := s.network()
+	stack = append(stack, ip...)
+	l3 := ip[0].(gopacket.NetworkLayer)
+	if s.udp {
+		udp := &layers.UDP{SrcPort: 4791, DstPort: 4791}
+		_ = udp.SetNetworkLayerForChecksum(l3)
+		stack = append(stack, udp)
+	} else {
+		tcp := s.tcp
+		tcp.SrcPort, tcp.DstPort, tcp.Window = 5001, 80, 512
+		_ = tcp.SetNetworkLayerForChecksum(l3)
+		stack = append(stack, &tcp)
+	}
+	stack = append(stack, gopacket.Payload(pattern(s.payload)))
+	b = serialize(t, stack...)
+	return b[:s.octets(b, network)], network, network + ipOctets
+}
+
+// octets returns the length without the padding that gopacket, but no virtual link, adds to a short frame.
+func (s shape) octets(b []byte, network int) int {
+	if s.ipv6 {
+		return network + 40 + int(binary.BigEndian.Uint16(b[network+4:]))
+	}
+	return network + int(binary.BigEndian.Uint16(b[network+2:]))
+}
+
+func (s shape) link() ([]gopacket.SerializableLayer, int) {
+	inner := uint16(TypeIPv4)
+	if s.ipv6 {
+		inner = TypeIPv6
+	}
+	types := append(append([]uint16{}, s.tags...), inner)
+	stack := []gopacket.SerializableLayer{&layers.Ethernet{DstMAC: testDst, SrcMAC: testSrc, EthernetType: layers.EthernetType(types[0])}}
+	for _, next := range types[1:] {
+		stack = append(stack, &layers.Dot1Q{
+			Priority: s.tci.PCP(), DropEligible: s.tci.DEI(), VLANIdentifier: s.tci.VID(), Type: layers.EthernetType(next),
+		})
+	}
+	return stack, 14 + 4*len(s.tags)
+}
+
+// network returns the IP layers and their length. The differentiated services field is AF31 with ECT(0).
+func (s shape) network() ([]gopacket.SerializableLayer, int) {
+	protocol := layers.IPProtocolTCP
+	if s.udp {
+		protocol = layers.IPProtocolUDP
+	}
+	const field = 26<<2 | 0b10
+	if !s.ipv6 {
+		ip := &layers.IPv4{
+			Version: 4, TOS: field, Id: 0xFFFE, TTL: 64, Flags: layers.IPv4DontFragment, Protocol: protocol,
+			SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2},
+		}
+		if s.options {
+			ip.Options = []layers.IPv4Option{{OptionType: 148, OptionLength: 4, OptionData: []byte{0, 0}}} // router alert
+			return []gopacket.SerializableLayer{ip}, 24
+		}
+		return []gopacket.SerializableLayer{ip}, 20
+	}
+	ip := &layers.IPv6{
+		Version: 6, TrafficClass: field, FlowLabel: 0xABCDE, HopLimit: 64, NextHeader: protocol,
+		SrcIP: net.ParseIP("fd00::1"), DstIP: net.ParseIP("fd00::2"),
+	}
+	if !s.options {
+		return []gopacket.SerializableLayer{ip}, 40
+	}
+	ip.NextHeader = layers.IPProtocolIPv6HopByHop
+	raw := gopacket.Payload{
+		byte(layers.IPProtocolIPv6Destination), 0, 1, 4, 0, 0, 0, 0, // hop-by-hop: PadN
+		byte(protocol), 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // destination options: PadN
+	}
+	return []gopacket.SerializableLayer{ip, raw}, 40 + len(raw)
+}
+
+func serialize(t fataler, stack ...gopacket.SerializableLayer) []byte {
+	t.Helper()
+	buffer := gopacket.NewSerializeBuffer()
+	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
+	if err := gopacket.SerializeLayers(buffer, options, stack...); err != nil {
+		t.Fatalf("serialize: %v", err)
+	}
+	return bytes.Clone(buffer.Bytes())
+}
+
+// pattern returns n octets that differ from each other when they are shifted.
+func pattern(n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(i*7 + i>>8)
+	}
+	return p
+}
+
+// unfinish replaces the complete checksum by the sum of the pseudo header, as a sender with checksum offload does, and
+// returns the virtio header that says so.
+func (s shape) unfinish(b []byte, network, transport int) VnetHeader {
+	offset, protocol := tcpChecksumOffset, byte(6)
+	if s.udp {
+		offset, protocol = udpChecksumOffset, 17
+	}
+	pseudo := append([]byte{}, b[network+12:network+20]...)
+	if s.ipv6 {
+		pseudo = append([]byte{}, b[network+8:network+40]...)
+	}
+	length := len(b) - transport
+	pseudo = append(pseudo, 0, protocol, byte(length>>8), byte(length))
+	sum := naiveSum(pseudo)
+	b[transport+offset], b[transport+offset+1] = byte(sum>>8), byte(sum)
+	return VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(transport), CsumOffset: uint16(offset)}
+}
+
+// superFrame builds a super-frame as the kernel hands it over.
+func (s shape) superFrame(t fataler, gsoSize int) ([]byte, VnetHeader) {
+	t.Helper()
+	b, network, transport := s.build(t)
+	v := s.unfinish(b, network, transport)
+	v.GSOSize = uint16(gsoSize)
+	v.HdrLen = uint16(min(len(b), 65535))
+	switch {
+	case s.udp:
+		v.GSOType = GSOUDPL4
+	case s.ipv6:
+		v.GSOType = GSOTCPv6
+	default:
+		v.GSOType = GSOTCPv4
+	}
+	return b, v
+}
+
+// naiveSum is RFC 1071 word by word.
+func naiveSum(b []byte) uint16 {
+	sum := uint32(0)
+	for i := 0; i < len(b); i += 2 {
+		sum += uint32(b[i]) << 8
+		if i+1 < len(b) {
+			sum += uint32(b[i+1])
+		}
+		sum = sum&0xFFFF + sum>>16
+	}
+	return uint16(sum)
+}
+
+// judged is a frame as gopacket read it.
+type judged struct {
+	ipv4    *layers.IPv4
+	ipv6    *layers.IPv6
+	tcp     *layers.TCP
+	udp     *layers.UDP
+	payload []byte
+}
+
+// judge has gopacket decode b, and compute its lengths and checksums anew.
+func judge(t fataler, b []byte) judged {
+	t.Helper()
+	packet := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
+	if failure := packet.ErrorLayer(); failure != nil {
+		t.Fatalf("gopacket cannot decode the frame: %v", failure.Error())
+	}
+	var j judged
+	j.ipv4, _ = packet.Layer(layers.LayerTypeIPv4).(*layers.IPv4)
+	j.ipv6, _ = packet.Layer(layers.LayerTypeIPv6).(*layers.IPv6)
+	j.tcp, _ = packet.Layer(layers.LayerTypeTCP).(*layers.TCP)
+	j.udp, _ = packet.Layer(layers.LayerTypeUDP).(*layers.UDP)
+	if j.ipv4 != nil {
+		equalOctets(t, "IPv4 header", j.ipv4.Contents, serialize(t, j.ipv4, gopacket.Payload(j.ipv4.Payload))[:len(j.ipv4.Contents)])
+	} else if want := ipv6Payload(j.ipv6); int(j.ipv6.Length) != want {
+		t.Fatalf("IPv6 payload length %d, want %d", j.ipv6.Length, want)
+	}
+	switch {
+	case j.tcp != nil:
+		j.payload = j.tcp.Payload
+		_ = j.tcp.SetNetworkLayerForChecksum(packet.NetworkLayer())
+		equalOctets(t, "TCP header", j.tcp.Contents, serialize(t, j.tcp, gopacket.Payload(j.payload))[:len(j.tcp.Contents)])
+	case j.udp != nil:
+		j.payload = j.udp.Payload
+		_ = j.udp.SetNetworkLayerForChecksum(packet.NetworkLayer())
+		want := serialize(t, j.udp, gopacket.Payload(j.payload))[:len(j.udp.Contents)]
+		if want[6] == 0 && want[7] == 0 { // RFC 768 wants 0xFFFF here, gopacket does not know it
+			want[6], want[7] = 0xFF, 0xFF
+		}
+		equalOctets(t, "UDP header", j.udp.Contents, want)
+	default:
+		t.Fatalf("neither TCP nor UDP: %v", packet)
+	}
+	return j
+}
+
+func equalOctets(t fataler, what string, got, want []byte) {
+	t.Helper()
+	if !bytes.Equal(got, want) {
+		t.Fatalf("%s\n got %x\nwant %x", what, got, want)
+	}
+}
+
+// ipv6Payload counts the hop-by-hop header, which gopacket makes a part of the IPv6 layer.
+func ipv6Payload(ip *layers.IPv6) int {
+	if ip.HopByHop != nil {
+		return len(ip.HopByHop.Contents) + len(ip.Payload)
+	}
+	return len(ip.Payload)
+}
+
+var _ fataler = (*testing.T)(nil)

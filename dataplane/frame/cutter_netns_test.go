@@ -1,0 +1,185 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/google/gopacket/layers"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// The kernel is the judge: a super-frame goes out of an interface without offloads, where the kernel cuts it itself, and what
+// comes out at the other end is, octet by octet, what the Cutter made of it.
+func TestCutterAgreesWithTheKernel(t *testing.T) {
+	near, far := vethPair(t)
+	ecn := layers.TCP{Seq: 0xFFFFFF00, ACK: true, PSH: true, FIN: true, CWR: true, ECE: true}
+	tests := []struct {
+		name string
+		shape
+		gso  int
+		flag uint8
+	}{
+		{"TCP/IPv4", shape{tcp: layers.TCP{Seq: 7, ACK: true, PSH: true}, payload: 14481}, 1448, 0},
+		{"TCP/IPv4 with CWR", shape{tcp: ecn, payload: 4000}, 1000, GSOECN},
+		{"TCP/IPv4 options", shape{options: true, payload: 4001}, 1001, 0},
+		{"TCP/IPv4 tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 4000}, 1000, 0},
+		{"TCP/IPv6", shape{ipv6: true, tcp: ecn, payload: 14281}, 1428, GSOECN},
+		{"TCP/IPv6 extension headers", shape{ipv6: true, options: true, payload: 4001}, 1000, 0},
+		{"UDP/IPv4", shape{udp: true, payload: 9001}, 1472, 0},
+		{"UDP/IPv6 tagged", shape{udp: true, ipv6: true, tags: []uint16{TypeVLAN}, payload: 4001}, 1000, 0},
+		{"longest", shape{payload: 65535 - 40}, 1460, 0},
+	}
+	buffer := make([]byte, 70000)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			super, v := tt.superFrame(t, tt.gso)
+			v.GSOType |= tt.flag
+			header := make([]byte, VnetHeaderOctets)
+			v.Encode(header)
+			if err := unix.Send(near, append(header, super...), 0); err != nil {
+				t.Fatalf("send: %v", err)
+			}
+			for i, want := range cut(t, super, v) {
+				if len(tt.tags) > 0 { // the kernel has moved the tag into metadata
+					want = want[RemoveTag(want, 0):]
+				}
+				n, err := unix.Read(far, buffer)
+				if err != nil {
+					t.Fatalf("segment %d: %v", i, err)
+				}
+				equalOctets(t, fmt.Sprint("segment ", i), want, buffer[:n])
+			}
+		})
+	}
+}
+
+// CompleteChecksum finishes what a sending kernel leaves unfinished: the far end sees the same frame that the kernel
+// completes itself for an interface without checksum offload.
+func TestCompleteChecksumAgreesWithTheKernel(t *testing.T) {
+	near, far := vethPair(t)
+	buffer := make([]byte, 2048)
+	for name, s := range map[string]shape{
+		"TCP/IPv4": {payload: 1001}, "UDP/IPv4": {udp: true, payload: 500}, "TCP/IPv6": {ipv6: true, payload: 777}, "UDP/IPv6": {ipv6: true, udp: true, payload: 1},
+	} {
+		b, network, transport := s.build(t)
+		v := s.unfinish(b, network, transport)
+		header := make([]byte, VnetHeaderOctets)
+		v.Encode(header)
+		if err := unix.Send(near, append(header, b...), 0); err != nil {
+			t.Fatalf("%s: send: %v", name, err)
+		}
+		n, err := unix.Read(far, buffer)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !CompleteChecksum(b, v) {
+			t.Fatalf("%s: refused", name)
+		}
+		equalOctets(t, name, b, buffer[:n])
+	}
+}
+
+// vethPair returns packet sockets at both ends of a veth pair in a network namespace of its own. The near one takes a virtio
+// header before each frame and its interface has no offloads; the far one sees the test's frames only. The namespace has no
+// name and goes with the sockets.
+func vethPair(t *testing.T) (near, far int) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	origin, err := netns.Get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer origin.Close()
+	namespace, err := netns.New()
+	if err != nil {
+		unavailable(t, err)
+	}
+	defer namespace.Close()
+	defer func() {
+		if err := netns.Set(origin); err != nil {
+			t.Errorf("back to the first namespace: %v", err)
+		}
+	}()
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "near"}, PeerName: "far"}); err != nil {
+		unavailable(t, err)
+	}
+	near, far = endpoint(t, "near", 0), endpoint(t, "far", unix.ETH_P_ALL)
+	awaitCarrier(t, "near")
+	if err := unix.SetsockoptInt(near, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+		t.Fatal(err)
+	}
+	checksumOffloadOff(t, near, "near")
+	return near, far
+}
+
+func unavailable(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv("REQUIRE_NETNS") == "1" {
+		t.Fatalf("cannot make a namespace with a veth pair, and REQUIRE_NETNS=1 asks for it: %v", err)
+	}
+	t.Skipf("needs a namespace with a veth pair (root, or unshare -Urn): %v", err)
+}
+
+// endpoint sets the interface up, quietly, and binds a socket to it.
+func endpoint(t *testing.T, name string, protocol uint16) int {
+	t.Helper()
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0) // where there is no IPv6, all is well
+	if err := netlink.LinkSetUp(link); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	order := binary.BigEndian.AppendUint16(nil, protocol)
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: link.Attrs().Index, Protocol: binary.NativeEndian.Uint16(order)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5}); err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel sees the carrier in its own time.
+func awaitCarrier(t *testing.T, name string) {
+	t.Helper()
+	for range 500 {
+		if link, err := netlink.LinkByName(name); err == nil && link.Attrs().OperState == netlink.OperUp {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s has no carrier", name)
+}
+
+// checksumOffloadOff does ethtool -K name tx off, which takes segmentation offload with it.
+func checksumOffloadOff(t *testing.T, fd int, name string) {
+	t.Helper()
+	value := struct{ command, data uint32 }{command: unix.ETHTOOL_STXCSUM}
+	request := struct {
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer
+		rest [16]byte
+	}{data: unsafe.Pointer(&value)}
+	copy(request.name[:], name)
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		t.Fatalf("ethtool -K %s tx off: %v", name, errno)
+	}
+}

@@ -1,0 +1,60 @@
+package frame
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/gopacket/layers"
+	"pgregory.net/rapid"
+)
+
+// Whatever the sender built, the segments are well-formed and say the same together as the super-frame did.
+func TestCutterProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := shape{
+			tags:    rapid.SliceOfN(rapid.SampledFrom([]uint16{TypeVLAN, TypeServiceTag}), 0, 3).Draw(t, "tags"),
+			tci:     TCI(rapid.Uint16().Draw(t, "tci")),
+			ipv6:    rapid.Bool().Draw(t, "ipv6"),
+			udp:     rapid.Bool().Draw(t, "udp"),
+			options: rapid.Bool().Draw(t, "options"),
+			payload: rapid.IntRange(0, 20000).Draw(t, "payload"),
+			tcp: layers.TCP{
+				Seq: rapid.Uint32().Draw(t, "seq"), ACK: true,
+				FIN: rapid.Bool().Draw(t, "fin"), PSH: rapid.Bool().Draw(t, "psh"), CWR: rapid.Bool().Draw(t, "cwr"),
+			},
+		}
+		gso := rapid.IntRange(max(1, (s.payload+MaxSegments-1)/MaxSegments), 9000).Draw(t, "gso")
+		super, v := s.superFrame(t, gso)
+		if rapid.Bool().Draw(t, "complete") {
+			super, _, _ = s.build(t)
+			v.Flags = 0
+		}
+		before := bytes.Clone(super)
+		checkSegments(t, s, super, cut(t, super, v), gso)
+		equalOctets(t, "super-frame", super, before)
+	})
+}
+
+func TestDataPathAllocatesNothing(t *testing.T) {
+	super, v := shape{tags: []uint16{TypeVLAN}, payload: 6000}.superFrame(t, 1448)
+	unfinished, network, transport := shape{udp: true, payload: 1000}.build(t)
+	partial := shape{udp: true, payload: 1000}.unfinish(unfinished, network, transport)
+	sctp := VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: sctpChecksumOffset}
+	var c Cutter
+	dst, header := make([]byte, 2048), make([]byte, VnetHeaderOctets)
+	for name, verb := range map[string]func(){
+		"Parse":            func() { Parse(super) },
+		"DSCP":             func() { DSCP(super, 18, TypeIPv4) },
+		"MarkCE":           func() { MarkCE(super, 18, TypeIPv4) },
+		"CompleteChecksum": func() { CompleteChecksum(unfinished, partial); CompleteChecksum(unfinished, sctp) },
+		"VnetHeader":       func() { v.Shift(4).Encode(header); DecodeVnetHeader(header) },
+		"Cutter": func() {
+			for c.Reset(super, v); c.Next(dst) > 0; {
+			}
+		},
+	} {
+		if n := testing.AllocsPerRun(50, verb); n != 0 {
+			t.Errorf("%s: got %v allocations, want 0", name, n)
+		}
+	}
+}

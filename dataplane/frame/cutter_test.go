@@ -1,0 +1,228 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/google/gopacket/layers"
+)
+
+// cut returns all segments of super.
+func cut(t fataler, super []byte, v VnetHeader) [][]byte {
+	t.Helper()
+	var c Cutter
+	if refusal := c.Reset(super, v); refusal != NotRefused {
+		t.Fatalf("refused: %v", refusal)
+	}
+	want := c.Segments()
+	var segments [][]byte
+	dst := make([]byte, c.MaxOctets())
+	for n := c.Next(dst); n > 0; n = c.Next(dst) {
+		segments = append(segments, bytes.Clone(dst[:n]))
+	}
+	if len(segments) != want || c.Left() != 0 {
+		t.Fatalf("got %d segments and %d left, want %d", len(segments), c.Left(), want)
+	}
+	return segments
+}
+
+func TestCutterShapes(t *testing.T) {
+	tcpOptions := layers.TCP{Seq: 0xFFFFFF00, Ack: 7, ACK: true, Options: []layers.TCPOption{
+		{OptionType: layers.TCPOptionKindNop}, {OptionType: layers.TCPOptionKindNop},
+		{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)},
+	}}
+	tests := []struct {
+		name string
+		shape
+		gso, segments int
+	}{
+		{"TCP/IPv4", shape{tcp: tcpOptions, payload: 14480}, 1448, 10},
+		{"last segment short", shape{tcp: tcpOptions, payload: 14481}, 1448, 11},
+		{"one segment", shape{tcp: tcpOptions, payload: 1000}, 1448, 1},
+		{"no payload", shape{tcp: tcpOptions}, 1448, 1},
+		{"odd segments", shape{payload: 4001}, 1001, 4},
+		{"tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 9000}, 1460, 7},
+		{"priority-tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 0), payload: 9000}, 1460, 7},
+		{"two tags", shape{tags: []uint16{TypeServiceTag, TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 9000}, 1460, 7},
+		{"IPv4 options", shape{options: true, payload: 9000}, 1436, 7},
+		{"TCP/IPv6", shape{ipv6: true, tcp: tcpOptions, payload: 14280}, 1428, 10},
+		{"TCP/IPv6 tagged", shape{ipv6: true, tags: []uint16{TypeVLAN}, payload: 9000}, 1440, 7},
+		{"TCP/IPv6 extension headers", shape{ipv6: true, options: true, payload: 9000}, 1400, 7},
+		{"UDP/IPv4", shape{udp: true, payload: 9000}, 1472, 7},
+		{"UDP/IPv6 tagged", shape{udp: true, ipv6: true, tags: []uint16{TypeVLAN}, payload: 9001}, 1452, 7},
+		{"UDP/IPv6 extension headers", shape{udp: true, ipv6: true, options: true, payload: 9001}, 1432, 7},
+		{"longest TCP/IPv4", shape{payload: 65535 - 40}, 1460, 45},
+		{"longest TCP/IPv6", shape{ipv6: true, payload: 65535 - 20}, 1440, 46},
+		{"longest UDP/IPv4 tagged", shape{udp: true, tags: []uint16{TypeVLAN}, payload: 65535 - 28}, 1472, 45},
+		{"smallest segments", shape{payload: 65495}, 8, 8187},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			super, v := tt.superFrame(t, tt.gso)
+			segments := cut(t, super, v)
+			if len(segments) != tt.segments {
+				t.Errorf("got %d segments, want %d", len(segments), tt.segments)
+			}
+			checkSegments(t, tt.shape, super, segments, tt.gso)
+		})
+	}
+}
+
+// checkSegments holds the segments against the super-frame: gopacket finds them well-formed, and together they say the same.
+func checkSegments(t fataler, s shape, super []byte, segments [][]byte, gso int) {
+	t.Helper()
+	_, network := s.link()
+	var payload []byte
+	for i, b := range segments {
+		j := judge(t, b)
+		equalOctets(t, "link header", b[:network], super[:network])
+		if i < len(segments)-1 && len(j.payload) != gso {
+			t.Fatalf("segment %d: %d octets of payload, want %d", i, len(j.payload), gso)
+		}
+		if j.ipv4 != nil && j.ipv4.Id != 0xFFFE+uint16(i) {
+			t.Fatalf("segment %d: IPv4 identification %04x, want %04x", i, j.ipv4.Id, 0xFFFE+uint16(i))
+		}
+		if j.tcp != nil && j.tcp.Seq != s.tcp.Seq+uint32(len(payload)) {
+			t.Fatalf("segment %d: sequence %d, want %d", i, j.tcp.Seq, s.tcp.Seq+uint32(len(payload)))
+		}
+		payload = append(payload, j.payload...)
+	}
+	equalOctets(t, "payload", payload, pattern(s.payload))
+}
+
+func TestCutterFlags(t *testing.T) {
+	all := layers.TCP{FIN: true, PSH: true, ACK: true, ECE: true, CWR: true, NS: true}
+	tests := []struct {
+		name             string
+		gsoType          uint8
+		first, mid, last string // flags as they stand on each segment
+	}{
+		{"RFC 3168", GSOTCPv4 | GSOECN, "AECN", "AEN", "FPAEN"},
+		{"accurate ECN", GSOTCPv4, "AECN", "AECN", "FPAECN"},
+	}
+	for _, tt := range tests {
+		super, v := shape{tcp: all, payload: 3000}.superFrame(t, 1000)
+		v.GSOType = tt.gsoType
+		for i, b := range cut(t, super, v) {
+			want := []string{tt.first, tt.mid, tt.last}[i]
+			if got := flags(judge(t, b).tcp); got != want {
+				t.Errorf("%s: segment %d: flags %s, want %s", tt.name, i, got, want)
+			}
+		}
+	}
+	super, v := shape{tcp: all, payload: 1000}.superFrame(t, 1000)
+	v.GSOType |= GSOECN
+	if got := flags(judge(t, cut(t, super, v)[0]).tcp); got != "FPAECN" {
+		t.Errorf("only segment: flags %s, want FPAECN", got)
+	}
+}
+
+func flags(tcp *layers.TCP) (s string) {
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{tcp.FIN, "F"}, {tcp.SYN, "S"}, {tcp.RST, "R"}, {tcp.PSH, "P"}, {tcp.ACK, "A"}, {tcp.URG, "U"}, {tcp.ECE, "E"}, {tcp.CWR, "C"}, {tcp.NS, "N"}} {
+		if f.set {
+			s += f.name
+		}
+	}
+	return s
+}
+
+// A super-frame that a card put together while receiving carries a finished checksum, of whatever value.
+func TestCutterWithoutPartialChecksum(t *testing.T) {
+	for _, s := range []shape{
+		{payload: 3000}, {ipv6: true, options: true, payload: 3000}, {udp: true, payload: 3000}, {udp: true, ipv6: true, payload: 3000},
+	} {
+		super, v := s.superFrame(t, 1000)
+		v.Flags, v.CsumStart, v.CsumOffset = VnetDataValid, 0, 0
+		checkSegments(t, s, super, cut(t, super, v), 1000)
+	}
+	super, _, transport := shape{udp: true, payload: 3000}.build(t)
+	binary.BigEndian.PutUint16(super[transport+udpChecksumOffset:], 0)
+	for _, b := range cut(t, super, VnetHeader{GSOType: GSOUDPL4, GSOSize: 1000}) {
+		if got := binary.BigEndian.Uint16(b[transport+udpChecksumOffset:]); got != 0 {
+			t.Errorf("UDP without a checksum got %04x", got)
+		}
+	}
+}
+
+// The pseudo header of a source-routed packet has the last address, which only the sender's partial checksum knows.
+func TestCutterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
+	s := shape{ipv6: true, options: true, payload: 3000}
+	super, network, transport := s.build(t)
+	super[network+6] = protocolRouting
+	v := s.unfinish(super, network, transport)
+	v.GSOType, v.GSOSize = GSOTCPv6, 1000
+	const other = 0x1234
+	field := super[transport+tcpChecksumOffset:]
+	binary.BigEndian.PutUint16(field, add(binary.BigEndian.Uint16(field), other))
+	for i, b := range cut(t, super, v) {
+		p := b[transport:]
+		pseudo := append(bytes.Clone(b[network+8:network+40]), 0, 6, byte(len(p)>>8), byte(len(p)), other>>8, other&0xFF)
+		if got := naiveSum(append(pseudo, p...)); got != 0xFFFF {
+			t.Errorf("segment %d: sum %04x, want ffff", i, got)
+		}
+	}
+	v.Flags = 0
+	if got := new(Cutter).Reset(super, v); got != RefusedHeader {
+		t.Errorf("without the partial checksum: got %v, want %v", got, RefusedHeader)
+	}
+}
+
+// Padding behind the packet, as a short frame has it, is no payload.
+func TestCutterDropsPadding(t *testing.T) {
+	s := shape{payload: 3000}
+	super, v := s.superFrame(t, 1000)
+	checkSegments(t, s, super, cut(t, append(super, 0xDE, 0xAD), v), 1000)
+}
+
+// The caller may stop when its buffer is full, and go on with another.
+func TestCutterResumes(t *testing.T) {
+	super, v := shape{payload: 3500}.superFrame(t, 1000)
+	want := cut(t, super, v)
+	var c Cutter
+	if r := c.Reset(super, v); r != NotRefused {
+		t.Fatal(r)
+	}
+	if got, want := c.MaxOctets(), 14+20+20+1000; got != want {
+		t.Errorf("MaxOctets: got %d, want %d", got, want)
+	}
+	short := make([]byte, c.MaxOctets()-1)
+	for i := range want {
+		if i < 3 {
+			if n := c.Next(short); n != 0 {
+				t.Fatalf("segment %d of %d octets fits %d", i, n, len(short))
+			}
+		}
+		if got := c.Left(); got != len(want)-i {
+			t.Fatalf("Left: got %d, want %d", got, len(want)-i)
+		}
+		dst := make([]byte, 2000)
+		equalOctets(t, fmt.Sprint("segment ", i), dst[:c.Next(dst)], want[i])
+	}
+	if n := c.Next(make([]byte, 2000)); n != 0 {
+		t.Errorf("after the last: got %d octets", n)
+	}
+}
+
+func BenchmarkCutter(b *testing.B) {
+	for _, s := range []shape{{payload: 64240}, {ipv6: true, payload: 64240}, {udp: true, payload: 64240}} {
+		super, v := s.superFrame(b, 1448)
+		var c Cutter
+		dst := make([]byte, 2048)
+		b.Run(fmt.Sprintf("ipv6=%v,udp=%v", s.ipv6, s.udp), func(b *testing.B) {
+			b.SetBytes(int64(len(super)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if c.Reset(super, v) != NotRefused {
+					b.Fatal("refused")
+				}
+				for c.Next(dst) > 0 {
+				}
+			}
+		})
+	}
+}

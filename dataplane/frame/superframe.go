@@ -1,0 +1,177 @@
+package frame
+
+import "encoding/binary"
+
+// Offsets of the fields that differ from segment to segment, from the start of their header.
+const (
+	ipv4LengthOffset   = 2
+	ipv4IDOffset       = 4
+	ipv4FragmentOffset = 6
+	ipv4ProtocolOffset = 9
+	ipv4ChecksumOffset = 10
+	ipv4SourceOffset   = 12
+
+	ipv6LengthOffset = 4
+	ipv6NextOffset   = 6
+	ipv6SourceOffset = 8
+
+	tcpSequenceOffset   = 4
+	tcpDataOffsetOffset = 12
+	tcpFlagsOffset      = 13
+	tcpChecksumOffset   = 16
+	tcpMinOctets        = 20
+
+	udpLengthOffset   = 4
+	udpChecksumOffset = 6
+	udpOctets         = 8
+)
+
+// Protocol numbers; the three extension headers are those that a sender's segmentation offload copies to each segment.
+const (
+	protocolHopByHop           = 0
+	protocolIPv4               = 4
+	protocolTCP                = 6
+	protocolUDP                = 17
+	protocolIPv6               = 41
+	protocolRouting            = 43
+	protocolGRE                = 47
+	protocolDestinationOptions = 60
+)
+
+// level is an IP header with the TCP, UDP or other header behind it: what differs from segment to segment. Offsets count from
+// the start of the frame.
+type level struct {
+	network   int // the IP header
+	transport int // the header behind it and its extension headers
+	payload   int // what follows the TCP or UDP header
+	end       int // of the packet: octets behind it are padding
+	protocol  uint8
+	ipv4      bool
+	routed    bool   // an IPv6 routing header: the pseudo header has another destination than the IP header
+	noSum     bool   // UDP without a checksum
+	constant  uint16 // sum of the pseudo header without its length
+}
+
+// locate finds the first IP header of b behind any number of VLAN tags. It returns false for whatever is not an unfragmented
+// IP packet that is all there.
+func locate(b []byte) (l level, ok bool) {
+	network, etherType, ok := locateNetwork(b)
+	if !ok {
+		return l, false
+	}
+	l.network = network
+	switch etherType {
+	case TypeIPv4:
+		return l, l.locateIPv4(b)
+	case TypeIPv6:
+		return l, l.locateIPv6(b)
+	}
+	return l, false
+}
+
+// locateNetwork skips C-tags and S-tags alike: a frame with two of them is forwarded by its outer one, but cut as well.
+func locateNetwork(b []byte) (offset int, etherType uint16, ok bool) {
+	for offset = typeOffset; offset+2 <= len(b); offset += TagOctets {
+		etherType = binary.BigEndian.Uint16(b[offset:])
+		if etherType != TypeVLAN && etherType != TypeServiceTag {
+			return offset + 2, etherType, true
+		}
+	}
+	return 0, 0, false
+}
+
+func (l *level) locateIPv4(b []byte) bool {
+	p := b[l.network:]
+	if len(p) < ipv4MinOctets || p[0]>>4 != 4 {
+		return false
+	}
+	header := int(p[0]&0x0F) * 4
+	length := int(binary.BigEndian.Uint16(p[ipv4LengthOffset:]))
+	const moreFragmentsAndOffset = 0x3FFF
+	if header < ipv4MinOctets || length < header || length > len(p) ||
+		binary.BigEndian.Uint16(p[ipv4FragmentOffset:])&moreFragmentsAndOffset != 0 {
+		return false
+	}
+	l.ipv4 = true
+	l.transport, l.end = l.network+header, l.network+length
+	l.protocol = p[ipv4ProtocolOffset]
+	return true
+}
+
+func (l *level) locateIPv6(b []byte) bool {
+	p := b[l.network:]
+	if len(p) < ipv6Octets || p[0]>>4 != 6 {
+		return false
+	}
+	length := ipv6Octets + int(binary.BigEndian.Uint16(p[ipv6LengthOffset:]))
+	if length > len(p) {
+		return false
+	}
+	l.end = l.network + length
+	return l.skipExtensions(p[:length])
+}
+
+// skipExtensions walks the extension headers of the IPv6 packet p (RFC 8200 clause 4).
+//
+//	1 octet:  next header
+//	1 octet:  length in units of eight octets, without the first
+//	6 octets: and more: options
+func (l *level) skipExtensions(p []byte) bool {
+	next, offset := p[ipv6NextOffset], ipv6Octets
+	for next == protocolHopByHop || next == protocolRouting || next == protocolDestinationOptions {
+		if offset+8 > len(p) {
+			return false
+		}
+		l.routed = l.routed || next == protocolRouting
+		next, offset = p[offset], offset+(int(p[offset+1])+1)*8
+	}
+	l.protocol, l.transport = next, l.network+offset
+	return offset <= len(p)
+}
+
+// locatePayload finds the end of the TCP or UDP header.
+func (l *level) locatePayload(b []byte) bool {
+	p := b[l.transport:l.end]
+	switch l.protocol {
+	case protocolTCP:
+		if len(p) < tcpMinOctets {
+			return false
+		}
+		header := int(p[tcpDataOffsetOffset]>>4) * 4
+		l.payload = l.transport + header
+		return header >= tcpMinOctets && header <= len(p)
+	case protocolUDP:
+		l.payload = l.transport + udpOctets
+		return len(p) >= udpOctets && int(binary.BigEndian.Uint16(p[udpLengthOffset:])) == len(p)
+	}
+	return false
+}
+
+// checksum returns the offset of the checksum field in the TCP or UDP header.
+func (l *level) checksum() int {
+	if l.protocol == protocolTCP {
+		return tcpChecksumOffset
+	}
+	return udpChecksumOffset
+}
+
+// seedPartial takes the pseudo header from an unfinished checksum, which is the sum of it. That holds also where the IP
+// header does not show the last address (source routing).
+func (l *level) seedPartial(b []byte) {
+	field := binary.BigEndian.Uint16(b[l.transport+l.checksum():])
+	l.constant = add(field, ^uint16(l.end-l.transport))
+}
+
+// seedComplete sums the pseudo header anew (RFC 9293 clause 3.1, RFC 8200 clause 8.1), for a checksum that was finished: by a
+// card that merged what it received, or because it is an outer one.
+func (l *level) seedComplete(b []byte) {
+	field := binary.BigEndian.Uint16(b[l.transport+l.checksum():])
+	l.noSum = l.protocol == protocolUDP && field == 0
+	addresses := b[l.network:l.transport]
+	if l.ipv4 {
+		addresses = addresses[ipv4SourceOffset:ipv4MinOctets]
+	} else {
+		addresses = addresses[ipv6SourceOffset:ipv6Octets]
+	}
+	l.constant = Sum(addresses, uint16(l.protocol))
+}

@@ -1,0 +1,81 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/hex"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestTCI(t *testing.T) {
+	tests := []struct {
+		pcp  uint8
+		dei  bool
+		vid  uint16
+		want TCI
+	}{
+		{0, false, 0, 0x0000},
+		{7, false, 0, 0xE000},
+		{0, true, 0, 0x1000},
+		{0, false, 4095, 0x0FFF},
+		{3, true, 10, 0x700A},
+	}
+	for _, tt := range tests {
+		got := MakeTCI(tt.pcp, tt.dei, tt.vid)
+		if got != tt.want || got.PCP() != tt.pcp || got.DEI() != tt.dei || got.VID() != tt.vid {
+			t.Errorf("MakeTCI(%d, %v, %d): got %04x = (%d, %v, %d), want %04x", tt.pcp, tt.dei, tt.vid, uint16(got), got.PCP(), got.DEI(), got.VID(), uint16(tt.want))
+		}
+	}
+	if got := MakeTCI(0xFF, false, 0xFFFF); got != 0xEFFF {
+		t.Errorf("bits beyond the fields leak: got %04x, want efff", uint16(got))
+	}
+}
+
+func TestInsertTag(t *testing.T) {
+	slot := unhex(t, "eeeeeeeeeeee"+"02000000000b"+"02000000000a"+"0800"+"4500")
+	start := InsertTag(slot, 6, TypeVLAN, MakeTCI(5, false, 100))
+	if start != 2 {
+		t.Fatalf("start: got %d, want 2", start)
+	}
+	want := "eeee" + "02000000000b" + "02000000000a" + "8100a064" + "0800" + "4500"
+	if got := hex.EncodeToString(slot); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	SetTCI(slot[start:], MakeTCI(5, false, 0))
+	if h, ok := Parse(slot[start:]); !ok || h.TCI != 0xA000 || h.EtherType != TypeIPv4 {
+		t.Errorf("SetTCI: got %+v, %v", h, ok)
+	}
+}
+
+// A tag put in is read back, taking it out restores the frame, and nothing before it is touched.
+func TestTagRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		off := rapid.IntRange(TagOctets, 32).Draw(t, "off")
+		slot := rapid.SliceOfN(rapid.Byte(), off+HeaderOctets, off+200).Draw(t, "slot")
+		tci := TCI(rapid.Uint16().Draw(t, "tci"))
+		before := bytes.Clone(slot)
+
+		start := InsertTag(slot, off, TypeVLAN, tci)
+		h, ok := Parse(slot[start:])
+		if !ok || !h.Tagged || h.TCI != tci || h.Dst != Address(before[off:]) || h.Src != Address(before[off+AddressOctets:]) {
+			t.Fatalf("tagged frame reads as %+v, %v", h, ok)
+		}
+		if !bytes.Equal(slot[:start], before[:start]) {
+			t.Fatal("octets before the frame changed")
+		}
+		if back := RemoveTag(slot, start); back != off {
+			t.Fatalf("RemoveTag: got start %d, want %d", back, off)
+		}
+		if !bytes.Equal(slot[off:], before[off:]) {
+			t.Fatalf("\n got %x\nwant %x", slot[off:], before[off:])
+		}
+	})
+}
+
+func TestTagAllocatesNothing(t *testing.T) {
+	slot := make([]byte, 128)
+	if n := testing.AllocsPerRun(100, func() { RemoveTag(slot, InsertTag(slot, 8, TypeVLAN, 1)) }); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
