@@ -1,0 +1,73 @@
+package dataplane
+
+import (
+	"time"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+// NumPriorities is the number of priorities, ingress queues and egress queues of a port.
+const NumPriorities = 8
+
+// MaxPorts is the largest number of ports of a switch.
+const MaxPorts = 256
+
+// Config is what the whole switch is told.
+type Config struct {
+	Buffer   buffer.Config
+	Lossless uint8 // priorities that are lossless in this network, bit n = priority n
+	// Demote sends frames of a lossless priority that would have to be flooded through the lossy pool and the queue
+	// of the lowest lossy priority; false drops them. Flooding under flow control deadlocks (SIGCOMM 2016, RDMA over
+	// commodity Ethernet at scale).
+	Demote bool
+	Ageing time.Duration // after which a learned address is forgotten
+	// Identity marks the switch's own loop probes; it should be random per run.
+	Identity bridge.Identity
+	// Clock, if set, is read when a threshold is crossed, to measure how fast XOFF leaves. Frames themselves carry
+	// the time that the caller gives.
+	Clock func() int64
+}
+
+// PortConfig is what one port is told.
+type PortConfig struct {
+	Name string
+	MAC  [6]byte
+
+	Speed   int64 // bit/s that egress is shaped to; 0 is no limit
+	Nominal int64 // bit/s that pause quanta and the send-call limit are counted in, never 0
+	Burst   int64 // depth of the shaper's bucket in octets on the wire
+	Delay   int64 // ns that everything sent is delayed
+
+	MaxFrame int  // largest frame that is carried, octets without FCS
+	Cut      bool // super-frames are cut and checksums completed on arrival
+
+	Mode     macctl.Mode
+	Lossless uint8 // priorities that PFC is enabled for; all of them where Mode is PAUSE
+	Quanta   uint16
+	Remain   bool // state the free buffer in XOFF frames instead of Quanta
+
+	Classify  classify.Config
+	Ingress   [NumPriorities]buffer.QueueConfig // lossless ingress queues; index 0 stands for all where Mode is PAUSE
+	Egress    [NumPriorities]sched.Queue
+	ECN       [NumPriorities]ECN
+	Bridge    bridge.PortConfig
+	StripZero bool // a priority tag (VID 0) is removed on untagged egress
+}
+
+// ECN is congestion marking of one egress queue by its instantaneous length (DCQCN): below Kmin nothing is marked,
+// from Kmin to Kmax with a probability that rises to Pmax, above Kmax everything. Kmax 0 is off.
+type ECN struct {
+	Kmin, Kmax int64 // octets
+	Pmax       float64
+}
+
+// lossless tells whether frames of priority prio that arrive at the port are lossless.
+func (c *PortConfig) lossless(prio uint8) bool { return c.Lossless&(1<<prio) != 0 }
+
+// sendLimit is the largest number of octets of one send call beyond its first frame: what may still follow after XOFF
+// arrived. 64 frames or 50 µs at the port's speed.
+func (c *PortConfig) sendLimit() int64 { return c.Nominal / 8 * 50 / 1_000_000 }

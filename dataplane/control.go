@@ -1,0 +1,121 @@
+package dataplane
+
+import (
+	"math"
+
+	"pfcswitch/macctl"
+)
+
+// resumePeriod is how often a port whose peer is held looks whether it may be freed, beside the looks at each departure.
+const resumePeriod = 1_000_000
+
+// Control takes a MAC Control frame that port i received at stamp. It returns the priorities that the frame paused
+// anew.
+func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil || !p.up {
+		return 0
+	}
+	before := p.receiver.Paused(now)
+	p.receiver.Receive(b, stamp, now)
+	s.rouse(p)
+	return p.receiver.Paused(now) &^ before
+}
+
+// ControlOut appends the MAC Control frame that port i has to send now, and reports whether there is one. Nothing
+// changes until ControlSent. After that it has to be asked again.
+func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil || !p.up || !p.sender.Pending(now) {
+		return b, false
+	}
+	if p.cfg.Remain {
+		s.stateRemaining(p)
+	}
+	return p.sender.AppendFrame(b, now)
+}
+
+// stateRemaining tells the sender how many bits each ingress queue can still take.
+func (s *Switch) stateRemaining(p *portState) {
+	for q := range uint8(NumPriorities) {
+		p.sender.SetRemaining(q, 8*s.buffer.Room(p.index, q))
+	}
+}
+
+// ControlSent says that the frame of ControlOut left at time now. It returns the clock reading at which the threshold
+// was crossed that it reports, 0 where it reports none.
+func (s *Switch) ControlSent(i int, now int64) (crossed int64) {
+	p := s.ports[i]
+	p.sender.Sent(now)
+	crossed, p.crossed = p.crossed, 0
+	return crossed
+}
+
+// RingHold sets or clears the hold of all lossless priorities of a port whose lossless ring fills up.
+func (s *Switch) RingHold(i int, hold bool, now int64) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil || p.cfg.Mode == macctl.ModeOff {
+		return
+	}
+	for q := range uint8(NumPriorities) {
+		switch {
+		case !p.cfg.lossless(q):
+		case hold:
+			s.hold(p, q, macctl.CauseRing)
+		default:
+			s.free(p, q, macctl.CauseRing)
+		}
+	}
+}
+
+// WouldCross tells whether octets more would bring any lossless queue of a port above its threshold.
+func (s *Switch) WouldCross(i int, octets int64) bool {
+	p := s.ports[i]
+	if p == nil || p.cfg.Mode == macctl.ModeOff {
+		return false
+	}
+	for q := range uint8(NumPriorities) {
+		if p.cfg.lossless(q) && s.buffer.WouldCross(i, q, octets) {
+			return true
+		}
+	}
+	return false
+}
+
+// SeeRing records how many frames wait in the lossless ring of a port.
+func (s *Switch) SeeRing(i, frames int) {
+	if p := s.ports[i]; p != nil {
+		p.count.RingFramesMax = max(p.count.RingFramesMax, uint64(frames))
+	}
+}
+
+// Urgent returns and clears whether the transmit task of port i has work: something to tell the peer, or frames.
+func (s *Switch) Urgent(i int) bool {
+	u := s.urgent.Has(i)
+	s.urgent.Remove(i)
+	return u
+}
+
+// TxDeadline returns the time at which the transmit task of port i has to look again even if nothing happens.
+func (s *Switch) TxDeadline(i int, now int64) int64 {
+	p := s.ports[i]
+	if p == nil || !p.up {
+		return math.MaxInt64
+	}
+	at := min(p.txAt, p.sender.NextRefresh())
+	if s.buffer.Off(i) != 0 {
+		at = min(at, now+resumePeriod)
+	}
+	return at
+}
+
+// Tick examines every held queue, for which no arrival or departure may come.
+func (s *Switch) Tick(now int64) {
+	s.now = now
+	if s.buffer.OffCount() > 0 {
+		s.buffer.Resume()
+	}
+}

@@ -1,0 +1,66 @@
+package dataplane
+
+// A DropReason names why a frame was not forwarded. The same name is the metric label, the table column and the event.
+type DropReason uint8
+
+// The reasons. Ring, Send, LosslessHeadroom and BufferMemory are faults when they hit a lossless priority; the others are
+// decisions.
+const (
+	DropFiltered         DropReason = iota // VLAN not in the member set, reserved address, nowhere to flood
+	DropSamePort                           // the destination is behind the ingress port
+	DropUnknownLossless                    // a lossless frame would have to be flooded
+	DropLossyThreshold                     // the egress queue has its share of the lossy pool
+	DropLosslessHeadroom                   // lossless frame beyond the headroom
+	DropBufferMemory                       // packet memory ran out before the accounting
+	DropRED                                // random early discard of a trunk
+	DropMeterRed                           // coloured red by a trunk's meter
+	DropWatchdog                           // discarded to break a deadlock
+	DropRing                               // the receive ring was full
+	DropSend                               // the kernel refused the frame
+	DropOversize                           // longer than the port carries
+	DropMalformed                          // not an Ethernet frame, or a super-frame that cannot be cut
+	DropPortDown                           // the egress port went down
+	DropStorm                              // the ingress port's flooding limit
+	NumDropReasons
+)
+
+var dropNames = [NumDropReasons]string{
+	"filtered", "same-port", "unknown-lossless", "lossy-threshold", "lossless-headroom", "buffer-memory", "red", "meter-red",
+	"watchdog", "ring", "send", "oversize", "malformed", "port-down", "storm",
+}
+
+// String returns the name as metrics print it.
+func (r DropReason) String() string { return dropNames[r] }
+
+// fault tells whether the reason breaks the promise when it hits a lossless priority.
+func (r DropReason) fault() bool {
+	return r == DropLosslessHeadroom || r == DropBufferMemory || r == DropRing || r == DropSend
+}
+
+// Unknown is the index of frames lost in a receive ring, whose priority nobody has read.
+const Unknown = NumPriorities
+
+// Counters of one port. They only grow.
+type Counters struct {
+	ReceivedFrames, ReceivedBytes uint64 // data frames that left the ring, after cutting; octets without FCS
+	SentFrames, SentBytes         uint64 // data frames that the kernel took
+	Copies                        uint64 // flood copies beyond the first, of frames received here
+	ProbesSent, ProbesReceived    uint64 // loop probes, not counted as data
+	Overspeed                     uint64 // frames that came faster than the port's speed and burst
+	Drops                         [NumPriorities + 1][NumDropReasons]uint64
+	LosslessDrops                 [NumPriorities + 1]uint64
+	Marked                        [NumPriorities]uint64 // ECN CE by egress queue
+	RingHoldNs                    uint64                // time that a lossless frame waited in the ring for buffer
+	RingHoldBytes                 uint64
+	RingFramesMax                 uint64 // most frames seen waiting in the lossless ring
+	QueueBytes, QueueBytesMax     [NumPriorities]int64
+}
+
+// drop counts a frame of port p that ends here. lossless tells whether it was admitted, or was to be, as lossless.
+func (s *Switch) drop(p *portState, prio uint8, r DropReason, lossless bool) {
+	p.count.Drops[prio][r]++
+	if lossless && r.fault() {
+		p.count.LosslessDrops[prio]++
+		s.event(Event{Kind: EventLosslessDrop, Port: p.cfg.Name, Priority: int(prio), Text: r.String()})
+	}
+}

@@ -1,0 +1,38 @@
+// Package dataplane moves frames. A frame visits these stations, in this order:
+//
+//	port → frame → [macctl | trap] → classify → bridge → buffer → sched → port
+//
+// The stations follow the forwarding process of IEEE 802.1Q clause 8.6; each has a folder. What joins them is Switch, a
+// sequential state machine without I/O that takes the time as an argument: frames in at time now, which frames may port
+// p send at time now, tick at time now. Runner puts it on real ports.
+//
+//	config.go    what a switch and its ports are told
+//	switch.go    Switch: its state, ports that come, go, flap and change
+//	memory.go    packet memory: cells outside the Go heap, frame descriptors without pointers
+//	ingress.go   a received burst: VLAN, learning, forwarding, admission, into the egress queues
+//	ecn.go       congestion marking on the egress queue
+//	egress.go    what a port may send now, and what it has sent
+//	control.go   MAC Control frames in and out, causes to hold a peer
+//	probe.go     loop detection and ageing
+//	counters.go  drop reasons and counters
+//	events.go    what a person should know
+//	snapshot.go  one consistent picture for metrics and tables
+//	run.go       Runner: workers, their ports, stopping them for a change
+//	worker.go    a worker's round, spinning and sleeping
+//	receive.go   the receive task of a port
+//	transmit.go  the transmit task of a port
+//	delay.go     the delay line of a port
+//
+// Every port has a receive task and a transmit task; a worker is a goroutine that runs the tasks of its ports and alone
+// touches their sockets. A frame whose queue is empty and may go is sent straight from its receive ring slot; what must
+// wait is copied into the packet memory, so that a paused priority never blocks a ring.
+//
+// One mutex (Runner.mu) guards the Switch. A worker takes it once per burst and copies and sends outside of it.
+//
+// Goroutines:
+//
+//	go w.run()          — Runner: one per worker
+//	go r.runLosses()    — Runner: reads the kernel's loss counters of the rings once a second
+//	go runInNetns()     — port: one function call inside another network namespace, then gone
+//	go runWatch()       — port: link changes of one namespace
+package dataplane

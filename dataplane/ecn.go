@@ -1,0 +1,27 @@
+package dataplane
+
+import "pfcswitch/dataplane/frame"
+
+// mark sets congestion experienced in a frame that is about to join queue q, by the queue's length now. A frame is never
+// dropped here: where its sender does not know ECN it passes unmarked.
+func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
+	e := &out.cfg.ECN[q]
+	if e.Kmax == 0 {
+		return
+	}
+	n := out.count.QueueBytes[q]
+	if n < e.Kmin || n <= e.Kmax && !s.lot(float64(n-e.Kmin)/float64(max(1, e.Kmax-e.Kmin))*e.Pmax) {
+		return
+	}
+	if frame.MarkCE(a.Data, int(a.header.NetOffset), a.header.EtherType) {
+		out.count.Marked[q]++
+	}
+}
+
+// lot returns true with the given probability (xorshift64, Marsaglia 2003).
+func (s *Switch) lot(probability float64) bool {
+	s.random ^= s.random << 13
+	s.random ^= s.random >> 7
+	s.random ^= s.random << 17
+	return float64(s.random>>11)/(1<<53) < probability
+}

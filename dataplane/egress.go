@@ -1,0 +1,218 @@
+package dataplane
+
+import (
+	"math"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/sched"
+)
+
+// plan is the burst that Dequeue chose and Sent has not yet confirmed.
+type plan struct {
+	n      int
+	frames [port.BatchFrames]uint32
+	rounds [port.BatchFrames]sched.State // state of the round after each frame
+}
+
+// Dequeue chooses what port i may send at time now, in order: by strict and weighted priority, not paused, within the
+// port's speed, and no more than one send call may take. It returns the number of frames, which Fill puts into a batch.
+// They stay charged and at the head of their queues until Sent. Where it returns 0, TxDeadline tells when to look again.
+func (s *Switch) Dequeue(i int, now int64) int {
+	s.now = now
+	p := s.ports[i]
+	if p == nil {
+		return 0
+	}
+	p.plan.n, p.txAt = 0, math.MaxInt64
+	if !p.up || p.occupied == 0 {
+		return 0
+	}
+	ready := p.occupied &^ p.receiver.Paused(now)
+	if ready == 0 {
+		p.shaper.Stop(now)
+		p.txAt = p.receiver.NextExpiry()
+		return 0
+	}
+	p.shaper.Start(freeSince(p, ready), now)
+	s.choose(p, ready, now)
+	return p.plan.n
+}
+
+// freeSince returns when the first of the ready queues was freed.
+func freeSince(p *portState, ready uint8) int64 {
+	since := int64(math.MaxInt64)
+	for q := range uint8(NumPriorities) {
+		if ready&(1<<q) != 0 {
+			since = min(since, p.receiver.FreeSince(q))
+		}
+	}
+	return since
+}
+
+// choose fills the plan.
+func (s *Switch) choose(p *portState, ready uint8, now int64) {
+	var heads [NumPriorities]uint32
+	var lengths [NumPriorities]int64
+	for q := range p.queues {
+		if ready&(1<<q) != 0 {
+			heads[q] = p.queues[q].head
+			lengths[q] = s.wire(heads[q])
+		}
+	}
+	occupied, round := p.occupied, p.round
+	limit := p.cfg.sendLimit()
+	var octets int64
+	for p.plan.n < port.BatchFrames {
+		q := p.sched.Pick(&round, occupied, ready, &lengths)
+		if q < 0 {
+			return
+		}
+		octets += lengths[q]
+		if p.plan.n > 0 && octets > limit {
+			return
+		}
+		if !p.shaper.Ready(octets, now) {
+			if p.plan.n == 0 {
+				p.txAt = p.shaper.When(octets, now)
+			}
+			return
+		}
+		p.plan.frames[p.plan.n], p.plan.rounds[p.plan.n] = heads[q], round
+		p.plan.n++
+		if heads[q] = s.memory.descs[heads[q]].next; heads[q] == none {
+			occupied &^= 1 << q
+			ready &^= 1 << q
+		} else {
+			lengths[q] = s.wire(heads[q])
+		}
+	}
+}
+
+// wire is the length of a queued frame on the wire, with the tag that it leaves with.
+func (s *Switch) wire(d uint32) int64 {
+	return int64(frame.WireOctets(s.memory.descs[d].egressLength()))
+}
+
+func (d *descriptor) egressLength() int {
+	switch d.tag {
+	case tagStrip:
+		return int(d.length) - frame.TagOctets
+	case tagInsert:
+		return int(d.length) + frame.TagOctets
+	}
+	return int(d.length)
+}
+
+// Fill puts the frames that Dequeue chose into a batch. arrivals is the burst whose frames have not been settled. It
+// needs no lock: the frames are the port owner's until Sent.
+func (s *Switch) Fill(i int, b *port.Batch, arrivals []Arrival) {
+	p := s.ports[i]
+	for k := range p.plan.n {
+		d := &s.memory.descs[p.plan.frames[k]]
+		if b.Full(int(d.length)/s.memory.cell + 4) {
+			p.plan.n = k
+			return
+		}
+		s.fill(b, d, arrivals)
+	}
+}
+
+// tagAt is where the VLAN tag of a frame stands.
+const tagAt = 2 * frame.AddressOctets
+
+func (s *Switch) fill(b *port.Batch, d *descriptor, arrivals []Arrival) {
+	v := d.vnet
+	part := func(from, to int) {
+		if d.cell == none {
+			b.Part(arrivals[d.arrival].Data[from:to])
+		} else {
+			s.memory.view(d.cell, from, to, b.Part)
+		}
+	}
+	switch d.tag {
+	case tagKeep:
+		b.Begin(&v)
+		part(0, int(d.length))
+	case tagStrip:
+		v = v.Shift(-frame.TagOctets)
+		b.Begin(&v)
+		part(0, tagAt)
+		part(tagAt+frame.TagOctets, int(d.length))
+	case tagInsert:
+		v = v.Shift(frame.TagOctets)
+		b.Begin(&v)
+		part(0, tagAt)
+		b.Tag(d.tci)
+		part(tagAt, int(d.length))
+	case tagSet:
+		b.Begin(&v)
+		part(0, tagAt)
+		b.Tag(d.tci)
+		part(tagAt+frame.TagOctets, int(d.length))
+	}
+	b.End()
+}
+
+// Sent confirms that the first n frames of the plan left the port at time now: their charge is given back, and tokens
+// and the round move. It returns the priorities among them.
+func (s *Switch) Sent(i, n int, now int64) (priorities uint8) {
+	s.now = now
+	p := s.ports[i]
+	var octets int64
+	for _, d := range p.plan.frames[:n] {
+		dsc := &s.memory.descs[d]
+		octets += s.wire(d)
+		priorities |= 1 << dsc.queue
+		if p.cfg.Delay == 0 {
+			p.count.SentFrames++
+			p.count.SentBytes += uint64(dsc.egressLength())
+		} else {
+			p.delayed++
+		}
+		s.pop(p, dsc.queue)
+		s.release(p, d)
+	}
+	if n > 0 {
+		p.shaper.Take(octets)
+		p.round = p.plan.rounds[n-1]
+		s.buffer.Resume()
+	}
+	p.plan.n = 0
+	return priorities
+}
+
+// Passed says that frames left, or were refused by the kernel, at the end of a port's delay line.
+func (s *Switch) Passed(i, sent, octets, refused int, now int64) {
+	s.now = now
+	p := s.ports[i]
+	p.delayed -= sent + refused
+	p.count.SentFrames += uint64(sent)
+	p.count.SentBytes += uint64(octets)
+	for range refused {
+		s.drop(p, Unknown, DropSend, true)
+	}
+}
+
+// Refuse drops the frame at the head of the plan, which the kernel will never take.
+func (s *Switch) Refuse(i int, r DropReason, now int64) {
+	s.now = now
+	p := s.ports[i]
+	d := p.plan.frames[0]
+	s.pop(p, s.memory.descs[d].queue)
+	s.dropQueued(p, d, r)
+	p.plan.n = 0
+	s.buffer.Resume()
+}
+
+// release gives back the charge, the cells and the descriptor of a frame that left a queue of p.
+func (s *Switch) release(p *portState, d uint32) {
+	dsc := &s.memory.descs[d]
+	if dsc.charge == chargeLossless {
+		s.room++
+		s.buffer.Release(int(dsc.in), dsc.prio, int(dsc.length))
+	} else {
+		s.buffer.ReleaseLossy(p.index, dsc.queue, int(dsc.length))
+	}
+	s.memory.drop(d)
+}

@@ -1,0 +1,71 @@
+package dataplane
+
+// EventKind says what an Event is about.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventPortUp       EventKind = "port-up"
+	EventPortDown     EventKind = "port-down"
+	EventLosslessDrop EventKind = "lossless-drop"
+	EventRingHold     EventKind = "ring-hold"
+	EventIgnoresXoff  EventKind = "peer-ignores-xoff"
+	EventOverspeed    EventKind = "overspeed"
+	EventLoop         EventKind = "loop"
+	EventHeadroom     EventKind = "headroom"
+	EventConfig       EventKind = "config"
+	EventPort         EventKind = "port"
+)
+
+// An Event is something that a person should know. Priority is -1 where it concerns a whole port.
+type Event struct {
+	Seq      uint64    `json:"seq"`
+	Time     int64     `json:"time_ns"` // switch time
+	Kind     EventKind `json:"kind"`
+	Port     string    `json:"port"`
+	Priority int       `json:"priority"`
+	Text     string    `json:"text"`
+	Count    uint64    `json:"count"` // equal events in a row, within eventJoin of the first
+}
+
+const (
+	maxEvents = 1024
+	eventJoin = 1_000_000_000
+)
+
+// eventLog keeps the newest events. Equal ones within a second are joined, so that a flood of drops stays readable.
+type eventLog struct {
+	ring [maxEvents]Event
+	next uint64
+}
+
+func (s *Switch) event(e Event) {
+	l := &s.events
+	for i := l.next; i > 0 && i+8 > l.next && i+maxEvents > l.next; i-- {
+		last := &l.ring[(i-1)%maxEvents]
+		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.Text == e.Text && s.now-last.Time < eventJoin {
+			last.Count++
+			return
+		}
+	}
+	e.Time, e.Seq, e.Count = s.now, l.next, 1
+	l.ring[l.next%maxEvents] = e
+	l.next++
+}
+
+// Note adds an event that the caller observed.
+func (s *Switch) Note(e Event, now int64) {
+	s.now = now
+	s.event(e)
+}
+
+// Events appends the events from sequence number since on to dst.
+func (s *Switch) Events(dst []Event, since uint64) []Event {
+	if s.events.next > maxEvents {
+		since = max(since, s.events.next-maxEvents)
+	}
+	for ; since < s.events.next; since++ {
+		dst = append(dst, s.events.ring[since%maxEvents])
+	}
+	return dst
+}

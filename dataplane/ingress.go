@@ -1,0 +1,327 @@
+package dataplane
+
+import (
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
+)
+
+// An Arrival is one received frame. Its octets stay where they were received until the switch has sent every copy, or
+// Settle has moved what must wait.
+type Arrival struct {
+	Data []byte // from the destination MAC, without FCS
+	Vnet frame.VnetHeader
+
+	header   frame.Header
+	priority uint8
+	fault    DropReason // why it is dropped at once, where bad
+	bad      bool
+	copies   uint32 // descriptors that still refer to Data, linked by sibling
+}
+
+// Prepare reads and classifies an arrival. It needs nothing of the switch, so that it runs outside of the lock.
+func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
+	a.copies, a.bad = none, false
+	var ok bool
+	if a.header, ok = frame.Parse(a.Data); !ok {
+		a.priority, a.fault, a.bad = Unknown, DropMalformed, true
+		return
+	}
+	a.priority = c.Priority(a.Data, a.header)
+	limit := maxFrame
+	if a.header.Tagged {
+		limit += frame.TagOctets
+	}
+	if len(a.Data) > limit {
+		a.fault, a.bad = DropOversize, true
+	}
+}
+
+// Stop says why Ingress returned before the end of a burst.
+type Stop uint8
+
+// The reasons to stop.
+const (
+	Done    Stop = iota // the whole burst was taken
+	Crossed             // a threshold was crossed: tell the peer, then go on
+	Hold                // the next frame must wait in the receive ring
+)
+
+// Ingress takes the frames of a burst that port in received, in order from frame first on, and returns the number of the
+// frame that it did not take any more. The caller goes on with that: at once after Crossed, when buffer was given back
+// after Hold. Copies for ports that worker owns lie in their egress queues, but still in the arrival's memory: after
+// sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
+func (s *Switch) Ingress(in, worker int, burst []Arrival, first int, now int64) (int, Stop) {
+	s.now, s.worker = now, worker
+	p := s.ports[in]
+	if p == nil || !p.up {
+		s.ignore(p, burst[first:])
+		return len(burst), Done
+	}
+	for i := first; i < len(burst); i++ {
+		off := s.buffer.OffCount()
+		if !s.receive(p, &burst[i], uint32(i)) {
+			return i, Hold
+		}
+		if s.buffer.OffCount() > off {
+			return i + 1, Crossed
+		}
+	}
+	return len(burst), Done
+}
+
+// ignore counts frames that came in by a port that is down.
+func (s *Switch) ignore(p *portState, burst []Arrival) {
+	if p == nil {
+		return
+	}
+	for i := range burst {
+		s.count(p, &burst[i])
+		s.drop(p, burst[i].priority, DropPortDown, false)
+	}
+}
+
+func (s *Switch) count(p *portState, a *Arrival) {
+	p.count.ReceivedFrames++
+	p.count.ReceivedBytes += uint64(len(a.Data))
+}
+
+// receive takes one frame. It returns false where the frame must wait.
+func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
+	if a.bad {
+		s.count(p, a)
+		s.drop(p, a.priority, a.fault, false)
+		return true
+	}
+	if a.header.EtherType == frame.TypeMACControl || a.header.EtherType == frame.TypeLLDP {
+		s.count(p, a)
+		s.drop(p, a.priority, DropFiltered, false)
+		return true
+	}
+	if a.header.EtherType == bridge.ProbeEtherType && s.takeProbe(p, a) {
+		return true
+	}
+	vid, ok := s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID())
+	if !ok {
+		s.count(p, a)
+		s.drop(p, a.priority, DropFiltered, false)
+		return true
+	}
+	d := s.bridge.Forward(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
+	return s.dispatch(p, a, index, vid, &d)
+}
+
+func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) bool {
+	lossless := p.cfg.Mode != macctl.ModeOff && (p.cfg.Mode == macctl.ModePause || p.cfg.lossless(a.priority))
+	if d.Kind == bridge.Unicast && lossless {
+		return s.admitLossless(p, a, index, vid, s.ports[d.Port])
+	}
+	s.count(p, a)
+	s.overspeed(p, len(a.Data))
+	switch d.Kind {
+	case bridge.Drop:
+		s.drop(p, a.priority, bridgeReason(d.Reason), false)
+	case bridge.Unicast:
+		out := s.ports[d.Port]
+		if s.admitLossy(p, a, out, a.priority) {
+			s.mark(out, a, a.priority)
+			s.enqueue(p, a, index, vid, out, a.priority, chargeLossy)
+		}
+	case bridge.Flood:
+		s.flood(p, a, index, vid, d, lossless)
+	}
+	return true
+}
+
+func bridgeReason(r bridge.DropReason) DropReason {
+	switch r {
+	case bridge.DropSamePort:
+		return DropSamePort
+	case bridge.DropPortDown:
+		return DropPortDown
+	case bridge.DropStorm:
+		return DropStorm
+	}
+	return DropFiltered
+}
+
+// overspeed counts what comes faster than the port's speed and twice its burst.
+func (s *Switch) overspeed(p *portState, n int) {
+	if p.cfg.Speed == 0 {
+		return
+	}
+	octets := int64(frame.WireOctets(n))
+	if p.meter.Ready(octets, s.now) {
+		p.meter.Take(octets)
+		return
+	}
+	p.count.Overspeed++
+	if p.count.Overspeed == 1 {
+		s.event(Event{Kind: EventOverspeed, Port: p.cfg.Name, Priority: -1,
+			Text: "the peer sends faster than this port's speed: set the speed of both ends alike"})
+	}
+}
+
+// admitLossless charges a frame to its ingress queue. It returns false where the frame must wait in the ring.
+func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint16, out *portState) bool {
+	v := s.buffer.Admit(p.index, a.priority, len(a.Data))
+	if v == buffer.Wait {
+		s.startWait(p, a.priority)
+		return false
+	}
+	s.count(p, a)
+	s.overspeed(p, len(a.Data))
+	s.endWait(p, len(a.Data))
+	switch {
+	case v.Accepted():
+		s.mark(out, a, a.priority)
+		s.enqueue(p, a, index, vid, out, a.priority, chargeLossless)
+	case v == buffer.DropOversize:
+		s.drop(p, a.priority, DropOversize, true)
+	default:
+		s.drop(p, a.priority, DropLosslessHeadroom, true)
+		s.beyondHeadroom(p, a.priority)
+	}
+	return true
+}
+
+// beyondHeadroom names the peer that sends on after XOFF had time to work.
+func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
+	s.event(Event{Kind: EventIgnoresXoff, Port: p.cfg.Name, Priority: int(prio),
+		Text: "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small"})
+}
+
+func (s *Switch) startWait(p *portState, prio uint8) {
+	if p.waitFrom != 0 {
+		return
+	}
+	p.waitFrom = max(1, s.now)
+	s.event(Event{Kind: EventRingHold, Port: p.cfg.Name, Priority: int(prio),
+		Text: "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF"})
+}
+
+func (s *Switch) endWait(p *portState, octets int) {
+	if p.waitFrom == 0 {
+		return
+	}
+	p.count.RingHoldNs += uint64(s.now - p.waitFrom)
+	p.count.RingHoldBytes += uint64(octets)
+	p.waitFrom = 0
+}
+
+// admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.
+func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8) bool {
+	if s.buffer.AdmitLossy(out.index, q, len(a.Data)) {
+		return true
+	}
+	s.drop(p, a.priority, DropLossyThreshold, false)
+	return false
+}
+
+// flood sends a copy to every port of the decision, never as lossless: a lossless priority is demoted or dropped.
+func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision, lossless bool) {
+	q := a.priority
+	if lossless {
+		if q = s.lossyQueue(); !s.cfg.Demote || q == NumPriorities {
+			s.drop(p, a.priority, DropUnknownLossless, false)
+			return
+		}
+	}
+	p.count.Copies += uint64(d.Ports.Len() - 1)
+	for i := range d.Ports.All() {
+		if out := s.ports[i]; s.admitLossy(p, a, out, q) {
+			s.enqueue(p, a, index, vid, out, q, chargeLossy)
+		}
+	}
+}
+
+// lossyQueue is the lowest priority that is lossy in this network, NumPriorities where none is.
+func (s *Switch) lossyQueue() uint8 {
+	for q := range uint8(NumPriorities) {
+		if s.cfg.Lossless&(1<<q) == 0 {
+			return q
+		}
+	}
+	return NumPriorities
+}
+
+// enqueue appends a copy of the arrival to an egress queue, or stages it where another worker owns the port.
+func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out *portState, q uint8, c charge) {
+	d := s.memory.describe()
+	if d == none {
+		s.unadmit(p, a, out, q, c)
+		return
+	}
+	dsc := &s.memory.descs[d]
+	*dsc = descriptor{next: none, sibling: none, cell: none, arrival: index, length: uint32(len(a.Data)), vnet: a.Vnet,
+		in: uint16(p.index), prio: a.priority, queue: q, charge: c}
+	dsc.tag, dsc.tci = s.egressTag(out, a, vid)
+	if out.owner == s.worker {
+		dsc.sibling, a.copies = a.copies, d
+		s.push(out, d)
+		return
+	}
+	if dsc.cell = s.memory.alloc(len(a.Data)); dsc.cell == none {
+		s.memory.spare = append(s.memory.spare, d)
+		s.unadmit(p, a, out, q, c)
+		return
+	}
+	s.staged = append(s.staged, Move{desc: d, port: out.index, cell: dsc.cell, data: a.Data})
+}
+
+// unadmit takes the charge back where there is no descriptor, which the sizing of the memory excludes.
+func (s *Switch) unadmit(p *portState, a *Arrival, out *portState, q uint8, c charge) {
+	if c == chargeLossless {
+		s.buffer.Release(p.index, a.priority, len(a.Data))
+	} else {
+		s.buffer.ReleaseLossy(out.index, q, len(a.Data))
+	}
+	s.drop(p, a.priority, DropBufferMemory, c == chargeLossless)
+}
+
+// egressTag decides what becomes of the VLAN tag (802.1Q 8.6.4). A frame that came priority-tagged leaves so on
+// untagged egress unless the port strips it, else the next hop would lose the priority.
+func (s *Switch) egressTag(out *portState, a *Arrival, vid uint16) (tagAction, uint16) {
+	tagged := s.bridge.Egress(out.index, vid) == bridge.Tagged
+	switch {
+	case tagged && !a.header.Tagged:
+		return tagInsert, uint16(a.priority)<<13 | vid
+	case tagged && a.header.TCI.VID() != vid:
+		return tagSet, uint16(a.header.TCI)&0xf000 | vid
+	case !tagged && a.header.Tagged && (a.header.TCI.VID() != 0 || out.cfg.StripZero):
+		return tagStrip, 0
+	}
+	return tagKeep, 0
+}
+
+func (s *Switch) push(p *portState, d uint32) {
+	q := s.memory.descs[d].queue
+	queue := &p.queues[q]
+	if queue.head == none {
+		queue.head = d
+		p.occupied |= 1 << q
+	} else {
+		s.memory.descs[queue.tail].next = d
+	}
+	queue.tail = d
+	queue.frames++
+	p.count.QueueBytes[q] += int64(s.memory.descs[d].length)
+	p.count.QueueBytesMax[q] = max(p.count.QueueBytesMax[q], p.count.QueueBytes[q])
+	s.rouse(p)
+}
+
+// pop takes the head off a queue.
+func (s *Switch) pop(p *portState, q uint8) uint32 {
+	queue := &p.queues[q]
+	d := queue.head
+	queue.head = s.memory.descs[d].next
+	if queue.head == none {
+		queue.tail = none
+		p.occupied &^= 1 << q
+	}
+	queue.frames--
+	p.count.QueueBytes[q] -= int64(s.memory.descs[d].length)
+	return d
+}

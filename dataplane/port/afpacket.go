@@ -1,0 +1,342 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Config says how a port's sockets are set up.
+type Config struct {
+	Interface string // name of the Linux interface
+	Netns     string // name, path or pid:N of its network namespace; "" is the daemon's own
+
+	LosslessSlots int // slots of the lossless ring, at least 1
+	OtherSlots    int // slots of the other ring, at least 1
+	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
+
+	Fanout  []bpf.RawInstruction // steers a frame to ring Lossless (1) or Other (0)
+	Exclude []bpf.RawInstruction // keeps MAC Control and LLDP frames out of the data rings
+}
+
+// controlSlots and controlFrame size the ring for EtherType 0x8808: a peer refreshes eight priorities in one frame, so a
+// handful waiting means that this side has not run for long.
+const (
+	controlSlots = 256
+	controlFrame = 128
+	sendBuffer   = 4 << 20
+)
+
+// AFPacket is a Port on AF_PACKET sockets.
+type AFPacket struct {
+	rings   [NumClasses]*ring
+	control *ring
+	data    int // send socket for data frames
+	urgent  int // send socket for MAC Control frames
+	losses  [NumClasses]atomic.Uint64
+}
+
+var _ Port = (*AFPacket)(nil)
+
+// Open opens a port on an interface. The interface must exist and should have been checked with Inspect.
+func Open(c Config) (*AFPacket, error) {
+	p := &AFPacket{data: -1, urgent: -1}
+	err := InNetns(c.Netns, func() error { return p.open(c) })
+	if err != nil {
+		_ = p.Close()
+		return nil, fmt.Errorf("port %s: %w", c.Interface, explain(err))
+	}
+	return p, nil
+}
+
+// explain adds the remedy to an error that a user can do something about.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%w (needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give the container --cap-add=NET_RAW --cap-add=NET_ADMIN, or try \"pfcswitch demo\", which needs neither)", err)
+	case errors.Is(err, unix.ENOMEM):
+		return fmt.Errorf("%w (not enough memory for the receive rings: lower ports.NAME.ring.outage or ring.max)", err)
+	}
+	return err
+}
+
+func (p *AFPacket) open(c Config) error {
+	index, err := interfaceIndex(c.Interface)
+	if err != nil {
+		return err
+	}
+	if err := p.openData(c, index); err != nil {
+		return err
+	}
+	if err := p.openControl(index); err != nil {
+		return err
+	}
+	if p.data, err = sendSocket(index, true); err != nil {
+		return err
+	}
+	p.urgent, err = sendSocket(index, false)
+	return err
+}
+
+// openData opens the two data rings as one fanout group. Both sockets drop everything until the group stands, so that
+// no frame is seen twice or by the wrong ring.
+func (p *AFPacket) openData(c Config, index int) error {
+	slots := [NumClasses]int{Other: c.OtherSlots, Lossless: c.LosslessSlots}
+	group := 0
+	for class := range p.rings {
+		fd, err := packetSocket()
+		if err != nil {
+			return err
+		}
+		p.rings[class] = &ring{fd: fd}
+		if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
+			return fmt.Errorf("attach filter: %w", err)
+		}
+		r, err := newRing(fd, slots[class], c.FrameSize, true)
+		if err != nil {
+			return err
+		}
+		p.rings[class] = r
+		setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, oversizeQueue)
+		if err := promiscuous(fd, index); err != nil {
+			return fmt.Errorf("promiscuous mode: %w", err)
+		}
+		if err := bind(fd, unix.ETH_P_ALL, index); err != nil {
+			return fmt.Errorf("bind: %w", err)
+		}
+		if group, err = joinFanout(fd, group); err != nil {
+			return fmt.Errorf("join fanout group: %w", err)
+		}
+	}
+	if err := p.Steer(c.Fanout); err != nil {
+		return err
+	}
+	for _, r := range p.rings {
+		if err := attach(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, c.Exclude); err != nil {
+			return fmt.Errorf("attach filter: %w", err)
+		}
+	}
+	return nil
+}
+
+// Steer implements Port.
+func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
+	if err := attach(p.rings[0].fd, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, program); err != nil {
+		return fmt.Errorf("attach fanout program: %w", err)
+	}
+	return nil
+}
+
+func (p *AFPacket) openControl(index int) error {
+	fd, err := packetSocket()
+	if err != nil {
+		return err
+	}
+	p.control = &ring{fd: fd}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+		return fmt.Errorf("setsockopt PACKET_IGNORE_OUTGOING: %w", err)
+	}
+	r, err := newRing(fd, controlSlots, controlFrame, false)
+	if err != nil {
+		return err
+	}
+	p.control = r
+	if err := bind(fd, ethPMACControl, index); err != nil {
+		return fmt.Errorf("bind MAC Control socket: %w", err)
+	}
+	return nil
+}
+
+const ethPMACControl = 0x8808
+
+// joinFanout makes fd a member of the group, or of a new one where group is 0, and returns the group.
+func joinFanout(fd, group int) (int, error) {
+	flags := unix.PACKET_FANOUT_CBPF | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
+	if group == 0 {
+		flags |= unix.PACKET_FANOUT_FLAG_UNIQUEID
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, group|flags<<16); err != nil {
+		return 0, err
+	}
+	v, err := unix.GetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
+	return v & 0xffff, err
+}
+
+// packetSocket opens an AF_PACKET socket that receives nothing before it is bound (protocol 0).
+func packetSocket() (int, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open AF_PACKET socket: %w", err)
+	}
+	return fd, nil
+}
+
+// sendSocket opens a socket that only sends: bound with protocol 0 it has no receive hook, and needs no address per
+// frame.
+func sendSocket(index int, vnet bool) (int, error) {
+	fd, err := packetSocket()
+	if err != nil {
+		return -1, err
+	}
+	err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, boolInt(vnet))
+	if err == nil {
+		setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, sendBuffer)
+		err = bind(fd, 0, index)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, fmt.Errorf("set up send socket: %w", err)
+	}
+	return fd, nil
+}
+
+func bind(fd, protocol, index int) error {
+	return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(uint16(protocol)), Ifindex: index})
+}
+
+func htons(v uint16) uint16 { return v<<8 | v>>8 }
+
+// setBuffer sets a socket buffer beyond the system's limit where that is allowed (not in a user namespace), else up
+// to it.
+func setBuffer(fd, force, plain, size int) {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size)
+	}
+}
+
+func promiscuous(fd, index int) error {
+	return unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP,
+		&unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC})
+}
+
+var dropAll = []bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K}}
+
+func attach(fd, level, opt int, program []bpf.RawInstruction) error {
+	f := make([]unix.SockFilter, len(program))
+	for i, in := range program {
+		f[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	}
+	return unix.SetsockoptSockFprog(fd, level, opt, &unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]})
+}
+
+// Receive implements Port.
+func (p *AFPacket) Receive(c Class, dst []Frame, maxBytes int) int {
+	return p.rings[c].receive(dst, maxBytes)
+}
+
+// Release implements Port.
+func (p *AFPacket) Release(c Class, n int) { p.rings[c].release(n) }
+
+// Rewind implements Port.
+func (p *AFPacket) Rewind(c Class) { p.rings[c].rewind() }
+
+// Behind implements Port.
+func (p *AFPacket) Behind(c Class, n int) bool { return p.rings[c].behind(n) }
+
+// Backlog implements Port.
+func (p *AFPacket) Backlog(c Class) int { return p.rings[c].backlog() }
+
+// Slots implements Port.
+func (p *AFPacket) Slots(c Class) int { return p.rings[c].slots }
+
+// Control implements Port.
+func (p *AFPacket) Control() ([]byte, int64) {
+	r := p.control
+	s := r.slot(r.head)
+	st := atomic.LoadUint32(status(s))
+	if st&unix.TP_STATUS_USER == 0 {
+		return nil, 0
+	}
+	var f Frame
+	r.next = r.head
+	r.read(s, st, &f)
+	return f.Data, f.Stamp
+}
+
+// ControlDone implements Port.
+func (p *AFPacket) ControlDone() {
+	p.control.pending = 1
+	p.control.release(1)
+}
+
+// Send implements Port.
+func (p *AFPacket) Send(b *Batch) (int, error) {
+	done := 0
+	for done < b.n {
+		n, _, errno := syscall.RawSyscall6(unix.SYS_SENDMMSG, uintptr(p.data), uintptr(unsafe.Pointer(&b.msgs[done])),
+			uintptr(b.n-done), unix.MSG_DONTWAIT, 0, 0)
+		if errno != 0 {
+			return done, sendError(errno)
+		}
+		done += int(n)
+	}
+	return done, nil
+}
+
+func sendError(errno syscall.Errno) error {
+	switch errno {
+	case unix.EAGAIN, unix.ENOBUFS, unix.EINTR, unix.ENOMEM:
+		return ErrAgain
+	case unix.ENETDOWN, unix.ENXIO, unix.ENODEV:
+		return ErrDown
+	}
+	return errno
+}
+
+// SendControl implements Port.
+func (p *AFPacket) SendControl(b []byte) error {
+	_, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(p.urgent), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 {
+		return sendError(errno)
+	}
+	return nil
+}
+
+// Descriptors implements Port.
+func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {
+	for c, r := range p.rings {
+		if what&(1<<c) != 0 {
+			fds = append(fds, int32(r.fd))
+		}
+	}
+	if what&WorkControl != 0 {
+		fds = append(fds, int32(p.control.fd))
+	}
+	return fds
+}
+
+// Losses implements Port. Only one goroutine may call it: the kernel's counter starts anew at each reading.
+func (p *AFPacket) Losses(c Class) uint64 {
+	if st, err := unix.GetsockoptTpacketStats(p.rings[c].fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		p.losses[c].Add(uint64(st.Drops))
+	}
+	return p.losses[c].Load()
+}
+
+// ClearError implements Port.
+func (p *AFPacket) ClearError() {
+	for _, r := range append(p.rings[:], p.control) {
+		_, _ = unix.GetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	}
+}
+
+// Close implements Port.
+func (p *AFPacket) Close() error {
+	var errs []error
+	for _, r := range append(p.rings[:], p.control) {
+		if r != nil {
+			errs = append(errs, r.close(), unix.Close(r.fd))
+		}
+	}
+	for _, fd := range []int{p.data, p.urgent} {
+		if fd >= 0 {
+			errs = append(errs, unix.Close(fd))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,194 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// A Link is what the kernel says of an interface.
+type Link struct {
+	Name      string
+	Index     int
+	Kind      string // "veth", "tun" (TAP), "bridge", …; "" is a physical NIC
+	MAC       [6]byte
+	MTU       int
+	Up        bool  // administratively up and with carrier
+	Speed     int64 // bit/s that the NIC reports, 0 where it reports none (veth, TAP)
+	Master    int   // index of the bridge or bond that owns the interface, 0 where none does
+	Addresses []string
+	Default   bool // a default route leaves through the interface
+}
+
+// What may not exist yet, and may be waited for.
+var (
+	ErrNoInterface = errors.New("interface does not exist")
+	ErrNoNetns     = errors.New("network namespace does not exist")
+)
+
+// Inspect describes interface name in namespace ns. A missing interface is ErrNoInterface.
+func Inspect(ns, name string) (Link, error) {
+	var l Link
+	err := InNetns(ns, func() error {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return missing(name, err)
+		}
+		l, err = describe(link)
+		return err
+	})
+	return l, err
+}
+
+// Interfaces describes every interface of namespace ns but loopback.
+func Interfaces(ns string) ([]Link, error) {
+	var all []Link
+	err := InNetns(ns, func() error {
+		links, err := netlink.LinkList()
+		if err != nil {
+			return fmt.Errorf("list interfaces: %w", err)
+		}
+		for _, link := range links {
+			if link.Attrs().Flags&net.FlagLoopback != 0 {
+				continue
+			}
+			l, err := describe(link)
+			if err != nil {
+				return err
+			}
+			all = append(all, l)
+		}
+		return nil
+	})
+	return all, err
+}
+
+func missing(name string, err error) error {
+	var gone netlink.LinkNotFoundError
+	if errors.As(err, &gone) {
+		return fmt.Errorf("%w: %s", ErrNoInterface, name)
+	}
+	return fmt.Errorf("look up interface %s: %w", name, err)
+}
+
+func interfaceIndex(name string) (int, error) {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return 0, missing(name, err)
+	}
+	return link.Attrs().Index, nil
+}
+
+func describe(link netlink.Link) (Link, error) {
+	a := link.Attrs()
+	l := Link{Name: a.Name, Index: a.Index, Kind: link.Type(), MTU: a.MTU, Master: a.MasterIndex, Up: isUp(a)}
+	copy(l.MAC[:], a.HardwareAddr)
+	if l.Kind == "device" {
+		l.Kind = ""
+		l.Speed = nicSpeed(a.Name)
+	}
+	addrs, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	if err != nil {
+		return l, fmt.Errorf("list addresses of %s: %w", a.Name, err)
+	}
+	for _, addr := range addrs {
+		if !addr.IP.IsLinkLocalUnicast() || addr.IP.To4() != nil {
+			l.Addresses = append(l.Addresses, addr.IPNet.String())
+		}
+	}
+	l.Default, err = hasDefaultRoute(link)
+	return l, err
+}
+
+func isUp(a *netlink.LinkAttrs) bool {
+	return a.RawFlags&unix.IFF_UP != 0 && a.RawFlags&unix.IFF_LOWER_UP != 0
+}
+
+func hasDefaultRoute(link netlink.Link) (bool, error) {
+	routes, err := netlink.RouteList(link, netlink.FAMILY_ALL)
+	if err != nil {
+		return false, fmt.Errorf("list routes of %s: %w", link.Attrs().Name, err)
+	}
+	for _, r := range routes {
+		if r.Dst == nil || r.Dst.IP.IsUnspecified() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Usable tells why an interface must not become a port: the kernel's own stack would answer beside the switch. It
+// returns nil where nothing speaks against it.
+func (l Link) Usable() error {
+	switch {
+	case l.Master != 0:
+		return fmt.Errorf("interface %s belongs to a bridge or bond (take it out with: ip link set %s nomaster, or write force: true)", l.Name, l.Name)
+	case len(l.Addresses) > 0:
+		return fmt.Errorf("interface %s has the address %s, so the kernel's stack would answer too (remove it with: ip addr flush dev %s, or write force: true)", l.Name, l.Addresses[0], l.Name)
+	}
+	return nil
+}
+
+// addrGenNone and addrGenEUI64 are values of IFLA_INET6_ADDR_GEN_MODE.
+const (
+	addrGenEUI64 = 0
+	addrGenNone  = 1
+)
+
+// Quiet stops IPv6 link-local addresses on an interface, so that the kernel does not speak on a switch port, and
+// switches off the PAUSE and PFC of a physical NIC. It returns the function that restores the addresses.
+func Quiet(ns string, l Link) (restore func() error, err error) {
+	var removed []netlink.Addr
+	err = InNetns(ns, func() error {
+		link, err := netlink.LinkByIndex(l.Index)
+		if err != nil {
+			return missing(l.Name, err)
+		}
+		if removed, err = removeLinkLocal(link); err != nil {
+			return err
+		}
+		if l.Kind == "" {
+			return disableHardwarePause(l.Name)
+		}
+		return nil
+	})
+	return func() error { return InNetns(ns, func() error { return restoreLinkLocal(l, removed) }) }, err
+}
+
+func removeLinkLocal(link netlink.Link) ([]netlink.Addr, error) {
+	name := link.Attrs().Name
+	if err := netlink.LinkSetIP6AddrGenMode(link, addrGenNone); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, fmt.Errorf("stop IPv6 link-local addresses on %s: %w", name, err)
+	}
+	addrs, err := netlink.AddrList(link, netlink.FAMILY_V6)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses of %s: %w", name, err)
+	}
+	var removed []netlink.Addr
+	for _, a := range addrs {
+		if !a.IP.IsLinkLocalUnicast() {
+			continue
+		}
+		if err := netlink.AddrDel(link, &a); err != nil {
+			return removed, fmt.Errorf("remove %s from %s: %w", a.IPNet, name, err)
+		}
+		removed = append(removed, a)
+	}
+	return removed, nil
+}
+
+func restoreLinkLocal(l Link, removed []netlink.Addr) error {
+	link, err := netlink.LinkByIndex(l.Index)
+	if err != nil {
+		return nil // it went away, and its addresses with it
+	}
+	errs := []error{netlink.LinkSetIP6AddrGenMode(link, addrGenEUI64)}
+	for _, a := range removed {
+		a.Flags, a.ValidLft, a.PreferedLft = 0, 0, 0
+		errs = append(errs, netlink.AddrAdd(link, &a))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,88 @@
+package port
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// Slots are small so that the ring stays in the cache; a frame that does not fit (a super-frame, a jumbo frame) is
+// marked TP_STATUS_COPY by the kernel and queued whole on the same socket, in slot order (PACKET_COPY_THRESH). It is
+// fetched into one of a few buffers that belong to its slot until the slot is released.
+const (
+	oversizeBuffers = 4
+	oversizeLen     = frame.TagOctets + frame.VnetHeaderOctets + MaxFrame
+	// oversizeQueue is the socket's receive buffer: about forty super-frames with the kernel's book-keeping.
+	oversizeQueue = 4 << 20
+)
+
+type oversize struct {
+	used [oversizeBuffers]bool
+	slot [oversizeBuffers]int
+	at   [oversizeBuffers]int // where the frame starts, behind its virtio_net_hdr
+	end  [oversizeBuffers]int
+	buf  [oversizeBuffers][]byte
+}
+
+// readOversize hands over the frame of slot r.next from the socket's queue.
+func (r *ring) readOversize(s []byte, st uint32, f *Frame) bool {
+	i, fetched := r.oversize.find(r.next)
+	if i < 0 {
+		return false
+	}
+	if !fetched && !r.fetch(i, s, st) {
+		f.Cut, f.Data = true, nil
+		return true
+	}
+	b, at := r.oversize.buf[i], r.oversize.at[i]
+	f.vnet, f.Data = b[at-frame.VnetHeaderOctets:at], b[at:r.oversize.end[i]]
+	f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)
+	return true
+}
+
+// find returns the buffer that holds the frame of slot, or a free one, or -1.
+func (o *oversize) find(slot int) (i int, fetched bool) {
+	free := -1
+	for i := range o.used {
+		switch {
+		case o.used[i] && o.slot[i] == slot:
+			return i, true
+		case !o.used[i]:
+			free = i
+		}
+	}
+	return free, false
+}
+
+// fetch reads the oldest frame of the socket's queue into buffer i and puts the tag of slot s into it.
+func (r *ring) fetch(i int, s []byte, st uint32) bool {
+	o := &r.oversize
+	if o.buf[i] == nil {
+		o.buf[i] = make([]byte, oversizeLen)
+	}
+	b := o.buf[i][frame.TagOctets:]
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	if errno != 0 || int(n) < frame.VnetHeaderOctets+frame.HeaderOctets {
+		return false
+	}
+	at, end := frame.TagOctets+frame.VnetHeaderOctets, frame.TagOctets+int(n)
+	if st&unix.TP_STATUS_VLAN_VALID != 0 {
+		v, _ := frame.DecodeVnetHeader(b)
+		at = frame.InsertTag(o.buf[i], at, tpid(s, st), tci(s))
+		v.Shift(frame.TagOctets).Encode(o.buf[i])
+	}
+	o.used[i], o.slot[i], o.at[i], o.end[i] = true, r.next, at, end
+	return true
+}
+
+// release frees the buffer of slot, if it has one.
+func (o *oversize) release(slot int) {
+	for i := range o.used {
+		if o.used[i] && o.slot[i] == slot {
+			o.used[i] = false
+		}
+	}
+}

@@ -1,0 +1,120 @@
+// Package port is the edge of the switch: a Port moves bursts of Ethernet frames between the data plane and a Linux
+// interface, without blocking and without allocating.
+//
+//	port.go      Port, the interface that the data plane is written against, and the Frame it hands over
+//	batch.go     Batch, the frames of one send call, and how sendmmsg takes them
+//	afpacket.go  the implementation on AF_PACKET sockets: two data rings, a MAC Control ring, two send sockets
+//	ring.go      one TPACKET_V2 receive ring
+//	oversize.go  frames larger than a ring slot
+//	wait.go      sleeping on the sockets of many ports
+//	link.go      what the kernel says of an interface, and how it is made quiet
+//	pause.go     hardware PAUSE and PFC of a physical NIC, switched off
+//	watch.go     interfaces that appear, vanish and flap
+//	netns.go     work inside another network namespace
+//
+// Package porttest beside it holds an in-memory pair.
+package port
+
+import (
+	"errors"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// MaxFrame is the longest frame that a port carries, octets without FCS: a super-frame of 64 KiB with its header.
+const MaxFrame = 65550
+
+// Class tells the two data rings of a port apart: lossy traffic cannot be held by PFC, so it must not be able to
+// overflow the ring that lossless frames wait in.
+type Class uint8
+
+// The data rings of a port. The numbers are the return values of the classify.Fanout program.
+const (
+	Other    Class = iota // frames of lossy priorities
+	Lossless              // frames of lossless priorities; every frame of an 802.3x PAUSE port
+	NumClasses
+)
+
+// String returns the name of the ring as metrics and tables print it.
+func (c Class) String() string {
+	if c == Lossless {
+		return "lossless"
+	}
+	return "other"
+}
+
+// A Frame is one received frame. Data is valid until the slot is released.
+type Frame struct {
+	Data  []byte           // from the destination MAC, VLAN tag in its place, without FCS
+	Vnet  frame.VnetHeader // checksum and segmentation state; zero for an ordinary frame
+	Stamp int64            // receive time, ns of CLOCK_REALTIME
+	Cut   bool             // set where Data is shorter than what arrived: no room for the whole frame
+
+	vnet []byte // the octets that Vnet was read from, where there are any
+}
+
+// Finish says that checksum and segmentation are done: Vnet is zero, also when the frame is received again after Rewind.
+func (f *Frame) Finish() {
+	f.Vnet = frame.VnetHeader{}
+	clear(f.vnet)
+}
+
+// Work is a set of kinds of work that a task may wait for.
+type Work uint8
+
+// The kinds of work.
+const (
+	WorkOther    Work = 1 << Other    // frames in the other ring
+	WorkLossless Work = 1 << Lossless // frames in the lossless ring
+	WorkControl  Work = 1 << iota     // MAC Control frames
+)
+
+// Send failures that the caller handles one by one. Any other error means that the first frame of the batch can
+// never be sent (too long for the interface, refused segmentation type).
+var (
+	// ErrAgain is returned when the kernel could not take the frame now: the same frame is to be sent again later.
+	ErrAgain = errors.New("port: send queue full")
+	// ErrDown is returned when the interface is down or gone.
+	ErrDown = errors.New("port: interface is down")
+)
+
+// A Port sends and receives bursts of frames. No method blocks, allocates or reads a clock. Receive, Release and Rewind
+// belong to the receive task of the port, Control, Send and SendControl to its transmit task.
+type Port interface {
+	// Receive fills dst with the frames that follow those already received, at most maxBytes octets (at least one
+	// frame), and returns their number. They stay in the ring until Release.
+	Receive(c Class, dst []Frame, maxBytes int) int
+	// Release gives the n oldest received frames back to the kernel.
+	Release(c Class, n int)
+	// Rewind makes Receive begin again at the oldest frame that was not released.
+	Rewind(c Class)
+	// Behind tells whether more than n frames wait in the ring. It costs one load.
+	Behind(c Class, n int) bool
+	// Backlog returns how many frames wait in the ring, and Slots how many it can hold.
+	Backlog(c Class) int
+	Slots(c Class) int
+
+	// Control returns the oldest waiting MAC Control frame (EtherType 0x8808) and its receive stamp (ns of
+	// CLOCK_REALTIME), nil where none waits. It costs one load. ControlDone releases it.
+	Control() (b []byte, stamp int64)
+	ControlDone()
+
+	// Send hands the frames of b to the kernel in order and returns how many it took. n < b.Len() comes with an
+	// error that concerns frame n.
+	Send(b *Batch) (n int, err error)
+	// SendControl sends one MAC Control frame on a socket of its own, ahead of what Send is queueing.
+	SendControl(b []byte) error
+
+	// Steer replaces the classic BPF program that picks the data ring of a frame.
+	Steer(program []bpf.RawInstruction) error
+	// Descriptors appends the file descriptors that become readable when there is work of the kinds in what.
+	Descriptors(fds []int32, what Work) []int32
+	// Losses returns the frames lost so far in a data ring because it was full.
+	Losses(c Class) uint64
+	// ClearError takes the pending error of sockets whose interface went down, so that waiting on them works again.
+	ClearError()
+	// Close releases sockets and rings. No other method may run then or later.
+	Close() error
+}

@@ -1,0 +1,224 @@
+package port
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// Layout of a TPACKET_V2 slot (struct tpacket2_hdr) as the kernel fills it:
+//
+//	 0  4 octets  status, written last
+//	 4  4 octets  length of the frame as it arrived
+//	 8  4 octets  octets stored
+//	12  2 octets  offset of the frame in the slot
+//	14  2 octets  offset of the network header
+//	16  4 octets  receive stamp, seconds
+//	20  4 octets  receive stamp, nanoseconds
+//	24  2 octets  VLAN TCI
+//	26  2 octets  VLAN TPID
+//
+// The virtio_net_hdr lies directly before the frame.
+const (
+	slotLen     = 4
+	slotSnapLen = 8
+	slotMAC     = 12
+	slotSec     = 16
+	slotNsec    = 20
+	slotTCI     = 24
+	slotTPID    = 26
+
+	slotReserve = 16  // PACKET_RESERVE: room for the VLAN tag in front of the frame
+	slotHeader  = 112 // what a slot holds before the frame, at most
+	blockSize   = 256 << 10
+)
+
+// A ring is the receive ring of one AF_PACKET socket. Slots are handed over by the kernel and given back in order.
+type ring struct {
+	fd       int
+	mem      []byte
+	slotSize int
+	perBlock int
+	slots    int
+	vnet     bool
+
+	blockLen int
+	head     int // oldest slot not given back
+	next     int // next slot that Receive looks at
+	pending  int // slots received and not given back; tells a full circle from none
+
+	oversize oversize
+}
+
+// newRing sets up the receive ring of a socket that is not bound yet: at least slots slots for frames of up to
+// frameSize octets. A larger frame comes through the oversize queue where vnet is set.
+func newRing(fd, slots, frameSize int, vnet bool) (*ring, error) {
+	r := &ring{fd: fd, vnet: vnet, slotSize: (slotHeader + frameSize + 15) &^ 15}
+	for _, o := range []struct {
+		opt, val int
+		name     string
+	}{
+		{unix.PACKET_VERSION, unix.TPACKET_V2, "PACKET_VERSION"},
+		{unix.PACKET_RESERVE, slotReserve, "PACKET_RESERVE"},
+		{unix.PACKET_VNET_HDR, boolInt(vnet), "PACKET_VNET_HDR"},
+		{unix.PACKET_COPY_THRESH, boolInt(vnet), "PACKET_COPY_THRESH"},
+	} {
+		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, o.opt, o.val); err != nil {
+			return nil, fmt.Errorf("setsockopt %s: %w", o.name, err)
+		}
+	}
+	block := blockSize
+	for block < r.slotSize {
+		block *= 2
+	}
+	r.blockLen, r.perBlock = block, block/r.slotSize
+	blocks := (slots + r.perBlock - 1) / r.perBlock
+	r.slots = blocks * r.perBlock
+	req := unix.TpacketReq{Block_size: uint32(block), Block_nr: uint32(blocks), Frame_size: uint32(r.slotSize), Frame_nr: uint32(r.slots)}
+	if err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &req); err != nil {
+		return nil, fmt.Errorf("receive ring of %d slots of %d octets: %w", r.slots, r.slotSize, err)
+	}
+	mem, err := unix.Mmap(fd, 0, block*blocks, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("map receive ring of %d octets: %w", block*blocks, err)
+	}
+	r.mem = mem
+	return r, nil
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (r *ring) close() error {
+	if r == nil || r.mem == nil {
+		return nil
+	}
+	err := unix.Munmap(r.mem)
+	r.mem = nil
+	return err
+}
+
+// slot returns slot i, 0 <= i < slots.
+func (r *ring) slot(i int) []byte {
+	block := i / r.perBlock
+	off := block*r.blockLen + (i-block*r.perBlock)*r.slotSize
+	return r.mem[off : off+r.slotSize : off+r.slotSize]
+}
+
+func status(s []byte) *uint32 { return (*uint32)(unsafe.Pointer(&s[0])) }
+
+// filled tells whether the kernel has handed slot i over.
+func (r *ring) filled(i int) bool {
+	return atomic.LoadUint32(status(r.slot(i)))&unix.TP_STATUS_USER != 0
+}
+
+// receive fills dst with the next frames, up to maxBytes octets.
+func (r *ring) receive(dst []Frame, maxBytes int) int {
+	n := 0
+	for n < len(dst) && maxBytes > 0 && r.pending < r.slots {
+		s := r.slot(r.next)
+		st := atomic.LoadUint32(status(s))
+		if st&unix.TP_STATUS_USER == 0 {
+			break
+		}
+		if !r.read(s, st, &dst[n]) {
+			break
+		}
+		maxBytes -= len(dst[n].Data)
+		n++
+		r.advance()
+	}
+	return n
+}
+
+func (r *ring) advance() {
+	r.pending++
+	if r.next++; r.next == r.slots {
+		r.next = 0
+	}
+}
+
+// read turns a filled slot into a Frame. It returns false where an oversize buffer is needed and none is free.
+func (r *ring) read(s []byte, st uint32, f *Frame) bool {
+	mac := int(binary.NativeEndian.Uint16(s[slotMAC:]))
+	snap := int(binary.NativeEndian.Uint32(s[slotSnapLen:]))
+	f.Stamp = int64(binary.NativeEndian.Uint32(s[slotSec:]))*1e9 + int64(binary.NativeEndian.Uint32(s[slotNsec:]))
+	f.Vnet, f.Cut, f.vnet = frame.VnetHeader{}, false, nil
+	if st&unix.TP_STATUS_COPY != 0 {
+		return r.readOversize(s, st, f)
+	}
+	f.Cut = snap < int(binary.NativeEndian.Uint32(s[slotLen:]))
+	if st&unix.TP_STATUS_VLAN_VALID != 0 {
+		mac, snap = r.putTag(s, st, mac, snap)
+	}
+	if r.vnet {
+		f.vnet = s[mac-frame.VnetHeaderOctets : mac]
+		f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)
+	}
+	f.Data = s[mac : mac+snap : mac+snap]
+	return true
+}
+
+// putTag moves the VLAN tag from the slot's metadata back into the frame, once: the slot is left as if the tag had
+// been there from the start, so that it can be read again.
+func (r *ring) putTag(s []byte, st uint32, mac, snap int) (int, int) {
+	v, _ := frame.DecodeVnetHeader(s[mac-frame.VnetHeaderOctets:])
+	mac, snap = frame.InsertTag(s, mac, tpid(s, st), tci(s)), snap+frame.TagOctets
+	if r.vnet {
+		v.Shift(frame.TagOctets).Encode(s[mac-frame.VnetHeaderOctets : mac])
+	}
+	binary.NativeEndian.PutUint16(s[slotMAC:], uint16(mac))
+	binary.NativeEndian.PutUint32(s[slotSnapLen:], uint32(snap))
+	binary.NativeEndian.PutUint32(s[slotLen:], binary.NativeEndian.Uint32(s[slotLen:])+frame.TagOctets)
+	atomic.StoreUint32(status(s), st&^(unix.TP_STATUS_VLAN_VALID|unix.TP_STATUS_VLAN_TPID_VALID))
+	return mac, snap
+}
+
+func tpid(s []byte, st uint32) uint16 {
+	if st&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
+		return binary.NativeEndian.Uint16(s[slotTPID:])
+	}
+	return unix.ETH_P_8021Q
+}
+
+func tci(s []byte) frame.TCI { return frame.TCI(binary.NativeEndian.Uint16(s[slotTCI:])) }
+
+// release gives the n oldest received slots back to the kernel.
+func (r *ring) release(n int) {
+	for ; n > 0; n-- {
+		r.oversize.release(r.head)
+		atomic.StoreUint32(status(r.slot(r.head)), unix.TP_STATUS_KERNEL)
+		r.pending--
+		if r.head++; r.head == r.slots {
+			r.head = 0
+		}
+	}
+}
+
+func (r *ring) rewind() { r.next, r.pending = r.head, 0 }
+
+// behind tells whether more than n slots, counted from the oldest, are filled.
+func (r *ring) behind(n int) bool { return n < r.slots && r.filled((r.head+n)%r.slots) }
+
+// backlog counts the filled slots. They are contiguous from the oldest, so a binary search finds the end.
+func (r *ring) backlog() int {
+	lo, hi := 0, r.slots
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if r.behind(mid) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}

@@ -1,0 +1,136 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// Steering returns the program that tells a port's rings apart: by the lossless priorities, or, where a pause holds all
+// of them, every frame to the lossless ring.
+func Steering(c *PortConfig) ([]bpf.RawInstruction, error) {
+	lossless := c.Lossless
+	switch c.Mode {
+	case macctl.ModeOff:
+		lossless = 0
+	case macctl.ModePause:
+		lossless = 0xff
+	}
+	return c.Classify.Fanout(lossless)
+}
+
+// SetOwner says which worker sends on a port.
+func (s *Switch) SetOwner(i, worker int) { s.ports[i].owner = worker }
+
+// SetMAC gives a port the address of its interface and returns its configuration.
+func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil {
+		return PortConfig{}, fmt.Errorf("there is no port number %d", i)
+	}
+	p.cfg.MAC = mac
+	s.instruct(p)
+	return p.cfg, nil
+}
+
+// Reconfigure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those
+// that are gone included. Ports keep the address that SetMAC gave them.
+func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Static, now int64) error {
+	s.now = now
+	plan := make(map[int]buffer.PortConfig, len(ports))
+	for i, c := range ports {
+		plan[i] = bufferPort(c)
+	}
+	if err := s.memory.grow(int(cfg.Buffer.Lossless.Size+cfg.Buffer.Lossy.Size) / cfg.Buffer.Cell); err != nil {
+		return err
+	}
+	if err := s.buffer.Apply(cfg.Buffer, plan); err != nil {
+		return err
+	}
+	if err := s.bridge.SetAgeing(cfg.Ageing); err != nil {
+		return err
+	}
+	s.cfg = cfg
+	for i := range s.ports {
+		if _, ok := ports[i]; !ok {
+			s.RemovePort(i, now)
+		}
+	}
+	for i, c := range ports {
+		if err := s.setPort(i, c); err != nil {
+			return err
+		}
+	}
+	return s.setStatics(statics)
+}
+
+func (s *Switch) setPort(i int, c PortConfig) error {
+	p := s.ports[i]
+	if p == nil {
+		return s.AddPort(i, c, s.now)
+	}
+	c.MAC = p.cfg.MAC
+	if err := s.configure(p, c); err != nil {
+		return err
+	}
+	s.instruct(p)
+	return nil
+}
+
+// instruct hands a port's configuration to its MAC Control sublayer.
+func (s *Switch) instruct(p *portState) {
+	p.receiver.Configure(p.cfg.Mode, p.cfg.Lossless, p.cfg.Nominal, p.cfg.MAC, s.now)
+	p.sender.Configure(s.initiatorConfig(p.cfg), s.now)
+	s.rouse(p)
+}
+
+// setStatics replaces the static entries of the filtering database.
+func (s *Switch) setStatics(statics []Static) error {
+	for _, old := range s.statics {
+		s.bridge.RemoveStatic(old.MAC, old.VID)
+	}
+	s.statics = s.statics[:0]
+	for _, e := range statics {
+		if err := s.bridge.AddStatic(e.MAC, e.VID, e.Port, s.now); err != nil {
+			return fmt.Errorf("fdb: %w", err)
+		}
+		s.statics = append(s.statics, e)
+	}
+	return nil
+}
+
+// RingLosses takes over the kernel's counters of frames that a port's rings had no room for.
+func (s *Switch) RingLosses(i int, other, lossless uint64, now int64) {
+	p := s.ports[i]
+	if p == nil {
+		return
+	}
+	s.RingLost(i, port.Other, int(other-p.losses[port.Other]), now)
+	s.RingLost(i, port.Lossless, int(lossless-p.losses[port.Lossless]), now)
+	p.losses = [port.NumClasses]uint64{port.Other: other, port.Lossless: lossless}
+}
+
+// RingLost counts n frames that were lost in a ring of a port. Nobody has read their priority.
+func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil || n <= 0 {
+		return
+	}
+	p.count.Drops[Unknown][DropRing] += uint64(n)
+	if c != port.Lossless || p.cfg.Mode == macctl.ModeOff {
+		return
+	}
+	p.count.LosslessDrops[Unknown] += uint64(n)
+	s.event(Event{Kind: EventLosslessDrop, Port: p.cfg.Name, Priority: -1,
+		Text: "the lossless receive ring overflowed: the peer sends on although it was told to stop, or this machine stood still for longer than ring.outage"})
+}
+
+// address returns a MAC address as frames carry it.
+func address(mac [6]byte) uint64 { return frame.Address(mac[:]) }

@@ -1,0 +1,60 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"pfcswitch/dataplane/bridge"
+)
+
+// ageBudget is how much of the filtering database one call of Age looks at.
+const ageBudget = 4096
+
+// takeProbe handles a loop probe. It returns false for a probe of another switch, which is forwarded like any frame.
+func (s *Switch) takeProbe(p *portState, a *Arrival) bool {
+	probe, err := bridge.ParseProbe(a.Data)
+	if err != nil {
+		return false
+	}
+	own, ev := s.bridge.TakeProbe(probe, p.index, s.now)
+	if own {
+		p.count.ProbesReceived++
+		s.loopEvent(ev)
+	}
+	return own
+}
+
+// Probe appends the loop probe that port i has to send at time now, if one is due.
+func (s *Switch) Probe(i int, b []byte, now int64) ([]byte, bool) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil || s.bridge.LoopDeadline(i) > now {
+		return b, false
+	}
+	probe, send, ev := s.bridge.LoopTick(i, now)
+	s.loopEvent(ev)
+	if !send {
+		return b, false
+	}
+	p.count.ProbesSent++
+	return bridge.AppendProbe(b, address(p.cfg.MAC), probe), true
+}
+
+// ProbeDeadline returns when Probe has to be called for port i.
+func (s *Switch) ProbeDeadline(i int) int64 { return s.bridge.LoopDeadline(i) }
+
+// Age forgets a part of what is too old. It is called about once a second.
+func (s *Switch) Age(now int64) {
+	s.now = now
+	s.bridge.Age(now, ageBudget)
+}
+
+func (s *Switch) loopEvent(e bridge.LoopEvent) {
+	if !e.Happened() || s.ports[e.Port] == nil {
+		return
+	}
+	text := fmt.Sprintf("flooding on again: %s", e.Reason)
+	if !e.Flooding() {
+		text = fmt.Sprintf("flooding off: %s", e.Reason)
+	}
+	s.event(Event{Kind: EventLoop, Port: s.ports[e.Port].cfg.Name, Priority: -1, Text: text})
+}

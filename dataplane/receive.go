@@ -1,0 +1,217 @@
+package dataplane
+
+import (
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A piece tells where an arrival came from: which of the received frames, and which part of it.
+type piece struct {
+	frame  int
+	number int
+}
+
+// receive runs the receive task of a port for one burst of one ring.
+func (w *worker) receive(t *portTask, c port.Class) bool {
+	if t.blocked[c] && !w.mayRetry(t) {
+		return false
+	}
+	if c == port.Lossless {
+		w.watchRing(t)
+	}
+	n := t.port.Receive(c, w.frames[:], burstOctets)
+	if n == 0 {
+		return false
+	}
+	arrivals, next := w.expand(t, c, n)
+	taken, stop := w.admit(t, arrivals)
+	w.serve(arrivals[:taken])
+	if taken < len(arrivals) {
+		next = w.origin[taken]
+	}
+	w.giveBack(t, c, n, next)
+	w.block(t, c, stop == Hold)
+	return taken > 0 || stop != Hold
+}
+
+// mayRetry tells whether a frame that waits for buffer should be tried again: something has left since, or it is time.
+func (w *worker) mayRetry(t *portTask) bool {
+	sw := w.lock()
+	defer w.unlock()
+	return sw.room != t.blockedAt || Now() >= t.tryAt
+}
+
+// block notes whether the oldest frame of a ring waits for buffer.
+func (w *worker) block(t *portTask, c port.Class, blocked bool) {
+	if blocked {
+		t.tryAt = Now() + waitPeriod
+	}
+	if t.blocked[c] != blocked {
+		t.blocked[c] = blocked
+		w.rewatch = true
+	}
+}
+
+// watchRing holds the peer while the lossless ring is filling up: past three quarters of its slots, or as soon as what
+// waits in it would cross a threshold by itself. The hold ends when the ring is half empty.
+func (w *worker) watchRing(t *portTask) {
+	if t.cfg.Mode == macctl.ModeOff || !t.ringHeld && !t.port.Behind(port.Lossless, burstFrames) {
+		return
+	}
+	backlog, slots := t.port.Backlog(port.Lossless), t.port.Slots(port.Lossless)
+	sw := w.lock()
+	now := Now()
+	sw.SeeRing(t.index, backlog)
+	cross := sw.WouldCross(t.index, int64(backlog)*int64(t.slotLen))
+	hold := backlog > slots/4*3 || cross || t.ringHeld && backlog > slots/2
+	if hold != t.ringHeld {
+		t.ringHeld = hold
+		sw.RingHold(t.index, hold, now)
+	}
+	w.unlock()
+	if t.tx == w {
+		w.sendControl(t)
+	}
+}
+
+// expand turns received frames into arrivals: super-frames are cut where the port asks for it. It returns the piece
+// that follows the last arrival.
+func (w *worker) expand(t *portTask, c port.Class, n int) ([]Arrival, piece) {
+	count, used := 0, 0
+	for i := range n {
+		f := &w.frames[i]
+		if f.Cut {
+			continue
+		}
+		if !t.cfg.Cut || !f.Vnet.IsGSO() {
+			if count == burstArrivals {
+				return w.arrivals[:count], piece{frame: i}
+			}
+			w.whole(t, f, &w.arrivals[count])
+			w.origin[count] = piece{frame: i}
+			count++
+			continue
+		}
+		skip := 0
+		if i == 0 {
+			skip = t.pieces[c]
+		}
+		m, bytes, done := w.cut(t, f, i, skip, count, w.arena[used:])
+		count, used = count+m, used+bytes
+		if !done {
+			return w.arrivals[:count], piece{frame: i, number: skip + m}
+		}
+	}
+	return w.arrivals[:count], piece{frame: n}
+}
+
+// whole makes one arrival of a frame.
+func (w *worker) whole(t *portTask, f *port.Frame, a *Arrival) {
+	if t.cfg.Cut && f.Vnet.NeedsCsum() && frame.CompleteChecksum(f.Data, f.Vnet) {
+		f.Finish()
+	}
+	a.Data, a.Vnet = f.Data, f.Vnet
+	a.Prepare(&t.classify, t.cfg.MaxFrame)
+}
+
+// cut makes arrivals of the pieces of a super-frame from number skip on, as far as arrivals and arena reach.
+func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int, done bool) {
+	if w.cutter.Reset(f.Data, f.Vnet) != frame.NotRefused {
+		if first == burstArrivals {
+			return 0, 0, false
+		}
+		a := &w.arrivals[first]
+		a.Data, a.Vnet = f.Data, f.Vnet
+		a.Prepare(&t.classify, port.MaxFrame)
+		a.fault, a.bad = DropMalformed, true
+		w.origin[first] = piece{frame: index}
+		return 1, 0, true
+	}
+	for number := 0; ; number++ {
+		if w.cutter.Left() == 0 {
+			return count, used, true
+		}
+		if first+count == burstArrivals || len(arena)-used < w.cutter.MaxOctets() {
+			return count, used, false
+		}
+		n := w.cutter.Next(arena[used:])
+		if number < skip {
+			continue
+		}
+		a := &w.arrivals[first+count]
+		a.Data, a.Vnet = arena[used:used+n], frame.VnetHeader{}
+		a.Prepare(&t.classify, t.cfg.MaxFrame)
+		w.origin[first+count] = piece{frame: index, number: number}
+		used += n
+		count++
+	}
+}
+
+// admit offers the arrivals to the switch. When a threshold is crossed the peer is told before the rest is looked at.
+// Copies for the ports of other workers are fetched under the same lock that they were made under: the next holder's
+// are not ours.
+func (w *worker) admit(t *portTask, arrivals []Arrival) (int, Stop) {
+	taken, stop := 0, Crossed
+	w.moves = w.moves[:0]
+	for stop == Crossed && taken < len(arrivals) {
+		now := Now()
+		sw := w.lock()
+		taken, stop = sw.Ingress(t.index, w.id, arrivals, taken, now)
+		w.moves = sw.Staged(w.moves)
+		if stop == Hold {
+			t.blockedAt = sw.room
+		}
+		w.unlock()
+		if stop != Done && t.tx == w {
+			w.sendControl(t)
+		}
+	}
+	return taken, stop
+}
+
+// serve sends what the burst has put into the queues of this worker's ports, and moves the rest out of the ring.
+func (w *worker) serve(arrivals []Arrival) {
+	if len(arrivals) == 0 {
+		return
+	}
+	w.mine = w.mine[:0]
+	sw := w.lock()
+	for _, t := range w.transmitters {
+		if sw.Urgent(t.index) {
+			w.mine = append(w.mine, t)
+		}
+	}
+	w.unlock()
+	if len(w.moves) > 0 {
+		sw.Store(w.moves)
+		w.lock().Publish(w.moves, Now())
+		w.unlock()
+	}
+	for _, t := range w.mine {
+		w.transmit(t, arrivals)
+	}
+	w.moves = w.lock().Settle(arrivals, w.moves[:0])
+	w.unlock()
+	sw.Store(w.moves)
+}
+
+// giveBack releases the slots of the frames before next, which were taken whole, and counts those among them that
+// fitted neither a slot nor the queue behind the ring.
+func (w *worker) giveBack(t *portTask, c port.Class, n int, next piece) {
+	lost := 0
+	for i := range next.frame {
+		if w.frames[i].Cut {
+			lost++
+		}
+	}
+	if lost > 0 {
+		w.lock().RingLost(t.index, c, lost, Now())
+		w.unlock()
+	}
+	t.port.Release(c, next.frame)
+	t.pieces[c] = next.number
+	if next.frame < n {
+		t.port.Rewind(c)
+	}
+}

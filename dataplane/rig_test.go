@@ -1,0 +1,270 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+// A reporter is a test, a benchmark, or a property under test.
+type reporter interface {
+	Helper()
+	Cleanup(func())
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Sizes that tables count in. A frame of one cell takes small + 24 octets of a link.
+const (
+	cell     = 256
+	small    = cell
+	mtu      = 1514
+	lossless = 3 // the one lossless priority, unless a test says otherwise
+	gigabit  = 1_000_000_000
+)
+
+// sharedSegment is what testConfig and testPort leave to share: a lossless queue alone crosses its threshold with the
+// 33rd small frame, and is resumed with the 24th (T - xon_offset).
+const (
+	sharedSegment = 64 * cell
+	alone         = 32
+	resumesAt     = 24
+	headroomCells = 64
+)
+
+// testConfig is a switch for n ports of testPort.
+func testConfig(n int) Config {
+	return Config{
+		Buffer: buffer.Config{
+			Cell: cell, RingHold: true,
+			Lossless: buffer.PoolConfig{Size: sharedSegment + int64(n)*headroomCells*cell, Alpha: 1},
+			Lossy:    buffer.PoolConfig{Size: 1 << 20, Alpha: 1},
+		},
+		Lossless: 1 << lossless,
+		Demote:   true,
+		Ageing:   time.Minute,
+		Identity: bridge.Identity{1, 2, 3},
+	}
+}
+
+// testPort is port i: PFC on one priority, 1 Gbit/s, trusting the PCP, all frames of VLAN 1 untagged.
+func testPort(i int) PortConfig {
+	c := PortConfig{
+		Name: fmt.Sprintf("p%d", i), MAC: [6]byte{2, 0, 0, 0, 1, byte(i)},
+		Speed: gigabit, Nominal: gigabit, Burst: 62_500, MaxFrame: mtu, Cut: true,
+		Mode: macctl.ModePFC, Lossless: 1 << lossless, Quanta: math.MaxUint16,
+		Classify: classify.Config{Trust: classify.TrustPCP, DSCP: classify.DefaultDSCP()},
+		Bridge:   bridge.PortConfig{PVID: 1, Learning: true, Flood: true},
+	}
+	for q := range c.Egress {
+		c.Egress[q] = sched.Queue{Weight: 1}
+		c.Ingress[q] = buffer.QueueConfig{Headroom: headroomCells * cell, XonOffset: 16 * cell}
+	}
+	return c
+}
+
+// pausePort is testPort under 802.3x PAUSE.
+func pausePort(i int) PortConfig {
+	c := testPort(i)
+	c.Mode, c.Lossless = macctl.ModePause, 0xff
+	return c
+}
+
+// host is the address of the station behind port i.
+func host(i int) uint64 { return 0x02_00_00_00_00_10 + uint64(i) }
+
+// A rig is a switch under virtual time.
+type rig struct {
+	tb      reporter
+	sw      *Switch
+	now     int64
+	batch   *port.Batch
+	burst   []Arrival // the last one, until it is settled
+	control []byte
+}
+
+// newRig returns a switch whose ports are up and whose hosts are known.
+func newRig(tb reporter, cfg Config, ports ...PortConfig) *rig {
+	tb.Helper()
+	sw, err := New(cfg, 1)
+	if err != nil {
+		tb.Fatalf("New: %v", err)
+	}
+	tb.Cleanup(func() { _ = sw.Close() })
+	r := &rig{tb: tb, sw: sw, now: 1, batch: port.NewBatch()}
+	for i, c := range ports {
+		if err := sw.AddPort(i, c, r.now); err != nil {
+			tb.Fatalf("AddPort(%d): %v", i, err)
+		}
+		sw.SetUp(i, true, r.now)
+		if err := sw.bridge.AddStatic(host(i), c.Bridge.PVID, i, r.now); err != nil {
+			tb.Fatalf("AddStatic(%d): %v", i, err)
+		}
+	}
+	return r
+}
+
+// plainRig has n ports of testPort.
+func plainRig(tb reporter, n int) *rig {
+	tb.Helper()
+	var ports []PortConfig
+	for i := range n {
+		ports = append(ports, testPort(i))
+	}
+	return newRig(tb, testConfig(n), ports...)
+}
+
+// ether returns a frame of n octets; tag nil is untagged. What follows the header depends on seq.
+func ether(dst, src uint64, tag *frame.TCI, etherType uint16, seq, n int) []byte {
+	b := make([]byte, 12, max(n, 22))
+	frame.PutAddress(b, dst)
+	frame.PutAddress(b[6:], src)
+	if tag != nil {
+		b = binary.BigEndian.AppendUint16(b, frame.TypeVLAN)
+		b = binary.BigEndian.AppendUint16(b, uint16(*tag))
+	}
+	b = binary.BigEndian.AppendUint16(b, etherType)
+	b = binary.BigEndian.AppendUint32(b, uint32(seq))
+	for len(b) < n {
+		b = append(b, byte(len(b)*7+seq))
+	}
+	return b[:n]
+}
+
+// experimental is a Local Experimental EtherType.
+const experimental = 0x88B5
+
+func tci(prio uint8, vid uint16) *frame.TCI {
+	t := frame.MakeTCI(prio, false, vid)
+	return &t
+}
+
+// data returns a priority-tagged frame of n octets between two hosts.
+func data(from, to int, prio uint8, seq, n int) []byte {
+	return ether(host(to), host(from), tci(prio, 0), experimental, seq, n)
+}
+
+// sequence reads the number that data gave a frame.
+func sequence(b []byte) int { return int(binary.BigEndian.Uint32(b[18:])) }
+
+// several returns n frames numbered from 0.
+func several(from, to int, prio uint8, n, octets int) [][]byte {
+	var all [][]byte
+	for seq := range n {
+		all = append(all, data(from, to, prio, seq, octets))
+	}
+	return all
+}
+
+// receive lays frames into a ring and prepares them as the receive task does.
+func (r *rig) receive(in int, frames [][]byte) []Arrival {
+	burst := make([]Arrival, len(frames))
+	for i, b := range frames {
+		burst[i].Data = slices.Clone(b)
+		c := &r.sw.ports[in].cfg
+		burst[i].Prepare(&c.Classify, c.MaxFrame)
+	}
+	return burst
+}
+
+// arrive offers frames without settling them, and returns how many were taken.
+func (r *rig) arrive(in int, frames ...[]byte) (taken int, stop Stop) {
+	r.settle()
+	r.burst = r.receive(in, frames)
+	stop = Crossed
+	for stop == Crossed && taken < len(frames) {
+		taken, stop = r.sw.Ingress(in, 0, r.burst, taken, r.now)
+	}
+	return taken, stop
+}
+
+// settle moves the last burst into the packet memory and destroys what lay in the ring.
+func (r *rig) settle() {
+	r.sw.Store(r.sw.Settle(r.burst, nil))
+	for i := range r.burst {
+		clear(r.burst[i].Data)
+	}
+	r.burst = nil
+}
+
+// offer offers frames and settles them. All of them must be taken.
+func (r *rig) offer(in int, frames ...[]byte) {
+	r.tb.Helper()
+	if taken, stop := r.arrive(in, frames...); taken != len(frames) {
+		r.tb.Fatalf("Ingress took %d of %d frames, stop %d", taken, len(frames), stop)
+	}
+	r.settle()
+}
+
+// send makes one send call of port i, of which the kernel takes at most most frames, and returns what it took.
+func (r *rig) send(i, most int) (frames [][]byte) {
+	r.batch.Reset()
+	if r.sw.Dequeue(i, r.now) == 0 {
+		return nil
+	}
+	r.sw.Fill(i, r.batch, r.burst)
+	n := min(most, r.batch.Len())
+	for k := range n {
+		frames = append(frames, r.batch.Frame(k, nil))
+	}
+	r.sw.Sent(i, n, r.now)
+	return frames
+}
+
+// drain lets port i send until time until.
+func (r *rig) drain(i int, until int64) (frames [][]byte) {
+	for {
+		got := r.send(i, port.BatchFrames)
+		frames = append(frames, got...)
+		if got != nil {
+			continue
+		}
+		at := r.sw.TxDeadline(i, r.now)
+		if at > until {
+			r.now = until
+			return frames
+		}
+		r.now = max(at, r.now+1)
+	}
+}
+
+// second is later than anything waits.
+const second = 1_000_000_000
+
+// tell returns the MAC Control frame that port i sends now, nil where it has none.
+func (r *rig) tell(i int) []byte {
+	b, ok := r.sw.ControlOut(i, nil, r.now)
+	if !ok {
+		return nil
+	}
+	r.sw.ControlSent(i, r.now)
+	return b
+}
+
+// hear lets port i receive a PFC frame for priority prio.
+func (r *rig) hear(i int, prio uint8, quanta uint16) {
+	var times [NumPriorities]uint16
+	times[prio] = quanta
+	r.sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 1<<prio, times), r.now, r.now)
+}
+
+// snapshot returns the state of the switch.
+func (r *rig) snapshot() *Snapshot {
+	var v Snapshot
+	r.sw.Snapshot(&v, r.now)
+	return &v
+}
+
+// count returns the counters of port i.
+func (r *rig) count(i int) *Counters { return &r.sw.ports[i].count }

@@ -1,0 +1,365 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/port"
+)
+
+// A Runner puts a Switch on real ports: it owns the workers and stops them for changes.
+type Runner struct {
+	mu sync.Mutex // guards sw and the histograms here and in tasks
+
+	sw      *Switch
+	xoff    Histogram // from the admission that crosses a threshold to the entry of the send call
+	wake    Histogram // how late sleeps of the workers ended
+	tasks   [MaxPorts]*portTask
+	workers []*worker
+	perPort bool
+
+	change sync.Mutex // one change at a time; guards tasks and workers against their readers outside of workers
+	halt   atomic.Bool
+	parked chan struct{}
+	resume chan struct{}
+	quit   atomic.Bool
+	done   sync.WaitGroup
+	stop   chan struct{}
+}
+
+// A portTask is the receive and transmit task of one port. Each of its two parts is touched by its worker only.
+type portTask struct {
+	index    int
+	port     port.Port
+	classify classify.Config
+	cfg      PortConfig
+	slotLen  int // largest frame of a ring slot
+	rx, tx   *worker
+
+	// receive task
+	blocked   [port.NumClasses]bool // the oldest frame waits for buffer
+	blockedAt uint64                // Switch.room when it last had to wait
+	tryAt     int64                 // when it is looked at again, come what may
+	pieces    [port.NumClasses]int  // pieces of the oldest frame that were taken already
+	ringHeld  bool
+
+	// transmit task
+	again    bool  // there is more to send at once
+	retryAt  int64 // no sending before: the kernel was full
+	deadline int64
+	delay    *delayLine
+	lastSent [NumPriorities]int64 // end of the last send call with a frame of the priority
+	reaction Histogram            // from XOFF received to the end of the last send call; guarded by Runner.mu
+}
+
+// base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
+var base = time.Now().Add(-time.Second)
+
+// Now returns the switch's time: nanoseconds of a monotonic clock.
+func Now() int64 { return int64(time.Since(base)) }
+
+// clockPair returns the switch's time and the real time of the same moment.
+func clockPair() (now, wall int64) {
+	t := time.Now()
+	return int64(t.Sub(base)), t.UnixNano()
+}
+
+// NewRunner returns a runner for a switch without ports. perPort gives each port a receive and a transmit goroutine of
+// its own; else a worker serves several ports, and there are as many workers as CPUs but one.
+func NewRunner(cfg Config, perPort bool) (*Runner, error) {
+	cfg.Clock = Now
+	sw, err := New(cfg, Now())
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{sw: sw, perPort: perPort, parked: make(chan struct{}), stop: make(chan struct{})}
+	r.done.Add(1)
+	go r.runLosses()
+	return r, nil
+}
+
+// maxWorkers is the number of workers for n ports.
+func (r *Runner) maxWorkers(n int) int {
+	if r.perPort {
+		return 2 * n
+	}
+	return max(1, min(n, runtime.NumCPU()-1))
+}
+
+// Do runs f while every worker stands still between two rounds, so that f may change the switch and its ports.
+func (r *Runner) Do(f func(sw *Switch) error) error {
+	r.change.Lock()
+	defer r.change.Unlock()
+	return r.do(f)
+}
+
+func (r *Runner) do(f func(sw *Switch) error) error {
+	r.resume = make(chan struct{})
+	r.halt.Store(true)
+	for _, w := range r.workers {
+		w.wake()
+	}
+	for range r.workers {
+		<-r.parked
+	}
+	r.mu.Lock()
+	err := f(r.sw)
+	r.mu.Unlock()
+	r.halt.Store(false)
+	close(r.resume)
+	return err
+}
+
+// park stops a worker until the change is done.
+func (r *Runner) park() {
+	resume := r.resume
+	r.parked <- struct{}{}
+	<-resume
+}
+
+// Attach gives the configured port number i its sockets and its address. The runner closes p when the port is detached.
+// The port is down until SetUp. slotLen is the largest frame that a slot of its lossless ring holds.
+func (r *Runner) Attach(i int, p port.Port, mac [6]byte, slotLen int) error {
+	r.change.Lock()
+	defer r.change.Unlock()
+	t := &portTask{index: i, port: p, slotLen: slotLen}
+	err := r.do(func(sw *Switch) error {
+		cfg, err := sw.SetMAC(i, mac, Now())
+		if err != nil {
+			return err
+		}
+		t.configure(cfg)
+		r.tasks[i] = t
+		return r.steer(t)
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.grow(); err != nil {
+		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
+	}
+	return r.assign()
+}
+
+// configure takes over what the tasks themselves need of a port's configuration.
+func (t *portTask) configure(cfg PortConfig) {
+	if t.delay == nil || t.cfg.Delay != cfg.Delay || t.cfg.Speed != cfg.Speed || t.cfg.Burst != cfg.Burst {
+		t.delay = nil
+		if cfg.Delay > 0 {
+			t.delay = newDelayLine(cfg.Delay, cfg.Nominal, cfg.Burst)
+		}
+	}
+	t.cfg, t.classify = cfg, cfg.Classify
+}
+
+// Detach takes the sockets of port number i away and closes them. The port stays configured, and down.
+func (r *Runner) Detach(i int) error {
+	r.change.Lock()
+	defer r.change.Unlock()
+	t := r.tasks[i]
+	if t == nil {
+		return nil
+	}
+	err := r.do(func(sw *Switch) error {
+		sw.SetUp(i, false, Now())
+		r.tasks[i] = nil
+		return nil
+	})
+	return errors.Join(err, r.assign(), t.port.Close())
+}
+
+// SetUp tells that the link of port i came up or went down.
+func (r *Runner) SetUp(i int, up bool) error {
+	return r.Do(func(sw *Switch) error {
+		if t := r.tasks[i]; t != nil {
+			sw.SetUp(i, up, Now())
+			if !up && t.delay != nil {
+				t.delay.clear()
+			}
+			t.ringHeld = false
+		}
+		return nil
+	})
+}
+
+// grow starts workers until there are as many as the ports need.
+func (r *Runner) grow() error {
+	n := 0
+	for _, t := range r.tasks {
+		if t != nil {
+			n++
+		}
+	}
+	for len(r.workers) < r.maxWorkers(n) {
+		w, err := newWorker(r, len(r.workers))
+		if err != nil {
+			return err
+		}
+		r.workers = append(r.workers, w)
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(r.workers)+4))
+		r.done.Add(1)
+		go w.run()
+	}
+	return nil
+}
+
+// assign shares the tasks among the workers.
+func (r *Runner) assign() error {
+	return r.do(func(sw *Switch) error {
+		for _, w := range r.workers {
+			w.receivers, w.transmitters = w.receivers[:0], w.transmitters[:0]
+		}
+		next := 0
+		for _, t := range r.tasks {
+			if t == nil || len(r.workers) == 0 {
+				continue
+			}
+			t.rx = r.workers[next%len(r.workers)]
+			if r.perPort {
+				next++
+			}
+			t.tx = r.workers[next%len(r.workers)]
+			next++
+			t.rx.receivers = append(t.rx.receivers, t)
+			t.tx.transmitters = append(t.tx.transmitters, t)
+			sw.SetOwner(t.index, t.tx.id)
+		}
+		for _, w := range r.workers {
+			w.rewatch = true
+		}
+		return nil
+	})
+}
+
+// Configure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those that
+// are gone included. The sockets of a port that is gone are closed.
+func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Static) error {
+	cfg.Clock = Now
+	r.change.Lock()
+	defer r.change.Unlock()
+	var gone []*portTask
+	err := r.do(func(sw *Switch) error {
+		if err := sw.Reconfigure(cfg, ports, statics, Now()); err != nil {
+			return err
+		}
+		for i, t := range r.tasks {
+			if t == nil {
+				continue
+			}
+			c, ok := ports[i]
+			if !ok {
+				gone = append(gone, t)
+				r.tasks[i] = nil
+				continue
+			}
+			c.MAC = t.cfg.MAC
+			t.configure(c)
+			if err := r.steer(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	errs := []error{err, r.assign()}
+	for _, t := range gone {
+		errs = append(errs, t.port.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless.
+func (r *Runner) steer(t *portTask) error {
+	program, err := Steering(&t.cfg)
+	if err != nil {
+		return err
+	}
+	return t.port.Steer(program)
+}
+
+// View runs f on the switch while the workers go on; f must only read, and briefly.
+func (r *Runner) View(f func(sw *Switch)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(r.sw)
+}
+
+// Note adds an event.
+func (r *Runner) Note(e Event) {
+	r.View(func(sw *Switch) { sw.Note(e, Now()) })
+}
+
+// runLosses reads once a second what the kernel lost, ages the filtering database and closes the watermarks' windows.
+func (r *Runner) runLosses() {
+	defer r.done.Done()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+		}
+		r.readLosses()
+		r.View(func(sw *Switch) {
+			sw.Age(Now())
+			if r.wake.Count >= wakeSamples {
+				sw.SetWakeDelay(r.wake.Quantile(0.999), Now())
+			}
+			if n%windowSeconds == 0 {
+				sw.buffer.RotateWindow()
+			}
+		})
+	}
+}
+
+// wakeSamples is how many sleeps make a 99.9 % value.
+const wakeSamples = 1000
+
+// windowSeconds is the length of the watermarks' window.
+const windowSeconds = 10
+
+// readLosses takes over the kernel's loss counters of every ring.
+func (r *Runner) readLosses() {
+	r.change.Lock()
+	defer r.change.Unlock()
+	for i, t := range r.tasks {
+		if t == nil {
+			continue
+		}
+		other, lossless := t.port.Losses(port.Other), t.port.Losses(port.Lossless)
+		r.View(func(sw *Switch) { sw.RingLosses(i, other, lossless, Now()) })
+	}
+}
+
+// Close stops the workers and closes every port.
+func (r *Runner) Close() error {
+	for i := range r.tasks {
+		if err := r.Detach(i); err != nil {
+			return err
+		}
+	}
+	r.quit.Store(true)
+	close(r.stop)
+	for _, w := range r.workers {
+		w.wake()
+	}
+	r.done.Wait()
+	for _, w := range r.workers {
+		if err := w.waiter.Close(); err != nil {
+			return err
+		}
+	}
+	return r.sw.Close()
+}
+
+// Static is a static entry of the filtering database.
+type Static struct {
+	MAC  uint64
+	VID  uint16
+	Port int
+}

@@ -1,0 +1,98 @@
+package dataplane
+
+import (
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A Snapshot is the state of a switch at one moment, by value.
+type Snapshot struct {
+	Time   int64 // ns of the switch's clock
+	Buffer buffer.Snapshot
+	Bridge bridge.Counters
+	Xoff   Histogram // from the admission that crosses a threshold to the entry of the send call
+	Ports  []PortSnapshot
+}
+
+// A PortSnapshot is the state of one port.
+type PortSnapshot struct {
+	Index    int
+	Config   PortConfig
+	Up       bool
+	Loop     bridge.LoopState
+	Counters Counters
+	Held     [NumPriorities]int // frames in the egress queues
+	Delayed  int                // frames in the delay line
+
+	Paused   uint8 // priorities that the peer holds here now
+	Wanted   uint8 // priorities of the peer that are held from here
+	Received macctl.ReceiverCounters
+	Told     macctl.InitiatorCounters
+	// PausedNs and HeldNs are the time for which the peer paused each priority here, and for which it was held from
+	// here; the All fields the same for 802.3x PAUSE.
+	PausedNs, HeldNs       [NumPriorities]int64
+	PausedAllNs, HeldAllNs int64
+
+	RingSlots int
+	Reaction  Histogram // from XOFF received to the end of the last send call of its priority
+}
+
+// Snapshot fills v. It allocates only where v's slices are too short.
+func (r *Runner) Snapshot(v *Snapshot) {
+	r.readLosses()
+	r.change.Lock()
+	defer r.change.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sw.Snapshot(v, Now())
+	v.Xoff = r.xoff
+	for i := range v.Ports {
+		if t := r.tasks[v.Ports[i].Index]; t != nil {
+			v.Ports[i].Reaction = t.reaction
+			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
+		}
+	}
+}
+
+// Snapshot fills v but for what only the runner knows.
+func (s *Switch) Snapshot(v *Snapshot, now int64) {
+	s.now, v.Time = now, now
+	s.buffer.Snapshot(&v.Buffer)
+	v.Bridge = s.bridge.Counters()
+	v.Ports = v.Ports[:0]
+	for _, p := range s.ports {
+		if p != nil {
+			v.Ports = append(v.Ports, p.snapshot(s, now))
+		}
+	}
+}
+
+func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
+	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), Counters: p.count,
+		Delayed: p.delayed, Paused: p.receiver.Paused(now), Wanted: p.sender.Wanted(), Received: p.receiver.Counters(),
+		Told: p.sender.Counters(), PausedAllNs: p.receiver.PauseTime(now), HeldAllNs: p.sender.PauseTime(now)}
+	for q := range p.queues {
+		v.Held[q] = p.queues[q].frames
+		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)
+		v.HeldNs[q] = p.sender.HeldTime(uint8(q), now)
+	}
+	return v
+}
+
+// FDB returns the entries of the filtering database, in no order. The data path goes on meanwhile.
+func (r *Runner) FDB() []bridge.Entry {
+	var all []bridge.Entry
+	for cursor := 0; ; {
+		r.View(func(sw *Switch) { all, cursor = sw.bridge.Dump(all, cursor, ageBudget, Now()) })
+		if cursor == 0 {
+			return all
+		}
+	}
+}
+
+// ClearWatermarks starts the user watermarks again. The other kinds go on.
+func (r *Runner) ClearWatermarks() {
+	r.View(func(sw *Switch) { sw.buffer.ClearUser() })
+}

@@ -1,0 +1,244 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+// A Switch is the sequential core: it decides, and does no I/O. Times are nanoseconds of one monotonic clock. It is not
+// safe for concurrent use.
+type Switch struct {
+	cfg     Config
+	ports   [MaxPorts]*portState
+	bridge  *bridge.Bridge
+	buffer  *buffer.Manager
+	memory  *memory
+	events  eventLog
+	statics []Static
+	random  uint64 // state of the marking lottery
+	now     int64  // time of the running call, for what it causes
+	worker  int    // who runs the running call of Ingress
+	staged  []Move // copies of the running burst for ports of other workers
+	// urgent lists ports whose transmit task has work: a peer to be told something, frames to send.
+	urgent    bridge.PortSet
+	foreign   bridge.PortSet // those of them that another worker than the running one sends on
+	room      uint64         // counts departures of lossless frames
+	wakeDelay int64
+}
+
+// portState is one port.
+type portState struct {
+	cfg      PortConfig
+	index    int
+	owner    int // worker that sends on the port
+	up       bool
+	receiver *macctl.Receiver
+	sender   *macctl.Initiator
+	shaper   sched.Shaper
+	meter    sched.Shaper // ingress faster than the port's speed
+	sched    sched.Config
+	round    sched.State
+	queues   [NumPriorities]queue
+	occupied uint8
+	plan     plan
+	delayed  int   // frames in the delay line
+	txAt     int64 // time at which the transmit task has to look again
+	waitFrom int64 // since when a frame waits in the ring for buffer, 0 where none does
+	crossed  int64 // clock reading at which a threshold was crossed, 0 where XOFF has left since
+	count    Counters
+	losses   [port.NumClasses]uint64 // the kernel's ring counters as last read
+}
+
+// queue is one egress queue: a list of descriptors.
+type queue struct {
+	head, tail uint32
+	frames     int
+}
+
+// New returns a switch without ports.
+func New(cfg Config, now int64) (*Switch, error) {
+	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
+	var err error
+	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {
+		return nil, err
+	}
+	if s.memory, err = newMemory(cfg.Buffer.Cell, cfg.Buffer.Lossless.Size+cfg.Buffer.Lossy.Size); err != nil {
+		return nil, err
+	}
+	s.bridge, err = bridge.New(bridge.Config{Ageing: cfg.Ageing, Identity: cfg.Identity})
+	return s, err
+}
+
+// Close frees the packet memory.
+func (s *Switch) Close() error { return s.memory.close() }
+
+// AddPort adds a port with number i. It is down until SetUp.
+func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
+	s.now = now
+	if i < 0 || i >= MaxPorts || s.ports[i] != nil {
+		return fmt.Errorf("port %s: number %d is taken or out of range", cfg.Name, i)
+	}
+	p := &portState{index: i, txAt: math.MaxInt64}
+	for q := range p.queues {
+		p.queues[q] = queue{head: none, tail: none}
+	}
+	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Nominal, cfg.MAC)
+	p.sender = macctl.NewInitiator(s.initiatorConfig(cfg))
+	s.ports[i] = p
+	if err := s.configure(p, cfg); err != nil {
+		s.ports[i] = nil
+		return err
+	}
+	return nil
+}
+
+func (s *Switch) configure(p *portState, cfg PortConfig) error {
+	if err := s.buffer.SetPort(p.index, bufferPort(cfg)); err != nil {
+		return fmt.Errorf("port %s: %w", cfg.Name, err)
+	}
+	loop, err := s.bridge.SetPort(p.index, cfg.Bridge)
+	if err != nil {
+		return fmt.Errorf("port %s: %w", cfg.Name, err)
+	}
+	p.cfg = cfg
+	s.loopEvent(loop)
+	p.sched = sched.NewConfig(cfg.Egress, cfg.MaxFrame)
+	p.shaper.Configure(cfg.Speed, cfg.Burst, s.now)
+	p.meter.Configure(cfg.Speed, 2*cfg.Burst, s.now)
+	return nil
+}
+
+// RemovePort forgets a port and what it holds.
+func (s *Switch) RemovePort(i int, now int64) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil {
+		return
+	}
+	s.SetUp(i, false, now)
+	s.bridge.RemovePort(i)
+	s.buffer.RemovePort(i)
+	s.ports[i] = nil
+	s.urgent.Remove(i)
+}
+
+// SetUp tells the switch that a port's link came up or went down. A port that goes down releases what it holds, and
+// both ends forget who paused whom.
+func (s *Switch) SetUp(i int, up bool, now int64) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil || p.up == up {
+		return
+	}
+	p.up = up
+	s.loopEvent(s.bridge.SetUp(i, up))
+	p.receiver.Reset(now)
+	p.sender.Reset(now)
+	if up {
+		s.event(Event{Kind: EventPortUp, Port: p.cfg.Name, Priority: -1})
+		s.rouse(p) // a peer that missed our XOFF must hear it
+		return
+	}
+	s.event(Event{Kind: EventPortDown, Port: p.cfg.Name, Priority: -1})
+	s.purge(p, DropPortDown)
+}
+
+// purge drops every frame that waits at p.
+func (s *Switch) purge(p *portState, r DropReason) {
+	for q := range p.queues {
+		for p.queues[q].head != none {
+			s.dropQueued(p, s.pop(p, uint8(q)), r)
+		}
+	}
+	for ; p.delayed > 0; p.delayed-- {
+		s.drop(p, Unknown, r, false)
+	}
+	p.plan.n = 0
+	s.buffer.Resume()
+}
+
+// dropQueued releases a descriptor that was taken off a queue of p and counts the drop where the frame came in.
+func (s *Switch) dropQueued(p *portState, d uint32, r DropReason) {
+	dsc := s.memory.descs[d]
+	from := s.ports[dsc.in]
+	if from == nil {
+		from = p
+	}
+	s.release(p, d)
+	s.drop(from, dsc.prio, r, dsc.charge == chargeLossless)
+}
+
+// Hold implements the buffer manager's flow control: the peer of port must stop priority prio.
+func (s *Switch) Hold(port int, prio uint8) { s.hold(s.ports[port], prio, macctl.CauseBuffer) }
+
+// Release implements the buffer manager's flow control: the peer of port may send priority prio again.
+func (s *Switch) Release(port int, prio uint8) { s.free(s.ports[port], prio, macctl.CauseBuffer) }
+
+// rouse says that the transmit task of p has work.
+func (s *Switch) rouse(p *portState) {
+	s.urgent.Add(p.index)
+	if p.owner != s.worker {
+		s.foreign.Add(p.index)
+	}
+}
+
+func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
+	if p == nil {
+		return
+	}
+	p.sender.Hold(prio, c)
+	if s.cfg.Clock != nil && p.crossed == 0 {
+		p.crossed = s.cfg.Clock()
+	}
+	s.rouse(p)
+}
+
+func (s *Switch) free(p *portState, prio uint8, c macctl.Cause) {
+	if p == nil {
+		return
+	}
+	p.sender.Release(prio, c)
+	s.rouse(p)
+}
+
+// wakeDelayGuess is how late a wake-up is taken to be until it has been measured, in ns.
+const wakeDelayGuess = 300_000
+
+// SetWakeDelay says how late the 99.9 % of wake-ups are that matter for refreshing XOFF in time. Small changes are
+// passed over.
+func (s *Switch) SetWakeDelay(ns, now int64) {
+	s.now = now
+	if ns < 2*s.wakeDelay && 2*ns > s.wakeDelay {
+		return
+	}
+	s.wakeDelay = ns
+	for _, p := range s.ports {
+		if p != nil {
+			p.sender.Configure(s.initiatorConfig(p.cfg), now)
+			s.rouse(p)
+		}
+	}
+}
+
+func (s *Switch) initiatorConfig(c PortConfig) macctl.InitiatorConfig {
+	return macctl.InitiatorConfig{Mode: c.Mode, Enabled: c.Lossless, Speed: c.Nominal, Source: c.MAC, Quanta: c.Quanta,
+		Remaining: c.Remain, WakeDelay: s.wakeDelay}
+}
+
+func bufferPort(c PortConfig) buffer.PortConfig {
+	mode := buffer.ModeOff
+	switch c.Mode {
+	case macctl.ModePFC:
+		mode = buffer.ModePFC
+	case macctl.ModePause:
+		mode = buffer.ModePause
+	}
+	return buffer.PortConfig{Name: c.Name, Mode: mode, Lossless: c.Lossless, MTU: c.MaxFrame, Queues: c.Ingress}
+}

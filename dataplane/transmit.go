@@ -1,0 +1,188 @@
+package dataplane
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// readControl obeys every MAC Control frame that has arrived. It runs before every send call, so that after XOFF's
+// arrival at most the call that is running follows.
+func (w *worker) readControl(t *portTask) bool {
+	b, stamp := t.port.Control()
+	if b == nil {
+		return false
+	}
+	now, wall := clockPair()
+	sw := w.lock()
+	for ; b != nil; b, stamp = t.port.Control() {
+		at := now - (wall - stamp)
+		paused := sw.Control(t.index, b, at, now)
+		for q := range uint8(NumPriorities) {
+			if paused&(1<<q) != 0 {
+				t.reaction.Record(t.lastSent[q] - at)
+			}
+		}
+		t.port.ControlDone()
+	}
+	w.unlock()
+	return true
+}
+
+// sendControl tells the peer what it must not send, until it has been told all.
+func (w *worker) sendControl(t *portTask) {
+	for {
+		now := Now()
+		b, ok := w.lock().ControlOut(t.index, w.control[:0], now)
+		w.unlock()
+		if !ok {
+			return
+		}
+		now = Now()
+		if err := w.emit(t, b, now); err != nil {
+			t.retryAt = now + retryDelay
+			t.deadline = min(t.deadline, t.retryAt)
+			return
+		}
+		sw := w.lock()
+		if crossed := sw.ControlSent(t.index, now); crossed != 0 {
+			w.r.xoff.Record(now - crossed)
+		}
+		w.unlock()
+	}
+}
+
+// emit sends one frame of the switch's own, through the delay line where there is one.
+func (w *worker) emit(t *portTask, b []byte, now int64) error {
+	if t.delay == nil {
+		return t.port.SendControl(b)
+	}
+	if !t.delay.put(now, true, &frame.VnetHeader{}, b) {
+		return port.ErrAgain
+	}
+	return nil
+}
+
+// transmit runs the transmit task of a port: what the peer must be told, then what may be sent. arrivals is the burst
+// that has not been settled.
+func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
+	work := false
+	t.again = false
+	for range sendCalls {
+		w.readControl(t)
+		w.sendControl(t)
+		now := Now()
+		if now < t.retryAt {
+			break
+		}
+		n := w.lock().Dequeue(t.index, now)
+		w.unlock()
+		if n == 0 {
+			break
+		}
+		work = true
+		if !w.send(t, arrivals) {
+			break
+		}
+		t.again = true
+	}
+	w.sendProbe(t)
+	w.flushDelay(t)
+	w.setDeadline(t)
+	return work
+}
+
+// send hands the chosen frames to the kernel and confirms what it took. It returns whether sending may go on.
+func (w *worker) send(t *portTask, arrivals []Arrival) bool {
+	sw := w.r.sw
+	w.batch.Reset()
+	sw.Fill(t.index, w.batch, arrivals)
+	n, err := w.hand(t)
+	now := Now()
+	priorities := w.lock().Sent(t.index, n, now)
+	if err != nil && !errors.Is(err, port.ErrAgain) && !errors.Is(err, port.ErrDown) && n == 0 {
+		if sw.Dequeue(t.index, now) > 0 {
+			sw.Refuse(t.index, refusal(err), now)
+		}
+		err = nil
+	}
+	w.unlock()
+	for q := range t.lastSent {
+		if priorities&(1<<q) != 0 {
+			t.lastSent[q] = now
+		}
+	}
+	if err != nil {
+		t.retryAt = now + retryDelay
+		return false
+	}
+	return true
+}
+
+// refusal names why the kernel will never take a frame.
+func refusal(err error) DropReason {
+	if errors.Is(err, unix.EMSGSIZE) {
+		return DropOversize
+	}
+	return DropSend
+}
+
+// hand gives the batch to the kernel, or to the delay line.
+func (w *worker) hand(t *portTask) (int, error) {
+	if t.delay == nil {
+		return t.port.Send(w.batch)
+	}
+	now := Now()
+	for i := range w.batch.Len() {
+		v := w.batch.Vnet(i)
+		w.scratch = w.batch.Frame(i, w.scratch[:0])
+		if !t.delay.put(now, false, &v, w.scratch) {
+			return i, port.ErrAgain
+		}
+	}
+	return w.batch.Len(), nil
+}
+
+// flushDelay sends what has passed the delay line.
+func (w *worker) flushDelay(t *portTask) {
+	if t.delay == nil {
+		return
+	}
+	now := Now()
+	sent, octets, refused, err := t.delay.flush(t.port, now)
+	if sent+refused > 0 {
+		w.lock().Passed(t.index, sent, octets, refused, now)
+		w.unlock()
+	}
+	if err != nil {
+		t.retryAt = now + retryDelay
+	}
+}
+
+// sendProbe sends a loop probe where one is due.
+func (w *worker) sendProbe(t *portTask) {
+	now := Now()
+	b, ok := w.lock().Probe(t.index, w.control[:0], now)
+	w.unlock()
+	if ok {
+		_ = w.emit(t, b, now) // the next one follows in a second
+	}
+}
+
+// setDeadline computes when the transmit task has to run even if nothing happens.
+func (w *worker) setDeadline(t *portTask) {
+	now := Now()
+	sw := w.lock()
+	sw.Tick(now)
+	t.deadline = min(sw.TxDeadline(t.index, now), sw.ProbeDeadline(t.index))
+	w.unlock()
+	switch {
+	case t.retryAt > now:
+		t.deadline = t.retryAt
+	case t.again:
+		t.deadline = now
+	}
+}

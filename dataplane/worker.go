@@ -1,0 +1,249 @@
+package dataplane
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// Limits of a worker's round. A burst is bounded so that one port cannot starve another.
+const (
+	burstFrames   = 64
+	burstOctets   = 128 << 10
+	burstArrivals = 256       // pieces of cut super-frames included
+	arenaOctets   = 256 << 10 // memory for those pieces
+	sendCalls     = 4         // of one port in a row
+	minSleep      = 100_000   // ns; deadlines are coalesced to this
+	spinStart     = 10_000    // ns
+	spinMax       = 50_000    // ns
+	retryDelay    = 200_000   // ns until a frame that the kernel did not take is sent again
+	delaySpin     = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
+	waitPeriod    = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may
+	noDeadline    = math.MaxInt64
+)
+
+// A worker is a goroutine that runs receive and transmit tasks. All its memory is set aside at the start.
+type worker struct {
+	id           int
+	r            *Runner
+	receivers    []*portTask
+	transmitters []*portTask
+	rewatch      bool // the descriptors to wait for have changed
+	waiter       *port.Waiter
+	sleeping     atomic.Bool
+	turn         int // receiver that the next round begins with
+	spin         int64
+
+	frames   [burstFrames]port.Frame
+	arrivals [burstArrivals]Arrival
+	origin   [burstArrivals]piece
+	arena    []byte
+	cutter   frame.Cutter
+	scratch  []byte // a frame on its way into a delay line
+	moves    []Move
+	mine     []*portTask // ports to be served after a burst
+	batch    *port.Batch
+	control  [128]byte
+	fds      []int32
+}
+
+func newWorker(r *Runner, id int) (*worker, error) {
+	waiter, err := port.NewWaiter()
+	if err != nil {
+		return nil, err
+	}
+	return &worker{id: id, r: r, waiter: waiter, arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
+		moves: make([]Move, 0, burstArrivals),
+		mine:  make([]*portTask, 0, MaxPorts), batch: port.NewBatch()}, nil
+}
+
+// lock takes the switch's lock for this worker.
+func (w *worker) lock() *Switch {
+	w.r.mu.Lock()
+	w.r.sw.worker = w.id
+	return w.r.sw
+}
+
+// unlock gives the lock back and wakes the workers whose ports got work.
+func (w *worker) unlock() {
+	sw := w.r.sw
+	foreign := sw.foreign
+	if !foreign.Empty() {
+		sw.foreign = bridge.PortSet{}
+	}
+	w.r.mu.Unlock()
+	if !foreign.Empty() {
+		for i := range foreign.All() {
+			if t := w.r.tasks[i]; t != nil {
+				t.tx.wake()
+			}
+		}
+	}
+}
+
+// wake ends the worker's sleep. It costs a system call only where the worker sleeps.
+func (w *worker) wake() {
+	if w.sleeping.Swap(false) {
+		w.waiter.Wake()
+	}
+}
+
+// run is the worker's life: rounds while there is work, spinning for a little, then sleep.
+func (w *worker) run() {
+	defer w.r.done.Done()
+	idle := int64(0) // since when there was no work
+	for !w.r.quit.Load() {
+		if w.r.halt.Load() {
+			w.r.park()
+		}
+		now := Now()
+		if w.round(now) {
+			idle = 0
+			continue
+		}
+		if idle == 0 {
+			idle = now
+		}
+		if now-idle < w.spin {
+			continue
+		}
+		w.sleep()
+		idle = 0
+	}
+}
+
+// round serves every task once and tells whether there was work.
+func (w *worker) round(now int64) bool {
+	work := false
+	for _, t := range w.transmitters {
+		work = w.readControl(t) || work
+	}
+	n := len(w.receivers)
+	for i := range n {
+		t := w.receivers[(w.turn+i)%n]
+		work = w.receive(t, port.Lossless) || work
+		work = w.receive(t, port.Other) || work
+	}
+	w.turn++
+	for _, t := range w.due(now) {
+		work = w.transmit(t, nil) || work
+	}
+	return work
+}
+
+// due collects the ports whose transmit task has work.
+func (w *worker) due(now int64) []*portTask {
+	w.mine = w.mine[:0]
+	sw := w.lock()
+	for _, t := range w.transmitters {
+		if sw.Urgent(t.index) || t.again || now >= t.deadline || t.delay != nil && now >= t.delay.due() {
+			w.mine = append(w.mine, t)
+		}
+	}
+	w.unlock()
+	return w.mine
+}
+
+// sleep waits for a socket, a deadline or another worker, and learns whether spinning would have been better.
+func (w *worker) sleep() {
+	if w.rewatch {
+		w.watch()
+	}
+	w.sleeping.Store(true)
+	from := Now()
+	d, ok := w.quiet(from)
+	if !ok || w.r.halt.Load() || w.r.quit.Load() {
+		w.sleeping.Store(false)
+		return
+	}
+	why := w.waiter.Wait(d)
+	w.sleeping.Store(false)
+	slept := Now() - from
+	switch why {
+	case port.Expired:
+		w.lock()
+		w.r.wake.Record(slept - int64(d))
+		w.unlock()
+	case port.Failed:
+		w.clearErrors()
+	}
+	w.adapt(slept)
+}
+
+// clearErrors takes the pending errors of all sockets, which would end every sleep at once.
+func (w *worker) clearErrors() {
+	for _, t := range w.receivers {
+		t.port.ClearError()
+	}
+	for _, t := range w.transmitters {
+		t.port.ClearError()
+	}
+}
+
+// adapt makes the spin longer where sleeps end soon, and shorter where they are long.
+func (w *worker) adapt(slept int64) {
+	switch {
+	case slept < spinMax:
+		w.spin = min(spinMax, max(spinStart, 2*w.spin))
+	case slept > 4*spinMax:
+		if w.spin /= 2; w.spin < spinStart {
+			w.spin = 0
+		}
+	}
+}
+
+// quiet looks a last time whether there is work for this worker, and else returns how long it may sleep (-1: for ever).
+func (w *worker) quiet(now int64) (time.Duration, bool) {
+	at := int64(noDeadline)
+	sw := w.lock()
+	defer w.unlock()
+	for _, t := range w.transmitters {
+		if sw.urgent.Has(t.index) || t.again {
+			return 0, false
+		}
+		at = min(at, t.deadline, sw.ProbeDeadline(t.index))
+		if t.delay != nil {
+			if due := t.delay.due(); due < now+delaySpin {
+				return 0, false
+			} else if due != noDeadline {
+				at = min(at, due-delaySpin)
+			}
+		}
+	}
+	for _, t := range w.receivers {
+		if t.blocked[port.Lossless] || t.blocked[port.Other] {
+			if sw.room != t.blockedAt {
+				return 0, false
+			}
+			at = min(at, t.tryAt)
+		}
+	}
+	if at == noDeadline {
+		return -1, true
+	}
+	return time.Duration(max(at-now, minSleep)), true
+}
+
+// watch tells the waiter which sockets to listen to. A ring whose oldest frame waits for buffer is left out: it would
+// be readable all the time.
+func (w *worker) watch() {
+	w.rewatch = false
+	w.fds = w.fds[:0]
+	for _, t := range w.receivers {
+		var what port.Work
+		for c := range port.NumClasses {
+			if !t.blocked[c] {
+				what |= 1 << c
+			}
+		}
+		w.fds = t.port.Descriptors(w.fds, what)
+	}
+	for _, t := range w.transmitters {
+		w.fds = t.port.Descriptors(w.fds, port.WorkControl)
+	}
+	w.waiter.Watch(w.fds)
+}
