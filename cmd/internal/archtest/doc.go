@@ -1,0 +1,14 @@
+// Package archtest keeps the house in order: it has tests only, and they read the source tree, not the program.
+//
+//	source_test.go      loads the tree; every check takes one and returns what it found, so that it can be tested itself
+//	layers_test.go      imports run one way
+//	confined_test.go    sockets, netlink, flags, files and Prometheus stay where they belong
+//	pure_test.go        the state machines have no clock, no goroutine, no I/O; no panic outside Must…
+//	layout_test.go      the top level, names of files and packages, sizes, unfinished work
+//	comments_test.go    package comments, comments of exported names
+//	goroutines_test.go  the goroutines of the data plane are those that its package comment lists
+//	names_test.go       names that others rely on: metrics, drop reasons, commands (testdata/*.txt)
+//	readme_test.go      the README's configurations load, its commands run
+//
+// A failing check reports all that it found, one line each, with what to do about it.
+package archtest

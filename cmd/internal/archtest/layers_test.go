@@ -1,0 +1,110 @@
+package archtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A layer says which packages of the project a package may import. A package that belongs to no layer is
+// a finding of its own: whoever adds one decides where it stands.
+type layer struct {
+	packages []string
+	may      []string
+	why      string
+}
+
+// leaves import nothing of ours, so that each can be read, tested and reused alone.
+var leaves = []string{"macctl/...", "buffer/...", "headroom/...", "lldp/...", "deadlock/...", "dataplane/frame/..."}
+
+var layers = []layer{
+	{[]string{"macctl/..."}, []string{"macctl/..."}, "a leaf imports nothing of ours"},
+	{[]string{"buffer/..."}, []string{"buffer/..."}, "a leaf imports nothing of ours"},
+	{[]string{"headroom/..."}, []string{"headroom/..."}, "headroom sees the switch through interfaces that it declares itself"},
+	{[]string{"lldp/..."}, []string{"lldp/..."}, "lldp sees the switch through interfaces that it declares itself"},
+	{[]string{"deadlock/..."}, []string{"deadlock/..."}, "deadlock sees the switch through interfaces that it declares itself"},
+	{[]string{"dataplane/frame/..."}, []string{"dataplane/frame/..."}, "a leaf imports nothing of ours"},
+	{[]string{"dataplane/port/..."}, []string{"dataplane/frame", "dataplane/port/..."}, "a station knows frames, not other stations"},
+	{[]string{"dataplane/classify"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
+	{[]string{"dataplane/bridge"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
+	{[]string{"dataplane/sched"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
+	{[]string{"dataplane/trunk"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
+	{[]string{"dataplane/capture"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
+	{[]string{"dataplane"}, []string{"dataplane/...", "buffer", "macctl"}, "the switch joins its stations, the buffer and MAC control; the rest watches from the side"},
+	{[]string{"metrics/..."}, append([]string{"dataplane", "metrics/..."}, leaves...), "metrics reads the switch and the leaves"},
+	{
+		[]string{"cmd/internal/..."},
+		append([]string{"dataplane/...", "metrics/...", "cmd/internal/..."}, leaves...),
+		"cmd/internal uses all that stands below it, never the command",
+	},
+	{[]string{"cmd/pfcswitch/..."}, []string{"cmd/internal/...", "cmd/pfcswitch/..."}, "cmd/pfcswitch only parses; cmd/internal does the work"},
+	{[]string{"scripts/..."}, []string{"scripts/..."}, "scripts judge the program from outside"},
+}
+
+// checkLayers finds imports against the layers, in tests too (a test may import its own package).
+func checkLayers(t *tree) (found []string) {
+	for pkg, files := range t.packages() {
+		l, ok := layerOf(pkg)
+		if !ok {
+			found = append(found, fmt.Sprintf("%s: belongs to no layer: give it one in layers_test.go, or move it into a package that has one", pkg))
+			continue
+		}
+		for _, f := range files {
+			for _, imported := range f.imports() {
+				own, ok := strings.CutPrefix(imported, module+"/")
+				if ok && own != pkg && !matches(own, l.may) {
+					found = append(found, fmt.Sprintf("%s: imports %s: %s (it may import: %s)", f.path, own, l.why, strings.Join(l.may, ", ")))
+				}
+			}
+		}
+	}
+	return found
+}
+
+func layerOf(pkg string) (layer, bool) {
+	for _, l := range layers {
+		if matches(pkg, l.packages) {
+			return l, true
+		}
+	}
+	return layer{}, false
+}
+
+func TestImportsRunOneWay(t *testing.T) {
+	report(t, "imports run one way", checkLayers(project(t)))
+}
+
+func TestCheckLayers(t *testing.T) {
+	imports := func(paths ...string) (src string) {
+		for _, p := range paths {
+			src += fmt.Sprintf("import _ %q\n", p)
+		}
+		return src
+	}
+	verify(t, checkLayers, []check{
+		{"as it should be", map[string]string{
+			"macctl/a.go":              imports("time", "example.org/other"),
+			"macctl/a_test.go":         imports("pfcswitch/macctl"),
+			"lldp/dcbx/a.go":           imports("pfcswitch/lldp"),
+			"dataplane/port/tap/a.go":  imports("pfcswitch/dataplane/port", "pfcswitch/dataplane/frame"),
+			"dataplane/a.go":           imports("pfcswitch/buffer", "pfcswitch/macctl", "pfcswitch/dataplane/sched"),
+			"metrics/a.go":             imports("pfcswitch/dataplane", "pfcswitch/headroom", "pfcswitch/lldp/dcbx"),
+			"cmd/internal/daemon/a.go": imports("pfcswitch/metrics", "pfcswitch/dataplane/port", "pfcswitch/cmd/internal/config"),
+			"cmd/pfcswitch/a.go":       imports("pfcswitch/cmd/internal/daemon"),
+		}, nil},
+		{"a leaf imports a leaf", map[string]string{"buffer/a.go": imports("pfcswitch/macctl")}, []string{"buffer/a.go: imports macctl: a leaf"}},
+		{"in a test too", map[string]string{"buffer/a_test.go": imports("pfcswitch/macctl")}, []string{"buffer/a_test.go: imports macctl"}},
+		{"the side imports the switch", map[string]string{
+			"deadlock/a.go": imports("pfcswitch/dataplane"),
+			"headroom/a.go": imports("pfcswitch/dataplane/frame"),
+			"lldp/a.go":     imports("pfcswitch/dataplane/port"),
+		}, []string{"deadlock/a.go: imports dataplane", "headroom/a.go: imports dataplane/frame", "lldp/a.go: imports dataplane/port"}},
+		{"a station imports another", map[string]string{"dataplane/bridge/a.go": imports("pfcswitch/dataplane/sched")}, []string{"imports dataplane/sched: a station"}},
+		{"a station imports the switch", map[string]string{"dataplane/port/a.go": imports("pfcswitch/dataplane")}, []string{"imports dataplane: a station"}},
+		{"the switch imports the side", map[string]string{"dataplane/a.go": imports("pfcswitch/lldp")}, []string{"imports lldp: the switch"}},
+		{"metrics imports a station", map[string]string{"metrics/a.go": imports("pfcswitch/dataplane/port")}, []string{"imports dataplane/port: metrics"}},
+		{"cmd/internal imports the command", map[string]string{"cmd/internal/web/a.go": imports("pfcswitch/cmd/pfcswitch")}, []string{"imports cmd/pfcswitch"}},
+		{"the command does the work itself", map[string]string{"cmd/pfcswitch/a.go": imports("pfcswitch/dataplane")}, []string{"only parses"}},
+		{"a package of no layer", map[string]string{"dataplane/util/a.go": ""}, []string{"dataplane/util: belongs to no layer"}},
+	})
+}

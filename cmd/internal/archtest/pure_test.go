@@ -1,0 +1,99 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stateMachines take frames and time and return decisions, so that every rule can be tested as a table and the
+// same code can run under virtual time.
+var stateMachines = append([]string{"dataplane/classify", "dataplane/bridge", "dataplane/sched", "dataplane/trunk"}, leaves...)
+
+// impure are the clocks and timers, and the packages that do I/O (all names).
+var impure = map[string][]string{
+	"time":                  {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+	"os":                    nil,
+	"os/exec":               nil,
+	"syscall":               nil,
+	"golang.org/x/sys/unix": nil,
+	"net/http":              nil,
+}
+
+// checkPure finds clocks, goroutines and I/O in the state machines; their tests may.
+func checkPure(t *tree) (found []string) {
+	for _, f := range t.files {
+		if f.test || !matches(f.pkg, stateMachines) {
+			continue
+		}
+		f.uses(func(at token.Pos, importPath, name string) {
+			if names, ok := impure[importPath]; ok && (names == nil || slices.Contains(names, name)) {
+				found = append(found, fmt.Sprintf("%s: uses %s.%s: %s is a state machine: take time and frames as arguments", t.at(at), importPath, name, f.pkg))
+			}
+		})
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok {
+				found = append(found, fmt.Sprintf("%s: starts a goroutine: %s is a state machine, dataplane/run.go and dataplane/port run it", t.at(g.Pos()), f.pkg))
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// checkPanics finds panics outside functions called Must… or must…; tests may.
+func checkPanics(t *tree) (found []string) {
+	for _, f := range t.files {
+		if f.test {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(strings.ToLower(fn.Name.Name), "must") {
+				continue
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" {
+						found = append(found, fmt.Sprintf("%s: panic outside a Must… function: return an error", t.at(call.Pos())))
+					}
+				}
+				return true
+			})
+		}
+	}
+	return found
+}
+
+func TestStateMachinesArePure(t *testing.T) {
+	report(t, "state machines have no clock, goroutine or I/O", checkPure(project(t)))
+}
+
+func TestNoPanic(t *testing.T) {
+	report(t, "no panic outside Must…", checkPanics(project(t)))
+}
+
+func TestCheckPure(t *testing.T) {
+	verify(t, checkPure, []check{
+		{"durations, and all in tests", map[string]string{
+			"macctl/a.go":      "import \"time\"\nconst d = time.Second",
+			"macctl/a_test.go": "import \"time\"\nfunc f() { go time.Sleep(time.Now().Sub(time.Time{})) }",
+			"dataplane/run.go": "import \"time\"\nfunc f() { go time.Sleep(1) }",
+		}, nil},
+		{"a clock", map[string]string{"lldp/a.go": "import \"time\"\nvar n = time.Now()"}, []string{"lldp/a.go:3: uses time.Now"}},
+		{"a goroutine", map[string]string{"buffer/a.go": "func f() { go f() }"}, []string{"buffer/a.go:2: starts a goroutine"}},
+		{"I/O", map[string]string{"headroom/a.go": "import \"os\"\nvar n = os.Stdout"}, []string{"uses os.Stdout"}},
+	})
+}
+
+func TestCheckPanics(t *testing.T) {
+	verify(t, checkPanics, []check{
+		{"where it may be", map[string]string{
+			"a/a.go":      "func MustParse() { panic(1) }\nfunc mustBe() { panic(1) }",
+			"a/a_test.go": "func f() { panic(1) }",
+		}, nil},
+		{"where it may not", map[string]string{"a/a.go": "func f() { func() { panic(1) }() }\nvar x = func() int { panic(2) }()"}, []string{"a/a.go:2: panic", "a/a.go:3: panic"}},
+	})
+}

@@ -1,0 +1,102 @@
+package lab_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// nobody is an ordinary user's identity. Only root can take it; when the tests are an ordinary user's, the
+// whole test binary went through Enter already.
+func nobody(t *testing.T) *syscall.SysProcAttr {
+	t.Helper()
+	requireUserNamespaces(t)
+	uidMap, err := os.ReadFile("/proc/self/uid_map")
+	must(t, err)
+	if f := strings.Fields(string(uidMap)); len(f) == 3 && f[2] == "1" {
+		return &syscall.SysProcAttr{}
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+}
+
+// rootOfItsOwn makes a process root of a new user namespace.
+func rootOfItsOwn() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+}
+
+// requireUserNamespaces skips, or with REQUIRE_NETNS=1 fails, where even root may not have them.
+func requireUserNamespaces(t *testing.T) {
+	t.Helper()
+	labtest.Require(t)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), roleKey+"=interfaces")
+	cmd.SysProcAttr = rootOfItsOwn()
+	switch err := cmd.Run(); {
+	case err == nil:
+	case os.Getenv("REQUIRE_NETNS") == "1":
+		t.Fatalf("REQUIRE_NETNS=1, but no user namespace: %v", err)
+	default:
+		t.Skipf("needs user namespaces: %v", err)
+	}
+}
+
+func TestEnterAsOrdinaryUser(t *testing.T) {
+	attr := nobody(t)
+	cmd, lines := play(t, "enter", attr)
+	if attr.Credential != nil { // else it has the rights already and Enter returned at once
+		if got, want := lines.Text(), "inside 0 the arguments 2 <nil>"; got != want {
+			t.Errorf("inside: %q, want %q", got, want)
+		}
+		if !lines.Scan() || !strings.Contains(lines.Text(), "--user") {
+			t.Errorf("the command to enter does not enter the user namespace: %q", lines.Text())
+		}
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 7 {
+		t.Errorf("status: %v, want that of the inner process, 7", err)
+	}
+}
+
+func TestEnterHandsOnSignals(t *testing.T) {
+	attr := nobody(t)
+	cmd, lines := play(t, "enter-wait", attr)
+	inner := pidAfter(t, lines.Text(), "inner")
+	if attr.Credential != nil && inner == cmd.Process.Pid {
+		t.Fatal("Enter did not make a process")
+	}
+	must(t, cmd.Process.Signal(unix.SIGTERM))
+	err := cmd.Wait()
+	if attr.Credential != nil && cmd.ProcessState.ExitCode() != 128+15 {
+		t.Errorf("status after SIGTERM: %v, want 143", err)
+	}
+	if alive(inner) {
+		t.Error("the inner process lives on")
+	}
+}
+
+func TestEnterInnerDiesWithOuter(t *testing.T) {
+	cmd, lines := play(t, "enter-wait", nobody(t))
+	inner := pidAfter(t, lines.Text(), "inner")
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	eventually(t, "inner process died", func() bool { return !alive(inner) })
+}
+
+func TestEnterWhereForbidden(t *testing.T) {
+	requireUserNamespaces(t)
+	_, lines := play(t, "forbidden", rootOfItsOwn())
+	for _, want := range []string{"false lab: create user", "no space left on device", "user.max_user_namespaces is 0"} {
+		if !strings.Contains(lines.Text(), want) {
+			t.Errorf("got %q, want one that says %q", lines.Text(), want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Lab is a set of nodes (network namespaces) with the links and processes between and in them.
+// Its methods may be called from several goroutines.
+type Lab struct {
+	name string
+	key  string // "PID-NAME"
+	lock *os.File
+
+	state struct {
+		sync.Mutex
+		closed    bool
+		nodes     []*Node
+		stopWatch func() bool // ends the watch on New's context
+	}
+	closing  sync.Once
+	closeErr error
+}
+
+var (
+	labName  = regexp.MustCompile(`^[a-z0-9_.]{1,32}$`) // no "-": it ends the name in a namespace's name
+	nodeName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+)
+
+// ErrClosed is what the methods of a closed lab return.
+var ErrClosed = errors.New("lab: closed")
+
+// New clears away what labs of dead processes left behind, then starts an empty lab. Its name consists of 1
+// to 32 characters of a-z, 0-9, "_" and "." and is unique in the process. The lab closes itself when ctx ends.
+// The process needs the rights that Enter gets.
+func New(ctx context.Context, name string) (*Lab, error) {
+	if !labName.MatchString(name) {
+		return nil, fmt.Errorf("lab: name %q: must match %s", name, labName)
+	}
+	if err := system.sweep(); err != nil {
+		return nil, fmt.Errorf("lab %s: clear leftovers of dead labs: %w", name, err)
+	}
+	l := &Lab{name: name, key: fmt.Sprintf("%d-%s", os.Getpid(), name)}
+	var err error
+	switch l.lock, err = system.lock(l.key); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return nil, fmt.Errorf("lab %s: this process has one of that name already: close it or choose another name", name)
+	case err != nil:
+		return nil, fmt.Errorf("lab %s: %w", name, err)
+	}
+	l.state.Lock()
+	defer l.state.Unlock()
+	l.state.stopWatch = context.AfterFunc(ctx, func() { _ = l.Close() })
+	return l, nil
+}
+
+// Name returns the lab's name.
+func (l *Lab) Name() string { return l.name }
+
+// Nodes returns the nodes in the order in which they were made.
+func (l *Lab) Nodes() []*Node {
+	l.state.Lock()
+	defer l.state.Unlock()
+	return append([]*Node(nil), l.state.nodes...)
+}
+
+// Node makes a node: a network namespace of its own with loopback up and IPv6 off. Its name, unique in the
+// lab, consists of 1 to 64 letters, digits, "_", "." and "-".
+func (l *Lab) Node(name string) (*Node, error) {
+	if !nodeName.MatchString(name) {
+		return nil, fmt.Errorf("lab %s: node %q: the name must match %s", l.name, name, nodeName)
+	}
+	l.state.Lock()
+	defer l.state.Unlock()
+	if l.state.closed {
+		return nil, ErrClosed
+	}
+	for _, n := range l.state.nodes {
+		if n.name == name {
+			return nil, fmt.Errorf("lab %s: node %s exists already", l.name, name)
+		}
+	}
+	n, err := newNode(l, name)
+	if err != nil {
+		return nil, fmt.Errorf("lab %s: node %s: %w", l.name, name, err)
+	}
+	l.state.nodes = append(l.state.nodes, n)
+	return n, nil
+}
+
+// stopGrace is the time that Close gives processes between SIGTERM and SIGKILL.
+const stopGrace = 2 * time.Second
+
+// Close stops all processes (SIGTERM, SIGKILL after 2 s), deletes all links and namespaces and returns what
+// could not be deleted. Every further call waits for the first and returns the same.
+func (l *Lab) Close() error {
+	l.closing.Do(func() { l.closeErr = l.close() })
+	return l.closeErr
+}
+
+func (l *Lab) close() error {
+	l.state.Lock()
+	l.state.stopWatch()
+	l.state.closed = true
+	nodes := l.state.nodes
+	l.state.Unlock()
+
+	var stops sync.WaitGroup
+	for _, n := range nodes {
+		for _, p := range n.takeProcesses() {
+			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopGrace) }) // how it ended is Wait's to tell
+		}
+	}
+	stops.Wait()
+	var errs []error
+	for _, n := range nodes {
+		errs = append(errs, n.close())
+	}
+	if err := errors.Join(append(errs, system.unlock(l.lock))...); err != nil {
+		return fmt.Errorf("lab %s: close: %w", l.name, err)
+	}
+	return nil
+}

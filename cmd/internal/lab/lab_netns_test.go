@@ -1,0 +1,347 @@
+package lab_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// twoHosts makes h1:eth0 — eth0:h2.
+func twoHosts(t *testing.T, o lab.LinkOptions) (l *lab.Lab, h1, h2 *lab.Node) {
+	t.Helper()
+	l = labtest.New(t, "two")
+	h1, h2 = labtest.Node(t, l, "h1"), labtest.Node(t, l, "h2")
+	must(t, l.Link(h1, "eth0", h2, "eth0", o))
+	return l, h1, h2
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits for what another process or the kernel is about to do.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 10 s still not: %s", what)
+		}
+	}
+}
+
+func TestLinkCarriesFramesAndCounts(t *testing.T) {
+	mac := net.HardwareAddr{2, 0, 0, 0, 0, 1}
+	_, h1, h2 := twoHosts(t, lab.LinkOptions{MTU: 4000, MACs: [2]net.HardwareAddr{mac, nil}})
+	must(t, h1.AddAddr("eth0", "10.0.0.1/24"))
+	must(t, h2.AddAddr("eth0", "10.0.0.2/24"))
+
+	if got, err := h1.MAC("eth0"); err != nil || got.String() != mac.String() {
+		t.Errorf("MAC of h1: got %v, %v, want %v", got, err, mac)
+	}
+	before, err := h2.Stats("eth0")
+	must(t, err)
+	if before.ReceivedFrames != 0 || before.SentFrames != 0 {
+		t.Errorf("an idle link has carried frames, so IPv6 is not off: %+v", before)
+	}
+
+	const size = 3900 // fits into one frame only because the MTU is 4000
+	got := exchange(t, h1, h2, size)
+	if got != size {
+		t.Errorf("received %d bytes, want %d", got, size)
+	}
+	after, err := h2.Stats("eth0")
+	must(t, err)
+	if want := uint64(size + 8 + 20 + 14); after.ReceivedBytes < want || after.ReceivedFrames != 2 {
+		t.Errorf("h2 received %d frames, %d bytes, want 2 frames (ARP and data), at least %d bytes",
+			after.ReceivedFrames, after.ReceivedBytes, want)
+	}
+}
+
+// exchange sends one datagram from h1 (any address) to h2 (10.0.0.2) and returns the size that arrived.
+func exchange(t *testing.T, h1, h2 *lab.Node, size int) int {
+	t.Helper()
+	var in, out *net.UDPConn
+	must(t, h2.Do(func() (err error) {
+		in, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 4791})
+		return err
+	}))
+	defer in.Close()
+	must(t, h1.Do(func() (err error) {
+		out, err = net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 4791})
+		return err
+	}))
+	defer out.Close()
+	if _, err := out.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	must(t, in.SetReadDeadline(time.Now().Add(10*time.Second)))
+	n, err := in.Read(make([]byte, 1<<16))
+	must(t, err)
+	return n
+}
+
+func TestLinkDownUpDelete(t *testing.T) {
+	_, h1, h2 := twoHosts(t, lab.LinkOptions{TxQueueLen: 77})
+	carrier := func(n *lab.Node) bool {
+		c, err := n.Carrier("eth0")
+		must(t, err)
+		return c
+	}
+	if !carrier(h1) || !carrier(h2) {
+		t.Fatalf("carrier of a new link: h1 %v, h2 %v, want both", carrier(h1), carrier(h2))
+	}
+	must(t, h1.LinkDown("eth0"))
+	eventually(t, "h2 lost its carrier", func() bool { return !carrier(h2) })
+	must(t, h1.LinkUp("eth0"))
+	eventually(t, "h2 has it back", func() bool { return carrier(h1) && carrier(h2) })
+
+	must(t, h2.DeleteLink("eth0"))
+	for _, n := range []*lab.Node{h1, h2} {
+		if _, err := n.Stats("eth0"); err == nil {
+			t.Errorf("%s still has eth0", n.Name())
+		}
+	}
+}
+
+func TestLinkOptions(t *testing.T) {
+	_, h1, h2 := twoHosts(t, lab.LinkOptions{MTU: 9000, TxQueueLen: 77})
+	for _, n := range []*lab.Node{h1, h2} {
+		must(t, n.Do(func() error {
+			i, err := net.InterfaceByName("eth0")
+			if err == nil && i.MTU != 9000 {
+				t.Errorf("MTU of %s: got %d, want 9000", n.Name(), i.MTU)
+			}
+			return err
+		}))
+		if got := txQueueLen(t, n, "eth0"); got != 77 {
+			t.Errorf("transmit queue of %s: got %d frames, want 77", n.Name(), got)
+		}
+	}
+}
+
+func txQueueLen(t *testing.T, n *lab.Node, ifName string) uint32 {
+	t.Helper()
+	req, err := unix.NewIfreq(ifName)
+	must(t, err)
+	must(t, n.Do(func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.IoctlIfreq(fd, unix.SIOCGIFTXQLEN, req)
+	}))
+	return req.Uint32()
+}
+
+func TestOffloads(t *testing.T) {
+	_, h1, _ := twoHosts(t, lab.LinkOptions{})
+	must(t, h1.SetOffloads("eth0", false))
+	off, err := h1.Offloads("eth0")
+	must(t, err)
+	for name, on := range off {
+		if on {
+			t.Errorf("%s is on after switching off", name)
+		}
+	}
+	must(t, h1.SetOffloads("eth0", true))
+	on, err := h1.Offloads("eth0")
+	must(t, err)
+	for _, name := range []string{"tx-checksumming", "tcp-segmentation-offload", "generic-segmentation-offload"} {
+		if !on[name] {
+			t.Errorf("%s is off after switching on", name)
+		}
+	}
+	if err := h1.SetOffloads("eth9", false); !errors.Is(err, unix.ENODEV) {
+		t.Errorf("an interface that does not exist: got %v, want ENODEV", err)
+	}
+}
+
+func TestDo(t *testing.T) {
+	l := labtest.New(t, "do")
+	n := labtest.Node(t, l, "n")
+	own, outside := "", ""
+	must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
+	if own != "lo" {
+		t.Errorf("interfaces inside: %q, want lo alone", own)
+	}
+	must(t, l.Link(n, "in", labtest.Node(t, l, "m"), "out", lab.LinkOptions{}))
+	must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
+	outside, err := interfaces()
+	must(t, err)
+	if own != "lo in" || strings.Contains(outside, "in") {
+		t.Errorf("inside: %q, want \"lo in\"; outside: %q, want no \"in\"", own, outside)
+	}
+	if err := n.Do(func() error { return unix.EBADMSG }); !errors.Is(err, unix.EBADMSG) {
+		t.Errorf("the function's error: got %v, want EBADMSG", err)
+	}
+	if err := n.Do(func() error { runtime.Goexit(); return nil }); err == nil {
+		t.Error("a function that ended its goroutine: got nil, want an error")
+	}
+}
+
+func interfaces() (string, error) {
+	ifs, err := net.Interfaces()
+	var names []string
+	for _, i := range ifs {
+		names = append(names, i.Name)
+	}
+	return strings.Join(names, " "), err
+}
+
+func TestProcessRunsInsideNode(t *testing.T) {
+	l, h1, _ := twoHosts(t, lab.LinkOptions{})
+	p, err := h1.Start(as("interfaces"))
+	must(t, err)
+	must(t, p.Wait())
+	if got, want := p.Output(), "lo\neth0\n"; got != want {
+		t.Errorf("the process saw %q, want %q", got, want)
+	}
+	must(t, l.Close())
+	goleak.VerifyNone(t)
+}
+
+func TestProcessOutputAndStatus(t *testing.T) {
+	n := labtest.Node(t, labtest.New(t, "out"), "n")
+	p, err := n.Start(as("fail"))
+	must(t, err)
+	err = p.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Fatalf("Wait: got %v, want exit status 3", err)
+	}
+	if !strings.Contains(err.Error(), "second") {
+		t.Errorf("the error lacks the last words: %v", err)
+	}
+
+	var out, errOut strings.Builder
+	c := as("fail")
+	c.Stdout, c.Stderr = &out, &errOut
+	p, err = n.Start(c)
+	must(t, err)
+	<-p.Ended()
+	if out.String() != "first\n" || errOut.String() != "second\n" || p.Output() != "" {
+		t.Errorf("own writers got %q and %q, Output %q", out.String(), errOut.String(), p.Output())
+	}
+
+	if _, err := n.Start(lab.Command{Name: "none"}); err == nil {
+		t.Error("a command without a program started")
+	}
+	if _, err := n.Start(lab.Command{Argv: []string{"/nonexistent/program"}}); err == nil {
+		t.Error("a program that does not exist started")
+	}
+}
+
+func TestProcessStop(t *testing.T) {
+	n := labtest.Node(t, labtest.New(t, "stop"), "n")
+	for _, test := range []struct {
+		role  string
+		sig   syscall.Signal
+		grace time.Duration
+		want  string
+	}{
+		{"wait", syscall.SIGTERM, 10 * time.Second, ""},
+		{"stubborn", syscall.SIGTERM, 50 * time.Millisecond, "killed"},
+		{"fail", 0, 10 * time.Second, "exit status 3"}, // ends by itself
+	} {
+		p, err := n.Start(as(test.role))
+		must(t, err)
+		if test.role != "fail" {
+			eventually(t, "ready", func() bool { return strings.Contains(p.Output(), "ready") })
+		}
+		err = p.Stop(test.sig, test.grace)
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%s: got %v, want nil", test.role, err)
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: got %v, want one that says %q", test.role, err, test.want)
+		}
+		if alive(p.Pid()) {
+			t.Errorf("%s: process %d lives after Stop", test.role, p.Pid())
+		}
+	}
+}
+
+func TestStopEndsTheWholeGroup(t *testing.T) {
+	n := labtest.Node(t, labtest.New(t, "group"), "n")
+	p, err := n.Start(as("parent"))
+	must(t, err)
+	eventually(t, "grandchild started", func() bool { return strings.Contains(p.Output(), "ready") })
+	grandchild := pidAfter(t, p.Output(), "grandchild")
+	must(t, p.Stop(syscall.SIGTERM, 10*time.Second))
+	eventually(t, "grandchild ended", func() bool { return !alive(grandchild) })
+}
+
+func TestWaitShare(t *testing.T) {
+	n := labtest.Node(t, labtest.New(t, "sched"), "n")
+	one, err := n.Start(as("spin"))
+	must(t, err)
+	two, err := n.Start(as("spin"))
+	must(t, err)
+	eventually(t, "both spinners waited for the one CPU", func() bool {
+		ran1, waited1 := one.Scheduled()
+		ran2, waited2 := two.Scheduled()
+		return min(ran1, ran2, waited1, waited2) > 50*time.Millisecond
+	})
+	must(t, one.Stop(syscall.SIGKILL, time.Second))
+	if share := one.WaitShare(); share <= 0 || share >= 1 {
+		t.Errorf("WaitShare after the end: %v, want between 0 and 1", share)
+	}
+	before, _ := one.Scheduled()
+	if after, _ := one.Scheduled(); after != before {
+		t.Errorf("an ended process ran on: %v, then %v", before, after)
+	}
+}
+
+func TestLabRefuses(t *testing.T) {
+	l := labtest.New(t, "refuse")
+	labtest.Node(t, l, "n")
+	if _, err := l.Node("n"); err == nil {
+		t.Error("two nodes of one name")
+	}
+	if _, err := l.Node("a/b"); err == nil {
+		t.Error("a node name with a slash")
+	}
+	if _, err := lab.New(context.Background(), "refuse"); err == nil {
+		t.Error("two labs of one name in one process")
+	}
+	if _, err := lab.New(context.Background(), "a-b"); err == nil {
+		t.Error("a lab name with a hyphen")
+	}
+	n := l.Nodes()[0]
+	if err := l.Link(n, "an-interface-name-too-long", n, "x", lab.LinkOptions{}); err == nil {
+		t.Error("an interface name of more than 15 characters")
+	}
+	if err := n.AddAddr("lo", "10.0.0.1"); err == nil {
+		t.Error("an address without a prefix length")
+	}
+	must(t, l.Close())
+	must(t, l.Close())
+	if _, err := l.Node("late"); !errors.Is(err, lab.ErrClosed) {
+		t.Errorf("Node after Close: got %v, want ErrClosed", err)
+	}
+	if _, err := n.Start(as("wait")); !errors.Is(err, lab.ErrClosed) {
+		t.Errorf("Start after Close: got %v, want ErrClosed", err)
+	}
+	if err := n.LinkUp("lo"); !errors.Is(err, lab.ErrClosed) {
+		t.Errorf("LinkUp after Close: got %v, want ErrClosed", err)
+	}
+	if err := n.Do(func() error { return nil }); err == nil {
+		t.Error("Do after Close went well")
+	}
+}

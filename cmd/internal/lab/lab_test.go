@@ -1,0 +1,226 @@
+package lab
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+func TestForbiddenNamesSettingAndRemedy(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		sysctls map[string]string
+		sysctl  string
+		says    []string
+	}{
+		{
+			"Debian", map[string]string{"kernel.unprivileged_userns_clone": "0", "user.max_user_namespaces": "96365"},
+			"kernel.unprivileged_userns_clone",
+			[]string{"operation not permitted", "kernel.unprivileged_userns_clone is 0", "sysctl -w kernel.unprivileged_userns_clone=1"},
+		},
+		{
+			"Ubuntu", map[string]string{"kernel.unprivileged_userns_clone": "1", "kernel.apparmor_restrict_unprivileged_userns": "1"},
+			"kernel.apparmor_restrict_unprivileged_userns",
+			[]string{"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
+		},
+		{
+			"hardened", map[string]string{"user.max_user_namespaces": "0"},
+			"user.max_user_namespaces", []string{"sysctl -w user.max_user_namespaces=1000"},
+		},
+		{"container", map[string]string{}, "", []string{"seccomp", "CAP_SYS_ADMIN", "run as root"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var err error = forbidden("make it", unix.EPERM, func(name string) string { return test.sysctls[name] })
+			var e *ForbiddenError
+			if !errors.As(err, &e) || !errors.Is(err, unix.EPERM) {
+				t.Fatalf("got %T, want a *ForbiddenError around EPERM", err)
+			}
+			if e.Sysctl != test.sysctl || e.Value != test.sysctls[test.sysctl] {
+				t.Errorf("got %s = %s, want %s = %s", e.Sysctl, e.Value, test.sysctl, test.sysctls[test.sysctl])
+			}
+			for _, s := range append(test.says, "make it") {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("%q does not say %q", err, s)
+				}
+			}
+		})
+	}
+}
+
+func TestReadSysctl(t *testing.T) {
+	if got := readSysctl("kernel.ostype"); got != "Linux" {
+		t.Errorf("kernel.ostype: got %q, want Linux", got)
+	}
+	if got := readSysctl("kernel.no_such_setting"); got != "" {
+		t.Errorf("a setting that does not exist: got %q", got)
+	}
+}
+
+func TestLabOf(t *testing.T) {
+	for _, test := range []struct {
+		namespace, key string
+		ok             bool
+	}{
+		{"pfcsw-12-demo-h1", "12-demo", true},
+		{"pfcsw-12-demo-leaf-1", "12-demo", true},
+		{"pfcsw-12-demo", "", false},
+		{"pfcsw-x12-demo-h1", "", false},
+		{"pfcsw--demo-h1", "", false},
+		{"pfcsw-12--h1", "", false},
+		{"other-12-demo-h1", "", false},
+	} {
+		if key, ok := labOf(test.namespace); key != test.key || ok != test.ok {
+			t.Errorf("labOf(%q): got %q, %v, want %q, %v", test.namespace, key, ok, test.key, test.ok)
+		}
+	}
+}
+
+func testPlace(t *testing.T, namespaces ...string) place {
+	t.Helper()
+	dir := t.TempDir()
+	p := place{namespaces: filepath.Join(dir, "netns"), locks: filepath.Join(dir, "labs")}
+	if err := os.MkdirAll(p.namespaces, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range namespaces {
+		if err := os.WriteFile(filepath.Join(p.namespaces, name), nil, 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// A lab's own process number says nothing in these tests: what counts is who holds the lock.
+func TestSweepSparesLockedLabsOnly(t *testing.T) {
+	if ok, err := capable(); !ok {
+		t.Skip("needs the right to unmount", err)
+	}
+	p := testPlace(t, "pfcsw-1-dead-a", "pfcsw-1-dead-b", "pfcsw-1-living-a", "pfcsw-strange", "others")
+	living, err := p.lock("1-living")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leftover := range []string{"1-dead", "2-without-namespaces"} {
+		f, err := p.lock(leftover)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close() // as the kernel does when the process dies
+	}
+	if err := p.sweep(); err != nil {
+		t.Fatal(err)
+	}
+	assertNames(t, p.namespaces, "others", "pfcsw-1-living-a", "pfcsw-strange")
+	assertNames(t, p.locks, "1-living.lock")
+
+	if err := p.unlock(living); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.sweep(); err != nil {
+		t.Fatal(err)
+	}
+	assertNames(t, p.namespaces, "others", "pfcsw-strange")
+	assertNames(t, p.locks)
+}
+
+func TestSweepOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := (place{namespaces: dir + "/none", locks: dir + "/none"}).sweep(); err != nil {
+		t.Errorf("where no lab ever was: %v", err)
+	}
+}
+
+func assertNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("%s: got %v, want %v", filepath.Base(dir), got, want)
+	}
+}
+
+func TestLockIsExclusive(t *testing.T) {
+	p := testPlace(t)
+	f, err := p.lock("1-x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.lock("1-x"); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("second lock: got %v, want EWOULDBLOCK", err)
+	}
+	if err := p.unlock(f); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = p.lock("1-x"); err != nil {
+		t.Fatalf("after unlock: %v", err)
+	}
+	// A lock on a file that was removed meanwhile is none.
+	if err := os.Remove(f.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if sameFile(f, f.Name()) {
+		t.Error("a removed file passes for the one at its path")
+	}
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var out tail
+		var all []byte
+		for range rapid.IntRange(0, 20).Draw(t, "writes") {
+			b := []byte(strings.Repeat(string(rapid.ByteRange('a', 'z').Draw(t, "byte")), rapid.IntRange(0, 50_000).Draw(t, "size")))
+			if n, err := out.Write(b); n != len(b) || err != nil {
+				t.Fatalf("Write: got %d, %v, want %d", n, err, len(b))
+			}
+			all = append(all, b...)
+		}
+		if want := string(all[max(0, len(all)-tailBytes):]); out.String() != want {
+			t.Fatalf("after %d bytes: kept %d, want the last %d", len(all), len(out.String()), len(want))
+		}
+	})
+}
+
+func TestParseSchedstat(t *testing.T) {
+	got, err := parseSchedstat("3000000 2000 17\n")
+	if want := (threadTime{3 * time.Millisecond, 2 * time.Microsecond}); err != nil || got != want {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	for _, bad := range []string{"", "1 2", "-1 2 3", "a b c"} {
+		if _, err := parseSchedstat(bad); err == nil {
+			t.Errorf("%q passed", bad)
+		}
+	}
+}
+
+// However threads come and go, what the schedule adds up is what they ran while it looked.
+func TestScheduleAddsUpThreads(t *testing.T) {
+	var s schedule
+	for _, step := range []struct {
+		name string
+		now  map[int]threadTime
+		want threadTime
+	}{
+		{"two threads", map[int]threadTime{1: {10, 1}, 2: {20, 2}}, threadTime{30, 3}},
+		{"one went on", map[int]threadTime{1: {15, 1}, 2: {20, 2}}, threadTime{35, 3}},
+		{"one ended, one came", map[int]threadTime{1: {15, 1}, 3: {7, 7}}, threadTime{42, 10}},
+		{"a new thread with an old number", map[int]threadTime{1: {15, 1}, 3: {2, 1}}, threadTime{44, 11}},
+		{"unreadable", nil, threadTime{44, 11}},
+	} {
+		s.add(step.now)
+		if s.sum != step.want {
+			t.Errorf("%s: got %v, want %v", step.name, s.sum, step.want)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A place is where labs leave their names: namespaces under one folder, as "ip netns" has them, and a lock
+// file per lab under another. A lab takes its lock before it makes its first namespace and gives it back after
+// the last one is gone; the kernel drops it when the process dies, however it dies. So a namespace whose lab's
+// lock is free is a leftover, whatever process has that number now.
+type place struct {
+	namespaces string
+	locks      string
+}
+
+var system = place{namespaces: "/run/netns", locks: "/run/pfcswitch/labs"}
+
+// namespacePrefix begins the name of every namespace of every lab.
+const namespacePrefix = "pfcsw-"
+
+// lock takes the lock of the lab called key ("PID-NAME") and creates its file.
+func (p place) lock(key string) (*os.File, error) {
+	if err := os.MkdirAll(p.locks, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(p.locks, key+".lock")
+	for {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if sameFile(f, path) {
+			return f, nil
+		}
+		_ = f.Close() // a sweep removed it between open and lock
+	}
+}
+
+// unlock removes the lock file, then lets go of the lock: in this order nobody can hold a lock on a file that
+// others no longer see.
+func (p place) unlock(f *os.File) error {
+	return errors.Join(os.Remove(f.Name()), f.Close())
+}
+
+func sameFile(f *os.File, path string) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+// sweep deletes the namespaces and lock files of all labs whose process is dead.
+func (p place) sweep() error {
+	names, err := p.list(namespacePrefix)
+	if err != nil {
+		return err
+	}
+	stale := map[string][]string{} // by lab
+	for _, name := range names {
+		if key, ok := labOf(name); ok {
+			stale[key] = append(stale[key], name)
+		}
+	}
+	locks, err := filepath.Glob(filepath.Join(p.locks, "*.lock"))
+	if err != nil {
+		return err
+	}
+	for _, l := range locks {
+		if key := strings.TrimSuffix(filepath.Base(l), ".lock"); stale[key] == nil {
+			stale[key] = []string{}
+		}
+	}
+	var errs []error
+	for key, names := range stale {
+		f, err := p.lock(key)
+		switch {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			continue // its process lives
+		case err != nil:
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, p.remove(names), p.unlock(f))
+	}
+	return errors.Join(errs...)
+}
+
+// remove deletes the named namespaces; one that is gone already is fine.
+func (p place) remove(names []string) error {
+	var errs []error
+	for _, name := range names {
+		path := filepath.Join(p.namespaces, name)
+		err := unix.Unmount(path, unix.MNT_DETACH)
+		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+			errs = append(errs, fmt.Errorf("unmount %s: %w", path, err))
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// list returns the names of the namespaces that begin with prefix.
+func (p place) list(prefix string) ([]string, error) {
+	entries, err := os.ReadDir(p.namespaces)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// labOf returns the lab ("PID-NAME") of a namespace called pfcsw-PID-NAME-NODE.
+func labOf(namespace string) (key string, ok bool) {
+	rest, ok := strings.CutPrefix(namespace, namespacePrefix)
+	if !ok {
+		return "", false
+	}
+	pid, rest, ok := strings.Cut(rest, "-")
+	if !ok || strings.Trim(pid, "0123456789") != "" {
+		return "", false
+	}
+	name, _, ok := strings.Cut(rest, "-")
+	if !ok || pid == "" || name == "" {
+		return "", false
+	}
+	return pid + "-" + name, true
+}

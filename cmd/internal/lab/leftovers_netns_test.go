@@ -1,0 +1,136 @@
+package lab_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// play starts the test binary in a role, outside of any lab, and returns the first line that it prints.
+func play(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.Cmd, lines *bufio.Scanner) {
+	t.Helper()
+	cmd = exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), roleKey+"="+role)
+	cmd.SysProcAttr = attr
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines = bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatalf("role %s printed nothing", role)
+	}
+	return cmd, lines
+}
+
+// namespacesOf lists the named network namespaces of the labs of a process.
+func namespacesOf(t *testing.T, pid int) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir("/run/netns")
+	must(t, err)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), fmt.Sprintf("pfcsw-%d-", pid)) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// alive says whether there is such a process and it is no zombie.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}
+
+// pidAfter returns the number that follows word.
+func pidAfter(t *testing.T, text, word string) int {
+	t.Helper()
+	_, rest, _ := strings.Cut(text, word)
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		t.Fatalf("no %q in %q", word, text)
+	}
+	pid, err := strconv.Atoi(fields[0])
+	must(t, err)
+	return pid
+}
+
+func TestKilledLabIsClearedByTheNext(t *testing.T) {
+	labtest.Require(t)
+	dead, deadLines := play(t, "hold", nil)
+	living, _ := play(t, "hold", nil)
+	deadPid, livingPid := dead.Process.Pid, living.Process.Pid
+	var child int
+	if _, err := fmt.Sscanf(deadLines.Text(), "built %d %d", new(int), &child); err != nil {
+		t.Fatalf("%q: %v", deadLines.Text(), err)
+	}
+	must(t, dead.Process.Kill())
+	_ = dead.Wait()
+	eventually(t, "the killed lab's process died with it", func() bool { return !alive(child) })
+	if got := namespacesOf(t, deadPid); len(got) != 2 {
+		t.Fatalf("namespaces of the killed lab: %v, want 2 (else this test shows nothing)", got)
+	}
+
+	l, err := lab.New(context.Background(), "next")
+	must(t, err)
+	defer l.Close()
+	if got := namespacesOf(t, deadPid); len(got) != 0 {
+		t.Errorf("still there of the killed lab: %v", got)
+	}
+	if got := namespacesOf(t, livingPid); len(got) != 2 {
+		t.Errorf("namespaces of the living lab: %v, want 2", got)
+	}
+}
+
+func TestLabEndsOnSignalAndPanic(t *testing.T) {
+	labtest.Require(t)
+	for _, test := range []struct {
+		role string
+		sig  syscall.Signal
+	}{
+		{"interrupt", syscall.SIGINT},
+		{"interrupt", syscall.SIGTERM},
+		{"panic", 0},
+	} {
+		cmd, _ := play(t, test.role, nil)
+		must(t, cmd.Process.Signal(test.sig))
+		err := cmd.Wait()
+		if test.role == "panic" && err == nil {
+			t.Error("the role that panics ended well")
+		}
+		if got := namespacesOf(t, cmd.Process.Pid); len(got) != 0 {
+			t.Errorf("%s, %v: left behind %v", test.role, test.sig, got)
+		}
+	}
+}
+
+func TestNamespaceNames(t *testing.T) {
+	l, h1, _ := twoHosts(t, lab.LinkOptions{})
+	want := fmt.Sprintf("pfcsw-%d-two-h1", os.Getpid())
+	if h1.Namespace() != want || h1.Path() != "/run/netns/"+want {
+		t.Errorf("namespace %s at %s, want %s", h1.Namespace(), h1.Path(), want)
+	}
+	if got := namespacesOf(t, os.Getpid()); len(got) != 2 {
+		t.Errorf("names while up: %v, want 2", got)
+	}
+	if !strings.Contains(h1.EnterCommand(), h1.Path()) {
+		t.Errorf("EnterCommand %q does not name %s", h1.EnterCommand(), h1.Path())
+	}
+	must(t, l.Close())
+	if got := namespacesOf(t, os.Getpid()); len(got) != 0 {
+		t.Errorf("names after Close: %v", got)
+	}
+}

@@ -1,0 +1,206 @@
+package lab_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// roleKey makes the test binary, started again by a test, play a part instead of running tests.
+const roleKey = "LAB_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role, ok := roles[os.Getenv(roleKey)]; ok {
+		os.Exit(role())
+	}
+	labtest.Main(m)
+}
+
+var roles = map[string]func() int{
+	"interfaces": listInterfaces,
+	"fail":       func() int { fmt.Println("first"); fmt.Fprintln(os.Stderr, "second"); return 3 },
+	"wait":       waitForever,
+	"stubborn":   func() int { signal.Ignore(syscall.SIGTERM); return waitForever() },
+	"parent":     startGrandchild,
+	"spin":       spinOnFirstCPU,
+	"hold":       func() int { return holdLab(context.Background()) },
+	"interrupt":  holdLabUntilSignal,
+	"panic":      panicInLab,
+	"enter":      enterAndBuild,
+	"enter-wait": enterAndWait,
+	"forbidden":  enterWhereForbidden,
+}
+
+// as returns a command that plays the role.
+func as(role string) lab.Command {
+	return lab.Command{Name: role, Argv: []string{lab.Self}, Env: []string{roleKey + "=" + role}}
+}
+
+func waitForever() int {
+	fmt.Println("ready")
+	for {
+		_ = unix.Pause()
+	}
+}
+
+func listInterfaces() int {
+	ifs, err := net.Interfaces()
+	if err != nil {
+		return 1
+	}
+	for _, i := range ifs {
+		fmt.Println(i.Name)
+	}
+	return 0
+}
+
+func startGrandchild() int {
+	p, err := os.StartProcess("/proc/self/exe", []string{"grandchild"}, &os.ProcAttr{Env: []string{roleKey + "=wait"}})
+	if err != nil {
+		return 1
+	}
+	fmt.Println("grandchild", p.Pid)
+	return waitForever()
+}
+
+// spinOnFirstCPU burns the first CPU that it may use, so that two of its kind must wait for each other.
+func spinOnFirstCPU() int {
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return 1
+	}
+	for cpu := 0; one.Count() == 0; cpu++ {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return 1
+	}
+	for i := 0; ; i++ {
+		runtime.KeepAlive(i)
+	}
+}
+
+// holdLab builds a lab with two linked nodes and a process, says so, and keeps it until ctx ends.
+func holdLab(ctx context.Context) int {
+	l, err := lab.New(ctx, "held")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer l.Close()
+	p, err := furnish(l)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("built", os.Getpid(), p.Pid())
+	<-ctx.Done()
+	return 0
+}
+
+func furnish(l *lab.Lab) (*lab.Process, error) {
+	a, err := l.Node("a")
+	if err != nil {
+		return nil, err
+	}
+	b, err := l.Node("b")
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Link(a, "eth0", b, "eth0", lab.LinkOptions{}); err != nil {
+		return nil, err
+	}
+	return a.Start(as("wait"))
+}
+
+func holdLabUntilSignal() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return holdLab(ctx)
+}
+
+func panicInLab() int {
+	l, err := lab.New(context.Background(), "held")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer l.Close()
+	p, err := furnish(l)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("built", os.Getpid(), p.Pid())
+	var none []int
+	return none[len(os.Args)]
+}
+
+func enterAndBuild() int {
+	status, inside, err := lab.Enter([]string{"the", "arguments"})
+	if err != nil {
+		fmt.Println(err)
+		return 2
+	}
+	if !inside {
+		return status
+	}
+	l, err := lab.New(context.Background(), "inner")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer l.Close()
+	if _, err := furnish(l); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	run, err := os.ReadDir("/run") // ours: netns and pfcswitch
+	fmt.Println("inside", os.Getuid(), strings.Join(os.Args[1:], " "), len(run), err)
+	fmt.Println(l.Nodes()[0].EnterCommand())
+	return 7
+}
+
+func enterAndWait() int {
+	status, inside, err := lab.Enter(nil)
+	if err != nil {
+		fmt.Println(err)
+		return 2
+	}
+	if !inside {
+		return status
+	}
+	fmt.Println("inner", os.Getpid())
+	return waitForever()
+}
+
+// enterWhereForbidden is root of a user namespace of its own. It forbids all further ones, drops its rights and
+// is then in an ordinary user's place on a hardened machine.
+func enterWhereForbidden() int {
+	runtime.LockOSThread() // rights belong to the thread
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	_, inside, err := lab.Enter(nil)
+	fmt.Println(inside, err)
+	return 0
+}

@@ -1,0 +1,164 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// A Node is a network namespace: a host or a switch of the lab.
+type Node struct {
+	name string
+	lab  *Lab
+
+	calls chan func()   // to the node's own thread
+	quit  chan struct{} // closed to end it
+	ended chan struct{} // closed when its goroutine has ended
+
+	links struct {
+		sync.Mutex
+		handle *netlink.Handle // a socket inside the namespace; nil when the node is closed
+	}
+	processes struct {
+		sync.Mutex
+		closed bool
+		all    []*Process
+	}
+}
+
+func newNode(l *Lab, name string) (*Node, error) {
+	n := &Node{name: name, lab: l, calls: make(chan func()), quit: make(chan struct{}), ended: make(chan struct{})}
+	ready := make(chan error, 1)
+	go n.runThread(ready)
+	if err := <-ready; err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+// Name returns the node's name within the lab.
+func (n *Node) Name() string { return n.name }
+
+// Namespace returns the name of the node's network namespace, as "ip netns" lists it.
+func (n *Node) Namespace() string { return namespacePrefix + n.lab.key + "-" + n.name }
+
+// Path returns the file that stands for the node's network namespace.
+func (n *Node) Path() string { return filepath.Join(system.namespaces, n.Namespace()) }
+
+// EnterCommand returns the shell command that gives a shell inside the node while the lab is up, to be typed
+// by the user who started the lab.
+func (n *Node) EnterCommand() string {
+	if !inOwnUserNamespace() {
+		return "nsenter --net=" + n.Path()
+	}
+	return fmt.Sprintf("nsenter --preserve-credentials --target %[1]d --user --mount --net=/proc/%[1]d/root%[2]s",
+		os.Getpid(), n.Path())
+}
+
+// Do runs f in the node's network namespace and returns its error. f runs on a thread of its own that ends
+// with it: sockets that it opens stay in the namespace; goroutines that it starts are outside; a process
+// that it starts with a death signal gets that signal when f returns (use Start instead).
+func (n *Node) Do(f func() error) error {
+	errs := make(chan error, 1)
+	go n.runDo(f, errs)
+	err, ok := <-errs
+	if !ok {
+		return fmt.Errorf("lab: node %s: the function given to Do ended its goroutine", n.name)
+	}
+	return err
+}
+
+func (n *Node) runDo(f func() error, errs chan<- error) {
+	defer close(errs) // also when f calls runtime.Goexit
+	onOwnThread(func() {
+		if err := n.enter(); err != nil {
+			errs <- err
+			return
+		}
+		errs <- f()
+	})
+}
+
+// enter moves the calling thread into the node's namespace.
+func (n *Node) enter() error {
+	ns, err := netns.GetFromPath(n.Path())
+	if err != nil {
+		return fmt.Errorf("lab: open node %s: %w", n.name, err)
+	}
+	if err := errors.Join(netns.Set(ns), ns.Close()); err != nil {
+		return fmt.Errorf("lab: enter node %s: %w", n.name, err)
+	}
+	return nil
+}
+
+// runThread is the node's own thread: it makes the namespace, stays in it and forks the node's processes.
+// When it ends, the kernel kills those that are left.
+func (n *Node) runThread(ready chan<- error) {
+	defer close(n.ended)
+	onOwnThread(func() {
+		err := n.build()
+		ready <- err
+		if err != nil {
+			return
+		}
+		for {
+			select {
+			case f := <-n.calls:
+				f()
+			case <-n.quit:
+				return
+			}
+		}
+	})
+}
+
+// onThread runs f on the node's own thread.
+func (n *Node) onThread(f func() error) error {
+	done := make(chan error, 1)
+	select {
+	case n.calls <- func() { done <- f() }:
+		return <-done
+	case <-n.ended:
+		return ErrClosed
+	}
+}
+
+// build makes the namespace around the calling thread, which must be the node's own.
+func (n *Node) build() error {
+	ns, err := netns.NewNamed(n.Namespace())
+	if errors.Is(err, unix.EPERM) {
+		return forbidden("create network namespace", err, readSysctl)
+	}
+	if err != nil {
+		return fmt.Errorf("create network namespace: %w", err)
+	}
+	if err := ns.Close(); err != nil { // name and thread keep it
+		return err
+	}
+	if err := ipv6Off(); err != nil {
+		return err
+	}
+	if n.links.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("open netlink socket: %w", err)
+	}
+	return n.LinkUp("lo")
+}
+
+// close ends the thread, after its last call, and deletes the namespace with its links.
+func (n *Node) close() error {
+	close(n.quit)
+	<-n.ended
+	n.links.Lock()
+	defer n.links.Unlock()
+	if n.links.handle != nil {
+		n.links.handle.Close()
+		n.links.handle = nil
+	}
+	return system.remove([]string{n.Namespace()})
+}

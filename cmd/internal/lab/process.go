@@ -1,0 +1,155 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Self is, as the first word of Command.Argv, the program that is running now.
+const Self = "/proc/self/exe"
+
+// Command says what to run in a node.
+type Command struct {
+	Name   string    // what messages call it; default: the program's base name
+	Argv   []string  // the program (a path, or looked up in PATH; Self) and its arguments
+	Env    []string  // "KEY=value", added to the own environment
+	Stdout io.Writer // nil: the last 64 KiB are kept for Output
+	Stderr io.Writer // nil: likewise, in the order of writing
+}
+
+// A Process is a program that runs, or ran, inside a node. It leads a process group of its own, which is
+// killed when it ends; it is itself killed when this process dies.
+type Process struct {
+	name   string
+	node   *Node
+	cmd    *exec.Cmd
+	output tail
+	sched  schedule
+
+	ended chan struct{} // closed when err is set
+	err   error
+}
+
+// Start runs a program inside the node's network namespace.
+func (n *Node) Start(c Command) (*Process, error) {
+	if len(c.Argv) == 0 {
+		return nil, fmt.Errorf("lab: node %s: start %s: no program given", n.name, c.Name)
+	}
+	p := newProcess(n, c)
+	n.processes.Lock()
+	defer n.processes.Unlock()
+	if n.processes.closed {
+		return nil, ErrClosed
+	}
+	if err := n.onThread(p.cmd.Start); err != nil {
+		return nil, fmt.Errorf("lab: node %s: start %s: %w", n.name, p.name, err)
+	}
+	n.processes.all = append(n.processes.all, p)
+	p.sched.pid = p.cmd.Process.Pid
+	go p.runSampler()
+	go p.runWait()
+	return p, nil
+}
+
+func newProcess(n *Node, c Command) *Process {
+	p := &Process{name: c.Name, node: n, ended: make(chan struct{})}
+	p.cmd = exec.Command(c.Argv[0], c.Argv[1:]...)
+	if c.Argv[0] == Self {
+		p.cmd.Args[0] = os.Args[0]
+	}
+	if p.name == "" {
+		p.name = filepath.Base(p.cmd.Args[0])
+	}
+	p.cmd.Env = append(os.Environ(), c.Env...)
+	p.cmd.Stdout, p.cmd.Stderr = c.Stdout, c.Stderr
+	if c.Stdout == nil {
+		p.cmd.Stdout = &p.output
+	}
+	if c.Stderr == nil {
+		p.cmd.Stderr = &p.output
+	}
+	p.cmd.WaitDelay = time.Second // for a descendant that left the group and holds our pipes
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	return p
+}
+
+// takeProcesses returns the node's processes and lets no more be started.
+func (n *Node) takeProcesses() []*Process {
+	n.processes.Lock()
+	defer n.processes.Unlock()
+	n.processes.closed = true
+	all := n.processes.all
+	n.processes.all = nil
+	return all
+}
+
+// runWait collects the process when it has ended, its group first: until the leader is collected, nobody else
+// can get the group's number.
+func (p *Process) runWait() {
+	pid := p.cmd.Process.Pid
+	var err error = unix.EINTR
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	}
+	p.sched.end()
+	_ = unix.Kill(-pid, unix.SIGKILL)
+	p.err = p.cmd.Wait()
+	close(p.ended)
+}
+
+// Pid returns the process's number.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Ended is closed when the process has ended and its output is complete.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Output returns the end, up to 64 KiB, of what the process wrote to those of its standard output and error
+// that the Command left nil.
+func (p *Process) Output() string { return p.output.String() }
+
+// Wait waits for the process to end. Its error names node and program, shows the last lines of the output and
+// wraps an *exec.ExitError where the process ended with another status than 0 or by a signal.
+func (p *Process) Wait() error {
+	<-p.ended
+	return p.explain(p.err)
+}
+
+// Stop sends sig, and SIGKILL where the process has not ended after the grace time. It returns nil when
+// the process ended with status 0 or by sig.
+func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
+	_ = p.cmd.Process.Signal(sig) // it may have ended by itself
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+	case <-timer.C:
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		return p.explain(fmt.Errorf("did not end within %v of %v, killed", grace, sig))
+	}
+	var exit *exec.ExitError
+	if errors.As(p.err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == sig {
+		return nil
+	}
+	return p.explain(p.err)
+}
+
+// explain adds who it was and the last lines that it wrote.
+func (p *Process) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	const lines = 10
+	last := strings.Split(strings.TrimSpace(p.Output()), "\n")
+	last = last[max(0, len(last)-lines):]
+	return fmt.Errorf("lab: node %s: %s: %w; its last words: %s", p.node.name, p.name, err, strings.Join(last, "\n\t"))
+}

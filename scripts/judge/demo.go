@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// A report is what pfcswitch demo -j prints.
+type report struct {
+	Schema   int
+	Demo     string
+	Pass     bool
+	Seconds  float64
+	Checks   []checkResult
+	Flows    []flow
+	Switches []switchResult
+}
+
+type checkResult struct {
+	Act, Name, Want, Got string
+	Pass                 bool
+}
+
+type flow struct {
+	Act, Name                   string
+	Priority                    int
+	Lossless                    bool
+	Sent, Received              int64
+	Lost, Reordered, Duplicated int64
+	Latency                     struct{ P50, P99, P999, Max int64 } `json:"latency_ns"`
+}
+
+type switchResult struct {
+	Act, Name     string
+	LosslessDrops int64 `json:"lossless_drops"`
+	PFCSent       int64 `json:"pfc_sent"`
+	Headroom      []struct {
+		Port       string
+		Priority   int
+		Configured int64 `json:"configured_bytes"`
+		Peak       int64 `json:"peak_bytes"`
+	}
+}
+
+// judgeDemo does not take the demo's word: it looks at the frames and counters itself. What depends on the
+// machine's speed is printed and decides nothing.
+func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
+	var r report
+	if err := json.NewDecoder(in).Decode(&r); err != nil {
+		return false, fmt.Errorf("demo report: %w (did the demo run? its errors stand above)", err)
+	}
+	if r.Schema != 1 {
+		return false, fmt.Errorf("demo report: schema %d, this script knows 1", r.Schema)
+	}
+	var faults []string
+	for _, find := range []func(report) []string{ownVerdict, lossAndOrder, pauses, controlRun} {
+		faults = append(faults, find(r)...)
+	}
+	printRates(out, r)
+	for _, f := range faults {
+		fmt.Fprintln(out, "FAIL", f)
+	}
+	fmt.Fprintf(out, "demo %s: %d checks, %d flows, %d faults\n", r.Demo, len(r.Checks), len(r.Flows), len(faults))
+	return len(faults) == 0, nil
+}
+
+// ownVerdict finds checks that failed, and a verdict that does not follow from them.
+func ownVerdict(r report) (faults []string) {
+	all := len(r.Checks) > 0
+	for _, c := range r.Checks {
+		all = all && c.Pass
+		if !c.Pass {
+			faults = append(faults, fmt.Sprintf("act %s: %s: got %s, want %s", c.Act, c.Name, c.Got, c.Want))
+		}
+	}
+	if r.Pass != all {
+		faults = append(faults, fmt.Sprintf("pass is %v, but of %d checks all passed: %v", r.Pass, len(r.Checks), all))
+	}
+	return faults
+}
+
+// lossAndOrder finds lossless flows that did not arrive whole, in order and once.
+func lossAndOrder(r report) (faults []string) {
+	carried := false
+	for _, f := range r.Flows {
+		if !f.Lossless {
+			continue
+		}
+		carried = carried || f.Received > 0
+		if f.Sent == 0 || f.Received != f.Sent || f.Lost != 0 || f.Reordered != 0 || f.Duplicated != 0 {
+			faults = append(faults, fmt.Sprintf("act %s, flow %s, priority %d: sent %d, received %d, lost %d, reordered %d, duplicated %d",
+				f.Act, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated))
+		}
+	}
+	if !carried {
+		faults = append(faults, "no lossless flow carried a frame")
+	}
+	for _, s := range r.Switches {
+		if losslessAct(r, s.Act) && s.LosslessDrops != 0 {
+			faults = append(faults, fmt.Sprintf("act %s, switch %s: lossless_drops %d", s.Act, s.Name, s.LosslessDrops))
+		}
+	}
+	return faults
+}
+
+// pauses finds acts in which flow control was not put to the test, and headroom that did not suffice.
+func pauses(r report) (faults []string) {
+	sent := map[string]int64{}
+	for _, s := range r.Switches {
+		sent[s.Act] += s.PFCSent
+		for _, h := range s.Headroom {
+			if losslessAct(r, s.Act) && h.Peak > h.Configured {
+				faults = append(faults, fmt.Sprintf("act %s, %s:%s, priority %d: %d bytes of headroom used, %d configured",
+					s.Act, s.Name, h.Port, h.Priority, h.Peak, h.Configured))
+			}
+		}
+	}
+	for act, n := range sent {
+		if losslessAct(r, act) && n == 0 {
+			faults = append(faults, fmt.Sprintf("act %s: no switch sent PFC, so nothing was shown", act))
+		}
+	}
+	if len(sent) == 0 {
+		faults = append(faults, "no counters of any switch")
+	}
+	return faults
+}
+
+// losslessAct says whether an act has a flow that must not lose frames.
+func losslessAct(r report, act string) bool {
+	return slices.ContainsFunc(r.Flows, func(f flow) bool { return f.Act == act && f.Lossless })
+}
+
+// controlRun finds a demo without one: the same load without flow control must lose frames, else the lossless
+// acts were no feat.
+func controlRun(r report) []string {
+	for _, f := range r.Flows {
+		if !f.Lossless && f.Lost > 0 {
+			return nil
+		}
+	}
+	return []string{"control run: no flow without flow control lost a frame, so the load was too small to show anything"}
+}
+
+// printRates prints what each flow got and how evenly the flows of an act and priority shared (Jain's index, 1 is
+// even).
+func printRates(out io.Writer, r report) {
+	type group struct {
+		act      string
+		priority int
+	}
+	sum, squares, n := map[group]float64{}, map[group]float64{}, map[group]float64{}
+	for _, f := range r.Flows {
+		g, x := group{f.Act, f.Priority}, float64(f.Received)
+		sum[g] += x
+		squares[g] += x * x
+		n[g]++
+	}
+	for _, f := range r.Flows {
+		g := group{f.Act, f.Priority}
+		fmt.Fprintf(out, "act %s %-10s priority %d: %8d frames, %8.0f/s, share %4.1f %%, lost %d, latency p50 %d µs, p99.9 %d µs; fairness %.3f\n",
+			f.Act, f.Name, f.Priority, f.Received, ratio(float64(f.Received), r.Seconds), 100*ratio(float64(f.Received), sum[g]),
+			f.Lost, f.Latency.P50/1000, f.Latency.P999/1000, ratio(sum[g]*sum[g], n[g]*squares[g]))
+	}
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// good is the report of a demo as it should be: act a lossless, act b the control run.
+const good = `{"schema":1, "demo":"incast", "pass":true, "seconds":5,
+ "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true}],
+ "flows":[
+  {"act":"a","name":"h1>h4","priority":3,"lossless":true,"sent":1000,"received":1000,"lost":0,"reordered":0,"duplicated":0,
+   "latency_ns":{"p50":50000,"p99":60000,"p999":70000,"max":80000}},
+  {"act":"a","name":"h2>h4","priority":3,"lossless":true,"sent":3000,"received":3000,"lost":0,"reordered":0,"duplicated":0,
+   "latency_ns":{"p50":0,"p99":0,"p999":0,"max":0}},
+  {"act":"b","name":"h1>h4","priority":0,"lossless":false,"sent":1000,"received":400,"lost":600,"reordered":0,"duplicated":0,
+   "latency_ns":{"p50":0,"p99":0,"p999":0,"max":0}}],
+ "switches":[
+  {"act":"a","name":"s1","lossless_drops":0,"pfc_sent":17,"headroom":[{"port":"p1","priority":3,"configured_bytes":20000,"peak_bytes":20000}]},
+  {"act":"b","name":"s1","lossless_drops":0,"pfc_sent":0,"headroom":[]}]}`
+
+func TestJudgeDemo(t *testing.T) {
+	for _, test := range []struct {
+		name, old, new string // what is changed in the good report
+		want           string // "" = content
+	}{
+		{"good", "", "", ""},
+		{"a check failed", `"got":"0","pass":true`, `"got":"1","pass":false`, "lossless frames lost: got 1, want 0"},
+		{"pass without checks", `{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true}`, "", "of 0 checks"},
+		{"a verdict against the checks", `"pass":true, "seconds"`, `"pass":false, "seconds"`, "pass is false"},
+		{"lost", `"received":1000,"lost":0`, `"received":999,"lost":1`, "flow h1>h4, priority 3: sent 1000, received 999, lost 1"},
+		{"lost but not told", `"received":1000,`, `"received":999,`, "received 999"},
+		{"reordered", `"received":1000,"lost":0,"reordered":0`, `"received":1000,"lost":0,"reordered":2`, "reordered 2"},
+		{"duplicated", `"lost":0,"reordered":0,"duplicated":0`, `"lost":0,"reordered":0,"duplicated":1`, "duplicated 1"},
+		{"idle flow", `"sent":1000,"received":1000`, `"sent":0,"received":0`, "sent 0"},
+		{"all lossy", `"lossless":true`, `"lossless":false`, "no lossless flow"},
+		{"counted drops", `"lossless_drops":0,"pfc_sent":17`, `"lossless_drops":3,"pfc_sent":17`, "lossless_drops 3"},
+		{"no PFC", `"pfc_sent":17`, `"pfc_sent":0`, "no switch sent PFC"},
+		{"headroom too small", `"peak_bytes":20000`, `"peak_bytes":20001`, "20001 bytes of headroom used, 20000 configured"},
+		{"control run without loss", `"received":400,"lost":600`, `"received":1000,"lost":0`, "control run"},
+	} {
+		text := good
+		if test.old != "" {
+			if !strings.Contains(good, test.old) {
+				t.Fatalf("%s: the good report has no %s", test.name, test.old)
+			}
+			text = strings.ReplaceAll(good, test.old, test.new)
+		}
+		var out strings.Builder
+		ok, err := judgeDemo(strings.NewReader(text), &out)
+		if err != nil || ok != (test.want == "") {
+			t.Errorf("%s: got %v, %v\n%s", test.name, ok, err, out.String())
+		}
+		if !strings.Contains(out.String(), test.want) {
+			t.Errorf("%s: the output lacks %q:\n%s", test.name, test.want, out.String())
+		}
+	}
+}
+
+// Rates depend on the machine: they are told, whatever they are.
+func TestRatesAreToldNotJudged(t *testing.T) {
+	var out strings.Builder
+	if ok, err := judgeDemo(strings.NewReader(good), &out); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	// 1000 and 3000 of 4000 frames in 5 s: Jain's index is 4000² / (2·(1000² + 3000²)) = 0.8.
+	for _, want := range []string{"200/s, share 25.0 %", "600/s, share 75.0 %", "fairness 0.800", "p50 50 µs, p99.9 70 µs", "lost 600"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,197 @@
+#!/usr/bin/env bash
+# The one test command, on a developer's machine and in CI, as root and as an ordinary user:
+#
+#   scripts/test.sh                all stages
+#   scripts/test.sh unit lint      these
+#   FUZZ=1 scripts/test.sh         all, and 10 s of each fuzz target
+#   INSTALL=0 scripts/test.sh      without installing missing programs
+#
+# Stages: tools gofmt vet lint unit netns fuzz demo bench leftovers. Every stage runs, whatever the others said; the
+# exit status is 0 when none failed. With CI=true a skipped test fails.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly all_stages=(tools gofmt vet lint unit netns fuzz demo bench leftovers)
+readonly absent=77 # what a stage returns that has nothing to do
+
+# Debian packages of the programs that some tests compare with. The project itself needs none of them.
+readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2)
+
+work=$(mktemp -d)
+readonly work
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+race=(-race)
+if ! command -v "$(go env CC)" >/dev/null; then
+  echo "NO C COMPILER: tests run without -race (install gcc)"
+  race=()
+fi
+
+# Root may make network namespaces, and CI must: there a test may not excuse itself.
+skips=()
+if [[ ${CI:-} == true || $EUID -eq 0 ]]; then
+  export REQUIRE_NETNS=1
+fi
+if [[ ${CI:-} == true ]]; then
+  skips=(-no-skips)
+fi
+
+missing_programs() {
+  local program
+  for program in "${!packages[@]}"; do
+    command -v "$program" >/dev/null || echo "$program"
+  done
+}
+
+stage_tools() {
+  local missing program wanted=()
+  missing=$(missing_programs)
+  if [[ -n $missing && $EUID -eq 0 && ${INSTALL:-1} != 0 ]] && command -v apt-get >/dev/null; then
+    for program in $missing; do
+      wanted+=("${packages[$program]}")
+    done
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get -q update && apt-get -qy install --no-install-recommends "${wanted[@]}"; } >"$work/apt.log" 2>&1 ||
+      tail -n 20 "$work/apt.log"
+    hash -r
+    missing=$(missing_programs)
+  fi
+  for program in $missing; do
+    echo "MISSING $program: the tests that compare with it are skipped (Debian: apt-get install ${packages[$program]})"
+  done
+  [[ -z $missing || ${CI:-} != true ]]
+}
+
+stage_gofmt() {
+  local unformatted
+  unformatted=$(gofmt -l .)
+  [[ -z $unformatted ]] || { printf 'not formatted (gofmt -w):\n%s\n' "$unformatted"; return 1; }
+}
+
+stage_vet() {
+  go vet ./...
+}
+
+stage_lint() {
+  go tool -modfile=scripts/tools/golangci-lint.mod golangci-lint run ./...
+}
+
+judge() {
+  [[ -x $work/judge ]] || go build -o "$work/judge" ./scripts/judge
+  "$work/judge" "$@"
+}
+
+# Tests on real links stand in files called x_netns_test.go.
+netns_folders() {
+  find . -name '*_netns_test.go' -not -path '*/.*/*' -printf '%h\n' | sort -u
+}
+
+# netns_tests FOLDER prints a pattern of their names.
+netns_tests() {
+  local names
+  names=$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' "$1"/*_netns_test.go | grep -vx TestMain | paste -sd'|')
+  echo "^($names)\$"
+}
+
+unit_tests() {
+  local folder others status=0
+  others=$(comm -23 <(go list -f '{{.Dir}}' ./... | sed "s|^$PWD|.|" | sort -u) <(netns_folders))
+  # shellcheck disable=SC2086 # one word a folder
+  go test -json "${race[@]}" -timeout 5m $others || status=1
+  for folder in $(netns_folders); do
+    go test -json "${race[@]}" -timeout 5m -skip "$(netns_tests "$folder")" "$folder" || status=1
+  done
+  return "$status"
+}
+
+stage_unit() {
+  unit_tests | judge tests "${skips[@]}" | tee "$work/unit.out"
+}
+
+# One package at a time: they share the CPUs with the processes that they start.
+real_link_tests() {
+  local folder status=0
+  for folder in $(netns_folders); do
+    go test -json "${race[@]}" -timeout 5m -count=1 -run "$(netns_tests "$folder")" "$folder" || status=1
+  done
+  return "$status"
+}
+
+stage_netns() {
+  [[ -n $(netns_folders) ]] || return "$absent"
+  real_link_tests | judge tests "${skips[@]}" | tee "$work/netns.out"
+}
+
+stage_fuzz() {
+  local file target
+  [[ ${FUZZ:-} == 1 ]] || { echo "with FUZZ=1: 10 s of each fuzz target (their seeds are unit tests)"; return "$absent"; }
+  while IFS=: read -r file target; do
+    go test -run '^$' -fuzz "^$target\$" -fuzztime 10s "$(dirname "$file")"
+  done < <(grep -rHoP --include='*_test.go' '^func \KFuzz\w+' .)
+}
+
+# The demo's own verdict is not enough: the judge reads frames and counters of its report.
+stage_demo() {
+  local status=0
+  compgen -G 'cmd/pfcswitch/*.go' >/dev/null || return "$absent"
+  go build -o "$work/pfcswitch" ./cmd/pfcswitch
+  "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
+  [[ $status -ne 2 ]] || { echo "the demo could not run: the reason stands above"; return 1; }
+  judge demo <"$work/demo.json"
+  [[ $status -eq 0 ]] || { echo "the demo's exit status is $status, against the judge"; return 1; }
+}
+
+stage_bench() {
+  [[ -x scripts/bench.sh ]] && grep -q -- --smoke scripts/bench.sh || return "$absent"
+  scripts/bench.sh --smoke
+}
+
+namespaces() {
+  find /run/netns -mindepth 1 -printf '%f\n' 2>/dev/null | sort || true
+}
+namespaces >"$work/namespaces"
+
+stage_leftovers() {
+  local left
+  left=$(comm -13 "$work/namespaces" <(namespaces))
+  [[ -z $left ]] || { printf 'network namespaces left behind:\n%s\n' "$left"; return 1; }
+}
+
+# run STAGE runs it in a shell of its own, so that set -e holds in it, and notes how it went.
+summary=()
+failed=0
+run() {
+  local start=$SECONDS status verdict
+  printf '\n== %s\n' "$1"
+  set +e
+  (set -e; "stage_$1")
+  status=$?
+  set -e
+  case $status in
+    0) verdict=pass ;;
+    "$absent") verdict=- ;;
+    *) verdict=FAIL failed=$((failed + 1)) ;;
+  esac
+  summary+=("$(printf '%-10s %-5s %4d s' "$1" "$verdict" $((SECONDS - start)))")
+}
+
+stages=("$@")
+if [[ $# -eq 0 ]]; then
+  stages=("${all_stages[@]}")
+fi
+for stage in "${stages[@]}"; do
+  declare -F "stage_$stage" >/dev/null || { echo "no stage $stage; there are: ${all_stages[*]}"; exit 2; }
+done
+for stage in "${stages[@]}"; do
+  run "$stage"
+done
+
+printf '\n%s\n' "stage      result  time"
+printf '%s\n' "${summary[@]}" "total            $(printf '%4d' $SECONDS) s"
+# The tests' numbers, summed, are the last line.
+cat "$work"/*.out 2>/dev/null | awk '
+  /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 }
+  END { if (p + f + s) printf "%d passed, %d failed, %d skipped\n", p, f, s }'
+[[ $failed -eq 0 ]]
