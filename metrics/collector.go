@@ -1,0 +1,133 @@
+package metrics
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+)
+
+// A Config tells a Collector where its numbers come from. Its functions are called at every scrape, from several
+// goroutines at once.
+type Config struct {
+	// Snapshot fills a snapshot of the switch.
+	Snapshot func(*dataplane.Snapshot)
+	// Ports returns the configured ports, those too whose interface does not exist yet; nil: what the snapshot has.
+	Ports func() []Port
+	// KernelBacklog returns how many frames the kernel dropped before any ring, since its boot: column 2 of
+	// /proc/net/softnet_stat, summed up. nil: not known, not exported.
+	KernelBacklog func() uint64
+	// Version and Revision tell what runs; Started, when it began to count.
+	Version, Revision string
+	Started           time.Time
+}
+
+// A Port is what the daemon knows of a configured port and the switch does not.
+type Port struct {
+	Name string
+	// CalculatedHeadroom is what each lossless ingress queue of the port needs by calculation, in bytes; 0: not known.
+	CalculatedHeadroom int64
+}
+
+// A Collector exports a switch. It keeps nothing between scrapes and is safe for concurrent use.
+type Collector struct {
+	cfg Config
+}
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// NewCollector returns a collector.
+func NewCollector(cfg Config) *Collector { return &Collector{cfg: cfg} }
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	var v dataplane.Snapshot
+	c.cfg.Snapshot(&v)
+	o := output{ch: ch, started: c.cfg.Started}
+	c.collectSwitch(o, &v)
+	for i := range v.Ports {
+		collectPort(o, &v.Ports[i])
+	}
+	for i := range v.Buffer.Ports {
+		if p := &v.Buffer.Ports[i]; !p.Removed {
+			collectIngress(o, p)
+		}
+	}
+	if c.cfg.Ports != nil {
+		collectConfigured(o, c.cfg.Ports(), &v)
+	}
+}
+
+func (c *Collector) collectSwitch(o output, v *dataplane.Snapshot) {
+	o.value(up, 1)
+	o.value(buildInfo, 1, c.cfg.Version, c.cfg.Revision, runtime.Version())
+	collectPools(o, &v.Buffer)
+	o.histogram(xoffReaction, &v.Xoff)
+	o.value(fdbEntries, float64(v.Bridge.Entries))
+	if c.cfg.KernelBacklog != nil {
+		o.value(kernelBacklogDrops, float64(c.cfg.KernelBacklog()))
+	}
+}
+
+func collectPools(o output, b *buffer.Snapshot) {
+	segment := func(pool, name string, size int64, l buffer.Level) {
+		o.value(bufferSize, float64(size), pool, name)
+		o.value(bufferUsed, float64(l.Now), pool, name)
+		o.value(bufferUsedMax, float64(l.Start), pool, name)
+	}
+	segment("lossless", "private", b.Lossless.PrivateSize, b.Lossless.Used.Private)
+	segment("lossless", "shared", b.Lossless.SharedSize, b.Lossless.Used.Shared)
+	segment("lossless", "headroom", b.Lossless.HeadroomSize, b.Lossless.Used.Headroom)
+	segment("lossy", "shared", b.Lossy.SharedSize, b.Lossy.Used.Shared)
+}
+
+// collectConfigured exports what only the daemon knows: ports whose interface is not there, and calculated headroom.
+func collectConfigured(o output, ports []Port, v *dataplane.Snapshot) {
+	attached := make(map[string]*dataplane.PortSnapshot, len(v.Ports))
+	for i := range v.Ports {
+		attached[v.Ports[i].Config.Name] = &v.Ports[i]
+	}
+	for _, p := range ports {
+		a := attached[p.Name]
+		if a == nil {
+			o.value(portUp, 0, p.Name)
+			continue
+		}
+		if p.CalculatedHeadroom == 0 {
+			continue
+		}
+		for _, label := range ingressLabels(&a.Config) {
+			o.value(headroomCalculated, float64(p.CalculatedHeadroom), p.Name, label)
+		}
+	}
+}
+
+// An output takes the metrics of one scrape.
+type output struct {
+	ch      chan<- prometheus.Metric
+	started time.Time
+}
+
+// value exports one number. Labels stand in the order of the family's.
+func (o output) value(f familyID, v float64, labels ...string) {
+	m, err := prometheus.NewConstMetric(descs[f], families[f].kind, v, labels...)
+	o.put(f, m, err)
+}
+
+// put exports a metric, or, where it could not be made (a port name that is not UTF-8), lets the scrape say so.
+func (o output) put(f familyID, m prometheus.Metric, err error) {
+	if err != nil {
+		m = prometheus.NewInvalidMetric(descs[f], err)
+	}
+	o.ch <- m
+}

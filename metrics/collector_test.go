@@ -1,0 +1,231 @@
+package metrics
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// text returns everything that a collector exports.
+func text(t *testing.T, cfg Config) string {
+	t.Helper()
+	h, err := Handler(NewCollector(cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body := get(t, h, "text/plain")
+	return body
+}
+
+// series returns the lines that match a pattern, which must not be none.
+func series(t *testing.T, text, pattern string) []string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^pfcswitch_`+pattern+`.*$`).FindAllString(text, -1)
+	if len(found) == 0 {
+		t.Fatalf("no series match %s", pattern)
+	}
+	return found
+}
+
+// TestGolden compares everything with testdata/metrics.txt. After a change that is meant, run it with UPDATE_GOLDEN=1.
+func TestGolden(t *testing.T) {
+	const file = "testdata/metrics.txt"
+	got := strings.ReplaceAll(text(t, config()), runtime.Version(), "GOVERSION")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+// TestLint holds every metric against Prometheus' rules of naming. Speed alone is in bits per second, which is how
+// Ethernet counts it.
+func TestLint(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(NewCollector(config()))
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if p.Metric != "pfcswitch_port_speed_bits_per_second" || !strings.Contains(p.Text, `instead of "bits"`) {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+// TestFamilies compares the table with what is really exported: every family, with its labels.
+func TestFamilies(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(NewCollector(config()))
+	gathered, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Families()
+	if len(want) != int(numFamilies) {
+		t.Errorf("%d names for %d families: two have the same", len(want), numFamilies)
+	}
+	for _, f := range gathered {
+		labels, ok := want[f.GetName()]
+		if !ok {
+			t.Errorf("%s is exported and not in the table", f.GetName())
+		}
+		delete(want, f.GetName())
+		slices.Sort(labels)
+		for _, m := range f.GetMetric() {
+			var got []string
+			for _, l := range m.GetLabel() {
+				got = append(got, l.GetName())
+			}
+			if !slices.Equal(got, labels) {
+				t.Errorf("%s: labels %v, want %v", f.GetName(), got, labels)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not exported: %v", slices.Collect(maps.Keys(want)))
+	}
+}
+
+func TestFamiliesIsACopy(t *testing.T) {
+	Families()["pfcswitch_drops_total"][0] = "changed"
+	if got := Families()["pfcswitch_drops_total"][0]; got != "port" {
+		t.Errorf("label %q, want port", got)
+	}
+}
+
+// TestEmptySwitch exports a switch without ports, by a daemon that can tell nothing.
+func TestEmptySwitch(t *testing.T) {
+	got := text(t, Config{Snapshot: func(*dataplane.Snapshot) {}})
+	if got := series(t, got, "up"); !slices.Equal(got, []string{"pfcswitch_up 1"}) {
+		t.Errorf("up: got %v", got)
+	}
+	for _, absent := range []string{"port=", "kernel_backlog", "headroom_calculated"} {
+		if strings.Contains(got, absent) {
+			t.Errorf("%s is exported", absent)
+		}
+	}
+}
+
+func TestConfiguredPorts(t *testing.T) {
+	got := text(t, config())
+	for _, tt := range []struct {
+		pattern string
+		want    []string
+	}{
+		{"port_up", []string{`pfcswitch_port_up{port="p1"} 1`, `pfcswitch_port_up{port="p2"} 1`, `pfcswitch_port_up{port="p3"} 0`, `pfcswitch_port_up{port="p4"} 0`}},
+		{"headroom_calculated", []string{
+			`pfcswitch_headroom_calculated_bytes{port="p1",priority="3"} 12345`,
+			`pfcswitch_headroom_calculated_bytes{port="p2",priority="all"} 23456`,
+		}},
+		{"headroom_configured", []string{
+			`pfcswitch_headroom_configured_bytes{port="p1",priority="3"} 65536`,
+			`pfcswitch_headroom_configured_bytes{port="p2",priority="all"} 98304`,
+		}},
+	} {
+		if got := series(t, got, tt.pattern); !slices.Equal(got, tt.want) {
+			t.Errorf("%s:\n got %q\nwant %q", tt.pattern, got, tt.want)
+		}
+	}
+}
+
+// TestUserViewDoesNotMatter moves the watermarks that users clear and windows close: nothing here may follow.
+func TestUserViewDoesNotMatter(t *testing.T) {
+	cleared := config()
+	cleared.Snapshot = func(v *dataplane.Snapshot) {
+		sample(v)
+		v.Buffer.Lossless.Used.Shared.User = 0
+		v.Buffer.Lossless.Used.Shared.Window = 0
+		v.Buffer.Ports[0].Ingress[3].Used.Headroom.User = 0
+	}
+	if text(t, cleared) != text(t, config()) {
+		t.Error("a user's clear changed the metrics")
+	}
+}
+
+func TestBadPortNameFailsTheScrape(t *testing.T) {
+	c := config()
+	c.Ports = func() []Port { return []Port{{Name: "p\xff"}} }
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewCollector(c))
+	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("error %v, want one about UTF-8", err)
+	}
+}
+
+// TestCardinality bounds the series of a port where everything that can be counted was.
+func TestCardinality(t *testing.T) {
+	count := func(ports int, mode macctl.Mode) int {
+		return testutil.CollectAndCount(NewCollector(Config{Snapshot: func(v *dataplane.Snapshot) {
+			for i := range ports {
+				v.Ports = append(v.Ports, worstPort(i, mode))
+			}
+		}}))
+	}
+	const reasons = int(dataplane.NumDropReasons)
+	for _, tt := range []struct {
+		mode macctl.Mode
+		most int
+	}{
+		{macctl.ModePFC, 20 + 9*reasons + 9 + 7*8},
+		{macctl.ModePause, 20 + 2*reasons + 2 + 2 + 3*8},
+		{macctl.ModeOff, 20 + 9*reasons + 9 + 7*8},
+	} {
+		one, eleven := count(1, tt.mode), count(11, tt.mode)
+		if perPort := (eleven - one) / 10; perPort > tt.most || perPort < tt.most/2 || eleven-one != 10*perPort {
+			t.Errorf("%v: a port has %d series, want at most %d", tt.mode, perPort, tt.most)
+		}
+	}
+}
+
+func worstPort(i int, mode macctl.Mode) dataplane.PortSnapshot {
+	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p" + string(rune('a'+i)), Mode: mode, Lossless: 0xff}}
+	for prio := range p.Counters.Drops {
+		for r := range p.Counters.Drops[prio] {
+			p.Counters.Drops[prio][r] = 1
+		}
+		p.Counters.LosslessDrops[prio] = 1
+	}
+	return p
+}
+
+// TestLabelValues keeps labels to their fixed sets.
+func TestLabelValues(t *testing.T) {
+	sets := map[string][]string{
+		"port":     {"p1", "p2", "p3", "p4"},
+		"priority": {"0", "1", "2", "3", "4", "5", "6", "7", "all", "unknown"},
+		"pool":     {"lossless", "lossy"},
+		"segment":  {"private", "shared", "headroom"},
+		"reason":   {"truncated", "destination", "opcode", "disabled", "priority", "vector"},
+		"version":  {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
+	}
+	for r := range dataplane.NumDropReasons {
+		sets["reason"] = append(sets["reason"], r.String())
+	}
+	labels := regexp.MustCompile(`(\w+)="([^"]*)"`)
+	for _, line := range series(t, text(t, config()), `\w+\{`) {
+		for _, l := range labels.FindAllStringSubmatch(line, -1) {
+			if l[1] != "le" && !slices.Contains(sets[l[1]], l[2]) {
+				t.Errorf("%s: %s is not one of %v", line, l[0], sets[l[1]])
+			}
+		}
+	}
+}

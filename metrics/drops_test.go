@@ -1,0 +1,81 @@
+package metrics
+
+import (
+	"slices"
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+func TestDrops(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		mode            macctl.Mode
+		drops, lossless []string
+	}{
+		{"PFC", macctl.ModePFC, []string{
+			`pfcswitch_drops_total{port="p1",priority="0",reason="storm"} 5`,
+			`pfcswitch_drops_total{port="p1",priority="3",reason="lossless-headroom"} 1`,
+			`pfcswitch_drops_total{port="p1",priority="3",reason="storm"} 7`,
+			`pfcswitch_drops_total{port="p1",priority="unknown",reason="ring"} 2`,
+		}, []string{
+			`pfcswitch_lossless_drops_total{port="p1",priority="3"} 1`,
+			`pfcswitch_lossless_drops_total{port="p1",priority="4"} 0`,
+			`pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 2`,
+		}},
+		{"PAUSE", macctl.ModePause, []string{
+			`pfcswitch_drops_total{port="p1",priority="all",reason="lossless-headroom"} 1`,
+			`pfcswitch_drops_total{port="p1",priority="all",reason="storm"} 12`,
+			`pfcswitch_drops_total{port="p1",priority="unknown",reason="ring"} 2`,
+		}, []string{
+			`pfcswitch_lossless_drops_total{port="p1",priority="all"} 1`,
+			`pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 2`,
+		}},
+	} {
+		p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: tt.mode, Lossless: 1<<3 | 1<<4}}
+		p.Counters.Drops[0][dataplane.DropStorm] = 5
+		p.Counters.Drops[3][dataplane.DropStorm] = 7
+		p.Counters.Drops[3][dataplane.DropLosslessHeadroom] = 1
+		p.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
+		p.Counters.LosslessDrops = [9]uint64{3: 1, dataplane.Unknown: 2}
+		got := portText(t, p)
+		if got := series(t, got, "drops_total"); !slices.Equal(got, tt.drops) {
+			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.drops)
+		}
+		if got := series(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
+			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.lossless)
+		}
+	}
+}
+
+// TestZerosFromTheStart shows the promised zeros of a port on which nothing has happened, and no others.
+func TestZerosFromTheStart(t *testing.T) {
+	for _, tt := range []struct {
+		mode     macctl.Mode
+		lossless []string
+	}{
+		{macctl.ModePFC, []string{`pfcswitch_lossless_drops_total{port="p1",priority="3"} 0`, `pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 0`}},
+		{macctl.ModePause, []string{`pfcswitch_lossless_drops_total{port="p1",priority="all"} 0`, `pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 0`}},
+		{macctl.ModeOff, []string{`pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 0`}},
+	} {
+		got := portText(t, dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: tt.mode, Lossless: 1 << 3}})
+		if got := series(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
+			t.Errorf("%v: got %q, want %q", tt.mode, got, tt.lossless)
+		}
+		want := []string{`pfcswitch_drops_total{port="p1",priority="unknown",reason="ring"} 0`}
+		if got := series(t, got, "drops_total"); !slices.Equal(got, want) {
+			t.Errorf("%v: got %q, want %q", tt.mode, got, want)
+		}
+	}
+}
+
+// TestDropOfFormerLosslessPriority: a loss does not vanish when its priority stops being lossless.
+func TestDropOfFormerLosslessPriority(t *testing.T) {
+	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: macctl.ModePFC, Lossless: 1 << 3}}
+	p.Counters.LosslessDrops[4] = 8
+	want := `pfcswitch_lossless_drops_total{port="p1",priority="4"} 8`
+	if got := series(t, portText(t, p), "lossless_drops_total"); !slices.Contains(got, want) {
+		t.Errorf("got %q, want %s among them", got, want)
+	}
+}

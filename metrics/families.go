@@ -1,0 +1,142 @@
+package metrics
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// prefix stands before every name.
+const prefix = "pfcswitch_"
+
+// familyID numbers the metrics, in the order of the table.
+type familyID int
+
+const (
+	up familyID = iota
+	buildInfo
+	portUp
+	portSpeed
+	receiveFrames
+	receiveBytes
+	transmitFrames
+	transmitBytes
+	drops
+	losslessDrops
+	pfcReceived
+	pfcSent
+	pfcReceivedPaused
+	pfcSentPaused
+	pauseReceived
+	pauseSent
+	controlIgnored
+	bufferSize
+	bufferUsed
+	bufferUsedMax
+	ingressQueue
+	ingressQueueHeadroom
+	ingressQueueHeadroomPeak
+	ringHoldSeconds
+	ringHoldBytes
+	ringFramesMax
+	overspeed
+	egressQueue
+	egressQueueMax
+	ecnMarked
+	headroomCalculated
+	headroomConfigured
+	pauseReaction
+	xoffReaction
+	kernelBacklogDrops
+	fdbEntries
+	numFamilies
+)
+
+const (
+	counter   = prometheus.CounterValue
+	gauge     = prometheus.GaugeValue
+	histogram = prometheus.UntypedValue // the metric itself says what it is
+)
+
+// A family is a metric with all its series.
+type family struct {
+	name   string // without prefix
+	kind   prometheus.ValueType
+	help   string
+	labels []string
+}
+
+var (
+	byPort         = []string{"port"}
+	byPriority     = []string{"port", "priority"}
+	bySegment      = []string{"pool", "segment"}
+	byQueueSegment = []string{"port", "priority", "segment"}
+)
+
+var families = [numFamilies]family{
+	up:        {"up", gauge, "1 while the switch runs.", nil},
+	buildInfo: {"build_info", gauge, "1, labelled by what runs.", []string{"version", "revision", "goversion"}},
+
+	portUp:         {"port_up", gauge, "1 where the port's link is up, 0 where it is down or the interface does not exist.", byPort},
+	portSpeed:      {"port_speed_bits_per_second", gauge, "Rate that the port is shaped to; 0 where it has no shaper.", byPort},
+	receiveFrames:  {"receive_frames_total", counter, "Data frames received, after super-frames were cut.", byPort},
+	receiveBytes:   {"receive_bytes_total", counter, "Bytes of received data frames, without FCS.", byPort},
+	transmitFrames: {"transmit_frames_total", counter, "Data frames that the kernel took.", byPort},
+	transmitBytes:  {"transmit_bytes_total", counter, "Bytes of transmitted data frames, without FCS.", byPort},
+
+	drops:         {"drops_total", counter, "Frames not forwarded, where they came in, by their priority there (unknown: lost in a receive ring).", []string{"port", "priority", "reason"}},
+	losslessDrops: {"lossless_drops_total", counter, "Frames of lossless priorities that were lost. Must stay 0.", byPriority},
+
+	pfcReceived:       {"pfc_received_frames_total", counter, "PFC frames received that name the priority, obeyed or not.", byPriority},
+	pfcSent:           {"pfc_sent_frames_total", counter, "PFC frames sent that name the priority.", byPriority},
+	pfcReceivedPaused: {"pfc_received_paused_seconds_total", counter, "Time for which the peer held the priority here, by PFC or (all) by PAUSE.", byPriority},
+	pfcSentPaused:     {"pfc_sent_paused_seconds_total", counter, "Time for which the peer was held from here, by PFC or (all) by PAUSE.", byPriority},
+	pauseReceived:     {"pause_received_frames_total", counter, "802.3x PAUSE frames received, obeyed or not.", byPort},
+	pauseSent:         {"pause_sent_frames_total", counter, "802.3x PAUSE frames sent.", byPort},
+	controlIgnored:    {"mac_control_ignored_frames_total", counter, "MAC Control frames that were ignored, wholly or in part (vector: obeyed, but malformed).", []string{"port", "reason"}},
+
+	bufferSize:    {"buffer_size_bytes", gauge, "Size of a segment of a buffer pool.", bySegment},
+	bufferUsed:    {"buffer_used_bytes", gauge, "Bytes held in a segment of a buffer pool, in whole cells.", bySegment},
+	bufferUsedMax: {"buffer_used_max_bytes", gauge, "Most bytes held in a segment of a buffer pool since the start.", bySegment},
+
+	ingressQueue:             {"ingress_queue_bytes", gauge, "Bytes that a lossless ingress queue holds in a segment.", byQueueSegment},
+	ingressQueueHeadroom:     {"ingress_queue_headroom_bytes", gauge, "Bytes that a lossless ingress queue holds in its headroom.", byPriority},
+	ingressQueueHeadroomPeak: {"ingress_queue_headroom_peak_bytes", gauge, "Most bytes that a lossless ingress queue held in its headroom since the start.", byPriority},
+
+	ringHoldSeconds: {"ring_hold_seconds_total", counter, "Time for which a lossless frame waited in the receive ring for buffer.", byPort},
+	ringHoldBytes:   {"ring_hold_bytes_total", counter, "Bytes of lossless frames that waited in the receive ring for buffer.", byPort},
+	ringFramesMax:   {"ring_frames_max", gauge, "Most frames seen waiting in the lossless receive ring.", byPort},
+	overspeed:       {"overspeed_frames_total", counter, "Frames that arrived faster than the port's speed and burst.", byPort},
+
+	egressQueue:    {"egress_queue_bytes", gauge, "Bytes that wait in an egress queue.", byPriority},
+	egressQueueMax: {"egress_queue_max_bytes", gauge, "Most bytes that waited in an egress queue.", byPriority},
+	ecnMarked:      {"ecn_marked_frames_total", counter, "Frames marked congestion experienced on an egress queue.", byPriority},
+
+	headroomCalculated: {"headroom_calculated_bytes", gauge, "Headroom that a lossless ingress queue needs by calculation.", byPriority},
+	headroomConfigured: {"headroom_configured_bytes", gauge, "Headroom of a lossless ingress queue in force.", byPriority},
+
+	pauseReaction: {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
+	xoffReaction:  {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
+
+	kernelBacklogDrops: {"kernel_backlog_drops_total", counter, "Frames that the kernel dropped before any receive ring, on the whole machine since its boot.", nil},
+	fdbEntries:         {"fdb_entries", gauge, "Entries of the filtering database.", nil},
+}
+
+// descs are the families as Prometheus knows them.
+var descs = describe()
+
+func describe() (d [numFamilies]*prometheus.Desc) {
+	for i, f := range families {
+		d[i] = prometheus.NewDesc(prefix+f.name, f.help, f.labels, nil)
+	}
+	return d
+}
+
+// Families returns the labels of every metric that a Collector can export, by the metric's full name.
+func Families() map[string][]string {
+	labels := make(map[string][]string, numFamilies)
+	for _, f := range families {
+		labels[prefix+f.name] = slices.Clone(f.labels)
+	}
+	return labels
+}

@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"math"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane"
+)
+
+// TestHistogramBuckets records durations and asks Prometheus' own representation, spans and deltas, where they are.
+func TestHistogramBuckets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		durations := rapid.SliceOf(rapid.Int64Range(-5, 10_000_000_000)).Draw(t, "ns")
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(NewCollector(Config{Started: started, Snapshot: func(v *dataplane.Snapshot) {
+			for _, ns := range durations {
+				v.Xoff.Record(ns)
+			}
+		}}))
+		gathered, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range gathered {
+			if f.GetName() != "pfcswitch_xoff_reaction_seconds" {
+				continue
+			}
+			h := f.GetMetric()[0].GetHistogram()
+			if len(h.GetPositiveSpan()) == 0 && h.GetZeroCount() == 0 {
+				t.Fatal("no span: Prometheus would not take it for a native histogram")
+			}
+			if !h.GetCreatedTimestamp().AsTime().Equal(started) {
+				t.Fatalf("created %v, want %v", h.GetCreatedTimestamp().AsTime(), started)
+			}
+			bounds := map[int]int64{}
+			index, delta, count := 0, 0, int64(0)
+			for _, span := range h.GetPositiveSpan() {
+				index += int(span.GetOffset())
+				for range span.GetLength() {
+					count += h.GetPositiveDelta()[delta]
+					bounds[index] = count
+					index, delta = index+1, delta+1
+				}
+			}
+			wantRecorded(t, durations, h.GetSchema(), h.GetZeroCount(), h.GetSampleCount(), h.GetSampleSum(), bounds)
+			return
+		}
+		t.Fatal("not exported")
+	})
+}
+
+// wantRecorded takes every duration out of the bucket that the definition of native histograms puts it in.
+func wantRecorded(t *rapid.T, durations []int64, schema int32, zero, count uint64, sum float64, buckets map[int]int64) {
+	base, total := math.Exp2(math.Exp2(-float64(schema))), 0.0
+	if count != uint64(len(durations)) {
+		t.Fatalf("count %d, want %d", count, len(durations))
+	}
+	for _, ns := range durations {
+		if ns <= 0 {
+			zero--
+			continue
+		}
+		seconds := float64(ns) / 1e9
+		total += seconds
+		for i := range buckets {
+			if math.Pow(base, float64(i-1)) < seconds*(1+1e-12) && seconds <= math.Pow(base, float64(i))*(1+1e-12) && buckets[i] > 0 {
+				buckets[i]--
+				seconds = 0
+				break
+			}
+		}
+		if seconds != 0 {
+			t.Fatalf("%d ns is in no bucket of schema %d", ns, schema)
+		}
+	}
+	if zero != 0 {
+		t.Fatalf("%d zeros too many", zero)
+	}
+	for i, n := range buckets {
+		if n != 0 {
+			t.Fatalf("bucket %d: %d too many", i, n)
+		}
+	}
+	if math.Abs(sum-total) > 1e-6*(1+total) {
+		t.Fatalf("sum %v, want %v", sum, total)
+	}
+}

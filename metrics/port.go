@@ -1,0 +1,89 @@
+package metrics
+
+import (
+	"strconv"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// second is one in nanoseconds.
+const second = 1e9
+
+func collectPort(o output, p *dataplane.PortSnapshot) {
+	name, c := p.Config.Name, &p.Counters
+	o.value(portUp, number(p.Up), name)
+	o.value(portSpeed, float64(p.Config.Speed), name)
+	o.value(receiveFrames, float64(c.ReceivedFrames), name)
+	o.value(receiveBytes, float64(c.ReceivedBytes), name)
+	o.value(transmitFrames, float64(c.SentFrames), name)
+	o.value(transmitBytes, float64(c.SentBytes), name)
+	o.value(overspeed, float64(c.Overspeed), name)
+	o.value(ringHoldSeconds, float64(c.RingHoldNs)/second, name)
+	o.value(ringHoldBytes, float64(c.RingHoldBytes), name)
+	o.value(ringFramesMax, float64(c.RingFramesMax), name)
+	o.histogram(pauseReaction, &p.Reaction, name)
+	collectDrops(o, p)
+	collectControl(o, p)
+	collectEgress(o, p)
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// collectControl exports PAUSE and PFC. A port has the time of one of them: that of the whole link where PAUSE is on.
+func collectControl(o output, p *dataplane.PortSnapshot) {
+	name := p.Config.Name
+	o.value(pauseReceived, float64(p.Received.PauseFrames), name)
+	o.value(pauseSent, float64(p.Told.PauseFrames), name)
+	for r := macctl.ReasonNone + 1; int(r) < macctl.NumReasons; r++ {
+		o.value(controlIgnored, float64(p.Received.Ignored[r]), name, r.String())
+	}
+	if p.Config.Mode == macctl.ModePause {
+		o.value(pfcReceivedPaused, float64(p.PausedAllNs)/second, name, all)
+		o.value(pfcSentPaused, float64(p.HeldAllNs)/second, name, all)
+		return
+	}
+	for prio := range dataplane.NumPriorities {
+		label := strconv.Itoa(prio)
+		o.value(pfcReceived, float64(p.Received.PFCFrames[prio]), name, label)
+		o.value(pfcSent, float64(p.Told.PFCFrames[prio]), name, label)
+		o.value(pfcReceivedPaused, float64(p.PausedNs[prio])/second, name, label)
+		o.value(pfcSentPaused, float64(p.HeldNs[prio])/second, name, label)
+	}
+}
+
+// collectEgress exports the eight egress queues, which every port has, whatever its flow control.
+func collectEgress(o output, p *dataplane.PortSnapshot) {
+	for q := range dataplane.NumPriorities {
+		label := strconv.Itoa(q)
+		o.value(egressQueue, float64(p.Counters.QueueBytes[q]), p.Config.Name, label)
+		o.value(egressQueueMax, float64(p.Counters.QueueBytesMax[q]), p.Config.Name, label)
+		o.value(ecnMarked, float64(p.Counters.Marked[q]), p.Config.Name, label)
+	}
+}
+
+// collectIngress exports the lossless ingress queues of a port.
+func collectIngress(o output, p *buffer.PortSnapshot) {
+	for k := range p.Ingress {
+		q := &p.Ingress[k]
+		if !q.Lossless {
+			continue
+		}
+		label := strconv.Itoa(k)
+		if p.Mode == buffer.ModePause {
+			label = all
+		}
+		o.value(ingressQueue, float64(q.Used.Private.Now), p.Name, label, "private")
+		o.value(ingressQueue, float64(q.Used.Shared.Now), p.Name, label, "shared")
+		o.value(ingressQueue, float64(q.Used.Headroom.Now), p.Name, label, "headroom")
+		o.value(ingressQueueHeadroom, float64(q.Used.Headroom.Now), p.Name, label)
+		o.value(ingressQueueHeadroomPeak, float64(q.Used.Headroom.Start), p.Name, label)
+		o.value(headroomConfigured, float64(q.Config.Headroom), p.Name, label)
+	}
+}

@@ -1,0 +1,92 @@
+package metrics
+
+import (
+	"time"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/macctl"
+)
+
+var started = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// sample is a switch with a port of each kind: p1 with PFC on priority 3, p2 with PAUSE, p3 with neither and down.
+func sample(v *dataplane.Snapshot) {
+	*v = dataplane.Snapshot{Time: 5e9, Bridge: bridge.Counters{Entries: 17, Moves: 2}}
+	v.Xoff.Record(30_000)
+	v.Ports = []dataplane.PortSnapshot{pfcPort(), pausePort(), offPort()}
+	v.Buffer = buffer.Snapshot{
+		Lossless: buffer.PoolSnapshot{Size: 8 << 20, PrivateSize: 8192, SharedSize: 8000000, HeadroomSize: 380416,
+			Used: buffer.Occupancy{Private: level(4096), Shared: level(100000), Headroom: level(512)}},
+		Lossy: buffer.PoolSnapshot{Size: 4 << 20, SharedSize: 4 << 20, Used: buffer.Occupancy{Shared: level(1024)}},
+		Ports: []buffer.PortSnapshot{
+			{Name: "p1", Mode: buffer.ModePFC, Ingress: [8]buffer.QueueSnapshot{3: {Lossless: true,
+				Config: buffer.QueueConfig{Headroom: 65536, Private: 4096},
+				Used:   buffer.Occupancy{Private: level(4096), Shared: level(98304), Headroom: level(512)}}}},
+			{Port: 1, Name: "p2", Mode: buffer.ModePause, Ingress: [8]buffer.QueueSnapshot{{Lossless: true,
+				Config: buffer.QueueConfig{Headroom: 98304}, Used: buffer.Occupancy{Shared: level(1696)}}}},
+			{Port: 2, Name: "p3"},
+			{Port: 3, Name: "gone", Removed: true, Ingress: [8]buffer.QueueSnapshot{{Lossless: true}}},
+		},
+	}
+}
+
+// level holds n bytes, and had more at other times.
+func level(n int64) buffer.Level {
+	return buffer.Level{Now: n, Start: 4 * n, User: 3 * n, Window: 2 * n}
+}
+
+func pfcPort() dataplane.PortSnapshot {
+	p := dataplane.PortSnapshot{
+		Config: dataplane.PortConfig{Name: "p1", Speed: 1e9, Nominal: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3},
+		Up:     true,
+		Counters: dataplane.Counters{
+			ReceivedFrames: 4021, ReceivedBytes: 6087794, SentFrames: 12, SentBytes: 768, Overspeed: 5,
+			RingHoldNs: 1_250_000_000, RingHoldBytes: 3028, RingFramesMax: 96,
+			Marked: [8]uint64{3: 77}, QueueBytes: [8]int64{0: 64, 3: 1514}, QueueBytesMax: [8]int64{0: 128, 3: 98410},
+		},
+		Received: macctl.ReceiverCounters{PFCFrames: [8]uint64{3: 12, 4: 1}, PauseFrames: 2},
+		Told:     macctl.InitiatorCounters{PFCFrames: [8]uint64{3: 40}},
+		PausedNs: [8]int64{3: 1_204_000}, HeldNs: [8]int64{3: 812_000_000},
+	}
+	p.Received.Ignored[macctl.ReasonDisabled] = 2
+	p.Counters.Drops[0][dataplane.DropLossyThreshold] = 9
+	p.Counters.Drops[3][dataplane.DropLosslessHeadroom] = 1
+	p.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 6
+	p.Counters.LosslessDrops = [9]uint64{3: 1, dataplane.Unknown: 4}
+	for _, ns := range []int64{0, 1000, 12_000, 13_000, 40_000_000} {
+		p.Reaction.Record(ns)
+	}
+	return p
+}
+
+func pausePort() dataplane.PortSnapshot {
+	p := dataplane.PortSnapshot{
+		Index: 1, Up: true, PausedAllNs: 2_500_000_000, HeldAllNs: 1_000_000,
+		Config:   dataplane.PortConfig{Name: "p2", Speed: 100e6, Nominal: 100e6, Mode: macctl.ModePause, Lossless: 0xff},
+		Counters: dataplane.Counters{ReceivedFrames: 7, ReceivedBytes: 448},
+		Received: macctl.ReceiverCounters{PauseFrames: 3},
+		Told:     macctl.InitiatorCounters{PauseFrames: 4},
+	}
+	p.Counters.Drops[1][dataplane.DropFiltered] = 2
+	p.Counters.Drops[6][dataplane.DropFiltered] = 3
+	p.Counters.LosslessDrops = [9]uint64{2: 1, 5: 1}
+	return p
+}
+
+func offPort() dataplane.PortSnapshot {
+	return dataplane.PortSnapshot{Index: 2, Config: dataplane.PortConfig{Name: "p3", Nominal: 10e9, Lossless: 1 << 3}}
+}
+
+// config is the configuration of a collector of sample.
+func config() Config {
+	return Config{
+		Snapshot: sample,
+		Ports: func() []Port {
+			return []Port{{"p1", 12345}, {"p2", 23456}, {"p3", 0}, {"p4", 12345}}
+		},
+		KernelBacklog: func() uint64 { return 11 },
+		Version:       "v1.2.3", Revision: "0123abc", Started: started,
+	}
+}
