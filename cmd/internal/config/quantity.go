@@ -238,3 +238,6 @@ func formatToggle(on bool) string {
 	}
 	return "off"
 }
+
+// ParseRate reads a rate in bit/s as the file writes it, such as 200M or 1.5G.
+func ParseRate(text string) (int64, error) { return rate(1)(text) }

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// A baseline is where this user's counters begin: at the start with nothing, or at a clear with what had been counted
+// until then. The switch's own counters never go back.
+type baseline struct {
+	time     int64               // of the switch's clock
+	counters *dataplane.Snapshot // nil at the start; not changed any more
+}
+
+// subtract leaves in v what was counted after the baseline. What v holds now, and watermarks, stay.
+func (b *baseline) subtract(v *dataplane.Snapshot) {
+	if b.counters == nil {
+		return
+	}
+	before := make(map[string]*dataplane.PortSnapshot, len(b.counters.Ports))
+	for i := range b.counters.Ports {
+		before[b.counters.Ports[i].Config.Name] = &b.counters.Ports[i]
+	}
+	for i := range v.Ports {
+		if old := before[v.Ports[i].Config.Name]; old != nil {
+			subtractPort(&v.Ports[i], old)
+		}
+	}
+	subtractBuffer(&v.Buffer, &b.counters.Buffer)
+	subtractHistogram(&v.Xoff, &b.counters.Xoff)
+	less(&v.Bridge.Moves, b.counters.Bridge.Moves)
+	less(&v.Bridge.Full, b.counters.Bridge.Full)
+}
+
+// less takes old off n. A counter below its baseline belongs to a port that was removed and came back: it began again
+// from 0, and counts whole.
+func less[T int64 | uint64](n *T, old T) {
+	if *n >= old {
+		*n -= old
+	}
+}
+
+func lessEach[T int64 | uint64](n, old []T) {
+	for i := range n {
+		less(&n[i], old[i])
+	}
+}
+
+func subtractPort(p, old *dataplane.PortSnapshot) {
+	subtractCounters(&p.Counters, &old.Counters)
+	subtractReceived(&p.Received, &old.Received)
+	subtractTold(&p.Told, &old.Told)
+	subtractHistogram(&p.Reaction, &old.Reaction)
+	lessEach(p.PausedNs[:], old.PausedNs[:])
+	lessEach(p.HeldNs[:], old.HeldNs[:])
+	less(&p.PausedAllNs, old.PausedAllNs)
+	less(&p.HeldAllNs, old.HeldAllNs)
+}
+
+func subtractCounters(c, old *dataplane.Counters) {
+	less(&c.ReceivedFrames, old.ReceivedFrames)
+	less(&c.ReceivedBytes, old.ReceivedBytes)
+	less(&c.SentFrames, old.SentFrames)
+	less(&c.SentBytes, old.SentBytes)
+	less(&c.Copies, old.Copies)
+	less(&c.ProbesSent, old.ProbesSent)
+	less(&c.ProbesReceived, old.ProbesReceived)
+	less(&c.Overspeed, old.Overspeed)
+	for prio := range c.Drops {
+		lessEach(c.Drops[prio][:], old.Drops[prio][:])
+	}
+	lessEach(c.LosslessDrops[:], old.LosslessDrops[:])
+	lessEach(c.Marked[:], old.Marked[:])
+	less(&c.RingHoldNs, old.RingHoldNs)
+	less(&c.RingHoldBytes, old.RingHoldBytes)
+}
+
+func subtractReceived(c, old *macctl.ReceiverCounters) {
+	lessEach(c.PFCFrames[:], old.PFCFrames[:])
+	less(&c.PauseFrames, old.PauseFrames)
+	lessEach(c.Ignored[:], old.Ignored[:])
+}
+
+func subtractTold(c, old *macctl.InitiatorCounters) {
+	lessEach(c.PFCFrames[:], old.PFCFrames[:])
+	less(&c.PauseFrames, old.PauseFrames)
+	lessEach(c.XoffSent[:], old.XoffSent[:])
+	lessEach(c.XonSent[:], old.XonSent[:])
+	less(&c.PauseXoffSent, old.PauseXoffSent)
+	less(&c.PauseXonSent, old.PauseXonSent)
+}
+
+func subtractHistogram(h, old *dataplane.Histogram) {
+	if h.Count < old.Count {
+		return
+	}
+	h.Count -= old.Count
+	less(&h.Zero, old.Zero)
+	less(&h.Sum, old.Sum)
+	lessEach(h.Buckets[:], old.Buckets[:])
+}
+
+func subtractBuffer(b, old *buffer.Snapshot) {
+	before := make(map[string]*buffer.PortSnapshot, len(old.Ports))
+	for i := range old.Ports {
+		before[old.Ports[i].Name] = &old.Ports[i]
+	}
+	less(&b.Unbalanced, old.Unbalanced)
+	for i := range b.Ports {
+		p := &b.Ports[i]
+		o := before[p.Name]
+		if o == nil {
+			continue
+		}
+		for k := range p.Ingress {
+			subtractIngress(&p.Ingress[k].Counters, &o.Ingress[k].Counters)
+			less(&p.Egress[k].Admitted, o.Egress[k].Admitted)
+			less(&p.Egress[k].Dropped, o.Egress[k].Dropped)
+		}
+	}
+}
+
+func subtractIngress(c, old *buffer.Counters) {
+	less(&c.Admitted, old.Admitted)
+	less(&c.AdmittedHeadroom, old.AdmittedHeadroom)
+	less(&c.Waited, old.Waited)
+	less(&c.Dropped, old.Dropped)
+	less(&c.Oversize, old.Oversize)
+	less(&c.Xoff, old.Xoff)
+	less(&c.Xon, old.Xon)
+}

@@ -1,0 +1,200 @@
+package api
+
+import (
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+)
+
+// Buffer is the answer to show buffer. Bytes are accounted in whole cells.
+type Buffer struct {
+	Header
+	Pools []Pool       `json:"pools"`
+	Ports []BufferPort `json:"ports"`
+}
+
+// Pool is one of the two parts of the buffer.
+type Pool struct {
+	Pool      string   `json:"pool"` // lossless or lossy
+	SizeBytes int64    `json:"size_bytes"`
+	Segments  Segments `json:"segments"`
+}
+
+// Segments are those of a pool or of a lossless ingress queue. A lossy pool has only Shared.
+type Segments struct {
+	Private  *Segment `json:"private"`
+	Shared   *Segment `json:"shared"`
+	Headroom *Segment `json:"headroom"`
+}
+
+// A Segment is a number of bytes with its watermarks.
+type Segment struct {
+	SizeBytes     *int64 `json:"size_bytes"` // null for a queue's part of the shared segment, which its threshold bounds
+	UsedBytes     int64  `json:"used_bytes"`
+	MaxStartBytes int64  `json:"max_since_start_bytes"`
+	MaxClearBytes int64  `json:"max_since_clear_bytes"`    // since clear watermarks
+	MaxWindow     int64  `json:"max_in_last_window_bytes"` // in the last complete window of 10 s
+}
+
+// BufferPort is what one port holds.
+type BufferPort struct {
+	Port          string         `json:"port"`
+	Removed       bool           `json:"removed"`        // no longer configured, but its frames still wait at other ports
+	IngressQueues []IngressQueue `json:"ingress_queues"` // the lossless ones
+	EgressQueues  []EgressBuffer `json:"egress_queues"`  // lossy frames that wait in queue 0 to 7, in this order
+	Ring          *Ring          `json:"ring"`           // null for a removed port
+}
+
+// IngressQueue is a lossless ingress queue (priority group).
+type IngressQueue struct {
+	Priority       Priority `json:"priority"`
+	Off            bool     `json:"off"`             // the peer is held
+	ThresholdBytes int64    `json:"threshold_bytes"` // T at this moment, which bounds the shared segment's part
+	Segments       Segments `json:"segments"`
+	WaitingBytes   int64    `json:"waiting_bytes"` // the frame that waits in the receive ring for buffer
+	AdmittedFrames uint64   `json:"admitted_frames"`
+	HeadroomFrames uint64   `json:"headroom_frames"` // those of them that went to the headroom
+	WaitedFrames   uint64   `json:"waited_frames"`   // those of them that had to wait in the receive ring
+	DroppedFrames  uint64   `json:"dropped_frames"`
+	Xoff           uint64   `json:"xoff"` // turns OFF and ON
+	Xon            uint64   `json:"xon"`
+}
+
+// EgressBuffer is what a lossy egress queue holds of the lossy pool.
+type EgressBuffer struct {
+	Queue          int     `json:"queue"`
+	ThresholdBytes int64   `json:"threshold_bytes"`
+	Segment        Segment `json:"shared"`
+	AdmittedFrames uint64  `json:"admitted_frames"`
+	DroppedFrames  uint64  `json:"dropped_frames"` // at the threshold
+}
+
+// Ring is the lossless receive ring of a port.
+type Ring struct {
+	Slots     int    `json:"slots"`
+	MaxFrames uint64 `json:"max_frames"` // most that were seen waiting, since the start
+	HoldNs    uint64 `json:"hold_ns"`    // time for which a frame waited for buffer
+	HoldBytes uint64 `json:"hold_bytes"`
+}
+
+func (m *moment) readBuffer() Reply {
+	b := &m.snapshot.Buffer
+	r := &Buffer{Header: m.Header, Ports: []BufferPort{}, Pools: []Pool{
+		{"lossless", b.Lossless.Size, Segments{
+			Private:  occupied(&b.Lossless.PrivateSize, &b.Lossless.Used.Private),
+			Shared:   occupied(&b.Lossless.SharedSize, &b.Lossless.Used.Shared),
+			Headroom: occupied(&b.Lossless.HeadroomSize, &b.Lossless.Used.Headroom),
+		}},
+		{"lossy", b.Lossy.Size, Segments{Shared: occupied(&b.Lossy.SharedSize, &b.Lossy.Used.Shared)}},
+	}}
+	for i := range b.Ports {
+		r.Ports = append(r.Ports, m.bufferPort(&b.Ports[i]))
+	}
+	return r
+}
+
+func occupied(size *int64, l *buffer.Level) *Segment {
+	return &Segment{SizeBytes: size, UsedBytes: l.Now, MaxStartBytes: l.Start, MaxClearBytes: l.User, MaxWindow: l.Window}
+}
+
+func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
+	v := BufferPort{Port: b.Name, Removed: b.Removed, IngressQueues: []IngressQueue{}, EgressQueues: []EgressBuffer{}}
+	for k := range b.Ingress {
+		if q := &b.Ingress[k]; q.Lossless {
+			v.IngressQueues = append(v.IngressQueues, ingressQueue(q, b.Mode, k))
+		}
+		q := &b.Egress[k]
+		v.EgressQueues = append(v.EgressQueues, EgressBuffer{Queue: k, ThresholdBytes: q.Threshold,
+			Segment: *occupied(nil, &q.Used), AdmittedFrames: q.Admitted, DroppedFrames: q.Dropped})
+	}
+	if p := m.port(b.Name); p != nil && !b.Removed {
+		v.Ring = ring(p)
+	}
+	return v
+}
+
+func ingressQueue(q *buffer.QueueSnapshot, mode buffer.Mode, number int) IngressQueue {
+	priority := Priority(number)
+	if mode == buffer.ModePause {
+		priority = All
+	}
+	return IngressQueue{
+		Priority: priority, Off: q.Off, ThresholdBytes: q.Threshold, WaitingBytes: q.Waiting,
+		Segments: Segments{
+			Private:  occupied(&q.Config.Private, &q.Used.Private),
+			Shared:   occupied(nil, &q.Used.Shared),
+			Headroom: occupied(&q.Config.Headroom, &q.Used.Headroom),
+		},
+		AdmittedFrames: q.Admitted, HeadroomFrames: q.AdmittedHeadroom, WaitedFrames: q.Waited, DroppedFrames: q.Dropped + q.Oversize,
+		Xoff: q.Xoff, Xon: q.Xon,
+	}
+}
+
+func ring(p *dataplane.PortSnapshot) *Ring {
+	c := &p.Counters
+	return &Ring{Slots: p.RingSlots, MaxFrames: c.RingFramesMax, HoldNs: c.RingHoldNs, HoldBytes: c.RingHoldBytes}
+}
+
+// Text implements Reply.
+func (r *Buffer) Text() string {
+	pools := newTable("POOL", "SEGMENT", ">SIZE", ">USED", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 S")
+	for _, p := range r.Pools {
+		pools.row(p.Pool, "", count(p.SizeBytes), "", "", "", "")
+		pools.segment("private", p.Segments.Private)
+		pools.segment("shared", p.Segments.Shared)
+		pools.segment("headroom", p.Segments.Headroom)
+	}
+	return sections(r.headline(), section{"", pools}, section{"Lossless ingress queues", r.ingressTable()},
+		section{"Lossy egress queues that were used", r.egressTable()}, section{"Lossless receive rings", r.ringTable()})
+}
+
+func (t *table) segment(name string, s *Segment) {
+	if s != nil {
+		t.row("", name, counted(s.SizeBytes), count(s.UsedBytes), count(s.MaxStartBytes), count(s.MaxClearBytes), count(s.MaxWindow))
+	}
+}
+
+func (r *Buffer) ingressTable() *table {
+	t := newTable("PORT", "PRIO", "PEER", ">PRIVATE", ">SHARED", ">THRESHOLD", ">HEADROOM", ">OF", ">PEAK", ">XOFF", ">WAITS", ">LOST")
+	for _, p := range r.Ports {
+		for _, q := range p.IngressQueues {
+			peer, s := "runs", q.Segments
+			if q.Off {
+				peer = "held"
+			}
+			t.row(p.label(), q.Priority.String(), peer, count(s.Private.UsedBytes), count(s.Shared.UsedBytes), count(q.ThresholdBytes),
+				count(s.Headroom.UsedBytes), counted(s.Headroom.SizeBytes), count(s.Headroom.MaxStartBytes),
+				count(q.Xoff), count(q.WaitedFrames), count(q.DroppedFrames))
+		}
+	}
+	return t
+}
+
+func (r *Buffer) egressTable() *table {
+	t := newTable("PORT", "QUEUE", ">USED", ">THRESHOLD", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 S", ">DROPS")
+	for _, p := range r.Ports {
+		for i, q := range p.EgressQueues {
+			if s := q.Segment; s.MaxStartBytes > 0 || q.DroppedFrames > 0 {
+				t.row(p.label(), count(i), count(s.UsedBytes), count(q.ThresholdBytes), count(s.MaxStartBytes), count(s.MaxClearBytes),
+					count(s.MaxWindow), count(q.DroppedFrames))
+			}
+		}
+	}
+	return t
+}
+
+func (r *Buffer) ringTable() *table {
+	t := newTable("PORT", ">SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
+	for _, p := range r.Ports {
+		if p.Ring != nil && len(p.IngressQueues) > 0 {
+			t.row(p.Port, count(p.Ring.Slots), count(p.Ring.MaxFrames), duration(int64(p.Ring.HoldNs)), count(p.Ring.HoldBytes))
+		}
+	}
+	return t
+}
+
+func (p *BufferPort) label() string {
+	if p.Removed {
+		return p.Port + " (removed)"
+	}
+	return p.Port
+}

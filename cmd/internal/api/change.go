@@ -1,0 +1,66 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"pfcswitch/dataplane"
+)
+
+// maxConfig is the longest configuration that apply takes, in bytes.
+const maxConfig = 1 << 20
+
+// Applied is the answer to apply.
+type Applied struct {
+	Schema   int      `json:"schema"`
+	Warnings []string `json:"warnings"`
+}
+
+func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
+	yaml, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxConfig))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, fmt.Errorf("the configuration cannot be read: %w", err))
+		return
+	}
+	name := r.URL.Query().Get("name")
+	if name == "" {
+		name = "configuration"
+	}
+	s.change.Lock()
+	defer s.change.Unlock()
+	warnings, err := s.source.Apply(r.Context(), name, yaml)
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	if warnings == nil {
+		warnings = []string{}
+	}
+	reply(w, Applied{Schema, warnings})
+}
+
+func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
+	switch what := r.PathValue("what"); what {
+	case "counters":
+		s.clearCounters()
+	case "watermarks":
+		s.source.ClearWatermarks()
+	default:
+		refuse(w, http.StatusNotFound, errors.New(what+" cannot be cleared: there are counters and watermarks"))
+		return
+	}
+	reply(w, Applied{Schema, []string{}})
+}
+
+// clearCounters makes the user's counters begin here.
+func (s *Server) clearCounters() {
+	v := new(dataplane.Snapshot)
+	s.source.Snapshot(v)
+	now := time.Now().UTC()
+	s.user.Lock()
+	defer s.user.Unlock()
+	s.user.baseline, s.user.cleared = &baseline{time: v.Time, counters: v}, &now
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+// A Client talks to a running switch.
+type Client struct {
+	socket string
+	http   http.Client
+}
+
+// NewClient returns a client for the switch that listens on a socket.
+func NewClient(socket string) *Client {
+	c := &Client{socket: socket}
+	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	return c
+}
+
+// Raw returns the JSON of a noun. since is the first event wanted, for events.
+func (c *Client) Raw(ctx context.Context, noun string, since uint64) ([]byte, error) {
+	path := "/v1/" + url.PathEscape(noun)
+	if since > 0 {
+		path += fmt.Sprintf("?since=%d", since)
+	}
+	return c.do(ctx, http.MethodGet, path, nil)
+}
+
+// Show returns the answer to a noun.
+func (c *Client) Show(ctx context.Context, noun string) (Reply, error) {
+	b, err := c.Raw(ctx, noun, 0)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(noun, b)
+}
+
+// Apply puts a configuration in force and returns its warnings. name stands for the file in messages.
+func (c *Client) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {
+	b, err := c.do(ctx, http.MethodPost, "/v1/apply?name="+url.QueryEscape(name), yaml)
+	if err != nil {
+		return nil, err
+	}
+	var a Applied
+	if err := json.Unmarshal(b, &a); err != nil {
+		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
+	}
+	return a.Warnings, nil
+}
+
+// Clear starts the user's counters or watermarks again.
+func (c *Client) Clear(ctx context.Context, what string) error {
+	_, err := c.do(ctx, http.MethodPost, "/v1/clear/"+url.PathEscape(what), nil)
+	return err
+}
+
+func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://pfcswitch"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.http.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	if a.StatusCode != http.StatusOK {
+		return nil, readFault(a)
+	}
+	return io.ReadAll(a.Body)
+}

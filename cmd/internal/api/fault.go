@@ -1,0 +1,43 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// A fault is an error as it crosses the socket.
+type fault struct {
+	Schema int    `json:"schema"`
+	Error  string `json:"error"`
+}
+
+// ErrNoSwitch is wrapped by errors that say that no switch answers.
+var ErrNoSwitch = errors.New("no running switch found")
+
+func unknownNoun(name string) error {
+	return fmt.Errorf("%q is nothing that can be shown: there are %s", name, strings.Join(Nouns(), ", "))
+}
+
+// refuse answers a request with an error.
+func refuse(w http.ResponseWriter, status int, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(fault{Schema, err.Error()}) // a client that is gone needs no answer
+}
+
+// readFault returns the error of a response.
+func readFault(r *http.Response) error {
+	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("the switch's answer (%s) cannot be read: %w", r.Status, err)
+	}
+	var f fault
+	if json.Unmarshal(b, &f) != nil || f.Error == "" {
+		return fmt.Errorf("the switch answered %s", r.Status)
+	}
+	return errors.New(f.Error)
+}

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"cmp"
+	"encoding/binary"
+	"net"
+	"slices"
+	"strconv"
+)
+
+// FDB is the answer to show fdb.
+type FDB struct {
+	Header
+	Moves      uint64     `json:"moves"`       // stations that went from one port to another
+	NotLearned uint64     `json:"not_learned"` // frames whose source was not learned because the database was full
+	Entries    []FDBEntry `json:"entries"`     // by VLAN, then address
+}
+
+// FDBEntry is a line of the filtering database.
+type FDBEntry struct {
+	MAC    string  `json:"mac"`
+	VLAN   uint16  `json:"vlan"`
+	Port   *string `json:"port"` // null: removed at this moment
+	Static bool    `json:"static"`
+	AgeNs  *int64  `json:"age_ns"` // since the station's last frame; null for a static entry
+}
+
+func (m *moment) readFDB() Reply {
+	r := &FDB{Header: m.Header, Moves: m.snapshot.Bridge.Moves, NotLearned: m.snapshot.Bridge.Full, Entries: []FDBEntry{}}
+	for _, e := range m.source.FDB() {
+		entry := FDBEntry{MAC: macAddress(e.MAC), VLAN: e.VID, Port: present(m.portName(e.Port)), Static: e.Static}
+		if age := e.Age.Nanoseconds(); !e.Static {
+			entry.AgeNs = &age
+		}
+		r.Entries = append(r.Entries, entry)
+	}
+	slices.SortFunc(r.Entries, func(a, b FDBEntry) int {
+		return cmp.Or(cmp.Compare(a.VLAN, b.VLAN), cmp.Compare(a.MAC, b.MAC))
+	})
+	return r
+}
+
+// macAddress writes an address whose first octet is in bits 47 to 40.
+func macAddress(mac uint64) string {
+	return net.HardwareAddr(binary.BigEndian.AppendUint64(nil, mac)[2:]).String()
+}
+
+// Text implements Reply.
+func (r *FDB) Text() string {
+	t := newTable("MAC", ">VLAN", "PORT", "TYPE", ">AGE")
+	for _, e := range r.Entries {
+		kind, age := "static", none
+		if !e.Static {
+			kind, age = "learned", clock(*e.AgeNs)
+		}
+		t.row(e.MAC, strconv.Itoa(int(e.VLAN)), text(e.Port), kind, age)
+	}
+	return sections(r.headline(), section{"", t})
+}

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"math"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// A moment is one snapshot of the switch as this user sees it: its counters are those since the last clear.
+type moment struct {
+	Header
+	source   Source
+	snapshot dataplane.Snapshot
+	version  Version
+	since    uint64 // first event that is asked for
+}
+
+// port returns the state of a port by its name, nil where its interface is not open.
+func (m *moment) port(name string) *dataplane.PortSnapshot {
+	for i := range m.snapshot.Ports {
+		if m.snapshot.Ports[i].Config.Name == name {
+			return &m.snapshot.Ports[i]
+		}
+	}
+	return nil
+}
+
+// portName returns the name of a port by its number, "" where it has gone.
+func (m *moment) portName(index int) string {
+	for i := range m.snapshot.Ports {
+		if m.snapshot.Ports[i].Index == index {
+			return m.snapshot.Ports[i].Config.Name
+		}
+	}
+	return ""
+}
+
+// share returns which part of the time that the counters cover ns are.
+func (m *moment) share(ns int64) float64 {
+	if m.ElapsedNs <= 0 {
+		return 0
+	}
+	const precision = 1e6
+	return math.Round(precision*min(1, float64(ns)/float64(m.ElapsedNs))) / precision
+}
+
+// lossless returns the priorities that are lossless on arrival at a port, bit n = priority n.
+func lossless(c *dataplane.PortConfig) uint8 {
+	switch c.Mode {
+	case macctl.ModePFC:
+		return c.Lossless
+	case macctl.ModePause:
+		return 0xff
+	}
+	return 0
+}
+
+// losslessDrops sums up what must stay 0.
+func losslessDrops(v *dataplane.Snapshot) (sum uint64) {
+	for i := range v.Ports {
+		for _, n := range v.Ports[i].Counters.LosslessDrops {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// A Drop is a number of frames lost for one reason.
+type Drop struct {
+	Priority Priority `json:"priority"` // that they arrived with
+	Reason   string   `json:"reason"`
+	Frames   uint64   `json:"frames"`
+}
+
+// dropsOf returns what was dropped of the frames that arrived at a port, by priority and reason.
+func dropsOf(p *dataplane.PortSnapshot) []Drop {
+	drops := []Drop{}
+	for r := range dataplane.NumDropReasons {
+		all := uint64(0)
+		for prio := range p.Counters.Drops {
+			n := p.Counters.Drops[prio][r]
+			switch {
+			case n == 0:
+			case p.Config.Mode == macctl.ModePause && prio != dataplane.Unknown:
+				all += n
+			default:
+				drops = append(drops, Drop{Priority(prio), r.String(), n})
+			}
+		}
+		if all > 0 {
+			drops = append(drops, Drop{All, r.String(), all})
+		}
+	}
+	return drops
+}
+
+// present returns nil for a text that is not there.
+func present(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

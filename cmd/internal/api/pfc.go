@@ -1,0 +1,147 @@
+package api
+
+import (
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// PFC is the answer to show pfc: who holds whom, by PFC or PAUSE, and for how long. "Received" is what the peer tells
+// this port, "sent" is what this port tells the peer.
+type PFC struct {
+	Header
+	Ports        []PFCPort `json:"ports"`
+	XoffReaction Reaction  `json:"xoff_reaction"` // from the admission that crosses a threshold to the send call of XOFF
+}
+
+// PFCPort is the flow control of one port.
+type PFCPort struct {
+	Port        string `json:"port"`
+	FlowControl string `json:"flow_control"`
+	// Priorities are number 0 to 7 in this order; with 802.3x PAUSE there is one, "all".
+	Priorities    []PFCPriority `json:"priorities"`
+	Ignored       []Ignored     `json:"ignored"`
+	PauseReaction Reaction      `json:"pause_reaction"` // from XOFF received to the end of the last send call of its priority
+}
+
+// PFCPriority is the flow control of one priority. Shares are of the header's elapsed time.
+type PFCPriority struct {
+	Priority            Priority `json:"priority"`
+	Lossless            bool     `json:"lossless"`
+	State               string   `json:"state"` // running, paused by peer, holding peer, both; off where flow control is
+	ReceivedFrames      uint64   `json:"received_frames"`
+	ReceivedPausedNs    int64    `json:"received_paused_ns"` // held by the peer
+	ReceivedPausedShare float64  `json:"received_paused_share"`
+	SentFrames          uint64   `json:"sent_frames"`
+	SentXoff            uint64   `json:"sent_xoff"` // changes: refreshes are not among them
+	SentXon             uint64   `json:"sent_xon"`
+	SentPausedNs        int64    `json:"sent_paused_ns"` // holding the peer
+	SentPausedShare     float64  `json:"sent_paused_share"`
+}
+
+// Ignored is a number of received MAC Control frames that were not obeyed, wholly or in part.
+type Ignored struct {
+	Reason string `json:"reason"`
+	Frames uint64 `json:"frames"`
+}
+
+// A Reaction says how long something took. Quantiles are upper bounds, at most a fifth too high; null where there is
+// nothing to tell.
+type Reaction struct {
+	Count  uint64 `json:"count"`
+	MeanNs *int64 `json:"mean_ns"`
+	P50Ns  *int64 `json:"p50_ns"`
+	P99Ns  *int64 `json:"p99_ns"`
+	MaxNs  *int64 `json:"max_ns"`
+}
+
+func (m *moment) readPFC() Reply {
+	r := &PFC{Header: m.Header, Ports: []PFCPort{}, XoffReaction: reaction(&m.snapshot.Xoff)}
+	for i := range m.snapshot.Ports {
+		p := &m.snapshot.Ports[i]
+		v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), Ignored: []Ignored{}, PauseReaction: reaction(&p.Reaction)}
+		if p.Config.Mode == macctl.ModePause {
+			v.Priorities = []PFCPriority{m.pause(p)}
+		} else {
+			for prio := range uint8(dataplane.NumPriorities) {
+				v.Priorities = append(v.Priorities, m.pfc(p, prio))
+			}
+		}
+		for reason := macctl.ReasonNone + 1; int(reason) < macctl.NumReasons; reason++ {
+			v.Ignored = append(v.Ignored, Ignored{reason.String(), p.Received.Ignored[reason]})
+		}
+		r.Ports = append(r.Ports, v)
+	}
+	return r
+}
+
+func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
+	lossless := lossless(&p.Config)&(1<<prio) != 0
+	return PFCPriority{
+		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Paused&(1<<prio) != 0, p.Wanted&(1<<prio) != 0),
+		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio], ReceivedPausedShare: m.share(p.PausedNs[prio]),
+		SentFrames: p.Told.PFCFrames[prio], SentXoff: p.Told.XoffSent[prio], SentXon: p.Told.XonSent[prio],
+		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]),
+	}
+}
+
+func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
+	return PFCPriority{
+		Priority: All, Lossless: true, State: pauseState(true, p.Paused != 0, p.Wanted != 0),
+		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs, ReceivedPausedShare: m.share(p.PausedAllNs),
+		SentFrames: p.Told.PauseFrames, SentXoff: p.Told.PauseXoffSent, SentXon: p.Told.PauseXonSent,
+		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs),
+	}
+}
+
+func pauseState(on, paused, holding bool) string {
+	switch {
+	case !on:
+		return "off"
+	case paused && holding:
+		return "both"
+	case paused:
+		return "paused by peer"
+	case holding:
+		return "holding peer"
+	}
+	return "running"
+}
+
+func reaction(h *dataplane.Histogram) Reaction {
+	if h.Count == 0 {
+		return Reaction{}
+	}
+	mean := h.Sum / int64(h.Count)
+	p50, p99, longest := h.Quantile(0.5), h.Quantile(0.99), h.Quantile(1)
+	return Reaction{Count: h.Count, MeanNs: &mean, P50Ns: &p50, P99Ns: &p99, MaxNs: &longest}
+}
+
+// Text implements Reply.
+func (r *PFC) Text() string {
+	held := newTable("PORT", "PRIO", ">RX FRAMES", ">RX PAUSED", ">%", ">TX FRAMES", ">TX PAUSED", ">%", "STATE")
+	ignored := newTable("PORT", "REASON", ">FRAMES")
+	reactions := newTable("PORT", "OF", ">COUNT", ">P50", ">P99", ">MAX")
+	for _, p := range r.Ports {
+		for _, q := range p.Priorities {
+			if q.Lossless || q.ReceivedFrames+q.SentFrames > 0 {
+				held.row(p.Port, q.Priority.String(), count(q.ReceivedFrames), duration(q.ReceivedPausedNs), percent(q.ReceivedPausedShare),
+					count(q.SentFrames), duration(q.SentPausedNs), percent(q.SentPausedShare), q.State)
+			}
+		}
+		for _, i := range p.Ignored {
+			if i.Frames > 0 {
+				ignored.row(p.Port, i.Reason, count(i.Frames))
+			}
+		}
+		reactions.add(p.Port, "XOFF received to last send", &p.PauseReaction)
+	}
+	reactions.add(none, "threshold crossed to XOFF sent", &r.XoffReaction)
+	return sections(r.headline(), section{"RX PAUSED: the peer held this port. TX PAUSED: this port held the peer.", held},
+		section{"MAC Control frames that were not obeyed, wholly or in part", ignored}, section{"Reaction times", reactions})
+}
+
+func (t *table) add(port, of string, r *Reaction) {
+	if r.Count > 0 {
+		t.row(port, of, count(r.Count), lasted(r.P50Ns), lasted(r.P99Ns), lasted(r.MaxNs))
+	}
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"math/bits"
+	"strings"
+
+	"pfcswitch/dataplane"
+)
+
+// Ports is the answer to show ports.
+type Ports struct {
+	Header
+	Ports []Port `json:"ports"` // in the order of the configuration
+}
+
+// Port is the state of one port. Bytes are without FCS.
+type Port struct {
+	Port               string     `json:"port"`
+	Interface          string     `json:"interface"`
+	Netns              *string    `json:"netns"` // null: the daemon's own
+	Kind               string     `json:"kind"`
+	Up                 bool       `json:"up"`
+	Reason             *string    `json:"reason"`                // why it is down; null where it is up
+	SpeedBitsPerSecond *int64     `json:"speed_bits_per_second"` // null: no shaper
+	FlowControl        *string    `json:"flow_control"`          // pfc, pause or off
+	LosslessPriorities []Priority `json:"lossless_priorities"`
+	Loop               *string    `json:"loop"` // watching; shut: flooding is off, an own probe came back; idle: down, or not looking
+
+	ReceiveFrames   uint64 `json:"receive_frames"` // after super-frames were cut
+	ReceiveBytes    uint64 `json:"receive_bytes"`
+	TransmitFrames  uint64 `json:"transmit_frames"`
+	TransmitBytes   uint64 `json:"transmit_bytes"`
+	DroppedFrames   uint64 `json:"dropped_frames"` // for whatever reason, of those that arrived here
+	LosslessDrops   uint64 `json:"lossless_drops"`
+	OverspeedFrames uint64 `json:"overspeed_frames"` // arrived faster than the port's speed and burst
+	// FloodCopies are copies beyond the first of frames that arrived here: received + copies = sent + dropped + held.
+	FloodCopies        uint64 `json:"flood_copies"`
+	ProbeReceiveFrames uint64 `json:"probe_receive_frames"` // own loop probes, not counted among the frames
+	ProbeSendFrames    uint64 `json:"probe_transmit_frames"`
+}
+
+func (m *moment) readPorts() Reply {
+	r := &Ports{Header: m.Header, Ports: []Port{}}
+	for _, info := range m.source.Ports() {
+		p := Port{Port: info.Name, Interface: info.Interface, Netns: present(info.Netns), Kind: info.Kind,
+			Reason: present(info.State), LosslessPriorities: []Priority{}}
+		if state := m.port(info.Name); state != nil {
+			p.fill(state)
+		}
+		if !p.Up && p.Reason == nil {
+			p.Reason = present("the link is down")
+		}
+		r.Ports = append(r.Ports, p)
+	}
+	return r
+}
+
+// fill adds what the data plane knows.
+func (p *Port) fill(v *dataplane.PortSnapshot) {
+	c := &v.Counters
+	p.Up = v.Up
+	if p.Up {
+		p.Reason = nil
+	}
+	if v.Config.Speed > 0 {
+		p.SpeedBitsPerSecond = &v.Config.Speed
+	}
+	p.FlowControl, p.Loop = present(v.Config.Mode.String()), present(v.Loop.String())
+	for mask := lossless(&v.Config); mask != 0; mask &= mask - 1 {
+		p.LosslessPriorities = append(p.LosslessPriorities, Priority(bits.TrailingZeros8(mask)))
+	}
+	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes, c.SentFrames, c.SentBytes
+	p.OverspeedFrames, p.FloodCopies = c.Overspeed, c.Copies
+	p.ProbeReceiveFrames, p.ProbeSendFrames = c.ProbesReceived, c.ProbesSent
+	for prio := range c.Drops {
+		p.LosslessDrops += c.LosslessDrops[prio]
+		for _, n := range c.Drops[prio] {
+			p.DroppedFrames += n
+		}
+	}
+}
+
+// Text implements Reply.
+func (r *Ports) Text() string {
+	t := newTable("PORT", "INTERFACE", "NETNS", "KIND", "STATE", ">SPEED", "FLOW", "LOSSLESS",
+		">RX FRAMES", ">RX BYTES", ">TX FRAMES", ">TX BYTES", ">DROPS", ">LOST", ">OVERSPEED", "NOTE")
+	for _, p := range r.Ports {
+		speed, state := "none", "down"
+		if p.SpeedBitsPerSecond != nil {
+			speed = rate(*p.SpeedBitsPerSecond)
+		}
+		if p.Up {
+			state = "up"
+		}
+		t.row(p.Port, p.Interface, text(p.Netns), p.Kind, state, speed, text(p.FlowControl), p.lossless(),
+			count(p.ReceiveFrames), count(p.ReceiveBytes), count(p.TransmitFrames), count(p.TransmitBytes),
+			count(p.DroppedFrames), count(p.LosslessDrops), count(p.OverspeedFrames), p.note())
+	}
+	return sections(r.headline(), section{"", t})
+}
+
+func (p *Port) lossless() string {
+	if text(p.FlowControl) == "pause" {
+		return All.String()
+	}
+	if len(p.LosslessPriorities) == 0 {
+		return none
+	}
+	var list []string
+	for _, prio := range p.LosslessPriorities {
+		list = append(list, prio.String())
+	}
+	return strings.Join(list, ",")
+}
+
+// note says why the port does not do all that is expected of it.
+func (p *Port) note() string {
+	switch {
+	case p.Reason != nil:
+		return *p.Reason
+	case text(p.Loop) == "shut":
+		return "flooding is off: a loop was found"
+	}
+	return ""
+}

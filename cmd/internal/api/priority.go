@@ -1,0 +1,54 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"pfcswitch/dataplane"
+)
+
+// A Priority is a number from 0 to 7, All or Unknown. In JSON the latter two are the strings "all" and "unknown".
+type Priority int
+
+// What stands in place of a number.
+const (
+	Unknown Priority = dataplane.Unknown     // of a frame that was lost before anybody read it
+	All     Priority = dataplane.Unknown + 1 // of a port with 802.3x PAUSE
+)
+
+// String returns the number or the word.
+func (p Priority) String() string {
+	switch p {
+	case All:
+		return "all"
+	case Unknown:
+		return "unknown"
+	}
+	return strconv.Itoa(int(p))
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Priority) MarshalJSON() ([]byte, error) {
+	if p == All || p == Unknown {
+		return json.Marshal(p.String())
+	}
+	return json.Marshal(int(p))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Priority) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case `"all"`:
+		*p = All
+	case `"unknown"`:
+		*p = Unknown
+	default:
+		n, err := strconv.Atoi(string(b))
+		if err != nil || n < 0 || n >= dataplane.NumPriorities {
+			return fmt.Errorf(`api: %s is not a priority: want 0 to 7, "all" or "unknown"`, b)
+		}
+		*p = Priority(n)
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+)
+
+// A Source is the daemon as the Server sees it. Its methods are called from several goroutines at once, but for Apply, of
+// which one runs at a time.
+type Source interface {
+	// Name is the switch's name in the configuration.
+	Name() string
+	// Ports returns the configured ports in the order of the file, those too whose interface is not there.
+	Ports() []PortInfo
+	// Snapshot fills v.
+	Snapshot(v *dataplane.Snapshot)
+	// FDB returns the entries of the filtering database, in any order.
+	FDB() []bridge.Entry
+	// Events returns the events from sequence number since on, oldest first, as far as they are kept.
+	Events(since uint64) []dataplane.Event
+	// WallOf returns the real time of a moment of the switch's clock.
+	WallOf(ns int64) time.Time
+	// ConfigYAML returns the configuration in force as the file that says all of it.
+	ConfigYAML() []byte
+	// Apply puts a configuration in force and returns when it is; on error the old one stays. name stands for the file
+	// in messages.
+	Apply(ctx context.Context, name string, yaml []byte) (warnings []string, err error)
+	// ClearWatermarks starts the user watermarks of the buffer again.
+	ClearWatermarks()
+}
+
+// PortInfo is what the daemon knows of a configured port and the data plane does not.
+type PortInfo struct {
+	Name      string
+	Interface string // of Linux
+	Netns     string // "" is the daemon's own
+	Kind      string
+	State     string // why the port is not in service, such as "interface does not exist, waiting for it"; "" where it is
+}

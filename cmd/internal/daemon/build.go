@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"pfcswitch/buffer"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+// nominalSpeed counts quanta and the send-call limit of a port without a speed, in bit/s.
+const nominalSpeed = macctl.NominalSpeed
+
+// switchConfig translates what concerns the whole switch.
+func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
+	b := buffer.Config{
+		Cell:     int(c.Buffer.Cell),
+		Lossless: buffer.PoolConfig{Size: c.Buffer.Lossless.Size, Alpha: c.Buffer.Lossless.Alpha},
+		Lossy:    buffer.PoolConfig{Size: c.Buffer.Lossy.Size, Alpha: c.Buffer.Lossy.Alpha},
+		RingHold: c.Buffer.RingHold,
+	}
+	if c.Buffer.Policy == config.PolicyStatic {
+		b.Threshold = buffer.StaticThreshold{}
+	}
+	return dataplane.Config{Buffer: b, Lossless: c.Priorities.Lossless, Demote: c.UnknownLossless == config.Demote,
+		Ageing: c.Ageing, Identity: identity}
+}
+
+// cuts tells whether super-frames are cut: one port with a speed makes all ports cut.
+func cuts(c *config.Config) bool {
+	for i := range c.Ports {
+		if c.Ports[i].Speed != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// portConfig translates one port.
+func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) {
+	tagged, err := bridge.VLANs(p.Tagged...)
+	if err != nil {
+		return dataplane.PortConfig{}, fmt.Errorf("port %s: %w", p.Name, err)
+	}
+	cut := cuts(c)
+	pc := dataplane.PortConfig{
+		Name: p.Name, Speed: p.Speed, Nominal: p.Speed, Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
+		MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
+		Quanta: c.Pause.Quanta, Remain: c.Pause.Remaining,
+		Classify: classify.Config{Trust: trust(p.Trust), Default: p.DefaultPriority, DSCP: c.Priorities.DSCP},
+		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Learning: p.Learning, Flood: p.Flood, Storm: p.Storm,
+			Loop: p.Loop},
+		StripZero: p.PriorityTags == config.StripPriorityTags,
+	}
+	if pc.Speed == 0 {
+		pc.Nominal = nominalSpeed
+	}
+	if !cut {
+		pc.MaxFrame = port.MaxFrame
+	}
+	setFlowControl(&pc, c, p)
+	for q := range pc.Egress {
+		pc.Egress[q] = sched.Queue{Strict: c.Queues[q].Strict, Weight: c.Queues[q].Weight}
+		if e := c.ECN[q]; e.Enabled {
+			pc.ECN[q] = dataplane.ECN{Kmin: e.Kmin, Kmax: e.Kmax, Pmax: e.Pmax}
+		}
+	}
+	return pc, nil
+}
+
+func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) {
+	switch p.FlowControl {
+	case config.FlowPFC:
+		pc.Mode, pc.Lossless = macctl.ModePFC, c.Priorities.Lossless
+	case config.FlowPause:
+		pc.Mode, pc.Lossless = macctl.ModePause, 0xff
+	}
+	for q := range pc.Ingress {
+		r := p.Queues[q]
+		pc.Ingress[q] = buffer.QueueConfig{Private: r.Private, Headroom: r.Headroom, Xon: r.Xon, XonOffset: r.XonOffset,
+			Xoff: r.Xoff, Alpha: r.Alpha}
+	}
+}
+
+func trust(t config.Trust) classify.Trust {
+	switch t {
+	case config.TrustDSCP:
+		return classify.TrustDSCP
+	case config.TrustPort:
+		return classify.TrustPort
+	}
+	return classify.TrustPCP
+}
+
+// sockets translates what a port's sockets need.
+func sockets(p *config.Port, pc *dataplane.PortConfig) (port.Config, error) {
+	fanout, err := dataplane.Steering(pc)
+	if err != nil {
+		return port.Config{}, fmt.Errorf("port %s: %w", p.Name, err)
+	}
+	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()), OtherSlots: p.Ring.Other,
+		FrameSize: int(p.Ring.Frame), Fanout: fanout, Exclude: classify.Exclude()}, nil
+}
+
+// statics translates the static entries of the filtering database. numbers are the ports' numbers by name.
+func statics(c *config.Config, numbers map[string]int) []dataplane.Static {
+	var all []dataplane.Static
+	for _, e := range c.FDB {
+		all = append(all, dataplane.Static{MAC: frame.Address(e.MAC[:]), VID: e.VLAN, Port: numbers[e.Port]})
+	}
+	return all
+}

@@ -1,0 +1,193 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/traffic"
+)
+
+// An act is one run: hosts that send, a host that receives, switches between them.
+type act struct {
+	name, title string
+	control     bool // has to lose frames
+	obey        bool // senders obey PFC
+	flowControl string
+	seconds     time.Duration
+	speed       int64 // of hosts' ports, bit/s
+
+	lab      *lab.Lab
+	dir      string
+	switches []*switchNode
+	senders  []*host
+	receiver *host
+
+	sink    traffic.SinkReport
+	waiting float64 // largest share of the load's time that a process waited for a CPU
+}
+
+// A host is a sender or the receiver.
+type host struct {
+	name    string
+	node    *lab.Node
+	process *lab.Process
+	out     bytes.Buffer
+	report  traffic.SendReport
+	kernel  lab.Stats
+}
+
+// Times of an act around its load.
+const (
+	startDelay  = 1500 * time.Millisecond // for senders to find the sink
+	warmUp      = 500 * time.Millisecond  // of the load, before rates are measured
+	coolDown    = 100 * time.Millisecond
+	actPatience = 30 * time.Second // beyond the load
+)
+
+// hostInterface is the name of a host's port.
+const hostInterface = "eth0"
+
+// run plays the act: start everything, load, settle, observe, stop.
+func (a *act) run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, a.seconds+actPatience)
+	defer cancel()
+	var err error
+	if a.dir, err = os.MkdirTemp("", "pfcswitch-demo-"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(a.dir) }()
+	for _, s := range a.switches {
+		if err := s.start(ctx, a.dir, a.flowControl); err != nil {
+			return err
+		}
+	}
+	if err := a.play(ctx); err != nil {
+		return err
+	}
+	for _, s := range a.switches {
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+	}
+	if err := a.observe(); err != nil {
+		return err
+	}
+	return a.stop()
+}
+
+// play runs the load and collects what the endpoints report.
+func (a *act) play(ctx context.Context) error {
+	start := time.Now().Add(startDelay)
+	end := start.Add(a.seconds)
+	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.speed),
+		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())); err != nil {
+		return err
+	}
+	flowControl := "pfc"
+	if !a.obey {
+		flowControl = "off"
+	}
+	for _, h := range a.senders {
+		if err := h.start("send", hostInterface, "-j", "--speed", fmt.Sprint(a.speed), "--flow", "3", "--flow", "0", "--flow-control", flowControl,
+			"--seconds", fmt.Sprint(a.seconds.Seconds()), "--start", fmt.Sprint(start.UnixNano())); err != nil {
+			return err
+		}
+	}
+	for _, h := range a.senders {
+		if err := h.finish(ctx, &h.report); err != nil {
+			return err
+		}
+	}
+	return a.receiver.finish(ctx, &a.sink)
+}
+
+// start runs a command of this program at the host.
+func (h *host) start(args ...string) (err error) {
+	h.process, err = h.node.Start(lab.Command{Name: h.name, Argv: append([]string{lab.Self}, args...), Stdout: &h.out})
+	return err
+}
+
+// finish waits for the host's report.
+func (h *host) finish(ctx context.Context, report any) error {
+	select {
+	case <-h.process.Ended():
+	case <-ctx.Done():
+		return fmt.Errorf("host %s did not finish in time: %s", h.name, h.process.Output())
+	}
+	if err := h.process.Wait(); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(h.out.Bytes(), report); err != nil {
+		return fmt.Errorf("host %s: its report cannot be read: %w", h.name, err)
+	}
+	return nil
+}
+
+// observe reads what the kernel counted at the hosts, and how long processes waited for a CPU.
+func (a *act) observe() (err error) {
+	for _, h := range a.hosts() {
+		if h.kernel, err = h.node.Stats(hostInterface); err != nil {
+			return err
+		}
+		a.waited(h.process)
+	}
+	for _, s := range a.switches {
+		a.waited(s.process)
+	}
+	return nil
+}
+
+// waited takes note of the share of the load's time for which the threads of a process waited for a CPU.
+func (a *act) waited(p *lab.Process) {
+	_, waited := p.Scheduled()
+	a.waiting = max(a.waiting, waited.Seconds()/a.seconds.Seconds())
+}
+
+func (a *act) hosts() []*host { return append([]*host{a.receiver}, a.senders...) }
+
+func (a *act) stop() error {
+	var errs []error
+	for _, h := range a.hosts() {
+		errs = append(errs, h.process.Stop(syscall.SIGTERM, time.Second))
+	}
+	for _, s := range a.switches {
+		errs = append(errs, s.stop())
+	}
+	return errors.Join(errs...)
+}
+
+// behind is how far the slowest sender stayed behind its port's speed.
+func (a *act) behind() (worst float64) {
+	for _, h := range a.senders {
+		worst = max(worst, h.report.Behind)
+	}
+	return worst
+}
+
+// flows joins what senders sent with what the sink received.
+func (a *act) flows() []Flow {
+	var all []Flow
+	for _, h := range a.senders {
+		for _, sf := range h.report.Flows {
+			f := Flow{Act: a.name, Name: h.name + ">" + a.receiver.name, Priority: sf.Priority, Sent: sf.Sent, Lost: sf.Sent,
+				Lossless: sf.Priority == losslessPriority && !a.control}
+			for _, rf := range a.sink.Flows {
+				if rf.Source == h.report.Source && rf.Flow == sf.Flow && rf.Priority == sf.Priority {
+					f.Received, f.Reordered, f.Duplicated = rf.Received, rf.Reordered, rf.Duplicated
+					f.Lost = sf.Sent - min(sf.Sent, rf.Received)
+					f.Latency = Latencies(rf.Latency)
+					f.Rate = int64(float64(rf.WindowBits) / (float64(a.sink.Window) / 1e9))
+				}
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}

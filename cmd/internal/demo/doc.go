@@ -1,0 +1,10 @@
+// Package demo shows on real links that the switch is lossless where a switch without flow control is not. Switches,
+// senders and sinks are processes of this program in network namespaces of their own, joined by veth links.
+//
+//	report.go   what a demo says: acts, checks, flows, switches
+//	act.go      one act: nodes, links and processes, run and observed
+//	switch.go   a switch of an act: its configuration, and what it says of itself
+//	incast.go   demo incast: the acts and what each has to show
+//	checks.go   single checks on what an act observed
+//	table.go    the report for a person
+package demo

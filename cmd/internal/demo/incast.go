@@ -1,0 +1,144 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+)
+
+// Options of a demo.
+type Options struct {
+	Seconds float64 // of load in each lossless act
+	Speed   int64   // bit/s of the hosts' ports
+	// Enter, if set, is called while the lab of the last act still stands, with the commands that enter its nodes; the
+	// lab stays until it returns.
+	Enter func(commands []string)
+	// Progress, if set, is told what is going on.
+	Progress func(text string)
+}
+
+// The priorities of the demo, and how many senders there are.
+const (
+	losslessPriority = 3
+	lossyPriority    = 0
+	senders          = 3
+)
+
+// Limits of what is judged, as shares.
+const (
+	fillLimit     = 0.95 // of the lossless share of the bottleneck
+	fairnessLimit = 0.10 // between senders
+	lossLimit     = 0.10 // difference to the loss that the weights say
+	waitLimit     = 0.20 // of the run that a process waits for a CPU
+	behindLimit   = 0.05 // of a sender's speed that it did not offer
+)
+
+// Incast runs the acts of demo incast: (a) three saturated senders, one receiver, one switch; (b) two switches in line;
+// (c) control runs without flow control, which have to lose lossless frames, else the demo proves nothing.
+func Incast(ctx context.Context, o Options) (*Report, error) {
+	r := &Report{Schema: 1, Demo: "incast", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+	seconds := time.Duration(o.Seconds * float64(time.Second))
+	control := max(2*time.Second, seconds/2)
+	acts := []*act{
+		{name: "a", title: "three senders, one receiver, one switch", obey: true, flowControl: "pfc", seconds: seconds},
+		{name: "b", title: "two switches in line: the pause spreads to every sender", obey: true, flowControl: "pfc", seconds: seconds},
+		{name: "c1", title: "control: as (a), but the senders do not obey PFC", control: true, flowControl: "pfc", seconds: control},
+		{name: "c2", title: "control: as (a), but flow control is off", control: true, obey: true, flowControl: "off", seconds: control},
+	}
+	for i, a := range acts {
+		a.speed = o.Speed
+		if o.Progress != nil {
+			o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
+		}
+		if err := stage(ctx, a, r, o, i == len(acts)-1); err != nil {
+			return nil, fmt.Errorf("act %s: %w", a.name, err)
+		}
+	}
+	r.judge()
+	return r, nil
+}
+
+// stage builds the act's lab, runs it and adds what it showed to the report.
+func stage(ctx context.Context, a *act, r *Report, o Options, last bool) (err error) {
+	if a.lab, err = lab.New(ctx, "incast."+a.name); err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := a.lab.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if err := a.build(); err != nil {
+		return err
+	}
+	if err := a.run(ctx); err != nil {
+		return err
+	}
+	a.judge(r)
+	if last && o.Enter != nil {
+		o.Enter(a.enterCommands())
+	}
+	return nil
+}
+
+// build makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in act (b), behind
+// a link three times as fast.
+func (a *act) build() error {
+	s1, err := a.addSwitch("s1")
+	if err != nil {
+		return err
+	}
+	last := s1
+	if a.name == "b" {
+		if last, err = a.addSwitch("s2"); err != nil {
+			return err
+		}
+		if err := a.link(s1, last.node, "up", "down", senders*a.speed); err != nil {
+			return err
+		}
+		last.ports = append(last.ports, switchPort{name: "down", speed: senders * a.speed, peer: s1.node, peerI: "up"})
+	}
+	for i := range senders {
+		h, err := a.addHost(fmt.Sprintf("h%d", i+1))
+		if err != nil {
+			return err
+		}
+		a.senders = append(a.senders, h)
+		if err := a.link(s1, h.node, fmt.Sprintf("p%d", i+1), hostInterface, a.speed); err != nil {
+			return err
+		}
+	}
+	if a.receiver, err = a.addHost(fmt.Sprintf("h%d", senders+1)); err != nil {
+		return err
+	}
+	return a.link(last, a.receiver.node, fmt.Sprintf("p%d", senders+1), hostInterface, a.speed)
+}
+
+func (a *act) addSwitch(name string) (*switchNode, error) {
+	n, err := a.lab.Node(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &switchNode{name: name, node: n}
+	a.switches = append(a.switches, s)
+	return s, nil
+}
+
+func (a *act) addHost(name string) (*host, error) {
+	n, err := a.lab.Node(name)
+	return &host{name: name, node: n}, err
+}
+
+func (a *act) link(s *switchNode, peer *lab.Node, port, peerInterface string, speed int64) error {
+	s.ports = append(s.ports, switchPort{name: port, speed: speed, peer: peer, peerI: peerInterface})
+	return a.lab.Link(s.node, port, peer, peerInterface, lab.LinkOptions{})
+}
+
+func (a *act) enterCommands() (all []string) {
+	for _, n := range a.lab.Nodes() {
+		all = append(all, fmt.Sprintf("%s: %s", n.Name(), n.EnterCommand()))
+	}
+	return all
+}

@@ -1,0 +1,96 @@
+package demo
+
+// A Report is what a demo found. Its JSON is fixed; more keys may come.
+type Report struct {
+	Schema   int            `json:"schema"`
+	Demo     string         `json:"demo"`
+	Pass     bool           `json:"pass"`
+	Seconds  float64        `json:"seconds"`
+	Machine  string         `json:"machine_limit"` // why the machine, not the switch, decided; empty where it did not
+	Checks   []Check        `json:"checks"`
+	Flows    []Flow         `json:"flows"`
+	Switches []SwitchResult `json:"switches"`
+	Acts     []ActResult    `json:"acts"`
+}
+
+// A Check is one thing that had to hold. Kind rate marks what a noisy machine can spoil: rates, shares, fairness.
+type Check struct {
+	Act  string `json:"act"`
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	Pass bool   `json:"pass"`
+}
+
+// The kinds of checks.
+const (
+	KindLoss     = "loss"
+	KindOrder    = "order"
+	KindPFC      = "pfc"
+	KindCounters = "counters"
+	KindControl  = "control"
+	KindRate     = "rate"
+)
+
+// A Flow is one priority of one sender.
+type Flow struct {
+	Act        string    `json:"act"`
+	Name       string    `json:"name"`
+	Priority   uint8     `json:"priority"`
+	Lossless   bool      `json:"lossless"`
+	Sent       uint64    `json:"sent"`
+	Received   uint64    `json:"received"`
+	Lost       uint64    `json:"lost"`
+	Reordered  uint64    `json:"reordered"`
+	Duplicated uint64    `json:"duplicated"`
+	Latency    Latencies `json:"latency_ns"`
+	// Rate is what arrived while all senders were sending, in bit/s on the wire.
+	Rate int64 `json:"rate_bits_per_second"`
+}
+
+// Latencies are quantiles of the one-way latency in ns.
+type Latencies struct {
+	P50  int64 `json:"p50"`
+	P99  int64 `json:"p99"`
+	P999 int64 `json:"p999"`
+	Max  int64 `json:"max"`
+}
+
+// A SwitchResult is what a switch said of itself at the end of an act.
+type SwitchResult struct {
+	Act           string     `json:"act"`
+	Name          string     `json:"name"`
+	LosslessDrops uint64     `json:"lossless_drops"`
+	PFCSent       uint64     `json:"pfc_sent"`
+	Headroom      []Headroom `json:"headroom"`
+}
+
+// Headroom is the headroom of one ingress queue.
+type Headroom struct {
+	Port       string `json:"port"`
+	Priority   int    `json:"priority"`
+	Configured int64  `json:"configured_bytes"`
+	Peak       int64  `json:"peak_bytes"`
+}
+
+// An ActResult says what an act was.
+type ActResult struct {
+	Act     string  `json:"act"`
+	Title   string  `json:"title"`
+	Control bool    `json:"control"`    // a run without flow control, which has to lose frames
+	Waiting float64 `json:"wait_share"` // of the run that the threads of a process waited for a CPU, the most
+	Behind  float64 `json:"behind"`     // of what the slowest sender should have sent
+}
+
+func (r *Report) check(act, kind, name, want, got string, pass bool) {
+	r.Checks = append(r.Checks, Check{Act: act, Name: name, Kind: kind, Want: want, Got: got, Pass: pass})
+}
+
+// judge sets Pass: every check has passed, and there were some.
+func (r *Report) judge() {
+	r.Pass = len(r.Checks) > 0
+	for _, c := range r.Checks {
+		r.Pass = r.Pass && c.Pass
+	}
+}

@@ -1,0 +1,201 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+)
+
+// A switchNode is a switch of an act.
+type switchNode struct {
+	name    string
+	node    *lab.Node
+	ports   []switchPort
+	process *lab.Process
+	socket  string
+
+	// what it said at the end
+	state  states
+	kernel map[string]lab.Stats
+}
+
+// A switchPort is one port of a switch, and the far end of its link.
+type switchPort struct {
+	name  string
+	speed int64
+	peer  *lab.Node
+	peerI string // interface of the peer
+}
+
+// states are the answers of a switch that the checks look at.
+type states struct {
+	ports  *api.Ports
+	pfc    *api.PFC
+	buffer *api.Buffer
+	queues *api.Queues
+}
+
+// config writes the switch's file: preset roce on all ports, and loop probes off so that every frame is accounted for.
+func (s *switchNode) config(dir, flowControl string) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %s\npreset: roce\nmetrics: {listen: \"off\"}\napi: {socket: %s}\nports:\n", s.name, s.socket)
+	for _, p := range s.ports {
+		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
+	}
+	path := filepath.Join(dir, s.name+".yaml")
+	return path, os.WriteFile(path, []byte(b.String()), 0o600)
+}
+
+// start runs the switch and waits until its ports are up.
+func (s *switchNode) start(ctx context.Context, dir, flowControl string) error {
+	s.socket = filepath.Join(dir, s.name+".sock")
+	path, err := s.config(dir, flowControl)
+	if err != nil {
+		return err
+	}
+	if s.process, err = s.node.Start(lab.Command{Name: s.name, Argv: []string{lab.Self, "run", "-c", path}}); err != nil {
+		return err
+	}
+	for {
+		if s.ready(ctx) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("switch %s did not bring its ports up: %s", s.name, s.process.Output())
+		case <-s.process.Ended():
+			return fmt.Errorf("switch %s ended: %w", s.name, s.process.Wait())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (s *switchNode) ready(ctx context.Context) bool {
+	r, err := api.NewClient(s.socket).Show(ctx, "ports")
+	if err != nil {
+		return false
+	}
+	ports, ok := r.(*api.Ports)
+	if !ok || len(ports.Ports) != len(s.ports) {
+		return false
+	}
+	for _, p := range ports.Ports {
+		if !p.Up {
+			return false
+		}
+	}
+	return true
+}
+
+// observe asks the switch and the kernel for their counters.
+func (s *switchNode) observe(ctx context.Context) error {
+	c := api.NewClient(s.socket)
+	for _, noun := range []string{"queues", "ports", "pfc", "buffer"} {
+		r, err := c.Show(ctx, noun)
+		if err != nil {
+			return fmt.Errorf("switch %s: %w", s.name, err)
+		}
+		switch r := r.(type) {
+		case *api.Ports:
+			s.state.ports = r
+		case *api.PFC:
+			s.state.pfc = r
+		case *api.Buffer:
+			s.state.buffer = r
+		case *api.Queues:
+			s.state.queues = r
+		}
+	}
+	s.kernel = map[string]lab.Stats{}
+	for _, p := range s.ports {
+		st, err := s.node.Stats(p.name)
+		if err != nil {
+			return err
+		}
+		s.kernel[p.name] = st
+	}
+	return nil
+}
+
+// settle waits until nothing moves any more: the buffers are empty and no peer is held.
+func (s *switchNode) settle(ctx context.Context) error {
+	for deadline := time.Now().Add(3 * time.Second); ; {
+		if err := s.observe(ctx); err != nil {
+			return err
+		}
+		if s.empty() || time.Now().After(deadline) {
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// empty tells whether the switch holds no frame and no peer.
+func (s *switchNode) empty() bool {
+	for _, p := range s.state.buffer.Pools {
+		for _, seg := range []*api.Segment{p.Segments.Private, p.Segments.Shared, p.Segments.Headroom} {
+			if seg != nil && seg.UsedBytes != 0 {
+				return false
+			}
+		}
+	}
+	for _, p := range s.state.pfc.Ports {
+		for _, q := range p.Priorities {
+			if q.State != "running" && q.State != "off" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s *switchNode) stop() error {
+	if s.process == nil {
+		return nil
+	}
+	return s.process.Stop(syscall.SIGTERM, 5*time.Second)
+}
+
+// pfcSent returns the PFC frames that the switch sent out of a port for a priority.
+func (s *switchNode) pfcSent(port string, priority int) uint64 {
+	for _, p := range s.state.pfc.Ports {
+		if p.Port == port && priority < len(p.Priorities) {
+			return p.Priorities[priority].SentFrames
+		}
+	}
+	return 0
+}
+
+// xoffSent returns how often the switch told the peer of a port to stop a priority.
+func (s *switchNode) xoffSent(port string, priority int) uint64 {
+	for _, p := range s.state.pfc.Ports {
+		if p.Port == port && priority < len(p.Priorities) {
+			return p.Priorities[priority].SentXoff
+		}
+	}
+	return 0
+}
+
+func (s *switchNode) result(act string) SwitchResult {
+	r := SwitchResult{Act: act, Name: s.name, LosslessDrops: s.state.ports.LosslessDropsSinceStart, Headroom: []Headroom{}}
+	for _, p := range s.ports {
+		for q := range 8 {
+			r.PFCSent += s.xoffSent(p.name, q)
+		}
+	}
+	for _, p := range s.state.buffer.Ports {
+		for _, q := range p.IngressQueues {
+			if h := q.Segments.Headroom; h != nil && h.SizeBytes != nil {
+				r.Headroom = append(r.Headroom, Headroom{Port: p.Port, Priority: int(q.Priority), Configured: *h.SizeBytes, Peak: h.MaxStartBytes})
+			}
+		}
+	}
+	return r
+}

@@ -1,0 +1,73 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Text writes the report for a person.
+func (r *Report) Text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, a := range r.Acts {
+		fmt.Fprintf(w, "\n(%s) %s\n", a.Act, a.Title)
+		fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMBIT/S\tP50 µS\tP99.9 µS\t")
+		for _, f := range r.Flows {
+			if f.Act == a.Act {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent, f.Received, f.Lost,
+					100*float64(f.Lost)/float64(max(1, f.Sent)), f.Reordered, float64(f.Rate)/1e6, f.Latency.P50/1000, f.Latency.P999/1000)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		for _, s := range r.Switches {
+			if s.Act == a.Act {
+				fmt.Fprintf(out, "  switch %s: lossless drops %d, XOFF sent %d, most headroom used %s\n", s.Name, s.LosslessDrops, s.PFCSent, peak(s.Headroom))
+			}
+		}
+	}
+	return r.verdict(out)
+}
+
+func priorityName(f Flow, a ActResult) string {
+	switch {
+	case f.Lossless:
+		return fmt.Sprintf("%d lossless", f.Priority)
+	case a.Control && f.Priority == losslessPriority:
+		return fmt.Sprintf("%d unprotected", f.Priority)
+	}
+	return fmt.Sprintf("%d lossy", f.Priority)
+}
+
+func peak(all []Headroom) string {
+	best := Headroom{}
+	for _, h := range all {
+		if h.Peak >= best.Peak {
+			best = h
+		}
+	}
+	if len(all) == 0 {
+		return "none configured"
+	}
+	return fmt.Sprintf("%d of %d bytes at %s", best.Peak, best.Configured, best.Port)
+}
+
+func (r *Report) verdict(out io.Writer) error {
+	failed := 0
+	for _, c := range r.Checks {
+		if !c.Pass {
+			failed++
+			fmt.Fprintf(out, "FAILED (%s) %s: want %s, got %s\n", c.Act, c.Name, c.Want, c.Got)
+		}
+	}
+	word := "PASS"
+	switch {
+	case r.Machine != "":
+		word = "NOT JUDGED: " + r.Machine
+	case !r.Pass:
+		word = "FAIL"
+	}
+	_, err := fmt.Fprintf(out, "\n%s (%d checks, %d failed)\n", word, len(r.Checks), failed)
+	return err
+}

@@ -1,0 +1,15 @@
+// Package traffic is the two ends of an experiment: a sender and a sink on raw ports that obey PAUSE and PFC, as a
+// network card would. A plain Linux host behind a veth ignores both.
+//
+//	protocol.go  the test frames: UDP packets with flow, sequence number, time of sending and totals
+//	source.go    what the sender sends next: one queue per priority, weights, speed, pauses
+//	send.go      the sender on a port: find the sink, send, exchange totals
+//	tracker.go   one flow at the sink: lost, reordered, duplicated
+//	latency.go   a histogram of latencies
+//	sink.go      the sink on a port
+//	hold.go      holding the peer while the sink's own ring fills
+//	report.go    what both say at the end
+//
+// Sender and sink exchange totals, so that a frame lost at the very end counts. Both stamp with CLOCK_REALTIME; latencies
+// are true where both run on one machine.
+package traffic

@@ -1,0 +1,51 @@
+package traffic
+
+import (
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A holder stops the peer of a sink while the sink's own lossless ring fills: past three quarters of its slots until it
+// is half empty.
+type holder struct {
+	port    port.Port
+	sender  *macctl.Initiator
+	mask    uint8
+	holding bool
+	buf     [2 * macctl.FrameSize]byte
+}
+
+func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) *holder {
+	return &holder{port: p, mask: lossless, sender: macctl.NewInitiator(macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: nominal(speed), Source: own})}
+}
+
+// look sets or clears the hold by the ring's backlog and tells the peer where that is needed.
+func (h *holder) look(now int64) {
+	slots := h.port.Slots(port.Lossless)
+	switch {
+	case !h.holding && h.port.Behind(port.Lossless, slots/4*3):
+		h.set(true)
+	case h.holding && !h.port.Behind(port.Lossless, slots/2):
+		h.set(false)
+	}
+	for h.sender.Pending(now) {
+		b, ok := h.sender.AppendFrame(h.buf[:0], now)
+		if !ok || h.port.SendControl(b) != nil {
+			return
+		}
+		h.sender.Sent(now)
+	}
+}
+
+func (h *holder) set(on bool) {
+	h.holding = on
+	for q := range uint8(8) {
+		switch {
+		case h.mask&(1<<q) == 0:
+		case on:
+			h.sender.Hold(q, macctl.CauseRing)
+		default:
+			h.sender.Release(q, macctl.CauseRing)
+		}
+	}
+}

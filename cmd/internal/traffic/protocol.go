@@ -1,0 +1,143 @@
+package traffic
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// kind is what a test frame is for.
+type kind uint8
+
+const (
+	kindData     kind = iota + 1
+	kindHello         // is there a sink?
+	kindHelloAck      // here
+	kindFin           // so many frames I sent in this flow
+	kindFinAck        // and these have come
+)
+
+// Addresses of the packets: the benchmarking range of RFC 2544, and a port that nobody listens on.
+const (
+	sourceIP      = 198<<24 | 18<<16 | 1
+	destinationIP = 198<<24 | 19<<16 | 1
+	udpPort       = 49374
+
+	ipOctets      = 20
+	udpOctets     = 8
+	messageOctets = 64
+	magic         = 0x50464354 // "PFCT"
+	version       = 1
+)
+
+// MinFrame is the shortest test frame, octets without FCS, with a tag.
+const MinFrame = frame.HeaderOctets + frame.TagOctets + ipOctets + udpOctets + messageOctets
+
+// minRaw is the shortest frame that carries no message: for load without a sink.
+const minRaw = 60
+
+// errNotOurs is returned for a frame that
+//   - is no IPv4 UDP packet to the test port,
+//   - is too short for a message,
+//   - has another magic number or version.
+var errNotOurs = errors.New("traffic: not a test frame")
+
+// A message is what a test frame says. In the frame, behind the UDP header:
+//
+//	 4 octets  magic "PFCT"
+//	 1 octet   version
+//	 1 octet   kind
+//	 1 octet   priority of the flow
+//	 1 octet   zero
+//	 4 octets  flow
+//	 8 octets  sequence number, from 0
+//	 8 octets  time of sending, ns of CLOCK_REALTIME
+//	 8 octets  total of frames sent (fin, finAck)
+//	24 octets  received, reordered, duplicated (finAck)
+type message struct {
+	kind                            kind
+	priority                        uint8
+	flow                            uint32
+	sequence, time, total           uint64
+	received, reordered, duplicated uint64
+}
+
+func (m *message) encode(b []byte) {
+	binary.BigEndian.PutUint32(b, magic)
+	b[4], b[5], b[6], b[7] = version, byte(m.kind), m.priority, 0
+	binary.BigEndian.PutUint32(b[8:], m.flow)
+	for i, v := range [...]uint64{m.sequence, m.time, m.total, m.received, m.reordered, m.duplicated} {
+		binary.BigEndian.PutUint64(b[12+8*i:], v)
+	}
+}
+
+// sequenceAt and timeAt are where these stand in an encoded message; a sender changes only them.
+const (
+	sequenceAt = 12
+	timeAt     = 20
+)
+
+// parse reads the message of a frame.
+func parse(b []byte) (message, frame.Header, error) {
+	h, ok := frame.Parse(b)
+	if !ok || h.EtherType != frame.TypeIPv4 || len(b) < h.NetOffset+ipOctets+udpOctets+messageOctets {
+		return message{}, h, errNotOurs
+	}
+	ip := b[h.NetOffset:]
+	m := ip[ipOctets+udpOctets:]
+	if ip[0] != 0x45 || ip[9] != 17 || binary.BigEndian.Uint16(ip[ipOctets+2:]) != udpPort ||
+		binary.BigEndian.Uint32(m) != magic || m[4] != version {
+		return message{}, h, errNotOurs
+	}
+	v := func(i int) uint64 { return binary.BigEndian.Uint64(m[12+8*i:]) }
+	return message{kind: kind(m[5]), priority: m[6], flow: binary.BigEndian.Uint32(m[8:]), sequence: v(0), time: v(1), total: v(2),
+		received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
+}
+
+// An envelope is what surrounds a message.
+type envelope struct {
+	destination, source uint64
+	tci                 frame.TCI
+	dscp                uint8
+	tagged              bool
+	octets              int // of the frame, without FCS
+}
+
+// wrap returns a frame of e.octets with message m, or without any where it is too short for one.
+func wrap(e envelope, m message) []byte {
+	b := make([]byte, e.octets)
+	frame.PutAddress(b, e.destination)
+	frame.PutAddress(b[frame.AddressOctets:], e.source)
+	at := 2 * frame.AddressOctets
+	if e.tagged {
+		binary.BigEndian.PutUint16(b[at:], frame.TypeVLAN)
+		binary.BigEndian.PutUint16(b[at+2:], uint16(e.tci))
+		at += frame.TagOctets
+	}
+	binary.BigEndian.PutUint16(b[at:], frame.TypeIPv4)
+	ip := b[at+2:]
+	ip[0], ip[1] = 0x45, e.dscp<<2
+	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
+	ip[8], ip[9] = 64, 17
+	binary.BigEndian.PutUint32(ip[12:], sourceIP)
+	binary.BigEndian.PutUint32(ip[16:], destinationIP)
+	binary.BigEndian.PutUint16(ip[10:], ^frame.Sum(ip[:ipOctets], 0))
+	udp := ip[ipOctets:]
+	binary.BigEndian.PutUint16(udp, udpPort)
+	binary.BigEndian.PutUint16(udp[2:], udpPort)
+	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp))) // checksum 0: none (RFC 768)
+	if len(udp) >= udpOctets+messageOctets {
+		m.encode(udp[udpOctets:])
+	}
+	return b
+}
+
+// messageAt is where the message stands in a frame that wrap made.
+func (e *envelope) messageAt() int {
+	at := frame.HeaderOctets + ipOctets + udpOctets
+	if e.tagged {
+		at += frame.TagOctets
+	}
+	return at
+}

@@ -1,0 +1,113 @@
+package traffic
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// A SendReport is what a sender did.
+type SendReport struct {
+	Schema      int        `json:"schema"`
+	Interface   string     `json:"interface"`
+	Source      string     `json:"source"`
+	Speed       int64      `json:"speed_bits_per_second"`
+	Elapsed     int64      `json:"elapsed_ns"`
+	Frames      uint64     `json:"frames"`
+	Rate        float64    `json:"frames_per_second"`
+	Behind      float64    `json:"behind"` // share of what the speed allowed and no pause held that was not sent
+	Flows       []SentFlow `json:"flows"`
+	PFCReceived [8]uint64  `json:"pfc_received_frames"`
+	Paused      [8]int64   `json:"pfc_received_paused_ns"`
+	PauseFrames uint64     `json:"pause_received_frames"`
+	PauseTime   int64      `json:"pause_received_paused_ns"`
+	Ignored     uint64     `json:"mac_control_ignored_frames"`
+	Control     uint64     `json:"control_sent_frames"` // hello and totals
+}
+
+// A SentFlow is one flow of a sender. What the sink says is known only where it answered.
+type SentFlow struct {
+	Flow       uint32 `json:"flow"`
+	Priority   uint8  `json:"priority"`
+	Sent       uint64 `json:"sent"`
+	SentBytes  uint64 `json:"sent_bytes"`
+	Answered   bool   `json:"answered"`
+	Received   uint64 `json:"received"`
+	Lost       uint64 `json:"lost"`
+	Reordered  uint64 `json:"reordered"`
+	Duplicated uint64 `json:"duplicated"`
+}
+
+// A SinkReport is what a sink saw.
+type SinkReport struct {
+	Schema         int            `json:"schema"`
+	Interface      string         `json:"interface"`
+	Address        string         `json:"address"`
+	Window         int64          `json:"window_ns"` // the time that WindowFrames of the flows are counted in
+	Flows          []ReceivedFlow `json:"flows"`
+	Foreign        uint64         `json:"foreign_frames"` // that are no test frames
+	RingLossless   uint64         `json:"ring_lossless_drops"`
+	RingOther      uint64         `json:"ring_other_drops"`
+	PFCSent        [8]uint64      `json:"pfc_sent_frames"`
+	PauseSent      uint64         `json:"pause_sent_frames"`
+	PFCReceived    [8]uint64      `json:"pfc_received_frames"`
+	ReceivedFrames uint64         `json:"received_frames"`
+	Control        uint64         `json:"control_sent_frames"`
+}
+
+// A ReceivedFlow is one flow at a sink. Sent is known only where the sender's total came.
+type ReceivedFlow struct {
+	Source       string    `json:"source"`
+	Flow         uint32    `json:"flow"`
+	Priority     uint8     `json:"priority"`
+	Finished     bool      `json:"finished"`
+	Sent         uint64    `json:"sent"`
+	Received     uint64    `json:"received"`
+	Lost         uint64    `json:"lost"`
+	Reordered    uint64    `json:"reordered"`
+	Duplicated   uint64    `json:"duplicated"`
+	WindowFrames uint64    `json:"window_frames"`
+	WindowBits   uint64    `json:"window_wire_bits"`
+	Latency      Latencies `json:"latency_ns"`
+}
+
+// Latencies are quantiles of the one-way latency in ns.
+type Latencies struct {
+	P50  int64 `json:"p50"`
+	P99  int64 `json:"p99"`
+	P999 int64 `json:"p999"`
+	Max  int64 `json:"max"`
+}
+
+// Text writes the report for a person.
+func (r *SendReport) Text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s sent %d frames in %.2f s (%.0f/s), behind %.1f %%\n", r.Interface, r.Frames, float64(r.Elapsed)/1e9, r.Rate, 100*r.Behind)
+	fmt.Fprintln(w, "PRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tPFC-RX\tPAUSED-MS\t")
+	for _, f := range r.Flows {
+		fmt.Fprintf(w, "%d\t%d\t", f.Priority, f.Sent)
+		if f.Answered {
+			fmt.Fprintf(w, "%d\t%d\t%d\t%d\t", f.Received, f.Lost, f.Reordered, f.Duplicated)
+		} else {
+			fmt.Fprint(w, "?\t?\t?\t?\t")
+		}
+		fmt.Fprintf(w, "%d\t%.1f\t\n", r.PFCReceived[f.Priority], float64(r.Paused[f.Priority])/1e6)
+	}
+	return w.Flush()
+}
+
+// Text writes the report for a person.
+func (r *SinkReport) Text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s received %d frames; lost in its own rings: lossless %d, other %d\n", r.Interface, r.ReceivedFrames, r.RingLossless, r.RingOther)
+	fmt.Fprintln(w, "SOURCE\tPRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tP50-US\tP99-US\tP99.9-US\tMAX-US\t")
+	for _, f := range r.Flows {
+		sent, lost := "?", "?"
+		if f.Finished {
+			sent, lost = fmt.Sprint(f.Sent), fmt.Sprint(f.Lost)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", f.Source, f.Priority, sent, f.Received, lost, f.Reordered, f.Duplicated,
+			f.Latency.P50/1000, f.Latency.P99/1000, f.Latency.P999/1000, f.Latency.Max/1000)
+	}
+	return w.Flush()
+}

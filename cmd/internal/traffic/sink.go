@@ -1,0 +1,269 @@
+package traffic
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A SinkConfig says what a sink does.
+type SinkConfig struct {
+	Interface, Netns string
+	Speed            int64  // bit/s that pause quanta are counted in; 0: 10G
+	FlowControl      string // pfc, pause or off: how the sink holds its peer when it falls behind
+	Lossless         uint8
+	Expect           int           // end when so many senders have settled their totals; 0: only by Duration or ctx
+	Duration         time.Duration // 0: no limit
+	From, Until      time.Time     // rates are measured between; zero: from the first frame to the last
+	ReadRate         int64         // frames a second that the sink reads at most; 0: no limit
+}
+
+// quiet is how long nothing new may have come before a sink answers a total that it has not reached.
+const quiet = 300 * time.Millisecond
+
+type flowKey struct {
+	source   uint64
+	flow     uint32
+	priority uint8
+}
+
+type sinkFlow struct {
+	tracker
+	latency  latency
+	last     int64 // ns of the clock at which the last frame was taken
+	total    uint64
+	finished bool // the total is known and was answered
+	frames   uint64
+	bits     uint64
+}
+
+type sink struct {
+	c        *SinkConfig
+	port     port.Port
+	waiter   *port.Waiter
+	own      uint64
+	holder   *holder
+	frames   [256]port.Frame
+	flows    map[flowKey]*sinkFlow
+	last     *sinkFlow // of the last frame, since flows come in bursts
+	lastKey  flowKey
+	foreign  uint64
+	received uint64
+	control  uint64
+	from     int64 // CLOCK_REALTIME
+	until    int64
+	first    int64
+	final    int64
+	read     budget
+	peer     *macctl.Receiver
+}
+
+// budget bounds how many frames are read.
+type budget struct {
+	rate, from int64
+	used       int64
+}
+
+func (b *budget) left(now int64) int {
+	if b.rate == 0 {
+		return 256
+	}
+	if b.from == 0 {
+		b.from = now
+	}
+	return int(min(256, max(0, (now-b.from)/1000*b.rate/1_000_000-b.used)))
+}
+
+// RunSink receives until all expected senders have settled, the time is over, or ctx ends.
+func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
+	p, link, err := open(c.Netns, c.Interface, c.Lossless, sinkSlots)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = p.Close() }()
+	s, err := newSink(&c, p, link.MAC)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.waiter.Close() }()
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	return s.report(), nil
+}
+
+func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
+	w, err := port.NewWaiter()
+	if err != nil {
+		return nil, err
+	}
+	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
+	s := &sink{c: c, port: p, waiter: w, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
+		holder: newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
+		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, nominal(c.Speed), mac)}
+	if !c.From.IsZero() {
+		s.from = c.From.UnixNano()
+	}
+	if !c.Until.IsZero() {
+		s.until = c.Until.UnixNano()
+	}
+	return s, nil
+}
+
+func (s *sink) run(ctx context.Context) error {
+	var end time.Time
+	if s.c.Duration > 0 {
+		end = time.Now().Add(s.c.Duration)
+	}
+	for ctx.Err() == nil && !s.settled() && (end.IsZero() || time.Now().Before(end)) {
+		now := monotonic()
+		s.holder.look(now)
+		s.takeControl(now)
+		n := s.take(port.Lossless, now) + s.take(port.Other, now)
+		if n > 0 {
+			continue
+		}
+		d := 10 * time.Millisecond
+		if s.read.rate > 0 {
+			time.Sleep(200 * time.Microsecond) // the rings are full of what may not be read yet
+			continue
+		}
+		if s.waiter.Wait(d) == port.Failed {
+			return fmt.Errorf("%s: the interface went down", s.c.Interface)
+		}
+	}
+	return nil
+}
+
+// settled tells whether every expected sender has been answered for all its flows.
+func (s *sink) settled() bool {
+	if s.c.Expect == 0 {
+		return false
+	}
+	done := map[uint64]bool{}
+	for k, f := range s.flows {
+		if seen, ok := done[k.source]; !ok || seen {
+			done[k.source] = f.finished && monotonic()-f.last > int64(quiet)
+		}
+	}
+	n := 0
+	for _, ok := range done {
+		if ok {
+			n++
+		}
+	}
+	return n >= s.c.Expect
+}
+
+func (s *sink) takeControl(now int64) {
+	for b, _ := s.port.Control(); b != nil; b, _ = s.port.Control() {
+		s.peer.Receive(b, now, now)
+		s.port.ControlDone()
+	}
+}
+
+// take reads one burst of a ring.
+func (s *sink) take(c port.Class, now int64) int {
+	n := s.port.Receive(c, s.frames[:s.read.left(now)], 1<<20)
+	for i := range n {
+		s.see(&s.frames[i], now)
+	}
+	s.port.Release(c, n)
+	s.read.used += int64(n)
+	return n
+}
+
+func (s *sink) see(f *port.Frame, now int64) {
+	m, h, err := parse(f.Data)
+	if err != nil || h.Dst != s.own && h.Dst != broadcast {
+		s.foreign++
+		return
+	}
+	switch m.kind {
+	case kindData:
+		s.data(&m, h.Src, len(f.Data), f.Stamp, now)
+	case kindHello:
+		s.answer(&h, message{kind: kindHelloAck})
+	case kindFin:
+		s.fin(&m, &h, now)
+	}
+}
+
+func (s *sink) flow(k flowKey) *sinkFlow {
+	if s.last != nil && s.lastKey == k {
+		return s.last
+	}
+	f := s.flows[k]
+	if f == nil {
+		f = &sinkFlow{}
+		s.flows[k] = f
+	}
+	s.last, s.lastKey = f, k
+	return f
+}
+
+func (s *sink) data(m *message, source uint64, octets int, stamp, now int64) {
+	f := s.flow(flowKey{source, m.flow, m.priority})
+	f.take(m.sequence)
+	f.latency.record(stamp - int64(m.time))
+	f.last = now
+	s.received++
+	if s.first == 0 {
+		s.first = stamp
+	}
+	s.final = stamp
+	if stamp >= s.from && (s.until == 0 || stamp < s.until) {
+		f.frames++
+		f.bits += uint64(frame.WireOctets(octets)) * 8
+	}
+}
+
+// fin answers a total once all has come, or nothing more comes.
+func (s *sink) fin(m *message, h *frame.Header, now int64) {
+	f := s.flow(flowKey{h.Src, m.flow, m.priority})
+	if f.last == 0 {
+		f.last = now
+	}
+	f.total = m.total
+	if f.received < m.total && now-f.last < int64(quiet) {
+		return
+	}
+	f.finished = true
+	s.answer(h, message{kind: kindFinAck, priority: m.priority, flow: m.flow, total: m.total, received: f.received,
+		reordered: f.reordered, duplicated: f.duplicated})
+}
+
+// answer sends a message back the way that a frame came.
+func (s *sink) answer(h *frame.Header, m message) {
+	s.control++
+	_ = s.port.SendControl(wrap(envelope{destination: h.Src, source: s.own, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}, m))
+}
+
+func (s *sink) report() *SinkReport {
+	r := &SinkReport{Schema: 1, Interface: s.c.Interface, Address: macString(s.own), Flows: []ReceivedFlow{}, Foreign: s.foreign,
+		RingLossless: s.port.Losses(port.Lossless), RingOther: s.port.Losses(port.Other), ReceivedFrames: s.received, Control: s.control}
+	r.Window = max(s.first, s.from)
+	if s.until != 0 {
+		r.Window = s.until - r.Window
+	} else {
+		r.Window = s.final - r.Window
+	}
+	told := s.holder.sender.Counters()
+	r.PFCSent, r.PauseSent, r.PFCReceived = told.PFCFrames, told.PauseFrames, s.peer.Counters().PFCFrames
+	for k, f := range s.flows {
+		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority, Finished: f.finished,
+			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Duplicated: f.duplicated,
+			WindowFrames: f.frames, WindowBits: f.bits,
+			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999), f.latency.max}})
+	}
+	slices.SortFunc(r.Flows, func(a, b ReceivedFlow) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Flow, b.Flow))
+	})
+	return r
+}

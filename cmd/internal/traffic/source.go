@@ -1,0 +1,172 @@
+package traffic
+
+import (
+	"encoding/binary"
+	"math"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+// A Flow is what a sender offers in one priority.
+type Flow struct {
+	Priority uint8
+	Octets   int   // frame without FCS, with its tag
+	Rate     int64 // bit/s on the wire; 0: as much as the port lets through
+	Weight   int   // share of the port among the flows that have frames
+}
+
+// A source decides what a sender sends next. It has a queue for each priority, saturated or fed at a rate, in front of
+// weighted round robin and the port's shaper. Frames are made when they are sent; sequence numbers move only with what
+// the kernel took, so that a frame that it did not take is made again as it was.
+type source struct {
+	flows    [sched.NumQueues]*flowState
+	offered  uint8 // priorities that have a flow
+	octets   [sched.NumQueues]int64
+	sched    sched.Config
+	round    sched.State
+	shaper   sched.Shaper
+	receiver *macctl.Receiver
+	limit    int64 // octets of a send call beyond its first frame
+
+	plan struct {
+		n      int
+		queues [port.BatchFrames]uint8
+		rounds [port.BatchFrames]sched.State
+	}
+	blocked     int64 // ns in which pauses held all that there was to send
+	blockedFrom int64
+	retry       int64 // next look, where nothing can go
+	most        int   // frames of the next send call
+}
+
+type flowState struct {
+	Flow
+	id     uint32
+	sent   uint64
+	meter  sched.Shaper
+	frames [port.BatchFrames][]byte // one for each place in a batch
+	at     int                      // of the message in a frame
+	silent bool                     // too short for a message
+}
+
+// newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
+func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *source {
+	s := &source{most: port.BatchFrames, limit: nominal(c.Speed) / 8 * 50 / 1_000_000}
+	var queues [sched.NumQueues]sched.Queue
+	longest := 0
+	for _, f := range flows {
+		s.flows[f.Priority] = f
+		s.offered |= 1 << f.Priority
+		s.octets[f.Priority] = int64(frame.WireOctets(f.Octets))
+		queues[f.Priority].Weight = f.Weight
+		longest = max(longest, frame.WireOctets(f.Octets))
+		f.meter.Configure(f.Rate, max(c.burst(), 2*int64(longest)), now)
+	}
+	s.sched = sched.NewConfig(queues, longest)
+	s.shaper.Configure(c.Speed, c.burst(), now)
+	s.receiver = macctl.NewReceiver(c.mode(), c.Lossless, nominal(c.Speed), own)
+	return s
+}
+
+// next plans a send call at time now and returns the number of its frames.
+func (s *source) next(now int64) int {
+	s.plan.n, s.retry = 0, math.MaxInt64
+	waiting := s.waiting(now)
+	ready := waiting &^ s.receiver.Paused(now)
+	s.account(waiting, ready, now)
+	if ready == 0 {
+		s.retry = min(s.retry, s.receiver.NextExpiry())
+		return 0
+	}
+	round := s.round
+	var octets int64
+	for s.plan.n < s.most {
+		q := s.sched.Pick(&round, waiting, ready, &s.octets)
+		octets += s.octets[q]
+		if s.plan.n > 0 && octets > s.limit {
+			break
+		}
+		if !s.shaper.Ready(octets, now) {
+			s.retry = s.shaper.When(octets, now)
+			break
+		}
+		s.plan.queues[s.plan.n], s.plan.rounds[s.plan.n] = uint8(q), round
+		s.plan.n++
+		if s.flows[q].Rate != 0 {
+			break // its meter decides about the next one anew
+		}
+	}
+	return s.plan.n
+}
+
+// waiting returns the priorities that have a frame to send.
+func (s *source) waiting(now int64) uint8 {
+	w := s.offered
+	for q, f := range s.flows {
+		if f != nil && f.Rate != 0 && !f.meter.Ready(s.octets[q], now) {
+			w &^= 1 << q
+			s.retry = min(s.retry, f.meter.When(s.octets[q], now))
+		}
+	}
+	return w
+}
+
+// account measures the time in which pauses hold everything; it earns no tokens.
+func (s *source) account(waiting, ready uint8, now int64) {
+	held := waiting != 0 && ready == 0
+	switch {
+	case held && s.blockedFrom == 0:
+		s.blockedFrom = now
+		s.shaper.Stop(now)
+	case !held && s.blockedFrom != 0:
+		s.blocked += now - s.blockedFrom
+		s.blockedFrom = 0
+		s.shaper.Start(now, now)
+	}
+}
+
+// fill makes the planned frames, all with the time of sending wall.
+func (s *source) fill(b *port.Batch, wall int64) {
+	var next [sched.NumQueues]uint64
+	var none frame.VnetHeader
+	for i := range s.plan.n {
+		q := s.plan.queues[i]
+		f := s.flows[q]
+		data := f.frames[i]
+		if !f.silent {
+			binary.BigEndian.PutUint64(data[f.at+sequenceAt:], f.sent+next[q])
+			binary.BigEndian.PutUint64(data[f.at+timeAt:], uint64(wall))
+		}
+		next[q]++
+		b.Begin(&none)
+		b.Part(data)
+		b.End()
+	}
+}
+
+// sent confirms that the first n planned frames left.
+func (s *source) sent(n int) {
+	for _, q := range s.plan.queues[:n] {
+		s.flows[q].sent++
+		s.shaper.Take(s.octets[q])
+		s.flows[q].meter.Take(s.octets[q])
+	}
+	if n > 0 {
+		s.round = s.plan.rounds[n-1]
+	}
+	s.plan.n = 0
+}
+
+// nominal is the speed that quanta and the send-call limit are counted in.
+func nominal(speed int64) int64 {
+	if speed == 0 {
+		return macctl.NominalSpeed
+	}
+	return speed
+}
+
+// limitFrames bounds the next send call to what is left of a count.
+func (s *source) limitFrames(left uint64) { s.most = int(min(left, port.BatchFrames)) }

@@ -1,0 +1,37 @@
+// Command pfcswitch is a software Ethernet switch that is lossless: it sends and obeys PAUSE and PFC, with the shared
+// buffer of a switching chip. This package only parses the command line; the commands stand in cmd/internal.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// An exit ends the program with a status; err, if any, was told to the user already.
+type exit struct{ status int }
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+func main() {
+	root := &cobra.Command{
+		Use:               "pfcswitch",
+		Short:             "a lossless Ethernet switch in software",
+		Long:              "pfcswitch bridges frames between Linux interfaces with the shared buffer of a switching chip, and sends and\nobeys PAUSE and PFC, so that a lossless priority loses nothing.\n\nTry it without root and without a network:  pfcswitch demo",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		DisableAutoGenTag: true,
+	}
+	root.AddCommand(runCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
+		sinkCommand(), versionCommand())
+	if err := root.Execute(); err != nil {
+		var e exit
+		if errors.As(err, &e) {
+			os.Exit(e.status)
+		}
+		fmt.Fprintln(os.Stderr, "pfcswitch:", err)
+		os.Exit(1)
+	}
+}

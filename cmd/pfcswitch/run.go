@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
+)
+
+func runCommand() *cobra.Command {
+	var file string
+	var ports []string
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "run the switch in the foreground",
+		Long:  "Runs the switch until SIGINT or SIGTERM. Without a file it takes every interface named eth1, eth2, … or e1-…\nthat has no address, no master and no default route, with preset roce.",
+		Example: "  pfcswitch run -c switch.yaml\n" +
+			"  pfcswitch run --port eth1 --port eth2",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := chooseConfig(file, ports)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return serve(ctx, cfg)
+		},
+	}
+	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
+	c.Flags().StringArrayVar(&ports, "port", nil, "interface to take, instead of a file (repeatable)")
+	return c
+}
+
+func chooseConfig(file string, ports []string) (*config.Config, error) {
+	var cfg *config.Config
+	var warnings []config.Warning
+	var err error
+	switch {
+	case file != "" && len(ports) > 0:
+		return nil, fmt.Errorf("-c and --port exclude each other: name the ports in %s", file)
+	case file != "":
+		cfg, warnings, err = config.Load(file)
+	default:
+		if len(ports) == 0 {
+			if ports, err = zeroPorts(); err != nil {
+				return nil, err
+			}
+		}
+		cfg, warnings, err = config.ZeroConfig(ports...)
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, "warning:", w)
+	}
+	return cfg, err
+}
+
+// zeroPorts finds the interfaces of a switch without a configuration.
+func zeroPorts() ([]string, error) {
+	names, seen, err := daemon.Candidates()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		if len(seen) == 0 {
+			seen = []string{"none but loopback"}
+		}
+		return nil, fmt.Errorf("no interface to take. Seen:\n  %s\nName them with --port, write a file and use -c, or try: pfcswitch demo", strings.Join(seen, "\n  "))
+	}
+	return names, nil
+}
+
+func serve(ctx context.Context, cfg *config.Config) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	d, err := daemon.New(cfg, log)
+	if err != nil {
+		return err
+	}
+	err = d.Serve(ctx)
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
