@@ -28,7 +28,11 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {
 	s.now = now
 	p := s.ports[i]
-	if p == nil || !p.up || !p.sender.Pending(now) {
+	if p == nil || !p.up {
+		return b, false
+	}
+	if !p.sender.Pending(now) {
+		p.crossed = 0 // freed before it was told: nothing to measure
 		return b, false
 	}
 	if p.cfg.Remain {

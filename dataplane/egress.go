@@ -194,6 +194,9 @@ func (s *Switch) Passed(i, sent, octets, refused int, now int64) {
 	}
 }
 
+// delayed returns how many frames are in the delay line of port i.
+func (s *Switch) delayed(i int) int { return s.ports[i].delayed }
+
 // Refuse drops the frame at the head of the plan, which the kernel will never take.
 func (s *Switch) Refuse(i int, r DropReason, now int64) {
 	s.now = now

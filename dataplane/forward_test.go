@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -39,8 +38,8 @@ func TestUnicast(t *testing.T) {
 func TestFlood(t *testing.T) {
 	ports := []PortConfig{testPort(0), testPort(1), testPort(2), testPort(3)}
 	ports[2].Bridge.Flood = false
-	r := newRig(t, testConfig(4), ports...)
 	for _, dst := range []uint64{frame.Broadcast, 0x01_00_5E_00_00_01, 0x02_00_00_00_99_99} {
+		r := newRig(t, testConfig(4), ports...)
 		want := ether(dst, host(0), nil, experimental, 1, 300)
 		r.offer(0, want)
 		if c := r.count(0); c.Copies != 1 {
@@ -53,9 +52,6 @@ func TestFlood(t *testing.T) {
 			t.Errorf("%012x: ports sent %x, want the frame at ports 1 and 3", dst, got)
 		}
 		r.empty()
-		r.count(0).Copies = 0
-		r.sw.ports[0].count.ReceivedFrames = 0
-		r.sw.ports[1].count.SentFrames, r.sw.ports[3].count.SentFrames = 0, 0
 	}
 }
 
@@ -193,11 +189,9 @@ func TestStorm(t *testing.T) {
 }
 
 func TestFloodNowhere(t *testing.T) {
-	r := newRig(t, testConfig(2), testPort(0), PortConfig(func() PortConfig {
-		c := testPort(1)
-		c.Bridge = bridge.PortConfig{PVID: 2, Flood: true}
-		return c
-	}()))
+	other := testPort(1)
+	other.Bridge.PVID = 2
+	r := newRig(t, testConfig(2), testPort(0), other)
 	r.offer(0, ether(frame.Broadcast, host(0), nil, experimental, 0, 60))
 	if got := r.count(0).Drops[0][DropFiltered]; got != 1 {
 		t.Errorf("filtered %d, want 1", got)

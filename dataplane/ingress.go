@@ -13,6 +13,7 @@ import (
 type Arrival struct {
 	Data []byte // from the destination MAC, without FCS
 	Vnet frame.VnetHeader
+	At   int64 // when it arrived, by the switch's clock; how late it is looked at does not make its sender faster
 
 	header   frame.Header
 	priority uint8
@@ -119,7 +120,7 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 		return s.admitLossless(p, a, index, vid, s.ports[d.Port])
 	}
 	s.count(p, a)
-	s.overspeed(p, len(a.Data))
+	s.overspeed(p, a)
 	switch d.Kind {
 	case bridge.Drop:
 		s.drop(p, a.priority, bridgeReason(d.Reason), false)
@@ -148,12 +149,12 @@ func bridgeReason(r bridge.DropReason) DropReason {
 }
 
 // overspeed counts what comes faster than the port's speed and twice its burst.
-func (s *Switch) overspeed(p *portState, n int) {
+func (s *Switch) overspeed(p *portState, a *Arrival) {
 	if p.cfg.Speed == 0 {
 		return
 	}
-	octets := int64(frame.WireOctets(n))
-	if p.meter.Ready(octets, s.now) {
+	octets := int64(frame.WireOctets(len(a.Data)))
+	if p.meter.Ready(octets, a.At) {
 		p.meter.Take(octets)
 		return
 	}
@@ -172,7 +173,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		return false
 	}
 	s.count(p, a)
-	s.overspeed(p, len(a.Data))
+	s.overspeed(p, a)
 	s.endWait(p, len(a.Data))
 	switch {
 	case v.Accepted():

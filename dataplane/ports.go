@@ -6,6 +6,7 @@ import (
 	"golang.org/x/net/bpf"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -43,11 +44,18 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 // that are gone included. Ports keep the address that SetMAC gave them.
 func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Static, now int64) error {
 	s.now = now
+	if err := tryBridge(cfg, ports, statics); err != nil {
+		return err
+	}
 	plan := make(map[int]buffer.PortConfig, len(ports))
 	for i, c := range ports {
 		plan[i] = bufferPort(c)
 	}
-	if err := s.memory.grow(int(cfg.Buffer.Lossless.Size+cfg.Buffer.Lossy.Size) / cfg.Buffer.Cell); err != nil {
+	// A lossy pool that shrinks goes on holding what it holds.
+	var held buffer.Snapshot
+	s.buffer.Snapshot(&held)
+	lossy := max(cfg.Buffer.Lossy.Size, held.Lossy.Used.Shared.Now)
+	if err := s.memory.grow(int(cfg.Buffer.Lossless.Size+lossy) / cfg.Buffer.Cell); err != nil {
 		return err
 	}
 	if err := s.buffer.Apply(cfg.Buffer, plan); err != nil {
@@ -68,6 +76,25 @@ func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Sta
 		}
 	}
 	return s.setStatics(statics)
+}
+
+// tryBridge tries on a bridge of its own what could not be taken back from the real one.
+func tryBridge(cfg Config, ports map[int]PortConfig, statics []Static) error {
+	b, err := bridge.New(bridge.Config{MaxEntries: max(1, len(statics)), Ageing: cfg.Ageing, Identity: cfg.Identity})
+	if err != nil {
+		return err
+	}
+	for i, c := range ports {
+		if _, err := b.SetPort(i, c.Bridge); err != nil {
+			return fmt.Errorf("port %s: %w", c.Name, err)
+		}
+	}
+	for _, e := range statics {
+		if err := b.AddStatic(e.MAC, e.VID, e.Port, 0); err != nil {
+			return fmt.Errorf("fdb: %w", err)
+		}
+	}
+	return nil
 }
 
 func (s *Switch) setPort(i int, c PortConfig) error {

@@ -24,6 +24,8 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 	if n == 0 {
 		return false
 	}
+	now, wall := clockPair()
+	w.age = wall - now
 	arrivals, next := w.expand(t, c, n)
 	taken, stop := w.admit(t, arrivals)
 	w.serve(arrivals[:taken])
@@ -75,6 +77,14 @@ func (w *worker) watchRing(t *portTask) {
 	}
 }
 
+// freeRing ends the hold for a ring whose frames end here, or which is about to be looked at in another way.
+func (t *portTask) freeRing(sw *Switch) {
+	if t.ringHeld {
+		t.ringHeld = false
+		sw.RingHold(t.index, false, Now())
+	}
+}
+
 // expand turns received frames into arrivals: super-frames are cut where the port asks for it. It returns the piece
 // that follows the last arrival.
 func (w *worker) expand(t *portTask, c port.Class, n int) ([]Arrival, piece) {
@@ -111,7 +121,7 @@ func (w *worker) whole(t *portTask, f *port.Frame, a *Arrival) {
 	if t.cfg.Cut && f.Vnet.NeedsCsum() && frame.CompleteChecksum(f.Data, f.Vnet) {
 		f.Finish()
 	}
-	a.Data, a.Vnet = f.Data, f.Vnet
+	a.Data, a.Vnet, a.At = f.Data, f.Vnet, f.Stamp-w.age
 	a.Prepare(&t.classify, t.cfg.MaxFrame)
 }
 
@@ -122,7 +132,7 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 			return 0, 0, false
 		}
 		a := &w.arrivals[first]
-		a.Data, a.Vnet = f.Data, f.Vnet
+		a.Data, a.Vnet, a.At = f.Data, f.Vnet, f.Stamp-w.age
 		a.Prepare(&t.classify, port.MaxFrame)
 		a.fault, a.bad = DropMalformed, true
 		w.origin[first] = piece{frame: index}
@@ -140,7 +150,7 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 			continue
 		}
 		a := &w.arrivals[first+count]
-		a.Data, a.Vnet = arena[used:used+n], frame.VnetHeader{}
+		a.Data, a.Vnet, a.At = arena[used:used+n], frame.VnetHeader{}, f.Stamp-w.age
 		a.Prepare(&t.classify, t.cfg.MaxFrame)
 		w.origin[first+count] = piece{frame: index, number: number}
 		used += n

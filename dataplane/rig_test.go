@@ -171,7 +171,7 @@ func several(from, to int, prio uint8, n, octets int) [][]byte {
 func (r *rig) receive(in int, frames [][]byte) []Arrival {
 	burst := make([]Arrival, len(frames))
 	for i, b := range frames {
-		burst[i].Data = slices.Clone(b)
+		burst[i].Data, burst[i].At = slices.Clone(b), r.now
 		c := &r.sw.ports[in].cfg
 		burst[i].Prepare(&c.Classify, c.MaxFrame)
 	}

@@ -22,6 +22,7 @@ type Runner struct {
 	tasks   [MaxPorts]*portTask
 	workers []*worker
 	perPort bool
+	cpus    int
 
 	change sync.Mutex // one change at a time; guards tasks and workers against their readers outside of workers
 	halt   atomic.Bool
@@ -77,7 +78,7 @@ func NewRunner(cfg Config, perPort bool) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: perPort, parked: make(chan struct{}), stop: make(chan struct{})}
+	r := &Runner{sw: sw, perPort: perPort, cpus: runtime.NumCPU(), parked: make(chan struct{}), stop: make(chan struct{})}
 	r.done.Add(1)
 	go r.runLosses()
 	return r, nil
@@ -88,7 +89,7 @@ func (r *Runner) maxWorkers(n int) int {
 	if r.perPort {
 		return 2 * n
 	}
-	return max(1, min(n, runtime.NumCPU()-1))
+	return max(1, min(n, r.cpus-1))
 }
 
 // Do runs f while every worker stands still between two rounds, so that f may change the switch and its ports.
@@ -127,28 +128,35 @@ func (r *Runner) park() {
 func (r *Runner) Attach(i int, p port.Port, mac [6]byte, slotLen int) error {
 	r.change.Lock()
 	defer r.change.Unlock()
+	if err := r.grow(); err != nil {
+		return fmt.Errorf("start a worker: %w", err)
+	}
 	t := &portTask{index: i, port: p, slotLen: slotLen}
 	err := r.do(func(sw *Switch) error {
 		cfg, err := sw.SetMAC(i, mac, Now())
 		if err != nil {
 			return err
 		}
-		t.configure(cfg)
+		if r.tasks[i] != nil {
+			return fmt.Errorf("port %s: has its sockets already", cfg.Name)
+		}
+		t.configure(sw, cfg)
+		if err := r.steer(t); err != nil {
+			return fmt.Errorf("port %s: %w", cfg.Name, err)
+		}
 		r.tasks[i] = t
-		return r.steer(t)
+		return nil
 	})
 	if err != nil {
 		return err
-	}
-	if err := r.grow(); err != nil {
-		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 	}
 	return r.assign()
 }
 
 // configure takes over what the tasks themselves need of a port's configuration.
-func (t *portTask) configure(cfg PortConfig) {
-	if t.delay == nil || t.cfg.Delay != cfg.Delay || t.cfg.Speed != cfg.Speed || t.cfg.Burst != cfg.Burst {
+func (t *portTask) configure(sw *Switch, cfg PortConfig) {
+	if t.delay == nil || t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst {
+		t.emptyDelay(sw)
 		t.delay = nil
 		if cfg.Delay > 0 {
 			t.delay = newDelayLine(cfg.Delay, cfg.Nominal, cfg.Burst)
@@ -166,6 +174,7 @@ func (r *Runner) Detach(i int) error {
 		return nil
 	}
 	err := r.do(func(sw *Switch) error {
+		t.freeRing(sw)
 		sw.SetUp(i, false, Now())
 		r.tasks[i] = nil
 		return nil
@@ -177,19 +186,19 @@ func (r *Runner) Detach(i int) error {
 func (r *Runner) SetUp(i int, up bool) error {
 	return r.Do(func(sw *Switch) error {
 		if t := r.tasks[i]; t != nil {
+			t.freeRing(sw)
 			sw.SetUp(i, up, Now())
 			if !up && t.delay != nil {
 				t.delay.clear()
 			}
-			t.ringHeld = false
 		}
 		return nil
 	})
 }
 
-// grow starts workers until there are as many as the ports need.
+// grow starts workers until there are as many as the ports need with one more.
 func (r *Runner) grow() error {
-	n := 0
+	n := 1
 	for _, t := range r.tasks {
 		if t != nil {
 			n++
@@ -244,6 +253,11 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	defer r.change.Unlock()
 	var gone []*portTask
 	err := r.do(func(sw *Switch) error {
+		for _, t := range r.tasks {
+			if t != nil {
+				t.freeRing(sw) // its priorities may be others now; the ring is looked at before each burst
+			}
+		}
 		if err := sw.Reconfigure(cfg, ports, statics, Now()); err != nil {
 			return err
 		}
@@ -258,7 +272,7 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 				continue
 			}
 			c.MAC = t.cfg.MAC
-			t.configure(c)
+			t.configure(sw, c)
 			if err := r.steer(t); err != nil {
 				return err
 			}
@@ -338,10 +352,9 @@ func (r *Runner) readLosses() {
 
 // Close stops the workers and closes every port.
 func (r *Runner) Close() error {
+	var errs []error
 	for i := range r.tasks {
-		if err := r.Detach(i); err != nil {
-			return err
-		}
+		errs = append(errs, r.Detach(i))
 	}
 	r.quit.Store(true)
 	close(r.stop)
@@ -350,11 +363,9 @@ func (r *Runner) Close() error {
 	}
 	r.done.Wait()
 	for _, w := range r.workers {
-		if err := w.waiter.Close(); err != nil {
-			return err
-		}
+		errs = append(errs, w.waiter.Close())
 	}
-	return r.sw.Close()
+	return errors.Join(append(errs, r.sw.Close())...)
 }
 
 // Static is a static entry of the filtering database.

@@ -94,6 +94,7 @@ func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
 	s.ports[i] = p
 	if err := s.configure(p, cfg); err != nil {
 		s.ports[i] = nil
+		s.buffer.RemovePort(i)
 		return err
 	}
 	return nil
@@ -138,6 +139,8 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 		return
 	}
 	p.up = up
+	p.crossed = 0
+	s.endWait(p, 0)
 	s.loopEvent(s.bridge.SetUp(i, up))
 	p.receiver.Reset(now)
 	p.sender.Reset(now)

@@ -102,12 +102,13 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 	sw.Fill(t.index, w.batch, arrivals)
 	n, err := w.hand(t)
 	now := Now()
-	priorities := w.lock().Sent(t.index, n, now)
-	if err != nil && !errors.Is(err, port.ErrAgain) && !errors.Is(err, port.ErrDown) && n == 0 {
-		if sw.Dequeue(t.index, now) > 0 {
-			sw.Refuse(t.index, refusal(err), now)
-		}
+	var priorities uint8
+	w.lock()
+	if n == 0 && refused(err) {
+		sw.Refuse(t.index, refusal(err), now)
 		err = nil
+	} else {
+		priorities = sw.Sent(t.index, n, now)
 	}
 	w.unlock()
 	for q := range t.lastSent {
@@ -120,6 +121,11 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 		return false
 	}
 	return true
+}
+
+// refused tells whether the kernel will never take the frame that err concerns.
+func refused(err error) bool {
+	return err != nil && !errors.Is(err, port.ErrAgain) && !errors.Is(err, port.ErrDown)
 }
 
 // refusal names why the kernel will never take a frame.
@@ -160,6 +166,17 @@ func (w *worker) flushDelay(t *portTask) {
 	if err != nil {
 		t.retryAt = now + retryDelay
 	}
+}
+
+// emptyDelay sends all that the delay line holds, some of it early, since the line is to be replaced. Its worker stands
+// still.
+func (t *portTask) emptyDelay(sw *Switch) {
+	if t.delay == nil {
+		return
+	}
+	sent, octets, _, _ := t.delay.flush(t.port, noDeadline)
+	t.delay.clear()
+	sw.Passed(t.index, sent, octets, sw.delayed(t.index)-sent, Now())
 }
 
 // sendProbe sends a loop probe where one is due.

@@ -42,6 +42,7 @@ type worker struct {
 	arrivals [burstArrivals]Arrival
 	origin   [burstArrivals]piece
 	arena    []byte
+	age      int64 // real time less switch time, of this burst
 	cutter   frame.Cutter
 	scratch  []byte // a frame on its way into a delay line
 	moves    []Move

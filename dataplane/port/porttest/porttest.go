@@ -1,5 +1,6 @@
 // Package porttest is a pair of in-memory ports: what one end sends, the other receives, at a settable speed and delay.
-// It lets the data plane run in a test without sockets, under the real clock or a test's own.
+// It lets the data plane run in a test without sockets, under the real clock or a test's own. Socket is the other way to test:
+// a plain packet socket at the far end of a real link.
 package porttest
 
 import (

@@ -1,0 +1,257 @@
+package dataplane
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/sched"
+)
+
+// unshaped is a port without a speed: it may send whatever it has.
+func unshaped(i int) PortConfig {
+	c := testPort(i)
+	c.Speed, c.Nominal, c.Burst = 0, 10*gigabit, 0
+	return c
+}
+
+// No send call takes more than one frame, or 64 frames, or 50 µs at the port's speed.
+func TestSendCallLimit(t *testing.T) {
+	rows := []struct {
+		speed, nominal int64
+		octets, want   int
+	}{
+		{10_000_000, 10_000_000, mtu, 1}, // 62 octets: one frame all the same
+		{100_000_000, 100_000_000, 60, 7},
+		{gigabit, gigabit, mtu, 4},
+		{gigabit, gigabit, 60, port.BatchFrames},
+		{10 * gigabit, 10 * gigabit, mtu, 40},
+		{0, 10 * gigabit, mtu, 40},
+		{0, 10 * gigabit, 60, port.BatchFrames},
+	}
+	for _, row := range rows {
+		t.Run(fmt.Sprintf("%d bit/s %d octets", row.nominal, row.octets), func(t *testing.T) {
+			out := testPort(1)
+			out.Speed, out.Nominal, out.Burst = row.speed, row.nominal, 1<<20
+			r := newRig(t, testConfig(2), testPort(0), out)
+			r.offer(0, several(0, 1, 0, 100, row.octets)...)
+			if got := r.send(1, 64); len(got) != row.want {
+				t.Errorf("%d frames in a call, want %d", len(got), row.want)
+			}
+			if at := r.sw.TxDeadline(1, r.now); row.speed != 0 && r.sw.Dequeue(1, r.now) == 0 {
+				t.Errorf("no second call at once, deadline %d", at)
+			}
+		})
+	}
+}
+
+// Strict priorities go before weighted ones, the highest first.
+func TestStrictBeforeWeighted(t *testing.T) {
+	out := unshaped(1)
+	out.Egress[6], out.Egress[2] = sched.Queue{Strict: true}, sched.Queue{Strict: true}
+	r := newRig(t, testConfig(2), testPort(0), out)
+	for _, prio := range []uint8{0, 2, 5, 6} {
+		r.offer(0, several(0, 1, prio, 2, small)...)
+	}
+	got := priorities(r.send(1, 64))
+	if !slices.Equal(got[:4], []uint8{6, 6, 2, 2}) || len(got) != 8 {
+		t.Errorf("sent %v, want 6 6 2 2 and then the weighted ones", got)
+	}
+}
+
+// load fills the egress queues of port 1 with frames of random lengths.
+func load(r *rig, rt *rapid.T, prios []uint8, n int) {
+	lengths := rapid.SliceOfN(rapid.IntRange(60, mtu), n, n).Draw(rt, "lengths")
+	for i, octets := range lengths {
+		r.offer(0, data(0, 1, prios[i%len(prios)], i, octets))
+	}
+}
+
+// Whatever part of each call the kernel takes, frames leave as if it had taken all: rounds and tokens move only for
+// what went.
+func TestPartialSendsChangeNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		out := unshaped(1)
+		prios := []uint8{0, 1, lossless, 6}
+		for i, prio := range prios {
+			out.Egress[prio] = sched.Queue{Weight: rapid.IntRange(1, 20).Draw(rt, "weight"), Strict: i == 3 && rapid.Bool().Draw(rt, "strict")}
+		}
+		n := rapid.IntRange(1, 120).Draw(rt, "frames")
+		seed := rapid.SliceOfN(rapid.IntRange(60, mtu), n, n).Draw(rt, "lengths")
+		run := func(most func(int) int) (sent []int) {
+			cfg := testConfig(2)
+			cfg.Buffer.Lossless.Size += 1 << 20
+			r := newRig(rt, cfg, testPort(0), out)
+			for i, octets := range seed {
+				r.offer(0, data(0, 1, prios[i%len(prios)], i, octets))
+			}
+			for calls := 0; len(sent) < n && calls < 100*n; calls++ {
+				for _, b := range r.send(1, most(calls)) {
+					sent = append(sent, sequence(b))
+				}
+				r.balanced()
+			}
+			r.empty()
+			return sent
+		}
+		whole := run(func(int) int { return port.BatchFrames })
+		takes := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 20).Draw(rt, "taken") // at least one above 0, or nothing ever leaves
+		takes = append(takes, 1)
+		parts := run(func(call int) int { return takes[call%len(takes)] })
+		if !slices.Equal(whole, parts) {
+			rt.Fatalf("whole calls sent %v\npartial calls   %v", whole, parts)
+		}
+	})
+}
+
+// Weighted queues share the link by their weights, in octets on the wire, however the kernel takes them.
+func TestWeightedShares(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		out := unshaped(1)
+		prios := []uint8{0, 1, 2}
+		weights := map[uint8]int{}
+		total := 0
+		for _, prio := range prios {
+			weights[prio] = rapid.IntRange(1, 10).Draw(rt, "weight")
+			total += weights[prio]
+			out.Egress[prio] = sched.Queue{Weight: weights[prio]}
+		}
+		cfg := testConfig(2)
+		cfg.Buffer.Lossy.Size, cfg.Buffer.Lossy.Alpha = 16<<20, 8
+		r := newRig(rt, cfg, testPort(0), out)
+		load(r, rt, prios, 900)
+		got, sum := map[uint8]int{}, 0
+		for r.sw.ports[1].occupied == 0b111 { // all are backlogged
+			for _, b := range r.send(1, rapid.IntRange(0, 4).Draw(rt, "taken")) {
+				if r.sw.ports[1].occupied == 0b111 {
+					got[tagOf(b).PCP()] += frame.WireOctets(len(b))
+					sum += frame.WireOctets(len(b))
+				}
+			}
+		}
+		heaviest := 0
+		for _, w := range weights {
+			heaviest = max(heaviest, w)
+		}
+		for _, prio := range prios {
+			want := sum * weights[prio] / total
+			// A round gives the heaviest queue one longest frame; a call ends in the middle of a round.
+			if slack := 4 * mtu * max(1, len(prios)); got[prio] < want-slack || got[prio] > want+slack {
+				rt.Errorf("weight %d of %d: %d of %d octets, want %d ± %d", weights[prio], total, got[prio], sum, want, slack)
+			}
+		}
+	})
+}
+
+// What was planned and not sent costs nothing.
+func TestUnsentPlanCostsNothing(t *testing.T) {
+	out := testPort(1)
+	out.Burst = int64(3 * frame.WireOctets(mtu))
+	r := newRig(t, testConfig(2), testPort(0), out)
+	r.offer(0, several(0, 1, 0, 5, mtu)...)
+	for range 10 {
+		if n := r.sw.Dequeue(1, r.now); n != 3 {
+			t.Fatalf("the bucket pays for %d frames, want 3", n)
+		}
+		if prios := r.sw.Sent(1, 0, r.now); prios != 0 {
+			t.Fatalf("nothing was sent, of priorities %08b", prios)
+		}
+	}
+	r.balanced()
+	if got := r.send(1, 2); len(got) != 2 || sequence(got[0]) != 0 || sequence(got[1]) != 1 {
+		t.Fatalf("sent %d frames", len(got))
+	}
+	if n := r.sw.Dequeue(1, r.now); n != 1 {
+		t.Errorf("%d frames may go, want the one that is paid for", n)
+	}
+	if got := r.drain(1, r.now+second); len(got) != 3 || sequence(got[0]) != 2 {
+		t.Errorf("the rest: %d frames", len(got))
+	}
+	r.empty()
+}
+
+// A frame that the kernel will never take is dropped, counted where it came in, and those behind it go on in order.
+func TestRefuse(t *testing.T) {
+	r := newRig(t, testConfig(2), testPort(0), unshaped(1))
+	r.offer(0, several(0, 1, lossless, 3, small)...)
+	r.sw.Dequeue(1, r.now)
+	r.sw.Refuse(1, DropSend, r.now)
+	r.sw.Dequeue(1, r.now)
+	r.sw.Refuse(1, DropOversize, r.now)
+	c := r.count(0)
+	if c.Drops[lossless][DropSend] != 1 || c.Drops[lossless][DropOversize] != 1 || c.LosslessDrops[lossless] != 1 {
+		t.Errorf("drops %v, lossless %v: want one send, a fault, and one oversize, none", c.Drops[lossless], c.LosslessDrops)
+	}
+	if got := r.send(1, 64); len(got) != 1 || sequence(got[0]) != 2 {
+		t.Errorf("sent %x, want frame 2", got)
+	}
+	r.empty()
+}
+
+// A refused frame in the middle of a burst that lies in the ring still.
+func TestRefuseBeforeSettle(t *testing.T) {
+	r := newRig(t, testConfig(2), testPort(0), unshaped(1))
+	r.arrive(0, several(0, 1, 0, 3, small)...)
+	r.sw.Dequeue(1, r.now)
+	r.sw.Refuse(1, DropSend, r.now)
+	if got := r.send(1, 1); len(got) != 1 || sequence(got[0]) != 1 {
+		t.Errorf("sent %x, want frame 1", got)
+	}
+	r.settle()
+	if got := r.send(1, 64); len(got) != 1 || sequence(got[0]) != 2 {
+		t.Errorf("sent %x, want frame 2", got)
+	}
+	if c := r.count(0); c.Drops[0][DropSend] != 1 || c.LosslessDrops != [NumPriorities + 1]uint64{} {
+		t.Errorf("drops %v, lossless %v", c.Drops[0], c.LosslessDrops)
+	}
+	r.empty()
+}
+
+// A port that goes down gives back what it holds, settled or not.
+func TestPortDownPurges(t *testing.T) {
+	r := plainRig(t, 3)
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	r.wantTold(0, 0xffff)
+	r.offer(2, several(2, 1, 5, 7, small)...)
+	r.arrive(2, several(2, 1, 6, 4, small)...)
+	r.sw.Dequeue(1, r.now)
+	r.sw.SetUp(1, false, r.now)
+	r.settle()
+	if r.count(0).Drops[lossless][DropPortDown] != alone+1 || r.count(2).Drops[5][DropPortDown] != 7 || r.count(2).Drops[6][DropPortDown] != 4 {
+		t.Errorf("drops %v and %v", r.count(0).Drops, r.count(2).Drops)
+	}
+	if faults(r.snapshot()) != 0 {
+		t.Error("a link that went down counts as a lossless loss")
+	}
+	r.wantTold(0, 0)
+	r.empty()
+	r.sw.SetUp(1, true, r.now)
+	if n := r.sw.Dequeue(1, r.now); n != 0 {
+		t.Errorf("%d frames wait at a port that has just come up", n)
+	}
+}
+
+func TestRemovePort(t *testing.T) {
+	r := full(t, 3)
+	r.offer(2, several(2, 0, 0, 3, small)...)
+	r.sw.RemovePort(0, r.now) // held its peer, and holds frames of port 2
+	r.sw.RemovePort(0, r.now)
+	if err := r.sw.AddPort(2, testPort(2), r.now); err == nil {
+		t.Error("number 2 was given twice")
+	}
+	r.hear(1, lossless, 0)
+	if got := r.drain(1, r.now+second); len(got) != alone+1 {
+		t.Errorf("%d frames of the removed port left, want %d", len(got), alone+1)
+	}
+	if len(r.sw.memory.free) != len(r.sw.memory.next) || r.snapshot().Buffer.Unbalanced != 0 {
+		t.Error("cells are missing, or the accounts")
+	}
+	if err := r.sw.AddPort(0, testPort(0), r.now); err != nil {
+		t.Errorf("AddPort: %v", err)
+	}
+}

@@ -1,0 +1,225 @@
+package dataplane
+
+import (
+	"math"
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+// priorities returns the priorities of priority-tagged frames.
+func priorities(frames [][]byte) (all []uint8) {
+	for _, b := range frames {
+		all = append(all, tagOf(b).PCP())
+	}
+	return all
+}
+
+func counts(frames [][]byte) (n [NumPriorities]int) {
+	for _, prio := range priorities(frames) {
+		n[prio]++
+	}
+	return n
+}
+
+// A priority stops for exactly its quanta, while others run.
+func TestPausedPriorityStopsForItsQuanta(t *testing.T) {
+	for _, quanta := range []uint16{1, 100, 0xffff} {
+		r := plainRig(t, 2)
+		r.now = 10_000
+		r.hear(1, lossless, quanta)
+		expiry := r.now + macctl.QuantaDuration(quanta, gigabit)
+		r.offer(0, several(0, 1, lossless, 5, small)...)
+		r.offer(0, several(0, 1, 0, 5, small)...)
+		if got := counts(r.send(1, 64)); got[0] != 5 || got[lossless] != 0 {
+			t.Errorf("%d quanta: sent by priority %v, want 5 of priority 0 only", quanta, got)
+		}
+		if at := r.sw.TxDeadline(1, r.now); r.sw.Dequeue(1, r.now) != 0 || r.sw.TxDeadline(1, r.now) != expiry {
+			t.Errorf("%d quanta: deadline %d, want the end of the pause, %d", quanta, at, expiry)
+		}
+		r.now = expiry - 1
+		if got := r.send(1, 64); got != nil {
+			t.Errorf("%d quanta: sent %d frames 1 ns early", quanta, len(got))
+		}
+		r.now = expiry
+		if got := counts(r.send(1, 64)); got[lossless] != 5 {
+			t.Errorf("%d quanta: sent %v at the end of the pause, want 5 frames", quanta, got)
+		}
+		if got := r.snapshot().Ports[1].PausedNs[lossless]; got != expiry-10_000 {
+			t.Errorf("%d quanta: paused for %d ns, want %d", quanta, got, expiry-10_000)
+		}
+		r.empty()
+	}
+}
+
+// The pause counts from the frame's receive stamp, however late it is looked at.
+func TestPauseCountsFromTheStamp(t *testing.T) {
+	r := plainRig(t, 2)
+	r.offer(0, data(0, 1, lossless, 0, small))
+	var times [NumPriorities]uint16
+	times[lossless] = 1000
+	r.now = 1_000_000
+	stamp := r.now - 300_000
+	if got := r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), stamp, r.now); got != 1<<lossless {
+		t.Errorf("paused anew: %08b, want priority %d", got, lossless)
+	}
+	if r.sw.Dequeue(1, r.now) != 0 || r.sw.TxDeadline(1, r.now) != stamp+512_000 {
+		t.Errorf("deadline %d, want %d", r.sw.TxDeadline(1, r.now), stamp+512_000)
+	}
+	if got := r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), r.now, r.now); got != 0 {
+		t.Errorf("paused anew: %08b, want none: it was paused before", got)
+	}
+}
+
+// A new frame replaces the running timer, longer or shorter; time 0 resumes; a clear vector bit leaves alone.
+func TestPauseIsReplaced(t *testing.T) {
+	only := func(prio uint8, quanta uint16) []byte {
+		var times [NumPriorities]uint16
+		times[prio] = quanta
+		return macctl.AppendPFC(nil, [6]byte{2}, 1<<prio, times)
+	}
+	var none [NumPriorities]uint16
+	rows := []struct {
+		name   string
+		second []byte
+		want   int64 // ns after the second frame; it comes 100 quanta after the first, which has 1000
+	}{
+		{"longer", only(lossless, 5000), 5000 * 512},
+		{"shorter", only(lossless, 10), 10 * 512},
+		{"resume", only(lossless, 0), 0},
+		{"another priority", only(5, 1), 900 * 512},
+		{"vector empty", macctl.AppendPFC(nil, [6]byte{2}, 0, none), 900 * 512},
+		{"PAUSE where PFC is on", macctl.AppendPause(nil, [6]byte{2}, 0), 900 * 512},
+		{"truncated", only(lossless, 0)[:33], 900 * 512},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			r := plainRig(t, 2)
+			r.offer(0, data(0, 1, lossless, 0, small))
+			r.hear(1, lossless, 1000)
+			r.now += 100 * 512
+			r.sw.Control(1, row.second, r.now, r.now)
+			if !r.sw.Urgent(1) {
+				t.Error("the transmit task was not told")
+			}
+			from := r.now
+			if got := r.drain(1, r.now+second); len(got) != 1 {
+				t.Fatalf("%d frames left", len(got))
+			}
+			if paused := r.snapshot().Ports[1].PausedNs[lossless]; paused != 100*512+row.want {
+				t.Errorf("paused for %d ns, want %d after the second frame", paused-(from-1), row.want)
+			}
+		})
+	}
+}
+
+// PAUSE stops every priority, but not MAC Control frames.
+func TestPauseStopsAllButControl(t *testing.T) {
+	r := newRig(t, testConfig(3), pausePort(0), pausePort(1), pausePort(2))
+	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 2000), r.now, r.now)
+	for prio := range uint8(NumPriorities) {
+		r.offer(0, data(0, 1, prio, 0, small))
+	}
+	if got := r.send(1, 64); got != nil {
+		t.Errorf("sent %v while paused", priorities(got))
+	}
+	r.sw.Control(2, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now)
+	r.offer(1, several(1, 2, 0, alone+1, small)...)
+	if f, _ := macctl.Parse(r.tell(1), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0xffff {
+		t.Errorf("a paused port told its peer %+v, want PAUSE", f)
+	}
+	r.now += macctl.QuantaDuration(2000, gigabit)
+	if got := counts(r.send(1, 64)); got != [NumPriorities]int{1, 1, 1, 1, 1, 1, 1, 1} {
+		t.Errorf("sent %v after the pause, want one of each", got)
+	}
+	v := r.snapshot().Ports[1]
+	if v.PausedAllNs != 2000*512 {
+		t.Errorf("paused for %d ns, want %d", v.PausedAllNs, 2000*512)
+	}
+}
+
+// A port that is down hears and says nothing.
+func TestControlWhileDown(t *testing.T) {
+	r := full(t, 2)
+	r.sw.SetUp(0, false, r.now)
+	r.hear(0, lossless, 1000)
+	r.wantSilent(0)
+	if at := r.sw.TxDeadline(0, r.now); at != math.MaxInt64 {
+		t.Errorf("deadline %d, want none", at)
+	}
+	r.sw.SetUp(0, true, r.now)
+	if v := r.snapshot().Ports[0]; v.Paused != 0 || v.Received.PFCFrames[lossless] != 0 {
+		t.Errorf("paused %08b, counted %v", v.Paused, v.Received.PFCFrames)
+	}
+	r.wantTold(0, 0xffff) // its peer has missed the XOFF
+}
+
+// wireTime is how long n frames of the given length take of a link of 1 Gbit/s.
+func wireTime(n, octets int) int64 { return int64(n * frame.WireOctets(octets) * 8) }
+
+// Time spent paused earns nothing: after a long pause the port does not burst beyond what it had before.
+func TestPausedTimeEarnsNothing(t *testing.T) {
+	const n = 12
+	setup := func() *rig {
+		ports := []PortConfig{testPort(0), testPort(1)}
+		ports[1].Burst = int64(4 * frame.WireOctets(mtu))
+		return newRig(t, testConfig(2), ports...)
+	}
+	spend := func(r *rig) { // empties the bucket at this moment
+		r.offer(0, several(0, 1, 0, 4, mtu)...)
+		if got := r.send(1, 64); len(got) != 4 {
+			t.Fatalf("the bucket paid for %d frames, want 4", len(got))
+		}
+	}
+	r := setup()
+	spend(r)
+	r.hear(1, lossless, 20_000)
+	r.offer(0, several(0, 1, lossless, n, mtu)...)
+	if r.sw.Dequeue(1, r.now) != 0 {
+		t.Fatal("a paused frame may go")
+	}
+	expiry := r.sw.TxDeadline(1, r.now)
+	r.now = expiry + 1000 // looked at late: what passed since the expiry counts
+	if r.sw.Dequeue(1, r.now) != 0 {
+		t.Fatal("a frame may go at once: the pause has earned tokens")
+	}
+	if at, want := r.sw.TxDeadline(1, r.now), expiry+wireTime(1, mtu); at != want {
+		t.Errorf("the first frame may go at %d, want %d", at-expiry, want-expiry)
+	}
+	r.drain(1, expiry+wireTime(n, mtu)-1)
+	if got := r.count(1).QueueBytes[lossless]; got != mtu {
+		t.Errorf("%d octets wait 1 ns before the last frame may go, want one frame", got)
+	}
+	if got := r.drain(1, expiry+wireTime(n, mtu)); len(got) != 1 {
+		t.Errorf("%d frames at the last moment, want 1", len(got))
+	}
+
+	// Idle time earns, up to the bucket.
+	r = setup()
+	spend(r)
+	r.now += second
+	r.offer(0, several(0, 1, lossless, n, mtu)...)
+	if got := r.send(1, 64); len(got) != 4 {
+		t.Errorf("after a second of rest %d frames go at once, want the 4 of the bucket", len(got))
+	}
+	r.drain(1, r.now+second)
+	r.empty()
+}
+
+// While one priority is paused and another may send, the port is not paused: its tokens are those of its speed.
+func TestOtherPrioritiesKeepTheSpeed(t *testing.T) {
+	ports := []PortConfig{testPort(0), testPort(1)}
+	ports[1].Burst = int64(4 * frame.WireOctets(mtu))
+	ports[1].Egress[lossless] = sched.Queue{Strict: true}
+	r := newRig(t, testConfig(2), ports...)
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, 2, mtu)...)
+	r.offer(0, several(0, 1, 0, 100, mtu)...)
+	from := r.now
+	got := r.drain(1, from+wireTime(96, mtu))
+	if n := counts(got); n[0] != 100 || n[lossless] != 0 {
+		t.Errorf("sent %v, want 100 of priority 0 in the time of 96 behind a bucket of 4", n)
+	}
+}

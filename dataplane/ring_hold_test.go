@@ -1,0 +1,131 @@
+package dataplane
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane/port"
+)
+
+// tight is a rig whose port 0 has headroom for one small frame only, and has used it.
+func tight(tb reporter, ringHold bool) *rig {
+	tb.Helper()
+	cfg := testConfig(2)
+	cfg.Buffer.RingHold = ringHold
+	p := testPort(0)
+	p.Ingress[lossless].Headroom = cell
+	r := newRig(tb, cfg, p, testPort(1))
+	r.hear(1, lossless, 0xffff)
+	taken, stop := 0, Done
+	for taken == 0 || stop != Hold && faults(r.snapshot()) == 0 {
+		if taken, stop = r.arrive(0, data(0, 1, lossless, 0, small)); taken == 0 {
+			break
+		}
+		r.settle()
+	}
+	return r
+}
+
+// A lossless frame without room waits in the ring, and so do those behind it; nothing is lost.
+func TestFrameWaitsInTheRing(t *testing.T) {
+	r := tight(t, true)
+	r.settle()
+	from := r.now
+	first := r.count(0).ReceivedFrames
+	waiting := [][]byte{data(0, 1, lossless, 1, small), data(0, 1, lossless, 2, small)}
+	for range 3 {
+		r.now += 1000
+		if taken, stop := r.arrive(0, waiting...); taken != 0 || stop != Hold {
+			t.Fatalf("taken %d (%v), want the first frame to wait", taken, stop)
+		}
+		r.settle()
+		r.balanced()
+	}
+	events := r.sw.Events(nil, 0)
+	last := events[len(events)-1]
+	if last.Kind != EventRingHold || last.Port != "p0" || last.Priority != lossless || last.Count != 1 {
+		t.Errorf("last event %+v, want one ring-hold of p0 priority %d", last, lossless)
+	}
+	r.hear(1, lossless, 0)
+	room := r.sw.room
+	for range 40 {
+		r.send(1, 1)
+	}
+	if r.sw.room != room+40 {
+		t.Errorf("%d departures were noticed, want 40", r.sw.room-room)
+	}
+	r.now += 500
+	r.offer(0, waiting...)
+	c := r.count(0)
+	if want := uint64(r.now - from); c.RingHoldNs != want || c.RingHoldBytes != small {
+		t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, small, want)
+	}
+	if c.ReceivedFrames != first+2 || faults(r.snapshot()) != 0 {
+		t.Errorf("received %d frames, want %d; drops %v", c.ReceivedFrames, first+2, c.Drops)
+	}
+	r.drain(1, r.now+second)
+	r.empty()
+}
+
+// Without ring_hold the frame is lost, and the peer is named.
+func TestDropBeyondHeadroom(t *testing.T) {
+	r := tight(t, false)
+	c := r.count(0)
+	if c.Drops[lossless][DropLosslessHeadroom] != 1 || c.LosslessDrops[lossless] != 1 {
+		t.Errorf("drops %v, lossless %v, want one", c.Drops, c.LosslessDrops)
+	}
+	kinds := map[EventKind]int{}
+	for _, e := range r.sw.Events(nil, 0) {
+		kinds[e.Kind]++
+	}
+	if kinds[EventLosslessDrop] != 1 || kinds[EventIgnoresXoff] != 1 {
+		t.Errorf("events %v, want one lossless-drop and one peer-ignores-xoff", kinds)
+	}
+	r.balanced()
+}
+
+// The time for which a frame waited ends with the link.
+func TestRingHoldEndsWithTheLink(t *testing.T) {
+	r := tight(t, true)
+	r.now += 1000
+	r.sw.SetUp(0, false, r.now)
+	r.now += second
+	r.sw.SetUp(0, true, r.now)
+	r.hear(1, lossless, 0)
+	r.drain(1, r.now+second)
+	r.offer(0, data(0, 1, lossless, 1, small))
+	if got := r.count(0).RingHoldNs; got != 1000 {
+		t.Errorf("held for %d ns, want the 1000 until the link went down", got)
+	}
+}
+
+// The kernel's loss counters only grow; a reading adds what is new, and only losses of the lossless ring are a fault.
+func TestRingLosses(t *testing.T) {
+	r := plainRig(t, 1)
+	for _, reading := range [][2]uint64{{3, 0}, {3, 0}, {10, 2}, {10, 7}} {
+		r.sw.RingLosses(0, reading[0], reading[1], r.now)
+	}
+	c := r.count(0)
+	if c.Drops[Unknown][DropRing] != 17 || c.LosslessDrops[Unknown] != 7 {
+		t.Errorf("lost %d, lossless %d, want 17 and 7", c.Drops[Unknown][DropRing], c.LosslessDrops[Unknown])
+	}
+	r.balanced()
+	off := testPort(0)
+	off.Mode, off.Lossless = 0, 0
+	r = newRig(t, testConfig(1), off)
+	r.sw.RingLost(0, port.Lossless, 4, r.now)
+	if c := r.count(0); c.Drops[Unknown][DropRing] != 4 || c.LosslessDrops[Unknown] != 0 {
+		t.Errorf("without flow control: lost %d, lossless %d, want 4 and 0", c.Drops[Unknown][DropRing], c.LosslessDrops[Unknown])
+	}
+	r.sw.RingLosses(5, 1, 1, r.now) // a port that is not there
+}
+
+func TestSeeRing(t *testing.T) {
+	r := plainRig(t, 1)
+	for _, n := range []int{5, 90, 7} {
+		r.sw.SeeRing(0, n)
+	}
+	r.sw.SeeRing(3, 1000)
+	if got := r.count(0).RingFramesMax; got != 90 {
+		t.Errorf("most frames seen: %d, want 90", got)
+	}
+}

@@ -1,0 +1,261 @@
+package dataplane
+
+import (
+	"bytes"
+	"testing"
+
+	"pfcswitch/macctl"
+)
+
+// pfcFrame is what port i sends with these times for its enabled priorities.
+func (r *rig) pfcFrame(i int, enabled uint8, times map[uint8]uint16) []byte {
+	var t [NumPriorities]uint16
+	for prio, quanta := range times {
+		t[prio] = quanta
+	}
+	return macctl.AppendPFC(nil, r.sw.ports[i].cfg.MAC, enabled, t)
+}
+
+// wantXoff fails unless port i has exactly one frame to send, which sets priority lossless to quanta.
+func (r *rig) wantTold(i int, quanta uint16) {
+	r.tb.Helper()
+	if got, want := r.tell(i), r.pfcFrame(i, 1<<lossless, map[uint8]uint16{lossless: quanta}); !bytes.Equal(got, want) {
+		r.tb.Fatalf("port %d told its peer %x, want %x", i, got, want)
+	}
+	r.wantSilent(i)
+}
+
+func (r *rig) wantSilent(i int) {
+	r.tb.Helper()
+	if b := r.tell(i); b != nil {
+		r.tb.Fatalf("port %d told its peer %x, want nothing", i, b)
+	}
+}
+
+// full is a rig whose port 0 has just crossed its threshold with frames for port 1, which is paused.
+func full(tb reporter, n int) *rig {
+	tb.Helper()
+	r := plainRig(tb, n)
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	return r
+}
+
+func TestXoffBeforeTheRestOfTheBurst(t *testing.T) {
+	r := plainRig(t, 2)
+	r.hear(1, lossless, 0xffff)
+	r.burst = r.receive(0, several(0, 1, lossless, alone+10, small))
+	taken, stop := r.sw.Ingress(0, 0, r.burst, 0, r.now)
+	if taken != alone+1 || stop != Crossed {
+		t.Fatalf("Ingress took %d (%v), want to stop behind the frame that crossed: %d (%v)", taken, stop, alone+1, Crossed)
+	}
+	if !r.sw.Urgent(0) || r.sw.Urgent(0) {
+		t.Error("port 0 is not urgent, or twice")
+	}
+	r.wantTold(0, 0xffff)
+	if taken, stop = r.sw.Ingress(0, 0, r.burst, taken, r.now); taken != alone+10 || stop != Done {
+		t.Fatalf("the rest: %d (%v)", taken, stop)
+	}
+	r.wantSilent(0)
+	if h := r.snapshot().Buffer.Ports[0].Ingress[lossless].Used.Headroom.Now; h != 10*cell {
+		t.Errorf("headroom holds %d, want %d", h, 10*cell)
+	}
+	r.settle()
+	r.balanced()
+}
+
+// Departures give back headroom first; XON comes with the one that leaves T - xon_offset behind, and once.
+func TestXon(t *testing.T) {
+	r := full(t, 2)
+	r.wantTold(0, 0xffff)
+	r.hear(1, lossless, 0)
+	for left := alone; left > resumesAt; left-- {
+		r.send(1, 1)
+		r.now += 3000
+		r.wantSilent(0)
+	}
+	r.send(1, 1)
+	r.wantTold(0, 0)
+	r.drain(1, r.now+second)
+	r.wantSilent(0)
+	told := r.snapshot().Ports[0].Told
+	if told.XoffSent[lossless] != 1 || told.XonSent[lossless] != 1 || told.PFCFrames[lossless] != 2 {
+		t.Errorf("sent %+v, want one XOFF and one XON", told)
+	}
+	r.empty()
+}
+
+// What was not sent is forgotten: the next frame says what is wanted by then.
+func TestXoffThatWasNotSent(t *testing.T) {
+	r := full(t, 2)
+	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
+		t.Fatal("no XOFF")
+	}
+	r.now += 1000 // the kernel was full: no ControlSent
+	r.wantTold(0, 0xffff)
+
+	r.hear(1, lossless, 0)
+	r.drain(1, r.now+second/1000)
+	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
+		t.Fatal("no XON")
+	}
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, alone+1, small)...) // OFF again before XON could leave
+	if b := r.tell(0); b != nil {
+		t.Errorf("told %x, want nothing: the peer is still held", b)
+	}
+}
+
+// A queue is freed as soon as others have drained, though nothing of its own has left.
+func TestXonWhenOnlyOthersDrained(t *testing.T) {
+	r := plainRig(t, 4)
+	r.hear(1, lossless, 0xffff)
+	r.hear(3, lossless, 0xffff)
+	r.offer(2, several(2, 3, lossless, alone, small)...) // half of the segment, below its threshold
+	r.wantSilent(2)
+	r.offer(0, several(0, 1, lossless, alone/2+1, small)...) // T is 32 cells now, and falls by what port 0 takes
+	r.wantTold(0, 0xffff)
+	r.hear(1, lossless, 0)
+	r.send(1, 1) // empties the headroom
+	r.hear(1, lossless, 0xffff)
+	r.wantSilent(0)
+
+	r.hear(3, lossless, 0)
+	for range alone/2 - 1 {
+		r.send(3, 1)
+		r.now += 3000
+		r.wantSilent(0)
+	}
+	r.send(3, 1) // T = 32 cells, T - xon_offset = 16: what port 0 holds
+	if got := r.count(1).QueueBytes[lossless]; got != alone/2*small {
+		t.Fatalf("port 0's frames have left: %d octets wait", got)
+	}
+	r.wantTold(0, 0)
+	r.wantSilent(2)
+	r.drain(3, r.now+second)
+	r.hear(1, lossless, 0)
+	r.drain(1, r.now+second)
+	r.empty()
+}
+
+// An XOFF is stated again after half of its time, for as long as the queue is OFF.
+func TestRefresh(t *testing.T) {
+	r := full(t, 2)
+	r.wantTold(0, 0xffff)
+	half := macctl.QuantaDuration(0xffff, gigabit) / 2
+	for round := int64(1); round <= 3; round++ {
+		due := 1 + round*half
+		for r.now < due-1 {
+			at := r.sw.TxDeadline(0, r.now)
+			if at <= r.now || at > r.now+resumePeriod {
+				t.Fatalf("deadline %d at %d: a held port has to be looked at every %d ns", at, r.now, resumePeriod)
+			}
+			r.now = min(at, due-1)
+			r.sw.Tick(r.now)
+			r.wantSilent(0)
+		}
+		if at := r.sw.TxDeadline(0, r.now); at != due {
+			t.Fatalf("deadline %d, want the refresh at %d", at, due)
+		}
+		r.now = due
+		r.wantTold(0, 0xffff)
+	}
+	v := r.snapshot().Ports[0]
+	if v.Told.XoffSent[lossless] != 1 || v.Told.PFCFrames[lossless] != 4 {
+		t.Errorf("counted %+v, want one XOFF in four frames", v.Told)
+	}
+	if v.HeldNs[lossless] != r.now-1 {
+		t.Errorf("held for %d ns, want %d", v.HeldNs[lossless], r.now-1)
+	}
+}
+
+// Buffer and ring hold the peer each for itself.
+func TestHoldCauses(t *testing.T) {
+	r := plainRig(t, 2)
+	r.sw.RingHold(0, true, r.now)
+	r.wantTold(0, 0xffff)
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	r.wantSilent(0)
+	r.sw.RingHold(0, false, r.now)
+	r.wantSilent(0)
+	r.sw.RingHold(0, true, r.now)
+	r.hear(1, lossless, 0)
+	r.drain(1, r.now+5*resumePeriod)
+	r.wantSilent(0)
+	r.sw.RingHold(0, false, r.now)
+	r.wantTold(0, 0)
+	r.empty()
+}
+
+func TestRingHoldByMode(t *testing.T) {
+	r := newRig(t, testConfig(2), pausePort(0), testPort(1))
+	r.sw.RingHold(0, true, r.now)
+	if f, _ := macctl.Parse(r.tell(0), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0xffff {
+		t.Errorf("told %+v, want PAUSE", f)
+	}
+	off := testPort(0)
+	off.Mode, off.Lossless = macctl.ModeOff, 0
+	r = newRig(t, testConfig(2), off, testPort(1))
+	r.sw.RingHold(0, true, r.now)
+	r.wantSilent(0)
+	r.sw.RingHold(7, true, r.now) // a port that is not there
+}
+
+func TestWouldCross(t *testing.T) {
+	r := plainRig(t, 2)
+	if r.sw.WouldCross(0, alone*small) {
+		t.Error("what just fits would cross")
+	}
+	if !r.sw.WouldCross(0, alone*small+cell) {
+		t.Error("one cell more would not cross")
+	}
+	if r.sw.WouldCross(9, 1<<40) {
+		t.Error("a port that is not there would cross")
+	}
+}
+
+// XOFF names the free buffer where the port is told so.
+func TestRemaining(t *testing.T) {
+	const roomy = 1000 // cells of headroom: more than the shortest pause that can be refreshed in time
+	port := testPort(0)
+	port.Remain, port.Ingress[lossless].Headroom = true, roomy*cell
+	cfg := testConfig(2)
+	cfg.Buffer.Lossless.Size += (roomy - headroomCells) * cell
+	r := newRig(t, cfg, port, testPort(1))
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	f, reason := macctl.Parse(r.tell(0), [6]byte{})
+	if want := uint16((roomy - 1) * cell * 8 / macctl.QuantumBits); reason != macctl.ReasonNone || f.Time[lossless] != want {
+		t.Errorf("told %+v (%v), want %d quanta", f, reason, want)
+	}
+}
+
+// The histogram of how fast XOFF leaves counts from the crossing, not from one that was over before it was told.
+func TestCrossedIsMeasuredOnce(t *testing.T) {
+	clock := int64(1000)
+	cfg := testConfig(2)
+	cfg.Clock = func() int64 { return clock }
+	r := newRig(t, cfg, testPort(0), testPort(1))
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	r.hear(1, lossless, 0)
+	r.drain(1, r.now+second) // free again before XOFF left
+	r.wantSilent(0)
+	r.hear(1, lossless, 0xffff)
+	clock = 5000
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
+		t.Fatal("no XOFF")
+	}
+	if crossed := r.sw.ControlSent(0, r.now); crossed != 5000 {
+		t.Errorf("crossed at %d, want 5000", crossed)
+	}
+	r.now += second / 20
+	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
+		t.Fatal("no refresh")
+	}
+	if crossed := r.sw.ControlSent(0, r.now); crossed != 0 {
+		t.Errorf("a refresh reports a crossing at %d", crossed)
+	}
+}
