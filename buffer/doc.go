@@ -10,6 +10,7 @@
 //	threshold.go  how much of the shared segment a queue may hold: dynamic or static
 //	admit.go      lossless arrival: private, shared, headroom, or wait
 //	release.go    departure, XOFF and XON
+//	room.go      what a queue can still take
 //	lossy.go      lossy arrival and departure, by egress queue
 //	level.go      a byte count with its three watermarks
 //	snapshot.go   everything there is to see

@@ -128,19 +128,9 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 					release(t)
 				}
 			},
-			"resume": func(*rapid.T) { m.Resume() },
-			"reconfigure": func(t *rapid.T) {
-				fr := drawFrame(t, ports)
-				pc := ports[fr.port]
-				k := fr.prio & pc.fold()
-				headroom := pc.Queues[k].Headroom
-				pc.Queues[k] = drawQueue.Draw(t, "queue")
-				pc.Queues[k].Headroom = headroom // what is on its way counts on it
-				if m.SetQueue(fr.port, fr.prio, pc.Queues[k]) == nil {
-					ports[fr.port] = pc
-				}
-			},
-			"": func(t *rapid.T) { wantSound(t, m, f.wire) },
+			"resume":      func(*rapid.T) { m.Resume() },
+			"reconfigure": func(t *rapid.T) { reconfigure(t, m, ports) },
+			"":            func(t *rapid.T) { wantSound(t, m, f.wire) },
 		})
 		for len(held) > 0 {
 			release(t)
@@ -148,6 +138,19 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 		m.Resume()
 		wantEmpty(t, m, f.wire)
 	})
+}
+
+// reconfigure changes all of a queue but its headroom, on which what is on its way counts.
+func reconfigure(t *rapid.T, m *Manager, ports map[int]PortConfig) {
+	fr := drawFrame(t, ports)
+	pc := ports[fr.port]
+	k := fr.prio & pc.fold()
+	headroom := pc.Queues[k].Headroom
+	pc.Queues[k] = drawQueue.Draw(t, "queue")
+	pc.Queues[k].Headroom = headroom
+	if m.SetQueue(fr.port, fr.prio, pc.Queues[k]) == nil {
+		ports[fr.port] = pc
+	}
 }
 
 // Peers that never stop lose nothing either as long as their frames may wait in the ring: every frame gets in, in its

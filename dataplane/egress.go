@@ -74,7 +74,7 @@ func (s *Switch) choose(p *portState, ready uint8, now int64) {
 		}
 		if !p.shaper.Ready(octets, now) {
 			if p.plan.n == 0 {
-				p.txAt = p.shaper.When(octets, now)
+				p.txAt = p.shaper.When(max(octets, min(p.cfg.Burst/2, p.waiting())), now)
 			}
 			return
 		}
@@ -87,6 +87,16 @@ func (s *Switch) choose(p *portState, ready uint8, now int64) {
 			lengths[q] = s.wire(heads[q])
 		}
 	}
+}
+
+// waiting is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are
+// worth half a burst, or all that waits: fewer wake-ups, and none of its rate is lost.
+func (p *portState) waiting() int64 {
+	var octets int64
+	for q := range p.queues {
+		octets += p.count.QueueBytes[q] + int64(p.queues[q].frames)*frame.WireExtras
+	}
+	return octets
 }
 
 // wire is the length of a queued frame on the wire, with the tag that it leaves with.

@@ -30,6 +30,7 @@ type source struct {
 	shaper   sched.Shaper
 	receiver *macctl.Receiver
 	limit    int64 // octets of a send call beyond its first frame
+	burst    int64
 
 	plan struct {
 		n      int
@@ -54,7 +55,7 @@ type flowState struct {
 
 // newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
 func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *source {
-	s := &source{most: port.BatchFrames, limit: nominal(c.Speed) / 8 * 50 / 1_000_000}
+	s := &source{most: port.BatchFrames, burst: c.burst(), limit: nominal(c.Speed) / 8 * 50 / 1_000_000}
 	var queues [sched.NumQueues]sched.Queue
 	longest := 0
 	for _, f := range flows {
@@ -90,7 +91,9 @@ func (s *source) next(now int64) int {
 			break
 		}
 		if !s.shaper.Ready(octets, now) {
-			s.retry = s.shaper.When(octets, now)
+			if s.plan.n == 0 {
+				s.retry = s.shaper.When(max(octets, s.burst/2), now) // fewer wake-ups, and no rate is lost
+			}
 			break
 		}
 		s.plan.queues[s.plan.n], s.plan.rounds[s.plan.n] = uint8(q), round

@@ -1,0 +1,132 @@
+package buffer
+
+import (
+	"errors"
+	"maps"
+
+	"pgregory.net/rapid"
+)
+
+// configure changes something while frames are held.
+func (x *machine) configure(t *rapid.T) {
+	port := drawPort.Draw(t, "port")
+	switch rapid.IntRange(0, 3).Draw(t, "change") {
+	case 0:
+		x.setPort(t, port, drawPortConfig.Draw(t, "config"))
+	case 1:
+		x.m.RemovePort(port)
+		x.setPort(t, port, PortConfig{}) // never busy, since it wants nothing
+	case 2:
+		x.setQueue(t, port)
+	case 3:
+		x.apply(t)
+	}
+}
+
+func (x *machine) setPort(t *rapid.T, port int, pc PortConfig) {
+	before := state(x.m)
+	ports := maps.Clone(x.ports)
+	ports[port] = pc
+	x.settle(t, before, x.config, ports, x.m.SetPort(port, pc))
+}
+
+func (x *machine) setQueue(t *rapid.T, port int) {
+	prio, q := rapid.SampledFrom([]uint8{0, 3, 3, 4, 7}).Draw(t, "prio"), drawQueue.Draw(t, "config")
+	before := state(x.m)
+	ports := maps.Clone(x.ports)
+	pc := ports[port]
+	err := x.m.SetQueue(port, prio, q)
+	if !pc.isIngress(prio & pc.fold()) {
+		if !errors.Is(err, ErrConfig) {
+			t.Fatalf("SetQueue(%d, %d) on a lossy priority: %v", port, prio, err)
+		}
+		return
+	}
+	pc.Queues[prio&pc.fold()] = q
+	ports[port] = pc
+	x.settle(t, before, x.config, ports, err)
+}
+
+func (x *machine) apply(t *rapid.T) {
+	before := state(x.m)
+	c := drawConfig.Draw(t, "config")
+	c.Cell = x.config.Cell
+	ports := maps.Clone(x.ports)
+	for port := range ports {
+		if rapid.Bool().Draw(t, "keep") {
+			continue
+		}
+		ports[port] = drawPortConfig.Draw(t, "port")
+	}
+	x.settle(t, before, c, ports, x.m.Apply(c, ports))
+}
+
+// settle judges the outcome of a change: in force, or nothing has changed for a reason that is true.
+func (x *machine) settle(t *rapid.T, before Snapshot, c Config, ports map[int]PortConfig, err error) {
+	t.Helper()
+	switch fits := refFits(c, ports); {
+	case err == nil && fits:
+		x.config, x.ports = c, ports
+		return
+	case errors.Is(err, ErrConfig) && !fits:
+	case errors.Is(err, ErrBusy) && fits && refBusy(before, c, ports):
+	default:
+		t.Fatalf("configuration fits: %v, error: %v\n%+v\n%+v", fits, err, c, ports)
+	}
+	wantUnchanged(t, x.m, before)
+}
+
+// refFits adds up the segments and asks whether each queue takes its MTU.
+func refFits(c Config, ports map[int]PortConfig) bool {
+	r := refRules{cell: int64(c.Cell)}
+	_, r.static = c.Threshold.(StaticThreshold)
+	r.segment = c.Lossless.Size / r.cell * r.cell
+	need := int64(0)
+	var queues []QueueConfig
+	var mtus []int64
+	for _, pc := range ports {
+		for k, q := range pc.Queues {
+			if !(pc.Mode == ModePFC && pc.Lossless&(1<<k) != 0 || pc.Mode == ModePause && k == 0) {
+				continue
+			}
+			if q.Alpha == 0 {
+				q.Alpha = c.Lossless.Alpha
+			}
+			q.Private, q.Headroom = r.bytes(int(q.Private)), r.bytes(int(q.Headroom))
+			r.segment -= q.Private + q.Headroom
+			need += 2 * r.bytes(pc.MTU)
+			queues, mtus = append(queues, q), append(mtus, r.bytes(pc.MTU))
+		}
+	}
+	if r.segment < need {
+		return false
+	}
+	for i, q := range queues {
+		r.q = q
+		if v, _ := r.admitEmpty(mtus[i]); v == DropOversize {
+			return false
+		}
+	}
+	return true
+}
+
+// refBusy reports whether there can be a reason to wait: a headroom that is above its new size, or a shared segment
+// that would be too small if nothing moved to private segments.
+func refBusy(before Snapshot, c Config, ports map[int]PortConfig) bool {
+	cell := int64(c.Cell)
+	bytes := refRules{cell: cell}.bytes
+	segment, held := c.Lossless.Size/cell*cell, int64(0)
+	for _, p := range before.Ports {
+		pc := ports[p.Port]
+		for k, q := range p.Ingress {
+			held += q.Used.Shared.Now + q.Used.Private.Now + q.Used.Headroom.Now
+			if pc.isIngress(uint8(k)) {
+				segment -= bytes(int(pc.Queues[k].Private)) + bytes(int(pc.Queues[k].Headroom))
+				if q.Used.Headroom.Now > bytes(int(pc.Queues[k].Headroom)) {
+					return true
+				}
+			}
+		}
+	}
+	return held > segment
+}
