@@ -75,7 +75,7 @@ func (s *Shaper) When(octets, now int64) int64 {
 // earn adds what the time since the last call is worth; time beyond a full bucket is lost.
 func (s *Shaper) earn(now int64) {
 	elapsed := now - s.last
-	if elapsed <= 0 {
+	if s.rate == 0 || elapsed <= 0 {
 		return
 	}
 	if !s.stopped {

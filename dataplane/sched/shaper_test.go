@@ -81,6 +81,11 @@ func TestShaperWithoutRate(t *testing.T) {
 	if !s.Ready(1<<40, 0) || s.When(1, 7) != 7 {
 		t.Error("a shaper without a rate must let everything pass")
 	}
+	s.Stop(10)
+	s.Start(20, 30)
+	if !s.Ready(1<<40, 40) {
+		t.Error("a shaper without a rate must let everything pass after a pause too")
+	}
 }
 
 // In any interval no more than burst + rate × time passes, and a saturated shaper that is asked at When loses nothing.
