@@ -5,7 +5,9 @@ package buffer
 // On a port with ModePause the queue is 0. Both are called from within Admit, Release, Resume and the methods that
 // change the configuration, and must not call the Manager. Release may come for a port that is being removed.
 type FlowController interface {
+	// Hold says that the queue turned OFF: its peer must stop.
 	Hold(port int, queue uint8)
+	// Release says that the queue turned ON: its peer may send.
 	Release(port int, queue uint8)
 }
 

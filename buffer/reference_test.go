@@ -51,9 +51,8 @@ func (r refRules) takes(n int64, s refState) bool {
 
 // admit applies the rules of admission in their order and returns the state after them.
 func (r refRules) admit(n int64, s refState) (Verdict, refState) {
-	rest := n
 	if s.headroom == 0 {
-		rest = max(0, n-(r.q.Private-s.private))
+		rest := max(0, n-(r.q.Private-s.private))
 		if rest == 0 || r.takes(rest, s) {
 			s.private += n - rest
 			s.shared += rest

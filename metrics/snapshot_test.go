@@ -5,7 +5,6 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/bridge"
 	"pfcswitch/macctl"
 )
 
@@ -13,7 +12,8 @@ var started = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // sample is a switch with a port of each kind: p1 with PFC on priority 3, p2 with PAUSE, p3 with neither and down.
 func sample(v *dataplane.Snapshot) {
-	*v = dataplane.Snapshot{Time: 5e9, Bridge: bridge.Counters{Entries: 17, Moves: 2}}
+	*v = dataplane.Snapshot{Time: 5e9}
+	v.Bridge.Entries, v.Bridge.Moves = 17, 2
 	v.Xoff.Record(30_000)
 	v.Ports = []dataplane.PortSnapshot{pfcPort(), pausePort(), offPort()}
 	v.Buffer = buffer.Snapshot{

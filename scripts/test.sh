@@ -132,15 +132,19 @@ stage_fuzz() {
   done < <(grep -rHoP --include='*_test.go' '^func \KFuzz\w+' .)
 }
 
-# The demo's own verdict is not enough: the judge reads frames and counters of its report.
+# The demo's own verdict is not enough: the judge reads frames and counters of its report. Exit status 1 may come from
+# rates, which a noisy machine spoils and the judge only prints; 2 says that the machine was the limit, which at the
+# default rate is a failure.
 stage_demo() {
   local status=0
-  compgen -G 'cmd/pfcswitch/*.go' >/dev/null || return "$absent"
+  [[ -d cmd/pfcswitch ]] || return "$absent"
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
   "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
-  [[ $status -ne 2 ]] || { echo "the demo could not run: the reason stands above"; return 1; }
+  if [[ $status -ge 2 ]]; then
+    grep -s machine_limit "$work/demo.json" || echo "the demo could not run: the reason stands above"
+    return 1
+  fi
   judge demo <"$work/demo.json"
-  [[ $status -eq 0 ]] || { echo "the demo's exit status is $status, against the judge"; return 1; }
 }
 
 stage_bench() {

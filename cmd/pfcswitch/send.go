@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"strconv"
@@ -16,7 +15,6 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/traffic"
-	"pfcswitch/dataplane/frame"
 )
 
 // endpoint are the flags that sender and sink share.
@@ -76,8 +74,8 @@ func sendCommand() *cobra.Command {
 			if sc.Flows, err = parseFlows(flows); err != nil {
 				return err
 			}
-			if sc.Destination, err = parseMAC(to); err != nil {
-				return err
+			if sc.Destination, err = traffic.ParseMAC(to); err != nil {
+				return fmt.Errorf("--to %w", err)
 			}
 			sc.Interface, sc.Netns, sc.FlowControl = args[0], e.netns, e.flowControl
 			sc.Duration = time.Duration(e.seconds * float64(time.Second))
@@ -138,17 +136,6 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 		err = fmt.Errorf("%q is not a key: they are octets, rate and weight", k)
 	}
 	return err
-}
-
-func parseMAC(text string) (uint64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	mac, err := net.ParseMAC(text)
-	if err != nil || len(mac) != frame.AddressOctets {
-		return 0, fmt.Errorf("--to %s: not a MAC address such as 02:00:00:00:00:01", text)
-	}
-	return frame.Address(mac), nil
 }
 
 // printReport prints what an endpoint has to say, for people or as JSON.

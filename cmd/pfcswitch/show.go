@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,21 +24,27 @@ func shown() (nouns []string) {
 }
 
 func showCommand() *cobra.Command {
+	c := &cobra.Command{Use: "show", Short: "show the state of a running switch", Example: "  pfcswitch show pfc\n  pfcswitch show buffer -j"}
+	for _, noun := range shown() {
+		c.AddCommand(showNoun(noun))
+	}
+	return c
+}
+
+func showNoun(noun string) *cobra.Command {
 	var socket string
 	var asJSON bool
 	var since uint64
 	c := &cobra.Command{
-		Use:       "show " + strings.Join(shown(), "|"),
-		Short:     "show the state of a running switch",
-		Example:   "  pfcswitch show pfc\n  pfcswitch show buffer -j",
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: shown(),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Use:   noun,
+		Short: "show " + noun,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := api.Find(socket)
 			if err != nil {
 				return err
 			}
-			b, err := api.NewClient(path).Raw(cmd.Context(), args[0], since)
+			b, err := api.NewClient(path).Raw(cmd.Context(), noun, since)
 			if err != nil {
 				return err
 			}
@@ -47,7 +52,7 @@ func showCommand() *cobra.Command {
 				_, err = cmd.OutOrStdout().Write(b)
 				return err
 			}
-			r, err := api.Parse(args[0], b)
+			r, err := api.Parse(noun, b)
 			if err != nil {
 				return err
 			}
@@ -57,7 +62,9 @@ func showCommand() *cobra.Command {
 	}
 	socketFlag(c, &socket)
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
-	c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
+	if noun == "events" {
+		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
+	}
 	return c
 }
 

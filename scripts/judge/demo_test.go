@@ -7,14 +7,16 @@ import (
 
 // good is the report of a demo as it should be: act a lossless, act b the control run.
 const good = `{"schema":1, "demo":"incast", "pass":true, "seconds":5,
- "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true}],
+ "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true},
+  {"act":"a","name":"share","kind":"rate","want":"95 %","got":"96 %","pass":true}],
  "flows":[
   {"act":"a","name":"h1>h4","priority":3,"lossless":true,"sent":1000,"received":1000,"lost":0,"reordered":0,"duplicated":0,
    "latency_ns":{"p50":50000,"p99":60000,"p999":70000,"max":80000}},
   {"act":"a","name":"h2>h4","priority":3,"lossless":true,"sent":3000,"received":3000,"lost":0,"reordered":0,"duplicated":0,
    "latency_ns":{"p50":0,"p99":0,"p999":0,"max":0}},
-  {"act":"b","name":"h1>h4","priority":0,"lossless":false,"sent":1000,"received":400,"lost":600,"reordered":0,"duplicated":0,
+  {"act":"b","name":"h1>h4","priority":3,"lossless":false,"sent":1000,"received":400,"lost":600,"reordered":0,"duplicated":0,
    "latency_ns":{"p50":0,"p99":0,"p999":0,"max":0}}],
+ "acts":[{"act":"a","control":false},{"act":"b","control":true}],
  "switches":[
   {"act":"a","name":"s1","lossless_drops":0,"pfc_sent":17,"headroom":[{"port":"p1","priority":3,"configured_bytes":20000,"peak_bytes":20000}]},
   {"act":"b","name":"s1","lossless_drops":0,"pfc_sent":0,"headroom":[]}]}`
@@ -26,7 +28,13 @@ func TestJudgeDemo(t *testing.T) {
 	}{
 		{"good", "", "", ""},
 		{"a check failed", `"got":"0","pass":true`, `"got":"1","pass":false`, "lossless frames lost: got 1, want 0"},
-		{"pass without checks", `{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true}`, "", "of 0 checks"},
+		{"a rate check failed", `"pass":true, "seconds":5,
+ "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true},
+  {"act":"a","name":"share","kind":"rate","want":"95 %","got":"96 %","pass":true}]`, `"pass":false, "seconds":5,
+ "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true},
+  {"act":"a","name":"share","kind":"rate","want":"95 %","got":"70 %","pass":false}]`, ""},
+		{"pass without checks", `{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true},
+  {"act":"a","name":"share","kind":"rate","want":"95 %","got":"96 %","pass":true}`, "", "of 0 checks"},
 		{"a verdict against the checks", `"pass":true, "seconds"`, `"pass":false, "seconds"`, "pass is false"},
 		{"lost", `"received":1000,"lost":0`, `"received":999,"lost":1`, "flow h1>h4, priority 3: sent 1000, received 999, lost 1"},
 		{"lost but not told", `"received":1000,`, `"received":999,`, "received 999"},
@@ -37,7 +45,8 @@ func TestJudgeDemo(t *testing.T) {
 		{"counted drops", `"lossless_drops":0,"pfc_sent":17`, `"lossless_drops":3,"pfc_sent":17`, "lossless_drops 3"},
 		{"no PFC", `"pfc_sent":17`, `"pfc_sent":0`, "no switch sent PFC"},
 		{"headroom too small", `"peak_bytes":20000`, `"peak_bytes":20001`, "20001 bytes of headroom used, 20000 configured"},
-		{"control run without loss", `"received":400,"lost":600`, `"received":1000,"lost":0`, "control run"},
+		{"control run without loss", `"received":400,"lost":600`, `"received":1000,"lost":0`, "act b: without flow control nothing was lost"},
+		{"no control act", `"control":true`, `"control":false`, "no control act"},
 	} {
 		text := good
 		if test.old != "" {

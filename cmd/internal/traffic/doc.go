@@ -3,7 +3,10 @@
 //
 //	protocol.go  the test frames: UDP packets with flow, sequence number, time of sending and totals
 //	source.go    what the sender sends next: one queue per priority, weights, speed, pauses
-//	send.go      the sender on a port: find the sink, send, exchange totals
+//	options.go   what a sender is told
+//	dialogue.go  finding the sink, and settling totals with it
+//	send.go      the sender on a port
+//	open.go      the port of an endpoint
 //	tracker.go   one flow at the sink: lost, reordered, duplicated
 //	latency.go   a histogram of latencies
 //	sink.go      the sink on a port

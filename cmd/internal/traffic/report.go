@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
 )
 
 // A SendReport is what a sender did.
@@ -110,4 +113,54 @@ func (r *SinkReport) Text(out io.Writer) error {
 			f.Latency.P50/1000, f.Latency.P99/1000, f.Latency.P999/1000, f.Latency.Max/1000)
 	}
 	return w.Flush()
+}
+
+func (s *sender) report() *SendReport {
+	now := monotonic()
+	r := &SendReport{Schema: 1, Interface: s.c.Interface, Source: macString(s.own), Speed: s.c.Speed, Elapsed: s.elapsed,
+		Flows: []SentFlow{}, Control: s.control}
+	for _, f := range s.flows {
+		a, ok := s.answers[f.Priority]
+		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.sent * uint64(f.Octets), Answered: ok}
+		if ok {
+			sf.Received, sf.Reordered, sf.Duplicated = a.received, a.reordered, a.duplicated
+			sf.Lost = f.sent - min(f.sent, a.received)
+		}
+		r.Flows = append(r.Flows, sf)
+		r.Frames += f.sent
+	}
+	if s.elapsed > 0 {
+		r.Rate = float64(r.Frames) / (float64(s.elapsed) / 1e9)
+	}
+	r.Behind = s.behind()
+	c := s.source.receiver.Counters()
+	r.PFCReceived, r.PauseFrames, r.PauseTime = c.PFCFrames, c.PauseFrames, s.source.receiver.PauseTime(now)
+	for q := range r.Paused {
+		r.Paused[q] = s.source.receiver.PausedTime(uint8(q), now)
+	}
+	for reason, n := range c.Ignored {
+		if macctl.Reason(reason) != macctl.ReasonNone {
+			r.Ignored += n
+		}
+	}
+	return r
+}
+
+// behind is the share of what the port's speed allowed in the time that no pause held everything and that was not sent,
+// though a saturated flow had it to send.
+func (s *sender) behind() float64 {
+	if s.c.Speed == 0 || s.elapsed <= 0 {
+		return 0
+	}
+	var sent, offered float64
+	for _, f := range s.flows {
+		sent += float64(f.sent) * float64(frame.WireOctets(f.Octets)) * 8
+		if f.Rate == 0 {
+			offered = float64(s.c.Speed)
+		} else {
+			offered += float64(f.Rate)
+		}
+	}
+	allowed := min(offered, float64(s.c.Speed)) * float64(s.elapsed-s.source.blocked) / 1e9
+	return max(0, 1-sent/max(1, allowed))
 }

@@ -1,0 +1,122 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// How a sender looks for its sink and settles totals.
+const (
+	helloPeriod  = 100 * time.Millisecond
+	helloLimit   = 10 * time.Second
+	finPeriod    = 50 * time.Millisecond
+	finLimit     = 10 * time.Second
+	minimumSleep = 100 * time.Microsecond
+	refusedDelay = 100_000 // ns until a frame that the kernel did not take is offered again
+	broadcast    = frame.Broadcast
+)
+
+// findSink asks for the sink until it answers, which teaches the switches on the way where both are.
+func (s *sender) findSink(ctx context.Context) error {
+	s.sink = s.c.Destination
+	if s.c.NoSink {
+		if s.sink == 0 {
+			return errors.New("no destination: without a sink the address has to be given")
+		}
+		return nil
+	}
+	to := s.sink
+	if to == 0 {
+		to = broadcast
+	}
+	s.sink = 0
+	for deadline := time.Now().Add(helloLimit); s.sink == 0; {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s: no sink answers within %v: is one running behind the network (pfcswitch sink), and does the network forward broadcasts?", s.c.Interface, helloLimit)
+		}
+		s.say(to, message{kind: kindHello})
+		if err := s.listen(ctx, helloPeriod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say sends one message of the protocol on the lowest lossy priority.
+func (s *sender) say(to uint64, m message) {
+	s.control++
+	_ = s.port.SendControl(wrap(envelope{destination: to, source: s.own, tagged: !s.c.Untagged, octets: MinFrame,
+		tci: frame.MakeTCI(lossyPriority(s.c.Lossless), false, s.c.VID)}, m))
+}
+
+// lossyPriority is the lowest priority that is not lossless; 0 where all are.
+func lossyPriority(lossless uint8) uint8 {
+	for q := range uint8(8) {
+		if lossless&(1<<q) == 0 {
+			return q
+		}
+	}
+	return 0
+}
+
+// listen takes messages for at most d.
+func (s *sender) listen(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if s.hear() {
+			return nil
+		}
+		if s.waiter.Wait(max(time.Until(end), minimumSleep)) == port.Failed {
+			return fmt.Errorf("%s: the interface went down", s.c.Interface)
+		}
+		s.obey()
+	}
+	return nil
+}
+
+// hear takes what waits in the rings and tells whether it was an answer.
+func (s *sender) hear() (answered bool) {
+	for c := range port.NumClasses {
+		n := s.port.Receive(c, s.frames[:], 1<<20)
+		for i := range n {
+			m, h, err := parse(s.frames[i].Data)
+			if err != nil || h.Dst != s.own {
+				continue
+			}
+			switch m.kind {
+			case kindHelloAck:
+				s.sink, answered = h.Src, true
+			case kindFinAck:
+				s.answers[m.priority], answered = m, true
+			}
+		}
+		s.port.Release(c, n)
+	}
+	return answered
+}
+
+// settle tells the sink the totals until it has answered for every flow.
+func (s *sender) settle(ctx context.Context) {
+	if s.c.NoSink {
+		return
+	}
+	for deadline := time.Now().Add(finLimit); len(s.answers) < len(s.flows) && time.Now().Before(deadline); {
+		for _, f := range s.flows {
+			if _, ok := s.answers[f.Priority]; !ok {
+				s.say(s.sink, message{kind: kindFin, priority: f.Priority, flow: f.id, total: f.sent})
+			}
+		}
+		for end := time.Now().Add(finPeriod); time.Now().Before(end) && len(s.answers) < len(s.flows); {
+			if s.listen(ctx, time.Until(end)) != nil {
+				return
+			}
+		}
+	}
+}
