@@ -1,0 +1,73 @@
+package traffic
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"pfcswitch/dataplane/frame"
+)
+
+func TestFrameIsARealPacket(t *testing.T) {
+	m := message{kind: kindFinAck, priority: 5, flow: 7, sequence: 8, time: 9, total: 10, received: 11, reordered: 12, duplicated: 13}
+	for _, tagged := range []bool{true, false} {
+		e := envelope{destination: 0x020000000002, source: 0x020000000001, tagged: tagged, tci: frame.MakeTCI(5, false, 9), dscp: 26, octets: 200}
+		b := wrap(e, m)
+		p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
+		if err := p.ErrorLayer(); err != nil {
+			t.Fatal(err.Error())
+		}
+		ip, udp := p.Layer(layers.LayerTypeIPv4).(*layers.IPv4), p.Layer(layers.LayerTypeUDP).(*layers.UDP)
+		if ip.TOS != 26<<2 || int(udp.Length) != len(udp.Payload)+udpOctets || uint16(udp.DstPort) != udpPort {
+			t.Errorf("tagged %v: %v %v", tagged, ip, udp)
+		}
+		if frame.Sum(ip.Contents, 0) != 0xffff {
+			t.Errorf("tagged %v: the IP header sums to %#04x, want 0xffff", tagged, frame.Sum(ip.Contents, 0))
+		}
+		got, h, err := parse(b)
+		if err != nil || got != m || h.Tagged != tagged {
+			t.Errorf("tagged %v: parse gives %+v, %v\nwant %+v", tagged, got, err, m)
+		}
+		if !bytes.Equal(b[e.messageAt():e.messageAt()+4], []byte("PFCT")) {
+			t.Errorf("tagged %v: the message does not stand at %d", tagged, e.messageAt())
+		}
+	}
+}
+
+func TestForeignFrames(t *testing.T) {
+	good := wrap(envelope{destination: 1, source: 2, octets: MinFrame}, message{kind: kindData})
+	for _, tt := range []struct {
+		name string
+		at   int
+		to   byte
+	}{{"other EtherType", 12, 0x86}, {"no UDP", 23, 6}, {"other port", 37, 0}, {"other magic", 42, 0}, {"other version", 46, 99}, {"IP options", 14, 0x46}} {
+		b := bytes.Clone(good)
+		b[tt.at] = tt.to
+		if _, _, err := parse(b); err == nil {
+			t.Errorf("%s: taken for ours", tt.name)
+		}
+	}
+	if _, _, err := parse(good[:len(good)-cutOff]); err == nil {
+		t.Error("a truncated message was taken")
+	}
+}
+
+// cutOff cuts into the message of a frame of MinFrame octets without a tag.
+const cutOff = frame.TagOctets + 1
+
+func FuzzParse(f *testing.F) {
+	f.Add(wrap(envelope{destination: 1, source: 2, tagged: true, octets: MinFrame}, message{kind: kindData, flow: 3}))
+	f.Add(wrap(envelope{destination: 1, source: 2, octets: 1514}, message{kind: kindFin, total: 3}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, h, err := parse(b)
+		if err != nil {
+			return
+		}
+		again, _, err := parse(wrap(envelope{destination: h.Dst, source: h.Src, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}, m))
+		if err != nil || again != m {
+			t.Fatalf("%+v becomes %+v, %v", m, again, err)
+		}
+	})
+}

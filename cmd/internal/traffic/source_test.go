@@ -1,0 +1,206 @@
+package traffic
+
+import (
+	"math"
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+var testMAC = [6]byte{2, 0, 0, 0, 0, 1}
+
+// newTestSource is a source of saturated flows with 1514-octet frames, by priority and weight.
+func newTestSource(c SendConfig) (*source, []*flowState) {
+	var flows []*flowState
+	for _, f := range c.Flows {
+		st := &flowState{Flow: f}
+		e := envelope{tagged: true, octets: f.Octets}
+		st.at = e.messageAt()
+		for i := range st.frames {
+			st.frames[i] = wrap(e, message{kind: kindData, priority: f.Priority})
+		}
+		flows = append(flows, st)
+	}
+	return newSource(&c, flows, testMAC, 0), flows
+}
+
+func twoFlows() SendConfig {
+	return SendConfig{Speed: 200_000_000, FlowControl: "pfc", Lossless: 1 << 3,
+		Flows: []Flow{{Priority: 3, Octets: 1514, Weight: 1}, {Priority: 0, Octets: 1514, Weight: 1}}}
+}
+
+// run lets the source send from time now until end, with a kernel that takes everything.
+func run(s *source, now, end int64) int64 {
+	for now < end {
+		if n := s.next(now); n > 0 {
+			s.sent(n)
+			continue
+		}
+		now = max(now+1, min(s.retry, end))
+	}
+	return now
+}
+
+func TestSourceKeepsItsSpeedAndWeights(t *testing.T) {
+	s, flows := newTestSource(twoFlows())
+	run(s, 0, 1_000_000_000)
+	sent := int64(flows[0].sent+flows[1].sent) * 1538 * 8
+	if limit := int64(200_000_000 + 8*12500); sent > limit || sent < 199_900_000 {
+		t.Errorf("%d bits in a second, want 200,000,000 and at most a burst more", sent)
+	}
+	if d := int64(flows[0].sent) - int64(flows[1].sent); d < -2 || d > 2 {
+		t.Errorf("equal weights sent %d and %d frames", flows[0].sent, flows[1].sent)
+	}
+}
+
+func TestSourceObeysPFC(t *testing.T) {
+	s, flows := newTestSource(twoFlows())
+	now := run(s, 0, 10_000_000)
+	before := [2]uint64{flows[0].sent, flows[1].sent}
+	var quanta [8]uint16
+	quanta[3] = 1000 // 512 bit times each: 2.56 ms at 200 Mbit/s
+	s.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), now, now)
+	until := now + macctl.QuantaDuration(1000, 200_000_000)
+	run(s, now, until-1)
+	if flows[0].sent != before[0] {
+		t.Errorf("priority 3 sent %d frames while it was paused", flows[0].sent-before[0])
+	}
+	if flows[1].sent == before[1] {
+		t.Error("priority 0 stood still, though only priority 3 was paused")
+	}
+	run(s, until, until+10_000_000)
+	if flows[0].sent == before[0] {
+		t.Error("priority 3 did not go on after its pause")
+	}
+}
+
+// While a pause holds everything no tokens are earned, and the time is known.
+func TestSourcePausedWhole(t *testing.T) {
+	c := twoFlows()
+	c.Flows = c.Flows[:1]
+	s, flows := newTestSource(c)
+	now := run(s, 0, 10_000_000)
+	var quanta [8]uint16
+	quanta[3] = 0xffff
+	s.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), now, now)
+	if s.next(now) != 0 {
+		t.Fatal("a paused source sends")
+	}
+	quanta[3] = 0
+	later := now + 50_000_000
+	s.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), later, later)
+	before := flows[0].sent
+	for s.next(later) > 0 {
+		s.sent(s.plan.n)
+	}
+	if n := flows[0].sent - before; n > 9 {
+		t.Errorf("%d frames at once after the pause, want at most a burst of 12,500 octets", n)
+	}
+	if s.blocked != 50_000_000 {
+		t.Errorf("blocked for %d ns, want 50,000,000", s.blocked)
+	}
+}
+
+// What the kernel did not take is made again as it was: no sequence number is left out.
+func TestSourceRepeatsWhatWasNotTaken(t *testing.T) {
+	c := twoFlows()
+	c.Speed = 10_000_000_000
+	s, flows := newTestSource(c)
+	b := port.NewBatch()
+	var next [8]uint64
+	for _, taken := range []int{3, 0, 1, 2} {
+		n := s.next(0)
+		if n < taken {
+			t.Fatalf("planned %d frames", n)
+		}
+		b.Reset()
+		s.fill(b, 0)
+		for i := range taken {
+			m, _, err := parse(b.Frame(i, nil))
+			if err != nil || m.sequence != next[m.priority] {
+				t.Fatalf("priority %d has sequence %d, want %d (%v)", m.priority, m.sequence, next[m.priority], err)
+			}
+			next[m.priority]++
+		}
+		s.sent(taken)
+	}
+	if flows[0].sent != next[3] || flows[1].sent != next[0] {
+		t.Errorf("sent %d and %d, want %d and %d", flows[0].sent, flows[1].sent, next[3], next[0])
+	}
+}
+
+// A send call takes one frame, or as many as 50 µs at the port's speed: what may follow after XOFF arrived.
+func TestSourceSendCallLimit(t *testing.T) {
+	for _, tt := range []struct {
+		speed int64
+		most  int64
+	}{{200_000_000, 1538}, {10_000_000_000, 62500}, {0, 62500}} {
+		c := twoFlows()
+		c.Speed = tt.speed
+		s, _ := newTestSource(c)
+		var octets int64
+		for _, q := range s.plan.queues[:s.next(0)] {
+			octets += s.octets[q]
+		}
+		if octets > tt.most || octets == 0 {
+			t.Errorf("speed %d: a send call of %d octets, want at most %d", tt.speed, octets, tt.most)
+		}
+	}
+}
+
+func TestSourceRateFlow(t *testing.T) {
+	c := twoFlows()
+	c.Flows = []Flow{{Priority: 3, Octets: 1514, Weight: 1, Rate: 20_000_000}}
+	s, flows := newTestSource(c)
+	run(s, 0, 1_000_000_000)
+	if bits := int64(flows[0].sent) * int64(frame.WireOctets(1514)) * 8; bits > 20_000_000+8*12500 || bits < 19_900_000 {
+		t.Errorf("%d bits in a second, want 20,000,000", bits)
+	}
+	if s.retry == math.MaxInt64 {
+		t.Error("a flow that waits for its rate has no time to look again")
+	}
+}
+
+func TestFillDoesNotAllocate(t *testing.T) {
+	c := twoFlows()
+	c.Speed = 0
+	s, _ := newTestSource(c)
+	b := port.NewBatch()
+	now := int64(0)
+	if n := testing.AllocsPerRun(200, func() {
+		now += 1000
+		s.next(now)
+		b.Reset()
+		s.fill(b, now)
+		s.sent(s.plan.n)
+	}); n != 0 {
+		t.Errorf("sending allocates %v times a call", n)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := twoFlows()
+	good.Duration = 1
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*SendConfig){
+		"no flow":      func(c *SendConfig) { c.Flows = nil },
+		"no end":       func(c *SendConfig) { c.Duration = 0 },
+		"priority 8":   func(c *SendConfig) { c.Flows[0].Priority = 8 },
+		"twice":        func(c *SendConfig) { c.Flows[1].Priority = 3 },
+		"too short":    func(c *SendConfig) { c.Flows[0].Octets = MinFrame - 1 },
+		"too long":     func(c *SendConfig) { c.Flows[0].Octets = port.MaxFrame + 1 },
+		"weight zero":  func(c *SendConfig) { c.Flows[0].Weight = 0 },
+		"short, no id": func(c *SendConfig) { c.NoSink = true; c.Flows[0].Octets = minRaw - 1 },
+	} {
+		c := twoFlows()
+		c.Duration = 1
+		change(&c)
+		if c.Check() == nil {
+			t.Errorf("%s: not refused", name)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package traffic
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
+
+// pair is a sender's and a sink's node, joined by a link.
+func pair(t *testing.T) (a, b *lab.Node) {
+	l := labtest.New(t, "traffic")
+	a, b = labtest.Node(t, l, "a"), labtest.Node(t, l, "b")
+	if err := l.Link(a, "eth0", b, "eth0", lab.LinkOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return a, b
+}
+
+// exchange runs a sink and a sender until they have settled.
+func exchange(t *testing.T, a, b *lab.Node, sc SendConfig, kc SinkConfig) (*SendReport, *SinkReport) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	sc.Netns, sc.Interface, kc.Netns, kc.Interface, kc.Expect = a.Path(), "eth0", b.Path(), "eth0", 1
+	type result struct {
+		r   *SinkReport
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		r, err := RunSink(ctx, kc)
+		done <- result{r, err}
+	}()
+	sent, err := RunSend(ctx, sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := <-done
+	if sink.err != nil {
+		t.Fatal(sink.err)
+	}
+	return sent, sink.r
+}
+
+func TestNothingIsLostOnALink(t *testing.T) {
+	a, b := pair(t)
+	sc := twoFlows()
+	sc.Duration = time.Second
+	sent, got := exchange(t, a, b, sc, SinkConfig{FlowControl: "pfc", Lossless: 1 << 3, Speed: sc.Speed})
+	if len(got.Flows) != 2 || sent.Frames == 0 || got.ReceivedFrames != sent.Frames {
+		t.Fatalf("sent %d frames, received %d in %d flows", sent.Frames, got.ReceivedFrames, len(got.Flows))
+	}
+	for _, f := range sent.Flows {
+		if !f.Answered || f.Lost != 0 || f.Reordered != 0 || f.Duplicated != 0 || f.Received != f.Sent {
+			t.Errorf("%+v", f)
+		}
+	}
+	for _, f := range got.Flows {
+		if !f.Finished || f.Lost != 0 || f.Latency.P50 <= 0 || f.Latency.Max < f.Latency.P50 {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// A sink that reads slower than it is sent to holds the sender instead of losing frames.
+func TestSlowSinkHoldsTheSender(t *testing.T) {
+	a, b := pair(t)
+	sc := SendConfig{Speed: 2_000_000_000, FlowControl: "pfc", Lossless: 1 << 3, Duration: time.Second,
+		Flows: []Flow{{Priority: 3, Octets: 200, Weight: 1}}}
+	sent, got := exchange(t, a, b, sc, SinkConfig{FlowControl: "pfc", Lossless: 1 << 3, Speed: sc.Speed, ReadRate: 20_000})
+	if got.PFCSent[3] == 0 || sent.PFCReceived[3] == 0 || sent.Paused[3] == 0 {
+		t.Errorf("PFC sent %d, received %d, paused for %d ns: want all above 0", got.PFCSent[3], sent.PFCReceived[3], sent.Paused[3])
+	}
+	if got.RingLossless != 0 || sent.Flows[0].Lost != 0 {
+		t.Errorf("lost in the ring %d, in all %d, want 0", got.RingLossless, sent.Flows[0].Lost)
+	}
+}
+
+// XOFF without end from the far side stops a running sender.
+func TestSenderStopsOnTheWire(t *testing.T) {
+	a, b := pair(t)
+	c := classify.Config{}
+	fanout, err := c.Fanout(1 << 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64, FrameSize: 1514,
+		Fanout: fanout, Exclude: classify.Exclude()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	stop := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		var quanta [8]uint16
+		quanta[3] = 0xffff
+		xoff := macctl.AppendPFC(nil, [6]byte{2}, 1<<3, quanta)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+				if err := p.SendControl(xoff); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	}()
+	sc := SendConfig{Interface: "eth0", Netns: a.Path(), Speed: 1_000_000_000, FlowControl: "pfc", Lossless: 1 << 3, NoSink: true,
+		Destination: 0x020000000002, Duration: time.Second, Flows: []Flow{{Priority: 3, Octets: 1514, Weight: 1}}}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	r, err := RunSend(ctx, sc)
+	close(stop)
+	<-stopped
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.PFCReceived[3] == 0 || r.Paused[3] < int64(500*time.Millisecond) {
+		t.Errorf("%d PFC frames, paused for %d ns of a second, want most of it", r.PFCReceived[3], r.Paused[3])
+	}
+	if r.Frames > 81274/2 { // 1 Gbit/s in 1538-octet frames for half a second
+		t.Errorf("%d frames were sent though the peer said XOFF", r.Frames)
+	}
+}
+
+func TestNoSinkSaysSo(t *testing.T) {
+	a, _ := pair(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	sc := twoFlows()
+	sc.Interface, sc.Netns, sc.Duration = "eth0", a.Path(), time.Second
+	if _, err := RunSend(ctx, sc); err == nil {
+		t.Error("a sender without a sink must not succeed")
+	}
+}
