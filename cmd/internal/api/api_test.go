@@ -1,0 +1,304 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/macctl"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// fake is a switch with a port of each kind.
+type fake struct {
+	empty   bool
+	applied string
+	cleared int
+	more    uint64 // frames beyond the sample
+}
+
+func (f *fake) Name() string { return "s1" }
+
+func (f *fake) Ports() []PortInfo {
+	if f.empty {
+		return nil
+	}
+	return []PortInfo{{Name: "p1", Interface: "eth1", Kind: "ethernet"}, {Name: "p2", Interface: "eth2", Netns: "sw", Kind: "ethernet"},
+		{Name: "p3", Interface: "eth3", Kind: "ethernet", State: "interface does not exist: eth3: waiting for it"}}
+}
+
+func (f *fake) Snapshot(v *dataplane.Snapshot) {
+	*v = dataplane.Snapshot{Time: 20e9}
+	if f.empty {
+		return
+	}
+	v.Xoff.Record(1300)
+	v.Bridge = bridge.Counters{Entries: 2}
+	p1 := dataplane.PortSnapshot{Index: 0, Up: true, RingSlots: 4876, Paused: 1 << 3}
+	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
+	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
+	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
+	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
+	p1.Counters.LosslessDrops[dataplane.Unknown] = 2
+	p1.Received.PFCFrames[3], p1.PausedNs[3] = 12, 1_204_000
+	p1.Told.PFCFrames[3], p1.Told.XoffSent[3], p1.HeldNs[3] = 4021, 2000, 812_000_000
+	p1.Received.Ignored[macctl.ReasonOpcode] = 5
+	p2 := dataplane.PortSnapshot{Index: 1, Up: true, Wanted: 0xff}
+	p2.Config = dataplane.PortConfig{Name: "p2", Mode: macctl.ModePause, Lossless: 0xff}
+	p2.Counters.Drops[3][dataplane.DropFiltered], p2.Counters.Drops[5][dataplane.DropFiltered] = 1, 2
+	p3 := dataplane.PortSnapshot{Index: 2}
+	p3.Config = dataplane.PortConfig{Name: "p3"}
+	v.Ports = []dataplane.PortSnapshot{p1, p2, p3}
+	q := buffer.QueueSnapshot{Lossless: true, Threshold: 4 << 20, Config: buffer.QueueConfig{Private: 4096, Headroom: 72192}}
+	q.Used.Shared = buffer.Level{Now: 1024, Start: 4096, User: 2048, Window: 3072}
+	b1 := buffer.PortSnapshot{Port: 0, Name: "p1", Mode: buffer.ModePFC}
+	b1.Ingress[3] = q
+	b2 := buffer.PortSnapshot{Port: 1, Name: "p2", Mode: buffer.ModePause}
+	b2.Ingress[0] = q
+	v.Buffer = buffer.Snapshot{Ports: []buffer.PortSnapshot{b1, b2, {Port: 2, Name: "p3"}}}
+	v.Buffer.Lossless = buffer.PoolSnapshot{Size: 8 << 20, PrivateSize: 8192, SharedSize: 8 << 19, HeadroomSize: 144384}
+	v.Buffer.Lossy = buffer.PoolSnapshot{Size: 4 << 20, SharedSize: 4 << 20}
+}
+
+func (f *fake) FDB() []bridge.Entry {
+	if f.empty {
+		return nil
+	}
+	return []bridge.Entry{{MAC: 0x020000000002, VID: 10, Port: 1, Static: true}, {MAC: 0x020000000001, VID: 1, Port: 0, Age: 12 * time.Second}}
+}
+
+func (f *fake) Events(since uint64) []dataplane.Event {
+	all := []dataplane.Event{{Seq: 0, Time: 1e9, Kind: dataplane.EventPortUp, Port: "p1", Priority: -1, Count: 1},
+		{Seq: 1, Time: 2e9, Kind: dataplane.EventLosslessDrop, Port: "p1", Priority: 3, Text: "ring", Count: 7}}
+	if f.empty || since > 1 {
+		return nil
+	}
+	return all[since:]
+}
+
+func (f *fake) WallOf(ns int64) time.Time { return start.Add(time.Duration(ns)) }
+func (f *fake) ConfigYAML() []byte        { return []byte("name: s1\n") }
+func (f *fake) ClearWatermarks()          { f.cleared++ }
+
+func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, error) {
+	if bytes.Contains(yaml, []byte("bad")) {
+		return nil, errors.New(name + ":1: bad: is no key")
+	}
+	f.applied = name
+	return []string{"mind the gap"}, nil
+}
+
+// answer is what the sample switch says of a noun at a fixed time.
+func answer(f *fake, noun string) Reply {
+	m := &moment{source: f, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}}
+	f.Snapshot(&m.snapshot)
+	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), Started: start, ElapsedNs: 20e9,
+		LosslessDrops: losslessDrops(&m.snapshot), LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
+	return nouns[noun].answer(m)
+}
+
+// The JSON and the tables are fixed: scripts and people rely on them.
+func TestGolden(t *testing.T) {
+	for _, noun := range Nouns() {
+		r := answer(&fake{}, noun)
+		b, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, noun+".json", string(b)+"\n")
+		golden(t, noun+".txt", r.Text())
+		again, err := Parse(noun, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Text() != r.Text() {
+			t.Errorf("%s: the table made from the JSON differs:\n%s\nwant\n%s", noun, again.Text(), r.Text())
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test -update writes it anew):\ngot\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// A key that is an array for a full switch is an array, and never null, for an empty one.
+func TestArraysAreNeverNull(t *testing.T) {
+	for _, noun := range Nouns() {
+		var full, empty any
+		remarshal(t, answer(&fake{}, noun), &full)
+		remarshal(t, answer(&fake{empty: true}, noun), &empty)
+		compareArrays(t, noun, full, empty)
+	}
+}
+
+func remarshal(t *testing.T, r Reply, v *any) {
+	t.Helper()
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func compareArrays(t *testing.T, path string, full, empty any) {
+	t.Helper()
+	switch full := full.(type) {
+	case []any:
+		if _, ok := empty.([]any); !ok {
+			t.Errorf("%s is %v on an empty switch, want an array", path, empty)
+		}
+	case map[string]any:
+		other, ok := empty.(map[string]any)
+		if !ok {
+			return
+		}
+		for k, v := range full {
+			compareArrays(t, path+"."+k, v, other[k])
+		}
+	}
+}
+
+// serve runs a server on a socket of its own and returns a client for it.
+func serve(t *testing.T, f *fake) (*Client, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s1.sock")
+	l, err := Listen(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: NewServer(f, start)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l)
+	}()
+	t.Cleanup(func() {
+		_ = s.Close()
+		<-done
+	})
+	return NewClient(path), path
+}
+
+func TestClientAndServer(t *testing.T) {
+	f := &fake{}
+	c, path := serve(t, f)
+	ctx := context.Background()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("socket mode %v, %v, want 0600", info.Mode(), err)
+	}
+	for _, noun := range Nouns() {
+		if _, err := c.Show(ctx, noun); err != nil {
+			t.Errorf("show %s: %v", noun, err)
+		}
+	}
+	if _, err := c.Show(ctx, "nonsense"); err == nil || !strings.Contains(err.Error(), "ports") {
+		t.Errorf("show nonsense: %v, want an error that lists what there is", err)
+	}
+	warnings, err := c.Apply(ctx, "a b.yaml", []byte("name: s1"))
+	if err != nil || len(warnings) != 1 || f.applied != "a b.yaml" {
+		t.Errorf("apply: %v, %v, name %q", warnings, err, f.applied)
+	}
+	if _, err := c.Apply(ctx, "x.yaml", []byte("bad: 1")); err == nil || err.Error() != "x.yaml:1: bad: is no key" {
+		t.Errorf("apply of a bad file: %v", err)
+	}
+	if err := c.Clear(ctx, "watermarks"); err != nil || f.cleared != 1 {
+		t.Errorf("clear watermarks: %v, %d times", err, f.cleared)
+	}
+	if err := c.Clear(ctx, "everything"); err == nil {
+		t.Error("clear everything: no error")
+	}
+	b, err := c.Raw(ctx, "events", 1)
+	if err != nil || strings.Contains(string(b), "port-up") || !strings.Contains(string(b), "lossless-drop") {
+		t.Errorf("events since 1: %s, %v", b, err)
+	}
+}
+
+// The user's counters begin again, the switch's do not.
+func TestClearCounters(t *testing.T) {
+	f := &fake{}
+	c, _ := serve(t, f)
+	ctx := context.Background()
+	if err := c.Clear(ctx, "counters"); err != nil {
+		t.Fatal(err)
+	}
+	f.more = 5
+	r, err := c.Show(ctx, "ports")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.(*Ports)
+	if got := p.Ports[0].ReceiveFrames; got != 5 {
+		t.Errorf("%d frames since the clear, want 5", got)
+	}
+	if p.LosslessDrops != 0 || p.LosslessDropsSinceStart != 2 || p.Cleared == nil {
+		t.Errorf("lossless drops %d since the clear and %d since the start, want 0 and 2; cleared %v", p.LosslessDrops, p.LosslessDropsSinceStart, p.Cleared)
+	}
+}
+
+func TestFindAndListen(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	t.Setenv(SocketVariable, "")
+	if got, err := Find("/x.sock"); err != nil || got != "/x.sock" {
+		t.Errorf("a named socket: %q, %v", got, err)
+	}
+	first, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := alive([]string{filepath.Join(dir, "pfcswitch")})
+	if len(live) != 1 || filepath.Base(live[0]) != "one.sock" {
+		t.Errorf("found %v, want one.sock", live)
+	}
+	if _, err := Listen(live[0], false); err == nil || !strings.Contains(err.Error(), "another switch") {
+		t.Errorf("listening twice: %v, want an error that names the other switch", err)
+	}
+	first.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if live := alive([]string{filepath.Join(dir, "pfcswitch")}); len(live) != 0 {
+		t.Errorf("a dead socket was found: %v", live)
+	}
+	second, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
+	if err != nil {
+		t.Fatalf("a dead switch's socket was not replaced: %v", err)
+	}
+	_ = second.Close()
+	t.Setenv(SocketVariable, "/env.sock")
+	if got, err := Find(""); err != nil || got != "/env.sock" {
+		t.Errorf("socket from the environment: %q, %v", got, err)
+	}
+	if _, err := NewClient(filepath.Join(dir, "none.sock")).Show(context.Background(), "ports"); !errors.Is(err, ErrNoSwitch) {
+		t.Errorf("a client without a switch: %v", err)
+	}
+}
