@@ -13,52 +13,46 @@ func socketFlag(c *cobra.Command, socket *string) {
 	c.Flags().StringVarP(socket, "socket", "s", "", "control socket of the switch (default: $"+api.SocketVariable+", else the one that runs)")
 }
 
-// shown are the nouns of show; version has a command of its own.
-func shown() (nouns []string) {
-	for _, n := range api.Nouns() {
-		if n != "version" && n != "health" {
-			nouns = append(nouns, n)
-		}
-	}
-	return nouns
-}
-
 func showCommand() *cobra.Command {
 	c := &cobra.Command{Use: "show", Short: "show the state of a running switch", Example: "  pfcswitch show pfc\n  pfcswitch show buffer -j"}
-	for _, noun := range shown() {
-		c.AddCommand(showNoun(noun))
-	}
+	c.AddCommand(
+		showNoun(&cobra.Command{Use: "ports", Short: "ports: link, speed, flow control, frames, drops"}),
+		showNoun(&cobra.Command{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"}),
+		showNoun(&cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"}),
+		showNoun(&cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
+		showNoun(&cobra.Command{Use: "fdb", Short: "the filtering database"}),
+		showNoun(&cobra.Command{Use: "events", Short: "what a person should know, oldest first"}),
+		showNoun(&cobra.Command{Use: "config", Short: "the configuration in force, every default written out"}),
+	)
 	return c
 }
 
-func showNoun(noun string) *cobra.Command {
+// showNoun completes the command that shows what it is named after.
+func showNoun(c *cobra.Command) *cobra.Command {
 	var socket string
 	var asJSON bool
 	var since uint64
-	c := &cobra.Command{
-		Use:   noun,
-		Short: "show " + noun,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			path, err := api.Find(socket)
-			if err != nil {
-				return err
-			}
-			b, err := api.NewClient(path).Raw(cmd.Context(), noun, since)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				_, err = cmd.OutOrStdout().Write(b)
-				return err
-			}
-			r, err := api.Parse(noun, b)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), r.Text())
+	noun := c.Use
+	c.Args = cobra.NoArgs
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		path, err := api.Find(socket)
+		if err != nil {
 			return err
-		},
+		}
+		b, err := api.NewClient(path).Raw(cmd.Context(), noun, since)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			_, err = cmd.OutOrStdout().Write(b)
+			return err
+		}
+		r, err := api.Parse(noun, b)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(cmd.OutOrStdout(), r.Text())
+		return err
 	}
 	socketFlag(c, &socket)
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
