@@ -140,7 +140,7 @@ func TestWeightedShares(t *testing.T) {
 		for _, prio := range prios {
 			want := sum * weights[prio] / total
 			// A round gives the heaviest queue one longest frame; a call ends in the middle of a round.
-			if slack := 4 * mtu * max(1, len(prios)); got[prio] < want-slack || got[prio] > want+slack {
+			if slack := 4 * mtu * len(prios); got[prio] < want-slack || got[prio] > want+slack {
 				rt.Errorf("weight %d of %d: %d of %d octets, want %d ± %d", weights[prio], total, got[prio], sum, want, slack)
 			}
 		}

@@ -6,7 +6,7 @@ import "math"
 // Prometheus' native histograms.
 const (
 	HistogramSchema = 2
-	histogramLow    = -30 * 4
+	histogramLow    = -30*4 + 1
 	histogramLen    = 34 * 4
 )
 

@@ -161,7 +161,7 @@ func wireTime(n, octets int) int64 { return int64(n * frame.WireOctets(octets) *
 
 // Time spent paused earns nothing: after a long pause the port does not burst beyond what it had before.
 func TestPausedTimeEarnsNothing(t *testing.T) {
-	const n = 12
+	const n, half = 12, 2
 	setup := func() *rig {
 		ports := []PortConfig{testPort(0), testPort(1)}
 		ports[1].Burst = int64(4 * frame.WireOctets(mtu))
@@ -185,15 +185,20 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 	if r.sw.Dequeue(1, r.now) != 0 {
 		t.Fatal("a frame may go at once: the pause has earned tokens")
 	}
-	if at, want := r.sw.TxDeadline(1, r.now), expiry+wireTime(1, mtu); at != want {
-		t.Errorf("the first frame may go at %d, want %d", at-expiry, want-expiry)
+	// A port without tokens sleeps until they are worth half a burst.
+	if at, want := r.sw.TxDeadline(1, r.now), expiry+wireTime(half, mtu); at != want {
+		t.Errorf("the first frames may go at %d, want %d", at-expiry, want-expiry)
+	}
+	r.now = expiry + wireTime(1, mtu) - 1
+	if r.sw.Dequeue(1, r.now) != 0 {
+		t.Error("a frame may go 1 ns before it is paid for")
 	}
 	r.drain(1, expiry+wireTime(n, mtu)-1)
-	if got := r.count(1).QueueBytes[lossless]; got != mtu {
-		t.Errorf("%d octets wait 1 ns before the last frame may go, want one frame", got)
+	if got := r.count(1).QueueBytes[lossless]; got != half*mtu {
+		t.Errorf("%d octets wait 1 ns before the last frames may go, want half a burst", got)
 	}
-	if got := r.drain(1, expiry+wireTime(n, mtu)); len(got) != 1 {
-		t.Errorf("%d frames at the last moment, want 1", len(got))
+	if got := r.drain(1, expiry+wireTime(n, mtu)); len(got) != half {
+		t.Errorf("%d frames at the last moment, want half a burst", len(got))
 	}
 
 	// Idle time earns, up to the bucket.

@@ -310,6 +310,14 @@ func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {
 	return fds
 }
 
+// Bound tells whether the port is still on its interface. One that is deleted or moves to another namespace leaves the
+// sockets behind, and where it comes back under the same number they stay dead.
+func (p *AFPacket) Bound() bool {
+	address, err := unix.Getsockname(p.data)
+	link, ok := address.(*unix.SockaddrLinklayer)
+	return err == nil && ok && link.Ifindex > 0
+}
+
 // Losses implements Port. Only one goroutine may call it: the kernel's counter starts anew at each reading.
 func (p *AFPacket) Losses(c Class) uint64 {
 	if st, err := unix.GetsockoptTpacketStats(p.rings[c].fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {

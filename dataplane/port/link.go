@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -132,22 +136,29 @@ func (l Link) Usable() error {
 	return nil
 }
 
-// addrGenNone and addrGenEUI64 are values of IFLA_INET6_ADDR_GEN_MODE.
-const (
-	addrGenEUI64 = 0
-	addrGenNone  = 1
-)
+// addrGenNone is the value of IFLA_INET6_ADDR_GEN_MODE for no link-local addresses.
+const addrGenNone = 1
+
+// linkLocal is what Quiet takes away from an interface.
+type linkLocal struct {
+	mode      int // of making addresses
+	addresses []netlink.Addr
+}
 
 // Quiet stops IPv6 link-local addresses on an interface, so that the kernel does not speak on a switch port, and
 // switches off the PAUSE and PFC of a physical NIC. It returns the function that restores the addresses.
 func Quiet(ns string, l Link) (restore func() error, err error) {
-	var removed []netlink.Addr
+	var was linkLocal
+	home, err := IdentifyNetns(ns)
+	if err != nil {
+		return nil, err
+	}
 	err = InNetns(ns, func() error {
 		link, err := netlink.LinkByIndex(l.Index)
 		if err != nil {
 			return missing(l.Name, err)
 		}
-		if removed, err = removeLinkLocal(link); err != nil {
+		if was, err = removeLinkLocal(link); err != nil {
 			return err
 		}
 		if l.Kind == "" {
@@ -155,40 +166,69 @@ func Quiet(ns string, l Link) (restore func() error, err error) {
 		}
 		return nil
 	})
-	return func() error { return InNetns(ns, func() error { return restoreLinkLocal(l, removed) }) }, err
+	restore = func() error {
+		if now, err := IdentifyNetns(ns); err != nil || now != home {
+			return nil // it went away, and the interface with it
+		}
+		return InNetns(ns, func() error { return restoreLinkLocal(l, was) })
+	}
+	return restore, explain(err)
 }
 
-func removeLinkLocal(link netlink.Link) ([]netlink.Addr, error) {
+func removeLinkLocal(link netlink.Link) (was linkLocal, err error) {
 	name := link.Attrs().Name
-	if err := netlink.LinkSetIP6AddrGenMode(link, addrGenNone); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
-		return nil, fmt.Errorf("stop IPv6 link-local addresses on %s: %w", name, err)
+	was.mode = addrGenMode(name)
+	if was.mode == addrGenNone {
+		was.mode = addrGenMode("default") // a switch may have been killed here before it could restore what was
+	}
+	if err := setAddrGenMode(link, addrGenNone); err != nil {
+		return was, fmt.Errorf("stop IPv6 link-local addresses on %s: %w", name, err)
 	}
 	addrs, err := netlink.AddrList(link, netlink.FAMILY_V6)
 	if err != nil {
-		return nil, fmt.Errorf("list addresses of %s: %w", name, err)
+		return was, fmt.Errorf("list addresses of %s: %w", name, err)
 	}
-	var removed []netlink.Addr
 	for _, a := range addrs {
 		if !a.IP.IsLinkLocalUnicast() {
 			continue
 		}
 		if err := netlink.AddrDel(link, &a); err != nil {
-			return removed, fmt.Errorf("remove %s from %s: %w", a.IPNet, name, err)
+			return was, fmt.Errorf("remove %s from %s: %w", a.IPNet, name, err)
 		}
-		removed = append(removed, a)
+		was.addresses = append(was.addresses, a)
 	}
-	return removed, nil
+	return was, nil
 }
 
-func restoreLinkLocal(l Link, removed []netlink.Addr) error {
+func restoreLinkLocal(l Link, was linkLocal) error {
 	link, err := netlink.LinkByIndex(l.Index)
 	if err != nil {
 		return nil // it went away, and its addresses with it
 	}
-	errs := []error{netlink.LinkSetIP6AddrGenMode(link, addrGenEUI64)}
-	for _, a := range removed {
+	errs := []error{setAddrGenMode(link, was.mode)}
+	for _, a := range was.addresses {
 		a.Flags, a.ValidLft, a.PreferedLft = 0, 0, 0
-		errs = append(errs, netlink.AddrAdd(link, &a))
+		errs = append(errs, netlink.AddrReplace(link, &a))
 	}
 	return errors.Join(errs...)
+}
+
+// addrGenMode returns how the kernel makes the link-local addresses of an interface of the thread's namespace, or of
+// interfaces to come ("default"). The kernel's own default stands for what cannot be read.
+func addrGenMode(name string) int {
+	b, err := os.ReadFile(filepath.Join("/proc/sys/net/ipv6/conf", name, "addr_gen_mode"))
+	if err != nil {
+		return 0
+	}
+	mode, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return mode
+}
+
+// setAddrGenMode passes over a kernel without IPv6, which makes no addresses.
+func setAddrGenMode(link netlink.Link, mode int) error {
+	err := netlink.LinkSetIP6AddrGenMode(link, mode)
+	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // netnsDir is where iproute2 keeps named network namespaces.
@@ -44,6 +45,21 @@ func runInNetns(h netns.NsHandle, f func() error, done chan<- error) {
 		return
 	}
 	done <- f()
+}
+
+// A NetnsID tells network namespaces apart: a name may stand for one now and for another later.
+type NetnsID struct{ device, inode uint64 }
+
+// IdentifyNetns returns the identity of the namespace that ns stands for now; that of the daemon's own is the zero value.
+func IdentifyNetns(ns string) (NetnsID, error) {
+	var st unix.Stat_t
+	if ns == "" {
+		return NetnsID{}, nil
+	}
+	if err := unix.Stat(netnsPath(ns), &st); err != nil {
+		return NetnsID{}, fmt.Errorf("%w: %s: %w", ErrNoNetns, ns, err)
+	}
+	return NetnsID{device: st.Dev, inode: st.Ino}, nil
 }
 
 func netnsPath(ns string) string {

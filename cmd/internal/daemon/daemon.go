@@ -55,8 +55,11 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 	if d.runner, err = dataplane.NewRunner(switchConfig(resolved, d.identity), c.Workers == config.WorkersPerPort); err != nil {
 		return nil, err
 	}
-	if err := d.putInForce(context.Background(), resolved); err != nil {
-		return nil, errors.Join(err, d.runner.Close())
+	d.mu.Lock()
+	err = d.putInForce(context.Background(), resolved)
+	d.mu.Unlock()
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
@@ -165,8 +168,8 @@ func (d *Daemon) number(c *config.Config) map[string]int {
 func (d *Daemon) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, w := range d.watched {
-		close(w.stop)
+	for ns := range d.watched {
+		d.unwatch(ns)
 	}
 	var errs []error
 	for _, p := range d.ports {

@@ -25,10 +25,11 @@ type portLink struct {
 
 // A watch follows the interfaces of one namespace.
 type watch struct {
+	id   port.NetnsID
 	stop chan struct{}
 }
 
-// rescanPeriod is how often namespaces are looked for that do not exist yet.
+// rescanPeriod is how often namespaces are looked at, of which no event tells that they come, go, or are replaced.
 const rescanPeriod = 500 * time.Millisecond
 
 // Run follows the interfaces until ctx ends.
@@ -39,17 +40,29 @@ func (d *Daemon) Run(ctx context.Context) {
 		d.mu.Lock()
 		complete := d.reconcile()
 		d.mu.Unlock()
-		retry := scan.C
-		if complete {
-			retry = nil
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.events:
-		case <-retry:
+		for idle := true; idle; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-d.events:
+				idle = false
+			case <-scan.C:
+				idle = complete && !d.strayed()
+			}
 		}
 	}
+}
+
+// strayed tells whether the name of a namespace stands for another one now, or for none.
+func (d *Daemon) strayed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for ns, w := range d.watched {
+		if id, err := port.IdentifyNetns(ns); err != nil || id != w.id {
+			return true
+		}
+	}
+	return false
 }
 
 // poke makes Run look at the interfaces again.
@@ -100,19 +113,17 @@ func (d *Daemon) socketConfig(p *portLink) (port.Config, error) {
 	return sockets(p.cfg, &pc)
 }
 
-// reconcile makes every port follow its interface. It returns false where a namespace is missing, which no event tells.
+// reconcile makes every port follow its interface. It returns false where it has to be tried again without an event: no
+// event tells of a namespace that comes, nor of most things that make an interface usable.
 func (d *Daemon) reconcile() bool {
+	d.leaveStrayed()
 	complete := d.watchAll()
 	for _, p := range d.ports {
 		l, err := port.Inspect(p.cfg.Netns, p.cfg.Interface)
 		switch {
 		case err != nil:
 			d.gone(p, err)
-			if !errors.Is(err, port.ErrNoInterface) {
-				d.unwatch(p.cfg.Netns)
-				complete = false
-			}
-		case p.socket != nil && p.index != l.Index:
+		case p.socket != nil && (p.index != l.Index || !p.socket.Bound()):
 			d.gone(p, fmt.Errorf("interface %s was replaced", l.Name))
 			d.open(p, l)
 		case p.socket == nil:
@@ -120,8 +131,24 @@ func (d *Daemon) reconcile() bool {
 		default:
 			d.follow(p, l)
 		}
+		complete = complete && (p.socket != nil || errors.Is(err, port.ErrNoInterface))
 	}
 	return complete
+}
+
+// leaveStrayed gives up the interfaces of namespaces that are gone or were replaced. Our sockets would keep them alive.
+func (d *Daemon) leaveStrayed() {
+	for ns, w := range d.watched {
+		if id, err := port.IdentifyNetns(ns); err == nil && id == w.id {
+			continue
+		}
+		d.unwatch(ns)
+		for _, p := range d.ports {
+			if p.cfg.Netns == ns {
+				d.gone(p, fmt.Errorf("network namespace %s went away or was replaced", ns))
+			}
+		}
+	}
 }
 
 // watchAll follows the namespaces of all ports. It returns false where one does not exist.
@@ -132,7 +159,12 @@ func (d *Daemon) watchAll() bool {
 		if d.watched[ns] != nil {
 			continue
 		}
-		w := &watch{stop: make(chan struct{})}
+		id, err := port.IdentifyNetns(ns)
+		if err != nil {
+			complete = false
+			continue
+		}
+		w := &watch{id: id, stop: make(chan struct{})}
 		failed := func(error) { d.rewatch(ns, w) }
 		if err := port.Watch(ns, w.stop, func(port.LinkEvent) { d.poke() }, failed); err != nil {
 			complete = false
@@ -143,7 +175,7 @@ func (d *Daemon) watchAll() bool {
 	return complete
 }
 
-// unwatch forgets a namespace that is gone: one of the same name may come, and is another.
+// unwatch stops following a namespace. One that is gone is forgotten: one of the same name may come, and is another.
 func (d *Daemon) unwatch(ns string) {
 	if w := d.watched[ns]; w != nil {
 		close(w.stop)
@@ -156,7 +188,7 @@ func (d *Daemon) rewatch(ns string, w *watch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.watched[ns] == w {
-		delete(d.watched, ns)
+		d.unwatch(ns)
 	}
 	d.poke()
 }

@@ -1,10 +1,10 @@
 // Package porttest is a pair of in-memory ports: what one end sends, the other receives, at a settable speed and delay.
-// It lets the data plane run in a test without sockets, under the real clock or a test's own. Socket is the other way to test:
-// a plain packet socket at the far end of a real link.
+// It lets the data plane run in a test without sockets. Beside it stands Socket, a host's end of a real link.
 package porttest
 
 import (
 	"encoding/binary"
+	"errors"
 	"sync"
 
 	"golang.org/x/net/bpf"
@@ -24,18 +24,22 @@ type Options struct {
 	Classify func(b []byte) port.Class
 }
 
+// control is the number of the MAC Control ring, behind those of the data rings.
+const (
+	control  = int(port.NumClasses)
+	numRings = control + 1
+)
+
 // End is one end of the pair.
 type End struct {
-	o     Options
-	peer  *End
-	event int
+	o    Options
+	peer *End
 
-	mu      sync.Mutex
-	rings   [port.NumClasses]ring
-	control []received
-	busy    int64 // until when the link towards this end is busy
-	down    bool
-	again   int // send calls that will find the kernel full
+	mu     sync.Mutex
+	rings  [numRings]ring
+	busy   int64 // until when the link towards this end is busy
+	refuse func() error
+	closed bool
 }
 
 var _ port.Port = (*End)(nil)
@@ -46,11 +50,14 @@ type received struct {
 	at   int64
 }
 
-// ring is a receive ring: frames of which the first taken were received and not released.
+// ring is a receive ring: frames of which the first taken were received and not released. As with the kernel's, its
+// descriptor is readable while there is a frame in it; here also while one is on its way.
 type ring struct {
-	frames []received
-	taken  int
-	lost   uint64
+	frames   []received
+	taken    int
+	lost     uint64
+	event    int
+	readable bool
 }
 
 // Pair returns the two ends of a link.
@@ -58,34 +65,54 @@ func Pair(o Options) (a, b *End, err error) {
 	a, b = &End{o: o}, &End{o: o}
 	a.peer, b.peer = b, a
 	for _, e := range []*End{a, b} {
-		if e.event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
-			return nil, nil, err
+		for i := range e.rings {
+			if e.rings[i].event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	return a, b, nil
 }
 
-// SetDown makes sending at this end fail as if the interface were down.
-func (e *End) SetDown(down bool) {
+// Refuse makes f decide on each frame that is sent at this end: an error of it is what Send or SendControl returns, and
+// the frame does not leave. f nil, or nil of it, lets frames pass.
+func (e *End) Refuse(f func() error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.down = down
-}
-
-// RefuseSends makes the next n send calls at this end fail as if the kernel's queue were full.
-func (e *End) RefuseSends(n int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.again = n
+	e.refuse = f
 }
 
 // ready counts the frames of the ring that have arrived.
-func (e *End) ready(c port.Class) int {
-	now, n := e.o.Now(), 0
-	for n < len(e.rings[c].frames) && e.rings[c].frames[n].at <= now {
+func (r *ring) ready(now int64) int {
+	n := 0
+	for n < len(r.frames) && r.frames[n].at <= now {
 		n++
 	}
 	return n
+}
+
+// follow makes the descriptor say whether the ring holds frames.
+func (r *ring) follow() {
+	holds := len(r.frames) > 0
+	if holds == r.readable {
+		return
+	}
+	r.readable = holds
+	var b [8]byte
+	if holds {
+		binary.NativeEndian.PutUint64(b[:], 1)
+		_, _ = unix.Write(r.event, b[:])
+	} else {
+		_, _ = unix.Read(r.event, b[:])
+	}
+}
+
+// release forgets the n oldest frames.
+func (r *ring) release(n int) {
+	clear(r.frames[:n])
+	r.frames = r.frames[n:]
+	r.taken = max(0, r.taken-n)
+	r.follow()
 }
 
 // Receive implements port.Port.
@@ -93,35 +120,20 @@ func (e *End) Receive(c port.Class, dst []port.Frame, maxBytes int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r, n := &e.rings[c], 0
-	for ready := e.ready(c); n < len(dst) && r.taken < ready && maxBytes > 0; n++ {
+	for ready := r.ready(e.o.Now()); n < len(dst) && r.taken < ready && maxBytes > 0; n++ {
 		f := &r.frames[r.taken]
 		dst[n] = port.Frame{Data: f.data, Vnet: f.vnet, Stamp: f.at}
 		maxBytes -= len(f.data)
 		r.taken++
 	}
-	if e.idle() {
-		e.drain()
-	}
 	return n
-}
-
-// idle tells whether everything that came was received.
-func (e *End) idle() bool {
-	for c := range e.rings {
-		if len(e.rings[c].frames) > e.rings[c].taken {
-			return false
-		}
-	}
-	return len(e.control) == 0
 }
 
 // Release implements port.Port.
 func (e *End) Release(c port.Class, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := &e.rings[c]
-	r.frames = r.frames[n:]
-	r.taken -= n
+	e.rings[c].release(n)
 }
 
 // Rewind implements port.Port.
@@ -129,7 +141,6 @@ func (e *End) Rewind(c port.Class) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.rings[c].taken = 0
-	e.signal()
 }
 
 // Behind implements port.Port.
@@ -139,7 +150,7 @@ func (e *End) Behind(c port.Class, n int) bool { return e.Backlog(c) > n }
 func (e *End) Backlog(c port.Class) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.ready(c)
+	return e.rings[c].ready(e.o.Now())
 }
 
 // Slots implements port.Port.
@@ -149,25 +160,22 @@ func (e *End) Slots(port.Class) int { return e.o.Slots }
 func (e *End) Control() ([]byte, int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.control) == 0 || e.control[0].at > e.o.Now() {
+	r := &e.rings[control]
+	if r.ready(e.o.Now()) == 0 {
 		return nil, 0
 	}
-	return e.control[0].data, e.control[0].at
+	return r.frames[0].data, r.frames[0].at
 }
 
 // ControlDone implements port.Port.
-func (e *End) ControlDone() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.control = e.control[1:]
-}
+func (e *End) ControlDone() { e.Release(port.Class(control), 1) }
 
 // Send implements port.Port.
 func (e *End) Send(b *port.Batch) (int, error) {
-	if err := e.refusal(); err != nil {
-		return 0, err
-	}
 	for i := range b.Len() {
+		if err := e.refusal(); err != nil {
+			return i, err
+		}
 		e.peer.arrive(b.Frame(i, nil), b.Vnet(i))
 	}
 	return b.Len(), nil
@@ -185,60 +193,55 @@ func (e *End) SendControl(b []byte) error {
 func (e *End) refusal() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case e.down:
-		return port.ErrDown
-	case e.again > 0:
-		e.again--
-		return port.ErrAgain
+	if e.refuse == nil {
+		return nil
 	}
-	return nil
+	return e.refuse()
 }
 
 // arrive puts a frame on the link towards this end.
 func (e *End) arrive(b []byte, v frame.VnetHeader) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
 	at := e.o.Now()
 	if e.o.Speed > 0 {
 		e.busy = max(e.busy, at) + int64(frame.WireOctets(len(b)))*8*1_000_000_000/e.o.Speed
 		at = e.busy
 	}
-	f := received{data: b, vnet: v, at: at + e.o.Delay}
-	if h, ok := frame.Parse(b); ok && h.EtherType == frame.TypeMACControl {
-		e.control = append(e.control, f)
-		e.signal()
+	r := &e.rings[e.classify(b)]
+	if len(r.frames) == e.o.Slots {
+		r.lost++
 		return
 	}
-	c := port.Other
-	if e.o.Classify != nil {
-		c = e.o.Classify(b)
-	}
-	if r := &e.rings[c]; len(r.frames) < e.o.Slots {
-		r.frames = append(r.frames, f)
-	} else {
-		r.lost++
-	}
-	e.signal()
+	r.frames = append(r.frames, received{data: b, vnet: v, at: at + e.o.Delay})
+	r.follow()
 }
 
-// signal and drain make the descriptor readable, and not.
-func (e *End) signal() {
-	var one [8]byte
-	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(e.event, one[:])
-}
-
-func (e *End) drain() {
-	var n [8]byte
-	_, _ = unix.Read(e.event, n[:])
+func (e *End) classify(b []byte) int {
+	if h, ok := frame.Parse(b); ok && h.EtherType == frame.TypeMACControl {
+		return control
+	}
+	if e.o.Classify == nil {
+		return int(port.Other)
+	}
+	return int(e.o.Classify(b))
 }
 
 // Steer implements port.Port. The rings follow Options.Classify instead.
 func (e *End) Steer([]bpf.RawInstruction) error { return nil }
 
 // Descriptors implements port.Port.
-func (e *End) Descriptors(fds []int32, _ port.Work) []int32 { return append(fds, int32(e.event)) }
+func (e *End) Descriptors(fds []int32, what port.Work) []int32 {
+	for i, kind := range []port.Work{port.WorkOther, port.WorkLossless, port.WorkControl} {
+		if what&kind != 0 {
+			fds = append(fds, int32(e.rings[i].event))
+		}
+	}
+	return fds
+}
 
 // Losses implements port.Port.
 func (e *End) Losses(c port.Class) uint64 {
@@ -250,5 +253,14 @@ func (e *End) Losses(c port.Class) uint64 {
 // ClearError implements port.Port.
 func (e *End) ClearError() {}
 
-// Close implements port.Port.
-func (e *End) Close() error { return unix.Close(e.event) }
+// Close implements port.Port. What is sent to a closed end is lost.
+func (e *End) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	var errs []error
+	for i := range e.rings {
+		errs = append(errs, unix.Close(e.rings[i].event))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/macctl"
+)
+
+// flood sends 20 lossy frames before each of n numbered lossless ones from host 1 to host 2.
+func flood(s *porttest.Socket, n int, v frame.VnetHeader, lossy []byte) error {
+	lossless := (&station{n: 1}).numbered(stream{to: 2, prio: 3, octets: 300})
+	for i := range n {
+		for range 20 {
+			if err := s.Send(v, lossy); err != nil {
+				return err
+			}
+		}
+		binary.BigEndian.PutUint64(lossless[20:], uint64(i))
+		if err := s.Send(frame.VnetHeader{}, lossless); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// While the switch stands still, lossy traffic overflows its own receive ring and costs lossless traffic nothing: frames,
+// frames that do not fit a slot, and super-frames.
+func TestOverflowingLossyRing(t *testing.T) {
+	const lossless = 200
+	whole := superFrames()[0]
+	for _, tt := range []struct {
+		name  string
+		speed string
+		vnet  frame.VnetHeader
+		lossy []byte
+	}{
+		{"frames", "speed: 1G", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 100)},
+		{"larger than a slot", "speed: 1G, ring: {frame: 400, other: 256}", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 1400)},
+		{"super-frames", "speed: none, ring: {other: 256}", whole.vnet, whole.data},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, 2, lab.LinkOptions{})
+			r.start(setup{keys: "priorities: {lossless: [3]}", each: tt.speed})
+			s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+			must(t, err)
+			defer s.Close()
+			h2 := r.station(2, macctl.ModePFC, 1e9)
+			must(t, r.d.runner.Do(func(*dataplane.Switch) error { return flood(s, lossless, tt.vnet, tt.lossy) }))
+
+			eventually(t, "the lossless frames are through", func() bool { return h2.tally(1, 3).frames == lossless })
+			if got := h2.tally(1, 3); got.reordered != 0 {
+				t.Errorf("%d of them came late", got.reordered)
+			}
+			var lost uint64
+			eventually(t, "the lost frames are counted", func() bool {
+				lost = r.snapshot(1).Counters.Drops[dataplane.Unknown][dataplane.DropRing]
+				return lost > 0
+			})
+			t.Logf("%d of %d lossy frames were lost in their ring", lost, 20*lossless)
+			r.noLosslessDrops()
+		})
+	}
+}
+
+// A ring that overflows with lossless frames breaks the promise, and says so.
+func TestOverflowingLosslessRing(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	r.start(setup{keys: "priorities: {lossless: [3]}", each: "speed: 1G, ring: {outage: 1ms}"})
+	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	must(t, err)
+	defer s.Close()
+	h2 := r.station(2, macctl.ModePFC, 1e9)
+	const sent = 2000
+	must(t, r.d.runner.Do(func(*dataplane.Switch) error {
+		b := (&station{n: 1}).numbered(stream{to: 2, prio: 3, octets: 300})
+		for range sent {
+			if err := s.Send(frame.VnetHeader{}, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	eventually(t, "every frame has come or is counted as lost", func() bool {
+		c := r.snapshot(1).Counters
+		return c.LosslessDrops[dataplane.Unknown] > 0 && h2.tally(1, 3).frames+c.LosslessDrops[dataplane.Unknown] == sent
+	})
+	events := r.events(dataplane.EventLosslessDrop, 1)
+	if len(events) == 0 || !strings.Contains(events[0].Text, "ring overflowed") {
+		t.Errorf("events %+v, want one that says that the ring overflowed", events)
+	}
+}

@@ -1,0 +1,198 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+// A superFrame is what a kernel with segmentation offload hands over: headers as for one packet, and the sum of the
+// pseudo header where the checksum will be.
+type superFrame struct {
+	name  string
+	data  []byte
+	vnet  frame.VnetHeader
+	parts int // frames that it becomes
+}
+
+const (
+	segment = 1400 // octets of payload
+	vlanTCI = 3<<13 | 10
+)
+
+// superFrames go from host 1 to host 2. The last segment is shorter than the others.
+func superFrames() []superFrame {
+	v4, v6 := ipv4Header(1, 2, 0, layers.IPProtocolTCP), ipv6Header(1, 2, layers.IPProtocolTCP)
+	u4, u6 := ipv4Header(1, 2, 0, layers.IPProtocolUDP), ipv6Header(1, 2, layers.IPProtocolUDP)
+	all := []superFrame{
+		super("TCP over IPv4", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv4),
+		super("TCP over IPv6", ethernet(1, 2, 0x86dd, serialize(v6, tcp(v6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv6),
+		super("UDP over IPv4", ethernet(1, 2, 0x0800, serialize(u4, udp(u4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
+		super("UDP over IPv6", ethernet(1, 2, 0x86dd, serialize(u6, udp(u6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
+	}
+	for i := range all {
+		all[i].parts = 41
+	}
+	one := super("one TCP segment, checksum unfinished", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(700)))), frame.GSOTCPv4)
+	one.vnet.GSOType, one.vnet.GSOSize, one.vnet.HdrLen, one.parts = frame.GSONone, 0, 0, 1
+	return append(all, one)
+}
+
+func super(name string, b []byte, gso uint8) superFrame {
+	p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
+	v := frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: gso, GSOSize: segment}
+	transport := p.TransportLayer()
+	v.CsumStart = uint16(14 + len(p.NetworkLayer().LayerContents()))
+	v.HdrLen = v.CsumStart + uint16(len(transport.LayerContents()))
+	protocol := layers.IPProtocolTCP
+	if v.CsumOffset = 16; transport.LayerType() == layers.LayerTypeUDP {
+		v.CsumOffset, protocol = 6, layers.IPProtocolUDP
+	}
+	// The pseudo header's sum: addresses, protocol, and the length of what follows.
+	flow := p.NetworkLayer().NetworkFlow()
+	sum := uint32(protocol) + uint32(len(b)-int(v.CsumStart))
+	for _, address := range [][]byte{flow.Src().Raw(), flow.Dst().Raw()} {
+		for i := 0; i < len(address); i += 2 {
+			sum += uint32(binary.BigEndian.Uint16(address[i:]))
+		}
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	binary.BigEndian.PutUint16(b[v.CsumStart+v.CsumOffset:], uint16(sum))
+	return superFrame{name: name, data: b, vnet: v}
+}
+
+// A port without a speed carries them whole, with checksum and segmentation left to do where they were.
+func TestSuperFramesWhole(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	r.start(setup{
+		keys: "priorities: {lossless: [3]}\nfdb:\n" +
+			`  - {mac: "02:00:00:00:00:02", vlan: 1, port: p2}` + "\n" +
+			`  - {mac: "02:00:00:00:00:02", vlan: 10, port: p2}` + "\n" +
+			`  - {mac: "02:00:00:00:00:03", vlan: 10, port: p3}` + "\n",
+		each: "speed: none", ports: map[int]string{1: "tagged: [10]", 2: "tagged: [10]", 3: "pvid: 10"},
+	})
+	s := r.sockets()
+	for _, f := range superFrames() {
+		t.Run(f.name, func(t *testing.T) {
+			tag := f
+			tag.data, tag.vnet = tagged(f.data, 0x8100, vlanTCI), f.vnet.Shift(frame.TagOctets)
+			toThree := tag
+			toThree.data = append(append([]byte(nil), hostMAC(3)...), tag.data[6:]...)
+			stripped := f
+			stripped.data = append(append([]byte(nil), hostMAC(3)...), f.data[6:]...)
+			for _, c := range []struct {
+				name       string
+				out        int
+				sent, want superFrame
+			}{
+				{"untagged", 2, f, f}, {"tagged", 2, tag, tag}, {"tag stripped", 3, toThree, stripped},
+			} {
+				t.Run(c.name, func(t *testing.T) {
+					must(t, s[0].Send(c.sent.vnet, c.sent.data))
+					got := next(t, s[c.out-1])
+					if !bytes.Equal(got.Data, c.want.data) {
+						t.Errorf("%d octets came, not the %d that were sent:\n got %.100x\nwant %.100x", len(got.Data), len(c.want.data), got.Data, c.want.data)
+					}
+					if want := c.want.vnet; !sameWork(got.Vnet, want) {
+						t.Errorf("what is left to do\n got %+v\nwant %+v", got.Vnet, want)
+					}
+				})
+			}
+		})
+	}
+	silent(t, s...)
+}
+
+// sameWork compares but for the length of the headers, which is a hint that kernels fill in as they like.
+func sameWork(a, b frame.VnetHeader) bool {
+	a.HdrLen, b.HdrLen = 0, 0
+	return a == b
+}
+
+// A port with a speed, or with a neighbour that has one, cuts them and finishes the checksums.
+func TestSuperFramesCut(t *testing.T) {
+	for _, speed := range []string{"speed: 1G", "speed: none"} {
+		t.Run(speed, func(t *testing.T) {
+			r := newRig(t, 3, lab.LinkOptions{})
+			r.start(setup{keys: "priorities: {lossless: [3]}", each: "tagged: [10]",
+				ports: map[int]string{1: speed, 2: speed, 3: "speed: 1G"}})
+			s := r.sockets()
+			for _, f := range superFrames() {
+				t.Run(f.name, func(t *testing.T) {
+					must(t, s[0].Send(f.vnet, f.data))
+					checkSegments(t, f, s[1], false)
+					must(t, s[0].Send(f.vnet.Shift(frame.TagOctets), tagged(f.data, 0x8100, 3<<13)))
+					checkSegments(t, f, s[1], true)
+				})
+			}
+			silent(t, s...)
+		})
+	}
+}
+
+// checkSegments receives the segments of f and compares each with the frame that gopacket makes of its content.
+func checkSegments(t *testing.T, f superFrame, s *porttest.Socket, withTag bool) {
+	t.Helper()
+	whole := gopacket.NewPacket(f.data, layers.LayerTypeEthernet, gopacket.Default)
+	want := whole.TransportLayer().LayerPayload()
+	for i := range f.parts {
+		got := next(t, s)
+		if got.Vnet != (frame.VnetHeader{}) {
+			t.Fatalf("segment %d came with unfinished business: %+v", i, got.Vnet)
+		}
+		b := got.Data
+		if withTag {
+			if b = append(b[:12:12], b[16:]...); !bytes.Equal(got.Data[12:16], []byte{0x81, 0, 3 << 5, 0}) {
+				t.Fatalf("segment %d has lost its tag: %.20x", i, got.Data)
+			}
+		}
+		n := min(segment, len(want))
+		if expected := segmentOf(whole, i, want[:n], i == f.parts-1); !bytes.Equal(b, expected) {
+			t.Fatalf("segment %d of %d\n got %x\nwant %x", i, f.parts, b, expected)
+		}
+		want = want[n:]
+	}
+	if len(want) > 0 {
+		t.Errorf("%d octets are missing", len(want))
+	}
+}
+
+// segmentOf makes segment number i with the given payload anew.
+func segmentOf(whole gopacket.Packet, i int, payload []byte, last bool) []byte {
+	var network gopacket.SerializableLayer
+	var transport gopacket.SerializableLayer
+	switch l := whole.NetworkLayer().(type) {
+	case *layers.IPv4:
+		header := *l
+		header.Id += uint16(i)
+		network = &header
+	case *layers.IPv6:
+		network = l
+	}
+	switch l := whole.TransportLayer().(type) {
+	case *layers.TCP:
+		header := *l
+		header.Seq += uint32(i * segment)
+		if !last {
+			header.PSH, header.FIN = false, false
+		}
+		transport = &header
+		_ = header.SetNetworkLayerForChecksum(whole.NetworkLayer())
+	case *layers.UDP:
+		header := *l
+		transport = &header
+		_ = header.SetNetworkLayerForChecksum(whole.NetworkLayer())
+	}
+	link := whole.LinkLayer().(*layers.Ethernet)
+	return append(append(append(append([]byte(nil), link.DstMAC...), link.SrcMAC...), byte(link.EthernetType>>8), byte(link.EthernetType)),
+		serialize(network, transport, gopacket.Payload(payload))...)
+}

@@ -1,0 +1,149 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/macctl"
+)
+
+// Another implementation reads what the switch sends: XOFF, its refresh, XON.
+func TestTsharkDecodes(t *testing.T) {
+	tshark, err := exec.LookPath("tshark")
+	switch {
+	case err != nil && os.Getenv("CI") == "true":
+		t.Fatalf("CI installs tshark, but: %v", err)
+	case err != nil:
+		t.Skip("NOT TESTED that others understand our frames: there is no tshark (Debian: apt-get install tshark)")
+	}
+	for _, tt := range []struct {
+		mode   macctl.Mode
+		opcode string
+		decode func(l map[string][]string) (vector string, quanta string)
+	}{
+		{macctl.ModePFC, "0x0101", func(l map[string][]string) (string, string) {
+			return first(l, "macc.cbfc.enbv"), first(l, "macc.cbfc.pause_time.c3")
+		}},
+		{macctl.ModePause, "0x0001", func(l map[string][]string) (string, string) { return "", first(l, "macc.pause_time") }},
+	} {
+		t.Run(tt.mode.String(), func(t *testing.T) {
+			r := newRig(t, 2, lab.LinkOptions{})
+			r.start(setup{keys: smallBuffers + "pause: {quanta: 20000}", each: "speed: 100M, flow_control: " + tt.mode.String()})
+			frames := decoded(t, tshark, r.provoke(tt.mode))
+			var seen []string
+			for i, l := range frames {
+				if got := first(l, "macc.opcode"); got != tt.opcode {
+					t.Errorf("frame %d has opcode %s, want %s", i, got, tt.opcode)
+				}
+				if got := first(l, "eth.dst"); got != "01:80:c2:00:00:01" {
+					t.Errorf("frame %d goes to %s", i, got)
+				}
+				if got := first(l, "eth.src"); got != portMAC(1).String() {
+					t.Errorf("frame %d comes from %s, want the port's address %s", i, got, portMAC(1))
+				}
+				if got := first(l, "frame.len"); got != "60" {
+					t.Errorf("frame %d has %s octets, want 60", i, got)
+				}
+				if expert := l["_ws.expert.message"]; expert != nil {
+					t.Errorf("tshark warns of frame %d: %v", i, expert)
+				}
+				vector, quanta := tt.decode(l)
+				if tt.mode == macctl.ModePFC && vector != "0x0008" {
+					t.Errorf("frame %d enables %s, want priority 3 alone", i, vector)
+				}
+				seen = append(seen, quanta)
+			}
+			if len(seen) < 3 || seen[0] != "20000" || seen[len(seen)-1] != "0" {
+				t.Errorf("pause times %v, want XOFF with 20000, at least one refresh, and XON", seen)
+			}
+		})
+	}
+}
+
+func first(l map[string][]string, field string) string {
+	if len(l[field]) == 0 {
+		return ""
+	}
+	return l[field][0]
+}
+
+// provoke makes the switch hold host 1 for longer than one pause, and writes what host 1 hears to a file.
+func (r *rig) provoke(mode macctl.Mode) (path string) {
+	r.t.Helper()
+	h1, h2 := r.station(1, mode, 100e6), r.station(2, mode, 100e6)
+	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	must(r.t, err)
+	defer s.Close()
+	hold := h2.pause
+	if mode == macctl.ModePFC {
+		hold = func(quanta uint16) { h2.pfc(1<<3, quanta) }
+	}
+	hold(0xffff)
+	stop := h1.send(stream{to: 2, prio: 3})
+	eventually(r.t, "host 1 was told to stop, and told again", func() bool { hold(0xffff); return h1.controls.Load() >= 2 })
+	stop()
+	hold(0)
+	h2.whole(h1, 3)
+	eventually(r.t, "host 1 is free", func() bool { return r.snapshot(1).Wanted == 0 })
+	return capture(r.t, s, filepath.Join(r.dir, "control.pcap"))
+}
+
+// capture writes the MAC Control frames that a socket holds to a file.
+func capture(t *testing.T, s *porttest.Socket, path string) string {
+	t.Helper()
+	f, err := os.Create(path)
+	must(t, err)
+	defer f.Close()
+	w := pcapgo.NewWriter(f)
+	must(t, w.WriteFileHeader(65536, layers.LinkTypeEthernet))
+	for {
+		p, err := s.Receive(100 * time.Millisecond)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return path
+		}
+		must(t, err)
+		if len(p.Data) < 14 || p.Data[12] != 0x88 || p.Data[13] != 0x08 {
+			continue
+		}
+		must(t, w.WritePacket(gopacket.CaptureInfo{Timestamp: p.Stamp, CaptureLength: len(p.Data), Length: len(p.Data)}, p.Data))
+	}
+}
+
+// decoded has tshark read a file and returns the fields of each frame.
+func decoded(t *testing.T, tshark, path string) (frames []map[string][]string) {
+	t.Helper()
+	args := []string{"-n", "-r", path, "-T", "json"}
+	for _, field := range []string{"frame.len", "eth.dst", "eth.src", "macc.opcode", "macc.pause_time", "macc.cbfc.enbv",
+		"macc.cbfc.pause_time.c3", "_ws.expert.message"} {
+		args = append(args, "-e", field)
+	}
+	cmd := exec.Command(tshark, args...)
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("tshark: %v: %s", err, complaints.String())
+	}
+	var packets []struct {
+		Source struct {
+			Layers map[string][]string `json:"layers"`
+		} `json:"_source"`
+	}
+	must(t, json.Unmarshal(out, &packets))
+	for _, p := range packets {
+		frames = append(frames, p.Source.Layers)
+	}
+	return frames
+}

@@ -1,0 +1,103 @@
+package dataplane
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Equal events within a second are one, also with a few others between them.
+func TestEventsAreJoined(t *testing.T) {
+	r := plainRig(t, 0)
+	note := func(kind EventKind, port string, prio int) {
+		r.sw.Note(Event{Kind: kind, Port: port, Priority: prio}, r.now)
+	}
+	start := r.sw.events.next
+	for range 1000 {
+		note(EventLosslessDrop, "p0", 3)
+		note(EventLosslessDrop, "p0", 4)
+		note(EventRingHold, "p1", 3)
+		r.now += 1000
+	}
+	first := r.sw.Events(nil, start)
+	if len(first) != 3 {
+		t.Fatalf("%d events, want 3: %+v", len(first), first)
+	}
+	for i, e := range first {
+		if e.Count != 1000 || e.Seq != start+uint64(i) || e.Time != 1 {
+			t.Errorf("event %+v, want the first with 1000 counted", e)
+		}
+	}
+	r.now = 1 + eventJoin - 1
+	note(EventLosslessDrop, "p0", 3)
+	r.now = 1 + eventJoin
+	note(EventLosslessDrop, "p0", 3)
+	all := r.sw.Events(nil, start)
+	if len(all) != 4 || all[0].Count != 1001 || all[3].Count != 1 || all[3].Time != r.now {
+		t.Errorf("events %+v, want a new one a second after the first", all)
+	}
+	if late := r.sw.Events(nil, all[3].Seq); len(late) != 1 || late[0].Seq != all[3].Seq {
+		t.Errorf("since %d: %+v", all[3].Seq, late)
+	}
+	if none := r.sw.Events(nil, all[3].Seq+1); len(none) != 0 {
+		t.Errorf("after the last: %+v", none)
+	}
+}
+
+// The log keeps the newest.
+func TestEventsOverflow(t *testing.T) {
+	r := plainRig(t, 0)
+	for i := range maxEvents + 50 {
+		r.sw.Note(Event{Kind: EventPort, Text: fmt.Sprint(i)}, r.now)
+	}
+	all := r.sw.Events(nil, 0)
+	if len(all) != maxEvents || all[0].Text != "50" || all[maxEvents-1].Text != fmt.Sprint(maxEvents+49) {
+		t.Errorf("%d events from %q to %q", len(all), all[0].Text, all[len(all)-1].Text)
+	}
+	for i := 1; i < len(all); i++ {
+		if all[i].Seq != all[i-1].Seq+1 {
+			t.Fatalf("event %d follows %d", all[i].Seq, all[i-1].Seq)
+		}
+	}
+}
+
+// Ports that come and go say so.
+func TestLinkEvents(t *testing.T) {
+	r := plainRig(t, 1)
+	r.sw.SetUp(0, true, r.now)
+	r.sw.SetUp(0, false, r.now)
+	r.sw.SetUp(5, true, r.now)
+	var kinds []EventKind
+	for _, e := range r.sw.Events(nil, 0) {
+		kinds = append(kinds, e.Kind)
+	}
+	if fmt.Sprint(kinds) != "[port-up port-down]" {
+		t.Errorf("events %v, want up, once, and down", kinds)
+	}
+}
+
+// The peer that sends faster than the port's speed is counted, and named once.
+func TestOverspeed(t *testing.T) {
+	in := testPort(0)
+	in.Speed, in.Nominal, in.Burst = 10_000_000, 10_000_000, 2*(mtu+24) // meter: four frames at once
+	r := newRig(t, testConfig(2), in, testPort(1))
+	r.offer(0, several(0, 1, 0, 10, mtu)...)
+	if got := r.count(0).Overspeed; got != 6 {
+		t.Errorf("%d of ten frames at once are over the speed, want 6", got)
+	}
+	r.now += wireTime(1, mtu) * 100 // the time of one frame at 10 Mbit/s
+	r.offer(0, several(0, 1, lossless, 2, mtu)...)
+	if got := r.count(0).Overspeed; got != 7 {
+		t.Errorf("%d over the speed, want 7", got)
+	}
+	n := 0
+	for _, e := range r.sw.Events(nil, 0) {
+		if e.Kind == EventOverspeed {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d events, want 1", n)
+	}
+	r.drain(1, r.now+second)
+	r.empty()
+}

@@ -1,0 +1,211 @@
+package dataplane
+
+import (
+	"bytes"
+	"math/bits"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
+)
+
+// gather returns the octets [from, to) of a chain.
+func gather(m *memory, first uint32, from, to int) (b []byte) {
+	m.view(first, from, to, func(part []byte) {
+		if len(part) == 0 {
+			b = append(b, "an empty part"...)
+		}
+		b = append(b, part...)
+	})
+	return b
+}
+
+// What is stored comes out again, however scattered its chain, and also after the memory has grown.
+func TestMemoryKeepsOctets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.SampledFrom([]int{1, 7, 64, 256}).Draw(t, "cell")
+		cells := rapid.IntRange(1, 60).Draw(t, "cells")
+		m, err := newMemory(size, int64(cells*size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = m.close() }()
+		type stored struct {
+			desc uint32
+			b    []byte
+		}
+		var held []stored
+		used := 0
+		need := func(n int) int { return max(1, (n+size-1)/size) }
+		t.Repeat(map[string]func(*rapid.T){
+			"store": func(t *rapid.T) {
+				n := rapid.IntRange(0, 20*size).Draw(t, "octets")
+				c := m.alloc(n)
+				if fits := used+need(n) <= cells; fits != (c != none) {
+					t.Fatalf("%d cells for %d octets, %d of %d used: got %v", need(n), n, used, cells, c != none)
+				}
+				if c == none {
+					return
+				}
+				b := make([]byte, n)
+				for i := range b {
+					b[i] = byte(i*31 + len(held))
+				}
+				m.store(c, b)
+				d := m.describe()
+				m.descs[d] = descriptor{cell: c, length: uint32(n)}
+				held = append(held, stored{d, b})
+				used += need(n)
+			},
+			"drop": func(t *rapid.T) {
+				if len(held) == 0 {
+					t.Skip("nothing held")
+				}
+				i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
+				used -= need(len(held[i].b))
+				m.drop(held[i].desc)
+				held = append(held[:i], held[i+1:]...)
+			},
+			"grow": func(t *rapid.T) {
+				n := cells + rapid.IntRange(-5, 10).Draw(t, "more")
+				if err := m.grow(n); err != nil {
+					t.Fatal(err)
+				}
+				cells = max(cells, n)
+			},
+			"": func(t *rapid.T) {
+				for _, s := range held {
+					from := len(s.b) / 3
+					c := m.descs[s.desc].cell
+					if got := gather(m, c, 0, len(s.b)); !bytes.Equal(got, s.b) {
+						t.Fatalf("whole: got %x, want %x", got, s.b)
+					}
+					if got := gather(m, c, from, len(s.b)-from); !bytes.Equal(got, s.b[from:len(s.b)-from]) {
+						t.Fatalf("from %d: got %x, want %x", from, got, s.b[from:len(s.b)-from])
+					}
+				}
+				if len(m.free) != cells-used || len(m.spare) != cells+unsettled-len(held) {
+					t.Fatalf("%d cells and %d descriptors free, want %d and %d", len(m.free), len(m.spare), cells-used, cells+unsettled-len(held))
+				}
+			},
+		})
+	})
+}
+
+// Cells that lie side by side leave as one part: a fresh memory scatters nothing.
+func TestViewJoinsNeighbours(t *testing.T) {
+	m, err := newMemory(cell, 100*cell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = m.close() }()
+	parts := 0
+	m.view(m.alloc(10*cell), 5, 9*cell, func([]byte) { parts++ })
+	if parts != 1 {
+		t.Errorf("ten cells in a row leave in %d parts, want 1", parts)
+	}
+	if m.describe() != 0 {
+		t.Error("the lowest descriptor does not come first")
+	}
+	m.spare = m.spare[:0]
+	if m.describe() != none {
+		t.Error("a descriptor where none is left")
+	}
+}
+
+// A frame without the memory that its admission promised is a fault of its own, and leaves no trace in the accounts.
+func TestBufferMemoryFault(t *testing.T) {
+	for _, worker := range []int{0, 1} {
+		r := plainRig(t, 2)
+		r.sw.SetOwner(1, worker)
+		spare, free := r.sw.memory.spare, r.sw.memory.free
+		if worker == 0 {
+			r.sw.memory.spare = nil
+		} else {
+			r.sw.memory.free = nil
+		}
+		r.arrive(0, data(0, 1, lossless, 0, small), data(0, 1, 0, 0, small))
+		r.sw.memory.spare, r.sw.memory.free = spare, free
+		c := r.count(0)
+		if c.Drops[lossless][DropBufferMemory] != 1 || c.Drops[0][DropBufferMemory] != 1 ||
+			c.LosslessDrops[lossless] != 1 || c.LosslessDrops[0] != 0 {
+			t.Errorf("worker %d: drops %v, lossless %v", worker, c.Drops, c.LosslessDrops)
+		}
+		r.settle()
+		r.empty()
+	}
+}
+
+// The packet memory never runs out before the accounts do, whatever the lengths of the frames, with every port
+// unsettled at once and while the pools change their sizes.
+func TestMemoryLastsAsLongAsTheAccounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 4
+		cfg := testConfig(n)
+		cfg.Buffer.Cell = rapid.SampledFrom([]int{64, 256, 1000}).Draw(t, "cell")
+		cfg.Buffer.Lossless = resize(t, "lossless", cfg.Buffer.Cell)
+		cfg.Buffer.Lossy = resize(t, "lossy", cfg.Buffer.Cell)
+		ports := map[int]PortConfig{}
+		var list []PortConfig
+		for i := range n {
+			c := pausePort(i)
+			c.MaxFrame, c.Bridge.Flood = 100, true
+			c.Mode = rapid.SampledFrom([]macctl.Mode{macctl.ModePFC, macctl.ModePause, macctl.ModeOff}).Draw(t, "mode")
+			c.Ingress[0].Headroom, c.Ingress[0].Private = int64(2*cfg.Buffer.Cell), int64(cfg.Buffer.Cell)
+			for q := range c.Ingress {
+				c.Ingress[q] = c.Ingress[0]
+			}
+			list, ports[i] = append(list, c), c
+		}
+		r := newRig(t, cfg, list...)
+		for range 3 {
+			r.fillUp(t, n)
+			next := cfg
+			next.Buffer.Lossless = resize(t, "lossless", cfg.Buffer.Cell)
+			next.Buffer.Lossy = resize(t, "lossy", cfg.Buffer.Cell)
+			_ = r.sw.Reconfigure(next, ports, nil, r.now) // what does not fit yet is refused, and the old one stays
+		}
+		r.settle()
+		for i := range n {
+			r.drain(i, r.now+100*second)
+		}
+		for i := range n {
+			if r.count(i).Drops[0][DropBufferMemory] != 0 {
+				t.Errorf("port %d: memory ran out: %v", i, r.count(i).Drops[0])
+			}
+		}
+		r.empty()
+	})
+}
+
+// fillUp offers frames of one cell, to one host and to all, until nothing is admitted any more.
+func (r *rig) fillUp(t *rapid.T, n int) {
+	full := 0
+	for full < 2*n {
+		in := rapid.IntRange(0, n-1).Draw(t, "in")
+		dst := host((in + rapid.IntRange(1, n-1).Draw(t, "out")) % n)
+		if rapid.Bool().Draw(t, "flood") {
+			dst = 0xFF_FF_FF_FF_FF_FF
+		}
+		before := len(r.sw.memory.free) + len(r.sw.memory.spare)
+		burst := r.receive(in, make([][]byte, 0, 64))
+		for range 64 {
+			burst = append(burst, r.receive(in, [][]byte{ether(dst, host(in), nil, experimental, 0, 14)})...)
+		}
+		stop, taken := Crossed, 0
+		for stop == Crossed && taken < len(burst) {
+			taken, stop = r.sw.Ingress(in, 0, burst, taken, r.now)
+		}
+		if bits.OnesCount(uint(taken))%2 == 0 { // some of it leaves before the rest is settled
+			r.burst = burst
+			r.send(rapid.IntRange(0, n-1).Draw(t, "sender"), 64)
+			r.now += second
+		}
+		r.burst = burst
+		r.settle()
+		if len(r.sw.memory.free)+len(r.sw.memory.spare) >= before {
+			full++
+		}
+	}
+}

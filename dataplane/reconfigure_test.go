@@ -1,0 +1,232 @@
+package dataplane
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"pgregory.net/rapid"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/macctl"
+)
+
+// resize draws the size of a pool in which full queues meet soon.
+func resize(t *rapid.T, name string, cell int) buffer.PoolConfig {
+	return buffer.PoolConfig{Size: int64(cell) * rapid.Int64Range(250, 500).Draw(t, name), Alpha: 64}
+}
+
+// asMap numbers ports.
+func asMap(ports ...PortConfig) map[int]PortConfig {
+	m := map[int]PortConfig{}
+	for i, c := range ports {
+		m[i] = c
+	}
+	return m
+}
+
+// A new configuration is in force whole; ports keep their address and their frames.
+func TestReconfigure(t *testing.T) {
+	r := full(t, 3)
+	r.wantTold(0, 0xffff)
+	r.hear(1, lossless, 0)
+	r.send(1, 1) // empties the headroom
+	r.hear(1, lossless, 0xffff)
+	r.wantSilent(0)
+	next := testConfig(4)
+	next.Buffer.Lossless.Size *= 4 // the queue is far below its threshold now
+	slow := testPort(1)
+	slow.MAC, slow.Speed, slow.Nominal = [6]byte{}, 10_000_000, 10_000_000
+	statics := []Static{{MAC: 0x02_00_00_00_12_34, VID: 1, Port: 3}}
+	ports := map[int]PortConfig{0: testPort(0), 1: slow, 3: testPort(3)}
+	if err := r.sw.Reconfigure(next, ports, statics, r.now); err != nil {
+		t.Fatal(err)
+	}
+	r.wantTold(0, 0)
+	if got := r.sw.ports[1].cfg.MAC; got != testPort(1).MAC {
+		t.Errorf("port 1 has the address % x", got)
+	}
+	if r.sw.ports[2] != nil || r.sw.ports[3] == nil || r.sw.ports[3].up {
+		t.Error("port 2 is still there, or port 3 is not, or is up")
+	}
+	r.sw.SetUp(3, true, r.now)
+	r.offer(0, ether(0x02_00_00_00_12_34, host(0), nil, experimental, 1, 60))
+	if got := r.send(3, 64); len(got) != 1 {
+		t.Error("the static entry of port 3 is not in force")
+	}
+	r.hear(1, lossless, 0)
+	if got := r.drain(1, r.now+second); len(got) != alone {
+		t.Errorf("%d frames left, want those that waited: %d", len(got), alone)
+	}
+	if err := r.sw.Reconfigure(next, ports, nil, r.now); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.snapshot().Bridge.Static; n != 2 { // those of the rig, less that of port 2
+		t.Errorf("%d static entries, want 2", n)
+	}
+}
+
+// On an error nothing has changed.
+func TestReconfigureRefused(t *testing.T) {
+	badBridge := testPort(1)
+	badBridge.Bridge.PVID = 4095
+	hungry := testPort(1)
+	hungry.Ingress[lossless].Headroom = 1 << 30
+	smaller := testPort(0)
+	smaller.Ingress[lossless].Headroom = 0
+	aged := testConfig(2)
+	aged.Ageing = -1
+	cells := testConfig(2)
+	cells.Buffer.Cell = 512
+	rows := []struct {
+		name    string
+		cfg     Config
+		ports   map[int]PortConfig
+		statics []Static
+		busy    bool
+	}{
+		{"PVID out of range", testConfig(2), asMap(testPort(0), badBridge), nil, false},
+		{"port number out of range", testConfig(2), map[int]PortConfig{MaxPorts: testPort(0)}, nil, false},
+		{"headroom that does not fit", testConfig(2), asMap(testPort(0), hungry), nil, false},
+		{"negative ageing time", aged, asMap(testPort(0), testPort(1)), nil, false},
+		{"another cell", cells, asMap(testPort(0), testPort(1)), nil, false},
+		{"static entry for no port", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 2, VID: 1, Port: 5}}, false},
+		{"static entry of a group", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 1 << 40, VID: 1, Port: 0}}, false},
+		{"headroom in use", testConfig(2), asMap(smaller, testPort(1)), nil, true},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			r := full(t, 2)
+			before := r.snapshot()
+			err := r.sw.Reconfigure(row.cfg, row.ports, row.statics, r.now)
+			if err == nil || errors.Is(err, buffer.ErrBusy) != row.busy {
+				t.Fatalf("error %v, busy wanted: %v", err, row.busy)
+			}
+			if after := r.snapshot(); !reflect.DeepEqual(before, after) {
+				t.Errorf("before %+v\nafter %+v", before, after)
+			}
+			r.hear(1, lossless, 0)
+			if got := r.drain(1, r.now+second); len(got) != alone+1 {
+				t.Errorf("%d frames left, want %d", len(got), alone+1)
+			}
+			r.empty()
+		})
+	}
+}
+
+// A port that cannot be added leaves nothing behind.
+func TestAddPortRefused(t *testing.T) {
+	r := plainRig(t, 1)
+	bad := testPort(1)
+	bad.Bridge.PVID = 0
+	if err := r.sw.AddPort(1, bad, r.now); err == nil {
+		t.Fatal("PVID 0 was taken")
+	}
+	if v := r.snapshot(); len(v.Ports) != 1 || len(v.Buffer.Ports) != 1 {
+		t.Errorf("%d ports, %d in the buffer, want 1", len(v.Ports), len(v.Buffer.Ports))
+	}
+	for _, i := range []int{-1, MaxPorts, 0} {
+		if err := r.sw.AddPort(i, testPort(1), r.now); err == nil {
+			t.Errorf("number %d was taken", i)
+		}
+	}
+	if _, err := r.sw.SetMAC(1, [6]byte{2}, r.now); err == nil {
+		t.Error("SetMAC of no port")
+	}
+}
+
+func TestNewRefused(t *testing.T) {
+	cfg := testConfig(1)
+	cfg.Buffer.Cell = 0
+	if _, err := New(cfg, 0); !errors.Is(err, buffer.ErrConfig) {
+		t.Errorf("error %v, want one of the buffer", err)
+	}
+	cfg = testConfig(1)
+	cfg.Ageing = -1
+	if _, err := New(cfg, 0); err == nil {
+		t.Error("a negative ageing time was taken")
+	}
+}
+
+// From one mode to another the peer is freed in the words of the old one.
+func TestModeChangeFreesThePeer(t *testing.T) {
+	r := full(t, 2)
+	r.wantTold(0, 0xffff)
+	if err := r.sw.Reconfigure(testConfig(2), asMap(pausePort(0), testPort(1)), nil, r.now); err != nil {
+		t.Fatal(err)
+	}
+	r.wantTold(0, 0)
+	r.hear(1, lossless, 0)
+	if got := r.drain(1, r.now+second); len(got) != alone+1 {
+		t.Errorf("%d frames left, want %d", len(got), alone+1)
+	}
+	r.empty()
+}
+
+// SetMAC is what control frames, probes and the check of received ones go by.
+func TestSetMAC(t *testing.T) {
+	r := full(t, 2)
+	mac := [6]byte{2, 9, 9, 9, 9, 9}
+	cfg, err := r.sw.SetMAC(0, mac, r.now)
+	if err != nil || cfg.MAC != mac || cfg.Name != "p0" {
+		t.Fatalf("SetMAC: %+v, %v", cfg, err)
+	}
+	f, _ := macctl.Parse(r.tell(0), [6]byte{})
+	if f.Source != mac {
+		t.Errorf("XOFF comes from % x", f.Source)
+	}
+	own := macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, [8]uint16{lossless: 9})
+	copy(own, mac[:])
+	if got := r.sw.Control(0, own, r.now, r.now); got != 1<<lossless {
+		t.Errorf("PFC to the port's own address paused %08b", got)
+	}
+}
+
+// The ring of a frame follows from the lossless priorities, and under PAUSE every frame is lossless.
+func TestSteering(t *testing.T) {
+	verdict := func(c PortConfig) uint32 {
+		raw, err := Steering(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, ok := raw[len(raw)-1].Disassemble().(bpf.RetConstant)
+		if !ok {
+			t.Fatalf("the program ends with %v", raw[len(raw)-1].Disassemble())
+		}
+		return last.Val
+	}
+	off := testPort(0)
+	off.Mode, off.Classify.Default = macctl.ModeOff, lossless
+	def := testPort(0)
+	def.Classify.Default = lossless
+	for name, row := range map[string]struct {
+		cfg  PortConfig
+		want uint32
+	}{"PFC": {testPort(0), 0}, "PFC, lossless by default": {def, 1}, "PAUSE": {pausePort(0), 1}, "off": {off, 0}} {
+		if got := verdict(row.cfg); got != row.want {
+			t.Errorf("%s: a frame that carries nothing goes to ring %d, want %d", name, got, row.want)
+		}
+	}
+	bad := testPort(0)
+	bad.Classify.Default = 9
+	if _, err := Steering(&bad); err == nil {
+		t.Error("default priority 9 was taken")
+	}
+}
+
+func TestLoopDetectionNeedsAnIdentity(t *testing.T) {
+	cfg := testConfig(1)
+	cfg.Identity = bridge.Identity{}
+	c := testPort(0)
+	c.Bridge.Loop = true
+	sw, err := New(cfg, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sw.Close() }()
+	if err := sw.AddPort(0, c, 0); err == nil {
+		t.Error("a port looks for loops without an identity")
+	}
+}
