@@ -275,7 +275,7 @@ func TestFindAndListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := alive([]string{filepath.Join(dir, "pfcswitch")})
+	live, _ := alive([]string{filepath.Join(dir, "pfcswitch")})
 	if len(live) != 1 || filepath.Base(live[0]) != "one.sock" {
 		t.Errorf("found %v, want one.sock", live)
 	}
@@ -286,7 +286,7 @@ func TestFindAndListen(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if live := alive([]string{filepath.Join(dir, "pfcswitch")}); len(live) != 0 {
+	if live, _ := alive([]string{filepath.Join(dir, "pfcswitch")}); len(live) != 0 {
 		t.Errorf("a dead socket was found: %v", live)
 	}
 	second, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)

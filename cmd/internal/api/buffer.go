@@ -54,7 +54,8 @@ type IngressQueue struct {
 	AdmittedFrames uint64   `json:"admitted_frames"`
 	HeadroomFrames uint64   `json:"headroom_frames"` // those of them that went to the headroom
 	WaitedFrames   uint64   `json:"waited_frames"`   // those of them that had to wait in the receive ring
-	DroppedFrames  uint64   `json:"dropped_frames"`
+	DroppedFrames  uint64   `json:"dropped_frames"`  // for want of headroom: must stay 0
+	OversizeFrames uint64   `json:"oversize_frames"` // longer than the whole buffer
 	Xoff           uint64   `json:"xoff"` // turns OFF and ON
 	Xon            uint64   `json:"xon"`
 }
@@ -124,7 +125,7 @@ func ingressQueue(q *buffer.QueueSnapshot, mode buffer.Mode, number int) Ingress
 			Shared:   occupied(nil, &q.Used.Shared),
 			Headroom: occupied(&q.Config.Headroom, &q.Used.Headroom),
 		},
-		AdmittedFrames: q.Admitted, HeadroomFrames: q.AdmittedHeadroom, WaitedFrames: q.Waited, DroppedFrames: q.Dropped + q.Oversize,
+		AdmittedFrames: q.Admitted, HeadroomFrames: q.AdmittedHeadroom, WaitedFrames: q.Waited, DroppedFrames: q.Dropped, OversizeFrames: q.Oversize,
 		Xoff: q.Xoff, Xon: q.Xon,
 	}
 }

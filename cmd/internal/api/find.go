@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -20,9 +21,12 @@ func Find(flag string) (string, error) {
 	if path := os.Getenv(SocketVariable); path != "" {
 		return path, nil
 	}
-	live := alive(folders())
+	live, locked := alive(folders())
 	switch len(live) {
 	case 0:
+		if len(locked) > 0 {
+			return "", fmt.Errorf("this user may not open the socket of the switch that runs here (%s): use the user that started it, or sudo", locked[0])
+		}
 		return "", fmt.Errorf("%w (looked in %s): start one with \"pfcswitch run\", or name its socket with -s", ErrNoSwitch, strings.Join(folders(), ", "))
 	case 1:
 		return live[0], nil
@@ -39,19 +43,23 @@ func folders() []string {
 	return all
 }
 
-// alive returns the sockets in the folders on which somebody listens.
-func alive(folders []string) (live []string) {
+// alive returns the sockets in the folders on which somebody listens, and those that this user may not open.
+func alive(folders []string) (live, locked []string) {
 	for _, dir := range folders {
 		paths, err := filepath.Glob(filepath.Join(dir, "*.sock"))
 		if err != nil {
 			continue
 		}
 		for _, path := range paths {
-			if c, err := net.Dial("unix", path); err == nil {
+			c, err := net.Dial("unix", path)
+			switch {
+			case err == nil:
 				_ = c.Close()
 				live = append(live, path)
+			case errors.Is(err, os.ErrPermission):
+				locked = append(locked, path)
 			}
 		}
 	}
-	return live
+	return live, locked
 }

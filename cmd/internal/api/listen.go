@@ -1,11 +1,13 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,15 +35,40 @@ func listen(path string) (net.Listener, error) {
 		_ = c.Close()
 		return nil, fmt.Errorf("control socket %s: another switch listens there: stop it, or give this one another name", path)
 	} else if errors.Is(err, unix.ECONNREFUSED) {
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("control socket %s: remove what a dead switch left: %w", path, err)
+		if err := removeStale(path); err != nil {
+			return nil, err
 		}
 	}
-	old := unix.Umask(0o177)
-	l, err := net.Listen("unix", path)
-	unix.Umask(old)
+	config := net.ListenConfig{Control: ownerOnly}
+	l, err := config.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
 	return l, nil
+}
+
+// removeStale removes the socket that a dead switch left. A file of another kind, to which nobody can connect either, is
+// somebody's and stays.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&os.ModeSocket == 0 {
+		return fmt.Errorf("control socket %s: a file of this name exists and is not a socket: remove it, or write another api.socket", path)
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return fmt.Errorf("control socket %s: remove what a dead switch left: %w", path, err)
+	}
+	return nil
+}
+
+// ownerOnly sets the mode of a socket before it gets its name, so that others cannot use it, not for a moment. (A umask
+// would do the same, to every file that the process makes at that moment.)
+func ownerOnly(_, _ string, c syscall.RawConn) error {
+	var failed error
+	if err := c.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), 0o600) }); err != nil {
+		return err
+	}
+	return failed
 }

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+)
+
+// levels are what a snapshot holds besides counters: what is now, what was most, and configuration. They stay as they are.
+var levels = []string{
+	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode", "Removed",
+	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold", "Waiting", "Used", "Alpha",
+}
+
+// everyCounter calls do for every counter below v.
+func everyCounter(v reflect.Value, path string, do func(path string, n reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; !slices.Contains(levels, name) {
+				everyCounter(v.Field(i), path+"."+name, do)
+			}
+		}
+	case reflect.Array, reflect.Slice:
+		for i := range v.Len() {
+			everyCounter(v.Index(i), path, do)
+		}
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		do(path, v)
+	}
+}
+
+func snapshotOf(n uint64) *dataplane.Snapshot {
+	v := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 1)}
+	v.Buffer.Ports = make([]buffer.PortSnapshot, 1)
+	v.Ports[0].Config.Name, v.Buffer.Ports[0].Name = "p1", "p1"
+	everyCounter(reflect.ValueOf(v).Elem(), "", func(_ string, c reflect.Value) {
+		if c.CanUint() {
+			c.SetUint(n)
+		} else {
+			c.SetInt(int64(n))
+		}
+	})
+	return v
+}
+
+// TestEveryCounterIsSubtracted fails for a counter that somebody added to a snapshot and forgot here.
+func TestEveryCounterIsSubtracted(t *testing.T) {
+	v := snapshotOf(10)
+	(&baseline{counters: snapshotOf(7)}).subtract(v)
+	var wrong []string
+	everyCounter(reflect.ValueOf(v).Elem(), "", func(path string, c reflect.Value) {
+		got := int64(0)
+		if c.CanUint() {
+			got = int64(c.Uint())
+		} else {
+			got = c.Int()
+		}
+		if got != 3 && !slices.Contains(wrong, path) {
+			wrong = append(wrong, path)
+		}
+	})
+	if len(wrong) > 0 {
+		t.Errorf("not 10 - 7:\n%s", strings.Join(wrong, "\n"))
+	}
+}
+
+func TestLevelsStay(t *testing.T) {
+	v, old := snapshotOf(1), snapshotOf(1)
+	for _, s := range []*dataplane.Snapshot{v, old} {
+		s.Ports[0].Counters.QueueBytes[3], s.Ports[0].Counters.QueueBytesMax[3], s.Ports[0].Counters.RingFramesMax = 5, 6, 7
+		s.Buffer.Ports[0].Ingress[3].Used.Shared = buffer.Level{Now: 1, Start: 4, User: 3, Window: 2}
+		s.Bridge.Entries = 9
+	}
+	(&baseline{counters: old}).subtract(v)
+	c := &v.Ports[0].Counters
+	if c.QueueBytes[3] != 5 || c.QueueBytesMax[3] != 6 || c.RingFramesMax != 7 || v.Bridge.Entries != 9 ||
+		v.Buffer.Ports[0].Ingress[3].Used.Shared != (buffer.Level{Now: 1, Start: 4, User: 3, Window: 2}) {
+		t.Errorf("a clear of the counters moved a level: %+v", c)
+	}
+}
+
+// A port that was removed and came back counts from 0; one that is new has no baseline.
+func TestPortsThatComeAndGo(t *testing.T) {
+	old := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 2)}
+	old.Ports[0].Config.Name, old.Ports[1].Config.Name = "gone", "back"
+	old.Ports[0].Counters.SentFrames, old.Ports[1].Counters.SentFrames = 50, 60
+	v := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 2)}
+	v.Ports[0].Config.Name, v.Ports[1].Config.Name = "back", "new"
+	v.Ports[0].Counters.SentFrames, v.Ports[1].Counters.SentFrames = 2, 3
+	(&baseline{counters: old}).subtract(v)
+	if a, b := v.Ports[0].Counters.SentFrames, v.Ports[1].Counters.SentFrames; a != 2 || b != 3 {
+		t.Errorf("got %d and %d frames, want 2 and 3", a, b)
+	}
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+func TestFormats(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{count(0), "0"}, {count(-1), "-1"}, {count(999), "999"}, {count(1000), "1,000"}, {count(-123456), "-123,456"}, {count(uint64(4021000)), "4,021,000"},
+		{rate(1e9), "1G"}, {rate(2_500_000_000), "2.5G"}, {rate(800e9), "800G"}, {rate(1.6e12), "1.6T"}, {rate(100e6), "100M"}, {rate(1_000_001), "1000.001k"}, {rate(999), "999"},
+		{duration(0), "0"}, {duration(999), "999ns"}, {duration(1_204_321), "1.204ms"}, {duration(812e6), "812ms"}, {duration(123_456_789_000), "2m3.5s"},
+		{clock(0), "00:00:00"}, {clock(751 * int64(time.Second)), "00:12:31"}, {clock(2*86400e9 + 3_604e9), "2d 01:00:04"},
+		{percent(0), "0.0"}, {percent(0.217), "21.7"}, {percent(1), "100.0"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %s, want %s", tt.got, tt.want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	table := newTable("NAME", ">N", "NOTE")
+	table.row("a", "1", "")
+	table.row("µµµµµµ", "1,000", "x")
+	want := "NAME        N  NOTE\na           1\nµµµµµµ  1,000  x\n"
+	if got := table.String(); got != want {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+	if got := sections("top\n", section{"left out", newTable("A")}, section{"title", table}); got != "top\n\ntitle\n"+want {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPriorityJSON(t *testing.T) {
+	for _, tt := range []struct {
+		p    Priority
+		json string
+	}{{0, "0"}, {7, "7"}, {All, `"all"`}, {Unknown, `"unknown"`}} {
+		b, err := json.Marshal(tt.p)
+		if err != nil || string(b) != tt.json {
+			t.Errorf("%v: got %s, %v, want %s", tt.p, b, err, tt.json)
+		}
+		var p Priority
+		if err := json.Unmarshal(b, &p); err != nil || p != tt.p {
+			t.Errorf("%s: got %v, %v, want %v", b, p, err, tt.p)
+		}
+	}
+	for _, bad := range []string{"8", "-1", `"3"`, "1.5", "true", `"none"`} {
+		if err := json.Unmarshal([]byte(bad), new(Priority)); err == nil {
+			t.Errorf("%s is taken for a priority", bad)
+		}
+	}
+}
+
+func TestParseRefusesAnotherSchema(t *testing.T) {
+	for _, noun := range Nouns() {
+		if _, err := Parse(noun, []byte(`{"schema":2}`)); err == nil {
+			t.Errorf("%s: schema 2 was taken", noun)
+		}
+	}
+}
+
+func TestPauseState(t *testing.T) {
+	for _, tt := range []struct {
+		on, paused, holding bool
+		want                string
+	}{
+		{false, false, false, "off"}, {true, false, false, "running"}, {true, true, false, "paused by peer"},
+		{true, false, true, "holding peer"}, {true, true, true, "both"},
+	} {
+		if got := pauseState(tt.on, tt.paused, tt.holding); got != tt.want {
+			t.Errorf("%+v: got %s", tt, got)
+		}
+	}
+}
