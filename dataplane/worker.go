@@ -18,8 +18,8 @@ const (
 	arenaOctets   = 256 << 10 // memory for those pieces
 	sendCalls     = 4         // of one port in a row
 	minSleep      = 100_000   // ns; deadlines are coalesced to this
-	spinStart     = 10_000    // ns
-	spinMax       = 50_000    // ns
+	spinStart     = 5_000     // ns
+	spinMax       = 15_000    // ns: what a sleep and its end cost; a longer spin is dearer, and takes the CPU from the hosts
 	retryDelay    = 200_000   // ns until a frame that the kernel did not take is sent again
 	delaySpin     = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
 	waitPeriod    = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may

@@ -56,7 +56,7 @@ type IngressQueue struct {
 	WaitedFrames   uint64   `json:"waited_frames"`   // those of them that had to wait in the receive ring
 	DroppedFrames  uint64   `json:"dropped_frames"`  // for want of headroom: must stay 0
 	OversizeFrames uint64   `json:"oversize_frames"` // longer than the whole buffer
-	Xoff           uint64   `json:"xoff"` // turns OFF and ON
+	Xoff           uint64   `json:"xoff"`            // turns OFF and ON
 	Xon            uint64   `json:"xon"`
 }
 
