@@ -269,6 +269,7 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 		s.unadmit(p, a, out, q, c)
 		return
 	}
+	out.queues[q].staged++
 	s.staged = append(s.staged, Move{desc: d, port: out.index, cell: dsc.cell, data: a.Data})
 }
 

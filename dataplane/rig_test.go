@@ -86,12 +86,11 @@ func host(i int) uint64 { return 0x02_00_00_00_00_10 + uint64(i) }
 
 // A rig is a switch under virtual time.
 type rig struct {
-	tb      reporter
-	sw      *Switch
-	now     int64
-	batch   *port.Batch
-	burst   []Arrival // the last one, until it is settled
-	control []byte
+	tb    reporter
+	sw    *Switch
+	now   int64
+	batch *port.Batch
+	burst []Arrival // the last one, until it is settled
 }
 
 // newRig returns a switch whose ports are up and whose hosts are known.

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/bpf"
 
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
@@ -41,6 +44,7 @@ type portTask struct {
 	cfg      PortConfig
 	slotLen  int // largest frame of a ring slot
 	rx, tx   *worker
+	program  []bpf.RawInstruction // in force; guarded by Runner.change
 
 	// receive task
 	blocked   [port.NumClasses]bool // the oldest frame waits for buffer
@@ -51,7 +55,7 @@ type portTask struct {
 
 	// transmit task
 	again    bool  // there is more to send at once
-	retryAt  int64 // no sending before: the kernel was full
+	retryAt  int64 // no sending before: the kernel was full; 0 where it was not
 	deadline int64
 	delay    *delayLine
 	lastSent [NumPriorities]int64 // end of the last send call with a frame of the priority
@@ -132,7 +136,19 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte, slotLen int) error {
 		return fmt.Errorf("start a worker: %w", err)
 	}
 	t := &portTask{index: i, port: p, slotLen: slotLen}
-	err := r.do(func(sw *Switch) error {
+	known := false
+	r.View(func(sw *Switch) {
+		if configured := sw.ports[i]; configured != nil {
+			t.cfg, known = configured.cfg, true
+		}
+	})
+	if !known {
+		return fmt.Errorf("there is no port number %d", i)
+	}
+	if err := r.steer(t); err != nil {
+		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
+	}
+	return r.do(func(sw *Switch) error {
 		cfg, err := sw.SetMAC(i, mac, Now())
 		if err != nil {
 			return err
@@ -141,16 +157,10 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte, slotLen int) error {
 			return fmt.Errorf("port %s: has its sockets already", cfg.Name)
 		}
 		t.configure(sw, cfg)
-		if err := r.steer(t); err != nil {
-			return fmt.Errorf("port %s: %w", cfg.Name, err)
-		}
 		r.tasks[i] = t
+		r.assign(sw)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return r.assign()
 }
 
 // configure takes over what the tasks themselves need of a port's configuration.
@@ -177,9 +187,10 @@ func (r *Runner) Detach(i int) error {
 		t.freeRing(sw)
 		sw.SetUp(i, false, Now())
 		r.tasks[i] = nil
+		r.assign(sw)
 		return nil
 	})
-	return errors.Join(err, r.assign(), t.port.Close())
+	return errors.Join(err, t.port.Close())
 }
 
 // SetUp tells that the link of port i came up or went down.
@@ -217,32 +228,27 @@ func (r *Runner) grow() error {
 	return nil
 }
 
-// assign shares the tasks among the workers.
-func (r *Runner) assign() error {
-	return r.do(func(sw *Switch) error {
-		for _, w := range r.workers {
-			w.receivers, w.transmitters = w.receivers[:0], w.transmitters[:0]
+// assign shares the tasks among the workers, which stand still.
+func (r *Runner) assign(sw *Switch) {
+	for _, w := range r.workers {
+		w.receivers, w.transmitters = w.receivers[:0], w.transmitters[:0]
+		w.rewatch = true
+	}
+	next := 0
+	for _, t := range r.tasks {
+		if t == nil {
+			continue
 		}
-		next := 0
-		for _, t := range r.tasks {
-			if t == nil || len(r.workers) == 0 {
-				continue
-			}
-			t.rx = r.workers[next%len(r.workers)]
-			if r.perPort {
-				next++
-			}
-			t.tx = r.workers[next%len(r.workers)]
+		t.rx = r.workers[next%len(r.workers)]
+		if r.perPort {
 			next++
-			t.rx.receivers = append(t.rx.receivers, t)
-			t.tx.transmitters = append(t.tx.transmitters, t)
-			sw.SetOwner(t.index, t.tx.id)
 		}
-		for _, w := range r.workers {
-			w.rewatch = true
-		}
-		return nil
-	})
+		t.tx = r.workers[next%len(r.workers)]
+		next++
+		t.rx.receivers = append(t.rx.receivers, t)
+		t.tx.transmitters = append(t.tx.transmitters, t)
+		sw.SetOwner(t.index, t.tx.id)
+	}
 }
 
 // Configure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those that
@@ -261,38 +267,55 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 		if err := sw.Reconfigure(cfg, ports, statics, Now()); err != nil {
 			return err
 		}
-		for i, t := range r.tasks {
-			if t == nil {
-				continue
-			}
-			c, ok := ports[i]
-			if !ok {
-				gone = append(gone, t)
-				r.tasks[i] = nil
-				continue
-			}
-			c.MAC = t.cfg.MAC
-			t.configure(sw, c)
-			if err := r.steer(t); err != nil {
-				return err
-			}
-		}
+		gone = r.adopt(sw, ports)
+		r.assign(sw)
 		return nil
 	})
-	errs := []error{err, r.assign()}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range r.tasks {
+		if t != nil {
+			errs = append(errs, r.steer(t))
+		}
+	}
 	for _, t := range gone {
 		errs = append(errs, t.port.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless.
+// adopt hands each port's new configuration to its tasks. It returns the tasks of ports that are gone.
+func (r *Runner) adopt(sw *Switch, ports map[int]PortConfig) (gone []*portTask) {
+	for i, t := range r.tasks {
+		if t == nil {
+			continue
+		}
+		c, ok := ports[i]
+		if !ok {
+			gone = append(gone, t)
+			r.tasks[i] = nil
+			continue
+		}
+		c.MAC = t.cfg.MAC
+		t.configure(sw, c)
+	}
+	return gone
+}
+
+// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless. The kernel
+// takes some 10 ms to replace a program, so it is not asked in vain, and not while the workers stand still.
 func (r *Runner) steer(t *portTask) error {
 	program, err := Steering(&t.cfg)
-	if err != nil {
+	if err != nil || slices.Equal(program, t.program) {
 		return err
 	}
-	return t.port.Steer(program)
+	if err := t.port.Steer(program); err != nil {
+		return err
+	}
+	t.program = program
+	return nil
 }
 
 // View runs f on the switch while the workers go on; f must only read, and briefly.

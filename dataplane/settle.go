@@ -49,6 +49,8 @@ func (s *Switch) Store(moves []Move) {
 func (s *Switch) Publish(moves []Move, now int64) {
 	s.now = now
 	for _, m := range moves {
-		s.push(s.ports[m.port], m.desc)
+		p := s.ports[m.port]
+		p.queues[s.memory.descs[m.desc].queue].staged--
+		s.push(p, m.desc)
 	}
 }

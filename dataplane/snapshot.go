@@ -74,7 +74,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		Delayed: p.delayed, Paused: p.receiver.Paused(now), Wanted: p.sender.Wanted(), Received: p.receiver.Counters(),
 		Told: p.sender.Counters(), PausedAllNs: p.receiver.PauseTime(now), HeldAllNs: p.sender.PauseTime(now)}
 	for q := range p.queues {
-		v.Held[q] = p.queues[q].frames
+		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)
 		v.HeldNs[q] = p.sender.HeldTime(uint8(q), now)
 	}

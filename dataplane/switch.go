@@ -60,6 +60,7 @@ type portState struct {
 type queue struct {
 	head, tail uint32
 	frames     int
+	staged     int // frames that are charged and on their way into the list
 }
 
 // New returns a switch without ports.

@@ -105,10 +105,10 @@ func (w *world) take(t *rapid.T, in int) {
 	taken, stop := 0, Crossed
 	for stop == Crossed && taken < len(burst) {
 		taken, stop = w.sw.Ingress(in, worker, burst, taken, w.now)
+		w.check(t) // staged copies count as held
 		staged := w.sw.Staged(nil)
 		w.sw.Store(staged)
 		w.sw.Publish(staged, w.now)
-		w.check(t)
 	}
 	w.burst = burst
 	for i := range worldPorts {

@@ -78,6 +78,7 @@ func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
 		if now < t.retryAt {
 			break
 		}
+		t.retryAt = 0
 		n := w.lock().Dequeue(t.index, now)
 		w.unlock()
 		if n == 0 {
@@ -197,7 +198,7 @@ func (w *worker) setDeadline(t *portTask) {
 	t.deadline = min(sw.TxDeadline(t.index, now), sw.ProbeDeadline(t.index))
 	w.unlock()
 	switch {
-	case t.retryAt > now:
+	case t.retryAt != 0: // also where it has passed since: nothing else would bring the frame back
 		t.deadline = t.retryAt
 	case t.again:
 		t.deadline = now

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
 )
 
 // Config says how a port's sockets are set up.
@@ -132,6 +134,9 @@ func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
 	return nil
 }
 
+// openControl opens the ring for MAC Control frames. It is bound to every protocol, and a filter chooses: a socket bound to
+// one EtherType is not shown the tag of a tagged frame, which is no MAC Control frame, and nothing at all of an interface
+// that belongs to a bridge.
 func (p *AFPacket) openControl(index int) error {
 	fd, err := packetSocket()
 	if err != nil {
@@ -141,18 +146,27 @@ func (p *AFPacket) openControl(index int) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		return fmt.Errorf("setsockopt PACKET_IGNORE_OUTGOING: %w", err)
 	}
+	if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, onlyControl); err != nil {
+		return fmt.Errorf("attach filter: %w", err)
+	}
 	r, err := newRing(fd, controlSlots, controlFrame, false)
 	if err != nil {
 		return err
 	}
 	p.control = r
-	if err := bind(fd, ethPMACControl, index); err != nil {
+	if err := bind(fd, unix.ETH_P_ALL, index); err != nil {
 		return fmt.Errorf("bind MAC Control socket: %w", err)
 	}
 	return nil
 }
 
-const ethPMACControl = 0x8808
+// onlyControl accepts frames whose EtherType, behind the outer tag where there is one, is 0x8808.
+var onlyControl = []bpf.RawInstruction{
+	{Op: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0xfffff000}, // SKF_AD_OFF + SKF_AD_PROTOCOL
+	{Op: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(frame.TypeMACControl)},
+	{Op: unix.BPF_RET | unix.BPF_K, K: 0xffffffff},
+	{Op: unix.BPF_RET | unix.BPF_K},
+}
 
 // joinFanout makes fd a member of the group, or of a new one where group is 0, and returns the group.
 func joinFanout(fd, group int) (int, error) {

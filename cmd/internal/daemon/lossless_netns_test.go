@@ -16,7 +16,7 @@ func TestOversubscription(t *testing.T) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		t.Run(mode.String(), func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})
-			r.start(setup{keys: smallBuffers, each: "speed: 100M, flow_control: " + mode.String()})
+			r.start(setup{keys: smallBuffers, each: paced + ", flow_control: " + mode.String()})
 			h1, h2, h3 := r.station(1, mode, 100e6), r.station(2, mode, 100e6), r.station(3, mode, 100e6)
 			both := []stream{{to: 3, prio: 3, frames: 1500}, {to: 3, prio: 0, frames: 1500}}
 			h1.send(both...)

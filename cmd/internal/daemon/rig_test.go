@@ -76,6 +76,9 @@ type setup struct {
 	ready []int          // ports that have to come up; nil: all
 }
 
+// paced are the keys of a port at 100 Mbit/s that survives the pauses of a busy test machine.
+const paced = "speed: 100M, ring: {outage: 400ms}"
+
 // yaml writes the configuration for ports 1 to n. Every host has a static entry in VLAN 1, so that nothing is flooded.
 func (s setup) yaml(r *rig, n int) string {
 	var b strings.Builder

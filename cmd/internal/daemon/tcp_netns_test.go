@@ -74,7 +74,7 @@ func transfer(t *testing.T, r *rig, dscp int) {
 		return err
 	}))
 	defer client.Close()
-	must(t, control(client, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, dscp<<2) }))
+	must(t, onSocket(client, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, dscp<<2) }))
 	received := make(chan [sha256.Size]byte, 1)
 	go digest(listener, received)
 
@@ -112,15 +112,15 @@ func digest(l net.Listener, done chan<- [sha256.Size]byte) {
 
 func tcpInfo(t *testing.T, c *net.TCPConn) (info *unix.TCPInfo) {
 	t.Helper()
-	must(t, control(c, func(fd int) (err error) {
+	must(t, onSocket(c, func(fd int) (err error) {
 		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		return err
 	}))
 	return info
 }
 
-// control runs f on the descriptor of a connection.
-func control(c *net.TCPConn, f func(fd int) error) error {
+// onSocket runs f on the descriptor of a connection.
+func onSocket(c *net.TCPConn, f func(fd int) error) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err

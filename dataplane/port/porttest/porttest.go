@@ -257,6 +257,9 @@ func (e *End) ClearError() {}
 func (e *End) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.closed {
+		return nil
+	}
 	e.closed = true
 	var errs []error
 	for i := range e.rings {

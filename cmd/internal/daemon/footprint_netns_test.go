@@ -1,0 +1,64 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/macctl"
+)
+
+// resident returns the memory that a process has in RAM, in octets.
+func resident(t *testing.T, pid int) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	must(t, err)
+	pages, err := strconv.Atoi(strings.Fields(string(b))[1]) // size, resident, …
+	must(t, err)
+	return pages * os.Getpagesize()
+}
+
+// Under load, with queues that fill and drain, the process does not grow.
+func TestMemoryDoesNotGrow(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	p := r.startProcess(setup{keys: smallBuffers, each: paced})
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	both := []stream{{to: 2, prio: 3}, {to: 2, prio: 0}}
+	stop1, stop3 := h1.send(both...), h3.send(both...)
+	eventually(t, "every buffer has been full once", func() bool {
+		return h1.controls.Load() > 4 && h3.controls.Load() > 4 && h2.tally(1, 3).frames > 2000
+	})
+	before, frames := resident(t, p.Pid()), h2.tally(1, 3).frames
+	eventually(t, "many more frames have passed", func() bool { return h2.tally(1, 3).frames > frames+4000 })
+	after := resident(t, p.Pid())
+	stop1()
+	stop3()
+	t.Logf("resident: %.1f MiB, and %.1f MiB after some 16000 frames more", float64(before)/(1<<20), float64(after)/(1<<20))
+	// What is kept of a frame, event or call shows where it is more than 256 octets a frame.
+	if after > before+(4<<20) {
+		t.Errorf("the process has grown by %d octets", after-before)
+	}
+	must(t, p.Stop(syscall.SIGTERM, patience))
+}
+
+// Idle ports wait for the kernel to wake them. What they cost exactly is shown, not judged: the machine is shared.
+func TestIdleCost(t *testing.T) {
+	r := newRig(t, 8, lab.LinkOptions{})
+	p := r.startProcess(setup{})
+	const idle = 2 * time.Second
+	time.Sleep(200 * time.Millisecond)
+	before, _ := p.Scheduled()
+	time.Sleep(idle)
+	after, _ := p.Scheduled()
+	share := (after - before).Seconds() / idle.Seconds()
+	t.Logf("eight idle ports take %.2f %% of a core and %.1f MiB", 100*share, float64(resident(t, p.Pid()))/(1<<20))
+	if share > 0.2 {
+		t.Errorf("they take %.0f %% of a core, as if something spun", 100*share)
+	}
+	must(t, p.Stop(syscall.SIGTERM, patience))
+}

@@ -1,0 +1,286 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/macctl"
+)
+
+// passes shows that lossless frames from one host reach another.
+func (r *rig) passes(from, to int) {
+	r.t.Helper()
+	a, b := r.station(from, macctl.ModePFC, 1e9), r.station(to, macctl.ModePFC, 1e9)
+	a.send(stream{to: to, prio: 3, frames: 20})
+	b.whole(a, 3)
+	a.stop()
+	b.stop()
+}
+
+func (r *rig) waitState(n int, part string) {
+	r.t.Helper()
+	eventually(r.t, fmt.Sprintf("%s says %q", portName(n), part), func() bool {
+		s := r.state(n)
+		return strings.Contains(s, part) && (part != "" || s == "")
+	})
+}
+
+// A port whose interface is not there yet is down and says why, and works as soon as it comes.
+func TestInterfaceAppears(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	must(t, r.sw.DeleteLink("p2"))
+	r.start(setup{ready: []int{1}})
+	if got := r.state(2); !strings.Contains(got, "p2") || !strings.Contains(got, "waiting for it") {
+		t.Errorf("state %q, want one that names the interface and says that it is waited for", got)
+	}
+	if got := r.events(dataplane.EventPort, 2); len(got) != 1 || got[0].Text != r.state(2) {
+		t.Errorf("events %+v, want one with the port's state", got)
+	}
+	r.link(2, lab.LinkOptions{})
+	r.waitUp(2, true)
+	r.waitState(2, "")
+	r.passes(1, 2)
+}
+
+// A namespace that is not there yet is waited for too; it is a path here, so that it can come under a known name.
+func TestNamespaceAppears(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	ns := filepath.Join(r.dir, "later")
+	r.start(setup{ports: map[int]string{2: "netns: " + ns}, ready: []int{1}})
+	if got := r.state(2); !strings.Contains(got, "network namespace does not exist") || !strings.Contains(got, ns) {
+		t.Errorf("state %q, want one that names the namespace", got)
+	}
+	must(t, os.Symlink(r.sw.Path(), ns))
+	r.waitUp(2, true)
+	r.passes(1, 2)
+	r.noLosslessDrops()
+}
+
+// A name that stands for another namespace than before, as after the restart of a container, is followed.
+func TestNamespaceReplaced(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	must(t, r.lab.Link(r.host(2), "eth1", r.host(3), "p2", lab.LinkOptions{}))
+	name := filepath.Join(r.dir, "name")
+	must(t, os.Symlink(r.sw.Path(), name))
+	r.start(setup{ports: map[int]string{2: "netns: " + name}})
+	r.passes(1, 2)
+
+	must(t, os.Remove(name))
+	r.waitState(2, "network namespace does not exist")
+	r.waitUp(2, false)
+	must(t, os.Symlink(r.sw.Path(), name))
+	r.waitUp(2, true)
+	r.passes(1, 2)
+
+	must(t, os.Symlink(r.host(3).Path(), name+".new"))
+	must(t, os.Rename(name+".new", name))
+	s, err := porttest.OpenSocket(r.host(2).Path(), "eth1")
+	must(t, err)
+	defer s.Close()
+	first, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	must(t, err)
+	defer first.Close()
+	want := ipv4UDP(1, 2, 0, 100)
+	eventually(t, "frames come through the interface in the other namespace", func() bool {
+		must(t, first.Send(frame.VnetHeader{}, want))
+		p, err := s.Receive(10 * time.Millisecond)
+		return err == nil && bytes.Equal(p.Data, want)
+	})
+}
+
+// While an interface vanishes, comes back under its name and vanishes again, all under load, the other ports lose nothing
+// and the buffer that the port held comes back.
+func TestInterfaceVanishesUnderLoad(t *testing.T) {
+	r := newRig(t, 4, lab.LinkOptions{})
+	r.start(setup{keys: smallBuffers, each: paced})
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	stop1 := h1.send(stream{to: 2, prio: 3, rate: 40e6})
+	stop3 := h3.send(stream{to: 4, prio: 3}, stream{to: 4, prio: 0})
+	for range 3 {
+		h4 := r.station(4, macctl.ModePFC, 100e6)
+		eventually(t, "frames reach h4", func() bool { return h4.tally(3, 3).frames > 20 })
+		eventually(t, "frames for h4 wait", func() bool { h4.pfc(1<<3, 0xffff); return r.snapshot(4).Held[3] > 10 })
+		must(t, r.sw.DeleteLink("p4"))
+		r.waitUp(4, false)
+		r.waitState(4, "waiting for it")
+		h4.stop()
+		if held := r.snapshot(4).Held; held != [8]int{} {
+			t.Errorf("the port that vanished holds frames: %v", held)
+		}
+		before := h2.tally(1, 3).frames
+		eventually(t, "the others go on", func() bool { return h2.tally(1, 3).frames > before+50 })
+		r.link(4, lab.LinkOptions{})
+		r.waitUp(4, true)
+		r.waitState(4, "")
+	}
+	stop1()
+	stop3()
+	h2.whole(h1, 3)
+	if drops := r.snapshot(3).Counters.Drops[3][dataplane.DropPortDown]; drops == 0 {
+		t.Errorf("no frame was waiting when the port vanished, so nothing is shown")
+	}
+	r.noLosslessDrops()
+}
+
+// A link that flaps under load costs what was under way on it, and nothing else.
+func TestLinkFlapsUnderLoad(t *testing.T) {
+	r := newRig(t, 4, lab.LinkOptions{})
+	r.start(setup{keys: smallBuffers, each: paced})
+	h1, h2, h3, h4 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)
+	stop1 := h1.send(stream{to: 2, prio: 3, rate: 40e6})
+	stop3 := h3.send(stream{to: 4, prio: 3}, stream{to: 4, prio: 0})
+	for i := range 20 {
+		must(t, r.host(4).LinkDown("eth0"))
+		if i%4 == 0 {
+			r.waitUp(4, false)
+			r.waitState(4, "the link is down")
+		}
+		time.Sleep(time.Duration(i) * time.Millisecond)
+		must(t, r.host(4).LinkUp("eth0"))
+	}
+	r.waitUp(4, true)
+	r.waitState(4, "")
+	before := h4.tally(3, 3).frames
+	eventually(t, "frames reach h4 again", func() bool { return h4.tally(3, 3).frames > before+50 })
+	stop1()
+	stop3()
+	h2.whole(h1, 3)
+	r.noLosslessDrops()
+}
+
+// An interface that moves to another namespace is gone; in the switch's namespace again, it works again, also where it came
+// back before the switch had a look.
+func TestInterfaceMoves(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	elsewhere := r.host(3)
+	r.start(setup{})
+	r.passes(1, 2)
+	away := func() { ip(t, r.sw, "link", "set", "p2", "netns", elsewhere.Namespace()) }
+	back := func() {
+		ip(t, elsewhere, "link", "set", "p2", "netns", r.sw.Namespace())
+		must(t, r.sw.LinkUp("p2"))
+	}
+	away()
+	r.waitState(2, "waiting for it")
+	r.waitUp(2, false)
+	back()
+	r.waitUp(2, true)
+	r.passes(1, 2)
+
+	r.d.mu.Lock() // it looks at nothing
+	away()
+	back()
+	r.d.mu.Unlock()
+	h1, h2 := r.station(1, macctl.ModePFC, 1e9), r.station(2, macctl.ModePFC, 1e9)
+	stop := h1.send(stream{to: 2, prio: 3, rate: 1e6})
+	eventually(t, "frames come through again", func() bool { return h2.tally(1, 3).frames > 10 })
+	stop()
+	r.passes(2, 1)
+}
+
+// An interface on which the kernel's own stack speaks is refused with the way out, or taken by force.
+func TestInterfaceInUse(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(t *testing.T, r *rig)
+		want  string
+	}{
+		{"address", func(t *testing.T, r *rig) { must(t, r.sw.AddAddr("p2", "192.0.2.1/24")) },
+			"interface p2 has the address 192.0.2.1/24, so the kernel's stack would answer too (remove it with: ip addr flush dev p2, or write force: true)"},
+		{"IPv6 address", func(t *testing.T, r *rig) {
+			must(t, r.sw.Do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/p2/disable_ipv6", []byte("0"), 0) }))
+			must(t, r.sw.AddAddr("p2", "2001:db8::1/64"))
+		}, "interface p2 has the address 2001:db8::1/64, so"},
+		{"master", func(t *testing.T, r *rig) {
+			ip(t, r.sw, "link", "add", "br0", "type", "bridge")
+			ip(t, r.sw, "link", "set", "p2", "master", "br0")
+		}, "interface p2 belongs to a bridge or bond (take it out with: ip link set p2 nomaster, or write force: true)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, 2, lab.LinkOptions{})
+			tt.spoil(t, r)
+			_, err := New(r.parse(setup{}), slog.New(slog.NewTextHandler(io.Discard, nil)))
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
+				t.Errorf("error %v, want the line in test.yaml and %q", err, tt.want)
+			}
+			r.start(setup{ports: map[int]string{2: "force: true"}})
+			r.passes(1, 2)
+		})
+	}
+}
+
+// What an interface becomes while the switch waits for it is judged when it comes.
+func TestInterfaceComesInUse(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	must(t, r.sw.DeleteLink("p2"))
+	r.start(setup{ready: []int{1}})
+	must(t, r.lab.Link(r.host(2), "eth0", r.sw, "other", lab.LinkOptions{}))
+	must(t, r.sw.AddAddr("other", "192.0.2.1/24"))
+	must(t, r.sw.LinkDown("other"))
+	ip(t, r.sw, "link", "set", "other", "name", "p2")
+	must(t, r.sw.LinkUp("p2"))
+	r.waitState(2, "has the address 192.0.2.1/24")
+	ip(t, r.sw, "address", "flush", "dev", "p2")
+	r.waitUp(2, true)
+	r.passes(1, 2)
+}
+
+// A missing capability is a sentence that says what to do.
+func TestMissingCapability(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		capability int
+	}{
+		{"CAP_NET_RAW", unix.CAP_NET_RAW}, {"CAP_NET_ADMIN", unix.CAP_NET_ADMIN},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, 1, lab.LinkOptions{})
+			p := r.launch(setup{}, without(tt.capability))
+			eventually(t, "the switch says what it lacks", func() bool {
+				return strings.Contains(p.Output(), "needs CAP_NET_RAW and CAP_NET_ADMIN: run as root") || ended(p)
+			})
+			t.Log(p.Output())
+			if !strings.Contains(p.Output(), "needs CAP_NET_RAW and CAP_NET_ADMIN: run as root") {
+				t.Errorf("the switch ended without a word: %v", p.Wait())
+			}
+			_ = p.Stop(syscall.SIGTERM, patience)
+		})
+	}
+}
+
+func ended(p *lab.Process) bool {
+	select {
+	case <-p.Ended():
+		return true
+	default:
+		return false
+	}
+}
+
+// Two ports on one interface would each take half of its frames.
+func TestInterfaceTwice(t *testing.T) {
+	r := newRig(t, 1, lab.LinkOptions{})
+	yaml := fmt.Sprintf("metrics: {listen: off}\napi: {socket: %s/api.sock}\nports:\n  a: {interface: p1, netns: %s}\n  b: {interface: p1, netns: %[2]s}\n", r.dir, r.sw.Path())
+	c, _, err := config.Parse("test.yaml", []byte(yaml))
+	if err == nil {
+		_, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	}
+	if err == nil || !strings.Contains(err.Error(), "p1") {
+		t.Errorf("error %v, want one that names the interface", err)
+	}
+}

@@ -1,0 +1,207 @@
+package porttest
+
+import (
+	"errors"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// wire is a pair under a clock of the test's own.
+func wire(t *testing.T, o Options) (a, b *End, now *int64) {
+	t.Helper()
+	now = new(int64)
+	o.Now = func() int64 { return *now }
+	if o.Slots == 0 {
+		o.Slots = 100
+	}
+	a, b, err := Pair(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
+	return a, b, now
+}
+
+func batch(frames ...string) *port.Batch {
+	b := port.NewBatch()
+	for _, f := range frames {
+		b.Begin(&frame.VnetHeader{GSOSize: uint16(len(f))})
+		b.Part([]byte(f[:1]))
+		b.Part([]byte(f[1:]))
+		b.End()
+	}
+	return b
+}
+
+// take receives what has come and releases it.
+func take(e *End, c port.Class, maxBytes int) (all []string, stamps []int64) {
+	var frames [8]port.Frame
+	n := e.Receive(c, frames[:], maxBytes)
+	for _, f := range frames[:n] {
+		if int(f.Vnet.GSOSize) != len(f.Data) {
+			return []string{"wrong header"}, nil
+		}
+		all, stamps = append(all, string(f.Data)), append(stamps, f.Stamp)
+	}
+	e.Release(c, n)
+	return all, stamps
+}
+
+// readable tells which kinds of work the descriptors of an end announce.
+func readable(t *testing.T, e *End) (what port.Work) {
+	t.Helper()
+	for _, kind := range []port.Work{port.WorkOther, port.WorkLossless, port.WorkControl} {
+		fds := e.Descriptors(nil, kind)
+		if len(fds) != 1 {
+			t.Fatalf("%d descriptors for one kind of work", len(fds))
+		}
+		poll := []unix.PollFd{{Fd: fds[0], Events: unix.POLLIN}}
+		if n, err := unix.Poll(poll, 0); err != nil {
+			t.Fatal(err)
+		} else if n == 1 {
+			what |= kind
+		}
+	}
+	return what
+}
+
+func TestFramesArriveInOrder(t *testing.T) {
+	a, b, now := wire(t, Options{Classify: func(b []byte) port.Class { return port.Class(b[0] - '0') }})
+	*now = 7
+	if n, err := a.Send(batch("0 first frame", "1 lossless", "0 second")); n != 3 || err != nil {
+		t.Fatalf("Send: %d, %v", n, err)
+	}
+	if got := readable(t, b); got != port.WorkOther|port.WorkLossless {
+		t.Errorf("readable: %03b", got)
+	}
+	if b.Backlog(port.Other) != 2 || !b.Behind(port.Other, 1) || b.Behind(port.Other, 2) || b.Slots(port.Other) != 100 {
+		t.Errorf("backlog %d", b.Backlog(port.Other))
+	}
+	got, stamps := take(b, port.Other, 1<<20)
+	if len(got) != 2 || got[0] != "0 first frame" || got[1] != "0 second" || stamps[0] != 7 {
+		t.Errorf("other ring: %q at %v", got, stamps)
+	}
+	if readable(t, b) != port.WorkLossless {
+		t.Errorf("readable: %03b after the other ring was emptied", readable(t, b))
+	}
+	if got, _ := take(b, port.Lossless, 1<<20); len(got) != 1 || got[0] != "1 lossless" {
+		t.Errorf("lossless ring: %q", got)
+	}
+	if got, _ := take(a, port.Other, 1<<20); len(got) != 0 {
+		t.Errorf("the sender received %q", got)
+	}
+}
+
+func TestReceiveAgain(t *testing.T) {
+	a, b, _ := wire(t, Options{})
+	_, _ = a.Send(batch("one", "two", "three", "four"))
+	var frames [8]port.Frame
+	if n := b.Receive(port.Other, frames[:], 5); n != 2 {
+		t.Errorf("%d frames for 5 octets, want the two that reach them", n)
+	}
+	if n := b.Receive(port.Other, frames[:1], 1<<20); n != 1 || string(frames[0].Data) != "three" {
+		t.Errorf("the next: %d, %q", n, frames[0].Data)
+	}
+	b.Release(port.Other, 1)
+	b.Rewind(port.Other)
+	if got, _ := take(b, port.Other, 1<<20); len(got) != 3 || got[0] != "two" {
+		t.Errorf("after Rewind: %q, want all but the released one", got)
+	}
+}
+
+func TestSpeedAndDelay(t *testing.T) {
+	a, b, now := wire(t, Options{Speed: 1_000_000_000, Delay: 1000})
+	_, _ = a.Send(batch(string(make([]byte, 101)), string(make([]byte, 101)))) // 125 octets on the wire: 1 µs each
+	*now = 1999
+	if b.Backlog(port.Other) != 0 {
+		t.Error("a frame came early")
+	}
+	*now = 2000
+	if b.Backlog(port.Other) != 1 {
+		t.Errorf("backlog %d at the end of the first frame", b.Backlog(port.Other))
+	}
+	*now = 3000
+	if _, stamps := take(b, port.Other, 1<<20); len(stamps) != 2 || stamps[1] != 3000 {
+		t.Errorf("stamps %v", stamps)
+	}
+}
+
+func TestOverflow(t *testing.T) {
+	a, b, _ := wire(t, Options{Slots: 2})
+	if n, err := a.Send(batch("one", "two", "three")); n != 3 || err != nil {
+		t.Errorf("Send: %d, %v: who sends does not see a full ring", n, err)
+	}
+	if b.Losses(port.Other) != 1 || b.Losses(port.Lossless) != 0 {
+		t.Errorf("lost %d and %d, want 1 and 0", b.Losses(port.Other), b.Losses(port.Lossless))
+	}
+}
+
+func TestControlRing(t *testing.T) {
+	a, b, now := wire(t, Options{Delay: 10})
+	pfc := make([]byte, 60)
+	pfc[12], pfc[13] = 0x88, 0x08
+	if err := a.SendControl(pfc); err != nil {
+		t.Fatal(err)
+	}
+	pfc[20] = 9 // the sender may use its memory again
+	if got, _ := b.Control(); got != nil {
+		t.Error("a control frame came early")
+	}
+	*now = 10
+	got, stamp := b.Control()
+	if len(got) != 60 || got[20] != 0 || stamp != 10 || readable(t, b) != port.WorkControl {
+		t.Errorf("control %x at %d", got, stamp)
+	}
+	b.ControlDone()
+	if got, _ := b.Control(); got != nil || readable(t, b) != 0 {
+		t.Error("the control frame is still there")
+	}
+}
+
+func TestRefuse(t *testing.T) {
+	a, b, _ := wire(t, Options{})
+	left := 1
+	a.Refuse(func() error {
+		if left--; left < 0 {
+			return port.ErrAgain
+		}
+		return nil
+	})
+	if n, err := a.Send(batch("one", "two", "three")); n != 1 || !errors.Is(err, port.ErrAgain) {
+		t.Errorf("Send: %d, %v, want one and ErrAgain", n, err)
+	}
+	if err := a.SendControl([]byte("control")); !errors.Is(err, port.ErrAgain) {
+		t.Errorf("SendControl: %v", err)
+	}
+	a.Refuse(nil)
+	if n, err := a.Send(batch("two")); n != 1 || err != nil {
+		t.Errorf("Send: %d, %v", n, err)
+	}
+	if got, _ := take(b, port.Other, 1<<20); len(got) != 2 {
+		t.Errorf("received %q", got)
+	}
+}
+
+// What is sent to an end that was closed touches no descriptor: another may have its number by now.
+func TestSendToAClosedEnd(t *testing.T) {
+	a, b, _ := wire(t, Options{})
+	fd := b.Descriptors(nil, port.WorkOther)[0]
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(other) }()
+	if n, err := a.Send(batch("one")); n != 1 || err != nil {
+		t.Errorf("Send: %d, %v", n, err)
+	}
+	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(other), Events: unix.POLLIN}}, 0); int32(other) <= fd+2 && n != 0 {
+		t.Error("a closed end wrote to a descriptor that is not its own")
+	}
+}
