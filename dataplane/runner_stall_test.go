@@ -11,7 +11,6 @@ import (
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
-	"pfcswitch/dataplane/sched"
 )
 
 // A gate is an end whose sends go through a hook.
@@ -100,37 +99,6 @@ func TestStalledWorker(t *testing.T) {
 		eventually(t, "all arrive", func() bool { return len(b.received(0, lossless)) == n })
 		l.empties()
 	})
-}
-
-// The frame that the kernel refuses for ever is dropped, not the one that is first by then.
-func TestRefusedFrameIsTheOneDropped(t *testing.T) {
-	ports := []PortConfig{unshaped(0), unshaped(1)}
-	ports[1].Egress[lossless] = sched.Queue{Strict: true}
-	l := newLan(t, executors[0], roomy(2), ports...)
-	var refused atomic.Int64
-	l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
-		if h, _ := frame.Parse(b.Frame(0, nil)); h.TCI.PCP() == 0 {
-			refused.Add(1)
-			time.Sleep(10 * time.Millisecond) // the pause of the other priority ends meanwhile
-			return 0, unix.EMSGSIZE
-		}
-		return near.Send(b)
-	})
-	a, b := l.stations[0], l.stations[1]
-	b.hold(0xffff)
-	eventually(t, "PFC is read", func() bool { return l.balanced().Ports[1].Paused == 1<<lossless })
-	a.send(data(0, 1, lossless, 1, 60))
-	eventually(t, "a frame waits", func() bool {
-		v := l.balanced()
-		return v.Ports[1].Held[lossless] == 1 || v.Ports[1].Counters.SentFrames == 1
-	})
-	a.send(data(0, 1, 0, 2, 60))
-	eventually(t, "the lossless frame arrives", func() bool { return len(b.received(0, lossless)) == 1 })
-	eventually(t, "the other is refused", func() bool { return refused.Load() == 1 })
-	v := l.empties()
-	if got := v.Ports[0].Counters.Drops[0][DropOversize]; got != 1 {
-		t.Errorf("%d frames of priority 0 dropped as oversize, want 1", got)
-	}
 }
 
 // Frames that no send call can carry are dropped by the kernel's word for it, and order is kept around them.

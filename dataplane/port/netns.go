@@ -23,10 +23,7 @@ func InNetns(ns string, f func() error) error {
 	}
 	h, err := netns.GetFromPath(netnsPath(ns))
 	if err != nil {
-		if os.IsNotExist(err) {
-			return fmt.Errorf("%w: %s (make it with: ip netns add %s)", ErrNoNetns, ns, filepath.Base(ns))
-		}
-		return fmt.Errorf("open network namespace %q: %w", ns, err)
+		return noNetns(ns, err)
 	}
 	defer func() { _ = h.Close() }()
 	done := make(chan error)
@@ -57,9 +54,16 @@ func IdentifyNetns(ns string) (NetnsID, error) {
 		return NetnsID{}, nil
 	}
 	if err := unix.Stat(netnsPath(ns), &st); err != nil {
-		return NetnsID{}, fmt.Errorf("%w: %s: %w", ErrNoNetns, ns, err)
+		return NetnsID{}, noNetns(ns, err)
 	}
 	return NetnsID{device: st.Dev, inode: st.Ino}, nil
+}
+
+func noNetns(ns string, err error) error {
+	if os.IsNotExist(err) {
+		return fmt.Errorf("%w: %s (make it with: ip netns add %s)", ErrNoNetns, ns, filepath.Base(ns))
+	}
+	return fmt.Errorf("open network namespace %q: %w", ns, err)
 }
 
 func netnsPath(ns string) string {

@@ -17,6 +17,7 @@ type portLink struct {
 	number  int
 	socket  *port.AFPacket // nil while there is no usable interface
 	opened  port.Config    // how socket was opened
+	home    port.NetnsID   // where the interface is
 	index   int            // of the interface
 	up      bool
 	state   string // what a person should know, empty when all is well
@@ -116,37 +117,44 @@ func (d *Daemon) socketConfig(p *portLink) (port.Config, error) {
 // reconcile makes every port follow its interface. It returns false where it has to be tried again without an event: no
 // event tells of a namespace that comes, nor of most things that make an interface usable.
 func (d *Daemon) reconcile() bool {
-	d.leaveStrayed()
+	d.unwatchStrayed()
 	complete := d.watchAll()
 	for _, p := range d.ports {
-		l, err := port.Inspect(p.cfg.Netns, p.cfg.Interface)
-		switch {
-		case err != nil:
-			d.gone(p, err)
-		case p.socket != nil && (p.index != l.Index || !p.socket.Bound()):
-			d.gone(p, fmt.Errorf("interface %s was replaced", l.Name))
-			d.open(p, l)
-		case p.socket == nil:
-			d.open(p, l)
-		default:
-			d.follow(p, l)
-		}
+		err := d.revisit(p)
 		complete = complete && (p.socket != nil || errors.Is(err, port.ErrNoInterface))
 	}
 	return complete
 }
 
-// leaveStrayed gives up the interfaces of namespaces that are gone or were replaced. Our sockets would keep them alive.
-func (d *Daemon) leaveStrayed() {
+// revisit makes a port follow its interface, and returns why there is none.
+func (d *Daemon) revisit(p *portLink) error {
+	home, err := port.IdentifyNetns(p.cfg.Netns)
+	if err != nil {
+		d.gone(p, err)
+		return err
+	}
+	l, err := port.Inspect(p.cfg.Netns, p.cfg.Interface)
+	if err != nil {
+		d.gone(p, err)
+		return err
+	}
+	if p.socket != nil && (p.home != home || p.index != l.Index || !p.socket.Bound()) {
+		d.gone(p, fmt.Errorf("interface %s was replaced", l.Name))
+	}
+	if p.socket == nil {
+		p.home = home
+		d.open(p, l)
+	} else {
+		d.follow(p, l)
+	}
+	return nil
+}
+
+// unwatchStrayed stops following namespaces whose names stand for others now.
+func (d *Daemon) unwatchStrayed() {
 	for ns, w := range d.watched {
-		if id, err := port.IdentifyNetns(ns); err == nil && id == w.id {
-			continue
-		}
-		d.unwatch(ns)
-		for _, p := range d.ports {
-			if p.cfg.Netns == ns {
-				d.gone(p, fmt.Errorf("network namespace %s went away or was replaced", ns))
-			}
+		if id, err := port.IdentifyNetns(ns); err != nil || id != w.id {
+			d.unwatch(ns)
 		}
 	}
 }
