@@ -134,16 +134,18 @@ stage_fuzz() {
 
 # The demo's own verdict is not enough: the judge reads frames and counters of its report. Exit status 1 may come from
 # rates, which a noisy machine spoils and the judge only prints; 2 says that the machine was the limit, which at the
-# default rate is a failure.
+# default rate is a failure, unless it was somebody else's load that passes: it is tried three times.
 stage_demo() {
-  local status=0
+  local status=0 try
   [[ -d cmd/pfcswitch ]] || return "$absent"
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
-  "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
-  if [[ $status -ge 2 ]]; then
-    grep -s machine_limit "$work/demo.json" || echo "the demo could not run: the reason stands above"
-    return 1
-  fi
+  for try in 1 2 3; do
+    status=0
+    "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
+    [[ $status -ge 2 ]] || break
+    echo "try $try: $(grep -s machine_limit "$work/demo.json" || echo "the demo could not run: the reason stands above")"
+  done
+  [[ $status -lt 2 ]] || return 1
   judge demo <"$work/demo.json"
 }
 
