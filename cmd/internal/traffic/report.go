@@ -146,21 +146,21 @@ func (s *sender) report() *SendReport {
 	return r
 }
 
-// behind is the share of what the port's speed allowed in the time that no pause held everything and that was not sent,
-// though a saturated flow had it to send.
+// behind is the share of what speed and flows allowed in the time that no pause held everything and that was not sent.
 func (s *sender) behind() float64 {
-	if s.c.Speed == 0 || s.elapsed <= 0 {
+	if s.elapsed <= 0 {
 		return 0
 	}
 	var sent, offered float64
+	saturated := false
 	for _, f := range s.flows {
 		sent += float64(f.sent) * float64(frame.WireOctets(f.Octets)) * 8
-		if f.Rate == 0 {
-			offered = float64(s.c.Speed)
-		} else {
-			offered += float64(f.Rate)
-		}
+		saturated = saturated || f.Rate == 0
+		offered += float64(f.Rate)
 	}
-	allowed := min(offered, float64(s.c.Speed)) * float64(s.elapsed-s.source.blocked) / 1e9
+	if speed := float64(s.c.Speed); saturated || speed > 0 && offered > speed {
+		offered = speed // of a saturated flow on a port without a speed nothing is expected
+	}
+	allowed := offered * float64(s.elapsed-s.source.blocked) / 1e9
 	return max(0, 1-sent/max(1, allowed))
 }

@@ -112,6 +112,9 @@ func (s *sender) load(ctx context.Context) error {
 			if err := s.rest(now, end); err != nil {
 				return err
 			}
+			if ctx.Err() != nil {
+				break
+			}
 			continue
 		}
 		if err := s.hand(now, wall); err != nil {

@@ -38,7 +38,8 @@ type sinkFlow struct {
 	latency  latency
 	last     int64 // ns of the clock at which the last frame was taken
 	total    uint64
-	finished bool // the total is known and was answered
+	finished bool  // the total is known and was answered
+	answered int64 // ns of the clock at which it was last answered
 	frames   uint64
 	bits     uint64
 }
@@ -61,6 +62,8 @@ type sink struct {
 	until    int64
 	first    int64
 	final    int64
+	stations map[uint64]frame.Header // senders that asked for a sink, and how
+	reminded int64
 	read     budget
 	peer     *macctl.Receiver
 }
@@ -109,7 +112,7 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{c: c, port: p, waiter: w, pause: pause, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
+	s := &sink{c: c, port: p, waiter: w, pause: pause, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{}, stations: map[uint64]frame.Header{},
 		holder: newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
 		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, nominal(c.Speed), mac)}
 	if !c.From.IsZero() {
@@ -130,6 +133,7 @@ func (s *sink) run(ctx context.Context) error {
 		now := monotonic()
 		s.holder.look(now)
 		s.takeControl(now)
+		s.remind(now)
 		n := s.take(port.Lossless, now) + s.take(port.Other, now)
 		if n > len(s.frames)/2 {
 			continue
@@ -152,7 +156,8 @@ const (
 	idlePause = 10 * time.Millisecond
 )
 
-// settled tells whether every expected sender has been answered for all its flows.
+// settled tells whether every expected sender has been answered for all its flows, and has not asked again since: an
+// answer may have been lost.
 func (s *sink) settled() bool {
 	if s.c.Expect == 0 {
 		return false
@@ -160,7 +165,7 @@ func (s *sink) settled() bool {
 	done := map[uint64]bool{}
 	for k, f := range s.flows {
 		if seen, ok := done[k.source]; !ok || seen {
-			done[k.source] = f.finished && monotonic()-f.last > int64(quiet)
+			done[k.source] = f.finished && monotonic()-max(f.last, f.answered) > int64(quiet)
 		}
 	}
 	n := 0
@@ -200,6 +205,9 @@ func (s *sink) see(f *port.Frame, now int64) {
 	case kindData:
 		s.data(&m, h.Src, len(f.Data), f.Stamp, now)
 	case kindHello:
+		if len(s.stations) < maxStations {
+			s.stations[h.Src] = h
+		}
 		s.answer(&h, message{kind: kindHelloAck})
 	case kindFin:
 		s.fin(&m, &h, now)
@@ -245,9 +253,27 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 	if f.received < m.total && now-f.last < int64(quiet) {
 		return
 	}
-	f.finished = true
+	f.finished, f.answered = true, now
 	s.answer(h, message{kind: kindFinAck, priority: m.priority, flow: m.flow, total: m.total, received: f.received,
 		reordered: f.reordered, duplicated: f.duplicated})
+}
+
+// remindPeriod keeps the sink in the filtering databases on the way, which forget a silent station after 300 s (802.1Q
+// table 8-6). Frames of a lossless priority to it would then be unknown unicast, which is not carried lossless.
+const remindPeriod = 30 * time.Second
+
+// maxStations bounds what is remembered of senders, whatever asks.
+const maxStations = 256
+
+// remind lets the bridges between sink and senders see the sink's address.
+func (s *sink) remind(now int64) {
+	if now-s.reminded < int64(remindPeriod) {
+		return
+	}
+	s.reminded = now
+	for _, h := range s.stations {
+		s.answer(&h, message{kind: kindHelloAck})
+	}
 }
 
 // answer sends a message back the way that a frame came.

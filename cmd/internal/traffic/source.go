@@ -3,6 +3,7 @@ package traffic
 import (
 	"encoding/binary"
 	"math"
+	"time"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -53,6 +54,18 @@ type flowState struct {
 	silent bool                     // too short for a message
 }
 
+// catchUp is how much of a flow's rate it may make up for at once, after a late wake-up: about what a sleep of
+// minimumSleep takes on a busy machine, with room.
+const catchUp = 2 * time.Millisecond
+
+// startMeter lets the first frame of a flow with a rate go at now, and each further one when it is due.
+func (f *flowState) startMeter(now int64) {
+	wire := int64(frame.WireOctets(f.Octets))
+	depth := max(2*wire, f.Rate/8*int64(catchUp/time.Microsecond)/1_000_000)
+	f.meter.Configure(f.Rate, depth, now)
+	f.meter.Take(depth - wire)
+}
+
 // newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
 func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *source {
 	s := &source{most: port.BatchFrames, burst: c.burst(), limit: nominal(c.Speed) / 8 * 50 / 1_000_000}
@@ -64,7 +77,7 @@ func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *sourc
 		s.octets[f.Priority] = int64(frame.WireOctets(f.Octets))
 		queues[f.Priority].Weight = f.Weight
 		longest = max(longest, frame.WireOctets(f.Octets))
-		f.meter.Configure(f.Rate, max(c.burst(), 2*int64(longest)), now)
+		f.startMeter(now)
 	}
 	s.sched = sched.NewConfig(queues, longest)
 	s.shaper.Configure(c.Speed, c.burst(), now)
@@ -84,6 +97,7 @@ func (s *source) next(now int64) int {
 	}
 	round := s.round
 	var octets int64
+	var metered [sched.NumQueues]int64 // octets planned of flows with a rate
 	for s.plan.n < s.most {
 		q := s.sched.Pick(&round, waiting, ready, &s.octets)
 		octets += s.octets[q]
@@ -98,8 +112,12 @@ func (s *source) next(now int64) int {
 		}
 		s.plan.queues[s.plan.n], s.plan.rounds[s.plan.n] = uint8(q), round
 		s.plan.n++
-		if s.flows[q].Rate != 0 {
-			break // its meter decides about the next one anew
+		if metered[q] += s.octets[q]; s.flows[q].Rate == 0 || s.flows[q].meter.Ready(metered[q]+s.octets[q], now) {
+			continue
+		}
+		waiting &^= 1 << q
+		if ready &^= 1 << q; ready == 0 {
+			break
 		}
 	}
 	return s.plan.n
@@ -125,10 +143,22 @@ func (s *source) account(waiting, ready uint8, now int64) {
 		s.blockedFrom = now
 		s.shaper.Stop(now)
 	case !held && s.blockedFrom != 0:
-		s.blocked += now - s.blockedFrom
+		since := s.freeSince(ready, now)
+		s.blocked += since - s.blockedFrom
 		s.blockedFrom = 0
-		s.shaper.Start(now, now)
+		s.shaper.Start(since, now)
 	}
+}
+
+// freeSince returns when the hold of everything ended, which may be before it was noticed.
+func (s *source) freeSince(ready uint8, now int64) int64 {
+	since := now
+	for q := range uint8(sched.NumQueues) {
+		if ready&(1<<q) != 0 {
+			since = min(since, s.receiver.FreeSince(q))
+		}
+	}
+	return max(since, s.blockedFrom)
 }
 
 // fill makes the planned frames, all with the time of sending wall.
