@@ -133,19 +133,18 @@ stage_fuzz() {
 }
 
 # The demo's own verdict is not enough: the judge reads frames and counters of its report. Exit status 1 may come from
-# rates, which a noisy machine spoils and the judge only prints; 2 says that the machine was the limit, which at the
-# default rate is a failure, unless it was somebody else's load that passes: it is tried three times.
+# rates, which a noisy machine spoils and the judge only prints. 2 with a report says that the machine was the limit:
+# that is told loudly, and what does not depend on speed is judged all the same.
 stage_demo() {
-  local status=0 try
+  local status=0
   [[ -d cmd/pfcswitch ]] || return "$absent"
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
-  for try in 1 2 3; do
-    status=0
-    "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
-    [[ $status -ge 2 ]] || break
-    echo "try $try: $(grep -s machine_limit "$work/demo.json" || echo "the demo could not run: the reason stands above")"
-  done
-  [[ $status -lt 2 ]] || return 1
+  "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
+  if [[ ! -s $work/demo.json ]]; then
+    echo "the demo could not run: the reason stands above"
+    return 1
+  fi
+  [[ $status -lt 2 ]] || echo "THE MACHINE WAS THE LIMIT: $(grep machine_limit "$work/demo.json")"
   judge demo <"$work/demo.json"
 }
 
