@@ -89,7 +89,7 @@ func (p *AFPacket) open(c Config) error {
 // no frame is seen twice or by the wrong ring.
 func (p *AFPacket) openData(c Config, index int) error {
 	slots := [NumClasses]int{Other: c.OtherSlots, Lossless: c.LosslessSlots}
-	group := 0
+	group := newGroup
 	for class := range p.rings {
 		fd, err := packetSocket()
 		if err != nil {
@@ -168,11 +168,14 @@ var onlyControl = []bpf.RawInstruction{
 	{Op: unix.BPF_RET | unix.BPF_K},
 }
 
-// joinFanout makes fd a member of the group, or of a new one where group is 0, and returns the group.
+// newGroup asks joinFanout for a group of which no socket is a member. The kernel numbers groups from 0.
+const newGroup = -1
+
+// joinFanout makes fd a member of the group, or of a new one, and returns the group.
 func joinFanout(fd, group int) (int, error) {
 	flags := unix.PACKET_FANOUT_CBPF | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
-	if group == 0 {
-		flags |= unix.PACKET_FANOUT_FLAG_UNIQUEID
+	if group == newGroup {
+		group, flags = 0, flags|unix.PACKET_FANOUT_FLAG_UNIQUEID
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, group|flags<<16); err != nil {
 		return 0, err
@@ -235,7 +238,7 @@ func attach(fd, level, opt int, program []bpf.RawInstruction) error {
 	for i, in := range program {
 		f[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
 	}
-	return unix.SetsockoptSockFprog(fd, level, opt, &unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]})
+	return unix.SetsockoptSockFprog(fd, level, opt, &unix.SockFprog{Len: uint16(len(f)), Filter: unsafe.SliceData(f)})
 }
 
 // Receive implements Port.
