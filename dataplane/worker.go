@@ -222,6 +222,9 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 			}
 			at = min(at, t.tryAt)
 		}
+		if t.ringHeld {
+			at = min(at, now+waitPeriod) // its peer is held by the ring, and other workers send what that waits for
+		}
 	}
 	if at == noDeadline {
 		return -1, true

@@ -121,3 +121,19 @@ func TestApplyRefused(t *testing.T) {
 		t.Errorf("%d events say that a configuration came in force", n)
 	}
 }
+
+// A change that needs new sockets interrupts a port and is over.
+func TestApplyReopens(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	const keys = "priorities: {lossless: [3]}\n"
+	r.start(setup{keys: keys, each: paced})
+	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
+	stop := h1.send(stream{to: 2, prio: 3, rate: 20e6})
+	for _, each := range []string{"speed: 200M", "speed: none", "speed: 100M, mtu: 1600", "speed: 100M, ring: {other: 64}", "flow_control: pause", paced} {
+		must(t, r.apply(setup{keys: keys, each: each}, 2))
+		before := h2.tally(1, 3).frames
+		eventually(t, each+": frames go on", func() bool { return h2.tally(1, 3).frames > before+50 })
+	}
+	stop()
+	t.Log(h1.sent[3].Load(), h2.tally(1, 3).frames)
+}

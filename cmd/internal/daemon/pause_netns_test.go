@@ -104,7 +104,7 @@ func TestPeerResumes(t *testing.T) {
 	h2.pfc(1<<3, 0xffff)
 	eventually(t, "the switch has received PFC", func() bool { return r.snapshot(2).Received.PFCFrames[3] == 1 })
 	h1.send(stream{to: 2, prio: 3, frames: 50})
-	h1.senders.Wait()
+	h1.finish()
 	eventually(t, "the frames wait", func() bool { return r.snapshot(2).Held[3] == 50 || r.snapshot(2).Paused == 0 })
 	h2.pfc(1<<3, 0)
 	h2.whole(h1, 3)

@@ -52,9 +52,9 @@ func TestStoppedThread(t *testing.T) {
 		speed int64
 		after int // frames that may still come
 	}{
-		{"a call is a frame", "speed: 100M", 100e6, 1},
-		{"a call is 50 µs", "speed: 1G", 1e9, 50_000 / 8 / (frame + 24)},
-		{"with a delay line of 1 ms", "speed: 1G, delay: 1ms, burst: 62500B", 1e9, (1_000_000/8+62_500+50_000/8)/(frame+24) + 1},
+		{"a call is a frame", paced, 100e6, 1},
+		{"a call is 50 µs", "speed: 1G, ring: {outage: 400ms, max: 64MiB}", 1e9, 50_000 / 8 / (frame + 24)},
+		{"with a delay line of 1 ms", "speed: 1G, ring: {outage: 400ms, max: 64MiB}, delay: 1ms, burst: 62500B", 1e9, (1_000_000/8+62_500+50_000/8)/(frame+24) + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})

@@ -152,13 +152,18 @@ func run(t *testing.T, c *config.Config) (d *Daemon, halt func()) {
 	return d, halt
 }
 
-// settle waits until the switch holds nothing and holds it against what it has counted. It has to be called when nobody
+// settle waits until the switch holds neither frames nor peers, and holds it against what it has counted. It has to be called when nobody
 // sends any more.
 func (r *rig) settle() {
 	r.t.Helper()
 	var s dataplane.Snapshot
 	holds := func() bool {
 		r.d.runner.Snapshot(&s)
+		for _, p := range s.Ports {
+			if p.Wanted != 0 {
+				return false
+			}
+		}
 		return s.Buffer.Lossless.Used.Private.Now == 0 && s.Buffer.Lossless.Used.Shared.Now == 0 &&
 			s.Buffer.Lossless.Used.Headroom.Now == 0 && s.Buffer.Lossy.Used.Shared.Now == 0 && s.Buffer.Off == 0
 	}
@@ -166,6 +171,9 @@ func (r *rig) settle() {
 		if time.Now().After(deadline) {
 			r.t.Errorf("nobody sends, and the buffer is not empty: lossless %+v, lossy %+v, %d queues OFF",
 				s.Buffer.Lossless.Used, s.Buffer.Lossy.Used, s.Buffer.Off)
+			for _, p := range s.Ports {
+				r.t.Errorf("%s holds its peer's priorities %08b", p.Config.Name, p.Wanted)
+			}
 			break
 		}
 	}

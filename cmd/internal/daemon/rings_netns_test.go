@@ -95,3 +95,34 @@ func TestOverflowingLosslessRing(t *testing.T) {
 		t.Errorf("events %+v, want one that says that the ring overflowed", events)
 	}
 }
+
+// A peer that is held because the ring has filled up is freed when what waited has gone, also where it is another worker
+// that sends it and nothing comes any more.
+func TestRingHoldEnds(t *testing.T) {
+	for _, workers := range []string{"auto", "per-port"} {
+		t.Run(workers, func(t *testing.T) {
+			r := newRig(t, 2, lab.LinkOptions{})
+			r.start(setup{keys: smallBuffers + "workers: " + workers, each: "speed: 10M, ring: {outage: 400ms}"})
+			s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+			must(t, err)
+			defer s.Close()
+			h2 := r.station(2, macctl.ModePFC, 10e6)
+			const sent = 150
+			must(t, r.d.runner.Do(func(*dataplane.Switch) error {
+				b := (&station{n: 1}).numbered(stream{to: 2, prio: 3})
+				for range sent {
+					if err := s.Send(frame.VnetHeader{}, b); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+			eventually(t, "all frames are through", func() bool { return h2.tally(1, 3).frames == sent })
+			if told := r.snapshot(1).Told; told.XoffSent[3] == 0 {
+				t.Errorf("the peer was never told to stop, so nothing is shown")
+			}
+			eventually(t, "the peer is free", func() bool { return r.snapshot(1).Wanted == 0 })
+			r.noLosslessDrops()
+		})
+	}
+}

@@ -282,6 +282,20 @@ func (s *station) numbered(st stream) []byte {
 	return append(b, make([]byte, max(0, st.length()-len(b)))...)
 }
 
+// finish waits until the streams that the station sends are through.
+func (s *station) finish() {
+	s.t.Helper()
+	through := make(chan struct{})
+	go func() { s.senders.Wait(); close(through) }()
+	select {
+	case <-through:
+	case <-time.After(2 * patience):
+		s.t.Errorf("h%d is not through after %v: paused %08b", s.n, 2*patience, s.paused.Load())
+		s.quit.Store(true)
+		<-through
+	}
+}
+
 // tally returns the account of what came from a host with a priority.
 func (s *station) tally(host int, prio uint8) tally {
 	s.mu.Lock()
@@ -303,7 +317,7 @@ func (s *station) arrivals(since time.Time) []arrival {
 // whole fails the test where not every frame that from has sent with a priority has come, in order.
 func (s *station) whole(from *station, prio uint8) {
 	s.t.Helper()
-	from.senders.Wait()
+	from.finish()
 	sent := from.sent[prio].Load()
 	for deadline := time.Now().Add(patience); s.tally(from.n, prio).frames < sent && time.Now().Before(deadline); {
 		time.Sleep(2 * time.Millisecond)
