@@ -1,0 +1,163 @@
+package port_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// control is a MAC Control frame, n octets long.
+func control(seq, n int) []byte {
+	b := craft(nil, frame.TypeMACControl, seq, n)
+	frame.PutAddress(b, 0x0180C2000001)
+	return b
+}
+
+// waitControl returns the next MAC Control frame.
+func (w *wire) waitControl() (b []byte, stamp int64) {
+	w.t.Helper()
+	eventually(w.t, "a MAC Control frame comes", func() bool {
+		b, stamp = w.port.Control()
+		return b != nil
+	})
+	return b, stamp
+}
+
+// MAC Control frames arrive in a ring of their own and nowhere else, in order, padded or not, with their stamps.
+func TestControlRing(t *testing.T) {
+	w := newWire(t)
+	for seq, n := range []int{60, 18, 34, 64} {
+		from := now()
+		sent := control(seq, n)
+		w.send(frame.VnetHeader{}, sent)
+		got, stamp := w.waitControl()
+		if again, same := w.port.Control(); !bytes.Equal(got, sent) || !bytes.Equal(again, got) || same != stamp {
+			t.Errorf("got %x, again %x, want %x", got, again, sent)
+		}
+		if stamp < from || stamp > now() {
+			t.Errorf("stamp %d is not from %d to %d", stamp, from, now())
+		}
+		w.port.ControlDone()
+	}
+	if b, _ := w.port.Control(); b != nil {
+		t.Errorf("one more: %x", b)
+	}
+	w.silent()
+}
+
+// The ring goes round and round.
+func TestControlRingWrapsAround(t *testing.T) {
+	w := newWire(t)
+	seq := 0
+	for range 30 {
+		for k := range 100 {
+			w.send(frame.VnetHeader{}, control(seq+k, 60))
+		}
+		for range 100 {
+			if got, _ := w.waitControl(); !bytes.Equal(got, control(seq, 60)) {
+				t.Fatalf("frame %d is %x", seq, got)
+			}
+			w.port.ControlDone()
+			seq++
+		}
+	}
+}
+
+// A frame with 0x8808 behind a tag is handed over with its tag, so that nobody takes it for MAC Control; and no data
+// ring gets it, nor LLDP frames.
+func TestTaggedControlIsNotControl(t *testing.T) {
+	w := newWire(t)
+	tagged := craft(tci(3, 10), frame.TypeMACControl, 1, 64)
+	w.send(frame.VnetHeader{}, tagged)
+	w.send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60))
+	w.send(frame.VnetHeader{}, craft(tci(1, 1), frame.TypeLLDP, 3, 64))
+	got, _ := w.waitControl()
+	if h, ok := frame.Parse(got); !ok || !h.Tagged || !bytes.Equal(got, tagged) {
+		t.Errorf("got %x, want it with its tag: %x", got, tagged)
+	}
+	w.port.ControlDone()
+	w.silent()
+	if b, _ := w.port.Control(); b != nil {
+		t.Errorf("LLDP came as MAC Control: %x", b)
+	}
+}
+
+// A frame far too long for MAC Control arrives in part, which is all that is ever looked at.
+func TestLongControlFrame(t *testing.T) {
+	w := newWire(t)
+	sent := control(1, 1500)
+	w.send(frame.VnetHeader{}, sent)
+	got, _ := w.waitControl()
+	if len(got) < 60 || len(got) > 200 || !bytes.Equal(got, sent[:len(got)]) {
+		t.Errorf("%d octets: %x", len(got), got)
+	}
+	w.port.ControlDone()
+}
+
+// What the port itself sends is not handed to it as received.
+func TestOwnControlIsNotReceived(t *testing.T) {
+	w := newWire(t)
+	if err := w.port.SendControl(control(5, 60)); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.hostGets(1); !bytes.Equal(got[0].Data, control(5, 60)) {
+		t.Errorf("the host got %x", got[0].Data)
+	}
+	time.Sleep(10 * time.Millisecond)
+	if b, _ := w.port.Control(); b != nil {
+		t.Errorf("the port got %x", b)
+	}
+}
+
+// Each kind of work has a descriptor that says so.
+func TestDescriptors(t *testing.T) {
+	w := newWire(t)
+	waiter, err := port.NewWaiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = waiter.Close() }()
+	frames := map[port.Work][]byte{
+		port.WorkOther:    craft(tci(1, 0), experimental, 1, 64),
+		port.WorkLossless: craft(tci(3, 0), experimental, 2, 64),
+		port.WorkControl:  control(3, 60),
+	}
+	for kind, b := range frames {
+		for other := range frames {
+			fds := w.port.Descriptors(nil, other)
+			if len(fds) != 1 {
+				t.Fatalf("%d descriptors for kind %d", len(fds), other)
+			}
+			waiter.Watch(fds)
+			if other == kind {
+				w.send(frame.VnetHeader{}, b)
+				if why := waiter.Wait(20 * time.Second); why != port.Ready {
+					t.Errorf("kind %d: woken by %v, want the frame", kind, why)
+				}
+				w.clear()
+			} else if why := waiter.Wait(time.Millisecond); why != port.Expired {
+				t.Errorf("kind %d: woken by %v, want the end of the time", other, why)
+			}
+		}
+	}
+	if fds := w.port.Descriptors([]int32{7}, port.WorkOther|port.WorkLossless|port.WorkControl); len(fds) != 4 || fds[0] != 7 {
+		t.Errorf("descriptors of all kinds behind 7: %v", fds)
+	}
+	if fds := w.port.Descriptors(nil, 0); len(fds) != 0 {
+		t.Errorf("descriptors of no kind: %v", fds)
+	}
+}
+
+// clear takes everything that has come.
+func (w *wire) clear() {
+	var frames [16]port.Frame
+	for c := range port.NumClasses {
+		w.port.Release(c, w.port.Receive(c, frames[:], 1<<20))
+	}
+	for b, _ := w.port.Control(); b != nil; b, _ = w.port.Control() {
+		w.port.ControlDone()
+	}
+}

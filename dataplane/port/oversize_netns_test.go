@@ -1,0 +1,144 @@
+package port_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// super is a super-frame of n octets with its header.
+func super(tag *frame.TCI, seq, n int) ([]byte, frame.VnetHeader) {
+	return unfinished(tag, seq, n, 1448)
+}
+
+// A sent frame and the header that it was sent with.
+type sent struct {
+	b []byte
+	v frame.VnetHeader
+}
+
+// mixed returns small frames, jumbo frames and super-frames, tagged and not, for one ring.
+func mixed(n int) (all []sent) {
+	for seq := range n {
+		var tag *frame.TCI
+		if rand.IntN(2) == 0 {
+			tag = tci(2, 10)
+		}
+		switch rand.IntN(3) {
+		case 0:
+			all = append(all, sent{b: craft(tag, experimental, seq, 60+rand.IntN(1400))})
+		case 1:
+			all = append(all, sent{b: craft(tag, experimental, seq, 2000+rand.IntN(7000))})
+		case 2:
+			b, v := super(tag, seq, 20_000+rand.IntN(45_000))
+			all = append(all, sent{b, v})
+		}
+	}
+	return all
+}
+
+// Frames that fit no slot arrive whole, in their place among the others, and read again are the same again.
+func TestOversizeFrames(t *testing.T) {
+	w := newWire(t)
+	frames := make([]port.Frame, 64)
+	for range 10 {
+		all := mixed(12)
+		for _, s := range all {
+			w.send(s.v, s.b)
+		}
+		eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other) == len(all) })
+		for done := 0; done < len(all); {
+			n := 0
+			for range 3 {
+				if n = w.port.Receive(port.Other, frames, 1<<20); n == 0 {
+					t.Fatalf("nothing is handed over, %d of %d frames wait", len(all)-done, len(all))
+				}
+				for i, f := range frames[:n] {
+					want := all[done+i]
+					if f.Cut || !bytes.Equal(f.Data, want.b) || f.Vnet.GSOSize != want.v.GSOSize || f.Vnet.CsumStart != want.v.CsumStart {
+						t.Fatalf("frame %d: %d octets (cut %v) with %+v, want %d with %+v", done+i, len(f.Data), f.Cut, f.Vnet, len(want.b), want.v)
+					}
+				}
+				w.port.Rewind(port.Other)
+			}
+			n = w.port.Receive(port.Other, frames[:1+rand.IntN(n)], 1<<20)
+			w.port.Release(port.Other, n)
+			done += n
+		}
+	}
+}
+
+// More oversize frames in a row than there are buffers for are handed over as those before them are released.
+func TestManyOversizeFrames(t *testing.T) {
+	w := newWire(t)
+	var want [][]byte
+	for seq := range 20 {
+		b, v := super(tci(3, 0), seq, 65_000)
+		w.send(v, b)
+		want = append(want, b)
+	}
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Lossless) == len(want) })
+	frames := make([]port.Frame, 64)
+	for len(want) > 0 {
+		n := w.port.Receive(port.Lossless, frames, 16<<20)
+		if n == 0 || n > 4 && n < len(want) {
+			t.Fatalf("%d of %d frames are handed over, want as many as there are buffers", n, len(want))
+		}
+		wantData(t, frames[:n], want[:n])
+		w.port.Release(port.Lossless, 1)
+		w.port.Rewind(port.Lossless)
+		want = want[1:]
+	}
+}
+
+// Finish holds for an oversize frame as well.
+func TestFinishOversize(t *testing.T) {
+	w := newWire(t)
+	b, v := super(tci(2, 1), 1, 9000)
+	w.send(v, b)
+	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other) == 1 })
+	var f [1]port.Frame
+	w.port.Receive(port.Other, f[:], 1<<20)
+	if f[0].Vnet == (frame.VnetHeader{}) {
+		t.Fatal("the frame has no header: the test proves nothing")
+	}
+	f[0].Finish()
+	w.port.Rewind(port.Other)
+	if w.port.Receive(port.Other, f[:], 1<<20); f[0].Vnet != (frame.VnetHeader{}) || !bytes.Equal(f[0].Data, b) {
+		t.Errorf("header %+v after Finish, %d octets", f[0].Vnet, len(f[0].Data))
+	}
+}
+
+// Where the queue behind the ring is full, frames are marked as cut; the others keep their place and their octets.
+func TestOversizeQueueFull(t *testing.T) {
+	w := newWire(t)
+	slots := w.port.Slots(port.Other)
+	var want [][]byte
+	for seq := range slots {
+		b, v := super(nil, seq, 65_000)
+		w.send(v, b)
+		want = append(want, b)
+	}
+	eventually(t, "the ring is full", func() bool { return w.port.Backlog(port.Other) == slots })
+	got := w.take(port.Other, slots)
+	whole, cut := 0, 0
+	for i, f := range got {
+		switch {
+		case f.Cut:
+			cut++
+		case bytes.Equal(f.Data, want[i]):
+			whole++
+		default:
+			t.Fatalf("frame %d has %d octets that are not its own", i, len(f.Data))
+		}
+	}
+	if whole < 4 || cut == 0 {
+		t.Errorf("%d frames whole and %d cut of %d: want some of each", whole, cut, slots)
+	}
+	b, v := super(nil, 1, 30_000)
+	w.send(v, b)
+	wantData(t, w.take(port.Other, 1), [][]byte{b})
+}

@@ -1,0 +1,236 @@
+package port_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// Frames arrive with all their octets and the time of their arrival, to whomever they are addressed.
+func TestReceive(t *testing.T) {
+	w := newWire(t)
+	from := now()
+	want := w.plain(1, 14)
+	want = append(want, w.plain(1, 60)...)
+	want = append(want, w.plain(1, 1514)...)
+	got := w.take(port.Other, 3)
+	wantData(t, got, want)
+	for i, f := range got {
+		if f.Stamp < from || f.Stamp > now() || f.Cut || f.Vnet != (frame.VnetHeader{}) {
+			t.Errorf("frame %d: stamp %d not from %d to %d, cut %v, header %+v", i, f.Stamp, from, now(), f.Cut, f.Vnet)
+		}
+	}
+}
+
+// The ring goes round and round, also when it is full, and hands over every frame once and in order.
+func TestRingWrapsAround(t *testing.T) {
+	w := newWire(t)
+	slots := w.port.Slots(port.Other)
+	if slots < 1 || slots > 1000 {
+		t.Fatalf("%d slots", slots)
+	}
+	var want [][]byte
+	var frames [400]port.Frame
+	waiting, taken := 0, 0
+	for round := range 40 {
+		n := rand.IntN(slots - waiting + 1)
+		if round%8 == 0 {
+			n = slots - waiting // to the brim
+		}
+		want = append(want, w.plain(n, 60)...)
+		waiting += n
+		eventually(t, "frames wait in the ring", func() bool { return w.port.Backlog(port.Other) == waiting })
+		for _, limit := range []int{0, waiting - 1, waiting} {
+			if behind := w.port.Behind(port.Other, limit); behind != (waiting > limit) {
+				t.Fatalf("more than %d of %d frames wait: %v", limit, waiting, behind)
+			}
+		}
+		read := w.port.Receive(port.Other, frames[:], 1<<20)
+		if again := w.port.Receive(port.Other, frames[read:], 1<<20); read != waiting || again != 0 {
+			t.Fatalf("round %d: %d frames and %d more, %d wait", round, read, again, waiting)
+		}
+		for i, f := range frames[:read] {
+			if !bytes.Equal(f.Data, want[taken+i]) {
+				t.Fatalf("round %d: frame %d is %x, want %x", round, i, f.Data, want[taken+i])
+			}
+		}
+		done := rand.IntN(read + 1)
+		w.port.Release(port.Other, done)
+		w.port.Rewind(port.Other)
+		taken, waiting = taken+done, waiting-done
+	}
+	if lost := w.port.Losses(port.Other); lost != 0 {
+		t.Errorf("%d frames lost", lost)
+	}
+}
+
+// Receive stops at its limit of octets, with one frame at least.
+func TestReceiveLimit(t *testing.T) {
+	w := newWire(t)
+	w.plain(5, 1000)
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other) == 5 })
+	var frames [16]port.Frame
+	for _, row := range []struct{ octets, want int }{{1, 1}, {1000, 1}, {1001, 2}, {9000, 1}} {
+		if got := w.port.Receive(port.Other, frames[:], row.octets); got != row.want {
+			t.Errorf("%d frames for %d octets, want %d", got, row.octets, row.want)
+		}
+	}
+	w.port.Rewind(port.Other)
+	if got := w.port.Receive(port.Other, frames[:3], 1<<20); got != 3 {
+		t.Errorf("%d frames in room for 3", got)
+	}
+}
+
+// What a full ring has no room for is counted, the other ring loses nothing, and what was there stays.
+func TestLossesAreCounted(t *testing.T) {
+	w := newWire(t)
+	slots := w.port.Slots(port.Other)
+	const beyond = 37
+	want := w.plain(slots+beyond, 60)[:slots]
+	kept := craft(tci(3, 0), experimental, 7, 64)
+	w.send(frame.VnetHeader{}, kept)
+	eventually(t, "losses are counted", func() bool { return w.port.Losses(port.Other) == beyond })
+	if again, lossless := w.port.Losses(port.Other), w.port.Losses(port.Lossless); again != beyond || lossless != 0 {
+		t.Errorf("lost %d and %d, want %d and 0", again, lossless, beyond)
+	}
+	wantData(t, w.take(port.Other, slots), want)
+	wantData(t, w.take(port.Lossless, 1), [][]byte{kept})
+	wantData(t, w.take(port.Other, 0), nil)
+	w.plain(1, 60)
+	w.take(port.Other, 1)
+	if lost := w.port.Losses(port.Other); lost != beyond {
+		t.Errorf("%d lost after the ring was emptied", lost)
+	}
+}
+
+// Each frame arrives at one ring, the one that the program says, also after the program was replaced.
+func TestSteering(t *testing.T) {
+	w := newWire(t)
+	lossless, other := craft(tci(3, 5), experimental, 1, 64), craft(tci(4, 5), experimental, 2, 64)
+	untagged := craft(nil, experimental, 3, 60)
+	for _, b := range [][]byte{lossless, other, untagged} {
+		w.send(frame.VnetHeader{}, b)
+	}
+	wantData(t, w.take(port.Lossless, 1), [][]byte{lossless})
+	wantData(t, w.take(port.Other, 2), [][]byte{other, untagged})
+	w.silent()
+
+	all, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: uint32(port.Lossless)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.port.Steer(all); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range [][]byte{lossless, other, untagged} {
+		w.send(frame.VnetHeader{}, b)
+	}
+	wantData(t, w.take(port.Lossless, 3), [][]byte{lossless, other, untagged})
+	w.silent()
+	if err := w.port.Steer(nil); err == nil {
+		t.Error("an empty program was taken")
+	}
+}
+
+// A tag, which the kernel moves out of the frame, stands in its place again, whatever it holds, however often it is read.
+func TestTagIsPutBack(t *testing.T) {
+	w := newWire(t)
+	zero := frame.TCI(0)
+	dei := frame.MakeTCI(7, true, 4094)
+	service := craft(tci(3, 100), experimental, 5, 80)
+	service[12], service[13] = 0x88, 0xA8
+	double := craft(tci(1, 10), frame.TypeVLAN, 6, 90)
+	want := [][]byte{craft(&zero, experimental, 1, 64), craft(tci(5, 0), experimental, 2, 1518), craft(&dei, experimental, 4, 64), double}
+	for _, b := range want {
+		w.send(frame.VnetHeader{}, b)
+	}
+	w.send(frame.VnetHeader{}, service) // the program looks at the TCI alone
+	eventually(t, "frames wait", func() bool {
+		return w.port.Backlog(port.Other) == len(want) && w.port.Backlog(port.Lossless) == 1
+	})
+	var frames [8]port.Frame
+	for range 3 {
+		n := w.port.Receive(port.Other, frames[:], 1<<20)
+		wantData(t, frames[:n], want)
+		n = w.port.Receive(port.Lossless, frames[:], 1<<20)
+		wantData(t, frames[:n], [][]byte{service})
+		w.port.Rewind(port.Other)
+		w.port.Rewind(port.Lossless)
+	}
+}
+
+// unfinished is a TCP/IPv4 frame of n octets, its checksum left to the network card, with the header that says so.
+func unfinished(tag *frame.TCI, seq, n int, gso uint16) ([]byte, frame.VnetHeader) {
+	b := craft(tag, frame.TypeIPv4, seq, n)
+	at := 14
+	if tag != nil {
+		at = 18
+	}
+	ip := b[at:]
+	copy(ip, []byte{0x45, 0, byte((n - at) >> 8), byte(n - at), 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2})
+	sum := ^frame.Sum(ip[:20], 0)
+	ip[10], ip[11] = byte(sum>>8), byte(sum)
+	tcp := ip[20:]
+	copy(tcp, []byte{0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0})
+	pseudo := frame.Sum(ip[12:20], 6)
+	length := uint32(pseudo) + uint32(len(tcp))
+	length = length>>16 + length&0xffff
+	tcp[16], tcp[17] = byte(length>>8), byte(length)
+	v := frame.VnetHeader{Flags: frame.VnetNeedsCsum, CsumStart: uint16(at + 20), CsumOffset: 16}
+	if gso > 0 {
+		v.GSOType, v.GSOSize, v.HdrLen = frame.GSOTCPv4, gso, uint16(at+40)
+	}
+	return b, v
+}
+
+// Checksum and segmentation state of a tagged frame count from its start with the tag, each time it is read.
+func TestHeaderMovesWithTheTag(t *testing.T) {
+	w := newWire(t)
+	for _, row := range []struct {
+		name string
+		tag  *frame.TCI
+		gso  uint16
+	}{{"untagged", nil, 0}, {"tagged", tci(2, 10), 0}, {"super-frame", nil, 400}, {"tagged super-frame", tci(2, 0), 400}} {
+		b, v := unfinished(row.tag, 1, 1400, row.gso)
+		w.send(v, b)
+		eventually(t, row.name+" waits", func() bool { return w.port.Backlog(port.Other) == 1 })
+		var frames [2]port.Frame
+		for range 3 {
+			n := w.port.Receive(port.Other, frames[:], 1<<20)
+			wantData(t, frames[:n], [][]byte{b})
+			got := frames[0].Vnet
+			if got.CsumStart != v.CsumStart || got.CsumOffset != v.CsumOffset || got.Flags&frame.VnetNeedsCsum == 0 || got.GSOType != v.GSOType || got.GSOSize != v.GSOSize {
+				t.Errorf("%s: header %+v, want %+v", row.name, got, v)
+			}
+			if row.gso > 0 && (int(got.HdrLen) < int(v.HdrLen) || int(got.HdrLen) > len(b)) {
+				t.Errorf("%s: header length %d, want %d or more", row.name, got.HdrLen, v.HdrLen)
+			}
+			w.port.Rewind(port.Other)
+		}
+		n := w.port.Receive(port.Other, frames[:], 1<<20)
+		frames[0].Finish()
+		w.port.Rewind(port.Other)
+		if w.port.Receive(port.Other, frames[:n], 1<<20); frames[0].Vnet != (frame.VnetHeader{}) {
+			t.Errorf("%s: header %+v after Finish, want none", row.name, frames[0].Vnet)
+		}
+		w.port.Release(port.Other, n)
+	}
+}
+
+// What the port sends does not come back to it.
+func TestOwnFramesAreNotReceived(t *testing.T) {
+	w := newWire(t)
+	b := port.NewBatch()
+	b.Begin(&frame.VnetHeader{})
+	b.Part(craft(nil, experimental, 1, 60))
+	b.End()
+	if n, err := w.port.Send(b); n != 1 || err != nil {
+		t.Fatalf("Send: %d, %v", n, err)
+	}
+	w.silent()
+}

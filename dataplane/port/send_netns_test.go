@@ -1,0 +1,244 @@
+package port_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+// hostGets returns the next n frames of the test that the host receives.
+func (w *wire) hostGets(n int) (got []porttest.Packet) {
+	w.t.Helper()
+	for len(got) < n {
+		p, err := w.host.Receive(20 * time.Second)
+		if err != nil {
+			w.t.Fatalf("the host got %d of %d frames: %v", len(got), n, err)
+		}
+		if ours(p.Data) {
+			got = append(got, p)
+		}
+	}
+	return got
+}
+
+// add puts a frame into a batch in parts of the given length.
+func add(b *port.Batch, v frame.VnetHeader, data []byte, part int) {
+	b.Begin(&v)
+	for len(data) > 0 {
+		n := min(part, len(data))
+		b.Part(data[:n])
+		data = data[n:]
+	}
+	b.End()
+}
+
+// A batch leaves in order, whatever the number of parts.
+func TestSend(t *testing.T) {
+	w := newWire(t)
+	b := port.NewBatch()
+	var want [][]byte
+	for seq := range port.BatchFrames {
+		f := craft(nil, experimental, seq, 60+seq*20)
+		add(b, frame.VnetHeader{}, f, 1+seq)
+		want = append(want, f)
+	}
+	for range 3 {
+		if n, err := w.port.Send(b); n != len(want) || err != nil {
+			t.Fatalf("Send: %d, %v", n, err)
+		}
+		for i, p := range w.hostGets(len(want)) {
+			if !bytes.Equal(p.Data, want[i]) {
+				t.Fatalf("frame %d: %x, want %x", i, p.Data, want[i])
+			}
+		}
+	}
+}
+
+// A tag that the batch puts in is on the wire.
+func TestSendTagged(t *testing.T) {
+	w := newWire(t)
+	plain, want := craft(nil, experimental, 1, 60), craft(tci(5, 100), experimental, 1, 64)
+	b := port.NewBatch()
+	b.Begin(&frame.VnetHeader{})
+	b.Part(want[:12])
+	b.Tag(uint16(*tci(5, 100)))
+	b.Part(want[16:])
+	b.End()
+	add(b, frame.VnetHeader{}, plain, 60)
+	if n, err := w.port.Send(b); n != 2 || err != nil {
+		t.Fatalf("Send: %d, %v", n, err)
+	}
+	got := w.hostGets(2)
+	if !bytes.Equal(got[0].Data, want) || !bytes.Equal(got[1].Data, plain) {
+		t.Errorf("the host got %x and %x", got[0].Data, got[1].Data)
+	}
+}
+
+// Checksum and segmentation that are still to do travel with the frame, super-frames whole.
+func TestSendSuperFrame(t *testing.T) {
+	w := newWire(t)
+	for _, row := range []struct {
+		name string
+		tag  *frame.TCI
+		n    int
+		gso  uint16
+	}{{"checksum to do", nil, 1000, 0}, {"super-frame", nil, 65_000, 1448}, {"tagged super-frame", tci(3, 10), 65_000, 1448}, {"tagged, checksum to do", tci(3, 0), 1400, 0}} {
+		data, v := unfinished(row.tag, 1, row.n, row.gso)
+		b := port.NewBatch()
+		add(b, v, data, 256)
+		if n, err := w.port.Send(b); n != 1 || err != nil {
+			t.Fatalf("%s: Send: %d, %v", row.name, n, err)
+		}
+		got := w.hostGets(1)[0]
+		if !bytes.Equal(got.Data, data) || got.Vnet.GSOSize != row.gso || got.Vnet.CsumStart != v.CsumStart || !got.Vnet.NeedsCsum() {
+			t.Errorf("%s: %d octets with %+v, want %d with %+v", row.name, len(got.Data), got.Vnet, len(data), v)
+		}
+	}
+}
+
+// What can never be sent is refused by number, and what stands before it has left.
+func TestSendRefused(t *testing.T) {
+	w := newWire(t)
+	for _, row := range []struct {
+		name string
+		v    frame.VnetHeader
+		n    int
+		want error
+	}{
+		{"longer than the interface takes", frame.VnetHeader{}, 9100, unix.EMSGSIZE},
+		{"unknown segmentation", frame.VnetHeader{GSOType: 99, GSOSize: 100, HdrLen: 54}, 1000, unix.EINVAL},
+	} {
+		first, last := craft(nil, experimental, 1, 60), craft(nil, experimental, 3, 60)
+		b := port.NewBatch()
+		add(b, frame.VnetHeader{}, first, 60)
+		add(b, row.v, craft(nil, experimental, 2, row.n), row.n)
+		add(b, frame.VnetHeader{}, last, 60)
+		n, err := w.port.Send(b)
+		if n != 1 || !errors.Is(err, row.want) || errors.Is(err, port.ErrAgain) || errors.Is(err, port.ErrDown) {
+			t.Errorf("%s: %d, %v, want 1, %v", row.name, n, err, row.want)
+		}
+		if got := w.hostGets(1); !bytes.Equal(got[0].Data, first) {
+			t.Errorf("%s: the host got %x", row.name, got[0].Data)
+		}
+	}
+	if err := w.port.SendControl(make([]byte, 10_000)); !errors.Is(err, unix.EMSGSIZE) {
+		t.Errorf("a control frame of 10,000 octets: %v", err)
+	}
+}
+
+// An interface that is down says so; when it is up again its sockets work as before.
+func TestSendWhileDown(t *testing.T) {
+	w := newWire(t)
+	f := craft(nil, experimental, 1, 60)
+	b := port.NewBatch()
+	add(b, frame.VnetHeader{}, f, 60)
+	waiter, err := port.NewWaiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = waiter.Close() }()
+	waiter.Watch(w.port.Descriptors(nil, port.WorkOther|port.WorkLossless|port.WorkControl))
+	if why := waiter.Wait(0); why != port.Expired {
+		t.Fatalf("woken by %v while all is well", why)
+	}
+
+	setUp(t, w.handle, "sw", false)
+	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDown) {
+		t.Errorf("Send: %d, %v, want 0, %v", n, err, port.ErrDown)
+	}
+	if err := w.port.SendControl(f); !errors.Is(err, port.ErrDown) {
+		t.Errorf("SendControl: %v, want %v", err, port.ErrDown)
+	}
+	if why := waiter.Wait(20 * time.Second); why != port.Failed {
+		t.Errorf("woken by %v, want the error of the sockets", why)
+	}
+	w.port.ClearError()
+	if why := waiter.Wait(time.Millisecond); why != port.Expired {
+		t.Errorf("woken by %v after ClearError", why)
+	}
+
+	setUp(t, w.handle, "sw", true)
+	awaitUp(t, w.handle, "sw", true)
+	awaitUp(t, w.handle, "host", true)
+	if n, err := w.port.Send(b); n != 1 || err != nil {
+		t.Errorf("Send: %d, %v", n, err)
+	}
+	w.hostGets(1)
+	if !w.port.Bound() {
+		t.Error("the port is not bound any more")
+	}
+	wantData(t, func() []port.Frame { sent := w.plain(1, 100); _ = sent; return w.take(port.Other, 1) }(), [][]byte{craft(nil, experimental, 0, 100)})
+}
+
+// An interface that is gone says so too, and nothing is leaked.
+func TestInterfaceGone(t *testing.T) {
+	w := newWire(t)
+	if err := w.handle.LinkDel(link(t, w.handle, "sw")); err != nil {
+		t.Fatal(err)
+	}
+	b := port.NewBatch()
+	add(b, frame.VnetHeader{}, craft(nil, experimental, 1, 60), 60)
+	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDown) {
+		t.Errorf("Send: %d, %v, want 0, %v", n, err, port.ErrDown)
+	}
+	if err := w.port.SendControl(craft(nil, experimental, 1, 60)); !errors.Is(err, port.ErrDown) {
+		t.Errorf("SendControl: %v, want %v", err, port.ErrDown)
+	}
+	if w.port.Bound() {
+		t.Error("the port is bound to an interface that is gone")
+	}
+	w.port.ClearError()
+	if err := w.port.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// descriptors counts the open ones of the process.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// Opening and closing, and failing to open, leave no descriptor behind.
+func TestOpenLeaksNothing(t *testing.T) {
+	w := newWire(t)
+	before := descriptors(t)
+	for range 3 {
+		p, err := port.Open(w.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		for name, bad := range map[string]func(*port.Config){
+			"no interface": func(c *port.Config) { c.Interface = "nosuch" },
+			"no namespace": func(c *port.Config) { c.Netns = "/proc/self/nosuch" },
+			"no memory":    func(c *port.Config) { c.OtherSlots = 1 << 30 },
+			"no steering":  func(c *port.Config) { c.Fanout = nil },
+			"no exclusion": func(c *port.Config) { c.Exclude = nil },
+		} {
+			c := w.config()
+			bad(&c)
+			if p, err := port.Open(c); err == nil {
+				_ = p.Close()
+				t.Errorf("%s: opened", name)
+			}
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}

@@ -1,0 +1,293 @@
+package port_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+// A wire is a veth pair in a network namespace of its own: a host's socket at the end "host", the port under test at the
+// end "sw". The namespace has no name and goes with the test.
+type wire struct {
+	t      *testing.T
+	ns     string // path of the namespace
+	handle *netlink.Handle
+	host   *porttest.Socket
+	port   *port.AFPacket
+	seq    int
+}
+
+// unavailable skips a test where namespaces cannot be made, and fails it where the environment asks for them.
+func unavailable(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv("REQUIRE_NETNS") == "1" {
+		t.Fatalf("cannot make a namespace with a veth pair, and REQUIRE_NETNS=1 asks for it: %v", err)
+	}
+	t.Skipf("needs a namespace with a veth pair (root, or unshare -Urn): %v", err)
+}
+
+// newNamespace makes a network namespace and returns its path and a handle on its links.
+func newNamespace(t *testing.T) (path string, handle *netlink.Handle) {
+	t.Helper()
+	made := make(chan error)
+	var ns netns.NsHandle
+	go func() { // the thread is in the new namespace and ends with the goroutine
+		runtime.LockOSThread()
+		var err error
+		ns, err = netns.New()
+		made <- err
+	}()
+	if err := <-made; err != nil {
+		unavailable(t, err)
+	}
+	t.Cleanup(func() { _ = ns.Close() })
+	handle, err := netlink.NewHandleAt(ns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(handle.Close)
+	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), handle
+}
+
+// veth makes a pair whose ends are silent, and sets both up.
+func veth(t *testing.T, h *netlink.Handle, name, peer string, mtu int) {
+	t.Helper()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = name, mtu
+	v := netlink.NewVeth(attrs)
+	v.PeerName, v.PeerMTU = peer, uint32(mtu)
+	if err := h.LinkAdd(v); err != nil {
+		unavailable(t, err)
+	}
+	for _, name := range []string{name, peer} {
+		_ = h.LinkSetIP6AddrGenMode(link(t, h, name), 1) // where there is no IPv6, all is well
+		setUp(t, h, name, true)
+	}
+	awaitUp(t, h, name, true)
+	awaitUp(t, h, peer, true)
+}
+
+func link(t *testing.T, h *netlink.Handle, name string) netlink.Link {
+	t.Helper()
+	l, err := h.LinkByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func setUp(t *testing.T, h *netlink.Handle, name string, up bool) {
+	t.Helper()
+	set := h.LinkSetUp
+	if !up {
+		set = h.LinkSetDown
+	}
+	if err := set(link(t, h, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitUp waits until the kernel has seen that a link came up or went down.
+func awaitUp(t *testing.T, h *netlink.Handle, name string, up bool) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s up: %v", name, up), func() bool {
+		return link(t, h, name).Attrs().OperState == netlink.OperUp == up
+	})
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not after 20 s", what)
+		}
+	}
+}
+
+// byPCP steers frames of priority 3 to the lossless ring. In the fanout hook the tag is in metadata.
+func byPCP(t *testing.T) []bpf.RawInstruction {
+	t.Helper()
+	program, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtVLANTag},
+		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 13},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 3, SkipFalse: 1},
+		bpf.RetConstant{Val: uint32(port.Lossless)},
+		bpf.RetConstant{Val: uint32(port.Other)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// exclude refuses MAC Control and LLDP frames.
+func exclude(t *testing.T) []bpf.RawInstruction {
+	t.Helper()
+	program, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeLLDP), SkipTrue: 1},
+		bpf.RetConstant{Val: 1 << 18},
+		bpf.RetConstant{Val: 0},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// newWire makes a wire whose port has small rings with slots for frames of 1514 octets.
+func newWire(t *testing.T) *wire {
+	t.Helper()
+	w := &wire{t: t}
+	w.ns, w.handle = newNamespace(t)
+	veth(t, w.handle, "host", "sw", 9000)
+	w.host = w.socket("host")
+	w.port = w.open()
+	return w
+}
+
+func (w *wire) socket(name string) *porttest.Socket {
+	w.t.Helper()
+	s, err := porttest.OpenSocket(w.ns, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func (w *wire) config() port.Config {
+	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, Fanout: byPCP(w.t), Exclude: exclude(w.t)}
+}
+
+func (w *wire) open() *port.AFPacket {
+	w.t.Helper()
+	p, err := port.Open(w.config())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+const (
+	testDst = 0x02_00_00_00_00_0B
+	testSrc = 0x02_00_00_00_00_0A
+)
+
+// craft returns a frame of n octets; tag nil is untagged. Its payload depends on seq.
+func craft(tag *frame.TCI, etherType uint16, seq, n int) []byte {
+	b := make([]byte, 12, n)
+	frame.PutAddress(b, testDst)
+	frame.PutAddress(b[6:], testSrc)
+	if tag != nil {
+		b = binary.BigEndian.AppendUint16(b, frame.TypeVLAN)
+		b = binary.BigEndian.AppendUint16(b, uint16(*tag))
+	}
+	b = binary.BigEndian.AppendUint16(b, etherType)
+	b = binary.BigEndian.AppendUint32(b, uint32(seq))
+	for len(b) < n {
+		b = append(b, byte(len(b)*11+seq))
+	}
+	return b
+}
+
+// experimental is a Local Experimental EtherType.
+const experimental = 0x88B5
+
+func tci(prio uint8, vid uint16) *frame.TCI {
+	t := frame.MakeTCI(prio, false, vid)
+	return &t
+}
+
+// send lets the host send a frame.
+func (w *wire) send(v frame.VnetHeader, b []byte) {
+	w.t.Helper()
+	if err := w.host.Send(v, b); err != nil {
+		w.t.Fatalf("host sends %d octets: %v", len(b), err)
+	}
+}
+
+// plain lets the host send n numbered frames of the given length.
+func (w *wire) plain(n, octets int) (sent [][]byte) {
+	w.t.Helper()
+	for range n {
+		b := craft(nil, experimental, w.seq, octets)
+		w.seq++
+		w.send(frame.VnetHeader{}, b)
+		sent = append(sent, b)
+	}
+	return sent
+}
+
+// take receives and releases until n frames of the test came by ring c.
+func (w *wire) take(c port.Class, n int) (got []port.Frame) {
+	w.t.Helper()
+	var frames [16]port.Frame
+	eventually(w.t, fmt.Sprintf("%d frames come by the %v ring", n, c), func() bool {
+		k := w.port.Receive(c, frames[:], 1<<20)
+		for _, f := range frames[:k] {
+			if ours(f.Data) || f.Cut {
+				f.Data = bytes.Clone(f.Data)
+				got = append(got, f)
+			}
+		}
+		w.port.Release(c, k)
+		return len(got) >= n
+	})
+	return got
+}
+
+// ours tells a frame of the test from what the kernel may send by itself.
+func ours(b []byte) bool { return len(b) >= 12 && frame.Address(b[6:]) == testSrc }
+
+// wantData compares received frames with sent ones.
+func wantData(t *testing.T, got []port.Frame, want [][]byte) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d frames, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if !bytes.Equal(got[i].Data, want[i]) {
+			t.Fatalf("frame %d of %d octets:\n%.200x\nwant %d octets\n%.200x", i, len(got[i].Data), got[i].Data, len(want[i]), want[i])
+		}
+	}
+}
+
+// silent fails where a frame of the test comes by a data ring.
+func (w *wire) silent() {
+	w.t.Helper()
+	time.Sleep(20 * time.Millisecond)
+	var frames [16]port.Frame
+	for c := range port.NumClasses {
+		k := w.port.Receive(c, frames[:], 1<<20)
+		for _, f := range frames[:k] {
+			if ours(f.Data) {
+				w.t.Errorf("the %v ring got %x", c, f.Data)
+			}
+		}
+		w.port.Release(c, k)
+	}
+}
+
+// now is the clock of the receive stamps.
+func now() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &ts)
+	return ts.Nano()
+}
