@@ -133,19 +133,24 @@ stage_fuzz() {
 }
 
 # The demo's own verdict is not enough: the judge reads frames and counters of its report. Exit status 1 may come from
-# rates, which a noisy machine spoils and the judge only prints. 2 with a report says that the machine was the limit:
-# that is told loudly, and what does not depend on speed is judged all the same.
+# rates, which a noisy machine spoils and the judge only prints. 2 says that the machine was the limit: after the third
+# time that is a failure.
 stage_demo() {
-  local status=0
+  local status try
   [[ -d cmd/pfcswitch ]] || return "$absent"
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
-  "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
-  if [[ ! -s $work/demo.json ]]; then
-    echo "the demo could not run: the reason stands above"
-    return 1
-  fi
-  [[ $status -lt 2 ]] || echo "THE MACHINE WAS THE LIMIT: $(grep machine_limit "$work/demo.json")"
-  judge demo <"$work/demo.json"
+  for try in 1 2 3; do
+    status=0
+    "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
+    if [[ ! -s $work/demo.json ]]; then
+      echo "the demo could not run: the reason stands above"
+      return 1
+    fi
+    judge demo <"$work/demo.json"
+    [[ $status -eq 2 ]] || return 0
+    echo "THE MACHINE WAS THE LIMIT (try $try of 3): $(grep machine_limit "$work/demo.json")"
+  done
+  return 1
 }
 
 stage_bench() {
