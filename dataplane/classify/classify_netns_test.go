@@ -59,9 +59,8 @@ func TestFanoutFailsIntoTheOtherRing(t *testing.T) {
 	}
 }
 
-// MAC Control and LLDP frames arrive at the sockets bound to their EtherTypes, and at no ring, tagged or not.
-func TestExcludeInTheKernel(t *testing.T) {
-	const controlSocket, lldpSocket = 2, 3
+// MAC Control and LLDP frames arrive at the ring of their own, tagged or not, and others do not.
+func TestControlInTheKernel(t *testing.T) {
 	w := newWire(t)
 	c := layers.EthernetTypeDot1Q
 	payload := gopacket.Payload(append([]byte{1, 1}, make([]byte, 44)...))
@@ -70,14 +69,20 @@ func TestExcludeInTheKernel(t *testing.T) {
 		b    []byte
 		want int
 	}{
-		{"PFC", craft(t, nil, 0x8808, payload), controlSocket},
-		{"PFC, tagged", craft(t, []tag{{c, 7, 0}}, 0x8808, payload), controlSocket},
-		{"LLDP", craft(t, nil, 0x88CC, payload), lldpSocket},
-		{"LLDP, tagged", craft(t, []tag{{c, 7, 0}}, 0x88CC, payload), lldpSocket},
+		{"PFC", craft(t, nil, 0x8808, payload), RingControl},
+		{"PFC, tagged", craft(t, []tag{{c, 7, 0}}, 0x8808, payload), RingControl},
+		{"LLDP", craft(t, nil, 0x88CC, payload), RingControl},
+		{"LLDP, tagged", craft(t, []tag{{c, 7, 0}}, 0x88CC, payload), RingControl},
 		{"slow protocol", craft(t, nil, 0x8809, payload), RingOther},
 		{"IPv4", specimens(t)[0].b, RingOther},
 		{"ARP, tagged", specimens(t)[14].b, RingOther},
 	}
+	config := Config{Trust: TrustPCP, DSCP: DefaultDSCP()}
+	program, err := config.Fanout(0x08)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], program)
 	for _, tt := range tests {
 		w.send(t, tt.b)
 		if got := w.receive(t, tt.name); got != tt.want {
@@ -86,11 +91,11 @@ func TestExcludeInTheKernel(t *testing.T) {
 	}
 }
 
-// wire is a veth pair in a network namespace of its own: a socket that sends at one end; at the other the two rings as a
-// fanout group, and a socket each for MAC Control and LLDP. The namespace has no name and goes with the sockets.
+// wire is a veth pair in a network namespace of its own: a socket that sends at one end; at the other the rings as a
+// fanout group. The namespace has no name and goes with the sockets.
 type wire struct {
 	near  int
-	rings []int // RingOther, RingLossless, MAC Control, LLDP
+	rings []int // RingOther, RingLossless, RingControl
 }
 
 func newWire(t *testing.T) *wire {
@@ -122,10 +127,9 @@ func newWire(t *testing.T) *wire {
 	w := &wire{near: socket(t, near, 0)}
 	// The kernel takes the length of the linear part of a frame from this header.
 	setOption(t, w.near, unix.PACKET_VNET_HDR, 1)
-	for range 2 {
+	for range 3 {
 		w.rings = append(w.rings, w.ring(t, far))
 	}
-	w.rings = append(w.rings, socket(t, far, frame.TypeMACControl), socket(t, far, frame.TypeLLDP))
 	return w
 }
 
@@ -183,12 +187,10 @@ func setOption(t *testing.T, fd, option, value int) {
 	}
 }
 
-// ring opens a data socket: filter first, so that it never holds what it should not, then the fanout group, in the order of
-// the rings.
+// ring opens a socket and makes it a member of the fanout group, in the order of the rings.
 func (w *wire) ring(t *testing.T, index int) int {
 	t.Helper()
 	fd := socket(t, index, unix.ETH_P_ALL)
-	w.attach(t, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, fd, Exclude())
 	setOption(t, fd, unix.PACKET_FANOUT, 1|(unix.PACKET_FANOUT_CBPF|unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING)<<16)
 	return fd
 }

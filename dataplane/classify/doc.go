@@ -1,11 +1,10 @@
 // Package classify finds the priority of a frame (802.1Q clause 6.9.4 and, for DSCP, what switching chips do): once in the data
-// plane, as a function, and once in the kernel, as a classic BPF program that spreads a port's frames over two receive rings.
+// plane, as a function, and once in the kernel, as a classic BPF program that spreads a port's frames over its receive rings.
 // Both read one Config and agree on every frame; lossy traffic, which no PFC can hold back, then never fills the ring that
 // lossless frames wait in.
 //
 //	priority.go  Config, and Priority for the data plane
-//	fanout.go    Fanout: the same decision for PACKET_FANOUT_CBPF
-//	exclude.go   Exclude: the filter that keeps MAC Control and LLDP frames out of both rings
+//	fanout.go    Fanout: the same decision for PACKET_FANOUT_CBPF, and a ring of their own for MAC Control and LLDP frames
 //
 // The three ways to trust a frame:
 //

@@ -13,11 +13,12 @@ import (
 const (
 	RingOther    = 0
 	RingLossless = 1
+	RingControl  = 2
 )
 
-// Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group: RingLossless for frames whose priority is
-// in lossless (bit n = priority n), RingOther for all others. It decides exactly as Priority does, for truncated packets too.
-// The error is that of Validate.
+// Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group: RingControl for MAC Control (0x8808) and
+// LLDP (0x88CC) frames, also behind an outer tag; of all others RingLossless for those whose priority is in lossless (bit n =
+// priority n), and RingOther. It decides exactly as Priority does, for truncated packets too. The error is that of Validate.
 //
 // In the fanout hook the packet starts at its network header, the outer tag of either kind is in metadata, and the protocol is
 // the EtherType behind it. Loads from the packet have plain offsets and not those relative to SKF_NET_OFF, which is the same
@@ -26,15 +27,15 @@ func (c *Config) Fanout(lossless uint8) ([]bpf.RawInstruction, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	fallback := bpf.RetConstant{Val: ring(lossless, c.Default)}
+	program := fanoutControl()
 	switch {
 	case lossless == 0 || lossless == 0xFF || c.Trust == TrustPort:
-		return bpf.Assemble([]bpf.Instruction{fallback})
 	case c.Trust == TrustPCP:
-		return bpf.Assemble(link(fanoutPCP(lossless), fallback))
+		program = append(program, fanoutPCP(lossless)...)
 	default:
-		return bpf.Assemble(link(c.fanoutDSCP(lossless), fallback))
+		program = append(program, c.fanoutDSCP(lossless)...)
 	}
+	return bpf.Assemble(link(program, bpf.RetConstant{Val: ring(lossless, c.Default)}))
 }
 
 // ring returns the ring of a priority. The programs take it out of a word of bits, so it is bit n of lossless.
@@ -52,6 +53,16 @@ func link(program []bpf.Instruction, fallback bpf.Instruction) []bpf.Instruction
 		}
 	}
 	return append(program, fallback)
+}
+
+// fanoutControl ends for control frames, and goes on for others.
+func fanoutControl() []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeLLDP), SkipTrue: 1},
+		bpf.RetConstant{Val: RingControl},
+	}
 }
 
 // fanoutPCP returns bit PCP of lossless.

@@ -66,6 +66,9 @@ func (m machine) run(t failer, k buffered) int {
 }
 
 func wantRing(c *Config, lossless uint8, b []byte) int {
+	if k, ok := untag(b); ok && (k.protocol == frame.TypeMACControl || k.protocol == frame.TypeLLDP) {
+		return RingControl
+	}
 	h, _ := frame.Parse(b)
 	if lossless>>c.Priority(b, h)&1 == 1 {
 		return RingLossless
@@ -98,7 +101,8 @@ func TestFanoutAgreesWithPriority(t *testing.T) {
 
 // The same for any configuration, tag, EtherType and packet.
 func TestFanoutProperty(t *testing.T) {
-	etherTypes := []uint16{frame.TypeIPv4, frame.TypeIPv6, frame.TypeARP, frame.TypeVLAN, frame.TypeServiceTag, 46}
+	etherTypes := []uint16{frame.TypeIPv4, frame.TypeIPv6, frame.TypeARP, frame.TypeVLAN, frame.TypeServiceTag, 46,
+		frame.TypeMACControl, frame.TypeLLDP}
 	rapid.Check(t, func(t *rapid.T) {
 		c := Config{
 			Trust:   Trust(rapid.IntRange(0, 2).Draw(t, "trust")),
@@ -159,7 +163,7 @@ func TestFanoutIsShort(t *testing.T) {
 		lossless uint8
 		want     int
 	}{
-		{TrustPCP, 0, 1}, {TrustDSCP, 0xFF, 1}, {TrustPort, 8, 1}, {TrustPCP, 8, 12}, {TrustDSCP, 8, 26},
+		{TrustPCP, 0, 5}, {TrustDSCP, 0xFF, 5}, {TrustPort, 8, 5}, {TrustPCP, 8, 16}, {TrustDSCP, 8, 30},
 	}
 	for _, tt := range tests {
 		c := Config{Trust: tt.trust, DSCP: DefaultDSCP()}
@@ -170,15 +174,22 @@ func TestFanoutIsShort(t *testing.T) {
 	}
 }
 
-func TestExclude(t *testing.T) {
-	m := newMachine(t, Exclude())
-	for protocol, accepted := range map[uint16]bool{
-		frame.TypeMACControl: false, frame.TypeLLDP: false,
-		frame.TypeIPv4: true, frame.TypeIPv6: true, frame.TypeARP: true, 0x8809: true, 0x88CB: true, 4: true,
-	} {
-		got := uint32(m.run(t, buffered{protocol: protocol, packet: make([]byte, 46)}))
-		if accepted != (got != 0) || accepted && got < 1<<17 {
-			t.Errorf("EtherType %04x: got %d octets, want accepted %v", protocol, got, accepted)
+// Control frames have a ring of their own, whatever the trust, and nothing else goes there.
+func TestFanoutControl(t *testing.T) {
+	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
+		c := Config{Trust: trust, DSCP: DefaultDSCP()}
+		raw, err := c.Fanout(0x08)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newMachine(t, raw)
+		for protocol, control := range map[uint16]bool{
+			frame.TypeMACControl: true, frame.TypeLLDP: true,
+			frame.TypeIPv4: false, frame.TypeIPv6: false, frame.TypeARP: false, 0x8809: false, 0x88CB: false, 4: false,
+		} {
+			if got := m.run(t, buffered{protocol: protocol, packet: make([]byte, 46)}); control != (got == RingControl) {
+				t.Errorf("trust %v, EtherType %04x: ring %d, control ring wanted: %v", trust, protocol, got, control)
+			}
 		}
 	}
 }

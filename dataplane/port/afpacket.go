@@ -22,8 +22,7 @@ type Config struct {
 	OtherSlots    int // slots of the other ring, at least 1
 	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
 
-	Fanout  []bpf.RawInstruction // steers a frame to ring Lossless (1) or Other (0)
-	Exclude []bpf.RawInstruction // keeps MAC Control and LLDP frames out of the data rings
+	Fanout []bpf.RawInstruction // steers a frame to ring Other (0), Lossless (1) or that of MAC Control (2)
 }
 
 // controlSlots and controlFrame size the ring for EtherType 0x8808: a peer refreshes eight priorities in one frame, so a
@@ -72,10 +71,7 @@ func (p *AFPacket) open(c Config) error {
 	if err != nil {
 		return err
 	}
-	if err := p.openData(c, index); err != nil {
-		return err
-	}
-	if err := p.openControl(index); err != nil {
+	if err := p.openRings(c, index); err != nil {
 		return err
 	}
 	if p.data, err = sendSocket(index, true); err != nil {
@@ -85,45 +81,65 @@ func (p *AFPacket) open(c Config) error {
 	return err
 }
 
-// openData opens the two data rings as one fanout group. Both sockets drop everything until the group stands, so that
-// no frame is seen twice or by the wrong ring.
-func (p *AFPacket) openData(c Config, index int) error {
-	slots := [NumClasses]int{Other: c.OtherSlots, Lossless: c.LosslessSlots}
+// openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
+// everything until the group stands: no frame is seen twice or by the wrong ring.
+func (p *AFPacket) openRings(c Config, index int) error {
 	group := newGroup
-	for class := range p.rings {
-		fd, err := packetSocket()
-		if err != nil {
-			return err
+	var err error
+	join := func(slots, frameSize int, data bool) *ring {
+		var r *ring
+		if err == nil {
+			r, group, err = openRing(index, group, slots, frameSize, data)
 		}
-		p.rings[class] = &ring{fd: fd}
-		if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
-			return fmt.Errorf("attach filter: %w", err)
-		}
-		r, err := newRing(fd, slots[class], c.FrameSize, true)
-		if err != nil {
-			return err
-		}
-		p.rings[class] = r
-		setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, oversizeQueue)
-		if err := promiscuous(fd, index); err != nil {
-			return fmt.Errorf("promiscuous mode: %w", err)
-		}
-		if err := bind(fd, unix.ETH_P_ALL, index); err != nil {
-			return fmt.Errorf("bind: %w", err)
-		}
-		if group, err = joinFanout(fd, group); err != nil {
-			return fmt.Errorf("join fanout group: %w", err)
-		}
+		return r
+	}
+	p.rings[Other] = join(c.OtherSlots, c.FrameSize, true)
+	p.rings[Lossless] = join(c.LosslessSlots, c.FrameSize, true)
+	p.control = join(controlSlots, controlFrame, false)
+	if err != nil {
+		return err
 	}
 	if err := p.Steer(c.Fanout); err != nil {
 		return err
 	}
-	for _, r := range p.rings {
-		if err := attach(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, c.Exclude); err != nil {
-			return fmt.Errorf("attach filter: %w", err)
+	for _, r := range p.allRings() {
+		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil {
+			return fmt.Errorf("detach filter: %w", err)
 		}
 	}
 	return nil
+}
+
+// allRings returns the rings in the order in which they joined their group.
+func (p *AFPacket) allRings() [NumClasses + 1]*ring {
+	return [...]*ring{p.rings[Other], p.rings[Lossless], p.control}
+}
+
+// openRing opens a ring as the next member of a fanout group, and returns the ring, also on error, and the group.
+func openRing(index, group, slots, frameSize int, data bool) (*ring, int, error) {
+	fd, err := packetSocket()
+	if err != nil {
+		return nil, group, err
+	}
+	r := &ring{fd: fd}
+	if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
+		return r, group, fmt.Errorf("attach filter: %w", err)
+	}
+	if err := r.mapSlots(slots, frameSize, data); err != nil {
+		return r, group, err
+	}
+	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, oversizeQueue)
+	if err := promiscuous(fd, index); err != nil {
+		return r, group, fmt.Errorf("promiscuous mode: %w", err)
+	}
+	if err := bind(fd, unix.ETH_P_ALL, index); err != nil {
+		return r, group, fmt.Errorf("bind: %w", err)
+	}
+	group, err = joinFanout(fd, group)
+	if err != nil {
+		return r, group, fmt.Errorf("join fanout group: %w", err)
+	}
+	return r, group, nil
 }
 
 // Steer implements Port.
@@ -132,40 +148,6 @@ func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
 		return fmt.Errorf("attach fanout program: %w", err)
 	}
 	return nil
-}
-
-// openControl opens the ring for MAC Control frames. It is bound to every protocol, and a filter chooses: a socket bound to
-// one EtherType is not shown the tag of a tagged frame, which is no MAC Control frame, and nothing at all of an interface
-// that belongs to a bridge.
-func (p *AFPacket) openControl(index int) error {
-	fd, err := packetSocket()
-	if err != nil {
-		return err
-	}
-	p.control = &ring{fd: fd}
-	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
-		return fmt.Errorf("setsockopt PACKET_IGNORE_OUTGOING: %w", err)
-	}
-	if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, onlyControl); err != nil {
-		return fmt.Errorf("attach filter: %w", err)
-	}
-	r, err := newRing(fd, controlSlots, controlFrame, false)
-	if err != nil {
-		return err
-	}
-	p.control = r
-	if err := bind(fd, unix.ETH_P_ALL, index); err != nil {
-		return fmt.Errorf("bind MAC Control socket: %w", err)
-	}
-	return nil
-}
-
-// onlyControl accepts frames whose EtherType, behind the outer tag where there is one, is 0x8808.
-var onlyControl = []bpf.RawInstruction{
-	{Op: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0xfffff000}, // SKF_AD_OFF + SKF_AD_PROTOCOL
-	{Op: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(frame.TypeMACControl)},
-	{Op: unix.BPF_RET | unix.BPF_K, K: 0xffffffff},
-	{Op: unix.BPF_RET | unix.BPF_K},
 }
 
 // newGroup asks joinFanout for a group of which no socket is a member. The kernel numbers groups from 0.
@@ -261,18 +243,23 @@ func (p *AFPacket) Backlog(c Class) int { return p.rings[c].backlog() }
 // Slots implements Port.
 func (p *AFPacket) Slots(c Class) int { return p.rings[c].slots }
 
-// Control implements Port.
+// Control implements Port. LLDP frames, which come here so that no data ring gets them, are passed over.
 func (p *AFPacket) Control() ([]byte, int64) {
 	r := p.control
-	s := r.slot(r.head)
-	st := atomic.LoadUint32(status(s))
-	if st&unix.TP_STATUS_USER == 0 {
-		return nil, 0
+	for {
+		s := r.slot(r.head)
+		st := atomic.LoadUint32(status(s))
+		if st&unix.TP_STATUS_USER == 0 {
+			return nil, 0
+		}
+		var f Frame
+		r.next = r.head
+		r.read(s, st, &f)
+		if h, _ := frame.Parse(f.Data); h.EtherType != frame.TypeLLDP {
+			return f.Data, f.Stamp
+		}
+		p.ControlDone()
 	}
-	var f Frame
-	r.next = r.head
-	r.read(s, st, &f)
-	return f.Data, f.Stamp
 }
 
 // ControlDone implements Port.
@@ -345,7 +332,7 @@ func (p *AFPacket) Losses(c Class) uint64 {
 
 // ClearError implements Port.
 func (p *AFPacket) ClearError() {
-	for _, r := range append(p.rings[:], p.control) {
+	for _, r := range p.allRings() {
 		_, _ = unix.GetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
 }
@@ -353,7 +340,7 @@ func (p *AFPacket) ClearError() {
 // Close implements Port.
 func (p *AFPacket) Close() error {
 	var errs []error
-	for _, r := range append(p.rings[:], p.control) {
+	for _, r := range p.allRings() {
 		if r != nil {
 			errs = append(errs, r.close(), unix.Close(r.fd))
 		}

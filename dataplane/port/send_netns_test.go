@@ -228,7 +228,6 @@ func TestOpenLeaksNothing(t *testing.T) {
 			"no namespace": func(c *port.Config) { c.Netns = "/proc/self/nosuch" },
 			"no memory":    func(c *port.Config) { c.OtherSlots = 1 << 30 },
 			"no steering":  func(c *port.Config) { c.Fanout = nil },
-			"no exclusion": func(c *port.Config) { c.Exclude = nil },
 		} {
 			c := w.config()
 			bad(&c)

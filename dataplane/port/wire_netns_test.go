@@ -118,31 +118,23 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// byPCP steers frames of priority 3 to the lossless ring. In the fanout hook the tag is in metadata.
+// controlRing is what a program returns for the ring of MAC Control frames.
+const controlRing = 2
+
+// byPCP steers frames of priority 3 to the lossless ring, and MAC Control and LLDP frames to that of their own. In the
+// fanout hook the tag is in metadata.
 func byPCP(t *testing.T) []bpf.RawInstruction {
 	t.Helper()
 	program, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeLLDP), SkipTrue: 1},
+		bpf.RetConstant{Val: controlRing},
 		bpf.LoadExtension{Num: bpf.ExtVLANTag},
 		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 13},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 3, SkipFalse: 1},
 		bpf.RetConstant{Val: uint32(port.Lossless)},
 		bpf.RetConstant{Val: uint32(port.Other)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
-}
-
-// exclude refuses MAC Control and LLDP frames.
-func exclude(t *testing.T) []bpf.RawInstruction {
-	t.Helper()
-	program, err := bpf.Assemble([]bpf.Instruction{
-		bpf.LoadExtension{Num: bpf.ExtProto},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeLLDP), SkipTrue: 1},
-		bpf.RetConstant{Val: 1 << 18},
-		bpf.RetConstant{Val: 0},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +164,7 @@ func (w *wire) socket(name string) *porttest.Socket {
 }
 
 func (w *wire) config() port.Config {
-	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, Fanout: byPCP(w.t), Exclude: exclude(w.t)}
+	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, Fanout: byPCP(w.t)}
 }
 
 func (w *wire) open() *port.AFPacket {

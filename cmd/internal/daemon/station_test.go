@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
+	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
@@ -78,12 +79,15 @@ const (
 // station opens host n, whose account of the frames that come begins.
 func (r *rig) station(n int, mode macctl.Mode, speed int64) *station {
 	r.t.Helper()
-	whole, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: 1 << 18}})
-	must(r.t, err)
-	lossless, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: uint32(port.Lossless)}})
+	program, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(port.Lossless)},
+		bpf.RetConstant{Val: classify.RingControl},
+	})
 	must(r.t, err)
 	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.host(n).Path(), LosslessSlots: stationSlots, OtherSlots: 1,
-		FrameSize: 1518, Fanout: lossless, Exclude: whole})
+		FrameSize: 1518, Fanout: program})
 	must(r.t, err)
 	s := &station{t: r.t, n: n, port: p, mode: mode, speed: speed, received: map[origin]*tally{}}
 	s.done.Add(1)

@@ -93,7 +93,7 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64, FrameSize: 1514,
-		Fanout: fanout, Exclude: classify.Exclude()})
+		Fanout: fanout})
 	if err != nil {
 		t.Fatal(err)
 	}
