@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares forwarding of pfcswitch, the Linux bridge and Open vSwitch's userspace datapath in one interleaved run, on the
-# same veth links: h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged; what
+# same veth links: h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged, and leaves tagged; what
 # arrives is the kernel's counter of h2's interface, on which no socket listens; IPv6 is off.
 #
 #   scripts/bench.sh                      7 rounds, then the search for the loss-free rate (about 45 minutes)
@@ -32,7 +32,7 @@ if [[ $EUID -ne 0 ]]; then
 fi
 
 work=$(mktemp -d)
-readonly work ns="pfcbench-$$" sink=02:00:00:00:00:02
+readonly work ns="pfcbench-$$" sink=02:00:00:00:00:02 vlan=10
 pids=()
 
 cleanup() {
@@ -98,7 +98,7 @@ background() { # NAMESPACE COMMAND...
 }
 
 start_pfcswitch() {
-  sed "s|^name: bench|name: bench\napi: {socket: $work/bench.sock}\nfdb: [{mac: \"$sink\", vlan: 1, port: p2}]|" scripts/bench.yaml >"$work/bench.yaml"
+  sed "s|^name: bench|name: bench\napi: {socket: $work/bench.sock}\nfdb: [{mac: \"$sink\", vlan: $vlan, port: p2}]|" scripts/bench.yaml >"$work/bench.yaml"
   background "$ns-pfcswitch" "$work/pfcswitch" run -c "$work/bench.yaml"
 }
 
@@ -131,7 +131,7 @@ field() { awk -F'[:,]' -v key="\"$1\"" '$1 ~ key {print $2 + 0; exit}' "$2"; }
 # load SWITCH HOST OCTETS PRIORITY SECONDS SPEED writes the sender's report to $work/SWITCH-HOST.
 load() {
   ip netns exec "$ns-$1-$2" "$work/pfcswitch" send eth0 --no-sink --to "$sink" --flow-control off -j --flow "$4:octets=$3" \
-    --vlan 1 --seconds "$5" --speed "$6" >"$work/$1-$2"
+    --vlan "$vlan" --seconds "$5" --speed "$6" >"$work/$1-$2"
 }
 
 # measure SWITCH SENDERS OCTETS PRIORITY SECONDS SPEED prints: offered frames, delivered frames, frames per second

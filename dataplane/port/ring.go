@@ -35,7 +35,6 @@ const (
 
 	slotReserve = 16  // PACKET_RESERVE: room for the VLAN tag in front of the frame
 	slotHeader  = 112 // what a slot holds before the frame, at most
-	slotAlign   = 64  // a cache line: kernel and worker, on two CPUs, share as few as can be
 	blockSize   = 256 << 10
 )
 
@@ -49,12 +48,10 @@ type ring struct {
 	vnet     bool
 
 	blockLen int
-	head     int // oldest slot not given back
-	next     int // next slot that Receive looks at
-	pending  int // slots received and not given back; tells a full circle from none
-
-	barrier uint32 // counts releases
-	touched uint32 // result of prefetch, which else would not be done
+	head     int    // oldest slot not given back
+	next     int    // next slot that Receive looks at
+	pending  int    // slots received and not given back; tells a full circle from none
+	barrier  uint32 // counts releases
 
 	oversize oversize
 }
@@ -62,7 +59,7 @@ type ring struct {
 // mapSlots sets up the receive ring of a socket that is not bound yet: at least slots slots for frames of up to frameSize
 // octets. A larger frame comes through the oversize queue where vnet is set.
 func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
-	r.vnet, r.slotSize = vnet, (slotHeader+frameSize+slotAlign-1)&^(slotAlign-1)
+	r.vnet, r.slotSize = vnet, (slotHeader+frameSize+15)&^15
 	for _, o := range []struct {
 		opt, val int
 		name     string
@@ -127,15 +124,11 @@ func (r *ring) filled(i int) bool {
 
 // receive fills dst with the next frames, up to maxBytes octets.
 func (r *ring) receive(dst []Frame, maxBytes int) int {
-	r.prefetch(len(dst))
 	n := 0
 	for n < len(dst) && maxBytes > 0 && r.pending < r.slots {
 		s := r.slot(r.next)
 		st := atomic.LoadUint32(status(s))
-		if st&unix.TP_STATUS_USER == 0 {
-			break
-		}
-		if !r.read(s, st, &dst[n]) {
+		if st&unix.TP_STATUS_USER == 0 || !r.read(s, st, &dst[n]) {
 			break
 		}
 		maxBytes -= len(dst[n].Data)
@@ -156,21 +149,6 @@ func (r *ring) after(i int) int {
 		return 0
 	}
 	return i
-}
-
-// prefetch touches what everybody reads of the next n slots, as far as they are filled. The kernel wrote them on another
-// CPU, and each first read of a cache line takes as long as handling a frame; like this they come side by side.
-func (r *ring) prefetch(n int) {
-	i, sum := r.next, uint32(0)
-	for range n {
-		s := r.slot(i)
-		if atomic.LoadUint32(status(s))&unix.TP_STATUS_USER == 0 {
-			break
-		}
-		sum += uint32(s[slotAlign]) + uint32(s[2*slotAlign])
-		i = r.after(i)
-	}
-	r.touched = sum
 }
 
 // read turns a filled slot into a Frame. It returns false where an oversize buffer is needed and none is free.

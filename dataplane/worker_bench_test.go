@@ -1,0 +1,177 @@
+package dataplane
+
+import (
+	"slices"
+	"testing"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A treadmill is a port that receives the same frames again and again, and sends into nothing.
+type treadmill struct {
+	port.Port
+	class   port.Class
+	frames  []port.Frame
+	control [][]byte // come one a round, in turn
+	turn    int
+	waits   bool // a control frame waits
+	sent    int
+	told    int
+}
+
+func (p *treadmill) Receive(c port.Class, dst []port.Frame, _ int) int {
+	if c != p.class {
+		return 0
+	}
+	return copy(dst, p.frames)
+}
+
+func (p *treadmill) Control() ([]byte, int64) {
+	if !p.waits {
+		return nil, 0
+	}
+	return p.control[p.turn%len(p.control)], wallClock()
+}
+
+func (p *treadmill) ControlDone()                     { p.waits, p.turn = false, p.turn+1 }
+func (p *treadmill) Release(port.Class, int)          {}
+func (p *treadmill) Rewind(port.Class)                {}
+func (p *treadmill) Behind(port.Class, int) bool      { return true }
+func (p *treadmill) Backlog(port.Class) int           { return 100 }
+func (p *treadmill) Slots(port.Class) int             { return 8192 }
+func (p *treadmill) SendControl([]byte) error         { p.told++; return nil }
+func (p *treadmill) Steer([]bpf.RawInstruction) error { return nil }
+func (p *treadmill) Close() error                     { return nil }
+
+func (p *treadmill) Send(b *port.Batch) (int, error) {
+	p.sent += b.Len()
+	return b.Len(), nil
+}
+
+// A mill is a worker without a goroutine, between two treadmills: rounds are the test's to make.
+type mill struct {
+	w   *worker
+	in  *treadmill
+	out *treadmill
+}
+
+func newMill(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *Config, ports []PortConfig)) *mill {
+	tb.Helper()
+	cfg, ports := roomy(2), unshapedPorts(2)
+	if change != nil {
+		change(&cfg, ports)
+	}
+	sw, err := New(cfg, Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = sw.Close() })
+	r := &Runner{sw: sw}
+	w, err := newWorker(r, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = w.waiter.Close() })
+	r.workers = []*worker{w}
+	m := &mill{w: w, in: &treadmill{class: c, frames: frames}, out: &treadmill{}}
+	for i, p := range []*treadmill{m.in, m.out} {
+		if err := sw.AddPort(i, ports[i], Now()); err != nil {
+			tb.Fatal(err)
+		}
+		t := &portTask{index: i, port: p, slotLen: mtu}
+		t.configure(sw, ports[i])
+		r.tasks[i] = t
+		sw.SetUp(i, true, Now())
+		if err := sw.bridge.AddStatic(host(i), 1, i, Now()); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	r.assign(sw)
+	return m
+}
+
+// round makes a round, before which a control frame of each port that has some arrives.
+func (m *mill) round() {
+	m.in.waits, m.out.waits = m.in.control != nil, m.out.control != nil
+	m.w.round(Now())
+}
+
+// repeated is a burst of a frame.
+func repeated(b []byte, n int) (all []port.Frame) {
+	for range n {
+		all = append(all, port.Frame{Data: slices.Clone(b), Stamp: wallClock()})
+	}
+	return all
+}
+
+// loads are the ways of a frame through a worker.
+func loads(tb testing.TB) map[string]*mill {
+	pfc := func(quanta uint16) []byte {
+		return macctl.AppendPFC(nil, [6]byte{2, 0, 0, 0, 0, 9}, 1<<lossless, [8]uint16{lossless: quanta})
+	}
+	all := map[string]*mill{
+		"lossless": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil),
+		"lossy":    newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil),
+		"shaped":   newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(_ *Config, ports []PortConfig) { ports[1] = testPort(1) }),
+		"unknown":  newMill(tb, port.Other, repeated(data(0, 77, 0, 0, 60), burstFrames), nil),
+	}
+	// The second port's host stops and frees it in turn, so that frames wait, thresholds are crossed and XOFF is sent.
+	paused := newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(cfg *Config, _ []PortConfig) { *cfg = testConfig(2) })
+	paused.out.control = [][]byte{pfc(0xffff), pfc(0xffff), pfc(0)}
+	all["paused"] = paused
+	super := port.Frame{Data: superFrame(8 * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
+	all["cut"] = newMill(tb, port.Other, []port.Frame{super}, nil)
+	return all
+}
+
+// superFrame is a TCP segment over IPv4 with n octets of payload for host 1.
+func superFrame(n int) []byte {
+	b := ether(host(1), host(0), nil, frame.TypeIPv4, 0, 54+n)
+	ip := b[14:]
+	copy(ip, []byte{0x45, 0, byte((40 + n) >> 8), byte(40 + n), 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2})
+	copy(ip[20:], make([]byte, 20))
+	ip[20+12] = 5 << 4
+	return b
+}
+
+// A frame on its way allocates nothing, whichever way it takes.
+func TestRoundsAllocateNothing(t *testing.T) {
+	for name, m := range loads(t) {
+		for range 100 { // lists reach their length
+			m.round()
+		}
+		sent, told := m.out.sent, m.in.told
+		if n := testing.AllocsPerRun(200, m.round); n != 0 {
+			t.Errorf("%s: %v allocations a round", name, n)
+		}
+		if m.out.sent == sent {
+			t.Errorf("%s: nothing was forwarded", name)
+		}
+		if name == "paused" && m.in.told == told {
+			t.Errorf("%s: nobody was told to stop", name)
+		}
+	}
+}
+
+// What a worker adds to the kernel's work, a burst of 64 frames (a super-frame of 8 segments) a time.
+func BenchmarkRound(b *testing.B) {
+	for name, m := range loads(b) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			before := m.out.sent
+			for b.Loop() {
+				m.round()
+			}
+			if frames := m.out.sent - before; frames > 0 {
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(frames), "ns/frame")
+			}
+			if n := testing.AllocsPerRun(100, m.round); n != 0 {
+				b.Fatalf("%v allocations a round", n)
+			}
+		})
+	}
+}
