@@ -86,6 +86,41 @@ func TestReceiveLimit(t *testing.T) {
 	}
 }
 
+// Small frames that are received and not given back stay as they are, however many more are received; and an unfinished
+// one that was finished and is received again is unfinished again, since the slot kept it so.
+func TestManySmallFramesAreKept(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.OtherSlots = 600
+	large, err := port.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = large.Close() })
+	w.port = large
+	want := w.plain(500, 60)
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other) == len(want) })
+	var got []port.Frame
+	for len(got) < len(want) {
+		var frames [64]port.Frame
+		n := w.port.Receive(port.Other, frames[:], 1<<20)
+		got = append(got, frames[:n]...)
+	}
+	wantData(t, got, want)
+	w.port.Release(port.Other, len(want))
+
+	b, v := unfinished(nil, 3, 200, 0)
+	w.send(v, b)
+	var one [1]port.Frame
+	eventually(t, "the frame comes", func() bool { return w.port.Receive(port.Other, one[:], 1<<20) == 1 })
+	one[0].Data[60] ^= 0xff
+	one[0].Finish()
+	w.port.Rewind(port.Other)
+	if w.port.Receive(port.Other, one[:], 1<<20); one[0].Vnet != v || one[0].Data[60] != b[60] {
+		t.Errorf("received again: %+v and octet %02x, want %+v and %02x", one[0].Vnet, one[0].Data[60], v, b[60])
+	}
+}
+
 // What a full ring has no room for is counted, the other ring loses nothing, and what was there stays.
 func TestLossesAreCounted(t *testing.T) {
 	w := newWire(t)
