@@ -3,6 +3,7 @@ package dataplane
 import (
 	"math"
 
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
 
@@ -16,6 +17,9 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	p := s.ports[i]
 	if p == nil || !p.up {
 		return 0
+	}
+	if len(b) >= 2*frame.AddressOctets {
+		p.partner = frame.Address(b[frame.AddressOctets:])
 	}
 	before := p.receiver.Paused(now)
 	p.receiver.Receive(b, stamp, now)
@@ -32,7 +36,7 @@ func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {
 		return b, false
 	}
 	if !p.sender.Pending(now) {
-		p.crossed = 0 // freed before it was told: nothing to measure
+		p.crossed, p.culprit = 0, 0 // freed before it was told: nothing to measure
 		return b, false
 	}
 	if p.cfg.Remain {
@@ -49,12 +53,13 @@ func (s *Switch) stateRemaining(p *portState) {
 }
 
 // ControlSent says that the frame of ControlOut left at time now. It returns the clock reading at which the threshold
-// was crossed that it reports, 0 where it reports none.
-func (s *Switch) ControlSent(i int, now int64) (crossed int64) {
+// was crossed that it reports, and when the frame arrived that crossed it; 0 where there is none.
+func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
-	crossed, p.crossed = p.crossed, 0
-	return crossed
+	crossed, arrived = p.crossed, p.culprit
+	p.crossed, p.culprit = 0, 0
+	return crossed, arrived
 }
 
 // RingHold sets or clears the hold of all lossless priorities of a port whose lossless ring fills up.

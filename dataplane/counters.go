@@ -61,6 +61,6 @@ func (s *Switch) drop(p *portState, prio uint8, r DropReason, lossless bool) {
 	p.count.Drops[prio][r]++
 	if lossless && r.fault() {
 		p.count.LosslessDrops[prio]++
-		s.event(Event{Kind: EventLosslessDrop, Port: p.cfg.Name, Priority: int(prio), Text: r.String()})
+		s.blame(p, EventLosslessDrop, prio, r.String())
 	}
 }

@@ -1,5 +1,7 @@
 package dataplane
 
+import "pfcswitch/macctl"
+
 // EventKind says what an Event is about.
 type EventKind string
 
@@ -17,16 +19,21 @@ const (
 	EventPort         EventKind = "port"
 )
 
-// An Event is something that a person should know. Priority is -1 where it concerns a whole port.
+// An Event is something that a person should know. Priority is -1 where it concerns a whole port, AllPriorities where all
+// of them are one queue. Peer is the address of the station at the other end where it matters and is known, else 0.
 type Event struct {
 	Seq      uint64    `json:"seq"`
 	Time     int64     `json:"time_ns"` // switch time
 	Kind     EventKind `json:"kind"`
 	Port     string    `json:"port"`
 	Priority int       `json:"priority"`
+	Peer     uint64    `json:"peer"`
 	Text     string    `json:"text"`
 	Count    uint64    `json:"count"` // equal events in a row, within eventJoin of the first
 }
+
+// AllPriorities stands for the one queue of an 802.3x PAUSE port.
+const AllPriorities = Unknown + 1
 
 const (
 	maxEvents = 1024
@@ -51,6 +58,22 @@ func (s *Switch) event(e Event) {
 	e.Time, e.Seq, e.Count = s.now, l.next, 1
 	l.ring[l.next%maxEvents] = e
 	l.next++
+}
+
+// blame adds an event about a priority of a port, and about who is at the other end: the station that sends MAC Control
+// frames there, or else the one that sent the newest data frame.
+func (s *Switch) blame(p *portState, kind EventKind, prio uint8, text string) {
+	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.partner, Text: text}
+	switch {
+	case prio == Unknown:
+		e.Priority = -1
+	case p.cfg.Mode == macctl.ModePause:
+		e.Priority = AllPriorities
+	}
+	if e.Peer == 0 {
+		e.Peer = p.talker
+	}
+	s.event(e)
 }
 
 // Note adds an event that the caller observed.

@@ -167,6 +167,7 @@ func (s *Switch) overspeed(p *portState, a *Arrival) {
 
 // admitLossless charges a frame to its ingress queue. It returns false where the frame must wait in the ring.
 func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint16, out *portState) bool {
+	s.arrived, p.talker = a.At, a.header.Src
 	v := s.buffer.Admit(p.index, a.priority, len(a.Data))
 	if v == buffer.Wait {
 		s.startWait(p, a.priority)
@@ -190,8 +191,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 
 // beyondHeadroom names the peer that sends on after XOFF had time to work.
 func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
-	s.event(Event{Kind: EventIgnoresXoff, Port: p.cfg.Name, Priority: int(prio),
-		Text: "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small"})
+	s.blame(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small")
 }
 
 func (s *Switch) startWait(p *portState, prio uint8) {
@@ -199,8 +199,7 @@ func (s *Switch) startWait(p *portState, prio uint8) {
 		return
 	}
 	p.waitFrom = max(1, s.now)
-	s.event(Event{Kind: EventRingHold, Port: p.cfg.Name, Priority: int(prio),
-		Text: "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF"})
+	s.blame(p, EventRingHold, prio, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
 }
 
 func (s *Switch) endWait(p *portState, octets int) {

@@ -155,8 +155,7 @@ func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
 		return
 	}
 	p.count.LosslessDrops[Unknown] += uint64(n)
-	s.event(Event{Kind: EventLosslessDrop, Port: p.cfg.Name, Priority: -1,
-		Text: "the lossless receive ring overflowed: the peer sends on although it was told to stop, or this machine stood still for longer than ring.outage"})
+	s.blame(p, EventLosslessDrop, Unknown, "the lossless receive ring overflowed: the peer sends on although it was told to stop, or this machine stood still for longer than ring.outage")
 }
 
 // address returns a MAC address as frames carry it.

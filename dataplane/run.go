@@ -21,6 +21,7 @@ type Runner struct {
 
 	sw      *Switch
 	xoff    Histogram // from the admission that crosses a threshold to the entry of the send call
+	xoffAge Histogram // the same from the arrival of the frame in the receive ring
 	wake    Histogram // how late sleeps of the workers ended
 	tasks   [MaxPorts]*portTask
 	workers []*worker

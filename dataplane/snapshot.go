@@ -13,7 +13,9 @@ type Snapshot struct {
 	Buffer buffer.Snapshot
 	Bridge bridge.Counters
 	Xoff   Histogram // from the admission that crosses a threshold to the entry of the send call
-	Ports  []PortSnapshot
+	// XoffAge is the same from the arrival of the frame that crosses it, by the kernel's receive stamp.
+	XoffAge Histogram
+	Ports   []PortSnapshot
 }
 
 // A PortSnapshot is the state of one port.
@@ -47,7 +49,7 @@ func (r *Runner) Snapshot(v *Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sw.Snapshot(v, Now())
-	v.Xoff = r.xoff
+	v.Xoff, v.XoffAge = r.xoff, r.xoffAge
 	for i := range v.Ports {
 		if t := r.tasks[v.Ports[i].Index]; t != nil {
 			v.Ports[i].Reaction = t.reaction

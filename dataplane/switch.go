@@ -24,6 +24,7 @@ type Switch struct {
 	statics []Static
 	random  uint64 // state of the marking lottery
 	now     int64  // time of the running call, for what it causes
+	arrived int64  // when the frame came that is being admitted
 	worker  int    // who runs the running call of Ingress
 	staged  []Move // copies of the running burst for ports of other workers
 	// urgent lists ports whose transmit task has work: a peer to be told something, frames to send.
@@ -48,10 +49,13 @@ type portState struct {
 	queues   [NumPriorities]queue
 	occupied uint8
 	plan     plan
-	delayed  int   // frames in the delay line
-	txAt     int64 // time at which the transmit task has to look again
-	waitFrom int64 // since when a frame waits in the ring for buffer, 0 where none does
-	crossed  int64 // clock reading at which a threshold was crossed, 0 where XOFF has left since
+	delayed  int    // frames in the delay line
+	txAt     int64  // time at which the transmit task has to look again
+	waitFrom int64  // since when a frame waits in the ring for buffer, 0 where none does
+	crossed  int64  // clock reading at which a threshold was crossed, 0 where XOFF has left since
+	culprit  int64  // when the frame came that crossed it, 0 where none did
+	partner  uint64 // source of the newest MAC Control frame
+	talker   uint64 // source of the newest lossless frame
 	count    Counters
 	losses   [port.NumClasses]uint64 // the kernel's ring counters as last read
 }
@@ -199,7 +203,10 @@ func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
 	}
 	p.sender.Hold(prio, c)
 	if s.cfg.Clock != nil && p.crossed == 0 {
-		p.crossed = s.cfg.Clock()
+		p.crossed, p.culprit = s.cfg.Clock(), 0
+		if c == macctl.CauseBuffer {
+			p.culprit = s.arrived
+		}
 	}
 	s.rouse(p)
 }

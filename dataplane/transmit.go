@@ -48,8 +48,12 @@ func (w *worker) sendControl(t *portTask) {
 			return
 		}
 		sw := w.lock()
-		if crossed := sw.ControlSent(t.index, now); crossed != 0 {
+		crossed, arrived := sw.ControlSent(t.index, now)
+		if crossed != 0 {
 			w.r.xoff.Record(now - crossed)
+		}
+		if arrived != 0 {
+			w.r.xoffAge.Record(now - arrived)
 		}
 		w.unlock()
 	}

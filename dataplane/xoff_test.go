@@ -248,14 +248,14 @@ func TestCrossedIsMeasuredOnce(t *testing.T) {
 	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
 		t.Fatal("no XOFF")
 	}
-	if crossed := r.sw.ControlSent(0, r.now); crossed != 5000 {
-		t.Errorf("crossed at %d, want 5000", crossed)
+	if crossed, arrived := r.sw.ControlSent(0, r.now); crossed != 5000 || arrived != r.now {
+		t.Errorf("crossed at %d by a frame of %d, want 5000 and %d", crossed, arrived, r.now)
 	}
 	r.now += second / 20
 	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
 		t.Fatal("no refresh")
 	}
-	if crossed := r.sw.ControlSent(0, r.now); crossed != 0 {
-		t.Errorf("a refresh reports a crossing at %d", crossed)
+	if crossed, arrived := r.sw.ControlSent(0, r.now); crossed != 0 || arrived != 0 {
+		t.Errorf("a refresh reports a crossing at %d, by a frame of %d", crossed, arrived)
 	}
 }

@@ -47,6 +47,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 		return
 	}
 	v.Xoff.Record(1300)
+	v.XoffAge.Record(21_000)
 	v.Bridge = bridge.Counters{Entries: 2}
 	p1 := dataplane.PortSnapshot{Index: 0, Up: true, RingSlots: 4876, Paused: 1 << 3}
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
@@ -83,7 +84,7 @@ func (f *fake) FDB() []bridge.Entry {
 
 func (f *fake) Events(since uint64) []dataplane.Event {
 	all := []dataplane.Event{{Seq: 0, Time: 1e9, Kind: dataplane.EventPortUp, Port: "p1", Priority: -1, Count: 1},
-		{Seq: 1, Time: 2e9, Kind: dataplane.EventLosslessDrop, Port: "p1", Priority: 3, Text: "ring", Count: 7}}
+		{Seq: 1, Time: 2e9, Kind: dataplane.EventLosslessDrop, Port: "p1", Priority: 3, Peer: 0x02_00_00_00_00_0a, Text: "ring", Count: 7}}
 	if f.empty || since > 1 {
 		return nil
 	}

@@ -29,6 +29,7 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	}
 	subtractBuffer(&v.Buffer, &b.counters.Buffer)
 	subtractHistogram(&v.Xoff, &b.counters.Xoff)
+	subtractHistogram(&v.XoffAge, &b.counters.XoffAge)
 	less(&v.Bridge.Moves, b.counters.Bridge.Moves)
 	less(&v.Bridge.Full, b.counters.Bridge.Full)
 }

@@ -10,7 +10,8 @@ import (
 type PFC struct {
 	Header
 	Ports        []PFCPort `json:"ports"`
-	XoffReaction Reaction  `json:"xoff_reaction"` // from the admission that crosses a threshold to the send call of XOFF
+	XoffReaction Reaction  `json:"xoff_reaction"`      // from the admission that crosses a threshold to the send call of XOFF
+	XoffAge      Reaction  `json:"xoff_since_arrival"` // the same from the receive stamp of the frame that crosses it
 }
 
 // PFCPort is the flow control of one port.
@@ -55,7 +56,7 @@ type Reaction struct {
 }
 
 func (m *moment) readPFC() Reply {
-	r := &PFC{Header: m.Header, Ports: []PFCPort{}, XoffReaction: reaction(&m.snapshot.Xoff)}
+	r := &PFC{Header: m.Header, Ports: []PFCPort{}, XoffReaction: reaction(&m.snapshot.Xoff), XoffAge: reaction(&m.snapshot.XoffAge)}
 	for i := range m.snapshot.Ports {
 		p := &m.snapshot.Ports[i]
 		v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), Ignored: []Ignored{}, PauseReaction: reaction(&p.Reaction)}
@@ -136,6 +137,7 @@ func (r *PFC) Text() string {
 		reactions.add(p.Port, "XOFF received to last send", &p.PauseReaction)
 	}
 	reactions.add(none, "threshold crossed to XOFF sent", &r.XoffReaction)
+	reactions.add(none, "frame arrived that crossed it to XOFF sent", &r.XoffAge)
 	return sections(r.headline(), section{"RX PAUSED: the peer held this port. TX PAUSED: this port held the peer.", held},
 		section{"MAC Control frames that were not obeyed, wholly or in part", ignored}, section{"Reaction times", reactions})
 }

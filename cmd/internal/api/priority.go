@@ -13,8 +13,8 @@ type Priority int
 
 // What stands in place of a number.
 const (
-	Unknown Priority = dataplane.Unknown     // of a frame that was lost before anybody read it
-	All     Priority = dataplane.Unknown + 1 // of a port with 802.3x PAUSE
+	Unknown Priority = dataplane.Unknown       // of a frame that was lost before anybody read it
+	All     Priority = dataplane.AllPriorities // of a port with 802.3x PAUSE
 )
 
 // String returns the number or the word.
