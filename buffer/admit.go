@@ -64,6 +64,14 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 	return v
 }
 
+// Forget says that the frame that was told to Wait will not be offered again.
+func (m *Manager) Forget(port int, prio uint8) {
+	if _, q := m.queue(port, prio); q != nil && q.waiting != 0 {
+		q.waiting = 0
+		m.resume(q)
+	}
+}
+
 // place decides where a frame of size bytes goes, without charging it.
 //
 // A frame goes to the headroom as a whole, and while there is anything in the headroom so does every later one:

@@ -10,12 +10,12 @@ import (
 // resumePeriod is how often a port whose peer is held looks whether it may be freed, beside the looks at each departure.
 const resumePeriod = 1_000_000
 
-// Control takes a MAC Control frame that port i received at stamp. It returns the priorities that the frame paused
-// anew.
+// Control takes a MAC Control frame that port i received at stamp, also before SetUp has told that the link is up: the
+// peer may know earlier. It returns the priorities that the frame paused anew.
 func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	s.now = now
 	p := s.ports[i]
-	if p == nil || !p.up {
+	if p == nil {
 		return 0
 	}
 	if len(b) >= 2*frame.AddressOctets {

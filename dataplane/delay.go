@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 
 	"pfcswitch/dataplane/frame"
@@ -14,42 +13,83 @@ import (
 //
 //	 8 octets  time at which the frame leaves
 //	 4 octets  length of the frame
-//	 1 octet   1 = MAC Control
-//	 1 octet   0
 //	10 octets  virtio_net_hdr
+//	 2 octets  port that the frame came in by
+//	 1 octet   its priority
+//	 1 octet   flags: 1 = MAC Control, 2 = lossless
+//	 2 octets  0
 //	 n octets  frame
 type delayLine struct {
 	delay      int64
 	ring       []byte
 	head, tail int // octets ever taken and put; tail - head lie in the ring
 	batch      *port.Batch
+	refused    []refusal // of the last flush
 }
 
-const recordHeader = 24
+// Layout of a record.
+const (
+	recordLength = 8
+	recordVnet   = 12
+	recordIn     = 22
+	recordPrio   = 24
+	recordFlags  = 25
+	recordHeader = 28
+
+	flagControl  = 1
+	flagLossless = 2
+)
+
+// An origin is what is still known of a frame that has left the buffer: where its drop would count.
+type origin struct {
+	control  bool
+	lossless bool
+	in       uint16
+	prio     uint8
+}
+
+// A refusal is a frame that the kernel will never take.
+type refusal struct {
+	origin
+	reason DropReason
+}
 
 // newDelayLine returns a line for delay ns at speed bit/s: what a link holds in that time, in smallest frames, and two
 // bursts and super-frames beyond it.
 func newDelayLine(delay, speed, burst int64) *delayLine {
-	octets := 2*(delay*(speed/8)/1_000_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
+	octets := 2*(delay/1000*(speed/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
 	return &delayLine{delay: delay, ring: make([]byte, octets), batch: port.NewBatch()}
 }
 
 // put appends a frame that is sent at time now, and returns false where the line is full.
-func (l *delayLine) put(now int64, control bool, vnet *frame.VnetHeader, b []byte) bool {
+func (l *delayLine) put(now int64, o origin, vnet *frame.VnetHeader, b []byte) bool {
 	at, ok := l.reserve(recordHeader + len(b))
 	if !ok {
 		return false
 	}
 	r := l.ring[at:]
 	binary.NativeEndian.PutUint64(r, uint64(now+l.delay))
-	binary.NativeEndian.PutUint32(r[8:], uint32(len(b)))
-	r[12] = 0
-	if control {
-		r[12] = 1
-	}
-	vnet.Encode(r[14:])
+	binary.NativeEndian.PutUint32(r[recordLength:], uint32(len(b)))
+	vnet.Encode(r[recordVnet:])
+	o.encode(r)
 	copy(r[recordHeader:], b)
 	return true
+}
+
+func (o origin) encode(r []byte) {
+	binary.NativeEndian.PutUint16(r[recordIn:], o.in)
+	r[recordPrio], r[recordFlags] = o.prio, 0
+	if o.control {
+		r[recordFlags] |= flagControl
+	}
+	if o.lossless {
+		r[recordFlags] |= flagLossless
+	}
+}
+
+func originOf(r []byte) origin {
+	return origin{in: binary.NativeEndian.Uint16(r[recordIn:]), prio: r[recordPrio],
+		control: r[recordFlags]&flagControl != 0, lossless: r[recordFlags]&flagLossless != 0}
 }
 
 // reserve finds room for a record in one piece. Where it does not fit before the end of the ring, the rest of the ring
@@ -98,22 +138,24 @@ func (l *delayLine) due() int64 {
 // clear empties the line: the link went down.
 func (l *delayLine) clear() { l.head = l.tail }
 
-// flush sends what is due and returns how many data frames and octets left, and how many the kernel will never take,
+// flush sends what is due and returns how many data frames and octets left, and those that the kernel will never take,
 // which are dropped. It stops where the kernel does not take a frame now.
-func (l *delayLine) flush(p port.Port, now int64) (sent, octets, refused int, err error) {
+func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []refusal, err error) {
+	l.refused = l.refused[:0]
 	for {
 		r := l.oldest()
 		if r == nil || int64(binary.NativeEndian.Uint64(r)) > now {
-			return sent, octets, refused, nil
+			return sent, octets, l.refused, nil
 		}
-		n, data := int(binary.NativeEndian.Uint32(r[8:])), r[12] == 0
-		err := l.send(p, r, n)
+		n, o := int(binary.NativeEndian.Uint32(r[recordLength:])), originOf(r)
+		err := l.send(p, r, n, o.control)
 		switch {
-		case errors.Is(err, port.ErrAgain) || errors.Is(err, port.ErrDown):
-			return sent, octets, refused, err
-		case err != nil && data:
-			refused++
-		case data:
+		case err != nil && !refused(err):
+			return sent, octets, l.refused, err
+		case o.control:
+		case err != nil:
+			l.refused = append(l.refused, refusal{o, refusedFor(err)})
+		default:
 			sent++
 			octets += n
 		}
@@ -121,11 +163,34 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets, refused int, er
 	}
 }
 
-func (l *delayLine) send(p port.Port, r []byte, n int) error {
-	if r[12] == 1 {
+// headLength returns the length of the oldest frame, which there is.
+func (l *delayLine) headLength() int {
+	return int(binary.NativeEndian.Uint32(l.oldest()[recordLength:]))
+}
+
+// giveUp drops the oldest frame, which there is, and appends it to refused where it is a data frame.
+func (l *delayLine) giveUp(refused []refusal) []refusal {
+	if o := originOf(l.oldest()); !o.control {
+		refused = append(refused, refusal{o, DropSend})
+	}
+	l.head += recordHeader + l.headLength()
+	return refused
+}
+
+// empty drops what is in the line and returns the data frames of it.
+func (l *delayLine) empty() []refusal {
+	l.refused = l.refused[:0]
+	for l.oldest() != nil {
+		l.refused = l.giveUp(l.refused)
+	}
+	return l.refused
+}
+
+func (l *delayLine) send(p port.Port, r []byte, n int, control bool) error {
+	if control {
 		return p.SendControl(r[recordHeader : recordHeader+n])
 	}
-	v, _ := frame.DecodeVnetHeader(r[14:])
+	v, _ := frame.DecodeVnetHeader(r[recordVnet:])
 	l.batch.Reset()
 	l.batch.Begin(&v)
 	l.batch.Part(r[recordHeader : recordHeader+n])

@@ -55,7 +55,7 @@ func line(delay int64, octets int) *delayLine {
 	return &delayLine{delay: delay, ring: make([]byte, octets), batch: port.NewBatch()}
 }
 
-func put(l *delayLine, now int64, b []byte) bool { return l.put(now, false, &frame.VnetHeader{}, b) }
+func put(l *delayLine, now int64, b []byte) bool { return l.put(now, origin{}, &frame.VnetHeader{}, b) }
 
 // Frames leave after the delay, in order, with what they came with.
 func TestDelayLine(t *testing.T) {
@@ -64,17 +64,17 @@ func TestDelayLine(t *testing.T) {
 	if l.due() != math.MaxInt64 {
 		t.Error("an empty line is due")
 	}
-	l.put(5, false, &v, []byte("first frame."))
-	l.put(6, true, &frame.VnetHeader{}, []byte("control"))
-	l.put(9, false, &frame.VnetHeader{}, []byte("second frame"))
+	l.put(5, origin{}, &v, []byte("first frame."))
+	l.put(6, origin{control: true}, &frame.VnetHeader{}, []byte("control"))
+	l.put(9, origin{}, &frame.VnetHeader{}, []byte("second frame"))
 	if l.due() != 1005 {
 		t.Errorf("due at %d, want 1005", l.due())
 	}
-	if sent, octets, refused, err := l.flush(s, 1004); sent+octets+refused != 0 || err != nil {
-		t.Errorf("1 ns early: %d %d %d %v", sent, octets, refused, err)
+	if sent, octets, refused, err := l.flush(s, 1004); sent+octets+len(refused) != 0 || err != nil {
+		t.Errorf("1 ns early: %d %d %v %v", sent, octets, refused, err)
 	}
-	if sent, octets, refused, err := l.flush(s, 1006); sent != 1 || octets != 12 || refused != 0 || err != nil {
-		t.Errorf("flush: %d %d %d %v, want the first and the control frame", sent, octets, refused, err)
+	if sent, octets, refused, err := l.flush(s, 1006); sent != 1 || octets != 12 || len(refused) != 0 || err != nil {
+		t.Errorf("flush: %d %d %v %v, want the first and the control frame", sent, octets, refused, err)
 	}
 	if len(s.control) != 1 || string(s.control[0]) != "control" || s.vnets[0] != v {
 		t.Errorf("control %q, header %+v", s.control, s.vnets)
@@ -93,8 +93,8 @@ func TestDelayLineRefused(t *testing.T) {
 		l, s := line(0, 4096), &sink{refuse: []error{nil, again}}
 		put(l, 1, []byte("one."))
 		put(l, 1, []byte("two."))
-		if sent, octets, refused, err := l.flush(s, 1); sent != 1 || octets != 4 || refused != 0 || !errors.Is(err, again) {
-			t.Errorf("%v: %d %d %d %v", again, sent, octets, refused, err)
+		if sent, octets, refused, err := l.flush(s, 1); sent != 1 || octets != 4 || len(refused) != 0 || !errors.Is(err, again) {
+			t.Errorf("%v: %d %d %v %v", again, sent, octets, refused, err)
 		}
 		if sent, _, _, err := l.flush(s, 1); sent != 1 || err != nil || string(s.frames[1]) != "two." {
 			t.Errorf("%v: the same frame again: %d %v %q", again, sent, err, s.frames)
@@ -102,10 +102,10 @@ func TestDelayLineRefused(t *testing.T) {
 	}
 	l, s := line(0, 4096), &sink{refuse: []error{unix.EMSGSIZE, unix.EINVAL}}
 	put(l, 1, []byte("one."))
-	l.put(1, true, &frame.VnetHeader{}, []byte("control"))
+	l.put(1, origin{control: true}, &frame.VnetHeader{}, []byte("control"))
 	put(l, 1, []byte("two."))
-	if sent, octets, refused, err := l.flush(s, 1); sent != 1 || octets != 4 || refused != 1 || err != nil {
-		t.Errorf("refused for ever: %d %d %d %v, want one data frame dropped and one sent", sent, octets, refused, err)
+	if sent, octets, refused, err := l.flush(s, 1); sent != 1 || octets != 4 || len(refused) != 1 || err != nil {
+		t.Errorf("refused for ever: %d %d %v %v, want one data frame dropped and one sent", sent, octets, refused, err)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestDelayLineIsAQueue(t *testing.T) {
 				for _, m := range model {
 					used += recordHeader + len(m.b)
 				}
-				took := l.put(now, e.control, &frame.VnetHeader{}, e.b)
+				took := l.put(now, origin{control: e.control}, &frame.VnetHeader{}, e.b)
 				if took {
 					model = append(model, e)
 				}
@@ -246,15 +246,17 @@ func TestDelayedFramesInTheAccounts(t *testing.T) {
 		t.Errorf("delayed %d, sent %d, buffer %+v", v.Ports[1].Delayed, v.Ports[1].Counters.SentFrames, v.Buffer.Lossy.Used)
 	}
 	r.balanced()
-	r.sw.Passed(1, 2, 200, 1, r.now)
-	c := r.count(1)
-	if c.SentFrames != 2 || c.SentBytes != 200 || c.Drops[Unknown][DropSend] != 1 || c.LosslessDrops[Unknown] != 1 {
-		t.Errorf("sent %d, %d octets, drops %v", c.SentFrames, c.SentBytes, c.Drops[Unknown])
+	r.sw.Passed(1, 2, 200, []refusal{{origin{prio: lossless, lossless: true}, DropSend}, {origin{prio: 1}, DropSend}}, r.now)
+	if c := r.count(1); c.SentFrames != 2 || c.SentBytes != 200 {
+		t.Errorf("sent %d, %d octets", c.SentFrames, c.SentBytes)
+	}
+	if c := r.count(0); c.Drops[lossless][DropSend] != 1 || c.LosslessDrops[lossless] != 1 || c.Drops[1][DropSend] != 1 || c.LosslessDrops[1] != 0 {
+		t.Errorf("refused where they came in: drops %v, of them lossless %v", c.Drops, c.LosslessDrops)
 	}
 	r.balanced()
 	r.sw.SetUp(1, false, r.now)
-	if c := r.count(1); c.Drops[Unknown][DropPortDown] != 2 {
-		t.Errorf("drops %v, want the two that were on their way", c.Drops[Unknown])
+	if c := r.count(1); c.Drops[Unknown][DropPortDown] != 1 {
+		t.Errorf("drops %v, want the one that was on its way", c.Drops[Unknown])
 	}
 	r.empty()
 }

@@ -22,6 +22,8 @@
 //	receive.go   the receive task of a port
 //	transmit.go  the transmit task of a port
 //	delay.go     the delay line of a port
+//	stuck.go     frames that the kernel or the link never takes
+//	tick.go      what is done once a second
 //
 // Every port has a receive task and a transmit task; a worker is a goroutine that runs the tasks of its ports and alone
 // touches their sockets. A frame whose queue is empty and may go is sent straight from its receive ring slot; what must
@@ -33,6 +35,7 @@
 //
 //	go w.run()          — Runner: one per worker
 //	go r.runLosses()    — Runner: reads the kernel's loss counters of the rings once a second
-//	go runInNetns()     — port: one function call inside another network namespace, then gone
+//	go OnOwnThread()    — port: one function call inside another network namespace, then gone
+//	go runOffMain()     — port: the same where that would have been the main thread
 //	go runWatch()       — port: link changes of one namespace
 package dataplane

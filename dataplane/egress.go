@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"fmt"
 	"math"
 
 	"pfcswitch/dataplane/frame"
@@ -193,19 +194,45 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8) {
 }
 
 // Passed says that frames left, or were refused by the kernel, at the end of a port's delay line.
-func (s *Switch) Passed(i, sent, octets, refused int, now int64) {
+func (s *Switch) Passed(i, sent, octets int, refused []refusal, now int64) {
 	s.now = now
 	p := s.ports[i]
-	p.delayed -= sent + refused
+	p.delayed -= sent + len(refused)
 	p.count.SentFrames += uint64(sent)
 	p.count.SentBytes += uint64(octets)
-	for range refused {
-		s.drop(p, Unknown, DropSend, true)
+	for _, r := range refused {
+		from := s.ports[r.in]
+		if from == nil {
+			from = p
+		}
+		s.drop(from, r.prio, r.reason, r.lossless)
 	}
 }
 
-// delayed returns how many frames are in the delay line of port i.
-func (s *Switch) delayed(i int) int { return s.ports[i].delayed }
+// origin returns where frame k of the plan of port i came from.
+func (s *Switch) origin(i, k int) origin {
+	d := &s.memory.descs[s.ports[i].plan.frames[k]]
+	return origin{lossless: d.charge == chargeLossless, in: d.in, prio: d.prio}
+}
+
+// occupied returns the priorities that have frames to send at port i.
+func (s *Switch) occupied(i int) uint8 {
+	if p := s.ports[i]; p != nil {
+		return p.occupied
+	}
+	return 0
+}
+
+// headLength returns the length of the first frame of the plan of port i, as it leaves.
+func (s *Switch) headLength(i int) int {
+	return s.memory.descs[s.ports[i].plan.frames[0]].egressLength()
+}
+
+// linkDrops notes that the link of port i drops a frame of that length whenever it is sent.
+func (s *Switch) linkDrops(i, length int) {
+	s.event(Event{Kind: EventLinkDrops, Port: s.ports[i].cfg.Name, Priority: -1,
+		Text: fmt.Sprintf("the link drops each frame of %d octets, so that such frames are given up: make the MTU of the interface at the far end as large as this port's, or look for a queueing discipline (tc qdisc show) that refuses them", length)})
+}
 
 // Refuse drops the frame at the head of the plan, which the kernel will never take.
 func (s *Switch) Refuse(i int, r DropReason, now int64) {

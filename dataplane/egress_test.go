@@ -255,3 +255,28 @@ func TestRemovePort(t *testing.T) {
 		t.Errorf("AddPort: %v", err)
 	}
 }
+
+// A frame that is longer than its egress port carries is dropped where it came in: it would wait for tokens that its
+// port's bucket cannot hold, and everything else behind it.
+func TestLongerThanTheEgressPort(t *testing.T) {
+	ports := []PortConfig{testPort(0), testPort(1), testPort(2)}
+	ports[0].MaxFrame = 9014
+	ports[1].Speed, ports[1].Nominal, ports[1].Burst = 100_000_000, 100_000_000, 6250
+	ports[2].MaxFrame = 9014
+	cfg := testConfig(3)
+	cfg.Buffer.Lossless.Size += 1 << 20
+	r := newRig(t, cfg, ports...)
+	r.offer(0, data(0, 1, lossless, 1, 9000), data(0, 1, 0, 2, 9000), data(0, 1, lossless, 3, mtu+frame.TagOctets+1))
+	r.offer(0, data(0, 1, lossless, 4, mtu+frame.TagOctets))
+	if c := r.count(0); c.Drops[lossless][DropOversize] != 2 || c.Drops[0][DropOversize] != 1 || c.LosslessDrops[lossless] != 0 {
+		t.Errorf("drops %v, lossless faults %v", c.Drops, c.LosslessDrops)
+	}
+	if got := r.drain(1, r.now+second); len(got) != 1 || sequence(got[0]) != 4 {
+		t.Errorf("%d frames left, want the one that fits with its tag", len(got))
+	}
+	r.offer(0, ether(0xFF_FF_FF_FF_FF_FF, host(0), tci(0, 0), experimental, 5, 9000))
+	if one, two := r.drain(1, r.now+second), r.drain(2, r.now+second); len(one) != 0 || len(two) != 1 {
+		t.Errorf("flooded: %d and %d frames left, want none and one", len(one), len(two))
+	}
+	r.empty()
+}

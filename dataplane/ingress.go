@@ -116,24 +116,46 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 
 func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) bool {
 	lossless := p.cfg.Mode != macctl.ModeOff && (p.cfg.Mode == macctl.ModePause || p.cfg.lossless(a.priority))
-	if d.Kind == bridge.Unicast && lossless {
+	tooLong := d.Kind == bridge.Unicast && s.tooLong(s.ports[d.Port], a, vid)
+	if d.Kind == bridge.Unicast && lossless && !tooLong {
 		return s.admitLossless(p, a, index, vid, s.ports[d.Port])
+	}
+	if lossless {
+		s.abandonWait(p, a.priority)
 	}
 	s.count(p, a)
 	s.overspeed(p, a)
-	switch d.Kind {
-	case bridge.Drop:
+	switch {
+	case d.Kind == bridge.Drop:
 		s.drop(p, a.priority, bridgeReason(d.Reason), false)
-	case bridge.Unicast:
+	case tooLong:
+		s.drop(p, a.priority, DropOversize, false)
+	case d.Kind == bridge.Unicast:
 		out := s.ports[d.Port]
 		if s.admitLossy(p, a, out, a.priority) {
 			s.mark(out, a, a.priority)
 			s.enqueue(p, a, index, vid, out, a.priority, chargeLossy)
 		}
-	case bridge.Flood:
+	case d.Kind == bridge.Flood:
 		s.flood(p, a, index, vid, d, lossless)
 	}
 	return true
+}
+
+// tooLong tells whether a frame is longer than its egress port carries. It would never get out: the port's shaper has no
+// tokens for it, or the kernel refuses it.
+func (s *Switch) tooLong(out *portState, a *Arrival, vid uint16) bool {
+	n := len(a.Data)
+	if n <= out.cfg.MaxFrame {
+		return false // a tag that it gets here does not count
+	}
+	switch tag, _ := s.egressTag(out, a, vid); {
+	case tag == tagStrip:
+		n -= frame.TagOctets
+	case tag == tagSet, tag == tagKeep && a.header.Tagged:
+		n -= frame.TagOctets // nor one that it has
+	}
+	return n > out.cfg.MaxFrame
 }
 
 func bridgeReason(r bridge.DropReason) DropReason {
@@ -211,6 +233,14 @@ func (s *Switch) endWait(p *portState, octets int) {
 	p.waitFrom = 0
 }
 
+// abandonWait ends the wait of a frame that is not to be admitted any more: its way has changed meanwhile.
+func (s *Switch) abandonWait(p *portState, prio uint8) {
+	if p.waitFrom != 0 {
+		s.endWait(p, 0)
+		s.buffer.Forget(p.index, prio)
+	}
+}
+
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.
 func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8) bool {
 	if s.buffer.AdmitLossy(out.index, q, len(a.Data)) {
@@ -231,7 +261,11 @@ func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *br
 	}
 	p.count.Copies += uint64(d.Ports.Len() - 1)
 	for i := range d.Ports.All() {
-		if out := s.ports[i]; s.admitLossy(p, a, out, q) {
+		out := s.ports[i]
+		switch {
+		case s.tooLong(out, a, vid):
+			s.drop(p, a.priority, DropOversize, false)
+		case s.admitLossy(p, a, out, q):
 			s.enqueue(p, a, index, vid, out, q, chargeLossy)
 		}
 	}

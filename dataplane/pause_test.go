@@ -140,7 +140,8 @@ func TestPauseStopsAllButControl(t *testing.T) {
 	}
 }
 
-// A port that is down hears and says nothing.
+// A port that is down says nothing. What it hears is obeyed: the peer may know earlier that the link is up. A link that
+// goes down forgets it.
 func TestControlWhileDown(t *testing.T) {
 	r := full(t, 2)
 	r.sw.SetUp(0, false, r.now)
@@ -150,10 +151,14 @@ func TestControlWhileDown(t *testing.T) {
 		t.Errorf("deadline %d, want none", at)
 	}
 	r.sw.SetUp(0, true, r.now)
-	if v := r.snapshot().Ports[0]; v.Paused != 0 || v.Received.PFCFrames[lossless] != 0 {
+	if v := r.snapshot().Ports[0]; v.Paused != 1<<lossless || v.Received.PFCFrames[lossless] != 1 {
 		t.Errorf("paused %08b, counted %v", v.Paused, v.Received.PFCFrames)
 	}
 	r.wantTold(0, 0xffff) // its peer has missed the XOFF
+	r.sw.SetUp(0, false, r.now)
+	if v := r.snapshot().Ports[0]; v.Paused != 0 {
+		t.Errorf("paused %08b when the link is down", v.Paused)
+	}
 }
 
 // wireTime is how long n frames of the given length take of a link of 1 Gbit/s.

@@ -132,15 +132,19 @@ func (s *Switch) setStatics(statics []Static) error {
 	return nil
 }
 
-// RingLosses takes over the kernel's counters of frames that a port's rings had no room for.
-func (s *Switch) RingLosses(i int, other, lossless uint64, now int64) {
+// RingLosses is what the kernel has counted of frames that a port's rings had no room for.
+type RingLosses struct{ Other, Lossless, Control uint64 }
+
+// ReadLosses takes over what the rings of a port have lost in all.
+func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	p := s.ports[i]
 	if p == nil {
 		return
 	}
-	s.RingLost(i, port.Other, int(other-p.losses[port.Other]), now)
-	s.RingLost(i, port.Lossless, int(lossless-p.losses[port.Lossless]), now)
-	p.losses = [port.NumClasses]uint64{port.Other: other, port.Lossless: lossless}
+	s.RingLost(i, port.Other, int(l.Other-p.losses.Other), now)
+	s.RingLost(i, port.Lossless, int(l.Lossless-p.losses.Lossless), now)
+	p.count.ControlLost += l.Control - p.losses.Control
+	p.losses = l
 }
 
 // RingLost counts n frames that were lost in a ring of a port. Nobody has read their priority.

@@ -14,7 +14,7 @@ type piece struct {
 
 // receive runs the receive task of a port for one burst of one ring.
 func (w *worker) receive(t *portTask, c port.Class) bool {
-	if t.blocked[c] && !w.mayRetry(t) {
+	if t.blocked[c] && !w.mayRetry(t, c) {
 		return false
 	}
 	if c == port.Lossless {
@@ -25,9 +25,9 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 		return false
 	}
 	now, wall := clockPair()
-	w.age = wall - now
+	w.now, w.age = now, wall-now
 	arrivals, next := w.expand(t, c, n)
-	taken, stop := w.admit(t, arrivals)
+	taken, stop := w.admit(t, c, arrivals)
 	w.serve(arrivals[:taken])
 	if taken < len(arrivals) {
 		next = w.origin[taken]
@@ -38,16 +38,16 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 }
 
 // mayRetry tells whether a frame that waits for buffer should be tried again: something has left since, or it is time.
-func (w *worker) mayRetry(t *portTask) bool {
+func (w *worker) mayRetry(t *portTask, c port.Class) bool {
 	sw := w.lock()
 	defer w.unlock()
-	return sw.room != t.blockedAt || Now() >= t.tryAt
+	return sw.room != t.blockedAt[c] || Now() >= t.tryAt[c]
 }
 
 // block notes whether the oldest frame of a ring waits for buffer.
 func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	if blocked {
-		t.tryAt = Now() + waitPeriod
+		t.tryAt[c] = Now() + waitPeriod
 	}
 	if t.blocked[c] != blocked {
 		t.blocked[c] = blocked
@@ -58,10 +58,11 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 // watchRing holds the peer while the lossless ring is filling up: past three quarters of its slots, or as soon as what
 // waits in it would cross a threshold by itself. The hold ends when the ring is half empty.
 func (w *worker) watchRing(t *portTask) {
-	if t.cfg.Mode == macctl.ModeOff || !t.ringHeld && !t.port.Behind(port.Lossless, burstFrames) {
+	slots := t.port.Slots(port.Lossless)
+	if t.cfg.Mode == macctl.ModeOff || !t.ringHeld && !t.port.Behind(port.Lossless, min(burstFrames, slots/4*3)) {
 		return
 	}
-	backlog, slots := t.port.Backlog(port.Lossless), t.port.Slots(port.Lossless)
+	backlog := t.port.Backlog(port.Lossless)
 	sw := w.lock()
 	now := Now()
 	sw.SeeRing(t.index, backlog)
@@ -94,7 +95,8 @@ func (w *worker) expand(t *portTask, c port.Class, n int) ([]Arrival, piece) {
 		if f.Cut {
 			continue
 		}
-		if !t.cfg.Cut || !f.Vnet.IsGSO() {
+		begun := i == 0 && t.pieces[c] > 0 // before cutting was switched off
+		if !f.Vnet.IsGSO() || !t.cfg.Cut && !begun {
 			if count == burstArrivals {
 				return w.arrivals[:count], piece{frame: i}
 			}
@@ -121,9 +123,13 @@ func (w *worker) whole(t *portTask, f *port.Frame, a *Arrival) {
 	if t.cfg.Cut && f.Vnet.NeedsCsum() && frame.CompleteChecksum(f.Data, f.Vnet) {
 		f.Finish()
 	}
-	a.Data, a.Vnet, a.At = f.Data, f.Vnet, f.Stamp-w.age
+	a.Data, a.Vnet, a.At = f.Data, f.Vnet, w.arrival(f)
 	a.Prepare(&t.classify, t.cfg.MaxFrame)
 }
+
+// arrival is when a frame came, by the switch's clock. Stamps are of the real-time clock, which may be set: none is later
+// than the burst.
+func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.age, w.now) }
 
 // cut makes arrivals of the pieces of a super-frame from number skip on, as far as arrivals and arena reach.
 func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int, done bool) {
@@ -132,7 +138,7 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 			return 0, 0, false
 		}
 		a := &w.arrivals[first]
-		a.Data, a.Vnet, a.At = f.Data, f.Vnet, f.Stamp-w.age
+		a.Data, a.Vnet, a.At = f.Data, f.Vnet, w.arrival(f)
 		a.Prepare(&t.classify, port.MaxFrame)
 		a.fault, a.bad = DropMalformed, true
 		w.origin[first] = piece{frame: index}
@@ -150,7 +156,7 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 			continue
 		}
 		a := &w.arrivals[first+count]
-		a.Data, a.Vnet, a.At = arena[used:used+n], frame.VnetHeader{}, f.Stamp-w.age
+		a.Data, a.Vnet, a.At = arena[used:used+n], frame.VnetHeader{}, w.arrival(f)
 		a.Prepare(&t.classify, t.cfg.MaxFrame)
 		w.origin[first+count] = piece{frame: index, number: number}
 		used += n
@@ -161,7 +167,7 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 // admit offers the arrivals to the switch. When a threshold is crossed the peer is told before the rest is looked at.
 // Copies for the ports of other workers are fetched under the same lock that they were made under: the next holder's
 // are not ours.
-func (w *worker) admit(t *portTask, arrivals []Arrival) (int, Stop) {
+func (w *worker) admit(t *portTask, c port.Class, arrivals []Arrival) (int, Stop) {
 	taken, stop := 0, Crossed
 	w.moves = w.moves[:0]
 	for stop == Crossed && taken < len(arrivals) {
@@ -170,7 +176,7 @@ func (w *worker) admit(t *portTask, arrivals []Arrival) (int, Stop) {
 		taken, stop = sw.Ingress(t.index, w.id, arrivals, taken, now)
 		w.moves = sw.Staged(w.moves)
 		if stop == Hold {
-			t.blockedAt = sw.room
+			t.blockedAt[c] = sw.room
 		}
 		w.unlock()
 		if stop != Done && t.tx == w {

@@ -48,13 +48,14 @@ type portTask struct {
 	program  []bpf.RawInstruction // in force; guarded by Runner.change
 
 	// receive task
-	blocked   [port.NumClasses]bool // the oldest frame waits for buffer
-	blockedAt uint64                // Switch.room when it last had to wait
-	tryAt     int64                 // when it is looked at again, come what may
-	pieces    [port.NumClasses]int  // pieces of the oldest frame that were taken already
+	blocked   [port.NumClasses]bool   // the oldest frame waits for buffer
+	blockedAt [port.NumClasses]uint64 // Switch.room when it last had to wait
+	tryAt     [port.NumClasses]int64  // when it is looked at again, come what may
+	pieces    [port.NumClasses]int    // pieces of the oldest frame that were taken already
 	ringHeld  bool
 
 	// transmit task
+	stuck    stuck
 	again    bool  // there is more to send at once
 	retryAt  int64 // no sending before: the kernel was full; 0 where it was not
 	deadline int64
@@ -158,6 +159,7 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte, slotLen int) error {
 			return fmt.Errorf("port %s: has its sockets already", cfg.Name)
 		}
 		t.configure(sw, cfg)
+		sw.ports[i].losses = RingLosses{} // new sockets count from 0
 		r.tasks[i] = t
 		r.assign(sw)
 		return nil
@@ -186,6 +188,7 @@ func (r *Runner) Detach(i int) error {
 	}
 	err := r.do(func(sw *Switch) error {
 		t.freeRing(sw)
+		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
 		r.tasks[i] = nil
 		r.assign(sw)
@@ -329,49 +332,6 @@ func (r *Runner) View(f func(sw *Switch)) {
 // Note adds an event.
 func (r *Runner) Note(e Event) {
 	r.View(func(sw *Switch) { sw.Note(e, Now()) })
-}
-
-// runLosses reads once a second what the kernel lost, ages the filtering database and closes the watermarks' windows.
-func (r *Runner) runLosses() {
-	defer r.done.Done()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for n := 0; ; n++ {
-		select {
-		case <-r.stop:
-			return
-		case <-tick.C:
-		}
-		r.readLosses()
-		r.View(func(sw *Switch) {
-			sw.Age(Now())
-			if r.wake.Count >= wakeSamples {
-				sw.SetWakeDelay(r.wake.Quantile(0.999), Now())
-			}
-			if n%windowSeconds == 0 {
-				sw.buffer.RotateWindow()
-			}
-		})
-	}
-}
-
-// wakeSamples is how many sleeps make a 99.9 % value.
-const wakeSamples = 1000
-
-// windowSeconds is the length of the watermarks' window.
-const windowSeconds = 10
-
-// readLosses takes over the kernel's loss counters of every ring.
-func (r *Runner) readLosses() {
-	r.change.Lock()
-	defer r.change.Unlock()
-	for i, t := range r.tasks {
-		if t == nil {
-			continue
-		}
-		other, lossless := t.port.Losses(port.Other), t.port.Losses(port.Lossless)
-		r.View(func(sw *Switch) { sw.RingLosses(i, other, lossless, Now()) })
-	}
 }
 
 // Close stops the workers and closes every port.

@@ -70,7 +70,9 @@ func TestStalledSendCall(t *testing.T) {
 		}
 		b.hold(0)
 		eventually(t, "the rest arrives", func() bool { return len(b.received(0, lossless)) == n })
-		l.empties()
+		if v := l.empties(); v.Ports[1].Reaction.Count == 0 {
+			t.Error("no reaction was measured")
+		}
 	})
 }
 
@@ -126,6 +128,57 @@ func TestRefusedFrameIsTheOneDropped(t *testing.T) {
 	v := l.empties()
 	if got := v.Ports[0].Counters.Drops[0][DropOversize]; got != 1 {
 		t.Errorf("%d frames of priority 0 dropped as oversize, want 1", got)
+	}
+}
+
+// A frame that the link drops each time, as one does that is longer than the far end's MTU, is sent again for a second and
+// then given up, and those like it at once: the others do not wait behind them for ever.
+func TestFramesThatTheLinkDrops(t *testing.T) {
+	for _, delay := range []int64{0, 100_000} {
+		ports := unshapedPorts(2)
+		ports[1].Delay = delay
+		l := newLan(t, executors[0], roomy(2), ports...)
+		l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
+			one := port.NewBatch()
+			for i := range b.Len() {
+				f := b.Frame(i, nil)
+				if len(f) > 1000 {
+					return i, port.ErrDropped
+				}
+				one.Reset()
+				one.Begin(&frame.VnetHeader{})
+				one.Part(f)
+				one.End()
+				_, _ = near.Send(one)
+			}
+			return b.Len(), nil
+		})
+		a, b := l.stations[0], l.stations[1]
+		from := time.Now()
+		for seq := range 20 {
+			a.send(data(0, 1, lossless, seq, mtu), data(0, 1, lossless, seq, 60))
+		}
+		eventually(t, "the short frames arrive", func() bool { return len(b.received(0, lossless)) == 20 })
+		if took := time.Since(from); took < stuckLimit {
+			t.Errorf("delay %d: given up after %v", delay, took)
+		}
+		l.mortal = true // lossless frames are lost, and that is counted
+		var v Snapshot
+		eventually(t, "the long ones are given up", func() bool {
+			l.r.Snapshot(&v)
+			return v.Ports[0].Counters.LosslessDrops[lossless] == 20
+		})
+		told := 0
+		l.r.View(func(sw *Switch) {
+			for _, e := range sw.Events(nil, 0) {
+				if e.Kind == EventLinkDrops && e.Port == "p1" {
+					told++
+				}
+			}
+		})
+		if told != 1 {
+			t.Errorf("delay %d: %d events say that the link drops frames, want 1", delay, told)
+		}
 	}
 }
 

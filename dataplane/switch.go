@@ -7,7 +7,6 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
-	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
@@ -57,7 +56,7 @@ type portState struct {
 	partner  uint64 // source of the newest MAC Control frame
 	talker   uint64 // source of the newest lossless frame
 	count    Counters
-	losses   [port.NumClasses]uint64 // the kernel's ring counters as last read
+	losses   RingLosses // as last read
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -147,13 +146,13 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	p.crossed = 0
 	s.endWait(p, 0)
 	s.loopEvent(s.bridge.SetUp(i, up))
-	p.receiver.Reset(now)
 	p.sender.Reset(now)
 	if up {
 		s.event(Event{Kind: EventPortUp, Port: p.cfg.Name, Priority: -1})
 		s.rouse(p) // a peer that missed our XOFF must hear it
 		return
 	}
+	p.receiver.Reset(now)
 	s.event(Event{Kind: EventPortDown, Port: p.cfg.Name, Priority: -1})
 	s.purge(p, DropPortDown)
 }
@@ -223,11 +222,11 @@ func (s *Switch) free(p *portState, prio uint8, c macctl.Cause) {
 const wakeDelayGuess = 300_000
 
 // SetWakeDelay says how late the 99.9 % of wake-ups are that matter for refreshing XOFF in time. Small changes are
-// passed over.
-func (s *Switch) SetWakeDelay(ns, now int64) {
+// passed over; of others the workers have to be told.
+func (s *Switch) SetWakeDelay(ns, now int64) (changed bool) {
 	s.now = now
 	if ns < 2*s.wakeDelay && 2*ns > s.wakeDelay {
-		return
+		return false
 	}
 	s.wakeDelay = ns
 	for _, p := range s.ports {
@@ -236,6 +235,7 @@ func (s *Switch) SetWakeDelay(ns, now int64) {
 			s.rouse(p)
 		}
 	}
+	return true
 }
 
 func (s *Switch) initiatorConfig(c PortConfig) macctl.InitiatorConfig {

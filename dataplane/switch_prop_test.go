@@ -258,7 +258,7 @@ func (w *world) drainAll(t *rapid.T) {
 			if p.cfg.Delay > 0 {
 				w.lines[i] += n
 			}
-			w.sw.Passed(i, w.lines[i], 0, 0, w.now)
+			w.sw.Passed(i, w.lines[i], 0, nil, w.now)
 			w.lines[i] = 0
 		}
 		w.sw.Tick(w.now)
@@ -303,7 +303,7 @@ func TestSwitchKeepsItsAccounts(t *testing.T) {
 				n := rapid.IntRange(0, w.lines[i]).Draw(t, "passed")
 				w.lines[i] -= n
 				if w.sw.ports[i] != nil {
-					w.sw.Passed(i, n, 60*n, 0, w.now)
+					w.sw.Passed(i, n, 60*n, nil, w.now)
 				}
 			},
 			"time":    func(t *rapid.T) { w.now += rapid.SampledFrom([]int64{1, 10_000, 1_000_000, 100_000_000}).Draw(t, "ns") },

@@ -1,12 +1,9 @@
 package dataplane
 
 import (
-	"errors"
-
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
 )
 
 // readControl obeys every MAC Control frame that has arrived. It runs before every send call, so that after XOFF's
@@ -20,16 +17,24 @@ func (w *worker) readControl(t *portTask) bool {
 	sw := w.lock()
 	for ; b != nil; b, stamp = t.port.Control() {
 		at := now - (wall - stamp)
-		paused := sw.Control(t.index, b, at, now)
-		for q := range uint8(NumPriorities) {
-			if paused&(1<<q) != 0 {
-				t.reaction.Record(t.lastSent[q] - at)
-			}
+		if at > now || at < now-macctl.MaxStampAge {
+			at = now // the real-time clock was set, or this side stood still for longer than a reaction is
 		}
+		t.react(sw.Control(t.index, b, at, now), sw.occupied(t.index), at)
 		t.port.ControlDone()
 	}
 	w.unlock()
 	return true
+}
+
+// react notes how long after the arrival of XOFF at time at the last send call ended of each priority that it paused. One
+// that had nothing to send has not reacted.
+func (t *portTask) react(paused, occupied uint8, at int64) {
+	for q := range uint8(NumPriorities) {
+		if paused&(1<<q) != 0 && (occupied&(1<<q) != 0 || t.lastSent[q] > at) {
+			t.reaction.Record(t.lastSent[q] - at)
+		}
+	}
 }
 
 // sendControl tells the peer what it must not send, until it has been told all.
@@ -64,7 +69,7 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	if t.delay == nil {
 		return t.port.SendControl(b)
 	}
-	if !t.delay.put(now, true, &frame.VnetHeader{}, b) {
+	if !t.delay.put(now, origin{control: true}, &frame.VnetHeader{}, b) {
 		return port.ErrAgain
 	}
 	return nil
@@ -107,15 +112,24 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 	sw.Fill(t.index, w.batch, arrivals)
 	n, err := w.hand(t)
 	now := Now()
+	hopeless := refused(err)
 	var priorities uint8
 	w.lock()
-	if n == 0 && refused(err) {
-		sw.Refuse(t.index, refusal(err), now)
-		err = nil
+	if err != nil && n == 0 && !hopeless {
+		hopeless = t.hopeless(sw, err, sw.headLength(t.index), now)
+	}
+	if n == 0 && hopeless {
+		sw.Refuse(t.index, refusedFor(err), now)
 	} else {
 		priorities = sw.Sent(t.index, n, now)
 	}
 	w.unlock()
+	if n > 0 {
+		t.stuck.since = 0
+	}
+	if hopeless {
+		err = nil // what it concerns is gone, or first the next time
+	}
 	for q := range t.lastSent {
 		if priorities&(1<<q) != 0 {
 			t.lastSent[q] = now
@@ -128,19 +142,6 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 	return true
 }
 
-// refused tells whether the kernel will never take the frame that err concerns.
-func refused(err error) bool {
-	return err != nil && !errors.Is(err, port.ErrAgain) && !errors.Is(err, port.ErrDown)
-}
-
-// refusal names why the kernel will never take a frame.
-func refusal(err error) DropReason {
-	if errors.Is(err, unix.EMSGSIZE) {
-		return DropOversize
-	}
-	return DropSend
-}
-
 // hand gives the batch to the kernel, or to the delay line.
 func (w *worker) hand(t *portTask) (int, error) {
 	if t.delay == nil {
@@ -150,7 +151,7 @@ func (w *worker) hand(t *portTask) (int, error) {
 	for i := range w.batch.Len() {
 		v := w.batch.Vnet(i)
 		w.scratch = w.batch.Frame(i, w.scratch[:0])
-		if !t.delay.put(now, false, &v, w.scratch) {
+		if !t.delay.put(now, w.r.sw.origin(t.index, i), &v, w.scratch) {
 			return i, port.ErrAgain
 		}
 	}
@@ -163,11 +164,21 @@ func (w *worker) flushDelay(t *portTask) {
 		return
 	}
 	now := Now()
-	sent, octets, refused, err := t.delay.flush(t.port, now)
-	if sent+refused > 0 {
-		w.lock().Passed(t.index, sent, octets, refused, now)
-		w.unlock()
+	if now < t.retryAt {
+		return
 	}
+	sent, octets, refused, err := t.delay.flush(t.port, now)
+	if sent > 0 {
+		t.stuck.since = 0
+	}
+	sw := w.lock()
+	if err != nil && t.hopeless(sw, err, t.delay.headLength(), now) {
+		refused, err = t.delay.giveUp(refused), nil
+	}
+	if sent+len(refused) > 0 {
+		sw.Passed(t.index, sent, octets, refused, now)
+	}
+	w.unlock()
 	if err != nil {
 		t.retryAt = now + retryDelay
 	}
@@ -179,9 +190,9 @@ func (t *portTask) emptyDelay(sw *Switch) {
 	if t.delay == nil {
 		return
 	}
-	sent, octets, _, _ := t.delay.flush(t.port, noDeadline)
-	t.delay.clear()
-	sw.Passed(t.index, sent, octets, sw.delayed(t.index)-sent, Now())
+	sent, octets, refused, _ := t.delay.flush(t.port, noDeadline)
+	sw.Passed(t.index, sent, octets, refused, Now())
+	sw.Passed(t.index, 0, 0, t.delay.empty(), Now())
 }
 
 // sendProbe sends a loop probe where one is due.

@@ -42,6 +42,7 @@ type worker struct {
 	arrivals [burstArrivals]Arrival
 	origin   [burstArrivals]piece
 	arena    []byte
+	now      int64 // of this burst
 	age      int64 // real time less switch time, of this burst
 	cutter   frame.Cutter
 	scratch  []byte // a frame on its way into a delay line
@@ -141,7 +142,7 @@ func (w *worker) due(now int64) []*portTask {
 	w.mine = w.mine[:0]
 	sw := w.lock()
 	for _, t := range w.transmitters {
-		if sw.Urgent(t.index) || t.again || now >= t.deadline || t.delay != nil && now >= t.delay.due() {
+		if sw.Urgent(t.index) || t.again || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(), t.retryAt) {
 			w.mine = append(w.mine, t)
 		}
 	}
@@ -208,7 +209,7 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 		}
 		at = min(at, t.deadline, sw.ProbeDeadline(t.index))
 		if t.delay != nil {
-			if due := t.delay.due(); due < now+delaySpin {
+			if due := max(t.delay.due(), t.retryAt); due < now+delaySpin {
 				return 0, false
 			} else if due != noDeadline {
 				at = min(at, due-delaySpin)
@@ -216,11 +217,14 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 		}
 	}
 	for _, t := range w.receivers {
-		if t.blocked[port.Lossless] || t.blocked[port.Other] {
-			if sw.room != t.blockedAt {
+		for c := range port.NumClasses {
+			if !t.blocked[c] {
+				continue
+			}
+			if sw.room != t.blockedAt[c] {
 				return 0, false
 			}
-			at = min(at, t.tryAt)
+			at = min(at, t.tryAt[c])
 		}
 		if t.ringHeld {
 			at = min(at, now+waitPeriod) // its peer is held by the ring, and other workers send what that waits for

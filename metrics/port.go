@@ -44,6 +44,7 @@ func collectControl(o output, p *dataplane.PortSnapshot) {
 	for r := macctl.ReasonNone + 1; int(r) < macctl.NumReasons; r++ {
 		o.value(controlIgnored, float64(p.Received.Ignored[r]), name, r.String())
 	}
+	o.value(controlIgnored, float64(p.Counters.ControlLost), name, "ring")
 	if p.Config.Mode == macctl.ModePause {
 		o.value(pfcReceivedPaused, float64(p.PausedAllNs)/second, name, all)
 		o.value(pfcSentPaused, float64(p.HeldAllNs)/second, name, all)

@@ -55,11 +55,13 @@ func TestPauseTimeByMode(t *testing.T) {
 func TestIgnoredControlFrames(t *testing.T) {
 	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1"}}
 	p.Received.Ignored = [macctl.NumReasons]uint64{99, 1, 2, 3, 4, 5, 6}
+	p.Counters.ControlLost = 7
 	want := []string{
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="destination"} 2`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="disabled"} 4`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="opcode"} 3`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="priority"} 5`,
+		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="ring"} 7`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="truncated"} 1`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="vector"} 6`,
 	}

@@ -14,11 +14,13 @@ const (
 	RingOther    = 0
 	RingLossless = 1
 	RingControl  = 2
+	RingRefused  = 3 // what no ring can take: nobody reads it
 )
 
 // Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group: RingControl for MAC Control (0x8808) and
-// LLDP (0x88CC) frames, also behind an outer tag; of all others RingLossless for those whose priority is in lossless (bit n =
-// priority n), and RingOther. It decides exactly as Priority does, for truncated packets too. The error is that of Validate.
+// LLDP (0x88CC) frames, also behind an outer tag; RingRefused for SCTP super-frames; of all others RingLossless for those
+// whose priority is in lossless (bit n = priority n), and RingOther. It decides exactly as Priority does, for truncated packets
+// too. The error is that of Validate.
 //
 // In the fanout hook the packet starts at its network header, the outer tag of either kind is in metadata, and the protocol is
 // the EtherType behind it. Loads from the packet have plain offsets and not those relative to SKF_NET_OFF, which is the same
@@ -28,6 +30,9 @@ func (c *Config) Fanout(lossless uint8) ([]bpf.RawInstruction, error) {
 		return nil, err
 	}
 	program := fanoutControl()
+	if c.MTU > 0 {
+		program = append(program, fanoutRefused(c.MTU)...)
+	}
 	switch {
 	case lossless == 0 || lossless == 0xFF || c.Trust == TrustPort:
 	case c.Trust == TrustPCP:
@@ -62,6 +67,26 @@ func fanoutControl() []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeLLDP), SkipTrue: 1},
 		bpf.RetConstant{Val: RingControl},
+	}
+}
+
+const protocolSCTP = 132
+
+// fanoutRefused ends for SCTP packets above the MTU, and goes on for others. There is no virtio_net_hdr for the super-frames
+// of SCTP, and a kernel that has to write one into a ring of version 2 leaves the ring's head marked as taken for ever
+// (tpacket_rcv up to 6.18 at least): one such frame would stop the ring.
+func fanoutRefused(mtu int) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtLen},
+		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: uint32(mtu), SkipTrue: 8},
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeIPv4), SkipTrue: 3},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeIPv6), SkipTrue: 5},
+		bpf.LoadAbsolute{Off: 6, Size: 1}, // next header
+		bpf.Jump{Skip: 1},
+		bpf.LoadAbsolute{Off: 9, Size: 1}, // protocol
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolSCTP, SkipTrue: 1},
+		bpf.RetConstant{Val: RingRefused},
 	}
 }
 

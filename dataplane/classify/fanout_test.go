@@ -193,3 +193,38 @@ func TestFanoutControl(t *testing.T) {
 		}
 	}
 }
+
+// SCTP packets above the MTU go where nobody reads, and nothing else does: not SCTP that fits, not other super-frames.
+func TestFanoutRefused(t *testing.T) {
+	ipv4 := func(protocol byte, n int) []byte {
+		b := make([]byte, n)
+		b[0], b[9] = 0x45, protocol
+		return b
+	}
+	ipv6 := func(protocol byte, n int) []byte {
+		b := make([]byte, n)
+		b[0], b[6] = 0x60, protocol
+		return b
+	}
+	c := Config{Trust: TrustPCP, Default: 3, DSCP: DefaultDSCP(), MTU: 1500}
+	raw, err := c.Fanout(0x08)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name string
+		k    buffered
+		want int
+	}{
+		{"SCTP, too long", buffered{protocol: frame.TypeIPv4, packet: ipv4(protocolSCTP, 1501)}, RingRefused},
+		{"SCTP over IPv6, too long", buffered{protocol: frame.TypeIPv6, packet: ipv6(protocolSCTP, 3000)}, RingRefused},
+		{"SCTP that fits", buffered{protocol: frame.TypeIPv4, packet: ipv4(protocolSCTP, 1500)}, RingLossless},
+		{"TCP super-frame", buffered{protocol: frame.TypeIPv4, packet: ipv4(6, 9000)}, RingLossless},
+		{"TCP super-frame over IPv6", buffered{protocol: frame.TypeIPv6, packet: ipv6(6, 9000)}, RingLossless},
+		{"neither", buffered{protocol: frame.TypeARP, packet: ipv4(protocolSCTP, 9000)}, RingLossless},
+	} {
+		if got := newMachine(t, raw).run(t, row.k); got != row.want {
+			t.Errorf("%s: ring %d, want %d", row.name, got, row.want)
+		}
+	}
+}

@@ -40,6 +40,7 @@ type Config struct {
 	Trust   Trust
 	Default uint8        // 0–7: of frames that carry nothing that the port trusts
 	DSCP    [DSCPs]uint8 // 0–7: priority by codepoint
+	MTU     int          // of the link, in octets behind the MAC header; only Fanout reads it, and 0 is unknown
 }
 
 // DefaultDSCP returns the map that is in force where the user sets nothing: DSCP >> 3, the class selector (RFC 2474 clause

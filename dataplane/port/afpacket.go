@@ -22,7 +22,7 @@ type Config struct {
 	OtherSlots    int // slots of the other ring, at least 1
 	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
 
-	Fanout []bpf.RawInstruction // steers a frame to ring Other (0), Lossless (1) or that of MAC Control (2)
+	Fanout []bpf.RawInstruction // steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3)
 }
 
 // controlSlots and controlFrame size the ring for EtherType 0x8808: a peer refreshes eight priorities in one frame, so a
@@ -37,9 +37,12 @@ const (
 type AFPacket struct {
 	rings   [NumClasses]*ring
 	control *ring
-	data    int // send socket for data frames
-	urgent  int // send socket for MAC Control frames
+	refused *ring // a socket without slots, which nobody reads
+	data    int   // send socket for data frames
+	urgent  int   // send socket for MAC Control frames
 	losses  [NumClasses]atomic.Uint64
+
+	controlLosses atomic.Uint64
 }
 
 var _ Port = (*AFPacket)(nil)
@@ -96,6 +99,7 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	p.rings[Other] = join(c.OtherSlots, c.FrameSize, true)
 	p.rings[Lossless] = join(c.LosslessSlots, c.FrameSize, true)
 	p.control = join(controlSlots, controlFrame, false)
+	p.refused = join(0, 0, false)
 	if err != nil {
 		return err
 	}
@@ -111,8 +115,8 @@ func (p *AFPacket) openRings(c Config, index int) error {
 }
 
 // allRings returns the rings in the order in which they joined their group.
-func (p *AFPacket) allRings() [NumClasses + 1]*ring {
-	return [...]*ring{p.rings[Other], p.rings[Lossless], p.control}
+func (p *AFPacket) allRings() [NumClasses + 2]*ring {
+	return [...]*ring{p.rings[Other], p.rings[Lossless], p.control, p.refused}
 }
 
 // openRing opens a ring as the next member of a fanout group, and returns the ring, also on error, and the group.
@@ -125,10 +129,16 @@ func openRing(index, group, slots, frameSize int, data bool) (*ring, int, error)
 	if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
 		return r, group, fmt.Errorf("attach filter: %w", err)
 	}
-	if err := r.mapSlots(slots, frameSize, data); err != nil {
-		return r, group, err
+	if slots > 0 {
+		if err := r.mapSlots(slots, frameSize, data); err != nil {
+			return r, group, err
+		}
 	}
-	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, oversizeQueue)
+	queue := 0
+	if data {
+		queue = oversizeQueue
+	}
+	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, queue)
 	if err := promiscuous(fd, index); err != nil {
 		return r, group, fmt.Errorf("promiscuous mode: %w", err)
 	}
@@ -284,8 +294,10 @@ func (p *AFPacket) Send(b *Batch) (int, error) {
 
 func sendError(errno syscall.Errno) error {
 	switch errno {
-	case unix.EAGAIN, unix.ENOBUFS, unix.EINTR, unix.ENOMEM:
+	case unix.EAGAIN, unix.EINTR, unix.ENOMEM:
 		return ErrAgain
+	case unix.ENOBUFS:
+		return ErrDropped
 	case unix.ENETDOWN, unix.ENXIO, unix.ENODEV:
 		return ErrDown
 	}
@@ -327,7 +339,21 @@ func (p *AFPacket) Losses(c Class) uint64 {
 	if st, err := unix.GetsockoptTpacketStats(p.rings[c].fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
 		p.losses[c].Add(uint64(st.Drops))
 	}
+	if c != Other {
+		return p.losses[c].Load()
+	}
+	if st, err := unix.GetsockoptTpacketStats(p.refused.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		p.losses[c].Add(uint64(st.Packets))
+	}
 	return p.losses[c].Load()
+}
+
+// ControlLosses implements Port.
+func (p *AFPacket) ControlLosses() uint64 {
+	if st, err := unix.GetsockoptTpacketStats(p.control.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		p.controlLosses.Add(uint64(st.Drops))
+	}
+	return p.controlLosses.Load()
 }
 
 // ClearError implements Port.

@@ -27,21 +27,35 @@ func InNetns(ns string, f func() error) error {
 	}
 	defer func() { _ = h.Close() }()
 	done := make(chan error)
-	go runInNetns(h, f, done)
-	if err = <-done; err != nil {
-		return err
-	}
-	return nil
+	go OnOwnThread(func() { done <- enter(h, f) })
+	return <-done
 }
 
-// runInNetns never unlocks its thread: the runtime ends it with the goroutine.
-func runInNetns(h netns.NsHandle, f func() error, done chan<- error) {
-	runtime.LockOSThread()
+func enter(h netns.NsHandle, f func() error) error {
 	if err := netns.Set(h); err != nil {
-		done <- fmt.Errorf("enter network namespace: %w (needs CAP_SYS_ADMIN)", err)
+		return fmt.Errorf("enter network namespace: %w (needs CAP_SYS_ADMIN)", err)
+	}
+	return f()
+}
+
+// OnOwnThread runs f on a locked thread that ends when the calling goroutine does, which must be soon. What f changes of
+// the thread, such as its namespace, is gone then. The main thread is left out: it cannot end, and /proc/PID shows its
+// namespaces as those of the process.
+func OnOwnThread(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		defer runtime.UnlockOSThread()
+		done := make(chan struct{})
+		go runOffMain(f, done)
+		<-done
 		return
 	}
-	done <- f()
+	f()
+}
+
+func runOffMain(f func(), done chan<- struct{}) {
+	defer close(done)
+	OnOwnThread(f)
 }
 
 // A NetnsID tells network namespaces apart: a name may stand for one now and for another later.

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"encoding/binary"
 	"syscall"
 	"unsafe"
 
@@ -17,6 +18,7 @@ const (
 	oversizeLen     = frame.TagOctets + frame.VnetHeaderOctets + MaxFrame
 	// oversizeQueue is the socket's receive buffer: about forty super-frames with the kernel's book-keeping.
 	oversizeQueue = 4 << 20
+	oversizeTries = 64 // calls until the queue is in step with the ring
 )
 
 type oversize struct {
@@ -34,6 +36,7 @@ func (r *ring) readOversize(s []byte, st uint32, f *Frame) bool {
 		return false
 	}
 	if !fetched && !r.fetch(i, s, st) {
+		*status(s) = st &^ unix.TP_STATUS_COPY // its frame is lost, and must not be looked for again
 		f.Cut, f.Data = true, nil
 		return true
 	}
@@ -57,17 +60,17 @@ func (o *oversize) find(slot int) (i int, fetched bool) {
 	return free, false
 }
 
-// fetch reads the oldest frame of the socket's queue into buffer i and puts the tag of slot s into it.
+// fetch reads the frame of slot s from the socket's queue into buffer i, and puts the slot's tag into it.
 func (r *ring) fetch(i int, s []byte, st uint32) bool {
 	o := &r.oversize
 	if o.buf[i] == nil {
 		o.buf[i] = make([]byte, oversizeLen)
 	}
-	b := o.buf[i][frame.TagOctets:]
-	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
-	if errno != 0 || int(n) < frame.VnetHeaderOctets+frame.HeaderOctets {
+	n, ok := r.receiveQueued(o.buf[i][frame.TagOctets:], frame.VnetHeaderOctets+int(binary.NativeEndian.Uint32(s[slotLen:])))
+	if !ok {
 		return false
 	}
+	b := o.buf[i][frame.TagOctets:]
 	at, end := frame.TagOctets+frame.VnetHeaderOctets, frame.TagOctets+int(n)
 	if st&unix.TP_STATUS_VLAN_VALID != 0 {
 		v, _ := frame.DecodeVnetHeader(b)
@@ -76,6 +79,22 @@ func (r *ring) fetch(i int, s []byte, st uint32) bool {
 	}
 	o.used[i], o.slot[i], o.at[i], o.end[i] = true, r.next, at, end
 	return true
+}
+
+// receiveQueued reads the oldest frame of the socket's queue that has n octets with its virtio_net_hdr. Others are of slots
+// that were given up, and are dropped: what follows must not get them. A pending error, of a link that went down, is taken
+// on the way.
+func (r *ring) receiveQueued(b []byte, n int) (int, bool) {
+	for range oversizeTries {
+		got, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+		switch {
+		case errno == unix.EAGAIN:
+			return 0, false
+		case errno == 0 && int(got) == n && n >= frame.VnetHeaderOctets+frame.HeaderOctets:
+			return n, true
+		}
+	}
+	return 0, false
 }
 
 // release frees the buffer of slot, if it has one.

@@ -142,3 +142,22 @@ func TestOversizeQueueFull(t *testing.T) {
 	w.send(v, b)
 	wantData(t, w.take(port.Other, 1), [][]byte{b})
 }
+
+// A link that went down leaves an error at the sockets, which must not cost a frame its octets, nor give it another's.
+func TestOversizeFramesAfterAFlap(t *testing.T) {
+	w := newWire(t)
+	var want [][]byte
+	for seq := range 3 {
+		b, v := super(tci(uint8(seq), 1), seq, 20_000+1000*seq)
+		w.send(v, b)
+		want = append(want, b)
+	}
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other) == 3 })
+	setUp(t, w.handle, "sw", false)
+	setUp(t, w.handle, "sw", true)
+	awaitUp(t, w.handle, "sw", true)
+	awaitUp(t, w.handle, "host", true)
+	b, v := super(nil, 3, 40_000)
+	w.send(v, b)
+	wantData(t, w.take(port.Other, 4), append(want, b))
+}

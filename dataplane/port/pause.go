@@ -41,16 +41,18 @@ func setPauseParam(name string) error {
 	return ethtool(name, unsafe.Pointer(&param))
 }
 
+// ethtoolCmd is struct ethtool_cmd of linux/ethtool.h, 44 octets, all of which the kernel writes.
+type ethtoolCmd struct {
+	cmd, supported, advertising uint32
+	speed                       uint16
+	_                           [14]byte // duplex to maxrxpkt
+	speedHigh                   uint16
+	_                           [14]byte
+}
+
 // nicSpeed returns the link's speed in bit/s (ETHTOOL_GSET), 0 where the driver tells none.
 func nicSpeed(name string) int64 {
-	var cmd struct {
-		cmd, supported, advertising uint32
-		speed                       uint16
-		_                           [10]byte
-		speedHigh                   uint16
-		_                           [14]byte
-	}
-	cmd.cmd = unix.ETHTOOL_GSET
+	cmd := ethtoolCmd{cmd: unix.ETHTOOL_GSET}
 	if err := ethtool(name, unsafe.Pointer(&cmd)); err != nil {
 		return 0
 	}

@@ -76,6 +76,10 @@ const (
 var (
 	// ErrAgain is returned when the kernel could not take the frame now: the same frame is to be sent again later.
 	ErrAgain = errors.New("port: send queue full")
+	// ErrDropped is returned when the kernel took the frame and the link dropped it: the peer's receive queue is full,
+	// or the frame is longer than the peer's MTU, or a queueing discipline refuses it. It is to be sent again, but not
+	// for ever.
+	ErrDropped = errors.New("port: the link dropped the frame")
 	// ErrDown is returned when the interface is down or gone.
 	ErrDown = errors.New("port: interface is down")
 )
@@ -111,8 +115,10 @@ type Port interface {
 	Steer(program []bpf.RawInstruction) error
 	// Descriptors appends the file descriptors that become readable when there is work of the kinds in what.
 	Descriptors(fds []int32, what Work) []int32
-	// Losses returns the frames lost so far in a data ring because it was full.
+	// Losses returns the frames lost so far in a data ring because it was full; those that no ring can take are among
+	// the ring Other's. ControlLosses is the same for MAC Control frames.
 	Losses(c Class) uint64
+	ControlLosses() uint64
 	// ClearError takes the pending error of sockets whose interface went down, so that waiting on them works again.
 	ClearError()
 	// Close releases sockets and rings. No other method may run then or later.

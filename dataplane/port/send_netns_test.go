@@ -134,6 +134,20 @@ func TestSendRefused(t *testing.T) {
 	}
 }
 
+// A frame that the far end does not accept is dropped by the link, which says so.
+func TestSendBeyondThePeersMTU(t *testing.T) {
+	w := newWire(t)
+	host := link(t, w.handle, "host")
+	if err := w.handle.LinkSetMTU(host, 1400); err != nil {
+		t.Fatal(err)
+	}
+	b := port.NewBatch()
+	add(b, frame.VnetHeader{}, craft(nil, experimental, 1, 1514), 1514)
+	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDropped) {
+		t.Errorf("Send: %d, %v, want 0, %v", n, err, port.ErrDropped)
+	}
+}
+
 // An interface that is down says so; when it is up again its sockets work as before.
 func TestSendWhileDown(t *testing.T) {
 	w := newWire(t)

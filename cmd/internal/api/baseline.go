@@ -68,6 +68,7 @@ func subtractCounters(c, old *dataplane.Counters) {
 	less(&c.ProbesSent, old.ProbesSent)
 	less(&c.ProbesReceived, old.ProbesReceived)
 	less(&c.Overspeed, old.Overspeed)
+	less(&c.ControlLost, old.ControlLost)
 	for prio := range c.Drops {
 		lessEach(c.Drops[prio][:], old.Drops[prio][:])
 	}

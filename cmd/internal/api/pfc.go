@@ -70,6 +70,7 @@ func (m *moment) readPFC() Reply {
 		for reason := macctl.ReasonNone + 1; int(reason) < macctl.NumReasons; reason++ {
 			v.Ignored = append(v.Ignored, Ignored{reason.String(), p.Received.Ignored[reason]})
 		}
+		v.Ignored = append(v.Ignored, Ignored{"ring", p.Counters.ControlLost})
 		r.Ports = append(r.Ports, v)
 	}
 	return r

@@ -10,6 +10,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/port"
 )
 
 // A Node is a network namespace: a host or a switch of the lab.
@@ -76,7 +78,7 @@ func (n *Node) Do(f func() error) error {
 
 func (n *Node) runDo(f func() error, errs chan<- error) {
 	defer close(errs) // also when f calls runtime.Goexit
-	onOwnThread(func() {
+	port.OnOwnThread(func() {
 		if err := n.enter(); err != nil {
 			errs <- err
 			return
@@ -101,7 +103,7 @@ func (n *Node) enter() error {
 // When it ends, the kernel kills those that are left.
 func (n *Node) runThread(ready chan<- error) {
 	defer close(n.ended)
-	onOwnThread(func() {
+	port.OnOwnThread(func() {
 		err := n.build()
 		ready <- err
 		if err != nil {

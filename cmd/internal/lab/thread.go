@@ -5,30 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
-
-// onOwnThread runs f on a locked thread that ends when the calling goroutine does, which must be soon.
-// The main thread is left out: it cannot end, and /proc/PID shows its namespaces as those of the process.
-func onOwnThread(f func()) {
-	runtime.LockOSThread()
-	if unix.Gettid() == unix.Getpid() {
-		defer runtime.UnlockOSThread()
-		done := make(chan struct{})
-		go runOffMain(f, done)
-		<-done
-		return
-	}
-	f()
-}
-
-func runOffMain(f func(), done chan<- struct{}) {
-	defer close(done)
-	onOwnThread(f)
-}
 
 // ipv6Off keeps the kernel of the calling thread's namespace from sending neighbour and multicast messages
 // of its own over the lab's links, which would blur every counter.

@@ -243,6 +243,9 @@ func (e *End) Descriptors(fds []int32, what port.Work) []int32 {
 	return fds
 }
 
+// ControlLosses implements port.Port.
+func (e *End) ControlLosses() uint64 { return e.Losses(port.Class(control)) }
+
 // Losses implements port.Port.
 func (e *End) Losses(c port.Class) uint64 {
 	e.mu.Lock()
