@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -47,8 +48,12 @@ func demoCommand() *cobra.Command {
 			return incast(cmd, o, asJSON)
 		},
 	}
-	wellUsed := cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)
-	c.Args = func(cmd *cobra.Command, args []string) error { return notRun(wellUsed(cmd, args)) }
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 || cobra.OnlyValidArgs(cmd, args) != nil {
+			return notRun(fmt.Errorf("demo %s: there is one demo, incast", strings.Join(args, " ")))
+		}
+		return nil
+	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(err) })
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act")
 	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s")
