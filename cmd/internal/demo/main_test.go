@@ -50,7 +50,10 @@ func switchProcess(path string, crash bool) int {
 		return 1
 	}
 	if crash {
-		time.AfterFunc(time.Second, func() { panic("the switch crashes") })
+		time.AfterFunc(time.Second, func() {
+			fmt.Println("the switch crashes")
+			os.Exit(2)
+		})
 	}
 	if err := d.Serve(ctx); err != nil {
 		fmt.Println(err)
