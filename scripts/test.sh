@@ -134,7 +134,7 @@ stage_fuzz() {
 
 # The demo's own verdict is not enough: the judge reads frames and counters of its report. Exit status 1 may come from
 # rates, which a noisy machine spoils and the judge only prints. 2 says that the machine was the limit: after the third
-# time that is a failure.
+# time that is a failure. Any other status is that of a demo that died.
 stage_demo() {
   local status try
   [[ -d cmd/pfcswitch ]] || return "$absent"
@@ -142,6 +142,10 @@ stage_demo() {
   for try in 1 2 3; do
     status=0
     "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
+    if [[ $status -gt 2 ]]; then
+      echo "the demo died: exit status $status"
+      return 1
+    fi
     if [[ ! -s $work/demo.json ]]; then
       echo "the demo could not run: the reason stands above"
       return 1
@@ -200,8 +204,8 @@ done
 
 printf '\n%s\n' "stage      result  time"
 printf '%s\n' "${summary[@]}" "total            $(printf '%4d' $SECONDS) s"
-# The tests' numbers, summed, are the last line.
-cat "$work"/*.out 2>/dev/null | awk '
+# The tests' numbers, summed, are the last line, where tests were among the stages.
+find "$work" -name '*.out' -exec cat {} + | awk '
   /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 }
   END { if (p + f + s) printf "%d passed, %d failed, %d skipped\n", p, f, s }'
 [[ $failed -eq 0 ]]

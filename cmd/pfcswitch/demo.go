@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,38 +27,59 @@ func demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:       "demo [incast]",
 		Short:     "show on real links that nothing is lost",
-		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not be judged.",
+		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not run or not be judged.",
 		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10",
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"incast"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := demoOptions(seconds, speed)
+			if err != nil {
+				return notRun(err)
+			}
 			status, inside, err := lab.Enter(os.Args[1:])
 			if err != nil {
-				fmt.Fprintln(os.Stderr, "pfcswitch:", err)
-				return exit{couldNotRun}
+				return notRun(err)
 			}
 			if !inside {
 				return exit{status}
 			}
-			bits, err := config.ParseRate(speed)
-			if err != nil {
-				return fmt.Errorf("--speed %s: %w", speed, err)
-			}
-			if seconds < 1 || seconds > 3600 {
-				return fmt.Errorf("--seconds %v: it has to be from 1 to 3600", seconds)
-			}
-			o := demo.Options{Seconds: seconds, Speed: bits, Progress: func(text string) { fmt.Fprintln(os.Stderr, text) }}
 			if keep {
-				o.Enter = stay
+				o.Enter = func(ctx context.Context, commands []string) { stay(ctx, os.Stdin, os.Stderr, commands) }
 			}
 			return incast(cmd, o, asJSON)
 		},
 	}
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 || cobra.OnlyValidArgs(cmd, args) != nil {
+			return notRun(fmt.Errorf("demo %s: there is one demo, incast", strings.Join(args, " ")))
+		}
+		return nil
+	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(err) })
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act")
 	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
-	c.Flags().BoolVar(&keep, "keep", false, "leave the last act's lab up and print how to enter it, until Enter is pressed")
+	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of act (b) up, with its switches running, and print how to enter it, until Enter is pressed")
 	return c
+}
+
+// notRun tells the user why the demo does not run and returns the exit status that says so; nil for nil.
+func notRun(err error) error {
+	if err == nil {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "pfcswitch: the demo could not run:", err)
+	return exit{couldNotRun}
+}
+
+func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
+	bits, err := config.ParseRate(speed)
+	if err != nil {
+		return o, fmt.Errorf("--speed %s: %w", speed, err)
+	}
+	if !(seconds >= 1 && seconds <= 3600) { // nor is NaN
+		return o, fmt.Errorf("--seconds %v: it has to be from 1 to 3600", seconds)
+	}
+	return demo.Options{Seconds: seconds, Speed: bits, Progress: func(text string) { fmt.Fprintln(os.Stderr, text) }}, nil
 }
 
 func incast(cmd *cobra.Command, o demo.Options, asJSON bool) error {
@@ -64,14 +87,13 @@ func incast(cmd *cobra.Command, o demo.Options, asJSON bool) error {
 	defer stop()
 	r, err := demo.Incast(ctx, o)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "pfcswitch: the demo could not run:", err)
-		return exit{couldNotRun}
+		return notRun(err)
 	}
 	if err := printReport(cmd.OutOrStdout(), asJSON, r, r.Text); err != nil {
-		return err
+		return notRun(err)
 	}
 	switch {
-	case r.Machine != "":
+	case r.NotJudged():
 		return exit{couldNotRun}
 	case !r.Pass:
 		return exit{1}
@@ -79,24 +101,24 @@ func incast(cmd *cobra.Command, o demo.Options, asJSON bool) error {
 	return nil
 }
 
-// stay keeps the lab until the user presses Enter or interrupts.
-func stay(commands []string) {
-	fmt.Fprintln(os.Stderr, "the lab stays up; enter its nodes with")
+// stay keeps the lab until the user presses Enter or ctx ends, which an interrupt does. An input that has ended, as that of
+// a script, says nothing.
+func stay(ctx context.Context, in io.Reader, out io.Writer, commands []string) {
+	fmt.Fprintln(out, "the lab stays up; enter its nodes, and ask its switches, with")
 	for _, c := range commands {
-		fmt.Fprintln(os.Stderr, " ", c)
+		fmt.Fprintln(out, " ", c)
 	}
-	fmt.Fprintln(os.Stderr, "press Enter to take it down")
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	fmt.Fprintf(out, "press Enter, or interrupt process %d, to take it down\n", os.Getpid())
 	pressed := make(chan struct{})
-	go waitForEnter(pressed)
+	go waitForEnter(in, pressed)
 	select {
 	case <-ctx.Done():
 	case <-pressed:
 	}
 }
 
-func waitForEnter(pressed chan<- struct{}) {
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
-	close(pressed)
+func waitForEnter(in io.Reader, pressed chan<- struct{}) {
+	if _, err := bufio.NewReader(in).ReadString('\n'); err == nil {
+		close(pressed)
+	}
 }

@@ -15,7 +15,7 @@ type exit struct{ status int }
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
-func main() {
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "pfcswitch",
 		Short:             "a lossless Ethernet switch in software",
@@ -26,7 +26,11 @@ func main() {
 	}
 	root.AddCommand(runCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
 		sinkCommand(), versionCommand())
-	if err := root.Execute(); err != nil {
+	return root
+}
+
+func main() {
+	if err := rootCommand().Execute(); err != nil {
 		var e exit
 		if errors.As(err, &e) {
 			os.Exit(e.status)

@@ -35,6 +35,17 @@ func (e *endpoint) flags(c *cobra.Command) {
 	f.BoolVarP(&e.json, "json", "j", false, "report as JSON")
 }
 
+// longest is what an endpoint may be told to run, in seconds: a year.
+const longest = 365 * 24 * 3600
+
+// duration returns the time that the endpoint runs.
+func (e *endpoint) duration() (time.Duration, error) {
+	if !(e.seconds >= 0 && e.seconds <= longest) { // nor is NaN
+		return 0, fmt.Errorf("--seconds %v: it has to be from 0 to %d", e.seconds, longest)
+	}
+	return time.Duration(e.seconds * float64(time.Second)), nil
+}
+
 func (e *endpoint) parse() (speed int64, lossless uint8, err error) {
 	if e.speed != "none" {
 		if speed, err = config.ParseRate(e.speed); err != nil {
@@ -64,7 +75,7 @@ func sendCommand() *cobra.Command {
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
 		Long: "Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the port's\n" +
 			"speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets (1514,\nwith the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight (1).",
-		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=64,rate=10M --seconds 10",
+		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -78,7 +89,9 @@ func sendCommand() *cobra.Command {
 				return fmt.Errorf("--to %w", err)
 			}
 			sc.Interface, sc.Netns, sc.FlowControl = args[0], e.netns, e.flowControl
-			sc.Duration = time.Duration(e.seconds * float64(time.Second))
+			if sc.Duration, err = e.duration(); err != nil {
+				return err
+			}
 			if start != 0 {
 				sc.Start = time.Unix(0, start)
 			}

@@ -3,39 +3,71 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/api"
 )
 
+const socketUsage = "control socket of the switch, a path, or the name of one that runs here (default: $" + api.SocketVariable + ", else the one that runs)"
+
 func socketFlag(c *cobra.Command, socket *string) {
-	c.Flags().StringVarP(socket, "socket", "s", "", "control socket of the switch (default: $"+api.SocketVariable+", else the one that runs)")
+	c.Flags().StringVarP(socket, "socket", "s", "", socketUsage)
+}
+
+// shown are the flags of show and its nouns.
+type shown struct {
+	socket string
+	json   bool
 }
 
 func showCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show", Short: "show the state of a running switch", Example: "  pfcswitch show pfc\n  pfcswitch show buffer -j"}
+	var o shown
+	c := &cobra.Command{
+		Use:     "show",
+		Short:   "show the state of a running switch",
+		Example: "  pfcswitch show pfc\n  pfcswitch show buffer -j",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownNoun(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
 	c.AddCommand(
-		showNoun(&cobra.Command{Use: "ports", Short: "ports: link, speed, flow control, frames, drops"}),
-		showNoun(&cobra.Command{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"}),
-		showNoun(&cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"}),
-		showNoun(&cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
-		showNoun(&cobra.Command{Use: "fdb", Short: "the filtering database"}),
-		showNoun(&cobra.Command{Use: "events", Short: "what a person should know, oldest first"}),
-		showNoun(&cobra.Command{Use: "config", Short: "the configuration in force, every default written out"}),
+		showNoun(&o, &cobra.Command{Use: "ports", Short: "ports: link, speed, flow control, frames, drops"}),
+		showNoun(&o, &cobra.Command{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"}),
+		showNoun(&o, &cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"}),
+		showNoun(&o, &cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
+		showNoun(&o, &cobra.Command{Use: "fdb", Short: "the filtering database"}),
+		showNoun(&o, &cobra.Command{Use: "events", Short: "what a person should know, oldest first"}),
+		showNoun(&o, &cobra.Command{Use: "config", Short: "the configuration in force, every default written out"}),
 	)
+	c.PersistentFlags().StringVarP(&o.socket, "socket", "s", "", socketUsage)
+	c.PersistentFlags().BoolVarP(&o.json, "json", "j", false, "print JSON")
 	return c
 }
 
+// unknownNoun says what can be shown.
+func unknownNoun(show *cobra.Command, noun string) error {
+	var nouns []string
+	for _, c := range show.Commands() {
+		if c.IsAvailableCommand() {
+			nouns = append(nouns, c.Name())
+		}
+	}
+	return fmt.Errorf("show %s: there is no such thing to show: there are %s", noun, strings.Join(nouns, ", "))
+}
+
 // showNoun completes the command that shows what it is named after.
-func showNoun(c *cobra.Command) *cobra.Command {
-	var socket string
-	var asJSON bool
+func showNoun(o *shown, c *cobra.Command) *cobra.Command {
 	var since uint64
 	noun := c.Use
 	c.Args = cobra.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		path, err := api.Find(socket)
+		path, err := api.Find(o.socket)
 		if err != nil {
 			return err
 		}
@@ -43,7 +75,7 @@ func showNoun(c *cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if o.json {
 			_, err = cmd.OutOrStdout().Write(b)
 			return err
 		}
@@ -54,8 +86,6 @@ func showNoun(c *cobra.Command) *cobra.Command {
 		_, err = fmt.Fprint(cmd.OutOrStdout(), r.Text())
 		return err
 	}
-	socketFlag(c, &socket)
-	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
 	if noun == "events" {
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
 	}

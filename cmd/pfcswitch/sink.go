@@ -27,7 +27,9 @@ func sinkCommand() *cobra.Command {
 				return err
 			}
 			sc.Interface, sc.Netns, sc.FlowControl = args[0], e.netns, e.flowControl
-			sc.Duration = time.Duration(e.seconds * float64(time.Second))
+			if sc.Duration, err = e.duration(); err != nil {
+				return err
+			}
 			if from != 0 {
 				sc.From = time.Unix(0, from)
 			}

@@ -272,6 +272,9 @@ func TestFindAndListen(t *testing.T) {
 	if got, err := Find("/x.sock"); err != nil || got != "/x.sock" {
 		t.Errorf("a named socket: %q, %v", got, err)
 	}
+	if got, err := Find("one"); !errors.Is(err, ErrNoSwitch) || !strings.Contains(err.Error(), "./one") {
+		t.Errorf("the name of no switch: %q, %v", got, err)
+	}
 	first, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
 	if err != nil {
 		t.Fatal(err)
@@ -279,6 +282,9 @@ func TestFindAndListen(t *testing.T) {
 	live, _ := alive([]string{filepath.Join(dir, "pfcswitch")})
 	if len(live) != 1 || filepath.Base(live[0]) != "one.sock" {
 		t.Errorf("found %v, want one.sock", live)
+	}
+	if got, err := Find("one"); err != nil || got != live[0] {
+		t.Errorf("a switch by its name: %q, %v, want %s", got, err, live[0])
 	}
 	if _, err := Listen(live[0], false); err == nil || !strings.Contains(err.Error(), "another switch") {
 		t.Errorf("listening twice: %v, want an error that names the other switch", err)

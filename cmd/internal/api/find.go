@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,13 +14,13 @@ import (
 const SocketVariable = "PFCSWITCH_SOCKET"
 
 // Find returns the control socket that a command talks to: flag where it is set, else $PFCSWITCH_SOCKET, else that of the
-// one switch that runs here.
+// one switch that runs here. Both name the socket by its path, or a switch by its name, which has no slash.
 func Find(flag string) (string, error) {
 	if flag != "" {
-		return flag, nil
+		return named(flag)
 	}
-	if path := os.Getenv(SocketVariable); path != "" {
-		return path, nil
+	if text := os.Getenv(SocketVariable); text != "" {
+		return named(text)
 	}
 	live, locked := alive(folders())
 	switch len(live) {
@@ -32,6 +33,21 @@ func Find(flag string) (string, error) {
 		return live[0], nil
 	}
 	return "", fmt.Errorf("several switches run here: name one with -s:\n  %s", strings.Join(live, "\n  "))
+}
+
+// named returns the socket that text stands for.
+func named(text string) (string, error) {
+	if strings.Contains(text, "/") {
+		return text, nil
+	}
+	for _, dir := range folders() {
+		path := filepath.Join(dir, text+".sock")
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) { // one that may not be seen is told of when it is opened
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w by the name %s (looked for %s.sock in %s): a socket in this folder is ./%s", ErrNoSwitch, text, text,
+		strings.Join(folders(), ", "), text)
 }
 
 // folders are where switches put their sockets by default.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +86,68 @@ func checkReadmeCommands(t *tree, dir, path string) (found []string) {
 	return found
 }
 
+// checkReadmeKeys finds keys of the configuration that no YAML block of the README shows, as a key or in a comment.
+func checkReadmeKeys(t *tree) (found []string) {
+	var text string
+	for _, b := range readme(t) {
+		if slices.Equal(b.info, []string{"yaml"}) {
+			text += b.text
+		}
+	}
+	for _, key := range configKeys(t) {
+		if ok, err := regexp.MatchString(`\b`+key+`\b`, text); err != nil || !ok {
+			found = append(found, fmt.Sprintf("README.md: no configuration shows the key %s", key))
+		}
+	}
+	return found
+}
+
+// configKeys returns the keys that package config reads: the names in its literals of type field, those left out that are
+// not implemented.
+func configKeys(t *tree) (keys []string) {
+	for _, f := range t.files {
+		if f.test || f.pkg != "cmd/internal/config" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
+			}
+			if named(lit.Type, "field") {
+				keys = append(keys, configKey(lit)...)
+			}
+			if list, ok := lit.Type.(*ast.ArrayType); ok && named(list.Elt, "field") {
+				for _, e := range lit.Elts {
+					if elided, ok := e.(*ast.CompositeLit); ok {
+						keys = append(keys, configKey(elided)...)
+					}
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// configKey returns the name in a literal of type field; nothing where it is no constant or not implemented.
+func configKey(lit *ast.CompositeLit) []string {
+	if len(lit.Elts) != 2 || named(lit.Elts[1], "notImplemented") {
+		return nil
+	}
+	name, ok := lit.Elts[0].(*ast.BasicLit)
+	if !ok || name.Kind != token.STRING {
+		return nil
+	}
+	return []string{strings.Trim(name.Value, "`\"")}
+}
+
+func named(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
+}
+
 func shell(dir, path, command string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -95,6 +160,13 @@ func shell(dir, path, command string) ([]byte, error) {
 
 func TestReadmeConfigurationsLoad(t *testing.T) {
 	report(t, "configurations of the README load", checkReadmeYAML(project(t)))
+}
+
+func TestReadmeShowsEveryKey(t *testing.T) {
+	if source := project(t); source.packages()["cmd/internal/config"] != nil && len(configKeys(source)) < 50 {
+		t.Errorf("only %d keys found", len(configKeys(source)))
+	}
+	report(t, "the README shows every key of the configuration", checkReadmeKeys(project(t)))
 }
 
 func TestReadmeCommandsRun(t *testing.T) {
@@ -126,6 +198,15 @@ func TestCheckReadmeYAML(t *testing.T) {
 		{"loads", yaml("yaml", "name: leaf1\npreset: roce\nports: {p1: {}, p2: {}}"), nil},
 		{"does not", yaml("yaml", "name: leaf1\nno_such_key: 1"), []string{"README.md:5"}},
 		{"another sort of YAML", yaml("yaml topology", "no_such_key: 1"), nil},
+	})
+}
+
+func TestCheckReadmeKeys(t *testing.T) {
+	reads := "var a = []any{field{\"cell\", read}, []field{{\"xon\", read}}, field{\"wire\", notImplemented}}"
+	verify(t, checkReadmeKeys, []check{
+		{"all", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "```yaml\ncell: 1 # or xon: 2\n```\n"}, nil},
+		{"one is missing", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "cell\n```yaml\nxon: 1\n```\n"}, []string{"the key cell"}},
+		{"a part of a word", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "```yaml\ncell: {xon_offset: 1}\n```\n"}, []string{"the key xon"}},
 	})
 }
 

@@ -22,6 +22,7 @@ type act struct {
 	flowControl string
 	seconds     time.Duration
 	speed       int64 // of hosts' ports, bit/s
+	enter       func(ctx context.Context, commands []string)
 
 	lab      *lab.Lab
 	dir      string
@@ -45,30 +46,42 @@ type host struct {
 
 // Times of an act around its load.
 const (
-	startDelay  = 1500 * time.Millisecond // for senders to find the sink
-	warmUp      = 500 * time.Millisecond  // of the load, before rates are measured
-	coolDown    = 100 * time.Millisecond
-	actPatience = 30 * time.Second // beyond the load
+	startDelay    = 1500 * time.Millisecond // for senders to find the sink
+	warmUp        = 500 * time.Millisecond  // of the load, before rates are measured
+	coolDown      = 100 * time.Millisecond
+	startPatience = 30 * time.Second // until all switches are up
+	actPatience   = 30 * time.Second // beyond the load
 )
 
 // hostInterface is the name of a host's port.
 const hostInterface = "eth0"
 
-// run plays the act: start everything, load, settle, observe, stop.
-func (a *act) run(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.seconds+actPatience)
-	defer cancel()
-	var err error
+// begin starts the switches, and the hosts, whose load begins a little later.
+func (a *act) begin(ctx context.Context) (err error) {
 	if a.dir, err = os.MkdirTemp("", "pfcswitch-demo-"); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(a.dir) }()
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
 	for _, s := range a.switches {
 		if err := s.start(ctx, a.dir, a.flowControl); err != nil {
 			return err
 		}
 	}
-	if err := a.play(ctx); err != nil {
+	return a.launch()
+}
+
+// run waits for the load, lets the switches settle and observes. It ends early where a switch does.
+func (a *act) run(ctx context.Context) error {
+	limit := a.seconds + actPatience
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it had %v", limit))
+	defer cancel()
+	ctx, ended := context.WithCancelCause(ctx)
+	defer ended(nil)
+	for _, s := range a.switches {
+		go s.runWatch(ctx, ended)
+	}
+	if err := a.collect(ctx); err != nil {
 		return err
 	}
 	for _, s := range a.switches {
@@ -76,14 +89,11 @@ func (a *act) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := a.observe(); err != nil {
-		return err
-	}
-	return a.stop()
+	return a.observe()
 }
 
-// play runs the load and collects what the endpoints report.
-func (a *act) play(ctx context.Context) error {
+// launch starts the hosts' endpoints.
+func (a *act) launch() error {
 	start := time.Now().Add(startDelay)
 	end := start.Add(a.seconds)
 	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.speed),
@@ -100,6 +110,11 @@ func (a *act) play(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// collect takes what the endpoints report at the end.
+func (a *act) collect(ctx context.Context) error {
 	for _, h := range a.senders {
 		if err := h.finish(ctx, &h.report); err != nil {
 			return err
@@ -119,7 +134,7 @@ func (h *host) finish(ctx context.Context, report any) error {
 	select {
 	case <-h.process.Ended():
 	case <-ctx.Done():
-		return fmt.Errorf("host %s did not finish in time: %s", h.name, h.process.Output())
+		return fmt.Errorf("host %s did not finish: %w: %s", h.name, context.Cause(ctx), h.process.Output())
 	}
 	if err := h.process.Wait(); err != nil {
 		return err
@@ -152,15 +167,18 @@ func (a *act) waited(p *lab.Process) {
 
 func (a *act) hosts() []*host { return append([]*host{a.receiver}, a.senders...) }
 
+// stop ends all processes that were started and tells which of them did not end well.
 func (a *act) stop() error {
 	var errs []error
 	for _, h := range a.hosts() {
-		errs = append(errs, h.process.Stop(syscall.SIGTERM, time.Second))
+		if h.process != nil {
+			errs = append(errs, h.process.Stop(syscall.SIGTERM, time.Second))
+		}
 	}
 	for _, s := range a.switches {
 		errs = append(errs, s.stop())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
 }
 
 // behind is how far the slowest sender stayed behind its port's speed.

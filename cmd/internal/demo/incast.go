@@ -12,9 +12,9 @@ import (
 type Options struct {
 	Seconds float64 // of load in each lossless act
 	Speed   int64   // bit/s of the hosts' ports
-	// Enter, if set, is called while the lab of the last act still stands, with the commands that enter its nodes; the
-	// lab stays until it returns.
-	Enter func(commands []string)
+	// Enter, if set, is called when the load of act (b) is over, while its switches still run, with the commands that
+	// enter its nodes and ask its switches; the lab stays until it returns. Then act (b) is the last one.
+	Enter func(ctx context.Context, commands []string)
 	// Progress, if set, is told what is going on.
 	Progress func(text string)
 }
@@ -36,34 +36,51 @@ const (
 )
 
 // Incast runs the acts of demo incast: (a) three saturated senders, one receiver, one switch; (b) two switches in line;
-// (c) control runs without flow control, which have to lose lossless frames, else the demo proves nothing.
+// (c) control runs without flow control, which have to lose lossless frames, else the demo proves nothing. It returns an
+// error where an act could not begin, or ctx ended; what breaks later is a failed check, and no further act begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
 	r := &Report{Schema: 1, Demo: "incast", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
-	seconds := time.Duration(o.Seconds * float64(time.Second))
-	control := max(2*time.Second, seconds/2)
-	acts := []*act{
-		{name: "a", title: "three senders, one receiver, one switch", obey: true, flowControl: "pfc", seconds: seconds},
-		{name: "b", title: "two switches in line: the pause spreads to every sender", obey: true, flowControl: "pfc", seconds: seconds},
-		{name: "c1", title: "control: as (a), but the senders do not obey PFC", control: true, flowControl: "pfc", seconds: control},
-		{name: "c2", title: "control: as (a), but flow control is off", control: true, obey: true, flowControl: "off", seconds: control},
-	}
-	for i, a := range acts {
-		a.speed = o.Speed
+	for _, a := range acts(o) {
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
 		}
-		if err := stage(ctx, a, r, o, i == len(acts)-1); err != nil {
+		whole, err := stage(ctx, a, r)
+		if err != nil {
 			return nil, fmt.Errorf("act %s: %w", a.name, err)
+		}
+		if !whole {
+			break
 		}
 	}
 	r.judge()
 	return r, nil
 }
 
-// stage builds the act's lab, runs it and adds what it showed to the report.
-func stage(ctx context.Context, a *act, r *Report, o Options, last bool) (err error) {
+// acts returns the acts in the order in which they run.
+func acts(o Options) []*act {
+	seconds := time.Duration(o.Seconds * float64(time.Second))
+	control := max(2*time.Second, seconds/2)
+	all := []*act{
+		{name: "a", title: "three senders, one receiver, one switch", obey: true, flowControl: "pfc", seconds: seconds},
+		{name: "b", title: "two switches in line: the pause spreads to every sender", obey: true, flowControl: "pfc", seconds: seconds},
+		{name: "c1", title: "control: as (a), but the senders do not obey PFC", control: true, flowControl: "pfc", seconds: control},
+		{name: "c2", title: "control: as (a), but flow control is off", control: true, obey: true, flowControl: "off", seconds: control},
+	}
+	for _, a := range all {
+		a.speed = o.Speed
+	}
+	if o.Enter != nil {
+		all[1].enter = o.Enter
+		all = append(append(all[:1:1], all[2:]...), all[1])
+	}
+	return all
+}
+
+// stage builds the act's lab, runs it and adds what it showed to the report. whole tells whether all its processes did
+// what they had to.
+func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 	if a.lab, err = lab.New(ctx, "incast."+a.name); err != nil {
-		return err
+		return false, err
 	}
 	defer func() {
 		if closeErr := a.lab.Close(); err == nil {
@@ -71,16 +88,32 @@ func stage(ctx context.Context, a *act, r *Report, o Options, last bool) (err er
 		}
 	}()
 	if err := a.build(); err != nil {
-		return err
+		return false, err
 	}
-	if err := a.run(ctx); err != nil {
-		return err
+	if err := a.begin(ctx); err != nil {
+		_ = a.stop() // err says what is the matter
+		return false, err
 	}
-	a.judge(r)
-	if last && o.Enter != nil {
-		o.Enter(a.enterCommands())
+	broken := a.run(ctx)
+	if err := ctx.Err(); err != nil {
+		_ = a.stop()
+		return false, fmt.Errorf("interrupted: %w", err)
 	}
-	return nil
+	if broken == nil {
+		a.judge(r)
+	} else {
+		r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control})
+	}
+	if a.enter != nil {
+		a.enter(ctx, a.enterCommands())
+	}
+	if err := a.stop(); broken == nil {
+		broken = err
+	}
+	if broken != nil {
+		r.broke(a, broken)
+	}
+	return broken == nil, nil
 }
 
 // build makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in act (b), behind
@@ -139,6 +172,9 @@ func (a *act) link(s *switchNode, peer *lab.Node, port, peerInterface string, sp
 func (a *act) enterCommands() (all []string) {
 	for _, n := range a.lab.Nodes() {
 		all = append(all, fmt.Sprintf("%s: %s", n.Name(), n.EnterCommand()))
+	}
+	for _, s := range a.switches {
+		all = append(all, fmt.Sprintf("%s: pfcswitch show pfc -s %s", s.name, s.socket))
 	}
 	return all
 }

@@ -1,5 +1,7 @@
 package demo
 
+import "slices"
+
 // A Report is what a demo found. Its JSON is fixed; more keys may come.
 type Report struct {
 	Schema   int            `json:"schema"`
@@ -31,6 +33,7 @@ const (
 	KindCounters = "counters"
 	KindControl  = "control"
 	KindRate     = "rate"
+	KindRun      = "run"
 )
 
 // A Flow is one priority of one sender.
@@ -62,7 +65,7 @@ type SwitchResult struct {
 	Act           string     `json:"act"`
 	Name          string     `json:"name"`
 	LosslessDrops uint64     `json:"lossless_drops"`
-	PFCSent       uint64     `json:"pfc_sent"`
+	PFCSent       uint64     `json:"pfc_sent"` // frames
 	Headroom      []Headroom `json:"headroom"`
 }
 
@@ -85,6 +88,18 @@ type ActResult struct {
 
 func (r *Report) check(act, kind, name, want, got string, pass bool) {
 	r.Checks = append(r.Checks, Check{Act: act, Name: name, Kind: kind, Want: want, Got: got, Pass: pass})
+}
+
+// broke notes that processes of an act did not do what they had to once its load was on its way: that is a failure of
+// the program.
+func (r *Report) broke(a *act, err error) {
+	r.check(a.name, KindRun, "every process runs to the end", "yes", err.Error(), false)
+}
+
+// NotJudged tells whether the machine was the limit, which says nothing about the switch. Processes that broke are no
+// matter of the machine.
+func (r *Report) NotJudged() bool {
+	return r.Machine != "" && !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Kind == KindRun && !c.Pass })
 }
 
 // judge sets Pass: every check has passed, and there were some.

@@ -71,9 +71,26 @@ func (s *switchNode) start(ctx context.Context, dir, flowControl string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("switch %s did not bring its ports up: %s", s.name, s.process.Output())
 		case <-s.process.Ended():
-			return fmt.Errorf("switch %s ended: %w", s.name, s.process.Wait())
+			return s.ended()
 		case <-time.After(20 * time.Millisecond):
 		}
+	}
+}
+
+// ended is the error of a switch that ended by itself.
+func (s *switchNode) ended() error {
+	if err := s.process.Wait(); err != nil {
+		return fmt.Errorf("switch %s ended: %w", s.name, err)
+	}
+	return fmt.Errorf("switch %s ended by itself: %s", s.name, s.process.Output())
+}
+
+// runWatch calls told where the switch ends before ctx does.
+func (s *switchNode) runWatch(ctx context.Context, told context.CancelCauseFunc) {
+	select {
+	case <-ctx.Done():
+	case <-s.process.Ended():
+		told(s.ended())
 	}
 }
 
@@ -187,7 +204,7 @@ func (s *switchNode) result(act string) SwitchResult {
 	r := SwitchResult{Act: act, Name: s.name, LosslessDrops: s.state.ports.LosslessDropsSinceStart, Headroom: []Headroom{}}
 	for _, p := range s.ports {
 		for q := range 8 {
-			r.PFCSent += s.xoffSent(p.name, q)
+			r.PFCSent += s.pfcSent(p.name, q)
 		}
 	}
 	for _, p := range s.state.buffer.Ports {

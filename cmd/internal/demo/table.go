@@ -23,7 +23,7 @@ func (r *Report) Text(out io.Writer) error {
 		}
 		for _, s := range r.Switches {
 			if s.Act == a.Act {
-				fmt.Fprintf(out, "  switch %s: lossless drops %d, XOFF sent %d, most headroom used %s\n", s.Name, s.LosslessDrops, s.PFCSent, peak(s.Headroom))
+				fmt.Fprintf(out, "  switch %s: lossless drops %d, PFC frames sent %d, most headroom used %s\n", s.Name, s.LosslessDrops, s.PFCSent, peak(s.Headroom))
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func (r *Report) verdict(out io.Writer) error {
 	}
 	word := "PASS"
 	switch {
-	case r.Machine != "":
+	case r.NotJudged():
 		word = "NOT JUDGED: " + r.Machine
 	case !r.Pass:
 		word = "FAIL"

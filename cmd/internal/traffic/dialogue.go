@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pfcswitch/dataplane/frame"
@@ -90,16 +91,33 @@ func (s *sender) hear() (answered bool) {
 			if err != nil || h.Dst != s.own {
 				continue
 			}
-			switch m.kind {
-			case kindHelloAck:
-				s.sink, answered = h.Src, true
-			case kindFinAck:
-				s.answers[m.priority], answered = m, true
-			}
+			answered = s.answer(&m, h.Src) || answered
 		}
 		s.port.Release(c, n)
 	}
 	return answered
+}
+
+// answer takes a message from a sink and tells whether it was one that the sender waited for. The first sink that answers
+// is the one, or that which was asked for: others, and answers to flows of an earlier run, say nothing about this one.
+func (s *sender) answer(m *message, from uint64) bool {
+	switch m.kind {
+	case kindHelloAck:
+		wanted := s.c.Destination
+		if s.c.NoSink || s.sink != 0 || wanted != 0 && !frame.IsGroup(wanted) && wanted != from {
+			return false
+		}
+		s.sink = from
+		return true
+	case kindFinAck:
+		ours := slices.ContainsFunc(s.flows, func(f *flowState) bool { return f.Priority == m.priority && f.id == m.flow })
+		if !ours || from != s.sink {
+			return false
+		}
+		s.answers[m.priority] = *m
+		return true
+	}
+	return false
 }
 
 // settle tells the sink the totals until it has answered for every flow.

@@ -75,11 +75,24 @@ func (c *SendConfig) Check() error {
 		}
 		seen |= 1 << f.Priority
 	}
-	if c.Duration <= 0 && c.Count == 0 {
+	switch {
+	case c.VID > maxVID:
+		return fmt.Errorf("VLAN %d: 0 (a priority tag) to %d are possible", c.VID, maxVID)
+	case c.DSCP > maxDSCP:
+		return fmt.Errorf("DSCP %d: 0 to %d are possible", c.DSCP, maxDSCP)
+	case c.Duration < 0:
+		return fmt.Errorf("a time of %v: it cannot be negative", c.Duration)
+	case c.Duration == 0 && c.Count == 0:
 		return errors.New("neither a time nor a number of frames: the load has to end")
 	}
 	return nil
 }
+
+// The largest VLAN (802.1Q table 9-2) and DSCP (RFC 2474 section 3).
+const (
+	maxVID  = 4094
+	maxDSCP = 63
+)
 
 // ParseMAC reads the address of a station, such as 02:00:00:00:00:01; "" is 0.
 func ParseMAC(text string) (uint64, error) {

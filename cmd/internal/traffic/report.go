@@ -48,7 +48,7 @@ type SinkReport struct {
 	Address        string         `json:"address"`
 	Window         int64          `json:"window_ns"` // the time that WindowFrames of the flows are counted in
 	Flows          []ReceivedFlow `json:"flows"`
-	Foreign        uint64         `json:"foreign_frames"` // that are no test frames
+	Foreign        uint64         `json:"foreign_frames"` // that are no test frames, or of more flows than a sink follows
 	RingLossless   uint64         `json:"ring_lossless_drops"`
 	RingOther      uint64         `json:"ring_other_drops"`
 	PFCSent        [8]uint64      `json:"pfc_sent_frames"`
@@ -102,7 +102,8 @@ func (r *SendReport) Text(out io.Writer) error {
 // Text writes the report for a person.
 func (r *SinkReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s received %d frames; lost in its own rings: lossless %d, other %d\n", r.Interface, r.ReceivedFrames, r.RingLossless, r.RingOther)
+	fmt.Fprintf(w, "%s received %d frames; lost in its own rings: lossless %d, other %d; foreign frames: %d\n", r.Interface, r.ReceivedFrames,
+		r.RingLossless, r.RingOther, r.Foreign)
 	fmt.Fprintln(w, "SOURCE\tPRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tP50-US\tP99-US\tP99.9-US\tMAX-US\t")
 	for _, f := range r.Flows {
 		sent, lost := "?", "?"

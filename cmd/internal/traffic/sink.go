@@ -3,6 +3,7 @@ package traffic
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -22,6 +23,21 @@ type SinkConfig struct {
 	Duration         time.Duration // 0: no limit
 	From, Until      time.Time     // rates are measured between; zero: from the first frame to the last
 	ReadRate         int64         // frames a second that the sink reads at most; 0: no limit
+}
+
+// Check reports what is wrong with the configuration.
+func (c *SinkConfig) Check() error {
+	switch {
+	case c.Expect < 0:
+		return fmt.Errorf("%d expected senders: 0 (no end by them) or more", c.Expect)
+	case c.ReadRate < 0:
+		return fmt.Errorf("%d frames a second to read: 0 (no limit) or more", c.ReadRate)
+	case c.Duration < 0:
+		return fmt.Errorf("a time of %v: 0 (no limit) or more", c.Duration)
+	case !c.From.IsZero() && !c.Until.IsZero() && !c.Until.After(c.From):
+		return errors.New("rates are measured up to a time that is not after the one from which they are")
+	}
+	return nil
 }
 
 // quiet is how long nothing new may have come before a sink answers a total that it has not reached.
@@ -86,6 +102,9 @@ func (b *budget) left(now int64) int {
 
 // RunSink receives until all expected senders have settled, the time is over, or ctx ends.
 func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
 	p, link, err := open(c.Netns, c.Interface, c.Lossless, sinkSlots)
 	if err != nil {
 		return nil, err
@@ -203,7 +222,7 @@ func (s *sink) see(f *port.Frame, now int64) {
 	}
 	switch m.kind {
 	case kindData:
-		s.data(&m, h.Src, len(f.Data), f.Stamp, now)
+		s.data(&m, h.Src, f, now)
 	case kindHello:
 		if len(s.stations) < maxStations {
 			s.stations[h.Src] = h
@@ -214,12 +233,17 @@ func (s *sink) see(f *port.Frame, now int64) {
 	}
 }
 
+// flow returns the account of a flow, a new one where there is none; nil where the sink follows as many as it may.
 func (s *sink) flow(k flowKey) *sinkFlow {
 	if s.last != nil && s.lastKey == k {
 		return s.last
 	}
 	f := s.flows[k]
 	if f == nil {
+		if len(s.flows) >= maxFlows {
+			s.foreign++
+			return nil
+		}
 		f = &sinkFlow{}
 		s.flows[k] = f
 	}
@@ -227,8 +251,12 @@ func (s *sink) flow(k flowKey) *sinkFlow {
 	return f
 }
 
-func (s *sink) data(m *message, source uint64, octets int, stamp, now int64) {
+func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) {
 	f := s.flow(flowKey{source, m.flow, m.priority})
+	if f == nil {
+		return
+	}
+	stamp := received.Stamp
 	f.take(m.sequence)
 	f.latency.record(stamp - int64(m.time))
 	f.last = now
@@ -239,13 +267,16 @@ func (s *sink) data(m *message, source uint64, octets int, stamp, now int64) {
 	s.final = stamp
 	if stamp >= s.from && (s.until == 0 || stamp < s.until) {
 		f.frames++
-		f.bits += uint64(frame.WireOctets(octets)) * 8
+		f.bits += uint64(frame.WireOctets(len(received.Data))) * 8
 	}
 }
 
 // fin answers a total once all has come, or nothing more comes.
 func (s *sink) fin(m *message, h *frame.Header, now int64) {
 	f := s.flow(flowKey{h.Src, m.flow, m.priority})
+	if f == nil {
+		return
+	}
 	if f.last == 0 {
 		f.last = now
 	}
@@ -262,8 +293,11 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 // table 8-6). Frames of a lossless priority to it would then be unknown unicast, which is not carried lossless.
 const remindPeriod = 30 * time.Second
 
-// maxStations bounds what is remembered of senders, whatever asks.
-const maxStations = 256
+// maxStations and maxFlows bound what is remembered of senders, whatever asks. A flow takes 24 KiB.
+const (
+	maxStations = 256
+	maxFlows    = 8 * maxStations
+)
 
 // remind lets the bridges between sink and senders see the sink's address.
 func (s *sink) remind(now int64) {

@@ -1,0 +1,70 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+func names(acts []*act) (all []string) {
+	for _, a := range acts {
+		all = append(all, a.name)
+	}
+	return all
+}
+
+// A lab that is kept is that of act (b), the last then, so that nothing goes on behind the user's back.
+func TestKeptActIsLast(t *testing.T) {
+	o := Options{Seconds: 5}
+	if got := names(acts(o)); !slices.Equal(got, []string{"a", "b", "c1", "c2"}) {
+		t.Errorf("acts %v", got)
+	}
+	o.Enter = func(context.Context, []string) {}
+	all := acts(o)
+	if got := names(all); !slices.Equal(got, []string{"a", "c1", "c2", "b"}) {
+		t.Errorf("acts %v", got)
+	}
+	for _, a := range all {
+		if (a.enter != nil) != (a.name == "b") {
+			t.Errorf("act %s is kept: %v", a.name, a.enter != nil)
+		}
+	}
+}
+
+// What broke is no matter of the machine.
+func TestBrokenIsJudged(t *testing.T) {
+	r := &Report{Machine: "too slow"}
+	r.check("a", KindLoss, "lost", "0", "1", false)
+	if !r.NotJudged() {
+		t.Error("judged though the machine was the limit")
+	}
+	r.broke(&act{name: "a"}, errors.New("switch s1 ended"))
+	r.judge()
+	var out strings.Builder
+	if err := r.Text(&out); err != nil {
+		t.Fatal(err)
+	}
+	if r.NotJudged() || r.Pass || !strings.Contains(out.String(), "FAIL (2 checks, 2 failed)") {
+		t.Errorf("not judged %v, pass %v:\n%s", r.NotJudged(), r.Pass, out.String())
+	}
+}
+
+// pfc_sent counts frames, refreshes among them.
+func TestPFCSentCountsFrames(t *testing.T) {
+	s := &switchNode{name: "s1", ports: []switchPort{{name: "p1"}, {name: "p2"}}}
+	priorities := func(frames, xoff uint64) []api.PFCPriority {
+		all := make([]api.PFCPriority, 8)
+		all[3].SentFrames, all[3].SentXoff = frames, xoff
+		return all
+	}
+	s.state = states{ports: &api.Ports{}, buffer: &api.Buffer{}, pfc: &api.PFC{Ports: []api.PFCPort{
+		{Port: "p1", Priorities: priorities(7, 2)}, {Port: "p2", Priorities: priorities(5, 1)},
+	}}}
+	if got := s.result("a").PFCSent; got != 12 {
+		t.Errorf("pfc_sent is %d, want 12 frames", got)
+	}
+}

@@ -1,0 +1,63 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// The test binary, started by an act as one of its processes, is a switch, or an endpoint that only says that it has
+// nothing to say. With crashKey in the environment the switch dies early, and endpoints wait.
+const crashKey = "DEMO_TEST_CRASH"
+
+func TestMain(m *testing.M) {
+	crash := os.Getenv(crashKey) != ""
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "run":
+		os.Exit(switchProcess(os.Args[len(os.Args)-1], crash))
+	case len(os.Args) > 1 && slices.Contains([]string{"send", "sink"}, os.Args[1]):
+		if crash {
+			time.Sleep(time.Minute)
+		}
+		fmt.Println("{}")
+		os.Exit(0)
+	}
+	labtest.Main(m)
+}
+
+func switchProcess(path string, crash bool) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	c, _, err := config.Load(path)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if crash {
+		time.AfterFunc(time.Second, func() {
+			fmt.Println("the switch crashes")
+			os.Exit(2)
+		})
+	}
+	if err := d.Serve(ctx); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,131 @@
+package traffic
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+const (
+	senderAddress = 0x020000000001
+	sinkAddress   = 0x020000000002
+	otherAddress  = 0x020000000003
+)
+
+// wire is a sender's end of a link, and the far end at which the test speaks.
+func wire(t *testing.T) (near, far *porttest.End) {
+	t.Helper()
+	near, far, err := porttest.Pair(porttest.Options{Now: monotonic, Slots: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+	return near, far
+}
+
+// speak lets a station say m to the sender.
+func speak(t *testing.T, far *porttest.End, from uint64, m message) {
+	t.Helper()
+	if err := far.SendControl(wrap(envelope{destination: senderAddress, source: from, octets: MinFrame}, m)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testSender(t *testing.T, c SendConfig) (*sender, *porttest.End) {
+	t.Helper()
+	near, far := wire(t)
+	s, err := newSender(&c, near, senderAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.waiter.Close() })
+	return s, far
+}
+
+// Several sinks answer a broadcast, and each reminds of itself later: the sender stays with the first.
+func TestSenderStaysWithItsSink(t *testing.T) {
+	s, far := testSender(t, twoFlows())
+	speak(t, far, sinkAddress, message{kind: kindHelloAck})
+	speak(t, far, otherAddress, message{kind: kindHelloAck})
+	if !s.hear() || s.sink != sinkAddress {
+		t.Errorf("the sink is %012x, want the first that answered", s.sink)
+	}
+	speak(t, far, otherAddress, message{kind: kindHelloAck})
+	if s.hear() || s.sink != sinkAddress {
+		t.Errorf("the sink became %012x", s.sink)
+	}
+}
+
+func TestSenderTakesTheSinkThatItWasGiven(t *testing.T) {
+	c := twoFlows()
+	c.Destination = sinkAddress
+	s, far := testSender(t, c)
+	speak(t, far, otherAddress, message{kind: kindHelloAck})
+	if s.hear() || s.sink != 0 {
+		t.Errorf("%012x was taken for the sink that was asked for", s.sink)
+	}
+	speak(t, far, sinkAddress, message{kind: kindHelloAck})
+	if !s.hear() || s.sink != sinkAddress {
+		t.Errorf("the sink is %012x, want the one that was given", s.sink)
+	}
+}
+
+// Totals count where they come from the sender's own sink and concern a flow of this run.
+func TestSenderTakesItsOwnTotals(t *testing.T) {
+	s, far := testSender(t, twoFlows())
+	s.sink = sinkAddress
+	s.flows = []*flowState{{Flow: Flow{Priority: 3}, id: 7}, {Flow: Flow{Priority: 0}, id: 8}}
+	speak(t, far, otherAddress, message{kind: kindFinAck, priority: 3, flow: 7})
+	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 3, flow: 6})
+	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 0, flow: 7})
+	if s.hear() || len(s.answers) != 0 {
+		t.Errorf("totals of others were taken: %+v", s.answers)
+	}
+	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 3, flow: 7, received: 5})
+	if !s.hear() || s.answers[3].received != 5 {
+		t.Errorf("the sink's total was not taken: %+v", s.answers)
+	}
+}
+
+// Whoever makes up sources and flows cannot make a sink grow without end; what it cannot follow it neither counts as
+// received nor answers.
+func TestSinkFollowsSoManyFlows(t *testing.T) {
+	near, far := wire(t)
+	s, err := newSink(&SinkConfig{FlowControl: "off"}, near, testMAC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = s.waiter.Close(), s.pause.Close() })
+	data := func(flow uint32, k kind) *port.Frame {
+		return &port.Frame{Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+			message{kind: k, priority: 3, flow: flow, total: 1})}
+	}
+	for flow := range uint32(maxFlows + 5) {
+		s.see(data(flow, kindData), 1)
+	}
+	s.see(data(maxFlows+9, kindFin), 1)
+	if len(s.flows) != maxFlows || s.received != maxFlows || s.foreign != 6 {
+		t.Errorf("%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows, maxFlows)
+	}
+	if far.Backlog(port.Other) != 0 {
+		t.Error("a total of a flow that is not followed was answered")
+	}
+	s.see(data(2, kindFin), 1)
+	if far.Backlog(port.Other) != 1 {
+		t.Error("a total of a flow that is followed was not answered")
+	}
+}
+
+func TestSinkCheck(t *testing.T) {
+	good := SinkConfig{Expect: 1, ReadRate: 1, Duration: 1}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []SinkConfig{{Expect: -1}, {ReadRate: -5}, {Duration: -1}} {
+		if c.Check() == nil {
+			t.Errorf("%+v: not refused", c)
+		}
+	}
+}

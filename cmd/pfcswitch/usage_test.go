@@ -1,0 +1,83 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// fail runs a command quietly and returns what it says; it has to fail.
+func fail(t *testing.T, c *cobra.Command, args ...string) string {
+	t.Helper()
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetOut(io.Discard)
+	c.SetArgs(args)
+	err := c.Execute()
+	if err == nil {
+		t.Fatalf("%s %s succeeds", c.Name(), strings.Join(args, " "))
+	}
+	return err.Error()
+}
+
+const noInterface = "no-such-eth0"
+
+// The help's examples get as far as the interface.
+func TestExamplesOfEndpoints(t *testing.T) {
+	for _, c := range []func() *cobra.Command{sendCommand, sinkCommand} {
+		args := strings.Fields(c().Example)[2:]
+		args[0] = noInterface
+		if got := fail(t, c(), args...); !strings.Contains(got, "does not exist") {
+			t.Errorf("%s: %s", strings.Join(args, " "), got)
+		}
+	}
+}
+
+// Numbers that mean nothing are refused before anything runs.
+func TestEndpointsRefuseNumbers(t *testing.T) {
+	for _, test := range []struct {
+		command func() *cobra.Command
+		args    string
+		want    string
+	}{
+		{sendCommand, "--seconds -1 --count 1", "--seconds -1"},
+		{sendCommand, "--seconds NaN", "--seconds NaN"},
+		{sendCommand, "--seconds 1e300", "--seconds 1e+300"},
+		{sendCommand, "--seconds 1 --dscp 200", "DSCP 200"},
+		{sendCommand, "--seconds 1 --vlan 5000", "VLAN 5000"},
+		{sinkCommand, "--seconds -1", "--seconds -1"},
+		{sinkCommand, "--expect -1", "-1 expected senders"},
+		{sinkCommand, "--read-rate -5", "-5 frames a second"},
+		{sinkCommand, "--from 2 --until 1", "not after"},
+	} {
+		if got := fail(t, test.command(), append(strings.Fields(test.args), noInterface)...); !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want it to name %q", test.args, got, test.want)
+		}
+	}
+}
+
+// A noun that does not exist is an error that lists those that do; show alone is help.
+func TestShowUnknown(t *testing.T) {
+	for _, args := range [][]string{{"prots"}, {"lldp"}, {"prots", "-j"}, {"-j", "prots"}, {"prots", "-s", "/x.sock"}} {
+		got := fail(t, rootCommand(), append([]string{"show"}, args...)...)
+		if !strings.Contains(got, "there are buffer, config, events, fdb, pfc, ports, queues") || strings.Contains(got, "flag") {
+			t.Errorf("show %v: %s", args, got)
+		}
+	}
+	c := showCommand()
+	c.SetOut(io.Discard)
+	c.SetArgs(nil)
+	if err := c.Execute(); err != nil {
+		t.Errorf("show: %v", err)
+	}
+}
+
+// Flags of a noun stand before or behind it.
+func TestShowFlags(t *testing.T) {
+	for _, args := range []string{"-s /no/such.sock ports", "ports -s /no/such.sock -j", "-j -s /no/such.sock events --since 3"} {
+		if got := fail(t, showCommand(), strings.Fields(args)...); !strings.Contains(got, "no running switch found at /no/such.sock") {
+			t.Errorf("show %s: %s", args, got)
+		}
+	}
+}
