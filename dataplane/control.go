@@ -52,8 +52,8 @@ func (s *Switch) stateRemaining(p *portState) {
 	}
 }
 
-// ControlSent says that the frame of ControlOut left at time now. It returns the clock reading at which the threshold
-// was crossed that it reports, and when the frame arrived that crossed it; 0 where there is none.
+// ControlSent says that the frame of ControlOut left at time now. Where it reports that an admission crossed a threshold,
+// ControlSent returns the clock reading of that moment, and when the frame arrived that was admitted; else 0.
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)

@@ -51,8 +51,8 @@ type portState struct {
 	delayed  int    // frames in the delay line
 	txAt     int64  // time at which the transmit task has to look again
 	waitFrom int64  // since when a frame waits in the ring for buffer, 0 where none does
-	crossed  int64  // clock reading at which a threshold was crossed, 0 where XOFF has left since
-	culprit  int64  // when the frame came that crossed it, 0 where none did
+	crossed  int64  // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
+	culprit  int64  // when the frame came that was admitted
 	partner  uint64 // source of the newest MAC Control frame
 	talker   uint64 // source of the newest lossless frame
 	count    Counters
@@ -201,11 +201,8 @@ func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
 		return
 	}
 	p.sender.Hold(prio, c)
-	if s.cfg.Clock != nil && p.crossed == 0 {
-		p.crossed, p.culprit = s.cfg.Clock(), 0
-		if c == macctl.CauseBuffer {
-			p.culprit = s.arrived
-		}
+	if c == macctl.CauseBuffer && s.cfg.Clock != nil && p.crossed == 0 {
+		p.crossed, p.culprit = s.cfg.Clock(), s.arrived
 	}
 	s.rouse(p)
 }

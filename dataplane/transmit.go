@@ -56,8 +56,6 @@ func (w *worker) sendControl(t *portTask) {
 		crossed, arrived := sw.ControlSent(t.index, now)
 		if crossed != 0 {
 			w.r.xoff.Record(now - crossed)
-		}
-		if arrived != 0 {
 			w.r.xoffAge.Record(now - arrived)
 		}
 		w.unlock()

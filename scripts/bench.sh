@@ -203,14 +203,24 @@ against() {
   paste <(echo "$a") <(echo "$b") | awk '$2 > 0 {print $1 / $2}' | median | awk '{printf "%.2f", $1}'
 }
 
+# reaction KEY prints the quantiles of one of the reactions that show pfc knows.
 reaction() {
   ip netns exec "$ns-pfcswitch" "$work/pfcswitch" show pfc -s "$work/bench.sock" -j |
-    awk '/"xoff_reaction"/ {on = 1} on && /"(count|p50_ns|p99_ns|max_ns)"/ {gsub(/[",:]/, ""); printf "%s %s  ", $1, $2} END {print ""}'
+    awk -v key="\"$1\"" '$1 == key ":" {on = 1} on && /"(count|p50_ns|p99_ns|max_ns)"/ {gsub(/[",:]/, ""); printf "%s %s  ", $1, $2} on && /}/ {exit}'
 }
 
-# xoff_reaction fills a queue behind a paused port, so that thresholds are crossed, and prints how fast XOFF left.
+# xoff_reaction lets a sender that obeys PFC meet a sink that reads slowly and holds the switch, so that the buffer fills
+# again and again, and prints how fast XOFF left.
 xoff_reaction() {
-  echo "XOFF reaction (admission that crosses the threshold → entry of the send call): $(reaction)"
+  local job
+  ip netns exec "$ns-pfcswitch" "$work/pfcswitch" clear counters -s "$work/bench.sock" >/dev/null
+  ip netns exec "$ns-pfcswitch-h2" "$work/pfcswitch" sink eth0 --read-rate 100000 --seconds $((seconds + 2)) >/dev/null &
+  job=$!
+  sleep 0.5
+  ip netns exec "$ns-pfcswitch-h1" "$work/pfcswitch" send eth0 --to "$sink" --vlan "$vlan" --flow 3:octets=1514 --seconds "$seconds" --speed 2G >/dev/null
+  wait "$job" || true
+  echo "XOFF reaction, admission that crosses the threshold → entry of the send call: $(reaction xoff_reaction)"
+  echo "               receive stamp of the frame that crosses it → the same:         $(reaction xoff_since_arrival)"
 }
 
 for s in "${switches[@]}"; do network "$s"; "start_$s"; done

@@ -151,7 +151,7 @@ func (s *sender) hand(now, wall int64) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, port.ErrAgain):
+	case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped):
 		s.leftover += refusedDelay
 		s.waiter.Wait(refusedDelay)
 		return nil

@@ -105,6 +105,9 @@ func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	if mode(c.FlowControl) == macctl.ModePause {
+		c.Lossless = 0xff // a PAUSE holds all of them
+	}
 	p, link, err := open(c.Netns, c.Interface, c.Lossless, sinkSlots)
 	if err != nil {
 		return nil, err
