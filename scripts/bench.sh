@@ -214,7 +214,7 @@ reaction() {
 xoff_reaction() {
   local job
   ip netns exec "$ns-pfcswitch" "$work/pfcswitch" clear counters -s "$work/bench.sock" >/dev/null
-  ip netns exec "$ns-pfcswitch-h2" "$work/pfcswitch" sink eth0 --read-rate 100000 --seconds $((seconds + 2)) >/dev/null &
+  ip netns exec "$ns-pfcswitch-h2" "$work/pfcswitch" sink eth0 --speed none --read-rate 20000 --seconds $((seconds + 2)) >/dev/null &
   job=$!
   sleep 0.5
   ip netns exec "$ns-pfcswitch-h1" "$work/pfcswitch" send eth0 --to "$sink" --vlan "$vlan" --flow 3:octets=1514 --seconds "$seconds" --speed 2G >/dev/null

@@ -5,8 +5,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A holder stops the peer of a sink while the sink's own lossless ring fills: past three quarters of its slots until it
-// is half empty.
+// A holder stops the peer of a sink while the sink's own lossless ring fills: past a quarter of its slots until an eighth is
+// left. The rest is for what comes before the sink has run again: a switch without a speed sends a million frames a second.
 type holder struct {
 	port    port.Port
 	sender  *macctl.Initiator
@@ -23,9 +23,9 @@ func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [
 func (h *holder) look(now int64) {
 	slots := h.port.Slots(port.Lossless)
 	switch {
-	case !h.holding && h.port.Behind(port.Lossless, slots/4*3):
+	case !h.holding && h.port.Behind(port.Lossless, slots/4):
 		h.set(true)
-	case h.holding && !h.port.Behind(port.Lossless, slots/2):
+	case h.holding && !h.port.Behind(port.Lossless, slots/8):
 		h.set(false)
 	}
 	for h.sender.Pending(now) {
