@@ -274,16 +274,15 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	if err != nil {
 		return err
 	}
-	var errs []error
 	for _, t := range r.tasks {
 		if t != nil {
-			errs = append(errs, r.steer(t))
+			r.regret(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))
 		}
 	}
 	for _, t := range gone {
-		errs = append(errs, t.port.Close())
+		r.regret(t, "closing the sockets of a port that is gone", t.port.Close())
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // adopt hands each port's new configuration to its tasks. It returns the tasks of ports that are gone.
