@@ -52,6 +52,7 @@ type portTask struct {
 	tryAt     int64                 // when it is looked at again, come what may
 	pieces    [port.NumClasses]int  // pieces of the oldest frame that were taken already
 	ringHeld  bool
+	draining  bool // the peer is held until the rings are replaced
 
 	// transmit task
 	again    bool  // there is more to send at once

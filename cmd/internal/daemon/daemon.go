@@ -45,6 +45,7 @@ type Daemon struct {
 	numbers map[string]int       // port numbers by name
 	ports   map[string]*portLink // by name
 	watched map[string]*watch    // by namespace
+	lost    []string             // what the running change has cost
 	retune  bool                 // the speed of a link is another than its port's
 	events  chan struct{}        // something changed at an interface
 }
@@ -94,23 +95,25 @@ func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
 	return c.Resolve(linkSpeeds(places))
 }
 
-// Apply puts a new configuration in force while the switch runs, all of it or, on error, nothing.
-func (d *Daemon) Apply(ctx context.Context, c *config.Config) error {
+// Apply puts a new configuration in force while the switch runs, all of it or, on error, nothing. It returns what the
+// change has cost.
+func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.changeable(c); err != nil {
-		return err
+		return nil, err
 	}
 	resolved, err := d.resolve(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	d.lost = nil
 	if err := d.putInForce(ctx, resolved); err != nil {
-		return err
+		return nil, err
 	}
 	d.runner.Note(dataplane.Event{Kind: dataplane.EventConfig, Priority: -1, Text: "a new configuration is in force"})
 	d.poke()
-	return nil
+	return d.lost, nil
 }
 
 // changeable refuses what only a restart can change, before anything is touched.

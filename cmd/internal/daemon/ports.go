@@ -92,7 +92,7 @@ func (d *Daemon) followConfig(staged map[string]*opening) {
 		}
 		p.cfg, p.number = c, d.numbers[c.Name]
 		d.ports[c.Name] = p
-		if staged[c.Name] != nil {
+		if o := staged[c.Name]; o != nil && !p.has(o.at) {
 			d.regret(c.Name, "closing the sockets of before", d.lose(p))
 		}
 	}
@@ -100,11 +100,24 @@ func (d *Daemon) followConfig(staged map[string]*opening) {
 		d.regret(name, "giving back the interface of a port that is gone", d.forget(p))
 	}
 	for name, o := range staged {
-		if err := d.install(d.ports[name], o); err != nil {
-			d.fail(d.ports[name], err)
-		}
+		d.settle(d.ports[name], o)
 	}
 	d.reconcile()
+}
+
+// settle gives a port the sockets that were opened for it, in the place of those that it has for the same interface.
+func (d *Daemon) settle(p *portLink, o *opening) {
+	if p.socket != nil {
+		err := d.replace(p, o)
+		if err == nil {
+			return
+		}
+		d.regret(p.cfg.Name, "replacing the receive rings", err)
+		d.regret(p.cfg.Name, "closing the sockets of before", d.lose(p))
+	}
+	if err := d.install(p, o); err != nil {
+		d.fail(p, err)
+	}
 }
 
 // reconcile makes every port follow its interface. It returns false where it has to be tried again without an event: no

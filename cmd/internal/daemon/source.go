@@ -75,7 +75,8 @@ func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, 
 	for _, w := range warnings {
 		texts = append(texts, w.String())
 	}
-	return texts, s.d.Apply(ctx, c)
+	lost, err := s.d.Apply(ctx, c)
+	return append(texts, lost...), err
 }
 
 // ClearWatermarks implements api.Source.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/port"
@@ -114,6 +115,21 @@ func (d *Daemon) install(p *portLink, o *opening) error {
 	}
 	d.log.Info("port is open", "port", p.cfg.Name, "interface", o.at.link.Name, "mac", hardware(o.at.link.MAC))
 	d.follow(p, o.at.link)
+	return nil
+}
+
+// replace gives a port larger rings without taking it out of service.
+func (d *Daemon) replace(p *portLink, o *opening) error {
+	lost, err := d.runner.Replace(p.number, o.socket, o.opened.FrameSize)
+	if err != nil {
+		return err
+	}
+	p.socket, p.opened, p.restore = o.socket, o.opened, o.restore
+	if lost > 0 {
+		text := fmt.Sprintf("%d frames waited in the lossless ring when it was replaced by a larger one, and are lost", lost)
+		d.log.Warn(text, "port", p.cfg.Name)
+		d.lost = append(d.lost, "port "+p.cfg.Name+": "+text)
+	}
 	return nil
 }
 

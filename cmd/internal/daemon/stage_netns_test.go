@@ -22,7 +22,8 @@ func (r *rig) put(keys, ports string) error {
 	c, _, err := config.Parse("test.yaml", []byte("name: test\nmetrics: {listen: off}\napi: {socket: "+r.dir+"/api.sock}\n"+keys+"ports:\n"+
 		strings.ReplaceAll(ports, "NS", r.sw.Path())))
 	must(r.t, err)
-	return r.d.Apply(context.Background(), c)
+	_, err = r.d.Apply(context.Background(), c)
+	return err
 }
 
 // addrGenMode is how the kernel makes the link-local addresses of an interface of the switch; 1 is not at all.
