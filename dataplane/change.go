@@ -2,10 +2,25 @@ package dataplane
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pfcswitch/dataplane/port"
 )
+
+// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless. The kernel
+// takes some 10 ms to replace a program, so it is not asked in vain, and not while the workers stand still.
+func (r *Runner) steer(t *portTask) error {
+	program, err := Steering(&t.cfg)
+	if err != nil || slices.Equal(program, t.program) {
+		return err
+	}
+	if err := t.port.Steer(program); err != nil {
+		return err
+	}
+	t.program = program
+	return nil
+}
 
 // regret notes what failed when the configuration was in force already: that cannot be taken back, so it is no error of
 // the change.

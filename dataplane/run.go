@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -187,6 +186,7 @@ func (r *Runner) Detach(i int) error {
 	err := r.do(func(sw *Switch) error {
 		t.freeRing(sw)
 		sw.SetUp(i, false, Now())
+		sw.retireReaction(t.cfg.Name, &t.reaction)
 		r.tasks[i] = nil
 		r.assign(sw)
 		return nil
@@ -294,6 +294,7 @@ func (r *Runner) adopt(sw *Switch, ports map[int]PortConfig) (gone []*portTask) 
 		}
 		c, ok := ports[i]
 		if !ok {
+			sw.retireReaction(t.cfg.Name, &t.reaction)
 			gone = append(gone, t)
 			r.tasks[i] = nil
 			continue
@@ -302,20 +303,6 @@ func (r *Runner) adopt(sw *Switch, ports map[int]PortConfig) (gone []*portTask) 
 		t.configure(sw, c)
 	}
 	return gone
-}
-
-// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless. The kernel
-// takes some 10 ms to replace a program, so it is not asked in vain, and not while the workers stand still.
-func (r *Runner) steer(t *portTask) error {
-	program, err := Steering(&t.cfg)
-	if err != nil || slices.Equal(program, t.program) {
-		return err
-	}
-	if err := t.port.Steer(program); err != nil {
-		return err
-	}
-	t.program = program
-	return nil
 }
 
 // View runs f on the switch while the workers go on; f must only read, and briefly.

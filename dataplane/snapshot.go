@@ -14,6 +14,9 @@ type Snapshot struct {
 	Bridge bridge.Counters
 	Xoff   Histogram // from the admission that crosses a threshold to the entry of the send call
 	Ports  []PortSnapshot
+	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports go on from those of
+	// removed ports of the same names.
+	LosslessDropsGone uint64
 }
 
 // A PortSnapshot is the state of one port.
@@ -50,7 +53,7 @@ func (r *Runner) Snapshot(v *Snapshot) {
 	v.Xoff = r.xoff
 	for i := range v.Ports {
 		if t := r.tasks[v.Ports[i].Index]; t != nil {
-			v.Ports[i].Reaction = t.reaction
+			v.Ports[i].Reaction.add(&t.reaction)
 			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
 		}
 	}
@@ -61,6 +64,7 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.now, v.Time = now, now
 	s.buffer.Snapshot(&v.Buffer)
 	v.Bridge = s.bridge.Counters()
+	v.LosslessDropsGone = s.lostByGone()
 	v.Ports = v.Ports[:0]
 	for _, p := range s.ports {
 		if p != nil {
@@ -77,6 +81,9 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)
 		v.HeldNs[q] = p.sender.HeldTime(uint8(q), now)
+	}
+	if old := s.retired[p.cfg.Name]; old != nil {
+		v.add(old)
 	}
 	return v
 }
