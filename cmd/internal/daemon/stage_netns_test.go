@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -119,6 +120,26 @@ func TestStartedTwice(t *testing.T) {
 		t.Errorf("addr_gen_mode %s, want %s as the first switch set it", got, mode)
 	}
 	r.passes(1, 2)
+}
+
+// A switch whose metrics address is taken touches nothing either, and gives its socket back.
+func TestMetricsAddressTaken(t *testing.T) {
+	r := newRig(t, 1, lab.LinkOptions{})
+	mode := r.addrGenMode("p1")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	c := r.parse(setup{})
+	c.Metrics.Listen = l.Addr().String()
+	for range 2 {
+		_, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		if err == nil || !strings.Contains(err.Error(), "metrics.listen: ") || !strings.Contains(err.Error(), "take another address") {
+			t.Errorf("error %v, want one about the metrics address", err)
+		}
+	}
+	if got := r.addrGenMode("p1"); got != mode {
+		t.Errorf("addr_gen_mode %s, was %s", got, mode)
+	}
 }
 
 // What cannot be undone any more is no error of apply, but an event.
