@@ -40,7 +40,7 @@ func (r DropReason) fault() bool {
 // Unknown is the index of frames lost in a receive ring, whose priority nobody has read.
 const Unknown = NumPriorities
 
-// Counters of one port. They only grow.
+// Counters of one port. They only grow, as long as the switch runs.
 type Counters struct {
 	ReceivedFrames, ReceivedBytes uint64 // data frames that left the ring, after cutting; octets without FCS
 	SentFrames, SentBytes         uint64 // data frames that the kernel took

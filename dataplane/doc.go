@@ -18,6 +18,8 @@
 //	events.go    what a person should know
 //	snapshot.go  one consistent picture for metrics and tables
 //	run.go       Runner: workers, their ports, stopping them for a change
+//	change.go    changes of a running port, and what goes wrong after one
+//	retired.go   counters that outlive their port
 //	worker.go    a worker's round, spinning and sleeping
 //	receive.go   the receive task of a port
 //	transmit.go  the transmit task of a port

@@ -41,7 +41,7 @@ type lan struct {
 	ports    map[int]PortConfig
 	statics  []Static
 	stations []*station
-	mortal   bool // ports are removed, and their counters with them, or frames are lost
+	mortal   bool // ports are removed, and their counters are out of sight until they come back, or frames are lost
 }
 
 // wallClock is the clock of receive stamps.

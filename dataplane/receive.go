@@ -67,7 +67,7 @@ func (w *worker) watchRing(t *portTask) {
 	now := Now()
 	sw.SeeRing(t.index, backlog)
 	cross := sw.WouldCross(t.index, int64(backlog)*int64(t.slotLen))
-	hold := backlog > slots/4*3 || cross || t.ringHeld && backlog > slots/2
+	hold := t.draining || backlog > slots/4*3 || cross || t.ringHeld && backlog > slots/2
 	if hold != t.ringHeld {
 		t.ringHeld = hold
 		sw.RingHold(t.index, hold, now)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,6 +52,7 @@ type portTask struct {
 	tryAt     [port.NumClasses]int64  // when it is looked at again, come what may
 	pieces    [port.NumClasses]int    // pieces of the oldest frame that were taken already
 	ringHeld  bool
+	draining  bool // the peer is held until the rings are replaced
 
 	// transmit task
 	stuck    stuck
@@ -190,6 +190,7 @@ func (r *Runner) Detach(i int) error {
 		t.freeRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
+		sw.retireReaction(t.cfg.Name, &t.reaction)
 		r.tasks[i] = nil
 		r.assign(sw)
 		return nil
@@ -278,16 +279,15 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	if err != nil {
 		return err
 	}
-	var errs []error
 	for _, t := range r.tasks {
 		if t != nil {
-			errs = append(errs, r.steer(t))
+			r.regret(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))
 		}
 	}
 	for _, t := range gone {
-		errs = append(errs, t.port.Close())
+		r.regret(t, "closing the sockets of a port that is gone", t.port.Close())
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // adopt hands each port's new configuration to its tasks. It returns the tasks of ports that are gone.
@@ -298,6 +298,7 @@ func (r *Runner) adopt(sw *Switch, ports map[int]PortConfig) (gone []*portTask) 
 		}
 		c, ok := ports[i]
 		if !ok {
+			sw.retireReaction(t.cfg.Name, &t.reaction)
 			gone = append(gone, t)
 			r.tasks[i] = nil
 			continue
@@ -306,20 +307,6 @@ func (r *Runner) adopt(sw *Switch, ports map[int]PortConfig) (gone []*portTask) 
 		t.configure(sw, c)
 	}
 	return gone
-}
-
-// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless. The kernel
-// takes some 10 ms to replace a program, so it is not asked in vain, and not while the workers stand still.
-func (r *Runner) steer(t *portTask) error {
-	program, err := Steering(&t.cfg)
-	if err != nil || slices.Equal(program, t.program) {
-		return err
-	}
-	if err := t.port.Steer(program); err != nil {
-		return err
-	}
-	t.program = program
-	return nil
 }
 
 // View runs f on the switch while the workers go on; f must only read, and briefly.

@@ -16,6 +16,9 @@ type Snapshot struct {
 	// XoffAge is the same from the arrival of the frame that crosses it, by the kernel's receive stamp.
 	XoffAge Histogram
 	Ports   []PortSnapshot
+	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports go on from those of
+	// removed ports of the same names.
+	LosslessDropsGone uint64
 }
 
 // A PortSnapshot is the state of one port.
@@ -52,7 +55,7 @@ func (r *Runner) Snapshot(v *Snapshot) {
 	v.Xoff, v.XoffAge = r.xoff, r.xoffAge
 	for i := range v.Ports {
 		if t := r.tasks[v.Ports[i].Index]; t != nil {
-			v.Ports[i].Reaction = t.reaction
+			v.Ports[i].Reaction.add(&t.reaction)
 			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
 		}
 	}
@@ -63,6 +66,7 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.now, v.Time = now, now
 	s.buffer.Snapshot(&v.Buffer)
 	v.Bridge = s.bridge.Counters()
+	v.LosslessDropsGone = s.lostByGone()
 	v.Ports = v.Ports[:0]
 	for _, p := range s.ports {
 		if p != nil {
@@ -79,6 +83,9 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)
 		v.HeldNs[q] = p.sender.HeldTime(uint8(q), now)
+	}
+	if old := s.retired[p.cfg.Name]; old != nil {
+		v.add(old)
 	}
 	return v
 }

@@ -31,6 +31,7 @@ type Switch struct {
 	foreign   bridge.PortSet // those of them that another worker than the running one sends on
 	room      uint64         // counts departures of lossless frames
 	wakeDelay int64
+	retired   map[string]*PortSnapshot // counters of removed ports, by name
 }
 
 // portState is one port.
@@ -68,7 +69,7 @@ type queue struct {
 
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
-	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
+	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, retired: map[string]*PortSnapshot{}, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
 	var err error
 	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 	return nil
 }
 
-// RemovePort forgets a port and what it holds.
+// RemovePort forgets a port and what it holds, but for its counters.
 func (s *Switch) RemovePort(i int, now int64) {
 	s.now = now
 	p := s.ports[i]
@@ -128,6 +129,7 @@ func (s *Switch) RemovePort(i int, now int64) {
 		return
 	}
 	s.SetUp(i, false, now)
+	s.retire(p)
 	s.bridge.RemovePort(i)
 	s.buffer.RemovePort(i)
 	s.ports[i] = nil

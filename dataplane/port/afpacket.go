@@ -49,6 +49,19 @@ var _ Port = (*AFPacket)(nil)
 
 // Open opens a port on an interface. The interface must exist and should have been checked with Inspect.
 func Open(c Config) (*AFPacket, error) {
+	p, err := Prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Start(); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// Prepare opens a port that receives nothing before Start: what can go wrong with it shows while another port still
+// serves the interface.
+func Prepare(c Config) (*AFPacket, error) {
 	p := &AFPacket{data: -1, urgent: -1}
 	err := InNetns(c.Netns, func() error { return p.open(c) })
 	if err != nil {
@@ -61,6 +74,8 @@ func Open(c Config) (*AFPacket, error) {
 // explain adds the remedy to an error that a user can do something about.
 func explain(err error) error {
 	switch {
+	case errors.Is(err, errEnter):
+		return err
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w (needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give the container --cap-add=NET_RAW --cap-add=NET_ADMIN, or try \"pfcswitch demo\", which needs neither)", err)
 	case errors.Is(err, unix.ENOMEM):
@@ -85,7 +100,7 @@ func (p *AFPacket) open(c Config) error {
 }
 
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
-// everything until the group stands: no frame is seen twice or by the wrong ring.
+// everything until Start, when the group stands: no frame is seen twice or by the wrong ring.
 func (p *AFPacket) openRings(c Config, index int) error {
 	group := newGroup
 	var err error
@@ -103,9 +118,11 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Steer(c.Fanout); err != nil {
-		return err
-	}
+	return p.Steer(c.Fanout)
+}
+
+// Start makes the rings of a prepared port receive.
+func (p *AFPacket) Start() error {
 	for _, r := range p.allRings() {
 		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil {
 			return fmt.Errorf("detach filter: %w", err)

@@ -141,38 +141,46 @@ const addrGenNone = 1
 
 // linkLocal is what Quiet takes away from an interface.
 type linkLocal struct {
+	changed   bool
 	mode      int // of making addresses
 	addresses []netlink.Addr
 }
 
+// hushNIC is what Quiet does to a physical NIC. Tests replace it.
+var hushNIC = disableHardwarePause
+
 // Quiet stops IPv6 link-local addresses on an interface, so that the kernel does not speak on a switch port, and
-// switches off the PAUSE and PFC of a physical NIC. It returns the function that restores the addresses.
+// switches off the PAUSE and PFC of a physical NIC. It returns the function that restores the addresses; on an error it
+// has restored them itself.
 func Quiet(ns string, l Link) (restore func() error, err error) {
-	var was linkLocal
 	home, err := IdentifyNetns(ns)
 	if err != nil {
 		return nil, err
 	}
+	var was linkLocal
 	err = InNetns(ns, func() error {
 		link, err := netlink.LinkByIndex(l.Index)
 		if err != nil {
 			return missing(l.Name, err)
 		}
-		if was, err = removeLinkLocal(link); err != nil {
-			return err
+		was, err = removeLinkLocal(link)
+		if err == nil && l.Kind == "" {
+			err = hushNIC(l.Name)
 		}
-		if l.Kind == "" {
-			return disableHardwarePause(l.Name)
+		if err != nil {
+			return errors.Join(err, restoreLinkLocal(l, was))
 		}
 		return nil
 	})
-	restore = func() error {
+	if err != nil {
+		return nil, explain(err)
+	}
+	return func() error {
 		if now, err := IdentifyNetns(ns); err != nil || now != home {
 			return nil // it went away, and the interface with it
 		}
 		return InNetns(ns, func() error { return restoreLinkLocal(l, was) })
-	}
-	return restore, explain(err)
+	}, nil
 }
 
 func removeLinkLocal(link netlink.Link) (was linkLocal, err error) {
@@ -184,6 +192,7 @@ func removeLinkLocal(link netlink.Link) (was linkLocal, err error) {
 	if err := setAddrGenMode(link, addrGenNone); err != nil {
 		return was, fmt.Errorf("stop IPv6 link-local addresses on %s: %w", name, err)
 	}
+	was.changed = true
 	addrs, err := netlink.AddrList(link, netlink.FAMILY_V6)
 	if err != nil {
 		return was, fmt.Errorf("list addresses of %s: %w", name, err)
@@ -201,6 +210,9 @@ func removeLinkLocal(link netlink.Link) (was linkLocal, err error) {
 }
 
 func restoreLinkLocal(l Link, was linkLocal) error {
+	if !was.changed {
+		return nil
+	}
 	link, err := netlink.LinkByIndex(l.Index)
 	if err != nil {
 		return nil // it went away, and its addresses with it

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,12 @@ import (
 
 // netnsDir is where iproute2 keeps named network namespaces.
 const netnsDir = "/run/netns"
+
+// ownNetns is the daemon's own network namespace.
+const ownNetns = "/proc/self/ns/net"
+
+// errEnter is wrapped by errors that name their remedy, which is another than that of opening a port.
+var errEnter = errors.New("enter network namespace")
 
 // InNetns runs f with the network namespace ns, which is "" (the daemon's own), the name of a namespace that
 // "ip netns add" made, a path, or pid:N. f runs on a thread of its own that ends with it, so that no other goroutine
@@ -33,7 +40,7 @@ func InNetns(ns string, f func() error) error {
 
 func enter(h netns.NsHandle, f func() error) error {
 	if err := netns.Set(h); err != nil {
-		return fmt.Errorf("enter network namespace: %w (needs CAP_SYS_ADMIN)", err)
+		return fmt.Errorf("%w: %w (needs CAP_SYS_ADMIN: run as root, or give the container --cap-add=SYS_ADMIN)", errEnter, err)
 	}
 	return f()
 }
@@ -61,19 +68,23 @@ func runOffMain(f func(), done chan<- struct{}) {
 // A NetnsID tells network namespaces apart: a name may stand for one now and for another later.
 type NetnsID struct{ device, inode uint64 }
 
-// IdentifyNetns returns the identity of the namespace that ns stands for now; that of the daemon's own is the zero value.
+// IdentifyNetns returns the identity of the namespace that ns stands for now.
 func IdentifyNetns(ns string) (NetnsID, error) {
 	var st unix.Stat_t
-	if ns == "" {
-		return NetnsID{}, nil
+	path := ownNetns
+	if ns != "" {
+		path = netnsPath(ns)
 	}
-	if err := unix.Stat(netnsPath(ns), &st); err != nil {
+	if err := unix.Stat(path, &st); err != nil {
 		return NetnsID{}, noNetns(ns, err)
 	}
 	return NetnsID{device: st.Dev, inode: st.Ino}, nil
 }
 
 func noNetns(ns string, err error) error {
+	if pid, ok := strings.CutPrefix(ns, "pid:"); ok && os.IsNotExist(err) {
+		return fmt.Errorf("%w: there is no process %s (write the PID of one that runs, or a name that ip netns lists)", ErrNoNetns, pid)
+	}
 	if os.IsNotExist(err) {
 		return fmt.Errorf("%w: %s (make it with: ip netns add %s)", ErrNoNetns, ns, filepath.Base(ns))
 	}

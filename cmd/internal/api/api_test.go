@@ -29,6 +29,7 @@ type fake struct {
 	applied string
 	cleared int
 	more    uint64 // frames beyond the sample
+	gone    bool   // p1 was removed
 }
 
 func (f *fake) Name() string { return "s1" }
@@ -64,6 +65,9 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p3 := dataplane.PortSnapshot{Index: 2}
 	p3.Config = dataplane.PortConfig{Name: "p3"}
 	v.Ports = []dataplane.PortSnapshot{p1, p2, p3}
+	if f.gone {
+		v.Ports, v.LosslessDropsGone = v.Ports[1:], 2
+	}
 	q := buffer.QueueSnapshot{Lossless: true, Threshold: 4 << 20, Config: buffer.QueueConfig{Private: 4096, Headroom: 72192}}
 	q.Used.Shared = buffer.Level{Now: 1024, Start: 4096, User: 2048, Window: 3072}
 	b1 := buffer.PortSnapshot{Port: 0, Name: "p1", Mode: buffer.ModePFC}

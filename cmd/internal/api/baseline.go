@@ -30,12 +30,21 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	subtractBuffer(&v.Buffer, &b.counters.Buffer)
 	subtractHistogram(&v.Xoff, &b.counters.Xoff)
 	subtractHistogram(&v.XoffAge, &b.counters.XoffAge)
+	less(&v.LosslessDropsGone, b.counters.LosslessDropsGone)
 	less(&v.Bridge.Moves, b.counters.Bridge.Moves)
 	less(&v.Bridge.Full, b.counters.Bridge.Full)
 }
 
-// less takes old off n. A counter below its baseline belongs to a port that was removed and came back: it began again
-// from 0, and counts whole.
+// losslessDrops is what was lost before the baseline, by ports that are gone since too.
+func (b *baseline) losslessDrops() uint64 {
+	if b.counters == nil {
+		return 0
+	}
+	return losslessDrops(b.counters)
+}
+
+// less takes old off n. A counter below its baseline belongs to a queue of the buffer whose port was removed and came
+// back: it began again from 0, and counts whole.
 func less[T int64 | uint64](n *T, old T) {
 	if *n >= old {
 		*n -= old

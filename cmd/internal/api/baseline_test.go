@@ -97,3 +97,16 @@ func TestPortsThatComeAndGo(t *testing.T) {
 		t.Errorf("got %d and %d frames, want 2 and 3", a, b)
 	}
 }
+
+// A port that goes takes none of what was lost with it.
+func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
+	f := &fake{}
+	s := NewServer(f, start)
+	first := s.moment(0)
+	s.clearCounters()
+	f.gone = true
+	m := s.moment(0)
+	if m.LosslessDropsSinceStart != first.LosslessDropsSinceStart || m.LosslessDrops != 0 || first.LosslessDrops == 0 {
+		t.Errorf("lost %d since the start and %d since the clear, want %d and 0", m.LosslessDropsSinceStart, m.LosslessDrops, first.LosslessDropsSinceStart)
+	}
+}

@@ -56,8 +56,9 @@ func lossless(c *dataplane.PortConfig) uint8 {
 	return 0
 }
 
-// losslessDrops sums up what must stay 0.
+// losslessDrops sums up what must stay 0, of ports that are gone too.
 func losslessDrops(v *dataplane.Snapshot) (sum uint64) {
+	sum = v.LosslessDropsGone
 	for i := range v.Ports {
 		for _, n := range v.Ports[i].Counters.LosslessDrops {
 			sum += n

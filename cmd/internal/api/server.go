@@ -82,6 +82,6 @@ func (s *Server) moment(since uint64) *moment {
 	}
 	m.ElapsedNs = int64(m.Time.Sub(from))
 	base.subtract(&m.snapshot)
-	m.LosslessDrops = losslessDrops(&m.snapshot)
+	m.LosslessDrops = m.LosslessDropsSinceStart - base.losslessDrops()
 	return m
 }

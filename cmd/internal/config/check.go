@@ -3,10 +3,15 @@ package config
 import (
 	"fmt"
 	"slices"
+
+	"pfcswitch/dataplane"
 )
 
 // check finds what no section can see alone.
 func (c *Config) check() []*Error {
+	if n := len(c.Ports); n > dataplane.MaxPorts {
+		return []*Error{c.Errorf("ports", "%d ports: a switch has at most %d, so remove some", n, dataplane.MaxPorts)}
+	}
 	faults := slices.Concat(c.checkInterfaces(), c.checkVLANs(), c.checkFDB())
 	if c.Buffer.Policy == PolicyStatic {
 		faults = append(faults, c.checkStatic()...)

@@ -26,8 +26,17 @@ type ResolvedQueue struct {
 // xon of each port, and the size of the lossless pool. Speeds are the links', in bit/s by port
 // name, and matter only for ports with SpeedAuto. A port that has none there counts as 1G: a NIC
 // whose link is down, and every veth and TAP, whatever speed their drivers claim. It fails, with
-// an *Errors, when the pool does not hold what the queues reserve.
+// an *Errors, when the pool does not hold what the queues reserve, or takes more than a machine has.
 func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
+	resolved, faults := c.fill(speeds)
+	if faults = append(faults, resolved.checkLimits()...); len(faults) > 0 {
+		return nil, newErrors(faults)
+	}
+	return resolved, nil
+}
+
+// fill returns a copy with everything that follows from the speeds, and what its pools do not hold.
+func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 	resolved := *c
 	resolved.Ports = slices.Clone(c.Ports)
 	for i := range resolved.Ports {
@@ -45,10 +54,7 @@ func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
 			p.Queues[priority] = p.resolveQueue(c, priority)
 		}
 	}
-	if faults := resolved.resolvePools(); len(faults) > 0 {
-		return nil, newErrors(faults)
-	}
-	return &resolved, nil
+	return &resolved, resolved.resolvePools()
 }
 
 // HeadroomInputs are what the port's calculated headroom follows from.

@@ -20,7 +20,8 @@ func (r *rig) apply(s setup, n int) error {
 	if err != nil {
 		return err
 	}
-	return r.d.Apply(context.Background(), c)
+	_, err = r.d.Apply(context.Background(), c)
+	return err
 }
 
 // A change of the configuration under load costs peers that obey nothing.
@@ -136,4 +137,30 @@ func TestApplyReopens(t *testing.T) {
 	}
 	stop()
 	t.Log(h1.sent[3].Load(), h2.tally(1, 3).frames)
+}
+
+// Rings that have to grow are replaced under load: the port stays up and its peer obeys, so that nothing is lost.
+func TestApplyGrowsRings(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	const keys = "priorities: {lossless: [3]}\n"
+	r.start(setup{keys: keys, each: paced})
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
+	for i, each := range []string{"speed: 100M, ring: {outage: 500ms}", "speed: 100M, mtu: 2000, ring: {outage: 600ms}", "speed: 200M, ring: {outage: 800ms}", paced} {
+		slots, ups := r.snapshot(1).RingSlots, len(r.events(dataplane.EventPortUp, 1))
+		before := h2.tally(1, 3).frames
+		must(t, r.apply(setup{keys: keys, each: each}, 3))
+		if got := r.snapshot(1).RingSlots; i < 3 && i != 1 && got <= slots || i == 3 && got != slots {
+			t.Errorf("%s: %d slots, were %d", each, got, slots)
+		}
+		if got := len(r.events(dataplane.EventPortUp, 1)); got != ups {
+			t.Errorf("%s: the port went down and up", each)
+		}
+		eventually(t, each+": frames go on", func() bool { return h2.tally(1, 3).frames > before+50 })
+	}
+	stop1()
+	stop3()
+	h2.whole(h1, 3)
+	h2.whole(h3, 3)
+	r.noLosslessDrops()
 }

@@ -6,37 +6,84 @@ import (
 	"path"
 
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
 
-// examine looks at the interfaces that exist and returns the speeds that NICs report, by port name. An interface that
-// must not become a port is an error; one that does not exist is waited for. Ports that run already are not judged.
-func examine(c *config.Config, running map[string]*portLink) (map[string]int64, error) {
-	speeds := map[string]int64{}
-	if len(c.Ports) > dataplane.MaxPorts {
-		return nil, c.Errorf("ports", "%d ports: a switch has at most %d", len(c.Ports), dataplane.MaxPorts)
-	}
+// A place is where an interface is, whatever the configuration calls it.
+type place struct {
+	home port.NetnsID
+	link port.Link
+}
+
+// look finds the interfaces that exist, by port name. One that does not exist is waited for.
+func (d *Daemon) look(c *config.Config) (map[string]place, error) {
+	found := map[string]place{}
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		l, err := port.Inspect(p.Netns, p.Interface)
-		if errors.Is(err, port.ErrNoInterface) || errors.Is(err, port.ErrNoNetns) {
+		at, err := d.locate(p)
+		if waitable(err) {
 			continue
 		}
 		if err != nil {
 			return nil, c.Errorf("ports."+p.Name, "%v", err)
 		}
-		if l.Speed > 0 {
-			speeds[p.Name] = l.Speed
-		}
-		if r := running[p.Name]; r != nil && r.socket != nil {
+		found[p.Name] = at
+	}
+	return found, nil
+}
+
+func (d *Daemon) locate(p *config.Port) (at place, err error) {
+	if at.home, err = port.IdentifyNetns(p.Netns); err != nil {
+		return at, err
+	}
+	at.link, err = d.inspect(p.Netns, p.Interface)
+	return at, err
+}
+
+// waitable tells whether an error says that something does not exist yet.
+func waitable(err error) bool {
+	return errors.Is(err, port.ErrNoInterface) || errors.Is(err, port.ErrNoNetns)
+}
+
+// judge refuses interfaces that must not become ports. A port that runs already is judged only where it is to have
+// another interface.
+func (d *Daemon) judge(c *config.Config, places map[string]place) error {
+	type key struct {
+		home  port.NetnsID
+		index int
+	}
+	taken := map[key]string{}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		at, ok := places[p.Name]
+		if !ok {
 			continue
 		}
-		if err := l.Usable(); err != nil && !p.Force {
-			return nil, c.Errorf("ports."+p.Name+".interface", "%v", err)
+		k := key{at.home, at.link.Index}
+		if other, twice := taken[k]; twice {
+			return c.Errorf("ports."+p.Name+".interface", "%s is already port %s, by another name of its network namespace: "+
+				"give each port an interface of its own", p.Interface, other)
+		}
+		taken[k] = p.Name
+		if r := d.ports[p.Name]; r != nil && r.has(at) {
+			continue
+		}
+		if err := at.link.Usable(); err != nil && !p.Force {
+			return c.Errorf("ports."+p.Name+".interface", "%v", err)
 		}
 	}
-	return speeds, nil
+	return nil
+}
+
+// linkSpeeds returns what NICs report, by port name.
+func linkSpeeds(places map[string]place) map[string]int64 {
+	all := map[string]int64{}
+	for name, at := range places {
+		if at.link.Speed > 0 {
+			all[name] = at.link.Speed
+		}
+	}
+	return all
 }
 
 // Candidates returns the interfaces that a switch without a configuration file takes: those named like data interfaces

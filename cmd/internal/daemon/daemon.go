@@ -3,6 +3,8 @@
 //	daemon.go  Daemon: start, apply, stop
 //	build.go   configuration → what the data plane wants to know
 //	ports.go   interfaces that come and go, as ports
+//	stage.go   sockets that are opened before a configuration comes in force
+//	tune.go    links whose speed or address changes
 //	check.go   interfaces that must not become ports
 //	source.go  what the API and the metrics read
 //	serve.go   the unix socket and the metrics address
@@ -14,13 +16,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/port"
 )
 
 // A Daemon is a running switch.
@@ -29,67 +34,86 @@ type Daemon struct {
 	runner   *dataplane.Runner
 	identity bridge.Identity
 	started  time.Time
+	inspect  func(ns, name string) (port.Link, error)
+	prepared func(port.Config) (*port.AFPacket, error)
+	control  net.Listener         // what makes this switch the only one of its name
+	scrape   net.Listener         // nil where there are no metrics
+	seen     atomic.Pointer[view] // what readers get, who must not wait for a change
 
 	mu      sync.Mutex // guards what follows; held for a whole change
 	cfg     *config.Config
 	numbers map[string]int       // port numbers by name
 	ports   map[string]*portLink // by name
 	watched map[string]*watch    // by namespace
+	lost    []string             // what the running change has cost
+	retune  bool                 // the speed of a link is another than its port's
 	events  chan struct{}        // something changed at an interface
 }
 
 // applyPatience is how long an apply waits for buffer to drain so that a change fits.
 const applyPatience = 5 * time.Second
 
-// New starts a switch with configuration c. Its ports follow their interfaces from Run on.
+// New starts a switch with configuration c. Its ports follow their interfaces from Run on. The control socket and the
+// metrics address are taken before any interface is touched: a switch that is started twice leaves the first alone.
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
-	d := &Daemon{log: log, started: time.Now(), numbers: map[string]int{}, ports: map[string]*portLink{},
-		watched: map[string]*watch{}, events: make(chan struct{}, 1)}
-	if _, err := rand.Read(d.identity[:]); err != nil {
-		return nil, err
-	}
-	resolved, err := d.resolve(c)
-	if err != nil {
-		return nil, err
-	}
-	if d.runner, err = dataplane.NewRunner(switchConfig(resolved, d.identity), c.Workers == config.WorkersPerPort); err != nil {
-		return nil, err
-	}
-	d.mu.Lock()
-	err = d.putInForce(context.Background(), resolved)
-	d.mu.Unlock()
-	if err != nil {
+	d := &Daemon{log: log, started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
+		ports: map[string]*portLink{}, watched: map[string]*watch{}, events: make(chan struct{}, 1)}
+	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// resolve fills in what follows from the links' speeds, and refuses interfaces that must not become ports.
-func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
-	speeds, err := examine(c, d.ports)
-	if err != nil {
-		return nil, err
+func (d *Daemon) start(c *config.Config) error {
+	if _, err := rand.Read(d.identity[:]); err != nil {
+		return err
 	}
-	return c.Resolve(speeds)
-}
-
-// Apply puts a new configuration in force while the switch runs, all of it or, on error, nothing.
-func (d *Daemon) Apply(ctx context.Context, c *config.Config) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.changeable(c); err != nil {
+	if err := d.claim(c); err != nil {
 		return err
 	}
 	resolved, err := d.resolve(c)
 	if err != nil {
 		return err
 	}
-	if err := d.putInForce(ctx, resolved); err != nil {
+	if d.runner, err = dataplane.NewRunner(switchConfig(resolved, d.identity), c.Workers == config.WorkersPerPort); err != nil {
 		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.putInForce(context.Background(), resolved)
+}
+
+// resolve fills in what follows from the links' speeds, and refuses interfaces that must not become ports.
+func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
+	places, err := d.look(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.judge(c, places); err != nil {
+		return nil, err
+	}
+	return c.Resolve(linkSpeeds(places))
+}
+
+// Apply puts a new configuration in force while the switch runs, all of it or, on error, nothing. It returns what the
+// change has cost.
+func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.changeable(c); err != nil {
+		return nil, err
+	}
+	resolved, err := d.resolve(c)
+	if err != nil {
+		return nil, err
+	}
+	d.lost = nil
+	if err := d.putInForce(ctx, resolved); err != nil {
+		return nil, err
 	}
 	d.runner.Note(dataplane.Event{Kind: dataplane.EventConfig, Priority: -1, Text: "a new configuration is in force"})
 	d.poke()
-	return nil
+	return d.lost, nil
 }
 
 // changeable refuses what only a restart can change, before anything is touched.
@@ -111,8 +135,8 @@ func (d *Daemon) changeable(c *config.Config) error {
 	return nil
 }
 
-// putInForce hands the configuration to the data plane. A change that fits but not yet, because the buffer is too full
-// at this moment, is tried again for a while.
+// putInForce opens what the configuration needs, hands it to the data plane and makes the ports follow it. On error the
+// old one stays, with its sockets; once the data plane has the new one there is no error any more.
 func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	numbers := d.number(c)
 	ports := map[int]dataplane.PortConfig{}
@@ -123,14 +147,26 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 		}
 		ports[numbers[pc.Name]] = pc
 	}
+	staged, err := d.stage(c)
+	if err != nil {
+		return err
+	}
+	if err := d.configure(ctx, switchConfig(c, d.identity), ports, statics(c, numbers)); err != nil {
+		return errors.Join(err, abandon(staged))
+	}
+	d.cfg, d.numbers = c, numbers
+	d.followConfig(staged)
+	return nil
+}
+
+// configure hands a configuration to the data plane. A change that fits but not yet, because the buffer is too full at
+// this moment, is tried again for a while.
+func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) error {
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	for {
-		err := d.runner.Configure(switchConfig(c, d.identity), ports, statics(c, numbers))
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, buffer.ErrBusy) {
+		err := d.runner.Configure(c, ports, statics)
+		if err == nil || !errors.Is(err, buffer.ErrBusy) {
 			return err
 		}
 		select {
@@ -139,16 +175,18 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	d.cfg, d.numbers = c, numbers
-	return d.followConfig()
 }
 
-// number gives each port a number. A port that was there keeps its own.
+// number gives each port a number. A port that was there keeps its own; none gets that of a port which goes at the same
+// time, whose sockets, counters and stations it would inherit.
 func (d *Daemon) number(c *config.Config) map[string]int {
 	numbers, taken := map[string]int{}, map[int]bool{}
+	for _, n := range d.numbers {
+		taken[n] = true
+	}
 	for i := range c.Ports {
 		if n, ok := d.numbers[c.Ports[i].Name]; ok {
-			numbers[c.Ports[i].Name], taken[n] = n, true
+			numbers[c.Ports[i].Name] = n
 		}
 	}
 	next := 0
@@ -175,5 +213,8 @@ func (d *Daemon) Close() error {
 	for _, p := range d.ports {
 		errs = append(errs, d.lose(p))
 	}
-	return errors.Join(append(errs, d.runner.Close())...)
+	if d.runner != nil {
+		errs = append(errs, d.runner.Close())
+	}
+	return errors.Join(append(errs, d.unclaim())...)
 }

@@ -46,19 +46,25 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	must(t, p.Stop(syscall.SIGTERM, patience))
 }
 
-// Idle ports wait for the kernel to wake them. What they cost exactly is shown, not judged: the machine is shared.
+// Idle ports wait for the kernel to wake them: eight take less than 1 % of a core. Time on a core is little affected by
+// what else the machine does; of several windows the best counts.
 func TestIdleCost(t *testing.T) {
+	const window, windows, most = time.Second, 5, 0.01
 	r := newRig(t, 8, lab.LinkOptions{})
 	p := r.startProcess(setup{})
-	const idle = 2 * time.Second
-	time.Sleep(200 * time.Millisecond)
-	before, _ := p.Scheduled()
-	time.Sleep(idle)
-	after, _ := p.Scheduled()
-	share := (after - before).Seconds() / idle.Seconds()
+	share := 1.0
+	for range windows {
+		time.Sleep(200 * time.Millisecond)
+		before, _ := p.Scheduled()
+		time.Sleep(window)
+		after, _ := p.Scheduled()
+		if share = min(share, (after-before).Seconds()/window.Seconds()); share < most {
+			break
+		}
+	}
 	t.Logf("eight idle ports take %.2f %% of a core and %.1f MiB", 100*share, float64(resident(t, p.Pid()))/(1<<20))
-	if share > 0.2 {
-		t.Errorf("they take %.0f %% of a core, as if something spun", 100*share)
+	if share >= most {
+		t.Errorf("they take %.2f %% of a core, want less than %.0f %%", 100*share, 100*most)
 	}
 	must(t, p.Stop(syscall.SIGTERM, patience))
 }

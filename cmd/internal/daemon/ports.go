@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
 
@@ -17,9 +16,9 @@ type portLink struct {
 	number  int
 	socket  *port.AFPacket // nil while there is no usable interface
 	opened  port.Config    // how socket was opened
-	home    port.NetnsID   // where the interface is
-	index   int            // of the interface
+	at      place          // the interface as it was last seen
 	up      bool
+	tried   int64  // speed of the link that the port was asked to follow, 0 where it does
 	state   string // what a person should know, empty when all is well
 	restore func() error
 }
@@ -40,6 +39,9 @@ func (d *Daemon) Run(ctx context.Context) {
 	for {
 		d.mu.Lock()
 		complete := d.reconcile()
+		if d.retune {
+			d.adapt(ctx)
+		}
 		d.mu.Unlock()
 		for idle := true; idle; {
 			select {
@@ -74,9 +76,11 @@ func (d *Daemon) poke() {
 	}
 }
 
-// followConfig drops the links of ports that are gone or have to be opened anew, and knows the new ones.
-func (d *Daemon) followConfig() error {
-	var errs []error
+// followConfig makes the ports those of the configuration that came in force, with the sockets that were opened for it.
+func (d *Daemon) followConfig(staged map[string]*opening) {
+	for _, o := range staged {
+		o.inherit()
+	}
 	old := d.ports
 	d.ports = map[string]*portLink{}
 	for i := range d.cfg.Ports {
@@ -88,30 +92,32 @@ func (d *Daemon) followConfig() error {
 		}
 		p.cfg, p.number = c, d.numbers[c.Name]
 		d.ports[c.Name] = p
-		if p.socket != nil && d.reopen(p) {
-			errs = append(errs, d.lose(p))
+		if o := staged[c.Name]; o != nil && !p.has(o.at) {
+			d.regret(c.Name, "closing the sockets of before", d.lose(p))
 		}
 	}
-	for _, p := range old {
-		errs = append(errs, d.forget(p))
+	for name, p := range old {
+		d.regret(name, "giving back the interface of a port that is gone", d.forget(p))
+	}
+	for name, o := range staged {
+		d.settle(d.ports[name], o)
 	}
 	d.reconcile()
-	return errors.Join(errs...)
 }
 
-// reopen tells whether a port's sockets no longer fit its configuration.
-func (d *Daemon) reopen(p *portLink) bool {
-	want, err := d.socketConfig(p)
-	return err != nil || want.Interface != p.opened.Interface || want.Netns != p.opened.Netns ||
-		want.LosslessSlots != p.opened.LosslessSlots || want.OtherSlots != p.opened.OtherSlots || want.FrameSize != p.opened.FrameSize
-}
-
-func (d *Daemon) socketConfig(p *portLink) (port.Config, error) {
-	pc, err := portConfig(d.cfg, p.cfg)
-	if err != nil {
-		return port.Config{}, err
+// settle gives a port the sockets that were opened for it, in the place of those that it has for the same interface.
+func (d *Daemon) settle(p *portLink, o *opening) {
+	if p.socket != nil {
+		err := d.replace(p, o)
+		if err == nil {
+			return
+		}
+		d.regret(p.cfg.Name, "replacing the receive rings", err)
+		d.regret(p.cfg.Name, "closing the sockets of before", d.lose(p))
 	}
-	return sockets(p.cfg, &pc)
+	if err := d.install(p, o); err != nil {
+		d.fail(p, err)
+	}
 }
 
 // reconcile makes every port follow its interface. It returns false where it has to be tried again without an event: no
@@ -123,29 +129,26 @@ func (d *Daemon) reconcile() bool {
 		err := d.revisit(p)
 		complete = complete && (p.socket != nil || errors.Is(err, port.ErrNoInterface))
 	}
+	d.publish()
 	return complete
 }
 
 // revisit makes a port follow its interface, and returns why there is none.
 func (d *Daemon) revisit(p *portLink) error {
-	home, err := port.IdentifyNetns(p.cfg.Netns)
+	at, err := d.locate(p.cfg)
 	if err != nil {
 		d.gone(p, err)
 		return err
 	}
-	l, err := port.Inspect(p.cfg.Netns, p.cfg.Interface)
-	if err != nil {
-		d.gone(p, err)
-		return err
+	if p.socket != nil && !p.has(at) {
+		d.gone(p, fmt.Errorf("interface %s was replaced", at.link.Name))
 	}
-	if p.socket != nil && (p.home != home || p.index != l.Index || !p.socket.Bound()) {
-		d.gone(p, fmt.Errorf("interface %s was replaced", l.Name))
+	if p.socket != nil {
+		d.follow(p, at.link)
+		return nil
 	}
-	if p.socket == nil {
-		p.home = home
-		d.open(p, l)
-	} else {
-		d.follow(p, l)
+	if err := d.open(p, at); err != nil {
+		d.fail(p, err)
 	}
 	return nil
 }
@@ -202,40 +205,24 @@ func (d *Daemon) rewatch(ns string, w *watch) {
 }
 
 // open makes a port of an interface.
-func (d *Daemon) open(p *portLink, l port.Link) {
-	if err := d.tryOpen(p, l); err != nil {
-		d.fail(p, err)
-		return
+func (d *Daemon) open(p *portLink, at place) error {
+	if err := at.link.Usable(); err != nil && !p.cfg.Force {
+		return err
 	}
-	d.log.Info("port is open", "port", p.cfg.Name, "interface", l.Name, "mac", fmt.Sprintf("% x", l.MAC))
-	d.follow(p, l)
+	want, err := socketConfig(d.cfg, p.cfg)
+	if err != nil {
+		return err
+	}
+	o, err := d.prepare(want, at)
+	if err != nil {
+		return err
+	}
+	return d.install(p, o)
 }
 
-func (d *Daemon) tryOpen(p *portLink, l port.Link) error {
-	if err := l.Usable(); err != nil && !p.cfg.Force {
-		return err
-	}
-	sc, err := d.socketConfig(p)
-	if err != nil {
-		return err
-	}
-	restore, err := port.Quiet(p.cfg.Netns, l)
-	if err != nil {
-		return err
-	}
-	socket, err := port.Open(sc)
-	if err != nil {
-		return errors.Join(err, restore())
-	}
-	if err := d.runner.Attach(p.number, socket, l.MAC, int(p.cfg.Ring.Frame)); err != nil {
-		return errors.Join(err, socket.Close(), restore())
-	}
-	p.socket, p.opened, p.index, p.restore, p.up, p.state = socket, sc, l.Index, restore, false, ""
-	return nil
-}
-
-// follow takes over whether the link is up.
+// follow takes over whether the link is up, and what else has changed.
 func (d *Daemon) follow(p *portLink, l port.Link) {
+	d.notice(p, l)
 	if p.up == l.Up {
 		return
 	}
@@ -263,7 +250,7 @@ func (d *Daemon) gone(p *portLink, why error) {
 // fail says once why a port cannot work.
 func (d *Daemon) fail(p *portLink, why error) {
 	state := why.Error()
-	if errors.Is(why, port.ErrNoInterface) || errors.Is(why, port.ErrNoNetns) {
+	if waitable(why) {
 		state += ": waiting for it"
 	}
 	if p.state == state {
@@ -271,7 +258,7 @@ func (d *Daemon) fail(p *portLink, why error) {
 	}
 	p.state = state
 	d.log.Warn("port is down", "port", p.cfg.Name, "reason", state)
-	d.runner.Note(dataplane.Event{Kind: dataplane.EventPort, Port: p.cfg.Name, Priority: -1, Text: state})
+	d.note(p.cfg.Name, state)
 }
 
 // lose closes a port's sockets and gives the interface back. The port stays configured.

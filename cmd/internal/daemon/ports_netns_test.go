@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -240,25 +239,33 @@ func TestInterfaceComesInUse(t *testing.T) {
 	r.passes(1, 2)
 }
 
-// A missing capability is a sentence that says what to do.
+// A missing capability is a sentence that says what to do, once.
 func TestMissingCapability(t *testing.T) {
+	const open, enter = "needs CAP_NET_RAW and CAP_NET_ADMIN: run as root", "needs CAP_SYS_ADMIN: run as root"
 	for _, tt := range []struct {
 		name       string
 		capability int
+		netns      bool
+		want       string
 	}{
-		{"CAP_NET_RAW", unix.CAP_NET_RAW}, {"CAP_NET_ADMIN", unix.CAP_NET_ADMIN},
+		{"CAP_NET_RAW", unix.CAP_NET_RAW, false, open},
+		{"CAP_NET_ADMIN", unix.CAP_NET_ADMIN, false, open},
+		{"CAP_NET_RAW in a namespace", unix.CAP_NET_RAW, true, open},
+		{"CAP_NET_ADMIN in a namespace", unix.CAP_NET_ADMIN, true, open},
+		{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, true, enter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, 1, lab.LinkOptions{})
-			p := r.launch(setup{}, without(tt.capability))
-			eventually(t, "the switch says what it lacks", func() bool {
-				return strings.Contains(p.Output(), "needs CAP_NET_RAW and CAP_NET_ADMIN: run as root") || ended(p)
-			})
-			t.Log(p.Output())
-			if !strings.Contains(p.Output(), "needs CAP_NET_RAW and CAP_NET_ADMIN: run as root") {
-				t.Errorf("the switch ended without a word: %v", p.Wait())
+			s := setup{}
+			if tt.netns {
+				s.ns = r.sw.Path()
 			}
-			_ = p.Stop(syscall.SIGTERM, patience)
+			p := r.launch(s, without(tt.capability))
+			eventually(t, "the switch ends", func() bool { return ended(p) })
+			t.Log(p.Output())
+			if out := p.Output(); strings.Count(out, "needs CAP_") != 1 || !strings.Contains(out, tt.want) {
+				t.Errorf("it does not say once %q", tt.want)
+			}
 		})
 	}
 }

@@ -12,61 +12,74 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/metrics"
 )
 
 // Serve runs the switch until ctx ends: ports, control socket, metrics.
 func (d *Daemon) Serve(ctx context.Context) error {
-	control, err := d.listenControl()
-	if err != nil {
-		return err
-	}
+	d.log.Info("control socket", "path", d.control.Addr().String())
+	control := d.serve(d.control, api.NewServer(source{d}, d.started))
 	defer func() { _ = control.Close() }()
-	scrape, err := d.listenMetrics()
-	if err != nil {
-		return err
-	}
-	if scrape != nil {
+	if d.scrape != nil {
+		handler, err := d.metricsHandler()
+		if err != nil {
+			return err
+		}
+		d.log.Info("metrics", "url", fmt.Sprintf("http://%s/metrics", d.scrape.Addr()))
+		scrape := d.serve(d.scrape, handler)
 		defer func() { _ = scrape.Close() }()
 	}
 	d.Run(ctx)
 	return nil
 }
 
-// listenControl opens the control socket.
-func (d *Daemon) listenControl() (*http.Server, error) {
-	l, err := api.Listen(d.cfg.API.Socket, d.cfg.API.Auto)
-	if err != nil {
-		return nil, err
+// claim takes the control socket and, where there is one, the metrics address. A client that comes before Serve waits.
+func (d *Daemon) claim(c *config.Config) error {
+	var err error
+	if d.control, err = api.Listen(c.API.Socket, c.API.Auto); err != nil {
+		return err
 	}
-	d.log.Info("control socket", "path", l.Addr().String())
-	s := &http.Server{Handler: api.NewServer(source{d}, d.started), ReadHeaderTimeout: 5 * time.Second}
-	go d.runServer(s, l)
-	return s, nil
+	if c.Metrics.Listen == "" {
+		return nil
+	}
+	if d.scrape, err = net.Listen("tcp", c.Metrics.Listen); err != nil {
+		return c.Errorf("metrics.listen", "%v: take another address, or write off", err)
+	}
+	return nil
 }
 
-// listenMetrics opens the metrics address, where there is one.
-func (d *Daemon) listenMetrics() (*http.Server, error) {
-	if d.cfg.Metrics.Listen == "" {
-		return nil, nil
+// unclaim gives back what claim took and Serve, which closes it too, may never have used.
+func (d *Daemon) unclaim() error {
+	var errs []error
+	for _, l := range []net.Listener{d.control, d.scrape} {
+		if l == nil {
+			continue
+		}
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
 	}
-	l, err := net.Listen("tcp", d.cfg.Metrics.Listen)
-	if err != nil {
-		return nil, d.cfg.Errorf("metrics.listen", "%v: take another address, or write off", err)
-	}
+	return errors.Join(errs...)
+}
+
+func (d *Daemon) serve(l net.Listener, h http.Handler) *http.Server {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	go d.runServer(s, l)
+	return s
+}
+
+func (d *Daemon) metricsHandler() (http.Handler, error) {
 	handler, err := metrics.Handler(metrics.NewCollector(metrics.Config{
 		Snapshot: func(v *dataplane.Snapshot) { d.runner.Snapshot(v) }, Ports: d.metricsPorts, KernelBacklog: kernelBacklog,
 		Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
 	if err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)
-	d.log.Info("metrics", "url", fmt.Sprintf("http://%s/metrics", l.Addr()))
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go d.runServer(s, l)
-	return s, nil
+	return mux, nil
 }
 
 // runServer serves until the server is closed.
@@ -77,11 +90,10 @@ func (d *Daemon) runServer(s *http.Server, l net.Listener) {
 }
 
 func (d *Daemon) metricsPorts() []metrics.Port {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := make([]metrics.Port, 0, len(d.cfg.Ports))
-	for i := range d.cfg.Ports {
-		p := &d.cfg.Ports[i]
+	c := d.seen.Load().cfg
+	all := make([]metrics.Port, 0, len(c.Ports))
+	for i := range c.Ports {
+		p := &c.Ports[i]
 		all = append(all, metrics.Port{Name: p.Name, CalculatedHeadroom: p.CalculatedHeadroom().Bytes()})
 	}
 	return all

@@ -15,22 +15,32 @@ type source struct{ d *Daemon }
 
 var _ api.Source = source{}
 
-// Name implements api.Source.
-func (s source) Name() string {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	return s.d.cfg.Name
+// A view is what readers are told of the daemon. It is not changed any more: a change makes another.
+type view struct {
+	cfg    *config.Config
+	states map[string]string // of the ports, by name
 }
+
+// publish makes what is in force now what readers get.
+func (d *Daemon) publish() {
+	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports))}
+	for name, p := range d.ports {
+		v.states[name] = p.state
+	}
+	d.seen.Store(v)
+}
+
+// Name implements api.Source.
+func (s source) Name() string { return s.d.seen.Load().cfg.Name }
 
 // Ports implements api.Source.
 func (s source) Ports() []api.PortInfo {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	all := make([]api.PortInfo, 0, len(s.d.cfg.Ports))
-	for i := range s.d.cfg.Ports {
-		c := &s.d.cfg.Ports[i]
+	v := s.d.seen.Load()
+	all := make([]api.PortInfo, 0, len(v.cfg.Ports))
+	for i := range v.cfg.Ports {
+		c := &v.cfg.Ports[i]
 		all = append(all, api.PortInfo{Name: c.Name, Interface: c.Interface, Netns: c.Netns, Kind: string(c.Kind),
-			State: s.d.ports[c.Name].state})
+			State: v.states[c.Name]})
 	}
 	return all
 }
@@ -53,11 +63,7 @@ func (s source) WallOf(ns int64) time.Time {
 }
 
 // ConfigYAML implements api.Source.
-func (s source) ConfigYAML() []byte {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	return config.Expand(s.d.cfg)
-}
+func (s source) ConfigYAML() []byte { return config.Expand(s.d.seen.Load().cfg) }
 
 // Apply implements api.Source.
 func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {
@@ -69,7 +75,8 @@ func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, 
 	for _, w := range warnings {
 		texts = append(texts, w.String())
 	}
-	return texts, s.d.Apply(ctx, c)
+	lost, err := s.d.Apply(ctx, c)
+	return append(texts, lost...), err
 }
 
 // ClearWatermarks implements api.Source.

@@ -1,0 +1,155 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/port"
+)
+
+// An opening is an interface with sockets that do not receive yet. What can fail has been done: a configuration that
+// needs it can come in force.
+type opening struct {
+	socket  *port.AFPacket
+	opened  port.Config
+	at      place
+	restore func() error
+	from    *portLink // the port that has the interface now and hands restore over; nil: the interface was made quiet
+}
+
+// stage opens what the ports of a configuration need and do not have: those that are new, have another interface or
+// have outgrown their rings. Interfaces that do not exist are left out.
+func (d *Daemon) stage(c *config.Config) (map[string]*opening, error) {
+	staged := map[string]*opening{}
+	for i := range c.Ports {
+		o, err := d.stagePort(c, &c.Ports[i])
+		if err != nil {
+			return nil, errors.Join(c.Errorf("ports."+c.Ports[i].Name, "%v", err), abandon(staged))
+		}
+		if o != nil {
+			staged[c.Ports[i].Name] = o
+		}
+	}
+	return staged, nil
+}
+
+func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {
+	at, err := d.locate(p)
+	if waitable(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	want, err := socketConfig(c, p)
+	if err != nil {
+		return nil, err
+	}
+	if r := d.ports[p.Name]; r != nil && r.has(at) && r.holds(want) {
+		return nil, nil
+	}
+	o, err := d.prepare(want, at)
+	if err != nil {
+		if _, again := d.locate(p); waitable(again) {
+			return nil, nil
+		}
+	}
+	return o, err
+}
+
+// prepare makes an interface quiet and opens its sockets.
+func (d *Daemon) prepare(want port.Config, at place) (*opening, error) {
+	o := &opening{opened: want, at: at}
+	for _, p := range d.ports {
+		if p.has(at) {
+			o.from, o.restore = p, p.restore
+		}
+	}
+	var err error
+	if o.from == nil {
+		if o.restore, err = port.Quiet(want.Netns, at.link); err != nil {
+			return nil, err
+		}
+	}
+	if o.socket, err = d.prepared(want); err != nil {
+		return nil, errors.Join(err, o.leave())
+	}
+	return o, nil
+}
+
+// leave gives the interface back, unless a port has it.
+func (o *opening) leave() error {
+	if o.from != nil {
+		return nil
+	}
+	return o.restore()
+}
+
+// abandon closes what was opened for a configuration that does not come in force.
+func abandon(staged map[string]*opening) error {
+	var errs []error
+	for _, o := range staged {
+		errs = append(errs, o.socket.Close(), o.leave())
+	}
+	return errors.Join(errs...)
+}
+
+// inherit makes the port that has the interface leave it as it is.
+func (o *opening) inherit() {
+	if o.from != nil {
+		o.from.restore = func() error { return nil }
+		o.from = nil
+	}
+}
+
+// install gives a port its sockets.
+func (d *Daemon) install(p *portLink, o *opening) error {
+	o.inherit()
+	if err := d.runner.Attach(p.number, o.socket, o.at.link.MAC, o.opened.FrameSize); err != nil {
+		return errors.Join(err, o.socket.Close(), o.restore())
+	}
+	p.socket, p.opened, p.at, p.restore, p.up, p.state = o.socket, o.opened, o.at, o.restore, false, ""
+	if err := o.socket.Start(); err != nil {
+		return errors.Join(err, d.lose(p))
+	}
+	d.log.Info("port is open", "port", p.cfg.Name, "interface", o.at.link.Name, "mac", hardware(o.at.link.MAC))
+	d.follow(p, o.at.link)
+	return nil
+}
+
+// replace gives a port larger rings without taking it out of service.
+func (d *Daemon) replace(p *portLink, o *opening) error {
+	lost, err := d.runner.Replace(p.number, o.socket, o.opened.FrameSize)
+	if err != nil {
+		return err
+	}
+	p.socket, p.opened, p.restore = o.socket, o.opened, o.restore
+	if lost > 0 {
+		text := fmt.Sprintf("%d frames waited in the lossless ring when it was replaced by a larger one, and are lost", lost)
+		d.log.Warn(text, "port", p.cfg.Name)
+		d.lost = append(d.lost, "port "+p.cfg.Name+": "+text)
+	}
+	return nil
+}
+
+// has tells whether a port has an interface.
+func (p *portLink) has(at place) bool {
+	return p.socket != nil && p.at.home == at.home && p.at.link.Index == at.link.Index && p.socket.Bound()
+}
+
+// holds tells whether a port's rings are large enough. Rings that are larger than they need to be stay: to give them up
+// would lose what waits in them.
+func (p *portLink) holds(want port.Config) bool {
+	return want.LosslessSlots <= p.opened.LosslessSlots && want.OtherSlots <= p.opened.OtherSlots &&
+		want.FrameSize <= p.opened.FrameSize
+}
+
+// socketConfig says how the sockets of a port are to be opened.
+func socketConfig(c *config.Config, p *config.Port) (port.Config, error) {
+	pc, err := portConfig(c, p)
+	if err != nil {
+		return port.Config{}, err
+	}
+	return sockets(p, &pc)
+}

@@ -1,0 +1,178 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+)
+
+// put puts a configuration in force that is written out.
+func (r *rig) put(keys, ports string) error {
+	r.t.Helper()
+	c, _, err := config.Parse("test.yaml", []byte("name: test\nmetrics: {listen: off}\napi: {socket: "+r.dir+"/api.sock}\n"+keys+"ports:\n"+
+		strings.ReplaceAll(ports, "NS", r.sw.Path())))
+	must(r.t, err)
+	_, err = r.d.Apply(context.Background(), c)
+	return err
+}
+
+// addrGenMode is how the kernel makes the link-local addresses of an interface of the switch; 1 is not at all.
+func (r *rig) addrGenMode(name string) (mode string) {
+	r.t.Helper()
+	must(r.t, r.sw.Do(func() error {
+		b, err := os.ReadFile("/proc/sys/net/ipv6/conf/" + name + "/addr_gen_mode")
+		if os.IsNotExist(err) {
+			r.t.Skip("this kernel has no IPv6, so there are no addresses to take away")
+		}
+		mode = strings.TrimSpace(string(b))
+		return err
+	}))
+	return mode
+}
+
+// A configuration whose sockets cannot be opened is refused, and the ports go on with those they have.
+func TestApplyThatCannotOpen(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	const keys = "priorities: {lossless: [3]}\n"
+	r.start(setup{keys: keys})
+	must(t, r.lab.Link(r.host(2), "eth1", r.sw, "p3", lab.LinkOptions{}))
+	must(t, r.sw.AddAddr("p3", "192.0.2.1/24"))
+	before := r.d.ports["p1"].socket
+	r.d.prepared = func(c port.Config) (*port.AFPacket, error) {
+		if c.OtherSlots == 4096 {
+			return nil, errors.New("no memory for the rings")
+		}
+		return port.Prepare(c)
+	}
+	for _, tt := range []struct{ name, ports, want string }{
+		{"another interface, which is in use", "  p1: {interface: p3, netns: NS}\n  p2: {netns: NS}\n", "has the address 192.0.2.1/24"},
+		{"rings that the kernel cannot make", "  p1: {netns: NS, ring: {other: 4096}}\n  p2: {netns: NS}\n", "ports.p1: no memory"},
+		{"a new port among them", "  p1: {netns: NS}\n  p2: {netns: NS}\n  p4: {interface: p3, force: true, netns: NS, ring: {other: 4096}}\n", "ports.p4: no memory"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := r.put(keys, tt.ports)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
+				t.Errorf("error %v, want its line and %q", err, tt.want)
+			}
+			if r.d.ports["p1"].socket != before || r.d.ports["p4"] != nil {
+				t.Errorf("a refused configuration has changed the ports")
+			}
+		})
+	}
+	r.passes(1, 2)
+	r.passes(2, 1)
+}
+
+// Ports that exchange their interfaces keep them quiet.
+func TestApplyExchangesInterfaces(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	const keys = "priorities: {lossless: [3]}\n"
+	r.start(setup{keys: keys})
+	modes := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}
+	must(t, r.put(keys, "  p1: {interface: p2, netns: NS}\n  p2: {interface: p1, netns: NS}\n"))
+	r.waitUp(1, true)
+	r.waitUp(2, true)
+	if got := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}; got[0] != modes[0] || got[1] != modes[1] || got[0] != "1" {
+		t.Errorf("addr_gen_mode %v, was %v, want 1", got, modes)
+	}
+	r.passes(1, 2)
+	r.halt()
+	if got := r.addrGenMode("p1"); got == "1" {
+		t.Errorf("after the switch the interface makes no addresses")
+	}
+}
+
+// An interface is one, by whatever name of its namespace.
+func TestInterfaceTwiceByOtherNames(t *testing.T) {
+	r := newRig(t, 1, lab.LinkOptions{})
+	alias := r.dir + "/alias"
+	must(t, os.Symlink(r.sw.Path(), alias))
+	yaml := "metrics: {listen: off}\napi: {socket: " + r.dir + "/api.sock}\nports:\n  a: {interface: p1, netns: " + r.sw.Path() +
+		"}\n  b: {interface: p1, netns: " + alias + "}\n"
+	c, _, err := config.Parse("test.yaml", []byte(yaml))
+	must(t, err)
+	if _, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil))); err == nil || !strings.Contains(err.Error(), "test.yaml:5: ports.b.interface: p1 is already port a") {
+		t.Errorf("error %v, want one that names both ports", err)
+	}
+}
+
+// A switch that is started twice leaves the first and its interfaces alone.
+func TestStartedTwice(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	r.start(setup{})
+	mode := r.addrGenMode("p1")
+	_, err := New(r.parse(setup{}), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err == nil || !strings.Contains(err.Error(), "another switch listens there") {
+		t.Errorf("error %v, want one about the other switch", err)
+	}
+	if got := r.addrGenMode("p1"); got != mode {
+		t.Errorf("addr_gen_mode %s, want %s as the first switch set it", got, mode)
+	}
+	r.passes(1, 2)
+}
+
+// A switch whose metrics address is taken touches nothing either, and gives its socket back.
+func TestMetricsAddressTaken(t *testing.T) {
+	r := newRig(t, 1, lab.LinkOptions{})
+	mode := r.addrGenMode("p1")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	c := r.parse(setup{})
+	c.Metrics.Listen = l.Addr().String()
+	for range 2 {
+		_, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		if err == nil || !strings.Contains(err.Error(), "metrics.listen: ") || !strings.Contains(err.Error(), "take another address") {
+			t.Errorf("error %v, want one about the metrics address", err)
+		}
+	}
+	if got := r.addrGenMode("p1"); got != mode {
+		t.Errorf("addr_gen_mode %s, was %s", got, mode)
+	}
+}
+
+// What cannot be undone any more is no error of apply, but an event.
+func TestApplyRegrets(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	r.start(setup{})
+	r.d.ports["p2"].restore = func() error { return errors.New("the interface stays quiet") }
+	must(t, r.put("", "  p1: {netns: NS}\n"))
+	if len(r.d.cfg.Ports) != 1 || len(r.d.numbers) != 1 {
+		t.Errorf("the daemon does not know the configuration that is in force")
+	}
+	if got := r.events(dataplane.EventPort, 2); len(got) != 1 || !strings.Contains(got[0].Text, "the interface stays quiet") {
+		t.Errorf("events %+v, want one that says what failed", got)
+	}
+}
+
+// Readers do not wait for a change.
+func TestReadersDoNotWait(t *testing.T) {
+	r := newRig(t, 1, lab.LinkOptions{})
+	r.start(setup{})
+	r.d.mu.Lock()
+	defer r.d.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s := source{r.d}
+		if s.Name() != "test" || len(s.Ports()) != 1 || len(s.ConfigYAML()) == 0 || len(r.d.metricsPorts()) != 1 {
+			t.Errorf("the readers are told something else than what is in force")
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Error("a reader waits for the change")
+	}
+}

@@ -1,0 +1,73 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+)
+
+// hardware writes a MAC address as people do.
+func hardware(mac [6]byte) string { return net.HardwareAddr(mac[:]).String() }
+
+// notice takes over a changed address, and remembers where a port's speed follows a link that has another one now.
+func (d *Daemon) notice(p *portLink, l port.Link) {
+	if l.MAC != p.at.link.MAC {
+		d.log.Info("the interface has another address", "port", p.cfg.Name, "mac", hardware(l.MAC))
+		if err := d.runner.SetMAC(p.number, l.MAC); err != nil {
+			d.regret(p.cfg.Name, "taking over the interface's address", err)
+		}
+		d.note(p.cfg.Name, "the interface's address is now "+hardware(l.MAC))
+	}
+	p.at.link = l
+	switch {
+	case !p.cfg.SpeedAuto || l.Speed == 0:
+	case l.Speed == p.cfg.Speed:
+		p.tried = 0
+	case l.Speed != p.tried:
+		p.tried, d.retune = l.Speed, true
+	}
+}
+
+// adapt makes the ports with speed: auto follow their links. Those whose link says nothing keep what they have.
+func (d *Daemon) adapt(ctx context.Context) {
+	d.retune = false
+	known := map[string]int64{}
+	for name, p := range d.ports {
+		if known[name] = p.cfg.Speed; p.socket != nil && p.at.link.Speed > 0 {
+			known[name] = p.at.link.Speed
+		}
+	}
+	before := d.cfg
+	resolved, err := d.cfg.Resolve(known)
+	if err == nil {
+		err = d.putInForce(ctx, resolved)
+	}
+	for i := range before.Ports {
+		p := &before.Ports[i]
+		if speed := known[p.Name]; p.SpeedAuto && speed != p.Speed {
+			what := fmt.Sprintf("the link's speed is now %d Mbit/s", speed/1_000_000)
+			if err != nil {
+				d.regret(p.Name, what+", and the port stays at "+fmt.Sprintf("%d Mbit/s", p.Speed/1_000_000), err)
+				continue
+			}
+			d.note(p.Name, what)
+		}
+	}
+}
+
+// note adds an event of a port.
+func (d *Daemon) note(name, text string) {
+	d.runner.Note(dataplane.Event{Kind: dataplane.EventPort, Port: name, Priority: -1, Text: text})
+}
+
+// regret logs and notes what failed and does not undo what it was part of.
+func (d *Daemon) regret(name, what string, err error) {
+	if err == nil {
+		return
+	}
+	d.log.Warn(what, "port", name, "error", err)
+	d.note(name, fmt.Sprintf("%s: %v", what, err))
+}

@@ -1,0 +1,114 @@
+package dataplane
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pfcswitch/dataplane/port"
+)
+
+// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless. The kernel
+// takes some 10 ms to replace a program, so it is not asked in vain, and not while the workers stand still.
+func (r *Runner) steer(t *portTask) error {
+	program, err := Steering(&t.cfg)
+	if err != nil || slices.Equal(program, t.program) {
+		return err
+	}
+	if err := t.port.Steer(program); err != nil {
+		return err
+	}
+	t.program = program
+	return nil
+}
+
+// regret notes what failed when the configuration was in force already: that cannot be taken back, so it is no error of
+// the change.
+func (r *Runner) regret(t *portTask, what string, err error) {
+	if err != nil {
+		r.Note(Event{Kind: EventPort, Port: t.cfg.Name, Priority: -1, Text: fmt.Sprintf("%s: %v", what, err)})
+	}
+}
+
+// SetMAC gives port number i, whose interface has another address now, that address.
+func (r *Runner) SetMAC(i int, mac [6]byte) error {
+	return r.Do(func(sw *Switch) error {
+		_, err := sw.SetMAC(i, mac, Now())
+		if t := r.tasks[i]; t != nil && err == nil {
+			t.cfg.MAC = mac
+		}
+		return err
+	})
+}
+
+// How long the lossless ring of a port may take to run empty before it is replaced, and how often it is looked at.
+const (
+	drainPatience = 100 * time.Millisecond
+	drainPeriod   = 2 * time.Millisecond
+)
+
+// A Prepared is a port that receives nothing before Start.
+type Prepared interface {
+	port.Port
+	Start() error
+}
+
+// Replace gives port number i, which has sockets, others that are open already. The port stays up and keeps what it has
+// learned and queued. Its peer is held until the lossless ring has run empty. Frames that wait in it even then are
+// counted as lost in it, and returned. Where Replace fails, the sockets of before stay.
+func (r *Runner) Replace(i int, p Prepared, slotLen int) (lost int, err error) {
+	r.change.Lock()
+	defer r.change.Unlock()
+	t := r.tasks[i]
+	if t == nil {
+		return 0, fmt.Errorf("port number %d has no sockets to replace", i)
+	}
+	program, err := Steering(&t.cfg)
+	if err != nil {
+		return 0, err
+	}
+	r.drain(t)
+	old := t.port
+	err = r.do(func(sw *Switch) error {
+		t.draining = false
+		defer t.freeRing(sw)
+		if err := p.Start(); err != nil {
+			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
+		}
+		sw.ReadLosses(i, t.losses(), Now())
+		sw.ports[i].losses = RingLosses{} // the new sockets count from 0
+		sw.endWait(sw.ports[i], 0)
+		lost = old.Backlog(port.Lossless)
+		sw.RingLost(i, port.Lossless, lost, Now())
+		sw.RingLost(i, port.Other, old.Backlog(port.Other), Now())
+		t.port, t.slotLen, t.program = p, slotLen, program
+		t.blocked, t.pieces = [port.NumClasses]bool{}, [port.NumClasses]int{}
+		r.assign(sw)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	r.regret(t, "closing the sockets that were replaced", old.Close())
+	return lost, nil
+}
+
+// drain holds the peer of a port and waits until nothing is on its way from it, and nothing waits in the lossless ring.
+func (r *Runner) drain(t *portTask) {
+	least := drainPeriod + 2*time.Duration(t.cfg.Delay)
+	for begun := time.Now(); time.Since(begun) < least+drainPatience; time.Sleep(drainPeriod) {
+		empty := false
+		_ = r.do(func(sw *Switch) error {
+			if !t.ringHeld {
+				t.ringHeld = true
+				sw.RingHold(t.index, true, Now())
+			}
+			t.draining = true
+			empty = t.port.Backlog(port.Lossless) == 0
+			return nil
+		})
+		if empty && time.Since(begun) > least {
+			return
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+// A fickle port refuses what it is told to refuse.
+type fickle struct {
+	*porttest.End
+	started, steered error
+}
+
+func (f *fickle) Start() error                     { return f.started }
+func (f *fickle) Steer([]bpf.RawInstruction) error { return f.steered }
+
+// second makes another link of port i, whose station is not told.
+func (l *lan) second() (*fickle, *porttest.End) {
+	l.t.Helper()
+	near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 16384, Classify: byPriority})
+	l.must(err)
+	l.t.Cleanup(func() { _ = far.Close() })
+	return &fickle{End: near}, far
+}
+
+// Sockets are replaced when the ring is empty; the port stays up and knows what it knew.
+func TestReplace(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		a, b := l.stations[0], l.stations[1]
+		const n = 300
+		a.send(several(0, 1, lossless, n, small)...)
+		near, far := l.second()
+		near.started = errors.New("not now")
+		if _, err := l.r.Replace(0, near, mtu); !errors.Is(err, near.started) {
+			t.Errorf("error %v, want %v", err, near.started)
+		}
+		near.started = nil
+		lost, err := l.r.Replace(0, near, mtu)
+		if err != nil || lost != 0 {
+			t.Errorf("lost %d, %v", lost, err)
+		}
+		a.link(near.End, far)
+		a.send(several(0, 1, 0, 10, small)...)
+		eventually(t, "all arrive", func() bool { return len(b.received(0, lossless)) == n && len(b.received(0, 0)) == 10 })
+		v := l.empties()
+		if !v.Ports[0].Up || v.Ports[0].RingSlots != 16384 || v.Ports[0].Wanted != 0 {
+			t.Errorf("up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots, v.Ports[0].Wanted)
+		}
+		for _, event := range l.r.sw.Events(nil, 0) {
+			if event.Kind == EventPortDown {
+				t.Errorf("event %+v", event)
+			}
+		}
+		if _, err := l.r.Replace(7, near, mtu); err == nil {
+			t.Error("a port that does not exist got sockets")
+		}
+	})
+}
+
+// What does not leave the ring in time is lost, and counted.
+func TestReplaceCountsWhatWaits(t *testing.T) {
+	ports := unshapedPorts(2)
+	ports[0].Ingress[lossless].Headroom = cell
+	ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
+	l := newLan(t, executors[0], testConfig(2), ports...)
+	l.stations[1].stop()
+	l.stations[0].send(several(0, 1, lossless, 500, small)...)
+	eventually(t, "a frame waits in the ring", func() bool {
+		var hold bool
+		l.r.View(func(sw *Switch) { hold = sw.ports[0].waitFrom != 0 })
+		return hold
+	})
+	near, _ := l.second()
+	lost, err := l.r.Replace(0, near, mtu)
+	var v Snapshot
+	l.r.Snapshot(&v)
+	c := v.Ports[0].Counters
+	if err != nil || lost == 0 || c.LosslessDrops[Unknown] != uint64(lost) || c.Drops[Unknown][DropRing] != uint64(lost) {
+		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[Unknown], c.Drops[Unknown][DropRing])
+	}
+}
+
+// A configuration that is in force is in force, whatever fails then.
+func TestConfigureRegrets(t *testing.T) {
+	l := newLan(t, executors[0], roomy(2), unshapedPorts(2)...)
+	near, _ := l.second()
+	l.must(l.r.Detach(0))
+	l.must(l.r.Attach(0, near, testPort(0).MAC, mtu))
+	near.steered = errors.New("the kernel refuses")
+	ports := asMap(unshapedPorts(2)...)
+	changed := ports[0]
+	changed.Lossless = 1 << 5
+	ports[0] = changed
+	l.must(l.r.Configure(l.cfg, ports, l.statics))
+	events := l.r.sw.Events(nil, 0)
+	last := events[len(events)-1]
+	if last.Kind != EventPort || last.Port != "p0" || !strings.Contains(last.Text, "the kernel refuses") {
+		t.Errorf("last event %+v, want one of what failed", last)
+	}
+}
+
+// A port that is removed and comes back goes on counting; what it lost stays lost.
+func TestCountersOutliveTheirPort(t *testing.T) {
+	l := newLan(t, executors[0], roomy(3), unshapedPorts(3)...)
+	l.stations[0].send(several(0, 1, lossless, 100, small)...)
+	eventually(t, "all arrive", func() bool { return len(l.stations[1].received(0, lossless)) == 100 })
+	l.must(l.r.Do(func(sw *Switch) error {
+		sw.RingLost(0, port.Lossless, 5, Now())
+		l.r.tasks[0].reaction.Record(1000)
+		return nil
+	}))
+	var before, gone, back Snapshot
+	l.r.Snapshot(&before)
+	ports := asMap(unshapedPorts(3)...)
+	delete(ports, 0)
+	l.must(l.r.Configure(l.cfg, ports, nil))
+	l.r.Snapshot(&gone)
+	if gone.LosslessDropsGone != 5 || before.LosslessDropsGone != 0 || len(gone.Ports) != 2 {
+		t.Errorf("%d lossless drops of ports that are gone, want 5", gone.LosslessDropsGone)
+	}
+	for range 2 {
+		l.must(l.r.Configure(l.cfg, asMap(unshapedPorts(3)...), nil))
+		l.attach(0, nil)
+		l.r.Snapshot(&back)
+		was, is := &before.Ports[0], &back.Ports[0]
+		if is.Counters.ReceivedFrames != was.Counters.ReceivedFrames || is.Counters.LosslessDrops != was.Counters.LosslessDrops ||
+			is.Reaction.Count != was.Reaction.Count || back.LosslessDropsGone != 0 {
+			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters, is.Reaction.Count, was.Counters, was.Reaction.Count)
+		}
+		l.must(l.r.Configure(l.cfg, ports, nil))
+	}
+}
+
+// Every counter is added, also one that is new: each of the sum is what both parts have together.
+func TestEveryCounterIsAdded(t *testing.T) {
+	v, old := &PortSnapshot{}, &PortSnapshot{}
+	counters := func(s *PortSnapshot) (all []reflect.Value) {
+		for _, name := range []string{"Counters", "Received", "Told", "PausedNs", "HeldNs", "PausedAllNs", "HeldAllNs", "Reaction"} {
+			all = append(all, numbers(reflect.ValueOf(s).Elem().FieldByName(name))...)
+		}
+		return all
+	}
+	for i, n := range counters(v) {
+		set(n, 3)
+		set(counters(old)[i], 4)
+	}
+	v.add(old)
+	for i, n := range counters(v) {
+		if fmt.Sprint(n) != "7" {
+			t.Fatalf("counter %d of %d: got %v, want 7", i, len(counters(v)), n)
+		}
+	}
+}
+
+// numbers returns the numbers below v that are counters.
+func numbers(v reflect.Value) (all []reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; name != "RingFramesMax" && name != "QueueBytes" && name != "QueueBytesMax" {
+				all = append(all, numbers(v.Field(i))...)
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			all = append(all, numbers(v.Index(i))...)
+		}
+	default:
+		all = append(all, v)
+	}
+	return all
+}
+
+func set(v reflect.Value, n int) {
+	if v.CanUint() {
+		v.SetUint(uint64(n))
+	} else {
+		v.SetInt(int64(n))
+	}
+}

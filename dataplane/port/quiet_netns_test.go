@@ -1,0 +1,93 @@
+package port_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"pfcswitch/dataplane/port"
+)
+
+// addrGenMode returns how the kernel makes the link-local addresses of the port's end.
+func (w *wire) addrGenMode() string {
+	w.t.Helper()
+	var mode []byte
+	err := port.InNetns(w.ns, func() (err error) {
+		mode, err = os.ReadFile("/proc/sys/net/ipv6/conf/sw/addr_gen_mode")
+		return err
+	})
+	if os.IsNotExist(err) {
+		w.t.Skip("this kernel has no IPv6, so there are no addresses to take away")
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(mode))
+}
+
+// An interface that cannot be made quiet is left as it was.
+func TestQuietUndoesItself(t *testing.T) {
+	w := newWire(t)
+	_ = w.handle.LinkSetIP6AddrGenMode(link(t, w.handle, "sw"), 3) // random
+	before := w.addrGenMode()
+	l, err := port.Inspect(w.ns, "sw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Kind = "" // as if it were a NIC
+	refused := errors.New("the driver refuses")
+	t.Cleanup(port.HushWith(func(string) error { return refused }))
+	if _, err := port.Quiet(w.ns, l); !errors.Is(err, refused) {
+		t.Errorf("error %v, want %v", err, refused)
+	}
+	if after := w.addrGenMode(); after != before {
+		t.Errorf("addr_gen_mode\n got %s\nwant %s as before", after, before)
+	}
+}
+
+// A process that is not there is not a namespace that could be made.
+func TestNetnsOfNoProcess(t *testing.T) {
+	_, err := port.IdentifyNetns("pid:999999999")
+	if !errors.Is(err, port.ErrNoNetns) || strings.Contains(err.Error(), "ip netns add") || !strings.Contains(err.Error(), "999999999") {
+		t.Errorf("error %v, want one that names the process", err)
+	}
+}
+
+// A namespace is the same by whatever name.
+func TestNetnsIdentity(t *testing.T) {
+	own, err := port.IdentifyNetns("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := port.IdentifyNetns("/proc/self/ns/net")
+	if err != nil || own != again {
+		t.Errorf("own namespace %v, by its path %v (%v)", own, again, err)
+	}
+	w := newWire(t)
+	if other, err := port.IdentifyNetns(w.ns); err != nil || other == own {
+		t.Errorf("another namespace %v is the own one (%v)", other, err)
+	}
+}
+
+// A prepared port receives from Start on.
+func TestPreparedPortIsSilent(t *testing.T) {
+	w := newWire(t)
+	p, err := port.Prepare(w.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	waiting := func() int { return p.Backlog(port.Other) + p.Backlog(port.Lossless) }
+	w.plain(1, 100)
+	if n := waiting(); n != 0 {
+		t.Errorf("%d frames wait before Start", n)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.plain(1, 100)
+	if n := waiting(); n != 1 {
+		t.Errorf("%d frames wait after Start, want 1", n)
+	}
+}

@@ -1,0 +1,95 @@
+package dataplane
+
+import "pfcswitch/macctl"
+
+// retire keeps the counters of a port that is being removed: one of the same name goes on from them, so that no counter
+// ever goes back.
+func (s *Switch) retire(p *portState) {
+	v := p.snapshot(s, s.now)
+	s.retired[p.cfg.Name] = &v
+}
+
+// retireReaction keeps what the task of a port has measured.
+func (s *Switch) retireReaction(name string, h *Histogram) {
+	if s.retired[name] == nil {
+		s.retired[name] = &PortSnapshot{}
+	}
+	s.retired[name].Reaction.add(h)
+}
+
+// lostByGone adds up the lossless drops of ports that are gone.
+func (s *Switch) lostByGone() (sum uint64) {
+	present := make(map[string]bool, len(s.ports))
+	for _, p := range s.ports {
+		if p != nil {
+			present[p.cfg.Name] = true
+		}
+	}
+	for name, old := range s.retired {
+		if present[name] {
+			continue
+		}
+		for _, n := range old.Counters.LosslessDrops {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// add adds the counters of old, and leaves what is no counter.
+func (v *PortSnapshot) add(old *PortSnapshot) {
+	v.Counters.add(&old.Counters)
+	addReceived(&v.Received, &old.Received)
+	addTold(&v.Told, &old.Told)
+	addEach(v.PausedNs[:], old.PausedNs[:])
+	addEach(v.HeldNs[:], old.HeldNs[:])
+	v.PausedAllNs += old.PausedAllNs
+	v.HeldAllNs += old.HeldAllNs
+	v.Reaction.add(&old.Reaction)
+}
+
+func addEach[T int64 | uint64](n, old []T) {
+	for i := range n {
+		n[i] += old[i]
+	}
+}
+
+func (c *Counters) add(old *Counters) {
+	c.ReceivedFrames += old.ReceivedFrames
+	c.ReceivedBytes += old.ReceivedBytes
+	c.SentFrames += old.SentFrames
+	c.SentBytes += old.SentBytes
+	c.Copies += old.Copies
+	c.ProbesSent += old.ProbesSent
+	c.ProbesReceived += old.ProbesReceived
+	c.Overspeed += old.Overspeed
+	for prio := range c.Drops {
+		addEach(c.Drops[prio][:], old.Drops[prio][:])
+	}
+	addEach(c.LosslessDrops[:], old.LosslessDrops[:])
+	addEach(c.Marked[:], old.Marked[:])
+	c.RingHoldNs += old.RingHoldNs
+	c.RingHoldBytes += old.RingHoldBytes
+}
+
+func addReceived(c, old *macctl.ReceiverCounters) {
+	addEach(c.PFCFrames[:], old.PFCFrames[:])
+	c.PauseFrames += old.PauseFrames
+	addEach(c.Ignored[:], old.Ignored[:])
+}
+
+func addTold(c, old *macctl.InitiatorCounters) {
+	addEach(c.PFCFrames[:], old.PFCFrames[:])
+	c.PauseFrames += old.PauseFrames
+	addEach(c.XoffSent[:], old.XoffSent[:])
+	addEach(c.XonSent[:], old.XonSent[:])
+	c.PauseXoffSent += old.PauseXoffSent
+	c.PauseXonSent += old.PauseXonSent
+}
+
+func (h *Histogram) add(old *Histogram) {
+	h.Count += old.Count
+	h.Zero += old.Zero
+	h.Sum += old.Sum
+	addEach(h.Buckets[:], old.Buckets[:])
+}
