@@ -62,6 +62,7 @@ func (c *Counters) add(old *Counters) {
 	c.Copies += old.Copies
 	c.ProbesSent += old.ProbesSent
 	c.ProbesReceived += old.ProbesReceived
+	c.ControlLost += old.ControlLost
 	c.Overspeed += old.Overspeed
 	for prio := range c.Drops {
 		addEach(c.Drops[prio][:], old.Drops[prio][:])

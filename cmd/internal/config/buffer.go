@@ -69,9 +69,12 @@ func defaultBuffer() Buffer {
 	}
 }
 
+// smallestCell keeps a super-frame within what one send call takes: 1024 pieces (UIO_MAXIOV).
+const smallestCell = 80
+
 func (b *Buffer) read(v value) {
 	v.read(
-		field{"cell", set(&b.Cell, size(1, 64<<10))},
+		field{"cell", set(&b.Cell, size(smallestCell, 64<<10))},
 		field{"lossless", func(v value) {
 			v.read(field{"size", b.Lossless.readSize}, field{"alpha", set(&b.Lossless.Alpha, alpha)})
 		}},

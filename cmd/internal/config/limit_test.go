@@ -15,8 +15,8 @@ func TestLimits(t *testing.T) {
 		fmt.Fprintf(&many, "  p%d: {}\n", i)
 	}
 	tests := []struct{ name, text, key, want string }{
-		{"many small cells", "buffer: {lossy: {size: 1GiB}, cell: 1B}\nports: {p1: }", "buffer.cell", "16777216 are the most: write at least 65B"},
-		{"lossy pool", "buffer: {lossy: {size: 1024GiB}, cell: 1B}\nports: {p1: }", "buffer.lossy.size", "16GiB"},
+		{"many small cells", "buffer: {lossy: {size: 2GiB}, cell: 80B}\nports: {p1: }", "buffer.cell", "16777216 are the most: write at least 129B"},
+		{"lossy pool", "buffer: {lossy: {size: 1024GiB}, cell: 80B}\nports: {p1: }", "buffer.lossy.size", "16GiB"},
 		{"lossless pool", "buffer: {lossless: {size: 17GiB}}\nports: {p1: }", "buffer.lossless.size", "17GiB: both pools"},
 		{"both pools", "buffer: {lossless: {size: 9GiB}, lossy: {size: 8GiB}}\nports: {p1: }", "buffer.lossless.size", "together"},
 		{"k", "preset: roce\nports: {p1: {k: 1099511627776}}", "buffer.lossless.size", "auto would be 2"},

@@ -144,13 +144,13 @@ func TestAutomaticPool(t *testing.T) {
 // The smallest pool that is accepted shares two largest frames per lossless queue.
 func TestSmallestPool(t *testing.T) {
 	text := func(size string) string {
-		return "preset: roce\nbuffer: {cell: 1B, private: 1000B, headroom: 2000B, lossless: {size: " + size + "}}\nports: {p1: , p2: }"
+		return "preset: roce\nbuffer: {cell: 80B, private: 1040B, headroom: 2000B, lossless: {size: " + size + "}}\nports: {p1: , p2: }"
 	}
-	c := mustParse(t, text("12072B")) // 2·(1000 + 2000 + 2·1518)
-	if got, want := c.Shared(), int64(2*2*1518); got != want {
+	c := mustParse(t, text("12160B")) // 2·(1040 + 2000 + 2·1520)
+	if got, want := c.Shared(), int64(2*2*1520); got != want {
 		t.Errorf("shared\n got %d\nwant %d", got, want)
 	}
-	if _, _, err := Parse("test.yaml", []byte(text("12071B"))); err == nil {
+	if _, _, err := Parse("test.yaml", []byte(text("12159B"))); err == nil {
 		t.Error("a pool that is one byte smaller is accepted")
 	}
 }
