@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +25,20 @@ func (r *rig) reports(speed int64) {
 	r.d.poke()
 }
 
+// tells waits for the one event of port p1 that has all these words. It comes after the change that it is about.
+func (r *rig) tells(words ...string) {
+	r.t.Helper()
+	eventually(r.t, fmt.Sprintf("an event with %q", words), func() bool {
+		n := 0
+		for _, e := range r.events(dataplane.EventPort, 1) {
+			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(e.Text, w) }) {
+				n++
+			}
+		}
+		return n == 1
+	})
+}
+
 // A port with speed: auto follows its link; one without goes its own way, and a link that says nothing changes nothing.
 func TestSpeedFollowsTheLink(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
@@ -36,23 +52,14 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 	if got := r.snapshot(2).Config.Speed; got != 1e9 {
 		t.Errorf("the other port's speed is %d", got)
 	}
-	if got := r.events(dataplane.EventPort, 1); len(got) != 1 || !strings.Contains(got[0].Text, "100 Mbit/s") {
-		t.Errorf("events %+v, want one with the speed", got)
-	}
+	r.tells("100 Mbit/s")
 	r.reports(0)
 	r.reports(200e6)
 	speed(200e6)
 	r.passes(1, 2)
 	must(t, r.apply(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 256KiB}}", each: "ring: {outage: 1ms}"}, 2))
 	r.reports(100e9)
-	eventually(t, "the switch says that the configuration does not hold the speed", func() bool {
-		for _, e := range r.events(dataplane.EventPort, 1) {
-			if strings.Contains(e.Text, "stays at 200 Mbit/s") && strings.Contains(e.Text, "buffer.lossless.size") {
-				return true
-			}
-		}
-		return false
-	})
+	r.tells("stays at 200 Mbit/s", "buffer.lossless.size")
 	speed(200e6)
 	r.passes(1, 2)
 }
@@ -64,9 +71,7 @@ func TestAddressChanges(t *testing.T) {
 	want := [6]byte{2, 0, 0, 0, 7, 7}
 	ip(t, r.sw, "link", "set", "p1", "address", "02:00:00:00:07:07")
 	eventually(t, "the port has the address", func() bool { return r.snapshot(1).Config.MAC == want })
-	if got := r.events(dataplane.EventPort, 1); len(got) != 1 || !strings.Contains(got[0].Text, "02:00:00:00:07:07") {
-		t.Errorf("events %+v, want one with the address", got)
-	}
+	r.tells("02:00:00:00:07:07")
 	must(t, r.apply(setup{}, 2))
 	if got := r.snapshot(1).Config.MAC; got != want {
 		t.Errorf("a new configuration has brought back the address %x", got)
