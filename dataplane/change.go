@@ -43,7 +43,7 @@ func (r *Runner) SetMAC(i int, mac [6]byte) error {
 
 // How long the lossless ring of a port may take to run empty before it is replaced, and how often it is looked at.
 const (
-	drainPatience = 100 * time.Millisecond
+	drainPatience = 200 * time.Millisecond
 	drainPeriod   = 2 * time.Millisecond
 )
 
@@ -72,15 +72,19 @@ func (r *Runner) Replace(i int, p Prepared, slotLen int) (lost int, err error) {
 	err = r.do(func(sw *Switch) error {
 		t.draining = false
 		defer t.freeRing(sw)
+		waiting, others := old.Backlog(port.Lossless), old.Backlog(port.Other) // what comes from Start on, comes to p too
 		if err := p.Start(); err != nil {
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}
+		t.obeyLast(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.ports[i].losses = RingLosses{} // the new sockets count from 0
-		sw.endWait(sw.ports[i], 0)
-		lost = old.Backlog(port.Lossless)
+		for q := range uint8(NumPriorities) {
+			sw.abandonWait(sw.ports[i], q)
+		}
+		lost = waiting
 		sw.RingLost(i, port.Lossless, lost, Now())
-		sw.RingLost(i, port.Other, old.Backlog(port.Other), Now())
+		sw.RingLost(i, port.Other, others, Now())
 		t.port, t.slotLen, t.program = p, slotLen, program
 		t.blocked, t.pieces = [port.NumClasses]bool{}, [port.NumClasses]int{}
 		r.assign(sw)
@@ -93,9 +97,19 @@ func (r *Runner) Replace(i int, p Prepared, slotLen int) (lost int, err error) {
 	return lost, nil
 }
 
+// obeyLast takes the MAC Control frames that have come to sockets that are about to be closed.
+func (t *portTask) obeyLast(sw *Switch) {
+	now, wall := clockPair()
+	for b, stamp := t.port.Control(); b != nil; b, stamp = t.port.Control() {
+		sw.Control(t.index, b, now-(wall-stamp), now)
+		t.port.ControlDone()
+	}
+}
+
 // drain holds the peer of a port and waits until nothing is on its way from it, and nothing waits in the lossless ring.
 func (r *Runner) drain(t *portTask) {
 	least := drainPeriod + 2*time.Duration(t.cfg.Delay)
+	var told time.Time // when XOFF had left
 	for begun := time.Now(); time.Since(begun) < least+drainPatience; time.Sleep(drainPeriod) {
 		empty := false
 		_ = r.do(func(sw *Switch) error {
@@ -104,10 +118,13 @@ func (r *Runner) drain(t *portTask) {
 				sw.RingHold(t.index, true, Now())
 			}
 			t.draining = true
+			if told.IsZero() && sw.told(t.index) {
+				told = time.Now()
+			}
 			empty = t.port.Backlog(port.Lossless) == 0
 			return nil
 		})
-		if empty && time.Since(begun) > least {
+		if empty && !told.IsZero() && time.Since(told) > least {
 			return
 		}
 	}

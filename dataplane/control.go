@@ -80,6 +80,12 @@ func (s *Switch) RingHold(i int, hold bool, now int64) {
 	}
 }
 
+// told reports whether the peer of port i knows that it must not send what is to be held, or there is nobody to be told.
+func (s *Switch) told(i int) bool {
+	p := s.ports[i]
+	return p == nil || !p.up || p.sender.Wanted()&^p.sender.Told() == 0
+}
+
 // WouldCross tells whether octets more would bring any lossless queue of a port above its threshold.
 func (s *Switch) WouldCross(i int, octets int64) bool {
 	p := s.ports[i]

@@ -25,6 +25,7 @@ type delayLine struct {
 	head, tail int // octets ever taken and put; tail - head lie in the ring
 	batch      *port.Batch
 	refused    []refusal // of the last flush
+	longest    int       // frame that left with it
 }
 
 // Layout of a record.
@@ -141,7 +142,7 @@ func (l *delayLine) clear() { l.head = l.tail }
 // flush sends what is due and returns how many data frames and octets left, and those that the kernel will never take,
 // which are dropped. It stops where the kernel does not take a frame now.
 func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []refusal, err error) {
-	l.refused = l.refused[:0]
+	l.refused, l.longest = l.refused[:0], 0
 	for {
 		r := l.oldest()
 		if r == nil || int64(binary.NativeEndian.Uint64(r)) > now {
@@ -158,22 +159,25 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []
 		default:
 			sent++
 			octets += n
+			l.longest = max(l.longest, n)
 		}
 		l.head += recordHeader + n
 	}
 }
 
-// headLength returns the length of the oldest frame, which there is.
-func (l *delayLine) headLength() int {
-	return int(binary.NativeEndian.Uint32(l.oldest()[recordLength:]))
+// attempt is that of sending the oldest frame, which there is.
+func (l *delayLine) attempt(now int64) attempt {
+	r := l.oldest()
+	return attempt{frame: uint64(l.head), length: int(binary.NativeEndian.Uint32(r[recordLength:])), at: now}
 }
 
 // giveUp drops the oldest frame, which there is, and appends it to refused where it is a data frame.
 func (l *delayLine) giveUp(refused []refusal) []refusal {
-	if o := originOf(l.oldest()); !o.control {
+	r := l.oldest()
+	if o := originOf(r); !o.control {
 		refused = append(refused, refusal{o, DropSend})
 	}
-	l.head += recordHeader + l.headLength()
+	l.head += recordHeader + int(binary.NativeEndian.Uint32(r[recordLength:]))
 	return refused
 }
 

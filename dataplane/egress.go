@@ -166,8 +166,8 @@ func (s *Switch) fill(b *port.Batch, d *descriptor, arrivals []Arrival) {
 }
 
 // Sent confirms that the first n frames of the plan left the port at time now: their charge is given back, and tokens
-// and the round move. It returns the priorities among them.
-func (s *Switch) Sent(i, n int, now int64) (priorities uint8) {
+// and the round move. It returns the priorities among them and the length of the longest.
+func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 	s.now = now
 	p := s.ports[i]
 	var octets int64
@@ -175,6 +175,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8) {
 		dsc := &s.memory.descs[d]
 		octets += s.wire(d)
 		priorities |= 1 << dsc.queue
+		longest = max(longest, dsc.egressLength())
 		if p.cfg.Delay == 0 {
 			p.count.SentFrames++
 			p.count.SentBytes += uint64(dsc.egressLength())
@@ -190,7 +191,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8) {
 		s.buffer.Resume()
 	}
 	p.plan.n = 0
-	return priorities
+	return priorities, longest
 }
 
 // Passed says that frames left, or were refused by the kernel, at the end of a port's delay line.
@@ -223,9 +224,20 @@ func (s *Switch) occupied(i int) uint8 {
 	return 0
 }
 
-// headLength returns the length of the first frame of the plan of port i, as it leaves.
-func (s *Switch) headLength(i int) int {
-	return s.memory.descs[s.ports[i].plan.frames[0]].egressLength()
+// planned returns frame n of the plan of port i, none where the plan is shorter.
+func (s *Switch) planned(i, n int) uint32 {
+	if p := s.ports[i]; n < p.plan.n {
+		return p.plan.frames[n]
+	}
+	return none
+}
+
+// lengthOf returns the length of a queued frame as it leaves.
+func (s *Switch) lengthOf(d uint32) int {
+	if d == none {
+		return 0
+	}
+	return s.memory.descs[d].egressLength()
 }
 
 // linkDrops notes that the link of port i drops a frame of that length whenever it is sent.
@@ -234,11 +246,14 @@ func (s *Switch) linkDrops(i, length int) {
 		Text: fmt.Sprintf("the link drops each frame of %d octets, so that such frames are given up: make the MTU of the interface at the far end as large as this port's, or look for a queueing discipline (tc qdisc show) that refuses them", length)})
 }
 
-// Refuse drops the frame at the head of the plan, which the kernel will never take.
-func (s *Switch) Refuse(i int, r DropReason, now int64) {
+// Refuse drops frame d of the plan, which the kernel will never take. Those before it were confirmed by Sent, so that it is
+// at the head of its queue.
+func (s *Switch) Refuse(i int, d uint32, r DropReason, now int64) {
 	s.now = now
 	p := s.ports[i]
-	d := p.plan.frames[0]
+	if d == none {
+		return
+	}
 	s.pop(p, s.memory.descs[d].queue)
 	s.dropQueued(p, d, r)
 	p.plan.n = 0

@@ -157,7 +157,7 @@ func TestUnsentPlanCostsNothing(t *testing.T) {
 		if n := r.sw.Dequeue(1, r.now); n != 3 {
 			t.Fatalf("the bucket pays for %d frames, want 3", n)
 		}
-		if prios := r.sw.Sent(1, 0, r.now); prios != 0 {
+		if prios, longest := r.sw.Sent(1, 0, r.now); prios != 0 || longest != 0 {
 			t.Fatalf("nothing was sent, of priorities %08b", prios)
 		}
 	}
@@ -179,9 +179,9 @@ func TestRefuse(t *testing.T) {
 	r := newRig(t, testConfig(2), testPort(0), unshaped(1))
 	r.offer(0, several(0, 1, lossless, 3, small)...)
 	r.sw.Dequeue(1, r.now)
-	r.sw.Refuse(1, DropSend, r.now)
+	r.sw.Refuse(1, r.sw.planned(1, 0), DropSend, r.now)
 	r.sw.Dequeue(1, r.now)
-	r.sw.Refuse(1, DropOversize, r.now)
+	r.sw.Refuse(1, r.sw.planned(1, 0), DropOversize, r.now)
 	c := r.count(0)
 	if c.Drops[lossless][DropSend] != 1 || c.Drops[lossless][DropOversize] != 1 || c.LosslessDrops[lossless] != 1 {
 		t.Errorf("drops %v, lossless %v: want one send, a fault, and one oversize, none", c.Drops[lossless], c.LosslessDrops)
@@ -197,7 +197,7 @@ func TestRefuseBeforeSettle(t *testing.T) {
 	r := newRig(t, testConfig(2), testPort(0), unshaped(1))
 	r.arrive(0, several(0, 1, 0, 3, small)...)
 	r.sw.Dequeue(1, r.now)
-	r.sw.Refuse(1, DropSend, r.now)
+	r.sw.Refuse(1, r.sw.planned(1, 0), DropSend, r.now)
 	if got := r.send(1, 1); len(got) != 1 || sequence(got[0]) != 1 {
 		t.Errorf("sent %x, want frame 1", got)
 	}

@@ -235,10 +235,8 @@ func (s *Switch) endWait(p *portState, octets int) {
 
 // abandonWait ends the wait of a frame that is not to be admitted any more: its way has changed meanwhile.
 func (s *Switch) abandonWait(p *portState, prio uint8) {
-	if p.waitFrom != 0 {
-		s.endWait(p, 0)
-		s.buffer.Forget(p.index, prio)
-	}
+	s.endWait(p, 0)
+	s.buffer.Forget(p.index, prio)
 }
 
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.

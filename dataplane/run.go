@@ -264,9 +264,13 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	defer r.change.Unlock()
 	var gone []*portTask
 	err := r.do(func(sw *Switch) error {
-		for _, t := range r.tasks {
-			if t != nil {
-				t.freeRing(sw) // its priorities may be others now; the ring is looked at before each burst
+		for i, t := range r.tasks {
+			if t == nil {
+				continue
+			}
+			t.freeRing(sw) // its priorities may be others now; the ring is looked at before each burst
+			if _, stays := ports[i]; !stays {
+				sw.ReadLosses(i, t.losses(), Now())
 			}
 		}
 		if err := sw.Reconfigure(cfg, ports, statics, Now()); err != nil {

@@ -132,11 +132,13 @@ func TestRefusedFrameIsTheOneDropped(t *testing.T) {
 }
 
 // A frame that the link drops each time, as one does that is longer than the far end's MTU, is sent again for a second and
-// then given up, and those like it at once: the others do not wait behind them for ever.
+// then given up, and those like it at once: the others do not wait behind them for ever, also where a strict queue has
+// something to send all the time.
 func TestFramesThatTheLinkDrops(t *testing.T) {
 	for _, delay := range []int64{0, 100_000} {
 		ports := unshapedPorts(2)
 		ports[1].Delay = delay
+		ports[1].Egress[6] = sched.Queue{Strict: true}
 		l := newLan(t, executors[0], roomy(2), ports...)
 		l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
 			one := port.NewBatch()
@@ -158,7 +160,10 @@ func TestFramesThatTheLinkDrops(t *testing.T) {
 		for seq := range 20 {
 			a.send(data(0, 1, lossless, seq, mtu), data(0, 1, lossless, seq, 60))
 		}
-		eventually(t, "the short frames arrive", func() bool { return len(b.received(0, lossless)) == 20 })
+		eventually(t, "the short frames arrive", func() bool {
+			a.send(data(0, 1, 6, 0, 60))
+			return len(b.received(0, lossless)) == 20
+		})
 		if took := time.Since(from); took < stuckLimit {
 			t.Errorf("delay %d: given up after %v", delay, took)
 		}

@@ -123,7 +123,7 @@ func (w *world) take(t *rapid.T, in int) {
 // call makes a send call of which the kernel takes a part.
 func (w *world) call(t *rapid.T, i int) {
 	if rapid.IntRange(0, 20).Draw(t, "refuse") == 0 && w.sw.Dequeue(i, w.now) > 0 {
-		w.sw.Refuse(i, DropOversize, w.now)
+		w.sw.Refuse(i, w.sw.planned(i, 0), DropOversize, w.now)
 		return
 	}
 	n := len(w.send(i, rapid.IntRange(0, port.BatchFrames).Draw(t, "taken")))

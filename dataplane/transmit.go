@@ -110,24 +110,15 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 	sw.Fill(t.index, w.batch, arrivals)
 	n, err := w.hand(t)
 	now := Now()
-	hopeless := refused(err)
-	var priorities uint8
 	w.lock()
-	if err != nil && n == 0 && !hopeless {
-		hopeless = t.hopeless(sw, err, sw.headLength(t.index), now)
-	}
-	if n == 0 && hopeless {
-		sw.Refuse(t.index, refusedFor(err), now)
-	} else {
-		priorities = sw.Sent(t.index, n, now)
+	failed := sw.planned(t.index, n)
+	priorities, longest := sw.Sent(t.index, n, now)
+	t.stuck.passed(longest)
+	if err != nil && (refused(err) || t.hopeless(sw, err, attempt{uint64(failed), sw.lengthOf(failed), now})) {
+		sw.Refuse(t.index, failed, refusedFor(err), now)
+		err = nil
 	}
 	w.unlock()
-	if n > 0 {
-		t.stuck.since = 0
-	}
-	if hopeless {
-		err = nil // what it concerns is gone, or first the next time
-	}
 	for q := range t.lastSent {
 		if priorities&(1<<q) != 0 {
 			t.lastSent[q] = now
@@ -166,11 +157,9 @@ func (w *worker) flushDelay(t *portTask) {
 		return
 	}
 	sent, octets, refused, err := t.delay.flush(t.port, now)
-	if sent > 0 {
-		t.stuck.since = 0
-	}
+	t.stuck.passed(t.delay.longest)
 	sw := w.lock()
-	if err != nil && t.hopeless(sw, err, t.delay.headLength(), now) {
+	if err != nil && t.hopeless(sw, err, t.delay.attempt(now)) {
 		refused, err = t.delay.giveUp(refused), nil
 	}
 	if sent+len(refused) > 0 {

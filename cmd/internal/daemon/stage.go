@@ -19,7 +19,7 @@ type opening struct {
 }
 
 // stage opens what the ports of a configuration need and do not have: those that are new, have another interface or
-// have outgrown their rings. Interfaces that do not exist are left out.
+// have outgrown their rings. Interfaces that do not exist, are down or are in use are left out: reconcile looks at them.
 func (d *Daemon) stage(c *config.Config) (map[string]*opening, error) {
 	staged := map[string]*opening{}
 	for i := range c.Ports {
@@ -46,8 +46,12 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r := d.ports[p.Name]; r != nil && r.has(at) && r.holds(want) {
+	r := d.ports[p.Name]
+	if r != nil && r.has(at) && r.holds(want) {
 		return nil, nil
+	}
+	if serves := r != nil && r.socket != nil; !serves && (!at.link.Up || at.link.Usable() != nil && !p.Force) {
+		return nil, nil // later: kernels before 6.13 refuse a fanout group on an interface that is down
 	}
 	o, err := d.prepare(want, at)
 	if err != nil {

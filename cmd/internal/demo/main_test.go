@@ -50,7 +50,7 @@ func switchProcess(path string, crash bool) int {
 		return 1
 	}
 	if crash {
-		time.AfterFunc(time.Second, func() {
+		time.AfterFunc(4*time.Second, func() { // by then a slow machine has seen its ports up too
 			fmt.Println("the switch crashes")
 			os.Exit(2)
 		})
