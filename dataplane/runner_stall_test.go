@@ -31,6 +31,15 @@ func (l *lan) withGate(i int, send func(near *porttest.End, b *port.Batch) (int,
 	})
 }
 
+// pass sends one frame.
+func pass(near *porttest.End, f []byte) {
+	one := port.NewBatch()
+	one.Begin(&frame.VnetHeader{})
+	one.Part(f)
+	one.End()
+	_, _ = near.Send(one)
+}
+
 // slow is a port without a speed at which a pause may last 0.3 s and a send call takes 625 octets on the wire.
 func slow(i int) PortConfig {
 	c := unshaped(i)
@@ -141,17 +150,12 @@ func TestFramesThatTheLinkDrops(t *testing.T) {
 		ports[1].Egress[6] = sched.Queue{Strict: true}
 		l := newLan(t, executors[0], roomy(2), ports...)
 		l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
-			one := port.NewBatch()
 			for i := range b.Len() {
 				f := b.Frame(i, nil)
 				if len(f) > 1000 {
 					return i, port.ErrDropped
 				}
-				one.Reset()
-				one.Begin(&frame.VnetHeader{})
-				one.Part(f)
-				one.End()
-				_, _ = near.Send(one)
+				pass(near, f)
 			}
 			return b.Len(), nil
 		})
@@ -192,7 +196,6 @@ func TestRefusalReasons(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
 		l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
-			one := port.NewBatch()
 			for i := range b.Len() {
 				f := b.Frame(i, nil)
 				switch sequence(f) % 10 {
@@ -201,11 +204,7 @@ func TestRefusalReasons(t *testing.T) {
 				case 7:
 					return i, unix.EINVAL
 				}
-				one.Reset()
-				one.Begin(&frame.VnetHeader{})
-				one.Part(f)
-				one.End()
-				_, _ = near.Send(one)
+				pass(near, f)
 			}
 			return b.Len(), nil
 		})
