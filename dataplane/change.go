@@ -56,7 +56,7 @@ type Prepared interface {
 // Replace gives port number i, which has sockets, others that are open already. The port stays up and keeps what it has
 // learned and queued. Its peer is held until the lossless ring has run empty. Frames that wait in it even then are
 // counted as lost in it, and returned. Where Replace fails, the sockets of before stay.
-func (r *Runner) Replace(i int, p Prepared, slotLen int) (lost int, err error) {
+func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	r.change.Lock()
 	defer r.change.Unlock()
 	t := r.tasks[i]
@@ -72,7 +72,7 @@ func (r *Runner) Replace(i int, p Prepared, slotLen int) (lost int, err error) {
 	err = r.do(func(sw *Switch) error {
 		t.draining = false
 		defer t.freeRing(sw)
-		waiting, others := old.Backlog(port.Lossless), old.Backlog(port.Other) // what comes from Start on, comes to p too
+		waiting, others := old.Backlog(port.Lossless).Frames, old.Backlog(port.Other).Frames // what comes from Start on, comes to p too
 		if err := p.Start(); err != nil {
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}
@@ -85,7 +85,7 @@ func (r *Runner) Replace(i int, p Prepared, slotLen int) (lost int, err error) {
 		lost = waiting
 		sw.RingLost(i, port.Lossless, lost, Now())
 		sw.RingLost(i, port.Other, others, Now())
-		t.port, t.slotLen, t.program = p, slotLen, program
+		t.port, t.program = p, program
 		t.blocked, t.pieces = [port.NumClasses]bool{}, [port.NumClasses]int{}
 		r.assign(sw)
 		return nil
@@ -121,7 +121,7 @@ func (r *Runner) drain(t *portTask) {
 			if told.IsZero() && sw.told(t.index) {
 				told = time.Now()
 			}
-			empty = t.port.Backlog(port.Lossless) == 0
+			empty = t.port.Backlog(port.Lossless).Frames == 0
 			return nil
 		})
 		if empty && !told.IsZero() && time.Since(told) > least {

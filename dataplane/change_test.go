@@ -40,11 +40,11 @@ func TestReplace(t *testing.T) {
 		a.send(several(0, 1, lossless, n, small)...)
 		near, far := l.second()
 		near.started = errors.New("not now")
-		if _, err := l.r.Replace(0, near, mtu); !errors.Is(err, near.started) {
+		if _, err := l.r.Replace(0, near); !errors.Is(err, near.started) {
 			t.Errorf("error %v, want %v", err, near.started)
 		}
 		near.started = nil
-		lost, err := l.r.Replace(0, near, mtu)
+		lost, err := l.r.Replace(0, near)
 		if err != nil || lost != 0 {
 			t.Errorf("lost %d, %v", lost, err)
 		}
@@ -60,7 +60,7 @@ func TestReplace(t *testing.T) {
 				t.Errorf("event %+v", event)
 			}
 		}
-		if _, err := l.r.Replace(7, near, mtu); err == nil {
+		if _, err := l.r.Replace(7, near); err == nil {
 			t.Error("a port that does not exist got sockets")
 		}
 	})
@@ -80,7 +80,7 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 		return hold
 	})
 	near, _ := l.second()
-	lost, err := l.r.Replace(0, near, mtu)
+	lost, err := l.r.Replace(0, near)
 	var v Snapshot
 	l.r.Snapshot(&v)
 	c := v.Ports[0].Counters
@@ -94,7 +94,7 @@ func TestConfigureRegrets(t *testing.T) {
 	l := newLan(t, executors[0], roomy(2), unshapedPorts(2)...)
 	near, _ := l.second()
 	l.must(l.r.Detach(0))
-	l.must(l.r.Attach(0, near, testPort(0).MAC, mtu))
+	l.must(l.r.Attach(0, near, testPort(0).MAC))
 	near.steered = errors.New("the kernel refuses")
 	ports := asMap(unshapedPorts(2)...)
 	changed := ports[0]

@@ -105,7 +105,7 @@ func (l *lan) attach(i int, wrap func(*porttest.End) port.Port) {
 	if wrap != nil {
 		p = wrap(near)
 	}
-	l.must(l.r.Attach(i, p, testPort(i).MAC, mtu))
+	l.must(l.r.Attach(i, p, testPort(i).MAC))
 	l.must(l.r.SetUp(i, true))
 	l.stations[i].link(near, far)
 }
@@ -144,7 +144,7 @@ func (l *lan) empties() *Snapshot {
 	l.t.Helper()
 	eventually(l.t, "the switch empties", func() bool {
 		for _, s := range l.stations {
-			if near := s.near.Load(); near.Backlog(port.Other)+near.Backlog(port.Lossless) > 0 {
+			if near := s.near.Load(); near.Backlog(port.Other).Frames+near.Backlog(port.Lossless).Frames > 0 {
 				return false
 			}
 		}

@@ -42,7 +42,6 @@ type portTask struct {
 	port     port.Port
 	classify classify.Config
 	cfg      PortConfig
-	slotLen  int // largest frame of a ring slot
 	rx, tx   *worker
 	program  []bpf.RawInstruction // in force; guarded by Runner.change
 
@@ -130,14 +129,14 @@ func (r *Runner) park() {
 }
 
 // Attach gives the configured port number i its sockets and its address. The runner closes p when the port is detached.
-// The port is down until SetUp. slotLen is the largest frame that a slot of its lossless ring holds.
-func (r *Runner) Attach(i int, p port.Port, mac [6]byte, slotLen int) error {
+// The port is down until SetUp.
+func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 	r.change.Lock()
 	defer r.change.Unlock()
 	if err := r.grow(); err != nil {
 		return fmt.Errorf("start a worker: %w", err)
 	}
-	t := &portTask{index: i, port: p, slotLen: slotLen}
+	t := &portTask{index: i, port: p}
 	known := false
 	r.View(func(sw *Switch) {
 		if configured := sw.ports[i]; configured != nil {

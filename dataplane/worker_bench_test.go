@@ -41,7 +41,7 @@ func (p *treadmill) ControlDone()                     { p.waits, p.turn = false,
 func (p *treadmill) Release(port.Class, int)          {}
 func (p *treadmill) Rewind(port.Class)                {}
 func (p *treadmill) Behind(port.Class, int) bool      { return false }
-func (p *treadmill) Backlog(port.Class) int           { return 100 }
+func (p *treadmill) Backlog(port.Class) port.Backlog  { return port.Backlog{Frames: 100} }
 func (p *treadmill) Slots(port.Class) int             { return 8192 }
 func (p *treadmill) SendControl([]byte) error         { p.told++; return nil }
 func (p *treadmill) Steer([]bpf.RawInstruction) error { return nil }
@@ -82,7 +82,7 @@ func newMill(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *
 		if err := sw.AddPort(i, ports[i], Now()); err != nil {
 			tb.Fatal(err)
 		}
-		t := &portTask{index: i, port: p, slotLen: mtu}
+		t := &portTask{index: i, port: p}
 		t.configure(sw, ports[i])
 		r.tasks[i] = t
 		sw.SetUp(i, true, Now())

@@ -73,9 +73,9 @@ func TestControlInTheKernel(t *testing.T) {
 		{"PFC, tagged", craft(t, []tag{{c, 7, 0}}, 0x8808, payload), RingControl},
 		{"LLDP", craft(t, nil, 0x88CC, payload), RingControl},
 		{"LLDP, tagged", craft(t, []tag{{c, 7, 0}}, 0x88CC, payload), RingControl},
-		{"slow protocol", craft(t, nil, 0x8809, payload), RingOther},
-		{"IPv4", specimens(t)[0].b, RingOther},
-		{"ARP, tagged", specimens(t)[14].b, RingOther},
+		{"slow protocol", craft(t, nil, 0x8809, payload), RingOther + RingSmall},
+		{"IPv4", specimens(t)[0].b, RingOther + RingSmall},
+		{"ARP, tagged", specimens(t)[14].b, RingOther + RingSmall},
 	}
 	config := Config{Trust: TrustPCP, DSCP: DefaultDSCP()}
 	program, err := config.Fanout(0x08)
@@ -95,7 +95,7 @@ func TestControlInTheKernel(t *testing.T) {
 // fanout group. The namespace has no name and goes with the sockets.
 type wire struct {
 	near  int
-	rings []int // RingOther, RingLossless, RingControl
+	rings []int // in the order of their constants
 }
 
 func newWire(t *testing.T) *wire {
@@ -127,7 +127,7 @@ func newWire(t *testing.T) *wire {
 	w := &wire{near: socket(t, near, 0)}
 	// The kernel takes the length of the linear part of a frame from this header.
 	setOption(t, w.near, unix.PACKET_VNET_HDR, 1)
-	for range 3 {
+	for range RingSmall + RingLossless + 1 {
 		w.rings = append(w.rings, w.ring(t, far))
 	}
 	return w

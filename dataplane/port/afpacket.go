@@ -21,8 +21,11 @@ type Config struct {
 	LosslessSlots int // slots of the lossless ring, at least 1
 	OtherSlots    int // slots of the other ring, at least 1
 	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
+	SmallFrame    int // largest frame that Fanout steers to the rings for small ones; 0 is for none
 
-	Fanout []bpf.RawInstruction // steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3)
+	// Fanout steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3), and a small one to those for
+	// small frames: Other (4), Lossless (5).
+	Fanout []bpf.RawInstruction
 }
 
 // controlSlots and controlFrame size the ring for EtherType 0x8808: a peer refreshes eight priorities in one frame, so a
@@ -35,7 +38,8 @@ const (
 
 // AFPacket is a Port on AF_PACKET sockets.
 type AFPacket struct {
-	rings   [NumClasses]*ring
+	lanes   [NumClasses]lane
+	rings   []*ring // in the order in which they joined their fanout group
 	control *ring
 	refused *ring // a socket without slots, which nobody reads
 	data    int   // send socket for data frames
@@ -99,100 +103,6 @@ func (p *AFPacket) open(c Config) error {
 	return err
 }
 
-// openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
-// everything until Start, when the group stands: no frame is seen twice or by the wrong ring.
-func (p *AFPacket) openRings(c Config, index int) error {
-	group := newGroup
-	var err error
-	join := func(slots, frameSize int, data bool) *ring {
-		var r *ring
-		if err == nil {
-			r, group, err = openRing(index, group, slots, frameSize, data)
-		}
-		return r
-	}
-	p.rings[Other] = join(c.OtherSlots, c.FrameSize, true)
-	p.rings[Lossless] = join(c.LosslessSlots, c.FrameSize, true)
-	p.control = join(controlSlots, controlFrame, false)
-	p.refused = join(0, 0, false)
-	if err != nil {
-		return err
-	}
-	return p.Steer(c.Fanout)
-}
-
-// Start makes the rings of a prepared port receive.
-func (p *AFPacket) Start() error {
-	for _, r := range p.allRings() {
-		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil {
-			return fmt.Errorf("detach filter: %w", err)
-		}
-	}
-	return nil
-}
-
-// allRings returns the rings in the order in which they joined their group.
-func (p *AFPacket) allRings() [NumClasses + 2]*ring {
-	return [...]*ring{p.rings[Other], p.rings[Lossless], p.control, p.refused}
-}
-
-// openRing opens a ring as the next member of a fanout group, and returns the ring, also on error, and the group.
-func openRing(index, group, slots, frameSize int, data bool) (*ring, int, error) {
-	fd, err := packetSocket()
-	if err != nil {
-		return nil, group, err
-	}
-	r := &ring{fd: fd}
-	if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
-		return r, group, fmt.Errorf("attach filter: %w", err)
-	}
-	if slots > 0 {
-		if err := r.mapSlots(slots, frameSize, data); err != nil {
-			return r, group, err
-		}
-	}
-	queue := 0
-	if data {
-		queue = oversizeQueue
-	}
-	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, queue)
-	if err := promiscuous(fd, index); err != nil {
-		return r, group, fmt.Errorf("promiscuous mode: %w", err)
-	}
-	if err := bind(fd, unix.ETH_P_ALL, index); err != nil {
-		return r, group, fmt.Errorf("bind: %w", err)
-	}
-	group, err = joinFanout(fd, group)
-	if err != nil {
-		return r, group, fmt.Errorf("join fanout group: %w", err)
-	}
-	return r, group, nil
-}
-
-// Steer implements Port.
-func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
-	if err := attach(p.rings[0].fd, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, program); err != nil {
-		return fmt.Errorf("attach fanout program: %w", err)
-	}
-	return nil
-}
-
-// newGroup asks joinFanout for a group of which no socket is a member. The kernel numbers groups from 0.
-const newGroup = -1
-
-// joinFanout makes fd a member of the group, or of a new one, and returns the group.
-func joinFanout(fd, group int) (int, error) {
-	flags := unix.PACKET_FANOUT_CBPF | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
-	if group == newGroup {
-		group, flags = 0, flags|unix.PACKET_FANOUT_FLAG_UNIQUEID
-	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, group|flags<<16); err != nil {
-		return 0, err
-	}
-	v, err := unix.GetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
-	return v & 0xffff, err
-}
-
 // packetSocket opens an AF_PACKET socket that receives nothing before it is bound (protocol 0).
 func packetSocket() (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -252,23 +162,23 @@ func attach(fd, level, opt int, program []bpf.RawInstruction) error {
 
 // Receive implements Port.
 func (p *AFPacket) Receive(c Class, dst []Frame, maxBytes int) int {
-	return p.rings[c].receive(dst, maxBytes)
+	return p.lanes[c].receive(dst, maxBytes)
 }
 
 // Release implements Port.
-func (p *AFPacket) Release(c Class, n int) { p.rings[c].release(n) }
+func (p *AFPacket) Release(c Class, n int) { p.lanes[c].release(n) }
 
 // Rewind implements Port.
-func (p *AFPacket) Rewind(c Class) { p.rings[c].rewind() }
+func (p *AFPacket) Rewind(c Class) { p.lanes[c].rewind() }
 
 // Behind implements Port.
-func (p *AFPacket) Behind(c Class, n int) bool { return p.rings[c].behind(n) }
+func (p *AFPacket) Behind(c Class, n int) bool { return p.lanes[c].behind(n) }
 
 // Backlog implements Port.
-func (p *AFPacket) Backlog(c Class) int { return p.rings[c].backlog() }
+func (p *AFPacket) Backlog(c Class) Backlog { return p.lanes[c].backlog() }
 
 // Slots implements Port.
-func (p *AFPacket) Slots(c Class) int { return p.rings[c].slots }
+func (p *AFPacket) Slots(c Class) int { return p.lanes[c].slots() }
 
 // Control implements Port. LLDP frames, which come here so that no data ring gets them, are passed over.
 func (p *AFPacket) Control() ([]byte, int64) {
@@ -332,8 +242,11 @@ func (p *AFPacket) SendControl(b []byte) error {
 
 // Descriptors implements Port.
 func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {
-	for c, r := range p.rings {
-		if what&(1<<c) != 0 {
+	for c := range p.lanes {
+		if what&(1<<c) == 0 {
+			continue
+		}
+		for _, r := range p.lanes[c].rings {
 			fds = append(fds, int32(r.fd))
 		}
 	}
@@ -353,8 +266,10 @@ func (p *AFPacket) Bound() bool {
 
 // Losses implements Port. Only one goroutine may call it: the kernel's counter starts anew at each reading.
 func (p *AFPacket) Losses(c Class) uint64 {
-	if st, err := unix.GetsockoptTpacketStats(p.rings[c].fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-		p.losses[c].Add(uint64(st.Drops))
+	for _, r := range p.lanes[c].rings {
+		if st, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+			p.losses[c].Add(uint64(st.Drops))
+		}
 	}
 	if c != Other {
 		return p.losses[c].Load()
@@ -375,7 +290,7 @@ func (p *AFPacket) ControlLosses() uint64 {
 
 // ClearError implements Port.
 func (p *AFPacket) ClearError() {
-	for _, r := range p.allRings() {
+	for _, r := range p.rings {
 		_, _ = unix.GetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
 }
@@ -383,7 +298,7 @@ func (p *AFPacket) ClearError() {
 // Close implements Port.
 func (p *AFPacket) Close() error {
 	var errs []error
-	for _, r := range p.allRings() {
+	for _, r := range p.rings {
 		if r != nil {
 			errs = append(errs, r.close(), unix.Close(r.fd))
 		}

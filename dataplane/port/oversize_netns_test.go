@@ -49,7 +49,7 @@ func TestOversizeFrames(t *testing.T) {
 		for _, s := range all {
 			w.send(s.v, s.b)
 		}
-		eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other) == len(all) })
+		eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == len(all) })
 		for done := 0; done < len(all); {
 			n := 0
 			for range 3 {
@@ -80,7 +80,7 @@ func TestManyOversizeFrames(t *testing.T) {
 		w.send(v, b)
 		want = append(want, b)
 	}
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Lossless) == len(want) })
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Lossless).Frames == len(want) })
 	frames := make([]port.Frame, 64)
 	for len(want) > 0 {
 		n := w.port.Receive(port.Lossless, frames, 16<<20)
@@ -99,7 +99,7 @@ func TestFinishOversize(t *testing.T) {
 	w := newWire(t)
 	b, v := super(tci(2, 1), 1, 9000)
 	w.send(v, b)
-	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other) == 1 })
+	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })
 	var f [1]port.Frame
 	w.port.Receive(port.Other, f[:], 1<<20)
 	if f[0].Vnet == (frame.VnetHeader{}) {
@@ -122,7 +122,7 @@ func TestOversizeQueueFull(t *testing.T) {
 		w.send(v, b)
 		want = append(want, b)
 	}
-	eventually(t, "the ring is full", func() bool { return w.port.Backlog(port.Other) == slots })
+	eventually(t, "the ring is full", func() bool { return w.port.Backlog(port.Other).Frames == slots })
 	got := w.take(port.Other, slots)
 	whole, cut := 0, 0
 	for i, f := range got {
@@ -152,7 +152,7 @@ func TestOversizeFramesAfterAFlap(t *testing.T) {
 		w.send(v, b)
 		want = append(want, b)
 	}
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other) == 3 })
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == 3 })
 	setUp(t, w.handle, "sw", false)
 	setUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "sw", true)

@@ -3,7 +3,9 @@
 //
 //	port.go      Port, the interface that the data plane is written against, and the Frame it hands over
 //	batch.go     Batch, the frames of one send call, and how sendmmsg takes them
-//	afpacket.go  the implementation on AF_PACKET sockets: two data rings, a MAC Control ring, two send sockets
+//	afpacket.go  the implementation on AF_PACKET sockets: data rings, a MAC Control ring, two send sockets
+//	group.go     its receive rings as one fanout group
+//	lane.go      the data rings of a class as one: frames in the order in which they came
 //	ring.go      one TPACKET_V2 receive ring
 //	oversize.go  frames larger than a ring slot
 //	wait.go      sleeping on the sockets of many ports
@@ -26,11 +28,11 @@ import (
 // MaxFrame is the longest frame that a port carries, octets without FCS: a super-frame of 64 KiB with its header.
 const MaxFrame = 65550
 
-// Class tells the two data rings of a port apart: lossy traffic cannot be held by PFC, so it must not be able to
-// overflow the ring that lossless frames wait in.
+// Class tells the two kinds of data rings of a port apart: lossy traffic cannot be held by PFC, so it must not be able to
+// overflow a ring that lossless frames wait in.
 type Class uint8
 
-// The data rings of a port. The numbers are the return values of the classify.Fanout program.
+// The classes. The numbers are the return values of the classify.Fanout program.
 const (
 	Other    Class = iota // frames of lossy priorities
 	Lossless              // frames of lossless priorities; every frame of an 802.3x PAUSE port
@@ -61,6 +63,13 @@ func (f *Frame) Finish() {
 	clear(f.vnet)
 }
 
+// A Backlog is what waits in the rings of a class.
+type Backlog struct {
+	Frames int
+	Octets int     // at most: each frame as long as a slot of its ring takes
+	Fill   float64 // share of the slots of the fullest ring, 0 to 1
+}
+
 // Work is a set of kinds of work that a task may wait for.
 type Work uint8
 
@@ -88,16 +97,17 @@ var (
 // belong to the receive task of the port, Control, Send and SendControl to its transmit task.
 type Port interface {
 	// Receive fills dst with the frames that follow those already received, at most maxBytes octets (at least one
-	// frame), and returns their number. They stay in the ring until Release.
+	// frame), and returns their number. They stay in their rings until Release, up to 256 at a time.
 	Receive(c Class, dst []Frame, maxBytes int) int
 	// Release gives the n oldest received frames back to the kernel.
 	Release(c Class, n int)
 	// Rewind makes Receive begin again at the oldest frame that was not released.
 	Rewind(c Class)
-	// Behind tells whether more than n frames wait in the ring. It costs one load.
+	// Behind tells whether more than n frames wait in one ring of the class. It costs a load for each.
 	Behind(c Class, n int) bool
-	// Backlog returns how many frames wait in the ring, and Slots how many it can hold.
-	Backlog(c Class) int
+	// Backlog returns what waits in the rings of the class.
+	Backlog(c Class) Backlog
+	// Slots returns how many frames they hold at least, whatever the lengths.
 	Slots(c Class) int
 
 	// Control returns the oldest waiting MAC Control frame (EtherType 0x8808) and its receive stamp (ns of

@@ -78,7 +78,7 @@ func TestPreparedPortIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = p.Close() }()
-	waiting := func() int { return p.Backlog(port.Other) + p.Backlog(port.Lossless) }
+	waiting := func() int { return p.Backlog(port.Other).Frames + p.Backlog(port.Lossless).Frames }
 	w.plain(1, 100)
 	if n := waiting(); n != 0 {
 		t.Errorf("%d frames wait before Start", n)

@@ -40,16 +40,17 @@ const (
 
 // A ring is the receive ring of one AF_PACKET socket. Slots are handed over by the kernel and given back in order.
 type ring struct {
-	fd       int
-	mem      []byte
-	slotSize int
-	perBlock int
-	slots    int
-	vnet     bool
+	fd        int
+	mem       []byte
+	frameSize int // longest frame of a slot
+	slotSize  int
+	perBlock  int
+	slots     int
+	vnet      bool
 
 	blockLen int
 	head     int    // oldest slot not given back
-	next     int    // next slot that Receive looks at
+	next     int    // next slot to be received
 	pending  int    // slots received and not given back; tells a full circle from none
 	barrier  uint32 // counts releases
 
@@ -64,13 +65,13 @@ type ring struct {
 const (
 	smallSlot   = 256
 	smallFrame  = smallSlot - frame.TagOctets
-	smallFrames = 256 // received and not given back at a time; those beyond stay in their slots
+	smallFrames = laneFrames
 )
 
 // mapSlots sets up the receive ring of a socket that is not bound yet: at least slots slots for frames of up to frameSize
 // octets. A larger frame comes through the oversize queue where vnet is set.
 func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
-	r.vnet, r.slotSize = vnet, (slotHeader+frameSize+15)&^15
+	r.vnet, r.frameSize, r.slotSize = vnet, frameSize, SlotOctets(frameSize)
 	for _, o := range []struct {
 		opt, val int
 		name     string
@@ -106,6 +107,9 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 	return nil
 }
 
+// SlotOctets is the size of a ring slot for frames of up to frameSize octets.
+func SlotOctets(frameSize int) int { return (slotHeader + frameSize + 15) &^ 15 }
+
 func boolInt(b bool) int {
 	if b {
 		return 1
@@ -136,23 +140,27 @@ func (r *ring) filled(i int) bool {
 	return atomic.LoadUint32(status(r.slot(i)))&unix.TP_STATUS_USER != 0
 }
 
-// receive fills dst with the next frames, up to maxBytes octets.
-func (r *ring) receive(dst []Frame, maxBytes int) int {
+// ready tells whether a frame can be taken.
+func (r *ring) ready() bool { return r.pending < r.slots && r.filled(r.next) }
+
+// stamp returns the receive stamp of the frame that can be taken.
+func (r *ring) stamp() int64 { return stamp(r.slot(r.next)) }
+
+func stamp(s []byte) int64 {
+	return int64(binary.NativeEndian.Uint32(s[slotSec:]))*1e9 + int64(binary.NativeEndian.Uint32(s[slotNsec:]))
+}
+
+// take makes f the next frame, which must be ready. It returns false where there is no room to hand it over.
+func (r *ring) take(f *Frame) bool {
 	if r.pending == 0 {
 		r.copies = 0
 	}
-	n := 0
-	for n < len(dst) && maxBytes > 0 && r.pending < r.slots {
-		s := r.slot(r.next)
-		st := atomic.LoadUint32(status(s))
-		if st&unix.TP_STATUS_USER == 0 || !r.read(s, st, &dst[n]) {
-			break
-		}
-		maxBytes -= len(dst[n].Data)
-		n++
-		r.advance()
+	s := r.slot(r.next)
+	if !r.read(s, atomic.LoadUint32(status(s)), f) {
+		return false
 	}
-	return n
+	r.advance()
+	return true
 }
 
 func (r *ring) advance() {
@@ -172,7 +180,7 @@ func (r *ring) after(i int) int {
 func (r *ring) read(s []byte, st uint32, f *Frame) bool {
 	mac := int(binary.NativeEndian.Uint16(s[slotMAC:]))
 	snap := int(binary.NativeEndian.Uint32(s[slotSnapLen:]))
-	f.Stamp = int64(binary.NativeEndian.Uint32(s[slotSec:]))*1e9 + int64(binary.NativeEndian.Uint32(s[slotNsec:]))
+	f.Stamp = stamp(s)
 	f.Vnet, f.Cut, f.vnet = frame.VnetHeader{}, false, nil
 	if st&unix.TP_STATUS_COPY != 0 {
 		return r.readOversize(s, st, f)

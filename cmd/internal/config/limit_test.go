@@ -25,7 +25,7 @@ func TestLimits(t *testing.T) {
 		{"delays", "ports: {p1: {speed: 10G, delay: 500ms}, p2: {speed: 10G, delay: 500ms}}", "ports.p2.delay", "of all ports"},
 		{"delay without a speed", "ports: {p1: {speed: none, delay: 1s}}", "ports.p1.delay", "lower delay"},
 		{"burst", "ports: {p1: {burst: 1GiB, delay: 1us}}", "ports.p1.delay", "burst"},
-		{"other ring", "ports: {p1: {ring: {frame: 64KiB, other: 1048576}}}", "ports.p1.ring.other", "1048576 slots of 65664 bytes"},
+		{"other ring", "ports: {p1: {ring: {frame: 64KiB, other: 1048576}}}", "ports.p1.ring.other", "1048576 slots of 65648 bytes"},
 		{"ports", many.String(), "ports", "257 ports: a switch has at most 256"},
 	}
 	for _, tt := range tests {

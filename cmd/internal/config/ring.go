@@ -3,19 +3,18 @@ package config
 import (
 	"time"
 
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/headroom"
 )
 
-// Ring sizes the two receive rings of a port.
+// Ring sizes the receive rings of a port. Beside each stands one for small frames, which follows from it.
 type Ring struct {
 	Outage time.Duration // how long the lossless ring takes frames while the switch does not run
 	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
 	Max    int64         // bytes at most
 	Other  int           // slots of the ring of everything else
 }
-
-// slotOverhead is what a slot needs beside its frame: the kernel's header and room for a tag.
-const slotOverhead = 128
 
 func defaultRing() Ring { return Ring{Outage: 60 * time.Millisecond, Max: 32 << 20, Other: 2048} }
 
@@ -28,9 +27,8 @@ func (r *Ring) read(v value) {
 	)
 }
 
-// SlotBytes is the size of a slot of the lossless ring: the frame, rounded up to 16, and the
-// kernel's header.
-func (r Ring) SlotBytes() int64 { return (r.Frame+15)/16*16 + slotOverhead }
+// SlotBytes is the size of a slot of the lossless ring: the frame, room for a tag and the kernel's header.
+func (r Ring) SlotBytes() int64 { return int64(port.SlotOctets(int(r.Frame))) }
 
 // LosslessSlots is how many frames the lossless ring takes: those that arrive in Outage at the
 // port's speed, as far as Ring.Max allows; at least one.
@@ -40,10 +38,18 @@ func (p *Port) LosslessSlots() int64 {
 	return max(1, min(arriving, p.Ring.Max/p.Ring.SlotBytes()))
 }
 
-// Outage is how long the lossless ring takes frames of the given length (octets without FCS) at
-// the port's speed.
+// SmallSlots is how many frames of up to classify.SmallFrame octets the ring beside the lossless one takes.
+func (p *Port) SmallSlots() int64 {
+	return int64(port.SmallSlots(int(p.LosslessSlots()), int(p.Ring.Frame)))
+}
+
+// Outage is how long the lossless rings take frames of the given length (octets without FCS) at the port's speed.
 func (p *Port) Outage(frame int64) time.Duration {
-	bits := p.LosslessSlots() * (frame + headroom.WireOverhead) * 8
+	slots := p.LosslessSlots()
+	if frame <= classify.SmallFrame {
+		slots = p.SmallSlots()
+	}
+	bits := slots * (frame + headroom.WireOverhead) * 8
 	speed := p.Speed
 	if speed == 0 {
 		speed = headroom.NominalSpeed

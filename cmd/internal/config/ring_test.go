@@ -11,12 +11,12 @@ func TestLosslessSlots(t *testing.T) {
 		slots      int64
 		slotBytes  int64
 	}{
-		{"1G", "speed: 1G", 4876, 1520 + 128},                 // 60 ms · 1G / (1538 · 8)
-		{"10G is limited by max", "speed: 10G", 20_360, 1648}, // 32 MiB / 1648
-		{"jumbo", "speed: 1G, mtu: 9000", 829, 9024 + 128},
-		{"no speed counts as 10G", "speed: none, ring: {max: 1GiB}", 48_764, 1648},
-		{"one at least", "speed: 1M, ring: {outage: 1ms}", 1, 1648},
-		{"exactly 16", "speed: 1G, ring: {frame: 64}", 85_227, 64 + 128},
+		{"1G", "speed: 1G", 4876, 1632},                       // 60 ms · 1G / (1538 · 8)
+		{"10G is limited by max", "speed: 10G", 20_560, 1632}, // 32 MiB / 1632
+		{"jumbo", "speed: 1G, mtu: 9000", 829, 9136},
+		{"no speed counts as 10G", "speed: none, ring: {max: 1GiB}", 48_764, 1632},
+		{"one at least", "speed: 1M, ring: {outage: 1ms}", 1, 1632},
+		{"small slots", "speed: 1G, ring: {frame: 64}", 85_227, 176},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -38,7 +38,9 @@ func TestOutage(t *testing.T) {
 		want  time.Duration
 	}{
 		{1514, 4876 * 1538 * 8},
-		{60, 4876 * 84 * 8},
+		{144, 16_384 * 168 * 8}, // from here on down the other ring takes them
+		{60, 16_384 * 84 * 8},
+		{145, 4876 * 169 * 8},
 	}
 	for _, tt := range tests {
 		if got := p.Outage(tt.frame); got != tt.want {
@@ -46,7 +48,7 @@ func TestOutage(t *testing.T) {
 		}
 	}
 	p.Speed = 0
-	if got, want := p.Outage(1514), time.Duration(20_360*1538*8/10); (got - want).Abs() > time.Microsecond {
+	if got, want := p.Outage(1514), time.Duration(20_560*1538*8/10); (got - want).Abs() > time.Microsecond {
 		t.Errorf("outage without a speed\n got %v\nwant %v", got, want)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/headroom"
 )
 
@@ -142,9 +144,11 @@ func (c *Config) ringNotes() (all []Warning) {
 			continue
 		}
 		largest := int64(p.MTU) + 14
-		note := c.warning("ports."+p.Name+".ring", "the lossless ring (%d slots, %.1f MiB) takes frames for %s at %d octets and for %s at 60 octets "+
-			"while the switch does not run", p.LosslessSlots(), float64(p.LosslessSlots()*p.Ring.SlotBytes())/(1<<20),
-			p.Outage(largest).Round(10*time.Microsecond), largest, p.Outage(60).Round(10*time.Microsecond))
+		mib := func(slots, bytes int64) float64 { return float64(slots*bytes) / (1 << 20) }
+		note := c.warning("ports."+p.Name+".ring", "while the switch does not run, the lossless ring (%d slots, %.1f MiB) takes frames of %d octets for %s, "+
+			"and the one beside it for small frames (%d slots, %.1f MiB) takes frames of 60 octets for %s",
+			p.LosslessSlots(), mib(p.LosslessSlots(), p.Ring.SlotBytes()), largest, p.Outage(largest).Round(10*time.Microsecond),
+			p.SmallSlots(), mib(p.SmallSlots(), int64(port.SlotOctets(classify.SmallFrame))), p.Outage(60).Round(10*time.Microsecond))
 		note.Note = true
 		all = append(all, note)
 	}

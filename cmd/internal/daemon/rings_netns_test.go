@@ -40,7 +40,8 @@ func TestOverflowingLossyRing(t *testing.T) {
 		vnet  frame.VnetHeader
 		lossy []byte
 	}{
-		{"frames", "speed: 1G", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 100)},
+		{"frames", "speed: 1G", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 200)},
+		{"small frames", "speed: 1G, ring: {other: 50}", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 60)},
 		{"larger than a slot", "speed: 1G, ring: {frame: 400, other: 256}", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 1400)},
 		{"super-frames", "speed: none, ring: {other: 256}", whole.vnet, whole.data},
 	} {

@@ -110,7 +110,7 @@ func (o *opening) inherit() {
 // install gives a port its sockets.
 func (d *Daemon) install(p *portLink, o *opening) error {
 	o.inherit()
-	if err := d.runner.Attach(p.number, o.socket, o.at.link.MAC, o.opened.FrameSize); err != nil {
+	if err := d.runner.Attach(p.number, o.socket, o.at.link.MAC); err != nil {
 		return errors.Join(err, o.socket.Close(), o.restore())
 	}
 	p.socket, p.opened, p.at, p.restore, p.up, p.state = o.socket, o.opened, o.at, o.restore, false, ""
@@ -124,7 +124,7 @@ func (d *Daemon) install(p *portLink, o *opening) error {
 
 // replace gives a port larger rings without taking it out of service.
 func (d *Daemon) replace(p *portLink, o *opening) error {
-	lost, err := d.runner.Replace(p.number, o.socket, o.opened.FrameSize)
+	lost, err := d.runner.Replace(p.number, o.socket)
 	if err != nil {
 		return err
 	}

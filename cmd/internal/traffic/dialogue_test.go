@@ -109,11 +109,11 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	if len(s.flows) != maxFlows || s.received != maxFlows || s.foreign != 6 {
 		t.Errorf("%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows, maxFlows)
 	}
-	if far.Backlog(port.Other) != 0 {
+	if far.Backlog(port.Other).Frames != 0 {
 		t.Error("a total of a flow that is not followed was answered")
 	}
 	s.see(data(2, kindFin), 1)
-	if far.Backlog(port.Other) != 1 {
+	if far.Backlog(port.Other).Frames != 1 {
 		t.Error("a total of a flow that is followed was not answered")
 	}
 }

@@ -38,7 +38,7 @@ func open(netns, name string, lossless uint8, slots int) (*port.AFPacket, port.L
 		return nil, l, err
 	}
 	p, err := port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: slots, OtherSlots: slots,
-		FrameSize: l.MTU + frame.HeaderOctets, Fanout: fanout})
+		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout})
 	return p, l, err
 }
 

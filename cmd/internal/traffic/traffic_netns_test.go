@@ -92,7 +92,7 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64, FrameSize: 1514,
+	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64, FrameSize: 1514, SmallFrame: classify.SmallFrame,
 		Fanout: fanout})
 	if err != nil {
 		t.Fatal(err)

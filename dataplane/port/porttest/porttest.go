@@ -144,13 +144,17 @@ func (e *End) Rewind(c port.Class) {
 }
 
 // Behind implements port.Port.
-func (e *End) Behind(c port.Class, n int) bool { return e.Backlog(c) > n }
+func (e *End) Behind(c port.Class, n int) bool { return e.Backlog(c).Frames > n }
 
 // Backlog implements port.Port.
-func (e *End) Backlog(c port.Class) int {
+func (e *End) Backlog(c port.Class) port.Backlog {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.rings[c].ready(e.o.Now())
+	n, octets := e.rings[c].ready(e.o.Now()), 0
+	for _, f := range e.rings[c].frames[:n] {
+		octets += len(f.data)
+	}
+	return port.Backlog{Frames: n, Octets: octets, Fill: float64(n) / float64(e.o.Slots)}
 }
 
 // Slots implements port.Port.

@@ -78,8 +78,8 @@ func TestFramesArriveInOrder(t *testing.T) {
 	if got := readable(t, b); got != port.WorkOther|port.WorkLossless {
 		t.Errorf("readable: %03b", got)
 	}
-	if b.Backlog(port.Other) != 2 || !b.Behind(port.Other, 1) || b.Behind(port.Other, 2) || b.Slots(port.Other) != 100 {
-		t.Errorf("backlog %d", b.Backlog(port.Other))
+	if b.Backlog(port.Other).Frames != 2 || !b.Behind(port.Other, 1) || b.Behind(port.Other, 2) || b.Slots(port.Other) != 100 {
+		t.Errorf("backlog %d", b.Backlog(port.Other).Frames)
 	}
 	got, stamps := take(b, port.Other, 1<<20)
 	if len(got) != 2 || got[0] != "0 first frame" || got[1] != "0 second" || stamps[0] != 7 {
@@ -117,12 +117,12 @@ func TestSpeedAndDelay(t *testing.T) {
 	a, b, now := wire(t, Options{Speed: 1_000_000_000, Delay: 1000})
 	_, _ = a.Send(batch(string(make([]byte, 101)), string(make([]byte, 101)))) // 125 octets on the wire: 1 µs each
 	*now = 1999
-	if b.Backlog(port.Other) != 0 {
+	if b.Backlog(port.Other).Frames != 0 {
 		t.Error("a frame came early")
 	}
 	*now = 2000
-	if b.Backlog(port.Other) != 1 {
-		t.Errorf("backlog %d at the end of the first frame", b.Backlog(port.Other))
+	if b.Backlog(port.Other).Frames != 1 {
+		t.Errorf("backlog %d at the end of the first frame", b.Backlog(port.Other).Frames)
 	}
 	*now = 3000
 	if _, stamps := take(b, port.Other, 1<<20); len(stamps) != 2 || stamps[1] != 3000 {

@@ -1,0 +1,140 @@
+package port_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// smallLimit is the longest frame, without an outer tag, that bySize takes for small.
+const smallLimit = 144
+
+// bySize steers small frames to the ring for them, all others to Other.
+func bySize(t *testing.T) []bpf.RawInstruction {
+	t.Helper()
+	program, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtLen},
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: smallLimit - frame.HeaderOctets, SkipTrue: 1},
+		bpf.RetConstant{Val: 4},
+		bpf.RetConstant{Val: uint32(port.Other)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// sized reopens the wire's port with rings for small frames beside the others.
+func sized(t *testing.T) *wire {
+	w := newWire(t)
+	c := w.config()
+	c.SmallFrame, c.Fanout = smallLimit, bySize(t)
+	if err := w.port.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := port.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	w.port = p
+	return w
+}
+
+// Frames of all lengths, from two rings, are handed over in the order in which they were sent, each once and whole, whatever is
+// released and received again.
+func TestLaneKeepsTheOrder(t *testing.T) {
+	w := sized(t)
+	var want [][]byte
+	lengths := []int{60, 61, smallLimit - 1, smallLimit, smallLimit + 1, smallLimit + 4, 253, 1000, 1514}
+	for range 100 {
+		n := lengths[rand.IntN(len(lengths))]
+		b := craft(nil, experimental, len(want), n)
+		if rand.IntN(2) == 0 && n < 1514 {
+			b = craft(tci(2, 7), experimental, len(want), n+frame.TagOctets)
+		}
+		w.send(frame.VnetHeader{}, b)
+		want = append(want, b)
+	}
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == len(want) })
+	var frames [64]port.Frame
+	for taken := 0; taken < len(want); {
+		n := w.port.Receive(port.Other, frames[:1+rand.IntN(len(frames))], 1<<20)
+		if n == 0 {
+			t.Fatalf("nothing after %d of %d frames", taken, len(want))
+		}
+		wantData(t, frames[:n], want[taken:taken+n])
+		done := rand.IntN(n + 1)
+		w.port.Release(port.Other, done)
+		w.port.Rewind(port.Other)
+		taken += done
+	}
+	if waiting, lost := w.port.Backlog(port.Other).Frames, w.port.Losses(port.Other); waiting != 0 || lost != 0 {
+		t.Errorf("%d frames wait and %d are lost at the end", waiting, lost)
+	}
+}
+
+// The rings for small frames have slots for longer than the others, and their backlog counts as what it can hold at most.
+func TestSmallRing(t *testing.T) {
+	w := sized(t)
+	c := w.config()
+	if got, want := w.port.Slots(port.Other), c.OtherSlots; got < want {
+		t.Errorf("%d slots, want %d at least", got, want)
+	}
+	small := port.SmallSlots(c.OtherSlots, c.FrameSize)
+	if small <= c.OtherSlots {
+		t.Fatalf("%d slots for small frames beside %d", small, c.OtherSlots)
+	}
+	w.plain(5, 60)
+	w.plain(3, 1000)
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == 8 })
+	got := w.port.Backlog(port.Other)
+	if want := 5*smallLimit + 3*c.FrameSize; got.Octets != want || got.Fill <= 0 || got.Fill >= 0.5 {
+		t.Errorf("%d octets wait at most, the fullest ring is full to %v; want %d and some", got.Octets, got.Fill, want)
+	}
+	if !w.port.Behind(port.Other, 4) || w.port.Behind(port.Other, 5) {
+		t.Error("more than 5 frames wait in one ring, or not more than 4")
+	}
+}
+
+// SmallSlots covers the same time as the other ring, up to its limit.
+func TestSmallSlots(t *testing.T) {
+	for _, row := range []struct{ slots, frame, want int }{{1, 60, 2}, {100, 1514, 1831}, {975, 1514, 16384}, {1 << 20, 9014, 16384}} {
+		if got := port.SmallSlots(row.slots, row.frame); got != row.want {
+			t.Errorf("%d slots of %d octets: %d small ones, want %d", row.slots, row.frame, got, row.want)
+		}
+	}
+}
+
+// A lane hands over a limited number of frames until some are given back.
+func TestLaneIsBounded(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.OtherSlots = 600
+	large, err := port.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = large.Close() })
+	w.port = large
+	want := w.plain(500, 60)
+	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == len(want) })
+	frames := make([]port.Frame, 500)
+	const most = 256
+	if n := w.port.Receive(port.Other, frames, 1<<20); n != most {
+		t.Fatalf("received %d frames, want %d", n, most)
+	}
+	wantData(t, frames[:most], want[:most]) // none of them has changed while the others came
+	if n := w.port.Receive(port.Other, frames, 1<<20); n != 0 {
+		t.Fatalf("received %d frames more", n)
+	}
+	w.port.Release(port.Other, 100)
+	if n := w.port.Receive(port.Other, frames, 1<<20); n != 100 {
+		t.Fatalf("received %d frames after 100 were given back", n)
+	}
+	wantData(t, frames[:100], want[most:most+100])
+}
