@@ -23,14 +23,19 @@ type mmsghdr struct {
 	_   [4]byte
 }
 
+// wholeOctets is up to which length a frame is copied behind its header: the kernel takes a message of one part by a shorter way,
+// which saves more than the copy costs.
+const wholeOctets = 256
+
 // A Batch is a list of frames for one send call. Each frame is a virtio_net_hdr and one or more parts, so that a frame
 // may lie in a ring slot or in a chain of buffer cells and a VLAN tag may be put in or left out without moving octets.
 // It is used again and again and never allocates after NewBatch.
 type Batch struct {
 	n     int
 	parts int
+	begun int // parts before the frame that is not complete
 	msgs  [BatchFrames]mmsghdr
-	vnet  [BatchFrames][frame.VnetHeaderOctets]byte
+	head  [BatchFrames][frame.VnetHeaderOctets + wholeOctets]byte
 	tags  [BatchFrames][frame.TagOctets]byte
 	iov   [maxParts]unix.Iovec
 }
@@ -49,9 +54,10 @@ func (b *Batch) Full(need int) bool { return b.n == BatchFrames || b.parts+need+
 
 // Begin starts a frame with segmentation and checksum state v. Part and End complete it.
 func (b *Batch) Begin(v *frame.VnetHeader) {
-	v.Encode(b.vnet[b.n][:])
+	v.Encode(b.head[b.n][:])
 	b.msgs[b.n].hdr.Iov = &b.iov[b.parts]
-	b.push(&b.vnet[b.n][0], frame.VnetHeaderOctets)
+	b.begun = b.parts
+	b.push(&b.head[b.n][0], frame.VnetHeaderOctets)
 }
 
 // Part appends octets to the frame that Begin started. p must stay valid and unchanged until the batch was sent.
@@ -71,23 +77,38 @@ func (b *Batch) Tag(tci uint16) {
 
 // End completes the frame.
 func (b *Batch) End() {
-	m := &b.msgs[b.n].hdr
-	first := (uintptr(unsafe.Pointer(m.Iov)) - uintptr(unsafe.Pointer(&b.iov[0]))) / unsafe.Sizeof(b.iov[0])
-	m.Iovlen = uint64(b.parts - int(first))
+	b.join()
+	b.msgs[b.n].hdr.Iovlen = uint64(b.parts - b.begun)
 	b.n++
+}
+
+// join makes a short frame one part.
+func (b *Batch) join() {
+	head := &b.head[b.n]
+	end := frame.VnetHeaderOctets
+	for _, v := range b.iov[b.begun+1 : b.parts] {
+		if v.Len > uint64(len(head)-end) {
+			return
+		}
+		end += copy(head[end:], unsafe.Slice(v.Base, v.Len))
+	}
+	b.iov[b.begun].Len = uint64(end)
+	b.parts = b.begun + 1
 }
 
 // Frame appends the octets of frame i, without its virtio_net_hdr, to dst.
 func (b *Batch) Frame(i int, dst []byte) []byte {
-	for _, v := range unsafe.Slice(b.msgs[i].hdr.Iov, b.msgs[i].hdr.Iovlen)[1:] {
-		dst = append(dst, unsafe.Slice(v.Base, v.Len)...)
+	skip := frame.VnetHeaderOctets
+	for _, v := range unsafe.Slice(b.msgs[i].hdr.Iov, b.msgs[i].hdr.Iovlen) {
+		dst = append(dst, unsafe.Slice(v.Base, v.Len)[skip:]...)
+		skip = 0
 	}
 	return dst
 }
 
 // Vnet returns the segmentation and checksum state of frame i.
 func (b *Batch) Vnet(i int) frame.VnetHeader {
-	v, _ := frame.DecodeVnetHeader(b.vnet[i][:])
+	v, _ := frame.DecodeVnetHeader(b.head[i][:])
 	return v
 }
 
