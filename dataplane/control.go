@@ -86,12 +86,14 @@ func (s *Switch) told(i int) bool {
 	return p == nil || !p.up || p.sender.Wanted()&^p.sender.Told() == 0
 }
 
-// WouldCross tells whether octets more would bring any lossless queue of a port above its threshold.
-func (s *Switch) WouldCross(i int, octets int64) bool {
+// WouldCross tells whether so many frames with so many octets in all might bring any lossless queue of a port above its
+// threshold: each takes whole cells.
+func (s *Switch) WouldCross(i int, frames, octets int64) bool {
 	p := s.ports[i]
 	if p == nil || p.cfg.Mode == macctl.ModeOff {
 		return false
 	}
+	octets += frames * int64(s.memory.cell)
 	for q := range uint8(NumPriorities) {
 		if p.cfg.lossless(q) && s.buffer.WouldCross(i, q, octets) {
 			return true
@@ -100,7 +102,7 @@ func (s *Switch) WouldCross(i int, octets int64) bool {
 	return false
 }
 
-// SeeRing records how many frames wait in the lossless ring of a port.
+// SeeRing records how many frames wait in the lossless rings of a port.
 func (s *Switch) SeeRing(i, frames int) {
 	if p := s.ports[i]; p != nil {
 		p.count.RingFramesMax = max(p.count.RingFramesMax, uint64(frames))

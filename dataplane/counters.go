@@ -53,7 +53,7 @@ type Counters struct {
 	Marked                        [NumPriorities]uint64 // ECN CE by egress queue
 	RingHoldNs                    uint64                // time that a lossless frame waited in the ring for buffer
 	RingHoldBytes                 uint64
-	RingFramesMax                 uint64 // most frames seen waiting in the lossless ring
+	RingFramesMax                 uint64 // most frames seen waiting in the lossless rings
 	QueueBytes, QueueBytesMax     [NumPriorities]int64
 }
 

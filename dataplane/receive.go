@@ -55,17 +55,17 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	}
 }
 
-// watchRing holds the peer while the lossless ring is filling up: past three quarters of its slots, or as soon as what
-// waits in it would cross a threshold by itself. The hold ends when the ring is half empty.
+// watchRing holds the peer while a lossless ring is filling up: past three quarters of it, or as soon as what waits would
+// cross a threshold by itself. The hold ends when the fuller ring is half empty.
 func (w *worker) watchRing(t *portTask) {
-	if t.cfg.Mode == macctl.ModeOff || !t.ringHeld && !t.port.Behind(port.Lossless, min(burstFrames, t.port.Slots(port.Lossless)/4*3)) {
+	if t.cfg.Mode == macctl.ModeOff || !t.ringHeld && !t.port.Behind(port.Lossless, burstFrames) {
 		return
 	}
 	backlog := t.port.Backlog(port.Lossless)
 	sw := w.lock()
 	now := Now()
 	sw.SeeRing(t.index, backlog.Frames)
-	cross := sw.WouldCross(t.index, int64(backlog.Octets))
+	cross := sw.WouldCross(t.index, int64(backlog.Frames), int64(backlog.Octets))
 	hold := t.draining || backlog.Fill > 0.75 || cross || t.ringHeld && backlog.Fill > 0.5
 	if hold != t.ringHeld {
 		t.ringHeld = hold

@@ -204,13 +204,13 @@ func TestRingHoldByMode(t *testing.T) {
 
 func TestWouldCross(t *testing.T) {
 	r := plainRig(t, 2)
-	if r.sw.WouldCross(0, alone*small) {
+	if r.sw.WouldCross(0, 0, alone*small) {
 		t.Error("what just fits would cross")
 	}
-	if !r.sw.WouldCross(0, alone*small+cell) {
+	if !r.sw.WouldCross(0, 0, alone*small+cell) {
 		t.Error("one cell more would not cross")
 	}
-	if r.sw.WouldCross(9, 1<<40) {
+	if r.sw.WouldCross(9, 1, 1<<40) {
 		t.Error("a port that is not there would cross")
 	}
 }

@@ -105,7 +105,7 @@ var families = [numFamilies]family{
 
 	ringHoldSeconds: {"ring_hold_seconds_total", counter, "Time for which a lossless frame waited in the receive ring for buffer.", byPort},
 	ringHoldBytes:   {"ring_hold_bytes_total", counter, "Bytes of lossless frames that waited in the receive ring for buffer.", byPort},
-	ringFramesMax:   {"ring_frames_max", gauge, "Most frames seen waiting in the lossless receive ring.", byPort},
+	ringFramesMax:   {"ring_frames_max", gauge, "Most frames seen waiting in the lossless receive rings.", byPort},
 	overspeed:       {"overspeed_frames_total", counter, "Frames that arrived faster than the port's speed and burst.", byPort},
 
 	egressQueue:    {"egress_queue_bytes", gauge, "Bytes that wait in an egress queue.", byPriority},

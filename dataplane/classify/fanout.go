@@ -18,9 +18,9 @@ const (
 	RingSmall    = 4 // added to RingOther and RingLossless for frames of up to SmallFrame octets
 )
 
-// SmallFrame is the longest frame (octets without FCS, not counting an outer VLAN tag) that goes to a ring of small slots.
-// Such a ring is an eighth as large as one for full frames, and stays in the cache: a sender and a switch that are each busy
-// with smallest frames are a quarter faster with it. Requests, acknowledgements and congestion notifications are smaller.
+// SmallFrame is the longest frame (octets without FCS, not counting an outer VLAN tag) that goes to a ring of small slots. A
+// slot there takes a sixth of one for a full frame, so that the ring stays in the caches: a switch that is busy with smallest
+// frames is a quarter faster with it. Acknowledgements and congestion notifications are shorter.
 const SmallFrame = 144
 
 // Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group: RingControl for MAC Control (0x8808) and

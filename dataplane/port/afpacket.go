@@ -83,7 +83,7 @@ func explain(err error) error {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w (needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give the container --cap-add=NET_RAW --cap-add=NET_ADMIN, or try \"pfcswitch demo\", which needs neither)", err)
 	case errors.Is(err, unix.ENOMEM):
-		return fmt.Errorf("%w (not enough memory for the receive rings: lower ports.NAME.ring.outage or ring.max)", err)
+		return fmt.Errorf("%w (not enough memory for the receive rings: lower ports.NAME.ring.outage, ring.max or ring.other)", err)
 	}
 	return err
 }

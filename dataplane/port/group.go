@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxSmallSlots = 16384 // 4 MiB: what a TLB reaches
-	smallest      = 60    // octets of the smallest frame
+	enoughSlots = 16384 // 4 MiB, which a TLB reaches: 16 ms at a million frames a second
+	smallest    = 60    // octets of the smallest frame
 )
 
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
@@ -43,10 +43,10 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	return p.Steer(c.Fanout)
 }
 
-// SmallSlots is how many slots a ring for small frames has, beside one of slots slots for frames of up to frameSize octets:
-// smallest frames fill it in the time in which full ones fill that, or 16 ms at a million frames a second.
+// SmallSlots is how many slots a ring for small frames has, beside one of slots slots for frames of up to frameSize octets: as
+// many, or more, up to enoughSlots, so that smallest frames do not fill it sooner than full ones fill that.
 func SmallSlots(slots, frameSize int) int {
-	return min(maxSmallSlots, slots*frame.WireOctets(frameSize)/frame.WireOctets(smallest)+1)
+	return max(slots, min(enoughSlots, slots*frame.WireOctets(frameSize)/frame.WireOctets(smallest)+1))
 }
 
 // Start makes the rings of a prepared port receive.
@@ -76,7 +76,7 @@ func openRing(index, group, slots, frameSize int, data bool) (*ring, int, error)
 	}
 	queue := 0
 	if data {
-		queue = oversizeQueue
+		queue = max(oversizeQueue, r.slots*r.slotSize)
 	}
 	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, queue)
 	if err := promiscuous(fd, index); err != nil {

@@ -4,9 +4,14 @@ package port
 // over in the order in which they came, whichever ring they lie in.
 type lane struct {
 	rings   []*ring
-	from    [laneFrames]uint8 // the rings of the frames that were received and not given back, in order
-	first   int               // where the oldest of them stands
-	pending int
+	from    [laneFrames]uint8 // the rings of the next frames, as far as that is settled
+	first   int               // where the oldest frame stands that was not given back
+	pending int               // frames received and not given back
+	known   int               // frames whose ring is settled: those, and those that were received before a rewind
+
+	passed int // how often in a row a waiting frame was passed over for one of the other ring
+	over   int // the ring of that frame
+	forced int // how many frames come from that ring before stamps are looked at again
 }
 
 // laneFrames is how many frames of a lane can be received and not given back.
@@ -16,32 +21,65 @@ const laneFrames = 256
 func (l *lane) receive(dst []Frame, maxBytes int) int {
 	n := 0
 	for n < len(dst) && maxBytes > 0 && l.pending < laneFrames {
-		i := l.oldest()
-		if i < 0 || !l.rings[i].take(&dst[n]) {
+		at, i := (l.first+l.pending)%laneFrames, 0
+		if l.pending < l.known {
+			i = int(l.from[at]) // the oldest frame stays the oldest, whatever has come since
+		} else if i = l.next(); i < 0 {
 			break
 		}
-		l.from[(l.first+l.pending)%laneFrames] = uint8(i)
+		if !l.rings[i].take(&dst[n]) {
+			break
+		}
+		l.from[at] = uint8(i)
 		l.pending++
+		l.known = max(l.known, l.pending)
 		maxBytes -= len(dst[n].Data)
 		n++
 	}
 	return n
 }
 
-// oldest returns the ring whose next frame came first by its stamp, -1 where none waits. Frames of one flow come one after the
-// other, so a look at the other rings after the frame was seen shows all that came before it; the last round is such a look.
-// Where the real-time clock is set back between two frames, they may change places.
-func (l *lane) oldest() int {
-	best := -1
+// next returns the ring of the next frame, -1 where none waits. A frame is passed over for no more than the other ring holds: if
+// still more seem to be older, the real-time clock was set back in between, and all that waits beside that frame is older than
+// they are.
+func (l *lane) next() int {
+	if l.forced > 0 {
+		l.forced--
+		return l.over
+	}
+	first, other := l.oldest()
+	if other < 0 || other != l.over {
+		l.passed, l.over = 0, max(0, other)
+	}
+	if other < 0 {
+		return first
+	}
+	if l.passed++; l.passed <= l.rings[first].slots {
+		return first
+	}
+	l.passed, l.forced = 0, l.rings[other].backlog()-l.rings[other].pending-1
+	return other
+}
+
+// oldest returns the ring whose next frame came first by its stamp, and one whose frame came later, -1 where there is none. Frames
+// of one flow come one after the other, so a look at the other rings after a frame was seen shows all that came before it; the
+// last round is such a look.
+func (l *lane) oldest() (first, other int) {
+	first = -1
 	for {
-		seen := best
+		seen := first
+		other = -1
 		for i, r := range l.rings {
-			if i != best && r.ready() && (best < 0 || r.stamp() < l.rings[best].stamp()) {
-				best = i
+			switch {
+			case i == first || !r.ready():
+			case first < 0 || r.stamp() < l.rings[first].stamp():
+				first = i
+			default:
+				other = i
 			}
 		}
-		if best == seen {
-			return best
+		if first == seen {
+			return first, other
 		}
 	}
 }
@@ -54,6 +92,7 @@ func (l *lane) release(n int) {
 		l.first = (l.first + 1) % laneFrames
 	}
 	l.pending -= n
+	l.known -= n
 	for i, r := range l.rings {
 		if counts[i] > 0 {
 			r.release(counts[i])
@@ -70,7 +109,7 @@ func (l *lane) rewind() {
 
 func (l *lane) behind(n int) bool {
 	for _, r := range l.rings {
-		if r.behind(n) {
+		if r.behind(min(n, r.slots/2)) || r.oversize.seen {
 			return true
 		}
 	}
@@ -81,17 +120,18 @@ func (l *lane) backlog() Backlog {
 	var b Backlog
 	for _, r := range l.rings {
 		n := r.backlog()
+		queued, limit := r.queued()
 		b.Frames += n
-		b.Octets += n * r.frameSize
-		b.Fill = max(b.Fill, float64(n)/float64(r.slots))
+		b.Octets += n*r.frameSize + queued
+		b.Fill = max(b.Fill, float64(n)/float64(r.slots), float64(queued)/float64(limit))
 	}
 	return b
 }
 
 func (l *lane) slots() int {
-	least := l.rings[0].slots
-	for _, r := range l.rings[1:] {
-		least = min(least, r.slots)
+	n := 0
+	for _, r := range l.rings {
+		n += r.slots
 	}
-	return least
+	return n
 }

@@ -1,8 +1,12 @@
 package port_test
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/bpf"
 
@@ -78,14 +82,56 @@ func TestLaneKeepsTheOrder(t *testing.T) {
 	}
 }
 
+// The same while they come: a frame that is seen in one ring is not handed over before one that came earlier and lies in the other,
+// also where that became visible after the first look at its ring.
+func TestLaneKeepsTheOrderOfArrival(t *testing.T) {
+	w := sized(t)
+	const sent = 20_000
+	var last atomic.Int64
+	last.Store(-1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for seq := range sent {
+			if err := w.host.Send(frame.VnetHeader{}, craft(nil, experimental, seq, 60+200*(seq%2))); err != nil {
+				t.Error(err)
+				return
+			}
+			for int64(seq)-last.Load() > 16 {
+				runtime.Gosched()
+			}
+		}
+	}()
+	var frames [4]port.Frame
+	for deadline := time.Now().Add(20 * time.Second); last.Load() < sent-1; {
+		n := w.port.Receive(port.Other, frames[:], 1<<20)
+		for _, f := range frames[:n] {
+			if !ours(f.Data) {
+				continue
+			}
+			if seq := int64(binary.BigEndian.Uint32(f.Data[frame.HeaderOctets:])); seq != last.Load()+1 {
+				last.Store(sent) // the sender ends
+				t.Fatalf("frame %d does not come in its turn", seq)
+			}
+			last.Add(1)
+		}
+		w.port.Release(port.Other, n)
+		if n == 0 && time.Now().After(deadline) {
+			last.Store(sent)
+			t.Fatal("frames fail to come")
+		}
+	}
+	<-done
+}
+
 // The rings for small frames have slots for longer than the others, and their backlog counts as what it can hold at most.
 func TestSmallRing(t *testing.T) {
 	w := sized(t)
 	c := w.config()
-	if got, want := w.port.Slots(port.Other), c.OtherSlots; got < want {
+	small := port.SmallSlots(c.OtherSlots, c.FrameSize)
+	if got, want := w.port.Slots(port.Other), c.OtherSlots+small; got < want {
 		t.Errorf("%d slots, want %d at least", got, want)
 	}
-	small := port.SmallSlots(c.OtherSlots, c.FrameSize)
 	if small <= c.OtherSlots {
 		t.Fatalf("%d slots for small frames beside %d", small, c.OtherSlots)
 	}
@@ -101,9 +147,9 @@ func TestSmallRing(t *testing.T) {
 	}
 }
 
-// SmallSlots covers the same time as the other ring, up to its limit.
+// SmallSlots covers the same time as the other ring, up to its limit, and is never less than that.
 func TestSmallSlots(t *testing.T) {
-	for _, row := range []struct{ slots, frame, want int }{{1, 60, 2}, {100, 1514, 1831}, {975, 1514, 16384}, {1 << 20, 9014, 16384}} {
+	for _, row := range []struct{ slots, frame, want int }{{1, 60, 2}, {100, 1514, 1831}, {975, 1514, 16384}, {4096, 9014, 16384}, {20_560, 1514, 20_560}, {85_227, 64, 85_227}} {
 		if got := port.SmallSlots(row.slots, row.frame); got != row.want {
 			t.Errorf("%d slots of %d octets: %d small ones, want %d", row.slots, row.frame, got, row.want)
 		}

@@ -16,12 +16,14 @@ import (
 const (
 	oversizeBuffers = 4
 	oversizeLen     = frame.TagOctets + frame.VnetHeaderOctets + MaxFrame
-	// oversizeQueue is the socket's receive buffer: about forty super-frames with the kernel's book-keeping.
+	// oversizeQueue is the socket's receive buffer at least, which else is as large as the ring: about forty super-frames with
+	// the kernel's book-keeping.
 	oversizeQueue = 4 << 20
 	oversizeTries = 64 // calls until the queue is in step with the ring
 )
 
 type oversize struct {
+	seen bool // a frame has come this way since the queue was empty
 	used [oversizeBuffers]bool
 	slot [oversizeBuffers]int
 	at   [oversizeBuffers]int // where the frame starts, behind its virtio_net_hdr
@@ -31,6 +33,7 @@ type oversize struct {
 
 // readOversize hands over the frame of slot r.next from the socket's queue.
 func (r *ring) readOversize(s []byte, st uint32, f *Frame) bool {
+	r.oversize.seen = true
 	i, fetched := r.oversize.find(r.next)
 	if i < 0 {
 		return false
@@ -79,6 +82,21 @@ func (r *ring) fetch(i int, s []byte, st uint32) bool {
 	}
 	o.used[i], o.slot[i], o.at[i], o.end[i] = true, r.next, at, end
 	return true
+}
+
+// queued returns the octets of kernel memory that the frames in the socket's queue take, and how many they may. It costs a
+// system call, but only where frames have come this way.
+func (r *ring) queued() (octets, limit int) {
+	if !r.oversize.seen {
+		return 0, 1
+	}
+	var info [unix.SK_MEMINFO_VARS]uint32
+	size := uint32(unsafe.Sizeof(info))
+	_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(r.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&info[0])), uintptr(unsafe.Pointer(&size)), 0)
+	octets = int(info[unix.SK_MEMINFO_RMEM_ALLOC])
+	r.oversize.seen = errno == 0 && octets > 0
+	return octets, max(1, int(info[unix.SK_MEMINFO_RCVBUF]))
 }
 
 // receiveQueued reads the oldest frame of the socket's queue that has n octets with its virtio_net_hdr. Others are of slots

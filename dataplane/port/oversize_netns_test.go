@@ -112,6 +112,36 @@ func TestFinishOversize(t *testing.T) {
 	}
 }
 
+// What waits in the queue behind the ring counts in the backlog, from the first such frame on until the queue is empty.
+func TestOversizeBacklog(t *testing.T) {
+	w := newWire(t)
+	send := func(n int) {
+		for seq := range n {
+			b, v := super(nil, seq, 65_000)
+			w.send(v, b)
+		}
+	}
+	send(1)
+	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })
+	if w.port.Behind(port.Other, 1) {
+		t.Error("one frame is more than one")
+	}
+	w.take(port.Other, 1)
+	const waiting = 10
+	send(waiting)
+	if !w.port.Behind(port.Other, waiting) {
+		t.Error("a large frame was seen, and Behind does not say so")
+	}
+	got := w.port.Backlog(port.Other)
+	if got.Frames != waiting || got.Octets < waiting*65_000 || got.Fill < 0.05 || got.Fill > 1 {
+		t.Errorf("backlog %+v of %d super-frames", got, waiting)
+	}
+	w.take(port.Other, waiting)
+	if got := w.port.Backlog(port.Other); got != (port.Backlog{}) || w.port.Behind(port.Other, 0) {
+		t.Errorf("backlog %+v of an empty queue", got)
+	}
+}
+
 // Where the queue behind the ring is full, frames are marked as cut; the others keep their place and their octets.
 func TestOversizeQueueFull(t *testing.T) {
 	w := newWire(t)

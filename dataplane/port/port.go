@@ -32,7 +32,7 @@ const MaxFrame = 65550
 // overflow a ring that lossless frames wait in.
 type Class uint8
 
-// The classes. The numbers are the return values of the classify.Fanout program.
+// The classes. The numbers are those of the classify.Fanout program, which adds to them for small frames.
 const (
 	Other    Class = iota // frames of lossy priorities
 	Lossless              // frames of lossless priorities; every frame of an 802.3x PAUSE port
@@ -66,8 +66,8 @@ func (f *Frame) Finish() {
 // A Backlog is what waits in the rings of a class.
 type Backlog struct {
 	Frames int
-	Octets int     // at most: each frame as long as a slot of its ring takes
-	Fill   float64 // share of the slots of the fullest ring, 0 to 1
+	Octets int     // at most: each frame as long as a slot of its ring takes, and the memory of those too large for one
+	Fill   float64 // share of the slots of the fullest ring, or of the memory for frames too large for one, 0 to 1
 }
 
 // Work is a set of kinds of work that a task may wait for.
@@ -103,11 +103,12 @@ type Port interface {
 	Release(c Class, n int)
 	// Rewind makes Receive begin again at the oldest frame that was not released.
 	Rewind(c Class)
-	// Behind tells whether more than n frames wait in one ring of the class. It costs a load for each.
+	// Behind tells whether more than n frames, or more than half of what it holds, wait in one ring of the class, or one has
+	// been too large for its slot, so that only Backlog knows. It costs a load for each ring.
 	Behind(c Class, n int) bool
 	// Backlog returns what waits in the rings of the class.
 	Backlog(c Class) Backlog
-	// Slots returns how many frames they hold at least, whatever the lengths.
+	// Slots returns how many frames they hold.
 	Slots(c Class) int
 
 	// Control returns the oldest waiting MAC Control frame (EtherType 0x8808) and its receive stamp (ns of

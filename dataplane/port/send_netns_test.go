@@ -62,6 +62,26 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// A batch keeps frames of all lengths about that up to which they become one part, in parts of all lengths.
+func TestBatchKeepsFrames(t *testing.T) {
+	v := frame.VnetHeader{Flags: frame.VnetNeedsCsum, CsumStart: 34, CsumOffset: 6}
+	b := port.NewBatch()
+	for n := 250; n < 262; n++ {
+		for _, part := range []int{1, 7, 128, 255, 256, n} {
+			b.Reset()
+			for seq := range 3 {
+				add(b, v, craft(nil, experimental, seq, n), part)
+			}
+			for seq := range 3 {
+				want := craft(nil, experimental, seq, n)
+				if got := b.Frame(seq, nil); !bytes.Equal(got, want) || b.Vnet(seq) != v {
+					t.Fatalf("%d octets in parts of %d: frame %d is %x with %+v", n, part, seq, got, b.Vnet(seq))
+				}
+			}
+		}
+	}
+}
+
 // A tag that the batch puts in is on the wire.
 func TestSendTagged(t *testing.T) {
 	w := newWire(t)

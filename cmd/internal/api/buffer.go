@@ -69,7 +69,7 @@ type EgressBuffer struct {
 	DroppedFrames  uint64  `json:"dropped_frames"` // at the threshold
 }
 
-// Ring is the lossless receive ring of a port.
+// Ring is the lossless receive rings of a port.
 type Ring struct {
 	Slots     int    `json:"slots"`
 	MaxFrames uint64 `json:"max_frames"` // most that were seen waiting, since the start

@@ -8,11 +8,12 @@ import (
 	"pfcswitch/headroom"
 )
 
-// Ring sizes the receive rings of a port. Beside each stands one for small frames, which follows from it.
+// Ring sizes the receive rings of a port. Beside each stands one for small frames, which follows from it: see
+// port.SmallSlots.
 type Ring struct {
 	Outage time.Duration // how long the lossless ring takes frames while the switch does not run
 	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
-	Max    int64         // bytes at most
+	Max    int64         // bytes of the lossless ring at most
 	Other  int           // slots of the ring of everything else
 }
 

@@ -40,7 +40,7 @@ func TestOutage(t *testing.T) {
 		{1514, 4876 * 1538 * 8},
 		{144, 16_384 * 168 * 8}, // from here on down the other ring takes them
 		{60, 16_384 * 84 * 8},
-		{145, 4876 * 169 * 8},
+		{145, 4876 * 169 * 8}, // the worst length
 	}
 	for _, tt := range tests {
 		if got := p.Outage(tt.frame); got != tt.want {

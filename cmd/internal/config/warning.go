@@ -145,10 +145,11 @@ func (c *Config) ringNotes() (all []Warning) {
 		}
 		largest := int64(p.MTU) + 14
 		mib := func(slots, bytes int64) float64 { return float64(slots*bytes) / (1 << 20) }
-		note := c.warning("ports."+p.Name+".ring", "while the switch does not run, the lossless ring (%d slots, %.1f MiB) takes frames of %d octets for %s, "+
-			"and the one beside it for small frames (%d slots, %.1f MiB) takes frames of 60 octets for %s",
-			p.LosslessSlots(), mib(p.LosslessSlots(), p.Ring.SlotBytes()), largest, p.Outage(largest).Round(10*time.Microsecond),
-			p.SmallSlots(), mib(p.SmallSlots(), int64(port.SlotOctets(classify.SmallFrame))), p.Outage(60).Round(10*time.Microsecond))
+		lasts := func(octets int64) time.Duration { return p.Outage(octets).Round(10 * time.Microsecond) }
+		note := c.warning("ports."+p.Name+".ring", "while the switch does not run, the lossless ring (%d slots, %.1f MiB) takes frames of %d octets for %s "+
+			"and of %d octets for %s, and the one for smaller frames (%d slots, %.1f MiB) takes frames of 60 octets for %s",
+			p.LosslessSlots(), mib(p.LosslessSlots(), p.Ring.SlotBytes()), largest, lasts(largest), classify.SmallFrame+1, lasts(classify.SmallFrame+1),
+			p.SmallSlots(), mib(p.SmallSlots(), int64(port.SlotOctets(classify.SmallFrame))), lasts(60))
 		note.Note = true
 		all = append(all, note)
 	}

@@ -21,12 +21,14 @@ func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [
 
 // look sets or clears the hold by the ring's backlog and tells the peer where that is needed.
 func (h *holder) look(now int64) {
-	slots := h.port.Slots(port.Lossless)
-	switch {
-	case !h.holding && h.port.Behind(port.Lossless, slots/4):
-		h.set(true)
-	case h.holding && !h.port.Behind(port.Lossless, slots/8):
-		h.set(false)
+	if h.holding || h.port.Behind(port.Lossless, watched) {
+		fill := h.port.Backlog(port.Lossless).Fill
+		switch {
+		case !h.holding && fill > 0.25:
+			h.set(true)
+		case h.holding && fill <= 0.125:
+			h.set(false)
+		}
 	}
 	for h.sender.Pending(now) {
 		b, ok := h.sender.AppendFrame(h.buf[:0], now)
@@ -36,6 +38,9 @@ func (h *holder) look(now int64) {
 		h.sender.Sent(now)
 	}
 }
+
+// watched is how many frames may wait before it is worth a look how full the ring is.
+const watched = 64
 
 func (h *holder) set(on bool) {
 	h.holding = on
