@@ -56,11 +56,19 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 }
 
 // watchRing holds the peer while a lossless ring is filling up: past three quarters of it, or as soon as what waits would
-// cross a threshold by itself. The hold ends when the fuller ring is half empty.
+// cross a threshold by itself. The hold ends when the fuller ring is half empty. A ring that goes on filling up is measured
+// now and then: its slots are in no cache of this CPU.
 func (w *worker) watchRing(t *portTask) {
-	if t.cfg.Mode == macctl.ModeOff || !t.ringHeld && !t.port.Behind(port.Lossless, burstFrames) {
+	behind := t.cfg.Mode != macctl.ModeOff && t.port.Behind(port.Lossless, burstFrames)
+	if !behind && !t.ringHeld {
+		t.unwatched = 0
 		return
 	}
+	if behind && t.unwatched > 0 {
+		t.unwatched--
+		return
+	}
+	t.unwatched = watchEvery
 	backlog := t.port.Backlog(port.Lossless)
 	sw := w.lock()
 	now := Now()

@@ -51,6 +51,7 @@ type portTask struct {
 	tryAt     [port.NumClasses]int64  // when it is looked at again, come what may
 	pieces    [port.NumClasses]int    // pieces of the oldest frame that were taken already
 	ringHeld  bool
+	unwatched int  // bursts until a ring that fills up is measured again
 	draining  bool // the peer is held until the rings are replaced
 
 	// transmit task

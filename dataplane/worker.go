@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"math"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ const (
 	burstArrivals = 256       // pieces of cut super-frames included
 	arenaOctets   = 256 << 10 // memory for those pieces
 	sendCalls     = 4         // of one port in a row
+	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
 	minSleep      = 100_000   // ns; deadlines are coalesced to this
 	spinStart     = 5_000     // ns
 	spinMax       = 15_000    // ns: what a sleep and its end cost; a longer spin is dearer, and takes the CPU from the hosts
@@ -94,9 +96,12 @@ func (w *worker) wake() {
 	}
 }
 
-// run is the worker's life: rounds while there is work, spinning for a little, then sleep.
+// run is the worker's life: rounds while there is work, spinning for a little, then sleep. It keeps its thread: the Go scheduler
+// preempts a busy goroutine every 10 ms, and where another thread takes it on, the kernel may put that beside a host's.
 func (w *worker) run() {
 	defer w.r.done.Done()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	idle := int64(0) // since when there was no work
 	for !w.r.quit.Load() {
 		if w.r.halt.Load() {

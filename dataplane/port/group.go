@@ -5,14 +5,10 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
-
-	"pfcswitch/dataplane/frame"
 )
 
-const (
-	enoughSlots = 16384 // 4 MiB, which a TLB reaches: 16 ms at a million frames a second
-	smallest    = 60    // octets of the smallest frame
-)
+// enoughSlots is how many small frames a machine forwards in 60 ms, if it forwards a million a second: 16 MiB.
+const enoughSlots = 65536
 
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
 // everything until Start, when the group stands: no frame is seen twice or by the wrong ring.
@@ -34,7 +30,7 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	if c.SmallFrame > 0 {
 		for class, slots := range []int{c.OtherSlots, c.LosslessSlots} {
 			l := &p.lanes[class]
-			l.rings = append(l.rings, join(SmallSlots(slots, c.FrameSize), c.SmallFrame, true))
+			l.rings = append(l.rings, join(SmallSlots(slots, c.FrameSize, c.SmallFrame), c.SmallFrame, true))
 		}
 	}
 	if err != nil {
@@ -43,10 +39,10 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	return p.Steer(c.Fanout)
 }
 
-// SmallSlots is how many slots a ring for small frames has, beside one of slots slots for frames of up to frameSize octets: as
-// many, or more, up to enoughSlots, so that smallest frames do not fill it sooner than full ones fill that.
-func SmallSlots(slots, frameSize int) int {
-	return max(slots, min(enoughSlots, slots*frame.WireOctets(frameSize)/frame.WireOctets(smallest)+1))
+// SmallSlots is how many slots a ring for frames of up to smallFrame octets has, beside one of slots slots for frames of up to
+// frameSize octets: as many, or as much memory, up to enoughSlots.
+func SmallSlots(slots, frameSize, smallFrame int) int {
+	return max(slots, min(enoughSlots, slots*SlotOctets(frameSize)/SlotOctets(smallFrame)))
 }
 
 // Start makes the rings of a prepared port receive.

@@ -128,7 +128,7 @@ func TestLaneKeepsTheOrderOfArrival(t *testing.T) {
 func TestSmallRing(t *testing.T) {
 	w := sized(t)
 	c := w.config()
-	small := port.SmallSlots(c.OtherSlots, c.FrameSize)
+	small := port.SmallSlots(c.OtherSlots, c.FrameSize, smallLimit)
 	if got, want := w.port.Slots(port.Other), c.OtherSlots+small; got < want {
 		t.Errorf("%d slots, want %d at least", got, want)
 	}
@@ -147,10 +147,10 @@ func TestSmallRing(t *testing.T) {
 	}
 }
 
-// SmallSlots covers the same time as the other ring, up to its limit, and is never less than that.
+// A ring for small frames is as large as the one beside it, up to its limit, and never shorter.
 func TestSmallSlots(t *testing.T) {
-	for _, row := range []struct{ slots, frame, want int }{{1, 60, 2}, {100, 1514, 1831}, {975, 1514, 16384}, {4096, 9014, 16384}, {20_560, 1514, 20_560}, {85_227, 64, 85_227}} {
-		if got := port.SmallSlots(row.slots, row.frame); got != row.want {
+	for _, row := range []struct{ slots, frame, want int }{{1, 60, 1}, {100, 1514, 637}, {4876, 1514, 31_084}, {4096, 9014, 65_536}, {20_560, 1514, 65_536}, {85_227, 64, 85_227}} {
+		if got := port.SmallSlots(row.slots, row.frame, smallLimit); got != row.want {
 			t.Errorf("%d slots of %d octets: %d small ones, want %d", row.slots, row.frame, got, row.want)
 		}
 	}

@@ -41,7 +41,7 @@ func (p *Port) LosslessSlots() int64 {
 
 // SmallSlots is how many frames of up to classify.SmallFrame octets the ring beside the lossless one takes.
 func (p *Port) SmallSlots() int64 {
-	return int64(port.SmallSlots(int(p.LosslessSlots()), int(p.Ring.Frame)))
+	return int64(port.SmallSlots(int(p.LosslessSlots()), int(p.Ring.Frame), classify.SmallFrame))
 }
 
 // Outage is how long the lossless rings take frames of the given length (octets without FCS) at the port's speed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"pfcswitch/dataplane/frame"
@@ -97,6 +98,8 @@ func (s *sender) waitForStart(ctx context.Context) error {
 
 // load is the load itself.
 func (s *sender) load(ctx context.Context) error {
+	runtime.LockOSThread() // as the switch's workers do
+	defer runtime.UnlockOSThread()
 	now := monotonic()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
 	s.startNs = now

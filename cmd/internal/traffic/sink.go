@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -147,6 +148,8 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 }
 
 func (s *sink) run(ctx context.Context) error {
+	runtime.LockOSThread() // as the switch's workers do
+	defer runtime.UnlockOSThread()
 	var end time.Time
 	if s.c.Duration > 0 {
 		end = time.Now().Add(s.c.Duration)
