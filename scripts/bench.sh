@@ -5,6 +5,7 @@
 #
 #   scripts/bench.sh                      7 rounds, then the search for the loss-free rate (about 45 minutes)
 #   scripts/bench.sh --rounds 3 --search 0
+#   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60 and 1514
 #   scripts/bench.sh --smoke              does it work? (seconds; the figures mean nothing)
 #   scripts/bench.sh --json FILE          the single results as JSON lines too
 #
@@ -20,6 +21,7 @@ while [[ $# -gt 0 ]]; do
   --seconds) seconds=$2; shift 2 ;;
   --trial) trial=$2; shift 2 ;;
   --search) search=$2; shift 2 ;;
+  --octets) read -ra sizes <<<"$2"; shift 2 ;;
   --json) json=$2; shift 2 ;;
   --smoke) smoke=1 rounds=1 seconds=1 search=0 sizes=(60) priorities=(3); shift ;;
   *) echo "bench.sh: $1 is not an option: see the head of this file" >&2; exit 1 ;;

@@ -38,8 +38,8 @@ func TestOutage(t *testing.T) {
 		want  time.Duration
 	}{
 		{1514, 4876 * 1538 * 8},
-		{144, 31_084 * 168 * 8}, // from here on down the other ring takes them
-		{60, 31_084 * 84 * 8},
+		{144, 16_384 * 168 * 8}, // from here on down the other ring takes them
+		{60, 16_384 * 84 * 8},
 		{145, 4876 * 169 * 8}, // the worst length
 	}
 	for _, tt := range tests {
