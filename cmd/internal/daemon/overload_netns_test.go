@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"runtime"
 	"syscall"
 	"testing"
@@ -13,13 +12,15 @@ import (
 
 // A switch that gets too little CPU makes its peers wait, and loses nothing of theirs: while it stands still for 50 ms again and
 // again, and while every CPU has something else to do. Two senders at the speed of the port that both want keep the buffer at
-// its threshold all the time.
+// its threshold all the time. For the stops the ring is larger than it is by default: 60 ms have proved too short for a stop of
+// 50 ms and what the peers send before they obey.
 func TestOverload(t *testing.T) {
 	for _, tt := range []struct {
 		name string
+		each string
 		make func(t *testing.T, r *rig, p *lab.Process)
 	}{
-		{"stopped for 50 ms", func(t *testing.T, _ *rig, p *lab.Process) {
+		{"stopped for 50 ms", "speed: 500M, ring: {outage: 200ms}", func(t *testing.T, _ *rig, p *lab.Process) {
 			for range 10 {
 				freeze(t, p)
 				time.Sleep(50 * time.Millisecond)
@@ -27,7 +28,7 @@ func TestOverload(t *testing.T) {
 				time.Sleep(30 * time.Millisecond)
 			}
 		}},
-		{"a busy process on every CPU", func(t *testing.T, r *rig, _ *lab.Process) {
+		{"a busy process on every CPU", "speed: 500M", func(t *testing.T, r *rig, _ *lab.Process) {
 			var busy []*lab.Process
 			for range runtime.NumCPU() {
 				p, err := r.sw.Start(lab.Command{Argv: []string{"/bin/sh", "-c", "while :; do :; done"}})
@@ -41,47 +42,19 @@ func TestOverload(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var lost uint64
-			for try := range overloadTries {
-				t.Run(fmt.Sprint(try), func(t *testing.T) { lost = overload(t, tt.make) })
-				if lost == 0 {
-					return
-				}
-				t.Logf("%d frames were lost; other tests take the CPU too, so a stop may last longer than the ring does: again", lost)
-			}
-			t.Errorf("%d frames were lost in the last of %d tries", lost, overloadTries)
+			const speed = 500e6
+			r := newRig(t, 3, lab.LinkOptions{})
+			p := r.startProcess(setup{keys: "priorities: {lossless: [3]}", each: tt.each})
+			h1, h2, h3 := r.station(1, macctl.ModePFC, speed), r.station(2, macctl.ModePFC, speed), r.station(3, macctl.ModePFC, speed)
+			s := stream{to: 2, prio: 3, octets: 1518} // 1514 and a tag
+			stop1, stop3 := h1.send(s), h3.send(s)
+			eventually(t, "both senders are held now and then", func() bool { return h1.controls.Load() > 2 && h3.controls.Load() > 2 })
+			tt.make(t, r, p)
+			stop1()
+			stop3()
+			h2.whole(h1, 3)
+			h2.whole(h3, 3)
+			must(t, p.Stop(syscall.SIGTERM, patience))
 		})
 	}
-}
-
-// overloadTries is how often the switch may lose frames to what else this machine does: the ring lasts for 60 ms, and a stop of
-// 50 ms that comes to an end late leaves no room.
-const overloadTries = 5
-
-// overload runs two senders against one port while the switch gets too little CPU, and returns how many frames were lost.
-func overload(t *testing.T, take func(*testing.T, *rig, *lab.Process)) (lost uint64) {
-	const speed = 500e6
-	r := newRig(t, 3, lab.LinkOptions{})
-	p := r.startProcess(setup{keys: "priorities: {lossless: [3]}", each: "speed: 500M"})
-	h1, h2, h3 := r.station(1, macctl.ModePFC, speed), r.station(2, macctl.ModePFC, speed), r.station(3, macctl.ModePFC, speed)
-	s := stream{to: 2, prio: 3, octets: 1518} // 1514 and a tag
-	stop1, stop3 := h1.send(s), h3.send(s)
-	eventually(t, "both senders are held now and then", func() bool { return h1.controls.Load() > 2 && h3.controls.Load() > 2 })
-	take(t, r, p)
-	stop1()
-	stop3()
-	for _, from := range []*station{h1, h3} {
-		from.finish()
-		sent := from.sent[3].Load()
-		for deadline := time.Now().Add(3 * time.Second); h2.tally(from.n, 3).frames < sent && time.Now().Before(deadline); {
-			time.Sleep(2 * time.Millisecond)
-		}
-		got := h2.tally(from.n, 3)
-		if sent == 0 || got.reordered != 0 {
-			t.Errorf("h%d sent %d frames, %d of them came late", from.n, sent, got.reordered)
-		}
-		lost += sent - got.frames
-	}
-	must(t, p.Stop(syscall.SIGTERM, patience))
-	return lost
 }
