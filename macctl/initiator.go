@@ -106,6 +106,9 @@ func (i *Initiator) Hold(prio uint8, c Cause) {
 	n := i.config.Mode.unit(prio)
 	i.holds[n] |= c
 	i.want(n, i.holds[n])
+	if i.told>>n&1 != 0 {
+		i.refreshAt = min(i.refreshAt, i.refreshOf(n, i.quanta(n)))
+	}
 }
 
 // Release clears the hold bit of c on a priority. The peer is freed once no bit is left.
@@ -146,8 +149,8 @@ func (i *Initiator) Pending(now int64) bool {
 	return i.told != i.wanted || now >= i.refreshAt
 }
 
-// NextRefresh returns when a refresh is due: after half of the shortest pause told or 4 · WakeDelay before its end,
-// whichever is earlier, but at least MinRefresh after the last frame. It is math.MaxInt64 when nothing is held.
+// NextRefresh returns when a refresh is due: after half of the shortest pause told (an eighth where CauseRing is among the holds) or
+// 4 · WakeDelay before its end, whichever is earlier, but at least MinRefresh after the last frame. It is math.MaxInt64 when nothing is held.
 func (i *Initiator) NextRefresh() int64 {
 	return i.refreshAt
 }

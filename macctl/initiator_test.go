@@ -172,7 +172,24 @@ func TestInitiatorChangeWhileSending(t *testing.T) {
 	s.Sent(0)
 	s.state(0x10, 0x08, halfPause)
 	s.sends(10, hold4)
-	s.state(0x10, 0x10, 10+halfPause)
+	s.state(0x10, 0x10, 10+fullPause/8)
+}
+
+// A ring that fills up says that the switch may stand still again: the peer's pause is then kept long.
+func TestInitiatorRefreshesOftenForTheRing(t *testing.T) {
+	s := newSender(t, nil)
+	s.Hold(3, CauseBuffer)
+	s.sends(0, hold3)
+	s.state(0x08, 0x08, halfPause)
+	s.Hold(3, CauseRing)
+	s.state(0x08, 0x08, fullPause/8)
+	s.sends(fullPause/8, hold3)
+	s.state(0x08, 0x08, fullPause/8*2)
+	s.Release(3, CauseRing)
+	s.sends(fullPause/8*2, hold3)
+	s.state(0x08, 0x08, fullPause/8*2+halfPause)
+	s.Hold(4, CauseRing) // another priority: the frame that tells it moves the refresh
+	s.state(0x18, 0x08, fullPause/8*2+halfPause)
 }
 
 func TestInitiatorRefreshTime(t *testing.T) {

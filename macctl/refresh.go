@@ -21,12 +21,24 @@ func leastQuanta(bitsPerSecond, wakeDelay int64) uint16 {
 	return quantaFor(max(2*MinRefresh, MinRefresh+wakeMargin*wakeDelay), bitsPerSecond)
 }
 
+// While a ring fills up, XOFF is refreshed after this part of the pause. The hold says that the switch gets too little CPU:
+// it may stand still again, and what the peer then sends once its pause has run out finds a ring that is not empty.
+const ringRefresh = 8
+
 // nextRefresh returns when the holds stated at sentAt, in o, have to be stated again.
 func (i *Initiator) nextRefresh(o *offer) int64 {
 	next := int64(math.MaxInt64)
 	for s := o.held; s != 0; s &= s - 1 {
-		after := RefreshInterval(o.time[s.first()], i.config.Speed, i.config.WakeDelay)
-		next = min(next, i.sentAt+max(MinRefresh, after))
+		next = min(next, i.refreshOf(s.first(), o.time[s.first()]))
 	}
 	return next
+}
+
+// refreshOf returns when a pause of a unit, told at sentAt, has to be told again.
+func (i *Initiator) refreshOf(unit int, quanta uint16) int64 {
+	after := RefreshInterval(quanta, i.config.Speed, i.config.WakeDelay)
+	if i.holds[unit]&CauseRing != 0 {
+		after = min(after, QuantaDuration(quanta, i.config.Speed)/ringRefresh)
+	}
+	return i.sentAt + max(MinRefresh, after)
 }
