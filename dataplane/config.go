@@ -36,6 +36,7 @@ type Config struct {
 type PortConfig struct {
 	Name string
 	MAC  [6]byte
+	TAP  bool // the port leads to the stack of the host
 
 	Speed   int64 // bit/s that egress is shaped to; 0 is no limit
 	Nominal int64 // bit/s that pause quanta and the send-call limit are counted in, never 0

@@ -47,6 +47,7 @@ type Counters struct {
 	Copies                        uint64 // flood copies beyond the first, of frames received here
 	ProbesSent, ProbesReceived    uint64 // loop probes, not counted as data
 	ControlLost                   uint64 // MAC Control frames that their ring had no room for
+	HostDrops                     uint64 // frames of the host that its queues towards a TAP had no room for
 	Overspeed                     uint64 // frames that came faster than the port's speed and burst
 	Drops                         [NumPriorities + 1][NumDropReasons]uint64
 	LosslessDrops                 [NumPriorities + 1]uint64

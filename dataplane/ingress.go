@@ -319,6 +319,8 @@ func (s *Switch) unadmit(p *portState, a *Arrival, out *portState, q uint8, c ch
 func (s *Switch) egressTag(out *portState, a *Arrival, vid uint16) (tagAction, uint16) {
 	tagged := s.bridge.Egress(out.index, vid) == bridge.Tagged
 	switch {
+	case vid == bridge.NoVLAN:
+		return tagKeep, 0
 	case tagged && !a.header.Tagged:
 		return tagInsert, uint16(a.priority)<<13 | vid
 	case tagged && a.header.TCI.VID() != vid:

@@ -132,8 +132,8 @@ func (s *Switch) setStatics(statics []Static) error {
 	return nil
 }
 
-// RingLosses is what the kernel has counted of frames that a port's rings had no room for.
-type RingLosses struct{ Other, Lossless, Control uint64 }
+// RingLosses is what the kernel has counted of frames that a port's rings, or the host's queues towards it, had no room for.
+type RingLosses struct{ Other, Lossless, Control, Host uint64 }
 
 // ReadLosses takes over what the rings of a port have lost in all.
 func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
@@ -144,6 +144,7 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	s.RingLost(i, port.Other, int(l.Other-p.losses.Other), now)
 	s.RingLost(i, port.Lossless, int(l.Lossless-p.losses.Lossless), now)
 	p.count.ControlLost += l.Control - p.losses.Control
+	p.count.HostDrops += l.Host - p.losses.Host
 	p.losses = l
 }
 

@@ -63,6 +63,7 @@ func (c *Counters) add(old *Counters) {
 	c.ProbesSent += old.ProbesSent
 	c.ProbesReceived += old.ProbesReceived
 	c.ControlLost += old.ControlLost
+	c.HostDrops += old.HostDrops
 	c.Overspeed += old.Overspeed
 	for prio := range c.Drops {
 		addEach(c.Drops[prio][:], old.Drops[prio][:])

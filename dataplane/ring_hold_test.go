@@ -101,12 +101,12 @@ func TestRingHoldEndsWithTheLink(t *testing.T) {
 // The kernel's loss counters only grow; a reading adds what is new, and only losses of the lossless ring are a fault.
 func TestRingLosses(t *testing.T) {
 	r := plainRig(t, 1)
-	for _, reading := range []RingLosses{{Other: 3}, {Other: 3, Control: 1}, {10, 2, 1}, {10, 7, 5}} {
+	for _, reading := range []RingLosses{{Other: 3}, {Other: 3, Control: 1}, {10, 2, 1, 0}, {10, 7, 5, 4}} {
 		r.sw.ReadLosses(0, reading, r.now)
 	}
 	c := r.count(0)
-	if c.Drops[Unknown][DropRing] != 17 || c.LosslessDrops[Unknown] != 7 || c.ControlLost != 5 {
-		t.Errorf("lost %d, lossless %d, control %d, want 17, 7 and 5", c.Drops[Unknown][DropRing], c.LosslessDrops[Unknown], c.ControlLost)
+	if c.Drops[Unknown][DropRing] != 17 || c.LosslessDrops[Unknown] != 7 || c.ControlLost != 5 || c.HostDrops != 4 {
+		t.Errorf("lost %d, lossless %d, control %d, host %d, want 17, 7, 5 and 4", c.Drops[Unknown][DropRing], c.LosslessDrops[Unknown], c.ControlLost, c.HostDrops)
 	}
 	r.balanced()
 	off := testPort(0)
@@ -116,7 +116,7 @@ func TestRingLosses(t *testing.T) {
 	if c := r.count(0); c.Drops[Unknown][DropRing] != 4 || c.LosslessDrops[Unknown] != 0 {
 		t.Errorf("without flow control: lost %d, lossless %d, want 4 and 0", c.Drops[Unknown][DropRing], c.LosslessDrops[Unknown])
 	}
-	r.sw.ReadLosses(5, RingLosses{1, 1, 1}, r.now) // a port that is not there
+	r.sw.ReadLosses(5, RingLosses{1, 1, 1, 1}, r.now) // a port that is not there
 }
 
 func TestSeeRing(t *testing.T) {

@@ -49,9 +49,13 @@ const wakeSamples = 1000
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10
 
-// losses reads what the port's rings have lost. Runner.change guards it.
+// losses reads what the port's rings have lost, and what a host has lost before it came here. Runner.change guards it.
 func (t *portTask) losses() RingLosses {
-	return RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses()}
+	l := RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses()}
+	if tap, ok := t.port.(*port.TAP); ok {
+		l.Host = tap.HostDrops()
+	}
+	return l
 }
 
 // readLosses takes over the kernel's loss counters of every ring.

@@ -181,7 +181,7 @@ func TestHoldCauses(t *testing.T) {
 	r.wantSilent(0)
 	r.sw.RingHold(0, true, r.now)
 	r.hear(1, lossless, 0)
-	r.drain(1, r.now+5*resumePeriod)
+	r.drain(1, r.now+3*resumePeriod)
 	r.wantSilent(0)
 	r.sw.RingHold(0, false, r.now)
 	r.wantTold(0, 0)

@@ -48,6 +48,7 @@ const (
 	pauseReaction
 	xoffReaction
 	kernelBacklogDrops
+	tapDrops
 	fdbEntries
 	numFamilies
 )
@@ -119,6 +120,7 @@ var families = [numFamilies]family{
 	xoffReaction:  {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
 
 	kernelBacklogDrops: {"kernel_backlog_drops_total", counter, "Frames that the kernel dropped before any receive ring, on the whole machine since its boot.", nil},
+	tapDrops:           {"tap_drops_total", counter, "Frames of the host that the kernel dropped because their queue towards the TAP was full.", byPort},
 	fdbEntries:         {"fdb_entries", gauge, "Entries of the filtering database.", nil},
 }
 

@@ -23,6 +23,9 @@ func collectPort(o output, p *dataplane.PortSnapshot) {
 	o.value(ringHoldSeconds, float64(c.RingHoldNs)/second, name)
 	o.value(ringHoldBytes, float64(c.RingHoldBytes), name)
 	o.value(ringFramesMax, float64(c.RingFramesMax), name)
+	if p.Config.TAP {
+		o.value(tapDrops, float64(c.HostDrops), name)
+	}
 	o.histogram(pauseReaction, &p.Reaction, name)
 	collectDrops(o, p)
 	collectControl(o, p)

@@ -76,7 +76,8 @@ func pausePort() dataplane.PortSnapshot {
 }
 
 func offPort() dataplane.PortSnapshot {
-	return dataplane.PortSnapshot{Index: 2, Config: dataplane.PortConfig{Name: "p3", Nominal: 10e9, Lossless: 1 << 3}}
+	return dataplane.PortSnapshot{Index: 2, Config: dataplane.PortConfig{Name: "p3", Nominal: 10e9, Lossless: 1 << 3, TAP: true},
+		Counters: dataplane.Counters{HostDrops: 31}}
 }
 
 // config is the configuration of a collector of sample.

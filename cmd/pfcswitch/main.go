@@ -24,7 +24,7 @@ func rootCommand() *cobra.Command {
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
 	}
-	root.AddCommand(runCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
+	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
 		sinkCommand(), versionCommand())
 	return root
 }

@@ -24,6 +24,9 @@ func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now in
 	if uint(in) >= MaxPorts || !b.up.Has(in) {
 		return drop(DropPortDown)
 	}
+	if b.ports[in].wired {
+		return b.across(b.ports[in].wire)
+	}
 	if !b.member(in, vid) || reserved(dst) {
 		return drop(DropFiltered)
 	}
@@ -47,6 +50,14 @@ func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) {
 	if b.learning.Has(in) && !group(src) && src != 0 {
 		b.fdb.learn(fdbKey(src, vid), in, now)
 	}
+}
+
+// across decides for a frame from the other end of a wire, which carries every address.
+func (b *Bridge) across(out int) Decision {
+	if !b.up.Has(out) {
+		return drop(DropPortDown)
+	}
+	return Decision{Kind: Unicast, Port: out}
 }
 
 func (b *Bridge) unicast(in, out int, vid uint16) Decision {

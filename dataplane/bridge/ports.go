@@ -10,6 +10,11 @@ type PortConfig struct {
 	Flood    bool    // let flooded frames leave by this port
 	Storm    int64   // most that frames received here may flood, in bit/s of wire octets (frame + 24); 0: no limit
 	Loop     bool    // send loop probes, and shut the port's flooding when one comes back
+
+	// Wired joins the port to port Wire alone, in both directions and whatever the VLAN: neither is part of the bridge. Both
+	// ends must say so.
+	Wired bool
+	Wire  int
 }
 
 // port is one row of the port table.
@@ -17,6 +22,8 @@ type port struct {
 	present bool
 	flood   bool
 	loop    bool
+	wired   bool
+	wire    int
 	pvid    uint16
 	storm   storm
 	guard   loopGuard
@@ -33,7 +40,7 @@ func (b *Bridge) SetPort(i int, c PortConfig) (LoopEvent, error) {
 	if p.storm.rate != c.Storm || !p.present {
 		p.storm = newStorm(c.Storm)
 	}
-	p.present, p.flood, p.loop = true, c.Flood, c.Loop
+	p.present, p.flood, p.loop, p.wired, p.wire = true, c.Flood, c.Loop, c.Wired, c.Wire
 	if b.join(i, &c) {
 		b.fdb.flush(i)
 	}
@@ -47,6 +54,8 @@ func (b *Bridge) check(i int, c *PortConfig) error {
 		return fmt.Errorf("bridge: port index %d (use 0 to %d)", i, MaxPorts-1)
 	case c.PVID < minVID || c.PVID > maxVID:
 		return fmt.Errorf("bridge: port %d: PVID %d does not exist (use %d to %d)", i, c.PVID, minVID, maxVID)
+	case c.Wired && (uint(c.Wire) >= MaxPorts || c.Wire == i):
+		return fmt.Errorf("bridge: port %d: wired to port %d (use another, 0 to %d)", i, c.Wire, MaxPorts-1)
 	case c.Storm < 0 || c.Storm > MaxStorm:
 		return fmt.Errorf("bridge: port %d: storm limit of %d bit/s (use 1 to %d, or 0 for none)", i, c.Storm, int64(MaxStorm))
 	case c.Loop && b.identity == Identity{}:
@@ -55,11 +64,11 @@ func (b *Bridge) check(i int, c *PortConfig) error {
 	return nil
 }
 
-// join makes port i a member of the VLANs that c names and of no other. It tells whether the port left one.
+// join makes port i a member of the VLANs that c names and of no other; of none where it is wired. It tells whether the port left one.
 func (b *Bridge) join(i int, c *PortConfig) (left bool) {
 	b.ports[i].pvid = c.PVID
 	for vid := uint16(minVID); vid <= maxVID; vid++ {
-		in := vid == c.PVID || c.Tagged.Has(vid)
+		in := !c.Wired && (vid == c.PVID || c.Tagged.Has(vid))
 		left = left || !in && b.members[vid].Has(i)
 		b.members[vid].put(i, in)
 	}

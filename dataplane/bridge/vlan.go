@@ -10,6 +10,9 @@ const (
 	maxVID = 4094
 )
 
+// NoVLAN is the VLAN of a frame between the two ends of a wire: it keeps its tag as it is.
+const NoVLAN = 0
+
 // A VLANSet is a set of VIDs from 1 to 4094. The zero value is the empty set.
 type VLANSet struct {
 	bits [vidCount / 64]uint64
@@ -34,8 +37,11 @@ func (s *VLANSet) Has(vid uint16) bool {
 
 // Ingress tells which VLAN a frame received on port belongs to: the VID of its tag, or the port's PVID if the frame is
 // untagged or priority-tagged (VID 0). ok is false, and the frame is to be dropped as filtered, if the port is not a
-// member of that VLAN or the tag carries 4095 (802.1Q 6.9.1, 8.6.2).
+// member of that VLAN or the tag carries 4095 (802.1Q 6.9.1, 8.6.2). A wired port's frames are of NoVLAN.
 func (b *Bridge) Ingress(port int, tagged bool, vid uint16) (_ uint16, ok bool) {
+	if b.ports[port].wired {
+		return NoVLAN, true
+	}
 	if !tagged || vid == 0 {
 		vid = b.ports[port].pvid
 	}

@@ -17,7 +17,7 @@ import (
 type Link struct {
 	Name      string
 	Index     int
-	Kind      string // "veth", "tun" (TAP), "bridge", …; "" is a physical NIC
+	Kind      string // "veth", "tuntap" (TAP), "bridge", …; "" is a physical NIC
 	MAC       [6]byte
 	MTU       int
 	Up        bool  // administratively up and with carrier

@@ -76,6 +76,7 @@ func subtractCounters(c, old *dataplane.Counters) {
 	less(&c.Copies, old.Copies)
 	less(&c.ProbesSent, old.ProbesSent)
 	less(&c.ProbesReceived, old.ProbesReceived)
+	less(&c.HostDrops, old.HostDrops)
 	less(&c.Overspeed, old.Overspeed)
 	less(&c.ControlLost, old.ControlLost)
 	for prio := range c.Drops {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"math/bits"
 	"strings"
 
@@ -26,13 +27,14 @@ type Port struct {
 	LosslessPriorities []Priority `json:"lossless_priorities"`
 	Loop               *string    `json:"loop"` // watching; shut: flooding is off, an own probe came back; idle: down, or not looking
 
-	ReceiveFrames   uint64 `json:"receive_frames"` // after super-frames were cut
-	ReceiveBytes    uint64 `json:"receive_bytes"`
-	TransmitFrames  uint64 `json:"transmit_frames"`
-	TransmitBytes   uint64 `json:"transmit_bytes"`
-	DroppedFrames   uint64 `json:"dropped_frames"` // for whatever reason, of those that arrived here
-	LosslessDrops   uint64 `json:"lossless_drops"`
-	OverspeedFrames uint64 `json:"overspeed_frames"` // arrived faster than the port's speed and burst
+	ReceiveFrames   uint64  `json:"receive_frames"` // after super-frames were cut
+	ReceiveBytes    uint64  `json:"receive_bytes"`
+	TransmitFrames  uint64  `json:"transmit_frames"`
+	TransmitBytes   uint64  `json:"transmit_bytes"`
+	DroppedFrames   uint64  `json:"dropped_frames"` // for whatever reason, of those that arrived here
+	LosslessDrops   uint64  `json:"lossless_drops"`
+	OverspeedFrames uint64  `json:"overspeed_frames"` // arrived faster than the port's speed and burst
+	TAPDrops        *uint64 `json:"tap_drops"`        // the host sent them and its queue was full; null where the port is no TAP
 	// FloodCopies are copies beyond the first of frames that arrived here: received + copies = sent + dropped + held.
 	FloodCopies        uint64 `json:"flood_copies"`
 	ProbeReceiveFrames uint64 `json:"probe_receive_frames"` // own loop probes, not counted among the frames
@@ -72,6 +74,9 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes, c.SentFrames, c.SentBytes
 	p.OverspeedFrames, p.FloodCopies = c.Overspeed, c.Copies
 	p.ProbeReceiveFrames, p.ProbeSendFrames = c.ProbesReceived, c.ProbesSent
+	if v.Config.TAP {
+		p.TAPDrops = &c.HostDrops
+	}
 	for prio := range c.Drops {
 		p.LosslessDrops += c.LosslessDrops[prio]
 		for _, n := range c.Drops[prio] {
@@ -120,6 +125,8 @@ func (p *Port) note() string {
 		return *p.Reason
 	case text(p.Loop) == "shut":
 		return "flooding is off: a loop was found"
+	case p.TAPDrops != nil && *p.TAPDrops > 0:
+		return fmt.Sprintf("the host lost %d frames in its own queues", *p.TAPDrops)
 	}
 	return ""
 }

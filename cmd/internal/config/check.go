@@ -12,7 +12,7 @@ func (c *Config) check() []*Error {
 	if n := len(c.Ports); n > dataplane.MaxPorts {
 		return []*Error{c.Errorf("ports", "%d ports: a switch has at most %d, so remove some", n, dataplane.MaxPorts)}
 	}
-	faults := slices.Concat(c.checkInterfaces(), c.checkVLANs(), c.checkFDB())
+	faults := slices.Concat(c.checkInterfaces(), c.checkVLANs(), c.checkFDB(), c.checkWires())
 	if c.Buffer.Policy == PolicyStatic {
 		faults = append(faults, c.checkStatic()...)
 	}

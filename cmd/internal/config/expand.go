@@ -114,19 +114,24 @@ func (w *writer) ecn(queues [8]ECN) {
 func (w *writer) port(p *Port) {
 	w.line("  %s:", quote(p.Name))
 	w.line("    interface: %s", quote(p.Interface))
-	w.line("    force: %t", p.Force)
+	if !p.isTAP() {
+		w.line("    force: %t", p.Force)
+	}
 	if p.Netns != "" {
 		w.line("    netns: %s", quote(p.Netns))
 	}
 	w.line("    kind: %s", p.Kind)
+	w.host(p)
 	w.link(p)
 	w.line("    trust: %s", p.Trust)
 	w.line("    default_priority: %d", p.DefaultPriority)
 	w.line("    priority_tags: %s", p.PriorityTags)
 	w.line("    flow_control: %s", p.FlowControl)
 	w.overrides(p)
-	w.line("    ring: {outage: %s, frame: %d, max: %s, other: %d}",
-		formatTime(p.Ring.Outage), p.Ring.Frame, formatSize(p.Ring.Max), p.Ring.Other)
+	if !p.isTAP() {
+		w.line("    ring: {outage: %s, frame: %d, max: %s, other: %d}",
+			formatTime(p.Ring.Outage), p.Ring.Frame, formatSize(p.Ring.Max), p.Ring.Other)
+	}
 	var tagged []string
 	for _, vid := range p.Tagged {
 		tagged = append(tagged, strconv.Itoa(int(vid)))
@@ -143,6 +148,21 @@ func (w *writer) port(p *Port) {
 	w.line("    loop: %s", formatToggle(p.Loop))
 }
 
+// host writes what only a TAP has.
+func (w *writer) host(p *Port) {
+	if !p.isTAP() {
+		return
+	}
+	if p.Wire != "" {
+		w.line("    wire: %s", quote(p.Wire))
+	}
+	var addresses []string
+	for _, a := range p.Addresses {
+		addresses = append(addresses, strconv.Quote(a.String()))
+	}
+	w.line("    addresses: [%s]", list(addresses))
+}
+
 func (w *writer) link(p *Port) {
 	switch {
 	case p.SpeedAuto:
@@ -157,7 +177,9 @@ func (w *writer) link(p *Port) {
 	} else {
 		w.line("    burst: %s", formatSize(p.Burst))
 	}
-	w.line("    delay: %s", formatTime(p.Delay))
+	if !p.isTAP() {
+		w.line("    delay: %s", formatTime(p.Delay))
+	}
 	w.line("    k: %d", p.K)
 	w.line("    mtu: %d", p.MTU)
 }

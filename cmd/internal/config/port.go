@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -15,6 +16,8 @@ type Port struct {
 	Force     bool   // take an interface that has a master or an address of its own
 	Netns     string // a named network namespace, an absolute path or "pid:N"; empty: that of the daemon
 	Kind      Kind
+	Wire      string         // KindTAP: the port that it exchanges all frames with; empty: it is a port of the bridge
+	Addresses []netip.Prefix // KindTAP: of the host's interface
 
 	Speed     int64         // bit/s; 0: none. With SpeedAuto: 1G until Resolve knows the link
 	SpeedAuto bool          // 1G on veth and TAP, the link's speed on a NIC
@@ -47,7 +50,7 @@ type Kind string
 // The values of kind.
 const (
 	KindEthernet Kind = "ethernet" // an interface that exists: veth, NIC, TAP
-	KindTAP      Kind = "tap"      // a TAP that the daemon makes; not implemented in this version
+	KindTAP      Kind = "tap"      // a TAP that the daemon makes, towards the stack of the host
 )
 
 // PriorityTags is what an untagged egress does with a frame that came priority-tagged.
@@ -89,14 +92,21 @@ func (p *Port) MaxFrame() int64 {
 
 func (c *Config) readPorts(v value) {
 	for _, entry := range v.pairs() {
-		if !identifier(entry.name, 32) {
-			entry.value.fail("%q cannot name a port: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first", entry.name)
+		if _, err := portName(entry.name); err != nil {
+			entry.value.fail("%q %v", entry.name, err)
 			continue
 		}
 		p := c.defaultPort(entry.name)
 		p.read(entry.value)
 		c.Ports = append(c.Ports, p)
 	}
+}
+
+func portName(text string) (string, error) {
+	if !identifier(text, 32) {
+		return "", errors.New("cannot name a port: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first")
+	}
+	return text, nil
 }
 
 func (c *Config) defaultPort(name string) Port {
@@ -116,7 +126,8 @@ func (p *Port) read(v value) {
 		field{"force", set(&p.Force, toggle)},
 		field{"netns", set(&p.Netns, namespace)},
 		field{"kind", p.readKind},
-		field{"wire", notImplemented},
+		field{"wire", set(&p.Wire, portName)},
+		field{"addresses", p.readAddresses},
 		field{"speed", p.readSpeed},
 		field{"burst", p.readBurst},
 		field{"delay", set(&p.Delay, duration(0, longestDelay))},
@@ -147,6 +158,7 @@ func (p *Port) read(v value) {
 
 // check finds keys of one port that contradict each other.
 func (p *Port) check(v value) {
+	p.checkTAP(v)
 	_, delay := find(v.pairs(), "delay")
 	length, both := find(v.pairs(), "cable")
 	if delay && both {
@@ -156,13 +168,6 @@ func (p *Port) check(v value) {
 	if p.Speed > 0 && !p.BurstAuto && p.Burst < least {
 		v.at("burst").fail("%s is below one frame: at MTU %d write at least %dB, the frame with tag, FCS, preamble and gap, or auto",
 			formatSize(p.Burst), p.MTU, least)
-	}
-}
-
-func (p *Port) readKind(v value) {
-	set(&p.Kind, oneOf(KindEthernet, KindTAP))(v)
-	if p.Kind == KindTAP {
-		v.fail("tap is not implemented in this version: make the TAP yourself and write kind: ethernet")
 	}
 }
 

@@ -76,14 +76,14 @@ func (p *Port) CalculatedHeadroom() headroom.Calculation {
 }
 
 // losslessPriorities are the indexes of the port's lossless ingress queues: 0 for all priorities
-// together where flow control is PAUSE.
+// together where flow control is PAUSE. A host can wait with every priority.
 func (p *Port) losslessPriorities(c *Config) (priorities []int) {
 	switch p.FlowControl {
 	case FlowPause:
 		return []int{0}
 	case FlowPFC:
 		for priority := range p.Queues {
-			if c.Priorities.IsLossless(priority) {
+			if p.isTAP() || c.Priorities.IsLossless(priority) {
 				priorities = append(priorities, priority)
 			}
 		}
@@ -101,8 +101,12 @@ func (p *Port) priorityKey(priority int) string {
 func (p *Port) resolveQueue(c *Config, priority int) ResolvedQueue {
 	own, b := p.Priorities[priority], &c.Buffer
 	eta := pick(own.Headroom, b.Headroom)
+	share := b.Lossless.Alpha
 	if eta.Mode != HeadroomFixed {
 		eta.Bytes = p.CalculatedHeadroom().Bytes()
+	}
+	if p.isTAP() {
+		eta.Bytes, share = max(eta.Bytes, tapHeadroom()), tapAlpha
 	}
 	return ResolvedQueue{
 		Lossless:  true,
@@ -111,7 +115,7 @@ func (p *Port) resolveQueue(c *Config, priority int) ResolvedQueue {
 		Xon:       pick(own.Xon, pick(b.Xon, headroom.DefaultXon(p.HeadroomInputs()))),
 		XonOffset: pick(own.XonOffset, b.XonOffset),
 		Xoff:      pick(own.Xoff, pick(b.Xoff, 0)),
-		Alpha:     pick(own.Alpha, b.Lossless.Alpha),
+		Alpha:     pick(own.Alpha, share),
 	}
 }
 

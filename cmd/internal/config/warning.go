@@ -57,6 +57,9 @@ func (c *Config) warnLossless() (all []Warning) {
 func (c *Config) warnSpeeds() (all []Warning) {
 	var with, without string
 	for _, p := range c.Ports {
+		if p.isTAP() {
+			continue
+		}
 		if p.Speed > 0 {
 			with = p.Name
 			continue
@@ -111,7 +114,7 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 	}
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		if len(p.losslessPriorities(c)) == 0 {
+		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
 			continue
 		}
 		pause := p.pauseTime(c.Pause.Quanta)
@@ -140,7 +143,7 @@ func (p *Port) pauseTime(quanta uint16) time.Duration {
 func (c *Config) ringNotes() (all []Warning) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		if len(p.losslessPriorities(c)) == 0 {
+		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
 			continue
 		}
 		largest := int64(p.MTU) + 14

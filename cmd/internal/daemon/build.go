@@ -51,7 +51,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 	}
 	cut := cuts(c)
 	pc := dataplane.PortConfig{
-		Name: p.Name, Speed: p.Speed, Nominal: p.Speed, Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
+		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Nominal: p.Speed, Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
 		MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
 		Quanta: c.Pause.Quanta, Remain: c.Pause.Remaining,
 		Classify: classify.Config{Trust: trust(p.Trust), Default: p.DefaultPriority, DSCP: c.Priorities.DSCP, MTU: p.MTU},
@@ -79,6 +79,9 @@ func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) 
 	switch p.FlowControl {
 	case config.FlowPFC:
 		pc.Mode, pc.Lossless = macctl.ModePFC, c.Priorities.Lossless
+		if p.Kind == config.KindTAP {
+			pc.Lossless = 0xff // a host can wait with all of them
+		}
 	case config.FlowPause:
 		pc.Mode, pc.Lossless = macctl.ModePause, 0xff
 	}
@@ -86,6 +89,13 @@ func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) 
 		r := p.Queues[q]
 		pc.Ingress[q] = buffer.QueueConfig{Private: r.Private, Headroom: r.Headroom, Xon: r.Xon, XonOffset: r.XonOffset,
 			Xoff: r.Xoff, Alpha: r.Alpha}
+	}
+}
+
+// join takes a port out of the bridge that exchanges all frames with one other.
+func join(pc *dataplane.PortConfig, c *config.Config, p *config.Port, numbers map[string]int) {
+	if other, ok := c.Joined(p); ok {
+		pc.Bridge.Wired, pc.Bridge.Wire, pc.Bridge.Loop = true, numbers[other], false
 	}
 }
 

@@ -21,7 +21,7 @@ func (d *Daemon) look(c *config.Config) (map[string]place, error) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		at, err := d.locate(p)
-		if waitable(err) {
+		if p.Kind == config.KindTAP || waitable(err) {
 			continue
 		}
 		if err != nil {

@@ -145,6 +145,7 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 		if err != nil {
 			return err
 		}
+		join(&pc, c, &c.Ports[i], numbers)
 		ports[numbers[pc.Name]] = pc
 	}
 	staged, err := d.stage(c)

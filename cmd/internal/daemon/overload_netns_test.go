@@ -20,9 +20,11 @@ func TestOverload(t *testing.T) {
 	}{
 		{"stopped for 50 ms", func(t *testing.T, _ *rig, p *lab.Process) {
 			for range 10 {
+				from := time.Now()
 				freeze(t, p)
 				time.Sleep(50 * time.Millisecond)
 				thaw(t, p)
+				t.Logf("stopped for %v", time.Since(from))
 				time.Sleep(30 * time.Millisecond)
 			}
 		}},

@@ -14,9 +14,10 @@ import (
 type portLink struct {
 	cfg     *config.Port
 	number  int
-	socket  *port.AFPacket // nil while there is no usable interface
-	opened  port.Config    // how socket was opened
-	at      place          // the interface as it was last seen
+	socket  socket      // nil while there is no usable interface
+	tap     *port.TAP   // socket, where that is a TAP
+	opened  port.Config // how socket was opened, where it is not
+	at      place       // the interface as it was last seen
 	up      bool
 	tried   int64  // speed of the link that the port was asked to follow, 0 where it does
 	state   string // what a person should know, empty when all is well
@@ -125,9 +126,13 @@ func (d *Daemon) settle(p *portLink, o *opening) {
 func (d *Daemon) reconcile() bool {
 	d.unwatchStrayed()
 	complete := d.watchAll()
-	for _, p := range d.ports {
-		err := d.revisit(p)
-		complete = complete && (p.socket != nil || errors.Is(err, port.ErrNoInterface))
+	for _, kind := range []config.Kind{config.KindEthernet, config.KindTAP} { // a TAP has the address of its wire
+		for _, p := range d.ports {
+			if p.cfg.Kind == kind {
+				err := d.revisit(p)
+				complete = complete && (p.socket != nil || errors.Is(err, port.ErrNoInterface))
+			}
+		}
 	}
 	d.publish()
 	return complete
@@ -135,6 +140,17 @@ func (d *Daemon) reconcile() bool {
 
 // revisit makes a port follow its interface, and returns why there is none.
 func (d *Daemon) revisit(p *portLink) error {
+	tap := p.cfg.Kind == config.KindTAP
+	if p.socket != nil && (p.tap != nil) != tap {
+		d.gone(p, errors.New("what is behind the port has changed"))
+	}
+	if tap && p.socket == nil {
+		err := d.openTAP(p)
+		if err != nil {
+			d.fail(p, err)
+		}
+		return err
+	}
 	at, err := d.locate(p.cfg)
 	if err != nil {
 		d.gone(p, err)
@@ -223,6 +239,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 // follow takes over whether the link is up, and what else has changed.
 func (d *Daemon) follow(p *portLink, l port.Link) {
 	d.notice(p, l)
+	d.tuneTAP(p)
 	if p.up == l.Up {
 		return
 	}
@@ -267,7 +284,7 @@ func (d *Daemon) lose(p *portLink) error {
 		return nil
 	}
 	err := d.runner.Detach(p.number)
-	p.socket, p.up = nil, false
+	p.socket, p.tap, p.up = nil, nil, false
 	return errors.Join(err, p.restore())
 }
 
@@ -276,6 +293,6 @@ func (d *Daemon) forget(p *portLink) error {
 	if p.socket == nil {
 		return nil
 	}
-	p.socket, p.up = nil, false
+	p.socket, p.tap, p.up = nil, nil, false
 	return p.restore()
 }

@@ -11,7 +11,7 @@ import (
 // An opening is an interface with sockets that do not receive yet. What can fail has been done: a configuration that
 // needs it can come in force.
 type opening struct {
-	socket  *port.AFPacket
+	socket  socket
 	opened  port.Config
 	at      place
 	restore func() error
@@ -19,7 +19,8 @@ type opening struct {
 }
 
 // stage opens what the ports of a configuration need and do not have: those that are new, have another interface or
-// have outgrown their rings. Interfaces that do not exist, are down or are in use are left out: reconcile looks at them.
+// have outgrown their rings. Interfaces that do not exist, are down or are in use are left out, as are TAPs: reconcile looks at
+// them.
 func (d *Daemon) stage(c *config.Config) (map[string]*opening, error) {
 	staged := map[string]*opening{}
 	for i := range c.Ports {
@@ -35,6 +36,9 @@ func (d *Daemon) stage(c *config.Config) (map[string]*opening, error) {
 }
 
 func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {
+	if p.Kind == config.KindTAP {
+		return nil, nil // it is made once the configuration is in force
+	}
 	at, err := d.locate(p)
 	if waitable(err) {
 		return nil, nil

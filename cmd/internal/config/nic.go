@@ -1,0 +1,39 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NIC is what a host NIC is told; what is empty has its default.
+type NIC struct {
+	Wire      string   // interface that leads out of the host
+	TAP       string   // interface of the host that comes into being
+	Addresses []string // of it
+	Speed     string
+	MTU       int
+	Metrics   string
+}
+
+// HostNIC is the configuration of a host NIC: preset roce, a TAP and its wire.
+func HostNIC(n NIC) (*Config, []Warning, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %q\npreset: roce\n", "nic-"+n.Wire)
+	if n.Metrics != "" {
+		fmt.Fprintf(&b, "metrics: {listen: %q}\n", n.Metrics)
+	}
+	var addresses, link []string
+	for _, a := range n.Addresses {
+		addresses = append(addresses, fmt.Sprintf("%q", a))
+	}
+	if n.Speed != "" {
+		link = append(link, fmt.Sprintf("speed: %q", n.Speed))
+	}
+	host := []string{"kind: tap", fmt.Sprintf("wire: %q", n.Wire), "addresses: [" + list(addresses) + "]"}
+	if n.MTU != 0 {
+		mtu := fmt.Sprintf("mtu: %d", n.MTU)
+		link, host = append(link, mtu), append(host, mtu)
+	}
+	fmt.Fprintf(&b, "ports:\n  %q: {%s}\n  %q: {%s}\n", n.Wire, list(link), n.TAP, list(host))
+	return Parse("(command line)", []byte(b.String()))
+}

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"pfcswitch/dataplane/port"
+)
+
+// Defaults of a port of KindTAP. Its host waits for room instead of losing frames, so its queues are kept short.
+const tapAlpha = 1.0 / 16
+
+// isTAP reports whether the port leads to the stack of the host.
+func (p *Port) isTAP() bool { return p.Kind == KindTAP }
+
+// readKind also sets what is another default for a TAP: nothing on the way to the host has a speed.
+func (p *Port) readKind(v value) {
+	set(&p.Kind, oneOf(KindEthernet, KindTAP))(v)
+	if p.isTAP() {
+		p.Speed, p.SpeedAuto, p.Loop = 0, false, false
+	}
+}
+
+func (p *Port) readAddresses(v value) {
+	for _, item := range v.items() {
+		var prefix netip.Prefix
+		if set(&prefix, hostAddress)(item); prefix.IsValid() {
+			if slices.Contains(p.Addresses, prefix) {
+				item.fail("%s stands twice: keep one", prefix)
+				continue
+			}
+			p.Addresses = append(p.Addresses, prefix)
+		}
+	}
+}
+
+// hostAddress reads an address of an interface with the length of its network's prefix.
+func hostAddress(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
+		return netip.Prefix{}, errors.New("is not an interface's address: write it with the length of its prefix, such as 10.0.0.1/24 or fd00::1/64")
+	}
+	return p, nil
+}
+
+// checkTAP finds keys that only a TAP has, or that a TAP cannot have.
+func (p *Port) checkTAP(v value) {
+	if !p.isTAP() {
+		for _, key := range []string{"wire", "addresses"} {
+			if e, written := find(v.pairs(), key); written {
+				e.value.fail("only a port with kind: tap has it: remove it, or write kind: tap")
+			}
+		}
+		return
+	}
+	for _, key := range []string{"ring", "cable", "delay", "force"} {
+		if e, written := find(v.pairs(), key); written {
+			e.value.fail("a TAP has none: its frames wait in the host's kernel, and there is no cable to it; remove the key")
+		}
+	}
+}
+
+// wires maps the ports that are joined to a TAP to the TAP's name.
+func (c *Config) wires() map[string]string {
+	taps := map[string]string{}
+	for i := range c.Ports {
+		if p := &c.Ports[i]; p.Wire != "" {
+			taps[p.Wire] = p.Name
+		}
+	}
+	return taps
+}
+
+// Joined returns the other end of a port that is joined to one other, and exchanges all frames with it.
+func (c *Config) Joined(p *Port) (other string, ok bool) {
+	if p.Wire != "" {
+		return p.Wire, true
+	}
+	other, ok = c.wires()[p.Name]
+	return other, ok
+}
+
+// port returns the port of a name.
+func (c *Config) port(name string) *Port {
+	for i := range c.Ports {
+		if c.Ports[i].Name == name {
+			return &c.Ports[i]
+		}
+	}
+	return nil
+}
+
+// checkWires: a wire joins one TAP with one port that leads out of the host.
+func (c *Config) checkWires() (faults []*Error) {
+	taps := c.wires()
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		if p.Wire == "" {
+			continue
+		}
+		key := "ports." + p.Name + ".wire"
+		switch w := c.port(p.Wire); {
+		case w == nil:
+			faults = append(faults, c.Errorf(key, "%q is no port: add it under ports, or write the key of another", p.Wire))
+		case w.isTAP():
+			faults = append(faults, c.Errorf(key, "port %s is a TAP too: name the port that leads out of the host", p.Wire))
+		case taps[p.Wire] != p.Name:
+			faults = append(faults, c.Errorf(key, "port %s is the wire of port %s already: give each TAP a wire of its own", p.Wire, taps[p.Wire]))
+		case p.MTU > w.MTU:
+			faults = append(faults, c.Errorf("ports."+p.Name+".mtu", "%d is more than the %d of its wire, port %s, which would drop the longest frames: "+
+				"write the same MTU for both", p.MTU, w.MTU, w.Name))
+		}
+	}
+	return append(faults, c.checkWiredFDB(taps)...)
+}
+
+func (c *Config) checkWiredFDB(taps map[string]string) (faults []*Error) {
+	for i, entry := range c.FDB {
+		if p := c.port(entry.Port); p != nil && (p.Wire != "" || taps[p.Name] != "") {
+			faults = append(faults, c.Errorf(fmt.Sprintf("fdb[%d].port", i), "port %s is joined to a TAP or to its wire, and no part of the bridge: remove the entry", p.Name))
+		}
+	}
+	return faults
+}
+
+// tapHeadroom is what a host's priority still sends once it is held: one burst, in bytes. Segments of 536 octets, the least that
+// TCP has to use, fill up to half as much again in cells.
+func tapHeadroom() int64 { return port.TAPBurst * 3 / 2 }

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+func nicCommand() *cobra.Command {
+	n := config.NIC{}
+	c := &cobra.Command{
+		Use:   "nic --wire INTERFACE",
+		Short: "make this host obey and send PFC",
+		Long: "Puts a lossless NIC between the host's own stack and an interface: a TAP, which has the address of the interface, so\n" +
+			"that what ordinary programs send waits in the host while its priority is paused. A frame's priority is that of its\n" +
+			"VLAN tag, its DSCP or its socket (SO_PRIORITY). It lasts until SIGINT or SIGTERM, and the TAP with it.",
+		Example: "  pfcswitch nic --wire eth1 --address 10.0.0.1/24\n" +
+			"  iperf3 -c 10.0.0.2 --dscp 26        # priority 3, which is lossless",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if n.Wire == "" {
+				return fmt.Errorf("--wire is missing: name the interface that leads out of this host, as `ip link` shows it")
+			}
+			cfg, warnings, err := config.HostNIC(n)
+			for _, w := range warnings {
+				fmt.Fprintln(os.Stderr, "warning:", w)
+			}
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return serve(ctx, cfg)
+		},
+	}
+	c.Flags().StringVar(&n.Wire, "wire", "", "interface that leads out of this host")
+	c.Flags().StringVar(&n.TAP, "tap", "host0", "name of the interface that the host gets")
+	c.Flags().StringArrayVar(&n.Addresses, "address", nil, "address of that interface, such as 10.0.0.1/24 (repeatable)")
+	c.Flags().StringVar(&n.Speed, "speed", "", "speed of the wire in bit/s, or none (default: 1G on veth, the link's own on a NIC)")
+	c.Flags().IntVar(&n.MTU, "mtu", 0, "MTU of both (default: 1500)")
+	c.Flags().StringVar(&n.Metrics, "metrics", "", "address of /metrics, or off (default: 127.0.0.1:9808)")
+	return c
+}

@@ -1,0 +1,58 @@
+package bridge
+
+import "testing"
+
+// The ends of a wire exchange every frame, whatever its addresses and VLAN, and are no part of the bridge.
+func TestWire(t *testing.T) {
+	b := newPlain(t, 2, Config{})
+	for i, other := range map[int]int{2: 3, 3: 2} {
+		c := plain()
+		c.Wired, c.Wire = true, other
+		setPort(t, b, i, c)
+	}
+	b.SetUp(2, true)
+	for _, dst := range []uint64{stationB, broadcast, 0x0180_C200_000E, bridgeManagement} {
+		for _, tag := range []uint16{0, 1, 7, 4095} {
+			vid, ok := b.Ingress(2, tag != 0, tag)
+			if vid != NoVLAN || !ok {
+				t.Errorf("tag %d: VLAN %d, %v", tag, vid, ok)
+			}
+			if got := b.Forward(2, dst, stationA, vid, 60, 0); got != drop(DropPortDown) {
+				t.Errorf("to %012x while the other end is down: %+v", dst, got)
+			}
+		}
+	}
+	b.SetUp(3, true)
+	for in, out := range map[int]int{2: 3, 3: 2} {
+		if got := b.Forward(in, broadcast, stationA, NoVLAN, 60, 0); got != unicast(out) {
+			t.Errorf("from %d: %+v", in, got)
+		}
+	}
+	b.Forward(0, broadcast, stationC, 1, 60, 0)
+	if got := b.Forward(1, stationA, stationB, 1, 60, 0); got != flood(UnknownUnicast, 0) {
+		t.Errorf("to a station behind the wire: %+v, want it flooded to the other port of the bridge", got)
+	}
+}
+
+// A port that leaves a wire is one of the bridge again.
+func TestWireIsCut(t *testing.T) {
+	b := newPlain(t, 2, Config{})
+	c := plain()
+	c.Wired, c.Wire = true, 1
+	setPort(t, b, 0, c)
+	setPort(t, b, 0, plain())
+	if got := b.Forward(0, broadcast, stationA, 1, 60, 0); got != flood(Broadcast, 1) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWireToNowhere(t *testing.T) {
+	b := newPlain(t, 1, Config{})
+	for _, other := range []int{-1, 0, MaxPorts} {
+		c := plain()
+		c.Wired, c.Wire = true, other
+		if _, err := b.SetPort(0, c); err == nil {
+			t.Errorf("wired to %d: no error", other)
+		}
+	}
+}

@@ -1,0 +1,389 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// A TAP has a queue for each priority, so that one can wait while the others go on.
+const tapQueues = 8
+
+// Limits of what is read from a TAP at once.
+const (
+	tapOctets = 16 << 10 // of one queue, before another is looked at
+	tapFrames = 64       // of all queues
+	tapArena  = 4 * (frame.TagOctets + MaxFrame)
+	// TAPBurst is the largest number of octets that Receive still hands over of a priority after SendControl has paused it: one
+	// burst.
+	TAPBurst = tapOctets + MaxFrame
+	// tapQueueLength is how many frames wait in each queue before the kernel drops them. TCP fills it with super-frames, at most
+	// a window for each connection.
+	tapQueueLength = 1 << 16
+)
+
+// TAPConfig says how the host's side of a port is set up.
+type TAPConfig struct {
+	Interface string // the name that it gets; nothing may have it
+	Netns     string // name, path or pid:N of its network namespace; "" is the daemon's own
+	TAPSettings
+	// Held returns which priorities must wait after MAC Control frame b, if those in was had to wait before.
+	Held func(b []byte, was uint8) uint8
+}
+
+// TAPSettings are what Configure changes.
+type TAPSettings struct {
+	MTU       int
+	MAC       [6]byte // zero: what the kernel chooses
+	Addresses []netip.Prefix
+	Queues    QueueRule
+}
+
+// TAP is a Port towards the stack of the host that it runs on. The kernel keeps the frames of each priority in a queue of its own.
+// There is no wire to the host, so MAC Control frames sent to it are obeyed here: a priority that they pause is not read until
+// they let it go. What the host sends meanwhile waits in the kernel.
+type TAP struct {
+	name, netns string
+	index       int
+	queues      []int // one, where the queues could not be told apart
+	shared      error // why there is one
+	epoll       int
+	handle      *netlink.Handle // in the interface's namespace
+	settings    TAPSettings
+	held        func(b []byte, was uint8) uint8
+	drops       uint64        // last seen
+	paused      atomic.Uint32 // priorities
+
+	// of the receive task
+	head, next, count int // oldest frame, next to hand over, frames read
+	frames            [tapFrames]Frame
+	vnet              [tapFrames][frame.VnetHeaderOctets]byte
+	arena             []byte
+	ready             [tapQueues]unix.EpollEvent
+	rule              atomic.Pointer[QueueRule]
+}
+
+var _ Port = (*TAP)(nil)
+
+// OpenTAP makes a TAP and its interface, which goes when the TAP is closed. The addresses are set and the interface is up.
+func OpenTAP(c TAPConfig) (*TAP, error) {
+	t := &TAP{name: c.Interface, netns: c.Netns, epoll: -1, held: c.Held, arena: make([]byte, tapArena)}
+	err := InNetns(c.Netns, func() error { return t.open(c.TAPSettings) })
+	if err != nil {
+		_ = t.Close()
+		return nil, fmt.Errorf("TAP %s: %w", c.Interface, err)
+	}
+	return t, nil
+}
+
+func (t *TAP) open(s TAPSettings) error {
+	if err := t.openQueues(s.Queues); err != nil {
+		return err
+	}
+	var err error
+	if t.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	for q, fd := range t.queues {
+		if err := unix.EpollCtl(t.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(q)}); err != nil {
+			return fmt.Errorf("epoll: %w", err)
+		}
+	}
+	if t.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("netlink: %w", err)
+	}
+	link, err := t.handle.LinkByName(t.name)
+	if err != nil {
+		return missing(t.name, err)
+	}
+	t.index = link.Attrs().Index
+	if err := t.handle.LinkSetTxQLen(link, tapQueueLength); err != nil {
+		return fmt.Errorf("set the length of its queues: %w", err)
+	}
+	return t.apply(link, s)
+}
+
+// Configure changes the settings. Addresses that are not among them any more are removed.
+func (t *TAP) Configure(s TAPSettings) error {
+	if s.same(&t.settings) {
+		return nil
+	}
+	link, err := t.handle.LinkByIndex(t.index)
+	if err != nil {
+		return fmt.Errorf("TAP %s: %w", t.name, missing(t.name, err))
+	}
+	if err := t.apply(link, s); err != nil {
+		return fmt.Errorf("TAP %s: %w", t.name, err)
+	}
+	return nil
+}
+
+func (s *TAPSettings) same(o *TAPSettings) bool {
+	return s.MTU == o.MTU && s.MAC == o.MAC && slices.Equal(s.Addresses, o.Addresses) && s.Queues.same(&o.Queues)
+}
+
+func (t *TAP) apply(link netlink.Link, s TAPSettings) error {
+	if err := t.direct(s.Queues); err != nil {
+		return err
+	}
+	if s.MTU != t.settings.MTU {
+		if err := t.handle.LinkSetMTU(link, s.MTU); err != nil {
+			return fmt.Errorf("set its MTU to %d: %w", s.MTU, err)
+		}
+	}
+	if s.MAC != t.settings.MAC && s.MAC != [6]byte{} {
+		if err := t.handle.LinkSetHardwareAddr(link, s.MAC[:]); err != nil {
+			return fmt.Errorf("set its address: %w", err)
+		}
+	}
+	if err := t.address(link, s.Addresses); err != nil {
+		return err
+	}
+	if t.settings.MTU == 0 {
+		if err := t.handle.LinkSetUp(link); err != nil {
+			return fmt.Errorf("set it up: %w", err)
+		}
+	}
+	t.settings = s
+	return nil
+}
+
+// address takes the addresses of the old configuration away that the new one does not have, and gives the interface its own: in
+// this order, since with the first address of a network the kernel removes the others.
+func (t *TAP) address(link netlink.Link, prefixes []netip.Prefix) error {
+	for _, p := range t.settings.Addresses {
+		if slices.Contains(prefixes, p) {
+			continue
+		}
+		err := t.handle.AddrDel(link, address(p))
+		if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return fmt.Errorf("take the address %s away: %w", p, err)
+		}
+	}
+	for _, p := range prefixes {
+		if err := t.handle.AddrReplace(link, address(p)); err != nil {
+			return fmt.Errorf("give it the address %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func address(p netip.Prefix) *netlink.Addr {
+	return &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
+}
+
+// Start does nothing: a TAP receives as soon as it is open.
+func (t *TAP) Start() error { return nil }
+
+// Shared tells why the host's frames wait in one queue, whatever their priority; nil where each priority has its own.
+func (t *TAP) Shared() error { return t.shared }
+
+// Receive implements Port. Every frame of a host is lossless: it could wait in its queue.
+func (t *TAP) Receive(c Class, dst []Frame, maxBytes int) int {
+	if c != Lossless {
+		return 0
+	}
+	if t.head == t.count {
+		t.head, t.next, t.count = 0, 0, 0
+		t.fill()
+	}
+	n := 0
+	for octets := 0; t.next < t.count && n < len(dst); n++ {
+		f := &t.frames[t.next]
+		if octets += len(f.Data); n > 0 && octets > maxBytes {
+			break
+		}
+		dst[n] = *f
+		dst[n].Vnet, _ = frame.DecodeVnetHeader(f.vnet)
+		t.next++
+	}
+	return n
+}
+
+// fill reads from every queue that is ready and not paused, a little of each.
+func (t *TAP) fill() {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(t.epoll), uintptr(unsafe.Pointer(&t.ready[0])), tapQueues, 0, 0, 0)
+	if errno != 0 {
+		return
+	}
+	free := t.arena
+	for _, e := range t.ready[:n] {
+		for octets := 0; octets < tapOctets && t.count < tapFrames && len(free) >= frame.TagOctets+MaxFrame; {
+			used := t.read(int(e.Fd), free)
+			if used == 0 {
+				break
+			}
+			octets += used
+			free = free[used:]
+		}
+	}
+}
+
+// read makes the next frame of a queue the last one of those read, in memory b, and returns how much of that it takes; 0 where
+// none waits.
+func (t *TAP) read(queue int, b []byte) int {
+	if t.waits(queue) {
+		return 0
+	}
+	vnet := &t.vnet[t.count]
+	parts := [2]unix.Iovec{
+		{Base: &vnet[0], Len: uint64(len(vnet))},
+		{Base: &b[frame.TagOctets], Len: MaxFrame},
+	}
+	n, _, errno := syscall.RawSyscall(unix.SYS_READV, uintptr(t.queues[queue]), uintptr(unsafe.Pointer(&parts[0])), uintptr(len(parts)))
+	if errno != 0 || int(n) <= len(vnet) {
+		return 0
+	}
+	used := frame.TagOctets + int(n) - len(vnet)
+	// Nobody has noted when the host sent it: it counts as having come with its burst.
+	f := Frame{Data: b[frame.TagOctets:used:used], Stamp: math.MaxInt64, vnet: vnet[:]}
+	if tci, ok := t.rule.Load().tag(queue, f.Data); ok && len(t.queues) > 1 {
+		v, _ := frame.DecodeVnetHeader(f.vnet)
+		v = v.Shift(frame.TagOctets)
+		v.Encode(f.vnet)
+		f.Data = b[frame.InsertTag(b, frame.TagOctets, frame.TypeVLAN, tci):used:used]
+	}
+	t.frames[t.count] = f
+	t.count++
+	return used
+}
+
+// waits tells whether a queue must not be read.
+func (t *TAP) waits(queue int) bool { return t.mask(queue)&uint8(t.paused.Load()) != 0 }
+
+// mask returns the priorities that wait in a queue.
+func (t *TAP) mask(queue int) uint8 {
+	if len(t.queues) == 1 {
+		return 0xff
+	}
+	return 1 << queue
+}
+
+// Release implements Port.
+func (t *TAP) Release(_ Class, n int) { t.head += n }
+
+// Rewind implements Port.
+func (t *TAP) Rewind(Class) { t.next = t.head }
+
+// Behind implements Port. What waits in the kernel is no danger: the host waits with it.
+func (t *TAP) Behind(Class, int) bool { return false }
+
+// Backlog implements Port.
+func (t *TAP) Backlog(Class) Backlog { return Backlog{} }
+
+// Slots implements Port.
+func (t *TAP) Slots(Class) int { return tapFrames }
+
+// Control implements Port: a host's stack sends no MAC Control frames.
+func (t *TAP) Control() ([]byte, int64) { return nil, 0 }
+
+// ControlDone implements Port.
+func (t *TAP) ControlDone() {}
+
+// Send implements Port.
+func (t *TAP) Send(b *Batch) (int, error) {
+	for i := range b.n {
+		m := &b.msgs[i].hdr
+		_, _, errno := syscall.RawSyscall(unix.SYS_WRITEV, uintptr(t.queues[0]), uintptr(unsafe.Pointer(m.Iov)), uintptr(m.Iovlen))
+		if errno != 0 {
+			return i, tapError(errno)
+		}
+	}
+	return b.n, nil
+}
+
+func tapError(errno syscall.Errno) error {
+	switch errno {
+	case unix.EIO, unix.EBADFD:
+		return ErrDown
+	case unix.ENOBUFS:
+		return ErrAgain
+	}
+	return sendError(errno)
+}
+
+// SendControl implements Port: what the host must not send now stays in its queues.
+func (t *TAP) SendControl(b []byte) error {
+	if h, _ := frame.Parse(b); h.EtherType != frame.TypeMACControl {
+		return nil // a host knows nothing of the switch's other frames
+	}
+	was := uint8(t.paused.Load())
+	is := t.held(b, was)
+	t.paused.Store(uint32(is))
+	for q, fd := range t.queues {
+		m := t.mask(q)
+		if (was&m != 0) == (is&m != 0) {
+			continue
+		}
+		e := unix.EpollEvent{Fd: int32(q)}
+		if is&m == 0 {
+			e.Events = unix.EPOLLIN
+		}
+		if err := unix.EpollCtl(t.epoll, unix.EPOLL_CTL_MOD, fd, &e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Steer implements Port. The queues follow from the QueueRule, and all of them are lossless.
+func (t *TAP) Steer([]bpf.RawInstruction) error { return nil }
+
+// Descriptors implements Port.
+func (t *TAP) Descriptors(fds []int32, what Work) []int32 {
+	if what&WorkLossless != 0 {
+		fds = append(fds, int32(t.epoll))
+	}
+	return fds
+}
+
+// Losses implements Port. What the host loses before a frame is read is not the switch's: see HostDrops.
+func (t *TAP) Losses(Class) uint64 { return 0 }
+
+// ControlLosses implements Port.
+func (t *TAP) ControlLosses() uint64 { return 0 }
+
+// HostDrops returns the frames that the kernel has dropped because a queue towards the switch was full.
+func (t *TAP) HostDrops() uint64 {
+	link, err := t.handle.LinkByIndex(t.index)
+	if err == nil && link.Attrs().Statistics != nil {
+		t.drops = link.Attrs().Statistics.TxDropped
+	}
+	return t.drops
+}
+
+// Bound tells whether the interface still exists.
+func (t *TAP) Bound() bool {
+	r, err := unix.NewIfreq(t.name)
+	return err == nil && unix.IoctlIfreq(t.queues[0], unix.TUNGETIFF, r) == nil
+}
+
+// ClearError implements Port.
+func (t *TAP) ClearError() {}
+
+// Close implements Port. The interface is gone with it.
+func (t *TAP) Close() error {
+	var errs []error
+	if t.handle != nil {
+		t.handle.Close()
+	}
+	if t.epoll >= 0 {
+		errs = append(errs, unix.Close(t.epoll))
+	}
+	for _, fd := range t.queues {
+		errs = append(errs, unix.Close(fd))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,270 @@
+package port_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// A tap is a TAP in a namespace of its own.
+type tap struct {
+	*port.TAP
+	t      *testing.T
+	ns     string
+	handle *netlink.Handle
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// vector stands for MAC Control in these tests: the octet behind the EtherType is what is paused from now on.
+func vector(b []byte, _ uint8) uint8 { return b[frame.HeaderOctets] }
+
+func newTAP(t *testing.T, rule port.QueueRule) *tap {
+	t.Helper()
+	ns, handle := newNamespace(t)
+	p, err := port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,
+		TAPSettings: port.TAPSettings{MTU: 1500, MAC: [6]byte{2, 0, 0, 0, 0, 9}, Queues: rule}})
+	must(t, err)
+	if why := p.Shared(); why != nil {
+		t.Logf("one queue for all priorities, so nothing is tested: %v", why)
+		t.FailNow()
+	}
+	t.Cleanup(func() { must(t, p.Close()) })
+	h := &tap{TAP: p, t: t, ns: ns, handle: handle}
+	h.take(1 << 20) // what the kernel sends by itself
+	return h
+}
+
+// send makes the host's stack send a frame on a socket with a priority.
+func (h *tap) send(priority int, frames ...[]byte) {
+	h.t.Helper()
+	must(h.t, port.InNetns(h.ns, func() error {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+		must(h.t, err)
+		defer unix.Close(fd)
+		must(h.t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, priority))
+		link, err := port.Inspect("", "nic0")
+		must(h.t, err)
+		to := &unix.SockaddrLinklayer{Ifindex: link.Index}
+		for _, b := range frames {
+			must(h.t, unix.Sendto(fd, b, 0, to))
+		}
+		return nil
+	}))
+}
+
+// take receives the frames of the tests that wait, at most n, and releases them.
+func (h *tap) take(n int) (all [][]byte) {
+	var frames [64]port.Frame
+	for len(all) < n {
+		got := h.Receive(port.Lossless, frames[:min(len(frames), n-len(all))], 1<<20)
+		if got == 0 {
+			break
+		}
+		for _, f := range frames[:got] {
+			if h, ok := frame.Parse(f.Data); ok && (h.EtherType == experimental || h.EtherType == unix.ETH_P_IP && f.Data[len(f.Data)-1] == 0xee) {
+				all = append(all, bytes.Clone(f.Data))
+			}
+		}
+		h.Release(port.Lossless, got)
+	}
+	return all
+}
+
+func (h *tap) pause(priorities uint8) {
+	h.t.Helper()
+	must(h.t, h.SendControl(append(binary.BigEndian.AppendUint16(make([]byte, 12), frame.TypeMACControl), priorities)))
+}
+
+// Where the port trusts tags, a frame's queue is that of its tag, else of its socket, which then stands in a priority tag.
+func TestTAPQueuesByTagAndSocket(t *testing.T) {
+	h := newTAP(t, port.QueueRule{Tags: true, DSCP: &[64]uint8{0: 7, 26: 4}, Default: 1})
+	untagged, tagged := craft(nil, experimental, 1, 64), craft(tci(2, 7), experimental, 2, 64)
+	for _, tt := range []struct {
+		name   string
+		socket int
+		frame  []byte
+		queue  uint8
+		want   []byte
+	}{
+		{"neither", 0, untagged, 1, untagged},
+		{"that of the default", 1, untagged, 1, untagged},
+		{"a socket's", 5, untagged, 5, slices.Insert(bytes.Clone(untagged), 12, 0x81, 0, 5<<5, 0)},
+		{"a tag's", 0, tagged, 2, tagged},
+		{"both", 5, tagged, 2, tagged},
+		{"no priority", 8, untagged, 1, untagged},
+		{"a DSCP", 5, ip(26), 4, slices.Insert(ip(26), 12, 0x81, 0, 4<<5, 0)},
+		{"no DSCP", 5, ip(0), 5, slices.Insert(ip(0), 12, 0x81, 0, 5<<5, 0)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h.pause(1 << tt.queue)
+			h.send(tt.socket, tt.frame)
+			if got := h.take(1); got != nil {
+				t.Fatalf("read although its priority is paused: %x", got)
+			}
+			h.pause(^(uint8(1) << tt.queue))
+			if got := h.take(1); len(got) != 1 || !bytes.Equal(got[0], tt.want) {
+				t.Errorf("got %x, want %x", got, tt.want)
+			}
+		})
+	}
+}
+
+// ip returns a frame whose IPv4 header has a DSCP.
+func ip(dscp int) []byte {
+	b := craft(nil, unix.ETH_P_IP, 0, 60)
+	b[14], b[15], b[59] = 0x45, byte(dscp<<2|3), 0xee
+	return b
+}
+
+// Where it trusts the DSCP, that of IPv4 and IPv6 decides.
+func TestTAPQueuesByDSCP(t *testing.T) {
+	var table [64]uint8
+	for i := range table {
+		table[i] = uint8(i*5) & 7
+	}
+	h := newTAP(t, port.QueueRule{DSCP: &table, Default: 6})
+	for dscp := range 64 {
+		queue := uint8(1) << table[dscp]
+		h.pause(queue)
+		h.send(5, ip(dscp))
+		if got := h.take(1); got != nil {
+			t.Fatalf("DSCP %d: not in queue %d", dscp, table[dscp])
+		}
+		h.pause(^queue)
+		if got := h.take(1); len(got) != 1 || !bytes.Equal(got[0], ip(dscp)) {
+			t.Fatalf("DSCP %d: got %x, want %x", dscp, got, ip(dscp))
+		}
+	}
+}
+
+// A paused priority waits in order, and the others go on. What is read is handed over again until it is released.
+func TestTAPPause(t *testing.T) {
+	h := newTAP(t, port.QueueRule{Tags: true})
+	three := [][]byte{craft(tci(3, 0), experimental, 1, 64), craft(tci(3, 0), experimental, 2, 1500), craft(tci(3, 0), experimental, 3, 64)}
+	h.pause(1 << 3)
+	h.send(0, three...)
+	h.send(0, craft(tci(4, 0), experimental, 4, 64))
+	if got := h.take(9); len(got) != 1 || frame.TCI(binary.BigEndian.Uint16(got[0][14:])).PCP() != 4 {
+		t.Fatalf("got %x, want the frame of priority 4", got)
+	}
+	h.pause(0)
+	var frames [8]port.Frame
+	for range 2 {
+		if n := h.Receive(port.Lossless, frames[:2], 1<<20); n != 2 || !bytes.Equal(frames[1].Data, three[1]) {
+			t.Fatalf("%d frames, the second %x", n, frames[1].Data)
+		}
+		h.Rewind(port.Lossless)
+	}
+	if n := h.Receive(port.Lossless, frames[:], 70); n != 1 {
+		t.Errorf("%d frames in 70 octets, want 1", n)
+	}
+	h.Release(port.Lossless, 1)
+	if got := h.take(9); len(got) != 2 || !bytes.Equal(got[0], three[1]) || !bytes.Equal(got[1], three[2]) {
+		t.Errorf("got %x, want %x", got, three[1:])
+	}
+}
+
+// What a host sends beyond its queue is dropped by the kernel, and counted.
+func TestTAPCountsWhatTheHostLoses(t *testing.T) {
+	h := newTAP(t, port.QueueRule{Tags: true})
+	h.pause(0xff)
+	const beyond = 100
+	b := craft(tci(3, 0), experimental, 1, 64)
+	all := make([][]byte, 1<<16+beyond)
+	for i := range all {
+		all[i] = b
+	}
+	h.sendAll(all)
+	if got := h.HostDrops(); got != beyond {
+		t.Errorf("%d frames dropped, want %d", got, beyond)
+	}
+}
+
+// sendAll is send for frames that the kernel may drop.
+func (h *tap) sendAll(frames [][]byte) {
+	h.t.Helper()
+	must(h.t, port.InNetns(h.ns, func() error {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+		must(h.t, err)
+		defer unix.Close(fd)
+		link, err := port.Inspect("", "nic0")
+		must(h.t, err)
+		for _, b := range frames {
+			_ = unix.Sendto(fd, b, 0, &unix.SockaddrLinklayer{Ifindex: link.Index}) // ENOBUFS: dropped
+		}
+		return nil
+	}))
+}
+
+// A host gets what the switch sends, with its addresses on an interface that is up, and both follow a change.
+func TestTAPSettings(t *testing.T) {
+	h := newTAP(t, port.QueueRule{Tags: true})
+	link := func() port.Link {
+		l, err := port.Inspect(h.ns, "nic0")
+		must(t, err)
+		return l
+	}
+	if l := link(); !l.Up || l.MTU != 1500 || l.MAC != [6]byte{2, 0, 0, 0, 0, 9} || l.Kind != "tuntap" || len(l.Addresses) != 0 {
+		t.Errorf("the interface is %+v", l)
+	}
+	for _, addresses := range [][]netip.Prefix{
+		{netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("fd00::1/64")},
+		{netip.MustParsePrefix("10.0.0.2/24")}, nil,
+	} {
+		must(t, h.Configure(port.TAPSettings{MTU: 9000, Addresses: addresses}))
+		l := link()
+		if l.MTU != 9000 || len(l.Addresses) != len(addresses) {
+			t.Errorf("with %v the interface is %+v", addresses, l)
+		}
+	}
+	if !h.Bound() {
+		t.Error("not bound although the interface is there")
+	}
+	nic, err := h.handle.LinkByName("nic0")
+	must(t, err)
+	must(t, h.handle.LinkDel(nic))
+	if h.Bound() {
+		t.Error("bound although the interface is gone")
+	}
+}
+
+// What is wrong is said so that a person can mend it.
+func TestTAPErrors(t *testing.T) {
+	h := newTAP(t, port.QueueRule{})
+	for _, tt := range []struct {
+		name string
+		c    port.TAPConfig
+		want string
+	}{
+		{"a TAP of that name", port.TAPConfig{Interface: "nic0", Netns: h.ns}, "interface nic0 exists already and is a TAP or TUN: delete it (ip link del nic0)"},
+		{"no namespace", port.TAPConfig{Interface: "nic1", Netns: "/run/netns/none"}, "network namespace does not exist"},
+		{"an MTU that no TAP has", port.TAPConfig{Interface: "nic2", Netns: h.ns, TAPSettings: port.TAPSettings{MTU: 1 << 17}}, "set its MTU to 131072"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := port.OpenTAP(tt.c)
+			if err == nil {
+				_ = p.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+	must(t, h.Steer([]bpf.RawInstruction{}))
+}

@@ -1,0 +1,228 @@
+package port
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// A QueueRule says in which queue of a TAP a frame of the host waits, which is its priority.
+type QueueRule struct {
+	// Tags takes that of its VLAN tag. A frame without one gets a priority tag on its way, where it does not have the default:
+	// that of its DSCP, where it is IP and the DSCP is not 0, else that of its socket (SO_PRIORITY, 1 to 7).
+	Tags    bool
+	DSCP    *[64]byte // priority by DSCP; nil: the DSCP says nothing
+	Default uint8     // of what says nothing
+}
+
+// tag returns the priority tag that frame b of a queue gets on its way.
+func (r *QueueRule) tag(queue int, b []byte) (frame.TCI, bool) {
+	if !r.Tags || queue == int(r.Default) || len(b) < frame.HeaderOctets || binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
+		return 0, false
+	}
+	return frame.TCI(uint16(queue) << 13), true
+}
+
+// openQueues makes the interface with a queue for each priority, or, where the kernel lets nobody tell them apart, with one.
+func (t *TAP) openQueues(r QueueRule) error {
+	if other, err := netlink.LinkByName(t.name); err == nil {
+		return fmt.Errorf("interface %s exists already and is a %s: delete it (ip link del %s), or give the TAP another name with interface: NAME",
+			t.name, kind(other), t.name)
+	}
+	fd, err := openQueue(t.name, unix.IFF_TUN_EXCL)
+	if err != nil {
+		return err
+	}
+	t.queues = append(t.queues, fd)
+	if t.shared = t.direct(r); t.shared != nil {
+		return nil
+	}
+	for len(t.queues) < tapQueues {
+		if fd, err = openQueue(t.name, 0); err != nil {
+			return err
+		}
+		t.queues = append(t.queues, fd)
+	}
+	return nil
+}
+
+func kind(link netlink.Link) string {
+	if link.Type() == "tuntap" {
+		return "TAP or TUN"
+	}
+	return link.Type()
+}
+
+const tapFlags = unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MULTI_QUEUE
+
+// openQueue opens one queue of an interface, which the first one makes.
+func openQueue(name string, flags uint16) (fd int, err error) {
+	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, explainTun(err)
+	}
+	defer func() {
+		if err != nil {
+			_ = unix.Close(fd)
+		}
+	}()
+	features, err := unix.IoctlGetUint32(fd, unix.TUNGETFEATURES)
+	if err != nil || features&tapFlags != tapFlags {
+		return -1, errors.New("this kernel's TUN driver has no multi-queue TAP with a virtio_net header (Linux 3.8 has): the host NIC needs both")
+	}
+	r, err := unix.NewIfreq(name)
+	if err != nil {
+		return -1, err
+	}
+	r.SetUint16(tapFlags | flags)
+	if err = unix.IoctlIfreq(fd, unix.TUNSETIFF, r); err != nil {
+		return -1, explainTun(err)
+	}
+	return fd, offload(fd)
+}
+
+// offload lets the host leave checksums and segmentation to the switch, UDP's only where the kernel knows it (6.2).
+func offload(fd int) error {
+	if err := unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, frame.VnetHeaderOctets); err != nil {
+		return fmt.Errorf("set the length of the virtio_net header: %w", err)
+	}
+	const tcp = unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6 | unix.TUN_F_TSO_ECN
+	if unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, tcp|unix.TUN_F_USO4|unix.TUN_F_USO6) == nil {
+		return nil
+	}
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, tcp); err != nil {
+		return fmt.Errorf("switch on its offloads: %w", err)
+	}
+	return nil
+}
+
+func explainTun(err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
+		return fmt.Errorf("there is no TUN device: load it (modprobe tun), or give the container --device=/dev/net/tun (%w)", err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("not allowed to make a TAP: run as root, or give the container --cap-add=NET_ADMIN --device=/dev/net/tun (%w)", err)
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("an interface of this name exists already: delete it, or give the TAP another name with interface: NAME (%w)", err)
+	}
+	return fmt.Errorf("make a TAP: %w", err)
+}
+
+// direct makes the kernel sort the host's frames by a rule.
+func (t *TAP) direct(r QueueRule) error {
+	if was := t.rule.Load(); was != nil && was.same(&r) {
+		return nil
+	}
+	t.rule.Store(&r)
+	if t.shared != nil {
+		return nil
+	}
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "pfcswitch_queue", Type: ebpf.SocketFilter, Instructions: r.program(), License: "Apache-2.0"})
+	if err != nil {
+		return fmt.Errorf("load the program that sorts frames by priority (needs CAP_BPF): %w", err)
+	}
+	defer func() { _ = program.Close() }() // the interface keeps it
+	if err := unix.IoctlSetPointerInt(t.queues[0], unix.TUNSETSTEERINGEBPF, program.FD()); err != nil {
+		return fmt.Errorf("attach the program that sorts frames by priority: %w", err)
+	}
+	return nil
+}
+
+func (r *QueueRule) same(o *QueueRule) bool {
+	return r.Tags == o.Tags && r.Default == o.Default && (r.DSCP == nil) == (o.DSCP == nil) &&
+		(r.DSCP == nil || *r.DSCP == *o.DSCP)
+}
+
+// Fields of struct __sk_buff.
+const (
+	skbVLANPresent = 20
+	skbVLANTCI     = 24
+	skbPriority    = 32
+)
+
+// program returns what picks the queue of a frame. The context is in R6, as loads from the packet want it; they count from its
+// destination MAC, and end the program with queue 0 where the packet is shorter.
+func (r *QueueRule) program() asm.Instructions {
+	p := asm.Instructions{asm.Mov.Reg(asm.R6, asm.R1)}
+	if r.Tags {
+		p = append(p,
+			asm.LoadMem(asm.R2, asm.R6, skbVLANPresent, asm.Word),
+			asm.JEq.Imm(asm.R2, 0, "inline"),
+			asm.LoadMem(asm.R0, asm.R6, skbVLANTCI, asm.Word),
+			asm.Ja.Label("pcp"),
+			asm.LoadAbs(12, asm.Half).WithSymbol("inline"),
+			asm.JNE.Imm(asm.R0, int32(frame.TypeVLAN), "untagged"),
+			asm.LoadAbs(14, asm.Half),
+			asm.RSh.Imm(asm.R0, 13).WithSymbol("pcp"),
+			asm.And.Imm(asm.R0, 7),
+			asm.Return(),
+			asm.Mov.Imm(asm.R0, 0).WithSymbol("untagged"),
+		)
+	}
+	if r.DSCP != nil {
+		p = append(p, r.byDSCP()...)
+	}
+	if r.Tags {
+		p = append(p,
+			asm.LoadMem(asm.R0, asm.R6, skbPriority, asm.Word),
+			asm.JEq.Imm(asm.R0, 0, "default"),
+			asm.JGT.Imm(asm.R0, 7, "default"),
+			asm.Return(),
+		)
+	}
+	return append(p, asm.Mov.Imm(asm.R0, int32(r.Default)).WithSymbol("default"), asm.Return())
+}
+
+// byDSCP finds the IP header behind up to one tag in the packet and looks the DSCP up, and goes on where it says nothing. The
+// table of 64 times four bits lies in four words.
+func (r *QueueRule) byDSCP() asm.Instructions {
+	p := asm.Instructions{
+		asm.LoadAbs(12, asm.Half),
+		asm.Mov.Imm(asm.R7, frame.HeaderOctets),
+		asm.JNE.Imm(asm.R0, int32(frame.TypeVLAN), "type"),
+		asm.LoadAbs(12+frame.TagOctets, asm.Half),
+		asm.Mov.Imm(asm.R7, frame.HeaderOctets+frame.TagOctets),
+		asm.JEq.Imm(asm.R0, unix.ETH_P_IP, "ipv4").WithSymbol("type"),
+		asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "other"),
+		asm.LoadInd(asm.R0, asm.R7, 0, asm.Half),
+		asm.RSh.Imm(asm.R0, 6),
+		asm.Ja.Label("dscp"),
+		asm.LoadInd(asm.R0, asm.R7, 1, asm.Byte).WithSymbol("ipv4"),
+		asm.RSh.Imm(asm.R0, 2),
+		asm.And.Imm(asm.R0, 0x3f).WithSymbol("dscp"),
+	}
+	if r.Tags {
+		p = append(p, asm.JEq.Imm(asm.R0, 0, "other"))
+	}
+	p = append(p,
+		asm.Mov.Reg(asm.R1, asm.R0),
+		asm.And.Imm(asm.R1, 15),
+		asm.LSh.Imm(asm.R1, 2),
+		asm.RSh.Imm(asm.R0, 4),
+	)
+	for word := range 4 {
+		next := fmt.Sprintf("word%d", word+1)
+		var bits uint64
+		for i := range 16 {
+			bits |= uint64(r.DSCP[word*16+i]&7) << (4 * i)
+		}
+		p = append(p,
+			asm.JNE.Imm(asm.R0, int32(word), next).WithSymbol(fmt.Sprintf("word%d", word)),
+			asm.LoadImm(asm.R0, int64(bits), asm.DWord),
+			asm.RSh.Reg(asm.R0, asm.R1),
+			asm.And.Imm(asm.R0, 7),
+			asm.Return(),
+		)
+	}
+	return append(p,
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("word4"),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("other"))
+}
