@@ -136,12 +136,18 @@ stage_fuzz() {
 # rates, which a noisy machine spoils and the judge only prints. 2 says that the machine was the limit: after the third
 # time that is a failure. Any other status is that of a demo that died.
 stage_demo() {
-  local status try
   [[ -d cmd/pfcswitch ]] || return "$absent"
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
+  run_demo incast
+  run_demo host --seconds 3
+}
+
+# run_demo NAME FLAG... runs a demo and judges it.
+run_demo() {
+  local status try
   for try in 1 2 3; do
     status=0
-    "$work/pfcswitch" demo incast -j >"$work/demo.json" || status=$?
+    "$work/pfcswitch" demo "$@" -j >"$work/demo.json" || status=$?
     if [[ $status -gt 2 ]]; then
       echo "the demo died: exit status $status"
       return 1

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -20,17 +21,47 @@ import (
 // couldNotRun is the exit status where nothing was judged.
 const couldNotRun = 2
 
+// A demonstration is one of the demos.
+type demonstration struct {
+	name string
+	run  func(context.Context, demo.Options) (*demo.Report, error)
+	text func(*demo.Report, io.Writer) error
+}
+
+// demonstrations are all demos. Without a name the first one runs.
+var demonstrations = []demonstration{
+	{"incast", demo.Incast, (*demo.Report).Text},
+	{"host", demo.Hosts, (*demo.Report).Text},
+}
+
+func demoNames() (names []string) {
+	for _, d := range demonstrations {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+// chosen is the demo that the arguments name.
+func chosen(args []string) demonstration {
+	for _, d := range demonstrations {
+		if slices.Contains(args, d.name) {
+			return d
+		}
+	}
+	return demonstrations[0]
+}
+
 func demoCommand() *cobra.Command {
 	var seconds float64
 	var speed string
 	var asJSON, keep bool
 	c := &cobra.Command{
-		Use:       "demo [incast]",
+		Use:       "demo [incast|host]",
 		Short:     "show on real links that nothing is lost",
 		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not run or not be judged.",
-		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10",
-		ValidArgs: []string{"incast"},
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host",
+		ValidArgs: demoNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := demoOptions(seconds, speed)
 			if err != nil {
 				return notRun(err)
@@ -45,12 +76,12 @@ func demoCommand() *cobra.Command {
 			if keep {
 				o.Enter = func(ctx context.Context, commands []string) { stay(ctx, os.Stdin, os.Stderr, commands) }
 			}
-			return incast(cmd, o, asJSON)
+			return show(cmd, chosen(args), o, asJSON)
 		},
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 || cobra.OnlyValidArgs(cmd, args) != nil {
-			return notRun(fmt.Errorf("demo %s: there is one demo, incast", strings.Join(args, " ")))
+			return notRun(fmt.Errorf("demo %s: there are %s", strings.Join(args, " "), strings.Join(demoNames(), ", ")))
 		}
 		return nil
 	}
@@ -58,7 +89,7 @@ func demoCommand() *cobra.Command {
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act")
 	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
-	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of act (b) up, with its switches running, and print how to enter it, until Enter is pressed")
+	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")
 	return c
 }
 
@@ -82,14 +113,14 @@ func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
 	return demo.Options{Seconds: seconds, Speed: bits, Progress: func(text string) { fmt.Fprintln(os.Stderr, text) }}, nil
 }
 
-func incast(cmd *cobra.Command, o demo.Options, asJSON bool) error {
+func show(cmd *cobra.Command, d demonstration, o demo.Options, asJSON bool) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	r, err := demo.Incast(ctx, o)
+	r, err := d.run(ctx, o)
 	if err != nil {
 		return notRun(err)
 	}
-	if err := printReport(cmd.OutOrStdout(), asJSON, r, r.Text); err != nil {
+	if err := printReport(cmd.OutOrStdout(), asJSON, r, func(out io.Writer) error { return d.text(r, out) }); err != nil {
 		return notRun(err)
 	}
 	switch {

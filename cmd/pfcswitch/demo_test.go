@@ -22,6 +22,12 @@ func TestDemoUsage(t *testing.T) {
 	}
 }
 
+func TestDemoTellsItsNames(t *testing.T) {
+	if got, want := demoCommand().Use, "demo ["+strings.Join(demoNames(), "|")+"]"; got != want {
+		t.Errorf("it is used as %q, want %q", got, want)
+	}
+}
+
 func TestStay(t *testing.T) {
 	interrupted, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -43,6 +43,8 @@ func nicCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&n.Addresses, "address", nil, "address of that interface, such as 10.0.0.1/24 (repeatable)")
 	c.Flags().StringVar(&n.Speed, "speed", "", "speed of the wire in bit/s, or none (default: 1G on veth, the link's own on a NIC)")
 	c.Flags().IntVar(&n.MTU, "mtu", 0, "MTU of both (default: 1500)")
+	c.Flags().StringVar(&n.Name, "name", "", "name of the NIC, where several run on this machine (default: nic- and the wire)")
+	c.Flags().StringVar(&n.Socket, "socket", "", "its control socket (default: /run/pfcswitch/NAME.sock)")
 	c.Flags().StringVar(&n.Metrics, "metrics", "", "address of /metrics, or off (default: 127.0.0.1:9808)")
 	return c
 }

@@ -16,6 +16,16 @@ type report struct {
 	Flows    []flow
 	Switches []switchResult
 	Acts     []actResult
+
+	Transfers []transfer // of demo host
+}
+
+// transfer is what one program sent by TCP.
+type transfer struct {
+	Act, Name string
+	Lossless  bool
+	Octets    int64
+	Again     int64 `json:"segments_sent_again"`
 }
 
 type actResult struct {
@@ -91,13 +101,19 @@ func ownVerdict(r report) (faults []string) {
 	return faults
 }
 
-// wantedActs are the acts of demo incast, and whether they run without flow control.
-var wantedActs = []actResult{{"a", false}, {"b", false}, {"c1", true}, {"c2", true}}
+// wantedActs are the acts of each demo, and whether they run without flow control.
+var wantedActs = map[string][]actResult{
+	"incast": {{"a", false}, {"b", false}, {"c1", true}, {"c2", true}},
+	"host":   {{"a", false}, {"b", true}},
+}
 
 // allActs finds acts that are missing, are not what they have to be or show nothing: where nothing must be lost there has
 // to be a lossless flow, and a switch that says what it did.
 func allActs(r report) (faults []string) {
-	for _, a := range wantedActs {
+	if wantedActs[r.Demo] == nil {
+		return []string{fmt.Sprintf("demo %q: this script does not know it", r.Demo)}
+	}
+	for _, a := range wantedActs[r.Demo] {
 		switch {
 		case !slices.Contains(r.Acts, a):
 			faults = append(faults, fmt.Sprintf("no act %s (control: %v): the demo did not show all", a.Act, a.Control))
@@ -120,6 +136,11 @@ func lossAndOrder(r report) (faults []string) {
 		if f.Sent == 0 || f.Received != f.Sent || f.Lost != 0 || f.Reordered != 0 || f.Duplicated != 0 {
 			faults = append(faults, fmt.Sprintf("act %s, flow %s, priority %d: sent %d, received %d, lost %d, reordered %d, duplicated %d",
 				f.Act, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated))
+		}
+	}
+	for _, t := range r.Transfers {
+		if t.Lossless && (t.Octets == 0 || t.Again != 0) {
+			faults = append(faults, fmt.Sprintf("act %s, %s: %d octets by TCP, %d segments sent again", t.Act, t.Name, t.Octets, t.Again))
 		}
 	}
 	for _, s := range r.Switches {
@@ -152,7 +173,8 @@ func pauses(r report) (faults []string) {
 
 // losslessAct says whether an act has a flow that must not lose frames.
 func losslessAct(r report, act string) bool {
-	return slices.ContainsFunc(r.Flows, func(f flow) bool { return f.Act == act && f.Lossless })
+	return slices.ContainsFunc(r.Flows, func(f flow) bool { return f.Act == act && f.Lossless }) ||
+		slices.ContainsFunc(r.Transfers, func(t transfer) bool { return t.Act == act && t.Lossless })
 }
 
 // controlRun finds a demo whose control acts lost nothing in the priority that is lossless elsewhere: the same load
@@ -166,7 +188,8 @@ func controlRun(r report) (faults []string) {
 		if !a.Control {
 			continue
 		}
-		if !slices.ContainsFunc(r.Flows, func(f flow) bool { return f.Act == a.Act && protected[f.Priority] && f.Lost > 0 }) {
+		if !slices.ContainsFunc(r.Flows, func(f flow) bool { return f.Act == a.Act && protected[f.Priority] && f.Lost > 0 }) &&
+			!slices.ContainsFunc(r.Transfers, func(t transfer) bool { return t.Act == a.Act && t.Again > 0 }) {
 			faults = append(faults, fmt.Sprintf("act %s: without flow control nothing was lost, so the load was too small to show anything", a.Act))
 		}
 	}

@@ -24,6 +24,35 @@ const good = `{"schema":1, "demo":"incast", "pass":true, "seconds":5,
   {"act":"b","name":"s2","lossless_drops":0,"pfc_sent":18},
   {"act":"c1","name":"s1","lossless_drops":0,"pfc_sent":0,"headroom":[]}]}`
 
+// goodHost is the report of a demo host as it should be.
+const goodHost = `{"schema":1, "demo":"host", "pass":true, "seconds":5,
+ "checks":[{"act":"a","name":"TCP segments sent again","want":"0","got":"0","pass":true}], "flows":[],
+ "transfers":[{"act":"a","name":"h1>h4","lossless":true,"octets":1000,"segments_sent_again":0},
+  {"act":"b","name":"h1>h4","lossless":false,"octets":900,"segments_sent_again":7}],
+ "acts":[{"act":"a","control":false},{"act":"b","control":true}],
+ "switches":[{"act":"a","name":"s1","pfc_sent":17},{"act":"b","name":"s1"}]}`
+
+func TestJudgeDemoHost(t *testing.T) {
+	for _, test := range []struct{ name, old, new, want string }{
+		{"good", "", "", ""},
+		{"unknown demo", `"demo":"host"`, `"demo":"ghost"`, "does not know it"},
+		{"sent again", `"octets":1000,"segments_sent_again":0`, `"octets":1000,"segments_sent_again":1`, "h1>h4: 1000 octets by TCP, 1 segments sent again"},
+		{"nothing arrived", `"octets":1000`, `"octets":0`, "0 octets by TCP"},
+		{"nothing lossless", `"lossless":true`, `"lossless":false`, "act a: no lossless flow"},
+		{"nobody was held", `"pfc_sent":17`, `"pfc_sent":0`, "no switch sent PFC"},
+		{"nothing was lost without flow control", `"segments_sent_again":7`, `"segments_sent_again":0`, "act b: without flow control nothing was lost"},
+	} {
+		if test.old != "" && !strings.Contains(goodHost, test.old) {
+			t.Fatalf("%s: the good report has no %s", test.name, test.old)
+		}
+		var out strings.Builder
+		ok, err := judgeDemo(strings.NewReader(strings.ReplaceAll(goodHost, test.old, test.new)), &out)
+		if err != nil || ok != (test.want == "") || !strings.Contains(out.String(), test.want) {
+			t.Errorf("%s: got %v, %v, want %q in\n%s", test.name, ok, err, test.want, out.String())
+		}
+	}
+}
+
 func TestJudgeDemo(t *testing.T) {
 	for _, test := range []struct {
 		name, old, new string // what is changed in the good report

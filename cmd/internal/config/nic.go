@@ -7,18 +7,26 @@ import (
 
 // NIC is what a host NIC is told; what is empty has its default.
 type NIC struct {
+	Name      string   // default: nic- and the wire
 	Wire      string   // interface that leads out of the host
 	TAP       string   // interface of the host that comes into being
 	Addresses []string // of it
 	Speed     string
 	MTU       int
-	Metrics   string
+	Metrics   string // listen
+	Socket    string // of the API
 }
 
 // HostNIC is the configuration of a host NIC: preset roce, a TAP and its wire.
 func HostNIC(n NIC) (*Config, []Warning, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: %q\npreset: roce\n", "nic-"+n.Wire)
+	if n.Name == "" {
+		n.Name = "nic-" + n.Wire
+	}
+	fmt.Fprintf(&b, "name: %q\npreset: roce\n", n.Name)
+	if n.Socket != "" {
+		fmt.Fprintf(&b, "api: {socket: %q}\n", n.Socket)
+	}
 	if n.Metrics != "" {
 		fmt.Fprintf(&b, "metrics: {listen: %q}\n", n.Metrics)
 	}

@@ -5,6 +5,8 @@
 //	act.go      one act: nodes, links and processes, run and observed
 //	switch.go   a switch of an act: its configuration, and what it says of itself
 //	incast.go   demo incast: the acts and what each has to show
+//	host.go     demo host: acts, and what each has to show
+//	tcp.go      the programs of demo host
 //	checks.go   single checks on what an act observed
 //	table.go    the report for a person
 package demo

@@ -13,6 +13,8 @@ type Report struct {
 	Flows    []Flow         `json:"flows"`
 	Switches []SwitchResult `json:"switches"`
 	Acts     []ActResult    `json:"acts"`
+
+	Transfers []Transfer `json:"transfers,omitempty"` // of demo host
 }
 
 // A Check is one thing that had to hold. Kind rate marks what a noisy machine can spoil: rates, shares, fairness.
@@ -50,6 +52,18 @@ type Flow struct {
 	Latency    Latencies `json:"latency_ns"`
 	// Rate is what arrived while all senders were sending, in bit/s on the wire.
 	Rate int64 `json:"rate_bits_per_second"`
+}
+
+// A Transfer is what one program sent by TCP.
+type Transfer struct {
+	Act      string `json:"act"`
+	Name     string `json:"name"`
+	Program  string `json:"program"`
+	Priority uint8  `json:"priority"`
+	Lossless bool   `json:"lossless"`
+	Octets   uint64 `json:"octets"`               // of payload that arrived
+	Again    uint64 `json:"segments_sent_again"`  // by the sender's kernel, whatever for
+	Rate     int64  `json:"rate_bits_per_second"` // of payload
 }
 
 // Latencies are quantiles of the one-way latency in ns.

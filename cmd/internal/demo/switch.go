@@ -18,6 +18,7 @@ type switchNode struct {
 	name    string
 	node    *lab.Node
 	ports   []switchPort
+	more    string // lines of configuration for the whole switch
 	process *lab.Process
 	socket  string
 
@@ -45,7 +46,7 @@ type states struct {
 // config writes the switch's file: preset roce on all ports, and loop probes off so that every frame is accounted for.
 func (s *switchNode) config(dir, flowControl string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: %s\npreset: roce\nmetrics: {listen: \"off\"}\napi: {socket: %s}\nports:\n", s.name, s.socket)
+	fmt.Fprintf(&b, "name: %s\npreset: roce\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, s.socket, s.more)
 	for _, p := range s.ports {
 		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
 	}
@@ -60,7 +61,12 @@ func (s *switchNode) start(ctx context.Context, dir, flowControl string) error {
 	if err != nil {
 		return err
 	}
-	if s.process, err = s.node.Start(lab.Command{Name: s.name, Argv: []string{lab.Self, "run", "-c", path}}); err != nil {
+	return s.launch(ctx, "run", "-c", path)
+}
+
+// launch runs a command of this program that is a switch, and waits until its ports are up.
+func (s *switchNode) launch(ctx context.Context, args ...string) (err error) {
+	if s.process, err = s.node.Start(lab.Command{Name: s.name, Argv: append([]string{lab.Self}, args...)}); err != nil {
 		return err
 	}
 	for {

@@ -11,12 +11,9 @@ func (r *Report) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, a := range r.Acts {
 		fmt.Fprintf(w, "\n(%s) %s\n", a.Act, a.Title)
-		fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMBIT/S\tP50 µS\tP99.9 µS\t")
-		for _, f := range r.Flows {
-			if f.Act == a.Act {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent, f.Received, f.Lost,
-					100*float64(f.Lost)/float64(max(1, f.Sent)), f.Reordered, float64(f.Rate)/1e6, f.Latency.P50/1000, f.Latency.P999/1000)
-			}
+		r.transfers(w, a.Act)
+		if len(r.Flows) > 0 {
+			r.flows(w, a)
 		}
 		if err := w.Flush(); err != nil {
 			return err
@@ -28,6 +25,33 @@ func (r *Report) Text(out io.Writer) error {
 		}
 	}
 	return r.verdict(out)
+}
+
+// flows writes the flows of an act.
+func (r *Report) flows(w io.Writer, a ActResult) {
+	fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMBIT/S\tP50 µS\tP99.9 µS\t")
+	for _, f := range r.Flows {
+		if f.Act == a.Act {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent, f.Received, f.Lost,
+				100*float64(f.Lost)/float64(max(1, f.Sent)), f.Reordered, float64(f.Rate)/1e6, f.Latency.P50/1000, f.Latency.P999/1000)
+		}
+	}
+}
+
+// transfers writes the TCP connections of an act.
+func (r *Report) transfers(w io.Writer, act string) {
+	for i, t := range r.Transfers {
+		if i == 0 {
+			fmt.Fprintln(w, "TCP\tPROGRAM\tPRIORITY\tOCTETS\tMBIT/S\tSEGMENTS SENT AGAIN\t")
+		}
+		if t.Act == act {
+			class := "unprotected"
+			if t.Lossless {
+				class = "lossless"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d %s\t%d\t%.1f\t%d\t\n", t.Name, t.Program, t.Priority, class, t.Octets, float64(t.Rate)/1e6, t.Again)
+		}
+	}
 }
 
 func priorityName(f Flow, a ActResult) string {
