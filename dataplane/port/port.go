@@ -10,6 +10,9 @@
 //	oversize.go  frames larger than a ring slot
 //	wait.go      sleeping on the sockets of many ports
 //	link.go      what the kernel says of an interface, and how it is made quiet
+//	tap.go       the implementation on a TAP, towards the stack of the host
+//	tapqueue.go  the queues of a TAP
+//	hush.go      a TAP's wire, kept from the stack of the host
 //	pause.go     hardware PAUSE and PFC of a physical NIC, switched off
 //	watch.go     interfaces that appear, vanish and flap
 //	netns.go     work inside another network namespace
