@@ -82,17 +82,6 @@ func (g *gaps) wait(quantile float64) float64 {
 	return high
 }
 
-// longer returns how many gaps of at least ns there were in a second of one CPU, by whole steps.
-func (g *gaps) longer(ns float64) float64 {
-	n := uint64(0)
-	for i, s := range g.Steps {
-		if gapBound(i) >= ns {
-			n += s.Count
-		}
-	}
-	return float64(n) / (float64(max(1, g.Watched)) / 1e9)
-}
-
 // spinCommand makes this program a spinner: "spin CPU NANOSECONDS".
 const spinCommand = "spin"
 

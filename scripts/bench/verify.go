@@ -58,7 +58,9 @@ func (n *network) verifyCounters() error {
 		return err
 	}
 	var links []struct {
-		Stats struct{ Rx struct{ Bytes, Packets uint64 } } `json:"stats64"`
+		Stats struct {
+			Rx struct{ Bytes, Packets uint64 }
+		} `json:"stats64"`
 	}
 	if err := json.Unmarshal([]byte(said), &links); err != nil || len(links) != 1 {
 		return fmt.Errorf("ip -s -j link: %q: %w", said, err)
