@@ -104,7 +104,7 @@ func (n *network) nodes(hosts int) error {
 }
 
 // ready is the file by which a holder says that it is there.
-func (x *node) ready(b *bench) string { return filepath.Join(b.work, x.namespace+".ready") }
+func (n *node) ready(b *bench) string { return filepath.Join(b.work, n.namespace+".ready") }
 
 // daemon runs a program that belongs to the switch until the network is closed.
 func (n *network) daemon(argv ...string) (*process, error) {

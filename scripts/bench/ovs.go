@@ -114,12 +114,12 @@ func (o *ovs) database(tso bool) error {
 
 // ports makes the bridge and binds the hosts that receive to their ports.
 func (o *ovs) ports() error {
-	make := []string{"ovs-vsctl", "--db=" + o.db, "--timeout=20", "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev"}
+	add := []string{"ovs-vsctl", "--db=" + o.db, "--timeout=20", "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev"}
 	for i := range o.hosts {
 		p := fmt.Sprintf("p%d", i+1)
-		make = append(make, "--", "add-port", "br0", p, "--", "set", "interface", p, fmt.Sprintf("ofport_request=%d", i+1))
+		add = append(add, "--", "add-port", "br0", p, "--", "set", "interface", p, fmt.Sprintf("ofport_request=%d", i+1))
 	}
-	if err := o.tell(make...); err != nil {
+	if err := o.tell(add...); err != nil {
 		return err
 	}
 	for i := 1; i < len(o.hosts); i += 2 {

@@ -39,13 +39,13 @@ func (b *bench) whole() (err error) {
 	for _, p := range b.opt.parts {
 		start := time.Now()
 		err := p.run(b)
+		if b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
 		fmt.Fprintf(b.out, "%-8s  %s: %.0f s\n", p.name, p.what, time.Since(start).Seconds())
 		if err != nil {
 			failed = append(failed, fmt.Errorf("part %s: %w", p.name, err))
 			fmt.Fprintf(b.out, "PART %s DID NOT WORK: %v\n", p.name, err)
-		}
-		if b.ctx.Err() != nil {
-			return b.ctx.Err()
 		}
 	}
 	if b.opt.smoke {

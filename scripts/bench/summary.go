@@ -90,13 +90,3 @@ func (r *row) fields() map[string]any {
 	}
 	return m
 }
-
-// find returns the row of a value.
-func find(rows []row, key rowKey) *row {
-	for i := range rows {
-		if r := &rows[i]; (rowKey{r.what, r.conditions, r.metric, r.of}) == key {
-			return r
-		}
-	}
-	return nil
-}
