@@ -97,7 +97,12 @@ func (b *bench) show() error {
 	for _, n := range b.notes {
 		fmt.Fprintln(b.out, n)
 	}
-	errs = append(errs, printGaps(b.out, &b.gaps), printAims(b.out, rows))
+	errs = append(errs, printGaps(b.out, &b.gaps))
+	if b.opt.smoke {
+		fmt.Fprintln(b.out, "A smoke run: the figures mean nothing.")
+	} else {
+		errs = append(errs, printAims(b.out, rows))
+	}
 	if b.opt.json != "" {
 		errs = append(errs, writeFile(b.opt.json, func(w io.Writer) error { return writeJSON(w, b.machine, b.results, rows) }))
 	}

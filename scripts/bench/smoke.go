@@ -14,9 +14,9 @@ import (
 // of faults.
 var smokeRows = map[string][]rowKey{
 	"frames":   {{what: "delivered", metric: frameRate, of: ofPFC}, {what: "delivered", metric: cpuPerFrame, of: ofBridge}, {what: "memory", metric: pss, of: ofPFC}},
-	"lossfree": {{what: "loss-free", metric: frameRate, of: ofPFC}, {what: "loss-free", metric: frameRate, of: ofBridge}},
+	"lossfree": {{what: "loss-free", metric: frameRate, of: ofPFC}},
 	"tcp":      {{what: "tcp", metric: throughput, of: ofPFC}, {what: "tcp", metric: throughput, of: ofBridge}},
-	"latency":  {{what: "latency", metric: p999, of: ofPFC}, {what: "latency", metric: p50, of: ofBridge}, {what: "latency", metric: highest, of: ofMachine}},
+	"latency":  {{what: "latency", metric: p999, of: ofPFC}, {what: "latency", metric: highest, of: ofMachine}},
 	"xoff":     {{what: "xoff-reaction", metric: p50, of: ofPFC}},
 	"pause":    {{what: "pause", metric: stopped, of: ofPFC}},
 	"ports":    {{what: "ports", metric: toTwoPorts, of: ofPFC}},
