@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// counters are the kernel's of an interface, receive direction.
-type counters struct{ frames, octets uint64 }
+// counters are the kernel's of an interface: what was received, and the frames that were sent.
+type counters struct{ frames, octets, sent uint64 }
 
 // received reads the counters of an interface of the node.
 func (n *node) received(name string) (counters, error) {
@@ -19,14 +19,16 @@ func (n *node) received(name string) (counters, error) {
 	return parseNetDev(string(b), name)
 }
 
-// parseNetDev reads a line of /proc/net/dev: "eth0: octets frames …".
+// parseNetDev reads a line of /proc/net/dev: octets, frames and six numbers more received, octets and frames sent.
 func parseNetDev(text, name string) (c counters, err error) {
 	for line := range strings.Lines(text) {
 		of, values, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(of) != name {
 			continue
 		}
-		if _, err := fmt.Sscan(values, &c.octets, &c.frames); err != nil {
+		var skipped [7]uint64
+		s := &skipped
+		if _, err := fmt.Sscan(values, &c.octets, &c.frames, &s[0], &s[1], &s[2], &s[3], &s[4], &s[5], &s[6], &c.sent); err != nil {
 			return c, fmt.Errorf("/proc/net/dev: %q: %w", line, err)
 		}
 		return c, nil

@@ -10,11 +10,11 @@ const netDev = `Inter-|   Receive                                               
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
     lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
   eth0: 6000000  100000    0    0    0     0          0         0     1234      12    0    0    0     0       0          0
- eth01:1 2 0 0
+ eth01:1 2 0 0 0 0 0 0 3 4
 `
 
 func TestParseNetDev(t *testing.T) {
-	for name, want := range map[string]counters{"eth0": {100000, 6000000}, "lo": {}, "eth01": {2, 1}} {
+	for name, want := range map[string]counters{"eth0": {100000, 6000000, 12}, "lo": {}, "eth01": {2, 1, 4}} {
 		if got, err := parseNetDev(netDev, name); got != want || err != nil {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, want)
 		}

@@ -25,7 +25,7 @@ func (b *bench) framesRound(all []*network, round, senders int) error {
 	for _, octets := range b.opt.octets {
 		for _, priority := range b.opt.priorities {
 			for _, n := range all {
-				o, err := b.measure(load{flows: n.straight(from...), octets: octets, priority: priority, time: b.opt.seconds})
+				o, err := b.measure(load{through: n, flows: n.straight(from...), octets: octets, priority: priority, time: b.opt.seconds})
 				if err != nil {
 					return fmt.Errorf("%s: %w", n.name, err)
 				}

@@ -80,7 +80,7 @@ func probing(load string) string { return fmt.Sprintf("load=%s octets=%d", load,
 
 // now reads the receivers' counters and the clock.
 func (l *load) now() (uint64, time.Time, error) {
-	n, err := l.counted()
+	n, err := l.arrived()
 	return n, time.Now(), err
 }
 

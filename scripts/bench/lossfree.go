@@ -91,7 +91,7 @@ func (b *bench) lossFree() error {
 }
 
 func (b *bench) searchOne(n *network, round, octets, priority int) error {
-	l := load{flows: n.straight(1), octets: octets, priority: priority, time: b.opt.trial}
+	l := load{through: n, flows: n.straight(1), octets: octets, priority: priority, time: b.opt.trial}
 	best, err := b.measure(l)
 	if err != nil {
 		return err

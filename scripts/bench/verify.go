@@ -45,7 +45,7 @@ ports:
 
 // verifyCounters sends a known number of frames and compares what is counted with what "ip" says.
 func (n *network) verifyCounters() error {
-	o, err := n.b.measure(load{flows: n.straight(1), octets: 512, priority: probePriority, time: 100 * time.Millisecond, rate: 10_000})
+	o, err := n.b.measure(load{through: n, flows: n.straight(1), octets: 512, priority: probePriority, time: 100 * time.Millisecond, rate: 10_000})
 	if err != nil {
 		return err
 	}
