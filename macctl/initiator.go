@@ -126,6 +126,11 @@ func (i *Initiator) want(unit int, causes Cause) {
 	}
 }
 
+// Causes returns the causes for which a priority is to be held.
+func (i *Initiator) Causes(prio uint8) Cause {
+	return i.holds[i.config.Mode.unit(prio)]
+}
+
 // SetRemaining sets the bits that a priority's ingress queue can still take. With InitiatorConfig.Remaining, an XOFF or
 // refresh from then on asks for the time in which they arrive, bits / 512 quanta, but never for less than can be
 // refreshed before it runs out.

@@ -97,11 +97,11 @@ func (r *rig) provoke(mode macctl.Mode) (path string) {
 	hold(0)
 	h2.whole(h1, 3)
 	eventually(r.t, "host 1 is free", func() bool { return r.snapshot(1).Wanted == 0 })
-	return capture(r.t, s, filepath.Join(r.dir, "control.pcap"))
+	return recorded(r.t, s, filepath.Join(r.dir, "control.pcap"))
 }
 
-// capture writes the MAC Control frames that a socket holds to a file.
-func capture(t *testing.T, s *porttest.Socket, path string) string {
+// recorded writes the MAC Control frames that a socket holds to a file.
+func recorded(t *testing.T, s *porttest.Socket, path string) string {
 	t.Helper()
 	f, err := os.Create(path)
 	must(t, err)
