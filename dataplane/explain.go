@@ -37,6 +37,15 @@ var notes = func() (all [256][]byte) {
 
 func (f fate) note() []byte { return notes[f] }
 
+// takeFate notes that a frame, or a copy of it, was dropped.
+func (s *Switch) takeFate(a *Arrival) {
+	a.fate, s.fate = s.fate, 0
+	n := len(s.staged)
+	if a.copies != none || n > 0 && len(a.Data) > 0 && &s.staged[n-1].data[0] == &a.Data[0] {
+		a.fate |= fateCopy
+	}
+}
+
 // explainHeard appends what the newest MAC Control frame of port i has done.
 func (s *Switch) explainHeard(b []byte, i int) []byte {
 	p := s.ports[i]

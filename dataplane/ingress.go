@@ -57,20 +57,19 @@ const (
 // after Hold. Copies for ports that worker owns lie in their egress queues, but still in the arrival's memory: after
 // sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
 func (s *Switch) Ingress(in, worker int, burst []Arrival, first int, now int64) (int, Stop) {
-	s.now, s.worker = now, worker
+	s.now, s.worker, s.fate = now, worker, 0
 	p := s.ports[in]
 	if p == nil || !p.up {
 		s.ignore(p, burst[first:])
 		return len(burst), Done
 	}
 	for i := first; i < len(burst); i++ {
-		off, staged := s.buffer.OffCount(), len(s.staged)
-		s.fate = 0
+		off := s.buffer.OffCount()
 		if !s.receive(p, &burst[i], uint32(i)) {
 			return i, Hold
 		}
-		if burst[i].fate = s.fate; s.fate != 0 && (burst[i].copies != none || len(s.staged) > staged) {
-			burst[i].fate |= fateCopy
+		if s.fate != 0 {
+			s.takeFate(&burst[i])
 		}
 		if s.buffer.OffCount() > off {
 			return i + 1, Crossed
@@ -87,7 +86,7 @@ func (s *Switch) ignore(p *portState, burst []Arrival) {
 	for i := range burst {
 		s.count(p, &burst[i])
 		s.drop(p, burst[i].priority, DropPortDown, false)
-		burst[i].fate = s.fate
+		s.takeFate(&burst[i])
 	}
 }
 
