@@ -61,6 +61,8 @@ type portState struct {
 	partner  uint64        // source of the newest MAC Control frame
 	talker   uint64        // source of the newest lossless frame
 	count    Counters
+	pauses   Histogram  // lengths of the pauses by the peer
+	holds    Histogram  // and of the peer's
 	losses   RingLosses // as last read
 }
 
@@ -100,6 +102,8 @@ func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
 	}
 	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Nominal, cfg.MAC)
 	p.sender = macctl.NewInitiator(s.initiatorConfig(cfg))
+	p.receiver.TellPauses(p.pauses.Record)
+	p.sender.TellPauses(p.holds.Record)
 	s.ports[i] = p
 	if err := s.configure(p, cfg); err != nil {
 		s.ports[i] = nil

@@ -110,6 +110,8 @@ func startPrometheus(t *testing.T) *server {
 			p.Counters.ReceivedFrames += scrapes
 			for range scrapes {
 				p.Reaction.Record(12_000)
+				p.Pauses.Record(5_000_000)
+				p.Holds.Record(6_000_000)
 			}
 		}
 		for range scrapes {
