@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,7 +175,49 @@ func TestNotesOfFates(t *testing.T) {
 	}
 }
 
-// A frame that waited for buffer says how long; a flood of which a copy was dropped says so; a purged queue says why.
+// A frame that waited in its ring says how long, and only that one.
+func TestHeldFrame(t *testing.T) {
+	r := plainRig(t, 2)
+	frames := several(0, 1, lossless, 2*headroomCells, small)
+	taken, stop := r.arrive(0, frames...)
+	if stop != Hold {
+		t.Fatalf("%d frames taken, stop %d: nothing waits", taken, stop)
+	}
+	r.settle()
+	const wait = 700_000
+	r.now += wait
+	for r.send(1, 8) != nil { // room
+	}
+	burst := r.receive(0, frames[taken:taken+2])
+	if n, _ := r.sw.Ingress(0, 0, burst, 0, r.now); n == 0 {
+		t.Fatal("the frame still waits")
+	}
+	if burst[0].held < wait || burst[1].held != 0 {
+		t.Errorf("waited %d and %d ns, want at least %d and 0", burst[0].held, burst[1].held, wait)
+	}
+	r.burst = burst
+	r.settle()
+}
+
+// A flood says so where a copy of it was dropped, and others go on.
+func TestFateOfCopy(t *testing.T) {
+	ports := []PortConfig{testPort(0), testPort(1), testPort(2)}
+	ports[2].MaxFrame = small - 100
+	r := newRig(t, testConfig(3), ports...)
+	burst := r.receive(0, [][]byte{ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small), data(0, 2, 0, 1, small), data(0, 1, 0, 1, small)})
+	r.sw.Ingress(0, 0, burst, 0, r.now)
+	var notes []string
+	for i := range burst {
+		notes = append(notes, string(burst[i].fate.note()))
+	}
+	if want := []string{"a copy was dropped: oversize", "dropped: oversize", ""}; !slices.Equal(notes, want) {
+		t.Errorf("notes %q, want %q", notes, want)
+	}
+	r.burst = burst
+	r.settle()
+}
+
+// What finds no room is dropped and says so; a queue that is emptied says why.
 func TestFates(t *testing.T) {
 	cfg := testConfig(3)
 	cfg.Buffer.Lossy.Size = 8 * cell

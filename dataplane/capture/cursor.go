@@ -14,8 +14,11 @@ type Cursor struct {
 // Close ends reading.
 func (c *Cursor) Close() { c.tap.detach(c) }
 
-// Rewind goes back to the oldest record of the ring.
+// Rewind goes back to the oldest record of the ring that is written now.
 func (c *Cursor) Rewind() {
+	if r := c.tap.Recorder(); r != nil {
+		c.recorder = r
+	}
 	c.at = 0
 	c.number, c.seen = c.recorder.start()
 }
@@ -39,8 +42,7 @@ func (c *Cursor) Read(f func(*Record) bool) bool {
 
 // follow goes on with the ring that replaced this one, if there is one.
 func (c *Cursor) follow() {
-	if r := c.tap.Recorder(); r != nil && r != c.recorder {
-		c.recorder = r
+	if c.tap.Recorder() != c.recorder {
 		c.Rewind()
 	}
 }

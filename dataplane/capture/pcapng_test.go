@@ -122,6 +122,26 @@ func TestMissingFrames(t *testing.T) {
 	}
 }
 
+// Frames that a receive ring has lost are told of by the next one of their port.
+func TestLostInRing(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	r := tap.Recorder()
+	r.Missed(4, 5)
+	put(r, 7, 60, 0)
+	put(r, 4, 60, 0)
+	put(r, 4, 60, 1)
+	s := NewStream(c, Options{Snap: 60, Interfaces: ports})
+	b, _ := s.Append(s.Begin(nil), 1<<20)
+	tally, err := Copy(io.Discard, bytes.NewReader(b))
+	if err != nil || tally != (Tally{Frames: 3, Missing: 5}) {
+		t.Errorf("%+v, %v; want 3 frames and 5 missing", tally, err)
+	}
+	if n := bytes.Count(b, []byte("missing before it: 5 frames lost in the receive ring")); n != 1 {
+		t.Errorf("said %d times, want once", n)
+	}
+}
+
 // A port that comes later, or changes, is described before its first frame.
 func TestInterfacesChange(t *testing.T) {
 	var tap Tap

@@ -23,7 +23,7 @@ type flight struct {
 	name   string
 	cfg    config.Capture
 	folder *os.Root
-	cursor *capture.Cursor // what makes the data path keep frames
+	cursor *capture.Cursor // makes the data path keep frames, and reads them
 	stop   chan struct{}
 	done   sync.WaitGroup
 }
@@ -49,6 +49,9 @@ func (d *Daemon) newFlight(c *config.Config) (*flight, error) {
 		return nil, c.Errorf("capture.directory", "%v: name a folder, or write ring: off", err)
 	}
 	f := &flight{d: d, name: c.Name, cfg: c.Capture, folder: folder, stop: make(chan struct{})}
+	if d.flight != nil {
+		return f, nil // files have been written here, and one may be just now
+	}
 	if err := f.tryWrite(); err != nil {
 		return nil, errors.Join(c.Errorf("capture.directory", "%v: let the switch write there, name another folder, or write ring: off", err), folder.Close())
 	}
@@ -190,14 +193,9 @@ func (f *flight) next() (name string, err error) {
 
 // fill writes the last seconds until now.
 func (f *flight) fill(w *os.File) (frames uint64, err error) {
-	cursor, err := f.d.runner.Tap().Attach(capture.Want{Ports: capture.AllPorts, Snap: f.cfg.Snap})
-	if err != nil {
-		return 0, err
-	}
-	defer cursor.Close()
-	cursor.Rewind()
+	f.cursor.Rewind()
 	now := dataplane.Now()
-	s := capture.NewStream(cursor, capture.Options{Snap: f.cfg.Snap, Since: now - int64(f.cfg.Last), Until: now,
+	s := capture.NewStream(f.cursor, capture.Options{Snap: f.cfg.Snap, Since: now - int64(f.cfg.Last), Until: now,
 		Interfaces: f.d.runner.Interfaces, Wall: time.Now().UnixNano() - now, Program: "pfcswitch " + api.ThisVersion().Version,
 		Comment: "switch " + f.name + ": what led to the loss of a lossless frame"})
 	out := bufio.NewWriterSize(w, flightPiece)
