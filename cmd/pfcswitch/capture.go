@@ -87,7 +87,10 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	if err := errors.Join(err, dst.Close()); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d frames; %d are missing before them (lost in a receive ring, or this capture was too slow)\n", t.Frames, t.Missing)
+	fmt.Fprintf(os.Stderr, "%d frames captured\n", t.Frames)
+	if t.Missing > 0 {
+		fmt.Fprintf(os.Stderr, "%d frames between them are missing, lost in a receive ring or because this capture was too slow: try --snap 128, fewer ports, or a larger capture.memory\n", t.Missing)
+	}
 	return nil
 }
 
