@@ -18,7 +18,7 @@
 //	probe.go     loop detection and ageing
 //	counters.go  drop reasons and counters
 //	events.go    what a person should know
-//	tap.go       what is captured, and when
+//	capture.go   what is captured, and when
 //	explain.go   what a capture says of MAC Control frames and drops
 //	snapshot.go  one consistent picture for metrics and tables
 //	run.go       Runner: workers, their ports, stopping them for a change
