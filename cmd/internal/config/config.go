@@ -24,6 +24,7 @@ type Config struct {
 	Headroom        HeadroomDefaults
 	Metrics         Metrics
 	API             API
+	Capture         Capture
 
 	source source
 }
@@ -93,6 +94,7 @@ func defaults() *Config {
 		Pause:           Pause{Quanta: 65535},
 		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
 		API:             API{Auto: true},
+		Capture:         defaultCapture(),
 	}
 	for i := range c.Queues {
 		c.Queues[i] = Queue{Weight: 1}
@@ -119,6 +121,7 @@ func (c *Config) sections() []field {
 		{"workers", set(&c.Workers, oneOf(WorkersAuto, WorkersPerPort))},
 		{"metrics", c.Metrics.read},
 		{"api", c.API.read},
+		{"capture", c.Capture.read},
 		{"watchdog", notImplemented},
 		{"lldp", notImplemented},
 		{"trunks", notImplemented},

@@ -8,6 +8,7 @@
 //	check.go   interfaces that must not become ports
 //	source.go  what the API and the metrics read
 //	serve.go   the unix socket and the metrics address
+//	flight.go  the last seconds before a lossless frame was lost, as a file
 package daemon
 
 import (
@@ -48,6 +49,7 @@ type Daemon struct {
 	lost    []string             // what the running change has cost
 	retune  bool                 // the speed of a link is another than its port's
 	events  chan struct{}        // something changed at an interface
+	flight  *flight              // nil while nothing is kept
 }
 
 // applyPatience is how long an apply waits for buffer to drain so that a change fits.
@@ -127,6 +129,7 @@ func (d *Daemon) changeable(c *config.Config) error {
 		{"buffer.cell", d.cfg.Buffer.Cell, c.Buffer.Cell},
 		{"metrics.listen", d.cfg.Metrics.Listen, c.Metrics.Listen},
 		{"api.socket", d.cfg.API.Socket, c.API.Socket},
+		{"capture.directory", d.cfg.Capture.Directory, c.Capture.Directory},
 	} {
 		if k.old != k.new {
 			return c.Errorf(k.key, "%v: cannot change while the switch runs (it is %v): restart it, or keep the value", k.new, k.old)
@@ -148,15 +151,20 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 		join(&pc, c, &c.Ports[i], numbers)
 		ports[numbers[pc.Name]] = pc
 	}
-	staged, err := d.stage(c)
+	recorder, err := d.newFlight(c)
 	if err != nil {
 		return err
 	}
+	staged, err := d.stage(c)
+	if err != nil {
+		return errors.Join(err, recorder.abandon())
+	}
 	if err := d.configure(ctx, switchConfig(c, d.identity), ports, statics(c, numbers)); err != nil {
-		return errors.Join(err, abandon(staged))
+		return errors.Join(err, recorder.abandon(), abandon(staged))
 	}
 	d.cfg, d.numbers = c, numbers
 	d.followConfig(staged)
+	d.keepFlight(recorder)
 	return nil
 }
 
@@ -210,7 +218,7 @@ func (d *Daemon) Close() error {
 	for ns := range d.watched {
 		d.unwatch(ns)
 	}
-	var errs []error
+	errs := []error{d.flight.end()}
 	for _, p := range d.ports {
 		errs = append(errs, d.lose(p))
 	}
