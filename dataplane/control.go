@@ -24,6 +24,7 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	before := p.receiver.Paused(now)
 	p.receiver.Receive(b, stamp, now)
 	s.rouse(p)
+	s.reviewPort(p)
 	return p.receiver.Paused(now) &^ before
 }
 
@@ -126,13 +127,20 @@ func (s *Switch) TxDeadline(i int, now int64) int64 {
 	if s.buffer.Off(i) != 0 {
 		at = min(at, now+resumePeriod)
 	}
+	if p.trunk != nil {
+		at = min(at, p.receiver.NextExpiry()) // whom the trunk holds for it is to be freed
+	}
 	return at
 }
 
-// Tick examines every held queue, for which no arrival or departure may come.
+// Tick examines every held queue, for which no arrival or departure may come, and the pauses that trunks pass through, which
+// end by themselves.
 func (s *Switch) Tick(now int64) {
 	s.now = now
 	if s.buffer.OffCount() > 0 {
 		s.buffer.Resume()
+	}
+	for _, t := range s.trunks {
+		s.review(t)
 	}
 }
