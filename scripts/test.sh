@@ -140,6 +140,7 @@ stage_demo() {
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
   run_demo incast
   run_demo host --seconds 3
+  run_demo trunk --seconds 2
 }
 
 # run_demo NAME FLAG... runs a demo and judges it.

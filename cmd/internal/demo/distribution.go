@@ -6,8 +6,8 @@ import "fmt"
 const shortFrame = 110
 
 // buildDistribution makes two switches, joined by the members of their trunks: what a sender gives to the uplink of the first is
-// distributed to members, and collected by the second for the receiver behind its uplink. load is a share of the uplink.
-func buildDistribution(a *act, distribution string, load float64) error {
+// distributed to members, and collected by the second for the receiver behind its uplink.
+func buildDistribution(a *act, distribution string, offers ...string) error {
 	var both [2]*switchNode
 	for i, name := range []string{"s1", "s2"} {
 		s, err := a.addTrunkSwitch(name, "distribution: "+distribution)
@@ -27,9 +27,7 @@ func buildDistribution(a *act, distribution string, load float64) error {
 	if err != nil {
 		return err
 	}
-	share := func(n float64) int64 { return int64(n * load * float64(2*a.speed)) }
-	sender.speed = 2 * a.speed
-	sender.offers = []string{fmt.Sprintf("0:octets=%d,rate=%d", shortFrame, share(0.15)), fmt.Sprintf("1:octets=%d,rate=%d", fullFrame, share(0.85))}
+	sender.speed, sender.offers = 2*a.speed, offers
 	a.senders = append(a.senders, sender)
 	if err := a.link(both[0], sender.node, "up", hostInterface, sender.speed); err != nil {
 		return err
@@ -41,10 +39,27 @@ func buildDistribution(a *act, distribution string, load float64) error {
 	return a.link(both[1], a.receiver.node, "up", hostInterface, a.receiver.speed)
 }
 
-func buildLeastFilled(a *act) error { return buildDistribution(a, "least-filled", 0.9) }
+// ofUplink is a flow that takes a share of the uplink.
+func (a *act) ofUplink(priority, octets int, share float64) string {
+	return fmt.Sprintf("%d:octets=%d,rate=%d", priority, octets, int64(share*float64(2*a.speed)))
+}
 
-// All flows of one sender have the same addresses and ports, and so one member, which must be able to carry them.
-func buildByFlow(a *act) error { return buildDistribution(a, "flow-hash", 0.3) }
+func buildLeastFilled(a *act) error {
+	return buildDistribution(a, "least-filled", a.ofUplink(0, shortFrame, 0.1), a.ofUplink(1, fullFrame, 0.8))
+}
+
+// buildByFlow has so little load that one member could carry all flows: where they go is a matter of chance.
+func buildByFlow(a *act) error {
+	var offers []string
+	for _, priority := range []int{0, 1, 2, 4, 5, 6} {
+		octets := fullFrame
+		if priority == 0 {
+			octets = shortFrame
+		}
+		offers = append(offers, a.ofUplink(priority, octets, 0.06))
+	}
+	return buildDistribution(a, "flow-hash", offers...)
+}
 
 // observeDistribution reports what the first switch gave to its members, and how the receiver found it.
 func (a *act) observeDistribution() (d Distribution) {
@@ -55,9 +70,9 @@ func (a *act) observeDistribution() (d Distribution) {
 		d.Members = append(d.Members, t.Members[i].DistributedBytes)
 	}
 	for _, f := range a.flows() {
-		octets := uint64(shortFrame)
-		if f.Priority == 1 {
-			octets = fullFrame
+		octets := uint64(fullFrame)
+		if f.Priority == 0 {
+			octets = shortFrame
 		}
 		d.Sent += f.Sent
 		d.Reordered += f.Reordered

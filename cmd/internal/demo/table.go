@@ -84,6 +84,9 @@ func (r *Report) trunkText(out io.Writer, act string) error {
 		}
 		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d frames came out of order in their flow, %d bytes\n",
 			d.By, d.Members, 100*d.Imbalance, d.Reordered, d.Sent, d.ReorderedBytes)
+		if d.By != "least-filled" {
+			continue
+		}
 		fmt.Fprintf(out, "  least filled in virtual time: a mixed stream is %.2f %% off the mean; a frame of %d octets in second place among frames of %d is overtaken by %d, by formula %d\n",
 			100*d.ModelImbalance, largeFrame, smallFrame, d.Model, d.Formula)
 	}
