@@ -6,6 +6,7 @@
 #   scripts/bench.sh                      7 rounds, then the search for the loss-free rate (about 45 minutes)
 #   scripts/bench.sh --rounds 3 --search 0
 #   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60 and 1514
+#   scripts/bench.sh --trunk              pfcswitch alone: a trunk with meters beside the bridge's ports (about 5 minutes)
 #   scripts/bench.sh --smoke              does it work? (seconds; the figures mean nothing)
 #   scripts/bench.sh --json FILE          the single results as JSON lines too
 #
@@ -13,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-rounds=7 seconds=3 trial=10 search=1 confirm=3 json=/dev/null smoke=0
+rounds=7 seconds=3 trial=10 search=1 confirm=3 json=/dev/null smoke=0 trunk=0
 sizes=(60 1514) priorities=(0 3)
 while [[ $# -gt 0 ]]; do
   case $1 in
@@ -23,6 +24,7 @@ while [[ $# -gt 0 ]]; do
   --search) search=$2; shift 2 ;;
   --octets) read -ra sizes <<<"$2"; shift 2 ;;
   --json) json=$2; shift 2 ;;
+  --trunk) trunk=1 search=0; shift ;;
   --smoke) smoke=1 rounds=1 seconds=1 search=0 sizes=(60) priorities=(3); shift ;;
   *) echo "bench.sh: $1 is not an option: see the head of this file" >&2; exit 1 ;;
   esac
@@ -63,8 +65,10 @@ install_ovs() {
   command -v ovs-vswitchd >/dev/null
 }
 
-switches=(pfcswitch bridge)
-if [[ $smoke -eq 1 && -z $(command -v ovs-vswitchd || true) ]]; then
+switches=(pfcswitch bridge) rivals=(bridge ovs) own=pfcswitch
+if [[ $trunk -eq 1 ]]; then
+  switches=(bridged trunk) rivals=(bridged trunk) own=trunk
+elif [[ $smoke -eq 1 && -z $(command -v ovs-vswitchd || true) ]]; then
   echo "Open vSwitch is not installed: left out of the smoke run"
 elif install_ovs; then
   switches+=(ovs)
@@ -103,6 +107,16 @@ start_pfcswitch() {
   sed "s|^name: bench|name: bench\napi: {socket: $work/bench.sock}\nfdb: [{mac: \"$sink\", vlan: $vlan, port: p2}]|" scripts/bench.yaml >"$work/bench.yaml"
   background "$ns-pfcswitch" "$work/pfcswitch" run -c "$work/bench.yaml"
 }
+
+# start_as SWITCH KEYS runs pfcswitch with the ports of bench-trunk.yaml and these keys.
+start_as() {
+  { cat scripts/bench-trunk.yaml; printf 'api: {socket: %s/%s.sock}\n%s\n' "$work" "$1" "$2"; } >"$work/$1.yaml"
+  background "$ns-$1" "$work/pfcswitch" run -c "$work/$1.yaml"
+}
+
+start_bridged() { start_as bridged "fdb: [{mac: \"$sink\", vlan: $vlan, port: p2}]"; }
+
+start_trunk() { start_as trunk "trunks: {up: {uplink: p2, members: [p1, p3]}}"; }
 
 start_bridge() {
   local i
@@ -195,11 +209,11 @@ values() { awk -v s="$1" -v n="$2" -v z="$3" -v p="$4" -v k="$5" '$1 == "deliver
 
 table() {
   local n z p s
-  printf '\n%-10s %7s %6s %4s %12s %21s %10s %10s %10s\n' switch senders octets prio "frames/s" spread "µs/frame" "vs bridge" "vs ovs"
+  printf '\n%-10s %7s %6s %4s %12s %21s %10s %10s %10s\n' switch senders octets prio "frames/s" spread "µs/frame" "vs ${rivals[0]}" "vs ${rivals[1]}"
   for n in 1 2; do for z in "${sizes[@]}"; do for p in "${priorities[@]}"; do for s in "${switches[@]}"; do
     [[ -n $(values "$s" "$n" "$z" "$p" 8) ]] || continue
     printf '%-10s %7d %6d %4d %12.0f %21s %10.2f %10s %10s\n' "$s" "$n" "$z" "$p" "$(values "$s" "$n" "$z" "$p" 8 | median)" \
-      "$(values "$s" "$n" "$z" "$p" 8 | spread)" "$(values "$s" "$n" "$z" "$p" 9 | median)" "$(against bridge "$s" "$n" "$z" "$p")" "$(against ovs "$s" "$n" "$z" "$p")"
+      "$(values "$s" "$n" "$z" "$p" 8 | spread)" "$(values "$s" "$n" "$z" "$p" 9 | median)" "$(against "${rivals[0]}" "$s" "$n" "$z" "$p")" "$(against "${rivals[1]}" "$s" "$n" "$z" "$p")"
   done; done; done; done
   while read -r _ s n z p _ _ r _; do
     printf 'loss-free  %-10s %d octets, priority %d: %d frames/s, %s of what it delivers\n' "$s" "$z" "$p" "$r" \
@@ -253,9 +267,9 @@ if [[ $search -ne 0 ]]; then
   done; done; done
 fi
 table
-xoff_reaction
+[[ $trunk -eq 1 ]] || xoff_reaction
 cp "$work/results" "$json" 2>/dev/null || cat "$work/results" >"$json"
-if [[ $(awk '$2 == "pfcswitch" && $7 > 0' "$work/lines" | wc -l) -eq 0 ]]; then
-  echo "pfcswitch delivered nothing:" && cat "$work/log"
+if [[ $(awk -v s="$own" '$2 == s && $7 > 0' "$work/lines" | wc -l) -eq 0 ]]; then
+  echo "$own delivered nothing:" && cat "$work/log"
   exit 1
 fi
