@@ -2,8 +2,12 @@ package demo
 
 import "fmt"
 
-// The stream of act 3: short and full frames. A test frame has at least 110 octets; virtual time has frames of 64 beside.
-const shortFrame = 110
+// The mixed stream of act 3 has a full frame among three short ones: a test frame has at least 110 octets. Virtual time has
+// frames of 64 octets beside.
+const (
+	shortFrame = 110
+	fullEvery  = 4
+)
 
 // buildDistribution makes two switches, joined by the members of their trunks: what a sender gives to the uplink of the first is
 // distributed to members, and collected by the second for the receiver behind its uplink.
@@ -39,24 +43,20 @@ func buildDistribution(a *act, distribution string, offers ...string) error {
 	return a.link(both[1], a.receiver.node, "up", hostInterface, a.receiver.speed)
 }
 
-// ofUplink is a flow that takes a share of the uplink.
-func (a *act) ofUplink(priority, octets int, share float64) string {
-	return fmt.Sprintf("%d:octets=%d,rate=%d", priority, octets, int64(share*float64(2*a.speed)))
+// mixed is a flow of short and full frames that takes a share of the uplink.
+func (a *act) mixed(priority int, share float64) string {
+	return fmt.Sprintf("%d:octets=%d,large=%d,every=%d,rate=%d", priority, shortFrame, fullFrame, fullEvery, int64(share*float64(2*a.speed)))
 }
 
 func buildLeastFilled(a *act) error {
-	return buildDistribution(a, "least-filled", a.ofUplink(0, shortFrame, 0.1), a.ofUplink(1, fullFrame, 0.8))
+	return buildDistribution(a, "least-filled", a.mixed(0, 0.75))
 }
 
 // buildByFlow has so little load that one member could carry all flows: where they go is a matter of chance.
 func buildByFlow(a *act) error {
 	var offers []string
 	for _, priority := range []int{0, 1, 2, 4, 5, 6} {
-		octets := fullFrame
-		if priority == 0 {
-			octets = shortFrame
-		}
-		offers = append(offers, a.ofUplink(priority, octets, 0.06))
+		offers = append(offers, a.mixed(priority, 0.05))
 	}
 	return buildDistribution(a, "flow-hash", offers...)
 }
@@ -70,13 +70,11 @@ func (a *act) observeDistribution() (d Distribution) {
 		d.Members = append(d.Members, t.Members[i].DistributedBytes)
 	}
 	for _, f := range a.flows() {
-		octets := uint64(fullFrame)
-		if f.Priority == 0 {
-			octets = shortFrame
-		}
 		d.Sent += f.Sent
 		d.Reordered += f.Reordered
-		d.ReorderedBytes += f.Reordered * (octets + 4)
+	}
+	for _, f := range a.sink.Flows {
+		d.Overtaken = max(d.Overtaken, f.Overtaken)
 	}
 	d.Imbalance = imbalance(d.Members)
 	d.ModelImbalance = imbalance(balanceModel(trunkMembers, 100_000, 0.6))

@@ -117,13 +117,13 @@ type Metered struct {
 
 // Distribution is how a trunk gave the frames of its uplink to members. Bytes are with FCS.
 type Distribution struct {
-	Act            string   `json:"act"`
-	By             string   `json:"by"`
-	Members        []uint64 `json:"member_bytes"`
-	Imbalance      float64  `json:"imbalance"` // of the member that is farthest from the mean, as a share of it
-	Sent           uint64   `json:"sent"`
-	Reordered      uint64   `json:"reordered"`
-	ReorderedBytes uint64   `json:"reordered_bytes"`
+	Act       string   `json:"act"`
+	By        string   `json:"by"`
+	Members   []uint64 `json:"member_bytes"`
+	Imbalance float64  `json:"imbalance"` // of the member that is farthest from the mean, as a share of it
+	Sent      uint64   `json:"sent"`
+	Reordered uint64   `json:"reordered"`
+	Overtaken uint64   `json:"overtaken_bytes"` // of later frames that came before one, the most
 	// Under virtual time: by how many bytes a frame of 1522 in second place among frames of 64 is overtaken, by formula and
 	// as it happens, and the imbalance of a random mixed stream.
 	Formula        int64   `json:"overtaken_formula_bytes"`

@@ -82,8 +82,8 @@ func (r *Report) trunkText(out io.Writer, act string) error {
 		if d.Act != act {
 			continue
 		}
-		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d frames came out of order in their flow, %d bytes\n",
-			d.By, d.Members, 100*d.Imbalance, d.Reordered, d.Sent, d.ReorderedBytes)
+		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d frames came late in their flow, overtaken by %d bytes at most\n",
+			d.By, d.Members, 100*d.Imbalance, d.Reordered, d.Sent, d.Overtaken)
 		if d.By != "least-filled" {
 			continue
 		}
