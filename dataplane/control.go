@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
 
@@ -127,7 +128,7 @@ func (s *Switch) TxDeadline(i int, now int64) int64 {
 	if s.buffer.Off(i) != 0 {
 		at = min(at, now+resumePeriod)
 	}
-	if p.trunk != nil {
+	if p.trunk != nil && p.trunk.cfg.Flow.Mode != trunk.ModeOff {
 		at = min(at, p.receiver.NextExpiry()) // whom the trunk holds for it is to be freed
 	}
 	return at
