@@ -20,7 +20,6 @@ type switchNode struct {
 	ports   []switchPort
 	more    string // lines of configuration for the whole switch
 	head    string // of its configuration; empty: preset roce
-	tail    string
 	process *lab.Process
 	socket  string
 
@@ -57,7 +56,6 @@ func (s *switchNode) config(dir, flowControl string) (string, error) {
 	for _, p := range s.ports {
 		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
 	}
-	b.WriteString(s.tail)
 	path := filepath.Join(dir, s.name+".yaml")
 	return path, os.WriteFile(path, []byte(b.String()), 0o600)
 }

@@ -53,7 +53,7 @@ const (
 func (a *act) addTrunkSwitch(name, settings string) (*switchNode, error) {
 	s, err := a.addSwitch(name)
 	if err == nil {
-		s.head, s.tail = trunkHead, fmt.Sprintf(trunkTail, settings)
+		s.head, s.more = trunkHead, fmt.Sprintf(trunkTail, settings)
 	}
 	return s, err
 }
