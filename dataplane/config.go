@@ -27,6 +27,8 @@ type Config struct {
 	Ageing time.Duration // after which a learned address is forgotten
 	// Identity marks the switch's own loop probes; it should be random per run.
 	Identity bridge.Identity
+	// Trunks are made of some of the ports, each of one; the others are the bridge's. They come in force with Reconfigure.
+	Trunks []TrunkConfig
 	// Clock, if set, is read when a threshold is crossed, to measure how fast XOFF leaves. Frames themselves carry
 	// the time that the caller gives.
 	Clock func() int64

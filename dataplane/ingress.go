@@ -64,14 +64,14 @@ func (s *Switch) Ingress(in, worker int, burst []Arrival, first int, now int64) 
 		return len(burst), Done
 	}
 	for i := first; i < len(burst); i++ {
-		off := s.buffer.OffCount()
+		off, held := s.buffer.OffCount(), s.trunkHolds
 		if !s.receive(p, &burst[i], uint32(i)) {
 			return i, Hold
 		}
 		if s.fate != 0 {
 			s.takeFate(&burst[i])
 		}
-		if s.buffer.OffCount() > off {
+		if s.buffer.OffCount() > off || s.trunkHolds != held {
 			return i + 1, Crossed
 		}
 	}
@@ -106,6 +106,10 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		s.count(p, a)
 		s.drop(p, a.priority, DropFiltered, false)
 		return true
+	}
+	if p.trunk != nil {
+		d := s.throughTrunk(p, a)
+		return s.dispatch(p, a, index, bridge.NoVLAN, &d)
 	}
 	if a.header.EtherType == bridge.ProbeEtherType && s.takeProbe(p, a) {
 		return true
@@ -307,7 +311,8 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 	dsc.tag, dsc.tci = s.egressTag(out, a, vid)
 	if out.owner == s.worker {
 		dsc.sibling, a.copies = a.copies, d
-		s.push(out, d)
+		s.enterTrunk(out, dsc, a)
+		s.deliver(out, d)
 		return
 	}
 	if dsc.cell = s.memory.alloc(len(a.Data)); dsc.cell == none {
@@ -315,6 +320,7 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 		s.unadmit(p, a, out, q, c)
 		return
 	}
+	s.enterTrunk(out, dsc, a)
 	out.queues[q].staged++
 	s.staged = append(s.staged, Move{desc: d, port: out.index, cell: dsc.cell, data: a.Data})
 }
@@ -346,7 +352,14 @@ func (s *Switch) egressTag(out *portState, a *Arrival, vid uint16) (tagAction, u
 	return tagKeep, 0
 }
 
+// push puts a frame into its egress queue and says so to the transmit task.
 func (s *Switch) push(p *portState, d uint32) {
+	s.link(p, d)
+	s.rouse(p)
+}
+
+// link puts a frame at the end of its egress queue.
+func (s *Switch) link(p *portState, d uint32) {
 	q := s.memory.descs[d].queue
 	queue := &p.queues[q]
 	if queue.head == none {
@@ -359,7 +372,6 @@ func (s *Switch) push(p *portState, d uint32) {
 	queue.frames++
 	p.count.QueueBytes[q] += int64(s.memory.descs[d].length)
 	p.count.QueueBytesMax[q] = max(p.count.QueueBytesMax[q], p.count.QueueBytes[q])
-	s.rouse(p)
 }
 
 // pop takes the head off a queue.

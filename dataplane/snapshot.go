@@ -16,6 +16,7 @@ type Snapshot struct {
 	// XoffAge is the same from the arrival of the frame that crosses it, by the kernel's receive stamp.
 	XoffAge Histogram
 	Ports   []PortSnapshot
+	Trunks  []TrunkSnapshot
 	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports go on from those of
 	// removed ports of the same names.
 	LosslessDropsGone uint64
@@ -73,6 +74,10 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 		if p != nil {
 			v.Ports = append(v.Ports, p.snapshot(s, now))
 		}
+	}
+	v.Trunks = v.Trunks[:0]
+	for _, t := range s.trunks {
+		v.Trunks = append(v.Trunks, s.snapshotTrunk(t))
 	}
 }
 

@@ -22,7 +22,8 @@ type Switch struct {
 	memory  *memory
 	events  eventLog
 	statics []Static
-	random  uint64 // state of the marking lottery
+	trunks  []*trunkState
+	random  uint64 // state of the lottery of marks and early discards
 	now     int64  // time of the running call, for what it causes
 	arrived int64  // when the frame came that is being admitted
 	worker  int    // who runs the running call of Ingress
@@ -35,6 +36,9 @@ type Switch struct {
 	retired   map[string]*PortSnapshot // counters of removed ports, by name
 	tap       capture.Tap
 	fate      fate // of the frame that Ingress looks at
+	// trunkHolds counts holds that a trunk began.
+	trunkHolds    uint64
+	retiredTrunks map[string]*TrunkSnapshot // counters of trunks that are gone, or had other ports, by name
 }
 
 // portState is one port.
@@ -52,6 +56,8 @@ type portState struct {
 	queues   [NumPriorities]queue
 	occupied uint8
 	plan     plan
+	trunk    *trunkState   // nil for a port of the bridge
+	member   int           // number in the trunk, or uplink
 	delayed  int           // frames in the delay line
 	txAt     int64         // time at which the transmit task has to look again
 	waitFrom int64         // since when a frame waits in the ring for buffer, 0 where none does
@@ -75,7 +81,8 @@ type queue struct {
 
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
-	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, retired: map[string]*PortSnapshot{}, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
+	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, retired: map[string]*PortSnapshot{},
+		retiredTrunks: map[string]*TrunkSnapshot{}, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
 	var err error
 	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {
 		return nil, err
@@ -155,8 +162,9 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	p.up = up
 	p.crossed = 0
 	s.endWait(p, 0)
-	s.loopEvent(s.bridge.SetUp(i, up))
+	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
+	defer s.reviewPort(p)
 	if up {
 		s.event(Event{Kind: EventPortUp, Port: p.cfg.Name, Priority: -1})
 		s.rouse(p) // a peer that missed our XOFF must hear it
@@ -169,6 +177,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 
 // purge drops every frame that waits at p.
 func (s *Switch) purge(p *portState, r DropReason) {
+	s.purgeArbiter(p, r)
 	for q := range p.queues {
 		for p.queues[q].head != none {
 			s.dropQueued(p, s.pop(p, uint8(q)), r)

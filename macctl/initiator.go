@@ -187,8 +187,12 @@ func (i *Initiator) state() offer {
 	return o
 }
 
-// quanta returns the time of an XOFF for a unit.
+// quanta returns the time of an XOFF for a unit. A trunk's hold is as long as can be: it stands for a pause of which only the
+// beginning and the end pass through.
 func (i *Initiator) quanta(unit int) uint16 {
+	if i.holds[unit]&CauseTrunk != 0 {
+		return 0xFFFF
+	}
 	if i.config.Remaining {
 		return max(i.remaining[unit], i.least)
 	}

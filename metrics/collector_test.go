@@ -210,12 +210,13 @@ func worstPort(i int, mode macctl.Mode) dataplane.PortSnapshot {
 // TestLabelValues keeps labels to their fixed sets.
 func TestLabelValues(t *testing.T) {
 	sets := map[string][]string{
-		"port":     {"p1", "p2", "p3", "p4"},
-		"priority": {"0", "1", "2", "3", "4", "5", "6", "7", "all", "unknown"},
-		"pool":     {"lossless", "lossy"},
-		"segment":  {"private", "shared", "headroom"},
-		"reason":   {"truncated", "destination", "opcode", "disabled", "priority", "vector"},
-		"version":  {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
+		"port":     {"p1", "p2", "p3", "p4", "p8", "p9"},
+		"priority": {"0", "1", "2", "3", "4", "5", "6", "7", "all", "unknown", "total"},
+		"trunk":    {"up", "side"}, "member": {"p1", "p2", "p9", "all"}, "to": {"uplink", "members"}, "colour": {"green", "yellow", "red"},
+		"pool":    {"lossless", "lossy"},
+		"segment": {"private", "shared", "headroom"},
+		"reason":  {"truncated", "destination", "opcode", "disabled", "priority", "vector"},
+		"version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}
 	for r := range dataplane.NumDropReasons {
 		sets["reason"] = append(sets["reason"], r.String())

@@ -16,6 +16,7 @@ func sample(v *dataplane.Snapshot) {
 	v.Bridge.Entries, v.Bridge.Moves = 17, 2
 	v.Xoff.Record(30_000)
 	v.Ports = []dataplane.PortSnapshot{pfcPort(), pausePort(), offPort()}
+	v.Trunks = sampleTrunks()
 	v.Buffer = buffer.Snapshot{
 		Lossless: buffer.PoolSnapshot{Size: 8 << 20, PrivateSize: 8192, SharedSize: 8000000, HeadroomSize: 380416,
 			Used: buffer.Occupancy{Private: level(4096), Shared: level(100000), Headroom: level(512)}},

@@ -141,6 +141,7 @@ stage_demo() {
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
   run_demo incast
   run_demo host --seconds 3
+  run_demo trunk --seconds 2
 }
 
 # run_demo NAME FLAG... runs a demo and judges it.
@@ -167,6 +168,7 @@ run_demo() {
 stage_bench() {
   [[ -x scripts/bench.sh ]] && grep -q -- --smoke scripts/bench.sh || return "$absent"
   scripts/bench.sh --smoke
+  scripts/bench.sh --trunk --smoke
 }
 
 namespaces() {

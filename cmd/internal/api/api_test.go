@@ -67,6 +67,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p3 := dataplane.PortSnapshot{Index: 2}
 	p3.Config = dataplane.PortConfig{Name: "p3"}
 	v.Ports = []dataplane.PortSnapshot{p1, p2, p3}
+	v.Trunks = sampleTrunks(f.more)
 	if f.gone {
 		v.Ports, v.LosslessDropsGone = v.Ports[1:], 2
 	}

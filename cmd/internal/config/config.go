@@ -18,6 +18,7 @@ type Config struct {
 	ECN             [8]ECN   // by egress queue
 	Ports           []Port   // in the order of the file
 	FDB             []StaticEntry
+	Trunks          []Trunk       // in the order of the file
 	Ageing          time.Duration // of learned addresses
 	Workers         Workers
 	Pause           Pause
@@ -124,7 +125,7 @@ func (c *Config) sections() []field {
 		{"capture", c.Capture.read},
 		{"watchdog", notImplemented},
 		{"lldp", notImplemented},
-		{"trunks", notImplemented},
+		{"trunks", c.readTrunks},
 	}
 }
 

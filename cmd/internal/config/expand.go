@@ -25,6 +25,7 @@ func Expand(c *Config) []byte {
 	for _, entry := range c.FDB {
 		w.line("  - {mac: %q, vlan: %d, port: %s}", net.HardwareAddr(entry.MAC[:]), entry.VLAN, quote(entry.Port))
 	}
+	w.trunks(c)
 	w.line("ageing: %s", formatTime(c.Ageing))
 	w.line("workers: %s", c.Workers)
 	w.endpoints(c)

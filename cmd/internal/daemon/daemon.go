@@ -2,6 +2,7 @@
 //
 //	daemon.go  Daemon: start, apply, stop
 //	build.go   configuration → what the data plane wants to know
+//	trunks.go  the same for trunks
 //	ports.go   interfaces that come and go, as ports
 //	stage.go   sockets that are opened before a configuration comes in force
 //	tune.go    links whose speed or address changes
@@ -159,7 +160,9 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return errors.Join(err, recorder.abandon())
 	}
-	if err := d.configure(ctx, switchConfig(c, d.identity), ports, statics(c, numbers)); err != nil {
+	sc := switchConfig(c, d.identity)
+	sc.Trunks = trunkConfigs(c, numbers)
+	if err := d.configure(ctx, sc, ports, statics(c, numbers)); err != nil {
 		return errors.Join(err, recorder.abandon(), abandon(staged))
 	}
 	d.cfg, d.numbers = c, numbers

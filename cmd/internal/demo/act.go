@@ -22,6 +22,8 @@ type act struct {
 	flowControl string
 	seconds     time.Duration
 	speed       int64 // of hosts' ports, bit/s
+	build       func(a *act) error
+	judge       func(a *act, r *Report)
 	enter       func(ctx context.Context, commands []string)
 
 	lab      *lab.Lab
@@ -38,6 +40,8 @@ type act struct {
 type host struct {
 	name    string
 	node    *lab.Node
+	speed   int64    // of its port, bit/s
+	offers  []string // flows of a sender
 	process *lab.Process
 	out     bytes.Buffer
 	report  traffic.SendReport
@@ -96,7 +100,7 @@ func (a *act) run(ctx context.Context) error {
 func (a *act) launch() error {
 	start := time.Now().Add(startDelay)
 	end := start.Add(a.seconds)
-	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.speed),
+	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiver.speed),
 		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())); err != nil {
 		return err
 	}
@@ -105,8 +109,12 @@ func (a *act) launch() error {
 		flowControl = "off"
 	}
 	for _, h := range a.senders {
-		if err := h.start("send", hostInterface, "-j", "--speed", fmt.Sprint(a.speed), "--flow", "3", "--flow", "0", "--flow-control", flowControl,
-			"--seconds", fmt.Sprint(a.seconds.Seconds()), "--start", fmt.Sprint(start.UnixNano())); err != nil {
+		args := []string{"send", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--flow-control", flowControl,
+			"--seconds", fmt.Sprint(a.seconds.Seconds()), "--start", fmt.Sprint(start.UnixNano())}
+		for _, f := range h.offers {
+			args = append(args, "--flow", f)
+		}
+		if err := h.start(args...); err != nil {
 			return err
 		}
 	}

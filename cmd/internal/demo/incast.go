@@ -40,7 +40,12 @@ const (
 // error where an act could not begin, or ctx ended; what breaks later is a failed check, and no further act begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
 	r := &Report{Schema: 1, Demo: "incast", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
-	for _, a := range acts(o) {
+	return play(ctx, o, acts(o), r)
+}
+
+// play runs acts one after the other.
+func play(ctx context.Context, o Options, acts []*act, r *Report) (*Report, error) {
+	for _, a := range acts {
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
 		}
@@ -67,7 +72,7 @@ func acts(o Options) []*act {
 		{name: "c2", title: "control: as (a), but flow control is off", control: true, obey: true, flowControl: "off", seconds: control},
 	}
 	for _, a := range all {
-		a.speed = o.Speed
+		a.speed, a.build, a.judge = o.Speed, buildIncast, judgeIncast
 	}
 	if o.Enter != nil {
 		all[1].enter = o.Enter
@@ -79,7 +84,7 @@ func acts(o Options) []*act {
 // stage builds the act's lab, runs it and adds what it showed to the report. whole tells whether all its processes did
 // what they had to.
 func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
-	if a.lab, err = lab.New(ctx, "incast."+a.name); err != nil {
+	if a.lab, err = lab.New(ctx, r.Demo+"."+a.name); err != nil {
 		return false, err
 	}
 	defer func() {
@@ -87,7 +92,7 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 			err = closeErr
 		}
 	}()
-	if err := a.build(); err != nil {
+	if err := a.build(a); err != nil {
 		return false, err
 	}
 	if err := a.begin(ctx); err != nil {
@@ -100,7 +105,8 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 		return false, fmt.Errorf("interrupted: %w", err)
 	}
 	if broken == nil {
-		a.judge(r)
+		a.report(r)
+		a.judge(a, r)
 	} else {
 		r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control})
 	}
@@ -116,9 +122,9 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 	return broken == nil, nil
 }
 
-// build makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in act (b), behind
+// buildIncast makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in act (b), behind
 // a link three times as fast.
-func (a *act) build() error {
+func buildIncast(a *act) error {
 	s1, err := a.addSwitch("s1")
 	if err != nil {
 		return err
@@ -138,6 +144,7 @@ func (a *act) build() error {
 		if err != nil {
 			return err
 		}
+		h.offers = []string{"3", "0"}
 		a.senders = append(a.senders, h)
 		if err := a.link(s1, h.node, fmt.Sprintf("p%d", i+1), hostInterface, a.speed); err != nil {
 			return err
@@ -161,7 +168,7 @@ func (a *act) addSwitch(name string) (*switchNode, error) {
 
 func (a *act) addHost(name string) (*host, error) {
 	n, err := a.lab.Node(name)
-	return &host{name: name, node: n}, err
+	return &host{name: name, node: n, speed: a.speed}, err
 }
 
 func (a *act) link(s *switchNode, peer *lab.Node, port, peerInterface string, speed int64) error {
