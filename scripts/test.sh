@@ -168,7 +168,6 @@ run_demo() {
 stage_bench() {
   [[ -x scripts/bench.sh ]] && grep -q -- --smoke scripts/bench.sh || return "$absent"
   scripts/bench.sh --smoke
-  scripts/bench.sh --trunk --smoke
 }
 
 namespaces() {
