@@ -18,6 +18,8 @@ const (
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"
+	EventLLDP         EventKind = "lldp"
+	EventDCBX         EventKind = "dcbx"
 )
 
 // An Event is something that a person should know. Priority is -1 where it concerns a whole port, AllPriorities where all

@@ -37,8 +37,12 @@ func NewMachine(c Config) *Machine {
 	return m
 }
 
-// Configure changes what the Machine is told. It follows at the next Hear.
-func (m *Machine) Configure(c Config) { m.configure(c) }
+// Configure changes what the Machine is told. It follows at the next Hear: who configures a port is no peer that changes
+// its mind.
+func (m *Machine) Configure(c Config) {
+	m.configure(c)
+	m.hold.free = 0
+}
 
 func (m *Machine) configure(c Config) {
 	m.cfg, m.hold.gap = c, c.Hold
