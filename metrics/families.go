@@ -50,6 +50,8 @@ const (
 	kernelBacklogDrops
 	tapDrops
 	fdbEntries
+	lldpNeighbors
+	dcbxMismatch
 	numFamilies
 )
 
@@ -122,6 +124,9 @@ var families = [numFamilies]family{
 	kernelBacklogDrops: {"kernel_backlog_drops_total", counter, "Frames that the kernel dropped before any receive ring, on the whole machine since its boot.", nil},
 	tapDrops:           {"tap_drops_total", counter, "Frames of the host that the kernel dropped because their queue towards the TAP was full.", byPort},
 	fdbEntries:         {"fdb_entries", gauge, "Entries of the filtering database.", nil},
+
+	lldpNeighbors: {"lldp_neighbors", gauge, "Neighbors that speak LLDP on the port's link.", byPort},
+	dcbxMismatch:  {"dcbx_mismatch", gauge, "1 where both ends of the link do not agree which priorities are lossless.", byPort},
 }
 
 // descs are the families as Prometheus knows them.

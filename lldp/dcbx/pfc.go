@@ -1,5 +1,7 @@
 package dcbx
 
+import "pfcswitch/lldp"
+
 // A Reason says why the priorities of a port are lossless that are.
 type Reason uint8
 
@@ -37,4 +39,27 @@ type verdict struct {
 	enable   uint8 // priorities that are lossless
 	reason   Reason
 	mismatch bool
+}
+
+// A Told is what a peer says of its own PFC.
+type Told struct {
+	IEEE     bool // in the IEEE version, else in an older one
+	Willing  bool
+	Enable   uint8 // bit n = priority n
+	Reserved uint8 // bits of its flags
+}
+
+// PeerPFC returns what the TLVs of a peer say of PFC in a version; false where they say nothing.
+func PeerPFC(v Version, list []lldp.Organization) (t Told, ok bool) {
+	if v.legacy() {
+		if x := ParseLegacy(list, v); x != nil && x.Features[KindPFC] != nil {
+			f := x.Features[KindPFC]
+			return Told{Willing: f.Willing, Enable: flag(f.Enable, f.Data[0]), Reserved: f.Reserved}, true
+		}
+		return t, false
+	}
+	if x := ParseIEEE(list); x != nil && x.PFC != nil {
+		return Told{IEEE: true, Willing: x.PFC.Willing, Enable: x.PFC.Enable, Reserved: x.PFC.Reserved}, true
+	}
+	return t, false
 }

@@ -30,6 +30,7 @@ var nouns = map[string]noun{
 	"buffer":  {(*moment).readBuffer, func() Reply { return new(Buffer) }},
 	"queues":  {(*moment).readQueues, func() Reply { return new(Queues) }},
 	"fdb":     {(*moment).readFDB, func() Reply { return new(FDB) }},
+	"lldp":    {(*moment).readLLDP, func() Reply { return new(LLDP) }},
 	"events":  {(*moment).readEvents, func() Reply { return new(Events) }},
 	"config":  {(*moment).readConfig, func() Reply { return new(Config) }},
 	"health":  {(*moment).readHealth, func() Reply { return new(Health) }},

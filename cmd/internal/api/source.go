@@ -21,6 +21,8 @@ type Source interface {
 	FDB() []bridge.Entry
 	// Events returns the events from sequence number since on, oldest first, as far as they are kept.
 	Events(since uint64) []dataplane.Event
+	// LLDP returns what the ports tell and hear, in the order of the file; those that speak no LLDP are left out.
+	LLDP() []LLDPPort
 	// WallOf returns the real time of a moment of the switch's clock.
 	WallOf(ns int64) time.Time
 	// ConfigYAML returns the configuration in force as the file that says all of it.

@@ -22,6 +22,9 @@ type portLink struct {
 	tried   int64  // speed of the link that the port was asked to follow, 0 where it does
 	state   string // what a person should know, empty when all is well
 	restore func() error
+
+	speaker  *speaker // nil where there is no LLDP
+	stubborn bool     // the port could not have what its neighbour asked for, and is not willing
 }
 
 // A watch follows the interfaces of one namespace.
@@ -42,6 +45,9 @@ func (d *Daemon) Run(ctx context.Context) {
 		complete := d.reconcile()
 		if d.retune {
 			d.adapt(ctx)
+		}
+		if d.renegotiate.Swap(false) {
+			d.negotiate(ctx)
 		}
 		d.mu.Unlock()
 		for idle := true; idle; {
@@ -104,6 +110,10 @@ func (d *Daemon) followConfig(staged map[string]*opening) {
 		d.settle(d.ports[name], o)
 	}
 	d.reconcile()
+	for _, p := range d.ports {
+		d.speak(p)
+	}
+	d.publish()
 }
 
 // settle gives a port the sockets that were opened for it, in the place of those that it has for the same interface.
@@ -250,6 +260,9 @@ func (d *Daemon) follow(p *portLink, l port.Link) {
 	if err := d.runner.SetUp(p.number, l.Up); err != nil {
 		d.log.Error("link change", "port", p.cfg.Name, "error", err)
 	}
+	if p.speaker != nil {
+		p.speaker.setLink(l.Up)
+	}
 }
 
 // gone takes note that a port has no interface.
@@ -283,7 +296,7 @@ func (d *Daemon) lose(p *portLink) error {
 	if p.socket == nil {
 		return nil
 	}
-	err := d.runner.Detach(p.number)
+	err := errors.Join(p.hush(), d.runner.Detach(p.number))
 	p.socket, p.tap, p.up = nil, nil, false
 	return errors.Join(err, p.restore())
 }
@@ -293,6 +306,7 @@ func (d *Daemon) forget(p *portLink) error {
 	if p.socket == nil {
 		return nil
 	}
+	err := p.hush()
 	p.socket, p.tap, p.up = nil, nil, false
-	return p.restore()
+	return errors.Join(err, p.restore())
 }

@@ -19,13 +19,18 @@ var _ api.Source = source{}
 type view struct {
 	cfg    *config.Config
 	states map[string]string // of the ports, by name
+
+	speakers map[string]*speaker // of the ports that have one, by name
 }
 
 // publish makes what is in force now what readers get.
 func (d *Daemon) publish() {
-	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports))}
+	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{}}
 	for name, p := range d.ports {
 		v.states[name] = p.state
+		if p.speaker != nil {
+			v.speakers[name] = p.speaker
+		}
 	}
 	d.seen.Store(v)
 }
