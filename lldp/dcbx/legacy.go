@@ -59,10 +59,11 @@ func (k Kind) String() string {
 	return "?"
 }
 
-// types are the TLV types of the features in each version.
+// types are the TLV types of the features in each version, 0 where a feature is left out. Of CIN only PFC is told and
+// heard: its applications are FCoE alone, and the layout of its priority groups is known from one implementation only.
 func (v Version) types() [NumKinds]lldp.Type {
 	if v == VersionCIN {
-		return [NumKinds]lldp.Type{2, 3, 5}
+		return [NumKinds]lldp.Type{KindPFC: 3}
 	}
 	return [NumKinds]lldp.Type{2, 3, 4}
 }
@@ -110,12 +111,9 @@ func parseFeature(k Kind, v Version, b []byte) (f Feature, ok bool) {
 func dataFits(k Kind, v Version, n int) bool {
 	switch k {
 	case KindGroups:
-		return n == groupLength(v)
+		return n == groupLength
 	case KindPFC:
 		return n == pfcDataLength(v)
-	}
-	if v == VersionCIN {
-		return n >= 1
 	}
 	return n%appLengthCEE == 0
 }

@@ -70,7 +70,7 @@ func (m *Machine) speak(v Version) {
 		*f = feature{kind: Kind(k), version: v, own: Feature{Enable: true, Willing: c.Willing}}
 		switch f.kind {
 		case KindGroups:
-			f.own.Data = c.Queues.groupData(v)
+			f.own.Data = c.Queues.groupData()
 		case KindPFC:
 			f.own.Willing, f.own.Enable, f.own.Reserved = c.follows(), c.CanPFC, c.LegacyBit&reservedFeature
 			f.own.Data = pfcData(v, c.PFC)
@@ -92,9 +92,9 @@ func (m *Machine) tell() {
 	}
 }
 
-// tells returns whether a feature is told at all. The application feature of CIN knows only FCoE.
+// tells returns whether a feature is told at all.
 func (m *Machine) tells(k Kind) bool {
-	return k != KindApplication || m.version == VersionCEE && len(m.feature[k].own.Data) > 0
+	return m.version.types()[k] != 0 && (k != KindApplication || len(m.feature[k].own.Data) > 0)
 }
 
 // Hear takes what the neighbours of the port have told. crowded says that there are more. To hear the same again changes
@@ -149,7 +149,7 @@ func (m *Machine) decideLegacy(n *lldp.Neighbour) Outcome {
 		o.Measures = f.Reserved&m.cfg.LegacyBit != 0
 	}
 	if f := &m.feature[KindGroups]; f.on && f.state == featurePeer {
-		if q, ok := parseGroups(m.version, f.data); ok {
+		if q, ok := parseGroups(f.data); ok {
 			o.Queues, o.ETSAdopted = q, true
 		}
 	}

@@ -6,7 +6,7 @@
 //	stage.go   sockets that are opened before a configuration comes in force
 //	tune.go    links whose speed or address changes
 //	speaker.go LLDP and DCBX on one port
-//	negotiate.go what the neighbours ask for
+//	negotiate.go  what the neighbours ask for, and what follows
 //	check.go   interfaces that must not become ports
 //	source.go  what the API and the metrics read
 //	told.go    what neighbours have told, for the API

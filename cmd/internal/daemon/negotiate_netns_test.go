@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -14,6 +15,9 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/lldp"
 	"pfcswitch/macctl"
 )
 
@@ -196,4 +200,42 @@ func TestNeighbourAsksForTooMuch(t *testing.T) {
 	_, err := p.ends[1].Apply(t.Context(), p.parse(1, lossless("3")+"lldp: {willing: true, change_hold: 0s}"))
 	must(t, err)
 	p.agrees(1, "ieee", "peer", 0xff)
+}
+
+// A neighbour that changes its mind under load: the priority that stays lossless loses nothing, and the port changes no
+// faster than change_hold.
+func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	const hold = 300 * time.Millisecond
+	r.start(setup{keys: smallBuffers + "lldp: {willing: true, change_hold: 300ms}", each: paced})
+	before := r.snapshot(1).Config.Lossless
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	must(t, err)
+	defer s.Close()
+	tell := func(ttl uint16, mask uint8) {
+		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: ttl,
+			Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11, Info: string([]byte{0x08, mask})}}}
+		must(t, s.Send(frame.VnetHeader{}, lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)))
+	}
+	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
+	seen, changes, last := map[uint8]bool{}, 0, before
+	for begun, i := time.Now(), 0; time.Since(begun) < 3*time.Second; i++ {
+		tell(100, []uint8{0x08, 0x18, 0x28, 0xff}[i%4])
+		time.Sleep(7 * time.Millisecond)
+		if got := r.snapshot(1).Config.Lossless; got != last {
+			last, seen[got] = got, true
+			changes++
+		}
+	}
+	if most := int(3*time.Second/hold) + 1; len(seen) < 2 || changes > most {
+		t.Errorf("%d changes to %v, want at most %d, and to more than one", changes, seen, most)
+	}
+	tell(0, 0)
+	eventually(t, "the configuration holds again", func() bool { return r.snapshot(1).Config.Lossless == before })
+	stop1()
+	stop3()
+	h2.whole(h1, 3)
+	h2.whole(h3, 3)
+	r.noLosslessDrops()
 }

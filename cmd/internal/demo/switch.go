@@ -43,10 +43,10 @@ type states struct {
 	queues *api.Queues
 }
 
-// config writes the switch's file: preset roce on all ports, and loop probes off so that every frame is accounted for.
+// config writes the switch's file: preset roce on all ports, and loop probes and LLDP off so that every frame is accounted for.
 func (s *switchNode) config(dir, flowControl string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: %s\npreset: roce\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, s.socket, s.more)
+	fmt.Fprintf(&b, "name: %s\npreset: roce\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, s.socket, s.more)
 	for _, p := range s.ports {
 		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
 	}
