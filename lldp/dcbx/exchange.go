@@ -60,11 +60,11 @@ func (x *Exchange) Agent() *lldp.Agent { return x.agent }
 // Outcome returns what is in force.
 func (x *Exchange) Outcome() Outcome { return x.machine.Outcome() }
 
-// Agreement returns who can measure headroom.
+// Agreement returns who can measure headroom. A peer that has gone cannot, whatever is in force for a while yet.
 func (x *Exchange) Agreement(port string) lldp.Agreement {
-	a := lldp.Agreement{Port: port, Own: x.machine.measures(), Peer: x.machine.Outcome().Measures}
+	a := lldp.Agreement{Port: port, Own: x.machine.measures()}
 	if all := x.agent.Neighbours(); len(all) > 0 {
-		a.Neighbour = all[0].Name()
+		a.Neighbour, a.Peer = all[0].Name(), x.machine.Outcome().Measures
 	}
 	return a
 }

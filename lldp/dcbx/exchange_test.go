@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/lldp"
 )
 
 // Two ends come to the same conclusion within the seconds of a greeting.
@@ -129,6 +131,39 @@ func TestAgreement(t *testing.T) {
 	for i, x := range l.ends {
 		if a := x.Agreement("p7"); a.Agreed() || a.Own != (i == 1) || a.Neighbour == "" {
 			t.Errorf("end %d without the bit at end 0: %+v", i, a)
+		}
+	}
+}
+
+// A peer that has gone can measure no more, however long its priorities stay in force.
+func TestAgreementEndsWithThePeer(t *testing.T) {
+	l := connect(t, end(1, 0x08), end(2, 0x10, willing, func(c *Config) { c.Hold = 1000 * second }))
+	l.run(5)
+	l.ends[0].Stop(l.now)
+	l.run(1)
+	if a, o := l.ends[1].Agreement("p1"), l.ends[1].Outcome(); a.Peer || a.Neighbour != "" || o.PFC != 0x08 {
+		t.Errorf("%+v, %+v", a, o)
+	}
+}
+
+func TestPeerPFC(t *testing.T) {
+	ieee := PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 0x18}.organization()
+	cee := ceePeer(1, 1, &Feature{Enable: true, Willing: true, Reserved: 0x10, Data: "\x28\x08"})
+	off := ceePeer(1, 1, &Feature{Data: "\x28\x08"})
+	for _, tt := range []struct {
+		v    Version
+		list []lldp.Organization
+		want Told
+		ok   bool
+	}{
+		{VersionIEEE, []lldp.Organization{ieee, cee}, Told{true, true, 0x18, 0x20}, true},
+		{VersionCEE, []lldp.Organization{ieee, cee}, Told{false, true, 0x28, 0x10}, true},
+		{VersionCEE, []lldp.Organization{off}, Told{}, true},
+		{VersionCIN, []lldp.Organization{ieee, cee}, Told{}, false},
+		{VersionIEEE, []lldp.Organization{cee}, Told{}, false},
+	} {
+		if got, ok := PeerPFC(tt.v, tt.list); got != tt.want || ok != tt.ok {
+			t.Errorf("%v: got %+v, %t, want %+v, %t", tt.v, got, ok, tt.want, tt.ok)
 		}
 	}
 }

@@ -33,6 +33,8 @@ func (d *Daemon) speak(p *portLink) {
 	}
 	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.heard)
 	p.speaker.setLink(p.up)
+	d.renegotiate.Store(true) // what the port has may be from a neighbour of before
+	d.poke()
 }
 
 // hush makes a port say goodbye and speak no more.

@@ -169,6 +169,20 @@ func TestNeighbourComesAndGoes(t *testing.T) {
 	p.agrees(1, "ieee", "peer", 8)
 }
 
+// An interface that comes back without a neighbour has what is configured, however long a neighbour's word holds.
+func TestInterfaceComesBackAlone(t *testing.T) {
+	p := newPair(t, [2]string{lossless("3"), lossless("5") + "lldp: {willing: true, change_hold: 1000s}"})
+	p.agrees(1, "ieee", "peer", 8)
+	p.halt[0]()
+	eventually(t, "the neighbour has gone", func() bool { return len(p.told(1).Neighbors) == 0 })
+	if got := p.lossless(1); got != 8 {
+		t.Errorf("lossless are %#x before the time is over", got)
+	}
+	must(t, p.nodes[1].DeleteLink("p1"))
+	must(t, p.lab.Link(p.nodes[0], "p1", p.nodes[1], "p1", lab.LinkOptions{}))
+	p.agrees(1, "ieee", "no-peer", 0x20)
+}
+
 // A configuration that changes while the switch runs reaches the peer.
 func TestApplyReachesThePeer(t *testing.T) {
 	p := newPair(t, [2]string{lossless("3"), lossless("5") + "lldp: {willing: true, change_hold: 0s}"})
@@ -207,7 +221,7 @@ func TestNeighbourAsksForTooMuch(t *testing.T) {
 func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	const hold = 300 * time.Millisecond
-	r.start(setup{keys: smallBuffers + "lldp: {willing: true, change_hold: 300ms}", each: paced})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {willing: true, change_hold: 300ms}", each: paced})
 	before := r.snapshot(1).Config.Lossless
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
@@ -221,7 +235,7 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
 	seen, changes, last := map[uint8]bool{}, 0, before
 	for begun, i := time.Now(), 0; time.Since(begun) < 3*time.Second; i++ {
-		tell(100, []uint8{0x08, 0x18, 0x28, 0xff}[i%4])
+		tell(100, []uint8{0x08, 0x18, 0x28, 0x3c}[i%4])
 		time.Sleep(7 * time.Millisecond)
 		if got := r.snapshot(1).Config.Lossless; got != last {
 			last, seen[got] = got, true

@@ -297,6 +297,7 @@ func (d *Daemon) lose(p *portLink) error {
 		return nil
 	}
 	err := errors.Join(p.hush(), d.runner.Detach(p.number))
+	d.renegotiate.Store(true)
 	p.socket, p.tap, p.up = nil, nil, false
 	return errors.Join(err, p.restore())
 }
