@@ -11,7 +11,8 @@
 //	basic.go      capabilities, addresses         agent.go      Agent: one port, its machines and their clock
 //	receive.go    receive state machine           neighbour.go  what neighbours have told, and for how long
 //	transmit.go   transmit state machine          timer.go      transmit timer state machine
-//	event.go      what a person should know       agreement.go  who can measure headroom
+//	machine.go    what a state machine is         event.go      what a person should know
+//	agreement.go  who can measure headroom
 //
 // Package dcbx below it is the Data Center Bridging Exchange that rides in these frames.
 //

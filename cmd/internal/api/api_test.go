@@ -38,7 +38,7 @@ func (f *fake) Ports() []PortInfo {
 	if f.empty {
 		return nil
 	}
-	return []PortInfo{{Name: "p1", Interface: "eth1", Kind: "ethernet"}, {Name: "p2", Interface: "eth2", Netns: "sw", Kind: "ethernet"},
+	return []PortInfo{{Name: "p1", Interface: "eth1", Kind: "ethernet"}, {Name: "p2", Interface: "eth2", Netns: "sw", Kind: "ethernet", Mismatch: true},
 		{Name: "p3", Interface: "eth3", Kind: "ethernet", State: "interface does not exist: eth3: waiting for it"}}
 }
 

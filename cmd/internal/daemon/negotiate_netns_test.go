@@ -137,6 +137,9 @@ func TestTwoSwitches(t *testing.T) {
 				if told != tt.mismatch {
 					t.Errorf("%s: events %q", p.nodes[i].Name(), p.events(i, dataplane.EventDCBX))
 				}
+				if got := (source{p.ends[i]}).Ports()[0].Mismatch; got != tt.mismatch {
+					t.Errorf("%s: ports say mismatch %t", p.nodes[i].Name(), got)
+				}
 				m := p.ends[i].metricsPorts()[0].LLDP
 				if m == nil || m.Neighbors != 1 || m.Mismatch != tt.mismatch {
 					t.Errorf("%s: metrics %+v", p.nodes[i].Name(), m)

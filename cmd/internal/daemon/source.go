@@ -44,8 +44,12 @@ func (s source) Ports() []api.PortInfo {
 	all := make([]api.PortInfo, 0, len(v.cfg.Ports))
 	for i := range v.cfg.Ports {
 		c := &v.cfg.Ports[i]
-		all = append(all, api.PortInfo{Name: c.Name, Interface: c.Interface, Netns: c.Netns, Kind: string(c.Kind),
-			State: v.states[c.Name]})
+		info := api.PortInfo{Name: c.Name, Interface: c.Interface, Netns: c.Netns, Kind: string(c.Kind),
+			State: v.states[c.Name]}
+		if speaker := v.speakers[c.Name]; speaker != nil {
+			info.Mismatch = speaker.inForce().Mismatch
+		}
+		all = append(all, info)
 	}
 	return all
 }
