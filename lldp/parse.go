@@ -55,7 +55,7 @@ func (p *PDU) parseMandatory(b []byte) ([]byte, error) {
 		if t.Type != want {
 			return nil, fmt.Errorf("%w: type %d where type %d belongs", ErrPDU, t.Type, want)
 		}
-		ok := true
+		var ok bool
 		switch want {
 		case TypeChassisID:
 			p.Chassis, ok = parseID(t.Value)

@@ -17,7 +17,7 @@ type Control struct {
 
 const (
 	typeControl   lldp.Type = 1
-	controlLength           = 10
+	controlLength int       = 10
 )
 
 // tlv returns c as a TLV.
