@@ -256,3 +256,32 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	h2.whole(h3, 3)
 	r.noLosslessDrops()
 }
+
+// A thousand neighbours and frames that are none: a few are kept for as long as they say, nobody is followed, and the port
+// forwards meanwhile.
+func TestThousandNeighboursOnALink(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nlldp: {willing: true, change_hold: 0s}"})
+	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	must(t, err)
+	defer s.Close()
+	for i := range 1000 {
+		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: fmt.Sprint(i)}, Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: 2,
+			Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11, Info: "\x08\xf0"}}}
+		b := lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)
+		must(t, s.Send(frame.VnetHeader{}, b))
+		must(t, s.Send(frame.VnetHeader{}, b[:20+i%40])) // cut anywhere
+	}
+	eventually(t, "only a few are kept", func() bool {
+		p := r.port1()
+		return len(p.Neighbors) == lldp.MaxNeighbours && p.DCBX.Reason == "several-peers" && p.Statistics.DiscardedFrames > 0
+	})
+	if got := r.snapshot(1).Config.Lossless; got != 0x08 {
+		t.Errorf("lossless are %#x", got)
+	}
+	r.passes(1, 2)
+	eventually(t, "they are forgotten", func() bool { return len(r.port1().Neighbors) == 0 })
+	if got := len(r.events(dataplane.EventLLDP, 1)); got == 0 || got > 20 {
+		t.Errorf("%d events", got)
+	}
+}
