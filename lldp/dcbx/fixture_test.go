@@ -41,7 +41,9 @@ func mode(m Mode) func(*Config) { return func(c *Config) { c.Mode = m } }
 
 func agent(c Config) lldp.Config {
 	return lldp.Config{MAC: c.MAC, Interval: 30, Hold: 4, Local: lldp.PDU{
-		Chassis: lldp.ID{Subtype: lldp.ChassisMAC, Value: string(c.MAC[:])}, Port: lldp.ID{Subtype: lldp.PortIfName, Value: "p1"}}}
+		Chassis: lldp.ID{Subtype: lldp.ChassisMAC, Value: string(c.MAC[:])}, Port: lldp.ID{Subtype: lldp.PortIfName, Value: "p1"},
+		PortDescription: "eth1", SystemDescription: "an end", Capabilities: &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
+		Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: string(c.MAC[:]), Numbering: lldp.NumberIfIndex, Interface: 2}}}}
 }
 
 // A link joins two ends under virtual time.
