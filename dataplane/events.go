@@ -19,6 +19,8 @@ const (
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"
 	EventCapture      EventKind = "capture"
+	EventLLDP         EventKind = "lldp"
+	EventDCBX         EventKind = "dcbx"
 )
 
 // An Event is something that a person should know. Priority is -1 where it concerns a whole port, AllPriorities where all

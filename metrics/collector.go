@@ -30,6 +30,14 @@ type Port struct {
 	Name string
 	// CalculatedHeadroom is what each lossless ingress queue of the port needs by calculation, in bytes; 0: not known.
 	CalculatedHeadroom int64
+	// LLDP is what its neighbours are; nil where the port speaks no LLDP.
+	LLDP *LLDP
+}
+
+// LLDP is what a port has heard of its neighbours.
+type LLDP struct {
+	Neighbors int
+	Mismatch  bool // they do not agree with it which priorities are lossless
 }
 
 // A Collector exports a switch. It keeps nothing between scrapes and is safe for concurrent use.
@@ -101,6 +109,10 @@ func collectConfigured(o output, ports []Port, v *dataplane.Snapshot) {
 		attached[v.Ports[i].Config.Name] = &v.Ports[i]
 	}
 	for _, p := range ports {
+		if p.LLDP != nil {
+			o.value(lldpNeighbors, float64(p.LLDP.Neighbors), p.Name)
+			o.value(dcbxMismatch, number(p.LLDP.Mismatch), p.Name)
+		}
 		a := attached[p.Name]
 		if a == nil {
 			o.value(portUp, 0, p.Name)

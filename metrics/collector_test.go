@@ -136,6 +136,8 @@ func TestConfiguredPorts(t *testing.T) {
 			`pfcswitch_headroom_calculated_bytes{port="p1",priority="3"} 12345`,
 			`pfcswitch_headroom_calculated_bytes{port="p2",priority="all"} 23456`,
 		}},
+		{"lldp_neighbors", []string{`pfcswitch_lldp_neighbors{port="p1"} 1`, `pfcswitch_lldp_neighbors{port="p3"} 2`}},
+		{"dcbx_mismatch", []string{`pfcswitch_dcbx_mismatch{port="p1"} 0`, `pfcswitch_dcbx_mismatch{port="p3"} 1`}},
 		{"headroom_configured", []string{
 			`pfcswitch_headroom_configured_bytes{port="p1",priority="3"} 65536`,
 			`pfcswitch_headroom_configured_bytes{port="p2",priority="all"} 98304`,

@@ -62,6 +62,8 @@ const (
 	trunkDistributedBytes
 	trunkHeld
 	trunkHolds
+	lldpNeighbors
+	dcbxMismatch
 	numFamilies
 )
 
@@ -151,6 +153,8 @@ var families = [numFamilies]family{
 	trunkDistributedBytes:  {"trunk_distributed_bytes_total", counter, "Bytes, with FCS, of the uplink that were given to a member.", byTrunkMember},
 	trunkHeld:              {"trunk_held", gauge, "1 while the trunk holds the peer of one of its ports, for a priority or (all) as a whole.", byTrunkPort},
 	trunkHolds:             {"trunk_holds_total", counter, "Holds of the peer of one of its ports that the trunk began, for a priority or (all) as a whole.", byTrunkPort},
+	lldpNeighbors:          {"lldp_neighbors", gauge, "Neighbors that speak LLDP on the port's link.", byPort},
+	dcbxMismatch:           {"dcbx_mismatch", gauge, "1 where both ends of the link do not agree which priorities are lossless.", byPort},
 }
 
 // descs are the families as Prometheus knows them.

@@ -89,7 +89,7 @@ func config() Config {
 	return Config{
 		Snapshot: sample,
 		Ports: func() []Port {
-			return []Port{{"p1", 12345}, {"p2", 23456}, {"p3", 0}, {"p4", 12345}}
+			return []Port{{"p1", 12345, &LLDP{Neighbors: 1}}, {"p2", 23456, nil}, {"p3", 0, &LLDP{Neighbors: 2, Mismatch: true}}, {"p4", 12345, nil}}
 		},
 		KernelBacklog: func() uint64 { return 11 },
 		Version:       "v1.2.3", Revision: "0123abc", Started: started,

@@ -16,11 +16,13 @@ readonly absent=77 # what a stage returns that has nothing to do
 
 # Debian packages of the programs that some tests compare with. The project itself needs none of them.
 readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2
-  [tcpdump]=tcpdump [promtool]=prometheus)
+  [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad)
 
 work=$(mktemp -d)
 readonly work
-trap 'rm -rf "$work"' EXIT
+policy=/usr/sbin/policy-rc.d own_policy=
+readonly policy
+trap 'rm -rf "$work"; [[ -z $own_policy ]] || rm -f "$policy"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -46,6 +48,15 @@ missing_programs() {
   done
 }
 
+# without_services runs a command during which Debian starts no daemon that it installs: lldpd would speak on this machine.
+without_services() {
+  local status=0
+  [[ -e $policy ]] || { own_policy=1 && printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"; }
+  "$@" || status=$?
+  [[ -z $own_policy ]] || { rm -f "$policy" && own_policy=; }
+  return "$status"
+}
+
 stage_tools() {
   local missing program wanted=()
   missing=$(missing_programs)
@@ -54,7 +65,7 @@ stage_tools() {
       wanted+=("${packages[$program]}")
     done
     export DEBIAN_FRONTEND=noninteractive
-    { apt-get -q update && apt-get -qy install --no-install-recommends "${wanted[@]}"; } >"$work/apt.log" 2>&1 ||
+    { apt-get -q update && without_services apt-get -qy install --no-install-recommends "${wanted[@]}"; } >"$work/apt.log" 2>&1 ||
       tail -n 20 "$work/apt.log"
     hash -r
     missing=$(missing_programs)

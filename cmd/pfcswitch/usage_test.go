@@ -59,9 +59,9 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 
 // A noun that does not exist is an error that lists those that do; show alone is help.
 func TestShowUnknown(t *testing.T) {
-	for _, args := range [][]string{{"prots"}, {"lldp"}, {"prots", "-j"}, {"-j", "prots"}, {"prots", "-s", "/x.sock"}} {
+	for _, args := range [][]string{{"prots"}, {"watchdog"}, {"prots", "-j"}, {"-j", "prots"}, {"prots", "-s", "/x.sock"}} {
 		got := fail(t, rootCommand(), append([]string{"show"}, args...)...)
-		if !strings.Contains(got, "there are buffer, config, events, fdb, pfc, ports, queues") || strings.Contains(got, "flag") {
+		if !strings.Contains(got, "there are buffer, config, events, fdb, lldp, pfc, ports, queues") || strings.Contains(got, "flag") {
 			t.Errorf("show %v: %s", args, got)
 		}
 	}

@@ -9,6 +9,7 @@
 //	lane.go      the data rings of a class as one: frames in the order in which they came
 //	ring.go      one TPACKET_V2 receive ring
 //	oversize.go  frames larger than a ring slot
+//	lldp.go      the socket for LLDP frames
 //	wait.go      sleeping on the sockets of many ports
 //	link.go      what the kernel says of an interface, and how it is made quiet
 //	tap.go       the implementation on a TAP, towards the stack of the host

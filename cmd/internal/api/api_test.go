@@ -40,7 +40,7 @@ func (f *fake) Ports() []PortInfo {
 	if f.empty {
 		return nil
 	}
-	return []PortInfo{{Name: "p1", Interface: "eth1", Kind: "ethernet"}, {Name: "p2", Interface: "eth2", Netns: "sw", Kind: "ethernet"},
+	return []PortInfo{{Name: "p1", Interface: "eth1", Kind: "ethernet"}, {Name: "p2", Interface: "eth2", Netns: "sw", Kind: "ethernet", Mismatch: true},
 		{Name: "p3", Interface: "eth3", Kind: "ethernet", State: "interface does not exist: eth3: waiting for it"}}
 }
 
@@ -87,6 +87,20 @@ func (f *fake) FDB() []bridge.Entry {
 		return nil
 	}
 	return []bridge.Entry{{MAC: 0x020000000002, VID: 10, Port: 1, Static: true}, {MAC: 0x020000000001, VID: 1, Port: 0, Age: 12 * time.Second}}
+}
+
+func (f *fake) LLDP() []LLDPPort {
+	if f.empty {
+		return nil
+	}
+	p1 := LLDPPort{Port: "p1", ChassisID: "02:00:00:00:01:01", PortID: "p1", Statistics: LLDPStatistics{SentFrames: 12, ReceivedFrames: 7, DiscardedFrames: 1},
+		DCBX: DCBX{Version: "ieee", Peer: true, LosslessPriorities: []Priority{3}, Reason: "mismatch", Mismatch: true, MeasuresHere: true, MeasuresPeer: true, MeasurementAgreed: true},
+		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a", SystemName: present("spine1"),
+			SystemDescription: present("a switch"), Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
+			TTLSeconds: 121, AgeNs: 3_200_000_000, ExpiresNs: 117_800_000_000, Frames: 6, DCBXVersions: []string{"ieee"},
+			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}}}
+	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{}}
+	return []LLDPPort{p1, p2}
 }
 
 func (f *fake) Events(since uint64) []dataplane.Event {

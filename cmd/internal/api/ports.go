@@ -25,7 +25,8 @@ type Port struct {
 	SpeedBitsPerSecond *int64     `json:"speed_bits_per_second"` // null: no shaper
 	FlowControl        *string    `json:"flow_control"`          // pfc, pause or off
 	LosslessPriorities []Priority `json:"lossless_priorities"`
-	Loop               *string    `json:"loop"` // watching; shut: flooding is off, an own probe came back; idle: down, or not looking
+	DCBXMismatch       bool       `json:"dcbx_mismatch"` // the neighbor does not agree with these
+	Loop               *string    `json:"loop"`          // watching; shut: flooding is off, an own probe came back; idle: down, or not looking
 
 	ReceiveFrames   uint64  `json:"receive_frames"` // after super-frames were cut
 	ReceiveBytes    uint64  `json:"receive_bytes"`
@@ -45,7 +46,7 @@ func (m *moment) readPorts() Reply {
 	r := &Ports{Header: m.Header, Ports: []Port{}}
 	for _, info := range m.source.Ports() {
 		p := Port{Port: info.Name, Interface: info.Interface, Netns: present(info.Netns), Kind: info.Kind,
-			Reason: present(info.State), LosslessPriorities: []Priority{}}
+			Reason: present(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch}
 		if state := m.port(info.Name); state != nil {
 			p.fill(state)
 		}
@@ -125,6 +126,8 @@ func (p *Port) note() string {
 		return *p.Reason
 	case text(p.Loop) == "shut":
 		return "flooding is off: a loop was found"
+	case p.DCBXMismatch:
+		return "PFC does not agree with the neighbor: see show lldp"
 	case p.TAPDrops != nil && *p.TAPDrops > 0:
 		return fmt.Sprintf("the host lost %d frames in its own queues", *p.TAPDrops)
 	}

@@ -31,6 +31,7 @@ var nouns = map[string]noun{
 	"queues":  {(*moment).readQueues, func() Reply { return new(Queues) }},
 	"trunk":   {(*moment).readTrunk, func() Reply { return new(Trunks) }},
 	"fdb":     {(*moment).readFDB, func() Reply { return new(FDB) }},
+	"lldp":    {(*moment).readLLDP, func() Reply { return new(LLDP) }},
 	"events":  {(*moment).readEvents, func() Reply { return new(Events) }},
 	"config":  {(*moment).readConfig, func() Reply { return new(Config) }},
 	"health":  {(*moment).readHealth, func() Reply { return new(Health) }},

@@ -22,6 +22,8 @@ type Source interface {
 	FDB() []bridge.Entry
 	// Events returns the events from sequence number since on, oldest first, as far as they are kept.
 	Events(since uint64) []dataplane.Event
+	// LLDP returns what the ports tell and hear, in the order of the file; those that speak no LLDP are left out.
+	LLDP() []LLDPPort
 	// WallOf returns the real time of a moment of the switch's clock.
 	WallOf(ns int64) time.Time
 	// ConfigYAML returns the configuration in force as the file that says all of it.
@@ -42,5 +44,6 @@ type PortInfo struct {
 	Interface string // of Linux
 	Netns     string // "" is the daemon's own
 	Kind      string
+	Mismatch  bool   // its neighbor does not agree with it which priorities are lossless
 	State     string // why the port is not in service, such as "interface does not exist, waiting for it"; "" where it is
 }

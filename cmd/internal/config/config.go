@@ -23,6 +23,7 @@ type Config struct {
 	Workers         Workers
 	Pause           Pause
 	Headroom        HeadroomDefaults
+	LLDP            LLDP
 	Metrics         Metrics
 	API             API
 	Capture         Capture
@@ -93,6 +94,7 @@ func defaults() *Config {
 		Ageing:          300 * time.Second,
 		Workers:         WorkersAuto,
 		Pause:           Pause{Quanta: 65535},
+		LLDP:            defaultLLDP(),
 		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
 		API:             API{Auto: true},
 		Capture:         defaultCapture(),
@@ -120,11 +122,11 @@ func (c *Config) sections() []field {
 		{"fdb", c.readFDB},
 		{"ageing", set(&c.Ageing, duration(time.Second, 1_000_000*time.Second))},
 		{"workers", set(&c.Workers, oneOf(WorkersAuto, WorkersPerPort))},
+		{"lldp", c.LLDP.read},
 		{"metrics", c.Metrics.read},
 		{"api", c.API.read},
 		{"capture", c.Capture.read},
 		{"watchdog", notImplemented},
-		{"lldp", notImplemented},
 		{"trunks", c.readTrunks},
 	}
 }

@@ -224,6 +224,7 @@ func (w *writer) endpoints(c *Config) {
 		w.line("pause: {quanta: %d}", c.Pause.Quanta)
 	}
 	w.line("headroom: {k: %d}", c.Headroom.K)
+	w.lldp(&c.LLDP)
 	if c.Metrics.Listen == "" {
 		w.line("metrics: {listen: off}")
 	} else {

@@ -35,6 +35,7 @@ type Port struct {
 	Priorities  [8]Override      // by priority; [0] is key "all" of a port with FlowPause
 	Queues      [8]ResolvedQueue // ingress queues by priority; [0] is the only one of a port with FlowPause
 	Ring        Ring
+	Exchanged   *Exchanged // by DCBX, in the place of what is configured; nil: nothing
 
 	PVID     uint16
 	Tagged   []uint16

@@ -82,8 +82,9 @@ func (p *Port) losslessPriorities(c *Config) (priorities []int) {
 	case FlowPause:
 		return []int{0}
 	case FlowPFC:
+		lossless := c.LosslessOf(p)
 		for priority := range p.Queues {
-			if p.isTAP() || c.Priorities.IsLossless(priority) {
+			if lossless>>priority&1 == 1 {
 				priorities = append(priorities, priority)
 			}
 		}

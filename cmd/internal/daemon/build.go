@@ -29,7 +29,13 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 	if c.Buffer.Policy == config.PolicyStatic {
 		b.Threshold = buffer.StaticThreshold{}
 	}
-	return dataplane.Config{Buffer: b, Lossless: c.Priorities.Lossless, Demote: c.UnknownLossless == config.Demote,
+	lossless := c.Priorities.Lossless
+	for i := range c.Ports {
+		if e := c.Ports[i].Exchanged; e != nil && c.Ports[i].FlowControl == config.FlowPFC {
+			lossless |= e.Lossless
+		}
+	}
+	return dataplane.Config{Buffer: b, Lossless: lossless, Demote: c.UnknownLossless == config.Demote,
 		Ageing: c.Ageing, Identity: identity}
 }
 
@@ -66,8 +72,8 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 		pc.MaxFrame = port.MaxFrame
 	}
 	setFlowControl(&pc, c, p)
-	for q := range pc.Egress {
-		pc.Egress[q] = sched.Queue{Strict: c.Queues[q].Strict, Weight: c.Queues[q].Weight}
+	for q, queue := range c.QueuesOf(p) {
+		pc.Egress[q] = sched.Queue{Strict: queue.Strict, Weight: queue.Weight}
 		if e := c.ECN[q]; e.Enabled {
 			pc.ECN[q] = dataplane.ECN{Kmin: e.Kmin, Kmax: e.Kmax, Pmax: e.Pmax}
 		}
@@ -78,10 +84,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) {
 	switch p.FlowControl {
 	case config.FlowPFC:
-		pc.Mode, pc.Lossless = macctl.ModePFC, c.Priorities.Lossless
-		if p.Kind == config.KindTAP {
-			pc.Lossless = 0xff // a host can wait with all of them
-		}
+		pc.Mode, pc.Lossless = macctl.ModePFC, c.LosslessOf(p)
 	case config.FlowPause:
 		pc.Mode, pc.Lossless = macctl.ModePause, 0xff
 	}

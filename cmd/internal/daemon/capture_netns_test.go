@@ -22,19 +22,6 @@ import (
 	"pfcswitch/macctl"
 )
 
-// program returns the path of a program that CI installs; elsewhere the test is skipped where there is none.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	switch {
-	case err != nil && os.Getenv("CI") == "true":
-		t.Fatalf("CI installs %s, but: %v", name, err)
-	case err != nil:
-		t.Skipf("NOT TESTED against %s: there is none (scripts/test.sh tools installs it as root)", name)
-	}
-	return path
-}
-
 // serveControl answers on the switch's control socket and returns a client.
 func (r *rig) serveControl() *api.Client {
 	r.t.Helper()
@@ -100,7 +87,7 @@ const (
 
 // What the switch receives, sends, drops and tells its peers is in the file, once each, and tshark understands it.
 func TestCapture(t *testing.T) {
-	tshark := program(t, "tshark")
+	tshark := program(t, "tshark", "tshark")
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})
@@ -202,8 +189,8 @@ func wantSpan(t *testing.T, frames []map[string][]string, from, to time.Time) {
 
 // A filter in tcpdump's language chooses frames, also where it looks behind the snap length; a port and a number end the file.
 func TestCaptureChooses(t *testing.T) {
-	tshark := program(t, "tshark")
-	program(t, "tcpdump")
+	tshark := program(t, "tshark", "tshark")
+	program(t, "tcpdump", "tcpdump")
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{keys: "priorities: {lossless: [3]}\n", each: paced})
 	c := r.serveControl()

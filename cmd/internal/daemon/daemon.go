@@ -6,8 +6,11 @@
 //	ports.go   interfaces that come and go, as ports
 //	stage.go   sockets that are opened before a configuration comes in force
 //	tune.go    links whose speed or address changes
+//	speaker.go LLDP and DCBX on one port
+//	negotiate.go  what the neighbours ask for, and what follows
 //	check.go   interfaces that must not become ports
 //	source.go  what the API and the metrics read
+//	told.go    what neighbours have told, for the API
 //	serve.go   the unix socket and the metrics address
 //	flight.go  the last seconds before a lossless frame was lost, as a file
 package daemon
@@ -28,6 +31,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/lldp"
 )
 
 // A Daemon is a running switch.
@@ -38,9 +42,12 @@ type Daemon struct {
 	started  time.Time
 	inspect  func(ns, name string) (port.Link, error)
 	prepared func(port.Config) (*port.AFPacket, error)
+	agreed   lldp.AgreementFunc   // is told who can measure headroom; nil: nobody asks
 	control  net.Listener         // what makes this switch the only one of its name
 	scrape   net.Listener         // nil where there are no metrics
 	seen     atomic.Pointer[view] // what readers get, who must not wait for a change
+
+	renegotiate atomic.Bool // a neighbour may want something else
 
 	mu      sync.Mutex // guards what follows; held for a whole change
 	cfg     *config.Config
@@ -49,6 +56,7 @@ type Daemon struct {
 	watched map[string]*watch    // by namespace
 	lost    []string             // what the running change has cost
 	retune  bool                 // the speed of a link is another than its port's
+	chassis [6]byte              // under which LLDP knows the switch; zero until a port is there
 	events  chan struct{}        // something changed at an interface
 	flight  *flight              // nil while nothing is kept
 }
@@ -95,7 +103,8 @@ func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
 	if err := d.judge(c, places); err != nil {
 		return nil, err
 	}
-	return c.Resolve(linkSpeeds(places))
+	d.chooseChassis(c, places)
+	return c.WithExchanged(d.exchanged(c)).Resolve(linkSpeeds(places))
 }
 
 // Apply puts a new configuration in force while the switch runs, all of it or, on error, nothing. It returns what the
@@ -114,6 +123,7 @@ func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, er
 	if err := d.putInForce(ctx, resolved); err != nil {
 		return nil, err
 	}
+	d.trustAgain(ctx)
 	d.runner.Note(dataplane.Event{Kind: dataplane.EventConfig, Priority: -1, Text: "a new configuration is in force"})
 	d.poke()
 	return d.lost, nil

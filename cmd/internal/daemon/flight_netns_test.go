@@ -19,7 +19,7 @@ import (
 // The loss of a lossless frame leaves a file that shows how it came to it, one for the whole incident, where the configuration
 // says and nowhere else.
 func TestLossIsWritten(t *testing.T) {
-	tshark := program(t, "tshark")
+	tshark := program(t, "tshark", "tshark")
 	r := newRig(t, 2, lab.LinkOptions{})
 	folder := filepath.Join(r.dir, "losses")
 	must(t, os.MkdirAll(folder, 0o700))
@@ -67,7 +67,7 @@ func TestLossIsWritten(t *testing.T) {
 
 // What the ring holds can be fetched, where it is on.
 func TestCaptureLast(t *testing.T) {
-	tshark := program(t, "tshark")
+	tshark := program(t, "tshark", "tshark")
 	r := newRig(t, 2, lab.LinkOptions{})
 	keys := func(capture string) setup {
 		return setup{each: paced, keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.dir + capture + "}"}

@@ -23,6 +23,9 @@ type portLink struct {
 	state   string // what a person should know, empty when all is well
 	restore func() error
 	unhush  func() error // lets the host's stack have what the port receives; nil where it does
+
+	speaker  *speaker // nil where there is no LLDP
+	stubborn bool     // the port could not have what its neighbour asked for, and is not willing
 }
 
 // A watch follows the interfaces of one namespace.
@@ -43,6 +46,9 @@ func (d *Daemon) Run(ctx context.Context) {
 		complete := d.reconcile()
 		if d.retune {
 			d.adapt(ctx)
+		}
+		if d.renegotiate.Swap(false) {
+			d.negotiate(ctx)
 		}
 		d.mu.Unlock()
 		for idle := true; idle; {
@@ -105,6 +111,10 @@ func (d *Daemon) followConfig(staged map[string]*opening) {
 		d.settle(d.ports[name], o)
 	}
 	d.reconcile()
+	for _, p := range d.ports {
+		d.speak(p)
+	}
+	d.publish()
 }
 
 // settle gives a port the sockets that were opened for it, in the place of those that it has for the same interface.
@@ -252,6 +262,9 @@ func (d *Daemon) follow(p *portLink, l port.Link) {
 	if err := d.runner.SetUp(p.number, l.Up); err != nil {
 		d.log.Error("link change", "port", p.cfg.Name, "error", err)
 	}
+	if p.speaker != nil {
+		p.speaker.setLink(l.Up)
+	}
 }
 
 // gone takes note that a port has no interface.
@@ -285,7 +298,8 @@ func (d *Daemon) lose(p *portLink) error {
 	if p.socket == nil {
 		return nil
 	}
-	err := d.runner.Detach(p.number)
+	err := errors.Join(p.goodbye(), d.runner.Detach(p.number))
+	d.renegotiate.Store(true)
 	p.socket, p.tap, p.up = nil, nil, false
 	return errors.Join(err, p.giveBack())
 }
@@ -295,6 +309,7 @@ func (d *Daemon) forget(p *portLink) error {
 	if p.socket == nil {
 		return nil
 	}
+	err := p.goodbye()
 	p.socket, p.tap, p.up = nil, nil, false
-	return p.giveBack()
+	return errors.Join(err, p.giveBack())
 }

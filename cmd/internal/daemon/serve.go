@@ -14,6 +14,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/lldp/dcbx"
 	"pfcswitch/metrics"
 )
 
@@ -90,11 +91,18 @@ func (d *Daemon) runServer(s *http.Server, l net.Listener) {
 }
 
 func (d *Daemon) metricsPorts() []metrics.Port {
-	c := d.seen.Load().cfg
+	v := d.seen.Load()
+	c, speakers := v.cfg, v.speakers
 	all := make([]metrics.Port, 0, len(c.Ports))
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		all = append(all, metrics.Port{Name: p.Name, CalculatedHeadroom: p.CalculatedHeadroom().Bytes()})
+		m := metrics.Port{Name: p.Name, CalculatedHeadroom: p.CalculatedHeadroom().Bytes()}
+		if s := speakers[p.Name]; s != nil {
+			s.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) {
+				m.LLDP = &metrics.LLDP{Neighbors: len(x.Agent().Neighbours()), Mismatch: x.Outcome().Mismatch}
+			})
+		}
+		all = append(all, m)
 	}
 	return all
 }

@@ -20,13 +20,18 @@ var _ api.Source = source{}
 type view struct {
 	cfg    *config.Config
 	states map[string]string // of the ports, by name
+
+	speakers map[string]*speaker // of the ports that have one, by name
 }
 
 // publish makes what is in force now what readers get.
 func (d *Daemon) publish() {
-	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports))}
+	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{}}
 	for name, p := range d.ports {
 		v.states[name] = p.state
+		if p.speaker != nil {
+			v.speakers[name] = p.speaker
+		}
 	}
 	d.seen.Store(v)
 }
@@ -40,8 +45,12 @@ func (s source) Ports() []api.PortInfo {
 	all := make([]api.PortInfo, 0, len(v.cfg.Ports))
 	for i := range v.cfg.Ports {
 		c := &v.cfg.Ports[i]
-		all = append(all, api.PortInfo{Name: c.Name, Interface: c.Interface, Netns: c.Netns, Kind: string(c.Kind),
-			State: v.states[c.Name]})
+		info := api.PortInfo{Name: c.Name, Interface: c.Interface, Netns: c.Netns, Kind: string(c.Kind),
+			State: v.states[c.Name]}
+		if speaker := v.speakers[c.Name]; speaker != nil {
+			info.Mismatch = speaker.inForce().Mismatch
+		}
+		all = append(all, info)
 	}
 	return all
 }

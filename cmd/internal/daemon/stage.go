@@ -122,6 +122,7 @@ func (d *Daemon) install(p *portLink, o *opening) error {
 		return errors.Join(err, d.lose(p))
 	}
 	d.log.Info("port is open", "port", p.cfg.Name, "interface", o.at.link.Name, "mac", hardware(o.at.link.MAC))
+	d.speak(p)
 	d.follow(p, o.at.link)
 	return nil
 }

@@ -21,7 +21,11 @@ func (d *Daemon) notice(p *portLink, l port.Link) {
 		}
 		d.note(p.cfg.Name, "the interface's address is now "+hardware(l.MAC))
 	}
+	moved := l.MAC != p.at.link.MAC
 	p.at.link = l
+	if moved {
+		d.speak(p)
+	}
 	switch {
 	case !p.cfg.SpeedAuto || l.Speed == 0:
 	case l.Speed == p.cfg.Speed:

@@ -45,14 +45,14 @@ type states struct {
 	trunks *api.Trunks
 }
 
-// config writes the switch's file. Loop probes are off so that every frame is accounted for.
+// config writes the switch's file. Loop probes and LLDP are off so that every frame is accounted for.
 func (s *switchNode) config(dir, flowControl string) (string, error) {
 	var b strings.Builder
 	head := s.head
 	if head == "" {
 		head = "preset: roce\n"
 	}
-	fmt.Fprintf(&b, "name: %s\n%smetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, head, s.socket, s.more)
+	fmt.Fprintf(&b, "name: %s\n%slldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, head, s.socket, s.more)
 	for _, p := range s.ports {
 		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
 	}

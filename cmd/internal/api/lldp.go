@@ -1,0 +1,145 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// LLDP is the answer to show lldp.
+type LLDP struct {
+	Header
+	Ports []LLDPPort `json:"ports"` // in the order of the configuration, those that speak LLDP
+}
+
+// LLDPPort is what a port tells and hears.
+type LLDPPort struct {
+	Port       string         `json:"port"`
+	ChassisID  string         `json:"chassis_id"` // as it is told
+	PortID     string         `json:"port_id"`
+	Statistics LLDPStatistics `json:"statistics"` // since the port was opened
+	DCBX       DCBX           `json:"dcbx"`
+	Neighbors  []LLDPNeighbor `json:"neighbors"` // in the order in which they came
+}
+
+// LLDPStatistics count frames and TLVs as IEEE 802.1AB 9.2.6 does.
+type LLDPStatistics struct {
+	SentFrames       uint64 `json:"sent_frames"`
+	ReceivedFrames   uint64 `json:"received_frames"`
+	DiscardedFrames  uint64 `json:"discarded_frames"`
+	ErrorFrames      uint64 `json:"error_frames"`
+	DiscardedTLVs    uint64 `json:"discarded_tlvs"`
+	UnrecognizedTLVs uint64 `json:"unrecognized_tlvs"`
+	Ageouts          uint64 `json:"ageouts"`
+	NotStoredFrames  uint64 `json:"not_stored_frames"` // of neighbours for whom there was no room
+}
+
+// DCBX is what follows from the exchange.
+type DCBX struct {
+	Version            string     `json:"version"` // that this end speaks: ieee, cee, cin, off
+	Peer               bool       `json:"peer"`    // one neighbour speaks it too
+	Willing            bool       `json:"willing"`
+	LosslessPriorities []Priority `json:"lossless_priorities"` // that the port has under PFC
+	Reason             string     `json:"reason"`              // why these: own, peer, mismatch, no-peer, …
+	Mismatch           bool       `json:"mismatch"`
+	ETSAdopted         bool       `json:"ets_adopted"` // the egress queues are as the peer recommends
+	MeasuresHere       bool       `json:"measures_here"`
+	MeasuresPeer       bool       `json:"measures_peer"`
+	MeasurementAgreed  bool       `json:"measurement_agreed"` // both ends can measure headroom
+}
+
+// LLDPNeighbor is what a neighbour tells. Texts are shown in hexadecimal where they are not printable.
+type LLDPNeighbor struct {
+	ChassisID           string       `json:"chassis_id"`
+	PortID              string       `json:"port_id"`
+	MAC                 string       `json:"mac"`
+	SystemName          *string      `json:"system_name"`
+	SystemDescription   *string      `json:"system_description"`
+	PortDescription     *string      `json:"port_description"`
+	Capabilities        []string     `json:"capabilities"`
+	EnabledCapabilities []string     `json:"enabled_capabilities"`
+	ManagementAddresses []string     `json:"management_addresses"`
+	TTLSeconds          int          `json:"ttl_s"`
+	AgeNs               int64        `json:"age_ns"`     // since its last frame
+	ExpiresNs           int64        `json:"expires_ns"` // until it is forgotten
+	Frames              uint64       `json:"frames"`
+	DCBXVersions        []string     `json:"dcbx_versions"`
+	PFC                 *NeighborPFC `json:"pfc"` // null: it tells none
+	Applications        []DCBXApp    `json:"applications"`
+}
+
+// NeighborPFC is the PFC that a neighbour tells, in the version that this end speaks.
+type NeighborPFC struct {
+	Priorities []Priority `json:"priorities"`
+	Willing    bool       `json:"willing"`
+	Measures   bool       `json:"measures"` // it can measure headroom
+}
+
+// DCBXApp is the priority of an application by the IEEE version.
+type DCBXApp struct {
+	Priority Priority `json:"priority"`
+	Selector int      `json:"selector"` // 1 EtherType, 2 TCP or SCTP, 3 UDP, 4 any of these, 5 DSCP
+	Protocol int      `json:"protocol"`
+}
+
+func (m *moment) readLLDP() Reply {
+	r := &LLDP{Header: m.Header, Ports: []LLDPPort{}}
+	r.Ports = append(r.Ports, m.source.LLDP()...)
+	return r
+}
+
+// Text implements Reply.
+func (r *LLDP) Text() string {
+	t := newTable("PORT", "DCBX", "LOSSLESS", "WHY", "MISMATCH", "MEASURES", ">TX FRAMES", ">RX FRAMES", ">BAD")
+	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", ">AGE S", ">TTL S", "DESCRIPTION")
+	for _, p := range r.Ports {
+		t.row(p.Port, p.DCBX.Version, priorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch), p.DCBX.measures(),
+			count(p.Statistics.SentFrames), count(p.Statistics.ReceivedFrames), count(p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs))
+		for _, x := range p.Neighbors {
+			pfc, willing := none, none
+			if x.PFC != nil {
+				pfc, willing = priorities(x.PFC.Priorities), yesNo(x.PFC.Willing)
+			}
+			versions := none
+			if len(x.DCBXVersions) > 0 {
+				versions = strings.Join(x.DCBXVersions, ",")
+			}
+			n.row(p.Port, text(x.SystemName), x.PortID, x.ChassisID, pfc, willing, versions, seconds(x.AgeNs), strconv.Itoa(x.TTLSeconds), text(x.SystemDescription))
+		}
+	}
+	return sections(r.headline(), section{"", t}, section{"neighbors", n})
+}
+
+// measures says who can measure headroom.
+func (d *DCBX) measures() string {
+	switch {
+	case d.MeasurementAgreed:
+		return "agreed"
+	case d.MeasuresHere:
+		return "only here"
+	case d.MeasuresPeer:
+		return "only the peer"
+	}
+	return "no"
+}
+
+func priorities(list []Priority) string {
+	if len(list) == 0 {
+		return none
+	}
+	names := make([]string, len(list))
+	for i, p := range list {
+		names[i] = p.String()
+	}
+	return strings.Join(names, ",")
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// seconds writes ns in whole seconds.
+func seconds(ns int64) string { return fmt.Sprint(ns / 1e9) }

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"time"
+)
+
+// LLDP is what the ports tell their neighbours, and how they follow them.
+type LLDP struct {
+	Agent      bool          // speak and hear LLDP at all
+	Interval   time.Duration // between frames, whole seconds
+	Hold       int           // intervals that what was told holds for
+	DCBX       DCBX
+	Willing    bool          // follow what a peer has
+	TieBreak   TieBreak      // where both ends are willing
+	BitIEEE    uint8         // of mask 0x30, 0: off: the bit that says that headroom can be measured
+	BitLegacy  uint8         // of mask 0x1F, likewise, in CEE and CIN
+	ChangeHold time.Duration // between two changes that follow from what the peer tells
+}
+
+// DCBX is the version of the exchange that a port speaks.
+type DCBX string
+
+// The values of dcbx.
+const (
+	DCBXAuto DCBX = "auto" // IEEE, unless the peer speaks only an older one
+	DCBXIEEE DCBX = "ieee"
+	DCBXCEE  DCBX = "cee"
+	DCBXCIN  DCBX = "cin"
+	DCBXOff  DCBX = "off" // LLDP without it: the lossless priorities are those of the configuration
+)
+
+// TieBreak says whose priorities hold where both ends are willing: those of the end with that MAC address.
+type TieBreak string
+
+// The values of tie_break.
+const (
+	TieHigher TieBreak = "higher"
+	TieLower  TieBreak = "lower"
+)
+
+func defaultLLDP() LLDP {
+	return LLDP{Agent: true, Interval: 30 * time.Second, Hold: 4, DCBX: DCBXAuto, TieBreak: TieHigher, BitIEEE: 0x20, BitLegacy: 0x10,
+		ChangeHold: time.Second}
+}
+
+func (l *LLDP) read(v value) {
+	v.read(
+		field{"agent", set(&l.Agent, toggle)},
+		field{"interval", set(&l.Interval, wholeSeconds(time.Second, time.Hour))},
+		field{"hold", set(&l.Hold, number[int]("number of intervals", 2, 10))},
+		field{"dcbx", set(&l.DCBX, oneOf(DCBXAuto, DCBXIEEE, DCBXCEE, DCBXCIN, DCBXOff))},
+		field{"willing", set(&l.Willing, toggle)},
+		field{"tie_break", set(&l.TieBreak, oneOf(TieHigher, TieLower))},
+		field{"bit_ieee", set(&l.BitIEEE, oneBit(0x30))},
+		field{"bit_legacy", set(&l.BitLegacy, oneBit(0x1F))},
+		field{"change_hold", set(&l.ChangeHold, duration(0, time.Hour))},
+	)
+}
+
+// wholeSeconds reads a time that LLDP can count.
+func wholeSeconds(least, most time.Duration) func(string) (time.Duration, error) {
+	parse := duration(least, most)
+	return func(text string) (time.Duration, error) {
+		d, err := parse(text)
+		if err == nil && d%time.Second != 0 {
+			err = fmt.Errorf("is no whole number of seconds: write one, such as 30s")
+		}
+		return d, err
+	}
+}
+
+// oneBit reads one bit of a mask, or off.
+func oneBit(mask uint8) func(string) (uint8, error) {
+	return func(text string) (uint8, error) {
+		if text == "off" {
+			return 0, nil
+		}
+		n, err := strconv.ParseUint(text, 0, 8)
+		if err != nil || bits.OnesCount64(n) != 1 || uint8(n)&^mask != 0 {
+			return 0, fmt.Errorf("is no bit of the reserved ones: write one bit of 0x%02x, or off", mask)
+		}
+		return uint8(n), nil
+	}
+}
+
+func (w *writer) lldp(l *LLDP) {
+	bit := func(b uint8) string {
+		if b == 0 {
+			return "off"
+		}
+		return fmt.Sprintf("0x%02x", b)
+	}
+	w.line("lldp: {agent: %s, interval: %s, hold: %d, dcbx: %s, willing: %t, tie_break: %s, bit_ieee: %s, bit_legacy: %s, change_hold: %s}",
+		formatToggle(l.Agent), formatTime(l.Interval), l.Hold, l.DCBX, l.Willing, l.TieBreak, bit(l.BitIEEE), bit(l.BitLegacy), formatTime(l.ChangeHold))
+}
+
+// An Exchanged is what a port has instead of its configuration, because its peer wants it so or cannot do more. It stands
+// in no file.
+type Exchanged struct {
+	Lossless uint8    // priorities under PFC, bit n = priority n
+	Queues   [8]Queue // egress queues
+}
+
+// WithExchanged returns a copy in which ports have what was exchanged, by port name; the others have what is configured. It
+// is to be resolved again.
+func (c *Config) WithExchanged(all map[string]Exchanged) *Config {
+	changed := *c
+	changed.Ports = append([]Port(nil), c.Ports...)
+	for i := range changed.Ports {
+		p := &changed.Ports[i]
+		p.Exchanged = nil
+		if e, ok := all[p.Name]; ok {
+			p.Exchanged = &e
+		}
+	}
+	return &changed
+}
+
+// LosslessOf returns the priorities that are under PFC at a port, bit n = priority n; 0 where its flow control is another. A
+// host behind a TAP can wait with all of them.
+func (c *Config) LosslessOf(p *Port) uint8 {
+	switch {
+	case p.FlowControl != FlowPFC:
+		return 0
+	case p.isTAP():
+		return 0xff
+	case p.Exchanged != nil:
+		return p.Exchanged.Lossless
+	}
+	return c.Priorities.Lossless
+}
+
+// QueuesOf returns the egress queues of a port.
+func (c *Config) QueuesOf(p *Port) [8]Queue {
+	if p.Exchanged != nil {
+		return p.Exchanged.Queues
+	}
+	return c.Queues
+}

@@ -1,0 +1,268 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/lldp"
+	"pfcswitch/lldp/dcbx"
+)
+
+// speak makes a port speak LLDP as the configuration has it, or be silent.
+func (d *Daemon) speak(p *portLink) {
+	if p.socket == nil || p.tap != nil || !d.cfg.LLDP.Agent { // behind a TAP is this host, and its wire speaks for it
+		d.regret(p.cfg.Name, "closing the LLDP socket", p.goodbye())
+		return
+	}
+	agent, machine := d.lldpConfig(p), d.dcbxConfig(p)
+	if p.speaker != nil {
+		p.speaker.configure(agent, machine)
+		return
+	}
+	socket, err := port.OpenLLDP(p.cfg.Netns, p.at.link)
+	if err != nil {
+		d.regret(p.cfg.Name, "the port speaks no LLDP", err)
+		return
+	}
+	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.heard)
+	p.speaker.setLink(p.up)
+	d.renegotiate.Store(true) // what the port has may be from a neighbour of before
+	d.poke()
+}
+
+// goodbye makes a port say goodbye and speak no more.
+func (p *portLink) goodbye() error {
+	if p.speaker == nil {
+		return nil
+	}
+	err := p.speaker.close()
+	p.speaker = nil
+	return err
+}
+
+// chooseChassis settles under which address the switch is known: that of its first port which is there. It stays for as
+// long as the switch runs, and is the same again after a restart.
+func (d *Daemon) chooseChassis(c *config.Config, places map[string]place) {
+	for i := range c.Ports {
+		at, ok := places[c.Ports[i].Name]
+		if ok && c.Ports[i].Kind != config.KindTAP && d.chassis == [6]byte{} {
+			d.chassis = at.link.MAC
+		}
+	}
+}
+
+// lldpConfig is what a port tells of itself. A port without a place at the start gives the switch its address.
+func (d *Daemon) lldpConfig(p *portLink) lldp.Config {
+	if d.chassis == [6]byte{} {
+		d.chassis = p.at.link.MAC
+	}
+	chassis := string(d.chassis[:])
+	return lldp.Config{MAC: p.at.link.MAC, Interval: int(d.cfg.LLDP.Interval / time.Second), Hold: d.cfg.LLDP.Hold, Local: lldp.PDU{
+		Chassis: lldp.ID{Subtype: lldp.ChassisMAC, Value: chassis}, Port: lldp.ID{Subtype: lldp.PortIfName, Value: p.cfg.Name},
+		PortDescription: p.cfg.Interface, SystemName: d.cfg.Name,
+		SystemDescription: "pfcswitch " + api.ThisVersion().Version + ", a software Ethernet switch that sends and obeys PAUSE and PFC",
+		Capabilities:      &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
+		Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: chassis, Numbering: lldp.NumberIfIndex,
+			Interface: uint32(p.at.link.Index)}},
+	}}
+}
+
+// dcbxConfig is what a port wants.
+func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
+	l := &d.cfg.LLDP
+	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.stubborn, HigherWins: l.TieBreak == config.TieHigher,
+		IEEEBit: l.BitIEEE, LegacyBit: l.BitLegacy, Hold: int64(l.ChangeHold), MAC: p.at.link.MAC,
+		CanPFC: p.cfg.FlowControl == config.FlowPFC}
+	if m.CanPFC {
+		m.PFC = d.cfg.Priorities.Lossless
+	}
+	for q, queue := range d.cfg.Queues {
+		m.Queues[q] = dcbx.Queue{Strict: queue.Strict, Weight: queue.Weight}
+	}
+	if prio, ok := rocePriority(&d.cfg.Priorities); ok && m.CanPFC {
+		m.Apps = []dcbx.App{{Priority: prio, Selector: dcbx.SelectUDP, Protocol: dcbx.RoCEv2Port}}
+	}
+	return m
+}
+
+var dcbxModes = map[config.DCBX]dcbx.Mode{config.DCBXAuto: dcbx.ModeAuto, config.DCBXIEEE: dcbx.ModeIEEE, config.DCBXCEE: dcbx.ModeCEE,
+	config.DCBXCIN: dcbx.ModeCIN, config.DCBXOff: dcbx.ModeOff}
+
+// roceDSCP is what RoCEv2 is marked with as a rule.
+const roceDSCP = 26
+
+// rocePriority is the priority of RoCEv2: that of its DSCP where it is lossless, else the lowest lossless one.
+func rocePriority(p *config.Priorities) (uint8, bool) {
+	if prio := p.DSCP[roceDSCP]; p.IsLossless(int(prio)) {
+		return prio, true
+	}
+	return uint8(bits.TrailingZeros8(p.Lossless)), p.Lossless != 0
+}
+
+// exchanged returns what ports have instead of configuration c, because of their peers.
+func (d *Daemon) exchanged(c *config.Config) map[string]config.Exchanged {
+	all := map[string]config.Exchanged{}
+	for i := range c.Ports {
+		p := d.ports[c.Ports[i].Name]
+		if p == nil || p.speaker == nil || !c.LLDP.Agent {
+			continue
+		}
+		e, configured := asConfigured(c), asConfigured(c)
+		o := p.speaker.inForce()
+		switch o.Reason {
+		case dcbx.ReasonPeer, dcbx.ReasonTiePeer, dcbx.ReasonMismatch, dcbx.ReasonPeerError, dcbx.ReasonDisabled:
+			if c.Ports[i].FlowControl == config.FlowPFC {
+				e.Lossless = o.PFC
+			}
+		}
+		if o.ETSAdopted {
+			for q, queue := range o.Queues {
+				e.Queues[q] = config.Queue{Strict: queue.Strict, Weight: queue.Weight}
+			}
+		}
+		if e != configured {
+			all[p.cfg.Name] = e
+		}
+	}
+	return all
+}
+
+func asConfigured(c *config.Config) config.Exchanged {
+	return config.Exchanged{Lossless: c.Priorities.Lossless, Queues: c.Queues}
+}
+
+// negotiate puts in force what has been exchanged, port by port: what one cannot have does not keep others from theirs.
+func (d *Daemon) negotiate(ctx context.Context) {
+	for name, want := range d.differing() {
+		all := d.inForce()
+		delete(all, name)
+		if want != nil {
+			all[name] = *want
+		}
+		resolved, err := d.cfg.WithExchanged(all).Resolve(d.speeds())
+		if err == nil {
+			err = d.putInForce(ctx, resolved)
+		}
+		if err != nil {
+			d.regret(name, "what the neighbour asks for by DCBX does not fit, and the port follows it no longer", err)
+			d.ports[name].stubborn = true
+			d.speak(d.ports[name])
+		}
+	}
+}
+
+// inForce returns what ports have instead of their configuration.
+func (d *Daemon) inForce() map[string]config.Exchanged {
+	all := map[string]config.Exchanged{}
+	for i := range d.cfg.Ports {
+		if p := &d.cfg.Ports[i]; p.Exchanged != nil {
+			all[p.Name] = *p.Exchanged
+		}
+	}
+	return all
+}
+
+// differing returns what is to change, by port: nil means as configured.
+func (d *Daemon) differing() map[string]*config.Exchanged {
+	want, changes := d.exchanged(d.cfg), map[string]*config.Exchanged{}
+	for i := range d.cfg.Ports {
+		p := &d.cfg.Ports[i]
+		e, ok := want[p.Name]
+		switch {
+		case ok && (p.Exchanged == nil || *p.Exchanged != e):
+			changes[p.Name] = &e
+		case !ok && p.Exchanged != nil:
+			changes[p.Name] = nil
+		}
+	}
+	return changes
+}
+
+// speeds returns the speeds of the links as the ports use them.
+func (d *Daemon) speeds() map[string]int64 {
+	known := map[string]int64{}
+	for name, p := range d.ports {
+		known[name] = p.cfg.Speed
+	}
+	return known
+}
+
+// heard takes news of a speaker.
+func (d *Daemon) heard(n news) {
+	for _, e := range n.events {
+		text := fmt.Sprintf("%s, port %s, %v", e.Name, e.Port, e.Kind)
+		d.log.Info("LLDP", "port", n.port, "event", text)
+		d.tell(dataplane.EventLLDP, n.port, e.Source, text)
+	}
+	if n.outcome != nil {
+		if text := sentence(&n); text != "" {
+			d.log.Info("DCBX", "port", n.port, "event", text)
+			d.tell(dataplane.EventDCBX, n.port, n.neighMAC, text)
+		}
+		d.renegotiate.Store(true)
+		d.poke()
+	}
+	if f := d.agreed; n.agreement != nil && f != nil {
+		f(*n.agreement)
+	}
+}
+
+func (d *Daemon) tell(kind dataplane.EventKind, name string, peer [6]byte, text string) {
+	d.runner.Note(dataplane.Event{Kind: kind, Port: name, Priority: -1, Peer: frame.Address(peer[:]), Text: text})
+}
+
+// sentence says what an outcome means, "" where it is as it should be and always was.
+func sentence(n *news) string {
+	o := n.outcome
+	switch {
+	case o.Mismatch && (!n.was.Mismatch || n.was.PFC != o.PFC || n.was.Reason != o.Reason):
+		return fmt.Sprintf("PFC does not agree with %s (%v): it has priorities %s, and only %s stay lossless here: give both ends the same, or write lldp.willing: true at one",
+			n.neighbour, o.Reason, priorityList(n.peerPFC), priorityList(o.PFC))
+	case o.Reason == dcbx.ReasonSeveral && n.was.Reason != o.Reason:
+		return "several neighbours speak on one link: none is followed, and the configuration holds"
+	case (o.Reason == dcbx.ReasonPeer || o.Reason == dcbx.ReasonTiePeer) && (n.was.Reason != o.Reason || n.was.PFC != o.PFC):
+		return fmt.Sprintf("the port follows %s: priorities %s are lossless", n.neighbour, priorityList(o.PFC))
+	case n.was.Mismatch && !o.Mismatch, n.was.PFC != o.PFC:
+		return fmt.Sprintf("priorities %s are lossless (%v)", priorityList(o.PFC), o.Reason)
+	case n.was.ETSAdopted != o.ETSAdopted:
+		return "the shares of the egress queues follow " + map[bool]string{true: "the neighbour", false: "the configuration"}[o.ETSAdopted]
+	}
+	return ""
+}
+
+// priorityList writes a vector of priorities.
+func priorityList(mask uint8) string {
+	list := []int{}
+	for ; mask != 0; mask &= mask - 1 {
+		list = append(list, bits.TrailingZeros8(mask))
+	}
+	return fmt.Sprint(list)
+}
+
+// Agreement returns who can measure the headroom of a port. It may be asked at any time.
+func (d *Daemon) Agreement(name string) lldp.Agreement {
+	a := lldp.Agreement{Port: name}
+	if s := d.seen.Load().speakers[name]; s != nil {
+		s.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(name) })
+	}
+	return a
+}
+
+// trustAgain lets ports follow their neighbours again that could not, since the configuration is another now, and puts in
+// force what follows from that.
+func (d *Daemon) trustAgain(ctx context.Context) {
+	for _, p := range d.ports {
+		if p.stubborn {
+			p.stubborn = false
+			d.speak(p)
+		}
+	}
+	d.negotiate(ctx)
+}

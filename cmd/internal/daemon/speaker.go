@@ -1,0 +1,165 @@
+package daemon
+
+import (
+	"math"
+	"reflect"
+	"sync"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/lldp"
+	"pfcswitch/lldp/dcbx"
+)
+
+// A speaker speaks LLDP and DCBX on one port, beside the data path: a goroutine that waits for frames of the peer, and for
+// what is due.
+type speaker struct {
+	port   string
+	socket *port.LLDP
+	heard  func(news) // is told what has changed, by any goroutine and without mu; must return at once
+	done   chan struct{}
+
+	mu        sync.Mutex // guards what follows
+	x         *dcbx.Exchange
+	agent     lldp.Config // as they were told to x
+	machine   dcbx.Config
+	outcome   dcbx.Outcome   // as it was told to heard
+	agreement lldp.Agreement // likewise
+	closed    bool
+}
+
+// news is what has changed at a port.
+type news struct {
+	port      string
+	events    []lldp.Event
+	outcome   *dcbx.Outcome // nil: as before
+	was       dcbx.Outcome
+	agreement *lldp.Agreement // nil: as before
+	neighbour string          // "" where there is none
+	neighMAC  [6]byte
+	peerPFC   uint8 // priorities that the neighbour has by its own word
+}
+
+// startSpeaker makes a port whose link is down speak.
+func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(news)) *speaker {
+	s := &speaker{port: name, socket: socket, heard: heard, done: make(chan struct{}), agent: agent, machine: machine}
+	s.x = dcbx.NewExchange(agent, machine)
+	s.outcome, s.agreement = s.x.Outcome(), lldp.Agreement{Port: name}
+	go s.run()
+	return s
+}
+
+// Frames that are taken in a time: LLDP needs one in a second, and who sends thousands must not cost a CPU.
+const (
+	frameBudget = 100
+	frameWindow = 100 * time.Millisecond
+)
+
+// run takes frames until the speaker is closed.
+func (s *speaker) run() {
+	defer close(s.done)
+	b := make([]byte, 2048)
+	left, window := frameBudget, time.Now()
+	for s.do(func(x *dcbx.Exchange, now int64) { x.Advance(now) }) {
+		n, err := s.socket.Receive(b)
+		if n > 0 {
+			s.do(func(x *dcbx.Exchange, now int64) { x.Receive(b[:n], now) })
+		}
+		if left--; err == nil && left > 0 {
+			continue
+		}
+		if rest := frameWindow - time.Since(window); rest > 0 {
+			time.Sleep(rest)
+		}
+		left, window = frameBudget, time.Now()
+	}
+}
+
+// do runs f on the exchange, sends what it has to send and tells what has changed. It returns false where the speaker is
+// closed. Frames are sent under the lock: else one could leave after the goodbye.
+func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return false
+	}
+	now := dataplane.Now()
+	f(s.x, now)
+	for frame := s.x.Transmit(); frame != nil; frame = s.x.Transmit() {
+		_ = s.socket.Send(frame) // a link that takes none now gets the next one
+	}
+	s.wake(now)
+	n, changed := s.change()
+	s.mu.Unlock()
+	if changed {
+		s.heard(n)
+	}
+	return true
+}
+
+// wake makes the goroutine look when the next thing is due.
+func (s *speaker) wake(now int64) {
+	var at time.Time // never
+	if next := s.x.Next(); next != math.MaxInt64 {
+		at = time.Now().Add(time.Duration(next - now))
+	}
+	_ = s.socket.WakeAt(at) // fails only on a closed socket
+}
+
+// change returns what has changed since it was told last.
+func (s *speaker) change() (n news, changed bool) {
+	n = news{port: s.port, events: s.x.Agent().Events(), was: s.outcome}
+	if o := s.x.Outcome(); o != s.outcome {
+		s.outcome, n.outcome = o, &o
+	}
+	if a := s.x.Agreement(s.port); a != s.agreement {
+		s.agreement, n.agreement = a, &a
+	}
+	if all := s.x.Agent().Neighbours(); len(all) > 0 {
+		n.neighbour, n.neighMAC = all[0].Name(), all[0].Source
+		told, _ := dcbx.PeerPFC(s.outcome.Version, all[0].Organization)
+		n.peerPFC = told.Enable
+	}
+	return n, len(n.events) > 0 || n.outcome != nil || n.agreement != nil
+}
+
+// setLink tells whether the link is up.
+func (s *speaker) setLink(up bool) {
+	s.do(func(x *dcbx.Exchange, now int64) { x.SetLink(up, now) })
+}
+
+// configure changes what is told. The same again changes nothing.
+func (s *speaker) configure(agent lldp.Config, machine dcbx.Config) {
+	s.do(func(x *dcbx.Exchange, now int64) {
+		if !reflect.DeepEqual(agent, s.agent) || !reflect.DeepEqual(machine, s.machine) {
+			s.agent, s.machine = agent, machine
+			x.Configure(agent, machine, now)
+		}
+	})
+}
+
+// inForce returns what follows from the exchange.
+func (s *speaker) inForce() dcbx.Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.x.Outcome()
+}
+
+// read runs f, which must only read, on the exchange.
+func (s *speaker) read(f func(x *dcbx.Exchange, c *dcbx.Config, now int64)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.x, &s.machine, dataplane.Now())
+}
+
+// close says goodbye and ends.
+func (s *speaker) close() error {
+	s.do(func(x *dcbx.Exchange, now int64) { x.Stop(now) })
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	err := s.socket.Close()
+	<-s.done
+	return err
+}

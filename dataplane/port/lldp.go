@@ -1,0 +1,66 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// An LLDP is the socket on which a port's LLDP frames come and go, beside its rings: no pause stops it, and nothing of the
+// data path waits for it. The kernel hands it a copy of what the rings' program passes over. It is safe for concurrent use.
+type LLDP struct {
+	conn *packet.Conn
+	to   *packet.Addr
+}
+
+// OpenLLDP opens the socket for an interface of namespace ns. It works without CAP_NET_ADMIN.
+func OpenLLDP(ns string, l Link) (*LLDP, error) {
+	group := net.HardwareAddr{0x01, 0x80, 0xC2, 0x00, 0x00, 0x0E}
+	s := &LLDP{to: &packet.Addr{HardwareAddr: group}}
+	err := InNetns(ns, func() (err error) {
+		s.conn, err = packet.Listen(&net.Interface{Index: l.Index, Name: l.Name}, packet.Raw, int(frame.TypeLLDP), nil)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the LLDP socket of %s: %w", l.Name, explain(err))
+	}
+	if err := s.conn.JoinGroup(group); err != nil {
+		return nil, errors.Join(fmt.Errorf("join the LLDP group on %s: %w", l.Name, err), s.conn.Close())
+	}
+	return s, nil
+}
+
+// WakeAt makes a Receive that waits, or the next one, end at t.
+func (s *LLDP) WakeAt(t time.Time) error { return s.conn.SetReadDeadline(t) }
+
+// Receive waits for a frame and copies it to b, cut where b is too short. It returns 0 octets where it was woken, or where
+// the interface went down.
+func (s *LLDP) Receive(b []byte) (int, error) {
+	n, _, err := s.conn.ReadFrom(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, unix.ENETDOWN) {
+		return 0, nil
+	}
+	return n, err
+}
+
+// sendPatience is how long Send waits for the kernel to take a frame.
+const sendPatience = 100 * time.Millisecond
+
+// Send sends a frame that starts with its destination address.
+func (s *LLDP) Send(b []byte) error {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(sendPatience)); err != nil {
+		return err
+	}
+	_, err := s.conn.WriteTo(b, s.to)
+	return err
+}
+
+// Close releases the socket and ends Receive with an error.
+func (s *LLDP) Close() error { return s.conn.Close() }

@@ -1,0 +1,198 @@
+package lldp
+
+import "slices"
+
+// Timers of IEEE 802.1AB 9.2.5 that are not settable here, in seconds, and counts.
+const (
+	FastInterval = 1 // between frames while a new neighbour is greeted
+	FastInit     = 4 // frames that greet a new neighbour
+	CreditMax    = 5 // frames that may leave at once; one more every second
+	ReinitDelay  = 2 // silence after a shutdown frame
+)
+
+// Config is what an Agent is told.
+type Config struct {
+	// Local is what this end tells of itself; TTL and Organization are filled in.
+	Local    PDU
+	MAC      [6]byte // source of frames
+	Interval int     // seconds between frames, 1 to 3600
+	Hold     int     // intervals that what was told holds for, 2 to 10 (TTL = Interval · Hold + 1)
+}
+
+// An Agent speaks LLDP on one port. It sleeps until Next, or a frame comes, or it is told something; whatever happens,
+// Transmit then has the frames that are to be sent.
+type Agent struct {
+	cfg    Config
+	next   *Config // comes in force after a shutdown frame
+	extra  []Organization
+	linkUp bool // portEnabled
+	on     bool // adminStatus is enabledRxTx
+
+	tickAt int64 // next tick of the transmit timers
+	rx     receiver
+	tx     transmitter
+	timer  txTimer
+	heard  table
+	log    eventLog
+	stats  Statistics
+}
+
+// Statistics are those of IEEE 802.1AB 9.2.6. They never go back.
+type Statistics struct {
+	FramesSent       uint64
+	FramesReceived   uint64 // those that were discarded too
+	FramesDiscarded  uint64 // as a whole
+	FramesInErrors   uint64 // discarded, or with a TLV that was
+	TLVsDiscarded    uint64
+	TLVsUnrecognized uint64 // of reserved types
+	Ageouts          uint64 // neighbours whose time to live ran out
+	NotStored        uint64 // frames of neighbours for which there was no room
+}
+
+const second = 1_000_000_000
+
+// NewAgent returns an Agent that is switched on and whose link is down.
+func NewAgent(c Config) *Agent {
+	a := &Agent{cfg: c, on: true}
+	a.rx.machine = newMachine(rxStates[:])
+	a.tx.machine = newMachine(txStates[:])
+	a.timer.machine = newMachine(timerStates[:])
+	a.initializeTimer()
+	return a
+}
+
+// Configure changes what the Agent is told. Where that makes it another speaker, the old one says goodbye first.
+func (a *Agent) Configure(c Config, now int64) {
+	if a.talking() && (c.Local.MSAP() != a.cfg.Local.MSAP() || c.MAC != a.cfg.MAC) {
+		a.next = &c
+	} else {
+		a.cfg, a.next = c, nil
+		a.timer.localChange = true
+	}
+	a.run(now)
+}
+
+// SetOrganization replaces the organizationally specific TLVs that are sent. A change is sent soon.
+func (a *Agent) SetOrganization(list []Organization, now int64) {
+	if slices.Equal(list, a.extra) {
+		return
+	}
+	a.extra = slices.Clone(list)
+	a.timer.localChange = true
+	a.run(now)
+}
+
+// SetLink tells whether the link is up. What neighbours told goes with the link: it must not outlive the cable, although
+// the standard lets it age.
+func (a *Agent) SetLink(up bool, now int64) {
+	if up == a.linkUp {
+		return
+	}
+	a.linkUp = up
+	if up {
+		a.tickAt = now + second
+	}
+	a.run(now)
+}
+
+// SetOn switches the Agent on or off. One that is switched off says goodbye and forgets its neighbours.
+func (a *Agent) SetOn(on bool, now int64) {
+	a.on = on
+	a.run(now)
+}
+
+// enabled is adminStatus; it is off for a moment while the Agent becomes another speaker.
+func (a *Agent) enabled() bool { return a.on && a.next == nil }
+
+// talking tells whether neighbours may know this end.
+func (a *Agent) talking() bool { return a.tx.at == txIdle }
+
+// Receive takes a frame of the link. It is counted, whatever it is.
+func (a *Agent) Receive(frame []byte, now int64) {
+	if !a.linkUp || !a.enabled() {
+		return
+	}
+	a.rx.frame = frame
+	a.run(now)
+	a.rx.frame = nil
+}
+
+// Advance does what is due.
+func (a *Agent) Advance(now int64) { a.run(now) }
+
+// Transmit returns the next frame to send, nil where there is none.
+func (a *Agent) Transmit() []byte {
+	if len(a.tx.out) == 0 {
+		return nil
+	}
+	frame := a.tx.out[0]
+	a.tx.out = a.tx.out[1:]
+	return frame
+}
+
+// Next returns when Advance must be called at the latest, math.MaxInt64 where only a frame or a call changes anything.
+func (a *Agent) Next() int64 {
+	next := a.heard.next()
+	if a.ticking() {
+		next = min(next, a.tickAt+(a.ticksToGo()-1)*second)
+	}
+	return next
+}
+
+// ticking tells whether a timer of the transmit machines runs.
+func (a *Agent) ticking() bool { return a.linkUp && (a.tx.at == txIdle || a.tx.at == txShutdown) }
+
+// ticksToGo returns how many ticks must pass until something happens.
+func (a *Agent) ticksToGo() int64 {
+	if a.tx.at == txShutdown {
+		return int64(max(1, a.tx.shutdownWhile))
+	}
+	if a.timer.now {
+		return 1 // a frame waits for credit
+	}
+	return int64(max(1, a.timer.ttr))
+}
+
+// run lets time pass and the machines follow what has changed.
+func (a *Agent) run(now int64) {
+	a.tick(now)
+	a.age(now)
+	a.rx.now = now
+	a.rx.machine.run(a)
+	a.timer.machine.run(a)
+	a.tx.machine.run(a)
+	a.timer.machine.run(a) // a machine that began anew by now
+	a.tx.machine.run(a)
+}
+
+// tick makes up for the seconds that have passed.
+func (a *Agent) tick(now int64) {
+	if !a.linkUp || now < a.tickAt {
+		return
+	}
+	ticks := 1 + (now-a.tickAt)/second
+	a.tickAt += ticks * second
+	for range min(ticks, int64(a.cfg.Interval+ReinitDelay)) { // no timer is longer
+		a.timer.tick()
+		a.tx.tick()
+		a.timer.machine.run(a)
+		a.tx.machine.run(a)
+	}
+}
+
+// Neighbours returns what the neighbours have told, in the order in which they came. The list must not be changed.
+func (a *Agent) Neighbours() []*Neighbour { return a.heard.list }
+
+// TooMany tells whether a neighbour could not be stored lately.
+func (a *Agent) TooMany() bool { return a.heard.crowded != 0 }
+
+// Statistics returns the counters.
+func (a *Agent) Statistics() Statistics { return a.stats }
+
+// Config returns what the Agent was told last.
+func (a *Agent) Config() Config {
+	if a.next != nil {
+		return *a.next
+	}
+	return a.cfg
+}

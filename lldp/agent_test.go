@@ -1,0 +1,290 @@
+package lldp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// run lets an Agent live until end, and returns when it sent what: TTLs by second.
+func (r *recorder) run(end int64) {
+	for {
+		for _, p := range sent(r.t, r.a) {
+			r.log = append(r.log, fmt.Sprintf("%d:%d", r.now/second, p.TTL))
+		}
+		next := r.a.Next()
+		if next > end {
+			r.now = end
+			r.a.Advance(end)
+			return
+		}
+		if next <= r.now {
+			r.t.Fatalf("at %d: next %d", r.now, next)
+		}
+		r.now = next
+		r.a.Advance(r.now)
+	}
+}
+
+// A recorder is an Agent under virtual time.
+type recorder struct {
+	t   *testing.T
+	a   *Agent
+	now int64
+	log []string
+}
+
+func record(t *testing.T) *recorder { return &recorder{t: t, a: NewAgent(config(leaf, leafMAC))} }
+
+func (r *recorder) want(what string, log ...string) {
+	r.t.Helper()
+	if !slices.Equal(r.log, log) {
+		r.t.Errorf("%s: sent %v, want %v", what, r.log, log)
+	}
+	r.log = nil
+}
+
+func (r *recorder) hear(frame []byte) { r.a.Receive(frame, r.now) }
+
+func TestTransmitTimers(t *testing.T) {
+	r := record(t)
+	r.run(10 * second)
+	r.want("link down")
+	if r.a.Next() != math.MaxInt64 {
+		t.Errorf("link down: next %d", r.a.Next())
+	}
+	r.a.SetLink(true, r.now)
+	r.run(75 * second)
+	r.want("every interval", "10:121", "40:121", "70:121")
+
+	r.hear(told(spine, 200))
+	r.run(110 * second)
+	r.want("a new neighbour is greeted", "75:121", "76:121", "77:121", "78:121", "108:121")
+	r.hear(told(spine, 200))
+	r.run(130 * second)
+	r.want("one that is known is not")
+
+	for i := range 7 { // more news than credit
+		r.a.SetOrganization([]Organization{{OUI: OUI{1, 2, 3}, Subtype: uint8(i)}}, r.now)
+		r.run(r.now)
+	}
+	r.run(140 * second)
+	r.want("five frames at once, then one a second", "130:121", "130:121", "130:121", "130:121", "130:121", "131:121")
+	r.a.SetOrganization([]Organization{{OUI: OUI{1, 2, 3}, Subtype: 6}}, r.now)
+	r.run(150 * second)
+	r.want("the same again is no news")
+	r.run(162 * second)
+	r.want("the interval counts from the news", "160:121")
+
+	r.a.SetLink(false, r.now)
+	r.run(200 * second)
+	r.want("link down")
+	r.a.SetLink(true, r.now)
+	r.run(201 * second)
+	r.want("link up", "200:121")
+}
+
+func TestShutdown(t *testing.T) {
+	r := record(t)
+	r.a.SetLink(true, 0)
+	r.hear(told(spine, 200))
+	r.run(20 * second)
+	r.log = nil
+	r.a.SetOn(false, r.now)
+	r.run(40 * second)
+	r.want("says goodbye once", "20:0")
+	if n := len(r.a.Neighbours()); n != 0 {
+		t.Errorf("%d neighbours of an agent that is off", n)
+	}
+	r.hear(told(spine, 200))
+	if n := len(r.a.Neighbours()); n != 0 {
+		t.Errorf("an agent that is off listens")
+	}
+	r.a.SetOn(true, r.now)
+	r.run(41 * second)
+	r.want("speaks again", "40:121")
+
+	r.a.SetOn(false, r.now)
+	r.a.SetOn(true, r.now)
+	r.run(45 * second)
+	r.want("but not sooner than two seconds after it said goodbye", "41:0", "43:121")
+
+	c := r.a.Config()
+	c.Local.Port.Value = "p2"
+	r.a.Configure(c, r.now)
+	if got := r.a.Config().Local.Port.Value; got != "p2" {
+		t.Errorf("told %s", got)
+	}
+	r.run(50 * second)
+	r.want("another speaker", "45:0", "47:121")
+	c.Local.SystemName = "other"
+	r.a.Configure(c, r.now)
+	r.run(60 * second)
+	r.want("other data of the same", "50:121")
+
+	r.a.SetLink(false, r.now)
+	c.Local.Port.Value = "p3"
+	r.a.Configure(c, r.now)
+	r.a.SetLink(true, r.now)
+	r.run(61 * second)
+	r.want("another speaker while the link is down", "60:121")
+}
+
+func TestNeighbours(t *testing.T) {
+	r := record(t)
+	names := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, n := range r.a.Neighbours() {
+			got = append(got, n.Name()+" "+n.PortText())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("at %d s: neighbours %q, want %q", r.now/second, got, want)
+		}
+	}
+	events := func(want ...EventKind) {
+		t.Helper()
+		var got []EventKind
+		for _, e := range r.a.Events() {
+			got = append(got, e.Kind)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("at %d s: events %v, want %v", r.now/second, got, want)
+		}
+	}
+	r.hear(told(spine, 10))
+	names() // the link is down
+	r.a.SetLink(true, 0)
+	r.hear(told(spine, 10))
+	names("spine p7")
+	events(EventNew)
+	r.run(9 * second)
+	r.hear(told(spine, 10))
+	r.run(19*second - 1)
+	names("spine p7")
+	r.run(19 * second)
+	names()
+	events(EventAged)
+
+	other := spine
+	other.Port.Value, other.SystemName = "p8", "other"
+	r.hear(told(spine, 100))
+	r.hear(told(other, 100))
+	other.SystemName = "renamed"
+	r.hear(told(other, 100))
+	names("spine p7", "renamed p8")
+	events(EventNew, EventNew)
+	if n := r.a.Neighbours()[1]; n.Frames != 2 || n.Source != spineMAC || n.Changed != r.now {
+		t.Errorf("neighbour %+v", n)
+	}
+	r.hear(told(other, 0))
+	r.hear(told(other, 0))
+	names("spine p7")
+	events(EventShutdown)
+	r.hear(told(leaf, 100)) // an own frame that came back
+	names("spine p7")
+	r.a.SetLink(false, r.now)
+	names()
+	events(EventGone)
+	if s := r.a.Statistics(); s.Ageouts != 1 || s.FramesReceived != 8 || s.FramesDiscarded != 0 {
+		t.Errorf("statistics %+v", s)
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	a := NewAgent(config(leaf, leafMAC))
+	a.SetLink(true, 0)
+	frame := func(parts ...string) []byte {
+		return append(unhex(t, "0180c200000e 020000000002 88cc"), unhex(t, parts...)...)
+	}
+	for _, f := range [][]byte{
+		frame(chassis, "0403 05 7037", lifetime, "0e03 001400", "1402 abcd", end),
+		frame(chassis, port),
+		unhex(t, "0180c2000000 020000000002 88cc", chassis, port, lifetime, end),
+	} {
+		a.Receive(f, 1)
+	}
+	want := Statistics{FramesSent: 5, FramesReceived: 3, FramesDiscarded: 2, FramesInErrors: 2, TLVsDiscarded: 1, TLVsUnrecognized: 1}
+	for range 3 {
+		a.Advance(a.Next())
+	}
+	if got := a.Statistics(); got != want {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+// A thousand neighbours cost no more than MaxNeighbours, and hide no more events than a few.
+func TestThousandNeighbours(t *testing.T) {
+	r := record(t)
+	r.a.SetLink(true, 0)
+	for i := range 1000 {
+		p := spine
+		p.Port.Value = fmt.Sprintf("p%d", i)
+		r.hear(told(p, 100))
+	}
+	if n := len(r.a.Neighbours()); n != MaxNeighbours || !r.a.TooMany() {
+		t.Errorf("%d neighbours, too many: %t", n, r.a.TooMany())
+	}
+	if n := r.a.Statistics().NotStored; n != 1000-MaxNeighbours {
+		t.Errorf("%d not stored", n)
+	}
+	if n := len(r.a.Events()); n != eventBurst {
+		t.Errorf("%d events", n)
+	}
+	if n := len(sent(t, r.a)); n > CreditMax {
+		t.Errorf("%d frames to greet them", n)
+	}
+	r.run(200 * second)
+	if len(r.a.Neighbours()) != 0 || r.a.TooMany() {
+		t.Errorf("%d neighbours left, too many: %t", len(r.a.Neighbours()), r.a.TooMany())
+	}
+	r.hear(told(spine, 100))
+	if e := r.a.Events(); len(e) == 0 || e[len(e)-1].Kind != EventNew {
+		t.Errorf("later events are lost: %+v", e)
+	}
+}
+
+// One that speaks to nobody who listens does not collect frames, and an Agent that was not asked for a day is quick.
+func TestNobodyAsks(t *testing.T) {
+	a := NewAgent(config(leaf, leafMAC))
+	a.SetLink(true, 0)
+	for i := range 100 {
+		a.SetOrganization([]Organization{{Subtype: uint8(i)}}, int64(i)*10*second)
+	}
+	a.Advance(86400 * second)
+	if n := len(sent(t, a)); n > maxOut {
+		t.Errorf("%d frames", n)
+	}
+	if next := a.Next(); next <= 86400*second || next > 86431*second {
+		t.Errorf("next %d", next)
+	}
+}
+
+// Two Agents that greet each other know each other at once, and fall silent to the interval.
+func TestTwoAgents(t *testing.T) {
+	one, two := record(t), &recorder{t: t, a: NewAgent(config(spine, spineMAC))}
+	frames := 0
+	carry := func(from, to *Agent, now int64) bool {
+		f := from.Transmit()
+		if f != nil {
+			frames++
+			to.Receive(f, now)
+		}
+		return f != nil
+	}
+	one.a.SetLink(true, 0)
+	two.a.SetLink(true, 0)
+	for now := int64(0); now < 60*second; now = min(one.a.Next(), two.a.Next()) {
+		one.a.Advance(now)
+		two.a.Advance(now)
+		for carry(one.a, two.a, now) || carry(two.a, one.a, now) {
+		}
+		if len(one.a.Neighbours()) != 1 || len(two.a.Neighbours()) != 1 {
+			t.Fatalf("at %d: they do not know each other", now)
+		}
+	}
+	if frames < 10 || frames > 14 {
+		t.Errorf("%d frames in the first minute", frames)
+	}
+}

@@ -1,0 +1,199 @@
+package dcbx
+
+import (
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/lldp"
+)
+
+func ieeeTLV(t testing.TB, subtype uint8, info string) lldp.Organization {
+	return lldp.Organization{OUI: ouiIEEE, Subtype: subtype, Info: unhex(t, info)}
+}
+
+func TestIEEETLVs(t *testing.T) {
+	ets := weights.ets(true)
+	for _, tt := range []struct {
+		name string
+		got  lldp.Organization
+		want lldp.Organization
+	}{
+		{"PFC with the measurement bit", PFC{Reserved: 0x20, Cap: 8, Enable: 0x08}.organization(), ieeeTLV(t, 11, "28 08")},
+		{"PFC with all bits", PFC{Willing: true, MBC: true, Reserved: 0xFF, Cap: 8, Enable: 0x81}.organization(), ieeeTLV(t, 11, "f8 81")},
+		{"ETS configuration", ets.organization(subtypeETS), ieeeTLV(t, 9, "80 01234567 3001013001010001 0202020202020002")},
+		{"ETS recommendation", ets.organization(subtypeRecommendation), ieeeTLV(t, 10, "00 01234567 3001013001010001 0202020202020002")},
+		{"RoCEv2", organizationApps([]App{{3, SelectUDP, RoCEv2Port}}), ieeeTLV(t, 12, "00 63 12b7")},
+	} {
+		if tt.name[:3] == "ETS" { // the shares are a matter of their own
+			tt.want.Info = tt.want.Info[:5] + string(ets.Bandwidth[:]) + tt.want.Info[13:]
+		}
+		if tt.got != tt.want {
+			t.Errorf("%s: got %x, want %x", tt.name, tt.got.Info, tt.want.Info)
+		}
+	}
+}
+
+func TestParseIEEE(t *testing.T) {
+	pfc, pfc2 := ieeeTLV(t, 11, "e8 18"), ieeeTLV(t, 11, "08 10")
+	tests := []struct {
+		name string
+		list []lldp.Organization
+		want *IEEE
+	}{
+		{"none", []lldp.Organization{{OUI: ouiIEEE, Subtype: 1, Info: "ab"}, {OUI: ouiIntel, Subtype: 11, Info: "ab"}}, nil},
+		{"PFC", []lldp.Organization{pfc}, &IEEE{PFC: &PFC{Willing: true, MBC: true, Reserved: 0x20, Cap: 8, Enable: 0x18}}},
+		{"PFC twice is none", []lldp.Organization{pfc, pfc2}, &IEEE{Twice: 1}},
+		{"PFC of three octets", []lldp.Organization{ieeeTLV(t, 11, "28 08 00")}, &IEEE{Malformed: 1}},
+		{"ETS of twenty octets", []lldp.Organization{ieeeTLV(t, 9, "00 01234567 0000000000000000 00000000000000")}, &IEEE{Malformed: 1}},
+		{"applications", []lldp.Organization{ieeeTLV(t, 12, "00 63 12b7 61 8906")}, &IEEE{Apps: []App{{3, 3, 4791}, {3, 1, 0x8906}}}},
+		{"half an application", []lldp.Organization{ieeeTLV(t, 12, "00 63 12")}, &IEEE{Malformed: 1}},
+		{"empty", []lldp.Organization{ieeeTLV(t, 12, "")}, &IEEE{Malformed: 1}},
+	}
+	for _, tt := range tests {
+		if got := ParseIEEE(tt.list); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The layouts of Intel's two versions, as tshark and lldpad read them.
+func TestLegacyTLVs(t *testing.T) {
+	cee := Legacy{Version: VersionCEE, Control: &Control{Seq: 1, Ack: 2}}
+	cee.Features[KindPFC] = &Feature{Enable: true, Willing: true, Reserved: 0x10, Data: pfcData(VersionCEE, 0x08)}
+	cee.Features[KindApplication] = &Feature{Enable: true, Error: true, Data: appData([]App{{3, SelectUDP, RoCEv2Port}, {3, SelectEtherType, 0x8906}, {3, SelectDSCP, 26}})}
+	cee.Features[KindGroups] = &Feature{Enable: true, Data: weights.groupData()}
+	want := "020a 0000 00000001 00000002" + "0411 0000 80 00 012345f7"
+	got := cee.organization()
+	if got.OUI != ouiIntel || got.Subtype != 2 {
+		t.Errorf("CEE: %+v", got)
+	}
+	if b := unhex(t, want); got.Info[:len(b)] != b {
+		t.Errorf("CEE: got %x, want %x", got.Info, b)
+	}
+	tail := unhex(t, "08"+"0606 0000 d0 00 08 08"+"0810 0000 a0 00 12b7 01 1b21 08 8906 00 1b21 08")
+	if at := len(got.Info) - len(tail); got.Info[at:] != tail {
+		t.Errorf("CEE: got %x, want %x", got.Info[at:], tail)
+	}
+	cin := Legacy{Version: VersionCIN, Control: &Control{Seq: 1}}
+	cin.Features[KindPFC] = &Feature{Enable: true, Reserved: 0x10, Data: pfcData(VersionCIN, 0x18)}
+	if got, want := cin.organization(), unhex(t, "020a 0000 00000001 00000000 0605 0000 90 00 18"); got.Subtype != 1 || got.Info != want {
+		t.Errorf("CIN: got %x, want %x", got.Info, want)
+	}
+}
+
+func TestParseLegacy(t *testing.T) {
+	const control = "020a 0000 00000001 00000002"
+	const pfc = "0606 0000 90 00 08 08"
+	parse := func(info ...string) *Legacy {
+		var list []lldp.Organization
+		for _, i := range info {
+			list = append(list, lldp.Organization{OUI: ouiIntel, Subtype: 2, Info: unhex(t, i)})
+		}
+		return ParseLegacy(list, VersionCEE)
+	}
+	if x := parse(); x != nil {
+		t.Errorf("nothing: %+v", x)
+	}
+	if x := parse(control + pfc); x.Control == nil || *x.Control != (Control{0, 0, 1, 2}) || x.Malformed != 0 ||
+		!reflect.DeepEqual(x.Features[KindPFC], &Feature{Enable: true, Reserved: 0x10, Data: "\x08\x08"}) {
+		t.Errorf("PFC: %+v", x)
+	}
+	for name, tt := range map[string]struct {
+		info             []string
+		control, feature bool
+		malformed        int
+		twice            bool
+	}{
+		"control twice":      {[]string{control + control + pfc}, false, true, 1, false},
+		"no control":         {[]string{pfc}, false, true, 0, false},
+		"PFC twice":          {[]string{control + pfc + pfc}, true, true, 0, true},
+		"PFC of CIN":         {[]string{control + "0605 0000 90 00 08"}, true, false, 1, false},
+		"a header only":      {[]string{control + "0602 0000"}, true, false, 1, false},
+		"a short control":    {[]string{"0209 0000 00000001 000000" + pfc}, false, true, 1, false},
+		"beyond the end":     {[]string{control + pfc + "0606 0000"}, false, false, 1, false},
+		"an unknown feature": {[]string{control + "0c05 0000 80 00 01" + pfc}, true, true, 0, false},
+		"two of it":          {[]string{control + pfc, control + pfc}, false, false, 1, false},
+	} {
+		x := parse(tt.info...)
+		if (x.Control != nil) != tt.control || (x.Features[KindPFC] != nil) != tt.feature || x.Malformed != tt.malformed || x.Twice[KindPFC] != tt.twice {
+			t.Errorf("%s: got %+v", name, x)
+		}
+	}
+}
+
+func drawQueues(t *rapid.T) (q Queues) {
+	for p := range q {
+		q[p] = Queue{Strict: rapid.Bool().Draw(t, "strict"), Weight: rapid.IntRange(1, 1000).Draw(t, "weight")}
+	}
+	return q
+}
+
+// Shares add up to a hundred, are within one of what they stand for, and mean the same again at the other end.
+func TestShares(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := drawQueues(t)
+		shares, sum, weights := q.percents(), 0, 0
+		for p, queue := range q {
+			if !queue.Strict {
+				weights += queue.Weight
+			}
+			sum += int(shares[p])
+		}
+		if weights > 0 && sum != 100 || weights == 0 && sum != 0 {
+			t.Fatalf("%v: %v is %d in all", q, shares, sum)
+		}
+		e := q.ets(false)
+		fromETS, ok := e.Queues()
+		fromCEE, ok2 := parseGroups(q.groupData())
+		if !ok || !ok2 || fromETS != fromCEE {
+			t.Fatalf("%v: %t %v, %t %v", q, ok, fromETS, ok2, fromCEE)
+		}
+		for p, queue := range q {
+			exact := 100 * float64(queue.Weight) / float64(max(1, weights))
+			if fromETS[p].Strict != queue.Strict {
+				t.Fatalf("%v: queue %d is %+v", q, p, fromETS[p])
+			}
+			if d := float64(shares[p]) - exact; !queue.Strict && (d > 1 || d < -1) {
+				t.Fatalf("%v: %d %% for %.2f %%", q, shares[p], exact)
+			}
+		}
+	})
+}
+
+func TestSharesOfClasses(t *testing.T) {
+	e := ETS{Class: [8]uint8{0, 0, 0, 1, 1, 2, 2, 2}, Bandwidth: [8]uint8{60, 40}, Selection: [8]uint8{2, 2, 0}}
+	q, ok := e.Queues()
+	want := Queues{{false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {Strict: true}, {Strict: true}, {Strict: true}}
+	if !ok || q != want {
+		t.Errorf("got %v, %t", q, ok)
+	}
+	e.Bandwidth[0] = 61
+	if _, ok := e.Queues(); ok {
+		t.Error("101 percent are taken")
+	}
+	e.Bandwidth[0], e.Class[7] = 60, 9
+	if _, ok := e.Queues(); ok {
+		t.Error("class 9 is taken")
+	}
+}
+
+// What an end tells reads as it was told.
+func TestLegacyRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.SampledFrom([]Version{VersionCEE, VersionCIN}).Draw(t, "version")
+		want := &Legacy{Version: v, Control: &Control{rapid.Byte().Draw(t, "oper"), rapid.Byte().Draw(t, "max"), rapid.Uint32().Draw(t, "seq"), rapid.Uint32().Draw(t, "ack")}}
+		for k := range want.Features {
+			if v.types()[k] != 0 && rapid.Bool().Draw(t, "told") {
+				f := &Feature{rapid.Byte().Draw(t, "oper"), rapid.Byte().Draw(t, "max"), rapid.Bool().Draw(t, "enable"), rapid.Bool().Draw(t, "willing"),
+					rapid.Bool().Draw(t, "error"), rapid.Byte().Draw(t, "reserved") & 0x1F, rapid.Byte().Draw(t, "subtype"), ""}
+				f.Data = [NumKinds]string{drawQueues(t).groupData(), pfcData(v, rapid.Byte().Draw(t, "enable")), appData([]App{{3, SelectUDP, 1}})}[k]
+				want.Features[k] = f
+			}
+		}
+		if got := ParseLegacy([]lldp.Organization{want.organization()}, v); !reflect.DeepEqual(got, want) {
+			t.Fatalf("got %+v\nwant %+v", got, want)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package dcbx
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/lldp"
+)
+
+// Two ends come to the same conclusion within the seconds of a greeting.
+func TestTwoEnds(t *testing.T) {
+	const ieee, cee, cin = VersionIEEE, VersionCEE, VersionCIN
+	old := func(m Mode, c Config) Config { c.Mode = m; return c }
+	tests := []struct {
+		name             string
+		one, two         Config
+		wantOne, wantTwo result
+	}{
+		{"the same", end(1, 0x08), end(2, 0x08),
+			result{ieee, 0x08, ReasonOwn, false, true}, result{ieee, 0x08, ReasonOwn, false, true}},
+		{"one follows", end(1, 0x08), end(2, 0x10, willing),
+			result{ieee, 0x08, ReasonOwn, false, true}, result{ieee, 0x08, ReasonPeer, false, true}},
+		{"both follow: the higher address decides", end(1, 0x08, willing), end(2, 0x10, willing),
+			result{ieee, 0x10, ReasonTiePeer, false, true}, result{ieee, 0x10, ReasonTieOwn, false, true}},
+		{"both follow: the lower address decides", end(1, 0x08, willing, lowerWins), end(2, 0x10, willing, lowerWins),
+			result{ieee, 0x08, ReasonTieOwn, false, true}, result{ieee, 0x08, ReasonTiePeer, false, true}},
+		{"neither follows", end(1, 0x18), end(2, 0x30),
+			result{ieee, 0x10, ReasonMismatch, true, true}, result{ieee, 0x10, ReasonMismatch, true, true}},
+		{"one cannot measure", end(1, 0x08), end(2, 0x08, noBits),
+			result{ieee, 0x08, ReasonOwn, false, false}, result{ieee, 0x08, ReasonOwn, false, false}},
+		{"one has PAUSE", end(1, 0x08), end(2, 0, noPFC, willing),
+			result{ieee, 0x00, ReasonMismatch, true, true}, result{ieee, 0x00, ReasonMismatch, true, true}},
+		{"one is off", end(1, 0x08), end(2, 0x10, mode(ModeOff)),
+			result{ieee, 0x08, ReasonNoPeer, false, false}, result{VersionNone, 0x10, ReasonOff, false, false}},
+
+		{"CEE is detected", end(1, 0x08), old(ModeCEE, end(2, 0x08)),
+			result{cee, 0x08, ReasonOwn, false, true}, result{cee, 0x08, ReasonOwn, false, true}},
+		{"CEE: one follows", old(ModeCEE, end(1, 0x08)), end(2, 0x10, willing),
+			result{cee, 0x08, ReasonOwn, false, true}, result{cee, 0x08, ReasonPeer, false, true}},
+		{"CEE: both follow, and differ", old(ModeCEE, end(1, 0x18, willing)), end(2, 0x10, willing),
+			result{cee, 0x10, ReasonMismatch, true, true}, result{cee, 0x10, ReasonMismatch, true, true}},
+		{"CEE: neither follows, and they differ", old(ModeCEE, end(1, 0x18)), end(2, 0x30),
+			result{cee, 0x10, ReasonMismatch, true, true}, result{cee, 0x10, ReasonMismatch, true, true}},
+		{"CEE: one has no PFC", old(ModeCEE, end(1, 0x18)), end(2, 0, noPFC),
+			result{cee, 0, ReasonDisabled, true, true}, result{cee, 0, ReasonDisabled, true, true}},
+		{"CEE: one cannot measure", old(ModeCEE, end(1, 0x08, noBits)), end(2, 0x08),
+			result{cee, 0x08, ReasonOwn, false, false}, result{cee, 0x08, ReasonOwn, false, false}},
+		{"CIN is detected", end(1, 0x08), old(ModeCIN, end(2, 0x08)),
+			result{cin, 0x08, ReasonOwn, false, true}, result{cin, 0x08, ReasonOwn, false, true}},
+		{"CIN: one follows", old(ModeCIN, end(1, 0x10, willing)), end(2, 0x08),
+			result{cin, 0x08, ReasonPeer, false, true}, result{cin, 0x08, ReasonOwn, false, true}},
+		{"CIN: neither follows", old(ModeCIN, end(1, 0x18)), end(2, 0x30),
+			result{cin, 0x10, ReasonMismatch, true, true}, result{cin, 0x10, ReasonMismatch, true, true}},
+		{"both insist on another version", end(1, 0x08, mode(ModeIEEE)), end(2, 0x10, mode(ModeCEE)),
+			result{ieee, 0x08, ReasonNoPeer, false, false}, result{cee, 0x10, ReasonNoPeer, false, false}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := connect(t, tt.one, tt.two)
+			l.run(10)
+			l.want(tt.wantOne, tt.wantTwo)
+			frames := l.frames
+			l.run(300)
+			l.want(tt.wantOne, tt.wantTwo)
+			if n := l.frames - frames; n > 22 {
+				t.Errorf("%d frames in five minutes of silence", n)
+			}
+		})
+	}
+}
+
+// What an end has taken over ends with the neighbour: by goodbye, by silence, or with the link.
+func TestPeerGoes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		leave   func(l *link)
+		seconds int64
+	}{
+		"goodbye": {func(l *link) { l.ends[0].Stop(l.now); l.run(1) }, 2},
+		"silence": {func(l *link) { l.ends[0].SetLink(false, l.now) }, 123},
+		"link":    {func(l *link) { l.ends[1].SetLink(false, l.now) }, 2},
+	} {
+		for _, m := range []Mode{ModeIEEE, ModeCEE, ModeCIN} {
+			t.Run(name+" "+Version(m).String(), func(t *testing.T) {
+				l := connect(t, end(1, 0x08, mode(m)), end(2, 0x10, willing))
+				l.run(10)
+				if o := l.ends[1].Outcome(); o.PFC != 0x08 || o.Reason != ReasonPeer {
+					t.Fatalf("before: %+v", o)
+				}
+				tt.leave(l)
+				l.run(tt.seconds)
+				want := Outcome{Version: VersionIEEE, PFC: 0x10, Reason: ReasonNoPeer, Queues: weights}
+				if o := l.ends[1].Outcome(); o != want {
+					t.Errorf("after: got %+v, want %+v", o, want)
+				}
+				if a := l.ends[1].Agreement("p1"); a.Agreed() || !a.Own || a.Neighbour != "" {
+					t.Errorf("agreement %+v", a)
+				}
+			})
+		}
+	}
+}
+
+// A peer that becomes another one under the same name is followed, in every version.
+func TestConfigure(t *testing.T) {
+	for _, m := range []Mode{ModeIEEE, ModeCEE, ModeCIN} {
+		l := connect(t, end(1, 0x08, mode(m)), end(2, 0x10, willing))
+		l.run(10)
+		c := end(1, 0x20, mode(m))
+		l.ends[0].Configure(agent(c), c, l.now)
+		l.run(40)
+		l.want(result{Version(m), 0x20, ReasonOwn, false, true}, result{Version(m), 0x20, ReasonPeer, false, true})
+		c = end(1, 0x20)
+		l.ends[0].Configure(agent(c), c, l.now)
+		l.run(40)
+		if o := l.ends[1].Outcome(); o.PFC != 0x20 || o.Reason != ReasonPeer {
+			t.Errorf("%v to auto: %+v", Version(m), o)
+		}
+	}
+}
+
+func TestAgreement(t *testing.T) {
+	l := connect(t, end(1, 0x08), end(2, 0x08))
+	l.run(5)
+	if a := l.ends[0].Agreement("p7"); !a.Agreed() || a.Port != "p7" || a.Neighbour != "02:00:00:00:00:02" {
+		t.Errorf("both: %+v", a)
+	}
+	c := end(1, 0x08, noBits)
+	l.ends[0].Configure(agent(c), c, l.now)
+	l.run(5)
+	for i, x := range l.ends {
+		if a := x.Agreement("p7"); a.Agreed() || a.Own != (i == 1) || a.Neighbour == "" {
+			t.Errorf("end %d without the bit at end 0: %+v", i, a)
+		}
+	}
+}
+
+// A peer that has gone can measure no more, however long its priorities stay in force.
+func TestAgreementEndsWithThePeer(t *testing.T) {
+	l := connect(t, end(1, 0x08), end(2, 0x10, willing, func(c *Config) { c.Hold = 1000 * second }))
+	l.run(5)
+	l.ends[0].Stop(l.now)
+	l.run(1)
+	if a, o := l.ends[1].Agreement("p1"), l.ends[1].Outcome(); a.Peer || a.Neighbour != "" || o.PFC != 0x08 {
+		t.Errorf("%+v, %+v", a, o)
+	}
+}
+
+func TestPeerPFC(t *testing.T) {
+	ieee := PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 0x18}.organization()
+	cee := ceePeer(1, 1, &Feature{Enable: true, Willing: true, Reserved: 0x10, Data: "\x28\x08"})
+	off := ceePeer(1, 1, &Feature{Data: "\x28\x08"})
+	for _, tt := range []struct {
+		v    Version
+		list []lldp.Organization
+		want Told
+		ok   bool
+	}{
+		{VersionIEEE, []lldp.Organization{ieee, cee}, Told{true, true, 0x18, 0x20}, true},
+		{VersionCEE, []lldp.Organization{ieee, cee}, Told{false, true, 0x28, 0x10}, true},
+		{VersionCEE, []lldp.Organization{off}, Told{}, true},
+		{VersionCIN, []lldp.Organization{ieee, cee}, Told{}, false},
+		{VersionIEEE, []lldp.Organization{cee}, Told{}, false},
+	} {
+		if got, ok := PeerPFC(tt.v, tt.list); got != tt.want || ok != tt.ok {
+			t.Errorf("%v: got %+v, %t, want %+v, %t", tt.v, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+// However two ends are configured: what one does the other does too, unless it says that they do not agree.
+func TestEndsAgree(t *testing.T) {
+	draw := func(t *rapid.T, n byte) Config {
+		c := end(n, rapid.Byte().Draw(t, "priorities"))
+		c.Mode = Mode(rapid.IntRange(int(ModeIEEE), int(ModeAuto)).Draw(t, "mode"))
+		c.Willing = rapid.Bool().Draw(t, "willing")
+		if rapid.IntRange(0, 4).Draw(t, "flow control") == 0 {
+			noPFC(&c)
+		}
+		for q := range c.Queues {
+			c.Queues[q] = Queue{Strict: rapid.Bool().Draw(t, "strict"), Weight: rapid.IntRange(1, 100).Draw(t, "weight")}
+		}
+		return c
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		one, two := draw(rt, 1), draw(rt, 2)
+		l := connect(t, one, two)
+		l.run(90)
+		a, b := l.ends[0].Outcome(), l.ends[1].Outcome()
+		switch {
+		case a.Peer != b.Peer, a.Peer && a.Version != b.Version:
+			rt.Fatalf("only one hears the other: %+v %+v", a, b)
+		case !a.Peer:
+			if a.PFC != one.PFC || b.PFC != two.PFC {
+				rt.Fatalf("alone: %+v %+v", a, b)
+			}
+		case a.PFC != b.PFC || a.Mismatch != b.Mismatch:
+			rt.Fatalf("they differ: %+v %+v\n%+v\n%+v", a, b, one, two)
+		}
+	})
+}

@@ -1,0 +1,235 @@
+package dcbx
+
+import (
+	"encoding/binary"
+
+	"pfcswitch/lldp"
+)
+
+// ouiIEEE marks the TLVs of IEEE 802.1. The lengths are those of the information behind the subtype.
+var ouiIEEE = lldp.OUI{0x00, 0x80, 0xC2}
+
+const (
+	subtypeETS            = 9
+	subtypeRecommendation = 10
+	subtypePFC            = 11
+	subtypeApplication    = 12
+
+	etsLength = 21
+	pfcLength = 2
+)
+
+// Flags of the ETS and PFC configuration TLVs.
+const (
+	flagWilling = 0x80
+	flagCBS     = 0x40 // ETS: credit-based shaper supported
+	flagMBC     = 0x40 // PFC: cannot bypass MACsec
+	reservedPFC = 0x30
+)
+
+// An ETS is an ETS configuration TLV, or a recommendation (IEEE 802.1Q D.2.8, D.2.9).
+type ETS struct {
+	Willing   bool
+	CBS       bool
+	MaxTCs    uint8    // traffic classes that can be, 0 = 8
+	Class     [8]uint8 // traffic class of each priority
+	Bandwidth [8]uint8 // percent of each traffic class with selection ETS; together 100
+	Selection [8]uint8 // of each traffic class
+}
+
+// Transmission selection algorithms.
+const (
+	SelectStrict = 0
+	SelectCBS    = 1
+	SelectETS    = 2
+)
+
+// organization returns e as a TLV.
+//
+//	1 octet:  willing, CBS, 3 reserved bits, 3 bits: maximum of traffic classes (recommendation: reserved)
+//	4 octets: traffic class of priority 0 to 7, 4 bits each
+//	8 octets: bandwidth of traffic class 0 to 7
+//	8 octets: transmission selection of traffic class 0 to 7
+func (e *ETS) organization(subtype uint8) lldp.Organization {
+	b := make([]byte, 1, etsLength)
+	if subtype == subtypeETS {
+		b[0] = flag(e.Willing, flagWilling) | flag(e.CBS, flagCBS) | e.MaxTCs&7
+	}
+	for p := 0; p < 8; p += 2 {
+		b = append(b, e.Class[p]<<4|e.Class[p+1]&0xF)
+	}
+	b = append(append(b, e.Bandwidth[:]...), e.Selection[:]...)
+	return lldp.Organization{OUI: ouiIEEE, Subtype: subtype, Info: string(b)}
+}
+
+func parseETS(info string) (e ETS, ok bool) {
+	if len(info) != etsLength {
+		return e, false
+	}
+	e.Willing, e.CBS, e.MaxTCs = info[0]&flagWilling != 0, info[0]&flagCBS != 0, info[0]&7
+	for p := range e.Class {
+		e.Class[p] = info[1+p/2] >> (4 * (1 - p%2)) & 0xF
+	}
+	copy(e.Bandwidth[:], info[5:])
+	copy(e.Selection[:], info[13:])
+	return e, true
+}
+
+// A PFC is a PFC configuration TLV (IEEE 802.1Q D.2.10).
+type PFC struct {
+	Willing  bool
+	MBC      bool  // cannot bypass MACsec when that is off
+	Reserved uint8 // the bits of mask 0x30; 0x20 says that headroom can be measured automatically
+	Cap      uint8 // traffic classes that can have PFC at a time, 8 = all
+	Enable   uint8 // bit n = priority n
+}
+
+// organization returns p as a TLV.
+//
+//	1 octet: willing, MBC, 2 reserved bits, 4 bits: capability
+//	1 octet: PFC enable vector
+func (p PFC) organization() lldp.Organization {
+	flags := flag(p.Willing, flagWilling) | flag(p.MBC, flagMBC) | p.Reserved&reservedPFC | p.Cap&0xF
+	return lldp.Organization{OUI: ouiIEEE, Subtype: subtypePFC, Info: string([]byte{flags, p.Enable})}
+}
+
+func parsePFC(info string) (p PFC, ok bool) {
+	if len(info) != pfcLength {
+		return p, false
+	}
+	return PFC{Willing: info[0]&flagWilling != 0, MBC: info[0]&flagMBC != 0, Reserved: info[0] & reservedPFC, Cap: info[0] & 0xF,
+		Enable: info[1]}, true
+}
+
+// An App says which priority an application belongs to (IEEE 802.1Q D.2.11).
+type App struct {
+	Priority uint8
+	Selector uint8 // what Protocol is
+	Protocol uint16
+}
+
+// Selectors.
+const (
+	SelectEtherType = 1
+	SelectTCP       = 2
+	SelectUDP       = 3
+	SelectPort      = 4 // of TCP or UDP
+	SelectDSCP      = 5
+)
+
+// RoCEv2Port is the UDP port of RoCEv2.
+const RoCEv2Port = 4791
+
+const appLength = 3
+
+// maxApps is how many applications fit a TLV.
+const maxApps = (lldp.MaxInfo - 1) / appLength
+
+// organizationApps returns an application priority TLV.
+//
+//	1 octet: reserved
+//	each application:
+//	  3 bits:   priority
+//	  2 bits:   reserved
+//	  3 bits:   selector
+//	  2 octets: protocol
+func organizationApps(apps []App) lldp.Organization {
+	b := []byte{0}
+	for _, a := range apps[:min(len(apps), maxApps)] {
+		b = binary.BigEndian.AppendUint16(append(b, a.Priority<<5|a.Selector&7), a.Protocol)
+	}
+	return lldp.Organization{OUI: ouiIEEE, Subtype: subtypeApplication, Info: string(b)}
+}
+
+func parseApps(info string) (apps []App, ok bool) {
+	if len(info) == 0 || len(info)%appLength != 1 {
+		return nil, false
+	}
+	for b := []byte(info[1:]); len(b) > 0; b = b[appLength:] {
+		apps = append(apps, App{Priority: b[0] >> 5, Selector: b[0] & 7, Protocol: binary.BigEndian.Uint16(b[1:])})
+	}
+	return apps, true
+}
+
+func flag(on bool, mask uint8) uint8 {
+	if on {
+		return mask
+	}
+	return 0
+}
+
+// An IEEE is what the IEEE TLVs of an LLDPDU say; what is not told, malformed or told twice is nil.
+type IEEE struct {
+	ETS            *ETS
+	Recommendation *ETS
+	PFC            *PFC
+	Apps           []App
+	Malformed      int // TLVs with a length that cannot be
+	Twice          int // TLVs that may stand once
+}
+
+// ParseIEEE reads the IEEE TLVs among list. It is nil where there is none.
+func ParseIEEE(list []lldp.Organization) *IEEE {
+	var (
+		x    IEEE
+		seen [subtypeApplication + 1]int
+	)
+	for _, o := range list {
+		if o.OUI != ouiIEEE || o.Subtype < subtypeETS || o.Subtype > subtypeApplication {
+			continue
+		}
+		seen[o.Subtype]++
+		if !x.take(o) {
+			x.Malformed++
+		}
+	}
+	if seen == [len(seen)]int{} {
+		return nil
+	}
+	x.dropTwice(seen[:])
+	return &x
+}
+
+func (x *IEEE) take(o lldp.Organization) (ok bool) {
+	var (
+		ets ETS
+		pfc PFC
+	)
+	switch o.Subtype {
+	case subtypeETS:
+		if ets, ok = parseETS(o.Info); ok {
+			x.ETS = &ets
+		}
+	case subtypeRecommendation:
+		if ets, ok = parseETS(o.Info); ok {
+			x.Recommendation = &ets
+		}
+	case subtypePFC:
+		if pfc, ok = parsePFC(o.Info); ok {
+			x.PFC = &pfc
+		}
+	default:
+		x.Apps, ok = parseApps(o.Info)
+	}
+	return ok
+}
+
+// dropTwice forgets what stands twice: nobody knows which is meant.
+func (x *IEEE) dropTwice(seen []int) {
+	for subtype, n := range seen {
+		if n < 2 {
+			continue
+		}
+		x.Twice++
+		switch subtype {
+		case subtypeETS:
+			x.ETS = nil
+		case subtypeRecommendation:
+			x.Recommendation = nil
+		case subtypePFC:
+			x.PFC = nil
+		default:
+			x.Apps = nil
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package dcbx
+
+import (
+	"encoding/binary"
+
+	"pfcswitch/lldp"
+)
+
+// ouiIntel marks the one TLV that holds all of CEE or CIN, as TLVs with the same header.
+var ouiIntel = lldp.OUI{0x00, 0x1B, 0x21}
+
+// A Control is the control TLV of CEE and CIN.
+type Control struct {
+	Oper, Max uint8 // versions of the protocol; 0 is the only one
+	Seq, Ack  uint32
+}
+
+const (
+	typeControl   lldp.Type = 1
+	controlLength int       = 10
+)
+
+// tlv returns c as a TLV.
+//
+//	1 octet:  operating version
+//	1 octet:  maximum version
+//	4 octets: sequence number of what is told
+//	4 octets: sequence number of the peer that is acknowledged
+func (c Control) tlv() lldp.TLV {
+	b := binary.BigEndian.AppendUint32([]byte{c.Oper, c.Max}, c.Seq)
+	return lldp.TLV{Type: typeControl, Value: binary.BigEndian.AppendUint32(b, c.Ack)}
+}
+
+func parseControl(b []byte) (c Control, ok bool) {
+	if len(b) != controlLength {
+		return c, false
+	}
+	return Control{b[0], b[1], binary.BigEndian.Uint32(b[2:]), binary.BigEndian.Uint32(b[6:])}, true
+}
+
+// A Kind is a feature of CEE and CIN.
+type Kind uint8
+
+// The features.
+const (
+	KindGroups Kind = iota // priority groups: what ETS is today
+	KindPFC
+	KindApplication
+	NumKinds
+)
+
+var kindNames = [NumKinds]string{"priority groups", "PFC", "applications"}
+
+// String returns the name of the feature.
+func (k Kind) String() string {
+	if k < NumKinds {
+		return kindNames[k]
+	}
+	return "?"
+}
+
+// types are the TLV types of the features in each version, 0 where a feature is left out. Of CIN only PFC is told and
+// heard: its applications are FCoE alone, and the layout of its priority groups is known from one implementation only.
+func (v Version) types() [NumKinds]lldp.Type {
+	if v == VersionCIN {
+		return [NumKinds]lldp.Type{KindPFC: 3}
+	}
+	return [NumKinds]lldp.Type{2, 3, 4}
+}
+
+// A Feature is the TLV of a feature.
+type Feature struct {
+	Oper, Max uint8 // versions of the feature; 0 is the only one
+	Enable    bool
+	Willing   bool
+	Error     bool  // what both ends want does not fit together
+	Reserved  uint8 // the bits of mask 0x1F; of PFC, 0x10 says that headroom can be measured automatically
+	Subtype   uint8
+	Data      string // as the feature and the version want it
+}
+
+const (
+	featureHeader   = 4
+	flagEnable      = 0x80
+	flagWillingOld  = 0x40
+	flagError       = 0x20
+	reservedFeature = 0x1F
+)
+
+// tlv returns f as a TLV.
+//
+//	1 octet:  operating version
+//	1 octet:  maximum version
+//	1 octet:  enable, willing, error, 5 reserved bits
+//	1 octet:  subtype
+//	n octets: data
+func (f Feature) tlv(t lldp.Type) lldp.TLV {
+	flags := flag(f.Enable, flagEnable) | flag(f.Willing, flagWillingOld) | flag(f.Error, flagError) | f.Reserved&reservedFeature
+	return lldp.TLV{Type: t, Value: append([]byte{f.Oper, f.Max, flags, f.Subtype}, f.Data...)}
+}
+
+func parseFeature(k Kind, v Version, b []byte) (f Feature, ok bool) {
+	if len(b) < featureHeader || !dataFits(k, v, len(b)-featureHeader) {
+		return f, false
+	}
+	return Feature{Oper: b[0], Max: b[1], Enable: b[2]&flagEnable != 0, Willing: b[2]&flagWillingOld != 0, Error: b[2]&flagError != 0,
+		Reserved: b[2] & reservedFeature, Subtype: b[3], Data: string(b[featureHeader:])}, true
+}
+
+// dataFits tells whether a feature can have n octets of data.
+func dataFits(k Kind, v Version, n int) bool {
+	switch k {
+	case KindGroups:
+		return n == groupLength
+	case KindPFC:
+		return n == pfcDataLength(v)
+	}
+	return n%appLengthCEE == 0
+}
+
+// pfcDataLength: CEE adds the number of traffic classes to the map.
+//
+//	1 octet: map, bit n = priority n
+//	1 octet: traffic classes that can have PFC at a time (CEE)
+func pfcDataLength(v Version) int {
+	if v == VersionCIN {
+		return 1
+	}
+	return 2
+}
+
+// pfcData writes the data of a PFC feature.
+func pfcData(v Version, enable uint8) string {
+	return string([]byte{enable, 8}[:pfcDataLength(v)])
+}
+
+const appLengthCEE = 6
+
+// appData writes the data of the application feature of CEE. What CEE has no selector for is left out.
+//
+//	2 octets: protocol
+//	6 bits:   the first 6 bits of the OUI
+//	2 bits:   selector: 0 EtherType, 1 port of TCP or UDP
+//	2 octets: the other octets of the OUI
+//	1 octet:  map, bit n = priority n
+func appData(apps []App) string {
+	var b []byte
+	for _, a := range apps {
+		selector := uint8(1)
+		switch a.Selector {
+		case SelectEtherType:
+			selector = 0
+		case SelectDSCP:
+			continue
+		}
+		b = binary.BigEndian.AppendUint16(b, a.Protocol)
+		b = append(b, ouiIntel[0]&0xFC|selector, ouiIntel[1], ouiIntel[2], 1<<(a.Priority&7))
+	}
+	return string(b)
+}
+
+// A Legacy is what the TLV of CEE or CIN says.
+type Legacy struct {
+	Version   Version
+	Control   *Control // nil where it is missing, malformed or stands twice
+	Features  [NumKinds]*Feature
+	Twice     [NumKinds]bool // features that stand twice
+	Malformed int
+}
+
+// ParseLegacy reads the TLV of version v among list. It is nil where there is none; a second one makes all of it void.
+func ParseLegacy(list []lldp.Organization, v Version) *Legacy {
+	var x *Legacy
+	for _, o := range list {
+		if o.OUI != ouiIntel || o.Subtype != v.subtype() {
+			continue
+		}
+		if x != nil {
+			return &Legacy{Version: v, Malformed: 1}
+		}
+		x = &Legacy{Version: v}
+		x.parse([]byte(o.Info))
+	}
+	return x
+}
+
+func (x *Legacy) parse(b []byte) {
+	controls := 0
+	for len(b) > 0 {
+		t, rest, err := lldp.NextTLV(b)
+		if err != nil {
+			*x = Legacy{Version: x.Version, Malformed: x.Malformed + 1}
+			return
+		}
+		b = rest
+		if t.Type == typeControl {
+			controls++
+			x.takeControl(t.Value)
+			continue
+		}
+		for k, typ := range x.Version.types() {
+			if t.Type == typ {
+				x.takeFeature(Kind(k), t.Value)
+			}
+		}
+	}
+	if controls > 1 {
+		x.Control = nil
+		x.Malformed++
+	}
+}
+
+func (x *Legacy) takeControl(b []byte) {
+	if c, ok := parseControl(b); ok {
+		x.Control = &c
+	} else {
+		x.Malformed++
+	}
+}
+
+func (x *Legacy) takeFeature(k Kind, b []byte) {
+	f, ok := parseFeature(k, x.Version, b)
+	switch {
+	case !ok:
+		x.Malformed++
+	case x.Features[k] != nil:
+		x.Twice[k] = true
+	default:
+		x.Features[k] = &f
+	}
+}
+
+// organization returns all of it as a TLV.
+func (x *Legacy) organization() lldp.Organization {
+	var b []byte
+	if x.Control != nil {
+		b = lldp.AppendTLV(b, x.Control.tlv())
+	}
+	for k, f := range x.Features {
+		if f != nil {
+			b = lldp.AppendTLV(b, f.tlv(x.Version.types()[k]))
+		}
+	}
+	return lldp.Organization{OUI: ouiIntel, Subtype: x.Version.subtype(), Info: string(b)}
+}

@@ -1,0 +1,242 @@
+package dcbx
+
+import "pfcswitch/lldp"
+
+// Config is what a Machine is told.
+type Config struct {
+	Mode       Mode
+	Willing    bool
+	HigherWins bool // where both ends are willing, the one with the higher MAC address decides (IEEE)
+	// The bits that say "supports automatic headroom measurement": one of mask 0x30 of the IEEE PFC flags, one of mask
+	// 0x1F of the PFC feature's flags in CEE and CIN. 0: it is not said, and not believed.
+	IEEEBit, LegacyBit uint8
+	Hold               int64 // ns between two changes of the outcome, at least
+
+	MAC    [6]byte
+	CanPFC bool   // the port's flow control is PFC
+	PFC    uint8  // priorities that are lossless by the configuration; 0 where it is not PFC
+	Queues Queues // by the configuration
+	Apps   []App
+}
+
+// A Machine is DCBX on one port.
+type Machine struct {
+	cfg     Config
+	version Version
+	control control
+	feature [NumKinds]feature
+	told    [NumKinds]Feature // under control.seq
+	hold    hold
+}
+
+// NewMachine returns a Machine that has heard of nobody.
+func NewMachine(c Config) *Machine {
+	m := &Machine{}
+	m.configure(c)
+	m.hold.force(m.cfg.alone(m.version, m.cfg.lonely()))
+	return m
+}
+
+// Configure changes what the Machine is told. It follows at the next Hear: who configures a port is no peer that changes
+// its mind.
+func (m *Machine) Configure(c Config) {
+	m.configure(c)
+	m.hold.free = 0
+}
+
+func (m *Machine) configure(c Config) {
+	m.cfg, m.hold.gap = c, c.Hold
+	m.speak(c.Mode.start())
+}
+
+// lonely is why the configuration holds without a peer.
+func (c *Config) lonely() Reason {
+	if c.Mode == ModeOff {
+		return ReasonOff
+	}
+	return ReasonNoPeer
+}
+
+// speak begins to speak a version.
+func (m *Machine) speak(v Version) {
+	m.version = v
+	m.control = control{}
+	if !v.legacy() {
+		return
+	}
+	c := &m.cfg
+	for k := range m.feature {
+		f := &m.feature[k]
+		*f = feature{kind: Kind(k), version: v, own: Feature{Enable: true, Willing: c.Willing}}
+		switch f.kind {
+		case KindGroups:
+			f.own.Data = c.Queues.groupData()
+		case KindPFC:
+			f.own.Willing, f.own.Enable, f.own.Reserved = c.follows(), c.CanPFC, c.LegacyBit&reservedFeature
+			f.own.Data = pfcData(v, c.PFC)
+		default:
+			f.own.Data = appData(c.Apps)
+		}
+		f.init(&m.control)
+	}
+	m.tell()
+}
+
+// tell tells what has changed, if it may.
+func (m *Machine) tell() {
+	if !m.control.tell(&m.feature) {
+		return
+	}
+	for k := range m.feature {
+		m.told[k] = m.feature[k].own
+	}
+}
+
+// tells returns whether a feature is told at all.
+func (m *Machine) tells(k Kind) bool {
+	return m.version.types()[k] != 0 && (k != KindApplication || len(m.feature[k].own.Data) > 0)
+}
+
+// Hear takes what the neighbours of the port have told. crowded says that there are more. To hear the same again changes
+// nothing.
+func (m *Machine) Hear(neighbours []*lldp.Neighbour, crowded bool, now int64) {
+	m.hold.want(m.decide(neighbours, crowded), now)
+}
+
+// decide says what follows.
+func (m *Machine) decide(neighbours []*lldp.Neighbour, crowded bool) Outcome {
+	switch {
+	case m.cfg.Mode == ModeOff:
+		return m.cfg.alone(m.version, ReasonOff)
+	case len(neighbours) == 0:
+		if m.version != m.cfg.Mode.start() || m.control.ack != 0 || m.control.acked != 0 {
+			m.speak(m.cfg.Mode.start())
+		}
+		return m.cfg.alone(m.version, ReasonNoPeer)
+	case len(neighbours) > 1 || crowded:
+		return m.cfg.alone(m.version, ReasonSeveral)
+	}
+	n := neighbours[0]
+	if v := m.cfg.Mode.detect(m.version, n.Organization); v != m.version {
+		m.speak(v)
+	}
+	if m.version.legacy() {
+		return m.decideLegacy(n)
+	}
+	o := m.cfg.alone(m.version, ReasonNoPeer)
+	if peer := ParseIEEE(n.Organization); peer != nil {
+		o.Peer = true
+		m.cfg.decideIEEE(peer, n.Source, &o)
+	}
+	return o
+}
+
+func (m *Machine) decideLegacy(n *lldp.Neighbour) Outcome {
+	o := m.cfg.alone(m.version, ReasonNoPeer)
+	peer := ParseLegacy(n.Organization, m.version)
+	if peer == nil || !m.control.hear(peer.Control) {
+		return o
+	}
+	o.Peer = true
+	for k := range m.feature {
+		if m.tells(Kind(k)) {
+			m.feature[k].hear(peer, &m.control)
+		}
+	}
+	m.tell()
+	o.setPFC(m.legacyPFC(peer.Features[KindPFC]))
+	if f := peer.Features[KindPFC]; f != nil {
+		o.Measures = f.Reserved&m.cfg.LegacyBit != 0
+	}
+	if f := &m.feature[KindGroups]; f.on && f.state == featurePeer {
+		if q, ok := parseGroups(f.data); ok {
+			o.Queues, o.ETSAdopted = q, true
+		}
+	}
+	return o
+}
+
+// legacyPFC says which priorities are lossless. Where the ends do not fit together PFC does not operate in CEE and CIN;
+// here it does for the priorities that both have, as in the IEEE version.
+func (m *Machine) legacyPFC(remote *Feature) verdict {
+	f := &m.feature[KindPFC]
+	alone := func(why Reason) verdict { return verdict{enable: m.cfg.PFC, reason: why} }
+	switch f.state {
+	case featureInit, featureWait:
+		return alone(ReasonWaiting)
+	case featureNoTLV:
+		return alone(ReasonNoTLV)
+	case featureTwice:
+		return alone(ReasonTwice)
+	case featureOff:
+		return verdict{reason: ReasonDisabled, mismatch: m.cfg.PFC != 0 || remote.Enable && remote.Data[0] != 0}
+	case featureDiffers:
+		return verdict{enable: m.cfg.PFC & remote.Data[0], reason: ReasonMismatch, mismatch: true}
+	}
+	switch {
+	case !f.on:
+		return verdict{enable: m.cfg.PFC & remote.Data[0], reason: ReasonPeerError, mismatch: true}
+	case f.state == featurePeer:
+		return verdict{enable: f.data[0], reason: ReasonPeer}
+	}
+	return alone(ReasonOwn)
+}
+
+// measures tells whether this end says that it can measure headroom.
+func (m *Machine) measures() bool {
+	switch {
+	case m.version == VersionNone:
+		return false
+	case m.version.legacy():
+		return m.cfg.LegacyBit != 0
+	}
+	return m.cfg.IEEEBit != 0
+}
+
+// Next returns when Hear must be called at the latest, math.MaxInt64 where nothing is due.
+func (m *Machine) Next() int64 { return m.hold.next() }
+
+// Outcome returns what is in force.
+func (m *Machine) Outcome() Outcome { return m.hold.inForce }
+
+// Organization returns the TLVs to tell.
+func (m *Machine) Organization() []lldp.Organization {
+	switch {
+	case m.version == VersionNone:
+		return nil
+	case m.version.legacy():
+		return []lldp.Organization{m.tellLegacy()}
+	}
+	return m.tellIEEE()
+}
+
+// tellIEEE tells the configuration, or what was taken over from the peer.
+func (m *Machine) tellIEEE() []lldp.Organization {
+	c, o := &m.cfg, &m.hold.inForce
+	ets := c.Queues.ets(c.Willing)
+	recommend := ets
+	if o.ETSAdopted && o.Version == VersionIEEE {
+		ets = o.ets
+		ets.Willing = c.Willing
+	}
+	pfc := PFC{Willing: c.follows(), Reserved: c.IEEEBit & reservedPFC, Cap: 8, Enable: c.PFC}
+	if o.Reason == ReasonPeer || o.Reason == ReasonTiePeer {
+		pfc.Enable = o.PFC
+	}
+	all := []lldp.Organization{ets.organization(subtypeETS), recommend.organization(subtypeRecommendation), pfc.organization()}
+	if len(c.Apps) > 0 {
+		all = append(all, organizationApps(c.Apps))
+	}
+	return all
+}
+
+// tellLegacy tells the configuration, whatever the peer has: an end does not repeat there what it took over.
+func (m *Machine) tellLegacy() lldp.Organization {
+	x := Legacy{Version: m.version, Control: &Control{Seq: m.control.seq, Ack: m.control.ack}}
+	for k := range m.feature {
+		if m.tells(Kind(k)) {
+			x.Features[k] = &m.told[k]
+		}
+	}
+	return x.organization()
+}

@@ -1,0 +1,233 @@
+package dcbx
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/lldp"
+)
+
+// neighbour is one that tells list.
+func neighbour(list ...lldp.Organization) *lldp.Neighbour {
+	return &lldp.Neighbour{PDU: lldp.PDU{TTL: 120, Organization: list}, Source: [6]byte{2, 0, 0, 0, 0, 9}}
+}
+
+func ceePeer(seq, ack uint32, pfc *Feature) lldp.Organization {
+	x := Legacy{Version: VersionCEE, Control: &Control{Seq: seq, Ack: ack}}
+	x.Features[KindPFC] = pfc
+	return x.organization()
+}
+
+// The PFC feature of CEE, in the order of its rules.
+func TestFeatureStates(t *testing.T) {
+	feature := func(change func(f *Feature)) *Feature {
+		f := &Feature{Enable: true, Data: "\x08\x08"}
+		change(f)
+		return f
+	}
+	same := feature(func(*Feature) {})
+	tests := []struct {
+		name  string
+		cfg   Config
+		peer  lldp.Organization
+		state featureState
+		err   bool
+		v     verdict
+	}{
+		{"not told", end(1, 8), ceePeer(1, 1, nil), featureNoTLV, true, verdict{8, ReasonNoTLV, false}},
+		{"not acknowledged", end(1, 8), ceePeer(1, 0, same), featureWait, false, verdict{8, ReasonWaiting, false}},
+		{"something else acknowledged", end(1, 8), ceePeer(1, 7, same), featureWait, false, verdict{8, ReasonWaiting, false}},
+		{"another version", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Oper = 1 })), featureWait, false, verdict{8, ReasonWaiting, false}},
+		{"disabled by the peer", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff, false, verdict{0, ReasonDisabled, true}},
+		{"disabled by both", end(1, 0, noPFC), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff, false, verdict{0, ReasonDisabled, false}},
+		{"own end follows", end(1, 0x10, willing), ceePeer(1, 1, same), featurePeer, false, verdict{8, ReasonPeer, false}},
+		{"own end follows a peer that sees an error", end(1, 0x18, willing), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featurePeer, false, verdict{8, ReasonPeerError, true}},
+		{"the peer follows", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Willing, f.Data = true, "\x10\x08" })), featureOwn, false, verdict{8, ReasonOwn, false}},
+		{"alike", end(1, 8), ceePeer(1, 1, same), featureAlike, false, verdict{8, ReasonOwn, false}},
+		{"alike, and the peer sees an error", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featureAlike, false, verdict{8, ReasonPeerError, true}},
+		{"different", end(1, 0x18), ceePeer(1, 1, same), featureDiffers, true, verdict{8, ReasonMismatch, true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := NewMachine(tt.cfg)
+			m.Hear([]*lldp.Neighbour{neighbour(tt.peer)}, false, 0) // the version is detected here
+			f := &m.feature[KindPFC]
+			o := m.Outcome()
+			got := verdict{o.PFC, o.Reason, o.Mismatch}
+			if f.state != tt.state || f.own.Error != tt.err || got != tt.v {
+				t.Errorf("got state %d, error %t, %+v; want %d, %t, %+v", f.state, f.own.Error, got, tt.state, tt.err, tt.v)
+			}
+		})
+	}
+}
+
+// What is told has a number, and nothing else is told under the same number.
+func TestControl(t *testing.T) {
+	m := NewMachine(end(1, 0x18, mode(ModeCEE)))
+	told := func() *Legacy { return ParseLegacy(m.Organization(), VersionCEE) }
+	if c := *told().Control; c != (Control{Seq: 1}) {
+		t.Errorf("first: %+v", c)
+	}
+	differs := &Feature{Enable: true, Data: "\x08\x08"}
+	hear := func(seq, ack uint32) { m.Hear([]*lldp.Neighbour{neighbour(ceePeer(seq, ack, differs))}, false, 0) }
+	hear(5, 0)
+	if x := told(); *x.Control != (Control{Seq: 1, Ack: 5}) || x.Features[KindPFC].Error {
+		t.Errorf("not acknowledged: %+v", x)
+	}
+	hear(5, 1)
+	if x := told(); *x.Control != (Control{Seq: 2, Ack: 5}) || !x.Features[KindPFC].Error {
+		t.Errorf("the error is news: %+v", x)
+	}
+	differs.Data = "\x18\x08"
+	hear(6, 1)
+	if x := told(); *x.Control != (Control{Seq: 2, Ack: 6}) || !x.Features[KindPFC].Error {
+		t.Errorf("no news before it is acknowledged: %+v", x)
+	}
+	hear(6, 2)
+	if x := told(); *x.Control != (Control{Seq: 3, Ack: 6}) || x.Features[KindPFC].Error {
+		t.Errorf("the error is over: %+v", x)
+	}
+	for range 3 {
+		hear(6, 3)
+	}
+	if x := told(); *x.Control != (Control{Seq: 3, Ack: 6}) {
+		t.Errorf("the same again is no news: %+v", x)
+	}
+	m.Hear(nil, false, 1)
+	if c := *told().Control; c != (Control{Seq: 1}) {
+		t.Errorf("peer gone: %+v", c)
+	}
+	bad := neighbour(ceePeer(9, 1, differs))
+	bad.Organization[0].Info = bad.Organization[0].Info[:2] + "\x01" + bad.Organization[0].Info[3:]
+	m.Hear([]*lldp.Neighbour{bad}, false, 2)
+	if x := told(); x.Control.Ack != 0 {
+		t.Errorf("a control TLV of version 1 is taken: %+v", x.Control)
+	}
+}
+
+func TestVersionDetection(t *testing.T) {
+	pfc, cee := PFC{Cap: 8, Enable: 8}.organization(), ceePeer(1, 0, nil)
+	cin := (&Legacy{Version: VersionCIN, Control: &Control{Seq: 1}}).organization()
+	m := NewMachine(end(1, 8))
+	for i, step := range []struct {
+		list []lldp.Organization
+		want Version
+	}{
+		{nil, VersionIEEE}, {[]lldp.Organization{cin}, VersionCIN}, {[]lldp.Organization{cin, cee}, VersionCEE},
+		{nil, VersionCEE}, // it says nothing of DCBX in this frame
+		{[]lldp.Organization{cin, cee, pfc}, VersionIEEE}, {[]lldp.Organization{cin}, VersionCIN},
+	} {
+		m.Hear([]*lldp.Neighbour{neighbour(step.list...)}, false, int64(i)*second)
+		if got := Spoken(m.Organization()); len(got) != 1 || got[0] != step.want {
+			t.Errorf("step %d: speaks %v, want %v alone", i, got, step.want)
+		}
+	}
+	m.Hear(nil, false, 10*second)
+	if got := m.Outcome().Version; got != VersionIEEE {
+		t.Errorf("alone: %v", got)
+	}
+}
+
+// Who is not alone at the other end is not believed.
+func TestSeveralPeers(t *testing.T) {
+	one, two := neighbour(PFC{Cap: 8, Enable: 0x10, Reserved: 0x20}.organization()), neighbour()
+	m := NewMachine(end(1, 0x08, willing))
+	for i, step := range []struct {
+		list    []*lldp.Neighbour
+		crowded bool
+		want    Reason
+	}{
+		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one, two}, false, ReasonSeveral},
+		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one}, true, ReasonSeveral}, {nil, false, ReasonNoPeer},
+	} {
+		m.Hear(step.list, step.crowded, int64(i)*second)
+		if o := m.Outcome(); o.Reason != step.want || o.Measures != (step.want == ReasonPeer) || (o.PFC == 0x10) != (step.want == ReasonPeer) {
+			t.Errorf("step %d: %+v, want %v", i, o, step.want)
+		}
+	}
+}
+
+// A willing end takes a recommendation that makes sense, and says what it took.
+func TestRecommendation(t *testing.T) {
+	other := Queues{{Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Strict: true}, {Strict: true}, {Strict: true}, {Strict: true}}
+	recommended := other.ets(false)
+	m := NewMachine(end(1, 8, willing))
+	m.Hear([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, 0)
+	o := m.Outcome()
+	if want, _ := recommended.Queues(); !o.ETSAdopted || o.Queues != want || o.Reason != ReasonNoTLV {
+		t.Errorf("got %+v", o)
+	}
+	if x := ParseIEEE(m.Organization()); x.ETS.Bandwidth != recommended.Bandwidth || !x.ETS.Willing || x.Recommendation.Bandwidth == recommended.Bandwidth {
+		t.Errorf("tells %+v and recommends %+v", x.ETS, x.Recommendation)
+	}
+	recommended.Bandwidth[0]++
+	m.Hear([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, second)
+	if o := m.Outcome(); o.ETSAdopted || o.Queues != weights {
+		t.Errorf("101 percent: %+v", o)
+	}
+}
+
+// However often a peer changes its mind, the outcome changes no more than once in the time of the hold, and the last word
+// counts in the end.
+func TestHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := NewMachine(end(1, 8, willing))
+		now, last, changed := int64(0), m.Outcome(), int64(-1)
+		look := func() {
+			o := m.Outcome()
+			if o == last {
+				return
+			}
+			if changed >= 0 && now-changed < second {
+				t.Fatalf("at %d: changed again after %d", now, now-changed)
+			}
+			last, changed = o, now
+		}
+		var mask uint8
+		for range rapid.IntRange(1, 50).Draw(t, "frames") {
+			now += rapid.Int64Range(0, second).Draw(t, "gap")
+			mask = rapid.Byte().Draw(t, "priorities")
+			m.Hear([]*lldp.Neighbour{neighbour(PFC{Cap: 8, Enable: mask}.organization())}, false, now)
+			look()
+		}
+		if next := m.Next(); next != math.MaxInt64 {
+			if next <= now-second || next > now+second {
+				t.Fatalf("at %d: next %d", now, next)
+			}
+			now = max(now, next)
+			m.Hear([]*lldp.Neighbour{neighbour(PFC{Cap: 8, Enable: mask}.organization())}, false, now)
+			look()
+		}
+		if o := m.Outcome(); o.PFC != mask || m.Next() != math.MaxInt64 {
+			t.Fatalf("in the end %+v, next %d, want %#x", o, m.Next(), mask)
+		}
+	})
+}
+
+// Whatever a neighbour tells: a configuration that follows nobody keeps to its own priorities.
+func FuzzHear(f *testing.F) {
+	f.Add([]byte(PFC{Cap: 8, Enable: 8}.organization().Info), uint8(11), []byte(ceePeer(1, 1, &Feature{Enable: true, Data: "\x08\x08"}).Info), uint8(2))
+	f.Add([]byte(weights.groupData()), uint8(9), []byte("\x02\x0a"), uint8(1))
+	f.Fuzz(func(t *testing.T, ieee []byte, subtype uint8, legacy []byte, old uint8) {
+		if len(ieee) > lldp.MaxInfo || len(legacy) > lldp.MaxInfo {
+			return
+		}
+		n := neighbour(lldp.Organization{OUI: ouiIEEE, Subtype: subtype, Info: string(ieee)}, lldp.Organization{OUI: ouiIntel, Subtype: old, Info: string(legacy)})
+		for _, c := range []Config{end(1, 0x18), end(1, 0x18, willing), end(1, 0x18, mode(ModeCEE)), end(1, 0x18, mode(ModeCIN), willing)} {
+			m := NewMachine(c)
+			for now := range int64(4) {
+				m.Hear([]*lldp.Neighbour{n}, false, now*second)
+				for _, o := range m.Organization() {
+					if len(o.Info) > lldp.MaxInfo {
+						t.Errorf("a TLV of %d octets", len(o.Info))
+					}
+				}
+			}
+			if o := m.Outcome(); !c.Willing && o.PFC&^c.PFC != 0 {
+				t.Errorf("%+v", o)
+			}
+		}
+	})
+}

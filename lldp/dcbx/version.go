@@ -1,0 +1,88 @@
+package dcbx
+
+import "pfcswitch/lldp"
+
+// A Version is a version of DCBX.
+type Version uint8
+
+// The versions.
+const (
+	VersionNone Version = iota
+	VersionIEEE
+	VersionCEE // Intel 1.01
+	VersionCIN // Intel 1.0
+)
+
+var versionNames = [...]string{"off", "ieee", "cee", "cin"}
+
+// String returns the version as the configuration writes it.
+func (v Version) String() string {
+	if int(v) < len(versionNames) {
+		return versionNames[v]
+	}
+	return "?"
+}
+
+// subtype is that of the TLV of an older version.
+func (v Version) subtype() uint8 {
+	if v == VersionCIN {
+		return 1
+	}
+	return 2
+}
+
+func (v Version) legacy() bool { return v == VersionCEE || v == VersionCIN }
+
+// A Mode says which version is spoken: one of them, none, or ModeAuto: IEEE unless the peer speaks only an older one.
+type Mode uint8
+
+// The modes.
+const (
+	ModeOff  = Mode(VersionNone)
+	ModeIEEE = Mode(VersionIEEE)
+	ModeCEE  = Mode(VersionCEE)
+	ModeCIN  = Mode(VersionCIN)
+	ModeAuto = Mode(VersionCIN + 1)
+)
+
+// start is the version with which a mode begins.
+func (m Mode) start() Version {
+	if m == ModeAuto {
+		return VersionIEEE
+	}
+	return Version(m)
+}
+
+// detect returns the version to speak with a peer that told list, being in version v. Two are never spoken at once, and
+// a peer that speaks several is answered in the newest one.
+func (m Mode) detect(v Version, list []lldp.Organization) Version {
+	if m != ModeAuto {
+		return m.start()
+	}
+	for _, spoken := range Spoken(list) {
+		return spoken
+	}
+	return v // it says nothing yet
+}
+
+// Spoken lists the versions that the TLVs of an LLDPDU belong to, the newest one first.
+func Spoken(list []lldp.Organization) []Version {
+	var spoken [VersionCIN + 1]bool
+	for _, o := range list {
+		switch {
+		case o.OUI == ouiIEEE && o.Subtype >= subtypeETS && o.Subtype <= subtypeApplication:
+			spoken[VersionIEEE] = true
+		case o.OUI == ouiIntel && o.Subtype == VersionCEE.subtype():
+			spoken[VersionCEE] = true
+		case o.OUI == ouiIntel && o.Subtype == VersionCIN.subtype():
+			spoken[VersionCIN] = true
+		}
+	}
+	var all []Version
+	for v, yes := range spoken {
+		if yes {
+			all = append(all, Version(v))
+		}
+	}
+	return all
+}

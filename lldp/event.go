@@ -1,0 +1,68 @@
+package lldp
+
+// An EventKind says what happened to a neighbour.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	EventNew      EventKind = iota // it spoke for the first time
+	EventAged                      // it has been silent for its time to live
+	EventShutdown                  // it said goodbye
+	EventGone                      // the link went down, or this end was switched off
+	EventTooMany                   // there was no room for it
+)
+
+var eventTexts = [...]string{"is the neighbour", "is silent and forgotten", "has stopped speaking LLDP", "is forgotten with the link",
+	"is not stored: there are too many neighbours, although LLDP crosses no bridge"}
+
+// String says what happened, as the end of a sentence that begins with the neighbour.
+func (k EventKind) String() string {
+	if int(k) >= len(eventTexts) {
+		return "?"
+	}
+	return eventTexts[k]
+}
+
+// An Event is something that a person should know.
+type Event struct {
+	Kind   EventKind
+	Name   string // of the neighbour
+	Port   string // of the neighbour, where the link ends
+	Source [6]byte
+}
+
+// Events are limited, so that nobody who makes up neighbours hides all others.
+const (
+	eventBurst  = 8
+	eventPeriod = 5 * second // until one more may follow
+)
+
+type eventLog struct {
+	list   []Event
+	spent  int // of eventBurst
+	refill int64
+}
+
+func (l *eventLog) add(k EventKind, n *Neighbour, now int64) {
+	if back := int((now - l.refill) / eventPeriod); l.spent == 0 || back >= l.spent {
+		l.spent, l.refill = 0, now
+	} else {
+		l.spent -= back
+		l.refill += int64(back) * eventPeriod
+	}
+	if l.spent >= eventBurst {
+		return
+	}
+	l.spent++
+	l.list = append(l.list, Event{Kind: k, Name: n.Name(), Port: n.PortText(), Source: n.Source})
+	if len(l.list) > eventBurst {
+		l.list = l.list[1:]
+	}
+}
+
+// Events returns what has happened since the last call. A storm of events is cut short.
+func (a *Agent) Events() []Event {
+	events := a.log.list
+	a.log.list = nil
+	return events
+}

@@ -1,0 +1,108 @@
+package lldp
+
+import (
+	"math"
+	"slices"
+)
+
+// MaxNeighbours is how many neighbours an Agent keeps. A link has one; more means a bridge that forwards what it must
+// not, or an attack.
+const MaxNeighbours = 16
+
+// A Neighbour is what another end has told.
+type Neighbour struct {
+	PDU
+	Source  [6]byte // of its last frame
+	Since   int64   // when it came
+	Changed int64   // when it last told something else
+	Seen    int64   // when its last frame came
+	Expires int64   // when that no longer holds
+	Frames  uint64
+
+	raw string
+}
+
+// A table holds the neighbours of a port. crowded is when the last one expires that there was no room for, 0 where there
+// was room for all.
+type table struct {
+	list    []*Neighbour
+	crowded int64
+}
+
+func (t *table) find(who MSAP) int {
+	return slices.IndexFunc(t.list, func(n *Neighbour) bool { return n.MSAP() == who })
+}
+
+// refresh prolongs what a neighbour told that tells the same again. It returns false where there is news.
+func (t *table) refresh(who MSAP, raw string, now int64) bool {
+	i := t.find(who)
+	if i < 0 || t.list[i].raw != raw {
+		return false
+	}
+	t.list[i].see(now)
+	return true
+}
+
+func (n *Neighbour) see(now int64) {
+	n.Seen, n.Expires = now, now+int64(n.TTL)*second
+	n.Frames++
+}
+
+// store keeps what a neighbour has told. It returns nil where there is no room, and whether the neighbour is new.
+func (t *table) store(p PDU, source [6]byte, raw string, now int64) (n *Neighbour, isNew bool) {
+	if i := t.find(p.MSAP()); i >= 0 {
+		n = t.list[i]
+	} else {
+		if len(t.list) >= MaxNeighbours {
+			t.crowded = max(t.crowded, now+int64(p.TTL)*second)
+			return nil, false
+		}
+		n, isNew = &Neighbour{Since: now}, true
+		t.list = append(t.list, n)
+	}
+	n.PDU, n.Source, n.raw, n.Changed = p, source, raw, now
+	n.see(now)
+	return n, isNew
+}
+
+func (t *table) remove(who MSAP) *Neighbour {
+	i := t.find(who)
+	if i < 0 {
+		return nil
+	}
+	n := t.list[i]
+	t.list = slices.Delete(t.list, i, i+1)
+	return n
+}
+
+// expire removes and returns the neighbours that nobody has heard of for too long.
+func (t *table) expire(now int64) (gone []*Neighbour) {
+	if t.crowded <= now {
+		t.crowded = 0
+	}
+	t.list = slices.DeleteFunc(t.list, func(n *Neighbour) bool {
+		old := n.Expires <= now
+		if old {
+			gone = append(gone, n)
+		}
+		return old
+	})
+	return gone
+}
+
+func (t *table) clear() (gone []*Neighbour) {
+	gone, t.list, t.crowded = t.list, nil, 0
+	return gone
+}
+
+// next returns when expire has something to do.
+func (t *table) next() int64 {
+	next := int64(math.MaxInt64)
+	for _, n := range t.list {
+		next = min(next, n.Expires)
+	}
+	if t.crowded != 0 {
+		next = min(next, t.crowded)
+	}
+	return next
+}

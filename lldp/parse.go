@@ -1,0 +1,117 @@
+package lldp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrPDU is wrapped by errors about an LLDPDU that is discarded as a whole (IEEE 802.1AB 9.2.8.7.1), because
+//   - it does not begin with chassis ID, port ID and TTL, in this order,
+//   - one of these has a length that it cannot have, or stands twice, or
+//   - a TLV reaches beyond the end, or the end has a value.
+var ErrPDU = errors.New("lldp: LLDPDU")
+
+// Discarded counts the TLVs of an LLDPDU that were not taken.
+type Discarded struct {
+	Malformed int // a length that cannot be, or a second TLV of a kind that stands once
+	Reserved  int // of a reserved type; they are kept
+}
+
+// ParsePDU reads an LLDPDU. What follows its end is padding; the end itself may be missing. Optional TLVs that are
+// malformed are left out and counted: the rest of the LLDPDU holds.
+func ParsePDU(b []byte) (p PDU, d Discarded, err error) {
+	if b, err = p.parseMandatory(b); err != nil {
+		return PDU{}, Discarded{}, err
+	}
+	seen := map[Type]bool{}
+	for len(b) > 0 {
+		var t TLV
+		if t, b, err = NextTLV(b); err != nil {
+			return PDU{}, Discarded{}, fmt.Errorf("%w: %w", ErrPDU, err)
+		}
+		switch {
+		case t.Type == TypeEnd && len(t.Value) == 0:
+			return p, d, nil
+		case t.Type <= TypeTTL:
+			return PDU{}, Discarded{}, fmt.Errorf("%w: type %d of %d octets among the optional ones", ErrPDU, t.Type, len(t.Value))
+		case single(t.Type) && seen[t.Type], !p.take(t):
+			d.Malformed++
+		case t.Type > TypeManagementAddress && t.Type < TypeOrganization:
+			d.Reserved++
+		}
+		seen[t.Type] = true
+	}
+	return p, d, nil
+}
+
+// parseMandatory reads the first three TLVs and returns what follows.
+func (p *PDU) parseMandatory(b []byte) ([]byte, error) {
+	for want := TypeChassisID; want <= TypeTTL; want++ {
+		t, rest, err := NextTLV(b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrPDU, err)
+		}
+		if t.Type != want {
+			return nil, fmt.Errorf("%w: type %d where type %d belongs", ErrPDU, t.Type, want)
+		}
+		var ok bool
+		switch want {
+		case TypeChassisID:
+			p.Chassis, ok = parseID(t.Value)
+		case TypePortID:
+			p.Port, ok = parseID(t.Value)
+		default:
+			if ok = len(t.Value) == 2; ok {
+				p.TTL = binary.BigEndian.Uint16(t.Value)
+			}
+		}
+		if !ok {
+			return nil, fmt.Errorf("%w: type %d has %d octets", ErrPDU, want, len(t.Value))
+		}
+		b = rest
+	}
+	return b, nil
+}
+
+// single tells whether an LLDPDU may have one TLV of the type.
+func single(t Type) bool { return t >= TypePortDescription && t <= TypeCapabilities }
+
+// take adds an optional TLV. It returns false where it cannot be.
+func (p *PDU) take(t TLV) (ok bool) {
+	switch t.Type {
+	case TypePortDescription, TypeSystemName, TypeSystemDescription:
+		if len(t.Value) > maxText {
+			return false
+		}
+	}
+	switch t.Type {
+	case TypePortDescription:
+		p.PortDescription = string(t.Value)
+	case TypeSystemName:
+		p.SystemName = string(t.Value)
+	case TypeSystemDescription:
+		p.SystemDescription = string(t.Value)
+	case TypeCapabilities:
+		var c Capabilities
+		if c, ok = parseCapabilities(t.Value); ok {
+			p.Capabilities = &c
+		}
+		return ok
+	case TypeManagementAddress:
+		var m ManagementAddress
+		if m, ok = parseManagement(t.Value); ok {
+			p.Management = append(p.Management, m)
+		}
+		return ok
+	case TypeOrganization:
+		var o Organization
+		if o, ok = parseOrganization(t.Value); ok {
+			p.Organization = append(p.Organization, o)
+		}
+		return ok
+	default:
+		p.Reserved = append(p.Reserved, TLV{t.Type, append([]byte(nil), t.Value...)})
+	}
+	return true
+}

@@ -1,0 +1,162 @@
+package lldp
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParsePDU(t *testing.T) {
+	base := PDU{Chassis: leaf.Chassis, Port: leaf.Port, TTL: 121}
+	with := func(change func(p *PDU)) PDU { p := base; change(&p); return p }
+	tests := []struct {
+		name string
+		hex  string
+		want PDU
+		d    Discarded
+	}{
+		{"mandatory only", chassis + port + lifetime + end, base, Discarded{}},
+		{"without an end", chassis + port + lifetime, base, Discarded{}},
+		{"padding behind the end", chassis + port + lifetime + end + "ffff ff", base, Discarded{}},
+		{"texts", chassis + port + lifetime + "0802 6131 0a01 62 0c01 63" + end,
+			with(func(p *PDU) { p.PortDescription, p.SystemName, p.SystemDescription = "a1", "b", "c" }), Discarded{}},
+		{"capabilities", chassis + port + lifetime + "0e04 0014 0004" + end,
+			with(func(p *PDU) { p.Capabilities = &Capabilities{0x14, CapabilityBridge} }), Discarded{}},
+		{"two management addresses", chassis + port + lifetime + "100c 05 01 c0000201 02 00000007 00" + "100e 07 06 020000000001 01 00000000 00" + end,
+			with(func(p *PDU) {
+				p.Management = []ManagementAddress{
+					{FamilyIPv4, "\xc0\x00\x02\x01", NumberIfIndex, 7, ""}, {FamilyMAC, "\x02\x00\x00\x00\x00\x01", NumberUnknown, 0, ""}}
+			}), Discarded{}},
+		{"organization", chassis + port + lifetime + "fe06 0080c2 0b 2808" + end,
+			with(func(p *PDU) { p.Organization = []Organization{{OUI{0, 0x80, 0xc2}, 11, "\x28\x08"}} }), Discarded{}},
+		{"reserved type", chassis + port + lifetime + "1402 abcd" + end,
+			with(func(p *PDU) { p.Reserved = []TLV{{10, []byte{0xab, 0xcd}}} }), Discarded{Reserved: 1}},
+		{"second system name", chassis + port + lifetime + "0a01 62 0a01 63" + end, with(func(p *PDU) { p.SystemName = "b" }), Discarded{Malformed: 1}},
+		{"short capabilities", chassis + port + lifetime + "0e03 001400" + end, base, Discarded{Malformed: 1}},
+		{"organization without a subtype", chassis + port + lifetime + "fe03 0080c2" + end, base, Discarded{Malformed: 1}},
+		{"management address that is too long", chassis + port + lifetime + "100c 09 01 c0000201 02 00000007 00" + end, base, Discarded{Malformed: 1}},
+		{"management address without octets", chassis + port + lifetime + "1000" + end, base, Discarded{Malformed: 1}},
+		{"description of 256 octets", chassis + port + lifetime + "0900" + strings.Repeat("61", 256) + end, base, Discarded{Malformed: 1}},
+		{"time to live 0", chassis + port + "0602 0000" + end, with(func(p *PDU) { p.TTL = 0 }), Discarded{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, d, err := ParsePDU(unhex(t, tt.hex))
+			if err != nil || d != tt.d || !reflect.DeepEqual(p, tt.want) {
+				t.Errorf("got %+v, %+v, %v\nwant %+v, %+v", p, d, err, tt.want, tt.d)
+			}
+		})
+	}
+}
+
+func TestParsePDURefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":                    "",
+		"another order":              port + chassis + lifetime + end,
+		"no port ID":                 chassis + lifetime + end,
+		"a second chassis ID":        chassis + port + lifetime + chassis + end,
+		"a second time to live":      chassis + port + lifetime + lifetime + end,
+		"chassis ID without octets":  "0201 04" + port + lifetime + end,
+		"port ID of 256 octets":      chassis + "0501 05" + strings.Repeat("61", 256) + lifetime + end,
+		"time to live of one octet":  chassis + port + "0601 79" + end,
+		"time to live of 3 octets":   chassis + port + "0603 007900" + end,
+		"end with a value":           chassis + port + lifetime + "0001 00",
+		"ends within a header":       chassis + port + lifetime + "0a",
+		"a TLV beyond the end":       chassis + port + lifetime + "0a05 6162",
+		"the longest beyond the end": chassis + port + lifetime + "ffff 0080c2",
+	} {
+		if p, _, err := ParsePDU(unhex(t, text)); !errors.Is(err, ErrPDU) {
+			t.Errorf("%s: got %+v, %v, want an error", name, p, err)
+		}
+	}
+}
+
+func TestParseFrame(t *testing.T) {
+	const header = "0180c200000e 020000000002 "
+	if source, pdu, err := ParseFrame(unhex(t, header, "88cc", chassis)); err != nil || source != spineMAC || len(pdu) != 9 {
+		t.Errorf("got %x, %x, %v", source, pdu, err)
+	}
+	for name, b := range map[string][]byte{
+		"truncated":            unhex(t, header, "88"),
+		"nearest customer":     unhex(t, "0180c2000000 020000000002 88cc", chassis),
+		"another protocol":     unhex(t, header, "8808", chassis),
+		"tagged":               unhex(t, header, "8100 0000 88cc", chassis),
+		"larger than Ethernet": append(unhex(t, header, "88cc"), make([]byte, 1501)...),
+	} {
+		if _, _, err := ParseFrame(b); !errors.Is(err, ErrFrame) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestAppendFrame(t *testing.T) {
+	p := leaf
+	p.TTL, p.SystemName = 121, "s"
+	want := unhex(t, "0180c200000e 020000000001 88cc", chassis, port, lifetime, "0a01 73", end, strings.Repeat("00", 23))
+	if got := AppendFrame(nil, leafMAC, &p); string(got) != string(want) {
+		t.Errorf("got  %x\nwant %x", got, want)
+	}
+	p.TTL = 0
+	want = unhex(t, "0180c200000e 020000000001 88cc", chassis, port, "0602 0000", end, strings.Repeat("00", 26))
+	if got := AppendFrame(nil, leafMAC, &p); string(got) != string(want) {
+		t.Errorf("shutdown: got  %x\nwant %x", got, want)
+	}
+}
+
+// drawPDU makes up anything that can be told.
+func drawPDU(t *rapid.T) PDU {
+	octets := func(what string, least, most int) string {
+		return string(rapid.SliceOfN(rapid.Byte(), least, most).Draw(t, what))
+	}
+	id := func(what string) ID { return ID{rapid.Byte().Draw(t, what), octets(what+" ID", 1, MaxID)} }
+	p := PDU{Chassis: id("chassis"), Port: id("port"), TTL: rapid.Uint16Min(1).Draw(t, "TTL"),
+		PortDescription: octets("port description", 0, 255), SystemName: octets("system name", 0, 255), SystemDescription: octets("system description", 0, 255)}
+	if rapid.Bool().Draw(t, "has capabilities") {
+		p.Capabilities = &Capabilities{rapid.Uint16().Draw(t, "supported"), rapid.Uint16().Draw(t, "enabled")}
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "addresses") {
+		p.Management = append(p.Management, ManagementAddress{rapid.Byte().Draw(t, "family"), octets("address", 1, 31),
+			rapid.Byte().Draw(t, "numbering"), rapid.Uint32().Draw(t, "interface"), octets("OID", 0, 128)})
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "organizations") {
+		p.Organization = append(p.Organization, Organization{OUI(rapid.SliceOfN(rapid.Byte(), 3, 3).Draw(t, "OUI")),
+			rapid.Byte().Draw(t, "subtype"), octets("info", 0, MaxInfo)})
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "reserved") {
+		p.Reserved = append(p.Reserved, TLV{Type(rapid.IntRange(9, 126).Draw(t, "type")), []byte(octets("value", 1, 20))})
+	}
+	return p
+}
+
+// What is told is what is understood.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawPDU(t)
+		got, d, err := ParsePDU(append(AppendPDU(nil, &want), make([]byte, rapid.IntRange(0, 3).Draw(t, "padding"))...))
+		if err != nil || d.Malformed != 0 || d.Reserved != len(want.Reserved) || !reflect.DeepEqual(got, want) {
+			t.Fatalf("got %+v, %+v, %v\nwant %+v", got, d, err, want)
+		}
+	})
+}
+
+func TestTexts(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{leaf.ChassisText(), "02:00:00:00:00:01"},
+		{leaf.PortText(), "p1"},
+		{leaf.Name(), "leaf"},
+		{(&PDU{Chassis: leaf.Chassis}).Name(), "02:00:00:00:00:01"},
+		{(&PDU{Chassis: ID{ChassisNetwork, "\x01\xc0\x00\x02\x01"}}).Name(), "192.0.2.1"},
+		{(&PDU{SystemName: "a\x1b[2Jb"}).Name(), "611b5b324a62"},
+		{ManagementAddress{Family: FamilyIPv6, Address: "\xfe\x80" + strings.Repeat("\x00", 13) + "\x01"}.String(), "fe80::1"},
+		{ManagementAddress{Family: FamilyMAC, Address: string(leafMAC[:])}.String(), "02:00:00:00:00:01"},
+		{ManagementAddress{Family: 9, Address: "ab"}.String(), "6162"},
+		{strings.Join(CapabilityNames(0x8014), ","), "bridge,router"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}

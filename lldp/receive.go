@@ -1,0 +1,137 @@
+package lldp
+
+import "errors"
+
+// The receive state machine, IEEE 802.1AB 9.2.8:
+//
+//	WAIT_OPERATIONAL ──link up──▶ INITIALIZE ──on──▶ WAIT_FRAME ──frame──▶ FRAME ──▶ WAIT_FRAME
+//	                                                                         ├─TTL 0──▶ DELETE ──▶ WAIT_FRAME
+//	                                                                         └─news──▶ UPDATE ──▶ WAIT_FRAME
+//
+// From everywhere a link that goes down leads to WAIT_OPERATIONAL. Neighbours age by the time at which they expire, so
+// there is no state for that.
+const (
+	rxOperational = iota
+	rxInitialize
+	rxWait
+	rxFrame
+	rxDelete
+	rxUpdate
+)
+
+var rxStates = [...]state{
+	rxOperational: {"wait-port-operational", (*Agent).forgetAll, (*Agent).afterOperational},
+	rxInitialize:  {"initialize", (*Agent).forgetAll, (*Agent).afterReceiveInitialize},
+	rxWait:        {"wait-for-frame", func(*Agent) {}, (*Agent).afterWait},
+	rxFrame:       {"frame", (*Agent).process, (*Agent).afterFrame},
+	rxDelete:      {"delete-info", (*Agent).deleteInfo, func(*Agent) int { return rxWait }},
+	rxUpdate:      {"update-info", (*Agent).updateInfo, func(*Agent) int { return rxWait }},
+}
+
+type receiver struct {
+	machine
+	now   int64
+	frame []byte // that has just come, nil where none has
+
+	source [6]byte
+	pdu    *PDU // of the frame in state rxFrame, nil where it was discarded
+	raw    string
+}
+
+func (a *Agent) afterOperational() int {
+	if a.linkUp {
+		return rxInitialize
+	}
+	return rxOperational
+}
+
+func (a *Agent) afterReceiveInitialize() int {
+	switch {
+	case !a.linkUp:
+		return rxOperational
+	case a.enabled():
+		return rxWait
+	}
+	return rxInitialize
+}
+
+func (a *Agent) afterWait() int {
+	switch {
+	case !a.linkUp:
+		return rxOperational
+	case !a.enabled():
+		return rxInitialize
+	case a.rx.frame != nil:
+		return rxFrame
+	}
+	return rxWait
+}
+
+// process reads a frame, and counts what is wrong with it.
+func (a *Agent) process() {
+	frame, s := a.rx.frame, &a.stats
+	a.rx.frame, a.rx.pdu = nil, nil
+	s.FramesReceived++
+	source, raw, err := ParseFrame(frame)
+	if err != nil {
+		s.FramesDiscarded++
+		return
+	}
+	p, discarded, err := ParsePDU(raw)
+	s.TLVsDiscarded += uint64(discarded.Malformed)
+	s.TLVsUnrecognized += uint64(discarded.Reserved)
+	if err != nil {
+		s.FramesDiscarded++
+	}
+	if errors.Is(err, ErrPDU) || discarded.Malformed > 0 {
+		s.FramesInErrors++
+	}
+	if err == nil && p.MSAP() != a.cfg.Local.MSAP() { // an own frame that came back is no neighbour
+		a.rx.source, a.rx.pdu, a.rx.raw = source, &p, string(raw)
+	}
+}
+
+func (a *Agent) afterFrame() int {
+	p := a.rx.pdu
+	switch {
+	case p == nil:
+		return rxWait
+	case p.TTL == 0:
+		return rxDelete
+	case a.heard.refresh(p.MSAP(), a.rx.raw, a.rx.now):
+		return rxWait
+	}
+	return rxUpdate
+}
+
+func (a *Agent) deleteInfo() {
+	if n := a.heard.remove(a.rx.pdu.MSAP()); n != nil {
+		a.log.add(EventShutdown, n, a.rx.now)
+	}
+}
+
+func (a *Agent) updateInfo() {
+	n, isNew := a.heard.store(*a.rx.pdu, a.rx.source, a.rx.raw, a.rx.now)
+	switch {
+	case n == nil:
+		a.stats.NotStored++
+		a.log.add(EventTooMany, &Neighbour{PDU: *a.rx.pdu}, a.rx.now)
+	case isNew:
+		a.log.add(EventNew, n, a.rx.now)
+		a.timer.newNeighbour = true
+	}
+}
+
+// age deletes what has expired.
+func (a *Agent) age(now int64) {
+	for _, n := range a.heard.expire(now) {
+		a.stats.Ageouts++
+		a.log.add(EventAged, n, now)
+	}
+}
+
+func (a *Agent) forgetAll() {
+	for _, n := range a.heard.clear() {
+		a.log.add(EventGone, n, a.rx.now)
+	}
+}

@@ -1,0 +1,87 @@
+package lldp
+
+// The transmit timer state machine, IEEE 802.1AB 9.2.10. It says when a frame should leave; the transmit machine sends it
+// as soon as there is credit.
+//
+//	INITIALIZE ──on──▶ IDLE ──time is up──▶ EXPIRES ──▶ SIGNAL ──▶ IDLE
+//	                    ├───new neighbour──▶ FAST_START ──▶ EXPIRES
+//	                    └───own data changed──▶ SIGNAL
+//
+// From everywhere a link that goes down, or an Agent that is switched off, leads to INITIALIZE. The standard's state
+// TX_TICK is the method tick.
+const (
+	timerInitialize = iota
+	timerIdle
+	timerExpires
+	timerSignal
+	timerFastStart
+)
+
+var timerStates = [...]state{
+	timerInitialize: {"initialize", (*Agent).initializeTimer, (*Agent).afterTimerInitialize},
+	timerIdle:       {"idle", func(*Agent) {}, (*Agent).afterTimerIdle},
+	timerExpires:    {"expires", (*Agent).timerExpired, func(*Agent) int { return timerSignal }},
+	timerSignal:     {"signal", (*Agent).signal, func(*Agent) int { return timerIdle }},
+	timerFastStart:  {"fast-start", (*Agent).fastStart, func(*Agent) int { return timerExpires }},
+}
+
+type txTimer struct {
+	machine
+	ttr          int  // seconds until the next frame
+	fast         int  // frames that are left of a greeting
+	credit       int  // frames that may leave now
+	now          bool // a frame is to leave
+	localChange  bool
+	newNeighbour bool
+}
+
+func (t *txTimer) tick() {
+	t.ttr = max(0, t.ttr-1)
+	t.credit = min(CreditMax, t.credit+1)
+}
+
+func (a *Agent) initializeTimer() {
+	t := &a.timer
+	t.ttr, t.fast, t.credit = 0, 0, CreditMax
+	t.now, t.localChange, t.newNeighbour = false, false, false
+}
+
+func (a *Agent) afterTimerInitialize() int {
+	if !a.linkUp || !a.enabled() || a.tx.at != txIdle {
+		return timerInitialize
+	}
+	return timerIdle
+}
+
+func (a *Agent) afterTimerIdle() int {
+	switch t := &a.timer; {
+	case !a.linkUp || !a.enabled():
+		return timerInitialize
+	case t.newNeighbour:
+		return timerFastStart
+	case t.ttr == 0:
+		return timerExpires
+	case t.localChange:
+		return timerSignal
+	}
+	return timerIdle
+}
+
+func (a *Agent) timerExpired() { a.timer.fast = max(0, a.timer.fast-1) }
+
+func (a *Agent) signal() {
+	t := &a.timer
+	t.now, t.localChange = true, false
+	t.ttr = a.cfg.Interval
+	if t.fast > 0 {
+		t.ttr = FastInterval
+	}
+}
+
+func (a *Agent) fastStart() {
+	t := &a.timer
+	t.newNeighbour = false
+	if t.fast == 0 {
+		t.fast = FastInit
+	}
+}

@@ -1,0 +1,93 @@
+package lldp
+
+// The transmit state machine, IEEE 802.1AB 9.2.9:
+//
+//	INITIALIZE ──on──▶ IDLE ──txNow and credit──▶ INFO_FRAME ──▶ IDLE
+//	    ▲               └──off──▶ SHUTDOWN_FRAME
+//	    └─────────────────2 s────────┘
+//
+// From everywhere a link that goes down leads to INITIALIZE.
+const (
+	txInitialize = iota
+	txIdle
+	txShutdown
+	txInfo
+)
+
+var txStates = [...]state{
+	txInitialize: {"initialize", (*Agent).initializeTransmit, (*Agent).afterInitialize},
+	txIdle:       {"idle", func(*Agent) {}, (*Agent).afterIdle},
+	txShutdown:   {"shutdown-frame", (*Agent).sendShutdown, (*Agent).afterShutdown},
+	txInfo:       {"info-frame", (*Agent).sendInfo, (*Agent).afterInfo},
+}
+
+type transmitter struct {
+	machine
+	shutdownWhile int      // seconds of silence that are left
+	out           [][]byte // frames that are to be sent
+}
+
+// maxOut bounds the frames that wait for a caller who does not take them.
+const maxOut = 2 * CreditMax
+
+func (t *transmitter) tick() { t.shutdownWhile = max(0, t.shutdownWhile-1) }
+
+func (a *Agent) initializeTransmit() {
+	a.tx.shutdownWhile = 0
+	if a.next != nil {
+		a.cfg, a.next = *a.next, nil
+	}
+}
+
+func (a *Agent) afterInitialize() int {
+	if a.linkUp && a.enabled() {
+		return txIdle
+	}
+	return txInitialize
+}
+
+func (a *Agent) afterIdle() int {
+	switch {
+	case !a.linkUp:
+		return txInitialize
+	case !a.enabled():
+		return txShutdown
+	case a.timer.now && a.timer.credit > 0:
+		return txInfo
+	}
+	return txIdle
+}
+
+// sendShutdown says that what was told ends now.
+func (a *Agent) sendShutdown() {
+	p := PDU{Chassis: a.cfg.Local.Chassis, Port: a.cfg.Local.Port}
+	a.send(&p)
+	a.tx.shutdownWhile = ReinitDelay
+}
+
+func (a *Agent) afterShutdown() int {
+	if !a.linkUp || a.tx.shutdownWhile == 0 {
+		return txInitialize
+	}
+	return txShutdown
+}
+
+func (a *Agent) sendInfo() {
+	p := a.cfg.Local
+	p.TTL, p.Organization = a.ttl(), a.extra
+	a.send(&p)
+	a.timer.credit--
+	a.timer.now = false
+}
+
+func (a *Agent) afterInfo() int { return txIdle }
+
+// ttl returns the time to live that is told, in seconds.
+func (a *Agent) ttl() uint16 { return uint16(min(0xFFFF, a.cfg.Interval*a.cfg.Hold+1)) }
+
+func (a *Agent) send(p *PDU) {
+	if len(a.tx.out) < maxOut {
+		a.tx.out = append(a.tx.out, AppendFrame(nil, a.cfg.MAC, p))
+		a.stats.FramesSent++
+	}
+}
