@@ -13,6 +13,7 @@
 //	ecn.go       congestion marking on the egress queue
 //	egress.go    what a port may send now, and what it has sent
 //	control.go   MAC Control frames in and out, causes to hold a peer
+//	watch.go     what a deadlock watchdog reads and orders
 //	probe.go     loop detection and ageing
 //	counters.go  drop reasons and counters
 //	events.go    what a person should know

@@ -185,9 +185,9 @@ func TestCardinality(t *testing.T) {
 		mode macctl.Mode
 		most int
 	}{
-		{macctl.ModePFC, 20 + 9*reasons + 9 + 7*8},
-		{macctl.ModePause, 20 + 2*reasons + 2 + 2 + 3*8},
-		{macctl.ModeOff, 20 + 9*reasons + 9 + 7*8},
+		{macctl.ModePFC, 21 + 9*reasons + 9 + 7*8},
+		{macctl.ModePause, 21 + 2*reasons + 2 + 2 + 3*8},
+		{macctl.ModeOff, 21 + 9*reasons + 9 + 7*8},
 	} {
 		one, eleven := count(1, tt.mode), count(11, tt.mode)
 		if perPort := (eleven - one) / 10; perPort > tt.most || perPort < tt.most/2 || eleven-one != 10*perPort {
@@ -214,7 +214,7 @@ func TestLabelValues(t *testing.T) {
 		"priority": {"0", "1", "2", "3", "4", "5", "6", "7", "all", "unknown"},
 		"pool":     {"lossless", "lossy"},
 		"segment":  {"private", "shared", "headroom"},
-		"reason":   {"truncated", "destination", "opcode", "disabled", "priority", "vector"},
+		"reason":   {"truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"},
 		"version":  {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}
 	for r := range dataplane.NumDropReasons {

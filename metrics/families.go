@@ -47,6 +47,9 @@ const (
 	headroomConfigured
 	pauseReaction
 	xoffReaction
+	watchdogDetected
+	watchdogRecovered
+	watchdogBlocked
 	kernelBacklogDrops
 	tapDrops
 	fdbEntries
@@ -118,6 +121,10 @@ var families = [numFamilies]family{
 
 	pauseReaction: {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
 	xoffReaction:  {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
+
+	watchdogDetected:  {"watchdog_detected_total", counter, "Deadlocks detected on an egress queue.", byPriority},
+	watchdogRecovered: {"watchdog_recovered_total", counter, "Deadlocks of an egress queue that were restored: detection started again.", byPriority},
+	watchdogBlocked:   {"watchdog_blocked", gauge, "1 while an egress queue counts as locked up: from detection to recovery, or while PFC is off since the deadlock keeps coming back.", byPriority},
 
 	kernelBacklogDrops: {"kernel_backlog_drops_total", counter, "Frames that the kernel dropped before any receive ring, on the whole machine since its boot.", nil},
 	tapDrops:           {"tap_drops_total", counter, "Frames of the host that the kernel dropped because their queue towards the TAP was full.", byPort},

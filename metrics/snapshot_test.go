@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
 
@@ -29,6 +30,14 @@ func sample(v *dataplane.Snapshot) {
 			{Port: 2, Name: "p3"},
 			{Port: 3, Name: "gone", Removed: true, Ingress: [8]buffer.QueueSnapshot{{Lossless: true}}},
 		},
+	}
+}
+
+// watched are the watchdog's queues of the sample.
+func watched() []deadlock.Status {
+	return []deadlock.Status{
+		{Name: "p1", Queue: 3, State: deadlock.Stormed, Detected: 3, Recovered: 2},
+		{Name: "p2", Queue: deadlock.All, State: deadlock.Operational, Detected: 1, Recovered: 1},
 	}
 }
 
@@ -87,6 +96,7 @@ func config() Config {
 		Ports: func() []Port {
 			return []Port{{"p1", 12345}, {"p2", 23456}, {"p3", 0}, {"p4", 12345}}
 		},
+		Watchdog:      watched,
 		KernelBacklog: func() uint64 { return 11 },
 		Version:       "v1.2.3", Revision: "0123abc", Started: started,
 	}

@@ -41,6 +41,7 @@ func showCommand() *cobra.Command {
 		showNoun(&o, &cobra.Command{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"}),
 		showNoun(&o, &cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"}),
 		showNoun(&o, &cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
+		showNoun(&o, &cobra.Command{Use: "watchdog", Short: "deadlocks: how each queue is watched, storms detected and restored"}),
 		showNoun(&o, &cobra.Command{Use: "fdb", Short: "the filtering database"}),
 		showNoun(&o, &cobra.Command{Use: "events", Short: "what a person should know, oldest first"}),
 		showNoun(&o, &cobra.Command{Use: "config", Short: "the configuration in force, every default written out"}),

@@ -16,6 +16,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
 
@@ -84,6 +85,17 @@ func (f *fake) FDB() []bridge.Entry {
 		return nil
 	}
 	return []bridge.Entry{{MAC: 0x020000000002, VID: 10, Port: 1, Static: true}, {MAC: 0x020000000001, VID: 1, Port: 0, Age: 12 * time.Second}}
+}
+
+func (f *fake) Watchdog() []deadlock.Status {
+	if f.empty {
+		return nil
+	}
+	c := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: 2, Recovery: 200 * time.Millisecond, Action: deadlock.Drop}
+	return []deadlock.Status{
+		{Name: "p1", Queue: 3, Config: c, State: deadlock.Stormed, Since: 19e9, Detected: 2, Recovered: 1, Sent: 3, Dropped: 1200, LastDropped: 700},
+		{Name: "p2", Queue: deadlock.All, Config: deadlock.Config{}, State: deadlock.Operational},
+	}
 }
 
 func (f *fake) Events(since uint64) []dataplane.Event {

@@ -22,6 +22,7 @@ type Config struct {
 	Workers         Workers
 	Pause           Pause
 	Headroom        HeadroomDefaults
+	Watchdog        Watchdog // of ports that say nothing else
 	Metrics         Metrics
 	API             API
 
@@ -93,6 +94,7 @@ func defaults() *Config {
 		Pause:           Pause{Quanta: 65535},
 		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
 		API:             API{Auto: true},
+		Watchdog:        defaultWatchdog(),
 	}
 	for i := range c.Queues {
 		c.Queues[i] = Queue{Weight: 1}
@@ -101,7 +103,7 @@ func defaults() *Config {
 }
 
 // sections lists the file's top level in the order in which it must be read: the preset before
-// what it presets, priorities and headroom before the ports that inherit from them.
+// what it presets, priorities, headroom and watchdog before the ports that inherit from them.
 func (c *Config) sections() []field {
 	return []field{
 		{"name", set(&c.Name, switchName)},
@@ -113,13 +115,13 @@ func (c *Config) sections() []field {
 		{"ecn", c.readECN},
 		{"pause", c.Pause.read},
 		{"headroom", c.Headroom.read},
+		{"watchdog", c.readWatchdog},
 		{"ports", c.readPorts},
 		{"fdb", c.readFDB},
 		{"ageing", set(&c.Ageing, duration(time.Second, 1_000_000*time.Second))},
 		{"workers", set(&c.Workers, oneOf(WorkersAuto, WorkersPerPort))},
 		{"metrics", c.Metrics.read},
 		{"api", c.API.read},
-		{"watchdog", notImplemented},
 		{"lldp", notImplemented},
 		{"trunks", notImplemented},
 	}

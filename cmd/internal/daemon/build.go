@@ -76,15 +76,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 }
 
 func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) {
-	switch p.FlowControl {
-	case config.FlowPFC:
-		pc.Mode, pc.Lossless = macctl.ModePFC, c.Priorities.Lossless
-		if p.Kind == config.KindTAP {
-			pc.Lossless = 0xff // a host can wait with all of them
-		}
-	case config.FlowPause:
-		pc.Mode, pc.Lossless = macctl.ModePause, 0xff
-	}
+	pc.Mode, pc.Lossless = flowControl(c, p)
 	for q := range pc.Ingress {
 		r := p.Queues[q]
 		pc.Ingress[q] = buffer.QueueConfig{Private: r.Private, Headroom: r.Headroom, Xon: r.Xon, XonOffset: r.XonOffset,
@@ -97,6 +89,20 @@ func join(pc *dataplane.PortConfig, c *config.Config, p *config.Port, numbers ma
 	if other, ok := c.Joined(p); ok {
 		pc.Bridge.Wired, pc.Bridge.Wire, pc.Bridge.Loop = true, numbers[other], false
 	}
+}
+
+// flowControl returns the mode of a port and its lossless priorities.
+func flowControl(c *config.Config, p *config.Port) (macctl.Mode, uint8) {
+	switch p.FlowControl {
+	case config.FlowPFC:
+		if p.Kind == config.KindTAP {
+			return macctl.ModePFC, 0xff // a host can wait with all of them
+		}
+		return macctl.ModePFC, c.Priorities.Lossless
+	case config.FlowPause:
+		return macctl.ModePause, 0xff
+	}
+	return macctl.ModeOff, 0
 }
 
 func trust(t config.Trust) classify.Trust {

@@ -6,6 +6,7 @@
 //	stage.go   sockets that are opened before a configuration comes in force
 //	tune.go    links whose speed or address changes
 //	check.go   interfaces that must not become ports
+//	watchdog.go, watchdog_tell.go  the deadlock watchdog and what it says
 //	source.go  what the API and the metrics read
 //	serve.go   the unix socket and the metrics address
 package daemon
@@ -32,6 +33,7 @@ import (
 type Daemon struct {
 	log      *slog.Logger
 	runner   *dataplane.Runner
+	watchdog *watchdog
 	identity bridge.Identity
 	started  time.Time
 	inspect  func(ns, name string) (port.Link, error)
@@ -56,7 +58,7 @@ const applyPatience = 5 * time.Second
 // New starts a switch with configuration c. Its ports follow their interfaces from Run on. The control socket and the
 // metrics address are taken before any interface is touched: a switch that is started twice leaves the first alone.
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
-	d := &Daemon{log: log, started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
+	d := &Daemon{log: log, watchdog: newWatchdog(log), started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, watched: map[string]*watch{}, events: make(chan struct{}, 1)}
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -75,12 +77,20 @@ func (d *Daemon) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.runner, err = dataplane.NewRunner(switchConfig(resolved, d.identity), c.Workers == config.WorkersPerPort); err != nil {
+	if d.runner, err = dataplane.NewRunner(d.switchConfig(resolved), c.Workers == config.WorkersPerPort); err != nil {
 		return err
 	}
+	d.watchdog.start(d.runner)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.putInForce(context.Background(), resolved)
+}
+
+// switchConfig translates what concerns the whole switch, which calls the watchdog.
+func (d *Daemon) switchConfig(c *config.Config) dataplane.Config {
+	sc := switchConfig(c, d.identity)
+	sc.Suspect = d.watchdog.suspect
+	return sc
 }
 
 // resolve fills in what follows from the links' speeds, and refuses interfaces that must not become ports.
@@ -152,10 +162,14 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := d.configure(ctx, switchConfig(c, d.identity), ports, statics(c, numbers)); err != nil {
+	if err := d.configure(ctx, d.switchConfig(c), ports, statics(c, numbers)); err != nil {
 		return errors.Join(err, abandon(staged))
 	}
+	gone := d.leaving(numbers)
 	d.cfg, d.numbers = c, numbers
+	if err := d.watchdog.configure(c, numbers, gone); err != nil {
+		d.regret("", "the watchdog keeps the settings of before", err)
+	}
 	d.followConfig(staged)
 	return nil
 }
@@ -203,6 +217,16 @@ func (d *Daemon) number(c *config.Config) map[string]int {
 	return numbers
 }
 
+// leaving returns the numbers of ports that are not among those to come.
+func (d *Daemon) leaving(numbers map[string]int) (gone []int) {
+	for name, n := range d.numbers {
+		if _, stays := numbers[name]; !stays {
+			gone = append(gone, n)
+		}
+	}
+	return gone
+}
+
 // Close stops the switch and gives the interfaces back as they were.
 func (d *Daemon) Close() error {
 	d.mu.Lock()
@@ -214,6 +238,7 @@ func (d *Daemon) Close() error {
 	for _, p := range d.ports {
 		errs = append(errs, d.lose(p))
 	}
+	d.watchdog.close()
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())
 	}

@@ -8,6 +8,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/deadlock"
 )
 
 // source is what the API reads of a daemon.
@@ -50,6 +51,9 @@ func (s source) Snapshot(v *dataplane.Snapshot) { s.d.runner.Snapshot(v) }
 
 // FDB implements api.Source.
 func (s source) FDB() []bridge.Entry { return s.d.runner.FDB() }
+
+// Watchdog implements api.Source.
+func (s source) Watchdog() []deadlock.Status { return s.d.watchdog.status() }
 
 // Events implements api.Source.
 func (s source) Events(since uint64) (events []dataplane.Event) {
