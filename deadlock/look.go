@@ -61,7 +61,7 @@ func (m *mark) set(r *Reading, now int64) {
 }
 
 // watched tells whether the queue is looked at at all.
-func (q *queue) watched() bool { return q.port.config.Fast && q.port.mask&(1<<q.number) != 0 }
+func (q *queue) watched() bool { return q.port.watched()&(1<<q.number) != 0 }
 
 // rest arms a queue that is stuck, and waits for others to be.
 func (w *Watchdog) rest(q *queue, now int64) {

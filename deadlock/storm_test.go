@@ -211,6 +211,37 @@ func TestPausePort(t *testing.T) {
 	}
 }
 
+// overlap is a switch on which All and the priorities are the same frames, and remembers what was said of priority 3 last.
+type overlap struct{ await, obey bool }
+
+func (o *overlap) Read(int, uint8, int64, *Reading) {}
+
+func (o *overlap) Await(_ int, queue uint8, on bool) {
+	if queue == 3 || queue == All {
+		o.await = on
+	}
+}
+
+func (o *overlap) Order(_ int, queue uint8, order Order, _ int64) {
+	if queue == 3 || queue == All {
+		o.obey = order == Obey
+	}
+}
+
+// To stop watching one of All and the priorities does not stop the other.
+func TestChangeOfMode(t *testing.T) {
+	o := &overlap{}
+	w := New(o)
+	for i, mask := range []uint16{1 << 3, 1 << All, 1 << 3, 1 << 4, 1 << All} {
+		if err := w.Set(0, "a", mask, patent(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if want := mask != 1<<4; o.await != want {
+			t.Errorf("step %d: awaited %v, want %v", i, o.await, want)
+		}
+	}
+}
+
 // Counts go on where a port of the same name comes back, and a port that goes leaves no look behind.
 func TestRemovedPort(t *testing.T) {
 	r, q := watchOne(t, patent())

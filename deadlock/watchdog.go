@@ -58,18 +58,30 @@ func (w *Watchdog) Set(number int, name string, queues uint16, c Config, now int
 	if p == nil {
 		p = w.newPort(number, name)
 	}
-	old := p.config
+	old, before := p.config, p.watched()
 	if old == c && p.mask == queues {
 		return nil
 	}
 	p.config, p.mask = c, queues
+	after := p.watched()
 	if old.Slow != c.Slow || old.SlowPeriod != c.SlowPeriod || old.Threshold != c.Threshold {
 		w.restartSlow(p, now)
 	}
-	for q := range p.queues {
-		w.change(&p.queues[q], &old, now)
+	for m := before &^ after; m != 0; m &= m - 1 { // first: All and the priorities are the same frames
+		w.release(&p.queues[bits.TrailingZeros16(m)], becauseOff, now)
+	}
+	for m := after; m != 0; m &= m - 1 {
+		w.change(&p.queues[bits.TrailingZeros16(m)], &old, now)
 	}
 	return nil
+}
+
+// watched are the queues of the port that are looked at.
+func (p *port) watched() uint16 {
+	if !p.config.Fast {
+		return 0
+	}
+	return p.mask & (1<<NumQueues - 1)
 }
 
 func (w *Watchdog) newPort(number int, name string) *port {
@@ -104,9 +116,12 @@ func (w *Watchdog) Remove(number int, now int64) {
 		return
 	}
 	var kept [NumQueues]counts
+	watched := p.watched()
 	p.mask = 0
 	for q := range p.queues {
-		w.release(&p.queues[q], becauseOff, now)
+		if watched&(1<<q) != 0 {
+			w.release(&p.queues[q], becauseOff, now)
+		}
 		kept[q] = p.queues[q].counts
 	}
 	p.slow.due = never
@@ -117,15 +132,13 @@ func (w *Watchdog) Remove(number int, now int64) {
 // change makes a queue follow the new configuration of its port.
 func (w *Watchdog) change(q *queue, old *Config, now int64) {
 	c := &q.port.config
-	switch {
-	case !q.watched():
-		w.release(q, becauseOff, now)
-	case q.state == idle:
+	switch q.state {
+	case idle:
 		w.rest(q, now)
-	case q.state == armed:
+	case armed:
 		w.disarm(q, becauseSettings, now)
 		w.rest(q, now)
-	case q.state == stormed:
+	case stormed:
 		if c.Action != old.Action {
 			w.order(q, now)
 			w.tell(q, Changed, becauseAction, now).Lasted = q.lasted(now)
@@ -137,10 +150,10 @@ func (w *Watchdog) change(q *queue, old *Config, now int64) {
 // Notice says that queues of a port, for which Await asked, hold frames and are paused, or that its link has gone down.
 func (w *Watchdog) Notice(number int, now int64) {
 	p := w.port(number)
-	if p == nil || !p.config.Fast {
+	if p == nil {
 		return
 	}
-	for m := p.mask; m != 0; m &= m - 1 {
+	for m := p.watched(); m != 0; m &= m - 1 {
 		q := &p.queues[bits.TrailingZeros16(m)]
 		switch {
 		case q.state == idle:

@@ -7,6 +7,10 @@
 //	incast.go   demo incast: the acts and what each has to show
 //	host.go     demo host: acts, and what each has to show
 //	tcp.go      the programs of demo host
+//	load.go     demo deadlock: switches, senders, sinks and a storm, as processes of an act
+//	ring.go     three switches in a ring, whose buffers wait for each other
+//	deadlock.go, storm.go  its acts; deadlock_checks.go: what they have to show
+//	timeline.go what happened when, for a person
 //	checks.go   single checks on what an act observed
 //	table.go    the report for a person
 package demo

@@ -13,6 +13,7 @@ type Report struct {
 	Flows    []Flow         `json:"flows"`
 	Switches []SwitchResult `json:"switches"`
 	Acts     []ActResult    `json:"acts"`
+	Timeline []Moment       `json:"timeline,omitempty"`
 
 	Transfers []Transfer `json:"transfers,omitempty"` // of demo host
 }
@@ -36,6 +37,7 @@ const (
 	KindControl  = "control"
 	KindRate     = "rate"
 	KindRun      = "run"
+	KindDeadlock = "deadlock"
 )
 
 // A Flow is one priority of one sender.

@@ -21,6 +21,7 @@ type switchNode struct {
 	more    string // lines of configuration for the whole switch
 	process *lab.Process
 	socket  string
+	text    string // its file, but for name and sockets; empty: preset roce on all ports
 
 	// what it said at the end
 	state  states
@@ -37,18 +38,25 @@ type switchPort struct {
 
 // states are the answers of a switch that the checks look at.
 type states struct {
-	ports  *api.Ports
-	pfc    *api.PFC
-	buffer *api.Buffer
-	queues *api.Queues
+	ports    *api.Ports
+	pfc      *api.PFC
+	buffer   *api.Buffer
+	queues   *api.Queues
+	watchdog *api.Watchdog // of demo deadlock
+	events   *api.Events
 }
 
 // config writes the switch's file: preset roce on all ports, and loop probes off so that every frame is accounted for.
 func (s *switchNode) config(dir, flowControl string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: %s\npreset: roce\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, s.socket, s.more)
-	for _, p := range s.ports {
-		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
+	fmt.Fprintf(&b, "name: %s\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name, s.socket)
+	if s.text != "" {
+		b.WriteString(s.text)
+	} else {
+		fmt.Fprintf(&b, "preset: roce\n%sports:\n", s.more)
+		for _, p := range s.ports {
+			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
+		}
 	}
 	path := filepath.Join(dir, s.name+".yaml")
 	return path, os.WriteFile(path, []byte(b.String()), 0o600)

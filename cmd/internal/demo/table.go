@@ -18,6 +18,7 @@ func (r *Report) Text(out io.Writer) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
+		r.timeline(out, a.Act)
 		for _, s := range r.Switches {
 			if s.Act == a.Act {
 				fmt.Fprintf(out, "  switch %s: lossless drops %d, PFC frames sent %d, most headroom used %s\n", s.Name, s.LosslessDrops, s.PFCSent, peak(s.Headroom))
