@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
@@ -237,11 +236,7 @@ func TestStoppedSwitchIsNoDeadlock(t *testing.T) {
 	}
 	stop()
 	h2.whole(h1, 3)
-	answer, err := api.NewClient(r.dir+"/api.sock").Show(context.Background(), "watchdog")
-	must(t, err)
-	for _, q := range answer.(*api.Watchdog).Queues {
-		if q.Detected != 0 {
-			t.Errorf("%+v", q)
-		}
+	if log := p.Output(); strings.Contains(log, "deadlock") {
+		t.Error(log)
 	}
 }

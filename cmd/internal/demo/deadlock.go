@@ -30,16 +30,17 @@ const (
 // A deadlockAct is one act, and what it has to show.
 type deadlockAct struct {
 	name, title string
+	lockUp      bool // frames of the lossless priority stay, or are dropped
 	run         func(d *deadlockDemo, ctx context.Context, p *play, l *lab.Lab, r *Report) error
 }
 
 type deadlockDemo struct{ o Options }
 
 var deadlockActs = []deadlockAct{
-	{"a", "three switches wait for each other for ever: no watchdog", (*deadlockDemo).lockUpAct},
-	{"b", "the same with the watchdog, action forward", (*deadlockDemo).recoverAct},
-	{"c", "frames that circle for ever, by wrong routes: action drop", (*deadlockDemo).loopAct},
-	{"d", "a host that never stops pausing: action forward, bystanders", (*deadlockDemo).stormAct},
+	{"a", "three switches wait for each other for ever: no watchdog", true, (*deadlockDemo).lockUpAct},
+	{"b", "the same with the watchdog, action forward", false, (*deadlockDemo).recoverAct},
+	{"c", "frames that circle for ever, by wrong routes: action drop", true, (*deadlockDemo).loopAct},
+	{"d", "a host that never stops pausing: action forward, bystanders", false, (*deadlockDemo).stormAct},
 }
 
 // Deadlock runs the acts of demo deadlock. It returns an error where an act could not begin, or ctx ended; what breaks later
@@ -74,7 +75,7 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 			err = closeErr
 		}
 	}()
-	p := &play{name: a.name, title: a.title, speed: d.o.Speed}
+	p := &play{name: a.name, lockUp: a.lockUp, speed: d.o.Speed}
 	broken := a.run(d, ctx, p, l, r)
 	if err := ctx.Err(); err != nil {
 		_ = p.stop()
@@ -90,7 +91,7 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 	if err := p.stop(); broken == nil {
 		broken = err
 	}
-	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.name == "a", Waiting: p.waiting()})
+	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: p.waiting()})
 	if broken != nil {
 		r.check(a.name, KindRun, "every process runs to the end", "yes", broken.Error(), false)
 	}
@@ -172,7 +173,7 @@ func (d *deadlockDemo) lockUpAct(ctx context.Context, p *play, l *lab.Lab, r *Re
 	}
 	flows := p.flows()
 	r.tellTrigger(p, loadEnd)
-	r.tellStandings(p, flows)
+	r.tellLost(p, flows)
 	r.add(p, flows)
 	for k, s := range g.switches {
 		r.check(p.name, KindDeadlock, fmt.Sprintf("%s: frames that wait for %s, %v after the senders and %v later", s.name, s.peerOf("out"), afterward, proof),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,14 +15,15 @@ import (
 
 // A play is the processes of one act of demo deadlock: switches first, then senders, sinks and a storm.
 type play struct {
-	name, title string
-	speed       int64 // of every port, bit/s
-	dir         string
-	switches    []*switchNode
-	sources     []*source
-	sinks       []*sink
-	storm       *stormHost
-	start       time.Time // of the load
+	name     string
+	lockUp   bool
+	speed    int64 // of every port, bit/s
+	dir      string
+	switches []*switchNode
+	sources  []*source
+	sinks    []*sink
+	storm    *stormHost
+	start    time.Time // of the load
 }
 
 // A source is one sender; several may run at one host.
@@ -52,13 +54,25 @@ func (p *play) open(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	for _, s := range p.switches {
-		if err := s.start(ctx, p.dir, ""); err != nil {
-			return err
-		}
+	if err := p.each(func(s *switchNode) error { return s.start(ctx, p.dir, "") }); err != nil {
+		return err
 	}
-	p.start = time.Now().Add(startDelay)
+	p.start = time.Now().Add(findDelay)
 	return nil
+}
+
+// findDelay is the time for senders to find their sinks, whose addresses they are given.
+const findDelay = time.Second
+
+// each does something with every switch at the same time.
+func (p *play) each(do func(*switchNode) error) error {
+	errs := make([]error, len(p.switches))
+	var all sync.WaitGroup
+	for i, s := range p.switches {
+		all.Go(func() { errs[i] = do(s) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // stamp is a moment of the act for a command line.
@@ -150,9 +164,7 @@ func (p *play) stop() error {
 	if p.storm != nil {
 		end(&p.storm.host)
 	}
-	for _, s := range p.switches {
-		errs = append(errs, s.stop())
-	}
+	errs = append(errs, p.each((*switchNode).stop))
 	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
 }
 
@@ -170,7 +182,7 @@ func (p *play) flows() (all []standing) {
 			if !sf.Answered {
 				continue
 			}
-			f := standing{Flow: Flow{Act: p.name, Name: s.name + ">" + s.to, Priority: sf.Priority, Sent: sf.Sent, Lost: sf.Lost,
+			f := standing{Flow: Flow{Act: p.name, Name: s.name + ">" + s.to, Priority: sf.Priority, Lossless: sf.Priority == losslessPriority && !p.lockUp, Sent: sf.Sent, Lost: sf.Lost,
 				Received: sf.Received, Reordered: sf.Reordered, Duplicated: sf.Duplicated}}
 			p.match(&f, s.report.Source, sf.Flow)
 			all = append(all, f)

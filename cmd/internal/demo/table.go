@@ -59,6 +59,8 @@ func priorityName(f Flow, a ActResult) string {
 	switch {
 	case f.Lossless:
 		return fmt.Sprintf("%d lossless", f.Priority)
+	case a.LockUp && f.Priority == losslessPriority:
+		return fmt.Sprintf("%d locked up", f.Priority)
 	case a.Control && f.Priority == losslessPriority:
 		return fmt.Sprintf("%d unprotected", f.Priority)
 	}

@@ -78,6 +78,15 @@ func (r *Report) tellStandings(p *play, flows []standing) {
 	}
 }
 
+// tellLost adds which flows ended before their senders.
+func (r *Report) tellLost(p *play, flows []standing) {
+	for _, f := range flows {
+		if f.Lost > 0 {
+			r.moment(p, f.at, f.Name, "priority %d: its last frame arrives; %d never do", f.Priority, f.Lost)
+		}
+	}
+}
+
 // standingStill is the shortest gap of a flow that is worth a line.
 const standingStill = 30 * time.Millisecond
 
