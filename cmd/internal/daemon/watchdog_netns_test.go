@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -236,6 +237,7 @@ func TestStoppedSwitchIsNoDeadlock(t *testing.T) {
 	}
 	stop()
 	h2.whole(h1, 3)
+	must(t, p.Stop(syscall.SIGTERM, patience))
 	if log := p.Output(); strings.Contains(log, "deadlock") {
 		t.Error(log)
 	}

@@ -13,10 +13,10 @@ const (
 	trigger   = 500 * time.Millisecond // receivers hang from here on
 	hang      = 150 * time.Millisecond
 	surgeEnd  = 700 * time.Millisecond  // until then the ring's links are full
-	loadEnd   = 1000 * time.Millisecond // of the senders where nothing helps
+	loadEnd   = 800 * time.Millisecond  // of the senders where nothing helps
 	proof     = 5 * time.Second         // for so long the lock has to outlast trigger and senders
-	ringEnd   = 2500 * time.Millisecond // of the senders where the watchdog helps
-	afterward = 500 * time.Millisecond  // until sinks end, so that the rest arrives
+	ringEnd   = 2000 * time.Millisecond // of the senders where the watchdog helps
+	afterward = 400 * time.Millisecond  // until sinks end, so that the rest arrives
 )
 
 // What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock.

@@ -62,7 +62,7 @@ func (p *play) open(ctx context.Context) (err error) {
 }
 
 // findDelay is the time for senders to find their sinks, whose addresses they are given.
-const findDelay = time.Second
+const findDelay = 800 * time.Millisecond
 
 // each does something with every switch at the same time.
 func (p *play) each(do func(*switchNode) error) error {

@@ -23,6 +23,7 @@ const ringSwitches = 3
 const (
 	hostXoff = 64 // KiB, as all of them
 	hostXon  = 48
+	hostRoom = 64 // headroom: three senders share a host, and each has its own burst
 	ringXoff = 256
 	ringXon  = 8
 )
@@ -111,7 +112,7 @@ func (g *ring) config(k int, s *switchNode) string {
 	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\n", g.watchdog)
 	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %dKiB, private: 0B, xon_offset: %dKiB}\nports:\n", ringXoff, ringXoff)
 	const dull = "learning: off, flood: off, loop: off"
-	host := fmt.Sprintf("{3: {xoff: %dKiB, xon: %dKiB}}", hostXoff, hostXon)
+	host := fmt.Sprintf("{3: {xoff: %dKiB, xon: %dKiB, headroom: %dKiB}}", hostXoff, hostXon, hostRoom)
 	fmt.Fprintf(&b, "  host: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	fmt.Fprintf(&b, "  sink: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	for _, p := range []string{"in", "out"} {

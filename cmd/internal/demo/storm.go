@@ -13,10 +13,10 @@ import (
 // Times of the acts with a loop and with a storm.
 const (
 	loopEnd    = 300 * time.Millisecond  // of the sender whose frames circle
-	loopVictim = 1800 * time.Millisecond // of the others
+	loopVictim = 1400 * time.Millisecond // of the others
 	stormBegin = 500 * time.Millisecond
 	stormLasts = 1500 * time.Millisecond
-	stormLoad  = 2500 * time.Millisecond // of all senders
+	stormLoad  = 2300 * time.Millisecond // of all senders
 )
 
 // loopAct: frames for an address that every switch sends on to the next fill the ring; only dropping them helps.
