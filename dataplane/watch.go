@@ -28,9 +28,11 @@ func (s *Switch) ReadWatch(i int, queue uint8, now int64, r *WatchReading) {
 		*r = WatchReading{}
 		return
 	}
-	r.Held, r.Sent, r.Dropped = 0, 0, 0
-	for q := range uint8(NumPriorities) {
-		if queue == q || queue == Whole {
+	if queue < NumPriorities {
+		r.Held, r.Sent, r.Dropped = p.queues[queue].frames, p.count.QueueSent[queue], p.count.QueueDiscarded[queue]
+	} else {
+		r.Held, r.Sent, r.Dropped = 0, 0, 0
+		for q := range p.queues {
 			r.Held += p.queues[q].frames
 			r.Sent += p.count.QueueSent[q]
 			r.Dropped += p.count.QueueDiscarded[q]

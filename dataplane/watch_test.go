@@ -241,3 +241,28 @@ func TestDiscardDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations for 8 frames", n)
 	}
 }
+
+// A system clock that jumps moves the stamps of what is received, not the time that a watchdog reads: a peer that throttles
+// to 90 % by short pauses is never read as one that pauses all the time.
+func TestWatchReadingAndClockJumps(t *testing.T) {
+	r := plainRig(t, 2)
+	r.offer(0, data(0, 1, lossless, 0, small))
+	var times [NumPriorities]uint16
+	times[lossless] = 195 // 99.84 µs
+	pause := macctl.QuantaDuration(195, gigabit)
+	const hour = 3600 * second
+	var paused int64
+	for cycle, jump := range []int64{0, hour, -hour, 10 * hour, -second / 2, 1} {
+		before := r.read(1, lossless)
+		stamp := r.now + jump
+		r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), stamp, r.now)
+		r.now += second / 1000
+		if v := r.read(1, lossless); v.Paused-before.Paused != pause || v.Pausing {
+			t.Errorf("cycle %d, stamp off by %d s: paused for %d ns, want %d", cycle, jump/second, v.Paused-before.Paused, pause)
+		}
+		paused += pause
+	}
+	if v := r.read(1, lossless); v.Paused != paused {
+		t.Errorf("paused for %d ns in all, want %d", v.Paused, paused)
+	}
+}

@@ -269,20 +269,20 @@ func (w *writer) portWatchdog(d *Watchdog) {
 }
 
 // keys are those that switch and ports share.
-func (d *Watchdog) keys(auto bool) string {
+func (w *Watchdog) keys(auto bool) string {
 	restore := restoreElapsed
-	if d.Restore == deadlock.Quiet {
+	if w.Restore == deadlock.Quiet {
 		restore = restoreQuiet
 	}
-	all := []string{"fast: " + formatToggle(d.Fast)}
-	if d.Mode == WatchdogSONiC {
-		all = append(all, "detection: "+formatTime(d.Detection), "restoration: "+formatTime(d.Recovery), "poll: "+formatTime(d.Period))
+	all := []string{"fast: " + formatToggle(w.Fast)}
+	if w.Mode == WatchdogSONiC {
+		all = append(all, "detection: "+formatTime(w.Detection), "restoration: "+formatTime(w.Recovery), "poll: "+formatTime(w.Period))
 	} else {
-		count := formatNumber(float64(d.Count))
+		count := formatNumber(float64(w.Count))
 		if auto {
 			count = "auto"
 		}
-		all = append(all, "period: "+formatTime(d.Period), "count: "+count, "recovery: "+formatTime(d.Recovery))
+		all = append(all, "period: "+formatTime(w.Period), "count: "+count, "recovery: "+formatTime(w.Recovery))
 	}
-	return strings.Join(append(all, "action: "+d.Action.String(), "restore: "+restore), ", ")
+	return strings.Join(append(all, "action: "+w.Action.String(), "restore: "+restore), ", ")
 }

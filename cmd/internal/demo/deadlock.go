@@ -19,13 +19,18 @@ const (
 	afterward = 400 * time.Millisecond  // until sinks end, so that the rest arrives
 )
 
-// What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock.
+// What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock; in act (b) by so
+// much that flows stand still for longer than that because of the lock.
 const (
 	watchPeriod   = 100 * time.Millisecond
-	watchCount    = 2
 	watchRecovery = 200 * time.Millisecond
-	watchSettings = "{period: 100ms, count: 2, recovery: 200ms, action: %s}"
+	watchCount    = 2
+	patientCount  = 4
 )
+
+func watchSettings(count int, action string) string {
+	return fmt.Sprintf("{period: %v, count: %d, recovery: %v, action: %s}", watchPeriod, count, watchRecovery, action)
+}
 
 // A deadlockAct is one act, and what it has to show.
 type deadlockAct struct {
@@ -199,7 +204,7 @@ func (g *ring) stuck() (all []hold) {
 
 // recoverAct: the watchdog breaks the lock, and everything arrives.
 func (d *deadlockDemo) recoverAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
-	if _, err := d.openRing(ctx, p, l, fmt.Sprintf(watchSettings, "forward"), ringEnd, ringEnd+afterward); err != nil {
+	if _, err := d.openRing(ctx, p, l, watchSettings(patientCount, "forward"), ringEnd, ringEnd+afterward); err != nil {
 		return err
 	}
 	const locked = trigger + hang + 30*time.Millisecond // the receivers run again, and nothing was detected yet
@@ -221,7 +226,7 @@ func (d *deadlockDemo) recoverAct(ctx context.Context, p *play, l *lab.Lab, r *R
 	r.checkDetected(p)
 	r.checkArrived(p, flows, ringEnd)
 	r.checkEmpty(p)
-	limit := hang + watchCount*watchPeriod + watchPeriod + watchRecovery
+	limit := patientCount*watchPeriod + watchPeriod + watchRecovery
 	for _, f := range flows {
 		r.check(p.name, KindRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority), fmt.Sprintf("at most %v", limit),
 			f.gap.Round(time.Millisecond).String(), f.gap <= limit)

@@ -21,7 +21,7 @@ const (
 
 // loopAct: frames for an address that every switch sends on to the next fill the ring; only dropping them helps.
 func (d *deadlockDemo) loopAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
-	g := &ring{speed: p.speed, watchdog: fmt.Sprintf(watchSettings, "drop")}
+	g := &ring{speed: p.speed, watchdog: watchSettings(watchCount, "drop")}
 	if err := g.build(l); err != nil {
 		return err
 	}
@@ -169,6 +169,6 @@ func (d *deadlockDemo) buildStorm(p *play, l *lab.Lab) (nodes []*lab.Node, err e
 		fmt.Fprintf(&ports, "  %s: {speed: %d, loop: off}\n", port, p.speed)
 		fmt.Fprintf(&fdb, "  - {mac: %q, vlan: 1, port: %s}\n", stationMAC(i).String(), port)
 	}
-	s.text = "preset: roce\nwatchdog: " + fmt.Sprintf(watchSettings, "forward") + "\nports:\n" + ports.String() + "fdb:\n" + fdb.String()
+	s.text = "preset: roce\nwatchdog: " + watchSettings(watchCount, "forward") + "\nports:\n" + ports.String() + "fdb:\n" + fdb.String()
 	return nodes, nil
 }
