@@ -68,7 +68,7 @@ func (g *ring) build(l *lab.Lab) error {
 		to.ports = append(to.ports, switchPort{name: "in", speed: g.speed, peer: s.node, peerI: "out"})
 	}
 	for k, s := range g.switches {
-		s.text = g.config(k, s)
+		s.text = g.config(k)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func connect(l *lab.Lab, s *switchNode, port string, n *lab.Node, nodeInterface 
 }
 
 // config is the file of switch k, but for the path of its socket.
-func (g *ring) config(k int, s *switchNode) string {
+func (g *ring) config(k int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\n", g.watchdog)
 	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %dKiB, private: 0B, xon_offset: %dKiB}\nports:\n", ringXoff, ringXoff)
