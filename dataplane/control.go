@@ -22,7 +22,7 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 		p.partner = frame.Address(b[frame.AddressOctets:])
 	}
 	before := p.receiver.Paused(now)
-	p.receiver.Receive(b, stamp, now)
+	p.heard = p.receiver.Receive(b, stamp, now)
 	s.rouse(p)
 	return p.receiver.Paused(now) &^ before
 }

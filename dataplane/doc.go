@@ -2,6 +2,8 @@
 //
 //	port → frame → [macctl | trap] → classify → bridge → buffer → sched → port
 //
+// and package capture sees it where a port received it, sent it or dropped it.
+//
 // The stations follow the forwarding process of IEEE 802.1Q clause 8.6; each has a folder. What joins them is Switch, a
 // sequential state machine without I/O that takes the time as an argument: frames in at time now, which frames may port
 // p send at time now, tick at time now. Runner puts it on real ports.
@@ -17,6 +19,8 @@
 //	probe.go     loop detection and ageing
 //	counters.go  drop reasons and counters
 //	events.go    what a person should know
+//	capture.go   what is captured, and when
+//	explain.go   what a capture says of MAC Control frames and drops
 //	snapshot.go  one consistent picture for metrics and tables
 //	run.go       Runner: workers, their ports, stopping them for a change
 //	change.go    changes of a running port, and what goes wrong after one

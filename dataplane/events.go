@@ -25,6 +25,7 @@ const (
 	EventDeadlockRecurring EventKind = "deadlock-recurring"
 	EventDeadlockReopened  EventKind = "deadlock-reopened"
 	EventDeadlockAction    EventKind = "deadlock-action"
+	EventCapture           EventKind = "capture"
 )
 
 // An Event is something that a person should know. Priority is -1 where it concerns a whole port, AllPriorities where all
@@ -55,6 +56,9 @@ type eventLog struct {
 }
 
 func (s *Switch) event(e Event) {
+	if e.Kind == EventLosslessDrop {
+		s.tap.Lost()
+	}
 	l := &s.events
 	for i := l.next; i > 0 && i+8 > l.next && i+maxEvents > l.next; i-- {
 		last := &l.ring[(i-1)%maxEvents]

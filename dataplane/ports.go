@@ -156,6 +156,7 @@ func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
 		return
 	}
 	p.count.Drops[Unknown][DropRing] += uint64(n)
+	s.tapMissed(i, n)
 	if c != port.Lossless || p.cfg.Mode == macctl.ModeOff {
 		return
 	}

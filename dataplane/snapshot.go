@@ -39,6 +39,7 @@ type PortSnapshot struct {
 	// here; the All fields the same for 802.3x PAUSE.
 	PausedNs, HeldNs       [NumPriorities]int64
 	PausedAllNs, HeldAllNs int64
+	Pauses, Holds          Histogram // lengths of those that have ended
 
 	RingSlots int
 	Reaction  Histogram // from XOFF received to the end of the last send call of its priority
@@ -79,6 +80,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), Counters: p.count,
 		Delayed: p.delayed, Paused: p.receiver.Paused(now), Wanted: p.sender.Wanted(), Received: p.receiver.Counters(),
 		Told: p.sender.Counters(), PausedAllNs: p.receiver.PauseTime(now), HeldAllNs: p.sender.PauseTime(now)}
+	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which tells of those that have run out
 	for q := range p.queues {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)

@@ -7,6 +7,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
@@ -33,6 +34,8 @@ type Switch struct {
 	wakeDelay int64
 	retired   map[string]*PortSnapshot // counters of removed ports, by name
 	suspects  bridge.PortSet           // ports of which the watchdog has something to hear
+	tap       capture.Tap
+	fate      fate // of the frame that Ingress looks at
 }
 
 // portState is one port.
@@ -50,14 +53,17 @@ type portState struct {
 	queues   [NumPriorities]queue
 	occupied uint8
 	plan     plan
-	delayed  int    // frames in the delay line
-	txAt     int64  // time at which the transmit task has to look again
-	waitFrom int64  // since when a frame waits in the ring for buffer, 0 where none does
-	crossed  int64  // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
-	culprit  int64  // when the frame came that was admitted
-	partner  uint64 // source of the newest MAC Control frame
-	talker   uint64 // source of the newest lossless frame
+	delayed  int           // frames in the delay line
+	txAt     int64         // time at which the transmit task has to look again
+	waitFrom int64         // since when a frame waits in the ring for buffer, 0 where none does
+	crossed  int64         // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
+	culprit  int64         // when the frame came that was admitted
+	heard    macctl.Reason // what the receiver said of the newest MAC Control frame
+	partner  uint64        // source of the newest MAC Control frame
+	talker   uint64        // source of the newest lossless frame
 	count    Counters
+	pauses   Histogram  // lengths of the pauses by the peer
+	holds    Histogram  // and of the peer's
 	losses   RingLosses // as last read
 	awaited  uint8      // queues of which the watchdog wants to know when they hold frames and are paused
 	discard  uint8      // queues that are emptied by its order
@@ -100,6 +106,8 @@ func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
 	}
 	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Nominal, cfg.MAC)
 	p.sender = macctl.NewInitiator(s.initiatorConfig(cfg))
+	p.receiver.TellPauses(p.pauses.Record)
+	p.sender.TellPauses(p.holds.Record)
 	s.ports[i] = p
 	if err := s.configure(p, cfg); err != nil {
 		s.ports[i] = nil
@@ -185,6 +193,7 @@ func (s *Switch) dropQueued(p *portState, d uint32, r DropReason) {
 	if from == nil {
 		from = p
 	}
+	s.tapQueued(p, &dsc, r)
 	s.release(p, d)
 	s.drop(from, dsc.prio, r, dsc.charge == chargeLossless)
 }

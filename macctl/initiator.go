@@ -61,6 +61,7 @@ type Initiator struct {
 	timers            [numUnits]pauseTimer // as the peer's run
 	frames            [numUnits]uint64
 	xoffSent, xonSent [numUnits]uint64
+	pauses            func(ns int64)
 }
 
 // An offer is the frame that AppendFrame last made: the units it names, and of these the ones that it holds.
@@ -124,6 +125,11 @@ func (i *Initiator) want(unit int, causes Cause) {
 	if causes != 0 {
 		i.wanted |= 1 << unit & i.units
 	}
+}
+
+// Causes returns the causes for which a priority is to be held.
+func (i *Initiator) Causes(prio uint8) Cause {
+	return i.holds[i.config.Mode.unit(prio)]
 }
 
 // SetRemaining sets the bits that a priority's ingress queue can still take. With InitiatorConfig.Remaining, an XOFF or
@@ -197,12 +203,32 @@ func (i *Initiator) Sent(now int64) {
 	}
 	for s := i.offer.units; s != 0; s &= s - 1 {
 		n := s.first()
-		i.timers[n].load(now, QuantaDuration(i.offer.time[n], i.config.Speed))
+		i.load(n, now, QuantaDuration(i.offer.time[n], i.config.Speed))
 		i.count(n)
 	}
 	i.told, i.sentAt = i.offer.held, now
 	i.refreshAt = i.nextRefresh(&i.offer)
 	i.offer = offer{}
+}
+
+// TellPauses makes f be called with the time for which the peer was held, in ns, by PFC or PAUSE: each time when the peer is
+// freed, or held anew after a pause that ran out.
+func (i *Initiator) TellPauses(f func(ns int64)) { i.pauses = f }
+
+// load replaces a unit's timer, and tells of pauses that have ended by then.
+func (i *Initiator) load(unit int, now, d int64) {
+	i.tell(unit, now)
+	i.timers[unit].load(now, d)
+	i.tell(unit, now)
+}
+
+func (i *Initiator) tell(unit int, now int64) {
+	if i.pauses == nil {
+		return
+	}
+	if ns, ok := i.timers[unit].ended(now); ok {
+		i.pauses(ns)
+	}
 }
 
 // count counts what the offer says of a unit.
@@ -221,7 +247,7 @@ func (i *Initiator) count(unit int) {
 // the link is back.
 func (i *Initiator) Reset(now int64) {
 	for n := range i.timers {
-		i.timers[n].load(now, 0)
+		i.load(n, now, 0)
 	}
 	i.told, i.offer, i.refreshAt = 0, offer{}, math.MaxInt64
 }

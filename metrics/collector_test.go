@@ -185,9 +185,9 @@ func TestCardinality(t *testing.T) {
 		mode macctl.Mode
 		most int
 	}{
-		{macctl.ModePFC, 21 + 9*reasons + 9 + 7*8},
-		{macctl.ModePause, 21 + 2*reasons + 2 + 2 + 3*8},
-		{macctl.ModeOff, 21 + 9*reasons + 9 + 7*8},
+		{macctl.ModePFC, 23 + 9*reasons + 9 + 7*8},
+		{macctl.ModePause, 23 + 2*reasons + 2 + 2 + 3*8},
+		{macctl.ModeOff, 23 + 9*reasons + 9 + 7*8},
 	} {
 		one, eleven := count(1, tt.mode), count(11, tt.mode)
 		if perPort := (eleven - one) / 10; perPort > tt.most || perPort < tt.most/2 || eleven-one != 10*perPort {

@@ -46,6 +46,8 @@ const (
 	headroomCalculated
 	headroomConfigured
 	pauseReaction
+	pauseReceivedTime
+	pauseSentTime
 	xoffReaction
 	watchdogDetected
 	watchdogRecovered
@@ -119,8 +121,10 @@ var families = [numFamilies]family{
 	headroomCalculated: {"headroom_calculated_bytes", gauge, "Headroom that a lossless ingress queue needs by calculation.", byPriority},
 	headroomConfigured: {"headroom_configured_bytes", gauge, "Headroom of a lossless ingress queue in force.", byPriority},
 
-	pauseReaction: {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
-	xoffReaction:  {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
+	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
+	pauseReceivedTime: {"pause_received_duration_seconds", histogram, "Length of each pause of a priority, or of the port, by the peer, from the first XOFF to XON or expiry.", byPort},
+	pauseSentTime:     {"pause_sent_duration_seconds", histogram, "Length of each pause of a priority of the peer, or of the peer, from here.", byPort},
+	xoffReaction:      {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
 
 	watchdogDetected:  {"watchdog_detected_total", counter, "Deadlocks detected on an egress queue.", byPriority},
 	watchdogRecovered: {"watchdog_recovered_total", counter, "Deadlocks of an egress queue that were restored: detection started again.", byPriority},

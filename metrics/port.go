@@ -27,6 +27,8 @@ func collectPort(o output, p *dataplane.PortSnapshot) {
 		o.value(tapDrops, float64(c.HostDrops), name)
 	}
 	o.histogram(pauseReaction, &p.Reaction, name)
+	o.histogram(pauseReceivedTime, &p.Pauses, name)
+	o.histogram(pauseSentTime, &p.Holds, name)
 	collectDrops(o, p)
 	collectControl(o, p)
 	collectEgress(o, p)

@@ -67,6 +67,9 @@ func pfcPort() dataplane.PortSnapshot {
 	for _, ns := range []int64{0, 1000, 12_000, 13_000, 40_000_000} {
 		p.Reaction.Record(ns)
 	}
+	p.Pauses.Record(1_204_000)
+	p.Holds.Record(800_000_000)
+	p.Holds.Record(12_000_000)
 	return p
 }
 

@@ -16,6 +16,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
@@ -31,6 +32,7 @@ type fake struct {
 	cleared int
 	more    uint64 // frames beyond the sample
 	gone    bool   // p1 was removed
+	tap     capture.Tap
 }
 
 func (f *fake) Name() string { return "s1" }

@@ -62,6 +62,8 @@ func subtractPort(p, old *dataplane.PortSnapshot) {
 	subtractReceived(&p.Received, &old.Received)
 	subtractTold(&p.Told, &old.Told)
 	subtractHistogram(&p.Reaction, &old.Reaction)
+	subtractHistogram(&p.Pauses, &old.Pauses)
+	subtractHistogram(&p.Holds, &old.Holds)
 	lessEach(p.PausedNs[:], old.PausedNs[:])
 	lessEach(p.HeldNs[:], old.HeldNs[:])
 	less(&p.PausedAllNs, old.PausedAllNs)

@@ -25,6 +25,7 @@ type Config struct {
 	Watchdog        Watchdog // of ports that say nothing else
 	Metrics         Metrics
 	API             API
+	Capture         Capture
 
 	source source
 }
@@ -95,6 +96,7 @@ func defaults() *Config {
 		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
 		API:             API{Auto: true},
 		Watchdog:        defaultWatchdog(),
+		Capture:         defaultCapture(),
 	}
 	for i := range c.Queues {
 		c.Queues[i] = Queue{Weight: 1}
@@ -122,6 +124,7 @@ func (c *Config) sections() []field {
 		{"workers", set(&c.Workers, oneOf(WorkersAuto, WorkersPerPort))},
 		{"metrics", c.Metrics.read},
 		{"api", c.API.read},
+		{"capture", c.Capture.read},
 		{"lldp", notImplemented},
 		{"trunks", notImplemented},
 	}

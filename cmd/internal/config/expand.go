@@ -235,6 +235,7 @@ func (w *writer) endpoints(c *Config) {
 	} else {
 		w.line("api: {socket: %q}", c.API.Socket)
 	}
+	w.capture(&c.Capture)
 }
 
 func formatHeadroom(h Headroom) string {

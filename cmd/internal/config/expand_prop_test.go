@@ -73,6 +73,11 @@ func drawConfig(t *rapid.T) *Config {
 	if c.API.Auto = rapid.Bool().Draw(t, "api auto"); !c.API.Auto {
 		c.API.Socket = rapid.StringMatching(`/[a-z "'\\#:]{0,20}x`).Draw(t, "socket")
 	}
+	c.Capture = Capture{
+		Ring: rapid.Bool().Draw(t, "capture ring"), Memory: rapid.Int64Range(5<<20, 1<<30).Draw(t, "capture memory"),
+		Last: time.Duration(rapid.Int64Range(1e8, 1e12).Draw(t, "capture last")), Snap: rapid.IntRange(14, 65600).Draw(t, "capture snap"),
+		Directory: rapid.StringMatching(`/[a-z "'\\#:]{0,20}`).Draw(t, "capture directory"), Files: rapid.IntRange(1, 1000).Draw(t, "capture files"),
+	}
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,14}`), 0, 4, rapid.ID[string]).Draw(t, "ports")
 	for _, name := range names {
 		c.Ports = append(c.Ports, drawPort(t, c, name))

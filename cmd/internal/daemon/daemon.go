@@ -9,6 +9,7 @@
 //	watchdog.go, watchdog_tell.go  the deadlock watchdog and what it says
 //	source.go  what the API and the metrics read
 //	serve.go   the unix socket and the metrics address
+//	flight.go  the last seconds before a lossless frame was lost, as a file
 package daemon
 
 import (
@@ -50,6 +51,7 @@ type Daemon struct {
 	lost    []string             // what the running change has cost
 	retune  bool                 // the speed of a link is another than its port's
 	events  chan struct{}        // something changed at an interface
+	flight  *flight              // nil while nothing is kept
 }
 
 // applyPatience is how long an apply waits for buffer to drain so that a change fits.
@@ -137,6 +139,7 @@ func (d *Daemon) changeable(c *config.Config) error {
 		{"buffer.cell", d.cfg.Buffer.Cell, c.Buffer.Cell},
 		{"metrics.listen", d.cfg.Metrics.Listen, c.Metrics.Listen},
 		{"api.socket", d.cfg.API.Socket, c.API.Socket},
+		{"capture.directory", d.cfg.Capture.Directory, c.Capture.Directory},
 	} {
 		if k.old != k.new {
 			return c.Errorf(k.key, "%v: cannot change while the switch runs (it is %v): restart it, or keep the value", k.new, k.old)
@@ -158,12 +161,16 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 		join(&pc, c, &c.Ports[i], numbers)
 		ports[numbers[pc.Name]] = pc
 	}
-	staged, err := d.stage(c)
+	recorder, err := d.newFlight(c)
 	if err != nil {
 		return err
 	}
+	staged, err := d.stage(c)
+	if err != nil {
+		return errors.Join(err, recorder.abandon())
+	}
 	if err := d.configure(ctx, d.switchConfig(c), ports, statics(c, numbers)); err != nil {
-		return errors.Join(err, abandon(staged))
+		return errors.Join(err, recorder.abandon(), abandon(staged))
 	}
 	gone := d.leaving(numbers)
 	d.cfg, d.numbers = c, numbers
@@ -171,6 +178,7 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 		d.regret("", "the watchdog keeps the settings of before", err)
 	}
 	d.followConfig(staged)
+	d.keepFlight(recorder)
 	return nil
 }
 
@@ -234,7 +242,7 @@ func (d *Daemon) Close() error {
 	for ns := range d.watched {
 		d.unwatch(ns)
 	}
-	var errs []error
+	errs := []error{d.flight.end()}
 	for _, p := range d.ports {
 		errs = append(errs, d.lose(p))
 	}
