@@ -32,6 +32,8 @@ type Config struct {
 	// Clock, if set, is read when a threshold is crossed, to measure how fast XOFF leaves. Frames themselves carry
 	// the time that the caller gives.
 	Clock func() int64
+	// Suspect, if set, is called when Suspects has something new to tell. It must not block, nor call the switch.
+	Suspect func()
 }
 
 // PortConfig is what one port is told.

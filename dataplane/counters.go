@@ -56,6 +56,7 @@ type Counters struct {
 	RingHoldBytes                 uint64
 	RingFramesMax                 uint64 // most frames seen waiting in the lossless rings
 	QueueBytes, QueueBytesMax     [NumPriorities]int64
+	QueueSent, QueueDiscarded     [NumPriorities]uint64 // frames that left an egress queue, or that the watchdog discarded there
 }
 
 // drop counts a frame of port p that ends here. lossless tells whether it was admitted, or was to be, as lossless.

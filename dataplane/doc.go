@@ -18,6 +18,7 @@
 //	aggregate.go a frame's way through a trunk: members in turn, meters, the choice of a member
 //	trunkflow.go whom a trunk holds
 //	control.go   MAC Control frames in and out, causes to hold a peer
+//	watch.go     what a deadlock watchdog reads and orders
 //	probe.go     loop detection and ageing
 //	counters.go  drop reasons and counters
 //	events.go    what a person should know

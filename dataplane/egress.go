@@ -26,13 +26,20 @@ func (s *Switch) Dequeue(i int, now int64) int {
 		return 0
 	}
 	p.plan.n, p.txAt = 0, math.MaxInt64
+	if p.discard != 0 {
+		s.discard(p)
+	}
 	if p.trunk != nil && p.member == uplink && p.trunk.waiting != 0 {
 		s.arbitrate(p)
 	}
 	if !p.up || p.occupied == 0 {
 		return 0
 	}
-	ready := p.occupied &^ p.receiver.Paused(now)
+	paused := p.receiver.Paused(now)
+	if p.occupied&paused&p.awaited != 0 {
+		s.suspect(p, paused)
+	}
+	ready := p.occupied &^ paused &^ p.discard
 	if ready == 0 {
 		p.shaper.Stop(now)
 		p.txAt = p.receiver.NextExpiry()
@@ -185,6 +192,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 		} else {
 			p.delayed++
 		}
+		p.count.QueueSent[dsc.queue]++
 		s.pop(p, dsc.queue)
 		s.release(p, d)
 	}

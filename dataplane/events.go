@@ -18,9 +18,16 @@ const (
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"
-	EventCapture      EventKind = "capture"
-	EventLLDP         EventKind = "lldp"
-	EventDCBX         EventKind = "dcbx"
+	// The deadlock watchdog: first and second notification, a deadlock that keeps coming back, the end of that, and an action
+	// that was changed meanwhile.
+	EventDeadlock          EventKind = "deadlock"
+	EventDeadlockRecovered EventKind = "deadlock-recovered"
+	EventDeadlockRecurring EventKind = "deadlock-recurring"
+	EventDeadlockReopened  EventKind = "deadlock-reopened"
+	EventDeadlockAction    EventKind = "deadlock-action"
+	EventCapture           EventKind = "capture"
+	EventLLDP              EventKind = "lldp"
+	EventDCBX              EventKind = "dcbx"
 )
 
 // An Event is something that a person should know. Priority is -1 where it concerns a whole port, AllPriorities where all

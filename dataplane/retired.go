@@ -72,6 +72,8 @@ func (c *Counters) add(old *Counters) {
 	}
 	addEach(c.LosslessDrops[:], old.LosslessDrops[:])
 	addEach(c.Marked[:], old.Marked[:])
+	addEach(c.QueueSent[:], old.QueueSent[:])
+	addEach(c.QueueDiscarded[:], old.QueueDiscarded[:])
 	c.RingHoldNs += old.RingHoldNs
 	c.RingHoldBytes += old.RingHoldBytes
 }

@@ -34,6 +34,7 @@ type Switch struct {
 	room      uint64         // counts departures of lossless frames
 	wakeDelay int64
 	retired   map[string]*PortSnapshot // counters of removed ports, by name
+	suspects  bridge.PortSet           // ports of which the watchdog has something to hear
 	tap       capture.Tap
 	fate      fate // of the frame that Ingress looks at
 	// trunkHolds counts holds that a trunk began.
@@ -70,6 +71,9 @@ type portState struct {
 	pauses   Histogram  // lengths of the pauses by the peer
 	holds    Histogram  // and of the peer's
 	losses   RingLosses // as last read
+	awaited  uint8      // queues of which the watchdog wants to know when they hold frames and are paused
+	discard  uint8      // queues that are emptied by its order
+	session  uint64     // counts how often the link went down
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -171,6 +175,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 		return
 	}
 	p.receiver.Reset(now)
+	s.endWatch(p)
 	s.event(Event{Kind: EventPortDown, Port: p.cfg.Name, Priority: -1})
 	s.purge(p, DropPortDown)
 }

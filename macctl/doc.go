@@ -10,6 +10,7 @@
 //	mode.go       PFC, PAUSE or neither       quanta.go     quanta and response limits of a speed
 //	timer.go      one pause timer             receiver.go   timers of a port, obeying the peer
 //	initiator.go  hold bits, told and wanted  refresh.go    when a hold is stated again
+//	ignore.go     what is not obeyed, to break a deadlock
 //	append.go     frames to send
 //
 // There are no sockets, goroutines or clocks here. Times are int64 nanoseconds of one monotonic clock, from 0 on.

@@ -12,10 +12,12 @@ const (
 	ReasonPriority                  // PFC for a priority that is not enabled; enabled ones in the frame are obeyed
 	ReasonVector                    // high octet of the PFC vector is not zero; the frame is obeyed all the same
 
+	ReasonWatchdog // XOFF for something that Ignore has taken out of flow control, to break a deadlock
+
 	NumReasons = int(iota) // for arrays indexed by Reason
 )
 
-var reasonNames = [NumReasons]string{"none", "truncated", "destination", "opcode", "disabled", "priority", "vector"}
+var reasonNames = [NumReasons]string{"none", "truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"}
 
 // String returns the reason as it stands in metric labels.
 func (r Reason) String() string {

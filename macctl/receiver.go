@@ -28,6 +28,9 @@ type Receiver struct {
 	next   int64 // until then paused is right
 
 	timers   [numUnits]pauseTimer
+	ignored  unitSet
+	asked    [numUnits]int64  // end of the latest pause of an ignored unit
+	xoffs    [numUnits]uint64 // XOFFs received, obeyed or not
 	counters ReceiverCounters
 	pauses   func(ns int64)
 }
@@ -45,6 +48,7 @@ func NewReceiver(mode Mode, enabled uint8, speed int64, own [6]byte) *Receiver {
 func (r *Receiver) Configure(mode Mode, enabled uint8, speed int64, own [6]byte, now int64) {
 	r.mode, r.speed, r.own = mode, speed, own
 	r.units = mode.units(enabled)
+	r.ignored &= r.units
 	for n := range r.timers {
 		if r.units&(1<<n) == 0 {
 			r.timers[n].load(now, 0)
@@ -84,6 +88,10 @@ func (r *Receiver) Receive(b []byte, stamp, now int64) Reason {
 		r.counters.Ignored[refusal]++
 		reason = refusal
 	}
+	if r.disobeys(&f) {
+		r.counters.Ignored[ReasonWatchdog]++
+		reason = ReasonWatchdog
+	}
 	if age := now - stamp; age < 0 || age > MaxStampAge {
 		stamp = now
 	}
@@ -116,8 +124,16 @@ func (r *Receiver) refuse(f *Frame) Reason {
 func (r *Receiver) load(f *Frame, stamp int64) {
 	for s := f.units() & r.units; s != 0; s &= s - 1 {
 		n := s.first()
+		d := QuantaDuration(f.quanta(n), r.speed)
+		if d > 0 {
+			r.xoffs[n]++
+		}
+		if r.ignored&(1<<n) != 0 {
+			r.asked[n] = stamp + d
+			continue
+		}
 		r.tell(n, stamp)
-		r.timers[n].load(stamp, QuantaDuration(f.quanta(n), r.speed))
+		r.timers[n].load(stamp, d)
 	}
 }
 
@@ -156,8 +172,9 @@ func (r *Receiver) FreeSince(prio uint8) int64 {
 	return max(r.timers[prio&7].expiry, r.timers[wholePort].expiry)
 }
 
-// Reset stops every timer: the link is down.
+// Reset stops every timer and obeys everything again: the link is down.
 func (r *Receiver) Reset(now int64) {
+	r.ignored = 0
 	for n := range r.timers {
 		r.timers[n].load(now, 0)
 	}

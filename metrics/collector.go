@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/deadlock"
 )
 
 // A Config tells a Collector where its numbers come from. Its functions are called at every scrape, from several
@@ -20,6 +21,8 @@ type Config struct {
 	// KernelBacklog returns how many frames the kernel dropped before any ring, since its boot: column 2 of
 	// /proc/net/softnet_stat, summed up. nil: not known, not exported.
 	KernelBacklog func() uint64
+	// Watchdog returns the state of every watched egress queue; nil: there is no watchdog.
+	Watchdog func() []deadlock.Status
 	// Version and Revision tell what runs; Started, when it began to count.
 	Version, Revision string
 	Started           time.Time
@@ -73,6 +76,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for i := range v.Trunks {
 		collectTrunk(o, &v.Trunks[i])
+	}
+	if c.cfg.Watchdog != nil {
+		collectWatchdog(o, c.cfg.Watchdog())
 	}
 	if c.cfg.Ports != nil {
 		collectConfigured(o, c.cfg.Ports(), &v)

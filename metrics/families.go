@@ -49,6 +49,9 @@ const (
 	pauseReceivedTime
 	pauseSentTime
 	xoffReaction
+	watchdogDetected
+	watchdogRecovered
+	watchdogBlocked
 	kernelBacklogDrops
 	tapDrops
 	fdbEntries
@@ -138,6 +141,10 @@ var families = [numFamilies]family{
 	pauseReceivedTime: {"pause_received_duration_seconds", histogram, "Length of each pause of a priority, or of the port, by the peer, from the first XOFF to XON or expiry.", byPort},
 	pauseSentTime:     {"pause_sent_duration_seconds", histogram, "Length of each pause of a priority of the peer, or of the peer, from here.", byPort},
 	xoffReaction:      {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
+
+	watchdogDetected:  {"watchdog_detected_total", counter, "Deadlocks detected on an egress queue.", byPriority},
+	watchdogRecovered: {"watchdog_recovered_total", counter, "Deadlocks of an egress queue that were restored: detection started again.", byPriority},
+	watchdogBlocked:   {"watchdog_blocked", gauge, "1 while an egress queue counts as locked up: from detection to recovery, or while PFC is off since the deadlock keeps coming back.", byPriority},
 
 	kernelBacklogDrops: {"kernel_backlog_drops_total", counter, "Frames that the kernel dropped before any receive ring, on the whole machine since its boot.", nil},
 	tapDrops:           {"tap_drops_total", counter, "Frames of the host that the kernel dropped because their queue towards the TAP was full.", byPort},

@@ -54,7 +54,7 @@ func TestPauseTimeByMode(t *testing.T) {
 
 func TestIgnoredControlFrames(t *testing.T) {
 	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1"}}
-	p.Received.Ignored = [macctl.NumReasons]uint64{99, 1, 2, 3, 4, 5, 6}
+	p.Received.Ignored = [macctl.NumReasons]uint64{99, 1, 2, 3, 4, 5, 6, 8}
 	p.Counters.ControlLost = 7
 	want := []string{
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="destination"} 2`,
@@ -64,6 +64,7 @@ func TestIgnoredControlFrames(t *testing.T) {
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="ring"} 7`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="truncated"} 1`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="vector"} 6`,
+		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="watchdog"} 8`,
 	}
 	if got := series(t, portText(t, p), "mac_control"); !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)

@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
 
@@ -30,6 +31,14 @@ func sample(v *dataplane.Snapshot) {
 			{Port: 2, Name: "p3"},
 			{Port: 3, Name: "gone", Removed: true, Ingress: [8]buffer.QueueSnapshot{{Lossless: true}}},
 		},
+	}
+}
+
+// watched are the watchdog's queues of the sample.
+func watched() []deadlock.Status {
+	return []deadlock.Status{
+		{Name: "p1", Queue: 3, State: deadlock.Stormed, Detected: 3, Recovered: 2},
+		{Name: "p2", Queue: deadlock.All, State: deadlock.Operational, Detected: 1, Recovered: 1},
 	}
 }
 
@@ -91,6 +100,7 @@ func config() Config {
 		Ports: func() []Port {
 			return []Port{{"p1", 12345, &LLDP{Neighbors: 1}}, {"p2", 23456, nil}, {"p3", 0, &LLDP{Neighbors: 2, Mismatch: true}}, {"p4", 12345, nil}}
 		},
+		Watchdog:      watched,
 		KernelBacklog: func() uint64 { return 11 },
 		Version:       "v1.2.3", Revision: "0123abc", Started: started,
 	}

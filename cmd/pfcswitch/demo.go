@@ -32,6 +32,7 @@ type demonstration struct {
 var demonstrations = []demonstration{
 	{"incast", demo.Incast, (*demo.Report).Text},
 	{"host", demo.Hosts, (*demo.Report).Text},
+	{"deadlock", demo.Deadlock, (*demo.Report).Text},
 	{"trunk", demo.Trunk, (*demo.Report).Text},
 }
 
@@ -57,10 +58,10 @@ func demoCommand() *cobra.Command {
 	var speed string
 	var asJSON, keep bool
 	c := &cobra.Command{
-		Use:       "demo [incast|host|trunk]",
+		Use:       "demo [incast|host|deadlock|trunk]",
 		Short:     "show on real links that nothing is lost",
 		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not run or not be judged.",
-		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  pfcswitch demo trunk",
+		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  pfcswitch demo deadlock\n  pfcswitch demo trunk",
 		ValidArgs: demoNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := demoOptions(seconds, speed)
@@ -87,7 +88,7 @@ func demoCommand() *cobra.Command {
 		return nil
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(err) })
-	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act")
+	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act, but for demo deadlock")
 	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
 	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")

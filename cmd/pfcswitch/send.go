@@ -70,14 +70,18 @@ func sendCommand() *cobra.Command {
 	var to string
 	var start int64
 	var sc traffic.SendConfig
+	var storm stormFlags
 	c := &cobra.Command{
 		Use:   "send INTERFACE",
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
 		Long: "Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the port's\n" +
 			"speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets (1514,\nwith the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight (1);\nevery=N,large=OCTETS makes each N-th frame of another length.",
-		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10",
+		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch send eth0 --storm 3 --duty 100 --seconds 5",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if storm.priority != "" {
+				return storm.run(cmd, &e, args[0], start)
+			}
 			var err error
 			if sc.Speed, sc.Lossless, err = e.parse(); err != nil {
 				return err
@@ -105,6 +109,7 @@ func sendCommand() *cobra.Command {
 		},
 	}
 	e.flags(c)
+	storm.flags(c)
 	f := c.Flags()
 	f.StringArrayVar(&flows, "flow", []string{"3"}, "what to offer in one priority (repeatable)")
 	f.StringVar(&to, "to", "", "address of the sink (default: the one that answers)")

@@ -13,7 +13,7 @@ import (
 
 func sinkCommand() *cobra.Command {
 	var e endpoint
-	var from, until int64
+	var from, until, block int64
 	var sc traffic.SinkConfig
 	c := &cobra.Command{
 		Use:     "sink INTERFACE",
@@ -36,6 +36,9 @@ func sinkCommand() *cobra.Command {
 			if until != 0 {
 				sc.Until = time.Unix(0, until)
 			}
+			if block != 0 {
+				sc.BlockAt = time.Unix(0, block)
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			r, err := traffic.RunSink(ctx, sc)
@@ -50,6 +53,8 @@ func sinkCommand() *cobra.Command {
 	f.IntVar(&sc.Expect, "expect", 0, "end when so many senders have settled")
 	f.Int64Var(&from, "from", 0, "rates are measured from here, nanoseconds since 1970")
 	f.Int64Var(&until, "until", 0, "rates are measured up to here, nanoseconds since 1970")
+	f.Int64Var(&block, "block-at", 0, "hold the peer from here on, nanoseconds since 1970, for --block-for")
+	f.DurationVar(&sc.BlockFor, "block-for", 0, "how long the peer is held, as by a receiver that hangs")
 	f.Int64Var(&sc.ReadRate, "read-rate", 0, "frames a second that are read at most (0: no limit)")
 	return c
 }

@@ -26,10 +26,12 @@ const noInterface = "no-such-eth0"
 // The help's examples get as far as the interface.
 func TestExamplesOfEndpoints(t *testing.T) {
 	for _, c := range []func() *cobra.Command{sendCommand, sinkCommand} {
-		args := strings.Fields(c().Example)[2:]
-		args[0] = noInterface
-		if got := fail(t, c(), args...); !strings.Contains(got, "does not exist") {
-			t.Errorf("%s: %s", strings.Join(args, " "), got)
+		for example := range strings.Lines(c().Example) {
+			args := strings.Fields(example)[2:]
+			args[0] = noInterface
+			if got := fail(t, c(), args...); !strings.Contains(got, "does not exist") {
+				t.Errorf("%s: %s", strings.Join(args, " "), got)
+			}
 		}
 	}
 }
@@ -43,6 +45,12 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 	}{
 		{sendCommand, "--seconds -1 --count 1", "--seconds -1"},
 		{sendCommand, "--seconds NaN", "--seconds NaN"},
+		{sendCommand, "--storm 8 --seconds 1", "--storm 8"},
+		{sendCommand, "--storm 3", "--seconds"},
+		{sendCommand, "--storm 3 --seconds 1 --duty 0", "duty of 0"},
+		{sendCommand, "--storm 3 --seconds 1 --flow-control pause", "--storm all"},
+		{sendCommand, "--storm 3 --seconds 1 --flow-control off", "pfc or pause"},
+		{sinkCommand, "--block-for -1s", "-1s"},
 		{sendCommand, "--seconds 1e300", "--seconds 1e+300"},
 		{sendCommand, "--seconds 1 --dscp 200", "DSCP 200"},
 		{sendCommand, "--seconds 1 --vlan 5000", "VLAN 5000"},
@@ -59,7 +67,7 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 
 // A noun that does not exist is an error that lists those that do; show alone is help.
 func TestShowUnknown(t *testing.T) {
-	for _, args := range [][]string{{"prots"}, {"watchdog"}, {"prots", "-j"}, {"-j", "prots"}, {"prots", "-s", "/x.sock"}} {
+	for _, args := range [][]string{{"prots"}, {"gossip"}, {"prots", "-j"}, {"-j", "prots"}, {"prots", "-s", "/x.sock"}} {
 		got := fail(t, rootCommand(), append([]string{"show"}, args...)...)
 		if !strings.Contains(got, "there are buffer, config, events, fdb, lldp, pfc, ports, queues") || strings.Contains(got, "flag") {
 			t.Errorf("show %v: %s", args, got)

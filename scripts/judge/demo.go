@@ -82,7 +82,7 @@ func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
 		return false, fmt.Errorf("demo report: schema %d, this script knows 1", r.Schema)
 	}
 	var faults []string
-	for _, find := range []func(report) []string{ownVerdict, allActs, lossAndOrder, pauses, controlRun, metering} {
+	for _, find := range findings(r.Demo) {
 		faults = append(faults, find(r)...)
 	}
 	printRates(out, r)

@@ -17,6 +17,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
 
@@ -101,6 +102,17 @@ func (f *fake) LLDP() []LLDPPort {
 			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}}}
 	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{}}
 	return []LLDPPort{p1, p2}
+}
+
+func (f *fake) Watchdog() []deadlock.Status {
+	if f.empty {
+		return nil
+	}
+	c := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: 2, Recovery: 200 * time.Millisecond, Action: deadlock.Drop}
+	return []deadlock.Status{
+		{Name: "p1", Queue: 3, Config: c, State: deadlock.Stormed, Since: 19e9, Detected: 2, Recovered: 1, Sent: 3, Dropped: 1200, LastDropped: 700},
+		{Name: "p2", Queue: deadlock.All, Config: deadlock.Config{}, State: deadlock.Operational},
+	}
 }
 
 func (f *fake) Events(since uint64) []dataplane.Event {

@@ -93,6 +93,8 @@ func subtractCounters(c, old *dataplane.Counters) {
 	}
 	lessEach(c.LosslessDrops[:], old.LosslessDrops[:])
 	lessEach(c.Marked[:], old.Marked[:])
+	lessEach(c.QueueSent[:], old.QueueSent[:])
+	lessEach(c.QueueDiscarded[:], old.QueueDiscarded[:])
 	less(&c.RingHoldNs, old.RingHoldNs)
 	less(&c.RingHoldBytes, old.RingHoldBytes)
 }

@@ -7,6 +7,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/deadlock"
 )
 
 // A Source is the daemon as the Server sees it. Its methods are called from several goroutines at once, but for Apply, of
@@ -20,6 +21,8 @@ type Source interface {
 	Snapshot(v *dataplane.Snapshot)
 	// FDB returns the entries of the filtering database, in any order.
 	FDB() []bridge.Entry
+	// Watchdog returns the state of every lossless egress queue of the ports that are configured, by port and queue.
+	Watchdog() []deadlock.Status
 	// Events returns the events from sequence number since on, oldest first, as far as they are kept.
 	Events(since uint64) []dataplane.Event
 	// LLDP returns what the ports tell and hear, in the order of the file; those that speak no LLDP are left out.

@@ -24,6 +24,7 @@ type Config struct {
 	Pause           Pause
 	Headroom        HeadroomDefaults
 	LLDP            LLDP
+	Watchdog        Watchdog // of ports that say nothing else
 	Metrics         Metrics
 	API             API
 	Capture         Capture
@@ -97,6 +98,7 @@ func defaults() *Config {
 		LLDP:            defaultLLDP(),
 		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
 		API:             API{Auto: true},
+		Watchdog:        defaultWatchdog(),
 		Capture:         defaultCapture(),
 	}
 	for i := range c.Queues {
@@ -106,7 +108,7 @@ func defaults() *Config {
 }
 
 // sections lists the file's top level in the order in which it must be read: the preset before
-// what it presets, priorities and headroom before the ports that inherit from them.
+// what it presets, priorities, headroom and watchdog before the ports that inherit from them.
 func (c *Config) sections() []field {
 	return []field{
 		{"name", set(&c.Name, switchName)},
@@ -118,6 +120,7 @@ func (c *Config) sections() []field {
 		{"ecn", c.readECN},
 		{"pause", c.Pause.read},
 		{"headroom", c.Headroom.read},
+		{"watchdog", c.readWatchdog},
 		{"ports", c.readPorts},
 		{"fdb", c.readFDB},
 		{"ageing", set(&c.Ageing, duration(time.Second, 1_000_000*time.Second))},
@@ -126,7 +129,6 @@ func (c *Config) sections() []field {
 		{"metrics", c.Metrics.read},
 		{"api", c.API.read},
 		{"capture", c.Capture.read},
-		{"watchdog", notImplemented},
 		{"trunks", c.readTrunks},
 	}
 }

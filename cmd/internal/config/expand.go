@@ -16,6 +16,7 @@ func Expand(c *Config) []byte {
 	w.line("unknown_lossless: %s", c.UnknownLossless)
 	w.priorities(&c.Priorities)
 	w.queues(c.Queues)
+	w.watchdog(&c.Watchdog)
 	w.ecn(c.ECN)
 	w.line("ports:%s", emptyMark(len(c.Ports)))
 	for i := range c.Ports {
@@ -129,6 +130,7 @@ func (w *writer) port(p *Port) {
 	w.line("    priority_tags: %s", p.PriorityTags)
 	w.line("    flow_control: %s", p.FlowControl)
 	w.overrides(p)
+	w.portWatchdog(&p.Watchdog)
 	if !p.isTAP() {
 		w.line("    ring: {outage: %s, frame: %d, max: %s, other: %d}",
 			formatTime(p.Ring.Outage), p.Ring.Frame, formatSize(p.Ring.Max), p.Ring.Other)

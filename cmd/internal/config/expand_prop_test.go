@@ -59,6 +59,7 @@ func drawConfig(t *rapid.T) *Config {
 		}
 	}
 	drawECN(t, &c.ECN[rapid.IntRange(0, 7).Draw(t, "ecn queue")])
+	drawWatchdog(t, &c.Watchdog)
 	c.Ageing = time.Duration(rapid.Int64Range(1e9, 1e12).Draw(t, "ageing"))
 	c.Workers = rapid.SampledFrom([]Workers{WorkersAuto, WorkersPerPort}).Draw(t, "workers")
 	c.Headroom.K = rapid.Int64Range(0, 1<<24).Draw(t, "k")
@@ -200,6 +201,9 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	}
 	p.Delay = time.Duration(rapid.Int64Range(0, 100_000).Draw(t, "delay"))
 	p.K = rapid.Int64Range(0, 1<<24).Draw(t, "port k")
+	if p.Watchdog = c.Watchdog; rapid.Bool().Draw(t, "own watchdog") {
+		drawOwnWatchdog(t, &p.Watchdog)
+	}
 	p.Trust = rapid.SampledFrom([]Trust{TrustPCP, TrustDSCP, TrustPort}).Draw(t, "port trust")
 	p.DefaultPriority = rapid.Uint8Range(0, 7).Draw(t, "default priority")
 	p.PriorityTags = rapid.SampledFrom([]PriorityTags{KeepPriorityTags, StripPriorityTags}).Draw(t, "tags")

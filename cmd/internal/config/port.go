@@ -36,6 +36,7 @@ type Port struct {
 	Queues      [8]ResolvedQueue // ingress queues by priority; [0] is the only one of a port with FlowPause
 	Ring        Ring
 	Exchanged   *Exchanged // by DCBX, in the place of what is configured; nil: nothing
+	Watchdog    Watchdog
 
 	PVID     uint16
 	Tagged   []uint16
@@ -115,7 +116,7 @@ func (c *Config) defaultPort(name string) Port {
 		Name: name, Interface: name, Kind: KindEthernet,
 		Speed: defaultSpeed, SpeedAuto: true, BurstAuto: true, K: c.Headroom.K, MTU: 1500,
 		Trust: c.Priorities.Trust, DefaultPriority: c.Priorities.Default, PriorityTags: KeepPriorityTags,
-		FlowControl: FlowPFC, Ring: defaultRing(),
+		FlowControl: FlowPFC, Ring: defaultRing(), Watchdog: c.Watchdog,
 		PVID: 1, Learning: true, Flood: true, Loop: true,
 	}
 }
@@ -147,7 +148,7 @@ func (p *Port) read(v value) {
 		field{"flood", set(&p.Flood, toggle)},
 		field{"storm", p.readStorm},
 		field{"loop", set(&p.Loop, toggle)},
-		field{"watchdog", notImplemented},
+		field{"watchdog", p.readWatchdog},
 	)
 	if p.Ring.Frame == 0 {
 		p.Ring.Frame = int64(p.MTU) + 14

@@ -29,7 +29,7 @@ type ResolvedQueue struct {
 // an *Errors, when the pool does not hold what the queues reserve, or takes more than a machine has.
 func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
 	resolved, faults := c.fill(speeds)
-	if faults = append(faults, resolved.checkLimits()...); len(faults) > 0 {
+	if faults = slices.Concat(faults, resolved.checkLimits(), resolved.checkWatchdogs()); len(faults) > 0 {
 		return nil, newErrors(faults)
 	}
 	return resolved, nil
@@ -49,6 +49,7 @@ func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 		if p.BurstAuto {
 			p.Burst = headroom.DefaultBurst(p.Speed, p.MaxFrame())
 		}
+		p.resolveWatchdog()
 		p.Queues = [8]ResolvedQueue{}
 		for _, priority := range p.losslessPriorities(c) {
 			p.Queues[priority] = p.resolveQueue(c, priority)

@@ -82,12 +82,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 }
 
 func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) {
-	switch p.FlowControl {
-	case config.FlowPFC:
-		pc.Mode, pc.Lossless = macctl.ModePFC, c.LosslessOf(p)
-	case config.FlowPause:
-		pc.Mode, pc.Lossless = macctl.ModePause, 0xff
-	}
+	pc.Mode, pc.Lossless = flowControl(c, p)
 	for q := range pc.Ingress {
 		r := p.Queues[q]
 		pc.Ingress[q] = buffer.QueueConfig{Private: r.Private, Headroom: r.Headroom, Xon: r.Xon, XonOffset: r.XonOffset,
@@ -100,6 +95,17 @@ func join(pc *dataplane.PortConfig, c *config.Config, p *config.Port, numbers ma
 	if other, ok := c.Joined(p); ok {
 		pc.Bridge.Wired, pc.Bridge.Wire, pc.Bridge.Loop = true, numbers[other], false
 	}
+}
+
+// flowControl returns the mode of a port and its lossless priorities.
+func flowControl(c *config.Config, p *config.Port) (macctl.Mode, uint8) {
+	switch p.FlowControl {
+	case config.FlowPFC:
+		return macctl.ModePFC, c.LosslessOf(p)
+	case config.FlowPause:
+		return macctl.ModePause, 0xff
+	}
+	return macctl.ModeOff, 0
 }
 
 func trust(t config.Trust) classify.Trust {

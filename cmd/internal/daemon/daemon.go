@@ -9,6 +9,7 @@
 //	speaker.go LLDP and DCBX on one port
 //	negotiate.go  what the neighbours ask for, and what follows
 //	check.go   interfaces that must not become ports
+//	watchdog.go, watchdog_tell.go  the deadlock watchdog and what it says
 //	source.go  what the API and the metrics read
 //	told.go    what neighbours have told, for the API
 //	serve.go   the unix socket and the metrics address
@@ -38,6 +39,7 @@ import (
 type Daemon struct {
 	log      *slog.Logger
 	runner   *dataplane.Runner
+	watchdog *watchdog
 	identity bridge.Identity
 	started  time.Time
 	inspect  func(ns, name string) (port.Link, error)
@@ -67,7 +69,7 @@ const applyPatience = 5 * time.Second
 // New starts a switch with configuration c. Its ports follow their interfaces from Run on. The control socket and the
 // metrics address are taken before any interface is touched: a switch that is started twice leaves the first alone.
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
-	d := &Daemon{log: log, started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
+	d := &Daemon{log: log, watchdog: newWatchdog(log), started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, watched: map[string]*watch{}, events: make(chan struct{}, 1)}
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -86,12 +88,20 @@ func (d *Daemon) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.runner, err = dataplane.NewRunner(switchConfig(resolved, d.identity), c.Workers == config.WorkersPerPort); err != nil {
+	if d.runner, err = dataplane.NewRunner(d.switchConfig(resolved), c.Workers == config.WorkersPerPort); err != nil {
 		return err
 	}
+	d.watchdog.start(d.runner)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.putInForce(context.Background(), resolved)
+}
+
+// switchConfig translates what concerns the whole switch, which calls the watchdog.
+func (d *Daemon) switchConfig(c *config.Config) dataplane.Config {
+	sc := switchConfig(c, d.identity)
+	sc.Suspect = d.watchdog.suspect
+	return sc
 }
 
 // resolve fills in what follows from the links' speeds, and refuses interfaces that must not become ports.
@@ -170,12 +180,16 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return errors.Join(err, recorder.abandon())
 	}
-	sc := switchConfig(c, d.identity)
+	sc := d.switchConfig(c)
 	sc.Trunks = trunkConfigs(c, numbers)
 	if err := d.configure(ctx, sc, ports, statics(c, numbers)); err != nil {
 		return errors.Join(err, recorder.abandon(), abandon(staged))
 	}
+	gone := d.leaving(numbers)
 	d.cfg, d.numbers = c, numbers
+	if err := d.watchdog.configure(c, numbers, gone); err != nil {
+		d.regret("", "the watchdog keeps the settings of before", err)
+	}
 	d.followConfig(staged)
 	d.keepFlight(recorder)
 	return nil
@@ -224,6 +238,16 @@ func (d *Daemon) number(c *config.Config) map[string]int {
 	return numbers
 }
 
+// leaving returns the numbers of ports that are not among those to come.
+func (d *Daemon) leaving(numbers map[string]int) (gone []int) {
+	for name, n := range d.numbers {
+		if _, stays := numbers[name]; !stays {
+			gone = append(gone, n)
+		}
+	}
+	return gone
+}
+
 // Close stops the switch and gives the interfaces back as they were.
 func (d *Daemon) Close() error {
 	d.mu.Lock()
@@ -235,6 +259,7 @@ func (d *Daemon) Close() error {
 	for _, p := range d.ports {
 		errs = append(errs, d.lose(p))
 	}
+	d.watchdog.close()
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())
 	}

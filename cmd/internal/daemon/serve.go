@@ -74,7 +74,7 @@ func (d *Daemon) serve(l net.Listener, h http.Handler) *http.Server {
 func (d *Daemon) metricsHandler() (http.Handler, error) {
 	handler, err := metrics.Handler(metrics.NewCollector(metrics.Config{
 		Snapshot: func(v *dataplane.Snapshot) { d.runner.Snapshot(v) }, Ports: d.metricsPorts, KernelBacklog: kernelBacklog,
-		Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
+		Watchdog: d.watchdog.status, Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/deadlock"
 )
 
 // source is what the API reads of a daemon.
@@ -60,6 +61,9 @@ func (s source) Snapshot(v *dataplane.Snapshot) { s.d.runner.Snapshot(v) }
 
 // FDB implements api.Source.
 func (s source) FDB() []bridge.Entry { return s.d.runner.FDB() }
+
+// Watchdog implements api.Source.
+func (s source) Watchdog() []deadlock.Status { return s.d.watchdog.status() }
 
 // Events implements api.Source.
 func (s source) Events(since uint64) (events []dataplane.Event) {

@@ -40,11 +40,11 @@ const (
 // error where an act could not begin, or ctx ended; what breaks later is a failed check, and no further act begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
 	r := &Report{Schema: 1, Demo: "incast", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
-	return play(ctx, o, acts(o), r)
+	return perform(ctx, o, acts(o), r)
 }
 
-// play runs acts one after the other.
-func play(ctx context.Context, o Options, acts []*act, r *Report) (*Report, error) {
+// perform runs acts one after the other.
+func perform(ctx context.Context, o Options, acts []*act, r *Report) (*Report, error) {
 	for _, a := range acts {
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))

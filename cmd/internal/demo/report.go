@@ -13,6 +13,7 @@ type Report struct {
 	Flows    []Flow         `json:"flows"`
 	Switches []SwitchResult `json:"switches"`
 	Acts     []ActResult    `json:"acts"`
+	Timeline []Moment       `json:"timeline,omitempty"`
 
 	Transfers []Transfer `json:"transfers,omitempty"` // of demo host
 
@@ -40,6 +41,7 @@ const (
 	KindControl  = "control"
 	KindRate     = "rate"
 	KindRun      = "run"
+	KindDeadlock = "deadlock"
 )
 
 // A Flow is one priority of one sender.
@@ -99,6 +101,7 @@ type Headroom struct {
 type ActResult struct {
 	Act     string  `json:"act"`
 	Title   string  `json:"title"`
+	LockUp  bool    `json:"lock_up"`    // the lossless priority is locked up for good, or frames of it are dropped to end that
 	Control bool    `json:"control"`    // a run without flow control, which has to lose frames
 	Waiting float64 `json:"wait_share"` // of the run that the threads of a process waited for a CPU, the most
 	Behind  float64 `json:"behind"`     // of what the slowest sender should have sent

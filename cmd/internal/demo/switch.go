@@ -22,6 +22,7 @@ type switchNode struct {
 	head    string // of its configuration; empty: preset roce
 	process *lab.Process
 	socket  string
+	text    string // its file, but for name and sockets; empty: preset roce on all ports
 
 	// what it said at the end
 	state  states
@@ -38,11 +39,13 @@ type switchPort struct {
 
 // states are the answers of a switch that the checks look at.
 type states struct {
-	ports  *api.Ports
-	pfc    *api.PFC
-	buffer *api.Buffer
-	queues *api.Queues
-	trunks *api.Trunks
+	ports    *api.Ports
+	pfc      *api.PFC
+	buffer   *api.Buffer
+	queues   *api.Queues
+	trunks   *api.Trunks   // of demo trunk
+	watchdog *api.Watchdog // of demo deadlock
+	events   *api.Events
 }
 
 // config writes the switch's file. Loop probes and LLDP are off so that every frame is accounted for.
@@ -52,9 +55,14 @@ func (s *switchNode) config(dir, flowControl string) (string, error) {
 	if head == "" {
 		head = "preset: roce\n"
 	}
-	fmt.Fprintf(&b, "name: %s\n%slldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, head, s.socket, s.more)
-	for _, p := range s.ports {
-		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
+	fmt.Fprintf(&b, "name: %s\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name, s.socket)
+	if s.text != "" {
+		b.WriteString(s.text)
+	} else {
+		fmt.Fprintf(&b, "%s%sports:\n", head, s.more)
+		for _, p := range s.ports {
+			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
+		}
 	}
 	path := filepath.Join(dir, s.name+".yaml")
 	return path, os.WriteFile(path, []byte(b.String()), 0o600)

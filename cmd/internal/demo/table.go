@@ -21,6 +21,7 @@ func (r *Report) Text(out io.Writer) error {
 		if err := r.trunkText(out, a.Act); err != nil {
 			return err
 		}
+		r.timeline(out, a.Act)
 		for _, s := range r.Switches {
 			if s.Act == a.Act {
 				fmt.Fprintf(out, "  switch %s: lossless drops %d, PFC frames sent %d, most headroom used %s\n", s.Name, s.LosslessDrops, s.PFCSent, peak(s.Headroom))
@@ -97,6 +98,8 @@ func priorityName(f Flow, a ActResult) string {
 	switch {
 	case f.Lossless:
 		return fmt.Sprintf("%d lossless", f.Priority)
+	case a.LockUp && f.Priority == losslessPriority:
+		return fmt.Sprintf("%d locked up", f.Priority)
 	case a.Control && f.Priority == losslessPriority:
 		return fmt.Sprintf("%d unprotected", f.Priority)
 	}

@@ -10,7 +10,8 @@
 //	tracker.go   one flow at the sink: lost, reordered, duplicated
 //	latency.go   a histogram of latencies
 //	sink.go      the sink on a port
-//	hold.go      holding the peer while the sink's own ring fills
+//	hold.go      holding the peer while the sink's own ring fills, or it is told to
+//	storm.go     a broken host that pauses its peer without end
 //	report.go    what both say at the end
 //
 // Sender and sink exchange totals, so that a frame lost at the very end counts. Both stamp with CLOCK_REALTIME; latencies

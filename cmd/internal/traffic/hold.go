@@ -13,6 +13,7 @@ type holder struct {
 	mask    uint8
 	holding bool
 	buf     [2 * macctl.FrameSize]byte
+	blocked bool
 }
 
 func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) *holder {
@@ -25,9 +26,11 @@ func (h *holder) look(now int64) {
 		fill := h.port.Backlog(port.Lossless).Fill
 		switch {
 		case !h.holding && fill > 0.25:
-			h.set(true)
+			h.holding = true
+			h.set(true, macctl.CauseRing)
 		case h.holding && fill <= 0.125:
-			h.set(false)
+			h.holding = false
+			h.set(false, macctl.CauseRing)
 		}
 	}
 	for h.sender.Pending(now) {
@@ -39,18 +42,25 @@ func (h *holder) look(now int64) {
 	}
 }
 
+// block holds the peer, beside what the ring wants, from one time up to another.
+func (h *holder) block(now, from, until int64) {
+	if on := now >= from && now < until; on != h.blocked {
+		h.blocked = on
+		h.set(on, macctl.CauseBuffer)
+	}
+}
+
 // watched is how many frames may wait before it is worth a look how full the ring is.
 const watched = 64
 
-func (h *holder) set(on bool) {
-	h.holding = on
+func (h *holder) set(on bool, c macctl.Cause) {
 	for q := range uint8(8) {
 		switch {
 		case h.mask&(1<<q) == 0:
 		case on:
-			h.sender.Hold(q, macctl.CauseRing)
+			h.sender.Hold(q, c)
 		default:
-			h.sender.Release(q, macctl.CauseRing)
+			h.sender.Release(q, c)
 		}
 	}
 }

@@ -72,6 +72,9 @@ type ReceivedFlow struct {
 	Duplicated   uint64    `json:"duplicated"`
 	WindowFrames uint64    `json:"window_frames"`
 	WindowBits   uint64    `json:"window_wire_bits"`
+	LongestGap   int64     `json:"longest_gap_ns"`      // between two frames
+	GapFrom      int64     `json:"longest_gap_from_ns"` // when it began, and when the last frame came: ns since 1970
+	LastAt       int64     `json:"last_at_ns"`
 	Latency      Latencies `json:"latency_ns"`
 }
 
@@ -115,6 +118,17 @@ func (r *SinkReport) Text(out io.Writer) error {
 			f.Latency.P50/1000, f.Latency.P99/1000, f.Latency.P999/1000, f.Latency.Max/1000)
 	}
 	return w.Flush()
+}
+
+// Text writes the report for a person.
+func (r *StormReport) Text(out io.Writer) error {
+	what := r.FlowControl
+	if what == "pfc" {
+		what = fmt.Sprintf("PFC for priority %d", r.Priority)
+	}
+	_, err := fmt.Fprintf(out, "%s sent %d XOFFs (%s, %d quanta) in %.2f s (%.0f/s): the peer was to be paused for %.2f %% of the time (wanted: %d %%), longest gap %.3f ms\n",
+		r.Interface, r.Frames, what, r.Quanta, float64(r.Elapsed)/1e9, r.Rate, 100*r.Paused, r.Duty, float64(r.LongestGap)/1e6)
+	return err
 }
 
 func (s *sender) report() *SendReport {

@@ -24,6 +24,8 @@ type SinkConfig struct {
 	Duration         time.Duration // 0: no limit
 	From, Until      time.Time     // rates are measured between; zero: from the first frame to the last
 	ReadRate         int64         // frames a second that the sink reads at most; 0: no limit
+	BlockAt          time.Time     // the peer is held from here on for BlockFor, as by a receiver that hangs
+	BlockFor         time.Duration
 }
 
 // Check reports what is wrong with the configuration.
@@ -33,6 +35,8 @@ func (c *SinkConfig) Check() error {
 		return fmt.Errorf("%d expected senders: 0 (no end by them) or more", c.Expect)
 	case c.ReadRate < 0:
 		return fmt.Errorf("%d frames a second to read: 0 (no limit) or more", c.ReadRate)
+	case c.BlockFor < 0:
+		return fmt.Errorf("the peer is held for %v: 0 (never) or more", c.BlockFor)
 	case c.Duration < 0:
 		return fmt.Errorf("a time of %v: 0 (no limit) or more", c.Duration)
 	case !c.From.IsZero() && !c.Until.IsZero() && !c.Until.After(c.From):
@@ -60,6 +64,9 @@ type sinkFlow struct {
 	answered int64 // ns of the clock at which it was last answered
 	frames   uint64
 	bits     uint64
+	stamp    int64 // of the last frame
+	gap      int64 // the longest time between two frames
+	gapFrom  int64
 }
 
 type sink struct {
@@ -157,6 +164,7 @@ func (s *sink) run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil && !s.settled() && (end.IsZero() || time.Now().Before(end)) {
 		now := monotonic()
+		s.block(now)
 		s.holder.look(now)
 		s.takeControl(now)
 		s.remind(now)
@@ -168,11 +176,19 @@ func (s *sink) run(ctx context.Context) error {
 			s.pause.Wait(readPause)
 			continue
 		}
-		if s.waiter.Wait(idlePause) == port.Failed {
+		if s.waiter.Wait(s.idle()) == port.Failed {
 			return fmt.Errorf("%s: the interface went down", s.c.Interface)
 		}
 	}
 	return nil
+}
+
+// block holds the peer where and as long as the configuration says.
+func (s *sink) block(now int64) {
+	if s.c.BlockFor > 0 {
+		left := int64(time.Until(s.c.BlockAt))
+		s.holder.block(now, now+left, now+left+int64(s.c.BlockFor))
+	}
 }
 
 // A sink that has read its rings lets them fill a little before it looks again, instead of waking up for each frame;
@@ -181,6 +197,14 @@ const (
 	readPause = 500 * time.Microsecond
 	idlePause = 10 * time.Millisecond
 )
+
+// idle is how long a sink with nothing to read sleeps.
+func (s *sink) idle() time.Duration {
+	if s.c.BlockFor == 0 {
+		return idlePause
+	}
+	return readPause
+}
 
 // settled tells whether every expected sender has been answered for all its flows, and has not asked again since: an
 // answer may have been lost.
@@ -268,6 +292,10 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 	f.take(m.sequence)
 	f.latency.record(stamp - int64(m.time))
 	f.last = now
+	if f.stamp != 0 && stamp-f.stamp > f.gap {
+		f.gap, f.gapFrom = stamp-f.stamp, f.stamp
+	}
+	f.stamp = stamp
 	s.received++
 	if s.first == 0 {
 		s.first = stamp
@@ -338,7 +366,7 @@ func (s *sink) report() *SinkReport {
 	for k, f := range s.flows {
 		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority, Finished: f.finished,
 			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Overtaken: f.most, Duplicated: f.duplicated,
-			WindowFrames: f.frames, WindowBits: f.bits,
+			WindowFrames: f.frames, WindowBits: f.bits, LongestGap: f.gap, GapFrom: f.gapFrom, LastAt: f.stamp,
 			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999), f.latency.max}})
 	}
 	slices.SortFunc(r.Flows, func(a, b ReceivedFlow) int {

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"time"
+
+	"pfcswitch/deadlock"
+)
+
+// Watchdog is the answer to show watchdog: how each lossless egress queue is watched for deadlocks, and what was found. Its
+// counts are those since the start of the switch, whatever the user cleared.
+type Watchdog struct {
+	Header
+	Queues []WatchdogQueue `json:"queues"`
+}
+
+// WatchdogQueue is one egress queue. Times are in ns. Detection, restoration and poll are SONiC's words for the time that
+// makes a deadlock, that after which the queue is treated like others again, and the time between two looks.
+type WatchdogQueue struct {
+	Port        string   `json:"port"`
+	Priority    Priority `json:"priority"`
+	State       string   `json:"state"` // operational; stormed; closed: PFC is off since the deadlock keeps coming back; off
+	Action      string   `json:"action"`
+	Detection   int64    `json:"detection_ns"`
+	Restoration int64    `json:"restoration_ns"`
+	Poll        int64    `json:"poll_ns"`
+	Slow        bool     `json:"slow"`
+	Since       *string  `json:"stormed_since"` // null: no storm lasts
+	Detected    uint64   `json:"storms_detected"`
+	Restored    uint64   `json:"storms_restored"`
+	Recurred    uint64   `json:"recurred"` // times that PFC was switched off
+	// Frames of the queue that left, or were dropped, during all storms and during the last one, which may last.
+	Sent        uint64 `json:"storm_sent_frames"`
+	Dropped     uint64 `json:"storm_dropped_frames"`
+	LastSent    uint64 `json:"last_storm_sent_frames"`
+	LastDropped uint64 `json:"last_storm_dropped_frames"`
+}
+
+// watchdogOff is the state of a queue that is not watched.
+const watchdogOff = "off"
+
+func (m *moment) readWatchdog() Reply {
+	r := &Watchdog{Header: m.Header, Queues: []WatchdogQueue{}}
+	for _, s := range m.source.Watchdog() {
+		r.Queues = append(r.Queues, m.watchdogQueue(&s))
+	}
+	return r
+}
+
+func (m *moment) watchdogQueue(s *deadlock.Status) WatchdogQueue {
+	q := WatchdogQueue{Port: s.Name, Priority: Priority(s.Queue), State: s.State, Action: s.Config.Action.String(),
+		Detection: int64(s.Config.DetectionTime()), Restoration: int64(s.Config.Recovery), Poll: int64(s.Config.Period), Slow: s.Config.Slow,
+		Detected: s.Detected, Restored: s.Recovered, Recurred: s.Recurred, Sent: s.Sent, Dropped: s.Dropped,
+		LastSent: s.LastSent, LastDropped: s.LastDropped}
+	if s.Queue == deadlock.All {
+		q.Priority = All
+	}
+	if !s.Config.Fast {
+		q.State = watchdogOff
+	}
+	if s.Since != 0 {
+		q.Since = present(m.source.WallOf(s.Since).UTC().Format(time.RFC3339Nano))
+	}
+	return q
+}
+
+// Text implements Reply.
+func (r *Watchdog) Text() string {
+	t := newTable("PORT", "PRIO", "STATE", "ACTION", ">DETECTION", ">RESTORATION", ">POLL", ">DETECTED", ">RESTORED", ">SENT", ">DROPPED", ">LAST SENT", ">LAST DROPPED")
+	for _, q := range r.Queues {
+		if q.State == watchdogOff {
+			t.row(q.Port, q.Priority.String(), q.State, none, none, none, none, count(q.Detected), count(q.Restored), count(q.Sent), count(q.Dropped),
+				count(q.LastSent), count(q.LastDropped))
+			continue
+		}
+		t.row(q.Port, q.Priority.String(), q.State, q.Action, duration(q.Detection), duration(q.Restoration), duration(q.Poll), count(q.Detected),
+			count(q.Restored), count(q.Sent), count(q.Dropped), count(q.LastSent), count(q.LastDropped))
+	}
+	return sections(r.headline(), section{"Storms since start. SENT, DROPPED: frames of the queue during storms; LAST: during the last one.", t})
+}

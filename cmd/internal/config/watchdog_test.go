@@ -1,0 +1,128 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/deadlock"
+)
+
+func drawWatchdog(t *rapid.T, w *Watchdog) {
+	if rapid.Bool().Draw(t, "sonic") {
+		*w = defaultSONiC()
+	}
+	if w.Slow = rapid.Bool().Draw(t, "slow"); w.Slow {
+		w.SlowPeriod = time.Duration(rapid.IntRange(600, 3600).Draw(t, "slow period")) * time.Second
+		w.Threshold = rapid.IntRange(deadlock.LeastThreshold, 5).Draw(t, "threshold")
+	}
+	drawOwnWatchdog(t, w)
+	if !w.Slow {
+		w.SlowPeriod, w.Threshold = 10*time.Second, 5 // what is off is not written
+	}
+}
+
+// drawOwnWatchdog draws what a port may have for itself.
+func drawOwnWatchdog(t *rapid.T, w *Watchdog) {
+	draw := func(name string, least, most time.Duration) time.Duration {
+		return time.Duration(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
+	}
+	w.Fast = rapid.Bool().Draw(t, "fast")
+	w.Slow = w.Fast && rapid.Bool().Draw(t, "slow too") && w.SlowPeriod > 10*time.Second
+	w.Action = rapid.SampledFrom([]deadlock.Action{deadlock.Alert, deadlock.Forward, deadlock.Drop}).Draw(t, "action")
+	w.Restore = rapid.SampledFrom([]deadlock.Restore{deadlock.Elapsed, deadlock.Quiet}).Draw(t, "restore")
+	if w.Mode == WatchdogSONiC {
+		w.Detection = draw("detection", 500*time.Millisecond, deadlock.MostDetection)
+		w.Recovery = draw("restoration", 500*time.Millisecond, deadlock.MostRestoration)
+		w.Period = draw("poll", deadlock.LeastPoll, 500*time.Millisecond)
+		return
+	}
+	w.Period = rapid.SampledFrom(deadlock.Periods).Draw(t, "period")
+	w.Recovery = draw("recovery", deadlock.LeastRecovery, deadlock.MostRecovery)
+	if w.CountAuto = rapid.Bool().Draw(t, "count auto"); !w.CountAuto {
+		w.Count = rapid.IntRange(deadlock.LeastCount, deadlock.MostCount).Draw(t, "count")
+	} else {
+		w.Count = deadlock.LeastCount
+	}
+}
+
+func parseWatchdog(t *testing.T, yaml string) (*Config, []Warning) {
+	t.Helper()
+	c, warnings, err := Parse("switch.yaml", []byte("preset: roce\n"+yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, warnings
+}
+
+// Without a key deadlocks are told of, and nothing is done about them.
+func TestWatchdogDefaults(t *testing.T) {
+	c, warnings := parseWatchdog(t, "ports: {p1: {speed: 1G}, p2: {speed: 100M}, p3: {speed: none}}\n")
+	for i, count := range []int{2, 4, 2} {
+		w := c.Ports[i].Watchdog
+		want := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: count, Recovery: 200 * time.Millisecond,
+			SlowPeriod: 10 * time.Second, Threshold: 5}
+		if w.Config != want || w.Action != deadlock.Alert {
+			t.Errorf("%s: %+v, want %+v", c.Ports[i].Name, w.Config, want)
+		}
+	}
+	if n := about(warnings, "deadlock"); n != 0 {
+		t.Errorf("%d warnings of the default: %v", n, warnings)
+	}
+}
+
+// Ports inherit, key by key, in either order of the file.
+func TestWatchdogInheritance(t *testing.T) {
+	c, _ := parseWatchdog(t, `ports:
+  p1: {}
+  p2: {watchdog: {action: drop, count: 7, slow: off}}
+  p3: {watchdog: off}
+watchdog: {period: 10ms, action: forward, slow: {period: 20s}}
+`)
+	p1, p2, p3 := c.Ports[0].Watchdog, c.Ports[1].Watchdog, c.Ports[2].Watchdog
+	if p1.Action != deadlock.Forward || p1.Period != 10*time.Millisecond || p1.Count != 4 || !p1.Slow || p1.SlowPeriod != 20*time.Second || p1.Threshold != 5 {
+		t.Errorf("p1: %+v", p1)
+	}
+	if p2.Action != deadlock.Drop || p2.Period != 10*time.Millisecond || p2.Count != 7 || p2.Slow {
+		t.Errorf("p2: %+v", p2)
+	}
+	if p3.Fast || p3.Slow {
+		t.Errorf("p3: %+v", p3)
+	}
+	c, _ = parseWatchdog(t, "watchdog: {mode: sonic}\nports: {p1: {}}\n")
+	if got := c.Ports[0].Watchdog; got != defaultSONiC() {
+		t.Errorf("SONiC's defaults: %+v", got)
+	}
+	c, _ = parseWatchdog(t, "watchdog: off\nports: {p1: {}, p2: {watchdog: {fast: on, slow: on}}}\n")
+	if a, b := c.Ports[0].Watchdog, c.Ports[1].Watchdog; a.Fast || !b.Fast || !b.Slow {
+		t.Errorf("off, and on for a port: %+v, %+v", a, b)
+	}
+}
+
+// A single pause that lasts as long as what counts as a deadlock is worth a warning.
+func TestWatchdogWarning(t *testing.T) {
+	for yaml, want := range map[string]int{
+		"watchdog: {period: 100ms, count: 4}\nports: {p1: {speed: 100M}}\n":      0,
+		"watchdog: {period: 100ms, count: 3}\nports: {p1: {speed: 100M}}\n":      1,
+		"watchdog: {period: 10ms, count: 3}\nports: {p1: {speed: 1G}, p2: {}}\n": 2,
+		"watchdog: {period: 10ms, count: 4}\nports: {p1: {speed: 1G}}\n":         0,
+		"watchdog: {mode: sonic}\nports: {p1: {speed: 100M}}\n":                  1,
+		"watchdog: {period: 1ms}\nports: {p1: {flow_control: off}}\n":            0,
+		"ports: {p1: {speed: 10M}}\n":                                            1,
+	} {
+		if _, warnings := parseWatchdog(t, yaml); about(warnings, "deadlock") != want {
+			t.Errorf("%s: %v, want %d of a deadlock", yaml, warnings, want)
+		}
+	}
+}
+
+func about(warnings []Warning, word string) (n int) {
+	for _, w := range warnings {
+		if strings.Contains(w.Text, word) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/deadlock"
+	"pfcswitch/macctl"
+)
+
+// A watchdog runs the deadlock watchdog of a switch, in a goroutine of its own: it sleeps until the data plane says that a
+// queue is stuck, and then looks when a look is due. The runner's lock guards dog and sight.
+type watchdog struct {
+	log    *slog.Logger
+	runner *dataplane.Runner
+	dog    *deadlock.Watchdog
+	sight  sight
+	wake   chan struct{}
+	stop   chan struct{}
+	done   chan struct{} // nil where it never ran
+}
+
+// sight is the switch as the watchdog sees it.
+type sight struct{ sw *dataplane.Switch }
+
+var _ deadlock.Switch = (*sight)(nil)
+
+func newWatchdog(log *slog.Logger) *watchdog {
+	g := &watchdog{log: log, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	g.dog = deadlock.New(&g.sight)
+	return g
+}
+
+// start begins to watch a runner whose switch calls suspect.
+func (g *watchdog) start(r *dataplane.Runner) {
+	g.runner, g.done = r, make(chan struct{})
+	go g.run()
+}
+
+func (g *watchdog) close() {
+	if g.done != nil {
+		close(g.stop)
+		<-g.done
+	}
+}
+
+// suspect says that there is something to look at. The data plane calls it under its lock.
+func (g *watchdog) suspect() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run looks where a queue is stuck, and on time.
+func (g *watchdog) run() {
+	defer close(g.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if next := g.look(); next == math.MaxInt64 {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Duration(next - dataplane.Now()))
+		}
+		select {
+		case <-g.stop:
+			return
+		case <-g.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// look takes the looks that are due and returns when the next one is.
+func (g *watchdog) look() (next int64) {
+	g.act(func(now int64) {
+		suspects := g.sight.sw.Suspects()
+		for i := range suspects.All() {
+			g.dog.Notice(i, now)
+		}
+		g.dog.Look(now)
+		next = g.dog.Next()
+	})
+	return next
+}
+
+// act lets f use the watchdog, and tells what has happened.
+func (g *watchdog) act(f func(now int64)) {
+	g.runner.Act(func(sw *dataplane.Switch) {
+		g.sight.sw = sw
+		now := dataplane.Now()
+		f(now)
+		for _, e := range g.dog.Events() {
+			g.tell(sw, &e)
+		}
+	})
+}
+
+// configure makes the ports watched as a configuration says. gone are the numbers of ports that it does not have.
+func (g *watchdog) configure(c *config.Config, numbers map[string]int, gone []int) (err error) {
+	g.act(func(now int64) {
+		for _, n := range gone {
+			g.dog.Remove(n, now)
+		}
+		for i := range c.Ports {
+			p := &c.Ports[i]
+			if fault := g.dog.Set(numbers[p.Name], p.Name, watchedQueues(c, p), p.Watchdog.Config, now); fault != nil && err == nil {
+				err = fmt.Errorf("port %s: %w", p.Name, fault)
+			}
+		}
+	})
+	g.suspect()
+	return err
+}
+
+// watchedQueues are the lossless egress queues of a port, bit n = queue n.
+func watchedQueues(c *config.Config, p *config.Port) uint16 {
+	switch mode, lossless := flowControl(c, p); {
+	case p.Kind == config.KindTAP: // the host's own stack pauses nobody
+	case mode == macctl.ModePFC:
+		return uint16(lossless)
+	case mode == macctl.ModePause:
+		return 1 << deadlock.All
+	}
+	return 0
+}
+
+// status returns the state of every watched queue.
+func (g *watchdog) status() (all []deadlock.Status) {
+	g.act(func(now int64) { all = g.dog.Status(nil, now) })
+	return all
+}
+
+// Read implements deadlock.Switch.
+func (s *sight) Read(port int, queue uint8, now int64, r *deadlock.Reading) {
+	s.sw.ReadWatch(port, queue, now, (*dataplane.WatchReading)(r))
+}
+
+// Await implements deadlock.Switch.
+func (s *sight) Await(port int, queue uint8, on bool) { s.sw.Await(port, queue, on) }
+
+// Order implements deadlock.Switch.
+func (s *sight) Order(port int, queue uint8, o deadlock.Order, now int64) {
+	s.sw.Order(port, queue, o != deadlock.Obey, o == deadlock.Discard, now)
+}

@@ -1,0 +1,271 @@
+package daemon
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/deadlock"
+	"pfcswitch/macctl"
+)
+
+// Ports of a switch of the simulated ring.
+const (
+	ringHost = iota
+	ringSink
+	ringIn
+	ringOut
+	ringPorts
+)
+
+// Times of the simulation, in ns, and its step: a fifth of the time of a frame at 100 Mbit/s.
+const (
+	ringStep    = 25_000
+	ringSpeed   = 100_000_000
+	ringFrame   = 1514
+	ringTrigger = 200_000_000 // receivers hang for 150 ms
+	ringRelease = ringTrigger + 150_000_000
+	ringSurge   = 300_000_000 // until then hosts send more than the ring carries
+)
+
+// A ringNode is one switch of three, its sender and its receiver, under virtual time. What leaves one step arrives with the
+// next.
+type ringNode struct {
+	sw       *dataplane.Switch
+	ports    [ringPorts]dataplane.PortConfig
+	watchdog *watchdog
+	rings    [ringPorts][][]byte // frames that have arrived and were not taken yet
+	host     *macctl.Receiver    // obeys the switch
+	flow     [][]byte            // what the sender sends: of two hops, and of one
+	credit   float64
+	sent     int
+	received int
+	batch    *port.Batch
+}
+
+func ringYAML(k int, watchdog string) string {
+	const dull = "speed: 100M, learning: off, flood: off, loop: off"
+	var b strings.Builder
+	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\nbuffer: {policy: static, xoff: 256KiB, private: 0B, xon_offset: 256KiB}\nports:\n", watchdog)
+	fmt.Fprintf(&b, "  host: {%s, priorities: {3: {xoff: 64KiB, xon: 48KiB}}}\n  sink: {%s}\n", dull, dull)
+	fmt.Fprintf(&b, "  in: {%s, priorities: {3: {xon: 8KiB}}}\n  out: {%s, priorities: {3: {xon: 8KiB}}}\nfdb:\n", dull, dull)
+	for j := range 3 {
+		to := "out"
+		if j == k {
+			to = "sink"
+		}
+		fmt.Fprintf(&b, "  - {mac: \"02:00:00:00:00:%02x\", vlan: 1, port: %s}\n", j, to)
+	}
+	return b.String()
+}
+
+// newRing returns the three switches.
+func newRing(t *testing.T, watchdog string) (nodes [3]*ringNode) {
+	for k := range nodes {
+		c, _, err := config.Parse("ring.yaml", []byte(ringYAML(k, watchdog)))
+		must(t, err)
+		n := &ringNode{watchdog: newWatchdog(slog.New(slog.NewTextHandler(io.Discard, nil))), batch: port.NewBatch()}
+		n.sw, err = dataplane.New(switchConfig(c, bridge.Identity{1}), 1)
+		must(t, err)
+		t.Cleanup(func() { must(t, n.sw.Close()) })
+		ports, numbers := map[int]dataplane.PortConfig{}, map[string]int{}
+		for i := range c.Ports {
+			n.ports[i], err = portConfig(c, &c.Ports[i])
+			must(t, err)
+			ports[i], numbers[c.Ports[i].Name] = n.ports[i], i
+		}
+		must(t, n.sw.Reconfigure(switchConfig(c, bridge.Identity{1}), ports, statics(c, numbers), 1))
+		n.watchdog.sight.sw = n.sw
+		for i := range c.Ports {
+			n.sw.SetUp(i, true, 1)
+			must(t, n.watchdog.dog.Set(i, c.Ports[i].Name, watchedQueues(c, &c.Ports[i]), c.Ports[i].Watchdog.Config, 1))
+		}
+		n.host = macctl.NewReceiver(macctl.ModePFC, 1<<3, ringSpeed, [6]byte{2})
+		n.flow = [][]byte{ringData((k + 2) % 3), ringData((k + 1) % 3)}
+		nodes[k] = n
+	}
+	return nodes
+}
+
+// ringData is a frame of priority 3 for the receiver at switch k.
+func ringData(k int) []byte {
+	b := make([]byte, ringFrame)
+	frame.PutAddress(b, 0x02_00_00_00_00_00+uint64(k))
+	frame.PutAddress(b[6:], 0x02_00_00_00_01_00)
+	binary.BigEndian.PutUint16(b[12:], frame.TypeVLAN)
+	binary.BigEndian.PutUint16(b[14:], uint16(frame.MakeTCI(3, false, 0)))
+	binary.BigEndian.PutUint16(b[16:], 0x88B5)
+	return b
+}
+
+// offer lets the sender send what it may: five frames of two hops for one of one hop.
+func (n *ringNode) offer(rate float64, now int64) {
+	const bits = (ringFrame + frame.WireExtras) * 8
+	n.credit = min(2, n.credit+rate*ringSpeed*ringStep/1e9/bits)
+	for n.credit >= 1 && n.host.Paused(now) == 0 {
+		n.rings[ringHost] = append(n.rings[ringHost], n.flow[min(1, n.sent%6/5)])
+		n.credit--
+		n.sent++
+	}
+}
+
+// receive takes what has arrived by a port, as far as there is buffer.
+func (n *ringNode) receive(i int, now int64) {
+	burst := make([]dataplane.Arrival, len(n.rings[i]))
+	for k, b := range n.rings[i] {
+		burst[k].Data, burst[k].At = b, now
+		burst[k].Prepare(&n.ports[i].Classify, n.ports[i].MaxFrame)
+	}
+	taken, stop := 0, dataplane.Crossed
+	for stop == dataplane.Crossed && taken < len(burst) {
+		taken, stop = n.sw.Ingress(i, 0, burst, taken, now)
+	}
+	n.sw.Store(n.sw.Settle(burst[:taken], nil))
+	n.rings[i] = slices.Clone(n.rings[i][taken:])
+}
+
+// transmit lets a port send, and hands over what leaves.
+func (n *ringNode) transmit(i int, now int64, data, control func(b []byte)) {
+	for {
+		b, ok := n.sw.ControlOut(i, nil, now)
+		if !ok {
+			break
+		}
+		n.sw.ControlSent(i, now)
+		control(b)
+	}
+	n.batch.Reset()
+	if n.sw.Dequeue(i, now) == 0 {
+		return
+	}
+	n.sw.Fill(i, n.batch, nil)
+	for k := range n.batch.Len() {
+		data(n.batch.Frame(k, nil))
+	}
+	n.sw.Sent(i, n.batch.Len(), now)
+}
+
+// watch is what the daemon's goroutine does.
+func (n *ringNode) watch(now int64) (events []deadlock.Event) {
+	suspects := n.sw.Suspects()
+	for i := range suspects.All() {
+		n.watchdog.dog.Notice(i, now)
+	}
+	n.watchdog.dog.Look(now)
+	for _, e := range n.watchdog.dog.Events() {
+		if told[e.Kind] != "" {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// step lets one step pass for one switch.
+func (n *ringNode) step(next, before *ringNode, now int64) []deadlock.Event {
+	for i := range ringPorts {
+		n.receive(i, now)
+	}
+	n.sw.Tick(now)
+	deaf := func([]byte) {}
+	n.transmit(ringHost, now, deaf, func(b []byte) { n.host.Receive(b, now, now) })
+	n.transmit(ringSink, now, func([]byte) { n.received++ }, deaf)
+	n.transmit(ringIn, now, deaf, func(b []byte) { before.sw.Control(ringOut, b, now, now) })
+	n.transmit(ringOut, now, func(b []byte) { next.rings[ringIn] = append(next.rings[ringIn], b) }, deaf)
+	return n.watch(now)
+}
+
+// hang lets the receiver of a switch pause it, or go on.
+func (n *ringNode) hang(quanta uint16, now int64) {
+	n.sw.Control(ringSink, macctl.AppendPFC(nil, [6]byte{2}, 1<<3, [8]uint16{3: quanta}), now, now)
+}
+
+// A ringRun is what a run of the ring has shown.
+type ringRun struct {
+	sent, received, dropped, held int
+	heldBefore                    int // a second before the end
+	events                        []string
+}
+
+// runRing lets the hosts send until end, and looks again when all has been quiet for as long.
+func runRing(t *testing.T, watchdog string, end int64) (r ringRun) {
+	nodes := newRing(t, watchdog)
+	for now := int64(ringStep); now < 2*end; now += ringStep {
+		for k, n := range nodes {
+			switch now {
+			case ringTrigger:
+				n.hang(0xffff, now)
+			case ringRelease:
+				n.hang(0, now)
+			}
+			switch {
+			case now < ringSurge:
+				n.offer(0.60, now)
+			case now < end:
+				n.offer(0.35, now)
+			}
+			for _, e := range n.step(nodes[(k+1)%3], nodes[(k+2)%3], now) {
+				r.events = append(r.events, fmt.Sprintf("%d s%d:%s %v %s sent %d dropped %d", now, k+1, e.Name, e.Kind, e.Reason, e.Sent, e.Dropped))
+			}
+		}
+		if now == end {
+			r.heldBefore = heldInRing(nodes)
+		}
+	}
+	for _, n := range nodes {
+		r.sent += n.sent
+		r.received += n.received
+		var s dataplane.Snapshot
+		n.sw.Snapshot(&s, 2*end)
+		for _, p := range s.Ports {
+			r.dropped += int(p.Counters.Drops[3][dataplane.DropWatchdog])
+		}
+	}
+	r.held = heldInRing(nodes)
+	return r
+}
+
+func heldInRing(nodes [3]*ringNode) (held int) {
+	for _, n := range nodes {
+		var v dataplane.WatchReading
+		n.sw.ReadWatch(ringOut, 3, 0, &v)
+		held += v.Held
+	}
+	return held
+}
+
+// Three switches that wait for each other do so for ever, long after their receivers run again and their senders have
+// ended. The watchdog frees them: forward without losing a frame, drop by giving up what is counted. Every run of the
+// simulation is the same.
+func TestRingUnderVirtualTime(t *testing.T) {
+	const end = 1_500_000_000
+	locked := runRing(t, "off", end)
+	if locked.held == 0 || locked.held != locked.heldBefore || locked.received+locked.held != locked.sent {
+		t.Errorf("without the watchdog the ring is not locked up: %+v", locked)
+	}
+	const settings = "{period: 100ms, count: 4, recovery: 200ms, action: "
+	alert := runRing(t, settings+"alert}", end)
+	if alert.held != locked.held || len(alert.events) < 6 {
+		t.Errorf("alert only tells: %+v", alert)
+	}
+	forward := runRing(t, settings+"forward}", end)
+	if forward.received != forward.sent || forward.held != 0 || forward.dropped != 0 || len(forward.events) < 6 {
+		t.Errorf("forward: %+v", forward)
+	}
+	drop := runRing(t, settings+"drop}", end)
+	if drop.received+drop.dropped != drop.sent || drop.dropped == 0 || drop.held != 0 {
+		t.Errorf("drop: %+v", drop)
+	}
+	if again := runRing(t, settings+"forward}", end); !slices.Equal(again.events, forward.events) || again.received != forward.received {
+		t.Errorf("two runs differ:\n%s\n%s", strings.Join(forward.events, "\n"), strings.Join(again.events, "\n"))
+	}
+	t.Logf("sent %d, locked up %d\n%s", locked.sent, locked.held, strings.Join(forward.events, "\n"))
+}

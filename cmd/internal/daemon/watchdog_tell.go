@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/deadlock"
+)
+
+// told are the events that a person should know, and how they are called. That a queue was stuck for a moment is none.
+var told = map[deadlock.Kind]dataplane.EventKind{
+	deadlock.Detected:  dataplane.EventDeadlock,
+	deadlock.Changed:   dataplane.EventDeadlockAction,
+	deadlock.Recovered: dataplane.EventDeadlockRecovered,
+	deadlock.Recurring: dataplane.EventDeadlockRecurring,
+	deadlock.Reopened:  dataplane.EventDeadlockReopened,
+}
+
+// tell adds an event to the switch's and logs it.
+func (g *watchdog) tell(sw *dataplane.Switch, e *deadlock.Event) {
+	kind, ok := told[e.Kind]
+	if !ok {
+		return
+	}
+	text := describe(e)
+	sw.NoteWatch(e.Port, e.Queue, kind, text, e.At)
+	log := g.log.Info
+	if e.Kind == deadlock.Detected || e.Kind == deadlock.Recurring {
+		log = g.log.Warn
+	}
+	log(text, "port", e.Name, "priority", queueName(e.Queue), "kind", string(kind))
+}
+
+// queueName names a queue as metrics and tables do.
+func queueName(q uint8) string {
+	if q == deadlock.All {
+		return "all"
+	}
+	return fmt.Sprint(q)
+}
+
+// consequences say what an action does.
+var consequences = map[deadlock.Action]string{
+	deadlock.Alert:   "alert: the peer is still obeyed",
+	deadlock.Forward: "forward: its XOFF is ignored",
+	deadlock.Drop:    "drop: its XOFF is ignored and the queue is emptied",
+}
+
+// describe says what happened, and why.
+func describe(e *deadlock.Event) string {
+	switch e.Kind {
+	case deadlock.Detected:
+		return fmt.Sprintf("continuous deadlock: the queue holds %d frames, sent none and was paused for %v; action %s", e.Held,
+			e.Lasted.Round(100*time.Microsecond), consequences[e.Action])
+	case deadlock.Changed:
+		return fmt.Sprintf("%s in a deadlock that lasts; action %s", e.Reason, consequences[e.Action])
+	case deadlock.Recovered:
+		return fmt.Sprintf("detection started again after %v, since %s; meanwhile %d frames were sent and %d dropped, %d wait",
+			e.Lasted.Round(100*time.Microsecond), e.Reason, e.Sent, e.Dropped, e.Held)
+	case deadlock.Recurring:
+		return fmt.Sprintf("the deadlock keeps coming back (%s): XOFF for the queue is ignored for a slow period", e.Reason)
+	}
+	return fmt.Sprintf("XOFF for the queue is obeyed again, since %s", e.Reason)
+}

@@ -1,0 +1,246 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+)
+
+// Times of the acts of demo deadlock, since the load began.
+const (
+	trigger   = 500 * time.Millisecond // receivers hang from here on
+	hang      = 150 * time.Millisecond
+	surgeEnd  = 700 * time.Millisecond  // until then the ring's links are full
+	loadEnd   = 800 * time.Millisecond  // of the senders where nothing helps
+	proof     = 5 * time.Second         // for so long the lock has to outlast trigger and senders
+	ringEnd   = 2000 * time.Millisecond // of the senders where the watchdog helps
+	afterward = 400 * time.Millisecond  // until sinks end, so that the rest arrives
+)
+
+// What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock; in act (b) by so
+// much that flows stand still for longer than that because of the lock.
+const (
+	watchPeriod   = 100 * time.Millisecond
+	watchRecovery = 200 * time.Millisecond
+	watchCount    = 2
+	patientCount  = 4
+)
+
+func watchSettings(count int, action string) string {
+	return fmt.Sprintf("{period: %v, count: %d, recovery: %v, action: %s}", watchPeriod, count, watchRecovery, action)
+}
+
+// A deadlockAct is one act, and what it has to show.
+type deadlockAct struct {
+	name, title string
+	lockUp      bool // frames of the lossless priority stay, or are dropped
+	run         func(d *deadlockDemo, ctx context.Context, p *play, l *lab.Lab, r *Report) error
+}
+
+type deadlockDemo struct{ o Options }
+
+var deadlockActs = []deadlockAct{
+	{"a", "three switches wait for each other for ever: no watchdog", true, (*deadlockDemo).lockUpAct},
+	{"b", "the same with the watchdog, action forward", false, (*deadlockDemo).recoverAct},
+	{"c", "frames that circle for ever, by wrong routes: action drop", true, (*deadlockDemo).loopAct},
+	{"d", "a host that never stops pausing: action forward, bystanders", false, (*deadlockDemo).stormAct},
+}
+
+// Deadlock runs the acts of demo deadlock. It returns an error where an act could not begin, or ctx ended; what breaks later
+// is a failed check, and no further act begins.
+func Deadlock(ctx context.Context, o Options) (*Report, error) {
+	r := &Report{Schema: 1, Demo: "deadlock", Seconds: proof.Seconds(), Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+	d := &deadlockDemo{o}
+	for _, a := range deadlockActs {
+		if o.Progress != nil {
+			o.Progress(fmt.Sprintf("act %s: %s", a.name, a.title))
+		}
+		whole, err := d.play(ctx, a, r)
+		if err != nil {
+			return nil, fmt.Errorf("act %s: %w", a.name, err)
+		}
+		if !whole {
+			break
+		}
+	}
+	r.judge()
+	return r, nil
+}
+
+// play runs one act in a lab of its own. whole tells whether all its processes did what they had to.
+func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whole bool, err error) {
+	l, err := lab.New(ctx, "deadlock."+a.name)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if closeErr := l.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	p := &play{name: a.name, lockUp: a.lockUp, speed: d.o.Speed}
+	broken := a.run(d, ctx, p, l, r)
+	if err := ctx.Err(); err != nil {
+		_ = p.stop()
+		return false, fmt.Errorf("interrupted: %w", err)
+	}
+	if p.start.IsZero() && broken != nil {
+		_ = p.stop() // broken says what is the matter
+		return false, broken
+	}
+	if broken == nil && d.o.Enter != nil && a.name == "b" {
+		d.o.Enter(ctx, enterCommands(l, p.switches))
+	}
+	if err := p.stop(); broken == nil {
+		broken = err
+	}
+	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: p.waiting()})
+	if broken != nil {
+		r.check(a.name, KindRun, "every process runs to the end", "yes", broken.Error(), false)
+	}
+	return broken == nil, nil
+}
+
+// waiting is the largest share of the act's time for which a switch waited for a CPU.
+func (p *play) waiting() (most float64) {
+	for _, s := range p.switches {
+		if s.process != nil {
+			_, waited := s.process.Scheduled()
+			most = max(most, waited.Seconds()/max(1, time.Since(p.start).Seconds()))
+		}
+	}
+	return most
+}
+
+// openRing builds the ring and starts its switches, sinks and senders, which send until end.
+func (d *deadlockDemo) openRing(ctx context.Context, p *play, l *lab.Lab, watchdog string, end, watched time.Duration) (*ring, error) {
+	g := &ring{speed: p.speed, watchdog: watchdog}
+	if err := g.build(l); err != nil {
+		return nil, err
+	}
+	p.switches = g.switches
+	if err := p.open(ctx); err != nil {
+		return nil, err
+	}
+	for k := range ringSwitches {
+		if err := p.receive(g.receivers[k].node, watched, "--block-at", p.stamp(trigger), "--block-for", hang.String()); err != nil {
+			return nil, err
+		}
+	}
+	for k := range ringSwitches {
+		if err := g.load(p, k, end); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// load starts the senders of switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities.
+func (g *ring) load(p *play, k int, end time.Duration) error {
+	far, near := next(next(k)), next(k)
+	n := g.senders[k].node
+	if err := p.send(n, g.receivers[far].name, end, "--to", receiverMAC(far).String(), "--flow", "3:rate="+p.share(30)); err != nil {
+		return err
+	}
+	if err := p.send(n, g.receivers[far].name, surgeEnd, "--to", receiverMAC(far).String(), "--no-sink", "--flow", "3:rate="+p.share(25)); err != nil {
+		return err
+	}
+	return p.send(n, g.receivers[near].name, end, "--to", receiverMAC(near).String(), "--flow", "3:rate="+p.share(5), "--flow", "0:rate="+p.share(5))
+}
+
+// lockUpAct: the lock outlasts its trigger and the senders.
+func (d *deadlockDemo) lockUpAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
+	quiet := loadEnd + afterward
+	g, err := d.openRing(ctx, p, l, "off", loadEnd, quiet+proof+afterward)
+	if err != nil {
+		return err
+	}
+	if err := p.wait(ctx, quiet); err != nil {
+		return err
+	}
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	before := g.stuck()
+	r.tellPauses(p, quiet)
+	if err := p.wait(ctx, quiet+proof); err != nil {
+		return err
+	}
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	after := g.stuck()
+	r.tellPauses(p, quiet+proof)
+	if err := p.collect(ctx); err != nil {
+		return err
+	}
+	flows := p.flows()
+	r.tellTrigger(p, loadEnd)
+	r.tellLost(p, flows)
+	r.add(p, flows)
+	for k, s := range g.switches {
+		r.check(p.name, KindDeadlock, fmt.Sprintf("%s: frames that wait for %s, %v after the senders and %v later", s.name, s.peerOf("out"), afterward, proof),
+			"the same, more than 0", fmt.Sprintf("%d, %d", before[k].held, after[k].held), before[k].held > 0 && after[k].held == before[k].held)
+		r.check(p.name, KindDeadlock, fmt.Sprintf("%s: frames sent to %s in these %v", s.name, s.peerOf("out"), proof), "0",
+			fmt.Sprint(after[k].sent-before[k].sent), after[k].sent == before[k].sent)
+	}
+	return nil
+}
+
+// A hold is what the port of a switch to the next holds, and has sent.
+type hold struct {
+	held int
+	sent uint64
+}
+
+func (g *ring) stuck() (all []hold) {
+	for _, s := range g.switches {
+		all = append(all, hold{s.heldBy("out"), s.transmitted("out")})
+	}
+	return all
+}
+
+// recoverAct: the watchdog breaks the lock, and everything arrives.
+func (d *deadlockDemo) recoverAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
+	if _, err := d.openRing(ctx, p, l, watchSettings(patientCount, "forward"), ringEnd, ringEnd+afterward); err != nil {
+		return err
+	}
+	const locked = trigger + hang + 30*time.Millisecond // the receivers run again, and nothing was detected yet
+	if err := p.wait(ctx, locked); err != nil {
+		return err
+	}
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	r.tellPauses(p, locked)
+	if err := p.collect(ctx); err != nil {
+		return err
+	}
+	flows := p.flows()
+	r.tellTrigger(p, ringEnd)
+	r.tellEvents(p)
+	r.tellStandings(p, flows)
+	r.add(p, flows)
+	r.checkDetected(p)
+	r.checkArrived(p, flows, ringEnd)
+	r.checkEmpty(p)
+	limit := patientCount*watchPeriod + watchPeriod + watchRecovery
+	for _, f := range flows {
+		r.check(p.name, KindRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority), fmt.Sprintf("at most %v", limit),
+			f.gap.Round(time.Millisecond).String(), f.gap <= limit)
+	}
+	return nil
+}
+
+// enterCommands say how a user gets into the lab.
+func enterCommands(l *lab.Lab, switches []*switchNode) (all []string) {
+	for _, n := range l.Nodes() {
+		all = append(all, fmt.Sprintf("%s: %s", n.Name(), n.EnterCommand()))
+	}
+	for _, s := range switches {
+		all = append(all, fmt.Sprintf("%s: pfcswitch show watchdog -s %s", s.name, s.socket))
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+package demo
+
+import (
+	"fmt"
+	"time"
+)
+
+// add takes an act's flows and switches into the report.
+func (r *Report) add(p *play, flows []standing) {
+	for _, f := range flows {
+		r.Flows = append(r.Flows, f.Flow)
+	}
+	for _, s := range p.switches {
+		r.Switches = append(r.Switches, s.result(p.name))
+	}
+}
+
+// tellTrigger adds what was done to the ring.
+func (r *Report) tellTrigger(p *play, end time.Duration) {
+	r.moment(p, 0, "h1, h2, h3", "send, more than the ring carries until %v", surgeEnd)
+	r.moment(p, trigger, "r1, r2, r3", "hang, and pause their switches")
+	r.moment(p, trigger+hang, "r1, r2, r3", "run again")
+	r.moment(p, end, "h1, h2, h3", "stop sending")
+}
+
+// checkDetected: a deadlock was found, and each that was found is over.
+func (r *Report) checkDetected(p *play) {
+	var detected, restored uint64
+	for _, s := range p.switches {
+		sum := s.watchdogSum()
+		detected += sum.Detected
+		restored += sum.Restored
+	}
+	r.check(p.name, KindDeadlock, "deadlocks detected", "1 at least", fmt.Sprint(detected), detected > 0)
+	r.check(p.name, KindDeadlock, "deadlocks that are over", fmt.Sprint(detected), fmt.Sprint(restored), detected == restored)
+}
+
+// checkArrived: nothing is lost, reordered or doubled, whatever the watchdog did.
+func (r *Report) checkArrived(p *play, flows []standing, end time.Duration) {
+	for _, f := range flows {
+		name := fmt.Sprintf("%s, priority %d: ", f.Name, f.Priority)
+		r.check(p.name, KindLoss, name+"frames lost", fmt.Sprintf("0 of %d", f.Sent), fmt.Sprint(f.Lost), f.Sent > 0 && f.Lost == 0)
+		r.check(p.name, KindOrder, name+"frames reordered or duplicated", "0", fmt.Sprint(f.Reordered+f.Duplicated), f.Reordered+f.Duplicated == 0)
+	}
+	r.checkAlive(p, flows, end)
+}
+
+// checkAlive: every flow flows at the end of its load.
+func (r *Report) checkAlive(p *play, flows []standing, end time.Duration) {
+	const slack = 200 * time.Millisecond
+	for _, f := range flows {
+		r.check(p.name, KindDeadlock, fmt.Sprintf("%s, priority %d: it flows at the end", f.Name, f.Priority), "yes",
+			fmt.Sprintf("last frame at %v of %v", f.at.Round(time.Millisecond), end), f.at > end-slack)
+	}
+}
+
+// checkOthers: the priority beside the one that was locked lost nothing.
+func (r *Report) checkOthers(p *play, flows []standing) {
+	for _, f := range flows {
+		if f.Priority != losslessPriority {
+			r.check(p.name, KindLoss, fmt.Sprintf("%s, priority %d: frames lost", f.Name, f.Priority), fmt.Sprintf("0 of %d", f.Sent),
+				fmt.Sprint(f.Lost), f.Sent > 0 && f.Lost == 0)
+		}
+	}
+}
+
+// checkEmpty: no frame and no peer is held at the end, and every counter balances.
+func (r *Report) checkEmpty(p *play) {
+	for _, s := range p.switches {
+		r.check(p.name, KindCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
+		in, out := s.balance()
+		r.check(p.name, KindCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
+	}
+}

@@ -1,0 +1,83 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+// Each switch of the ring sends on to the next what is not its own, and what is for nobody.
+func TestRingConfigurations(t *testing.T) {
+	g := &ring{speed: 200_000_000, watchdog: watchSettings(patientCount, "forward")}
+	for k := range ringSwitches {
+		c, warnings, err := config.Parse("ring.yaml", []byte(g.config(k)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(warnings) > 0 {
+			t.Errorf("s%d: %v", k+1, warnings)
+		}
+		ports := map[string]string{}
+		for _, e := range c.FDB {
+			ports[fmt.Sprintf("%x", e.MAC)] = e.Port
+		}
+		for j := range ringSwitches {
+			want := "out"
+			if j == k {
+				want = "sink"
+			}
+			if got := ports[fmt.Sprintf("%x", []byte(receiverMAC(j)))]; got != want {
+				t.Errorf("s%d: r%d is behind %q, want %q", k+1, j+1, got, want)
+			}
+		}
+		if got := ports[fmt.Sprintf("%x", []byte(nowhereMAC))]; got != "out" {
+			t.Errorf("s%d: frames for nobody go to %q, want out", k+1, got)
+		}
+		for i := range c.Ports {
+			if w := c.Ports[i].Watchdog; w.DetectionTime() != patientCount*watchPeriod || w.DetectionTime() <= hang {
+				t.Errorf("%s: %v make a deadlock, want more than the receivers hang", c.Ports[i].Name, w.DetectionTime())
+			}
+		}
+	}
+}
+
+// The timeline is in order of time, whatever was added first, and of one act.
+func TestTimeline(t *testing.T) {
+	r := &Report{}
+	p := &play{name: "b"}
+	r.moment(p, 20*time.Millisecond, "s1:out", "later")
+	r.moment(p, 10*time.Millisecond, "h1>r2", "earlier, for %d ms", 5)
+	r.moment(&play{name: "c"}, 0, "s1", "another act")
+	var out strings.Builder
+	r.timeline(&out, "b")
+	want := "      10.0 ms  h1>r2   earlier, for 5 ms\n      20.0 ms  s1:out  later\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// A flow that ends short of its sender, and one that stood still, have a line; the others have none.
+func TestStandings(t *testing.T) {
+	r := &Report{}
+	p := &play{name: "a"}
+	flows := []standing{
+		{Flow: Flow{Name: "h1>r2", Priority: 3, Sent: 10, Received: 7, Lost: 3}, at: time.Second},
+		{Flow: Flow{Name: "h1>r3", Priority: 3, Sent: 10, Received: 10}, gap: standingStill, from: time.Second},
+		{Flow: Flow{Name: "h1>r3", Sent: 10, Received: 10}, gap: standingStill - 1},
+	}
+	r.tellLost(p, flows)
+	r.tellStandings(p, flows)
+	if len(r.Timeline) != 2 || r.Timeline[0].Who != "h1>r2" || !strings.Contains(r.Timeline[1].Text, "30ms") {
+		t.Errorf("%+v", r.Timeline)
+	}
+	r.checkAlive(p, flows[:1], 2*time.Second)
+	r.checkArrived(p, flows[1:2], 2*time.Second)
+	for i, want := range []bool{false, true, true, false} {
+		if r.Checks[i].Pass != want {
+			t.Errorf("check %d: %+v", i, r.Checks[i])
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+)
+
+// Times of the acts with a loop and with a storm.
+const (
+	loopEnd    = 300 * time.Millisecond  // of the sender whose frames circle
+	loopVictim = 1400 * time.Millisecond // of the others
+	stormBegin = 500 * time.Millisecond
+	stormLasts = 1500 * time.Millisecond
+	stormLoad  = 2300 * time.Millisecond // of all senders
+)
+
+// loopAct: frames for an address that every switch sends on to the next fill the ring; only dropping them helps.
+func (d *deadlockDemo) loopAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
+	g := &ring{speed: p.speed, watchdog: watchSettings(watchCount, "drop")}
+	if err := g.build(l); err != nil {
+		return err
+	}
+	p.switches = g.switches
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	for k := range ringSwitches {
+		if err := p.receive(g.receivers[k].node, loopVictim+afterward); err != nil {
+			return err
+		}
+	}
+	for k := range ringSwitches {
+		near := next(k)
+		n := g.senders[k].node
+		if err := p.send(n, g.receivers[near].name, loopVictim, "--to", receiverMAC(near).String(), "--flow", "3:rate="+p.share(5), "--flow", "0:rate="+p.share(5)); err != nil {
+			return err
+		}
+		if err := p.send(n, "nowhere", loopEnd, "--to", nowhereMAC.String(), "--no-sink", "--flow", "3:rate="+p.share(40)); err != nil {
+			return err
+		}
+	}
+	const full = loopEnd + 50*time.Millisecond
+	if err := p.wait(ctx, full); err != nil {
+		return err
+	}
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	r.tellPauses(p, full)
+	if err := p.collect(ctx); err != nil {
+		return err
+	}
+	flows := p.flows()
+	r.moment(p, 0, "h1, h2, h3", "send frames to %s, which every switch has behind the next one", nowhereMAC)
+	r.moment(p, loopEnd, "h1, h2, h3", "stop sending them")
+	r.tellEvents(p)
+	r.tellStandings(p, flows)
+	r.add(p, flows)
+	r.checkDetected(p)
+	var dropped uint64
+	for _, s := range p.switches {
+		dropped += s.watchdogSum().Dropped
+	}
+	r.check(p.name, KindDeadlock, "frames dropped by the watchdog", "more than 0", fmt.Sprint(dropped), dropped > 0)
+	r.checkAlive(p, flows, loopVictim)
+	r.checkOthers(p, flows)
+	r.checkEmpty(p)
+	return nil
+}
+
+// stormHosts of act d: h1 sends to r1, the host that storms; h2 sends to r2, which has nothing to do with it.
+var stormHosts = []string{"h1", "r1", "h2", "r2"}
+
+// stormAct: one host pauses without end; who sends to others notices nothing.
+func (d *deadlockDemo) stormAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
+	nodes, err := d.buildStorm(p, l)
+	if err != nil {
+		return err
+	}
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	mac := func(i int) string { return stationMAC(i).String() }
+	window := []string{"--from", p.stamp(stormBegin), "--until", p.stamp(stormBegin + stormLasts)}
+	for _, i := range []int{1, 3} {
+		if err := p.receive(nodes[i], stormLoad+afterward, window...); err != nil {
+			return err
+		}
+	}
+	for _, i := range []int{0, 2} {
+		if err := p.send(nodes[i], stormHosts[i+1], stormLoad, "--to", mac(i+1), "--flow", "3:rate="+p.share(bystander), "--flow", "0:rate="+p.share(bystander)); err != nil {
+			return err
+		}
+	}
+	p.storm = &stormHost{host: host{name: stormHosts[1], node: nodes[1]}}
+	if err := p.storm.host.start("send", hostInterface, "-j", "--speed", fmt.Sprint(p.speed), "--storm", fmt.Sprint(losslessPriority),
+		"--seconds", fmt.Sprint(stormLasts.Seconds()), "--start", p.stamp(stormBegin)); err != nil {
+		return err
+	}
+	if err := p.wait(ctx, stormBegin+150*time.Millisecond); err != nil {
+		return err
+	}
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	r.tellPauses(p, stormBegin+150*time.Millisecond)
+	if err := p.collect(ctx); err != nil {
+		return err
+	}
+	d.judgeStorm(p, r)
+	return nil
+}
+
+// bystander is the rate of each flow of act d, in percent of the ports' speed.
+const bystander = 30
+
+func (d *deadlockDemo) judgeStorm(p *play, r *Report) {
+	flows := p.flows()
+	s := p.storm.said
+	r.moment(p, stormBegin, "r1", "sends XOFF without end for %v: %d in all, %.0f a second, %.2f %% of the time paused, longest gap %v", stormLasts, s.Frames,
+		s.Rate, 100*s.Paused, time.Duration(s.LongestGap).Round(time.Microsecond))
+	r.moment(p, stormBegin+stormLasts, "r1", "stops")
+	r.tellEvents(p)
+	r.tellStandings(p, flows)
+	r.add(p, flows)
+	r.checkDetected(p)
+	r.checkArrived(p, flows, stormLoad)
+	r.checkEmpty(p)
+	for _, f := range flows {
+		spared := strings.HasPrefix(f.Name, "h2") || f.Priority != losslessPriority
+		if !spared {
+			continue
+		}
+		want := float64(p.speed) * bystander / 100
+		got := float64(f.Rate) / want
+		r.check(p.name, KindRate, fmt.Sprintf("%s, priority %d: rate during the storm", f.Name, f.Priority), "within 5 % of its own",
+			fmt.Sprintf("%.1f %%", 100*got), got > 0.95 && got < 1.05)
+	}
+	n := p.switches[0].state.ports.LosslessDropsSinceStart
+	r.check(p.name, KindLoss, "lossless_drops_total", "0", fmt.Sprint(n), n == 0)
+}
+
+// stationMAC is that of host i of act d.
+func stationMAC(i int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 4, 0, byte(i + 1)} }
+
+// buildStorm makes one switch with four hosts.
+func (d *deadlockDemo) buildStorm(p *play, l *lab.Lab) (nodes []*lab.Node, err error) {
+	s, err := newSwitch(l, "s1")
+	if err != nil {
+		return nil, err
+	}
+	p.switches = []*switchNode{s}
+	var ports, fdb strings.Builder
+	for i, name := range stormHosts {
+		n, err := l.Node(name)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, n)
+		port := "to-" + name
+		if err := connect(l, s, port, n, hostInterface, p.speed, stationMAC(i)); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&ports, "  %s: {speed: %d, loop: off}\n", port, p.speed)
+		fmt.Fprintf(&fdb, "  - {mac: %q, vlan: 1, port: %s}\n", stationMAC(i).String(), port)
+	}
+	s.text = "preset: roce\nwatchdog: " + watchSettings(watchCount, "forward") + "\nports:\n" + ports.String() + "fdb:\n" + fdb.String()
+	return nodes, nil
+}

@@ -1,0 +1,157 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// A Moment is one line of a demo's timeline.
+type Moment struct {
+	Act  string `json:"act"`
+	At   int64  `json:"at_ns"` // since the load of the act began
+	Who  string `json:"who"`
+	Text string `json:"text"`
+}
+
+func (r *Report) moment(p *play, at time.Duration, who, format string, args ...any) {
+	r.Timeline = append(r.Timeline, Moment{Act: p.name, At: int64(at), Who: who, Text: fmt.Sprintf(format, args...)})
+}
+
+// observeWatchdog asks the switch what its watchdog has done.
+func (s *switchNode) observeWatchdog(ctx context.Context) error {
+	c := api.NewClient(s.socket)
+	for _, noun := range []string{"watchdog", "events"} {
+		r, err := c.Show(ctx, noun)
+		if err != nil {
+			return fmt.Errorf("switch %s: %w", s.name, err)
+		}
+		switch r := r.(type) {
+		case *api.Watchdog:
+			s.state.watchdog = r
+		case *api.Events:
+			s.state.events = r
+		}
+	}
+	return nil
+}
+
+// tellEvents adds what a switch's watchdog, and others about lossless frames, said in the act.
+func (r *Report) tellEvents(p *play) {
+	for _, s := range p.switches {
+		for _, e := range s.state.events.Events {
+			if e.Port == nil || e.Priority == nil || e.Time.Before(p.start) {
+				continue
+			}
+			who, text := s.name+":"+*e.Port, e.Kind+": "+e.Text
+			if e.Count > 1 {
+				text += fmt.Sprintf(" (%d times within a second)", e.Count)
+			}
+			r.moment(p, e.Time.Sub(p.start), who, "%s", text)
+		}
+	}
+}
+
+// tellPauses adds who pauses whom now: ports that hold frames and must not send them.
+func (r *Report) tellPauses(p *play, at time.Duration) {
+	for _, s := range p.switches {
+		for _, q := range s.state.queues.Ports {
+			if held := s.heldBy(q.Port); held > 0 && s.pausedAt(q.Port) {
+				r.moment(p, at, s.name+":"+q.Port, "holds %d frames of priority %d, paused by %s", held, losslessPriority, s.peerOf(q.Port))
+			}
+		}
+	}
+}
+
+// tellStandings adds for how long flows stood still.
+func (r *Report) tellStandings(p *play, flows []standing) {
+	for _, f := range flows {
+		if f.gap >= standingStill {
+			r.moment(p, f.from, f.Name, "priority %d stands still for %v", f.Priority, f.gap.Round(time.Millisecond))
+		}
+	}
+}
+
+// tellLost adds which flows ended before their senders.
+func (r *Report) tellLost(p *play, flows []standing) {
+	for _, f := range flows {
+		if f.Lost > 0 {
+			r.moment(p, f.at, f.Name, "priority %d: its last frame arrives; %d never do", f.Priority, f.Lost)
+		}
+	}
+}
+
+// standingStill is the shortest gap of a flow that is worth a line.
+const standingStill = 30 * time.Millisecond
+
+// heldBy returns the lossless frames that wait at a port.
+func (s *switchNode) heldBy(port string) int {
+	for _, p := range s.state.queues.Ports {
+		if p.Port == port {
+			return p.Queues[losslessPriority].Frames
+		}
+	}
+	return 0
+}
+
+// pausedAt tells whether the peer of a port pauses its lossless queue.
+func (s *switchNode) pausedAt(port string) bool {
+	for _, p := range s.state.queues.Ports {
+		if p.Port == port {
+			return p.Queues[losslessPriority].PausedByPeer
+		}
+	}
+	return false
+}
+
+func (s *switchNode) peerOf(port string) string {
+	for _, p := range s.ports {
+		if p.name == port {
+			return p.peer.Name()
+		}
+	}
+	return "?"
+}
+
+// transmitted returns the data frames that a port has sent.
+func (s *switchNode) transmitted(port string) uint64 {
+	for _, p := range s.state.ports.Ports {
+		if p.Port == port {
+			return p.TransmitFrames
+		}
+	}
+	return 0
+}
+
+// watchdogSum adds up what the watchdog did at all queues.
+func (s *switchNode) watchdogSum() (sum api.WatchdogQueue) {
+	for _, q := range s.state.watchdog.Queues {
+		sum.Detected += q.Detected
+		sum.Restored += q.Restored
+		sum.Sent += q.Sent
+		sum.Dropped += q.Dropped
+	}
+	return sum
+}
+
+// timeline prints the moments of an act in order.
+func (r *Report) timeline(out io.Writer, act string) {
+	var all []Moment
+	width := 0
+	for _, m := range r.Timeline {
+		if m.Act == act {
+			all = append(all, m)
+			width = max(width, len(m.Who))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
+	for _, m := range all {
+		fmt.Fprintf(out, "  %8.1f ms  %s%s  %s\n", float64(m.At)/1e6, m.Who, strings.Repeat(" ", width-len(m.Who)), m.Text)
+	}
+}

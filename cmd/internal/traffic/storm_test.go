@@ -1,0 +1,71 @@
+package traffic
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pfcswitch/macctl"
+)
+
+// What a storm asked for is added up as pauses that may overlap, with the gaps between them.
+func TestStormAccount(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		sent    []int64
+		pause   int64
+		end     int64
+		share   float64
+		longest int64
+	}{
+		{"gapless", []int64{0, 50, 100}, 100, 200, 1, 0},
+		{"half", []int64{0, 100, 200}, 50, 300, .5, 50},
+		{"one is late", []int64{0, 100, 350}, 100, 450, 300. / 450, 150},
+		{"it ended long ago", []int64{0}, 100, 400, .25, 0},
+		{"never began", nil, 0, 0, 0, 0},
+	} {
+		var s storm
+		for _, at := range tt.sent {
+			s.sent(1000+at, tt.pause)
+		}
+		if got := s.paused(1000 + tt.end); tt.sent != nil && math.Abs(got-tt.share) > 1e-12 || s.longest != tt.longest {
+			t.Errorf("%s: share %v, longest gap %d, want %v, %d", tt.name, got, s.longest, tt.share, tt.longest)
+		}
+	}
+}
+
+// A throttling storm asks for its duty of each cycle, whatever the speed; a whole one for as long as it can.
+func TestStormQuanta(t *testing.T) {
+	for _, tt := range []struct {
+		speed int64
+		duty  int
+	}{{100_000_000, 90}, {1_000_000_000, 50}, {0, 10}, {10_000_000_000, 99}} {
+		c := StormConfig{Speed: tt.speed, Duty: tt.duty}
+		got := time.Duration(macctl.QuantaDuration(c.quanta(), nominal(tt.speed)))
+		want := stormCycle * time.Duration(tt.duty) / 100
+		if got > want || got < want-stormCycle/100 {
+			t.Errorf("%d bit/s, %d %%: %v of %v", tt.speed, tt.duty, got, stormCycle)
+		}
+	}
+	if c := (StormConfig{Duty: 100, Speed: 1e9}); c.quanta() != 0xffff {
+		t.Errorf("%d quanta", c.quanta())
+	}
+}
+
+func TestStormCheck(t *testing.T) {
+	good := StormConfig{FlowControl: "pfc", Priority: 3, Duty: 100, Duration: time.Second}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*StormConfig){
+		"off": func(c *StormConfig) { c.FlowControl = "off" }, "priority 8": func(c *StormConfig) { c.Priority = 8 },
+		"duty 0": func(c *StormConfig) { c.Duty = 0 }, "duty 101": func(c *StormConfig) { c.Duty = 101 },
+		"no end": func(c *StormConfig) { c.Duration = 0 },
+	} {
+		c := good
+		change(&c)
+		if c.Check() == nil {
+			t.Errorf("%s: not refused", name)
+		}
+	}
+}

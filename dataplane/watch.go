@@ -1,0 +1,158 @@
+package dataplane
+
+import (
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/macctl"
+)
+
+// Whole stands for the one queue of an 802.3x PAUSE port where a watch asks for a queue.
+const Whole = macctl.Whole
+
+// A WatchReading is what there is to know of an egress queue that may be locked up, at one moment.
+type WatchReading struct {
+	Held    int    // frames that wait
+	Sent    uint64 // frames that left since the port was added
+	Dropped uint64 // frames that were discarded by Order
+	Paused  int64  // ns for which the peer paused the queue, up to this moment, by the pause timer
+	Pausing bool   // it does now
+	Asked   bool   // the peer wants it to, obeyed or not
+	Xoffs   uint64 // XOFFs received, obeyed or not
+	Session uint64 // counts how often the link went down
+}
+
+// ReadWatch fills r with the state of a queue of port i at time now: a priority, or Whole. It is zero where there is no
+// such port.
+func (s *Switch) ReadWatch(i int, queue uint8, now int64, r *WatchReading) {
+	p := s.ports[i]
+	if p == nil {
+		*r = WatchReading{}
+		return
+	}
+	if queue < NumPriorities {
+		r.Held, r.Sent, r.Dropped = p.queues[queue].frames, p.count.QueueSent[queue], p.count.QueueDiscarded[queue]
+	} else {
+		r.Held, r.Sent, r.Dropped = 0, 0, 0
+		for q := range p.queues {
+			r.Held += p.queues[q].frames
+			r.Sent += p.count.QueueSent[q]
+			r.Dropped += p.count.QueueDiscarded[q]
+		}
+	}
+	r.Paused, r.Pausing = p.receiver.UnitTime(queue, now)
+	r.Asked, r.Xoffs, r.Session = p.receiver.Asked(queue, now), p.receiver.Xoffs(queue), p.session
+}
+
+// covers returns the egress queues that a queue of a watch stands for.
+func covers(queue uint8) uint8 {
+	if queue == Whole {
+		return 0xff
+	}
+	return 1 << queue
+}
+
+// Await asks to be told, once, by Suspects, when a queue of port i next holds frames and is paused, or with on false not
+// to be.
+func (s *Switch) Await(i int, queue uint8, on bool) {
+	p := s.ports[i]
+	if p == nil {
+		return
+	}
+	p.awaited &^= covers(queue)
+	if on {
+		p.awaited |= covers(queue)
+	}
+}
+
+// suspect tells of the queues of p that hold frames and are paused.
+func (s *Switch) suspect(p *portState, paused uint8) {
+	p.awaited &^= p.occupied & paused
+	if p.cfg.Mode == macctl.ModePause {
+		p.awaited = 0
+	}
+	s.tellWatch(p)
+}
+
+func (s *Switch) tellWatch(p *portState) {
+	s.suspects.Add(p.index)
+	if s.cfg.Suspect != nil {
+		s.cfg.Suspect()
+	}
+}
+
+// endWatch forgets orders at a link that went down, and tells of it.
+func (s *Switch) endWatch(p *portState) {
+	p.discard = 0
+	p.session++
+	s.tellWatch(p)
+}
+
+// Suspects returns and clears the ports with queues for which Await asked, and those whose link went down.
+func (s *Switch) Suspects() bridge.PortSet {
+	all := s.suspects
+	s.suspects = bridge.PortSet{}
+	return all
+}
+
+// Order says what is done with a queue of port i, to break a deadlock: with ignore XOFF is counted and not obeyed, with
+// discard what the queue holds and gets is dropped too. A link that goes down ends it.
+func (s *Switch) Order(i int, queue uint8, ignore, discard bool, now int64) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil {
+		return
+	}
+	p.receiver.Ignore(queue, ignore, now)
+	p.discard &^= covers(queue)
+	if discard && p.up {
+		p.discard |= covers(queue)
+	}
+	s.rouse(p)
+}
+
+// discardFrames is how many frames one call of Dequeue discards: the lock is held meanwhile.
+const discardFrames = 512
+
+// discard drops what the queues hold that are to be emptied. It runs where frames are chosen to be sent, by the worker that
+// sends them: none of them is on its way into the kernel.
+func (s *Switch) discard(p *portState) {
+	left := discardFrames
+	for q := range uint8(NumPriorities) {
+		for p.discard&(1<<q) != 0 && p.queues[q].head != none && left > 0 {
+			s.dropQueued(p, s.pop(p, q), DropWatchdog)
+			p.count.QueueDiscarded[q]++
+			left--
+		}
+	}
+	if left == discardFrames {
+		return
+	}
+	s.buffer.Resume()
+	if p.discard&p.occupied != 0 {
+		s.rouse(p)
+	}
+}
+
+// NoteWatch adds an event about a queue of port i and the station at its other end.
+func (s *Switch) NoteWatch(i int, queue uint8, kind EventKind, text string, now int64) {
+	s.now = now
+	if p := s.ports[i]; p != nil {
+		s.blame(p, kind, min(queue, NumPriorities-1), text) // Whole: blame names all of them
+	}
+}
+
+// Act runs f, which may change what is done with queues, while the workers go on; it wakes those whose ports got work.
+func (r *Runner) Act(f func(sw *Switch)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sw.worker = nobody
+	f(r.sw)
+	for i := range r.sw.foreign.All() {
+		if t := r.tasks[i]; t != nil {
+			t.tx.wake()
+		}
+	}
+	r.sw.foreign = bridge.PortSet{}
+}
+
+// nobody is a worker that owns no port: all work is others'.
+const nobody = -1

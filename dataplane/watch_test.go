@@ -1,0 +1,268 @@
+package dataplane
+
+import (
+	"testing"
+
+	"pfcswitch/macctl"
+)
+
+// read returns the state of a queue as a watchdog sees it.
+func (r *rig) read(i int, queue uint8) (v WatchReading) {
+	r.sw.ReadWatch(i, queue, r.now, &v)
+	return v
+}
+
+// What a watchdog reads is exact at any moment: frames, and time by the pause timer.
+func TestWatchReading(t *testing.T) {
+	r := plainRig(t, 3)
+	r.now = 1_000_000
+	r.offer(0, several(0, 1, lossless, 5, small)...)
+	r.send(1, 2)
+	r.hear(1, lossless, 0xffff)
+	r.now += 12_345
+	want := WatchReading{Held: 3, Sent: 2, Paused: 12_345, Pausing: true, Asked: true, Xoffs: 1}
+	if got := r.read(1, lossless); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := r.read(1, 4); got != (WatchReading{}) {
+		t.Errorf("another priority: %+v", got)
+	}
+	if got := r.read(7, lossless); got != (WatchReading{}) {
+		t.Errorf("no port: %+v", got)
+	}
+	r.sw.SetUp(1, false, r.now)
+	if got := r.read(1, lossless); got.Session != 1 || got.Held != 0 || got.Pausing {
+		t.Errorf("link down: %+v", got)
+	}
+}
+
+// A watchdog is told once that a queue holds frames and is paused, whichever came first, and not of others.
+func TestSuspects(t *testing.T) {
+	calls := 0
+	cfg := testConfig(3)
+	cfg.Suspect = func() { calls++ }
+	r := newRig(t, cfg, testPort(0), testPort(1), testPort(2))
+	told := func() bool {
+		r.sw.Dequeue(1, r.now)
+		all := r.sw.Suspects()
+		return all.Has(1)
+	}
+	r.sw.Await(1, lossless, true)
+	r.sw.Await(9, lossless, true)
+	r.hear(1, lossless, 0xffff)
+	if told() {
+		t.Error("told of a queue that is empty")
+	}
+	r.offer(0, data(0, 1, lossless, 0, small))
+	if !told() || told() || calls != 1 {
+		t.Errorf("frames after the pause: %d calls, want to be told once", calls)
+	}
+	r.hear(1, lossless, 0)
+	r.sw.Await(1, lossless, true)
+	if told() {
+		t.Error("told of a queue that is free")
+	}
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, data(0, 1, lossless, 1, small), data(0, 2, lossless, 1, small))
+	if !told() {
+		t.Error("not told of a pause after the frames")
+	}
+	r.sw.Await(1, lossless, true)
+	r.sw.Await(1, lossless, false)
+	if told() {
+		t.Error("told though nobody wants to know")
+	}
+	if r.sw.SetUp(1, false, r.now); !told() {
+		t.Error("not told of a link that went down")
+	}
+}
+
+// stuckRig is a switch whose port 1 is paused, with held small frames of port 0 in its queue: upstream is held too.
+func stuckRig(t *testing.T, held int) *rig {
+	r := plainRig(t, 3)
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, held, small)...)
+	r.tell(0)
+	if r.sw.buffer.OffCount() != 1 || r.send(1, 64) != nil {
+		t.Fatal("nobody is held, so nothing would be shown")
+	}
+	return r
+}
+
+// Ignoring XOFF lets the queue go, in order and without loss, and with it upstream.
+func TestOrderIgnore(t *testing.T) {
+	r := stuckRig(t, alone+1)
+	r.sw.Order(1, lossless, true, false, r.now)
+	if !r.sw.Urgent(1) {
+		t.Error("the port is not told that it has work")
+	}
+	r.hear(1, lossless, 0xffff) // the peer goes on
+	if got := r.drain(1, r.now+second); len(got) != alone+1 || sequence(got[0]) != 0 {
+		t.Errorf("%d frames, want %d", len(got), alone+1)
+	}
+	if r.sw.buffer.OffCount() != 0 || r.tell(0) == nil {
+		t.Error("upstream is not released")
+	}
+	r.sw.Order(1, lossless, false, false, r.now)
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, data(0, 1, lossless, 0, small))
+	if r.send(1, 64) != nil {
+		t.Error("XOFF is not obeyed again")
+	}
+}
+
+// Discarding drops what the queue holds and gets, counts it, gives the buffer back and releases upstream. Other queues and
+// ports keep theirs.
+func TestOrderDiscard(t *testing.T) {
+	r := stuckRig(t, alone+1)
+	r.offer(0, several(0, 1, 0, 3, small)...)
+	r.offer(2, data(2, 0, lossless, 0, small))
+	r.sw.Order(1, lossless, true, true, r.now)
+	if got := counts(r.drain(1, r.now+second)); got[lossless] != 0 || got[0] != 3 {
+		t.Errorf("sent by priority %v, want 3 of priority 0 only", got)
+	}
+	if r.sw.buffer.OffCount() != 0 || r.tell(0) == nil {
+		t.Error("upstream is not released")
+	}
+	r.offer(0, data(0, 1, lossless, 0, small)) // comes later
+	if got := r.send(1, 64); got != nil {
+		t.Errorf("%d frames left though the queue is emptied", len(got))
+	}
+	const all = alone + 2
+	v := r.read(1, lossless)
+	if n := r.count(0).Drops[lossless][DropWatchdog]; n != all || v.Dropped != all || v.Held != 0 || v.Sent != 0 {
+		t.Errorf("%d drops counted where they came in, %+v, want %d", n, v, all)
+	}
+	if r.count(0).LosslessDrops[lossless] != 0 {
+		t.Error("a decision counts as a fault")
+	}
+	if got := r.send(0, 64); len(got) != 1 {
+		t.Errorf("%d frames left by the port beside it, want 1", len(got))
+	}
+	r.empty()
+	r.sw.Order(1, lossless, false, false, r.now)
+	r.hear(1, lossless, 0)
+	r.offer(0, data(0, 1, lossless, 0, small))
+	if got := r.send(1, 64); len(got) != 1 {
+		t.Errorf("%d frames after the end of the order, want 1", len(got))
+	}
+}
+
+// A frame that is on its way into the kernel is not taken away under it, and a long queue is emptied in parts.
+func TestDiscardAndSending(t *testing.T) {
+	r := plainRig(t, 2)
+	r.offer(0, several(0, 1, lossless, 4, small)...)
+	n := r.sw.Dequeue(1, r.now)
+	r.batch.Reset()
+	r.sw.Fill(1, r.batch, r.burst)
+	r.sw.Order(1, lossless, true, true, r.now)
+	if v := r.read(1, lossless); v.Held != 4 {
+		t.Fatalf("%d frames are left while some are being sent", v.Held)
+	}
+	r.sw.Sent(1, n, r.now)
+	r.sw.Dequeue(1, r.now)
+	if v := r.read(1, lossless); v.Sent != uint64(n) || v.Dropped != uint64(4-n) {
+		t.Errorf("%+v, want %d sent", v, n)
+	}
+	r.empty()
+
+	cfg := testConfig(2)
+	cfg.Buffer.Lossless.Size += 2000 * cell
+	r = newRig(t, cfg, testPort(0), testPort(1))
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, discardFrames+1, small)...)
+	r.sw.Order(1, lossless, true, true, r.now)
+	r.sw.Urgent(1)
+	if n := r.sw.Dequeue(1, r.now); n != 0 || r.read(1, lossless).Held != 1 || !r.sw.Urgent(1) {
+		t.Errorf("sends %d, holds %d, want to be called again for the last one", n, r.read(1, lossless).Held)
+	}
+	if r.sw.Dequeue(1, r.now); r.read(1, lossless).Held != 0 {
+		t.Error("not emptied")
+	}
+	r.empty()
+}
+
+// A PAUSE port is one queue: all priorities are ignored and emptied together.
+func TestWatchWhole(t *testing.T) {
+	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
+	r.sw.Await(1, Whole, true)
+	pause := func() { r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now) }
+	pause()
+	r.offer(0, data(0, 1, 0, 0, small), data(0, 1, 5, 0, small))
+	r.sw.Dequeue(1, r.now)
+	if all := r.sw.Suspects(); !all.Has(1) {
+		t.Error("not told")
+	}
+	if v := r.read(1, Whole); v.Held != 2 || !v.Pausing || v.Xoffs != 1 {
+		t.Errorf("%+v", v)
+	}
+	r.sw.Order(1, Whole, true, false, r.now)
+	pause()
+	if got := r.send(1, 64); len(got) != 2 || r.read(1, Whole).Sent != 2 {
+		t.Errorf("%d frames left, want 2", len(got))
+	}
+	r.offer(0, data(0, 1, 7, 0, small))
+	r.sw.Order(1, Whole, true, true, r.now)
+	if got := r.send(1, 64); got != nil || r.read(1, Whole).Dropped != 1 {
+		t.Errorf("%d frames left, %d dropped", len(got), r.read(1, Whole).Dropped)
+	}
+	r.empty()
+}
+
+// A link that goes down ends every order.
+func TestLinkDownEndsOrders(t *testing.T) {
+	r := plainRig(t, 2)
+	r.sw.Order(1, lossless, true, true, r.now)
+	r.sw.SetUp(1, false, r.now)
+	r.sw.Order(1, lossless, true, true, r.now) // nor does one begin there
+	r.sw.SetUp(1, true, r.now)
+	r.sw.Order(1, lossless, false, false, r.now)
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, data(0, 1, lossless, 0, small))
+	if r.send(1, 64) != nil || r.read(1, lossless).Held != 1 {
+		t.Errorf("%+v: XOFF is not obeyed, or the queue is emptied", r.read(1, lossless))
+	}
+}
+
+// Ordinary life costs no allocation with a watchdog.
+func TestDiscardDoesNotAllocate(t *testing.T) {
+	r := plainRig(t, 2)
+	r.sw.Order(1, lossless, true, true, r.now)
+	burst := r.receive(0, several(0, 1, lossless, 8, small))
+	moves := make([]Move, 0, 8)
+	if n := testing.AllocsPerRun(200, func() {
+		for i := range burst {
+			burst[i].copies = none
+		}
+		r.sw.Ingress(0, 0, burst, 0, r.now)
+		r.sw.Dequeue(1, r.now)
+		moves = r.sw.Settle(burst, moves[:0])
+	}); n != 0 {
+		t.Errorf("%v allocations for 8 frames", n)
+	}
+}
+
+// A system clock that jumps moves the stamps of what is received, not the time that a watchdog reads: a peer that throttles
+// to 90 % by short pauses is never read as one that pauses all the time.
+func TestWatchReadingAndClockJumps(t *testing.T) {
+	r := plainRig(t, 2)
+	r.offer(0, data(0, 1, lossless, 0, small))
+	var times [NumPriorities]uint16
+	times[lossless] = 195 // 99.84 µs
+	pause := macctl.QuantaDuration(195, gigabit)
+	const hour = 3600 * second
+	var paused int64
+	for cycle, jump := range []int64{0, hour, -hour, 10 * hour, -second / 2, 1} {
+		before := r.read(1, lossless)
+		stamp := r.now + jump
+		r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), stamp, r.now)
+		r.now += second / 1000
+		if v := r.read(1, lossless); v.Paused-before.Paused != pause || v.Pausing {
+			t.Errorf("cycle %d, stamp off by %d s: paused for %d ns, want %d", cycle, jump/second, v.Paused-before.Paused, pause)
+		}
+		paused += pause
+	}
+	if v := r.read(1, lossless); v.Paused != paused {
+		t.Errorf("paused for %d ns in all, want %d", v.Paused, paused)
+	}
+}

@@ -1,0 +1,66 @@
+package deadlock
+
+import "time"
+
+// A Kind says which transition an Event is.
+type Kind uint8
+
+// The kinds of events.
+const (
+	Armed     Kind = iota // a queue holds frames and is paused: it is looked at from now on
+	Disarmed              // it does not any more
+	Detected              // first notification: a continuous deadlock
+	Changed               // the action was changed while a storm lasts
+	Recovered             // second notification: XOFF is obeyed and detection started again
+	Recurring             // the deadlock keeps coming back: PFC is off for the queue
+	Reopened              // PFC is on again, slow detection started again
+)
+
+var kindNames = [...]string{"armed", "disarmed", "detected", "changed", "recovered", "recurring", "reopened"}
+
+// String returns the name of the kind.
+func (k Kind) String() string {
+	if int(k) >= len(kindNames) {
+		return "unknown"
+	}
+	return kindNames[k]
+}
+
+// An Event is one transition of one queue.
+type Event struct {
+	Kind   Kind
+	Port   int
+	Name   string // of the port
+	Queue  uint8
+	At     int64
+	Reason string
+	Action Action
+	Held   int // frames that the queue holds
+	// Lasted is for how long the queue had been suspected (Detected), or the storm (Changed, Recovered, Recurring).
+	Lasted time.Duration
+	// Sent and Dropped are the frames that the storm let out and discarded (Recovered, Recurring).
+	Sent, Dropped uint64
+}
+
+// Why transitions happen.
+const (
+	becauseStuck     = "it holds frames and is paused"
+	becauseEmpty     = "it holds no frames"
+	becauseFree      = "it is not paused"
+	becauseCount     = "it held frames, sent none and was paused all the time, at each look in a row"
+	becauseTime      = "it held frames, sent none and was paused for the whole detection time"
+	becauseElapsed   = "the recovery time is over"
+	becauseQuiet     = "the peer has not asked for a pause for the restoration time"
+	becauseLink      = "the link went down"
+	becauseOff       = "it is not watched any more"
+	becauseAction    = "the action was changed"
+	becauseSettings  = "the settings were changed"
+	becauseThreshold = "more deadlocks within a slow period than the threshold allows"
+	becausePeriod    = "the next slow period has begun"
+)
+
+func (w *Watchdog) tell(q *queue, k Kind, reason string, now int64) *Event {
+	w.events = append(w.events, Event{Kind: k, Port: q.port.number, Name: q.port.name, Queue: q.number, At: now, Reason: reason,
+		Action: q.port.config.Action})
+	return &w.events[len(w.events)-1]
+}

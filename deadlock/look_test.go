@@ -1,0 +1,185 @@
+package deadlock
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A queue that is blocked for good is detected after count looks, not earlier; it recovers after its time.
+func TestDetectionAndRecovery(t *testing.T) {
+	for _, period := range Periods {
+		for count := LeastCount; count <= MostCount; count++ {
+			c := patent()
+			c.Period, c.Count, c.Recovery = period, count, 70*time.Millisecond
+			r, q := watchOne(t, c)
+			begun := r.now
+			r.block(q)
+			r.run(int64(count)*int64(period) - 1)
+			if len(r.kinds()) != 0 {
+				t.Fatalf("%v x %d: %v a moment too early", period, count, r.kinds())
+			}
+			r.run(1)
+			e := r.the(t, Detected, 0)
+			if e.At != begun+int64(count)*int64(period) || e.Lasted != time.Duration(count)*period || e.Held != 5 {
+				t.Fatalf("%v x %d: %+v", period, count, e)
+			}
+			if q.order != Ignore || r.status(t).State != Stormed {
+				t.Fatalf("%v x %d: order %v, %+v", period, count, q.order, r.status(t))
+			}
+			q.asked = 0 // the peer stops
+			q.Sent, q.Held = 5, 0
+			r.run(70*ms - 1)
+			if q.order != Ignore {
+				t.Fatalf("%v x %d: obeyed again too early", period, count)
+			}
+			r.run(1)
+			e = r.the(t, Recovered, 0)
+			if q.order != Obey || e.Sent != 5 || e.Lasted != 70*time.Millisecond || !q.await || r.w.Next() != math.MaxInt64 {
+				t.Fatalf("%v x %d: order %v, await %v, next %d, %+v", period, count, q.order, q.await, r.w.Next(), e)
+			}
+		}
+	}
+}
+
+// Each of the three conditions, taken away alone at one look in each count, keeps the queue from being detected.
+func TestEachConditionAlone(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(r *rig, q *fakeQueue) // between two looks
+		want   bool
+	}{
+		{"none is taken away", func(*rig, *fakeQueue) {}, true},
+		{"it holds no frames at the look", func(_ *rig, q *fakeQueue) { q.Held = 0 }, false},
+		{"it sent a frame", func(_ *rig, q *fakeQueue) { q.Sent++ }, false},
+		{"it was free for a nanosecond", func(r *rig, q *fakeQueue) {
+			q.load(r.now, 0)
+			r.now++
+			q.load(r.now, 1<<50)
+		}, false},
+	} {
+		c := patent()
+		c.Count = 3
+		r, q := watchOne(t, c)
+		r.block(q)
+		for range 20 {
+			r.run(250 * ms) // two looks, and half of the way to the third
+			tt.change(r, q)
+			r.run(51 * ms)
+			r.hold(q, 5)
+		}
+		if got := slices.Contains(r.kinds(), Detected); got != tt.want {
+			t.Errorf("%s: detected %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// judge on its own, the conditions at their borders.
+func TestJudge(t *testing.T) {
+	q := &queue{port: &port{config: patent()}, last: mark{sent: 7, paused: 1000}}
+	elapsed := 100 * ms
+	whole := Reading{Held: 1, Sent: 7, Paused: 1000 + elapsed}
+	for _, tt := range []struct {
+		name    string
+		change  func(r *Reading)
+		elapsed int64
+		want    verdict
+	}{
+		{"all three", func(*Reading) {}, elapsed, blocked},
+		{"no frames", func(r *Reading) { r.Held = 0 }, elapsed, free},
+		{"one sent", func(r *Reading) { r.Sent = 8 }, elapsed, free},
+		{"a nanosecond free", func(r *Reading) { r.Paused-- }, elapsed, free},
+		{"two periods late", func(r *Reading) { r.Paused += elapsed }, 2 * elapsed, blocked},
+		{"later", func(r *Reading) { r.Paused += 2 * elapsed }, 2*elapsed + 1, late},
+		{"later, and free", func(r *Reading) { r.Held = 0 }, 2*elapsed + 1, late},
+	} {
+		r := whole
+		tt.change(&r)
+		if got := q.judge(&r, tt.elapsed); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Looks that are late by less than a period do not add up.
+func TestLateLooksDoNotAddUp(t *testing.T) {
+	c := patent()
+	c.Count = 15
+	r, q := watchOne(t, c)
+	r.lag = func() int64 { return 60 * ms }
+	begun := r.now
+	r.block(q)
+	r.run(15*100*ms + 60*ms)
+	if at := r.the(t, Detected, 0).At - begun; at != 1560*ms {
+		t.Errorf("detected after %d ms, want 1500 and the lateness of the last look, 60", at/ms)
+	}
+}
+
+// Nothing is looked at, and no time is asked for, while no queue is stuck.
+func TestIdlePaysNothing(t *testing.T) {
+	r, q := watchOne(t, patent())
+	r.hold(q, 5)
+	r.run(10_000 * ms)
+	r.hold(q, 0)
+	r.pause(q, 10*ms)
+	r.run(10_000 * ms)
+	if r.looks != 0 || r.w.Next() != math.MaxInt64 {
+		t.Errorf("%d looks, next %d: frames without pause, and a pause without frames", r.looks, r.w.Next())
+	}
+	r.hold(q, 1)
+	r.pause(q, 150*ms)
+	r.run(10_000 * ms)
+	if r.looks != 2 || r.w.Next() != math.MaxInt64 || !q.await {
+		t.Errorf("%d looks at a pause of 150 ms, want 2; next %d, await %v", r.looks, r.w.Next(), q.await)
+	}
+}
+
+func TestLookDoesNotAllocate(t *testing.T) {
+	r, q := watchOne(t, patent())
+	r.block(q)
+	r.run(1000 * ms)
+	now := r.now
+	if n := testing.AllocsPerRun(1000, func() {
+		now += 50 * ms
+		r.w.Look(now)
+		r.w.Events()
+	}); n != 0 {
+		t.Errorf("a look allocates %v times", n)
+	}
+}
+
+// still is a switch whose queues are all blocked.
+type still struct{}
+
+func (*still) Read(_ int, _ uint8, now int64, r *Reading) {
+	r.Held, r.Sent, r.Paused, r.Pausing, r.Asked = 3, 7, now, true, true
+}
+func (*still) Await(int, uint8, bool)         {}
+func (*still) Order(int, uint8, Order, int64) {}
+
+// BenchmarkLook256 is one look at 256 queues that are stuck, the readings of a trivial switch included.
+func BenchmarkLook256(b *testing.B) {
+	w := New(&still{})
+	c := patent()
+	c.Count = MostCount
+	for p := range 32 {
+		if err := w.Set(p, string(rune('a'+p)), 0xff, c, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if got := len(w.active); got != 256 {
+		b.Fatalf("%d queues are armed", got)
+	}
+	w.Events()
+	now, looks := int64(1), 0
+	for b.Loop() {
+		if looks++; looks%(MostCount-1) == 0 { // never detected: the price of a look is wanted
+			for _, q := range w.active {
+				q.left = MostCount
+			}
+		}
+		now += 100 * ms
+		w.Look(now)
+	}
+}

@@ -1,0 +1,110 @@
+package deadlock
+
+// slow is the slow detection of one port. Periods follow each other from its start on, but only those in which something
+// was detected, or a queue is closed, are looked at: the others could only say that nothing happened.
+type slow struct {
+	start  int64 // of period 0, which stores a baseline and is not judged
+	period int64 // number of the period that the baselines belong to
+	closed bool  // slow detection is closed until the next period
+	due    int64 // end of a period that has to be looked at
+}
+
+// restartSlow begins slow detection anew.
+func (w *Watchdog) restartSlow(p *port, now int64) {
+	p.slow = slow{start: now, due: never}
+	for q := range p.queues {
+		if q := &p.queues[q]; q.state == closed {
+			w.reopen(q, becauseSettings, now)
+		}
+	}
+	p.baselines()
+}
+
+// baselines stores the number of detections at the beginning of a period.
+func (p *port) baselines() {
+	for q := range p.queues {
+		p.queues[q].baseline = p.queues[q].Detected
+	}
+}
+
+// countDetection counts a detection and sees to it that its period is looked at.
+func (w *Watchdog) countDetection(q *queue, now int64) {
+	p := q.port
+	if p.config.Slow {
+		if k := p.slowPeriod(now); k > p.slow.period && p.slow.due == never {
+			p.slow.period = k
+			p.baselines()
+		}
+		w.scheduleSlow(p)
+	}
+	q.Detected++
+}
+
+// slowPeriod is the number of the period that a moment lies in.
+func (p *port) slowPeriod(now int64) int64 { return (now - p.slow.start) / int64(p.config.SlowPeriod) }
+
+func (w *Watchdog) scheduleSlow(p *port) {
+	p.slow.due = p.slow.start + (p.slow.period+1)*int64(p.config.SlowPeriod)
+	w.slow = min(w.slow, p.slow.due)
+	w.next = min(w.next, w.slow)
+}
+
+// lookSlow looks at every port whose period has ended.
+func (w *Watchdog) lookSlow(now int64) {
+	w.slow = never
+	for _, p := range w.ports {
+		if p == nil {
+			continue
+		}
+		if p.slow.due <= now {
+			w.compare(p, now)
+		}
+		w.slow = min(w.slow, p.slow.due)
+	}
+}
+
+// compare looks at a period that has ended: queues with more detections than the threshold are closed. After a period in
+// which slow detection was closed it opens again instead.
+func (w *Watchdog) compare(p *port, now int64) {
+	judged := p.slow.period > 0 && !p.slow.closed
+	p.slow.closed, p.slow.due = false, never
+	for q := range p.queues {
+		q := &p.queues[q]
+		switch {
+		case q.state == closed:
+			w.reopen(q, becausePeriod, now)
+		case judged && q.Detected-q.baseline > uint64(p.config.Threshold):
+			w.closeRecurring(q, now)
+			p.slow.closed = true
+		}
+	}
+	p.baselines()
+	p.slow.period = p.slowPeriod(now)
+	if p.slow.closed {
+		w.scheduleSlow(p)
+	}
+}
+
+// closeRecurring switches PFC off for a queue whose deadlock keeps coming back.
+func (w *Watchdog) closeRecurring(q *queue, now int64) {
+	e := w.tell(q, Recurring, becauseThreshold, now)
+	r := w.read(q, now)
+	e.Held = r.Held
+	if q.open {
+		e.Lasted = q.lasted(now)
+		e.Sent, e.Dropped = q.passed(r)
+	}
+	q.Recurred++
+	q.state = closed
+	q.last.set(r, now)
+	w.order(q, now)
+	w.schedule(q, never)
+}
+
+// reopen obeys PFC again.
+func (w *Watchdog) reopen(q *queue, reason string, now int64) {
+	w.close(q, w.tell(q, Reopened, reason, now), now)
+	q.state = idle
+	w.order(q, now)
+	w.rest(q, now)
+}

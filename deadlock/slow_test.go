@@ -1,0 +1,133 @@
+package deadlock
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// recurring is patent with slow detection: 25 detections fit into a period, and more than 5 are too many.
+func recurring() Config {
+	c := patent()
+	c.Slow, c.SlowPeriod, c.Threshold = true, 10*time.Second, 5
+	return c
+}
+
+// A deadlock that keeps coming back: the first period stores the baseline, the end of the second switches PFC off for the
+// queue, that of the third on again.
+func TestRecurringDeadlock(t *testing.T) {
+	r, q := watchOne(t, recurring())
+	begun := r.now
+	r.block(q)
+	r.run(20_000*ms - 1)
+	if slices.Contains(r.kinds(), Recurring) {
+		t.Fatal("closed before the end of the second period")
+	}
+	r.run(1)
+	if e := r.the(t, Recurring, 0); e.At != begun+20_000*ms || q.order != Ignore || r.status(t).State != Closed || r.status(t).Recurred != 1 {
+		t.Fatalf("%+v, order %v, %+v", e, q.order, r.status(t))
+	}
+	before := r.status(t).Detected
+	r.run(10_000*ms - 1)
+	if q.order != Ignore || r.status(t).Detected != before {
+		t.Errorf("order %v, %d detections while closed", q.order, r.status(t).Detected-before)
+	}
+	r.run(1)
+	if e := r.the(t, Reopened, 0); e.At != begun+30_000*ms || q.order != Obey || r.status(t).State != Operational {
+		t.Errorf("%+v, order %v", e, q.order)
+	}
+	r.run(10_000 * ms) // the deadlock is still there
+	if e := r.the(t, Recurring, 1); e.At != begun+40_000*ms {
+		t.Errorf("closed again at %d ms, want the end of the next whole period", (e.At-begun)/ms)
+	}
+	if s := r.status(t); s.Detected < s.Recovered || s.Detected > s.Recovered+1 {
+		t.Errorf("%+v: storms that began and ended do not match", s)
+	}
+}
+
+// As many detections as the threshold are allowed, one more is not; they count within one period.
+func TestThreshold(t *testing.T) {
+	for detections, want := range map[int]bool{5: false, 6: true} {
+		r, q := watchOne(t, recurring())
+		r.run(10_000 * ms)
+		strike := func() {
+			r.block(q)
+			r.run(200 * ms)
+			q.asked, q.Held = 0, 0
+			r.run(200 * ms)
+		}
+		for range detections {
+			strike()
+		}
+		r.run(10_000*ms - int64(detections)*400*ms)
+		if got := slices.Contains(r.kinds(), Recurring); got != want {
+			t.Errorf("%d detections in a period: closed %v, want %v", detections, got, want)
+		}
+	}
+	r, q := watchOne(t, recurring())
+	r.run(17_500 * ms)
+	for range 10 { // five before the end of a period and five after it
+		r.block(q)
+		r.run(250 * ms)
+		q.asked, q.Held = 0, 0
+		r.run(250 * ms)
+	}
+	r.run(100_000 * ms)
+	if slices.Contains(r.kinds(), Recurring) {
+		t.Error("detections of two periods were added up")
+	}
+	if r.w.Next() != math.MaxInt64 {
+		t.Error("slow detection keeps a time though nothing is detected any more")
+	}
+}
+
+// Slow detection of a port closes: another queue of it is not judged before the next whole period.
+func TestSlowDetectionClosesByPort(t *testing.T) {
+	r := newRig()
+	r.set(t, 0, 1<<3|1<<4, recurring())
+	begun := r.now
+	q3, q4 := r.queue(0, 3), r.queue(0, 4)
+	r.block(q3)
+	r.run(20_000 * ms)
+	if q3.order != Ignore {
+		t.Fatal("not closed")
+	}
+	r.block(q4)
+	r.run(10_000*ms - 1)
+	if q4.order == Ignore && len(r.kinds()) == 0 {
+		t.Error("nothing was detected")
+	}
+	r.run(10_001 * ms)
+	for _, e := range r.events {
+		if e.Kind == Recurring && e.Queue == 4 && e.At != begun+40_000*ms {
+			t.Errorf("queue 4 was closed at %d ms, want the end of the first whole period, 40000", (e.At-begun)/ms)
+		}
+	}
+	if e := r.the(t, Recurring, 2); e.Queue != 4 || e.At != begun+40_000*ms {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A queue that is closed is not left so by a flap, a change of settings, or the end of slow detection.
+func TestClosedIsNoTrap(t *testing.T) {
+	for name, do := range map[string]func(t *testing.T, r *rig, q *fakeQueue){
+		"flap":         func(_ *testing.T, r *rig, q *fakeQueue) { r.flap(q) },
+		"slow off":     func(t *testing.T, r *rig, _ *fakeQueue) { r.set(t, 0, 1<<3, patent()) },
+		"off":          func(t *testing.T, r *rig, _ *fakeQueue) { r.set(t, 0, 1<<3, Config{}) },
+		"not lossless": func(t *testing.T, r *rig, _ *fakeQueue) { r.set(t, 0, 0, recurring()) },
+		"removed":      func(_ *testing.T, r *rig, _ *fakeQueue) { r.w.Remove(0, r.now); r.collect() },
+	} {
+		r, q := watchOne(t, recurring())
+		r.block(q)
+		r.run(21_000 * ms)
+		if q.order != Ignore {
+			t.Fatal("not closed")
+		}
+		do(t, r, q)
+		r.the(t, Reopened, 0)
+		if q.order != Obey {
+			t.Errorf("%s: order %v", name, q.order)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package deadlock
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// counts of one queue never go back.
+type counts struct {
+	Detected, Recovered uint64 // storms
+	Recurred            uint64 // times that PFC was switched off because the deadlock kept coming back
+	// Sent and Dropped are frames that storms which are over let out and discarded; the Last ones are of the last of them.
+	Sent, Dropped         uint64
+	LastSent, LastDropped uint64
+}
+
+// A Status is the state of one watched queue.
+type Status struct {
+	Name   string // of the port
+	Queue  uint8
+	Config Config
+	State  string // operational, stormed, or closed: PFC is off because the deadlock kept coming back
+	Since  int64  // when the storm that lasts began; 0: none does
+
+	Detected, Recovered, Recurred uint64
+	// Sent and Dropped are frames that storms let out and discarded, in all; the Last ones are of the last storm, the one
+	// that lasts included.
+	Sent, Dropped         uint64
+	LastSent, LastDropped uint64
+}
+
+// The states of a Status.
+const (
+	Operational = "operational"
+	Stormed     = "stormed"
+	Closed      = "closed"
+)
+
+// Blocked tells whether the watchdog has taken the queue out of flow control, or would have.
+func (s *Status) Blocked() bool { return s.State != Operational }
+
+// Status appends the state of every lossless queue, by name of the port and queue, to dst.
+func (w *Watchdog) Status(dst []Status, now int64) []Status {
+	from := len(dst)
+	for _, p := range w.ports {
+		if p == nil {
+			continue
+		}
+		for m := p.mask; m != 0; m &= m - 1 {
+			dst = append(dst, w.status(&p.queues[bits.TrailingZeros16(m)], now))
+		}
+	}
+	slices.SortFunc(dst[from:], func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Queue, b.Queue))
+	})
+	return dst
+}
+
+func (w *Watchdog) status(q *queue, now int64) Status {
+	s := Status{Name: q.port.name, Queue: q.number, Config: q.port.config, State: Operational,
+		Detected: q.Detected, Recovered: q.Recovered, Recurred: q.Recurred,
+		Sent: q.Sent, Dropped: q.Dropped, LastSent: q.LastSent, LastDropped: q.LastDropped}
+	switch q.state {
+	case stormed:
+		s.State = Stormed
+	case closed:
+		s.State = Closed
+	}
+	if q.open {
+		r := w.read(q, now)
+		s.LastSent, s.LastDropped = q.passed(r)
+		s.Sent, s.Dropped, s.Since = s.Sent+s.LastSent, s.Dropped+s.LastDropped, q.since
+	}
+	return s
+}

@@ -1,0 +1,127 @@
+package deadlock
+
+// storm begins where a deadlock was detected: detection of the queue closes, the action comes in force.
+func (w *Watchdog) storm(q *queue, r *Reading, now int64) {
+	reason := becauseCount
+	if q.port.config.Count == 0 {
+		reason = becauseTime
+	}
+	e := w.tell(q, Detected, reason, now)
+	e.Held, e.Lasted = r.Held, q.lasted(now)
+	w.countDetection(q, now)
+	q.state, q.since, q.spent, q.open = stormed, now, 0, true
+	q.first.sent, q.first.dropped = r.Sent, r.Dropped
+	w.order(q, now)
+	w.schedule(q, q.stormDue(now))
+}
+
+// order puts in force what the state of the queue and the port's action want.
+func (w *Watchdog) order(q *queue, now int64) {
+	o := Obey
+	switch {
+	case q.state == closed:
+		o = Ignore
+	case q.state != stormed:
+	case q.port.config.Action == Forward:
+		o = Ignore
+	case q.port.config.Action == Drop:
+		o = Discard
+	}
+	w.sw.Order(q.port.number, q.number, o, now)
+}
+
+// stormDue is when the storm has to be looked at: at its end where that is known, else after a period.
+func (q *queue) stormDue(now int64) int64 {
+	c := &q.port.config
+	if c.Restore == Elapsed {
+		return q.since + int64(c.Recovery)
+	}
+	return now + int64(c.Period)
+}
+
+// lookStormed tells whether the storm is over.
+func (w *Watchdog) lookStormed(q *queue, r *Reading, now int64) {
+	c := &q.port.config
+	reason, over := becauseElapsed, now-q.since >= int64(c.Recovery)
+	if c.Restore == Quiet {
+		q.listen(r, now)
+		reason, over = becauseQuiet, q.spent >= int64(c.Recovery)
+	}
+	q.last.set(r, now)
+	if !over {
+		w.schedule(q, q.stormDue(now))
+		return
+	}
+	w.recover(q, reason, now)
+}
+
+// listen adds up the time for which the peer has not asked for a pause. A look that comes too late says nothing: what the
+// peer sent meanwhile may not have been read.
+func (q *queue) listen(r *Reading, now int64) {
+	elapsed := now - q.last.at
+	switch {
+	case r.Asked || r.Xoffs != q.last.xoffs:
+		q.spent = 0
+	case !q.last.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the looks
+		q.spent += elapsed
+	}
+}
+
+// recover ends a storm: XOFF is obeyed again, detection opens again.
+func (w *Watchdog) recover(q *queue, reason string, now int64) {
+	e := w.tell(q, Recovered, reason, now)
+	w.close(q, e, now)
+	q.state = idle
+	w.order(q, now)
+	w.rest(q, now)
+}
+
+// close counts a storm as over.
+func (w *Watchdog) close(q *queue, e *Event, now int64) {
+	if !q.open {
+		return
+	}
+	q.open = false
+	r := w.read(q, now)
+	e.Held, e.Lasted = r.Held, q.lasted(now)
+	e.Sent, e.Dropped = q.passed(r)
+	q.Recovered++
+	q.Sent += e.Sent
+	q.Dropped += e.Dropped
+	q.LastSent, q.LastDropped = e.Sent, e.Dropped
+}
+
+// passed returns what the running storm let out and discarded. Counters that began again count whole.
+func (q *queue) passed(r *Reading) (sent, dropped uint64) {
+	if r.Sent < q.first.sent || r.Dropped < q.first.dropped {
+		return r.Sent, r.Dropped
+	}
+	return r.Sent - q.first.sent, r.Dropped - q.first.dropped
+}
+
+// unlink forgets what a peer did whose link has gone down; the next one is obeyed.
+func (w *Watchdog) unlink(q *queue, now int64) {
+	w.release(q, becauseLink, now)
+	if q.watched() {
+		w.rest(q, now)
+	}
+}
+
+// release ends whatever the watchdog does with a queue.
+func (w *Watchdog) release(q *queue, reason string, now int64) {
+	before := q.state
+	q.state = idle
+	w.schedule(q, never)
+	switch before {
+	case armed:
+		w.tell(q, Disarmed, reason, now)
+	case stormed:
+		w.close(q, w.tell(q, Recovered, reason, now), now)
+	case closed:
+		w.close(q, w.tell(q, Reopened, reason, now), now)
+	}
+	if before == stormed || before == closed {
+		w.order(q, now)
+	}
+	w.sw.Await(q.port.number, q.number, false)
+}

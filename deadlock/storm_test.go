@@ -1,0 +1,272 @@
+package deadlock
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestActions(t *testing.T) {
+	for action, want := range map[Action]Order{Alert: Obey, Forward: Ignore, Drop: Discard} {
+		c := patent()
+		c.Action = action
+		r, q := watchOne(t, c)
+		other := r.queue(0, 4)
+		r.block(q)
+		r.run(250 * ms)
+		if q.order != want || other.order != Obey {
+			t.Errorf("%v: order %v, want %v; the queue beside it %v", action, q.order, want, other.order)
+		}
+		if e := r.the(t, Detected, 0); e.Action != action || e.Reason == "" || e.Name != "a" || e.Queue != 3 {
+			t.Errorf("%v: %+v", action, e)
+		}
+		if s := r.status(t); s.Detected != 1 || s.Recovered != 0 || !s.Blocked() {
+			t.Errorf("%v: %+v", action, s)
+		}
+	}
+}
+
+// The frames that a storm lets out and discards are counted, while it lasts and after.
+func TestStormCounts(t *testing.T) {
+	c := patent()
+	c.Action = Drop
+	r, q := watchOne(t, c)
+	for storm := range uint64(2) {
+		r.block(q)
+		r.run(200 * ms)
+		q.Sent++
+		r.hold(q, 2)
+		if s := r.status(t); s.LastSent != 1 || s.LastDropped != 7 || s.Sent != storm+1 || s.Dropped != 7*(storm+1) || s.Since == 0 {
+			t.Errorf("storm %d: %+v", storm, s)
+		}
+		r.pause(q, 0)
+		q.asked = 0
+		r.run(200 * ms)
+		if s := r.status(t); s.State != Operational || s.LastDropped != 7 || s.Dropped != 7*(storm+1) || s.Recovered != storm+1 || s.Since != 0 {
+			t.Errorf("after storm %d: %+v", storm, s)
+		}
+		if e := r.the(t, Recovered, int(storm)); e.Dropped != 7 || e.Sent != 1 {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// A deadlock that outlasts its recovery time is detected again, count looks later.
+func TestLastingDeadlock(t *testing.T) {
+	r, q := watchOne(t, patent())
+	r.block(q)
+	r.run(10_000 * ms)
+	s := r.status(t)
+	if s.Detected != 25 || s.Recovered != 25 { // each takes 200 ms to detect and 200 ms to recover
+		t.Errorf("%d detections, %d recoveries in 10 s, want 25", s.Detected, s.Recovered)
+	}
+}
+
+// Whatever the action is changed to in the middle of a storm is in force at once, and the storm ends in time.
+func TestChangeOfActionInAStorm(t *testing.T) {
+	orders := map[Action]Order{Alert: Obey, Forward: Ignore, Drop: Discard}
+	for from := range orders {
+		for to, want := range orders {
+			c := patent()
+			c.Action = from
+			r, q := watchOne(t, c)
+			r.block(q)
+			r.run(300 * ms)
+			c.Action = to
+			r.set(t, 0, 1<<3, c)
+			if q.order != want {
+				t.Errorf("%v to %v: order %v, want %v", from, to, q.order, want)
+			}
+			q.load(r.now, 0)
+			q.asked, q.Held = 0, 0
+			r.run(100 * ms)
+			if q.order != Obey || !q.await || r.status(t).State != Operational {
+				t.Errorf("%v to %v: the queue is left stuck: order %v, await %v, %+v", from, to, q.order, q.await, r.status(t))
+			}
+		}
+	}
+}
+
+// Other settings that change in a storm, or before.
+func TestChangeOfSettings(t *testing.T) {
+	r, q := watchOne(t, patent())
+	r.block(q)
+	r.run(300 * ms)
+	c := patent()
+	c.Recovery = 100 * time.Millisecond // which is over now
+	r.set(t, 0, 1<<3, c)
+	r.run(0)
+	if r.the(t, Recovered, 0).At != r.now {
+		t.Error("a shorter recovery time does not count from the detection")
+	}
+	r.run(150 * ms) // armed again, one look taken
+	c.Count = 3
+	r.set(t, 0, 1<<3, c)
+	begun := r.now
+	r.run(350 * ms)
+	if at := r.the(t, Detected, 1).At - begun; at != 300*ms {
+		t.Errorf("detected %d ms after the count was changed, want 300", at/ms)
+	}
+	r.set(t, 0, 0, c)
+	if e := r.the(t, Recovered, 1); e.Reason != becauseOff || q.order != Obey || q.await {
+		t.Errorf("a priority that is lossless no more: %+v, order %v, await %v", e, q.order, q.await)
+	}
+	r.set(t, 0, 1<<3, Config{})
+	r.run(5000 * ms)
+	if r.w.Next() != math.MaxInt64 || q.await {
+		t.Error("looks go on though fast detection is off")
+	}
+	r.set(t, 0, 1<<3, patent()) // the queue is stuck already
+	r.run(200 * ms)
+	r.the(t, Detected, 2)
+}
+
+// A link that flaps ends the storm, also where it is up again at once; the next peer is obeyed.
+func TestFlapInAStorm(t *testing.T) {
+	for _, c := range []Config{patent(), sonic()} {
+		r, q := watchOne(t, c)
+		r.block(q)
+		r.run(300 * ms)
+		r.flap(q)
+		if e := r.the(t, Recovered, 0); e.Reason != becauseLink || e.At != r.now {
+			t.Errorf("%+v", e)
+		}
+		if q.order != Obey || !q.await || r.status(t).State != Operational {
+			t.Errorf("order %v, await %v, %+v", q.order, q.await, r.status(t))
+		}
+		begun := r.now
+		r.block(q)
+		r.run(1000 * ms)
+		if at := r.the(t, Detected, 1).At - begun; at != int64(c.DetectionTime()) {
+			t.Errorf("detected again after %d ms, want a whole detection time", at/ms)
+		}
+	}
+}
+
+// SONiC's restoration: the peer has to be quiet, and a pause that would still run is not quiet.
+func TestQuiet(t *testing.T) {
+	r, q := watchOne(t, sonic())
+	r.block(q)
+	r.run(200 * ms)
+	if q.order != Discard || r.status(t).State != Stormed {
+		t.Fatalf("order %v, %+v", q.order, r.status(t))
+	}
+	for range 20 {
+		r.pause(q, 50*ms)
+		r.run(150 * ms)
+	}
+	if len(r.kinds()) != 1 {
+		t.Errorf("%v while XOFF comes", r.kinds())
+	}
+	r.pause(q, 1000*ms) // one XOFF that lasts long
+	r.run(1000 * ms)
+	if len(r.kinds()) != 1 {
+		t.Errorf("%v while the last pause would last", r.kinds())
+	}
+	quiet := r.now
+	r.run(1000 * ms)
+	if at := r.the(t, Recovered, 0).At - quiet; at < 200*ms || at > 400*ms {
+		t.Errorf("restored %d ms after the peer was quiet, want 200 and at most a poll more", at/ms)
+	}
+}
+
+// A switch that was stopped has not read what the peer said: that is no quiet time.
+func TestQuietIsNotAStop(t *testing.T) {
+	r, q := watchOne(t, sonic())
+	r.block(q)
+	r.run(200 * ms)
+	q.asked = 0
+	r.now += 2000 * ms
+	r.run(1)
+	if len(r.kinds()) != 1 {
+		t.Errorf("%v: restored by the time for which the switch did not run", r.kinds())
+	}
+}
+
+// After restoration a pause that was ignored and would still run is obeyed, so that a peer in need is not run over.
+func TestRecoveryObeysTheStandingPause(t *testing.T) {
+	r, q := watchOne(t, patent())
+	r.hold(q, 5)
+	r.pause(q, 1000*ms)
+	r.run(400 * ms)
+	if got := r.kinds(); !slices.Equal(got, []Kind{Detected, Recovered}) {
+		t.Fatalf("%v", got)
+	}
+	var v Reading
+	if r.Read(0, 3, r.now, &v); !v.Pausing || r.w.Next() != r.now+100*ms {
+		t.Errorf("%+v, next look in %d ms", v, (r.w.Next()-r.now)/ms)
+	}
+}
+
+// A port of 802.3x PAUSE is one queue.
+func TestPausePort(t *testing.T) {
+	r := newRig()
+	r.set(t, 2, 1<<All, patent())
+	q := r.queue(2, All)
+	r.block(q)
+	r.run(200 * ms)
+	if e := r.the(t, Detected, 0); e.Queue != All || q.order != Ignore {
+		t.Errorf("%+v, order %v", e, q.order)
+	}
+}
+
+// overlap is a switch on which All and the priorities are the same frames, and remembers what was said of priority 3 last.
+type overlap struct{ await, obey bool }
+
+func (o *overlap) Read(int, uint8, int64, *Reading) {}
+
+func (o *overlap) Await(_ int, queue uint8, on bool) {
+	if queue == 3 || queue == All {
+		o.await = on
+	}
+}
+
+func (o *overlap) Order(_ int, queue uint8, order Order, _ int64) {
+	if queue == 3 || queue == All {
+		o.obey = order == Obey
+	}
+}
+
+// To stop watching one of All and the priorities does not stop the other.
+func TestChangeOfMode(t *testing.T) {
+	o := &overlap{}
+	w := New(o)
+	for i, mask := range []uint16{1 << 3, 1 << All, 1 << 3, 1 << 4, 1 << All} {
+		if err := w.Set(0, "a", mask, patent(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if want := mask != 1<<4; o.await != want {
+			t.Errorf("step %d: awaited %v, want %v", i, o.await, want)
+		}
+	}
+}
+
+// Counts go on where a port of the same name comes back, and a port that goes leaves no look behind.
+func TestRemovedPort(t *testing.T) {
+	r, q := watchOne(t, patent())
+	r.block(q)
+	r.run(300 * ms)
+	r.w.Remove(0, r.now)
+	r.collect()
+	r.w.Remove(0, r.now)
+	if q.order != Obey || q.await || len(r.w.Status(nil, r.now)) != 0 {
+		t.Errorf("order %v, await %v, %+v", q.order, q.await, r.w.Status(nil, r.now))
+	}
+	r.run(1000 * ms)
+	if r.w.Next() != math.MaxInt64 {
+		t.Error("a look is due at a port that is gone")
+	}
+	if err := r.w.Set(5, "a", 1<<3, patent(), r.now); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.status(t); s.Detected != 1 || s.Recovered != 1 || s.State != Operational {
+		t.Errorf("%+v", s)
+	}
+	if err := r.w.Set(5, "z", 1<<3, patent(), r.now); err != nil { // another one in its place
+		t.Fatal(err)
+	}
+	if s := r.status(t); s.Detected != 0 || s.Name != "z" {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,214 @@
+package deadlock
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// never is a time that does not come.
+const never = math.MaxInt64
+
+// A Watchdog watches the lossless egress queues of one switch. Times are nanoseconds of one monotonic clock. It is not
+// safe for concurrent use, and neither is the Switch while a method runs.
+type Watchdog struct {
+	sw      Switch
+	ports   []*port  // by number; nil where there is none
+	active  []*queue // with a look to come, in no order
+	next    int64
+	slow    int64 // first end of a slow period that has to be looked at
+	events  []Event
+	reading Reading
+	retired map[string]*[NumQueues]counts // of ports that are gone, by name
+}
+
+// mostPorts bounds port numbers.
+const mostPorts = 1 << 16
+
+// port is one port.
+type port struct {
+	number int
+	name   string
+	config Config
+	mask   uint16 // its lossless queues
+	queues [NumQueues]queue
+	slow   slow
+}
+
+// New returns a watchdog without ports.
+func New(sw Switch) *Watchdog {
+	return &Watchdog{sw: sw, next: never, slow: never, retired: map[string]*[NumQueues]counts{}}
+}
+
+// Set makes a port, by its number, watched as c says, or changes how it is: in the middle of a storm too. Bit n of queues
+// is set for each lossless queue. A port that was removed goes on counting under its name. The error wraps ErrConfig; then
+// nothing has changed.
+func (w *Watchdog) Set(number int, name string, queues uint16, c Config, now int64) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if number < 0 || number >= mostPorts {
+		return fmt.Errorf("%w: port number %d: 0 to %d are possible", ErrConfig, number, mostPorts-1)
+	}
+	p := w.port(number)
+	if p != nil && p.name != name {
+		w.Remove(number, now)
+		p = nil
+	}
+	if p == nil {
+		p = w.newPort(number, name)
+	}
+	old, before := p.config, p.watched()
+	if old == c && p.mask == queues {
+		return nil
+	}
+	p.config, p.mask = c, queues
+	after := p.watched()
+	if old.Slow != c.Slow || old.SlowPeriod != c.SlowPeriod || old.Threshold != c.Threshold {
+		w.restartSlow(p, now)
+	}
+	for m := before &^ after; m != 0; m &= m - 1 { // first: All and the priorities are the same frames
+		w.release(&p.queues[bits.TrailingZeros16(m)], becauseOff, now)
+	}
+	for m := after; m != 0; m &= m - 1 {
+		w.change(&p.queues[bits.TrailingZeros16(m)], &old, now)
+	}
+	return nil
+}
+
+// watched are the queues of the port that are looked at.
+func (p *port) watched() uint16 {
+	if !p.config.Fast {
+		return 0
+	}
+	return p.mask & (1<<NumQueues - 1)
+}
+
+func (w *Watchdog) newPort(number int, name string) *port {
+	p := &port{number: number, name: name, slow: slow{due: never}}
+	for q := range p.queues {
+		p.queues[q] = queue{port: p, number: uint8(q), due: never}
+		if old := w.retired[name]; old != nil {
+			p.queues[q].counts = old[q]
+			p.queues[q].baseline = old[q].Detected
+		}
+	}
+	delete(w.retired, name)
+	for len(w.ports) <= number {
+		w.ports = append(w.ports, nil)
+	}
+	w.ports[number] = p
+	return p
+}
+
+// port returns a port, nil where there is none.
+func (w *Watchdog) port(number int) *port {
+	if uint(number) >= uint(len(w.ports)) {
+		return nil
+	}
+	return w.ports[number]
+}
+
+// Remove forgets a port but for its counts.
+func (w *Watchdog) Remove(number int, now int64) {
+	p := w.port(number)
+	if p == nil {
+		return
+	}
+	var kept [NumQueues]counts
+	watched := p.watched()
+	p.mask = 0
+	for q := range p.queues {
+		if watched&(1<<q) != 0 {
+			w.release(&p.queues[q], becauseOff, now)
+		}
+		kept[q] = p.queues[q].counts
+	}
+	p.slow.due = never
+	w.retired[p.name] = &kept
+	w.ports[number] = nil
+}
+
+// change makes a queue follow the new configuration of its port.
+func (w *Watchdog) change(q *queue, old *Config, now int64) {
+	c := &q.port.config
+	switch q.state {
+	case idle:
+		w.rest(q, now)
+	case armed:
+		w.disarm(q, becauseSettings, now)
+		w.rest(q, now)
+	case stormed:
+		if c.Action != old.Action {
+			w.order(q, now)
+			w.tell(q, Changed, becauseAction, now).Lasted = q.lasted(now)
+		}
+		w.schedule(q, q.stormDue(now))
+	}
+}
+
+// Notice says that queues of a port, for which Await asked, hold frames and are paused, or that its link has gone down.
+func (w *Watchdog) Notice(number int, now int64) {
+	p := w.port(number)
+	if p == nil {
+		return
+	}
+	for m := p.watched(); m != 0; m &= m - 1 {
+		q := &p.queues[bits.TrailingZeros16(m)]
+		switch {
+		case q.state == idle:
+			w.rest(q, now)
+		case q.last.session != w.read(q, now).Session:
+			w.unlink(q, now)
+		}
+	}
+}
+
+// Next returns when Look has to be called, or math.MaxInt64.
+func (w *Watchdog) Next() int64 { return w.next }
+
+// Look takes every look that is due.
+func (w *Watchdog) Look(now int64) {
+	if now < w.next {
+		return
+	}
+	w.next = never
+	left := w.active[:0]
+	for _, q := range w.active {
+		if q.due <= now {
+			w.visit(q, now)
+		}
+		if q.listed = q.due != never; q.listed {
+			left = append(left, q)
+			w.next = min(w.next, q.due)
+		}
+	}
+	w.active = left
+	if w.slow <= now {
+		w.lookSlow(now)
+	}
+	w.next = min(w.next, w.slow)
+}
+
+// Events returns what has happened since the last call, in order. The slice is valid until the next call of any method.
+func (w *Watchdog) Events() []Event {
+	all := w.events
+	w.events = w.events[:0]
+	return all
+}
+
+// schedule sets when a queue is visited next.
+func (w *Watchdog) schedule(q *queue, at int64) {
+	q.due = at
+	w.next = min(w.next, at)
+	if !q.listed && at != never {
+		q.listed = true
+		w.active = append(w.active, q)
+	}
+}
+
+// read returns the state of a queue, which is valid until the next call.
+func (w *Watchdog) read(q *queue, now int64) *Reading {
+	w.sw.Read(q.port.number, q.number, now, &w.reading)
+	return &w.reading
+}

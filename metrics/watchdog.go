@@ -1,0 +1,21 @@
+package metrics
+
+import (
+	"strconv"
+
+	"pfcswitch/deadlock"
+)
+
+// collectWatchdog exports every egress queue that is watched for deadlocks, the zeros too.
+func collectWatchdog(o output, queues []deadlock.Status) {
+	for i := range queues {
+		s := &queues[i]
+		label := strconv.Itoa(int(s.Queue))
+		if s.Queue == deadlock.All {
+			label = all
+		}
+		o.value(watchdogDetected, float64(s.Detected), s.Name, label)
+		o.value(watchdogRecovered, float64(s.Recovered), s.Name, label)
+		o.value(watchdogBlocked, number(s.Blocked()), s.Name, label)
+	}
+}
