@@ -13,6 +13,8 @@
 //	ecn.go       congestion marking on the egress queue
 //	egress.go    what a port may send now, and what it has sent
 //	control.go   MAC Control frames in and out, causes to hold a peer
+//	measure.go   frames that measure the headroom of a link, and what a Prober makes of them
+//	use.go       what really came after an XOFF
 //	probe.go     loop detection and ageing
 //	counters.go  drop reasons and counters
 //	events.go    what a person should know

@@ -24,6 +24,7 @@ type Switch struct {
 	random  uint64 // state of the marking lottery
 	now     int64  // time of the running call, for what it causes
 	arrived int64  // when the frame came that is being admitted
+	clock   int64  // what the real-time clock is ahead of the switch's, in the running burst
 	worker  int    // who runs the running call of Ingress
 	staged  []Move // copies of the running burst for ports of other workers
 	// urgent lists ports whose transmit task has work: a peer to be told something, frames to send.
@@ -58,6 +59,8 @@ type portState struct {
 	talker   uint64 // source of the newest lossless frame
 	count    Counters
 	losses   RingLosses // as last read
+	told     uint8      // priorities that the peer was last told to stop
+	use      [NumPriorities]useMeter
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -114,6 +117,9 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
 	p.cfg = cfg
+	if cfg.Prober != nil {
+		cfg.Prober.SetUp(p.up, s.now)
+	}
 	s.loopEvent(loop)
 	p.sched = sched.NewConfig(cfg.Egress, cfg.MaxFrame)
 	p.shaper.Configure(cfg.Speed, cfg.Burst, s.now)
@@ -149,6 +155,10 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	s.endWait(p, 0)
 	s.loopEvent(s.bridge.SetUp(i, up))
 	p.sender.Reset(now)
+	p.toldNow(now)
+	if p.cfg.Prober != nil {
+		p.cfg.Prober.SetUp(up, now)
+	}
 	if up {
 		s.event(Event{Kind: EventPortUp, Port: p.cfg.Name, Priority: -1})
 		s.rouse(p) // a peer that missed our XOFF must hear it

@@ -91,6 +91,7 @@ func defaults() *Config {
 		Ageing:          300 * time.Second,
 		Workers:         WorkersAuto,
 		Pause:           Pause{Quanta: 65535},
+		Headroom:        defaultHeadroom(),
 		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
 		API:             API{Auto: true},
 	}
