@@ -22,6 +22,10 @@ type portLink struct {
 	tried   int64  // speed of the link that the port was asked to follow, 0 where it does
 	state   string // what a person should know, empty when all is well
 	restore func() error
+
+	prober   *prober // nil where there is no flow control
+	headroom int64   // octets in force of the queues that follow what is found
+	refused  int64   // octets that were found and that the pool is too small for
 }
 
 // A watch follows the interfaces of one namespace.
@@ -35,6 +39,9 @@ const rescanPeriod = 500 * time.Millisecond
 
 // Run follows the interfaces until ctx ends.
 func (d *Daemon) Run(ctx context.Context) {
+	d.following.Add(1)
+	go d.runHeadroom(ctx)
+	defer d.following.Wait()
 	scan := time.NewTicker(rescanPeriod)
 	defer scan.Stop()
 	for {
