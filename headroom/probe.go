@@ -121,7 +121,7 @@ func (p *Probe) SetAgreed(agreed bool, neighbour string, now int64) {
 	p.warned = p.warned && !agreed && p.neighbour == neighbour
 	p.known, p.agreed, p.neighbour = true, agreed, neighbour
 	if agreed {
-		p.note("%s measures headroom too: measuring", p.peer())
+		p.note("%s measures headroom too", p.peer())
 	}
 	p.restart(now)
 	p.warn(now)
@@ -160,7 +160,7 @@ func (p *Probe) warn(now int64) {
 
 func (p *Probe) peer() string {
 	if p.neighbour == "" {
-		return "the peer, which LLDP has not seen,"
+		return "the peer, which LLDP has not named,"
 	}
 	return "neighbour " + p.neighbour
 }

@@ -185,8 +185,8 @@ func TestCardinality(t *testing.T) {
 		mode macctl.Mode
 		most int
 	}{
-		{macctl.ModePFC, 20 + 9*reasons + 9 + 7*8},
-		{macctl.ModePause, 20 + 2*reasons + 2 + 2 + 3*8},
+		{macctl.ModePFC, 20 + 9*reasons + 9 + 8*8},
+		{macctl.ModePause, 20 + 2*reasons + 2 + 2 + 1 + 3*8},
 		{macctl.ModeOff, 20 + 9*reasons + 9 + 7*8},
 	} {
 		one, eleven := count(1, tt.mode), count(11, tt.mode)
@@ -214,6 +214,7 @@ func TestLabelValues(t *testing.T) {
 		"priority": {"0", "1", "2", "3", "4", "5", "6", "7", "all", "unknown"},
 		"pool":     {"lossless", "lossy"},
 		"segment":  {"private", "shared", "headroom"},
+		"outcome":  {"asked", "unasked"},
 		"reason":   {"truncated", "destination", "opcode", "disabled", "priority", "vector"},
 		"version":  {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}

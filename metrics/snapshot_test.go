@@ -85,7 +85,9 @@ func config() Config {
 	return Config{
 		Snapshot: sample,
 		Ports: func() []Port {
-			return []Port{{"p1", 12345}, {"p2", 23456}, {"p3", 0}, {"p4", 12345}}
+			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, HeadroomMessages: map[string]uint64{"asked": 8, "unasked": 1}},
+				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, HeadroomMessages: map[string]uint64{"asked": 0}},
+				{Name: "p3"}, {Name: "p4", CalculatedHeadroom: 12345}}
 		},
 		KernelBacklog: func() uint64 { return 11 },
 		Version:       "v1.2.3", Revision: "0123abc", Started: started,

@@ -61,7 +61,7 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 func TestShowUnknown(t *testing.T) {
 	for _, args := range [][]string{{"prots"}, {"lldp"}, {"prots", "-j"}, {"-j", "prots"}, {"prots", "-s", "/x.sock"}} {
 		got := fail(t, rootCommand(), append([]string{"show"}, args...)...)
-		if !strings.Contains(got, "there are buffer, config, events, fdb, pfc, ports, queues") || strings.Contains(got, "flag") {
+		if !strings.Contains(got, "there are buffer, config, events, fdb, headroom, pfc, ports, queues") || strings.Contains(got, "flag") {
 			t.Errorf("show %v: %s", args, got)
 		}
 	}

@@ -25,15 +25,16 @@ type noun struct {
 }
 
 var nouns = map[string]noun{
-	"ports":   {(*moment).readPorts, func() Reply { return new(Ports) }},
-	"pfc":     {(*moment).readPFC, func() Reply { return new(PFC) }},
-	"buffer":  {(*moment).readBuffer, func() Reply { return new(Buffer) }},
-	"queues":  {(*moment).readQueues, func() Reply { return new(Queues) }},
-	"fdb":     {(*moment).readFDB, func() Reply { return new(FDB) }},
-	"events":  {(*moment).readEvents, func() Reply { return new(Events) }},
-	"config":  {(*moment).readConfig, func() Reply { return new(Config) }},
-	"health":  {(*moment).readHealth, func() Reply { return new(Health) }},
-	"version": {(*moment).readVersion, func() Reply { return new(Version) }},
+	"ports":    {(*moment).readPorts, func() Reply { return new(Ports) }},
+	"pfc":      {(*moment).readPFC, func() Reply { return new(PFC) }},
+	"buffer":   {(*moment).readBuffer, func() Reply { return new(Buffer) }},
+	"queues":   {(*moment).readQueues, func() Reply { return new(Queues) }},
+	"fdb":      {(*moment).readFDB, func() Reply { return new(FDB) }},
+	"events":   {(*moment).readEvents, func() Reply { return new(Events) }},
+	"config":   {(*moment).readConfig, func() Reply { return new(Config) }},
+	"headroom": {(*moment).readHeadroom, func() Reply { return new(Headroom) }},
+	"health":   {(*moment).readHealth, func() Reply { return new(Health) }},
+	"version":  {(*moment).readVersion, func() Reply { return new(Version) }},
 }
 
 // Nouns returns what can be read, sorted.

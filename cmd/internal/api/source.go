@@ -17,6 +17,8 @@ type Source interface {
 	Ports() []PortInfo
 	// Snapshot fills v.
 	Snapshot(v *dataplane.Snapshot)
+	// Headroom returns what is known of the headroom of every port with flow control, in the order of the file.
+	Headroom() []HeadroomInfo
 	// FDB returns the entries of the filtering database, in any order.
 	FDB() []bridge.Entry
 	// Events returns the events from sequence number since on, oldest first, as far as they are kept.

@@ -135,6 +135,7 @@ func drawMeasuring(t *rapid.T, h *HeadroomDefaults) {
 	h.EtherType = rapid.Uint16Range(0x9000, 0xFFFF).Draw(t, "ethertype")
 	h.Percentile = rapid.Float64Range(50, 100).Draw(t, "percentile")
 	h.Interval = time.Duration(rapid.Int64Range(1e7, 1e11).Draw(t, "interval"))
+	h.Agree = rapid.SampledFrom([]Agreement{AgreeLLDP, AgreeAlways}).Draw(t, "agree")
 	h.Min = drawSize(t, "min", 0)
 	h.Max = HeadroomLimit{Times: rapid.Float64Range(1, 1000).Draw(t, "times")}
 	if rapid.Bool().Draw(t, "max is a size") {

@@ -24,8 +24,18 @@ type HeadroomDefaults struct {
 	Interval    time.Duration // in which eight measurements are made
 	Min         int64         // bytes below which nothing found goes
 	Max         HeadroomLimit
+	Agree       Agreement
 	SendRequest bool // send test frames where the peer asks for them
 }
+
+// Agreement is how a port knows that its peer measures headroom too.
+type Agreement string
+
+// The values of headroom.agree.
+const (
+	AgreeLLDP   Agreement = "lldp"   // both ends say so in their PFC TLVs
+	AgreeAlways Agreement = "always" // the operator says so, where LLDP does not run
+)
 
 // AnsweringPoint is where a request is answered.
 type AnsweringPoint string
@@ -72,7 +82,7 @@ type HeadroomLimit struct {
 func defaultHeadroom() HeadroomDefaults {
 	return HeadroomDefaults{Answer: AnswerGenerator, Mode: ModeAcknowledge, Stamps: FourStamps, Variant: VariantMAC,
 		Opcode: 0xFFFE, Identifier: [3]byte{0x02, 0x50, 0x46}, EtherType: 0x88B5, Percentile: 99.9, Interval: time.Second,
-		Max: HeadroomLimit{Times: 4}}
+		Max: HeadroomLimit{Times: 4}, Agree: AgreeLLDP}
 }
 
 // bitsOfK reads what the measured and calculated headroom cannot see.
@@ -97,6 +107,7 @@ func (h *HeadroomDefaults) read(v value) {
 		field{"interval", set(&h.Interval, duration(10*time.Millisecond, 100*time.Second))},
 		field{"min", set(&h.Min, size(0, largestSize))},
 		field{"max", h.Max.read},
+		field{"agree", set(&h.Agree, oneOf(AgreeLLDP, AgreeAlways))},
 		field{"send_request", set(&h.SendRequest, toggle)},
 	)
 	if h.Mode == ModeLoopback && h.Stamps == FourStamps {
@@ -127,6 +138,7 @@ func (l HeadroomLimit) Bits(calculated int64) int64 {
 	return 8 * l.Bytes
 }
 
+// String writes the limit as the file does.
 func (l HeadroomLimit) String() string {
 	if l.Times > 0 {
 		return formatNumber(l.Times) + "x"
@@ -198,5 +210,6 @@ func (w *writer) headroom(h *HeadroomDefaults) {
 	w.line("  interval: %s", formatTime(h.Interval))
 	w.line("  min: %s", formatSize(h.Min))
 	w.line("  max: %s", h.Max)
+	w.line("  agree: %s", h.Agree)
 	w.line("  send_request: %s", formatToggle(h.SendRequest))
 }

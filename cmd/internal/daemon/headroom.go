@@ -105,7 +105,7 @@ func (d *Daemon) noteHeadroom(p *portLink, text string) {
 func (d *Daemon) SetAgreed(name string, agreed bool, neighbour string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if p := d.ports[name]; p != nil && p.prober != nil {
+	if p := d.ports[name]; p != nil && p.prober != nil && d.cfg.Headroom.Agree == config.AgreeLLDP {
 		d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(agreed, neighbour, now) })
 		d.found()
 	}
@@ -156,12 +156,18 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 		}
 		p.prober = known
 		settings, octets := d.probeSettings(d.cfg, p.cfg), headroomOf(ports[p.number])
-		d.runner.Prod(p.number, func(now int64) { known.probe.Configure(settings, now) })
+		d.runner.Prod(p.number, func(now int64) {
+			known.probe.Configure(settings, now)
+			if d.cfg.Headroom.Agree == config.AgreeAlways {
+				known.probe.SetAgreed(true, "", now)
+			}
+		})
 		d.inForce(p, octets)
 	}
 	for name, p := range d.ports {
 		p.prober = d.probers[name]
 	}
+	d.publish()
 	d.found()
 }
 
