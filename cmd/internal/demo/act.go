@@ -21,7 +21,13 @@ type act struct {
 	obey        bool // senders obey PFC
 	flowControl string
 	seconds     time.Duration
-	speed       int64 // of hosts' ports, bit/s
+	speed       int64                           // of hosts' ports, bit/s
+	drain       int64                           // of the receiver's port, where it is another
+	flows       []string                        // priorities that senders offer
+	prepare     func(ctx context.Context) error // after the switches have started, before the hosts do
+	during      func(ctx context.Context) error // while frames flow
+	lay         func() error                    // makes nodes and links
+	verdict     func(r *Report)
 	enter       func(ctx context.Context, commands []string)
 
 	lab      *lab.Lab
@@ -68,6 +74,11 @@ func (a *act) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if a.prepare != nil {
+		if err := a.prepare(ctx); err != nil {
+			return err
+		}
+	}
 	return a.launch()
 }
 
@@ -81,7 +92,12 @@ func (a *act) run(ctx context.Context) error {
 	for _, s := range a.switches {
 		go s.runWatch(ctx, ended)
 	}
+	done := make(chan error, 1)
+	go a.runDuring(ctx, done)
 	if err := a.collect(ctx); err != nil {
+		return err
+	}
+	if err := <-done; err != nil {
 		return err
 	}
 	for _, s := range a.switches {
@@ -92,11 +108,20 @@ func (a *act) run(ctx context.Context) error {
 	return a.observe()
 }
 
+// runDuring does what is to be done while frames flow.
+func (a *act) runDuring(ctx context.Context, done chan<- error) {
+	if a.during == nil {
+		done <- nil
+		return
+	}
+	done <- a.during(ctx)
+}
+
 // launch starts the hosts' endpoints.
 func (a *act) launch() error {
 	start := time.Now().Add(startDelay)
 	end := start.Add(a.seconds)
-	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.speed),
+	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiverSpeed()),
 		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())); err != nil {
 		return err
 	}
@@ -105,12 +130,24 @@ func (a *act) launch() error {
 		flowControl = "off"
 	}
 	for _, h := range a.senders {
-		if err := h.start("send", hostInterface, "-j", "--speed", fmt.Sprint(a.speed), "--flow", "3", "--flow", "0", "--flow-control", flowControl,
-			"--seconds", fmt.Sprint(a.seconds.Seconds()), "--start", fmt.Sprint(start.UnixNano())); err != nil {
+		args := []string{"send", hostInterface, "-j", "--speed", fmt.Sprint(a.speed), "--flow-control", flowControl,
+			"--seconds", fmt.Sprint(a.seconds.Seconds()), "--start", fmt.Sprint(start.UnixNano())}
+		for _, f := range a.flows {
+			args = append(args, "--flow", f)
+		}
+		if err := h.start(args...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// receiverSpeed is the speed of the receiver's port, bit/s.
+func (a *act) receiverSpeed() int64 {
+	if a.drain > 0 {
+		return a.drain
+	}
+	return a.speed
 }
 
 // collect takes what the endpoints report at the end.
@@ -189,8 +226,8 @@ func (a *act) behind() (worst float64) {
 	return worst
 }
 
-// flows joins what senders sent with what the sink received.
-func (a *act) flows() []Flow {
+// flowResults joins what senders sent with what the sink received.
+func (a *act) flowResults() []Flow {
 	var all []Flow
 	for _, h := range a.senders {
 		for _, sf := range h.report.Flows {

@@ -7,7 +7,7 @@ import (
 
 // judge adds what the act showed to the report.
 func (a *act) judge(r *Report) {
-	flows := a.flows()
+	flows := a.flowResults()
 	r.Flows = append(r.Flows, flows...)
 	for _, s := range a.switches {
 		r.Switches = append(r.Switches, s.result(a.name))

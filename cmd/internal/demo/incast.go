@@ -12,6 +12,7 @@ import (
 type Options struct {
 	Seconds float64 // of load in each lossless act
 	Speed   int64   // bit/s of the hosts' ports
+	Full    bool    // demo headroom: every length and speed, five runs each
 	// Enter, if set, is called when the load of act (b) is over, while its switches still run, with the commands that
 	// enter its nodes and ask its switches; the lab stays until it returns. Then act (b) is the last one.
 	Enter func(ctx context.Context, commands []string)
@@ -39,14 +40,11 @@ const (
 // (c) control runs without flow control, which have to lose lossless frames, else the demo proves nothing. It returns an
 // error where an act could not begin, or ctx ended; what breaks later is a failed check, and no further act begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
-	r := &Report{Schema: 1, Demo: "incast", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+	r := newReport("incast", o)
 	for _, a := range acts(o) {
-		if o.Progress != nil {
-			o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
-		}
-		whole, err := stage(ctx, a, r)
+		whole, err := perform(ctx, o, a, r)
 		if err != nil {
-			return nil, fmt.Errorf("act %s: %w", a.name, err)
+			return nil, err
 		}
 		if !whole {
 			break
@@ -54,6 +52,21 @@ func Incast(ctx context.Context, o Options) (*Report, error) {
 	}
 	r.judge()
 	return r, nil
+}
+
+func newReport(name string, o Options) *Report {
+	return &Report{Schema: 1, Demo: name, Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+}
+
+// perform tells what comes and stages it.
+func perform(ctx context.Context, o Options, a *act, r *Report) (whole bool, err error) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
+	}
+	if whole, err = stage(ctx, a, r); err != nil {
+		return false, fmt.Errorf("act %s: %w", a.name, err)
+	}
+	return whole, nil
 }
 
 // acts returns the acts in the order in which they run.
@@ -67,7 +80,8 @@ func acts(o Options) []*act {
 		{name: "c2", title: "control: as (a), but flow control is off", control: true, obey: true, flowControl: "off", seconds: control},
 	}
 	for _, a := range all {
-		a.speed = o.Speed
+		a.speed, a.flows = o.Speed, []string{"3", "0"}
+		a.lay, a.verdict = a.build, a.judge
 	}
 	if o.Enter != nil {
 		all[1].enter = o.Enter
@@ -79,7 +93,7 @@ func acts(o Options) []*act {
 // stage builds the act's lab, runs it and adds what it showed to the report. whole tells whether all its processes did
 // what they had to.
 func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
-	if a.lab, err = lab.New(ctx, "incast."+a.name); err != nil {
+	if a.lab, err = lab.New(ctx, r.Demo+"."+a.name); err != nil {
 		return false, err
 	}
 	defer func() {
@@ -87,7 +101,7 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 			err = closeErr
 		}
 	}()
-	if err := a.build(); err != nil {
+	if err := a.lay(); err != nil {
 		return false, err
 	}
 	if err := a.begin(ctx); err != nil {
@@ -100,7 +114,7 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 		return false, fmt.Errorf("interrupted: %w", err)
 	}
 	if broken == nil {
-		a.judge(r)
+		a.verdict(r)
 	} else {
 		r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control})
 	}

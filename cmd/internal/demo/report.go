@@ -14,7 +14,8 @@ type Report struct {
 	Switches []SwitchResult `json:"switches"`
 	Acts     []ActResult    `json:"acts"`
 
-	Transfers []Transfer `json:"transfers,omitempty"` // of demo host
+	Transfers []Transfer   `json:"transfers,omitempty"` // of demo host
+	Links     []LinkResult `json:"links,omitempty"`     // of demo headroom
 }
 
 // A Check is one thing that had to hold. Kind rate marks what a noisy machine can spoil: rates, shares, fairness.

@@ -31,6 +31,7 @@ type switchNode struct {
 type switchPort struct {
 	name  string
 	speed int64
+	keys  string // more keys of its line in the file
 	peer  *lab.Node
 	peerI string // interface of the peer
 }
@@ -41,6 +42,8 @@ type states struct {
 	pfc    *api.PFC
 	buffer *api.Buffer
 	queues *api.Queues
+
+	headroom *api.Headroom
 }
 
 // config writes the switch's file: preset roce on all ports, and loop probes off so that every frame is accounted for.
@@ -48,7 +51,7 @@ func (s *switchNode) config(dir, flowControl string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: %s\npreset: roce\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, s.socket, s.more)
 	for _, p := range s.ports {
-		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
+		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off%s}\n", p.name, p.speed, flowControl, p.keys)
 	}
 	path := filepath.Join(dir, s.name+".yaml")
 	return path, os.WriteFile(path, []byte(b.String()), 0o600)
@@ -120,7 +123,7 @@ func (s *switchNode) ready(ctx context.Context) bool {
 // observe asks the switch and the kernel for their counters.
 func (s *switchNode) observe(ctx context.Context) error {
 	c := api.NewClient(s.socket)
-	for _, noun := range []string{"queues", "ports", "pfc", "buffer"} {
+	for _, noun := range []string{"queues", "ports", "pfc", "buffer", "headroom"} {
 		r, err := c.Show(ctx, noun)
 		if err != nil {
 			return fmt.Errorf("switch %s: %w", s.name, err)
@@ -134,6 +137,8 @@ func (s *switchNode) observe(ctx context.Context) error {
 			s.state.buffer = r
 		case *api.Queues:
 			s.state.queues = r
+		case *api.Headroom:
+			s.state.headroom = r
 		}
 	}
 	s.kernel = map[string]lab.Stats{}
