@@ -61,6 +61,7 @@ type portState struct {
 	losses   RingLosses // as last read
 	told     uint8      // priorities that the peer was last told to stop
 	use      [NumPriorities]useMeter
+	useNotes []useNote
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -117,6 +118,9 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
 	p.cfg = cfg
+	if cfg.Delay > 0 && p.useNotes == nil {
+		p.useNotes = make([]useNote, 0, maxUseNotes)
+	}
 	if cfg.Prober != nil {
 		cfg.Prober.SetUp(p.up, s.now)
 	}

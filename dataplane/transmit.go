@@ -198,6 +198,9 @@ func (w *worker) flushDelay(t *portTask) {
 	sent, octets, refused, err := t.delay.flush(t.port, now)
 	t.stuck.passed(t.delay.longest)
 	sw := w.lock()
+	for _, due := range t.delay.controls {
+		sw.passedLine(t.index, due-t.delay.delay, now-due)
+	}
 	if err != nil && t.hopeless(sw, err, t.delay.attempt(now)) {
 		refused, err = t.delay.giveUp(refused), nil
 	}

@@ -69,6 +69,7 @@ func subtractPort(p, old *dataplane.PortSnapshot) {
 	for q := range p.Use {
 		less(&p.Use[q].Xoffs, old.Use[q].Xoffs)
 		less(&p.Use[q].Waited, old.Use[q].Waited)
+		less(&p.Use[q].Crowded, old.Use[q].Crowded)
 	}
 }
 

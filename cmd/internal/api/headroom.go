@@ -80,10 +80,11 @@ type Spread struct {
 type HeadroomQueue struct {
 	Priority   Priority `json:"priority"`
 	SizeBytes  int64    `json:"size_bytes"`
-	Xoffs      uint64   `json:"xoffs"`       // how often the peer was told to stop
-	PeakBytes  int64    `json:"peak_bytes"`  // most that came after an XOFF had left
-	RingBytes  int64    `json:"ring_bytes"`  // most that had come before, and was looked at after
-	RingFrames uint64   `json:"ring_frames"` // frames that came after an XOFF had left and had to wait in the ring
+	Xoffs      uint64   `json:"xoffs"`          // how often the peer was told to stop
+	PeakBytes  int64    `json:"peak_bytes"`     // most that came after an XOFF had left
+	RingBytes  int64    `json:"ring_bytes"`     // most that had come before, and was looked at after
+	RingFrames uint64   `json:"ring_frames"`    // frames that came after an XOFF had left and had to wait in the ring: the headroom was too small
+	Crowded    uint64   `json:"crowded_frames"` // the same, because of what had come before
 }
 
 // HeadroomMessages counts measurement frames.
@@ -178,7 +179,7 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 	use := func(q int, name Priority) {
 		u := &s.Use[q]
 		queues = append(queues, HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, Xoffs: u.Xoffs, PeakBytes: u.Peak,
-			RingBytes: u.Ring, RingFrames: u.Waited})
+			RingBytes: u.Ring, RingFrames: u.Waited, Crowded: u.Crowded})
 	}
 	if s.Config.Mode == macctl.ModePause {
 		use(0, All)
