@@ -140,6 +140,7 @@ stage_demo() {
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
   run_demo incast
   run_demo host --seconds 3
+  run_demo headroom
 }
 
 # run_demo NAME FLAG... runs a demo and judges it.
@@ -156,7 +157,7 @@ run_demo() {
       echo "the demo could not run: the reason stands above"
       return 1
     fi
-    judge demo <"$work/demo.json"
+    judge demo <"$work/demo.json" || return 1
     [[ $status -eq 2 ]] || return 0
     echo "THE MACHINE WAS THE LIMIT (try $try of 3): $(grep machine_limit "$work/demo.json")"
   done

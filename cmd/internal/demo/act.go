@@ -22,6 +22,7 @@ type act struct {
 	flowControl string
 	seconds     time.Duration
 	speed       int64                           // of hosts' ports, bit/s
+	lead        time.Duration                   // for senders to find the sink; 0: startDelay
 	drain       int64                           // of the receiver's port, where it is another
 	flows       []string                        // priorities that senders offer
 	prepare     func(ctx context.Context) error // after the switches have started, before the hosts do
@@ -119,7 +120,11 @@ func (a *act) runDuring(ctx context.Context, done chan<- error) {
 
 // launch starts the hosts' endpoints.
 func (a *act) launch() error {
-	start := time.Now().Add(startDelay)
+	lead := startDelay
+	if a.lead > 0 {
+		lead = a.lead
+	}
+	start := time.Now().Add(lead)
 	end := start.Add(a.seconds)
 	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiverSpeed()),
 		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())); err != nil {

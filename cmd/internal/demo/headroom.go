@@ -17,6 +17,7 @@ import (
 // The sender offers the full speed, so that s2 tells s1 to stop again and again.
 type linkAct struct {
 	act
+
 	length   string // of cable
 	delay    time.Duration
 	fixed    int64            // octets of headroom in force at s2, without ring_hold: has to lose frames
@@ -25,6 +26,9 @@ type linkAct struct {
 	measured api.HeadroomPort // of s2 before the load
 	results  *[]LinkResult
 }
+
+// linkLead is how long before the load the endpoints start: there are only two.
+const linkLead = 700 * time.Millisecond
 
 // measuringInterval is that of the switches of the demo: short, so that a run is.
 const measuringInterval = 100 * time.Millisecond
@@ -61,7 +65,7 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 	seconds := time.Duration(o.Seconds * float64(time.Second))
 	add := func(l linkAct) {
-		l.results = results
+		l.results, l.lead = results, linkLead
 		l.obey, l.flowControl, l.flows, l.drain = true, "pfc", []string{"3"}, l.speed/2
 		if l.seconds == 0 {
 			l.seconds = seconds
