@@ -11,21 +11,20 @@ import (
 // HeadroomDefaults are the switch-wide settings of headroom and of its measurement. Both ends of a link need the same
 // opcode, identifier and EtherType.
 type HeadroomDefaults struct {
-	K           int64         // bits; of ports that say nothing else
-	Precision   time.Duration // by which a stamp may be wrong; 0: as the clock is found to be
-	Answer      AnsweringPoint
-	Mode        AnswerMode
-	Stamps      Stamps
-	Variant     StampVariant
-	Opcode      uint16
-	Identifier  [3]byte
-	EtherType   uint16        // of measurement frames on links that swallow MAC Control
-	Percentile  float64       // of reactions, in percent
-	Interval    time.Duration // in which eight measurements are made
-	Min         int64         // bytes below which nothing found goes
-	Max         HeadroomLimit
-	Agree       Agreement
-	SendRequest bool // send test frames where the peer asks for them
+	K          int64         // bits; of ports that say nothing else
+	Precision  time.Duration // by which a stamp may be wrong; 0: as the clock is found to be
+	Answer     AnsweringPoint
+	Mode       AnswerMode
+	Stamps     Stamps
+	Variant    StampVariant
+	Opcode     uint16
+	Identifier [3]byte
+	EtherType  uint16        // of measurement frames on links that swallow MAC Control
+	Percentile float64       // of reactions, in percent
+	Interval   time.Duration // in which eight measurements are made
+	Min        int64         // bytes below which nothing found goes
+	Max        HeadroomLimit
+	Agree      Agreement
 }
 
 // Agreement is how a port knows that its peer measures headroom too.
@@ -108,10 +107,18 @@ func (h *HeadroomDefaults) read(v value) {
 		field{"min", set(&h.Min, size(0, largestSize))},
 		field{"max", h.Max.read},
 		field{"agree", set(&h.Agree, oneOf(AgreeLLDP, AgreeAlways))},
-		field{"send_request", set(&h.SendRequest, toggle)},
+		field{"send_request", readSendRequest},
 	)
 	if h.Mode == ModeLoopback && h.Stamps == FourStamps {
 		v.at("stamps").fail("4 needs the peer's stamps, which a frame that is sent back does not have: write 2, or mode: acknowledge")
+	}
+}
+
+// readSendRequest refuses what this version does not do: to send test frames where the peer asks for them.
+func readSendRequest(v value) {
+	var on bool
+	if set(&on, toggle)(v); on {
+		v.fail("on is not implemented in this version: write off")
 	}
 }
 
@@ -211,5 +218,5 @@ func (w *writer) headroom(h *HeadroomDefaults) {
 	w.line("  min: %s", formatSize(h.Min))
 	w.line("  max: %s", h.Max)
 	w.line("  agree: %s", h.Agree)
-	w.line("  send_request: %s", formatToggle(h.SendRequest))
+	w.line("  send_request: off")
 }
