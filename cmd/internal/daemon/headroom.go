@@ -85,12 +85,12 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
 		return err
 	}
 	d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: measured", octets, p.headroom))
-	d.inForce(p, octets)
+	d.tookHeadroom(p, octets)
 	return nil
 }
 
-// inForce notes the headroom that a port has, in octets.
-func (d *Daemon) inForce(p *portLink, octets int64) {
+// tookHeadroom notes the headroom that a port has, in octets.
+func (d *Daemon) tookHeadroom(p *portLink, octets int64) {
 	p.headroom, p.refused = octets, 0
 	d.runner.View(func(*dataplane.Switch) { p.prober.probe.InForce(octets) })
 }
@@ -162,7 +162,7 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 				known.probe.SetAgreed(true, "", now)
 			}
 		})
-		d.inForce(p, octets)
+		d.tookHeadroom(p, octets)
 	}
 	for name, p := range d.ports {
 		p.prober = d.probers[name]
