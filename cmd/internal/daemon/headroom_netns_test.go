@@ -11,17 +11,17 @@ import (
 	"pfcswitch/headroom"
 )
 
-// A pair is two switches of this process that are linked by port p1 of each.
-type pair struct {
+// Twins are two switches of this process that are linked by port p1 of each.
+type twins struct {
 	t *testing.T
 	r *rig
 	d [2]*Daemon
 }
 
-// newPair starts both with keys for the whole switch and for their ports.
-func newPair(t *testing.T, keys, port string) *pair {
+// newTwins starts both with keys for the whole switch and for their ports.
+func newTwins(t *testing.T, keys, port string) *twins {
 	t.Helper()
-	p := &pair{t: t, r: newRig(t, 1, lab.LinkOptions{})}
+	p := &twins{t: t, r: newRig(t, 1, lab.LinkOptions{})}
 	for i, at := range []struct {
 		node *lab.Node
 		name string
@@ -38,19 +38,19 @@ func newPair(t *testing.T, keys, port string) *pair {
 	return p
 }
 
-func (p *pair) snapshot(i int) dataplane.PortSnapshot {
+func (p *twins) snapshot(i int) dataplane.PortSnapshot {
 	var s dataplane.Snapshot
 	p.d[i].runner.Snapshot(&s)
 	return s.Ports[0]
 }
 
-func (p *pair) agree(agreed bool) {
+func (p *twins) agree(agreed bool) {
 	for i, d := range p.d {
 		d.SetAgreed("p1", agreed, fmt.Sprintf("test%d", 1-i))
 	}
 }
 
-func (p *pair) report(i int) (r headroom.Report) {
+func (p *twins) report(i int) (r headroom.Report) {
 	d := p.d[i]
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +59,7 @@ func (p *pair) report(i int) (r headroom.Report) {
 	return r
 }
 
-func (p *pair) measured() {
+func (p *twins) measured() {
 	p.t.Helper()
 	for i := range p.d {
 		eventually(p.t, "the headroom was measured, told and set", func() bool {
@@ -87,7 +87,7 @@ func TestHeadroomIsMeasured(t *testing.T) {
 			if tt.keys != "" {
 				keys = "headroom: {interval: 100ms, " + tt.keys + "}"
 			}
-			p := newPair(t, keys, "speed: 1G, delay: 100us")
+			p := newTwins(t, keys, "speed: 1G, delay: 100us")
 			before := p.snapshot(0).Config.Ingress[3].Headroom
 			time.Sleep(50 * time.Millisecond)
 			if r := p.report(0); r.Counters.Asked != 0 || r.InForce != before {
@@ -119,7 +119,7 @@ func TestHeadroomIsMeasured(t *testing.T) {
 
 // A peer that stops agreeing leaves the headroom as it is, and a person is told what to do.
 func TestHeadroomByHand(t *testing.T) {
-	p := newPair(t, "headroom: {interval: 100ms}", "speed: 1G")
+	p := newTwins(t, "headroom: {interval: 100ms}", "speed: 1G")
 	p.agree(true)
 	p.measured()
 	p.agree(false)
