@@ -237,7 +237,7 @@ func (r *Runner) grow() error {
 // assign shares the tasks among the workers, which stand still.
 func (r *Runner) assign(sw *Switch) {
 	for _, w := range r.workers {
-		w.receivers, w.transmitters = w.receivers[:0], w.transmitters[:0]
+		w.receivers, w.transmitters, w.lines = w.receivers[:0], w.transmitters[:0], w.lines[:0]
 		w.rewatch = true
 	}
 	next := 0
@@ -253,6 +253,9 @@ func (r *Runner) assign(sw *Switch) {
 		next++
 		t.rx.receivers = append(t.rx.receivers, t)
 		t.tx.transmitters = append(t.tx.transmitters, t)
+		if t.delay != nil {
+			t.tx.lines = append(t.tx.lines, t)
+		}
 		sw.SetOwner(t.index, t.tx.id)
 	}
 }

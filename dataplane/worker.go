@@ -34,7 +34,8 @@ type worker struct {
 	r            *Runner
 	receivers    []*portTask
 	transmitters []*portTask
-	rewatch      bool // the descriptors to wait for have changed
+	lines        []*portTask // transmitters with a delay line
+	rewatch      bool        // the descriptors to wait for have changed
 	waiter       *port.Waiter
 	sleeping     atomic.Bool
 	turn         int // receiver that the next round begins with
@@ -146,8 +147,8 @@ func (w *worker) round(now int64) bool {
 // flushLate sends what has become due in the delay lines of this worker's ports while a port was served: a delay line is
 // a cable, and a cable is never late.
 func (w *worker) flushLate() {
-	for _, t := range w.transmitters {
-		if t.delay != nil && t.delay.due() <= Now() {
+	for _, t := range w.lines {
+		if t.delay.due() <= Now() {
 			w.flushDelay(t)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
 // How often the headroom that was found is looked at beside the moments in which it changes, and a change that did not
@@ -32,7 +33,7 @@ func (d *Daemon) runHeadroom(ctx context.Context) {
 		case <-d.foundHeadroom:
 		case <-wait.C:
 		}
-		wait.Reset(d.followHeadroom())
+		wait.Reset(d.followHeadroom(ctx))
 	}
 }
 
@@ -45,17 +46,25 @@ func (d *Daemon) found() {
 }
 
 // followHeadroom does what there is to do for every port, and returns when to look again.
-func (d *Daemon) followHeadroom() time.Duration {
+func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wait := headroomPeriod
+	wait, tested := headroomPeriod, false
 	for _, p := range d.ports {
 		if p.prober == nil {
 			continue
 		}
 		var notes []string
 		var target int64
-		d.runner.View(func(*dataplane.Switch) { notes, target = p.prober.probe.Notes(), p.prober.probe.Target() })
+		var swallowed, passes bool
+		d.runner.View(func(*dataplane.Switch) {
+			k := p.prober.probe
+			notes, target, swallowed, passes = k.Notes(), k.Target(), k.Swallowed(), k.Passes()
+		})
+		if swallowed != p.swallows && (swallowed || passes) {
+			p.swallows, tested = swallowed, true
+			d.noteTest(p)
+		}
 		for _, text := range notes {
 			d.log.Warn(text, "port", p.cfg.Name)
 			d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: p.cfg.Name, Priority: -1, Text: text})
@@ -64,13 +73,30 @@ func (d *Daemon) followHeadroom() time.Duration {
 			wait = headroomRetry
 		}
 	}
+	if tested {
+		if err := d.putInForce(ctx, d.cfg); err != nil {
+			d.log.Error("flow control after the self-test", "error", err)
+		}
+	}
 	return wait
+}
+
+// noteTest says what the self-test of a port has shown: many MACs keep MAC Control frames for themselves, and then no pause
+// reaches the switch, or leaves it.
+func (d *Daemon) noteTest(p *portLink) {
+	text := "MAC Control frames (0x8808) pass again in both directions: flow control is on again"
+	if p.swallows {
+		text = "MAC Control frames (0x8808) do not pass in both directions, though other frames do: the port is lossy until they do " +
+			"(a NIC that keeps them: switch its own flow control off, or take another)"
+	}
+	d.log.Warn(text, "port", p.cfg.Name)
+	d.note(p.cfg.Name, text)
 }
 
 // setHeadroom gives a port the headroom that was found, in octets, and says so once. Where the pool is too small for it
 // the old value stays.
 func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
-	if octets == 0 || octets == p.headroom || follows(d.cfg, p.cfg) == 0 {
+	if octets == 0 || octets == p.headroom || p.swallows || follows(d.cfg, p.cfg) == 0 {
 		return nil
 	}
 	err := d.runner.SetHeadroom(p.number, octets)
@@ -121,7 +147,12 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 		known = &prober{probe: headroom.NewProbe(d.probeSettings(c, p)), found: d.found}
 		d.probers[p.Name] = known
 	}
-	pc.Prober, pc.Follow = known, follows(c, p)
+	pc.Prober = known
+	if r := d.ports[p.Name]; r != nil && r.swallows {
+		pc.Mode, pc.Lossless = macctl.ModeOff, 0
+		return
+	}
+	pc.Follow = follows(c, p)
 	if target := d.target(known); keep && target > 0 {
 		for q := range pc.Ingress {
 			if pc.Follow&(1<<q) != 0 {

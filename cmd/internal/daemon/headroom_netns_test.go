@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
 // Twins are two switches of this process that are linked by port p1 of each.
@@ -139,5 +141,39 @@ func TestHeadroomByHand(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	if r := p.report(0); r.Counters.Asked != asked || r.InForce != inForce {
 		t.Errorf("asked %d times more, in force %d, was %d", r.Counters.Asked-asked, r.InForce, inForce)
+	}
+}
+
+// A port whose link keeps MAC Control frames is lossy, says why, and is lossless again when they pass.
+func TestSelfTest(t *testing.T) {
+	p := newTwins(t, "headroom: {interval: 100ms}", "speed: 1G")
+	tc := func(args ...string) {
+		t.Helper()
+		c, err := p.r.sw.Start(lab.Command{Argv: append([]string{"tc"}, args...)})
+		must(t, err)
+		must(t, c.Wait())
+	}
+	tc("qdisc", "add", "dev", "p1", "clsact")
+	tc("filter", "add", "dev", "p1", "egress", "protocol", "0x8808", "matchall", "action", "drop")
+	p.agree(true)
+	mode := func(i int) macctl.Mode { return p.snapshot(i).Config.Mode }
+	for i := range p.d {
+		eventually(t, "the port is lossy", func() bool { return mode(i) == macctl.ModeOff })
+		if r := p.report(i); !r.Swallowed || r.Passes {
+			t.Errorf("end %d: swallowed %v, passes %v", i, r.Swallowed, r.Passes)
+		}
+	}
+	told := false
+	p.d[0].runner.View(func(sw *dataplane.Switch) {
+		for _, e := range sw.Events(nil, 0) {
+			told = told || e.Kind == dataplane.EventPort && strings.Contains(e.Text, "do not pass in both directions")
+		}
+	})
+	if !told {
+		t.Error("nobody was told")
+	}
+	tc("qdisc", "del", "dev", "p1", "clsact")
+	for i := range p.d {
+		eventually(t, "the port is lossless again", func() bool { return mode(i) == macctl.ModePFC })
 	}
 }

@@ -25,6 +25,7 @@ type portLink struct {
 
 	prober   *prober // nil where there is no flow control
 	headroom int64   // octets in force of the queues that follow what is found
+	swallows bool    // the link keeps MAC Control frames: the port is lossy
 	refused  int64   // octets that were found and that the pool is too small for
 }
 
