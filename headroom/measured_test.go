@@ -62,10 +62,21 @@ func TestWindowIsTheNewestSamples(t *testing.T) {
 				upto++
 			}
 		}
-		if n := share * float64(len(newest)); float64(upto) < n || below > 0 && float64(below) >= n {
+		if n := share*float64(len(newest)) - 1e-9; float64(upto) < n || below > 0 && float64(below) >= n {
 			t.Fatalf("quantile %v is %d: of %d samples %d are below, %d not above", share, got, len(newest), below, upto)
 		}
 	})
+}
+
+func TestQuantileOfAPercentage(t *testing.T) {
+	w := newWindow()
+	for i := range 1000 {
+		w.add(time.Duration(i + 1))
+	}
+	hundred := 100.0
+	if got := w.quantile(99.9 / hundred); got != 999 {
+		t.Errorf("99.9 %% of 1000 samples\n got %d\nwant the second largest", got)
+	}
 }
 
 func TestWindowDoesNotAllocate(t *testing.T) {

@@ -1,6 +1,7 @@
 package headroom
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -36,10 +37,8 @@ func (w *window) quantile(share float64) time.Duration {
 	if n == 0 {
 		return 0
 	}
-	rank := int(share * float64(n))
-	if float64(rank) < share*float64(n) {
-		rank++
-	}
+	const rounding = 1e-9 // 99.9 / 100 is a little more than 0.999
+	rank := int(math.Ceil(share*float64(n) - rounding))
 	return w.sorted[min(max(rank, 1), n)-1]
 }
 
