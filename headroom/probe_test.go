@@ -206,6 +206,11 @@ func TestSwallowed(t *testing.T) {
 		if !r.Swallowed || r.Passes || r.Silent || r.Measured == nil {
 			t.Errorf("lost from end %d: swallowed %v, passes %v, silent %v\nwant swallowed, and measured", from, r.Swallowed, r.Passes, r.Silent)
 		}
+		w.lose = nil
+		w.run(time.Second)
+		if r := w.report(0); r.Swallowed || !r.Passes {
+			t.Errorf("they pass again: swallowed %v, passes %v", r.Swallowed, r.Passes)
+		}
 	}
 	w := newWire(settings(7), settings(8))
 	w.agree()
