@@ -99,17 +99,30 @@ func (p *port) holds() bool {
 	return n > 0
 }
 
+// Queue returns the state of the lossless ingress queue of a priority, zero where there is none.
+func (m *Manager) Queue(port int, prio uint8) QueueSnapshot {
+	if _, q := m.queue(port, prio); q != nil {
+		return m.snapshotQueue(q)
+	}
+	return QueueSnapshot{}
+}
+
+func (m *Manager) snapshotQueue(q *queue) QueueSnapshot {
+	s := QueueSnapshot{
+		Lossless: q.lossless, Config: q.config, Off: q.off, Waiting: q.waiting,
+		Used: q.held.occupancy(), Counters: q.count,
+	}
+	if q.lossless {
+		s.Threshold = m.threshold.Limit(q.id, q.config, m.lossless.free())
+	}
+	return s
+}
+
 func (m *Manager) snapshotPort(p *port, s *PortSnapshot) {
 	s.Port, s.Removed, s.Name, s.Mode = p.number, !p.present, p.config.Name, p.config.Mode
 	for k := range p.ingress {
 		q, e := &p.ingress[k], &p.egress[k]
-		s.Ingress[k] = QueueSnapshot{
-			Lossless: q.lossless, Config: q.config, Off: q.off, Waiting: q.waiting,
-			Used: q.held.occupancy(), Counters: q.count,
-		}
-		if q.lossless {
-			s.Ingress[k].Threshold = m.threshold.Limit(q.id, q.config, m.lossless.free())
-		}
+		s.Ingress[k] = m.snapshotQueue(q)
 		s.Egress[k] = LossySnapshot{
 			Alpha: e.alpha, Threshold: dynamicLimit(e.alpha, m.lossy.size-m.lossy.used.now),
 			Used: e.held.level(), LossyCounters: e.count,

@@ -29,6 +29,8 @@ type Config struct {
 	Measurement macctl.MeasurementFormat
 	// Identity marks the switch's own loop probes; it should be random per run.
 	Identity bridge.Identity
+	// Trunks are made of some of the ports, each of one; the others are the bridge's. They come in force with Reconfigure.
+	Trunks []TrunkConfig
 	// Clock, if set, is read when a threshold is crossed, to measure how fast XOFF leaves. Frames themselves carry
 	// the time that the caller gives.
 	Clock func() int64

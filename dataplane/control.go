@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
 
@@ -22,8 +23,9 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 		p.partner = frame.Address(b[frame.AddressOctets:])
 	}
 	before := p.receiver.Paused(now)
-	p.receiver.Receive(b, stamp, now)
+	p.heard = p.receiver.Receive(b, stamp, now)
 	s.rouse(p)
+	s.reviewPort(p)
 	return p.receiver.Paused(now) &^ before
 }
 
@@ -127,13 +129,20 @@ func (s *Switch) TxDeadline(i int, now int64) int64 {
 	if s.buffer.Off(i) != 0 {
 		at = min(at, now+resumePeriod)
 	}
+	if p.trunk != nil && p.trunk.cfg.Flow.Mode != trunk.ModeOff {
+		at = min(at, p.receiver.NextExpiry()) // whom the trunk holds for it is to be freed
+	}
 	return at
 }
 
-// Tick examines every held queue, for which no arrival or departure may come.
+// Tick examines every held queue, for which no arrival or departure may come, and the pauses that trunks pass through, which
+// end by themselves.
 func (s *Switch) Tick(now int64) {
 	s.now = now
 	if s.buffer.OffCount() > 0 {
 		s.buffer.Resume()
+	}
+	for _, t := range s.trunks {
+		s.review(t)
 	}
 }

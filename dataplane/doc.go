@@ -1,6 +1,8 @@
 // Package dataplane moves frames. A frame visits these stations, in this order:
 //
-//	port → frame → [macctl | trap] → classify → bridge → buffer → sched → port
+//	port → frame → [macctl | trap] → classify → [bridge | trunk] → buffer → sched → port
+//
+// and package capture sees it where a port received it, sent it or dropped it.
 //
 // The stations follow the forwarding process of IEEE 802.1Q clause 8.6; each has a folder. What joins them is Switch, a
 // sequential state machine without I/O that takes the time as an argument: frames in at time now, which frames may port
@@ -12,12 +14,18 @@
 //	ingress.go   a received burst: VLAN, learning, forwarding, admission, into the egress queues
 //	ecn.go       congestion marking on the egress queue
 //	egress.go    what a port may send now, and what it has sent
+//	trunks.go    trunks of ports that are no longer the bridge's
+//	aggregate.go a frame's way through a trunk: members in turn, meters, the choice of a member
+//	trunkflow.go whom a trunk holds
 //	control.go   MAC Control frames in and out, causes to hold a peer
 //	measure.go   frames that measure the headroom of a link, and what a Prober makes of them
 //	use.go       what really came after an XOFF
 //	probe.go     loop detection and ageing
 //	counters.go  drop reasons and counters
 //	events.go    what a person should know
+//	capture.go   what is captured, and when
+//	explain.go   what a capture says of MAC Control frames and drops
+//	trunksnapshot.go  what a trunk holds and has counted
 //	snapshot.go  one consistent picture for metrics and tables
 //	run.go       Runner: workers, their ports, stopping them for a change
 //	change.go    changes of a running port, and what goes wrong after one

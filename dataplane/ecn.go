@@ -18,10 +18,13 @@ func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
 	}
 }
 
-// lot returns true with the given probability (xorshift64, Marsaglia 2003).
-func (s *Switch) lot(probability float64) bool {
+// lot returns true with the given probability.
+func (s *Switch) lot(probability float64) bool { return s.chance() < probability }
+
+// chance returns a number from 0 up to, not including, 1 (xorshift64, Marsaglia 2003).
+func (s *Switch) chance() float64 {
 	s.random ^= s.random << 13
 	s.random ^= s.random >> 7
 	s.random ^= s.random << 17
-	return float64(s.random>>11)/(1<<53) < probability
+	return float64(s.random>>11) / (1 << 53)
 }

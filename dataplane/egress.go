@@ -26,6 +26,9 @@ func (s *Switch) Dequeue(i int, now int64) int {
 		return 0
 	}
 	p.plan.n, p.txAt = 0, math.MaxInt64
+	if p.trunk != nil && p.member == uplink && p.trunk.waiting != 0 {
+		s.arbitrate(p)
+	}
 	if !p.up || p.occupied == 0 {
 		return 0
 	}
@@ -189,6 +192,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 		p.shaper.Take(octets)
 		p.round = p.plan.rounds[n-1]
 		s.buffer.Resume()
+		s.reviewSide(p)
 	}
 	p.plan.n = 0
 	return priorities, longest
@@ -258,11 +262,13 @@ func (s *Switch) Refuse(i int, d uint32, r DropReason, now int64) {
 	s.dropQueued(p, d, r)
 	p.plan.n = 0
 	s.buffer.Resume()
+	s.reviewSide(p)
 }
 
 // release gives back the charge, the cells and the descriptor of a frame that left a queue of p.
 func (s *Switch) release(p *portState, d uint32) {
 	dsc := &s.memory.descs[d]
+	s.load(p, dsc, -1)
 	if dsc.charge == chargeLossless {
 		s.room++
 		s.buffer.Release(int(dsc.in), dsc.prio, int(dsc.length))

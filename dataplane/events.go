@@ -18,6 +18,7 @@ const (
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"
+	EventCapture      EventKind = "capture"
 )
 
 // An Event is something that a person should know. Priority is -1 where it concerns a whole port, AllPriorities where all
@@ -48,6 +49,9 @@ type eventLog struct {
 }
 
 func (s *Switch) event(e Event) {
+	if e.Kind == EventLosslessDrop {
+		s.tap.Lost()
+	}
 	l := &s.events
 	for i := l.next; i > 0 && i+8 > l.next && i+maxEvents > l.next; i-- {
 		last := &l.ring[(i-1)%maxEvents]

@@ -16,7 +16,9 @@ type Arrival struct {
 	At   int64 // when it arrived, by the switch's clock; how late it is looked at does not make its sender faster
 
 	header   frame.Header
+	held     int64 // ns that it waited in the ring for buffer
 	priority uint8
+	fate     fate
 	fault    DropReason // why it is dropped at once, where bad
 	bad      bool
 	copies   uint32 // descriptors that still refer to Data, linked by sibling
@@ -24,7 +26,7 @@ type Arrival struct {
 
 // Prepare reads and classifies an arrival. It needs nothing of the switch, so that it runs outside of the lock.
 func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
-	a.copies, a.bad = none, false
+	a.copies, a.bad, a.held, a.fate = none, false, 0, 0
 	var ok bool
 	if a.header, ok = frame.Parse(a.Data); !ok {
 		a.priority, a.fault, a.bad = Unknown, DropMalformed, true
@@ -55,18 +57,21 @@ const (
 // after Hold. Copies for ports that worker owns lie in their egress queues, but still in the arrival's memory: after
 // sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
 func (s *Switch) Ingress(in, worker int, burst []Arrival, first int, now int64) (int, Stop) {
-	s.now, s.worker = now, worker
+	s.now, s.worker, s.fate = now, worker, 0
 	p := s.ports[in]
 	if p == nil || !p.up {
 		s.ignore(p, burst[first:])
 		return len(burst), Done
 	}
 	for i := first; i < len(burst); i++ {
-		off := s.buffer.OffCount()
+		off, held := s.buffer.OffCount(), s.trunkHolds
 		if !s.receive(p, &burst[i], uint32(i)) {
 			return i, Hold
 		}
-		if s.buffer.OffCount() > off {
+		if s.fate != 0 {
+			s.takeFate(&burst[i])
+		}
+		if s.buffer.OffCount() > off || s.trunkHolds != held {
 			return i + 1, Crossed
 		}
 	}
@@ -81,6 +86,7 @@ func (s *Switch) ignore(p *portState, burst []Arrival) {
 	for i := range burst {
 		s.count(p, &burst[i])
 		s.drop(p, burst[i].priority, DropPortDown, false)
+		s.takeFate(&burst[i])
 	}
 }
 
@@ -103,6 +109,10 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		s.count(p, a)
 		s.drop(p, a.priority, DropFiltered, false)
 		return true
+	}
+	if p.trunk != nil {
+		d := s.throughTrunk(p, a)
+		return s.dispatch(p, a, index, bridge.NoVLAN, &d)
 	}
 	if a.header.EtherType == bridge.ProbeEtherType && s.takeProbe(p, a) {
 		return true
@@ -204,6 +214,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	}
 	s.count(p, a)
 	s.overspeed(p, a)
+	a.held = s.waited(p)
 	s.endWait(p, len(a.Data))
 	switch {
 	case v.Accepted():
@@ -229,6 +240,14 @@ func (s *Switch) startWait(p *portState, prio uint8) {
 	}
 	p.waitFrom = max(1, s.now)
 	s.blame(p, EventRingHold, prio, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
+}
+
+// waited is how long the frame of p has waited that waits in its ring.
+func (s *Switch) waited(p *portState) int64 {
+	if p.waitFrom == 0 {
+		return 0
+	}
+	return s.now - p.waitFrom
 }
 
 func (s *Switch) endWait(p *portState, octets int) {
@@ -299,7 +318,8 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 	dsc.tag, dsc.tci = s.egressTag(out, a, vid)
 	if out.owner == s.worker {
 		dsc.sibling, a.copies = a.copies, d
-		s.push(out, d)
+		s.enterTrunk(out, dsc, a)
+		s.deliver(out, d)
 		return
 	}
 	if dsc.cell = s.memory.alloc(len(a.Data)); dsc.cell == none {
@@ -307,6 +327,7 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 		s.unadmit(p, a, out, q, c)
 		return
 	}
+	s.enterTrunk(out, dsc, a)
 	out.queues[q].staged++
 	s.staged = append(s.staged, Move{desc: d, port: out.index, cell: dsc.cell, data: a.Data})
 }
@@ -338,7 +359,14 @@ func (s *Switch) egressTag(out *portState, a *Arrival, vid uint16) (tagAction, u
 	return tagKeep, 0
 }
 
+// push puts a frame into its egress queue and says so to the transmit task.
 func (s *Switch) push(p *portState, d uint32) {
+	s.link(p, d)
+	s.rouse(p)
+}
+
+// link puts a frame at the end of its egress queue.
+func (s *Switch) link(p *portState, d uint32) {
 	q := s.memory.descs[d].queue
 	queue := &p.queues[q]
 	if queue.head == none {
@@ -351,7 +379,6 @@ func (s *Switch) push(p *portState, d uint32) {
 	queue.frames++
 	p.count.QueueBytes[q] += int64(s.memory.descs[d].length)
 	p.count.QueueBytesMax[q] = max(p.count.QueueBytesMax[q], p.count.QueueBytes[q])
-	s.rouse(p)
 }
 
 // pop takes the head off a queue.

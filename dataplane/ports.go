@@ -47,6 +47,9 @@ func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Sta
 	if err := tryBridge(cfg, ports, statics); err != nil {
 		return err
 	}
+	if err := checkTrunks(cfg.Trunks, ports); err != nil {
+		return err
+	}
 	plan := make(map[int]buffer.PortConfig, len(ports))
 	for i, c := range ports {
 		plan[i] = bufferPort(c)
@@ -75,6 +78,7 @@ func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Sta
 			return err
 		}
 	}
+	s.setTrunks(cfg.Trunks)
 	return s.setStatics(statics)
 }
 
@@ -156,6 +160,7 @@ func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
 		return
 	}
 	p.count.Drops[Unknown][DropRing] += uint64(n)
+	s.tapMissed(i, n)
 	if c != port.Lossless || p.cfg.Mode == macctl.ModeOff {
 		return
 	}

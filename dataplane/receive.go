@@ -178,7 +178,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []Arrival) (int, Stop
 	taken, stop := 0, Crossed
 	w.moves = w.moves[:0]
 	for stop == Crossed && taken < len(arrivals) {
-		now := Now()
+		now, first := Now(), taken
 		sw := w.lock()
 		sw.clock = w.age
 		taken, stop = sw.Ingress(t.index, w.id, arrivals, taken, now)
@@ -187,6 +187,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []Arrival) (int, Stop
 			t.blockedAt[c] = sw.room
 		}
 		w.unlock()
+		w.tapReceived(t, arrivals[first:taken])
 		if stop != Done && t.tx == w {
 			w.sendControl(t)
 		}

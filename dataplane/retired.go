@@ -45,6 +45,8 @@ func (v *PortSnapshot) add(old *PortSnapshot) {
 	addEach(v.HeldNs[:], old.HeldNs[:])
 	v.PausedAllNs += old.PausedAllNs
 	v.HeldAllNs += old.HeldAllNs
+	v.Pauses.add(&old.Pauses)
+	v.Holds.add(&old.Holds)
 	v.Reaction.add(&old.Reaction)
 }
 

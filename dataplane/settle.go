@@ -51,6 +51,6 @@ func (s *Switch) Publish(moves []Move, now int64) {
 	for _, m := range moves {
 		p := s.ports[m.port]
 		p.queues[s.memory.descs[m.desc].queue].staged--
-		s.push(p, m.desc)
+		s.deliver(p, m.desc)
 	}
 }

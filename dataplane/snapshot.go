@@ -16,6 +16,7 @@ type Snapshot struct {
 	// XoffAge is the same from the arrival of the frame that crosses it, by the kernel's receive stamp.
 	XoffAge Histogram
 	Ports   []PortSnapshot
+	Trunks  []TrunkSnapshot
 	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports go on from those of
 	// removed ports of the same names.
 	LosslessDropsGone uint64
@@ -39,6 +40,7 @@ type PortSnapshot struct {
 	// here; the All fields the same for 802.3x PAUSE.
 	PausedNs, HeldNs       [NumPriorities]int64
 	PausedAllNs, HeldAllNs int64
+	Pauses, Holds          Histogram // lengths of those that have ended
 
 	RingSlots int
 	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
@@ -74,12 +76,17 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 			v.Ports = append(v.Ports, p.snapshot(s, now))
 		}
 	}
+	v.Trunks = v.Trunks[:0]
+	for _, t := range s.trunks {
+		v.Trunks = append(v.Trunks, s.snapshotTrunk(t))
+	}
 }
 
 func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), Counters: p.count,
 		Delayed: p.delayed, Paused: p.receiver.Paused(now), Wanted: p.sender.Wanted(), Received: p.receiver.Counters(),
 		Told: p.sender.Counters(), PausedAllNs: p.receiver.PauseTime(now), HeldAllNs: p.sender.PauseTime(now)}
+	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which tells of those that have run out
 	for q := range p.queues {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)

@@ -7,6 +7,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
@@ -21,7 +22,8 @@ type Switch struct {
 	memory  *memory
 	events  eventLog
 	statics []Static
-	random  uint64 // state of the marking lottery
+	trunks  []*trunkState
+	random  uint64 // state of the lottery of marks and early discards
 	now     int64  // time of the running call, for what it causes
 	arrived int64  // when the frame came that is being admitted
 	clock   int64  // what the real-time clock is ahead of the switch's, in the running burst
@@ -33,6 +35,11 @@ type Switch struct {
 	room      uint64         // counts departures of lossless frames
 	wakeDelay int64
 	retired   map[string]*PortSnapshot // counters of removed ports, by name
+	tap       capture.Tap
+	fate      fate // of the frame that Ingress looks at
+	// trunkHolds counts holds that a trunk began.
+	trunkHolds    uint64
+	retiredTrunks map[string]*TrunkSnapshot // counters of trunks that are gone, or had other ports, by name
 }
 
 // portState is one port.
@@ -50,14 +57,19 @@ type portState struct {
 	queues   [NumPriorities]queue
 	occupied uint8
 	plan     plan
-	delayed  int    // frames in the delay line
-	txAt     int64  // time at which the transmit task has to look again
-	waitFrom int64  // since when a frame waits in the ring for buffer, 0 where none does
-	crossed  int64  // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
-	culprit  int64  // when the frame came that was admitted
-	partner  uint64 // source of the newest MAC Control frame
-	talker   uint64 // source of the newest lossless frame
+	trunk    *trunkState   // nil for a port of the bridge
+	member   int           // number in the trunk, or uplink
+	delayed  int           // frames in the delay line
+	txAt     int64         // time at which the transmit task has to look again
+	waitFrom int64         // since when a frame waits in the ring for buffer, 0 where none does
+	crossed  int64         // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
+	culprit  int64         // when the frame came that was admitted
+	heard    macctl.Reason // what the receiver said of the newest MAC Control frame
+	partner  uint64        // source of the newest MAC Control frame
+	talker   uint64        // source of the newest lossless frame
 	count    Counters
+	pauses   Histogram  // lengths of the pauses by the peer
+	holds    Histogram  // and of the peer's
 	losses   RingLosses // as last read
 	told     uint8      // priorities that the peer was last told to stop
 	use      [NumPriorities]useMeter
@@ -73,7 +85,8 @@ type queue struct {
 
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
-	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, retired: map[string]*PortSnapshot{}, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
+	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, retired: map[string]*PortSnapshot{},
+		retiredTrunks: map[string]*TrunkSnapshot{}, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
 	var err error
 	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {
 		return nil, err
@@ -100,6 +113,8 @@ func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
 	}
 	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Nominal, cfg.MAC)
 	p.sender = macctl.NewInitiator(s.initiatorConfig(cfg))
+	p.receiver.TellPauses(p.pauses.Record)
+	p.sender.TellPauses(p.holds.Record)
 	s.ports[i] = p
 	if err := s.configure(p, cfg); err != nil {
 		s.ports[i] = nil
@@ -157,12 +172,13 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	p.up = up
 	p.crossed = 0
 	s.endWait(p, 0)
-	s.loopEvent(s.bridge.SetUp(i, up))
+	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
 	p.toldNow(now)
 	if p.cfg.Prober != nil {
 		p.cfg.Prober.SetUp(up, now)
 	}
+	defer s.reviewPort(p)
 	if up {
 		s.event(Event{Kind: EventPortUp, Port: p.cfg.Name, Priority: -1})
 		s.rouse(p) // a peer that missed our XOFF must hear it
@@ -175,6 +191,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 
 // purge drops every frame that waits at p.
 func (s *Switch) purge(p *portState, r DropReason) {
+	s.purgeArbiter(p, r)
 	for q := range p.queues {
 		for p.queues[q].head != none {
 			s.dropQueued(p, s.pop(p, uint8(q)), r)
@@ -194,6 +211,7 @@ func (s *Switch) dropQueued(p *portState, d uint32, r DropReason) {
 	if from == nil {
 		from = p
 	}
+	s.tapQueued(p, &dsc, r)
 	s.release(p, d)
 	s.drop(from, dsc.prio, r, dsc.charge == chargeLossless)
 }

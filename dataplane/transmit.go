@@ -27,6 +27,7 @@ func (w *worker) readControl(t *portTask) bool {
 		} else {
 			t.react(sw, sw.Control(t.index, b, at, now), at)
 		}
+		w.tapHeard(t, b, at)
 		t.port.ControlDone()
 	}
 	w.unlock()
@@ -52,7 +53,9 @@ func (t *portTask) react(sw *Switch, paused uint8, at int64) {
 func (w *worker) sendControl(t *portTask) {
 	for {
 		now := Now()
-		b, ok := w.lock().ControlOut(t.index, w.control[:0], now)
+		sw := w.lock()
+		b, ok := sw.ControlOut(t.index, w.control[:0], now)
+		w.explain(t, ok)
 		w.unlock()
 		if !ok {
 			return
@@ -63,7 +66,7 @@ func (w *worker) sendControl(t *portTask) {
 			t.deadline = min(t.deadline, t.retryAt)
 			return
 		}
-		sw := w.lock()
+		w.lock()
 		crossed, arrived := sw.ControlSent(t.index, now)
 		if crossed != 0 {
 			w.r.xoff.Record(now - crossed)
@@ -75,12 +78,14 @@ func (w *worker) sendControl(t *portTask) {
 
 // emit sends one frame of the switch's own, through the delay line where there is one.
 func (w *worker) emit(t *portTask, b []byte, now int64) error {
-	if t.delay == nil {
-		return t.port.SendControl(b)
+	if t.delay != nil {
+		if !t.delay.put(now, origin{control: true}, &frame.VnetHeader{}, b) {
+			return port.ErrAgain
+		}
+	} else if err := t.port.SendControl(b); err != nil {
+		return err
 	}
-	if !t.delay.put(now, origin{control: true}, &frame.VnetHeader{}, b) {
-		return port.ErrAgain
-	}
+	w.tapTold(t, b, now)
 	return nil
 }
 
@@ -147,13 +152,16 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 	sw := w.r.sw
 	w.batch.Reset()
 	sw.Fill(t.index, w.batch, arrivals)
+	from := w.tapTime()
 	n, err := w.hand(t)
+	w.tapSent(t, n, from)
 	now := Now()
 	w.lock()
 	failed := sw.planned(t.index, n)
 	priorities, longest := sw.Sent(t.index, n, now)
 	t.stuck.passed(longest)
 	if err != nil && (refused(err) || t.hopeless(sw, err, attempt{uint64(failed), sw.lengthOf(failed), now})) {
+		w.tapRefused(t, n, failed, refusedFor(err), now)
 		sw.Refuse(t.index, failed, refusedFor(err), now)
 		err = nil
 	}

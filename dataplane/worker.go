@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -53,6 +54,7 @@ type worker struct {
 	mine     []*portTask // ports to be served after a burst
 	batch    *port.Batch
 	control  [128]byte
+	note     []byte // what is to be said of the control frame that is sent next
 	fds      []int32
 }
 
@@ -61,7 +63,7 @@ func newWorker(r *Runner, id int) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker{id: id, r: r, waiter: waiter, arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
+	return &worker{id: id, r: r, waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
 		moves: make([]Move, 0, burstArrivals),
 		mine:  make([]*portTask, 0, MaxPorts), batch: port.NewBatch()}, nil
 }

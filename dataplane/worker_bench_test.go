@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
 
@@ -123,9 +124,27 @@ func loads(tb testing.TB) map[string]*mill {
 	paused := newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(cfg *Config, _ []PortConfig) { *cfg = testConfig(2) })
 	paused.out.control = [][]byte{pfc(0xffff), pfc(0xffff), pfc(0)}
 	all["paused"] = paused
+	all["trunk"] = inTrunk(newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil), trunk.AggregatorConfig{})
+	all["trunk with meters"] = inTrunk(newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil), metered())
 	super := port.Frame{Data: superFrame(8 * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
 	all["cut"] = newMill(tb, port.Other, []port.Frame{super}, nil)
 	return all
+}
+
+// inTrunk makes the mill's first port the one member of a trunk and its second the uplink.
+func inTrunk(m *mill, c trunk.AggregatorConfig) *mill {
+	m.w.r.sw.setTrunks([]TrunkConfig{{Name: "up", Uplink: 1, Members: []int{0}, Aggregate: c,
+		Flow: trunk.FlowConfig{Mode: trunk.ModePFC, Lossless: 1 << lossless}}})
+	return m
+}
+
+// metered asks both meters and both RED of every frame, and lets it pass.
+func metered() trunk.AggregatorConfig {
+	c := trunk.AggregatorConfig{Metered: true, Total: trunk.MeterConfig{PIR: 800e9, CBS: 100, PBS: 1 << 28}, TotalRED: trunk.REDConfig{High: 1 << 30, Probability: 1e-12}}
+	for p := range c.Meters {
+		c.Meters[p], c.RED[p] = c.Total, c.TotalRED
+	}
+	return c
 }
 
 // superFrame is a TCP segment over IPv4 with n octets of payload for host 1.

@@ -61,6 +61,7 @@ type Initiator struct {
 	timers            [numUnits]pauseTimer // as the peer's run
 	frames            [numUnits]uint64
 	xoffSent, xonSent [numUnits]uint64
+	pauses            func(ns int64)
 }
 
 // An offer is the frame that AppendFrame last made: the units it names, and of these the ones that it holds.
@@ -126,6 +127,11 @@ func (i *Initiator) want(unit int, causes Cause) {
 	}
 }
 
+// Causes returns the causes for which a priority is to be held.
+func (i *Initiator) Causes(prio uint8) Cause {
+	return i.holds[i.config.Mode.unit(prio)]
+}
+
 // SetRemaining sets the bits that a priority's ingress queue can still take. With InitiatorConfig.Remaining, an XOFF or
 // refresh from then on asks for the time in which they arrive, bits / 512 quanta, but never for less than can be
 // refreshed before it runs out.
@@ -181,8 +187,12 @@ func (i *Initiator) state() offer {
 	return o
 }
 
-// quanta returns the time of an XOFF for a unit.
+// quanta returns the time of an XOFF for a unit. A trunk's hold is as long as can be: it stands for a pause of which only the
+// beginning and the end pass through.
 func (i *Initiator) quanta(unit int) uint16 {
+	if i.holds[unit]&CauseTrunk != 0 {
+		return 0xFFFF
+	}
 	if i.config.Remaining {
 		return max(i.remaining[unit], i.least)
 	}
@@ -197,12 +207,32 @@ func (i *Initiator) Sent(now int64) {
 	}
 	for s := i.offer.units; s != 0; s &= s - 1 {
 		n := s.first()
-		i.timers[n].load(now, QuantaDuration(i.offer.time[n], i.config.Speed))
+		i.load(n, now, QuantaDuration(i.offer.time[n], i.config.Speed))
 		i.count(n)
 	}
 	i.told, i.sentAt = i.offer.held, now
 	i.refreshAt = i.nextRefresh(&i.offer)
 	i.offer = offer{}
+}
+
+// TellPauses makes f be called with the time for which the peer was held, in ns, by PFC or PAUSE: each time when the peer is
+// freed, or held anew after a pause that ran out.
+func (i *Initiator) TellPauses(f func(ns int64)) { i.pauses = f }
+
+// load replaces a unit's timer, and tells of pauses that have ended by then.
+func (i *Initiator) load(unit int, now, d int64) {
+	i.tell(unit, now)
+	i.timers[unit].load(now, d)
+	i.tell(unit, now)
+}
+
+func (i *Initiator) tell(unit int, now int64) {
+	if i.pauses == nil {
+		return
+	}
+	if ns, ok := i.timers[unit].ended(now); ok {
+		i.pauses(ns)
+	}
 }
 
 // count counts what the offer says of a unit.
@@ -221,7 +251,7 @@ func (i *Initiator) count(unit int) {
 // the link is back.
 func (i *Initiator) Reset(now int64) {
 	for n := range i.timers {
-		i.timers[n].load(now, 0)
+		i.load(n, now, 0)
 	}
 	i.told, i.offer, i.refreshAt = 0, offer{}, math.MaxInt64
 }

@@ -29,6 +29,7 @@ type Receiver struct {
 
 	timers   [numUnits]pauseTimer
 	counters ReceiverCounters
+	pauses   func(ns int64)
 }
 
 // NewReceiver returns a Receiver with no timer running; Configure says what the arguments mean.
@@ -50,6 +51,20 @@ func (r *Receiver) Configure(mode Mode, enabled uint8, speed int64, own [6]byte,
 		}
 	}
 	r.look(now)
+}
+
+// TellPauses makes f be called with the length of each pause that has ended, in ns, by PFC or PAUSE: when a call that is
+// given the time finds it so.
+func (r *Receiver) TellPauses(f func(ns int64)) { r.pauses = f }
+
+// tell tells of the latest pause of a unit if it has ended.
+func (r *Receiver) tell(unit int, now int64) {
+	if r.pauses == nil {
+		return
+	}
+	if ns, ok := r.timers[unit].ended(now); ok {
+		r.pauses(ns)
+	}
 }
 
 // Receive takes a frame from the wire, as Parse wants it, that was received at stamp, and obeys it: a running timer is
@@ -104,6 +119,7 @@ func (r *Receiver) refuse(f *Frame) Reason {
 func (r *Receiver) load(f *Frame, stamp int64) {
 	for s := f.units() & r.units; s != 0; s &= s - 1 {
 		n := s.first()
+		r.tell(n, stamp)
 		r.timers[n].load(stamp, QuantaDuration(f.quanta(n), r.speed))
 	}
 }
@@ -117,6 +133,7 @@ func (r *Receiver) look(now int64) {
 			running |= 1 << n
 			r.next = min(r.next, expiry)
 		}
+		r.tell(n, now)
 	}
 	r.paused = running.vector()
 }

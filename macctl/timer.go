@@ -6,6 +6,7 @@ type pauseTimer struct {
 	since, expiry int64
 	total         int64 // ns of the pauses before the latest
 	reported      int64 // highest sum ever returned
+	told          bool  // the length of the latest pause was told
 }
 
 // load replaces what is left of the timer by a pause of d ns from at on. A pause that is still running at that moment
@@ -16,7 +17,7 @@ func (t *pauseTimer) load(at, d int64) {
 			return // free already, and since when must not change
 		}
 		t.total += t.expiry - t.since
-		t.since = at
+		t.since, t.told = at, false
 	}
 	t.expiry = max(at+d, t.since)
 }
@@ -27,4 +28,14 @@ func (t *pauseTimer) paused(now int64) int64 {
 	sum := t.total + max(0, min(now, t.expiry)-t.since)
 	t.reported = max(t.reported, sum)
 	return t.reported
+}
+
+// ended returns how long the latest pause was, once, when it is over at time now. One that goes on later after all, by a
+// frame that was received before it ended and looked at afterwards, stays as it was told.
+func (t *pauseTimer) ended(now int64) (ns int64, ok bool) {
+	if t.told || t.expiry == t.since || now < t.expiry {
+		return 0, false
+	}
+	t.told = true
+	return t.expiry - t.since, true
 }

@@ -69,6 +69,9 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 			collectIngress(o, p)
 		}
 	}
+	for i := range v.Trunks {
+		collectTrunk(o, &v.Trunks[i])
+	}
 	if c.cfg.Ports != nil {
 		collectConfigured(o, c.cfg.Ports(), &v)
 	}

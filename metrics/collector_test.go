@@ -185,9 +185,9 @@ func TestCardinality(t *testing.T) {
 		mode macctl.Mode
 		most int
 	}{
-		{macctl.ModePFC, 20 + 9*reasons + 9 + 8*8},
-		{macctl.ModePause, 20 + 2*reasons + 2 + 2 + 1 + 3*8},
-		{macctl.ModeOff, 20 + 9*reasons + 9 + 7*8},
+		{macctl.ModePFC, 22 + 9*reasons + 9 + 8*8},
+		{macctl.ModePause, 22 + 2*reasons + 2 + 2 + 1 + 3*8},
+		{macctl.ModeOff, 22 + 9*reasons + 9 + 7*8},
 	} {
 		one, eleven := count(1, tt.mode), count(11, tt.mode)
 		if perPort := (eleven - one) / 10; perPort > tt.most || perPort < tt.most/2 || eleven-one != 10*perPort {
@@ -210,13 +210,14 @@ func worstPort(i int, mode macctl.Mode) dataplane.PortSnapshot {
 // TestLabelValues keeps labels to their fixed sets.
 func TestLabelValues(t *testing.T) {
 	sets := map[string][]string{
-		"port":     {"p1", "p2", "p3", "p4"},
-		"priority": {"0", "1", "2", "3", "4", "5", "6", "7", "all", "unknown"},
-		"pool":     {"lossless", "lossy"},
-		"segment":  {"private", "shared", "headroom"},
-		"outcome":  {"asked", "unasked"},
-		"reason":   {"truncated", "destination", "opcode", "disabled", "priority", "vector"},
-		"version":  {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
+		"port":     {"p1", "p2", "p3", "p4", "p8", "p9"},
+		"priority": {"0", "1", "2", "3", "4", "5", "6", "7", "all", "unknown", "total"},
+		"trunk":    {"up", "side"}, "member": {"p1", "p2", "p9", "all"}, "to": {"uplink", "members"}, "colour": {"green", "yellow", "red"},
+		"pool":    {"lossless", "lossy"},
+		"segment": {"private", "shared", "headroom"},
+		"outcome": {"asked", "unasked"},
+		"reason":  {"truncated", "destination", "opcode", "disabled", "priority", "vector"},
+		"version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}
 	for r := range dataplane.NumDropReasons {
 		sets["reason"] = append(sets["reason"], r.String())

@@ -7,6 +7,8 @@
 //	drops.go      frames that were lost, by priority and reason
 //	histogram.go  durations as native histograms
 //	handler.go    the HTTP handler behind /metrics
+//	grafana/      a dashboard for Grafana
+//	rules/        alert rules for Prometheus, and their tests
 //
 // Counters only grow while the daemon runs: neither a scrape nor a user who clears his own view resets anything. Units are
 // seconds and bytes (octets without FCS). The number of series is bounded by the number of ports: labels other than the

@@ -50,10 +50,22 @@ const (
 	headroomUsedMax
 	headroomMessages
 	pauseReaction
+	pauseReceivedTime
+	pauseSentTime
 	xoffReaction
 	kernelBacklogDrops
 	tapDrops
 	fdbEntries
+	trunkBytes
+	trunkMemberBytes
+	trunkMeteredFrames
+	trunkMeteredBytes
+	trunkREDDrops
+	trunkMeterDrops
+	trunkDistributedFrames
+	trunkDistributedBytes
+	trunkHeld
+	trunkHolds
 	numFamilies
 )
 
@@ -75,6 +87,10 @@ var (
 	byPort         = []string{"port"}
 	byPriority     = []string{"port", "priority"}
 	bySegment      = []string{"pool", "segment"}
+	byTrunk        = []string{"trunk", "priority"}
+	byColour       = []string{"trunk", "member", "priority", "colour"}
+	byTrunkMember  = []string{"trunk", "member", "priority"}
+	byTrunkPort    = []string{"trunk", "port", "priority"}
 	byQueueSegment = []string{"port", "priority", "segment"}
 )
 
@@ -124,12 +140,25 @@ var families = [numFamilies]family{
 	headroomUsedMax:    {"headroom_used_max_bytes", gauge, "Most bytes on the wire that came for a lossless ingress queue after an XOFF had left.", byPriority},
 	headroomMessages:   {"headroom_messages_total", counter, "Measurement frames by what became of them: asked, answered, lost, replied, or the reason to ignore them.", []string{"port", "outcome"}},
 
-	pauseReaction: {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
-	xoffReaction:  {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
+	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
+	pauseReceivedTime: {"pause_received_duration_seconds", histogram, "Length of each pause of a priority, or of the port, by the peer, from the first XOFF to XON or expiry.", byPort},
+	pauseSentTime:     {"pause_sent_duration_seconds", histogram, "Length of each pause of a priority of the peer, or of the peer, from here.", byPort},
+	xoffReaction:      {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
 
 	kernelBacklogDrops: {"kernel_backlog_drops_total", counter, "Frames that the kernel dropped before any receive ring, on the whole machine since its boot.", nil},
 	tapDrops:           {"tap_drops_total", counter, "Frames of the host that the kernel dropped because their queue towards the TAP was full.", byPort},
 	fdbEntries:         {"fdb_entries", gauge, "Entries of the filtering database.", nil},
+
+	trunkBytes:             {"trunk_bytes", gauge, "Bytes, with FCS, that wait in a trunk to leave by the uplink or by members.", []string{"trunk", "priority", "to"}},
+	trunkMemberBytes:       {"trunk_member_bytes", gauge, "Bytes, with FCS, of a member's share that wait for the uplink, or of its area that are to leave by it.", []string{"trunk", "member", "to"}},
+	trunkMeteredFrames:     {"trunk_metered_frames_total", counter, "Frames that came by a member, by the colour of their priority's meter (green without meters); member all, priority total: those yellow before, by the total's meter.", byColour},
+	trunkMeteredBytes:      {"trunk_metered_bytes_total", counter, "Bytes, with FCS, of the frames of trunk_metered_frames_total.", byColour},
+	trunkREDDrops:          {"trunk_red_drops_total", counter, "Frames that random early discard of a priority, or of the total, dropped.", byTrunk},
+	trunkMeterDrops:        {"trunk_meter_drops_total", counter, "Frames that were dropped for being red.", byTrunk},
+	trunkDistributedFrames: {"trunk_distributed_frames_total", counter, "Frames of the uplink that were given to a member.", byTrunkMember},
+	trunkDistributedBytes:  {"trunk_distributed_bytes_total", counter, "Bytes, with FCS, of the uplink that were given to a member.", byTrunkMember},
+	trunkHeld:              {"trunk_held", gauge, "1 while the trunk holds the peer of one of its ports, for a priority or (all) as a whole.", byTrunkPort},
+	trunkHolds:             {"trunk_holds_total", counter, "Holds of the peer of one of its ports that the trunk began, for a priority or (all) as a whole.", byTrunkPort},
 }
 
 // descs are the families as Prometheus knows them.

@@ -33,6 +33,8 @@ func collectPort(o output, p *dataplane.PortSnapshot) {
 		}
 		o.value(headroomUsedMax, float64(p.Use[q].Peak), name, label)
 	}
+	o.histogram(pauseReceivedTime, &p.Pauses, name)
+	o.histogram(pauseSentTime, &p.Holds, name)
 	collectDrops(o, p)
 	collectControl(o, p)
 	collectEgress(o, p)

@@ -16,6 +16,7 @@ func sample(v *dataplane.Snapshot) {
 	v.Bridge.Entries, v.Bridge.Moves = 17, 2
 	v.Xoff.Record(30_000)
 	v.Ports = []dataplane.PortSnapshot{pfcPort(), pausePort(), offPort()}
+	v.Trunks = sampleTrunks()
 	v.Buffer = buffer.Snapshot{
 		Lossless: buffer.PoolSnapshot{Size: 8 << 20, PrivateSize: 8192, SharedSize: 8000000, HeadroomSize: 380416,
 			Used: buffer.Occupancy{Private: level(4096), Shared: level(100000), Headroom: level(512)}},
@@ -58,6 +59,9 @@ func pfcPort() dataplane.PortSnapshot {
 	for _, ns := range []int64{0, 1000, 12_000, 13_000, 40_000_000} {
 		p.Reaction.Record(ns)
 	}
+	p.Pauses.Record(1_204_000)
+	p.Holds.Record(800_000_000)
+	p.Holds.Record(12_000_000)
 	return p
 }
 

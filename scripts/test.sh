@@ -15,7 +15,8 @@ readonly all_stages=(tools gofmt vet lint unit netns fuzz demo bench leftovers)
 readonly absent=77 # what a stage returns that has nothing to do
 
 # Debian packages of the programs that some tests compare with. The project itself needs none of them.
-readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2)
+readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2
+  [tcpdump]=tcpdump [promtool]=prometheus)
 
 work=$(mktemp -d)
 readonly work
@@ -141,6 +142,7 @@ stage_demo() {
   run_demo incast
   run_demo host --seconds 3
   run_demo headroom
+  run_demo trunk --seconds 2
 }
 
 # run_demo NAME FLAG... runs a demo and judges it.

@@ -34,6 +34,7 @@ type demonstration struct {
 var demonstrations = []demonstration{
 	{"incast", demo.Incast, (*demo.Report).Text, 0},
 	{"host", demo.Hosts, (*demo.Report).Text, 0},
+	{"trunk", demo.Trunk, (*demo.Report).Text, 0},
 	{"headroom", demo.Links, (*demo.Report).LinksText, 1.4},
 }
 
@@ -59,10 +60,10 @@ func demoCommand() *cobra.Command {
 	var speed string
 	var asJSON, keep, full bool
 	c := &cobra.Command{
-		Use:       "demo [incast|host|headroom]",
+		Use:       "demo [incast|host|trunk|headroom]",
 		Short:     "show on real links that nothing is lost",
 		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not run or not be judged.",
-		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  pfcswitch demo headroom --full",
+		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  pfcswitch demo trunk\n  pfcswitch demo headroom --full",
 		ValidArgs: demoNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := demoOptions(seconds, speed)
@@ -94,7 +95,7 @@ func demoCommand() *cobra.Command {
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(err) })
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act")
-	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s")
+	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
 	c.Flags().BoolVar(&full, "full", false, "headroom: every length of cable at 100 Mbit/s and 1 Gbit/s, five runs each (some five minutes)")
 	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")

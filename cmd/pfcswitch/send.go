@@ -74,7 +74,7 @@ func sendCommand() *cobra.Command {
 		Use:   "send INTERFACE",
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
 		Long: "Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the port's\n" +
-			"speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets (1514,\nwith the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight (1).",
+			"speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets (1514,\nwith the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight (1);\nevery=N,large=OCTETS makes each N-th frame of another length.",
 		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -141,12 +141,16 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 	switch k {
 	case "octets":
 		f.Octets, err = strconv.Atoi(v)
+	case "large":
+		f.Large, err = strconv.Atoi(v)
+	case "every":
+		f.Every, err = strconv.Atoi(v)
 	case "weight":
 		f.Weight, err = strconv.Atoi(v)
 	case "rate":
 		f.Rate, err = config.ParseRate(v)
 	default:
-		err = fmt.Errorf("%q is not a key: they are octets, rate and weight", k)
+		err = fmt.Errorf("%q is not a key: they are octets, rate, weight, large and every", k)
 	}
 	return err
 }

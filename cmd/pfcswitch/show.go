@@ -42,6 +42,7 @@ func showCommand() *cobra.Command {
 		showNoun(&o, &cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"}),
 		showNoun(&o, &cobra.Command{Use: "headroom", Short: "headroom that links need by calculation and measurement, in force, really used"}),
 		showNoun(&o, &cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
+		showNoun(&o, &cobra.Command{Use: "trunk", Short: "trunks: members and uplink, meters and colours, who is held"}),
 		showNoun(&o, &cobra.Command{Use: "fdb", Short: "the filtering database"}),
 		showNoun(&o, &cobra.Command{Use: "events", Short: "what a person should know, oldest first"}),
 		showNoun(&o, &cobra.Command{Use: "config", Short: "the configuration in force, every default written out"}),

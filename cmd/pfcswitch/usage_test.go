@@ -81,3 +81,19 @@ func TestShowFlags(t *testing.T) {
 		}
 	}
 }
+
+// A capture is refused before it begins where it cannot be what was asked for.
+func TestCaptureRefuses(t *testing.T) {
+	for _, test := range []struct{ args, want string }{
+		{"--seconds -1", "--seconds -1"},
+		{"--seconds NaN", "--seconds NaN"},
+		{"--last 1e300", "--last 1e+300"},
+		{"--filter 2,6,0,0,1", "number of its instructions"},
+		{"-s /no/such.sock -w /no/such/folder/x", "/no/such/folder/x"},
+		{"-s /no/such.sock", "no running switch found at /no/such.sock"},
+	} {
+		if got := fail(t, captureCommand(), strings.Fields(test.args)...); !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want it to say %q", test.args, got, test.want)
+		}
+	}
+}

@@ -11,8 +11,8 @@ const (
 
 func group(mac uint64) bool { return mac&groupBit != 0 }
 
-// reserved tells whether a bridge never forwards frames to mac.
-func reserved(mac uint64) bool { return mac>>4 == reservedBlock || mac == bridgeManagement }
+// Reserved tells whether a bridge never forwards frames to mac.
+func Reserved(mac uint64) bool { return mac>>4 == reservedBlock || mac == bridgeManagement }
 
 // Forward decides where a frame goes that port in received, and learns its source address. vid is what Ingress
 // returned; octets is the frame's length without FCS; now is in nanoseconds. Addresses have no bits above the 48th.
@@ -27,7 +27,7 @@ func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now in
 	if b.ports[in].wired {
 		return b.across(b.ports[in].wire)
 	}
-	if !b.member(in, vid) || reserved(dst) {
+	if !b.member(in, vid) || Reserved(dst) {
 		return drop(DropFiltered)
 	}
 	if b.shut.Has(in) {

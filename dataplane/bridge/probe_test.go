@@ -38,9 +38,9 @@ func TestAppendProbe(t *testing.T) {
 // TestProbeAddress: bridges flood the probe, ours do too, and nobody else was given the address.
 func TestProbeAddress(t *testing.T) {
 	const local = 1 << 41 // U/L bit
-	if !group(ProbeAddress) || reserved(ProbeAddress) || ProbeAddress&local == 0 {
+	if !group(ProbeAddress) || Reserved(ProbeAddress) || ProbeAddress&local == 0 {
 		t.Errorf("%012x: group %v, reserved %v, local %v; want true, false, true",
-			uint64(ProbeAddress), group(ProbeAddress), reserved(ProbeAddress), uint64(ProbeAddress)&local != 0)
+			uint64(ProbeAddress), group(ProbeAddress), Reserved(ProbeAddress), uint64(ProbeAddress)&local != 0)
 	}
 }
 

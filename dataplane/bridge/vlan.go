@@ -10,7 +10,7 @@ const (
 	maxVID = 4094
 )
 
-// NoVLAN is the VLAN of a frame between the two ends of a wire: it keeps its tag as it is.
+// NoVLAN is the VLAN of a frame between the two ends of a wire, or through a trunk: it keeps its tag as it is.
 const NoVLAN = 0
 
 // A VLANSet is a set of VIDs from 1 to 4094. The zero value is the empty set.

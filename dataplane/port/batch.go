@@ -99,7 +99,7 @@ func (b *Batch) join() {
 // Frame appends the octets of frame i, without its virtio_net_hdr, to dst.
 func (b *Batch) Frame(i int, dst []byte) []byte {
 	skip := frame.VnetHeaderOctets
-	for _, v := range unsafe.Slice(b.msgs[i].hdr.Iov, b.msgs[i].hdr.Iovlen) {
+	for _, v := range b.pieces(i) {
 		dst = append(dst, unsafe.Slice(v.Base, v.Len)[skip:]...)
 		skip = 0
 	}

@@ -6,3 +6,6 @@ func HushWith(f func(name string) error) (restore func()) {
 	hushNIC = f
 	return func() { hushNIC = before }
 }
+
+// SwitchARP is switchARP.
+var SwitchARP = switchARP

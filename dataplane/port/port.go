@@ -3,6 +3,7 @@
 //
 //	port.go      Port, the interface that the data plane is written against, and the Frame it hands over
 //	batch.go     Batch, the frames of one send call, and how sendmmsg takes them
+//	peek.go      looking into a batch
 //	afpacket.go  the implementation on AF_PACKET sockets: data rings, a MAC Control ring, two send sockets
 //	group.go     its receive rings as one fanout group
 //	lane.go      the data rings of a class as one: frames in the order in which they came
@@ -11,6 +12,9 @@
 //	stamp.go     when a frame left
 //	wait.go      sleeping on the sockets of many ports
 //	link.go      what the kernel says of an interface, and how it is made quiet
+//	tap.go       the implementation on a TAP, towards the stack of the host
+//	tapqueue.go  the queues of a TAP
+//	hush.go      a TAP's wire, kept from the stack of the host
 //	pause.go     hardware PAUSE and PFC of a physical NIC, switched off
 //	watch.go     interfaces that appear, vanish and flap
 //	netns.go     work inside another network namespace

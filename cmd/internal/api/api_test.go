@@ -16,6 +16,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -31,6 +32,7 @@ type fake struct {
 	cleared int
 	more    uint64 // frames beyond the sample
 	gone    bool   // p1 was removed
+	tap     capture.Tap
 }
 
 func (f *fake) Name() string { return "s1" }
@@ -68,6 +70,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p3 := dataplane.PortSnapshot{Index: 2}
 	p3.Config = dataplane.PortConfig{Name: "p3"}
 	v.Ports = []dataplane.PortSnapshot{p1, p2, p3}
+	v.Trunks = sampleTrunks(f.more)
 	if f.gone {
 		v.Ports, v.LosslessDropsGone = v.Ports[1:], 2
 	}

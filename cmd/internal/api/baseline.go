@@ -27,6 +27,13 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 			subtractPort(&v.Ports[i], old)
 		}
 	}
+	for i := range v.Trunks {
+		for j := range b.counters.Trunks {
+			if t := &b.counters.Trunks[j]; t.Config.Name == v.Trunks[i].Config.Name {
+				v.Trunks[i].Combine(t, less[uint64])
+			}
+		}
+	}
 	subtractBuffer(&v.Buffer, &b.counters.Buffer)
 	subtractHistogram(&v.Xoff, &b.counters.Xoff)
 	subtractHistogram(&v.XoffAge, &b.counters.XoffAge)
@@ -62,6 +69,8 @@ func subtractPort(p, old *dataplane.PortSnapshot) {
 	subtractReceived(&p.Received, &old.Received)
 	subtractTold(&p.Told, &old.Told)
 	subtractHistogram(&p.Reaction, &old.Reaction)
+	subtractHistogram(&p.Pauses, &old.Pauses)
+	subtractHistogram(&p.Holds, &old.Holds)
 	lessEach(p.PausedNs[:], old.PausedNs[:])
 	lessEach(p.HeldNs[:], old.HeldNs[:])
 	less(&p.PausedAllNs, old.PausedAllNs)

@@ -16,6 +16,7 @@
 //	table.go      columns of text     format.go   numbers for people
 //	server.go     HTTP over the socket
 //	change.go     apply and clear
+//	capture.go    capture: frames as a pcapng file; captured.go: the command's end of it
 //	fault.go      errors, as the server sends and the client returns them
 //	listen.go     the daemon's end of the socket
 //	find.go       which socket a command talks to

@@ -29,6 +29,7 @@ var nouns = map[string]noun{
 	"pfc":      {(*moment).readPFC, func() Reply { return new(PFC) }},
 	"buffer":   {(*moment).readBuffer, func() Reply { return new(Buffer) }},
 	"queues":   {(*moment).readQueues, func() Reply { return new(Queues) }},
+	"trunk":    {(*moment).readTrunk, func() Reply { return new(Trunks) }},
 	"fdb":      {(*moment).readFDB, func() Reply { return new(FDB) }},
 	"events":   {(*moment).readEvents, func() Reply { return new(Events) }},
 	"config":   {(*moment).readConfig, func() Reply { return new(Config) }},

@@ -12,6 +12,7 @@ import (
 // A Server answers over HTTP:
 //
 //	GET  /v1/NOUN               the answer to show NOUN; events?since=SEQ begins at a sequence number
+//	GET  /v1/capture            a pcapng file that goes on; parameters port (repeatable), snap, filter, frames, for, last
 //	POST /v1/apply?name=FILE    a configuration file as body; answers when it is in force
 //	POST /v1/clear/counters     the user's counters begin again
 //	POST /v1/clear/watermarks   the user's watermarks begin again
@@ -35,6 +36,7 @@ func NewServer(s Source, started time.Time) *Server {
 	srv := &Server{source: s, started: started, mux: http.NewServeMux()}
 	srv.user.baseline = &baseline{}
 	srv.mux.HandleFunc("GET /v1/{noun}", srv.show)
+	srv.mux.HandleFunc("GET /v1/capture", srv.capture)
 	srv.mux.HandleFunc("POST /v1/apply", srv.apply)
 	srv.mux.HandleFunc("POST /v1/clear/{what}", srv.clear)
 	return srv

@@ -6,6 +6,7 @@ import (
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 )
 
 // A Source is the daemon as the Server sees it. Its methods are called from several goroutines at once, but for Apply, of
@@ -32,6 +33,9 @@ type Source interface {
 	Apply(ctx context.Context, name string, yaml []byte) (warnings []string, err error)
 	// ClearWatermarks starts the user watermarks of the buffer again.
 	ClearWatermarks()
+	// Tap is where captures attach, and Interfaces appends the ports as they describe them.
+	Tap() *capture.Tap
+	Interfaces([]capture.Interface) []capture.Interface
 }
 
 // PortInfo is what the daemon knows of a configured port and the data plane does not.

@@ -8,6 +8,7 @@
 //	comments_test.go    package comments, comments of exported names
 //	goroutines_test.go  the goroutines of the data plane are those that its package comment lists
 //	names_test.go       names that others rely on: metrics, drop reasons, commands (testdata/*.txt)
+//	artefacts_test.go   metrics that dashboards and alert rules use
 //	readme_test.go      the README's configurations load, its commands run
 //
 // A failing check reports all that it found, one line each, with what to do about it.

@@ -12,7 +12,7 @@ func (c *Config) check() []*Error {
 	if n := len(c.Ports); n > dataplane.MaxPorts {
 		return []*Error{c.Errorf("ports", "%d ports: a switch has at most %d, so remove some", n, dataplane.MaxPorts)}
 	}
-	faults := slices.Concat(c.checkInterfaces(), c.checkVLANs(), c.checkFDB(), c.checkWires())
+	faults := slices.Concat(c.checkInterfaces(), c.checkVLANs(), c.checkFDB(), c.checkWires(), c.checkTrunks())
 	if c.Buffer.Policy == PolicyStatic {
 		faults = append(faults, c.checkStatic()...)
 	}
@@ -47,10 +47,7 @@ func (c *Config) checkVLANs() (faults []*Error) {
 }
 
 func (c *Config) checkFDB() (faults []*Error) {
-	var names []string
-	for _, p := range c.Ports {
-		names = append(names, p.Name)
-	}
+	names := c.portNames()
 	type address struct {
 		mac  [6]byte
 		vlan uint16
@@ -77,16 +74,29 @@ func (c *Config) checkFDB() (faults []*Error) {
 }
 
 func (c *Config) checkEntryPort(key string, entry StaticEntry, names []string) *Error {
-	switch meant := nearest(entry.Port, names); {
-	case slices.Contains(names, entry.Port):
-		return nil
-	case entry.Port == "":
+	if entry.Port == "" {
 		return c.Errorf(key, "has no port: write the key of one under ports")
-	case meant != "":
-		return c.Errorf(key+".port", "%q is no port: did you mean %s?", entry.Port, meant)
-	default:
-		return c.Errorf(key+".port", "%q is no port: add it under ports, or write the key of another", entry.Port)
 	}
+	return c.checkPortName(key+".port", entry.Port, names)
+}
+
+// checkPortName finds a name that is no port's.
+func (c *Config) checkPortName(key, name string, names []string) *Error {
+	switch meant := nearest(name, names); {
+	case slices.Contains(names, name):
+		return nil
+	case meant != "":
+		return c.Errorf(key, "%q is no port: did you mean %s?", name, meant)
+	default:
+		return c.Errorf(key, "%q is no port: add it under ports, or write the key of another", name)
+	}
+}
+
+func (c *Config) portNames() (names []string) {
+	for _, p := range c.Ports {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // checkStatic: the static policy has no threshold of its own.

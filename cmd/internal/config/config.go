@@ -18,12 +18,14 @@ type Config struct {
 	ECN             [8]ECN   // by egress queue
 	Ports           []Port   // in the order of the file
 	FDB             []StaticEntry
+	Trunks          []Trunk       // in the order of the file
 	Ageing          time.Duration // of learned addresses
 	Workers         Workers
 	Pause           Pause
 	Headroom        HeadroomDefaults
 	Metrics         Metrics
 	API             API
+	Capture         Capture
 
 	source source
 }
@@ -94,6 +96,7 @@ func defaults() *Config {
 		Headroom:        defaultHeadroom(),
 		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
 		API:             API{Auto: true},
+		Capture:         defaultCapture(),
 	}
 	for i := range c.Queues {
 		c.Queues[i] = Queue{Weight: 1}
@@ -120,9 +123,10 @@ func (c *Config) sections() []field {
 		{"workers", set(&c.Workers, oneOf(WorkersAuto, WorkersPerPort))},
 		{"metrics", c.Metrics.read},
 		{"api", c.API.read},
+		{"capture", c.Capture.read},
 		{"watchdog", notImplemented},
 		{"lldp", notImplemented},
-		{"trunks", notImplemented},
+		{"trunks", c.readTrunks},
 	}
 }
 

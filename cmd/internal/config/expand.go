@@ -25,6 +25,7 @@ func Expand(c *Config) []byte {
 	for _, entry := range c.FDB {
 		w.line("  - {mac: %q, vlan: %d, port: %s}", net.HardwareAddr(entry.MAC[:]), entry.VLAN, quote(entry.Port))
 	}
+	w.trunks(c)
 	w.line("ageing: %s", formatTime(c.Ageing))
 	w.line("workers: %s", c.Workers)
 	w.endpoints(c)
@@ -233,6 +234,7 @@ func (w *writer) endpoints(c *Config) {
 	} else {
 		w.line("api: {socket: %q}", c.API.Socket)
 	}
+	w.capture(&c.Capture)
 }
 
 func formatHeadroom(h Headroom) string {

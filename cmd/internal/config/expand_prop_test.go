@@ -72,6 +72,11 @@ func drawConfig(t *rapid.T) *Config {
 	if c.API.Auto = rapid.Bool().Draw(t, "api auto"); !c.API.Auto {
 		c.API.Socket = rapid.StringMatching(`/[a-z "'\\#:]{0,20}x`).Draw(t, "socket")
 	}
+	c.Capture = Capture{
+		Ring: rapid.Bool().Draw(t, "capture ring"), Memory: rapid.Int64Range(5<<20, 1<<30).Draw(t, "capture memory"),
+		Last: time.Duration(rapid.Int64Range(1e8, 1e12).Draw(t, "capture last")), Snap: rapid.IntRange(14, 65600).Draw(t, "capture snap"),
+		Directory: rapid.StringMatching(`/[a-z "'\\#:]{0,20}`).Draw(t, "capture directory"), Files: rapid.IntRange(1, 1000).Draw(t, "capture files"),
+	}
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,14}`), 0, 4, rapid.ID[string]).Draw(t, "ports")
 	for _, name := range names {
 		c.Ports = append(c.Ports, drawPort(t, c, name))
@@ -79,7 +84,61 @@ func drawConfig(t *rapid.T) *Config {
 			c.FDB = append(c.FDB, StaticEntry{MAC: [6]byte{2, 0, 0, 0, 0, byte(len(c.FDB))}, VLAN: rapid.Uint16Range(1, 4094).Draw(t, "vlan"), Port: name})
 		}
 	}
+	drawTrunk(t, c)
 	return c
+}
+
+// drawTrunk makes a trunk of the last port and those before it, whose flow control becomes its own.
+func drawTrunk(t *rapid.T, c *Config) {
+	n := len(c.Ports)
+	if n < 2 || !rapid.Bool().Draw(t, "trunk") {
+		return
+	}
+	mode := rapid.SampledFrom([]FlowControl{FlowPFC, FlowPause, FlowOff}).Draw(t, "trunk's flow control")
+	trunk := Trunk{
+		Name: drawName(t, "trunk's name"), Uplink: c.Ports[n-1].Name, FlowControl: mode,
+		Distribution: rapid.SampledFrom([]Distribution{LeastFilled, FlowHash}).Draw(t, "distribution"),
+		MeterOctets:  rapid.SampledFrom([]MeterOctets{WireOctets, IPOctets}).Draw(t, "octets"),
+		Colour:       rapid.SampledFrom([]MeterColour{ColourBlind, ColourAware}).Draw(t, "colour"),
+		REDQueue:     rapid.SampledFrom([]REDQueue{InstantaneousQueue, AveragedQueue}).Draw(t, "RED's queue"),
+	}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		p.FlowControl, p.Priorities = mode, [8]Override{}
+		p.Speed, p.SpeedAuto = rapid.Int64Range(slowest, fastest).Draw(t, "speed in a trunk"), false
+		if i < n-1 {
+			trunk.Members = append(trunk.Members, p.Name)
+		}
+	}
+	c.FDB = nil
+	lossless := c.TrunkLossless(&trunk)
+	for p := range 7 { // the rest of the uplink is for the last one
+		if rapid.Bool().Draw(t, "metered") {
+			trunk.Meters[p] = TrunkMeter{CIR: new(rapid.Int64Range(1000, slowest/8).Draw(t, "cir")), CBS: new(rapid.Int64Range(70_000, 1<<20).Draw(t, "cbs"))}
+		}
+		if lossless>>p&1 == 1 || !rapid.Bool().Draw(t, "dropped") {
+			continue
+		}
+		trunk.Meters[p].PIR, trunk.Meters[p].PBS = new(rapid.Int64Range(fastest/2, fastest).Draw(t, "pir")), new(rapid.Int64Range(70_000, 1<<20).Draw(t, "pbs"))
+		low := drawSize(t, "low", 0)
+		trunk.RED[p] = &TrunkRED{Low: low, High: low + drawSize(t, "high", 1), Probability: rapid.Float64Range(1e-9, 1).Draw(t, "probability")}
+	}
+	trunk.TotalRED = trunk.RED[0]
+	mark := func() *Mark {
+		low := drawSize(t, "low mark", 1)
+		return &Mark{High: low + drawSize(t, "high mark", 1), Low: low}
+	}
+	switch mode {
+	case FlowPause:
+		trunk.Watermarks = Watermarks{Member: mark(), Uplink: mark()}
+	case FlowPFC:
+		for p := range 8 {
+			if lossless>>p&1 == 1 {
+				trunk.Watermarks.Priority[p], trunk.Watermarks.UplinkPriority[p] = mark(), mark()
+			}
+		}
+	}
+	c.Trunks = append(c.Trunks, trunk)
 }
 
 func drawName(t *rapid.T, label string) string {

@@ -54,7 +54,7 @@ func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 			p.Queues[priority] = p.resolveQueue(c, priority)
 		}
 	}
-	return &resolved, resolved.resolvePools()
+	return &resolved, append(resolved.resolvePools(), resolved.resolveTrunks()...)
 }
 
 // HeadroomInputs are what the port's calculated headroom follows from.

@@ -29,7 +29,7 @@ func (c *Config) Check(m Machine) []Warning {
 }
 
 func (c *Config) warnings(m Machine) []Warning {
-	all := slices.Concat(c.warnLossless(), c.warnSpeeds(), c.warnOverrides(), c.warnFDB(), c.warnPause(m))
+	all := slices.Concat(c.warnLossless(), c.warnSpeeds(), c.warnOverrides(), c.warnFDB(), c.warnTrunks(), c.warnPause(m))
 	slices.SortStableFunc(all, func(a, b Warning) int { return a.Line - b.Line })
 	return all
 }

@@ -2,6 +2,7 @@
 //
 //	daemon.go  Daemon: start, apply, stop
 //	build.go   configuration → what the data plane wants to know
+//	trunks.go  the same for trunks
 //	ports.go   interfaces that come and go, as ports
 //	stage.go   sockets that are opened before a configuration comes in force
 //	tune.go    links whose speed or address changes
@@ -10,6 +11,7 @@
 //	check.go   interfaces that must not become ports
 //	source.go  what the API and the metrics read
 //	serve.go   the unix socket and the metrics address
+//	flight.go  the last seconds before a lossless frame was lost, as a file
 package daemon
 
 import (
@@ -57,6 +59,7 @@ type Daemon struct {
 	lost    []string             // what the running change has cost
 	retune  bool                 // the speed of a link is another than its port's
 	events  chan struct{}        // something changed at an interface
+	flight  *flight              // nil while nothing is kept
 }
 
 // applyPatience is how long an apply waits for buffer to drain so that a change fits.
@@ -138,6 +141,7 @@ func (d *Daemon) changeable(c *config.Config) error {
 		{"buffer.cell", d.cfg.Buffer.Cell, c.Buffer.Cell},
 		{"metrics.listen", d.cfg.Metrics.Listen, c.Metrics.Listen},
 		{"api.socket", d.cfg.API.Socket, c.API.Socket},
+		{"capture.directory", d.cfg.Capture.Directory, c.Capture.Directory},
 	} {
 		if k.old != k.new {
 			return c.Errorf(k.key, "%v: cannot change while the switch runs (it is %v): restart it, or keep the value", k.new, k.old)
@@ -154,22 +158,29 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	staged, err := d.stage(c)
+	recorder, err := d.newFlight(c)
 	if err != nil {
 		return err
 	}
-	err = d.configure(ctx, switchConfig(c, d.identity), ports, statics(c, numbers))
+	staged, err := d.stage(c)
+	if err != nil {
+		return errors.Join(err, recorder.abandon())
+	}
+	sc := switchConfig(c, d.identity)
+	sc.Trunks = trunkConfigs(c, numbers)
+	err = d.configure(ctx, sc, ports, statics(c, numbers))
 	if errors.Is(err, buffer.ErrConfig) && d.anyFound() { // what was found does not fit any more; what is calculated does
 		if ports, err = d.portConfigs(c, numbers, false); err == nil {
-			err = d.configure(ctx, switchConfig(c, d.identity), ports, statics(c, numbers))
+			err = d.configure(ctx, sc, ports, statics(c, numbers))
 		}
 	}
 	if err != nil {
-		return errors.Join(err, abandon(staged))
+		return errors.Join(err, recorder.abandon(), abandon(staged))
 	}
 	d.cfg, d.numbers = c, numbers
 	d.followConfig(staged)
 	d.followProbes(ports)
+	d.keepFlight(recorder)
 	return nil
 }
 
@@ -238,7 +249,7 @@ func (d *Daemon) Close() error {
 	for ns := range d.watched {
 		d.unwatch(ns)
 	}
-	var errs []error
+	errs := []error{d.flight.end()}
 	for _, p := range d.ports {
 		errs = append(errs, d.lose(p))
 	}

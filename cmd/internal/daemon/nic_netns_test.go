@@ -1,9 +1,14 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,6 +67,9 @@ func TestHostNIC(t *testing.T) {
 		if again := incast(t, r, 26); again != 0 {
 			t.Errorf("%d segments were sent again", again)
 		}
+		if n := twice(t, r.host(4)); n != 0 {
+			t.Errorf("%d segments came twice", n)
+		}
 		for n := 1; n <= 3; n++ {
 			if r.snapshot(n).Told.XoffSent[3] == 0 {
 				t.Errorf("h%d was never held, so nothing is shown", n)
@@ -74,6 +82,24 @@ func TestHostNIC(t *testing.T) {
 		}
 	})
 	r.noLosslessDrops()
+}
+
+// twice returns the TCP segments that a host got although it had them.
+func twice(t *testing.T, n *lab.Node) (count uint64) {
+	t.Helper()
+	must(t, n.Do(func() error {
+		b, err := os.ReadFile("/proc/thread-self/net/netstat")
+		must(t, err)
+		lines := strings.Split(string(b), "\n")
+		names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
+		i := slices.Index(names, "TCPDSACKOldSent")
+		if i < 0 {
+			return errors.New("the kernel's TCP counters have no TCPDSACKOldSent")
+		}
+		count, err = strconv.ParseUint(values[i], 10, 64)
+		return err
+	}))
+	return count
 }
 
 // incast sends from hosts 1 to 3 to host 4 for two seconds and returns the segments that were sent again.

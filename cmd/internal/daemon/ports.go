@@ -22,6 +22,7 @@ type portLink struct {
 	tried   int64  // speed of the link that the port was asked to follow, 0 where it does
 	state   string // what a person should know, empty when all is well
 	restore func() error
+	unhush  func() error // lets the host's stack have what the port receives; nil where it does
 
 	prober   *prober // nil where there is no flow control
 	headroom int64   // octets in force of the queues that follow what is found
@@ -248,6 +249,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 func (d *Daemon) follow(p *portLink, l port.Link) {
 	d.notice(p, l)
 	d.tuneTAP(p)
+	d.hush(p)
 	if p.up == l.Up {
 		return
 	}
@@ -293,7 +295,7 @@ func (d *Daemon) lose(p *portLink) error {
 	}
 	err := d.runner.Detach(p.number)
 	p.socket, p.tap, p.up = nil, nil, false
-	return errors.Join(err, p.restore())
+	return errors.Join(err, p.giveBack())
 }
 
 // forget gives the interface of a port back that the configuration no longer has; the runner has closed its sockets.
@@ -302,5 +304,5 @@ func (d *Daemon) forget(p *portLink) error {
 		return nil
 	}
 	p.socket, p.tap, p.up = nil, nil, false
-	return p.restore()
+	return p.giveBack()
 }

@@ -9,6 +9,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 )
 
 // source is what the API reads of a daemon.
@@ -101,3 +102,11 @@ func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, 
 
 // ClearWatermarks implements api.Source.
 func (s source) ClearWatermarks() { s.d.runner.ClearWatermarks() }
+
+// Tap implements api.Source.
+func (s source) Tap() *capture.Tap { return s.d.runner.Tap() }
+
+// Interfaces implements api.Source.
+func (s source) Interfaces(dst []capture.Interface) []capture.Interface {
+	return s.d.runner.Interfaces(dst)
+}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"slices"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/port"
@@ -39,14 +40,52 @@ func (d *Daemon) tuneTAP(p *portLink) {
 	}
 }
 
-// tapSettings translates what the host's side of a port needs. It has the address of its wire, which then is the host's as it
-// would be a NIC's.
+// hush keeps what a port receives from the host's own stack, where that has a TAP to get it through.
+func (d *Daemon) hush(p *portLink) {
+	want := p.tap == nil && slices.ContainsFunc(d.cfg.Ports, func(o config.Port) bool {
+		return o.Kind == config.KindTAP && o.Netns == p.cfg.Netns
+	})
+	switch {
+	case want && p.unhush == nil:
+		var err error
+		p.unhush, err = port.Hush(p.cfg.Netns, p.at.link)
+		d.regret(p.cfg.Name, "programs may get frames twice", err)
+	case !want && p.unhush != nil:
+		d.regret(p.cfg.Name, "giving the interface back to the host's stack", p.unhush())
+		p.unhush = nil
+	}
+}
+
+// giveBack leaves a port's interface as it was found.
+func (p *portLink) giveBack() error {
+	err := p.restore()
+	if p.unhush != nil {
+		err = errors.Join(err, p.unhush())
+		p.unhush = nil
+	}
+	return err
+}
+
+// tapSettings translates what the host's side of a port needs. Its address follows from that of its wire, so that a restart does
+// not change it, and is another, so that the host's stack never takes the wire's frames for its own.
 func (d *Daemon) tapSettings(p *config.Port) port.TAPSettings {
 	s := port.TAPSettings{MTU: p.MTU, Addresses: p.Addresses, Queues: queueRule(d.cfg, p)}
 	if w := d.ports[p.Wire]; w != nil {
-		s.MAC = w.at.link.MAC
+		s.MAC = besides(w.at.link.MAC)
 	}
 	return s
+}
+
+// besides returns a locally administered address that follows from another one.
+func besides(mac [6]byte) [6]byte {
+	if mac == [6]byte{} {
+		return mac
+	}
+	mac[0] |= 2
+	for i, b := range []byte("pfc") {
+		mac[3+i] ^= b
+	}
+	return mac
 }
 
 // queueRule says which priority a frame of the host has, as the port will classify it. Where it is to stand in the tag, the TAP

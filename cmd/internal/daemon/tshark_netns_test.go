@@ -97,11 +97,11 @@ func (r *rig) provoke(mode macctl.Mode) (path string) {
 	hold(0)
 	h2.whole(h1, 3)
 	eventually(r.t, "host 1 is free", func() bool { return r.snapshot(1).Wanted == 0 })
-	return capture(r.t, s, filepath.Join(r.dir, "control.pcap"))
+	return recorded(r.t, s, filepath.Join(r.dir, "control.pcap"))
 }
 
-// capture writes the MAC Control frames that a socket holds to a file.
-func capture(t *testing.T, s *porttest.Socket, path string) string {
+// recorded writes the MAC Control frames that a socket holds to a file.
+func recorded(t *testing.T, s *porttest.Socket, path string) string {
 	t.Helper()
 	f, err := os.Create(path)
 	must(t, err)
@@ -122,11 +122,17 @@ func capture(t *testing.T, s *porttest.Socket, path string) string {
 }
 
 // decoded has tshark read a file and returns the fields of each frame.
-func decoded(t *testing.T, tshark, path string) (frames []map[string][]string) {
+func decoded(t *testing.T, tshark, path string) []map[string][]string {
+	t.Helper()
+	return decodedFields(t, tshark, path, "frame.len", "eth.dst", "eth.src", "macc.opcode", "macc.pause_time", "macc.cbfc.enbv",
+		"macc.cbfc.pause_time.c3", "_ws.expert.message")
+}
+
+// decodedFields is the same for fields of the caller's choice.
+func decodedFields(t *testing.T, tshark, path string, fields ...string) (frames []map[string][]string) {
 	t.Helper()
 	args := []string{"-n", "-r", path, "-T", "json"}
-	for _, field := range []string{"frame.len", "eth.dst", "eth.src", "macc.opcode", "macc.pause_time", "macc.cbfc.enbv",
-		"macc.cbfc.pause_time.c3", "_ws.expert.message"} {
+	for _, field := range fields {
 		args = append(args, "-e", field)
 	}
 	cmd := exec.Command(tshark, args...)

@@ -21,14 +21,13 @@ type act struct {
 	obey        bool // senders obey PFC
 	flowControl string
 	seconds     time.Duration
-	speed       int64                           // of hosts' ports, bit/s
+	speed       int64 // of hosts' ports, bit/s
+	build       func(a *act) error
+	judge       func(a *act, r *Report)
+	verdict     func(r *Report)                 // in the place of report and judge
 	lead        time.Duration                   // for senders to find the sink; 0: startDelay
-	drain       int64                           // of the receiver's port, where it is another
-	flows       []string                        // priorities that senders offer
 	prepare     func(ctx context.Context) error // after the switches have started, before the hosts do
 	during      func(ctx context.Context) error // while frames flow
-	lay         func() error                    // makes nodes and links
-	verdict     func(r *Report)
 	enter       func(ctx context.Context, commands []string)
 
 	lab      *lab.Lab
@@ -45,6 +44,8 @@ type act struct {
 type host struct {
 	name    string
 	node    *lab.Node
+	speed   int64    // of its port, bit/s
+	offers  []string // flows of a sender
 	process *lab.Process
 	out     bytes.Buffer
 	report  traffic.SendReport
@@ -126,7 +127,7 @@ func (a *act) launch() error {
 	}
 	start := time.Now().Add(lead)
 	end := start.Add(a.seconds)
-	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiverSpeed()),
+	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiver.speed),
 		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())); err != nil {
 		return err
 	}
@@ -135,9 +136,9 @@ func (a *act) launch() error {
 		flowControl = "off"
 	}
 	for _, h := range a.senders {
-		args := []string{"send", hostInterface, "-j", "--speed", fmt.Sprint(a.speed), "--flow-control", flowControl,
+		args := []string{"send", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--flow-control", flowControl,
 			"--seconds", fmt.Sprint(a.seconds.Seconds()), "--start", fmt.Sprint(start.UnixNano())}
-		for _, f := range a.flows {
+		for _, f := range h.offers {
 			args = append(args, "--flow", f)
 		}
 		if err := h.start(args...); err != nil {
@@ -145,14 +146,6 @@ func (a *act) launch() error {
 		}
 	}
 	return nil
-}
-
-// receiverSpeed is the speed of the receiver's port, bit/s.
-func (a *act) receiverSpeed() int64 {
-	if a.drain > 0 {
-		return a.drain
-	}
-	return a.speed
 }
 
 // collect takes what the endpoints report at the end.
@@ -231,8 +224,8 @@ func (a *act) behind() (worst float64) {
 	return worst
 }
 
-// flowResults joins what senders sent with what the sink received.
-func (a *act) flowResults() []Flow {
+// flows joins what senders sent with what the sink received.
+func (a *act) flows() []Flow {
 	var all []Flow
 	for _, h := range a.senders {
 		for _, sf := range h.report.Flows {

@@ -5,16 +5,20 @@ import (
 	"math"
 )
 
-// judge adds what the act showed to the report.
-func (a *act) judge(r *Report) {
-	flows := a.flowResults()
-	r.Flows = append(r.Flows, flows...)
+// report adds what the act showed to the report, and what any act has to show.
+func (a *act) report(r *Report) {
+	r.Flows = append(r.Flows, a.flows()...)
 	for _, s := range a.switches {
 		r.Switches = append(r.Switches, s.result(a.name))
 	}
 	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control, Waiting: a.waiting, Behind: a.behind()})
 	a.checkMachine(r)
 	a.checkCounters(r)
+}
+
+// judgeIncast judges what an act of demo incast showed.
+func judgeIncast(a *act, r *Report) {
+	flows := a.flows()
 	if a.control {
 		a.checkControl(r, flows)
 		return

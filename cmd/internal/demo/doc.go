@@ -7,6 +7,9 @@
 //	incast.go   demo incast: the acts and what each has to show
 //	host.go     demo host: acts, and what each has to show
 //	tcp.go      the programs of demo host
+//	trunk.go    demo trunk: acts 1 and 2
+//	distribution.go  demo trunk: act 3
+//	trunkmodel.go    the same loads under virtual time
 //	checks.go   single checks on what an act observed
 //	table.go    the report for a person
 package demo

@@ -18,6 +18,7 @@ import (
 type linkAct struct {
 	act
 
+	drain    int64  // bit/s of the receiver's port
 	length   string // of cable
 	delay    time.Duration
 	fixed    int64            // octets of headroom in force at s2, without ring_hold: has to lose frames
@@ -66,13 +67,13 @@ func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 	seconds := time.Duration(o.Seconds * float64(time.Second))
 	add := func(l linkAct) {
 		l.results, l.lead = results, linkLead
-		l.obey, l.flowControl, l.flows, l.drain = true, "pfc", []string{"3"}, l.speed/2
+		l.obey, l.flowControl, l.drain = true, "pfc", l.speed/2
 		if l.seconds == 0 {
 			l.seconds = seconds
 		}
 		l.name = fmt.Sprintf("%d", len(all)+1)
 		a := &l
-		a.lay, a.prepare, a.verdict = a.layLink, a.waitMeasured, a.judgeLink
+		a.build, a.prepare, a.verdict = func(*act) error { return a.layLink() }, a.waitMeasured, a.judgeLink
 		if l.grow {
 			a.during = a.growDelay
 		}
@@ -136,6 +137,7 @@ func (l *linkAct) layLink() error {
 	if err != nil {
 		return err
 	}
+	h1.speed, h1.offers = l.speed, []string{"3"}
 	l.senders = []*host{h1}
 	if err := l.link(s1, h1.node, "p1", hostInterface, l.speed); err != nil {
 		return err
@@ -143,6 +145,7 @@ func (l *linkAct) layLink() error {
 	if l.receiver, err = l.addHost("h2"); err != nil {
 		return err
 	}
+	l.receiver.speed = l.drain
 	return l.link(s2, l.receiver.node, "p2", hostInterface, l.drain)
 }
 

@@ -40,9 +40,17 @@ const (
 // (c) control runs without flow control, which have to lose lossless frames, else the demo proves nothing. It returns an
 // error where an act could not begin, or ctx ended; what breaks later is a failed check, and no further act begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
-	r := newReport("incast", o)
-	for _, a := range acts(o) {
-		whole, err := perform(ctx, o, a, r)
+	r := &Report{Schema: 1, Demo: "incast", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+	return play(ctx, o, acts(o), r)
+}
+
+// play runs acts one after the other.
+func play(ctx context.Context, o Options, acts []*act, r *Report) (*Report, error) {
+	for _, a := range acts {
+		if o.Progress != nil {
+			o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
+		}
+		whole, err := stage(ctx, a, r)
 		if err != nil {
 			return nil, err
 		}
@@ -52,6 +60,16 @@ func Incast(ctx context.Context, o Options) (*Report, error) {
 	}
 	r.judge()
 	return r, nil
+}
+
+// show adds what the act showed to the report.
+func (a *act) show(r *Report) {
+	if a.verdict != nil {
+		a.verdict(r)
+		return
+	}
+	a.report(r)
+	a.judge(a, r)
 }
 
 func newReport(name string, o Options) *Report {
@@ -80,8 +98,7 @@ func acts(o Options) []*act {
 		{name: "c2", title: "control: as (a), but flow control is off", control: true, obey: true, flowControl: "off", seconds: control},
 	}
 	for _, a := range all {
-		a.speed, a.flows = o.Speed, []string{"3", "0"}
-		a.lay, a.verdict = a.build, a.judge
+		a.speed, a.build, a.judge = o.Speed, buildIncast, judgeIncast
 	}
 	if o.Enter != nil {
 		all[1].enter = o.Enter
@@ -101,7 +118,7 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 			err = closeErr
 		}
 	}()
-	if err := a.lay(); err != nil {
+	if err := a.build(a); err != nil {
 		return false, err
 	}
 	if err := a.begin(ctx); err != nil {
@@ -114,7 +131,7 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 		return false, fmt.Errorf("interrupted: %w", err)
 	}
 	if broken == nil {
-		a.verdict(r)
+		a.show(r)
 	} else {
 		r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control})
 	}
@@ -130,9 +147,9 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 	return broken == nil, nil
 }
 
-// build makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in act (b), behind
+// buildIncast makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in act (b), behind
 // a link three times as fast.
-func (a *act) build() error {
+func buildIncast(a *act) error {
 	s1, err := a.addSwitch("s1")
 	if err != nil {
 		return err
@@ -152,6 +169,7 @@ func (a *act) build() error {
 		if err != nil {
 			return err
 		}
+		h.offers = []string{"3", "0"}
 		a.senders = append(a.senders, h)
 		if err := a.link(s1, h.node, fmt.Sprintf("p%d", i+1), hostInterface, a.speed); err != nil {
 			return err
@@ -175,7 +193,7 @@ func (a *act) addSwitch(name string) (*switchNode, error) {
 
 func (a *act) addHost(name string) (*host, error) {
 	n, err := a.lab.Node(name)
-	return &host{name: name, node: n}, err
+	return &host{name: name, node: n, speed: a.speed}, err
 }
 
 func (a *act) link(s *switchNode, peer *lab.Node, port, peerInterface string, speed int64) error {

@@ -45,7 +45,7 @@ const (
 
 // judgeLink adds what a run showed to the report.
 func (l *linkAct) judgeLink(r *Report) {
-	flows := l.act.flowResults()
+	flows := l.act.flows()
 	r.Flows = append(r.Flows, flows...)
 	for _, s := range l.switches {
 		r.Switches = append(r.Switches, s.result(l.name))

@@ -73,7 +73,7 @@ func TestLinkActs(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, l := range all {
-			if seen[l.name] || l.lay == nil || l.verdict == nil || l.drain != l.speed/2 {
+			if seen[l.name] || l.build == nil || l.verdict == nil || l.drain != l.speed/2 {
 				t.Errorf("act %+v", l.act)
 			}
 			seen[l.name] = true

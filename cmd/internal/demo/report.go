@@ -16,6 +16,10 @@ type Report struct {
 
 	Transfers []Transfer   `json:"transfers,omitempty"` // of demo host
 	Links     []LinkResult `json:"links,omitempty"`     // of demo headroom
+
+	// Of demo trunk only.
+	Meters       []Metered      `json:"meters,omitempty"`
+	Distribution []Distribution `json:"distribution,omitempty"`
 }
 
 // A Check is one thing that had to hold. Kind rate marks what a noisy machine can spoil: rates, shares, fairness.
@@ -99,6 +103,33 @@ type ActResult struct {
 	Control bool    `json:"control"`    // a run without flow control, which has to lose frames
 	Waiting float64 `json:"wait_share"` // of the run that the threads of a process waited for a CPU, the most
 	Behind  float64 `json:"behind"`     // of what the slowest sender should have sent
+}
+
+// Metered is how the frames of one priority fared in a trunk's meters, and how the same load fares under virtual time.
+type Metered struct {
+	Act      string  `json:"act"`
+	Priority uint8   `json:"priority"`
+	What     string  `json:"what"`
+	CIR      int64   `json:"cir_bits_per_second"`
+	PIR      int64   `json:"pir_bits_per_second"`
+	Real     outcome `json:"real"`
+	Model    outcome `json:"virtual"`
+}
+
+// Distribution is how a trunk gave the frames of its uplink to members. Bytes are with FCS.
+type Distribution struct {
+	Act       string   `json:"act"`
+	By        string   `json:"by"`
+	Members   []uint64 `json:"member_bytes"`
+	Imbalance float64  `json:"imbalance"` // of the member that is farthest from the mean, as a share of it
+	Sent      uint64   `json:"sent"`
+	Reordered uint64   `json:"reordered"`
+	Overtaken uint64   `json:"overtaken_bytes"` // of later frames that came before one, the most
+	// Under virtual time: by how many bytes a frame of 1522 in second place among frames of 64 is overtaken, by formula and
+	// as it happens, and the imbalance of a random mixed stream.
+	Formula        int64   `json:"overtaken_formula_bytes"`
+	Model          int64   `json:"overtaken_virtual_bytes"`
+	ModelImbalance float64 `json:"virtual_imbalance"`
 }
 
 func (r *Report) check(act, kind, name, want, got string, pass bool) {

@@ -19,6 +19,7 @@ type switchNode struct {
 	node    *lab.Node
 	ports   []switchPort
 	more    string // lines of configuration for the whole switch
+	head    string // of its configuration; empty: preset roce
 	process *lab.Process
 	socket  string
 
@@ -44,12 +45,17 @@ type states struct {
 	queues *api.Queues
 
 	headroom *api.Headroom
+	trunks   *api.Trunks
 }
 
-// config writes the switch's file: preset roce on all ports, and loop probes off so that every frame is accounted for.
+// config writes the switch's file. Loop probes are off so that every frame is accounted for.
 func (s *switchNode) config(dir, flowControl string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: %s\npreset: roce\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, s.socket, s.more)
+	head := s.head
+	if head == "" {
+		head = "preset: roce\n"
+	}
+	fmt.Fprintf(&b, "name: %s\n%smetrics: {listen: \"off\"}\napi: {socket: %s}\n%sports:\n", s.name, head, s.socket, s.more)
 	for _, p := range s.ports {
 		fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off%s}\n", p.name, p.speed, flowControl, p.keys)
 	}
@@ -123,7 +129,7 @@ func (s *switchNode) ready(ctx context.Context) bool {
 // observe asks the switch and the kernel for their counters.
 func (s *switchNode) observe(ctx context.Context) error {
 	c := api.NewClient(s.socket)
-	for _, noun := range []string{"queues", "ports", "pfc", "buffer", "headroom"} {
+	for _, noun := range []string{"queues", "ports", "pfc", "buffer", "trunk", "headroom"} {
 		r, err := c.Show(ctx, noun)
 		if err != nil {
 			return fmt.Errorf("switch %s: %w", s.name, err)
@@ -139,6 +145,8 @@ func (s *switchNode) observe(ctx context.Context) error {
 			s.state.queues = r
 		case *api.Headroom:
 			s.state.headroom = r
+		case *api.Trunks:
+			s.state.trunks = r
 		}
 	}
 	s.kernel = map[string]lab.Stats{}

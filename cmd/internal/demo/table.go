@@ -18,6 +18,9 @@ func (r *Report) Text(out io.Writer) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
+		if err := r.trunkText(out, a.Act); err != nil {
+			return err
+		}
 		for _, s := range r.Switches {
 			if s.Act == a.Act {
 				fmt.Fprintf(out, "  switch %s: lossless drops %d, PFC frames sent %d, most headroom used %s\n", s.Name, s.LosslessDrops, s.PFCSent, peak(s.Headroom))
@@ -52,6 +55,42 @@ func (r *Report) transfers(w io.Writer, act string) {
 			fmt.Fprintf(w, "%s\t%s\t%d %s\t%d\t%.1f\t%d\t\n", t.Name, t.Program, t.Priority, class, t.Octets, float64(t.Rate)/1e6, t.Again)
 		}
 	}
+}
+
+// trunkText writes what only demo trunk has to say of an act.
+func (r *Report) trunkText(out io.Writer, act string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for i, m := range r.Meters {
+		if m.Act != act {
+			continue
+		}
+		if i == 0 {
+			fmt.Fprintln(w, "PRIORITY\tCIR MBIT/S\tPIR\t\tOFFERED\tGREEN\tYELLOW\tRED\tDELIVERED\t")
+		}
+		for _, o := range []struct {
+			name string
+			outcome
+		}{{"links", m.Real}, {"virtual time", m.Model}} {
+			fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%s\t%d\t%d\t%d\t%d\t%d\t\n", m.Priority, float64(m.CIR)/1e6, float64(m.PIR)/1e6, o.name, o.Offered,
+				o.Green, o.Yellow, o.Red, o.Delivered)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, d := range r.Distribution {
+		if d.Act != act {
+			continue
+		}
+		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d frames came late in their flow, overtaken by %d bytes at most\n",
+			d.By, d.Members, 100*d.Imbalance, d.Reordered, d.Sent, d.Overtaken)
+		if d.By != "least-filled" {
+			continue
+		}
+		fmt.Fprintf(out, "  least filled in virtual time: a mixed stream is %.2f %% off the mean; a frame of %d octets in second place among frames of %d is overtaken by %d, by formula %d\n",
+			100*d.ModelImbalance, largeFrame, smallFrame, d.Model, d.Formula)
+	}
+	return nil
 }
 
 func priorityName(f Flow, a ActResult) string {

@@ -47,7 +47,7 @@ func (c *SendConfig) burst() int64 {
 	}
 	longest := 0
 	for _, f := range c.Flows {
-		longest = max(longest, frame.WireOctets(f.Octets))
+		longest = max(longest, frame.WireOctets(f.longest()))
 	}
 	return max(2*int64(longest), c.Speed/8/2000)
 }
@@ -70,6 +70,10 @@ func (c *SendConfig) Check() error {
 			return fmt.Errorf("priority %d has two flows: give it one", f.Priority)
 		case f.Octets < least || f.Octets > port.MaxFrame:
 			return fmt.Errorf("frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Octets, least, port.MaxFrame)
+		case f.Every < 0 || (f.Every == 0) != (f.Large == 0):
+			return fmt.Errorf("priority %d: large frames of %d octets at every %d-th place: give both, or none", f.Priority, f.Large, f.Every)
+		case f.Every > 0 && (f.Large < least || f.Large > port.MaxFrame):
+			return fmt.Errorf("large frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Large, least, port.MaxFrame)
 		case f.Weight < 1:
 			return fmt.Errorf("priority %d: weight %d: it has to be at least 1", f.Priority, f.Weight)
 		}

@@ -124,7 +124,7 @@ func wrap(e envelope, m message) []byte {
 	binary.BigEndian.PutUint32(ip[16:], destinationIP)
 	binary.BigEndian.PutUint16(ip[10:], ^frame.Sum(ip[:ipOctets], 0))
 	udp := ip[ipOctets:]
-	binary.BigEndian.PutUint16(udp, udpPort)
+	binary.BigEndian.PutUint16(udp, udpPort+uint16(m.priority)) // another flow for whoever balances by flow
 	binary.BigEndian.PutUint16(udp[2:], udpPort)
 	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp))) // checksum 0: none (RFC 768)
 	if len(udp) >= udpOctets+messageOctets {

@@ -68,6 +68,7 @@ type ReceivedFlow struct {
 	Received     uint64    `json:"received"`
 	Lost         uint64    `json:"lost"`
 	Reordered    uint64    `json:"reordered"`
+	Overtaken    uint64    `json:"overtaken_bytes"` // of later frames, with FCS, that came before one, the most
 	Duplicated   uint64    `json:"duplicated"`
 	WindowFrames uint64    `json:"window_frames"`
 	WindowBits   uint64    `json:"window_wire_bits"`
@@ -122,7 +123,7 @@ func (s *sender) report() *SendReport {
 		Flows: []SentFlow{}, Control: s.control}
 	for _, f := range s.flows {
 		a, ok := s.answers[f.Priority]
-		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.sent * uint64(f.Octets), Answered: ok}
+		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.octets, Answered: ok}
 		if ok {
 			sf.Received, sf.Reordered, sf.Duplicated = a.received, a.reordered, a.duplicated
 			sf.Lost = f.sent - min(f.sent, a.received)
@@ -155,7 +156,7 @@ func (s *sender) behind() float64 {
 	var sent, offered float64
 	saturated := false
 	for _, f := range s.flows {
-		sent += float64(f.sent) * float64(frame.WireOctets(f.Octets)) * 8
+		sent += float64(f.octets+f.sent*frame.WireExtras) * 8
 		saturated = saturated || f.Rate == 0
 		offered += float64(f.Rate)
 	}

@@ -78,6 +78,11 @@ func (s *sender) prepare(mac [6]byte) {
 		st.silent = st.at+messageOctets > f.Octets
 		for i := range st.frames {
 			st.frames[i] = wrap(e, message{kind: kindData, priority: f.Priority, flow: st.id})
+			if f.Every > 0 {
+				e.octets = f.Large
+				st.large[i] = wrap(e, message{kind: kindData, priority: f.Priority, flow: st.id})
+				e.octets = f.Octets
+			}
 		}
 		s.flows = append(s.flows, st)
 	}

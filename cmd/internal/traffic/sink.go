@@ -52,6 +52,7 @@ type flowKey struct {
 
 type sinkFlow struct {
 	tracker
+	overtaking
 	latency  latency
 	last     int64 // ns of the clock at which the last frame was taken
 	total    uint64
@@ -263,6 +264,7 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 		return
 	}
 	stamp := received.Stamp
+	f.see(&f.tracker, m.sequence, len(received.Data)+frame.FCSOctets)
 	f.take(m.sequence)
 	f.latency.record(stamp - int64(m.time))
 	f.last = now
@@ -299,7 +301,7 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 // table 8-6). Frames of a lossless priority to it would then be unknown unicast, which is not carried lossless.
 const remindPeriod = 30 * time.Second
 
-// maxStations and maxFlows bound what is remembered of senders, whatever asks. A flow takes 24 KiB.
+// maxStations and maxFlows bound what is remembered of senders, whatever asks. A flow takes 32 KiB.
 const (
 	maxStations = 256
 	maxFlows    = 8 * maxStations
@@ -335,7 +337,7 @@ func (s *sink) report() *SinkReport {
 	r.PFCSent, r.PauseSent, r.PFCReceived = told.PFCFrames, told.PauseFrames, s.peer.Counters().PFCFrames
 	for k, f := range s.flows {
 		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority, Finished: f.finished,
-			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Duplicated: f.duplicated,
+			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Overtaken: f.most, Duplicated: f.duplicated,
 			WindowFrames: f.frames, WindowBits: f.bits,
 			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999), f.latency.max}})
 	}

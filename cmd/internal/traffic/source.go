@@ -14,7 +14,9 @@ import (
 // A Flow is what a sender offers in one priority.
 type Flow struct {
 	Priority uint8
-	Octets   int   // frame without FCS, with its tag
+	Octets   int // frame without FCS, with its tag
+	Large    int // octets of each Every-th frame; 0: all frames have Octets
+	Every    int
 	Rate     int64 // bit/s on the wire; 0: as much as the port lets through
 	Weight   int   // share of the port among the flows that have frames
 }
@@ -24,8 +26,8 @@ type Flow struct {
 // the kernel took, so that a frame that it did not take is made again as it was.
 type source struct {
 	flows    [sched.NumQueues]*flowState
-	offered  uint8 // priorities that have a flow
-	octets   [sched.NumQueues]int64
+	offered  uint8                  // priorities that have a flow
+	octets   [sched.NumQueues]int64 // of the next frame of each flow, on the wire
 	sched    sched.Config
 	round    sched.State
 	shaper   sched.Shaper
@@ -48,8 +50,10 @@ type flowState struct {
 	Flow
 	id     uint32
 	sent   uint64
+	octets uint64 // of the frames that were sent
 	meter  sched.Shaper
 	frames [port.BatchFrames][]byte // one for each place in a batch
+	large  [port.BatchFrames][]byte // likewise, of the other length
 	at     int                      // of the message in a frame
 	silent bool                     // too short for a message
 }
@@ -60,7 +64,7 @@ const catchUp = 2 * time.Millisecond
 
 // startMeter lets the first frame of a flow with a rate go at now, and each further one when it is due.
 func (f *flowState) startMeter(now int64) {
-	wire := int64(frame.WireOctets(f.Octets))
+	wire := int64(frame.WireOctets(f.longest()))
 	depth := max(2*wire, f.Rate/8*int64(catchUp/time.Microsecond)/1_000_000)
 	f.meter.Configure(f.Rate, depth, now)
 	f.meter.Take(depth - wire)
@@ -74,9 +78,9 @@ func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *sourc
 	for _, f := range flows {
 		s.flows[f.Priority] = f
 		s.offered |= 1 << f.Priority
-		s.octets[f.Priority] = int64(frame.WireOctets(f.Octets))
+		s.octets[f.Priority] = f.wire(0)
 		queues[f.Priority].Weight = f.Weight
-		longest = max(longest, frame.WireOctets(f.Octets))
+		longest = max(longest, frame.WireOctets(f.longest()))
 		f.startMeter(now)
 	}
 	s.sched = sched.NewConfig(queues, longest)
@@ -98,9 +102,11 @@ func (s *source) next(now int64) int {
 	round := s.round
 	var octets int64
 	var metered [sched.NumQueues]int64 // octets planned of flows with a rate
+	var planned [sched.NumQueues]uint64
+	heads := s.octets
 	for s.plan.n < s.most {
-		q := s.sched.Pick(&round, waiting, ready, &s.octets)
-		octets += s.octets[q]
+		q := s.sched.Pick(&round, waiting, ready, &heads)
+		octets += heads[q]
 		if s.plan.n > 0 && octets > s.limit {
 			break
 		}
@@ -112,7 +118,11 @@ func (s *source) next(now int64) int {
 		}
 		s.plan.queues[s.plan.n], s.plan.rounds[s.plan.n] = uint8(q), round
 		s.plan.n++
-		if metered[q] += s.octets[q]; s.flows[q].Rate == 0 || s.flows[q].meter.Ready(metered[q]+s.octets[q], now) {
+		f := s.flows[q]
+		metered[q] += heads[q]
+		planned[q]++
+		heads[q] = f.wire(f.sent + planned[q])
+		if f.Rate == 0 || f.meter.Ready(metered[q]+heads[q], now) {
 			continue
 		}
 		waiting &^= 1 << q
@@ -169,6 +179,9 @@ func (s *source) fill(b *port.Batch, wall int64) {
 		q := s.plan.queues[i]
 		f := s.flows[q]
 		data := f.frames[i]
+		if f.length(f.sent+next[q]) != f.Octets {
+			data = f.large[i]
+		}
 		if !f.silent {
 			binary.BigEndian.PutUint64(data[f.at+sequenceAt:], f.sent+next[q])
 			binary.BigEndian.PutUint64(data[f.at+timeAt:], uint64(wall))
@@ -183,9 +196,12 @@ func (s *source) fill(b *port.Batch, wall int64) {
 // sent confirms that the first n planned frames left.
 func (s *source) sent(n int) {
 	for _, q := range s.plan.queues[:n] {
-		s.flows[q].sent++
+		f := s.flows[q]
 		s.shaper.Take(s.octets[q])
-		s.flows[q].meter.Take(s.octets[q])
+		f.meter.Take(s.octets[q])
+		f.octets += uint64(f.length(f.sent))
+		f.sent++
+		s.octets[q] = f.wire(f.sent)
 	}
 	if n > 0 {
 		s.round = s.plan.rounds[n-1]

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/capture"
+)
+
+func (f *fake) Tap() *capture.Tap { return &f.tap }
+
+func (f *fake) Interfaces(dst []capture.Interface) []capture.Interface {
+	return append(dst, capture.Interface{Port: 0, Name: "p1", Speed: 1e9}, capture.Interface{Port: 1, Name: "p2"})
+}
+
+// feed puts frames of 100 octets into what is captured of a port.
+func (f *fake) feed(t *testing.T, port, frames int) {
+	t.Helper()
+	r := f.tap.Recorder()
+	if r == nil {
+		t.Fatal("nobody captures")
+	}
+	r.Lock()
+	for range frames {
+		if b := r.Put(&capture.Record{Port: port, Time: dataplane.Now(), Length: 100}); len(b) > 0 {
+			b[0] = byte(port)
+		}
+	}
+	r.Unlock()
+}
+
+// record begins a capture, feeds it and returns what it has written when it ends.
+func record(t *testing.T, request CaptureRequest, feed func(f *fake)) (file []byte, tally capture.Tally) {
+	t.Helper()
+	f := &fake{}
+	c, _ := serve(t, f)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var out bytes.Buffer
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		tally, err = c.Capture(ctx, request, &out)
+		done <- err
+	}()
+	for deadline := time.Now().Add(10 * time.Second); f.tap.Recorder() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the capture does not begin")
+		}
+	}
+	feed(f)
+	if request.Frames == 0 && request.For == 0 {
+		cancel()
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); f.tap.Recorder() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the capture goes on in the data path")
+		}
+	}
+	return out.Bytes(), tally
+}
+
+// blocks counts the blocks of a file by type.
+func blocks(t *testing.T, file []byte) map[uint32]int {
+	t.Helper()
+	n := map[uint32]int{}
+	for len(file) > 0 {
+		n[binary.NativeEndian.Uint32(file)]++
+		file = file[binary.NativeEndian.Uint32(file[4:]):]
+	}
+	return n
+}
+
+// A capture that its client ends has what came before, and the statistics at its end.
+func TestCapture(t *testing.T) {
+	file, tally := record(t, CaptureRequest{}, func(f *fake) { f.feed(t, 0, 10); f.feed(t, 1, 5); f.feed(t, 7, 3) })
+	if want := map[uint32]int{0x0a0d0d0a: 1, 1: 2, 6: 15, 5: 2}; !reflect.DeepEqual(blocks(t, file), want) || tally.Frames != 15 {
+		t.Errorf("blocks %v, %+v; want %v", blocks(t, file), tally, want)
+	}
+}
+
+func TestCaptureEnds(t *testing.T) {
+	for _, test := range []struct {
+		request CaptureRequest
+		want    int
+	}{
+		{CaptureRequest{Frames: 4}, 4},
+		{CaptureRequest{For: 500 * time.Millisecond}, 15},
+		{CaptureRequest{For: 500 * time.Millisecond, Ports: []string{"p2"}}, 5},
+		{CaptureRequest{For: 500 * time.Millisecond, Filter: "4,48 0 0 0,21 0 1 1,6 0 0 9,6 0 0 0", Snap: 1}, 5},
+	} {
+		file, _ := record(t, test.request, func(f *fake) { f.feed(t, 0, 10); f.feed(t, 1, 5) })
+		if got := blocks(t, file); got[6] != test.want || got[5] == 0 {
+			t.Errorf("%+v: blocks %v, want %d packets and an end", test.request, got, test.want)
+		}
+	}
+}
+
+// What the client asks for, the server reads.
+func TestCaptureQuery(t *testing.T) {
+	want := CaptureRequest{Ports: []string{"a", "b"}, Snap: 7, Filter: "1,6 0 0 1", Frames: 9, For: time.Second, Last: time.Minute}
+	got, err := parseCapture(want.query())
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	if got, err = parseCapture(url.Values{}); err != nil || got.Snap != capture.MaxSnap {
+		t.Errorf("nothing asked: %+v, %v", got, err)
+	}
+	long := strings.Repeat("1", maxFilterText+1)
+	for _, query := range []string{"file=x", "snap=0", "snap=65601", "frames=x", "for=x", "last=-1s", "filter=" + long} {
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseCapture(q); err == nil {
+			t.Errorf("%.40s is accepted", query)
+		}
+	}
+}
+
+// Whatever a request says, it is read or refused.
+func FuzzCaptureQuery(f *testing.F) {
+	f.Add("port=a&port=b&snap=7&filter=1%2C6+0+0+1&frames=9&for=1s&last=1m")
+	f.Fuzz(func(t *testing.T, text string) {
+		q, err := url.ParseQuery(text)
+		if err != nil {
+			return
+		}
+		if c, err := parseCapture(q); err == nil && (c.Snap < 1 || c.Snap > capture.MaxSnap || c.For < 0 || c.Last < 0) {
+			t.Errorf("%q: %+v", text, c)
+		}
+	})
+}

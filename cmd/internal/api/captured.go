@@ -1,0 +1,64 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"pfcswitch/dataplane/capture"
+)
+
+// Capture writes what a switch captures to dst, as a pcapng file, until it has what was asked for or ctx ends. The file is
+// one that can be read, however it ends.
+func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Writer) (capture.Tally, error) {
+	var socket net.Conn
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var err error
+		socket, err = new(net.Dialer).DialContext(ctx, "unix", c.socket)
+		return socket, err
+	}}
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequest(http.MethodGet, "http://pfcswitch/v1/capture?"+request.query().Encode(), nil)
+	if err != nil {
+		return capture.Tally{}, err
+	}
+	a, err := transport.RoundTrip(r)
+	if err != nil {
+		return capture.Tally{}, fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	if a.StatusCode != http.StatusOK {
+		return capture.Tally{}, readFault(a)
+	}
+	ended := make(chan struct{})
+	var hung sync.WaitGroup
+	hung.Go(func() { hangUp(ctx, ended, socket) })
+	t, err := capture.Copy(dst, a.Body)
+	close(ended)
+	hung.Wait()
+	if err != nil && ctx.Err() != nil {
+		return t, nil // it was to end
+	}
+	return t, err
+}
+
+// hangUp asks for the end of the file when ctx ends, and closes the socket where that does not help.
+func hangUp(ctx context.Context, ended <-chan struct{}, socket net.Conn) {
+	select {
+	case <-ctx.Done():
+	case <-ended:
+		return
+	}
+	if u, ok := socket.(*net.UnixConn); ok {
+		_ = u.CloseWrite()
+	}
+	select {
+	case <-time.After(2 * captureEnd):
+		_ = socket.Close()
+	case <-ended:
+	}
+}

@@ -1,0 +1,256 @@
+package api
+
+import (
+	"strconv"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/trunk"
+)
+
+// Trunks is the answer to show trunk. Bytes are those of frames with FCS.
+type Trunks struct {
+	Header
+	Trunks []Trunk `json:"trunks"` // in the order of the configuration
+}
+
+// Trunk is the state of one trunk.
+type Trunk struct {
+	Trunk        string          `json:"trunk"`
+	Uplink       TrunkUplink     `json:"uplink"`
+	Distribution string          `json:"distribution"`
+	FlowControl  string          `json:"flow_control"`
+	Metered      bool            `json:"metered"` // the members together are faster than the uplink
+	Members      []TrunkMember   `json:"members"`
+	Priorities   []TrunkPriority `json:"priorities"` // number 0 to 7, in this order
+	Total        TrunkTotal      `json:"total"`
+}
+
+// TrunkUplink is the fast port of a trunk.
+type TrunkUplink struct {
+	Port         string `json:"port"`
+	PausedByPeer bool   `json:"paused_by_peer"`
+	Held         bool   `json:"held"`  // its peer, by the trunk
+	Holds        uint64 `json:"holds"` // of the whole port, by PAUSE, that began
+	Bytes        int64  `json:"bytes"` // that wait for it
+}
+
+// TrunkMember is one slow port of a trunk.
+type TrunkMember struct {
+	Port              string           `json:"port"`
+	Up                bool             `json:"up"`
+	PausedByPeer      bool             `json:"paused_by_peer"`
+	Held              bool             `json:"held"`        // its peer, by the trunk
+	Holds             uint64           `json:"holds"`       // of the whole port, by PAUSE, that began
+	ShareBytes        int64            `json:"share_bytes"` // came by it and wait for the uplink
+	AreaBytes         int64            `json:"area_bytes"`  // are to leave by it
+	CollectedFrames   uint64           `json:"collected_frames"`
+	CollectedBytes    uint64           `json:"collected_bytes"`
+	DistributedFrames uint64           `json:"distributed_frames"`
+	DistributedBytes  uint64           `json:"distributed_bytes"`
+	Priorities        []MemberPriority `json:"priorities"` // number 0 to 7, in this order
+}
+
+// MemberPriority is what came by a member in one priority, by the colour that its own meter gave it, and what left by it.
+type MemberPriority struct {
+	Priority    Priority `json:"priority"`
+	Green       Frames   `json:"green"`
+	Yellow      Frames   `json:"yellow"`
+	Red         Frames   `json:"red"`
+	Distributed Frames   `json:"distributed"`
+}
+
+// Frames is a number of frames and their bytes.
+type Frames struct {
+	Frames uint64 `json:"frames"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+// TrunkPriority is one priority of a trunk, all members together.
+type TrunkPriority struct {
+	Priority     Priority    `json:"priority"`
+	Lossless     bool        `json:"lossless"`
+	Meter        *TrunkMeter `json:"meter"` // null where nothing is metered
+	UplinkBytes  int64       `json:"uplink_bytes"`
+	MemberBytes  int64       `json:"member_bytes"`
+	Green        Frames      `json:"green"`
+	Yellow       Frames      `json:"yellow"`
+	Red          Frames      `json:"red"`
+	MeterDropped Frames      `json:"meter_dropped"` // for being red, by their own meter or the total's
+	REDDropped   Frames      `json:"red_dropped"`   // by random early discard of the priority
+	MembersHeld  bool        `json:"members_held"`
+	MemberHolds  uint64      `json:"member_holds"` // of all members, by PFC, that began
+	UplinkHeld   bool        `json:"uplink_held"`  // by PFC
+	UplinkHolds  uint64      `json:"uplink_holds"`
+}
+
+// TrunkMeter is the profile of a meter: rates in bit/s, bursts in bytes.
+type TrunkMeter struct {
+	CIR int64 `json:"cir_bits_per_second"`
+	PIR int64 `json:"pir_bits_per_second"`
+	CBS int64 `json:"cbs_bytes"`
+	PBS int64 `json:"pbs_bytes"`
+}
+
+// TrunkTotal is what the total's meter and RED said of frames that were yellow before.
+type TrunkTotal struct {
+	Meter      *TrunkMeter `json:"meter"` // null where nothing is metered
+	Green      Frames      `json:"green"`
+	Yellow     Frames      `json:"yellow"`
+	Red        Frames      `json:"red"`
+	REDDropped Frames      `json:"red_dropped"`
+}
+
+func (m *moment) readTrunk() Reply {
+	r := &Trunks{Header: m.Header, Trunks: []Trunk{}}
+	for i := range m.snapshot.Trunks {
+		r.Trunks = append(r.Trunks, trunkOf(&m.snapshot.Trunks[i]))
+	}
+	return r
+}
+
+func trunkOf(v *dataplane.TrunkSnapshot) Trunk {
+	c := &v.Config
+	t := Trunk{Trunk: c.Name, Distribution: "least-filled", FlowControl: trunkModes[c.Flow.Mode], Metered: c.Aggregate.Metered,
+		Uplink: TrunkUplink{Port: v.Uplink, PausedByPeer: v.Paused != 0, Held: v.Held.Uplink != 0, Holds: v.UplinkPauses},
+		Total: TrunkTotal{Meter: trunkMeter(c.Aggregate.Metered, c.Aggregate.Total), Green: frames(v.Total[trunk.Green]),
+			Yellow: frames(v.Total[trunk.Yellow]), Red: frames(v.Total[trunk.Red]), REDDropped: frames(v.TotalRED)}}
+	if c.ByFlow {
+		t.Distribution = "flow-hash"
+	}
+	for p := range dataplane.NumPriorities {
+		t.Priorities = append(t.Priorities, trunkPriority(v, p))
+		t.Uplink.Bytes += v.ToUplink[p]
+	}
+	for i := range v.Members {
+		t.Members = append(t.Members, trunkMember(v, i))
+	}
+	return t
+}
+
+var trunkModes = map[trunk.Mode]string{trunk.ModeOff: "off", trunk.ModePause: "pause", trunk.ModePFC: "pfc"}
+
+func trunkMeter(metered bool, c trunk.MeterConfig) *TrunkMeter {
+	if !metered {
+		return nil
+	}
+	return &TrunkMeter{CIR: c.CIR, PIR: c.PIR, CBS: c.CBS, PBS: c.PBS}
+}
+
+func frames(t trunk.Tally) Frames { return Frames{Frames: t.Frames, Bytes: t.Octets} }
+
+func (f *Frames) add(t trunk.Tally) {
+	f.Frames += t.Frames
+	f.Bytes += t.Octets
+}
+
+func trunkPriority(v *dataplane.TrunkSnapshot, p int) TrunkPriority {
+	c := &v.Config.Aggregate
+	t := TrunkPriority{Priority: Priority(p), Lossless: c.Lossless>>p&1 == 1, Meter: trunkMeter(c.Metered, c.Meters[p]),
+		UplinkBytes: v.ToUplink[p], MemberBytes: v.ToMembers[p], MeterDropped: frames(v.MeterRed[p]), REDDropped: frames(v.RED[p]),
+		MembersHeld: v.Held.Priorities>>p&1 == 1, MemberHolds: v.Holds[p], UplinkHeld: v.Config.Flow.Mode == trunk.ModePFC && v.Held.Uplink>>p&1 == 1, UplinkHolds: v.UplinkHolds[p]}
+	for i := range v.Members {
+		colours := &v.Members[i].Colours[p]
+		t.Green.add(colours[trunk.Green])
+		t.Yellow.add(colours[trunk.Yellow])
+		t.Red.add(colours[trunk.Red])
+	}
+	return t
+}
+
+func trunkMember(v *dataplane.TrunkSnapshot, i int) TrunkMember {
+	m := &v.Members[i]
+	t := TrunkMember{Port: m.Port, Up: m.Up, PausedByPeer: m.Paused != 0, Held: v.Held.Priorities != 0 || v.Held.Members>>i&1 == 1,
+		Holds: m.Holds, ShareBytes: m.Share, AreaBytes: m.Area}
+	for p := range m.Colours {
+		mp := MemberPriority{Priority: Priority(p), Green: frames(m.Colours[p][trunk.Green]), Yellow: frames(m.Colours[p][trunk.Yellow]),
+			Red: frames(m.Colours[p][trunk.Red]), Distributed: frames(m.Distributed[p])}
+		t.Priorities = append(t.Priorities, mp)
+		t.CollectedFrames += mp.Green.Frames + mp.Yellow.Frames + mp.Red.Frames
+		t.CollectedBytes += mp.Green.Bytes + mp.Yellow.Bytes + mp.Red.Bytes
+		t.DistributedFrames += mp.Distributed.Frames
+		t.DistributedBytes += mp.Distributed.Bytes
+	}
+	return t
+}
+
+// Text implements Reply.
+func (r *Trunks) Text() string {
+	ports := newTable("TRUNK", "PORT", "ROLE", "STATE", ">WAITING IN", ">WAITING OUT", ">RX FRAMES", ">TX FRAMES")
+	priorities := newTable("TRUNK", "PRIO", "CLASS", ">CIR", ">PIR", ">UP BYTES", ">DOWN BYTES", ">GREEN", ">YELLOW", ">RED", ">METER DROPS",
+		">RED DROPS", "HELD", ">MEMBER HOLDS", ">UPLINK HOLDS")
+	for i := range r.Trunks {
+		t := &r.Trunks[i]
+		t.portRows(ports)
+		t.priorityRows(priorities)
+	}
+	return sections(r.headline(), section{"", ports}, section{"Priorities: colours of what came by members; total: of what was yellow before", priorities})
+}
+
+func (t *Trunk) portRows(ports *table) {
+	var down int64
+	var collected, distributed uint64
+	for i := range t.Members {
+		m := &t.Members[i]
+		ports.row(t.Trunk, m.Port, "member", trunkState(!m.Up, m.PausedByPeer, m.Held), count(m.ShareBytes), count(m.AreaBytes),
+			count(m.CollectedFrames), count(m.DistributedFrames))
+		down += m.AreaBytes
+		collected += m.CollectedFrames
+		distributed += m.DistributedFrames
+	}
+	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution, trunkState(false, t.Uplink.PausedByPeer, t.Uplink.Held), count(down),
+		count(t.Uplink.Bytes), count(distributed), count(collected))
+}
+
+// trunkState says who holds whom.
+func trunkState(down, paused, held bool) string {
+	switch {
+	case down:
+		return "down"
+	case paused && held:
+		return "both"
+	case paused:
+		return "paused by peer"
+	case held:
+		return "holding peer"
+	}
+	return "running"
+}
+
+func (t *Trunk) priorityRows(priorities *table) {
+	for i := range t.Priorities {
+		p := &t.Priorities[i]
+		class := "lossy"
+		if p.Lossless {
+			class = "lossless"
+		}
+		cir, pir := p.Meter.rates()
+		priorities.row(t.Trunk, p.Priority.String(), class, cir, pir, count(p.UplinkBytes), count(p.MemberBytes), count(p.Green.Frames),
+			count(p.Yellow.Frames), count(p.Red.Frames), count(p.MeterDropped.Frames), count(p.REDDropped.Frames), p.held(), count(p.MemberHolds), count(p.UplinkHolds))
+	}
+	cir, pir := t.Total.Meter.rates()
+	holds := uint64(0)
+	for i := range t.Members {
+		holds += t.Members[i].Holds
+	}
+	priorities.row(t.Trunk, "total", none, cir, pir, none, none, count(t.Total.Green.Frames), count(t.Total.Yellow.Frames), count(t.Total.Red.Frames),
+		none, count(t.Total.REDDropped.Frames), none, count(holds), count(t.Uplink.Holds))
+}
+
+func (p *TrunkPriority) held() string {
+	switch {
+	case p.MembersHeld && p.UplinkHeld:
+		return "both"
+	case p.MembersHeld:
+		return "members"
+	case p.UplinkHeld:
+		return "uplink"
+	}
+	return none
+}
+
+func (m *TrunkMeter) rates() (cir, pir string) {
+	if m == nil {
+		return none, none
+	}
+	return strconv.FormatFloat(float64(m.CIR)/1e6, 'f', -1, 64) + "M", strconv.FormatFloat(float64(m.PIR)/1e6, 'f', -1, 64) + "M"
+}

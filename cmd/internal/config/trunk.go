@@ -1,0 +1,239 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"pfcswitch/dataplane/trunk"
+)
+
+// Trunk joins member ports to one uplink. They are no ports of the bridge.
+type Trunk struct {
+	Name         string // the key; the trunk label of metrics
+	Uplink       string // a port
+	Members      []string
+	Distribution Distribution
+	FlowControl  FlowControl // that of all its ports
+	Meters       [8]TrunkMeter
+	TotalMeter   TrunkMeter // its CIR is the uplink's speed
+	RED          [8]*TrunkRED
+	TotalRED     *TrunkRED
+	Watermarks   Watermarks
+	MeterOctets  MeterOctets
+	Colour       MeterColour
+	REDQueue     REDQueue
+
+	// What follows from the ports' speeds: see Resolve.
+	Metered  bool // the members together are faster than the uplink
+	Profiles [8]trunk.MeterConfig
+	Total    trunk.MeterConfig
+}
+
+// Distribution is how a frame of the uplink finds its member.
+type Distribution string
+
+// The values of distribution.
+const (
+	LeastFilled Distribution = "least-filled"
+	FlowHash    Distribution = "flow-hash" // order within a flow is kept
+)
+
+// MeterOctets is what frames are metered by.
+type MeterOctets string
+
+// The values of meter_octets.
+const (
+	WireOctets MeterOctets = "wire" // frame, FCS, preamble and gap
+	IPOctets   MeterOctets = "ip"   // what follows the Ethernet header, as RFC 2698 counts
+)
+
+// MeterColour is whether a meter looks at the colour that a frame arrives with.
+type MeterColour string
+
+// The values of colour.
+const (
+	ColourBlind MeterColour = "blind"
+	ColourAware MeterColour = "aware" // a tag with the drop eligible indicator is yellow
+)
+
+// REDQueue is the number of waiting octets that random early discard looks at.
+type REDQueue string
+
+// The values of red_queue.
+const (
+	InstantaneousQueue REDQueue = "instantaneous"
+	AveragedQueue      REDQueue = "averaged" // RFC 2309
+)
+
+// TrunkMeter is what the file says of a two-rate meter, nil where it says nothing. Rates in bit/s, bursts in bytes.
+type TrunkMeter struct{ CIR, PIR, CBS, PBS *int64 }
+
+// TrunkRED is random early discard from Low to High, in bytes.
+type TrunkRED struct {
+	Low, High   int64
+	Probability float64 // above 0, up to 1
+}
+
+// Mark is a pair of watermarks in bytes: hold above High, release below Low.
+type Mark struct{ High, Low int64 }
+
+// Watermarks of a trunk; nil: none.
+type Watermarks struct {
+	Member, Uplink           *Mark // with PAUSE
+	Priority, UplinkPriority [8]*Mark
+}
+
+// Bursts of a meter that the file does not give.
+const (
+	defaultCBS int64 = 64 << 10
+	defaultPBS int64 = 128 << 10
+)
+
+func (c *Config) readTrunks(v value) {
+	for _, entry := range v.pairs() {
+		if !identifier(entry.name, 32) {
+			entry.value.fail("%q cannot name a trunk: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first", entry.name)
+			continue
+		}
+		t := Trunk{Name: entry.name, Distribution: LeastFilled, FlowControl: FlowPFC, MeterOctets: WireOctets, Colour: ColourBlind,
+			REDQueue: InstantaneousQueue}
+		t.read(entry.value)
+		c.Trunks = append(c.Trunks, t)
+	}
+}
+
+func (t *Trunk) read(v value) {
+	v.read(
+		field{"uplink", set(&t.Uplink, anyWord)},
+		field{"members", t.readMembers},
+		field{"distribution", set(&t.Distribution, oneOf(LeastFilled, FlowHash))},
+		field{"flow_control", set(&t.FlowControl, oneOf(FlowPFC, FlowPause, FlowOff))},
+		field{"meters", t.readMeters},
+		field{"red", t.readRED},
+		field{"watermarks", t.Watermarks.read},
+		field{"meter_octets", set(&t.MeterOctets, oneOf(WireOctets, IPOctets))},
+		field{"colour", set(&t.Colour, oneOf(ColourBlind, ColourAware))},
+		field{"red_queue", set(&t.REDQueue, oneOf(InstantaneousQueue, AveragedQueue))},
+	)
+}
+
+func anyWord(text string) (string, error) { return text, nil }
+
+func (t *Trunk) readMembers(v value) {
+	for _, item := range v.items() {
+		var name string
+		if set(&name, anyWord)(item); name != "" {
+			t.Members = append(t.Members, name)
+		}
+	}
+}
+
+// orTotal reads a mapping whose keys are priorities, or total.
+func orTotal(v value, read func(priority int, v value), total func(v value)) {
+	for _, entry := range v.pairs() {
+		priority, err := strconv.ParseUint(entry.name, 10, 3)
+		switch {
+		case entry.name == "total":
+			total(entry.value)
+		case err != nil || len(entry.name) != 1:
+			entry.value.fail("%q is no priority: write 0 to 7, or total", entry.name)
+		default:
+			read(int(priority), entry.value)
+		}
+	}
+}
+
+func (t *Trunk) readMeters(v value) {
+	orTotal(v, func(priority int, v value) {
+		t.Meters[priority].read(v, setOptional(&t.Meters[priority].CIR, rate(1000)))
+	}, func(v value) {
+		t.TotalMeter.read(v, func(v value) {
+			v.fail("the committed rate of all priorities together is the uplink's speed: remove the key")
+		})
+	})
+}
+
+func (m *TrunkMeter) read(v value, cir func(value)) {
+	burst := size(1, trunk.MaxBurst)
+	v.read(
+		field{"cir", cir},
+		field{"pir", setOptional(&m.PIR, rate(1000))},
+		field{"cbs", setOptional(&m.CBS, burst)},
+		field{"pbs", setOptional(&m.PBS, burst)},
+	)
+}
+
+func (t *Trunk) readRED(v value) {
+	orTotal(v, func(priority int, v value) { t.RED[priority] = readRED(v) }, func(v value) { t.TotalRED = readRED(v) })
+}
+
+func readRED(v value) *TrunkRED {
+	var r TrunkRED
+	before := len(v.doc.faults)
+	v.read(
+		field{"low", set(&r.Low, size(0, largestSize))},
+		field{"high", set(&r.High, size(1, largestSize))},
+		field{"probability", set(&r.Probability, share)},
+	)
+	switch {
+	case len(v.doc.faults) > before:
+	case r.High == 0 || r.Probability == 0:
+		v.fail("needs low, high and probability: write such as {low: 64KiB, high: 256KiB, probability: 10%%}")
+	case r.Low > r.High:
+		v.fail("low %s is above high %s: frames are dropped at random from low to high, and all of them above, so swap or change them",
+			formatSize(r.Low), formatSize(r.High))
+	}
+	return &r
+}
+
+func (w *Watermarks) read(v value) {
+	v.read(
+		field{"member", func(v value) { w.Member = readMark(v) }},
+		field{"uplink", func(v value) { w.Uplink = readMark(v) }},
+		field{"priority", func(v value) {
+			v.indexed("priority", 7, func(i int, v value) { w.Priority[i] = readMark(v) })
+		}},
+		field{"uplink_priority", func(v value) {
+			v.indexed("priority", 7, func(i int, v value) { w.UplinkPriority[i] = readMark(v) })
+		}},
+	)
+}
+
+func readMark(v value) *Mark {
+	var m Mark
+	before := len(v.doc.faults)
+	v.read(
+		field{"high", set(&m.High, size(1, largestSize))},
+		field{"low", set(&m.Low, size(1, largestSize))},
+	)
+	if err := m.check(); err != nil && len(v.doc.faults) == before {
+		v.fail("%v", err)
+	}
+	return &m
+}
+
+func (m Mark) check() error {
+	switch {
+	case m.High == 0 || m.Low == 0:
+		return errors.New("needs high and low: write such as {high: 256KiB, low: 128KiB}")
+	case m.High <= m.Low:
+		return fmt.Errorf("high %s is not above low %s: the peer is held above high and freed below low, so swap or change them",
+			formatSize(m.High), formatSize(m.Low))
+	}
+	return nil
+}
+
+// ports are the trunk's ports, the uplink first.
+func (t *Trunk) ports() []string { return append([]string{t.Uplink}, t.Members...) }
+
+// TrunkLossless are the priorities that are lossless in a trunk, bit n: priority n.
+func (c *Config) TrunkLossless(t *Trunk) uint8 {
+	switch t.FlowControl {
+	case FlowPause:
+		return 0xFF
+	case FlowPFC:
+		return c.Priorities.Lossless
+	}
+	return 0
+}

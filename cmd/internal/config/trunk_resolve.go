@@ -1,0 +1,147 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"pfcswitch/dataplane/trunk"
+)
+
+// resolveTrunks fills in what follows from the ports' speeds, and finds what contradicts them.
+func (c *Config) resolveTrunks() (faults []*Error) {
+	c.Trunks = slices.Clone(c.Trunks)
+	for i := range c.Trunks {
+		t := &c.Trunks[i]
+		found := c.resolveSpeeds(t)
+		if len(found) == 0 {
+			found = append(c.resolveMeters(t), c.checkRoom(t)...)
+		}
+		faults = append(faults, found...)
+	}
+	return faults
+}
+
+// resolveSpeeds tells whether the trunk is metered.
+func (c *Config) resolveSpeeds(t *Trunk) (faults []*Error) {
+	var members int64
+	for i, name := range t.ports() {
+		p := c.port(name)
+		if p == nil {
+			continue // found by check
+		}
+		if p.Speed == 0 {
+			faults = append(faults, c.Errorf("ports."+name+".speed", "none, and trunk %s compares the speeds of its ports: write one", t.Name))
+		}
+		if i > 0 {
+			members += p.Speed
+		}
+	}
+	if p := c.port(t.Uplink); p != nil {
+		t.Metered = members > p.Speed
+	}
+	return faults
+}
+
+// resolveMeters fills in the meters' profiles. Priorities without a committed rate share what the others leave of the uplink.
+func (c *Config) resolveMeters(t *Trunk) (faults []*Error) {
+	up := c.port(t.Uplink)
+	if up == nil || !t.Metered {
+		t.Profiles, t.Total = [8]trunk.MeterConfig{}, trunk.MeterConfig{}
+		return nil
+	}
+	var sum, unset int64
+	for p := range t.Meters {
+		if cir := t.Meters[p].CIR; cir != nil {
+			sum += *cir
+		} else {
+			unset++
+		}
+	}
+	key := "trunks." + t.Name + ".meters"
+	switch {
+	case sum > up.Speed:
+		return []*Error{c.Errorf(key, "the committed rates are %s together, above the %s of uplink %s: lower them, since the uplink could not keep to them",
+			formatRate(sum), formatRate(up.Speed), t.Uplink)}
+	case unset == 0 && sum < up.Speed:
+		return []*Error{c.Errorf(key, "the committed rates of all eight priorities are %s together, below the %s of uplink %s: raise one by %s, or leave one out, "+
+			"which gets the rest", formatRate(sum), formatRate(up.Speed), t.Uplink, formatRate(up.Speed-sum))}
+	}
+	frame := c.largestMetered(t)
+	for p := range t.Meters {
+		rest := int64(0)
+		if unset > 0 {
+			rest = (up.Speed - sum) / unset
+		}
+		t.Profiles[p] = t.Meters[p].profile(pick(t.Meters[p].CIR, rest), up.Speed, frame)
+		if m := &t.Profiles[p]; m.PIR < m.CIR {
+			faults = append(faults, c.Errorf(fmt.Sprintf("%s.%d.pir", key, p), "%s is below the committed rate of %s that the other priorities leave: "+
+				"raise it, or write cir", formatRate(m.PIR), formatRate(m.CIR)))
+		}
+	}
+	t.Total = t.TotalMeter.profile(up.Speed, up.Speed, frame)
+	if t.Total.PIR < t.Total.CIR {
+		faults = append(faults, c.Errorf(key+".total.pir", "%s is below %s, the speed of uplink %s, which is the committed rate of all priorities together: raise it",
+			formatRate(t.Total.PIR), formatRate(t.Total.CIR), t.Uplink))
+	}
+	return faults
+}
+
+// profile completes a meter: its peak rate is the uplink's speed, and its buckets hold a frame at least.
+func (m *TrunkMeter) profile(cir, speed, frame int64) trunk.MeterConfig {
+	p := trunk.MeterConfig{CIR: cir, PIR: pick(m.PIR, speed), CBS: pick(m.CBS, max(defaultCBS, frame))}
+	p.PBS = pick(m.PBS, max(defaultPBS, p.CBS))
+	return p
+}
+
+// checkRoom finds high watermarks above which the lossless pool has no room for the headroom of the ports that they hold, and
+// so for what still comes from them.
+func (c *Config) checkRoom(t *Trunk) (faults []*Error) {
+	check := func(key string, m *Mark, priority int, held []string) {
+		if m == nil {
+			return
+		}
+		var room int64
+		for _, name := range held {
+			if p := c.port(name); p != nil {
+				room += p.Queues[priority].Headroom
+			}
+		}
+		if size := c.Buffer.Lossless.Size; m.High+room > size {
+			faults = append(faults, c.Errorf("trunks."+t.Name+".watermarks."+key+".high", "%s leaves too little of the lossless pool's %s above it for the headroom "+
+				"of what it holds, %s: lower it to %s, or enlarge buffer.lossless.size", formatSize(m.High), formatSize(size), formatSize(room),
+				formatSize(max(0, (size-room)/1024*1024))))
+		}
+	}
+	w := &t.Watermarks
+	for _, member := range t.Members {
+		check("member", w.Member, 0, []string{member})
+	}
+	check("uplink", w.Uplink, 0, []string{t.Uplink})
+	for p := range w.Priority {
+		check(fmt.Sprintf("priority.%d", p), w.Priority[p], p, t.Members)
+		check(fmt.Sprintf("uplink_priority.%d", p), w.UplinkPriority[p], p, []string{t.Uplink})
+	}
+	return faults
+}
+
+// warnTrunks finds settings that do nothing.
+func (c *Config) warnTrunks() (all []Warning) {
+	for i := range c.Trunks {
+		t := &c.Trunks[i]
+		key := "trunks." + t.Name
+		meters, red := t.TotalMeter != TrunkMeter{}, t.TotalRED != nil
+		for p := range t.Meters {
+			meters = meters || t.Meters[p] != TrunkMeter{}
+			red = red || t.RED[p] != nil
+		}
+		for _, k := range []struct {
+			name  string
+			given bool
+		}{{"meters", meters}, {"red", red}} {
+			if k.given && !t.Metered {
+				all = append(all, c.warning(key+"."+k.name, "has no effect, because the members together are no faster than the uplink"))
+			}
+		}
+	}
+	return all
+}

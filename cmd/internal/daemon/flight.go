@@ -1,0 +1,211 @@
+package daemon
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/capture"
+)
+
+// A flight keeps the last seconds of what the switch does, and writes them to a file when a lossless frame is lost. The files
+// lie in one folder, which the configuration names at the start and nobody can change later, under names that follow from
+// the switch's.
+type flight struct {
+	d      *Daemon
+	name   string
+	cfg    config.Capture
+	folder *os.Root
+	cursor *capture.Cursor // makes the data path keep frames, and reads them
+	stop   chan struct{}
+	done   sync.WaitGroup
+}
+
+const (
+	flightAftermath = 200 * time.Millisecond // what follows a loss explains it too
+	// flightQuiet is how long nothing must have been lost before another loss is written: a switch that goes on losing
+	// frames must not overwrite how it began.
+	flightQuiet = time.Minute
+	flightPiece = 256 << 10
+)
+
+// newFlight prepares what the configuration wants, nil where it wants nothing or nothing else than before.
+func (d *Daemon) newFlight(c *config.Config) (*flight, error) {
+	if !c.Capture.Ring || d.flight != nil && d.flight.cfg == c.Capture {
+		return nil, nil
+	}
+	if err := os.MkdirAll(c.Capture.Directory, 0o700); err != nil {
+		return nil, c.Errorf("capture.directory", "%v: make the folder, name another, or write ring: off", err)
+	}
+	folder, err := os.OpenRoot(c.Capture.Directory)
+	if err != nil {
+		return nil, c.Errorf("capture.directory", "%v: name a folder, or write ring: off", err)
+	}
+	f := &flight{d: d, name: c.Name, cfg: c.Capture, folder: folder, stop: make(chan struct{})}
+	if d.flight != nil {
+		return f, nil // files have been written here, and one may be just now
+	}
+	if err := f.tryWrite(); err != nil {
+		return nil, errors.Join(c.Errorf("capture.directory", "%v: let the switch write there, name another folder, or write ring: off", err), folder.Close())
+	}
+	return f, nil
+}
+
+// tryWrite finds out at the start whether files can be written.
+func (f *flight) tryWrite() error {
+	w, err := f.create()
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.Close(), f.folder.Remove(f.partial()))
+}
+
+// partial is the name of a file that is not complete.
+func (f *flight) partial() string { return f.name + "-loss.partial" }
+
+// create begins a file, in place of one that was not completed.
+func (f *flight) create() (*os.File, error) {
+	if err := f.folder.Remove(f.partial()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return f.folder.OpenFile(f.partial(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// abandon gives up what was prepared.
+func (f *flight) abandon() error {
+	if f == nil {
+		return nil
+	}
+	return f.folder.Close()
+}
+
+// keepFlight puts in force what newFlight prepared, and ends what is not wanted any more.
+func (d *Daemon) keepFlight(next *flight) {
+	tap := d.runner.Tap()
+	tap.SetMemory(int(d.cfg.Capture.Memory))
+	if next == nil && d.cfg.Capture.Ring {
+		return
+	}
+	if err := d.flight.end(); err != nil {
+		d.log.Error("the folder of captures", "error", err)
+	}
+	d.flight = nil
+	if next == nil {
+		return
+	}
+	cursor, err := tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: next.cfg.Snap})
+	if err != nil {
+		d.log.Error("nothing is kept for a file of losses", "error", errors.Join(err, next.abandon()))
+		return
+	}
+	next.cursor, d.flight = cursor, next
+	next.done.Add(1)
+	go next.runFlight(tap.Losses())
+}
+
+// end stops keeping.
+func (f *flight) end() error {
+	if f == nil {
+		return nil
+	}
+	close(f.stop)
+	f.done.Wait()
+	f.cursor.Close()
+	return f.folder.Close()
+}
+
+// runFlight writes a file for each loss that follows a quiet time.
+func (f *flight) runFlight(losses <-chan struct{}) {
+	defer f.done.Done()
+	var last time.Time
+	for {
+		select {
+		case <-f.stop:
+			return
+		case <-losses:
+		}
+		quiet := time.Since(last) > flightQuiet
+		last = time.Now()
+		if !quiet {
+			continue
+		}
+		select {
+		case <-f.stop: // nothing follows any more
+		case <-time.After(flightAftermath):
+		}
+		f.tell(f.write())
+	}
+}
+
+// tell says where the file is.
+func (f *flight) tell(name string, frames uint64, err error) {
+	if err != nil {
+		f.d.log.Error("what led to the loss of a lossless frame could not be written", "error", err)
+		f.d.runner.Note(dataplane.Event{Kind: dataplane.EventCapture, Priority: -1, Text: fmt.Sprintf("what led to the loss could not be written: %v", err)})
+		return
+	}
+	path := f.cfg.Directory + "/" + name
+	f.d.log.Warn("a lossless frame was lost: what led to it was written", "file", path, "frames", frames)
+	f.d.runner.Note(dataplane.Event{Kind: dataplane.EventCapture, Priority: -1, Text: fmt.Sprintf("the last %v were written to %s (%d frames)", f.cfg.Last, path, frames)})
+}
+
+// write makes a file of what is kept and returns its name.
+func (f *flight) write() (name string, frames uint64, err error) {
+	w, err := f.create()
+	if err != nil {
+		return "", 0, err
+	}
+	frames, err = f.fill(w)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return "", 0, err
+	}
+	if name, err = f.next(); err != nil {
+		return "", 0, err
+	}
+	return name, frames, f.folder.Rename(f.partial(), name)
+}
+
+// next is the name of the file to be written: one that there is not, else the oldest.
+func (f *flight) next() (name string, err error) {
+	var oldest time.Time
+	for n := range f.cfg.Files {
+		candidate := fmt.Sprintf("%s-loss-%d.pcapng", f.name, n+1)
+		info, err := f.folder.Lstat(candidate)
+		if errors.Is(err, fs.ErrNotExist) {
+			return candidate, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if name == "" || info.ModTime().Before(oldest) {
+			name, oldest = candidate, info.ModTime()
+		}
+	}
+	return name, nil
+}
+
+// fill writes the last seconds until now.
+func (f *flight) fill(w *os.File) (frames uint64, err error) {
+	f.cursor.Rewind()
+	now := dataplane.Now()
+	s := capture.NewStream(f.cursor, capture.Options{Snap: f.cfg.Snap, Since: now - int64(f.cfg.Last), Until: now,
+		Interfaces: f.d.runner.Interfaces, Wall: time.Now().UnixNano() - now, Program: "pfcswitch " + api.ThisVersion().Version,
+		Comment: "switch " + f.name + ": what led to the loss of a lossless frame"})
+	out := bufio.NewWriterSize(w, flightPiece)
+	b := s.Begin(nil)
+	for more := true; more; {
+		if _, err := out.Write(b); err != nil {
+			return 0, err
+		}
+		b, more = s.Append(b[:0], flightPiece)
+	}
+	_, err = out.Write(s.End(b, now-int64(f.cfg.Last), now))
+	return s.Frames(), errors.Join(err, out.Flush())
+}

@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// The loss of a lossless frame leaves a file that shows how it came to it, one for the whole incident, where the configuration
+// says and nowhere else.
+func TestLossIsWritten(t *testing.T) {
+	tshark := program(t, "tshark")
+	r := newRig(t, 2, lab.LinkOptions{})
+	folder := filepath.Join(r.dir, "losses")
+	must(t, os.MkdirAll(folder, 0o700))
+	must(t, os.WriteFile(filepath.Join(folder, "test-loss.partial"), []byte("left by a switch that was killed"), 0o600))
+	r.start(setup{each: paced, keys: "priorities: {lossless: [3]}\nbuffer: {ring_hold: off}\n" +
+		"capture: {ring: on, directory: " + folder + ", last: 3s, snap: 64}", ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
+	liar, h2 := r.station(1, macctl.ModeOff, 300e6), r.station(2, macctl.ModePFC, 100e6)
+	stop := liar.send(stream{to: 2, prio: 3})
+	path := filepath.Join(folder, "test-loss-1.pcapng")
+	eventually(t, "the file is there", func() bool { _, err := os.Stat(path); return err == nil })
+	eventually(t, "frames are lost on", func() bool { return r.snapshot(1).Counters.LosslessDrops[3] > 500 })
+	stop()
+	eventually(t, "what was not lost has come", func() bool {
+		return h2.tally(1, 3).frames+r.snapshot(1).Counters.LosslessDrops[3] == liar.sent[3].Load()
+	})
+	files, err := os.ReadDir(folder)
+	must(t, err)
+	info, err := os.Stat(path)
+	must(t, err)
+	if len(files) != 1 || info.Mode().Perm() != 0o600 {
+		t.Errorf("files %v, mode %v; want one for the whole incident, for its owner alone", files, info.Mode())
+	}
+	var told []string
+	r.d.runner.View(func(sw *dataplane.Switch) {
+		for _, e := range sw.Events(nil, 0) {
+			if e.Kind == dataplane.EventCapture {
+				told = append(told, e.Text)
+			}
+		}
+	})
+	if len(told) != 1 || !strings.Contains(told[0], path) {
+		t.Errorf("events %q, want one that names %s", told, path)
+	}
+	frames := decodedFields(t, tshark, path, captureFields...)
+	xoff := slices.IndexFunc(frames, func(l map[string][]string) bool {
+		return first(l, "frame.packet_flags_direction") == directionOut && strings.HasPrefix(first(l, "frame.comment"), "XOFF 3: buffer, ") && first(l, "macc.cbfc.enbv") == "0x0008"
+	})
+	lost := slices.IndexFunc(frames, func(l map[string][]string) bool {
+		return first(l, "frame.comment") == "dropped: lossless-headroom (a LOSSLESS frame is lost)" && first(l, "frame.interface_name") == "p1"
+	})
+	if xoff < 0 || lost < xoff {
+		t.Errorf("XOFF is frame %d, the first loss %d of %d; want the XOFF that was not obeyed first", xoff, lost, len(frames))
+	}
+}
+
+// What the ring holds can be fetched, where it is on.
+func TestCaptureLast(t *testing.T) {
+	tshark := program(t, "tshark")
+	r := newRig(t, 2, lab.LinkOptions{})
+	keys := func(capture string) setup {
+		return setup{each: paced, keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.dir + capture + "}"}
+	}
+	r.start(keys(", ring: on"))
+	c := r.serveControl()
+	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
+	h1.send(stream{to: 2, prio: 3, frames: 10})
+	h2.whole(h1, 3)
+	k := r.startCapture(c, api.CaptureRequest{Last: time.Minute})
+	eventually(t, "the capture has ended by itself", k.over)
+	if frames := decodedFields(t, tshark, k.path, captureFields...); len(frames) != 20 || first(frames[0], "frame.cap_len") != "256" {
+		t.Errorf("%d frames, want what was received and sent of 10", len(frames))
+	}
+	must(t, r.apply(keys(""), 2))
+	if _, err := c.Capture(context.Background(), api.CaptureRequest{Last: time.Minute}, io.Discard); err == nil || !strings.Contains(err.Error(), "capture.ring is off") {
+		t.Errorf("with the ring off: %v", err)
+	}
+}
+
+// Every key of captures but the folder changes under load, and costs nothing.
+func TestApplyCaptureUnderLoad(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	keys := func(capture string) setup {
+		return setup{each: paced, keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.dir + capture + "}"}
+	}
+	r.start(keys(""))
+	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
+	stop := h1.send(stream{to: 2, prio: 3})
+	for _, step := range []string{", ring: on", ", ring: on, memory: 5MiB", ", ring: on, snap: 1514", ", ring: on, last: 1s, files: 9", "", ", memory: 32MiB", ", ring: on"} {
+		before := h2.tally(1, 3).frames
+		if err := r.apply(keys(step), 2); err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+		if on := r.d.runner.Tap().Recorder() != nil; on != strings.Contains(step, "ring: on") {
+			t.Errorf("%s: the data path captures: %v", step, on)
+		}
+		eventually(t, step+": frames go on", func() bool { return h2.tally(1, 3).frames > before+50 })
+	}
+	s := keys("")
+	s.keys = strings.Replace(s.keys, r.dir, "/etc", 1)
+	if err := r.apply(s, 2); err == nil || !strings.Contains(err.Error(), "capture.directory") {
+		t.Errorf("another folder: %v, want it refused", err)
+	}
+	stop()
+	h2.whole(h1, 3)
+	r.noLosslessDrops()
+}

@@ -1,0 +1,117 @@
+package demo
+
+import "fmt"
+
+// The mixed stream of act 3 has a full frame among three short ones: a test frame has at least 110 octets. Virtual time has
+// frames of 64 octets beside.
+const (
+	shortFrame = 110
+	fullEvery  = 4
+)
+
+// buildDistribution makes two switches, joined by the members of their trunks: what a sender gives to the uplink of the first is
+// distributed to members, and collected by the second for the receiver behind its uplink.
+func buildDistribution(a *act, distribution string, offers ...string) error {
+	var both [2]*switchNode
+	for i, name := range []string{"s1", "s2"} {
+		s, err := a.addTrunkSwitch(name, "distribution: "+distribution)
+		if err != nil {
+			return err
+		}
+		both[i] = s
+	}
+	for i := range trunkMembers {
+		p := fmt.Sprintf("p%d", i+1)
+		if err := a.link(both[0], both[1].node, p, p, a.speed); err != nil {
+			return err
+		}
+		both[1].ports = append(both[1].ports, switchPort{name: p, speed: a.speed, peer: both[0].node, peerI: p})
+	}
+	sender, err := a.addHost("h1")
+	if err != nil {
+		return err
+	}
+	sender.speed, sender.offers = 2*a.speed, offers
+	a.senders = append(a.senders, sender)
+	if err := a.link(both[0], sender.node, "up", hostInterface, sender.speed); err != nil {
+		return err
+	}
+	if a.receiver, err = a.addHost("h2"); err != nil {
+		return err
+	}
+	a.receiver.speed = 2 * a.speed
+	return a.link(both[1], a.receiver.node, "up", hostInterface, a.receiver.speed)
+}
+
+// mixed is a flow of short and full frames that takes a share of the uplink.
+func (a *act) mixed(priority int, share float64) string {
+	return fmt.Sprintf("%d:octets=%d,large=%d,every=%d,rate=%d", priority, shortFrame, fullFrame, fullEvery, int64(share*float64(2*a.speed)))
+}
+
+func buildLeastFilled(a *act) error {
+	return buildDistribution(a, "least-filled", a.mixed(0, 0.75))
+}
+
+// buildByFlow has so little load that one member could carry all flows: where they go is a matter of chance.
+func buildByFlow(a *act) error {
+	var offers []string
+	for _, priority := range []int{0, 1, 2, 4, 5, 6} {
+		offers = append(offers, a.mixed(priority, 0.05))
+	}
+	return buildDistribution(a, "flow-hash", offers...)
+}
+
+// observeDistribution reports what the first switch gave to its members, and how the receiver found it.
+func (a *act) observeDistribution() (d Distribution) {
+	d = Distribution{Act: a.name, Formula: overtakenFormula(trunkMembers), Model: overtakenModel(trunkMembers)}
+	t := a.switches[0].trunk()
+	d.By = t.Distribution
+	for i := range t.Members {
+		d.Members = append(d.Members, t.Members[i].DistributedBytes)
+	}
+	for _, f := range a.flows() {
+		d.Sent += f.Sent
+		d.Reordered += f.Reordered
+	}
+	for _, f := range a.sink.Flows {
+		d.Overtaken = max(d.Overtaken, f.Overtaken)
+	}
+	d.Imbalance = imbalance(d.Members)
+	d.ModelImbalance = imbalance(balanceModel(trunkMembers, 100_000, 0.6))
+	return d
+}
+
+func (a *act) checkArrival(r *Report) {
+	var sent, lost uint64
+	for _, f := range a.flows() {
+		sent, lost = sent+f.Sent, lost+f.Lost
+	}
+	r.check(a.name, KindLoss, "frames sent", "more than 0", fmt.Sprint(sent), sent > 0)
+	r.check(a.name, KindLoss, "frames lost", "0", fmt.Sprint(lost), lost == 0)
+}
+
+func judgeDistribution(a *act, r *Report) {
+	d := a.observeDistribution()
+	r.Distribution = append(r.Distribution, d)
+	a.checkArrival(r)
+	r.check(a.name, KindOrder, "virtual time: a frame of 1522 octets, second among 64, is overtaken by", fmt.Sprintf("%d octets", d.Formula),
+		fmt.Sprintf("%d octets", d.Model), d.Model == d.Formula)
+	r.check(a.name, KindOrder, "virtual time: members differ from their mean", fmt.Sprintf("at most %.0f %%", 100*balanceLimit),
+		fmt.Sprintf("%.2f %%", 100*d.ModelImbalance), d.ModelImbalance <= balanceLimit)
+	used := 0
+	for _, n := range d.Members {
+		if n > 0 {
+			used++
+		}
+	}
+	r.check(a.name, KindCounters, "members that were used", fmt.Sprint(trunkMembers), fmt.Sprint(used), used == trunkMembers)
+	r.check(a.name, KindRate, "members differ from their mean", fmt.Sprintf("at most %.0f %%", 100*balanceLimit),
+		fmt.Sprintf("%.2f %%", 100*d.Imbalance), d.Imbalance <= balanceLimit)
+}
+
+func judgeByFlow(a *act, r *Report) {
+	d := a.observeDistribution()
+	r.Distribution = append(r.Distribution, d)
+	a.checkArrival(r)
+	r.check(a.name, KindOrder, "frames reordered within a flow", "0", fmt.Sprint(d.Reordered), d.Reordered == 0)
+}

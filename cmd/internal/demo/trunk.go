@@ -1,0 +1,193 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/trunk"
+)
+
+// Limits of what demo trunk judges, as shares.
+const (
+	deliveredLimit = 0.05 // between real links and virtual time
+	balanceLimit   = 0.05 // of a member from the mean
+)
+
+// trunkMembers is the number of slow ports of a trunk. The uplink is as fast as two of them.
+const trunkMembers = 3
+
+// Trunk runs the acts of demo trunk: (1) meters on lossy priorities, beside the same load under virtual time; (2) a lossless
+// priority of members that are faster than the uplink; (3) a stream that is distributed to members and collected again, by the
+// octets that members hold and by flow. Errors are as those of Incast.
+func Trunk(ctx context.Context, o Options) (*Report, error) {
+	r := &Report{Schema: 1, Demo: "trunk", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+	return play(ctx, o, trunkActs(o), r)
+}
+
+func trunkActs(o Options) []*act {
+	seconds := time.Duration(o.Seconds * float64(time.Second))
+	all := []*act{
+		{name: "1", title: "three members, one uplink: lossy priorities are metered", build: buildMetering, judge: judgeMetering},
+		{name: "2", title: "three saturated members, one uplink: a lossless priority is held by watermarks", build: buildHolding, judge: judgeHolding},
+		{name: "3a", title: "the uplink's frames are distributed to the least filled member, and collected again", build: buildLeastFilled, judge: judgeDistribution},
+		{name: "3b", title: "the same by flow: order within each is kept", build: buildByFlow, judge: judgeByFlow},
+	}
+	for _, a := range all {
+		a.obey, a.flowControl, a.seconds, a.speed = true, "pfc", seconds, o.Speed/2
+	}
+	if o.Enter != nil {
+		all[1].enter = o.Enter
+		all = append(append(all[:1:1], all[2:]...), all[1])
+	}
+	return all
+}
+
+// trunkHead and trunkTail are the configuration of a switch whose ports p1, p2, p3 and up are a trunk.
+const (
+	trunkHead = "priorities: {lossless: [3]}\n"
+	trunkTail = "trunks: {up: {uplink: up, members: [p1, p2, p3], %s}}\n"
+)
+
+func (a *act) addTrunkSwitch(name, settings string) (*switchNode, error) {
+	s, err := a.addSwitch(name)
+	if err == nil {
+		s.head, s.more = trunkHead, fmt.Sprintf(trunkTail, settings)
+	}
+	return s, err
+}
+
+// addMembersAndUplink makes hosts behind a trunk's ports: senders behind members, the receiver behind the uplink.
+func (a *act) addMembersAndUplink(s *switchNode, offers [trunkMembers]string) (err error) {
+	for i, flow := range offers {
+		h, err := a.addHost(fmt.Sprintf("h%d", i+1))
+		if err != nil {
+			return err
+		}
+		h.offers = []string{flow}
+		a.senders = append(a.senders, h)
+		if err := a.link(s, h.node, fmt.Sprintf("p%d", i+1), hostInterface, a.speed); err != nil {
+			return err
+		}
+	}
+	if a.receiver, err = a.addHost("h4"); err != nil {
+		return err
+	}
+	a.receiver.speed = 2 * a.speed
+	return a.link(s, a.receiver.node, "up", hostInterface, 2*a.speed)
+}
+
+// The priorities of act 1, one a member, and what each offers as a share of the member's speed: above its peak rate, between
+// its rates, below its committed one. Together they pass less than the uplink's speed, so that the total lets them.
+var metered = [trunkMembers]struct {
+	priority          uint8
+	offered, cir, pir float64
+	what              string
+}{
+	{1, 0.9, 0.2, 0.4, "above its peak rate"},
+	{2, 0.9, 0.7, 1.2, "between its rates"},
+	{4, 0.6, 1.0, 1.2, "below its committed rate"},
+}
+
+// fullFrame is the length of a full frame with a tag, without FCS.
+const fullFrame = 1518
+
+func buildMetering(a *act) error {
+	meters := ""
+	var offers [trunkMembers]string
+	share := func(n float64) int64 { return int64(n * float64(a.speed)) }
+	for i, m := range metered {
+		meters += fmt.Sprintf("%d: {cir: %d, pir: %d}, ", m.priority, share(m.cir), share(m.pir))
+		offers[i] = fmt.Sprintf("%d:octets=%d,rate=%d", m.priority, fullFrame, share(m.offered))
+	}
+	s, err := a.addTrunkSwitch("s1", "meters: {"+meters+"}")
+	if err != nil {
+		return err
+	}
+	return a.addMembersAndUplink(s, offers)
+}
+
+// trunk is what a switch says of its trunk.
+func (s *switchNode) trunk() *api.Trunk { return &s.state.trunks.Trunks[0] }
+
+func judgeMetering(a *act, r *Report) {
+	t := a.switches[0].trunk()
+	model := a.modelMetering(t)
+	for i, m := range metered {
+		p := &t.Priorities[m.priority]
+		row := Metered{Act: a.name, Priority: m.priority, What: m.what, CIR: p.Meter.CIR, PIR: p.Meter.PIR, Model: model[m.priority]}
+		row.Real = outcome{Green: p.Green.Frames, Yellow: p.Yellow.Frames, Red: p.Red.Frames}
+		for _, f := range a.flows() {
+			if f.Priority == m.priority {
+				row.Real.Offered, row.Real.Delivered = f.Sent, f.Received
+			}
+		}
+		r.Meters = append(r.Meters, row)
+		want, got := row.Model.Delivered, row.Real.Delivered
+		r.check(a.name, KindRate, fmt.Sprintf("priority %d, %s: frames delivered", m.priority, m.what),
+			fmt.Sprintf("%d within %.0f %%", want, 100*deliveredLimit), fmt.Sprint(got), near(float64(got), float64(want), deliveredLimit))
+		drops := p.MeterDropped.Frames + p.REDDropped.Frames
+		r.check(a.name, KindCounters, fmt.Sprintf("priority %d: offered = delivered + dropped by meter and RED", m.priority), fmt.Sprint(row.Real.Offered),
+			fmt.Sprint(got+drops), row.Real.Offered == got+drops)
+		if i == len(metered)-1 {
+			lost := row.Real.Offered - min(got, row.Real.Offered)
+			r.check(a.name, KindLoss, fmt.Sprintf("priority %d, %s: frames lost", m.priority, m.what), "0", fmt.Sprint(lost), lost == 0 && got > 0)
+		} else {
+			r.check(a.name, KindControl, fmt.Sprintf("priority %d, %s: frames that are not green", m.priority, m.what), "more than 0",
+				fmt.Sprint(row.Real.Yellow+row.Real.Red), row.Real.Yellow+row.Real.Red > 0)
+		}
+	}
+}
+
+// modelMetering runs what the senders sent through the meters that the switch has in force.
+func (a *act) modelMetering(t *api.Trunk) [trunk.NumPriorities]outcome {
+	c := trunk.AggregatorConfig{Members: trunkMembers, Metered: t.Metered, Lossless: 1 << losslessPriority, Total: profile(t.Total.Meter)}
+	for p := range c.Meters {
+		c.Meters[p] = profile(t.Priorities[p].Meter)
+	}
+	var offers []offer
+	var elapsed int64
+	for i, h := range a.senders {
+		elapsed = max(elapsed, h.report.Elapsed)
+		for _, f := range h.report.Flows {
+			offers = append(offers, offer{member: i, priority: f.Priority, frames: f.Sent, octets: fullFrame})
+		}
+	}
+	return meterModel(c, offers, elapsed, 2*a.speed)
+}
+
+func profile(m *api.TrunkMeter) trunk.MeterConfig {
+	if m == nil {
+		return trunk.MeterConfig{}
+	}
+	return trunk.MeterConfig{CIR: m.CIR, PIR: m.PIR, CBS: m.CBS, PBS: m.PBS}
+}
+
+func near(got, want, limit float64) bool { return got >= want*(1-limit) && got <= want*(1+limit) }
+
+func buildHolding(a *act) error {
+	s, err := a.addTrunkSwitch("s1", "watermarks: {priority: {3: {high: 256KiB, low: 128KiB}}}")
+	if err != nil {
+		return err
+	}
+	return a.addMembersAndUplink(s, [trunkMembers]string{"3", "3", "3"})
+}
+
+func judgeHolding(a *act, r *Report) {
+	a.checkLossless(r, a.flows())
+	s := a.switches[0]
+	p := &s.trunk().Priorities[losslessPriority]
+	r.check(a.name, KindPFC, "holds of all members by watermark", "more than 0", fmt.Sprint(p.MemberHolds), p.MemberHolds > 0)
+	r.check(a.name, KindPFC, "members are free at the end", "yes", yes(!p.MembersHeld), !p.MembersHeld)
+	for _, h := range a.senders {
+		got := h.report.PFCReceived[losslessPriority]
+		r.check(a.name, KindPFC, h.name+": PFC frames received", "more than 0", fmt.Sprint(got), got > 0)
+	}
+	var rate float64
+	for _, f := range a.flows() {
+		rate += float64(f.Rate)
+	}
+	r.check(a.name, KindRate, "the uplink is filled", fmt.Sprintf("at least %.0f %%", 100*fillLimit), fmt.Sprintf("%.1f %%", 100*rate/float64(2*a.speed)),
+		rate >= fillLimit*float64(2*a.speed))
+}

@@ -1,0 +1,70 @@
+package demo
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pfcswitch/dataplane/trunk"
+)
+
+// Over 10 s the shares are those of RFC 2698, and what is yellow passes where the total has room, or else shares what is left.
+func TestMeterModel(t *testing.T) {
+	const rate, seconds = 100_000_000, 10
+	c := trunk.AggregatorConfig{Members: 3, Metered: true, Total: trunk.MeterConfig{CIR: 2 * rate, PIR: 2 * rate, CBS: 2000, PBS: 2000}}
+	c.Meters[1] = trunk.MeterConfig{CIR: rate / 5, PIR: rate / 2, CBS: 2000, PBS: 2000}
+	c.Meters[2] = trunk.MeterConfig{CIR: rate, PIR: rate, CBS: 2000, PBS: 2000}
+	const octets = 1000 - 24
+	frames := uint64(seconds * rate / 8 / 1000)
+	got := meterModel(c, []offer{{0, 1, frames, octets}, {1, 2, frames, octets}}, seconds*1e9, 2*rate)
+	want := [8]outcome{1: {frames, frames / 5, frames * 3 / 10, frames / 2, frames / 2}, 2: {frames, frames, 0, 0, frames}}
+	for _, p := range []int{1, 2} {
+		g, w := got[p], want[p]
+		for i, pair := range [][2]uint64{{g.Offered, w.Offered}, {g.Green, w.Green}, {g.Yellow, w.Yellow}, {g.Red, w.Red}, {g.Delivered, w.Delivered}} {
+			if d := float64(pair[0]) - float64(pair[1]); d > 0.01*float64(frames) || d < -0.01*float64(frames) {
+				t.Errorf("priority %d, number %d: %d, want %d within 1 %%", p, i, pair[0], pair[1])
+			}
+		}
+	}
+	// Half of the total: green 20 and 100 of 110, nothing is left for yellow but 10 - 20.
+	c.Total = trunk.MeterConfig{CIR: rate, PIR: rate, CBS: 2000, PBS: 2000}
+	got = meterModel(c, []offer{{0, 1, frames, octets}, {1, 2, frames, octets}}, seconds*1e9, 2*rate)
+	if got[2].Delivered != frames || got[1].Delivered < got[1].Green || got[1].Delivered > got[1].Green+frames/100 {
+		t.Errorf("without room in the total: %+v and %+v", got[1], got[2])
+	}
+}
+
+func TestDistributionModel(t *testing.T) {
+	for members := 2; members < 6; members++ {
+		if got, want := overtakenModel(members), overtakenFormula(int64(members)); got != want {
+			t.Errorf("%d members: overtaken by %d octets, by formula %d", members, got, want)
+		}
+	}
+	if got := overtakenModel(3); got != 2880 {
+		t.Errorf("overtaken by %d octets, want 2880", got)
+	}
+	sent := balanceModel(3, 10_000, 0.6)
+	if off := imbalance(sent); off > balanceLimit || len(sent) != 3 {
+		t.Errorf("members sent %v, %.3f off the mean", sent, off)
+	}
+	if off := imbalance([]uint64{0, 150, 150}); off != 1 {
+		t.Errorf("imbalance %v, want 1: one has nothing", off)
+	}
+}
+
+func TestActsOfTheTrunk(t *testing.T) {
+	o := Options{Seconds: 2, Speed: 200_000_000}
+	if got := names(trunkActs(o)); !slices.Equal(got, []string{"1", "2", "3a", "3b"}) {
+		t.Errorf("acts %v", got)
+	}
+	o.Enter = func(context.Context, []string) {}
+	all := trunkActs(o)
+	if got := names(all); !slices.Equal(got, []string{"1", "3a", "3b", "2"}) || all[3].enter == nil || all[0].enter != nil {
+		t.Errorf("acts %v when one is kept", got)
+	}
+	for _, a := range all {
+		if a.speed != 100_000_000 {
+			t.Errorf("act %s: members of %d bit/s", a.name, a.speed)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package traffic
+
+import (
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// Each frame has the length of its place in the stream, also where the kernel took only a part of a send call, and the rate is
+// kept on the wire.
+func TestMixedFlow(t *testing.T) {
+	c := &SendConfig{FlowControl: "off", Speed: 1_000_000_000, Duration: time.Second,
+		Flows: []Flow{{Octets: 110, Large: 1518, Every: 4, Weight: 1, Rate: 100_000_000}}}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	s := &sender{c: c, batch: port.NewBatch()}
+	s.prepare([6]byte{2})
+	var wire int64
+	now, sequence := monotonic(), uint64(0)
+	begin := now
+	for now < begin+100_000_000 {
+		if s.source.next(now) == 0 {
+			now = s.source.retry
+			continue
+		}
+		s.batch.Reset()
+		s.source.fill(s.batch, 0)
+		n := max(1, s.batch.Len()*2/3)
+		for i := range n {
+			b := s.batch.Frame(i, nil)
+			want := 110
+			if sequence%4 == 3 {
+				want = 1518
+			}
+			m, _, err := parse(b)
+			if err != nil || len(b) != want || m.sequence != sequence {
+				t.Fatalf("frame %d has %d octets and number %d, want %d octets: %v", sequence, len(b), m.sequence, want, err)
+			}
+			wire += int64(frame.WireOctets(len(b)))
+			sequence++
+		}
+		s.source.sent(n)
+	}
+	if rate := float64(wire) * 8 / 0.1; rate < 99e6 || rate > 103e6 {
+		t.Errorf("%.1f Mbit/s, want 100", rate/1e6)
+	}
+	if got := s.flows[0]; got.sent != sequence || got.octets != (sequence/4)*(3*110+1518)+sequence%4*110 {
+		t.Errorf("counted %d frames and %d octets of %d", got.sent, got.octets, sequence)
+	}
+	for _, bad := range []Flow{{Octets: 110, Large: 1518, Weight: 1}, {Octets: 110, Every: 2, Weight: 1}, {Octets: 110, Every: -1, Weight: 1}, {Octets: 110, Large: 1 << 20, Every: 2, Weight: 1}} {
+		c.Flows = []Flow{bad}
+		if c.Check() == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}
+
+func TestOvertaking(t *testing.T) {
+	var tr tracker
+	var o overtaking
+	for _, f := range []struct {
+		sequence uint64
+		octets   int
+		want     uint64
+	}{
+		{0, 64, 0}, {2, 64, 0}, {3, 64, 0}, {4, 1522, 0},
+		{1, 1522, 64 + 64 + 1522}, // 2, 3 and 4 came first
+		{1, 1522, 1650},           // again: a duplicate was not overtaken
+		{6, 64, 1650}, {5, 64, 1650}, {7, 64, 1650},
+		{10_000, 64, 1650}, {8, 64, 1650}, // further back than is remembered
+	} {
+		o.see(&tr, f.sequence, f.octets)
+		tr.take(f.sequence)
+		if o.most != f.want {
+			t.Fatalf("after frame %d: overtaken by %d octets, want %d", f.sequence, o.most, f.want)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package dataplane
+
+import (
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/trunk"
+)
+
+// throughTrunk decides, as the bridge does for other ports, where a frame goes that came by a port of a trunk: from a member
+// to the uplink, from there to the member that the distributor chooses.
+func (s *Switch) throughTrunk(p *portState, a *Arrival) bridge.Decision {
+	t := p.trunk
+	if bridge.Reserved(a.header.Dst) {
+		return bridge.Decision{Kind: bridge.Drop, Reason: bridge.DropFiltered, Port: -1}
+	}
+	to := t.cfg.Uplink
+	if p.member == uplink {
+		var flow uint64
+		if t.cfg.ByFlow {
+			flow = trunk.Flow(a.Data, &a.header)
+		}
+		m := t.distributor.Choose(t.toMembers.Member, t.live, flow)
+		if m < 0 {
+			return bridge.Decision{Kind: bridge.Drop, Reason: bridge.DropPortDown, Port: -1}
+		}
+		to = t.cfg.Members[m]
+	}
+	if out := s.ports[to]; out == nil || !out.up {
+		return bridge.Decision{Kind: bridge.Drop, Reason: bridge.DropPortDown, Port: -1}
+	}
+	return bridge.Decision{Kind: bridge.Unicast, Port: to}
+}
+
+// throughTrunkOf returns the trunk that carries a frame that came by one port and leaves by p, nil where none does.
+func (s *Switch) throughTrunkOf(p *portState, d *descriptor) (t *trunkState, from *portState) {
+	if p.trunk == nil {
+		return nil, nil
+	}
+	if from = s.ports[d.in]; from == nil || from.trunk != p.trunk || (from.member == uplink) == (p.member == uplink) {
+		return nil, nil
+	}
+	return p.trunk, from
+}
+
+// load adds a frame that is to leave by p to what its trunk holds (sign 1), or takes it off (-1).
+func (s *Switch) load(p *portState, d *descriptor, sign int64) {
+	t, from := s.throughTrunkOf(p, d)
+	if t == nil {
+		return
+	}
+	octets := sign * trunkOctets(d)
+	if p.member == uplink {
+		t.toUplink.Add(from.member, d.prio, octets)
+	} else {
+		t.toMembers.Add(p.member, d.prio, octets)
+	}
+}
+
+// trunkOctets is what a frame counts in a trunk: with FCS, and not in cells.
+func trunkOctets(d *descriptor) int64 { return int64(d.length) + frame.FCSOctets }
+
+// enterTrunk takes note of a frame on its way out by p, and holds whom its coming makes it hold.
+func (s *Switch) enterTrunk(p *portState, d *descriptor, a *Arrival) {
+	if p.trunk == nil {
+		return
+	}
+	d.network, d.eligible, d.at = uint8(a.header.NetOffset), a.header.TCI.DEI(), a.At
+	s.load(p, d, 1)
+	t := p.trunk
+	if p.member != uplink {
+		t.distributor.Chosen(p.member, len(t.cfg.Members))
+		tally := &t.count.distributed[p.member][d.prio]
+		tally.Frames++
+		tally.Octets += uint64(trunkOctets(d))
+	}
+	if t.cfg.Flow.Lossless&(1<<d.prio) != 0 {
+		s.reviewSide(p)
+	}
+}
+
+// deliver puts a frame into its egress queue, or, where it leaves a trunk by the uplink, into its member's arbiter queue, where
+// it counts as on its way into the egress queue.
+func (s *Switch) deliver(p *portState, d uint32) {
+	dsc := &s.memory.descs[d]
+	t, from := s.throughTrunkOf(p, dsc)
+	if t == nil || p.member != uplink {
+		s.push(p, d)
+		return
+	}
+	q := &t.queues[from.member]
+	if q.head == none {
+		q.head = d
+		t.waiting |= 1 << from.member
+	} else {
+		s.memory.descs[q.tail].next = d
+	}
+	q.tail = d
+	p.queues[dsc.queue].staged++
+	t.arbitrate.Add(from.member, dsc.prio, trunkOctets(dsc))
+	s.rouse(p)
+}
+
+// takeTurn takes the next frame out of the arbiter queues, none where they are empty.
+func (s *Switch) takeTurn(t *trunkState) (d uint32, member int) {
+	if member = t.arbiter.Next(t.waiting); member < 0 {
+		return none, member
+	}
+	q := &t.queues[member]
+	d = q.head
+	dsc := &s.memory.descs[d]
+	if q.head = dsc.next; q.head == none {
+		q.tail = none
+		t.waiting &^= 1 << member
+	}
+	dsc.next = none
+	s.ports[t.cfg.Uplink].queues[dsc.queue].staged--
+	t.arbitrate.Add(member, dsc.prio, -trunkOctets(dsc))
+	return d, member
+}
+
+// arbitrate lets members send to the uplink p in turn, until nothing waits for its turn: each frame is judged, and goes to the
+// area of its priority, which is the uplink's egress queue, or is dropped. It is metered at the time of its arrival: how late it is
+// looked at makes its sender neither faster nor slower.
+func (s *Switch) arbitrate(p *portState) {
+	t := p.trunk
+	for d, member := s.takeTurn(t); d != none; d, member = s.takeTurn(t) {
+		dsc := &s.memory.descs[d]
+		octets := trunkOctets(dsc)
+		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: t.metered(dsc),
+			Waiting: t.toUplink.Priority[dsc.prio] - t.arbitrate.Priority[dsc.prio] - octets,
+			All:     t.toUplink.Total - t.arbitrate.Total - octets}
+		if t.cfg.Aware && dsc.eligible {
+			f.Colour = trunk.Yellow
+		}
+		switch t.aggregator.Judge(&f, dsc.at) {
+		case trunk.Pass:
+			s.link(p, d)
+		case trunk.DropRED:
+			s.dropQueued(p, d, DropRED)
+		case trunk.DropMeterRed:
+			s.dropQueued(p, d, DropMeterRed)
+		}
+	}
+}
+
+// metered is what a frame is metered by.
+func (t *trunkState) metered(d *descriptor) int64 {
+	if t.cfg.IPOctets {
+		return int64(d.length) - int64(d.network)
+	}
+	return int64(frame.WireOctets(int(d.length)))
+}
+
+// passAll empties the arbiter queues of a trunk that is about to be taken apart, without judging.
+func (s *Switch) passAll(t *trunkState) {
+	p := s.ports[t.cfg.Uplink]
+	if p == nil {
+		return // its frames went when it was removed
+	}
+	for d, _ := s.takeTurn(t); d != none; d, _ = s.takeTurn(t) {
+		s.push(p, d)
+	}
+}
+
+// purgeArbiter drops what waits for its turn to leave by p.
+func (s *Switch) purgeArbiter(p *portState, r DropReason) {
+	if p.trunk == nil || p.member != uplink {
+		return
+	}
+	for d, _ := s.takeTurn(p.trunk); d != none; d, _ = s.takeTurn(p.trunk) {
+		s.dropQueued(p, d, r)
+	}
+}

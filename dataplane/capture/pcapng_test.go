@@ -1,0 +1,223 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/gopacket/pcapgo"
+)
+
+// ports are two interfaces for files.
+func ports(dst []Interface) []Interface {
+	return append(dst, Interface{Port: 4, Name: "p4", Speed: 1e9, MAC: [6]byte{2, 0, 0, 0, 0, 4}}, Interface{Port: 7, Name: "p7"})
+}
+
+// file makes a file of records.
+func file(t testing.TB, o Options, records ...Record) []byte {
+	t.Helper()
+	var tap Tap
+	c := attach(t, &tap, everything)
+	r := tap.Recorder()
+	for _, rec := range records {
+		r.Lock()
+		data := rec.Data
+		copy(r.Put(&rec), data)
+		r.Unlock()
+	}
+	if o.Interfaces == nil {
+		o.Interfaces = ports
+	}
+	if o.Snap == 0 {
+		o.Snap = MaxSnap
+	}
+	s := NewStream(c, o)
+	b := s.Begin(nil)
+	for more := true; more; {
+		b, more = s.Append(b, len(b)+1000)
+	}
+	return s.End(b, 0, 10)
+}
+
+func frameOf(n int) []byte { return bytes.Repeat([]byte{0xaa}, n) }
+
+// Another implementation reads what we write.
+func TestPcapgoReads(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC)
+	b := file(t, Options{Snap: 100, Program: "pfcswitch", Comment: "switch s1", Wall: start.UnixNano()},
+		Record{Port: 4, Time: 1, Length: 61, Data: frameOf(61), Note: []byte("dropped: red")},
+		Record{Port: 7, Out: true, Time: 2_000_000_003, Length: 1514, Data: frameOf(1514)},
+		Record{Port: 9, Time: 3, Length: 60, Data: frameOf(60)}) // of no interface
+	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.SectionInfo(); got.Application != "pfcswitch" || got.Comment != "switch s1" {
+		t.Errorf("section %+v", got)
+	}
+	for i, want := range []struct {
+		at             time.Duration
+		port           int
+		length, octets int
+	}{{1, 0, 61, 61}, {2_000_000_003, 1, 1514, 100}} {
+		data, info, err := r.ReadPacketData()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !info.Timestamp.Equal(start.Add(want.at)) || info.InterfaceIndex != want.port || info.Length != want.length || !bytes.Equal(data, frameOf(want.octets)) {
+			t.Errorf("frame %d: %+v, %d octets; want %+v", i, info, len(data), want)
+		}
+	}
+	if _, _, err := r.ReadPacketData(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last frame: %v", err)
+	}
+	for i, want := range []struct {
+		name  string
+		count uint64
+	}{{"p4", 1}, {"p7", 1}} {
+		is, err := r.Interface(i)
+		if err != nil || is.Name != want.name || is.TimestampResolution.Exponent() != 9 || is.Statistics.PacketsReceived != pcapgo.NgNoValue64 {
+			t.Errorf("interface %d: %+v, %v", i, is, err)
+		}
+	}
+}
+
+// Comments, direction and missing frames stand in the options of a packet.
+func TestPacketOptions(t *testing.T) {
+	b := file(t, Options{}, Record{Port: 4, Length: 14, Data: frameOf(14), Note: []byte("why"), Held: 1_234_000},
+		Record{Port: 4, Out: true, Length: 14, Data: append([]byte{1, 0x80, 0xc2, 0, 0, 1}, frameOf(8)...)},
+		Record{Port: 4, Length: 14, Data: append(bytes.Repeat([]byte{0xff}, 6), frameOf(8)...)})
+	for _, want := range []string{"\x01\x00\x03\x00why\x00", "held in the receive ring for 1.234 ms: no room in the buffer",
+		"\x02\x00\x04\x00\x0a\x00\x00\x00" /* out, multicast */, "\x02\x00\x04\x00\x0d\x00\x00\x00" /* in, broadcast */} {
+		if !bytes.Contains(b, []byte(want)) {
+			t.Errorf("the file lacks %q", want)
+		}
+	}
+}
+
+func TestMissingFrames(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	c := attach(t, &tap, everything)
+	r := tap.Recorder()
+	r.Missed(4, 5)
+	const frames = 2 * MinMemory / 1000
+	for i := range uint64(frames) {
+		put(r, 4, 1000, i)
+	}
+	s := NewStream(c, Options{Snap: 60, Interfaces: ports})
+	b := s.Begin(nil)
+	for more := true; more; {
+		b, more = s.Append(b, 1<<30)
+	}
+	tally, err := Copy(io.Discard, bytes.NewReader(s.End(b, 0, 1)))
+	if err != nil || tally.Frames != s.Frames() || tally.Frames+tally.Missing != frames || tally.Missing == 0 {
+		t.Errorf("%+v, %v; want %d frames in all, some of them missing", tally, err, frames)
+	}
+	if !bytes.Contains(b, []byte("0 frames lost in the receive ring")) {
+		t.Error("the reader is not told of what was missing")
+	}
+}
+
+// Frames that a receive ring has lost are told of by the next one of their port.
+func TestLostInRing(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	r := tap.Recorder()
+	r.Missed(4, 5)
+	put(r, 7, 60, 0)
+	put(r, 4, 60, 0)
+	put(r, 4, 60, 1)
+	s := NewStream(c, Options{Snap: 60, Interfaces: ports})
+	b, _ := s.Append(s.Begin(nil), 1<<20)
+	tally, err := Copy(io.Discard, bytes.NewReader(b))
+	if err != nil || tally != (Tally{Frames: 3, Missing: 5}) {
+		t.Errorf("%+v, %v; want 3 frames and 5 missing", tally, err)
+	}
+	if n := bytes.Count(b, []byte("missing before it: 5 frames lost in the receive ring")); n != 1 {
+		t.Errorf("said %d times, want once", n)
+	}
+}
+
+// A port that comes later, or changes, is described before its first frame.
+func TestInterfacesChange(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	now := []Interface{{Port: 1, Name: "a"}}
+	s := NewStream(c, Options{Snap: 60, Interfaces: func(dst []Interface) []Interface { return append(dst, now...) }})
+	b := s.Begin(nil)
+	put(tap.Recorder(), 1, 60, 0)
+	b, _ = s.Append(b, 1<<20)
+	now = []Interface{{Port: 1, Name: "b"}, {Port: 2, Name: "c"}}
+	put(tap.Recorder(), 2, 60, 0)
+	put(tap.Recorder(), 1, 60, 0)
+	b, _ = s.Append(b, 1<<20)
+	r, err := pcapgo.NewNgReader(bytes.NewReader(s.End(b, 0, 1)), pcapgo.DefaultNgReaderOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for {
+		_, info, err := r.ReadPacketData()
+		if err != nil {
+			break
+		}
+		is, err := r.Interface(info.InterfaceIndex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, is.Name)
+	}
+	if got := strings.Join(names, " "); got != "a c b" {
+		t.Errorf("frames of %s, want a c b", got)
+	}
+}
+
+// Bounds: so many frames, from then to then.
+func TestBounds(t *testing.T) {
+	records := []Record{{Port: 4, Time: 1, Length: 9, Data: frameOf(9)}, {Port: 4, Time: 2, Length: 9, Data: frameOf(9)}, {Port: 4, Time: 3, Length: 9, Data: frameOf(9)}}
+	for _, test := range []struct {
+		o    Options
+		want uint64
+	}{{Options{}, 3}, {Options{Frames: 2}, 2}, {Options{Since: 2}, 2}, {Options{Since: 2, Until: 2}, 1}, {Options{Until: 1}, 1}} {
+		tally, err := Copy(io.Discard, bytes.NewReader(file(t, test.o, records...)))
+		if err != nil || tally.Frames != test.want {
+			t.Errorf("%+v: %+v, %v; want %d frames", test.o, tally, err, test.want)
+		}
+	}
+}
+
+// What is copied is whole, also of a file that ends too early.
+func TestCopyWholeBlocks(t *testing.T) {
+	b := file(t, Options{}, Record{Port: 4, Length: 61, Data: frameOf(61)}, Record{Port: 7, Length: 100, Data: frameOf(100)})
+	for n := range b {
+		var out bytes.Buffer
+		_, err := Copy(&out, bytes.NewReader(b[:n]))
+		rest := out.Len()
+		for at := 0; at < rest; {
+			size := int(uint32(out.Bytes()[at+4]) | uint32(out.Bytes()[at+5])<<8)
+			if at += size; at > rest {
+				t.Fatalf("%d of %d octets: a block is cut", n, len(b))
+			}
+		}
+		if rest != n && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("%d of %d octets: error %v", n, len(b), err)
+		}
+	}
+}
+
+// Whatever comes from a socket, Copy ends, and writes no more than it got.
+func FuzzCopy(f *testing.F) {
+	f.Add(file(f, Options{}, Record{Port: 4, Length: 61, Data: frameOf(61), Note: []byte("x")}))
+	f.Add([]byte{6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var out bytes.Buffer
+		_, _ = Copy(&out, bytes.NewReader(b))
+		if !bytes.HasPrefix(b, out.Bytes()) {
+			t.Error("something else came out")
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package capture
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// chunkOctets is the size of a chunk. The longest record fits into half of it.
+const chunkOctets = 256 << 10
+
+// MinMemory is the smallest ring, in octets: a chunk for each reader, the newest one, and one to go on with.
+const MinMemory = (MaxCursors + 2) * chunkOctets
+
+// A chunk is a piece of the ring. Its octets below n do not change until it is begun again, for which nobody may be
+// reading it.
+type chunk struct {
+	reading sync.RWMutex // held by readers; the recorder only ever tries to take it
+	number  uint64       // of all chunks begun; changes under Recorder.mu and reading
+	first   [MaxPorts]uint32
+	n       atomic.Int64 // octets that readers may read
+	full    atomic.Bool  // n does not change any more
+	data    []byte
+}
+
+// A Recorder is the ring that the data path writes: records in chunks, of which the oldest is overwritten by the newest.
+// Every method but those of readers is called between Lock and Unlock.
+type Recorder struct {
+	mu     sync.Mutex // guards what follows
+	chunks []*chunk   // oldest first
+	at     int        // octets written of the newest
+	counts [MaxPorts]uint32
+	missed [MaxPorts]uint32
+
+	want atomic.Pointer[Want]
+}
+
+// newRecorder returns a ring of so many octets.
+func newRecorder(octets int) *Recorder {
+	r := &Recorder{}
+	for range max(MinMemory, octets) / chunkOctets {
+		r.chunks = append(r.chunks, &chunk{data: make([]byte, chunkOctets)})
+	}
+	r.want.Store(&Want{})
+	for i, c := range r.chunks { // the numbers of chunks that hold nothing are below that of the first
+		c.number = uint64(i)
+		c.full.Store(i < len(r.chunks)-1)
+	}
+	return r
+}
+
+// Wants tells whether somebody wants frames of a port.
+func (r *Recorder) Wants(port int) bool { return r.want.Load().Ports.Has(port) }
+
+// Lock begins a burst of records.
+func (r *Recorder) Lock() { r.mu.Lock() }
+
+// Unlock ends a burst of records: readers may read them.
+func (r *Recorder) Unlock() {
+	newest := r.chunks[len(r.chunks)-1]
+	newest.n.Store(int64(r.at))
+	r.mu.Unlock()
+}
+
+// Put adds a record of a frame of rec.Length octets, and returns where its first octets are to be copied to before
+// Unlock: as many as somebody wants. It never blocks and never allocates.
+func (r *Recorder) Put(rec *Record) []byte {
+	n := min(rec.Length, r.want.Load().Snap)
+	rec.Note = rec.Note[:min(len(rec.Note), MaxNote)]
+	rec.Missed, r.missed[rec.Port] = r.missed[rec.Port], 0
+	size := rec.size(n)
+	if r.at+size > chunkOctets {
+		r.begin()
+	}
+	room := rec.put(r.chunks[len(r.chunks)-1].data[r.at:], n)
+	r.at += size
+	r.counts[rec.Port]++
+	return room
+}
+
+// Missed says that the receive rings of a port have lost n frames: the port's next record tells of them.
+func (r *Recorder) Missed(port, n int) {
+	r.mu.Lock()
+	r.missed[port] += uint32(n)
+	r.mu.Unlock()
+}
+
+// begin makes the oldest chunk that nobody reads the newest. There is one: there are more chunks than readers, and each
+// reads one.
+func (r *Recorder) begin() {
+	newest := r.chunks[len(r.chunks)-1]
+	newest.n.Store(int64(r.at))
+	newest.full.Store(true)
+	for i, c := range r.chunks[:len(r.chunks)-1] {
+		if !c.reading.TryLock() {
+			continue
+		}
+		c.number, c.first = newest.number+1, r.counts
+		c.n.Store(0)
+		c.full.Store(false)
+		c.reading.Unlock()
+		r.chunks = append(slices.Delete(r.chunks, i, i+1), c)
+		r.at = 0
+		return
+	}
+}
+
+// open returns the chunk with the given number, or the oldest one that follows it, and keeps it from being overwritten
+// until reading is unlocked.
+func (r *Recorder) open(number uint64) *chunk {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.chunks {
+		if c.number >= number {
+			c.reading.RLock()
+			return c
+		}
+	}
+	return nil
+}
+
+// place returns the end of the ring: the number of the newest chunk, how many octets of it are written, and how many
+// frames of each port there have been.
+func (r *Recorder) place() (number uint64, at int, counts [MaxPorts]uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.chunks[len(r.chunks)-1].number, r.at, r.counts
+}
+
+// start returns the beginning of the ring.
+func (r *Recorder) start() (number uint64, counts [MaxPorts]uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.chunks[0].number, r.chunks[0].first
+}

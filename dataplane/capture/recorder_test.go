@@ -1,0 +1,303 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// put adds a frame of n octets that carries a number.
+func put(r *Recorder, port, n int, number uint64) {
+	b := make([]byte, max(n, 8))
+	binary.BigEndian.PutUint64(b, number)
+	r.Lock()
+	copy(r.Put(&Record{Port: port, Time: int64(number), Length: len(b)}), b)
+	r.Unlock()
+}
+
+func attach(t testing.TB, tap *Tap, w Want) *Cursor {
+	t.Helper()
+	c, err := tap.Attach(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// all reads what there is.
+func all(c *Cursor) (numbers []uint64) {
+	for c.Read(func(r *Record) bool { numbers = append(numbers, binary.BigEndian.Uint64(r.Data)); return true }) {
+	}
+	return numbers
+}
+
+var everything = Want{Ports: AllPorts, Snap: MaxSnap}
+
+// What a record says, a reader gets.
+func TestRecord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var tap Tap
+		tap.SetMemory(MinMemory)
+		snap := rapid.IntRange(1, 100).Draw(t, "snap")
+		c, err := tap.Attach(Want{Ports: AllPorts, Snap: snap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Record{Port: rapid.IntRange(0, MaxPorts-1).Draw(t, "port"), Out: rapid.Bool().Draw(t, "out"), Time: rapid.Int64().Draw(t, "time"),
+			Held: rapid.Int64().Draw(t, "held"), Note: []byte(rapid.String().Draw(t, "note"))}
+		data := rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "data")
+		want.Length = len(data)
+		note := want.Note[:min(len(want.Note), MaxNote)]
+		r := tap.Recorder()
+		missed := rapid.IntRange(0, 9).Draw(t, "missed")
+		r.Missed(want.Port, missed)
+		r.Lock()
+		put := want
+		copy(r.Put(&put), data)
+		r.Unlock()
+		n := 0
+		for c.Read(func(got *Record) bool {
+			n++
+			if got.Port != want.Port || got.Out != want.Out || got.Time != want.Time || got.Held != want.Held || got.Length != want.Length ||
+				got.Missed != uint32(missed) || string(got.Note) != string(note) || string(got.Data) != string(data[:min(snap, len(data))]) {
+				t.Fatalf("got %+v, want %+v with %x", got, want, data)
+			}
+			return true
+		}) {
+		}
+		if n != 1 {
+			t.Fatalf("%d records, want 1", n)
+		}
+	})
+}
+
+// Every frame is read once and in order, or counted as missing, however many readers there are and however late each is.
+func TestReadersGetAllOrCount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var tap Tap
+		tap.SetMemory(MinMemory)
+		type reader struct {
+			*Cursor
+			read, missing, from [4]uint64
+		}
+		var readers []*reader
+		var sent [4]uint64
+		count := func(r *reader) {
+			for p := range r.missing {
+				r.missing[p] += r.Missing(p)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"attach": func(t *rapid.T) {
+				if len(readers) == MaxCursors {
+					return
+				}
+				c, err := tap.Attach(everything)
+				if err != nil {
+					t.Fatal(err)
+				}
+				readers = append(readers, &reader{Cursor: c, from: sent})
+			},
+			"put": func(t *rapid.T) {
+				r := tap.Recorder()
+				if r == nil {
+					return
+				}
+				octets := rapid.SampledFrom([]int{60, 1514, 65000}).Draw(t, "octets")
+				for range rapid.IntRange(1, 200).Draw(t, "frames") {
+					p := rapid.IntRange(0, 3).Draw(t, "port")
+					put(r, p, octets, sent[p])
+					sent[p]++
+				}
+			},
+			"read": func(t *rapid.T) {
+				if len(readers) == 0 {
+					return
+				}
+				r := readers[rapid.IntRange(0, len(readers)-1).Draw(t, "reader")]
+				left := rapid.IntRange(0, 300).Draw(t, "records")
+				r.Read(func(rec *Record) bool {
+					if left--; left < 0 {
+						return false
+					}
+					count(r)
+					p := rec.Port
+					if got, want := binary.BigEndian.Uint64(rec.Data), r.from[p]+r.read[p]+r.missing[p]; got != want {
+						t.Fatalf("port %d: frame %d, want %d", p, got, want)
+					}
+					r.read[p]++
+					return true
+				})
+			},
+		})
+		for _, r := range readers {
+			for range all(r.Cursor) {
+			}
+		}
+	})
+}
+
+// A reader that stands still costs the data path nothing but a chunk, and is told what it did not get.
+func TestSlowReader(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	slow, quick := attach(t, &tap, everything), attach(t, &tap, everything)
+	const frames = 3 * MinMemory / 1000
+	var read int
+	slow.Read(func(*Record) bool { return false }) // in the middle of a chunk
+	for i := range uint64(frames) {
+		put(tap.Recorder(), 1, 1000, i)
+		if i%100 == 0 {
+			read += len(all(quick))
+		}
+	}
+	if read += len(all(quick)); read != frames || quick.Missing(1) != 0 {
+		t.Errorf("the quick reader got %d of %d frames", read, frames)
+	}
+	got := all(slow)
+	if missing := slow.Missing(1); missing == 0 || missing+uint64(len(got)) != frames || got[len(got)-1] != frames-1 {
+		t.Errorf("the slow reader got %d frames, %d are missing; want all %d and the newest", len(got), missing, frames)
+	}
+}
+
+// Writers and readers at the same time, for the race detector.
+func TestConcurrently(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	keep := attach(t, &tap, everything)
+	const frames = 20_000
+	var writers, readers sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		c := attach(t, &tap, everything)
+		readers.Go(func() {
+			var got [2]uint64
+			wrong := false
+			for ended := false; ; {
+				more := c.Read(func(r *Record) bool {
+					got[r.Port] += c.Missing(r.Port)
+					wrong = wrong || binary.BigEndian.Uint64(r.Data) != got[r.Port]
+					got[r.Port]++
+					return true
+				})
+				if ended && !more {
+					break
+				}
+				select {
+				case <-stop:
+					ended = true
+				default:
+				}
+			}
+			for p := range got { // behind the last frame
+				got[p] += c.Missing(p)
+			}
+			if wrong || got != [2]uint64{frames, frames} {
+				t.Errorf("got or counted %v frames, in order: %v; want %d of each port", got, !wrong, frames)
+			}
+		})
+	}
+	for p := range 2 {
+		writers.Go(func() {
+			for i := range uint64(frames) {
+				put(tap.Recorder(), p, 700, i)
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	readers.Wait()
+	if n := len(all(keep)); n == 0 {
+		t.Error("the reader that came last got nothing")
+	}
+}
+
+// The data path captures what somebody wants, and nothing when nobody does.
+func TestTap(t *testing.T) {
+	var tap Tap
+	if tap.Recorder() != nil {
+		t.Error("somebody captures before anybody came")
+	}
+	var one, two Ports
+	one.Add(1)
+	two.Add(200)
+	a, b := attach(t, &tap, Want{one, 60}), attach(t, &tap, Want{two, 100})
+	r := tap.Recorder()
+	if !r.Wants(1) || !r.Wants(200) || r.Wants(2) || r.Wants(-1) || r.Wants(MaxPorts) {
+		t.Errorf("wanted: %v", r.want.Load())
+	}
+	put(r, 1, 500, 7)
+	put(r, 200, 500, 8)
+	if got := all(a); len(got) != 1 || got[0] != 7 {
+		t.Errorf("the first reader got %v, want frame 7 of its port", got)
+	}
+	b.Close()
+	b.Close()
+	if r.Wants(200) || r.want.Load().Snap != 60 {
+		t.Errorf("after a reader has left: %v", r.want.Load())
+	}
+	a.Close()
+	if tap.Recorder() != nil {
+		t.Error("nobody captures any more, and the data path does")
+	}
+}
+
+func TestTooManyReaders(t *testing.T) {
+	var tap Tap
+	for range MaxCursors {
+		attach(t, &tap, everything)
+	}
+	if _, err := tap.Attach(everything); !errors.Is(err, ErrTooMany) {
+		t.Errorf("got %v, want ErrTooMany", err)
+	}
+}
+
+// Readers go on where the memory changes.
+func TestSetMemory(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	put(tap.Recorder(), 0, 60, 1)
+	tap.SetMemory(2 * MinMemory)
+	put(tap.Recorder(), 0, 60, 2)
+	got := append(all(c), all(c)...)
+	if len(got) != 2 || got[0] != 1 || got[1] != 2 {
+		t.Errorf("got %v, want frames 1 and 2", got)
+	}
+	if n := len(tap.Recorder().chunks) * chunkOctets; n != 2*MinMemory {
+		t.Errorf("the ring has %d octets, want %d", n, 2*MinMemory)
+	}
+}
+
+func TestLosses(t *testing.T) {
+	var tap Tap
+	tap.Lost() // nobody listens
+	losses := tap.Losses()
+	for range 3 {
+		tap.Lost()
+	}
+	<-losses
+	select {
+	case <-losses:
+		t.Error("three losses at once were told twice")
+	default:
+	}
+}
+
+func TestPutAllocatesNothing(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	attach(t, &tap, everything)
+	r := tap.Recorder()
+	b := make([]byte, 1514)
+	if n := testing.AllocsPerRun(10_000, func() {
+		r.Lock()
+		copy(r.Put(&Record{Port: 3, Length: len(b)}), b)
+		r.Unlock()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,146 @@
+package capture
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Ports is a set of port numbers.
+type Ports [MaxPorts / 64]uint64
+
+// AllPorts is every port, those too that come later.
+var AllPorts = Ports{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+
+// Add puts a port into the set.
+func (p *Ports) Add(i int) { p[i/64] |= 1 << (i % 64) }
+
+// Has tells whether a port is in the set.
+func (p *Ports) Has(i int) bool { return uint(i) < MaxPorts && p[i/64]>>(i%64)&1 != 0 }
+
+// Want is what somebody wants to see.
+type Want struct {
+	Ports Ports
+	Snap  int // octets of each frame, at most; 1 to MaxSnap
+}
+
+// MaxSnap is longer than the longest frame.
+const MaxSnap = 65600
+
+// MaxCursors is how many may capture at the same time.
+const MaxCursors = 16
+
+// DefaultMemory is the size of the ring in octets where nobody has said another.
+const DefaultMemory = 16 << 20
+
+// ErrTooMany is returned by Attach when MaxCursors readers capture already.
+var ErrTooMany = errors.New("capture: too many captures run already: end one")
+
+// A Tap is what the data path asks whether anybody captures. Its zero value is ready, and nobody does. Recorder and Lost
+// are for the data path; the other methods are for readers.
+type Tap struct {
+	recorder atomic.Pointer[Recorder]
+	watched  atomic.Bool
+	losses   chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	octets  int
+	cursors []*Cursor
+}
+
+// Recorder returns where to put frames, nil while nobody captures.
+func (t *Tap) Recorder() *Recorder { return t.recorder.Load() }
+
+// Lost says that a lossless frame was lost.
+func (t *Tap) Lost() {
+	if !t.watched.Load() {
+		return
+	}
+	select {
+	case t.losses <- struct{}{}:
+	default:
+	}
+}
+
+// Losses returns a channel on which there is something when a lossless frame was lost since it was last read from. One
+// reader may use it.
+func (t *Tap) Losses() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.losses == nil {
+		t.losses = make(chan struct{}, 1)
+		t.watched.Store(true)
+	}
+	return t.losses
+}
+
+// SetMemory sets how many octets the ring takes (0: DefaultMemory; at least MinMemory). One that is in use is replaced, and
+// what lay in it is gone for those who have not read it.
+func (t *Tap) SetMemory(octets int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if octets == t.octets {
+		return
+	}
+	t.octets = octets
+	if old := t.recorder.Load(); old != nil {
+		r := t.newRecorder()
+		r.want.Store(old.want.Load())
+		t.recorder.Store(r)
+	}
+}
+
+func (t *Tap) newRecorder() *Recorder {
+	if t.octets == 0 {
+		return newRecorder(DefaultMemory)
+	}
+	return newRecorder(t.octets)
+}
+
+// Attach returns a reader of what is captured from now on. It has to be closed: until then the data path captures.
+func (t *Tap) Attach(w Want) (*Cursor, error) {
+	w.Snap = min(max(1, w.Snap), MaxSnap)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.cursors) == MaxCursors {
+		return nil, ErrTooMany
+	}
+	r := t.recorder.Load()
+	if r == nil {
+		r = t.newRecorder()
+	}
+	c := &Cursor{tap: t, recorder: r, want: w}
+	c.number, c.at, c.seen = r.place()
+	t.cursors = append(t.cursors, c)
+	t.agree(r)
+	t.recorder.Store(r)
+	return c, nil
+}
+
+func (t *Tap) detach(c *Cursor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.cursors, c)
+	if i < 0 {
+		return
+	}
+	t.cursors = slices.Delete(t.cursors, i, i+1)
+	if len(t.cursors) == 0 {
+		t.recorder.Store(nil)
+		return
+	}
+	t.agree(t.recorder.Load())
+}
+
+// agree makes the recorder keep what all readers together want.
+func (t *Tap) agree(r *Recorder) {
+	all := &Want{}
+	for _, c := range t.cursors {
+		all.Snap = max(all.Snap, c.want.Snap)
+		for i := range all.Ports {
+			all.Ports[i] |= c.want.Ports[i]
+		}
+	}
+	r.want.Store(all)
+}

@@ -1,0 +1,283 @@
+package dataplane
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// seen is a captured frame.
+type seen struct {
+	port   int
+	out    bool
+	held   int64
+	length int
+	data   string
+	note   string
+}
+
+// tapped attaches to a switch.
+func tapped(tb testing.TB, sw *Switch, snap int) *capture.Cursor {
+	tb.Helper()
+	c, err := sw.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Close)
+	return c
+}
+
+func read(c *capture.Cursor) (all []seen) {
+	for c.Read(func(r *capture.Record) bool {
+		all = append(all, seen{r.Port, r.Out, r.Held, r.Length, string(r.Data), string(r.Note)})
+		return true
+	}) {
+	}
+	return all
+}
+
+// What a worker carries is captured once where it came in and once where it went out, whichever way it took, and the notes
+// say what the counters count.
+func TestTapSeesWhatCounts(t *testing.T) {
+	for name, m := range loads(t) {
+		c := tapped(t, m.w.r.sw, capture.MaxSnap)
+		var in, out, dropped, heard, told uint64
+		for range 50 {
+			m.round()
+			for _, s := range read(c) {
+				control := strings.Contains(s.note, "XO") || strings.Contains(s.note, "obeyed")
+				switch {
+				case control && s.out:
+					told++
+				case control:
+					heard++
+				case s.out:
+					out++
+				default:
+					in++
+				}
+				if strings.HasPrefix(s.note, "dropped: ") {
+					dropped++
+				}
+				if len(s.data) != s.length {
+					t.Fatalf("%s: %d of %d octets", name, len(s.data), s.length)
+				}
+			}
+		}
+		var v Snapshot
+		m.w.r.sw.Snapshot(&v, Now())
+		var want struct{ in, out, dropped, told uint64 }
+		for i := range v.Ports {
+			p := &v.Ports[i]
+			want.in += p.Counters.ReceivedFrames
+			want.out += p.Counters.SentFrames
+			want.told += p.Told.PFCFrames[lossless]
+			for prio := range p.Counters.Drops {
+				for _, n := range p.Counters.Drops[prio] {
+					want.dropped += n
+				}
+			}
+		}
+		if in != want.in || out != want.out || dropped != want.dropped || told != want.told || in == 0 {
+			t.Errorf("%s: captured %d in, %d out, %d dropped, %d told; counted %+v", name, in, out, dropped, told, want)
+		}
+		if name == "paused" && (heard != 50 || told == 0) {
+			t.Errorf("%s: %d control frames heard of 50, %d told", name, heard, told)
+		}
+	}
+}
+
+// A frame leaves the file as it leaves the port: its tag put in, taken out, or changed.
+func TestTapSeesTagsOfEgress(t *testing.T) {
+	m := newMill(t, port.Other, repeated(data(0, 1, 0, 9, 300), 2), func(_ *Config, ports []PortConfig) { ports[1].StripZero = true })
+	c := tapped(t, m.w.r.sw, 100)
+	m.round()
+	var out []seen
+	for _, s := range read(c) {
+		if s.out {
+			out = append(out, s)
+		}
+	}
+	want := data(0, 1, 0, 9, 300)
+	stripped := string(want[:12]) + string(want[16:])
+	if len(out) != 2 || out[0].data != stripped[:100] || out[0].length != 296 {
+		t.Errorf("captured %+v, want two frames without a tag", out)
+	}
+}
+
+// Notes say why the peer is told what it is told.
+func TestNotesOfControl(t *testing.T) {
+	r := plainRig(t, 2)
+	hold := func() string { return string(r.sw.explainTold(nil, 0)) }
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	for _, want := range []string{"XOFF 3: buffer, ingress queue holds ", " B, threshold ", " of 16384 B"} {
+		if got := hold(); !strings.Contains(got, want) {
+			t.Errorf("note %q, want one that says %q", got, want)
+		}
+	}
+	r.tell(0)
+	r.sw.RingHold(0, true, r.now)
+	if got := hold(); !strings.HasPrefix(got, "XOFF refreshed 3: buffer, the receive ring fills up, ") {
+		t.Errorf("note %q", got)
+	}
+	r.sw.RingHold(0, false, r.now)
+	r.drain(1, second)
+	if got := hold(); !strings.HasPrefix(got, "XON 3: ingress queue holds ") {
+		t.Errorf("note %q", got)
+	}
+
+	r.hear(1, lossless, 0xffff)
+	if got := string(r.sw.explainHeard(nil, 1)); got != "obeyed; paused: 3" {
+		t.Errorf("note %q", got)
+	}
+	r.hear(1, 5, 0xffff) // not under PFC
+	if got := string(r.sw.explainHeard(nil, 1)); got != "obeyed in part: priority; paused: 3" {
+		t.Errorf("note %q", got)
+	}
+	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 9), r.now, r.now)
+	if got := string(r.sw.explainHeard(nil, 1)); got != "ignored: disabled" {
+		t.Errorf("note %q", got)
+	}
+	r.hear(1, lossless, 0)
+	if got := string(r.sw.explainHeard(nil, 1)); got != "obeyed; nothing is paused" {
+		t.Errorf("note %q", got)
+	}
+	if got := string(r.sw.explainHeard(nil, 7)); !strings.Contains(got, "not configured") {
+		t.Errorf("note %q", got)
+	}
+}
+
+func TestNotesOfPause(t *testing.T) {
+	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
+	r.offer(0, several(0, 1, 0, alone+1, small)...)
+	if got := string(r.sw.explainTold(nil, 0)); !strings.HasPrefix(got, "XOFF all: buffer, ingress queue holds ") {
+		t.Errorf("note %q", got)
+	}
+	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now)
+	if got := string(r.sw.explainHeard(nil, 1)); got != "obeyed; paused: all" {
+		t.Errorf("note %q", got)
+	}
+}
+
+// Every fate has its words, and those of a reason that exists.
+func TestNotesOfFates(t *testing.T) {
+	for f, note := range notes {
+		reason := DropReason(fate(f)&fateReason) - 1
+		there := fate(f)&fateReason != 0 && reason < NumDropReasons && fate(f)&(fateLost|fateCopy) != fateLost|fateCopy
+		if there != (note != nil) || there && !strings.Contains(string(note), reason.String()) {
+			t.Errorf("fate %#x: %q", f, note)
+		}
+	}
+}
+
+// A frame that waited in its ring says how long, and only that one.
+func TestHeldFrame(t *testing.T) {
+	r := plainRig(t, 2)
+	frames := several(0, 1, lossless, 2*headroomCells, small)
+	taken, stop := r.arrive(0, frames...)
+	if stop != Hold {
+		t.Fatalf("%d frames taken, stop %d: nothing waits", taken, stop)
+	}
+	r.settle()
+	const wait = 700_000
+	r.now += wait
+	for r.send(1, 8) != nil { // room
+	}
+	burst := r.receive(0, frames[taken:taken+2])
+	if n, _ := r.sw.Ingress(0, 0, burst, 0, r.now); n == 0 {
+		t.Fatal("the frame still waits")
+	}
+	if burst[0].held < wait || burst[1].held != 0 {
+		t.Errorf("waited %d and %d ns, want at least %d and 0", burst[0].held, burst[1].held, wait)
+	}
+	r.burst = burst
+	r.settle()
+}
+
+// A flood says so where a copy of it was dropped, and others go on.
+func TestFateOfCopy(t *testing.T) {
+	ports := []PortConfig{testPort(0), testPort(1), testPort(2)}
+	ports[2].MaxFrame = small - 100
+	r := newRig(t, testConfig(3), ports...)
+	burst := r.receive(0, [][]byte{ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small), data(0, 2, 0, 1, small), data(0, 1, 0, 1, small)})
+	r.sw.Ingress(0, 0, burst, 0, r.now)
+	var notes []string
+	for i := range burst {
+		notes = append(notes, string(burst[i].fate.note()))
+	}
+	if want := []string{"a copy was dropped: oversize", "dropped: oversize", ""}; !slices.Equal(notes, want) {
+		t.Errorf("notes %q, want %q", notes, want)
+	}
+	r.burst = burst
+	r.settle()
+}
+
+// What finds no room is dropped and says so; a queue that is emptied says why.
+func TestFates(t *testing.T) {
+	cfg := testConfig(3)
+	cfg.Buffer.Lossy.Size = 8 * cell
+	r := newRig(t, cfg, testPort(0), testPort(1), testPort(2))
+	broadcast := ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small)
+	r.sw.SetUp(2, true, r.now)
+	flooded := [][]byte{broadcast}
+	for range 12 {
+		flooded = append(flooded, broadcast)
+	}
+	burst := r.receive(0, flooded)
+	if n, _ := r.sw.Ingress(0, 0, burst, 0, r.now); n != len(burst) {
+		t.Fatalf("%d of %d frames taken", n, len(burst))
+	}
+	if burst[0].fate != 0 || string(burst[len(burst)-1].fate.note()) != "dropped: lossy-threshold" {
+		t.Errorf("fates %#x to %#x, want none and lossy-threshold", burst[0].fate, burst[len(burst)-1].fate)
+	}
+	r.burst = burst
+	r.settle()
+
+	c := tapped(t, r.sw, 64)
+	r.sw.SetUp(1, false, r.now)
+	purged := read(c)
+	if len(purged) == 0 || !purged[0].out || purged[0].port != 1 || purged[0].note != "dropped: port-down" || purged[0].data != string(broadcast[:64]) || purged[0].length != small {
+		t.Errorf("captured %+v, want the frames of the queue that was emptied", purged)
+	}
+}
+
+// A tap costs a round no allocation.
+func TestTappedRoundsAllocateNothing(t *testing.T) {
+	for name, m := range loads(t) {
+		tapped(t, m.w.r.sw, 128)
+		for range 100 {
+			m.round()
+		}
+		if n := testing.AllocsPerRun(200, m.round); n != 0 {
+			t.Errorf("%s: %v allocations a round", name, n)
+		}
+	}
+}
+
+// What a capture adds to a worker's round: nothing where nobody captures (off), else a copy of each frame's first octets where
+// it comes in and where it goes out.
+func BenchmarkTap(b *testing.B) {
+	for _, octets := range []int{60, 1514} {
+		for _, snap := range []int{0, 64, capture.MaxSnap} {
+			name := fmt.Sprintf("frame=%d/snap=%d", octets, snap)
+			if snap == 0 {
+				name = fmt.Sprintf("frame=%d/off", octets)
+			}
+			b.Run(name, func(b *testing.B) {
+				m := newMill(b, port.Lossless, repeated(data(0, 1, lossless, 0, octets), burstFrames), nil)
+				if snap > 0 {
+					tapped(b, m.w.r.sw, snap)
+				}
+				for b.Loop() {
+					m.round()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(m.out.sent), "ns/frame")
+			})
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package dataplane
+
+import (
+	"strconv"
+
+	"pfcswitch/buffer"
+	"pfcswitch/macctl"
+)
+
+// A fate is what became of a received frame: 0 where it goes on, else its DropReason + 1, and two flags.
+type fate uint8
+
+const (
+	fateLost   fate = 0x80 // a lossless frame that must not be lost
+	fateCopy   fate = 0x40 // other copies go on
+	fateReason fate = 0x3f
+)
+
+// dropped is the fate of a frame that is dropped.
+func dropped(r DropReason, lossless bool) fate {
+	f := fate(r) + 1
+	if lossless && r.fault() {
+		f |= fateLost
+	}
+	return f
+}
+
+// notes are what a capture says of each fate.
+var notes = func() (all [256][]byte) {
+	for r := range NumDropReasons {
+		all[dropped(r, false)] = []byte("dropped: " + r.String())
+		all[dropped(r, false)|fateCopy] = []byte("a copy was dropped: " + r.String())
+		all[dropped(r, false)|fateLost] = []byte("dropped: " + r.String() + " (a LOSSLESS frame is lost)")
+	}
+	return all
+}()
+
+func (f fate) note() []byte { return notes[f] }
+
+// takeFate notes that a frame, or a copy of it, was dropped.
+func (s *Switch) takeFate(a *Arrival) {
+	a.fate, s.fate = s.fate, 0
+	n := len(s.staged)
+	if a.copies != none || n > 0 && len(a.Data) > 0 && &s.staged[n-1].data[0] == &a.Data[0] {
+		a.fate |= fateCopy
+	}
+}
+
+// explainHeard appends what the newest MAC Control frame of port i has done.
+func (s *Switch) explainHeard(b []byte, i int) []byte {
+	p := s.ports[i]
+	if p == nil {
+		return append(b, "ignored: the port is not configured"...)
+	}
+	switch p.heard {
+	case macctl.ReasonNone:
+		b = append(b, "obeyed"...)
+	case macctl.ReasonVector, macctl.ReasonPriority:
+		b = append(append(b, "obeyed in part: "...), p.heard.String()...)
+	default:
+		return append(append(b, "ignored: "...), p.heard.String()...)
+	}
+	paused := p.receiver.Paused(s.now)
+	if paused == 0 {
+		return append(b, "; nothing is paused"...)
+	}
+	b = append(b, "; paused"...)
+	if p.cfg.Mode == macctl.ModePause {
+		return append(b, ": all"...)
+	}
+	return appendPriorities(append(b, ':'), paused)
+}
+
+func appendPriorities(b []byte, set uint8) []byte {
+	for q := range uint8(NumPriorities) {
+		if set&(1<<q) != 0 {
+			b = append(b, ' ', '0'+q)
+		}
+	}
+	return b
+}
+
+// explainTold appends why port i tells its peer what it is about to tell.
+func (s *Switch) explainTold(b []byte, i int) []byte {
+	p := s.ports[i]
+	wanted, told := p.sender.Wanted(), p.sender.Told()
+	if p.cfg.Mode == macctl.ModePause {
+		return s.explainUnit(b, p, 0, "all", wanted&1, told&1)
+	}
+	for q := range uint8(NumPriorities) {
+		b = s.explainUnit(b, p, q, "01234567"[q:q+1], wanted>>q&1, told>>q&1)
+	}
+	return b
+}
+
+// explainUnit appends what is told of one priority, or of all of them, where it is held or was.
+func (s *Switch) explainUnit(b []byte, p *portState, q uint8, name string, wanted, told uint8) []byte {
+	if wanted|told == 0 {
+		return b
+	}
+	if len(b) > 0 {
+		b = append(b, "; "...)
+	}
+	switch {
+	case wanted == 0:
+		b = append(b, "XON "...)
+	case told == 0:
+		b = append(b, "XOFF "...)
+	default:
+		b = append(b, "XOFF refreshed "...)
+	}
+	b = append(append(b, name...), ": "...)
+	holds := p.sender.Causes(q)
+	for _, c := range causes {
+		if holds&c.cause != 0 {
+			b = append(append(b, c.word...), ", "...)
+		}
+	}
+	return appendQueue(b, s.buffer.Queue(p.index, q))
+}
+
+// appendQueue appends what an ingress queue holds.
+func appendQueue(b []byte, q buffer.QueueSnapshot) []byte {
+	b = append(b, "ingress queue holds "...)
+	b = strconv.AppendInt(b, q.Used.Private.Now+q.Used.Shared.Now, 10)
+	b = append(b, " B, threshold "...)
+	b = strconv.AppendInt(b, q.Config.Private+q.Threshold, 10)
+	b = append(b, " B, headroom "...)
+	b = strconv.AppendInt(b, q.Used.Headroom.Now, 10)
+	b = append(b, " of "...)
+	b = strconv.AppendInt(b, q.Config.Headroom, 10)
+	return append(b, " B"...)
+}

@@ -1,0 +1,75 @@
+package port_test
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// A hushed interface gives its frames to the port and to whoever listens to LLDP, and to nobody else until that ends.
+func TestHush(t *testing.T) {
+	w := newWire(t)
+	link, err := port.Inspect(w.ns, "sw")
+	must(t, err)
+	stack, lldp := protocolSocket(t, w.ns, experimental), protocolSocket(t, w.ns, int(frame.TypeLLDP))
+	undo, err := port.Hush(w.ns, link)
+	must(t, err)
+	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
+	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60)))
+	if got := w.take(port.Other, 1); len(got) != 1 {
+		t.Errorf("the port got %d frames, want 1", len(got))
+	}
+	if got := readable(lldp); !got {
+		t.Error("LLDP does not reach who listens to it")
+	}
+	if got := readable(stack); got {
+		t.Error("a frame reaches the host's stack")
+	}
+	must(t, undo())
+	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 3, 60)))
+	if got := readable(stack); !got {
+		t.Error("no frame reaches the host's stack, although the hush has ended")
+	}
+}
+
+// Where no program may be attached, at least nobody answers ARP.
+func TestSwitchARP(t *testing.T) {
+	w := newWire(t)
+	link, err := port.Inspect(w.ns, "sw")
+	must(t, err)
+	for _, step := range []struct{ on, changed bool }{{true, false}, {false, true}, {false, false}, {true, true}} {
+		must(t, port.InNetns(w.ns, func() error {
+			changed, err := port.SwitchARP(link.Index, step.on)
+			if changed != step.changed {
+				t.Errorf("ARP on: %v, changed: %v, want %v", step.on, changed, step.changed)
+			}
+			return err
+		}))
+	}
+}
+
+// protocolSocket opens a socket that gets the frames of one EtherType, as the host's stack does.
+func protocolSocket(t *testing.T, ns string, etherType int) (fd int) {
+	t.Helper()
+	must(t, port.InNetns(ns, func() (err error) {
+		link, err := port.Inspect("", "sw")
+		must(t, err)
+		be := uint16(etherType)<<8 | uint16(etherType)>>8
+		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(be)); err != nil {
+			return err
+		}
+		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: be, Ifindex: link.Index})
+	}))
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return fd
+}
+
+// readable tells whether a frame comes soon.
+func readable(fd int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(100*time.Millisecond/time.Millisecond))
+	return err == nil && n == 1
+}

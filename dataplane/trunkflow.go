@@ -1,0 +1,104 @@
+package dataplane
+
+import (
+	"math/bits"
+
+	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
+)
+
+// review looks at all that holds ports of a trunk: what waits, and pauses of peers, which begin, end and expire.
+func (s *Switch) review(t *trunkState) {
+	if t.cfg.Flow.Mode == trunk.ModeOff {
+		return
+	}
+	s.reviewMembers(t)
+	s.reviewUplink(t)
+}
+
+// reviewSide looks at the holds that depend on what waits to leave by p.
+func (s *Switch) reviewSide(p *portState) {
+	switch t := p.trunk; {
+	case t == nil || t.cfg.Flow.Mode == trunk.ModeOff:
+	case p.member == uplink:
+		s.reviewMembers(t)
+	default:
+		s.reviewUplink(t)
+	}
+}
+
+// reviewPort looks at what depends on whether port p is up and paused.
+func (s *Switch) reviewPort(p *portState) {
+	if p.trunk != nil {
+		p.trunk.setLive(p)
+		s.review(p.trunk)
+	}
+}
+
+func (s *Switch) reviewMembers(t *trunkState) {
+	var paused uint8
+	if p := s.ports[t.cfg.Uplink]; p != nil {
+		paused = p.receiver.Paused(s.now)
+	}
+	s.applyHolds(t, t.cfg.Flow.Members(t.held, &t.toUplink, paused))
+}
+
+func (s *Switch) reviewUplink(t *trunkState) {
+	var common trunk.Common
+	for _, i := range t.cfg.Members {
+		if p := s.ports[i]; p != nil && p.up {
+			common.See(p.receiver.Paused(s.now))
+		}
+	}
+	s.applyHolds(t, t.cfg.Flow.ToUplink(t.held, &t.toMembers, common.Paused()))
+}
+
+// applyHolds makes the trunk's hold bits of its ports those of next.
+func (s *Switch) applyHolds(t *trunkState, next trunk.Holds) {
+	if next == t.held {
+		return
+	}
+	old := t.held
+	t.held = next
+	for m, i := range t.cfg.Members {
+		bit := uint64(1) << m
+		s.turnHold(i, 0, next.Members&bit != 0, old.Members&bit != 0, &t.count.memberHolds[m])
+	}
+	for changed := next.Priorities ^ old.Priorities; changed != 0; changed &= changed - 1 {
+		q := bits.TrailingZeros8(changed)
+		begun := next.Priorities>>q&1 == 1
+		if begun {
+			t.count.holds[q]++
+		}
+		for _, i := range t.cfg.Members {
+			s.turnHold(i, uint8(q), begun, !begun, nil)
+		}
+	}
+	s.holdUplink(t, old.Uplink, next.Uplink)
+}
+
+func (s *Switch) holdUplink(t *trunkState, old, next uint8) {
+	if t.cfg.Flow.Mode == trunk.ModePause {
+		s.turnHold(t.cfg.Uplink, 0, next != 0, old != 0, &t.count.uplinkPauses)
+		return
+	}
+	for changed := next ^ old; changed != 0; changed &= changed - 1 {
+		q := bits.TrailingZeros8(changed)
+		s.turnHold(t.cfg.Uplink, uint8(q), next>>q&1 == 1, old>>q&1 == 1, &t.count.uplinkHolds[q])
+	}
+}
+
+// turnHold sets or clears the trunk's hold bit of a priority of a port, which under PAUSE is that of all of them.
+func (s *Switch) turnHold(i int, prio uint8, hold, held bool, begun *uint64) {
+	switch {
+	case hold == held:
+	case hold:
+		s.hold(s.ports[i], prio, macctl.CauseTrunk)
+		s.trunkHolds++
+		if begun != nil {
+			*begun++
+		}
+	default:
+		s.free(s.ports[i], prio, macctl.CauseTrunk)
+	}
+}

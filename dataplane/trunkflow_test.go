@@ -1,0 +1,131 @@
+package dataplane
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
+)
+
+// heldPriorities returns what the peer of port i is told to stop, after all control frames of the switch have left.
+func (r *rig) heldPriorities(i int) uint8 {
+	for b := r.tell(i); b != nil; b = r.tell(i) {
+		f, _ := macctl.Parse(b, [6]byte{})
+		for _, quanta := range append(f.Time[:], f.Pause) {
+			if quanta != 0 && quanta != 0xffff {
+				r.tb.Errorf("port %d: a hold of %d quanta", i, quanta)
+			}
+		}
+	}
+	return r.sw.ports[i].sender.Told()
+}
+
+func (r *rig) wantHolds(when string, members, uplink uint8) {
+	r.tb.Helper()
+	for i := range uplinkPort {
+		if got := r.heldPriorities(i); got != members {
+			r.tb.Errorf("%s: member %d is told %08b, want %08b", when, i, got, members)
+		}
+	}
+	if got := r.heldPriorities(uplinkPort); got != uplink {
+		r.tb.Errorf("%s: the uplink is told %08b, want %08b", when, got, uplink)
+	}
+}
+
+// PFC passes from the uplink to all members, as long as it lasts there, and a new XOFF for less does not shorten what members
+// are told; from the members to the uplink when all that are up are paused.
+func TestPFCPassesThroughATrunk(t *testing.T) {
+	r := trunkRig(t, threeToOne(), func(_ *Config, ports []PortConfig) {
+		for i := range ports {
+			ports[i].Quanta = 5000
+		}
+	})
+	const stop = 1 << lossless
+	r.hear(uplinkPort, lossless, 100)
+	r.wantHolds("XOFF at the uplink", stop, 0)
+	r.hear(uplinkPort, 5, 100)
+	r.wantHolds("XOFF for a lossy priority", stop, 0)
+	r.now += macctl.QuantaDuration(100, gigabit)
+	if at := r.sw.TxDeadline(uplinkPort, r.now-1); at != r.now {
+		t.Errorf("deadline %d, want the end of the pause, %d", at, r.now)
+	}
+	r.sw.Tick(r.now)
+	r.wantHolds("expired", 0, 0)
+	r.hear(uplinkPort, lossless, 0xffff)
+	r.wantHolds("XOFF again", stop, 0)
+	r.hear(uplinkPort, lossless, 0)
+	r.wantHolds("XON", 0, 0)
+
+	r.hear(0, lossless, 0xffff)
+	r.hear(1, lossless, 0xffff)
+	r.wantHolds("two members paused", 0, 0)
+	r.hear(2, lossless, 1000)
+	r.wantHolds("all members paused", 0, stop)
+	r.hear(1, lossless, 0)
+	r.wantHolds("one free", 0, 0)
+	r.sw.SetUp(1, false, r.now)
+	r.wantHolds("the free one down", 0, stop)
+	r.now += macctl.QuantaDuration(1000, gigabit)
+	r.sw.Tick(r.now)
+	r.wantHolds("another one's pause expired", 0, 0)
+	r.sw.SetUp(2, false, r.now)
+	r.wantHolds("only the paused one is up", 0, stop)
+	r.sw.SetUp(0, false, r.now)
+	if got := r.heldPriorities(uplinkPort); got != 0 {
+		t.Errorf("nobody is up: the uplink is told %08b", got)
+	}
+	r.hear(uplinkPort, lossless, 0xffff)
+	r.sw.SetUp(uplinkPort, false, r.now)
+	for i := range members {
+		r.sw.SetUp(i, true, r.now)
+		if got := r.heldPriorities(i); got != 0 {
+			t.Errorf("the uplink is down: member %d is told %08b", i, got)
+		}
+	}
+}
+
+// Watermarks of a priority hold all members above the high one, and free them below the low one, frame by frame.
+func TestWatermarksHoldMembers(t *testing.T) {
+	const octets = small + 4
+	r := trunkRig(t, marked(threeToOne(), 4*octets, 2*octets), nil)
+	r.offer(0, several(0, 5, lossless, 2, small)...)
+	r.offer(1, several(1, 5, lossless, 2, small)...)
+	r.wantHolds("at the high mark", 0, 0)
+	r.offer(2, several(2, 5, lossless, 3, small)...)
+	r.wantHolds("above it", 1<<lossless, 0)
+	for left := 7; left > 2; left-- {
+		r.wantHolds("between the marks", 1<<lossless, 0)
+		r.now += second
+		r.send(uplinkPort, 1)
+	}
+	r.wantHolds("at the low mark", 1<<lossless, 0)
+	r.now += second
+	r.send(uplinkPort, 1)
+	r.wantHolds("below it", 0, 0)
+	if v := r.trunk(); v.Holds[lossless] != 1 || v.Held != (trunk.Holds{}) {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A frame that crosses a watermark ends the burst, so that the peer is told before the rest is looked at.
+func TestWatermarkStopsTheBurst(t *testing.T) {
+	r := trunkRig(t, marked(threeToOne(), 3*(small+4), small), nil)
+	burst := r.receive(0, several(0, 5, lossless, 10, small))
+	if taken, stop := r.sw.Ingress(0, 0, burst, 0, r.now); taken != 4 || stop != Crossed {
+		t.Errorf("took %d frames, stop %d, want 4 and Crossed", taken, stop)
+	}
+	r.burst = burst
+	r.settle()
+	r.drain(uplinkPort, r.now+second)
+	r.offer(uplinkPort, several(uplinkPort, 0, lossless, 12, small)...)
+	if got := r.heldPriorities(uplinkPort); got != 1<<lossless {
+		t.Errorf("the uplink is told %08b", got)
+	}
+	for i := range members {
+		r.send(i, port.BatchFrames)
+	}
+	if got := r.heldPriorities(uplinkPort); got != 0 {
+		t.Errorf("members are empty: the uplink is told %08b", got)
+	}
+}

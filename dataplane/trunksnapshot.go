@@ -1,0 +1,125 @@
+package dataplane
+
+import "pfcswitch/dataplane/trunk"
+
+// A TrunkSnapshot is the state of one trunk, by value. Octets are those of frames with FCS.
+type TrunkSnapshot struct {
+	Config  TrunkConfig
+	Uplink  string // port
+	Members []TrunkMember
+
+	ToUplink  [NumPriorities]int64 // octets that wait for the uplink, by priority
+	ToMembers [NumPriorities]int64
+	Paused    uint8 // priorities of the uplink that its peer holds
+	Held      trunk.Holds
+
+	// Counters. Total is what the total's meter said of frames that asked it; MeterRed and RED are drops by priority.
+	Total        [trunk.NumColours]trunk.Tally
+	MeterRed     [NumPriorities]trunk.Tally
+	RED          [NumPriorities]trunk.Tally
+	TotalRED     trunk.Tally
+	Holds        [NumPriorities]uint64 // of all members that began, by priority
+	UplinkHolds  [NumPriorities]uint64
+	UplinkPauses uint64
+}
+
+// A TrunkMember is one member of a trunk.
+type TrunkMember struct {
+	Port   string
+	Up     bool
+	Share  int64 // octets that came by it and wait for the uplink
+	Area   int64 // octets that are to leave by it
+	Paused uint8 // priorities that its peer holds
+
+	// Counters. Colours are those of each priority's own meter; without meters every frame is green.
+	Colours     [NumPriorities][trunk.NumColours]trunk.Tally
+	Distributed [NumPriorities]trunk.Tally // frames that were to leave by it
+	Holds       uint64                     // that began, where PAUSE is on
+}
+
+// snapshotTrunk returns the state of a trunk; its counters go on from those of one of the same name before.
+func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
+	stats := t.aggregator.Stats()
+	v := TrunkSnapshot{Config: t.cfg, Uplink: t.uplinkName, ToUplink: t.toUplink.Priority, ToMembers: t.toMembers.Priority,
+		Held: t.held, Total: stats.Total, MeterRed: stats.MeterRed, RED: stats.RED, TotalRED: stats.TotalRED,
+		Holds: t.count.holds, UplinkHolds: t.count.uplinkHolds, UplinkPauses: t.count.uplinkPauses}
+	if p := s.ports[t.cfg.Uplink]; p != nil {
+		v.Paused = p.receiver.Paused(s.now)
+	}
+	for m, i := range t.cfg.Members {
+		member := TrunkMember{Port: t.names[m], Share: t.toUplink.Member[m], Area: t.toMembers.Member[m],
+			Colours: stats.Colours[m], Distributed: t.count.distributed[m], Holds: t.count.memberHolds[m]}
+		if p := s.ports[i]; p != nil {
+			member.Up, member.Paused = p.up, p.receiver.Paused(s.now)
+		}
+		v.Members = append(v.Members, member)
+	}
+	if old := s.retiredTrunks[t.cfg.Name]; old != nil {
+		v.add(old)
+	}
+	return v
+}
+
+// retireTrunk keeps the counters of a trunk that ends, and of all the members that it ever had.
+func (s *Switch) retireTrunk(t *trunkState) {
+	name, v := t.cfg.Name, s.snapshotTrunk(t)
+	if old := s.retiredTrunks[name]; old != nil {
+		for i := range old.Members {
+			if v.member(old.Members[i].Port) == nil {
+				v.Members = append(v.Members, old.Members[i])
+			}
+		}
+	}
+	s.retiredTrunks[name] = &v
+}
+
+// member returns a member by its port's name, nil where there is none.
+func (v *TrunkSnapshot) member(port string) *TrunkMember {
+	for i := range v.Members {
+		if v.Members[i].Port == port {
+			return &v.Members[i]
+		}
+	}
+	return nil
+}
+
+// add adds the counters of old, and leaves what is no counter.
+func (v *TrunkSnapshot) add(old *TrunkSnapshot) {
+	v.Combine(old, func(n *uint64, old uint64) { *n += old })
+}
+
+// Combine joins each counter of v with the one of old, which may have other members.
+func (v *TrunkSnapshot) Combine(old *TrunkSnapshot, join func(n *uint64, old uint64)) {
+	combineTallies(v.Total[:], old.Total[:], join)
+	combineTallies(v.MeterRed[:], old.MeterRed[:], join)
+	combineTallies(v.RED[:], old.RED[:], join)
+	combineTally(&v.TotalRED, &old.TotalRED, join)
+	for p := range v.Holds {
+		join(&v.Holds[p], old.Holds[p])
+		join(&v.UplinkHolds[p], old.UplinkHolds[p])
+	}
+	join(&v.UplinkPauses, old.UplinkPauses)
+	for i := range v.Members {
+		m := &v.Members[i]
+		o := old.member(m.Port)
+		if o == nil {
+			continue
+		}
+		for p := range m.Colours {
+			combineTallies(m.Colours[p][:], o.Colours[p][:], join)
+		}
+		combineTallies(m.Distributed[:], o.Distributed[:], join)
+		join(&m.Holds, o.Holds)
+	}
+}
+
+func combineTallies(n, old []trunk.Tally, join func(n *uint64, old uint64)) {
+	for i := range n {
+		combineTally(&n[i], &old[i], join)
+	}
+}
+
+func combineTally(n, old *trunk.Tally, join func(n *uint64, old uint64)) {
+	join(&n.Frames, old.Frames)
+	join(&n.Octets, old.Octets)
+}

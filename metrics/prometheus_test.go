@@ -1,0 +1,302 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane"
+)
+
+const (
+	rulesFile     = "rules/pfcswitch.yml"
+	dashboardFile = "grafana/pfcswitch.json"
+)
+
+// program returns the path of a program of Debian's package prometheus, which CI installs; elsewhere the test is skipped where
+// there is none.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	switch {
+	case err != nil && os.Getenv("CI") == "true":
+		t.Fatalf("CI installs prometheus, but: %v", err)
+	case err != nil:
+		t.Skipf("NOT TESTED with the real Prometheus: there is no %s (Debian: apt-get install prometheus)", name)
+	}
+	return path
+}
+
+// The rules are rules, and each alert is told when it should be and not otherwise.
+func TestRules(t *testing.T) {
+	promtool := program(t, "promtool")
+	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", "rules/pfcswitch_test.yml"}} {
+		if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+// Every alert has a test of its own in the rules' tests.
+func TestEveryRuleIsTested(t *testing.T) {
+	tests, err := os.ReadFile("rules/pfcswitch_test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := alertNames(t)
+	if len(alerts) < 10 {
+		t.Errorf("only the alerts %v", alerts)
+	}
+	for _, name := range alerts {
+		if !bytes.Contains(tests, []byte(`alertname="`+name+`"`)) {
+			t.Errorf("no test makes %s fire", name)
+		}
+	}
+}
+
+func alertNames(t *testing.T) (names []string) {
+	t.Helper()
+	b, err := os.ReadFile(rulesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllSubmatch(b, -1) {
+		names = append(names, string(m[1]))
+	}
+	return names
+}
+
+// What a scrape yields passes promtool's lint too. Speed alone is in bits per second, which is how Ethernet counts it.
+func TestPromtoolLint(t *testing.T) {
+	cmd := exec.Command(program(t, "promtool"), "check", "metrics")
+	cmd.Stdin = strings.NewReader(text(t, config()))
+	out, _ := cmd.CombinedOutput() // its status says only that there is text
+	for line := range strings.Lines(string(out)) {
+		if !strings.Contains(line, "pfcswitch_port_speed_bits_per_second") {
+			t.Errorf("promtool check metrics: %s", line)
+		}
+	}
+}
+
+// A server is a real Prometheus that scrapes the sample switch.
+type server struct {
+	t   *testing.T
+	url string
+}
+
+// startPrometheus runs Prometheus with the rules until the test ends. The sample's counters grow from scrape to scrape.
+func startPrometheus(t *testing.T) *server {
+	t.Helper()
+	path := program(t, "prometheus")
+	c := config()
+	scrapes := uint64(0)
+	c.Snapshot = func(v *dataplane.Snapshot) { // one scrape at a time
+		sample(v)
+		scrapes++
+		for i := range v.Ports {
+			p := &v.Ports[i]
+			p.Counters.ReceivedFrames += scrapes
+			for range scrapes {
+				p.Reaction.Record(12_000)
+				p.Pauses.Record(5_000_000)
+				p.Holds.Record(6_000_000)
+			}
+		}
+		for range scrapes {
+			v.Xoff.Record(30_000)
+		}
+	}
+	h, err := Handler(NewCollector(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := httptest.NewServer(h)
+	t.Cleanup(target.Close)
+	dir := t.TempDir()
+	rules, err := filepath.Abs(rulesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(dir, "prometheus.yml")
+	yaml := fmt.Sprintf("global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}\nrule_files: [%q]\nscrape_configs:\n"+
+		"  - {job_name: pfcswitch, metrics_path: /, static_configs: [{targets: [%q]}]}\n", rules, strings.TrimPrefix(target.URL, "http://"))
+	if err := os.WriteFile(conf, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	cmd := exec.Command(path, "--config.file="+conf, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address,
+		"--enable-feature=native-histograms", "--log.level=warn")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("prometheus: %s", said.String())
+		}
+	})
+	return &server{t, "http://" + address}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// ask decodes the data of an answer of Prometheus' API, and returns its error.
+func (s *server) ask(path string, data any) error {
+	r, err := http.Get(s.url + "/api/v1/" + path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Body.Close() }()
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return err
+	}
+	if answer.Status != "success" {
+		return fmt.Errorf("%s", answer.Error)
+	}
+	return nil
+}
+
+// series returns how many series an expression has now.
+func (s *server) series(expr string) (int, error) {
+	var data struct{ Result []any }
+	err := s.ask("query?query="+url.QueryEscape(expr), &data)
+	return len(data.Result), err
+}
+
+// await waits until an expression has series.
+func (s *server) await(expr string) {
+	s.t.Helper()
+	n, err := 0, error(nil)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if n, err = s.series(expr); n > 0 && err == nil {
+			return
+		}
+	}
+	s.t.Fatalf("after 20 s still nothing: %s (%v)", expr, err)
+}
+
+// The real Prometheus scrapes a switch, native histograms included, evaluates every rule, and has something for every panel of
+// the dashboard whose metrics are exported.
+func TestPrometheus(t *testing.T) {
+	s := startPrometheus(t)
+	s.await(`rate(pfcswitch_receive_frames_total[5s]) > 0`)
+	s.await(`histogram_quantile(0.9, rate(pfcswitch_pause_reaction_seconds[5s])) > 0`)
+	s.rulesAreHealthy()
+	for _, e := range expressions(t) {
+		query := strings.NewReplacer("$__rate_interval", "5s", `"$switch"`, `".*"`, `"$port"`, `".*"`).Replace(e)
+		if strings.Contains(query, "$") {
+			t.Errorf("%s: a variable that the dashboard does not have", e)
+		}
+		n, err := s.series(query)
+		if err != nil {
+			t.Errorf("%s: %v", e, err)
+		}
+		if n == 0 && exported(query) && !strings.Contains(query, " > 0") {
+			t.Errorf("%s: no series", e)
+		}
+	}
+}
+
+// exported tells whether every metric of an expression is exported.
+func exported(expr string) bool {
+	families := Families()
+	for _, name := range regexp.MustCompile(`pfcswitch_\w+`).FindAllString(expr, -1) {
+		if _, ok := families[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *server) rulesAreHealthy() {
+	s.t.Helper()
+	var data struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	n := 0
+	for deadline := time.Now().Add(20 * time.Second); n < len(alertNames(s.t)) && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if err := s.ask("rules", &data); err != nil {
+			s.t.Fatal(err)
+		}
+		n = 0
+		for _, g := range data.Groups {
+			for _, r := range g.Rules {
+				if r.Health == "err" {
+					s.t.Fatalf("rule %s: %s", r.Name, r.LastError)
+				}
+				if r.Health == "ok" {
+					n++
+				}
+			}
+		}
+	}
+	if n != len(alertNames(s.t)) {
+		s.t.Errorf("%d rules are healthy of %d", n, len(alertNames(s.t)))
+	}
+}
+
+// expressions returns what the dashboard asks.
+func expressions(t *testing.T) (all []string) {
+	t.Helper()
+	b, err := os.ReadFile(dashboardFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels []struct {
+			ID      int
+			Title   string
+			Targets []struct{ Expr string }
+		}
+		Annotations struct{ List []struct{ Expr string } }
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[int]bool{}
+	for _, p := range d.Panels {
+		if ids[p.ID] || p.Title == "" {
+			t.Errorf("panel %d %q: its number is taken, or it has no title", p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		for _, target := range p.Targets {
+			all = append(all, target.Expr)
+		}
+	}
+	for _, a := range d.Annotations.List {
+		all = append(all, a.Expr)
+	}
+	if len(all) < 30 {
+		t.Errorf("only %d expressions in the dashboard", len(all))
+	}
+	return all
+}

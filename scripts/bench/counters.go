@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// counters are the kernel's of an interface: what was received, and the frames that were sent.
+type counters struct{ frames, octets, sent uint64 }
+
+// received reads the counters of an interface of the node.
+func (n *node) received(name string) (counters, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/dev", n.holder.pid()))
+	if err != nil {
+		return counters{}, err
+	}
+	return parseNetDev(string(b), name)
+}
+
+// parseNetDev reads a line of /proc/net/dev: octets, frames and six numbers more received, octets and frames sent.
+func parseNetDev(text, name string) (c counters, err error) {
+	for line := range strings.Lines(text) {
+		of, values, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(of) != name {
+			continue
+		}
+		var skipped [7]uint64
+		s := &skipped
+		if _, err := fmt.Sscan(values, &c.octets, &c.frames, &s[0], &s[1], &s[2], &s[3], &s[4], &s[5], &s[6], &c.sent); err != nil {
+			return c, fmt.Errorf("/proc/net/dev: %q: %w", line, err)
+		}
+		return c, nil
+	}
+	return c, fmt.Errorf("/proc/net/dev has no %s", name)
+}
+
+// ticksPerSecond is USER_HZ, which /proc/stat counts in on every architecture of Linux.
+const ticksPerSecond = 100
+
+// machineBusy returns the seconds that all CPUs together were not idle since the machine started.
+func machineBusy() (float64, error) {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	return parseStat(string(b))
+}
+
+// parseStat adds up user, nice, system, irq, softirq and steal of the line "cpu user nice system idle iowait irq softirq steal …".
+func parseStat(text string) (float64, error) {
+	line, _, _ := strings.Cut(text, "\n")
+	f := strings.Fields(line)
+	if len(f) < 9 || f[0] != "cpu" {
+		return 0, fmt.Errorf("/proc/stat: %q: not the line of all CPUs", line)
+	}
+	sum := uint64(0)
+	for _, i := range [...]int{1, 2, 3, 6, 7, 8} {
+		n, err := strconv.ParseUint(f[i], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/stat: %q: %w", line, err)
+		}
+		sum += n
+	}
+	return float64(sum) / ticksPerSecond, nil
+}
+
+// memory is what processes have in RAM, octets. Of a page that several share, pss has a share.
+type memory struct{ rss, pss float64 }
+
+// resident adds up the memory of processes.
+func resident(all []*process) (m memory, err error) {
+	for _, p := range all {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid()))
+		if err != nil {
+			return m, err
+		}
+		one, err := parseRollup(string(b))
+		if err != nil {
+			return m, fmt.Errorf("%s: %w", p.name, err)
+		}
+		m.rss += one.rss
+		m.pss += one.pss
+	}
+	return m, nil
+}
+
+// parseRollup reads the lines "Rss: N kB" and "Pss: N kB" of /proc/PID/smaps_rollup.
+func parseRollup(text string) (m memory, err error) {
+	found := 0
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) != 3 || f[0] != "Rss:" && f[0] != "Pss:" {
+			continue
+		}
+		kib, err := strconv.ParseUint(f[1], 10, 54)
+		if err != nil {
+			return m, fmt.Errorf("smaps_rollup: %q: %w", line, err)
+		}
+		if found++; f[0] == "Rss:" {
+			m.rss = float64(kib) * 1024
+		} else {
+			m.pss = float64(kib) * 1024
+		}
+	}
+	if found != 2 {
+		return m, fmt.Errorf("smaps_rollup: no Rss and Pss in %q", text)
+	}
+	return m, nil
+}

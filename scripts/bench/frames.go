@@ -1,0 +1,54 @@
+package main
+
+import "fmt"
+
+// frames measures the highest rate that arrives when one or two senders send as fast as they can, what that takes of the
+// machine's CPUs, and the switches' memory before and after.
+func (b *bench) frames() error {
+	return b.compare(func(all []*network) error {
+		if err := b.memory(all, "idle"); err != nil {
+			return err
+		}
+		for round := range b.opt.rounds {
+			for senders := 1; senders <= 2; senders++ {
+				if err := b.framesRound(all, round, senders); err != nil {
+					return err
+				}
+			}
+		}
+		return b.memory(all, "loaded")
+	})
+}
+
+func (b *bench) framesRound(all []*network, round, senders int) error {
+	from := []int{1, 3}[:senders]
+	for _, octets := range b.opt.octets {
+		for _, priority := range b.opt.priorities {
+			for _, n := range all {
+				o, err := b.measure(load{through: n, flows: n.straight(from...), octets: octets, priority: priority, time: b.opt.seconds})
+				if err != nil {
+					return fmt.Errorf("%s: %w", n.name, err)
+				}
+				b.record("delivered", fmt.Sprintf("senders=%d octets=%d priority=%d", senders, octets, priority), n.name, round,
+					value{offered, float64(o.offered)}, value{delivered, float64(o.delivered)}, value{frameRate, o.rate()},
+					value{cpuPerFrame, o.perFrame()}, value{cpuPerGB, o.perGB(octets)})
+			}
+		}
+	}
+	return nil
+}
+
+// memory notes what the programs of a switch have in RAM; the bridge has none.
+func (b *bench) memory(all []*network, when string) error {
+	for _, n := range all {
+		if len(n.daemons) == 0 {
+			continue
+		}
+		m, err := resident(n.daemons)
+		if err != nil {
+			return err
+		}
+		b.record("memory", fmt.Sprintf("ports=%d load=%s", len(n.hosts), when), n.of, 0, value{rss, m.rss / (1 << 20)}, value{pss, m.pss / (1 << 20)})
+	}
+	return nil
+}

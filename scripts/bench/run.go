@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A bench is one run.
+type bench struct {
+	ctx      context.Context
+	opt      options
+	out      io.Writer
+	work     string // folder of this run
+	prefix   string // of its namespaces
+	self     string // this program
+	program  string // pfcswitch
+	peers    peers
+	machine  machine
+	children []*process
+	results  []result
+	notes    []string
+	gaps     gaps // of the machine, added up over the rounds
+}
+
+// whole is the run from its first file to its last.
+func (b *bench) whole() (err error) {
+	if err := b.prepare(); err != nil {
+		return errors.Join(err, b.close())
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	b.machine = b.describe()
+	fmt.Fprintln(b.out, b.machine.text())
+	var failed []error
+	for _, p := range b.opt.parts {
+		start := time.Now()
+		err := p.run(b)
+		if b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
+		fmt.Fprintf(b.out, "%-8s  %s: %.0f s\n", p.name, p.what, time.Since(start).Seconds())
+		if err != nil {
+			failed = append(failed, fmt.Errorf("part %s: %w", p.name, err))
+			fmt.Fprintf(b.out, "PART %s DID NOT WORK: %v\n", p.name, err)
+		}
+	}
+	if b.opt.smoke {
+		if err := b.verify(); err != nil {
+			failed = append(failed, fmt.Errorf("a figure is not what it says: %w", err))
+		}
+	}
+	return errors.Join(append(failed, b.show())...)
+}
+
+// prepare gets folder and programs.
+func (b *bench) prepare() (err error) {
+	b.prefix = fmt.Sprintf("%s%d-", namespacePrefix, os.Getpid())
+	if err := sweep(0); err != nil { // our own folder holds this program
+		return fmt.Errorf("clear what runs that were killed have left: %w", err)
+	}
+	if b.work, err = os.MkdirTemp("", b.prefix); err != nil {
+		return err
+	}
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	b.program = filepath.Join(b.work, "pfcswitch")
+	build, err := b.start("", "go", "build", "-o", b.program, "./cmd/pfcswitch")
+	if err != nil {
+		return err
+	}
+	if _, err := b.wait(build, 10*patience); err != nil {
+		return err
+	}
+	b.peers = b.findPeers()
+	return nil
+}
+
+// close ends all that was started and removes all that was made.
+func (b *bench) close() error {
+	for len(b.children) > 0 {
+		last := b.children[len(b.children)-1]
+		last.stop()
+		b.forget(last)
+	}
+	return sweep(os.Getpid())
+}
+
+// show prints the table and writes the files.
+func (b *bench) show() error {
+	rows := summarize(b.results)
+	errs := []error{printTable(b.out, rows)}
+	for _, n := range b.notes {
+		fmt.Fprintln(b.out, n)
+	}
+	errs = append(errs, printGaps(b.out, &b.gaps))
+	if b.opt.smoke {
+		fmt.Fprintln(b.out, "A smoke run: the figures mean nothing.")
+	} else {
+		errs = append(errs, printAims(b.out, rows))
+	}
+	if b.opt.json != "" {
+		errs = append(errs, writeFile(b.opt.json, func(w io.Writer) error { return writeJSON(w, b.machine, b.results, rows) }))
+	}
+	if b.opt.svg != "" {
+		errs = append(errs, writeFile(b.opt.svg, func(w io.Writer) error { return plot(w, b.machine, rows) }))
+	}
+	if b.opt.smoke {
+		errs = append(errs, b.judgeSmoke(rows))
+	}
+	return errors.Join(errs...)
+}
+
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// note says something at once, and again below the table.
+func (b *bench) note(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	b.notes = append(b.notes, n)
+	fmt.Fprintln(b.out, n)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A reaction is one of those that "show pfc" knows.
+type reaction struct {
+	Count uint64
+	P50   *int64 `json:"p50_ns"`
+	P99   *int64 `json:"p99_ns"`
+	Max   *int64 `json:"max_ns"`
+}
+
+// values returns the reaction's quantiles in µs.
+func (r *reaction) values() ([]value, error) {
+	if r.Count == 0 || r.P50 == nil || r.P99 == nil || r.Max == nil {
+		return nil, errors.New("XOFF was never sent")
+	}
+	return []value{{p50, float64(*r.P50) / 1e3}, {p99, float64(*r.P99) / 1e3}, {highest, float64(*r.Max) / 1e3}, {count, float64(r.Count)}}, nil
+}
+
+// xoff lets a sender that obeys PFC meet a sink that reads slowly and holds the switch, so that the buffer fills again and
+// again.
+func (b *bench) xoff() (err error) {
+	n, err := b.newNetwork("xoff", 2)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	text := `preset: roce
+metrics: {listen: "127.0.0.1:9808"}
+ports:
+  p1: {speed: none, tagged: [10]}
+  p2: {speed: none, tagged: [10]}
+`
+	if err := n.startPFC(text + staticEntries(2)); err != nil {
+		return err
+	}
+	for round := range b.opt.rounds {
+		if err := n.xoffRound(round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *network) xoffRound(round int) error {
+	b := n.b
+	if _, err := b.do(n.sw.namespace, b.program, "clear", "counters", "-s", n.socket); err != nil {
+		return err
+	}
+	receiver, err := b.start(n.hosts[1].namespace, b.program, "sink", "eth0", "--speed", "none", "--read-rate", "20000", "-j")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		receiver.stop()
+		b.forget(receiver)
+	}()
+	// Long enough for the sink's ring to fill once: 4096 frames that are not read.
+	seconds := max(1, b.opt.seconds.Seconds())
+	sender, err := b.start(n.hosts[0].namespace, b.program, "send", "eth0", "--to", sink, "--vlan", fmt.Sprint(vlan), "--flow", "3:octets=1514", "--seconds",
+		fmt.Sprint(seconds), "--speed", "2G", "-j")
+	if err != nil {
+		return err
+	}
+	if _, err := b.wait(sender, b.opt.seconds+2*patience); err != nil {
+		return err
+	}
+	var said struct {
+		FromAdmission reaction `json:"xoff_reaction"`
+		FromArrival   reaction `json:"xoff_since_arrival"`
+	}
+	if err := n.show(&said, "pfc"); err != nil {
+		return err
+	}
+	for from, r := range map[string]*reaction{"admission": &said.FromAdmission, "arrival": &said.FromArrival} {
+		values, err := r.values()
+		if err != nil {
+			return err
+		}
+		b.record("xoff-reaction", "from="+from, ofPFC, round, values...)
+	}
+	return nil
+}
