@@ -25,6 +25,8 @@ type Config struct {
 	// commodity Ethernet at scale).
 	Demote bool
 	Ageing time.Duration // after which a learned address is forgotten
+	// Measurement is the form of the frames that measure headroom.
+	Measurement macctl.MeasurementFormat
 	// Identity marks the switch's own loop probes; it should be random per run.
 	Identity bridge.Identity
 	// Trunks are made of some of the ports, each of one; the others are the bridge's. They come in force with Reconfigure.
@@ -54,6 +56,9 @@ type PortConfig struct {
 	Lossless uint8 // priorities that PFC is enabled for; all of them where Mode is PAUSE
 	Quanta   uint16
 	Remain   bool // state the free buffer in XOFF frames instead of Quanta
+
+	Prober Prober // measures the headroom of the link; nil: nobody does
+	Follow uint8  // ingress queues whose headroom SetHeadroom changes, bit n = queue n
 
 	Classify  classify.Config
 	Ingress   [NumPriorities]buffer.QueueConfig // lossless ingress queues; index 0 stands for all where Mode is PAUSE

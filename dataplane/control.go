@@ -59,6 +59,7 @@ func (s *Switch) stateRemaining(p *portState) {
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
+	p.toldNow(now)
 	crossed, arrived = p.crossed, p.culprit
 	p.crossed, p.culprit = 0, 0
 	return crossed, arrived

@@ -26,6 +26,7 @@ type delayLine struct {
 	batch      *port.Batch
 	refused    []refusal // of the last flush
 	longest    int       // frame that left with it
+	controls   []int64   // when the MAC Control frames that left with it were due
 }
 
 // Layout of a record.
@@ -59,8 +60,11 @@ type refusal struct {
 // bursts and super-frames beyond it.
 func newDelayLine(delay, speed, burst int64) *delayLine {
 	octets := 2*(delay/1000*(speed/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
-	return &delayLine{delay: delay, ring: make([]byte, octets), batch: port.NewBatch()}
+	return &delayLine{delay: delay, ring: make([]byte, octets), batch: port.NewBatch(), controls: make([]int64, 0, maxControls)}
 }
+
+// maxControls is how many MAC Control frames of one flush are told of.
+const maxControls = 64
 
 // put appends a frame that is sent at time now, and returns false where the line is full.
 func (l *delayLine) put(now int64, o origin, vnet *frame.VnetHeader, b []byte) bool {
@@ -142,7 +146,7 @@ func (l *delayLine) clear() { l.head = l.tail }
 // flush sends what is due and returns how many data frames and octets left, and those that the kernel will never take,
 // which are dropped. It stops where the kernel does not take a frame now.
 func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []refusal, err error) {
-	l.refused, l.longest = l.refused[:0], 0
+	l.refused, l.longest, l.controls = l.refused[:0], 0, l.controls[:0]
 	for {
 		r := l.oldest()
 		if r == nil || int64(binary.NativeEndian.Uint64(r)) > now {
@@ -154,6 +158,9 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []
 		case err != nil && !refused(err):
 			return sent, octets, l.refused, err
 		case o.control:
+			if len(l.controls) < cap(l.controls) {
+				l.controls = append(l.controls, int64(binary.NativeEndian.Uint64(r)))
+			}
 		case err != nil:
 			l.refused = append(l.refused, refusal{o, refusedFor(err)})
 		default:

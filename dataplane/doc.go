@@ -19,6 +19,8 @@
 //	trunkflow.go whom a trunk holds
 //	control.go   MAC Control frames in and out, causes to hold a peer
 //	watch.go     what a deadlock watchdog reads and orders
+//	measure.go   frames that measure the headroom of a link, and what a Prober makes of them
+//	use.go       what really came after an XOFF
 //	probe.go     loop detection and ageing
 //	counters.go  drop reasons and counters
 //	events.go    what a person should know

@@ -93,6 +93,9 @@ func (s *Switch) ignore(p *portState, burst []Arrival) {
 func (s *Switch) count(p *portState, a *Arrival) {
 	p.count.ReceivedFrames++
 	p.count.ReceivedBytes += uint64(len(a.Data))
+	if p.told != 0 {
+		p.used(a)
+	}
 }
 
 // receive takes one frame. It returns false where the frame must wait.
@@ -112,6 +115,9 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		return s.dispatch(p, a, index, bridge.NoVLAN, &d)
 	}
 	if a.header.EtherType == bridge.ProbeEtherType && s.takeProbe(p, a) {
+		return true
+	}
+	if a.header.EtherType == s.cfg.Measurement.Fallback && s.takeMeasurement(p, a) {
 		return true
 	}
 	vid, ok := s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID())
@@ -202,6 +208,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	s.arrived, p.talker = a.At, a.header.Src
 	v := s.buffer.Admit(p.index, a.priority, len(a.Data))
 	if v == buffer.Wait {
+		p.usedRing(a)
 		s.startWait(p, a.priority)
 		return false
 	}

@@ -180,6 +180,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []Arrival) (int, Stop
 	for stop == Crossed && taken < len(arrivals) {
 		now, first := Now(), taken
 		sw := w.lock()
+		sw.clock = w.age
 		taken, stop = sw.Ingress(t.index, w.id, arrivals, taken, now)
 		w.moves = sw.Staged(w.moves)
 		if stop == Hold {

@@ -55,13 +55,14 @@ type portTask struct {
 	draining  bool // the peer is held until the rings are replaced
 
 	// transmit task
-	stuck    stuck
-	again    bool  // there is more to send at once
-	retryAt  int64 // no sending before: the kernel was full; 0 where it was not
-	deadline int64
-	delay    *delayLine
-	lastSent [NumPriorities]int64 // end of the last send call with a frame of the priority
-	reaction Histogram            // from XOFF received to the end of the last send call; guarded by Runner.mu
+	stuck     stuck
+	again     bool  // there is more to send at once
+	retryAt   int64 // no sending before: the kernel was full; 0 where it was not
+	deadline  int64
+	measureAt int64 // when there is something to be sent about the headroom
+	delay     *delayLine
+	lastSent  [NumPriorities]int64 // end of the last send call with a frame of the priority
+	reaction  Histogram            // from XOFF received to the end of the last send call; guarded by Runner.mu
 }
 
 // base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
@@ -236,7 +237,7 @@ func (r *Runner) grow() error {
 // assign shares the tasks among the workers, which stand still.
 func (r *Runner) assign(sw *Switch) {
 	for _, w := range r.workers {
-		w.receivers, w.transmitters = w.receivers[:0], w.transmitters[:0]
+		w.receivers, w.transmitters, w.lines = w.receivers[:0], w.transmitters[:0], w.lines[:0]
 		w.rewatch = true
 	}
 	next := 0
@@ -252,6 +253,9 @@ func (r *Runner) assign(sw *Switch) {
 		next++
 		t.rx.receivers = append(t.rx.receivers, t)
 		t.tx.transmitters = append(t.tx.transmitters, t)
+		if t.delay != nil {
+			t.tx.lines = append(t.tx.lines, t)
+		}
 		sw.SetOwner(t.index, t.tx.id)
 	}
 }
@@ -318,6 +322,25 @@ func (r *Runner) View(f func(sw *Switch)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(r.sw)
+}
+
+// Prod runs f, which may change what the Prober of port number i does, under the switch's lock, and makes the port's
+// transmit task look at it.
+func (r *Runner) Prod(i int, f func(now int64)) {
+	r.View(func(sw *Switch) {
+		f(Now())
+		if p := sw.ports[i]; p != nil {
+			sw.rouse(p)
+		}
+	})
+	r.wakeAll()
+}
+
+// SetHeadroom is Switch.SetHeadroom. The workers go on meanwhile.
+func (r *Runner) SetHeadroom(i int, octets int64) error {
+	var err error
+	r.Prod(i, func(now int64) { err = r.sw.SetHeadroom(i, octets, now) })
+	return err
 }
 
 // Note adds an event.

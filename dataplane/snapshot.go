@@ -43,7 +43,8 @@ type PortSnapshot struct {
 	Pauses, Holds          Histogram // lengths of those that have ended
 
 	RingSlots int
-	Reaction  Histogram // from XOFF received to the end of the last send call of its priority
+	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
+	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
 }
 
 // Snapshot fills v. It allocates only where v's slices are too short.
@@ -90,6 +91,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)
 		v.HeldNs[q] = p.sender.HeldTime(uint8(q), now)
+		v.Use[q] = p.use[q].Use
 	}
 	if old := s.retired[p.cfg.Name]; old != nil {
 		v.add(old)

@@ -26,6 +26,7 @@ type Switch struct {
 	random  uint64 // state of the lottery of marks and early discards
 	now     int64  // time of the running call, for what it causes
 	arrived int64  // when the frame came that is being admitted
+	clock   int64  // what the real-time clock is ahead of the switch's, in the running burst
 	worker  int    // who runs the running call of Ingress
 	staged  []Move // copies of the running burst for ports of other workers
 	// urgent lists ports whose transmit task has work: a peer to be told something, frames to send.
@@ -74,6 +75,9 @@ type portState struct {
 	awaited  uint8      // queues of which the watchdog wants to know when they hold frames and are paused
 	discard  uint8      // queues that are emptied by its order
 	session  uint64     // counts how often the link went down
+	told     uint8      // priorities that the peer was last told to stop
+	use      [NumPriorities]useMeter
+	useNotes []useNote
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -133,6 +137,12 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
 	p.cfg = cfg
+	if cfg.Delay > 0 && p.useNotes == nil {
+		p.useNotes = make([]useNote, 0, maxUseNotes)
+	}
+	if cfg.Prober != nil {
+		cfg.Prober.SetUp(p.up, s.now)
+	}
 	s.loopEvent(loop)
 	p.sched = sched.NewConfig(cfg.Egress, cfg.MaxFrame)
 	p.shaper.Configure(cfg.Speed, cfg.Burst, s.now)
@@ -168,6 +178,10 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	s.endWait(p, 0)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
+	p.toldNow(now)
+	if p.cfg.Prober != nil {
+		p.cfg.Prober.SetUp(up, now)
+	}
 	defer s.reviewPort(p)
 	if up {
 		s.event(Event{Kind: EventPortUp, Port: p.cfg.Name, Priority: -1})

@@ -14,26 +14,37 @@ func (w *worker) readControl(t *portTask) bool {
 		return false
 	}
 	now, wall := clockPair()
+	answer := false
 	sw := w.lock()
 	for ; b != nil; b, stamp = t.port.Control() {
 		at := now - (wall - stamp)
 		if at > now || at < now-macctl.MaxStampAge {
 			at = now // the real-time clock was set, or this side stood still for longer than a reaction is
 		}
-		t.react(sw.Control(t.index, b, at, now), sw.occupied(t.index), at)
+		taken, urgent := sw.Measurement(t.index, b, at, now, wall-now)
+		if answer = answer || urgent; taken {
+			t.measureAt = now
+		} else {
+			t.react(sw, sw.Control(t.index, b, at, now), at)
+		}
 		w.tapHeard(t, b, at)
 		t.port.ControlDone()
 	}
 	w.unlock()
+	if answer {
+		w.sendMeasurements(t)
+	}
 	return true
 }
 
 // react notes how long after the arrival of XOFF at time at the last send call ended of each priority that it paused. One
 // that had nothing to send has not reacted.
-func (t *portTask) react(paused, occupied uint8, at int64) {
+func (t *portTask) react(sw *Switch, paused uint8, at int64) {
+	occupied := sw.occupied(t.index)
 	for q := range uint8(NumPriorities) {
 		if paused&(1<<q) != 0 && (occupied&(1<<q) != 0 || t.lastSent[q] > at) {
 			t.reaction.Record(t.lastSent[q] - at)
+			sw.reacted(t.index, t.lastSent[q]-at)
 		}
 	}
 }
@@ -78,6 +89,30 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	return nil
 }
 
+// sendMeasurements sends what there is to be asked and answered about the headroom of a port's link.
+func (w *worker) sendMeasurements(t *portTask) {
+	for {
+		now, wall := clockPair()
+		b, m, ok := w.lock().MeasureOut(t.index, w.control[:0], now, wall-now)
+		w.unlock()
+		if !ok {
+			t.measureAt = noDeadline // until setDeadline
+			return
+		}
+		if t.delay != nil {
+			_ = w.emit(t, b, now) // one that does not fit the line is asked again
+			continue
+		}
+		if stamp, _ := t.port.SendStamped(b); stamp != 0 {
+			after, wall := clockPair()
+			if sent := after - (wall - stamp); sent >= now && sent <= after {
+				w.lock().measured(t.index, &m, sent)
+				w.unlock()
+			}
+		}
+	}
+}
+
 // transmit runs the transmit task of a port: what the peer must be told, then what may be sent. arrivals is the burst
 // that has not been settled.
 func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
@@ -87,6 +122,10 @@ func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
 		w.readControl(t)
 		w.sendControl(t)
 		now := Now()
+		if now >= t.measureAt {
+			w.sendMeasurements(t)
+			now = Now()
+		}
 		if now < t.retryAt {
 			break
 		}
@@ -167,6 +206,9 @@ func (w *worker) flushDelay(t *portTask) {
 	sent, octets, refused, err := t.delay.flush(t.port, now)
 	t.stuck.passed(t.delay.longest)
 	sw := w.lock()
+	for _, due := range t.delay.controls {
+		sw.passedLine(t.index, due-t.delay.delay, now-due)
+	}
 	if err != nil && t.hopeless(sw, err, t.delay.attempt(now)) {
 		refused, err = t.delay.giveUp(refused), nil
 	}
@@ -205,7 +247,8 @@ func (w *worker) setDeadline(t *portTask) {
 	now := Now()
 	sw := w.lock()
 	sw.Tick(now)
-	t.deadline = min(sw.TxDeadline(t.index, now), sw.ProbeDeadline(t.index))
+	t.measureAt = sw.MeasureDeadline(t.index)
+	t.deadline = min(sw.TxDeadline(t.index, now), sw.ProbeDeadline(t.index), t.measureAt)
 	w.unlock()
 	switch {
 	case t.retryAt != 0: // also where it has passed since: nothing else would bring the frame back

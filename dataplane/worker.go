@@ -35,7 +35,8 @@ type worker struct {
 	r            *Runner
 	receivers    []*portTask
 	transmitters []*portTask
-	rewatch      bool // the descriptors to wait for have changed
+	lines        []*portTask // transmitters with a delay line
+	rewatch      bool        // the descriptors to wait for have changed
 	waiter       *port.Waiter
 	sleeping     atomic.Bool
 	turn         int // receiver that the next round begins with
@@ -136,12 +137,23 @@ func (w *worker) round(now int64) bool {
 		t := w.receivers[(w.turn+i)%n]
 		work = w.receive(t, port.Lossless) || work
 		work = w.receive(t, port.Other) || work
+		w.flushLate()
 	}
 	w.turn++
 	for _, t := range w.due(now) {
 		work = w.transmit(t, nil) || work
 	}
 	return work
+}
+
+// flushLate sends what has become due in the delay lines of this worker's ports while a port was served: a delay line is
+// a cable, and a cable is never late.
+func (w *worker) flushLate() {
+	for _, t := range w.lines {
+		if t.delay.due() <= Now() {
+			w.flushDelay(t)
+		}
+	}
 }
 
 // due collects the ports whose transmit task has work.

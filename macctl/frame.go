@@ -9,7 +9,7 @@ const (
 
 	OpcodePause     = 0x0001 // Annex 31B
 	OpcodePFC       = 0x0101 // Annex 31D
-	OpcodeExtension = 0xFFFE // Annex 31C; parsed as far as the opcode, and ignored
+	OpcodeExtension = 0xFFFE // Annex 31C; ignored, but for measurement frames (measurement.go)
 )
 
 // GroupAddress is the destination of PAUSE and PFC frames. No bridge forwards it.

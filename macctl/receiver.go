@@ -100,6 +100,9 @@ func (r *Receiver) Receive(b []byte, stamp, now int64) Reason {
 	return reason
 }
 
+// CountIgnored counts a frame that the caller kept from Receive, and ignored.
+func (r *Receiver) CountIgnored(reason Reason) { r.counters.Ignored[reason]++ }
+
 func (r *Receiver) count(f *Frame) {
 	if f.Opcode == OpcodePause {
 		r.counters.PauseFrames++

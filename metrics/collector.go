@@ -31,6 +31,12 @@ type Config struct {
 // A Port is what the daemon knows of a configured port and the switch does not.
 type Port struct {
 	Name string
+	// MeasuredHeadroom is what each lossless ingress queue needs by measurement, in bytes; 0: nothing was found.
+	MeasuredHeadroom int64
+	// ManualHeadroom says that the peer cannot measure.
+	ManualHeadroom bool
+	// HeadroomMessages are the measurement frames of the port by outcome; nil: the port does not measure.
+	HeadroomMessages map[string]uint64
 	// CalculatedHeadroom is what each lossless ingress queue of the port needs by calculation, in bytes; 0: not known.
 	CalculatedHeadroom int64
 	// LLDP is what its neighbours are; nil where the port speaks no LLDP.
@@ -124,12 +130,26 @@ func collectConfigured(o output, ports []Port, v *dataplane.Snapshot) {
 			o.value(portUp, 0, p.Name)
 			continue
 		}
-		if p.CalculatedHeadroom == 0 {
-			continue
-		}
-		for _, label := range ingressLabels(&a.Config) {
+		collectHeadroom(o, &p, &a.Config)
+	}
+}
+
+// collectHeadroom exports what the daemon knows of a port's headroom.
+func collectHeadroom(o output, p *Port, c *dataplane.PortConfig) {
+	for _, label := range ingressLabels(c) {
+		if p.CalculatedHeadroom > 0 {
 			o.value(headroomCalculated, float64(p.CalculatedHeadroom), p.Name, label)
 		}
+		if p.MeasuredHeadroom > 0 {
+			o.value(headroomMeasured, float64(p.MeasuredHeadroom), p.Name, label)
+		}
+	}
+	if p.HeadroomMessages == nil {
+		return
+	}
+	o.value(headroomManual, number(p.ManualHeadroom), p.Name)
+	for outcome, n := range p.HeadroomMessages {
+		o.value(headroomMessages, float64(n), p.Name, outcome)
 	}
 }
 

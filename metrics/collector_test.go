@@ -187,9 +187,9 @@ func TestCardinality(t *testing.T) {
 		mode macctl.Mode
 		most int
 	}{
-		{macctl.ModePFC, 23 + 9*reasons + 9 + 7*8},
-		{macctl.ModePause, 23 + 2*reasons + 2 + 2 + 3*8},
-		{macctl.ModeOff, 23 + 9*reasons + 9 + 7*8},
+		{macctl.ModePFC, 24 + 9*reasons + 9 + 8*8},
+		{macctl.ModePause, 24 + 2*reasons + 2 + 2 + 1 + 3*8},
+		{macctl.ModeOff, 24 + 9*reasons + 9 + 7*8},
 	} {
 		one, eleven := count(1, tt.mode), count(11, tt.mode)
 		if perPort := (eleven - one) / 10; perPort > tt.most || perPort < tt.most/2 || eleven-one != 10*perPort {
@@ -217,6 +217,7 @@ func TestLabelValues(t *testing.T) {
 		"trunk":    {"up", "side"}, "member": {"p1", "p2", "p9", "all"}, "to": {"uplink", "members"}, "colour": {"green", "yellow", "red"},
 		"pool":    {"lossless", "lossy"},
 		"segment": {"private", "shared", "headroom"},
+		"outcome": {"asked", "unasked"},
 		"reason":  {"truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"},
 		"version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}

@@ -45,6 +45,10 @@ const (
 	ecnMarked
 	headroomCalculated
 	headroomConfigured
+	headroomMeasured
+	headroomManual
+	headroomUsedMax
+	headroomMessages
 	pauseReaction
 	pauseReceivedTime
 	pauseSentTime
@@ -136,6 +140,10 @@ var families = [numFamilies]family{
 
 	headroomCalculated: {"headroom_calculated_bytes", gauge, "Headroom that a lossless ingress queue needs by calculation.", byPriority},
 	headroomConfigured: {"headroom_configured_bytes", gauge, "Headroom of a lossless ingress queue in force.", byPriority},
+	headroomMeasured:   {"headroom_measured_bytes", gauge, "Headroom that a lossless ingress queue needs by measurement, of this end or by what the peer found.", byPriority},
+	headroomManual:     {"headroom_manual_required", gauge, "1 where the headroom is to be measured and the peer cannot: set it by hand.", byPort},
+	headroomUsedMax:    {"headroom_used_max_bytes", gauge, "Most bytes on the wire that came for a lossless ingress queue after an XOFF had left.", byPriority},
+	headroomMessages:   {"headroom_messages_total", counter, "Measurement frames by what became of them: asked, answered, lost, replied, or the reason to ignore them.", []string{"port", "outcome"}},
 
 	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
 	pauseReceivedTime: {"pause_received_duration_seconds", histogram, "Length of each pause of a priority, or of the port, by the peer, from the first XOFF to XON or expiry.", byPort},

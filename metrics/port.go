@@ -27,6 +27,12 @@ func collectPort(o output, p *dataplane.PortSnapshot) {
 		o.value(tapDrops, float64(c.HostDrops), name)
 	}
 	o.histogram(pauseReaction, &p.Reaction, name)
+	for q, label := range ingressLabels(&p.Config) {
+		if p.Config.Mode == macctl.ModePFC {
+			q, _ = strconv.Atoi(label)
+		}
+		o.value(headroomUsedMax, float64(p.Use[q].Peak), name, label)
+	}
 	o.histogram(pauseReceivedTime, &p.Pauses, name)
 	o.histogram(pauseSentTime, &p.Holds, name)
 	collectDrops(o, p)

@@ -98,7 +98,9 @@ func config() Config {
 	return Config{
 		Snapshot: sample,
 		Ports: func() []Port {
-			return []Port{{"p1", 12345, &LLDP{Neighbors: 1}}, {"p2", 23456, nil}, {"p3", 0, &LLDP{Neighbors: 2, Mismatch: true}}, {"p4", 12345, nil}}
+			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, HeadroomMessages: map[string]uint64{"asked": 8, "unasked": 1}, LLDP: &LLDP{Neighbors: 1}},
+				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, HeadroomMessages: map[string]uint64{"asked": 0}},
+				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", CalculatedHeadroom: 12345}}
 		},
 		Watchdog:      watched,
 		KernelBacklog: func() uint64 { return 11 },

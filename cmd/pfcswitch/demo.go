@@ -26,14 +26,17 @@ type demonstration struct {
 	name string
 	run  func(context.Context, demo.Options) (*demo.Report, error)
 	text func(*demo.Report, io.Writer) error
+
+	seconds float64 // of load where the user does not say; 0: the flag's default
 }
 
 // demonstrations are all demos. Without a name the first one runs.
 var demonstrations = []demonstration{
-	{"incast", demo.Incast, (*demo.Report).Text},
-	{"host", demo.Hosts, (*demo.Report).Text},
-	{"deadlock", demo.Deadlock, (*demo.Report).Text},
-	{"trunk", demo.Trunk, (*demo.Report).Text},
+	{"incast", demo.Incast, (*demo.Report).Text, 0},
+	{"host", demo.Hosts, (*demo.Report).Text, 0},
+	{"headroom", demo.Links, (*demo.Report).LinksText, 1.4},
+	{"deadlock", demo.Deadlock, (*demo.Report).Text, 0},
+	{"trunk", demo.Trunk, (*demo.Report).Text, 0},
 }
 
 func demoNames() (names []string) {
@@ -56,12 +59,12 @@ func chosen(args []string) demonstration {
 func demoCommand() *cobra.Command {
 	var seconds float64
 	var speed string
-	var asJSON, keep bool
+	var asJSON, keep, full bool
 	c := &cobra.Command{
-		Use:       "demo [incast|host|deadlock|trunk]",
+		Use:       "demo [incast|host|headroom|deadlock|trunk]",
 		Short:     "show on real links that nothing is lost",
 		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not run or not be judged.",
-		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  pfcswitch demo deadlock\n  pfcswitch demo trunk",
+		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  pfcswitch demo headroom --full\n  pfcswitch demo deadlock\n  pfcswitch demo trunk",
 		ValidArgs: demoNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := demoOptions(seconds, speed)
@@ -78,7 +81,11 @@ func demoCommand() *cobra.Command {
 			if keep {
 				o.Enter = func(ctx context.Context, commands []string) { stay(ctx, os.Stdin, os.Stderr, commands) }
 			}
-			return show(cmd, chosen(args), o, asJSON)
+			d := chosen(args)
+			if o.Full = full; d.seconds > 0 && !cmd.Flags().Changed("seconds") {
+				o.Seconds = d.seconds
+			}
+			return show(cmd, d, o, asJSON)
 		},
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
@@ -91,6 +98,7 @@ func demoCommand() *cobra.Command {
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act, but for demo deadlock")
 	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
+	c.Flags().BoolVar(&full, "full", false, "headroom: every length of cable at 100 Mbit/s and 1 Gbit/s, five runs each (some five minutes)")
 	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")
 	return c
 }

@@ -40,6 +40,7 @@ func showCommand() *cobra.Command {
 		showNoun(&o, &cobra.Command{Use: "ports", Short: "ports: link, speed, flow control, frames, drops"}),
 		showNoun(&o, &cobra.Command{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"}),
 		showNoun(&o, &cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"}),
+		showNoun(&o, &cobra.Command{Use: "headroom", Short: "headroom that links need by calculation and measurement, in force, really used"}),
 		showNoun(&o, &cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
 		showNoun(&o, &cobra.Command{Use: "trunk", Short: "trunks: members and uplink, meters and colours, who is held"}),
 		showNoun(&o, &cobra.Command{Use: "watchdog", Short: "deadlocks: how each queue is watched, storms detected and restored"}),

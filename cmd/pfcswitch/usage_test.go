@@ -69,7 +69,7 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 func TestShowUnknown(t *testing.T) {
 	for _, args := range [][]string{{"prots"}, {"gossip"}, {"prots", "-j"}, {"-j", "prots"}, {"prots", "-s", "/x.sock"}} {
 		got := fail(t, rootCommand(), append([]string{"show"}, args...)...)
-		if !strings.Contains(got, "there are buffer, config, events, fdb, lldp, pfc, ports, queues") || strings.Contains(got, "flag") {
+		if !strings.Contains(got, "there are buffer, config, events, fdb, headroom, lldp, pfc, ports, queues") || strings.Contains(got, "flag") {
 			t.Errorf("show %v: %s", args, got)
 		}
 	}

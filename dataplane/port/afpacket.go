@@ -44,6 +44,7 @@ type AFPacket struct {
 	refused *ring // a socket without slots, which nobody reads
 	data    int   // send socket for data frames
 	urgent  int   // send socket for MAC Control frames
+	stamper stamper
 	losses  [NumClasses]atomic.Uint64
 
 	controlLosses atomic.Uint64
@@ -99,8 +100,10 @@ func (p *AFPacket) open(c Config) error {
 	if p.data, err = sendSocket(index, true); err != nil {
 		return err
 	}
-	p.urgent, err = sendSocket(index, false)
-	return err
+	if p.urgent, err = sendSocket(index, false); err != nil {
+		return err
+	}
+	return stampSends(p.urgent)
 }
 
 // packetSocket opens an AF_PACKET socket that receives nothing before it is bound (protocol 0).
@@ -239,6 +242,9 @@ func (p *AFPacket) SendControl(b []byte) error {
 	}
 	return nil
 }
+
+// SendStamped implements Port.
+func (p *AFPacket) SendStamped(b []byte) (int64, error) { return p.stamper.send(p.urgent, b) }
 
 // Descriptors implements Port.
 func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {

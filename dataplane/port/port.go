@@ -10,6 +10,7 @@
 //	ring.go      one TPACKET_V2 receive ring
 //	oversize.go  frames larger than a ring slot
 //	lldp.go      the socket for LLDP frames
+//	stamp.go     when a frame left
 //	wait.go      sleeping on the sockets of many ports
 //	link.go      what the kernel says of an interface, and how it is made quiet
 //	tap.go       the implementation on a TAP, towards the stack of the host
@@ -99,7 +100,7 @@ var (
 )
 
 // A Port sends and receives bursts of frames. No method blocks, allocates or reads a clock. Receive, Release and Rewind
-// belong to the receive task of the port, Control, Send and SendControl to its transmit task.
+// belong to the receive task of the port, Control, Send, SendControl and SendStamped to its transmit task.
 type Port interface {
 	// Receive fills dst with the frames that follow those already received, at most maxBytes octets (at least one
 	// frame), and returns their number. They stay in their rings until Release, up to 256 at a time.
@@ -126,6 +127,9 @@ type Port interface {
 	Send(b *Batch) (n int, err error)
 	// SendControl sends one MAC Control frame on a socket of its own, ahead of what Send is queueing.
 	SendControl(b []byte) error
+	// SendStamped is SendControl, and returns when the frame left (ns of CLOCK_REALTIME) where the kernel tells at
+	// once, else 0.
+	SendStamped(b []byte) (stamp int64, err error)
 
 	// Steer replaces the classic BPF program that picks the data ring of a frame.
 	Steer(program []bpf.RawInstruction) error

@@ -314,6 +314,9 @@ func tapError(errno syscall.Errno) error {
 	return sendError(errno)
 }
 
+// SendStamped implements Port. A host has no use for measurement frames.
+func (t *TAP) SendStamped([]byte) (int64, error) { return 0, nil }
+
 // SendControl implements Port: what the host must not send now stays in its queues.
 func (t *TAP) SendControl(b []byte) error {
 	if h, _ := frame.Parse(b); h.EtherType != frame.TypeMACControl {

@@ -33,8 +33,11 @@ func deadlockShown(r report) (faults []string) {
 
 // findings are what is looked for in the report of a demo.
 func findings(demo string) []func(report) []string {
-	if demo == "deadlock" {
+	switch demo {
+	case "deadlock":
 		return []func(report) []string{ownVerdict, lossAndOrder, deadlockShown}
+	case "headroom":
+		return []func(report) []string{ownVerdict, allLinks, lossAndOrder, headroomSuffices}
 	}
 	return []func(report) []string{ownVerdict, allActs, lossAndOrder, pauses, controlRun, metering}
 }

@@ -18,6 +18,7 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
 
@@ -57,6 +58,8 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
+	p1.Use[3] = dataplane.Use{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1}
+	p1.Config.Ingress[3].Headroom = 75_008
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 	p1.Counters.LosslessDrops[dataplane.Unknown] = 2
 	p1.Received.PFCFrames[3], p1.PausedNs[3] = 12, 1_204_000
@@ -81,6 +84,23 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	v.Buffer = buffer.Snapshot{Ports: []buffer.PortSnapshot{b1, b2, {Port: 2, Name: "p3"}}}
 	v.Buffer.Lossless = buffer.PoolSnapshot{Size: 8 << 20, PrivateSize: 8192, SharedSize: 8 << 19, HeadroomSize: 144384}
 	v.Buffer.Lossy = buffer.PoolSnapshot{Size: 4 << 20, SharedSize: 4 << 20}
+}
+
+func (f *fake) Headroom() []HeadroomInfo {
+	if f.empty {
+		return nil
+	}
+	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 5000, Burst: 62_500}
+	finding := headroom.Finding{Trip: 22_000, Precision: 30, Reaction: 100_000, SendLimit: 50_000, Burst: 500_000}
+	calculated := headroom.Calculate(in, headroom.PFC)
+	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", Passes: true, Settings: headroom.Settings{Auto: true},
+		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, Told: true,
+		Finding: finding, InForce: 75_008, Trips: headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
+		Counters: headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1}}
+	p1.Counters.Ignored[headroom.IgnoredUnasked] = 3
+	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, InForce: 72_192,
+		Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
+	return []HeadroomInfo{{Port: "p1", Calculated: calculated, Report: p1, Cell: 256}, {Port: "p2", Calculated: calculated, Report: p2, Cell: 256}}
 }
 
 func (f *fake) FDB() []bridge.Entry {

@@ -75,6 +75,11 @@ func subtractPort(p, old *dataplane.PortSnapshot) {
 	lessEach(p.HeldNs[:], old.HeldNs[:])
 	less(&p.PausedAllNs, old.PausedAllNs)
 	less(&p.HeldAllNs, old.HeldAllNs)
+	for q := range p.Use {
+		less(&p.Use[q].Xoffs, old.Use[q].Xoffs)
+		less(&p.Use[q].Waited, old.Use[q].Waited)
+		less(&p.Use[q].Crowded, old.Use[q].Crowded)
+	}
 }
 
 func subtractCounters(c, old *dataplane.Counters) {

@@ -11,6 +11,7 @@
 //	ports.go      show ports          buffer.go   show buffer       events.go    show events
 //	pfc.go        show pfc            queues.go   show queues       document.go  show config
 //	fdb.go        show fdb            health.go   health            version.go   version
+//	headroom.go   show headroom
 //	priority.go   a priority, "all" or "unknown"
 //	table.go      columns of text     format.go   numbers for people
 //	server.go     HTTP over the socket

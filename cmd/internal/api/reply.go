@@ -29,6 +29,7 @@ var nouns = map[string]noun{
 	"pfc":      {(*moment).readPFC, func() Reply { return new(PFC) }},
 	"buffer":   {(*moment).readBuffer, func() Reply { return new(Buffer) }},
 	"queues":   {(*moment).readQueues, func() Reply { return new(Queues) }},
+	"headroom": {(*moment).readHeadroom, func() Reply { return new(Headroom) }},
 	"watchdog": {(*moment).readWatchdog, func() Reply { return new(Watchdog) }},
 	"trunk":    {(*moment).readTrunk, func() Reply { return new(Trunks) }},
 	"fdb":      {(*moment).readFDB, func() Reply { return new(FDB) }},

@@ -19,6 +19,8 @@ type Source interface {
 	Ports() []PortInfo
 	// Snapshot fills v.
 	Snapshot(v *dataplane.Snapshot)
+	// Headroom returns what is known of the headroom of every port with flow control, in the order of the file.
+	Headroom() []HeadroomInfo
 	// FDB returns the entries of the filtering database, in any order.
 	FDB() []bridge.Entry
 	// Watchdog returns the state of every lossless egress queue of the ports that are configured, by port and queue.

@@ -131,9 +131,9 @@ func configKeys(t *tree) (keys []string) {
 	return slices.Compact(keys)
 }
 
-// configKey returns the name in a literal of type field; nothing where it is no constant or not implemented.
+// configKey returns the name in a literal of type field; nothing where it is no constant.
 func configKey(lit *ast.CompositeLit) []string {
-	if len(lit.Elts) != 2 || named(lit.Elts[1], "notImplemented") {
+	if len(lit.Elts) != 2 {
 		return nil
 	}
 	name, ok := lit.Elts[0].(*ast.BasicLit)
@@ -202,7 +202,7 @@ func TestCheckReadmeYAML(t *testing.T) {
 }
 
 func TestCheckReadmeKeys(t *testing.T) {
-	reads := "var a = []any{field{\"cell\", read}, []field{{\"xon\", read}}, field{\"wire\", notImplemented}}"
+	reads := "var a = []any{field{\"cell\", read}, []field{{\"xon\", read}}}"
 	verify(t, checkReadmeKeys, []check{
 		{"all", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "```yaml\ncell: 1 # or xon: 2\n```\n"}, nil},
 		{"one is missing", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "cell\n```yaml\nxon: 1\n```\n"}, []string{"the key cell"}},

@@ -41,7 +41,7 @@ type HeadroomMode string
 
 // The values of buffer.headroom.
 const (
-	HeadroomAuto       HeadroomMode = "auto"       // measured where both ends can, else calculated; this version calculates
+	HeadroomAuto       HeadroomMode = "auto"       // measured where both ends can, else calculated
 	HeadroomCalculated HeadroomMode = "calculated" // from speed, cable, frame size, burst and k
 	HeadroomFixed      HeadroomMode = "fixed"      // a size in the file
 )

@@ -96,6 +96,7 @@ func defaults() *Config {
 		Workers:         WorkersAuto,
 		Pause:           Pause{Quanta: 65535},
 		LLDP:            defaultLLDP(),
+		Headroom:        defaultHeadroom(),
 		Metrics:         Metrics{Listen: "127.0.0.1:9808"},
 		API:             API{Auto: true},
 		Watchdog:        defaultWatchdog(),

@@ -9,6 +9,7 @@
 //	problem.go, nearest.go     errors and warnings: file:line: key: what is wrong: what to do
 //	quantity.go                sizes, rates, times, lengths, shares, in and out
 //	buffer.go … endpoint.go    one section of the file each: its type, defaults and keys
+//	measure.go                 how headroom is measured
 //	preset.go                  keys that one word sets
 //	later.go                   keys that are fixed but not implemented yet
 //	check.go                   what no section can see alone

@@ -225,7 +225,7 @@ func (w *writer) endpoints(c *Config) {
 	} else {
 		w.line("pause: {quanta: %d}", c.Pause.Quanta)
 	}
-	w.line("headroom: {k: %d}", c.Headroom.K)
+	w.headroom(&c.Headroom)
 	w.lldp(&c.LLDP)
 	if c.Metrics.Listen == "" {
 		w.line("metrics: {listen: off}")

@@ -62,7 +62,7 @@ func drawConfig(t *rapid.T) *Config {
 	drawWatchdog(t, &c.Watchdog)
 	c.Ageing = time.Duration(rapid.Int64Range(1e9, 1e12).Draw(t, "ageing"))
 	c.Workers = rapid.SampledFrom([]Workers{WorkersAuto, WorkersPerPort}).Draw(t, "workers")
-	c.Headroom.K = rapid.Int64Range(0, 1<<24).Draw(t, "k")
+	drawMeasuring(t, &c.Headroom)
 	if rapid.Bool().Draw(t, "remaining") {
 		c.Pause.Remaining = true
 	} else {
@@ -179,6 +179,28 @@ func drawBuffer(t *rapid.T, b *Buffer) {
 		b.Xoff = new(int64(1 << 20))
 	}
 	b.Xon = drawOptional(t, "xon", 0)
+}
+
+func drawMeasuring(t *rapid.T, h *HeadroomDefaults) {
+	h.K = rapid.Int64Range(0, 1<<24).Draw(t, "k")
+	h.Precision = time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "precision"))
+	h.Answer = rapid.SampledFrom([]AnsweringPoint{AnswerGenerator, AnswerLink}).Draw(t, "answer")
+	h.Variant = rapid.SampledFrom([]StampVariant{VariantMAC, VariantClient}).Draw(t, "variant")
+	h.Stamps = rapid.SampledFrom([]Stamps{FourStamps, TwoStamps}).Draw(t, "stamps")
+	if h.Stamps == TwoStamps {
+		h.Mode = rapid.SampledFrom([]AnswerMode{ModeAcknowledge, ModeLoopback}).Draw(t, "mode")
+	}
+	h.Opcode = rapid.Uint16Range(0x0102, 0xFFFF).Draw(t, "opcode")
+	h.Identifier = [3]byte(rapid.SliceOfN(rapid.Byte(), 3, 3).Draw(t, "identifier"))
+	h.EtherType = rapid.Uint16Range(0x9000, 0xFFFF).Draw(t, "ethertype")
+	h.Percentile = rapid.Float64Range(50, 100).Draw(t, "percentile")
+	h.Interval = time.Duration(rapid.Int64Range(1e7, 1e11).Draw(t, "interval"))
+	h.Agree = rapid.SampledFrom([]Agreement{AgreeLLDP, AgreeAlways}).Draw(t, "agree")
+	h.Min = drawSize(t, "min", 0)
+	h.Max = HeadroomLimit{Times: rapid.Float64Range(1, 1000).Draw(t, "times")}
+	if rapid.Bool().Draw(t, "max is a size") {
+		h.Max = HeadroomLimit{Bytes: drawSize(t, "max", 1)}
+	}
 }
 
 func drawECN(t *rapid.T, e *ECN) {

@@ -112,8 +112,8 @@ func (p *Port) resolveQueue(c *Config, priority int) ResolvedQueue {
 	}
 	return ResolvedQueue{
 		Lossless:  true,
-		Private:   b.wholeCells(pick(own.Private, b.Private)),
-		Headroom:  b.wholeCells(eta.Bytes),
+		Private:   b.WholeCells(pick(own.Private, b.Private)),
+		Headroom:  b.WholeCells(eta.Bytes),
 		Xon:       pick(own.Xon, pick(b.Xon, headroom.DefaultXon(p.HeadroomInputs()))),
 		XonOffset: pick(own.XonOffset, b.XonOffset),
 		Xoff:      pick(own.Xoff, pick(b.Xoff, 0)),
@@ -121,7 +121,8 @@ func (p *Port) resolveQueue(c *Config, priority int) ResolvedQueue {
 	}
 }
 
-func (b *Buffer) wholeCells(bytes int64) int64 { return headroom.Cells(bytes, b.Cell) * b.Cell }
+// WholeCells rounds octets up to what whole cells hold.
+func (b *Buffer) WholeCells(bytes int64) int64 { return headroom.Cells(bytes, b.Cell) * b.Cell }
 
 // reservation is what the lossless queues of all ports take from the lossless pool, in bytes.
 type reservation struct {
@@ -140,7 +141,7 @@ func (c *Config) reserve() (r reservation) {
 				r.queues++
 				r.private += q.Private
 				r.headroom += q.Headroom
-				r.frames += 2 * c.Buffer.wholeCells(p.MaxFrame())
+				r.frames += 2 * c.Buffer.WholeCells(p.MaxFrame())
 			}
 		}
 	}
@@ -157,7 +158,7 @@ func (c *Config) Shared() int64 {
 func (c *Config) resolvePools() (faults []*Error) {
 	r, pool := c.reserve(), &c.Buffer.Lossless
 	if pool.Auto {
-		pool.Size = c.Buffer.wholeCells(max(smallestAutoPool, 2*r.sum()))
+		pool.Size = c.Buffer.WholeCells(max(smallestAutoPool, 2*r.sum()))
 	}
 	const key = "buffer.lossless.size"
 	shared := pool.Size - r.private - r.headroom
@@ -172,7 +173,7 @@ func (c *Config) resolvePools() (faults []*Error) {
 	}
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		if frame := c.Buffer.wholeCells(p.MaxFrame()); c.Buffer.Lossy.Size < frame {
+		if frame := c.Buffer.WholeCells(p.MaxFrame()); c.Buffer.Lossy.Size < frame {
 			return append(faults, c.Errorf("buffer.lossy.size", "%s does not hold one frame of port %s: write at least %s",
 				formatSize(c.Buffer.Lossy.Size), p.Name, atLeast(frame)))
 		}

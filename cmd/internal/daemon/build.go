@@ -36,7 +36,7 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 		}
 	}
 	return dataplane.Config{Buffer: b, Lossless: lossless, Demote: c.UnknownLossless == config.Demote,
-		Ageing: c.Ageing, Identity: identity}
+		Ageing: c.Ageing, Identity: identity, Measurement: measurement(&c.Headroom)}
 }
 
 // cuts tells whether super-frames are cut: one port with a speed makes all ports cut.

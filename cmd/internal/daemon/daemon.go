@@ -8,6 +8,8 @@
 //	tune.go    links whose speed or address changes
 //	speaker.go LLDP and DCBX on one port
 //	negotiate.go  what the neighbours ask for, and what follows
+//	prober.go  the headroom.Probe of a port, for the data plane
+//	headroom.go  the headroom that was found, in force
 //	check.go   interfaces that must not become ports
 //	watchdog.go, watchdog_tell.go  the deadlock watchdog and what it says
 //	source.go  what the API and the metrics read
@@ -19,6 +21,7 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,12 +52,17 @@ type Daemon struct {
 	scrape   net.Listener         // nil where there are no metrics
 	seen     atomic.Pointer[view] // what readers get, who must not wait for a change
 
-	renegotiate atomic.Bool // a neighbour may want something else
+	renegotiate   atomic.Bool    // a neighbour may want something else
+	precision     time.Duration  // of this machine's stamps
+	session       uint16         // tells the measurements of this run from those of others
+	foundHeadroom chan struct{}  // a port's headroom is to be looked at
+	following     sync.WaitGroup // runHeadroom
 
 	mu      sync.Mutex // guards what follows; held for a whole change
 	cfg     *config.Config
 	numbers map[string]int       // port numbers by name
 	ports   map[string]*portLink // by name
+	probers map[string]*prober   // by name
 	watched map[string]*watch    // by namespace
 	lost    []string             // what the running change has cost
 	retune  bool                 // the speed of a link is another than its port's
@@ -70,7 +78,9 @@ const applyPatience = 5 * time.Second
 // metrics address are taken before any interface is touched: a switch that is started twice leaves the first alone.
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 	d := &Daemon{log: log, watchdog: newWatchdog(log), started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
-		ports: map[string]*portLink{}, watched: map[string]*watch{}, events: make(chan struct{}, 1)}
+		ports: map[string]*portLink{}, probers: map[string]*prober{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
+		precision: clockPrecision(), foundHeadroom: make(chan struct{}, 1)}
+	d.agreed = func(lldp.Agreement) { d.found() }
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -81,6 +91,7 @@ func (d *Daemon) start(c *config.Config) error {
 	if _, err := rand.Read(d.identity[:]); err != nil {
 		return err
 	}
+	d.session = binary.NativeEndian.Uint16(d.identity[:])
 	if err := d.claim(c); err != nil {
 		return err
 	}
@@ -163,14 +174,9 @@ func (d *Daemon) changeable(c *config.Config) error {
 // old one stays, with its sockets; once the data plane has the new one there is no error any more.
 func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	numbers := d.number(c)
-	ports := map[int]dataplane.PortConfig{}
-	for i := range c.Ports {
-		pc, err := portConfig(c, &c.Ports[i])
-		if err != nil {
-			return err
-		}
-		join(&pc, c, &c.Ports[i], numbers)
-		ports[numbers[pc.Name]] = pc
+	ports, err := d.portConfigs(c, numbers, true)
+	if err != nil {
+		return err
 	}
 	recorder, err := d.newFlight(c)
 	if err != nil {
@@ -182,7 +188,13 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	}
 	sc := d.switchConfig(c)
 	sc.Trunks = trunkConfigs(c, numbers)
-	if err := d.configure(ctx, sc, ports, statics(c, numbers)); err != nil {
+	err = d.configure(ctx, sc, ports, statics(c, numbers))
+	if errors.Is(err, buffer.ErrConfig) && d.anyFound() { // what was found does not fit any more; what is calculated does
+		if ports, err = d.portConfigs(c, numbers, false); err == nil {
+			err = d.configure(ctx, sc, ports, statics(c, numbers))
+		}
+	}
+	if err != nil {
 		return errors.Join(err, recorder.abandon(), abandon(staged))
 	}
 	gone := d.leaving(numbers)
@@ -191,8 +203,24 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 		d.regret("", "the watchdog keeps the settings of before", err)
 	}
 	d.followConfig(staged)
+	d.followProbes(ports)
 	d.keepFlight(recorder)
 	return nil
+}
+
+// portConfigs translates every port, by number; keep says whether ports have the headroom that was found for them.
+func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool) (map[int]dataplane.PortConfig, error) {
+	ports := map[int]dataplane.PortConfig{}
+	for i := range c.Ports {
+		pc, err := portConfig(c, &c.Ports[i])
+		if err != nil {
+			return nil, err
+		}
+		join(&pc, c, &c.Ports[i], numbers)
+		d.equip(&pc, c, &c.Ports[i], keep)
+		ports[numbers[pc.Name]] = pc
+	}
+	return ports, nil
 }
 
 // configure hands a configuration to the data plane. A change that fits but not yet, because the buffer is too full at

@@ -26,6 +26,10 @@ type portLink struct {
 
 	speaker  *speaker // nil where there is no LLDP
 	stubborn bool     // the port could not have what its neighbour asked for, and is not willing
+	prober   *prober  // nil where there is no flow control
+	headroom int64    // octets in force of the queues that follow what is found
+	swallows bool     // the link keeps MAC Control frames: the port is lossy
+	refused  int64    // octets that were found and that the pool is too small for
 }
 
 // A watch follows the interfaces of one namespace.
@@ -39,6 +43,9 @@ const rescanPeriod = 500 * time.Millisecond
 
 // Run follows the interfaces until ctx ends.
 func (d *Daemon) Run(ctx context.Context) {
+	d.following.Add(1)
+	go d.runHeadroom(ctx)
+	defer d.following.Wait()
 	scan := time.NewTicker(rescanPeriod)
 	defer scan.Stop()
 	for {

@@ -14,6 +14,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
 	"pfcswitch/lldp/dcbx"
 	"pfcswitch/metrics"
 )
@@ -102,9 +103,24 @@ func (d *Daemon) metricsPorts() []metrics.Port {
 				m.LLDP = &metrics.LLDP{Neighbors: len(x.Agent().Neighbours()), Mismatch: x.Outcome().Mismatch}
 			})
 		}
+		if known := v.probers[p.Name]; known != nil {
+			d.measured(&m, known)
+		}
 		all = append(all, m)
 	}
 	return all
+}
+
+// measured fills in what a port's Probe knows.
+func (d *Daemon) measured(m *metrics.Port, known *prober) {
+	var r headroom.Report
+	d.runner.View(func(*dataplane.Switch) { r = known.probe.Report(dataplane.Now()) })
+	m.ManualHeadroom, m.MeasuredHeadroom = r.ManualRequired, headroom.Octets(max(r.Measured.Bits(), r.Received))
+	m.HeadroomMessages = map[string]uint64{"asked": r.Counters.Asked, "answered": r.Counters.Answered, "lost": r.Counters.Lost,
+		"replied": r.Counters.Replies, "results": r.Counters.Results}
+	for why, n := range r.Counters.Ignored {
+		m.HeadroomMessages[headroom.Ignored(why).String()] = n
+	}
 }
 
 // kernelBacklog adds up column 2 of softnet_stat: frames that the kernel dropped before any socket saw them.

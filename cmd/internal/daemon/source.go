@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
@@ -23,11 +24,12 @@ type view struct {
 	states map[string]string // of the ports, by name
 
 	speakers map[string]*speaker // of the ports that have one, by name
+	probers  map[string]*prober  // likewise
 }
 
 // publish makes what is in force now what readers get.
 func (d *Daemon) publish() {
-	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{}}
+	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{}, probers: maps.Clone(d.probers)}
 	for name, p := range d.ports {
 		v.states[name] = p.state
 		if p.speaker != nil {
@@ -58,6 +60,23 @@ func (s source) Ports() []api.PortInfo {
 
 // Snapshot implements api.Source.
 func (s source) Snapshot(v *dataplane.Snapshot) { s.d.runner.Snapshot(v) }
+
+// Headroom implements api.Source.
+func (s source) Headroom() []api.HeadroomInfo {
+	v := s.d.seen.Load()
+	all := []api.HeadroomInfo{}
+	for i := range v.cfg.Ports {
+		c := &v.cfg.Ports[i]
+		p := v.probers[c.Name]
+		if p == nil {
+			continue
+		}
+		info := api.HeadroomInfo{Port: c.Name, Calculated: c.CalculatedHeadroom(), Cell: v.cfg.Buffer.Cell}
+		s.d.runner.View(func(*dataplane.Switch) { info.Report = p.probe.Report(dataplane.Now()) })
+		all = append(all, info)
+	}
+	return all
+}
 
 // FDB implements api.Source.
 func (s source) FDB() []bridge.Entry { return s.d.runner.FDB() }

@@ -24,6 +24,10 @@ type act struct {
 	speed       int64 // of hosts' ports, bit/s
 	build       func(a *act) error
 	judge       func(a *act, r *Report)
+	verdict     func(r *Report)                 // in the place of report and judge
+	lead        time.Duration                   // for senders to find the sink; 0: startDelay
+	prepare     func(ctx context.Context) error // after the switches have started, before the hosts do
+	during      func(ctx context.Context) error // while frames flow
 	enter       func(ctx context.Context, commands []string)
 
 	lab      *lab.Lab
@@ -72,6 +76,11 @@ func (a *act) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if a.prepare != nil {
+		if err := a.prepare(ctx); err != nil {
+			return err
+		}
+	}
 	return a.launch()
 }
 
@@ -85,7 +94,12 @@ func (a *act) run(ctx context.Context) error {
 	for _, s := range a.switches {
 		go s.runWatch(ctx, ended)
 	}
+	done := make(chan error, 1)
+	go a.runDuring(ctx, done)
 	if err := a.collect(ctx); err != nil {
+		return err
+	}
+	if err := <-done; err != nil {
 		return err
 	}
 	for _, s := range a.switches {
@@ -96,9 +110,22 @@ func (a *act) run(ctx context.Context) error {
 	return a.observe()
 }
 
+// runDuring does what is to be done while frames flow.
+func (a *act) runDuring(ctx context.Context, done chan<- error) {
+	if a.during == nil {
+		done <- nil
+		return
+	}
+	done <- a.during(ctx)
+}
+
 // launch starts the hosts' endpoints.
 func (a *act) launch() error {
-	start := time.Now().Add(startDelay)
+	lead := startDelay
+	if a.lead > 0 {
+		lead = a.lead
+	}
+	start := time.Now().Add(lead)
 	end := start.Add(a.seconds)
 	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiver.speed),
 		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())); err != nil {

@@ -12,6 +12,7 @@ import (
 type Options struct {
 	Seconds float64 // of load in each lossless act
 	Speed   int64   // bit/s of the hosts' ports
+	Full    bool    // demo headroom: every length and speed, five runs each
 	// Enter, if set, is called when the load of act (b) is over, while its switches still run, with the commands that
 	// enter its nodes and ask its switches; the lab stays until it returns. Then act (b) is the last one.
 	Enter func(ctx context.Context, commands []string)
@@ -39,19 +40,16 @@ const (
 // (c) control runs without flow control, which have to lose lossless frames, else the demo proves nothing. It returns an
 // error where an act could not begin, or ctx ended; what breaks later is a failed check, and no further act begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
-	r := &Report{Schema: 1, Demo: "incast", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
-	return perform(ctx, o, acts(o), r)
+	r := newReport("incast", o)
+	return performAll(ctx, o, acts(o), r)
 }
 
-// perform runs acts one after the other.
-func perform(ctx context.Context, o Options, acts []*act, r *Report) (*Report, error) {
+// performAll runs acts one after the other, until one breaks.
+func performAll(ctx context.Context, o Options, acts []*act, r *Report) (*Report, error) {
 	for _, a := range acts {
-		if o.Progress != nil {
-			o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
-		}
-		whole, err := stage(ctx, a, r)
+		whole, err := perform(ctx, o, a, r)
 		if err != nil {
-			return nil, fmt.Errorf("act %s: %w", a.name, err)
+			return nil, err
 		}
 		if !whole {
 			break
@@ -59,6 +57,31 @@ func perform(ctx context.Context, o Options, acts []*act, r *Report) (*Report, e
 	}
 	r.judge()
 	return r, nil
+}
+
+// show adds what the act showed to the report.
+func (a *act) show(r *Report) {
+	if a.verdict != nil {
+		a.verdict(r)
+		return
+	}
+	a.report(r)
+	a.judge(a, r)
+}
+
+func newReport(name string, o Options) *Report {
+	return &Report{Schema: 1, Demo: name, Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+}
+
+// perform tells what comes and stages it.
+func perform(ctx context.Context, o Options, a *act, r *Report) (whole bool, err error) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
+	}
+	if whole, err = stage(ctx, a, r); err != nil {
+		return false, fmt.Errorf("act %s: %w", a.name, err)
+	}
+	return whole, nil
 }
 
 // acts returns the acts in the order in which they run.
@@ -105,8 +128,7 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 		return false, fmt.Errorf("interrupted: %w", err)
 	}
 	if broken == nil {
-		a.report(r)
-		a.judge(a, r)
+		a.show(r)
 	} else {
 		r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control})
 	}

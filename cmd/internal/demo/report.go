@@ -15,7 +15,8 @@ type Report struct {
 	Acts     []ActResult    `json:"acts"`
 	Timeline []Moment       `json:"timeline,omitempty"`
 
-	Transfers []Transfer `json:"transfers,omitempty"` // of demo host
+	Transfers []Transfer   `json:"transfers,omitempty"` // of demo host
+	Links     []LinkResult `json:"links,omitempty"`     // of demo headroom
 
 	// Of demo trunk only.
 	Meters       []Metered      `json:"meters,omitempty"`

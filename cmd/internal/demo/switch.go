@@ -33,6 +33,7 @@ type switchNode struct {
 type switchPort struct {
 	name  string
 	speed int64
+	keys  string // more keys of its line in the file
 	peer  *lab.Node
 	peerI string // interface of the peer
 }
@@ -43,6 +44,7 @@ type states struct {
 	pfc      *api.PFC
 	buffer   *api.Buffer
 	queues   *api.Queues
+	headroom *api.Headroom // of demo headroom
 	trunks   *api.Trunks   // of demo trunk
 	watchdog *api.Watchdog // of demo deadlock
 	events   *api.Events
@@ -61,7 +63,7 @@ func (s *switchNode) config(dir, flowControl string) (string, error) {
 	} else {
 		fmt.Fprintf(&b, "%s%sports:\n", head, s.more)
 		for _, p := range s.ports {
-			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off}\n", p.name, p.speed, flowControl)
+			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off%s}\n", p.name, p.speed, flowControl, p.keys)
 		}
 	}
 	path := filepath.Join(dir, s.name+".yaml")
@@ -134,7 +136,7 @@ func (s *switchNode) ready(ctx context.Context) bool {
 // observe asks the switch and the kernel for their counters.
 func (s *switchNode) observe(ctx context.Context) error {
 	c := api.NewClient(s.socket)
-	for _, noun := range []string{"queues", "ports", "pfc", "buffer", "trunk"} {
+	for _, noun := range []string{"queues", "ports", "pfc", "buffer", "trunk", "headroom"} {
 		r, err := c.Show(ctx, noun)
 		if err != nil {
 			return fmt.Errorf("switch %s: %w", s.name, err)
@@ -148,6 +150,8 @@ func (s *switchNode) observe(ctx context.Context) error {
 			s.state.buffer = r
 		case *api.Queues:
 			s.state.queues = r
+		case *api.Headroom:
+			s.state.headroom = r
 		case *api.Trunks:
 			s.state.trunks = r
 		}

@@ -23,7 +23,7 @@ const trunkMembers = 3
 // octets that members hold and by flow. Errors are as those of Incast.
 func Trunk(ctx context.Context, o Options) (*Report, error) {
 	r := &Report{Schema: 1, Demo: "trunk", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
-	return perform(ctx, o, trunkActs(o), r)
+	return performAll(ctx, o, trunkActs(o), r)
 }
 
 func trunkActs(o Options) []*act {

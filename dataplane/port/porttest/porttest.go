@@ -194,6 +194,9 @@ func (e *End) SendControl(b []byte) error {
 	return nil
 }
 
+// SendStamped implements port.Port. The link has no stamps.
+func (e *End) SendStamped(b []byte) (int64, error) { return 0, e.SendControl(b) }
+
 func (e *End) refusal() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,0 +1,231 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"pfcswitch/buffer"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
+	"pfcswitch/lldp"
+	"pfcswitch/lldp/dcbx"
+	"pfcswitch/macctl"
+)
+
+// How often the headroom that was found is looked at beside the moments in which it changes, and a change that did not
+// fit is tried again.
+const (
+	headroomPeriod = time.Second
+	headroomRetry  = 10 * time.Millisecond
+)
+
+// runHeadroom gives each port the headroom that was found for its link, until ctx ends.
+func (d *Daemon) runHeadroom(ctx context.Context) {
+	defer d.following.Done()
+	wait := time.NewTimer(headroomPeriod)
+	defer wait.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.foundHeadroom:
+		case <-wait.C:
+		}
+		wait.Reset(d.followHeadroom(ctx))
+	}
+}
+
+// found makes runHeadroom look.
+func (d *Daemon) found() {
+	select {
+	case d.foundHeadroom <- struct{}{}:
+	default:
+	}
+}
+
+// followHeadroom does what there is to do for every port, and returns when to look again.
+func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	wait, tested := headroomPeriod, false
+	for _, p := range d.ports {
+		if p.prober == nil {
+			continue
+		}
+		d.heedAgreement(p)
+		var notes []string
+		var target int64
+		var swallowed, passes bool
+		d.runner.View(func(*dataplane.Switch) {
+			k := p.prober.probe
+			notes, target, swallowed, passes = k.Notes(), k.Target(), k.Swallowed(), k.Passes()
+		})
+		if swallowed != p.swallows && (swallowed || passes) {
+			p.swallows, tested = swallowed, true
+			d.noteTest(p)
+		}
+		for _, text := range notes {
+			d.log.Warn(text, "port", p.cfg.Name)
+			d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: p.cfg.Name, Priority: -1, Text: text})
+		}
+		if err := d.setHeadroom(p, d.cfg.Buffer.WholeCells(target)); errors.Is(err, buffer.ErrBusy) {
+			wait = headroomRetry
+		}
+	}
+	if tested {
+		if err := d.putInForce(ctx, d.cfg); err != nil {
+			d.log.Error("flow control after the self-test", "error", err)
+		}
+	}
+	return wait
+}
+
+// noteTest says what the self-test of a port has shown: many MACs keep MAC Control frames for themselves, and then no pause
+// reaches the switch, or leaves it.
+func (d *Daemon) noteTest(p *portLink) {
+	text := "MAC Control frames (0x8808) pass again in both directions: flow control is on again"
+	if p.swallows {
+		text = "MAC Control frames (0x8808) do not pass in both directions, though other frames do: the port is lossy until they do " +
+			"(a NIC that keeps them: switch its own flow control off, or take another)"
+	}
+	d.log.Warn(text, "port", p.cfg.Name)
+	d.note(p.cfg.Name, text)
+}
+
+// setHeadroom gives a port the headroom that was found, in octets, and says so once. Where the pool is too small for it
+// the old value stays.
+func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
+	if octets == 0 || octets == p.headroom || p.swallows || follows(d.cfg, p.cfg) == 0 {
+		return nil
+	}
+	err := d.runner.SetHeadroom(p.number, octets)
+	if errors.Is(err, buffer.ErrBusy) {
+		return err
+	}
+	if err != nil {
+		if p.refused != octets {
+			p.refused = octets
+			d.noteHeadroom(p, fmt.Sprintf("the link needs a headroom of %d B, and %d B stay in force: %v", octets, p.headroom, err))
+		}
+		return err
+	}
+	d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: measured", octets, p.headroom))
+	d.tookHeadroom(p, octets)
+	return nil
+}
+
+// tookHeadroom notes the headroom that a port has, in octets.
+func (d *Daemon) tookHeadroom(p *portLink, octets int64) {
+	p.headroom, p.refused = octets, 0
+	d.runner.View(func(*dataplane.Switch) { p.prober.probe.InForce(octets) })
+}
+
+func (d *Daemon) noteHeadroom(p *portLink, text string) {
+	d.log.Info(text, "port", p.cfg.Name)
+	d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: p.cfg.Name, Priority: -1, Text: text})
+}
+
+// SetAgreed says whether the two ends of a port's link have both stated that they measure headroom, and who the
+// neighbour is ("" where there is none).
+func (d *Daemon) SetAgreed(name string, agreed bool, neighbour string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.ports[name]; p != nil && p.prober != nil && d.cfg.Headroom.Agree == config.AgreeLLDP {
+		d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(agreed, neighbour, now) })
+		d.found()
+	}
+}
+
+// heedAgreement makes a port's Probe know what LLDP says of its link.
+func (d *Daemon) heedAgreement(p *portLink) {
+	if d.cfg.Headroom.Agree != config.AgreeLLDP || p.speaker == nil {
+		return
+	}
+	var a lldp.Agreement
+	p.speaker.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(p.cfg.Name) })
+	var agreed bool
+	var neighbour string
+	d.runner.View(func(*dataplane.Switch) { agreed, neighbour = p.prober.probe.Agreed() })
+	if a.Agreed() == agreed && a.Neighbour == neighbour {
+		return // or nobody has spoken yet
+	}
+	d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Agreed(), a.Neighbour, now) })
+}
+
+// equip gives a port of the data plane its Prober, and the headroom that was found for it earlier where keep is set.
+func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Port, keep bool) {
+	if p.FlowControl == config.FlowOff || p.Kind == config.KindTAP {
+		return // nobody to hold, or a host, which is held without a link
+	}
+	known := d.probers[p.Name]
+	if known == nil {
+		known = &prober{probe: headroom.NewProbe(d.probeSettings(c, p)), found: d.found}
+		d.probers[p.Name] = known
+	}
+	pc.Prober = known
+	if r := d.ports[p.Name]; r != nil && r.swallows {
+		pc.Mode, pc.Lossless = macctl.ModeOff, 0
+		return
+	}
+	pc.Follow = follows(c, p)
+	if target := d.target(known); keep && target > 0 {
+		for q := range pc.Ingress {
+			if pc.Follow&(1<<q) != 0 {
+				pc.Ingress[q].Headroom = c.Buffer.WholeCells(target)
+			}
+		}
+	}
+}
+
+func (d *Daemon) target(p *prober) (octets int64) {
+	d.runner.View(func(*dataplane.Switch) { octets = p.probe.Target() })
+	return octets
+}
+
+// anyFound tells whether a headroom was found for any port.
+func (d *Daemon) anyFound() bool {
+	for _, p := range d.probers {
+		if d.target(p) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// followProbes makes the Probes those of the configuration that came in force.
+func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
+	for name, known := range d.probers {
+		p := d.ports[name]
+		if p == nil || p.cfg.FlowControl == config.FlowOff || p.cfg.Kind == config.KindTAP {
+			delete(d.probers, name)
+			continue
+		}
+		p.prober = known
+		settings, octets := d.probeSettings(d.cfg, p.cfg), headroomOf(ports[p.number])
+		d.runner.Prod(p.number, func(now int64) {
+			known.probe.Configure(settings, now)
+			if d.cfg.Headroom.Agree == config.AgreeAlways {
+				known.probe.SetAgreed(true, "", now)
+			}
+		})
+		d.tookHeadroom(p, octets)
+	}
+	for name, p := range d.ports {
+		p.prober = d.probers[name]
+	}
+	d.publish()
+	d.found()
+}
+
+// headroomOf is the headroom of the first ingress queue that follows what is found, or else of the first lossless one.
+func headroomOf(pc dataplane.PortConfig) int64 {
+	queues := pc.Follow
+	if queues == 0 {
+		queues = pc.Lossless
+	}
+	return pc.Ingress[bits.TrailingZeros8(queues)&7].Headroom
+}

@@ -1,0 +1,176 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// Twins are two switches of this process that are linked by port p1 of each.
+type twins struct {
+	t *testing.T
+	r *rig
+	d [2]*Daemon
+}
+
+// newTwins starts both with keys for the whole switch and for their ports.
+func newTwins(t *testing.T, keys, port string) *twins {
+	t.Helper()
+	r := newRig(t, 1, lab.LinkOptions{})
+	return startTwins(t, r, [2]*lab.Node{r.sw, r.host(1)}, [2]string{"p1", "eth0"}, keys, port)
+}
+
+func startTwins(t *testing.T, r *rig, nodes [2]*lab.Node, interfaces [2]string, keys, port string) *twins {
+	t.Helper()
+	p := &twins{t: t, r: r}
+	for i, n := range nodes {
+		text := fmt.Sprintf("name: test%d\nmetrics: {listen: off}\napi: {socket: %s/%d.sock}\npreset: roce\nlldp: {agent: off}\n%s\nports:\n  p1: {interface: %s, netns: %s, %s}\n",
+			i, r.dir, i, keys, interfaces[i], n.Path(), port)
+		c, _, err := config.Parse("test.yaml", []byte(text))
+		must(t, err)
+		p.d[i], _ = run(t, c)
+	}
+	for i := range p.d {
+		eventually(t, "the port is up", func() bool { return p.snapshot(i).Up })
+	}
+	return p
+}
+
+func (p *twins) snapshot(i int) dataplane.PortSnapshot {
+	var s dataplane.Snapshot
+	p.d[i].runner.Snapshot(&s)
+	return s.Ports[0]
+}
+
+func (p *twins) agree(agreed bool) {
+	for i, d := range p.d {
+		d.SetAgreed("p1", agreed, fmt.Sprintf("test%d", 1-i))
+	}
+}
+
+func (p *twins) report(i int) (r headroom.Report) {
+	d := p.d[i]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	probe := d.ports["p1"].prober.probe
+	d.runner.View(func(*dataplane.Switch) { r = probe.Report(dataplane.Now()) })
+	return r
+}
+
+func (p *twins) measured() {
+	p.t.Helper()
+	for i := range p.d {
+		eventually(p.t, "the headroom was measured, told and set", func() bool {
+			r := p.report(i)
+			return r.Measured != nil && r.Told && r.PeerFound > 0 && r.InForce >= headroom.Octets(r.Target)
+		})
+	}
+}
+
+// Two switches measure the link between them, set what they have found, and tell each other.
+func TestHeadroomIsMeasured(t *testing.T) {
+	tests := []struct {
+		name, keys string
+		turns      bool
+	}{
+		{"as it is", "", true},
+		{"at the link layer", "answer: link", true},
+		{"two stamps", "stamps: 2", false},
+		{"loopback", "stamps: 2, mode: loopback", false},
+		{"client", "variant: client", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			keys := "headroom: {interval: 100ms, min: 160KiB" // more than is calculated
+			if tt.keys != "" {
+				keys += ", " + tt.keys
+			}
+			keys += "}"
+			p := newTwins(t, keys, "speed: 1G, delay: 100us")
+			before := p.snapshot(0).Config.Ingress[3].Headroom
+			time.Sleep(50 * time.Millisecond)
+			if r := p.report(0); r.Counters.Asked != 0 || r.InForce != before {
+				t.Errorf("without an agreement: asked %d times, in force %d of %d", r.Counters.Asked, r.InForce, before)
+			}
+			p.agree(true)
+			p.measured()
+			for i := range p.d {
+				r := p.report(i)
+				if trip := r.Trips.Min; trip < 200*time.Microsecond || trip > time.Millisecond {
+					t.Errorf("trip\n got %v\nwant twice 100µs and a little", trip)
+				}
+				if (r.Turns.Samples > 0) != tt.turns {
+					t.Errorf("%d turn-arounds", r.Turns.Samples)
+				}
+				if got := p.snapshot(i).Config.Ingress[3].Headroom; got != r.InForce || got <= before {
+					t.Errorf("headroom of the queue\n got %d, was %d\nwant %d", got, before, r.InForce)
+				}
+				for why, n := range r.Counters.Ignored {
+					if n > 0 {
+						t.Logf("%d messages ignored: %v", n, headroom.Ignored(why))
+					}
+				}
+				t.Logf("trip %v, turn %v, %d bits in force, calculated %d", r.Trips, r.Turns, 8*r.InForce, r.Calculated)
+			}
+		})
+	}
+}
+
+// A peer that stops agreeing leaves the headroom as it is, and a person is told what to do.
+func TestHeadroomByHand(t *testing.T) {
+	p := newTwins(t, "headroom: {interval: 100ms}", "speed: 1G")
+	p.agree(true)
+	p.measured()
+	p.agree(false)
+	eventually(t, "a person is told", func() bool {
+		n := 0
+		p.d[0].runner.View(func(sw *dataplane.Switch) {
+			for _, e := range sw.Events(nil, 0) {
+				if e.Kind == dataplane.EventHeadroom {
+					n++
+				}
+			}
+		})
+		return n > 0 && p.report(0).ManualRequired
+	})
+	asked, inForce := p.report(0).Counters.Asked, p.report(0).InForce
+	time.Sleep(200 * time.Millisecond)
+	if r := p.report(0); r.Counters.Asked != asked || r.InForce != inForce {
+		t.Errorf("asked %d times more, in force %d, was %d", r.Counters.Asked-asked, r.InForce, inForce)
+	}
+}
+
+// A port whose link keeps MAC Control frames, as every bridge does, is lossy and says why.
+func TestSelfTest(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	const nearestBridge = "0x4000" // that this address is forwarded all the same
+	ip(t, r.sw, "link", "add", "br0", "type", "bridge", "group_fwd_mask", nearestBridge)
+	for _, name := range []string{"p1", "p2"} {
+		ip(t, r.sw, "link", "set", name, "master", "br0")
+	}
+	ip(t, r.sw, "link", "set", "br0", "up")
+	p := startTwins(t, r, [2]*lab.Node{r.host(1), r.host(2)}, [2]string{"eth0", "eth0"}, "headroom: {interval: 100ms}", "speed: 1G")
+	p.agree(true)
+	for i := range p.d {
+		eventually(t, "the port is lossy", func() bool { return p.snapshot(i).Config.Mode == macctl.ModeOff })
+		if r := p.report(i); !r.Swallowed || r.Passes {
+			t.Errorf("end %d: swallowed %v, passes %v", i, r.Swallowed, r.Passes)
+		}
+		told := false
+		p.d[i].runner.View(func(sw *dataplane.Switch) {
+			for _, e := range sw.Events(nil, 0) {
+				told = told || e.Kind == dataplane.EventPort && strings.Contains(e.Text, "do not pass in both directions")
+			}
+		})
+		if !told {
+			t.Errorf("end %d: nobody was told", i)
+		}
+	}
+}

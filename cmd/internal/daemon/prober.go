@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"math"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// A prober is the headroom.Probe of one port as the data plane sees it. The switch's lock guards it.
+type prober struct {
+	probe  *headroom.Probe
+	target int64  // as last seen
+	found  func() // tells that there is something to be done about the port: must not block
+}
+
+var _ dataplane.Prober = (*prober)(nil)
+
+// Receive implements dataplane.Prober.
+func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64) bool {
+	urgent := p.probe.Receive(headroom.Packet{Message: headroom.Message(m.Measurement), Peer: m.Source, Group: m.Group, Fallback: m.Fallback},
+		stamp, headroom.Moment{Now: now, Clock: clock})
+	if t := p.probe.Target(); t != p.target {
+		p.target = t
+		p.found()
+	}
+	return urgent
+}
+
+// Next implements dataplane.Prober.
+func (p *prober) Next() int64 { return p.probe.Next() }
+
+// Out implements dataplane.Prober.
+func (p *prober) Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
+	out, ok := p.probe.Out(headroom.Moment{Now: now, Clock: clock})
+	return macctl.Measurement(out.Message), out.Peer, out.Fallback, ok
+}
+
+// Stamped implements dataplane.Prober. Of an answer the stamp would come too late.
+func (p *prober) Stamped(m *macctl.Measurement, sent int64) {
+	if m.Operation == macctl.MeasureRequest {
+		p.probe.Stamped(m.Sequence, sent)
+	}
+}
+
+// Reacted implements dataplane.Prober.
+func (p *prober) Reacted(ns int64) { p.probe.Reacted(time.Duration(ns)) }
+
+// SetUp implements dataplane.Prober.
+func (p *prober) SetUp(up bool, now int64) { p.probe.SetUp(up, now) }
+
+// precisionSamples is how often the clock is read to find the step by which it moves.
+const precisionSamples = 1000
+
+// clockPrecision is the smallest step of the clock that this machine shows, at least 1 ns.
+func clockPrecision() time.Duration {
+	step := time.Duration(math.MaxInt64)
+	last := time.Now()
+	for range precisionSamples {
+		now := time.Now()
+		if d := now.Sub(last); d > 0 {
+			step = min(step, d)
+		}
+		last = now
+	}
+	if step == math.MaxInt64 {
+		return time.Microsecond
+	}
+	return max(step, 1)
+}
+
+// follows are the ingress queues of a port whose headroom is what is found: buffer.headroom or their own is auto.
+func follows(c *config.Config, p *config.Port) (queues uint8) {
+	for q := range p.Queues {
+		eta := c.Buffer.Headroom
+		if own := p.Priorities[q].Headroom; own != nil {
+			eta = *own
+		}
+		if p.Queues[q].Lossless && eta.Mode == config.HeadroomAuto {
+			queues |= 1 << q
+		}
+	}
+	return queues
+}
+
+// probeSettings translates what a port's Probe needs.
+func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
+	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
+	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min, Max: h.Max.Bits(calculated),
+		Auto: follows(c, p) != 0, Key: headroomKey(c, p), Precision: h.Precision, Percentile: h.Percentile / 100,
+		Interval: h.Interval, Session: d.session}
+	if s.Precision == 0 {
+		s.Precision = d.precision
+	}
+	if h.Answer == config.AnswerLink {
+		s.Flags |= headroom.FlagAtLink
+	}
+	if h.Mode == config.ModeLoopback {
+		s.Flags |= headroom.FlagLoopback
+	}
+	if h.Stamps == config.TwoStamps {
+		s.Flags |= headroom.FlagTwoStamps
+	}
+	if h.Variant == config.VariantClient {
+		s.Flags |= headroom.FlagClient
+	}
+	return s
+}
+
+// headroomKey is where a person sets the headroom of a port.
+func headroomKey(c *config.Config, p *config.Port) string {
+	if p.FlowControl == config.FlowPause {
+		return "ports." + p.Name + ".priorities.all.headroom"
+	}
+	for q := range 8 {
+		if p.Queues[q].Lossless {
+			return "ports." + p.Name + ".priorities." + string(rune('0'+q)) + ".headroom"
+		}
+	}
+	return "ports." + p.Name + ".priorities"
+}
+
+// measurement is the form of measurement frames.
+func measurement(h *config.HeadroomDefaults) macctl.MeasurementFormat {
+	return macctl.MeasurementFormat{Opcode: h.Opcode, Identifier: h.Identifier, Fallback: h.EtherType}
+}

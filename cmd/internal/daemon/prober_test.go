@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+func TestProbeSettings(t *testing.T) {
+	tests := []struct {
+		name, yaml, port string
+		flags            uint8
+		auto             bool
+		key              string
+		least, most      int64 // bits; most 0: 4 times what is calculated
+	}{
+		{"as it is", "", "", 0, true, "ports.p1.priorities.3.headroom", 0, 0},
+		{"everything else", "headroom: {answer: link, stamps: 2, mode: loopback, variant: client, min: 1KiB, max: 1MiB}", "",
+			headroom.FlagAtLink | headroom.FlagTwoStamps | headroom.FlagLoopback | headroom.FlagClient, true, "ports.p1.priorities.3.headroom", 8 << 10, 8 << 20},
+		{"pause", "", "flow_control: pause", 0, true, "ports.p1.priorities.all.headroom", 0, 0},
+		{"by hand", "", "priorities: {3: {headroom: 64KiB}}", 0, false, "ports.p1.priorities.3.headroom", 0, 0},
+		{"calculated", "buffer: {headroom: calculated}", "", 0, false, "ports.p1.priorities.3.headroom", 0, 0},
+		{"calculated, but for this port", "buffer: {headroom: calculated}", "priorities: {3: {headroom: auto}}", 0, true, "ports.p1.priorities.3.headroom", 0, 0},
+	}
+	d := &Daemon{precision: 40 * time.Nanosecond, session: 7}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, _, err := config.Parse("test.yaml", []byte("preset: roce\n"+tt.yaml+"\nports: {p1: {"+tt.port+"}}\n"))
+			must(t, err)
+			s := d.probeSettings(c, &c.Ports[0])
+			if s.Flags != tt.flags || s.Auto != tt.auto || s.Key != tt.key || s.Min != tt.least {
+				t.Errorf("got flags %#x, auto %v, key %s, least %d\nwant %#x, %v, %s, %d", s.Flags, s.Auto, s.Key, s.Min, tt.flags, tt.auto, tt.key, tt.least)
+			}
+			if most := max(tt.most, 0); most == 0 && s.Max != 4*s.Calculated || most > 0 && s.Max != most {
+				t.Errorf("most %d, calculated %d", s.Max, s.Calculated)
+			}
+			if s.Precision != 40 || s.Session != 7 || math.Abs(s.Percentile-0.999) > 1e-9 || s.Interval != time.Second {
+				t.Errorf("got %+v", s)
+			}
+		})
+	}
+}
+
+func TestClockPrecision(t *testing.T) {
+	if p := clockPrecision(); p < 1 || p > time.Millisecond {
+		t.Errorf("the clock moves by %v", p)
+	}
+}
+
+// What the data plane passes on is what a Probe understands, and the other way round.
+func TestProber(t *testing.T) {
+	found := 0
+	p := &prober{found: func() { found++ }, probe: headroom.NewProbe(headroom.Settings{
+		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Calculated: 1 << 20, Percentile: 0.999, Interval: time.Second, Session: 9})}
+	p.SetUp(true, 1)
+	p.probe.SetAgreed(true, "b", 1)
+	own, _, fallback, ok := p.Out(2, 0)
+	if !ok || own.Operation != macctl.MeasureRequest || own.Session != 9 || fallback {
+		t.Fatalf("Out\n got %+v, %v\nwant a request", own, ok)
+	}
+	if _, _, _, ok := p.Out(2, 0); ok || p.Next() <= 2 {
+		t.Error("one more at once")
+	}
+	p.Stamped(&own, 5)
+	in := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Flags: macctl.MeasureAtLink, Sequence: 3}, Source: [6]byte{2, 2}, Group: true}
+	if !p.Receive(&in, 10, 11, 0) {
+		t.Error("an answer at the link layer is not urgent")
+	}
+	out, to, _, ok := p.Out(12, 0)
+	if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != 3 || out.Area != [2]uint64{10, 12} || to != in.Source {
+		t.Errorf("Out\n got %+v to %v\nwant the answer", out, to)
+	}
+	p.Stamped(&out, 13) // of an answer: too late to matter
+	if p.Reacted(7); found != 0 {
+		t.Error("something was found")
+	}
+	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4, Sequence: 1, Area: [2]uint64{500_000, 1000}}}
+	if p.Receive(&result, 20, 21, 0); found != 1 || p.probe.Target() != 62_500 {
+		t.Errorf("told %d times, target %d", found, p.probe.Target())
+	}
+}

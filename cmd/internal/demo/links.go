@@ -1,0 +1,197 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// A LinkResult is one run of demo headroom. Sizes are in bytes on the wire, of one lossless queue.
+type LinkResult struct {
+	Act        string `json:"act"`
+	Length     string `json:"length"` // of cable; with + it grew
+	Speed      int64  `json:"speed_bits_per_second"`
+	Control    bool   `json:"control"`
+	TripNs     int64  `json:"trip_ns"`    // the shortest, on the idle link
+	Wire       int64  `json:"wire_bytes"` // on the idle link
+	Reaction   int64  `json:"reaction_bytes"`
+	Eta        int64  `json:"eta_bytes"`
+	Delay      int64  `json:"delay_bytes"` // of IEEE 802.1Q
+	Plain      int64  `json:"plain_bytes"`
+	Measured   int64  `json:"measured_bytes"`
+	Burst      int64  `json:"burst_bytes"` // part of Measured
+	Configured int64  `json:"configured_bytes"`
+	Peak       int64  `json:"peak_bytes"`  // most that came after an XOFF had left
+	Ring       int64  `json:"ring_bytes"`  // most that had come before
+	Ringed     uint64 `json:"ring_frames"` // that came after an XOFF had left and waited in the ring
+	Xoffs      uint64 `json:"xoffs"`
+	Lost       uint64 `json:"lost_frames"`
+}
+
+// Limits of demo headroom.
+const (
+	enoughXoffs   = 200
+	generousLimit = 2.5 // times the peak, and two frames, that the headroom without its burst may be
+	doubleLimit   = 0.2 // that the wire part may miss the double on a link of double length
+	largestFrame  = 1514 + 24
+	// linkWaitLimit is the share of a run for which a process may wait for a CPU. It is more than elsewhere: switches with a delay
+	// line spin, so that four processes always want two CPUs; and what is judged are bytes by the kernel's stamps, no rates.
+	linkWaitLimit = 0.5
+)
+
+// judgeLink adds what a run showed to the report.
+func (l *linkAct) judgeLink(r *Report) {
+	flows := l.act.flows()
+	r.Flows = append(r.Flows, flows...)
+	for _, s := range l.switches {
+		r.Switches = append(r.Switches, s.result(l.name))
+	}
+	r.Acts = append(r.Acts, ActResult{Act: l.name, Title: l.title, Control: l.control, Waiting: l.waiting, Behind: l.behind()})
+	if r.Machine == "" && l.waiting > linkWaitLimit {
+		r.Machine = fmt.Sprintf("run %s: a process waited for a CPU for %.0f %% of the run, more than %.0f %%", l.name, 100*l.waiting, 100*linkWaitLimit)
+	}
+	p, err := portOf(l.switches[1].state.headroom, farPort)
+	if err != nil || len(p.Queues) == 0 {
+		r.check(l.name, KindRun, "s2 tells of the link's headroom", "yes", "no", false)
+		return
+	}
+	result := l.result(p, flows)
+	r.Links = append(r.Links, result)
+	l.checkLink(r, &result, flows)
+}
+
+func (l *linkAct) result(p *api.HeadroomPort, flows []Flow) LinkResult {
+	q := &p.Queues[0]
+	result := LinkResult{Act: l.name, Length: l.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes, Delay: p.Delay.Bytes,
+		TripNs: l.measured.Trip.MinNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Ring: q.RingBytes, Ringed: q.RingFrames, Xoffs: q.Xoffs}
+	for _, t := range l.measured.Measured.Terms {
+		if t.Name == "wire" {
+			result.Wire = octets(t.Bits)
+		}
+	}
+	for _, t := range p.Measured.Terms {
+		switch t.Name {
+		case "reaction":
+			result.Reaction = octets(t.Bits)
+		case "burst":
+			result.Burst = octets(t.Bits)
+		}
+	}
+	result.Measured, result.Plain = p.Measured.Bytes, octets(*p.PlainBits)
+	for _, f := range flows {
+		result.Lost += f.Lost
+	}
+	return result
+}
+
+func octets(bits int64) int64 { return (bits + 7) / 8 }
+
+// checkLink: the headroom that was found was enough, and nothing had to fall back on the ring; the control lost frames.
+func (l *linkAct) checkLink(r *Report, k *LinkResult, flows []Flow) {
+	for _, s := range l.switches {
+		r.check(l.name, KindCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
+		in, out := s.balance()
+		r.check(l.name, KindCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
+	}
+	if l.control {
+		r.check(l.name, KindControl, "frames lost with a third of the headroom", "more than 0", fmt.Sprint(k.Lost), k.Lost > 0)
+		return
+	}
+	l.checkLossless(r, flows)
+	r.check(l.name, KindPFC, "XOFFs", fmt.Sprintf("at least %d", enoughXoffs), fmt.Sprint(k.Xoffs), k.Xoffs >= enoughXoffs)
+	kind := KindLoss
+	if r.Machine != "" {
+		kind = KindRate // late frames of a sender that stood still prove nothing
+	}
+	r.check(l.name, kind, "most bytes after XOFF", fmt.Sprintf("at most the %d found", k.Configured), fmt.Sprint(k.Peak), k.Peak > 0 && k.Peak <= k.Configured)
+	r.check(l.name, kind, "frames after XOFF that waited in the ring", "0", fmt.Sprint(k.Ringed), k.Ringed == 0)
+}
+
+// judgeLinks adds what several runs show together: how generous the headroom is, and that it grows with the link.
+func judgeLinks(r *Report) {
+	type link struct {
+		length string
+		speed  int64
+	}
+	var order []link
+	runs := map[link][]LinkResult{}
+	for _, k := range r.Links {
+		at := link{k.Length, k.Speed}
+		if k.Control || strings.HasSuffix(k.Length, "+") {
+			continue
+		}
+		if runs[at] == nil {
+			order = append(order, at)
+		}
+		runs[at] = append(runs[at], k)
+	}
+	for _, at := range order {
+		ratio := median(runs[at], func(k LinkResult) float64 {
+			return float64(k.Measured-k.Burst) / (generousLimit*float64(k.Peak) + 2*largestFrame)
+		})
+		r.check(runs[at][0].Act, KindRate, fmt.Sprintf("%s at %s: headroom without burst, of 2.5 × peak + 2 frames (median of %d)", at.length, rateName(at.speed), len(runs[at])),
+			"at most 1", fmt.Sprintf("%.2f", ratio), ratio <= 1)
+	}
+	for _, pair := range [][2]string{{"10 km", "20 km"}, {"100 km", "200 km"}} {
+		for _, speed := range []int64{1e8, 1e9} {
+			short, long := runs[link{pair[0], speed}], runs[link{pair[1], speed}]
+			if len(short) == 0 || len(long) == 0 {
+				continue
+			}
+			wire := func(k LinkResult) float64 { return float64(k.Wire) }
+			ratio := median(long, wire) / median(short, wire)
+			r.check(long[0].Act, KindRate, fmt.Sprintf("wire part of %s, of %s, at %s", pair[1], pair[0], rateName(speed)),
+				"2 within 20 %", fmt.Sprintf("%.2f", ratio), ratio >= 2*(1-doubleLimit) && ratio <= 2*(1+doubleLimit))
+		}
+	}
+}
+
+func median(all []LinkResult, of func(LinkResult) float64) float64 {
+	values := make([]float64, 0, len(all))
+	for _, k := range all {
+		values = append(values, of(k))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// LinksText writes the report of demo headroom for a person.
+func (r *Report) LinksText(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\nRUN\tLINK\tSPEED\tT µS\tWIRE\tREACTION\tETA\tDV\tPLAIN\tMEASURED\tIN FORCE\tPEAK USED\tBEFORE XOFF\tXOFFS\tLOST\t")
+	for _, k := range r.Links {
+		name := k.Length
+		if k.Control {
+			name += " (control)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", k.Act, name, rateName(k.Speed), float64(k.TripNs)/1000, k.Wire, k.Reaction,
+			k.Eta, k.Delay, k.Plain, k.Measured, k.Configured, k.Peak, k.Ring, k.Xoffs, k.Lost)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	r.plot(out)
+	return r.verdict(out)
+}
+
+// plotWidth is the number of columns that the largest headroom takes.
+const plotWidth = 60
+
+// plot draws each run as a line: # was used, - is in force beyond that.
+func (r *Report) plot(out io.Writer) {
+	most := int64(1)
+	for _, k := range r.Links {
+		most = max(most, k.Configured, k.Peak)
+	}
+	fmt.Fprintf(out, "\n# most bytes that came after XOFF   - headroom in force beyond them   (%d bytes a column)\n", max(1, most/plotWidth))
+	for _, k := range r.Links {
+		used := int(k.Peak * plotWidth / most)
+		fmt.Fprintf(out, "%3s %-8s %-10s %s%s\n", k.Act, k.Length, rateName(k.Speed), strings.Repeat("#", used),
+			strings.Repeat("-", max(0, int(k.Configured*plotWidth/most)-used)))
+	}
+	fmt.Fprintln(out)
+}

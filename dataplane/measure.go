@@ -1,0 +1,118 @@
+package dataplane
+
+import (
+	"math"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
+)
+
+// A Prober measures the headroom of one port's link. It is called under the switch's lock and must return at once.
+// Times are of the switch's clock; clock is what the real-time clock, which stamps are taken from, is ahead of it.
+type Prober interface {
+	// Receive takes a measurement frame that came at stamp. It reports whether its answer, which Out has, is to be sent
+	// before anything else.
+	Receive(m *macctl.MeasurementFrame, stamp, now, clock int64) (urgent bool)
+	// Next returns when Out has to be asked, math.MaxInt64 for never.
+	Next() int64
+	// Out returns the measurement frame to be sent now, if there is one, and where to: a zero address is the group.
+	Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool)
+	// Stamped says when the kernel sent a frame of Out.
+	Stamped(m *macctl.Measurement, sent int64)
+	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended.
+	Reacted(ns int64)
+	// SetUp says that the link came up or went down.
+	SetUp(up bool, now int64)
+}
+
+// Measurement takes a frame that port i received, if it is a measurement frame, and reports that, and whether it has an
+// answer that is to be sent at once.
+func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, urgent bool) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil || !s.cfg.Measurement.Recognizes(b) {
+		return false, false
+	}
+	m, reason := s.cfg.Measurement.Parse(b, p.cfg.MAC)
+	if reason == macctl.ReasonNone && p.cfg.Prober == nil {
+		reason = macctl.ReasonDisabled
+	}
+	if reason != macctl.ReasonNone {
+		p.receiver.CountIgnored(reason)
+		return true, false
+	}
+	p.partner = frame.Address(m.Source[:])
+	urgent = p.cfg.Prober.Receive(&m, stamp, now, clock)
+	s.rouse(p)
+	return true, urgent
+}
+
+// takeMeasurement takes a measurement frame that came as an ordinary one.
+func (s *Switch) takeMeasurement(p *portState, a *Arrival) bool {
+	if a.header.Tagged || !s.toThisPort(p, a.header.Dst) {
+		return false
+	}
+	taken, _ := s.Measurement(p.index, a.Data, a.At, s.now, s.clock)
+	return taken
+}
+
+func (s *Switch) toThisPort(p *portState, dst uint64) bool {
+	return dst == frame.Address(macctl.FallbackAddress[:]) || dst == address(p.cfg.MAC)
+}
+
+// MeasureOut appends the measurement frame that port i has to send now, if there is one.
+func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.Measurement, bool) {
+	p := s.ports[i]
+	if p == nil || !p.up || p.cfg.Prober == nil {
+		return b, macctl.Measurement{}, false
+	}
+	m, to, fallback, ok := p.cfg.Prober.Out(now, clock)
+	if !ok {
+		return b, m, false
+	}
+	return s.cfg.Measurement.Append(b, to, p.cfg.MAC, fallback, m), m, true
+}
+
+// MeasureDeadline returns when MeasureOut has to be called for port i.
+func (s *Switch) MeasureDeadline(i int) int64 {
+	if p := s.ports[i]; p != nil && p.up && p.cfg.Prober != nil {
+		return p.cfg.Prober.Next()
+	}
+	return math.MaxInt64
+}
+
+// measured hands what a send call showed to the Prober of port i.
+func (s *Switch) measured(i int, m *macctl.Measurement, sent int64) {
+	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
+		p.cfg.Prober.Stamped(m, sent)
+	}
+}
+
+// reacted hands a reaction to a pause frame to the Prober of port i.
+func (s *Switch) reacted(i int, ns int64) {
+	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
+		p.cfg.Prober.Reacted(ns)
+	}
+}
+
+// SetHeadroom gives the lossless ingress queues of port i whose headroom follows what is found (PortConfig.Follow) that
+// headroom, in octets. On error nothing has changed: it wraps buffer.ErrBusy where it will fit when the buffer has
+// drained, buffer.ErrConfig where the pool is too small for it.
+func (s *Switch) SetHeadroom(i int, octets, now int64) error {
+	s.now = now
+	p := s.ports[i]
+	if p == nil {
+		return nil
+	}
+	next := p.cfg
+	for q := range next.Ingress {
+		if next.Follow&(1<<q) != 0 {
+			next.Ingress[q].Headroom = octets
+		}
+	}
+	if err := s.buffer.SetPort(i, bufferPort(next)); err != nil {
+		return err
+	}
+	p.cfg = next
+	return nil
+}

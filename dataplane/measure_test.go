@@ -1,0 +1,264 @@
+package dataplane
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
+)
+
+// A prober notes what it is told, and has what it is given to send.
+type prober struct {
+	urgent   bool
+	received []macctl.MeasurementFrame
+	stamps   []int64
+	send     []macctl.Measurement
+	to       [6]byte
+	fallback bool
+	ups      []bool
+	reacted  []int64
+	sent     []int64
+}
+
+func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, _, _ int64) bool {
+	p.received, p.stamps = append(p.received, *m), append(p.stamps, stamp)
+	return p.urgent
+}
+
+func (p *prober) Next() int64 {
+	if len(p.send) > 0 {
+		return 0
+	}
+	return math.MaxInt64
+}
+
+func (p *prober) Out(int64, int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
+	if len(p.send) == 0 {
+		return m, to, false, false
+	}
+	m, p.send = p.send[0], p.send[1:]
+	return m, p.to, p.fallback, true
+}
+
+func (p *prober) Stamped(_ *macctl.Measurement, sent int64) { p.sent = append(p.sent, sent) }
+func (p *prober) Reacted(ns int64)                          { p.reacted = append(p.reacted, ns) }
+func (p *prober) SetUp(up bool, _ int64)                    { p.ups = append(p.ups, up) }
+
+var peerMAC = [6]byte{2, 0, 0, 0, 9, 9}
+
+// measuringRig is a rig of two ports, of which port 0 measures.
+func measuringRig(tb reporter) (*rig, *prober) {
+	cfg := testConfig(2)
+	cfg.Measurement = macctl.DefaultMeasurementFormat
+	p := &prober{}
+	c := testPort(0)
+	c.Prober, c.Follow = p, 1<<lossless
+	return newRig(tb, cfg, c, testPort(1)), p
+}
+
+func request(to [6]byte, fallback bool) []byte {
+	return macctl.DefaultMeasurementFormat.Append(nil, to, peerMAC, fallback, macctl.Measurement{Operation: macctl.MeasureRequest, Sequence: 7})
+}
+
+func TestMeasurementFramesGoToTheProber(t *testing.T) {
+	r, p := measuringRig(t)
+	own := r.sw.ports[0].cfg.MAC
+	tests := []struct {
+		name   string
+		port   int
+		b      []byte
+		taken  bool
+		reason macctl.Reason // none: the prober gets it
+	}{
+		{"to the group", 0, request([6]byte{}, false), true, macctl.ReasonNone},
+		{"to the port", 0, request(own, false), true, macctl.ReasonNone},
+		{"to another", 0, request(peerMAC, false), true, macctl.ReasonDestination},
+		{"cut", 0, request([6]byte{}, false)[:40], true, macctl.ReasonTruncated},
+		{"a port that does not measure", 1, request([6]byte{}, false), true, macctl.ReasonDisabled},
+		{"a pause", 0, macctl.AppendPause(nil, peerMAC, 1), false, macctl.ReasonNone},
+		{"a port that is not there", 9, request([6]byte{}, false), false, macctl.ReasonNone},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := len(p.received)
+			taken, urgent := r.sw.Measurement(tt.port, tt.b, 5, r.now, 0)
+			if taken != tt.taken || urgent {
+				t.Errorf("taken %v, urgent %v\nwant %v, false", taken, urgent, tt.taken)
+			}
+			if got := len(p.received) > before; got != (tt.taken && tt.reason == macctl.ReasonNone) {
+				t.Errorf("the prober got it: %v", got)
+			}
+			if tt.reason != macctl.ReasonNone && r.sw.ports[tt.port].receiver.Counters().Ignored[tt.reason] == 0 {
+				t.Errorf("not counted as %v", tt.reason)
+			}
+		})
+	}
+	if !slices.Equal(p.stamps, []int64{5, 5}) || p.received[0].Sequence != 7 || !p.received[0].Group || p.received[1].Group {
+		t.Errorf("the prober got %+v at %v", p.received, p.stamps)
+	}
+	p.urgent = true
+	if _, urgent := r.sw.Measurement(0, request([6]byte{}, false), 5, r.now, 0); !urgent || !r.sw.Urgent(0) {
+		t.Error("an answer that is to be sent at once does not make the port urgent")
+	}
+}
+
+// Measurement frames of the fallback come as ordinary frames and go no further. Other frames of that EtherType do.
+func TestFallbackMeasurement(t *testing.T) {
+	r, p := measuringRig(t)
+	r.offer(0, request([6]byte{}, true), data(0, 1, 0, 1, small), ether(host(1), host(0), nil, experimental, 2, small))
+	if len(p.received) != 1 || !p.received[0].Fallback {
+		t.Errorf("the prober got %+v", p.received)
+	}
+	if got := r.count(0).ReceivedFrames; got != 2 {
+		t.Errorf("%d data frames, want 2", got)
+	}
+	if got := len(r.drain(1, second)); got != 2 {
+		t.Errorf("%d frames were forwarded, want 2", got)
+	}
+}
+
+func TestMeasureOut(t *testing.T) {
+	r, p := measuringRig(t)
+	m := macctl.Measurement{Operation: macctl.MeasureAnswer, Session: 3}
+	if r.sw.MeasureDeadline(0) != math.MaxInt64 || r.sw.MeasureDeadline(1) != math.MaxInt64 || r.sw.MeasureDeadline(9) != math.MaxInt64 {
+		t.Error("something is due")
+	}
+	p.send, p.to, p.fallback = []macctl.Measurement{m}, peerMAC, true
+	if r.sw.MeasureDeadline(0) != 0 {
+		t.Error("nothing is due")
+	}
+	b, got, ok := r.sw.MeasureOut(0, nil, r.now, 0)
+	want := macctl.DefaultMeasurementFormat.Append(nil, peerMAC, r.sw.ports[0].cfg.MAC, true, m)
+	if !ok || got != m || !bytes.Equal(b, want) {
+		t.Errorf("MeasureOut\n got %x, %v\nwant %x", b, ok, want)
+	}
+	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
+		t.Error("one more")
+	}
+	p.send = []macctl.Measurement{m}
+	r.sw.SetUp(0, false, r.now)
+	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok || r.sw.MeasureDeadline(0) != math.MaxInt64 {
+		t.Error("a port that is down sends")
+	}
+	if last := p.ups[len(p.ups)-1]; last {
+		t.Error("the prober does not know that the link is down")
+	}
+}
+
+// The headroom of a running port grows at once out of the shared segment, and shrinks when it is not in use.
+func TestSetHeadroom(t *testing.T) {
+	r, _ := measuringRig(t)
+	inForce := func() int64 { return r.snapshot().Buffer.Ports[0].Ingress[lossless].Config.Headroom }
+	if err := r.sw.SetHeadroom(0, 80*cell, r.now); err != nil || inForce() != 80*cell || r.sw.ports[0].cfg.Ingress[lossless].Headroom != 80*cell {
+		t.Errorf("raised: %v, in force %d", err, inForce())
+	}
+	if err := r.sw.SetHeadroom(0, 1000*cell, r.now); !errors.Is(err, buffer.ErrConfig) || inForce() != 80*cell {
+		t.Errorf("more than the pool has: %v, in force %d", err, inForce())
+	}
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, 60, small)...)
+	held := r.snapshot().Buffer.Ports[0].Ingress[lossless].Used.Headroom.Now
+	if held == 0 {
+		t.Fatal("the headroom is not in use")
+	}
+	if err := r.sw.SetHeadroom(0, held-cell, r.now); !errors.Is(err, buffer.ErrBusy) || inForce() != 80*cell {
+		t.Errorf("lowered below what it holds: %v, in force %d", err, inForce())
+	}
+	r.hear(1, lossless, 0)
+	if got := len(r.drain(1, second)); got != 60 {
+		t.Errorf("%d of 60 frames came out", got)
+	}
+	if err := r.sw.SetHeadroom(0, held-cell, r.now); err != nil || inForce() != held-cell {
+		t.Errorf("lowered: %v, in force %d", err, inForce())
+	}
+	if got := r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Headroom; got != headroomCells*cell {
+		t.Errorf("port 1 has %d", got)
+	}
+}
+
+// offerAt offers frames to port 0 that arrived at time at.
+func (r *rig) offerAt(at int64, frames [][]byte) (taken int) {
+	r.settle()
+	r.burst = r.receive(0, frames)
+	for i := range r.burst {
+		r.burst[i].At = at
+	}
+	for stop := Crossed; stop == Crossed && taken < len(frames); {
+		taken, stop = r.sw.Ingress(0, 0, r.burst, taken, r.now)
+	}
+	r.settle()
+	return taken
+}
+
+const onWire = small + frame.WireExtras
+
+// What counts as used is what arrived after XOFF had left, whenever it is looked at.
+func TestUse(t *testing.T) {
+	r := full(t, 2)
+	r.now = 1000
+	r.wantTold(0, 0xffff)
+	r.now = 5000
+	r.offerAt(900, several(0, 1, lossless, 3, small))
+	r.offerAt(1001, several(0, 1, lossless, 5, small))
+	r.offerAt(1001, several(0, 1, 0, 5, small)) // another priority
+	use := r.snapshot().Ports[0].Use[lossless]
+	if want := (Use{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, Ring: 3 * onWire}); use != want {
+		t.Errorf("use\n got %+v\nwant %+v", use, want)
+	}
+	r.hear(1, lossless, 0)
+	r.drain(1, 2*second)
+	r.tell(0) // XON
+	r.offerAt(r.now, several(0, 1, lossless, 7, small))
+	if got := r.snapshot().Ports[0].Use[lossless].Peak; got != 5*onWire {
+		t.Errorf("frames after XON count: peak %d", got)
+	}
+}
+
+// A frame that waits in the ring is the headroom's fault where more came after XOFF than it holds.
+func TestUseWaited(t *testing.T) {
+	r := full(t, 2)
+	r.now = 1000
+	r.wantTold(0, 0xffff)
+	if taken := r.offerAt(900, several(0, 1, lossless, headroomCells, small)); taken >= headroomCells {
+		t.Fatal("nothing waits")
+	}
+	r.offerAt(1001, several(0, 1, lossless, 1, small))
+	use := r.snapshot().Ports[0].Use[lossless]
+	if use.Waited != 0 || use.Crowded == 0 {
+		t.Errorf("behind what had come before: %+v", use)
+	}
+	r = full(t, 2)
+	r.now = 1000
+	r.wantTold(0, 0xffff)
+	r.offerAt(1001, several(0, 1, lossless, headroomCells+10, small))
+	if use := r.snapshot().Ports[0].Use[lossless]; use.Waited == 0 {
+		t.Errorf("more than the headroom came after XOFF: %+v", use)
+	}
+}
+
+// XOFF that a delay line sent late counts as sent that much later.
+func TestUseOfALateDelayLine(t *testing.T) {
+	c := testPort(0)
+	c.Delay = 100
+	r := newRig(t, testConfig(2), c, testPort(1))
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	r.now = 1000
+	r.wantTold(0, 0xffff) // enters the line
+	r.offerAt(1040, several(0, 1, lossless, 2, small))
+	r.offerAt(1060, several(0, 1, lossless, 3, small))
+	if use := r.snapshot().Ports[0].Use[lossless]; use.Peak != 0 || use.Ring != 0 {
+		t.Errorf("counted before XOFF has left the line: %+v", use)
+	}
+	r.sw.passedLine(0, 1000, 50) // at 1150 instead of 1100
+	r.offerAt(1170, several(0, 1, lossless, 4, small))
+	use := r.snapshot().Ports[0].Use[lossless]
+	if use.Peak != 7*onWire || use.Ring != 2*onWire {
+		t.Errorf("use\n got %+v\nwant 7 frames after XOFF and 2 before", use)
+	}
+}

@@ -1,0 +1,125 @@
+package dataplane
+
+import (
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
+)
+
+// Use is what a lossless ingress queue really took after its peer was told to stop: by the stamps of the frames, which do
+// not depend on when they were looked at. Octets are those on the wire.
+type Use struct {
+	Xoffs   uint64 // how often the peer was told
+	Peak    int64  // most octets that came after one XOFF had left
+	Ring    int64  // most that had come before, and were looked at only then
+	Last    int64  // octets after the newest XOFF
+	Waited  uint64 // frames after XOFF that had to wait in the ring because the headroom was too small for what came after it
+	Crowded uint64 // frames after XOFF that had to wait because of those that had come before
+}
+
+// useMeter counts the use of one queue since the peer was last told.
+type useMeter struct {
+	Use
+	left   int64 // when XOFF left
+	before int64 // octets since then that had come before
+	inLine bool  // XOFF is in the delay line
+}
+
+// A useNote is a frame that came while XOFF was in the delay line: only when that has left it is known whether the line was
+// late, and XOFF with it.
+type useNote struct {
+	unit   uint8
+	octets int32
+	at     int64
+}
+
+// maxUseNotes is what a delay line of a millisecond at 1 Gbit/s needs with smallest frames. Beyond it, frames count as
+// after XOFF.
+const maxUseNotes = 2048
+
+// useUnit is the queue that a priority belongs to.
+func (p *portState) useUnit(prio uint8) uint8 {
+	if p.cfg.Mode == macctl.ModePause {
+		return 0
+	}
+	return prio & (NumPriorities - 1)
+}
+
+// toldNow starts a count for each queue whose peer was told to stop at time now, and ends those that were freed.
+func (p *portState) toldNow(now int64) {
+	told := p.sender.Told()
+	for q := range uint8(NumPriorities) {
+		u, bit := &p.use[q], uint8(1)<<q
+		switch {
+		case p.useUnit(q) != q || (told^p.told)&bit == 0:
+		case told&bit != 0:
+			u.Xoffs++
+			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0
+		case u.inLine:
+			p.leftLine(q, 0)
+		}
+	}
+	p.told = told
+}
+
+// passedLine says that a MAC Control frame that was put into the delay line of port i at time entered has left it, so many
+// ns too late. XOFF then counts as sent that much later: from that time on the delay was what it should be.
+func (s *Switch) passedLine(i int, entered, late int64) {
+	p := s.ports[i]
+	for q := range uint8(NumPriorities) {
+		if u := &p.use[q]; u.inLine && u.left == entered {
+			p.leftLine(q, late)
+		}
+	}
+}
+
+func (p *portState) leftLine(q uint8, late int64) {
+	u := &p.use[q]
+	u.left += late
+	u.inLine = false
+	kept := p.useNotes[:0]
+	for _, n := range p.useNotes {
+		if n.unit == q {
+			u.add(n.at, int64(n.octets))
+		} else {
+			kept = append(kept, n)
+		}
+	}
+	p.useNotes = kept
+}
+
+// used counts a frame that came by p while its peer is told to stop.
+func (p *portState) used(a *Arrival) {
+	if a.priority >= NumPriorities || p.told&(1<<a.priority) == 0 {
+		return
+	}
+	q := p.useUnit(a.priority)
+	octets := frame.WireOctets(len(a.Data))
+	if p.use[q].inLine && len(p.useNotes) < cap(p.useNotes) {
+		p.useNotes = append(p.useNotes, useNote{unit: q, octets: int32(octets), at: a.At})
+		return
+	}
+	p.use[q].add(a.At, int64(octets))
+}
+
+func (u *useMeter) add(at, octets int64) {
+	if at > u.left {
+		u.Last += octets
+		u.Peak = max(u.Peak, u.Last)
+		return
+	}
+	u.before += octets
+	u.Ring = max(u.Ring, u.before)
+}
+
+// usedRing counts a frame that has to wait in the ring.
+func (p *portState) usedRing(a *Arrival) {
+	q := p.useUnit(a.priority)
+	u := &p.use[q]
+	switch {
+	case p.told&(1<<a.priority) == 0 || a.At <= u.left:
+	case u.inLine, u.Last+int64(frame.WireOctets(len(a.Data))) <= p.cfg.Ingress[q].Headroom:
+		u.Crowded++
+	default:
+		u.Waited++
+	}
+}

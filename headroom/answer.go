@@ -1,0 +1,51 @@
+package headroom
+
+// openAnswers is how many requests may wait for their answers. A peer has no reason to ask faster.
+const openAnswers = 8
+
+// A reply is a request that waits for its answer.
+type reply struct {
+	request Packet
+	stamp   int64 // t2
+	at      Moment
+}
+
+// takeRequest queues the answer to a request, and reports whether it is to be sent at once.
+func (p *Probe) takeRequest(in Packet, stamp int64, at Moment) (urgent bool) {
+	if p.waiting == openAnswers {
+		p.ignore(IgnoredBusy)
+		return false
+	}
+	p.answers[(p.first+p.waiting)%openAnswers] = reply{request: in, stamp: stamp, at: at}
+	p.waiting++
+	return in.Flags&FlagAtLink != 0
+}
+
+// answer makes the oldest answer.
+func (p *Probe) answer(at Moment) (out Packet, ok bool) {
+	for p.waiting > 0 {
+		r := &p.answers[p.first]
+		p.first = (p.first + 1) % openAnswers
+		p.waiting--
+		if stepped(r.at, at) || at.Now < r.stamp {
+			p.ignore(IgnoredClock)
+			continue
+		}
+		p.count.Replies++
+		return p.reply(r, at.Now), true
+	}
+	return out, false
+}
+
+func (p *Probe) reply(r *reply, now int64) Packet {
+	out := Packet{Message: r.request.Message, Peer: r.request.Peer, Fallback: r.request.Fallback}
+	if out.Flags&FlagLoopback != 0 {
+		return out
+	}
+	out.Operation = Answer
+	if out.Flags&FlagTwoStamps == 0 {
+		out.Area = [2]uint64{uint64(r.stamp), uint64(now)}
+	}
+	p.state(&out.Message)
+	return out
+}

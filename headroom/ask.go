@@ -1,0 +1,149 @@
+package headroom
+
+import "time"
+
+// How questions are asked.
+const (
+	openQuestions = 16
+	perInterval   = 2 * settleSamples // requests
+	fastSamples   = 4 * perInterval   // after the agreement, fastInterval apart
+	fastInterval  = int64(10 * time.Millisecond)
+	answerTime    = int64(time.Second) // after which an answer counts no more
+	proofAfter    = 16                 // unanswered requests in a row after which the fallback is tried as well
+	worstStamp    = time.Millisecond   // a precision that no clock has
+	worstReaction = time.Second
+)
+
+// A question is a request that may be answered.
+type question struct {
+	open     bool
+	fallback bool
+	sequence uint32
+	flags    uint8
+	stated   int64 // t1 as the frame states it
+	sent     int64 // t1
+	at       Moment
+}
+
+// ask makes the next request, where it is time.
+func (p *Probe) ask(at Moment) (out Packet, ok bool) {
+	if at.Now < p.askAt {
+		return out, false
+	}
+	p.schedule(at.Now)
+	q := &p.questions[p.sequence%openQuestions]
+	if q.open {
+		p.count.Lost++
+	}
+	*q = question{open: true, sequence: p.sequence, flags: p.set.Flags, stated: at.Now, sent: at.Now, at: at,
+		fallback: p.silence >= proofAfter && p.silence%2 == 1}
+	p.sequence++
+	p.asked++
+	p.count.Asked++
+	if p.silence++; p.silence == proofAfter {
+		p.note("%s agreed to measure and does not answer: the headroom in force stays", p.peer())
+	}
+	out.Message = Message{Flags: q.flags, Operation: Request, Session: p.set.Session, Sequence: q.sequence}
+	if q.flags&FlagTwoStamps != 0 {
+		out.Area[0] = uint64(q.stated)
+	}
+	out.Fallback = q.fallback
+	p.state(&out.Message)
+	return out, true
+}
+
+// schedule sets when the next request follows.
+func (p *Probe) schedule(now int64) {
+	wait := max(int64(p.set.Interval)/perInterval, int64(time.Millisecond))
+	if p.asked < fastSamples {
+		wait = min(wait, fastInterval)
+	}
+	p.askAt = now + wait
+}
+
+// Stamped says when, by the switch's clock, the newest request really left, where the kernel tells. It must be between
+// the time that Out was given and that of the answer.
+func (p *Probe) Stamped(sequence uint32, sent int64) {
+	q := &p.questions[sequence%openQuestions]
+	if q.open && q.sequence == sequence && q.flags&FlagClient == 0 && sent > q.sent {
+		q.sent = sent
+	}
+}
+
+// takeAnswer takes the answer to a question: a new message, or the request itself that was sent back.
+func (p *Probe) takeAnswer(in Packet, stamp int64, at Moment) {
+	q := &p.questions[in.Sequence%openQuestions]
+	switch {
+	case in.Session != p.set.Session || in.Sequence != q.sequence || !q.open || at.Now-q.at.Now > answerTime:
+		p.ignore(IgnoredUnasked)
+		return
+	case in.Group, in.Flags != q.flags, in.Fallback != q.fallback, (in.Operation == Request) != (q.flags&FlagLoopback != 0),
+		q.flags&FlagTwoStamps != 0 && in.Area[0] != uint64(q.stated):
+		p.ignore(IgnoredAltered)
+		return
+	}
+	q.open = false
+	if stepped(q.at, at) {
+		p.ignore(IgnoredClock)
+		return
+	}
+	trip, turn, why := q.measure(in, stamp)
+	if why != NumIgnored {
+		p.ignore(why)
+		return
+	}
+	if q.flags&FlagLoopback == 0 {
+		p.heard = claims{nanoseconds(in.Precision), nanoseconds(in.Reaction), int64(in.SendLimit), int64(in.Burst)}
+	}
+	p.count.Answered++
+	p.silence = 0
+	p.path.answered(in.Fallback)
+	p.estimate.Add(trip, turn)
+	p.found(at.Now)
+}
+
+// measure returns the trip, and the turn-around or -1 with two stamps; why is NumIgnored where they are sound.
+func (q *question) measure(in Packet, stamp int64) (trip, turn time.Duration, why Ignored) {
+	whole := stamp - q.sent
+	turn = -1
+	if q.flags&FlagTwoStamps == 0 {
+		t2, t3 := in.Area[0], in.Area[1]
+		if t3 < t2 {
+			return 0, 0, IgnoredBackwards
+		}
+		if t3-t2 > uint64(max(whole, 0)) {
+			return 0, 0, IgnoredProportion
+		}
+		turn = time.Duration(t3 - t2)
+	}
+	switch {
+	case whole < 0:
+		return 0, 0, IgnoredBackwards
+	case nanoseconds(in.Precision) > worstStamp, nanoseconds(in.Reaction) > worstReaction:
+		return 0, 0, IgnoredProportion
+	}
+	return time.Duration(whole) - max(turn, 0), turn, NumIgnored
+}
+
+// finding is what this end knows now.
+func (p *Probe) finding() Finding {
+	return Finding{Trip: p.estimate.Trip(), Precision: max(p.set.Precision, p.heard.precision),
+		Reaction: max(p.estimate.Turn(), p.heard.reaction), SendLimit: p.heard.sendLimit, Burst: p.heard.burst}
+}
+
+// A path is what the answers tell of the way of MAC Control frames: many MACs swallow them.
+type path struct{ control, fallback uint64 }
+
+func (p *path) answered(fallback bool) {
+	if fallback {
+		p.fallback++
+	} else {
+		p.control++
+	}
+}
+
+// Swallowed reports that MAC Control frames do not pass both ways, though other frames do: no pause frame can work.
+func (p *Probe) Swallowed() bool { return p.path.control == 0 && p.path.fallback > 0 }
+
+// Passes reports that MAC Control frames have passed both ways.
+func (p *Probe) Passes() bool { return p.path.control > 0 }

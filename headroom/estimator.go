@@ -1,0 +1,66 @@
+package headroom
+
+import "time"
+
+// settleSamples is how many samples in a row must agree on a longer trip: one alone may have met a frame that was being
+// sent, or a machine that stood still. They are half of what an interval has, so that a link that grows is followed
+// within one.
+const settleSamples = 4
+
+// An Estimator makes a finding of many samples. The trip is the shortest of the last settleSamples, since only what
+// delays all of them is the link; where that was longer within the window, it is the longest that it was. So a link that
+// grows is followed within settleSamples, and one that shrinks after a whole window.
+type Estimator struct {
+	percentile float64
+	trips      window // t
+	settled    window // the shortest of settleSamples, after each sample
+	turns      window // how long the peer kept the question: t3-t2
+	last       [settleSamples]time.Duration
+	count      int
+}
+
+// NewEstimator returns an Estimator without samples. The reaction is this share of all turn-arounds, 0 to 1.
+func NewEstimator(percentile float64) *Estimator {
+	return &Estimator{percentile: percentile, trips: newWindow(), settled: newWindow(), turns: newWindow()}
+}
+
+// Reset forgets every sample.
+func (e *Estimator) Reset() {
+	e.trips.reset()
+	e.settled.reset()
+	e.turns.reset()
+	e.count = 0
+}
+
+// Add takes a sample: the trip, and the peer's turn-around where four stamps tell it. With two stamps, turn is
+// negative.
+func (e *Estimator) Add(trip, turn time.Duration) {
+	e.trips.add(trip)
+	if turn >= 0 {
+		e.turns.add(turn)
+	}
+	e.last[e.count%settleSamples] = trip
+	e.count++
+	if e.count >= settleSamples {
+		shortest := e.last[0]
+		for _, t := range e.last[1:] {
+			shortest = min(shortest, t)
+		}
+		e.settled.add(shortest)
+	}
+}
+
+// Settled reports whether there are samples enough for an estimate.
+func (e *Estimator) Settled() bool { return e.count >= settleSamples }
+
+// Trip is the time t of the headroom in force.
+func (e *Estimator) Trip() time.Duration { return e.settled.quantile(1) }
+
+// Turn is how late the peer answers at its worst: the percentile of its turn-arounds, or with two stamps of what trips
+// took beyond the shortest.
+func (e *Estimator) Turn() time.Duration {
+	if len(e.turns.sorted) == 0 {
+		return e.trips.quantile(e.percentile) - e.trips.quantile(0)
+	}
+	return e.turns.quantile(e.percentile)
+}

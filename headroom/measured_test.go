@@ -1,0 +1,158 @@
+package headroom
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestMeasure(t *testing.T) {
+	in := Inputs{Speed: gbit, MaxFrame: tagged, K: 800}
+	const frames = 2*12_336 + 672
+	tests := []struct {
+		name  string
+		in    Inputs
+		found Finding
+		want  int64
+	}{
+		{"nothing on the way", in, Finding{}, frames + 800},
+		{"trip", in, Finding{Trip: 10 * time.Microsecond}, 10_000 + frames + 800},
+		{"precision counts twice", in, Finding{Trip: 10 * time.Microsecond, Precision: 50}, 10_100 + frames + 800},
+		{"reaction", in, Finding{Reaction: 3 * time.Microsecond}, 3000 + frames + 800},
+		{"one send call at most", in, Finding{Reaction: time.Millisecond, SendLimit: 50_000}, 50_000 + frames + 800},
+		{"a quick peer needs less than a send call", in, Finding{Reaction: 3 * time.Microsecond, SendLimit: 50_000}, 3000 + frames + 800},
+		{"the peer's burst", in, Finding{Burst: 500_000}, 500_000 + frames + 800},
+		{"no rate", Inputs{}, Finding{Trip: time.Microsecond}, 10_000 + 2*(65_550+24)*8 + 672},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Measure(tt.in, tt.found).Bits(); got != tt.want {
+				t.Errorf("Measure(%+v, %+v)\n got %d bits\nwant %d", tt.in, tt.found, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPlainBits(t *testing.T) {
+	in := Inputs{Speed: gbit, MaxFrame: tagged, K: 7}
+	f := Finding{Trip: time.Microsecond, Precision: 1, Reaction: time.Second, Burst: 1 << 20}
+	if got, want := in.PlainBits(f), int64(1002+2*12_336+672+7); got != want {
+		t.Errorf("PlainBits\n got %d\nwant %d", got, want)
+	}
+}
+
+// The window's quantiles are those of the newest samples, sorted.
+func TestWindowIsTheNewestSamples(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Int64Range(0, 50), 1, 3*windowSamples).Draw(t, "samples")
+		w := newWindow()
+		for _, d := range all {
+			w.add(time.Duration(d))
+		}
+		newest := all[max(0, len(all)-windowSamples):]
+		share := rapid.Float64Range(0, 1).Draw(t, "share")
+		got := int64(w.quantile(share))
+		below, upto := 0, 0
+		for _, d := range newest {
+			if d < got {
+				below++
+			}
+			if d <= got {
+				upto++
+			}
+		}
+		if n := share*float64(len(newest)) - 1e-9; float64(upto) < n || below > 0 && float64(below) >= n {
+			t.Fatalf("quantile %v is %d: of %d samples %d are below, %d not above", share, got, len(newest), below, upto)
+		}
+	})
+}
+
+func TestQuantileOfAPercentage(t *testing.T) {
+	w := newWindow()
+	for i := range 1000 {
+		w.add(time.Duration(i + 1))
+	}
+	hundred := 100.0
+	if got := w.quantile(99.9 / hundred); got != 999 {
+		t.Errorf("99.9 %% of 1000 samples\n got %d\nwant the second largest", got)
+	}
+}
+
+func TestWindowDoesNotAllocate(t *testing.T) {
+	w := newWindow()
+	var d time.Duration
+	if allocs := testing.AllocsPerRun(3*windowSamples, func() { d = (d + 7919) % 104_729; w.add(d) }); allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func TestWindowEmpty(t *testing.T) {
+	w := newWindow()
+	if got := w.distribution(); got != (Distribution{}) {
+		t.Errorf("distribution of nothing\n got %+v\nwant zeros", got)
+	}
+}
+
+func TestEstimatorFollowsTheLink(t *testing.T) {
+	e := NewEstimator(0.999)
+	add := func(n int, trip time.Duration) {
+		for range n {
+			e.Add(trip, 5)
+		}
+	}
+	expect := func(what string, want time.Duration) {
+		t.Helper()
+		if got := e.Trip(); got != want {
+			t.Errorf("%s: Trip\n got %v\nwant %v", what, got, want)
+		}
+	}
+	add(settleSamples-1, 100)
+	if e.Settled() {
+		t.Error("settled too early")
+	}
+	expect("before enough samples", 0)
+	add(1, 100)
+	expect("settled", 100)
+	add(1, 5000)
+	expect("one late sample is not the link", 100)
+	add(settleSamples, 200)
+	expect("a longer link, at once", 200)
+	add(100, 50)
+	expect("a shorter link, not at once", 200)
+	add(windowSamples, 50)
+	expect("a shorter link, after a window", 50)
+	e.Reset()
+	if e.Settled() || e.Trip() != 0 || e.Turn() != 0 {
+		t.Errorf("Reset leaves settled %v, trip %v, turn %v", e.Settled(), e.Trip(), e.Turn())
+	}
+}
+
+func TestEstimatorTurn(t *testing.T) {
+	four, two := NewEstimator(0.999), NewEstimator(0.999)
+	for i := range windowSamples {
+		four.Add(100, time.Duration(i))
+		two.Add(time.Duration(100+i), -1)
+	}
+	// Of 1024 samples, 99.9 % are 1023: the second largest.
+	if got, want := four.Turn(), time.Duration(windowSamples-2); got != want {
+		t.Errorf("four stamps: Turn\n got %v\nwant %v", got, want)
+	}
+	if got, want := two.Turn(), time.Duration(windowSamples-2); got != want {
+		t.Errorf("two stamps: Turn\n got %v\nwant %v", got, want)
+	}
+}
+
+// Late samples never make the trip shorter than the link is.
+func TestEstimatorIsNeverBelowTheLink(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		link := time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "link"))
+		e := NewEstimator(0.999)
+		for _, late := range rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), settleSamples, 200).Draw(t, "late") {
+			e.Add(link+time.Duration(late), time.Duration(late))
+		}
+		if e.Trip() < link {
+			t.Fatalf("trip %v, link %v", e.Trip(), link)
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package headroom
+
+import "time"
+
+// Operations of messages.
+const (
+	Request   uint16 = 1 + iota // asks for an answer
+	Answer                      // answers it
+	Result                      // tells the other end what was found
+	ResultAck                   // says that it was heard
+	Stream                      // asks for test frames; not the Probe's business
+)
+
+// Flags of a request, which its answer repeats.
+const (
+	FlagAtLink    uint8 = 1 << iota // to be answered where flow control is handled
+	FlagLoopback                    // to be sent back as it is
+	FlagTwoStamps                   // only the asking end's stamps count
+	FlagClient                      // stamps of the MAC's client
+)
+
+// A Message is the contents of a measurement frame, whatever its form on the wire.
+type Message struct {
+	Flags     uint8
+	Operation uint16
+	Session   uint16    // of the end that asks or tells
+	Sequence  uint32    // counts its messages
+	Area      [2]uint64 // request, answer: stamps in ns; result: headroom and its wire part, in bits
+	Precision uint32    // ns by which a stamp may be wrong
+	Reaction  uint32    // ns from an XOFF to the end of the last send call; 0: not known
+	SendLimit uint32    // bits of the largest send call; 0: not stated
+	Burst     uint32    // bits that the sender's shaper lets pass above its rate
+}
+
+// A Packet is a message on its way.
+type Packet struct {
+	Message
+	Peer     [6]byte // where it comes from, or goes to; zero: to the group address
+	Group    bool    // received at the group address
+	Fallback bool    // as an ordinary frame, for links that swallow MAC Control
+}
+
+// A Moment is when something happens at a port: by the switch's clock, and what the real-time clock, which stamps are
+// taken from, is ahead of it. Both in ns.
+type Moment struct {
+	Now   int64
+	Clock int64
+}
+
+// stepped reports whether the real-time clock was set between two moments. Slewing (at most 500 ppm) is not that.
+func stepped(a, b Moment) bool {
+	const tolerance = 10_000
+	return max(a.Clock-b.Clock, b.Clock-a.Clock) > tolerance+max(a.Now-b.Now, b.Now-a.Now)/1000
+}
+
+// An Ignored says why a message was ignored.
+type Ignored uint8
+
+// The reasons.
+const (
+	IgnoredNotAgreed  Ignored = iota // the two ends have not agreed to measure
+	IgnoredUnasked                   // an answer or acknowledgement to no open question, late or for the second time
+	IgnoredAltered                   // an answer that does not fit its question
+	IgnoredBackwards                 // stamps that run backwards
+	IgnoredProportion                // values out of all proportion
+	IgnoredClock                     // the real-time clock was set meanwhile
+	IgnoredOld                       // a result older than the newest
+	IgnoredBusy                      // more requests at once than are answered
+	NumIgnored
+)
+
+var ignoredNames = [NumIgnored]string{"not-agreed", "unasked", "altered", "backwards", "proportion", "clock", "old", "busy"}
+
+// String returns the reason as it stands in metric labels.
+func (i Ignored) String() string {
+	if i >= NumIgnored {
+		return "unknown"
+	}
+	return ignoredNames[i]
+}
+
+// saturate32 writes a value that the frame has 4 octets for.
+func saturate32(n int64) uint32 { return uint32(min(max(n, 0), 1<<32-1)) }
+
+// saturate reads a value of the frame: no one above 2^62 is meant.
+func saturate(n uint64) int64 { return int64(min(n, 1<<62)) }
+
+func nanoseconds(n uint32) time.Duration { return time.Duration(n) }

@@ -1,0 +1,229 @@
+package headroom
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A wire joins two Probes in virtual time.
+type wire struct {
+	now     int64
+	ends    [2]*Probe
+	address [2][6]byte
+	delay   [2]int64 // ns from end i to the other
+	turn    int64    // ns from the arrival of a message to the look at it
+	clock   [2]int64 // what each end's real-time clock is ahead
+	flying  []flight
+	lose    func(from int, p Packet) bool
+	sent    []Packet // by end 0
+}
+
+type flight struct {
+	to     int
+	at     int64
+	packet Packet
+}
+
+func settings(session uint16) Settings {
+	in := Inputs{Speed: gbit, MaxFrame: tagged, Burst: 62_500}
+	return Settings{Inputs: in, Calculated: Calculate(in, PFC).Bits(), Auto: true, Key: "ports.p1.priorities.3.headroom",
+		Precision: 30, Percentile: 0.999, Interval: 100 * time.Millisecond, Session: session}
+}
+
+func newWire(a, b Settings) *wire {
+	w := &wire{now: 1_000_000_000, address: [2][6]byte{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}, turn: 4_000}
+	w.ends = [2]*Probe{NewProbe(a), NewProbe(b)}
+	w.delay = [2]int64{20_000, 20_000}
+	for _, p := range w.ends {
+		p.SetUp(true, w.now)
+	}
+	return w
+}
+
+func (w *wire) agree() {
+	for i, p := range w.ends {
+		p.SetAgreed(true, []string{"b", "a"}[i], w.now)
+	}
+}
+
+func (w *wire) moment(end int) Moment { return Moment{w.now, w.clock[end]} }
+
+// step goes to the next thing that happens, no further than until.
+func (w *wire) step(until int64) bool {
+	next := int64(math.MaxInt64)
+	for _, f := range w.flying {
+		next = min(next, f.at)
+	}
+	for _, p := range w.ends {
+		next = min(next, p.Next())
+	}
+	if next = max(next, w.now); next > until {
+		w.now = until
+		return false
+	}
+	w.now = next
+	w.deliver()
+	w.send()
+	return true
+}
+
+func (w *wire) deliver() {
+	due := slices.IndexFunc(w.flying, func(f flight) bool { return f.at <= w.now })
+	if due < 0 {
+		return
+	}
+	f := w.flying[due]
+	w.flying = slices.Delete(w.flying, due, due+1)
+	arrived := w.now
+	w.now += w.turn
+	w.ends[f.to].Receive(f.packet, arrived, w.moment(f.to))
+}
+
+func (w *wire) send() {
+	for i, p := range w.ends {
+		for {
+			out, ok := p.Out(w.moment(i))
+			if !ok {
+				break
+			}
+			if i == 0 {
+				w.sent = append(w.sent, out)
+			}
+			if w.lose != nil && w.lose(i, out) {
+				continue
+			}
+			in := out
+			in.Group = out.Peer == [6]byte{}
+			in.Peer = w.address[i]
+			w.flying = append(w.flying, flight{1 - i, w.now + w.delay[i], in})
+		}
+	}
+}
+
+func (w *wire) run(d time.Duration) {
+	for until := w.now + int64(d); w.step(until); {
+	}
+}
+
+func (w *wire) report(end int) Report { return w.ends[end].Report(w.now) }
+
+func ignored(r Report) (n uint64) {
+	for _, k := range r.Counters.Ignored {
+		n += k
+	}
+	return n
+}
+
+func TestPairMeasures(t *testing.T) {
+	tests := []struct {
+		name        string
+		flags       uint8
+		trip, turn  time.Duration // expected
+		outsideTrip bool
+	}{
+		{"four stamps", 0, 40_000, 4_000, false},
+		{"at the link layer", FlagAtLink, 40_000, 4_000, false},
+		{"two stamps", FlagTwoStamps, 44_000, 0, false},
+		{"two stamps, loopback", FlagTwoStamps | FlagLoopback, 44_000, 0, false},
+		{"four stamps, client", FlagClient, 48_000, 0, false}, // the looks at both ends are part of the trip
+		{"two stamps, client", FlagClient | FlagTwoStamps, 48_000, 0, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := settings(7)
+			a.Flags = tt.flags
+			w := newWire(a, settings(8))
+			w.agree()
+			w.run(2 * time.Second)
+			r := w.report(0)
+			if r.Trips.Min != tt.trip || r.Finding.Trip != tt.trip {
+				t.Errorf("trip\n got %v, settled %v\nwant %v", r.Trips.Min, r.Finding.Trip, tt.trip)
+			}
+			if r.Turns.Max != tt.turn {
+				t.Errorf("turn-around\n got %v\nwant %v", r.Turns.Max, tt.turn)
+			}
+			if n := ignored(r) + ignored(w.report(1)); n != 0 {
+				t.Errorf("%d messages were ignored: %v %v", n, r.Counters.Ignored, w.report(1).Counters.Ignored)
+			}
+			if !r.Told || !w.report(1).Told || r.PeerFound == 0 {
+				t.Errorf("results: told %v and %v, peer found %d", r.Told, w.report(1).Told, r.PeerFound)
+			}
+		})
+	}
+}
+
+// Both ends know after the exchange what the link needs, though only one measures well: the other's answers never
+// arrive.
+func TestPairTellsWhatItFound(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.lose = func(from int, p Packet) bool { return from == 1 && p.Operation == Request }
+	w.ends[0].Reacted(100 * time.Microsecond) // end 0 is slow: end 1 needs a whole send call of it
+	w.agree()
+	w.run(time.Second)
+	r := w.report(1)
+	if r.Measured != nil {
+		t.Fatal("end 1 has measured")
+	}
+	found := w.report(0)
+	wire := found.Wire()
+	want := wire + SendLimit(gbit, tagged)*8 + 2*12_336 + 672 + 62_500*8
+	if r.Received != max(want, found.Measured.Bits()) || r.Target != r.Received {
+		t.Errorf("received\n got %d, target %d\nwant %d", r.Received, r.Target, want)
+	}
+	if w.ends[1].Target() != Octets(want) {
+		t.Errorf("Target\n got %d\nwant %d", w.ends[1].Target(), Octets(want))
+	}
+}
+
+func TestPairDoublesWithTheDelay(t *testing.T) {
+	var found [2]int64
+	for i, delay := range []int64{50_000, 100_000} {
+		w := newWire(settings(7), settings(8))
+		w.delay = [2]int64{delay, delay}
+		w.agree()
+		w.run(time.Second)
+		r := w.report(0)
+		found[i] = r.Wire()
+	}
+	if found[0] != 100_060 || found[1] != 200_060 {
+		t.Errorf("wire parts\n got %v bits\nwant 2 × delay + 2 × precision", found)
+	}
+}
+
+// A link that grows by a tenth of the headroom's time in every interval never gets ahead of the headroom by more than
+// what the peer's burst leaves.
+func TestPairFollowsAGrowingDelay(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.delay = [2]int64{500_000, 500_000}
+	w.agree()
+	w.run(time.Second)
+	for range 20 {
+		hdrm := time.Duration(w.ends[0].Target() * 8) // ns at 1 Gbit/s
+		w.delay[1] += int64(hdrm) / 10                // of one way: the trip grows by as much
+		w.run(settings(7).Interval)
+		needs := BitsIn(gbit, time.Duration(w.delay[0]+w.delay[1])) + 2*12_336 + 672
+		if has := w.ends[0].Target() * 8; has < needs {
+			t.Fatalf("delay %v: headroom %d bits, the link needs %d", time.Duration(w.delay[1]), has, needs)
+		}
+	}
+}
+
+// Less is in force only after less has been enough for long.
+func TestPairLowersSlowly(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.delay = [2]int64{500_000, 500_000}
+	w.agree()
+	w.run(time.Second)
+	high := w.ends[0].Target()
+	w.delay = [2]int64{1000, 1000}
+	w.run(5 * time.Second)
+	if got := w.ends[0].Target(); got < high {
+		t.Errorf("lowered after 5 s, from %d to %d", high, got)
+	}
+	w.run(30 * time.Second)
+	if got := w.ends[0].Target(); got >= high/2 {
+		t.Errorf("still %d after 35 s, was %d", got, high)
+	}
+}

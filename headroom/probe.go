@@ -1,0 +1,253 @@
+package headroom
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Settings of a Probe. Values in bits count as on the wire.
+type Settings struct {
+	Inputs     Inputs // of this port; the Delay is not used
+	Calculated int64  // bits of the calculated headroom, in force until a better one is found
+	Min        int64  // bits below which nothing found goes
+	Max        int64  // bits above which nothing goes that only the peer claims; 0: 4 × Calculated
+	Auto       bool   // the port's headroom is to follow
+	Key        string // where the headroom is set by hand, for messages
+
+	Precision  time.Duration // of this end's stamps
+	Percentile float64       // share of reactions that counts, 0.999
+	Interval   time.Duration // in which eight samples are taken
+	Flags      uint8         // how requests are to be answered
+	Session    uint16        // tells this run of this end from others; should be random
+}
+
+// patience is how long after the link came up a port without a neighbour waits for one before a person has to act.
+const patience = int64(10 * time.Second)
+
+// A Probe measures the headroom of one port: it asks, answers, tells the peer what it has found, and says what the
+// headroom of the port should be. Frames and time come in, frames and a value come out:
+//
+//	Receive → Next → Out → Stamped            Target → InForce
+//
+// It is not safe for concurrent use.
+type Probe struct {
+	set Settings
+
+	up        bool
+	upSince   int64
+	agreed    bool
+	known     bool // somebody has said whether there is an agreement
+	neighbour string
+	warned    bool
+	notes     []string
+
+	// initiator
+	estimate  *Estimator
+	questions [openQuestions]question
+	sequence  uint32
+	asked     int64 // since the agreement
+	askAt     int64
+	silence   int64 // requests in a row without an answer
+	heard     claims
+	path      path
+
+	// responder
+	answers   [openAnswers]reply
+	first     int
+	waiting   int
+	reactions window // of this end
+
+	// results
+	results results
+	target  target
+	inForce int64 // octets
+
+	count Counters
+}
+
+// claims are what the peer last said of itself.
+type claims struct {
+	precision, reaction time.Duration
+	sendLimit, burst    int64
+}
+
+// Counters of a Probe. They only grow.
+type Counters struct {
+	Asked, Answered uint64 // requests of this end, and those that the peer answered
+	Replies         uint64 // answers to the peer's requests
+	Lost            uint64 // requests that were not answered in time
+	Results         uint64 // results that the peer sent and this end took
+	Ignored         [NumIgnored]uint64
+}
+
+// NewProbe returns a Probe whose link is down.
+func NewProbe(s Settings) *Probe {
+	p := &Probe{estimate: NewEstimator(s.Percentile), reactions: newWindow()}
+	p.askAt, p.results.at = math.MaxInt64, math.MaxInt64
+	p.Configure(s, 0)
+	return p
+}
+
+// Configure changes the settings. What was measured counts on where it still means the same.
+func (p *Probe) Configure(s Settings, now int64) {
+	if s.Max == 0 {
+		s.Max = 4 * s.Calculated
+	}
+	again := s.Flags != p.set.Flags || s.Percentile != p.set.Percentile || s.Inputs.Speed != p.set.Inputs.Speed
+	p.set = s
+	if again {
+		p.estimate.percentile = s.Percentile
+		p.restart(now)
+	}
+	p.retarget(now)
+}
+
+// SetUp says that the link came up or went down. What was found stays in force.
+func (p *Probe) SetUp(up bool, now int64) {
+	if p.up == up {
+		return
+	}
+	p.up, p.upSince, p.warned = up, now, false
+	p.restart(now)
+}
+
+// SetAgreed says whether both ends have stated that they measure, and who the neighbour is ("" where there is none).
+// Where they have not, or not any more, measuring stops, the headroom in force stays, and a person is told.
+func (p *Probe) SetAgreed(agreed bool, neighbour string, now int64) {
+	if p.known && p.agreed == agreed && p.neighbour == neighbour {
+		return
+	}
+	p.warned = p.warned && !agreed && p.neighbour == neighbour
+	p.known, p.agreed, p.neighbour = true, agreed, neighbour
+	if agreed {
+		p.note("%s measures headroom too", p.peer())
+	}
+	p.restart(now)
+	p.warn(now)
+}
+
+// Agreed returns what SetAgreed has said last; false and "" where it has said nothing yet.
+func (p *Probe) Agreed() (agreed bool, neighbour string) { return p.agreed, p.neighbour }
+
+// restart begins to measure anew, where that is agreed.
+func (p *Probe) restart(now int64) {
+	p.estimate.Reset()
+	p.questions = [openQuestions]question{}
+	p.waiting, p.asked, p.silence = 0, 0, 0
+	p.heard, p.path = claims{}, path{}
+	p.results.restart()
+	p.askAt = math.MaxInt64
+	if p.measuring() {
+		p.askAt = now
+	}
+}
+
+func (p *Probe) measuring() bool { return p.up && p.agreed }
+
+// ManualRequired reports whether a person has to set the port's headroom: it is to be found, and the peer cannot
+// measure.
+func (p *Probe) ManualRequired(now int64) bool {
+	return p.set.Auto && p.up && !p.agreed && (p.known || now-p.upSince >= patience)
+}
+
+// warn tells a person once what to do.
+func (p *Probe) warn(now int64) {
+	if p.warned || !p.ManualRequired(now) {
+		return
+	}
+	p.warned = true
+	p.note("%s does not measure headroom: the %d B in force stay; set the headroom of this port by hand: %s: %d",
+		p.peer(), p.inForce, p.set.Key, max(p.inForce, Octets(p.set.Calculated)))
+}
+
+func (p *Probe) peer() string {
+	if p.neighbour == "" {
+		return "the peer, which LLDP has not named,"
+	}
+	return "neighbour " + p.neighbour
+}
+
+// maxNotes bounds what nobody fetches.
+const maxNotes = 16
+
+func (p *Probe) note(format string, args ...any) {
+	if len(p.notes) < maxNotes {
+		p.notes = append(p.notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// Notes returns and forgets what a person should know.
+func (p *Probe) Notes() []string {
+	if len(p.notes) == 0 {
+		return nil
+	}
+	notes := p.notes
+	p.notes = nil
+	return notes
+}
+
+// Receive takes a message that was received at stamp, by the switch's clock. at is when it is looked at. It reports
+// whether Out has an answer that is to be sent before anything else.
+func (p *Probe) Receive(in Packet, stamp int64, at Moment) (urgent bool) {
+	if in.Flags&FlagClient != 0 {
+		stamp = at.Now
+	}
+	switch {
+	case !p.measuring():
+		p.ignore(IgnoredNotAgreed)
+	case in.Operation == Request && in.Group:
+		return p.takeRequest(in, stamp, at)
+	case in.Operation == Answer, in.Operation == Request:
+		p.takeAnswer(in, stamp, at)
+	case in.Operation == Result:
+		p.takeResult(in, at.Now)
+	case in.Operation == ResultAck:
+		p.takeAck(in)
+	}
+	return false
+}
+
+func (p *Probe) ignore(why Ignored) { p.count.Ignored[why]++ }
+
+// Next returns when Out has to be called, math.MaxInt64 where nothing is to be sent.
+func (p *Probe) Next() int64 {
+	switch {
+	case p.waiting > 0 || p.results.ack:
+		return 0
+	case !p.warned && p.up && !p.agreed && p.set.Auto && !p.known:
+		return p.upSince + patience
+	}
+	return min(p.askAt, p.results.at)
+}
+
+// Out returns the message to be sent now, if there is one. at is read just before: it is the time at which the message
+// leaves, unless Stamped knows better.
+func (p *Probe) Out(at Moment) (out Packet, ok bool) {
+	p.warn(at.Now)
+	if !p.measuring() {
+		return out, false
+	}
+	if out, ok = p.answer(at); ok {
+		return out, true
+	}
+	if out, ok = p.acknowledge(); ok {
+		return out, true
+	}
+	if out, ok = p.tell(at.Now); ok {
+		return out, true
+	}
+	return p.ask(at)
+}
+
+// state fills in what every message says of this end.
+func (p *Probe) state(m *Message) {
+	m.Precision = saturate32(int64(p.set.Precision))
+	m.Reaction = saturate32(int64(p.reactions.quantile(p.set.Percentile)))
+	m.SendLimit = saturate32(8 * SendLimit(p.set.Inputs.Speed, p.set.Inputs.MaxFrame))
+	m.Burst = saturate32(8 * p.set.Inputs.Burst)
+}
+
+// Reacted says how long after an XOFF was received the last send call of its priority ended; 0 or less where it had
+// ended before.
+func (p *Probe) Reacted(d time.Duration) { p.reactions.add(max(d, 0)) }

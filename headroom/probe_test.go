@@ -1,0 +1,349 @@
+package headroom
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var stranger = [6]byte{2, 0, 0, 0, 0, 9}
+
+// asking returns a Probe that has just asked, its request, and the time.
+func asking(t *testing.T, flags uint8) (*Probe, Packet, int64) {
+	t.Helper()
+	s := settings(7)
+	s.Flags = flags
+	p, now := NewProbe(s), int64(1_000_000_000)
+	p.SetUp(true, now)
+	p.SetAgreed(true, "b", now)
+	q, ok := p.Out(Moment{Now: now})
+	if !ok || q.Operation != Request {
+		t.Fatalf("Out\n got %+v, %v\nwant a request", q, ok)
+	}
+	return p, q, now
+}
+
+// replied returns the answer that a sound peer would give.
+func replied(q Packet) Packet {
+	a := q
+	a.Peer, a.Operation, a.Area = stranger, Answer, [2]uint64{5000, 7000}
+	return a
+}
+
+func TestForgedAnswersAreIgnored(t *testing.T) {
+	const rtt = 40_000
+	tests := []struct {
+		name  string
+		flags uint8
+		forge func(a *Packet, at *Moment)
+		want  Ignored
+	}{
+		{"another session", 0, func(a *Packet, _ *Moment) { a.Session++ }, IgnoredUnasked},
+		{"another sequence", 0, func(a *Packet, _ *Moment) { a.Sequence++ }, IgnoredUnasked},
+		{"sixteen sequences later", 0, func(a *Packet, _ *Moment) { a.Sequence += openQuestions }, IgnoredUnasked},
+		{"too late", 0, func(_ *Packet, at *Moment) { at.Now += int64(2 * time.Second) }, IgnoredUnasked},
+		{"to everybody", 0, func(a *Packet, _ *Moment) { a.Group = true }, IgnoredAltered},
+		{"other flags", 0, func(a *Packet, _ *Moment) { a.Flags = FlagTwoStamps }, IgnoredAltered},
+		{"the other EtherType", 0, func(a *Packet, _ *Moment) { a.Fallback = true }, IgnoredAltered},
+		{"a reflection that was not asked for", 0, func(a *Packet, _ *Moment) { a.Operation = Request }, IgnoredAltered},
+		{"an answer where a reflection was asked for", FlagTwoStamps | FlagLoopback, func(*Packet, *Moment) {}, IgnoredAltered},
+		{"another t1", FlagTwoStamps, func(a *Packet, _ *Moment) { a.Area[0] = 1 }, IgnoredAltered},
+		{"t3 before t2", 0, func(a *Packet, _ *Moment) { a.Area[1] = 4999 }, IgnoredBackwards},
+		{"longer at the peer than on the way", 0, func(a *Packet, _ *Moment) { a.Area[1] = 5000 + rtt + 1 }, IgnoredProportion},
+		{"the largest turn-around", 0, func(a *Packet, _ *Moment) { a.Area = [2]uint64{0, math.MaxUint64} }, IgnoredProportion},
+		{"a clock of 2 ms", 0, func(a *Packet, _ *Moment) { a.Precision = 2_000_000 }, IgnoredProportion},
+		{"a reaction of 2 s", 0, func(a *Packet, _ *Moment) { a.Reaction = 2_000_000_000 }, IgnoredProportion},
+		{"the clock was set", 0, func(_ *Packet, at *Moment) { at.Clock += 1_000_000 }, IgnoredClock},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, q, now := asking(t, tt.flags)
+			a, at := replied(q), Moment{Now: now + rtt}
+			tt.forge(&a, &at)
+			p.Receive(a, now+rtt, at)
+			if p.count.Ignored[tt.want] != 1 || p.count.Answered != 0 {
+				t.Errorf("ignored %v, answered %d\nwant %v", p.count.Ignored, p.count.Answered, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnswerCountsOnce(t *testing.T) {
+	p, q, now := asking(t, 0)
+	for range 3 {
+		p.Receive(replied(q), now+40_000, Moment{Now: now + 50_000})
+	}
+	if p.count.Answered != 1 || p.count.Ignored[IgnoredUnasked] != 2 {
+		t.Errorf("answered %d, ignored %v\nwant one, and two unasked", p.count.Answered, p.count.Ignored)
+	}
+	if got := p.estimate.trips.quantile(1); got != 38_000 {
+		t.Errorf("trip\n got %v\nwant 38µs: 40 on the way less 2 at the peer", got)
+	}
+}
+
+func TestStamped(t *testing.T) {
+	p, q, now := asking(t, 0)
+	p.Stamped(q.Sequence, now-5) // before the question was made: not believed
+	p.Stamped(q.Sequence, now+10_000)
+	p.Stamped(q.Sequence+1, now+20_000)
+	p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
+	if got := p.estimate.trips.quantile(1); got != 28_000 {
+		t.Errorf("trip\n got %v\nwant 28µs", got)
+	}
+}
+
+// A stamp after the answer came would make the trip negative.
+func TestStampAfterTheAnswer(t *testing.T) {
+	p, q, now := asking(t, FlagTwoStamps)
+	p.Stamped(q.Sequence, now+50_000)
+	a := replied(q)
+	a.Area = q.Area
+	p.Receive(a, now+40_000, Moment{Now: now + 60_000})
+	if p.count.Ignored[IgnoredBackwards] != 1 {
+		t.Errorf("ignored %v\nwant one backwards", p.count.Ignored)
+	}
+}
+
+func TestNothingWithoutAgreement(t *testing.T) {
+	p := NewProbe(settings(7))
+	p.SetUp(true, 1)
+	request := Packet{Message: Message{Operation: Request, Session: 1}, Peer: stranger, Group: true}
+	p.Receive(request, 5, Moment{Now: 5})
+	if _, ok := p.Out(Moment{Now: 10}); ok {
+		t.Error("something is sent")
+	}
+	if p.count.Ignored[IgnoredNotAgreed] != 1 {
+		t.Errorf("ignored %v\nwant one not agreed", p.count.Ignored)
+	}
+}
+
+func TestManualRequired(t *testing.T) {
+	const second = int64(time.Second)
+	s := settings(7)
+	p := NewProbe(s)
+	p.InForce(12_345)
+	expect := func(what string, now int64, required bool, notes ...string) {
+		t.Helper()
+		_, _ = p.Out(Moment{Now: now})
+		got := p.Notes()
+		if p.ManualRequired(now) != required {
+			t.Errorf("%s: ManualRequired\n got %v\nwant %v", what, !required, required)
+		}
+		if len(got) != len(notes) {
+			t.Fatalf("%s: notes\n got %q\nwant %q", what, got, notes)
+		}
+		for i := range notes {
+			if !strings.Contains(got[i], notes[i]) {
+				t.Errorf("%s: note\n got %q\nwant %q in it", what, got[i], notes[i])
+			}
+		}
+	}
+	expect("link down", second, false)
+	p.SetUp(true, 2*second)
+	if got, want := p.Next(), 12*second; got != want {
+		t.Errorf("Next\n got %d\nwant %d: then somebody has to be told", got, want)
+	}
+	expect("nobody has spoken yet", 3*second, false)
+	expect("nobody speaks", 12*second, true, "by hand: ports.p1.priorities.3.headroom: ")
+	expect("said once", 13*second, true)
+	p.SetAgreed(false, "old-switch", 14*second)
+	expect("a neighbour without the bit", 14*second, true, "neighbour old-switch does not measure headroom: the 12345 B in force stay")
+	p.SetAgreed(true, "old-switch", 15*second)
+	expect("upgraded", 15*second, false, "neighbour old-switch measures headroom too")
+	p.SetAgreed(false, "", 16*second)
+	expect("gone", 16*second, true, "by hand")
+	s.Auto = false
+	p.Configure(s, 17*second)
+	expect("set by hand", 17*second, false)
+}
+
+// When the agreement ends, nothing is sent and what was found stays in force.
+func TestAgreementEnds(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(time.Second)
+	found := w.ends[0].Target()
+	w.ends[0].SetAgreed(false, "", w.now)
+	before := len(w.sent)
+	w.run(10 * time.Second)
+	if len(w.sent) != before {
+		t.Errorf("%d messages after the agreement ended", len(w.sent)-before)
+	}
+	if w.ends[0].Target() != found || found == 0 {
+		t.Errorf("Target\n got %d\nwant %d", w.ends[0].Target(), found)
+	}
+}
+
+// A peer that answers for a while and then never leaves the headroom as it is, and is reported.
+func TestPeerFallsSilent(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(time.Second)
+	found := w.ends[0].Target()
+	w.lose = func(from int, p Packet) bool { return from == 1 }
+	w.run(10 * time.Second)
+	r := w.report(0)
+	if !r.Silent || r.Counters.Lost == 0 || w.ends[0].Target() != found || r.Swallowed {
+		t.Errorf("silent %v, lost %d, target %d, swallowed %v\nwant silent, and %d as before", r.Silent, r.Counters.Lost, w.ends[0].Target(), r.Swallowed, found)
+	}
+	notes := strings.Join(w.ends[0].Notes(), "\n")
+	if strings.Count(notes, "does not answer") != 1 {
+		t.Errorf("notes\n got %q\nwant one about a peer that does not answer", notes)
+	}
+}
+
+// A link that swallows MAC Control frames is found out by the fallback, and measured by it.
+func TestSwallowed(t *testing.T) {
+	for _, from := range []int{0, 1} {
+		w := newWire(settings(7), settings(8))
+		w.lose = func(end int, p Packet) bool { return end == from && !p.Fallback }
+		w.agree()
+		w.run(5 * time.Second)
+		r := w.report(0)
+		if !r.Swallowed || r.Passes || r.Silent || r.Measured == nil {
+			t.Errorf("lost from end %d: swallowed %v, passes %v, silent %v\nwant swallowed, and measured", from, r.Swallowed, r.Passes, r.Silent)
+		}
+		w.lose = nil
+		w.run(time.Second)
+		if r := w.report(0); r.Swallowed || !r.Passes {
+			t.Errorf("they pass again: swallowed %v, passes %v", r.Swallowed, r.Passes)
+		}
+	}
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(time.Second)
+	if r := w.report(0); !r.Passes || r.Swallowed {
+		t.Errorf("a sound link: passes %v, swallowed %v", r.Passes, r.Swallowed)
+	}
+}
+
+func TestResultsAreBounded(t *testing.T) {
+	s := settings(7)
+	s.Max = 4_000_000
+	tests := []struct {
+		name string
+		m    Message
+		want int64 // 0: ignored
+	}{
+		{"a value", Message{Area: [2]uint64{2_000_000, 1000}}, 2_000_000},
+		{"too much", Message{Area: [2]uint64{math.MaxUint64, 1000}}, 4_000_000},
+		{"too much in its parts", Message{Area: [2]uint64{1_000_000, 1000}, Burst: math.MaxUint32}, 4_000_000},
+		{"parts that mean more here", Message{Area: [2]uint64{1000, 1000}, Reaction: 1_000_000, SendLimit: 50_000, Burst: 8000},
+			1000 + 50_000 + 2*12_336 + 672 + 8000},
+		{"a wire part above the whole", Message{Area: [2]uint64{1000, 2000}}, 0},
+		{"a clock of 2 ms", Message{Area: [2]uint64{2_000_000, 1000}, Precision: 2_000_000}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := NewProbe(s)
+			p.SetUp(true, 1)
+			p.SetAgreed(true, "b", 1)
+			tt.m.Operation, tt.m.Sequence = Result, 5
+			p.Receive(Packet{Message: tt.m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+			if p.target.bits != tt.want {
+				t.Errorf("target\n got %d bits\nwant %d", p.target.bits, tt.want)
+			}
+			out, ok := p.Out(Moment{Now: 3})
+			if acked := ok && out.Operation == ResultAck && out.Peer == stranger; acked != (tt.want != 0) {
+				t.Errorf("acknowledged %v: %+v", acked, out)
+			}
+		})
+	}
+}
+
+func TestOldResultsAreIgnored(t *testing.T) {
+	p := NewProbe(settings(7))
+	p.SetUp(true, 1)
+	p.SetAgreed(true, "b", 1)
+	send := func(session uint16, sequence uint32, bits uint64) {
+		m := Message{Operation: Result, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}
+		p.Receive(Packet{Message: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+	}
+	send(1, 5, 1_000_000)
+	send(1, 4, 2_000_000) // replayed
+	send(1, 5, 3_000_000) // altered
+	send(1, 5, 1_000_000) // repeated: acknowledged again
+	if p.count.Ignored[IgnoredOld] != 1 || p.count.Ignored[IgnoredAltered] != 1 || p.count.Results != 1 {
+		t.Errorf("ignored %v, taken %d\nwant one old, one altered, one taken", p.count.Ignored, p.count.Results)
+	}
+	send(2, 1, 1_500_000) // a peer that began anew
+	if p.target.bits != 1_500_000 {
+		t.Errorf("target\n got %d\nwant that of the new session", p.target.bits)
+	}
+}
+
+func TestRequestsAreBounded(t *testing.T) {
+	p := NewProbe(settings(7))
+	p.SetUp(true, 1)
+	p.SetAgreed(true, "b", 1)
+	for i := range uint32(3 * openAnswers) {
+		m := Message{Operation: Request, Session: 9, Sequence: i}
+		p.Receive(Packet{Message: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+	}
+	if got := p.count.Ignored[IgnoredBusy]; got != 2*openAnswers {
+		t.Errorf("busy\n got %d\nwant %d", got, 2*openAnswers)
+	}
+	for i := range uint32(openAnswers) {
+		out, ok := p.Out(Moment{Now: 3})
+		if !ok || out.Operation != Answer || out.Sequence != i || out.Area != [2]uint64{2, 3} {
+			t.Fatalf("answer %d\n got %+v, %v", i, out, ok)
+		}
+	}
+}
+
+func TestAnswerAcrossAClockStep(t *testing.T) {
+	p := NewProbe(settings(7))
+	p.SetUp(true, 1)
+	p.SetAgreed(true, "b", 1)
+	p.Receive(Packet{Message: Message{Operation: Request}, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+	out, ok := p.Out(Moment{Now: 3, Clock: 1_000_000})
+	if ok && out.Operation == Answer || p.count.Ignored[IgnoredClock] != 1 {
+		t.Errorf("got %+v, ignored %v\nwant no answer", out, p.count.Ignored)
+	}
+}
+
+func TestNeverBelowTheMinimum(t *testing.T) {
+	s := settings(7)
+	s.Min = 8 * 300_000
+	w := newWire(s, settings(8))
+	w.agree()
+	w.run(time.Second)
+	if got := w.ends[0].Target(); got != 300_000 {
+		t.Errorf("Target\n got %d\nwant the minimum", got)
+	}
+}
+
+// The target is raised at once, lowered only after a hold, and never below what was wanted during it.
+func TestTarget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var g target
+		type want struct{ at, bits int64 }
+		var history []want
+		now := int64(1)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			now += rapid.Int64Range(1, 60).Draw(t, "after")
+			w := want{now, rapid.Int64Range(1, 100).Draw(t, "want")}
+			history = append(history, w)
+			g.set(w.bits, now, 100)
+			for _, h := range history {
+				if now-h.at < 100 && g.bits < h.bits {
+					t.Fatalf("at %d the target is %d, but %d was wanted at %d", now, g.bits, h.bits, h.at)
+				}
+			}
+		}
+	})
+}
+
+// A stopped link forgets what was on its way.
+func TestLinkDown(t *testing.T) {
+	p, q, now := asking(t, 0)
+	p.SetUp(false, now+1)
+	p.SetUp(true, now+2)
+	p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
+	if p.count.Ignored[IgnoredUnasked] != 1 {
+		t.Errorf("ignored %v\nwant the answer to be unasked", p.count.Ignored)
+	}
+}

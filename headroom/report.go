@@ -1,0 +1,63 @@
+package headroom
+
+// A Report is everything that there is to see of a Probe. Sizes are in bits unless they say otherwise.
+type Report struct {
+	Agreed         bool
+	Known          bool // somebody has said whether there is an agreement
+	Neighbour      string
+	ManualRequired bool
+	Silent         bool // the peer agreed, and has not answered for a while
+	Passes         bool // MAC Control frames pass both ways
+	Swallowed      bool // they do not, though others do
+
+	Settings   Settings
+	Calculated int64
+	Measured   Terms // by this end; nil where it has not measured yet
+	Plain      int64 // the formula without the reaction and the burst
+	Received   int64 // that follows from what the peer found, bounded; 0 where it found nothing
+	PeerFound  int64 // the peer's own value as it sent it
+	Told       bool  // the peer has acknowledged the newest result of this end
+	Target     int64 // what should be in force; 0 where nothing was found
+	InForce    int64 // octets
+
+	Finding   Finding
+	Trips     Distribution // t
+	Turns     Distribution // t3-t2 of the peer
+	Reactions Distribution // of this end to the peer's pause frames
+	Counters  Counters
+}
+
+// Report describes the Probe.
+func (p *Probe) Report(now int64) Report {
+	r := Report{Agreed: p.agreed, Known: p.known, Neighbour: p.neighbour, ManualRequired: p.ManualRequired(now),
+		Silent: p.measuring() && p.silence >= proofAfter, Passes: p.Passes(), Swallowed: p.Swallowed(),
+		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), Told: p.results.told,
+		Target: p.target.bits, InForce: p.inForce,
+		Trips: p.estimate.trips.distribution(), Turns: p.estimate.turns.distribution(),
+		Reactions: p.reactions.distribution(), Counters: p.count}
+	if p.results.heard {
+		r.PeerFound = saturate(p.results.peer.Area[0])
+	}
+	if p.estimate.Settled() {
+		r.Finding = p.finding()
+		r.Measured = Measure(p.set.Inputs, r.Finding)
+		r.Plain = p.set.Inputs.PlainBits(r.Finding)
+	}
+	return r
+}
+
+// Wire is the part of the measured headroom that the way there and back takes.
+func (r *Report) Wire() int64 {
+	if r.Measured == nil {
+		return 0
+	}
+	return r.Measured[0].Bits
+}
+
+// Reaction is the part that the peer's lateness takes.
+func (r *Report) Reaction() int64 {
+	if r.Measured == nil {
+		return 0
+	}
+	return r.Measured[1].Bits
+}

@@ -1,0 +1,39 @@
+package headroom
+
+// lowerAfter is for how many intervals less must have been enough before the headroom is lowered.
+const lowerAfter = 16
+
+// A target is the headroom that a port should have: raised at once, lowered slowly.
+type target struct {
+	bits    int64 // 0 where nothing was found
+	lower   int64 // the most that was wanted since it was less than bits; 0 where it is not
+	lowerAt int64 // when that is enough
+}
+
+// set takes what is wanted now.
+func (t *target) set(want, now, hold int64) {
+	switch {
+	case want >= t.bits:
+		t.bits, t.lower = want, 0
+	case t.lower == 0:
+		t.lower, t.lowerAt = want, now+hold
+	default:
+		t.lower = max(t.lower, want)
+		if now >= t.lowerAt {
+			t.bits, t.lower = t.lower, 0
+		}
+	}
+}
+
+// retarget computes anew what the headroom should be.
+func (p *Probe) retarget(now int64) {
+	if want := max(p.ownBits(), p.receivedBits()); want > 0 {
+		p.target.set(max(want, p.set.Min), now, lowerAfter*int64(p.set.Interval))
+	}
+}
+
+// Target is the headroom that the port should have, in octets; 0 where nothing was found yet.
+func (p *Probe) Target() int64 { return Octets(p.target.bits) }
+
+// InForce says which headroom the port has, in octets.
+func (p *Probe) InForce(octets int64) { p.inForce = octets }

@@ -1,0 +1,170 @@
+package macctl
+
+import "encoding/binary"
+
+// Operations of measurement frames.
+const (
+	MeasureRequest   uint16 = 1 + iota // a question, to the group address
+	MeasureAnswer                      // to the source of the request
+	MeasureResult                      // what one end has found, for the other
+	MeasureResultAck                   // the same frame, sent back
+	MeasureStream                      // asks for a bounded stream of test frames
+)
+
+// Flags of measurement frames, the low four bits of the octet behind the identifier. A request states how it wants to be
+// answered; its answer repeats them.
+const (
+	MeasureAtLink    uint8 = 1 << iota // answer where flow control is handled, not by the probe above
+	MeasureLoopback                    // send the request back as it is, instead of a new frame
+	MeasureTwoStamps                   // only the first device's stamps count
+	MeasureClient                      // stamps are those of the MAC's client, not of the MAC
+
+	measureFlags = 1<<4 - 1
+)
+
+const measureVersion = 1
+
+// A Measurement is the contents of a frame that measures the headroom of a link. What it asks and answers is decided
+// elsewhere; this is its form.
+type Measurement struct {
+	Flags     uint8  // Measure…
+	Operation uint16 // 1 to 5
+	Session   uint16 // of the end that began the exchange
+	Sequence  uint32 // counts its frames
+	// Area is, by operation: two stamps in ns (request and answer: t2 and t3 of four stamps, t1 and t4 of two); the
+	// headroom found and the wire part of it, in bits (result and its acknowledgement); priority and ns (stream).
+	Area      [2]uint64
+	Precision uint32 // ns by which a stamp may be wrong
+	Reaction  uint32 // ns from an XOFF to the end of the last send call; 0: not known
+	SendLimit uint32 // bits of the largest send call; 0: not stated
+	Burst     uint32 // bits that the sender's shaper lets pass above its rate
+}
+
+// A MeasurementFormat says how a private measurement frame is told from other frames. Both ends must have the same.
+type MeasurementFormat struct {
+	Opcode     uint16  // in MAC Control frames
+	Identifier [3]byte // whose extension it is
+	// Fallback is the EtherType of the same frame for links whose MACs swallow MAC Control frames.
+	Fallback uint16
+}
+
+// DefaultMeasurementFormat is the extension opcode with the locally administered identifier 02-50-46, and Local
+// Experimental EtherType 1 of IEEE 802.
+var DefaultMeasurementFormat = MeasurementFormat{Opcode: OpcodeExtension, Identifier: [3]byte{0x02, 0x50, 0x46}, Fallback: 0x88B5}
+
+// FallbackAddress is the destination of requests that are no MAC Control frames: nearest bridge. No bridge forwards it.
+var FallbackAddress = [6]byte{0x01, 0x80, 0xC2, 0x00, 0x00, 0x0E}
+
+// Offsets of the fields of a measurement frame.
+const (
+	identifierOffset = paramsOffset
+	flagsOffset      = 19
+	operationOffset  = 20
+	sessionOffset    = 22
+	sequenceOffset   = 24
+	areaOffset       = 28
+	precisionOffset  = 44
+	reactionOffset   = 48
+	sendLimitOffset  = 52
+	burstOffset      = 56
+)
+
+// Append appends a frame of FrameSize octets and returns the longer slice. A zero destination stands for the group
+// address. It does not allocate when cap(b) suffices.
+//
+//	 6 octets: destination
+//	 6 octets: source
+//	 2 octets: EtherType 0x8808, or that of the fallback
+//	 2 octets: opcode
+//	 3 octets: identifier
+//	 4 bits:   version 1
+//	 4 bits:   flags
+//	 2 octets: operation
+//	 2 octets: session
+//	 4 octets: sequence
+//	16 octets: area
+//	 4 octets: precision, ns
+//	 4 octets: reaction, ns
+//	 4 octets: send limit, bits
+//	 4 octets: burst, bits
+func (f *MeasurementFormat) Append(b []byte, destination, source [6]byte, fallback bool, m Measurement) []byte {
+	start := len(b)
+	b = append(b, make([]byte, FrameSize)...)
+	w := b[start:]
+	kind, group := uint16(EtherType), GroupAddress
+	if fallback {
+		kind, group = f.Fallback, FallbackAddress
+	}
+	if destination == ([6]byte{}) {
+		destination = group
+	}
+	copy(w, destination[:])
+	copy(w[sourceOffset:], source[:])
+	binary.BigEndian.PutUint16(w[typeOffset:], kind)
+	binary.BigEndian.PutUint16(w[opcodeOffset:], f.Opcode)
+	copy(w[identifierOffset:], f.Identifier[:])
+	w[flagsOffset] = measureVersion<<4 | m.Flags&measureFlags
+	binary.BigEndian.PutUint16(w[operationOffset:], m.Operation)
+	binary.BigEndian.PutUint16(w[sessionOffset:], m.Session)
+	binary.BigEndian.PutUint32(w[sequenceOffset:], m.Sequence)
+	binary.BigEndian.PutUint64(w[areaOffset:], m.Area[0])
+	binary.BigEndian.PutUint64(w[areaOffset+8:], m.Area[1])
+	binary.BigEndian.PutUint32(w[precisionOffset:], m.Precision)
+	binary.BigEndian.PutUint32(w[reactionOffset:], m.Reaction)
+	binary.BigEndian.PutUint32(w[sendLimitOffset:], m.SendLimit)
+	binary.BigEndian.PutUint32(w[burstOffset:], m.Burst)
+	return b
+}
+
+// A MeasurementFrame is a Measurement as received.
+type MeasurementFrame struct {
+	Measurement
+	Source   [6]byte
+	Group    bool // sent to the group address, not to this port alone
+	Fallback bool // no MAC Control frame
+}
+
+// Recognizes reports whether b is a frame of this format, whatever else may be wrong with it: EtherType, opcode and
+// identifier are right.
+func (f *MeasurementFormat) Recognizes(b []byte) bool {
+	if len(b) < flagsOffset || [3]byte(b[identifierOffset:]) != f.Identifier || binary.BigEndian.Uint16(b[opcodeOffset:]) != f.Opcode {
+		return false
+	}
+	kind := binary.BigEndian.Uint16(b[typeOffset:])
+	return kind == EtherType || kind == f.Fallback
+}
+
+// Parse reads a frame that Recognizes has accepted; it starts with the destination address and has no FCS. The reason
+// is ReasonNone, or why the frame is to be ignored: ReasonTruncated, ReasonDestination (neither the group address nor
+// own), ReasonOpcode (a version or an operation that is not known).
+func (f *MeasurementFormat) Parse(b []byte, own [6]byte) (MeasurementFrame, Reason) {
+	var m MeasurementFrame
+	if len(b) < FrameSize {
+		return m, ReasonTruncated
+	}
+	m.Source = [6]byte(b[sourceOffset:])
+	m.Fallback = binary.BigEndian.Uint16(b[typeOffset:]) != EtherType
+	group := GroupAddress
+	if m.Fallback {
+		group = FallbackAddress
+	}
+	destination := [6]byte(b)
+	m.Group = destination == group
+	m.Flags = b[flagsOffset] & measureFlags
+	m.Operation = binary.BigEndian.Uint16(b[operationOffset:])
+	m.Session = binary.BigEndian.Uint16(b[sessionOffset:])
+	m.Sequence = binary.BigEndian.Uint32(b[sequenceOffset:])
+	m.Area[0] = binary.BigEndian.Uint64(b[areaOffset:])
+	m.Area[1] = binary.BigEndian.Uint64(b[areaOffset+8:])
+	m.Precision = binary.BigEndian.Uint32(b[precisionOffset:])
+	m.Reaction = binary.BigEndian.Uint32(b[reactionOffset:])
+	m.SendLimit = binary.BigEndian.Uint32(b[sendLimitOffset:])
+	m.Burst = binary.BigEndian.Uint32(b[burstOffset:])
+	switch {
+	case !m.Group && destination != own:
+		return m, ReasonDestination
+	case b[flagsOffset]>>4 != measureVersion, m.Operation < MeasureRequest, m.Operation > MeasureStream:
+		return m, ReasonOpcode
+	}
+	return m, ReasonNone
+}
