@@ -142,8 +142,10 @@ func (p *path) answered(fallback bool) {
 	}
 }
 
-// Swallowed reports that MAC Control frames do not pass both ways, though other frames do: no pause frame can work.
-func (p *Probe) Swallowed() bool { return p.path.control == 0 && p.path.fallback > 0 }
+// Swallowed reports that MAC Control frames do not pass both ways, though other frames do: no pause frame can work. One answer
+// is no proof, since a peer that agrees late has ignored what came before; between two, it has answered none of proofAfter MAC
+// Control frames.
+func (p *Probe) Swallowed() bool { return p.path.control == 0 && p.path.fallback > 1 }
 
 // Passes reports that MAC Control frames have passed both ways.
 func (p *Probe) Passes() bool { return p.path.control > 0 }

@@ -95,13 +95,23 @@ func (p *Probe) Configure(s Settings, now int64) {
 		s.Max = 4 * s.Calculated
 	}
 	again := s.Flags != p.set.Flags || s.Percentile != p.set.Percentile || s.Inputs.Speed != p.set.Inputs.Speed
+	other := s.Inputs != p.set.Inputs
 	p.set = s
 	if again {
 		p.estimate.percentile = s.Percentile
 		p.restart(now)
 	}
+	if other && p.ownBits() == 0 {
+		p.target = target{} // it was found for another link
+	}
+	if p.target.bits > 0 {
+		p.target.bits = max(p.target.bits, s.Min)
+	}
 	p.retarget(now)
 }
+
+// Inputs returns what the headroom was last computed for.
+func (p *Probe) Inputs() Inputs { return p.set.Inputs }
 
 // SetUp says that the link came up or went down. What was found stays in force.
 func (p *Probe) SetUp(up bool, now int64) {
@@ -129,6 +139,9 @@ func (p *Probe) SetAgreed(agreed bool, neighbour string, now int64) {
 
 // Agreed returns what SetAgreed has said last; false and "" where it has said nothing yet.
 func (p *Probe) Agreed() (agreed bool, neighbour string) { return p.agreed, p.neighbour }
+
+// Measuring reports whether the link is up and both ends measure.
+func (p *Probe) Measuring() bool { return p.measuring() }
 
 // restart begins to measure anew, where that is agreed.
 func (p *Probe) restart(now int64) {
@@ -215,7 +228,7 @@ func (p *Probe) Next() int64 {
 	switch {
 	case p.waiting > 0 || p.results.ack:
 		return 0
-	case !p.warned && p.up && !p.agreed && p.set.Auto && !p.known:
+	case !p.warned && p.up && !p.agreed && p.set.Auto:
 		return p.upSince + patience
 	}
 	return min(p.askAt, p.results.at)

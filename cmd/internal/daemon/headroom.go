@@ -51,7 +51,8 @@ func (d *Daemon) found() {
 func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wait, tested := headroomPeriod, false
+	wait := headroomPeriod
+	var tested []*portLink
 	for _, p := range d.ports {
 		if p.prober == nil {
 			continue
@@ -59,14 +60,14 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		d.heedAgreement(p)
 		var notes []string
 		var target int64
-		var swallowed, passes bool
+		var swallowed, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
 			k := p.prober.probe
-			notes, target, swallowed, passes = k.Notes(), k.Target(), k.Swallowed(), k.Passes()
+			notes, target, swallowed = k.Notes(), k.Target(), k.Swallowed()
+			unknown = k.Measuring() && !swallowed && !k.Passes()
 		})
-		if swallowed != p.swallows && (swallowed || passes) {
-			p.swallows, tested = swallowed, true
-			d.noteTest(p)
+		if swallowed != p.swallows && !unknown {
+			p.swallows, tested = swallowed, append(tested, p)
 		}
 		for _, text := range notes {
 			d.log.Warn(text, "port", p.cfg.Name)
@@ -76,18 +77,32 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 			wait = headroomRetry
 		}
 	}
-	if tested {
-		if err := d.putInForce(ctx, d.cfg); err != nil {
-			d.log.Error("flow control after the self-test", "error", err)
-		}
+	if len(tested) > 0 {
+		d.heedTests(ctx, tested)
 	}
 	return wait
+}
+
+// heedTests switches flow control on or off where the self-test says something else now. What does not come in force is tried
+// again with the next look.
+func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) {
+	err := d.putInForce(ctx, d.cfg)
+	for _, p := range tested {
+		if err != nil {
+			p.swallows = !p.swallows
+			continue
+		}
+		d.noteTest(p)
+	}
+	if err != nil {
+		d.log.Error("flow control after the self-test", "error", err)
+	}
 }
 
 // noteTest says what the self-test of a port has shown: many MACs keep MAC Control frames for themselves, and then no pause
 // reaches the switch, or leaves it.
 func (d *Daemon) noteTest(p *portLink) {
-	text := "MAC Control frames (0x8808) pass again in both directions: flow control is on again"
+	text := "MAC Control frames (0x8808) pass again, or the link is another now: flow control is on again"
 	if p.swallows {
 		text = "MAC Control frames (0x8808) do not pass in both directions, though other frames do: the port is lossy until they do " +
 			"(a NIC that keeps them: switch its own flow control off, or take another)"
@@ -114,6 +129,7 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
 		return err
 	}
 	d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: measured", octets, p.headroom))
+	p.found = octets
 	d.tookHeadroom(p, octets)
 	return nil
 }
@@ -140,13 +156,15 @@ func (d *Daemon) SetAgreed(name string, agreed bool, neighbour string) {
 	}
 }
 
-// heedAgreement makes a port's Probe know what LLDP says of its link.
+// heedAgreement makes a port's Probe know what LLDP says of its link. Where nobody speaks LLDP, nobody agrees.
 func (d *Daemon) heedAgreement(p *portLink) {
-	if d.cfg.Headroom.Agree != config.AgreeLLDP || p.speaker == nil {
+	if d.cfg.Headroom.Agree != config.AgreeLLDP {
 		return
 	}
 	var a lldp.Agreement
-	p.speaker.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(p.cfg.Name) })
+	if p.speaker != nil {
+		p.speaker.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(p.cfg.Name) })
+	}
 	var agreed bool
 	var neighbour string
 	d.runner.View(func(*dataplane.Switch) { agreed, neighbour = p.prober.probe.Agreed() })
@@ -156,7 +174,7 @@ func (d *Daemon) heedAgreement(p *portLink) {
 	d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Agreed(), a.Neighbour, now) })
 }
 
-// equip gives a port of the data plane its Prober, and the headroom that was found for it earlier where keep is set.
+// equip gives a port of the data plane its Prober, and the headroom that was found for it and is in force where keep is set.
 func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Port, keep bool) {
 	if p.FlowControl == config.FlowOff || p.Kind == config.KindTAP {
 		return // nobody to hold, or a host, which is held without a link
@@ -172,24 +190,28 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 		return
 	}
 	pc.Follow = follows(c, p)
-	if target := d.target(known); keep && target > 0 {
-		for q := range pc.Ingress {
-			if pc.Follow&(1<<q) != 0 {
-				pc.Ingress[q].Headroom = c.Buffer.WholeCells(target)
-			}
+	r := d.ports[p.Name]
+	if !keep || r == nil || r.found == 0 {
+		return
+	}
+	same := false
+	d.runner.View(func(*dataplane.Switch) { same = known.probe.Inputs() == p.HeadroomInputs() })
+	for q := range pc.Ingress {
+		if pc.Follow&(1<<q) == 0 {
+			continue
 		}
+		least := c.Headroom.Min
+		if !same { // it was found for another link, and a new one will be
+			least = max(least, pc.Ingress[q].Headroom)
+		}
+		pc.Ingress[q].Headroom = c.Buffer.WholeCells(max(r.found, least))
 	}
 }
 
-func (d *Daemon) target(p *prober) (octets int64) {
-	d.runner.View(func(*dataplane.Switch) { octets = p.probe.Target() })
-	return octets
-}
-
-// anyFound tells whether a headroom was found for any port.
+// anyFound tells whether a headroom that was found is in force at any port.
 func (d *Daemon) anyFound() bool {
-	for _, p := range d.probers {
-		if d.target(p) > 0 {
+	for _, p := range d.ports {
+		if p.found > 0 {
 			return true
 		}
 	}
@@ -212,6 +234,7 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 				known.probe.SetAgreed(true, "", now)
 			}
 		})
+		d.stillFound(p, octets)
 		d.tookHeadroom(p, octets)
 	}
 	for name, p := range d.ports {
@@ -219,6 +242,18 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 	}
 	d.publish()
 	d.found()
+}
+
+// stillFound notes what became of the headroom that was found for a port, when a configuration gave it this much, in octets.
+func (d *Daemon) stillFound(p *portLink, octets int64) {
+	switch {
+	case p.found == 0 || octets == p.found || p.swallows:
+	case octets > p.found:
+		p.found = octets
+	default:
+		d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: what was measured has no place in this configuration, or is not to be used", octets, p.found))
+		p.found = 0
+	}
 }
 
 // headroomOf is the headroom of the first ingress queue that follows what is found, or else of the first lossless one.

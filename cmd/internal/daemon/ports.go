@@ -28,6 +28,7 @@ type portLink struct {
 	stubborn bool     // the port could not have what its neighbour asked for, and is not willing
 	prober   *prober  // nil where there is no flow control
 	headroom int64    // octets in force of the queues that follow what is found
+	found    int64    // the same, where it was found; 0 where it is calculated
 	swallows bool     // the link keeps MAC Control frames: the port is lossy
 	refused  int64    // octets that were found and that the pool is too small for
 }
