@@ -153,7 +153,7 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 			s.enqueue(p, a, index, vid, out, a.priority, chargeLossy)
 		}
 	case d.Kind == bridge.Flood:
-		s.flood(p, a, index, vid, d, lossless)
+		s.flood(p, a, index, vid, d, lossless && (!p.cfg.TAP || s.cfg.Lossless&(1<<a.priority) != 0))
 	}
 	return true
 }

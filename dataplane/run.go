@@ -208,6 +208,9 @@ func (r *Runner) SetUp(i int, up bool) error {
 			if !up && t.delay != nil {
 				t.delay.clear()
 			}
+			if tap, ok := t.port.(*port.TAP); ok {
+				return tap.Free()
+			}
 		}
 		return nil
 	})

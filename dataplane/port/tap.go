@@ -72,6 +72,7 @@ type TAP struct {
 	vnet              [tapFrames][frame.VnetHeaderOctets]byte
 	arena             []byte
 	ready             [tapQueues]unix.EpollEvent
+	turn              int // which of those that are ready comes first
 	rule              atomic.Pointer[QueueRule]
 }
 
@@ -219,8 +220,11 @@ func (t *TAP) fill() {
 		return
 	}
 	free := t.arena
-	for _, e := range t.ready[:n] {
-		for octets := 0; octets < tapOctets && t.count < tapFrames && len(free) >= frame.TagOctets+MaxFrame; {
+	t.turn++
+	for i := range int(n) {
+		e := &t.ready[(t.turn+i)%int(n)] // epoll tells them in the same order every time
+		most := t.count + max(1, (tapFrames-t.count)/(int(n)-i))
+		for octets := 0; octets < tapOctets && t.count < most && len(free) >= frame.TagOctets+MaxFrame; {
 			used := t.read(int(e.Fd), free)
 			if used == 0 {
 				break
@@ -249,7 +253,11 @@ func (t *TAP) read(queue int, b []byte) int {
 	used := frame.TagOctets + int(n) - len(vnet)
 	// Nobody has noted when the host sent it: it counts as having come with its burst.
 	f := Frame{Data: b[frame.TagOctets:used:used], Stamp: math.MaxInt64, vnet: vnet[:]}
-	if tci, ok := t.rule.Load().tag(queue, f.Data); ok && len(t.queues) > 1 {
+	rule := t.rule.Load()
+	if len(t.queues) == 1 {
+		queue = rule.priority(f.Data)
+	}
+	if tci, ok := rule.tag(queue, f.Data); ok {
 		v, _ := frame.DecodeVnetHeader(f.vnet)
 		v = v.Shift(frame.TagOctets)
 		v.Encode(f.vnet)
@@ -322,9 +330,15 @@ func (t *TAP) SendControl(b []byte) error {
 	if h, _ := frame.Parse(b); h.EtherType != frame.TypeMACControl {
 		return nil // a host knows nothing of the switch's other frames
 	}
-	was := uint8(t.paused.Load())
-	is := t.held(b, was)
-	t.paused.Store(uint32(is))
+	return t.pause(t.held(b, uint8(t.paused.Load())))
+}
+
+// Free lets the host send all priorities. The switch tells anew what it must not: nobody else would end a pause of which the switch
+// thinks that the peer has forgotten it.
+func (t *TAP) Free() error { return t.pause(0) }
+
+func (t *TAP) pause(is uint8) error {
+	was := uint8(t.paused.Swap(uint32(is)))
 	for q, fd := range t.queues {
 		m := t.mask(q)
 		if (was&m != 0) == (is&m != 0) {

@@ -36,14 +36,19 @@ func vector(b []byte, _ uint8) uint8 { return b[frame.HeaderOctets] }
 
 func newTAP(t *testing.T, rule port.QueueRule) *tap {
 	t.Helper()
+	h := openTAP(t, rule)
+	if why := h.Shared(); why != nil {
+		t.Fatalf("one queue for all priorities, so nothing is tested: %v", why)
+	}
+	return h
+}
+
+func openTAP(t *testing.T, rule port.QueueRule) *tap {
+	t.Helper()
 	ns, handle := newNamespace(t)
 	p, err := port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,
 		TAPSettings: port.TAPSettings{MTU: 1500, MAC: [6]byte{2, 0, 0, 0, 0, 9}, Queues: rule}})
 	must(t, err)
-	if why := p.Shared(); why != nil {
-		t.Logf("one queue for all priorities, so nothing is tested: %v", why)
-		t.FailNow()
-	}
 	t.Cleanup(func() { must(t, p.Close()) })
 	h := &tap{TAP: p, t: t, ns: ns, handle: handle}
 	h.take(1 << 20) // what the kernel sends by itself
@@ -177,6 +182,47 @@ func TestTAPPause(t *testing.T) {
 	h.Release(port.Lossless, 1)
 	if got := h.take(9); len(got) != 2 || !bytes.Equal(got[0], three[1]) || !bytes.Equal(got[1], three[2]) {
 		t.Errorf("got %x, want %x", got, three[1:])
+	}
+}
+
+// Where no program may sort frames they share a queue: one pause stops all, and the DSCP stands in the tag all the same.
+func TestTAPWithoutBPF(t *testing.T) {
+	defer port.WithoutBPF()()
+	h := openTAP(t, port.QueueRule{Tags: true, DSCP: &[64]uint8{0: 7, 26: 4}, Default: 1})
+	if why := h.Shared(); why == nil || !strings.Contains(why.Error(), "operation not permitted") {
+		t.Fatalf("shared because of %v", why)
+	}
+	tagged := craft(tci(2, 7), experimental, 2, 64)
+	h.pause(1 << 6)
+	h.send(5, ip(26), ip(0), tagged)
+	if got := h.take(3); got != nil {
+		t.Fatalf("read although a priority is paused: %x", got)
+	}
+	must(t, h.Free())
+	want := [][]byte{slices.Insert(ip(26), 12, 0x81, 0, 4<<5, 0), ip(0), tagged}
+	if got := h.take(3); !slices.EqualFunc(got, want, bytes.Equal) {
+		t.Errorf("got %x, want %x", got, want)
+	}
+}
+
+// A queue that is always full does not keep the others from being read.
+func TestTAPTakesTurns(t *testing.T) {
+	h := newTAP(t, port.QueueRule{Tags: true})
+	h.pause(0xff)
+	flood, other := craft(tci(0, 0), experimental, 1, 64), craft(tci(3, 0), experimental, 2, 64)
+	for range 20 {
+		h.send(0, slices.Repeat([][]byte{flood}, 50)...)
+	}
+	h.send(0, slices.Repeat([][]byte{other}, 50)...)
+	h.pause(0)
+	threes := 0
+	for _, b := range h.take(200) {
+		if frame.TCI(binary.BigEndian.Uint16(b[14:])).PCP() == 3 {
+			threes++
+		}
+	}
+	if threes != 50 {
+		t.Errorf("%d of 50 frames of priority 3 are among the first 200", threes)
 	}
 }
 

@@ -31,6 +31,16 @@ func (r *QueueRule) tag(queue int, b []byte) (frame.TCI, bool) {
 	return frame.TCI(uint16(queue) << 13), true
 }
 
+// priority returns the priority of frame b without what only its socket knows.
+func (r *QueueRule) priority(b []byte) int {
+	if h, ok := frame.Parse(b); ok && r.DSCP != nil {
+		if dscp, ok := frame.DSCP(b, h.NetOffset, h.EtherType); ok && (dscp != 0 || !r.Tags) {
+			return int(r.DSCP[dscp])
+		}
+	}
+	return int(r.Default)
+}
+
 // openQueues makes the interface with a queue for each priority, or, where the kernel lets nobody tell them apart, with one.
 func (t *TAP) openQueues(r QueueRule) error {
 	if other, err := netlink.LinkByName(t.name); err == nil {
@@ -43,7 +53,7 @@ func (t *TAP) openQueues(r QueueRule) error {
 	}
 	t.queues = append(t.queues, fd)
 	if t.shared = t.direct(r); t.shared != nil {
-		return nil
+		return t.direct(r)
 	}
 	for len(t.queues) < tapQueues {
 		if fd, err = openQueue(t.name, 0); err != nil {
@@ -116,16 +126,19 @@ func explainTun(err error) error {
 	return fmt.Errorf("make a TAP: %w", err)
 }
 
+// newProgram is how a program gets into the kernel. Tests replace it.
+var newProgram = ebpf.NewProgram
+
 // direct makes the kernel sort the host's frames by a rule.
 func (t *TAP) direct(r QueueRule) error {
 	if was := t.rule.Load(); was != nil && was.same(&r) {
 		return nil
 	}
-	t.rule.Store(&r)
 	if t.shared != nil {
+		t.rule.Store(&r)
 		return nil
 	}
-	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "pfcswitch_queue", Type: ebpf.SocketFilter, Instructions: r.program(), License: "Apache-2.0"})
+	program, err := newProgram(&ebpf.ProgramSpec{Name: "pfcswitch_queue", Type: ebpf.SocketFilter, Instructions: r.program(), License: "Apache-2.0"})
 	if err != nil {
 		return fmt.Errorf("load the program that sorts frames by priority (needs CAP_BPF): %w", err)
 	}
@@ -133,6 +146,7 @@ func (t *TAP) direct(r QueueRule) error {
 	if err := unix.IoctlSetPointerInt(t.queues[0], unix.TUNSETSTEERINGEBPF, program.FD()); err != nil {
 		return fmt.Errorf("attach the program that sorts frames by priority: %w", err)
 	}
+	t.rule.Store(&r)
 	return nil
 }
 

@@ -149,7 +149,7 @@ func (d *Daemon) reconcile() bool {
 		for _, p := range d.ports {
 			if p.cfg.Kind == kind {
 				err := d.revisit(p)
-				complete = complete && (p.socket != nil || errors.Is(err, port.ErrNoInterface))
+				complete = complete && (p.socket != nil || kind == config.KindEthernet && errors.Is(err, port.ErrNoInterface))
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (d *Daemon) openTAP(p *portLink) error {
 		return errors.Join(err, t.Close())
 	}
 	if why := t.Shared(); why != nil {
-		d.regret(p.cfg.Name, "frames of all priorities wait in one queue, so that a pause of one stops all", why)
+		d.regret(p.cfg.Name, "frames of all priorities wait in one queue, so that a pause of one stops all, and the priority of a socket (SO_PRIORITY) counts for nothing", why)
 	}
 	p.tap = t
 	return d.install(p, &opening{socket: t, at: at, restore: func() error { return nil }})
