@@ -126,7 +126,7 @@ func (s *Switch) arbitrate(p *portState) {
 	for d, member := s.takeTurn(t); d != none; d, member = s.takeTurn(t) {
 		dsc := &s.memory.descs[d]
 		octets := trunkOctets(dsc)
-		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: t.metered(dsc),
+		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: t.metered(dsc), Lossless: dsc.charge == chargeLossless,
 			Waiting: t.toUplink.Priority[dsc.prio] - t.arbitrate.Priority[dsc.prio] - octets,
 			All:     t.toUplink.Total - t.arbitrate.Total - octets}
 		if t.cfg.Aware && dsc.eligible {

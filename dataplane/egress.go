@@ -26,11 +26,11 @@ func (s *Switch) Dequeue(i int, now int64) int {
 		return 0
 	}
 	p.plan.n, p.txAt = 0, math.MaxInt64
-	if p.discard != 0 {
-		s.discard(p)
-	}
 	if p.trunk != nil && p.member == uplink && p.trunk.waiting != 0 {
 		s.arbitrate(p)
+	}
+	if p.discard != 0 {
+		s.discard(p)
 	}
 	if !p.up || p.occupied == 0 {
 		return 0

@@ -29,6 +29,7 @@ type Frame struct {
 	Octets   int64  // with FCS: what it adds to a load
 	Metered  int64  // octets that it is metered by
 	Colour   Colour // that it arrived with; Green where the trunk is colour-blind
+	Lossless bool   // never dropped, whatever its colour
 	Waiting  int64  // octets in the area of its priority before it
 	All      int64  // octets in all areas before it
 }
@@ -104,7 +105,7 @@ func (a *Aggregator) Judge(f *Frame, now int64) Verdict {
 	colour := a.meters[p].Colour(f.Metered, f.Colour, now)
 	a.stats.Colours[f.Member][p][colour].add(f.Octets)
 	switch {
-	case colour == Green || a.config.Lossless&(1<<p) != 0:
+	case colour == Green || f.Lossless || a.config.Lossless&(1<<p) != 0:
 		a.total.Take(f.Metered, now)
 		return Pass
 	case colour == Red:

@@ -91,6 +91,21 @@ func TestJudgeInThePatentsOrder(t *testing.T) {
 }
 
 // What is metered need not be what is counted: octets on the wire, or those of the IP packet.
+// A frame that was promised not to be lost passes whatever its colour, though its priority is lossy elsewhere in the switch.
+func TestJudgePassesLosslessFrames(t *testing.T) {
+	a := patent(nil, 0)
+	f := Frame{Priority: 4, Octets: 9000, Metered: 9000, Waiting: 500, Lossless: true}
+	for i := range 5 {
+		if got := a.Judge(&f, 0); got != Pass {
+			t.Errorf("frame %d: %v", i, got)
+		}
+	}
+	f.Lossless = false
+	if got := a.Judge(&f, 0); got != DropMeterRed {
+		t.Errorf("the same frame, lossy: %v", got)
+	}
+}
+
 func TestJudgeMetersOtherOctets(t *testing.T) {
 	a := patent(nil, 0.9)
 	if v := a.Judge(&Frame{Octets: 64, Metered: 2501}, 0); v != DropMeterRed {
