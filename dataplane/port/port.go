@@ -15,6 +15,7 @@
 //	link.go      what the kernel says of an interface, and how it is made quiet
 //	tap.go       the implementation on a TAP, towards the stack of the host
 //	tapqueue.go  the queues of a TAP
+//	tapsettings.go  MTU, addresses and queues of a TAP, and their change
 //	hush.go      a TAP's wire, kept from the stack of the host
 //	pause.go     hardware PAUSE and PFC of a physical NIC, switched off
 //	watch.go     interfaces that appear, vanish and flap

@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
-	"net/netip"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -41,14 +38,6 @@ type TAPConfig struct {
 	TAPSettings
 	// Held returns which priorities must wait after MAC Control frame b, if those in was had to wait before.
 	Held func(b []byte, was uint8) uint8
-}
-
-// TAPSettings are what Configure changes.
-type TAPSettings struct {
-	MTU       int
-	MAC       [6]byte // zero: what the kernel chooses
-	Addresses []netip.Prefix
-	Queues    QueueRule
 }
 
 // TAP is a Port towards the stack of the host that it runs on. The kernel keeps the frames of each priority in a queue of its own.
@@ -114,75 +103,6 @@ func (t *TAP) open(s TAPSettings) error {
 		return fmt.Errorf("set the length of its queues: %w", err)
 	}
 	return t.apply(link, s)
-}
-
-// Configure changes the settings. Addresses that are not among them any more are removed.
-func (t *TAP) Configure(s TAPSettings) error {
-	if s.same(&t.settings) {
-		return nil
-	}
-	link, err := t.handle.LinkByIndex(t.index)
-	if err != nil {
-		return fmt.Errorf("TAP %s: %w", t.name, missing(t.name, err))
-	}
-	if err := t.apply(link, s); err != nil {
-		return fmt.Errorf("TAP %s: %w", t.name, err)
-	}
-	return nil
-}
-
-func (s *TAPSettings) same(o *TAPSettings) bool {
-	return s.MTU == o.MTU && s.MAC == o.MAC && slices.Equal(s.Addresses, o.Addresses) && s.Queues.same(&o.Queues)
-}
-
-func (t *TAP) apply(link netlink.Link, s TAPSettings) error {
-	if err := t.direct(s.Queues); err != nil {
-		return err
-	}
-	if s.MTU != t.settings.MTU {
-		if err := t.handle.LinkSetMTU(link, s.MTU); err != nil {
-			return fmt.Errorf("set its MTU to %d: %w", s.MTU, err)
-		}
-	}
-	if s.MAC != t.settings.MAC && s.MAC != [6]byte{} {
-		if err := t.handle.LinkSetHardwareAddr(link, s.MAC[:]); err != nil {
-			return fmt.Errorf("set its address: %w", err)
-		}
-	}
-	if err := t.address(link, s.Addresses); err != nil {
-		return err
-	}
-	if t.settings.MTU == 0 {
-		if err := t.handle.LinkSetUp(link); err != nil {
-			return fmt.Errorf("set it up: %w", err)
-		}
-	}
-	t.settings = s
-	return nil
-}
-
-// address takes the addresses of the old configuration away that the new one does not have, and gives the interface its own: in
-// this order, since with the first address of a network the kernel removes the others.
-func (t *TAP) address(link netlink.Link, prefixes []netip.Prefix) error {
-	for _, p := range t.settings.Addresses {
-		if slices.Contains(prefixes, p) {
-			continue
-		}
-		err := t.handle.AddrDel(link, address(p))
-		if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
-			return fmt.Errorf("take the address %s away: %w", p, err)
-		}
-	}
-	for _, p := range prefixes {
-		if err := t.handle.AddrReplace(link, address(p)); err != nil {
-			return fmt.Errorf("give it the address %s: %w", p, err)
-		}
-	}
-	return nil
-}
-
-func address(p netip.Prefix) *netlink.Addr {
-	return &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
 }
 
 // Start does nothing: a TAP receives as soon as it is open.

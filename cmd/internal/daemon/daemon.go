@@ -40,17 +40,18 @@ import (
 
 // A Daemon is a running switch.
 type Daemon struct {
-	log      *slog.Logger
-	runner   *dataplane.Runner
-	watchdog *watchdog
-	identity bridge.Identity
-	started  time.Time
-	inspect  func(ns, name string) (port.Link, error)
-	prepared func(port.Config) (*port.AFPacket, error)
-	agreed   lldp.AgreementFunc   // is told who can measure headroom; nil: nobody asks
-	control  net.Listener         // what makes this switch the only one of its name
-	scrape   net.Listener         // nil where there are no metrics
-	seen     atomic.Pointer[view] // what readers get, who must not wait for a change
+	log       *slog.Logger
+	runner    *dataplane.Runner
+	watchdog  *watchdog
+	identity  bridge.Identity
+	started   time.Time
+	inspect   func(ns, name string) (port.Link, error)
+	prepared  func(port.Config) (*port.AFPacket, error)
+	agreed    lldp.AgreementFunc             // is told who can measure headroom; nil: nobody asks
+	agreement func(*portLink) lldp.Agreement // who measures; tests replace it
+	control   net.Listener                   // what makes this switch the only one of its name
+	scrape    net.Listener                   // nil where there are no metrics
+	seen      atomic.Pointer[view]           // what readers get, who must not wait for a change
 
 	renegotiate   atomic.Bool    // a neighbour may want something else
 	precision     time.Duration  // of this machine's stamps
@@ -80,7 +81,7 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 	d := &Daemon{log: log, watchdog: newWatchdog(log), started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), foundHeadroom: make(chan struct{}, 1)}
-	d.agreed = func(lldp.Agreement) { d.found() }
+	d.agreed, d.agreement = func(lldp.Agreement) { d.found() }, agreement
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}

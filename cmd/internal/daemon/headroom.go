@@ -145,26 +145,20 @@ func (d *Daemon) noteHeadroom(p *portLink, text string) {
 	d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: p.cfg.Name, Priority: -1, Text: text})
 }
 
-// SetAgreed says whether the two ends of a port's link have both stated that they measure headroom, and who the
-// neighbour is ("" where there is none).
-func (d *Daemon) SetAgreed(name string, agreed bool, neighbour string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if p := d.ports[name]; p != nil && p.prober != nil && d.cfg.Headroom.Agree == config.AgreeLLDP {
-		d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(agreed, neighbour, now) })
-		d.found()
+// agreement is what LLDP says of who can measure on a port's link. Where nobody speaks LLDP, nobody agrees.
+func agreement(p *portLink) (a lldp.Agreement) {
+	if p.speaker != nil {
+		p.speaker.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(p.cfg.Name) })
 	}
+	return a
 }
 
-// heedAgreement makes a port's Probe know what LLDP says of its link. Where nobody speaks LLDP, nobody agrees.
+// heedAgreement makes a port's Probe know what LLDP says of its link.
 func (d *Daemon) heedAgreement(p *portLink) {
 	if d.cfg.Headroom.Agree != config.AgreeLLDP {
 		return
 	}
-	var a lldp.Agreement
-	if p.speaker != nil {
-		p.speaker.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(p.cfg.Name) })
-	}
+	a := d.agreement(p)
 	var agreed bool
 	var neighbour string
 	d.runner.View(func(*dataplane.Switch) { agreed, neighbour = p.prober.probe.Agreed() })

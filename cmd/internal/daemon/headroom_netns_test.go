@@ -10,6 +10,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
+	"pfcswitch/lldp"
 	"pfcswitch/macctl"
 )
 
@@ -51,7 +52,12 @@ func (p *twins) snapshot(i int) dataplane.PortSnapshot {
 
 func (p *twins) agree(agreed bool) {
 	for i, d := range p.d {
-		d.SetAgreed("p1", agreed, fmt.Sprintf("test%d", 1-i))
+		d.mu.Lock()
+		d.agreement = func(*portLink) lldp.Agreement {
+			return lldp.Agreement{Port: "p1", Own: true, Peer: agreed, Neighbour: fmt.Sprintf("test%d", 1-i)}
+		}
+		d.mu.Unlock()
+		d.found()
 	}
 }
 
