@@ -199,7 +199,7 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	}
 	gone := d.leaving(numbers)
 	d.cfg, d.numbers = c, numbers
-	if err := d.watchdog.configure(c, numbers, gone); err != nil {
+	if err := d.watchdog.configure(c, numbers, ports, gone); err != nil {
 		d.regret("", "the watchdog keeps the settings of before", err)
 	}
 	d.followConfig(staged)

@@ -44,7 +44,7 @@ func BenchmarkWatchdogLook(b *testing.B) {
 	}
 	fill(sw, all, 1)
 	for i := range ports {
-		must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(c, &c.Ports[i]), c.Ports[i].Watchdog.Config, 1))
+		must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(all[i]), c.Ports[i].Watchdog.Config, 1))
 	}
 	const period = 100_000_000
 	now := int64(1)
@@ -54,7 +54,7 @@ func BenchmarkWatchdogLook(b *testing.B) {
 			now = 1
 			for i := range ports {
 				g.dog.Remove(i, now)
-				must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(c, &c.Ports[i]), c.Ports[i].Watchdog.Config, now))
+				must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(all[i]), c.Ports[i].Watchdog.Config, now))
 			}
 			g.dog.Events()
 			b.StartTimer()
