@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
@@ -89,16 +90,21 @@ func (g *watchdog) look() (next int64) {
 	return next
 }
 
-// act lets f use the watchdog, and tells what has happened.
+// act lets f use the watchdog, and tells what has happened. It is logged without the data plane's lock: a log that takes
+// nothing for a while must not keep frames waiting.
 func (g *watchdog) act(f func(now int64)) {
+	var happened []deadlock.Event
 	g.runner.Act(func(sw *dataplane.Switch) {
 		g.sight.sw = sw
-		now := dataplane.Now()
-		f(now)
-		for _, e := range g.dog.Events() {
-			g.tell(sw, &e)
+		f(dataplane.Now())
+		happened = slices.Clone(g.dog.Events())
+		for i := range happened {
+			note(sw, &happened[i])
 		}
 	})
+	for i := range happened {
+		g.write(&happened[i])
+	}
 }
 
 // configure makes the ports watched as a configuration says, and as they are in the data plane, by number. gone are the

@@ -90,7 +90,7 @@ func fill(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, now int64) {
 		for q := range times {
 			times[q] = 0xffff
 		}
-		for at := now; at < 2_000_000_000; at += 30_000_000 { // a pause at 1 Gbit/s lasts 33 ms
+		for at := now; at < now+2_000_000_000; at += 30_000_000 { // a pause at 1 Gbit/s lasts 33 ms
 			sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 0xff, times), at, at)
 		}
 	}
