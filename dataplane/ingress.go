@@ -110,14 +110,14 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		s.drop(p, a.priority, DropFiltered, false)
 		return true
 	}
+	if a.header.EtherType == s.cfg.Measurement.Fallback && s.takeMeasurement(p, a) {
+		return true
+	}
 	if p.trunk != nil {
 		d := s.throughTrunk(p, a)
 		return s.dispatch(p, a, index, bridge.NoVLAN, &d)
 	}
 	if a.header.EtherType == bridge.ProbeEtherType && s.takeProbe(p, a) {
-		return true
-	}
-	if a.header.EtherType == s.cfg.Measurement.Fallback && s.takeMeasurement(p, a) {
 		return true
 	}
 	vid, ok := s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID())

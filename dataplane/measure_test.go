@@ -122,6 +122,31 @@ func TestFallbackMeasurement(t *testing.T) {
 	}
 }
 
+// They go no further through a trunk either, to the group or to the port; those for others do.
+func TestFallbackMeasurementAtATrunk(t *testing.T) {
+	probers := map[int]*prober{0: {}, uplinkPort: {}}
+	r := trunkRig(t, threeToOne(), func(cfg *Config, ports []PortConfig) {
+		cfg.Measurement = macctl.DefaultMeasurementFormat
+		for i, p := range probers {
+			ports[i].Prober = p
+		}
+	})
+	for i, p := range probers {
+		r.offer(i, request([6]byte{}, true), request(r.sw.ports[i].cfg.MAC, true))
+		if len(p.received) != 2 || !p.received[0].Group || p.received[1].Group {
+			t.Errorf("the prober of port %d got %+v, want one message to the group and one to the port", i, p.received)
+		}
+		if c := r.count(i); c.ReceivedFrames != 0 || c.Drops != (Counters{}).Drops {
+			t.Errorf("port %d: %d data frames, drops %v", i, c.ReceivedFrames, c.Drops)
+		}
+	}
+	r.empty()
+	r.offer(0, request(peerMAC, true))
+	if got := r.drain(uplinkPort, second); len(got) != 1 {
+		t.Errorf("%d frames to another station went through, want 1", len(got))
+	}
+}
+
 func TestMeasureOut(t *testing.T) {
 	r, p := measuringRig(t)
 	m := macctl.Measurement{Operation: macctl.MeasureAnswer, Session: 3}

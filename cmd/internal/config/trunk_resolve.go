@@ -14,7 +14,7 @@ func (c *Config) resolveTrunks() (faults []*Error) {
 		t := &c.Trunks[i]
 		found := c.resolveSpeeds(t)
 		if len(found) == 0 {
-			found = append(c.resolveMeters(t), c.checkRoom(t)...)
+			found = append(c.resolveMeters(t), c.checkRoom(t, nil)...)
 		}
 		faults = append(faults, found...)
 	}
@@ -94,8 +94,8 @@ func (m *TrunkMeter) profile(cir, speed, frame int64) trunk.MeterConfig {
 }
 
 // checkRoom finds high watermarks above which the lossless pool has no room for the headroom of the ports that they hold, and
-// so for what still comes from them.
-func (c *Config) checkRoom(t *Trunk) (faults []*Error) {
+// so for what still comes from them. found are headrooms that were measured: see TrunkRoom.
+func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 	check := func(key string, m *Mark, priority int, held []string) {
 		if m == nil {
 			return
@@ -103,7 +103,7 @@ func (c *Config) checkRoom(t *Trunk) (faults []*Error) {
 		var room int64
 		for _, name := range held {
 			if p := c.port(name); p != nil {
-				room += p.Queues[priority].Headroom
+				room += c.headroomFound(p, priority, found)
 			}
 		}
 		if size := c.Buffer.Lossless.Size; m.High+room > size {
@@ -122,6 +122,30 @@ func (c *Config) checkRoom(t *Trunk) (faults []*Error) {
 		check(fmt.Sprintf("uplink_priority.%d", p), w.UplinkPriority[p], p, []string{t.Uplink})
 	}
 	return faults
+}
+
+// TrunkRoom tells whether the lossless pool has room above the high watermarks of all trunks where ports have the headrooms
+// that were measured, in octets by port name, in the place of those that were calculated. A headroom that the file gives stays.
+// The error names the watermarks that are too high; c must be resolved.
+func (c *Config) TrunkRoom(found map[string]int64) error {
+	var faults []*Error
+	for i := range c.Trunks {
+		faults = append(faults, c.checkRoom(&c.Trunks[i], found)...)
+	}
+	if faults == nil {
+		return nil
+	}
+	return newErrors(faults)
+}
+
+// headroomFound is the headroom of an ingress queue, in octets.
+func (c *Config) headroomFound(p *Port, priority int, found map[string]int64) int64 {
+	q := &p.Queues[priority]
+	octets, ok := found[p.Name]
+	if !ok || !q.Lossless || pick(p.Priorities[priority].Headroom, c.Buffer.Headroom).Mode != HeadroomAuto {
+		return q.Headroom
+	}
+	return c.Buffer.WholeCells(octets)
 }
 
 // warnTrunks finds settings that do nothing.

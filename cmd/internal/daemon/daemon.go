@@ -200,7 +200,7 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	}
 	gone := d.leaving(numbers)
 	d.cfg, d.numbers = c, numbers
-	if err := d.watchdog.configure(c, numbers, gone); err != nil {
+	if err := d.watchdog.configure(c, numbers, ports, gone); err != nil {
 		d.regret("", "the watchdog keeps the settings of before", err)
 	}
 	d.followConfig(staged)
@@ -225,8 +225,9 @@ func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool
 }
 
 // configure hands a configuration to the data plane. A change that fits but not yet, because the buffer is too full at
-// this moment, is tried again for a while.
+// this moment, is tried again for applyPatience, or until ctx ends.
 func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) error {
+	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	for {
@@ -236,7 +237,7 @@ func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[in
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w (gave up after %v)", err, applyPatience)
+			return fmt.Errorf("%w (waited %v)", err, time.Since(begun).Round(10*time.Millisecond))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

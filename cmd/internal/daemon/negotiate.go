@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"time"
 
+	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
@@ -138,24 +140,52 @@ func asConfigured(c *config.Config) config.Exchanged {
 	return config.Exchanged{Lossless: c.Priorities.Lossless, Queues: c.Queues}
 }
 
+// negotiatePatience is how long all that was exchanged waits for buffer to drain, before Run goes on and tries again. It is
+// short: whatever else there is to change waits meanwhile.
+const negotiatePatience = 100 * time.Millisecond
+
 // negotiate puts in force what has been exchanged, port by port: what one cannot have does not keep others from theirs.
+// What the buffer is too full for at this moment stays wanted.
 func (d *Daemon) negotiate(ctx context.Context) {
-	for name, want := range d.differing() {
-		all := d.inForce()
-		delete(all, name)
-		if want != nil {
-			all[name] = *want
+	ctx, cancel := context.WithTimeout(ctx, negotiatePatience)
+	defer cancel()
+	changes := d.differing()
+	for name, p := range d.ports {
+		_, wanted := changes[name]
+		p.waits = p.waits && wanted
+	}
+	for name, want := range changes {
+		err := d.exchange(ctx, name, want)
+		p := d.ports[name]
+		if errors.Is(err, buffer.ErrBusy) {
+			d.renegotiate.Store(true)
+			if !p.waits {
+				d.regret(name, "what DCBX has changed is not in force yet, and is tried again until it is", err)
+			}
+			p.waits = true
+			continue
 		}
-		resolved, err := d.cfg.WithExchanged(all).Resolve(d.speeds())
-		if err == nil {
-			err = d.putInForce(ctx, resolved)
-		}
+		p.waits = false
 		if err != nil {
 			d.regret(name, "what the neighbour asks for by DCBX does not fit, and the port follows it no longer", err)
-			d.ports[name].stubborn = true
-			d.speak(d.ports[name])
+			p.stubborn = true
+			d.speak(p)
 		}
 	}
+}
+
+// exchange puts in force what one port has instead of its configuration, nil for nothing.
+func (d *Daemon) exchange(ctx context.Context, name string, want *config.Exchanged) error {
+	all := d.inForce()
+	delete(all, name)
+	if want != nil {
+		all[name] = *want
+	}
+	resolved, err := d.cfg.WithExchanged(all).Resolve(d.speeds())
+	if err != nil {
+		return err
+	}
+	return d.putInForce(ctx, resolved)
 }
 
 // inForce returns what ports have instead of their configuration.

@@ -1,10 +1,16 @@
 package daemon
 
 import (
+	"context"
+	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
 )
@@ -65,4 +71,82 @@ func TestRocePriority(t *testing.T) {
 	if prio, ok := rocePriority(&p); !ok || prio != 5 {
 		t.Errorf("got %d", prio)
 	}
+}
+
+// What the buffer is too full for is not what never fits: the port goes on wanting it, says so once, holds up other changes
+// only for a moment, and has it when the buffer has drained.
+func TestBusyBufferKeepsTheWish(t *testing.T) {
+	const before, after = 0x08, 0x18
+	d := unplugged(t, "priorities: {lossless: [3, 4]}\nbuffer: {lossless: {size: 120KiB, alpha: 8}, headroom: 20KiB}", "flow_control: pfc")
+	less := asConfigured(d.cfg)
+	less.Lossless = before
+	must(t, d.exchange(t.Context(), "p1", &less))
+	crowd(t, d)
+	for i := range 3 {
+		begun := time.Now()
+		d.negotiate(t.Context())
+		if took := time.Since(begun); took > applyPatience/2 {
+			t.Errorf("everything else waits for %v", took)
+		}
+		if got := losslessOf(d, "p1"); got != before || d.ports["p1"].stubborn || !d.renegotiate.Load() {
+			t.Errorf("try %d: lossless are %#x, stubborn %v, to be tried again %v", i, got, d.ports["p1"].stubborn, d.renegotiate.Load())
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan struct{})
+	go func() { defer close(ran); d.Run(ctx) }()
+	eventually(t, "Run tries", func() bool { return !d.renegotiate.Load() })
+	eventually(t, "it was in vain", d.renegotiate.Load)
+	must(t, d.runner.Do(func(sw *dataplane.Switch) error { sw.SetUp(1, false, dataplane.Now()); return nil })) // what is queued there goes
+	eventually(t, "Run has tried again", func() bool { return losslessOf(d, "p1") == after })
+	cancel()
+	<-ran
+	if d.ports["p1"].waits || d.renegotiate.Load() {
+		t.Error("there is still something to wait for")
+	}
+	var told []string
+	for _, e := range (source{d}).Events(0) {
+		if strings.Contains(e.Text, "DCBX") {
+			told = append(told, fmt.Sprintf("%s %d: %s", e.Port, e.Count, e.Text))
+		}
+	}
+	if len(told) != 1 || !strings.HasPrefix(told[0], "p1 1: what DCBX has changed is not in force yet") {
+		t.Errorf("told %q, want once that it waits", told)
+	}
+}
+
+func losslessOf(d *Daemon, name string) (mask uint8) {
+	var s dataplane.Snapshot
+	d.runner.Snapshot(&s)
+	for _, p := range s.Ports {
+		if p.Config.Name == name {
+			mask = p.Config.Lossless
+		}
+	}
+	return mask
+}
+
+// crowd sends frames of priority 3 in by port 0, for port 1, until its threshold is crossed. Nobody takes them there.
+func crowd(t *testing.T, d *Daemon) {
+	t.Helper()
+	var s dataplane.Snapshot
+	d.runner.Snapshot(&s)
+	c, now := s.Ports[0].Config, dataplane.Now()
+	f := make([]byte, 1000)
+	frame.PutAddress(f, 0x02_00_00_00_00_01)
+	frame.PutAddress(f[6:], 0x02_00_00_00_00_00)
+	binary.BigEndian.PutUint16(f[12:], frame.TypeVLAN)
+	binary.BigEndian.PutUint16(f[14:], uint16(frame.MakeTCI(3, false, 0)))
+	binary.BigEndian.PutUint16(f[16:], 0x88B5)
+	must(t, d.runner.Do(func(sw *dataplane.Switch) error {
+		sw.SetUp(0, true, now)
+		sw.SetUp(1, true, now)
+		for stop := dataplane.Done; stop == dataplane.Done; {
+			burst := []dataplane.Arrival{{Data: f, At: now}}
+			burst[0].Prepare(&c.Classify, c.MaxFrame)
+			_, stop = sw.Ingress(0, 0, burst, 0, now)
+			sw.Store(sw.Settle(burst, nil))
+		}
+		return nil
+	}))
 }

@@ -26,6 +26,7 @@ type portLink struct {
 
 	speaker  *speaker // nil where there is no LLDP
 	stubborn bool     // the port could not have what its neighbour asked for, and is not willing
+	waits    bool     // what DCBX has changed waits for buffer to drain
 	prober   *prober  // nil where there is no flow control
 	headroom int64    // octets in force of the queues that follow what is found
 	found    int64    // the same, where it was found; 0 where it is calculated
@@ -66,7 +67,7 @@ func (d *Daemon) Run(ctx context.Context) {
 			case <-d.events:
 				idle = false
 			case <-scan.C:
-				idle = complete && !d.strayed()
+				idle = complete && !d.strayed() && !d.renegotiate.Load()
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
@@ -89,27 +90,33 @@ func (g *watchdog) look() (next int64) {
 	return next
 }
 
-// act lets f use the watchdog, and tells what has happened.
+// act lets f use the watchdog, and tells what has happened. It is logged without the data plane's lock: a log that takes
+// nothing for a while must not keep frames waiting.
 func (g *watchdog) act(f func(now int64)) {
+	var happened []deadlock.Event
 	g.runner.Act(func(sw *dataplane.Switch) {
 		g.sight.sw = sw
-		now := dataplane.Now()
-		f(now)
-		for _, e := range g.dog.Events() {
-			g.tell(sw, &e)
+		f(dataplane.Now())
+		happened = slices.Clone(g.dog.Events())
+		for i := range happened {
+			note(sw, &happened[i])
 		}
 	})
+	for i := range happened {
+		g.write(&happened[i])
+	}
 }
 
-// configure makes the ports watched as a configuration says. gone are the numbers of ports that it does not have.
-func (g *watchdog) configure(c *config.Config, numbers map[string]int, gone []int) (err error) {
+// configure makes the ports watched as a configuration says, and as they are in the data plane, by number. gone are the
+// numbers of ports that it does not have.
+func (g *watchdog) configure(c *config.Config, numbers map[string]int, ports map[int]dataplane.PortConfig, gone []int) (err error) {
 	g.act(func(now int64) {
 		for _, n := range gone {
 			g.dog.Remove(n, now)
 		}
 		for i := range c.Ports {
-			p := &c.Ports[i]
-			if fault := g.dog.Set(numbers[p.Name], p.Name, watchedQueues(c, p), p.Watchdog.Config, now); fault != nil && err == nil {
+			p, n := &c.Ports[i], numbers[c.Ports[i].Name]
+			if fault := g.dog.Set(n, p.Name, watchedQueues(ports[n]), p.Watchdog.Config, now); fault != nil && err == nil {
 				err = fmt.Errorf("port %s: %w", p.Name, fault)
 			}
 		}
@@ -118,13 +125,14 @@ func (g *watchdog) configure(c *config.Config, numbers map[string]int, gone []in
 	return err
 }
 
-// watchedQueues are the lossless egress queues of a port, bit n = queue n.
-func watchedQueues(c *config.Config, p *config.Port) uint16 {
-	switch mode, lossless := flowControl(c, p); {
-	case p.Kind == config.KindTAP: // the host's own stack pauses nobody
-	case mode == macctl.ModePFC:
-		return uint16(lossless)
-	case mode == macctl.ModePause:
+// watchedQueues are the lossless egress queues of a port of the data plane, bit n = queue n. What it does counts, not what
+// is configured: a port whose link keeps MAC Control frames has none.
+func watchedQueues(p dataplane.PortConfig) uint16 {
+	switch {
+	case p.TAP: // the host's own stack pauses nobody
+	case p.Mode == macctl.ModePFC:
+		return uint16(p.Lossless)
+	case p.Mode == macctl.ModePause:
 		return 1 << deadlock.All
 	}
 	return 0

@@ -44,7 +44,7 @@ func BenchmarkWatchdogLook(b *testing.B) {
 	}
 	fill(sw, all, 1)
 	for i := range ports {
-		must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(c, &c.Ports[i]), c.Ports[i].Watchdog.Config, 1))
+		must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(all[i]), c.Ports[i].Watchdog.Config, 1))
 	}
 	const period = 100_000_000
 	now := int64(1)
@@ -54,7 +54,7 @@ func BenchmarkWatchdogLook(b *testing.B) {
 			now = 1
 			for i := range ports {
 				g.dog.Remove(i, now)
-				must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(c, &c.Ports[i]), c.Ports[i].Watchdog.Config, now))
+				must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(all[i]), c.Ports[i].Watchdog.Config, now))
 			}
 			g.dog.Events()
 			b.StartTimer()
@@ -90,7 +90,7 @@ func fill(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, now int64) {
 		for q := range times {
 			times[q] = 0xffff
 		}
-		for at := now; at < 2_000_000_000; at += 30_000_000 { // a pause at 1 Gbit/s lasts 33 ms
+		for at := now; at < now+2_000_000_000; at += 30_000_000 { // a pause at 1 Gbit/s lasts 33 ms
 			sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 0xff, times), at, at)
 		}
 	}

@@ -87,7 +87,7 @@ func newRing(t *testing.T, watchdog string) (nodes [3]*ringNode) {
 		n.watchdog.sight.sw = n.sw
 		for i := range c.Ports {
 			n.sw.SetUp(i, true, 1)
-			must(t, n.watchdog.dog.Set(i, c.Ports[i].Name, watchedQueues(c, &c.Ports[i]), c.Ports[i].Watchdog.Config, 1))
+			must(t, n.watchdog.dog.Set(i, c.Ports[i].Name, watchedQueues(n.ports[i]), c.Ports[i].Watchdog.Config, 1))
 		}
 		n.host = macctl.NewReceiver(macctl.ModePFC, 1<<3, ringSpeed, [6]byte{2})
 		n.flow = [][]byte{ringData((k + 2) % 3), ringData((k + 1) % 3)}

@@ -17,19 +17,24 @@ var told = map[deadlock.Kind]dataplane.EventKind{
 	deadlock.Reopened:  dataplane.EventDeadlockReopened,
 }
 
-// tell adds an event to the switch's and logs it.
-func (g *watchdog) tell(sw *dataplane.Switch, e *deadlock.Event) {
+// note adds an event to the switch's.
+func note(sw *dataplane.Switch, e *deadlock.Event) {
+	if kind, ok := told[e.Kind]; ok {
+		sw.NoteWatch(e.Port, e.Queue, kind, describe(e), e.At)
+	}
+}
+
+// write logs an event.
+func (g *watchdog) write(e *deadlock.Event) {
 	kind, ok := told[e.Kind]
 	if !ok {
 		return
 	}
-	text := describe(e)
-	sw.NoteWatch(e.Port, e.Queue, kind, text, e.At)
 	log := g.log.Info
 	if e.Kind == deadlock.Detected || e.Kind == deadlock.Recurring {
 		log = g.log.Warn
 	}
-	log(text, "port", e.Name, "priority", queueName(e.Queue), "kind", string(kind))
+	log(describe(e), "port", e.Name, "priority", queueName(e.Queue), "kind", string(kind))
 }
 
 // queueName names a queue as metrics and tables do.
