@@ -33,6 +33,7 @@ var aims = []aim{
 	{"latency at half load, p50, to Open vSwitch", "latency", cond{"load": "half"}, p50, ofOVS, 0, 1, 0},
 	{"CPU of a frame of 1514 octets, to the bridge", "delivered", cond{"senders": 1, "octets": 1514}, cpuPerFrame, ofBridge, 0, 2, 1.2},
 	{"rate with 32 ports against 2", "ports", cond{"ports": 32, "senders": 1}, toTwoPorts, "", 0.9, 0, 0},
+	{"rate of a trunk against the same ports of a bridge", "trunk", nil, toBridged, "", 0.9, 0, 0},
 }
 
 // printAims prints what is reached, for every row that an aim is about.

@@ -42,6 +42,7 @@ var parts = []part{
 	{"pause", "how exactly pfcswitch keeps pause times", (*bench).pause},
 	{"ports", "pfcswitch with 2 to 32 ports", (*bench).ports},
 	{"fdb", "pfcswitch with 100,000 stations", (*bench).fdb},
+	{"trunk", "pfcswitch's ports as a trunk", (*bench).trunk},
 	{"flap", "time to forward again after a port flap", (*bench).flap},
 }
 

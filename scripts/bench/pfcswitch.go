@@ -59,9 +59,15 @@ func (n *network) show(into any, noun string) error {
 	return json.Unmarshal([]byte(out), into)
 }
 
-// benchYAML is the configuration of the comparisons: what scripts/bench.yaml says, but for its name.
+// benchYAML is the configuration of the comparisons.
 func benchYAML() (string, error) {
-	b, err := os.ReadFile("scripts/bench.yaml")
+	text, err := unnamed("scripts/bench.yaml")
+	return text + staticEntries(2, 4), err
+}
+
+// unnamed is what a configuration file says, but for its name.
+func unnamed(file string) (string, error) {
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
@@ -72,7 +78,7 @@ func benchYAML() (string, error) {
 			break
 		}
 	}
-	return strings.Join(lines, "\n") + staticEntries(2, 4), nil
+	return strings.Join(lines, "\n"), nil
 }
 
 // staticEntries binds hosts to the ports of the same number.

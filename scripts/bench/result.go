@@ -53,6 +53,7 @@ const (
 	toEmpty     = "share_of_empty"
 	toOne       = "share_of_one_station"
 	ofOffered   = "share_of_offered"
+	toBridged   = "share_of_bridge_ports"
 	outage      = "until_forwarding_ms"
 	outageMost  = "until_forwarding_max_ms"
 )

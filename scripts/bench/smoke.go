@@ -21,6 +21,7 @@ var smokeRows = map[string][]rowKey{
 	"pause":    {{what: "pause", metric: stopped, of: ofPFC}},
 	"ports":    {{what: "ports", metric: toTwoPorts, of: ofPFC}},
 	"fdb":      {{what: "fdb", metric: toEmpty, of: ofPFC}, {what: "fdb", metric: toOne, of: ofPFC}},
+	"trunk":    {{what: "trunk", metric: toBridged, of: ofPFC}},
 	"flap":     {{what: "flap", metric: outage, of: ofPFC}},
 }
 
