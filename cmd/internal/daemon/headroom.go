@@ -117,7 +117,10 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
 	if octets == 0 || octets == p.headroom || p.swallows || follows(d.cfg, p.cfg) == 0 {
 		return nil
 	}
-	err := d.runner.SetHeadroom(p.number, octets)
+	err := d.trunkRoom(p, octets)
+	if err == nil {
+		err = d.runner.SetHeadroom(p.number, octets)
+	}
 	if errors.Is(err, buffer.ErrBusy) {
 		return err
 	}
@@ -132,6 +135,18 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
 	p.found = octets
 	d.tookHeadroom(p, octets)
 	return nil
+}
+
+// trunkRoom tells whether the watermarks of the trunks leave room for a headroom of a port, in octets, beside those that were found
+// for others.
+func (d *Daemon) trunkRoom(p *portLink, octets int64) error {
+	found := map[string]int64{p.cfg.Name: octets}
+	for name, other := range d.ports {
+		if other != p && other.found > 0 {
+			found[name] = other.found
+		}
+	}
+	return d.cfg.TrunkRoom(found)
 }
 
 // tookHeadroom notes the headroom that a port has, in octets.
