@@ -102,8 +102,7 @@ func checkReadmeKeys(t *tree) (found []string) {
 	return found
 }
 
-// configKeys returns the keys that package config reads: the names in its literals of type field, those left out that are
-// not implemented.
+// configKeys returns the keys that package config reads: the names in its literals of type field.
 func configKeys(t *tree) (keys []string) {
 	for _, f := range t.files {
 		if f.test || f.pkg != "cmd/internal/config" {

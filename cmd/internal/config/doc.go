@@ -8,10 +8,11 @@
 //	document.go, value.go      YAML nodes by key path; unknown and duplicate keys
 //	problem.go, nearest.go     errors and warnings: file:line: key: what is wrong: what to do
 //	quantity.go                sizes, rates, times, lengths, shares, in and out
-//	buffer.go … endpoint.go    one section of the file each: its type, defaults and keys
+//	buffer.go … watchdog.go    one section of the file each: its type, defaults and keys
+//	tap.go, trunk*.go          ports towards the host's stack; trunks, with all that concerns them
+//	nic.go                     a host NIC, without a file
 //	measure.go                 how headroom is measured
 //	preset.go                  keys that one word sets
-//	later.go                   keys that are fixed but not implemented yet
 //	check.go                   what no section can see alone
 //	resolve.go                 what follows from the links' speeds: headroom, xon, burst, pool
 //	warning.go                 what is legal and probably not meant

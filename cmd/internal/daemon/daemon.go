@@ -5,6 +5,7 @@
 //	trunks.go  the same for trunks
 //	ports.go   interfaces that come and go, as ports
 //	stage.go   sockets that are opened before a configuration comes in force
+//	tap.go     ports towards the stack of the host
 //	tune.go    links whose speed or address changes
 //	speaker.go LLDP and DCBX on one port
 //	negotiate.go  what the neighbours ask for, and what follows
