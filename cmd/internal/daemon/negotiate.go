@@ -276,15 +276,6 @@ func priorityList(mask uint8) string {
 	return fmt.Sprint(list)
 }
 
-// Agreement returns who can measure the headroom of a port. It may be asked at any time.
-func (d *Daemon) Agreement(name string) lldp.Agreement {
-	a := lldp.Agreement{Port: name}
-	if s := d.seen.Load().speakers[name]; s != nil {
-		s.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(name) })
-	}
-	return a
-}
-
 // trustAgain lets ports follow their neighbours again that could not, since the configuration is another now, and puts in
 // force what follows from that.
 func (d *Daemon) trustAgain(ctx context.Context) {

@@ -18,6 +18,7 @@ import (
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/lldp"
+	"pfcswitch/lldp/dcbx"
 	"pfcswitch/macctl"
 )
 
@@ -282,4 +283,13 @@ func TestThousandNeighboursOnALink(t *testing.T) {
 	if got := len(r.events(dataplane.EventLLDP, 1)); got == 0 || got > 20 {
 		t.Errorf("%d events", got)
 	}
+}
+
+// Agreement returns who can measure the headroom of a port. It may be asked at any time.
+func (d *Daemon) Agreement(name string) lldp.Agreement {
+	a := lldp.Agreement{Port: name}
+	if s := d.seen.Load().speakers[name]; s != nil {
+		s.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(name) })
+	}
+	return a
 }

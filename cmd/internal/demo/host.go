@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -44,6 +45,7 @@ const dscp = 26 // its priority is 3
 // Hosts runs the acts of demo host: (a) three TCP senders into one receiver, every host with a host NIC; (b) the same without flow
 // control at the switch, where TCP has to send again what the switch drops.
 func Hosts(ctx context.Context, o Options) (*Report, error) {
+	o.Seconds = math.Ceil(o.Seconds) // iperf3 knows whole ones
 	r := &Report{Schema: 1, Demo: "host", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
 	seconds := time.Duration(o.Seconds * float64(time.Second))
 	acts := []*hostAct{
