@@ -21,6 +21,7 @@ type Config struct {
 	LosslessSlots int // slots of the lossless ring, at least 1
 	OtherSlots    int // slots of the other ring, at least 1
 	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
+	SmallSlots    int // slots of each of the two rings for small frames; 0: those of SmallSlots
 	SmallFrame    int // largest frame that Fanout steers to the rings for small ones; 0 is for none
 
 	// Fanout steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3), and a small one to those for

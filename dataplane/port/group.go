@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enoughSlots bounds the rings for small frames to 4 MiB, 16 ms at a million frames a second. A deeper one that is full is in no
-// cache, and both who fills it and who empties it are slower for it.
+// enoughSlots bounds the rings for small frames of which no number is given to 4 MiB, 16 ms at a million frames a second. A deeper
+// one that is full is in no cache, and both who fills it and who empties it are slower for it; it carries longer pauses of the
+// machine.
 const enoughSlots = 16384
 
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
@@ -31,13 +32,21 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	if c.SmallFrame > 0 {
 		for class, slots := range []int{c.OtherSlots, c.LosslessSlots} {
 			l := &p.lanes[class]
-			l.rings = append(l.rings, join(SmallSlots(slots, c.FrameSize, c.SmallFrame), c.SmallFrame, true))
+			l.rings = append(l.rings, join(c.Small(slots), c.SmallFrame, true))
 		}
 	}
 	if err != nil {
 		return err
 	}
 	return p.Steer(c.Fanout)
+}
+
+// Small is how many slots the ring for small frames has beside one of slots slots.
+func (c *Config) Small(slots int) int {
+	if c.SmallSlots > 0 {
+		return c.SmallSlots
+	}
+	return SmallSlots(slots, c.FrameSize, c.SmallFrame)
 }
 
 // SmallSlots is how many slots a ring for frames of up to smallFrame octets has, beside one of slots slots for frames of up to

@@ -37,6 +37,12 @@ func sized(t *testing.T) *wire {
 	w := newWire(t)
 	c := w.config()
 	c.SmallFrame, c.Fanout = smallLimit, bySize(t)
+	return w.reopen(c)
+}
+
+// reopen replaces the port by one that is set up otherwise.
+func (w *wire) reopen(c port.Config) *wire {
+	t := w.t
 	if err := w.port.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +158,19 @@ func TestSmallSlots(t *testing.T) {
 	for _, row := range []struct{ slots, frame, want int }{{1, 60, 1}, {100, 1514, 637}, {4876, 1514, 16_384}, {4096, 9014, 16_384}, {20_560, 1514, 20_560}, {85_227, 64, 85_227}} {
 		if got := port.SmallSlots(row.slots, row.frame, smallLimit); got != row.want {
 			t.Errorf("%d slots of %d octets: %d small ones, want %d", row.slots, row.frame, got, row.want)
+		}
+	}
+}
+
+// A number of slots for small frames that is given is that of both of their rings.
+func TestSmallSlotsGiven(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.SmallFrame, c.Fanout, c.SmallSlots = smallLimit, bySize(t), 30_000
+	w.reopen(c)
+	for _, class := range []port.Class{port.Other, port.Lossless} {
+		if got := w.port.Slots(class); got < c.SmallSlots || got > c.SmallSlots+c.SmallSlots/10 {
+			t.Errorf("ring %v: %d slots, want %d for small frames and few others", class, got, c.SmallSlots)
 		}
 	}
 }

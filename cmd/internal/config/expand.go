@@ -132,8 +132,8 @@ func (w *writer) port(p *Port) {
 	w.overrides(p)
 	w.portWatchdog(&p.Watchdog)
 	if !p.isTAP() {
-		w.line("    ring: {outage: %s, frame: %d, max: %s, other: %d}",
-			formatTime(p.Ring.Outage), p.Ring.Frame, formatSize(p.Ring.Max), p.Ring.Other)
+		w.line("    ring: {outage: %s, frame: %d, max: %s, other: %d, small: %s}",
+			formatTime(p.Ring.Outage), p.Ring.Frame, formatSize(p.Ring.Max), p.Ring.Other, formatSmall(p.Ring.Small))
 	}
 	var tagged []string
 	for _, vid := range p.Tagged {

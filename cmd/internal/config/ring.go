@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strconv"
 	"time"
 
 	"pfcswitch/dataplane/classify"
@@ -8,13 +9,13 @@ import (
 	"pfcswitch/headroom"
 )
 
-// Ring sizes the receive rings of a port. Beside each stands one for small frames, which follows from it: see
-// port.SmallSlots.
+// Ring sizes the receive rings of a port. Beside each of the two stands one for small frames.
 type Ring struct {
 	Outage time.Duration // how long the lossless ring takes frames while the switch does not run
 	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
 	Max    int64         // bytes of the lossless ring at most
 	Other  int           // slots of the ring of everything else
+	Small  int           // slots of each ring for frames of up to classify.SmallFrame octets; 0: it follows from the one beside it, see port.SmallSlots
 }
 
 func defaultRing() Ring { return Ring{Outage: 60 * time.Millisecond, Max: 32 << 20, Other: 2048} }
@@ -25,7 +26,23 @@ func (r *Ring) read(v value) {
 		field{"frame", set(&r.Frame, size(60, 1<<16))},
 		field{"max", set(&r.Max, size(64<<10, 1<<30))},
 		field{"other", set(&r.Other, number[int]("number of slots", 16, 1<<20))},
+		field{"small", r.readSmall},
 	)
+}
+
+func (r *Ring) readSmall(v value) {
+	if v.is("auto") {
+		r.Small = 0
+		return
+	}
+	set(&r.Small, or(number[int]("number of slots", 16, 1<<22), "auto"))(v)
+}
+
+func formatSmall(slots int) string {
+	if slots == 0 {
+		return "auto"
+	}
+	return strconv.Itoa(slots)
 }
 
 // SlotBytes is the size of a slot of the lossless ring: the frame, room for a tag and the kernel's header.
@@ -41,6 +58,9 @@ func (p *Port) LosslessSlots() int64 {
 
 // SmallSlots is how many frames of up to classify.SmallFrame octets the ring beside the lossless one takes.
 func (p *Port) SmallSlots() int64 {
+	if p.Ring.Small > 0 {
+		return int64(p.Ring.Small)
+	}
 	return int64(port.SmallSlots(int(p.LosslessSlots()), int(p.Ring.Frame), classify.SmallFrame))
 }
 

@@ -47,6 +47,10 @@ func TestOutage(t *testing.T) {
 			t.Errorf("outage at %d octets\n got %v\nwant %v", tt.frame, got, tt.want)
 		}
 	}
+	p.Ring.Small = 50_000
+	if got, want := p.Outage(60), time.Duration(50_000*84*8); got != want {
+		t.Errorf("outage with a number of small slots\n got %v\nwant %v", got, want)
+	}
 	p.Speed = 0
 	if got, want := p.Outage(1514), time.Duration(20_560*1538*8/10); (got - want).Abs() > time.Microsecond {
 		t.Errorf("outage without a speed\n got %v\nwant %v", got, want)

@@ -146,11 +146,11 @@ func TestApplyGrowsRings(t *testing.T) {
 	r.start(setup{keys: keys, each: paced})
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
-	for i, each := range []string{"speed: 100M, ring: {outage: 500ms}", "speed: 100M, mtu: 2000, ring: {outage: 600ms}", "speed: 200M, ring: {outage: 800ms}", paced} {
+	for i, each := range []string{"speed: 100M, ring: {outage: 500ms}", "speed: 100M, mtu: 2000, ring: {outage: 600ms}", "speed: 200M, ring: {outage: 800ms}", "speed: 200M, ring: {outage: 800ms, small: 40000}", paced} {
 		slots, ups := r.snapshot(1).RingSlots, len(r.events(dataplane.EventPortUp, 1))
 		before := h2.tally(1, 3).frames
 		must(t, r.apply(setup{keys: keys, each: each}, 3))
-		if got := r.snapshot(1).RingSlots; i < 3 && i != 1 && got <= slots || i == 3 && got != slots {
+		if got := r.snapshot(1).RingSlots; i < 4 && i != 1 && got <= slots || i == 4 && got != slots {
 			t.Errorf("%s: %d slots, were %d", each, got, slots)
 		}
 		if got := len(r.events(dataplane.EventPortUp, 1)); got != ups {

@@ -151,7 +151,8 @@ func (p *portLink) has(at place) bool {
 // would lose what waits in them.
 func (p *portLink) holds(want port.Config) bool {
 	return want.LosslessSlots <= p.opened.LosslessSlots && want.OtherSlots <= p.opened.OtherSlots &&
-		want.FrameSize <= p.opened.FrameSize
+		want.FrameSize <= p.opened.FrameSize &&
+		want.Small(want.LosslessSlots) <= p.opened.Small(p.opened.LosslessSlots) && want.Small(want.OtherSlots) <= p.opened.Small(p.opened.OtherSlots)
 }
 
 // socketConfig says how the sockets of a port are to be opened.
