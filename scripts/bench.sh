@@ -7,6 +7,8 @@
 #   scripts/bench.sh --only "frames tcp"  these parts: frames lossfree tcp latency xoff pause ports fdb trunk flap
 #   scripts/bench.sh --rounds 3 --search 0
 #   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60, 512 and 1514
+#   scripts/bench.sh --only lossfree --switches pfcswitch --search 1 --trial 10
+#                                         without its peers
 #   scripts/bench.sh --smoke              does every part work? (seconds; the figures mean nothing)
 #   scripts/bench.sh --json FILE --svg FILE
 #                                         the single results and their summary as JSON lines; a plot

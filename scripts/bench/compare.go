@@ -15,6 +15,8 @@ const (
 	ofMachine = "machine" // which no switch on it can be better than
 )
 
+var switchNames = []string{ofPFC, ofBridge, ofOVS, ofOVSTSO}
+
 // comparedHosts is how many hosts each of the compared switches has: two send, the second receives, and the fourth
 // receives the frames whose latency is measured.
 const comparedHosts = 4
@@ -41,7 +43,7 @@ func (b *bench) compare(f func([]*network) error) (err error) {
 		starts[ofOVS] = func(n *network) error { return n.startOVS(false) }
 	}
 	for _, name := range []string{ofPFC, ofBridge, ofOVS} {
-		if starts[name] == nil || b.opt.smoke && name != ofPFC && b.has(name) { // a smoke run looks at a peer once
+		if starts[name] == nil || !b.opt.compares(name) || b.opt.smoke && name != ofPFC && b.has(name) { // a smoke run looks at a peer once
 			continue
 		}
 		n, err := b.newNetwork(name, comparedHosts)

@@ -22,6 +22,9 @@ func (b *bench) flap() (err error) {
 		}
 	}()
 	for _, name := range []string{ofPFC, ofBridge} {
+		if !b.opt.compares(name) {
+			continue
+		}
 		f, err := b.flapper(name)
 		if err != nil {
 			return err

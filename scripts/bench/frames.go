@@ -30,7 +30,7 @@ func (b *bench) framesRound(all []*network, round, senders int) error {
 					return fmt.Errorf("%s: %w", n.name, err)
 				}
 				b.record("delivered", fmt.Sprintf("senders=%d octets=%d priority=%d", senders, octets, priority), n.name, round,
-					value{offered, float64(o.offered)}, value{delivered, float64(o.delivered)}, value{frameRate, o.rate()},
+					value{offered, float64(o.offered)}, value{delivered, float64(o.delivered)}, value{frameRate, o.rate},
 					value{cpuPerFrame, o.perFrame()}, value{cpuPerGB, o.perGB(octets)})
 			}
 		}

@@ -49,7 +49,7 @@ func (b *bench) latencyOf(n *network, round int) error {
 	if err != nil {
 		return err
 	}
-	l.rate, l.time = full.rate()/2, b.opt.seconds+patience
+	l.rate, l.time = full.rate/2, b.opt.seconds+patience
 	sender, err := b.send(l.flows[0], l)
 	if err != nil {
 		return err

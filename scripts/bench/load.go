@@ -27,11 +27,10 @@ type flow struct {
 // An outcome is what became of a load.
 type outcome struct {
 	offered, delivered uint64
-	elapsed            float64 // seconds
+	elapsed            float64 // seconds that the senders took
+	rate               float64 // frames/s that arrived while the senders ran
 	cpu                float64 // seconds of all CPUs, the senders' work included
 }
-
-func (o *outcome) rate() float64 { return float64(o.delivered) / o.elapsed }
 
 // perFrame returns what a delivered frame took of all CPUs, µs; that is also seconds for a million.
 func (o *outcome) perFrame() float64 { return o.cpu * 1e6 / float64(max(1, o.delivered)) }
@@ -79,23 +78,42 @@ func (b *bench) measure(l load) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
+	seen := b.follow(&l)
 	if err := b.offer(l, &o); err != nil {
+		seen()
 		return o, err
 	}
-	if err := b.sleep(b.opt.settle); err != nil {
+	o.rate = rateOf(seen(), time.Duration(o.elapsed*float64(time.Second)))
+	if o.delivered, err = b.arrivedSince(&l, before, o.offered); err != nil {
 		return o, err
 	}
-	if o.cpu, err = machineBusy(); err != nil {
-		return o, err
-	}
+	o.cpu, err = machineBusy()
 	o.cpu -= busy
-	after, err := l.counted()
-	if err != nil {
-		return o, err
-	}
-	o.delivered = after - before
-	return o, nil
+	return o, err
 }
+
+// arrivedSince counts what has arrived when all that was offered has, or nothing more comes.
+func (b *bench) arrivedSince(l *load, before, offered uint64) (delivered uint64, err error) {
+	wait := b.opt.settle
+	for {
+		if err := b.sleep(wait); err != nil {
+			return 0, err
+		}
+		last := delivered
+		after, err := l.counted()
+		if err != nil {
+			return 0, err
+		}
+		delivered = after - before
+		if delivered >= offered || delivered == last {
+			return delivered, nil
+		}
+		wait = still
+	}
+}
+
+// still is how long nothing has to come until nothing is under way any more.
+const still = 100 * time.Millisecond
 
 // offer runs the senders to their end.
 func (b *bench) offer(l load, o *outcome) error {

@@ -97,7 +97,7 @@ func (b *bench) searchOne(n *network, round, octets, priority int) error {
 		return err
 	}
 	s := search{precision: b.opt.precision, confirm: b.opt.confirm}
-	rate, err := s.run(1.05*best.rate(), func(rate float64) (float64, bool, error) {
+	rate, err := s.run(1.05*best.rate, func(rate float64) (float64, bool, error) {
 		l.rate = rate
 		o, err := b.measure(l)
 		return float64(o.offered) / max(o.elapsed, l.time.Seconds()), o.delivered >= o.offered, err
@@ -106,7 +106,7 @@ func (b *bench) searchOne(n *network, round, octets, priority int) error {
 		return err
 	}
 	b.record("loss-free", fmt.Sprintf("octets=%d priority=%d trial=%s", octets, priority, short(b.opt.trial)), n.name, round,
-		value{frameRate, rate}, value{ofDelivered, rate / best.rate()})
+		value{frameRate, rate}, value{ofDelivered, rate / best.rate})
 	return nil
 }
 

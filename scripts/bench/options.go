@@ -22,7 +22,8 @@ type options struct {
 	octets     []int
 	priorities []int
 	parts      []part
-	json, svg  string // files; "" for none
+	switches   []string // those that are compared; empty: all
+	json, svg  string   // files; "" for none
 	smoke      bool
 }
 
@@ -53,7 +54,7 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("bench.sh", flag.ContinueOnError)
 	f.SetOutput(errOut)
 	var seconds, trial float64
-	var octets, priorities, only string
+	var octets, priorities, only, switches string
 	f.IntVar(&o.rounds, "rounds", 7, "interleaved `rounds` of each part")
 	f.IntVar(&o.search, "search", -1, "rounds of the search for the loss-free rate (default as --rounds; 0: none)")
 	f.Float64Var(&seconds, "seconds", 3, "length of a measurement")
@@ -61,6 +62,7 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	f.StringVar(&octets, "octets", "60 512 1514", "frame `lengths`, with the tag, without FCS")
 	f.StringVar(&priorities, "priorities", "0 3", "`priorities` of the frames")
 	f.StringVar(&only, "only", "", "these `parts` alone: "+strings.Join(partNames(), " "))
+	f.StringVar(&switches, "switches", "", "compare these `switches` alone: "+strings.Join(switchNames, " "))
 	f.StringVar(&o.json, "json", "", "`file` for the single results and their summary as JSON lines")
 	f.StringVar(&o.svg, "svg", "", "`file` for a plot")
 	f.BoolVar(&o.smoke, "smoke", false, "does every part work? (seconds; the figures mean nothing)")
@@ -84,7 +86,7 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	if o.smoke {
 		o.confirm, o.precision, o.settle = 1, 0.5, 50*time.Millisecond
 	}
-	if err = o.lists(octets, priorities, only, f.Args()); err == nil {
+	if err = o.lists(octets, priorities, only, switches, f.Args()); err == nil {
 		err = o.check()
 	}
 	if err != nil {
@@ -94,7 +96,7 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 }
 
 // lists reads the options that have several values.
-func (o *options) lists(octets, priorities, only string, rest []string) (err error) {
+func (o *options) lists(octets, priorities, only, switches string, rest []string) (err error) {
 	if len(rest) > 0 {
 		return fmt.Errorf("%s is not an option: see --help", rest[0])
 	}
@@ -115,7 +117,18 @@ func (o *options) lists(octets, priorities, only string, rest []string) (err err
 			return fmt.Errorf("--only %s: there is no such part; there are: %s", w, strings.Join(partNames(), " "))
 		}
 	}
+	o.switches = words(switches)
+	for _, w := range o.switches {
+		if !slices.Contains(switchNames, w) {
+			return fmt.Errorf("--switches %s: there is no such switch; there are: %s", w, strings.Join(switchNames, " "))
+		}
+	}
 	return nil
+}
+
+// compares tells whether a switch is one of those that are compared.
+func (o *options) compares(name string) bool {
+	return len(o.switches) == 0 || slices.Contains(o.switches, name)
 }
 
 func (o *options) check() error {

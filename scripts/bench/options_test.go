@@ -26,8 +26,12 @@ func TestParseOptions(t *testing.T) {
 		t.Errorf("given: %+v, %v", o, err)
 	}
 	o, err = parseOptions([]string{"--only", "tcp,pause flap"}, io.Discard)
-	if got := names(o); err != nil || !slices.Equal(got, []string{"tcp", "pause", "flap"}) {
+	if got := names(o); err != nil || !slices.Equal(got, []string{"tcp", "pause", "flap"}) || !o.compares(ofOVS) {
 		t.Errorf("only: %v, %v", got, err)
+	}
+	o, err = parseOptions([]string{"--switches", "pfcswitch, bridge"}, io.Discard)
+	if err != nil || !o.compares(ofPFC) || !o.compares(ofBridge) || o.compares(ofOVS) {
+		t.Errorf("switches: %v, %v", o.switches, err)
 	}
 	// What is given counts before and after --smoke.
 	for _, args := range []string{"--smoke --rounds 2", "--rounds 2 --smoke"} {
@@ -41,7 +45,7 @@ func TestParseOptions(t *testing.T) {
 func TestParseOptionsRefuses(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nonsense"}, {"more"}, {"--rounds", "0"}, {"--seconds", "0"}, {"--seconds", "NaN"}, {"--seconds", "1e9"}, {"--trial", "-1"}, {"--octets", "59"},
-		{"--octets", "1515"}, {"--octets", ""}, {"--octets", "x"}, {"--priorities", "8"}, {"--only", "everything"},
+		{"--octets", "1515"}, {"--octets", ""}, {"--octets", "x"}, {"--priorities", "8"}, {"--only", "everything"}, {"--switches", "vpp"},
 	} {
 		var said strings.Builder
 		if o, err := parseOptions(args, &said); err == nil || said.Len() == 0 {

@@ -96,10 +96,10 @@ func (b *bench) portsRate(n *network, round int, flows []flow, senders int, base
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
 	}
-	values := []value{{offered, float64(o.offered)}, {delivered, float64(o.delivered)}, {frameRate, o.rate()}, {cpuPerFrame, o.perFrame()}}
+	values := []value{{offered, float64(o.offered)}, {delivered, float64(o.delivered)}, {frameRate, o.rate}, {cpuPerFrame, o.perFrame()}}
 	if base > 0 {
-		values = append(values, value{toTwoPorts, o.rate() / base})
+		values = append(values, value{toTwoPorts, o.rate / base})
 	}
 	b.record("ports", fmt.Sprintf("ports=%d senders=%d octets=%d", len(n.hosts), senders, b.opt.octets[0]), ofPFC, round, values...)
-	return o.rate(), nil
+	return o.rate, nil
 }

@@ -39,7 +39,7 @@ func (b *bench) tcp() (err error) {
 			err = errors.Join(err, n.close())
 		}
 	}()
-	for _, name := range []string{ofPFC, ofBridge, ofOVS, ofOVSTSO} {
+	for _, name := range switchNames {
 		n, err := b.tcpNetwork(name)
 		if n != nil {
 			all = append(all, n)
@@ -70,7 +70,7 @@ type tcpNetwork struct {
 
 // tcpNetwork returns the network of a switch, nil where there is no such switch.
 func (b *bench) tcpNetwork(name string) (t *tcpNetwork, err error) {
-	if (name == ofOVS || name == ofOVSTSO) && b.peers.ovs == "" {
+	if !b.opt.compares(name) || (name == ofOVS || name == ofOVSTSO) && b.peers.ovs == "" {
 		return nil, nil
 	}
 	n, err := b.newNetwork("tcp-"+name, 2)

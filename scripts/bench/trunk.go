@@ -62,10 +62,10 @@ func (n *network) trunkRate(l load, round, senders int, base float64) (float64, 
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
 	}
-	values := []value{{offered, float64(o.offered)}, {delivered, float64(o.delivered)}, {frameRate, o.rate()}, {cpuPerFrame, o.perFrame()}}
+	values := []value{{offered, float64(o.offered)}, {delivered, float64(o.delivered)}, {frameRate, o.rate}, {cpuPerFrame, o.perFrame()}}
 	if base > 0 {
-		values = append(values, value{toBridged, o.rate() / base})
+		values = append(values, value{toBridged, o.rate / base})
 	}
 	n.b.record("trunk", fmt.Sprintf("device=%s senders=%d octets=%d priority=%d", n.name, senders, l.octets, l.priority), ofPFC, round, values...)
-	return o.rate(), nil
+	return o.rate, nil
 }
