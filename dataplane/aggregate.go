@@ -61,17 +61,21 @@ func trunkOctets(d *descriptor) int64 { return int64(d.length) + frame.FCSOctets
 
 // enterTrunk takes note of a frame on its way out by p, and holds whom its coming makes it hold.
 func (s *Switch) enterTrunk(p *portState, d *descriptor, a *Arrival) {
-	if p.trunk == nil {
+	t, from := s.throughTrunkOf(p, d)
+	if t == nil {
 		return
 	}
-	d.network, d.eligible, d.at = uint8(a.header.NetOffset), a.header.TCI.DEI(), a.At
-	s.load(p, d, 1)
-	t := p.trunk
-	if p.member != uplink {
+	octets := trunkOctets(d)
+	if p.member == uplink {
+		d.network, d.eligible, d.at = uint8(a.header.NetOffset), a.header.TCI.DEI(), a.At
+		t.toUplink.Add(from.member, d.prio, octets)
+		t.unjudged.Add(from.member, d.prio, octets)
+	} else {
+		t.toMembers.Add(p.member, d.prio, octets)
 		t.distributor.Chosen(p.member, len(t.cfg.Members))
 		tally := &t.count.distributed[p.member][d.prio]
 		tally.Frames++
-		tally.Octets += uint64(trunkOctets(d))
+		tally.Octets += uint64(octets)
 	}
 	if t.cfg.Flow.Lossless&(1<<d.prio) != 0 {
 		s.reviewSide(p)
@@ -96,7 +100,6 @@ func (s *Switch) deliver(p *portState, d uint32) {
 	}
 	q.tail = d
 	p.queues[dsc.queue].staged++
-	t.arbitrate.Add(from.member, dsc.prio, trunkOctets(dsc))
 	s.rouse(p)
 }
 
@@ -114,21 +117,22 @@ func (s *Switch) takeTurn(t *trunkState) (d uint32, member int) {
 	}
 	dsc.next = none
 	s.ports[t.cfg.Uplink].queues[dsc.queue].staged--
-	t.arbitrate.Add(member, dsc.prio, -trunkOctets(dsc))
+	t.unjudged.Add(member, dsc.prio, -trunkOctets(dsc))
 	return d, member
 }
 
 // arbitrate lets members send to the uplink p in turn, until nothing waits for its turn: each frame is judged, and goes to the
 // area of its priority, which is the uplink's egress queue, or is dropped. It is metered at the time of its arrival: how late it is
-// looked at makes its sender neither faster nor slower.
+// looked at makes its sender neither faster nor slower. What RED counts is what waits in the areas: whichever worker a frame came
+// by, it does not stand before another one until its own turn has come.
 func (s *Switch) arbitrate(p *portState) {
 	t := p.trunk
 	for d, member := s.takeTurn(t); d != none; d, member = s.takeTurn(t) {
 		dsc := &s.memory.descs[d]
 		octets := trunkOctets(dsc)
 		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: t.metered(dsc), Lossless: dsc.charge == chargeLossless,
-			Waiting: t.toUplink.Priority[dsc.prio] - t.arbitrate.Priority[dsc.prio] - octets,
-			All:     t.toUplink.Total - t.arbitrate.Total - octets}
+			Waiting: t.toUplink.Priority[dsc.prio] - t.unjudged.Priority[dsc.prio] - octets,
+			All:     t.toUplink.Total - t.unjudged.Total - octets}
 		if t.cfg.Aware && dsc.eligible {
 			f.Colour = trunk.Yellow
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/trunk"
 )
 
 // Whatever goroutine serves a port: a trunk keeps order by member and priority on the way up, loses no lossless frame either
@@ -19,7 +21,10 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		configure(marked(threeToOne(), 40*cell, 20*cell))
+		// Lossy frames are yellow, and RED drops some: what it counts is compared with what waits.
+		discards := discarding(0)
+		discards.Aggregate.Meters[0], discards.Aggregate.RED[0] = alwaysYellow, trunk.REDConfig{Low: 4 * mtu, High: 16 * mtu, Probability: 0.5}
+		configure(marked(discards, 40*cell, 20*cell))
 		const n = 300
 		for _, s := range l.stations {
 			s.moody = true
@@ -36,10 +41,17 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 		go func() {
 			defer close(changed)
 			for i := range 10 {
-				c := marked(threeToOne(), int64(20+10*i)*cell, 10*cell)
+				c := marked(discards, int64(20+10*i)*cell, 10*cell)
 				c.ByFlow = i%3 == 2
 				configure(c)
-				time.Sleep(2 * time.Millisecond)
+				for range 20 {
+					l.r.View(func(sw *Switch) {
+						if err := sw.checkAreas(); err != nil {
+							t.Error(err)
+						}
+					})
+					time.Sleep(100 * time.Microsecond)
+				}
 			}
 		}()
 		l.live(func() bool { return true })

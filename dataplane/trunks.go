@@ -34,12 +34,12 @@ type trunkState struct {
 	aggregator  *trunk.Aggregator
 	distributor trunk.Distributor
 
-	arbiter   trunk.Arbiter
-	queues    []queue    // of the arbiter, by member
-	waiting   uint64     // members that have frames there
-	arbitrate trunk.Load // what these frames are
+	arbiter  trunk.Arbiter
+	queues   []queue    // of the arbiter, by member
+	waiting  uint64     // members that have frames there
+	unjudged trunk.Load // these frames, and those that other workers are about to put there
 
-	toUplink  trunk.Load // from arrival until sent
+	toUplink  trunk.Load // from arrival until sent; what of it is not unjudged waits in the areas
 	toMembers trunk.Load
 	held      trunk.Holds
 	count     trunkCounters
@@ -123,7 +123,7 @@ func (s *Switch) dissolve() map[string]*trunkState {
 func (s *Switch) newTrunk(c TrunkConfig) *trunkState {
 	n := len(c.Members)
 	c.Aggregate.Members = n
-	t := &trunkState{cfg: c, queues: make([]queue, n), arbitrate: trunk.NewLoad(n),
+	t := &trunkState{cfg: c, queues: make([]queue, n), unjudged: trunk.NewLoad(n),
 		aggregator: trunk.NewAggregator(c.Aggregate, s.chance, s.now),
 		count:      trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), memberHolds: make([]uint64, n)}}
 	for m := range t.queues {
