@@ -7,7 +7,7 @@ import (
 
 // Capture happens in the workers, outside of the switch's lock: there the octets are at hand, a received frame's fate is known
 // already, and other workers do not wait for the copying. Only what never reaches a worker's hands again (a queue that is
-// emptied) and MAC Control frames, which are few, are captured under the lock. While nobody captures, each of these functions
+// emptied, what a trunk drops) and MAC Control frames, which are few, are captured under the lock. While nobody captures, each of these functions
 // costs a load and a branch, once for a burst.
 
 // Tap is where readers attach.
@@ -100,16 +100,20 @@ func (w *worker) tapRefused(t *portTask, i int, d uint32, reason DropReason, now
 	tap.Unlock()
 }
 
-// tapQueued captures a frame that is dropped from an egress queue of p, as it lies in the packet memory.
+// tapQueued captures a frame that is dropped from a queue of p, as it lies in the packet memory, or still in the ring.
 func (s *Switch) tapQueued(p *portState, d *descriptor, reason DropReason) {
 	tap := s.tap.Recorder()
-	if tap == nil || !tap.Wants(p.index) || d.cell == none {
+	if tap == nil || !tap.Wants(p.index) || d.cell == none && s.unsettled == nil {
 		return
 	}
 	r := capture.Record{Port: p.index, Out: true, Time: s.now, Length: int(d.length), Note: dropped(reason, d.charge == chargeLossless).note()}
 	tap.Lock()
 	room := tap.Put(&r)
-	s.memory.view(d.cell, 0, len(room), func(b []byte) { room = room[copy(room, b):] })
+	if d.cell == none {
+		copy(room, s.unsettled[d.arrival].Data)
+	} else {
+		s.memory.view(d.cell, 0, len(room), func(b []byte) { room = room[copy(room, b):] })
+	}
 	tap.Unlock()
 }
 

@@ -56,6 +56,7 @@ func TestTapSeesWhatCounts(t *testing.T) {
 					told++
 				case control:
 					heard++
+				case s.out && strings.HasPrefix(s.note, "dropped: "): // in the trunk
 				case s.out:
 					out++
 				default:
@@ -88,6 +89,40 @@ func TestTapSeesWhatCounts(t *testing.T) {
 		}
 		if name == "paused" && (heard != 50 || told == 0) {
 			t.Errorf("%s: %d control frames heard of 50, %d told", name, heard, told)
+		}
+	}
+}
+
+// What a trunk drops is in the capture of its uplink, with the reason, whether it still lies in the ring of its worker or was handed
+// over by another one.
+func TestTapSeesWhatATrunkDrops(t *testing.T) {
+	for _, owner := range []int{0, 1} {
+		m := loads(t)["trunk that drops"]
+		sw := m.w.r.sw
+		c := tapped(t, sw, capture.MaxSnap)
+		if owner != 0 { // another worker sends by the uplink
+			sw.SetOwner(1, owner)
+			m.w.transmitters = m.w.transmitters[:1]
+		}
+		m.round()
+		sw.Dequeue(1, Now())
+		notes := map[string]int{}
+		for _, s := range read(c) {
+			if s.note == "" || s.port != 1 {
+				continue
+			}
+			notes[s.note]++
+			want := m.in.frames[0].Data
+			if s.note == "dropped: meter-red" {
+				want = m.in.frames[burstFrames-1].Data
+			}
+			if !s.out || s.data != string(want) || s.length != len(want) {
+				t.Errorf("captured %+v, want the frame, on its way out", s)
+			}
+		}
+		drops := m.w.r.sw.ports[0].count.Drops
+		if notes["dropped: meter-red"] != burstFrames/2 || uint64(notes["dropped: red"]) != drops[0][DropRED] || drops[0][DropRED] == 0 {
+			t.Errorf("worker %d sends: captured %v, counted %d by RED, %d red", owner, notes, drops[0][DropRED], drops[1][DropMeterRed])
 		}
 	}
 }

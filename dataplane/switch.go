@@ -38,6 +38,8 @@ type Switch struct {
 	suspects  bridge.PortSet           // ports of which the watchdog has something to hear
 	tap       capture.Tap
 	fate      fate // of the frame that Ingress looks at
+	// unsettled is the burst whose frames may still lie in the ring, while the worker that has received it calls Dequeue.
+	unsettled []Arrival
 	// trunkHolds counts holds that a trunk began.
 	trunkHolds    uint64
 	retiredTrunks map[string]*TrunkSnapshot // counters of trunks that are gone, or had other ports, by name

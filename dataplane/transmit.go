@@ -130,9 +130,7 @@ func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
 			break
 		}
 		t.retryAt = 0
-		n := w.lock().Dequeue(t.index, now)
-		w.unlock()
-		if n == 0 {
+		if w.dequeue(t, arrivals, now) == 0 {
 			break
 		}
 		work = true
@@ -145,6 +143,16 @@ func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
 	w.flushDelay(t)
 	w.setDeadline(t)
 	return work
+}
+
+// dequeue chooses what a port may send now, and returns the number of frames.
+func (w *worker) dequeue(t *portTask, arrivals []Arrival, now int64) int {
+	sw := w.lock()
+	defer w.unlock()
+	sw.unsettled = arrivals
+	n := sw.Dequeue(t.index, now)
+	sw.unsettled = nil
+	return n
 }
 
 // send hands the chosen frames to the kernel and confirms what it took. It returns whether sending may go on.

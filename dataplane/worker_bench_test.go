@@ -126,6 +126,8 @@ func loads(tb testing.TB) map[string]*mill {
 	all["paused"] = paused
 	all["trunk"] = inTrunk(newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil), trunk.AggregatorConfig{})
 	all["trunk with meters"] = inTrunk(newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil), metered())
+	both := append(repeated(data(0, 1, 0, 0, 60), burstFrames/2), repeated(data(0, 1, 1, 0, 60), burstFrames/2)...)
+	all["trunk that drops"] = inTrunk(newMill(tb, port.Other, both, nil), dropping())
 	super := port.Frame{Data: superFrame(8 * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
 	all["cut"] = newMill(tb, port.Other, []port.Frame{super}, nil)
 	return all
@@ -144,6 +146,14 @@ func metered() trunk.AggregatorConfig {
 	for p := range c.Meters {
 		c.Meters[p], c.RED[p] = c.Total, c.TotalRED
 	}
+	return c
+}
+
+// dropping drops frames for either reason: half of those of priority 0 at random, those of priority 1 for being red.
+func dropping() trunk.AggregatorConfig {
+	c := metered()
+	c.RED[0].Probability = 0.5
+	c.Meters[1] = trunk.MeterConfig{PBS: 1}
 	return c
 }
 

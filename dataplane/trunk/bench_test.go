@@ -12,7 +12,8 @@ func xorshift(seed uint64) func() float64 {
 	}
 }
 
-// overloaded is an aggregator that asks everything it has of most frames: own meter, RED, the total's meter, its RED.
+// overloaded is an aggregator that asks everything it has of most frames: own meter, RED, the total's meter, its RED. Frames
+// of 1538 octets may come every 10 µs and stay yellow.
 func overloaded(averaged bool) *Aggregator {
 	c := AggregatorConfig{Members: 3, Metered: true, Total: MeterConfig{CIR: 1e6, PIR: 2e9, CBS: 1 << 16, PBS: 1 << 28}}
 	for p := range c.Meters {
@@ -23,7 +24,7 @@ func overloaded(averaged bool) *Aggregator {
 	return NewAggregator(c, xorshift(1), 0)
 }
 
-// What the trunk decides on a frame: the house's bound is 60 ns without allocation.
+// What the trunk decides on a frame, asking both meters and both RED: the house's bound is 60 ns without allocation.
 func BenchmarkJudge(b *testing.B) {
 	for name, averaged := range map[string]bool{"instantaneous": false, "averaged": true} {
 		b.Run(name, func(b *testing.B) {
@@ -31,11 +32,20 @@ func BenchmarkJudge(b *testing.B) {
 			f := Frame{Octets: 1518, Metered: 1538, Waiting: 100_000, All: 200_000}
 			b.ReportAllocs()
 			for b.Loop() {
-				now += 1000
+				now += 10_000
 				f.Priority = (f.Priority + 1) & 7
 				a.Judge(&f, now)
 			}
+			wantAllAsked(b, a, b.N)
 		})
+	}
+}
+
+// wantAllAsked fails unless the total's RED was asked of most frames, which the total's meter had found yellow.
+func wantAllAsked(tb testing.TB, a *Aggregator, frames int) {
+	tb.Helper()
+	if asked := a.Stats().Total[Yellow].Frames; frames > 10_000 && asked < uint64(frames)*8/10 {
+		tb.Errorf("the total's RED was asked of %d of %d frames", asked, frames)
 	}
 }
 
@@ -55,11 +65,13 @@ func BenchmarkChoose(b *testing.B) {
 
 func TestJudgeAllocatesNothing(t *testing.T) {
 	a, f := overloaded(true), Frame{Octets: 1518, Metered: 1538, Waiting: 1000, All: 2000}
-	now := int64(0)
-	if n := testing.AllocsPerRun(1000, func() {
-		now += 1000
+	now, frames := int64(0), 0
+	if n := testing.AllocsPerRun(20_000, func() {
+		now += 10_000
+		frames++
 		a.Judge(&f, now)
 	}); n != 0 {
 		t.Errorf("%v allocations a frame", n)
 	}
+	wantAllAsked(t, a, frames)
 }
