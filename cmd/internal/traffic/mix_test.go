@@ -12,7 +12,7 @@ import (
 // kept on the wire.
 func TestMixedFlow(t *testing.T) {
 	c := &SendConfig{FlowControl: "off", Speed: 1_000_000_000, Duration: time.Second,
-		Flows: []Flow{{Octets: 110, Large: 1518, Every: 4, Weight: 1, Rate: 100_000_000}}}
+		Flows: []Flow{{Octets: 60, Large: 1518, Every: 4, Weight: 1, Rate: 100_000_000}}}
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestMixedFlow(t *testing.T) {
 		n := max(1, s.batch.Len()*2/3)
 		for i := range n {
 			b := s.batch.Frame(i, nil)
-			want := 110
+			want := 60
 			if sequence%4 == 3 {
 				want = 1518
 			}
@@ -47,10 +47,10 @@ func TestMixedFlow(t *testing.T) {
 	if rate := float64(wire) * 8 / 0.1; rate < 99e6 || rate > 103e6 {
 		t.Errorf("%.1f Mbit/s, want 100", rate/1e6)
 	}
-	if got := s.flows[0]; got.sent != sequence || got.octets != (sequence/4)*(3*110+1518)+sequence%4*110 {
+	if got := s.flows[0]; got.sent != sequence || got.octets != (sequence/4)*(3*60+1518)+sequence%4*60 {
 		t.Errorf("counted %d frames and %d octets of %d", got.sent, got.octets, sequence)
 	}
-	for _, bad := range []Flow{{Octets: 110, Large: 1518, Weight: 1}, {Octets: 110, Every: 2, Weight: 1}, {Octets: 110, Every: -1, Weight: 1}, {Octets: 110, Large: 1 << 20, Every: 2, Weight: 1}} {
+	for _, bad := range []Flow{{Octets: 60, Large: 1518, Weight: 1}, {Octets: 60, Every: 2, Weight: 1}, {Octets: 60, Every: -1, Weight: 1}, {Octets: 60, Large: 1 << 20, Every: 2, Weight: 1}} {
 		c.Flows = []Flow{bad}
 		if c.Check() == nil {
 			t.Errorf("%+v is accepted", bad)

@@ -59,21 +59,17 @@ func (c *SendConfig) Check() error {
 		return errors.New("no flow: name at least one priority")
 	}
 	for _, f := range c.Flows {
-		least := MinFrame
-		if c.NoSink {
-			least = minRaw
-		}
 		switch {
 		case f.Priority > 7:
 			return fmt.Errorf("priority %d: priorities are 0 to 7", f.Priority)
 		case seen&(1<<f.Priority) != 0:
 			return fmt.Errorf("priority %d has two flows: give it one", f.Priority)
-		case f.Octets < least || f.Octets > port.MaxFrame:
-			return fmt.Errorf("frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Octets, least, port.MaxFrame)
+		case f.Octets < minRaw || f.Octets > port.MaxFrame:
+			return fmt.Errorf("frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Octets, minRaw, port.MaxFrame)
 		case f.Every < 0 || (f.Every == 0) != (f.Large == 0):
 			return fmt.Errorf("priority %d: large frames of %d octets at every %d-th place: give both, or none", f.Priority, f.Large, f.Every)
-		case f.Every > 0 && (f.Large < least || f.Large > port.MaxFrame):
-			return fmt.Errorf("large frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Large, least, port.MaxFrame)
+		case f.Every > 0 && (f.Large < minRaw || f.Large > port.MaxFrame):
+			return fmt.Errorf("large frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Large, minRaw, port.MaxFrame)
 		case f.Weight < 1:
 			return fmt.Errorf("priority %d: weight %d: it has to be at least 1", f.Priority, f.Weight)
 		}

@@ -31,15 +31,15 @@ const (
 	version       = 1
 )
 
-// MinFrame is the shortest test frame, octets without FCS, with a tag.
+// MinFrame is the shortest frame with a whole message, octets without FCS, with a tag.
 const MinFrame = frame.HeaderOctets + frame.TagOctets + ipOctets + udpOctets + messageOctets
 
-// minRaw is the shortest frame that carries no message: for load without a sink.
+// minRaw is the shortest test frame: the shortest of Ethernet (802.3 4.4.2), without FCS.
 const minRaw = 60
 
 // errNotOurs is returned for a frame that
 //   - is no IPv4 UDP packet to the test port,
-//   - is too short for a message,
+//   - is too short even for a short message,
 //   - has another magic number or version.
 var errNotOurs = errors.New("traffic: not a test frame")
 
@@ -57,6 +57,7 @@ var errNotOurs = errors.New("traffic: not a test frame")
 //	24 octets  received, reordered, duplicated (finAck)
 type message struct {
 	kind                            kind
+	short                           bool // sequence and time are the low bits of theirs: see complete
 	priority                        uint8
 	flow                            uint32
 	sequence, time, total           uint64
@@ -72,7 +73,7 @@ func (m *message) encode(b []byte) {
 	}
 }
 
-// sequenceAt and timeAt are where these stand in an encoded message; a sender changes only them.
+// sequenceAt and timeAt are where these stand in an encoded message; a sender changes only them: see putNumber.
 const (
 	sequenceAt = 12
 	timeAt     = 20
@@ -81,13 +82,18 @@ const (
 // parse reads the message of a frame.
 func parse(b []byte) (message, frame.Header, error) {
 	h, ok := frame.Parse(b)
-	if !ok || h.EtherType != frame.TypeIPv4 || len(b) < h.NetOffset+ipOctets+udpOctets+messageOctets {
+	if !ok || h.EtherType != frame.TypeIPv4 || len(b) < h.NetOffset+ipOctets+udpOctets+shortOctets {
 		return message{}, h, errNotOurs
 	}
 	ip := b[h.NetOffset:]
+	if ip[0] != 0x45 || ip[9] != 17 || binary.BigEndian.Uint16(ip[ipOctets+2:]) != udpPort {
+		return message{}, h, errNotOurs
+	}
+	if short, ok := parseShort(ip[ipOctets:]); ok {
+		return short, h, nil
+	}
 	m := ip[ipOctets+udpOctets:]
-	if ip[0] != 0x45 || ip[9] != 17 || binary.BigEndian.Uint16(ip[ipOctets+2:]) != udpPort ||
-		binary.BigEndian.Uint32(m) != magic || m[4] != version {
+	if len(m) < messageOctets || binary.BigEndian.Uint32(m) != magic || m[4] != version {
 		return message{}, h, errNotOurs
 	}
 	v := func(i int) uint64 { return binary.BigEndian.Uint64(m[12+8*i:]) }
@@ -104,7 +110,7 @@ type envelope struct {
 	octets              int // of the frame, without FCS
 }
 
-// wrap returns a frame of e.octets with message m, or without any where it is too short for one.
+// wrap returns a frame of e.octets with message m, a short one where it has no room for a whole one.
 func wrap(e envelope, m message) []byte {
 	b := make([]byte, e.octets)
 	frame.PutAddress(b, e.destination)
@@ -129,6 +135,8 @@ func wrap(e envelope, m message) []byte {
 	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp))) // checksum 0: none (RFC 768)
 	if len(udp) >= udpOctets+messageOctets {
 		m.encode(udp[udpOctets:])
+	} else {
+		m.encodeShort(udp[udpOctets:])
 	}
 	return b
 }

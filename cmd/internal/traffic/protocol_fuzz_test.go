@@ -60,12 +60,19 @@ const cutOff = frame.TagOctets + 1
 func FuzzParse(f *testing.F) {
 	f.Add(wrap(envelope{destination: 1, source: 2, tagged: true, octets: MinFrame}, message{kind: kindData, flow: 3}))
 	f.Add(wrap(envelope{destination: 1, source: 2, octets: 1514}, message{kind: kindFin, total: 3}))
+	f.Add(wrap(envelope{destination: 1, source: 2, tagged: true, octets: minRaw}, message{kind: kindData, priority: 6, flow: 3}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, h, err := parse(b)
 		if err != nil {
 			return
 		}
-		again, _, err := parse(wrap(envelope{destination: h.Dst, source: h.Src, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}, m))
+		e := envelope{destination: h.Dst, source: h.Src, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}
+		said := m
+		if m.short {
+			e.octets = minRaw
+			said.time <<= shortTick // from ticks to ns
+		}
+		again, _, err := parse(wrap(e, said))
 		if err != nil || again != m {
 			t.Fatalf("%+v becomes %+v, %v", m, again, err)
 		}

@@ -75,7 +75,6 @@ func (s *sender) prepare(mac [6]byte) {
 		e := envelope{destination: s.sink, source: s.own, tagged: !s.c.Untagged, octets: f.Octets, dscp: s.c.DSCP,
 			tci: frame.MakeTCI(f.Priority, false, s.c.VID)}
 		st.at = e.messageAt()
-		st.silent = st.at+messageOctets > f.Octets
 		for i := range st.frames {
 			st.frames[i] = wrap(e, message{kind: kindData, priority: f.Priority, flow: st.id})
 			if f.Every > 0 {

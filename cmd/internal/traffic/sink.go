@@ -288,6 +288,7 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 		return
 	}
 	stamp := received.Stamp
+	m.complete(f.next, stamp)
 	f.see(&f.tracker, m.sequence, len(received.Data)+frame.FCSOctets)
 	f.take(m.sequence)
 	f.latency.record(stamp - int64(m.time))

@@ -1,7 +1,6 @@
 package traffic
 
 import (
-	"encoding/binary"
 	"math"
 	"time"
 
@@ -55,7 +54,6 @@ type flowState struct {
 	frames [port.BatchFrames][]byte // one for each place in a batch
 	large  [port.BatchFrames][]byte // likewise, of the other length
 	at     int                      // of the message in a frame
-	silent bool                     // too short for a message
 }
 
 // catchUp is how much of a flow's rate it may make up for at once, after a late wake-up: about what a sleep of
@@ -182,10 +180,7 @@ func (s *source) fill(b *port.Batch, wall int64) {
 		if f.length(f.sent+next[q]) != f.Octets {
 			data = f.large[i]
 		}
-		if !f.silent {
-			binary.BigEndian.PutUint64(data[f.at+sequenceAt:], f.sent+next[q])
-			binary.BigEndian.PutUint64(data[f.at+timeAt:], uint64(wall))
-		}
+		putNumber(data[f.at:], f.sent+next[q], wall)
 		next[q]++
 		b.Begin(&none)
 		b.Part(data)

@@ -191,13 +191,12 @@ func TestCheck(t *testing.T) {
 		"no end":       func(c *SendConfig) { c.Duration = 0 },
 		"priority 8":   func(c *SendConfig) { c.Flows[0].Priority = 8 },
 		"twice":        func(c *SendConfig) { c.Flows[1].Priority = 3 },
-		"too short":    func(c *SendConfig) { c.Flows[0].Octets = MinFrame - 1 },
+		"too short":    func(c *SendConfig) { c.Flows[0].Octets = minRaw - 1 },
 		"too long":     func(c *SendConfig) { c.Flows[0].Octets = port.MaxFrame + 1 },
 		"weight zero":  func(c *SendConfig) { c.Flows[0].Weight = 0 },
 		"VLAN 4095":    func(c *SendConfig) { c.VID = 4095 },
 		"DSCP 64":      func(c *SendConfig) { c.DSCP = 64 },
 		"back in time": func(c *SendConfig) { c.Duration, c.Count = -1, 1 },
-		"short, no id": func(c *SendConfig) { c.NoSink = true; c.Flows[0].Octets = minRaw - 1 },
 	} {
 		c := twoFlows()
 		c.Duration = 1

@@ -1,0 +1,68 @@
+package traffic
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// The shortest frame of Ethernet says all that a sink needs, with a tag and without.
+func TestShortestFrame(t *testing.T) {
+	const stamp = 1_790_000_000_123_456_789
+	for _, tagged := range []bool{true, false} {
+		e := envelope{destination: 1, source: 2, tagged: tagged, tci: frame.MakeTCI(5, false, 9), octets: minRaw}
+		b := wrap(e, message{kind: kindData, priority: 5, flow: 0xDEADBEEF})
+		putNumber(b[e.messageAt():], 1<<33+7, stamp-250_000_000)
+		m, h, err := parse(b)
+		if err != nil || h.Tagged != tagged || m.kind != kindData || m.priority != 5 || m.flow != 0xDEADBEEF {
+			t.Fatalf("tagged %v: %+v, %v", tagged, m, err)
+		}
+		m.complete(1<<33+20, stamp)
+		if late := stamp - int64(m.time); m.sequence != 1<<33+7 || late < 250_000_000-64 || late > 250_000_000+64 {
+			t.Errorf("tagged %v: number %d, %d ns late", tagged, m.sequence, late)
+		}
+	}
+}
+
+// Numbers go on beyond 32 bits, whichever frame is late, and none is before the first.
+func TestShortNumbers(t *testing.T) {
+	const wrap32 = 1 << 32
+	for _, tt := range []struct{ low, next, want uint64 }{
+		{0, 0, 0}, {7, 0, 7}, {0, 9, 0}, {wrap32 - 1, wrap32 - 1, wrap32 - 1}, {0, wrap32, wrap32}, {5, wrap32 - 3, wrap32 + 5},
+		{wrap32 - 2, wrap32 + 3, wrap32 - 2}, {3, 5*wrap32 + 1, 5*wrap32 + 3},
+		{wrap32 - 1, 5, wrap32 - 1}, // not the one before 0
+	} {
+		m := message{short: true, sequence: tt.low}
+		m.complete(tt.next, 0)
+		if m.sequence != tt.want {
+			t.Errorf("%d where %d is next: number %d, want %d", tt.low, tt.next, m.sequence, tt.want)
+		}
+	}
+	whole := message{sequence: 3, time: 9}
+	if whole.complete(wrap32, 77); whole.sequence != 3 || whole.time != 9 {
+		t.Errorf("a whole message became %+v", whole)
+	}
+}
+
+func TestForeignShortFrames(t *testing.T) {
+	good := wrap(envelope{destination: 1, source: 2, octets: minRaw}, message{kind: kindData})
+	if _, _, err := parse(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		at   int
+		to   byte
+	}{{"other magic", 42, 0}, {"no source port of a priority", 35, 0}, {"other port", 37, 0}} {
+		b := append([]byte(nil), good...)
+		b[tt.at] = tt.to
+		if _, _, err := parse(b); err == nil {
+			t.Errorf("%s: taken for ours", tt.name)
+		}
+	}
+	for n := range 56 { // one octet less than a short message needs without a tag
+		if _, _, err := parse(good[:n]); err == nil {
+			t.Errorf("taken with %d octets", n)
+		}
+	}
+}
