@@ -1,20 +1,20 @@
 package demo
 
-import "fmt"
+import (
+	"fmt"
 
-// The mixed stream of act 3 has a full frame among three short ones: a test frame has at least 110 octets. Virtual time has
-// frames of 64 octets beside.
-const (
-	shortFrame = 110
-	fullEvery  = 4
+	"pfcswitch/dataplane/frame"
 )
 
-// buildDistribution makes two switches, joined by the members of their trunks: what a sender gives to the uplink of the first is
+// The mixed stream of act 3 has a full frame among three of the shortest.
+const fullEvery = 4
+
+// buildRelay makes two switches, joined by the members of their trunks: what a sender gives to the uplink of the first is
 // distributed to members, and collected by the second for the receiver behind its uplink.
-func buildDistribution(a *act, distribution string, offers ...string) error {
+func (a *act) buildRelay(settings string, memberSpeed int64, offers ...string) error {
 	var both [2]*switchNode
 	for i, name := range []string{"s1", "s2"} {
-		s, err := a.addTrunkSwitch(name, "distribution: "+distribution)
+		s, err := a.addTrunkSwitch(name, settings)
 		if err != nil {
 			return err
 		}
@@ -22,10 +22,10 @@ func buildDistribution(a *act, distribution string, offers ...string) error {
 	}
 	for i := range trunkMembers {
 		p := fmt.Sprintf("p%d", i+1)
-		if err := a.link(both[0], both[1].node, p, p, a.speed); err != nil {
+		if err := a.link(both[0], both[1].node, p, p, memberSpeed); err != nil {
 			return err
 		}
-		both[1].ports = append(both[1].ports, switchPort{name: p, speed: a.speed, peer: both[0].node, peerI: p})
+		both[1].ports = append(both[1].ports, switchPort{name: p, speed: memberSpeed, peer: both[0].node, peerI: p})
 	}
 	sender, err := a.addHost("h1")
 	if err != nil {
@@ -45,11 +45,11 @@ func buildDistribution(a *act, distribution string, offers ...string) error {
 
 // mixed is a flow of short and full frames that takes a share of the uplink.
 func (a *act) mixed(priority int, share float64) string {
-	return fmt.Sprintf("%d:octets=%d,large=%d,every=%d,rate=%d", priority, shortFrame, fullFrame, fullEvery, int64(share*float64(2*a.speed)))
+	return fmt.Sprintf("%d:octets=%d,large=%d,every=%d,rate=%d", priority, smallFrame-frame.FCSOctets, fullFrame, fullEvery, int64(share*float64(2*a.speed)))
 }
 
 func buildLeastFilled(a *act) error {
-	return buildDistribution(a, "least-filled", a.mixed(0, 0.75))
+	return a.buildRelay("distribution: least-filled", a.speed, a.mixed(0, 0.75))
 }
 
 // buildByFlow has so little load that one member could carry all flows: where they go is a matter of chance.
@@ -58,7 +58,7 @@ func buildByFlow(a *act) error {
 	for _, priority := range []int{0, 1, 2, 4, 5, 6} {
 		offers = append(offers, a.mixed(priority, 0.05))
 	}
-	return buildDistribution(a, "flow-hash", offers...)
+	return a.buildRelay("distribution: flow-hash", a.speed, offers...)
 }
 
 // observeDistribution reports what the first switch gave to its members, and how the receiver found it.
@@ -90,6 +90,8 @@ func (a *act) checkArrival(r *Report) {
 	r.check(a.name, KindLoss, "frames lost", "0", fmt.Sprint(lost), lost == 0)
 }
 
+// judgeDistribution takes balance and reordering from virtual time; those of the real links, which a busy machine disturbs, stand
+// beside them in the report.
 func judgeDistribution(a *act, r *Report) {
 	d := a.observeDistribution()
 	r.Distribution = append(r.Distribution, d)
@@ -105,8 +107,6 @@ func judgeDistribution(a *act, r *Report) {
 		}
 	}
 	r.check(a.name, KindCounters, "members that were used", fmt.Sprint(trunkMembers), fmt.Sprint(used), used == trunkMembers)
-	r.check(a.name, KindRate, "members differ from their mean", fmt.Sprintf("at most %.0f %%", 100*balanceLimit),
-		fmt.Sprintf("%.2f %%", 100*d.Imbalance), d.Imbalance <= balanceLimit)
 }
 
 func judgeByFlow(a *act, r *Report) {

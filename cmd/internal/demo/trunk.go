@@ -6,21 +6,22 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/trunk"
 )
 
 // Limits of what demo trunk judges, as shares.
 const (
-	deliveredLimit = 0.05 // between real links and virtual time
-	balanceLimit   = 0.05 // of a member from the mean
+	meteredLimit = 0.05 // between real links and virtual time
+	balanceLimit = 0.05 // of a member from the mean
 )
 
 // trunkMembers is the number of slow ports of a trunk. The uplink is as fast as two of them.
 const trunkMembers = 3
 
 // Trunk runs the acts of demo trunk: (1) meters on lossy priorities, beside the same load under virtual time; (2) a lossless
-// priority of members that are faster than the uplink; (3) a stream that is distributed to members and collected again, by the
-// octets that members hold and by flow. Errors are as those of Incast.
+// priority of members that are faster than the uplink, and of an uplink that is faster than the members; (3) a stream that is
+// distributed to members and collected again, by the octets that members hold and by flow. Errors are as those of Incast.
 func Trunk(ctx context.Context, o Options) (*Report, error) {
 	r := &Report{Schema: 1, Demo: "trunk", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
 	return performAll(ctx, o, trunkActs(o), r)
@@ -30,7 +31,8 @@ func trunkActs(o Options) []*act {
 	seconds := time.Duration(o.Seconds * float64(time.Second))
 	all := []*act{
 		{name: "1", title: "three members, one uplink: lossy priorities are metered", build: buildMetering, judge: judgeMetering},
-		{name: "2", title: "three saturated members, one uplink: a lossless priority is held by watermarks", build: buildHolding, judge: judgeHolding},
+		{name: "2a", title: "three saturated members, one uplink: watermarks hold members, a lossless priority loses nothing", build: buildHolding, judge: judgeHolding},
+		{name: "2b", title: "and back: a saturated uplink, three members that are slower together: watermarks hold the uplink", build: buildHoldingUplink, judge: judgeHoldingUplink},
 		{name: "3a", title: "the uplink's frames are distributed to the least filled member, and collected again", build: buildLeastFilled, judge: judgeDistribution},
 		{name: "3b", title: "the same by flow: order within each is kept", build: buildByFlow, judge: judgeByFlow},
 	}
@@ -91,7 +93,7 @@ var metered = [trunkMembers]struct {
 }
 
 // fullFrame is the length of a full frame with a tag, without FCS.
-const fullFrame = 1518
+const fullFrame = largeFrame - frame.FCSOctets
 
 func buildMetering(a *act) error {
 	meters := ""
@@ -124,9 +126,8 @@ func judgeMetering(a *act, r *Report) {
 			}
 		}
 		r.Meters = append(r.Meters, row)
-		want, got := row.Model.Delivered, row.Real.Delivered
-		r.check(a.name, KindRate, fmt.Sprintf("priority %d, %s: frames delivered", m.priority, m.what),
-			fmt.Sprintf("%d within %.0f %%", want, 100*deliveredLimit), fmt.Sprint(got), near(float64(got), float64(want), deliveredLimit))
+		a.compareWithModel(r, &row)
+		got := row.Real.Delivered
 		drops := p.MeterDropped.Frames + p.REDDropped.Frames
 		r.check(a.name, KindCounters, fmt.Sprintf("priority %d: offered = delivered + dropped by meter and RED", m.priority), fmt.Sprint(row.Real.Offered),
 			fmt.Sprint(got+drops), row.Real.Offered == got+drops)
@@ -137,6 +138,17 @@ func judgeMetering(a *act, r *Report) {
 			r.check(a.name, KindControl, fmt.Sprintf("priority %d, %s: frames that are not green", m.priority, m.what), "more than 0",
 				fmt.Sprint(row.Real.Yellow+row.Real.Red), row.Real.Yellow+row.Real.Red > 0)
 		}
+	}
+}
+
+// compareWithModel holds what became of a priority's frames against what becomes of them under virtual time.
+func (a *act) compareWithModel(r *Report, m *Metered) {
+	for _, n := range []struct {
+		what      string
+		want, got uint64
+	}{{"delivered", m.Model.Delivered, m.Real.Delivered}, {"green", m.Model.Green, m.Real.Green}, {"yellow", m.Model.Yellow, m.Real.Yellow}, {"red", m.Model.Red, m.Real.Red}} {
+		r.check(a.name, KindRate, fmt.Sprintf("priority %d, %s: %s frames", m.Priority, m.What, n.what), fmt.Sprintf("%d within %.0f %%", n.want, 100*meteredLimit),
+			fmt.Sprint(n.got), near(float64(n.got), float64(n.want), meteredLimit))
 	}
 }
 
@@ -166,8 +178,11 @@ func profile(m *api.TrunkMeter) trunk.MeterConfig {
 
 func near(got, want, limit float64) bool { return got >= want*(1-limit) && got <= want*(1+limit) }
 
+// trunkMarks are the watermarks of act 2, one way or the other.
+const trunkMarks = "watermarks: {%s: {3: {high: 256KiB, low: 128KiB}}}"
+
 func buildHolding(a *act) error {
-	s, err := a.addTrunkSwitch("s1", "watermarks: {priority: {3: {high: 256KiB, low: 128KiB}}}")
+	s, err := a.addTrunkSwitch("s1", fmt.Sprintf(trunkMarks, "priority"))
 	if err != nil {
 		return err
 	}
@@ -180,14 +195,39 @@ func judgeHolding(a *act, r *Report) {
 	p := &s.trunk().Priorities[losslessPriority]
 	r.check(a.name, KindPFC, "holds of all members by watermark", "more than 0", fmt.Sprint(p.MemberHolds), p.MemberHolds > 0)
 	r.check(a.name, KindPFC, "members are free at the end", "yes", yes(!p.MembersHeld), !p.MembersHeld)
+	a.checkHeldSenders(r)
+	a.checkFilled(r, "the uplink is", 2*a.speed)
+}
+
+// buildHoldingUplink gives members three quarters of what the uplink carries, together.
+func buildHoldingUplink(a *act) error {
+	return a.buildRelay(fmt.Sprintf(trunkMarks, "uplink_priority"), a.speed/2, "3")
+}
+
+// judgeHoldingUplink does not judge order: frames go to the least filled member.
+func judgeHoldingUplink(a *act, r *Report) {
+	a.checkWhole(r, a.flows())
+	p := &a.switches[0].trunk().Priorities[losslessPriority]
+	r.check(a.name, KindPFC, "holds of the uplink by watermark", "more than 0", fmt.Sprint(p.UplinkHolds), p.UplinkHolds > 0)
+	r.check(a.name, KindPFC, "the uplink is free at the end", "yes", yes(!p.UplinkHeld), !p.UplinkHeld)
+	a.checkHeldSenders(r)
+	a.checkFilled(r, "members are", trunkMembers*(a.speed/2))
+}
+
+// checkHeldSenders: every sender was told to stop.
+func (a *act) checkHeldSenders(r *Report) {
 	for _, h := range a.senders {
 		got := h.report.PFCReceived[losslessPriority]
 		r.check(a.name, KindPFC, h.name+": PFC frames received", "more than 0", fmt.Sprint(got), got > 0)
 	}
+}
+
+// checkFilled: what is held is not held for longer than it has to be.
+func (a *act) checkFilled(r *Report, what string, speed int64) {
 	var rate float64
 	for _, f := range a.flows() {
 		rate += float64(f.Rate)
 	}
-	r.check(a.name, KindRate, "the uplink is filled", fmt.Sprintf("at least %.0f %%", 100*fillLimit), fmt.Sprintf("%.1f %%", 100*rate/float64(2*a.speed)),
-		rate >= fillLimit*float64(2*a.speed))
+	r.check(a.name, KindRate, what+" filled", fmt.Sprintf("at least %.0f %%", 100*fillLimit), fmt.Sprintf("%.1f %%", 100*rate/float64(speed)),
+		rate >= fillLimit*float64(speed))
 }

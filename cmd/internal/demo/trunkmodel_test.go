@@ -54,12 +54,12 @@ func TestDistributionModel(t *testing.T) {
 
 func TestActsOfTheTrunk(t *testing.T) {
 	o := Options{Seconds: 2, Speed: 200_000_000}
-	if got := names(trunkActs(o)); !slices.Equal(got, []string{"1", "2", "3a", "3b"}) {
+	if got := names(trunkActs(o)); !slices.Equal(got, []string{"1", "2a", "2b", "3a", "3b"}) {
 		t.Errorf("acts %v", got)
 	}
 	o.Enter = func(context.Context, []string) {}
 	all := trunkActs(o)
-	if got := names(all); !slices.Equal(got, []string{"1", "3a", "3b", "2"}) || all[3].enter == nil || all[0].enter != nil {
+	if got := names(all); !slices.Equal(got, []string{"1", "2b", "3a", "3b", "2a"}) || all[4].enter == nil || all[0].enter != nil {
 		t.Errorf("acts %v when one is kept", got)
 	}
 	for _, a := range all {
