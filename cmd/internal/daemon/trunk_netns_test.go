@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"testing"
-	"time"
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
@@ -110,52 +109,5 @@ func TestTrunkMembersComeAndGo(t *testing.T) {
 	r.noLosslessDrops()
 	if v := r.trunk(); v.Held.Uplink != 0 || v.Held.Priorities != 0 {
 		t.Errorf("somebody stays held: %+v", v.Held)
-	}
-}
-
-// A PAUSE of the uplink reaches every member, its end too; one of every member reaches the uplink.
-func TestPausePassesThroughATrunk(t *testing.T) {
-	r := newRig(t, 4, lab.LinkOptions{})
-	r.start(setup{keys: threeToOne(", flow_control: pause"), each: paced + ", flow_control: pause"})
-	var hosts []*station
-	for n := 1; n <= 4; n++ {
-		s := r.station(n, macctl.ModePause, 100e6)
-		hosts = append(hosts, s)
-		stop := s.send(stream{to: n%4 + 1, prio: 0, rate: 1e6}) // obeys while it sends
-		defer stop()
-	}
-	paused := func(want bool, stations ...*station) func() bool {
-		return func() bool {
-			for _, s := range stations {
-				if (s.paused.Load() != 0) != want {
-					return false
-				}
-			}
-			return true
-		}
-	}
-	members, uplink := hosts[:3], hosts[3]
-	uplink.pause(0xffff)
-	eventually(t, "the members are paused with the uplink", paused(true, members...))
-	uplink.pause(0)
-	eventually(t, "the members are free with the uplink", paused(false, members...))
-	uplink.pause(20_000) // 102 ms
-	eventually(t, "the members are paused again", paused(true, members...))
-	began := time.Now()
-	eventually(t, "the members are free when the uplink's pause has run out", paused(false, members...))
-	if d := time.Since(began); d > time.Second {
-		t.Errorf("it took %v", d)
-	}
-	for _, s := range members {
-		s.pause(0xffff)
-	}
-	eventually(t, "the uplink is paused with all members", paused(true, uplink))
-	members[1].pause(0)
-	eventually(t, "the uplink is free with one member", paused(false, uplink))
-	for _, s := range members {
-		s.pause(0)
-	}
-	if r.trunk().UplinkPauses == 0 {
-		t.Error("no pause of the uplink was counted")
 	}
 }
