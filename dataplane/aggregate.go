@@ -67,7 +67,7 @@ func (s *Switch) enterTrunk(p *portState, d *descriptor, a *Arrival) {
 	}
 	octets := trunkOctets(d)
 	if p.member == uplink {
-		d.network, d.eligible, d.at = uint8(a.header.NetOffset), a.header.TCI.DEI(), a.At
+		d.metered, d.eligible, d.at = t.metered(a), a.header.TCI.DEI(), a.At
 		t.toUplink.Add(from.member, d.prio, octets)
 		t.unjudged.Add(from.member, d.prio, octets)
 	} else {
@@ -130,7 +130,7 @@ func (s *Switch) arbitrate(p *portState) {
 	for d, member := s.takeTurn(t); d != none; d, member = s.takeTurn(t) {
 		dsc := &s.memory.descs[d]
 		octets := trunkOctets(dsc)
-		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: t.metered(dsc), Lossless: dsc.charge == chargeLossless,
+		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: int64(dsc.metered), Lossless: dsc.charge == chargeLossless,
 			Waiting: t.toUplink.Priority[dsc.prio] - t.unjudged.Priority[dsc.prio] - octets,
 			All:     t.toUplink.Total - t.unjudged.Total - octets}
 		if t.cfg.Aware && dsc.eligible {
@@ -148,11 +148,11 @@ func (s *Switch) arbitrate(p *portState) {
 }
 
 // metered is what a frame is metered by.
-func (t *trunkState) metered(d *descriptor) int64 {
+func (t *trunkState) metered(a *Arrival) uint32 {
 	if t.cfg.IPOctets {
-		return int64(d.length) - int64(d.network)
+		return uint32(trunk.PacketOctets(a.Data, &a.header))
 	}
-	return int64(frame.WireOctets(int(d.length)))
+	return uint32(frame.WireOctets(len(a.Data)))
 }
 
 // passAll empties the arbiter queues of a trunk that is about to be taken apart, without judging.

@@ -40,9 +40,9 @@ type descriptor struct {
 	gone    bool // sent or dropped before Settle, which frees it
 
 	// Where a trunk meters the frame:
-	network  uint8 // octets before the packet
-	eligible bool  // the tag allows a drop
-	at       int64 // when it arrived
+	eligible bool   // the tag allows a drop
+	metered  uint32 // octets
+	at       int64  // when it arrived
 }
 
 // unsettled is the number of descriptors beyond one per cell: those of a burst that were sent but not yet settled.

@@ -16,7 +16,7 @@ type TrunkConfig struct {
 	Members  []int // at most trunk.MaxMembers
 	ByFlow   bool  // all frames of a flow to one member, else each to the member that holds least
 	Aware    bool  // a frame with the drop eligible indicator arrives yellow
-	IPOctets bool  // frames are metered by what follows the Ethernet header, as RFC 2698 does, else by octets on the wire
+	IPOctets bool  // frames are metered by their packet, as RFC 2698 does, else by octets on the wire
 	// Aggregate is how members share the uplink; its number of members is that of Members.
 	Aggregate trunk.AggregatorConfig
 	Flow      trunk.FlowConfig

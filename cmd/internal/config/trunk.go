@@ -45,7 +45,7 @@ type MeterOctets string
 // The values of meter_octets.
 const (
 	WireOctets MeterOctets = "wire" // frame, FCS, preamble and gap
-	IPOctets   MeterOctets = "ip"   // what follows the Ethernet header, as RFC 2698 counts
+	IPOctets   MeterOctets = "ip"   // the packet with its header, without padding, as RFC 2698 counts
 )
 
 // MeterColour is whether a meter looks at the colour that a frame arrives with.
