@@ -240,3 +240,55 @@ func TestOneFreeMemberFreesTheUplink(t *testing.T) {
 		m.wantHeld("nobody is up", false)
 	})
 }
+
+// A trunk that goes from PFC to PAUSE, and back, while frames wait and everybody is held: peers are freed in the words of the old
+// mode, held in those of the new one for what waits then, and nothing is lost or stays held.
+func TestTrunkChangesItsMode(t *testing.T) {
+	marks := trunk.Mark{High: 2 * markOctets, Low: markOctets}
+	change := func(r *rig, mode trunk.Mode, port func(int) PortConfig) {
+		t.Helper()
+		c := marked(threeToOne(), marks.High, marks.Low)
+		if c.Flow.Mode = mode; mode == trunk.ModePause {
+			c.Aggregate.Lossless, c.Flow.Lossless, c.Flow.Member, c.Flow.Uplink = 0xff, 0xff, marks, marks
+		}
+		cfg, ports := r.sw.cfg, map[int]PortConfig{}
+		cfg.Trunks = []TrunkConfig{c}
+		for i := range trunkPorts {
+			ports[i] = port(i)
+		}
+		if err := r.sw.Reconfigure(cfg, ports, nil, r.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(r *rig, when string, want ...uint8) {
+		t.Helper()
+		for i, held := range want {
+			if got := r.heldPriorities(i); got != held {
+				t.Errorf("%s: port %d is told %08b, want %08b", when, i, got, held)
+			}
+		}
+	}
+	r := trunkRig(t, threeToOne(), nil)
+	change(r, trunk.ModePFC, testPort)
+	r.offer(0, several(0, 5, lossless, 3, small)...)
+	r.offer(uplinkPort, several(uplinkPort, 0, lossless, 3, small)...)
+	r.hear(uplinkPort, lossless, 0xffff)
+	const pfc = 1 << lossless
+	holds(r, "under PFC", pfc, pfc, pfc, pfc)
+	change(r, trunk.ModePause, pausePort)
+	holds(r, "under PAUSE, of which the uplink's peer has said nothing yet", 0xff, 0, 0, 0xff)
+	r.pause(uplinkPort, 0xffff)
+	holds(r, "under PAUSE", 0xff, 0xff, 0xff, 0xff)
+	change(r, trunk.ModePFC, testPort)
+	holds(r, "under PFC again", pfc, pfc, pfc, pfc)
+	for i := range uplinkPort + 1 {
+		if got := len(r.drain(i, r.now+second)); got == 0 {
+			t.Errorf("port %d sent nothing of what waited", i)
+		}
+	}
+	holds(r, "in the end", 0, 0, 0, 0)
+	r.empty()
+	if faults(r.snapshot()) != 0 {
+		t.Error("a lossless frame was lost")
+	}
+}
