@@ -1,5 +1,7 @@
 package trunk
 
+import "math/bits"
+
 // A Mode is the kind of flow control of a trunk.
 type Mode uint8
 
@@ -81,10 +83,10 @@ func (c *FlowConfig) ToUplink(held Holds, load *Load, paused uint8) Holds {
 }
 
 func (c *FlowConfig) eachPriority(marks *[NumPriorities]Mark, held, paused uint8, load *Load) (next uint8) {
-	for p := range uint8(NumPriorities) {
-		bit := uint8(1) << p
-		if c.Lossless&bit != 0 && marks[p].holds(held&bit != 0, paused&bit != 0, load.Priority[p]) {
-			next |= bit
+	for set := c.Lossless; set != 0; set &= set - 1 {
+		p := bits.TrailingZeros8(set)
+		if marks[p].holds(held>>p&1 == 1, paused>>p&1 == 1, load.Priority[p]) {
+			next |= 1 << p
 		}
 	}
 	return next
