@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 type controlled struct {
 	*rig
 	mode    macctl.Mode
+	setup   setup
 	members []*station
 	uplink  *station
 }
@@ -28,7 +30,8 @@ func forTrunkModes(t *testing.T, marks map[macctl.Mode]string, members, uplink f
 			for n := 1; n <= 3; n++ {
 				ports[n] = fmt.Sprintf("speed: %.0f", members)
 			}
-			c.start(setup{keys: threeToOne(", flow_control: " + name + marks[mode]), each: "ring: {outage: 400ms}, flow_control: " + name, ports: ports})
+			c.setup = setup{keys: threeToOne(", flow_control: " + name + marks[mode]), each: "ring: {outage: 400ms}, flow_control: " + name, ports: ports}
+			c.start(c.setup)
 			for n := 1; n <= 3; n++ {
 				c.members = append(c.members, c.station(n, mode, int64(members)))
 			}
@@ -60,6 +63,16 @@ func (c *controlled) are(paused bool, what string, hosts ...*station) {
 		}
 		return true
 	})
+}
+
+// raise lets the trunk hold later than it was told to first, while frames flow.
+func (c *controlled) raise(low, high string) {
+	c.t.Helper()
+	changed := c.setup
+	if changed.keys = strings.Replace(changed.keys, "high: "+low, "high: "+high, 1); changed.keys == c.setup.keys {
+		c.t.Fatalf("no watermark of %s in %s", low, c.setup.keys)
+	}
+	must(c.t, c.apply(changed, 4))
 }
 
 // nobodyHeld waits until the trunk holds nobody.
@@ -150,6 +163,9 @@ func TestMembersAreHeldByWatermark(t *testing.T) {
 			}
 			return true
 		})
+		c.raise(map[macctl.Mode]string{macctl.ModePFC: "128KiB", macctl.ModePause: "64KiB"}[c.mode], "192KiB")
+		before := c.uplink.tally(2, 3).frames
+		eventually(t, "frames go on with other watermarks", func() bool { return c.uplink.tally(2, 3).frames > before+500 })
 		for i, stop := range stops {
 			stop()
 			c.uplink.whole(c.members[i], 3)
@@ -168,6 +184,9 @@ func TestUplinkIsHeldByWatermark(t *testing.T) {
 			v := c.trunk()
 			return v.UplinkHolds[3]+v.UplinkPauses > 3 && c.uplink.controls.Load() > 4
 		})
+		c.raise("128KiB", "192KiB")
+		before := c.members[1].tally(4, 3).frames
+		eventually(t, "frames go on with other watermarks", func() bool { return c.members[1].tally(4, 3).frames > before+200 })
 		stop()
 		c.nobodyHeld()
 		sent := c.uplink.sent[3].Load()
