@@ -292,3 +292,35 @@ func TestTrunkChangesItsMode(t *testing.T) {
 		t.Error("a lossless frame was lost")
 	}
 }
+
+// A pause of the uplink that its peer refreshes again and again holds members all that time: the trunk's holds are refreshed before
+// they run out, and end with it.
+func TestHoldsOfATrunkAreRefreshed(t *testing.T) {
+	r := trunkRig(t, threeToOne(), nil)
+	var peers [members]*macctl.Receiver
+	for i := range peers {
+		peers[i] = macctl.NewReceiver(macctl.ModePFC, 1<<lossless, gigabit, [6]byte{})
+	}
+	wantPaused := func(when string, want uint8) {
+		t.Helper()
+		for i, peer := range peers {
+			for b := r.tell(i); b != nil; b = r.tell(i) {
+				peer.Receive(b, r.now, r.now)
+			}
+			if got := peer.Paused(r.now); got != want {
+				t.Fatalf("%s, after %d ns: the peer of member %d is paused %08b, want %08b", when, r.now, i, got, want)
+			}
+		}
+	}
+	longest := macctl.QuantaDuration(0xffff, gigabit)
+	for step := range 200 {
+		if step%8 == 0 {
+			r.hear(uplinkPort, lossless, 20_000) // 10 ms
+		}
+		wantPaused("refreshed", 1<<lossless)
+		r.now += longest / 40
+		r.sw.Tick(r.now)
+	}
+	r.hear(uplinkPort, lossless, 0)
+	wantPaused("free", 0)
+}

@@ -4,6 +4,7 @@
 //
 //	from a member to the uplink
 //	  arbiter.go      one frame of each member in turn
+//	  packet.go       what of a frame is metered, by RFC 2698's octets
 //	  meter.go        RFC 2698: is it within the rates that its priority, and all of them together, were promised?
 //	  red.go          random early discard of what is not quite
 //	  aggregator.go   meters and RED in their order; what is counted
