@@ -76,7 +76,7 @@ type portState struct {
 	losses   RingLosses // as last read
 	awaited  uint8      // queues of which the watchdog wants to know when they hold frames and are paused
 	discard  uint8      // queues that are emptied by its order
-	session  uint64     // counts how often the link went down
+	session  uint32     // counts how often the link went down
 	told     uint8      // priorities that the peer was last told to stop
 	use      [NumPriorities]useMeter
 	useNotes []useNote

@@ -17,7 +17,7 @@ type WatchReading struct {
 	Pausing bool   // it does now
 	Asked   bool   // the peer wants it to, obeyed or not
 	Xoffs   uint64 // XOFFs received, obeyed or not
-	Session uint64 // counts how often the link went down
+	Session uint32 // counts how often the link went down
 }
 
 // ReadWatch fills r with the state of a queue of port i at time now: a priority, or Whole. It is zero where there is no
@@ -39,7 +39,8 @@ func (s *Switch) ReadWatch(i int, queue uint8, now int64, r *WatchReading) {
 		}
 	}
 	r.Paused, r.Pausing = p.receiver.UnitTime(queue, now)
-	r.Asked, r.Xoffs, r.Session = p.receiver.Asked(queue, now), p.receiver.Xoffs(queue), p.session
+	r.Asked = r.Pausing || p.receiver.Asked(queue, now)
+	r.Xoffs, r.Session = p.receiver.Xoffs(queue), p.session
 }
 
 // covers returns the egress queues that a queue of a watch stands for.

@@ -36,11 +36,15 @@ type Event struct {
 	Reason string
 	Action Action
 	Held   int // frames that the queue holds
-	// Lasted is for how long the queue had been suspected (Detected), or the storm (Changed, Recovered, Recurring).
+	// Lasted is for how long looks have found the queue blocked (Detected), or that of the storm (Changed, Recovered,
+	// Recurring).
 	Lasted time.Duration
 	// Sent and Dropped are the frames that the storm let out and discarded (Recovered, Recurring).
 	Sent, Dropped uint64
 }
+
+// Unwatched is the reason of a transition after which a queue is not looked at: detection has not started again.
+const Unwatched = "it is not watched any more"
 
 // Why transitions happen.
 const (
@@ -52,7 +56,6 @@ const (
 	becauseElapsed   = "the recovery time is over"
 	becauseQuiet     = "the peer has not asked for a pause for the restoration time"
 	becauseLink      = "the link went down"
-	becauseOff       = "it is not watched any more"
 	becauseAction    = "the action was changed"
 	becauseSettings  = "the settings were changed"
 	becauseThreshold = "more deadlocks within a slow period than the threshold allows"

@@ -8,17 +8,18 @@ import "time"
 //	┌────────┐ ────────────────────▶ ┌────────┐ ─────────────▶ ┌─────────┐
 //	│  idle  │                       │ armed  │                │ stormed │
 //	└────────┘ ◀──────────────────── └────────┘                └─────────┘
-//	  ▲   ▲        holds none, or        ▲                       │  │  │
-//	  │   │        is not paused         └───────────────────────┘  │  │
-//	  │   │                                recovered, still stuck   │  │
-//	  │   └─────────────────────────────────────────────────────────┘  │
-//	  │                   recovered; link down                         │
-//	┌────────┐                                                         │
-//	│ closed │ ◀───────────────────────────────────────────────────────┘
+//	  ▲   ▲        holds none, or                                 │  │
+//	  │   │        is not paused                                  │  │
+//	  │   └───────────────────────────────────────────────────────┘  │
+//	  │                      recovery is over                        │
+//	  │ the next slow period                                         │
+//	┌────────┐                                                       │
+//	│ closed │ ◀─────────────────────────────────────────────────────┘
 //	└────────┘   more detections in a slow period than the threshold
 //
-// A queue may be closed from any state, since the end of a slow period may fall anywhere; it is idle again, or armed, with
-// the next. A link that goes down, and settings that do not want the queue watched, lead to idle from everywhere.
+// A queue may be closed from any state, since the end of a slow period may fall anywhere; it is idle again with the next, or
+// with other settings of slow detection. A link that goes down, and settings that do not want the queue watched, lead to idle
+// from everywhere, other settings from armed to idle. An idle queue that holds frames and is paused is armed at once.
 type state uint8
 
 const (
@@ -28,36 +29,41 @@ const (
 	closed        // PFC is off for it until the next slow period
 )
 
-// queue is the watch of one egress queue.
+// queue is the watch of one egress queue: what an ordinary look needs, in 64 octets, a line of the CPU's cache. The rest
+// is in its record.
 type queue struct {
-	port   *port
-	number uint8
-	state  state
-	listed bool  // in Watchdog.active
-	due    int64 // when it is visited next
-
-	last  mark  // the last look
-	since int64 // when it was armed, or its storm began
-	left  int   // blocked looks until detection
-	spent int64 // ns of blocked looks, or of looks at which the peer was quiet, in a row
-
-	open     bool                           // a storm has begun that was not counted as over
-	first    struct{ sent, dropped uint64 } // when it began
-	baseline uint64                         // detections when the slow period began
-	counts
+	port *port
+	*record
+	due     int64 // when it is visited next
+	last    mark  // the last look
+	spent   int64 // ns of blocked looks, or of looks at which the peer was quiet, in a row
+	session uint32
+	left    int8 // blocked looks until detection
+	number  uint8
+	state   state
+	listed  bool // in Watchdog.active
 }
 
 // A mark is what the next look is compared with.
 type mark struct {
-	at, paused  int64
-	sent, xoffs uint64
-	session     uint64
-	asked       bool
+	at, paused int64
+	sent       uint64
 }
 
-// set takes a reading field by field: to copy it whole, a moment after it was written so, is three times as slow.
-func (m *mark) set(r *Reading, now int64) {
-	m.at, m.paused, m.sent, m.xoffs, m.session, m.asked = now, r.Paused, r.Sent, r.Xoffs, r.Session, r.Asked
+// A record is what transitions and storms need of a queue.
+type record struct {
+	since    int64                          // when its storm began
+	open     bool                           // a storm has begun that was not counted as over
+	first    struct{ sent, dropped uint64 } // when it began
+	xoffs    uint64                         // at the last look of a storm
+	asked    bool                           // likewise
+	baseline uint64                         // detections when the slow period began
+	counts
+}
+
+// note keeps a reading for the next look.
+func (q *queue) note(r *Reading, now int64) {
+	q.last.at, q.last.paused, q.last.sent, q.session = now, r.Paused, r.Sent, r.Session
 }
 
 // watched tells whether the queue is looked at at all.
@@ -67,20 +73,20 @@ func (q *queue) watched() bool { return q.port.watched()&(1<<q.number) != 0 }
 func (w *Watchdog) rest(q *queue, now int64) {
 	q.state = idle
 	r := w.read(q, now)
+	q.note(r, now)
 	if !r.stuck() {
 		w.schedule(q, never)
 		w.sw.Await(q.port.number, q.number, true)
 		return
 	}
-	q.state, q.since = armed, now
+	q.state = armed
 	q.refill()
-	q.last.set(r, now)
 	w.tell(q, Armed, becauseStuck, now).Held = r.Held
 	w.schedule(q, now+int64(q.port.config.Period))
 }
 
 // refill forgets blocked looks.
-func (q *queue) refill() { q.left, q.spent = q.port.config.Count, 0 }
+func (q *queue) refill() { q.left, q.spent = int8(q.port.config.Count), 0 }
 
 // disarm ends the suspicion.
 func (w *Watchdog) disarm(q *queue, reason string, now int64) {
@@ -93,7 +99,7 @@ func (w *Watchdog) disarm(q *queue, reason string, now int64) {
 func (w *Watchdog) visit(q *queue, now int64) {
 	r := w.read(q, now)
 	switch {
-	case r.Session != q.last.session:
+	case r.Session != q.session:
 		w.unlink(q, now)
 	case q.state == armed:
 		w.lookArmed(q, r, now)
@@ -126,16 +132,16 @@ func (q *queue) judge(r *Reading, elapsed int64) verdict {
 
 // lookArmed counts a blocked look, and forgets all on a free one.
 func (w *Watchdog) lookArmed(q *queue, r *Reading, now int64) {
-	elapsed := now - q.last.at
+	elapsed, next := now-q.last.at, q.nextLook(now)
 	switch q.judge(r, elapsed) {
 	case free:
 		q.refill()
-		q.since = now
+		next = now + int64(q.port.config.Period) // this look may be late, and count looks have to span count periods
 	case blocked:
 		q.left--
 		q.spent += elapsed
 	}
-	q.last.set(r, now)
+	q.note(r, now)
 	switch {
 	case q.convicted():
 		w.storm(q, r, now)
@@ -146,7 +152,7 @@ func (w *Watchdog) lookArmed(q *queue, r *Reading, now int64) {
 		w.disarm(q, becauseFree, now)
 		w.rest(q, now)
 	default:
-		w.schedule(q, q.nextLook(now))
+		w.schedule(q, next)
 	}
 }
 
@@ -173,5 +179,5 @@ func (q *queue) nextLook(now int64) int64 {
 	return now + period
 }
 
-// lasted is the time since the queue was armed or its storm began.
+// lasted is the time since the queue's storm began.
 func (q *queue) lasted(now int64) time.Duration { return time.Duration(now - q.since) }

@@ -116,6 +116,23 @@ func TestLateLooksDoNotAddUp(t *testing.T) {
 	}
 }
 
+// A look that is late, and finds a queue that sent, does not shorten the time for which it has to be blocked afterwards.
+func TestLateLookIsNoHeadStart(t *testing.T) {
+	r, q := watchOne(t, patent())
+	r.block(q)
+	r.run(50 * ms)
+	q.Sent++
+	r.lag = func() int64 { return 90 * ms }
+	r.run(150 * ms) // one look, at 190 ms
+	found := r.now - 10*ms
+	r.lag = nil
+	r.run(1000 * ms)
+	e := r.the(t, Detected, 0)
+	if got := e.At - found; got != 200*ms || e.Lasted != 200*time.Millisecond {
+		t.Errorf("detected %d ms after the look that found it free, blocked for %v, want 200 ms", got/ms, e.Lasted)
+	}
+}
+
 // Nothing is looked at, and no time is asked for, while no queue is stuck.
 func TestIdlePaysNothing(t *testing.T) {
 	r, q := watchOne(t, patent())

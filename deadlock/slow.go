@@ -96,7 +96,7 @@ func (w *Watchdog) closeRecurring(q *queue, now int64) {
 	}
 	q.Recurred++
 	q.state = closed
-	q.last.set(r, now)
+	q.note(r, now)
 	w.order(q, now)
 	w.schedule(q, never)
 }

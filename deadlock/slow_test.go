@@ -109,6 +109,26 @@ func TestSlowDetectionClosesByPort(t *testing.T) {
 	}
 }
 
+// Detections behind a link that has gone down since do not switch PFC off for the next peer.
+func TestThresholdIsOfOnePeer(t *testing.T) {
+	for _, idle := range []bool{false, true} {
+		r, q := watchOne(t, recurring())
+		r.run(10_000 * ms)
+		r.block(q)
+		r.run(4000 * ms) // ten detections
+		if idle {
+			q.load(r.now, 0)
+			q.asked, q.Held = 0, 0
+			r.run(1000 * ms)
+		}
+		r.flap(q)
+		r.run(60_000 * ms)
+		if slices.Contains(r.kinds(), Recurring) {
+			t.Errorf("idle when the link went down: %v; the new peer is not obeyed", idle)
+		}
+	}
+}
+
 // A queue that is closed is not left so by a flap, a change of settings, or the end of slow detection.
 func TestClosedIsNoTrap(t *testing.T) {
 	for name, do := range map[string]func(t *testing.T, r *rig, q *fakeQueue){

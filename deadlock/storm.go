@@ -1,5 +1,7 @@
 package deadlock
 
+import "time"
+
 // storm begins where a deadlock was detected: detection of the queue closes, the action comes in force.
 func (w *Watchdog) storm(q *queue, r *Reading, now int64) {
 	reason := becauseCount
@@ -7,10 +9,10 @@ func (w *Watchdog) storm(q *queue, r *Reading, now int64) {
 		reason = becauseTime
 	}
 	e := w.tell(q, Detected, reason, now)
-	e.Held, e.Lasted = r.Held, q.lasted(now)
+	e.Held, e.Lasted = r.Held, time.Duration(q.spent)
 	w.countDetection(q, now)
 	q.state, q.since, q.spent, q.open = stormed, now, 0, true
-	q.first.sent, q.first.dropped = r.Sent, r.Dropped
+	q.first.sent, q.first.dropped, q.xoffs, q.asked = r.Sent, r.Dropped, r.Xoffs, r.Asked
 	w.order(q, now)
 	w.schedule(q, q.stormDue(now))
 }
@@ -47,7 +49,8 @@ func (w *Watchdog) lookStormed(q *queue, r *Reading, now int64) {
 		q.listen(r, now)
 		reason, over = becauseQuiet, q.spent >= int64(c.Recovery)
 	}
-	q.last.set(r, now)
+	q.note(r, now)
+	q.xoffs, q.asked = r.Xoffs, r.Asked
 	if !over {
 		w.schedule(q, q.stormDue(now))
 		return
@@ -60,9 +63,9 @@ func (w *Watchdog) lookStormed(q *queue, r *Reading, now int64) {
 func (q *queue) listen(r *Reading, now int64) {
 	elapsed := now - q.last.at
 	switch {
-	case r.Asked || r.Xoffs != q.last.xoffs:
+	case r.Asked || r.Xoffs != q.xoffs:
 		q.spent = 0
-	case !q.last.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the looks
+	case !q.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the looks
 		q.spent += elapsed
 	}
 }
@@ -102,6 +105,7 @@ func (q *queue) passed(r *Reading) (sent, dropped uint64) {
 // unlink forgets what a peer did whose link has gone down; the next one is obeyed.
 func (w *Watchdog) unlink(q *queue, now int64) {
 	w.release(q, becauseLink, now)
+	q.baseline = q.Detected
 	if q.watched() {
 		w.rest(q, now)
 	}

@@ -109,7 +109,7 @@ func TestChangeOfSettings(t *testing.T) {
 		t.Errorf("detected %d ms after the count was changed, want 300", at/ms)
 	}
 	r.set(t, 0, 0, c)
-	if e := r.the(t, Recovered, 1); e.Reason != becauseOff || q.order != Obey || q.await {
+	if e := r.the(t, Recovered, 1); e.Reason != Unwatched || q.order != Obey || q.await {
 		t.Errorf("a priority that is lossless no more: %+v, order %v, await %v", e, q.order, q.await)
 	}
 	r.set(t, 0, 1<<3, Config{})

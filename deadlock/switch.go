@@ -16,7 +16,7 @@ type Reading struct {
 	// Asked is Pausing, or that a pause would run now if it were not ignored.
 	Asked   bool
 	Xoffs   uint64 // XOFFs that came, obeyed or not, in all
-	Session uint64 // changes when the link goes down
+	Session uint32 // changes when the link goes down
 }
 
 // stuck tells whether the queue holds frames that it must not send.

@@ -27,12 +27,13 @@ const mostPorts = 1 << 16
 
 // port is one port.
 type port struct {
-	number int
-	name   string
-	config Config
-	mask   uint16 // its lossless queues
-	queues [NumQueues]queue
-	slow   slow
+	number  int
+	name    string
+	config  Config
+	mask    uint16 // its lossless queues
+	queues  [NumQueues]queue
+	records [NumQueues]record
+	slow    slow
 }
 
 // New returns a watchdog without ports.
@@ -68,7 +69,7 @@ func (w *Watchdog) Set(number int, name string, queues uint16, c Config, now int
 		w.restartSlow(p, now)
 	}
 	for m := before &^ after; m != 0; m &= m - 1 { // first: All and the priorities are the same frames
-		w.release(&p.queues[bits.TrailingZeros16(m)], becauseOff, now)
+		w.release(&p.queues[bits.TrailingZeros16(m)], Unwatched, now)
 	}
 	for m := after; m != 0; m &= m - 1 {
 		w.change(&p.queues[bits.TrailingZeros16(m)], &old, now)
@@ -87,7 +88,7 @@ func (p *port) watched() uint16 {
 func (w *Watchdog) newPort(number int, name string) *port {
 	p := &port{number: number, name: name, slow: slow{due: never}}
 	for q := range p.queues {
-		p.queues[q] = queue{port: p, number: uint8(q), due: never}
+		p.queues[q] = queue{port: p, record: &p.records[q], number: uint8(q), due: never}
 		if old := w.retired[name]; old != nil {
 			p.queues[q].counts = old[q]
 			p.queues[q].baseline = old[q].Detected
@@ -120,7 +121,7 @@ func (w *Watchdog) Remove(number int, now int64) {
 	p.mask = 0
 	for q := range p.queues {
 		if watched&(1<<q) != 0 {
-			w.release(&p.queues[q], becauseOff, now)
+			w.release(&p.queues[q], Unwatched, now)
 		}
 		kept[q] = p.queues[q].counts
 	}
@@ -156,10 +157,10 @@ func (w *Watchdog) Notice(number int, now int64) {
 	for m := p.watched(); m != 0; m &= m - 1 {
 		q := &p.queues[bits.TrailingZeros16(m)]
 		switch {
+		case q.session != w.read(q, now).Session:
+			w.unlink(q, now)
 		case q.state == idle:
 			w.rest(q, now)
-		case q.last.session != w.read(q, now).Session:
-			w.unlink(q, now)
 		}
 	}
 }

@@ -111,10 +111,12 @@ func TestDetectionAgainstModel(t *testing.T) {
 	})
 }
 
-// Nothing that happens to ports, links, settings and peers leaves a queue with an order in force once all is quiet.
+// Nothing that happens to ports, links, settings and peers leaves a queue with an order in force once all is quiet, and
+// every transition on the way is one of the drawing, with an event that has a reason.
 func TestNoQueueIsLeftStuck(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig()
+		f := follow(r)
 		draw := func() Config {
 			c := rapid.SampledFrom([]Config{patent(), sonic(), recurring(), {}}).Draw(t, "config")
 			if c.Fast {
@@ -146,6 +148,7 @@ func TestNoQueueIsLeftStuck(t *testing.T) {
 			default:
 				r.run(rapid.Int64Range(0, 25_000*ms).Draw(t, "time"))
 			}
+			f.check(t)
 		}
 		for _, q := range r.queues {
 			r.hold(q, 0)
@@ -153,6 +156,7 @@ func TestNoQueueIsLeftStuck(t *testing.T) {
 			q.asked = 0
 		}
 		r.run(60_000 * ms)
+		f.check(t)
 		for k, q := range r.queues {
 			if q.order != Obey {
 				t.Fatalf("port %d queue %d: order %v is left in force", k.port, k.queue, q.order)
