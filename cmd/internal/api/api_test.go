@@ -158,7 +158,7 @@ func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, err
 
 // answer is what the sample switch says of a noun at a fixed time.
 func answer(f *fake, noun string) Reply {
-	m := &moment{source: f, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}}
+	m := &moment{source: f, base: &baseline{}, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}}
 	f.Snapshot(&m.snapshot)
 	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), Started: start, ElapsedNs: 20e9,
 		LosslessDrops: losslessDrops(&m.snapshot), LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
@@ -308,6 +308,13 @@ func TestClearCounters(t *testing.T) {
 	r, err := c.Show(ctx, "ports")
 	if err != nil {
 		t.Fatal(err)
+	}
+	storms, err := c.Show(ctx, "watchdog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := storms.(*Watchdog).Queues[0]; q.Detected != 0 || q.Dropped != 0 || q.LastDropped != 0 || q.State != deadlock.Stormed {
+		t.Errorf("after the clear: %+v", q)
 	}
 	p := r.(*Ports)
 	if got := p.Ports[0].ReceiveFrames; got != 5 {

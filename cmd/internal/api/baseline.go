@@ -3,6 +3,7 @@ package api
 import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
 
@@ -11,6 +12,7 @@ import (
 type baseline struct {
 	time     int64               // of the switch's clock
 	counters *dataplane.Snapshot // nil at the start; not changed any more
+	storms   []deadlock.Status   // likewise
 }
 
 // subtract leaves in v what was counted after the baseline. What v holds now, and watermarks, stay.
@@ -40,6 +42,30 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	less(&v.LosslessDropsGone, b.counters.LosslessDropsGone)
 	less(&v.Bridge.Moves, b.counters.Bridge.Moves)
 	less(&v.Bridge.Full, b.counters.Bridge.Full)
+}
+
+// subtractStorms leaves in all what watchdogs counted after the baseline. Of a storm that was there before it, what was
+// sent and dropped since then stays.
+func (b *baseline) subtractStorms(all []deadlock.Status) {
+	for i := range all {
+		for j := range b.storms {
+			if s, old := &all[i], &b.storms[j]; s.Name == old.Name && s.Queue == old.Queue {
+				subtractStorm(s, old)
+			}
+		}
+	}
+}
+
+func subtractStorm(s, old *deadlock.Status) {
+	if s.Detected == old.Detected { // the last storm is still the same
+		less(&s.LastSent, old.LastSent)
+		less(&s.LastDropped, old.LastDropped)
+	}
+	less(&s.Detected, old.Detected)
+	less(&s.Recovered, old.Recovered)
+	less(&s.Recurred, old.Recurred)
+	less(&s.Sent, old.Sent)
+	less(&s.Dropped, old.Dropped)
 }
 
 // losslessDrops is what was lost before the baseline, by ports that are gone since too.

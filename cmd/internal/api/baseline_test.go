@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/deadlock"
 )
 
 // levels are what a snapshot holds besides counters: what is now, what was most, and configuration. They stay as they are.
@@ -95,6 +96,31 @@ func TestPortsThatComeAndGo(t *testing.T) {
 	(&baseline{counters: old}).subtract(v)
 	if a, b := v.Ports[0].Counters.SentFrames, v.Ports[1].Counters.SentFrames; a != 2 || b != 3 {
 		t.Errorf("got %d and %d frames, want 2 and 3", a, b)
+	}
+}
+
+// Storms are counted from the clear on, and so is what was sent and dropped in one that was there before it.
+func TestStormsSinceTheClear(t *testing.T) {
+	before := deadlock.Status{Name: "p1", Queue: 3, State: deadlock.Stormed, Since: 7, Detected: 5, Recovered: 4, Recurred: 1, Sent: 10, Dropped: 20,
+		LastSent: 1, LastDropped: 2}
+	goesOn, over := before, before
+	goesOn.Sent, goesOn.LastSent, goesOn.Dropped, goesOn.LastDropped = 13, 4, 27, 9
+	over.Detected, over.Recovered, over.Recurred, over.Sent, over.LastSent, over.Dropped, over.LastDropped = 7, 6, 3, 60, 30, 80, 40
+	for name, tt := range map[string]struct{ now, want deadlock.Status }{
+		"the same":           {before, deadlock.Status{}},
+		"it goes on":         {goesOn, deadlock.Status{Sent: 3, LastSent: 3, Dropped: 7, LastDropped: 7}},
+		"others came":        {over, deadlock.Status{Detected: 2, Recovered: 2, Recurred: 2, Sent: 50, LastSent: 30, Dropped: 60, LastDropped: 40}},
+		"another port":       {deadlock.Status{Name: "p2", Queue: 3, Detected: 9}, deadlock.Status{Name: "p2", Detected: 9}},
+		"its other priority": {deadlock.Status{Name: "p1", Queue: 4, Detected: 9}, deadlock.Status{Name: "p1", Queue: 4, Detected: 9}},
+	} {
+		all := []deadlock.Status{tt.now}
+		(&baseline{storms: []deadlock.Status{before}}).subtractStorms(all)
+		want := tt.now // what is now stays
+		want.Detected, want.Recovered, want.Recurred = tt.want.Detected, tt.want.Recovered, tt.want.Recurred
+		want.Sent, want.LastSent, want.Dropped, want.LastDropped = tt.want.Sent, tt.want.LastSent, tt.want.Dropped, tt.want.LastDropped
+		if all[0] != want {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, all[0], want)
+		}
 	}
 }
 

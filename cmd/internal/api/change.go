@@ -59,8 +59,9 @@ func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
 func (s *Server) clearCounters() {
 	v := new(dataplane.Snapshot)
 	s.source.Snapshot(v)
+	storms := s.source.Watchdog()
 	now := time.Now().UTC()
 	s.user.Lock()
 	defer s.user.Unlock()
-	s.user.baseline, s.user.cleared = &baseline{time: v.Time, counters: v}, &now
+	s.user.baseline, s.user.cleared = &baseline{time: v.Time, counters: v, storms: storms}, &now
 }

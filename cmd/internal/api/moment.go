@@ -11,6 +11,7 @@ import (
 type moment struct {
 	Header
 	source   Source
+	base     *baseline
 	snapshot dataplane.Snapshot
 	version  Version
 	since    uint64 // first event that is asked for

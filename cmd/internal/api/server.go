@@ -73,7 +73,8 @@ func reply(w http.ResponseWriter, v any) {
 func (s *Server) moment(since uint64) *moment {
 	m := &moment{source: s.source, since: since, version: ThisVersion()}
 	s.user.Lock()
-	base, cleared := s.user.baseline, s.user.cleared
+	m.base = s.user.baseline
+	cleared := s.user.cleared
 	s.user.Unlock()
 	s.source.Snapshot(&m.snapshot)
 	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), Started: s.started.UTC(), Cleared: cleared,
@@ -83,7 +84,7 @@ func (s *Server) moment(since uint64) *moment {
 		from = *cleared
 	}
 	m.ElapsedNs = int64(m.Time.Sub(from))
-	base.subtract(&m.snapshot)
-	m.LosslessDrops = m.LosslessDropsSinceStart - base.losslessDrops()
+	m.base.subtract(&m.snapshot)
+	m.LosslessDrops = m.LosslessDropsSinceStart - m.base.losslessDrops()
 	return m
 }

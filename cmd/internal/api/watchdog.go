@@ -6,8 +6,7 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// Watchdog is the answer to show watchdog: how each lossless egress queue is watched for deadlocks, and what was found. Its
-// counts are those since the start of the switch, whatever the user cleared.
+// Watchdog is the answer to show watchdog: how each lossless egress queue is watched for deadlocks, and what was found.
 type Watchdog struct {
 	Header
 	Queues []WatchdogQueue `json:"queues"`
@@ -40,8 +39,10 @@ const watchdogOff = "off"
 
 func (m *moment) readWatchdog() Reply {
 	r := &Watchdog{Header: m.Header, Queues: []WatchdogQueue{}}
-	for _, s := range m.source.Watchdog() {
-		r.Queues = append(r.Queues, m.watchdogQueue(&s))
+	all := m.source.Watchdog()
+	m.base.subtractStorms(all)
+	for i := range all {
+		r.Queues = append(r.Queues, m.watchdogQueue(&all[i]))
 	}
 	return r
 }
@@ -75,5 +76,5 @@ func (r *Watchdog) Text() string {
 		t.row(q.Port, q.Priority.String(), q.State, q.Action, duration(q.Detection), duration(q.Restoration), duration(q.Poll), count(q.Detected),
 			count(q.Restored), count(q.Sent), count(q.Dropped), count(q.LastSent), count(q.LastDropped))
 	}
-	return sections(r.headline(), section{"Storms since start. SENT, DROPPED: frames of the queue during storms; LAST: during the last one.", t})
+	return sections(r.headline(), section{"SENT, DROPPED: frames of the queue during storms; LAST: during the last one.", t})
 }
