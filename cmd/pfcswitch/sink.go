@@ -53,6 +53,7 @@ func sinkCommand() *cobra.Command {
 	f.IntVar(&sc.Expect, "expect", 0, "end when so many senders have settled")
 	f.Int64Var(&from, "from", 0, "rates are measured from here, nanoseconds since 1970")
 	f.Int64Var(&until, "until", 0, "rates are measured up to here, nanoseconds since 1970")
+	f.IntVar(&sc.Slots, "slots", 0, "equal parts of the time between --from and --until, which are counted each too")
 	f.Int64Var(&block, "block-at", 0, "hold the peer from here on, nanoseconds since 1970, for --block-for")
 	f.DurationVar(&sc.BlockFor, "block-for", 0, "how long the peer is held, as by a receiver that hangs")
 	f.Int64Var(&sc.ReadRate, "read-rate", 0, "frames a second that are read at most (0: no limit)")

@@ -10,7 +10,7 @@
 //	trunk.go    demo trunk: acts 1 and 2
 //	distribution.go  demo trunk: act 3
 //	trunkmodel.go    the same loads under virtual time
-//	load.go     demo deadlock: switches, senders, sinks and a storm, as processes of an act
+//	load.go     demo deadlock: switches, senders, sinks and storms, as processes of an act
 //	ring.go     three switches in a ring, whose buffers wait for each other
 //	deadlock.go, storm.go  its acts; deadlock_checks.go: what they have to show
 //	timeline.go what happened when, for a person

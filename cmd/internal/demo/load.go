@@ -13,7 +13,7 @@ import (
 	"pfcswitch/cmd/internal/traffic"
 )
 
-// A play is the processes of one act of demo deadlock: switches first, then senders, sinks and a storm.
+// A play is the processes of one act of demo deadlock: switches first, then senders, sinks and storms.
 type play struct {
 	name     string
 	lockUp   bool
@@ -22,7 +22,7 @@ type play struct {
 	switches []*switchNode
 	sources  []*source
 	sinks    []*sink
-	storm    *stormHost
+	storms   []*stormHost
 	start    time.Time // of the load
 }
 
@@ -38,10 +38,11 @@ type sink struct {
 	seen traffic.SinkReport
 }
 
-// A stormHost is a host that pauses without end.
+// A stormHost is a host that pauses without end, from a moment of the act on and for so long.
 type stormHost struct {
 	host
-	said traffic.StormReport
+	from, lasts time.Duration
+	said        traffic.StormReport
 }
 
 // playPatience is how long endpoints may take beyond their time.
@@ -126,8 +127,8 @@ func (p *play) collect(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.storm != nil {
-		if err := p.storm.finish(limited, &p.storm.said); err != nil {
+	for _, s := range p.storms {
+		if err := s.finish(limited, &s.said); err != nil {
 			return err
 		}
 	}
@@ -161,8 +162,8 @@ func (p *play) stop() error {
 	for _, s := range p.sinks {
 		end(&s.host)
 	}
-	if p.storm != nil {
-		end(&p.storm.host)
+	for _, s := range p.storms {
+		end(&s.host)
 	}
 	errs = append(errs, p.each((*switchNode).stop))
 	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
@@ -171,6 +172,7 @@ func (p *play) stop() error {
 // A standing is a flow of an act, and the longest time for which it stood still at its receiver.
 type standing struct {
 	Flow
+	slots    []uint64 // wire bits in each part of the sink's window
 	gap      time.Duration
 	from, at time.Duration // when the gap began, and when the last frame came, in the act's time
 }
@@ -204,6 +206,7 @@ func (p *play) match(f *standing, source string, id uint32) {
 			if s.seen.Window > 0 {
 				f.Rate = int64(float64(rf.WindowBits) / (float64(s.seen.Window) / 1e9))
 			}
+			f.slots = rf.SlotBits
 			f.gap = time.Duration(rf.LongestGap)
 			f.from, f.at = p.since(rf.GapFrom), p.since(rf.LastAt)
 		}

@@ -59,7 +59,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// A flow that ends short of its sender, and one that stood still, have a line; the others have none.
+// A flow that ends short of its sender has a line, and one that stood still two; the others have none.
 func TestStandings(t *testing.T) {
 	r := &Report{}
 	p := &play{name: "a"}
@@ -70,7 +70,8 @@ func TestStandings(t *testing.T) {
 	}
 	r.tellLost(p, flows)
 	r.tellStandings(p, flows)
-	if len(r.Timeline) != 2 || r.Timeline[0].Who != "h1>r2" || !strings.Contains(r.Timeline[1].Text, "30ms") {
+	if len(r.Timeline) != 3 || r.Timeline[0].Who != "h1>r2" || r.Timeline[1].At != int64(time.Second) ||
+		r.Timeline[2].At != int64(time.Second+standingStill) || !strings.Contains(r.Timeline[2].Text, "30ms") {
 		t.Errorf("%+v", r.Timeline)
 	}
 	r.checkAlive(p, flows[:1], 2*time.Second)
@@ -79,5 +80,35 @@ func TestStandings(t *testing.T) {
 		if r.Checks[i].Pass != want {
 			t.Errorf("check %d: %+v", i, r.Checks[i])
 		}
+	}
+}
+
+// The storms of act d fill the slots that are said to be in a storm, one of each pair.
+func TestStorms(t *testing.T) {
+	in := func(at time.Duration) bool {
+		for _, s := range storms() {
+			if at >= s.from && at < s.from+s.lasts {
+				return true
+			}
+		}
+		return false
+	}
+	slots := make([]uint64, 2*stormPairs)
+	for i := range slots {
+		if got := in(stormBegin + time.Duration(i)*stormSlot + 1); got != storming(i) {
+			t.Errorf("slot %d: a storm %v, want %v", i, got, storming(i))
+		}
+		if storming(i) == storming(i^1) {
+			t.Errorf("slots %d and %d are no pair", i, i^1)
+		}
+		if slots[i] = 100; storming(i) {
+			slots[i] = uint64(90 + i) // with 91, 92, 95, 96, 99, 100 and 103
+		}
+	}
+	if least, median, most := stormRatios(slots); least != .91 || median != .96 || most != 1.03 {
+		t.Errorf("%v, %v, %v, want 0.91, 0.96 and 1.03", least, median, most)
+	}
+	if _, median, _ := stormRatios(slots[1:]); median != 0 {
+		t.Errorf("a ratio of %v of slots that were not seen", median)
 	}
 }

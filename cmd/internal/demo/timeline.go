@@ -69,11 +69,12 @@ func (r *Report) tellPauses(p *play, at time.Duration) {
 	}
 }
 
-// tellStandings adds for how long flows stood still.
+// tellStandings adds when flows stood still, and when and after how long they flowed again.
 func (r *Report) tellStandings(p *play, flows []standing) {
 	for _, f := range flows {
 		if f.gap >= standingStill {
-			r.moment(p, f.from, f.Name, "priority %d stands still for %v", f.Priority, f.gap.Round(time.Millisecond))
+			r.moment(p, f.from, f.Name, "priority %d stands still", f.Priority)
+			r.moment(p, f.from+f.gap, f.Name, "priority %d flows again, after %v", f.Priority, f.gap.Round(time.Millisecond))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"testing"
+	"time"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -123,7 +124,8 @@ func TestSinkCheck(t *testing.T) {
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []SinkConfig{{Expect: -1}, {ReadRate: -5}, {Duration: -1}} {
+	for _, c := range []SinkConfig{{Expect: -1}, {ReadRate: -5}, {Duration: -1}, {Slots: 1}, {Slots: -1},
+		{Slots: maxSlots + 1, From: time.Unix(1, 0), Until: time.Unix(2, 0)}} {
 		if c.Check() == nil {
 			t.Errorf("%+v: not refused", c)
 		}

@@ -23,6 +23,7 @@ type SinkConfig struct {
 	Expect           int           // end when so many senders have settled their totals; 0: only by Duration or ctx
 	Duration         time.Duration // 0: no limit
 	From, Until      time.Time     // rates are measured between; zero: from the first frame to the last
+	Slots            int           // equal parts of the time from From until Until, which are counted each; 0: only the whole
 	ReadRate         int64         // frames a second that the sink reads at most; 0: no limit
 	BlockAt          time.Time     // the peer is held from here on for BlockFor, as by a receiver that hangs
 	BlockFor         time.Duration
@@ -41,9 +42,16 @@ func (c *SinkConfig) Check() error {
 		return fmt.Errorf("a time of %v: 0 (no limit) or more", c.Duration)
 	case !c.From.IsZero() && !c.Until.IsZero() && !c.Until.After(c.From):
 		return errors.New("rates are measured up to a time that is not after the one from which they are")
+	case c.Slots < 0 || c.Slots > maxSlots:
+		return fmt.Errorf("%d parts of the time in which rates are measured: 0 (none) to %d", c.Slots, maxSlots)
+	case c.Slots > 0 && (c.From.IsZero() || c.Until.IsZero()):
+		return errors.New("only a time with a beginning and an end has parts")
 	}
 	return nil
 }
+
+// maxSlots bounds what is remembered of each flow.
+const maxSlots = 100
 
 // quiet is how long nothing new may have come before a sink answers a total that it has not reached.
 const quiet = 300 * time.Millisecond
@@ -64,8 +72,9 @@ type sinkFlow struct {
 	answered int64 // ns of the clock at which it was last answered
 	frames   uint64
 	bits     uint64
-	stamp    int64 // of the last frame
-	gap      int64 // the longest time between two frames
+	slots    []uint64 // bits in each part of the time
+	stamp    int64    // of the last frame
+	gap      int64    // the longest time between two frames
 	gapFrom  int64
 }
 
@@ -275,7 +284,7 @@ func (s *sink) flow(k flowKey) *sinkFlow {
 			s.foreign++
 			return nil
 		}
-		f = &sinkFlow{}
+		f = &sinkFlow{slots: make([]uint64, s.c.Slots)}
 		s.flows[k] = f
 	}
 	s.last, s.lastKey = f, k
@@ -303,8 +312,12 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 	}
 	s.final = stamp
 	if stamp >= s.from && (s.until == 0 || stamp < s.until) {
+		bits := uint64(frame.WireOctets(len(received.Data))) * 8
 		f.frames++
-		f.bits += uint64(frame.WireOctets(len(received.Data))) * 8
+		f.bits += bits
+		if n := int64(s.c.Slots); n > 0 {
+			f.slots[(stamp-s.from)*n/(s.until-s.from)] += bits
+		}
 	}
 }
 
@@ -367,7 +380,7 @@ func (s *sink) report() *SinkReport {
 	for k, f := range s.flows {
 		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority, Finished: f.finished,
 			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Overtaken: f.most, Duplicated: f.duplicated,
-			WindowFrames: f.frames, WindowBits: f.bits, LongestGap: f.gap, GapFrom: f.gapFrom, LastAt: f.stamp,
+			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots, LongestGap: f.gap, GapFrom: f.gapFrom, LastAt: f.stamp,
 			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999), f.latency.max}})
 	}
 	slices.SortFunc(r.Flows, func(a, b ReceivedFlow) int {
