@@ -3,8 +3,8 @@ package daemon
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 
@@ -15,13 +15,22 @@ import (
 	"pfcswitch/macctl"
 )
 
-// BenchmarkWatchdogLook is one look at all 256 egress queues of a switch with 32 ports, each of which holds a frame and is
-// paused: what the switch's lock is held for.
-func BenchmarkWatchdogLook(b *testing.B) {
-	const ports = 32
+// benchPorts is how many ports the switch of a benchmark has, with eight lossless queues each.
+const benchPorts = 32
+
+// A benchSwitch is a switch with a watchdog that sees it.
+type benchSwitch struct {
+	*watchdog
+	sw    *dataplane.Switch
+	cfg   *config.Config
+	ports map[int]dataplane.PortConfig
+}
+
+func newBenchSwitch(b *testing.B) *benchSwitch {
+	b.Helper()
 	var yaml, fdb strings.Builder
-	yaml.WriteString("priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {period: 100ms, count: 15}\nports:\n")
-	for i := range ports {
+	yaml.WriteString("priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {mode: sonic, poll: 100ms, detection: 5s, action: alert}\nports:\n")
+	for i := range benchPorts {
 		fmt.Fprintf(&yaml, "  p%d: {speed: 1G, loop: off}\n", i)
 		fmt.Fprintf(&fdb, "  - {mac: \"02:00:00:00:00:%02x\", vlan: 1, port: p%d}\n", i, i)
 	}
@@ -37,37 +46,58 @@ func BenchmarkWatchdogLook(b *testing.B) {
 		numbers[c.Ports[i].Name] = i
 	}
 	must(b, sw.Reconfigure(switchConfig(c, bridge.Identity{1}), all, statics(c, numbers), 1))
-	g := newWatchdog(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	g.sight.sw = sw
-	for i := range ports {
+	for i := range benchPorts {
 		sw.SetUp(i, true, 1)
 	}
-	fill(sw, all, 1)
-	for i := range ports {
-		must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(all[i]), c.Ports[i].Watchdog.Config, 1))
-	}
-	const period = 100_000_000
-	now := int64(1)
-	for b.Loop() {
-		if now > 1+12*period { // the count does not run out
-			b.StopTimer()
-			now = 1
-			for i := range ports {
-				g.dog.Remove(i, now)
-				must(b, g.dog.Set(i, c.Ports[i].Name, watchedQueues(all[i]), c.Ports[i].Watchdog.Config, now))
-			}
-			g.dog.Events()
-			b.StartTimer()
-		}
-		now += period
-		g.dog.Look(now)
-	}
-	if d := g.dog.Next(); d != now+period {
-		b.Fatalf("next look at %d, want %d: the queues are not stuck", d, now+period)
-	}
+	g := newWatchdog(slog.New(slog.DiscardHandler))
+	g.sight.sw = sw
+	return &benchSwitch{g, sw, c, all}
 }
 
-// fill lets every queue hold a frame and be paused for a minute of the switch's time.
+// watch begins to watch all ports anew.
+func (s *benchSwitch) watch(b *testing.B, now int64) {
+	for i := range benchPorts {
+		s.dog.Remove(i, now)
+		must(b, s.dog.Set(i, s.cfg.Ports[i].Name, watchedQueues(s.ports[i]), s.cfg.Ports[i].Watchdog.Config, now))
+	}
+	s.dog.Events()
+}
+
+// BenchmarkWatchdogLook is one look at all 256 egress queues of a switch with 32 ports, for which the switch's lock is held:
+// queues that hold a frame and are paused, and queues of a switch that is idle.
+func BenchmarkWatchdogLook(b *testing.B) {
+	const period = 100_000_000
+	b.Run("stuck", func(b *testing.B) {
+		s := newBenchSwitch(b)
+		fill(s.sw, s.ports, 1)
+		now := int64(1)
+		for b.Loop() {
+			if now == 1 || now > 1+45*period { // the detection time does not run out
+				b.StopTimer()
+				now = 1
+				s.watch(b, now)
+				b.StartTimer()
+			}
+			now += period
+			s.dog.Look(now)
+		}
+		if d := s.dog.Next(); d != now+period {
+			b.Fatalf("next look at %d, want %d: the queues are not stuck", d, now+period)
+		}
+	})
+	b.Run("idle", func(b *testing.B) {
+		s := newBenchSwitch(b)
+		s.watch(b, 1)
+		for now := int64(1); b.Loop(); now += period {
+			s.dog.Look(now)
+		}
+		if d := s.dog.Next(); d != math.MaxInt64 {
+			b.Fatalf("a look is due at %d at a switch that is idle", d)
+		}
+	})
+}
+
+// fill lets every queue hold a frame and be paused for five seconds of the switch's time.
 func fill(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, now int64) {
 	for i := range ports {
 		var burst []dataplane.Arrival
@@ -90,7 +120,7 @@ func fill(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, now int64) {
 		for q := range times {
 			times[q] = 0xffff
 		}
-		for at := now; at < now+2_000_000_000; at += 30_000_000 { // a pause at 1 Gbit/s lasts 33 ms
+		for at := now; at < now+5_000_000_000; at += 30_000_000 { // a pause at 1 Gbit/s lasts 33 ms
 			sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 0xff, times), at, at)
 		}
 	}

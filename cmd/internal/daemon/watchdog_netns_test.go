@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
@@ -100,49 +100,73 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// An action that is changed, and a link that flaps, in the middle of a storm leave no queue stuck.
+// stormy are settings under which a storm lasts until its peer or somebody else ends it.
+var stormy = map[string]string{
+	"count": "{period: 10ms, count: 3, recovery: 60s, action: %s}",
+	"sonic": "{mode: sonic, detection: 100ms, restoration: 60s, poll: 100ms, action: %s}",
+}
+
+// Actions that are changed in the middle of a storm leave no queue stuck, and each is in force at once; nor do a link that
+// flaps and a watchdog that is switched off. PFC and PAUSE, by looks and by SONiC's rules.
 func TestChangeInAStorm(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	setupFor := func(action string) setup {
-		return setup{keys: strings.Replace(watched, "300ms", "2s", 1) + action + "}", each: paced}
+	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
+		for name, settings := range stormy {
+			for _, end := range []string{"flap", "off"} {
+				t.Run(fmt.Sprintf("%v %s %s", mode, name, end), func(t *testing.T) { changeInAStorm(t, mode, settings, end) })
+			}
+		}
 	}
-	r.start(setupFor("alert"))
-	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
-	calm := h2.storm(macctl.ModePFC)
+}
+
+func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	with := func(watchdog string) setup {
+		return setup{keys: "priorities: {lossless: [3]}\nwatchdog: " + watchdog, each: paced + ", flow_control: " + mode.String()}
+	}
+	action := func(name string) setup { return with(fmt.Sprintf(settings, name)) }
+	r.start(action("alert"))
+	h1, h2 := r.station(1, mode, 100e6), r.station(2, mode, 100e6)
+	calm := h2.storm(mode)
+	eventually(t, "the switch is paused", func() bool { return r.snapshot(2).Paused&(1<<3) != 0 })
 	h1.send(stream{to: 2, prio: 3, frames: 50})
 	eventually(t, "the storm is found", func() bool { return r.watch(2).State == deadlock.Stormed })
 	if h2.tally(1, 3).frames != 0 {
 		t.Error("XOFF was not obeyed under alert")
 	}
-	change := func(action string) {
-		t.Helper()
-		c, _, err := config.Parse("test.yaml", []byte(func() string {
-			s := setupFor(action)
-			s.ns = r.sw.Path()
-			return s.yaml(r, 2)
-		}()))
-		must(t, err)
-		_, err = r.d.Apply(context.Background(), c)
-		must(t, err)
-	}
-	change("forward")
+	must(t, r.apply(action("forward"), 2))
 	eventually(t, "the frames leave", func() bool { return h2.tally(1, 3).frames == 50 })
-	change("drop")
+	must(t, r.apply(action("drop"), 2))
 	h1.send(stream{to: 2, prio: 3, frames: 80}) // 30 more
 	eventually(t, "frames are dropped", func() bool { return r.snapshot(1).Counters.Drops[3][dataplane.DropWatchdog] == 30 })
-	calm() // its last pause still runs
-	must(t, r.host(2).LinkDown("eth0"))
-	r.waitUp(2, false)
-	eventually(t, "the storm is over", func() bool { return r.watch(2).State == deadlock.Operational })
-	must(t, r.host(2).LinkUp("eth0"))
-	r.waitUp(2, true)
+	must(t, r.apply(action("alert"), 2))
+	h1.send(stream{to: 2, prio: 3, frames: 90}) // 10 more
+	eventually(t, "frames wait, since XOFF is obeyed again", func() bool { return r.snapshot(2).Held[3] == 10 })
+	if e := r.events(dataplane.EventDeadlockAction, 2); len(e) != 3 {
+		t.Errorf("%+v", e)
+	}
+	reason, arrived := "link", uint64(50)
+	switch end {
+	case "flap":
+		calm() // its last pause still runs
+		must(t, r.host(2).LinkDown("eth0"))
+		r.waitUp(2, false)
+		eventually(t, "the storm is over", func() bool { return r.watch(2).State == deadlock.Operational })
+		must(t, r.host(2).LinkUp("eth0"))
+		r.waitUp(2, true)
+	case "off":
+		must(t, r.apply(action("drop"), 2))
+		eventually(t, "the frames are dropped", func() bool { return r.snapshot(2).Held[3] == 0 })
+		must(t, r.apply(with("off"), 2))
+		h1.send(stream{to: 2, prio: 3, frames: 95}) // 5 more
+		eventually(t, "frames wait, since XOFF is obeyed again", func() bool { return r.snapshot(2).Held[3] == 5 })
+		calm()
+		reason, arrived = "not watched", arrived+5
+	}
+	if e := r.events(dataplane.EventDeadlockRecovered, 2); len(e) != 1 || !strings.Contains(e[0].Text, reason) {
+		t.Errorf("%+v", e)
+	}
+	eventually(t, "what waits leaves", func() bool { return r.snapshot(2).Held[3] == 0 && h2.tally(1, 3).frames == arrived })
 	r.passes(1, 2)
-	if e := r.events(dataplane.EventDeadlockRecovered, 2); len(e) != 1 || !strings.Contains(e[0].Text, "link") {
-		t.Errorf("%+v", e)
-	}
-	if e := r.events(dataplane.EventDeadlockAction, 2); len(e) != 2 {
-		t.Errorf("%+v", e)
-	}
 }
 
 // notices keeps when each notification was logged, which is when it was made.
@@ -167,8 +191,8 @@ func (n *notices) times() []time.Time {
 	return slices.Clone(n.at)
 }
 
-// Detection takes count periods, and at most one more, in the median of 20 rounds; the second notification comes after the
-// recovery time and at most a period more.
+// Detection takes count periods, and at most one more, in the median of 20 rounds; within a period of it the first frame has
+// left in spite of XOFF; the second notification comes after the recovery time and at most a period more.
 func TestTimesOfNotification(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: forward}", each: paced})
@@ -176,7 +200,7 @@ func TestTimesOfNotification(t *testing.T) {
 	r.d.watchdog.act(func(int64) { r.d.watchdog.log = slog.New(enabled{told}) })
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	const detection, recovery, period = 30 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond
-	var found, restored []time.Duration
+	var found, restored, freed []time.Duration
 	for round := range 20 {
 		h2.pfc(1<<3, 0xffff) // 336 ms
 		eventually(t, "the switch is paused", func() bool { return r.snapshot(2).Paused&(1<<3) != 0 })
@@ -188,12 +212,19 @@ func TestTimesOfNotification(t *testing.T) {
 		at := told.times()[2*round:]
 		found = append(found, at[0].Sub(begun))
 		restored = append(restored, at[1].Sub(at[0]))
+		eventually(t, "the frame has come", func() bool { return len(h2.arrivals(begun)) > 0 })
+		freed = append(freed, h2.arrivals(begun)[0].stamp.Sub(at[0]))
 	}
 	slices.Sort(found)
 	slices.Sort(restored)
+	slices.Sort(freed)
+	t.Logf("first frame %v to %v after detection, median %v", freed[0], freed[19], freed[10])
 	t.Logf("detection %v to %v, median %v; recovery %v to %v, median %v", found[0], found[19], found[10], restored[0], restored[19], restored[10])
 	if m := found[10]; found[0] < detection || m > detection+period {
 		t.Errorf("detected after %v at least and %v in the median, want %v and at most %v", found[0], m, detection, detection+period)
+	}
+	if m := freed[10]; m > period {
+		t.Errorf("the first frame left %v after detection in the median, want at most %v", m, period)
 	}
 	if m := restored[10]; m < recovery || m > recovery+period {
 		t.Errorf("restored after %v in the median, want %v and at most %v", m, recovery, recovery+period)
@@ -219,6 +250,29 @@ func TestThrottlingIsNoStorm(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	h2.whole(h1, 3)
+}
+
+// Nor are 15 pauses of half the detection time in a row, with a queue that is never empty, and a queue without flow control
+// whose number the peer pauses all the time.
+func TestBurstsAreNoDeadlock(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 4, action: drop}", each: paced})
+	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
+	stop := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0, rate: 5e6})
+	for range 15 {
+		h2.pfc(1<<3, 3906) // 20 ms
+		for begun := time.Now(); time.Since(begun) < 25*time.Millisecond; time.Sleep(5 * time.Millisecond) {
+			h2.pfc(1<<0, 0xffff)
+		}
+	}
+	stop()
+	for _, s := range (source{r.d}).Watchdog() {
+		if s.Detected != 0 || s.Queue != 3 {
+			t.Errorf("%+v", s)
+		}
+	}
+	h2.whole(h1, 3)
+	h2.whole(h1, 0)
 }
 
 // A switch that is stopped for a second, while its peer pauses it as usual, takes nothing for a deadlock.

@@ -61,8 +61,12 @@ func describe(e *deadlock.Event) string {
 	case deadlock.Changed:
 		return fmt.Sprintf("%s in a deadlock that lasts; action %s", e.Reason, consequences[e.Action])
 	case deadlock.Recovered:
-		return fmt.Sprintf("detection started again after %v, since %s; meanwhile %d frames were sent and %d dropped, %d wait",
-			e.Lasted.Round(100*time.Microsecond), e.Reason, e.Sent, e.Dropped, e.Held)
+		what := "detection started again"
+		if e.Reason == deadlock.Unwatched {
+			what = "XOFF is obeyed again"
+		}
+		return fmt.Sprintf("%s after %v, since %s; meanwhile %d frames were sent and %d dropped, %d wait",
+			what, e.Lasted.Round(100*time.Microsecond), e.Reason, e.Sent, e.Dropped, e.Held)
 	case deadlock.Recurring:
 		return fmt.Sprintf("the deadlock keeps coming back (%s): XOFF for the queue is ignored for a slow period", e.Reason)
 	}

@@ -1,0 +1,110 @@
+package daemon
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/deadlock"
+	"pfcswitch/macctl"
+)
+
+// A bystander is a flow that has nothing to do with a storm.
+type bystander struct {
+	name     string
+	from, to *station
+	prio     uint8
+}
+
+// window measures the rates of flows, in frames a second, for a while.
+func window(flows []bystander) []float64 {
+	const length = 300 * time.Millisecond
+	rates := make([]float64, len(flows))
+	begun := time.Now()
+	for i, f := range flows {
+		rates[i] = -float64(f.to.tally(f.from.n, f.prio).frames)
+	}
+	time.Sleep(length)
+	passed := time.Since(begun).Seconds()
+	for i, f := range flows {
+		rates[i] = (rates[i] + float64(f.to.tally(f.from.n, f.prio).frames)) / passed
+	}
+	return rates
+}
+
+// A flow between other hosts, without a gap, and another priority to the very host that storms lose nothing and keep their
+// rate within 5 %, in the median of interleaved pairs with and without the storm.
+func TestBystandersOfAStorm(t *testing.T) {
+	for _, tt := range []struct {
+		mode   macctl.Mode
+		action string
+	}{{macctl.ModePFC, "forward"}, {macctl.ModePFC, "drop"}, {macctl.ModePause, "drop"}} {
+		t.Run(tt.mode.String()+" "+tt.action, func(t *testing.T) {
+			r := newRig(t, 4, lab.LinkOptions{})
+			r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: " + tt.action + "}",
+				each: paced + ", flow_control: " + tt.mode.String()})
+			h1, h2 := r.station(1, tt.mode, 100e6), r.station(2, tt.mode, 100e6)
+			h3, h4 := r.station(3, tt.mode, 100e6), r.station(4, tt.mode, 100e6)
+			flows := []bystander{{"between other hosts", h3, h4, 3}}
+			streams := []stream{{to: 2, prio: 3, rate: 10e6}}
+			if tt.mode == macctl.ModePFC { // PAUSE stops every priority of its port
+				flows = append(flows, bystander{"another priority to the same host", h1, h2, 0})
+				streams = append(streams, stream{to: 2, prio: 0, rate: 30e6})
+			}
+			stops := []func(){h3.send(stream{to: 4, prio: 3}), h1.send(streams...)}
+			ratios := pairs(t, r, h2, tt.mode, flows)
+			for _, stop := range stops {
+				stop()
+			}
+			eventually(t, "the last storm is over", func() bool { return r.watch(2).State == deadlock.Operational })
+			for i, f := range flows {
+				f.to.whole(f.from, f.prio)
+				slices.Sort(ratios[i])
+				median := ratios[i][len(ratios[i])/2]
+				t.Logf("%s: %.3f of its rate in the storm, %.3f to %.3f", f.name, median, ratios[i][0], ratios[i][len(ratios[i])-1])
+				if median < 0.95 || median > 1.05 {
+					t.Errorf("%s: %.3f of its rate in the storm, want 0.95 to 1.05", f.name, median)
+				}
+			}
+			r.noLosslessDrops()
+		})
+	}
+}
+
+// pairs returns, for each flow, the ratio of its rates with and without a storm, in pairs whose order alternates.
+func pairs(t *testing.T, r *rig, storming *station, mode macctl.Mode, flows []bystander) (ratios [][]float64) {
+	ratios = make([][]float64, len(flows))
+	calm := func() []float64 { return window(flows) }
+	storm := func() []float64 {
+		before := r.watch(2).Detected
+		end := storming.storm(mode)
+		eventually(t, "the storm is found", func() bool { return r.watch(2).Detected > before })
+		rates := window(flows)
+		end()
+		storming.resume(mode)
+		return rates
+	}
+	window(flows) // until the flows flow
+	for i := range 7 {
+		var with, without []float64
+		if i%2 == 0 {
+			without, with = calm(), storm()
+		} else {
+			with, without = storm(), calm()
+		}
+		for k := range flows {
+			ratios[k] = append(ratios[k], with[k]/without[k])
+		}
+	}
+	return ratios
+}
+
+// resume lets a station end its pause.
+func (s *station) resume(mode macctl.Mode) {
+	if mode == macctl.ModePause {
+		s.pause(0)
+		return
+	}
+	s.pfc(1<<3, 0)
+}
