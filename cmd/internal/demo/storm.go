@@ -165,6 +165,8 @@ func (d *deadlockDemo) judgeStorm(p *play, r *Report) {
 		least, median, most := stormRatios(f.slots)
 		r.check(p.name, KindRate, fmt.Sprintf("%s, priority %d: rate with the storm, of that without, median of %d pairs", f.Name, f.Priority, stormPairs),
 			"within 5 %", fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*median, 100*least, 100*most), median > 0.95 && median < 1.05)
+		r.moment(p, stormEnd, f.Name, "priority %d had %.1f %% of its rate in the storms, the median of %d pairs (%.1f to %.1f)", f.Priority, 100*median,
+			stormPairs, 100*least, 100*most)
 	}
 	n := p.switches[0].state.ports.LosslessDropsSinceStart
 	r.check(p.name, KindLoss, "lossless_drops_total", "0", fmt.Sprint(n), n == 0)
