@@ -119,6 +119,43 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	}
 }
 
+// What comes within the window counts in its part, and what comes before and after in none, however long the window is.
+func TestSinkSlots(t *testing.T) {
+	const long = 1 << 62
+	for _, tt := range []struct {
+		from, until int64
+		stamps      []int64
+		want        []uint64 // frames
+	}{
+		{1000, 1040, []int64{999, 1000, 1009, 1010, 1025, 1039, 1040}, []uint64{2, 1, 1, 1}},
+		{1000, 1002, []int64{1000, 1001}, []uint64{1, 1, 0, 0}}, // shorter than its parts
+		{1, long, []int64{1, 1 << 59, long - 1}, []uint64{2, 0, 0, 1}},
+		{-long, long, []int64{-long, long - 1}, []uint64{1, 0, 0, 1}},
+	} {
+		near, _ := wire(t)
+		s, err := newSink(&SinkConfig{FlowControl: "off", Slots: 4, From: time.Unix(0, tt.from), Until: time.Unix(0, tt.until)}, near, testMAC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = s.waiter.Close(), s.pause.Close() })
+		for n, stamp := range tt.stamps {
+			s.see(&port.Frame{Stamp: stamp, Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+				message{kind: kindData, sequence: uint64(n)})}, 1)
+		}
+		got := s.report().Flows[0]
+		sum := uint64(0)
+		for i, bits := range got.SlotBits {
+			sum += bits
+			if want := tt.want[i] * got.WindowBits / got.WindowFrames; bits != want {
+				t.Errorf("%d to %d: part %d has %d bits, want %d", tt.from, tt.until, i, bits, want)
+			}
+		}
+		if sum != got.WindowBits || len(got.SlotBits) != 4 {
+			t.Errorf("%d to %d: %d parts with %d bits in all, want %d", tt.from, tt.until, len(got.SlotBits), sum, got.WindowBits)
+		}
+	}
+}
+
 func TestSinkCheck(t *testing.T) {
 	good := SinkConfig{Expect: 1, ReadRate: 1, Duration: 1}
 	if err := good.Check(); err != nil {

@@ -315,10 +315,16 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 		bits := uint64(frame.WireOctets(len(received.Data))) * 8
 		f.frames++
 		f.bits += bits
-		if n := int64(s.c.Slots); n > 0 {
-			f.slots[(stamp-s.from)*n/(s.until-s.from)] += bits
+		if s.c.Slots > 0 {
+			f.slots[s.slot(stamp)] += bits
 		}
 	}
+}
+
+// slot returns in which part of the window a moment lies that is within it.
+func (s *sink) slot(stamp int64) int64 {
+	n := int64(s.c.Slots)
+	return max(0, min(n-1, (stamp-s.from)/max(1, (s.until-s.from)/n)))
 }
 
 // fin answers a total once all has come, or nothing more comes.
