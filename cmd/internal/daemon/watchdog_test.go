@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,6 +63,28 @@ func TestWatchedWhileLossless(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each port is watched by its own settings, and a change of them is in force at once.
+func TestSettingsOfEachPort(t *testing.T) {
+	d := unplugged(t, "priorities: {lossless: [3]}\nwatchdog: {count: 5, action: forward}", "flow_control: pfc")
+	check := func(want ...deadlock.Config) {
+		t.Helper()
+		for i, s := range d.watchdog.status() {
+			if s.Config != want[i] {
+				t.Errorf("%s: %+v, want %+v", s.Name, s.Config, want[i])
+			}
+		}
+	}
+	usual := d.cfg.Ports[0].Watchdog.Config
+	check(usual, usual)
+	own := usual
+	own.Action, own.Period, own.Recovery = deadlock.Drop, 10*time.Millisecond, time.Second
+	c := *d.cfg
+	c.Ports = slices.Clone(c.Ports)
+	c.Ports[1].Watchdog.Config = own
+	must(t, d.putInForce(t.Context(), &c))
+	check(usual, own)
 }
 
 // A stuckLog is the log of a process whose stderr nobody reads: it takes nothing until it is freed.
