@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
 )
 
 const socketUsage = "control socket of the switch, a path, or the name of one that runs here (default: $" + api.SocketVariable + ", else the one that runs)"
@@ -124,7 +125,7 @@ func applyCommand() *cobra.Command {
 		Long:  "Puts the file in force while the switch runs, all of it, and returns when it is. On an error the old configuration\nstays and the exit status is 1.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			yaml, err := os.ReadFile(args[0])
+			yaml, err := config.ReadFile(args[0])
 			if err != nil {
 				return err
 			}

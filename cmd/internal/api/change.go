@@ -13,6 +13,9 @@ import (
 // maxConfig is the longest configuration that apply takes, in bytes.
 const maxConfig = 1 << 20
 
+// configPatience is how long a client may take to send it.
+const configPatience = 10 * time.Second
+
 // Applied is the answer to apply.
 type Applied struct {
 	Schema   int      `json:"schema"`
@@ -20,11 +23,16 @@ type Applied struct {
 }
 
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(configPatience)) // a connection that has none is no client's
 	yaml, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxConfig))
+	if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) {
+		err = fmt.Errorf("it has more than %d bytes: send a configuration alone", tooLong.Limit)
+	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, fmt.Errorf("the configuration cannot be read: %w", err))
 		return
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	name := r.URL.Query().Get("name")
 	if name == "" {
 		name = "configuration"

@@ -34,7 +34,9 @@ func (c *Capture) read(v value) {
 	)
 }
 
-func directory(text string) (string, error) {
+var directory = matching(`^/`, readDirectory)
+
+func readDirectory(text string) (string, error) {
 	if !filepath.IsAbs(text) || len(text) > 1024 || !printable(text) {
 		return "", errors.New("is not a folder: write an absolute path, such as /var/lib/pfcswitch")
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -43,11 +44,25 @@ const (
 
 // Load reads the file at path. See Parse.
 func Load(path string) (*Config, []Warning, error) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("configuration: %w: name a file that exists and may be read", err)
+		return nil, nil, err
 	}
 	return Parse(path, data)
+}
+
+// ReadFile reads the file at path, as far as it can be a configuration: of one that is too long, just enough for Parse to
+// say so.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		var data []byte
+		if data, err = io.ReadAll(io.LimitReader(f, mostBytes+1)); err == nil {
+			return data, nil
+		}
+	}
+	return nil, fmt.Errorf("configuration: %w: name a file that exists and may be read", err)
 }
 
 // Parse reads a configuration. The name stands for the file in messages. The error is an *Errors
@@ -135,7 +150,9 @@ func (c *Config) sections() []field {
 }
 
 // switchName is part of the API socket's path.
-func switchName(text string) (string, error) {
+var switchName = matching(nameForm, readSwitchName)
+
+func readSwitchName(text string) (string, error) {
 	if !identifier(text, 64) {
 		return "", fmt.Errorf("is not a name: use 1 to 64 letters, digits, '.', '_' or '-', a letter or digit first")
 	}

@@ -7,7 +7,7 @@
 //
 //	document.go, value.go      YAML nodes by key path; unknown and duplicate keys
 //	problem.go, nearest.go     errors and warnings: file:line: key: what is wrong: what to do
-//	quantity.go                sizes, rates, times, lengths, shares, in and out
+//	parser.go, quantity.go     single values: sizes, rates, times, lengths, shares, in and out
 //	buffer.go … watchdog.go    one section of the file each: its type, defaults and keys
 //	tap.go, trunk*.go          ports towards the host's stack; trunks, with all that concerns them
 //	nic.go                     a host NIC, without a file
@@ -17,6 +17,7 @@
 //	resolve.go                 what follows from the links' speeds: headroom, xon, burst, pool
 //	warning.go                 what is legal and probably not meant
 //	expand.go                  a Config as the file that says all of it
+//	schema.go, keys.go         the JSON Schema, for which the readers say what they would read
 //
 // The package reads one file and nothing else: no interface, no clock, no environment.
 package config

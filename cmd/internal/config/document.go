@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	yamlparser "github.com/goccy/go-yaml/parser"
 )
 
 // The YAML parser's time and memory grow with the square of its input and merges can multiply
@@ -33,11 +34,12 @@ type document struct {
 func parseDocument(file string, data []byte) *document {
 	doc := &document{file: file, anchors: map[string]ast.Node{}, lines: map[string]int{}}
 	doc.root = value{doc: doc, line: 1}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors begin a file with it
 	if line, text := oversized(data); text != "" {
 		doc.fail(line, "", "%s", text)
 		return doc
 	}
-	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	tree, err := yamlparser.ParseBytes(data, 0, yamlparser.AllowDuplicateMapKey())
 	if err != nil {
 		doc.failSyntax(err)
 		return doc
@@ -62,12 +64,15 @@ func parseDocument(file string, data []byte) *document {
 // oversized finds what the YAML parser must not be given.
 func oversized(data []byte) (line int, text string) {
 	if len(data) > mostBytes {
-		return 1, fmt.Sprintf("the file has %d bytes: a configuration has at most %d", len(data), mostBytes)
+		return 1, fmt.Sprintf("the file is too long, a configuration has at most %d bytes: name another file", mostBytes)
 	}
 	depth := 0
 	for number, row := range bytes.Split(data, []byte("\n")) {
 		if len(row) > mostLineBytes {
 			return number + 1, fmt.Sprintf("the line has %d bytes: break it into lines of at most %d", len(row), mostLineBytes)
+		}
+		if text := unreadable(row); text != "" {
+			return number + 1, text
 		}
 		for _, octet := range row {
 			switch octet {
@@ -82,6 +87,17 @@ func oversized(data []byte) (line int, text string) {
 		}
 	}
 	return 0, ""
+}
+
+// unreadable finds what no text has.
+func unreadable(row []byte) string {
+	if i := bytes.IndexFunc(row, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == 0x7f }); i >= 0 {
+		return fmt.Sprintf("byte %d of the line is the control character 0x%02x: write the file as plain text (UTF-8)", i+1, row[i])
+	}
+	if !utf8.Valid(row) {
+		return "the line is no UTF-8: save the file as UTF-8"
+	}
+	return ""
 }
 
 func (d *document) failSyntax(err error) {

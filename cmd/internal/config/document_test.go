@@ -46,6 +46,13 @@ func TestMergesAreBounded(t *testing.T) {
 	}
 }
 
+// Files of other systems' editors are read: a byte order mark, lines that end in two characters.
+func TestForeignEditors(t *testing.T) {
+	if c := mustParse(t, "\ufeffname: leaf1\r\nports:\r\n  p1: {mtu: 9000}\r\n"); c.Name != "leaf1" || c.Ports[0].MTU != 9000 {
+		t.Errorf("got name %q, MTU %d", c.Name, c.Ports[0].MTU)
+	}
+}
+
 // A merge gives what a mapping does not say itself, the first source before the later ones.
 func TestMergePrecedence(t *testing.T) {
 	c := mustParse(t, `

@@ -44,7 +44,9 @@ func (a *API) read(v value) {
 	}})
 }
 
-func listenAddress(text string) (string, error) {
+var listenAddress = matching(`^(.*:[0-9]{1,5}|off)$`, readListenAddress)
+
+func readListenAddress(text string) (string, error) {
 	if text == "off" {
 		return "", nil
 	}
@@ -57,7 +59,9 @@ func listenAddress(text string) (string, error) {
 }
 
 // socketPath checks a path for a unix socket, whose address holds 107 bytes.
-func socketPath(text string) (string, error) {
+var socketPath = matching(`^/.*[^/]$`, readSocketPath)
+
+func readSocketPath(text string) (string, error) {
 	if !filepath.IsAbs(text) || len(text) > 107 || !printable(text) || strings.HasSuffix(text, "/") {
 		return "", errors.New("is not a socket: write an absolute path of at most 107 bytes, such as /run/pfcswitch/leaf1.sock")
 	}

@@ -17,16 +17,19 @@ var vlan = number[uint16]("VLAN", 1, 4094)
 func (c *Config) readFDB(v value) {
 	for _, item := range v.items() {
 		entry := StaticEntry{VLAN: 1}
+		item.needs("mac", "port")
 		item.read(
 			field{"mac", set(&entry.MAC, individualAddress)},
 			field{"vlan", set(&entry.VLAN, vlan)},
-			field{"port", set(&entry.Port, func(text string) (string, error) { return text, nil })},
+			field{"port", set(&entry.Port, anyWord)},
 		)
 		c.FDB = append(c.FDB, entry)
 	}
 }
 
-func individualAddress(text string) (mac [6]byte, err error) {
+var individualAddress = matching(`^`+octetForm+`([:.-]?`+octetForm+`){5}$`, readIndividualAddress)
+
+func readIndividualAddress(text string) (mac [6]byte, err error) {
 	address, err := net.ParseMAC(text)
 	if err != nil || len(address) != len(mac) {
 		return mac, errors.New(`is not a MAC address: write six octets, such as "02:00:00:00:00:01"`)

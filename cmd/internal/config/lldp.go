@@ -61,20 +61,20 @@ func (l *LLDP) read(v value) {
 }
 
 // wholeSeconds reads a time that LLDP can count.
-func wholeSeconds(least, most time.Duration) func(string) (time.Duration, error) {
-	parse := duration(least, most)
-	return func(text string) (time.Duration, error) {
-		d, err := parse(text)
+func wholeSeconds(least, most time.Duration) parser[time.Duration] {
+	p := duration(least, most)
+	return parser[time.Duration]{func(text string) (time.Duration, error) {
+		d, err := p.read(text)
 		if err == nil && d%time.Second != 0 {
 			err = fmt.Errorf("is no whole number of seconds: write one, such as 30s")
 		}
 		return d, err
-	}
+	}, p.forms}
 }
 
 // oneBit reads one bit of a mask, or off.
-func oneBit(mask uint8) func(string) (uint8, error) {
-	return func(text string) (uint8, error) {
+func oneBit(mask uint8) parser[uint8] {
+	return parser[uint8]{func(text string) (uint8, error) {
 		if text == "off" {
 			return 0, nil
 		}
@@ -83,7 +83,18 @@ func oneBit(mask uint8) func(string) (uint8, error) {
 			return 0, fmt.Errorf("is no bit of the reserved ones: write one bit of 0x%02x, or off", mask)
 		}
 		return uint8(n), nil
+	}, func() []*Schema { return []*Schema{bitsOf(mask)} }}
+}
+
+// bitsOf are the values of oneBit.
+func bitsOf(mask uint8) *Schema {
+	s := words("off")
+	for n := uint8(1); n != 0; n <<= 1 {
+		if mask&n != 0 {
+			s.Enum = append(s.Enum, int(n))
+		}
 	}
+	return s
 }
 
 func (w *writer) lldp(l *LLDP) {

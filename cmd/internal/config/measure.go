@@ -105,7 +105,7 @@ func (h *HeadroomDefaults) read(v value) {
 		field{"percentile", set(&h.Percentile, percentile)},
 		field{"interval", set(&h.Interval, duration(10*time.Millisecond, 100*time.Second))},
 		field{"min", set(&h.Min, size(0, largestSize))},
-		field{"max", h.Max.read},
+		field{"max", set(&h.Max, headroomLimit)},
 		field{"agree", set(&h.Agree, oneOf(AgreeLLDP, AgreeAlways))},
 		field{"send_request", readSendRequest},
 	)
@@ -122,19 +122,21 @@ func readSendRequest(v value) {
 	}
 }
 
-func (l *HeadroomLimit) read(v value) {
-	text, _ := scalar(v.node)
-	if times, ok := strings.CutSuffix(text, "x"); ok {
-		n, err := strconv.ParseFloat(times, 64)
-		if err != nil || !(n >= 1 && n <= 1000) {
-			v.fail("%q is out of range: write 1x to 1000x the calculated headroom, or a size", text)
-			return
-		}
-		*l = HeadroomLimit{Times: n}
-		return
+var headroomLimit = parser[HeadroomLimit]{readHeadroomLimit, func() []*Schema {
+	return append(sizeForms(1, largestSize), pattern(timesForm, "(1x to 1000x the calculated headroom)"))
+}}
+
+func readHeadroomLimit(text string) (HeadroomLimit, error) {
+	times, ok := strings.CutSuffix(text, "x")
+	if !ok {
+		n, err := or(size(1, largestSize), "4x for four times the calculated headroom").read(text)
+		return HeadroomLimit{Bytes: n}, err
 	}
-	l.Times = 0
-	set(&l.Bytes, or(size(1, largestSize), "4x for four times the calculated headroom"))(v)
+	n, err := strconv.ParseFloat(times, 64)
+	if err != nil || !(n >= 1 && n <= 1000) {
+		return HeadroomLimit{}, errors.New("is out of range: write 1x to 1000x the calculated headroom, or a size")
+	}
+	return HeadroomLimit{Times: n}, nil
 }
 
 // Bits is the limit of a port with that calculated headroom.
@@ -154,7 +156,9 @@ func (l HeadroomLimit) String() string {
 }
 
 // opcode reads the opcode of measurement frames; those of PAUSE, PFC and EPON have other meanings.
-func opcode(text string) (uint16, error) {
+var opcode = numbers(&Schema{Type: "integer", Minimum: new(float64(0x19)), Maximum: new(float64(0xFFFF)), Not: &Schema{Enum: []any{0x0101}}}, readOpcode)
+
+func readOpcode(text string) (uint16, error) {
 	n, err := strconv.ParseUint(text, 0, 16)
 	switch {
 	case err != nil:
@@ -165,7 +169,9 @@ func opcode(text string) (uint16, error) {
 	return uint16(n), nil
 }
 
-func extensionIdentifier(text string) (id [3]byte, err error) {
+var extensionIdentifier = matching(`^`+octetForm+`(-`+octetForm+`){2}$`, readExtensionIdentifier)
+
+func readExtensionIdentifier(text string) (id [3]byte, err error) {
 	parts := strings.Split(text, "-")
 	for i, part := range parts {
 		n, err := strconv.ParseUint(part, 16, 8)
@@ -178,7 +184,9 @@ func extensionIdentifier(text string) (id [3]byte, err error) {
 }
 
 // privateEtherType reads an EtherType; those that the switch knows have other meanings.
-func privateEtherType(text string) (uint16, error) {
+var privateEtherType = numbers(whole(0x0600, 0xFFFF), readPrivateEtherType)
+
+func readPrivateEtherType(text string) (uint16, error) {
 	n, err := strconv.ParseUint(text, 0, 16)
 	if err != nil || n < 0x0600 {
 		return 0, errors.New("is no EtherType: write a number from 0x0600 on, such as 0x88B5")
@@ -190,7 +198,9 @@ func privateEtherType(text string) (uint16, error) {
 	return uint16(n), nil
 }
 
-func percentile(text string) (float64, error) {
+var percentile = numbers(between(50, 100), readPercentile)
+
+func readPercentile(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 50 && n <= 100) {
 		return 0, errors.New("is no percentile: write a number from 50 to 100, such as 99.9")

@@ -15,23 +15,23 @@ type Override struct {
 // readOverrides reads the port's own priorities. A port with PAUSE has one lossless queue, so its
 // only key is all.
 func (p *Port) readOverrides(v value) {
-	for _, entry := range v.pairs() {
-		priority, err := strconv.ParseUint(entry.name, 10, 3)
+	v.each(`^([0-7]|all)$`, "0", func(name string, v value) {
+		priority, err := strconv.ParseUint(name, 10, 3)
 		switch {
-		case entry.name == "all" && p.FlowControl == FlowPause:
-			p.Priorities[0].read(entry.value)
-		case entry.name == "all":
-			entry.value.fail("all is the one queue of a port with flow_control: pause, and this port has %s: "+
+		case name == "all" && p.FlowControl == FlowPause:
+			p.Priorities[0].read(v)
+		case name == "all":
+			v.fail("all is the one queue of a port with flow_control: pause, and this port has %s: "+
 				"name the priority, or change flow_control. %s", p.FlowControl, exclusive)
-		case err != nil || len(entry.name) != 1:
-			entry.value.fail("%q is no priority: write 0 to 7", entry.name)
+		case err != nil || len(name) != 1:
+			v.fail("%q is no priority: write 0 to 7", name)
 		case p.FlowControl == FlowPause:
-			entry.value.fail("with flow_control: pause all eight priorities are one queue: write all, or flow_control: pfc. %s",
+			v.fail("with flow_control: pause all eight priorities are one queue: write all, or flow_control: pfc. %s",
 				exclusive)
 		default:
-			p.Priorities[priority].read(entry.value)
+			p.Priorities[priority].read(v)
 		}
-	}
+	})
 }
 
 func (o *Override) read(v value) {

@@ -93,18 +93,20 @@ func (p *Port) MaxFrame() int64 {
 }
 
 func (c *Config) readPorts(v value) {
-	for _, entry := range v.pairs() {
-		if _, err := portName(entry.name); err != nil {
-			entry.value.fail("%q %v", entry.name, err)
-			continue
+	v.each(nameForm, "p1", func(name string, v value) {
+		if _, err := portName.read(name); err != nil {
+			v.fail("%q %v", name, err)
+			return
 		}
-		p := c.defaultPort(entry.name)
-		p.read(entry.value)
+		p := c.defaultPort(name)
+		p.read(v)
 		c.Ports = append(c.Ports, p)
-	}
+	})
 }
 
-func portName(text string) (string, error) {
+var portName = matching(nameForm, readPortName)
+
+func readPortName(text string) (string, error) {
 	if !identifier(text, 32) {
 		return "", errors.New("cannot name a port: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first")
 	}
@@ -153,7 +155,7 @@ func (p *Port) read(v value) {
 	if p.Ring.Frame == 0 {
 		p.Ring.Frame = int64(p.MTU) + 14
 	}
-	if len(v.doc.faults) == before {
+	if len(v.doc.faults) == before && v.schema == nil {
 		p.check(v)
 	}
 }
@@ -228,14 +230,18 @@ func (p *Port) addTagged(v value, vid uint16) {
 }
 
 // interfaceName checks what the kernel would refuse: IFNAMSIZ holds 15 bytes.
-func interfaceName(text string) (string, error) {
+var interfaceName = matching(`^[^/: \t]{1,15}$`, readInterfaceName)
+
+func readInterfaceName(text string) (string, error) {
 	if text == "" || len(text) > 15 || text == "." || text == ".." || strings.ContainsAny(text, "/: \t") || !printable(text) {
 		return "", errors.New("is not an interface name: write 1 to 15 bytes without space, slash and colon, as `ip link` shows it")
 	}
 	return text, nil
 }
 
-func namespace(text string) (string, error) {
+var namespace = matching(`^([^/]+|/.*)$`, readNamespace)
+
+func readNamespace(text string) (string, error) {
 	pid, isPID := strings.CutPrefix(text, "pid:")
 	path := strings.HasPrefix(text, "/")
 	named := !path && !isPID && text != "" && text != "." && text != ".." && !strings.Contains(text, "/")

@@ -61,8 +61,8 @@ func digits(text string) bool {
 }
 
 // size reads bytes within a range, both ends included.
-func size(least, most int64) func(string) (int64, error) {
-	return func(text string) (int64, error) {
+func size(least, most int64) parser[int64] {
+	return parser[int64]{func(text string) (int64, error) {
 		n, ok := quantity(text, sizeUnits)
 		if !ok {
 			return 0, errors.New("is not a size: write whole bytes with a unit, such as 256B, 4KiB or 8MiB")
@@ -71,12 +71,12 @@ func size(least, most int64) func(string) (int64, error) {
 			return 0, fmt.Errorf("is out of range: write %s to %s", formatSize(least), formatSize(most))
 		}
 		return n, nil
-	}
+	}, func() []*Schema { return sizeForms(least, most) }}
 }
 
 // rate reads bit/s from a lowest rate up.
-func rate(least int64) func(string) (int64, error) {
-	return func(text string) (int64, error) {
+func rate(least int64) parser[int64] {
+	return parser[int64]{func(text string) (int64, error) {
 		n, ok := quantity(text, rateUnits)
 		if !ok {
 			return 0, errors.New("is not a rate: write bit/s with K, M or G, such as 100M, 2.5G or 10G")
@@ -85,12 +85,12 @@ func rate(least int64) func(string) (int64, error) {
 			return 0, fmt.Errorf("is out of range: write %s to %s", formatRate(least), formatRate(fastest))
 		}
 		return n, nil
-	}
+	}, func() []*Schema { return rateForms(least) }}
 }
 
 // duration reads a time within a range, both ends included.
-func duration(least, most time.Duration) func(string) (time.Duration, error) {
-	return func(text string) (time.Duration, error) {
+func duration(least, most time.Duration) parser[time.Duration] {
+	return parser[time.Duration]{func(text string) (time.Duration, error) {
 		n, ok := quantity(text, timeUnits)
 		if !ok && text != "0" {
 			return 0, errors.New("is not a time: write a number with ns, us, ms or s, such as 10ms or 300s")
@@ -99,11 +99,13 @@ func duration(least, most time.Duration) func(string) (time.Duration, error) {
 			return d, nil
 		}
 		return 0, fmt.Errorf("is out of range: write %s to %s", formatTime(least), formatTime(most))
-	}
+	}, func() []*Schema { return timeForms(least, most) }}
 }
 
-// cable reads a length and returns the propagation delay at 5 ns/m.
-func cable(text string) (time.Duration, error) {
+// cable reads a length as the propagation delay at 5 ns/m.
+var cable = parser[time.Duration]{readCable, func() []*Schema { return []*Schema{pattern(lengthForm, ""), {Enum: []any{0}}} }}
+
+func readCable(text string) (time.Duration, error) {
 	millimetres, ok := quantity(text, lengthUnits)
 	if !ok && text != "0" {
 		return 0, errors.New("is not a length: write metres or kilometres, such as 100m or 10km")
@@ -116,18 +118,20 @@ func cable(text string) (time.Duration, error) {
 }
 
 // number reads a whole number within a range, both ends included, of what is named.
-func number[T ~int | ~int64 | ~uint8 | ~uint16](what string, least, most int64) func(string) (T, error) {
-	return func(text string) (T, error) {
+func number[T ~int | ~int64 | ~uint8 | ~uint16](what string, least, most int64) parser[T] {
+	return numbers(whole(least, most), func(text string) (T, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < least || n > most {
 			return 0, fmt.Errorf("is no %s: write a number from %d to %d", what, least, most)
 		}
 		return T(n), nil
-	}
+	})
 }
 
 // alpha reads a Dynamic Threshold factor.
-func alpha(text string) (float64, error) {
+var alpha = numbers(above(0, 1024), readAlpha)
+
+func readAlpha(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n > 0 && n <= 1024) {
 		return 0, errors.New("is not an alpha: write a number above 0 and up to 1024, such as 0.125, 1 or 8")
@@ -135,8 +139,10 @@ func alpha(text string) (float64, error) {
 	return n, nil
 }
 
-// share reads a percentage or a fraction and returns the fraction.
-func share(text string) (float64, error) {
+// share reads a percentage or a fraction as the fraction.
+var share = parser[float64]{readShare, func() []*Schema { return []*Schema{pattern(percentForm, ""), above(0, 1)} }}
+
+func readShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.ParseFloat(number, 64)
 	if percent {
@@ -149,7 +155,11 @@ func share(text string) (float64, error) {
 }
 
 // toggle reads on and off.
-func toggle(text string) (bool, error) {
+var toggle = parser[bool]{readToggle, func() []*Schema {
+	return []*Schema{{Enum: []any{"on", "off", true, false, "yes", "no", "true", "false"}}}
+}}
+
+func readToggle(text string) (bool, error) {
 	switch text {
 	case "on", "true", "yes":
 		return true, nil
@@ -160,10 +170,10 @@ func toggle(text string) (bool, error) {
 }
 
 // oneOf reads one of some words.
-func oneOf[T ~string](words ...T) func(string) (T, error) {
-	return func(text string) (T, error) {
+func oneOf[T ~string](all ...T) parser[T] {
+	return parser[T]{func(text string) (T, error) {
 		var names []string
-		for _, word := range words {
+		for _, word := range all {
 			if string(word) == text {
 				return word, nil
 			}
@@ -173,18 +183,18 @@ func oneOf[T ~string](words ...T) func(string) (T, error) {
 			return "", fmt.Errorf("is unknown: did you mean %s?", meant)
 		}
 		return "", fmt.Errorf("is unknown: write %s", alternatives(names))
-	}
+	}, func() []*Schema { return []*Schema{words(all...)} }}
 }
 
 // or adds to a parser's errors the words that its key takes instead.
-func or[T any](parse func(string) (T, error), words ...string) func(string) (T, error) {
-	return func(text string) (T, error) {
-		parsed, err := parse(text)
+func or[T any](p parser[T], words ...string) parser[T] {
+	return parser[T]{func(text string) (T, error) {
+		parsed, err := p.read(text)
 		if err != nil {
 			err = fmt.Errorf("%w, or %s", err, strings.Join(words, ", or "))
 		}
 		return parsed, err
-	}
+	}, p.forms}
 }
 
 func alternatives(names []string) string {
@@ -226,7 +236,7 @@ func formatRate(n int64) string {
 // formatShare writes a fraction so that share reads the very same one.
 func formatShare(fraction float64) string {
 	percent := strconv.FormatFloat(fraction*100, 'f', -1, 64) + "%"
-	if again, err := share(percent); err == nil && again == fraction {
+	if again, err := readShare(percent); err == nil && again == fraction {
 		return percent
 	}
 	return strconv.FormatFloat(fraction, 'f', -1, 64)
@@ -240,4 +250,4 @@ func formatToggle(on bool) string {
 }
 
 // ParseRate reads a rate in bit/s as the file writes it, such as 200M or 1.5G.
-func ParseRate(text string) (int64, error) { return rate(1)(text) }
+func ParseRate(text string) (int64, error) { return rate(1).read(text) }

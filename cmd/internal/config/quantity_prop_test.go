@@ -12,19 +12,19 @@ import (
 func TestQuantitiesSurviveWriting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bytes := rapid.Int64Range(0, largestSize).Draw(t, "bytes")
-		if got, err := size(0, largestSize)(formatSize(bytes)); err != nil || got != bytes {
+		if got, err := size(0, largestSize).read(formatSize(bytes)); err != nil || got != bytes {
 			t.Errorf("size %d: written %q, read %d, %v", bytes, formatSize(bytes), got, err)
 		}
 		bits := rapid.Int64Range(slowest, fastest).Draw(t, "bits")
-		if got, err := rate(slowest)(formatRate(bits)); err != nil || got != bits {
+		if got, err := rate(slowest).read(formatRate(bits)); err != nil || got != bits {
 			t.Errorf("rate %d: written %q, read %d, %v", bits, formatRate(bits), got, err)
 		}
 		length := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "time"))
-		if got, err := duration(0, time.Hour)(formatTime(length)); err != nil || got != length {
+		if got, err := duration(0, time.Hour).read(formatTime(length)); err != nil || got != length {
 			t.Errorf("time %d: written %q, read %d, %v", length, formatTime(length), got, err)
 		}
 		fraction := rapid.Float64Range(math.SmallestNonzeroFloat64, 1).Draw(t, "fraction")
-		if got, err := share(formatShare(fraction)); err != nil || got != fraction {
+		if got, err := share.read(formatShare(fraction)); err != nil || got != fraction {
 			t.Errorf("share %v: written %q, read %v, %v", fraction, formatShare(fraction), got, err)
 		}
 	})

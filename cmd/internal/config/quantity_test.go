@@ -20,7 +20,7 @@ func TestSize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := size(0, largestSize)(tt.text)
+			got, err := size(0, largestSize).read(tt.text)
 			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
 				t.Errorf("size(%q)\n got %d, %v\nwant %d", tt.text, got, err, tt.want)
 			}
@@ -38,7 +38,7 @@ func TestRate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := rate(slowest)(tt.text)
+			got, err := rate(slowest).read(tt.text)
 			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
 				t.Errorf("rate(%q)\n got %d, %v\nwant %d", tt.text, got, err, tt.want)
 			}
@@ -57,7 +57,7 @@ func TestDuration(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := duration(0, time.Second)(tt.text)
+			got, err := duration(0, time.Second).read(tt.text)
 			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
 				t.Errorf("duration(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
 			}
@@ -76,7 +76,7 @@ func TestCable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := cable(tt.text)
+			got, err := cable.read(tt.text)
 			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
 				t.Errorf("cable(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
 			}
@@ -94,7 +94,7 @@ func TestShare(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := share(tt.text)
+			got, err := share.read(tt.text)
 			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
 				t.Errorf("share(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
 			}
@@ -104,12 +104,12 @@ func TestShare(t *testing.T) {
 
 func TestAlpha(t *testing.T) {
 	for _, text := range []string{"1", "0.0625", "1024", "8.0"} {
-		if _, err := alpha(text); err != nil {
+		if _, err := alpha.read(text); err != nil {
 			t.Errorf("alpha(%q) is refused: %v", text, err)
 		}
 	}
 	for _, text := range []string{"0", "-1", "1025", "NaN", "Inf", "1/16", ""} {
-		if got, err := alpha(text); err == nil {
+		if got, err := alpha.read(text); err == nil {
 			t.Errorf("alpha(%q)\n got %v\nwant an error", text, got)
 		}
 	}
@@ -117,12 +117,12 @@ func TestAlpha(t *testing.T) {
 
 func TestToggle(t *testing.T) {
 	for text, want := range map[string]bool{"on": true, "true": true, "yes": true, "off": false, "false": false, "no": false} {
-		if got, err := toggle(text); err != nil || got != want {
+		if got, err := toggle.read(text); err != nil || got != want {
 			t.Errorf("toggle(%q)\n got %v, %v\nwant %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "1", "On", "enabled"} {
-		if _, err := toggle(text); err == nil {
+		if _, err := toggle.read(text); err == nil {
 			t.Errorf("toggle(%q) is accepted", text)
 		}
 	}
@@ -132,12 +132,12 @@ func TestListenAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"127.0.0.1:9808": "127.0.0.1:9808", ":9808": ":9808", "[::1]:0": "[::1]:0", "leaf1.example:80": "leaf1.example:80", "off": "",
 	} {
-		if got, err := listenAddress(text); err != nil || got != want {
+		if got, err := listenAddress.read(text); err != nil || got != want {
 			t.Errorf("listenAddress(%q)\n got %q, %v\nwant %q", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "9808", "host", "host:", "host:http", "host:65536", "host:00", "a b:1", "::1:80", "host:1/x", "a/b:1"} {
-		if got, err := listenAddress(text); err == nil {
+		if got, err := listenAddress.read(text); err == nil {
 			t.Errorf("listenAddress(%q)\n got %q\nwant an error", text, got)
 		}
 	}
@@ -146,7 +146,7 @@ func TestListenAddress(t *testing.T) {
 func TestNamesOfTheSystem(t *testing.T) {
 	tests := []struct {
 		name    string
-		parse   func(string) (string, error)
+		parse   parser[string]
 		good    []string
 		refused []string
 	}{
@@ -166,12 +166,12 @@ func TestNamesOfTheSystem(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, text := range tt.good {
-				if got, err := tt.parse(text); err != nil || got != text {
+				if got, err := tt.parse.read(text); err != nil || got != text {
 					t.Errorf("%q\n got %q, %v\nwant itself", text, got, err)
 				}
 			}
 			for _, text := range tt.refused {
-				if _, err := tt.parse(text); err == nil {
+				if _, err := tt.parse.read(text); err == nil {
 					t.Errorf("%q is accepted", text)
 				}
 			}

@@ -37,7 +37,9 @@ func (p *Port) readAddresses(v value) {
 }
 
 // hostAddress reads an address of an interface with the length of its network's prefix.
-func hostAddress(text string) (netip.Prefix, error) {
+var hostAddress = matching(`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`, readHostAddress)
+
+func readHostAddress(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
 		return netip.Prefix{}, errors.New("is not an interface's address: write it with the length of its prefix, such as 10.0.0.1/24 or fd00::1/64")

@@ -91,19 +91,20 @@ const (
 )
 
 func (c *Config) readTrunks(v value) {
-	for _, entry := range v.pairs() {
-		if !identifier(entry.name, 32) {
-			entry.value.fail("%q cannot name a trunk: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first", entry.name)
-			continue
+	v.each(nameForm, "up", func(name string, v value) {
+		if !identifier(name, 32) {
+			v.fail("%q cannot name a trunk: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first", name)
+			return
 		}
-		t := Trunk{Name: entry.name, Distribution: LeastFilled, FlowControl: FlowPFC, MeterOctets: WireOctets, Colour: ColourBlind,
+		t := Trunk{Name: name, Distribution: LeastFilled, FlowControl: FlowPFC, MeterOctets: WireOctets, Colour: ColourBlind,
 			REDQueue: InstantaneousQueue}
-		t.read(entry.value)
+		t.read(v)
 		c.Trunks = append(c.Trunks, t)
-	}
+	})
 }
 
 func (t *Trunk) read(v value) {
+	v.needs("uplink", "members")
 	v.read(
 		field{"uplink", set(&t.Uplink, anyWord)},
 		field{"members", t.readMembers},
@@ -118,6 +119,7 @@ func (t *Trunk) read(v value) {
 	)
 }
 
+// anyWord is the name of something, which is looked for later.
 func anyWord(text string) (string, error) { return text, nil }
 
 func (t *Trunk) readMembers(v value) {
@@ -131,17 +133,20 @@ func (t *Trunk) readMembers(v value) {
 
 // orTotal reads a mapping whose keys are priorities, or total.
 func orTotal(v value, read func(priority int, v value), total func(v value)) {
-	for _, entry := range v.pairs() {
-		priority, err := strconv.ParseUint(entry.name, 10, 3)
-		switch {
-		case entry.name == "total":
-			total(entry.value)
-		case err != nil || len(entry.name) != 1:
-			entry.value.fail("%q is no priority: write 0 to 7, or total", entry.name)
-		default:
-			read(int(priority), entry.value)
-		}
+	if v.schema != nil {
+		total(value{doc: v.doc, key: join(v.key, "total"), schema: v.schema.property("total")})
 	}
+	v.each(priorities8, "0", func(name string, v value) {
+		priority, err := strconv.ParseUint(name, 10, 3)
+		switch {
+		case name == "total":
+			total(v)
+		case err != nil || len(name) != 1:
+			v.fail("%q is no priority: write 0 to 7, or total", name)
+		default:
+			read(int(priority), v)
+		}
+	})
 }
 
 func (t *Trunk) readMeters(v value) {
@@ -171,13 +176,14 @@ func (t *Trunk) readRED(v value) {
 func readRED(v value) *TrunkRED {
 	var r TrunkRED
 	before := len(v.doc.faults)
+	v.needs("low", "high", "probability")
 	v.read(
 		field{"low", set(&r.Low, size(0, largestSize))},
 		field{"high", set(&r.High, size(1, largestSize))},
 		field{"probability", set(&r.Probability, share)},
 	)
 	switch {
-	case len(v.doc.faults) > before:
+	case len(v.doc.faults) > before, v.schema != nil:
 	case r.High == 0 || r.Probability == 0:
 		v.fail("needs low, high and probability: write such as {low: 64KiB, high: 256KiB, probability: 10%%}")
 	case r.Low > r.High:
@@ -203,11 +209,12 @@ func (w *Watermarks) read(v value) {
 func readMark(v value) *Mark {
 	var m Mark
 	before := len(v.doc.faults)
+	v.needs("high", "low")
 	v.read(
 		field{"high", set(&m.High, size(1, largestSize))},
 		field{"low", set(&m.Low, size(1, largestSize))},
 	)
-	if err := m.check(); err != nil && len(v.doc.faults) == before {
+	if err := m.check(); err != nil && len(v.doc.faults) == before && v.schema == nil {
 		v.fail("%v", err)
 	}
 	return &m

@@ -13,6 +13,8 @@ type value struct {
 	key  string   // path; empty for the whole file
 	line int      // of the key
 	node ast.Node // followed; nil: empty
+
+	schema *Schema // where nothing is read, but described what would be; else nil
 }
 
 // field is a key that a mapping may have, and what reads its value.
@@ -21,12 +23,24 @@ type field struct {
 	read func(value)
 }
 
-// fail records a fault of this value.
-func (v value) fail(format string, args ...any) { v.doc.fail(v.line, v.key, format, args...) }
+// fail records a fault of this value. Where values are described it means that there is no good one.
+func (v value) fail(format string, args ...any) {
+	if v.schema != nil {
+		v.schema.Not = &Schema{}
+		return
+	}
+	v.doc.fail(v.line, v.key, format, args...)
+}
 
 // read reads a mapping: fields in the order given, whatever the order of the file. Every other
 // key is a fault. An empty value is an empty mapping.
 func (v value) read(fields ...field) {
+	if v.schema != nil {
+		for _, f := range fields {
+			f.read(value{doc: v.doc, key: join(v.key, f.name), schema: v.schema.property(f.name)})
+		}
+		return
+	}
 	pairs := v.pairs()
 	names := make([]string, len(fields))
 	for i, f := range fields {
@@ -135,8 +149,30 @@ func (v value) merge(own []pair, source ast.Node) []pair {
 	return own
 }
 
+// needs says that a mapping is refused without some of its keys, which whoever reads it sees to.
+func (v value) needs(names ...string) {
+	if v.schema != nil {
+		v.schema.mapping().Required = names
+	}
+}
+
+// each reads a mapping whose keys are not known before. The regular expression, of which like is an example, says what they
+// look like; read sees to it that they do.
+func (v value) each(keys, like string, read func(name string, v value)) {
+	if v.schema != nil {
+		read(like, value{doc: v.doc, key: join(v.key, like), schema: v.schema.properties(keys)})
+		return
+	}
+	for _, p := range v.pairs() {
+		read(p.name, p.value)
+	}
+}
+
 // items returns the entries of a list.
 func (v value) items() []value {
+	if v.schema != nil {
+		return []value{{doc: v.doc, key: v.key + "[]", schema: v.schema.items()}}
+	}
 	if v.node == nil {
 		return nil
 	}
@@ -159,20 +195,24 @@ func (v value) items() []value {
 
 // indexed reads a mapping whose keys are numbers from 0 to highest, of what is named.
 func (v value) indexed(what string, highest int, read func(int, value)) {
+	keys := priorities8
+	if highest == 63 {
+		keys = dscpForm
+	}
 	seen := map[int]int{}
-	for _, p := range v.pairs() {
-		i, err := strconv.Atoi(p.name)
+	v.each(keys, "0", func(name string, v value) {
+		i, err := strconv.Atoi(name)
 		if err != nil || i < 0 || i > highest {
-			p.value.fail("%q is no %s: write 0 to %d", p.name, what, highest)
-			continue
+			v.fail("%q is no %s: write 0 to %d", name, what, highest)
+			return
 		}
 		if line, twice := seen[i]; twice {
-			p.value.fail("%s %d stands twice, first in line %d: keep one", what, i, line)
-			continue
+			v.fail("%s %d stands twice, first in line %d: keep one", what, i, line)
+			return
 		}
-		seen[i] = p.value.line
-		read(i, p.value)
-	}
+		seen[i] = v.line
+		read(i, v)
+	})
 }
 
 // at returns the place of a key of this mapping, whether it was written or not.
@@ -186,6 +226,10 @@ func (v value) at(name string) value {
 
 // is reports whether the value is the given word.
 func (v value) is(word string) bool {
+	if v.schema != nil {
+		v.schema.word(word)
+		return false
+	}
 	text, ok := scalar(v.node)
 	return ok && text == word
 }
@@ -203,15 +247,23 @@ func (v value) text() (string, bool) {
 	return text, ok
 }
 
-// set reads a single value into dst. The parser's error continues the sentence that begins with
-// the value: what is wrong, a colon, what to do.
-func set[T any](dst *T, parse func(string) (T, error)) func(value) {
+// set reads a single value into dst, by a parser or a function that does what its read does: of what that takes, the schema
+// says only that it is text.
+func set[T any, P parser[T] | func(string) (T, error)](dst *T, by P) func(value) {
+	p, ok := any(by).(parser[T])
+	if read, alone := any(by).(func(string) (T, error)); !ok && alone {
+		p = parser[T]{read, func() []*Schema { return []*Schema{{Type: "string"}} }}
+	}
 	return func(v value) {
+		if v.schema != nil {
+			v.schema.add(p.forms()...)
+			return
+		}
 		text, ok := v.text()
 		if !ok {
 			return
 		}
-		parsed, err := parse(text)
+		parsed, err := p.read(text)
 		if err != nil {
 			v.fail("%q %v", text, err)
 			return
@@ -221,11 +273,11 @@ func set[T any](dst *T, parse func(string) (T, error)) func(value) {
 }
 
 // setOptional is set for a key whose absence means something.
-func setOptional[T any](dst **T, parse func(string) (T, error)) func(value) {
+func setOptional[T any](dst **T, p parser[T]) func(value) {
 	return func(v value) {
 		var parsed T
 		before := len(v.doc.faults)
-		if set(&parsed, parse)(v); len(v.doc.faults) == before {
+		if set(&parsed, p)(v); len(v.doc.faults) == before {
 			*dst = &parsed
 		}
 	}

@@ -54,12 +54,18 @@ func (c *Config) readWatchdog(v value) {
 		return
 	}
 	if ok {
-		if set(&w.Mode, oneOf(WatchdogCount, WatchdogSONiC))(mode.value); w.Mode == WatchdogSONiC {
+		if set(&w.Mode, watchdogMode)(mode.value); w.Mode == WatchdogSONiC {
 			*w = defaultSONiC()
 		}
 	}
-	w.read(v, field{"mode", func(value) {}}, field{"slow", w.readSlow})
+	w.read(v, field{"mode", func(v value) {
+		if v.schema != nil { // else it was read before the others
+			set(&w.Mode, watchdogMode)(v)
+		}
+	}}, field{"slow", w.readSlow})
 }
+
+var watchdogMode = oneOf(WatchdogCount, WatchdogSONiC)
 
 // read reads the keys that a port may have too, and own ones.
 func (w *Watchdog) read(v value, own ...field) {
@@ -89,7 +95,7 @@ func (w *Watchdog) read(v value, own ...field) {
 // only refuses a key of the other mode.
 func (w *Watchdog) only(mode WatchdogMode, read func(value)) func(value) {
 	return func(v value) {
-		if w.Mode != mode {
+		if w.Mode != mode && v.schema == nil {
 			v.fail("belongs to mode: %s, and this is mode: %s, whose keys are %s", mode, w.Mode, watchdogKeys[w.Mode])
 			return
 		}
@@ -134,9 +140,12 @@ func (p *Port) readWatchdog(v value) {
 	w.read(v, field{"slow", set(&w.Slow, toggle)})
 }
 
-func watchdogAction(text string) (deadlock.Action, error) {
-	words := []string{deadlock.Forward.String(), deadlock.Drop.String(), deadlock.Alert.String()}
-	_, err := oneOf(words...)(text)
+var watchdogActions = []string{deadlock.Forward.String(), deadlock.Drop.String(), deadlock.Alert.String()}
+
+var watchdogAction = parser[deadlock.Action]{readWatchdogAction, oneOf(watchdogActions...).forms}
+
+func readWatchdogAction(text string) (deadlock.Action, error) {
+	_, err := oneOf(watchdogActions...).read(text)
 	for _, a := range []deadlock.Action{deadlock.Alert, deadlock.Forward, deadlock.Drop} {
 		if a.String() == text {
 			return a, nil
@@ -151,23 +160,31 @@ const (
 	restoreQuiet   = "quiet"
 )
 
-func watchdogRestore(text string) (deadlock.Restore, error) {
-	word, err := oneOf(restoreElapsed, restoreQuiet)(text)
+var watchdogRestore = parser[deadlock.Restore]{readWatchdogRestore, oneOf(restoreElapsed, restoreQuiet).forms}
+
+func readWatchdogRestore(text string) (deadlock.Restore, error) {
+	word, err := oneOf(restoreElapsed, restoreQuiet).read(text)
 	if word == restoreQuiet {
 		return deadlock.Quiet, err
 	}
 	return deadlock.Elapsed, err
 }
 
-func watchdogPeriod(text string) (time.Duration, error) {
-	words := make([]string, 0, len(deadlock.Periods))
+var watchdogPeriod = parser[time.Duration]{readWatchdogPeriod, func() []*Schema { return oneOf(periodWords()...).forms() }}
+
+func periodWords() (all []string) {
 	for _, p := range deadlock.Periods {
-		words = append(words, formatTime(p))
+		all = append(all, formatTime(p))
 	}
-	if _, err := oneOf(words...)(text); err != nil {
+	return all
+}
+
+func readWatchdogPeriod(text string) (time.Duration, error) {
+	all := periodWords()
+	if _, err := oneOf(all...).read(text); err != nil {
 		return 0, err
 	}
-	return deadlock.Periods[slices.Index(words, text)], nil
+	return deadlock.Periods[slices.Index(all, text)], nil
 }
 
 // longestPause is the longest single pause that a peer can ask for.

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Files that are no configurations are refused with the place of the fault, at once, and without taking memory for them.
+func TestHostileFiles(t *testing.T) {
+	var nested strings.Builder
+	nested.WriteString("a0: &a0 [x, x]\n")
+	for i := range 40 {
+		name, below := string(rune('b'+i%20))+string(rune('a'+i/20)), "a0"
+		if i > 0 {
+			below = string(rune('b'+(i-1)%20)) + string(rune('a'+(i-1)/20))
+		}
+		nested.WriteString(name + ": &" + name + " [*" + below + ", *" + below + ", *" + below + "]\n")
+	}
+	laughs := nested.String() + "priorities: {lossless: *va}\n"
+	for _, tt := range []struct {
+		name, text string
+		line       int
+		want       string
+	}{
+		{"a NUL byte", "name: x\nports: {p1\x00: {}}\n", 2, "byte 11 of the line is the control character 0x00: write the file as plain text"},
+		{"UTF-16", "n\x00a\x00m\x00e\x00", 1, "byte 2 of the line is the control character 0x00"},
+		{"an escape sequence", "name: x\n\x1b[31mports: {}\n", 2, "the control character 0x1b"},
+		{"Latin 1", "name: x\n# caf\xe9\n", 2, "is no UTF-8: save the file as UTF-8"},
+		{"a program", "\x7fELF\x02\x01\x01", 1, "the control character 0x7f"},
+		{"a billion laughs", laughs, 1, "unknown key"},
+		{"half a line", "name: x\nports: {p1: {speed: 1", 2, "not YAML"},
+		{"half a key", "name: x\nbuffer:\n  cel", 2, "want a mapping (key: value)"},
+		{"half a value", "name: x\nbuffer: {cell: \"25", 2, "not YAML"},
+		{"half a word", "name: x\npreset: roc", 2, "did you mean roce?"},
+		{"a list", "name: x\nports: [p1]\n", 2, "want a mapping (key: value), not a list"},
+		{"an unknown key", "name: x\nprots: {}\n", 2, "did you mean ports?"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			begun := time.Now()
+			_, _, err := Parse("hostile.yaml", []byte(tt.text))
+			var fault *Error
+			if !errors.As(err, &fault) || fault.Line != tt.line || !strings.Contains(fault.Text, tt.want) {
+				t.Errorf("got %v\nwant line %d, %q", err, tt.line, tt.want)
+			}
+			if took := time.Since(begun); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// A file that was cut off while it was written never does harm: it is refused with its place, or is a configuration.
+func TestCutOffFiles(t *testing.T) {
+	whole, err := os.ReadFile("testdata/expand/documented.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for n := 0; n < len(whole); n += 7 {
+		if _, _, err := Parse("cut.yaml", whole[:n]); err != nil {
+			refused++
+			wantPlaced(t, err)
+		}
+	}
+	if refused < len(whole)/7/4 {
+		t.Errorf("%d of %d beginnings of a file are refused", refused, len(whole)/7)
+	}
+}
+
+// A file of 100 MB, or one that never ends, is not read to its end.
+func TestHugeFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge.yaml")
+	if err := os.WriteFile(path, []byte("name: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 100<<20); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, "/dev/zero"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := Load(file)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), ":1: the file is too long, a configuration has at most 262144 bytes") {
+			t.Errorf("%s: error %v", file, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
+			t.Errorf("%s: %d bytes were taken to refuse it", file, took)
+		}
+	}
+}

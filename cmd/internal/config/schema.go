@@ -1,0 +1,202 @@
+package config
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Schema is a JSON Schema (draft 2020-12), as far as a configuration needs one.
+type Schema struct {
+	Version           string             `json:"$schema,omitempty"`
+	Title             string             `json:"title,omitempty"`
+	Description       string             `json:"description,omitempty"`
+	Default           any                `json:"default,omitempty"`
+	Type              any                `json:"type,omitempty"` // a name, or a list of them
+	Enum              []any              `json:"enum,omitempty"`
+	Pattern           string             `json:"pattern,omitempty"`
+	Minimum           *float64           `json:"minimum,omitempty"`
+	ExclusiveMinimum  *float64           `json:"exclusiveMinimum,omitempty"`
+	Maximum           *float64           `json:"maximum,omitempty"`
+	Items             *Schema            `json:"items,omitempty"`
+	Properties        map[string]*Schema `json:"properties,omitempty"`
+	PatternProperties map[string]*Schema `json:"patternProperties,omitempty"`
+	Additional        *bool              `json:"additionalProperties,omitempty"`
+	Required          []string           `json:"required,omitempty"`
+	AnyOf             []*Schema          `json:"anyOf,omitempty"`
+	Not               *Schema            `json:"not,omitempty"`
+}
+
+// NewSchema describes every file that Parse may read. It is what the readers themselves say when they are asked what they
+// would read, so that it has each key that they have, and no other. What keys say to each other it leaves to Parse.
+func NewSchema() *Schema {
+	root := &Schema{Version: "https://json-schema.org/draft/2020-12/schema", Title: "pfcswitch configuration"}
+	doc := &document{lines: map[string]int{}}
+	value{doc: doc, schema: root}.read(defaults().sections()...)
+	root.settle()
+	texts := keyTexts()
+	givens := writtenDefaults()
+	root.Walk(func(path string, s *Schema) {
+		s.Description = strings.TrimSpace(texts[path] + " " + s.Description)
+		if given, ok := givens[path]; ok && len(s.Properties)+len(s.PatternProperties) == 0 && s.Items == nil {
+			s.Default = given
+		}
+	})
+	return root
+}
+
+// JSON writes the schema for people and editors.
+func (s *Schema) JSON() ([]byte, error) {
+	b, err := json.MarshalIndent(s, "", "  ")
+	return append(b, '\n'), err
+}
+
+// Walk calls f for every key, in the order of its path: ports.*.speed is a key of every port, fdb[].mac one of every entry
+// of a list.
+func (s *Schema) Walk(f func(path string, s *Schema)) { s.walk("", f) }
+
+func (s *Schema) walk(path string, f func(string, *Schema)) {
+	if path != "" {
+		f(path, s)
+	}
+	for _, part := range append([]*Schema{s}, s.AnyOf...) {
+		for _, name := range slices.Sorted(maps.Keys(part.Properties)) {
+			part.Properties[name].walk(join(path, name), f)
+		}
+		for _, pattern := range slices.Sorted(maps.Keys(part.PatternProperties)) {
+			part.PatternProperties[pattern].walk(join(path, "*"), f)
+		}
+		if part.Items != nil {
+			part.Items.walk(path+"[]", f)
+		}
+	}
+}
+
+// mapping is the alternative that is a mapping, which may be empty.
+func (s *Schema) mapping() *Schema {
+	for _, a := range s.AnyOf {
+		if a.Properties != nil {
+			return a
+		}
+	}
+	m := &Schema{Type: []string{"object", "null"}, Properties: map[string]*Schema{}, Additional: new(bool)}
+	s.AnyOf = append(s.AnyOf, m)
+	return m
+}
+
+// property is a key of the mapping.
+func (s *Schema) property(name string) *Schema {
+	p := &Schema{}
+	s.mapping().Properties[name] = p
+	return p
+}
+
+// properties are all keys of the mapping that a regular expression matches.
+func (s *Schema) properties(pattern string) *Schema {
+	m, p := s.mapping(), &Schema{}
+	if m.PatternProperties == nil {
+		m.PatternProperties = map[string]*Schema{}
+	}
+	m.PatternProperties[pattern] = p
+	return p
+}
+
+// items are the entries of the list.
+func (s *Schema) items() *Schema {
+	items := &Schema{}
+	s.AnyOf = append(s.AnyOf, &Schema{Type: []string{"array", "null"}, Items: items})
+	return items
+}
+
+// add is one more form that a value may have.
+func (s *Schema) add(form ...*Schema) { s.AnyOf = append(s.AnyOf, form...) }
+
+// word is one more word that a value may be.
+func (s *Schema) word(word string) {
+	for _, a := range s.AnyOf {
+		if a.Enum != nil {
+			if !slices.Contains(a.Enum, any(word)) {
+				a.Enum = append(a.Enum, word)
+			}
+			return
+		}
+	}
+	s.AnyOf = append(s.AnyOf, &Schema{Enum: []any{word}})
+}
+
+// settle takes a single alternative for the schema itself.
+func (s *Schema) settle() {
+	for len(s.AnyOf) == 1 {
+		only := *s.AnyOf[0]
+		only.Version, only.Title = s.Version, s.Title
+		*s = only
+	}
+	for _, a := range s.AnyOf {
+		a.settle()
+	}
+	for _, p := range s.Properties {
+		p.settle()
+	}
+	for _, p := range s.PatternProperties {
+		p.settle()
+	}
+	if s.Items != nil {
+		s.Items.settle()
+	}
+}
+
+// writtenDefaults are the values that an empty file stands for, by path, as Expand writes them.
+func writtenDefaults() map[string]any {
+	all := map[string]any{}
+	c, _, err := Parse("defaults", []byte("ports: {a: {}, b: {}, t: {kind: tap}}\ntrunks: {t: {uplink: a, members: [b]}}\n"))
+	if err != nil {
+		return all // a constant file, which is good: a test counts the defaults
+	}
+	doc := parseDocument("defaults", Expand(c))
+	for _, p := range doc.root.pairs() {
+		collectDefaults(all, p.name, p.value)
+	}
+	for _, own := range []string{"ports.*.interface", "trunks.*.uplink", "priorities.dscp.*"} {
+		delete(all, own) // these follow from the key, or were written
+	}
+	return all
+}
+
+// collectDefaults reads a value of the expansion. Of several ports the first counts.
+func collectDefaults(all map[string]any, path string, v value) {
+	if text, ok := scalar(v.node); ok {
+		if _, there := all[path]; !there {
+			all[path] = plain(text)
+		}
+		return
+	}
+	if kindOf(v.node) != "a mapping" {
+		return
+	}
+	for _, p := range v.pairs() {
+		name := p.name
+		if _, err := strconv.Atoi(name); err == nil || path == "ports" || path == "trunks" {
+			name = "*"
+		}
+		collectDefaults(all, join(path, name), p.value)
+	}
+}
+
+// plain is a single value as JSON has it.
+func plain(text string) any {
+	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
+		return n
+	}
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		return n
+	}
+	switch text {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return text
+}

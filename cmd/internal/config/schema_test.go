@@ -1,0 +1,251 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+)
+
+// validator compiles the schema with a validator of others, which holds it against the standard's own schema.
+func validator(t testing.TB) func(text []byte) error {
+	t.Helper()
+	b, err := NewSchema().JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("pfcswitch.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("pfcswitch.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(text []byte) error {
+		v, err := asJSON(text)
+		if err != nil {
+			return err
+		}
+		return s.Validate(v)
+	}
+}
+
+// asJSON reads YAML as a validator of JSON wants it.
+func asJSON(text []byte) (any, error) {
+	var v any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(b))
+}
+
+// Every key has a sentence, and no sentence stands for a key that there is not.
+func TestSchemaDescribesEveryKey(t *testing.T) {
+	texts := keyTexts()
+	NewSchema().Walk(func(path string, s *Schema) {
+		if texts[path] == "" {
+			t.Errorf("keys.txt says nothing of %s", path)
+		}
+		delete(texts, path)
+		if len(s.AnyOf) == 0 && s.Type == nil && s.Enum == nil && s.Not == nil {
+			t.Errorf("%s may be anything", path)
+		}
+	})
+	for path := range texts {
+		t.Errorf("keys.txt describes %s, which is no key", path)
+	}
+}
+
+// The readers find no fault when they describe themselves.
+func TestDescribingIsNoReading(t *testing.T) {
+	doc := &document{lines: map[string]int{}}
+	value{doc: doc, schema: &Schema{}}.read(defaults().sections()...)
+	for _, fault := range doc.faults {
+		t.Error(fault)
+	}
+}
+
+// Every default of the schema is a value of its key, and what the empty file means.
+func TestSchemaDefaults(t *testing.T) {
+	valid := validator(t)
+	n := 0
+	NewSchema().Walk(func(path string, s *Schema) {
+		if s.Default == nil || strings.HasPrefix(path, "trunks.") {
+			return
+		}
+		n++
+		text := fmt.Appendf(nil, "%v", s.Default)
+		keys := strings.Split(strings.NewReplacer("queues.*", "queues.3", "ecn.*", "ecn.3", ".*", ".p1").Replace(path), ".")
+		for i := range keys {
+			text = fmt.Appendf(nil, "{%s: %s}", keys[len(keys)-1-i], text)
+		}
+		if err := valid(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		got, _, err := Parse("test.yaml", text)
+		if err != nil {
+			t.Errorf("%v", err)
+			return
+		}
+		without := "{}"
+		if strings.HasPrefix(path, "ports.") {
+			without = "ports: {p1: }"
+		}
+		want := mustParse(t, without)
+		if got, want := string(Expand(got)), string(Expand(want)); got != want {
+			t.Errorf("%s is not the default:\n%s", text, got)
+		}
+	})
+	if n < 60 {
+		t.Errorf("only %d defaults", n)
+	}
+}
+
+// What Expand writes the schema takes.
+func TestSchemaTakesExpansions(t *testing.T) {
+	valid := validator(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c, err := drawConfig(t).Resolve(nil)
+		if err != nil {
+			t.Skip(err)
+		}
+		text := Expand(c)
+		if err := valid(text); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	})
+}
+
+// beyond are the bad files whose fault is no key's own: what keys say to each other, and what YAML itself forbids. Of those
+// the schema says nothing.
+var beyond = []string{
+	"documents.yaml",                                              // two YAML documents
+	"loopback.yaml", "port_contradictions.yaml", "tap_wires.yaml", // keys that contradict each other
+	"static.yaml", "static_xon.yaml", "watchdog_poll.yaml", //
+	"watchdog_slow.yaml", "trunk_drops.yaml", "trunk_rates.yaml", //
+	"pool_headroom.yaml", "pool_lossy.yaml", "pool_shared.yaml", // what does not fit into the buffer
+}
+
+// The schema takes the good files of the project and refuses the bad ones.
+func TestSchemaJudgesAsParse(t *testing.T) {
+	valid := validator(t)
+	var good, bad []string
+	for _, pattern := range []string{"testdata/*/*.yaml", "../../../scripts/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, fault := Parse(file, data)
+			judged := valid(data)
+			name := filepath.Base(file)
+			switch {
+			case fault == nil:
+				good = append(good, file)
+				if judged != nil {
+					t.Errorf("%s is a good file, and the schema says: %v", file, judged)
+				}
+			case slices.Contains(beyond, name):
+				if judged != nil {
+					t.Errorf("%s: the schema refuses it, so that it does not belong in the list", name)
+				}
+			case judged == nil:
+				t.Errorf("%s is a bad file, and the schema takes it:\n%v", name, fault)
+			default:
+				bad = append(bad, file)
+			}
+		}
+	}
+	if len(good) < 3 || len(bad) < 10 {
+		t.Errorf("%d good and %d bad files show little", len(good), len(bad))
+	}
+	t.Logf("%d good files, %d bad ones, %d whose fault is beyond a schema", len(good), len(bad), len(beyond))
+}
+
+// Single values: the schema takes and refuses what Parse takes and refuses.
+func TestSchemaValues(t *testing.T) {
+	valid := validator(t)
+	for _, key := range []struct{ format, values string }{
+		{"buffer: {private: %s}", "4KiB 0 4096 1.5KiB 0B 4k -1 1e3 fast [1] {a: 1} true"},
+		{"ports: {p1: {speed: %s}}", "auto none 1G 2.5G 100M 1000000 999 1g fast -1 [1G] off"},
+		{"ageing: %s", "300s 10 5m soon"},
+		{"ports: {p1: {cable: %s}}", "0 100m 10km 100 100ft -1m"},
+		{"ports: {p1: {flow_control: %s}}", "pfc pause off on both [pfc]"},
+		{"ports: {p1: {learning: %s}}", "true false on off yes no 1 maybe"},
+		{"ecn: {3: %s}", "off {} {kmin: 1KiB} {pmax: 10%} {pmax: 0.1} {pmax: 0} {kmin: x} on"},
+		{"queues: {%s: {weight: 1}}", "0 7 8 a -1"},
+		{"lldp: {bit_ieee: %s}", "0x20 16 off 0x30 3 on"},
+		{"headroom: {stamps: 2, mode: %s}", "loopback acknowledge echo 4"},
+		{"headroom: {opcode: %s}", "0xFFFE 0x0101 1 65536"},
+		{"headroom: {max: %s}", "4x 1.5x 8KiB 0 y"},
+		{"headroom: {send_request: %s}", "off"},
+		{"priorities: {lossless: %s}", "[3] [] [3,4] [8] 3"},
+		{"priorities: {dscp: {%s: 3}}", "0 26 63 64 x"},
+		{"fdb: [%s]", `{mac:"02:00:00:00:00:01",port:p1} {port:p1} {mac:"zz",port:p1}`},
+		{"watchdog: %s", "off {fast: off} {action: drop} {action: nothing} {mode: sonic} {period: 100ms} {period: 50ms} {slow: {threshold: 3}} 3"},
+		{"api: {socket: %s}", "auto /run/x.sock x.sock"},
+		{"metrics: {listen: %s}", `off "127.0.0.1:9808" 9808`},
+		{"naam: %s", "x"},
+	} {
+		taken, refused := 0, 0
+		for _, v := range values(key.values) {
+			text := fmt.Sprintf(key.format, v) + "\n"
+			if !strings.HasPrefix(text, "ports") {
+				text += "ports: {p1: }\n"
+			}
+			_, _, fault := Parse("test.yaml", []byte(text))
+			if judged := valid([]byte(text)); (judged == nil) != (fault == nil) {
+				t.Errorf("%s: Parse says %v, the schema %v", text, fault, judged)
+			}
+			if fault == nil {
+				taken++
+			} else {
+				refused++
+			}
+		}
+		if taken == 0 && key.format != "naam: %s" || refused == 0 && !strings.Contains(key.format, "send_request") {
+			t.Errorf("%s: %d values taken, %d refused", key.format, taken, refused)
+		}
+	}
+}
+
+// values splits at spaces that stand in no bracket.
+func values(text string) (all []string) {
+	depth, from := 0, 0
+	for i, r := range text + " " {
+		switch r {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ' ':
+			if depth == 0 {
+				all = append(all, text[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return all
+}
