@@ -97,6 +97,32 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	return lost, nil
 }
 
+// Drain holds the peers of all ports, so that the buffer drains and a configuration fits for which it is too full, or lets
+// them go on.
+func (r *Runner) Drain(on bool) error {
+	return r.Do(func(sw *Switch) error {
+		for _, t := range r.tasks {
+			if t != nil {
+				t.draining = on
+				t.freeRing(sw)
+			}
+		}
+		r.holdDraining(sw)
+		return nil
+	})
+}
+
+// holdDraining holds the peers of ports that are being drained. The workers stand still, so that no peer is told of a hold
+// that was given up and begun again meanwhile.
+func (r *Runner) holdDraining(sw *Switch) {
+	for _, t := range r.tasks {
+		if t != nil && t.draining && !t.ringHeld {
+			t.ringHeld = true
+			sw.RingHold(t.index, true, Now())
+		}
+	}
+}
+
 // obeyLast takes the MAC Control frames that have come to sockets that are about to be closed.
 func (t *portTask) obeyLast(sw *Switch) {
 	now, wall := clockPair()

@@ -52,7 +52,7 @@ type portTask struct {
 	pieces    [port.NumClasses]int    // pieces of the oldest frame that were taken already
 	ringHeld  bool
 	unwatched int  // bursts until a ring that fills up is measured again
-	draining  bool // the peer is held until the rings are replaced
+	draining  bool // the peer is held until the rings are replaced, or until a configuration fits
 
 	// transmit task
 	stuck     stuck
@@ -271,6 +271,7 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	defer r.change.Unlock()
 	var gone []*portTask
 	err := r.do(func(sw *Switch) error {
+		defer r.holdDraining(sw)
 		for i, t := range r.tasks {
 			if t == nil {
 				continue

@@ -76,6 +76,9 @@ type Daemon struct {
 // applyPatience is how long an apply waits for buffer to drain so that a change fits.
 const applyPatience = 5 * time.Second
 
+// drainAfter is how long it waits before it holds the peers for that.
+const drainAfter = 100 * time.Millisecond
+
 // New starts a switch with configuration c. Its ports follow their interfaces from Run on. The control socket and the
 // metrics address are taken before any interface is touched: a switch that is started twice leaves the first alone.
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
@@ -175,7 +178,10 @@ func (d *Daemon) changeable(c *config.Config) error {
 // putInForce opens what the configuration needs, hands it to the data plane and makes the ports follow it. On error the
 // old one stays, with its sockets; once the data plane has the new one there is no error any more.
 func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
-	numbers := d.number(c)
+	numbers, err := d.number(c)
+	if err != nil {
+		return err
+	}
 	ports, err := d.portConfigs(c, numbers, true)
 	if err != nil {
 		return err
@@ -226,15 +232,26 @@ func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool
 }
 
 // configure hands a configuration to the data plane. A change that fits but not yet, because the buffer is too full at
-// this moment, is tried again for applyPatience, or until ctx ends.
-func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) error {
-	begun := time.Now()
+// this moment, is tried again for applyPatience, or until ctx ends. Where traffic keeps the buffer full, peers have to wait.
+func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) (err error) {
+	begun, drains := time.Now(), false
+	defer func() {
+		if drains {
+			err = errors.Join(err, d.runner.Drain(false))
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	for {
 		err := d.runner.Configure(c, ports, statics)
 		if err == nil || !errors.Is(err, buffer.ErrBusy) {
 			return err
+		}
+		if !drains && time.Since(begun) > drainAfter {
+			drains = true
+			if err := d.runner.Drain(true); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -244,15 +261,15 @@ func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[in
 	}
 }
 
-// number gives each port a number. A port that was there keeps its own; none gets that of a port which goes at the same
+// number gives each port a number. A port that goes on keeps its own; none gets that of a port which goes at the same
 // time, whose sockets, counters and stations it would inherit.
-func (d *Daemon) number(c *config.Config) map[string]int {
+func (d *Daemon) number(c *config.Config) (map[string]int, error) {
 	numbers, taken := map[string]int{}, map[int]bool{}
 	for _, n := range d.numbers {
 		taken[n] = true
 	}
 	for i := range c.Ports {
-		if n, ok := d.numbers[c.Ports[i].Name]; ok {
+		if n, ok := d.numbers[c.Ports[i].Name]; ok && !d.moves(&c.Ports[i]) {
 			numbers[c.Ports[i].Name] = n
 		}
 	}
@@ -266,13 +283,33 @@ func (d *Daemon) number(c *config.Config) map[string]int {
 		}
 		numbers[c.Ports[i].Name], taken[next] = next, true
 	}
-	return numbers
+	if n := len(taken); n > dataplane.MaxPorts {
+		return nil, c.Errorf("ports", "%d ports, those that go counted in: a switch has at most %d at a time, so apply it in two steps, "+
+			"the first without the ports that go or change their interface", n, dataplane.MaxPorts)
+	}
+	return numbers, nil
+}
+
+// moves tells whether a port that runs is to have another interface, or another kind of one. To the data plane it is another
+// port then: what came by the interface of before must not be taken for what comes by the new one, not for a moment.
+func (d *Daemon) moves(p *config.Port) bool {
+	r := d.ports[p.Name]
+	switch {
+	case r == nil || r.socket == nil:
+		return false
+	case r.cfg.Kind != p.Kind:
+		return true
+	case r.cfg.Interface == p.Interface && r.cfg.Netns == p.Netns:
+		return false
+	}
+	at, err := d.locate(p)
+	return err != nil || !r.has(at) // else it is the same by another name
 }
 
 // leaving returns the numbers of ports that are not among those to come.
 func (d *Daemon) leaving(numbers map[string]int) (gone []int) {
 	for name, n := range d.numbers {
-		if _, stays := numbers[name]; !stays {
+		if next, stays := numbers[name]; !stays || next != n {
 			gone = append(gone, n)
 		}
 	}

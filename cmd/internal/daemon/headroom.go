@@ -194,12 +194,15 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 		d.probers[p.Name] = known
 	}
 	pc.Prober = known
-	if r := d.ports[p.Name]; r != nil && r.swallows {
+	r := d.ports[p.Name]
+	if d.moves(p) {
+		r = nil // what was found is of another link
+	}
+	if r != nil && r.swallows {
 		pc.Mode, pc.Lossless = macctl.ModeOff, 0
 		return
 	}
 	pc.Follow = follows(c, p)
-	r := d.ports[p.Name]
 	if !keep || r == nil || r.found == 0 {
 		return
 	}

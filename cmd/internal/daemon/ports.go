@@ -103,9 +103,10 @@ func (d *Daemon) followConfig(staged map[string]*opening) {
 	for i := range d.cfg.Ports {
 		c := &d.cfg.Ports[i]
 		p := old[c.Name]
-		delete(old, c.Name)
-		if p == nil {
+		if p == nil || p.number != d.numbers[c.Name] {
 			p = &portLink{state: "not looked at yet"}
+		} else {
+			delete(old, c.Name)
 		}
 		p.cfg, p.number = c, d.numbers[c.Name]
 		d.ports[c.Name] = p

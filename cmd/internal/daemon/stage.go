@@ -51,7 +51,7 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {
 		return nil, err
 	}
 	r := d.ports[p.Name]
-	if r != nil && r.has(at) && r.holds(want) {
+	if r != nil && r.has(at) && r.holds(want) && !d.moves(p) {
 		return nil, nil
 	}
 	if serves := r != nil && r.socket != nil; !serves && (!at.link.Up || at.link.Usable() != nil && !p.Force) {

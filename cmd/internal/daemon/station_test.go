@@ -24,7 +24,7 @@ import (
 type station struct {
 	t       *testing.T
 	n       int // number of the host
-	port    *port.AFPacket
+	port    port.Port
 	quit    atomic.Bool
 	done    sync.WaitGroup
 	speed   int64 // bit/s; 0: as fast as it can
@@ -89,12 +89,17 @@ func (r *rig) station(n int, mode macctl.Mode, speed int64) *station {
 	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.host(n).Path(), LosslessSlots: stationSlots, OtherSlots: 1,
 		FrameSize: 1518, Fanout: program})
 	must(r.t, err)
-	s := &station{t: r.t, n: n, port: p, mode: mode, speed: speed, received: map[origin]*tally{}}
+	return newStation(r.t, n, p, mode, speed)
+}
+
+// newStation makes a station of host n's end of its link.
+func newStation(t *testing.T, n int, p port.Port, mode macctl.Mode, speed int64) *station {
+	s := &station{t: t, n: n, port: p, mode: mode, speed: speed, received: map[origin]*tally{}}
 	s.done.Add(1)
 	go s.runReceive()
-	r.t.Cleanup(func() {
+	t.Cleanup(func() {
 		s.stop()
-		must(r.t, p.Close())
+		must(t, p.Close())
 	})
 	return s
 }

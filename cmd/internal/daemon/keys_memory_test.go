@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/macctl"
+)
+
+// onMemory gives a rig without a lab three hosts on links in memory.
+func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c *change) error) {
+	t.Helper()
+	configure := func(c *change) (*config.Config, map[string]int, error) {
+		in := load(t, []byte(base))
+		if c != nil {
+			c.in(in)
+		}
+		text, err := yaml.Marshal(in)
+		must(t, err)
+		cfg, _, err := config.Parse("test.yaml", text)
+		if err != nil {
+			return nil, nil, err
+		}
+		numbers := map[string]int{}
+		for i := range cfg.Ports {
+			numbers[cfg.Ports[i].Name] = i
+		}
+		return cfg, numbers, nil
+	}
+	cfg, _, err := configure(nil)
+	must(t, err)
+	runner, err := dataplane.NewRunner(switchConfig(cfg, bridge.Identity{1}), false)
+	must(t, err)
+	t.Cleanup(func() { must(t, runner.Close()) })
+	d := &Daemon{runner: runner}
+	put = func(c *change) error {
+		cfg, numbers, err := configure(c)
+		if err != nil {
+			return err
+		}
+		ports := map[int]dataplane.PortConfig{}
+		for i := range cfg.Ports {
+			pc, err := portConfig(cfg, &cfg.Ports[i])
+			must(t, err)
+			join(&pc, cfg, &cfg.Ports[i], numbers)
+			ports[i] = pc
+		}
+		sc := switchConfig(cfg, bridge.Identity{1})
+		sc.Trunks = trunkConfigs(cfg, numbers)
+		return d.configure(context.Background(), sc, ports, statics(cfg, numbers))
+	}
+	must(t, put(nil))
+	for i := range hosts {
+		far, near, err := porttest.Pair(porttest.Options{Now: func() int64 { return time.Now().UnixNano() }, Speed: 100e6, Slots: stationSlots,
+			Classify: func(b []byte) port.Class {
+				if len(b) > 14 && b[12] == 0x81 && b[14]>>5 == 3 {
+					return port.Lossless
+				}
+				return port.Other
+			}})
+		must(t, err)
+		must(t, runner.Attach(i, near, [6]byte(portMAC(i+1))))
+		must(t, runner.SetUp(i, true))
+		hosts[i] = newStation(t, i+1, far, macctl.ModePFC, 100e6)
+	}
+	return &rig{t: t, d: d, hosts: make([]*lab.Node, len(hosts))}, hosts, put
+}
+
+// The keys of the data plane, changed under load with nothing but memory around it: the same promise, where no kernel takes part.
+func TestEveryKeyChangesInMemory(t *testing.T) {
+	const base = `
+buffer: {lossless: {size: 512KiB}, lossy: {size: 64KiB}}
+priorities: {lossless: [3]}
+ports:
+  p1: {speed: 100M, ring: {outage: 400ms}}
+  p2: {speed: 100M, ring: {outage: 400ms}}
+  p3: {speed: 100M, ring: {outage: 400ms}}
+  p4: {speed: 100M}
+  p5: {speed: 100M}
+`
+	for _, group := range []struct {
+		name, more string
+		changes    []change
+	}{
+		{"bridge", `fdb: [{mac: "02:00:00:00:00:01", port: p1}, {mac: "02:00:00:00:00:02", port: p2}, {mac: "02:00:00:00:00:03", port: p3}]`, bridgeChanges},
+		{"trunk", `trunks: {up: {uplink: p2, members: [p1, p3]}, side: {uplink: p4, members: [p5]}}`, trunkChanges},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			r, hosts, put := onMemory(t, base+group.more)
+			stop1, stop3 := hosts[0].send(stream{to: 2, prio: 3}), hosts[2].send(stream{to: 2, prio: 3})
+			eventually(t, "both senders are held now and then", func() bool { return hosts[0].controls.Load() > 1 && hosts[2].controls.Load() > 1 })
+			made := 0
+			for i := range group.changes {
+				c := &group.changes[i]
+				if c.refused != "" || slices.ContainsFunc([]string{"ports.p4", "ports.p4.interface", "ports.p4.netns"}, func(p string) bool { return c.path == p }) {
+					continue // of the daemon
+				}
+				made++
+				if err := put(c); err != nil {
+					t.Errorf("%s: %v", c.path, err)
+				}
+				if c.effect != nil && !strings.HasPrefix(c.path, "ports.p4") {
+					eventually(t, c.path+" has its effect", func() bool { return c.effect(r) })
+				}
+				for _, n := range []int{1, 3} {
+					before := hosts[1].tally(n, 3).frames
+					eventually(t, c.path+": frames go on", func() bool { return hosts[1].tally(n, 3).frames > before+5 })
+				}
+				r.noLosslessDrops()
+			}
+			must(t, put(nil))
+			stop1()
+			stop3()
+			hosts[1].whole(hosts[0], 3)
+			hosts[1].whole(hosts[2], 3)
+			r.noLosslessDrops()
+			r.settle()
+			t.Logf("%d changes", made)
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// keyed is a rig whose configuration is changed key by key.
+type keyed struct {
+	*rig
+	other string // another name of the namespace of the ports
+}
+
+// newKeyed makes five hosts, and one link more of the fourth.
+func newKeyed(t *testing.T) *keyed {
+	r := &keyed{rig: newRig(t, 5, lab.LinkOptions{})}
+	must(t, r.lab.Link(r.host(4), "eth1", r.sw, "spare", lab.LinkOptions{}))
+	r.other = r.dir + "/other"
+	must(t, os.Symlink(r.sw.Path(), r.other))
+	return r
+}
+
+// base is the configuration that each change begins with.
+func (r *keyed) base(more string) tree {
+	b := load(r.t, []byte(r.names(`
+name: test
+metrics: {listen: "off"}
+api: {socket: DIR/api.sock}
+capture: {directory: DIR/captures}
+buffer: {lossless: {size: 512KiB}, lossy: {size: 64KiB}}
+priorities: {lossless: [3]}
+ports:
+  p1: {interface: p1, netns: SW, speed: 100M, ring: {outage: 400ms}}
+  p2: {interface: p2, netns: SW, speed: 100M, ring: {outage: 400ms}}
+  p3: {interface: p3, netns: SW, speed: 100M, ring: {outage: 400ms}}
+  p4: {interface: p4, netns: SW, speed: 100M}
+  p5: {interface: p5, netns: SW, speed: 100M}
+`)))
+	for key, value := range load(r.t, []byte(more)) {
+		b[key] = value
+	}
+	return b
+}
+
+// names puts in what a change cannot know.
+func (r *keyed) names(text string) string {
+	return strings.NewReplacer("DIR", r.dir, "OTHER", r.other, "SW", r.sw.Path()).Replace(text)
+}
+
+// of writes the configuration with a change.
+func (r *keyed) of(base string, c *change) []byte {
+	in := r.base(base)
+	if c != nil {
+		c.in(in)
+	}
+	text, err := yaml.Marshal(in)
+	must(r.t, err)
+	return []byte(r.names(string(text)))
+}
+
+// change makes a change, and sees to it that it is in force, or refused and nothing has changed.
+func (r *keyed) change(t *testing.T, base string, c *change) {
+	before := string(source{r.d}.ConfigYAML())
+	text := r.of(base, c)
+	_, err := source{r.d}.Apply(context.Background(), "test.yaml", text)
+	in := string(source{r.d}.ConfigYAML())
+	switch {
+	case c.refused != "":
+		if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.HasPrefix(err.Error(), "test.yaml:") || !strings.Contains(err.Error(), c.path) {
+			t.Errorf("error %v, want one of %s about %q", err, c.path, c.refused)
+		}
+		if in != before {
+			t.Errorf("refused, and the configuration is another:\n%s", in)
+		}
+		return
+	case err != nil:
+		t.Fatalf("%v\n%s", err, text)
+	}
+	want, _, err := config.Parse("test.yaml", text)
+	must(t, err)
+	if in != string(config.Expand(want)) {
+		t.Errorf("in force is\n%s\nwant\n%s", in, config.Expand(want))
+	}
+	for path, value := range leaves(c.path, c.value) {
+		if c.shows == "-" {
+			break
+		}
+		shown := c.shows
+		if shown == "" {
+			shown = r.names(written(value))
+		}
+		if got := written(get(load(t, []byte(in)), path)); got != shown {
+			t.Errorf("show config says %s: %s, want %s", path, got, shown)
+		}
+	}
+	if c.effect != nil {
+		eventually(t, c.path+" has its effect", func() bool { return c.effect(r.rig) })
+	}
+}
+
+// underLoad makes changes one after the other while two stations send to a third at twice its speed.
+func (r *keyed) underLoad(base string, changes []change) {
+	t := r.t
+	c, _, err := config.Parse("test.yaml", r.of(base, nil))
+	must(t, err)
+	r.d, r.halt = run(t, c)
+	t.Cleanup(r.settle)
+	for n := 1; n <= 3; n++ {
+		r.waitUp(n, true)
+	}
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0, rate: 5e6}), h3.send(stream{to: 2, prio: 3})
+	eventually(t, "both senders are held now and then", func() bool { return h1.controls.Load() > 1 && h3.controls.Load() > 1 })
+	var missing, late [4]uint64 // frames from a host, so that only the change that costs some fails
+	for i := range changes {
+		step := &changes[i]
+		t.Run(step.path, func(t *testing.T) {
+			r.change(t, base, step)
+			for _, from := range []*station{h1, h3} {
+				before := h2.tally(from.n, 3).frames
+				eventually(t, "frames go on", func() bool { return h2.tally(from.n, 3).frames > before+10 })
+				if now := h2.tally(from.n, 3); now.next-now.frames != missing[from.n] || now.reordered != late[from.n] {
+					t.Errorf("from h%d %d frames are missing now, were %d; %d came late, were %d", from.n, now.next-now.frames, missing[from.n], now.reordered, late[from.n])
+					r.account(t)
+					missing[from.n], late[from.n] = now.next-now.frames, now.reordered
+				}
+			}
+			r.noLosslessDrops()
+		})
+	}
+	begun := time.Now()
+	r.change(t, base, &change{path: "ageing", value: "300s"}) // as it was
+	t.Logf("back to the first configuration in %v", time.Since(begun))
+	stop1()
+	stop3()
+	h2.whole(h1, 3)
+	h2.whole(h3, 3)
+	r.noLosslessDrops()
+}
+
+// account tells what became of frames, where some are missing.
+func (r *keyed) account(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		p := r.snapshot(n)
+		for prio, byReason := range p.Counters.Drops {
+			for reason, frames := range byReason {
+				if frames > 0 {
+					t.Errorf("%s dropped %d frames of priority %d: %s", portName(n), frames, prio, dataplane.DropReason(reason))
+				}
+			}
+		}
+		stats, err := r.host(n).Stats("eth0")
+		t.Errorf("%s received %d frames and sent %d; its host: %+v %v", portName(n), p.Counters.ReceivedFrames, p.Counters.SentFrames, stats, err)
+	}
+}
+
+// Each key is changed under load, and no lossless frame is lost, none comes late, and nothing stays behind. What only a restart
+// can change is refused in a sentence.
+func TestEveryKeyChangesUnderLoad(t *testing.T) {
+	newKeyed(t).underLoad(`fdb: [{mac: "02:00:00:00:00:01", port: p1}, {mac: "02:00:00:00:00:02", port: p2}, {mac: "02:00:00:00:00:03", port: p3}]`, bridgeChanges)
+}
+
+// The same with the keys of trunks.
+func TestEveryKeyOfATrunkChangesUnderLoad(t *testing.T) {
+	newKeyed(t).underLoad(`trunks: {up: {uplink: p2, members: [p1, p3]}, side: {uplink: p4, members: [p5]}}`, trunkChanges)
+}
+
+// A port that becomes a TAP, and one that gets another interface, takes nothing with it: what its neighbor sends reaches neither
+// the interface of before nor comes back, not for a moment.
+func TestApplyMovesPorts(t *testing.T) {
+	r := newKeyed(t)
+	const fdb = `fdb: [{mac: "02:00:00:00:00:01", port: p1}]
+buffer: {lossless: {size: 4MiB}, lossy: {size: 128KiB}}`
+	c, _, err := config.Parse("test.yaml", r.of(fdb, nil))
+	must(t, err)
+	r.d, r.halt = run(t, c)
+	r.waitUp(5, true)
+	h4, h5 := r.station(4, macctl.ModePFC, 100e6), r.station(5, macctl.ModePFC, 100e6)
+	stop := h5.send(stream{to: 1, prio: 3, octets: 100, rate: 50e6})
+	for range 10 {
+		for _, step := range []change{
+			{path: "ports.p4", value: tree{"kind": "tap", "interface": "tap4", "netns": "SW", "wire": "p5"}, shows: "-",
+				effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Config.TAP && p.Up })},
+			{path: "ports.p4.interface", value: "spare", effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Up })},
+			{path: "ports.p4.interface", value: "p4", effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Up })},
+		} {
+			r.change(t, fdb, &step)
+		}
+	}
+	stop()
+	if h5.sent[3].Load() < 1000 {
+		t.Errorf("h5 sent %d frames, which show little", h5.sent[3].Load())
+	}
+	if got := h4.tally(5, 3).frames; got != 0 {
+		t.Errorf("%d frames of h5, which h4 must never see, left by the interface that p4 had before", got)
+	}
+	if got := h5.tally(5, 3).frames; got != 0 {
+		t.Errorf("%d frames of h5 came back", got)
+	}
+}
