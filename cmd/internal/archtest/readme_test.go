@@ -1,28 +1,18 @@
 package archtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"pfcswitch/cmd/internal/config"
 )
 
-// A block is a fenced block of a Markdown text. Two kinds are executed:
-//
-//	```yaml              is a configuration and must load (```yaml WORD is another sort of YAML)
-//	```console runnable  holds commands behind "$ ", run one after the other at the root; each must end well
+// A block is a fenced block of a Markdown text; package readme executes them.
 type block struct {
 	line int      // of its first line of content
 	info []string // the words behind the opening fence
@@ -46,18 +36,6 @@ func blocks(markdown string) (all []block) {
 	return all
 }
 
-func checkReadmeYAML(t *tree) (found []string) {
-	for _, b := range readme(t) {
-		if !slices.Equal(b.info, []string{"yaml"}) {
-			continue
-		}
-		if _, _, err := config.Parse("README.md", []byte(strings.Repeat("\n", b.line-1)+b.text)); err != nil {
-			found = append(found, err.Error())
-		}
-	}
-	return found
-}
-
 // readme returns the blocks of the README, none where there is none yet.
 func readme(t *tree) []block {
 	b, err := fs.ReadFile(t.fs, "README.md")
@@ -65,25 +43,6 @@ func readme(t *tree) []block {
 		return nil
 	}
 	return blocks(string(b))
-}
-
-// checkReadmeCommands runs the commands of runnable blocks, in dir, with path before the PATH.
-func checkReadmeCommands(t *tree, dir, path string) (found []string) {
-	for _, b := range readme(t) {
-		if !slices.Equal(b.info, []string{"console", "runnable"}) {
-			continue
-		}
-		for i, line := range strings.Split(b.text, "\n") {
-			command, ok := strings.CutPrefix(line, "$ ")
-			if !ok {
-				continue
-			}
-			if out, err := shell(dir, path, command); err != nil {
-				found = append(found, fmt.Sprintf("README.md:%d: %s: %v\n%s", b.line+i, command, err, out))
-			}
-		}
-	}
-	return found
 }
 
 // checkReadmeKeys finds keys of the configuration that no YAML block of the README shows, as a key or in a comment.
@@ -147,20 +106,6 @@ func named(e ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-func shell(dir, path, command string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"))
-	cmd.WaitDelay = time.Second
-	return cmd.CombinedOutput()
-}
-
-func TestReadmeConfigurationsLoad(t *testing.T) {
-	report(t, "configurations of the README load", checkReadmeYAML(project(t)))
-}
-
 func TestReadmeShowsEveryKey(t *testing.T) {
 	if source := project(t); source.packages()["cmd/internal/config"] != nil && len(configKeys(source)) < 50 {
 		t.Errorf("only %d keys found", len(configKeys(source)))
@@ -168,36 +113,12 @@ func TestReadmeShowsEveryKey(t *testing.T) {
 	report(t, "the README shows every key of the configuration", checkReadmeKeys(project(t)))
 }
 
-func TestReadmeCommandsRun(t *testing.T) {
-	source, bin := project(t), t.TempDir()
-	if source.packages()["cmd/pfcswitch"] != nil {
-		build := exec.Command("go", "build", "-o", bin, "./cmd/pfcswitch")
-		build.Dir = root(t)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
-		}
-	}
-	report(t, "commands of the README run", checkReadmeCommands(source, root(t), bin))
-}
-
 func TestBlocks(t *testing.T) {
-	got := blocks("text\n```yaml\na: 1\n\nb: 2\n```\n```\nplain\n```\n  ```console runnable\n  $ x\n  ```\n")
-	want := []block{{3, []string{"yaml"}, "a: 1\n\nb: 2\n"}, {8, []string{}, "plain\n"}, {11, []string{"console", "runnable"}, "  $ x\n"}}
+	got := blocks("text\n```yaml\na: 1\n\nb: 2\n```\n```\nplain\n```\n  ```console\n  $ x\n  ```\n")
+	want := []block{{3, []string{"yaml"}, "a: 1\n\nb: 2\n"}, {8, []string{}, "plain\n"}, {11, []string{"console"}, "  $ x\n"}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-}
-
-func TestCheckReadmeYAML(t *testing.T) {
-	yaml := func(info, text string) map[string]string {
-		return map[string]string{"README.md": "# Title\n\n```" + info + "\n" + text + "\n```\n"}
-	}
-	verify(t, checkReadmeYAML, []check{
-		{"no README", nil, nil},
-		{"loads", yaml("yaml", "name: leaf1\npreset: roce\nports: {p1: {}, p2: {}}"), nil},
-		{"does not", yaml("yaml", "name: leaf1\nno_such_key: 1"), []string{"README.md:5"}},
-		{"another sort of YAML", yaml("yaml topology", "no_such_key: 1"), nil},
-	})
 }
 
 func TestCheckReadmeKeys(t *testing.T) {
@@ -206,19 +127,5 @@ func TestCheckReadmeKeys(t *testing.T) {
 		{"all", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "```yaml\ncell: 1 # or xon: 2\n```\n"}, nil},
 		{"one is missing", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "cell\n```yaml\nxon: 1\n```\n"}, []string{"the key cell"}},
 		{"a part of a word", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "```yaml\ncell: {xon_offset: 1}\n```\n"}, []string{"the key xon"}},
-	})
-}
-
-func TestCheckReadmeCommands(t *testing.T) {
-	dir := t.TempDir()
-	tool := filepath.Join(dir, "the-tool")
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	run := func(t *tree) []string { return checkReadmeCommands(t, dir, dir) }
-	verify(t, run, []check{
-		{"run", map[string]string{"README.md": "```console runnable\n$ the-tool\noutput\n$ test -f the-tool\n```\n"}, nil},
-		{"one does not", map[string]string{"README.md": "```console runnable\n$ the-tool\n$ echo why >&2; false\n```\n"}, []string{"README.md:3: echo why >&2; false: exit status 1\nwhy"}},
-		{"not marked", map[string]string{"README.md": "```console\n$ false\n```\n"}, nil},
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -178,7 +179,17 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 			}
 		}
 	}
-	if len(good) < 3 || len(bad) < 10 {
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(readme, -1) {
+		good = append(good, "README.md")
+		if err := valid(block[1]); err != nil {
+			t.Errorf("README.md: %v\n%s", err, block[1])
+		}
+	}
+	if len(good) < 5 || len(bad) < 10 {
 		t.Errorf("%d good and %d bad files show little", len(good), len(bad))
 	}
 	t.Logf("%d good files, %d bad ones, %d whose fault is beyond a schema", len(good), len(bad), len(beyond))

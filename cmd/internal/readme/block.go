@@ -1,0 +1,119 @@
+package readme
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A block is a fenced block of a Markdown text.
+type block struct {
+	line  int      // of its first line of content
+	info  []string // the words behind the opening fence
+	text  string
+	marks []string // of the comment above it
+}
+
+// mark matches the comment above a block.
+var mark = regexp.MustCompile(`^<!-- test: (.*) -->$`)
+
+// blocks returns the fenced blocks of a Markdown text.
+func blocks(markdown string) (all []block, err error) {
+	var open *block
+	var above string
+	for i, line := range strings.Split(markdown, "\n") {
+		trimmed := strings.TrimSpace(line)
+		fence, isFence := strings.CutPrefix(trimmed, "```")
+		switch {
+		case isFence && open == nil:
+			open = &block{line: i + 2, info: strings.Fields(fence), marks: marksOf(above)}
+		case isFence:
+			all = append(all, *open)
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+		if trimmed != "" {
+			above = trimmed
+		}
+	}
+	if open != nil {
+		return nil, fmt.Errorf("README.md:%d: the block does not end", open.line)
+	}
+	return all, nil
+}
+
+func marksOf(above string) []string {
+	found := mark.FindStringSubmatch(above)
+	switch {
+	case found == nil:
+		return nil
+	case strings.HasPrefix(found[1], "by "), strings.HasPrefix(found[1], "not here: "):
+		return []string{found[1]}
+	}
+	return strings.Split(found[1], ", ")
+}
+
+func (b *block) has(mark string) bool { return slices.Contains(b.marks, mark) }
+
+// kind is the first word behind the fence.
+func (b *block) kind() string {
+	if len(b.info) == 0 {
+		return ""
+	}
+	return b.info[0]
+}
+
+// A command is a line behind "$ ", with those that a backslash joins to it, and what it prints.
+type command struct {
+	line   int
+	text   string
+	output []string
+}
+
+// commands returns those of a console block; of another one the whole text.
+func (b *block) commands() (all []command) {
+	if b.kind() != "console" {
+		return []command{{line: b.line, text: b.text}}
+	}
+	joined := false
+	for i, line := range strings.Split(strings.TrimSuffix(b.text, "\n"), "\n") {
+		text, begins := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		switch {
+		case joined:
+			all[len(all)-1].text += "\n" + line
+			text = line
+		case begins:
+			all = append(all, command{line: b.line + i, text: text})
+		case len(all) > 0:
+			all[len(all)-1].output = append(all[len(all)-1].output, line)
+		}
+		joined = (begins || joined) && strings.HasSuffix(text, `\`)
+	}
+	return all
+}
+
+// numbers are what may be another one each time.
+var numbers = regexp.MustCompile(`[0-9]+([.,:][0-9]+)*`)
+
+// shape is a line without its numbers and the width of its columns.
+func shape(line string) string {
+	return numbers.ReplaceAllString(strings.Join(strings.Fields(line), " "), "#")
+}
+
+// missing is the first line that was promised and not printed; "…" stands for any lines.
+func missing(promised []string, printed string) string {
+	at := 0
+	lines := strings.Split(printed, "\n")
+	for _, line := range promised {
+		if want := shape(line); want != "" && want != "…" {
+			i := slices.IndexFunc(lines[at:], func(got string) bool { return shape(got) == want })
+			if i < 0 {
+				return line
+			}
+			at += i + 1
+		}
+	}
+	return ""
+}

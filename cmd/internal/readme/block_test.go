@@ -1,0 +1,45 @@
+package readme
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestBlocks(t *testing.T) {
+	got, err := blocks("text\n<!-- test: switch, output -->\n\n```console\n$ a \\\n  b\nprints\n$ c\n```\n```\nplain\n```\n<!-- test: not here: a, b -->\n```sh\nx\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []block{
+		{5, []string{"console"}, "$ a \\\n  b\nprints\n$ c\n", []string{"switch", "output"}},
+		{11, []string{}, "plain\n", nil},
+		{15, []string{"sh"}, "x\n", []string{"not here: a, b"}},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	commands := []command{{5, "a \\\n  b", []string{"prints"}}, {8, "c", nil}}
+	if got := got[0].commands(); fmt.Sprint(got) != fmt.Sprint(commands) {
+		t.Errorf("got  %+v\nwant %+v", got, commands)
+	}
+	if _, err := blocks("```sh\nx\n"); err == nil {
+		t.Error("a block without an end is taken")
+	}
+}
+
+func TestMissing(t *testing.T) {
+	printed := "PORT  FRAMES\np1       12\np2   3.4 MB\n\nlast\n"
+	for _, tt := range []struct {
+		promised []string
+		want     string
+	}{
+		{[]string{"PORT FRAMES", "p1  99", "…", "last"}, ""},
+		{[]string{"p2   1.0 MB"}, ""},
+		{[]string{"last", "PORT FRAMES"}, "PORT FRAMES"},
+		{[]string{"p1 twelve"}, "p1 twelve"},
+	} {
+		if got := missing(tt.promised, printed); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.promised, got, tt.want)
+		}
+	}
+}

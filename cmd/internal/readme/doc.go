@@ -1,0 +1,22 @@
+// Package readme has nothing but tests: they execute the README.
+//
+// Every fenced block of it is of one of these kinds, by the words behind its fence:
+//
+//	sh        commands for the reader's own machine; run as one script, which must end well
+//	console   commands behind "$ ", with what they print; run one after the other, each must end well
+//	yaml      a configuration; it must load, and its schema must take it
+//	yaml WORD another sort of YAML (prometheus, compose, …); it must be YAML
+//	svg, text pictures and layouts, which nobody can run
+//
+// A comment on the line above a block, which nobody sees in the rendered text, says what it needs:
+//
+//	<!-- test: switch -->       a switch with the first configuration of the README runs on eth1 to eth3 beside it
+//	<!-- test: forever -->      its last command runs until it is interrupted
+//	<!-- test: output -->       what stands below a command is what it prints, but for numbers and lines of "…"
+//	<!-- test: by PATH: TEXT --> it takes minutes or would call itself: the file at PATH, which has TEXT, runs it
+//	<!-- test: not here: WHY --> it needs what a test machine does not have
+//
+// Each block runs in namespaces of its own (network, mounts, processes), in a copy of the project, with the program on its
+// PATH. Hosts h1 to h3 have an address each, 10.0.0.1/24 to 10.0.0.3/24, and a cable to eth1 to eth3. What a block leaves
+// running ends with it. What is not run is counted and listed.
+package readme

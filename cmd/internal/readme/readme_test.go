@@ -1,0 +1,117 @@
+package readme
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+const root = "../../.."
+
+// read returns the blocks of the README.
+func read(t *testing.T) []block {
+	t.Helper()
+	text, err := os.ReadFile(root + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := blocks(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Every configuration of the README loads, and no block is of a kind that nobody knows.
+func TestConfigurations(t *testing.T) {
+	for _, b := range read(t) {
+		switch b.kind() {
+		case "yaml":
+			checkYAML(t, &b)
+		case "sh", "console", "text", "svg":
+		default:
+			t.Errorf("README.md:%d: a block of kind %q: write sh, console, yaml or text behind the fence", b.line, b.kind())
+		}
+	}
+}
+
+// checkYAML loads a configuration, or reads another sort of YAML.
+func checkYAML(t *testing.T, b *block) {
+	if len(b.info) > 1 {
+		var v any
+		if err := yaml.Unmarshal([]byte(b.text), &v); err != nil {
+			t.Errorf("README.md:%d: %v", b.line, err)
+		}
+		return
+	}
+	if _, _, err := config.Parse("README.md", []byte(strings.Repeat("\n", b.line-1)+b.text)); err != nil {
+		t.Error(err)
+	}
+}
+
+// examples are the keys whose values in the README's list of all keys are not the defaults, as the text above it says.
+var examples = []string{"name", "preset", "priorities", "queues", "ecn", "fdb", "api.socket", "ports.*.netns", "ports.*.tagged", "ports.*.priorities",
+	"ports.*.watchdog.slow", "ports.*.kind", "ports.*.wire", "ports.*.addresses"}
+
+// The README's list of all keys shows their defaults.
+func TestDefaults(t *testing.T) {
+	defaults := map[string]any{}
+	config.NewSchema().Walk(func(path string, s *config.Schema) {
+		if s.Default != nil {
+			defaults[path] = s.Default
+		}
+	})
+	shown := 0
+	for _, b := range read(t) {
+		if b.kind() != "yaml" || !strings.Contains(b.text, "unknown_lossless:") {
+			continue
+		}
+		var in map[string]any
+		if err := yaml.Unmarshal([]byte(b.text), &in); err != nil {
+			t.Fatal(err)
+		}
+		for path, value := range leaves("", in) {
+			want, known := defaults[path]
+			if !known || slices.ContainsFunc(examples, func(e string) bool { return path == e || strings.HasPrefix(path, e+".") }) {
+				continue
+			}
+			shown++
+			if fmt.Sprint(value) != fmt.Sprint(want) && !zero(value, want) {
+				t.Errorf("README.md:%d: %s: %v, and the default is %v", b.line, path, value, want)
+			}
+		}
+	}
+	if shown < 60 {
+		t.Errorf("only %d defaults are shown", shown)
+	}
+}
+
+// zero tells whether both values are none of anything, in whatever unit.
+func zero(a, b any) bool {
+	number := func(v any) string { return strings.TrimRight(fmt.Sprint(v), "KiBnms") }
+	return number(a) == "0" && number(b) == "0"
+}
+
+// leaves returns the single values of a configuration, by path of the schema.
+func leaves(path string, value any) map[string]any {
+	in, ok := value.(map[string]any)
+	if !ok {
+		return map[string]any{path: value}
+	}
+	all := map[string]any{}
+	for key, below := range in {
+		if _, err := strconv.Atoi(key); err == nil || path == "ports" || path == "trunks" {
+			key = "*"
+		}
+		maps.Copy(all, leaves(strings.TrimPrefix(path+"."+key, "."), below))
+	}
+	return all
+}
