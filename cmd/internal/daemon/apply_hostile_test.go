@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+)
+
+// What is no configuration is refused over the real socket with its place and what to do, and changes nothing.
+func TestHostileApply(t *testing.T) {
+	dir := t.TempDir()
+	socket := dir + "/api.sock"
+	text := "name: test\nmetrics: {listen: off}\napi: {socket: " + socket + "}\ncapture: {directory: " + dir + "}\nports: {}\n"
+	c, _, err := config.Parse("test.yaml", []byte(text))
+	must(t, err)
+	d, _ := run(t, c)
+	server := &http.Server{Handler: api.NewServer(source{d}, time.Now()), ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(d.control) }()
+	t.Cleanup(func() { _ = server.Close() })
+
+	info, err := os.Stat(socket)
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket's mode is %o, want 600", info.Mode().Perm())
+	}
+	client := api.NewClient(socket)
+	before, err := client.Show(context.Background(), "config")
+	must(t, err)
+	laughs := "a: &a [x]\n"
+	for i := range 30 {
+		laughs += fmt.Sprintf("b%d: &b%d [*a, *a]\n", i, i)
+	}
+	for _, tt := range []struct{ name, body, want string }{
+		{"nothing of it is text", strings.Repeat("\x00", 1000), "x.yaml:1: byte 1 of the line is the control character 0x00"},
+		{"half of it", text[:len(text)-12] + "\nports: {p1: {spe", "x.yaml:"},
+		{"another key", text + "prots: {}\n", "x.yaml:6: prots: unknown key: did you mean ports?"},
+		{"another type", text + "buffer: 5\n", "x.yaml:6: buffer: want a mapping"},
+		{"a value out of range", text + "ageing: 1ms\n", "x.yaml:6: ageing: \"1ms\" is out of range: write 1s to 1000000s"},
+		{"aliases of aliases", text + laughs, "unknown key"},
+		{"longer than any", text + strings.Repeat("# x\n", 100_000), "x.yaml:1: the file is too long"},
+		{"much longer", strings.Repeat("x", 3<<20), "it has more than 1048576 bytes: send a configuration alone"},
+		{"what only a restart can change", strings.Replace(text, "name: test", "name: other", 1), "x.yaml:1: name: other: cannot change while the switch runs (it is test): restart it, or keep the value"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := client.Apply(context.Background(), "x.yaml", []byte(tt.body)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+	t.Run("cut off", func(t *testing.T) {
+		conn, err := net.Dial("unix", socket)
+		must(t, err)
+		defer func() { _ = conn.Close() }()
+		_, err = fmt.Fprintf(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\nname: other\n", 1000)
+		must(t, err)
+		must(t, conn.(*net.UnixConn).CloseWrite())
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		must(t, err)
+		said, err := io.ReadAll(answer.Body)
+		must(t, err)
+		if answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), "cannot be read") {
+			t.Errorf("%d %s, want 400 and a reason", answer.StatusCode, said)
+		}
+	})
+	after, err := client.Show(context.Background(), "config")
+	must(t, err)
+	if after.Text() != before.Text() {
+		t.Errorf("the configuration has changed:\n%s", after.Text())
+	}
+}
