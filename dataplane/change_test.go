@@ -187,3 +187,38 @@ func set(v reflect.Value, n int) {
 		v.SetInt(int64(n))
 	}
 }
+
+// Peers that are held until a configuration fits stay held while others are tried, refused or in force, and are told once.
+func TestDrain(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		ports := unshapedPorts(2)
+		l := newLan(t, e, roomy(2), ports...)
+		wanted := func() (all [2]uint8, told uint64) {
+			var v Snapshot
+			l.r.Snapshot(&v)
+			return [2]uint8{v.Ports[0].Wanted, v.Ports[1].Wanted}, v.Ports[0].Told.XonSent[lossless]
+		}
+		held := [2]uint8{1 << lossless, 1 << lossless}
+		l.must(l.r.Drain(true))
+		if got, _ := wanted(); got != held {
+			t.Errorf("held %08b, want %08b", got, held)
+		}
+		eventually(t, "both are told", func() bool {
+			told := false
+			l.r.View(func(sw *Switch) { told = sw.told(0) && sw.told(1) })
+			return told
+		})
+		all := map[int]PortConfig{0: ports[0], 1: ports[1]}
+		small := roomy(2)
+		small.Buffer.Lossless.Size = cell
+		if err := l.r.Configure(small, all, nil); err == nil {
+			t.Error("a pool of one cell fits")
+		}
+		l.must(l.r.Configure(roomy(2), all, nil))
+		if got, xon := wanted(); got != held || xon != 0 {
+			t.Errorf("after other configurations held %08b, want %08b; %d times told to go on", got, held, xon)
+		}
+		l.must(l.r.Drain(false))
+		eventually(t, "both may go on", func() bool { got, xon := wanted(); return got == [2]uint8{} && xon > 0 })
+	})
+}

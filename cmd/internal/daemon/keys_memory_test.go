@@ -103,7 +103,7 @@ ports:
 			made := 0
 			for i := range group.changes {
 				c := &group.changes[i]
-				if c.refused != "" || slices.ContainsFunc([]string{"ports.p4", "ports.p4.interface", "ports.p4.netns"}, func(p string) bool { return c.path == p }) {
+				if c.refused != "" || slices.ContainsFunc([]string{"ports.p4", "ports.p4.interface", "ports.p4.netns", "ports.p6"}, func(p string) bool { return c.path == p }) {
 					continue // of the daemon
 				}
 				made++

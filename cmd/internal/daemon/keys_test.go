@@ -82,6 +82,8 @@ var bridgeChanges = []change{
 		effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Config.TAP && p.Up })},
 	{path: "ports.p4", value: tree{"kind": "tap", "interface": "tap5", "netns": "SW", "wire": "p5"}, shows: "-", also: tree{"buffer.lossless.size": "4MiB", "buffer.lossy.size": "128KiB"},
 		effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Config.Bridge.Wired && p.Up })},
+	{path: "ports.p6", value: tree{"interface": "spare", "netns": "SW", "speed": "100M"}, also: tree{"buffer.lossless.size": "1MiB"}, // comes, and goes with the next
+		effect: at(6, func(p *dataplane.PortSnapshot) bool { return p.Up })},
 	{path: "ports.p4.interface", value: "spare", effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Up })},
 	{path: "ports.p4.netns", value: "OTHER", effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Up })},
 	{path: "ports.p4.force", value: true},
