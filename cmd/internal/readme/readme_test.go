@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 )
 
@@ -92,6 +95,37 @@ func TestDefaults(t *testing.T) {
 	if shown < 60 {
 		t.Errorf("only %d defaults are shown", shown)
 	}
+}
+
+// The README names every answer of the API, and its keys.
+func TestNouns(t *testing.T) {
+	text, err := os.ReadFile(root + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, noun := range api.Nouns() {
+		row := regexp.MustCompile("(?m)^\\| `"+noun+"` \\|.*`.*$").FindAllString(string(text), -1)
+		r, err := api.Parse(noun, []byte(`{"schema":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keysOf(reflect.TypeOf(r).Elem()) {
+			if !slices.ContainsFunc(row, func(r string) bool { return strings.Contains(r, "`"+key+"`") }) {
+				t.Errorf("README.md: no table has `%s` of the answer %s", key, noun)
+			}
+		}
+	}
+}
+
+// keysOf returns the keys of an answer but for those that every answer begins with.
+func keysOf(answer reflect.Type) (keys []string) {
+	for i := range answer.NumField() {
+		f := answer.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous && name != "" && name != "schema" {
+			keys = append(keys, name)
+		}
+	}
+	return keys
 }
 
 // zero tells whether both values are none of anything, in whatever unit.
