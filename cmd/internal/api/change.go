@@ -13,8 +13,8 @@ import (
 // maxConfig is the longest configuration that apply takes, in bytes.
 const maxConfig = 1 << 20
 
-// configPatience is how long a client may take to send it.
-const configPatience = 10 * time.Second
+// configPatience is how long a client may take to send it. Tests shorten it.
+var configPatience = 10 * time.Second
 
 // Applied is the answer to apply.
 type Applied struct {
