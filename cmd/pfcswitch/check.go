@@ -18,6 +18,9 @@ func checkCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			cfg, _, err := config.Load(args[0])
+			if err == nil {
+				err = daemon.CheckFiles(cfg)
+			}
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return exit{1}

@@ -106,6 +106,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) {
 		o.Since, o.Until = from-int64(c.Last), from
 	}
 	o.Wall = time.Now().UnixNano() - dataplane.Now()
+	takeTime(w)
 	w.Header().Set("Content-Type", "application/x-pcapng")
 	stream(r.Context(), w, capture.NewStream(cursor, o), &c, from)
 }

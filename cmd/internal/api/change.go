@@ -32,7 +32,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, fmt.Errorf("the configuration cannot be read: %w", err))
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	takeTime(w)
 	name := r.URL.Query().Get("name")
 	if name == "" {
 		name = "configuration"
@@ -51,6 +51,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
+	expectRequest(w)
 	switch what := r.PathValue("what"); what {
 	case "counters":
 		s.clearCounters()

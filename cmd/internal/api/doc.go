@@ -14,7 +14,9 @@
 //	headroom.go   show headroom
 //	priority.go   a priority, "all" or "unknown"
 //	table.go      columns of text     format.go   numbers for people
+//	state.go      all that a page shows
 //	server.go     HTTP over the socket
+//	deadline.go   how long a client may take
 //	change.go     apply and clear
 //	capture.go    capture: frames as a pcapng file; captured.go: the command's end of it
 //	fault.go      errors, as the server sends and the client returns them

@@ -24,6 +24,7 @@ func unknownNoun(name string) error {
 
 // refuse answers a request with an error.
 func refuse(w http.ResponseWriter, status int, err error) {
+	expectTaken(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(fault{Schema, err.Error()}) // a client that is gone needs no answer

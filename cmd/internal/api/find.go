@@ -35,6 +35,12 @@ func Find(flag string) (string, error) {
 	return "", fmt.Errorf("several switches run here: name one with -s:\n  %s", strings.Join(live, "\n  "))
 }
 
+// Running returns the control sockets of the switches that run here and that this user may open.
+func Running() []string {
+	live, _ := alive(folders())
+	return live
+}
+
 // named returns the socket that text stands for.
 func named(text string) (string, error) {
 	if strings.Contains(text, "/") {

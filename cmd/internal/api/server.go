@@ -12,6 +12,7 @@ import (
 // A Server answers over HTTP:
 //
 //	GET  /v1/NOUN               the answer to show NOUN; events?since=SEQ begins at a sequence number
+//	GET  /v1/state              all that a page shows, of one moment; counters are those since the start
 //	GET  /v1/capture            a pcapng file that goes on; parameters port (repeatable), snap, filter, frames, for, last
 //	POST /v1/apply?name=FILE    a configuration file as body; answers when it is in force
 //	POST /v1/clear/counters     the user's counters begin again
@@ -36,6 +37,7 @@ func NewServer(s Source, started time.Time) *Server {
 	srv := &Server{source: s, started: started, mux: http.NewServeMux()}
 	srv.user.baseline = &baseline{}
 	srv.mux.HandleFunc("GET /v1/{noun}", srv.show)
+	srv.mux.HandleFunc("GET /v1/state", srv.answerState)
 	srv.mux.HandleFunc("GET /v1/capture", srv.capture)
 	srv.mux.HandleFunc("POST /v1/apply", srv.apply)
 	srv.mux.HandleFunc("POST /v1/clear/{what}", srv.clear)
@@ -46,6 +48,7 @@ func NewServer(s Source, started time.Time) *Server {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
+	expectRequest(w)
 	n, ok := nouns[r.PathValue("noun")]
 	if !ok {
 		refuse(w, http.StatusNotFound, unknownNoun(r.PathValue("noun")))
@@ -63,6 +66,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 }
 
 func reply(w http.ResponseWriter, v any) {
+	expectTaken(w)
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -71,11 +75,15 @@ func reply(w http.ResponseWriter, v any) {
 
 // moment takes a snapshot as the user sees it.
 func (s *Server) moment(since uint64) *moment {
-	m := &moment{source: s.source, since: since, version: ThisVersion()}
 	s.user.Lock()
-	m.base = s.user.baseline
-	cleared := s.user.cleared
+	base, cleared := s.user.baseline, s.user.cleared
 	s.user.Unlock()
+	return s.since(base, cleared, since)
+}
+
+// since takes a snapshot whose counters begin at a baseline, and events at a sequence number.
+func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment {
+	m := &moment{source: s.source, base: base, since: event, version: ThisVersion()}
 	s.source.Snapshot(&m.snapshot)
 	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), Started: s.started.UTC(), Cleared: cleared,
 		LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
@@ -84,7 +92,7 @@ func (s *Server) moment(since uint64) *moment {
 		from = *cleared
 	}
 	m.ElapsedNs = int64(m.Time.Sub(from))
-	m.base.subtract(&m.snapshot)
-	m.LosslessDrops = m.LosslessDropsSinceStart - m.base.losslessDrops()
+	base.subtract(&m.snapshot)
+	m.LosslessDrops = m.LosslessDropsSinceStart - base.losslessDrops()
 	return m
 }

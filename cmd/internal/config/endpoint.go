@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -15,9 +16,11 @@ type Pause struct {
 	Remaining bool   // the time that the free buffer lasts instead: free bits / 512
 }
 
-// Metrics is the HTTP endpoint.
+// Metrics is the HTTP endpoint: metrics and the page.
 type Metrics struct {
-	Listen string // host:port; empty: off
+	Listen    string   // host:port; empty: off
+	WebConfig string   // absolute path of a file of Prometheus' exporter-toolkit: TLS, passwords; empty: plain HTTP for everybody
+	Hosts     []string // names with a dot by which browsers may reach it, beside those that the machine knows
 }
 
 // API is the control socket.
@@ -34,7 +37,76 @@ func (p *Pause) read(v value) {
 	}})
 }
 
-func (m *Metrics) read(v value) { v.read(field{"listen", set(&m.Listen, listenAddress)}) }
+func (m *Metrics) read(v value) {
+	v.read(
+		field{"listen", set(&m.Listen, listenAddress)},
+		field{"web_config", set(&m.WebConfig, webConfig)},
+		field{"hosts", func(v value) {
+			m.Hosts = nil
+			for _, item := range v.items() {
+				var host string
+				if set(&host, hostName)(item); host != "" {
+					m.Hosts = append(m.Hosts, host)
+				}
+			}
+		}},
+	)
+}
+
+// ParseMetrics is the endpoint of a page that is a program of its own.
+func ParseMetrics(listen, webConfig string, hosts []string) (*Metrics, error) {
+	if text, err := readListenAddress(listen); err != nil || text == "" {
+		return nil, fmt.Errorf("--listen %s: is not an address: write host:port, such as 127.0.0.1:9809", listen)
+	}
+	for _, name := range hosts {
+		if _, err := readHostName(name); err != nil {
+			return nil, fmt.Errorf("--host %q: %w", name, err)
+		}
+	}
+	return &Metrics{Listen: listen, WebConfig: webConfig, Hosts: hosts}, nil
+}
+
+// Exposed tells whether other machines reach the address, and nothing asks them who they are.
+func (m *Metrics) Exposed() bool {
+	if m.Listen == "" || m.WebConfig != "" {
+		return false
+	}
+	host, _, err := net.SplitHostPort(m.Listen)
+	if err != nil || host == "localhost" {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || !ip.IsLoopback()
+}
+
+func (c *Config) warnMetrics() (all []Warning) {
+	if c.Metrics.Exposed() {
+		all = append(all, c.warning("metrics.listen", "%s: whoever reaches this address reads the state of the switch: write 127.0.0.1, "+
+			"or ask for passwords with metrics.web_config", c.Metrics.Listen))
+	}
+	return all
+}
+
+var webConfig = matching(`^(/.*|off)$`, readWebConfig)
+
+func readWebConfig(text string) (string, error) {
+	if text == "off" {
+		return "", nil
+	}
+	if !filepath.IsAbs(text) || len(text) > 1024 || !printable(text) {
+		return "", errors.New("is not a file: write an absolute path, such as /etc/pfcswitch/web.yml, or off")
+	}
+	return text, nil
+}
+
+var hostName = matching(`^[A-Za-z0-9][A-Za-z0-9._-]*$`, readHostName)
+
+func readHostName(text string) (string, error) {
+	if !identifier(text, 253) {
+		return "", errors.New("is not the name of a host: write one such as leaf1.example.net, without port")
+	}
+	return text, nil
+}
 
 func (a *API) read(v value) {
 	v.read(field{"socket", func(v value) {

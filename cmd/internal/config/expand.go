@@ -227,17 +227,28 @@ func (w *writer) endpoints(c *Config) {
 	}
 	w.headroom(&c.Headroom)
 	w.lldp(&c.LLDP)
-	if c.Metrics.Listen == "" {
-		w.line("metrics: {listen: off}")
-	} else {
-		w.line("metrics: {listen: %q}", c.Metrics.Listen)
-	}
+	w.metrics(&c.Metrics)
 	if c.API.Auto {
 		w.line("api: {socket: auto} # %s", c.API.Socket)
 	} else {
 		w.line("api: {socket: %q}", c.API.Socket)
 	}
 	w.capture(&c.Capture)
+}
+
+func (w *writer) metrics(m *Metrics) {
+	listen, file := "off", "off"
+	if m.Listen != "" {
+		listen = strconv.Quote(m.Listen)
+	}
+	if m.WebConfig != "" {
+		file = strconv.Quote(m.WebConfig)
+	}
+	hosts := make([]string, len(m.Hosts))
+	for i, name := range m.Hosts {
+		hosts[i] = strconv.Quote(name)
+	}
+	w.line("metrics: {listen: %s, web_config: %s, hosts: [%s]}", listen, file, list(hosts))
 }
 
 func formatHeadroom(h Headroom) string {

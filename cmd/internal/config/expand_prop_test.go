@@ -69,6 +69,8 @@ func drawConfig(t *rapid.T) *Config {
 		c.Pause.Quanta = rapid.Uint16Range(1, 65535).Draw(t, "quanta")
 	}
 	c.Metrics.Listen = rapid.SampledFrom([]string{"", ":0", "127.0.0.1:9808", "[::1]:80"}).Draw(t, "listen")
+	c.Metrics.WebConfig = rapid.SampledFrom([]string{"", "/etc/web.yml", "/a b/c"}).Draw(t, "web_config")
+	c.Metrics.Hosts = rapid.SampledFrom([][]string{nil, {"a.example"}, {"b", "c.d-e.example"}}).Draw(t, "hosts")
 	c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"
 	if c.API.Auto = rapid.Bool().Draw(t, "api auto"); !c.API.Auto {
 		c.API.Socket = rapid.StringMatching(`/[a-z "'\\#:]{0,20}x`).Draw(t, "socket")

@@ -25,7 +25,7 @@ import (
 // serveControl answers on the switch's control socket and returns a client.
 func (r *rig) serveControl() *api.Client {
 	r.t.Helper()
-	s := r.d.serve(r.d.control, api.NewServer(source{r.d}, r.d.started))
+	s := r.d.serveControl(api.NewServer(source{r.d}, r.d.started))
 	r.t.Cleanup(func() { _ = s.Close() })
 	return api.NewClient(filepath.Join(r.dir, "api.sock"))
 }

@@ -15,7 +15,7 @@
 //	watchdog.go, watchdog_tell.go  the deadlock watchdog and what it says
 //	source.go  what the API and the metrics read
 //	told.go    what neighbours have told, for the API
-//	serve.go   the unix socket and the metrics address
+//	serve.go   the unix socket and the metrics address, with its page
 //	flight.go  the last seconds before a lossless frame was lost, as a file
 package daemon
 
@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -165,6 +166,8 @@ func (d *Daemon) changeable(c *config.Config) error {
 		{"workers", d.cfg.Workers, c.Workers},
 		{"buffer.cell", d.cfg.Buffer.Cell, c.Buffer.Cell},
 		{"metrics.listen", d.cfg.Metrics.Listen, c.Metrics.Listen},
+		{"metrics.web_config", d.cfg.Metrics.WebConfig, c.Metrics.WebConfig},
+		{"metrics.hosts", strings.Join(d.cfg.Metrics.Hosts, " "), strings.Join(c.Metrics.Hosts, " ")},
 		{"api.socket", d.cfg.API.Socket, c.API.Socket},
 		{"capture.directory", d.cfg.Capture.Directory, c.Capture.Directory},
 	} {

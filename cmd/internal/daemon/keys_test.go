@@ -45,6 +45,8 @@ var bridgeChanges = []change{
 	{path: "workers", value: "per-port", refused: "cannot change while the switch runs"},
 	{path: "buffer.cell", value: "512B", refused: "cannot change while the switch runs"},
 	{path: "metrics.listen", value: "127.0.0.1:0", refused: "cannot change while the switch runs"},
+	{path: "metrics.web_config", value: "DIR/web.yml", refused: "cannot change while the switch runs"},
+	{path: "metrics.hosts", value: []any{"leaf1.example"}, refused: "cannot change while the switch runs"},
 	{path: "api.socket", value: "DIR/other.sock", refused: "cannot change while the switch runs"},
 	{path: "capture.directory", value: "DIR/other", refused: "cannot change while the switch runs"},
 	{path: "headroom.send_request", value: "on", refused: "not implemented in this version"},

@@ -9,32 +9,58 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"time"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/web"
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp/dcbx"
 	"pfcswitch/metrics"
 )
 
-// Serve runs the switch until ctx ends: ports, control socket, metrics.
+// Serve runs the switch until ctx ends: ports, control socket, metrics, page.
 func (d *Daemon) Serve(ctx context.Context) error {
 	d.log.Info("control socket", "path", d.control.Addr().String())
-	control := d.serve(d.control, api.NewServer(source{d}, d.started))
+	answers := api.NewServer(source{d}, d.started)
+	control := d.serveControl(answers)
 	defer func() { _ = control.Close() }()
 	if d.scrape != nil {
-		handler, err := d.metricsHandler()
+		end, err := d.serveWeb(answers)
 		if err != nil {
 			return err
 		}
-		d.log.Info("metrics", "url", fmt.Sprintf("http://%s/metrics", d.scrape.Addr()))
-		scrape := d.serve(d.scrape, handler)
-		defer func() { _ = scrape.Close() }()
+		defer end()
 	}
 	d.Run(ctx)
 	return nil
+}
+
+func (d *Daemon) serveControl(answers *api.Server) *http.Server {
+	s := web.NewLocalServer(answers, d.log)
+	go d.runServer(s, d.control, "")
+	return s
+}
+
+// serveWeb serves what only reads, to whoever reaches the metrics address.
+func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
+	cfg := &d.seen.Load().cfg.Metrics
+	scraped, err := d.metricsHandler()
+	if err != nil {
+		return nil, err
+	}
+	board := web.NewBoard([]web.Switch{{Label: source{d}.Name(), Read: func(context.Context) (*api.State, error) { return answers.State(), nil }}})
+	handler, err := web.Handler(web.Config{Board: board, State: answers.State, Metrics: scraped, Listen: cfg.Listen, Hosts: cfg.Hosts})
+	if err != nil {
+		return nil, err
+	}
+	d.log.Info("metrics and page", "url", fmt.Sprintf("http://%s/", d.scrape.Addr()), "security", cfg.WebConfig)
+	s := web.NewServer(handler, d.log)
+	go d.runServer(s, d.scrape, cfg.WebConfig)
+	return func() {
+		_ = s.Close()
+		board.Close()
+	}, nil
 }
 
 // claim takes the control socket and, where there is one, the metrics address. A client that comes before Serve waits.
@@ -46,8 +72,19 @@ func (d *Daemon) claim(c *config.Config) error {
 	if c.Metrics.Listen == "" {
 		return nil
 	}
+	if err := CheckFiles(c); err != nil {
+		return err
+	}
 	if d.scrape, err = net.Listen("tcp", c.Metrics.Listen); err != nil {
 		return c.Errorf("metrics.listen", "%v: take another address, or write off", err)
+	}
+	return nil
+}
+
+// CheckFiles says what is wrong with the files that a configuration names.
+func CheckFiles(c *config.Config) error {
+	if err := web.CheckSecurity(c.Metrics.WebConfig); err != nil {
+		return c.Errorf("metrics.web_config", "%v", err)
 	}
 	return nil
 }
@@ -66,27 +103,15 @@ func (d *Daemon) unclaim() error {
 	return errors.Join(errs...)
 }
 
-func (d *Daemon) serve(l net.Listener, h http.Handler) *http.Server {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
-	go d.runServer(s, l)
-	return s
-}
-
 func (d *Daemon) metricsHandler() (http.Handler, error) {
-	handler, err := metrics.Handler(metrics.NewCollector(metrics.Config{
+	return metrics.Handler(metrics.NewCollector(metrics.Config{
 		Snapshot: func(v *dataplane.Snapshot) { d.runner.Snapshot(v) }, Ports: d.metricsPorts, KernelBacklog: kernelBacklog,
 		Watchdog: d.watchdog.status, Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", handler)
-	return mux, nil
 }
 
 // runServer serves until the server is closed.
-func (d *Daemon) runServer(s *http.Server, l net.Listener) {
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+func (d *Daemon) runServer(s *http.Server, l net.Listener, security string) {
+	if err := web.Serve(s, l, security, d.log); !errors.Is(err, http.ErrServerClosed) {
 		d.log.Error("server ended", "address", l.Addr().String(), "error", err)
 	}
 }

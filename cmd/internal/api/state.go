@@ -1,0 +1,39 @@
+package api
+
+import "net/http"
+
+// newestEvents is how many events a State has.
+const newestEvents = 100
+
+// State is all of a switch that a page shows, of one moment. Its counters are those since the start, whatever the user
+// cleared for his own view.
+type State struct {
+	Header
+	SwitchNs int64           `json:"switch_time_ns"` // the clock by which paused times are counted
+	Version  string          `json:"version"`
+	Ports    []Port          `json:"ports"`
+	PFC      []PFCPort       `json:"pfc"`
+	Pools    []Pool          `json:"pools"`
+	Buffer   []BufferPort    `json:"buffer"`
+	Queues   []QueuesPort    `json:"queues"`
+	Headroom []HeadroomPort  `json:"headroom"`
+	Watchdog []WatchdogQueue `json:"watchdog"`
+	LLDP     []LLDPPort      `json:"lldp"`
+	Events   []Event         `json:"events"` // the newest 100, oldest first
+}
+
+// State returns the state of the switch at this moment.
+func (s *Server) State() *State { return s.since(&baseline{}, nil, 0).state() }
+
+func (s *Server) answerState(w http.ResponseWriter, _ *http.Request) { reply(w, s.State()) }
+
+func (m *moment) state() *State {
+	buffer := m.readBuffer().(*Buffer)
+	return &State{Header: m.Header, SwitchNs: m.snapshot.Time, Version: m.version.Version,
+		Ports: m.readPorts().(*Ports).Ports, PFC: m.readPFC().(*PFC).Ports, Pools: buffer.Pools, Buffer: buffer.Ports,
+		Queues: m.readQueues().(*Queues).Ports, Headroom: m.readHeadroom().(*Headroom).Ports,
+		Watchdog: m.readWatchdog().(*Watchdog).Queues, LLDP: m.readLLDP().(*LLDP).Ports,
+		Events: newest(m.readEvents().(*Events).Events)}
+}
+
+func newest(events []Event) []Event { return events[max(0, len(events)-newestEvents):] }

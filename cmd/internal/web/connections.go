@@ -1,0 +1,69 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"sync"
+)
+
+// connections bounds the number of a server's connections. A new one takes the place of that which has waited longest for
+// a request; where all are at work, it is closed itself. So whoever holds a thousand connections keeps nobody out.
+type connections struct {
+	most int
+
+	mu      sync.Mutex // guards what follows
+	turn    uint64
+	waiting map[net.Conn]uint64 // when it began to wait for a request, in turns; 0: it is at work
+}
+
+// changed is the server's ConnState.
+func (c *connections) changed(conn net.Conn, s http.ConnState) {
+	if surplus := c.note(conn, s); surplus != nil {
+		_ = bare(surplus).Close()
+	}
+}
+
+// note returns the connection that is one too many, nil where there is room.
+func (c *connections) note(conn net.Conn, s http.ConnState) net.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil {
+		c.waiting = map[net.Conn]uint64{}
+	}
+	if _, known := c.waiting[conn]; !known && s != http.StateNew {
+		return nil // it was closed for being too many
+	}
+	c.turn++
+	switch s {
+	case http.StateNew, http.StateIdle:
+		c.waiting[conn] = c.turn
+	case http.StateActive:
+		c.waiting[conn] = 0
+	case http.StateClosed, http.StateHijacked:
+		delete(c.waiting, conn)
+	}
+	if len(c.waiting) <= c.most {
+		return nil
+	}
+	surplus := c.oldest()
+	delete(c.waiting, surplus)
+	return surplus
+}
+
+// oldest returns the connection that has waited longest. The newest one always waits.
+func (c *connections) oldest() (oldest net.Conn) {
+	for conn, since := range c.waiting {
+		if since != 0 && (oldest == nil || since < c.waiting[oldest]) {
+			oldest = conn
+		}
+	}
+	return oldest
+}
+
+// bare returns the connection below TLS, whose end has to be told nothing and waited for by nobody.
+func bare(c net.Conn) net.Conn {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return c
+}

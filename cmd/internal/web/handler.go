@@ -1,0 +1,118 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+//go:embed static
+var static embed.FS
+
+// A Config says what is served.
+type Config struct {
+	Board   *Board
+	State   func() *api.State // of this program's own switch; nil: it has none
+	Metrics http.Handler      // nil: there are none
+	Listen  string            // the address as it was written
+	Hosts   []string          // more names by which browsers may reach it
+}
+
+// policy lets a browser run and load what stands here and nothing else, and others neither frame nor read it.
+var policy = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options":       "nosniff",
+	"Referrer-Policy":              "no-referrer",
+	"Cross-Origin-Resource-Policy": "same-origin",
+}
+
+// Handler serves
+//
+//	GET /            the page, and /page.css, /page.js, /icon.svg
+//	GET /v1/view     what it shows: server-sent events, a View each
+//	GET /v1/state    the switch's own state as JSON
+//	GET /metrics     for Prometheus
+//
+// and nothing that changes anything.
+func Handler(c Config) (http.Handler, error) {
+	mux := http.NewServeMux()
+	if err := handlePage(mux); err != nil {
+		return nil, err
+	}
+	mux.HandleFunc("GET /v1/view", c.Board.stream)
+	if c.State != nil {
+		mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.State()) })
+	}
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", c.Metrics)
+	}
+	return guard(c.names(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for key, value := range policy {
+			w.Header().Set(key, value)
+		}
+		mux.ServeHTTP(w, r)
+	})), nil
+}
+
+// names are those of the machine, beside addresses and names without a dot.
+func (c *Config) names() (names []string) {
+	names = append(names, c.Hosts...)
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil {
+		names = append(names, host)
+	}
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, name)
+	}
+	for i := range names {
+		names[i] = strings.ToLower(names[i])
+	}
+	return names
+}
+
+func handlePage(mux *http.ServeMux) error {
+	files, err := fs.ReadDir(static, "static")
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		b, err := static.ReadFile(path.Join("static", f.Name()))
+		if err != nil {
+			return err
+		}
+		pattern := "GET /" + f.Name()
+		if f.Name() == "index.html" {
+			pattern = "GET /{$}"
+		}
+		mux.HandleFunc(pattern, serveFile(f.Name(), b))
+	}
+	return nil
+}
+
+// serveFile serves a file that a browser has to ask for again, and gets again where it is another.
+func serveFile(name string, content []byte) http.HandlerFunc {
+	sum := sha256.Sum256(content)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", tag)
+		w.Header().Set("Cache-Control", "no-cache")
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
+	}
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
+}

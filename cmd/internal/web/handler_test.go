@@ -1,0 +1,141 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// handler completes a configuration with a switch that has one port.
+func handler(t *testing.T, c Config) http.Handler {
+	t.Helper()
+	if c.Board == nil {
+		c.Board = sampleBoard()
+		t.Cleanup(c.Board.Close)
+	}
+	c.State = func() *api.State { return stateAt(1000, 0, 0) }
+	h, err := Handler(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func sampleBoard() *Board {
+	return NewBoard([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { return stateAt(1000, 0, 0), nil }}})
+}
+
+func ask(h http.Handler, method, path string) *http.Response {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, "http://127.0.0.1:9808"+path, strings.NewReader("name: other\n")))
+	return w.Result()
+}
+
+// Nothing can be changed, cleared or captured here, by whatever method.
+func TestOnlyReading(t *testing.T) {
+	h := handler(t, Config{Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
+	for _, path := range []string{"/v1/apply", "/v1/apply?name=x", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture", "/v1/config", "/v1/fdb",
+		"/", "/v1/state", "/v1/view", "/metrics", "/page.js"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect, http.MethodTrace, http.MethodOptions} {
+			if r := ask(h, method, path); r.StatusCode != http.StatusNotFound && r.StatusCode != http.StatusMethodNotAllowed {
+				t.Errorf("%s %s: status %d, want 404 or 405", method, path, r.StatusCode)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/apply", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture"} {
+		if r := ask(h, http.MethodGet, path); r.StatusCode != http.StatusNotFound {
+			t.Errorf("GET %s: status %d, want 404", path, r.StatusCode)
+		}
+	}
+}
+
+// No path leads to a file that is not the page's.
+func TestNoFiles(t *testing.T) {
+	h := handler(t, Config{})
+	for _, path := range []string{"/static/page.js", "/index.html", "/../handler.go", "/%2e%2e/handler.go", "/..%2fhandler.go", "/etc/passwd", "//etc/passwd",
+		"/page.js/../../go.mod", "/v1/view/../../../etc/passwd", "/?file=/etc/passwd&switch=http://192.0.2.1/", "/%00"} {
+		r := ask(h, http.MethodGet, path)
+		b, _ := io.ReadAll(r.Body)
+		page := r.StatusCode == http.StatusOK && strings.Contains(string(b), "<!doctype html>")
+		if moved := r.StatusCode == http.StatusMovedPermanently || r.StatusCode == http.StatusTemporaryRedirect; !moved && r.StatusCode != http.StatusNotFound && !page {
+			t.Errorf("GET %s: status %d: %.80s", path, r.StatusCode, b)
+		}
+	}
+}
+
+// Every answer forbids what the page does not need, and lets no other origin read it.
+func TestHeaders(t *testing.T) {
+	h := handler(t, Config{})
+	for _, path := range []string{"/", "/page.css", "/page.js", "/icon.svg", "/v1/state", "/nothing"} {
+		r := ask(h, http.MethodGet, path)
+		csp := r.Header.Get("Content-Security-Policy")
+		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") || strings.Contains(csp, "http") {
+			t.Errorf("%s: policy %q", path, csp)
+		}
+		for key, want := range policy {
+			if got := r.Header.Get(key); got != want {
+				t.Errorf("%s: %s: %q, want %q", path, key, got, want)
+			}
+		}
+		for key := range r.Header {
+			if strings.HasPrefix(key, "Access-Control") {
+				t.Errorf("%s: %s allows other origins", path, key)
+			}
+		}
+	}
+}
+
+// The page is small, and names nothing outside of itself.
+func TestPageIsSmallAndAlone(t *testing.T) {
+	total := 0
+	err := fs.WalkDir(static, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := static.ReadFile(p)
+		total += len(b)
+		for _, m := range regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]+|@import|url\(|style="|<script>|\son[a-z]+="|innerHTML|eval\(`).FindAllString(string(b), -1) {
+			if m != "http://www.w3.org" { // the name of SVG, which nobody fetches
+				t.Errorf("%s has %q", p, m)
+			}
+		}
+		return err
+	})
+	if err != nil || total > 100_000 {
+		t.Errorf("the page has %d bytes, want less than 100 kB (%v)", total, err)
+	}
+	t.Logf("the page has %d bytes", total)
+}
+
+// A browser that has the page is told so.
+func TestPageIsKept(t *testing.T) {
+	h := handler(t, Config{})
+	first := ask(h, http.MethodGet, "/page.js")
+	r := httptest.NewRequest(http.MethodGet, "/page.js", nil)
+	r.Host = "localhost"
+	r.Header.Set("If-None-Match", first.Header.Get("ETag"))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusNotModified {
+		t.Errorf("status %d, want 304", w.Code)
+	}
+}
+
+// The state can be read by programs too.
+func TestState(t *testing.T) {
+	var s api.State
+	if err := json.NewDecoder(ask(handler(t, Config{}), http.MethodGet, "/v1/state").Body).Decode(&s); err != nil || s.SwitchNs != 1e9 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+var errSilent = errors.New("it does not run")

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// Options of a page that is a program of its own.
+type Options struct {
+	Listen   string   // host:port
+	Security string   // a file of Prometheus' exporter-toolkit; empty: plain HTTP for everybody
+	Hosts    []string // as Config.Hosts
+	Switches []string // addresses, see At; none: the control sockets of the switches that run here now
+	Log      *slog.Logger
+}
+
+// Run serves a page of several switches until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	if err := CheckSecurity(o.Security); err != nil {
+		return err
+	}
+	switches, err := find(o.Switches)
+	if err != nil {
+		return err
+	}
+	board := NewBoard(switches)
+	defer board.Close()
+	h, err := Handler(Config{Board: board, Listen: o.Listen, Hosts: o.Hosts})
+	if err != nil {
+		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return fmt.Errorf("%w: take another address with --listen", err)
+	}
+	for _, s := range switches {
+		o.Log.Info("switch", "label", s.Label)
+	}
+	o.Log.Info("page", "url", fmt.Sprintf("http://%s/", l.Addr()), "security", o.Security)
+	s := NewServer(h, o.Log)
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if err := Serve(s, l, o.Security, o.Log); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// find returns the switches at addresses, each with a label of its own.
+func find(addresses []string) (switches []Switch, err error) {
+	if len(addresses) == 0 {
+		if addresses = api.Running(); len(addresses) == 0 {
+			return nil, fmt.Errorf("%w: start one with \"pfcswitch run\", or name switches with --switch", api.ErrNoSwitch)
+		}
+	}
+	labels := map[string]bool{}
+	for _, a := range addresses {
+		s, err := At(a)
+		if err != nil {
+			return nil, err
+		}
+		if labels[s.Label] {
+			s.Label = a
+		}
+		if labels[s.Label] {
+			return nil, fmt.Errorf("--switch %s stands twice: name each switch once", a)
+		}
+		labels[s.Label] = true
+		if info, err := os.Lstat(a); err == nil && info.Mode()&os.ModeSocket == 0 {
+			return nil, fmt.Errorf("--switch %s: is a file, not a socket: name the control socket of a switch", a)
+		}
+		switches = append(switches, s)
+	}
+	return switches, nil
+}

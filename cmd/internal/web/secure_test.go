@@ -1,0 +1,126 @@
+package web
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// passwordHash is bcrypt of "secret", of the least cost.
+const passwordHash = "$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K"
+
+// certify writes a self-made certificate for 127.0.0.1 and its key, and returns who trusts it.
+func certify(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	must(t, err)
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
+	trust := x509.NewCertPool()
+	certificate, err := x509.ParseCertificate(der)
+	must(t, err)
+	trust.AddCert(certificate)
+	return trust
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeFile(t *testing.T, path, text string) string {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// With a certificate and a password in the file, only TLS and who knows the password get anything: page, state, metrics and views.
+func TestTLSAndPassword(t *testing.T) {
+	dir := t.TempDir()
+	trust := certify(t, dir)
+	file := writeFile(t, filepath.Join(dir, "web.yml"), "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {ann: "+passwordHash+"}\n")
+	must(t, CheckSecurity(file))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	s := NewServer(handler(t, Config{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pfcswitch_up 1\n") })}), log)
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(s, l, file, log) }()
+	defer func() { _ = s.Close(); <-ended }()
+
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}}
+	defer client.CloseIdleConnections()
+	get := func(path, user, password string) (int, string) {
+		r, err := http.NewRequest(http.MethodGet, "https://"+l.Addr().String()+path, nil)
+		must(t, err)
+		if user != "" {
+			r.SetBasicAuth(user, password)
+		}
+		a, err := client.Do(r)
+		must(t, err)
+		defer func() { _ = a.Body.Close() }()
+		b := make([]byte, 512)
+		n, _ := io.ReadAtLeast(a.Body, b, 1)
+		return a.StatusCode, string(b[:n])
+	}
+	for _, path := range []string{"/", "/page.js", "/v1/state", "/v1/view", "/metrics"} {
+		for _, who := range [][2]string{{"", ""}, {"ann", "wrong"}, {"bob", "secret"}} {
+			if status, body := get(path, who[0], who[1]); status != http.StatusUnauthorized || strings.Contains(body, "pfcswitch") {
+				t.Errorf("%s as %q: status %d: %s", path, who, status, body)
+			}
+		}
+		if status, body := get(path, "ann", "secret"); status != http.StatusOK || body == "" {
+			t.Errorf("%s with the password: status %d: %q", path, status, body)
+		}
+	}
+	plain, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + l.Addr().String() + "/metrics")
+	must(t, err)
+	defer func() { _ = plain.Body.Close() }()
+	if plain.StatusCode != http.StatusBadRequest {
+		t.Errorf("without TLS: status %d, want 400", plain.StatusCode)
+	}
+}
+
+// A file that cannot be used says so in a sentence with its name, what is wrong, and what to do.
+func TestCheckSecurity(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ name, path, want string }{
+		{"none", "", ""},
+		{"missing", filepath.Join(dir, "no.yml"), "no such file or directory: name a file that exists"},
+		{"a folder", dir, "is no file: name one in the format"},
+		{"not YAML", writeFile(t, filepath.Join(dir, "a.yml"), "tls_server_config: ["), "correct it"},
+		{"unknown key", writeFile(t, filepath.Join(dir, "b.yml"), "tls: {}"), "field tls not found"},
+		{"half a certificate", writeFile(t, filepath.Join(dir, "c.yml"), "tls_server_config: {cert_file: cert.pem}"), "key_file"},
+		{"no certificate", writeFile(t, filepath.Join(dir, "d.yml"), "tls_server_config: {cert_file: cert.pem, key_file: key.pem}"), "cert.pem: no such file or directory: name a file"},
+		{"not a hash", writeFile(t, filepath.Join(dir, "e.yml"), "basic_auth_users: {ann: secret}"), "correct it"},
+		{"good", writeFile(t, filepath.Join(dir, "f.yml"), "basic_auth_users: {ann: "+passwordHash+"}"), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := CheckSecurity(tt.path)
+			if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.path)) {
+				t.Errorf("got %v\nwant %q, with the path", err, tt.want)
+			}
+		})
+	}
+}

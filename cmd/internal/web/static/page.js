@@ -1,0 +1,310 @@
+"use strict";
+// The page shows views as they come (see web.View): one a period, by server-sent events. It computes nothing but how
+// numbers are written; every text is set as text.
+
+const $ = id => document.getElementById(id);
+const silence = 3500; // ms without a view after which the program that sends them counts as dead
+let view = null;      // the newest
+let came = 0;         // when, by performance.now()
+let cameWall = null;
+let source = null;
+let chosen = "";
+let said = {};        // what was announced last, by subject
+
+// Numbers for people.
+const count = n => n == null ? "–" : n.toLocaleString("en-US");
+const percent = s => s == null ? "–" : s === 0 ? "0" : s < 0.01 ? "<1" : s === 1 ? "100" : String(Math.min(99, Math.round(100 * s)));
+function bytes(n) {
+  if (n == null) return "–";
+  if (n < 10240) return count(n) + " B";
+  return n < 10485760 ? (n / 1024).toFixed(1) + " KiB" : (n / 1048576).toFixed(1) + " MiB";
+}
+function lasted(ns) {
+  if (ns === 0) return "0";
+  if (ns < 1e6) return (ns / 1e3).toFixed(0) + " µs";
+  if (ns < 1e9) return (ns / 1e6).toFixed(1) + " ms";
+  return ns < 60e9 ? (ns / 1e9).toFixed(1) + " s" : clock(ns / 1e6);
+}
+function clock(ms) {
+  const s = Math.floor(ms / 1000), two = n => String(n).padStart(2, "0");
+  return (s >= 86400 ? Math.floor(s / 86400) + " d " : "") + two(Math.floor(s / 3600) % 24) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
+}
+const speed = b => b == null ? "none" : b % 1e9 === 0 ? b / 1e9 + "G" : b % 1e6 === 0 ? b / 1e6 + "M" : count(b);
+const wall = t => new Date(t).toLocaleTimeString("en-GB");
+const level = s => s == null || s === 0 ? 0 : s <= 0.05 ? 1 : s <= 0.25 ? 2 : s <= 0.5 ? 3 : s <= 0.8 ? 4 : 5;
+
+// Cells: a text, or what make and update know.
+const head = text => ({ text, head: true });
+const num = text => ({ text, cls: "num" });
+const warn = (text, bad) => ({ text, cls: bad ? "bad" : "" });
+
+function put(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+function put2(node, cls) {
+  if (node.className !== cls) node.className = cls;
+}
+
+// fill makes the rows of a table's body what they should be and leaves what is right as it is.
+function fill(id, rows, none) {
+  const body = $(id);
+  if (rows.length === 0) rows = [[{ text: none, cls: "muted", span: body.parentNode.tHead.rows[0].cells.length }]];
+  while (body.rows.length > rows.length) body.deleteRow(-1);
+  rows.forEach((cells, i) => {
+    const row = body.rows[i] || body.insertRow();
+    const shape = cells.map(c => [c.head, c.span, c.parts && c.parts.length, c.bar && c.bar.length]).join(";");
+    if (row.dataset.shape !== shape) {
+      row.replaceChildren(...cells.map(make));
+      row.dataset.shape = shape;
+    }
+    cells.forEach((c, j) => update(row.cells[j], c));
+  });
+}
+
+function make(c) {
+  const cell = document.createElement(c.head ? "th" : "td");
+  if (c.head) cell.scope = "row";
+  if (c.span) cell.colSpan = c.span;
+  const add = (parent, tag) => parent.appendChild(document.createElement(tag));
+  if (c.parts) {
+    add(cell, "span").className = "hidden";
+    c.parts.forEach(() => add(cell, "span").ariaHidden = "true");
+  }
+  if (c.bar) {
+    const bar = add(cell, "div");
+    bar.className = "bar";
+    bar.ariaHidden = "true";
+    c.bar.forEach(() => add(bar, "i"));
+  }
+  return cell;
+}
+
+function update(cell, c) {
+  if (typeof c === "string") return put(cell, c);
+  put2(cell, c.cls || "");
+  if (c.parts) {
+    put(cell.children[0], c.label);
+    c.parts.forEach((p, i) => { put(cell.children[i + 1], p.text); put2(cell.children[i + 1], p.cls); });
+  } else if (c.bar) {
+    c.bar.forEach((p, i) => {
+      const part = cell.firstChild.children[i], from = (100 * p.from).toFixed(2) + "%", width = (100 * p.share).toFixed(2) + "%";
+      put2(part, p.cls);
+      part.style.left = from;
+      if (p.share != null) part.style.width = width;
+    });
+  } else put(cell, c.text);
+}
+
+// The parts of the page.
+function matrix(w) {
+  const up = new Map(w.state.ports.map(p => [p.port, p.up]));
+  let window = 0;
+  const rows = w.state.pfc.map((p, i) => {
+    const s = w.shares[i];
+    window = Math.max(window, s.window_ns);
+    const cells = p.priorities.map((q, k) => pair(q, s.received_paused_share[k], s.sent_paused_share[k]));
+    if (cells.length === 1) cells[0].span = 8;
+    return [warn(up.get(p.port) ? p.port : p.port + " (down)", !up.get(p.port))].map(c => ({ ...c, head: true })).concat(cells);
+  });
+  put($("window"), window ? (window / 1e9).toFixed(1) + " s" : "seconds (from the next look on)");
+  fill("matrix-rows", rows, "No port is open.");
+}
+
+function pair(q, received, sent) {
+  if (q.state === "off" && !q.received_frames && !q.sent_frames) {
+    return { parts: [{ text: "·", cls: "part off" }, { text: "·", cls: "part off" }], label: "not lossless" };
+  }
+  const held = q.state === "paused by peer" || q.state === "both", holds = q.state === "holding peer" || q.state === "both";
+  const part = (share, now) => ({ text: (now ? "‖" : "") + percent(share), cls: "part s" + level(share) + (now ? " now" : "") });
+  const told = share => share == null ? "not known yet" : percent(share) + " %";
+  return {
+    parts: [part(received, held), part(sent, holds)],
+    label: `received ${told(received)}${held ? ", paused now" : ""}; sent ${told(sent)}${holds ? ", holding now" : ""}`,
+  };
+}
+
+function figures(w) {
+  const rows = [];
+  w.state.pfc.forEach((p, i) => p.priorities.forEach((q, k) => {
+    if (!q.lossless && !q.received_frames && !q.sent_frames) return;
+    const s = w.shares[i], share = v => num(v == null ? "–" : (100 * v).toFixed(2) + " %");
+    rows.push([head(p.port), String(q.priority), q.state, num(count(q.received_frames)), num(lasted(q.received_paused_ns)), share(s.received_paused_share[k]),
+      num(count(q.sent_frames)), num(lasted(q.sent_paused_ns)), share(s.sent_paused_share[k])]);
+  }));
+  fill("pauses-rows", rows, "No priority is lossless.");
+}
+
+function pools(w) {
+  const rows = [];
+  w.state.pools.forEach(p => ["private", "shared", "headroom"].forEach(name => {
+    const s = p.segments[name];
+    if (!s) return;
+    const part = { cls: name === "headroom" ? "head" : "", from: 0, share: s.size_bytes ? s.used_bytes / s.size_bytes : 0 };
+    const most = { cls: "line", from: s.size_bytes ? Math.min(0.995, s.max_since_start_bytes / s.size_bytes) : 0 };
+    rows.push([head(p.pool), name, { bar: [part, most] }, num(bytes(s.used_bytes)), num(bytes(s.size_bytes)), num(bytes(s.max_since_start_bytes))]);
+  }));
+  fill("pools-rows", rows, "There is none.");
+}
+
+function ingress(w) {
+  const rows = [];
+  w.state.buffer.forEach(p => p.ingress_queues.forEach(q => {
+    const s = q.segments, used = s.private.used_bytes + s.shared.used_bytes, xoff = s.private.size_bytes + q.threshold_bytes;
+    const whole = Math.max(1, xoff + s.headroom.size_bytes, used + s.headroom.used_bytes), line = Math.min(0.995, xoff / whole);
+    const bar = [{ cls: "", from: 0, share: used / whole }, { cls: "head", from: Math.max(line, used / whole), share: s.headroom.used_bytes / whole }, { cls: "line", from: line }];
+    rows.push([head(p.port + (p.removed ? " (removed)" : "")), String(q.priority), { bar }, q.off ? "held" : "runs", num(bytes(used)), num(bytes(xoff)),
+      num(bytes(s.headroom.used_bytes)), num(bytes(s.headroom.size_bytes)), num(bytes(s.headroom.max_since_start_bytes)),
+      { text: count(q.dropped_frames), cls: q.dropped_frames ? "num bad" : "num" }]);
+  }));
+  fill("ingress-rows", rows, "No priority is lossless.");
+}
+
+function egress(w) {
+  const rows = [];
+  w.state.queues.forEach(p => p.queues.forEach(q => {
+    if (!q.frames && !q.max_since_start_bytes && !q.dropped_frames) return;
+    rows.push([head(p.port), String(q.queue), q.paused_by_peer ? "paused" : q.frames ? "sending" : "empty", num(count(q.frames)), num(bytes(q.bytes)),
+      num(bytes(q.max_since_start_bytes)), num(count(q.ecn_marked_frames)), num(count(q.dropped_frames))]);
+  }));
+  fill("egress-rows", rows, "Nothing has waited yet.");
+}
+
+function ports(w) {
+  fill("ports-rows", w.state.ports.map(p => [head(p.port), warn(p.up ? "up" : p.reason || "down", !p.up), num(speed(p.speed_bits_per_second)),
+    (p.flow_control || "–") + (p.lossless_priorities.length && p.flow_control === "pfc" ? " " + p.lossless_priorities.join(",") : ""),
+    num(count(p.receive_frames)), num(count(p.transmit_frames)), num(count(p.dropped_frames)),
+    { text: count(p.lossless_drops), cls: p.lossless_drops ? "num bad" : "num" }]), "No port is configured.");
+}
+
+function neighbors(w) {
+  const rows = [];
+  w.state.lldp.forEach(p => {
+    const d = p.dcbx, verdict = d.mismatch ? "PFC differs: " + d.reason : d.peer ? "agreed" + (d.measurement_agreed ? ", measures" : "") : "no DCBX";
+    p.neighbors.forEach(n => rows.push([head(p.port), n.system_name || n.chassis_id, n.port_id, n.pfc ? n.pfc.priorities.join(",") || "none" : "–",
+      n.dcbx_versions.join(",") || "–", warn(verdict, d.mismatch), num(lasted(n.age_ns) + " ago")]));
+    if (!p.neighbors.length) rows.push([head(p.port), "none was heard", "–", "–", "–", "–", num("–")]);
+  });
+  fill("neighbors-rows", rows, "No port speaks LLDP.");
+}
+
+function headroom(w) {
+  fill("headroom-rows", w.state.headroom.map(p => {
+    const most = Math.max(0, ...p.queues.map(q => q.peak_bytes)), waited = p.queues.reduce((n, q) => n + q.ring_frames, 0);
+    return [head(p.port), warn(p.state, p.manual_required), num(bytes(p.calculated_bytes)), num(p.measured ? bytes(p.measured.bytes) : "–"),
+      num(bytes(p.in_force_bytes)), num(bytes(most)), num(count(waited)), warn(p.remedy || "–", p.manual_required)];
+  }), "No port has flow control.");
+}
+
+function watchdog(w) {
+  fill("watchdog-rows", w.state.watchdog.map(q => [head(q.port), String(q.priority), warn(q.state, q.state === "stormed" || q.state === "closed"), q.action,
+    num(count(q.storms_detected)), num(count(q.storms_restored)), num(count(q.storm_sent_frames)), num(count(q.storm_dropped_frames))]), "No queue is watched.");
+}
+
+function events(w) {
+  fill("events-rows", w.state.events.toReversed().map(e => [wall(e.time), warn(e.kind, e.kind === "lossless-drop" || e.kind.startsWith("deadlock")), e.port || "–",
+    e.priority == null ? "–" : String(e.priority), num(count(e.count)), e.text + (e.peer ? " (peer " + e.peer + ")" : "")]), "Nothing has happened.");
+}
+
+function drops(w) {
+  const n = w.state.lossless_drops_since_start;
+  put($("drops-number"), count(n));
+  put2($("drops"), n ? "drops lost" : "drops");
+  put($("drops-verdict"), n ? "— frames that had to arrive were lost: see Events" : "— nothing that had to arrive was lost");
+}
+
+// Several switches.
+function overview() {
+  $("switches").hidden = view.switches.length < 2;
+  if (view.switches.length < 2) return;
+  fill("switches-rows", view.switches.map(w => {
+    const s = w.state, link = { text: title(w), head: true };
+    if (!s) return [link, warn("no answer yet: " + w.error, true), num("–"), num("–"), num("–"), num("–")];
+    const paused = s.pfc.reduce((n, p) => n + p.priorities.filter(q => q.state === "paused by peer" || q.state === "both").length, 0);
+    const most = Math.max(0, ...w.shares.flatMap(p => p.received_paused_share.concat(p.sent_paused_share)));
+    return [link, warn(w.answers ? "runs" : `no answer for ${clock(w.silent_ns / 1e6)} (since ${wall(w.last_answer)}): ${w.error}`, !w.answers),
+      { text: count(s.lossless_drops_since_start), cls: s.lossless_drops_since_start ? "num bad" : "num" },
+      num(s.ports.filter(p => p.up).length + " of " + s.ports.length), num(w.answers ? count(paused) : "–"), num(w.answers ? percent(most) + " %" : "–")];
+  }));
+  const labels = view.switches.map(w => w.label), options = [...$("choice").options].map(o => o.value);
+  if (labels.join("\n") !== options.join("\n")) {
+    $("choice").replaceChildren(...labels.map(l => new Option(l, l)));
+    $("choice").value = chosen;
+  }
+}
+const title = w => w.state && w.state.switch !== w.label ? `${w.label} (${w.state.switch})` : w.label;
+
+function render() {
+  let w = view.switches.find(w => w.label === chosen);
+  if (!w) w = view.switches[0];
+  chosen = w.label;
+  overview();
+  $("one").hidden = !w.state;
+  const name = w.state ? w.state.switch : w.label;
+  put($("name"), name);
+  document.title = name + " – pfcswitch";
+  if (!w.state) return;
+  const s = w.state;
+  put($("about"), `pfcswitch ${s.version}, runs for ${clock(new Date(s.time) - new Date(s.started))}, as of ${wall(s.time)}`);
+  [drops, matrix, figures, pools, ingress, egress, ports, neighbors, headroom, watchdog, events].forEach(show => show(w));
+  tell(w);
+}
+
+// tell announces what has changed, and only then.
+function tell(w) {
+  announce("drops " + w.label, w.state.lossless_drops_since_start, n => `${w.state.switch}: ${count(n)} lossless drops`);
+  w.state.ports.forEach(p => announce(`port ${w.label} ${p.port}`, p.up, up => `${w.state.switch}: port ${p.port} is ${up ? "up" : "down"}`));
+  w.state.watchdog.forEach(q => announce(`queue ${w.label} ${q.port} ${q.priority}`, q.state, s => `${w.state.switch}: watchdog, port ${q.port}, priority ${q.priority}: ${s}`));
+}
+function announce(subject, value, text) {
+  if (subject in said && said[subject] !== value) put($("say"), text(value));
+  said[subject] = value;
+}
+
+// contact says whether what is shown is true now.
+function contact() {
+  const quiet = performance.now() - came, w = view && view.switches.find(w => w.label === chosen);
+  let text, dead = true;
+  if (!view) {
+    text = source.readyState === EventSource.OPEN ? "Waiting for the first numbers …" : "No contact with pfcswitch yet. Trying again …";
+    dead = source.readyState !== EventSource.OPEN;
+  } else if (quiet > silence || source.readyState !== EventSource.OPEN) {
+    text = `No contact with pfcswitch since ${wall(cameWall)}, for ${clock(quiet)}. What stands below is of that time. Trying again …`;
+  } else if (w && !w.answers) {
+    text = `${w.label} does not answer${w.last_answer ? ` since ${wall(w.last_answer)}, for ${clock(w.silent_ns / 1e6)}` : ""}: ${w.error}.` +
+      (w.state ? " What stands below is of that time." : "");
+  } else {
+    text = "Connected";
+    dead = false;
+  }
+  put($("contact"), text);
+  put2($("contact"), dead ? "contact dead" : "contact");
+  put2($("one"), dead ? "stale" : "");
+  announce("contact", dead, d => d ? text : "Connected again");
+}
+
+function connect() {
+  source = new EventSource("v1/view");
+  const mine = source;
+  source.onmessage = e => {
+    view = JSON.parse(e.data);
+    came = performance.now();
+    cameWall = new Date();
+    render();
+    contact();
+  };
+  source.onerror = contact;
+  // The browser connects again by itself, but not after an error of HTTP nor where nobody says that the other end has gone.
+  const start = performance.now();
+  const check = setInterval(() => {
+    const quiet = performance.now() - Math.max(came, start);
+    if (mine.readyState === EventSource.CLOSED || quiet > 4 * silence) {
+      clearInterval(check);
+      mine.close();
+      connect();
+    }
+  }, 3000);
+}
+
+$("choice").addEventListener("change", e => { chosen = e.target.value; render(); contact(); });
+setInterval(contact, 500);
+connect();

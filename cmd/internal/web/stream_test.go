@@ -1,0 +1,240 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// serve runs a server as the switch does.
+func serve(t *testing.T, c Config) (address string) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	if c.Board == nil {
+		c.Board = sampleBoard()
+	}
+	h := handler(t, c)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewServer(h, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(s, l, "", nil) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		<-ended
+		c.Board.Close()
+		http.DefaultClient.CloseIdleConnections()
+		if err := goleak.Find(before, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")); err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// A watcher is a browser that reads views.
+type watcher struct {
+	t    *testing.T
+	body *bufio.Scanner
+	end  func()
+}
+
+func watchAt(t *testing.T, address string) (*watcher, *http.Response) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/view", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	w := &watcher{t, bufio.NewScanner(a.Body), func() { cancel(); _ = a.Body.Close() }}
+	w.body.Buffer(nil, 1<<20)
+	t.Cleanup(w.end)
+	return w, a
+}
+
+func (w *watcher) next() (v View) {
+	w.t.Helper()
+	for w.body.Scan() {
+		if text, ok := strings.CutPrefix(w.body.Text(), "data: "); ok {
+			if err := json.Unmarshal([]byte(text), &v); err != nil {
+				w.t.Fatal(err)
+			}
+			return v
+		}
+	}
+	w.t.Fatalf("no view came: %v", w.body.Err())
+	return v
+}
+
+// fastBoard looks every 20 ms.
+func fastBoard(switches ...Switch) *Board {
+	b := NewBoard(switches)
+	b.every = 20 * time.Millisecond
+	return b
+}
+
+// A switch that stops answering is told as such, with the time since and its last state, and as alive when it is again.
+func TestDeadSwitch(t *testing.T) {
+	var dead atomic.Bool
+	var at atomic.Int64
+	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) {
+		if dead.Load() {
+			return nil, errSilent
+		}
+		n := at.Add(10)
+		return stateAt(n, n/2, 0), nil
+	}}, Switch{Label: "s2", Read: func(context.Context) (*api.State, error) { return nil, errSilent }})
+	w, _ := watchAt(t, serve(t, Config{Board: b}))
+	v := w.next()
+	if s := v.Switches[0]; !s.Answers || s.State == nil || s.Error != nil || s.Label != "s1" || v.Schema != api.Schema {
+		t.Fatalf("at first: %+v", v)
+	}
+	if s := v.Switches[1]; s.Answers || s.State != nil || s.LastAnswer != nil || *s.Error != errSilent.Error() {
+		t.Fatalf("one that never answered: %+v", s)
+	}
+	if s := w.next().Switches[0].Shares[0]; s.WindowNs == 0 || s.Received[0] != 0.5 || s.Sent[0] != 0 {
+		t.Fatalf("shares %+v", s)
+	}
+	dead.Store(true)
+	for v = w.next(); v.Switches[0].Answers; v = w.next() {
+	}
+	first := v.Switches[0]
+	second := w.next().Switches[0]
+	if first.State == nil || first.LastAnswer == nil || second.SilentNs <= first.SilentNs || *first.Error != errSilent.Error() {
+		t.Errorf("silent: %+v then %+v", first, second)
+	}
+	dead.Store(false)
+	for v = w.next(); !v.Switches[0].Answers; v = w.next() {
+	}
+	if s := v.Switches[0]; s.SilentNs != 0 || s.Error != nil {
+		t.Errorf("alive again: %+v", s)
+	}
+}
+
+// One switch that hangs does not hold up the others beyond the limit of a look.
+func TestHangingSwitch(t *testing.T) {
+	b := fastBoard(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) { <-ctx.Done(); return nil, plain(ctx.Err()) }},
+		Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return stateAt(1, 0, 0), nil }})
+	w, _ := watchAt(t, serve(t, Config{Board: b}))
+	v := w.next()
+	if v.Switches[0].Answers || !strings.Contains(*v.Switches[0].Error, "in time") || !v.Switches[1].Answers {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Nobody is asked while nobody watches.
+func TestNobodyWatches(t *testing.T) {
+	var looks atomic.Int64
+	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { looks.Add(1); return stateAt(1, 0, 0), nil }})
+	address := serve(t, Config{Board: b})
+	time.Sleep(50 * time.Millisecond)
+	if n := looks.Load(); n != 0 {
+		t.Fatalf("%d looks before anybody watched", n)
+	}
+	w, _ := watchAt(t, address)
+	w.next()
+	w.end()
+	await(t, "the looking ends", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.stop == nil && b.clients == 0 })
+	b.loops.Wait()
+	n := looks.Load()
+	time.Sleep(50 * time.Millisecond)
+	if looks.Load() != n || n == 0 {
+		t.Errorf("%d looks, then %d", n, looks.Load())
+	}
+	w, _ = watchAt(t, address)
+	w.next()
+}
+
+// So many watch and no more, until one goes.
+func TestMostClients(t *testing.T) {
+	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return stateAt(1, 0, 0), nil }})
+	address := serve(t, Config{Board: b})
+	var all []*watcher
+	for range mostClients {
+		w, a := watchAt(t, address)
+		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatalf("watcher %d: %s", len(all), a.Status)
+		}
+		all = append(all, w)
+	}
+	if _, a := watchAt(t, address); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
+		t.Errorf("one too many: %s", a.Status)
+	}
+	all[0].end()
+	await(t, "there is room again", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.clients < mostClients })
+	w, _ := watchAt(t, address)
+	w.next()
+	all[1].next()
+}
+
+// A browser that takes nothing is cut off; meanwhile nothing is kept for it, and the others go on.
+func TestSlowReader(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes readerPatience")
+	}
+	long := stateAt(1, 0, 0)
+	long.Version = strings.Repeat("x", 200<<10)
+	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return long, nil }})
+	address := serve(t, Config{Board: b})
+	slow, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slow.Close() }()
+	fmt.Fprintf(slow, "GET /v1/view HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	w, _ := watchAt(t, address)
+	for begun := time.Now(); time.Since(begun) < readerPatience+5*time.Second; w.next() {
+		b.mu.Lock()
+		left := b.clients
+		b.mu.Unlock()
+		if left == 1 && time.Since(begun) > time.Second {
+			t.Logf("the slow one was cut off after %v", time.Since(begun).Round(100*time.Millisecond))
+			return
+		}
+	}
+	t.Error("the slow one was not cut off")
+}
+
+// A switch that ends does not wait for those who watch.
+func TestCloseWhileWatched(t *testing.T) {
+	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return stateAt(1, 0, 0), nil }})
+	w := httptest.NewRecorder()
+	if err := b.join(); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	b.leave()
+	b.stream(w, httptest.NewRequest(http.MethodGet, "/v1/view", nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d after Close", w.Code)
+	}
+}
+
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not: %s", what)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/web"
+)
+
+func webCommand() *cobra.Command {
+	var o web.Options
+	c := &cobra.Command{
+		Use:   "web",
+		Short: "show several switches on one page",
+		Long: "Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. A switch is named by the path of its\n" +
+			"control socket, which has a slash, or by host:port of its metrics; without --switch the page shows all that run here.",
+		Example: "  pfcswitch web\n  pfcswitch web --switch /run/pfcswitch/leaf1.sock --switch 172.20.20.3:9808",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := config.ParseMetrics(o.Listen, o.Security, o.Hosts)
+			if err != nil {
+				return err
+			}
+			if m.Exposed() {
+				fmt.Fprintf(os.Stderr, "warning: --listen %s: whoever reaches this address reads the state of the switches\n", o.Listen)
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+			return web.Run(ctx, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:9809", "address of the page")
+	f.StringArrayVar(&o.Switches, "switch", nil, "a switch to show (repeatable)")
+	f.StringVar(&o.Security, "web-config", "", "file with certificate and passwords, of Prometheus' exporter-toolkit")
+	f.StringArrayVar(&o.Hosts, "host", nil, "a name with a dot by which browsers may reach the page (repeatable)")
+	return c
+}
