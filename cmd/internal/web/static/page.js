@@ -115,10 +115,10 @@ function pair(q, received, sent) {
     return { parts: [{ text: "·", cls: "part off" }, { text: "·", cls: "part off" }], label: "not lossless" };
   }
   const held = q.state === "paused by peer" || q.state === "both", holds = q.state === "holding peer" || q.state === "both";
-  const part = (share, now) => ({ text: (now ? "‖" : "") + percent(share), cls: "part s" + level(share) + (now ? " now" : "") });
+  const part = (arrow, share, now) => ({ text: arrow + (now ? "‖" : "") + percent(share), cls: "part s" + level(share) + (now ? " now" : "") });
   const told = share => share == null ? "not known yet" : percent(share) + " %";
   return {
-    parts: [part(received, held), part(sent, holds)],
+    parts: [part("▼", received, held), part("▲", sent, holds)],
     label: `received ${told(received)}${held ? ", paused now" : ""}; sent ${told(sent)}${holds ? ", holding now" : ""}`,
   };
 }

@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/cmd/internal/web/webtest"
+	"pfcswitch/macctl"
+)
+
+// serveHere runs the switch in this process with all that it serves, and returns host:port of its page. Its ports have
+// come up.
+func (r *rig) serveHere(s setup) (host string) {
+	r.t.Helper()
+	s.ns = r.sw.Path()
+	text := strings.Replace(s.yaml(r, len(r.hosts)), "listen: off", `listen: "127.0.0.1:0"`, 1)
+	c, _, err := config.Parse("test.yaml", []byte(text))
+	must(r.t, err)
+	r.d, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	must(r.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- r.d.Serve(ctx) }()
+	r.t.Cleanup(func() {
+		cancel()
+		must(r.t, <-served)
+		must(r.t, r.d.Close())
+	})
+	for n := range r.hosts {
+		r.waitUp(n+1, true)
+	}
+	return r.d.scrape.Addr().String()
+}
+
+// storm makes a host pause its port without a gap, as "pfcswitch send --storm" does, until ctx ends.
+func (r *rig) storm(ctx context.Context, n int, prio uint8, lasts time.Duration) (wait func() *traffic.StormReport) {
+	r.t.Helper()
+	type outcome struct {
+		report *traffic.StormReport
+		err    error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		report, err := traffic.RunStorm(ctx, traffic.StormConfig{Interface: "eth0", Netns: r.host(n).Path(), Speed: 100e6,
+			FlowControl: "pfc", Priority: prio, Duty: 100, Duration: lasts})
+		ended <- outcome{report, err}
+	}()
+	return func() *traffic.StormReport {
+		o := <-ended
+		must(r.t, o.err)
+		return o.report
+	}
+}
+
+// cell is the part of the matrix for a port and priority: received above, sent below.
+func cell(port string, prio int, sent bool) string {
+	part := 1
+	if sent {
+		part = 2
+	}
+	return fmt.Sprintf(`[...document.querySelectorAll("#matrix-rows tr")].find(r => r.cells[0].textContent === %q).cells[%d].children[%d]`, port, prio+1, part)
+}
+
+// quiet fails the test where the browser had to complain, or asked somebody else.
+func quiet(t *testing.T, p *webtest.Page, host string) {
+	t.Helper()
+	if faults := p.Faults(); len(faults) > 0 {
+		t.Errorf("the browser complains:\n%s", strings.Join(faults, "\n"))
+	}
+	if found := p.Strangers(host); len(found) > 0 || p.Asked() < 4 {
+		t.Errorf("of %d requests these left the switch: %v", p.Asked(), found)
+	}
+}
+
+// A real storm changes the colour and the text of its cell, and of no other port's; the figures are the switch's own.
+func TestPageShowsAStorm(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	host := r.serveHere(setup{keys: smallBuffers, each: paced})
+	h1, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	p := webtest.Open(t, "http://"+host+"/", false, 1000, 1400)
+	p.Await("the numbers are there", `document.querySelectorAll("#matrix-rows tr").length === 3`)
+	p.Await("nothing is paused", `document.getElementById("contact").textContent === "Connected" && `+cell("p2", 3, false)+`.className === "part s0"`)
+	if got := p.Text("drops"); !strings.HasPrefix(got, "0") || !strings.Contains(got, "nothing that had to arrive was lost") {
+		t.Errorf("lossless drops: %q", got)
+	}
+	wait := r.storm(t.Context(), 2, 3, 6*time.Second)
+	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0}), h3.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
+	p.Await("the storm's cell is red, and says so", "/s[45]/.test("+cell("p2", 3, false)+".className) && "+cell("p2", 3, false)+`.textContent.startsWith("▼‖")`)
+	p.Await("its senders are held", "/s[2345] now/.test("+cell("p1", 3, true)+".className)")
+	p.Await("the bar of p1 reaches Xoff", `[...document.querySelectorAll("#ingress-rows tr")].find(r => r.cells[0].textContent === "p1").cells[3].textContent === "held"`)
+	if path := os.Getenv("UPDATE_SCREENSHOT"); path != "" {
+		must(t, os.WriteFile(path, p.Screenshot(), 0o644))
+	}
+	for _, other := range []string{cell("p1", 3, false), cell("p3", 3, false), cell("p2", 2, false)} {
+		if class := webtest.Eval[string](p, other+".className"); class != "part s0" && class != "part off" {
+			t.Errorf("a cell that has nothing to do with it has class %q", class)
+		}
+	}
+	report := wait()
+	stop1()
+	stop3()
+	p.Await("the cell is as before", cell("p2", 3, false)+`.className === "part s0"`)
+	paused := r.snapshot(2).PausedNs[3]
+	if asked := int64(report.Paused * float64(report.Elapsed)); paused < asked*9/10 {
+		t.Errorf("p2 was paused for %d ns, and the storm asked for %d", paused, asked)
+	}
+	want := fmt.Sprintf("%.1f s", float64(paused)/1e9)
+	if got := webtest.Eval[string](p, `[...document.querySelectorAll("#pauses-rows tr")].find(r => r.cells[0].textContent === "p2" && r.cells[1].textContent === "3").cells[4].textContent`); got != want {
+		t.Errorf("the page tells that p2 was paused for %s, want %s", got, want)
+	}
+	quiet(t, p, host)
+}
+
+// On a phone and on a screen, by day and by night, everything fits, can be read, reached and named, while the switch is busy.
+func TestPageForEverybody(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	host := r.serveHere(setup{keys: smallBuffers, each: paced, ports: map[int]string{3: "flow_control: pause"}})
+	h1 := r.station(1, macctl.ModePFC, 100e6)
+	ctx, cancel := context.WithCancel(t.Context())
+	wait := r.storm(ctx, 2, 3, time.Minute)
+	defer func() { cancel(); wait() }()
+	stop := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
+	p := webtest.Open(t, "http://"+host+"/", false, 1000, 900)
+	p.Await("the numbers are there", `document.querySelectorAll("#matrix-rows tr").length === 3`)
+	p.Await("the storm is there", "/s[2345]/.test("+cell("p2", 3, false)+".className)")
+	p.Await("an event is there", `document.querySelectorAll("#events-rows tr").length > 2`)
+	webtest.Eval[bool](p, `document.querySelector("details").open = true`)
+	for _, dark := range []bool{false, true} {
+		for _, width := range []int64{1000, 400, 320} {
+			p.Look(dark, width, 900)
+			for _, found := range p.Overflow() {
+				t.Errorf("at %d pixels: %s", width, found)
+			}
+			found, texts := p.LowContrast()
+			if len(found) > 0 || texts < 100 {
+				t.Errorf("dark %v, %d pixels: of %d texts these cannot be read:\n%s", dark, width, texts, strings.Join(found, "\n"))
+			}
+		}
+	}
+	p.Look(true, 400, 900)
+	for _, found := range p.Unreached() {
+		t.Error(found)
+	}
+	found, roles := p.Nameless()
+	if len(found) > 0 || roles["table"] < 10 || roles["columnheader"] < 60 || roles["rowheader"] < 12 || roles["heading"] < 8 || roles["navigation"] != 1 {
+		t.Errorf("a screen reader finds no name for %v, and these roles: %v", found, roles)
+	}
+	if path := os.Getenv("UPDATE_SCREENSHOT"); path != "" {
+		webtest.Eval[bool](p, "(scrollTo(0, 0), true)")
+		must(t, os.WriteFile(strings.TrimSuffix(path, ".png")+"-phone.png", p.Screenshot(), 0o644))
+	}
+	quiet(t, p, host)
+	stop()
+}
