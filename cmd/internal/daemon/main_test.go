@@ -21,6 +21,7 @@ import (
 const (
 	configKey  = "DAEMON_TEST_CONFIG"  // path of its configuration
 	withoutKey = "DAEMON_TEST_WITHOUT" // number of a capability that it has to do without
+	serveKey   = "DAEMON_TEST_SERVE"   // it serves what others ask
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +57,12 @@ func switchProcess(path string) int {
 		fmt.Println(err)
 		return 1
 	}
-	d.Run(ctx)
+	if os.Getenv(serveKey) == "" {
+		d.Run(ctx)
+	} else if err := d.Serve(ctx); err != nil {
+		fmt.Println(err)
+		return 1
+	}
 	if err := d.Close(); err != nil {
 		fmt.Println(err)
 		return 1
