@@ -17,10 +17,7 @@ func checkCommand() *cobra.Command {
 		Long:  "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: key: what is wrong and what to do.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, _, err := config.Load(args[0])
-			if err == nil {
-				err = daemon.CheckFiles(cfg)
-			}
+			cfg, err := loadWhole(args[0])
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return exit{1}
@@ -35,4 +32,13 @@ func checkCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// loadWhole reads a configuration and what the files that it names must be.
+func loadWhole(path string) (*config.Config, error) {
+	cfg, _, err := config.Load(path)
+	if err == nil {
+		err = daemon.CheckFiles(cfg)
+	}
+	return cfg, err
 }

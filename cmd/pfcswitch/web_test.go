@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A page that cannot be is refused before it listens.
+func TestWebRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ args, want string }{
+		{"--listen 9809", "--listen 9809: is not an address"},
+		{"--listen off", "--listen off: is not an address"},
+		{"--host http://x", `--host "http://x"`},
+		{"--switch leaf1", `"leaf1" is no switch: write host:port`},
+		{"--switch 127.0.0.1:1 --switch 127.0.0.1:1", "stands twice"},
+		{"--switch " + file, "is a file, not a socket"},
+		{"--web-config /no/such.yml --switch 127.0.0.1:1", "/no/such.yml"},
+	} {
+		if got := fail(t, webCommand(), strings.Fields(test.args)...); !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want it to say %q", test.args, got, test.want)
+		}
+	}
+}
+
+// check says what is wrong with the file of TLS and passwords: where the configuration names it, what, and what to do.
+func TestCheckOfWebConfig(t *testing.T) {
+	dir := t.TempDir()
+	web := filepath.Join(dir, "web.yml")
+	path := filepath.Join(dir, "switch.yaml")
+	if err := os.WriteFile(path, []byte("preset: roce\nports: {p1: {}}\nmetrics: {web_config: "+web+"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ text, want string }{
+		{"", "no such file or directory: name a file that exists"},
+		{"tls: {}", "field tls not found"},
+		{"basic_auth_users: {ann: $2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}", ""},
+	} {
+		if tt.text != "" {
+			if err := os.WriteFile(web, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := loadWhole(path)
+		if tt.want == "" {
+			if err != nil {
+				t.Errorf("a good file: %v", err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), path+":3: metrics.web_config: ") || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v\nwant %q", tt.text, err, tt.want)
+		}
+	}
+}

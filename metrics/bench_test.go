@@ -1,0 +1,60 @@
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/deadlock"
+)
+
+// wide is a switch of 32 ports with eight lossless priorities each.
+func wide() Config {
+	const ports = 32
+	c := config()
+	var all []Port
+	var queues []deadlock.Status
+	for n := range ports {
+		name := fmt.Sprintf("p%d", n+1)
+		all = append(all, Port{Name: name, CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, LLDP: &LLDP{Neighbors: 1},
+			HeadroomMessages: map[string]uint64{"asked": 8, "answered": 8, "lost": 0, "replied": 8, "results": 1}})
+		for q := range dataplane.NumPriorities {
+			queues = append(queues, deadlock.Status{Name: name, Queue: uint8(q)})
+		}
+	}
+	c.Ports, c.Watchdog = func() []Port { return all }, func() []deadlock.Status { return queues }
+	c.Snapshot = func(v *dataplane.Snapshot) {
+		sample(v)
+		v.Trunks = nil
+		v.Ports, v.Buffer.Ports = nil, nil
+		for n := range ports {
+			p := pfcPort()
+			p.Index, p.Config.Name, p.Config.Lossless = n, all[n].Name, 0xff
+			v.Ports = append(v.Ports, p)
+			b := buffer.PortSnapshot{Port: n, Name: all[n].Name, Mode: buffer.ModePFC}
+			for q := range b.Ingress {
+				b.Ingress[q].Lossless = true
+			}
+			v.Buffer.Ports = append(v.Buffer.Ports, b)
+		}
+	}
+	return c
+}
+
+// A scrape of 32 ports, as Prometheus asks for it.
+func BenchmarkScrape(b *testing.B) {
+	h, err := Handler(NewCollector(wide()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		r.Header.Set("Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
