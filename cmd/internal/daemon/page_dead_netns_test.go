@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,6 +103,12 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond)
 	quiet(t, p, own)
 	quiet(t, all, several)
+	all.Look(true, 400, 800)
+	found, _ := all.Nameless()
+	dim, _ := all.LowContrast()
+	for _, fault := range slices.Concat(all.Overflow(), all.Unreached(), found, dim) {
+		t.Errorf("on the page of several: %s", fault)
+	}
 }
 
 func listens(address string) bool {

@@ -158,5 +158,8 @@ func TestPageForEverybody(t *testing.T) {
 		t.Errorf("a screen reader finds no name for %v, and these roles: %v", found, roles)
 	}
 	quiet(t, p, host)
+	webtest.Eval[bool](p, `(document.body.append(Object.assign(document.createElement("script"), {textContent: "window.broken = true"})), true)`)
+	p.Await("a script that is not the page's own does not run", "window.broken === undefined")
+	eventually(t, "and the browser complains of it", func() bool { return strings.Contains(strings.Join(p.Faults(), " "), "Content Security Policy") })
 	stop()
 }

@@ -88,5 +88,8 @@ func decode(r io.Reader) (*api.State, error) {
 	if s.Schema != api.Schema {
 		return nil, fmt.Errorf("it speaks schema %d and this program schema %d", s.Schema, api.Schema)
 	}
+	if s.Ports == nil || s.PFC == nil || s.Pools == nil || s.Buffer == nil || s.Queues == nil || s.Headroom == nil || s.Watchdog == nil || s.LLDP == nil || s.Events == nil {
+		return nil, errors.New("its answer is not the whole state of a switch")
+	}
 	return s, nil
 }

@@ -36,6 +36,7 @@ func TestRead(t *testing.T) {
 		}, "it answers 302 Found"},
 		{"another service", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "is not the state of a switch"},
 		{"another object", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }, "is not the state of a switch"},
+		{"half of it", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"schema":1,"ports":[]}`) }, "not the whole state"},
 		{"another schema", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"schema":2}`) }, "schema 2"},
 		{"no end", func(w http.ResponseWriter, _ *http.Request) {
 			for w.Header().Set("Content-Type", "text/plain"); ; {
