@@ -67,7 +67,7 @@ func TestTLSAndPassword(t *testing.T) {
 	s := NewServer(handler(t, Config{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pfcswitch_up 1\n") })}), log)
 	ended := make(chan error, 1)
 	go func() { ended <- Serve(s, l, file, log) }()
-	defer func() { _ = s.Close(); <-ended }()
+	defer func() { _, _ = s.Close(), <-ended }()
 
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()

@@ -36,8 +36,7 @@ func serve(t *testing.T, c Config) (address string) {
 	ended := make(chan error, 1)
 	go func() { ended <- Serve(s, l, "", nil) }()
 	t.Cleanup(func() {
-		_ = s.Close()
-		<-ended
+		_, _ = s.Close(), <-ended
 		c.Board.Close()
 		http.DefaultClient.CloseIdleConnections()
 		if err := goleak.Find(before, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")); err != nil {
