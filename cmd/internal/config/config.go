@@ -69,10 +69,14 @@ func ReadFile(path string) ([]byte, error) {
 // with every fault found, in the order of the file; the warnings are those of Config.Warnings.
 // The speed of a link that has none configured is taken as 1G: see Resolve.
 func Parse(name string, data []byte) (*Config, []Warning, error) {
-	doc := parseDocument(name, data)
+	return parseDocument(name, data).config()
+}
+
+// config reads the configuration that the document is.
+func (doc *document) config() (*Config, []Warning, error) {
 	c := defaults()
 	doc.root.read(c.sections()...)
-	c.source = source{file: name, lines: doc.lines}
+	c.source = source{file: doc.file, lines: doc.lines}
 	if c.API.Auto {
 		c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"
 	}
