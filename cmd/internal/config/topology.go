@@ -165,8 +165,20 @@ func labEnd(text string) (LabEnd, error) {
 	return LabEnd{node, name}, nil
 }
 
+// nodeNamed tells whether an entry's name can be that of a node.
+func nodeNamed(entry pair) bool {
+	ok := identifier(entry.name, 32)
+	if !ok {
+		entry.value.fail("cannot name a node: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first")
+	}
+	return ok
+}
+
 func (r *labReader) readHosts(v value) {
 	for _, entry := range v.pairs() {
+		if !nodeNamed(entry) {
+			continue
+		}
 		h := LabHost{Name: entry.name, line: entry.value.line}
 		var mac [6]byte
 		var tap Port
@@ -206,6 +218,9 @@ func (r *labReader) nic(h *LabHost, at value) *Config {
 
 func (r *labReader) readSwitches(v value) {
 	for _, entry := range v.pairs() {
+		if !nodeNamed(entry) {
+			continue
+		}
 		doc, root, ok := r.source(entry.value)
 		if !ok {
 			continue

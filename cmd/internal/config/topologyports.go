@@ -56,7 +56,7 @@ func (r *labReader) complete(root value, node string) ast.Node {
 		l := &r.lab.Links[i]
 		for _, end := range l.Ends {
 			if end.Node == node {
-				ports = withPort(ports, end.Interface, l)
+				ports = withPort(root.doc, ports, end.Interface, l)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func (r *labReader) complete(root value, node string) ast.Node {
 }
 
 // withPort gives a port the keys of its link, but for those that it has; one that is not there yet comes last.
-func withPort(ports []pair, name string, l *LabLink) []pair {
+func withPort(doc *document, ports []pair, name string, l *LabLink) []pair {
 	for i, p := range ports {
 		if p.name != name {
 			continue
@@ -85,7 +85,7 @@ func withPort(ports []pair, name string, l *LabLink) []pair {
 		ports[i].value.node = mapping(p.value.line, keys)
 		return ports
 	}
-	return append(ports, pair{name, value{line: l.line, node: mapping(l.line, l.keys)}})
+	return append(ports, pair{name, value{doc: doc, line: l.line, node: mapping(l.line, l.keys)}})
 }
 
 // mapping writes entries as YAML that stands on their lines.
@@ -146,17 +146,12 @@ func (r *labReader) checkNodes() (switches map[string]*LabSwitch, hosts map[stri
 	for i := range r.lab.Switches {
 		s := &r.lab.Switches[i]
 		switches[s.Name] = s
-		if !identifier(s.Name, 32) {
-			r.doc.fail(r.doc.lines["switches."+s.Name], "switches."+s.Name, "cannot name a node: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first")
-		}
 	}
 	for i := range r.lab.Hosts {
 		h := &r.lab.Hosts[i]
 		hosts[h.Name] = h
 		key := "hosts." + h.Name
 		switch {
-		case !identifier(h.Name, 32):
-			r.doc.fail(h.line, key, "cannot name a node: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first")
 		case switches[h.Name] != nil:
 			r.doc.fail(h.line, key, "is a switch too: give it another name")
 		case !r.wired(h.Name) && (h.wants || h.MAC != nil || len(h.Addresses) > 0):
