@@ -39,6 +39,7 @@ type worker struct {
 	rewatch      bool        // the descriptors to wait for have changed
 	waiter       *port.Waiter
 	sleeping     atomic.Bool
+	rounds       atomic.Uint64 // begun: Alive looks whether they go on
 	turn         int // receiver that the next round begins with
 	spin         int64
 
@@ -110,6 +111,7 @@ func (w *worker) run() {
 		if w.r.halt.Load() {
 			w.r.park()
 		}
+		w.rounds.Add(1)
 		now := Now()
 		if w.round(now) {
 			idle = 0

@@ -33,6 +33,8 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		scrape := d.serve(d.scrape, handler)
 		defer func() { _ = scrape.Close() }()
 	}
+	d.following.Add(1)
+	go d.runNotify(ctx)
 	d.Run(ctx)
 	return nil
 }
