@@ -16,8 +16,7 @@ FROM alpine:3.22.2 AS lab
 RUN apk add --no-cache iproute2 ethtool tcpdump
 COPY --from=build /out/pfcswitch /usr/bin/pfcswitch
 HEALTHCHECK --interval=5s --timeout=3s --start-period=5s CMD ["/usr/bin/pfcswitch", "health"]
-ENTRYPOINT ["/usr/bin/pfcswitch"]
-CMD ["run"]
+CMD ["/usr/bin/pfcswitch", "run"]
 
 FROM scratch
 COPY --from=build /out/pfcswitch /usr/bin/pfcswitch
