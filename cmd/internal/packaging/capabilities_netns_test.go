@@ -37,6 +37,11 @@ func requireUsers(t *testing.T) {
 	if f := strings.Fields(string(b)); len(f) == 3 && f[2] == "1" {
 		t.Skip("the tests are an ordinary user's, who cannot become another one: run them as root")
 	}
+	for _, tool := range []string{"setcap", "setpriv"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%v (Debian: apt-get install libcap2-bin util-linux)", err)
+		}
+	}
 }
 
 // withFileCapabilities returns a copy of the program as the image has it.
