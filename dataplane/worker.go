@@ -39,8 +39,8 @@ type worker struct {
 	rewatch      bool        // the descriptors to wait for have changed
 	waiter       *port.Waiter
 	sleeping     atomic.Bool
-	rounds       atomic.Uint64 // begun: Alive looks whether they go on
-	turn         int // receiver that the next round begins with
+	asked        atomic.Bool // whether it is alive; a round answers
+	turn         int         // receiver that the next round begins with
 	spin         int64
 
 	frames   [burstFrames]port.Frame
@@ -111,7 +111,9 @@ func (w *worker) run() {
 		if w.r.halt.Load() {
 			w.r.park()
 		}
-		w.rounds.Add(1)
+		if w.asked.Load() {
+			w.asked.Store(false)
+		}
 		now := Now()
 		if w.round(now) {
 			idle = 0

@@ -73,19 +73,19 @@ func Parse(name string, data []byte) (*Config, []Warning, error) {
 }
 
 // config reads the configuration that the document is.
-func (doc *document) config() (*Config, []Warning, error) {
+func (d *document) config() (*Config, []Warning, error) {
 	c := defaults()
-	doc.root.read(c.sections()...)
-	c.source = source{file: doc.file, lines: doc.lines}
+	d.root.read(c.sections()...)
+	c.source = source{file: d.file, lines: d.lines}
 	if c.API.Auto {
 		c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"
 	}
-	if doc.failed() {
-		return nil, nil, doc.errors()
+	if d.failed() {
+		return nil, nil, d.errors()
 	}
-	doc.faults = c.check()
-	if doc.failed() {
-		return nil, nil, doc.errors()
+	d.faults = c.check()
+	if d.failed() {
+		return nil, nil, d.errors()
 	}
 	resolved, err := c.Resolve(nil)
 	if err != nil {

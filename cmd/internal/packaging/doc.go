@@ -2,6 +2,7 @@
 // outside, and do what a container engine, systemd and containerlab would do, as far as a machine without those can.
 //
 //	image_test.go         the Dockerfile: its commands, run here; what they make
+//	container_netns_test.go     its last image, run without a container engine
 //	capabilities_netns_test.go  the program with two capabilities and no more, from its file and from systemd
 //	unit_test.go          the systemd unit
 //	notify_netns_test.go  what systemd is told

@@ -175,13 +175,13 @@ func refused(r *rig) {
 // Whoever is killed, down leaves nothing, and up begins anew.
 func killed(r *rig) {
 	path, name := r.file(pair)
-	s := r.up(path, name)
+	r.up(path, name)
 	kill := func(pid int) { must(r.t, syscall.Kill(pid, syscall.SIGKILL)) }
 	kill(r.switchOf(name))
 	r.run("lab", "down", path)
 	r.nothingLeft(name)
 
-	s = r.up(path, name)
+	s := r.up(path, name)
 	kill(s.Keeper)
 	r.gone(name)
 	r.refuse("its keeper was killed", "lab", "exec", path, "h1", "true")
