@@ -56,7 +56,7 @@ func (n *Node) Path() string { return filepath.Join(system.namespaces, n.Namespa
 // EnterCommand returns the shell command that gives a shell inside the node while the lab is up, to be typed
 // by the user who started the lab.
 func (n *Node) EnterCommand() string {
-	if !InOwnUserNamespace() {
+	if !inOwnUserNamespace() {
 		return "nsenter --net=" + n.Path()
 	}
 	return fmt.Sprintf("nsenter --preserve-credentials --target %[1]d --user --mount --net=/proc/%[1]d/root%[2]s",

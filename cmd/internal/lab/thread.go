@@ -20,9 +20,9 @@ func ipv6Off() error {
 	return nil
 }
 
-// InOwnUserNamespace says whether the process is root of nothing but itself, as Enter makes it: then its
+// inOwnUserNamespace says whether the process is root of nothing but itself, as Enter makes it: then its
 // user is the only one that its user namespace knows.
-func InOwnUserNamespace() bool {
+func inOwnUserNamespace() bool {
 	b, err := os.ReadFile("/proc/self/uid_map") // inside, outside, how many
 	f := strings.Fields(string(b))
 	return err == nil && len(f) == 3 && f[0] == "0" && f[2] == "1"

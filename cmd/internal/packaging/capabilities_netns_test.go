@@ -61,7 +61,7 @@ func withFileCapabilities(t *testing.T) string {
 	return ""
 }
 
-// A place has a switch in the middle of two hosts, and a folder for its socket that is the image user's.
+// A place has a switch in the middle of two hosts, and a folder for its socket.
 type place struct {
 	lab        *lab.Lab
 	sw, h1, h2 *lab.Node
@@ -72,7 +72,6 @@ func newPlace(t *testing.T) *place {
 	t.Helper()
 	l := labtest.New(t, "packaging")
 	p := &place{lab: l, sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"), dir: folder(t)}
-	must(t, os.Chown(p.dir, image, image))
 	must(t, l.Link(p.h1, "eth0", p.sw, "p1", lab.LinkOptions{}))
 	must(t, l.Link(p.h2, "eth0", p.sw, "p2", lab.LinkOptions{}))
 	return p
@@ -124,6 +123,7 @@ func TestTwoCapabilities(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			p := newPlace(t)
+			must(t, os.Chown(p.dir, image, image))
 			proc := p.start(t, "", way.command...)
 			health := func() (string, error) {
 				out, err := exec.Command(way.health[0], append(way.health[1:], program(t), "health", "-s", p.socket())...).CombinedOutput()
@@ -165,6 +165,7 @@ func TestMissingCapabilities(t *testing.T) {
 	requireUsers(t)
 	file := withFileCapabilities(t)
 	p := newPlace(t)
+	must(t, os.Chown(p.dir, image, image))
 	for _, test := range []struct{ name, bounding, keys, want string }{
 		{"none", "-all", "", "needs CAP_NET_RAW and CAP_NET_ADMIN"},
 		{"no CAP_NET_RAW", "-all,+net_admin", "", "needs CAP_NET_RAW and CAP_NET_ADMIN"},

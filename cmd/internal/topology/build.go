@@ -110,13 +110,26 @@ func (k *kept) launch(name, kind string, c *config.Config) error {
 	return nil
 }
 
-// note writes a node down. From outside of the keeper's mount namespace its socket has another path.
+// note writes a node down, as it is reached from where the lab was brought up: where that is outside of the keeper's user
+// namespace, through the keeper.
 func (k *kept) note(name, kind, socket string) {
-	n := k.nodes[name]
-	if socket != "" && lab.InOwnUserNamespace() {
-		socket = fmt.Sprintf("/proc/%d/root%s", os.Getpid(), socket)
+	path := k.nodes[name].Path()
+	n := Node{Name: name, Kind: kind, Namespace: k.nodes[name].Namespace(), Enter: []string{"nsenter", "--net=" + path}, Socket: socket}
+	if apart() {
+		seen := fmt.Sprintf("/proc/%d/root", os.Getpid())
+		n.Enter = []string{"nsenter", "--preserve-credentials", fmt.Sprintf("--target=%d", os.Getpid()), "--user", "--mount", "--net=" + seen + path}
+		if socket != "" {
+			n.Socket = seen + socket
+		}
 	}
-	k.state.Nodes = append(k.state.Nodes, Node{Name: name, Kind: kind, Namespace: n.Namespace(), Enter: strings.Fields(n.EnterCommand()), Socket: socket})
+	k.state.Nodes = append(k.state.Nodes, n)
+}
+
+// apart tells whether the keeper is in another user namespace than the Up that started it, which it may not even see then.
+func apart() bool {
+	own, err := os.Readlink("/proc/self/ns/user")
+	starter, denied := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", os.Getppid()))
+	return err != nil || denied != nil || own != starter
 }
 
 // await waits until every port of a daemon is in service.
