@@ -73,7 +73,9 @@ func TestTunnel(t *testing.T) {
 		reply, err := c.Show(t.Context(), "ports")
 		must(t, err)
 		if n := reply.(*api.Ports).LosslessDropsSinceStart; n != 0 {
-			t.Errorf("%d lossless frames were lost", n)
+			events, err := c.Show(t.Context(), "events")
+			must(t, err)
+			t.Errorf("%d lossless frames were lost:\n%s", n, events.Text())
 		}
 	}
 	must(t, s1.Stop(unix.SIGTERM, 5*time.Second))
