@@ -29,6 +29,7 @@
 //	trunksnapshot.go  what a trunk holds and has counted
 //	snapshot.go  one consistent picture for metrics and tables
 //	run.go       Runner: workers, their ports, stopping them for a change
+//	alive.go     whether the workers still work
 //	change.go    changes of a running port, and what goes wrong after one
 //	retired.go   counters that outlive their port
 //	worker.go    a worker's round, spinning and sleeping

@@ -39,7 +39,8 @@ type worker struct {
 	rewatch      bool        // the descriptors to wait for have changed
 	waiter       *port.Waiter
 	sleeping     atomic.Bool
-	turn         int // receiver that the next round begins with
+	asked        atomic.Bool // whether it is alive; a round answers
+	turn         int         // receiver that the next round begins with
 	spin         int64
 
 	frames   [burstFrames]port.Frame
@@ -109,6 +110,9 @@ func (w *worker) run() {
 	for !w.r.quit.Load() {
 		if w.r.halt.Load() {
 			w.r.park()
+		}
+		if w.asked.Load() {
+			w.asked.Store(false)
 		}
 		now := Now()
 		if w.round(now) {

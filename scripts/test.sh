@@ -16,7 +16,8 @@ readonly absent=77 # what a stage returns that has nothing to do
 
 # Debian packages of the programs that some tests compare with. The project itself needs none of them.
 readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2
-  [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad [curl]=curl [chromium]=chromium)
+  [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad [curl]=curl [chromium]=chromium
+  [setcap]=libcap2-bin [setpriv]=util-linux [systemd-analyze]=systemd)
 
 work=$(mktemp -d)
 readonly work

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/privilege"
 )
 
 // An exit ends the program with a status; err, if any, was told to the user already.
@@ -25,11 +27,14 @@ func rootCommand() *cobra.Command {
 		DisableAutoGenTag: true,
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
-		sinkCommand(), captureCommand(), webCommand(), schemaCommand(), versionCommand())
+		sinkCommand(), captureCommand(), webCommand(), schemaCommand(), labCommand(), healthCommand(), versionCommand())
 	return root
 }
 
 func main() {
+	if err := privilege.Raise(); err != nil {
+		fmt.Fprintln(os.Stderr, "pfcswitch:", err)
+	}
 	if err := rootCommand().Execute(); err != nil {
 		var e exit
 		if errors.As(err, &e) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -21,17 +22,17 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "run the switch in the foreground",
-		Long:  "Runs the switch until SIGINT or SIGTERM. Without a file it takes every interface named eth1, eth2, … or e1-…\nthat has no address, no master and no default route, with preset roce.",
+		Long:  "Runs the switch until SIGINT or SIGTERM. Without a file it takes every interface named eth1, eth2, … or e1-…\nthat has no address, no master and no default route, with preset roce. In containerlab (CLAB_INTFS) it waits for them.",
 		Example: "  pfcswitch run -c switch.yaml\n" +
 			"  pfcswitch run --port eth1 --port eth2",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := chooseConfig(file, ports)
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			cfg, err := chooseConfig(ctx, file, ports)
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
 			return serve(ctx, cfg)
 		},
 	}
@@ -40,7 +41,7 @@ func runCommand() *cobra.Command {
 	return c
 }
 
-func chooseConfig(file string, ports []string) (*config.Config, error) {
+func chooseConfig(ctx context.Context, file string, ports []string) (*config.Config, error) {
 	var cfg *config.Config
 	var warnings []config.Warning
 	var err error
@@ -51,7 +52,7 @@ func chooseConfig(file string, ports []string) (*config.Config, error) {
 		cfg, warnings, err = config.Load(file)
 	default:
 		if len(ports) == 0 {
-			if ports, err = zeroPorts(); err != nil {
+			if ports, err = zeroPorts(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -63,8 +64,22 @@ func chooseConfig(file string, ports []string) (*config.Config, error) {
 	return cfg, err
 }
 
+// intfsVariable is where containerlab says how many interfaces it is going to make in a container.
+const intfsVariable = "CLAB_INTFS"
+
 // zeroPorts finds the interfaces of a switch without a configuration.
-func zeroPorts() ([]string, error) {
+func zeroPorts(ctx context.Context) ([]string, error) {
+	if text := os.Getenv(intfsVariable); text != "" {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			return nil, fmt.Errorf("%s=%s: it has to be the number of interfaces to wait for, as containerlab sets it", intfsVariable, text)
+		}
+		if n > 0 {
+			return daemon.AwaitCandidates(ctx, int(n), func(seen []string) {
+				fmt.Fprintf(os.Stderr, "waiting for %d interfaces (%s); so far there are:\n  %s\n", n, intfsVariable, strings.Join(seen, "\n  "))
+			})
+		}
+	}
 	names, seen, err := daemon.Candidates()
 	if err != nil {
 		return nil, err

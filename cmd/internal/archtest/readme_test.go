@@ -49,7 +49,7 @@ func readme(t *tree) []block {
 func checkReadmeKeys(t *tree) (found []string) {
 	var text string
 	for _, b := range readme(t) {
-		if slices.Equal(b.info, []string{"yaml"}) {
+		if slices.Equal(b.info, []string{"yaml"}) || slices.Equal(b.info, []string{"yaml", "lab"}) {
 			text += b.text
 		}
 	}

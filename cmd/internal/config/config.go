@@ -69,19 +69,23 @@ func ReadFile(path string) ([]byte, error) {
 // with every fault found, in the order of the file; the warnings are those of Config.Warnings.
 // The speed of a link that has none configured is taken as 1G: see Resolve.
 func Parse(name string, data []byte) (*Config, []Warning, error) {
-	doc := parseDocument(name, data)
+	return parseDocument(name, data).config()
+}
+
+// config reads the configuration that the document is.
+func (d *document) config() (*Config, []Warning, error) {
 	c := defaults()
-	doc.root.read(c.sections()...)
-	c.source = source{file: name, lines: doc.lines}
+	d.root.read(c.sections()...)
+	c.source = source{file: d.file, lines: d.lines}
 	if c.API.Auto {
 		c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"
 	}
-	if doc.failed() {
-		return nil, nil, doc.errors()
+	if d.failed() {
+		return nil, nil, d.errors()
 	}
-	doc.faults = c.check()
-	if doc.failed() {
-		return nil, nil, doc.errors()
+	d.faults = c.check()
+	if d.failed() {
+		return nil, nil, d.errors()
 	}
 	resolved, err := c.Resolve(nil)
 	if err != nil {

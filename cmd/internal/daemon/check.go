@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
+	"time"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/port"
@@ -103,6 +105,29 @@ func Candidates() (names, seen []string, err error) {
 		seen = append(seen, fmt.Sprintf("%s: %s", l.Name, why))
 	}
 	return names, seen, nil
+}
+
+// candidatePoll is how often AwaitCandidates looks.
+const candidatePoll = 50 * time.Millisecond
+
+// AwaitCandidates waits until there are n interfaces to take, as a container runtime makes them that starts a container
+// first and connects it then. Now and then it says what there is so far.
+func AwaitCandidates(ctx context.Context, n int, said func(seen []string)) (names []string, err error) {
+	for begun, told := time.Now(), time.Duration(0); ; {
+		names, seen, err := Candidates()
+		if err != nil || len(names) >= n {
+			return names, err
+		}
+		if waited := time.Since(begun); waited > told {
+			said(seen)
+			told = 2*waited + 5*time.Second // ever more rarely
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("interrupted while waiting for %d interfaces, of which there are %d", n, len(names))
+		case <-time.After(candidatePoll):
+		}
+	}
 }
 
 func unfit(l port.Link) string {

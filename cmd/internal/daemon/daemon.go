@@ -16,6 +16,7 @@
 //	source.go  what the API and the metrics read
 //	told.go    what neighbours have told, for the API
 //	serve.go   the unix socket and the metrics address, with its page
+//	notify.go  what systemd is told
 //	flight.go  the last seconds before a lossless frame was lost, as a file
 package daemon
 
@@ -59,7 +60,7 @@ type Daemon struct {
 	precision     time.Duration  // of this machine's stamps
 	session       uint16         // tells the measurements of this run from those of others
 	foundHeadroom chan struct{}  // a port's headroom is to be looked at
-	following     sync.WaitGroup // runHeadroom
+	following     sync.WaitGroup // runHeadroom, runNotify
 
 	mu      sync.Mutex // guards what follows; held for a whole change
 	cfg     *config.Config

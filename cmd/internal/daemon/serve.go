@@ -32,6 +32,8 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		}
 		defer end()
 	}
+	d.following.Add(1)
+	go d.runNotify(ctx)
 	d.Run(ctx)
 	return nil
 }

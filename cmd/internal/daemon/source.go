@@ -108,7 +108,9 @@ func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, 
 	for _, w := range warnings {
 		texts = append(texts, w.String())
 	}
+	done := s.d.notifyReload()
 	lost, err := s.d.Apply(ctx, c)
+	done()
 	return append(texts, lost...), err
 }
 

@@ -4,7 +4,7 @@
 //
 //	Enter ──▶ New ──▶ Lab.Node ──▶ Lab.Link ──▶ Node.Start ──▶ Lab.Close
 //
-//	enter.go, forbidden.go   get the rights: as root directly, else in a user namespace of our own
+//	enter.go, forbidden.go   get the rights: as root directly, else in a user namespace of our own; Detach: for longer than we live
 //	lab.go, leftovers.go     the lab as a whole; labs whose process died are cleared away by the next New
 //	node.go, thread.go       a network namespace, the thread that lives in it, Do
 //	link.go, offloads.go     interfaces: veth pairs, addresses, counters, carrier, offload switches

@@ -63,16 +63,10 @@ func reexec(args []string, mnt string) (status int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Args[0] = os.Args[0]
+	cmd := again(args)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), insideKey+"="+mnt)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
-		Pdeathsig:   syscall.SIGKILL,
-	}
+	inside(cmd, mnt)
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
@@ -90,6 +84,49 @@ func reexec(args []string, mnt string) (status int, err error) {
 			return exitStatus(err)
 		}
 	}
+}
+
+// again is the own binary with other arguments.
+func again(args []string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Args[0] = os.Args[0]
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	return cmd
+}
+
+// inside makes a command run as root of new namespaces.
+func inside(cmd *exec.Cmd, mnt string) {
+	cmd.Env = append(os.Environ(), insideKey+"="+mnt)
+	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS
+	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+}
+
+// Detach starts the own binary with args (without the program's name) in a session of its own, so that it outlives this
+// process and its terminal, and in new namespaces where this process lacks the rights for a lab. There Enter returns
+// inside = true. files are its descriptors from 3 on; what it prints goes to log.
+func Detach(args []string, log *os.File, files ...*os.File) (*os.Process, error) {
+	mnt, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w (is /proc mounted?)", err)
+	}
+	able, err := capable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := again(args)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, files
+	cmd.SysProcAttr.Setsid = true
+	if !able {
+		inside(cmd, mnt)
+	}
+	if err := cmd.Start(); err != nil {
+		if able {
+			return nil, fmt.Errorf("lab: start %s: %w", cmd.Args[0], err)
+		}
+		return nil, forbidden("create user, network and mount namespace", err, readSysctl)
+	}
+	return cmd.Process, nil
 }
 
 func runWait(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }

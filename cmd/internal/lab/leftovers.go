@@ -30,7 +30,12 @@ func (p place) lock(key string) (*os.File, error) {
 	if err := os.MkdirAll(p.locks, 0o755); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(p.locks, key+".lock")
+	return LockFile(filepath.Join(p.locks, key+".lock"))
+}
+
+// LockFile creates the file at path, where it is not there, and locks it until it is closed or the process dies. Where
+// another process has the lock the error is unix.EWOULDBLOCK. Its holder may remove it before it closes it.
+func LockFile(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
@@ -60,6 +65,9 @@ func sameFile(f *os.File, path string) bool {
 	b, err := os.Stat(path)
 	return err == nil && os.SameFile(a, b)
 }
+
+// Sweep clears away what labs of dead processes left behind: namespaces with their links, and lock files.
+func Sweep() error { return system.sweep() }
 
 // sweep deletes the namespaces and lock files of all labs whose process is dead.
 func (p place) sweep() error {

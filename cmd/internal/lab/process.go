@@ -24,6 +24,8 @@ type Command struct {
 	Env    []string  // "KEY=value", added to the own environment
 	Stdout io.Writer // nil: the last 64 KiB are kept for Output
 	Stderr io.Writer // nil: likewise, in the order of writing
+
+	Untimed bool // Scheduled and WaitShare are not wanted: nothing reads them now and then
 }
 
 // A Process is a program that runs, or ran, inside a node. It leads a process group of its own, which is
@@ -55,7 +57,9 @@ func (n *Node) Start(c Command) (*Process, error) {
 	}
 	n.processes.all = append(n.processes.all, p)
 	p.sched.pid = p.cmd.Process.Pid
-	go p.runSampler()
+	if !c.Untimed {
+		go p.runSampler()
+	}
 	go p.runWait()
 	return p, nil
 }

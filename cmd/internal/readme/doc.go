@@ -5,6 +5,7 @@
 //	sh        commands for the reader's own machine; run as one script, which must end well
 //	console   commands behind "$ ", with what they print; run one after the other, each must end well
 //	yaml      a configuration; it must load, and its schema must take it
+//	yaml lab  a topology of a lab; it must load
 //	yaml WORD another sort of YAML (prometheus, compose, …); it must be YAML
 //	svg, text pictures and layouts, which nobody can run
 //

@@ -15,14 +15,18 @@ var whyNot error
 
 // Main runs the tests of a package, in a user namespace of their own where they are not root's. It is called
 // by TestMain and does not return. Where the system forbids namespaces, the tests run nevertheless, and
-// those that Require a lab are skipped.
-func Main(m *testing.M) {
+// those that Require a lab are skipped. What is in after is called when all tests have ended.
+func Main(m *testing.M, after ...func()) {
 	status, inside, err := lab.Enter(os.Args[1:])
 	if err == nil && !inside {
 		os.Exit(status)
 	}
 	whyNot = err
-	os.Exit(m.Run())
+	status = m.Run()
+	for _, f := range after {
+		f()
+	}
+	os.Exit(status)
 }
 
 // Require skips the test where this process can build no lab, with the reason; with REQUIRE_NETNS=1 in the

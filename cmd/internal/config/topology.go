@@ -1,0 +1,264 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A Topology is a lab: switches and hosts, and the links between them.
+//
+//	name: pair
+//	switches:
+//	  s1: {preset: roce}                                # what a configuration file holds; or file: NAME
+//	hosts:
+//	  h1: {mac: "02:00:00:00:00:01"}
+//	  h2: {addresses: [10.0.0.2/24], nic: true}
+//	links:
+//	  l1: {ends: [h1, "s1:p1"], speed: 200M, cable: 1km}   # keys of the ports at its ends
+//	  l2: {ends: [h2, "s1:p2"], speed: 200M}
+type Topology struct {
+	Name     string // 1 to 32 of a-z, 0-9, "_" and "."
+	Switches []LabSwitch
+	Hosts    []LabHost
+	Links    []LabLink
+}
+
+// A LabSwitch is a switch of a lab, with the ports that links lead to.
+type LabSwitch struct {
+	Name   string
+	Config *Config
+}
+
+// A LabHost is a host of a lab. Its first interface is eth0.
+type LabHost struct {
+	Name      string
+	MAC       net.HardwareAddr // of eth0; nil: a random one
+	Addresses []netip.Prefix   // of eth0 or, with a NIC, of host0
+	NIC       *Config          // the host NIC on eth0; nil: none
+
+	wants bool // a NIC
+	line  int
+}
+
+// A LabLink is a veth pair.
+type LabLink struct {
+	Name string
+	Ends [2]LabEnd
+	MTU  int // octets above Ethernet
+
+	keys []pair // of the ports at its ends
+	line int
+}
+
+// A LabEnd is an interface in a node.
+type LabEnd struct{ Node, Interface string }
+
+// LoadTopology reads the file at path. See ParseTopology.
+func LoadTopology(path string) (*Topology, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w: name a file that exists and may be read", err)
+	}
+	return ParseTopology(path, data, os.ReadFile)
+}
+
+// ParseTopology reads a lab. The name stands for the file in messages; read gets the files that switches name, whose
+// paths are relative to it. The error is an *Errors with every fault found.
+func ParseTopology(name string, data []byte, read func(path string) ([]byte, error)) (*Topology, error) {
+	r := &labReader{doc: parseDocument(name, data), read: read}
+	r.doc.root.read(
+		field{"name", set(&r.lab.Name, labName)},
+		field{"links", r.readLinks},
+		field{"hosts", r.readHosts},
+		field{"switches", r.readSwitches},
+	)
+	if !r.doc.failed() {
+		r.check()
+	}
+	if r.doc.failed() {
+		return nil, r.doc.errors()
+	}
+	return &r.lab, nil
+}
+
+// TopologyName returns the name of a lab, though the rest of its file may have faults; "" where it has none.
+func TopologyName(data []byte) (name string) {
+	doc := parseDocument("", data)
+	for _, p := range doc.root.pairs() {
+		if p.name == "name" {
+			set(&name, labName)(p.value)
+		}
+	}
+	return name
+}
+
+// LabSocket is the control socket of a node of a lab: commands find it as LAB-NODE.
+func LabSocket(lab, node string) string { return "/run/pfcswitch/" + lab + "-" + node + ".sock" }
+
+var labNames = regexp.MustCompile(`^[a-z0-9_.]{1,32}$`)
+
+func labName(text string) (string, error) {
+	if !labNames.MatchString(text) {
+		return "", errors.New(`is not a lab's name: use 1 to 32 of a-z, 0-9, "_" and "."`)
+	}
+	return text, nil
+}
+
+// A labReader reads a topology: links first, because they give switches their ports.
+type labReader struct {
+	doc  *document
+	read func(path string) ([]byte, error)
+	lab  Topology
+}
+
+func (r *labReader) readLinks(v value) {
+	for _, entry := range v.pairs() {
+		if !identifier(entry.name, 32) {
+			entry.value.fail("%q cannot name a link: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first", entry.name)
+			continue
+		}
+		l := LabLink{Name: entry.name, MTU: 1500, line: entry.value.line}
+		ends := false
+		for _, p := range entry.value.pairs() {
+			switch p.name {
+			case "ends":
+				ends = true
+				l.readEnds(p.value)
+				continue
+			case "mtu":
+				set(&l.MTU, number[int]("MTU", 68, 65535))(p.value)
+			}
+			l.keys = append(l.keys, p)
+		}
+		if !ends {
+			entry.value.fail("has no ends: write ends: [h1, \"s1:p1\"]")
+		}
+		r.lab.Links = append(r.lab.Links, l)
+	}
+}
+
+func (l *LabLink) readEnds(v value) {
+	items := v.items()
+	if len(items) != 2 {
+		v.fail("want the two ends of the link, such as [h1, \"s1:p1\"]")
+		return
+	}
+	for i, item := range items {
+		set(&l.Ends[i], labEnd)(item)
+	}
+}
+
+func labEnd(text string) (LabEnd, error) {
+	node, name, named := strings.Cut(text, ":")
+	if !named {
+		name = "eth0"
+	}
+	if _, err := interfaceName.read(name); err != nil || !identifier(node, 32) {
+		return LabEnd{}, errors.New("is no end of a link: write NODE:INTERFACE, or a host's NAME for its eth0")
+	}
+	return LabEnd{node, name}, nil
+}
+
+// nodeNamed tells whether an entry's name can be that of a node.
+func nodeNamed(entry pair) bool {
+	ok := identifier(entry.name, 32)
+	if !ok {
+		entry.value.fail("cannot name a node: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first")
+	}
+	return ok
+}
+
+func (r *labReader) readHosts(v value) {
+	for _, entry := range v.pairs() {
+		if !nodeNamed(entry) {
+			continue
+		}
+		h := LabHost{Name: entry.name, line: entry.value.line}
+		var mac [6]byte
+		var tap Port
+		entry.value.read(
+			field{"mac", set(&mac, individualAddress)},
+			field{"addresses", tap.readAddresses},
+			field{"nic", set(&h.wants, toggle)},
+		)
+		if mac != [6]byte{} {
+			h.MAC = net.HardwareAddr(mac[:])
+		}
+		h.Addresses = tap.Addresses
+		if h.wants {
+			h.NIC = r.nic(&h, entry.value)
+		}
+		r.lab.Hosts = append(r.lab.Hosts, h)
+	}
+}
+
+// nic is the configuration of a host NIC on eth0.
+func (r *labReader) nic(h *LabHost, at value) *Config {
+	mtu := 1500
+	for i := range r.lab.Links {
+		if l := &r.lab.Links[i]; l.has(h.Name, "eth0") {
+			mtu = l.MTU
+		}
+	}
+	var addresses []string
+	for _, a := range h.Addresses {
+		addresses = append(addresses, fmt.Sprintf("%q", a))
+	}
+	text := fmt.Sprintf("%s{preset: roce, ports: {host0: {kind: tap, wire: eth0, mtu: %d, addresses: [%s]}}}",
+		strings.Repeat("\n", max(0, at.line-1)), mtu, list(addresses))
+	doc := parseDocument(r.doc.file, []byte(text))
+	return r.configure(doc, doc.root, h.Name, at.key)
+}
+
+func (r *labReader) readSwitches(v value) {
+	for _, entry := range v.pairs() {
+		if !nodeNamed(entry) {
+			continue
+		}
+		doc, root, ok := r.source(entry.value)
+		if !ok {
+			continue
+		}
+		if c := r.configure(doc, root, entry.name, entry.value.key); c != nil {
+			r.lab.Switches = append(r.lab.Switches, LabSwitch{Name: entry.name, Config: c})
+		}
+	}
+}
+
+// source finds where the configuration of a switch stands: here, or in a file of its own.
+func (r *labReader) source(v value) (doc *document, root value, ok bool) {
+	doc = &document{file: r.doc.file, anchors: r.doc.anchors, lines: map[string]int{}}
+	root = value{doc: doc, line: v.line, node: v.node}
+	pairs := root.pairs()
+	file, named := find(pairs, "file")
+	if !named {
+		doc.faults = nil // they are found again when it is read
+		return doc, root, true
+	}
+	if len(pairs) != 1 {
+		v.fail("has a file and other keys: write them into the file, or remove file")
+		return nil, value{}, false
+	}
+	text, ok := file.value.text()
+	if !ok {
+		r.adopt(doc.faults, v.key)
+		return nil, value{}, false
+	}
+	path := text
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(r.doc.file), path)
+	}
+	data, err := r.read(path)
+	if err != nil {
+		r.doc.fail(file.value.line, join(v.key, "file"), "%v: name a configuration that exists and may be read", err)
+		return nil, value{}, false
+	}
+	doc = parseDocument(path, data)
+	return doc, doc.root, true
+}

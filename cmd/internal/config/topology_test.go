@@ -1,0 +1,151 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// noFiles is where switches name no file.
+func noFiles(string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+func TestTopology(t *testing.T) {
+	lab, err := ParseTopology("/labs/pair.yaml", []byte(`
+name: pair
+switches:
+  s1:
+    preset: roce
+    ports: {p1: {mtu: 9000, speed: 1G}}
+  s2: {file: s2.yaml}
+hosts:
+  h1: {mac: "02:00:00:00:00:01"}
+  h2: {addresses: [10.0.0.2/24], nic: true}
+links:
+  l1: {ends: [h1, "s1:p1"], speed: 200M, cable: 1km, mtu: 9000}
+  l2: {ends: [h2, "s2:p1"], speed: 300M, delay: 5us}
+  up: {ends: ["s1:up", "s2:up"]}
+`), func(path string) ([]byte, error) {
+		if path != "/labs/s2.yaml" {
+			t.Errorf("reads %s", path)
+		}
+		return []byte("name: leaf2\npreset: roce\napi: {socket: /s2.sock}\n"), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(lab.Switches) != 2 || len(lab.Hosts) != 2 || len(lab.Links) != 3 {
+		t.Fatalf("got %d switches, %d hosts, %d links", len(lab.Switches), len(lab.Hosts), len(lab.Links))
+	}
+	s1, s2, nic := lab.Switches[0].Config, lab.Switches[1].Config, lab.Hosts[1].NIC
+	if s1.Name != "s1" || s1.API.Socket != "/run/pfcswitch/pair-s1.sock" {
+		t.Errorf("s1 is %s at %s", s1.Name, s1.API.Socket)
+	}
+	if s2.Name != "leaf2" || s2.API.Socket != "/s2.sock" {
+		t.Errorf("what its file says: s2 is %s at %s", s2.Name, s2.API.Socket)
+	}
+	for _, test := range []struct {
+		of    *Config
+		port  string
+		speed int64
+		delay time.Duration
+		mtu   int
+	}{
+		{s1, "p1", 1e9, 5 * time.Microsecond, 9000}, // its own speed before that of the link
+		{s1, "up", 1e9, 0, 1500},
+		{s2, "p1", 300e6, 5 * time.Microsecond, 1500},
+		{nic, "eth0", 300e6, 5 * time.Microsecond, 1500},
+		{nic, "host0", 0, 0, 1500},
+	} {
+		i := slices.IndexFunc(test.of.Ports, func(p Port) bool { return p.Name == test.port })
+		if i < 0 {
+			t.Errorf("%s has no port %s", test.of.Name, test.port)
+			continue
+		}
+		if p := test.of.Ports[i]; p.Speed != test.speed || p.Delay != test.delay || p.MTU != test.mtu {
+			t.Errorf("%s:%s: %d bit/s, %v, MTU %d; want %+v", test.of.Name, test.port, p.Speed, p.Delay, p.MTU, test)
+		}
+	}
+	if l := lab.Links[0]; l.MTU != 9000 || l.Ends != [2]LabEnd{{"h1", "eth0"}, {"s1", "p1"}} {
+		t.Errorf("link l1 is %+v", l)
+	}
+	if lab.Hosts[0].MAC.String() != "02:00:00:00:00:01" || lab.Hosts[1].MAC != nil {
+		t.Errorf("addresses: %v, %v", lab.Hosts[0].MAC, lab.Hosts[1].MAC)
+	}
+}
+
+// Faults stand where they were made, in whichever part of the file.
+func TestTopologyFaults(t *testing.T) {
+	const pair = "name: a\nswitches: {s: {preset: roce}}\nhosts: {h: {}}\n"
+	for _, test := range []struct{ name, text, want string }{
+		{"no name", "switches: {s: {}}", "lab.yaml:1: name: the lab has no name"},
+		{"a name that is none", "name: A-b\nswitches: {s: {}}", "lab.yaml:1: name: \"A-b\" is not a lab's name"},
+		{"nothing in it", "name: a", "lab.yaml:1: switches: the lab is empty"},
+		{"not YAML", "name: [", "lab.yaml:1: not YAML"},
+		{"an unknown key", pair + "link: {}", "lab.yaml:4: link: unknown key: did you mean links?"},
+		{"an unknown key of a switch", "name: a\nswitches:\n  s:\n    presets: roce", "lab.yaml:4: switches.s.presets: unknown key: did you mean preset?"},
+		{"a port's fault", "name: a\nswitches:\n  s:\n    ports:\n      p1: {speed: fast}\nhosts: {h: {}}\nlinks: {l: {ends: [h, \"s:p1\"]}}", "lab.yaml:5: switches.s.ports.p1.speed: \"fast\""},
+		{"a link's key", pair + "links:\n  l: {ends: [h, \"s:p1\"], speed: fast}", "lab.yaml:5: switches.s.ports.p1.speed: \"fast\""},
+		{"an unknown key of a link", pair + "links:\n  l:\n    ends: [h, \"s:p1\"]\n    rate: 1G", "lab.yaml:7: switches.s.ports.p1.rate: unknown key"},
+		{"a key that nobody obeys", "name: a\nhosts: {h: {}, g: {}}\nlinks:\n  l: {ends: [h, g], speed: 1G}", "lab.yaml:4: links.l.speed: is a key of ports, and none is at this link"},
+		{"one end", pair + "links: {l: {ends: [h]}}", "lab.yaml:4: links.l.ends: want the two ends"},
+		{"no ends", pair + "links: {l: {}}", "lab.yaml:4: links.l: has no ends"},
+		{"an end that is none", pair + "links: {l: {ends: [h, \"s:\"]}}", "lab.yaml:4: links.l.ends[1]: \"s:\" is no end of a link"},
+		{"a node that is not there", pair + "links: {l: {ends: [g, \"s:p1\"]}}", "lab.yaml:4: links.l.ends: \"g\" is no switch and no host"},
+		{"an end taken twice", pair + "links: {l: {ends: [h, \"s:p1\"]}, m: {ends: [h, \"s:p2\"]}}", "h:eth0 is an end of link l already: write another interface, such as h:eth1"},
+		{"a port without a link", "name: a\nswitches:\n  s:\n    ports:\n      p9: {}", "lab.yaml:5: switches.s.ports.p9: no link leads to p9"},
+		{"a port elsewhere", "name: a\nswitches: {s: {ports: {p1: {netns: x}}}}\nhosts: {h: {}}\nlinks: {l: {ends: [h, \"s:p1\"]}}", "has a netns"},
+		{"a host NIC without a link", "name: a\nhosts:\n  h: {nic: true}", "lab.yaml:3: hosts.h"},
+		{"one name twice", "name: a\nswitches: {s: {}}\nhosts:\n  s: {}", "lab.yaml:4: hosts.s: is a switch too"},
+		{"a name that is none for a node", "name: a\nswitches:\n  \"s 1\": {}", "lab.yaml:3: switches.s 1: cannot name a node"},
+		{"a file that is not there", "name: a\nswitches:\n  s: {file: s.yaml}", "lab.yaml:3: switches.s.file: file does not exist"},
+		{"a file and keys", "name: a\nswitches:\n  s: {file: s.yaml, preset: roce}", "lab.yaml:3: switches.s: has a file and other keys"},
+		{"a list for a switch", "name: a\nswitches:\n  s: [1]", "lab.yaml:3: switches.s: want a mapping"},
+	} {
+		_, err := ParseTopology("lab.yaml", []byte(test.text), noFiles)
+		var faults *Errors
+		if !errors.As(err, &faults) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v; want %q", test.name, err, test.want)
+		}
+	}
+}
+
+// A fault in the file of a switch is told of by that file's name.
+func TestTopologyFileFault(t *testing.T) {
+	_, err := ParseTopology("lab.yaml", []byte("name: a\nswitches: {s: {file: s.yaml}}"), func(string) ([]byte, error) { return []byte("\n\nno_such: 1"), nil })
+	if err == nil || !strings.HasPrefix(err.Error(), "s.yaml:3: no_such: unknown key") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTopologyName(t *testing.T) {
+	for text, want := range map[string]string{"name: a\nswitches: [": "", "name: a\nno_such: 1": "a", "name: A B": "", "": "", "[1]": ""} {
+		if got := TopologyName([]byte(text)); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Whatever stands in a file, it is a lab whose configurations are whole, or an error with a line.
+func FuzzTopology(f *testing.F) {
+	f.Add("name: a\nswitches: {s: {preset: roce}}\nhosts: {h: {nic: true}}\nlinks: {l: {ends: [h, \"s:p1\"], speed: 1G}}")
+	f.Add("name: a\nswitches: {s: &x {ports: {<<: *x}}}\nlinks: {l: {ends: [\"s:a\", \"s:b\"]}}")
+	f.Add("name: a\nswitches: {s: {file: x}, t: }\nhosts: {h: {mac: \"02:00:00:00:00:01\"}}\nlinks: {l: {ends: [h, \"t:1\"], 3: }}")
+	f.Fuzz(func(t *testing.T, text string) {
+		lab, err := ParseTopology("lab.yaml", []byte(text), func(string) ([]byte, error) { return []byte(text), nil })
+		if err != nil {
+			var faults *Errors
+			if !errors.As(err, &faults) || len(faults.List) == 0 {
+				t.Fatalf("an error without a fault: %v", err)
+			}
+			return
+		}
+		for _, s := range lab.Switches {
+			if _, _, err := Parse("expanded", Expand(s.Config)); err != nil {
+				t.Fatalf("switch %s cannot be written down: %v", s.Name, err)
+			}
+		}
+	})
+}

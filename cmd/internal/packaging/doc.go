@@ -1,0 +1,13 @@
+// Package packaging has only tests: of what brings the program onto machines and into labs. They look at the files from
+// outside, and do what a container engine, systemd and containerlab would do, as far as a machine without those can.
+//
+//	image_test.go         the Dockerfile: its commands, run here; what they make
+//	container_netns_test.go     its last image, run without a container engine
+//	capabilities_netns_test.go  the program with two capabilities and no more, from its file and from systemd
+//	unit_test.go          the systemd unit
+//	notify_netns_test.go  what systemd is told
+//	labs_test.go          files for containerlab, KNE and netlab
+//	containerlab_netns_test.go  interfaces that come late, as in containerlab
+//	vxlan_netns_test.go   a link that is a tunnel between machines
+//	start_netns_test.go   from the start to the first frame
+package packaging

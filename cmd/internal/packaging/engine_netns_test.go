@@ -1,0 +1,102 @@
+package packaging
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// What the files describe is carried out as their engines do: containers start with a management interface and are told how
+// many links they get; then they get them. Every switch and host NIC has to become healthy.
+func TestLabFilesRun(t *testing.T) {
+	for name, top := range files(t) {
+		t.Run(name, func(t *testing.T) { top.run(t) })
+	}
+}
+
+func (top *topology) run(t *testing.T) {
+	l := labtest.New(t, "engine")
+	dir := folder(t)
+	host := labtest.Node(t, l, "host")
+	nodes, daemons := map[string]*lab.Node{"": host}, map[string]*lab.Process{}
+	for name, n := range top.nodes {
+		nodes[name] = labtest.Node(t, l, name)
+		must(t, l.Link(nodes[name], "eth0", host, "m-"+name, lab.LinkOptions{}))
+		must(t, nodes[name].AddAddr("eth0", "172.20.20.2/24"))
+		if path.Base(n.argv[0]) == "pfcswitch" {
+			daemons[name] = n.start(t, nodes[name], top.count(name), filepath.Join(dir, name+".sock"))
+		}
+	}
+	for i, k := range top.links {
+		ends := append(slices.Clone(k.ends), fmt.Sprintf(":x%d", i))[:2] // the far end of a tunnel is nobody's
+		a, aIf, _ := strings.Cut(ends[0], ":")
+		b, bIf, _ := strings.Cut(ends[1], ":")
+		must(t, l.Link(nodes[a], aIf, nodes[b], bIf, lab.LinkOptions{MTU: k.mtu}))
+	}
+	for name, p := range daemons {
+		await(t, p, filepath.Join(dir, name+".sock"))
+		for _, command := range top.nodes[name].exec {
+			args := append([]string{"--net=" + nodes[name].Path()}, strings.Fields(command)...)
+			if out, err := exec.Command("nsenter", args...).CombinedOutput(); err != nil {
+				t.Errorf("%s: exec %s: %v\n%s", name, command, err, out)
+			}
+		}
+	}
+	if len(daemons) == 0 {
+		t.Error("no switch runs in it")
+	}
+	for _, p := range daemons {
+		must(t, p.Stop(unix.SIGTERM, 5*time.Second))
+	}
+}
+
+// count returns the number of a node's links.
+func (top *topology) count(name string) (n int) {
+	for _, l := range top.links {
+		for _, end := range l.ends {
+			if of, _, _ := strings.Cut(end, ":"); of == name {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// start runs what a container runs, with its files where they are here, and a socket that no other container has: each has a
+// /run of its own, and here they share one.
+func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.Process {
+	t.Helper()
+	argv := append([]string{program(t)}, n.argv[1:]...)
+	var shadow string
+	for inside, here := range n.files {
+		text, err := os.ReadFile(here)
+		must(t, err)
+		shadow = write(t, strings.TrimSuffix(socket, ".sock")+".yaml", string(text)+"api: {socket: "+socket+"}\n")
+		argv[slices.Index(argv, inside)] = shadow
+	}
+	switch {
+	case shadow != "":
+	case argv[1] == "nic":
+		argv = append(argv, "--socket", socket)
+	default: // no file: its socket is the default one
+		eventually(t, "the default socket can be had", func() bool {
+			_, err := os.Lstat("/run/pfcswitch/pfcswitch.sock")
+			return os.IsNotExist(err)
+		})
+		must(t, os.Symlink("/run/pfcswitch/pfcswitch.sock", socket))
+	}
+	p, err := at.Start(lab.Command{Name: "container", Argv: argv, Env: append(slices.Clone(n.env), fmt.Sprintf("CLAB_INTFS=%d", links))})
+	must(t, err)
+	return p
+}

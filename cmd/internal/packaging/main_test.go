@@ -1,0 +1,152 @@
+package packaging
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/cmd/internal/traffic"
+)
+
+func TestMain(m *testing.M) {
+	labtest.Main(m, func() {
+		if built != "" {
+			_ = os.RemoveAll(filepath.Dir(built))
+		}
+	})
+}
+
+const root = "../../.." // of the project
+
+var built string // where build has put the program
+
+// build makes the program once, by the command of the Dockerfile.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "pfcswitch-packaging")
+	if err != nil {
+		return "", err
+	}
+	built = filepath.Join(dir, "pfcswitch")
+	if err := os.Chmod(dir, 0o755); err != nil { // other users run it
+		return "", err
+	}
+	for _, i := range dockerfile() {
+		if i.op == "RUN" && strings.Contains(i.args, "go build") {
+			return built, inBuildStage(i.args, dir)
+		}
+	}
+	return "", errors.New("the Dockerfile builds nothing")
+})
+
+// inBuildStage runs a command of the Dockerfile's build stage on this machine, with dir for its /out.
+func inBuildStage(command, dir string) error {
+	cmd := exec.Command("/bin/sh", "-ec", strings.ReplaceAll(command, "/out", dir))
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", command, err, out)
+	}
+	return nil
+}
+
+// program returns the path of the program.
+func program(t testing.TB) string {
+	t.Helper()
+	path, err := build()
+	must(t, err)
+	return path
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// folder returns a folder that other users may enter.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pfcswitch-test")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// write writes a file that others may read.
+func write(t testing.TB, path, text string) string {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), 0o644))
+	return path
+}
+
+// healthy tells what the health command says.
+func healthy(t testing.TB, socket string) (string, bool) {
+	t.Helper()
+	out, err := exec.Command(program(t), "health", "-s", socket).CombinedOutput()
+	return string(out), err == nil
+}
+
+// await waits until a switch is healthy.
+func await(t testing.TB, p *lab.Process, socket string) {
+	t.Helper()
+	eventually(t, "the switch at "+socket+" is healthy", func() bool {
+		select {
+		case <-p.Ended():
+			t.Fatalf("the switch has ended: %v", p.Wait())
+		default:
+		}
+		_, ok := healthy(t, socket)
+		return ok
+	})
+}
+
+// carry sends from each host to the sink, and wants every frame of priority 3.
+func carry(t testing.TB, to *lab.Node, name string, seconds float64, from map[*lab.Node]string, more ...string) (held int64) {
+	t.Helper()
+	sink, err := to.Start(lab.Command{Argv: []string{program(t), "sink", name, "--speed", "200M", "--expect", fmt.Sprint(len(from)), "-j"}})
+	must(t, err)
+	var senders []*lab.Process
+	for node, wire := range from {
+		args := append([]string{program(t), "send", wire, "--speed", "200M", "--flow", "3:octets=1400", "--seconds", fmt.Sprint(seconds), "-j"}, more...)
+		p, err := node.Start(lab.Command{Argv: args})
+		must(t, err)
+		senders = append(senders, p)
+	}
+	for _, p := range append(senders, sink) {
+		select {
+		case <-p.Ended():
+			must(t, p.Wait())
+		case <-time.After(30 * time.Second):
+			t.Fatalf("a sender or the sink does not end: %s", p.Output())
+		}
+	}
+	for _, p := range senders {
+		var r traffic.SendReport
+		must(t, json.Unmarshal([]byte(p.Output()), &r))
+		held += r.Paused[3]
+		if len(r.Flows) != 1 || !r.Flows[0].Answered || r.Flows[0].Sent == 0 || r.Flows[0].Lost+r.Flows[0].Reordered != 0 {
+			t.Errorf("%s: %+v", r.Source, r.Flows)
+		}
+		t.Logf("%s: %d frames, held for %.0f ms", r.Source, r.Frames, float64(r.Paused[3])/1e6)
+	}
+	return held
+}

@@ -1,0 +1,93 @@
+package packaging
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
+)
+
+// A manager hears what systemd would.
+type manager struct {
+	t *testing.T
+	c *net.UnixConn
+}
+
+func listen(t *testing.T, path string) *manager {
+	t.Helper()
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	must(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return &manager{t, c}
+}
+
+// next returns the lines of the next message that is not the watchdog's, or with dogs of any.
+func (m *manager) next(dogs bool) []string {
+	m.t.Helper()
+	must(m.t, m.c.SetReadDeadline(time.Now().Add(20*time.Second)))
+	for b := make([]byte, 1024); ; {
+		n, err := m.c.Read(b)
+		must(m.t, err)
+		if text := strings.TrimSpace(string(b[:n])); dogs || text != "WATCHDOG=1" {
+			return strings.Split(text, "\n")
+		}
+	}
+}
+
+// systemd hears that the switch is ready when it is, that it lives, reloads and ends.
+func TestNotify(t *testing.T) {
+	p := newPlace(t)
+	m := listen(t, filepath.Join(p.dir, "notify"))
+	proc, err := p.sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", p.config(t, "")},
+		Env: []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "notify"), "WATCHDOG_USEC=300000", "WATCHDOG_PID="}})
+	must(t, err)
+	if got := m.next(true); !slices.Equal(got, []string{"READY=1"}) {
+		t.Fatalf("the first message is %q", got)
+	}
+	if out, ok := healthy(t, p.socket()); !ok {
+		t.Errorf("it is ready, and not healthy: %s", out)
+	}
+	for range 3 {
+		if got := m.next(true); !slices.Equal(got, []string{"WATCHDOG=1"}) {
+			t.Errorf("the watchdog is told %q", got)
+		}
+	}
+	out, err := exec.Command(program(t), "apply", p.config(t, ", mtu: 1400"), "-s", p.socket()).CombinedOutput()
+	if err != nil {
+		t.Fatalf("apply: %v\n%s", err, out)
+	}
+	if got := m.next(false); len(got) != 2 || got[0] != "RELOADING=1" || !strings.HasPrefix(got[1], "MONOTONIC_USEC=") {
+		t.Errorf("a change is told as %q", got)
+	}
+	if got := m.next(false); !slices.Equal(got, []string{"READY=1"}) {
+		t.Errorf("its end is told as %q", got)
+	}
+	must(t, proc.Stop(unix.SIGTERM, 5*time.Second))
+	if got := m.next(false); !slices.Equal(got, []string{"STOPPING=1"}) {
+		t.Errorf("the end is told as %q", got)
+	}
+}
+
+// Without systemd nothing is missed, and a socket that is gone stops no switch.
+func TestNotifyNobody(t *testing.T) {
+	p := newPlace(t)
+	proc, err := p.sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", p.config(t, "")},
+		Env: []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "nobody")}})
+	must(t, err)
+	await(t, proc, p.socket())
+	if !strings.Contains(proc.Output(), "systemd cannot be told") {
+		t.Errorf("it says nothing of it: %s", proc.Output())
+	}
+	must(t, proc.Stop(unix.SIGTERM, 5*time.Second))
+	if _, err := os.Stat(p.socket()); err == nil {
+		t.Error("its socket is left")
+	}
+}

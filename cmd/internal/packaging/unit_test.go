@@ -1,0 +1,70 @@
+package packaging
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// unit returns the systemd unit as one of a switch leaf1 whose program is at path.
+func unit(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, "scripts/systemd/pfcswitch@.service"))
+	must(t, err)
+	return write(t, filepath.Join(t.TempDir(), "pfcswitch@leaf1.service"), strings.ReplaceAll(string(b), "/usr/bin/pfcswitch", path))
+}
+
+// setting returns what a unit says of a key.
+func setting(t *testing.T, key string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, "scripts/systemd/pfcswitch@.service"))
+	must(t, err)
+	m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(string(b))
+	if m == nil {
+		t.Fatalf("the unit has no %s", key)
+	}
+	return m[1]
+}
+
+// analyze runs systemd-analyze where it is.
+func analyze(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not installed (Debian: systemd)")
+	}
+	out, err := exec.Command("systemd-analyze", args...).CombinedOutput()
+	return string(out), err
+}
+
+func TestUnitIsWellFormed(t *testing.T) {
+	if out, err := analyze(t, "verify", unit(t, program(t))); err != nil || strings.TrimSpace(out) != "" {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
+
+// exposure is what systemd-analyze security may find at most, of 100.
+const exposure = "25"
+
+func TestUnitIsConfined(t *testing.T) {
+	out, err := analyze(t, "security", "--offline=true", "--threshold="+exposure, unit(t, program(t)))
+	if err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+	t.Log(out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:])
+}
+
+// The unit runs commands that the program has.
+func TestUnitCommands(t *testing.T) {
+	for _, key := range []string{"ExecStart", "ExecReload"} {
+		argv := strings.Fields(setting(t, key))
+		if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil || !strings.Contains(string(out), "pfcswitch "+argv[1]) {
+			t.Errorf("%s: %v, %s", key, err, out)
+		}
+	}
+	if setting(t, "Type") != "notify" || setting(t, "WatchdogSec") == "" {
+		t.Error("the unit does not wait until the switch is ready, or has no watchdog")
+	}
+}

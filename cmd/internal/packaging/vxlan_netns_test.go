@@ -1,0 +1,83 @@
+package packaging
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// Two machines, joined by the tunnel that containerlab makes between them, with the switches' own files: PFC passes it, so
+// that a lossless priority loses nothing where both ends of it are full.
+func TestTunnel(t *testing.T) {
+	l := labtest.New(t, "tunnel")
+	left, right := labtest.Node(t, l, "left"), labtest.Node(t, l, "right")
+	h1, h3, h4 := labtest.Node(t, l, "h1"), labtest.Node(t, l, "h3"), labtest.Node(t, l, "h4")
+	must(t, l.Link(left, "under", right, "under", lab.LinkOptions{}))
+	ends := map[*lab.Node]struct{ own, other string }{left: {"192.0.2.1", "192.0.2.2"}, right: {"192.0.2.2", "192.0.2.1"}}
+	for node, at := range ends {
+		must(t, node.AddAddr("under", at.own+"/24"))
+		for _, command := range []string{
+			"link add eth3 mtu 1450 type vxlan id 100 local " + at.own + " remote " + at.other + " dev under dstport 14789",
+			"link set eth3 up",
+		} {
+			cmd := exec.Command("nsenter", append([]string{"--net=" + node.Path(), "ip"}, strings.Fields(command)...)...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("ip %s: %v\n%s", command, err, out)
+			}
+		}
+	}
+	small := lab.LinkOptions{MTU: 1450}
+	must(t, l.Link(left, "eth1", h1, "eth1", small))
+	must(t, l.Link(left, "eth2", labtest.Node(t, l, "h2"), "eth1", small))
+	must(t, l.Link(right, "eth1", h3, "eth1", small))
+	must(t, l.Link(right, "eth2", h4, "eth1", small))
+
+	dir := folder(t)
+	start := func(node *lab.Node, name string) (*lab.Process, *api.Client) {
+		text, err := os.ReadFile(filepath.Join(root, "scripts/clab/two-hosts", name+".yaml"))
+		must(t, err)
+		socket := filepath.Join(dir, name+".sock")
+		path := write(t, filepath.Join(dir, name+".yaml"), string(text)+"api: {socket: "+socket+"}\n")
+		proc, err := node.Start(lab.Command{Name: name, Argv: []string{program(t), "run", "-c", path}})
+		must(t, err)
+		await(t, proc, socket)
+		return proc, api.NewClient(socket)
+	}
+	s1, c1 := start(left, "s1")
+	s2, c2 := start(right, "s2")
+	if held := carry(t, h3, "eth1", 1, map[*lab.Node]string{h1: "eth1", h4: "eth1"}); held == 0 {
+		t.Error("no sender was held")
+	}
+	reply, err := c1.Show(t.Context(), "pfc")
+	must(t, err)
+	through := uint64(0) // PFC that came out of the tunnel
+	for _, p := range reply.(*api.PFC).Ports {
+		if p.Port == "eth3" {
+			through = p.Priorities[3].ReceivedFrames
+		}
+	}
+	if through == 0 {
+		t.Error("no PFC came through the tunnel")
+	}
+	t.Logf("%d PFC frames came through the tunnel", through)
+	for _, c := range []*api.Client{c1, c2} {
+		reply, err := c.Show(t.Context(), "ports")
+		must(t, err)
+		if n := reply.(*api.Ports).LosslessDropsSinceStart; n != 0 {
+			events, err := c.Show(t.Context(), "events")
+			must(t, err)
+			t.Errorf("%d lossless frames were lost:\n%s", n, events.Text())
+		}
+	}
+	must(t, s1.Stop(unix.SIGTERM, 5*time.Second))
+	must(t, s2.Stop(unix.SIGTERM, 5*time.Second))
+}

@@ -1,0 +1,154 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+)
+
+// patience is how long the switches of a lab may take until they forward.
+const patience = 20 * time.Second
+
+// build makes nodes and links, starts switches and host NICs, and waits until each forwards.
+func (k *kept) build(ctx context.Context) error {
+	if err := k.connect(ctx); err != nil {
+		return err
+	}
+	k.folder = configFolder(k.topology.Name)
+	if err := os.MkdirAll(k.folder, 0o700); err != nil {
+		return err
+	}
+	for _, s := range k.topology.Switches {
+		if err := k.launch(s.Name, "switch", s.Config); err != nil {
+			return err
+		}
+	}
+	for _, h := range k.topology.Hosts {
+		if err := k.furnish(h); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, d := range k.daemons {
+		if err := d.await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect makes nodes and the links between them.
+func (k *kept) connect(ctx context.Context) error {
+	macs := map[string]net.HardwareAddr{}
+	var names []string
+	for _, s := range k.topology.Switches {
+		names = append(names, s.Name)
+	}
+	for _, h := range k.topology.Hosts {
+		names, macs[h.Name] = append(names, h.Name), h.MAC
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		n, err := k.lab.Node(name)
+		if err != nil {
+			return err
+		}
+		k.nodes[name] = n
+	}
+	for _, l := range k.topology.Links {
+		o := lab.LinkOptions{MTU: l.MTU}
+		for i, end := range l.Ends {
+			if end.Interface == "eth0" {
+				o.MACs[i] = macs[end.Node]
+			}
+		}
+		a, b := l.Ends[0], l.Ends[1]
+		if err := k.lab.Link(k.nodes[a.Node], a.Interface, k.nodes[b.Node], b.Interface, o); err != nil {
+			return fmt.Errorf("link %s: %w", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// furnish gives a host its addresses, or its host NIC.
+func (k *kept) furnish(h config.LabHost) error {
+	if h.NIC != nil {
+		return k.launch(h.Name, "nic", h.NIC)
+	}
+	for _, a := range h.Addresses {
+		if err := k.nodes[h.Name].AddAddr("eth0", a.String()); err != nil {
+			return err
+		}
+	}
+	k.note(h.Name, "host", "")
+	return nil
+}
+
+// launch starts the daemon of a node.
+func (k *kept) launch(name, kind string, c *config.Config) error {
+	path := filepath.Join(k.folder, name+".yaml")
+	if err := os.WriteFile(path, config.Expand(c), 0o600); err != nil {
+		return err
+	}
+	p, err := k.nodes[name].Start(lab.Command{Name: "pfcswitch", Argv: []string{lab.Self, "run", "-c", path}, Untimed: true})
+	if err != nil {
+		return err
+	}
+	k.daemons = append(k.daemons, &daemon{node: name, process: p, client: api.NewClient(c.API.Socket)})
+	k.note(name, kind, c.API.Socket)
+	return nil
+}
+
+// note writes a node down, as it is reached from where the lab was brought up: where that is outside of the keeper's user
+// namespace, through the keeper.
+func (k *kept) note(name, kind, socket string) {
+	path := k.nodes[name].Path()
+	n := Node{Name: name, Kind: kind, Namespace: k.nodes[name].Namespace(), Enter: []string{"nsenter", "--net=" + path}, Socket: socket}
+	if apart() {
+		seen := fmt.Sprintf("/proc/%d/root", os.Getpid())
+		n.Enter = []string{"nsenter", "--preserve-credentials", fmt.Sprintf("--target=%d", os.Getpid()), "--user", "--mount", "--net=" + seen + path}
+		if socket != "" {
+			n.Socket = seen + socket
+		}
+	}
+	k.state.Nodes = append(k.state.Nodes, n)
+}
+
+// apart tells whether the keeper is in another user namespace than the Up that started it, which it may not even see then.
+func apart() bool {
+	own, err := os.Readlink("/proc/self/ns/user")
+	starter, denied := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", os.Getppid()))
+	return err != nil || denied != nil || own != starter
+}
+
+// await waits until every port of a daemon is in service.
+func (d *daemon) await(ctx context.Context) error {
+	waiting := "its control socket"
+	for {
+		r, err := d.client.Show(ctx, "health")
+		if h, ok := r.(*api.Health); err == nil && ok {
+			if h.Ready {
+				return nil
+			}
+			waiting = strings.TrimSpace(h.Text())
+		}
+		select {
+		case <-d.process.Ended():
+			return fmt.Errorf("%s does not run: %w", d.node, d.process.Wait())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not forward (%w): waiting for %s; it said: %s", d.node, ctx.Err(), waiting, d.process.Output())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
+)
+
+// Exec becomes a program inside a node of a lab that is up; it returns only on errors.
+func Exec(argument, node string, program []string) error {
+	name, err := nameOf(argument)
+	if err != nil {
+		return err
+	}
+	path, err := statePath(name)
+	if err != nil {
+		return err
+	}
+	s, err := living(name, path)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, n := range s.Nodes {
+		if n.Name == node {
+			return become(append(n.Enter, program...))
+		}
+		names = append(names, n.Name)
+	}
+	return fmt.Errorf("lab %s has no node %s: there are %s", name, node, strings.Join(names, ", "))
+}
+
+// living returns the state of a lab whose keeper lives.
+func living(name, path string) (s State, err error) {
+	if _, err := os.Stat(path); err != nil {
+		return s, fmt.Errorf("lab %s %w: pfcswitch lab up FILE", name, ErrNotUp)
+	}
+	lock, err := lab.LockFile(path)
+	if err == nil {
+		return s, errors.Join(fmt.Errorf("lab %s %w: its keeper was killed; pfcswitch lab down %[1]s removes what it left", name, ErrNotUp), lock.Close())
+	}
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		return s, err
+	}
+	s, ok := readState(path)
+	if !ok || len(s.Nodes) == 0 {
+		return s, fmt.Errorf("lab %s is being brought up: try again", name)
+	}
+	return s, nil
+}
+
+func become(argv []string) error {
+	program, err := exec.LookPath(argv[0])
+	if err != nil {
+		return fmt.Errorf("%w (Debian: apt-get install util-linux)", err)
+	}
+	return os.NewSyscallError("exec "+program, syscall.Exec(program, argv, os.Environ()))
+}

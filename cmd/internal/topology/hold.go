@@ -1,0 +1,142 @@
+package topology
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+)
+
+// A kept lab is one that is up, as its keeper has it.
+type kept struct {
+	topology *config.Topology
+	lab      *lab.Lab
+	folder   string // for its switches' configurations
+	nodes    map[string]*lab.Node
+	daemons  []*daemon
+	state    State
+}
+
+// A daemon is a switch or a host NIC.
+type daemon struct {
+	node    string
+	process *lab.Process
+	client  *api.Client
+}
+
+// Hold is the keeper: it builds the lab of a file, answers to the Up that started it, and keeps the lab until ctx ends.
+func Hold(ctx context.Context, file string) error {
+	unix.CloseOnExec(lockFD)
+	unix.CloseOnExec(answerFD)
+	lock, to := os.NewFile(lockFD, "state"), os.NewFile(answerFD, "answer")
+	if err := os.Chdir("/"); err != nil { // it keeps no folder from being unmounted
+		return err
+	}
+	k, err := hold(ctx, file, lock)
+	if err == nil {
+		err = json.NewEncoder(to).Encode(answer{State: k.state}) // an Up that died hears nothing: then nobody wants the lab
+		_ = to.Close()
+		if err == nil {
+			<-ctx.Done()
+		}
+		return errors.Join(err, k.close())
+	}
+	err = errors.Join(err, k.close())
+	_ = json.NewEncoder(to).Encode(answer{Error: err.Error()}) // likewise
+	return err
+}
+
+func hold(ctx context.Context, file string, lock *os.File) (k *kept, err error) {
+	k = &kept{nodes: map[string]*lab.Node{}}
+	_, inside, err := lab.Enter(nil)
+	if err == nil && !inside {
+		err = errors.New("the keeper of a lab is started by \"pfcswitch lab up FILE\"")
+	}
+	if err != nil {
+		return k, err
+	}
+	if k.topology, err = config.LoadTopology(file); err != nil {
+		return k, err
+	}
+	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Keeper: os.Getpid(), Nodes: []Node{}, Links: len(k.topology.Links)}
+	if err := k.state.write(lock); err != nil {
+		return k, err
+	}
+	if k.lab, err = lab.New(context.WithoutCancel(ctx), k.topology.Name); err != nil {
+		return k, err
+	}
+	if err := k.build(ctx); err != nil {
+		return k, err
+	}
+	for _, d := range k.daemons {
+		go d.runWatch(ctx)
+	}
+	return k, k.state.write(lock)
+}
+
+// close ends the lab and leaves nothing behind.
+func (k *kept) close() error {
+	if k.lab == nil {
+		return nil
+	}
+	err := k.lab.Close()
+	if k.folder != "" {
+		err = errors.Join(err, os.RemoveAll(k.folder))
+	}
+	path, pathErr := statePath(k.topology.Name)
+	if pathErr == nil {
+		pathErr = forget(path)
+	}
+	return errors.Join(err, pathErr)
+}
+
+// forget removes the state of a lab that is no more, and what its keeper said. In a user namespace that hides the
+// folder the command that ends the lab does it.
+func forget(path string) error {
+	var errs []error
+	for _, p := range []string{logPath(path), path} {
+		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// runWatch writes down why a switch ended, where that was not wanted.
+func (d *daemon) runWatch(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-d.process.Ended():
+		if ctx.Err() == nil {
+			log.Printf("%s has ended: %v", d.node, d.process.Wait())
+		}
+	}
+}
+
+// configFolder is where the configurations of a lab's switches are.
+func configFolder(name string) string { return filepath.Join("/run/pfcswitch", "lab-"+name) }
+
+// clean removes what a lab whose keeper was killed has left.
+func clean(name string) error {
+	if os.Geteuid() != 0 {
+		return nil // all of it was in the keeper's own namespaces
+	}
+	errs := []error{lab.Sweep(), os.RemoveAll(configFolder(name))}
+	sockets, err := filepath.Glob(config.LabSocket(name, "*"))
+	for _, s := range sockets {
+		errs = append(errs, os.Remove(s))
+	}
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return fmt.Errorf("lab %s: clear away what a killed one left: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package topology
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/traffic"
+)
+
+// Labs of the real program, as a user has them.
+func TestLabs(t *testing.T) {
+	r := newRig(t)
+	for _, part := range []struct {
+		name string
+		test func(*rig)
+	}{
+		{"examples", examples}, {"refused", refused}, {"killed", killed}, {"interrupted", interrupted}, {"atomic", atomic},
+		{"ordinary", ordinary}, {"nic", hostNIC},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(r.in(t)) })
+	}
+}
+
+// A flow goes from one host to another, whose address is written in the file where it has to be told.
+type flow struct{ from, to, mac string }
+
+// Every example comes up, carries more than its links do, loses nothing, and goes without a trace.
+func examples(r *rig) {
+	const h1, h2, h3 = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03"
+	load := map[string][]flow{
+		"incast":     {{"h1", "h4", ""}, {"h2", "h4", ""}, {"h3", "h4", ""}},
+		"ring":       {{"h1", "h2", h2}, {"h3", "h2", h2}},
+		"trunk":      {{"h1", "h2", ""}},
+		"leaf-spine": {{"h1", "h3", h3}, {"h2", "h3", h3}, {"h4", "h1", h1}},
+	}
+	files, err := filepath.Glob("../../../scripts/lab/*.yaml")
+	must(r.t, err)
+	if len(files) != len(load) {
+		r.t.Errorf("%d examples, and load for %d", len(files), len(load))
+	}
+	for _, file := range files {
+		r.t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			must(t, err)
+			p := r.in(t)
+			path, name := p.file(string(text))
+			s := p.up(path, name)
+			p.carry(path, load[filepath.Base(t.Name())])
+			for _, n := range s.Nodes {
+				if n.Kind == "switch" {
+					p.lossless(n)
+				}
+			}
+			p.run("lab", "down", path)
+			p.nothingLeft(name)
+		})
+	}
+}
+
+// carry sends all flows at once, as fast as they go, and wants every frame, in order, though senders are held.
+func (r *rig) carry(path string, flows []flow) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	inside := func(node string, args ...string) *exec.Cmd {
+		return exec.CommandContext(ctx, r.program, append([]string{"lab", "exec", path, node, r.program}, args...)...)
+	}
+	expect := map[string]int{}
+	for _, f := range flows {
+		expect[f.to]++
+	}
+	type result struct {
+		out []byte
+		err error
+	}
+	sinks, senders := make(chan result, len(expect)), make(chan result, len(flows))
+	start := func(to chan<- result, node string, args ...string) {
+		go func() {
+			out, err := inside(node, args...).Output()
+			to <- result{out, err}
+		}()
+	}
+	for host, n := range expect {
+		start(sinks, host, "sink", "eth0", "--speed", "200M", "--expect", strconv.Itoa(n), "-j")
+	}
+	for _, f := range flows {
+		args := []string{"send", "eth0", "--speed", "200M", "--flow", "3", "--seconds", "1", "-j"}
+		if f.mac != "" {
+			args = append(args, "--to", f.mac)
+		}
+		start(senders, f.from, args...)
+	}
+	held := int64(0)
+	for range flows {
+		var report traffic.SendReport
+		answer := <-senders
+		must(r.t, answer.err)
+		must(r.t, json.Unmarshal(answer.out, &report))
+		held += report.Paused[3]
+		for _, f := range report.Flows {
+			if !f.Answered || f.Sent == 0 || f.Lost+f.Reordered+f.Duplicated != 0 {
+				r.t.Errorf("%s: %+v", report.Source, f)
+			}
+		}
+	}
+	for range expect {
+		var report traffic.SinkReport
+		answer := <-sinks
+		must(r.t, answer.err)
+		must(r.t, json.Unmarshal(answer.out, &report))
+		for _, f := range report.Flows {
+			if !f.Finished || f.Received != f.Sent || f.Received == 0 {
+				r.t.Errorf("%s: %+v", report.Address, f)
+			}
+			r.t.Logf("%s > %s: %d frames", f.Source, report.Address, f.Received)
+		}
+	}
+	if held == 0 {
+		r.t.Error("no sender was held: the links were not full")
+	}
+}
+
+// lossless asks a switch whether it lost a lossless frame.
+func (r *rig) lossless(n Node) {
+	r.t.Helper()
+	reply, err := api.NewClient(n.Socket).Show(r.t.Context(), "ports")
+	must(r.t, err)
+	if ports := reply.(*api.Ports); ports.LosslessDropsSinceStart != 0 {
+		r.t.Errorf("%s lost %d lossless frames", n.Name, ports.LosslessDropsSinceStart)
+	}
+}
+
+const pair = `name: x
+switches: {s1: {preset: roce}}
+hosts: {h1: {}, h2: {}}
+links: {l1: {ends: [h1, "s1:p1"]}, l2: {ends: [h2, "s1:p2"]}}
+`
+
+// What cannot be is told in a sentence, and changes nothing.
+func refused(r *rig) {
+	path, name := r.file(pair)
+	r.refuse("lab "+name+" is not up", "lab", "down", path)
+	r.refuse("lab "+name+" is not up: pfcswitch lab up FILE", "lab", "exec", path, "h1", "true")
+	r.refuse("no such file, and no lab of this name is up", "lab", "down", "no-such-lab")
+	r.refuse("no such file", "lab", "up", "no-such-lab.yaml")
+
+	s := r.up(path, name)
+	r.refuse("lab "+name+" is up already: pfcswitch lab down "+path, "lab", "up", path)
+	r.refuse("has no node h9: there are s1, h1, h2", "lab", "exec", path, "h9", "true")
+	if status := r.command("lab", "exec", name, "h1", "sh", "-c", "exit 7").Run(); fmt.Sprint(status) != "exit status 7" {
+		r.t.Errorf("the status of a program in a node: %v", status)
+	}
+	if got := r.run("show", "ports", "-s", name+"-s1"); !strings.Contains(got, "p2") {
+		r.t.Errorf("a switch is not found by its name: %s", got)
+	}
+	must(r.t, os.WriteFile(path, []byte("name: "+name+"\nno_such_key: 1\n"), 0o644)) // edited meanwhile
+	r.refuse(path+":2: no_such_key: unknown key", "lab", "up", path)
+	if again := r.state(name); again.Keeper != s.Keeper {
+		r.t.Error("a refused command has changed the lab")
+	}
+	r.run("lab", "down", path)
+	r.refuse("is not up", "lab", "down", path)
+}
+
+// Whoever is killed, down leaves nothing, and up begins anew.
+func killed(r *rig) {
+	path, name := r.file(pair)
+	r.up(path, name)
+	kill := func(pid int) { must(r.t, syscall.Kill(pid, syscall.SIGKILL)) }
+	kill(r.switchOf(name))
+	r.run("lab", "down", path)
+	r.nothingLeft(name)
+
+	s := r.up(path, name)
+	kill(s.Keeper)
+	r.gone(name)
+	r.refuse("its keeper was killed", "lab", "exec", path, "h1", "true")
+	if got := r.run("lab", "down", path); !strings.Contains(got, "its keeper was killed; what it left is gone") {
+		r.t.Errorf("down says %s", got)
+	}
+	r.nothingLeft(name)
+
+	s = r.up(path, name)
+	kill(s.Keeper)
+	r.gone(name)
+	s = r.up(path, name)
+	must(r.t, syscall.Kill(s.Keeper, syscall.SIGTERM)) // told to end, it takes the lab with it
+	r.gone(name)
+	r.nothingLeft(name)
+}
+
+// switchOf finds the process of a lab's only switch.
+func (r *rig) switchOf(name string) int {
+	r.t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(r.t, err)
+	for _, path := range lines {
+		b, _ := os.ReadFile(path)
+		if words := strings.Split(string(b), "\x00"); len(words) > 3 && words[1] == "run" && strings.Contains(words[3], name) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			must(r.t, err)
+			return pid
+		}
+	}
+	r.t.Fatalf("no switch of lab %s runs", name)
+	return 0
+}
+
+// An up that is interrupted or killed leaves no half lab.
+func interrupted(r *rig) {
+	path, name := r.file(pair)
+	for _, after := range []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 120 * time.Millisecond} {
+		for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+			up := r.command("lab", "up", path)
+			must(r.t, up.Start())
+			time.Sleep(after)
+			_ = up.Process.Signal(sig) // it may be up by then
+			if up.Wait() == nil {
+				r.run("lab", "down", path)
+			}
+			r.gone(name)
+			if sig == syscall.SIGTERM {
+				r.nothingLeft(name)
+			}
+		}
+	}
+	r.up(path, name)
+	r.run("lab", "down", path)
+}
+
+// Where one switch cannot run, none does.
+func atomic(r *rig) {
+	path, name := r.file(pair + "# \n")
+	must(r.t, os.WriteFile(path, []byte(strings.Replace("name: "+name+"\n"+pair[8:], "switches: {", "switches: {s2: {api: {socket: /dev/null/x.sock}}, ", 1)), 0o644))
+	r.refuse("s2 does not run", "lab", "up", path)
+	r.nothingLeft(name)
+}
+
+// An ordinary user has labs in a user namespace, where the system allows those.
+func ordinary(r *rig) {
+	b, err := os.ReadFile("/proc/self/uid_map")
+	must(r.t, err)
+	if f := strings.Fields(string(b)); os.Getuid() == 0 && f[2] == "1" {
+		r.t.Log("the test itself is an ordinary user's, in a user namespace: what follows runs as that")
+	} else {
+		r.user = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	path, name := r.file(pair)
+	if r.user != nil {
+		dir, err := os.MkdirTemp("", "pfcswitch-run")
+		must(r.t, err)
+		r.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		must(r.t, os.Chown(dir, 65534, 65534))
+		r.env = []string{"XDG_RUNTIME_DIR="}
+		r.refuse("XDG_RUNTIME_DIR is not set", "lab", "up", path)
+		r.env = []string{"XDG_RUNTIME_DIR=" + dir}
+	}
+	s := r.up(path, name)
+	if got := r.run("show", "ports", "-s", s.socket("s1")); !strings.Contains(got, "p2") {
+		r.t.Errorf("the switch says %s", got)
+	}
+	if got := r.run("lab", "exec", path, "h1", r.program, "show", "ports", "-s", name+"-s1"); !strings.Contains(got, "p2") {
+		r.t.Errorf("in a node the switch says %s", got)
+	}
+	r.refuse("is up already", "lab", "up", path)
+	r.run("lab", "down", path)
+	r.nothingLeft(name)
+	s = r.up(path, name)
+	must(r.t, syscall.Kill(s.Keeper, syscall.SIGKILL))
+	r.gone(name)
+	r.run("lab", "down", path)
+}
+
+// A host NIC has the host's address, and its own socket.
+func hostNIC(r *rig) {
+	path, name := r.file(`name: x
+switches: {s1: {preset: roce}}
+hosts: {h1: {nic: true, addresses: [10.0.0.1/24]}, h2: {addresses: [10.0.0.2/24], mac: "02:00:00:00:00:02"}}
+links: {l1: {ends: [h1, "s1:p1"], speed: 100M, mtu: 4000}, l2: {ends: [h2, "s1:p2"], mtu: 4000}}
+`)
+	s := r.up(path, name)
+	for node, want := range map[string]string{"h1": "10.0.0.1/24", "h2": "10.0.0.2/24"} {
+		if got := r.run("lab", "exec", path, node, "ip", "address"); !strings.Contains(got, want) || !strings.Contains(got, "mtu 4000") {
+			r.t.Errorf("%s: %s", node, got)
+		}
+	}
+	if got := r.run("show", "ports", "-s", s.socket("h1")); !strings.Contains(got, "host0") {
+		r.t.Errorf("the host NIC says %s", got)
+	}
+}

@@ -1,0 +1,170 @@
+package topology
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// A rig is the real program, and whose process runs it.
+type rig struct {
+	t       *testing.T
+	program string
+	user    *syscall.SysProcAttr // nil: the own
+	env     []string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	labtest.Require(t)
+	dir, err := os.MkdirTemp("", "pfcswitch-lab") // unlike t.TempDir, other users may enter it
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	r := &rig{t: t, program: filepath.Join(dir, "pfcswitch")}
+	if out, err := exec.Command("go", "build", "-o", r.program, "pfcswitch/cmd/pfcswitch").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return r
+}
+
+// in is the same rig for a part of the test.
+func (r *rig) in(t *testing.T) *rig {
+	part := *r
+	part.t = t
+	return &part
+}
+
+func (r *rig) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(r.program, args...)
+	cmd.SysProcAttr = r.user
+	cmd.Env = append(os.Environ(), r.env...)
+	return cmd
+}
+
+// run runs the program, which has to succeed, and returns what it prints.
+func (r *rig) run(args ...string) string {
+	r.t.Helper()
+	cmd := r.command(args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		r.t.Fatalf("pfcswitch %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
+	}
+	return string(out)
+}
+
+// refuse runs the program, which has to fail with status 1 and say what is wanted.
+func (r *rig) refuse(want string, args ...string) {
+	r.t.Helper()
+	out, err := r.command(args...).CombinedOutput()
+	status, ok := err.(*exec.ExitError)
+	if !ok || status.ExitCode() != 1 || !strings.Contains(string(out), want) {
+		r.t.Errorf("pfcswitch %s: %v, %s; want status 1 and %q", strings.Join(args, " "), err, out, want)
+	}
+}
+
+// file writes a topology, whose name is the test's own: labs of others stay out of it.
+func (r *rig) file(text string) (path, name string) {
+	r.t.Helper()
+	name = fmt.Sprintf("t%d.%s", os.Getpid(), regexp.MustCompile(`[^a-z]`).ReplaceAllString(strings.ToLower(filepath.Base(r.t.Name())), ""))
+	path = filepath.Join(filepath.Dir(r.program), name+".yaml")
+	text = regexp.MustCompile(`(?m)^name: .*$`).ReplaceAllString(text, "name: "+name)
+	must(r.t, os.WriteFile(path, []byte(text), 0o644))
+	r.t.Cleanup(func() {
+		_ = r.command("lab", "down", path).Run() // where the test ended early
+		r.nothingLeft(name)
+	})
+	return path, name
+}
+
+// up brings a lab up and returns what is written down of it.
+func (r *rig) up(path, name string) State {
+	r.t.Helper()
+	r.run("lab", "up", path)
+	return r.state(name)
+}
+
+func (r *rig) state(name string) (s State) {
+	r.t.Helper()
+	b, err := os.ReadFile(r.statePath(name))
+	must(r.t, err)
+	must(r.t, json.Unmarshal(b, &s))
+	return s
+}
+
+func (r *rig) statePath(name string) string {
+	for _, e := range r.env {
+		if dir, ok := strings.CutPrefix(e, "XDG_RUNTIME_DIR="); ok {
+			return filepath.Join(dir, "pfcswitch", "topologies", name+".json")
+		}
+	}
+	return filepath.Join("/run/pfcswitch/topologies", name+".json")
+}
+
+// nothingLeft looks for what a lab consists of.
+func (r *rig) nothingLeft(name string) {
+	r.t.Helper()
+	for _, pattern := range []string{"/run/netns/pfcsw-*-" + name + "-*", "/run/pfcswitch/" + name + "-*", "/run/pfcswitch/lab-" + name + "*",
+		"/run/pfcswitch/labs/*-" + name + ".lock", r.statePath(name) + "*"} {
+		left, err := filepath.Glob(pattern)
+		must(r.t, err)
+		if len(left) > 0 {
+			r.t.Errorf("left behind: %s", strings.Join(left, " "))
+		}
+	}
+	r.gone(name)
+}
+
+// gone waits until no process of a lab is left.
+func (r *rig) gone(name string) {
+	r.t.Helper()
+	eventually(r.t, "all processes of lab "+name+" have ended", func() bool {
+		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		must(r.t, err)
+		for _, path := range lines {
+			b, err := os.ReadFile(path)
+			if err == nil && bytes.HasPrefix(b, []byte(r.program)) && bytes.Contains(b, []byte(name)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// socket returns the control socket of a node.
+func (s State) socket(node string) string {
+	for _, n := range s.Nodes {
+		if n.Name == node {
+			return n.Socket
+		}
+	}
+	return ""
+}

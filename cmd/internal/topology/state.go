@@ -1,0 +1,92 @@
+package topology
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+// A State is what is written down of a lab that is up.
+type State struct {
+	Schema int    `json:"schema"`
+	Name   string `json:"name"`
+	File   string `json:"file"`
+	Keeper int    `json:"pid"` // of the process that keeps it
+	Nodes  []Node `json:"nodes"`
+	Links  int    `json:"links"`
+}
+
+// A Node is a switch or a host of a lab that is up.
+type Node struct {
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`      // switch, host, or nic: a host with a host NIC
+	Namespace string   `json:"namespace"` // as "ip netns" lists it
+	Enter     []string `json:"enter"`     // the command, to which a program is added, that runs it inside
+	Socket    string   `json:"socket"`    // of the switch or host NIC; "" where there is none
+}
+
+// folder is where states are: for root where sockets are, else in the user's own run-time folder.
+func folder() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/run/pfcswitch/topologies", nil
+	}
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if dir == "" {
+		return "", errors.New("XDG_RUNTIME_DIR is not set, so there is no place for the lab's state: set it to a folder of yours, or use sudo")
+	}
+	return filepath.Join(dir, "pfcswitch", "topologies"), nil
+}
+
+// statePath returns the state file of a lab.
+func statePath(name string) (string, error) {
+	dir, err := folder()
+	return filepath.Join(dir, name+".json"), err
+}
+
+// logPath is where the keeper of a lab says what it has to say.
+func logPath(state string) string { return state + ".log" }
+
+// nameOf returns the lab that an argument names: the file of a topology, or its name.
+func nameOf(argument string) (string, error) {
+	data, err := os.ReadFile(argument)
+	if errors.Is(err, fs.ErrNotExist) {
+		if path, err := statePath(argument); err == nil && filepath.Base(argument) == argument {
+			if _, err := os.Stat(path); err == nil {
+				return argument, nil
+			}
+		}
+		return "", fmt.Errorf("%s: no such file, and no lab of this name is up", argument)
+	}
+	if err != nil {
+		return "", err
+	}
+	name := config.TopologyName(data)
+	if name == "" {
+		return "", fmt.Errorf("%s: has no name: write the one that the lab was brought up with, or give it instead of the file", argument)
+	}
+	return name, nil
+}
+
+// readState reads what is written down. ok is false where the keeper has not written it yet, or no more.
+func readState(path string) (s State, ok bool) {
+	b, err := os.ReadFile(path)
+	return s, err == nil && json.Unmarshal(b, &s) == nil && s.Keeper > 0
+}
+
+// write replaces what the file says.
+func (s *State) write(f *os.File) error {
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(append(b, '\n'), 0)
+	return err
+}

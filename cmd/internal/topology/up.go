@@ -1,0 +1,134 @@
+package topology
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+)
+
+// Descriptors of the keeper, from 3 on.
+const (
+	lockFD   = 3 // the state file, locked
+	answerFD = 4 // where it says once how it went
+)
+
+// An answer is what the keeper says: that the lab is up, or why it is not.
+type answer struct {
+	State State  `json:"state"`
+	Error string `json:"error"`
+}
+
+// Up brings the lab of a file up, all of it or, on an error, nothing, and returns when every switch forwards. It tells
+// out how to get into it. The own binary is run again with the arguments in keeper and the file, and has to call Hold.
+func Up(ctx context.Context, file string, keeper []string, out io.Writer) error {
+	begun := time.Now()
+	t, err := config.LoadTopology(file)
+	if err != nil {
+		return err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return err
+	}
+	path, err := statePath(t.Name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("lab %s: %w", t.Name, err)
+	}
+	lock, err := lab.LockFile(path)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("lab %s is up already: pfcswitch lab down %s", t.Name, upFrom(path, file))
+	}
+	if err != nil {
+		return fmt.Errorf("lab %s: %w", t.Name, err)
+	}
+	defer func() { _ = lock.Close() }() // the keeper has it too, and with it the lock
+	state, err := start(ctx, t.Name, path, lock, append(keeper, file))
+	if err != nil {
+		return err
+	}
+	return state.tell(out, time.Since(begun))
+}
+
+// upFrom is the file that a lab was brought up with.
+func upFrom(path, otherwise string) string {
+	if s, ok := readState(path); ok && s.File != "" {
+		return s.File
+	}
+	return otherwise
+}
+
+// start runs the keeper and waits for its answer. Where ctx ends first, the keeper undoes what it did.
+func start(ctx context.Context, name, path string, lock *os.File, args []string) (*State, error) {
+	if err := clean(name); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(logPath(path))
+	if err != nil {
+		return nil, fmt.Errorf("lab %s: %w", name, err)
+	}
+	defer func() { _ = log.Close() }()
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.Close() }()
+	keeper, err := lab.Detach(args, log, lock, to)
+	_ = to.Close()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lab %s: %w", name, err), forget(path))
+	}
+	stop := context.AfterFunc(ctx, func() { _ = keeper.Signal(unix.SIGTERM) })
+	defer stop()
+	text, err := io.ReadAll(from)
+	var a answer
+	if err == nil && json.Unmarshal(text, &a) == nil && a.Error == "" {
+		return &a.State, keeper.Release()
+	}
+	_, _ = keeper.Wait() // it has undone everything when it has ended
+	switch said, _ := os.ReadFile(log.Name()); {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("lab %s: interrupted, and nothing is left of it", name)
+	case a.Error != "":
+		err = errors.New(a.Error)
+	default:
+		err = fmt.Errorf("lab %s: its keeper died: %s", name, strings.TrimSpace(string(said)))
+	}
+	return nil, errors.Join(err, clean(name), forget(path))
+}
+
+// tell says how to get into the lab, and how to end it.
+func (s *State) tell(out io.Writer, took time.Duration) error {
+	fmt.Fprintf(out, "lab %s is up: %d nodes, %d links, %.1f s\n", s.Name, len(s.Nodes), s.Links, took.Seconds())
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  NODE\tKIND\tSHELL INSIDE\tSOCKET")
+	asked := ""
+	for _, n := range s.Nodes {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", n.Name, n.Kind, strings.Join(n.Enter, " "), n.Socket)
+		if asked == "" {
+			asked = n.Socket
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "run a program in a node:  pfcswitch lab exec %s %s ip address\n", s.File, s.Nodes[len(s.Nodes)-1].Name)
+	if asked != "" {
+		fmt.Fprintf(out, "ask a switch:             pfcswitch show pfc -s %s\n", asked)
+	}
+	_, err := fmt.Fprintf(out, "take it down:             pfcswitch lab down %s\n", s.File)
+	return err
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+func healthCommand() *cobra.Command {
+	var socket string
+	var asJSON, live bool
+	c := &cobra.Command{
+		Use:   "health",
+		Short: "whether a running switch answers and all its ports are in service",
+		Long: "Exit status 0 where every port is in service, else 1, with what it waits for; with --live 0 wherever the switch answers.\n" +
+			"Made for the health checks of containers.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := api.Find(socket)
+			if err != nil {
+				return err
+			}
+			b, err := api.NewClient(path).Raw(cmd.Context(), "health", 0)
+			if err != nil {
+				return err
+			}
+			r, err := api.Parse("health", b)
+			if err != nil {
+				return err
+			}
+			h, ok := r.(*api.Health)
+			if !ok {
+				return errors.New("the switch's answer is not about its health")
+			}
+			text := h.Text()
+			if asJSON {
+				text = string(b)
+			}
+			if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
+				return err
+			}
+			if !h.Ready && !live {
+				return exit{1}
+			}
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
+	c.Flags().BoolVar(&live, "live", false, "0 wherever the switch answers")
+	return c
+}
