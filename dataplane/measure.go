@@ -21,6 +21,8 @@ type Prober interface {
 	Stamped(m *macctl.Measurement, sent int64)
 	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended.
 	Reacted(ns int64)
+	// Stream returns the priority whose frames the peer may have this port send, and until when; 0 is not at all.
+	Stream() (priority uint8, until int64)
 	// SetUp says that the link came up or went down.
 	SetUp(up bool, now int64)
 }
@@ -43,6 +45,7 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 	}
 	p.partner = frame.Address(m.Source[:])
 	urgent = p.cfg.Prober.Receive(&m, stamp, now, clock)
+	s.followStream(p)
 	s.rouse(p)
 	return true, urgent
 }
@@ -75,10 +78,14 @@ func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.M
 
 // MeasureDeadline returns when MeasureOut has to be called for port i.
 func (s *Switch) MeasureDeadline(i int) int64 {
-	if p := s.ports[i]; p != nil && p.up && p.cfg.Prober != nil {
-		return p.cfg.Prober.Next()
+	p := s.ports[i]
+	if p == nil || !p.up || p.cfg.Prober == nil {
+		return math.MaxInt64
 	}
-	return math.MaxInt64
+	if p.stream.until != 0 {
+		s.followStream(p) // it may have been taken back
+	}
+	return p.cfg.Prober.Next()
 }
 
 // measured hands what a send call showed to the Prober of port i.

@@ -23,6 +23,8 @@ type prober struct {
 	ups      []bool
 	reacted  []int64
 	sent     []int64
+	streamed uint8
+	until    int64
 }
 
 func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, _, _ int64) bool {
@@ -48,6 +50,7 @@ func (p *prober) Out(int64, int64) (m macctl.Measurement, to [6]byte, fallback, 
 func (p *prober) Stamped(_ *macctl.Measurement, sent int64) { p.sent = append(p.sent, sent) }
 func (p *prober) Reacted(ns int64)                          { p.reacted = append(p.reacted, ns) }
 func (p *prober) SetUp(up bool, _ int64)                    { p.ups = append(p.ups, up) }
+func (p *prober) Stream() (uint8, int64)                    { return p.streamed, p.until }
 
 var peerMAC = [6]byte{2, 0, 0, 0, 9, 9}
 

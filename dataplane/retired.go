@@ -63,6 +63,7 @@ func (c *Counters) add(old *Counters) {
 	c.SentBytes += old.SentBytes
 	c.Copies += old.Copies
 	c.ProbesSent += old.ProbesSent
+	c.Streamed += old.Streamed
 	c.ProbesReceived += old.ProbesReceived
 	c.ControlLost += old.ControlLost
 	c.HostDrops += old.HostDrops

@@ -30,6 +30,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 type fake struct {
 	empty   bool
 	applied string
+	asked   HeadroomCheckAsk
 	cleared int
 	more    uint64 // frames beyond the sample
 	gone    bool   // p1 was removed
@@ -147,6 +148,14 @@ func (f *fake) Events(since uint64) []dataplane.Event {
 func (f *fake) WallOf(ns int64) time.Time { return start.Add(time.Duration(ns)) }
 func (f *fake) ConfigYAML() []byte        { return []byte("name: s1\n") }
 func (f *fake) ClearWatermarks()          { f.cleared++ }
+
+func (f *fake) CheckHeadroom(_ context.Context, ask HeadroomCheckAsk) (*HeadroomCheck, error) {
+	f.asked = ask
+	if ask.Port != "p1" {
+		return nil, errors.New("there is no port " + ask.Port)
+	}
+	return sampleCheck(), nil
+}
 
 func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, error) {
 	if bytes.Contains(yaml, []byte("bad")) {

@@ -49,6 +49,9 @@ func (p *prober) Stamped(m *macctl.Measurement, sent int64) {
 // Reacted implements dataplane.Prober.
 func (p *prober) Reacted(ns int64) { p.probe.Reacted(time.Duration(ns)) }
 
+// Stream implements dataplane.Prober.
+func (p *prober) Stream() (priority uint8, until int64) { return p.probe.Stream() }
+
 // SetUp implements dataplane.Prober.
 func (p *prober) SetUp(up bool, now int64) { p.probe.SetUp(up, now) }
 
@@ -91,7 +94,8 @@ func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settin
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
 	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min, Max: h.Max.Bits(calculated),
 		Auto: follows(c, p) != 0, Key: headroomKey(c, p), Precision: h.Precision, Percentile: h.Percentile / 100,
-		Interval: h.Interval, Session: d.session}
+		Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
+	_, s.Lossless = flowControl(c, p)
 	if s.Precision == 0 {
 		s.Precision = d.precision
 	}
