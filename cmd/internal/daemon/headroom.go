@@ -77,15 +77,17 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 			wait = headroomRetry
 		}
 	}
-	if len(tested) > 0 {
-		d.heedTests(ctx, tested)
+	if len(tested) > 0 && d.heedTests(ctx, tested) {
+		wait = busyPatience
 	}
 	return wait
 }
 
 // heedTests switches flow control on or off where the self-test says something else now. What does not come in force is tried
-// again with the next look.
-func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) {
+// again with the next look, soon where only the buffer is too full for it.
+func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) (busy bool) {
+	ctx, cancel := context.WithTimeout(ctx, busyPatience)
+	defer cancel()
 	err := d.putInForce(ctx, d.cfg)
 	for _, p := range tested {
 		if err != nil {
@@ -94,9 +96,11 @@ func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) {
 		}
 		d.noteTest(p)
 	}
-	if err != nil {
+	busy = errors.Is(err, buffer.ErrBusy)
+	if err != nil && !busy {
 		d.log.Error("flow control after the self-test", "error", err)
 	}
+	return busy
 }
 
 // noteTest says what the self-test of a port has shown: many MACs keep MAC Control frames for themselves, and then no pause
