@@ -352,6 +352,13 @@ func (r *Runner) SetHeadroom(i int, octets int64) error {
 	return err
 }
 
+// SetXon is Switch.SetXon. The workers go on meanwhile.
+func (r *Runner) SetXon(i int, octets int64) error {
+	var err error
+	r.Prod(i, func(now int64) { err = r.sw.SetXon(i, octets, now) })
+	return err
+}
+
 // Note adds an event.
 func (r *Runner) Note(e Event) {
 	r.View(func(sw *Switch) { sw.Note(e, Now()) })

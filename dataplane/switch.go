@@ -81,6 +81,7 @@ type portState struct {
 	use      [NumPriorities]useMeter
 	useNotes []useNote
 	stream   stream
+	traffic  traffic
 }
 
 // queue is one egress queue: a list of descriptors.

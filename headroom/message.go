@@ -38,6 +38,7 @@ type Packet struct {
 	Peer     [6]byte // where it comes from, or goes to; zero: to the group address
 	Group    bool    // received at the group address
 	Fallback bool    // as an ordinary frame, for links that swallow MAC Control
+	Busy     bool    // received while the link carried traffic
 }
 
 // A Moment is when something happens at a port: by the switch's clock, and what the real-time clock, which stamps are

@@ -59,11 +59,11 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		}
 		d.heedAgreement(p)
 		var notes []string
-		var target int64
+		var target, xon int64
 		var swallowed, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
 			k := p.prober.probe
-			notes, target, swallowed = k.Notes(), k.Target(), k.Swallowed()
+			notes, target, xon, swallowed = k.Notes(), k.Target(), k.Xon(), k.Swallowed()
 			unknown = k.Measuring() && !swallowed && !k.Passes()
 		})
 		if swallowed != p.swallows && !unknown {
@@ -76,6 +76,7 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		if err := d.setHeadroom(p, d.cfg.Buffer.WholeCells(target)); errors.Is(err, buffer.ErrBusy) {
 			wait = headroomRetry
 		}
+		d.setXon(p, xon)
 	}
 	if len(tested) > 0 && d.heedTests(ctx, tested) {
 		wait = busyPatience
@@ -139,6 +140,18 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
 	p.found = octets
 	d.tookHeadroom(p, octets)
 	return nil
+}
+
+// setXon gives a port the resume threshold that was found, in octets. It moves with every sample, so small changes are passed
+// over.
+func (d *Daemon) setXon(p *portLink, octets int64) {
+	if octets == 0 || p.swallows || followsXon(d.cfg, p.cfg) == 0 || 8*max(octets-p.xon, p.xon-octets) < p.xon {
+		return
+	}
+	if err := d.runner.SetXon(p.number, octets); err != nil {
+		d.regret(p.cfg.Name, "the resume threshold that was measured is not in force", err)
+	}
+	p.xon = octets
 }
 
 // trunkRoom tells whether the watermarks of the trunks leave room for a headroom of a port, in octets, beside those that were found
@@ -206,7 +219,7 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 		pc.Mode, pc.Lossless = macctl.ModeOff, 0
 		return
 	}
-	pc.Follow = follows(c, p)
+	pc.Follow, pc.FollowXon = follows(c, p), followsXon(c, p)
 	if !keep || r == nil || r.found == 0 {
 		return
 	}
@@ -251,6 +264,7 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 			}
 		})
 		d.stillFound(p, octets)
+		p.xon = 0 // it was that of the configuration: it is set again at once
 		d.tookHeadroom(p, octets)
 	}
 	for name, p := range d.ports {

@@ -33,6 +33,7 @@ type portLink struct {
 	found    int64    // the same, where it was found; 0 where it is calculated
 	swallows bool     // the link keeps MAC Control frames: the port is lossy
 	refused  int64    // octets that were found and that the pool is too small for
+	xon      int64    // resume threshold that was found and is in force, 0: another is
 }
 
 // A watch follows the interfaces of one namespace.

@@ -20,8 +20,9 @@ type prober struct {
 var _ dataplane.Prober = (*prober)(nil)
 
 // Receive implements dataplane.Prober.
-func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64) bool {
-	urgent := p.probe.Receive(headroom.Packet{Message: headroom.Message(m.Measurement), Peer: m.Source, Group: m.Group, Fallback: m.Fallback},
+func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) bool {
+	urgent := p.probe.Receive(headroom.Packet{Message: headroom.Message(m.Measurement), Peer: m.Source, Group: m.Group, Fallback: m.Fallback,
+		Busy: busy},
 		stamp, headroom.Moment{Now: now, Clock: clock})
 	if t := p.probe.Target(); t != p.target {
 		p.target = t
@@ -83,6 +84,16 @@ func follows(c *config.Config, p *config.Port) (queues uint8) {
 			eta = *own
 		}
 		if p.Queues[q].Lossless && eta.Mode == config.HeadroomAuto {
+			queues |= 1 << q
+		}
+	}
+	return queues
+}
+
+// followsXon are the ingress queues of a port whose resume threshold is what is found: none is written for them.
+func followsXon(c *config.Config, p *config.Port) (queues uint8) {
+	for q := range p.Queues {
+		if p.Queues[q].Lossless && p.Priorities[q].Xon == nil && c.Buffer.Xon == nil {
 			queues |= 1 << q
 		}
 	}
