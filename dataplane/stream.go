@@ -102,6 +102,33 @@ func dscpOf(c *PortConfig, prio uint8) uint8 {
 	return selector
 }
 
+// streamAddress is where frames of a stream go. No bridge forwards it, and a port's wire must not either.
+var streamAddress = frame.Address(macctl.FallbackAddress[:])
+
+// streamed is what has come of the peer's stream.
+type streamed struct {
+	frames [NumPriorities]uint64
+	octets uint64 // on the wire
+}
+
+// takeStream takes a frame of the peer's stream: it counts towards what comes after XOFF, and goes no further.
+func (p *portState) takeStream(a *Arrival) bool {
+	if a.header.EtherType != frame.TypeIPv4 || len(a.Data) < a.header.NetOffset+streamHeader {
+		return false
+	}
+	ip := a.Data[a.header.NetOffset:]
+	if ip[9] != streamProtocol || [4]byte(ip[12:]) != streamSource || [4]byte(ip[16:]) != streamDestination {
+		return false
+	}
+	p.count.StreamReceived++
+	p.streamed.frames[a.priority]++
+	p.streamed.octets += uint64(frame.WireOctets(len(a.Data)))
+	if p.told != 0 {
+		p.used(a)
+	}
+	return true
+}
+
 // HoldForProbe sets or clears the hold of a headroom measurement on a priority of the peer of port i.
 func (s *Switch) HoldForProbe(i int, prio uint8, hold bool, now int64) {
 	s.now = now
@@ -124,7 +151,7 @@ type HeadroomLook struct {
 	Xoffs    uint64 // how often it was
 	After    int64  // octets on the wire that came after the newest XOFF had left
 	Before   int64  // those that had come before, and were looked at after
-	Streamed uint64 // frames of the priority that were to an address that is never forwarded, as those of a stream are
+	Streamed uint64 // frames of the peer's stream with the priority
 	Octets   uint64 // on the wire, of all frames that have come by the port
 }
 
@@ -136,6 +163,6 @@ func (s *Switch) LookAtHeadroom(i int, prio uint8) (l HeadroomLook) {
 	}
 	u := &p.use[p.useUnit(prio)]
 	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseProbe == 0, Told: p.told&(1<<prio) != 0 && !u.inLine, Xoffs: u.Xoffs, After: u.Last,
-		Before: u.before, Streamed: p.count.Drops[prio][DropFiltered],
-		Octets: p.count.ReceivedBytes + p.count.ReceivedFrames*frame.WireExtras}
+		Before: u.before, Streamed: p.streamed.frames[prio],
+		Octets: p.count.ReceivedBytes + p.count.ReceivedFrames*frame.WireExtras + p.streamed.octets}
 }

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -199,7 +200,22 @@ func TestStreamAtThePeer(t *testing.T) {
 	c := testPort(9)
 	b := streamFrame(&c, lossless)
 	r.offer(0, b)
-	if l := r.sw.LookAtHeadroom(0, lossless); l.Streamed != 1 || !l.Up || !l.Own || l.Told || l.Octets != uint64(frame.WireOctets(len(b))) {
+	if c := r.count(0); c.StreamReceived != 1 || c.ReceivedFrames != 0 || c.Drops != (Counters{}).Drops {
+		t.Errorf("counters %+v, want one frame that is no data", c)
+	}
+	for name, spoil := range map[string]func(b []byte){
+		"another protocol": func(b []byte) { b[tagAt+6+9]++ }, "another source": func(b []byte) { b[tagAt+6+12]++ }, "another destination": func(b []byte) { b[tagAt+6+19]++ },
+		"another EtherType": func(b []byte) { b[tagAt+4] = 0x99 },
+	} {
+		other, before := slices.Clone(b), r.count(0).Drops[lossless][DropFiltered]
+		spoil(other)
+		r.offer(0, other)
+		if r.count(0).StreamReceived != 1 || r.count(0).Drops[lossless][DropFiltered] != before+1 {
+			t.Errorf("%s: taken for a stream", name)
+		}
+	}
+	r.offer(0, b[:tagAt+6+10])
+	if l := r.sw.LookAtHeadroom(0, lossless); l.Streamed != 1 || !l.Up || !l.Own || l.Told || l.Octets < 5*uint64(frame.WireOctets(len(b))) {
 		t.Errorf("look %+v", l)
 	}
 	r.sw.HoldForProbe(0, lossless, true, r.now)

@@ -81,6 +81,7 @@ type portState struct {
 	use      [NumPriorities]useMeter
 	useNotes []useNote
 	stream   stream
+	streamed streamed
 	traffic  traffic
 }
 

@@ -174,7 +174,7 @@ func (c *Check) wait(l *CheckLook) checkState {
 	case len(c.result.After) > 0:
 		return c.endOfStream()
 	}
-	return c.fail("the peer fills the link, as it says, but no frame of it comes: does it give its frames the same priority? " +
+	return c.fail("the peer fills the link, as it says, but no frame of it comes: does it give its frames the same priority, and is its MTU no larger? " +
 		"Both ends need the same trust and priorities")
 }
 
