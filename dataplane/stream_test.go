@@ -265,3 +265,26 @@ func TestStreamAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Whatever comes to the address of streams is counted once, as one or as data, and goes no further.
+func FuzzTakeStream(f *testing.F) {
+	c := testPort(9)
+	f.Add(streamFrame(&c, lossless)[12:])
+	f.Add([]byte{0x08, 0x00, 0x45})
+	f.Add([]byte{0x81, 0x00, 0x60, 0x00, 0x08, 0x00})
+	r, _ := measuringRig(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r.tb = t
+		before := *r.count(0)
+		whole := append(slices.Clone(streamFrame(&c, lossless)[:12]), b...)
+		r.arrive(0, whole)
+		if n := r.count(0).StreamReceived + r.count(0).ReceivedFrames - before.StreamReceived - before.ReceivedFrames; n > 1 {
+			t.Errorf("counted %d times", n)
+		}
+		if got := r.send(1, 64); got != nil {
+			t.Errorf("%x was forwarded", got)
+		}
+		r.settle()
+		r.empty()
+	})
+}

@@ -199,3 +199,17 @@ func TestMeasuredXon(t *testing.T) {
 		}
 	}
 }
+
+// What is configured as cable has no part in what is measured.
+func TestMeasureKnowsNoCable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInputs(t)
+		other := in
+		other.Delay = time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "another delay"))
+		f := Finding{Trip: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "trip")), Reaction: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "reaction")),
+			SendLimit: rapid.Int64Range(0, 1e9).Draw(t, "send limit"), Burst: rapid.Int64Range(0, 1e9).Draw(t, "burst")}
+		if a, b := Measure(in, f).Bits(), Measure(other, f).Bits(); a != b || MeasuredXon(in, f) != MeasuredXon(other, f) {
+			t.Fatalf("%d bits with one cable, %d with another", a, b)
+		}
+	})
+}

@@ -198,7 +198,7 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 
 // Text implements Reply.
 func (r *Headroom) Text() string {
-	found := newTable("PORT", "STATE", "NEIGHBOR", ">T", ">WIRE", ">REACTION", ">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">PEER'S", ">IN FORCE")
+	found := newTable("PORT", "STATE", "NEIGHBOR", "0x8808", ">T", ">WIRE", ">REACTION", ">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">PEER'S", ">IN FORCE")
 	used := newTable("PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">FROM THE RING", ">WAITED")
 	times := newTable("PORT", "OF", ">SAMPLES", ">MIN", ">P50", ">P99", ">P99.9", ">MAX")
 	remedies := newTable("PORT", "WRITE")
@@ -213,7 +213,7 @@ func (r *Headroom) Text() string {
 		if p.Trip != nil {
 			trip = duration(p.Trip.MinNs)
 		}
-		found.row(p.Port, p.State, text(p.Neighbor), trip, wire, reaction, count(p.Eta.Bytes), count(p.Delay.Bytes),
+		found.row(p.Port, p.State, text(p.Neighbor), p.ControlFrames, trip, wire, reaction, count(p.Eta.Bytes), count(p.Delay.Bytes),
 			count(p.CalculatedBytes), measured, octetsOf(p.ReceivedBits), count(p.InForceBytes))
 		for _, q := range p.Queues {
 			used.row(p.Port, q.Priority.String(), count(q.Xoffs), count(q.SizeBytes), count(q.XonBytes), count(q.PeakBytes), count(q.RingBytes), count(q.RingFrames))

@@ -134,6 +134,31 @@ func TestHeadroomIsMeasured(t *testing.T) {
 	}
 }
 
+// A headroom that the pool is too small for is not set: the old value stays, and a person is told once, with what is needed.
+func TestPoolTooSmallForTheHeadroom(t *testing.T) {
+	p := newTwins(t, "headroom: {interval: 100ms, min: 200KiB}\nbuffer: {lossless: {size: 128KiB}}", "speed: 1G")
+	before := p.snapshot(0).Config.Ingress[3].Headroom
+	p.agree(true)
+	told := func() (n int) {
+		p.d[0].runner.View(func(sw *dataplane.Switch) {
+			for _, e := range sw.Events(nil, 0) {
+				if e.Kind == dataplane.EventHeadroom && strings.Contains(e.Text, "the link needs a headroom of 204800 B, and "+fmt.Sprint(before)+" B stay in force") {
+					n++
+				}
+			}
+		})
+		return n
+	}
+	eventually(t, "a person is told", func() bool { return told() > 0 })
+	time.Sleep(2 * headroomPeriod)
+	if got := p.snapshot(0).Config.Ingress[3].Headroom; got != before || p.report(0).InForce != before {
+		t.Errorf("in force %d, and by the report %d, was %d", got, p.report(0).InForce, before)
+	}
+	if n := told(); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
 // A resume threshold that is written stays, whatever was measured; an apply that takes it away lets what was measured in.
 func TestWrittenXonStays(t *testing.T) {
 	p := newTwins(t, "headroom: {interval: 100ms}\nbuffer: {xon: 7KiB}", "speed: 1G")

@@ -69,11 +69,15 @@ func (p *pair) start(i int, keys string) {
 
 func (p *pair) parse(i int, keys string) *config.Config {
 	p.t.Helper()
-	name := p.nodes[i].Name()
-	text := fmt.Sprintf("name: %s\nmetrics: {listen: off}\napi: {socket: %s/%s.sock}\n%s\nports: {p1: {%snetns: %s}}\n", name, p.dir, name, keys, p.port, p.nodes[i].Path())
-	c, _, err := config.Parse(name+".yaml", []byte(text))
+	c, _, err := config.Parse(p.nodes[i].Name()+".yaml", []byte(p.text(i, keys)))
 	must(p.t, err)
 	return c
+}
+
+// text is the configuration of an end.
+func (p *pair) text(i int, keys string) string {
+	name := p.nodes[i].Name()
+	return fmt.Sprintf("name: %s\nmetrics: {listen: off}\napi: {socket: %s/%s.sock}\n%s\nports: {p1: {%snetns: %s}}\n", name, p.dir, name, keys, p.port, p.nodes[i].Path())
 }
 
 func (p *pair) told(i int) api.LLDPPort {

@@ -36,8 +36,8 @@ const measuringInterval = 100 * time.Millisecond
 
 // On a link that is so long a pause and its end take so much time that there are not enough of them sooner.
 const (
-	longDelay   = time.Millisecond
-	longSeconds = 3 * time.Second
+	longDelay = time.Millisecond
+	longRun   = 3 * time.Second
 )
 
 // growSteps is how often the delay grows, by a tenth of the headroom's time each interval.
@@ -102,7 +102,7 @@ func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 	for _, k := range links {
 		var least time.Duration
 		if k.delay >= longDelay {
-			least = longSeconds
+			least = longRun
 		}
 		for range runs {
 			add(linkAct{act: act{title: fmt.Sprintf("%s of cable at %s", k.length, rateName(k.speed)), speed: k.speed, seconds: max(seconds, least)},

@@ -71,7 +71,7 @@ func TestLinkActs(t *testing.T) {
 	short, full := linkActs(Options{Seconds: 1}, &results), linkActs(Options{Seconds: 1, Full: true}, &results)
 	for _, all := range [][]*linkAct{short, full} {
 		for _, l := range all {
-			if l.delay >= longDelay && l.seconds < longSeconds {
+			if l.delay >= longDelay && l.seconds < longRun {
 				t.Errorf("%s: %v are too short for enough XOFFs", l.title, l.seconds)
 			}
 		}
