@@ -88,9 +88,7 @@ func TestSpeedWaitsForTheBuffer(t *testing.T) {
 	}
 	h2.pfc(1<<3, 0)
 	eventually(t, "the port follows its link", func() bool { return r.snapshot(1).Config.Speed == 10e6 })
-	if n := len(r.events(dataplane.EventPort, 1)); n != 2 {
-		t.Errorf("%d events, want that it waits, and that it came", n)
-	}
+	eventually(t, "two events say that it waits, and that it came", func() bool { return len(r.events(dataplane.EventPort, 1)) == 2 })
 	r.reports(1e9)
 	eventually(t, "and back", func() bool { return r.snapshot(1).Config.Speed == 1e9 })
 }
