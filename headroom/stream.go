@@ -69,10 +69,14 @@ func (p *Probe) takeStream(in Packet, now int64) {
 	}
 	s.heard, s.session, s.newest = true, in.Session, in.Sequence
 	d := p.grant(&in.Message, now)
+	goesOn := s.until > now
 	s.priority, s.until = uint8(in.Area[0]&7), 0
 	if d > 0 {
 		s.until = now + int64(d)
 		p.count.Streams++
+	}
+	if d > 0 && !goesOn {
+		p.note("%s checks its headroom, and has this end fill the link with frames of priority %d meanwhile", p.peer(), s.priority)
 	}
 	s.takenAt = now
 	s.reply, s.answer = in, true

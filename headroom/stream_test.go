@@ -1,6 +1,7 @@
 package headroom
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +118,9 @@ func TestStreamRequestsAreBounded(t *testing.T) {
 	}
 	if p.count.Streams != 2 {
 		t.Errorf("%d streams, want 2", p.count.Streams)
+	}
+	if notes := strings.Join(p.Notes(), "\n"); strings.Count(notes, "neighbour b checks its headroom") != 1 {
+		t.Errorf("told %q, want once that the link is filled", notes)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
@@ -36,7 +37,11 @@ func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckAsk) (*a
 	if err != nil {
 		return nil, fmt.Errorf("port %s: %w", ask.Port, err)
 	}
-	return run.answer(result), nil
+	answer := run.answer(result)
+	text := fmt.Sprintf("checked by %d XOFFs into a full link: at most %d B came after one, and %d B are in force", answer.Xoffs, slices.Max(answer.Samples), answer.InForceBytes)
+	s.d.log.Info(text, "port", ask.Port)
+	s.d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: ask.Port, Priority: -1, Text: text})
+	return answer, nil
 }
 
 // A headroomCheck is a check that runs.

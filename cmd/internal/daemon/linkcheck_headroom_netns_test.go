@@ -70,6 +70,11 @@ func TestHeadroomIsChecked(t *testing.T) {
 				t.Errorf("after half of the XOFFs less than %d octets came, and the link alone holds 25000", half)
 			}
 			p.free()
+			for i, want := range []string{"checked by 40 XOFFs", "neighbour a checks its headroom, and has this end fill the link"} {
+				eventually(t, "an event says it: "+want, func() bool {
+					return slices.ContainsFunc(p.events(i, dataplane.EventHeadroom), func(s string) bool { return strings.Contains(s, want) })
+				})
+			}
 			for i := range p.ends {
 				s := p.snapshot(i)
 				if s.Counters.LosslessDrops != [len(s.Counters.LosslessDrops)]uint64{} {
