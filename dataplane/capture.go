@@ -90,7 +90,7 @@ func (w *worker) tapSent(t *portTask, n int, from int64) {
 // where it is taken off its queue.
 func (w *worker) tapRefused(t *portTask, i int, d uint32, reason DropReason, now int64) {
 	tap := w.tapping(t)
-	if tap == nil || d == none || w.r.sw.memory.descs[d].cell != none {
+	if tap == nil || d == none || d == ownFrame || w.r.sw.memory.descs[d].cell != none {
 		return
 	}
 	dsc := &w.r.sw.memory.descs[d]

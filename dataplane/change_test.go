@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/bpf"
 
@@ -80,12 +81,38 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 		return hold
 	})
 	near, _ := l.second()
-	lost, err := l.r.Replace(0, near)
+	var lost int
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lost, err = l.r.Replace(0, near)
+	}()
 	var v Snapshot
+	if meanwhile := l.readsUntil(done, &v); meanwhile < 3 {
+		t.Errorf("%d snapshots while the change waited, want that nobody waits for it", meanwhile)
+	}
 	l.r.Snapshot(&v)
 	c := v.Ports[0].Counters
 	if err != nil || lost == 0 || c.LosslessDrops[Unknown] != uint64(lost) || c.Drops[Unknown][DropRing] != uint64(lost) {
 		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[Unknown], c.Drops[Unknown][DropRing])
+	}
+}
+
+// readsUntil counts the snapshots of a switch whose ring is drained for a change, until that has come.
+func (l *lan) readsUntil(done chan struct{}, v *Snapshot) (n int) {
+	for {
+		draining := false
+		l.r.View(func(sw *Switch) { draining = l.r.tasks[0].draining })
+		if draining {
+			l.r.Snapshot(v)
+			n++
+		}
+		select {
+		case <-done:
+			return n
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 

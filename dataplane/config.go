@@ -59,6 +59,8 @@ type PortConfig struct {
 
 	Prober Prober // measures the headroom of the link; nil: nobody does
 	Follow uint8  // ingress queues whose headroom SetHeadroom changes, bit n = queue n
+	// FollowXon are the ingress queues whose resume threshold SetXon changes.
+	FollowXon uint8
 
 	Classify  classify.Config
 	Ingress   [NumPriorities]buffer.QueueConfig // lossless ingress queues; index 0 stands for all where Mode is PAUSE

@@ -46,6 +46,7 @@ type Counters struct {
 	SentFrames, SentBytes         uint64 // data frames that the kernel took
 	Copies                        uint64 // flood copies beyond the first, of frames received here
 	ProbesSent, ProbesReceived    uint64 // loop probes, not counted as data
+	Streamed, StreamReceived      uint64 // frames of the port's own stream for a check of the peer's headroom, and of the peer's, not counted as data
 	ControlLost                   uint64 // MAC Control frames that their ring had no room for
 	HostDrops                     uint64 // frames of the host that its queues towards a TAP had no room for
 	Overspeed                     uint64 // frames that came faster than the port's speed and burst

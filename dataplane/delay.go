@@ -16,7 +16,7 @@ import (
 //	10 octets  virtio_net_hdr
 //	 2 octets  port that the frame came in by
 //	 1 octet   its priority
-//	 1 octet   flags: 1 = MAC Control, 2 = lossless
+//	 1 octet   flags: 1 = MAC Control, 2 = lossless, 4 = of the port's own stream
 //	 2 octets  0
 //	 n octets  frame
 type delayLine struct {
@@ -40,11 +40,13 @@ const (
 
 	flagControl  = 1
 	flagLossless = 2
+	flagOwn      = 4
 )
 
 // An origin is what is still known of a frame that has left the buffer: where its drop would count.
 type origin struct {
 	control  bool
+	own      bool // of the port's stream: it is no data frame
 	lossless bool
 	in       uint16
 	prio     uint8
@@ -90,11 +92,14 @@ func (o origin) encode(r []byte) {
 	if o.lossless {
 		r[recordFlags] |= flagLossless
 	}
+	if o.own {
+		r[recordFlags] |= flagOwn
+	}
 }
 
 func originOf(r []byte) origin {
 	return origin{in: binary.NativeEndian.Uint16(r[recordIn:]), prio: r[recordPrio],
-		control: r[recordFlags]&flagControl != 0, lossless: r[recordFlags]&flagLossless != 0}
+		control: r[recordFlags]&flagControl != 0, own: r[recordFlags]&flagOwn != 0, lossless: r[recordFlags]&flagLossless != 0}
 }
 
 // reserve finds room for a record in one piece. Where it does not fit before the end of the ring, the rest of the ring
@@ -161,6 +166,7 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []
 			if len(l.controls) < cap(l.controls) {
 				l.controls = append(l.controls, int64(binary.NativeEndian.Uint64(r)))
 			}
+		case o.own:
 		case err != nil:
 			l.refused = append(l.refused, refusal{o, refusedFor(err)})
 		default:
@@ -181,7 +187,7 @@ func (l *delayLine) attempt(now int64) attempt {
 // giveUp drops the oldest frame, which there is, and appends it to refused where it is a data frame.
 func (l *delayLine) giveUp(refused []refusal) []refusal {
 	r := l.oldest()
-	if o := originOf(r); !o.control {
+	if o := originOf(r); !o.control && !o.own {
 		refused = append(refused, refusal{o, DropSend})
 	}
 	l.head += recordHeader + int(binary.NativeEndian.Uint32(r[recordLength:]))

@@ -21,6 +21,7 @@
 //	watch.go     what a deadlock watchdog reads and orders
 //	measure.go   frames that measure the headroom of a link, and what a Prober makes of them
 //	use.go       what really came after an XOFF
+//	stream.go    frames of a port's own that fill the link for the peer's check of its headroom
 //	probe.go     loop detection and ageing
 //	counters.go  drop reasons and counters
 //	events.go    what a person should know

@@ -12,8 +12,10 @@ import (
 // plan is the burst that Dequeue chose and Sent has not yet confirmed.
 type plan struct {
 	n      int
-	frames [port.BatchFrames]uint32
+	frames [port.BatchFrames]uint32      // descriptors, or ownFrame
 	rounds [port.BatchFrames]sched.State // state of the round after each frame
+	own    []byte                        // the frame that ownFrame stands for
+	queue  uint8                         // and its queue
 }
 
 // Dequeue chooses what port i may send at time now, in order: by strict and weighted priority, not paused, within the
@@ -32,21 +34,22 @@ func (s *Switch) Dequeue(i int, now int64) int {
 	if p.discard != 0 {
 		s.discard(p)
 	}
-	if !p.up || p.occupied == 0 {
+	occupied := p.occupied | p.streaming(now)
+	if !p.up || occupied == 0 {
 		return 0
 	}
 	paused := p.receiver.Paused(now)
 	if p.occupied&paused&p.awaited != 0 {
 		s.suspect(p, paused)
 	}
-	ready := p.occupied &^ paused &^ p.discard
+	ready := occupied &^ paused &^ p.discard
 	if ready == 0 {
 		p.shaper.Stop(now)
 		p.txAt = p.receiver.NextExpiry()
 		return 0
 	}
 	p.shaper.Start(freeSince(p, ready), now)
-	s.choose(p, ready, now)
+	s.choose(p, occupied, ready, now)
 	return p.plan.n
 }
 
@@ -61,17 +64,19 @@ func freeSince(p *portState, ready uint8) int64 {
 	return since
 }
 
-// choose fills the plan.
-func (s *Switch) choose(p *portState, ready uint8, now int64) {
+// choose fills the plan from the queues that are occupied, of which some may send.
+func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 	var heads [NumPriorities]uint32
 	var lengths [NumPriorities]int64
+	p.plan.own, p.plan.queue = p.stream.frame, p.stream.queue
+	streaming := p.streaming(now)
 	for q := range p.queues {
 		if ready&(1<<q) != 0 {
-			heads[q] = p.queues[q].head
-			lengths[q] = s.wire(heads[q])
+			heads[q] = orOwn(p.queues[q].head)
+			lengths[q] = s.wire(p, heads[q])
 		}
 	}
-	occupied, round := p.occupied, p.round
+	round := p.round
 	limit := p.cfg.sendLimit()
 	var octets int64
 	for p.plan.n < port.BatchFrames {
@@ -85,24 +90,39 @@ func (s *Switch) choose(p *portState, ready uint8, now int64) {
 		}
 		if !p.shaper.Ready(octets, now) {
 			if p.plan.n == 0 {
-				p.txAt = p.shaper.When(max(octets, min(p.cfg.Burst/2, p.waiting())), now)
+				p.txAt = p.shaper.When(max(octets, min(p.cfg.Burst/2, p.waiting(streaming))), now)
 			}
 			return
 		}
 		p.plan.frames[p.plan.n], p.plan.rounds[p.plan.n] = heads[q], round
 		p.plan.n++
-		if heads[q] = s.memory.descs[heads[q]].next; heads[q] == none {
+		if heads[q] != ownFrame {
+			heads[q] = s.memory.descs[heads[q]].next
+		}
+		if heads[q] == none && streaming&(1<<q) == 0 {
 			occupied &^= 1 << q
 			ready &^= 1 << q
-		} else {
-			lengths[q] = s.wire(heads[q])
+			continue
 		}
+		heads[q] = orOwn(heads[q])
+		lengths[q] = s.wire(p, heads[q])
 	}
+}
+
+// orOwn is the head of a queue that is empty and has a stream.
+func orOwn(head uint32) uint32 {
+	if head == none {
+		return ownFrame
+	}
+	return head
 }
 
 // waiting is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are
 // worth half a burst, or all that waits: fewer wake-ups, and none of its rate is lost.
-func (p *portState) waiting() int64 {
+func (p *portState) waiting(streaming uint8) int64 {
+	if streaming != 0 {
+		return math.MaxInt64
+	}
 	var octets int64
 	for q := range p.queues {
 		octets += p.count.QueueBytes[q] + int64(p.queues[q].frames)*frame.WireExtras
@@ -111,8 +131,16 @@ func (p *portState) waiting() int64 {
 }
 
 // wire is the length of a queued frame on the wire, with the tag that it leaves with.
-func (s *Switch) wire(d uint32) int64 {
-	return int64(frame.WireOctets(s.memory.descs[d].egressLength()))
+func (s *Switch) wire(p *portState, d uint32) int64 {
+	return int64(frame.WireOctets(s.leaving(p, d)))
+}
+
+// leaving is the length of a planned frame of p as it leaves.
+func (s *Switch) leaving(p *portState, d uint32) int {
+	if d == ownFrame {
+		return len(p.plan.own)
+	}
+	return s.memory.descs[d].egressLength()
 }
 
 func (d *descriptor) egressLength() int {
@@ -130,6 +158,16 @@ func (d *descriptor) egressLength() int {
 func (s *Switch) Fill(i int, b *port.Batch, arrivals []Arrival) {
 	p := s.ports[i]
 	for k := range p.plan.n {
+		if p.plan.frames[k] == ownFrame {
+			if b.Full(1) {
+				p.plan.n = k
+				return
+			}
+			b.Begin(&frame.VnetHeader{})
+			b.Part(p.plan.own)
+			b.End()
+			continue
+		}
 		d := &s.memory.descs[p.plan.frames[k]]
 		if b.Full(int(d.length)/s.memory.cell + 4) {
 			p.plan.n = k
@@ -182,10 +220,15 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 	p := s.ports[i]
 	var octets int64
 	for _, d := range p.plan.frames[:n] {
+		octets += s.wire(p, d)
+		longest = max(longest, s.leaving(p, d))
+		if d == ownFrame {
+			priorities |= 1 << p.plan.queue
+			p.count.Streamed++
+			continue
+		}
 		dsc := &s.memory.descs[d]
-		octets += s.wire(d)
 		priorities |= 1 << dsc.queue
-		longest = max(longest, dsc.egressLength())
 		if p.cfg.Delay == 0 {
 			p.count.SentFrames++
 			p.count.SentBytes += uint64(dsc.egressLength())
@@ -224,14 +267,18 @@ func (s *Switch) Passed(i, sent, octets int, refused []refusal, now int64) {
 
 // origin returns where frame k of the plan of port i came from.
 func (s *Switch) origin(i, k int) origin {
-	d := &s.memory.descs[s.ports[i].plan.frames[k]]
+	n := s.ports[i].plan.frames[k]
+	if n == ownFrame {
+		return origin{own: true}
+	}
+	d := &s.memory.descs[n]
 	return origin{lossless: d.charge == chargeLossless, in: d.in, prio: d.prio}
 }
 
 // occupied returns the priorities that have frames to send at port i.
-func (s *Switch) occupied(i int) uint8 {
+func (s *Switch) occupied(i int, now int64) uint8 {
 	if p := s.ports[i]; p != nil {
-		return p.occupied
+		return p.occupied | p.streaming(now)
 	}
 	return 0
 }
@@ -244,12 +291,12 @@ func (s *Switch) planned(i, n int) uint32 {
 	return none
 }
 
-// lengthOf returns the length of a queued frame as it leaves.
-func (s *Switch) lengthOf(d uint32) int {
+// lengthOf returns the length of a planned frame of port i as it leaves.
+func (s *Switch) lengthOf(i int, d uint32) int {
 	if d == none {
 		return 0
 	}
-	return s.memory.descs[d].egressLength()
+	return s.leaving(s.ports[i], d)
 }
 
 // linkDrops notes that the link of port i drops a frame of that length whenever it is sent.
@@ -266,9 +313,13 @@ func (s *Switch) Refuse(i int, d uint32, r DropReason, now int64) {
 	if d == none {
 		return
 	}
+	p.plan.n = 0
+	if d == ownFrame {
+		p.stream = stream{}
+		return
+	}
 	s.pop(p, s.memory.descs[d].queue)
 	s.dropQueued(p, d, r)
-	p.plan.n = 0
 	s.buffer.Resume()
 	s.reviewSide(p)
 }

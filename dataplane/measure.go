@@ -3,6 +3,7 @@ package dataplane
 import (
 	"math"
 
+	"pfcswitch/buffer"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -10,9 +11,9 @@ import (
 // A Prober measures the headroom of one port's link. It is called under the switch's lock and must return at once.
 // Times are of the switch's clock; clock is what the real-time clock, which stamps are taken from, is ahead of it.
 type Prober interface {
-	// Receive takes a measurement frame that came at stamp. It reports whether its answer, which Out has, is to be sent
-	// before anything else.
-	Receive(m *macctl.MeasurementFrame, stamp, now, clock int64) (urgent bool)
+	// Receive takes a measurement frame that came at stamp; busy says that the link carries traffic. It reports whether its
+	// answer, which Out has, is to be sent before anything else.
+	Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) (urgent bool)
 	// Next returns when Out has to be asked, math.MaxInt64 for never.
 	Next() int64
 	// Out returns the measurement frame to be sent now, if there is one, and where to: a zero address is the group.
@@ -21,6 +22,8 @@ type Prober interface {
 	Stamped(m *macctl.Measurement, sent int64)
 	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended.
 	Reacted(ns int64)
+	// Stream returns the priority whose frames the peer may have this port send, and until when; 0 is not at all.
+	Stream() (priority uint8, until int64)
 	// SetUp says that the link came up or went down.
 	SetUp(up bool, now int64)
 }
@@ -42,9 +45,37 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 		return true, false
 	}
 	p.partner = frame.Address(m.Source[:])
-	urgent = p.cfg.Prober.Receive(&m, stamp, now, clock)
+	urgent = p.cfg.Prober.Receive(&m, stamp, now, clock, p.busy(now))
+	s.followStream(p)
 	s.rouse(p)
 	return true, urgent
+}
+
+// A traffic is what a port's link has carried lately.
+type traffic struct {
+	at     int64 // when it was looked at
+	octets uint64
+	busy   bool
+}
+
+// A link is busy that carries more than a tenth of its speed, in one direction or both. It is judged over at least a
+// millisecond.
+const (
+	busyShare  = 10
+	busyWindow = 1_000_000
+)
+
+// busy tells whether the link of p has carried traffic since it was last looked at.
+func (p *portState) busy(now int64) bool {
+	l, c := &p.traffic, &p.count
+	past := now - l.at
+	if past < busyWindow {
+		return l.busy
+	}
+	octets := c.ReceivedBytes + c.SentBytes + c.Streamed*uint64(len(p.stream.frame)) + p.streamed.octets
+	l.busy = l.at != 0 && float64(octets-l.octets)*8*busyShare > float64(past)/1e9*float64(p.cfg.Nominal)
+	l.at, l.octets = now, octets
+	return l.busy
 }
 
 // takeMeasurement takes a measurement frame that came as an ordinary one.
@@ -75,10 +106,14 @@ func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.M
 
 // MeasureDeadline returns when MeasureOut has to be called for port i.
 func (s *Switch) MeasureDeadline(i int) int64 {
-	if p := s.ports[i]; p != nil && p.up && p.cfg.Prober != nil {
-		return p.cfg.Prober.Next()
+	p := s.ports[i]
+	if p == nil || !p.up || p.cfg.Prober == nil {
+		return math.MaxInt64
 	}
-	return math.MaxInt64
+	if p.stream.until != 0 {
+		s.followStream(p) // it may have been taken back
+	}
+	return p.cfg.Prober.Next()
 }
 
 // measured hands what a send call showed to the Prober of port i.
@@ -93,6 +128,31 @@ func (s *Switch) reacted(i int, ns int64) {
 	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
 		p.cfg.Prober.Reacted(ns)
 	}
+}
+
+// SetXon gives the lossless ingress queues of port i whose resume threshold follows what is found (PortConfig.FollowXon) that
+// threshold, in octets. It fits always.
+func (s *Switch) SetXon(i int, octets, now int64) error {
+	s.now = now
+	p := s.ports[i]
+	if p == nil {
+		return nil
+	}
+	next := p.cfg
+	for q := range next.Ingress {
+		if next.FollowXon&(1<<q) != 0 {
+			next.Ingress[q].Xon = min(max(octets, 0), buffer.MaxSize)
+			if xoff := next.Ingress[q].Xoff; xoff > 0 { // of the static policy, which resumes below it
+				next.Ingress[q].Xon = min(next.Ingress[q].Xon, xoff)
+			}
+		}
+	}
+	if err := s.buffer.SetPort(i, bufferPort(next)); err != nil {
+		return err
+	}
+	p.cfg = next
+	s.buffer.Resume()
+	return nil
 }
 
 // SetHeadroom gives the lossless ingress queues of port i whose headroom follows what is found (PortConfig.Follow) that

@@ -23,9 +23,13 @@ type prober struct {
 	ups      []bool
 	reacted  []int64
 	sent     []int64
+	streamed uint8
+	busy     []bool
+	until    int64
 }
 
-func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, _, _ int64) bool {
+func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, _, _ int64, busy bool) bool {
+	p.busy = append(p.busy, busy)
 	p.received, p.stamps = append(p.received, *m), append(p.stamps, stamp)
 	return p.urgent
 }
@@ -48,6 +52,7 @@ func (p *prober) Out(int64, int64) (m macctl.Measurement, to [6]byte, fallback, 
 func (p *prober) Stamped(_ *macctl.Measurement, sent int64) { p.sent = append(p.sent, sent) }
 func (p *prober) Reacted(ns int64)                          { p.reacted = append(p.reacted, ns) }
 func (p *prober) SetUp(up bool, _ int64)                    { p.ups = append(p.ups, up) }
+func (p *prober) Stream() (uint8, int64)                    { return p.streamed, p.until }
 
 var peerMAC = [6]byte{2, 0, 0, 0, 9, 9}
 
@@ -286,4 +291,94 @@ func TestUseOfALateDelayLine(t *testing.T) {
 	if use.Peak != 7*onWire || use.Ring != 2*onWire {
 		t.Errorf("use\n got %+v\nwant 7 frames after XOFF and 2 before", use)
 	}
+}
+
+// The resume threshold of a running port follows what is found: a peer that is held is freed as soon as it allows.
+func TestSetXon(t *testing.T) {
+	cfg := testConfig(2)
+	c := testPort(0)
+	c.FollowXon = 1 << lossless
+	r := newRig(t, cfg, c, testPort(1))
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	if r.sw.ports[0].sender.Wanted() == 0 {
+		t.Fatal("the peer is not held")
+	}
+	r.hear(1, lossless, 0)
+	r.send(1, 2)
+	if r.sw.ports[0].sender.Wanted() == 0 {
+		t.Fatalf("freed with %d frames, without a threshold above %d", alone-1, resumesAt)
+	}
+	if err := r.sw.SetXon(0, 1<<30, r.now); err != nil || r.sw.ports[0].sender.Wanted() != 0 {
+		t.Errorf("%v, held %08b, want that it is freed below the threshold where it was held", err, r.sw.ports[0].sender.Wanted())
+	}
+	if got := r.snapshot().Buffer.Ports[0].Ingress[lossless].Config.Xon; got != 1<<30 {
+		t.Errorf("in force %d", got)
+	}
+	if got := r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Xon; got != 0 {
+		t.Errorf("port 1 has %d", got)
+	}
+	if err := r.sw.SetXon(9, 1, r.now); err != nil {
+		t.Errorf("no port: %v", err)
+	}
+	r.drain(1, r.now+second)
+	r.empty()
+}
+
+// The static policy has no resume threshold above its other one.
+func TestSetXonOfTheStaticPolicy(t *testing.T) {
+	cfg := testConfig(1)
+	cfg.Buffer.Threshold = buffer.StaticThreshold{}
+	c := testPort(0)
+	c.FollowXon = 1 << lossless
+	for q := range c.Ingress {
+		c.Ingress[q].Xoff = 20 * cell
+	}
+	r := newRig(t, cfg, c)
+	if err := r.sw.SetXon(0, 1<<40, r.now); err != nil || r.sw.ports[0].cfg.Ingress[lossless].Xon != 20*cell {
+		t.Errorf("%v, in force %d", err, r.sw.ports[0].cfg.Ingress[lossless].Xon)
+	}
+}
+
+// A link counts as busy that carries a tenth of its speed, in either direction, its own stream included.
+func TestBusyLink(t *testing.T) {
+	r, p := measuringRig(t)
+	measure := func() bool {
+		r.sw.Measurement(0, request([6]byte{}, false), r.now, r.now, 0)
+		return p.busy[len(p.busy)-1]
+	}
+	sends := func() {
+		for range 4 {
+			r.send(0, 64)
+		}
+	}
+	measure()
+	for i, tt := range []struct {
+		name string
+		do   func()
+		want bool
+	}{
+		{"nothing", func() {}, false},
+		{"a twentieth", func() { r.offer(0, several(0, 1, 0, 4, mtu)...) }, false},
+		{"a fifth comes", func() { r.offer(0, several(0, 1, 0, 17, mtu)...) }, true},
+		{"nothing again", func() {}, false},
+		{"a fifth leaves", func() {
+			r.offer(1, several(1, 0, 0, 17, mtu)...)
+			sends()
+		}, true},
+		{"its own stream", func() {
+			r.streams(p, lossless, r.now+second)
+			sends()
+		}, true},
+	} {
+		tt.do()
+		r.now += 1_000_000
+		if got := measure(); got != tt.want {
+			t.Errorf("%d, %s: busy %v", i, tt.name, got)
+		}
+		if got := measure(); got != tt.want {
+			t.Errorf("%d, %s: right after that: busy %v", i, tt.name, got)
+		}
+	}
+	r.drain(1, r.now+second)
 }

@@ -28,6 +28,14 @@ func Steering(c *PortConfig) ([]bpf.RawInstruction, error) {
 // SetOwner says which worker sends on a port.
 func (s *Switch) SetOwner(i, worker int) { s.ports[i].owner = worker }
 
+// PortConfig returns what port i was told, and whether there is such a port.
+func (s *Switch) PortConfig(i int) (c PortConfig, ok bool) {
+	if i >= 0 && i < MaxPorts && s.ports[i] != nil {
+		return s.ports[i].cfg, true
+	}
+	return c, false
+}
+
 // SetMAC gives a port the address of its interface and returns its configuration.
 func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 	s.now = now

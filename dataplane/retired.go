@@ -63,6 +63,8 @@ func (c *Counters) add(old *Counters) {
 	c.SentBytes += old.SentBytes
 	c.Copies += old.Copies
 	c.ProbesSent += old.ProbesSent
+	c.Streamed += old.Streamed
+	c.StreamReceived += old.StreamReceived
 	c.ProbesReceived += old.ProbesReceived
 	c.ControlLost += old.ControlLost
 	c.HostDrops += old.HostDrops

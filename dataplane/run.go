@@ -27,7 +27,8 @@ type Runner struct {
 	perPort bool
 	cpus    int
 
-	change sync.Mutex // one change at a time; guards tasks and workers against their readers outside of workers
+	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
+	shape  sync.Mutex // within change: guards tasks, their ports and workers against their readers outside of workers
 	halt   atomic.Bool
 	parked chan struct{}
 	resume chan struct{}
@@ -107,6 +108,8 @@ func (r *Runner) Do(f func(sw *Switch) error) error {
 }
 
 func (r *Runner) do(f func(sw *Switch) error) error {
+	r.shape.Lock()
+	defer r.shape.Unlock()
 	r.resume = make(chan struct{})
 	r.halt.Store(true)
 	for _, w := range r.workers {
@@ -229,7 +232,9 @@ func (r *Runner) grow() error {
 		if err != nil {
 			return err
 		}
+		r.shape.Lock()
 		r.workers = append(r.workers, w)
+		r.shape.Unlock()
 		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(r.workers)+4))
 		r.done.Add(1)
 		go w.run()
@@ -344,6 +349,13 @@ func (r *Runner) Prod(i int, f func(now int64)) {
 func (r *Runner) SetHeadroom(i int, octets int64) error {
 	var err error
 	r.Prod(i, func(now int64) { err = r.sw.SetHeadroom(i, octets, now) })
+	return err
+}
+
+// SetXon is Switch.SetXon. The workers go on meanwhile.
+func (r *Runner) SetXon(i int, octets int64) error {
+	var err error
+	r.Prod(i, func(now int64) { err = r.sw.SetXon(i, octets, now) })
 	return err
 }
 

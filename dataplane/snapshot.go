@@ -47,11 +47,11 @@ type PortSnapshot struct {
 	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
 }
 
-// Snapshot fills v. It allocates only where v's slices are too short.
+// Snapshot fills v. It allocates only where v's slices are too short, and does not wait for a change that waits for something.
 func (r *Runner) Snapshot(v *Snapshot) {
 	r.readLosses()
-	r.change.Lock()
-	defer r.change.Unlock()
+	r.shape.Lock()
+	defer r.shape.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sw.Snapshot(v, Now())

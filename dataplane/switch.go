@@ -80,6 +80,9 @@ type portState struct {
 	told     uint8      // priorities that the peer was last told to stop
 	use      [NumPriorities]useMeter
 	useNotes []useNote
+	stream   stream
+	streamed streamed
+	traffic  traffic
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -191,6 +194,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 		return
 	}
 	p.receiver.Reset(now)
+	p.stream = stream{}
 	s.endWatch(p)
 	s.event(Event{Kind: EventPortDown, Port: p.cfg.Name, Priority: -1})
 	s.purge(p, DropPortDown)

@@ -36,8 +36,8 @@ func (r *Runner) runLosses() {
 
 // wakeAll ends every worker's sleep: deadlines have come nearer.
 func (r *Runner) wakeAll() {
-	r.change.Lock()
-	defer r.change.Unlock()
+	r.shape.Lock()
+	defer r.shape.Unlock()
 	for _, w := range r.workers {
 		w.wake()
 	}
@@ -49,7 +49,7 @@ const wakeSamples = 1000
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10
 
-// losses reads what the port's rings have lost, and what a host has lost before it came here. Runner.change guards it.
+// losses reads what the port's rings have lost, and what a host has lost before it came here. Runner.shape guards it.
 func (t *portTask) losses() RingLosses {
 	l := RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses()}
 	if tap, ok := t.port.(*port.TAP); ok {
@@ -60,8 +60,8 @@ func (t *portTask) losses() RingLosses {
 
 // readLosses takes over the kernel's loss counters of every ring.
 func (r *Runner) readLosses() {
-	r.change.Lock()
-	defer r.change.Unlock()
+	r.shape.Lock()
+	defer r.shape.Unlock()
 	for i, t := range r.tasks {
 		if t == nil {
 			continue

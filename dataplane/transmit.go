@@ -40,7 +40,7 @@ func (w *worker) readControl(t *portTask) bool {
 // react notes how long after the arrival of XOFF at time at the last send call ended of each priority that it paused. One
 // that had nothing to send has not reacted.
 func (t *portTask) react(sw *Switch, paused uint8, at int64) {
-	occupied := sw.occupied(t.index)
+	occupied := sw.occupied(t.index, Now())
 	for q := range uint8(NumPriorities) {
 		if paused&(1<<q) != 0 && (occupied&(1<<q) != 0 || t.lastSent[q] > at) {
 			t.reaction.Record(t.lastSent[q] - at)
@@ -168,7 +168,7 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 	failed := sw.planned(t.index, n)
 	priorities, longest := sw.Sent(t.index, n, now)
 	t.stuck.passed(longest)
-	if err != nil && (refused(err) || t.hopeless(sw, err, attempt{uint64(failed), sw.lengthOf(failed), now})) {
+	if err != nil && (refused(err) || t.hopeless(sw, err, attempt{uint64(failed), sw.lengthOf(t.index, failed), now})) {
 		w.tapRefused(t, n, failed, refusedFor(err), now)
 		sw.Refuse(t.index, failed, refusedFor(err), now)
 		err = nil

@@ -98,7 +98,7 @@ func (p *Probe) takeAnswer(in Packet, stamp int64, at Moment) {
 	p.count.Answered++
 	p.silence = 0
 	p.path.answered(in.Fallback)
-	p.estimate.Add(trip, turn)
+	p.estimate.Add(trip, turn, in.Busy)
 	p.found(at.Now)
 }
 

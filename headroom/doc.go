@@ -12,6 +12,8 @@
 //	answer.go    its answers (responder)
 //	result.go    what each end tells the other
 //	target.go    raised at once, lowered slowly
+//	stream.go    filling the link for the peer's check, where that is allowed
+//	check.go     Check, the experiment that proves a headroom: XOFF into a full link, and what still comes
 //	report.go    everything there is to see
 //
 // Values are in bits on the wire, where a frame counts with its FCS, preamble and gap; Octets and

@@ -8,20 +8,22 @@ import "time"
 const settleSamples = 4
 
 // An Estimator makes a finding of many samples. The trip is the shortest of the last settleSamples, since only what
-// delays all of them is the link; where that was longer within the window, it is the longest that it was. So a link that
-// grows is followed within settleSamples, and one that shrinks after a whole window.
+// delays all of them is the link; where that was longer within the window, it is the longest that it was. So on a link that
+// stays as it is the trip is the shortest of all as soon as one in settleSamples has met no delay, a link that grows is
+// followed within settleSamples, and one that shrinks after a whole window.
 type Estimator struct {
 	percentile float64
 	trips      window // t
 	settled    window // the shortest of settleSamples, after each sample
 	turns      window // how long the peer kept the question: t3-t2
+	idle, busy window // the same, while the link was idle and while it carried traffic
 	last       [settleSamples]time.Duration
 	count      int
 }
 
 // NewEstimator returns an Estimator without samples. The reaction is this share of all turn-arounds, 0 to 1.
 func NewEstimator(percentile float64) *Estimator {
-	return &Estimator{percentile: percentile, trips: newWindow(), settled: newWindow(), turns: newWindow()}
+	return &Estimator{percentile: percentile, trips: newWindow(), settled: newWindow(), turns: newWindow(), idle: newWindow(), busy: newWindow()}
 }
 
 // Reset forgets every sample.
@@ -29,15 +31,23 @@ func (e *Estimator) Reset() {
 	e.trips.reset()
 	e.settled.reset()
 	e.turns.reset()
+	e.idle.reset()
+	e.busy.reset()
 	e.count = 0
 }
 
 // Add takes a sample: the trip, and the peer's turn-around where four stamps tell it. With two stamps, turn is
-// negative.
-func (e *Estimator) Add(trip, turn time.Duration) {
+// negative. busy says that the link carried traffic.
+func (e *Estimator) Add(trip, turn time.Duration, busy bool) {
 	e.trips.add(trip)
-	if turn >= 0 {
+	switch {
+	case turn < 0:
+	case busy:
 		e.turns.add(turn)
+		e.busy.add(turn)
+	default:
+		e.turns.add(turn)
+		e.idle.add(turn)
 	}
 	e.last[e.count%settleSamples] = trip
 	e.count++

@@ -42,6 +42,12 @@ func (in Inputs) PlainBits(f Finding) int64 {
 	return Measure(in, f).Bits()
 }
 
+// MeasuredXon is the resume threshold, in octets, that keeps a link busy by a finding: what the peer could have sent from the
+// resume to its first frame's arrival, which is its reaction and the way there and back. DefaultXon is the same by calculation.
+func MeasuredXon(in Inputs, f Finding) int64 {
+	return Octets(in.WireBits(f) + BitsIn(in.Speed, f.Reaction))
+}
+
 // reactionBits is what the peer sends before it stops. However late it is, one send call may follow at most.
 func reactionBits(speed int64, f Finding) int64 {
 	late := BitsIn(speed, f.Reaction)

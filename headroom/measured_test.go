@@ -98,7 +98,7 @@ func TestEstimatorFollowsTheLink(t *testing.T) {
 	e := NewEstimator(0.999)
 	add := func(n int, trip time.Duration) {
 		for range n {
-			e.Add(trip, 5)
+			e.Add(trip, 5, false)
 		}
 	}
 	expect := func(what string, want time.Duration) {
@@ -131,8 +131,8 @@ func TestEstimatorFollowsTheLink(t *testing.T) {
 func TestEstimatorTurn(t *testing.T) {
 	four, two := NewEstimator(0.999), NewEstimator(0.999)
 	for i := range windowSamples {
-		four.Add(100, time.Duration(i))
-		two.Add(time.Duration(100+i), -1)
+		four.Add(100, time.Duration(i), i%4 == 0)
+		two.Add(time.Duration(100+i), -1, i%4 == 0)
 	}
 	// Of 1024 samples, 99.9 % are 1023: the second largest.
 	if got, want := four.Turn(), time.Duration(windowSamples-2); got != want {
@@ -140,6 +140,12 @@ func TestEstimatorTurn(t *testing.T) {
 	}
 	if got, want := two.Turn(), time.Duration(windowSamples-2); got != want {
 		t.Errorf("two stamps: Turn\n got %v\nwant %v", got, want)
+	}
+	if idle, busy := four.idle.distribution(), four.busy.distribution(); busy.Samples != windowSamples/4 || idle.Samples != 3*windowSamples/4 || busy.Max != windowSamples-4 || idle.Min != 1 {
+		t.Errorf("idle %+v, busy %+v", idle, busy)
+	}
+	if two.idle.distribution().Samples+two.busy.distribution().Samples != 0 {
+		t.Error("two stamps tell no turn-around")
 	}
 }
 
@@ -149,10 +155,61 @@ func TestEstimatorIsNeverBelowTheLink(t *testing.T) {
 		link := time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "link"))
 		e := NewEstimator(0.999)
 		for _, late := range rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), settleSamples, 200).Draw(t, "late") {
-			e.Add(link+time.Duration(late), time.Duration(late))
+			e.Add(link+time.Duration(late), time.Duration(late), false)
 		}
 		if e.Trip() < link {
 			t.Fatalf("trip %v, link %v", e.Trip(), link)
+		}
+	})
+}
+
+// On a link that stays as it is the trip is the shortest of all, whatever delays the others, where one in settleSamples meets no
+// delay.
+func TestEstimatorFindsTheShortestTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		link := time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "link"))
+		e := NewEstimator(0.999)
+		for i, late := range rapid.SliceOfN(rapid.Int64Range(0, 1_000_000_000), settleSamples, 200).Draw(t, "late") {
+			if i%settleSamples == 0 {
+				late = 0
+			}
+			e.Add(link+time.Duration(late), 0, false)
+		}
+		if e.Trip() != link {
+			t.Fatalf("trip %v, link %v", e.Trip(), link)
+		}
+	})
+}
+
+// The resume threshold covers what the peer could have sent while it reacts, and while its first frame is on the way.
+func TestMeasuredXon(t *testing.T) {
+	in := Inputs{Speed: 1e9, MaxFrame: 1514}
+	for _, tt := range []struct {
+		name string
+		f    Finding
+		want int64 // octets
+	}{
+		{"nothing takes time", Finding{}, 0},
+		{"the reaction", Finding{Reaction: 80 * time.Microsecond}, 10_000},
+		{"the way", Finding{Trip: 40 * time.Microsecond, Precision: 4}, 5001},
+		{"both, whatever one send call takes", Finding{Trip: 40 * time.Microsecond, Reaction: 80 * time.Microsecond, SendLimit: 8}, 15_000},
+	} {
+		if got := MeasuredXon(in, tt.f); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What is configured as cable has no part in what is measured.
+func TestMeasureKnowsNoCable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInputs(t)
+		other := in
+		other.Delay = time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "another delay"))
+		f := Finding{Trip: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "trip")), Reaction: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "reaction")),
+			SendLimit: rapid.Int64Range(0, 1e9).Draw(t, "send limit"), Burst: rapid.Int64Range(0, 1e9).Draw(t, "burst")}
+		if a, b := Measure(in, f).Bits(), Measure(other, f).Bits(); a != b || MeasuredXon(in, f) != MeasuredXon(other, f) {
+			t.Fatalf("%d bits with one cable, %d with another", a, b)
 		}
 	})
 }

@@ -8,7 +8,7 @@ const (
 	Answer                      // answers it
 	Result                      // tells the other end what was found
 	ResultAck                   // says that it was heard
-	Stream                      // asks for test frames; not the Probe's business
+	Stream                      // asks for a stream of test frames, or says what of it is granted
 )
 
 // Flags of a request, which its answer repeats.
@@ -25,7 +25,7 @@ type Message struct {
 	Operation uint16
 	Session   uint16    // of the end that asks or tells
 	Sequence  uint32    // counts its messages
-	Area      [2]uint64 // request, answer: stamps in ns; result: headroom and its wire part, in bits
+	Area      [2]uint64 // request, answer: stamps in ns; result: headroom and its wire part, in bits; stream: priority and ns
 	Precision uint32    // ns by which a stamp may be wrong
 	Reaction  uint32    // ns from an XOFF to the end of the last send call; 0: not known
 	SendLimit uint32    // bits of the largest send call; 0: not stated
@@ -38,6 +38,7 @@ type Packet struct {
 	Peer     [6]byte // where it comes from, or goes to; zero: to the group address
 	Group    bool    // received at the group address
 	Fallback bool    // as an ordinary frame, for links that swallow MAC Control
+	Busy     bool    // received while the link carried traffic
 }
 
 // A Moment is when something happens at a port: by the switch's clock, and what the real-time clock, which stamps are
@@ -64,8 +65,8 @@ const (
 	IgnoredBackwards                 // stamps that run backwards
 	IgnoredProportion                // values out of all proportion
 	IgnoredClock                     // the real-time clock was set meanwhile
-	IgnoredOld                       // a result older than the newest
-	IgnoredBusy                      // more requests at once than are answered
+	IgnoredOld                       // a result or a request for a stream older than the newest
+	IgnoredBusy                      // more requests at once than are answered, or faster than streams are granted
 	NumIgnored
 )
 

@@ -20,6 +20,9 @@ type Settings struct {
 	Interval   time.Duration // in which eight samples are taken
 	Flags      uint8         // how requests are to be answered
 	Session    uint16        // tells this run of this end from others; should be random
+
+	Streams  bool  // the peer may have this end fill the link
+	Lossless uint8 // priorities of which, bit n = priority n
 }
 
 // patience is how long after the link came up a port without a neighbour waits for one before a person has to act.
@@ -63,6 +66,8 @@ type Probe struct {
 	target  target
 	inForce int64 // octets
 
+	stream streams
+
 	count Counters
 }
 
@@ -78,6 +83,7 @@ type Counters struct {
 	Replies         uint64 // answers to the peer's requests
 	Lost            uint64 // requests that were not answered in time
 	Results         uint64 // results that the peer sent and this end took
+	Streams         uint64 // streams that the peer asked for and got
 	Ignored         [NumIgnored]uint64
 }
 
@@ -97,6 +103,9 @@ func (p *Probe) Configure(s Settings, now int64) {
 	again := s.Flags != p.set.Flags || s.Percentile != p.set.Percentile || s.Inputs.Speed != p.set.Inputs.Speed
 	other := s.Inputs != p.set.Inputs
 	p.set = s
+	if !s.Streams || s.Lossless>>p.stream.priority&1 == 0 {
+		p.stream.until = 0
+	}
 	if again {
 		p.estimate.percentile = s.Percentile
 		p.restart(now)
@@ -150,6 +159,7 @@ func (p *Probe) restart(now int64) {
 	p.waiting, p.asked, p.silence = 0, 0, 0
 	p.heard, p.path = claims{}, path{}
 	p.results.restart()
+	p.stream.restart()
 	p.askAt = math.MaxInt64
 	if p.measuring() {
 		p.askAt = now
@@ -217,6 +227,10 @@ func (p *Probe) Receive(in Packet, stamp int64, at Moment) (urgent bool) {
 		p.takeResult(in, at.Now)
 	case in.Operation == ResultAck:
 		p.takeAck(in)
+	case in.Operation == Stream && in.Group:
+		p.takeStream(in, at.Now)
+	case in.Operation == Stream:
+		p.takeGrant(in)
 	}
 	return false
 }
@@ -226,7 +240,7 @@ func (p *Probe) ignore(why Ignored) { p.count.Ignored[why]++ }
 // Next returns when Out has to be called, math.MaxInt64 where nothing is to be sent.
 func (p *Probe) Next() int64 {
 	switch {
-	case p.waiting > 0 || p.results.ack:
+	case p.waiting > 0 || p.results.ack || p.stream.pending():
 		return 0
 	case !p.warned && p.up && !p.agreed && p.set.Auto:
 		return p.upSince + patience
@@ -245,6 +259,9 @@ func (p *Probe) Out(at Moment) (out Packet, ok bool) {
 		return out, true
 	}
 	if out, ok = p.acknowledge(); ok {
+		return out, true
+	}
+	if out, ok = p.streamOut(); ok {
 		return out, true
 	}
 	if out, ok = p.tell(at.Now); ok {

@@ -13,6 +13,7 @@ func FuzzProbe(f *testing.F) {
 	f.Add(make([]byte, 400))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := settings(7)
+		s.Streams, s.Lossless = true, 1<<3
 		p, at := NewProbe(s), Moment{Now: 1_000_000_000}
 		p.SetUp(true, at.Now)
 		p.SetAgreed(true, "b", at.Now)
@@ -34,6 +35,9 @@ func FuzzProbe(f *testing.F) {
 				if out.Operation == Request {
 					asked = out
 				}
+			}
+			if prio, until := p.Stream(); until > at.Now+int64(MaxStream) || until > 0 && prio != 3 {
+				t.Fatalf("a stream of priority %d for %v", prio, time.Duration(until-at.Now))
 			}
 			r := p.Report(at.Now)
 			trip := BitsIn(s.Inputs.Speed, time.Second+2*worstStamp)

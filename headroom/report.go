@@ -19,10 +19,13 @@ type Report struct {
 	Told       bool  // the peer has acknowledged the newest result of this end
 	Target     int64 // what should be in force; 0 where nothing was found
 	InForce    int64 // octets
+	Xon        int64 // resume threshold that the measurement means, in octets; 0 where this end has not measured yet
 
 	Finding   Finding
 	Trips     Distribution // t
 	Turns     Distribution // t3-t2 of the peer
+	Idle      Distribution // the same while the link was idle
+	Busy      Distribution // and while it carried traffic
 	Reactions Distribution // of this end to the peer's pause frames
 	Counters  Counters
 }
@@ -34,6 +37,7 @@ func (p *Probe) Report(now int64) Report {
 		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), Told: p.results.told,
 		Target: p.target.bits, InForce: p.inForce,
 		Trips: p.estimate.trips.distribution(), Turns: p.estimate.turns.distribution(),
+		Idle: p.estimate.idle.distribution(), Busy: p.estimate.busy.distribution(),
 		Reactions: p.reactions.distribution(), Counters: p.count}
 	if p.results.heard {
 		r.PeerFound = saturate(p.results.peer.Area[0])
@@ -41,6 +45,7 @@ func (p *Probe) Report(now int64) Report {
 	if p.estimate.Settled() {
 		r.Finding = p.finding()
 		r.Measured = Measure(p.set.Inputs, r.Finding)
+		r.Xon = p.Xon()
 		r.Plain = p.set.Inputs.PlainBits(r.Finding)
 	}
 	return r

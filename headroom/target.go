@@ -35,5 +35,14 @@ func (p *Probe) retarget(now int64) {
 // Target is the headroom that the port should have, in octets; 0 where nothing was found yet.
 func (p *Probe) Target() int64 { return Octets(p.target.bits) }
 
+// Xon is the resume threshold that the port should have where nothing else is configured, in octets; 0 where this end has not
+// measured yet.
+func (p *Probe) Xon() int64 {
+	if !p.estimate.Settled() {
+		return 0
+	}
+	return MeasuredXon(p.set.Inputs, p.finding())
+}
+
 // InForce says which headroom the port has, in octets.
 func (p *Probe) InForce(octets int64) { p.inForce = octets }

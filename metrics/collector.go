@@ -9,6 +9,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
 )
 
 // A Config tells a Collector where its numbers come from. Its functions are called at every scrape, from several
@@ -37,6 +38,9 @@ type Port struct {
 	ManualHeadroom bool
 	// HeadroomMessages are the measurement frames of the port by outcome; nil: the port does not measure.
 	HeadroomMessages map[string]uint64
+	// TurnIdle and TurnBusy are how long the peer kept requests to measure headroom, while the link was idle and while it carried
+	// traffic.
+	TurnIdle, TurnBusy headroom.Distribution
 	// CalculatedHeadroom is what each lossless ingress queue of the port needs by calculation, in bytes; 0: not known.
 	CalculatedHeadroom int64
 	// LLDP is what its neighbours are; nil where the port speaks no LLDP.
@@ -150,6 +154,17 @@ func collectHeadroom(o output, p *Port, c *dataplane.PortConfig) {
 	o.value(headroomManual, number(p.ManualHeadroom), p.Name)
 	for outcome, n := range p.HeadroomMessages {
 		o.value(headroomMessages, float64(n), p.Name, outcome)
+	}
+	collectTurns(o, p.Name, "idle", &p.TurnIdle)
+	collectTurns(o, p.Name, "busy", &p.TurnBusy)
+}
+
+func collectTurns(o output, port, load string, d *headroom.Distribution) {
+	if d.Samples == 0 {
+		return
+	}
+	for percentile, t := range map[string]time.Duration{"0": d.Min, "50": d.Median, "99": d.P99, "99.9": d.P999, "100": d.Max} {
+		o.value(headroomTurn, t.Seconds(), port, load, percentile)
 	}
 }
 

@@ -217,7 +217,7 @@ func TestLabelValues(t *testing.T) {
 		"trunk":    {"up", "side"}, "member": {"p1", "p2", "p9", "all"}, "to": {"uplink", "members"}, "colour": {"green", "yellow", "red"},
 		"pool":    {"lossless", "lossy"},
 		"segment": {"private", "shared", "headroom"},
-		"outcome": {"asked", "unasked"},
+		"outcome": {"asked", "unasked"}, "load": {"idle", "busy"}, "percentile": {"0", "50", "99", "99.9", "100"},
 		"reason":  {"truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"},
 		"version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}

@@ -49,6 +49,7 @@ const (
 	headroomManual
 	headroomUsedMax
 	headroomMessages
+	headroomTurn
 	pauseReaction
 	pauseReceivedTime
 	pauseSentTime
@@ -144,6 +145,7 @@ var families = [numFamilies]family{
 	headroomManual:     {"headroom_manual_required", gauge, "1 where the headroom is to be measured and the peer cannot: set it by hand.", byPort},
 	headroomUsedMax:    {"headroom_used_max_bytes", gauge, "Most bytes on the wire that came for a lossless ingress queue after an XOFF had left.", byPriority},
 	headroomMessages:   {"headroom_messages_total", counter, "Measurement frames by what became of them: asked, answered, lost, replied, or the reason to ignore them.", []string{"port", "outcome"}},
+	headroomTurn:       {"headroom_turnaround_seconds", gauge, "Time for which the peer keeps a request to measure headroom, by percentile of the newest samples, while the link is idle and while it is busy.", []string{"port", "load", "percentile"}},
 
 	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
 	pauseReceivedTime: {"pause_received_duration_seconds", histogram, "Length of each pause of a priority, or of the port, by the peer, from the first XOFF to XON or expiry.", byPort},

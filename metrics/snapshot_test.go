@@ -6,6 +6,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
 
@@ -98,7 +99,8 @@ func config() Config {
 	return Config{
 		Snapshot: sample,
 		Ports: func() []Port {
-			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, HeadroomMessages: map[string]uint64{"asked": 8, "unasked": 1}, LLDP: &LLDP{Neighbors: 1}},
+			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, HeadroomMessages: map[string]uint64{"asked": 8, "unasked": 1},
+				TurnIdle: headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000}, LLDP: &LLDP{Neighbors: 1}},
 				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, HeadroomMessages: map[string]uint64{"asked": 0}},
 				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", CalculatedHeadroom: 12345}}
 		},

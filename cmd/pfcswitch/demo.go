@@ -98,7 +98,7 @@ func demoCommand() *cobra.Command {
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act, but for demo deadlock")
 	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
-	c.Flags().BoolVar(&full, "full", false, "headroom: every length of cable at 100 Mbit/s and 1 Gbit/s, five runs each (some five minutes)")
+	c.Flags().BoolVar(&full, "full", false, "headroom: every length of cable at 100 Mbit/s and 1 Gbit/s, five runs each (some six minutes)")
 	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")
 	return c
 }

@@ -27,7 +27,7 @@ func rootCommand() *cobra.Command {
 		DisableAutoGenTag: true,
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
-		sinkCommand(), captureCommand(), webCommand(), schemaCommand(), labCommand(), healthCommand(), versionCommand())
+		sinkCommand(), captureCommand(), webCommand(), linkcheckCommand(), schemaCommand(), labCommand(), healthCommand(), versionCommand())
 	return root
 }
 

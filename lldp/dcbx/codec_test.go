@@ -78,7 +78,9 @@ func TestLegacyTLVs(t *testing.T) {
 	}
 	cin := Legacy{Version: VersionCIN, Control: &Control{Seq: 1}}
 	cin.Features[KindPFC] = &Feature{Enable: true, Reserved: 0x10, Data: pfcData(VersionCIN, 0x18)}
-	if got, want := cin.organization(), unhex(t, "020a 0000 00000001 00000000 0605 0000 90 00 18"); got.Subtype != 1 || got.Info != want {
+	cin.Features[KindGroups] = &Feature{Enable: true, Data: weights.groupsOf(VersionCIN)}
+	const groups = "041c 0000 80 00 30 01 01 2f 01 01 00 01  0064 2064 4064 6064 8064 a064 d000 e064"
+	if got, want := cin.organization(), unhex(t, "020a 0000 00000001 00000000 0605 0000 90 00 18"+groups); got.Subtype != 1 || got.Info != want {
 		t.Errorf("CIN: got %x, want %x", got.Info, want)
 	}
 }
@@ -147,8 +149,9 @@ func TestShares(t *testing.T) {
 		e := q.ets(false)
 		fromETS, ok := e.Queues()
 		fromCEE, ok2 := parseGroups(q.groupData())
-		if !ok || !ok2 || fromETS != fromCEE {
-			t.Fatalf("%v: %t %v, %t %v", q, ok, fromETS, ok2, fromCEE)
+		fromCIN, ok3 := parseGroupsCIN(q.groupDataCIN())
+		if !ok || !ok2 || !ok3 || fromETS != fromCEE || fromETS != fromCIN {
+			t.Fatalf("%v: %t %v, %t %v, %t %v", q, ok, fromETS, ok2, fromCEE, ok3, fromCIN)
 		}
 		for p, queue := range q {
 			exact := 100 * float64(queue.Weight) / float64(max(1, weights))
@@ -188,7 +191,7 @@ func TestLegacyRoundTrip(t *testing.T) {
 			if v.types()[k] != 0 && rapid.Bool().Draw(t, "told") {
 				f := &Feature{rapid.Byte().Draw(t, "oper"), rapid.Byte().Draw(t, "max"), rapid.Bool().Draw(t, "enable"), rapid.Bool().Draw(t, "willing"),
 					rapid.Bool().Draw(t, "error"), rapid.Byte().Draw(t, "reserved") & 0x1F, rapid.Byte().Draw(t, "subtype"), ""}
-				f.Data = [NumKinds]string{drawQueues(t).groupData(), pfcData(v, rapid.Byte().Draw(t, "enable")), appData([]App{{3, SelectUDP, 1}})}[k]
+				f.Data = [NumKinds]string{drawQueues(t).groupsOf(v), pfcData(v, rapid.Byte().Draw(t, "enable")), appData([]App{{3, SelectUDP, 1}})}[k]
 				want.Features[k] = f
 			}
 		}
@@ -196,4 +199,49 @@ func TestLegacyRoundTrip(t *testing.T) {
 			t.Fatalf("got %+v\nwant %+v", got, want)
 		}
 	})
+}
+
+// Groups of CIN with several priorities, one of them strict in its group, and those that contradict themselves.
+func TestGroupsOfCIN(t *testing.T) {
+	const good = "3c 28 00 00 00 00 00 00  001e 0846 2064 1000 1000 1000 1000 1000"
+	want := Queues{{false, 60 * 840 * 30 / 100}, {false, 60 * 840 * 70 / 100}, {false, 40 * 840}, {true, 0}, {true, 0}, {true, 0}, {true, 0}, {true, 0}}
+	if q, ok := parseGroupsCIN(unhex(t, good)); !ok || q != want {
+		t.Errorf("got %v, %t, want %v", q, ok, want)
+	}
+	for name, text := range map[string]string{
+		"101 percent of the link":  "3d" + good[2:],
+		"101 percent of a group":   good[:25] + " 001f" + good[30:],
+		"an octet short":           good[:len(good)-2],
+		"the layout of CEE":        "01234567 00 00 00 00 00 00 00 00 08",
+		"nothing":                  "",
+		"a group of none that has": "00 00 00 00 00 00 00 64  0064 1000 1000 1000 1000 1000 1000 1000" + "00",
+	} {
+		if q, ok := parseGroupsCIN(unhex(t, text)); ok {
+			t.Errorf("%s: got %v", name, q)
+		}
+	}
+}
+
+// An end that follows takes over the queues of its peer in CIN too.
+func TestGroupsOfCINAreFollowed(t *testing.T) {
+	other := end(2, 0x08)
+	other.Queues = Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true}, {Strict: true}, {Strict: true}}
+	l := connect(t, end(1, 0x08, willing, mode(ModeCIN)), other)
+	l.run(20)
+	o := l.ends[0].Outcome()
+	if !o.ETSAdopted || o.Version != VersionCIN || o.Queues != mustGroups(t, other.Queues) {
+		t.Errorf("%+v", o)
+	}
+	if o := l.ends[1].Outcome(); o.ETSAdopted {
+		t.Errorf("who follows nobody has other queues: %+v", o)
+	}
+}
+
+func mustGroups(t *testing.T, q Queues) Queues {
+	t.Helper()
+	told, ok := parseGroupsCIN(q.groupDataCIN())
+	if !ok {
+		t.Fatalf("%v contradict themselves", q)
+	}
+	return told
 }

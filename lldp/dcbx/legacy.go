@@ -59,13 +59,22 @@ func (k Kind) String() string {
 	return "?"
 }
 
-// types are the TLV types of the features in each version, 0 where a feature is left out. Of CIN only PFC is told and
-// heard: its applications are FCoE alone, and the layout of its priority groups is known from one implementation only.
+// types are the TLV types of the features in each version, 0 where a feature is left out: the applications of CIN are FCoE
+// alone, which nobody has here.
 func (v Version) types() [NumKinds]lldp.Type {
 	if v == VersionCIN {
-		return [NumKinds]lldp.Type{KindPFC: 3}
+		return [NumKinds]lldp.Type{KindGroups: 2, KindPFC: 3}
 	}
 	return [NumKinds]lldp.Type{2, 3, 4}
+}
+
+// order is that of the features in the TLV. Who takes CIN for CEE, as Wireshark does, is lost at its longer groups, but has
+// read PFC by then.
+func (v Version) order() [NumKinds]Kind {
+	if v == VersionCIN {
+		return [NumKinds]Kind{KindPFC, KindGroups, KindApplication}
+	}
+	return [NumKinds]Kind{KindGroups, KindPFC, KindApplication}
 }
 
 // A Feature is the TLV of a feature.
@@ -111,7 +120,7 @@ func parseFeature(k Kind, v Version, b []byte) (f Feature, ok bool) {
 func dataFits(k Kind, v Version, n int) bool {
 	switch k {
 	case KindGroups:
-		return n == groupLength
+		return n == groupLength && v != VersionCIN || n == groupLengthCIN && v == VersionCIN
 	case KindPFC:
 		return n == pfcDataLength(v)
 	}
@@ -236,8 +245,8 @@ func (x *Legacy) organization() lldp.Organization {
 	if x.Control != nil {
 		b = lldp.AppendTLV(b, x.Control.tlv())
 	}
-	for k, f := range x.Features {
-		if f != nil {
+	for _, k := range x.Version.order() {
+		if f := x.Features[k]; f != nil {
 			b = lldp.AppendTLV(b, f.tlv(x.Version.types()[k]))
 		}
 	}

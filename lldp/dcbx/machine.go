@@ -70,7 +70,7 @@ func (m *Machine) speak(v Version) {
 		*f = feature{kind: Kind(k), version: v, own: Feature{Enable: true, Willing: c.Willing}}
 		switch f.kind {
 		case KindGroups:
-			f.own.Data = c.Queues.groupData()
+			f.own.Data = c.Queues.groupsOf(v)
 		case KindPFC:
 			f.own.Willing, f.own.Enable, f.own.Reserved = c.follows(), c.CanPFC, c.LegacyBit&reservedFeature
 			f.own.Data = pfcData(v, c.PFC)
@@ -149,7 +149,7 @@ func (m *Machine) decideLegacy(n *lldp.Neighbour) Outcome {
 		o.Measures = f.Reserved&m.cfg.LegacyBit != 0
 	}
 	if f := &m.feature[KindGroups]; f.on && f.state == featurePeer {
-		if q, ok := parseGroups(f.data); ok {
+		if q, ok := parseGroupsOf(m.version, f.data); ok {
 			o.Queues, o.ETSAdopted = q, true
 		}
 	}

@@ -30,6 +30,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 type fake struct {
 	empty   bool
 	applied string
+	asked   HeadroomCheckAsk
 	cleared int
 	more    uint64 // frames beyond the sample
 	gone    bool   // p1 was removed
@@ -59,7 +60,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
 	p1.Use[3] = dataplane.Use{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1}
-	p1.Config.Ingress[3].Headroom = 75_008
+	p1.Config.Ingress[3].Headroom, p1.Config.Ingress[3].Xon = 75_008, 10_250
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 	p1.Counters.LosslessDrops[dataplane.Unknown] = 2
 	p1.Received.PFCFrames[3], p1.PausedNs[3] = 12, 1_204_000
@@ -95,7 +96,10 @@ func (f *fake) Headroom() []HeadroomInfo {
 	calculated := headroom.Calculate(in, headroom.PFC)
 	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", Passes: true, Settings: headroom.Settings{Auto: true},
 		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, Told: true,
-		Finding: finding, InForce: 75_008, Trips: headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
+		Finding: finding, InForce: 75_008, Xon: 10_250,
+		Idle:     headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
+		Busy:     headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000, Max: 82_000},
+		Trips:    headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
 		Counters: headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1}}
 	p1.Counters.Ignored[headroom.IgnoredUnasked] = 3
 	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, InForce: 72_192,
@@ -147,6 +151,14 @@ func (f *fake) Events(since uint64) []dataplane.Event {
 func (f *fake) WallOf(ns int64) time.Time { return start.Add(time.Duration(ns)) }
 func (f *fake) ConfigYAML() []byte        { return []byte("name: s1\n") }
 func (f *fake) ClearWatermarks()          { f.cleared++ }
+
+func (f *fake) CheckHeadroom(_ context.Context, ask HeadroomCheckAsk) (*HeadroomCheck, error) {
+	f.asked = ask
+	if ask.Port != "p1" {
+		return nil, errors.New("there is no port " + ask.Port)
+	}
+	return sampleCheck(), nil
+}
 
 func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, error) {
 	if bytes.Contains(yaml, []byte("bad")) {

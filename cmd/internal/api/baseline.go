@@ -115,6 +115,8 @@ func subtractCounters(c, old *dataplane.Counters) {
 	less(&c.SentBytes, old.SentBytes)
 	less(&c.Copies, old.Copies)
 	less(&c.ProbesSent, old.ProbesSent)
+	less(&c.Streamed, old.Streamed)
+	less(&c.StreamReceived, old.StreamReceived)
 	less(&c.ProbesReceived, old.ProbesReceived)
 	less(&c.HostDrops, old.HostDrops)
 	less(&c.Overspeed, old.Overspeed)

@@ -44,10 +44,13 @@ type HeadroomPort struct {
 	Told            bool           `json:"told"`            // the peer has acknowledged the newest value of this end
 	InForceBytes    int64          `json:"in_force_bytes"`
 	InForceCells    int64          `json:"in_force_cells"`
+	XonBytes        *int64         `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
 
-	Trip     *Spread          `json:"trip"`     // t: there and back, without the time at the peer where four stamps tell it
-	Turn     *Spread          `json:"turn"`     // the time at the peer
-	Reaction *Spread          `json:"reaction"` // of this end to XOFF
+	Trip     *Spread          `json:"trip"`      // t: there and back, without the time at the peer where four stamps tell it
+	Turn     *Spread          `json:"turn"`      // the time at the peer
+	TurnIdle *Spread          `json:"turn_idle"` // the same while the link was idle
+	TurnBusy *Spread          `json:"turn_busy"` // and while it carried more than a tenth of its speed
+	Reaction *Spread          `json:"reaction"`  // of this end to XOFF
 	Queues   []HeadroomQueue  `json:"queues"`
 	Messages HeadroomMessages `json:"messages"`
 }
@@ -80,6 +83,7 @@ type Spread struct {
 type HeadroomQueue struct {
 	Priority   Priority `json:"priority"`
 	SizeBytes  int64    `json:"size_bytes"`
+	XonBytes   int64    `json:"xon_bytes"`      // resume threshold in force
 	Xoffs      uint64   `json:"xoffs"`          // how often the peer was told to stop
 	PeakBytes  int64    `json:"peak_bytes"`     // most that came after an XOFF had left
 	RingBytes  int64    `json:"ring_bytes"`     // most that had come before, and was looked at after
@@ -111,7 +115,7 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CalculatedBytes: info.Calculated.Bytes(),
 		Eta: valueOf(info.Calculated.Eta), Delay: valueOf(info.Calculated.Delay), Told: h.Told,
 		InForceBytes: h.InForce, InForceCells: headroom.Cells(h.InForce, info.Cell),
-		Trip: spread(h.Trips), Turn: spread(h.Turns), Reaction: spread(h.Reactions), Queues: []HeadroomQueue{},
+		Trip: spread(h.Trips), Turn: spread(h.Turns), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions), Queues: []HeadroomQueue{},
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
 			Replies: h.Counters.Replies, Results: h.Counters.Results, Ignored: []Ignored{}}}
 	if h.ManualRequired {
@@ -119,7 +123,7 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 	}
 	if h.Measured != nil {
 		v := valueOf(h.Measured)
-		p.Measured, p.PlainBits = &v, &h.Plain
+		p.Measured, p.PlainBits, p.XonBytes = &v, &h.Plain, &h.Xon
 	}
 	if h.PeerFound > 0 {
 		p.PeerFoundBits, p.ReceivedBits = &h.PeerFound, &h.Received
@@ -178,7 +182,7 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 	queues := []HeadroomQueue{}
 	use := func(q int, name Priority) {
 		u := &s.Use[q]
-		queues = append(queues, HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, Xoffs: u.Xoffs, PeakBytes: u.Peak,
+		queues = append(queues, HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon, Xoffs: u.Xoffs, PeakBytes: u.Peak,
 			RingBytes: u.Ring, RingFrames: u.Waited, Crowded: u.Crowded})
 	}
 	if s.Config.Mode == macctl.ModePause {
@@ -194,8 +198,8 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 
 // Text implements Reply.
 func (r *Headroom) Text() string {
-	found := newTable("PORT", "STATE", "NEIGHBOR", ">T", ">WIRE", ">REACTION", ">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">PEER'S", ">IN FORCE")
-	used := newTable("PORT", "PRIO", ">XOFFS", ">SIZE", ">PEAK USED", ">FROM THE RING", ">WAITED")
+	found := newTable("PORT", "STATE", "NEIGHBOR", "0x8808", ">T", ">WIRE", ">REACTION", ">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">PEER'S", ">IN FORCE")
+	used := newTable("PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">FROM THE RING", ">WAITED")
 	times := newTable("PORT", "OF", ">SAMPLES", ">MIN", ">P50", ">P99", ">P99.9", ">MAX")
 	remedies := newTable("PORT", "WRITE")
 	ignored := newTable("PORT", "REASON", ">MESSAGES")
@@ -209,13 +213,14 @@ func (r *Headroom) Text() string {
 		if p.Trip != nil {
 			trip = duration(p.Trip.MinNs)
 		}
-		found.row(p.Port, p.State, text(p.Neighbor), trip, wire, reaction, count(p.Eta.Bytes), count(p.Delay.Bytes),
+		found.row(p.Port, p.State, text(p.Neighbor), p.ControlFrames, trip, wire, reaction, count(p.Eta.Bytes), count(p.Delay.Bytes),
 			count(p.CalculatedBytes), measured, octetsOf(p.ReceivedBits), count(p.InForceBytes))
 		for _, q := range p.Queues {
-			used.row(p.Port, q.Priority.String(), count(q.Xoffs), count(q.SizeBytes), count(q.PeakBytes), count(q.RingBytes), count(q.RingFrames))
+			used.row(p.Port, q.Priority.String(), count(q.Xoffs), count(q.SizeBytes), count(q.XonBytes), count(q.PeakBytes), count(q.RingBytes), count(q.RingFrames))
 		}
 		times.spread(p.Port, "trip, there and back", p.Trip)
-		times.spread(p.Port, "turn-around at the peer", p.Turn)
+		times.spread(p.Port, "turn-around at the peer, idle", p.TurnIdle)
+		times.spread(p.Port, "turn-around at the peer, under load", p.TurnBusy)
 		times.spread(p.Port, "reaction of this end to XOFF", p.Reaction)
 		if p.Remedy != nil {
 			remedies.row(p.Port, *p.Remedy)

@@ -17,8 +17,9 @@ import (
 //	POST /v1/apply?name=FILE    a configuration file as body; answers when it is in force
 //	POST /v1/clear/counters     the user's counters begin again
 //	POST /v1/clear/watermarks   the user's watermarks begin again
+//	POST /v1/linkcheck/headroom a check of a port's headroom by experiment; parameters port, priority, xoffs
 //
-// Errors are {"schema":1,"error":"…"} with status 400 (the request), 404 or 409 (the configuration was refused).
+// Errors are {"schema":1,"error":"…"} with status 400 (the request), 404 or 409 (the configuration or the check was refused).
 type Server struct {
 	source  Source
 	started time.Time
@@ -41,6 +42,7 @@ func NewServer(s Source, started time.Time) *Server {
 	srv.mux.HandleFunc("GET /v1/capture", srv.capture)
 	srv.mux.HandleFunc("POST /v1/apply", srv.apply)
 	srv.mux.HandleFunc("POST /v1/clear/{what}", srv.clear)
+	srv.mux.HandleFunc("POST /v1/linkcheck/headroom", srv.checkHeadroom)
 	return srv
 }
 

@@ -38,6 +38,8 @@ type Source interface {
 	Apply(ctx context.Context, name string, yaml []byte) (warnings []string, err error)
 	// ClearWatermarks starts the user watermarks of the buffer again.
 	ClearWatermarks()
+	// CheckHeadroom checks the headroom of a port by experiment, and returns when it has.
+	CheckHeadroom(ctx context.Context, ask HeadroomCheckAsk) (*HeadroomCheck, error)
 	// Tap is where captures attach, and Interfaces appends the ports as they describe them.
 	Tap() *capture.Tap
 	Interfaces([]capture.Interface) []capture.Interface

@@ -25,6 +25,8 @@ type HeadroomDefaults struct {
 	Min        int64         // bytes below which nothing found goes
 	Max        HeadroomLimit
 	Agree      Agreement
+	// SendRequest lets a peer that has agreed to measure have this end fill the link, for its own check.
+	SendRequest bool
 }
 
 // Agreement is how a port knows that its peer measures headroom too.
@@ -107,18 +109,10 @@ func (h *HeadroomDefaults) read(v value) {
 		field{"min", set(&h.Min, size(0, largestSize))},
 		field{"max", set(&h.Max, headroomLimit)},
 		field{"agree", set(&h.Agree, oneOf(AgreeLLDP, AgreeAlways))},
-		field{"send_request", readSendRequest},
+		field{"send_request", set(&h.SendRequest, toggle)},
 	)
 	if h.Mode == ModeLoopback && h.Stamps == FourStamps {
 		v.at("stamps").fail("4 needs the peer's stamps, which a frame that is sent back does not have: write 2, or mode: acknowledge")
-	}
-}
-
-// readSendRequest refuses what this version does not do: to send test frames where the peer asks for them.
-func readSendRequest(v value) {
-	var on bool
-	if set(&on, toggle)(v); on {
-		v.fail("on is not implemented in this version: write off")
 	}
 }
 
@@ -228,5 +222,5 @@ func (w *writer) headroom(h *HeadroomDefaults) {
 	w.line("  min: %s", formatSize(h.Min))
 	w.line("  max: %s", h.Max)
 	w.line("  agree: %s", h.Agree)
-	w.line("  send_request: off")
+	w.line("  send_request: %s", formatToggle(h.SendRequest))
 }

@@ -1,8 +1,12 @@
 package daemon
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
@@ -60,15 +64,39 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 	}
 }
 
-// A neighbour that dies without a word ends the measurement when its time is over.
+// A neighbour that is gone ends the measurement: at once where it says goodbye, and where it dies without a word when the time
+// of what it has told is over. What was found stays in force, and a person is told.
 func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
-	keys := measuring + "lldp: {change_hold: 0s}"
-	p := newPair(t, [2]string{keys, keys})
-	eventually(t, "the headroom was measured", func() bool { return p.found(0).Measured != nil })
-	p.halt[1]() // says goodbye
+	keys := measuring + "lldp: {change_hold: 0s, interval: 1s, hold: 2}"
+	t.Run("goodbye", func(t *testing.T) {
+		p := newPair(t, [2]string{keys, keys})
+		p.loses(p.halt[1])
+	})
+	t.Run("killed", func(t *testing.T) {
+		p := newPair(t, [2]string{keys, keys})
+		p.halt[1]()
+		eventually(t, "the first neighbour is gone", func() bool { return len(p.told(0).Neighbors) == 0 })
+		path := filepath.Join(p.dir, "b.yaml")
+		must(t, os.WriteFile(path, []byte(p.text(1, keys)), 0o600))
+		process, err := p.nodes[1].Start(switchCommand(path))
+		must(t, err)
+		p.loses(func() { _ = process.Stop(syscall.SIGKILL, time.Second) })
+		if n := p.told(0).Statistics.Ageouts; n != 1 {
+			t.Errorf("%d neighbours were given up because of their age", n)
+		}
+	})
+}
+
+// loses waits until end 0 has measured, lets its neighbour go, and sees to it that what was found stays.
+func (p *pair) loses(gone func()) {
+	t := p.t
+	t.Helper()
+	eventually(t, "the headroom was measured", func() bool { r := p.found(0); return r.Agreed && r.Measured != nil && r.Told })
+	warned := p.warned(0)
+	gone()
 	eventually(t, "the agreement is over", func() bool { return !p.found(0).Agreed })
 	asked, inForce := p.found(0).Counters.Asked, p.found(0).InForce
-	eventually(t, "a person is told", func() bool { return p.found(0).ManualRequired && p.warned(0) > 0 })
+	eventually(t, "a person is told", func() bool { return p.found(0).ManualRequired && p.warned(0) > warned })
 	if r := p.found(0); r.Counters.Asked != asked || r.InForce != inForce {
 		t.Errorf("asked %d times more, in force %d, was %d", r.Counters.Asked-asked, r.InForce, inForce)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/cmd/internal/tcpdump"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/capture"
@@ -87,7 +88,7 @@ const (
 
 // What the switch receives, sends, drops and tells its peers is in the file, once each, and tshark understands it.
 func TestCapture(t *testing.T) {
-	tshark := program(t, "tshark", "tshark")
+	tshark.Need(t)
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})
@@ -111,11 +112,11 @@ func TestCapture(t *testing.T) {
 			k.end()
 			after := time.Now()
 
-			if out, err := exec.Command(filepath.Join(filepath.Dir(tshark), "capinfos"), "-M", k.path).CombinedOutput(); err != nil ||
+			if out, err := exec.Command(filepath.Join(filepath.Dir(tshark.Need(t)), "capinfos"), "-M", k.path).CombinedOutput(); err != nil ||
 				!strings.Contains(string(out), "Number of interfaces in file: 3") {
 				t.Errorf("capinfos: %v\n%s", err, out)
 			}
-			frames := decodedFields(t, tshark, k.path, captureFields...)
+			frames := tshark.Fields(t, k.path, captureFields...)
 			if k.tally.Missing != 0 || uint64(len(frames)) != k.tally.Frames {
 				t.Errorf("the file has %d frames, the client counted %+v", len(frames), k.tally)
 			}
@@ -129,14 +130,14 @@ func TestCapture(t *testing.T) {
 				{"p1", directionIn, "", "dropped: lossy-threshold"},
 			} {
 				if !slices.ContainsFunc(frames, func(l map[string][]string) bool {
-					return first(l, "frame.interface_name") == want.port && first(l, "frame.packet_flags_direction") == want.direction &&
-						first(l, "macc.opcode") == want.opcode && strings.HasPrefix(first(l, "frame.comment"), want.comment)
+					return tshark.First(l, "frame.interface_name") == want.port && tshark.First(l, "frame.packet_flags_direction") == want.direction &&
+						tshark.First(l, "macc.opcode") == want.opcode && strings.HasPrefix(tshark.First(l, "frame.comment"), want.comment)
 				}) {
 					t.Errorf("no frame %+v", want)
 				}
 			}
 			for i, l := range frames {
-				if l["_ws.malformed"] != nil || first(l, "macc.opcode") == "" && first(l, "frame.cap_len") != "96" {
+				if l["_ws.malformed"] != nil || tshark.First(l, "macc.opcode") == "" && tshark.First(l, "frame.cap_len") != "96" {
 					t.Errorf("frame %d: %v", i, l)
 				}
 			}
@@ -150,14 +151,14 @@ func (r *rig) wantCounted(frames []map[string][]string) {
 	type key struct{ port, direction string }
 	data, drops, pfc := map[key]uint64{}, map[key]uint64{}, map[key]uint64{}
 	for _, l := range frames {
-		k := key{first(l, "frame.interface_name"), first(l, "frame.packet_flags_direction")}
+		k := key{tshark.First(l, "frame.interface_name"), tshark.First(l, "frame.packet_flags_direction")}
 		switch {
-		case first(l, "macc.opcode") != "":
+		case tshark.First(l, "macc.opcode") != "":
 			pfc[k]++
 		default:
 			data[k]++
 		}
-		if strings.HasPrefix(first(l, "frame.comment"), "dropped: lossy-threshold") {
+		if strings.HasPrefix(tshark.First(l, "frame.comment"), "dropped: lossy-threshold") {
 			drops[k]++
 		}
 	}
@@ -178,8 +179,8 @@ func wantSpan(t *testing.T, frames []map[string][]string, from, to time.Time) {
 	t.Helper()
 	for i, l := range frames {
 		var s, ns int64
-		if _, err := fmt.Sscanf(first(l, "frame.time_epoch"), "%d.%09d", &s, &ns); err != nil {
-			t.Fatalf("frame %d: time %s: %v", i, first(l, "frame.time_epoch"), err)
+		if _, err := fmt.Sscanf(tshark.First(l, "frame.time_epoch"), "%d.%09d", &s, &ns); err != nil {
+			t.Fatalf("frame %d: time %s: %v", i, tshark.First(l, "frame.time_epoch"), err)
 		}
 		if at := time.Unix(s, ns); at.Before(from.Add(-time.Millisecond)) || at.After(to.Add(time.Millisecond)) {
 			t.Fatalf("frame %d is of %v, want %v to %v", i, at, from, to)
@@ -189,7 +190,7 @@ func wantSpan(t *testing.T, frames []map[string][]string, from, to time.Time) {
 
 // A filter in tcpdump's language chooses frames, also where it looks behind the snap length; a port and a number end the file.
 func TestCaptureChooses(t *testing.T) {
-	tshark := program(t, "tshark", "tshark")
+	tshark.Need(t)
 	program(t, "tcpdump", "tcpdump")
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{keys: "priorities: {lossless: [3]}\n", each: paced})
@@ -212,19 +213,19 @@ func TestCaptureChooses(t *testing.T) {
 	stop()
 	h2.whole(h1, 3)
 
-	if frames := decodedFields(t, tshark, control.path, captureFields...); len(frames) != 2 || first(frames[1], "macc.opcode") != "0x0101" {
+	if frames := tshark.Fields(t, control.path, captureFields...); len(frames) != 2 || tshark.First(frames[1], "macc.opcode") != "0x0101" {
 		t.Errorf("two control frames: got %v", frames)
 	}
-	frames := decodedFields(t, tshark, behind.path, captureFields...)
+	frames := tshark.Fields(t, behind.path, captureFields...)
 	for _, l := range frames {
-		if first(l, "frame.interface_name") != "p2" || first(l, "frame.len") != "300" || first(l, "frame.cap_len") != "14" {
+		if tshark.First(l, "frame.interface_name") != "p2" || tshark.First(l, "frame.len") != "300" || tshark.First(l, "frame.cap_len") != "14" {
 			t.Errorf("frame %v, want 14 of 300 octets from p2", l)
 		}
 	}
 	if len(frames) != 20 {
 		t.Errorf("%d frames, want 20", len(frames))
 	}
-	if frames := decodedFields(t, tshark, soon.path, captureFields...); len(frames) == 0 {
+	if frames := tshark.Fields(t, soon.path, captureFields...); len(frames) == 0 {
 		t.Error("nothing was captured in 100 ms of traffic")
 	}
 	if r.d.runner.Tap().Recorder() != nil {

@@ -11,6 +11,7 @@
 //	negotiate.go  what the neighbours ask for, and what follows
 //	prober.go  the headroom.Probe of a port, for the data plane
 //	headroom.go  the headroom that was found, in force
+//	linkcheck_headroom.go  its proof by experiment
 //	check.go   interfaces that must not become ports
 //	watchdog.go, watchdog_tell.go  the deadlock watchdog and what it says
 //	source.go  what the API and the metrics read
@@ -61,6 +62,7 @@ type Daemon struct {
 	session       uint16         // tells the measurements of this run from those of others
 	foundHeadroom chan struct{}  // a port's headroom is to be looked at
 	following     sync.WaitGroup // runHeadroom, runNotify
+	checking      sync.Mutex     // one check of a headroom at a time
 
 	mu      sync.Mutex // guards what follows; held for a whole change
 	cfg     *config.Config

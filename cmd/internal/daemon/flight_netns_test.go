@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
@@ -19,7 +20,7 @@ import (
 // The loss of a lossless frame leaves a file that shows how it came to it, one for the whole incident, where the configuration
 // says and nowhere else.
 func TestLossIsWritten(t *testing.T) {
-	tshark := program(t, "tshark", "tshark")
+	tshark.Need(t)
 	r := newRig(t, 2, lab.LinkOptions{})
 	folder := filepath.Join(r.dir, "losses")
 	must(t, os.MkdirAll(folder, 0o700))
@@ -53,12 +54,12 @@ func TestLossIsWritten(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(told[0], path) {
 		t.Errorf("events %q, want one that names %s", told, path)
 	}
-	frames := decodedFields(t, tshark, path, captureFields...)
+	frames := tshark.Fields(t, path, captureFields...)
 	xoff := slices.IndexFunc(frames, func(l map[string][]string) bool {
-		return first(l, "frame.packet_flags_direction") == directionOut && strings.HasPrefix(first(l, "frame.comment"), "XOFF 3: buffer, ") && first(l, "macc.cbfc.enbv") == "0x0008"
+		return tshark.First(l, "frame.packet_flags_direction") == directionOut && strings.HasPrefix(tshark.First(l, "frame.comment"), "XOFF 3: buffer, ") && tshark.First(l, "macc.cbfc.enbv") == "0x0008"
 	})
 	lost := slices.IndexFunc(frames, func(l map[string][]string) bool {
-		return first(l, "frame.comment") == "dropped: lossless-headroom (a LOSSLESS frame is lost)" && first(l, "frame.interface_name") == "p1"
+		return tshark.First(l, "frame.comment") == "dropped: lossless-headroom (a LOSSLESS frame is lost)" && tshark.First(l, "frame.interface_name") == "p1"
 	})
 	if xoff < 0 || lost < xoff {
 		t.Errorf("XOFF is frame %d, the first loss %d of %d; want the XOFF that was not obeyed first", xoff, lost, len(frames))
@@ -67,7 +68,7 @@ func TestLossIsWritten(t *testing.T) {
 
 // What the ring holds can be fetched, where it is on.
 func TestCaptureLast(t *testing.T) {
-	tshark := program(t, "tshark", "tshark")
+	tshark.Need(t)
 	r := newRig(t, 2, lab.LinkOptions{})
 	keys := func(capture string) setup {
 		return setup{each: paced, keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.dir + capture + "}"}
@@ -79,7 +80,7 @@ func TestCaptureLast(t *testing.T) {
 	h2.whole(h1, 3)
 	k := r.startCapture(c, api.CaptureRequest{Last: time.Minute})
 	eventually(t, "the capture has ended by itself", k.over)
-	if frames := decodedFields(t, tshark, k.path, captureFields...); len(frames) != 20 || first(frames[0], "frame.cap_len") != "256" {
+	if frames := tshark.Fields(t, k.path, captureFields...); len(frames) != 20 || tshark.First(frames[0], "frame.cap_len") != "256" {
 		t.Errorf("%d frames, want what was received and sent of 10", len(frames))
 	}
 	must(t, r.apply(keys(""), 2))

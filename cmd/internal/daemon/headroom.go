@@ -59,11 +59,11 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		}
 		d.heedAgreement(p)
 		var notes []string
-		var target int64
+		var target, xon int64
 		var swallowed, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
 			k := p.prober.probe
-			notes, target, swallowed = k.Notes(), k.Target(), k.Swallowed()
+			notes, target, xon, swallowed = k.Notes(), k.Target(), k.Xon(), k.Swallowed()
 			unknown = k.Measuring() && !swallowed && !k.Passes()
 		})
 		if swallowed != p.swallows && !unknown {
@@ -76,16 +76,19 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		if err := d.setHeadroom(p, d.cfg.Buffer.WholeCells(target)); errors.Is(err, buffer.ErrBusy) {
 			wait = headroomRetry
 		}
+		d.setXon(p, xon)
 	}
-	if len(tested) > 0 {
-		d.heedTests(ctx, tested)
+	if len(tested) > 0 && d.heedTests(ctx, tested) {
+		wait = busyPatience
 	}
 	return wait
 }
 
 // heedTests switches flow control on or off where the self-test says something else now. What does not come in force is tried
-// again with the next look.
-func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) {
+// again with the next look, soon where only the buffer is too full for it.
+func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) (busy bool) {
+	ctx, cancel := context.WithTimeout(ctx, busyPatience)
+	defer cancel()
 	err := d.putInForce(ctx, d.cfg)
 	for _, p := range tested {
 		if err != nil {
@@ -94,9 +97,11 @@ func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) {
 		}
 		d.noteTest(p)
 	}
-	if err != nil {
+	busy = errors.Is(err, buffer.ErrBusy)
+	if err != nil && !busy {
 		d.log.Error("flow control after the self-test", "error", err)
 	}
+	return busy
 }
 
 // noteTest says what the self-test of a port has shown: many MACs keep MAC Control frames for themselves, and then no pause
@@ -135,6 +140,18 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
 	p.found = octets
 	d.tookHeadroom(p, octets)
 	return nil
+}
+
+// setXon gives a port the resume threshold that was found, in octets. It moves with every sample, so small changes are passed
+// over.
+func (d *Daemon) setXon(p *portLink, octets int64) {
+	if octets == 0 || p.swallows || followsXon(d.cfg, p.cfg) == 0 || 8*max(octets-p.xon, p.xon-octets) < p.xon {
+		return
+	}
+	if err := d.runner.SetXon(p.number, octets); err != nil {
+		d.regret(p.cfg.Name, "the resume threshold that was measured is not in force", err)
+	}
+	p.xon = octets
 }
 
 // trunkRoom tells whether the watermarks of the trunks leave room for a headroom of a port, in octets, beside those that were found
@@ -202,7 +219,7 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 		pc.Mode, pc.Lossless = macctl.ModeOff, 0
 		return
 	}
-	pc.Follow = follows(c, p)
+	pc.Follow, pc.FollowXon = follows(c, p), followsXon(c, p)
 	if !keep || r == nil || r.found == 0 {
 		return
 	}
@@ -247,6 +264,7 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 			}
 		})
 		d.stillFound(p, octets)
+		p.xon = 0 // it was that of the configuration: it is set again at once
 		d.tookHeadroom(p, octets)
 	}
 	for name, p := range d.ports {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
@@ -118,6 +119,10 @@ func TestHeadroomIsMeasured(t *testing.T) {
 				if got := p.snapshot(i).Config.Ingress[3].Headroom; got != r.InForce || got <= before {
 					t.Errorf("headroom of the queue\n got %d, was %d\nwant %d", got, before, r.InForce)
 				}
+				eventually(t, "the resume threshold follows", func() bool {
+					got, want := p.snapshot(i).Config.Ingress[3].Xon, p.report(i).Xon
+					return want > 25_000 && 4*max(got-want, want-got) < want // there and back is 200 µs at 1 Gbit/s
+				})
 				for why, n := range r.Counters.Ignored {
 					if n > 0 {
 						t.Logf("%d messages ignored: %v", n, headroom.Ignored(why))
@@ -126,6 +131,59 @@ func TestHeadroomIsMeasured(t *testing.T) {
 				t.Logf("trip %v, turn %v, %d bits in force, calculated %d", r.Trips, r.Turns, 8*r.InForce, r.Calculated)
 			}
 		})
+	}
+}
+
+// A headroom that the pool is too small for is not set: the old value stays, and a person is told once, with what is needed.
+func TestPoolTooSmallForTheHeadroom(t *testing.T) {
+	p := newTwins(t, "headroom: {interval: 100ms, min: 200KiB}\nbuffer: {lossless: {size: 128KiB}}", "speed: 1G")
+	before := p.snapshot(0).Config.Ingress[3].Headroom
+	p.agree(true)
+	told := func() (n int) {
+		p.d[0].runner.View(func(sw *dataplane.Switch) {
+			for _, e := range sw.Events(nil, 0) {
+				if e.Kind == dataplane.EventHeadroom && strings.Contains(e.Text, "the link needs a headroom of 204800 B, and "+fmt.Sprint(before)+" B stay in force") {
+					n++
+				}
+			}
+		})
+		return n
+	}
+	eventually(t, "a person is told", func() bool { return told() > 0 })
+	time.Sleep(2 * headroomPeriod)
+	if got := p.snapshot(0).Config.Ingress[3].Headroom; got != before || p.report(0).InForce != before {
+		t.Errorf("in force %d, and by the report %d, was %d", got, p.report(0).InForce, before)
+	}
+	if n := told(); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
+// A resume threshold that is written stays, whatever was measured; an apply that takes it away lets what was measured in.
+func TestWrittenXonStays(t *testing.T) {
+	p := newTwins(t, "headroom: {interval: 100ms}\nbuffer: {xon: 7KiB}", "speed: 1G")
+	p.agree(true)
+	p.measured()
+	time.Sleep(50 * time.Millisecond)
+	if got := p.snapshot(0).Config.Ingress[3].Xon; got != 7<<10 {
+		t.Errorf("xon is %d", got)
+	}
+}
+
+// How long the peer keeps a request is told apart by what the link carries.
+func TestTurnAroundUnderLoad(t *testing.T) {
+	p := newPairOf(t, [2]string{allowing, allowing}, "speed: 1G")
+	p.agreed()
+	if r := p.found(0); r.Idle.Samples == 0 || r.Busy.Samples != 0 {
+		t.Errorf("idle %+v, busy %+v", r.Idle, r.Busy)
+	}
+	_, err := source{p.ends[0]}.CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "p1", Xoffs: 40})
+	must(t, err)
+	if r := p.found(0); r.Busy.Samples == 0 {
+		t.Errorf("after a stream: idle %+v, busy %+v", r.Idle, r.Busy)
+	}
+	if m := p.ends[0].metricsPorts()[0]; m.TurnBusy.Samples == 0 || m.TurnIdle.Samples == 0 {
+		t.Errorf("metrics: idle %+v, busy %+v", m.TurnIdle, m.TurnBusy)
 	}
 }
 

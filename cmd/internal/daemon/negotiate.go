@@ -140,14 +140,14 @@ func asConfigured(c *config.Config) config.Exchanged {
 	return config.Exchanged{Lossless: c.Priorities.Lossless, Queues: c.Queues}
 }
 
-// negotiatePatience is how long all that was exchanged waits for buffer to drain, before Run goes on and tries again. It is
-// short: whatever else there is to change waits meanwhile.
-const negotiatePatience = 100 * time.Millisecond
+// busyPatience is how long what the switch itself wants to change waits for buffer to drain, before it goes on and tries again
+// later. It is short: whatever else there is to change waits meanwhile.
+const busyPatience = 100 * time.Millisecond
 
 // negotiate puts in force what has been exchanged, port by port: what one cannot have does not keep others from theirs.
 // What the buffer is too full for at this moment stays wanted.
 func (d *Daemon) negotiate(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, negotiatePatience)
+	ctx, cancel := context.WithTimeout(ctx, busyPatience)
 	defer cancel()
 	changes := d.differing()
 	for name, p := range d.ports {

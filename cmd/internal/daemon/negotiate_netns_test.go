@@ -30,6 +30,7 @@ type pair struct {
 	lab   *lab.Lab
 	nodes [2]*lab.Node
 	dir   string
+	port  string // keys of the port
 	ends  [2]*Daemon
 	halt  [2]func()
 }
@@ -37,8 +38,17 @@ type pair struct {
 // newPair starts both ends with keys of YAML.
 func newPair(t *testing.T, keys [2]string) *pair {
 	t.Helper()
+	return newPairOf(t, keys, "")
+}
+
+// newPairOf starts both ends with keys of YAML for the switch, and keys of the port.
+func newPairOf(t *testing.T, keys [2]string, port string) *pair {
+	t.Helper()
 	l := labtest.New(t, "pair")
-	p := &pair{t: t, lab: l, dir: t.TempDir(), nodes: [2]*lab.Node{labtest.Node(t, l, "a"), labtest.Node(t, l, "b")}}
+	if port != "" {
+		port += ", "
+	}
+	p := &pair{t: t, lab: l, port: port, dir: t.TempDir(), nodes: [2]*lab.Node{labtest.Node(t, l, "a"), labtest.Node(t, l, "b")}}
 	must(t, l.Link(p.nodes[0], "p1", p.nodes[1], "p1", lab.LinkOptions{MACs: [2]net.HardwareAddr{portMAC(1), portMAC(2)}}))
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
@@ -59,11 +69,15 @@ func (p *pair) start(i int, keys string) {
 
 func (p *pair) parse(i int, keys string) *config.Config {
 	p.t.Helper()
-	name := p.nodes[i].Name()
-	text := fmt.Sprintf("name: %s\nmetrics: {listen: off}\napi: {socket: %s/%s.sock}\n%s\nports: {p1: {netns: %s}}\n", name, p.dir, name, keys, p.nodes[i].Path())
-	c, _, err := config.Parse(name+".yaml", []byte(text))
+	c, _, err := config.Parse(p.nodes[i].Name()+".yaml", []byte(p.text(i, keys)))
 	must(p.t, err)
 	return c
+}
+
+// text is the configuration of an end.
+func (p *pair) text(i int, keys string) string {
+	name := p.nodes[i].Name()
+	return fmt.Sprintf("name: %s\nmetrics: {listen: off}\napi: {socket: %s/%s.sock}\n%s\nports: {p1: {%snetns: %s}}\n", name, p.dir, name, keys, p.port, p.nodes[i].Path())
 }
 
 func (p *pair) told(i int) api.LLDPPort {

@@ -20,6 +20,7 @@ type portLink struct {
 	at      place       // the interface as it was last seen
 	up      bool
 	tried   int64  // speed of the link that the port was asked to follow, 0 where it does
+	late    int64  // the same, where the buffer has been too full for it
 	state   string // what a person should know, empty when all is well
 	restore func() error
 	unhush  func() error // lets the host's stack have what the port receives; nil where it does
@@ -32,6 +33,7 @@ type portLink struct {
 	found    int64    // the same, where it was found; 0 where it is calculated
 	swallows bool     // the link keeps MAC Control frames: the port is lossy
 	refused  int64    // octets that were found and that the pool is too small for
+	xon      int64    // resume threshold that was found and is in force, 0: another is
 }
 
 // A watch follows the interfaces of one namespace.
@@ -67,16 +69,20 @@ func (d *Daemon) Run(ctx context.Context) {
 			case <-d.events:
 				idle = false
 			case <-scan.C:
-				idle = complete && !d.strayed() && !d.renegotiate.Load()
+				idle = complete && !d.restless() && !d.renegotiate.Load()
 			}
 		}
 	}
 }
 
-// strayed tells whether the name of a namespace stands for another one now, or for none.
-func (d *Daemon) strayed() bool {
+// restless tells whether the speed of a link waits for buffer to drain, or the name of a namespace stands for another one now, or
+// for none.
+func (d *Daemon) restless() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.retune {
+		return true
+	}
 	for ns, w := range d.watched {
 		if id, err := port.IdentifyNetns(ns); err != nil || id != w.id {
 			return true

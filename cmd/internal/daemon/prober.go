@@ -20,8 +20,9 @@ type prober struct {
 var _ dataplane.Prober = (*prober)(nil)
 
 // Receive implements dataplane.Prober.
-func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64) bool {
-	urgent := p.probe.Receive(headroom.Packet{Message: headroom.Message(m.Measurement), Peer: m.Source, Group: m.Group, Fallback: m.Fallback},
+func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) bool {
+	urgent := p.probe.Receive(headroom.Packet{Message: headroom.Message(m.Measurement), Peer: m.Source, Group: m.Group, Fallback: m.Fallback,
+		Busy: busy},
 		stamp, headroom.Moment{Now: now, Clock: clock})
 	if t := p.probe.Target(); t != p.target {
 		p.target = t
@@ -48,6 +49,9 @@ func (p *prober) Stamped(m *macctl.Measurement, sent int64) {
 
 // Reacted implements dataplane.Prober.
 func (p *prober) Reacted(ns int64) { p.probe.Reacted(time.Duration(ns)) }
+
+// Stream implements dataplane.Prober.
+func (p *prober) Stream() (priority uint8, until int64) { return p.probe.Stream() }
 
 // SetUp implements dataplane.Prober.
 func (p *prober) SetUp(up bool, now int64) { p.probe.SetUp(up, now) }
@@ -86,12 +90,23 @@ func follows(c *config.Config, p *config.Port) (queues uint8) {
 	return queues
 }
 
+// followsXon are the ingress queues of a port whose resume threshold is what is found: none is written for them.
+func followsXon(c *config.Config, p *config.Port) (queues uint8) {
+	for q := range p.Queues {
+		if p.Queues[q].Lossless && p.Priorities[q].Xon == nil && c.Buffer.Xon == nil {
+			queues |= 1 << q
+		}
+	}
+	return queues
+}
+
 // probeSettings translates what a port's Probe needs.
 func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
 	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min, Max: h.Max.Bits(calculated),
 		Auto: follows(c, p) != 0, Key: headroomKey(c, p), Precision: h.Precision, Percentile: h.Percentile / 100,
-		Interval: h.Interval, Session: d.session}
+		Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
+	_, s.Lossless = flowControl(c, p)
 	if s.Precision == 0 {
 		s.Precision = d.precision
 	}

@@ -67,7 +67,7 @@ func TestProber(t *testing.T) {
 	}
 	p.Stamped(&own, 5)
 	in := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Flags: macctl.MeasureAtLink, Sequence: 3}, Source: [6]byte{2, 2}, Group: true}
-	if !p.Receive(&in, 10, 11, 0) {
+	if !p.Receive(&in, 10, 11, 0, false) {
 		t.Error("an answer at the link layer is not urgent")
 	}
 	out, to, _, ok := p.Out(12, 0)
@@ -79,7 +79,7 @@ func TestProber(t *testing.T) {
 		t.Error("something was found")
 	}
 	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4, Sequence: 1, Area: [2]uint64{500_000, 1000}}}
-	if p.Receive(&result, 20, 21, 0); found != 1 || p.probe.Target() != 62_500 {
+	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.probe.Target() != 62_500 {
 		t.Errorf("told %d times, target %d", found, p.probe.Target())
 	}
 }

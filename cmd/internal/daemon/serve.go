@@ -145,6 +145,8 @@ func (d *Daemon) measured(m *metrics.Port, known *prober) {
 	m.ManualHeadroom, m.MeasuredHeadroom = r.ManualRequired, headroom.Octets(max(r.Measured.Bits(), r.Received))
 	m.HeadroomMessages = map[string]uint64{"asked": r.Counters.Asked, "answered": r.Counters.Answered, "lost": r.Counters.Lost,
 		"replied": r.Counters.Replies, "results": r.Counters.Results}
+	m.HeadroomMessages["streams"] = r.Counters.Streams
+	m.TurnIdle, m.TurnBusy = r.Idle, r.Busy
 	for why, n := range r.Counters.Ignored {
 		m.HeadroomMessages[headroom.Ignored(why).String()] = n
 	}

@@ -25,11 +25,13 @@ type view struct {
 
 	speakers map[string]*speaker // of the ports that have one, by name
 	probers  map[string]*prober  // likewise
+	numbers  map[string]int      // of all ports, by name
 }
 
 // publish makes what is in force now what readers get.
 func (d *Daemon) publish() {
-	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{}, probers: maps.Clone(d.probers)}
+	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{}, probers: maps.Clone(d.probers),
+		numbers: d.numbers}
 	for name, p := range d.ports {
 		v.states[name] = p.state
 		if p.speaker != nil {

@@ -6,11 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
@@ -168,6 +170,15 @@ func TestReadersDoNotWait(t *testing.T) {
 		s := source{r.d}
 		if s.Name() != "test" || len(s.Ports()) != 1 || len(s.ConfigYAML()) == 0 || len(r.d.metricsPorts()) != 1 {
 			t.Errorf("the readers are told something else than what is in force")
+		}
+		server := api.NewServer(s, time.Now())
+		for _, noun := range api.Nouns() {
+			begun, w := time.Now(), httptest.NewRecorder()
+			server.ServeHTTP(w, httptest.NewRequest("GET", "/v1/"+noun, nil))
+			if w.Code != 200 {
+				t.Errorf("show %s: %s", noun, w.Body)
+			}
+			t.Logf("show %s took %v", noun, time.Since(begun))
 		}
 	}()
 	select {

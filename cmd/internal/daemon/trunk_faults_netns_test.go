@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
@@ -128,7 +129,7 @@ func TestTrunksBesideABridge(t *testing.T) {
 
 // What meters and RED drop is in a capture, once each, with its reason, however many workers there are.
 func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
-	tshark := program(t, "tshark", "tshark")
+	tshark.Need(t)
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
@@ -147,7 +148,7 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 			})
 			r.settle()
 			k.end()
-			frames := decodedFields(t, tshark, k.path, captureFields...)
+			frames := tshark.Fields(t, k.path, captureFields...)
 			for _, want := range []struct {
 				member   int
 				priority string
@@ -158,8 +159,8 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 					counted += drops[want.reason]
 				}
 				for _, l := range frames {
-					if first(l, "frame.comment") == "dropped: "+want.reason.String() && first(l, "frame.interface_name") == "p4" &&
-						first(l, "frame.packet_flags_direction") == directionOut && first(l, "vlan.priority") == want.priority {
+					if tshark.First(l, "frame.comment") == "dropped: "+want.reason.String() && tshark.First(l, "frame.interface_name") == "p4" &&
+						tshark.First(l, "frame.packet_flags_direction") == directionOut && tshark.First(l, "vlan.priority") == want.priority {
 						captured++
 					}
 				}
@@ -168,7 +169,7 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 				}
 			}
 			dropped := func(l map[string][]string) bool {
-				return strings.HasPrefix(first(l, "frame.comment"), "dropped") && first(l, "vlan.priority") == "3"
+				return strings.HasPrefix(tshark.First(l, "frame.comment"), "dropped") && tshark.First(l, "vlan.priority") == "3"
 			}
 			if slices.ContainsFunc(frames, dropped) {
 				t.Error("a lossless frame was dropped")

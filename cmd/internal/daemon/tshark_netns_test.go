@@ -1,11 +1,8 @@
 package daemon
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,45 +12,41 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
 )
 
 // Another implementation reads what the switch sends: XOFF, its refresh, XON.
 func TestTsharkDecodes(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	switch {
-	case err != nil && os.Getenv("CI") == "true":
-		t.Fatalf("CI installs tshark, but: %v", err)
-	case err != nil:
-		t.Skip("NOT TESTED that others understand our frames: there is no tshark (Debian: apt-get install tshark)")
-	}
+	tshark.Need(t)
 	for _, tt := range []struct {
 		mode   macctl.Mode
 		opcode string
 		decode func(l map[string][]string) (vector string, quanta string)
 	}{
 		{macctl.ModePFC, "0x0101", func(l map[string][]string) (string, string) {
-			return first(l, "macc.cbfc.enbv"), first(l, "macc.cbfc.pause_time.c3")
+			return tshark.First(l, "macc.cbfc.enbv"), tshark.First(l, "macc.cbfc.pause_time.c3")
 		}},
-		{macctl.ModePause, "0x0001", func(l map[string][]string) (string, string) { return "", first(l, "macc.pause_time") }},
+		{macctl.ModePause, "0x0001", func(l map[string][]string) (string, string) { return "", tshark.First(l, "macc.pause_time") }},
 	} {
 		t.Run(tt.mode.String(), func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
 			r.start(setup{keys: smallBuffers + "pause: {quanta: 20000}", each: "speed: 100M, flow_control: " + tt.mode.String()})
-			frames := decoded(t, tshark, r.provoke(tt.mode))
+			frames := tshark.Fields(t, r.provoke(tt.mode), "frame.len", "eth.dst", "eth.src", "macc.opcode", "macc.pause_time", "macc.cbfc.enbv",
+				"macc.cbfc.pause_time.c3", "_ws.expert.message")
 			var seen []string
 			for i, l := range frames {
-				if got := first(l, "macc.opcode"); got != tt.opcode {
+				if got := tshark.First(l, "macc.opcode"); got != tt.opcode {
 					t.Errorf("frame %d has opcode %s, want %s", i, got, tt.opcode)
 				}
-				if got := first(l, "eth.dst"); got != "01:80:c2:00:00:01" {
+				if got := tshark.First(l, "eth.dst"); got != "01:80:c2:00:00:01" {
 					t.Errorf("frame %d goes to %s", i, got)
 				}
-				if got := first(l, "eth.src"); got != portMAC(1).String() {
+				if got := tshark.First(l, "eth.src"); got != portMAC(1).String() {
 					t.Errorf("frame %d comes from %s, want the port's address %s", i, got, portMAC(1))
 				}
-				if got := first(l, "frame.len"); got != "60" {
+				if got := tshark.First(l, "frame.len"); got != "60" {
 					t.Errorf("frame %d has %s octets, want 60", i, got)
 				}
 				if expert := l["_ws.expert.message"]; expert != nil {
@@ -70,13 +63,6 @@ func TestTsharkDecodes(t *testing.T) {
 			}
 		})
 	}
-}
-
-func first(l map[string][]string, field string) string {
-	if len(l[field]) == 0 {
-		return ""
-	}
-	return l[field][0]
 }
 
 // provoke makes the switch hold host 1 for longer than one pause, and writes what host 1 hears to a file.
@@ -119,37 +105,4 @@ func recorded(t *testing.T, s *porttest.Socket, path string) string {
 		}
 		must(t, w.WritePacket(gopacket.CaptureInfo{Timestamp: p.Stamp, CaptureLength: len(p.Data), Length: len(p.Data)}, p.Data))
 	}
-}
-
-// decoded has tshark read a file and returns the fields of each frame.
-func decoded(t *testing.T, tshark, path string) []map[string][]string {
-	t.Helper()
-	return decodedFields(t, tshark, path, "frame.len", "eth.dst", "eth.src", "macc.opcode", "macc.pause_time", "macc.cbfc.enbv",
-		"macc.cbfc.pause_time.c3", "_ws.expert.message")
-}
-
-// decodedFields is the same for fields of the caller's choice.
-func decodedFields(t *testing.T, tshark, path string, fields ...string) (frames []map[string][]string) {
-	t.Helper()
-	args := []string{"-n", "-r", path, "-T", "json"}
-	for _, field := range fields {
-		args = append(args, "-e", field)
-	}
-	cmd := exec.Command(tshark, args...)
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("tshark: %v: %s", err, complaints.String())
-	}
-	var packets []struct {
-		Source struct {
-			Layers map[string][]string `json:"layers"`
-		} `json:"_source"`
-	}
-	must(t, json.Unmarshal(out, &packets))
-	for _, p := range packets {
-		frames = append(frames, p.Source.Layers)
-	}
-	return frames
 }

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
+	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
@@ -35,8 +37,11 @@ func (d *Daemon) notice(p *portLink, l port.Link) {
 	}
 }
 
-// adapt makes the ports with speed: auto follow their links. Those whose link says nothing keep what they have.
+// adapt makes the ports with speed: auto follow their links. Those whose link says nothing keep what they have. What the buffer
+// is too full for at this moment stays wanted.
 func (d *Daemon) adapt(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, busyPatience)
+	defer cancel()
 	d.retune = false
 	known := map[string]int64{}
 	for name, p := range d.ports {
@@ -49,10 +54,19 @@ func (d *Daemon) adapt(ctx context.Context) {
 	if err == nil {
 		err = d.putInForce(ctx, resolved)
 	}
+	d.retune = errors.Is(err, buffer.ErrBusy)
 	for i := range before.Ports {
 		p := &before.Ports[i]
 		if speed := known[p.Name]; p.SpeedAuto && speed != p.Speed {
 			what := fmt.Sprintf("the link's speed is now %d Mbit/s", speed/1_000_000)
+			if link := d.ports[p.Name]; d.retune {
+				if link.late != speed {
+					link.late = speed
+					d.regret(p.Name, what+", which is tried again until it is in force", err)
+				}
+				continue
+			}
+			d.ports[p.Name].late = 0
 			if err != nil {
 				d.regret(p.Name, what+", and the port stays at "+fmt.Sprintf("%d Mbit/s", p.Speed/1_000_000), err)
 				continue

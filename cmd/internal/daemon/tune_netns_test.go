@@ -9,6 +9,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
 )
 
 // reports makes the interface of p1 report a speed, as a NIC does.
@@ -62,6 +63,34 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 	r.tells("stays at 200 Mbit/s", "buffer.lossless.size")
 	speed(200e6)
 	r.passes(1, 2)
+}
+
+// A speed that the buffer is too full for is tried again until it is in force, and a person is told once.
+func TestSpeedWaitsForTheBuffer(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}", each: "ring: {outage: 400ms}", ports: map[int]string{2: "speed: 100M"}})
+	r.reports(1e9)
+	liar, h2 := r.station(1, macctl.ModeOff, 300e6), r.station(2, macctl.ModePFC, 100e6)
+	stop := liar.send(stream{to: 2, prio: 3})
+	eventually(t, "the headroom is full", func() bool {
+		h2.pfc(1<<3, 0xffff)
+		return len(r.events(dataplane.EventRingHold, 1)) > 0
+	})
+	stop()
+	r.reports(10e6) // a headroom of a hundredth
+	eventually(t, "a person is told", func() bool {
+		h2.pfc(1<<3, 0xffff)
+		return len(r.events(dataplane.EventPort, 1)) > 0
+	})
+	r.tells("10 Mbit/s", "tried again until it is in force")
+	if got := r.snapshot(1).Config.Speed; got != 1e9 {
+		t.Errorf("with a full buffer the port's speed is %d", got)
+	}
+	h2.pfc(1<<3, 0)
+	eventually(t, "the port follows its link", func() bool { return r.snapshot(1).Config.Speed == 10e6 })
+	eventually(t, "two events say that it waits, and that it came", func() bool { return len(r.events(dataplane.EventPort, 1)) == 2 })
+	r.reports(1e9)
+	eventually(t, "and back", func() bool { return r.snapshot(1).Config.Speed == 1e9 })
 }
 
 // An interface that gets another address keeps its port, which takes the address over.

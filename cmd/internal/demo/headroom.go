@@ -34,6 +34,12 @@ const linkLead = 700 * time.Millisecond
 // measuringInterval is that of the switches of the demo: short, so that a run is.
 const measuringInterval = 100 * time.Millisecond
 
+// On a link that is so long a pause and its end take so much time that there are not enough of them sooner.
+const (
+	longDelay = time.Millisecond
+	longRun   = 3 * time.Second
+)
+
 // growSteps is how often the delay grows, by a tenth of the headroom's time each interval.
 const growSteps = 10
 
@@ -94,8 +100,13 @@ func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 		}
 	}
 	for _, k := range links {
+		var least time.Duration
+		if k.delay >= longDelay {
+			least = longRun
+		}
 		for range runs {
-			add(linkAct{act: act{title: fmt.Sprintf("%s of cable at %s", k.length, rateName(k.speed)), speed: k.speed}, length: k.length, delay: k.delay})
+			add(linkAct{act: act{title: fmt.Sprintf("%s of cable at %s", k.length, rateName(k.speed)), speed: k.speed, seconds: max(seconds, least)},
+				length: k.length, delay: k.delay})
 		}
 	}
 	add(linkAct{act: act{title: "10 km at 1 Gbit/s, and growing", speed: 1e9, seconds: max(seconds, 2*time.Second)}, length: "10 km+",

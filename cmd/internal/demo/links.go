@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -107,7 +108,7 @@ func (l *linkAct) checkLink(r *Report, k *LinkResult, flows []Flow) {
 	if r.Machine != "" {
 		kind = KindRate // late frames of a sender that stood still prove nothing
 	}
-	r.check(l.name, kind, "most bytes after XOFF", fmt.Sprintf("at most the %d found", k.Configured), fmt.Sprint(k.Peak), k.Peak > 0 && k.Peak <= k.Configured)
+	r.check(l.name, kind, "most bytes after XOFF", fmt.Sprintf("at most the %d found", k.Configured), fmt.Sprint(k.Peak), k.Peak <= k.Configured)
 	r.check(l.name, kind, "frames after XOFF that waited in the ring", "0", fmt.Sprint(k.Ringed), k.Ringed == 0)
 }
 
@@ -130,6 +131,10 @@ func judgeLinks(r *Report) {
 		runs[at] = append(runs[at], k)
 	}
 	for _, at := range order {
+		used := slices.MaxFunc(runs[at], func(a, b LinkResult) int { return cmp.Compare(a.Peak, b.Peak) })
+		if used.Wire >= largestFrame { // on a shorter link nothing need be on its way when XOFF leaves
+			r.check(used.Act, KindPFC, fmt.Sprintf("%s at %s: most bytes after XOFF", at.length, rateName(at.speed)), "more than 0", fmt.Sprint(used.Peak), used.Peak > 0)
+		}
 		ratio := median(runs[at], func(k LinkResult) float64 {
 			return float64(k.Measured-k.Burst) / (generousLimit*float64(k.Peak) + 2*largestFrame)
 		})

@@ -32,6 +32,9 @@ func TestJudgeLinks(t *testing.T) {
 		{"one that grows is no measure", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 26_000), linkRun("10 km+", 900_000)}, nil},
 		{"generous", []LinkResult{{Act: "1", Length: "0 m", Speed: 1e9, Measured: 40_000, Burst: 10_000, Peak: 5000}},
 			[]string{"0 m at 1 Gbit/s: headroom without burst, of 2.5 × peak + 2 frames (median of 1)"}},
+		{"a short link, on which nothing is on its way", []LinkResult{{Act: "1", Length: "0 m", Speed: 1e8, Wire: 90, Measured: 3000, Burst: 100}}, nil},
+		{"one that nobody has used", []LinkResult{{Act: "1", Length: "10 km", Speed: 1e9, Wire: 13_000, Measured: 3000, Burst: 100}},
+			[]string{"10 km at 1 Gbit/s: most bytes after XOFF"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,7 +44,7 @@ func TestJudgeLinks(t *testing.T) {
 				t.Errorf("failed\n got %q\nwant %q", got, tt.want)
 			}
 			for _, c := range r.Checks {
-				if c.Kind != KindRate {
+				if c.Kind != KindRate && !strings.HasSuffix(c.Name, "most bytes after XOFF") {
 					t.Errorf("%s: kind %s, but the machine decides it", c.Name, c.Kind)
 				}
 			}
@@ -67,6 +70,11 @@ func TestLinkActs(t *testing.T) {
 	var results []LinkResult
 	short, full := linkActs(Options{Seconds: 1}, &results), linkActs(Options{Seconds: 1, Full: true}, &results)
 	for _, all := range [][]*linkAct{short, full} {
+		for _, l := range all {
+			if l.delay >= longDelay && l.seconds < longRun {
+				t.Errorf("%s: %v are too short for enough XOFFs", l.title, l.seconds)
+			}
+		}
 		last := all[len(all)-1]
 		if grows := all[len(all)-2]; !last.control || !grows.grow || grows.during == nil {
 			t.Errorf("of %d acts the last are %q and %q", len(all), grows.title, last.title)

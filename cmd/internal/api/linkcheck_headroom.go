@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// DefaultXoffs is how often a check of a headroom tells the peer to stop.
+const DefaultXoffs = 200
+
+// A HeadroomCheckAsk is the request for a check.
+type HeadroomCheckAsk struct {
+	Port     string
+	Priority *int // nil: the lowest lossless one
+	Xoffs    int
+}
+
+// A HeadroomCheck is what a check of a port's headroom by experiment has shown: the peer filled the link, was told to stop,
+// and what still came was counted, again and again. Octets are those on the wire, of all frames of the port's priority.
+type HeadroomCheck struct {
+	Schema   int       `json:"schema"`
+	Switch   string    `json:"switch"`
+	Time     time.Time `json:"time"`
+	Port     string    `json:"port"`
+	Priority Priority  `json:"priority"`
+	Neighbor *string   `json:"neighbor"`
+
+	Xoffs         int     `json:"xoffs"`
+	Unstopped     int     `json:"unstopped_xoffs"` // after which the peer went on sending
+	ElapsedNs     int64   `json:"elapsed_ns"`
+	FilledRate    int64   `json:"filled_bits_per_second"` // of all that came while the link was to be full
+	Speed         *int64  `json:"speed_bits_per_second"`  // null: the port has none
+	Samples       []int64 `json:"after_xoff_bytes"`       // that came after each XOFF had left, in order of time
+	BeforeBytes   int64   `json:"before_xoff_bytes"`      // most that had come before one, and were looked at after
+	InForceBytes  int64   `json:"in_force_bytes"`
+	EtaBytes      int64   `json:"eta_bytes"`
+	DelayBytes    int64   `json:"delay_bytes"`
+	Calculated    int64   `json:"calculated_bytes"`
+	MeasuredBytes *int64  `json:"measured_bytes"` // null: this end has not measured
+	Fits          bool    `json:"fits"`           // the most that came is no more than what is in force, and the peer stopped each time
+}
+
+// NewHeadroomCheck describes the result of a check that began at a time, of a priority of a port whose headroom has so many
+// octets.
+func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig, priority uint8, inForce int64) *HeadroomCheck {
+	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: present(info.Report.Neighbour),
+		Xoffs: len(r.After), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.After, BeforeBytes: r.Before, InForceBytes: inForce,
+		EtaBytes: headroom.Octets(info.Calculated.Eta.Bits()), DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
+	if c.Mode == macctl.ModePause {
+		h.Priority = All
+	}
+	if c.Speed > 0 {
+		h.Speed = &c.Speed
+	}
+	if r.Filled > 0 {
+		h.FilledRate = int64(float64(r.Octets) * 8 / r.Filled.Seconds())
+	}
+	if info.Report.Measured != nil {
+		found := headroom.Octets(info.Report.Measured.Bits())
+		h.MeasuredBytes = &found
+	}
+	h.Fits = r.Unstopped == 0 && len(r.After) > 0 && slices.Max(r.After) <= inForce
+	return h
+}
+
+func (s *Server) checkHeadroom(w http.ResponseWriter, r *http.Request) {
+	ask, err := headroomAsk(r.URL.Query())
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	result, err := s.source.CheckHeadroom(r.Context(), ask)
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	reply(w, result)
+}
+
+func headroomAsk(q url.Values) (ask HeadroomCheckAsk, err error) {
+	ask = HeadroomCheckAsk{Port: q.Get("port"), Xoffs: DefaultXoffs}
+	if text := q.Get("priority"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > 7 {
+			return ask, fmt.Errorf("priority %s: it has to be from 0 to 7", text)
+		}
+		ask.Priority = &n
+	}
+	if text := q.Get("xoffs"); text != "" {
+		if ask.Xoffs, err = strconv.Atoi(text); err != nil || ask.Xoffs < 1 || ask.Xoffs > headroom.MaxXoffs {
+			return ask, fmt.Errorf("%s XOFFs: it has to be from 1 to %d", text, headroom.MaxXoffs)
+		}
+	}
+	return ask, nil
+}
+
+// CheckHeadroom has the switch check the headroom of a port by experiment, and returns when it has.
+func (c *Client) CheckHeadroom(ctx context.Context, ask HeadroomCheckAsk) (*HeadroomCheck, error) {
+	q := url.Values{"port": {ask.Port}}
+	if ask.Xoffs != 0 {
+		q.Set("xoffs", strconv.Itoa(ask.Xoffs))
+	}
+	if ask.Priority != nil {
+		q.Set("priority", strconv.Itoa(*ask.Priority))
+	}
+	b, err := c.do(ctx, http.MethodPost, "/v1/linkcheck/headroom?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	h := new(HeadroomCheck)
+	if err := json.Unmarshal(b, h); err != nil {
+		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
+	}
+	return h, nil
+}
+
+// Text returns the result for people.
+func (h *HeadroomCheck) Text() string {
+	speed := ""
+	if h.Speed != nil {
+		speed = fmt.Sprintf(" (%s %% of the port's speed)", percent(float64(h.FilledRate)/float64(*h.Speed)))
+	}
+	head := fmt.Sprintf("port %s, priority %s, neighbor %s: %s XOFFs in %s, into %s Mbit/s%s\n", h.Port, h.Priority, text(h.Neighbor), count(h.Xoffs),
+		duration(h.ElapsedNs), strconv.FormatFloat(float64(h.FilledRate)/1e6, 'f', 1, 64), speed)
+	sorted := slices.Sorted(slices.Values(h.Samples))
+	after := newTable(">MIN", ">P50", ">P90", ">P99", ">P99.9", ">MAX", ">BEFORE XOFF")
+	after.row(count(quantile(sorted, 0)), count(quantile(sorted, 0.5)), count(quantile(sorted, 0.9)), count(quantile(sorted, 0.99)),
+		count(quantile(sorted, 0.999)), count(quantile(sorted, 1)), count(h.BeforeBytes))
+	beside := newTable(">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">IN FORCE")
+	beside.row(count(h.EtaBytes), count(h.DelayBytes), count(h.Calculated), counted(h.MeasuredBytes), count(h.InForceBytes))
+	return head + sections("", section{"Bytes on the wire that came after XOFF had left; other traffic of the priority counts too; BEFORE XOFF had come by then", after},
+		section{"Headroom, bytes", beside}) + "\n" + spreadPlot(sorted, h.InForceBytes) + "\n" + h.verdict()
+}
+
+func (h *HeadroomCheck) verdict() string {
+	switch {
+	case h.Unstopped > 0:
+		return fmt.Sprintf("FAIL: after %s of the XOFFs the peer went on sending\n", count(h.Unstopped))
+	case !h.Fits:
+		return "FAIL: more came than the headroom in force holds\n"
+	}
+	return "PASS: what came after XOFF fits the headroom in force\n"
+}
+
+// quantile is the smallest value that a share of all does not exceed.
+func quantile(sorted []int64, share float64) int64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(share*float64(len(sorted)) + 0.999999)
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// Rows and columns of the plot of a distribution.
+const (
+	plotRows  = 12
+	plotWidth = 50
+)
+
+// spreadPlot draws how often how much came.
+func spreadPlot(sorted []int64, inForce int64) string {
+	if len(sorted) == 0 {
+		return ""
+	}
+	step := max(1, (max(inForce, sorted[len(sorted)-1])+plotRows-1)/plotRows)
+	var rows [plotRows + 1]int
+	most := 1
+	for _, n := range sorted {
+		i := n / step
+		rows[i]++
+		most = max(most, rows[i])
+	}
+	var s strings.Builder
+	for i, n := range rows {
+		from := int64(i) * step
+		mark := ""
+		if from <= inForce && inForce < from+step {
+			mark = "  <- in force"
+		}
+		if n == 0 && mark == "" && from > sorted[len(sorted)-1] {
+			continue
+		}
+		bar := (n*plotWidth + most - 1) / most
+		s.WriteString(strings.TrimRight(fmt.Sprintf("%9s %-*s %5s%s", count(from), plotWidth, strings.Repeat("#", bar), count(n), mark), " ") + "\n")
+	}
+	return s.String()
+}

@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// How a check of a port's headroom goes on: how long the link is full before an XOFF, which silence ends a count (longer than
+// a machine that works at all stands still, as a rule), and how often the check looks.
+const (
+	checkFill  = 3 * time.Millisecond
+	checkQuiet = 4 * time.Millisecond
+	checkLook  = 500 * time.Microsecond
+)
+
+// CheckHeadroom implements api.Source.
+func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckAsk) (*api.HeadroomCheck, error) {
+	if !s.d.checking.TryLock() {
+		return nil, errors.New("another check of a headroom is running: wait until it has ended")
+	}
+	defer s.d.checking.Unlock()
+	run, err := s.d.newHeadroomCheck(ask)
+	if err != nil {
+		return nil, err
+	}
+	result, err := run.to(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("port %s: %w", ask.Port, err)
+	}
+	answer := run.answer(result)
+	text := fmt.Sprintf("checked by %d XOFFs into a full link: at most %d B came after one, and %d B are in force", answer.Xoffs, slices.Max(answer.Samples), answer.InForceBytes)
+	s.d.log.Info(text, "port", ask.Port)
+	s.d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: ask.Port, Priority: -1, Text: text})
+	return answer, nil
+}
+
+// A headroomCheck is a check that runs.
+type headroomCheck struct {
+	d        *Daemon
+	view     *view
+	port     *config.Port
+	number   int
+	prober   *prober
+	priority uint8
+	check    *headroom.Check
+	begun    time.Time
+}
+
+// newHeadroomCheck refuses what cannot be checked.
+func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckAsk) (*headroomCheck, error) {
+	r := &headroomCheck{d: d, view: d.seen.Load(), begun: time.Now()}
+	for i := range r.view.cfg.Ports {
+		if r.view.cfg.Ports[i].Name == ask.Port {
+			r.port = &r.view.cfg.Ports[i]
+		}
+	}
+	if r.port == nil {
+		return nil, fmt.Errorf("there is no port %q: see show ports", ask.Port)
+	}
+	if r.prober = r.view.probers[ask.Port]; r.prober == nil {
+		return nil, fmt.Errorf("port %s has no flow control, or leads to the host: there is no headroom to check", ask.Port)
+	}
+	var report headroom.Report
+	var c dataplane.PortConfig
+	known := false
+	r.number = r.view.numbers[ask.Port]
+	d.runner.View(func(sw *dataplane.Switch) {
+		report = r.prober.probe.Report(dataplane.Now())
+		c, known = sw.PortConfig(r.number)
+	})
+	if !known || c.Mode == macctl.ModeOff {
+		return nil, fmt.Errorf("port %s is lossy now: there is no headroom to check", ask.Port)
+	}
+	switch {
+	case ask.Priority == nil:
+		r.priority = uint8(bits.TrailingZeros8(c.Lossless)) & 7
+	case *ask.Priority < 0 || *ask.Priority > 7 || c.Lossless>>*ask.Priority&1 == 0:
+		return nil, fmt.Errorf("priority %d of port %s is not lossless: see show pfc", *ask.Priority, ask.Port)
+	default:
+		r.priority = uint8(*ask.Priority)
+	}
+	if !report.Agreed {
+		return nil, fmt.Errorf("port %s: the peer has not agreed to measure headroom, and fills no link: see show headroom", ask.Port)
+	}
+	r.check = headroom.NewCheck(headroom.CheckSettings{Xoffs: ask.Xoffs, Fill: checkFill, Quiet: checkQuiet, Trip: report.Trips.Max})
+	return r, nil
+}
+
+// to makes the check. However it ends, the peer is freed, and asked to fill the link no longer.
+func (r *headroomCheck) to(ctx context.Context) (headroom.CheckResult, error) {
+	defer r.obey(headroom.CheckOrder{Done: true})
+	tick := time.NewTicker(checkLook)
+	defer tick.Stop()
+	for held := false; ; {
+		o := r.check.Look(r.look())
+		if o.Done {
+			return r.check.Result()
+		}
+		if o.Ask || o.Hold != held {
+			held = o.Hold
+			r.obey(o)
+		}
+		select {
+		case <-ctx.Done():
+			return headroom.CheckResult{}, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+func (r *headroomCheck) look() (l headroom.CheckLook) {
+	r.d.runner.View(func(sw *dataplane.Switch) {
+		h := sw.LookAtHeadroom(r.number, r.priority)
+		l = headroom.CheckLook{Now: dataplane.Now(), Up: h.Up, Own: h.Own, Told: h.Told, Xoffs: h.Xoffs, After: h.After, Before: h.Before,
+			Streamed: h.Streamed, Octets: h.Octets}
+		l.Granted, l.Answered = r.prober.probe.Granted()
+	})
+	return l
+}
+
+// obey does what a check orders.
+func (r *headroomCheck) obey(o headroom.CheckOrder) {
+	r.d.runner.Act(func(sw *dataplane.Switch) {
+		sw.HoldForProbe(r.number, r.priority, o.Hold, dataplane.Now())
+		switch {
+		case o.Done:
+			r.prober.probe.AskStream(r.priority, 0)
+		case o.Ask:
+			r.prober.probe.AskStream(r.priority, headroom.MaxStream)
+		}
+	})
+}
+
+// answer is what the check has shown, beside what is known of the headroom.
+func (r *headroomCheck) answer(result headroom.CheckResult) *api.HeadroomCheck {
+	var report headroom.Report
+	var c dataplane.PortConfig
+	r.d.runner.View(func(sw *dataplane.Switch) {
+		report = r.prober.probe.Report(dataplane.Now())
+		c, _ = sw.PortConfig(r.number)
+	})
+	queue := r.priority
+	if c.Mode == macctl.ModePause {
+		queue = 0
+	}
+	return api.NewHeadroomCheck(r.view.cfg.Name, r.begun, &result, api.HeadroomInfo{Port: r.port.Name, Calculated: r.port.CalculatedHeadroom(), Report: report,
+		Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, c.Ingress[queue].Headroom)
+}

@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane"
+)
+
+const allowing = "preset: roce\nheadroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}\n"
+
+// agreed waits until both ends have agreed to measure, and have measured.
+func (p *pair) agreed() {
+	p.t.Helper()
+	for i := range p.ends {
+		eventually(p.t, "the headroom was measured and told", func() bool {
+			r := p.found(i)
+			return r.Agreed && r.Measured != nil && r.Told
+		})
+	}
+}
+
+func (p *pair) snapshot(i int) dataplane.PortSnapshot {
+	var s dataplane.Snapshot
+	p.ends[i].runner.Snapshot(&s)
+	return s.Ports[0]
+}
+
+// free fails the test where an end still holds its peer or fills the link.
+func (p *pair) free() {
+	p.t.Helper()
+	for i := range p.ends {
+		eventually(p.t, "nobody is held", func() bool { return p.snapshot(i).Wanted == 0 && p.snapshot(i).Paused == 0 })
+	}
+	eventually(p.t, "the peer was told that nobody wants the stream", func() (ended bool) {
+		p.ends[1].runner.View(func(*dataplane.Switch) {
+			_, until := p.ends[1].seen.Load().probers["p1"].probe.Stream()
+			ended = until == 0
+		})
+		return ended
+	})
+}
+
+// The headroom of a real link is proved: the peer fills the link, is stopped again and again, and what still comes fits; nothing is
+// lost, and the watchdog of the peer sees no deadlock.
+func TestHeadroomIsChecked(t *testing.T) {
+	for _, tt := range []struct{ name, keys, port string }{
+		{"pfc", allowing, "speed: 1G"},
+		{"pause", strings.Replace(allowing, "preset: roce\n", "", 1), "speed: 1G, flow_control: pause"},
+		{"a long link", allowing, "speed: 1G, delay: 100us"},
+		{"by DSCP", "headroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}\npriorities: {lossless: [3], trust: dscp, dscp: {26: 3}}\n", "speed: 100M"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPairOf(t, [2]string{tt.keys, tt.keys}, tt.port)
+			p.agreed()
+			h, err := source{p.ends[0]}.CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "p1", Xoffs: 40})
+			must(t, err)
+			t.Logf("\n%s", h.Text())
+			if h.Xoffs != 40 || len(h.Samples) != 40 || h.Unstopped != 0 || h.MeasuredBytes == nil || *h.Neighbor != "b" {
+				t.Errorf("%+v", h)
+			}
+			if h.FilledRate < *h.Speed/2 {
+				t.Errorf("the link had %d bit/s", h.FilledRate)
+			}
+			if half := slices.Sorted(slices.Values(h.Samples))[20]; tt.name == "a long link" && half < 20_000 {
+				t.Errorf("after half of the XOFFs less than %d octets came, and the link alone holds 25000", half)
+			}
+			p.free()
+			for i, want := range []string{"checked by 40 XOFFs", "neighbour a checks its headroom, and has this end fill the link"} {
+				eventually(t, "an event says it: "+want, func() bool {
+					return slices.ContainsFunc(p.events(i, dataplane.EventHeadroom), func(s string) bool { return strings.Contains(s, want) })
+				})
+			}
+			for i := range p.ends {
+				s := p.snapshot(i)
+				if s.Counters.LosslessDrops != [len(s.Counters.LosslessDrops)]uint64{} {
+					t.Errorf("end %d: lossless drops %v", i, s.Counters.LosslessDrops)
+				}
+				for _, e := range (source{p.ends[i]}).Events(0) {
+					if strings.HasPrefix(string(e.Kind), "deadlock") {
+						t.Errorf("end %d: %s", i, e.Text)
+					}
+				}
+			}
+			if p.snapshot(1).Counters.Streamed == 0 || p.snapshot(1).Counters.SentFrames != 0 {
+				t.Errorf("the peer streamed %d frames and sent %d", p.snapshot(1).Counters.Streamed, p.snapshot(1).Counters.SentFrames)
+			}
+		})
+	}
+}
+
+// What cannot be checked is refused with a sentence that says what to do, and leaves no trace.
+func TestHeadroomCheckIsRefused(t *testing.T) {
+	p := newPairOf(t, [2]string{allowing, strings.Replace(allowing, "send_request: on", "send_request: off", 1)}, "speed: 1G")
+	p.agreed()
+	five := 5
+	for _, tt := range []struct {
+		ask  api.HeadroomCheckAsk
+		want string
+	}{
+		{api.HeadroomCheckAsk{Port: "p9", Xoffs: 1}, "no port"},
+		{api.HeadroomCheckAsk{Port: "p1", Xoffs: 1, Priority: &five}, "priority 5 of port p1 is not lossless"},
+		{api.HeadroomCheckAsk{Port: "p1", Xoffs: 1}, "send_request: on"},
+	} {
+		if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), tt.ask); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %q in it", tt.ask, err, tt.want)
+		}
+	}
+	if n := p.snapshot(1).Counters.Streamed; n != 0 {
+		t.Errorf("the peer sent %d frames that it does not allow", n)
+	}
+	p.free()
+}
+
+// A check that is broken off frees the peer, and only one runs at a time.
+func TestHeadroomCheckIsBrokenOff(t *testing.T) {
+	p := newPairOf(t, [2]string{allowing, allowing}, "speed: 1G")
+	p.agreed()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := source{p.ends[0]}.CheckHeadroom(ctx, api.HeadroomCheckAsk{Port: "p1", Xoffs: 10_000})
+		done <- err
+	}()
+	eventually(t, "the peer fills the link", func() bool { return p.snapshot(1).Counters.Streamed > 100 })
+	if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "p1", Xoffs: 1}); err == nil || !strings.Contains(err.Error(), "another check") {
+		t.Errorf("a second check: %v", err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("broken off: %v", err)
+	}
+	p.free()
+}

@@ -1,0 +1,61 @@
+package daemon
+
+import (
+	"testing"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/headroom"
+)
+
+// headroomOfPort is what a switch knows of the headroom of a port.
+func headroomOfPort(d *Daemon, name string) (r headroom.Report) {
+	for _, info := range (source{d}).Headroom() {
+		if info.Port == name {
+			r = info.Report
+		}
+	}
+	return r
+}
+
+// A host NIC, as the command nic makes it, plays both roles of a measurement: it asks and answers, sets what it finds, and tells
+// it; before that it has agreed over LLDP which priorities are lossless, and that both measure. It can check its headroom by
+// experiment, too.
+func TestHostNICMeasures(t *testing.T) {
+	r := newRig(t, 1, lab.LinkOptions{})
+	r.start(setup{keys: "preset: roce\nheadroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}", each: "speed: 1G"})
+	c, _, err := config.HostNIC(config.NIC{Wire: "eth0", TAP: "nic0", Addresses: []string{hostIP(1).String() + "/24"}, Speed: "1G",
+		Socket: r.dir + "/nic.sock", Metrics: "off"})
+	must(t, err)
+	for i := range c.Ports {
+		c.Ports[i].Netns = r.host(1).Path()
+	}
+	nic, _ := run(t, c)
+	eventually(t, "the host NIC is up", func() bool { return nicUp(nic) })
+	for _, end := range []struct {
+		d              *Daemon
+		port, neighbor string
+	}{{r.d, "p1", "nic-eth0"}, {nic, "eth0", "test"}} {
+		eventually(t, end.port+": measured, told and set", func() bool {
+			h := headroomOfPort(end.d, end.port)
+			return h.Agreed && h.Measured != nil && h.Told && h.PeerFound > 0 && h.InForce >= headroom.Octets(h.Target) && h.Neighbour == end.neighbor
+		})
+		h := headroomOfPort(end.d, end.port)
+		if h.Counters.Asked == 0 || h.Counters.Answered == 0 || h.Counters.Replies == 0 || h.Counters.Results == 0 || !h.Passes || h.ManualRequired {
+			t.Errorf("%s: %+v", end.port, h.Counters)
+		}
+		if got := losslessOf(end.d, end.port); got != 1<<3 {
+			t.Errorf("%s: lossless are %08b", end.port, got)
+		}
+	}
+	result, err := source{nic}.CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "eth0", Xoffs: 20})
+	must(t, err)
+	if result.Xoffs != 20 || result.Unstopped != 0 {
+		t.Errorf("%+v", result)
+	}
+	if _, err := (source{nic}).CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "nic0", Xoffs: 1}); err == nil {
+		t.Error("the port towards the host was checked")
+	}
+	r.noLosslessDrops()
+}

@@ -1,0 +1,168 @@
+package dataplane
+
+import (
+	"encoding/binary"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
+)
+
+// ownFrame stands in a plan for a frame of the port's stream, which has no descriptor.
+const ownFrame = none - 1
+
+// A stream fills a link with frames of one priority for a time, because the peer checks its headroom. Its frames are
+// chosen like those of any queue, by strict and weighted priority, within the port's speed and not while the priority is
+// paused, but there is always one more and none waits anywhere: they take no buffer, and where frames of the same priority
+// wait, those go first.
+type stream struct {
+	frame []byte // as it leaves; never changed, since it is sent without the lock
+	queue uint8
+	until int64 // 0: there is none
+}
+
+// followStream takes over which stream the Prober of p lets the peer have.
+func (s *Switch) followStream(p *portState) {
+	prio, until := p.cfg.Prober.Stream()
+	if until <= s.now || p.cfg.Mode == macctl.ModeOff || !p.cfg.lossless(prio) {
+		p.stream = stream{}
+		return
+	}
+	if p.stream.until == 0 || p.stream.queue != prio {
+		p.stream = stream{frame: streamFrame(&p.cfg, prio), queue: prio}
+	}
+	p.stream.until = until
+}
+
+// streaming returns the priority of the stream of p as a bit, 0 where there is none at this time.
+func (p *portState) streaming(now int64) uint8 {
+	if p.stream.until == 0 {
+		return 0
+	}
+	if now >= p.stream.until {
+		p.stream = stream{}
+		return 0
+	}
+	return 1 << p.stream.queue
+}
+
+// What a frame of a stream says of itself in its IP header.
+const (
+	streamHeader   = 20
+	streamProtocol = 253 // for experiments (RFC 3692)
+)
+
+var (
+	streamSource      = [4]byte{192, 0, 2, 1} // for documentation (RFC 5737): nobody has these addresses
+	streamDestination = [4]byte{192, 0, 2, 2}
+)
+
+// streamFrame makes the longest frame of a priority that the port sends, to an address that no bridge forwards. The peer may
+// trust the tag or the DSCP, so both say the priority.
+//
+//	 6 octets: 01-80-C2-00-00-0E
+//	 6 octets: the port's address
+//	 4 octets: priority tag
+//	 2 octets: EtherType of IPv4
+//	20 octets: IPv4 header: DSCP of the priority, TTL 1, protocol 253, addresses for documentation
+//	 n octets: 0
+func streamFrame(c *PortConfig, prio uint8) []byte {
+	longest := c.MaxFrame
+	if c.Classify.MTU > 0 {
+		longest = min(longest, c.Classify.MTU+frame.HeaderOctets)
+	}
+	longest = max(longest, frame.HeaderOctets+streamHeader)
+	b := make([]byte, longest+frame.TagOctets)
+	copy(b, macctl.FallbackAddress[:])
+	copy(b[frame.AddressOctets:], c.MAC[:])
+	binary.BigEndian.PutUint16(b[tagAt:], frame.TypeVLAN)
+	binary.BigEndian.PutUint16(b[tagAt+2:], uint16(frame.MakeTCI(prio, false, 0)))
+	binary.BigEndian.PutUint16(b[tagAt+frame.TagOctets:], frame.TypeIPv4)
+	ip := b[frame.HeaderOctets+frame.TagOctets:]
+	ip[0] = 0x45
+	ip[1] = dscpOf(c, prio) << 2
+	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
+	ip[8], ip[9] = 1, streamProtocol
+	copy(ip[12:], streamSource[:])
+	copy(ip[16:], streamDestination[:])
+	binary.BigEndian.PutUint16(ip[10:], ^frame.Sum(ip[:streamHeader], 0))
+	return b
+}
+
+// dscpOf returns a codepoint that has the priority here: its class selector where that is one, else the lowest.
+func dscpOf(c *PortConfig, prio uint8) uint8 {
+	selector := prio << 3
+	if c.Classify.DSCP[selector] == prio {
+		return selector
+	}
+	for dscp, p := range c.Classify.DSCP {
+		if p == prio {
+			return uint8(dscp)
+		}
+	}
+	return selector
+}
+
+// streamAddress is where frames of a stream go. No bridge forwards it, and a port's wire must not either.
+var streamAddress = frame.Address(macctl.FallbackAddress[:])
+
+// streamed is what has come of the peer's stream.
+type streamed struct {
+	frames [NumPriorities]uint64
+	octets uint64 // on the wire
+}
+
+// takeStream takes a frame of the peer's stream: it counts towards what comes after XOFF, and goes no further.
+func (p *portState) takeStream(a *Arrival) bool {
+	if a.header.EtherType != frame.TypeIPv4 || len(a.Data) < a.header.NetOffset+streamHeader {
+		return false
+	}
+	ip := a.Data[a.header.NetOffset:]
+	if ip[9] != streamProtocol || [4]byte(ip[12:]) != streamSource || [4]byte(ip[16:]) != streamDestination {
+		return false
+	}
+	p.count.StreamReceived++
+	p.streamed.frames[a.priority]++
+	p.streamed.octets += uint64(frame.WireOctets(len(a.Data)))
+	if p.told != 0 {
+		p.used(a)
+	}
+	return true
+}
+
+// HoldForProbe sets or clears the hold of a headroom measurement on a priority of the peer of port i.
+func (s *Switch) HoldForProbe(i int, prio uint8, hold bool, now int64) {
+	s.now = now
+	p := s.ports[i]
+	if p == nil || !p.cfg.lossless(prio) {
+		return
+	}
+	if hold {
+		s.hold(p, prio, macctl.CauseProbe)
+	} else {
+		s.free(p, prio, macctl.CauseProbe)
+	}
+}
+
+// A HeadroomLook is what a check of the headroom sees of a priority of a port at one moment.
+type HeadroomLook struct {
+	Up       bool
+	Own      bool   // no other cause holds the priority
+	Told     bool   // the peer was told to stop, and that has left the delay line
+	Xoffs    uint64 // how often it was
+	After    int64  // octets on the wire that came after the newest XOFF had left
+	Before   int64  // those that had come before, and were looked at after
+	Streamed uint64 // frames of the peer's stream with the priority
+	Octets   uint64 // on the wire, of all frames that have come by the port
+}
+
+// LookAtHeadroom returns what a check sees of a priority of port i; nothing where there is no such port.
+func (s *Switch) LookAtHeadroom(i int, prio uint8) (l HeadroomLook) {
+	p := s.ports[i]
+	if p == nil || prio >= NumPriorities {
+		return l
+	}
+	u := &p.use[p.useUnit(prio)]
+	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseProbe == 0, Told: p.told&(1<<prio) != 0 && !u.inLine, Xoffs: u.Xoffs, After: u.Last,
+		Before: u.before, Streamed: p.streamed.frames[prio],
+		Octets: p.count.ReceivedBytes + p.count.ReceivedFrames*frame.WireExtras + p.streamed.octets}
+}

@@ -1,0 +1,290 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// streams makes port 0 of a measuring rig fill its link with a priority until a time.
+func (r *rig) streams(p *prober, prio uint8, until int64) {
+	p.streamed, p.until = prio, until
+	r.sw.Measurement(0, request([6]byte{}, false), r.now, r.now, 0)
+}
+
+// A stream fills the link at its speed with the longest frames of its priority, and ends by itself.
+func TestStreamFillsTheLink(t *testing.T) {
+	r, p := measuringRig(t)
+	const length = 10_000_000 // ns
+	r.streams(p, lossless, r.now+length)
+	begun := r.now
+	got := r.drain(0, r.now+second)
+	var octets int
+	for _, b := range got {
+		octets += frame.WireOctets(len(b))
+	}
+	most := (length*gigabit/8)/second + int(testPort(0).Burst) + frame.WireOctets(mtu+4)
+	if octets < length*gigabit/8/second || octets > most {
+		t.Errorf("%d octets in %d frames, want 10 ms at 1 Gbit/s and a burst at most, %d", octets, len(got), most)
+	}
+	if r.now != begun+second || r.sw.ports[0].stream.until != 0 {
+		t.Error("the stream has not ended")
+	}
+	if c := r.count(0); c.Streamed != uint64(len(got)) || c.SentFrames != 0 {
+		t.Errorf("counted %d, and %d data frames", c.Streamed, c.SentFrames)
+	}
+	r.empty()
+}
+
+// A frame of the stream says its priority in its tag and in its DSCP, is as long as can be, and goes to nobody.
+func TestStreamFrame(t *testing.T) {
+	for prio := range uint8(NumPriorities) {
+		c := testPort(0)
+		c.Classify.MTU = 1200
+		if prio == 5 {
+			c.Classify.DSCP[40], c.Classify.DSCP[26] = 0, 5
+		}
+		b := streamFrame(&c, prio)
+		h, ok := frame.Parse(b)
+		if !ok || !h.Tagged || h.TCI.PCP() != prio || h.TCI.VID() != 0 || h.Src != address(c.MAC) || h.Dst != frame.Address(macctl.FallbackAddress[:]) ||
+			len(b) != 1200+frame.HeaderOctets+frame.TagOctets {
+			t.Errorf("priority %d: %d octets, header %+v", prio, len(b), h)
+		}
+		for _, trust := range []classify.Trust{classify.TrustPCP, classify.TrustDSCP} {
+			c.Classify.Trust = trust
+			if got := c.Classify.Priority(b, h); got != prio {
+				t.Errorf("priority %d: a port that trusts %v takes it for %d", prio, trust, got)
+			}
+		}
+		ip := b[frame.HeaderOctets+frame.TagOctets:]
+		if frame.Sum(ip[:streamHeader], 0) != 0xffff || int(binary.BigEndian.Uint16(ip[2:])) != len(ip) {
+			t.Errorf("priority %d: IP header %x", prio, ip[:streamHeader])
+		}
+	}
+}
+
+// A paused priority sends no stream, one that is freed goes on; what is not paused goes first where it is strict.
+func TestStreamObeysPauses(t *testing.T) {
+	r, p := measuringRig(t)
+	r.streams(p, lossless, r.now+second)
+	if len(r.send(0, 64)) == 0 {
+		t.Fatal("there is no stream")
+	}
+	r.hear(0, lossless, 0xffff)
+	r.now += 1_000_000
+	if got := r.send(0, 64); got != nil {
+		t.Errorf("%d frames while the priority is paused", len(got))
+	}
+	if at := r.sw.TxDeadline(0, r.now); at > r.now+40_000_000 {
+		t.Errorf("looked at again in %d ns, want with the end of the pause", at-r.now)
+	}
+	r.offer(1, data(1, 0, 0, 7, small))
+	if got := r.send(0, 64); len(got) != 1 || sequence(got[0]) != 7 {
+		t.Errorf("of another priority %d frames left", len(got))
+	}
+	r.hear(0, lossless, 0)
+	if len(r.send(0, 64)) == 0 {
+		t.Error("the stream does not go on")
+	}
+	p.until = 0
+	r.sw.MeasureDeadline(0)
+	r.now += 1_000_000
+	if got := r.send(0, 64); got != nil {
+		t.Errorf("%d frames after the end", len(got))
+	}
+	r.empty()
+}
+
+// Data frames of the same priority go before those of the stream, and other priorities have their share beside it.
+func TestStreamGoesBehindData(t *testing.T) {
+	r, p := measuringRig(t)
+	r.streams(p, lossless, r.now+second)
+	r.offer(1, data(1, 0, lossless, 5, small), data(1, 0, lossless, 6, small))
+	got := r.send(0, 64)
+	if len(got) < 3 || sequence(got[0]) != 5 || sequence(got[1]) != 6 || len(got[2]) != mtu+frame.TagOctets {
+		t.Fatalf("sent %d frames, want the data first", len(got))
+	}
+	r.offer(1, several(1, 0, 1, 40, mtu)...)
+	var own, others int
+	for range 4 {
+		r.now += 1_000_000
+		for _, b := range r.send(0, 64) {
+			if h, _ := frame.Parse(b); h.TCI.PCP() == lossless {
+				own++
+			} else {
+				others++
+			}
+		}
+	}
+	if own < others-4 || others < own-4 || others == 0 {
+		t.Errorf("%d frames of the stream beside %d of a queue of the same weight", own, others)
+	}
+	if got := len(r.drain(0, r.now+second)); got == 0 {
+		t.Error("nothing more")
+	}
+	r.empty()
+}
+
+// It is nobody's frame that is lost where the kernel refuses one, and the stream ends.
+func TestStreamIsRefused(t *testing.T) {
+	r, p := measuringRig(t)
+	r.streams(p, lossless, r.now+second)
+	if n := r.sw.Dequeue(0, r.now); n == 0 {
+		t.Fatal("there is no stream")
+	}
+	d := r.sw.planned(0, 0)
+	if got := r.sw.lengthOf(0, d); got != mtu+frame.TagOctets {
+		t.Errorf("its length is %d", got)
+	}
+	if o := r.sw.origin(0, 0); !o.own || o.lossless {
+		t.Errorf("its origin is %+v", o)
+	}
+	r.sw.Sent(0, 0, r.now)
+	r.sw.Refuse(0, d, DropSend, r.now)
+	if got := r.send(0, 64); got != nil || *r.count(0) != (Counters{}) {
+		t.Errorf("%d frames more, counters %+v", len(got), r.count(0))
+	}
+}
+
+// There is none for a priority that cannot be stopped, nor on a port that is down.
+func TestNoStream(t *testing.T) {
+	r, p := measuringRig(t)
+	r.streams(p, 5, r.now+second)
+	if got := r.send(0, 64); got != nil {
+		t.Errorf("%d frames of a lossy priority", len(got))
+	}
+	r.streams(p, lossless, r.now+second)
+	if r.sw.occupied(0, r.now) != 1<<lossless {
+		t.Error("there is no stream")
+	}
+	r.sw.SetUp(0, false, r.now)
+	r.sw.SetUp(0, true, r.now)
+	if got := r.send(0, 64); got != nil {
+		t.Errorf("%d frames after the link was down", len(got))
+	}
+}
+
+// The delay line takes the stream as it takes data, and counts it as none.
+func TestStreamInTheDelayLine(t *testing.T) {
+	l, out := newDelayLine(1000, gigabit, 10_000), &sink{}
+	b := make([]byte, 100)
+	for range 3 {
+		if !l.put(5, origin{own: true}, &frame.VnetHeader{}, b) {
+			t.Fatal("the line is full")
+		}
+	}
+	out.refuse = []error{nil, unix.EINVAL}
+	if sent, octets, refused, err := l.flush(out, 1005); sent != 0 || octets != 0 || len(refused) != 0 || err != nil || len(out.frames) != 2 || l.longest != 0 {
+		t.Errorf("%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err, len(out.frames))
+	}
+	if len(l.controls) != 0 || l.due() != math.MaxInt64 {
+		t.Error("they count as MAC Control, or stay")
+	}
+	_ = l.put(5, origin{own: true}, &frame.VnetHeader{}, b)
+	if got := l.empty(); len(got) != 0 {
+		t.Errorf("%d data frames dropped", len(got))
+	}
+}
+
+// The peer takes a stream: it counts towards what came after XOFF, and ends there.
+func TestStreamAtThePeer(t *testing.T) {
+	r, _ := measuringRig(t)
+	c := testPort(9)
+	b := streamFrame(&c, lossless)
+	r.offer(0, b)
+	if c := r.count(0); c.StreamReceived != 1 || c.ReceivedFrames != 0 || c.Drops != (Counters{}).Drops {
+		t.Errorf("counters %+v, want one frame that is no data", c)
+	}
+	for name, spoil := range map[string]func(b []byte){
+		"another protocol": func(b []byte) { b[tagAt+6+9]++ }, "another source": func(b []byte) { b[tagAt+6+12]++ }, "another destination": func(b []byte) { b[tagAt+6+19]++ },
+		"another EtherType": func(b []byte) { b[tagAt+4] = 0x99 },
+	} {
+		other, before := slices.Clone(b), r.count(0).Drops[lossless][DropFiltered]
+		spoil(other)
+		r.offer(0, other)
+		if r.count(0).StreamReceived != 1 || r.count(0).Drops[lossless][DropFiltered] != before+1 {
+			t.Errorf("%s: taken for a stream", name)
+		}
+	}
+	r.offer(0, b[:tagAt+6+10])
+	if l := r.sw.LookAtHeadroom(0, lossless); l.Streamed != 1 || !l.Up || !l.Own || l.Told || l.Octets < 5*uint64(frame.WireOctets(len(b))) {
+		t.Errorf("look %+v", l)
+	}
+	r.sw.HoldForProbe(0, lossless, true, r.now)
+	if r.tell(0) == nil {
+		t.Fatal("XOFF does not leave")
+	}
+	r.now += 1000
+	r.offer(0, b, b)
+	if l := r.sw.LookAtHeadroom(0, lossless); l.Xoffs != 1 || !l.Told || l.After != 2*int64(frame.WireOctets(len(b))) || l.Before != 0 || l.Streamed != 3 {
+		t.Errorf("look %+v", l)
+	}
+	r.sw.Hold(0, lossless)
+	if l := r.sw.LookAtHeadroom(0, lossless); l.Own {
+		t.Error("the buffer holds the peer too, and the look does not say so")
+	}
+	r.sw.Release(0, lossless)
+	r.sw.HoldForProbe(0, lossless, false, r.now)
+	if r.tell(0) == nil || r.sw.ports[0].sender.Told() != 0 {
+		t.Error("the peer is not freed")
+	}
+	if got := r.count(0).LosslessDrops; got != [NumPriorities + 1]uint64{} {
+		t.Errorf("lossless drops %v", got)
+	}
+	if l := r.sw.LookAtHeadroom(77, lossless); l != (HeadroomLook{}) {
+		t.Errorf("no port: %+v", l)
+	}
+	r.sw.HoldForProbe(0, 5, true, r.now)
+	r.sw.HoldForProbe(77, lossless, true, r.now)
+	if r.tell(0) != nil {
+		t.Error("a lossy priority is held")
+	}
+	r.empty()
+}
+
+// Choosing frames of a stream takes no memory.
+func TestStreamAllocatesNothing(t *testing.T) {
+	r, p := measuringRig(t)
+	r.streams(p, lossless, math.MaxInt64)
+	b := port.NewBatch()
+	if n := testing.AllocsPerRun(200, func() {
+		b.Reset()
+		r.now += 1_000_000
+		n := r.sw.Dequeue(0, r.now)
+		r.sw.Fill(0, b, nil)
+		r.sw.Sent(0, n, r.now)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Whatever comes to the address of streams is counted once, as one or as data, and goes no further.
+func FuzzTakeStream(f *testing.F) {
+	c := testPort(9)
+	f.Add(streamFrame(&c, lossless)[12:])
+	f.Add([]byte{0x08, 0x00, 0x45})
+	f.Add([]byte{0x81, 0x00, 0x60, 0x00, 0x08, 0x00})
+	r, _ := measuringRig(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r.tb = t
+		before := *r.count(0)
+		whole := append(slices.Clone(streamFrame(&c, lossless)[:12]), b...)
+		r.arrive(0, whole)
+		if n := r.count(0).StreamReceived + r.count(0).ReceivedFrames - before.StreamReceived - before.ReceivedFrames; n > 1 {
+			t.Errorf("counted %d times", n)
+		}
+		if got := r.send(1, 64); got != nil {
+			t.Errorf("%x was forwarded", got)
+		}
+		r.settle()
+		r.empty()
+	})
+}

@@ -1,0 +1,231 @@
+package headroom
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// CheckSettings say how a Check is made.
+type CheckSettings struct {
+	Xoffs int           // how often the peer is told to stop
+	Fill  time.Duration // for which the link is full before each
+	Quiet time.Duration // without a frame, after which nothing comes any more
+	Trip  time.Duration // there and back, as far as it is known
+}
+
+// Limits of a Check.
+const (
+	MaxXoffs        = 10_000
+	checkAnswer     = 300 * time.Millisecond // for the answer to one request for a stream
+	checkAsks       = 5                      // requests without an answer
+	checkPatience   = 2 * time.Second        // for a frame of the stream that was granted, and for other causes to free the peer
+	checkUnstopped  = 60 * time.Millisecond  // of frames that go on coming after XOFF: the peer does not stop
+	checkRenewAfter = MaxStream / 2
+)
+
+// A CheckLook is what a Check sees of its port at one moment. Octets are those on the wire.
+type CheckLook struct {
+	Now      int64
+	Up       bool
+	Own      bool   // nothing but the Check holds the priority
+	Told     bool   // the peer was told to stop, and that has left
+	Xoffs    uint64 // how often it was
+	After    int64  // octets that came after the newest XOFF had left
+	Before   int64  // those that had come before, and were looked at after
+	Streamed uint64 // frames of the stream that have come
+	Octets   uint64 // of all frames that have come
+
+	Granted  time.Duration // by the answer to the newest request
+	Answered bool
+}
+
+// A CheckOrder is what is to be done after a look.
+type CheckOrder struct {
+	Hold bool // the priority, from now on until the next order
+	Ask  bool // for a stream of MaxStream
+	Done bool // nothing more: end the stream, and free the peer
+}
+
+// A Check proves a headroom by experiment: it has the peer fill the link, tells it to stop, counts what still comes, and does
+// so again and again. It is driven by looks, which should not be much rarer than one in a millisecond; what it counts does not
+// depend on them:
+//
+//	ask ──▶ wait ──▶ fill ──▶ stop ──▶ drain ──▶ wait …
+//
+// Each state is a method that returns the next one, nil at the end.
+type Check struct {
+	set   CheckSettings
+	state checkState
+	err   error
+	order CheckOrder
+
+	asks    int
+	askedAt int64
+	asked   bool
+
+	since    int64 // of the state
+	streamed uint64
+	octets   uint64 // when the filling began
+	xoffs    uint64
+	after    int64
+	afterAt  int64 // when it last grew
+
+	result CheckResult
+}
+
+type checkState func(*Check, *CheckLook) checkState
+
+// A CheckResult is what a Check has found so far.
+type CheckResult struct {
+	After     []int64 // octets that came after each XOFF, in order of time
+	Before    int64   // most that had come before an XOFF, and were looked at after
+	Unstopped int     // XOFFs after which frames went on coming
+	Filled    time.Duration
+	Octets    uint64 // that came while the link was to be full
+}
+
+// NewCheck returns a Check that has not begun.
+func NewCheck(s CheckSettings) *Check {
+	s.Xoffs = min(max(s.Xoffs, 1), MaxXoffs)
+	return &Check{set: s, state: (*Check).ask, result: CheckResult{After: make([]int64, 0, s.Xoffs)}}
+}
+
+// Look takes a look and returns what is to be done.
+func (c *Check) Look(l CheckLook) CheckOrder {
+	c.order.Ask = false
+	if c.order.Done {
+		return c.order
+	}
+	if !l.Up {
+		c.fail("the link went down")
+		return c.order
+	}
+	if c.state = c.state(c, &l); c.state == nil {
+		c.order.Done, c.order.Hold = true, false
+	}
+	return c.order
+}
+
+// Result returns what was found, and why there is no more.
+func (c *Check) Result() (CheckResult, error) { return c.result, c.err }
+
+func (c *Check) fail(format string, args ...any) checkState {
+	c.err = fmt.Errorf(format, args...)
+	c.order = CheckOrder{Done: true}
+	return nil
+}
+
+// ErrNoStream says that the peer does not fill the link.
+var ErrNoStream = errors.New("the peer does not fill the link for this check: write headroom: {send_request: on} there")
+
+// ask asks for the stream until there is an answer.
+func (c *Check) ask(l *CheckLook) checkState {
+	switch {
+	case c.asked && l.Answered && l.Granted == 0:
+		c.err = ErrNoStream
+		return nil
+	case c.asked && l.Answered:
+		c.streamed = l.Streamed
+		return c.enter(l, (*Check).wait)
+	case c.asked && l.Now-c.askedAt < int64(checkAnswer):
+		return (*Check).ask
+	case c.asks == checkAsks:
+		return c.fail("the peer has not answered %d requests to fill the link: it is older than they are, or does not hear them", checkAsks)
+	}
+	c.asks++
+	c.request(l)
+	return (*Check).ask
+}
+
+func (c *Check) request(l *CheckLook) {
+	c.asked, c.askedAt, c.order.Ask = true, l.Now, true
+}
+
+// renew asks again before the stream ends. A request that is lost is followed by another one.
+func (c *Check) renew(l *CheckLook) {
+	if l.Now-c.askedAt >= int64(checkRenewAfter) {
+		c.request(l)
+	}
+}
+
+func (c *Check) enter(l *CheckLook, s checkState) checkState {
+	c.since = l.Now
+	return s
+}
+
+func (c *Check) endOfStream() checkState {
+	return c.fail("the peer fills the link no longer: its time for that is used up for now, or it is configured anew")
+}
+
+// wait waits until frames of the stream come, and nobody else holds the peer.
+func (c *Check) wait(l *CheckLook) checkState {
+	c.renew(l)
+	switch {
+	case l.Answered && l.Granted == 0:
+		return c.endOfStream()
+	case l.Own && l.Streamed > c.streamed:
+		c.octets, c.streamed = l.Octets, l.Streamed
+		return c.enter(l, (*Check).fill)
+	case l.Now-c.since < int64(checkPatience):
+		return (*Check).wait
+	case !l.Own:
+		return c.fail("the priority is held for other reasons all the time (see show pfc): take load off what the port's frames go to")
+	case len(c.result.After) > 0:
+		return c.endOfStream()
+	}
+	return c.fail("the peer fills the link, as it says, but no frame of it comes: does it give its frames the same priority, and is its MTU no larger? " +
+		"Both ends need the same trust and priorities")
+}
+
+// fill lets the link be full for a while.
+func (c *Check) fill(l *CheckLook) checkState {
+	c.renew(l)
+	// Not always for as long: what happens at the peer at a steady beat must meet XOFF at all of its phases.
+	least := int64(c.set.Fill) + int64(c.set.Fill)*int64(len(c.result.After)%8)/8
+	full := l.Streamed > c.streamed // else the peer stands still, and XOFF would stop nothing
+	c.streamed = l.Streamed
+	switch {
+	case !l.Own || l.Told || l.Now-c.since > least+int64(checkPatience):
+		return c.enter(l, (*Check).wait)
+	case l.Now-c.since < least || !full:
+		return (*Check).fill
+	}
+	c.result.Filled += time.Duration(l.Now - c.since)
+	c.result.Octets += l.Octets - c.octets
+	c.xoffs, c.order.Hold = l.Xoffs, true
+	return c.enter(l, (*Check).stop)
+}
+
+// stop waits until XOFF has left.
+func (c *Check) stop(l *CheckLook) checkState {
+	switch {
+	case l.Told && l.Xoffs > c.xoffs:
+		c.after, c.afterAt = l.After, l.Now
+		return c.enter(l, (*Check).drain)
+	case l.Now-c.since < int64(checkPatience):
+		return (*Check).stop
+	}
+	return c.fail("XOFF does not leave the port")
+}
+
+// drain counts until nothing comes any more.
+func (c *Check) drain(l *CheckLook) checkState {
+	if l.After > c.after {
+		c.after, c.afterAt = l.After, l.Now
+	}
+	c.result.Before = max(c.result.Before, l.Before)
+	unstopped := l.Now-c.since >= int64(checkUnstopped+c.set.Trip)
+	if l.Now-c.afterAt < int64(c.set.Quiet+c.set.Trip) && !unstopped {
+		return (*Check).drain
+	}
+	if unstopped {
+		c.result.Unstopped++
+	}
+	c.result.After = append(c.result.After, c.after)
+	if len(c.result.After) == c.set.Xoffs {
+		return nil
+	}
+	c.streamed, c.order.Hold = l.Streamed, false
+	return c.enter(l, (*Check).wait)
+}

@@ -1,0 +1,224 @@
+package headroom
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A checked is a port under a check in virtual time, and its peer: a stream of a frame each 12 µs that ends a while after the
+// hold begins, and begins a while after it ends.
+type checked struct {
+	now      int64
+	look     CheckLook
+	held     bool
+	heldAt   int64
+	freedAt  int64
+	late     func(xoff int) int64 // ns from XOFF to the last frame
+	answers  func(ask int) (time.Duration, bool)
+	asks     int
+	until    int64 // end of the stream
+	xoffLate int64 // ns until XOFF leaves
+	mute     bool  // the stream is of another priority
+
+	standStill    func(look int) bool // the peer
+	stopped, idle int                 // holds, and those while nothing came
+}
+
+const checkedFrame = int64(1500)
+
+func newChecked() *checked {
+	return &checked{now: 1e9, look: CheckLook{Up: true, Own: true}, late: func(int) int64 { return 100_000 },
+		answers: func(int) (time.Duration, bool) { return MaxStream, true }}
+}
+
+// run drives a check until it is done, one look each half millisecond.
+func (w *checked) run(t *testing.T, c *Check) {
+	t.Helper()
+	for n := range 1_000_000 {
+		before := w.look.Streamed
+		if w.standStill != nil && w.standStill(n) {
+			w.now += 500_000
+		} else {
+			w.arrive(500_000)
+		}
+		w.look.Now = w.now
+		o := c.Look(w.look)
+		if o.Ask {
+			w.asks++
+			w.look.Granted, w.look.Answered = w.answers(w.asks)
+			if w.look.Answered {
+				w.until = w.now + int64(w.look.Granted)
+			}
+		}
+		if o.Hold != w.held {
+			w.held = o.Hold
+			if w.held {
+				w.stopped++
+				if w.look.Streamed == before {
+					w.idle++
+				}
+				w.heldAt = w.now + w.xoffLate
+			} else {
+				w.freedAt, w.look.Told = w.now, false
+			}
+		}
+		if o.Done {
+			if w.held {
+				t.Error("the peer is held at the end")
+			}
+			return
+		}
+	}
+	t.Fatal("the check does not end")
+}
+
+// arrive lets a time pass.
+func (w *checked) arrive(d int64) {
+	for end := w.now + d; w.now < end; w.now += 12_000 {
+		if w.held && !w.look.Told && w.now >= w.heldAt {
+			w.look.Told, w.look.After = true, 0
+			w.look.Xoffs++
+		}
+		if w.mute || w.now >= w.until || w.look.Told && w.now > w.heldAt+w.late(int(w.look.Xoffs)) || !w.held && w.now < w.freedAt+50_000 {
+			continue
+		}
+		w.look.Streamed++
+		w.look.Octets += uint64(checkedFrame)
+		if w.look.Told {
+			w.look.After += checkedFrame
+		}
+	}
+}
+
+func checkSettings(xoffs int) CheckSettings {
+	return CheckSettings{Xoffs: xoffs, Fill: 3 * time.Millisecond, Quiet: 4 * time.Millisecond, Trip: 40 * time.Microsecond}
+}
+
+// What came after each XOFF is counted, whatever it is, and nothing else.
+func TestCheckCounts(t *testing.T) {
+	w := newChecked()
+	w.late = func(xoff int) int64 { return int64(xoff) * 30_000 }
+	c := NewCheck(checkSettings(50))
+	w.run(t, c)
+	r, err := c.Result()
+	if err != nil || len(r.After) != 50 || r.Unstopped != 0 {
+		t.Fatalf("%d XOFFs, %d unstopped, %v", len(r.After), r.Unstopped, err)
+	}
+	for i, got := range r.After {
+		if want := int64(i+1) * 30_000 / 12_000 * checkedFrame; got < want || got > want+2*checkedFrame {
+			t.Errorf("XOFF %d: %d octets, want %d or a little more", i+1, got, want)
+		}
+	}
+	if rate := float64(r.Octets) * 8 / r.Filled.Seconds(); rate < 0.95e9 || rate > 1.05e9 {
+		t.Errorf("the link had %.0f bit/s, want one Gbit/s", rate)
+	}
+	if r.Filled < 50*3*time.Millisecond {
+		t.Errorf("the link was full for %v before 50 XOFFs", r.Filled)
+	}
+}
+
+// A stream that is granted for a second is asked for again before it ends, and goes on.
+func TestCheckRenewsTheStream(t *testing.T) {
+	w := newChecked()
+	c := NewCheck(checkSettings(1000))
+	w.run(t, c)
+	if r, err := c.Result(); err != nil || len(r.After) != 1000 {
+		t.Fatalf("%d XOFFs, %v", len(r.After), err)
+	}
+	if took := time.Duration(w.now - 1e9); took < 2*MaxStream || w.asks < int(took/MaxStream) {
+		t.Errorf("asked %d times in %v", w.asks, took)
+	}
+}
+
+// Answers that get lost are asked for again, five times in all.
+func TestCheckAsksAgain(t *testing.T) {
+	for _, tt := range []struct {
+		lost int
+		ok   bool
+	}{{4, true}, {5, false}} {
+		w := newChecked()
+		w.answers = func(ask int) (time.Duration, bool) { return MaxStream, ask > tt.lost }
+		c := NewCheck(checkSettings(3))
+		w.run(t, c)
+		r, err := c.Result()
+		if (err == nil) != tt.ok || (len(r.After) == 3) != tt.ok || w.asks > 5 {
+			t.Errorf("%d answers lost: %d XOFFs, asked %d times, %v", tt.lost, len(r.After), w.asks, err)
+		}
+	}
+}
+
+func TestCheckFails(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(w *checked)
+		want  string
+	}{
+		{"the peer does not allow it", func(w *checked) { w.answers = func(int) (time.Duration, bool) { return 0, true } }, "send_request: on"},
+		{"the peer says nothing", func(w *checked) { w.answers = func(int) (time.Duration, bool) { return 0, false } }, "has not answered 5 requests"},
+		{"the stream comes with another priority", func(w *checked) {
+			w.mute = true
+		}, "the same priority"},
+		{"the link is down", func(w *checked) { w.look.Up = false }, "went down"},
+		{"others hold the peer", func(w *checked) { w.look.Own = false }, "for other reasons"},
+		{"XOFF does not leave", func(w *checked) { w.xoffLate = 1e12 }, "does not leave"},
+		{"the peer's time is used up", func(w *checked) {
+			w.answers = func(ask int) (time.Duration, bool) {
+				return map[bool]time.Duration{true: MaxStream}[ask < 3], true
+			}
+		}, "no longer"},
+	} {
+		w := newChecked()
+		tt.spoil(w)
+		c := NewCheck(checkSettings(1000))
+		w.run(t, c)
+		if _, err := c.Result(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q in it", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestCheckOfAPeerThatRefuses(t *testing.T) {
+	w := newChecked()
+	w.answers = func(int) (time.Duration, bool) { return 0, true }
+	c := NewCheck(checkSettings(3))
+	w.run(t, c)
+	if _, err := c.Result(); !errors.Is(err, ErrNoStream) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A peer that does not stop is counted as one, and the check ends.
+func TestCheckOfAPeerThatGoesOn(t *testing.T) {
+	w := newChecked()
+	w.late = func(int) int64 { return 1e15 }
+	c := NewCheck(checkSettings(3))
+	w.run(t, c)
+	if r, err := c.Result(); err != nil || r.Unstopped != 3 || r.After[0] < 4_000_000 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// However many are wanted, a check is bounded.
+func TestCheckIsBounded(t *testing.T) {
+	for given, want := range map[int]int{-1: 1, 0: 1, MaxXoffs: MaxXoffs, 1 << 40: MaxXoffs} {
+		if c := NewCheck(CheckSettings{Xoffs: given}); c.set.Xoffs != want {
+			t.Errorf("%d XOFFs wanted: %d, want %d", given, c.set.Xoffs, want)
+		}
+	}
+}
+
+// XOFF is sent into a link that is full: while the peer stands still, the check waits.
+func TestCheckWaitsForAFullLink(t *testing.T) {
+	w := newChecked()
+	w.standStill = func(look int) bool { return look%40 > 10 } // for 15 ms each time
+	c := NewCheck(checkSettings(20))
+	w.run(t, c)
+	if r, err := c.Result(); err != nil || len(r.After) != 20 || w.stopped != 20 {
+		t.Fatalf("%d XOFFs, %d holds, %v", len(r.After), w.stopped, err)
+	}
+	if w.idle > 0 {
+		t.Errorf("%d XOFFs while the peer stood still", w.idle)
+	}
+}

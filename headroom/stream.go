@@ -1,0 +1,131 @@
+package headroom
+
+import "time"
+
+// Limits of what a peer gets that asks for a stream.
+const (
+	MaxStream    = time.Second           // one request; the next one goes on from there
+	streamGap    = 50 * time.Millisecond // between two requests that are granted
+	streamBudget = 60 * time.Second      // of streams in a row
+	streamRefill = 4                     // ns of rest that are worth one ns of stream
+)
+
+// streams is filling the link on the peer's behalf: a port sends at its full speed because somebody else has asked it to, so
+// it is done only where a person has allowed it, for a priority that can be stopped, and for a bounded time.
+type streams struct {
+	// initiator
+	ask      bool // wanted is to be asked for
+	wanted   Message
+	sequence uint32
+	answered bool
+	granted  time.Duration
+
+	// responder
+	priority uint8
+	until    int64
+	takenAt  int64
+	spent    time.Duration // of the budget, at takenAt
+	session  uint16        // of the newest request
+	newest   uint32
+	heard    bool
+	answer   bool
+	reply    Packet
+}
+
+// restart forgets what is under way. What was spent stays spent.
+func (s *streams) restart() {
+	*s = streams{sequence: s.sequence, takenAt: s.takenAt, spent: s.spent}
+}
+
+func (s *streams) pending() bool { return s.ask || s.answer }
+
+// AskStream asks the peer to fill the link with frames of a priority for so long from the arrival of the request on; 0 asks
+// it to end that.
+func (p *Probe) AskStream(priority uint8, d time.Duration) {
+	s := &p.stream
+	s.sequence++
+	s.wanted = Message{Operation: Stream, Session: p.set.Session, Sequence: s.sequence, Area: [2]uint64{uint64(priority), uint64(max(d, 0))}}
+	s.ask, s.answered, s.granted = p.measuring(), false, 0
+}
+
+// Granted returns what the peer has answered to the newest AskStream: for how long it fills the link, 0 for not at all.
+func (p *Probe) Granted() (d time.Duration, answered bool) {
+	return p.stream.granted, p.stream.answered
+}
+
+// Stream returns the priority that this end fills the link with for its peer, and until when; 0 where it does not.
+func (p *Probe) Stream() (priority uint8, until int64) { return p.stream.priority, p.stream.until }
+
+// takeStream answers a request for a stream with what is granted of it.
+func (p *Probe) takeStream(in Packet, now int64) {
+	s := &p.stream
+	switch {
+	case s.heard && in.Session == s.session && int32(in.Sequence-s.newest) <= 0:
+		p.ignore(IgnoredOld)
+		return
+	case s.until > 0 && in.Area[1] > 0 && now-s.takenAt < int64(streamGap), s.answer:
+		p.ignore(IgnoredBusy)
+		return
+	}
+	s.heard, s.session, s.newest = true, in.Session, in.Sequence
+	d := p.grant(&in.Message, now)
+	goesOn := s.until > now
+	s.priority, s.until = uint8(in.Area[0]&7), 0
+	if d > 0 {
+		s.until = now + int64(d)
+		p.count.Streams++
+	}
+	if d > 0 && !goesOn {
+		p.note("%s checks its headroom, and has this end fill the link with frames of priority %d meanwhile", p.peer(), s.priority)
+	}
+	s.takenAt = now
+	s.reply, s.answer = in, true
+	s.reply.Area[1] = uint64(d)
+}
+
+// grant is for how long a stream is granted, and takes it off the budget.
+func (p *Probe) grant(m *Message, now int64) time.Duration {
+	s := &p.stream
+	rest := now - max(s.takenAt, s.until) // since the end of the stream before
+	if unused := s.until - now; unused > 0 {
+		s.spent -= time.Duration(unused)
+	}
+	s.spent = max(0, s.spent-time.Duration(max(rest, 0)/streamRefill))
+	if !p.set.Streams || m.Area[0] > 7 || p.set.Lossless>>m.Area[0]&1 == 0 {
+		return 0
+	}
+	d := min(time.Duration(min(m.Area[1], uint64(MaxStream))), streamBudget-s.spent)
+	s.spent += d
+	return d
+}
+
+// takeGrant takes the peer's answer to AskStream.
+func (p *Probe) takeGrant(in Packet) {
+	s := &p.stream
+	switch {
+	case s.answered || s.ask || in.Session != p.set.Session || in.Sequence != s.wanted.Sequence || s.wanted.Operation != Stream:
+		p.ignore(IgnoredUnasked)
+	case in.Area[0] != s.wanted.Area[0]:
+		p.ignore(IgnoredAltered)
+	case in.Area[1] > s.wanted.Area[1]:
+		p.ignore(IgnoredProportion)
+	default:
+		s.answered, s.granted = true, time.Duration(in.Area[1])
+	}
+}
+
+// streamOut is the answer to the peer's request, or the own one.
+func (p *Probe) streamOut() (out Packet, ok bool) {
+	s := &p.stream
+	switch {
+	case s.answer:
+		s.answer, out = false, s.reply
+		out.Group = false
+	case s.ask:
+		s.ask, out.Message = false, s.wanted
+	default:
+		return out, false
+	}
+	p.state(&out.Message)
+	return out, true
+}

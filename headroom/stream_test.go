@@ -1,0 +1,190 @@
+package headroom
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// allowing are settings of an end that fills the link for its peer, with priority 3.
+func allowing(session uint16) Settings {
+	s := settings(session)
+	s.Streams, s.Lossless = true, 1<<3
+	return s
+}
+
+// wanted is a request for a stream.
+func wanted(session uint16, sequence uint32, priority, ns uint64) Packet {
+	return Packet{Group: true, Peer: stranger, Message: Message{Operation: Stream, Session: session, Sequence: sequence, Area: [2]uint64{priority, ns}}}
+}
+
+func TestStreamIsAskedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		peer     Settings
+		priority uint8
+		want     time.Duration // asked for
+		granted  time.Duration
+	}{
+		{"granted", allowing(8), 3, 300 * time.Millisecond, 300 * time.Millisecond},
+		{"more than there is", allowing(8), 3, time.Hour, MaxStream},
+		{"not allowed", settings(8), 3, MaxStream, 0},
+		{"of a lossy priority", allowing(8), 4, MaxStream, 0},
+		{"of no priority", allowing(8), 200, MaxStream, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWire(settings(7), tt.peer)
+			w.agree()
+			w.run(time.Second)
+			w.ends[0].AskStream(tt.priority, tt.want)
+			if _, answered := w.ends[0].Granted(); answered {
+				t.Error("answered before it was asked")
+			}
+			asked := w.now
+			w.run(10 * time.Millisecond)
+			d, answered := w.ends[0].Granted()
+			if !answered || d != tt.granted {
+				t.Errorf("Granted\n got %v, %v\nwant %v", d, answered, tt.granted)
+			}
+			priority, until := w.ends[1].Stream()
+			end := asked + w.delay[0] + w.turn + int64(tt.granted)
+			if (until != 0) != (tt.granted > 0) || until != 0 && (until != end || priority != tt.priority) {
+				t.Errorf("Stream\n got priority %d until %d\nwant %d", priority, until, end)
+			}
+			w.ends[0].AskStream(tt.priority, 0)
+			w.run(10 * time.Millisecond)
+			if _, until := w.ends[1].Stream(); until != 0 {
+				t.Error("it goes on when nobody wants it any more")
+			}
+		})
+	}
+}
+
+// A stream ends with the agreement, with the link, and where it is not allowed any more.
+func TestStreamEnds(t *testing.T) {
+	for name, end := range map[string]func(p *Probe, now int64){
+		"no agreement": func(p *Probe, now int64) { p.SetAgreed(false, "", now) },
+		"link down":    func(p *Probe, now int64) { p.SetUp(false, now) },
+		"not allowed":  func(p *Probe, now int64) { p.Configure(settings(8), now) },
+	} {
+		w := newWire(settings(7), allowing(8))
+		w.agree()
+		w.ends[0].AskStream(3, MaxStream)
+		w.run(10 * time.Millisecond)
+		if _, until := w.ends[1].Stream(); until == 0 {
+			t.Fatal("there is no stream")
+		}
+		end(w.ends[1], w.now)
+		if _, until := w.ends[1].Stream(); until != 0 {
+			t.Errorf("%s: the stream goes on", name)
+		}
+	}
+}
+
+// Who has not agreed gets nothing, nor who replays or repeats requests.
+func TestStreamRequestsAreBounded(t *testing.T) {
+	p := NewProbe(allowing(8))
+	p.SetUp(true, 1)
+	now := int64(1e9)
+	hear := func(in Packet) time.Duration {
+		p.Receive(in, now, Moment{Now: now})
+		for _, ok := p.Out(Moment{Now: now}); ok; _, ok = p.Out(Moment{Now: now}) {
+		}
+		_, until := p.Stream()
+		return time.Duration(max(until-now, 0))
+	}
+	if d := hear(wanted(1, 1, 3, 1e9)); d != 0 || p.count.Ignored[IgnoredNotAgreed] != 1 {
+		t.Errorf("without an agreement: %v, ignored %v", d, p.count.Ignored)
+	}
+	p.SetAgreed(true, "b", now)
+	if d := hear(wanted(1, 5, 3, 1e8)); d != 100*time.Millisecond {
+		t.Errorf("granted %v", d)
+	}
+	now += 60_000_000
+	if d := hear(wanted(1, 5, 3, 1e9)); d != 40*time.Millisecond || p.count.Ignored[IgnoredOld] != 1 {
+		t.Errorf("replayed: %v left, ignored %v", d, p.count.Ignored)
+	}
+	if d := hear(wanted(1, 6, 3, 1e8)); d != 100*time.Millisecond {
+		t.Errorf("renewed: %v left", d)
+	}
+	now += 10_000_000
+	if d := hear(wanted(1, 7, 3, 1e9)); d != 90*time.Millisecond || p.count.Ignored[IgnoredBusy] != 1 {
+		t.Errorf("too soon: %v left, ignored %v", d, p.count.Ignored)
+	}
+	if d := hear(wanted(1, 8, 3, 0)); d != 0 {
+		t.Errorf("ended at once: %v left", d)
+	}
+	if p.count.Streams != 2 {
+		t.Errorf("%d streams, want 2", p.count.Streams)
+	}
+	if notes := strings.Join(p.Notes(), "\n"); strings.Count(notes, "neighbour b checks its headroom") != 1 {
+		t.Errorf("told %q, want once that the link is filled", notes)
+	}
+}
+
+// Forged answers change nothing.
+func TestForgedGrantsAreIgnored(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		forge func(in *Packet)
+		want  Ignored
+	}{
+		{"another session", func(in *Packet) { in.Session++ }, IgnoredUnasked},
+		{"another sequence", func(in *Packet) { in.Sequence++ }, IgnoredUnasked},
+		{"another priority", func(in *Packet) { in.Area[0]++ }, IgnoredAltered},
+		{"more than was wanted", func(in *Packet) { in.Area[1]++ }, IgnoredProportion},
+	} {
+		p := NewProbe(settings(7))
+		p.SetUp(true, 1)
+		p.SetAgreed(true, "b", 1)
+		p.AskStream(3, MaxStream)
+		out, ok := p.Out(Moment{Now: 2})
+		if !ok || out.Operation != Stream {
+			t.Fatalf("Out\n got %+v, %v\nwant the request", out, ok)
+		}
+		in := out
+		in.Peer = stranger
+		tt.forge(&in)
+		p.Receive(in, 3, Moment{Now: 3})
+		if _, answered := p.Granted(); answered || p.count.Ignored[tt.want] != 1 {
+			t.Errorf("%s: answered %v, ignored %v", tt.name, answered, p.count.Ignored)
+		}
+		in = out
+		in.Peer = stranger
+		p.Receive(in, 3, Moment{Now: 3})
+		if d, answered := p.Granted(); !answered || d != MaxStream {
+			t.Errorf("%s: the real answer counts no more: %v, %v", tt.name, d, answered)
+		}
+		p.Receive(in, 4, Moment{Now: 4})
+		if p.count.Ignored[IgnoredUnasked] == 0 {
+			t.Errorf("%s: the answer counts twice", tt.name)
+		}
+	}
+}
+
+// However a peer asks, the time for which it gets streams is bounded: the budget, and a fifth of all time.
+func TestStreamBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := NewProbe(allowing(8))
+		p.SetUp(true, 1)
+		p.SetAgreed(true, "b", 1)
+		now, begun := int64(1e9), int64(1e9)
+		var streamed, until int64
+		for sequence := range uint32(rapid.IntRange(1, 400).Draw(t, "requests")) {
+			next := now + rapid.Int64Range(0, int64(2*time.Second)).Draw(t, "after")
+			streamed += max(0, min(until, next)-now)
+			now = next
+			p.Receive(wanted(1, sequence+1, 3, rapid.Uint64Range(0, 3e9).Draw(t, "ns")), now, Moment{Now: now})
+			for _, ok := p.Out(Moment{Now: now}); ok; _, ok = p.Out(Moment{Now: now}) {
+			}
+			if _, until = p.Stream(); until > now+int64(MaxStream) {
+				t.Fatalf("a stream of %v", time.Duration(until-now))
+			}
+			if most := int64(streamBudget) + (now-begun)/(streamRefill+1) + int64(MaxStream); streamed > most {
+				t.Fatalf("streams of %v in %v", time.Duration(streamed), time.Duration(now-begun))
+			}
+		}
+	})
+}
