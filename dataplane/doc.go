@@ -26,6 +26,7 @@
 //	events.go    what a person should know
 //	capture.go   what is captured, and when
 //	explain.go   what a capture says of MAC Control frames and drops
+//	foresee.go   what would become of a frame
 //	trunksnapshot.go  what a trunk holds and has counted
 //	snapshot.go  one consistent picture for metrics and tables
 //	run.go       Runner: workers, their ports, stopping them for a change

@@ -49,11 +49,16 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 
 // takeMeasurement takes a measurement frame that came as an ordinary one.
 func (s *Switch) takeMeasurement(p *portState, a *Arrival) bool {
-	if a.header.Tagged || !s.toThisPort(p, a.header.Dst) {
+	if !s.measures(p, a) {
 		return false
 	}
 	taken, _ := s.Measurement(p.index, a.Data, a.At, s.now, s.clock)
 	return taken
+}
+
+// measures tells whether an ordinary frame is a measurement frame for this port.
+func (s *Switch) measures(p *portState, a *Arrival) bool {
+	return !a.header.Tagged && s.toThisPort(p, a.header.Dst) && s.cfg.Measurement.Recognizes(a.Data)
 }
 
 func (s *Switch) toThisPort(p *portState, dst uint64) bool {

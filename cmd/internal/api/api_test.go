@@ -34,6 +34,7 @@ type fake struct {
 	more    uint64 // frames beyond the sample
 	gone    bool   // p1 was removed
 	tap     capture.Tap
+	asked   chan Question // where it is set: what explain asked
 }
 
 func (f *fake) Name() string { return "s1" }
@@ -122,6 +123,14 @@ func (f *fake) LLDP() []LLDPPort {
 			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}}}
 	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{}}
 	return []LLDPPort{p1, p2}
+}
+
+func (f *fake) Foresee(q Question) (dataplane.Foresight, bool) {
+	if f.asked != nil {
+		f.asked <- q
+	}
+	v, ok := sampleForesights()[q.Port]
+	return v, ok
 }
 
 func (f *fake) Watchdog() []deadlock.Status {
