@@ -130,6 +130,8 @@ func (w *world) randomFrame(t *rapid.T, in int) []byte {
 		return bridge.AppendProbe(nil, src, bridge.Probe{Identity: bridge.Identity{9}})
 	case 2:
 		return w.sw.cfg.Measurement.Append(nil, [6]byte{}, [6]byte{2}, true, macctl.Measurement{Operation: macctl.MeasureRequest})
+	case 3:
+		return w.sw.cfg.Measurement.AppendEcho(nil, [6]byte{}, [6]byte{2}, macctl.Way(rapid.IntRange(0, 2).Draw(t, "way")), 60, tag != nil, 0x6001, macctl.Echo{})
 	}
 	return b
 }

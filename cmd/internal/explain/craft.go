@@ -106,18 +106,6 @@ func (f *Frame) fill(b []byte) ([]byte, frame.VnetHeader) {
 		v = frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, GSOSize: uint16(f.GSO), HdrLen: uint16(at + ipv4Octets + tcpOctets),
 			CsumStart: uint16(at + ipv4Octets), CsumOffset: 16}
 	}
-	binary.BigEndian.PutUint16(ip[10:], ^sum(ip[:ipv4Octets]))
+	binary.BigEndian.PutUint16(ip[10:], ^frame.Sum(ip[:ipv4Octets], 0))
 	return b, v
-}
-
-// sum is the Internet checksum's one's complement sum (RFC 1071).
-func sum(b []byte) uint16 {
-	var s uint32
-	for i := 0; i+1 < len(b); i += 2 {
-		s += uint32(binary.BigEndian.Uint16(b[i:]))
-	}
-	for s>>16 != 0 {
-		s = s>>16 + s&0xFFFF
-	}
-	return uint16(s)
 }
