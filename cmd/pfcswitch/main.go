@@ -25,7 +25,7 @@ func rootCommand() *cobra.Command {
 		DisableAutoGenTag: true,
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
-		sinkCommand(), captureCommand(), webCommand(), schemaCommand(), explainCommand(), linkcheckCommand(), versionCommand())
+		sinkCommand(), captureCommand(), webCommand(), schemaCommand(), explainCommand(), linkcheckCommand(), doctorCommand(), versionCommand())
 	return root
 }
 

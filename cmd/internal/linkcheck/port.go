@@ -34,7 +34,7 @@ func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 		return fmt.Errorf("port %s leads to this host's own stack: name the port of its wire", name)
 	}
 	o.Interface = found.Interface
-	if o.Netns, err = netnsOf(ctx, client, found.Netns); err != nil {
+	if o.Netns, err = NetnsOf(ctx, client, found.Netns); err != nil {
 		return err
 	}
 	if r, err = client.Show(ctx, "config"); err != nil {
@@ -48,8 +48,8 @@ func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 	return nil
 }
 
-// netnsOf returns the namespace of a port as this process may call it: "" where it is its own.
-func netnsOf(ctx context.Context, client *api.Client, netns *string) (string, error) {
+// NetnsOf returns the namespace of a port as this process may call it: "" where it is its own.
+func NetnsOf(ctx context.Context, client *api.Client, netns *string) (string, error) {
 	if netns != nil {
 		return *netns, nil
 	}
