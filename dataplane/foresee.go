@@ -6,6 +6,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
 
@@ -32,6 +33,7 @@ type Foresight struct {
 	Decision bridge.Decision
 	Demoted  bool // from its lossless priority to the queue that Copies name
 
+	Marks   bool             // it can carry an ECN mark
 	Ingress *buffer.Prospect // of a frame that is charged to a lossless ingress queue
 	Wanted  bool             // the peer is held already, for whatever cause
 	InRing  bool             // an earlier frame waits in the receive ring, so this one waits behind it
@@ -44,15 +46,18 @@ type Foresight struct {
 
 // A Copy is a frame on its way out by one port.
 type Copy struct {
-	Port    int
-	Config  PortConfig
-	Queue   uint8
-	Octets  int  // as it leaves
-	Tagged  bool // it leaves with a tag, Tag
-	Tag     frame.TCI
-	Dropped bool
-	Reason  DropReason
-	Lossy   *buffer.LossyProspect // where the frame is charged to the egress queue
+	Port     int
+	Name     string
+	MaxFrame int
+	Speed    int64 // bit/s, 0 is no limit
+	Served   sched.Queue
+	Queue    uint8
+	Octets   int  // as it leaves
+	Tagged   bool // it leaves with a tag, Tag
+	Tag      frame.TCI
+	Dropped  bool
+	Reason   DropReason
+	Lossy    *buffer.LossyProspect // where the frame is charged to the egress queue
 
 	AheadFrames int   // that wait in the queue
 	AheadOctets int64 // without FCS
@@ -60,7 +65,6 @@ type Copy struct {
 	PausedNs    int64 // for how long yet the peer holds the queue, if nothing comes; 0 where it does not
 	Discards    bool  // the watchdog empties the queue
 	MarkShare   float64
-	Marks       bool // it can carry a mark: its sender knows ECN
 }
 
 // A Taker is what of the switch itself takes a frame, so that it is not forwarded.
@@ -74,6 +78,9 @@ const (
 	TakenMeasurement
 	TakenLoopProbe
 )
+
+// markOctets hold the longest headers up to the ECN field and the checksum over it: those of a tagged IPv6 packet.
+const markOctets = frame.HeaderOctets + frame.TagOctets + 40
 
 // Foresee tells what would become of frame b, with the virtio header v, if port in received it at time now. ok is false
 // where there is no such port.
@@ -92,6 +99,7 @@ func (s *Switch) Foresee(in int, b []byte, v frame.VnetHeader, now int64) (f For
 		a.fault, a.bad = DropMalformed, true
 	}
 	f.Header, f.Priority = a.header, a.priority
+	f.Marks = frame.MarkCE(slices.Clone(a.Data[:min(len(a.Data), markOctets)]), a.header.NetOffset, a.header.EtherType)
 	f.Lossless = !a.bad && p.lossless(a.priority)
 	if dscp, isIP := frame.DSCP(a.Data, a.header.NetOffset, a.header.EtherType); isIP && a.priority != Unknown {
 		f.DSCP = int(dscp)
@@ -240,7 +248,7 @@ func (s *Switch) foreseeFlood(f *Foresight, p *portState, a *Arrival, vid uint16
 	going, taken := 0, int64(0)
 	for i := range f.Decision.Ports.All() {
 		c := s.copyTo(s.ports[i], a, vid, q)
-		c.MarkShare, c.Marks = 0, false // what floods is not marked
+		c.MarkShare = 0 // what floods is not marked
 		if s.tooLong(s.ports[i], a, vid) {
 			c.drop(DropOversize)
 		} else {
@@ -258,7 +266,7 @@ func (s *Switch) foreseeFlood(f *Foresight, p *portState, a *Arrival, vid uint16
 
 // copyTo says how a frame would leave by out, and what it meets in the egress queue q.
 func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
-	c := Copy{Port: out.index, Config: out.cfg, Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,
+	c := Copy{Port: out.index, Name: out.cfg.Name, MaxFrame: out.cfg.MaxFrame, Speed: out.cfg.Speed, Served: out.cfg.Egress[q], Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,
 		AheadFrames: out.queues[q].frames + out.queues[q].staged, AheadOctets: out.count.QueueBytes[q], PortOctets: out.waiting(),
 		Discards: out.discard&(1<<q) != 0}
 	switch action, tci := s.egressTag(out, a, vid); action {
@@ -273,7 +281,6 @@ func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
 		c.PausedNs = max(1, out.receiver.FreeSince(q)-s.now)
 	}
 	c.MarkShare = out.cfg.ECN[q].share(out.count.QueueBytes[q])
-	c.Marks = frame.MarkCE(slices.Clone(a.Data), int(a.header.NetOffset), a.header.EtherType)
 	return c
 }
 

@@ -86,7 +86,7 @@ func foreseen(f *Foresight) (h effect) {
 			continue
 		default:
 			h.copies[8*c.Port+int(c.Queue)]++
-			if c.MarkShare == 1 && c.Marks {
+			if c.MarkShare == 1 && f.Marks {
 				h.marks++
 			}
 			if c.Lossy != nil {

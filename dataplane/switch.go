@@ -60,14 +60,13 @@ type portState struct {
 	queues   [NumPriorities]queue
 	occupied uint8
 	plan     plan
-	trunk    *trunkState // nil for a port of the bridge
-	member   int         // number in the trunk, or uplink
-	delayed  int         // frames in the delay line
-	txAt     int64       // time at which the transmit task has to look again
-	waitFrom int64       // since when a frame waits in the ring for buffer, 0 where none does
-	crossed  int64       // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
-	culprit  int64       // when the frame came that was admitted
-	echo     macctl.Echoer
+	trunk    *trunkState   // nil for a port of the bridge
+	member   int           // number in the trunk, or uplink
+	delayed  int           // frames in the delay line
+	txAt     int64         // time at which the transmit task has to look again
+	waitFrom int64         // since when a frame waits in the ring for buffer, 0 where none does
+	crossed  int64         // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
+	culprit  int64         // when the frame came that was admitted
 	heard    macctl.Reason // what the receiver said of the newest MAC Control frame
 	partner  uint64        // source of the newest MAC Control frame
 	talker   uint64        // source of the newest lossless frame
@@ -81,6 +80,7 @@ type portState struct {
 	told     uint8      // priorities that the peer was last told to stop
 	use      [NumPriorities]useMeter
 	useNotes []useNote
+	echo     macctl.Echoer
 }
 
 // queue is one egress queue: a list of descriptors.

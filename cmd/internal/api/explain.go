@@ -81,7 +81,7 @@ func Explain(number int, f *dataplane.Foresight) ExplainedFrame {
 		e.Reason = present(f.Reason.String())
 	}
 	for i := range f.Copies {
-		e.Copies = append(e.Copies, copyOf(&f.Copies[i]))
+		e.Copies = append(e.Copies, copyOf(f, &f.Copies[i]))
 	}
 	n := narrator{f: f}
 	n.tell()
@@ -103,10 +103,10 @@ func verdictOf(f *dataplane.Foresight) string {
 	return "forwarded"
 }
 
-func copyOf(c *dataplane.Copy) ExplainedCopy {
-	e := ExplainedCopy{Port: c.Config.Name, Queue: c.Queue, Octets: c.Octets, Tagged: c.Tagged, AheadBytes: c.AheadOctets, PausedNs: c.PausedNs,
+func copyOf(f *dataplane.Foresight, c *dataplane.Copy) ExplainedCopy {
+	e := ExplainedCopy{Port: c.Name, Queue: c.Queue, Octets: c.Octets, Tagged: c.Tagged, AheadBytes: c.AheadOctets, PausedNs: c.PausedNs,
 		MarkShare: c.MarkShare}
-	if !c.Marks {
+	if !f.Marks {
 		e.MarkShare = 0
 	}
 	if c.Tagged {

@@ -20,17 +20,13 @@ import (
 // sampleForesights are frames that meet every kind of station, by the port that they arrive at.
 func sampleForesights() map[string]dataplane.Foresight {
 	in := dataplane.PortConfig{Name: "p1", Speed: 1e9, MaxFrame: 1514, Mode: macctl.ModePFC, Lossless: 1 << 3, Bridge: bridge.PortConfig{PVID: 1}}
-	out := in
-	out.Name = "p2"
-	out.Egress[3] = sched.Queue{Weight: 50}
-	out.Egress[0] = sched.Queue{Strict: true}
 	tagged := frame.Header{Dst: 0x020000000002, Src: 0x020000000001, EtherType: 0x0800, Tagged: true, TCI: frame.MakeTCI(3, false, 10)}
 	queue := buffer.QueueSnapshot{Lossless: true, Threshold: 81_920, Config: buffer.QueueConfig{Private: 4096, Headroom: 72_192}}
 	queue.Used.Private.Now, queue.Used.Shared.Now = 4096, 81_920
-	leaving := dataplane.Copy{Port: 1, Config: out, Queue: 3, Octets: 1510, AheadFrames: 12, AheadOctets: 18_120, PortOctets: 18_408,
-		PausedNs: 1_500_000, MarkShare: 0.05, Marks: true}
+	leaving := dataplane.Copy{Port: 1, Name: "p2", MaxFrame: 1514, Speed: 1e9, Served: sched.Queue{Weight: 50}, Queue: 3, Octets: 1510, AheadFrames: 12, AheadOctets: 18_120, PortOctets: 18_408,
+		PausedNs: 1_500_000, MarkShare: 0.05}
 
-	lossless := dataplane.Foresight{Config: in, Up: true, Octets: 1514, Pieces: 1, Header: tagged, DSCP: 26, Priority: 3, Lossless: true,
+	lossless := dataplane.Foresight{Config: in, Up: true, Octets: 1514, Pieces: 1, Header: tagged, DSCP: 26, Priority: 3, Lossless: true, Marks: true,
 		VLAN: 10, Member: true, Station: bridge.Entered{Known: true, Port: 1, Static: true}, Known: "p2",
 		Decision: bridge.Decision{Kind: bridge.Unicast, Port: 1}, Copies: []dataplane.Copy{leaving},
 		Ingress: &buffer.Prospect{Verdict: buffer.AcceptHeadroom, Size: 1536, Headroom: 1536, Turns: true, Queue: queue, Free: 81_920}}
@@ -38,11 +34,11 @@ func sampleForesights() map[string]dataplane.Foresight {
 	demoted := dataplane.Foresight{Config: in, Up: true, Octets: 100, Pieces: 43, Header: tagged, DSCP: -1, Priority: 3, Lossless: true,
 		VLAN: 10, Member: true, Decision: bridge.Decision{Kind: bridge.Flood, Cause: bridge.UnknownUnicast, Port: -1}, Demoted: true}
 	copied := leaving
-	copied.Queue, copied.PausedNs, copied.MarkShare = 0, 0, 0
+	copied.Served, copied.Queue, copied.PausedNs, copied.MarkShare = sched.Queue{Strict: true}, 0, 0, 0
 	copied.Tagged, copied.Tag = true, tagged.TCI
 	copied.Lossy = &buffer.LossyProspect{Accepted: true, Size: 256, Free: 4_000_000, Queue: buffer.LossySnapshot{Threshold: 4_000_000}}
 	refused := copied
-	refused.Config.Name, refused.Dropped, refused.Reason = "p3", true, dataplane.DropLossyThreshold
+	refused.Name, refused.Dropped, refused.Reason = "p3", true, dataplane.DropLossyThreshold
 	refused.Lossy = &buffer.LossyProspect{Size: 256, Free: 100, Queue: buffer.LossySnapshot{Threshold: 100, Used: buffer.Level{Now: 100}}}
 	demoted.Copies = []dataplane.Copy{copied, refused}
 

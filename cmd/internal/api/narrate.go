@@ -130,7 +130,7 @@ func (n *narrator) trunk() {
 		return
 	}
 	n.say("trunk", "trunks."+n.f.Trunk, "a port of trunk %s: the frame passes unchanged to %s; meter and RED, where there are some, judge it when its turn comes, and are not foreseen",
-		n.f.Trunk, n.f.Copies[0].Config.Name)
+		n.f.Trunk, n.f.Copies[0].Name)
 }
 
 func (n *narrator) vlan() {
@@ -167,7 +167,7 @@ func (n *narrator) forwarding() {
 	case d.Kind == bridge.Unicast && known != "":
 		n.say("bridge", "fdb", "%s", known)
 	case d.Kind == bridge.Unicast:
-		n.say("bridge", "ports", "the frame goes to %s, to which the port is joined", f.Copies[0].Config.Name)
+		n.say("bridge", "ports", "the frame goes to %s, to which the port is joined", f.Copies[0].Name)
 	case d.Kind == bridge.Flood:
 		n.flooding()
 	case bridge.Reserved(f.Header.Dst):
@@ -201,7 +201,7 @@ func (n *narrator) flooding() {
 func portNames(copies []dataplane.Copy) string {
 	var names []string
 	for i := range copies {
-		names = append(names, copies[i].Config.Name)
+		names = append(names, copies[i].Name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -249,17 +249,17 @@ func (n *narrator) xoff() string {
 }
 
 func (n *narrator) egress(c *dataplane.Copy) {
-	name := c.Config.Name
+	name := c.Name
 	if c.Lossy != nil {
 		n.lossy(c)
 	}
 	if c.Dropped || n.f.Dropped || n.f.Waits {
 		if c.Dropped && c.Reason == dataplane.DropOversize {
-			n.say("egress", "ports."+name+".mtu", "%s carries %d octets (a tag comes on top): dropped (oversize)", name, c.Config.MaxFrame)
+			n.say("egress", "ports."+name+".mtu", "%s carries %d octets (a tag comes on top): dropped (oversize)", name, c.MaxFrame)
 		}
 		return
 	}
-	q := c.Config.Egress[c.Queue]
+	q := c.Served
 	served := fmt.Sprintf("weight %d", q.Weight)
 	if q.Strict {
 		served = "strict priority"
@@ -283,13 +283,13 @@ func (n *narrator) lossy(c *dataplane.Copy) {
 	if !p.Accepted {
 		verdict = "dropped (lossy-threshold)"
 	}
-	n.say("buffer", "buffer.lossy.alpha", "lossy queue %d of %s: %s of %s (threshold; %s of the pool are free), the frame takes %s: %s", c.Queue, c.Config.Name,
+	n.say("buffer", "buffer.lossy.alpha", "lossy queue %d of %s: %s of %s (threshold; %s of the pool are free), the frame takes %s: %s", c.Queue, c.Name,
 		count(p.Queue.Used.Now), count(p.Queue.Threshold), count(p.Free), count(p.Size), verdict)
 }
 
 func (n *narrator) marking(c *dataplane.Copy) {
 	key := fmt.Sprintf("ecn.%d", c.Queue)
-	if !c.Marks {
+	if !n.f.Marks {
 		n.say("ecn", key, "the queue is long enough to mark, but the sender of this frame does not know ECN: it passes unmarked")
 		return
 	}
@@ -297,7 +297,7 @@ func (n *narrator) marking(c *dataplane.Copy) {
 }
 
 func (n *narrator) leaving(c *dataplane.Copy) {
-	name := c.Config.Name
+	name := c.Name
 	tag := "untagged"
 	key := "ports." + name + ".pvid"
 	switch {
@@ -307,9 +307,9 @@ func (n *narrator) leaving(c *dataplane.Copy) {
 		tag, key = fmt.Sprintf("tagged with VLAN %d, PCP %d", c.Tag.VID(), c.Tag.PCP()), "ports."+name+".tagged"
 	}
 	speed := "as fast as the kernel takes it (speed: none)"
-	if c.Config.Speed > 0 {
-		ns := int64(float64(c.PortOctets+int64(frame.WireOctets(c.Octets))) * 8e9 / float64(c.Config.Speed))
-		speed = fmt.Sprintf("at %s bit/s: all that waits at the port, and it, take %s", rate(c.Config.Speed), duration(ns))
+	if c.Speed > 0 {
+		ns := int64(float64(c.PortOctets+int64(frame.WireOctets(c.Octets))) * 8e9 / float64(c.Speed))
+		speed = fmt.Sprintf("at %s bit/s: all that waits at the port, and it, take %s", rate(c.Speed), duration(ns))
 	}
 	n.say("send", key, "leaves %s %s, %d octets, %s", name, tag, c.Octets, speed)
 	if n.f.Header.Tagged && n.f.Header.TCI.PCP() != 0 && !c.Tagged {
