@@ -47,7 +47,7 @@ type LinkTrip struct {
 	Way         string `json:"way"`          // control (as PFC goes), fallback or bridged
 	Octets      int    `json:"octets"`       // of each frame, without FCS
 	KernelSent  int    `json:"kernel_sent"`  // trips whose beginning the kernel stamped; of the others it is the clock before the call
-	PrecisionNs int64  `json:"precision_ns"` // by which each of the four stamps may be off: the step of this machine's clock
+	PrecisionNs int64  `json:"precision_ns"` // step of this end's clock, finer than which none of its stamps is
 	Total       Spread `json:"total"`
 	Link        Spread `json:"link"`
 	Peer        Spread `json:"peer"`
@@ -90,7 +90,7 @@ func (r *LinkTrip) text() string {
 	}{{"there and back", &r.Total}, {"on the link", &r.Link}, {"at the peer", &r.Peer}} {
 		t.row(part.name, strconv.Itoa(part.d.Samples), duration(part.d.MinNs), duration(part.d.P50Ns), duration(part.d.P99Ns), duration(part.d.P999Ns), duration(part.d.MaxNs))
 	}
-	return t.String() + fmt.Sprintf("%d of %d answered, %d octets, by %s; the kernel stamped %d of them as they left; stamps are right to ±%s\n",
+	return t.String() + fmt.Sprintf("%d of %d answered, %d octets, by %s; the kernel stamped %d of them as they left, the others are stamped before the call; the clock moves by %s\n",
 		r.Asked-r.Lost, r.Asked, r.Octets, r.Way, r.KernelSent, duration(r.PrecisionNs))
 }
 
