@@ -279,3 +279,30 @@ func superTCP(dst, src uint64, payload int) ([]byte, frame.VnetHeader) {
 	b[46] = 5 << 4
 	return b, frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1000, CsumStart: 34, CsumOffset: 16}
 }
+
+// Through a trunk a frame goes to the uplink, and from there to the member that is foreseen, as it is.
+func TestForesightThroughTrunks(t *testing.T) {
+	r := trunkRig(t, threeToOne(), nil)
+	b := ether(frame.Broadcast, host(0), tci(lossless, 77), experimental, 1, small)
+	if f, ok := r.sw.Foresee(0, b, frame.VnetHeader{}, r.now); !ok || f.Trunk != "up" || f.Dropped || len(f.Copies) != 1 || f.Copies[0].Port != uplinkPort || !f.Copies[0].Tagged {
+		t.Errorf("up: %+v", f)
+	}
+	for range 9 {
+		f, _ := r.sw.Foresee(uplinkPort, b, frame.VnetHeader{}, r.now)
+		r.offer(uplinkPort, b)
+		for i := range members {
+			if got, want := len(r.send(i, 64)), f.Copies[0].Port == i; (got == 1) != want {
+				t.Errorf("down: member %d sent %d frames, foreseen is member %d", i, got, f.Copies[0].Port)
+			}
+		}
+	}
+	for i := range members {
+		r.sw.SetUp(i, false, r.now)
+	}
+	if f, _ := r.sw.Foresee(uplinkPort, b, frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropPortDown {
+		t.Errorf("all members are down: dropped %v (%v)", f.Dropped, f.Reason)
+	}
+	if f, _ := r.sw.Foresee(uplinkPort, ether(0x0180C200000E, host(0), nil, experimental, 5, small), frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropFiltered {
+		t.Errorf("a reserved address: dropped %v (%v)", f.Dropped, f.Reason)
+	}
+}

@@ -25,6 +25,7 @@ type Survey struct {
 	IPv6       []string        // its link-local addresses
 	XDP        bool            // a program takes frames before any socket sees them
 	Pause      *HardwarePause  // nil where the driver has none
+	Steered    []string        // receive queues that hand frames to other CPUs (RPS)
 	VLANs      []VLANLink      // interfaces on top of it that add tags
 
 	// Peer is the other end of a veth, PeerNetns where that is; nil where it is none, or in a namespace that has no name and no
@@ -72,7 +73,7 @@ func surveyHere(ns string, link netlink.Link) (*Survey, error) {
 	}
 	a := link.Attrs()
 	s := &Survey{Link: l, Netns: ns, AdminUp: a.RawFlags&unix.IFF_UP != 0, XDP: a.Xdp != nil && a.Xdp.Attached, Offloads: readOffloads(a.Name),
-		Pause: readPause(a.Name)}
+		Pause: readPause(a.Name), Steered: readSteering(a.Name)}
 	if a.MasterIndex != 0 {
 		s.MasterName, s.MasterKind = "?", "master"
 		if m, err := netlink.LinkByIndex(a.MasterIndex); err == nil {

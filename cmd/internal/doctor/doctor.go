@@ -49,7 +49,7 @@ type Target struct {
 
 // rules of a port, in the order in which a person should read what they find.
 var rules = []func(*Facts, *Target) []api.Finding{
-	missingInterface, linkDown, enslaved, addressed, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, mergedReceive, queueingDiscipline,
+	missingInterface, linkDown, enslaved, addressed, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, mergedReceive, steeredReceive, queueingDiscipline,
 	hostWithoutNIC, superFrames, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, headroomByHand, severalNeighbors, overspeed, losslessLost,
 }
 

@@ -141,6 +141,16 @@ func mergedReceive(_ *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
+// steeredReceive is about RPS at the port itself.
+func steeredReceive(_ *Facts, t *Target) []api.Finding {
+	if t.Survey == nil || len(t.Survey.Steered) == 0 {
+		return nil
+	}
+	mount := "mount -t sysfs sysfs /sys && for q in /sys/class/net/" + quote(t.Survey.Name) + "/queues/rx-*; do echo 0 >$q/rps_cpus; done"
+	return t.found(api.SeverityWarning, "rps", t.Survey, "frames are handed to other CPUs, each with a queue of its own that may overflow (net.core.netdev_max_backlog) before any ring: PAUSE and PFC come late, and out of order with data",
+		"RPS is on for "+strings.Join(t.Survey.Steered, ", "), in(t.Survey.Netns, "unshare --mount sh -c "+quote(mount)))
+}
+
 // harmless are the root queueing disciplines that a link has by itself.
 var harmless = []string{"", "noqueue", "mq", "pfifo_fast", "fq_codel", "fq"}
 

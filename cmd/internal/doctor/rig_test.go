@@ -165,7 +165,7 @@ func shell(t *testing.T, command string) {
 	case <-time.After(3 * time.Second):
 		t.Cleanup(func() {
 			terminate(cmd.Process.Pid)
-			<-ended
+			t.Logf("ended: %v", <-ended) // by the signal
 		})
 	}
 }

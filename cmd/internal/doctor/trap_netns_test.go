@@ -50,6 +50,11 @@ func TestLinkTraps(t *testing.T) {
 			runIn(t, r.sw, "ip link set p1 mtu 9000")
 		}},
 		{"gro", func(t *testing.T, r *rig) { runIn(t, r.sw, "ethtool -K p1 gro on") }},
+		{"rps", func(t *testing.T, r *rig) {
+			p, err := r.sw.Start(lab.Command{Argv: []string{"unshare", "--mount", "sh", "-c", "mount -t sysfs sysfs /sys && echo 3 >/sys/class/net/p1/queues/rx-0/rps_cpus"}})
+			must(t, err)
+			must(t, p.Wait())
+		}},
 		{"qdisc", func(t *testing.T, r *rig) { runIn(t, r.h, "tc qdisc add dev dr0 root pfifo limit 10") }},
 		{"qdisc", func(t *testing.T, r *rig) {
 			runIn(t, r.sw, "tc qdisc add dev p1 root tbf rate 10mbit burst 10kb latency 10ms")
