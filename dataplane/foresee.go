@@ -79,8 +79,8 @@ const (
 	TakenLoopProbe
 )
 
-// markOctets hold the longest headers up to the ECN field and the checksum over it: those of a tagged IPv6 packet.
-const markOctets = frame.HeaderOctets + frame.TagOctets + 40
+// ceOctets holds the longest headers up to the ECN field and the checksum over it: those of a tagged IPv6 packet.
+const ceOctets = frame.HeaderOctets + frame.TagOctets + 40
 
 // Foresee tells what would become of frame b, with the virtio header v, if port in received it at time now. ok is false
 // where there is no such port.
@@ -99,7 +99,7 @@ func (s *Switch) Foresee(in int, b []byte, v frame.VnetHeader, now int64) (f For
 		a.fault, a.bad = DropMalformed, true
 	}
 	f.Header, f.Priority = a.header, a.priority
-	f.Marks = frame.MarkCE(slices.Clone(a.Data[:min(len(a.Data), markOctets)]), a.header.NetOffset, a.header.EtherType)
+	f.Marks = frame.MarkCE(slices.Clone(a.Data[:min(len(a.Data), ceOctets)]), a.header.NetOffset, a.header.EtherType)
 	f.Lossless = !a.bad && p.lossless(a.priority)
 	if dscp, isIP := frame.DSCP(a.Data, a.header.NetOffset, a.header.EtherType); isIP && a.priority != Unknown {
 		f.DSCP = int(dscp)
