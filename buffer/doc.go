@@ -13,6 +13,7 @@
 //	room.go      what a queue can still take
 //	lossy.go      lossy arrival and departure, by egress queue
 //	level.go      a byte count with its three watermarks
+//	foresee.go    what admission would decide now
 //	snapshot.go   everything there is to see
 //
 // Two pools are partitioned from each other. The lossless pool is accounted by ingress queue (SAI: priority group) and

@@ -9,8 +9,7 @@ func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
 	}
 	q := &p.egress[queue]
 	size := m.Charge(n)
-	free := m.lossy.size - m.lossy.used.now
-	if size > free || q.held.now+size > dynamicLimit(q.alpha, free) {
+	if !fitsLossy(q, size, m.lossyFree()) {
 		q.count.Dropped++
 		return false
 	}
@@ -18,6 +17,12 @@ func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
 	q.held.add(size)
 	m.lossy.used.add(size)
 	return true
+}
+
+func (m *Manager) lossyFree() int64 { return m.lossy.size - m.lossy.used.now }
+
+func fitsLossy(q *lossyQueue, size, free int64) bool {
+	return size <= free && q.held.now+size <= dynamicLimit(q.alpha, free)
 }
 
 // ReleaseLossy gives back a lossy frame that left an egress queue. Port, queue and n are those of its AdmitLossy.

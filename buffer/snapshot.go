@@ -121,11 +121,14 @@ func (m *Manager) snapshotQueue(q *queue) QueueSnapshot {
 func (m *Manager) snapshotPort(p *port, s *PortSnapshot) {
 	s.Port, s.Removed, s.Name, s.Mode = p.number, !p.present, p.config.Name, p.config.Mode
 	for k := range p.ingress {
-		q, e := &p.ingress[k], &p.egress[k]
-		s.Ingress[k] = m.snapshotQueue(q)
-		s.Egress[k] = LossySnapshot{
-			Alpha: e.alpha, Threshold: dynamicLimit(e.alpha, m.lossy.size-m.lossy.used.now),
-			Used: e.held.level(), LossyCounters: e.count,
-		}
+		s.Ingress[k] = m.snapshotQueue(&p.ingress[k])
+		s.Egress[k] = m.snapshotLossy(&p.egress[k])
+	}
+}
+
+func (m *Manager) snapshotLossy(q *lossyQueue) LossySnapshot {
+	return LossySnapshot{
+		Alpha: q.alpha, Threshold: dynamicLimit(q.alpha, m.lossy.size-m.lossy.used.now),
+		Used: q.held.level(), LossyCounters: q.count,
 	}
 }

@@ -12,6 +12,7 @@
 //	switch.go    Switch: its state, ports that come, go, flap and change
 //	memory.go    packet memory: cells outside the Go heap, frame descriptors without pointers
 //	ingress.go   a received burst: VLAN, learning, forwarding, admission, into the egress queues
+//	queue.go     egress queues as lists
 //	ecn.go       congestion marking on the egress queue
 //	egress.go    what a port may send now, and what it has sent
 //	trunks.go    trunks of ports that are no longer the bridge's
@@ -27,6 +28,7 @@
 //	events.go    what a person should know
 //	capture.go   what is captured, and when
 //	explain.go   what a capture says of MAC Control frames and drops
+//	foresee.go   what would become of a frame
 //	trunksnapshot.go  what a trunk holds and has counted
 //	snapshot.go  one consistent picture for metrics and tables
 //	run.go       Runner: workers, their ports, stopping them for a change

@@ -5,17 +5,23 @@ import "pfcswitch/dataplane/frame"
 // mark sets congestion experienced in a frame that is about to join queue q, by the queue's length now. A frame is never
 // dropped here: where its sender does not know ECN it passes unmarked.
 func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
-	e := &out.cfg.ECN[q]
-	if e.Kmax == 0 {
-		return
-	}
-	n := out.count.QueueBytes[q]
-	if n < e.Kmin || n <= e.Kmax && !s.lot(float64(n-e.Kmin)/float64(max(1, e.Kmax-e.Kmin))*e.Pmax) {
+	if share := out.cfg.ECN[q].share(out.count.QueueBytes[q]); share == 0 || share < 1 && !s.lot(share) {
 		return
 	}
 	if frame.MarkCE(a.Data, int(a.header.NetOffset), a.header.EtherType) {
 		out.count.Marked[q]++
 	}
+}
+
+// share is the part of the frames that is marked where the queue holds n octets, 0 to 1.
+func (e *ECN) share(n int64) float64 {
+	switch {
+	case e.Kmax == 0 || n < e.Kmin:
+		return 0
+	case n <= e.Kmax:
+		return float64(n-e.Kmin) / float64(max(1, e.Kmax-e.Kmin)) * e.Pmax
+	}
+	return 1
 }
 
 // lot returns true with the given probability.

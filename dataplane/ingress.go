@@ -134,7 +134,7 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 }
 
 func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) bool {
-	lossless := p.cfg.Mode != macctl.ModeOff && (p.cfg.Mode == macctl.ModePause || p.cfg.lossless(a.priority))
+	lossless := p.lossless(a.priority)
 	tooLong := d.Kind == bridge.Unicast && s.tooLong(s.ports[d.Port], a, vid)
 	if d.Kind == bridge.Unicast && lossless && !tooLong {
 		return s.admitLossless(p, a, index, vid, s.ports[d.Port])
@@ -156,9 +156,14 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 			s.enqueue(p, a, index, vid, out, a.priority, chargeLossy)
 		}
 	case d.Kind == bridge.Flood:
-		s.flood(p, a, index, vid, d, lossless && (!p.cfg.TAP || s.cfg.Lossless&(1<<a.priority) != 0))
+		s.flood(p, a, index, vid, d)
 	}
 	return true
+}
+
+// lossless tells whether frames of priority prio that arrive at the port are lossless.
+func (p *portState) lossless(prio uint8) bool {
+	return p.cfg.Mode != macctl.ModeOff && (p.cfg.Mode == macctl.ModePause || p.cfg.lossless(prio))
 }
 
 // tooLong tells whether a frame is longer than its egress port carries. It would never get out: the port's shaper has no
@@ -278,13 +283,11 @@ func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8) b
 }
 
 // flood sends a copy to every port of the decision, never as lossless: a lossless priority is demoted or dropped.
-func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision, lossless bool) {
-	q := a.priority
-	if lossless {
-		if q = s.lossyQueue(); !s.cfg.Demote || q == NumPriorities {
-			s.drop(p, a.priority, DropUnknownLossless, false)
-			return
-		}
+func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) {
+	q, ok := s.floodQueue(p, a.priority)
+	if !ok {
+		s.drop(p, a.priority, DropUnknownLossless, false)
+		return
 	}
 	p.count.Copies += uint64(d.Ports.Len() - 1)
 	for i := range d.Ports.All() {
@@ -296,6 +299,16 @@ func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *br
 			s.enqueue(p, a, index, vid, out, q, chargeLossy)
 		}
 	}
+}
+
+// floodQueue returns the egress queue by which a frame of priority prio that p received is flooded; ok is false where it must
+// not be.
+func (s *Switch) floodQueue(p *portState, prio uint8) (q uint8, ok bool) {
+	if !p.lossless(prio) || p.cfg.TAP && s.cfg.Lossless&(1<<prio) == 0 {
+		return prio, true
+	}
+	q = s.lossyQueue()
+	return q, s.cfg.Demote && q != NumPriorities
 }
 
 // lossyQueue is the lowest priority that is lossy in this network, NumPriorities where none is.
@@ -360,40 +373,4 @@ func (s *Switch) egressTag(out *portState, a *Arrival, vid uint16) (tagAction, u
 		return tagStrip, 0
 	}
 	return tagKeep, 0
-}
-
-// push puts a frame into its egress queue and says so to the transmit task.
-func (s *Switch) push(p *portState, d uint32) {
-	s.link(p, d)
-	s.rouse(p)
-}
-
-// link puts a frame at the end of its egress queue.
-func (s *Switch) link(p *portState, d uint32) {
-	q := s.memory.descs[d].queue
-	queue := &p.queues[q]
-	if queue.head == none {
-		queue.head = d
-		p.occupied |= 1 << q
-	} else {
-		s.memory.descs[queue.tail].next = d
-	}
-	queue.tail = d
-	queue.frames++
-	p.count.QueueBytes[q] += int64(s.memory.descs[d].length)
-	p.count.QueueBytesMax[q] = max(p.count.QueueBytesMax[q], p.count.QueueBytes[q])
-}
-
-// pop takes the head off a queue.
-func (s *Switch) pop(p *portState, q uint8) uint32 {
-	queue := &p.queues[q]
-	d := queue.head
-	queue.head = s.memory.descs[d].next
-	if queue.head == none {
-		queue.tail = none
-		p.occupied &^= 1 << q
-	}
-	queue.frames--
-	p.count.QueueBytes[q] -= int64(s.memory.descs[d].length)
-	return d
 }

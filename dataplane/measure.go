@@ -33,7 +33,13 @@ type Prober interface {
 func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, urgent bool) {
 	s.now = now
 	p := s.ports[i]
-	if p == nil || !s.cfg.Measurement.Recognizes(b) {
+	if p == nil {
+		return false, false
+	}
+	if s.cfg.Measurement.RecognizesEcho(b) {
+		return s.takeEcho(p, b, stamp)
+	}
+	if !s.cfg.Measurement.Recognizes(b) {
 		return false, false
 	}
 	m, reason := s.cfg.Measurement.Parse(b, p.cfg.MAC)
@@ -80,11 +86,31 @@ func (p *portState) busy(now int64) bool {
 
 // takeMeasurement takes a measurement frame that came as an ordinary one.
 func (s *Switch) takeMeasurement(p *portState, a *Arrival) bool {
-	if a.header.Tagged || !s.toThisPort(p, a.header.Dst) {
+	if !s.measures(p, a) {
 		return false
 	}
 	taken, _ := s.Measurement(p.index, a.Data, a.At, s.now, s.clock)
 	return taken
+}
+
+// takeEcho takes a frame that asks how frames pass the link of p, or an answer, which another program waits for.
+func (s *Switch) takeEcho(p *portState, b []byte, stamp int64) (taken, urgent bool) {
+	f, reason := s.cfg.Measurement.ParseEcho(b, p.cfg.MAC)
+	if reason != macctl.ReasonNone {
+		return false, false
+	}
+	p.echo.Take(&f, false, stamp, s.now)
+	s.rouse(p)
+	return true, true
+}
+
+// measures tells whether an ordinary frame is a measurement frame for this port.
+func (s *Switch) measures(p *portState, a *Arrival) bool {
+	if s.cfg.Measurement.RecognizesEcho(a.Data) {
+		_, reason := s.cfg.Measurement.ParseEcho(a.Data, p.cfg.MAC)
+		return reason == macctl.ReasonNone
+	}
+	return !a.header.Tagged && s.toThisPort(p, a.header.Dst) && s.cfg.Measurement.Recognizes(a.Data)
 }
 
 func (s *Switch) toThisPort(p *portState, dst uint64) bool {
@@ -94,8 +120,11 @@ func (s *Switch) toThisPort(p *portState, dst uint64) bool {
 // MeasureOut appends the measurement frame that port i has to send now, if there is one.
 func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.Measurement, bool) {
 	p := s.ports[i]
-	if p == nil || !p.up || p.cfg.Prober == nil {
+	if p == nil || !p.up {
 		return b, macctl.Measurement{}, false
+	}
+	if b, ok := p.echo.Append(b, &s.cfg.Measurement, p.cfg.MAC, now); ok || p.cfg.Prober == nil {
+		return b, macctl.Measurement{}, ok
 	}
 	m, to, fallback, ok := p.cfg.Prober.Out(now, clock)
 	if !ok {
@@ -107,7 +136,12 @@ func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.M
 // MeasureDeadline returns when MeasureOut has to be called for port i.
 func (s *Switch) MeasureDeadline(i int) int64 {
 	p := s.ports[i]
-	if p == nil || !p.up || p.cfg.Prober == nil {
+	switch {
+	case p == nil || !p.up:
+		return math.MaxInt64
+	case p.echo.Pending():
+		return 0
+	case p.cfg.Prober == nil:
 		return math.MaxInt64
 	}
 	if p.stream.until != 0 {

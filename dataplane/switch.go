@@ -83,6 +83,7 @@ type portState struct {
 	stream   stream
 	streamed streamed
 	traffic  traffic
+	echo     macctl.Echoer
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -195,6 +196,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	}
 	p.receiver.Reset(now)
 	p.stream = stream{}
+	p.echo.Reset()
 	s.endWatch(p)
 	s.event(Event{Kind: EventPortDown, Port: p.cfg.Name, Priority: -1})
 	s.purge(p, DropPortDown)

@@ -14,6 +14,7 @@
 //	initiator.go  hold bits, told and wanted  refresh.go    when a hold is stated again
 //	ignore.go     what is not obeyed, to break a deadlock
 //	append.go     frames to send              measurement.go  frames that measure the headroom
+//	echo.go       frames that ask how frames pass a link; echoer.go: what answers them
 //
 // There are no sockets, goroutines or clocks here. Times are int64 nanoseconds of one monotonic clock, from 0 on.
 // Speeds are in bit/s. Priorities are 0-7 (of a larger number the low three bits count); in a vector, bit n stands

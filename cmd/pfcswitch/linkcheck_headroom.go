@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +23,14 @@ type headroomCheck struct {
 func (h *headroomCheck) flags(c *cobra.Command) {
 	c.Flags().IntVar(&h.xoffs, "xoffs", api.DefaultXoffs, "with --headroom: how often the peer is told to stop")
 	c.Flags().IntVar(&h.priority, "priority", -1, "with --headroom: the priority (default: the lowest lossless one)")
+}
+
+// ofPort is run where the arguments name a port alone.
+func (h *headroomCheck) ofPort(cmd *cobra.Command, socket string, args []string, asJSON bool) error {
+	if len(args) != 1 {
+		return errors.New("linkcheck --headroom: name the port of a switch")
+	}
+	return h.run(cmd, socket, args[0], asJSON)
 }
 
 // run checks the headroom of a port of a running switch and prints what it has shown. Exit status: 0 it fits, 1 it does not, 2

@@ -27,7 +27,8 @@ func rootCommand() *cobra.Command {
 		DisableAutoGenTag: true,
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
-		sinkCommand(), captureCommand(), webCommand(), linkcheckCommand(), schemaCommand(), labCommand(), healthCommand(), versionCommand())
+		sinkCommand(), captureCommand(), webCommand(), explainCommand(), linkcheckCommand(), doctorCommand(), schemaCommand(), labCommand(),
+		healthCommand(), versionCommand())
 	return root
 }
 

@@ -21,27 +21,44 @@ func Reserved(mac uint64) bool { return mac>>4 == reservedBlock || mac == bridge
 // reached. Nor from a frame that loop detection stops: it left by another port before, and learning from it would
 // move its sender to the wrong side.
 func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now int64) Decision {
+	if d, done := b.enter(in, dst, vid, now); done {
+		return d
+	}
+	b.learn(in, src, vid, now)
+	d := b.choose(in, dst, vid, now)
+	if d.Kind == Flood && !b.ports[in].storm.take(octets, now) {
+		return drop(DropStorm)
+	}
+	return d
+}
+
+// enter decides what needs no look at the stations: done is false for a frame that the bridge goes on with.
+func (b *Bridge) enter(in int, dst uint64, vid uint16, now int64) (d Decision, done bool) {
 	if uint(in) >= MaxPorts || !b.up.Has(in) {
-		return drop(DropPortDown)
+		return drop(DropPortDown), true
 	}
 	if b.ports[in].wired {
-		return b.across(b.ports[in].wire)
+		return b.across(b.ports[in].wire), true
 	}
 	if !b.member(in, vid) || Reserved(dst) {
-		return drop(DropFiltered)
+		return drop(DropFiltered), true
 	}
 	if b.shut.Has(in) {
 		if _, known := b.fdb.lookup(fdbKey(dst, vid), now); !known {
-			return drop(DropFiltered)
+			return drop(DropFiltered), true
 		}
 	}
-	b.learn(in, src, vid, now)
+	return d, false
+}
+
+// choose looks for the station, and floods where it is not known.
+func (b *Bridge) choose(in int, dst uint64, vid uint16, now int64) Decision {
 	if !group(dst) { // no group address is ever in the database
 		if out, known := b.fdb.lookup(fdbKey(dst, vid), now); known {
 			return b.unicast(in, out, vid)
 		}
 	}
-	return b.flood(in, dst, vid, octets, now)
+	return b.flood(in, dst, vid)
 }
 
 // learn is the Learning Process (802.1Q 8.7). A group address is no station; neither is the zero address, which
@@ -72,7 +89,7 @@ func (b *Bridge) unicast(in, out int, vid uint16) Decision {
 	return Decision{Kind: Unicast, Port: out}
 }
 
-func (b *Bridge) flood(in int, dst uint64, vid uint16, octets int, now int64) Decision {
+func (b *Bridge) flood(in int, dst uint64, vid uint16) Decision {
 	d := Decision{Kind: Flood, Cause: cause(dst), Port: -1, Ports: b.members[vid]}
 	d.Ports.Remove(in)
 	d.Ports.and(&b.flooding)
@@ -82,9 +99,6 @@ func (b *Bridge) flood(in int, dst uint64, vid uint16, octets int, now int64) De
 	d.Ports.and(&b.up)
 	if d.Ports.Empty() {
 		return drop(DropPortDown)
-	}
-	if !b.ports[in].storm.take(octets, now) {
-		return drop(DropStorm)
 	}
 	return d
 }

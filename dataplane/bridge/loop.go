@@ -31,10 +31,13 @@ func (b *Bridge) LoopTick(port int, now int64) (p Probe, send bool, ev LoopEvent
 	return Probe{Identity: b.identity, Port: uint16(port), Sequence: g.sequence}, send, ev
 }
 
+// Own tells whether this switch sent a probe.
+func (b *Bridge) Own(p Probe) bool { return p.Identity == b.identity }
+
 // TakeProbe is told of a probe that port in received. If own is false another switch sent it, and it is to be forwarded
 // like any other frame; else it ends here. The event tells if a port was shut for it.
 func (b *Bridge) TakeProbe(p Probe, in int, now int64) (own bool, ev LoopEvent) {
-	if p.Identity != b.identity {
+	if !b.Own(p) {
 		return false, LoopEvent{}
 	}
 	sender := int(p.Port)

@@ -42,6 +42,16 @@ func (s *storm) take(octets int, now int64) bool {
 	return true
 }
 
+// would tells what take would, and charges nothing.
+func (s *storm) would(now int64) bool {
+	if s.rate == 0 {
+		return true
+	}
+	then := *s
+	then.fill(now)
+	return then.level > 0
+}
+
 func (s *storm) fill(now int64) {
 	elapsed := now - s.last
 	if elapsed <= 0 {

@@ -19,6 +19,8 @@
 //	hush.go      a TAP's wire, kept from the stack of the host
 //	pause.go     hardware PAUSE and PFC of a physical NIC, switched off
 //	watch.go     interfaces that appear, vanish and flap
+//	survey.go    what the kernel says of an interface and of what is around it
+//	steering.go  receive queues whose frames go to other CPUs
 //	netns.go     work inside another network namespace
 //
 // Package porttest beside it holds an in-memory pair.

@@ -28,13 +28,14 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // fake is a switch with a port of each kind.
 type fake struct {
-	empty   bool
-	applied string
-	asked   HeadroomCheckAsk
-	cleared int
-	more    uint64 // frames beyond the sample
-	gone    bool   // p1 was removed
-	tap     capture.Tap
+	empty     bool
+	applied   string
+	asked     HeadroomCheckAsk
+	cleared   int
+	more      uint64 // frames beyond the sample
+	gone      bool   // p1 was removed
+	tap       capture.Tap
+	questions chan Question // where it is set: what explain asked
 }
 
 func (f *fake) Name() string { return "s1" }
@@ -126,6 +127,14 @@ func (f *fake) LLDP() []LLDPPort {
 			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}}}
 	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{}}
 	return []LLDPPort{p1, p2}
+}
+
+func (f *fake) Foresee(q Question) (dataplane.Foresight, bool) {
+	if f.questions != nil {
+		f.questions <- q
+	}
+	v, ok := sampleForesights()[q.Port]
+	return v, ok
 }
 
 func (f *fake) Watchdog() []deadlock.Status {

@@ -3,12 +3,15 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+
+	"pfcswitch/dataplane/frame"
 )
 
 // A Client talks to a running switch.
@@ -55,6 +58,25 @@ func (c *Client) Apply(ctx context.Context, name string, yaml []byte) ([]string,
 		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
 	}
 	return a.Warnings, nil
+}
+
+// Explain asks what would become of a frame.
+func (c *Client) Explain(ctx context.Context, number int, q Question) (*Explanation, error) {
+	path := fmt.Sprintf("/v1/explain?port=%s&number=%d", url.QueryEscape(q.Port), number)
+	if q.Vnet != (frame.VnetHeader{}) {
+		var v [frame.VnetHeaderOctets]byte
+		q.Vnet.Encode(v[:])
+		path += "&vnet=" + hex.EncodeToString(v[:])
+	}
+	b, err := c.do(ctx, http.MethodPost, path, q.Frame)
+	if err != nil {
+		return nil, err
+	}
+	e := new(Explanation)
+	if err := json.Unmarshal(b, e); err != nil {
+		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
+	}
+	return e, nil
 }
 
 // Clear starts the user's counters or watermarks again.

@@ -18,6 +18,9 @@
 //	server.go     HTTP over the socket
 //	deadline.go   how long a client may take
 //	change.go     apply and clear
+//	explain.go    explain: what would become of a frame; narrate.go: its sentences
+//	linkcheck.go, doctor.go  what these commands print
+//	peer.go       which process listens
 //	capture.go    capture: frames as a pcapng file; captured.go: the command's end of it
 //	fault.go      errors, as the server sends and the client returns them
 //	listen.go     the daemon's end of the socket

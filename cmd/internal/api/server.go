@@ -14,6 +14,7 @@ import (
 //	GET  /v1/NOUN               the answer to show NOUN; events?since=SEQ begins at a sequence number
 //	GET  /v1/state              all that a page shows, of one moment; counters are those since the start
 //	GET  /v1/capture            a pcapng file that goes on; parameters port (repeatable), snap, filter, frames, for, last
+//	POST /v1/explain?port=PORT  what would become of the frame in the body; parameter vnet of a super-frame. It changes nothing
 //	POST /v1/apply?name=FILE    a configuration file as body; answers when it is in force
 //	POST /v1/clear/counters     the user's counters begin again
 //	POST /v1/clear/watermarks   the user's watermarks begin again
@@ -40,6 +41,7 @@ func NewServer(s Source, started time.Time) *Server {
 	srv.mux.HandleFunc("GET /v1/{noun}", srv.show)
 	srv.mux.HandleFunc("GET /v1/state", srv.answerState)
 	srv.mux.HandleFunc("GET /v1/capture", srv.capture)
+	srv.mux.HandleFunc("POST /v1/explain", srv.explain)
 	srv.mux.HandleFunc("POST /v1/apply", srv.apply)
 	srv.mux.HandleFunc("POST /v1/clear/{what}", srv.clear)
 	srv.mux.HandleFunc("POST /v1/linkcheck/headroom", srv.checkHeadroom)

@@ -29,6 +29,8 @@ type Source interface {
 	Events(since uint64) []dataplane.Event
 	// LLDP returns what the ports tell and hear, in the order of the file; those that speak no LLDP are left out.
 	LLDP() []LLDPPort
+	// Foresee tells what would become of a frame now; ok is false where there is no such port.
+	Foresee(q Question) (f dataplane.Foresight, ok bool)
 	// WallOf returns the real time of a moment of the switch's clock.
 	WallOf(ns int64) time.Time
 	// ConfigYAML returns the configuration in force as the file that says all of it.

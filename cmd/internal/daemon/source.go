@@ -92,6 +92,11 @@ func (s source) Events(since uint64) (events []dataplane.Event) {
 	return events
 }
 
+// Foresee implements api.Source.
+func (s source) Foresee(q api.Question) (dataplane.Foresight, bool) {
+	return s.d.runner.Foresee(q.Port, q.Frame, q.Vnet)
+}
+
 // WallOf implements api.Source.
 func (s source) WallOf(ns int64) time.Time {
 	return time.Now().Add(time.Duration(ns - dataplane.Now()))

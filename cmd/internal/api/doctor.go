@@ -1,0 +1,85 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Doctor is the answer to doctor: what keeps a topology from being lossless, or spoils an experiment.
+type Doctor struct {
+	Schema   int       `json:"schema"`
+	Looked   string    `json:"looked"`   // at what: switch NAME, a file, or this network namespace
+	Switch   *string   `json:"switch"`   // null where none runs
+	Ports    int       `json:"ports"`    // that were looked at
+	FarEnds  int       `json:"far_ends"` // of their links, that could be looked at
+	Healthy  bool      `json:"healthy"`  // there is no finding
+	Findings []Finding `json:"findings"` // the worst first
+	NotSeen  []string  `json:"not_seen"` // what could not be looked at, and why
+	Machine  Machine   `json:"machine"`
+}
+
+// Machine is what the machine is like.
+type Machine struct {
+	CPUs         int     `json:"cpus"`
+	Governor     *string `json:"governor"` // null: the kernel has none
+	Clock        *string `json:"clock"`    // null: it cannot be read
+	BacklogDrops uint64  `json:"backlog_drops"`
+	BacklogMax   *int    `json:"backlog_max"` // null: it cannot be read
+}
+
+// Finding is one trap.
+type Finding struct {
+	Trap      string  `json:"trap"`
+	Severity  string  `json:"severity"` // error, warning or note
+	Port      *string `json:"port"`     // null: it concerns the machine or the switch
+	Interface *string `json:"interface"`
+	Netns     *string `json:"netns"`   // of the interface; null: this one
+	Effect    string  `json:"effect"`  // on the experiment
+	Seen      string  `json:"seen"`    // the figure that says so
+	Command   *string `json:"command"` // that mends it; null: Key has to be written by hand
+	Key       *string `json:"key"`     // of the configuration, with its value
+}
+
+// Severities of a Finding.
+const (
+	SeverityError   = "error"   // something does not work
+	SeverityWarning = "warning" // frames are lost, or a measurement is wrong, in cases that will come
+	SeverityNote    = "note"    // good to know
+)
+
+// Text implements Reply.
+func (r *Doctor) Text() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "looked at %s: %d ports, %d far ends, %d CPUs: ", r.Looked, r.Ports, r.FarEnds, r.Machine.CPUs)
+	if r.Healthy {
+		s.WriteString("nothing found\n")
+	} else {
+		fmt.Fprintf(&s, "%d findings\n", len(r.Findings))
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		where := text(f.Interface)
+		if f.Port != nil && *f.Port != where {
+			where = *f.Port + " (" + where + ")"
+		}
+		if f.Netns != nil {
+			where += " in " + *f.Netns
+		}
+		if f.Interface == nil && f.Port == nil {
+			where = "machine"
+		}
+		fmt.Fprintf(&s, "\n%d. %s %s: %s\n   %s\n   seen: %s\n", i+1, strings.ToUpper(f.Severity), where, f.Trap, f.Effect, f.Seen)
+		if f.Key != nil {
+			fmt.Fprintf(&s, "   write: %s\n", *f.Key)
+		}
+		if f.Command != nil {
+			fmt.Fprintf(&s, "   mend: %s\n", *f.Command)
+		}
+	}
+	for _, n := range r.NotSeen {
+		fmt.Fprintf(&s, "\nnot looked at: %s\n", n)
+	}
+	return s.String()
+}
+
+func (r *Doctor) schema() int { return r.Schema }

@@ -1,0 +1,192 @@
+package api
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// Explanation is the answer to explain: what would become of frames, and why.
+type Explanation struct {
+	Schema  int              `json:"schema"`
+	Switch  string           `json:"switch"`
+	Running bool             `json:"running"` // false: a configuration at rest, whose ports are all up and whose buffer is empty
+	Frames  []ExplainedFrame `json:"frames"`
+}
+
+// ExplainedFrame is what would become of one frame. Octets are without FCS.
+type ExplainedFrame struct {
+	Number   int             `json:"number"` // from 1
+	Port     string          `json:"port"`   // that it arrives at
+	Octets   int             `json:"octets"` // of the first piece of a super-frame that is cut
+	Pieces   int             `json:"pieces"` // that it is cut into; 1 where it is not
+	Priority *Priority       `json:"priority"`
+	Lossless bool            `json:"lossless"` // on arrival
+	VLAN     *uint16         `json:"vlan"`     // null where none applies
+	Verdict  string          `json:"verdict"`  // forwarded, flooded, waits (in the receive ring), taken (by the switch itself) or dropped
+	Reason   *string         `json:"reason"`   // of a drop
+	XOFF     bool            `json:"xoff"`     // it makes the switch tell the peer to stop
+	Steps    []ExplainedStep `json:"steps"`
+	Copies   []ExplainedCopy `json:"copies"` // on their way out
+}
+
+// ExplainedStep is one station of the frame's way.
+type ExplainedStep struct {
+	Number  int     `json:"number"` // from 1
+	Station string  `json:"station"`
+	Key     *string `json:"key"` // of the configuration, that decides here; null where none does
+	Text    string  `json:"text"`
+}
+
+// ExplainedCopy is the frame as it leaves by one port, or would, were it not dropped before.
+type ExplainedCopy struct {
+	Port       string  `json:"port"`
+	Queue      uint8   `json:"queue"`
+	Octets     int     `json:"octets"`
+	Tagged     bool    `json:"tagged"`
+	VLAN       *uint16 `json:"vlan"`    // of its tag; null where it has none
+	PCP        *uint8  `json:"pcp"`     // likewise
+	Dropped    *string `json:"dropped"` // why; null where it goes on
+	AheadBytes int64   `json:"ahead_bytes"`
+	PausedNs   int64   `json:"paused_ns"` // for how long yet the peer holds its queue; 0: it does not
+	MarkShare  float64 `json:"mark_share"`
+}
+
+// A Question is a frame that is to be explained.
+type Question struct {
+	Port  string // that it arrives at
+	Frame []byte // without FCS
+	Vnet  frame.VnetHeader
+}
+
+// Explain makes the answer to one question.
+func Explain(number int, f *dataplane.Foresight) ExplainedFrame {
+	e := ExplainedFrame{Number: number, Port: f.Config.Name, Octets: f.Octets, Pieces: f.Pieces, Lossless: f.Lossless,
+		Verdict: verdictOf(f), XOFF: f.Ingress != nil && f.Ingress.Turns, Copies: []ExplainedCopy{}}
+	if f.Priority != dataplane.Unknown {
+		prio := Priority(f.Priority)
+		e.Priority = &prio
+	}
+	if f.VLAN != 0 {
+		e.VLAN = &f.VLAN
+	}
+	if f.Dropped {
+		e.Reason = present(f.Reason.String())
+	}
+	for i := range f.Copies {
+		e.Copies = append(e.Copies, copyOf(f, &f.Copies[i]))
+	}
+	n := narrator{f: f}
+	n.tell()
+	e.Steps = n.steps
+	return e
+}
+
+func verdictOf(f *dataplane.Foresight) string {
+	switch {
+	case f.Waits:
+		return "waits"
+	case f.Taken != dataplane.TakenNot:
+		return "taken"
+	case f.Dropped:
+		return "dropped"
+	case len(f.Copies) > 1 || len(f.Copies) == 1 && f.Decision.Port < 0:
+		return "flooded"
+	}
+	return "forwarded"
+}
+
+func copyOf(f *dataplane.Foresight, c *dataplane.Copy) ExplainedCopy {
+	e := ExplainedCopy{Port: c.Name, Queue: c.Queue, Octets: c.Octets, Tagged: c.Tagged, AheadBytes: c.AheadOctets, PausedNs: c.PausedNs,
+		MarkShare: c.MarkShare}
+	if !f.Marks {
+		e.MarkShare = 0
+	}
+	if c.Tagged {
+		vid, pcp := c.Tag.VID(), c.Tag.PCP()
+		e.VLAN, e.PCP = &vid, &pcp
+	}
+	if c.Dropped {
+		e.Dropped = present(c.Reason.String())
+	}
+	return e
+}
+
+// Text implements Reply.
+func (r *Explanation) Text() string {
+	var s strings.Builder
+	where := "as the switch " + r.Switch + " is now"
+	if !r.Running {
+		where = "by the configuration of " + r.Switch + ", with every port up, nothing learned and an empty buffer"
+	}
+	for i := range r.Frames {
+		f := &r.Frames[i]
+		if i > 0 {
+			s.WriteString("\n")
+		}
+		fmt.Fprintf(&s, "frame %d, %d octets, in by %s, %s: %s\n", f.Number, f.Octets, f.Port, where, strings.ToUpper(f.summary()))
+		for _, step := range f.Steps {
+			key := ""
+			if step.Key != nil {
+				key = "  [" + *step.Key + "]"
+			}
+			fmt.Fprintf(&s, "%3d. %-9s %s%s\n", step.Number, step.Station, step.Text, key)
+		}
+	}
+	return s.String()
+}
+
+func (f *ExplainedFrame) summary() string {
+	if f.Verdict == "dropped" {
+		return "dropped, " + *f.Reason
+	}
+	return f.Verdict
+}
+
+func (r *Explanation) schema() int { return r.Schema }
+
+// maxFrame is the longest frame that explain takes: a tag more than any port carries.
+const maxFrame = port.MaxFrame + frame.TagOctets
+
+// explain answers one question: the body is the frame, the parameter port where it arrives, vnet its virtio header where it is
+// a super-frame, in hexadecimal digits. It only reads.
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFrame))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, fmt.Errorf("the frame cannot be read: %w (at most %d octets)", err, maxFrame))
+		return
+	}
+	q := Question{Port: r.URL.Query().Get("port"), Frame: b}
+	if text := r.URL.Query().Get("vnet"); text != "" {
+		v, err := hex.DecodeString(text)
+		header, ok := frame.DecodeVnetHeader(v)
+		if err != nil || !ok {
+			refuse(w, http.StatusBadRequest, fmt.Errorf("vnet=%s: not the %d octets of a virtio header", text, frame.VnetHeaderOctets))
+			return
+		}
+		q.Vnet = header
+	}
+	number, _ := strconv.Atoi(r.URL.Query().Get("number"))
+	f, ok := s.source.Foresee(q)
+	if !ok {
+		refuse(w, http.StatusNotFound, unknownPort(q.Port, s.source.Ports()))
+		return
+	}
+	reply(w, Explanation{Schema: Schema, Switch: s.source.Name(), Running: true, Frames: []ExplainedFrame{Explain(max(1, number), &f)}})
+}
+
+// unknownPort says which ports there are.
+func unknownPort(name string, ports []PortInfo) error {
+	var names []string
+	for _, p := range ports {
+		names = append(names, p.Name)
+	}
+	return fmt.Errorf("there is no port %q: there are %s", name, strings.Join(names, ", "))
+}

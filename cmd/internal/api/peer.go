@@ -1,0 +1,33 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// PID returns the number of the process that listens on the socket, as this process sees it.
+func (c *Client) PID(ctx context.Context) (int, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
+	if err != nil {
+		return 0, fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
+	}
+	defer func() { _ = conn.Close() }()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var failed error
+	if err := raw.Control(func(fd uintptr) {
+		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return 0, err
+	}
+	if failed != nil {
+		return 0, fmt.Errorf("ask who listens on %s: %w", c.socket, failed)
+	}
+	return int(cred.Pid), nil
+}

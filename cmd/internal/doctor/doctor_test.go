@@ -1,0 +1,191 @@
+package doctor
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/port"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// healthy are the facts of a link without a trap between a switch and another.
+func healthy(t *testing.T) *Facts {
+	t.Helper()
+	c, _, err := config.Parse("test.yaml", []byte("name: s1\npreset: roce\nports: {p1: {interface: eth1}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	backlog, clock := 1000, "tsc"
+	s := &port.Survey{Link: port.Link{Name: "eth1", Kind: "veth", MTU: 1500, Up: true}, AdminUp: true, Qdisc: "noqueue", Offloads: map[string]bool{}}
+	far := &port.Survey{Link: port.Link{Name: "e0", Kind: "veth", MTU: 1500, Up: true}, Netns: "h", AdminUp: true, Offloads: map[string]bool{}}
+	s.Peer = far
+	return &Facts{Looked: "switch s1", Switch: "s1", Socket: "/run/pfcswitch/s1.sock", Config: c,
+		Machine: api.Machine{CPUs: 2, BacklogMax: &backlog, Clock: &clock},
+		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12},
+		Targets: []Target{{Port: "p1", Interface: "eth1", Config: &c.Ports[0], Lossless: 1 << 3, Survey: s, Live: &api.Port{}, LLDP: &api.LLDPPort{}}}}
+}
+
+// Traps that need a network card, a module of the kernel or another machine are judged by what such a one says.
+func TestRules(t *testing.T) {
+	if r := Judge(healthy(t)); !r.Healthy || len(r.Findings) != 0 || r.FarEnds != 1 {
+		t.Fatalf("nothing is wrong, but:\n%s", r.Text())
+	}
+	for _, test := range []struct {
+		trap, severity string
+		set            func(f *Facts, s *port.Survey)
+		command        string // "": none
+		says           string
+	}{
+		{"hardware-pause", "warning", func(_ *Facts, s *port.Survey) { s.Pause = &port.HardwarePause{Autoneg: true, Receive: true} },
+			"ethtool -A eth1 autoneg off rx off tx off", "rx true"},
+		{"lro", "warning", func(_ *Facts, s *port.Survey) { s.Offloads["large-receive-offload"] = true }, "ethtool -K eth1 lro off", "on"},
+		{"xdp", "warning", func(_ *Facts, s *port.Survey) { s.XDP = true }, "ip link set dev eth1 xdp off", "attached"},
+		{"bridge-between", "error", func(_ *Facts, s *port.Survey) { s.Peer.MasterKind, s.Peer.MasterName = "openvswitch", "ovs-system" },
+			"nsenter --net=/run/netns/h ovs-vsctl del-port e0", "ovs-system"},
+		{"qdisc", "warning", func(_ *Facts, s *port.Survey) { s.Kind, s.Qdisc = "", "netem" }, "tc qdisc del dev eth1 root", "netem"},
+		{"vlan-unmapped", "warning", func(_ *Facts, s *port.Survey) { s.Peer.VLANs = []port.VLANLink{{Name: "e0.1", VID: 1}} },
+			"nsenter --net=/run/netns/h ip link set dev e0.1 type vlan egress-qos-map 1:1 2:2 3:3 4:4 5:5 6:6 7:7", "VLAN 1"},
+		{"several-neighbors", "warning", func(f *Facts, _ *port.Survey) {
+			f.Targets[0].LLDP.Neighbors = []api.LLDPNeighbor{{ChassisID: "a", PortID: "1"}, {ChassisID: "b", PortID: "2"}}
+		}, "", "a 1; b 2"},
+		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) { f.Machine.BacklogDrops = 7 }, "sysctl -qw net.core.netdev_max_backlog=10000", "7 frames"},
+		{"one-cpu", "warning", func(f *Facts, _ *port.Survey) { f.Machine.CPUs = 1 }, "", "1 CPU"},
+		{"governor", "note", func(f *Facts, _ *port.Survey) { f.Machine.Governor = present("powersave") },
+			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done", "powersave"},
+		{"clock", "note", func(f *Facts, _ *port.Survey) { f.Machine.Clock = present("acpi_pm") },
+			"echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource", "acpi_pm"},
+		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Netns = 1<<12|1<<13, true },
+			"setcap cap_net_raw,cap_net_admin,cap_sys_admin=ep /usr/bin/pfcswitch", "cap"},
+		{"link-down", "error", func(_ *Facts, s *port.Survey) { s.Up = false }, "ip link set dev eth1 up", "no carrier"},
+	} {
+		f := healthy(t)
+		test.set(f, f.Targets[0].Survey)
+		r := Judge(f)
+		if len(r.Findings) != 1 || r.Findings[0].Trap != test.trap || r.Healthy {
+			t.Errorf("%s:\n%s", test.trap, r.Text())
+			continue
+		}
+		got := &r.Findings[0]
+		if command := ""; got.Command != nil && *got.Command != test.command || got.Command == nil && command != test.command ||
+			got.Severity != test.severity || !strings.Contains(got.Seen+got.Effect, test.says) {
+			t.Errorf("%s: %+v\n%s", test.trap, got, r.Text())
+		}
+	}
+}
+
+// What a started switch puts right by itself is no finding of a file.
+func TestNoFalseAlarms(t *testing.T) {
+	for name, set := range map[string]func(f *Facts, s *port.Survey){
+		"a switch that starts switches hardware pause off": func(f *Facts, s *port.Survey) { s.Pause, f.Targets[0].Live = &port.HardwarePause{Receive: true}, nil },
+		"force": func(f *Facts, s *port.Survey) {
+			f.Targets[0].Config.Force, s.Addresses = true, []string{"192.0.2.1/24"}
+		},
+		"a lossy port of a plain host":     func(f *Facts, s *port.Survey) { f.Targets[0].Lossless, s.Peer.Addresses = 0, []string{"192.0.2.1/24"} },
+		"fq_codel on a NIC":                func(_ *Facts, s *port.Survey) { s.Kind, s.Qdisc = "", "fq_codel" },
+		"a larger MTU of the port's own":   func(_ *Facts, s *port.Survey) { s.MTU = 9000 },
+		"few drops of a long backlog":      func(f *Facts, _ *port.Survey) { n := 100_000; f.Machine.BacklogDrops, f.Machine.BacklogMax = 3, &n },
+		"IPv6 of a port, which goes":       func(_ *Facts, s *port.Survey) { s.IPv6 = []string{"fe80::1/64"} },
+		"a TAP that is not there yet":      func(f *Facts, _ *port.Survey) { f.Targets[0].Survey, f.Targets[0].Config.Kind = nil, config.KindTAP },
+		"VLANs that the port carries":      func(_ *Facts, s *port.Survey) { s.Peer.VLANs = []port.VLANLink{{Name: "e0.1", VID: 1, Mapped: true}} },
+		"no far end that could be seen":    func(_ *Facts, s *port.Survey) { s.Peer = nil },
+		"a file that nobody runs needs no": func(f *Facts, _ *port.Survey) { f.Process = nil },
+	} {
+		f := healthy(t)
+		set(f, f.Targets[0].Survey)
+		if r := Judge(f); !r.Healthy {
+			t.Errorf("%s:\n%s", name, r.Text())
+		}
+	}
+}
+
+// Both ends of one link may be ports: what one command mends is said once.
+func TestSaidOnce(t *testing.T) {
+	f := healthy(t)
+	s := f.Targets[0].Survey
+	s.Peer.MTU = 1400
+	f.Targets = append(f.Targets, Target{Port: "p2", Interface: "e0", Netns: "h", Config: f.Targets[0].Config, Survey: s.Peer})
+	if r := Judge(f); len(r.Findings) != 1 {
+		t.Errorf("%d findings:\n%s", len(r.Findings), r.Text())
+	}
+}
+
+func TestGolden(t *testing.T) {
+	f := healthy(t)
+	s := f.Targets[0].Survey
+	s.Peer.MTU, s.Peer.Addresses = 9000, []string{"192.0.2.2/24"}
+	s.Peer.VLANs = []port.VLANLink{{Name: "e0.10", VID: 10, Mapped: true}}
+	f.Process.Capabilities = 0
+	f.NotSeen = []string{"the far end of eth2: it has no name"}
+	r := Judge(f)
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"doctor.json": string(b) + "\n", "doctor.txt": r.Text(), "healthy.txt": Judge(healthy(t)).Text()} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || got != string(want) {
+			t.Errorf("%s differs (-update writes it anew): %v\n%s", name, err, got)
+		}
+	}
+}
+
+// Whatever a name holds, the shell takes it for one word.
+func TestQuote(t *testing.T) {
+	for _, text := range []string{"eth0", "a b", "it's", "$(id)", "", "a;b", "/run/netns/x-1"} {
+		out, err := exec.Command("/bin/sh", "-c", "printf %s "+quote(text)).Output()
+		if err != nil || string(out) != text {
+			t.Errorf("%q became %q, %v", text, out, err)
+		}
+	}
+	for netns, want := range map[string]string{"": "x", "h": "nsenter --net=/run/netns/h x", "pid:7": "nsenter --net=/proc/7/ns/net x", "/a/b": "nsenter --net=/a/b x"} {
+		if got := in(netns, "x"); got != want {
+			t.Errorf("in %q: %s, want %s", netns, got, want)
+		}
+	}
+	if got, want := in("h", "a && b"), "nsenter --net=/run/netns/h sh -c 'a && b'"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// The machine is read from files as the kernel writes them; what is not there is not known.
+func TestReadMachine(t *testing.T) {
+	root := t.TempDir()
+	if m := ReadMachine(root); m.Governor != nil || m.Clock != nil || m.BacklogMax != nil || m.BacklogDrops != 0 || m.CPUs < 1 {
+		t.Errorf("an empty machine: %+v", m)
+	}
+	for path, text := range map[string]string{
+		"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor":            "powersave\n",
+		"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n",
+		"proc/sys/net/core/netdev_max_backlog":                            "1000\n",
+		"proc/net/softnet_stat":                                           "0000ffff 00000010 00000001\n00000001 00000002 0\nx\n",
+	} {
+		path = filepath.Join(root, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := ReadMachine(root)
+	if m.Governor == nil || *m.Governor != "powersave" || m.Clock == nil || *m.Clock != "hpet" || m.BacklogMax == nil || *m.BacklogMax != 1000 || m.BacklogDrops != 18 {
+		t.Errorf("%+v", m)
+	}
+	if p, err := ReadProcess(0); err != nil || p.Program == "" || p.Running {
+		t.Errorf("this process: %+v, %v", p, err)
+	}
+	if _, err := ReadProcess(1 << 30); err == nil {
+		t.Error("a process that is not there is read")
+	}
+}

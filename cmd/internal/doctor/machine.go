@@ -1,0 +1,155 @@
+package doctor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// A Process is what has the ports, or will have them.
+type Process struct {
+	What         string // "the switch (process 12)", "this user"
+	Program      string // path of its file
+	Capabilities uint64 // effective, bit n = capability n
+	Netns        bool   // it opens ports in other namespaces
+	Running      bool
+}
+
+// ReadMachine describes the machine from below root, which is "/".
+func ReadMachine(root string) api.Machine {
+	m := api.Machine{CPUs: runtime.NumCPU(), BacklogDrops: readBacklogDrops(root),
+		Governor: readWord(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+		Clock:    readWord(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")}
+	if text := readWord(root, "proc/sys/net/core/netdev_max_backlog"); text != nil {
+		if n, err := strconv.Atoi(*text); err == nil {
+			m.BacklogMax = &n
+		}
+	}
+	return m
+}
+
+func readWord(root, path string) *string {
+	b, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		return nil
+	}
+	return present(strings.TrimSpace(string(b)))
+}
+
+// readBacklogDrops adds up column 2 of softnet_stat: frames that the kernel dropped before any socket saw them.
+func readBacklogDrops(root string) (dropped uint64) {
+	b, err := os.ReadFile(filepath.Join(root, "proc/net/softnet_stat"))
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(b) {
+		if f := bytes.Fields(line); len(f) > 1 {
+			if n, err := strconv.ParseUint(string(f[1]), 16, 64); err == nil {
+				dropped += n
+			}
+		}
+	}
+	return dropped
+}
+
+// ReadProcess reads what a process may do; 0 is this one.
+func ReadProcess(pid int) (*Process, error) {
+	dir := "/proc/self"
+	if pid != 0 {
+		dir = fmt.Sprintf("/proc/%d", pid)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{What: "this user", Running: pid != 0}
+	if pid != 0 {
+		p.What = fmt.Sprintf("the switch (process %d)", pid)
+	}
+	if p.Program, err = os.Readlink(filepath.Join(dir, "exe")); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return nil, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if text, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			p.Capabilities, err = strconv.ParseUint(strings.TrimSpace(text), 16, 64)
+			return p, err
+		}
+	}
+	return nil, fmt.Errorf("%s/status names no capabilities", dir)
+}
+
+// The capabilities that a switch needs, and what for.
+var needed = []struct {
+	bit  int
+	name string
+	why  string
+}{
+	{unix.CAP_NET_RAW, "cap_net_raw", "no port can be opened"},
+	{unix.CAP_NET_ADMIN, "cap_net_admin", "no port can be opened: promiscuous mode, rings and IPv6 addresses of an interface need it"},
+	{unix.CAP_SYS_ADMIN, "cap_sys_admin", "no port with netns: can be opened"},
+}
+
+// plentifulBacklog is a queue that a burst of a send call from each of many ports does not fill.
+const plentifulBacklog = 10_000
+
+// steadyClocks are those that are read without leaving the process or the machine.
+var steadyClocks = map[string]bool{"tsc": true, "kvm-clock": true, "arch_sys_counter": true, "hyperv_clocksource_tsc_page": true}
+
+func (f *Facts) judgeMachine() (all []api.Finding) {
+	m := &f.Machine
+	add := func(severity, trap, effect, seen, command string) {
+		all = append(all, api.Finding{Trap: trap, Severity: severity, Effect: effect, Seen: seen, Command: present(command)})
+	}
+	all = append(all, f.judgeCapabilities()...)
+	if m.BacklogDrops > 0 && m.BacklogMax != nil && *m.BacklogMax < plentifulBacklog {
+		add(api.SeverityWarning, "kernel-backlog", "the kernel has dropped frames before any socket saw them: neither ring nor headroom can hold these (pfcswitch_kernel_backlog_drops_total)",
+			fmt.Sprintf("%d frames since the machine started; net.core.netdev_max_backlog is %d", m.BacklogDrops, *m.BacklogMax),
+			fmt.Sprintf("sysctl -qw net.core.netdev_max_backlog=%d", plentifulBacklog))
+	}
+	if m.CPUs < 2 {
+		add(api.SeverityWarning, "one-cpu", "hosts and switch share one CPU: whoever sends keeps the switch from running, and rings have to hold all of it",
+			fmt.Sprintf("%d CPU", m.CPUs), "")
+	}
+	if m.Governor != nil && *m.Governor == "powersave" {
+		add(api.SeverityNote, "governor", "the CPU begins slow: reactions of the first milliseconds after an idle time are late", "the frequency governor is powersave",
+			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done")
+	}
+	if m.Clock != nil && !steadyClocks[*m.Clock] {
+		add(api.SeverityNote, "clock", "reading the clock costs a system call or a device access: stamps are coarse and late", "the clock source is "+*m.Clock,
+			"echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource")
+	}
+	return all
+}
+
+func (f *Facts) judgeCapabilities() []api.Finding {
+	p := f.Process
+	if p == nil {
+		return nil
+	}
+	var names, lacks []string
+	for _, n := range needed {
+		if n.bit == unix.CAP_SYS_ADMIN && !p.Netns {
+			continue
+		}
+		names = append(names, n.name)
+		if p.Capabilities>>n.bit&1 == 0 {
+			lacks = append(lacks, n.name+" ("+n.why+")")
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return []api.Finding{{Trap: "capabilities", Severity: api.SeverityError, Effect: "a switch cannot work without: " + strings.Join(lacks, "; "),
+		Seen:    fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities),
+		Command: present(fmt.Sprintf("setcap %s=ep %s", strings.Join(names, ","), quote(p.Program)))}}
+}

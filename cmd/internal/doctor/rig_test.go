@@ -1,0 +1,171 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A rig is a namespace sw for a switch with a link to a host, which is h:
+//
+//	sw:p1 ── dr0:h
+type rig struct {
+	t      *testing.T
+	lab    *lab.Lab
+	sw, h  *lab.Node
+	file   string // configuration with port p1
+	socket string
+}
+
+// bin is where the program is, which the commands of findings name.
+var bin string
+
+// build makes the program once for all tests of a run.
+func build(t *testing.T) {
+	t.Helper()
+	bin = t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin, "pfcswitch/cmd/pfcswitch").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	l := labtest.New(t, "doctor")
+	r := &rig{t: t, lab: l, sw: labtest.Node(t, l, "sw"), h: labtest.Node(t, l, "h")}
+	must(t, l.Link(r.sw, "p1", r.h, "dr0", lab.LinkOptions{}))
+	dir := t.TempDir()
+	r.file, r.socket = filepath.Join(dir, "switch.yaml"), filepath.Join(dir, "s.sock")
+	r.write("preset: roce\nports: {p1: {netns: " + r.sw.Path() + "}}\n")
+	return r
+}
+
+func (r *rig) write(yaml string) { must(r.t, os.WriteFile(r.file, []byte(yaml), 0o600)) }
+
+// runIn runs a command in a node.
+func runIn(t *testing.T, n *lab.Node, command string) {
+	t.Helper()
+	p, err := n.Start(lab.Command{Argv: strings.Fields(command)})
+	must(t, err)
+	must(t, p.Wait())
+}
+
+// ofFile judges the configuration file.
+func (r *rig) ofFile() *api.Doctor {
+	r.t.Helper()
+	f, err := OfFile(r.file)
+	must(r.t, err)
+	return Judge(f)
+}
+
+// ofSwitch judges the running switch.
+func (r *rig) ofSwitch() *api.Doctor {
+	r.t.Helper()
+	f, err := OfSwitch(context.Background(), r.socket)
+	must(r.t, err)
+	return Judge(f)
+}
+
+// start runs a switch in this process with these keys, until the test ends.
+func (r *rig) start(socket, yaml string) {
+	r.t.Helper()
+	c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: %s\nmetrics: {listen: off}\napi: {socket: %s}\n%s", strings.TrimSuffix(filepath.Base(socket), ".sock"), socket, yaml))
+	must(r.t, err)
+	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	must(r.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = d.Serve(ctx) }()
+	r.t.Cleanup(func() {
+		cancel()
+		<-done
+		must(r.t, d.Close())
+	})
+	eventually(r.t, "the switch is ready", func() bool {
+		reply, err := api.NewClient(socket).Show(ctx, "health")
+		return err == nil && reply.(*api.Health).Ready
+	})
+}
+
+// find returns the finding of that name, nil where there is none.
+func find(r *api.Doctor, trap string) *api.Finding {
+	for i := range r.Findings {
+		if r.Findings[i].Trap == trap {
+			return &r.Findings[i]
+		}
+	}
+	return nil
+}
+
+// patience is how long a test waits for what has to happen.
+const patience = 15 * time.Second
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v still not: %s", patience, what)
+		}
+	}
+}
+
+// mend wants a finding, runs its command as it is printed, and wants doctor to be silent about it afterwards. It returns
+// when the command goes on too: that is then ended with the test.
+func mend(t *testing.T, trap string, look func() *api.Doctor) {
+	t.Helper()
+	f := find(look(), trap)
+	if f == nil {
+		t.Fatalf("%s is not found:\n%s", trap, look().Text())
+	}
+	if f.Command == nil || f.Effect == "" || f.Seen == "" {
+		t.Fatalf("%s: %+v", trap, f)
+	}
+	t.Logf("%s: %s", trap, *f.Command)
+	shell(t, *f.Command)
+	eventually(t, "doctor is silent about "+trap, func() bool { return find(look(), trap) == nil })
+}
+
+// shell runs a command and waits for its end, but not for long: one that goes on is ended with the test.
+func shell(t *testing.T, command string) {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", "exec 2>&1; "+command)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.SysProcAttr = group()
+	must(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out.String())
+		}
+	case <-time.After(3 * time.Second):
+		t.Cleanup(func() {
+			terminate(cmd.Process.Pid)
+			t.Logf("ended: %v", <-ended) // by the signal
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+)
+
+// untaggedToBridge is about tags that end before the priority in them has served: frames of a VLAN that is tagged at another
+// port leave this one without a tag, and with it without their PCP, towards a switch.
+func untaggedToBridge(f *Facts, t *Target) []api.Finding {
+	if f.Config == nil || t.LLDP == nil || t.Config.Wire != "" || t.Lossless == 0 || f.Config.Priorities.Lossless == 0 || !bridgeBehind(t.LLDP) {
+		return nil
+	}
+	for i := range f.Config.Ports {
+		other := &f.Config.Ports[i]
+		if other.Name == t.Port || other.Trust != config.TrustPCP || !slices.Contains(other.Tagged, t.Config.PVID) {
+			continue
+		}
+		vid := t.Config.PVID
+		pvid := fmt.Sprintf("    pvid: %d", freeVID(f.Config))
+		tagged := "    tagged: " + strings.ReplaceAll(fmt.Sprint(append(slices.Clone(t.Config.Tagged), vid)), " ", ", ")
+		finding := t.found(api.SeverityWarning, "priority-untagged", t.Survey, "frames of that VLAN lose their tag here, and the PCP in it: the next switch takes lossless ones for its default priority",
+			fmt.Sprintf("VLAN %d is tagged at port %s and untagged here (pvid: %d), and a switch is behind this port", vid, other.Name, vid), f.edit(t.Port, pvid, tagged))
+		finding[0].Key = present(fmt.Sprintf("ports.%s.%s, %s; and the same at the other end", t.Port, strings.TrimSpace(pvid), strings.TrimSpace(tagged)))
+		return finding
+	}
+	return nil
+}
+
+// bridgeBehind tells whether a neighbor says that it is a bridge.
+func bridgeBehind(l *api.LLDPPort) bool {
+	return slices.ContainsFunc(l.Neighbors, func(n api.LLDPNeighbor) bool { return slices.Contains(n.EnabledCapabilities, "bridge") })
+}
+
+// freeVID is a VLAN that no port uses.
+func freeVID(c *config.Config) uint16 {
+	for vid := uint16(1); vid < 4094; vid++ {
+		used := false
+		for i := range c.Ports {
+			used = used || c.Ports[i].PVID == vid || slices.Contains(c.Ports[i].Tagged, vid)
+		}
+		if !used {
+			return vid
+		}
+	}
+	return 4094
+}
+
+func dcbxMismatch(f *Facts, t *Target) []api.Finding {
+	if t.LLDP == nil || !t.LLDP.DCBX.Mismatch {
+		return nil
+	}
+	peer := "nothing"
+	for _, n := range t.LLDP.Neighbors {
+		if n.PFC != nil {
+			peer = fmt.Sprint(n.PFC.Priorities)
+		}
+	}
+	finding := t.found(api.SeverityError, "dcbx-mismatch", t.Survey, "a priority that only one end holds loses frames, so that it is lossless at neither",
+		fmt.Sprintf("the neighbor has PFC for %s, this port keeps %v", peer, t.LLDP.DCBX.LosslessPriorities), f.edit("", f.willing()...))
+	finding[0].Key = present("lldp.willing: true, or priorities.lossless alike at both ends")
+	return finding
+}
+
+// willing is how show config writes that the switch follows its neighbors.
+func (f *Facts) willing() []string {
+	if f.Config == nil {
+		return nil
+	}
+	for line := range strings.Lines(string(config.Expand(f.Config))) {
+		if strings.Contains(line, "willing: false") {
+			return []string{strings.TrimRight(strings.Replace(line, "willing: false", "willing: true", 1), "\n")}
+		}
+	}
+	return nil
+}
+
+func headroomByHand(f *Facts, t *Target) []api.Finding {
+	if !t.Manual {
+		return nil
+	}
+	finding := t.found(api.SeverityWarning, "headroom-by-hand", t.Survey, "the peer does not measure headroom: what is in force is calculated from speed and cable, and knows nothing of how late the peer reacts",
+		"the switch asks for it (show headroom)", f.edit("", "  headroom: calculated"))
+	finding[0].Key = present(t.Remedy + ", or buffer.headroom: calculated, which keeps the value in force")
+	return finding
+}
+
+func severalNeighbors(_ *Facts, t *Target) []api.Finding {
+	if t.LLDP == nil || len(t.LLDP.Neighbors) < 2 {
+		return nil
+	}
+	var names []string
+	for _, n := range t.LLDP.Neighbors {
+		names = append(names, n.ChassisID+" "+n.PortID)
+	}
+	return t.found(api.SeverityWarning, "several-neighbors", t.Survey, "more than one speaks LLDP on this link (a hub, a bridge that forwards it, or lldpd or lldpad beside a switch): DCBX follows none of them",
+		strings.Join(names, "; "), "")
+}
+
+func overspeed(f *Facts, t *Target) []api.Finding {
+	if t.Live == nil || t.Live.OverspeedFrames == 0 {
+		return nil
+	}
+	finding := t.found(api.SeverityWarning, "overspeed", t.Survey, "the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a plain host has none (see host-without-nic)",
+		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames), f.again())
+	finding[0].Key = present("ports." + t.Port + ".speed")
+	return finding
+}
+
+func losslessLost(f *Facts, t *Target) []api.Finding {
+	if t.Live == nil || t.Live.LosslessDrops == 0 {
+		return nil
+	}
+	return t.found(api.SeverityError, "lossless-lost", t.Survey, "frames that must not be lost were: see show events for the reason and the peer. Reason ring: ports.*.ring.outage is too short for this machine; lossless-headroom: the headroom is too small, or the peer does not obey",
+		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops), f.again())
+}
+
+// again begins this user's counters anew, which shows whether it goes on.
+func (f *Facts) again() string { return "pfcswitch clear counters -s " + quote(f.Socket) }

@@ -1,0 +1,216 @@
+package doctor
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/cmd/internal/linkcheck"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// group makes a command lead a process group, which terminate ends.
+func group() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+func terminate(leader int) { _ = syscall.Kill(-leader, syscall.SIGTERM) }
+
+// Each of these is a link with one trap: doctor names it, the command that it prints is run, and doctor is silent about it.
+func TestLinkTraps(t *testing.T) {
+	labtest.Require(t)
+	build(t)
+	for _, test := range []struct {
+		trap string
+		set  func(t *testing.T, r *rig)
+	}{
+		{"missing-interface", func(t *testing.T, r *rig) { must(t, r.sw.DeleteLink("p1")) }},
+		{"link-down", func(t *testing.T, r *rig) { must(t, r.sw.LinkDown("p1")) }},
+		{"link-down", func(t *testing.T, r *rig) { must(t, r.h.LinkDown("dr0")) }},
+		{"master", func(t *testing.T, r *rig) {
+			runIn(t, r.sw, "ip link add br0 type bridge")
+			runIn(t, r.sw, "ip link set p1 master br0")
+		}},
+		{"address", func(t *testing.T, r *rig) { must(t, r.sw.AddAddr("p1", "192.0.2.1/24")) }},
+		{"bridge-between", func(t *testing.T, r *rig) {
+			runIn(t, r.h, "ip link add br0 type bridge")
+			runIn(t, r.h, "ip link set dr0 master br0")
+		}},
+		{"mtu", func(t *testing.T, r *rig) { runIn(t, r.sw, "ip link set p1 mtu 1400") }},
+		{"mtu", func(t *testing.T, r *rig) { runIn(t, r.h, "ip link set dr0 mtu 9000") }},
+		{"mtu", func(t *testing.T, r *rig) {
+			r.write("ports: {p1: {mtu: 9000, netns: " + r.sw.Path() + "}}\n")
+			runIn(t, r.sw, "ip link set p1 mtu 9000")
+		}},
+		{"gro", func(t *testing.T, r *rig) { runIn(t, r.sw, "ethtool -K p1 gro on") }},
+		{"rps", func(t *testing.T, r *rig) {
+			p, err := r.sw.Start(lab.Command{Argv: []string{"unshare", "--mount", "sh", "-c", "mount -t sysfs sysfs /sys && echo 3 >/sys/class/net/p1/queues/rx-0/rps_cpus"}})
+			must(t, err)
+			must(t, p.Wait())
+		}},
+		{"qdisc", func(t *testing.T, r *rig) { runIn(t, r.h, "tc qdisc add dev dr0 root pfifo limit 10") }},
+		{"qdisc", func(t *testing.T, r *rig) {
+			runIn(t, r.sw, "tc qdisc add dev p1 root tbf rate 10mbit burst 10kb latency 10ms")
+		}},
+		{"super-frames", func(t *testing.T, r *rig) { must(t, r.h.AddAddr("dr0", "192.0.2.2/24")) }},
+		{"host-without-nic", func(t *testing.T, r *rig) { must(t, r.h.AddAddr("dr0", "192.0.2.2/24")) }},
+		{"ipv6-noise", func(t *testing.T, r *rig) {
+			runIn(t, r.h, "sysctl -qw net.ipv6.conf.dr0.disable_ipv6=0")
+			must(t, r.h.LinkDown("dr0"))
+			must(t, r.h.LinkUp("dr0"))
+			eventually(t, "dr0 has a link-local address", func() bool { return find(r.ofFile(), "ipv6-noise") != nil })
+		}},
+	} {
+		t.Run(test.trap, func(t *testing.T) {
+			r := newRig(t)
+			if before := r.ofFile(); !before.Healthy || before.Ports != 1 || before.FarEnds != 1 || len(before.NotSeen) != 0 {
+				t.Fatalf("a link without a trap:\n%s", before.Text())
+			}
+			test.set(t, r)
+			mend(t, test.trap, r.ofFile)
+		})
+	}
+}
+
+// A user without the rights is told so, and with the command that gives them to the program doctor is content.
+func TestCapabilities(t *testing.T) {
+	labtest.Require(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root may give a program rights")
+	}
+	build(t)
+	dir, err := os.MkdirTemp("/var/tmp", "doctor")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	must(t, os.Chmod(dir, 0o755))
+	program, file := filepath.Join(dir, "pfcswitch"), filepath.Join(dir, "switch.yaml")
+	b, err := os.ReadFile(filepath.Join(bin, "pfcswitch"))
+	must(t, err)
+	must(t, os.WriteFile(program, b, 0o755))
+	must(t, os.WriteFile(file, []byte("ports: {lo: {force: true}}\n"), 0o644))
+	doctor := func() string {
+		out, _ := exec.Command("setpriv", "--reuid=65534", "--clear-groups", program, "doctor", file).CombinedOutput()
+		return string(out)
+	}
+	said := doctor()
+	want := "setcap cap_net_raw,cap_net_admin=ep " + program
+	if !strings.Contains(said, want) {
+		t.Fatalf("want %q in:\n%s", want, said)
+	}
+	shell(t, want)
+	if said = doctor(); strings.Contains(said, "capabilities") {
+		t.Errorf("the program has the rights:\n%s", said)
+	}
+}
+
+// A running switch whose neighbor wants other priorities, or does not measure headroom; the commands change it while it runs.
+func TestSwitchTraps(t *testing.T) {
+	labtest.Require(t)
+	build(t)
+	for trap, keys := range map[string]string{"dcbx-mismatch": "priorities: {lossless: [4]}\nlldp: {interval: 1s}", "headroom-by-hand": "lldp: {interval: 1s, bit_ieee: off}"} {
+		t.Run(trap, func(t *testing.T) {
+			r := newRig(t)
+			r.start(r.socket, "preset: roce\nlldp: {interval: 1s}\nports: {p1: {netns: "+r.sw.Path()+"}}\n")
+			r.start(filepath.Join(t.TempDir(), "o.sock"), "preset: roce\n"+keys+"\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
+			eventually(t, "the neighbor has spoken", func() bool { return find(r.ofSwitch(), trap) != nil })
+			mend(t, trap, r.ofSwitch)
+		})
+	}
+}
+
+// Without a switch and a file, the interfaces of the namespace are looked at: a host's end of a link is told what it lacks.
+func TestNamespace(t *testing.T) {
+	r := newRig(t)
+	must(t, r.h.AddAddr("dr0", "192.0.2.2/24"))
+	runIn(t, r.h, "ip link set dr0 mtu 1400")
+	must(t, r.h.Do(func() error {
+		f, err := OfNamespace()
+		if err != nil {
+			return err
+		}
+		got := Judge(f)
+		mtu, host := find(got, "mtu"), find(got, "host-without-nic")
+		if got.Ports != 1 || got.FarEnds != 1 || mtu == nil || *mtu.Command != "ip link set dev dr0 mtu 1500" || host == nil || host.Port != nil || host.Netns != nil {
+			t.Errorf("mtu %+v, host %+v:\n%s", mtu, host, got.Text())
+		}
+		return nil
+	}))
+}
+
+// A VLAN that is tagged at one port and ends at another, behind which is a switch.
+func TestPriorityUntagged(t *testing.T) {
+	labtest.Require(t)
+	build(t)
+	r := newRig(t)
+	must(t, r.lab.Link(r.sw, "p2", r.h, "dr1", lab.LinkOptions{}))
+	other := filepath.Join(t.TempDir(), "o.sock")
+	r.start(r.socket, "preset: roce\nlldp: {interval: 1s}\nports:\n  p1: {netns: "+r.sw.Path()+", pvid: 10}\n  p2: {netns: "+r.sw.Path()+", tagged: [10]}\n")
+	r.start(other, "preset: roce\nlldp: {interval: 1s}\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
+	eventually(t, "the neighbor is a bridge", func() bool { return find(r.ofSwitch(), "priority-untagged") != nil })
+	mend(t, "priority-untagged", r.ofSwitch)
+}
+
+// A VLAN of the host that the port does not carry. The kernel need not have VLAN interfaces for that: the survey is told of one.
+func TestVLANFiltered(t *testing.T) {
+	labtest.Require(t)
+	build(t)
+	r := newRig(t)
+	r.start(r.socket, "preset: roce\nports: {p1: {tagged: [20], netns: "+r.sw.Path()+"}}\n")
+	look := func() *api.Doctor {
+		f, err := OfSwitch(t.Context(), r.socket)
+		must(t, err)
+		f.Targets[0].Survey.Peer.VLANs = []port.VLANLink{{Name: "dr0.10", VID: 10, Mapped: true}}
+		return Judge(f)
+	}
+	if f := find(look(), "vlan-filtered"); f == nil || *f.Key != "ports.p1.tagged: [20, 10]" {
+		t.Fatalf("vlan-filtered: %+v", f)
+	}
+	mend(t, "vlan-filtered", look)
+}
+
+// What a peer has done is counted; the command begins the user's counters anew, and what goes on comes again.
+func TestCounterTraps(t *testing.T) {
+	labtest.Require(t)
+	build(t)
+	r := newRig(t)
+	must(t, r.lab.Link(r.sw, "p2", r.h, "dr1", lab.LinkOptions{}))
+	r.start(r.socket, `preset: roce
+buffer: {ring_hold: off, headroom: 16KiB}
+lldp: {agent: off}
+ports:
+  p1: {netns: `+r.sw.Path()+`, speed: 10M}
+  p2: {netns: `+r.sw.Path()+`, speed: 10M}
+fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}]
+`)
+	w, err := linkcheck.Open(r.h.Path(), "dr0")
+	must(t, err)
+	b := make([]byte, 1500)
+	copy(b, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0x60, 0, 0x88, 0xb5})
+	for range 20_000 { // far more than the shared segment takes, while p2 sends 10 Mbit/s
+		if _, _, err := w.Send(b, frame.VnetHeader{}); err != nil {
+			continue // the kernel's queue is full
+		}
+	}
+	must(t, w.Close())
+	eventually(t, "frames are lost", func() bool { return find(r.ofSwitch(), "lossless-lost") != nil })
+	var last uint64
+	eventually(t, "the ring is empty", func() bool {
+		reply, err := api.NewClient(r.socket).Show(t.Context(), "ports")
+		must(t, err)
+		n := reply.(*api.Ports).Ports[0].ReceiveFrames
+		same := n == last
+		last = n
+		return same
+	})
+	mend(t, "overspeed", r.ofSwitch)
+	if find(r.ofSwitch(), "lossless-lost") != nil {
+		t.Error("the counters were cleared, and frames are still said to be lost")
+	}
+}

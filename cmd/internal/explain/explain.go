@@ -1,0 +1,62 @@
+// Package explain makes the frames that the command explain asks about, and asks.
+//
+//	explain.go  Ask: a running switch, or a configuration at rest
+//	craft.go    a frame from what the command line says of it
+//	read.go     frames from a file of hexadecimal digits
+//	pcap.go     frames from a capture
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
+)
+
+// Running asks the switch behind a control socket.
+func Running(ctx context.Context, socket string, questions []api.Question) (*api.Explanation, error) {
+	client := api.NewClient(socket)
+	all := &api.Explanation{Schema: api.Schema, Running: true, Frames: []api.ExplainedFrame{}}
+	for i, q := range questions {
+		e, err := client.Explain(ctx, i+1, q)
+		if err != nil {
+			return nil, err
+		}
+		all.Switch = e.Switch
+		all.Frames = append(all.Frames, e.Frames...)
+	}
+	return all, nil
+}
+
+// AtRest asks what a configuration file makes of the frames.
+func AtRest(file string, questions []api.Question) (*api.Explanation, error) {
+	c, _, err := config.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := daemon.AtRest(c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rest.Close() }()
+	all := &api.Explanation{Schema: api.Schema, Switch: c.Name, Frames: []api.ExplainedFrame{}}
+	for i, q := range questions {
+		f, ok := rest.Foresee(q)
+		if !ok {
+			return nil, fmt.Errorf("%s has no port %q: it has %s", file, q.Port, portNames(c))
+		}
+		all.Frames = append(all.Frames, api.Explain(i+1, &f))
+	}
+	return all, nil
+}
+
+func portNames(c *config.Config) string {
+	var names []string
+	for i := range c.Ports {
+		names = append(names, c.Ports[i].Name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,230 @@
+package explain
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+const leaf = `name: leaf1
+preset: roce
+ports:
+  p1: {speed: 1G, tagged: [10]}
+  p2: {speed: 1G, tagged: [10], trust: dscp}
+  p3: {speed: 1G}
+  p4: {speed: 1G, flow_control: off}
+fdb:
+  - {mac: "02:00:00:00:00:02", vlan: 10, port: p2}
+  - {mac: "02:00:00:00:00:03", vlan: 1, port: p3}
+`
+
+// given is a frame of which nothing is said.
+func given(dst string) Frame {
+	return Frame{Dst: dst, VLAN: -1, PCP: -1, DSCP: -1, EtherType: -1, GSO: -1, Octets: 1514}
+}
+
+// What a configuration makes of frames, from their addresses, tags and DSCP to where they go and in which queue.
+func TestAtRest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leaf1.yaml")
+	if err := os.WriteFile(file, []byte(leaf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		in, dst string
+		change  func(*Frame)
+		verdict string
+		reason  string
+		queue   uint8
+		ports   string
+		says    string
+	}{
+		{"p1", "02:00:00:00:00:02", func(f *Frame) { f.VLAN, f.PCP = 10, 3 }, "forwarded", "", 3, "p2", "a static entry has the destination behind p2"},
+		{"p1", "02:00:00:00:00:03", func(f *Frame) { f.DSCP = 26 }, "forwarded", "", 0, "p3", "trust pcp, but there is no tag: the default priority 0"},
+		{"p2", "02:00:00:00:00:03", func(f *Frame) { f.DSCP = 26 }, "forwarded", "", 3, "p3", "DSCP 26 is priority 3, which is lossless"},
+		{"p1", "02:00:00:00:00:02", func(f *Frame) { f.VLAN, f.PCP = 20, 3 }, "dropped", "filtered", 0, "", "p1 is no member (pvid 1)"},
+		{"p1", "ff:ff:ff:ff:ff:ff", func(f *Frame) { f.PCP = 3 }, "flooded", "", 0, "p2 p3 p4", "through the lossy pool and queue 0"},
+		{"p1", "01:80:c2:00:00:01", func(f *Frame) { f.EtherType = 0x8808 }, "taken", "", 0, "", "never forwarded"},
+		{"p1", "01:80:c2:00:00:03", func(f *Frame) { f.EtherType = 0x888E }, "dropped", "filtered", 0, "", "802.1Q table 8-1"},
+		{"p3", "02:00:00:00:00:03", func(*Frame) {}, "dropped", "same-port", 0, "", "behind the port that the frame came by"},
+		{"p1", "02:00:00:00:00:03", func(f *Frame) { f.Octets = 9000 }, "dropped", "oversize", 0, "", "9000 octets are more than the 1514"},
+		{"p1", "02:00:00:00:00:03", func(f *Frame) { f.Octets, f.GSO = 60_000, 1448 }, "forwarded", "", 0, "p3", "cut into 42 frames"},
+		{"p4", "02:00:00:00:00:03", func(f *Frame) { f.PCP = 3 }, "forwarded", "", 3, "p3", "flow control is off"},
+	} {
+		f := given(test.dst)
+		test.change(&f)
+		q, err := f.Question(test.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := AtRest(file, []api.Question{q, q})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.Frames[0]
+		var ports []string
+		for _, c := range got.Copies {
+			ports = append(ports, c.Port)
+			if got.Verdict != "dropped" && c.Queue != test.queue {
+				t.Errorf("%s → %s: queue %d, want %d", test.in, test.dst, c.Queue, test.queue)
+			}
+		}
+		reason := ""
+		if got.Reason != nil {
+			reason = *got.Reason
+		}
+		if got.Verdict == "taken" {
+			reason = ""
+		}
+		if got.Verdict != test.verdict || reason != test.reason || test.ports != "" && strings.Join(ports, " ") != test.ports || !strings.Contains(e.Text(), test.says) {
+			t.Errorf("%s → %s: %s (%s) by %v, want %s (%s) by %s, and %q in\n%s", test.in, test.dst, got.Verdict, reason, ports, test.verdict, test.reason, test.ports, test.says, e.Text())
+		}
+	}
+	f := given("02:00:00:00:00:02")
+	q, err := f.Question("p9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AtRest(file, []api.Question{q}); err == nil || !strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
+		t.Errorf("a port that does not exist: %v", err)
+	}
+	if _, err := Running(context.Background(), "/no/such.sock", []api.Question{q}); err == nil {
+		t.Error("no switch answers, and there is no error")
+	}
+}
+
+// Numbers that no frame can have, and flags that contradict each other, are refused.
+func TestCraftRefuses(t *testing.T) {
+	for want, change := range map[string]func(*Frame){
+		"--vlan 4095":        func(f *Frame) { f.VLAN = 4095 },
+		"--pcp 8":            func(f *Frame) { f.PCP = 8 },
+		"--dscp 64":          func(f *Frame) { f.DSCP = 64 },
+		"--octets 65551":     func(f *Frame) { f.Octets = 65551 },
+		"--octets 60":        func(f *Frame) { f.Octets = 60 },
+		"--octets 17":        func(f *Frame) { f.Octets, f.EtherType = 17, 1 },
+		"--gso 7":            func(f *Frame) { f.GSO = 7 },
+		"--type is for":      func(f *Frame) { f.EtherType, f.DSCP = 1, 1 },
+		"--dst is missing":   func(f *Frame) { f.Dst = "" },
+		"not a MAC address":  func(f *Frame) { f.Dst = "x" },
+		"y: not a MAC addre": func(f *Frame) { f.Src = "y" },
+	} {
+		f := given("02:00:00:00:00:02")
+		change(&f)
+		if _, err := f.Question("p1"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// The frames of pcap files of both orders, and of what our own capture writes, come out as they went in.
+func TestReadCapture(t *testing.T) {
+	frames := [][]byte{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, bytes.Repeat([]byte{9}, 61)}
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		file := classic(order, 1, frames...)
+		for most, want := range map[int]int{1: 1, 2: 2, 9: 2} {
+			got, err := ReadCapture(bytes.NewReader(file), most)
+			if err != nil || len(got) != want || !bytes.Equal(got[0], frames[0]) {
+				t.Errorf("%v, at most %d: %x, %v", order, most, got, err)
+			}
+		}
+		if _, err := ReadCapture(bytes.NewReader(file[:len(file)-1]), 9); !errors.Is(err, ErrNotCapture) {
+			t.Errorf("cut short: %v", err)
+		}
+		if _, err := ReadCapture(bytes.NewReader(classic(order, 113)), 9); !errors.Is(err, ErrNotCapture) {
+			t.Errorf("link type 113: %v", err)
+		}
+	}
+	for _, b := range [][]byte{nil, []byte("no capture at all")} {
+		if _, err := ReadCapture(bytes.NewReader(b), 1); !errors.Is(err, ErrNotCapture) {
+			t.Errorf("%q: %v", b, err)
+		}
+	}
+}
+
+// classic writes a pcap file.
+func classic(order binary.AppendByteOrder, link uint32, frames ...[]byte) []byte {
+	b := order.AppendUint32(nil, pcapMicro)
+	b = order.AppendUint16(order.AppendUint16(b, 2), 4)
+	b = order.AppendUint32(order.AppendUint32(order.AppendUint32(order.AppendUint32(b, 0), 0), 65535), link)
+	for _, f := range frames {
+		b = order.AppendUint32(order.AppendUint32(b, 1), 2)
+		b = order.AppendUint32(order.AppendUint32(b, uint32(len(f))), uint32(len(f)))
+		b = append(b, f...)
+	}
+	return b
+}
+
+func TestReadHex(t *testing.T) {
+	got, err := ReadHex(strings.NewReader("# a comment\n\n01:02 03\nff\nxx\n"), 2)
+	if err != nil || len(got) != 2 || !bytes.Equal(got[0], []byte{1, 2, 3}) || !bytes.Equal(got[1], []byte{255}) {
+		t.Errorf("%x, %v", got, err)
+	}
+	for text, want := range map[string]string{"zz": "line 1", "\n\n0": "line 3", strings.Repeat("00", maxFrame+1): "at most"} {
+		if _, err := ReadHex(strings.NewReader(text), 9); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.10q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Whatever a file holds, no frame is longer than a port carries, and there are no more than asked for.
+func FuzzReadCapture(f *testing.F) {
+	f.Add(classic(binary.LittleEndian, 1, []byte{1, 2, 3}))
+	f.Add(classic(binary.BigEndian, 1, []byte{1, 2, 3}))
+	f.Add(pcapng(f))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, read := range []func() ([][]byte, error){
+			func() ([][]byte, error) { return ReadCapture(bytes.NewReader(b), 3) },
+			func() ([][]byte, error) { return ReadHex(bytes.NewReader(b), 3) },
+		} {
+			frames, err := read()
+			if err != nil {
+				continue
+			}
+			if len(frames) > 3 {
+				t.Errorf("%d frames", len(frames))
+			}
+			for _, b := range frames {
+				if len(b) > maxFrame {
+					t.Errorf("a frame of %d octets", len(b))
+				}
+			}
+		}
+	})
+}
+
+func TestReadPcapng(t *testing.T) {
+	got, err := ReadCapture(bytes.NewReader(pcapng(t)), 9)
+	if err != nil || len(got) != 2 || len(got[0]) != 60 || len(got[1]) != 61 || got[1][0] != 7 {
+		t.Errorf("%x, %v", got, err)
+	}
+}
+
+// pcapng writes a file by another implementation.
+func pcapng(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := pcapgo.NewNgWriter(&b, layers.LinkTypeEthernet)
+	for _, data := range [][]byte{make([]byte, 60), bytes.Repeat([]byte{7}, 61)} {
+		if err == nil {
+			err = w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(1, 0), CaptureLength: len(data), Length: len(data)}, data)
+		}
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

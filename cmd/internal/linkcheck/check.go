@@ -1,0 +1,134 @@
+// Package linkcheck finds out what passes a link, by asking the other end.
+//
+//	check.go   Check: the questions in their order, and what follows from the answers
+//	ask.go     one question, asked until it is answered or given up
+//	tests.go   PFC, tag, MTU and checksum
+//	trip.go    the round trip
+//	silent.go  what is known where nobody answers
+//	port.go    where a port of a running switch has its interface
+//	wire.go    frames on a real interface
+//	answer.go  Answer: the other end, where no switch runs
+//
+// The other end is a switch, a host NIC, or this package's Answer. It is asked by echo frames (macctl), which go one way as
+// PAUSE and PFC do, another as ordinary frames that bridges keep to themselves, and a third that bridges forward; each
+// question says which way its answer is to come, so that both directions are told apart.
+package linkcheck
+
+import (
+	"fmt"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
+)
+
+// Options say what is to be checked.
+type Options struct {
+	Interface, Netns string
+	Count            int           // round trips
+	Patience         time.Duration // for one answer
+	VLAN             uint16        // of the tag that is tried; 0: a priority tag
+	Format           macctl.MeasurementFormat
+}
+
+// DefaultOptions are those of a quick check with frames of the default form.
+func DefaultOptions() Options {
+	return Options{Count: 200, Patience: 200 * time.Millisecond, Format: macctl.DefaultMeasurementFormat}
+}
+
+// Check reports what is wrong with the options.
+func (o *Options) Check() error {
+	switch {
+	case o.Count < 1 || o.Count > maxTrips:
+		return fmt.Errorf("%d round trips: 1 to %d are possible", o.Count, maxTrips)
+	case o.Patience < time.Millisecond || o.Patience > 10*time.Second:
+		return fmt.Errorf("a patience of %v: 1ms to 10s are possible", o.Patience)
+	case o.VLAN > 4094:
+		return fmt.Errorf("VLAN %d: 0 (a priority tag) to 4094 are possible", o.VLAN)
+	}
+	return nil
+}
+
+// A Wire carries frames to the other end and back. Times are ns of the real-time clock.
+type Wire interface {
+	// Send sends a frame that starts with its destination; v says what the link is to finish. stamp is when it left, by the
+	// kernel where that tells, else read before the call.
+	Send(b []byte, v frame.VnetHeader) (stamp int64, kernel bool, err error)
+	// Receive waits for a frame up to the time until; ok is false where none came.
+	Receive(until int64) (h Heard, ok bool)
+	// Now reads the clock.
+	Now() int64
+	// Own is the address of this end, and Octets the longest frame that its interface takes.
+	Own() [6]byte
+	Octets() int
+}
+
+// Heard is a received frame.
+type Heard struct {
+	Data       []byte
+	Stamp      int64
+	Unfinished bool // it came with the mark that its checksum is left to the receiver
+}
+
+// checker is one check.
+type checker struct {
+	o        *Options
+	wire     Wire
+	session  uint16
+	sequence uint32
+	base     macctl.Way // that is answered
+	peer     [6]byte
+	passes   [macctl.NumWays]direction
+	heard    overheard
+	report   *api.LinkCheck
+}
+
+// direction tells in which directions a way passes.
+type direction struct{ out, back bool }
+
+// Run checks a link.
+func Run(o *Options, w Wire, session uint16) *api.LinkCheck {
+	c := &checker{o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnOctets: w.Octets(), Checks: []api.LinkTest{}}}
+	if o.Netns != "" {
+		c.report.Netns = &o.Netns
+	}
+	if !c.findPeer() {
+		c.silent()
+		return c.report
+	}
+	peer := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", c.peer[0], c.peer[1], c.peer[2], c.peer[3], c.peer[4], c.peer[5])
+	c.report.Peer = &peer
+	c.pfc()
+	c.tag()
+	c.mtu()
+	c.checksum()
+	c.roundTrip()
+	c.report.Pass = true
+	for _, t := range c.report.Checks {
+		c.report.Pass = c.report.Pass && t.Verdict != api.LinkFail
+	}
+	return c.report
+}
+
+// findPeer finds the first way that is answered in kind, and with it which ways pass in which direction.
+func (c *checker) findPeer() bool {
+	for _, way := range []macctl.Way{macctl.WayFallback, macctl.WayControl, macctl.WayBridged} {
+		if a, ok := c.ask(question{way: way, back: way}); ok {
+			c.base, c.peer = way, a.Source
+			c.passes[way] = direction{true, true}
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) add(t api.LinkTest) { c.report.Checks = append(c.report.Checks, t) }
+
+// remedy is a text that may be none.
+func remedy(verdict, text string) *string {
+	if verdict != api.LinkFail {
+		return nil
+	}
+	return &text
+}

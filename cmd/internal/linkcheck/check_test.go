@@ -1,0 +1,273 @@
+package linkcheck
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// A fakeWire is a link under virtual time whose other end is an Echoer. out and back may change or drop a frame.
+type fakeWire struct {
+	now       int64
+	octets    int
+	format    macctl.MeasurementFormat
+	peer      bool
+	out, back func(b []byte) []byte
+	noise     [][]byte
+	inbox     []Heard
+	echoer    macctl.Echoer
+	refuse    error
+}
+
+const (
+	trip = 20_000 // ns of a frame on the fake link, each way
+	turn = 5_000  // ns at its far end
+)
+
+var (
+	ownMAC  = [6]byte{2, 0, 0, 0, 0, 1}
+	peerMAC = [6]byte{2, 0, 0, 0, 0, 2}
+)
+
+func (w *fakeWire) Now() int64   { w.now++; return w.now }
+func (w *fakeWire) Own() [6]byte { return ownMAC }
+func (w *fakeWire) Octets() int  { return w.octets }
+
+func (w *fakeWire) Send(b []byte, v frame.VnetHeader) (int64, bool, error) {
+	if w.refuse != nil {
+		return 0, false, w.refuse
+	}
+	sent := w.now
+	if b = slices.Clone(b); w.out != nil {
+		b = w.out(b)
+	}
+	if b == nil || !w.peer || !w.format.RecognizesEcho(b) {
+		return sent, true, nil
+	}
+	f, reason := w.format.ParseEcho(b, peerMAC)
+	if reason != macctl.ReasonNone {
+		return sent, true, nil
+	}
+	w.echoer.Take(&f, v.NeedsCsum() && w.octets != 2000, sent+trip, sent+trip)
+	if a, ok := w.echoer.Append(nil, &w.format, peerMAC, sent+trip+turn); ok {
+		if w.back != nil {
+			a = w.back(a)
+		}
+		if a != nil {
+			w.inbox = append(w.inbox, Heard{Data: a, Stamp: sent + 2*trip + turn})
+		}
+	}
+	return sent, true, nil
+}
+
+func (w *fakeWire) Receive(until int64) (Heard, bool) {
+	if len(w.noise) > 0 {
+		h := Heard{Data: w.noise[0], Stamp: w.now}
+		w.noise = w.noise[1:]
+		return h, true
+	}
+	if len(w.inbox) == 0 {
+		w.now = max(w.now, until)
+		return Heard{}, false
+	}
+	h := w.inbox[0]
+	w.inbox = w.inbox[1:]
+	w.now = max(w.now, h.Stamp)
+	return h, true
+}
+
+// Filters of a link.
+func eatControl(b []byte) []byte {
+	if binary.BigEndian.Uint16(b[12:]) == macctl.EtherType {
+		return nil
+	}
+	return b
+}
+
+func eatReserved(b []byte) []byte {
+	if [5]byte(b) == [5]byte{0x01, 0x80, 0xC2, 0, 0} {
+		return nil
+	}
+	return b
+}
+
+func onlyControl(b []byte) []byte {
+	if binary.BigEndian.Uint16(b[12:]) != macctl.EtherType {
+		return nil
+	}
+	return b
+}
+
+func dropTagged(b []byte) []byte {
+	if binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
+		return nil
+	}
+	return b
+}
+
+func stripTag(b []byte) []byte {
+	if binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
+		return append(b[:12:12], b[16:]...)
+	}
+	return b
+}
+
+func rewriteTag(b []byte) []byte {
+	if binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
+		binary.BigEndian.PutUint16(b[14:], 0x000a)
+	}
+	return b
+}
+
+func longest(n int) func([]byte) []byte {
+	return func(b []byte) []byte {
+		if len(b) > n {
+			return nil
+		}
+		return b
+	}
+}
+
+// newWire returns a link that carries everything.
+func newWire() *fakeWire {
+	return &fakeWire{now: 1e9, octets: 1514, format: macctl.DefaultMeasurementFormat, peer: true}
+}
+
+func check(w *fakeWire) *api.LinkCheck {
+	o := DefaultOptions()
+	o.Interface, o.Count = "eth1", 50
+	return Run(&o, w, 77)
+}
+
+// Every trap of a link is named for what it is, and a link without one passes.
+func TestTraps(t *testing.T) {
+	for _, test := range []struct {
+		name                     string
+		change                   func(*fakeWire)
+		pfc, tag, mtu, sum, trip string // verdict/out/back
+		peer                     bool
+	}{
+		{"nothing wrong", func(*fakeWire) {}, "pass/pass/pass", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"PFC eaten both ways", func(w *fakeWire) { w.out, w.back = eatControl, eatControl },
+			"fail/eaten/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"PFC eaten on the way out", func(w *fakeWire) { w.out = eatControl }, "fail/eaten/pass", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"PFC eaten on the way back", func(w *fakeWire) { w.back = eatControl }, "fail/pass/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"a bridge between", func(w *fakeWire) { w.out, w.back = eatReserved, eatReserved }, "fail/eaten/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"MAC Control only", func(w *fakeWire) { w.out = onlyControl }, "pass/pass/pass", "unknown/unknown/unknown", "pass/1500/1500", "unknown/unknown/unknown", "pass/-/-", true},
+		{"tags dropped", func(w *fakeWire) { w.out = dropTagged }, "pass/pass/pass", "fail/lost/unknown", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"tags stripped", func(w *fakeWire) { w.out = stripTag }, "pass/pass/pass", "fail/stripped/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"tags stripped on the way back", func(w *fakeWire) { w.back = stripTag }, "pass/pass/pass", "fail/kept/stripped", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"tags rewritten", func(w *fakeWire) { w.out = rewriteTag }, "pass/pass/pass", "fail/changed to VLAN 10, PCP 0/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"a shorter MTU", func(w *fakeWire) { w.out = longest(1407 + 14) }, "pass/pass/pass", "pass/kept/kept", "fail/1407/1407", "pass/marked/not tried", "pass/-/-", true},
+		{"a shorter MTU on the way back", func(w *fakeWire) { w.back = longest(1000) }, "pass/pass/pass", "pass/kept/kept", "fail/1500/986", "pass/marked/not tried", "pass/-/-", true},
+		{"jumbo against 1500", func(w *fakeWire) { w.octets, w.out = 9014, longest(1514) }, "pass/pass/pass", "pass/kept/kept", "fail/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"checksums unfinished and not marked", func(w *fakeWire) { w.octets = 2000 }, "pass/pass/pass", "pass/kept/kept", "pass/1986/1986", "fail/wrong/not tried", "pass/-/-", true},
+		{"nobody there", func(w *fakeWire) { w.peer = false }, "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", false},
+		{"somebody who pauses and does not answer", func(w *fakeWire) {
+			w.peer = false
+			w.noise = [][]byte{macctl.AppendPFC(nil, peerMAC, 8, [8]uint16{3: 9}), make([]byte, 60)}
+		}, "unknown/unknown/pass", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", false},
+		{"the kernel takes nothing", func(w *fakeWire) { w.refuse = errors.New("down") }, "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", false},
+	} {
+		w := newWire()
+		test.change(w)
+		r := check(w)
+		got := map[string]string{}
+		for _, c := range r.Checks {
+			got[c.Check] = c.Verdict + "/" + c.Out + "/" + c.Back
+			if (c.Verdict == api.LinkFail) != (c.Remedy != nil) && r.Peer != nil || c.Text == "" {
+				t.Errorf("%s: %s: verdict %s, remedy %v, text %q", test.name, c.Check, c.Verdict, c.Remedy, c.Text)
+			}
+		}
+		want := map[string]string{"pfc": test.pfc, "tag": test.tag, "mtu": test.mtu, "checksum": test.sum, "round-trip": test.trip}
+		for check, verdict := range want {
+			if got[check] != verdict {
+				t.Errorf("%s: %s: %s, want %s", test.name, check, got[check], verdict)
+			}
+		}
+		if (r.Peer != nil) != test.peer {
+			t.Errorf("%s: peer %v", test.name, r.Peer)
+		}
+	}
+}
+
+// The parts of the round trip are those of the link.
+func TestRoundTrip(t *testing.T) {
+	r := check(newWire()).RoundTrip
+	if r.Asked != 50 || r.Lost != 0 || r.Way != "control" || r.KernelSent != 50 || r.PrecisionNs != 1 || r.Total.MinNs != 2*trip+turn || r.Link.P50Ns != 2*trip || r.Peer.MaxNs != turn {
+		t.Errorf("%+v", r)
+	}
+	w := newWire()
+	lose := 0
+	w.back = func(b []byte) []byte {
+		if lose++; lose > 20 && lose%10 == 0 {
+			return nil
+		}
+		return b
+	}
+	if r := check(w); r.Pass || r.RoundTrip.Lost == 0 || r.RoundTrip.Lost+r.RoundTrip.Total.Samples != r.RoundTrip.Asked {
+		t.Errorf("frames are lost, but: pass %v, %+v", r.Pass, r.RoundTrip)
+	}
+	got := spreadOf([]int64{5, 1, 4, 2, 3})
+	if want := (api.Spread{Samples: 5, MinNs: 1, P50Ns: 3, P99Ns: 5, P999Ns: 5, MaxNs: 5}); got != want {
+		t.Errorf("spread %+v, want %+v", got, want)
+	}
+}
+
+// Answers of another check, late ones, and those that nobody asked for do not count.
+func TestForeignAnswers(t *testing.T) {
+	w := newWire()
+	w.peer = false
+	for _, e := range []macctl.Echo{{Answer: true, Session: 78, Sequence: 1, Way: macctl.WayFallback}, {Answer: true, Session: 77, Sequence: 0}, {Session: 77, Sequence: 1}} {
+		w.noise = append(w.noise, w.format.AppendEcho(nil, ownMAC, peerMAC, macctl.WayFallback, 60, false, 0, e))
+	}
+	if r := check(w); r.Peer != nil {
+		t.Errorf("%s has answered", *r.Peer)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	w := newWire()
+	w.octets, w.out, w.back = 9014, func(b []byte) []byte { return longest(1514)(b) }, eatControl
+	r := check(w)
+	silent := newWire()
+	silent.peer = false
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"linkcheck.json": string(b) + "\n", "linkcheck.txt": r.Text(), "silent.txt": check(silent).Text()} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || got != string(want) {
+			t.Errorf("%s differs (-update writes it anew): %v\n%s", name, err, got)
+		}
+	}
+}
+
+func TestOptionsRefuse(t *testing.T) {
+	for _, change := range []func(*Options){func(o *Options) { o.Count = 0 }, func(o *Options) { o.Count = maxTrips + 1 },
+		func(o *Options) { o.Patience = 0 }, func(o *Options) { o.Patience = time.Minute }, func(o *Options) { o.VLAN = 4095 }} {
+		o := DefaultOptions()
+		change(&o)
+		if o.Check() == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}

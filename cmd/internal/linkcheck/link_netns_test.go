@@ -1,0 +1,186 @@
+package linkcheck
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/macctl"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ip runs a command of iproute2 in a node.
+func ip(t *testing.T, n *lab.Node, args string) {
+	t.Helper()
+	p, err := n.Start(lab.Command{Argv: append([]string{"ip"}, strings.Fields(args)...)})
+	must(t, err)
+	must(t, p.Wait())
+}
+
+// checkLink checks the interface of a node.
+func checkLink(t *testing.T, n *lab.Node, name string) map[string]api.LinkTest {
+	t.Helper()
+	o := DefaultOptions()
+	o.Interface, o.Netns = name, n.Path()
+	return rows(t, &o)
+}
+
+func rows(t *testing.T, o *Options) map[string]api.LinkTest {
+	t.Helper()
+	w, err := Open(o.Netns, o.Interface)
+	must(t, err)
+	defer func() { _ = w.Close() }()
+	r := Run(o, w, 99)
+	t.Logf("\n%s", r.Text())
+	all := map[string]api.LinkTest{}
+	for _, c := range r.Checks {
+		all[c.Check] = c
+	}
+	if r.RoundTrip != nil && (r.RoundTrip.Link.MinNs <= 0 || r.RoundTrip.Total.MinNs < r.RoundTrip.Peer.MinNs || r.RoundTrip.KernelSent == 0) {
+		t.Errorf("round trip %+v", r.RoundTrip)
+	}
+	return all
+}
+
+// want compares verdict, out and back of a row; "" does not matter.
+func want(t *testing.T, all map[string]api.LinkTest, check, verdict, out, back string) {
+	t.Helper()
+	c := all[check]
+	if c.Verdict != verdict || out != "" && c.Out != out || back != "" && c.Back != back {
+		t.Errorf("%s: %s, out %s, back %s (%s); want %s, %s, %s", check, c.Verdict, c.Out, c.Back, c.Text, verdict, out, back)
+	}
+}
+
+// startAnswer answers on an interface until the test ends.
+func startAnswer(t *testing.T, n *lab.Node, name string) {
+	t.Helper()
+	w, err := Open(n.Path(), name)
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); Answer(ctx, &macctl.DefaultMeasurementFormat, w) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		must(t, w.Close())
+	})
+}
+
+// Two ends of a veth pair, one of which only answers: all passes; and where the ends have different MTUs that is what is found.
+func TestPlainLink(t *testing.T) {
+	l := labtest.New(t, "linkcheck")
+	a, b := labtest.Node(t, l, "a"), labtest.Node(t, l, "b")
+	must(t, l.Link(a, "e0", b, "e0", lab.LinkOptions{}))
+	silent := checkLink(t, a, "e0")
+	want(t, silent, "pfc", api.LinkUnknown, "unknown", "unknown")
+	startAnswer(t, b, "e0")
+	all := checkLink(t, a, "e0")
+	want(t, all, "pfc", api.LinkPass, "pass", "pass")
+	want(t, all, "tag", api.LinkPass, "kept", "kept")
+	want(t, all, "mtu", api.LinkPass, "1500", "1500")
+	want(t, all, "checksum", api.LinkPass, "marked", "")
+	want(t, all, "round-trip", api.LinkPass, "", "")
+	ip(t, a, "link set e0 mtu 9000")
+	want(t, checkLink(t, a, "e0"), "mtu", api.LinkFail, "1504", "1500") // veth lets in what is a tag longer than its MTU
+}
+
+// A Linux bridge between the ends eats what pauses are sent to, and lets the rest pass, as long as its own ports' MTU does.
+func TestBridgeBetween(t *testing.T) {
+	l := labtest.New(t, "linkcheck")
+	a, m, b := labtest.Node(t, l, "a"), labtest.Node(t, l, "m"), labtest.Node(t, l, "b")
+	must(t, l.Link(a, "e0", m, "m1", lab.LinkOptions{}))
+	must(t, l.Link(b, "e0", m, "m2", lab.LinkOptions{}))
+	ip(t, m, "link add br0 type bridge")
+	for _, args := range []string{"link set m1 master br0", "link set m2 master br0", "link set br0 up"} {
+		ip(t, m, args)
+	}
+	startAnswer(t, b, "e0")
+	time.Sleep(50 * time.Millisecond) // until the bridge's ports forward
+	all := checkLink(t, a, "e0")
+	want(t, all, "pfc", api.LinkFail, "eaten", "eaten")
+	if !strings.Contains(all["pfc"].Text, "a bridge stands between") {
+		t.Errorf("pfc: %s", all["pfc"].Text)
+	}
+	want(t, all, "tag", api.LinkPass, "kept", "kept")
+	ip(t, m, "link set m2 mtu 1400")
+	want(t, checkLink(t, a, "e0"), "mtu", api.LinkFail, "1404", "1404")
+}
+
+// A running switch answers on its ports, long frames and tagged ones too, and is asked from its own side by the name of a port.
+func TestSwitchAnswers(t *testing.T) {
+	l := labtest.New(t, "linkcheck")
+	sw, h := labtest.Node(t, l, "sw"), labtest.Node(t, l, "h")
+	must(t, l.Link(sw, "p1", h, "e0", lab.LinkOptions{MTU: 9000}))
+	socket := filepath.Join(t.TempDir(), "s.sock")
+	c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: s\nmetrics: {listen: off}\napi: {socket: %s}\npreset: roce\n"+
+		"headroom: {identifier: 02-50-47}\nports: {p1: {netns: %s, mtu: 9000, delay: 1ms}}\n", socket, sw.Path()))
+	must(t, err)
+	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = d.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		must(t, d.Close())
+	})
+	awaitUp(t, socket)
+
+	o := DefaultOptions()
+	o.Interface, o.Netns, o.Format.Identifier = "e0", h.Path(), [3]byte{0x02, 0x50, 0x47}
+	all := rows(t, &o)
+	want(t, all, "pfc", api.LinkPass, "pass", "pass")
+	want(t, all, "tag", api.LinkPass, "kept", "kept")
+	want(t, all, "mtu", api.LinkPass, "9000", "9000")
+	want(t, all, "checksum", api.LinkPass, "right", "")
+	want(t, all, "round-trip", api.LinkPass, "", "")
+
+	mine := DefaultOptions()
+	must(t, mine.OfPort(ctx, socket, "p1"))
+	if mine.Interface != "p1" || mine.Netns != sw.Path() || mine.Format != o.Format {
+		t.Errorf("port p1 is %s in %s with %v", mine.Interface, mine.Netns, mine.Format)
+	}
+	if err := mine.OfPort(ctx, socket, "p9"); err == nil || !strings.Contains(err.Error(), "there are p1") {
+		t.Errorf("port p9: %v", err)
+	}
+	w, err := Open(h.Path(), "e0")
+	must(t, err)
+	t.Cleanup(func() { must(t, w.Close()) })
+	answering, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); Answer(answering, &o.Format, w) }()
+	want(t, rows(t, &mine), "pfc", api.LinkPass, "pass", "pass")
+	stop()
+	<-ended
+}
+
+// awaitUp waits until every port of a switch is up.
+func awaitUp(t *testing.T, socket string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		r, err := api.NewClient(socket).Show(context.Background(), "health")
+		if err == nil && r.(*api.Health).Ready {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the switch is not ready: %v", err)
+		}
+	}
+}

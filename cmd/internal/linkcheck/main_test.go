@@ -1,0 +1,9 @@
+package linkcheck
+
+import (
+	"testing"
+
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }

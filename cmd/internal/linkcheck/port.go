@@ -1,0 +1,70 @@
+package linkcheck
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// OfPort fills in where a port of a running switch has its interface, and the form of its measurement frames.
+func (o *Options) OfPort(ctx context.Context, socket, name string) error {
+	client := api.NewClient(socket)
+	r, err := client.Show(ctx, "ports")
+	if err != nil {
+		return err
+	}
+	var known []string
+	var found *api.Port
+	ports := r.(*api.Ports).Ports
+	for i := range ports {
+		known = append(known, ports[i].Port)
+		if ports[i].Port == name {
+			found = &ports[i]
+		}
+	}
+	switch {
+	case found == nil:
+		return fmt.Errorf("there is no port %q: there are %s", name, strings.Join(known, ", "))
+	case found.Kind == string(config.KindTAP):
+		return fmt.Errorf("port %s leads to this host's own stack: name the port of its wire", name)
+	}
+	o.Interface = found.Interface
+	if o.Netns, err = NetnsOf(ctx, client, found.Netns); err != nil {
+		return err
+	}
+	if r, err = client.Show(ctx, "config"); err != nil {
+		return err
+	}
+	c, _, err := config.Parse(socket, []byte(r.(*api.Config).YAML))
+	if err != nil {
+		return err
+	}
+	o.Format = macctl.MeasurementFormat{Opcode: c.Headroom.Opcode, Identifier: c.Headroom.Identifier, Fallback: c.Headroom.EtherType}
+	return nil
+}
+
+// NetnsOf returns the namespace of a port as this process may call it: "" where it is its own.
+func NetnsOf(ctx context.Context, client *api.Client, netns *string) (string, error) {
+	if netns != nil {
+		return *netns, nil
+	}
+	pid, err := client.PID(ctx)
+	if err != nil {
+		return "", err
+	}
+	theirs := fmt.Sprintf("pid:%d", pid)
+	its, err := port.IdentifyNetns(theirs)
+	if err != nil {
+		return "", nil // another user's process, which can only be in the namespace that this one was started in
+	}
+	own, err := port.IdentifyNetns("")
+	if err != nil || own == its {
+		return "", err
+	}
+	return theirs, nil
+}

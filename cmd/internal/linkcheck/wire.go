@@ -1,0 +1,131 @@
+package linkcheck
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// slots of each receive ring: what else is on the link must not push out the answers.
+const slots = 1024
+
+// burst is how many frames are read at once.
+const burst = 64
+
+// An Interface is the Wire of a real one. It takes nothing away from a switch that has it too.
+type Interface struct {
+	link   port.Link
+	port   *port.AFPacket
+	waiter *port.Waiter
+	batch  *port.Batch
+	frames [burst]port.Frame
+	read   []Heard
+}
+
+var _ Wire = (*Interface)(nil)
+
+// Open opens an interface of a network namespace; "" is this one.
+func Open(netns, name string) (*Interface, error) {
+	l, err := port.Inspect(netns, name)
+	if err != nil {
+		return nil, err
+	}
+	if !l.Up {
+		return nil, fmt.Errorf("interface %s is down, or the other end of its link is: set both up (ip link set dev %s up)", name, name)
+	}
+	c := classify.Config{Trust: classify.TrustPort}
+	fanout, err := c.Fanout(0)
+	if err != nil {
+		return nil, err
+	}
+	i := &Interface{link: l, batch: port.NewBatch()}
+	if i.waiter, err = port.NewWaiter(); err != nil {
+		return nil, err
+	}
+	if i.port, err = port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: 1, OtherSlots: slots, FrameSize: l.MTU + frame.HeaderOctets,
+		SmallFrame: classify.SmallFrame, Fanout: fanout}); err != nil {
+		_ = i.waiter.Close()
+		return nil, err
+	}
+	i.waiter.Watch(i.port.Descriptors(nil, port.WorkOther|port.WorkControl))
+	return i, nil
+}
+
+// Close closes the sockets.
+func (i *Interface) Close() error {
+	_ = i.waiter.Close()
+	return i.port.Close()
+}
+
+// Now implements Wire.
+func (i *Interface) Now() int64 { return time.Now().UnixNano() }
+
+// Own implements Wire.
+func (i *Interface) Own() [6]byte { return i.link.MAC }
+
+// Octets implements Wire.
+func (i *Interface) Octets() int {
+	return min(i.link.MTU, port.MaxFrame-frame.HeaderOctets) + frame.HeaderOctets
+}
+
+// Send implements Wire.
+func (i *Interface) Send(b []byte, v frame.VnetHeader) (stamp int64, kernel bool, err error) {
+	before := i.Now()
+	if v != (frame.VnetHeader{}) {
+		i.batch.Reset()
+		i.batch.Begin(&v)
+		i.batch.Part(b)
+		i.batch.End()
+		_, err = i.port.Send(i.batch)
+		return before, false, err
+	}
+	stamp, err = i.port.SendStamped(b)
+	if stamp < before || stamp > i.Now() {
+		return before, false, err
+	}
+	return stamp, true, err
+}
+
+// Receive implements Wire.
+func (i *Interface) Receive(until int64) (h Heard, ok bool) {
+	for {
+		if len(i.read) > 0 {
+			h, i.read = i.read[0], i.read[1:]
+			return h, true
+		}
+		i.take()
+		if len(i.read) > 0 {
+			continue
+		}
+		left := until - i.Now()
+		if left <= 0 {
+			return h, false
+		}
+		if i.waiter.Wait(time.Duration(left)) == port.Failed {
+			i.port.ClearError()
+		}
+	}
+}
+
+// take copies what waits in the rings.
+func (i *Interface) take() {
+	i.read = i.read[:0]
+	for b, stamp := i.port.Control(); b != nil; b, stamp = i.port.Control() {
+		i.read = append(i.read, Heard{Data: slices.Clone(b), Stamp: stamp})
+		i.port.ControlDone()
+	}
+	for _, c := range []port.Class{port.Other, port.Lossless} {
+		n := i.port.Receive(c, i.frames[:], 1<<20)
+		for k := range n {
+			f := &i.frames[k]
+			if !f.Cut {
+				i.read = append(i.read, Heard{Data: slices.Clone(f.Data), Stamp: f.Stamp, Unfinished: f.Vnet.NeedsCsum()})
+			}
+		}
+		i.port.Release(c, n)
+	}
+}

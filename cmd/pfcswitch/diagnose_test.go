@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// run runs a command and returns what it prints, and its exit status.
+func run(t *testing.T, c *cobra.Command, args ...string) (out string, status int) {
+	t.Helper()
+	var b bytes.Buffer
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetOut(&b)
+	c.SetArgs(args)
+	err := c.Execute()
+	var e exit
+	switch {
+	case errors.As(err, &e):
+		return b.String(), e.status
+	case err != nil:
+		return err.Error(), 1
+	}
+	return b.String(), 0
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "leaf.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// explain answers from a file, of a frame or of those of another file, in words and as JSON, and says what it needs.
+func TestExplainCommand(t *testing.T) {
+	file := writeFile(t, "name: leaf1\npreset: roce\nports: {p1: {}, p2: {}}\n")
+	frames := filepath.Join(t.TempDir(), "frames.hex")
+	if err := os.WriteFile(frames, []byte("020000000002020000000001810060000800\n0180c2000001020000000001 8808 0001\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"--in p1 --dst 02:00:00:00:00:02 --pcp 3 -c " + file, 0, "in by p1, by the configuration of leaf1"},
+		{"--in p1 --hex " + frames + " --frames 9 -j -c " + file, 0, `"verdict": "taken"`},
+		{"--in p1 --pcap " + frames + " -c " + file, 1, "not a capture"},
+		{"--in p1 --hex " + frames + " --pcap x -c " + file, 1, "exclude each other"},
+		{"--in p1 --hex " + frames + " --frames 0 -c " + file, 1, "--frames 0"},
+		{"--in p1 --hex /no/such -c " + file, 1, "/no/such"},
+		{"--in p9 --dst 02:00:00:00:00:02 -c " + file, 1, "it has p1, p2"},
+		{"--dst 02:00:00:00:00:02", 1, "--in is missing"},
+		{"--in p1", 1, "--dst is missing"},
+		{"--in p1 --dst 02:00:00:00:00:02 -s /no/such.sock", 1, "no running switch found at /no/such.sock"},
+	} {
+		if out, status := run(t, explainCommand(), strings.Fields(test.args)...); status != test.status || !strings.Contains(out, test.want) {
+			t.Errorf("%s: status %d, want %d, and %q in\n%s", test.args, status, test.status, test.want, out)
+		}
+	}
+}
+
+// A check of a link, and doctor, end with 2 where they could not look, and doctor with 1 where it found something.
+func TestCouldNotLook(t *testing.T) {
+	for _, args := range []string{"", "p1 --interface eth0", "--answer p1", "p1 -s /no/such.sock", "--interface " + noInterface, "--interface x --count 0", "--interface x --patience 0s"} {
+		if out, status := run(t, linkcheckCommand(), strings.Fields(args)...); status != 2 || out != "" {
+			t.Errorf("linkcheck %s: status %d, want 2: %s", args, status, out)
+		}
+	}
+	for _, args := range []string{"/no/such.yaml", "-s /no/such.sock", "x.yaml -s y"} {
+		if out, status := run(t, doctorCommand(), strings.Fields(args)...); status != 2 || out != "" {
+			t.Errorf("doctor %s: status %d, want 2: %s", args, status, out)
+		}
+	}
+	file := writeFile(t, "ports: {p1: {interface: "+noInterface+"}}\n")
+	if out, status := run(t, doctorCommand(), file, "-j"); status != 1 || !strings.Contains(out, `"trap": "missing-interface"`) {
+		t.Errorf("doctor: status %d, want 1: %s", status, out)
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/doctor"
+)
+
+func doctorCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor [FILE]",
+		Short: "name what spoils a topology, with the command that mends each",
+		Long: "Looks at the ports of the switch that runs (or of -s SOCKET), or of a configuration file, or, where neither is there, at the\n" +
+			"interfaces of this network namespace: what they are, what is at the far end of each link, and the machine. Changes nothing.\n" +
+			"Exit status 0: nothing found, 1: there are findings, 2: it could not look.",
+		Example: "  pfcswitch doctor\n  pfcswitch doctor switch.yaml\n  pfcswitch doctor -s leaf1 -j",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			facts, err := look(cmd, socket, args)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "pfcswitch:", err)
+				return exit{2}
+			}
+			report := doctor.Judge(facts)
+			if err := printReply(cmd.OutOrStdout(), asJSON, report); err != nil {
+				return err
+			}
+			if !report.Healthy {
+				return exit{1}
+			}
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
+	return c
+}
+
+// look gathers what is to be judged.
+func look(cmd *cobra.Command, socket string, args []string) (*doctor.Facts, error) {
+	if len(args) == 1 {
+		if socket != "" {
+			return nil, errors.New("name a configuration file or a running switch (-s), not both")
+		}
+		return doctor.OfFile(args[0])
+	}
+	path, err := api.Find(socket)
+	switch {
+	case err == nil:
+		return doctor.OfSwitch(cmd.Context(), path)
+	case socket == "" && errors.Is(err, api.ErrNoSwitch):
+		return doctor.OfNamespace()
+	}
+	return nil, err
+}

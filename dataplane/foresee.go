@@ -1,0 +1,301 @@
+package dataplane
+
+import (
+	"slices"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+// A Foresight is what would become of a frame that a port received now. The functions that decide on real frames make it;
+// nothing is learned, charged or counted.
+type Foresight struct {
+	Config PortConfig // of the port that the frame arrives at
+	Up     bool
+	Octets int // of the frame, or of the first of its Pieces
+	Pieces int // frames that a super-frame is cut into; 1 for all others
+
+	Header   frame.Header
+	DSCP     int // 0–63; -1 where it is no IP packet
+	Priority uint8
+	Lossless bool // on arrival at this port
+
+	Faulty   bool // it is dropped at once: malformed, or longer than the port carries
+	Taken    Taker
+	Trunk    string // that carries the frame, "" where the bridge does
+	VLAN     uint16 // bridge.NoVLAN through a trunk and over a wire
+	Member   bool   // the port is a member of VLAN
+	Station  bridge.Entered
+	Known    string // port of Station
+	Decision bridge.Decision
+	Demoted  bool // from its lossless priority to the queue that Copies name
+
+	Marks   bool             // it can carry an ECN mark
+	Ingress *buffer.Prospect // of a frame that is charged to a lossless ingress queue
+	Wanted  bool             // the peer is held already, for whatever cause
+	InRing  bool             // an earlier frame waits in the receive ring, so this one waits behind it
+
+	Copies  []Copy // by egress port
+	Waits   bool   // in the receive ring, until there is room
+	Dropped bool   // no copy goes on
+	Reason  DropReason
+}
+
+// A Copy is a frame on its way out by one port.
+type Copy struct {
+	Port     int
+	Name     string
+	MaxFrame int
+	Speed    int64 // bit/s, 0 is no limit
+	Served   sched.Queue
+	Queue    uint8
+	Octets   int  // as it leaves
+	Tagged   bool // it leaves with a tag, Tag
+	Tag      frame.TCI
+	Dropped  bool
+	Reason   DropReason
+	Lossy    *buffer.LossyProspect // where the frame is charged to the egress queue
+
+	AheadFrames int   // that wait in the queue
+	AheadOctets int64 // without FCS
+	PortOctets  int64 // that wait at the port, on the wire
+	PausedNs    int64 // for how long yet the peer holds the queue, if nothing comes; 0 where it does not
+	Discards    bool  // the watchdog empties the queue
+	MarkShare   float64
+}
+
+// A Taker is what of the switch itself takes a frame, so that it is not forwarded.
+type Taker uint8
+
+// The takers.
+const (
+	TakenNot Taker = iota
+	TakenMACControl
+	TakenLLDP
+	TakenMeasurement
+	TakenLoopProbe
+)
+
+// ceOctets holds the longest headers up to the ECN field and the checksum over it: those of a tagged IPv6 packet.
+const ceOctets = frame.HeaderOctets + frame.TagOctets + 40
+
+// Foresee tells what would become of frame b, with the virtio header v, if port in received it at time now. ok is false
+// where there is no such port.
+func (s *Switch) Foresee(in int, b []byte, v frame.VnetHeader, now int64) (f Foresight, ok bool) {
+	if uint(in) >= MaxPorts || s.ports[in] == nil {
+		return f, false
+	}
+	s.now = now
+	p := s.ports[in]
+	f = Foresight{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, Wanted: p.sender.Wanted() != 0, InRing: p.waitFrom != 0}
+	a := Arrival{Data: slices.Clone(b), Vnet: v, At: now}
+	refused := f.cut(&a)
+	f.Octets = len(a.Data)
+	a.Prepare(&p.cfg.Classify, p.cfg.MaxFrame)
+	if refused {
+		a.fault, a.bad = DropMalformed, true
+	}
+	f.Header, f.Priority = a.header, a.priority
+	f.Marks = frame.MarkCE(slices.Clone(a.Data[:min(len(a.Data), ceOctets)]), a.header.NetOffset, a.header.EtherType)
+	f.Lossless = !a.bad && p.lossless(a.priority)
+	if dscp, isIP := frame.DSCP(a.Data, a.header.NetOffset, a.header.EtherType); isIP && a.priority != Unknown {
+		f.DSCP = int(dscp)
+	}
+	s.foresee(&f, p, &a)
+	return f, true
+}
+
+// cut takes the first of the frames that the port makes of a super-frame; what cannot be cut is refused.
+func (f *Foresight) cut(a *Arrival) (refused bool) {
+	switch {
+	case !f.Config.Cut:
+		return false
+	case !a.Vnet.IsGSO():
+		if a.Vnet.NeedsCsum() && frame.CompleteChecksum(a.Data, a.Vnet) {
+			a.Vnet = frame.VnetHeader{}
+		}
+		return false
+	}
+	var c frame.Cutter
+	if c.Reset(a.Data, a.Vnet) != frame.NotRefused {
+		return true
+	}
+	f.Pieces = c.Left()
+	first := make([]byte, c.MaxOctets())
+	a.Data, a.Vnet = first[:c.Next(first)], frame.VnetHeader{}
+	return false
+}
+
+// foresee goes the way of Ingress and receive.
+func (s *Switch) foresee(f *Foresight, p *portState, a *Arrival) {
+	switch {
+	case !p.up:
+		f.drop(DropPortDown)
+		return
+	case a.bad:
+		f.Faulty = true
+		f.drop(a.fault)
+		return
+	}
+	if f.Taken = s.taker(p, a); f.Taken != TakenNot {
+		if f.Taken == TakenMACControl || f.Taken == TakenLLDP {
+			f.drop(DropFiltered)
+		}
+		return
+	}
+	vid := uint16(bridge.NoVLAN)
+	if f.Member = true; p.trunk != nil {
+		f.Trunk = p.trunk.cfg.Name
+		f.Decision = s.throughTrunk(p, a)
+	} else {
+		if vid, f.Member = s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID()); !f.Member {
+			f.VLAN = vid
+			f.drop(DropFiltered)
+			return
+		}
+		f.Decision = s.bridge.Foresee(p.index, a.header.Dst, a.header.Src, vid, s.now)
+		if f.Station = s.bridge.Lookup(a.header.Dst, vid, s.now); f.Station.Known && s.ports[f.Station.Port] != nil {
+			f.Known = s.ports[f.Station.Port].cfg.Name
+		}
+	}
+	f.VLAN = vid
+	s.foreseeDispatch(f, p, a, vid)
+}
+
+// taker tells what of the switch takes a frame, as receive does.
+func (s *Switch) taker(p *portState, a *Arrival) Taker {
+	switch t := a.header.EtherType; {
+	case t == frame.TypeMACControl:
+		return TakenMACControl
+	case t == frame.TypeLLDP:
+		return TakenLLDP
+	case t == s.cfg.Measurement.Fallback && s.measures(p, a):
+		return TakenMeasurement
+	case t == bridge.ProbeEtherType && p.trunk == nil:
+		if probe, err := bridge.ParseProbe(a.Data); err == nil && s.bridge.Own(probe) {
+			return TakenLoopProbe
+		}
+	}
+	return TakenNot
+}
+
+// foreseeDispatch goes the way of dispatch.
+func (s *Switch) foreseeDispatch(f *Foresight, p *portState, a *Arrival, vid uint16) {
+	switch f.Decision.Kind {
+	case bridge.Drop:
+		f.drop(bridgeReason(f.Decision.Reason))
+	case bridge.Unicast:
+		s.foreseeUnicast(f, p, a, vid)
+	case bridge.Flood:
+		s.foreseeFlood(f, p, a, vid)
+	}
+}
+
+func (s *Switch) foreseeUnicast(f *Foresight, p *portState, a *Arrival, vid uint16) {
+	out := s.ports[f.Decision.Port]
+	c := s.copyTo(out, a, vid, a.priority)
+	switch {
+	case s.tooLong(out, a, vid):
+		c.drop(DropOversize)
+		f.drop(DropOversize)
+	case f.Lossless:
+		s.foreseeAdmission(f, p, a)
+	default:
+		s.foreseeLossy(&c, out, a, 0)
+		if c.Dropped {
+			f.drop(c.Reason)
+		}
+	}
+	f.Copies = append(f.Copies, c)
+}
+
+// foreseeAdmission goes the way of admitLossless.
+func (s *Switch) foreseeAdmission(f *Foresight, p *portState, a *Arrival) {
+	prospect := s.buffer.Foresee(p.index, a.priority, len(a.Data))
+	f.Ingress = &prospect
+	switch prospect.Verdict {
+	case buffer.Accept, buffer.AcceptHeadroom:
+	case buffer.Wait:
+		f.Waits = true
+	case buffer.DropOversize:
+		f.drop(DropOversize)
+	default:
+		f.drop(DropLosslessHeadroom)
+	}
+}
+
+// foreseeLossy goes the way of admitLossy, where copies before this one have taken so much, and returns what this one takes.
+func (s *Switch) foreseeLossy(c *Copy, out *portState, a *Arrival, taken int64) int64 {
+	prospect := s.buffer.ForeseeLossy(out.index, c.Queue, len(a.Data), taken)
+	if c.Lossy = &prospect; !prospect.Accepted {
+		c.drop(DropLossyThreshold)
+		return 0
+	}
+	return prospect.Size
+}
+
+// foreseeFlood goes the way of flood.
+func (s *Switch) foreseeFlood(f *Foresight, p *portState, a *Arrival, vid uint16) {
+	q, ok := s.floodQueue(p, a.priority)
+	if !ok {
+		f.drop(DropUnknownLossless)
+		return
+	}
+	f.Demoted = q != a.priority
+	going, taken := 0, int64(0)
+	for i := range f.Decision.Ports.All() {
+		c := s.copyTo(s.ports[i], a, vid, q)
+		c.MarkShare = 0 // what floods is not marked
+		if s.tooLong(s.ports[i], a, vid) {
+			c.drop(DropOversize)
+		} else {
+			taken += s.foreseeLossy(&c, s.ports[i], a, taken)
+		}
+		if !c.Dropped {
+			going++
+		}
+		f.Copies = append(f.Copies, c)
+	}
+	if going == 0 {
+		f.drop(f.Copies[0].Reason)
+	}
+}
+
+// copyTo says how a frame would leave by out, and what it meets in the egress queue q.
+func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
+	c := Copy{Port: out.index, Name: out.cfg.Name, MaxFrame: out.cfg.MaxFrame, Speed: out.cfg.Speed, Served: out.cfg.Egress[q], Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,
+		AheadFrames: out.queues[q].frames + out.queues[q].staged, AheadOctets: out.count.QueueBytes[q], PortOctets: out.waiting(0),
+		Discards: out.discard&(1<<q) != 0}
+	switch action, tci := s.egressTag(out, a, vid); action {
+	case tagStrip:
+		c.Octets, c.Tagged, c.Tag = c.Octets-frame.TagOctets, false, 0
+	case tagInsert:
+		c.Octets, c.Tagged, c.Tag = c.Octets+frame.TagOctets, true, frame.TCI(tci)
+	case tagSet:
+		c.Tag = frame.TCI(tci)
+	}
+	if out.cfg.Mode != macctl.ModeOff && out.receiver.Paused(s.now)&(1<<q) != 0 {
+		c.PausedNs = max(1, out.receiver.FreeSince(q)-s.now)
+	}
+	c.MarkShare = out.cfg.ECN[q].share(out.count.QueueBytes[q])
+	return c
+}
+
+func (f *Foresight) drop(r DropReason) { f.Dropped, f.Reason = true, r }
+
+func (c *Copy) drop(r DropReason) { c.Dropped, c.Reason = true, r }
+
+// Foresee is Switch.Foresee for the port of that name. The workers go on meanwhile.
+func (r *Runner) Foresee(name string, b []byte, v frame.VnetHeader) (f Foresight, ok bool) {
+	r.View(func(sw *Switch) {
+		for i, p := range sw.ports {
+			if p != nil && p.cfg.Name == name {
+				f, ok = sw.Foresee(i, b, v, Now())
+			}
+		}
+	})
+	return f, ok
+}

@@ -1,0 +1,249 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"unsafe"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// A Survey is what the kernel says of an interface and of what is around it.
+type Survey struct {
+	Link
+	Netns      string // as InNetns takes it; "" is the process's own
+	AdminUp    bool
+	MasterName string
+	MasterKind string          // "bridge", "openvswitch", "bond", …; "" where there is no master
+	Offloads   map[string]bool // by ethtool's names; those that the driver knows
+	Qdisc      string          // kind of the root queueing discipline
+	IPv6       []string        // its link-local addresses
+	XDP        bool            // a program takes frames before any socket sees them
+	Pause      *HardwarePause  // nil where the driver has none
+	Steered    []string        // receive queues that hand frames to other CPUs (RPS)
+	VLANs      []VLANLink      // interfaces on top of it that add tags
+
+	// Peer is the other end of a veth, PeerNetns where that is; nil where it is none, or in a namespace that has no name and no
+	// process that this one may look at.
+	Peer *Survey
+}
+
+// HardwarePause is the 802.3x flow control that a NIC does by itself.
+type HardwarePause struct{ Autoneg, Receive, Transmit bool }
+
+// A VLANLink is an interface that adds a tag to what is sent through it.
+type VLANLink struct {
+	Name    string
+	VID     uint16
+	Mapped  bool // it sets a priority in the tag
+	Address bool // it has an address
+}
+
+// SurveyOne describes an interface of namespace ns and the other end of its link.
+func SurveyOne(ns, name string) (*Survey, error) {
+	s, link, err := survey(ns, name)
+	if err != nil || link.Type() != "veth" {
+		return s, err
+	}
+	s.Peer, err = findPeer(s, link)
+	return s, err
+}
+
+func survey(ns, name string) (s *Survey, link netlink.Link, err error) {
+	err = InNetns(ns, func() error {
+		if link, err = netlink.LinkByName(name); err != nil {
+			return missing(name, err)
+		}
+		s, err = surveyHere(ns, link)
+		return err
+	})
+	return s, link, err
+}
+
+// surveyHere describes an interface of the thread's namespace, which ns names.
+func surveyHere(ns string, link netlink.Link) (*Survey, error) {
+	l, err := describe(link)
+	if err != nil {
+		return nil, err
+	}
+	a := link.Attrs()
+	s := &Survey{Link: l, Netns: ns, AdminUp: a.RawFlags&unix.IFF_UP != 0, XDP: a.Xdp != nil && a.Xdp.Attached, Offloads: readOffloads(a.Name),
+		Pause: readPause(a.Name), Steered: readSteering(a.Name)}
+	if a.MasterIndex != 0 {
+		s.MasterName, s.MasterKind = "?", "master"
+		if m, err := netlink.LinkByIndex(a.MasterIndex); err == nil {
+			s.MasterName, s.MasterKind = m.Attrs().Name, m.Type()
+		}
+	}
+	if err := s.readQdisc(link); err != nil {
+		return nil, err
+	}
+	addrs, err := netlink.AddrList(link, netlink.FAMILY_V6)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses of %s: %w", a.Name, err)
+	}
+	for _, addr := range addrs {
+		if addr.IP.IsLinkLocalUnicast() {
+			s.IPv6 = append(s.IPv6, addr.IPNet.String())
+		}
+	}
+	return s, s.readVLANs(a.Index)
+}
+
+func (s *Survey) readQdisc(link netlink.Link) error {
+	qdiscs, err := netlink.QdiscList(link)
+	if err != nil {
+		return fmt.Errorf("list queueing disciplines of %s: %w", s.Name, err)
+	}
+	for _, q := range qdiscs {
+		if q.Attrs().Parent == netlink.HANDLE_ROOT {
+			s.Qdisc = q.Type()
+		}
+	}
+	return nil
+}
+
+func (s *Survey) readVLANs(index int) error {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return fmt.Errorf("list interfaces: %w", err)
+	}
+	for _, link := range links {
+		v, ok := link.(*netlink.Vlan)
+		if !ok || v.ParentIndex != index {
+			continue
+		}
+		above, err := describe(v)
+		if err != nil {
+			return err
+		}
+		s.VLANs = append(s.VLANs, VLANLink{Name: v.Name, VID: uint16(v.VlanId), Mapped: mapsPriorities(v), Address: len(above.Addresses) > 0})
+	}
+	return nil
+}
+
+// mapsPriorities tells whether a VLAN interface gives some frames another PCP than 0.
+func mapsPriorities(v *netlink.Vlan) bool {
+	for _, to := range v.EgressQosMap {
+		if to != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// offloads are those that change what a frame on the link looks like: by ethtool's names, with the command that reads each.
+var offloads = map[string]uint32{
+	"tx-checksumming": unix.ETHTOOL_GTXCSUM, "tcp-segmentation-offload": unix.ETHTOOL_GTSO,
+	"generic-segmentation-offload": unix.ETHTOOL_GGSO, "generic-receive-offload": unix.ETHTOOL_GGRO,
+}
+
+// largeReceive is ETH_FLAG_LRO of linux/ethtool.h.
+const largeReceive = 1 << 15
+
+func readOffloads(name string) map[string]bool {
+	on := map[string]bool{}
+	for offload, get := range offloads {
+		value := struct{ cmd, data uint32 }{cmd: get}
+		if ethtool(name, unsafe.Pointer(&value)) == nil {
+			on[offload] = value.data != 0
+		}
+	}
+	flags := struct{ cmd, data uint32 }{cmd: unix.ETHTOOL_GFLAGS}
+	if ethtool(name, unsafe.Pointer(&flags)) == nil {
+		on["large-receive-offload"] = flags.data&largeReceive != 0
+	}
+	return on
+}
+
+func readPause(name string) *HardwarePause {
+	param := struct{ cmd, autoneg, rx, tx uint32 }{cmd: unix.ETHTOOL_GPAUSEPARAM}
+	if ethtool(name, unsafe.Pointer(&param)) != nil {
+		return nil
+	}
+	return &HardwarePause{Autoneg: param.autoneg != 0, Receive: param.rx != 0, Transmit: param.tx != 0}
+}
+
+// findPeer looks for the other end of a veth: in its own namespace, among those that have names, and in those of processes.
+func findPeer(s *Survey, link netlink.Link) (*Survey, error) {
+	a := link.Attrs()
+	for _, ns := range candidates(s.Netns, a.NetNsID < 0) {
+		peer, err := peerIn(s, ns, a)
+		if peer != nil || err != nil {
+			return peer, err
+		}
+	}
+	return nil, nil
+}
+
+// peerIn returns the end with the index that a names, if namespace ns is the one that it means.
+func peerIn(s *Survey, ns string, a *netlink.LinkAttrs) (peer *Survey, err error) {
+	if a.NetNsID >= 0 && !s.means(ns, a.NetNsID) {
+		return nil, nil
+	}
+	err = InNetns(ns, func() error {
+		link, err := netlink.LinkByIndex(a.ParentIndex)
+		if err != nil || link.Type() != "veth" {
+			return nil // it has just gone
+		}
+		peer, err = surveyHere(ns, link)
+		return err
+	})
+	if errors.Is(err, errEnter) || errors.Is(err, ErrNoNetns) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return nil, nil // it cannot be looked at
+	}
+	return peer, err
+}
+
+// means tells whether the namespace of s knows ns by that number.
+func (s *Survey) means(ns string, id int) bool {
+	path := ownNetns
+	if ns != "" {
+		path = netnsPath(ns)
+	}
+	h, err := netns.GetFromPath(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = h.Close() }()
+	found := -1
+	err = InNetns(s.Netns, func() error {
+		found, err = netlink.GetNetNsIdByFd(int(h))
+		return err
+	})
+	return err == nil && found == id
+}
+
+// candidates are the namespaces in which the other end may be, each once.
+func candidates(own string, same bool) []string {
+	if same {
+		return []string{own}
+	}
+	seen := map[NetnsID]bool{}
+	var all []string
+	add := func(ns string) {
+		if id, err := IdentifyNetns(ns); err == nil && !seen[id] {
+			seen[id] = true
+			all = append(all, ns)
+		}
+	}
+	add("")
+	if names, err := os.ReadDir(netnsDir); err == nil {
+		for _, n := range names {
+			add(filepath.Join(netnsDir, n.Name()))
+		}
+	}
+	if processes, err := os.ReadDir("/proc"); err == nil {
+		for _, p := range processes {
+			if pid, err := strconv.Atoi(p.Name()); err == nil {
+				add("pid:" + strconv.Itoa(pid))
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,226 @@
+package macctl
+
+import "encoding/binary"
+
+// Operations of echo frames, which ask how frames pass a link. Unlike those of measurement frames they need no agreement.
+const (
+	echoRequest uint16 = 6
+	echoAnswer  uint16 = 7
+)
+
+// EchoAddress is the destination of requests that bridges between the ends would forward: locally administered, next to that
+// of loop probes.
+var EchoAddress = [6]byte{0x03, 0x50, 0x46, 0x43, 0x00, 0x02}
+
+// A Way is how an echo frame goes.
+type Way uint8
+
+// The ways.
+const (
+	WayControl  Way = iota // as PAUSE and PFC do: EtherType 0x8808 to GroupAddress
+	WayFallback            // as an ordinary frame to FallbackAddress, which bridges keep
+	WayBridged             // as an ordinary frame that bridges forward
+	NumWays
+)
+
+// A Checksum tells how the checksum of a request arrived that had left it to the link to finish.
+type Checksum uint8
+
+// The states of a checksum.
+const (
+	ChecksumNone       Checksum = iota // none was asked for
+	ChecksumRight                      // finished
+	ChecksumUnfinished                 // left to the receiver, and marked so
+	ChecksumWrong                      // unfinished, and nothing says so
+)
+
+// An Echo is the contents of an echo frame.
+type Echo struct {
+	Answer         bool
+	Session        uint16 // of the end that asks
+	Sequence       uint32
+	Received, Sent int64    // ns of the answering end's clock; of an answer
+	Octets         int      // of a request: how long its answer is to be; of an answer: how long the request was that came. With its tag
+	Way            Way      // of a request: how the answer is to come; of an answer: how the request came
+	Tagged         bool     // of a request: the answer is to have its tag; of an answer: the request came with a tag, TCI
+	TCI            uint16   // likewise
+	Checksum       Checksum // of an answer; of a request: any but ChecksumNone says that its checksum is to be looked at
+}
+
+// An EchoFrame is an Echo as received.
+type EchoFrame struct {
+	Echo
+	Source  [6]byte
+	Came    Way
+	Length  int // of the frame, with its tag
+	HasTag  bool
+	Tag     uint16 // TCI
+	SumGood bool   // the checksum of its body is right
+}
+
+// Offsets of an echo frame's fields, without a tag. The checksum is that of the Internet (RFC 1071) over what follows
+// EchoSumOffset.
+const (
+	echoReceived  = areaOffset
+	echoSent      = areaOffset + 8
+	echoOctets    = precisionOffset
+	echoTCI       = precisionOffset + 2
+	echoBits      = reactionOffset
+	echoWay       = reactionOffset + 1
+	EchoSumOffset = sendLimitOffset
+	echoPattern   = sendLimitOffset + 2
+
+	echoTagged  = 1 << 0
+	echoSumBits = 1 // shift of the checksum's state
+
+	tagOctets = 4
+	typeTag   = 0x8100
+)
+
+// AppendEcho appends an echo frame of that many octets, at least FrameSize and its tag, and returns the longer slice. to is the
+// station that asked, for an answer by WayBridged; tagged says whether the frame has the tag tci, which one by WayControl
+// never has.
+//
+//	 6 octets: destination
+//	 6 octets: source
+//	(4 octets: tag)
+//	 2 octets: EtherType 0x8808, or that of the fallback
+//	 2 octets: opcode
+//	 3 octets: identifier
+//	 4 bits:   version 1
+//	 4 bits:   zero
+//	 2 octets: operation
+//	 2 octets: session
+//	 4 octets: sequence
+//	 8 octets: received, ns
+//	 8 octets: sent, ns
+//	 2 octets: octets
+//	 2 octets: TCI
+//	 1 octet:  bit 0 tagged, bits 1-2 checksum
+//	 1 octet:  way
+//	 2 octets: zero
+//	 2 octets: checksum, zero where the link is to finish it
+//	 6 octets: a pattern
+//	 rest:     zero
+func (f *MeasurementFormat) AppendEcho(b []byte, to, source [6]byte, way Way, octets int, tagged bool, tci uint16, e Echo) []byte {
+	start, shift := len(b), 0
+	if tagged && way != WayControl {
+		shift = tagOctets
+	}
+	b = append(b, make([]byte, max(octets, FrameSize+shift))...)
+	w := b[start:]
+	kind, operation := f.Fallback, echoRequest
+	switch {
+	case way == WayControl:
+		kind = EtherType
+		to = GroupAddress
+	case way == WayFallback:
+		to = FallbackAddress
+	case !e.Answer:
+		to = EchoAddress
+	}
+	copy(w, to[:])
+	copy(w[sourceOffset:], source[:])
+	if shift > 0 {
+		binary.BigEndian.PutUint16(w[typeOffset:], typeTag)
+		binary.BigEndian.PutUint16(w[typeOffset+2:], tci)
+	}
+	if e.Answer {
+		operation = echoAnswer
+	}
+	w = w[shift:]
+	binary.BigEndian.PutUint16(w[typeOffset:], kind)
+	binary.BigEndian.PutUint16(w[opcodeOffset:], f.Opcode)
+	copy(w[identifierOffset:], f.Identifier[:])
+	w[flagsOffset] = measureVersion << 4
+	binary.BigEndian.PutUint16(w[operationOffset:], operation)
+	binary.BigEndian.PutUint16(w[sessionOffset:], e.Session)
+	binary.BigEndian.PutUint32(w[sequenceOffset:], e.Sequence)
+	binary.BigEndian.PutUint64(w[echoReceived:], uint64(e.Received))
+	binary.BigEndian.PutUint64(w[echoSent:], uint64(e.Sent))
+	binary.BigEndian.PutUint16(w[echoOctets:], uint16(min(max(e.Octets, 0), 0xFFFF)))
+	binary.BigEndian.PutUint16(w[echoTCI:], e.TCI)
+	w[echoBits] = byte(e.Checksum&3) << echoSumBits
+	if e.Tagged {
+		w[echoBits] |= echoTagged
+	}
+	w[echoWay] = byte(e.Way)
+	binary.BigEndian.PutUint32(w[echoPattern:], e.Sequence^0x50464331)
+	binary.BigEndian.PutUint16(w[echoPattern+4:], e.Session|1)
+	if e.Answer || e.Checksum == ChecksumNone {
+		binary.BigEndian.PutUint16(w[EchoSumOffset:], ^onesSum(w[EchoSumOffset:]))
+	}
+	return b
+}
+
+// onesSum is the one's complement sum of RFC 1071.
+func onesSum(b []byte) uint16 {
+	var s uint32
+	for ; len(b) > 1; b = b[2:] {
+		s += uint32(binary.BigEndian.Uint16(b))
+	}
+	if len(b) == 1 {
+		s += uint32(b[0]) << 8
+	}
+	s = s>>16 + s&0xFFFF
+	return uint16(s>>16 + s)
+}
+
+// RecognizesEcho reports whether b, with or without a tag, is an echo frame of this format, whatever else may be wrong with it.
+func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
+	w, _ := untagged(b)
+	if len(w) < operationOffset+2 || [3]byte(w[identifierOffset:]) != f.Identifier || binary.BigEndian.Uint16(w[opcodeOffset:]) != f.Opcode {
+		return false
+	}
+	kind, operation := binary.BigEndian.Uint16(w[typeOffset:]), binary.BigEndian.Uint16(w[operationOffset:])
+	return (kind == EtherType || kind == f.Fallback) && (operation == echoRequest || operation == echoAnswer)
+}
+
+// untagged returns b such that the offsets of an untagged frame hold from the EtherType on.
+func untagged(b []byte) (w []byte, tagged bool) {
+	if len(b) >= typeOffset+tagOctets+2 && binary.BigEndian.Uint16(b[typeOffset:]) == typeTag {
+		return b[tagOctets:], true
+	}
+	return b, false
+}
+
+// ParseEcho reads a frame that RecognizesEcho has accepted. The reason is ReasonNone, or why the frame is not for this port:
+// ReasonTruncated, ReasonDestination (neither a group of its way nor own), ReasonOpcode (a version or a way that is not known).
+func (f *MeasurementFormat) ParseEcho(b []byte, own [6]byte) (e EchoFrame, reason Reason) {
+	w, tagged := untagged(b)
+	if len(w) < FrameSize {
+		return e, ReasonTruncated
+	}
+	e.Source, e.Length, e.HasTag = [6]byte(b[sourceOffset:]), len(b), tagged
+	if tagged {
+		e.Tag = binary.BigEndian.Uint16(b[typeOffset+2:])
+	}
+	switch destination := [6]byte(b); {
+	case binary.BigEndian.Uint16(w[typeOffset:]) == EtherType:
+		e.Came = WayControl
+		if destination != GroupAddress && destination != own {
+			return e, ReasonDestination
+		}
+	case destination == FallbackAddress:
+		e.Came = WayFallback
+	case destination == EchoAddress || destination == own:
+		e.Came = WayBridged
+	default:
+		return e, ReasonDestination
+	}
+	e.Answer = binary.BigEndian.Uint16(w[operationOffset:]) == echoAnswer
+	e.Session = binary.BigEndian.Uint16(w[sessionOffset:])
+	e.Sequence = binary.BigEndian.Uint32(w[sequenceOffset:])
+	e.Received = int64(binary.BigEndian.Uint64(w[echoReceived:]))
+	e.Sent = int64(binary.BigEndian.Uint64(w[echoSent:]))
+	e.Octets = int(binary.BigEndian.Uint16(w[echoOctets:]))
+	e.TCI = binary.BigEndian.Uint16(w[echoTCI:])
+	e.Tagged = w[echoBits]&echoTagged != 0
+	e.Checksum = Checksum(w[echoBits] >> echoSumBits & 3)
+	e.Way = Way(w[echoWay])
+	e.SumGood = onesSum(w[EchoSumOffset:]) == 0xFFFF
+	if w[flagsOffset]>>4 != measureVersion || e.Way >= NumWays {
+		return e, ReasonOpcode
+	}
+	return e, ReasonNone
+}

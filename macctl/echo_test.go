@@ -1,0 +1,161 @@
+package macctl
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var (
+	asker    = [6]byte{2, 0, 0, 0, 0, 1}
+	answerer = [6]byte{2, 0, 0, 0, 0, 2}
+)
+
+// An echo frame of every way, length and tag comes out as it went in.
+func TestEchoRoundTrip(t *testing.T) {
+	f := DefaultMeasurementFormat
+	rapid.Check(t, func(t *rapid.T) {
+		e := Echo{Answer: rapid.Bool().Draw(t, "answer"), Session: rapid.Uint16().Draw(t, "session"), Sequence: rapid.Uint32().Draw(t, "sequence"),
+			Received: rapid.Int64().Draw(t, "received"), Sent: rapid.Int64().Draw(t, "sent"), Octets: rapid.IntRange(0, 65535).Draw(t, "octets"),
+			Way: Way(rapid.IntRange(0, int(NumWays)-1).Draw(t, "way")), Tagged: rapid.Bool().Draw(t, "tag wanted"), TCI: rapid.Uint16().Draw(t, "TCI"),
+			Checksum: Checksum(rapid.IntRange(0, 3).Draw(t, "checksum"))}
+		way := Way(rapid.IntRange(0, int(NumWays)-1).Draw(t, "sent by"))
+		tagged, tag := rapid.Bool().Draw(t, "tagged"), rapid.Uint16().Draw(t, "tag")
+		octets := rapid.IntRange(0, 2000).Draw(t, "length")
+		b := f.AppendEcho([]byte{1}, answerer, asker, way, octets, tagged, tag, e)[1:]
+		if !f.RecognizesEcho(b) || f.Recognizes(b) && way != WayControl && tagged {
+			t.Fatalf("not recognized: % x", b)
+		}
+		got, reason := f.ParseEcho(b, answerer)
+		want := EchoFrame{Echo: e, Source: asker, Came: way, Length: len(b), HasTag: tagged && way != WayControl,
+			SumGood: e.Answer || e.Checksum == ChecksumNone}
+		if want.HasTag {
+			want.Tag = tag
+		}
+		if reason != ReasonNone || got != want || len(b) < octets {
+			t.Fatalf("%v %+v\nwant %+v", reason, got, want)
+		}
+		b[len(b)-1] ^= 1
+		if got, _ = f.ParseEcho(b, answerer); got.SumGood {
+			t.Fatal("a flipped bit leaves the checksum right")
+		}
+	})
+}
+
+func TestParseEchoRefuses(t *testing.T) {
+	f := DefaultMeasurementFormat
+	good := f.AppendEcho(nil, answerer, asker, WayFallback, 60, false, 0, Echo{})
+	change := func(at int, v byte) []byte {
+		b := bytes.Clone(good)
+		b[at] = v
+		return b
+	}
+	for _, test := range []struct {
+		name string
+		b    []byte
+		want Reason
+	}{
+		{"as it should be", good, ReasonNone},
+		{"cut short", good[:59], ReasonTruncated},
+		{"for another station", change(0, 2), ReasonDestination},
+		{"another version", change(flagsOffset, 2<<4), ReasonOpcode},
+		{"an unknown way", change(echoWay, byte(NumWays)), ReasonOpcode},
+		{"MAC Control for another", f.AppendEcho(nil, answerer, asker, WayControl, 60, false, 0, Echo{})[:60], ReasonNone},
+	} {
+		if _, got := f.ParseEcho(test.b, answerer); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+	for _, b := range [][]byte{nil, good[:20], change(operationOffset+1, 1), change(identifierOffset, 9), change(opcodeOffset, 0), change(typeOffset, 8)} {
+		if f.RecognizesEcho(b) {
+			t.Errorf("recognized: % x", b)
+		}
+	}
+}
+
+// An answer comes by the way and with the tag that were asked for, never longer than its request, and says how that came.
+func TestEchoerAnswers(t *testing.T) {
+	f := DefaultMeasurementFormat
+	for _, test := range []struct {
+		way, back  Way
+		octets     int
+		ask        int
+		tagged     bool
+		checksum   Checksum
+		unfinished bool
+		length     int
+		sum        Checksum
+	}{
+		{WayControl, WayFallback, 60, 60, false, ChecksumNone, false, 60, ChecksumNone},
+		{WayFallback, WayControl, 60, 9000, false, ChecksumNone, false, 60, ChecksumNone},
+		{WayFallback, WayFallback, 9000, 9000, true, ChecksumRight, true, 9000, ChecksumUnfinished},
+		{WayFallback, WayFallback, 9000, 100, false, ChecksumRight, false, 100, ChecksumWrong},
+		{WayBridged, WayBridged, 60, 60, false, ChecksumNone, false, 60, ChecksumNone},
+	} {
+		b := f.AppendEcho(nil, [6]byte{}, asker, test.way, test.octets, test.tagged, 0x600a,
+			Echo{Session: 7, Sequence: 9, Octets: test.ask, Way: test.back, Tagged: test.tagged, TCI: 0x600a, Checksum: test.checksum})
+		q, reason := f.ParseEcho(b, answerer)
+		var e Echoer
+		e.Take(&q, test.unfinished, 100, 110)
+		if reason != ReasonNone || !e.Pending() {
+			t.Fatalf("%+v: %v, nothing pending", test, reason)
+		}
+		b, ok := e.Append(nil, &f, answerer, 150)
+		a, reason := f.ParseEcho(b, asker)
+		if !ok || reason != ReasonNone || !a.Answer || a.Came != test.back || a.Length != test.length || a.Way != test.way || a.Octets != test.octets ||
+			a.Tagged != test.tagged || a.HasTag != test.tagged || a.Received != 100 || a.Sent != 150 || a.Session != 7 || a.Sequence != 9 || a.Checksum != test.sum || !a.SumGood {
+			t.Errorf("%+v: %v %+v", test, reason, a)
+		}
+		if test.back == WayBridged && [6]byte(b) != asker {
+			t.Errorf("a bridged answer goes to % x", b[:6])
+		}
+		e.Take(&a, false, 200, 200)
+		if e.Pending() {
+			t.Error("an answer is answered")
+		}
+	}
+}
+
+// Nobody gains by asking: fewer octets go out than came in, and no more than the rate.
+func TestEchoerIsBounded(t *testing.T) {
+	f := DefaultMeasurementFormat
+	rapid.Check(t, func(t *rapid.T) {
+		var e Echoer
+		var now, in, out int64
+		for range 400 {
+			now += rapid.SampledFrom([]int64{0, 1000, 1_000_000}).Draw(t, "ns")
+			octets := rapid.SampledFrom([]int{60, 1514, 9014}).Draw(t, "octets")
+			q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, WayFallback, octets, false, 0, Echo{Octets: 65535}), answerer)
+			e.Take(&q, false, now, now)
+			in += int64(octets)
+			if rapid.Bool().Draw(t, "send") {
+				b, _ := e.Append(nil, &f, answerer, now)
+				out += int64(len(b))
+			}
+		}
+		if limit := echoDepth + now*echoRate/second; out > in || out > limit+int64(len("rounding")) {
+			t.Fatalf("%d octets in, %d out in %d ns; the limit is %d", in, out, now, limit)
+		}
+	})
+}
+
+func FuzzEcho(f *testing.F) {
+	format := DefaultMeasurementFormat
+	f.Add(format.AppendEcho(nil, answerer, asker, WayFallback, 64, true, 0x600a, Echo{Octets: 900}))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if !format.RecognizesEcho(b) {
+			return
+		}
+		q, reason := format.ParseEcho(b, answerer)
+		if reason != ReasonNone || q.Answer {
+			return
+		}
+		var e Echoer
+		e.Take(&q, false, 1, 1)
+		if a, ok := e.Append(nil, &format, answerer, 2); ok && len(a) > max(len(b), FrameSize+tagOctets) {
+			t.Errorf("%d octets are answered with %d", len(b), len(a))
+		}
+	})
+}

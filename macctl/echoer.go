@@ -1,0 +1,76 @@
+package macctl
+
+// Bounds of what an Echoer answers: an answer is never longer than its request, and goes back to the link that it came by, so
+// that nobody gains by asking; the rate is that of a check of a link.
+const (
+	echoRate  = 250_000 // octets a second
+	echoDepth = 1 << 17 // octets at once: one request of each length that a check tries
+	openEchos = 8       // requests that wait for their answers
+	second    = 1_000_000_000
+)
+
+// An Echoer answers the echo requests of one port. The zero value is ready.
+type Echoer struct {
+	waiting [openEchos]waitingEcho
+	first   int
+	n       int
+	used    int64 // of the bucket of echoDepth octets, at time at
+	at      int64
+
+	// Answered and Refused count requests; those refused came too fast.
+	Answered, Refused uint64
+}
+
+type waitingEcho struct {
+	frame    EchoFrame
+	checksum Checksum
+	stamp    int64
+}
+
+// Take takes a request that came at stamp; answers are none of its business. unfinished says that the frame came with the mark
+// that its checksum is left to the receiver.
+func (e *Echoer) Take(f *EchoFrame, unfinished bool, stamp, now int64) {
+	if f.Answer {
+		return
+	}
+	e.used = max(0, e.used-(max(0, now-e.at)/1000*echoRate)/(second/1000))
+	e.at = now
+	if e.n == openEchos || e.used+int64(f.Length) > echoDepth {
+		e.Refused++
+		return
+	}
+	e.used += int64(f.Length)
+	w := waitingEcho{frame: *f, stamp: stamp}
+	switch {
+	case f.Checksum == ChecksumNone:
+	case unfinished:
+		w.checksum = ChecksumUnfinished
+	case f.SumGood:
+		w.checksum = ChecksumRight
+	default:
+		w.checksum = ChecksumWrong
+	}
+	e.waiting[(e.first+e.n)%openEchos] = w
+	e.n++
+}
+
+// Pending reports whether an answer waits to be sent.
+func (e *Echoer) Pending() bool { return e.n > 0 }
+
+// Append appends the oldest answer, from the address own, to be sent at time now. It reports false where there is none.
+func (e *Echoer) Append(b []byte, format *MeasurementFormat, own [6]byte, now int64) ([]byte, bool) {
+	if e.n == 0 {
+		return b, false
+	}
+	w := &e.waiting[e.first]
+	e.first = (e.first + 1) % openEchos
+	e.n--
+	e.Answered++
+	q := &w.frame
+	answer := Echo{Answer: true, Session: q.Session, Sequence: q.Sequence, Received: w.stamp, Sent: now, Octets: q.Length, Way: q.Came,
+		Tagged: q.HasTag, TCI: q.Tag, Checksum: w.checksum}
+	return format.AppendEcho(b, q.Source, own, q.Way, min(q.Octets, q.Length), q.Tagged, q.TCI, answer), true
+}
+
+// Reset forgets what waits: the link is down.
+func (e *Echoer) Reset() { e.n = 0 }
