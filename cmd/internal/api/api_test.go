@@ -144,6 +144,13 @@ func (f *fake) Events(since uint64) []dataplane.Event {
 	return all[since:]
 }
 
+func (f *fake) NextEvent() uint64 {
+	if f.empty {
+		return 0
+	}
+	return 2
+}
+
 func (f *fake) WallOf(ns int64) time.Time { return start.Add(time.Duration(ns)) }
 func (f *fake) ConfigYAML() []byte        { return []byte("name: s1\n") }
 func (f *fake) ClearWatermarks()          { f.cleared++ }
@@ -160,9 +167,25 @@ func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, err
 func answer(f *fake, noun string) Reply {
 	m := &moment{source: f, base: &baseline{}, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}}
 	f.Snapshot(&m.snapshot)
-	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), Started: start, ElapsedNs: 20e9,
+	m.lately = lately{now: sampleOf(&m.snapshot), old: before(&m.snapshot)}
+	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), SwitchNs: m.snapshot.Time, Started: start, ElapsedNs: 20e9,
 		LosslessDrops: losslessDrops(&m.snapshot), LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
 	return nouns[noun].answer(m)
+}
+
+// before is the sample of the same switch eight seconds earlier, when half of what counts had happened and p3 was not there.
+func before(v *dataplane.Snapshot) sample {
+	s := sampleOf(v)
+	s.at -= 8e9
+	delete(s.ports, "p3")
+	for name, c := range s.ports {
+		c.receivedFrames, c.receivedBytes, c.sentFrames = c.receivedFrames/2, c.receivedBytes/2, c.sentFrames/2
+		for prio := range c.pauses {
+			c.pauses[prio] = pauses{c.pauses[prio].received / 2, c.pauses[prio].sent / 2}
+		}
+		s.ports[name] = c
+	}
+	return s
 }
 
 // The JSON and the tables are fixed: scripts and people rely on them.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
@@ -22,8 +23,12 @@ import (
 // Serve runs the switch until ctx ends: ports, control socket, metrics.
 func (d *Daemon) Serve(ctx context.Context) error {
 	d.log.Info("control socket", "path", d.control.Addr().String())
-	control := d.serve(d.control, api.NewServer(source{d}, d.started))
+	server := api.NewServer(source{d}, d.started)
+	control := d.serve(d.control, server)
 	defer func() { _ = control.Close() }()
+	var sampling sync.WaitGroup
+	sampling.Go(func() { server.Run(ctx) })
+	defer sampling.Wait()
 	if d.scrape != nil {
 		handler, err := d.metricsHandler()
 		if err != nil {

@@ -90,6 +90,12 @@ func (s source) Events(since uint64) (events []dataplane.Event) {
 	return events
 }
 
+// NextEvent implements api.Source.
+func (s source) NextEvent() (next uint64) {
+	s.d.runner.View(func(sw *dataplane.Switch) { next = sw.NextEvent() })
+	return next
+}
+
 // WallOf implements api.Source.
 func (s source) WallOf(ns int64) time.Time {
 	return time.Now().Add(time.Duration(ns - dataplane.Now()))
