@@ -54,6 +54,7 @@ func captureCommand() *cobra.Command {
 	}
 	socketFlag(c, &socket)
 	c.Flags().StringArrayVar(&request.Ports, "port", nil, "port to capture (repeatable; default: all)")
+	completePorts(c, &socket)
 	c.Flags().StringVarP(&file, "write", "w", "", "file to write; -: standard output, the default where that is no terminal")
 	c.Flags().IntVar(&request.Snap, "snap", 0, "octets of each frame to keep (default: all)")
 	c.Flags().StringVar(&filter, "filter", "", "expression of tcpdump, or classic BPF instructions")

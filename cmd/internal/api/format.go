@@ -86,8 +86,8 @@ func clock(ns int64) string {
 // percent writes a share.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
-// scaled writes a rate with four digits and the unit's prefix.
-func scaled(x float64) string {
+// Scaled writes a rate with four digits and the unit's prefix.
+func Scaled(x float64) string {
 	for _, unit := range []struct {
 		name string
 		size float64
@@ -99,8 +99,8 @@ func scaled(x float64) string {
 	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
-// tenths writes a rate of things that are counted.
-func tenths(x float64) string {
+// Tenths writes a rate of things that are counted.
+func Tenths(x float64) string {
 	if x >= 100 {
 		return count(int64(math.Round(x)))
 	}

@@ -114,7 +114,7 @@ func (r *Ports) rates() section {
 	for _, p := range r.Ports {
 		if x := p.Recent; x != nil {
 			title = fmt.Sprintf("Rates of the last %s", duration(x.IntervalNs))
-			t.row(p.Port, scaled(x.ReceiveBits), tenths(x.ReceiveFrames), scaled(x.TransmitBits), tenths(x.TransmitFrames), tenths(x.DroppedFrames))
+			t.row(p.Port, Scaled(x.ReceiveBits), Tenths(x.ReceiveFrames), Scaled(x.TransmitBits), Tenths(x.TransmitFrames), Tenths(x.DroppedFrames))
 		}
 	}
 	return section{title, t}
