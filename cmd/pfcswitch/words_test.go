@@ -46,7 +46,7 @@ func TestSpellRefuses(t *testing.T) {
 		{"show p", "show p: that may be pfc, ports, priority-group"},
 		{"shwo", "did you mean show?"},
 		{"show prots -j", "did you mean ports?"},
-		{"gossip", "there is no such command: there are capture, check, clear"},
+		{"gossip", "there is no such command: there are apply, capture, check, clear"},
 		{"show gossip", "show gossip: there is no such command: there are buffer, buffer-pool, config, events, fdb, headroom, lldp, pfc, ports, priority-group, queues"},
 	} {
 		got, err := spell(rootCommand(), strings.Fields(tt.in))
