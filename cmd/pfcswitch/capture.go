@@ -73,7 +73,7 @@ func positive(flag string, seconds float64) (time.Duration, error) {
 }
 
 func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRequest, file string) error {
-	dst := io.WriteCloser(os.Stdout)
+	dst := io.WriteCloser(standardOutput{os.Stdout})
 	switch {
 	case file != "" && file != "-":
 		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -94,6 +94,12 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	}
 	return nil
 }
+
+// standardOutput stays open: it is not this command's own.
+type standardOutput struct{ io.Writer }
+
+// Close implements io.Closer.
+func (standardOutput) Close() error { return nil }
 
 func terminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)

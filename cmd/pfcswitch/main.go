@@ -27,8 +27,6 @@ func rootCommand() *cobra.Command {
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
 		sinkCommand(), captureCommand(), schemaCommand(), eventsCommand(), topCommand(), versionCommand())
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
 	return root
 }
 

@@ -15,6 +15,8 @@ import (
 // with it. A word that several begin with is an error that names them; one that none begins with, an error that names what
 // it resembles. A noun of "show" may stand alone.
 func spell(root *cobra.Command, args []string) ([]string, error) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	c, path := root, ""
 	var out []string
 	for i := 0; i < len(args); i++ {

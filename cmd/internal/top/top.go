@@ -7,6 +7,8 @@ package top
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/gdamore/tcell/v3"
@@ -69,7 +71,7 @@ func Run(ctx context.Context, s Source, path string, delay time.Duration) error 
 			return nil
 		case l := <-looks:
 			if l.panicked != nil {
-				panic(l.panicked)
+				return l.panicked
 			}
 			m.take(l, time.Now())
 		case e := <-screen.EventQ():
@@ -90,10 +92,11 @@ type look struct {
 	state    *api.State
 	events   []api.Event
 	err      error
-	panicked any
+	panicked error
 }
 
-// runLooks asks the switch until ctx ends. Its panic is handed on, to be raised where the terminal is restored.
+// runLooks asks the switch until ctx ends. Its panic is handed on as an error, so that the terminal is restored before it is
+// told.
 func runLooks(ctx context.Context, s Source, delay time.Duration, looks chan<- look) {
 	for {
 		l := ask(ctx, s)
@@ -111,7 +114,11 @@ func runLooks(ctx context.Context, s Source, delay time.Duration, looks chan<- l
 }
 
 func ask(ctx context.Context, s Source) (l look) {
-	defer func() { l.panicked = recover() }()
+	defer func() {
+		if v := recover(); v != nil {
+			l.panicked = fmt.Errorf("top: this is a fault of the program: %v\n%s", v, debug.Stack())
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	l.state, l.events, l.err = s.Look(ctx)
