@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gdamore/tcell/v3"
+	"github.com/gdamore/tcell/v3/color"
 
 	"pfcswitch/cmd/internal/api"
 )
@@ -147,8 +148,8 @@ var styles = map[style]tcell.Style{
 	plain:  tcell.StyleDefault,
 	head:   tcell.StyleDefault.Bold(true),
 	chosen: tcell.StyleDefault.Reverse(true),
-	alarm:  tcell.StyleDefault.Bold(true).Foreground(tcell.ColorRed),
-	good:   tcell.StyleDefault.Foreground(tcell.ColorGreen),
+	alarm:  tcell.StyleDefault.Bold(true).Foreground(color.Red),
+	good:   tcell.StyleDefault.Foreground(color.Green),
 	old:    tcell.StyleDefault.Dim(true),
 }
 
