@@ -106,3 +106,6 @@ func (s *Switch) Events(dst []Event, since uint64) []Event {
 	}
 	return dst
 }
+
+// NextEvent returns the sequence number that the next event will have.
+func (s *Switch) NextEvent() uint64 { return s.events.next }

@@ -54,6 +54,7 @@ func captureCommand() *cobra.Command {
 	}
 	socketFlag(c, &socket)
 	c.Flags().StringArrayVar(&request.Ports, "port", nil, "port to capture (repeatable; default: all)")
+	completePorts(c, &socket)
 	c.Flags().StringVarP(&file, "write", "w", "", "file to write; -: standard output, the default where that is no terminal")
 	c.Flags().IntVar(&request.Snap, "snap", 0, "octets of each frame to keep (default: all)")
 	c.Flags().StringVar(&filter, "filter", "", "expression of tcpdump, or classic BPF instructions")
@@ -72,7 +73,7 @@ func positive(flag string, seconds float64) (time.Duration, error) {
 }
 
 func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRequest, file string) error {
-	dst := io.WriteCloser(os.Stdout)
+	dst := io.WriteCloser(standardOutput{os.Stdout})
 	switch {
 	case file != "" && file != "-":
 		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -93,6 +94,12 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	}
 	return nil
 }
+
+// standardOutput stays open: it is not this command's own.
+type standardOutput struct{ io.Writer }
+
+// Close implements io.Closer.
+func (standardOutput) Close() error { return nil }
 
 func terminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)

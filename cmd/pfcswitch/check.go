@@ -1,36 +1,109 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/daemon"
 )
 
 func checkCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "check FILE",
-		Short: "check a configuration file without running it",
-		Long:  "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: key: what is wrong and what to do.",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, err := loadWhole(args[0])
-			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return exit{1}
-			}
-			for _, w := range cfg.Check(daemon.MeasureMachine()) {
-				level := "warning:"
-				if w.Note {
-					level = "note:"
+	var asJSON bool
+	c := &cobra.Command{
+		Use:               "check FILE",
+		Short:             "check a configuration file without running it",
+		Long:              "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: key: what is wrong and what to do.\nWith -j, errors and warnings are on standard output.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := checkFile(args[0])
+			if asJSON {
+				if err := api.WriteJSON(cmd.OutOrStdout(), r); err != nil {
+					return err
 				}
-				fmt.Fprintln(os.Stderr, level, w)
+			} else {
+				r.text(os.Stderr)
+			}
+			if !r.Good {
+				return exit{1}
 			}
 			return nil
 		},
+	}
+	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
+	return c
+}
+
+// checked is what check has to say of a file.
+type checked struct {
+	Schema   int       `json:"schema"`
+	File     string    `json:"file"`
+	Good     bool      `json:"good"`
+	Errors   []finding `json:"errors"`   // in the order of the file
+	More     int       `json:"more"`     // errors beyond those
+	Warnings []finding `json:"warnings"` // legal, and probably not meant
+	Notes    []finding `json:"notes"`    // numbers worth knowing
+}
+
+// A finding is one thing about one key.
+type finding struct {
+	Line *int    `json:"line"` // from 1; null where the file could not be read
+	Key  *string `json:"key"`  // path, such as ports.p1.speed; null for the file as a whole
+	Text string  `json:"text"`
+
+	whole string // the same as one line for people
+}
+
+func checkFile(path string) *checked {
+	r := &checked{Schema: api.Schema, File: path}
+	cfg, err := loadWhole(path)
+	var faults *config.Errors
+	switch {
+	case errors.As(err, &faults):
+		for _, e := range faults.List {
+			r.Errors = append(r.Errors, found(e.Line, e.Key, e.Text, e.Error()))
+		}
+		r.More = faults.More
+	case err != nil:
+		r.Errors = []finding{{Text: err.Error(), whole: err.Error()}}
+	default:
+		r.Good = true
+		for _, w := range cfg.Check(daemon.MeasureMachine()) {
+			list := &r.Warnings
+			if w.Note {
+				list = &r.Notes
+			}
+			*list = append(*list, found(w.Line, w.Key, w.Text, w.String()))
+		}
+	}
+	return r
+}
+
+func found(line int, key, text, whole string) finding {
+	f := finding{Line: &line, Text: text, whole: whole}
+	if key != "" {
+		f.Key = &key
+	}
+	return f
+}
+
+func (r *checked) text(out io.Writer) {
+	for _, list := range []struct {
+		level string
+		found []finding
+	}{{"", r.Errors}, {"warning: ", r.Warnings}, {"note: ", r.Notes}} {
+		for _, f := range list.found {
+			fmt.Fprintln(out, list.level+f.whole)
+		}
+	}
+	if r.More > 0 {
+		fmt.Fprintf(out, "… and %d more\n", r.More)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,15 +29,34 @@ func rootCommand() *cobra.Command {
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
 		sinkCommand(), captureCommand(), webCommand(), explainCommand(), linkcheckCommand(), doctorCommand(), schemaCommand(), labCommand(),
-		healthCommand(), versionCommand())
+		healthCommand(), eventsCommand(), topCommand(), versionCommand())
 	return root
+}
+
+// line returns the arguments with every word written out. What the shell asks for completion is written out as far as it
+// is clear, but for the word that is being completed.
+func line(root *cobra.Command, args []string) ([]string, error) {
+	if len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		words, last := args[1:len(args)-1], args[len(args)-1]
+		if spelled, err := spell(root, words); err == nil {
+			words = spelled
+		}
+		return slices.Concat(args[:1], words, []string{last}), nil
+	}
+	return spell(root, args)
 }
 
 func main() {
 	if err := privilege.Raise(); err != nil {
 		fmt.Fprintln(os.Stderr, "pfcswitch:", err)
 	}
-	if err := rootCommand().Execute(); err != nil {
+	root := rootCommand()
+	args, err := line(root, os.Args[1:])
+	if err == nil {
+		root.SetArgs(args)
+		err = root.Execute()
+	}
+	if err != nil {
 		var e exit
 		if errors.As(err, &e) {
 			os.Exit(e.status)

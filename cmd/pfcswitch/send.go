@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/traffic"
 )
@@ -165,7 +165,5 @@ func printReport(out io.Writer, asJSON bool, report any, text func(io.Writer) er
 	if !asJSON {
 		return text(out)
 	}
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(report)
+	return api.WriteJSON(out, report)
 }

@@ -1,69 +1,77 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/watch"
 )
 
 const socketUsage = "control socket of the switch, a path, or the name of one that runs here (default: $" + api.SocketVariable + ", else the one that runs)"
 
 func socketFlag(c *cobra.Command, socket *string) {
 	c.Flags().StringVarP(socket, "socket", "s", "", socketUsage)
+	completeSocket(c)
 }
 
 // shown are the flags of show and its nouns.
 type shown struct {
-	socket string
-	json   bool
+	socket     string
+	json       bool
+	ports      []string
+	priorities []uint
+	every      every
 }
 
 func showCommand() *cobra.Command {
 	var o shown
 	c := &cobra.Command{
-		Use:     "show",
-		Short:   "show the state of a running switch",
-		Example: "  pfcswitch show pfc\n  pfcswitch show buffer -j",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownNoun(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		Use:   "show",
+		Short: "show the state of a running switch",
+		Long: "Shows the state of a running switch. Words may be abbreviated as long as they are clear: pfcswitch sh po. With --watch it\n" +
+			"looks again and again, and rates are those between two looks.",
+		Example: "  pfcswitch show pfc\n  pfcswitch show pfc --watch 2 --port eth1\n  pfcswitch show buffer -j\n  pfcswitch show priority-group watermark headroom",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(
-		showNoun(&o, &cobra.Command{Use: "ports", Short: "ports: link, speed, flow control, frames, drops"}),
+		showNoun(&o, &cobra.Command{Use: "ports", Aliases: []string{"interfaces"}, Short: "ports: link, speed, flow control, frames, rates, drops"}),
 		showNoun(&o, &cobra.Command{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"}),
 		showNoun(&o, &cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"}),
 		showNoun(&o, &cobra.Command{Use: "headroom", Short: "headroom that links need by calculation and measurement, in force, really used"}),
 		showNoun(&o, &cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
 		showNoun(&o, &cobra.Command{Use: "trunk", Short: "trunks: members and uplink, meters and colours, who is held"}),
-		showNoun(&o, &cobra.Command{Use: "watchdog", Short: "deadlocks: how each queue is watched, storms detected and restored"}),
-		showNoun(&o, &cobra.Command{Use: "fdb", Short: "the filtering database"}),
+		showNoun(&o, &cobra.Command{Use: "watchdog", Aliases: []string{"pfcwd"}, Short: "deadlocks: how each queue is watched, storms detected and restored"}),
+		showNoun(&o, &cobra.Command{Use: "fdb", Aliases: []string{"mac"}, Short: "the filtering database"}),
 		showNoun(&o, &cobra.Command{Use: "lldp", Short: "neighbors, and what DCBX has agreed with them"}),
 		showNoun(&o, &cobra.Command{Use: "events", Short: "what a person should know, oldest first"}),
 		showNoun(&o, &cobra.Command{Use: "config", Short: "the configuration in force, every default written out"}),
 	)
-	c.PersistentFlags().StringVarP(&o.socket, "socket", "s", "", socketUsage)
-	c.PersistentFlags().BoolVarP(&o.json, "json", "j", false, "print JSON")
+	showViews(&o, c)
+	f := c.PersistentFlags()
+	f.StringVarP(&o.socket, "socket", "s", "", socketUsage)
+	f.BoolVarP(&o.json, "json", "j", false, "print JSON")
+	f.StringArrayVar(&o.ports, "port", nil, "port to show (repeatable; default: all)")
+	f.UintSliceVar(&o.priorities, "priority", nil, "priorities to show (default: all)")
+	f.VarP(&o.every, watchFlag, "w", "look again and again, every `interval`: seconds, or a time such as 500ms (default 1s)")
+	f.Lookup(watchFlag).NoOptDefVal = "1s"
+	completeSocket(c)
+	completePorts(c, &o.socket)
+	completePriorities(c, &o.socket)
 	return c
-}
-
-// unknownNoun says what can be shown.
-func unknownNoun(show *cobra.Command, noun string) error {
-	var nouns []string
-	for _, c := range show.Commands() {
-		if c.IsAvailableCommand() {
-			nouns = append(nouns, c.Name())
-		}
-	}
-	return fmt.Errorf("show %s: there is no such thing to show: there are %s", noun, strings.Join(nouns, ", "))
 }
 
 // showNoun completes the command that shows what it is named after.
@@ -71,31 +79,133 @@ func showNoun(o *shown, c *cobra.Command) *cobra.Command {
 	var since uint64
 	noun := c.Use
 	c.Args = cobra.NoArgs
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		path, err := api.Find(o.socket)
-		if err != nil {
-			return err
-		}
-		b, err := api.NewClient(path).Raw(cmd.Context(), noun, since)
-		if err != nil {
-			return err
-		}
-		if o.json {
-			_, err = cmd.OutOrStdout().Write(b)
-			return err
-		}
-		r, err := api.Parse(noun, b)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprint(cmd.OutOrStdout(), r.Text())
-		return err
-	}
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, noun, since, api.Reply.Text) }
 	if noun == "events" {
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
 	}
 	return c
 }
+
+// showViews adds the tables in SONiC's words, each behind its own words.
+func showViews(o *shown, show *cobra.Command) {
+	views := api.Views()
+	for _, group := range slices.Sorted(maps.Keys(views)) {
+		for _, v := range views[group] {
+			c := show
+			for _, word := range append([]string{group}, strings.Fields(v.Words)...) {
+				c = below(c, word)
+			}
+			c.Short, c.Args = v.Short, cobra.NoArgs
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, v.Noun, 0, v.Text) }
+		}
+	}
+	below(show, "priority-group").Short = "watermarks of priority groups, as SONiC shows them"
+	below(show, "buffer-pool").Short = "watermarks of pools, as SONiC shows them"
+}
+
+// below returns the command of a name below c, which it makes where there is none.
+func below(c *cobra.Command, name string) *cobra.Command {
+	for _, sub := range c.Commands() {
+		if sub.Name() == name {
+			return sub
+		}
+	}
+	sub := &cobra.Command{Use: name, Short: "watermarks, by segment", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c.AddCommand(sub)
+	return sub
+}
+
+// show prints the answer to a noun once, or watches it.
+func (o *shown) show(cmd *cobra.Command, noun string, since uint64, text func(api.Reply) string) error {
+	filter, err := o.filter()
+	if err != nil {
+		return err
+	}
+	path, err := api.Find(o.socket)
+	if err != nil {
+		return err
+	}
+	client := api.NewClient(path)
+	ask := func(ctx context.Context) (api.Reply, error) {
+		b, err := client.Raw(ctx, noun, since)
+		if err != nil {
+			return nil, err
+		}
+		r, err := api.Parse(noun, b)
+		if err != nil {
+			return nil, err
+		}
+		return r, filter.Apply(r)
+	}
+	out := cmd.OutOrStdout()
+	if o.every > 0 {
+		return o.watch(cmd, ask, text)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), watch.Patience)
+	defer cancel()
+	r, err := ask(ctx)
+	switch {
+	case err != nil:
+		return err
+	case o.json:
+		return api.WriteJSON(out, r)
+	}
+	_, err = fmt.Fprint(out, text(r))
+	return err
+}
+
+// watch prints the answers until Ctrl-C.
+func (o *shown) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error), text func(api.Reply) string) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Tell: cmd.ErrOrStderr(), Apart: !o.json}
+	w.Print = func(out io.Writer, r api.Reply) error {
+		if o.json {
+			return api.WriteJSONLine(out, r)
+		}
+		_, err := fmt.Fprint(out, text(r))
+		return err
+	}
+	if !o.json && w.Out == os.Stdout && terminal(os.Stdout) {
+		w.Size = terminalSize
+		fmt.Fprint(w.Out, "\x1b[2J")
+	}
+	return watch.Run(ctx, w)
+}
+
+func terminalSize() (columns, rows int) {
+	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return 80, 24
+	}
+	return int(size.Col), int(size.Row)
+}
+
+func (o *shown) filter() (f api.Filter, err error) {
+	f.Ports = o.ports
+	for _, p := range o.priorities {
+		if p > 7 {
+			return f, fmt.Errorf("--priority %d: priorities are 0 to 7", p)
+		}
+		f.Priorities = append(f.Priorities, api.Priority(p))
+	}
+	return f, nil
+}
+
+// every is the time between two looks as a flag; 0: there is one only.
+type every time.Duration
+
+func (e *every) String() string { return "" }
+
+// Set implements pflag.Value.
+func (e *every) Set(text string) error {
+	d, err := interval(text)
+	*e = every(d)
+	return err
+}
+
+// Type implements pflag.Value.
+func (e *every) Type() string { return "interval" }
 
 func clearCommand() *cobra.Command {
 	var socket string
@@ -120,10 +230,11 @@ func clearCommand() *cobra.Command {
 func applyCommand() *cobra.Command {
 	var socket string
 	c := &cobra.Command{
-		Use:   "apply FILE",
-		Short: "change the configuration of a running switch",
-		Long:  "Puts the file in force while the switch runs, all of it, and returns when it is. On an error the old configuration\nstays and the exit status is 1.",
-		Args:  cobra.ExactArgs(1),
+		Use:               "apply FILE",
+		Short:             "change the configuration of a running switch",
+		Long:              "Puts the file in force while the switch runs, all of it, and returns when it is. On an error the old configuration\nstays and the exit status is 1.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			yaml, err := config.ReadFile(args[0])
 			if err != nil {
@@ -153,7 +264,7 @@ func versionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := api.ThisVersion()
 			if asJSON {
-				return printReport(cmd.OutOrStdout(), true, v, nil)
+				return api.WriteJSON(cmd.OutOrStdout(), &v)
 			}
 			_, err := fmt.Fprint(cmd.OutOrStdout(), v.Text())
 			return err

@@ -157,6 +157,13 @@ func (f *fake) Events(since uint64) []dataplane.Event {
 	return all[since:]
 }
 
+func (f *fake) NextEvent() uint64 {
+	if f.empty {
+		return 0
+	}
+	return 2
+}
+
 func (f *fake) WallOf(ns int64) time.Time { return start.Add(time.Duration(ns)) }
 func (f *fake) ConfigYAML() []byte        { return []byte("name: s1\n") }
 func (f *fake) ClearWatermarks()          { f.cleared++ }
@@ -178,12 +185,30 @@ func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, err
 }
 
 // answer is what the sample switch says of a noun at a fixed time.
-func answer(f *fake, noun string) Reply {
+func answer(f *fake, noun string) Reply { return nouns[noun].answer(momentOf(f)) }
+
+func momentOf(f *fake) *moment {
 	m := &moment{source: f, base: &baseline{}, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}}
 	f.Snapshot(&m.snapshot)
-	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), Started: start, ElapsedNs: 20e9,
+	m.lately = lately{now: sampleOf(&m.snapshot), old: before(&m.snapshot)}
+	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), SwitchNs: m.snapshot.Time, Started: start, ElapsedNs: 20e9,
 		LosslessDrops: losslessDrops(&m.snapshot), LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
-	return nouns[noun].answer(m)
+	return m
+}
+
+// before is the sample of the same switch eight seconds earlier, when half of what counts had happened and p3 was not there.
+func before(v *dataplane.Snapshot) sample {
+	s := sampleOf(v)
+	s.at -= 8e9
+	delete(s.ports, "p3")
+	for name, c := range s.ports {
+		c.receivedFrames, c.receivedBytes, c.sentFrames = c.receivedFrames/2, c.receivedBytes/2, c.sentFrames/2
+		for prio := range c.pauses {
+			c.pauses[prio] = pauses{c.pauses[prio].received / 2, c.pauses[prio].sent / 2}
+		}
+		s.ports[name] = c
+	}
+	return s
 }
 
 // The JSON and the tables are fixed: scripts and people rely on them.
@@ -343,50 +368,5 @@ func TestClearCounters(t *testing.T) {
 	}
 	if p.LosslessDrops != 0 || p.LosslessDropsSinceStart != 2 || p.Cleared == nil {
 		t.Errorf("lossless drops %d since the clear and %d since the start, want 0 and 2; cleared %v", p.LosslessDrops, p.LosslessDropsSinceStart, p.Cleared)
-	}
-}
-
-func TestFindAndListen(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("XDG_RUNTIME_DIR", dir)
-	t.Setenv(SocketVariable, "")
-	if got, err := Find("/x.sock"); err != nil || got != "/x.sock" {
-		t.Errorf("a named socket: %q, %v", got, err)
-	}
-	if got, err := Find("one"); !errors.Is(err, ErrNoSwitch) || !strings.Contains(err.Error(), "./one") {
-		t.Errorf("the name of no switch: %q, %v", got, err)
-	}
-	first, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, _ := alive([]string{filepath.Join(dir, "pfcswitch")})
-	if len(live) != 1 || filepath.Base(live[0]) != "one.sock" {
-		t.Errorf("found %v, want one.sock", live)
-	}
-	if got, err := Find("one"); err != nil || got != live[0] {
-		t.Errorf("a switch by its name: %q, %v, want %s", got, err, live[0])
-	}
-	if _, err := Listen(live[0], false); err == nil || !strings.Contains(err.Error(), "another switch") {
-		t.Errorf("listening twice: %v, want an error that names the other switch", err)
-	}
-	first.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if live, _ := alive([]string{filepath.Join(dir, "pfcswitch")}); len(live) != 0 {
-		t.Errorf("a dead socket was found: %v", live)
-	}
-	second, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
-	if err != nil {
-		t.Fatalf("a dead switch's socket was not replaced: %v", err)
-	}
-	_ = second.Close()
-	t.Setenv(SocketVariable, "/env.sock")
-	if got, err := Find(""); err != nil || got != "/env.sock" {
-		t.Errorf("socket from the environment: %q, %v", got, err)
-	}
-	if _, err := NewClient(filepath.Join(dir, "none.sock")).Show(context.Background(), "ports"); !errors.Is(err, ErrNoSwitch) {
-		t.Errorf("a client without a switch: %v", err)
 	}
 }

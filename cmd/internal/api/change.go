@@ -44,10 +44,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, err)
 		return
 	}
-	if warnings == nil {
-		warnings = []string{}
-	}
-	reply(w, Applied{Schema, warnings})
+	reply(w, &Applied{Schema, warnings})
 }
 
 func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +58,7 @@ func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, errors.New(what+" cannot be cleared: there are counters and watermarks"))
 		return
 	}
-	reply(w, Applied{Schema, []string{}})
+	reply(w, &Applied{Schema: Schema})
 }
 
 // clearCounters makes the user's counters begin here.

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -92,11 +94,56 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	}
 	a, err := c.http.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
+		return nil, c.noSwitch(err)
 	}
 	defer func() { _ = a.Body.Close() }()
 	if a.StatusCode != http.StatusOK {
 		return nil, readFault(a)
 	}
 	return io.ReadAll(a.Body)
+}
+
+// Follow reads the state and then events as they come, from sequence number since on (nil: new ones), and hands each line
+// to see, as it came and decoded, until the stream ends, see returns an error, or ctx ends, which is none.
+func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte, line *Line) error) error {
+	path := "http://pfcswitch/v1/follow"
+	if since != nil {
+		path += fmt.Sprintf("?since=%d", *since)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	a, err := c.http.Do(r)
+	if err != nil {
+		return c.noSwitch(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	if a.StatusCode != http.StatusOK {
+		return readFault(a)
+	}
+	lines := bufio.NewReader(a.Body)
+	for {
+		raw, err := lines.ReadBytes('\n')
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("the switch has ended, or the connection to it: %w", err)
+		}
+		var line Line
+		if err := json.Unmarshal(raw, &line); err != nil {
+			return fmt.Errorf("the switch's answer cannot be read: %w", err)
+		}
+		if err := see(raw, &line); err != nil {
+			return err
+		}
+		if line.Type == LineEnd {
+			return errors.New(text(line.Reason))
+		}
+	}
+}
+
+func (c *Client) noSwitch(err error) error {
+	return fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
 }

@@ -11,7 +11,11 @@
 //	ports.go      show ports          buffer.go   show buffer       events.go    show events
 //	pfc.go        show pfc            queues.go   show queues       document.go  show config
 //	fdb.go        show fdb            health.go   health            version.go   version
-//	headroom.go   show headroom
+//	headroom.go   show headroom    state.go    what top shows
+//	recent.go     rates and shares of the last seconds; watch.go: of the time between two answers
+//	views.go      tables in SONiC's words    filter.go   some ports and priorities only
+//	follow.go     the stream of events
+//	encode.go     JSON without a null array
 //	priority.go   a priority, "all" or "unknown"
 //	table.go      columns of text     format.go   numbers for people
 //	state.go      all that a page shows

@@ -1,14 +1,16 @@
 package api
 
 import (
+	"fmt"
 	"time"
 )
 
 // Events is the answer to show events.
 type Events struct {
 	Header
-	Events []Event `json:"events"` // oldest first
-	Next   uint64  `json:"next"`   // sequence number to ask for next
+	Events []Event `json:"events"`               // oldest first
+	Next   uint64  `json:"next"`                 // sequence number to ask for next
+	CutOff uint64  `json:"slow_readers_cut_off"` // of those who followed the events, since the start
 }
 
 // Event is something that a person should know.
@@ -25,17 +27,9 @@ type Event struct {
 }
 
 func (m *moment) readEvents() Reply {
-	r := &Events{Header: m.Header, Events: []Event{}, Next: m.since}
+	r := &Events{Header: m.Header, Events: []Event{}, Next: m.since, CutOff: m.cutOff}
 	for _, e := range m.source.Events(m.since) {
-		v := Event{Seq: e.Seq, Time: m.source.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: present(e.Port), Text: e.Text, Count: e.Count}
-		if e.Peer != 0 {
-			v.Peer = present(macAddress(e.Peer))
-		}
-		if e.Priority >= 0 {
-			p := Priority(e.Priority)
-			v.Priority = &p
-		}
-		r.Events = append(r.Events, v)
+		r.Events = append(r.Events, eventOf(m.source, &e))
 		r.Next = e.Seq + 1
 	}
 	return r
@@ -51,5 +45,9 @@ func (r *Events) Text() string {
 		}
 		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, text(e.Port), priority, text(e.Peer), count(e.Count), e.Text)
 	}
-	return sections(r.headline(), section{"", t})
+	headline := r.headline()
+	if r.CutOff > 0 {
+		headline += fmt.Sprintf("%s readers of the events were too slow and cut off\n", count(r.CutOff))
+	}
+	return sections(headline, section{"", t})
 }

@@ -158,6 +158,7 @@ const maxFrame = port.MaxFrame + frame.TagOctets
 // explain answers one question: the body is the frame, the parameter port where it arrives, vnet its virtio header where it is
 // a super-frame, in hexadecimal digits. It only reads.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+	expectRequest(w)
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFrame))
 	if err != nil {
 		refuse(w, http.StatusBadRequest, fmt.Errorf("the frame cannot be read: %w (at most %d octets)", err, maxFrame))

@@ -56,6 +56,16 @@ func named(text string) (string, error) {
 		strings.Join(folders(), ", "), text)
 }
 
+// RunningNames returns the names of the switches that run here and that this user may open.
+func RunningNames() []string {
+	live := Running()
+	names := make([]string, 0, len(live))
+	for _, path := range live {
+		names = append(names, strings.TrimSuffix(filepath.Base(path), ".sock"))
+	}
+	return names
+}
+
 // folders are where switches put their sockets by default.
 func folders() []string {
 	all := []string{"/run/pfcswitch"}

@@ -85,3 +85,24 @@ func clock(ns int64) string {
 
 // percent writes a share.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
+
+// Scaled writes a rate with four digits and the unit's prefix.
+func Scaled(x float64) string {
+	for _, unit := range []struct {
+		name string
+		size float64
+	}{{"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
+		if x >= unit.size {
+			return strconv.FormatFloat(x/unit.size, 'f', 2, 64) + unit.name
+		}
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64)
+}
+
+// Tenths writes a rate of things that are counted.
+func Tenths(x float64) string {
+	if x >= 100 {
+		return count(int64(math.Round(x)))
+	}
+	return strconv.FormatFloat(x, 'f', 1, 64)
+}

@@ -15,6 +15,8 @@ type moment struct {
 	snapshot dataplane.Snapshot
 	version  Version
 	since    uint64 // first event that is asked for
+	lately   lately
+	cutOff   uint64 // readers of events
 }
 
 // port returns the state of a port by its name, nil where its interface is not open.
@@ -42,8 +44,13 @@ func (m *moment) share(ns int64) float64 {
 	if m.ElapsedNs <= 0 {
 		return 0
 	}
+	return shareOf(ns, m.ElapsedNs)
+}
+
+// shareOf returns which part of the whole ns are, to a millionth.
+func shareOf(ns, whole int64) float64 {
 	const precision = 1e6
-	return math.Round(precision*min(1, float64(ns)/float64(m.ElapsedNs))) / precision
+	return math.Round(precision*min(1, float64(ns)/float64(whole))) / precision
 }
 
 // lossless returns the priorities that are lossless on arrival at a port, bit n = priority n.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+
 	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
@@ -37,6 +39,8 @@ type PFCPriority struct {
 	SentXon             uint64   `json:"sent_xon"`
 	SentPausedNs        int64    `json:"sent_paused_ns"` // holding the peer
 	SentPausedShare     float64  `json:"sent_paused_share"`
+
+	Recent *PFCRecent `json:"recent"` // null where the port was not there, or began to count anew, at the begin
 }
 
 // Ignored is a number of received MAC Control frames that were not obeyed, wholly or in part.
@@ -82,7 +86,7 @@ func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Paused&(1<<prio) != 0, p.Wanted&(1<<prio) != 0),
 		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio], ReceivedPausedShare: m.share(p.PausedNs[prio]),
 		SentFrames: p.Told.PFCFrames[prio], SentXoff: p.Told.XoffSent[prio], SentXon: p.Told.XonSent[prio],
-		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]),
+		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.lately.priority(p.Config.Name, Priority(prio)),
 	}
 }
 
@@ -91,7 +95,7 @@ func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
 		Priority: All, Lossless: true, State: pauseState(true, p.Paused != 0, p.Wanted != 0),
 		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs, ReceivedPausedShare: m.share(p.PausedAllNs),
 		SentFrames: p.Told.PauseFrames, SentXoff: p.Told.PauseXoffSent, SentXon: p.Told.PauseXonSent,
-		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs),
+		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs), Recent: m.lately.priority(p.Config.Name, All),
 	}
 }
 
@@ -120,14 +124,15 @@ func reaction(h *dataplane.Histogram) Reaction {
 
 // Text implements Reply.
 func (r *PFC) Text() string {
-	held := newTable("PORT", "PRIO", ">RX FRAMES", ">RX PAUSED", ">%", ">TX FRAMES", ">TX PAUSED", ">%", "STATE")
+	held := newTable("PORT", "PRIO", ">RX FRAMES", ">RX PAUSED", ">%", ">% NOW", ">TX FRAMES", ">TX PAUSED", ">%", ">% NOW", "STATE")
 	ignored := newTable("PORT", "REASON", ">FRAMES")
 	reactions := newTable("PORT", "OF", ">COUNT", ">P50", ">P99", ">MAX")
 	for _, p := range r.Ports {
 		for _, q := range p.Priorities {
 			if q.Lossless || q.ReceivedFrames+q.SentFrames > 0 {
-				held.row(p.Port, q.Priority.String(), count(q.ReceivedFrames), duration(q.ReceivedPausedNs), percent(q.ReceivedPausedShare),
-					count(q.SentFrames), duration(q.SentPausedNs), percent(q.SentPausedShare), q.State)
+				received, sent := q.Recent.shares()
+				held.row(p.Port, q.Priority.String(), count(q.ReceivedFrames), duration(q.ReceivedPausedNs), percent(q.ReceivedPausedShare), received,
+					count(q.SentFrames), duration(q.SentPausedNs), percent(q.SentPausedShare), sent, words(q.State))
 			}
 		}
 		for _, i := range p.Ignored {
@@ -139,8 +144,41 @@ func (r *PFC) Text() string {
 	}
 	reactions.add(none, "threshold crossed to XOFF sent", &r.XoffReaction)
 	reactions.add(none, "frame arrived that crossed it to XOFF sent", &r.XoffAge)
-	return sections(r.headline(), section{"RX PAUSED: the peer held this port. TX PAUSED: this port held the peer.", held},
+	return sections(r.headline(), section{r.title(), held},
 		section{"MAC Control frames that were not obeyed, wholly or in part", ignored}, section{"Reaction times", reactions})
+}
+
+// title says what the columns are.
+func (r *PFC) title() string {
+	title := "RX: held by the peer. TX: holding the peer. %: of the whole time"
+	for _, p := range r.Ports {
+		for _, q := range p.Priorities {
+			if q.Recent != nil {
+				return fmt.Sprintf("%s; now: of the last %s", title, duration(q.Recent.IntervalNs))
+			}
+		}
+	}
+	return title
+}
+
+func (r *PFCRecent) shares() (received, sent string) {
+	if r == nil {
+		return none, none
+	}
+	return percent(r.ReceivedPausedShare), percent(r.SentPausedShare)
+}
+
+// words says who holds whom.
+func words(state string) string {
+	switch state {
+	case "paused by peer":
+		return "held by the peer"
+	case "holding peer":
+		return "holding the peer"
+	case "both":
+		return "held by the peer, and holding it"
+	}
+	return state
 }
 
 func (t *table) add(port, of string, r *Reaction) {

@@ -40,13 +40,15 @@ type Port struct {
 	FloodCopies        uint64 `json:"flood_copies"`
 	ProbeReceiveFrames uint64 `json:"probe_receive_frames"` // own loop probes, not counted among the frames
 	ProbeSendFrames    uint64 `json:"probe_transmit_frames"`
+
+	Recent *PortRecent `json:"recent"` // null where the port was not there, or began to count anew, at the begin
 }
 
 func (m *moment) readPorts() Reply {
 	r := &Ports{Header: m.Header, Ports: []Port{}}
 	for _, info := range m.source.Ports() {
 		p := Port{Port: info.Name, Interface: info.Interface, Netns: present(info.Netns), Kind: info.Kind,
-			Reason: present(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch}
+			Reason: present(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch, Recent: m.lately.port(info.Name)}
 		if state := m.port(info.Name); state != nil {
 			p.fill(state)
 		}
@@ -102,7 +104,20 @@ func (r *Ports) Text() string {
 			count(p.ReceiveFrames), count(p.ReceiveBytes), count(p.TransmitFrames), count(p.TransmitBytes),
 			count(p.DroppedFrames), count(p.LosslessDrops), count(p.OverspeedFrames), p.note())
 	}
-	return sections(r.headline(), section{"", t})
+	return sections(r.headline(), section{"", t}, r.rates())
+}
+
+// rates is what the ports did of late.
+func (r *Ports) rates() section {
+	t := newTable("PORT", ">RX BIT/S", ">RX FRAMES/S", ">TX BIT/S", ">TX FRAMES/S", ">DROPS/S")
+	title := ""
+	for _, p := range r.Ports {
+		if x := p.Recent; x != nil {
+			title = fmt.Sprintf("Rates of the last %s", duration(x.IntervalNs))
+			t.row(p.Port, Scaled(x.ReceiveBits), Tenths(x.ReceiveFrames), Scaled(x.TransmitBits), Tenths(x.TransmitFrames), Tenths(x.DroppedFrames))
+		}
+	}
+	return section{title, t}
 }
 
 func (p *Port) lossless() string {

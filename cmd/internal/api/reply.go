@@ -35,6 +35,7 @@ var nouns = map[string]noun{
 	"fdb":      {(*moment).readFDB, func() Reply { return new(FDB) }},
 	"lldp":     {(*moment).readLLDP, func() Reply { return new(LLDP) }},
 	"events":   {(*moment).readEvents, func() Reply { return new(Events) }},
+	"state":    {(*moment).readState, func() Reply { return new(State) }},
 	"config":   {(*moment).readConfig, func() Reply { return new(Config) }},
 	"health":   {(*moment).readHealth, func() Reply { return new(Health) }},
 	"version":  {(*moment).readVersion, func() Reply { return new(Version) }},
@@ -61,11 +62,13 @@ func Parse(name string, data []byte) (Reply, error) {
 
 // A Header begins every answer about a running switch.
 type Header struct {
-	Schema  int        `json:"schema"`
-	Switch  string     `json:"switch"`
-	Time    time.Time  `json:"time"`
-	Started time.Time  `json:"started"`
-	Cleared *time.Time `json:"cleared"` // null where the user never cleared the counters
+	Schema int       `json:"schema"`
+	Switch string    `json:"switch"`
+	Time   time.Time `json:"time"`
+	// SwitchNs is the same moment by the switch's monotonic clock: what happened between two answers took this long.
+	SwitchNs int64      `json:"switch_time_ns"`
+	Started  time.Time  `json:"started"`
+	Cleared  *time.Time `json:"cleared"` // null where the user never cleared the counters
 	// ElapsedNs is the time that counters and shares cover: since Cleared, else since Started.
 	ElapsedNs               int64  `json:"elapsed_ns"`
 	LosslessDrops           uint64 `json:"lossless_drops"`

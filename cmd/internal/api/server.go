@@ -1,11 +1,11 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +13,7 @@ import (
 //
 //	GET  /v1/NOUN               the answer to show NOUN; events?since=SEQ begins at a sequence number
 //	GET  /v1/state              all that a page shows, of one moment; counters are those since the start
+//	GET  /v1/follow             JSON lines: the state, then every event; parameter since begins with an older one
 //	GET  /v1/capture            a pcapng file that goes on; parameters port (repeatable), snap, filter, frames, for, last
 //	POST /v1/explain?port=PORT  what would become of the frame in the body; parameter vnet of a super-frame. It changes nothing
 //	POST /v1/apply?name=FILE    a configuration file as body; answers when it is in force
@@ -26,6 +27,9 @@ type Server struct {
 	started time.Time
 	mux     *http.ServeMux
 	change  sync.Mutex // one apply at a time
+	recent  history
+
+	followers, cutOff atomic.Int64 // readers of events: now, and those who were too slow
 
 	user struct {
 		sync.Mutex           // guards what follows
@@ -40,6 +44,7 @@ func NewServer(s Source, started time.Time) *Server {
 	srv.user.baseline = &baseline{}
 	srv.mux.HandleFunc("GET /v1/{noun}", srv.show)
 	srv.mux.HandleFunc("GET /v1/state", srv.answerState)
+	srv.mux.HandleFunc("GET /v1/follow", srv.follow)
 	srv.mux.HandleFunc("GET /v1/capture", srv.capture)
 	srv.mux.HandleFunc("POST /v1/explain", srv.explain)
 	srv.mux.HandleFunc("POST /v1/apply", srv.apply)
@@ -58,23 +63,31 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, unknownNoun(r.PathValue("noun")))
 		return
 	}
-	since := uint64(0)
-	if text := r.URL.Query().Get("since"); text != "" {
-		var err error
-		if since, err = strconv.ParseUint(text, 10, 64); err != nil {
-			refuse(w, http.StatusBadRequest, fmt.Errorf("since=%s: not a sequence number", text))
-			return
-		}
+	since, err := sequence(r, 0)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
 	}
 	reply(w, n.answer(s.moment(since)))
+}
+
+// sequence returns the event that a request begins with.
+func sequence(r *http.Request, otherwise uint64) (uint64, error) {
+	text := r.URL.Query().Get("since")
+	if text == "" {
+		return otherwise, nil
+	}
+	since, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("since=%s: not a sequence number", text)
+	}
+	return since, nil
 }
 
 func reply(w http.ResponseWriter, v any) {
 	expectTaken(w)
 	w.Header().Set("Content-Type", "application/json")
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	_ = enc.Encode(v) // a client that is gone needs no answer
+	_ = WriteJSON(w, v) // a client that is gone needs no answer
 }
 
 // moment takes a snapshot as the user sees it.
@@ -87,9 +100,10 @@ func (s *Server) moment(since uint64) *moment {
 
 // since takes a snapshot whose counters begin at a baseline, and events at a sequence number.
 func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment {
-	m := &moment{source: s.source, base: base, since: event, version: ThisVersion()}
+	m := &moment{source: s.source, base: base, since: event, version: ThisVersion(), cutOff: uint64(s.cutOff.Load())}
 	s.source.Snapshot(&m.snapshot)
-	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), Started: s.started.UTC(), Cleared: cleared,
+	m.lately = lately{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
+	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time, Started: s.started.UTC(), Cleared: cleared,
 		LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
 	from := s.started
 	if cleared != nil {

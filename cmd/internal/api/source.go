@@ -27,6 +27,8 @@ type Source interface {
 	Watchdog() []deadlock.Status
 	// Events returns the events from sequence number since on, oldest first, as far as they are kept.
 	Events(since uint64) []dataplane.Event
+	// NextEvent returns the sequence number that the next event will have.
+	NextEvent() uint64
 	// LLDP returns what the ports tell and hear, in the order of the file; those that speak no LLDP are left out.
 	LLDP() []LLDPPort
 	// Foresee tells what would become of a frame now; ok is false where there is no such port.

@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"fmt"
+	"net/http"
+)
 
 // newestEvents is how many events a State has.
 const newestEvents = 100
@@ -9,17 +12,17 @@ const newestEvents = 100
 // cleared for his own view.
 type State struct {
 	Header
-	SwitchNs int64           `json:"switch_time_ns"` // the clock by which paused times are counted
-	Version  string          `json:"version"`
-	Ports    []Port          `json:"ports"`
-	PFC      []PFCPort       `json:"pfc"`
-	Pools    []Pool          `json:"pools"`
-	Buffer   []BufferPort    `json:"buffer"`
-	Queues   []QueuesPort    `json:"queues"`
-	Headroom []HeadroomPort  `json:"headroom"`
-	Watchdog []WatchdogQueue `json:"watchdog"`
-	LLDP     []LLDPPort      `json:"lldp"`
-	Events   []Event         `json:"events"` // the newest 100, oldest first
+	Version   string          `json:"version"`
+	Ports     []Port          `json:"ports"`
+	PFC       []PFCPort       `json:"pfc"`
+	Pools     []Pool          `json:"pools"`
+	Buffer    []BufferPort    `json:"buffer"`
+	Queues    []QueuesPort    `json:"queues"`
+	Headroom  []HeadroomPort  `json:"headroom"`
+	Watchdog  []WatchdogQueue `json:"watchdog"`
+	LLDP      []LLDPPort      `json:"lldp"`
+	Events    []Event         `json:"events"`     // the newest 100, oldest first
+	NextEvent uint64          `json:"next_event"` // sequence number of the first event that this state may not show
 }
 
 // State returns the state of the switch at this moment.
@@ -27,9 +30,12 @@ func (s *Server) State() *State { return s.since(&baseline{}, nil, 0).state() }
 
 func (s *Server) answerState(w http.ResponseWriter, _ *http.Request) { reply(w, s.State()) }
 
+func (m *moment) readState() Reply { return m.state() }
+
 func (m *moment) state() *State {
+	next := m.source.NextEvent()
 	buffer := m.readBuffer().(*Buffer)
-	return &State{Header: m.Header, SwitchNs: m.snapshot.Time, Version: m.version.Version,
+	return &State{Header: m.Header, Version: m.version.Version, NextEvent: next,
 		Ports: m.readPorts().(*Ports).Ports, PFC: m.readPFC().(*PFC).Ports, Pools: buffer.Pools, Buffer: buffer.Ports,
 		Queues: m.readQueues().(*Queues).Ports, Headroom: m.readHeadroom().(*Headroom).Ports,
 		Watchdog: m.readWatchdog().(*Watchdog).Queues, LLDP: m.readLLDP().(*LLDP).Ports,
@@ -37,3 +43,14 @@ func (m *moment) state() *State {
 }
 
 func newest(events []Event) []Event { return events[max(0, len(events)-newestEvents):] }
+
+// Text implements Reply.
+func (s *State) Text() string {
+	up := 0
+	for _, p := range s.Ports {
+		if p.Up {
+			up++
+		}
+	}
+	return fmt.Sprintf("%s%s: %d of %d ports up\n", s.headline(), s.Switch, up, len(s.Ports))
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/cmd/internal/web/webtest"
 )
@@ -31,7 +32,7 @@ func (s *served) start() {
 	s.cmd = exec.Command("/proc/self/exe")
 	s.cmd.Env = append(os.Environ(), configKey+"="+s.path, serveKey+"=1")
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	must(s.t, s.cmd.Start())
+	labtest.Start(s.t, s.cmd)
 }
 
 func (s *served) signal(sig os.Signal) {

@@ -15,6 +15,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
 )
 
 // A scrape of 32 ports, each with eight lossless priorities, takes less than 20 ms of a CPU. That is of the program as it is
@@ -39,7 +40,7 @@ func TestScrapeCost(t *testing.T) {
 	}
 	cmd := exec.Command(program, "run", "-c", path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	must(t, cmd.Start())
+	labtest.Start(t, cmd)
 	defer func() { must(t, cmd.Process.Signal(syscall.SIGTERM)); must(t, cmd.Wait()) }()
 	eventually(t, "all ports are up", func() bool {
 		a, err := api.NewClient(filepath.Join(r.dir, "api.sock")).Show(t.Context(), "health")

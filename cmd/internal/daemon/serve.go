@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
@@ -25,6 +26,9 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	answers := api.NewServer(source{d}, d.started)
 	control := d.serveControl(answers)
 	defer func() { _ = control.Close() }()
+	var sampling sync.WaitGroup
+	sampling.Go(func() { answers.Run(ctx) })
+	defer sampling.Wait()
 	if d.scrape != nil {
 		end, err := d.serveWeb(answers)
 		if err != nil {

@@ -97,6 +97,12 @@ func (s source) Foresee(q api.Question) (dataplane.Foresight, bool) {
 	return s.d.runner.Foresee(q.Port, q.Frame, q.Vnet)
 }
 
+// NextEvent implements api.Source.
+func (s source) NextEvent() (next uint64) {
+	s.d.runner.View(func(sw *dataplane.Switch) { next = sw.NextEvent() })
+	return next
+}
+
 // WallOf implements api.Source.
 func (s source) WallOf(ns int64) time.Time {
 	return time.Now().Add(time.Duration(ns - dataplane.Now()))

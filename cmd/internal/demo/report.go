@@ -13,14 +13,14 @@ type Report struct {
 	Flows    []Flow         `json:"flows"`
 	Switches []SwitchResult `json:"switches"`
 	Acts     []ActResult    `json:"acts"`
-	Timeline []Moment       `json:"timeline,omitempty"`
+	Timeline []Moment       `json:"timeline"`
 
-	Transfers []Transfer   `json:"transfers,omitempty"` // of demo host
-	Links     []LinkResult `json:"links,omitempty"`     // of demo headroom
+	Transfers []Transfer   `json:"transfers"` // of demo host
+	Links     []LinkResult `json:"links"`     // of demo headroom
 
 	// Of demo trunk only.
-	Meters       []Metered      `json:"meters,omitempty"`
-	Distribution []Distribution `json:"distribution,omitempty"`
+	Meters       []Metered      `json:"meters"`
+	Distribution []Distribution `json:"distribution"`
 }
 
 // A Check is one thing that had to hold. Kind rate marks what a noisy machine can spoil: rates, shares, fairness.

@@ -154,7 +154,7 @@ func shell(t *testing.T, command string) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.SysProcAttr = group()
-	must(t, cmd.Start())
+	labtest.Start(t, cmd)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {

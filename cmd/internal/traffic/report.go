@@ -72,9 +72,9 @@ type ReceivedFlow struct {
 	Duplicated   uint64    `json:"duplicated"`
 	WindowFrames uint64    `json:"window_frames"`
 	WindowBits   uint64    `json:"window_wire_bits"`
-	SlotBits     []uint64  `json:"slot_wire_bits,omitempty"` // in equal parts of the window
-	LongestGap   int64     `json:"longest_gap_ns"`           // between two frames
-	GapFrom      int64     `json:"longest_gap_from_ns"`      // when it began, and when the last frame came: ns since 1970
+	SlotBits     []uint64  `json:"slot_wire_bits"`      // in equal parts of the window
+	LongestGap   int64     `json:"longest_gap_ns"`      // between two frames
+	GapFrom      int64     `json:"longest_gap_from_ns"` // when it began, and when the last frame came: ns since 1970
 	LastAt       int64     `json:"last_at_ns"`
 	Latency      Latencies `json:"latency_ns"`
 }

@@ -14,7 +14,7 @@ var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // stateAt is a switch with one port that has been paused for so long; times are in ms.
 func stateAt(at, received, sent int64) *api.State {
-	return &api.State{Header: api.Header{Schema: api.Schema, Started: begun}, SwitchNs: at * 1e6,
+	return &api.State{Header: api.Header{Schema: api.Schema, Started: begun, SwitchNs: at * 1e6},
 		Ports: []api.Port{}, Pools: []api.Pool{}, Buffer: []api.BufferPort{}, Queues: []api.QueuesPort{}, Headroom: []api.HeadroomPort{},
 		Watchdog: []api.WatchdogQueue{}, LLDP: []api.LLDPPort{}, Events: []api.Event{},
 		PFC: []api.PFCPort{{Port: "p1", FlowControl: "pfc", Priorities: []api.PFCPriority{{ReceivedPausedNs: received * 1e6, SentPausedNs: sent * 1e6}}}}}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"pfcswitch/dataplane"
+)
+
+// A Line is a line of the stream of events. The first one has the state; event lines follow. An event whose count has
+// grown, since equal ones within a second are one, comes again with the same sequence number. Where sequence numbers
+// leave a gap, the switch had forgotten the events between before this stream came to them. The last line says why the
+// stream ends, where the switch ends it.
+type Line struct {
+	Schema int     `json:"schema"`
+	Type   string  `json:"type"`   // state, event or end
+	State  *State  `json:"state"`  // null in other lines
+	Event  *Event  `json:"event"`  // likewise
+	Reason *string `json:"reason"` // of the end
+}
+
+// The types of a Line.
+const (
+	LineState = "state"
+	LineEvent = "event"
+	LineEnd   = "end"
+)
+
+const (
+	mostFollowers = 64
+	// What a reader may leave unread, beside what the kernel holds for it, before it is cut off; and how long it then has
+	// for what is left and the sentence that says so.
+	followBacklog = 1024
+	followMercy   = 5 * time.Second
+	followEvery   = 100 * time.Millisecond
+	// joined is among how many of the newest events the switch looks for an equal one.
+	joined = 8
+)
+
+// follow answers with the state, and then with events as they come, until the reader goes away or is too slow.
+func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
+	since, err := sequence(r, s.source.NextEvent())
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	if s.followers.Add(1) > mostFollowers {
+		s.followers.Add(-1)
+		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d readers follow the events already: end one of them", mostFollowers))
+		return
+	}
+	defer s.followers.Add(-1)
+	state := s.moment(0).state()
+	state.Events = []Event{} // they are lines of their own
+	takeTime(w)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	c := http.NewResponseController(w)
+	f := follower{server: s, lines: make(chan Line, followBacklog), next: min(since, state.NextEvent)}
+	f.slow = func() { _ = c.SetWriteDeadline(time.Now().Add(followMercy)) }
+	go f.runPoll(r.Context().Done())
+	if f.write(w, c, Line{Type: LineState, State: state}) != nil {
+		return
+	}
+	for line := range f.lines {
+		if f.write(w, c, line) != nil {
+			return
+		}
+	}
+	if f.cut {
+		reason := fmt.Sprintf("this reader was too slow: %d events waited for it; read faster, or begin again", followBacklog)
+		_ = f.write(w, c, Line{Type: LineEnd, Reason: &reason}) // one who does not read does not read this
+	}
+}
+
+// A follower is a stream of events. runPoll fills lines, and closes it at the end; cut may be read then.
+type follower struct {
+	server *Server
+	lines  chan Line
+	next   uint64         // first event that was not taken yet
+	counts [joined]uint64 // of the newest events that were taken, by sequence number
+	slow   func()         // is called once the reader is too slow
+	cut    bool
+}
+
+var errTooSlow = errors.New("too slow")
+
+// runPoll looks for events until done.
+func (f *follower) runPoll(done <-chan struct{}) {
+	defer close(f.lines)
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		if f.poll() != nil {
+			f.cut = true
+			f.server.cutOff.Add(1)
+			f.slow()
+			return
+		}
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// poll takes what is new. It never waits for the reader.
+func (f *follower) poll() error {
+	first := f.next
+	for _, e := range f.server.source.Events(first - min(first, joined)) {
+		known := &f.counts[e.Seq%joined]
+		if e.Seq < first && (*known == 0 || e.Count <= *known) {
+			continue // it was there before this stream began, or has not changed
+		}
+		v := eventOf(f.server.source, &e)
+		select {
+		case f.lines <- Line{Type: LineEvent, Event: &v}:
+		default:
+			return errTooSlow
+		}
+		*known = e.Count
+		f.next = max(f.next, e.Seq+1)
+	}
+	return nil
+}
+
+func (f *follower) write(w http.ResponseWriter, c *http.ResponseController, line Line) error {
+	line.Schema = Schema
+	if err := WriteJSONLine(w, &line); err != nil {
+		return err
+	}
+	if len(f.lines) > 0 {
+		return nil // more comes at once
+	}
+	return c.Flush()
+}
+
+// eventOf translates an event.
+func eventOf(s Source, e *dataplane.Event) Event {
+	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: present(e.Port), Text: e.Text, Count: e.Count}
+	if e.Peer != 0 {
+		v.Peer = present(macAddress(e.Peer))
+	}
+	if e.Priority >= 0 {
+		p := Priority(e.Priority)
+		v.Priority = &p
+	}
+	return v
+}

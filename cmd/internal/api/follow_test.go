@@ -1,0 +1,162 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane"
+)
+
+// busy is a switch whose events the test makes.
+type busy struct {
+	fake
+	sync.Mutex
+	all []dataplane.Event
+}
+
+func (b *busy) Events(since uint64) []dataplane.Event {
+	b.Lock()
+	defer b.Unlock()
+	return append([]dataplane.Event(nil), b.all[min(since, uint64(len(b.all))):]...)
+}
+
+func (b *busy) NextEvent() uint64 {
+	b.Lock()
+	defer b.Unlock()
+	return uint64(len(b.all))
+}
+
+func (b *busy) happen(n int, text string) {
+	b.Lock()
+	defer b.Unlock()
+	for range n {
+		b.all = append(b.all, dataplane.Event{Seq: uint64(len(b.all)), Kind: dataplane.EventLoop, Priority: -1, Text: text, Count: 1})
+	}
+}
+
+func (b *busy) again() {
+	b.Lock()
+	defer b.Unlock()
+	b.all[len(b.all)-1].Count++
+}
+
+func serveBusy(t *testing.T, b *busy) (*Client, *Server, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s1.sock")
+	l, err := Listen(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := NewServer(b, start)
+	s := &http.Server{Handler: server}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close(); <-done })
+	return NewClient(path), server, path
+}
+
+// The stream begins with the state; then come the events since, new ones, and those whose count grows, until the reader ends it.
+func TestFollow(t *testing.T) {
+	b := &busy{}
+	b.happen(3, "before")
+	c, _, _ := serveBusy(t, b)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var got []string
+	since := uint64(1)
+	err := c.Follow(ctx, &since, func(_ []byte, line *Line) error {
+		switch {
+		case line.Type == LineState && line.State != nil && line.Event == nil:
+			got = append(got, fmt.Sprintf("state of %s, next %d, %d ports", line.State.Switch, line.State.NextEvent, len(line.State.Ports)))
+		case line.Type == LineEvent && line.Event != nil && line.State == nil:
+			got = append(got, fmt.Sprintf("%d %s %d", line.Event.Seq, line.Event.Text, line.Event.Count))
+		}
+		switch len(got) {
+		case 3:
+			b.happen(1, "new")
+		case 4:
+			b.again()
+		case 5:
+			cancel()
+		}
+		return nil
+	})
+	want := "state of s1, next 3, 3 ports; 1 before 1; 2 before 1; 3 new 1; 3 new 2"
+	if text := strings.Join(got, "; "); err != nil || text != want {
+		t.Errorf("got %s, %v, want %s", text, err, want)
+	}
+}
+
+// Without a sequence number only new events come; with one that the switch has not come to, as after a restart, likewise.
+func TestFollowNew(t *testing.T) {
+	for _, since := range []*uint64{nil, new(uint64(99))} {
+		b := &busy{}
+		b.happen(3, "before")
+		c, _, _ := serveBusy(t, b)
+		err := c.Follow(context.Background(), since, func(_ []byte, line *Line) error {
+			if line.Type == LineState {
+				b.happen(1, "new")
+				return nil
+			}
+			return errors.New(line.Event.Text)
+		})
+		if err == nil || err.Error() != "new" {
+			t.Errorf("since %v: %v", since, err)
+		}
+	}
+}
+
+// A reader that does not read is cut off, with a sentence, and counted; others go on.
+func TestFollowSlowReader(t *testing.T) {
+	b := &busy{}
+	c, server, path := serveBusy(t, b)
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := fmt.Fprint(conn, "GET /v1/follow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 1000)
+	for deadline := time.Now().Add(20 * time.Second); server.cutOff.Load() == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the reader was not cut off")
+		}
+		b.happen(400, long)
+	}
+	last := ""
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		if strings.Contains(lines.Text(), `"type"`) {
+			last = lines.Text()
+		}
+	}
+	if !strings.Contains(last, `"type":"end"`) || !strings.Contains(last, "too slow") {
+		t.Errorf("the last line is %.200s", last)
+	}
+	r, err := c.Show(context.Background(), "events")
+	if err != nil || r.(*Events).CutOff != 1 || !strings.Contains(r.Text(), "1 readers of the events were too slow") {
+		t.Errorf("%v, %+v", err, r.(*Events).CutOff)
+	}
+	if n := server.followers.Load(); n > 1 {
+		t.Errorf("%d readers follow", n)
+	}
+}
+
+// No more follow than the switch can bear, and those who come then are told so.
+func TestFollowTooMany(t *testing.T) {
+	c, server, _ := serveBusy(t, &busy{})
+	server.followers.Store(mostFollowers)
+	if err := c.Follow(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "64 readers") {
+		t.Errorf("%v", err)
+	}
+}

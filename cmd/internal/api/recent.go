@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"pfcswitch/dataplane"
+)
+
+// PortRecent is what a port did of late: in the last seconds or, for who looks again and again, since the look before.
+// Rates are averages over the interval, which is measured by the clock of the switch.
+type PortRecent struct {
+	IntervalNs     int64   `json:"interval_ns"`
+	ReceiveFrames  float64 `json:"receive_frames_per_second"`
+	ReceiveBits    float64 `json:"receive_bits_per_second"` // of the frames without FCS
+	TransmitFrames float64 `json:"transmit_frames_per_second"`
+	TransmitBits   float64 `json:"transmit_bits_per_second"`
+	DroppedFrames  float64 `json:"dropped_frames_per_second"`
+}
+
+// PFCRecent is for which share of such an interval a priority was paused.
+type PFCRecent struct {
+	IntervalNs          int64   `json:"interval_ns"`
+	ReceivedPausedShare float64 `json:"received_paused_share"` // held by the peer
+	SentPausedShare     float64 `json:"sent_paused_share"`     // holding the peer
+}
+
+// traffic is what the rates of a port are made of.
+type traffic struct{ receivedFrames, receivedBytes, sentFrames, sentBytes, dropped uint64 }
+
+// since returns the rates from old to t, ns later; nil where the port began to count anew between them.
+func (t traffic) since(old traffic, ns int64) *PortRecent {
+	if ns <= 0 || t.receivedFrames < old.receivedFrames || t.sentFrames < old.sentFrames || t.dropped < old.dropped ||
+		t.receivedBytes < old.receivedBytes || t.sentBytes < old.sentBytes {
+		return nil
+	}
+	rate := func(now, old uint64) float64 { return rounded(float64(now-old) / (float64(ns) / 1e9)) }
+	return &PortRecent{IntervalNs: ns, ReceiveFrames: rate(t.receivedFrames, old.receivedFrames), ReceiveBits: 8 * rate(t.receivedBytes, old.receivedBytes),
+		TransmitFrames: rate(t.sentFrames, old.sentFrames), TransmitBits: 8 * rate(t.sentBytes, old.sentBytes), DroppedFrames: rate(t.dropped, old.dropped)}
+}
+
+// rounded keeps a thousandth.
+func rounded(x float64) float64 { return math.Round(1000*x) / 1000 }
+
+// pauses is for how long a priority was paused, in ns: by the peer, and the peer by this port.
+type pauses struct{ received, sent int64 }
+
+// since returns the shares from old to p, ns later; nil where they began to count anew between them.
+func (p pauses) since(old pauses, ns int64) *PFCRecent {
+	if ns <= 0 || p.received < old.received || p.sent < old.sent {
+		return nil
+	}
+	return &PFCRecent{IntervalNs: ns, ReceivedPausedShare: shareOf(p.received-old.received, ns), SentPausedShare: shareOf(p.sent-old.sent, ns)}
+}
+
+// A sample is what was counted at one moment of the switch's clock, by port. Its map is not changed any more.
+type sample struct {
+	at    int64
+	ports map[string]accounts
+}
+
+type accounts struct {
+	traffic
+	pauses [dataplane.NumPriorities]pauses
+	all    pauses // of 802.3x PAUSE
+}
+
+func sampleOf(v *dataplane.Snapshot) sample {
+	s := sample{at: v.Time, ports: make(map[string]accounts, len(v.Ports))}
+	for i := range v.Ports {
+		p := &v.Ports[i]
+		c := accounts{traffic: traffic{receivedFrames: p.Counters.ReceivedFrames, receivedBytes: p.Counters.ReceivedBytes,
+			sentFrames: p.Counters.SentFrames, sentBytes: p.Counters.SentBytes}, all: pauses{p.PausedAllNs, p.HeldAllNs}}
+		for prio := range p.Counters.Drops {
+			for _, n := range p.Counters.Drops[prio] {
+				c.dropped += n
+			}
+		}
+		for prio := range c.pauses {
+			c.pauses[prio] = pauses{p.PausedNs[prio], p.HeldNs[prio]}
+		}
+		s.ports[p.Config.Name] = c
+	}
+	return s
+}
+
+// The last seconds are those since the oldest of so many samples, one every so often.
+const (
+	sampleEvery = time.Second
+	samplesKept = 10
+)
+
+// history keeps the newest samples.
+type history struct {
+	sync.Mutex // guards what follows
+	samples    []sample
+}
+
+func (h *history) add(s sample) {
+	h.Lock()
+	defer h.Unlock()
+	if len(h.samples) == samplesKept {
+		copy(h.samples, h.samples[1:])
+		h.samples = h.samples[:samplesKept-1]
+	}
+	h.samples = append(h.samples, s)
+}
+
+// oldest returns the oldest sample; one without ports where there is none.
+func (h *history) oldest() sample {
+	h.Lock()
+	defer h.Unlock()
+	if len(h.samples) == 0 {
+		return sample{}
+	}
+	return h.samples[0]
+}
+
+// Run notes once a second what was counted, so that answers can tell of the last seconds, until ctx ends. Without it they
+// tell nothing of these.
+func (s *Server) Run(ctx context.Context) {
+	var v dataplane.Snapshot
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		s.source.Snapshot(&v)
+		s.recent.add(sampleOf(&v))
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// lately is what happened between two samples.
+type lately struct{ now, old sample }
+
+func (l *lately) port(name string) *PortRecent {
+	old, ok := l.old.ports[name]
+	if !ok {
+		return nil
+	}
+	return l.now.ports[name].since(old.traffic, l.now.at-l.old.at)
+}
+
+func (l *lately) priority(name string, prio Priority) *PFCRecent {
+	old, ok := l.old.ports[name]
+	if !ok {
+		return nil
+	}
+	now, ns := l.now.ports[name], l.now.at-l.old.at
+	if prio == All {
+		return now.all.since(old.all, ns)
+	}
+	return now.pauses[prio].since(old.pauses[prio], ns)
+}

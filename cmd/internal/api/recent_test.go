@@ -1,0 +1,119 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pfcswitch/dataplane"
+)
+
+func TestRates(t *testing.T) {
+	old, now := traffic{10, 1000, 5, 500, 1}, traffic{30, 4000, 10, 1000, 2}
+	got := now.since(old, 500e6)
+	want := PortRecent{IntervalNs: 500e6, ReceiveFrames: 40, ReceiveBits: 48_000, TransmitFrames: 10, TransmitBits: 8000, DroppedFrames: 2}
+	if got == nil || *got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := old.since(now, 500e6); got != nil {
+		t.Errorf("counters that began anew: %+v", got)
+	}
+	if got := now.since(old, 0); got != nil {
+		t.Errorf("no time between them: %+v", got)
+	}
+	if got := (pauses{300e6, 100e6}).since(pauses{100e6, 100e6}, 400e6); got == nil || got.ReceivedPausedShare != 0.5 || got.SentPausedShare != 0 {
+		t.Errorf("shares %+v", got)
+	}
+	if got := (pauses{0, 100e6}).since(pauses{100e6, 100e6}, 400e6); got != nil {
+		t.Errorf("pauses that began anew: %+v", got)
+	}
+}
+
+// growing is a switch that was paused half of its time, and receives a frame a millisecond.
+type growing struct {
+	fake
+	begin time.Time
+}
+
+func (g *growing) Snapshot(v *dataplane.Snapshot) {
+	g.fake.Snapshot(v)
+	v.Time = int64(time.Since(g.begin))
+	v.Ports[0].PausedNs[3] = v.Time / 2
+	v.Ports[0].Counters.ReceivedFrames = uint64(v.Time / 1e6)
+}
+
+// The last seconds are the last ten, or as many as there were.
+func TestLastSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(&growing{begin: time.Now()}, time.Now())
+		ctx, cancel := context.WithCancel(context.Background())
+		go s.Run(ctx)
+		for _, tt := range []struct{ after, want time.Duration }{
+			{1500 * time.Millisecond, 1500 * time.Millisecond}, {5 * time.Second, 6500 * time.Millisecond}, {time.Minute, 9500 * time.Millisecond},
+		} {
+			time.Sleep(tt.after)
+			r := s.moment(0).readPFC().(*PFC).Ports[0].Priorities[3].Recent
+			if r == nil || time.Duration(r.IntervalNs) != tt.want || r.ReceivedPausedShare != 0.5 {
+				t.Errorf("got %+v, want half of %v", r, tt.want)
+			}
+			if p := s.moment(0).readPorts().(*Ports).Ports[0].Recent; p == nil || p.ReceiveFrames != 1000 {
+				t.Errorf("got %+v, want 1000 frames a second", p)
+			}
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// Who looks again gets what was between the looks; across a restart or a clear there is nothing.
+func TestSince(t *testing.T) {
+	two := func(change func(h *Header)) (*Ports, *Ports) {
+		old, now := answer(&fake{}, "ports").(*Ports), answer(&fake{more: 50}, "ports").(*Ports)
+		now.SwitchNs += 100e6
+		change(&now.Header)
+		Since(now, old)
+		return now, old
+	}
+	now, old := two(func(*Header) {})
+	if r := now.Ports[0].Recent; r == nil || r.IntervalNs != 100e6 || r.ReceiveFrames != 500 || Restarted(now, old) {
+		t.Errorf("got %+v", r)
+	}
+	now, old = two(func(h *Header) { h.Started = h.Started.Add(time.Hour) })
+	if now.Ports[0].Recent != nil || !Restarted(now, old) {
+		t.Errorf("across a restart: %+v", now.Ports[0].Recent)
+	}
+	now, _ = two(func(h *Header) { h.Cleared = &h.Time })
+	if now.Ports[0].Recent != nil {
+		t.Errorf("across a clear: %+v", now.Ports[0].Recent)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	for _, noun := range Nouns() {
+		r := answer(&fake{}, noun)
+		if err := (Filter{}).Apply(r); err != nil || r.Text() != answer(&fake{}, noun).Text() {
+			t.Errorf("%s: no filter changes it: %v", noun, err)
+		}
+	}
+	f := Filter{Ports: []string{"p1"}, Priorities: []Priority{3}}
+	for _, noun := range []string{"ports", "pfc", "buffer", "queues", "headroom", "lldp", "watchdog", "fdb", "events"} {
+		r := answer(&fake{}, noun)
+		if err := f.Apply(r); err != nil || strings.Contains(r.Text(), "p2") || !strings.Contains(r.Text(), "p1") {
+			t.Errorf("%s: %v\n%s", noun, err, r.Text())
+		}
+	}
+	if err := (Filter{Ports: []string{"p9"}}).Apply(answer(&fake{}, "pfc")); err == nil || !strings.Contains(err.Error(), "there are p1, p2") {
+		t.Errorf("a port that is not there: %v", err)
+	}
+}
+
+// SONiC's tables are fixed too.
+func TestViews(t *testing.T) {
+	for group, views := range Views() {
+		for _, v := range views {
+			golden(t, strings.ReplaceAll(group+" "+v.Words, " ", "-")+".txt", v.Text(answer(&fake{}, v.Noun)))
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+
+	"pfcswitch/dataplane"
+)
+
+// A View is a table of an answer in the words of SONiC's command line.
+type View struct {
+	Words string // behind the noun's own name, such as "watermark headroom"
+	Noun  string // whose answer it is made of
+	Short string
+	Text  func(Reply) string
+}
+
+// Views returns the tables in SONiC's words by the group that they stand in, such as "priority-group".
+func Views() map[string][]View {
+	watermarks := func(kind string, level func(*Segment) int64) []View {
+		var all []View
+		for _, s := range []struct {
+			name string
+			of   func(*Segments) *Segment
+		}{{"shared", func(s *Segments) *Segment { return s.Shared }}, {"headroom", func(s *Segments) *Segment { return s.Headroom }}} {
+			all = append(all, View{kind + " " + s.name, "buffer", "most bytes in the " + s.name + " segment of each priority group", func(r Reply) string {
+				return r.(*Buffer).groupWatermarks(func(g *Segments) int64 { return level(s.of(g)) })
+			}})
+		}
+		return all
+	}
+	user, start := func(s *Segment) int64 { return s.MaxClearBytes }, func(s *Segment) int64 { return s.MaxStartBytes }
+	return map[string][]View{
+		"pfc":            {{"counters", "pfc", "PFC and PAUSE frames of each priority, received and sent", func(r Reply) string { return r.(*PFC).counters() }}},
+		"priority-group": slices.Concat(watermarks("watermark", user), watermarks("persistent-watermark", start)),
+		"buffer-pool": {
+			{"watermark", "buffer", "most bytes in each pool since clear watermarks", func(r Reply) string { return r.(*Buffer).poolWatermarks(user) }},
+			{"persistent-watermark", "buffer", "most bytes in each pool since the start", func(r Reply) string { return r.(*Buffer).poolWatermarks(start) }},
+		},
+	}
+}
+
+// counters are the frames as "show pfc counters" has them in SONiC. A PAUSE counts at every priority that it holds.
+func (r *PFC) counters() string {
+	received, sent := eight("PORT RX", "PFC"), eight("PORT TX", "PFC")
+	for _, p := range r.Ports {
+		rx, tx := []string{p.Port}, []string{p.Port}
+		for prio := range Priority(dataplane.NumPriorities) {
+			in, out := none, none
+			for _, q := range p.Priorities {
+				if q.Priority == prio || q.Priority == All {
+					in, out = count(q.ReceivedFrames), count(q.SentFrames)
+				}
+			}
+			rx, tx = append(rx, in), append(tx, out)
+		}
+		received.row(rx...)
+		sent.row(tx...)
+	}
+	return sections(r.headline(), section{"", received}, section{"", sent})
+}
+
+// eight returns a table with a column for each priority.
+func eight(first, name string) *table {
+	names := []string{first}
+	for prio := range dataplane.NumPriorities {
+		names = append(names, ">"+name+strconv.Itoa(prio))
+	}
+	return newTable(names...)
+}
+
+// groupWatermarks are a kind of watermark by port and priority group. Lossy groups have none.
+func (r *Buffer) groupWatermarks(of func(*Segments) int64) string {
+	t := eight("PORT", "PG")
+	for _, p := range r.Ports {
+		row := []string{p.label()}
+		for prio := range Priority(dataplane.NumPriorities) {
+			text := none
+			for i := range p.IngressQueues {
+				if q := &p.IngressQueues[i]; q.Priority == prio || q.Priority == All && prio == 0 {
+					text = count(of(&q.Segments))
+				}
+			}
+			row = append(row, text)
+		}
+		t.row(row...)
+	}
+	return sections(r.headline(), section{"Bytes; the one group of a port with 802.3x PAUSE is PG0", t})
+}
+
+func (r *Buffer) poolWatermarks(of func(*Segment) int64) string {
+	t := newTable("POOL", "SEGMENT", ">BYTES", ">SIZE")
+	for _, p := range r.Pools {
+		for _, s := range []struct {
+			name string
+			*Segment
+		}{{"private", p.Segments.Private}, {"shared", p.Segments.Shared}, {"headroom", p.Segments.Headroom}} {
+			if s.Segment != nil {
+				t.row(p.Pool, s.name, count(of(s.Segment)), counted(s.SizeBytes))
+			}
+		}
+	}
+	return sections(r.headline(), section{"", t})
+}

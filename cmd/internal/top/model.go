@@ -1,0 +1,160 @@
+package top
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// A key is what the user may ask for.
+type key int
+
+const (
+	keyNone key = iota
+	keyQuit
+	keyHelp
+	keySort
+	keyUp
+	keyDown
+	keyEnter
+	keyEscape
+)
+
+// runes are the keys with a letter.
+var runes = map[string]key{"q": keyQuit, "h": keyHelp, "?": keyHelp, "s": keySort, "k": keyUp, "j": keyDown}
+
+// An order is what ports are sorted by, the most first.
+type order struct {
+	name string
+	of   func(*api.Port, *model) float64
+}
+
+var orders = []order{
+	{"configuration", func(*api.Port, *model) float64 { return 0 }},
+	{"received", func(p *api.Port, _ *model) float64 { return recent(p).ReceiveBits }},
+	{"sent", func(p *api.Port, _ *model) float64 { return recent(p).TransmitBits }},
+	{"held by the peer", func(p *api.Port, m *model) float64 {
+		return most(m.pfc(p.Port), func(r *api.PFCRecent) float64 { return r.ReceivedPausedShare })
+	}},
+	{"holding the peer", func(p *api.Port, m *model) float64 {
+		return most(m.pfc(p.Port), func(r *api.PFCRecent) float64 { return r.SentPausedShare })
+	}},
+	{"drops", func(p *api.Port, _ *model) float64 { return recent(p).DroppedFrames }},
+}
+
+func recent(p *api.Port) api.PortRecent {
+	if p.Recent == nil {
+		return api.PortRecent{}
+	}
+	return *p.Recent
+}
+
+// most is the largest share among the priorities of a port.
+func most(p *api.PFCPort, of func(*api.PFCRecent) float64) (share float64) {
+	if p == nil {
+		return 0
+	}
+	for _, q := range p.Priorities {
+		if q.Recent != nil {
+			share = max(share, of(q.Recent))
+		}
+	}
+	return share
+}
+
+// A model is what the screen shows.
+type model struct {
+	path  string
+	delay time.Duration
+
+	state     *api.State // the newest; nil before the first
+	events    []api.Event
+	fault     string    // why the newest look has no answer; empty where it has one
+	dead      time.Time // since when
+	restarted time.Time // when the switch was seen to have been started again; zero: never
+
+	order            int
+	chosen           string // port
+	only, help, quit bool
+}
+
+func newModel(path string, delay time.Duration) *model { return &model{path: path, delay: delay} }
+
+// take makes an answer what is shown. Where there is none, what was seen last stays, and is marked as such.
+func (m *model) take(l look, now time.Time) {
+	if l.err != nil {
+		if m.fault == "" {
+			m.dead = now
+		}
+		m.fault = l.err.Error()
+		return
+	}
+	if m.state != nil {
+		api.Since(l.state, m.state)
+		if api.Restarted(l.state, m.state) {
+			m.restarted = now
+		}
+	}
+	m.state, m.events, m.fault = l.state, l.events, ""
+	if i := m.position(); i < 0 && len(m.state.Ports) > 0 {
+		m.chosen = m.state.Ports[0].Port
+	}
+}
+
+// key does what the user asks for.
+func (m *model) key(k key) {
+	switch k {
+	case keyQuit:
+		m.quit = true
+	case keyHelp:
+		m.help = !m.help
+	case keySort:
+		m.order = (m.order + 1) % len(orders)
+	case keyUp:
+		m.move(-1)
+	case keyDown:
+		m.move(1)
+	case keyEnter:
+		m.only = !m.only
+	case keyEscape:
+		m.only, m.help = false, false
+	}
+}
+
+func (m *model) move(by int) {
+	ports := m.sorted()
+	if len(ports) > 0 {
+		m.chosen = ports[min(max(0, m.position()+by), len(ports)-1)].Port
+	}
+}
+
+// position is that of the chosen port among those that are sorted, -1 where it is not there.
+func (m *model) position() int {
+	return slices.IndexFunc(m.sorted(), func(p *api.Port) bool { return p.Port == m.chosen })
+}
+
+// sorted returns the ports in the order that the user wants.
+func (m *model) sorted() []*api.Port {
+	if m.state == nil {
+		return nil
+	}
+	ports := make([]*api.Port, len(m.state.Ports))
+	for i := range ports {
+		ports[i] = &m.state.Ports[i]
+	}
+	of := orders[m.order].of
+	slices.SortStableFunc(ports, func(a, b *api.Port) int { return cmp.Compare(of(b, m), of(a, m)) })
+	return ports
+}
+
+// pfc returns the flow control of a port, nil where its interface is not there.
+func (m *model) pfc(port string) *api.PFCPort {
+	for i := range m.state.PFC {
+		if m.state.PFC[i].Port == port {
+			return &m.state.PFC[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+// Package top is the live view of a switch on a terminal.
+//
+//	model.go  what is shown, and what keys do to it: a state machine without a terminal
+//	view.go   its lines
+//	top.go    the terminal, and who asks the switch
+package top
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/gdamore/tcell/v3"
+	"github.com/gdamore/tcell/v3/color"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// A Source is who is asked what a switch does.
+type Source interface {
+	// Look returns the state and the newest events, oldest first.
+	Look(ctx context.Context) (*api.State, []api.Event, error)
+}
+
+// A Switch is a Source that asks a running switch.
+type Switch struct{ Client *api.Client }
+
+// shownEvents is how many of the newest events a Switch returns.
+const shownEvents = 32
+
+// Look implements Source.
+func (s Switch) Look(ctx context.Context) (*api.State, []api.Event, error) {
+	r, err := s.Client.Show(ctx, "state")
+	if err != nil {
+		return nil, nil, err
+	}
+	state := r.(*api.State)
+	b, err := s.Client.Raw(ctx, "events", state.NextEvent-min(state.NextEvent, shownEvents))
+	if err != nil {
+		return nil, nil, err
+	}
+	if r, err = api.Parse("events", b); err != nil {
+		return nil, nil, err
+	}
+	return state, r.(*api.Events).Events, nil
+}
+
+// patience is how long the switch may take to answer before it is called dead.
+const patience = 2 * time.Second
+
+// Run shows what the source says, looking again after delay each time, until the user quits or ctx ends. The terminal is
+// as before when it returns, and when something panics. path is where the switch is asked.
+func Run(ctx context.Context, s Source, path string, delay time.Duration) error {
+	screen, err := tcell.NewScreen(tcell.OptSanitizeContent(true))
+	if err != nil {
+		return err
+	}
+	if err := screen.Init(); err != nil {
+		return err
+	}
+	defer screen.Fini()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	looks := make(chan look)
+	go runLooks(ctx, s, delay, looks)
+	m := newModel(path, delay)
+	draw(screen, m)
+	for !m.quit {
+		select {
+		case <-ctx.Done():
+			return nil
+		case l := <-looks:
+			if l.panicked != nil {
+				return l.panicked
+			}
+			m.take(l, time.Now())
+		case e := <-screen.EventQ():
+			switch e := e.(type) {
+			case *tcell.EventKey:
+				m.key(keyOf(e))
+			case *tcell.EventResize:
+				screen.Sync()
+			}
+		}
+		draw(screen, m)
+	}
+	return nil
+}
+
+// A look is an answer of the switch, or why there is none.
+type look struct {
+	state    *api.State
+	events   []api.Event
+	err      error
+	panicked error
+}
+
+// runLooks asks the switch until ctx ends. Its panic is handed on as an error, so that the terminal is restored before it is
+// told.
+func runLooks(ctx context.Context, s Source, delay time.Duration, looks chan<- look) {
+	for {
+		l := ask(ctx, s)
+		select {
+		case <-ctx.Done():
+			return
+		case looks <- l:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(delay):
+		}
+	}
+}
+
+func ask(ctx context.Context, s Source) (l look) {
+	defer func() {
+		if v := recover(); v != nil {
+			l.panicked = fmt.Errorf("top: this is a fault of the program: %v\n%s", v, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	l.state, l.events, l.err = s.Look(ctx)
+	return l
+}
+
+func keyOf(e *tcell.EventKey) key {
+	switch e.Key() {
+	case tcell.KeyCtrlC:
+		return keyQuit
+	case tcell.KeyUp:
+		return keyUp
+	case tcell.KeyDown:
+		return keyDown
+	case tcell.KeyEnter:
+		return keyEnter
+	case tcell.KeyEscape:
+		return keyEscape
+	case tcell.KeyRune:
+		return runes[e.Str()]
+	}
+	return keyNone
+}
+
+var styles = map[style]tcell.Style{
+	plain:  tcell.StyleDefault,
+	head:   tcell.StyleDefault.Bold(true),
+	chosen: tcell.StyleDefault.Reverse(true),
+	alarm:  tcell.StyleDefault.Bold(true).Foreground(color.Red),
+	good:   tcell.StyleDefault.Foreground(color.Green),
+	old:    tcell.StyleDefault.Dim(true),
+}
+
+func draw(screen tcell.Screen, m *model) {
+	screen.Clear()
+	width, height := screen.Size()
+	for y, l := range m.view(width, height, time.Now()) {
+		screen.PutStrStyled(0, y, l.text, styles[l.style])
+	}
+	screen.Show()
+}

@@ -1,0 +1,296 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// A style is how a line looks.
+type style int
+
+const (
+	plain style = iota
+	head
+	chosen
+	alarm
+	good
+	old
+)
+
+// A row is one line of the screen.
+type row struct {
+	text  string
+	style style
+}
+
+// view returns the lines of a screen of width columns and height rows, never more.
+func (m *model) view(width, height int, now time.Time) []row {
+	v := view{model: m, now: now, height: height}
+	v.headline(width)
+	switch {
+	case m.help:
+		v.help()
+	case m.state == nil:
+		if m.fault == "" {
+			v.add(plain, "asking %s …", m.path)
+		}
+	case m.only:
+		v.detail()
+	default:
+		v.overview()
+	}
+	for len(v.rows) < height-1 {
+		v.add(plain, "")
+	}
+	if len(v.rows) >= height {
+		v.rows = v.rows[:max(0, height-1)]
+	}
+	v.add(old, "s sort: %s   up/down choose   Enter one port   h help   q quit", orders[m.order].name)
+	rows := v.rows[:min(len(v.rows), height)]
+	for i := range rows {
+		if r := []rune(rows[i].text); len(r) > width {
+			rows[i].text = string(r[:max(0, width)])
+		} else if rows[i].style == chosen {
+			rows[i].text += strings.Repeat(" ", width-len(r))
+		}
+	}
+	return rows
+}
+
+// A view is a screen that grows.
+type view struct {
+	*model
+	now    time.Time
+	height int
+	rows   []row
+}
+
+func (v *view) add(s style, format string, args ...any) {
+	v.rows = append(v.rows, row{strings.TrimRight(fmt.Sprintf(format, args...), " "), s})
+}
+
+// headline is the switch, the one number that must stay 0, and whether what is shown is true now.
+func (v *view) headline(width int) {
+	left, right, s := "pfcswitch top", "", head
+	if v.state != nil {
+		left = fmt.Sprintf("%s  up %v  every %v", v.state.Switch, v.state.Time.Sub(v.state.Started).Round(time.Second), v.delay)
+		right = fmt.Sprintf("lossless drops: %d", v.state.LosslessDropsSinceStart)
+		if v.state.LosslessDropsSinceStart > 0 {
+			s = alarm
+		}
+	}
+	v.add(s, "%s%s%s", left, strings.Repeat(" ", max(2, width-len(left)-len(right))), right)
+	switch {
+	case v.fault != "":
+		v.add(alarm, "NO SWITCH for %v, trying again: %s", v.now.Sub(v.dead).Round(time.Second), v.fault)
+	case !v.restarted.IsZero() && v.now.Sub(v.restarted) < 10*time.Second:
+		v.add(alarm, "the switch was started again %v ago: it counts from 0", v.now.Sub(v.restarted).Round(time.Second))
+	default:
+		v.add(plain, "")
+	}
+}
+
+// besides are the lines of the overview that are neither ports nor events.
+const besides = 11
+
+func (v *view) overview() {
+	ports := v.sorted()
+	n := max(1, min(len(ports), (v.height-besides-3)/2))
+	first := max(0, min(v.position()-n/2, len(ports)-n))
+	seen := ports[first:min(first+n, len(ports))]
+	v.ports(seen, len(ports))
+	v.matrix(seen)
+	v.pools()
+	v.storms()
+	v.eventLines()
+}
+
+func (v *view) ports(ports []*api.Port, all int) {
+	v.add(head, "%-10s %-5s %6s %9s %9s %9s %9s %8s %7s", "PORT", "STATE", "SPEED", "RX BIT/S", "TX BIT/S", "RX F/S", "TX F/S", "DROPS/S", "LOST")
+	for _, p := range ports {
+		state, speed := "down", "none"
+		if p.Up {
+			state = "up"
+		}
+		if p.SpeedBitsPerSecond != nil {
+			speed = strings.Replace(api.Scaled(float64(*p.SpeedBitsPerSecond)), ".00", "", 1)
+		}
+		rates := [5]string{"-", "-", "-", "-", "-"}
+		if r := p.Recent; r != nil {
+			rates = [5]string{api.Scaled(r.ReceiveBits), api.Scaled(r.TransmitBits), api.Tenths(r.ReceiveFrames), api.Tenths(r.TransmitFrames), api.Tenths(r.DroppedFrames)}
+		}
+		v.add(v.styleOf(p), "%-10.10s %-5s %6s %9s %9s %9s %9s %8s %7d", p.Port, state, speed, rates[0], rates[1], rates[2], rates[3], rates[4], p.LosslessDrops)
+	}
+	if hidden := all - len(ports); hidden > 0 {
+		v.add(old, "… %d ports more: up/down goes through them", hidden)
+	}
+}
+
+func (v *view) styleOf(p *api.Port) style {
+	switch {
+	case p.Port == v.chosen && !v.only:
+		return chosen
+	case v.fault != "" || !p.Up:
+		return old
+	case p.LosslessDrops > 0:
+		return alarm
+	}
+	return plain
+}
+
+// matrix shows for which share of the time each priority was paused, and by whom.
+func (v *view) matrix(ports []*api.Port) {
+	v.add(head, "%-10s %-32s  %s", "PAUSED %", "held by the peer, priority", "holding the peer, priority")
+	digits := "   0   1   2   3   4   5   6   7"
+	v.add(head, "%-10s %s  %s", "", digits, digits)
+	for _, p := range ports {
+		var received, sent string
+		for prio := range api.Priority(8) {
+			in, out := "-", "-"
+			if q := v.priority(p.Port, prio); q != nil && q.Recent != nil {
+				in, out = percent(q.Recent.ReceivedPausedShare), percent(q.Recent.SentPausedShare)
+			}
+			received += fmt.Sprintf("%4s", in)
+			sent += fmt.Sprintf("%4s", out)
+		}
+		v.add(v.styleOf(p), "%-10.10s %s  %s", p.Port, received, sent)
+	}
+}
+
+// priority returns a lossless priority of a port; a PAUSE port has one that is all of them.
+func (v *view) priority(port string, prio api.Priority) *api.PFCPriority {
+	p := v.pfc(port)
+	if p == nil {
+		return nil
+	}
+	for i := range p.Priorities {
+		if q := &p.Priorities[i]; q.Lossless && (q.Priority == prio || q.Priority == api.All) {
+			return q
+		}
+	}
+	return nil
+}
+
+// percent writes a share; what is little is not nothing.
+func percent(share float64) string {
+	switch {
+	case share == 0:
+		return "0"
+	case share < 0.01:
+		return "<1"
+	}
+	return fmt.Sprintf("%.0f", 100*share)
+}
+
+func (v *view) pools() {
+	for _, p := range v.state.Pools {
+		text := fmt.Sprintf("%-9s %sB:", p.Pool, api.Scaled(float64(p.SizeBytes)))
+		for _, s := range []struct {
+			name string
+			of   *api.Segment
+		}{{"private", p.Segments.Private}, {"shared", p.Segments.Shared}, {"headroom", p.Segments.Headroom}} {
+			if s.of != nil {
+				text += fmt.Sprintf("  %s %s (most %s)", s.name, api.Scaled(float64(s.of.UsedBytes)), api.Scaled(float64(s.of.MaxStartBytes)))
+			}
+		}
+		v.add(plain, "%s", text)
+	}
+}
+
+// storms tells what the watchdog says.
+func (v *view) storms() {
+	var stormed []string
+	watched, detected := 0, uint64(0)
+	for _, q := range v.state.Watchdog {
+		detected += q.Detected
+		if q.State != "off" {
+			watched++
+		}
+		if q.Since != nil {
+			stormed = append(stormed, q.Port+"/"+q.Priority.String())
+		}
+	}
+	if len(stormed) > 0 {
+		v.add(alarm, "watchdog  STORM at %s (port/priority); %d storms since the start", strings.Join(stormed, " "), detected)
+		return
+	}
+	v.add(plain, "watchdog  %d queues watched, no storm now, %d since the start", watched, detected)
+}
+
+// eventLines show the newest events, as far as there is room.
+func (v *view) eventLines() {
+	room := max(0, v.height-len(v.rows)-2)
+	v.add(head, "EVENTS")
+	if len(v.events) == 0 {
+		v.add(old, "none yet")
+	}
+	for _, e := range v.events[max(0, len(v.events)-room):] {
+		where, times := "", ""
+		if e.Port != nil {
+			where = " " + *e.Port
+		}
+		if e.Priority != nil {
+			where += "/" + e.Priority.String()
+		}
+		if e.Count > 1 {
+			times = fmt.Sprintf(" (%d times)", e.Count)
+		}
+		s := plain
+		if e.Kind == "lossless-drop" || e.Kind == "deadlock" {
+			s = alarm
+		}
+		v.add(s, "%s %s%s%s %s", e.Time.Local().Format(time.TimeOnly), e.Kind, where, times, e.Text)
+	}
+}
+
+// detail shows the chosen port alone, its pauses in total too.
+func (v *view) detail() {
+	i := v.position()
+	if i < 0 {
+		v.add(plain, "there is no port %s any more: Enter goes back", v.chosen)
+		return
+	}
+	p := v.sorted()[i]
+	v.ports([]*api.Port{p}, 1)
+	if p.Reason != nil {
+		v.add(alarm, "%s", *p.Reason)
+	}
+	v.add(plain, "received %d frames, sent %d, dropped %d", p.ReceiveFrames, p.TransmitFrames, p.DroppedFrames)
+	v.add(head, "%-8s %9s %12s %6s  %9s %12s %6s  %s", "PRIORITY", "HELD FOR", "OF ALL TIME", "NOW", "HOLDING", "OF ALL TIME", "NOW", "STATE")
+	if f := v.pfc(p.Port); f != nil {
+		for _, q := range f.Priorities {
+			in, out := "-", "-"
+			if q.Recent != nil {
+				in, out = percent(q.Recent.ReceivedPausedShare)+" %", percent(q.Recent.SentPausedShare)+" %"
+			}
+			v.add(plain, "%-8s %9s %10.1f %% %6s  %9s %10.1f %% %6s  %s", q.Priority, lasted(q.ReceivedPausedNs), 100*q.ReceivedPausedShare, in,
+				lasted(q.SentPausedNs), 100*q.SentPausedShare, out, q.State)
+		}
+	}
+	v.pools()
+	v.storms()
+	v.eventLines()
+}
+
+func lasted(ns int64) string { return time.Duration(ns).Round(time.Millisecond).String() }
+
+func (v *view) help() {
+	for _, line := range []string{
+		"Rates and shares are those between the last two looks.",
+		"LOST: lossless frames, since the start or the last clear. It has to be 0.",
+		"held by the peer: it has sent XOFF, and this port waits.",
+		"holding the peer: this port has sent XOFF, and the peer waits.",
+		"Bytes of pools are those in use now, and most since the start.",
+		"",
+		"s        sort by the next: configuration, received, sent, held, holding, drops",
+		"up, down choose a port (k, j too)",
+		"Enter    that port alone, with totals; again, or Escape: all ports",
+		"h, ?     this page",
+		"q        quit (Ctrl-C too)",
+	} {
+		v.add(plain, "%s", line)
+	}
+}

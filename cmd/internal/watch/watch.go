@@ -1,0 +1,146 @@
+// Package watch asks a switch again and again, and prints every answer: on a terminal in the same place, into a pipe one
+// after the other. Rates and shares in them are those of the time between two answers, by the switch's own clock.
+package watch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// Patience is how long a switch may take to answer.
+const Patience = 5 * time.Second
+
+// Options say what to watch and how to show it.
+type Options struct {
+	Ask   func(context.Context) (api.Reply, error)
+	Every time.Duration
+	Print func(io.Writer, api.Reply) error // an answer, which says all of it
+	Out   io.Writer
+	Tell  io.Writer // for sentences that are no answers
+	// Size returns the columns and rows of the terminal that Out is; nil where it is none, and answers are appended.
+	Size  func() (columns, rows int)
+	Apart bool // appended answers have a line with the time between them
+}
+
+// Run watches until ctx ends, which is no error. A switch that does not answer at first is one; later it is waited for, and
+// so is one that is started again, with a sentence each.
+func Run(ctx context.Context, o Options) error {
+	w := watcher{Options: o}
+	tick := time.NewTicker(o.Every)
+	defer tick.Stop()
+	for {
+		if err := w.look(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// A watcher knows the newest answer.
+type watcher struct {
+	Options
+	last  api.Reply
+	fault string // why the newest question has no answer; empty where it has one
+}
+
+func (w *watcher) look(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	r, err := w.Ask(asking)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil && w.last == nil:
+		return err
+	case err != nil:
+		return w.lost(err)
+	}
+	return w.show(r)
+}
+
+// lost says once why there is no answer.
+func (w *watcher) lost(err error) error {
+	if w.fault == err.Error() {
+		return nil
+	}
+	w.fault = err.Error()
+	return w.tell("the switch does not answer, which is tried again: " + w.fault)
+}
+
+func (w *watcher) tell(text string) error {
+	_, err := fmt.Fprintf(w.Tell, "%s %s\n", time.Now().Format(time.TimeOnly), text)
+	return err
+}
+
+func (w *watcher) show(r api.Reply) error {
+	var said string
+	switch {
+	case w.last == nil:
+	case api.Restarted(r, w.last):
+		said = "the switch was started again: it counts from 0"
+	case w.fault != "":
+		said = "the switch answers again"
+	}
+	if w.last != nil {
+		api.Since(r, w.last)
+	}
+	w.last, w.fault = r, ""
+	if w.Size != nil {
+		return w.redraw(r, said)
+	}
+	if said != "" {
+		if err := w.tell(said); err != nil {
+			return err
+		}
+	}
+	if w.Apart {
+		if _, err := fmt.Fprintf(w.Out, "-- %s --\n", time.Now().Format("2006-01-02 15:04:05.000")); err != nil {
+			return err
+		}
+	}
+	return w.Print(w.Out, r)
+}
+
+// The sequences of ECMA-48 that a redrawn answer needs. Lines are written over, not erased before: nothing flickers.
+const (
+	home       = "\x1b[H"
+	restOfLine = "\x1b[K"
+	restOfPage = "\x1b[J"
+)
+
+// redraw writes the answer over the one before, as much of it as the terminal has room for.
+func (w *watcher) redraw(r api.Reply, said string) error {
+	var b bytes.Buffer
+	if err := w.Print(&b, r); err != nil {
+		return err
+	}
+	columns, rows := w.Size()
+	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	if most := max(1, rows-3); len(lines) > most {
+		lines = append(lines[:most-1], fmt.Sprintf("… and %d lines more: make the terminal higher, or ask for less with --port", len(lines)-most+1))
+	}
+	head := fmt.Sprintf("every %v, %s; Ctrl-C ends. %s", w.Every, time.Now().Format(time.TimeOnly), said)
+	out := home
+	for _, line := range append([]string{head, ""}, lines...) {
+		out += cut(line, columns) + restOfLine + "\r\n"
+	}
+	_, err := io.WriteString(w.Out, out+restOfPage)
+	return err
+}
+
+func cut(line string, columns int) string {
+	if r := []rune(line); len(r) > columns {
+		return string(r[:columns])
+	}
+	return line
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+// completionPatience is how long the shell waits for what a switch would say: a user who presses Tab does not wait.
+const completionPatience = 300 * time.Millisecond
+
+// completed registers how a flag is completed.
+func completed(c *cobra.Command, flag string, f cobra.CompletionFunc) {
+	_ = c.RegisterFlagCompletionFunc(flag, f) // fails only for a flag that does not exist
+}
+
+// completeSocket makes the shell offer the switches that run here.
+func completeSocket(c *cobra.Command) {
+	completed(c, "socket", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if strings.Contains(typed, "/") {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return api.RunningNames(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// asked returns the ports of the switch that a command would talk to; none where it does not answer at once.
+func asked(socket string) []api.Port {
+	path, err := api.Find(socket)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	r, err := api.NewClient(path).Show(ctx, "ports")
+	if err != nil {
+		return nil
+	}
+	return r.(*api.Ports).Ports
+}
+
+// completePorts makes the shell offer the ports of the switch.
+func completePorts(c *cobra.Command, socket *string) {
+	completed(c, "port", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, p := range asked(*socket) {
+			state := "down"
+			if p.Up {
+				state = "up"
+			}
+			names = append(names, p.Port+"\t"+p.Interface+", "+state)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// completePriorities makes the shell offer priorities, with the ports at which they are lossless.
+func completePriorities(c *cobra.Command, socket *string) {
+	completed(c, "priority", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var lossless [8][]string
+		for _, p := range asked(*socket) {
+			for _, prio := range p.LosslessPriorities {
+				if prio >= 0 && int(prio) < len(lossless) {
+					lossless[prio] = append(lossless[prio], p.Port)
+				}
+			}
+		}
+		var all []string
+		for prio, ports := range lossless {
+			name := fmt.Sprint(prio)
+			if len(ports) > 0 {
+				name += "\tlossless at " + strings.Join(ports, ", ")
+			}
+			all = append(all, name)
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// completeFile makes the shell offer configuration files.
+func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+}
