@@ -19,7 +19,7 @@ func (s *Switch) throughTrunk(p *portState, a *Arrival) bridge.Decision {
 		if t.cfg.ByFlow {
 			flow = trunk.Flow(a.Data, &a.header)
 		}
-		m := t.distributor.Choose(t.toMembers.Member, t.live, flow)
+		m := t.distributor.Choose(t.toMembers.Member, s.able(t, a), flow)
 		if m < 0 {
 			return bridge.Decision{Kind: bridge.Drop, Reason: bridge.DropPortDown, Port: -1}
 		}
@@ -29,6 +29,23 @@ func (s *Switch) throughTrunk(p *portState, a *Arrival) bridge.Decision {
 		return bridge.Decision{Kind: bridge.Drop, Reason: bridge.DropPortDown, Port: -1}
 	}
 	return bridge.Decision{Kind: bridge.Unicast, Port: to}
+}
+
+// able returns the members that are up and carry a frame of that length; where it is too long for all of them, those that are up.
+func (s *Switch) able(t *trunkState, a *Arrival) uint64 {
+	if len(a.Data) <= t.shortest {
+		return t.live
+	}
+	able := t.live
+	for m, i := range t.cfg.Members {
+		if s.tooLong(s.ports[i], a, bridge.NoVLAN) {
+			able &^= 1 << m
+		}
+	}
+	if able == 0 {
+		return t.live
+	}
+	return able
 }
 
 // throughTrunkOf returns the trunk that carries a frame that came by one port and leaves by p, nil where none does.

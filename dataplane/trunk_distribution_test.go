@@ -67,3 +67,46 @@ func TestSwitchBalancesAMixedStream(t *testing.T) {
 		}
 	}
 }
+
+// A member that is too short for a frame is passed over, although it holds least; a frame too long for all is dropped as oversize.
+func TestLongFramesPassOverShortMembers(t *testing.T) {
+	for _, byFlow := range []bool{false, true} {
+		c := threeToOne()
+		c.ByFlow = byFlow
+		r := trunkRig(t, c, func(_ *Config, ports []PortConfig) {
+			ports[0].MaxFrame -= 500
+			ports[1].MaxFrame -= 200
+		})
+		const n = 30
+		offer := func(octets int) {
+			for seq := range n {
+				r.offer(uplinkPort, data(uplinkPort, seq, 1, seq, octets))
+			}
+		}
+		sent := func() (frames [members]int) {
+			for m := range members {
+				frames[m] = len(r.drain(m, r.now+second))
+			}
+			return frames
+		}
+		limit := r.sw.ports[0].cfg.MaxFrame + frame.TagOctets
+		offer(limit + 1)
+		if got := sent(); got[0] != 0 || got[1] == 0 || got[2] == 0 || got[1]+got[2] != n {
+			t.Errorf("by flow %v: above one member's length the members sent %v", byFlow, got)
+		}
+		offer(limit)
+		if got := sent(); got[0] == 0 || got[0]+got[1]+got[2] != n {
+			t.Errorf("by flow %v: at one member's length the members sent %v", byFlow, got)
+		}
+		offer(limit + 201 + 100)
+		if got := sent(); got != [members]int{0, 0, n} {
+			t.Errorf("by flow %v: the members sent %v, want all by the long one", byFlow, got)
+		}
+		r.sw.SetUp(2, false, r.now)
+		offer(limit + 301)
+		if got, drops := sent(), r.count(uplinkPort).Drops[1][DropOversize]; got != [members]int{} || drops != n {
+			t.Errorf("by flow %v: too long for all: sent %v, %d dropped as oversize", byFlow, got, drops)
+		}
+		r.empty()
+	}
+}

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -31,6 +32,7 @@ type trunkState struct {
 	names       []string // of the members' ports
 	uplinkName  string
 	live        uint64 // members that are up, bit n = member n
+	shortest    int    // what every member carries, octets without FCS
 	aggregator  *trunk.Aggregator
 	distributor trunk.Distributor
 
@@ -141,11 +143,12 @@ func (t *trunkState) configure(c TrunkConfig, now int64) {
 
 // join tells the ports of a trunk that they belong to it.
 func (s *Switch) join(t *trunkState) {
-	t.live, t.names = 0, t.names[:0]
+	t.live, t.names, t.shortest = 0, t.names[:0], math.MaxInt
 	for m, i := range t.cfg.Members {
 		p := s.ports[i]
 		p.trunk, p.member = t, m
 		t.setLive(p)
+		t.shortest = min(t.shortest, p.cfg.MaxFrame)
 		t.names = append(t.names, p.cfg.Name)
 	}
 	p := s.ports[t.cfg.Uplink]

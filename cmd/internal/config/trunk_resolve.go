@@ -147,25 +147,3 @@ func (c *Config) headroomFound(p *Port, priority int, found map[string]int64) in
 	}
 	return c.Buffer.WholeCells(octets)
 }
-
-// warnTrunks finds settings that do nothing.
-func (c *Config) warnTrunks() (all []Warning) {
-	for i := range c.Trunks {
-		t := &c.Trunks[i]
-		key := "trunks." + t.Name
-		meters, red := t.TotalMeter != TrunkMeter{}, t.TotalRED != nil
-		for p := range t.Meters {
-			meters = meters || t.Meters[p] != TrunkMeter{}
-			red = red || t.RED[p] != nil
-		}
-		for _, k := range []struct {
-			name  string
-			given bool
-		}{{"meters", meters}, {"red", red}} {
-			if k.given && !t.Metered {
-				all = append(all, c.warning(key+"."+k.name, "has no effect, because the members together are no faster than the uplink"))
-			}
-		}
-	}
-	return all
-}

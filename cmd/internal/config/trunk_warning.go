@@ -1,0 +1,41 @@
+package config
+
+// warnTrunks finds settings that do nothing.
+func (c *Config) warnTrunks() (all []Warning) {
+	for i := range c.Trunks {
+		t := &c.Trunks[i]
+		key := "trunks." + t.Name
+		all = append(all, c.warnTrunkLengths(t)...)
+		meters, red := t.TotalMeter != TrunkMeter{}, t.TotalRED != nil
+		for p := range t.Meters {
+			meters = meters || t.Meters[p] != TrunkMeter{}
+			red = red || t.RED[p] != nil
+		}
+		for _, k := range []struct {
+			name  string
+			given bool
+		}{{"meters", meters}, {"red", red}} {
+			if k.given && !t.Metered {
+				all = append(all, c.warning(key+"."+k.name, "has no effect, because the members together are no faster than the uplink"))
+			}
+		}
+	}
+	return all
+}
+
+// warnTrunkLengths finds members that take shorter frames than the trunk's other ports send them.
+func (c *Config) warnTrunkLengths(t *Trunk) (all []Warning) {
+	longest := 0
+	for _, name := range t.ports() {
+		if p := c.port(name); p != nil {
+			longest = max(longest, p.MTU)
+		}
+	}
+	for _, name := range t.ports() {
+		if p := c.port(name); p != nil && p.MTU < longest {
+			all = append(all, c.warning("ports."+name+".mtu", "%d, below the %d of another port of trunk %s: longer frames never leave by this port, "+
+				"so that they are dropped, or go by other members: write one mtu for all of them", p.MTU, longest, t.Name))
+		}
+	}
+	return all
+}
