@@ -76,13 +76,13 @@ func checkTrunks(trunks []TrunkConfig, ports map[int]PortConfig) error {
 	return nil
 }
 
-// setTrunks makes the trunks those of the configuration. Frames that wait stay where they are, and a trunk that keeps its
-// name and ports keeps its buckets.
+// setTrunks makes the trunks those of the configuration. Frames that wait stay where they are; a trunk that keeps its name and ports
+// keeps its buckets and, where it also keeps its kind of flow control, whom it holds.
 func (s *Switch) setTrunks(trunks []TrunkConfig) {
-	old := s.dissolve()
+	old := s.dissolve(trunks)
 	for _, c := range trunks {
 		t := old[c.Name]
-		if t == nil || t.cfg.Uplink != c.Uplink || !slices.Equal(t.cfg.Members, c.Members) {
+		if t == nil || !t.joins(&c) {
 			t = s.newTrunk(c)
 		} else {
 			delete(old, c.Name)
@@ -105,12 +105,19 @@ func (s *Switch) setTrunks(trunks []TrunkConfig) {
 // bridged tells whether the bridge sees the port as one that is up.
 func (p *portState) bridged() bool { return p.up && p.trunk == nil }
 
-// dissolve takes every trunk apart and returns them by name. Nobody is held for one any more.
-func (s *Switch) dissolve() map[string]*trunkState {
+// joins tells whether a trunk of that configuration has the same ports.
+func (t *trunkState) joins(c *TrunkConfig) bool {
+	return t.cfg.Uplink == c.Uplink && slices.Equal(t.cfg.Members, c.Members)
+}
+
+// dissolve takes every trunk apart and returns them by name. Nobody is held any more for one that does not go on as it was.
+func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 	old := map[string]*trunkState{}
 	for _, t := range s.trunks {
 		s.passAll(t)
-		s.applyHolds(t, trunk.Holds{})
+		if !s.goesOn(t, next) {
+			s.applyHolds(t, trunk.Holds{})
+		}
 		old[t.cfg.Name] = t
 	}
 	for _, p := range s.ports {
@@ -120,6 +127,14 @@ func (s *Switch) dissolve() map[string]*trunkState {
 	}
 	s.trunks = s.trunks[:0]
 	return old
+}
+
+// goesOn tells whether a trunk is among the next ones with its kind of flow control, and its ports have not been made anew, which
+// then hold nobody.
+func (s *Switch) goesOn(t *trunkState, next []TrunkConfig) bool {
+	same := func(c TrunkConfig) bool { return c.Name == t.cfg.Name && c.Flow.Mode == t.cfg.Flow.Mode && t.joins(&c) }
+	other := func(i int) bool { return s.ports[i] == nil || s.ports[i].trunk != t }
+	return slices.ContainsFunc(next, same) && !other(t.cfg.Uplink) && !slices.ContainsFunc(t.cfg.Members, other)
 }
 
 func (s *Switch) newTrunk(c TrunkConfig) *trunkState {

@@ -1,0 +1,66 @@
+package dataplane
+
+import (
+	"testing"
+
+	"pfcswitch/macctl"
+)
+
+// reapply puts in force once more what is.
+func (r *rig) reapply() { r.retrunk(r.sw.cfg.Trunks...) }
+
+// holds is how many holds the trunk has begun.
+func (m markedTrunk) holds() (n uint64) {
+	v := m.trunk()
+	for p := range v.Holds {
+		n += v.Holds[p] + v.UplinkHolds[p]
+	}
+	for i := range v.Members {
+		n += v.Members[i].Holds
+	}
+	return n + v.UplinkPauses
+}
+
+// A configuration that changes nothing neither frees who is held, between the marks or above them, nor begins holds.
+func TestApplyKeepsHolds(t *testing.T) {
+	forMarks(t, func(t *testing.T, m markedTrunk) {
+		m.fill(highMark + 1)
+		m.wantHeld("above the high mark", true)
+		begun := m.holds()
+		for range 5 {
+			m.reapply()
+			m.wantHeld("above it, after an apply", true)
+		}
+		m.drop(highMark + 1 - lowMark)
+		m.reapply()
+		m.wantHeld("at the low mark, after an apply", true)
+		if got := m.holds(); got != begun || begun == 0 {
+			t.Errorf("%d holds have begun, want the %d from before", got, begun)
+		}
+		m.drop(1)
+		m.wantHeld("below it", false)
+		m.reapply()
+		m.wantHeld("free, after an apply", false)
+		m.finish()
+	})
+}
+
+// A port of a trunk that was made anew is told what the others are.
+func TestApplyHoldsANewPort(t *testing.T) {
+	r := trunkRig(t, threeToOne(), nil)
+	r.hear(uplinkPort, lossless, 0xffff)
+	r.wantHolds("the uplink is paused", 1<<lossless, 0)
+	port := r.sw.ports[1].cfg
+	r.sw.RemovePort(1, r.now)
+	if err := r.sw.AddPort(1, port, r.now); err != nil {
+		t.Fatal(err)
+	}
+	r.sw.SetUp(1, true, r.now)
+	r.reapply()
+	r.wantHolds("a member was made anew", 1<<lossless, 0)
+	r.hear(uplinkPort, lossless, 0)
+	r.wantHolds("free", 0, 0)
+	if got := r.sw.ports[1].sender.Causes(lossless); got != macctl.Cause(0) {
+		t.Errorf("the new member is held for %v", got)
+	}
+}
