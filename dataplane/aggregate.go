@@ -73,6 +73,20 @@ func (s *Switch) load(p *portState, d *descriptor, sign int64) {
 	}
 }
 
+// countSent counts a frame that has left a trunk by p.
+func (s *Switch) countSent(p *portState, d *descriptor) {
+	t, _ := s.throughTrunkOf(p, d)
+	if t == nil {
+		return
+	}
+	tally := &t.count.uplinkSent
+	if p.member != uplink {
+		tally = &t.count.sent[p.member]
+	}
+	tally.Frames++
+	tally.Octets += uint64(trunkOctets(d))
+}
+
 // trunkOctets is what a frame counts in a trunk: with FCS, and not in cells.
 func trunkOctets(d *descriptor) int64 { return int64(d.length) + frame.FCSOctets }
 

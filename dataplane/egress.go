@@ -237,6 +237,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 		}
 		p.count.QueueSent[dsc.queue]++
 		s.pop(p, dsc.queue)
+		s.countSent(p, dsc)
 		s.release(p, d)
 	}
 	if n > 0 {

@@ -309,3 +309,31 @@ func TestSeveralTrunks(t *testing.T) {
 	}
 	r.empty()
 }
+
+// What is counted as sent has left: neither what a meter or RED drops nor what is dropped with its port.
+func TestTrunkCountsWhatLeft(t *testing.T) {
+	c := threeToOne()
+	c.Aggregate.Metered = true
+	c.Aggregate.Meters[0] = trunk.MeterConfig{CIR: 1, PIR: 1, CBS: 2 * int64(frame.WireOctets(small)), PBS: 2 * int64(frame.WireOctets(small))}
+	c.Aggregate.Total = trunk.MeterConfig{CIR: 1e9, PIR: 1e9, CBS: 100_000, PBS: 100_000}
+	r := trunkRig(t, c, nil)
+	r.offer(0, several(0, 5, 0, 10, small)...)
+	r.drain(uplinkPort, r.now+second)
+	r.offer(uplinkPort, several(uplinkPort, 0, 0, 6, small)...)
+	r.send(0, 1)
+	r.sw.SetUp(0, false, r.now)
+	r.send(1, 2)
+	r.sw.SetUp(uplinkPort, false, r.now)
+	sent := func(frames uint64) trunk.Tally { return trunk.Tally{Frames: frames, Octets: frames * (small + 4)} }
+	v := r.trunk()
+	if v.Up || v.Sent != sent(2) || v.Members[0].Colours[0][trunk.Red].Frames != 8 {
+		t.Errorf("of 10 frames of which 8 are red the uplink, up %v, sent %+v", v.Up, v.Sent)
+	}
+	for m, want := range []uint64{1, 2, 0} {
+		if got := v.Members[m]; got.Sent != sent(want) || got.Distributed[0].Frames != 2 {
+			t.Errorf("member %d: sent %+v of %+v, want %d frames", m, got.Sent, got.Distributed[0], want)
+		}
+	}
+	r.drain(2, r.now+second)
+	r.empty()
+}

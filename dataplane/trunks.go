@@ -50,8 +50,10 @@ type trunkState struct {
 // trunkCounters of one trunk. They only grow.
 type trunkCounters struct {
 	distributed  [][NumPriorities]trunk.Tally // by member
-	memberHolds  []uint64                     // holds that began, by member, where PAUSE is on
-	holds        [NumPriorities]uint64        // of all members, by priority
+	sent         []trunk.Tally                // by member
+	uplinkSent   trunk.Tally
+	memberHolds  []uint64              // holds that began, by member, where PAUSE is on
+	holds        [NumPriorities]uint64 // of all members, by priority
 	uplinkHolds  [NumPriorities]uint64
 	uplinkPauses uint64
 }
@@ -142,7 +144,7 @@ func (s *Switch) newTrunk(c TrunkConfig) *trunkState {
 	c.Aggregate.Members = n
 	t := &trunkState{cfg: c, queues: make([]queue, n), unjudged: trunk.NewLoad(n),
 		aggregator: trunk.NewAggregator(c.Aggregate, s.chance, s.now),
-		count:      trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), memberHolds: make([]uint64, n)}}
+		count:      trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), sent: make([]trunk.Tally, n), memberHolds: make([]uint64, n)}}
 	for m := range t.queues {
 		t.queues[m] = queue{head: none, tail: none}
 	}

@@ -6,6 +6,7 @@ import "pfcswitch/dataplane/trunk"
 type TrunkSnapshot struct {
 	Config  TrunkConfig
 	Uplink  string // port
+	Up      bool   // the uplink
 	Members []TrunkMember
 
 	ToUplink  [NumPriorities]int64 // octets that wait for the uplink, by priority
@@ -18,6 +19,7 @@ type TrunkSnapshot struct {
 	MeterRed     [NumPriorities]trunk.Tally
 	RED          [NumPriorities]trunk.Tally
 	TotalRED     trunk.Tally
+	Sent         trunk.Tally           // frames that left by the uplink
 	Holds        [NumPriorities]uint64 // of all members that began, by priority
 	UplinkHolds  [NumPriorities]uint64
 	UplinkPauses uint64
@@ -34,6 +36,7 @@ type TrunkMember struct {
 	// Counters. Colours are those of each priority's own meter; without meters every frame is green.
 	Colours     [NumPriorities][trunk.NumColours]trunk.Tally
 	Distributed [NumPriorities]trunk.Tally // frames that were to leave by it
+	Sent        trunk.Tally                // those that did
 	Holds       uint64                     // that began, where PAUSE is on
 }
 
@@ -41,14 +44,14 @@ type TrunkMember struct {
 func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
 	stats := t.aggregator.Stats()
 	v := TrunkSnapshot{Config: t.cfg, Uplink: t.uplinkName, ToUplink: t.toUplink.Priority, ToMembers: t.toMembers.Priority,
-		Held: t.held, Total: stats.Total, MeterRed: stats.MeterRed, RED: stats.RED, TotalRED: stats.TotalRED,
+		Held: t.held, Total: stats.Total, MeterRed: stats.MeterRed, RED: stats.RED, TotalRED: stats.TotalRED, Sent: t.count.uplinkSent,
 		Holds: t.count.holds, UplinkHolds: t.count.uplinkHolds, UplinkPauses: t.count.uplinkPauses}
 	if p := s.ports[t.cfg.Uplink]; p != nil {
-		v.Paused = p.receiver.Paused(s.now)
+		v.Up, v.Paused = p.up, p.receiver.Paused(s.now)
 	}
 	for m, i := range t.cfg.Members {
 		member := TrunkMember{Port: t.names[m], Share: t.toUplink.Member[m], Area: t.toMembers.Member[m],
-			Colours: stats.Colours[m], Distributed: t.count.distributed[m], Holds: t.count.memberHolds[m]}
+			Colours: stats.Colours[m], Distributed: t.count.distributed[m], Sent: t.count.sent[m], Holds: t.count.memberHolds[m]}
 		if p := s.ports[i]; p != nil {
 			member.Up, member.Paused = p.up, p.receiver.Paused(s.now)
 		}
@@ -94,6 +97,7 @@ func (v *TrunkSnapshot) Combine(old *TrunkSnapshot, join func(n *uint64, old uin
 	combineTallies(v.MeterRed[:], old.MeterRed[:], join)
 	combineTallies(v.RED[:], old.RED[:], join)
 	combineTally(&v.TotalRED, &old.TotalRED, join)
+	combineTally(&v.Sent, &old.Sent, join)
 	for p := range v.Holds {
 		join(&v.Holds[p], old.Holds[p])
 		join(&v.UplinkHolds[p], old.UplinkHolds[p])
@@ -109,6 +113,7 @@ func (v *TrunkSnapshot) Combine(old *TrunkSnapshot, join func(n *uint64, old uin
 			combineTallies(m.Colours[p][:], o.Colours[p][:], join)
 		}
 		combineTallies(m.Distributed[:], o.Distributed[:], join)
+		combineTally(&m.Sent, &o.Sent, join)
 		join(&m.Holds, o.Holds)
 	}
 }

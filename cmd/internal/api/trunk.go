@@ -28,10 +28,13 @@ type Trunk struct {
 // TrunkUplink is the fast port of a trunk.
 type TrunkUplink struct {
 	Port         string `json:"port"`
+	Up           bool   `json:"up"`
 	PausedByPeer bool   `json:"paused_by_peer"`
 	Held         bool   `json:"held"`  // its peer, by the trunk
 	Holds        uint64 `json:"holds"` // of the whole port, by PAUSE, that began
 	Bytes        int64  `json:"bytes"` // that wait for it
+	SentFrames   uint64 `json:"sent_frames"`
+	SentBytes    uint64 `json:"sent_bytes"`
 }
 
 // TrunkMember is one slow port of a trunk.
@@ -39,14 +42,16 @@ type TrunkMember struct {
 	Port              string           `json:"port"`
 	Up                bool             `json:"up"`
 	PausedByPeer      bool             `json:"paused_by_peer"`
-	Held              bool             `json:"held"`        // its peer, by the trunk
-	Holds             uint64           `json:"holds"`       // of the whole port, by PAUSE, that began
-	ShareBytes        int64            `json:"share_bytes"` // came by it and wait for the uplink
-	AreaBytes         int64            `json:"area_bytes"`  // are to leave by it
-	CollectedFrames   uint64           `json:"collected_frames"`
+	Held              bool             `json:"held"`             // its peer, by the trunk
+	Holds             uint64           `json:"holds"`            // of the whole port, by PAUSE, that began
+	ShareBytes        int64            `json:"share_bytes"`      // came by it and wait for the uplink
+	AreaBytes         int64            `json:"area_bytes"`       // are to leave by it
+	CollectedFrames   uint64           `json:"collected_frames"` // came by it, those that are dropped by meter or RED included
 	CollectedBytes    uint64           `json:"collected_bytes"`
-	DistributedFrames uint64           `json:"distributed_frames"`
+	DistributedFrames uint64           `json:"distributed_frames"` // were to leave by it
 	DistributedBytes  uint64           `json:"distributed_bytes"`
+	SentFrames        uint64           `json:"sent_frames"` // left by it
+	SentBytes         uint64           `json:"sent_bytes"`
 	Priorities        []MemberPriority `json:"priorities"` // number 0 to 7, in this order
 }
 
@@ -111,7 +116,8 @@ func (m *moment) readTrunk() Reply {
 func trunkOf(v *dataplane.TrunkSnapshot) Trunk {
 	c := &v.Config
 	t := Trunk{Trunk: c.Name, Distribution: "least-filled", FlowControl: trunkModes[c.Flow.Mode], Metered: c.Aggregate.Metered,
-		Uplink: TrunkUplink{Port: v.Uplink, PausedByPeer: v.Paused != 0, Held: v.Held.Uplink != 0, Holds: v.UplinkPauses},
+		Uplink: TrunkUplink{Port: v.Uplink, Up: v.Up, PausedByPeer: v.Paused != 0, Held: v.Held.Uplink != 0, Holds: v.UplinkPauses,
+			SentFrames: v.Sent.Frames, SentBytes: v.Sent.Octets},
 		Total: TrunkTotal{Meter: trunkMeter(c.Aggregate.Metered, c.Aggregate.Total), Green: frames(v.Total[trunk.Green]),
 			Yellow: frames(v.Total[trunk.Yellow]), Red: frames(v.Total[trunk.Red]), REDDropped: frames(v.TotalRED)}}
 	if c.ByFlow {
@@ -160,7 +166,7 @@ func trunkPriority(v *dataplane.TrunkSnapshot, p int) TrunkPriority {
 func trunkMember(v *dataplane.TrunkSnapshot, i int) TrunkMember {
 	m := &v.Members[i]
 	t := TrunkMember{Port: m.Port, Up: m.Up, PausedByPeer: m.Paused != 0, Held: v.Held.Priorities != 0 || v.Held.Members>>i&1 == 1,
-		Holds: m.Holds, ShareBytes: m.Share, AreaBytes: m.Area}
+		Holds: m.Holds, ShareBytes: m.Share, AreaBytes: m.Area, SentFrames: m.Sent.Frames, SentBytes: m.Sent.Octets}
 	for p := range m.Colours {
 		mp := MemberPriority{Priority: Priority(p), Green: frames(m.Colours[p][trunk.Green]), Yellow: frames(m.Colours[p][trunk.Yellow]),
 			Red: frames(m.Colours[p][trunk.Red]), Distributed: frames(m.Distributed[p])}
@@ -188,17 +194,16 @@ func (r *Trunks) Text() string {
 
 func (t *Trunk) portRows(ports *table) {
 	var down int64
-	var collected, distributed uint64
+	var distributed uint64
 	for i := range t.Members {
 		m := &t.Members[i]
 		ports.row(t.Trunk, m.Port, "member", trunkState(!m.Up, m.PausedByPeer, m.Held), count(m.ShareBytes), count(m.AreaBytes),
-			count(m.CollectedFrames), count(m.DistributedFrames))
+			count(m.CollectedFrames), count(m.SentFrames))
 		down += m.AreaBytes
-		collected += m.CollectedFrames
 		distributed += m.DistributedFrames
 	}
-	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution, trunkState(false, t.Uplink.PausedByPeer, t.Uplink.Held), count(down),
-		count(t.Uplink.Bytes), count(distributed), count(collected))
+	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution, trunkState(!t.Uplink.Up, t.Uplink.PausedByPeer, t.Uplink.Held), count(down),
+		count(t.Uplink.Bytes), count(distributed), count(t.Uplink.SentFrames))
 }
 
 // trunkState says who holds whom.

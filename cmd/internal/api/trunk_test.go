@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"pfcswitch/dataplane"
@@ -9,7 +11,7 @@ import (
 
 // sampleTrunks are one under PFC with meters and one under PAUSE without; more are green frames beyond the sample.
 func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
-	up := dataplane.TrunkSnapshot{Uplink: "p4", Paused: 1 << 3, Members: []dataplane.TrunkMember{{Port: "p1", Up: true, Share: 1518, Paused: 1 << 3}, {Port: "p2", Area: 64}}}
+	up := dataplane.TrunkSnapshot{Uplink: "p4", Up: true, Paused: 1 << 3, Members: []dataplane.TrunkMember{{Port: "p1", Up: true, Share: 1518, Paused: 1 << 3}, {Port: "p2", Area: 64}}}
 	up.Config = dataplane.TrunkConfig{Name: "up", Aggregate: trunk.AggregatorConfig{Metered: true, Lossless: 1 << 3}, Flow: trunk.FlowConfig{Mode: trunk.ModePFC}}
 	up.Config.Aggregate.Meters[0] = trunk.MeterConfig{CIR: 40e6, PIR: 60.5e6, CBS: 65536, PBS: 131072}
 	up.Config.Aggregate.Total = trunk.MeterConfig{CIR: 200e6, PIR: 200e6, CBS: 65536, PBS: 131072}
@@ -19,6 +21,7 @@ func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
 	up.Total = [trunk.NumColours]trunk.Tally{{Frames: 11, Octets: 1100}, {Frames: 12, Octets: 1200}, {Frames: 13, Octets: 1300}}
 	up.MeterRed[0], up.RED[0], up.TotalRED = trunk.Tally{Frames: 21, Octets: 2100}, trunk.Tally{Frames: 22, Octets: 2200}, trunk.Tally{Frames: 23, Octets: 2300}
 	up.Members[0].Colours[0] = [trunk.NumColours]trunk.Tally{{Frames: 31 + more, Octets: 3100}, {Frames: 32, Octets: 3200}, {Frames: 33, Octets: 3300}}
+	up.Sent, up.Members[0].Sent, up.Members[1].Sent = trunk.Tally{Frames: 51, Octets: 5100}, trunk.Tally{Frames: 1, Octets: 61}, trunk.Tally{Frames: 40, Octets: 4000}
 	up.Members[1].Distributed[5] = trunk.Tally{Frames: 41, Octets: 4100}
 	side := dataplane.TrunkSnapshot{Uplink: "p8", UplinkPauses: 9, Members: []dataplane.TrunkMember{{Port: "p9", Up: true, Holds: 10}}}
 	side.Config = dataplane.TrunkConfig{Name: "side", ByFlow: true, Flow: trunk.FlowConfig{Mode: trunk.ModePause}}
@@ -45,5 +48,26 @@ func TestTrunkBaseline(t *testing.T) {
 	}
 	if up.Uplink.Bytes != 1518 || !up.Priorities[3].MembersHeld || !up.Members[0].Held {
 		t.Errorf("what is held now: %+v", up)
+	}
+}
+
+// Text shows what left a port, not what was judged or assigned to it, and an uplink that is down.
+func TestTrunkTextIsTrue(t *testing.T) {
+	var v dataplane.Snapshot
+	(&fake{}).Snapshot(&v)
+	m := &moment{snapshot: v}
+	rows := map[string][]string{}
+	for line := range strings.Lines(m.readTrunk().Text()) {
+		if f := strings.Fields(line); len(f) > 2 && rows[f[1]] == nil {
+			rows[f[1]] = f
+		}
+	}
+	for port, want := range map[string]struct{ state, received, sent string }{
+		"p4": {"both", "41", "51"}, "p2": {"down", "0", "40"}, "p1": {"both", "96", "1"}, "p8": {"down", "0", "0"},
+	} {
+		row := rows[port]
+		if n := len(row); n < 4 || !slices.Contains(row, want.state) || row[n-2] != want.received || row[n-1] != want.sent {
+			t.Errorf("%s: %q, want %+v", port, row, want)
+		}
 	}
 }
