@@ -178,6 +178,13 @@ func (s *Switch) arbitrate(p *portState) {
 	}
 }
 
+// emptied tells the trunk whose uplink p is that an area is empty, and perhaps all are.
+func (p *portState) emptied(q uint8, now int64) {
+	if p.trunk != nil && p.member == uplink {
+		p.trunk.aggregator.Emptied(q, p.occupied == 0, now)
+	}
+}
+
 // metered is what a frame is metered by.
 func (t *trunkState) metered(a *Arrival) uint32 {
 	if t.cfg.IPOctets {

@@ -30,6 +30,7 @@ func (s *Switch) pop(p *portState, q uint8) uint32 {
 	if queue.head == none {
 		queue.tail = none
 		p.occupied &^= 1 << q
+		p.emptied(q, s.now)
 	}
 	queue.frames--
 	p.count.QueueBytes[q] -= int64(s.memory.descs[d].length)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/trunk"
 )
 
@@ -74,4 +75,51 @@ func TestTrunkPassesWhatWasAdmittedLossless(t *testing.T) {
 		t.Errorf("%d lossy frames were dropped for being red, want 5", got)
 	}
 	r.empty()
+}
+
+// The time in which what waited drains is not idle time for averaged RED: of a priority it lasts until its area is empty, of the total
+// until all are.
+func TestDrainingIsNotIdle(t *testing.T) {
+	const typical = 100
+	averaged := trunk.REDConfig{Low: 3 * (small + 4), High: 6 * (small + 4), Probability: 1e-9, Averaged: true, TypicalNs: typical}
+	for name, tt := range map[string]struct {
+		own, total bool
+		idle       int64 // after the area is empty
+		want       int   // frames that leave then
+	}{
+		"own, just drained": {true, false, 0, 0}, "own, idle since": {true, false, 10_000 * typical, 1},
+		"total, just drained": {false, true, 0, 0}, "total, idle since": {false, true, 10_000 * typical, 1},
+	} {
+		c := allYellow()
+		if tt.own {
+			c.Aggregate.RED[1] = averaged
+		}
+		if tt.total {
+			c.Aggregate.TotalRED = averaged
+		}
+		c.Aggregate.Lossless = 1 << 2 // what fills the area
+		r := trunkRig(t, c, nil)
+		filler := uint8(1)
+		if tt.total {
+			filler = 2
+		} else {
+			c.Aggregate.Lossless |= 1 << 1
+			r.retrunk(c)
+		}
+		r.offer(0, several(0, 5, filler, 3000, small)...)
+		for left := 3000; left > 0; {
+			got := len(r.send(uplinkPort, port.BatchFrames))
+			if left -= got; got == 0 {
+				r.now = r.sw.TxDeadline(uplinkPort, r.now)
+			}
+		}
+		c.Aggregate.Lossless = 1 << 2
+		r.retrunk(c)
+		r.now += tt.idle
+		r.offer(0, several(0, 5, 1, 1, small)...)
+		if got := len(r.drain(uplinkPort, r.now+second)); got != tt.want {
+			t.Errorf("%s: %d frames left, want %d", name, got, tt.want)
+		}
+		r.empty()
+	}
 }

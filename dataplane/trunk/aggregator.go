@@ -117,6 +117,14 @@ func (a *Aggregator) Judge(f *Frame, now int64) Verdict {
 	return a.judgeTotal(p, f, now)
 }
 
+// Emptied tells that the last frame left the area of a priority at time now, and that nothing waits in the others where all is set.
+func (a *Aggregator) Emptied(priority uint8, all bool, now int64) {
+	a.red[priority&7].Emptied(now)
+	if all {
+		a.all.Emptied(now)
+	}
+}
+
 // judgeTotal decides on a frame that its own meter coloured yellow.
 func (a *Aggregator) judgeTotal(p uint8, f *Frame, now int64) Verdict {
 	colour := a.total.Colour(f.Metered, f.Colour, now)

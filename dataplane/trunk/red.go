@@ -22,7 +22,7 @@ type RED struct {
 	config  REDConfig
 	average float64
 	count   int   // frames kept since the last drop, between Low and High
-	seen    int64 // time of the last look
+	seen    int64 // time of the last look, or when the queue became empty after it
 }
 
 // NewRED returns a RED that has seen an empty queue.
@@ -43,6 +43,9 @@ func (r *RED) See(waiting, now int64) {
 	r.seen = max(r.seen, now)
 	r.average += averageWeight * (float64(waiting) - r.average)
 }
+
+// Emptied tells that the last frame left the queue at time now: it is idle from then on, not from the last arrival.
+func (r *RED) Emptied(now int64) { r.seen = max(r.seen, now) }
 
 // Drops tells whether a frame before which that many octets wait is dropped. chance is a number from 0 up to, not
 // including, 1; below Low it does not matter.

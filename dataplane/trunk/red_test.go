@@ -88,7 +88,7 @@ func TestREDAveraged(t *testing.T) {
 	}
 }
 
-// A short burst passes that the instantaneous RED would drop, and idle time lets the average fall.
+// A short burst passes that the instantaneous RED would drop.
 func TestREDAverageIsSlow(t *testing.T) {
 	r := NewRED(REDConfig{Low: 1000, High: 3000, Probability: 1, Averaged: true, TypicalNs: 1000}, 0)
 	for range 50 {
@@ -97,9 +97,35 @@ func TestREDAverageIsSlow(t *testing.T) {
 			t.Fatal("a burst of 50 frames was not let through")
 		}
 	}
-	full := averagedAt(2500)
-	full.See(0, 512*1000) // as long as 512 frames: (1 - 1/512)^512 is about 1/e
-	if want := 2500 * math.Exp(-1); math.Abs(full.average-want) > 0.01*want {
-		t.Errorf("average %.0f after an idle time of 512 frames, want %.0f", full.average, want)
+}
+
+// The average falls while the queue is empty: from when its last frame left, not from the last arrival, and no time counts twice.
+// (1 - 1/512)^512 is about 1/e.
+func TestREDIdleTime(t *testing.T) {
+	const typical, frames = 1000, 512
+	r, now := averagedAt(2500), int64(0)
+	want := func(when string, average float64) {
+		t.Helper()
+		if math.Abs(r.average-average) > 0.02*average {
+			t.Errorf("%s: average %.0f, want %.0f", when, r.average, average)
+		}
 	}
+	now += 10_000 * typical // what waited takes its time
+	r.Emptied(now)
+	r.See(0, now)
+	want("just emptied", 2500)
+	now += frames * typical
+	r.See(0, now)
+	want("idle for 512 frames", 2500*math.Exp(-1))
+	r.See(0, now-100*typical) // a worker that read its clock before it got its turn
+	r.See(0, now)
+	r.Emptied(now - typical)
+	want("at the same time", 2500*math.Exp(-1))
+	now += frames * typical
+	r.See(0, now)
+	want("idle for 512 frames more", 2500*math.Exp(-2))
+	before := r.average
+	now += frames * typical
+	r.See(2500, now)
+	want("something waits: not idle", before+(2500-before)/512)
 }
