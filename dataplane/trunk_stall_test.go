@@ -1,0 +1,98 @@
+package dataplane
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/port"
+)
+
+// A served rig runs transmit tasks as workers do: only where the switch says that there is work, or at the deadline that the last run
+// of the task has set.
+type servedRig struct {
+	*rig
+	deadline [trunkPorts]int64
+}
+
+// serve runs the transmit task of a port and tells whether it has sent something.
+func (s *servedRig) serve(i int) bool {
+	for b := s.tell(i); b != nil; b = s.tell(i) {
+	}
+	work := len(s.send(i, port.BatchFrames)) > 0
+	s.sw.Tick(s.now)
+	if s.deadline[i] = s.sw.TxDeadline(i, s.now); work {
+		s.deadline[i] = s.now
+	} else if s.deadline[i] <= s.now {
+		s.deadline[i] = s.now + minSleep
+	}
+	return work
+}
+
+// round serves every port that has work, and tells whether one had.
+func (s *servedRig) round() (work bool) {
+	for i := range trunkPorts {
+		if s.sw.Urgent(i) || s.deadline[i] <= s.now {
+			s.serve(i)
+			work = true
+		}
+	}
+	return work
+}
+
+// run lets time pass.
+func (s *servedRig) run(until int64) {
+	for s.now < until {
+		if s.round() {
+			continue
+		}
+		next := int64(math.MaxInt64)
+		for _, at := range s.deadline {
+			next = min(next, at)
+		}
+		s.now = min(next, until)
+	}
+	for s.round() {
+	}
+}
+
+// Once nobody pauses a trunk's ports any more, what waits leaves as fast as the ports are, and whoever is held is told that it may go
+// on: no hold waits for a pause to run out, for a refresh, or for a frame that may not come.
+func TestTrunkNeverStalls(t *testing.T) {
+	held := 0
+	rapid.Check(t, func(t *rapid.T) {
+		const octets = small + 4
+		s := &servedRig{rig: trunkRig(t, marked(threeToOne(), 5*octets, 2*octets), nil)}
+		drawPort := rapid.IntRange(0, uplinkPort)
+		offered := int64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"receive": func(t *rapid.T) {
+				in, n := drawPort.Draw(t, "in"), rapid.IntRange(1, 20).Draw(t, "frames")
+				s.offer(in, several(in, 5, lossless, n, small)...)
+				offered += int64(n)
+			},
+			"hear": func(t *rapid.T) {
+				s.hear(drawPort.Draw(t, "port"), lossless, rapid.SampledFrom([]uint16{0, 10, 0xffff}).Draw(t, "quanta"))
+			},
+			"time":    func(t *rapid.T) { s.run(s.now + rapid.SampledFrom([]int64{1, 1000, 10_000, 100_000_000}).Draw(t, "ns")) },
+			"retrunk": func(*rapid.T) { s.reapply() },
+		})
+		if v := s.trunk(); v.Held.Priorities|v.Held.Uplink != 0 {
+			held++
+		}
+		for i := range uplinkPort + 1 {
+			s.hear(i, lossless, 0)
+		}
+		s.run(s.now + offered*(small+24)*8 + 2*minSleep) // all of it by one port, where a pause would last 33 ms
+		for i := range uplinkPort + 1 {
+			if p := s.sw.ports[i]; p.sender.Told() != 0 || p.sender.Wanted() != 0 {
+				t.Errorf("port %d: its peer is told %08b, want is %08b", i, p.sender.Told(), p.sender.Wanted())
+			}
+		}
+		s.empty()
+	})
+	if held == 0 {
+		t.Error("nobody was held when the pauses ended: the test proves nothing")
+	}
+}
