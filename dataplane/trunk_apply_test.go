@@ -13,12 +13,12 @@ func (r *rig) reapply() { r.retrunk(r.sw.cfg.Trunks...) }
 func (m markedTrunk) holds() (n uint64) {
 	v := m.trunk()
 	for p := range v.Holds {
-		n += v.Holds[p] + v.UplinkHolds[p]
+		n += v.Holds[p].Begun + v.UplinkHolds[p].Begun
 	}
 	for i := range v.Members {
-		n += v.Members[i].Holds
+		n += v.Members[i].Holds.Begun
 	}
-	return n + v.UplinkPauses
+	return n + v.UplinkPauses.Begun
 }
 
 // A configuration that changes nothing neither frees who is held, between the marks or above them, nor begins holds.

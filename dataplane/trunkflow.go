@@ -40,7 +40,7 @@ func (s *Switch) reviewMembers(t *trunkState) {
 	if p := s.ports[t.cfg.Uplink]; p != nil {
 		paused = p.receiver.Paused(s.now)
 	}
-	s.applyHolds(t, t.cfg.Flow.Members(t.held, &t.toUplink, paused))
+	s.applyHolds(t, t.cfg.Flow.Members(t.held, &t.toUplink, paused), paused)
 }
 
 func (s *Switch) reviewUplink(t *trunkState) {
@@ -50,11 +50,12 @@ func (s *Switch) reviewUplink(t *trunkState) {
 			common.See(p.receiver.Paused(s.now))
 		}
 	}
-	s.applyHolds(t, t.cfg.Flow.ToUplink(t.held, &t.toMembers, common.Paused()))
+	s.applyHolds(t, t.cfg.Flow.ToUplink(t.held, &t.toMembers, common.Paused()), common.Paused())
 }
 
-// applyHolds makes the trunk's hold bits of its ports those of next.
-func (s *Switch) applyHolds(t *trunkState, next trunk.Holds) {
+// applyHolds makes the trunk's hold bits of its ports those of next. A hold that begins in a pause from the other side, paused, is
+// that pause passed on; else what waits is above the high mark.
+func (s *Switch) applyHolds(t *trunkState, next trunk.Holds, paused uint8) {
 	if next == t.held {
 		return
 	}
@@ -62,41 +63,41 @@ func (s *Switch) applyHolds(t *trunkState, next trunk.Holds) {
 	t.held = next
 	for m, i := range t.cfg.Members {
 		bit := uint64(1) << m
-		s.turnHold(i, 0, next.Members&bit != 0, old.Members&bit != 0, &t.count.memberHolds[m])
+		s.turnHold(i, 0, next.Members&bit != 0, old.Members&bit != 0, &t.count.memberHolds[m], paused != 0)
 	}
 	for changed := next.Priorities ^ old.Priorities; changed != 0; changed &= changed - 1 {
 		q := bits.TrailingZeros8(changed)
 		begun := next.Priorities>>q&1 == 1
 		if begun {
-			t.count.holds[q]++
+			t.count.holds[q].count(paused>>q&1 == 1)
 		}
 		for _, i := range t.cfg.Members {
-			s.turnHold(i, uint8(q), begun, !begun, nil)
+			s.turnHold(i, uint8(q), begun, !begun, nil, false)
 		}
 	}
-	s.holdUplink(t, old.Uplink, next.Uplink)
+	s.holdUplink(t, old.Uplink, next.Uplink, paused)
 }
 
-func (s *Switch) holdUplink(t *trunkState, old, next uint8) {
+func (s *Switch) holdUplink(t *trunkState, old, next, paused uint8) {
 	if t.cfg.Flow.Mode == trunk.ModePause {
-		s.turnHold(t.cfg.Uplink, 0, next != 0, old != 0, &t.count.uplinkPauses)
+		s.turnHold(t.cfg.Uplink, 0, next != 0, old != 0, &t.count.uplinkPauses, paused != 0)
 		return
 	}
 	for changed := next ^ old; changed != 0; changed &= changed - 1 {
 		q := bits.TrailingZeros8(changed)
-		s.turnHold(t.cfg.Uplink, uint8(q), next>>q&1 == 1, old>>q&1 == 1, &t.count.uplinkHolds[q])
+		s.turnHold(t.cfg.Uplink, uint8(q), next>>q&1 == 1, old>>q&1 == 1, &t.count.uplinkHolds[q], paused>>q&1 == 1)
 	}
 }
 
 // turnHold sets or clears the trunk's hold bit of a priority of a port, which under PAUSE is that of all of them.
-func (s *Switch) turnHold(i int, prio uint8, hold, held bool, begun *uint64) {
+func (s *Switch) turnHold(i int, prio uint8, hold, held bool, begun *HoldCount, passed bool) {
 	switch {
 	case hold == held:
 	case hold:
 		s.hold(s.ports[i], prio, macctl.CauseTrunk)
 		s.trunkHolds++
 		if begun != nil {
-			*begun++
+			begun.count(passed)
 		}
 	default:
 		s.free(s.ports[i], prio, macctl.CauseTrunk)

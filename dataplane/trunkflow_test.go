@@ -75,6 +75,9 @@ func TestPFCPassesThroughATrunk(t *testing.T) {
 	if got := r.heldPriorities(uplinkPort); got != 0 {
 		t.Errorf("nobody is up: the uplink is told %08b", got)
 	}
+	if v := r.trunk(); v.Holds[lossless] != (HoldCount{Begun: 2, Passed: 2}) || v.UplinkHolds[lossless] != (HoldCount{Begun: 3, Passed: 3}) || v.Holds[lossless].Marked() != 0 {
+		t.Errorf("holds of members %+v, of the uplink %+v: no watermark has held anybody", v.Holds[lossless], v.UplinkHolds[lossless])
+	}
 	r.hear(uplinkPort, lossless, 0xffff)
 	r.sw.SetUp(uplinkPort, false, r.now)
 	for i := range members {
@@ -103,7 +106,7 @@ func TestWatermarksHoldMembers(t *testing.T) {
 	r.now += second
 	r.send(uplinkPort, 1)
 	r.wantHolds("below it", 0, 0)
-	if v := r.trunk(); v.Holds[lossless] != 1 || v.Held != (trunk.Holds{}) {
+	if v := r.trunk(); v.Holds[lossless] != (HoldCount{Begun: 1}) || v.Held != (trunk.Holds{}) {
 		t.Errorf("%+v", v)
 	}
 }

@@ -52,10 +52,10 @@ type trunkCounters struct {
 	distributed  [][NumPriorities]trunk.Tally // by member
 	sent         []trunk.Tally                // by member
 	uplinkSent   trunk.Tally
-	memberHolds  []uint64              // holds that began, by member, where PAUSE is on
-	holds        [NumPriorities]uint64 // of all members, by priority
-	uplinkHolds  [NumPriorities]uint64
-	uplinkPauses uint64
+	memberHolds  []HoldCount              // by member, where PAUSE is on
+	holds        [NumPriorities]HoldCount // of all members, by priority
+	uplinkHolds  [NumPriorities]HoldCount
+	uplinkPauses HoldCount
 }
 
 // checkTrunks finds trunks that cannot be made of the ports.
@@ -118,7 +118,7 @@ func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 	for _, t := range s.trunks {
 		s.passAll(t)
 		if !s.goesOn(t, next) {
-			s.applyHolds(t, trunk.Holds{})
+			s.applyHolds(t, trunk.Holds{}, 0)
 		}
 		old[t.cfg.Name] = t
 	}
@@ -144,7 +144,7 @@ func (s *Switch) newTrunk(c TrunkConfig) *trunkState {
 	c.Aggregate.Members = n
 	t := &trunkState{cfg: c, queues: make([]queue, n), unjudged: trunk.NewLoad(n),
 		aggregator: trunk.NewAggregator(c.Aggregate, s.chance, s.now),
-		count:      trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), sent: make([]trunk.Tally, n), memberHolds: make([]uint64, n)}}
+		count:      trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), sent: make([]trunk.Tally, n), memberHolds: make([]HoldCount, n)}}
 	for m := range t.queues {
 		t.queues[m] = queue{head: none, tail: none}
 	}

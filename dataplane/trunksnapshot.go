@@ -19,10 +19,29 @@ type TrunkSnapshot struct {
 	MeterRed     [NumPriorities]trunk.Tally
 	RED          [NumPriorities]trunk.Tally
 	TotalRED     trunk.Tally
-	Sent         trunk.Tally           // frames that left by the uplink
-	Holds        [NumPriorities]uint64 // of all members that began, by priority
-	UplinkHolds  [NumPriorities]uint64
-	UplinkPauses uint64
+	Sent         trunk.Tally              // frames that left by the uplink
+	Holds        [NumPriorities]HoldCount // of all members, by priority
+	UplinkHolds  [NumPriorities]HoldCount
+	UplinkPauses HoldCount
+}
+
+// A HoldCount is how many holds began, and how many of them because a pause from the other side was passed on: the others began by
+// watermark.
+type HoldCount struct{ Begun, Passed uint64 }
+
+func (c *HoldCount) count(passed bool) {
+	c.Begun++
+	if passed {
+		c.Passed++
+	}
+}
+
+// Marked is how many holds began by watermark.
+func (c *HoldCount) Marked() uint64 { return c.Begun - c.Passed }
+
+func (c *HoldCount) combine(old *HoldCount, join func(n *uint64, old uint64)) {
+	join(&c.Begun, old.Begun)
+	join(&c.Passed, old.Passed)
 }
 
 // A TrunkMember is one member of a trunk.
@@ -37,7 +56,7 @@ type TrunkMember struct {
 	Colours     [NumPriorities][trunk.NumColours]trunk.Tally
 	Distributed [NumPriorities]trunk.Tally // frames that were to leave by it
 	Sent        trunk.Tally                // those that did
-	Holds       uint64                     // that began, where PAUSE is on
+	Holds       HoldCount                  // where PAUSE is on
 }
 
 // snapshotTrunk returns the state of a trunk; its counters go on from those of one of the same name before.
@@ -99,10 +118,10 @@ func (v *TrunkSnapshot) Combine(old *TrunkSnapshot, join func(n *uint64, old uin
 	combineTally(&v.TotalRED, &old.TotalRED, join)
 	combineTally(&v.Sent, &old.Sent, join)
 	for p := range v.Holds {
-		join(&v.Holds[p], old.Holds[p])
-		join(&v.UplinkHolds[p], old.UplinkHolds[p])
+		v.Holds[p].combine(&old.Holds[p], join)
+		v.UplinkHolds[p].combine(&old.UplinkHolds[p], join)
 	}
-	join(&v.UplinkPauses, old.UplinkPauses)
+	v.UplinkPauses.combine(&old.UplinkPauses, join)
 	for i := range v.Members {
 		m := &v.Members[i]
 		o := old.member(m.Port)
@@ -114,7 +133,7 @@ func (v *TrunkSnapshot) Combine(old *TrunkSnapshot, join func(n *uint64, old uin
 		}
 		combineTallies(m.Distributed[:], o.Distributed[:], join)
 		combineTally(&m.Sent, &o.Sent, join)
-		join(&m.Holds, o.Holds)
+		m.Holds.combine(&o.Holds, join)
 	}
 }
 

@@ -35,15 +35,15 @@ func collectTrunk(o output, t *dataplane.TrunkSnapshot) {
 }
 
 // collectHolds exports whom the trunk holds: priorities of a port where PFC is on, and else all of them.
-func collectHolds(o output, t *dataplane.TrunkSnapshot, port string, held uint8, begun [dataplane.NumPriorities]uint64, pauses uint64) {
+func collectHolds(o output, t *dataplane.TrunkSnapshot, port string, held uint8, begun [dataplane.NumPriorities]dataplane.HoldCount, pauses dataplane.HoldCount) {
 	if t.Config.Flow.Mode == trunk.ModePause {
 		o.value(trunkHeld, number(held != 0), t.Config.Name, port, all)
-		o.value(trunkHolds, float64(pauses), t.Config.Name, port, all)
+		o.value(trunkHolds, float64(pauses.Begun), t.Config.Name, port, all)
 		return
 	}
 	for p := range dataplane.NumPriorities {
 		o.value(trunkHeld, number(held>>p&1 == 1), t.Config.Name, port, strconv.Itoa(p))
-		o.value(trunkHolds, float64(begun[p]), t.Config.Name, port, strconv.Itoa(p))
+		o.value(trunkHolds, float64(begun[p].Begun), t.Config.Name, port, strconv.Itoa(p))
 	}
 }
 

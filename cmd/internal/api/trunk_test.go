@@ -17,13 +17,13 @@ func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
 	up.Config.Aggregate.Total = trunk.MeterConfig{CIR: 200e6, PIR: 200e6, CBS: 65536, PBS: 131072}
 	up.ToUplink[3], up.ToMembers[0] = 1518, 64
 	up.Held = trunk.Holds{Priorities: 1 << 3, Uplink: 1<<3 | 1<<4}
-	up.Holds[3], up.UplinkHolds[4] = 7, 8
+	up.Holds[3], up.UplinkHolds[4] = dataplane.HoldCount{Begun: 7, Passed: 2}, dataplane.HoldCount{Begun: 8, Passed: 3}
 	up.Total = [trunk.NumColours]trunk.Tally{{Frames: 11, Octets: 1100}, {Frames: 12, Octets: 1200}, {Frames: 13, Octets: 1300}}
 	up.MeterRed[0], up.RED[0], up.TotalRED = trunk.Tally{Frames: 21, Octets: 2100}, trunk.Tally{Frames: 22, Octets: 2200}, trunk.Tally{Frames: 23, Octets: 2300}
 	up.Members[0].Colours[0] = [trunk.NumColours]trunk.Tally{{Frames: 31 + more, Octets: 3100}, {Frames: 32, Octets: 3200}, {Frames: 33, Octets: 3300}}
 	up.Sent, up.Members[0].Sent, up.Members[1].Sent = trunk.Tally{Frames: 51, Octets: 5100}, trunk.Tally{Frames: 1, Octets: 61}, trunk.Tally{Frames: 40, Octets: 4000}
 	up.Members[1].Distributed[5] = trunk.Tally{Frames: 41, Octets: 4100}
-	side := dataplane.TrunkSnapshot{Uplink: "p8", UplinkPauses: 9, Members: []dataplane.TrunkMember{{Port: "p9", Up: true, Holds: 10}}}
+	side := dataplane.TrunkSnapshot{Uplink: "p8", UplinkPauses: dataplane.HoldCount{Begun: 9, Passed: 4}, Members: []dataplane.TrunkMember{{Port: "p9", Up: true, Holds: dataplane.HoldCount{Begun: 10, Passed: 5}}}}
 	side.Config = dataplane.TrunkConfig{Name: "side", ByFlow: true, Flow: trunk.FlowConfig{Mode: trunk.ModePause}}
 	side.Held = trunk.Holds{Members: 1, Uplink: 0xff}
 	return []dataplane.TrunkSnapshot{up, side}

@@ -157,7 +157,7 @@ func TestMembersAreHeldByWatermark(t *testing.T) {
 		eventually(t, "every member is held and freed", func() bool {
 			v := c.trunk()
 			for i, s := range c.members {
-				if s.controls.Load() < 4 || v.Holds[3]+v.Members[i].Holds < 3 {
+				if s.controls.Load() < 4 || v.Holds[3].Marked()+v.Members[i].Holds.Marked() < 3 {
 					return false
 				}
 			}
@@ -182,7 +182,7 @@ func TestUplinkIsHeldByWatermark(t *testing.T) {
 		stop := c.uplink.send(stream{to: 1, prio: 3})
 		eventually(t, "the uplink is held and freed", func() bool {
 			v := c.trunk()
-			return v.UplinkHolds[3]+v.UplinkPauses > 3 && c.uplink.controls.Load() > 4
+			return v.UplinkHolds[3].Marked()+v.UplinkPauses.Marked() > 3 && c.uplink.controls.Load() > 4
 		})
 		c.raise("128KiB", "192KiB")
 		before := c.members[1].tally(4, 3).frames

@@ -40,7 +40,7 @@ func TestTrunkIsLosslessUnderLoad(t *testing.T) {
 	}
 	eventually(t, "all members are held and freed", func() bool {
 		v := r.trunk()
-		return v.Holds[3] > 2 && members[0].controls.Load() > 2 && members[1].controls.Load() > 2 && members[2].controls.Load() > 2
+		return v.Holds[3].Marked() > 2 && members[0].controls.Load() > 2 && members[1].controls.Load() > 2 && members[2].controls.Load() > 2
 	})
 	for _, keys := range []string{threeToOne(", distribution: flow-hash"), marks} {
 		before := sink.tally(2, 3).frames

@@ -193,7 +193,7 @@ func judgeHolding(a *act, r *Report) {
 	a.checkLossless(r, a.flows())
 	s := a.switches[0]
 	p := &s.trunk().Priorities[losslessPriority]
-	r.check(a.name, KindPFC, "members are held by watermark, resumed and held again", "more than once", fmt.Sprint(p.MemberHolds), p.MemberHolds > 1)
+	r.check(a.name, KindPFC, "members are held by watermark, resumed and held again", "more than once", fmt.Sprint(p.MemberHolds-p.MemberPassed), p.MemberHolds-p.MemberPassed > 1)
 	r.check(a.name, KindPFC, "members are free at the end", "yes", yes(!p.MembersHeld), !p.MembersHeld)
 	a.checkHeldSenders(r)
 	a.checkFilled(r, "the uplink is", 2*a.speed)
@@ -208,7 +208,7 @@ func buildHoldingUplink(a *act) error {
 func judgeHoldingUplink(a *act, r *Report) {
 	a.checkWhole(r, a.flows())
 	p := &a.switches[0].trunk().Priorities[losslessPriority]
-	r.check(a.name, KindPFC, "the uplink is held by watermark, resumed and held again", "more than once", fmt.Sprint(p.UplinkHolds), p.UplinkHolds > 1)
+	r.check(a.name, KindPFC, "the uplink is held by watermark, resumed and held again", "more than once", fmt.Sprint(p.UplinkHolds-p.UplinkPassed), p.UplinkHolds-p.UplinkPassed > 1)
 	r.check(a.name, KindPFC, "the uplink is free at the end", "yes", yes(!p.UplinkHeld), !p.UplinkHeld)
 	a.checkHeldSenders(r)
 	a.checkFilled(r, "members are", trunkMembers*(a.speed/2))
