@@ -141,7 +141,7 @@ var beyond = []string{
 	"documents.yaml",                                              // two YAML documents
 	"loopback.yaml", "port_contradictions.yaml", "tap_wires.yaml", // keys that contradict each other
 	"static.yaml", "static_xon.yaml", "watchdog_poll.yaml", //
-	"watchdog_slow.yaml", "trunk_drops.yaml", "trunk_rates.yaml", //
+	"watchdog_slow.yaml", "trunk_drops.yaml", "trunk_rates.yaml", "trunk_unmetered.yaml", //
 	"pool_headroom.yaml", "pool_lossy.yaml", "pool_shared.yaml", // what does not fit into the buffer
 }
 

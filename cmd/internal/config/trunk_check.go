@@ -116,6 +116,12 @@ func (c *Config) checkTrunkDrops(t *Trunk) (faults []*Error) {
 		}
 		faults = append(faults, c.checkBursts(at, m, least)...)
 	}
+	if lossless == 0xFF && (t.TotalMeter.PIR != nil || t.TotalMeter.PBS != nil) {
+		faults = append(faults, c.Errorf(key+".meters.total", "all priorities are lossless, and a meter with pir or pbs drops what is above: remove them"))
+	}
+	if lossless == 0xFF && t.TotalRED != nil {
+		faults = append(faults, c.Errorf(key+".red.total", "all priorities are lossless, and RED drops frames: remove it, or make priorities lossy"))
+	}
 	return append(faults, c.checkBursts(key+".meters.total", &t.TotalMeter, least)...)
 }
 

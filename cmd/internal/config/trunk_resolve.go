@@ -44,9 +44,9 @@ func (c *Config) resolveSpeeds(t *Trunk) (faults []*Error) {
 
 // resolveMeters fills in the meters' profiles. Priorities without a committed rate share what the others leave of the uplink.
 func (c *Config) resolveMeters(t *Trunk) (faults []*Error) {
+	t.Profiles, t.Total = [8]trunk.MeterConfig{}, trunk.MeterConfig{}
 	up := c.port(t.Uplink)
-	if up == nil || !t.Metered {
-		t.Profiles, t.Total = [8]trunk.MeterConfig{}, trunk.MeterConfig{}
+	if up == nil {
 		return nil
 	}
 	var sum, unset int64
@@ -65,6 +65,9 @@ func (c *Config) resolveMeters(t *Trunk) (faults []*Error) {
 	case unset == 0 && sum < up.Speed:
 		return []*Error{c.Errorf(key, "the committed rates of all eight priorities are %s together, below the %s of uplink %s: raise one by %s, or leave one out, "+
 			"which gets the rest", formatRate(sum), formatRate(up.Speed), t.Uplink, formatRate(up.Speed-sum))}
+	}
+	if !t.Metered {
+		return nil
 	}
 	frame := c.largestMetered(t)
 	for p := range t.Meters {
@@ -93,8 +96,8 @@ func (m *TrunkMeter) profile(cir, speed, frame int64) trunk.MeterConfig {
 	return p
 }
 
-// checkRoom finds high watermarks above which the lossless pool has no room for the headroom of the ports that they hold, and
-// so for what still comes from them. found are headrooms that were measured: see TrunkRoom.
+// checkRoom finds high watermarks above which the lossless pool, less what it reserves for other queues, has no room for the headroom
+// of the ports that they hold, and so for what still comes from them. found are headrooms that were measured: see TrunkRoom.
 func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 	check := func(key string, m *Mark, priority int, held []string) {
 		if m == nil {
@@ -106,15 +109,18 @@ func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 				room += c.headroomFound(p, priority, found)
 			}
 		}
-		if size := c.Buffer.Lossless.Size; m.High+room > size {
+		size, others := c.Buffer.Lossless.Size, c.reservedBeside(held, priority, found)
+		if m.High+room > size-others {
 			faults = append(faults, c.Errorf("trunks."+t.Name+".watermarks."+key+".high", "%s leaves too little of the lossless pool's %s above it for the headroom "+
-				"of what it holds, %s: lower it to %s, or enlarge buffer.lossless.size", formatSize(m.High), formatSize(size), formatSize(room),
-				formatSize(max(0, (size-room)/1024*1024))))
+				"of what it holds, %s, beside what is reserved for other queues, %s: lower it to %s, or enlarge buffer.lossless.size", formatSize(m.High),
+				formatSize(size), formatSize(room), formatSize(others), formatSize(max(0, (size-others-room)/1024*1024))))
 		}
 	}
 	w := &t.Watermarks
 	for _, member := range t.Members {
-		check("member", w.Member, 0, []string{member})
+		if check("member", w.Member, 0, []string{member}); faults != nil {
+			break // once is enough for all of them
+		}
 	}
 	check("uplink", w.Uplink, 0, []string{t.Uplink})
 	for p := range w.Priority {
@@ -122,6 +128,19 @@ func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 		check(fmt.Sprintf("uplink_priority.%d", p), w.UplinkPriority[p], p, []string{t.Uplink})
 	}
 	return faults
+}
+
+// reservedBeside is what the lossless pool reserves for all queues but those of one priority of the ports that are held, in octets.
+func (c *Config) reservedBeside(held []string, priority int, found map[string]int64) (octets int64) {
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		for q := range p.Queues {
+			if p.Queues[q].Lossless && (q != priority || !slices.Contains(held, p.Name)) {
+				octets += p.Queues[q].Private + c.headroomFound(p, q, found)
+			}
+		}
+	}
+	return octets
 }
 
 // TrunkRoom tells whether the lossless pool has room above the high watermarks of all trunks where ports have the headrooms
