@@ -17,6 +17,9 @@ type REDConfig struct {
 // averageWeight is the weight of a new value in the average: 2⁻⁹, the usual one (wq ≈ 0.002).
 const averageWeight = 1.0 / 512
 
+// idleDecay is the natural logarithm of what is left of the average after each empty queue that is seen.
+var idleDecay = math.Log1p(-averageWeight)
+
 // A RED decides which frames are dropped before a queue is full.
 type RED struct {
 	config  REDConfig
@@ -38,7 +41,7 @@ func (r *RED) See(waiting, now int64) {
 		return
 	}
 	if idle := now - r.seen; waiting == 0 && idle > 0 && r.config.TypicalNs > 0 {
-		r.average *= math.Pow(1-averageWeight, float64(idle)/float64(r.config.TypicalNs))
+		r.average *= math.Exp(idleDecay * float64(idle) / float64(r.config.TypicalNs)) // (1 - weight)^(idle/typical)
 	}
 	r.seen = max(r.seen, now)
 	r.average += averageWeight * (float64(waiting) - r.average)

@@ -1,11 +1,14 @@
 package config
 
+import "fmt"
+
 // warnTrunks finds settings that do nothing.
 func (c *Config) warnTrunks() (all []Warning) {
 	for i := range c.Trunks {
 		t := &c.Trunks[i]
 		key := "trunks." + t.Name
 		all = append(all, c.warnTrunkLengths(t)...)
+		all = append(all, c.warnLowMarks(t)...)
 		meters, red := t.TotalMeter != TrunkMeter{}, t.TotalRED != nil
 		for p := range t.Meters {
 			meters = meters || t.Meters[p] != TrunkMeter{}
@@ -36,6 +39,23 @@ func (c *Config) warnTrunkLengths(t *Trunk) (all []Warning) {
 			all = append(all, c.warning("ports."+name+".mtu", "%d, below the %d of another port of trunk %s: longer frames never leave by this port, "+
 				"so that they are dropped, or go by other members: write one mtu for all of them", p.MTU, longest, t.Name))
 		}
+	}
+	return all
+}
+
+// warnLowMarks finds low marks towards members that one member's part of what waits at the high mark reaches: frames go to the member
+// that holds least, so that all hold about the same when the uplink is held.
+func (c *Config) warnLowMarks(t *Trunk) (all []Warning) {
+	n := int64(len(t.Members))
+	warn := func(key string, m *Mark) {
+		if m != nil && n > 1 && m.Low <= m.High/n {
+			all = append(all, c.warning("trunks."+t.Name+".watermarks."+key+".low", "%s is not above what each of %d members holds at the high mark: one "+
+				"member that its peer pauses keeps the uplink held while the others are empty: write more than %s", formatSize(m.Low), n, formatSize(m.High/n)))
+		}
+	}
+	warn("uplink", t.Watermarks.Uplink)
+	for p, m := range t.Watermarks.UplinkPriority {
+		warn(fmt.Sprintf("uplink_priority.%d", p), m)
 	}
 	return all
 }
