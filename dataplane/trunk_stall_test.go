@@ -75,7 +75,9 @@ func TestTrunkNeverStalls(t *testing.T) {
 			"hear": func(t *rapid.T) {
 				s.hear(drawPort.Draw(t, "port"), lossless, rapid.SampledFrom([]uint16{0, 10, 0xffff}).Draw(t, "quanta"))
 			},
-			"time":    func(t *rapid.T) { s.run(s.now + rapid.SampledFrom([]int64{1, 1000, 10_000, 100_000_000}).Draw(t, "ns")) },
+			"time": func(t *rapid.T) {
+				s.run(s.now + rapid.SampledFrom([]int64{1, 1000, 10_000, 100_000_000}).Draw(t, "ns"))
+			},
 			"retrunk": func(*rapid.T) { s.reapply() },
 		})
 		if v := s.trunk(); v.Held.Priorities|v.Held.Uplink != 0 {
