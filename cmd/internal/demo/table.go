@@ -127,6 +127,7 @@ func (r *Report) verdict(out io.Writer) error {
 			fmt.Fprintf(out, "FAILED (%s) %s: want %s, got %s\n", c.Act, c.Name, c.Want, c.Got)
 		}
 	}
+	r.waits(out)
 	word := "PASS"
 	switch {
 	case r.NotJudged():
@@ -136,4 +137,14 @@ func (r *Report) verdict(out io.Writer) error {
 	}
 	_, err := fmt.Fprintf(out, "\n%s (%d checks, %d failed)\n", word, len(r.Checks), failed)
 	return err
+}
+
+// waits says how busy the machine was in each act, where it was the limit in one.
+func (r *Report) waits(out io.Writer) {
+	if r.Machine == "" {
+		return
+	}
+	for _, a := range r.Acts {
+		fmt.Fprintf(out, "act %s: a process waited for a CPU for %.0f %% of the run, senders stayed %.0f %% behind\n", a.Act, 100*a.Waiting, 100*a.Behind)
+	}
 }
