@@ -49,7 +49,6 @@ var bridgeChanges = []change{
 	{path: "metrics.hosts", value: []any{"leaf1.example"}, refused: "cannot change while the switch runs"},
 	{path: "api.socket", value: "DIR/other.sock", refused: "cannot change while the switch runs"},
 	{path: "capture.directory", value: "DIR/other", refused: "cannot change while the switch runs"},
-	{path: "headroom.send_request", value: "on", refused: "not implemented in this version"},
 
 	{path: "preset", value: "roce", shows: "-", effect: at(2, func(p *dataplane.PortSnapshot) bool { return p.Config.Egress[6].Strict })},
 	{path: "buffer.lossless.size", value: "1MiB", effect: func(r *rig) bool { return r.pools().Lossless.SharedSize > 512<<10 }},
@@ -57,6 +56,7 @@ var bridgeChanges = []change{
 	{path: "buffer.lossy.size", value: "128KiB", effect: func(r *rig) bool { return r.pools().Lossy.SharedSize == 128<<10 }},
 	{path: "buffer.lossy.alpha", value: 4},
 	{path: "buffer.private", value: "8KiB", effect: at(1, func(p *dataplane.PortSnapshot) bool { return p.Config.Ingress[3].Private == 8<<10 })},
+	{path: "headroom.send_request", value: "on"},
 	{path: "buffer.headroom", value: "40KiB", effect: at(1, func(p *dataplane.PortSnapshot) bool { return p.Config.Ingress[3].Headroom == 40<<10 })},
 	{path: "buffer.xon", value: "2KiB", effect: at(1, func(p *dataplane.PortSnapshot) bool { return p.Config.Ingress[3].Xon == 2<<10 })},
 	{path: "buffer.xon_offset", value: "8KiB", effect: at(1, func(p *dataplane.PortSnapshot) bool { return p.Config.Ingress[3].XonOffset == 8<<10 })},
