@@ -19,6 +19,7 @@
 //	serve.go   the unix socket and the metrics address, with its page
 //	notify.go  what systemd is told
 //	flight.go  the last seconds before a lossless frame was lost, as a file
+//	journal.go a log that takes nothing keeps nobody waiting
 package daemon
 
 import (
@@ -44,7 +45,8 @@ import (
 
 // A Daemon is a running switch.
 type Daemon struct {
-	log       *slog.Logger
+	log       *slog.Logger // the journal
+	journal   journal
 	runner    *dataplane.Runner
 	watchdog  *watchdog
 	identity  bridge.Identity
@@ -86,7 +88,9 @@ const drainAfter = 100 * time.Millisecond
 // New starts a switch with configuration c. Its ports follow their interfaces from Run on. The control socket and the
 // metrics address are taken before any interface is touched: a switch that is started twice leaves the first alone.
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
-	d := &Daemon{log: log, watchdog: newWatchdog(log), started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
+	j := newJournal(log.Handler())
+	log = slog.New(j)
+	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), foundHeadroom: make(chan struct{}, 1)}
 	d.agreed, d.agreement = func(lldp.Agreement) { d.found() }, agreement
@@ -324,6 +328,7 @@ func (d *Daemon) leaving(numbers map[string]int) (gone []int) {
 
 // Close stops the switch and gives the interfaces back as they were.
 func (d *Daemon) Close() error {
+	defer d.journal.close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for ns := range d.watched {

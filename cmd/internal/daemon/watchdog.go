@@ -16,7 +16,7 @@ import (
 // A watchdog runs the deadlock watchdog of a switch, in a goroutine of its own: it sleeps until the data plane says that a
 // queue is stuck, and then looks when a look is due. The runner's lock guards dog and sight.
 type watchdog struct {
-	log    *slog.Logger
+	log    *slog.Logger // which keeps nobody waiting
 	runner *dataplane.Runner
 	dog    *deadlock.Watchdog
 	sight  sight
@@ -90,8 +90,7 @@ func (g *watchdog) look() (next int64) {
 	return next
 }
 
-// act lets f use the watchdog, and tells what has happened. It is logged without the data plane's lock: a log that takes
-// nothing for a while must not keep frames waiting.
+// act lets f use the watchdog, and tells what has happened.
 func (g *watchdog) act(f func(now int64)) {
 	var happened []deadlock.Event
 	g.runner.Act(func(sw *dataplane.Switch) {

@@ -100,28 +100,38 @@ func BenchmarkWatchdogLook(b *testing.B) {
 // fill lets every queue hold a frame and be paused for five seconds of the switch's time.
 func fill(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, now int64) {
 	for i := range ports {
-		var burst []dataplane.Arrival
-		in := (i + 1) % len(ports)
-		for prio := range uint8(8) {
-			f := make([]byte, 64)
-			frame.PutAddress(f, 0x02_00_00_00_00_00+uint64(i))
-			frame.PutAddress(f[6:], 0x02_00_00_00_01_00)
-			binary.BigEndian.PutUint16(f[12:], frame.TypeVLAN)
-			binary.BigEndian.PutUint16(f[14:], uint16(frame.MakeTCI(prio, false, 0)))
-			binary.BigEndian.PutUint16(f[16:], 0x88B5)
-			a := dataplane.Arrival{Data: f, At: now}
-			cfg := ports[in]
-			a.Prepare(&cfg.Classify, cfg.MaxFrame)
-			burst = append(burst, a)
-		}
-		sw.Ingress(in, 0, burst, 0, now)
-		sw.Store(sw.Settle(burst, nil))
-		var times [8]uint16
-		for q := range times {
-			times[q] = 0xffff
-		}
+		offerAll(sw, ports, i, now)
 		for at := now; at < now+5_000_000_000; at += 30_000_000 { // a pause at 1 Gbit/s lasts 33 ms
-			sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 0xff, times), at, at)
+			pauseAll(sw, i, at)
 		}
 	}
+}
+
+// offerAll sends a frame of each priority to port i.
+func offerAll(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, i int, now int64) {
+	var burst []dataplane.Arrival
+	in := (i + 1) % len(ports)
+	for prio := range uint8(8) {
+		f := make([]byte, 64)
+		frame.PutAddress(f, 0x02_00_00_00_00_00+uint64(i))
+		frame.PutAddress(f[6:], 0x02_00_00_00_01_00)
+		binary.BigEndian.PutUint16(f[12:], frame.TypeVLAN)
+		binary.BigEndian.PutUint16(f[14:], uint16(frame.MakeTCI(prio, false, 0)))
+		binary.BigEndian.PutUint16(f[16:], 0x88B5)
+		a := dataplane.Arrival{Data: f, At: now}
+		cfg := ports[in]
+		a.Prepare(&cfg.Classify, cfg.MaxFrame)
+		burst = append(burst, a)
+	}
+	sw.Ingress(in, 0, burst, 0, now)
+	sw.Store(sw.Settle(burst, nil))
+}
+
+// pauseAll pauses all queues of port i for as long as one frame can.
+func pauseAll(sw *dataplane.Switch, i int, now int64) {
+	var times [8]uint16
+	for q := range times {
+		times[q] = 0xffff
+	}
+	sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 0xff, times), now, now)
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +16,13 @@ import (
 // unplugged starts a switch at 1 Gbit/s without interfaces, with keys for the whole switch and for each of its two ports.
 func unplugged(t *testing.T, keys, port string) *Daemon {
 	t.Helper()
+	d := unpluggedLog(t, keys, port, discards)
+	t.Cleanup(func() { must(t, d.Close()) })
+	return d
+}
+
+func unpluggedLog(t *testing.T, keys, port string, log *slog.Logger) *Daemon {
+	t.Helper()
 	stations := "fdb:\n"
 	text := fmt.Sprintf("name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\n%s\nports:\n", t.TempDir(), keys)
 	for i, name := range []string{"p1", "p2"} {
@@ -25,9 +31,8 @@ func unplugged(t *testing.T, keys, port string) *Daemon {
 	}
 	c, _, err := config.Parse("test.yaml", []byte(text+stations))
 	must(t, err)
-	d, err := New(c, discards)
+	d, err := New(c, log)
 	must(t, err)
-	t.Cleanup(func() { must(t, d.Close()) })
 	return d
 }
 
@@ -87,80 +92,59 @@ func TestSettingsOfEachPort(t *testing.T) {
 	check(usual, own)
 }
 
-// A stuckLog is the log of a process whose stderr nobody reads: it takes nothing until it is freed.
-type stuckLog struct {
-	slog.Handler
-	entered chan string
-	freed   chan struct{}
-}
-
-func (l *stuckLog) Handle(_ context.Context, r slog.Record) error {
-	l.entered <- r.Message
-	<-l.freed
-	return nil
-}
-
-// A log that takes nothing holds up whoever tells of a deadlock, and not the data plane.
+// A log that takes nothing holds up neither the watchdog, which has to end what it began, nor the end of the switch.
 func TestStuckLog(t *testing.T) {
-	d := unplugged(t, "priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {fast: off}", "flow_control: pfc")
-	l := &stuckLog{Handler: discards.Handler(), entered: make(chan string), freed: make(chan struct{})}
-	g := newWatchdog(slog.New(l))
-	g.runner = d.runner
-	var fault error
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		g.act(func(now int64) { fault = lockUp(g, now) })
-	}()
-	select {
-	case <-l.entered:
-	case <-time.After(patience):
-		t.Fatal("nothing is logged")
+	l := heldLog{discards.Handler(), make(chan struct{})}
+	defer close(l.freed)
+	const recovery, slack = 200 * time.Millisecond, 100 * time.Millisecond
+	d := unpluggedLog(t, "priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {period: 1ms, count: 5, recovery: 200ms, action: forward}",
+		"flow_control: pfc", slog.New(l))
+	await := func(kind dataplane.EventKind) (at int64) {
+		eventually(t, string(kind), func() bool {
+			pausePort0(d)
+			for _, e := range (source{d}).Events(0) {
+				if e.Kind == kind && e.Priority == 0 {
+					at = e.Time
+				}
+			}
+			return at != 0
+		})
+		return at
 	}
-	looked, told := make(chan struct{}), false
-	go func() {
-		defer close(looked)
-		for _, e := range (source{d}).Events(0) {
-			told = told || e.Kind == dataplane.EventDeadlock
-		}
-	}()
-	select {
-	case <-looked:
-		if !told {
-			t.Error("there is no event about the deadlock")
-		}
-	case <-time.After(patience):
-		t.Error("the data plane waits for the log")
+	lockUp(d)
+	detected := await(dataplane.EventDeadlock)
+	if took := time.Duration(await(dataplane.EventDeadlockRecovered) - detected); took > recovery+slack {
+		t.Errorf("recovered after %v, want %v", took, recovery)
 	}
-	close(l.freed)
-	go func() {
-		for range l.entered { // what else there is to log
-		}
-	}()
-	<-ended
-	close(l.entered)
-	<-looked
-	must(t, fault)
+	ended := make(chan error, 1)
+	go func() { ended <- d.Close() }()
+	select {
+	case err := <-ended:
+		must(t, err)
+	case <-time.After(patience):
+		t.Fatal("the switch does not end")
+	}
 }
 
-// lockUp makes queue 0 of port 0 hold a frame and be paused until it is taken for locked up.
-func lockUp(g *watchdog, now int64) error {
-	const period = 100 * time.Millisecond
-	sw, ports := g.sight.sw, map[int]dataplane.PortConfig{}
-	var s dataplane.Snapshot
-	sw.Snapshot(&s, now)
-	for i, p := range s.Ports {
-		ports[i] = p.Config
-		sw.SetUp(i, true, now)
-	}
-	fill(sw, ports, now)
-	c := deadlock.Config{Fast: true, Period: period, Count: 3, Recovery: time.Second}
-	if err := g.dog.Set(0, "p1", 1, c, now); err != nil {
-		return err
-	}
-	for range 5 {
-		now += int64(period)
-		g.dog.Look(now)
-	}
-	return nil
+// lockUp makes every queue of port 0 hold a frame and be paused.
+func lockUp(d *Daemon) {
+	d.runner.Act(func(sw *dataplane.Switch) {
+		now, ports := dataplane.Now(), map[int]dataplane.PortConfig{}
+		var s dataplane.Snapshot
+		sw.Snapshot(&s, now)
+		for i, p := range s.Ports {
+			ports[i] = p.Config
+			sw.SetUp(i, true, now)
+		}
+		offerAll(sw, ports, 0, now)
+	})
+	pausePort0(d)
+}
+
+func pausePort0(d *Daemon) {
+	d.runner.Act(func(sw *dataplane.Switch) {
+		now := dataplane.Now()
+		pauseAll(sw, 0, now)
+		sw.Dequeue(0, now)
+	})
 }
