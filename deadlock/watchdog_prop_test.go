@@ -65,8 +65,13 @@ func TestDetectionAgainstModel(t *testing.T) {
 			before, since := len(h.events), h.blocked
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0:
-				h.hold(h.q, rapid.IntRange(0, 2).Draw(t, "held"))
-				h.mark(false)
+				held := rapid.IntRange(0, 2).Draw(t, "held")
+				left := held < h.q.Held // frames leave in no other way than by being sent
+				if left {
+					h.q.Sent += uint64(h.q.Held - held)
+				}
+				h.hold(h.q, held)
+				h.mark(left)
 			case 1:
 				h.pause(h.q, rapid.Int64Range(0, 2*detection).Draw(t, "pause"))
 				h.mark(false)
