@@ -50,14 +50,17 @@ type mark struct {
 	sent       uint64
 }
 
+// A tally is what a queue has sent and discarded.
+type tally struct{ sent, dropped uint64 }
+
 // A record is what transitions and storms need of a queue.
 type record struct {
-	since    int64                          // when its storm began
-	open     bool                           // a storm has begun that was not counted as over
-	first    struct{ sent, dropped uint64 } // when it began
-	xoffs    uint64                         // at the last look of a storm
-	asked    bool                           // likewise
-	baseline uint64                         // detections when the slow period began
+	since    int64  // when its storm began
+	first    tally  // when it began
+	seen     tally  // at the last Save of it
+	xoffs    uint64 // at the last look of a storm
+	asked    bool   // likewise
+	baseline uint64 // detections when the slow period began
 	counts
 }
 

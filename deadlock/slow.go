@@ -85,25 +85,24 @@ func (w *Watchdog) compare(p *port, now int64) {
 	}
 }
 
-// closeRecurring switches PFC off for a queue whose deadlock keeps coming back.
+// closeRecurring switches PFC off for a queue whose deadlock keeps coming back. A storm of it is over then: what leaves from
+// now on is not let out by one.
 func (w *Watchdog) closeRecurring(q *queue, now int64) {
 	e := w.tell(q, Recurring, becauseThreshold, now)
-	r := w.read(q, now)
-	e.Held = r.Held
-	if q.open {
-		e.Lasted = q.lasted(now)
-		e.Sent, e.Dropped = q.passed(r)
+	e.Held = w.read(q, now).Held
+	if q.state == stormed {
+		w.close(q, e, now)
 	}
 	q.Recurred++
 	q.state = closed
-	q.note(r, now)
+	q.note(w.read(q, now), now)
 	w.order(q, now)
 	w.schedule(q, never)
 }
 
 // reopen obeys PFC again.
 func (w *Watchdog) reopen(q *queue, reason string, now int64) {
-	w.close(q, w.tell(q, Reopened, reason, now), now)
+	w.tell(q, Reopened, reason, now).Held = w.read(q, now).Held
 	q.state = idle
 	w.order(q, now)
 	w.rest(q, now)

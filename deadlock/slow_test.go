@@ -129,6 +129,65 @@ func TestThresholdIsOfOnePeer(t *testing.T) {
 	}
 }
 
+// A storm that the end of a slow period meets is over and counted; what leaves while PFC is off, none let out.
+func TestClosedInAStorm(t *testing.T) {
+	for name, reopen := range map[string]func(r *rig, q *fakeQueue){
+		"the next period": func(r *rig, _ *fakeQueue) { r.run(9_000 * ms) },
+		"flap":            func(r *rig, q *fakeQueue) { r.flap(q) },
+	} {
+		r, q := watchOne(t, recurring())
+		r.run(100 * ms) // then the end of the second period is in the middle of a storm
+		r.block(q)
+		r.run(19_899 * ms)
+		if s := r.status(t); s.State != Stormed {
+			t.Fatalf("%+v", s)
+		}
+		q.Sent += 3
+		q.Dropped += 2
+		r.run(1 * ms)
+		e := r.the(t, Recurring, 0)
+		check := func(when string) {
+			t.Helper()
+			if s := r.status(t); s.Detected != s.Recovered || s.Sent != 3 || s.Dropped != 2 || s.LastSent != 3 || s.LastDropped != 2 || s.Since != 0 {
+				t.Errorf("%s, %s: %+v", name, when, s)
+			}
+		}
+		if e.Sent != 3 || e.Dropped != 2 || e.Lasted != 100*time.Millisecond {
+			t.Errorf("%+v", e)
+		}
+		check("closed")
+		q.Sent += 1000
+		r.run(1000 * ms)
+		check("closed for a second")
+		reopen(r, q)
+		r.the(t, Reopened, 0)
+		check("open again")
+	}
+}
+
+// Other settings of slow detection begin it anew: a period without judgement, and then one with.
+func TestSlowSettingsBeginAnew(t *testing.T) {
+	for _, quiet := range []int64{0, 10_000 * ms} {
+		r, q := watchOne(t, recurring())
+		r.block(q)
+		r.run(25_000 * ms)
+		if r.status(t).State != Closed {
+			t.Fatal("not closed")
+		}
+		r.hold(q, 0)
+		c := recurring()
+		c.Threshold = 6
+		begun := r.now
+		r.set(t, 0, 1<<3, c)
+		r.run(quiet)
+		r.hold(q, 5)
+		r.run(20_000*ms - quiet)
+		if e := r.the(t, Recurring, 1); e.At != begun+20_000*ms {
+			t.Errorf("%d ms without a deadlock: closed again %d ms after the change, want 20000", quiet/ms, (e.At-begun)/ms)
+		}
+	}
+}
+
 // A queue that is closed is not left so by a flap, a change of settings, or the end of slow detection.
 func TestClosedIsNoTrap(t *testing.T) {
 	for name, do := range map[string]func(t *testing.T, r *rig, q *fakeQueue){

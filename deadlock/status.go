@@ -67,7 +67,7 @@ func (w *Watchdog) status(q *queue, now int64) Status {
 	case closed:
 		s.State = Closed
 	}
-	if q.open {
+	if q.state == stormed {
 		r := w.read(q, now)
 		s.LastSent, s.LastDropped = q.passed(r)
 		s.Sent, s.Dropped, s.Since = s.Sent+s.LastSent, s.Dropped+s.LastDropped, q.since

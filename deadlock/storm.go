@@ -11,8 +11,9 @@ func (w *Watchdog) storm(q *queue, r *Reading, now int64) {
 	e := w.tell(q, Detected, reason, now)
 	e.Held, e.Lasted = r.Held, time.Duration(q.spent)
 	w.countDetection(q, now)
-	q.state, q.since, q.spent, q.open = stormed, now, 0, true
-	q.first.sent, q.first.dropped, q.xoffs, q.asked = r.Sent, r.Dropped, r.Xoffs, r.Asked
+	q.state, q.since, q.spent = stormed, now, 0
+	q.first, q.xoffs, q.asked = tally{r.Sent, r.Dropped}, r.Xoffs, r.Asked
+	q.seen = q.first
 	w.order(q, now)
 	w.schedule(q, q.stormDue(now))
 }
@@ -81,10 +82,6 @@ func (w *Watchdog) recover(q *queue, reason string, now int64) {
 
 // close counts a storm as over.
 func (w *Watchdog) close(q *queue, e *Event, now int64) {
-	if !q.open {
-		return
-	}
-	q.open = false
 	r := w.read(q, now)
 	e.Held, e.Lasted = r.Held, q.lasted(now)
 	e.Sent, e.Dropped = q.passed(r)
@@ -94,12 +91,27 @@ func (w *Watchdog) close(q *queue, e *Event, now int64) {
 	q.LastSent, q.LastDropped = e.Sent, e.Dropped
 }
 
-// passed returns what the running storm let out and discarded. Counters that began again count whole.
+// passed returns what the running storm let out and discarded: where the port and its counters are gone, up to the last Save.
 func (q *queue) passed(r *Reading) (sent, dropped uint64) {
-	if r.Sent < q.first.sent || r.Dropped < q.first.dropped {
-		return r.Sent, r.Dropped
+	now := tally{r.Sent, r.Dropped}
+	if now.sent < q.seen.sent || now.dropped < q.seen.dropped {
+		now = q.seen
 	}
-	return r.Sent - q.first.sent, r.Dropped - q.first.dropped
+	return now.sent - q.first.sent, now.dropped - q.first.dropped
+}
+
+// Save keeps what the storms of a port have let out and discarded so far: the port is about to go, and its counters with it.
+func (w *Watchdog) Save(number int, now int64) {
+	p := w.port(number)
+	if p == nil {
+		return
+	}
+	for i := range p.queues {
+		if q := &p.queues[i]; q.state == stormed {
+			r := w.read(q, now)
+			q.seen = tally{r.Sent, r.Dropped}
+		}
+	}
 }
 
 // unlink forgets what a peer did whose link has gone down; the next one is obeyed.
@@ -122,7 +134,7 @@ func (w *Watchdog) release(q *queue, reason string, now int64) {
 	case stormed:
 		w.close(q, w.tell(q, Recovered, reason, now), now)
 	case closed:
-		w.close(q, w.tell(q, Reopened, reason, now), now)
+		w.tell(q, Reopened, reason, now).Held = w.read(q, now).Held
 	}
 	if before == stormed || before == closed {
 		w.order(q, now)

@@ -171,16 +171,37 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// A switch that was stopped has not read what the peer said: that is no quiet time.
+// A switch that was stopped has not read what the peer said: that is no quiet time, whether or not it was quiet before.
 func TestQuietIsNotAStop(t *testing.T) {
-	r, q := watchOne(t, sonic())
+	for _, before := range []int64{0, 200 * ms} {
+		r, q := watchOne(t, sonic())
+		r.block(q)
+		r.run(200 * ms)
+		q.asked = 0
+		r.run(before)
+		r.now += 2000 * ms
+		r.run(1)
+		if len(r.kinds()) != 1 {
+			t.Errorf("%v: restored by the time for which the switch did not run", r.kinds())
+		}
+	}
+}
+
+// A port that goes takes its counters with it; what the storm let out until then is not forgotten.
+func TestSave(t *testing.T) {
+	c := patent()
+	c.Action = Drop
+	r, q := watchOne(t, c)
 	r.block(q)
-	r.run(200 * ms)
-	q.asked = 0
-	r.now += 2000 * ms
-	r.run(1)
-	if len(r.kinds()) != 1 {
-		t.Errorf("%v: restored by the time for which the switch did not run", r.kinds())
+	r.run(250 * ms)
+	q.Sent, q.Dropped = 4, q.Dropped+2
+	r.w.Save(0, r.now)
+	r.w.Save(9, r.now)
+	delete(r.queues, fakeKey{0, 3})
+	r.w.Remove(0, r.now)
+	r.collect()
+	if e := r.the(t, Recovered, 0); e.Sent != 4 || e.Dropped != 7 || e.Held != 0 {
+		t.Errorf("%+v, want 4 sent and 7 dropped", e)
 	}
 }
 
