@@ -107,6 +107,7 @@ func (s *Switch) Order(i int, queue uint8, ignore, discard bool, now int64) {
 	if discard && p.up {
 		p.discard |= covers(queue)
 	}
+	s.reviewPort(p)
 	s.rouse(p)
 }
 
@@ -128,6 +129,7 @@ func (s *Switch) discard(p *portState) {
 		return
 	}
 	s.buffer.Resume()
+	s.reviewSide(p)
 	if p.discard&p.occupied != 0 {
 		s.rouse(p)
 	}

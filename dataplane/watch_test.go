@@ -92,11 +92,15 @@ func stuckRig(t *testing.T, held int) *rig {
 // Ignoring XOFF lets the queue go, in order and without loss, and with it upstream.
 func TestOrderIgnore(t *testing.T) {
 	r := stuckRig(t, alone+1)
+	r.sw.Urgent(1)
 	r.sw.Order(1, lossless, true, false, r.now)
 	if !r.sw.Urgent(1) {
 		t.Error("the port is not told that it has work")
 	}
 	r.hear(1, lossless, 0xffff) // the peer goes on
+	if v := r.read(1, lossless); v.Pausing || !v.Asked {
+		t.Errorf("%+v, want a pause that is asked for and does not run", v)
+	}
 	if got := r.drain(1, r.now+second); len(got) != alone+1 || sequence(got[0]) != 0 {
 		t.Errorf("%d frames, want %d", len(got), alone+1)
 	}
@@ -146,6 +150,42 @@ func TestOrderDiscard(t *testing.T) {
 	if got := r.send(1, 64); len(got) != 1 {
 		t.Errorf("%d frames after the end of the order, want 1", len(got))
 	}
+}
+
+// What is discarded gives its buffer back at once to whoever waits for a share of it, too: nothing is sent that would.
+func TestDiscardReleasesOthers(t *testing.T) {
+	r := stuckRig(t, alone+1)
+	r.hear(0, lossless, 0xffff)
+	for n := 0; r.sw.buffer.OffCount() < 2; n++ {
+		r.offer(2, data(2, 0, lossless, n, small))
+	}
+	r.hear(0, lossless, 0)
+	r.send(0, 1) // it was in the headroom
+	if n := r.sw.buffer.OffCount(); n != 2 {
+		t.Fatalf("%d queues are held, want those of ports 0 and 2", n)
+	}
+	r.sw.Order(1, lossless, true, true, r.now)
+	if n := r.sw.Dequeue(1, r.now); n != 0 || r.sw.buffer.OffCount() != 0 {
+		t.Errorf("%d frames to send, %d queues held", n, r.sw.buffer.OffCount())
+	}
+}
+
+// What a trunk holds for a queue that is locked up is free as soon as the order is in force: for a pause that is ignored when
+// it is, for frames above the mark when they are dropped.
+func TestOrderFreesTheTrunk(t *testing.T) {
+	const octets = small + 4
+	r := trunkRig(t, marked(threeToOne(), 4*octets, 2*octets), nil)
+	r.hear(uplinkPort, lossless, 0xffff)
+	r.wantHolds("the uplink is paused", 1<<lossless, 0)
+	r.sw.Order(uplinkPort, lossless, true, false, r.now)
+	r.wantHolds("its pause is ignored", 0, 0)
+	for i := range members {
+		r.offer(i, several(i, 5, lossless, 3, small)...)
+	}
+	r.wantHolds("above the mark", 1<<lossless, 0)
+	r.sw.Order(uplinkPort, lossless, true, true, r.now)
+	r.sw.Dequeue(uplinkPort, r.now)
+	r.wantHolds("what waited is dropped", 0, 0)
 }
 
 // A frame that is on its way into the kernel is not taken away under it, and a long queue is emptied in parts.
