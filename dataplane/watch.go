@@ -135,11 +135,17 @@ func (s *Switch) discard(p *portState) {
 	}
 }
 
-// NoteWatch adds an event about a queue of port i and the station at its other end.
-func (s *Switch) NoteWatch(i int, queue uint8, kind EventKind, text string, now int64) {
+// NoteWatch adds an event about a queue of port i and the station at its other end. A port that is gone has its name only.
+func (s *Switch) NoteWatch(i int, name string, queue uint8, kind EventKind, text string, now int64) {
 	s.now = now
-	if p := s.ports[i]; p != nil {
+	p := s.ports[i]
+	switch {
+	case p != nil:
 		s.blame(p, kind, min(queue, NumPriorities-1), text) // Whole: blame names all of them
+	case queue == Whole:
+		s.event(Event{Kind: kind, Port: name, Priority: AllPriorities, Text: text})
+	default:
+		s.event(Event{Kind: kind, Port: name, Priority: int(queue), Text: text})
 	}
 }
 

@@ -39,6 +39,7 @@ func sample(v *dataplane.Snapshot) {
 func watched() []deadlock.Status {
 	return []deadlock.Status{
 		{Name: "p1", Queue: 3, State: deadlock.Stormed, Detected: 3, Recovered: 2},
+		{Name: "p1", Queue: 4, State: deadlock.Closed, Detected: 9, Recovered: 9},
 		{Name: "p2", Queue: deadlock.All, State: deadlock.Operational, Detected: 1, Recovered: 1},
 	}
 }

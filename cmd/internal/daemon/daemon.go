@@ -253,6 +253,7 @@ func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[in
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	for {
+		d.watchdog.save(d.numbers, ports)
 		err := d.runner.Configure(c, ports, statics)
 		if err == nil || !errors.Is(err, buffer.ErrBusy) {
 			return err

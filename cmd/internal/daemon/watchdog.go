@@ -124,6 +124,17 @@ func (g *watchdog) configure(c *config.Config, numbers map[string]int, ports map
 	return err
 }
 
+// save keeps what storms have done at ports, by name, that the data plane is about to lose.
+func (g *watchdog) save(numbers map[string]int, ports map[int]dataplane.PortConfig) {
+	g.act(func(now int64) {
+		for _, n := range numbers {
+			if _, stays := ports[n]; !stays {
+				g.dog.Save(n, now)
+			}
+		}
+	})
+}
+
 // watchedQueues are the lossless egress queues of a port of the data plane, bit n = queue n. What it does counts, not what
 // is configured: a port whose link keeps MAC Control frames has none.
 func watchedQueues(p dataplane.PortConfig) uint16 {

@@ -20,7 +20,7 @@ var told = map[deadlock.Kind]dataplane.EventKind{
 // note adds an event to the switch's.
 func note(sw *dataplane.Switch, e *deadlock.Event) {
 	if kind, ok := told[e.Kind]; ok {
-		sw.NoteWatch(e.Port, e.Queue, kind, describe(e), e.At)
+		sw.NoteWatch(e.Port, e.Name, e.Queue, kind, describe(e), e.At)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +91,35 @@ func TestSettingsOfEachPort(t *testing.T) {
 	c.Ports[1].Watchdog.Config = own
 	must(t, d.putInForce(t.Context(), &c))
 	check(usual, own)
+}
+
+// A port that is removed in the middle of a storm takes its counters with it, and not what is told of the storm.
+func TestPortRemovedInAStorm(t *testing.T) {
+	d := unplugged(t, "priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {period: 1ms, count: 5, recovery: 60s, action: drop}", "flow_control: pfc")
+	lockUp(d)
+	eventually(t, "the frames are dropped", func() bool {
+		pausePort0(d)
+		dropped := 0
+		for _, s := range d.watchdog.status() {
+			dropped += int(s.Dropped)
+		}
+		return dropped == 8
+	})
+	c := *d.cfg
+	c.Ports, c.FDB = c.Ports[1:], c.FDB[1:]
+	must(t, d.putInForce(t.Context(), &c))
+	n := 0
+	for _, e := range (source{d}).Events(0) {
+		if e.Kind == dataplane.EventDeadlockRecovered {
+			n++
+			if !strings.Contains(e.Text, " and 1 dropped") {
+				t.Error(e.Text)
+			}
+		}
+	}
+	if n != 8 {
+		t.Errorf("%d storms are over, want 8", n)
+	}
 }
 
 // A log that takes nothing holds up neither the watchdog, which has to end what it began, nor the end of the switch.
