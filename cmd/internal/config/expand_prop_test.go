@@ -226,7 +226,7 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	p.Delay = time.Duration(rapid.Int64Range(0, 100_000).Draw(t, "delay"))
 	p.K = rapid.Int64Range(0, 1<<24).Draw(t, "port k")
 	if p.Watchdog = c.Watchdog; rapid.Bool().Draw(t, "own watchdog") {
-		drawOwnWatchdog(t, &p.Watchdog)
+		drawPortWatchdog(t, &p.Watchdog)
 	}
 	p.Trust = rapid.SampledFrom([]Trust{TrustPCP, TrustDSCP, TrustPort}).Draw(t, "port trust")
 	p.DefaultPriority = rapid.Uint8Range(0, 7).Draw(t, "default priority")

@@ -48,45 +48,61 @@ func (c *Config) readWatchdog(v value) {
 		w.Fast = false
 		return
 	}
-	before := len(v.doc.faults)
-	mode, ok := find(v.pairs(), "mode")
-	if len(v.doc.faults) > before {
-		return
-	}
-	if ok {
-		if set(&w.Mode, watchdogMode)(mode.value); w.Mode == WatchdogSONiC {
-			*w = defaultSONiC()
-		}
-	}
-	w.read(v, field{"mode", func(v value) {
-		if v.schema != nil { // else it was read before the others
-			set(&w.Mode, watchdogMode)(v)
-		}
-	}}, field{"slow", w.readSlow})
+	w.read(v)
 }
 
 var watchdogMode = oneOf(WatchdogCount, WatchdogSONiC)
 
-// read reads the keys that a port may have too, and own ones.
-func (w *Watchdog) read(v value, own ...field) {
-	fields := append(own,
-		field{"fast", set(&w.Fast, toggle)},
-		field{"action", set(&w.Action, watchdogAction)},
-		field{"restore", set(&w.Restore, watchdogRestore)},
-		field{"period", w.only(WatchdogCount, set(&w.Period, watchdogPeriod))},
-		field{"count", w.only(WatchdogCount, w.readCount)},
-		field{"recovery", w.only(WatchdogCount, set(&w.Recovery, duration(deadlock.LeastRecovery, deadlock.MostRecovery)))},
-		field{"detection", w.only(WatchdogSONiC, set(&w.Detection, duration(deadlock.LeastDetection, deadlock.MostDetection)))},
-		field{"restoration", w.only(WatchdogSONiC, set(&w.Recovery, duration(deadlock.LeastRestoration, deadlock.MostRestoration)))},
-		field{"poll", w.only(WatchdogSONiC, set(&w.Period, duration(deadlock.LeastPoll, deadlock.MostPoll)))},
-	)
+// readMode reads the mode, before the other keys: which of them there may be follows from it. Another mode than that of before
+// comes with its own defaults. It returns false where there are no keys to read.
+func (w *Watchdog) readMode(v value) bool {
+	before := len(v.doc.faults)
+	mode, ok := find(v.pairs(), "mode")
+	if !ok || len(v.doc.faults) > before {
+		return len(v.doc.faults) == before
+	}
+	to := w.Mode
+	if set(&to, watchdogMode)(mode.value); to == w.Mode {
+		return true
+	}
+	next := defaultWatchdog()
+	if to == WatchdogSONiC {
+		next = defaultSONiC()
+	}
+	next.Slow, next.SlowPeriod, next.Threshold = w.Slow, w.SlowPeriod, w.Threshold
+	*w = next
+	return true
+}
+
+// read reads the keys, which are those of the switch and of a port.
+func (w *Watchdog) read(v value) {
+	if !w.readMode(v) {
+		return
+	}
+	fields := []field{
+		{"mode", func(v value) {
+			if v.schema != nil { // else it was read before the others
+				set(&w.Mode, watchdogMode)(v)
+			}
+		}},
+		{"slow", w.readSlow},
+		{"fast", set(&w.Fast, toggle)},
+		{"action", set(&w.Action, watchdogAction)},
+		{"restore", set(&w.Restore, watchdogRestore)},
+		{"period", w.only(WatchdogCount, set(&w.Period, watchdogPeriod))},
+		{"count", w.only(WatchdogCount, w.readCount)},
+		{"recovery", w.only(WatchdogCount, set(&w.Recovery, duration(deadlock.LeastRecovery, deadlock.MostRecovery)))},
+		{"detection", w.only(WatchdogSONiC, set(&w.Detection, duration(deadlock.LeastDetection, deadlock.MostDetection)))},
+		{"restoration", w.only(WatchdogSONiC, set(&w.Recovery, duration(deadlock.LeastRestoration, deadlock.MostRestoration)))},
+		{"poll", w.only(WatchdogSONiC, set(&w.Period, duration(deadlock.LeastPoll, deadlock.MostPoll)))},
+	}
 	before := len(v.doc.faults)
 	if v.read(fields...); len(v.doc.faults) > before {
 		return
 	}
 	if _, written := find(v.pairs(), "slow"); w.Slow && !w.Fast {
-		if _, off := find(v.pairs(), "fast"); written && off {
-			v.fail("slow detection counts what fast detection finds: write fast: on, or slow: off")
+		if written {
+			v.fail("slow detection counts what fast detection finds, which is off: write fast: on, or slow: off")
 		}
 		w.Slow = false
 	}
@@ -114,7 +130,7 @@ func (w *Watchdog) readCount(v value) {
 	}
 }
 
-// readSlow reads slow detection of the switch: writing what it is switches it on.
+// readSlow reads slow detection: writing what it is switches it on.
 func (w *Watchdog) readSlow(v value) {
 	if v.is("off") {
 		w.Slow = false
@@ -137,7 +153,7 @@ func (p *Port) readWatchdog(v value) {
 		w.Fast, w.Slow = false, false
 		return
 	}
-	w.read(v, field{"slow", set(&w.Slow, toggle)})
+	w.read(v)
 }
 
 var watchdogActions = []string{deadlock.Forward.String(), deadlock.Drop.String(), deadlock.Alert.String()}
@@ -242,22 +258,57 @@ func firstOfEach(faults []*Error) (first []*Error) {
 	return first
 }
 
-// warnWatchdogs compares the time that makes a deadlock with the longest pause that is none.
+// warnWatchdogs compares the time that makes a deadlock with the longest pause that is none, and finds settings of ports at
+// which nothing looks.
 func (c *Config) warnWatchdogs() (all []Warning) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		w := &p.Watchdog
-		if !w.Fast || len(p.losslessPriorities(c)) == 0 || w.DetectionTime() > p.longestPause() {
-			continue
+		switch {
+		case !w.Fast:
+			if key := "ports." + p.Name + ".watchdog"; c.idle(key) {
+				all = append(all, c.warning(key, "port %s: has no effect, since the watchdog is off for the switch: write fast: on here too", p.Name))
+			}
+		case len(p.losslessPriorities(c)) > 0 && w.DetectionTime() <= p.longestPause():
+			all = append(all, c.warning(c.nearestWritten(c.watchdogKey(p), "ports."+p.Name), "port %s: a queue that is blocked for %s is taken for "+
+				"a deadlock, and one pause may last %s at %s (65535 quanta): %s", p.Name, formatTime(w.DetectionTime()),
+				p.longestPause().Round(time.Millisecond), p.speedName(), w.remedy(p.longestPause())))
 		}
-		remedy := "raise count or period"
-		if w.Mode == WatchdogSONiC {
-			remedy = "raise detection"
-		}
-		all = append(all, c.warning(c.watchdogKey(p), "port %s: a queue that is blocked for %s is taken for a deadlock, and one pause may last %s at %s "+
-			"(65535 quanta): %s", p.Name, formatTime(w.DetectionTime()), p.longestPause().Round(time.Millisecond), p.speedName(), remedy))
 	}
 	return all
+}
+
+// idle tells whether settings of a port are written, and not that they are for later.
+func (c *Config) idle(key string) bool {
+	for name := range c.source.lines {
+		if strings.HasPrefix(name, key+".") {
+			return c.source.lines[key+".fast"] == 0
+		}
+	}
+	return false
+}
+
+// nearestWritten returns the first of keys that is in the file, or the last.
+func (c *Config) nearestWritten(keys ...string) string {
+	for _, key := range keys {
+		if c.source.lines[key] != 0 {
+			return key
+		}
+	}
+	return keys[len(keys)-1]
+}
+
+// remedy says how a deadlock can be told from a pause of length longest.
+func (w *Watchdog) remedy(longest time.Duration) string {
+	switch most := deadlock.Periods[len(deadlock.Periods)-1] * deadlock.MostCount; {
+	case w.Mode == WatchdogSONiC:
+		return "raise detection"
+	case longest < most:
+		return "raise count or period"
+	default:
+		return "write watchdog: {mode: sonic, detection: " + formatTime(deadlock.MostDetection) + ", action: " + w.Action.String() + "}, since count and period reach " +
+			formatTime(most) + " at most"
+	}
 }
 
 func (p *Port) speedName() string {
@@ -268,13 +319,7 @@ func (p *Port) speedName() string {
 }
 
 // watchdog writes the settings of the switch.
-func (w *writer) watchdog(d *Watchdog) {
-	slow := "off"
-	if d.Slow {
-		slow = "{period: " + formatTime(d.SlowPeriod) + ", threshold: " + formatNumber(float64(d.Threshold)) + "}"
-	}
-	w.line("watchdog: {mode: %s, %s, slow: %s}", d.Mode, d.keys(d.CountAuto), slow)
-}
+func (w *writer) watchdog(d *Watchdog) { w.line("watchdog: {%s}", d.keys(d.CountAuto)) }
 
 // portWatchdog writes those of a port.
 func (w *writer) portWatchdog(d *Watchdog) {
@@ -282,16 +327,16 @@ func (w *writer) portWatchdog(d *Watchdog) {
 	if d.CountAuto {
 		note = " # count: " + formatNumber(float64(d.Count))
 	}
-	w.line("    watchdog: {%s, slow: %s}%s", d.keys(d.CountAuto), formatToggle(d.Slow), note)
+	w.line("    watchdog: {%s}%s", d.keys(d.CountAuto), note)
 }
 
-// keys are those that switch and ports share.
+// keys are the settings of a switch or a port.
 func (w *Watchdog) keys(auto bool) string {
 	restore := restoreElapsed
 	if w.Restore == deadlock.Quiet {
 		restore = restoreQuiet
 	}
-	all := []string{"fast: " + formatToggle(w.Fast)}
+	all := []string{"mode: " + string(w.Mode), "fast: " + formatToggle(w.Fast)}
 	if w.Mode == WatchdogSONiC {
 		all = append(all, "detection: "+formatTime(w.Detection), "restoration: "+formatTime(w.Recovery), "poll: "+formatTime(w.Period))
 	} else {
@@ -301,5 +346,9 @@ func (w *Watchdog) keys(auto bool) string {
 		}
 		all = append(all, "period: "+formatTime(w.Period), "count: "+count, "recovery: "+formatTime(w.Recovery))
 	}
-	return strings.Join(append(all, "action: "+w.Action.String(), "restore: "+restore), ", ")
+	slow := "off"
+	if w.Slow {
+		slow = "{period: " + formatTime(w.SlowPeriod) + ", threshold: " + formatNumber(float64(w.Threshold)) + "}"
+	}
+	return strings.Join(append(all, "action: "+w.Action.String(), "restore: "+restore, "slow: "+slow), ", ")
 }

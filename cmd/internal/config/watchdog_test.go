@@ -48,6 +48,22 @@ func drawOwnWatchdog(t *rapid.T, w *Watchdog) {
 	}
 }
 
+// drawPortWatchdog draws what a port has for itself, its own mode and slow detection too.
+func drawPortWatchdog(t *rapid.T, w *Watchdog) {
+	usual := *w
+	if rapid.Bool().Draw(t, "other mode") {
+		if *w = defaultWatchdog(); usual.Mode == WatchdogCount {
+			*w = defaultSONiC()
+		}
+		w.SlowPeriod, w.Threshold = usual.SlowPeriod, usual.Threshold
+	}
+	drawOwnWatchdog(t, w)
+	if w.Slow = w.Fast && rapid.Bool().Draw(t, "own slow"); w.Slow {
+		w.SlowPeriod = time.Duration(rapid.IntRange(600, 3600).Draw(t, "own slow period")) * time.Second
+		w.Threshold = rapid.IntRange(deadlock.LeastThreshold, 5).Draw(t, "own threshold")
+	}
+}
+
 func parseWatchdog(t *testing.T, yaml string) (*Config, []Warning) {
 	t.Helper()
 	c, warnings, err := Parse("switch.yaml", []byte("preset: roce\n"+yaml))
@@ -95,6 +111,18 @@ watchdog: {period: 10ms, action: forward, slow: {period: 20s}}
 	if got := c.Ports[0].Watchdog; got != defaultSONiC() {
 		t.Errorf("SONiC's defaults: %+v", got)
 	}
+	c, _ = parseWatchdog(t, `ports: {p1: {watchdog: {slow: {period: 5s, threshold: 3}}}, p2: {watchdog: {mode: sonic, poll: 100ms}}, p3: {}}
+watchdog: {slow: {period: 20s}}
+`)
+	if w := c.Ports[0].Watchdog; !w.Slow || w.SlowPeriod != 5*time.Second || w.Threshold != 3 {
+		t.Errorf("slow detection of a port's own: %+v", w)
+	}
+	if w := c.Ports[1].Watchdog; w.Mode != WatchdogSONiC || w.Period != 100*time.Millisecond || w.Action != deadlock.Drop || !w.Slow || w.SlowPeriod != 20*time.Second {
+		t.Errorf("a mode of a port's own: %+v", w)
+	}
+	if w := c.Ports[2].Watchdog; w.Mode != WatchdogCount || w.Action != deadlock.Alert {
+		t.Errorf("the port beside it: %+v", w)
+	}
 	c, _ = parseWatchdog(t, "watchdog: off\nports: {p1: {}, p2: {watchdog: {fast: on, slow: on}}}\n")
 	if a, b := c.Ports[0].Watchdog, c.Ports[1].Watchdog; a.Fast || !b.Fast || !b.Slow {
 		t.Errorf("off, and on for a port: %+v, %+v", a, b)
@@ -104,16 +132,60 @@ watchdog: {period: 10ms, action: forward, slow: {period: 20s}}
 // A single pause that lasts as long as what counts as a deadlock is worth a warning.
 func TestWatchdogWarning(t *testing.T) {
 	for yaml, want := range map[string]int{
-		"watchdog: {period: 100ms, count: 4}\nports: {p1: {speed: 100M}}\n":      0,
-		"watchdog: {period: 100ms, count: 3}\nports: {p1: {speed: 100M}}\n":      1,
-		"watchdog: {period: 10ms, count: 3}\nports: {p1: {speed: 1G}, p2: {}}\n": 2,
-		"watchdog: {period: 10ms, count: 4}\nports: {p1: {speed: 1G}}\n":         0,
-		"watchdog: {mode: sonic}\nports: {p1: {speed: 100M}}\n":                  1,
-		"watchdog: {period: 1ms}\nports: {p1: {flow_control: off}}\n":            0,
-		"ports: {p1: {speed: 10M}}\n":                                            1,
+		"watchdog: {period: 100ms, count: 4}\nports: {p1: {speed: 100M}}\n":             0,
+		"watchdog: {period: 100ms, count: 3}\nports: {p1: {speed: 100M}}\n":             1,
+		"watchdog: {period: 10ms, count: 3}\nports: {p1: {speed: 1G}, p2: {}}\n":        2,
+		"watchdog: {period: 10ms, count: 4}\nports: {p1: {speed: 1G}}\n":                0,
+		"watchdog: {mode: sonic}\nports: {p1: {speed: 100M}}\n":                         1,
+		"watchdog: {period: 1ms}\nports: {p1: {flow_control: off}}\n":                   0,
+		"ports: {p1: {speed: 10M}}\n":                                                   1,
+		"watchdog: {mode: sonic, detection: 335539199ns}\nports: {p1: {speed: 100M}}\n": 1,
+		"watchdog: {mode: sonic, detection: 335539200ns}\nports: {p1: {speed: 100M}}\n": 1, // as long as a pause
+		"watchdog: {mode: sonic, detection: 335539201ns}\nports: {p1: {speed: 100M}}\n": 0,
 	} {
 		if _, warnings := parseWatchdog(t, yaml); about(warnings, "deadlock") != want {
 			t.Errorf("%s: %v, want %d of a deadlock", yaml, warnings, want)
+		}
+	}
+}
+
+// What to do about it can be done, and the line is one of the file.
+func TestWatchdogRemedy(t *testing.T) {
+	_, warnings := parseWatchdog(t, "\n\nports:\n  p1: {speed: 10M}\n")
+	n := 0
+	for _, w := range warnings {
+		if strings.Contains(w.Text, "deadlock") {
+			n++
+			if w.Line != 5 || !strings.Contains(w.Text, "mode: sonic, detection: 5s, action: alert") || strings.Contains(w.Text, "raise count") {
+				t.Errorf("line %d: %s", w.Line, w.Text)
+			}
+		}
+	}
+	if n != 1 {
+		t.Errorf("%v", warnings)
+	}
+	if _, warnings = parseWatchdog(t, "ports: {p1: {speed: 10M, watchdog: {mode: sonic, detection: 5s, action: alert}}}\n"); about(warnings, "deadlock") != 0 {
+		t.Errorf("the remedy does not help: %v", warnings)
+	}
+}
+
+// Settings of a port at which nothing looks, since the switch's watchdog is off.
+func TestWatchdogOffByInheritance(t *testing.T) {
+	for port, want := range map[string]int{
+		"{action: drop}": 1, "{count: 3}": 1, "{slow: off}": 1, "off": 0, "{fast: off, action: drop}": 0, "{fast: on, action: drop}": 0,
+	} {
+		if _, warnings := parseWatchdog(t, "watchdog: off\nports: {p1: {speed: 1G, watchdog: "+port+"}}\n"); about(warnings, "has no effect, since the watchdog is off") != want {
+			t.Errorf("%s: %v, want %d", port, warnings, want)
+		}
+	}
+	for _, yaml := range []string{
+		"watchdog: off\nports: {p1: {watchdog: {slow: on}}}\n",
+		"watchdog: {fast: off}\nports: {p1: {watchdog: {slow: {period: 20s}}}}\n",
+		"ports: {p1: {watchdog: {fast: off, slow: on}}}\n",
+		"watchdog: {fast: off, slow: on}\nports: {p1: {}}\n",
+	} {
+		if _, _, err := Parse("switch.yaml", []byte(yaml)); err == nil || !strings.Contains(err.Error(), "write fast: on, or slow: off") {
+			t.Errorf("%s: %v", yaml, err)
 		}
 	}
 }
