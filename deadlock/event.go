@@ -55,6 +55,7 @@ const (
 	becauseTime      = "it held frames, sent none and was paused for the whole detection time"
 	becauseElapsed   = "the recovery time is over"
 	becauseQuiet     = "the peer has not asked for a pause for the restoration time"
+	becauseRelieved  = "it has not been blocked for the restoration time"
 	becauseLink      = "the link went down"
 	becauseAction    = "the action was changed"
 	becauseSettings  = "the settings were changed"

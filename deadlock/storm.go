@@ -49,6 +49,9 @@ func (w *Watchdog) lookStormed(q *queue, r *Reading, now int64) {
 	if c.Restore == Quiet {
 		q.listen(r, now)
 		reason, over = becauseQuiet, q.spent >= int64(c.Recovery)
+		if c.Action == Alert {
+			reason = becauseRelieved
+		}
 	}
 	q.note(r, now)
 	q.xoffs, q.asked = r.Xoffs, r.Asked
@@ -63,10 +66,25 @@ func (w *Watchdog) lookStormed(q *queue, r *Reading, now int64) {
 // peer sent meanwhile may not have been read.
 func (q *queue) listen(r *Reading, now int64) {
 	elapsed := now - q.last.at
+	if q.port.config.Action == Alert {
+		q.recede(r, elapsed)
+		return
+	}
 	switch {
 	case r.Asked || r.Xoffs != q.xoffs:
 		q.spent = 0
 	case !q.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the looks
+		q.spent += elapsed
+	}
+}
+
+// recede adds up the time for which a queue whose XOFF is obeyed was not blocked: what the peer still asks for does not
+// matter where frames leave.
+func (q *queue) recede(r *Reading, elapsed int64) {
+	switch q.judge(r, elapsed) {
+	case blocked:
+		q.spent = 0
+	case free:
 		q.spent += elapsed
 	}
 }

@@ -171,6 +171,33 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// Under alert the peer is obeyed all the time: the storm is over once the queue is not blocked any more, though the peer goes
+// on to throttle it.
+func TestQuietUnderAlert(t *testing.T) {
+	c := sonic()
+	c.Action = Alert
+	r, q := watchOne(t, c)
+	r.block(q)
+	r.run(2000 * ms)
+	if got := r.kinds(); !slices.Equal(got, []Kind{Detected}) {
+		t.Fatalf("%v while it is blocked", got)
+	}
+	r.now += 2000 * ms // the switch is stopped
+	r.run(1)
+	if len(r.kinds()) != 1 {
+		t.Errorf("%v: restored by the time for which the switch did not run", r.kinds())
+	}
+	begun := r.now
+	for range 10 {
+		q.Sent++
+		r.run(90 * ms)
+		r.pause(q, 60_000*ms)
+	}
+	if e := r.the(t, Recovered, 0); e.At-begun > 600*ms || e.Reason != becauseRelieved {
+		t.Errorf("%d ms after frames leave again: %+v", (e.At-begun)/ms, e)
+	}
+}
+
 // A switch that was stopped has not read what the peer said: that is no quiet time, whether or not it was quiet before.
 func TestQuietIsNotAStop(t *testing.T) {
 	for _, before := range []int64{0, 200 * ms} {
