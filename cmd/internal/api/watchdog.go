@@ -76,5 +76,5 @@ func (r *Watchdog) Text() string {
 		t.row(q.Port, q.Priority.String(), q.State, q.Action, duration(q.Detection), duration(q.Restoration), duration(q.Poll), count(q.Detected),
 			count(q.Restored), count(q.Sent), count(q.Dropped), count(q.LastSent), count(q.LastDropped))
 	}
-	return sections(r.headline(), section{"SENT, DROPPED: frames of the queue during storms; LAST: during the last one.", t})
+	return sections(r.headline(), section{"SENT, DROPPED: frames of the queue during storms; LAST: during the last one. A storm in which counters are cleared counts as RESTORED alone.", t})
 }

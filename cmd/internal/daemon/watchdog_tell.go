@@ -61,6 +61,10 @@ func describe(e *deadlock.Event) string {
 	case deadlock.Changed:
 		return fmt.Sprintf("%s in a deadlock that lasts; action %s", e.Reason, consequences[e.Action])
 	case deadlock.Recovered:
+		if e.Action == deadlock.Alert && e.Held > 0 && e.Sent == 0 {
+			return fmt.Sprintf("still blocked after %v: XOFF was obeyed throughout, no frame was sent and %d wait; detection started again, since %s",
+				e.Lasted.Round(100*time.Microsecond), e.Held, e.Reason)
+		}
 		what := "detection started again"
 		if e.Reason == deadlock.Unwatched {
 			what = "XOFF is obeyed again"
