@@ -21,7 +21,7 @@ type stormFlags struct {
 
 func (o *stormFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.priority, "storm", "", "send no data, but XOFF for a priority (--flow-control pause: all), for --seconds")
-	c.Flags().IntVar(&o.duty, "duty", 100, "share of the time for which a storm pauses the peer, in percent")
+	c.Flags().IntVar(&o.duty, "duty", 100, "share of the time for which a storm pauses the peer, in percent; the peer counts at the speed of its port, which --speed has to be")
 }
 
 // run is the storm.

@@ -45,7 +45,7 @@ var deadlockActs = []deadlockAct{
 	{"a", "three switches wait for each other for ever: no watchdog", true, (*deadlockDemo).lockUpAct},
 	{"b", "the same with the watchdog, action forward", false, (*deadlockDemo).recoverAct},
 	{"c", "frames that circle for ever, by wrong routes: action drop", true, (*deadlockDemo).loopAct},
-	{"d", "a host that never stops pausing: action forward, bystanders", false, (*deadlockDemo).stormAct},
+	{"d", "a host that pauses without a gap for up to 600 ms, again and again: action forward, bystanders", false, (*deadlockDemo).stormAct},
 }
 
 // Deadlock runs the acts of demo deadlock. It returns an error where an act could not begin, or ctx ended; what breaks later

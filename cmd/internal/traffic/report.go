@@ -127,8 +127,8 @@ func (r *StormReport) Text(out io.Writer) error {
 	if what == "pfc" {
 		what = fmt.Sprintf("PFC for priority %d", r.Priority)
 	}
-	_, err := fmt.Fprintf(out, "%s sent %d XOFFs (%s, %d quanta) in %.2f s (%.0f/s): the peer was to be paused for %.2f %% of the time (wanted: %d %%), longest gap %.3f ms\n",
-		r.Interface, r.Frames, what, r.Quanta, float64(r.Elapsed)/1e9, r.Rate, 100*r.Paused, r.Duty, float64(r.LongestGap)/1e6)
+	_, err := fmt.Fprintf(out, "%s sent %d XOFFs (%s, %d quanta at %g Mbit/s) in %.2f s (%.0f/s): the peer was to be paused for %.2f %% of the time (wanted: %d %%), longest gap %.3f ms\n",
+		r.Interface, r.Frames, what, r.Quanta, float64(r.Speed)/1e6, float64(r.Elapsed)/1e9, r.Rate, 100*r.Paused, r.Duty, float64(r.LongestGap)/1e6)
 	return err
 }
 

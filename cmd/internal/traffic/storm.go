@@ -51,7 +51,8 @@ func (c *StormConfig) quanta() uint16 {
 	return uint16(min(0xffff, max(1, pause*nominal(c.Speed)/macctl.QuantumBits/int64(time.Second))))
 }
 
-// A StormReport is what a storm was. Shares and gaps are of the time that the XOFFs which left asked for.
+// A StormReport is what a storm was. Shares and gaps are of the time that the XOFFs which left asked for, by a peer that counts
+// quanta at Speed.
 type StormReport struct {
 	Schema      int     `json:"schema"`
 	Interface   string  `json:"interface"`
@@ -60,6 +61,7 @@ type StormReport struct {
 	Priority    uint8   `json:"priority"` // of PFC
 	Duty        int     `json:"duty_percent"`
 	Quanta      uint16  `json:"quanta"`
+	Speed       int64   `json:"speed_bps"` // at which quanta were counted
 	Elapsed     int64   `json:"elapsed_ns"`
 	Frames      uint64  `json:"frames"`
 	Rate        float64 `json:"frames_per_second"`
@@ -143,7 +145,7 @@ func (c *StormConfig) frame(own [6]byte, quanta uint16) []byte {
 
 func (c *StormConfig) report(s *storm, begun, ended int64, own [6]byte) *StormReport {
 	return &StormReport{Schema: 1, Interface: c.Interface, Source: macString(frame.Address(own[:])), FlowControl: c.FlowControl,
-		Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(), Elapsed: ended - begun, Frames: s.frames,
+		Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(), Speed: nominal(c.Speed), Elapsed: ended - begun, Frames: s.frames,
 		Rate: float64(s.frames) / (float64(max(1, ended-begun)) / 1e9), Paused: s.paused(ended), LongestGap: s.longest}
 }
 

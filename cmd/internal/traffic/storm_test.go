@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,17 @@ func TestStormQuanta(t *testing.T) {
 	}
 	if c := (StormConfig{Duty: 100, Speed: 1e9}); c.quanta() != 0xffff {
 		t.Errorf("%d quanta", c.quanta())
+	}
+}
+
+// The report says at which speed its shares hold.
+func TestStormSpeed(t *testing.T) {
+	for speed, want := range map[int64]string{100_000_000: "193 quanta at 100 Mbit/s", 0: "19335 quanta at 10000 Mbit/s"} {
+		c := StormConfig{Interface: "eth0", Speed: speed, FlowControl: "pfc", Priority: 3, Duty: 99}
+		var out strings.Builder
+		if err := c.report(&storm{}, 0, 1, [6]byte{2}).Text(&out); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v: %s, want %q", err, out.String(), want)
+		}
 	}
 }
 
