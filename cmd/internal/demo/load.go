@@ -172,9 +172,10 @@ func (p *play) stop() error {
 // A standing is a flow of an act, and the longest time for which it stood still at its receiver.
 type standing struct {
 	Flow
-	slots    []uint64 // wire bits in each part of the sink's window
-	gap      time.Duration
-	from, at time.Duration // when the gap began, and when the last frame came, in the act's time
+	slots []uint64 // wire bits in each part of the sink's window
+	gap   time.Duration
+	gaps  []traffic.Gap
+	at    time.Duration // when the last frame came, in the act's time
 }
 
 // flows joins what senders sent with what sinks received. Senders that ask no sink are left out.
@@ -207,8 +208,8 @@ func (p *play) match(f *standing, source string, id uint32) {
 				f.Rate = int64(float64(rf.WindowBits) / (float64(s.seen.Window) / 1e9))
 			}
 			f.slots = rf.SlotBits
-			f.gap = time.Duration(rf.LongestGap)
-			f.from, f.at = p.since(rf.GapFrom), p.since(rf.LastAt)
+			f.gap, f.gaps = time.Duration(rf.LongestGap), rf.Gaps
+			f.at = p.since(rf.LastAt)
 		}
 	}
 }

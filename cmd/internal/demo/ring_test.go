@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/traffic"
 )
 
 // Each switch of the ring sends on to the next what is not its own, and what is for nobody.
@@ -59,19 +60,21 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// A flow that ends short of its sender has a line, and one that stood still two; the others have none.
+// A flow that ends short of its sender has a line, and each time for which one stood still two; the others have none.
 func TestStandings(t *testing.T) {
 	r := &Report{}
-	p := &play{name: "a"}
+	p := &play{name: "a", start: time.Unix(0, 0)}
 	flows := []standing{
 		{Flow: Flow{Name: "h1>r2", Priority: 3, Sent: 10, Received: 7, Lost: 3}, at: time.Second},
-		{Flow: Flow{Name: "h1>r3", Priority: 3, Sent: 10, Received: 10}, gap: standingStill, from: time.Second},
-		{Flow: Flow{Name: "h1>r3", Sent: 10, Received: 10}, gap: standingStill - 1},
+		{Flow: Flow{Name: "h1>r3", Priority: 3, Sent: 10, Received: 10}, gap: 2 * traffic.LongGap,
+			gaps: []traffic.Gap{{From: 1e9, Time: int64(traffic.LongGap)}, {From: 2e9, Time: 2 * int64(traffic.LongGap)}}},
+		{Flow: Flow{Name: "h1>r3", Sent: 10, Received: 10}, gap: traffic.LongGap - 1},
 	}
 	r.tellLost(p, flows)
 	r.tellStandings(p, flows)
-	if len(r.Timeline) != 3 || r.Timeline[0].Who != "h1>r2" || r.Timeline[1].At != int64(time.Second) ||
-		r.Timeline[2].At != int64(time.Second+standingStill) || !strings.Contains(r.Timeline[2].Text, "30ms") {
+	if len(r.Timeline) != 5 || r.Timeline[0].Who != "h1>r2" || r.Timeline[1].At != int64(time.Second) ||
+		r.Timeline[2].At != int64(time.Second+traffic.LongGap) || !strings.Contains(r.Timeline[2].Text, "30ms") ||
+		r.Timeline[3].At != int64(2*time.Second) || !strings.Contains(r.Timeline[4].Text, "60ms") {
 		t.Errorf("%+v", r.Timeline)
 	}
 	r.checkAlive(p, flows[:1], 2*time.Second)

@@ -72,9 +72,10 @@ func (r *Report) tellPauses(p *play, at time.Duration) {
 // tellStandings adds when flows stood still, and when and after how long they flowed again.
 func (r *Report) tellStandings(p *play, flows []standing) {
 	for _, f := range flows {
-		if f.gap >= standingStill {
-			r.moment(p, f.from, f.Name, "priority %d stands still", f.Priority)
-			r.moment(p, f.from+f.gap, f.Name, "priority %d flows again, after %v", f.Priority, f.gap.Round(time.Millisecond))
+		for _, g := range f.gaps {
+			from, lasted := p.since(g.From), time.Duration(g.Time)
+			r.moment(p, from, f.Name, "priority %d stands still", f.Priority)
+			r.moment(p, from+lasted, f.Name, "priority %d flows again, after %v", f.Priority, lasted.Round(time.Millisecond))
 		}
 	}
 }
@@ -87,9 +88,6 @@ func (r *Report) tellLost(p *play, flows []standing) {
 		}
 	}
 }
-
-// standingStill is the shortest gap of a flow that is worth a line.
-const standingStill = 30 * time.Millisecond
 
 // heldBy returns the lossless frames that wait at a port.
 func (s *switchNode) heldBy(port string) int {

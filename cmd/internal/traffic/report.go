@@ -75,6 +75,7 @@ type ReceivedFlow struct {
 	SlotBits     []uint64  `json:"slot_wire_bits"`      // in equal parts of the window
 	LongestGap   int64     `json:"longest_gap_ns"`      // between two frames
 	GapFrom      int64     `json:"longest_gap_from_ns"` // when it began, and when the last frame came: ns since 1970
+	Gaps         []Gap     `json:"long_gaps"`           // the first of at least LongGap
 	LastAt       int64     `json:"last_at_ns"`
 	Latency      Latencies `json:"latency_ns"`
 }

@@ -76,6 +76,7 @@ type sinkFlow struct {
 	stamp    int64    // of the last frame
 	gap      int64    // the longest time between two frames
 	gapFrom  int64
+	gaps     []Gap // those of at least LongGap
 }
 
 type sink struct {
@@ -302,8 +303,8 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 	f.take(m.sequence)
 	f.latency.record(stamp - int64(m.time))
 	f.last = now
-	if f.stamp != 0 && stamp-f.stamp > f.gap {
-		f.gap, f.gapFrom = stamp-f.stamp, f.stamp
+	if f.stamp != 0 {
+		f.pass(stamp)
 	}
 	f.stamp = stamp
 	s.received++
@@ -386,7 +387,7 @@ func (s *sink) report() *SinkReport {
 	for k, f := range s.flows {
 		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority, Finished: f.finished,
 			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Overtaken: f.most, Duplicated: f.duplicated,
-			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots, LongestGap: f.gap, GapFrom: f.gapFrom, LastAt: f.stamp,
+			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots, LongestGap: f.gap, GapFrom: f.gapFrom, Gaps: f.gaps, LastAt: f.stamp,
 			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999), f.latency.max}})
 	}
 	slices.SortFunc(r.Flows, func(a, b ReceivedFlow) int {
