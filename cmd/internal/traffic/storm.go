@@ -61,7 +61,7 @@ type StormReport struct {
 	Priority    uint8   `json:"priority"` // of PFC
 	Duty        int     `json:"duty_percent"`
 	Quanta      uint16  `json:"quanta"`
-	Speed       int64   `json:"speed_bps"` // at which quanta were counted
+	Speed       int64   `json:"speed_bits_per_second"` // at which quanta were counted
 	Elapsed     int64   `json:"elapsed_ns"`
 	Frames      uint64  `json:"frames"`
 	Rate        float64 `json:"frames_per_second"`
