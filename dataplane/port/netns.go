@@ -21,6 +21,9 @@ const ownNetns = "/proc/self/ns/net"
 // errEnter is wrapped by errors that name their remedy, which is another than that of opening a port.
 var errEnter = errors.New("enter network namespace")
 
+// errNotNetns is wrapped by errors about something that exists but is something else.
+var errNotNetns = errors.New("is no network namespace")
+
 // InNetns runs f with the network namespace ns, which is "" (the daemon's own), the name of a namespace that
 // "ip netns add" made, a path, or pid:N. f runs on a thread of its own that ends with it, so that no other goroutine
 // ever runs in the wrong namespace.
@@ -28,9 +31,9 @@ func InNetns(ns string, f func() error) error {
 	if ns == "" {
 		return f()
 	}
-	h, err := netns.GetFromPath(netnsPath(ns))
+	h, err := openNetns(ns)
 	if err != nil {
-		return noNetns(ns, err)
+		return err
 	}
 	defer func() { _ = h.Close() }()
 	done := make(chan error)
@@ -38,9 +41,46 @@ func InNetns(ns string, f func() error) error {
 	return <-done
 }
 
+// openNetns opens namespace ns. Something else by that name is refused without opening it, which a FIFO would keep waiting
+// for a writer and a device may take for an order.
+func openNetns(ns string) (netns.NsHandle, error) {
+	path := ownNetns
+	if ns != "" {
+		path = netnsPath(ns)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil {
+		return netns.None(), noNetns(ns, err)
+	}
+	if int64(fs.Type) != unix.NSFS_MAGIC {
+		return netns.None(), otherThanNetns(ns)
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return netns.None(), noNetns(ns, err)
+	}
+	h := netns.NsHandle(fd)
+	if kind, err := unix.IoctlRetInt(fd, nsGetNSType); err != nil || kind != unix.CLONE_NEWNET {
+		_ = h.Close()
+		return netns.None(), otherThanNetns(ns)
+	}
+	return h, nil
+}
+
+// nsGetNSType is NS_GET_NSTYPE of ioctl_ns(2).
+const nsGetNSType = 0xb703
+
+func otherThanNetns(ns string) error {
+	return fmt.Errorf("%s: %w: write a name that ip netns lists, a path such as /proc/PID/ns/net, or pid:PID", ns, errNotNetns)
+}
+
 func enter(h netns.NsHandle, f func() error) error {
-	if err := netns.Set(h); err != nil {
+	err := netns.Set(h)
+	switch {
+	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%w: %w (needs CAP_SYS_ADMIN: run as root, or give the container --cap-add=SYS_ADMIN)", errEnter, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", errEnter, err)
 	}
 	return f()
 }

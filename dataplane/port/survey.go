@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -194,7 +193,7 @@ func peerIn(s *Survey, ns string, a *netlink.LinkAttrs) (peer *Survey, err error
 		peer, err = surveyHere(ns, link)
 		return err
 	})
-	if errors.Is(err, errEnter) || errors.Is(err, ErrNoNetns) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+	if errors.Is(err, errEnter) || errors.Is(err, errNotNetns) || errors.Is(err, ErrNoNetns) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		return nil, nil // it cannot be looked at
 	}
 	return peer, err
@@ -202,11 +201,7 @@ func peerIn(s *Survey, ns string, a *netlink.LinkAttrs) (peer *Survey, err error
 
 // means tells whether the namespace of s knows ns by that number.
 func (s *Survey) means(ns string, id int) bool {
-	path := ownNetns
-	if ns != "" {
-		path = netnsPath(ns)
-	}
-	h, err := netns.GetFromPath(path)
+	h, err := openNetns(ns)
 	if err != nil {
 		return false
 	}

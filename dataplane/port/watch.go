@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,9 +22,9 @@ type LinkEvent struct {
 func Watch(ns string, stop <-chan struct{}, f func(LinkEvent), failed func(error)) error {
 	opts := netlink.LinkSubscribeOptions{ListExisting: true, ErrorCallback: failed}
 	if ns != "" {
-		h, err := netns.GetFromPath(netnsPath(ns))
+		h, err := openNetns(ns)
 		if err != nil {
-			return fmt.Errorf("open network namespace %q: %w", ns, err)
+			return err
 		}
 		defer func() { _ = h.Close() }()
 		opts.Namespace = &h

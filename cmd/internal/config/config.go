@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -52,17 +54,37 @@ func Load(path string) (*Config, []Warning, error) {
 }
 
 // ReadFile reads the file at path, as far as it can be a configuration: of one that is too long, just enough for Parse to
-// say so.
+// say so. A pipe, such as a shell makes for "<(...)", is read for at most ten seconds; one into which nobody writes is an
+// error.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err == nil {
-		defer func() { _ = f.Close() }()
-		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(f, mostBytes+1)); err == nil {
-			return data, nil
-		}
+	data, err := readWhole(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w: name a file that exists and may be read", err)
 	}
-	return nil, fmt.Errorf("configuration: %w: name a file that exists and may be read", err)
+	return data, nil
+}
+
+// pipePatience is how long who writes into a pipe may take for a whole file.
+const pipePatience = 10 * time.Second
+
+// readWhole reads a file to its end, or just beyond mostBytes.
+func readWhole(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	_ = f.SetReadDeadline(time.Now().Add(pipePatience)) // fails for a file, which needs none
+	data, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	if errors.Is(err, os.ErrDeadlineExceeded) || err == nil && len(data) == 0 && isPipe(f) {
+		return nil, fmt.Errorf("%s is a pipe, and nobody writes a whole file into it", path)
+	}
+	return data, err
+}
+
+func isPipe(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
 }
 
 // Parse reads a configuration. The name stands for the file in messages. The error is an *Errors

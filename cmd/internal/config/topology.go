@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -61,11 +60,11 @@ type LabEnd struct{ Node, Interface string }
 
 // LoadTopology reads the file at path. See ParseTopology.
 func LoadTopology(path string) (*Topology, error) {
-	data, err := os.ReadFile(path)
+	data, err := readWhole(path)
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w: name a file that exists and may be read", err)
 	}
-	return ParseTopology(path, data, os.ReadFile)
+	return ParseTopology(path, data, readWhole)
 }
 
 // ParseTopology reads a lab. The name stands for the file in messages; read gets the files that switches name, whose
