@@ -1,8 +1,8 @@
 package web
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -178,13 +178,14 @@ func (w *watch) look(ctx context.Context) Watched {
 
 // publish makes v the newest view, unless nobody waits for it any more.
 func (b *Board) publish(ctx context.Context, v *View) {
-	text, err := json.Marshal(v)
+	var text bytes.Buffer
+	err := api.WriteJSONLine(&text, v) // what a switch left out of its arrays is an empty one: the page relies on it
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil || ctx.Err() != nil {
 		return
 	}
-	b.view = text
+	b.view = bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 	close(b.next)
 	b.next = make(chan struct{})
 }

@@ -10,6 +10,7 @@ let cameWall = null;
 let source = null;
 let chosen = "";
 let said = {};        // what was announced last, by subject
+let broken = [];      // what of the newest view cannot be shown
 
 // Numbers for people.
 const count = n => n == null ? "–" : n.toLocaleString("en-US");
@@ -217,13 +218,9 @@ function overview() {
   $("switches").hidden = view.switches.length < 2;
   if (view.switches.length < 2) return;
   fill("switches-rows", view.switches.map(w => {
-    const s = w.state, link = { text: title(w), head: true };
-    if (!s) return [link, warn("no answer yet: " + w.error, true), num("–"), num("–"), num("–"), num("–")];
-    const paused = s.pfc.reduce((n, p) => n + p.priorities.filter(q => q.state === "paused by peer" || q.state === "both").length, 0);
-    const most = Math.max(0, ...w.shares.flatMap(p => p.received_paused_share.concat(p.sent_paused_share)));
-    return [link, warn(w.answers ? "runs" : `no answer for ${clock(w.silent_ns / 1e6)} (since ${wall(w.last_answer)}): ${w.error}`, !w.answers),
-      { text: count(s.lossless_drops_since_start), cls: s.lossless_drops_since_start ? "num bad" : "num" },
-      num(s.ports.filter(p => p.up).length + " of " + s.ports.length), num(w.answers ? count(paused) : "–"), num(w.answers ? percent(most) + " %" : "–")];
+    let row = [head(w.label), warn("its numbers cannot be shown", true), num("–"), num("–"), num("–"), num("–")];
+    attempt("overview of " + w.label, () => { row = summary(w); });
+    return row;
   }));
   const labels = view.switches.map(w => w.label), options = [...$("choice").options].map(o => o.value);
   if (labels.join("\n") !== options.join("\n")) {
@@ -231,9 +228,33 @@ function overview() {
     $("choice").value = chosen;
   }
 }
+function summary(w) {
+  const s = w.state, link = head(title(w));
+  if (!s) return [link, warn("no answer yet: " + w.error, true), num("–"), num("–"), num("–"), num("–")];
+  const paused = s.pfc.reduce((n, p) => n + p.priorities.filter(q => q.state === "paused by peer" || q.state === "both").length, 0);
+  const most = Math.max(0, ...w.shares.flatMap(p => p.received_paused_share.concat(p.sent_paused_share)));
+  return [link, warn(w.answers ? "runs" : `no answer for ${clock(w.silent_ns / 1e6)} (since ${wall(w.last_answer)}): ${w.error}`, !w.answers),
+    { text: count(s.lossless_drops_since_start), cls: s.lossless_drops_since_start ? "num bad" : "num" },
+    num(s.ports.filter(p => p.up).length + " of " + s.ports.length), num(w.answers ? count(paused) : "–"), num(w.answers ? percent(most) + " %" : "–")];
+}
 const title = w => w.state && w.state.switch !== w.label ? `${w.label} (${w.state.switch})` : w.label;
 
 function render() {
+  broken = [];
+  attempt("page", draw);
+}
+
+// attempt does a part: one that fails, on numbers such as a switch of another version may send, leaves the others alone.
+function attempt(part, f) {
+  try {
+    f();
+  } catch (e) {
+    broken.push(part);
+    console.error(e);
+  }
+}
+
+function draw() {
   let w = view.switches.find(w => w.label === chosen);
   if (!w) w = view.switches[0];
   chosen = w.label;
@@ -245,8 +266,7 @@ function render() {
   if (!w.state) return;
   const s = w.state;
   put($("about"), `pfcswitch ${s.version}, runs for ${clock(new Date(s.time) - new Date(s.started))}, as of ${wall(s.time)}`);
-  [drops, matrix, figures, pools, ingress, egress, ports, neighbors, headroom, watchdog, events].forEach(show => show(w));
-  tell(w);
+  [drops, matrix, figures, pools, ingress, egress, ports, neighbors, headroom, watchdog, events, tell].forEach(show => attempt(show.name, () => show(w)));
 }
 
 // tell announces what has changed, and only then.
@@ -272,6 +292,8 @@ function contact() {
   } else if (w && !w.answers) {
     text = `${w.label} does not answer${w.last_answer ? ` since ${wall(w.last_answer)}, for ${clock(w.silent_ns / 1e6)}` : ""}: ${w.error}.` +
       (w.state ? " What stands below is of that time." : "");
+  } else if (broken.length) {
+    text = `Connected, but these parts of the page cannot be shown: ${broken.join(", ")}. Is the switch of another version?`;
   } else {
     text = "Connected";
     dead = false;
