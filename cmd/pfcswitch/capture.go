@@ -76,11 +76,7 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	dst := io.WriteCloser(standardOutput{os.Stdout})
 	switch {
 	case file != "" && file != "-":
-		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return err
-		}
-		dst = f
+		dst = &lateFile{path: file}
 	case file == "" && terminal(os.Stdout):
 		return errors.New("a capture is no text for a terminal: name a file with -w, or write: pfcswitch capture | wireshark -k -i -")
 	}
@@ -93,6 +89,33 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 		fmt.Fprintf(os.Stderr, "%d frames between them are missing, lost in a receive ring or because this capture was too slow: try --snap 128, fewer ports, or a larger capture.memory\n", t.Missing)
 	}
 	return nil
+}
+
+// A lateFile is made, or emptied, when the first octet is there to be written: where no switch answers, or it refuses, the
+// file stays as it was.
+type lateFile struct {
+	path string
+	file *os.File // nil: nothing was written yet
+}
+
+// Write implements io.Writer.
+func (l *lateFile) Write(b []byte) (int, error) {
+	if l.file == nil {
+		f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return 0, err
+		}
+		l.file = f
+	}
+	return l.file.Write(b)
+}
+
+// Close implements io.Closer.
+func (l *lateFile) Close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
 }
 
 // standardOutput stays open: it is not this command's own.

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A capture that does not begin leaves the file of before as it was, and makes none.
+func TestCaptureThatDoesNotBegin(t *testing.T) {
+	dir := t.TempDir()
+	before := filepath.Join(dir, "before.pcapng")
+	if err := os.WriteFile(before, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{before, filepath.Join(dir, "new.pcapng")} {
+		if got := fail(t, captureCommand(), "-s", filepath.Join(dir, "none.sock"), "-w", file); !strings.Contains(got, "none.sock") {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
+	if b, err := os.ReadFile(before); err != nil || string(b) != "precious" {
+		t.Errorf("the file of before: %q, %v", b, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%d files, %v, want 1", len(files), err)
+	}
+}
+
+// One that begins replaces it.
+func TestLateFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "before.pcapng")
+	if err := os.WriteFile(path, []byte("much longer"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &lateFile{path: path}
+	for _, text := range []string{"sho", "rt"} {
+		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
+			t.Fatalf("%d octets, %v", n, err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "short" {
+		t.Errorf("it holds %q, %v", b, err)
+	}
+	if _, err := (&lateFile{path: "/no/such/folder/x"}).Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "/no/such/folder/x") {
+		t.Errorf("a file that cannot be made: %v", err)
+	}
+}
