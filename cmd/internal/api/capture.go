@@ -153,6 +153,7 @@ func stream(ctx context.Context, w http.ResponseWriter, s *capture.Stream, c *Ca
 		if len(b) == 0 {
 			return true
 		}
+		expectTaken(w) // of this piece: a reader that stands still must not keep a place that others may want
 		_, err := w.Write(b)
 		return err == nil && out.Flush() == nil // a client that is gone needs no answer
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -42,6 +43,9 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 	hung.Wait()
 	if err != nil && ctx.Err() != nil {
 		return t, nil // it was to end
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("the switch has ended, or has cut off this capture, which stood still for %v: what came before can be read: %w", clientPatience, err)
 	}
 	return t, err
 }
