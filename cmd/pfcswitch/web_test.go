@@ -17,6 +17,11 @@ func TestWebRefuses(t *testing.T) {
 		{"--listen 9809", "--listen 9809: is not an address"},
 		{"--listen off", "--listen off: is not an address"},
 		{"--host http://x", `--host "http://x"`},
+		{"--switch http://192.0.2.7:9808/", `"http://192.0.2.7:9808/" is a URL: write host:port alone`},
+		{"--switch a:99999", `"a:99999" is no switch: write host:port`},
+		{"--switch a:0", "is no switch"},
+		{"--switch a:http", "is no switch"},
+		{"--switch a?b:80", "is no switch"},
 		{"--switch leaf1", `"leaf1" is no switch: write host:port`},
 		{"--switch 127.0.0.1:1 --switch 127.0.0.1:1", "stands twice"},
 		{"--switch " + file, "is a file, not a socket"},
@@ -38,7 +43,7 @@ func TestCheckOfWebConfig(t *testing.T) {
 	}
 	for _, tt := range []struct{ text, want string }{
 		{"", "no such file or directory: name a file that exists"},
-		{"tls: {}", "field tls not found"},
+		{"tls: {}", "line 1: there is no such key"},
 		{"basic_auth_users: {ann: $2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}", ""},
 	} {
 		if tt.text != "" {

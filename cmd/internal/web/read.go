@@ -8,7 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -21,14 +24,30 @@ const maxState = 8 << 20
 
 // At returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a slash.
 func At(address string) (Switch, error) {
+	if strings.Contains(address, "://") {
+		return Switch{}, fmt.Errorf("%q is a URL: write host:port alone, or the path of a control socket", address)
+	}
 	if strings.Contains(address, "/") {
 		return Switch{Label: strings.TrimSuffix(filepath.Base(address), ".sock"), Read: reader("unix", address, "pfcswitch")}, nil
 	}
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || host == "" || port == "" {
+	if err != nil || !namesHost(host) || !namesPort(port) {
 		return Switch{}, fmt.Errorf("%q is no switch: write host:port of its metrics, such as 192.0.2.7:9808, or the path of its control socket", address)
 	}
 	return Switch{Label: address, Read: reader("tcp", address, address)}, nil
+}
+
+var hostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9.])?$`)
+
+// namesHost tells whether a text can be the name or the address of a host.
+func namesHost(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil || hostname.MatchString(text)
+}
+
+func namesPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // reader returns a function that asks for the state of the switch at an address, and nowhere else: no proxy, no redirection.

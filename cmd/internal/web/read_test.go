@@ -62,6 +62,19 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// What can be no address is refused before anybody is asked.
+func TestAt(t *testing.T) {
+	for address, want := range map[string]bool{
+		"192.0.2.7:9808": true, "[2001:db8::1]:9808": true, "[fe80::1%eth0]:9808": true, "leaf1:1": true, "leaf-1.example.:65535": true, "/run/a b.sock": true, "./x": true,
+		"": false, "leaf1": false, ":9808": false, "leaf1:": false, "leaf1:0": false, "leaf1:65536": false, "leaf1:-1": false, "a b:9808": false, "a b:99999": false,
+		"-a:9808": false, "http://x/": false, "http://x:9808": false, "a@b:9808": false, "a\n:9808": false,
+	} {
+		if _, err := At(address); (err == nil) != want {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
 // What is not there is said in words.
 func TestReadNobody(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

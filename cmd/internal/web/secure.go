@@ -1,11 +1,13 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -32,9 +34,24 @@ func CheckSecurity(file string) error {
 		return fmt.Errorf("%s: is no file: name one in the format of Prometheus' exporter-toolkit", file)
 	}
 	if err := toolkit.Validate(file); err != nil {
-		return fmt.Errorf("%s: %w: %s", file, err, remedy(err))
+		return fmt.Errorf("%s: %w: %s", file, discreet(err), remedy(err))
 	}
 	return nil
+}
+
+var lineNumber = regexp.MustCompile(`line \d+: `)
+
+// discreet returns the error without what stands in the file: it may be another file than was meant, full of secrets.
+func discreet(err error) error {
+	text := err.Error()
+	if !strings.HasPrefix(text, "yaml: ") {
+		return err
+	}
+	at := lineNumber.FindString(text) // the first
+	if strings.Contains(text, " not found in type ") {
+		return errors.New(at + "there is no such key")
+	}
+	return errors.New(at + "is not what stands in such a file")
 }
 
 func remedy(err error) string {

@@ -110,7 +110,11 @@ func TestCheckSecurity(t *testing.T) {
 		{"missing", filepath.Join(dir, "no.yml"), "no such file or directory: name a file that exists"},
 		{"a folder", dir, "is no file: name one in the format"},
 		{"not YAML", writeFile(t, filepath.Join(dir, "a.yml"), "tls_server_config: ["), "correct it"},
-		{"unknown key", writeFile(t, filepath.Join(dir, "b.yml"), "tls: {}"), "field tls not found"},
+		{"unknown key", writeFile(t, filepath.Join(dir, "b.yml"), "tls: {}"), ": line 1: there is no such key: correct it"},
+		{"another file, of secrets", writeFile(t, filepath.Join(dir, "g.yml"), "root:$6$hush:19000:0\nann:$6$hush:19001:0\n"), ": line 1: is not what stands in such a file: correct it"},
+		{"another file, with keys", writeFile(t, filepath.Join(dir, "h.yml"), "# mine\nhush: hush\n"), ": line 2: there is no such key: correct it"},
+		{"another file, key twice", writeFile(t, filepath.Join(dir, "i.yml"), "hush: 1\nhush: 2\n"), "correct it"},
+		{"another file, half", writeFile(t, filepath.Join(dir, "j.yml"), "a: *hush\n"), "correct it"},
 		{"half a certificate", writeFile(t, filepath.Join(dir, "c.yml"), "tls_server_config: {cert_file: cert.pem}"), "key_file"},
 		{"no certificate", writeFile(t, filepath.Join(dir, "d.yml"), "tls_server_config: {cert_file: cert.pem, key_file: key.pem}"), "cert.pem: no such file or directory: name a file"},
 		{"not a hash", writeFile(t, filepath.Join(dir, "e.yml"), "basic_auth_users: {ann: secret}"), "correct it"},
@@ -120,6 +124,9 @@ func TestCheckSecurity(t *testing.T) {
 			err := CheckSecurity(tt.path)
 			if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.path)) {
 				t.Errorf("got %v\nwant %q, with the path", err, tt.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "hush") {
+				t.Errorf("it shows what stands in the file: %v", err)
 			}
 		})
 	}
