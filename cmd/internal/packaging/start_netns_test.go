@@ -13,10 +13,10 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// From the start of the process to the first frame that it forwards. The aim is a median below 300 ms on a machine that
-// has nothing else to do; a busy one only makes the figure worse, which is printed and decides nothing.
+// From the start of the process to the first frame that it forwards takes less than 300 ms. What else the machine has to do
+// only makes it worse, so the best of some rounds decides.
 func TestStartToForwarding(t *testing.T) {
-	const aim, rounds = 300 * time.Millisecond, 7
+	const limit, rounds = 300 * time.Millisecond, 7
 	p := newPlace(t)
 	mac, err := p.h2.MAC("eth0")
 	must(t, err)
@@ -49,5 +49,8 @@ func TestStartToForwarding(t *testing.T) {
 	_ = sender.Stop(unix.SIGKILL, time.Second)
 	slices.Sort(took)
 	load, _ := exec.Command("cat", "/proc/loadavg").Output()
-	t.Logf("start to forwarding: median %v, %v to %v (aim: %v; load %s)", took[rounds/2], took[0], took[rounds-1], aim, load)
+	t.Logf("start to forwarding: median %v, %v to %v (limit of the best: %v; load %s)", took[rounds/2], took[0], took[rounds-1], limit, load)
+	if took[0] >= limit {
+		t.Errorf("start to forwarding: %v at best, want less than %v", took[0], limit)
+	}
 }
