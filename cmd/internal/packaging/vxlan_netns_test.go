@@ -1,9 +1,11 @@
 package packaging
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +17,29 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// Two machines, joined by the tunnel that containerlab makes between them, with the switches' own files: PFC passes it, so
-// that a lossless priority loses nothing where both ends of it are full.
+// askLink asks the other end of a port what passes, and wants PFC to, in both directions.
+func askLink(t *testing.T, node *lab.Node, port, socket string) {
+	t.Helper()
+	p, err := node.Start(lab.Command{Argv: []string{program(t), "linkcheck", port, "-s", socket, "-j"}})
+	must(t, err)
+	select {
+	case <-p.Ended():
+	case <-time.After(30 * time.Second):
+		t.Fatalf("linkcheck does not end: %s", p.Output())
+	}
+	var r api.LinkCheck
+	if err := json.Unmarshal([]byte(p.Output()), &r); err != nil {
+		t.Fatalf("linkcheck: %v: %s", err, p.Output())
+	}
+	t.Logf("linkcheck of %s:\n%s", port, r.Text())
+	pfc := slices.IndexFunc(r.Checks, func(c api.LinkTest) bool { return c.Check == "pfc" })
+	if r.Peer == nil || pfc < 0 || r.Checks[pfc].Verdict != api.LinkPass || r.Checks[pfc].Out != "pass" || r.Checks[pfc].Back != "pass" {
+		t.Errorf("linkcheck of %s: PFC does not pass, by peer %v: %+v", port, r.Peer, r.Checks)
+	}
+}
+
+// Two machines, joined by the tunnel that containerlab makes between them, with the switches' own files: PFC passes it, as
+// linkcheck says, so that a lossless priority loses nothing where both ends of it are full.
 func TestTunnel(t *testing.T) {
 	l := labtest.New(t, "tunnel")
 	left, right := labtest.Node(t, l, "left"), labtest.Node(t, l, "right")
@@ -57,6 +80,7 @@ func TestTunnel(t *testing.T) {
 	if held := carry(t, h3, "eth1", 1, map[*lab.Node]string{h1: "eth1", h4: "eth1"}); held == 0 {
 		t.Error("no sender was held")
 	}
+	askLink(t, left, "eth3", filepath.Join(dir, "s1.sock"))
 	reply, err := c1.Show(t.Context(), "pfc")
 	must(t, err)
 	through := uint64(0) // PFC that came out of the tunnel
