@@ -46,7 +46,12 @@ func asked(socket string) []api.Port {
 
 // completePorts makes the shell offer the ports of the switch.
 func completePorts(c *cobra.Command, socket *string) {
-	completed(c, "port", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completed(c, "port", offerPorts(socket))
+}
+
+// offerPorts offers the ports of the switch for one word.
+func offerPorts(socket *string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, p := range asked(*socket) {
 			state := "down"
@@ -56,7 +61,18 @@ func completePorts(c *cobra.Command, socket *string) {
 			names = append(names, p.Port+"\t"+p.Interface+", "+state)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
-	})
+	}
+}
+
+// completePort makes the shell offer the ports of the switch for the only argument.
+func completePort(c *cobra.Command, socket *string) {
+	offer := offerPorts(socket)
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return offer(c, args, typed)
+	}
 }
 
 // completePriorities makes the shell offer priorities, with the ports at which they are lossless.
@@ -82,7 +98,14 @@ func completePriorities(c *cobra.Command, socket *string) {
 	})
 }
 
-// completeFile makes the shell offer configuration files.
+// completeConfig makes the shell offer configuration files for the flag of one.
+func completeConfig(c *cobra.Command) {
+	completed(c, "config", func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return completeFile(c, nil, typed)
+	})
+}
+
+// completeFile makes the shell offer configuration files for the only argument.
 func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -46,6 +46,8 @@ func explainCommand() *cobra.Command {
 	socketFlag(c, &o.socket)
 	f.StringVarP(&o.file, "config", "c", "", "ask this configuration file instead of a running switch")
 	f.StringVar(&o.in, "in", "", "port that the frame arrives at")
+	completeConfig(c)
+	completed(c, "in", offerPorts(&o.socket))
 	f.StringVar(&o.frame.Dst, "dst", "", "destination address")
 	f.StringVar(&o.frame.Src, "src", "", "source address (default: a station that nobody knows)")
 	f.IntVar(&o.frame.VLAN, "vlan", -1, "VLAN of its tag; 0: a priority tag")

@@ -65,6 +65,7 @@ func linkcheckCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	socketFlag(c, &o.socket)
+	completePort(c, &o.socket)
 	f.StringVar(&o.Interface, "interface", "", "interface to check, instead of a port of a switch")
 	f.StringVar(&o.Netns, "netns", "", "its network namespace: a name, a path or pid:N")
 	f.BoolVar(&o.answer, "answer", false, "answer the other end until Ctrl-C, instead of asking it")

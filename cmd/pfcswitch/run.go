@@ -37,6 +37,7 @@ func runCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
+	completeConfig(c)
 	c.Flags().StringArrayVar(&ports, "port", nil, "interface to take, instead of a file (repeatable)")
 	return c
 }

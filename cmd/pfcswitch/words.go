@@ -27,8 +27,12 @@ func spell(root *cobra.Command, args []string) ([]string, error) {
 		case len(word) > 1 && word[0] == '-':
 			value := i+1 < len(args) && takesValue(c, word)
 			if i+1 < len(args) && (word == "--"+watchFlag || word == "-w") && c.Flag(watchFlag) != nil {
-				if _, err := interval(args[i+1]); err == nil {
+				_, err := interval(args[i+1])
+				switch {
+				case err == nil:
 					word, i = "--"+watchFlag+"="+args[i+1], i+1
+				case strings.ContainsAny(args[i+1][:min(1, len(args[i+1]))], ".0123456789"): // no word behind it begins so
+					return nil, fmt.Errorf("%s %w", word, err)
 				}
 			}
 			if out = append(out, word); value {

@@ -46,6 +46,8 @@ func TestSpellRefuses(t *testing.T) {
 		{"show p", "show p: that may be pfc, ports, priority-group"},
 		{"shwo", "did you mean show?"},
 		{"show prots -j", "did you mean ports?"},
+		{"show ports -w 0.01", "-w 0.01: write seconds, or a time such as 500ms, from 100ms to 24h"},
+		{"show --watch 2x ports", "--watch 2x: write seconds"},
 		{"gossip", "there is no such command: there are apply, capture, check, clear"},
 		{"show gossip", "show gossip: there is no such command: there are buffer, buffer-pool, config, events, fdb, headroom, lldp, pfc, ports, priority-group, queues"},
 	} {
@@ -58,7 +60,7 @@ func TestSpellRefuses(t *testing.T) {
 
 // What is written out stays as it is, whatever it is, and nothing makes spell fail but words.
 func TestSpellIsStable(t *testing.T) {
-	words := []string{"show", "ports", "po", "s", "pfc", "watch", "-w", "--watch", "2", "-j", "-s", "--socket", "x", "--", "-", "", "clear", "w", "help", "events", "--port=p1"}
+	words := []string{"show", "ports", "po", "s", "pfc", "watch", "-w", "--watch", "2", "0.01", "-j", "-s", "--socket", "x", "--", "-", "", "clear", "w", "help", "events", "--port=p1"}
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.SliceOfN(rapid.SampledFrom(words), 0, 6).Draw(t, "words")
 		once, err := spell(rootCommand(), in)
@@ -84,6 +86,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"show", "pfc", "--priority", ""}, []string{"0\n", "7\n"}},
 		{[]string{"show", "--port", ""}, []string{":4"}},
 		{[]string{"cl", "c"}, []string{"counters"}},
+		{[]string{"linkcheck", ""}, []string{":4"}},
+		{[]string{"explain", "--in", ""}, []string{":4"}},
+		{[]string{"explain", "-c", ""}, []string{"yaml", ":8"}},
+		{[]string{"run", "-c", ""}, []string{"yaml", ":8"}},
+		{[]string{"doctor", ""}, []string{"yaml", ":8"}},
 	} {
 		root := rootCommand()
 		args, err := line(root, append([]string{cobra.ShellCompRequestCmd}, tt.words...))

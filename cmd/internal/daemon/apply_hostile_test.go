@@ -49,7 +49,7 @@ func TestHostileApply(t *testing.T) {
 		{"aliases of aliases", text + laughs, "unknown key"},
 		{"longer than any", text + strings.Repeat("# x\n", 100_000), "x.yaml:1: the file is too long"},
 		{"much longer", strings.Repeat("x", 3<<20), "it has more than 1048576 bytes: send a configuration alone"},
-		{"what only a restart can change", strings.Replace(text, "name: test", "name: other", 1), "x.yaml:1: name: other: cannot change while the switch runs (it is test): restart it, or keep the value"},
+		{"what only a restart can change", strings.Replace(text, "name: test", "name: other", 1), "x.yaml:1: name: other: cannot change while the switch runs (it is test): restart the switch, or keep the value"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := client.Apply(context.Background(), "x.yaml", []byte(tt.body)); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -30,7 +30,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -174,15 +173,23 @@ func (d *Daemon) changeable(c *config.Config) error {
 		{"buffer.cell", d.cfg.Buffer.Cell, c.Buffer.Cell},
 		{"metrics.listen", d.cfg.Metrics.Listen, c.Metrics.Listen},
 		{"metrics.web_config", d.cfg.Metrics.WebConfig, c.Metrics.WebConfig},
-		{"metrics.hosts", strings.Join(d.cfg.Metrics.Hosts, " "), strings.Join(c.Metrics.Hosts, " ")},
+		{"metrics.hosts", fmt.Sprint(d.cfg.Metrics.Hosts), fmt.Sprint(c.Metrics.Hosts)},
 		{"api.socket", d.cfg.API.Socket, c.API.Socket},
 		{"capture.directory", d.cfg.Capture.Directory, c.Capture.Directory},
 	} {
 		if k.old != k.new {
-			return c.Errorf(k.key, "%v: cannot change while the switch runs (it is %v): restart it, or keep the value", k.new, k.old)
+			return c.Errorf(k.key, "%v: cannot change while the switch runs (it is %v): restart the switch, or keep the value", asWritten(k.new), asWritten(k.old))
 		}
 	}
 	return nil
+}
+
+// asWritten is a value as a configuration has it.
+func asWritten(v any) any {
+	if v == "" {
+		return "off"
+	}
+	return v
 }
 
 // putInForce opens what the configuration needs, hands it to the data plane and makes the ports follow it. On error the
