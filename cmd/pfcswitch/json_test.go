@@ -17,7 +17,8 @@ import (
 
 // documents are all JSON documents that commands print.
 func documents(t *testing.T) []any {
-	all := []any{new(api.Line), new(api.Applied), new(checked), new(demo.Report), new(traffic.SendReport), new(traffic.SinkReport), new(traffic.StormReport)}
+	all := []any{new(api.Line), new(api.Applied), new(checked), new(demo.Report), new(traffic.SendReport), new(traffic.SinkReport), new(traffic.StormReport),
+		new(api.Doctor), new(api.LinkCheck), new(api.HeadroomCheck), new(api.Explanation)}
 	for _, noun := range api.Nouns() {
 		r, err := api.Parse(noun, []byte(`{"schema":1}`))
 		if err != nil {
@@ -36,6 +37,7 @@ var unitless = strings.Fields(`schema seq next next_event count line more
 	priority queue vlan weight selector protocol slots quanta flow
 	ports_configured ports_up slow_readers_cut_off moves not_learned entries
 	xoff xon xoffs sent_xoff sent_xon holds holds_passed member_holds member_holds_passed uplink_holds uplink_holds_passed storms_detected storms_restored recurred ageouts flood_copies
+	ports far_ends cpus unstopped_xoffs kernel_stamped
 	samples asked answered lost replies results discarded_tlvs unrecognized_tlvs
 	sent received reordered duplicated segments_sent_again octets pfc_sent offered green yellow red delivered
 	lossless_drops_since_start behind imbalance virtual_imbalance`)

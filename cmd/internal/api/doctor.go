@@ -24,7 +24,7 @@ type Machine struct {
 	Governor     *string `json:"governor"` // null: the kernel has none
 	Clock        *string `json:"clock"`    // null: it cannot be read
 	BacklogDrops uint64  `json:"backlog_drops"`
-	BacklogMax   *int    `json:"backlog_max"` // null: it cannot be read
+	BacklogMax   *int    `json:"backlog_max_frames"` // null: it cannot be read
 }
 
 // Finding is one trap.

@@ -15,12 +15,12 @@ type LinkCheck struct {
 	Peer      *string    `json:"peer"`  // address of the end that answers; null: none does
 	Pass      bool       `json:"pass"`
 	Checks    []LinkTest `json:"checks"`
-	// OutOctets and BackOctets are the longest frames that passed, without FCS; null where none was tried. OwnOctets is what this
+	// OutBytes and BackBytes are the longest frames that passed, without FCS; null where none was tried. OwnBytes is what this
 	// end's interface takes.
-	OutOctets  *int      `json:"out_octets"`
-	BackOctets *int      `json:"back_octets"`
-	OwnOctets  int       `json:"own_octets"`
-	RoundTrip  *LinkTrip `json:"round_trip"` // null where nobody answers
+	OutBytes  *int      `json:"out_bytes"`
+	BackBytes *int      `json:"back_bytes"`
+	OwnBytes  int       `json:"own_bytes"`
+	RoundTrip *LinkTrip `json:"round_trip"` // null where nobody answers
 }
 
 // LinkTest is one row: what passed, in each direction, and what to do where it did not.
@@ -42,15 +42,15 @@ const (
 
 // LinkTrip is how long frames take, by stamps in ns. Of Total, what the other end took is Peer, the rest is Link.
 type LinkTrip struct {
-	Asked       int    `json:"asked"`
-	Lost        int    `json:"lost"`
-	Way         string `json:"way"`          // control (as PFC goes), fallback or bridged
-	Octets      int    `json:"octets"`       // of each frame, without FCS
-	KernelSent  int    `json:"kernel_sent"`  // trips whose beginning the kernel stamped; of the others it is the clock before the call
-	PrecisionNs int64  `json:"precision_ns"` // step of this end's clock, finer than which none of its stamps is
-	Total       Spread `json:"total"`
-	Link        Spread `json:"link"`
-	Peer        Spread `json:"peer"`
+	Asked         int    `json:"asked"`
+	Lost          int    `json:"lost"`
+	Way           string `json:"way"`            // control (as PFC goes), fallback or bridged
+	Octets        int    `json:"octets"`         // of each frame, without FCS
+	KernelStamped int    `json:"kernel_stamped"` // trips whose beginning the kernel stamped; of the others it is the clock before the call
+	PrecisionNs   int64  `json:"precision_ns"`   // step of this end's clock, finer than which none of its stamps is
+	Total         Spread `json:"total"`
+	Link          Spread `json:"link"`
+	Peer          Spread `json:"peer"`
 }
 
 // Text implements Reply.
@@ -91,7 +91,7 @@ func (r *LinkTrip) text() string {
 		t.row(part.name, strconv.Itoa(part.d.Samples), duration(part.d.MinNs), duration(part.d.P50Ns), duration(part.d.P99Ns), duration(part.d.P999Ns), duration(part.d.MaxNs))
 	}
 	return t.String() + fmt.Sprintf("%d of %d answered, %d octets, by %s; the kernel stamped %d of them as they left, the others are stamped before the call; the clock moves by %s\n",
-		r.Asked-r.Lost, r.Asked, r.Octets, r.Way, r.KernelSent, duration(r.PrecisionNs))
+		r.Asked-r.Lost, r.Asked, r.Octets, r.Way, r.KernelStamped, duration(r.PrecisionNs))
 }
 
 func (r *LinkCheck) schema() int { return r.Schema }

@@ -41,6 +41,15 @@ func TestHeadroomCheckText(t *testing.T) {
 	}
 }
 
+// What linkcheck --headroom answers, as programs read it, stands in a golden file.
+func TestHeadroomCheckGolden(t *testing.T) {
+	var b strings.Builder
+	if err := WriteJSON(&b, sampleCheck()); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "linkcheck-headroom.json", b.String())
+}
+
 // The check passes only where the most that came is no more than what is in force, and the peer stopped each time.
 func TestHeadroomCheckVerdict(t *testing.T) {
 	for _, tt := range []struct {

@@ -89,7 +89,7 @@ type direction struct{ out, back bool }
 
 // Run checks a link.
 func Run(o *Options, w Wire, session uint16) *api.LinkCheck {
-	c := &checker{o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnOctets: w.Octets(), Checks: []api.LinkTest{}}}
+	c := &checker{o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.Octets(), Checks: []api.LinkTest{}}}
 	if o.Netns != "" {
 		c.report.Netns = &o.Netns
 	}

@@ -206,7 +206,7 @@ func TestTraps(t *testing.T) {
 // The parts of the round trip are those of the link.
 func TestRoundTrip(t *testing.T) {
 	r := check(newWire()).RoundTrip
-	if r.Asked != 50 || r.Lost != 0 || r.Way != "control" || r.KernelSent != 50 || r.PrecisionNs != 1 || r.Total.MinNs != 2*trip+turn || r.Link.P50Ns != 2*trip || r.Peer.MaxNs != turn {
+	if r.Asked != 50 || r.Lost != 0 || r.Way != "control" || r.KernelStamped != 50 || r.PrecisionNs != 1 || r.Total.MinNs != 2*trip+turn || r.Link.P50Ns != 2*trip || r.Peer.MaxNs != turn {
 		t.Errorf("%+v", r)
 	}
 	w := newWire()

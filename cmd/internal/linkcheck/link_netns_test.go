@@ -52,7 +52,7 @@ func rows(t *testing.T, o *Options) map[string]api.LinkTest {
 	for _, c := range r.Checks {
 		all[c.Check] = c
 	}
-	if r.RoundTrip != nil && (r.RoundTrip.Link.MinNs <= 0 || r.RoundTrip.Total.MinNs < r.RoundTrip.Peer.MinNs || r.RoundTrip.KernelSent == 0) {
+	if r.RoundTrip != nil && (r.RoundTrip.Link.MinNs <= 0 || r.RoundTrip.Total.MinNs < r.RoundTrip.Peer.MinNs || r.RoundTrip.KernelStamped == 0) {
 		t.Errorf("round trip %+v", r.RoundTrip)
 	}
 	return all

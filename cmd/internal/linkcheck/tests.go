@@ -97,7 +97,7 @@ func (c *checker) mtu() {
 		a, ok := c.ask(question{way: c.base, back: c.base, octets: out, answer: n})
 		return ok && a.Length == n
 	})
-	c.report.OutOctets, c.report.BackOctets = &out, &back
+	c.report.OutBytes, c.report.BackBytes = &out, &back
 	t := api.LinkTest{Check: "mtu", Verdict: api.LinkPass, Out: fmt.Sprint(out - frame.HeaderOctets), Back: fmt.Sprint(back - frame.HeaderOctets)}
 	if out == own && back == out {
 		t.Text = fmt.Sprintf("frames as long as this end's MTU of %d pass both ways", own-frame.HeaderOctets)

@@ -30,7 +30,7 @@ func (c *checker) roundTrip() {
 			continue
 		}
 		if a.kernel {
-			r.KernelSent++
+			r.KernelStamped++
 		}
 		total, link, peer = append(total, whole), append(link, whole-turn), append(peer, turn)
 	}
