@@ -3,7 +3,10 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +24,7 @@ import (
 //	POST /v1/clear/watermarks   the user's watermarks begin again
 //	POST /v1/linkcheck/headroom a check of a port's headroom by experiment; parameters port, priority, xoffs
 //
-// Errors are {"schema":1,"error":"…"} with status 400 (the request), 404 or 409 (the configuration or the check was refused).
+// Errors are {"schema":1,"error":"…"} with status 400 (the request), 404, 405 (the method) or 409 (the configuration or the check was refused).
 type Server struct {
 	source  Source
 	started time.Time
@@ -42,7 +45,7 @@ type Server struct {
 func NewServer(s Source, started time.Time) *Server {
 	srv := &Server{source: s, started: started, mux: http.NewServeMux()}
 	srv.user.baseline = &baseline{}
-	srv.mux.HandleFunc("GET /v1/{noun}", srv.show)
+	srv.mux.HandleFunc(showPattern, srv.show)
 	srv.mux.HandleFunc("GET /v1/state", srv.answerState)
 	srv.mux.HandleFunc("GET /v1/follow", srv.follow)
 	srv.mux.HandleFunc("GET /v1/capture", srv.capture)
@@ -53,16 +56,45 @@ func NewServer(s Source, started time.Time) *Server {
 	return srv
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler. What the mux would refuse by itself, in plain text or by a redirect, is refused here.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	methods := s.methods(r)
+	switch name, below := strings.CutPrefix(r.URL.Path, "/v1/"); {
+	case slices.Contains(methods, r.Method):
+		s.mux.ServeHTTP(w, r)
+	case len(methods) > 0:
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		refuse(w, http.StatusMethodNotAllowed, fmt.Errorf("%s cannot be asked for by %s, only by %s", r.URL.Path, r.Method, methods[0]))
+	case below && name != "" && !strings.Contains(name, "/"):
+		refuse(w, http.StatusNotFound, unknownNoun(name))
+	default:
+		refuse(w, http.StatusNotFound, fmt.Errorf("there is no %q: every request is below /v1/", r.URL.Path))
+	}
+}
+
+// methods are those by which there is something at the path of a request.
+func (s *Server) methods(r *http.Request) (all []string) {
+	if path.Clean(r.URL.Path) != r.URL.Path {
+		return nil
+	}
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
+		if pattern == showPattern && nouns[strings.TrimPrefix(r.URL.Path, "/v1/")].answer == nil {
+			continue
+		}
+		if pattern != "" {
+			all = append(all, method)
+		}
+	}
+	return all
+}
+
+// showPattern is that of requests for what can be shown.
+const showPattern = "GET /v1/{noun}"
 
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	expectRequest(w)
-	n, ok := nouns[r.PathValue("noun")]
-	if !ok {
-		refuse(w, http.StatusNotFound, unknownNoun(r.PathValue("noun")))
-		return
-	}
+	n := nouns[r.PathValue("noun")]
 	since, err := sequence(r, 0)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err)

@@ -59,6 +59,9 @@ func checkYAML(t *testing.T, b *block) {
 		if err := yaml.Unmarshal([]byte(b.text), &v); err != nil {
 			t.Errorf("README.md:%d: %v", b.line, err)
 		}
+		if keys, _ := v.(map[string]any); b.info[1] == "web" && keys["rate_limit"] == nil {
+			t.Errorf("README.md:%d: no rate_limit: every wrong password costs bcrypt's time", b.line)
+		}
 		return
 	}
 	if _, _, err := config.Parse("README.md", []byte(strings.Repeat("\n", b.line-1)+b.text)); err != nil {
