@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -117,15 +118,22 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
 			continue
 		}
-		pause := p.pauseTime(c.Pause.Quanta)
-		if pause/2 < m.WakeGap {
-			all = append(all, c.warning("pause.quanta", "port %s: half of the pause time, %s, is below the %s for which this machine may not "+
-				"run the switch, so the peer may resume too early: raise quanta, lower the speed, or give the switch a processor",
-				p.Name, (pause/2).Round(time.Microsecond), m.WakeGap))
+		key, remedy := "pause.quanta", "raise quanta, lower the speed, or give the switch a processor"
+		if c.Pause.Quanta == math.MaxUint16 {
+			key, remedy = "ports."+p.Name+".speed", "lower the speed, or give the switch a processor"
 		}
-		if refresh := min(pause/2, pause-4*m.WakeDelay); refresh < leastRefresh {
-			all = append(all, c.warning("pause.quanta", "port %s: XOFF would have to be repeated after %s, and %s is the least: raise quanta",
-				p.Name, max(0, refresh).Round(time.Microsecond), leastRefresh))
+		pause := p.pauseTime(c.Pause.Quanta)
+		refresh := min(pause/2, pause-4*m.WakeDelay)
+		switch {
+		case pause/2 < m.WakeGap:
+			all = append(all, c.warning(key, "port %s: half of the pause time, %s, is below the %s for which this machine may not "+
+				"run the switch, so the peer may resume too early: %s", p.Name, (pause/2).Round(time.Microsecond), m.WakeGap, remedy))
+		case refresh <= 0:
+			all = append(all, c.warning(key, "port %s: the pause time, %s, is no longer than the four wake-ups of up to %s that a repeated XOFF "+
+				"may take, so the peer may resume too early: %s", p.Name, pause.Round(time.Microsecond), m.WakeDelay, remedy))
+		case refresh < leastRefresh:
+			all = append(all, c.warning(key, "port %s: XOFF would have to be repeated after %s, and %s is the least: %s",
+				p.Name, refresh.Round(time.Microsecond), leastRefresh, remedy))
 		}
 	}
 	return all

@@ -11,6 +11,7 @@ func TestPauseTimeAgainstTheMachine(t *testing.T) {
 	const (
 		gap    = "may not run the switch"
 		repeat = "XOFF would have to be repeated"
+		late   = "no longer than the four wake-ups"
 	)
 	tests := []struct {
 		name, port, pause string
@@ -24,6 +25,8 @@ func TestPauseTimeAgainstTheMachine(t *testing.T) {
 		{"half above 200us", "speed: 50G", "65535", Machine{}, ""},
 		{"less four wake-up delays, below 200us", "speed: 1G", "65535", Machine{WakeDelay: 8340 * time.Microsecond}, repeat},
 		{"less four wake-up delays, above 200us", "speed: 1G", "65535", Machine{WakeDelay: 8330 * time.Microsecond}, ""},
+		{"less than four wake-up delays", "speed: 1G", "65535", Machine{WakeDelay: 9 * time.Millisecond}, late},
+		{"gap and delay: one warning", "speed: 1G", "65535", Machine{WakeGap: 17 * time.Millisecond, WakeDelay: 9 * time.Millisecond}, gap},
 		{"no flow control", "speed: 100G, flow_control: off", "65535", Machine{WakeGap: time.Second}, ""},
 		{"PAUSE", "speed: 100G, flow_control: pause", "65535", Machine{}, repeat},
 		{"no speed counts as 10G", "speed: none", "1000", Machine{}, repeat},
@@ -37,6 +40,9 @@ func TestPauseTimeAgainstTheMachine(t *testing.T) {
 				if !w.Note && w.Key != "priorities.lossless" {
 					got = append(got, w.Text)
 				}
+			}
+			if raise := strings.Contains(strings.Join(got, ""), "raise quanta"); raise && tt.pause == "65535" {
+				t.Errorf("got %q, though quanta are the most that there are", got)
 			}
 			switch {
 			case tt.want == "" && len(got) > 0:
