@@ -189,3 +189,15 @@ func TestReadMachine(t *testing.T) {
 		t.Error("a process that is not there is read")
 	}
 }
+
+// Where there is nothing to look at, doctor does not say that nothing is wrong.
+func TestNothingToLookAt(t *testing.T) {
+	for name, links := range map[string][]port.Link{"nothing": nil, "a bridge and the way here": {{Name: "br0", Kind: "bridge"}, {Name: "eth0", Kind: "veth", Default: true}}} {
+		if all, err := targetsAmong(links); err == nil || !strings.Contains(err.Error(), "name a configuration file") {
+			t.Errorf("%s: %v, %v", name, all, err)
+		}
+	}
+	if all, err := targetsAmong([]port.Link{{Name: "eth1", Kind: "veth"}}); err != nil || len(all) != 1 || all[0].Interface != "eth1" {
+		t.Errorf("one: %v, %v", all, err)
+	}
+}

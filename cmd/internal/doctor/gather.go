@@ -110,12 +110,22 @@ func OfNamespace() (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range links {
-		if (l.Kind == "veth" || l.Kind == "") && !l.Default {
-			f.Targets = append(f.Targets, Target{Interface: l.Name})
-		}
+	if f.Targets, err = targetsAmong(links); err != nil {
+		return nil, err
 	}
 	return f, f.survey()
+}
+
+func targetsAmong(links []port.Link) (all []Target, err error) {
+	for _, l := range links {
+		if (l.Kind == "veth" || l.Kind == "") && !l.Default {
+			all = append(all, Target{Interface: l.Name})
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no switch runs here, and this network namespace has no interface that might be a port: name a configuration file, or a running switch (-s)")
+	}
+	return all, nil
 }
 
 func losslessOf(c *config.Config, p *config.Port) uint8 {
