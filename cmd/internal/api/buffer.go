@@ -38,6 +38,7 @@ type Segment struct {
 // BufferPort is what one port holds.
 type BufferPort struct {
 	Port          string         `json:"port"`
+	Up            bool           `json:"up"`
 	Removed       bool           `json:"removed"`        // no longer configured, but its frames still wait at other ports
 	IngressQueues []IngressQueue `json:"ingress_queues"` // the lossless ones
 	EgressQueues  []EgressBuffer `json:"egress_queues"`  // lossy frames that wait in queue 0 to 7, in this order
@@ -108,7 +109,7 @@ func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
 			Segment: *occupied(nil, &q.Used), AdmittedFrames: q.Admitted, DroppedFrames: q.Dropped})
 	}
 	if p := m.port(b.Name); p != nil && !b.Removed {
-		v.Ring = ring(p)
+		v.Up, v.Ring = p.Up, ring(p)
 	}
 	return v
 }
@@ -159,7 +160,10 @@ func (r *Buffer) ingressTable() *table {
 	for _, p := range r.Ports {
 		for _, q := range p.IngressQueues {
 			peer, s := "runs", q.Segments
-			if q.Off {
+			switch {
+			case !p.Up:
+				peer = "down"
+			case q.Off:
 				peer = "held"
 			}
 			t.row(p.label(), q.Priority.String(), peer, count(s.Private.UsedBytes), count(s.Shared.UsedBytes), count(q.ThresholdBytes),

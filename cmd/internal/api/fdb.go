@@ -47,6 +47,9 @@ func macAddress(mac uint64) string {
 
 // Text implements Reply.
 func (r *FDB) Text() string {
+	if len(r.Entries) == 0 {
+		return r.headline() + "\nno station is known\n"
+	}
 	t := newTable("MAC", ">VLAN", "PORT", "TYPE", ">AGE")
 	for _, e := range r.Entries {
 		kind, age := "static", none

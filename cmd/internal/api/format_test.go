@@ -64,13 +64,13 @@ func TestParseRefusesAnotherSchema(t *testing.T) {
 
 func TestPauseState(t *testing.T) {
 	for _, tt := range []struct {
-		on, paused, holding bool
-		want                string
+		on, up, paused, holding bool
+		want                    string
 	}{
-		{false, false, false, "off"}, {true, false, false, "running"}, {true, true, false, "paused by peer"},
-		{true, false, true, "holding peer"}, {true, true, true, "both"},
+		{false, true, false, false, "off"}, {false, false, false, false, "off"}, {true, true, false, false, "running"}, {true, true, true, false, "paused by peer"},
+		{true, true, false, true, "holding peer"}, {true, true, true, true, "both"}, {true, false, false, false, "down"}, {true, false, true, true, "down"},
 	} {
-		if got := pauseState(tt.on, tt.paused, tt.holding); got != tt.want {
+		if got := pauseState(tt.on, tt.up, tt.paused, tt.holding); got != tt.want {
 			t.Errorf("%+v: got %s", tt, got)
 		}
 	}

@@ -27,7 +27,7 @@ type HeadroomInfo struct {
 // HeadroomPort is the headroom of one port. Values in bits are those of the wire, where a frame has FCS, preamble and gap.
 type HeadroomPort struct {
 	Port           string  `json:"port"`
-	State          string  `json:"state"`    // measuring, settling, silent, by hand, or waiting for LLDP
+	State          string  `json:"state"`    // measuring, settling, silent, by hand, waiting for LLDP, or down
 	Neighbor       *string `json:"neighbor"` // as LLDP names it
 	Auto           bool    `json:"auto"`     // the headroom follows what is found
 	ManualRequired bool    `json:"manual_required"`
@@ -131,7 +131,11 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 	for why, n := range h.Counters.Ignored {
 		p.Messages.Ignored = append(p.Messages.Ignored, Ignored{headroom.Ignored(why).String(), n})
 	}
-	if s := m.port(info.Port); s != nil {
+	s := m.port(info.Port)
+	if s == nil || !s.Up {
+		p.State = "down"
+	}
+	if s != nil {
 		p.Queues = useOf(s)
 	}
 	return p

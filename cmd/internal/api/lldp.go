@@ -90,6 +90,9 @@ func (m *moment) readLLDP() Reply {
 
 // Text implements Reply.
 func (r *LLDP) Text() string {
+	if len(r.Ports) == 0 {
+		return r.headline() + "\nno port speaks LLDP\n"
+	}
 	t := newTable("PORT", "DCBX", "LOSSLESS", "WHY", "MISMATCH", "MEASURES", ">TX FRAMES", ">RX FRAMES", ">BAD")
 	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", ">AGE S", ">TTL S", "DESCRIPTION")
 	for _, p := range r.Ports {

@@ -30,7 +30,7 @@ type PFCPort struct {
 type PFCPriority struct {
 	Priority            Priority `json:"priority"`
 	Lossless            bool     `json:"lossless"`
-	State               string   `json:"state"` // running, paused by peer, holding peer, both; off where flow control is
+	State               string   `json:"state"` // running, paused by peer, holding peer, both; down, off where port or flow control is
 	ReceivedFrames      uint64   `json:"received_frames"`
 	ReceivedPausedNs    int64    `json:"received_paused_ns"` // held by the peer
 	ReceivedPausedShare float64  `json:"received_paused_share"`
@@ -83,7 +83,7 @@ func (m *moment) readPFC() Reply {
 func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 	lossless := lossless(&p.Config)&(1<<prio) != 0
 	return PFCPriority{
-		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Paused&(1<<prio) != 0, p.Wanted&(1<<prio) != 0),
+		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Up, p.Paused&(1<<prio) != 0, p.Wanted&(1<<prio) != 0),
 		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio], ReceivedPausedShare: m.share(p.PausedNs[prio]),
 		SentFrames: p.Told.PFCFrames[prio], SentXoff: p.Told.XoffSent[prio], SentXon: p.Told.XonSent[prio],
 		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.lately.priority(p.Config.Name, Priority(prio)),
@@ -92,17 +92,19 @@ func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 
 func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
 	return PFCPriority{
-		Priority: All, Lossless: true, State: pauseState(true, p.Paused != 0, p.Wanted != 0),
+		Priority: All, Lossless: true, State: pauseState(true, p.Up, p.Paused != 0, p.Wanted != 0),
 		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs, ReceivedPausedShare: m.share(p.PausedAllNs),
 		SentFrames: p.Told.PauseFrames, SentXoff: p.Told.PauseXoffSent, SentXon: p.Told.PauseXonSent,
 		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs), Recent: m.lately.priority(p.Config.Name, All),
 	}
 }
 
-func pauseState(on, paused, holding bool) string {
+func pauseState(on, up, paused, holding bool) string {
 	switch {
 	case !on:
 		return "off"
+	case !up:
+		return "down"
 	case paused && holding:
 		return "both"
 	case paused:

@@ -185,6 +185,9 @@ func trunkMember(v *dataplane.TrunkSnapshot, i int) TrunkMember {
 
 // Text implements Reply.
 func (r *Trunks) Text() string {
+	if len(r.Trunks) == 0 {
+		return r.headline() + "\nthere is no trunk\n"
+	}
 	ports := newTable("TRUNK", "PORT", "ROLE", "STATE", ">WAITING IN", ">WAITING OUT", ">RX FRAMES", ">TX FRAMES")
 	priorities := newTable("TRUNK", "PRIO", "CLASS", ">CIR", ">PIR", ">UP BYTES", ">DOWN BYTES", ">GREEN", ">YELLOW", ">RED", ">METER DROPS",
 		">RED DROPS", "HELD", ">MEMBER HOLDS", ">PASSED", ">UPLINK HOLDS", ">PASSED")

@@ -191,7 +191,7 @@ func (s *switchNode) empty() bool {
 	}
 	for _, p := range s.state.pfc.Ports {
 		for _, q := range p.Priorities {
-			if q.State != "running" && q.State != "off" {
+			if q.State != "running" && q.State != "off" && q.State != "down" {
 				return false
 			}
 		}
