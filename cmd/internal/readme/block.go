@@ -44,6 +44,23 @@ func blocks(markdown string) (all []block, err error) {
 	return all, nil
 }
 
+// stray returns the numbers of the lines that begin with "$ " and are in no console block: nobody runs what they say.
+func stray(markdown string) (lines []int) {
+	kind := ""
+	for i, line := range strings.Split(markdown, "\n") {
+		trimmed := strings.TrimSpace(line)
+		switch fence, isFence := strings.CutPrefix(trimmed, "```"); {
+		case isFence && kind == "":
+			kind = "fence " + fence
+		case isFence:
+			kind = ""
+		case strings.HasPrefix(trimmed, "$ ") && kind != "fence console":
+			lines = append(lines, i+1)
+		}
+	}
+	return lines
+}
+
 func marksOf(above string) []string {
 	found := mark.FindStringSubmatch(above)
 	switch {

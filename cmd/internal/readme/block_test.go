@@ -2,6 +2,7 @@ package readme
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -41,5 +42,12 @@ func TestMissing(t *testing.T) {
 		if got := missing(tt.promised, printed); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.promised, got, tt.want)
 		}
+	}
+}
+
+func TestStray(t *testing.T) {
+	got := stray("$ a\n```console\n$ b\n```\n    $ c\n```text\n  $ d\n```\n```console\n$ e\n```\ntext with $ f\n")
+	if want := []int{1, 5, 7}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

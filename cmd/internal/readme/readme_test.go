@@ -46,6 +46,17 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
+// Every command stands in a block that a test runs, or that says why none does.
+func TestNoStrayCommands(t *testing.T) {
+	text, err := os.ReadFile(root + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range stray(string(text)) {
+		t.Errorf("README.md:%d: a command outside a console block: no test would run it", line)
+	}
+}
+
 // checkYAML loads a configuration, or reads another sort of YAML.
 func checkYAML(t *testing.T, b *block) {
 	if len(b.info) > 1 && b.info[1] == "lab" {
