@@ -58,3 +58,49 @@ func TestEchoIsAnswered(t *testing.T) {
 		t.Error("an answer for a station behind the switch is not forwarded to it")
 	}
 }
+
+// An answer is a frame of its priority: not sent while that is paused, and paid for. As MAC Control it passes a pause.
+func TestEchoObeysPauses(t *testing.T) {
+	format := macctl.DefaultMeasurementFormat
+	for _, test := range []struct {
+		name     string
+		back     macctl.Way
+		octets   int
+		tagged   bool
+		pcp      uint8
+		paused   uint8
+		answered bool
+	}{
+		{"tagged and paused", macctl.WayFallback, 1500, true, lossless, lossless, false},
+		{"bridged and paused", macctl.WayBridged, 1500, true, lossless, lossless, false},
+		{"another priority", macctl.WayFallback, 1500, true, 5, lossless, true},
+		{"no tag", macctl.WayFallback, 1500, false, 0, lossless, true},
+		{"MAC Control", macctl.WayControl, 60, false, 0, lossless, true},
+	} {
+		cfg := testConfig(2)
+		cfg.Measurement = format
+		r := newRig(t, cfg, testPort(0), testPort(1))
+		r.hear(0, test.paused, 0xffff)
+		tci := uint16(test.pcp) << 13
+		for range 3 {
+			r.offer(0, format.AppendEcho(nil, [6]byte{}, [6]byte{2, 0, 0, 0, 0, 9}, macctl.WayFallback, test.octets, test.tagged, tci,
+				macctl.Echo{Octets: test.octets, Way: test.back, Tagged: test.tagged, TCI: tci}))
+		}
+		p, answers := r.sw.ports[0], 0
+		before := p.shaper
+		for range 5 {
+			if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
+				answers++
+			}
+		}
+		if (answers == 3) != test.answered || answers != 0 && !test.answered {
+			t.Errorf("%s: %d of 3 answered", test.name, answers)
+		}
+		if paid := p.shaper != before; paid != (test.answered && test.back != macctl.WayControl) {
+			t.Errorf("%s: paid %v", test.name, paid)
+		}
+		if r.sw.MeasureDeadline(0) == 0 || p.echo.Answered+p.echo.Refused != 3 {
+			t.Errorf("%s: something is left, or %d answered and %d refused", test.name, p.echo.Answered, p.echo.Refused)
+		}
+	}
+}

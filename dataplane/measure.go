@@ -117,13 +117,13 @@ func (s *Switch) toThisPort(p *portState, dst uint64) bool {
 	return dst == frame.Address(macctl.FallbackAddress[:]) || dst == address(p.cfg.MAC)
 }
 
-// MeasureOut appends the measurement frame that port i has to send now, if there is one.
+// MeasureOut appends the measurement frame that port i has to send now, if there is one. An echo answer leaves m zero.
 func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.Measurement, bool) {
 	p := s.ports[i]
 	if p == nil || !p.up {
 		return b, macctl.Measurement{}, false
 	}
-	if b, ok := p.echo.Append(b, &s.cfg.Measurement, p.cfg.MAC, now); ok || p.cfg.Prober == nil {
+	if b, ok := s.echoOut(p, b, now); ok || p.cfg.Prober == nil {
 		return b, macctl.Measurement{}, ok
 	}
 	m, to, fallback, ok := p.cfg.Prober.Out(now, clock)
@@ -131,6 +131,31 @@ func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.M
 		return b, m, false
 	}
 	return s.cfg.Measurement.Append(b, to, p.cfg.MAC, fallback, m), m, true
+}
+
+// echoOut appends the answer to a question about the link of p. It is paid for as data is. While the peer pauses its priority it
+// is not sent: the question is asked again.
+func (s *Switch) echoOut(p *portState, b []byte, now int64) ([]byte, bool) {
+	for {
+		a, ok := p.echo.Next()
+		if !ok {
+			return b, false
+		}
+		prio := p.cfg.Classify.Default
+		if a.Tagged {
+			prio = frame.TCI(a.TCI).PCP()
+		}
+		if !a.Control && p.receiver.Paused(now)>>prio&1 != 0 {
+			p.echo.Drop()
+			continue
+		}
+		start := len(b)
+		b, ok = p.echo.Append(b, &s.cfg.Measurement, p.cfg.MAC, now)
+		if !a.Control {
+			p.shaper.Take(int64(frame.WireOctets(len(b) - start)))
+		}
+		return b, ok
+	}
 }
 
 // MeasureDeadline returns when MeasureOut has to be called for port i.

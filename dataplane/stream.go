@@ -133,13 +133,12 @@ func (p *portState) takeStream(a *Arrival) bool {
 func (s *Switch) HoldForProbe(i int, prio uint8, hold bool, now int64) {
 	s.now = now
 	p := s.ports[i]
-	if p == nil || !p.cfg.lossless(prio) {
-		return
-	}
-	if hold {
-		s.hold(p, prio, macctl.CauseProbe)
-	} else {
+	switch {
+	case p == nil || prio >= NumPriorities:
+	case !hold: // also of a priority that is lossy by now
 		s.free(p, prio, macctl.CauseProbe)
+	case p.cfg.lossless(prio):
+		s.hold(p, prio, macctl.CauseProbe)
 	}
 }
 

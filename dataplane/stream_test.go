@@ -250,6 +250,32 @@ func TestStreamAtThePeer(t *testing.T) {
 	r.empty()
 }
 
+// A peer that a check of the headroom holds is freed when the priority becomes lossy, and the end of the check still counts.
+func TestProbeHoldEndsWithFlowControl(t *testing.T) {
+	r, _ := measuringRig(t)
+	r.sw.HoldForProbe(0, lossless, true, r.now)
+	if r.tell(0) == nil || r.sw.ports[0].sender.Told() != 1<<lossless {
+		t.Fatal("the peer is not held")
+	}
+	c := r.sw.ports[0].cfg
+	next := c
+	next.Lossless, next.Follow, next.Prober = 0, 0, nil
+	for _, c := range []PortConfig{next, c} {
+		if err := r.sw.Reconfigure(r.sw.cfg, asMap(c, r.sw.ports[1].cfg), nil, r.now); err != nil {
+			t.Fatal(err)
+		}
+		r.tell(0)
+		if s := r.sw.ports[0].sender; s.Told() != 0 || s.Causes(lossless) != 0 {
+			t.Errorf("lossless %08b: told %08b, causes %b", c.Lossless, s.Told(), s.Causes(lossless))
+		}
+	}
+	r.sw.ports[0].sender.Hold(5, macctl.CauseProbe) // a lossy one
+	r.sw.HoldForProbe(0, 5, false, r.now)
+	if got := r.sw.ports[0].sender.Causes(5); got != 0 {
+		t.Errorf("still held for %b", got)
+	}
+}
+
 // Choosing frames of a stream takes no memory.
 func TestStreamAllocatesNothing(t *testing.T) {
 	r, p := measuringRig(t)

@@ -89,7 +89,8 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	return nil
 }
 
-// sendMeasurements sends what there is to be asked and answered about the headroom of a port's link.
+// sendMeasurements sends what there is to be asked and answered about the headroom of a port's link, and one answer about how
+// frames pass it: before the next one a pause is looked for.
 func (w *worker) sendMeasurements(t *portTask) {
 	for {
 		now, wall := clockPair()
@@ -99,16 +100,19 @@ func (w *worker) sendMeasurements(t *portTask) {
 			t.measureAt = noDeadline // until setDeadline
 			return
 		}
+		echo := m == macctl.Measurement{}
 		if t.delay != nil {
 			_ = w.emit(t, b, now) // one that does not fit the line is asked again
-			continue
-		}
-		if stamp, _ := t.port.SendStamped(b); stamp != 0 {
+		} else if stamp, _ := t.port.SendStamped(b); stamp != 0 {
 			after, wall := clockPair()
 			if sent := after - (wall - stamp); sent >= now && sent <= after {
 				w.lock().measured(t.index, &m, sent)
 				w.unlock()
 			}
+		}
+		if echo {
+			t.measureAt = now
+			return
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (p *Probe) ask(at Moment) (out Packet, ok bool) {
 	p.asked++
 	p.count.Asked++
 	if p.silence++; p.silence == proofAfter {
-		p.note("%s agreed to measure and does not answer: the headroom in force stays", p.peer())
+		p.note(at.Now, "%s agreed to measure and does not answer: the headroom in force stays", p.peer())
 	}
 	out.Message = Message{Flags: q.flags, Operation: Request, Session: p.set.Session, Sequence: q.sequence}
 	if q.flags&FlagTwoStamps != 0 {
@@ -93,8 +93,9 @@ func (p *Probe) takeAnswer(in Packet, stamp int64, at Moment) {
 		return
 	}
 	if q.flags&FlagLoopback == 0 {
-		p.heard = claims{nanoseconds(in.Precision), nanoseconds(in.Reaction), int64(in.SendLimit), int64(in.Burst)}
+		p.claims.add(p.set.Inputs.claimed(&in.Message))
 	}
+	p.answeredBy(in.Peer)
 	p.count.Answered++
 	p.silence = 0
 	p.path.answered(in.Fallback)
@@ -127,8 +128,9 @@ func (q *question) measure(in Packet, stamp int64) (trip, turn time.Duration, wh
 
 // finding is what this end knows now.
 func (p *Probe) finding() Finding {
-	return Finding{Trip: p.estimate.Trip(), Precision: max(p.set.Precision, p.heard.precision),
-		Reaction: max(p.estimate.Turn(), p.heard.reaction), SendLimit: p.heard.sendLimit, Burst: p.heard.burst}
+	c := p.peerClaims()
+	return Finding{Trip: p.estimate.Trip(), Precision: max(p.set.Precision, c.precision),
+		Reaction: max(p.estimate.Turn(), c.reaction), SendLimit: c.sendLimit, Burst: c.burst}
 }
 
 // A path is what the answers tell of the way of MAC Control frames: many MACs swallow them.

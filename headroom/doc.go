@@ -9,6 +9,7 @@
 //	message.go   what the two ends of a link say to each other
 //	probe.go     Probe, which measures one port: agreement, what comes in, what goes out
 //	ask.go       its questions (initiator)
+//	claims.go    what the peer says of itself
 //	answer.go    its answers (responder)
 //	result.go    what each end tells the other
 //	target.go    raised at once, lowered slowly

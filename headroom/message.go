@@ -67,10 +67,11 @@ const (
 	IgnoredClock                     // the real-time clock was set meanwhile
 	IgnoredOld                       // a result or a request for a stream older than the newest
 	IgnoredBusy                      // more requests at once than are answered, or faster than streams are granted
+	IgnoredStranger                  // a result of a station that is not the one that answers
 	NumIgnored
 )
 
-var ignoredNames = [NumIgnored]string{"not-agreed", "unasked", "altered", "backwards", "proportion", "clock", "old", "busy"}
+var ignoredNames = [NumIgnored]string{"not-agreed", "unasked", "altered", "backwards", "proportion", "clock", "old", "busy", "stranger"}
 
 // String returns the reason as it stands in metric labels.
 func (i Ignored) String() string {

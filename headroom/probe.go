@@ -12,6 +12,7 @@ type Settings struct {
 	Calculated int64  // bits of the calculated headroom, in force until a better one is found
 	Min        int64  // bits below which nothing found goes
 	Max        int64  // bits above which nothing goes that only the peer claims; 0: 4 × Calculated
+	Limit      int64  // bits above which nothing found goes, but for Min; 0: none
 	Auto       bool   // the port's headroom is to follow
 	Key        string // where the headroom is set by hand, for messages
 
@@ -44,6 +45,7 @@ type Probe struct {
 	neighbour string
 	warned    bool
 	notes     []string
+	noted     int64 // up to when the notes of noteGap each reach
 
 	// initiator
 	estimate  *Estimator
@@ -51,8 +53,9 @@ type Probe struct {
 	sequence  uint32
 	asked     int64 // since the agreement
 	askAt     int64
-	silence   int64 // requests in a row without an answer
-	heard     claims
+	silence   int64       // requests in a row without an answer
+	claims    claimWindow // of the peer
+	answerer  [6]byte     // who gave the newest answer; zero: nobody yet
 	path      path
 
 	// responder
@@ -65,16 +68,11 @@ type Probe struct {
 	results results
 	target  target
 	inForce int64 // octets
+	over    bool  // more was found than may be
 
 	stream streams
 
 	count Counters
-}
-
-// claims are what the peer last said of itself.
-type claims struct {
-	precision, reaction time.Duration
-	sendLimit, burst    int64
 }
 
 // Counters of a Probe. They only grow.
@@ -134,13 +132,15 @@ func (p *Probe) SetUp(up bool, now int64) {
 // SetAgreed says whether both ends have stated that they measure, and who the neighbour is ("" where there is none).
 // Where they have not, or not any more, measuring stops, the headroom in force stays, and a person is told.
 func (p *Probe) SetAgreed(agreed bool, neighbour string, now int64) {
-	if p.known && p.agreed == agreed && p.neighbour == neighbour {
-		return
+	before := p.neighbour
+	p.neighbour = neighbour
+	if p.known && p.agreed == agreed && (before == "") == (neighbour == "") {
+		return // at most a neighbour has another name now
 	}
-	p.warned = p.warned && !agreed && p.neighbour == neighbour
-	p.known, p.agreed, p.neighbour = true, agreed, neighbour
+	p.warned = p.warned && !agreed && before == neighbour
+	p.known, p.agreed = true, agreed
 	if agreed {
-		p.note("%s measures headroom too", p.peer())
+		p.note(now, "%s measures headroom too", p.peer())
 	}
 	p.restart(now)
 	p.warn(now)
@@ -157,7 +157,8 @@ func (p *Probe) restart(now int64) {
 	p.estimate.Reset()
 	p.questions = [openQuestions]question{}
 	p.waiting, p.asked, p.silence = 0, 0, 0
-	p.heard, p.path = claims{}, path{}
+	p.claims, p.answerer, p.path = claimWindow{}, [6]byte{}, path{}
+	p.target.lower, p.over = 0, false
 	p.results.restart()
 	p.stream.restart()
 	p.askAt = math.MaxInt64
@@ -180,7 +181,7 @@ func (p *Probe) warn(now int64) {
 		return
 	}
 	p.warned = true
-	p.note("%s does not measure headroom: the %d B in force stay; set the headroom of this port by hand: %s: %d",
+	p.note(now, "%s does not measure headroom: the %d B in force stay; set the headroom of this port by hand: %s: %d",
 		p.peer(), p.inForce, p.set.Key, max(p.inForce, Octets(p.set.Calculated)))
 }
 
@@ -191,13 +192,19 @@ func (p *Probe) peer() string {
 	return "neighbour " + p.neighbour
 }
 
-// maxNotes bounds what nobody fetches.
-const maxNotes = 16
+// Bounds of notes: of what nobody fetches, and of what a peer that changes its mind all the time can cause.
+const (
+	maxNotes = 16
+	noteGap  = int64(10 * time.Second) // between two, after maxNotes at once
+)
 
-func (p *Probe) note(format string, args ...any) {
-	if len(p.notes) < maxNotes {
-		p.notes = append(p.notes, fmt.Sprintf(format, args...))
+func (p *Probe) note(now int64, format string, args ...any) {
+	next := max(p.noted, now) + noteGap
+	if len(p.notes) == maxNotes || next > now+maxNotes*noteGap {
+		return
 	}
+	p.noted = next
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
 
 // Notes returns and forgets what a person should know.

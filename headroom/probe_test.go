@@ -222,7 +222,7 @@ func TestSwallowed(t *testing.T) {
 
 func TestResultsAreBounded(t *testing.T) {
 	s := settings(7)
-	s.Max = 4_000_000
+	s.Max, s.Calculated = 4_000_000, 1000
 	tests := []struct {
 		name string
 		m    Message

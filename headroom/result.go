@@ -1,19 +1,33 @@
 package headroom
 
-import "math"
+import (
+	"math"
+	"time"
+)
+
+// How results are told and believed. A peer asks at most every 100 s, so that none is forgotten that it still tells.
+const (
+	repeatAfter = 16                     // intervals after which an acknowledged result is told again,
+	repeatLimit = int64(time.Minute)     // or after this time
+	resultLife  = int64(5 * time.Minute) // for which a result counts that is not told again
+	resultJump  = 1 << 10                // results that may be lost one after the other
+)
 
 // results is the exchange of what the two ends have found.
 type results struct {
 	// own, to the peer
 	sequence uint32
-	at       int64   // when it is to be sent (again)
+	at       int64   // when it is to be looked at
 	sent     Message // the newest
 	told     bool    // and acknowledged
+	repeatAt int64   // when it is told again all the same
+	waits    bool    // for an acknowledgement
 
 	// of the peer
 	peer  Message
 	heard bool
-	ack   bool // the peer's newest is to be acknowledged
+	until int64 // when it counts no more
+	ack   bool  // the peer's newest is to be acknowledged
 	from  Packet
 }
 
@@ -22,20 +36,26 @@ func (r *results) restart() {
 	*r = results{sequence: sequence, at: math.MaxInt64}
 }
 
-// tell makes the newest result. It looks once an interval, and repeats what is not acknowledged.
+// tell makes the newest result. It looks once an interval, and repeats what is not acknowledged, now and then also what is: so
+// that the peer can forget what nobody tells.
 func (p *Probe) tell(now int64) (out Packet, ok bool) {
 	r := &p.results
 	if now < r.at {
 		return out, false
 	}
 	r.at = now + int64(p.set.Interval)
+	p.forget(now)
 	if m := p.result(); !same(m, r.sent) {
 		r.sequence++
 		m.Sequence = r.sequence
 		r.sent, r.told = m, false
 	}
+	if r.told && now < r.repeatAt {
+		return out, false
+	}
+	r.waits, r.repeatAt = true, now+min(repeatAfter*int64(p.set.Interval), repeatLimit)
 	out.Message = r.sent
-	return out, !r.told
+	return out, true
 }
 
 // result is what this end would tell now.
@@ -56,30 +76,39 @@ func same(a, b Message) bool {
 // takeAck takes the peer's acknowledgement.
 func (p *Probe) takeAck(in Packet) {
 	r := &p.results
-	if r.told || r.at == math.MaxInt64 || in.Session != p.set.Session || in.Sequence != r.sent.Sequence || in.Area != r.sent.Area {
+	if !r.waits || r.at == math.MaxInt64 || in.Session != p.set.Session || in.Sequence != r.sent.Sequence || in.Area != r.sent.Area {
 		p.ignore(IgnoredUnasked)
 		return
 	}
-	r.told = true
+	r.told, r.waits = true, false
 }
 
 // takeResult takes what the peer has found. A result of another session is that of a peer that began anew.
 func (p *Probe) takeResult(in Packet, now int64) {
 	r := &p.results
-	if r.heard && in.Session == r.peer.Session && int32(in.Sequence-r.peer.Sequence) < 0 {
+	p.forget(now)
+	known := r.heard && in.Peer == r.from.Peer && in.Session == r.peer.Session
+	switch ahead := int32(in.Sequence - r.peer.Sequence); {
+	case p.answerer != [6]byte{} && in.Peer != p.answerer:
+		p.ignore(IgnoredStranger)
+		return
+	case known && ahead < 0:
 		p.ignore(IgnoredOld)
+		return
+	case known && ahead > resultJump:
+		p.ignore(IgnoredProportion)
 		return
 	}
 	if nanoseconds(in.Precision) > worstStamp || nanoseconds(in.Reaction) > worstReaction || in.Area[1] > in.Area[0] {
 		p.ignore(IgnoredProportion)
 		return
 	}
-	again := r.heard && in.Session == r.peer.Session && in.Sequence == r.peer.Sequence
+	again := known && in.Sequence == r.peer.Sequence
 	if again && in.Message != r.peer {
 		p.ignore(IgnoredAltered)
 		return
 	}
-	r.peer, r.heard, r.from, r.ack = in.Message, true, in, true
+	r.peer, r.heard, r.from, r.ack, r.until = in.Message, true, in, true, now+resultLife
 	if again {
 		return
 	}
@@ -87,7 +116,22 @@ func (p *Probe) takeResult(in Packet, now int64) {
 	before := p.target.bits
 	p.retarget(now)
 	if p.target.bits > before {
-		p.note("%s has found %d B, which here means a headroom of %d B", p.peer(), Octets(saturate(in.Area[0])), p.Target())
+		p.note(now, "%s has found %d B, which here means a headroom of %d B", p.peer(), Octets(saturate(in.Area[0])), p.Target())
+	}
+}
+
+// forget forgets a result that was not told for long.
+func (p *Probe) forget(now int64) {
+	if r := &p.results; r.heard && now >= r.until {
+		r.heard = false
+	}
+}
+
+// answeredBy says who has answered: nobody else's results count.
+func (p *Probe) answeredBy(peer [6]byte) {
+	p.answerer = peer
+	if r := &p.results; r.heard && r.from.Peer != peer {
+		r.heard, r.ack = false, false
 	}
 }
 
@@ -107,6 +151,7 @@ func (p *Probe) found(now int64) {
 	if !p.estimate.Settled() {
 		return
 	}
+	p.warnOver(now)
 	p.retarget(now)
 	p.results.at = min(p.results.at, now+int64(p.set.Interval))
 	if p.results.sequence == 0 {
@@ -114,14 +159,32 @@ func (p *Probe) found(now int64) {
 	}
 }
 
-// ownBits is the headroom that this end has found, 0 where it has none yet. What the peer only claims is bounded.
+// ownBits is the headroom that this end has found, 0 where it has none yet. What the peer only claims is bounded, and the
+// whole where there is a Limit: a peer that answers late looks like a long link.
 func (p *Probe) ownBits() int64 {
 	if !p.estimate.Settled() {
 		return 0
 	}
 	in, f := p.set.Inputs, p.finding()
 	wire := in.WireBits(f)
-	return wire + min(Measure(in, f).Bits()-wire, p.set.Max)
+	own := wire + min(Measure(in, f).Bits()-wire, p.set.Max)
+	if p.set.Limit > 0 {
+		own = min(own, p.set.Limit)
+	}
+	return own
+}
+
+// warnOver counts samples that mean more than the Limit, and tells a person of the first.
+func (p *Probe) warnOver(now int64) {
+	needs := Measure(p.set.Inputs, p.finding()).Bits()
+	was := p.over
+	if p.over = p.set.Limit > 0 && needs > p.set.Limit; !p.over {
+		return
+	}
+	p.ignore(IgnoredProportion)
+	if !was {
+		p.note(now, "the link to %s needs a headroom of %d B as measured, and headroom.max allows %d B", p.peer(), Octets(needs), Octets(p.set.Limit))
+	}
 }
 
 // receivedBits is the headroom that follows from the peer's newest result: what it has found for itself, and what its
@@ -131,7 +194,8 @@ func (p *Probe) receivedBits() int64 {
 		return 0
 	}
 	m, in := &p.results.peer, p.set.Inputs
-	parts := Measure(in, Finding{Reaction: nanoseconds(m.Reaction), SendLimit: int64(m.SendLimit), Burst: int64(m.Burst)}).Bits() +
+	c := in.claimed(m)
+	parts := Measure(in, Finding{Reaction: c.reaction, SendLimit: c.sendLimit, Burst: c.burst}).Bits() +
 		saturate(m.Area[1])
 	return min(max(saturate(m.Area[0]), parts), p.set.Max)
 }

@@ -76,7 +76,7 @@ func (p *Probe) takeStream(in Packet, now int64) {
 		p.count.Streams++
 	}
 	if d > 0 && !goesOn {
-		p.note("%s checks its headroom, and has this end fill the link with frames of priority %d meanwhile", p.peer(), s.priority)
+		p.note(now, "%s checks its headroom, and has this end fill the link with frames of priority %d meanwhile", p.peer(), s.priority)
 	}
 	s.takenAt = now
 	s.reply, s.answer = in, true

@@ -3,7 +3,7 @@ package headroom
 // lowerAfter is for how many intervals less must have been enough before the headroom is lowered.
 const lowerAfter = 16
 
-// A target is the headroom that a port should have: raised at once, lowered slowly.
+// A target is the headroom that a port should have: raised at once, lowered slowly, the first time as ever after.
 type target struct {
 	bits    int64 // 0 where nothing was found
 	lower   int64 // the most that was wanted since it was less than bits; 0 where it is not
@@ -27,9 +27,17 @@ func (t *target) set(want, now, hold int64) {
 
 // retarget computes anew what the headroom should be.
 func (p *Probe) retarget(now int64) {
-	if want := max(p.ownBits(), p.receivedBits()); want > 0 {
-		p.target.set(max(want, p.set.Min), now, lowerAfter*int64(p.set.Interval))
+	own, received := p.ownBits(), p.receivedBits()
+	if own == 0 && received == 0 {
+		return
 	}
+	if p.target.bits == 0 {
+		p.target.bits = p.set.Calculated // which is in force
+	}
+	if own == 0 {
+		own = p.target.bits // what the peer says is no reason for less
+	}
+	p.target.set(max(own, received, p.set.Min), now, lowerAfter*int64(p.set.Interval))
 }
 
 // Target is the headroom that the port should have, in octets; 0 where nothing was found yet.

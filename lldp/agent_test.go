@@ -178,6 +178,12 @@ func TestNeighbours(t *testing.T) {
 	if n := r.a.Neighbours()[1]; n.Frames != 2 || n.Source != spineMAC || n.Changed != r.now {
 		t.Errorf("neighbour %+v", n)
 	}
+	moved := told(other, 100)
+	moved[11]++
+	r.hear(moved)
+	if n := r.a.Neighbours()[1]; n.Source != [6]byte(moved[6:]) || n.Frames != 3 {
+		t.Errorf("the same from another address: %+v", n)
+	}
 	r.hear(told(other, 0))
 	r.hear(told(other, 0))
 	names("spine p7")
@@ -187,7 +193,7 @@ func TestNeighbours(t *testing.T) {
 	r.a.SetLink(false, r.now)
 	names()
 	events(EventGone)
-	if s := r.a.Statistics(); s.Ageouts != 1 || s.FramesReceived != 8 || s.FramesDiscarded != 0 {
+	if s := r.a.Statistics(); s.Ageouts != 1 || s.FramesReceived != 9 || s.FramesDiscarded != 0 {
 		t.Errorf("statistics %+v", s)
 	}
 }

@@ -34,11 +34,12 @@ func (t *table) find(who MSAP) int {
 }
 
 // refresh prolongs what a neighbour told that tells the same again. It returns false where there is news.
-func (t *table) refresh(who MSAP, raw string, now int64) bool {
+func (t *table) refresh(who MSAP, source [6]byte, raw string, now int64) bool {
 	i := t.find(who)
 	if i < 0 || t.list[i].raw != raw {
 		return false
 	}
+	t.list[i].Source = source
 	t.list[i].see(now)
 	return true
 }

@@ -98,7 +98,7 @@ func (a *Agent) afterFrame() int {
 		return rxWait
 	case p.TTL == 0:
 		return rxDelete
-	case a.heard.refresh(p.MSAP(), a.rx.raw, a.rx.now):
+	case a.heard.refresh(p.MSAP(), a.rx.source, a.rx.raw, a.rx.now):
 		return rxWait
 	}
 	return rxUpdate

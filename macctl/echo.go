@@ -176,6 +176,9 @@ func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
 	return (kind == EtherType || kind == f.Fallback) && (operation == echoRequest || operation == echoAnswer)
 }
 
+// station tells whether an address can be that of a station: no group, and not zero.
+func station(address [6]byte) bool { return address[0]&1 == 0 && address != [6]byte{} }
+
 // untagged returns b such that the offsets of an untagged frame hold from the EtherType on.
 func untagged(b []byte) (w []byte, tagged bool) {
 	if len(b) >= typeOffset+tagOctets+2 && binary.BigEndian.Uint16(b[typeOffset:]) == typeTag {
@@ -185,13 +188,17 @@ func untagged(b []byte) (w []byte, tagged bool) {
 }
 
 // ParseEcho reads a frame that RecognizesEcho has accepted. The reason is ReasonNone, or why the frame is not for this port:
-// ReasonTruncated, ReasonDestination (neither a group of its way nor own), ReasonOpcode (a version or a way that is not known).
+// ReasonTruncated, ReasonDestination (neither a group of its way nor own, or from a group or nobody, which has no answer),
+// ReasonOpcode (a version or a way that is not known).
 func (f *MeasurementFormat) ParseEcho(b []byte, own [6]byte) (e EchoFrame, reason Reason) {
 	w, tagged := untagged(b)
 	if len(w) < FrameSize {
 		return e, ReasonTruncated
 	}
 	e.Source, e.Length, e.HasTag = [6]byte(b[sourceOffset:]), len(b), tagged
+	if !station(e.Source) {
+		return e, ReasonDestination
+	}
 	if tagged {
 		e.Tag = binary.BigEndian.Uint16(b[typeOffset+2:])
 	}

@@ -59,6 +59,9 @@ func TestParseEchoRefuses(t *testing.T) {
 		{"as it should be", good, ReasonNone},
 		{"cut short", good[:59], ReasonTruncated},
 		{"for another station", change(0, 2), ReasonDestination},
+		{"from everybody", f.AppendEcho(nil, answerer, [6]byte{255, 255, 255, 255, 255, 255}, WayFallback, 60, false, 0, Echo{}), ReasonDestination},
+		{"from where bridges flood to", f.AppendEcho(nil, answerer, EchoAddress, WayControl, 60, false, 0, Echo{}), ReasonDestination},
+		{"from nobody", f.AppendEcho(nil, answerer, [6]byte{}, WayBridged, 60, false, 0, Echo{}), ReasonDestination},
 		{"another version", change(flagsOffset, 2<<4), ReasonOpcode},
 		{"an unknown way", change(echoWay, byte(NumWays)), ReasonOpcode},
 		{"MAC Control for another", f.AppendEcho(nil, answerer, asker, WayControl, 60, false, 0, Echo{})[:60], ReasonNone},
@@ -138,6 +141,21 @@ func TestEchoerIsBounded(t *testing.T) {
 			t.Fatalf("%d octets in, %d out in %d ns; the limit is %d", in, out, now, limit)
 		}
 	})
+}
+
+// However fast the questions follow each other, the rate is answered.
+func TestEchoerUnderAFlood(t *testing.T) {
+	f := DefaultMeasurementFormat
+	q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, WayFallback, 60, false, 0, Echo{Octets: 60}), answerer)
+	var e Echoer
+	var b []byte
+	for now := int64(0); now < second; now += 900 {
+		e.Take(&q, false, now, now)
+		b, _ = e.Append(b[:0], &f, answerer, now)
+	}
+	if got, want := e.Answered*60, uint64(echoDepth+echoRate); got > want || got < want-1000 {
+		t.Errorf("%d octets in a second, want %d", got, want)
+	}
 }
 
 func FuzzEcho(f *testing.F) {

@@ -1,7 +1,7 @@
 package macctl
 
-// Bounds of what an Echoer answers: an answer is never longer than its request, and goes back to the link that it came by, so
-// that nobody gains by asking; the rate is that of a check of a link.
+// Bounds of what an Echoer answers: an answer is never longer than its request, and goes to one station on the link that it came
+// by, so that nobody gains by asking; the rate is that of a check of a link.
 const (
 	echoRate  = 250_000 // octets a second
 	echoDepth = 1 << 17 // octets at once: one request of each length that a check tries
@@ -14,10 +14,10 @@ type Echoer struct {
 	waiting [openEchos]waitingEcho
 	first   int
 	n       int
-	used    int64 // of the bucket of echoDepth octets, at time at
+	used    int64 // of the bucket, in octets · second, at time at
 	at      int64
 
-	// Answered and Refused count requests; those refused came too fast.
+	// Answered and Refused count requests; those refused came too fast, or while their answer could not be sent.
 	Answered, Refused uint64
 }
 
@@ -33,13 +33,13 @@ func (e *Echoer) Take(f *EchoFrame, unfinished bool, stamp, now int64) {
 	if f.Answer {
 		return
 	}
-	e.used = max(0, e.used-(max(0, now-e.at)/1000*echoRate)/(second/1000))
+	e.used -= min(e.used, min(max(0, now-e.at), echoDepth*second/echoRate)*echoRate)
 	e.at = now
-	if e.n == openEchos || e.used+int64(f.Length) > echoDepth {
+	if e.n == openEchos || e.used+int64(f.Length)*second > echoDepth*second {
 		e.Refused++
 		return
 	}
-	e.used += int64(f.Length)
+	e.used += int64(f.Length) * second
 	w := waitingEcho{frame: *f, stamp: stamp}
 	switch {
 	case f.Checksum == ChecksumNone:
@@ -57,14 +57,47 @@ func (e *Echoer) Take(f *EchoFrame, unfinished bool, stamp, now int64) {
 // Pending reports whether an answer waits to be sent.
 func (e *Echoer) Pending() bool { return e.n > 0 }
 
+// An EchoAnswer is how an answer will leave.
+type EchoAnswer struct {
+	Octets  int
+	Control bool // as PAUSE and PFC do, and no longer than they: no pause holds it
+	Tagged  bool // with this tag
+	TCI     uint16
+}
+
+// Next returns how the oldest answer will leave. It reports false where there is none.
+func (e *Echoer) Next() (a EchoAnswer, ok bool) {
+	if e.n == 0 {
+		return a, false
+	}
+	q := &e.waiting[e.first].frame
+	a = EchoAnswer{Octets: max(min(q.Octets, q.Length), FrameSize), Tagged: q.Tagged && q.Way != WayControl, TCI: q.TCI}
+	a.Control = q.Way == WayControl && a.Octets == FrameSize
+	return a, true
+}
+
+// Drop forgets the oldest answer.
+func (e *Echoer) Drop() {
+	if e.n > 0 {
+		e.take()
+		e.Refused++
+	}
+}
+
+// take takes the oldest question.
+func (e *Echoer) take() *waitingEcho {
+	w := &e.waiting[e.first]
+	e.first = (e.first + 1) % openEchos
+	e.n--
+	return w
+}
+
 // Append appends the oldest answer, from the address own, to be sent at time now. It reports false where there is none.
 func (e *Echoer) Append(b []byte, format *MeasurementFormat, own [6]byte, now int64) ([]byte, bool) {
 	if e.n == 0 {
 		return b, false
 	}
-	w := &e.waiting[e.first]
-	e.first = (e.first + 1) % openEchos
-	e.n--
+	w := e.take()
 	e.Answered++
 	q := &w.frame
 	answer := Echo{Answer: true, Session: q.Session, Sequence: q.Sequence, Received: w.stamp, Sent: now, Octets: q.Length, Way: q.Came,

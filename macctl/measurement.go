@@ -136,7 +136,7 @@ func (f *MeasurementFormat) Recognizes(b []byte) bool {
 
 // Parse reads a frame that Recognizes has accepted; it starts with the destination address and has no FCS. The reason
 // is ReasonNone, or why the frame is to be ignored: ReasonTruncated, ReasonDestination (neither the group address nor
-// own), ReasonOpcode (a version or an operation that is not known).
+// own, or from a group or nobody), ReasonOpcode (a version or an operation that is not known).
 func (f *MeasurementFormat) Parse(b []byte, own [6]byte) (MeasurementFrame, Reason) {
 	var m MeasurementFrame
 	if len(b) < FrameSize {
@@ -161,7 +161,7 @@ func (f *MeasurementFormat) Parse(b []byte, own [6]byte) (MeasurementFrame, Reas
 	m.SendLimit = binary.BigEndian.Uint32(b[sendLimitOffset:])
 	m.Burst = binary.BigEndian.Uint32(b[burstOffset:])
 	switch {
-	case !m.Group && destination != own:
+	case !m.Group && destination != own, !station(m.Source):
 		return m, ReasonDestination
 	case b[flagsOffset]>>4 != measureVersion, m.Operation < MeasureRequest, m.Operation > MeasureStream:
 		return m, ReasonOpcode

@@ -47,6 +47,8 @@ func TestMeasurementFormatParse(t *testing.T) {
 		{"longer", unhex(t, header, "fffe", sampleFields, padding(4)), true, ReasonNone},
 		{"to another", unhex(t, "020000000099", peer, "8808 fffe", sampleFields), true, ReasonDestination},
 		{"fallback to the group of MAC Control", unhex(t, "0180c2000001", peer, "88b5 fffe", sampleFields), true, ReasonDestination},
+		{"from a group", unhex(t, "0180c2000001 ffffffffffff 8808 fffe", sampleFields), true, ReasonDestination},
+		{"from nobody", unhex(t, "0180c2000001 000000000000 8808 fffe", sampleFields), true, ReasonDestination},
 		{"one octet short", unhex(t, header, "fffe", sampleFields)[:FrameSize-1], true, ReasonTruncated},
 		{"identifier and no more", unhex(t, header, "fffe 025046"), true, ReasonTruncated},
 		{"version 2", unhex(t, header, "fffe 025046 20 0001", padding(38)), true, ReasonOpcode},

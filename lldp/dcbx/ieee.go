@@ -166,6 +166,7 @@ type IEEE struct {
 	Apps           []App
 	Malformed      int // TLVs with a length that cannot be
 	Twice          int // TLVs that may stand once
+	TwicePFC       bool
 }
 
 // ParseIEEE reads the IEEE TLVs among list. It is nil where there is none.
@@ -227,7 +228,7 @@ func (x *IEEE) dropTwice(seen []int) {
 		case subtypeRecommendation:
 			x.Recommendation = nil
 		case subtypePFC:
-			x.PFC = nil
+			x.PFC, x.TwicePFC = nil, true
 		default:
 			x.Apps = nil
 		}

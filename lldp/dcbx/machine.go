@@ -38,10 +38,23 @@ func NewMachine(c Config) *Machine {
 }
 
 // Configure changes what the Machine is told. It follows at the next Hear: who configures a port is no peer that changes
-// its mind.
+// its mind. A peer goes on numbering, so that its old acknowledgement is none of what is told now.
 func (m *Machine) Configure(c Config) {
-	m.configure(c)
 	m.hold.free = 0
+	if c.Mode != m.cfg.Mode || !m.version.legacy() {
+		m.configure(c)
+		return
+	}
+	m.cfg, m.hold.gap = c, c.Hold
+	for k := range m.feature {
+		f := &m.feature[k]
+		now, before := m.own(f.kind), f.own
+		if before.Error = false; now != before {
+			f.own = now
+			f.init(&m.control)
+		}
+	}
+	m.tell()
 }
 
 func (m *Machine) configure(c Config) {
@@ -64,22 +77,28 @@ func (m *Machine) speak(v Version) {
 	if !v.legacy() {
 		return
 	}
-	c := &m.cfg
 	for k := range m.feature {
 		f := &m.feature[k]
-		*f = feature{kind: Kind(k), version: v, own: Feature{Enable: true, Willing: c.Willing}}
-		switch f.kind {
-		case KindGroups:
-			f.own.Data = c.Queues.groupsOf(v)
-		case KindPFC:
-			f.own.Willing, f.own.Enable, f.own.Reserved = c.follows(), c.CanPFC, c.LegacyBit&reservedFeature
-			f.own.Data = pfcData(v, c.PFC)
-		default:
-			f.own.Data = appData(c.Apps)
-		}
+		*f = feature{kind: Kind(k), version: v, own: m.own(Kind(k))}
 		f.init(&m.control)
 	}
 	m.tell()
+}
+
+// own is what the configuration says of a feature.
+func (m *Machine) own(k Kind) Feature {
+	c := &m.cfg
+	own := Feature{Enable: true, Willing: c.Willing}
+	switch k {
+	case KindGroups:
+		own.Data = c.Queues.groupsOf(m.version)
+	case KindPFC:
+		own.Willing, own.Enable, own.Reserved = c.follows(), c.CanPFC, c.LegacyBit&reservedFeature
+		own.Data = pfcData(m.version, c.PFC)
+	default:
+		own.Data = appData(c.Apps)
+	}
+	return own
 }
 
 // tell tells what has changed, if it may.
@@ -148,7 +167,10 @@ func (m *Machine) decideLegacy(n *lldp.Neighbour) Outcome {
 	if f := peer.Features[KindPFC]; f != nil {
 		o.Measures = f.Reserved&m.cfg.LegacyBit != 0
 	}
-	if f := &m.feature[KindGroups]; f.on && f.state == featurePeer {
+	before := &m.hold.inForce
+	if f := &m.feature[KindGroups]; f.state == featureWait && f.own.Willing && before.ETSAdopted && before.Version == m.version {
+		o.Queues, o.ETSAdopted = before.Queues, true // until the peer has acknowledged
+	} else if f.on && f.state == featurePeer {
 		if q, ok := parseGroupsOf(m.version, f.data); ok {
 			o.Queues, o.ETSAdopted = q, true
 		}
@@ -163,6 +185,9 @@ func (m *Machine) legacyPFC(remote *Feature) verdict {
 	alone := func(why Reason) verdict { return verdict{enable: m.cfg.PFC, reason: why} }
 	switch f.state {
 	case featureInit, featureWait:
+		if o := &m.hold.inForce; f.own.Willing && o.Reason == ReasonPeer && o.Version == m.version {
+			return verdict{enable: o.PFC, reason: ReasonPeer} // until the peer has acknowledged
+		}
 		return alone(ReasonWaiting)
 	case featureNoTLV:
 		return alone(ReasonNoTLV)

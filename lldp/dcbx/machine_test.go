@@ -107,6 +107,56 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// A peer that has acknowledged the first numbers has not acknowledged what is told anew after an apply: until it has, what
+// follows from it stays.
+func TestConfigureIsToldUnderANewNumber(t *testing.T) {
+	c := end(1, 0x18, mode(ModeCEE), willing)
+	m := NewMachine(c)
+	told := func() Control { return *ParseLegacy(m.Organization(), VersionCEE).Control }
+	hear := func(ack uint32) Outcome {
+		m.Hear([]*lldp.Neighbour{neighbour(ceePeer(5, ack, &Feature{Enable: true, Data: "\x08\x08"}))}, false, 0)
+		return m.Outcome()
+	}
+	if o := hear(1); o.PFC != 8 || o.Reason != ReasonPeer {
+		t.Fatalf("at first: %+v", o)
+	}
+	c.Apps = append(c.Apps, App{4, SelectUDP, 99})
+	m.Configure(c)
+	if o := hear(1); o.PFC != 8 || o.Reason != ReasonPeer || told() != (Control{Seq: 2, Ack: 5}) {
+		t.Errorf("one more application: %+v, told %+v", o, told())
+	}
+	hear(2) // that the peer has no applications is an error, and the next news
+	hear(3)
+	c.PFC = 0x30
+	m.Configure(c)
+	if o := hear(3); o.PFC != 8 || o.Reason != ReasonPeer || told() != (Control{Seq: 4, Ack: 5}) || m.feature[KindPFC].synced {
+		t.Errorf("other priorities: %+v, told %+v, acknowledged %v", o, told(), m.feature[KindPFC].synced)
+	}
+	if hear(4); !m.feature[KindPFC].synced {
+		t.Error("not acknowledged")
+	}
+	before := told()
+	m.Configure(c)
+	if hear(4); told() != before || !m.feature[KindPFC].synced {
+		t.Errorf("the same again is news: told %+v, before %+v", told(), before)
+	}
+	c.Willing = false
+	m.Configure(c)
+	if o := hear(4); o.PFC != 0x30 || o.Reason != ReasonWaiting {
+		t.Errorf("an end that follows nobody any more: %+v", o)
+	}
+}
+
+// Only a PFC TLV that stands twice is told as one.
+func TestTwoOfAnotherTLV(t *testing.T) {
+	m := NewMachine(end(1, 8))
+	ets := weights.ets(false)
+	m.Hear([]*lldp.Neighbour{neighbour(ets.organization(subtypeETS), ets.organization(subtypeETS))}, false, 0)
+	if got := m.Outcome().Reason; got != ReasonNoTLV {
+		t.Errorf("reason %v, want %v", got, ReasonNoTLV)
+	}
+}
+
 func TestVersionDetection(t *testing.T) {
 	pfc, cee := PFC{Cap: 8, Enable: 8}.organization(), ceePeer(1, 0, nil)
 	cin := (&Legacy{Version: VersionCIN, Control: &Control{Seq: 1}}).organization()

@@ -39,7 +39,7 @@ func (c *Config) decideIEEE(peer *IEEE, mac [6]byte, o *Outcome) {
 	case peer.PFC != nil:
 		o.setPFC(c.symmetric(peer.PFC, mac))
 		o.Measures = peer.PFC.Reserved&c.IEEEBit != 0
-	case peer.Twice > 0:
+	case peer.TwicePFC:
 		o.Reason = ReasonTwice
 	default:
 		o.Reason = ReasonNoTLV

@@ -150,6 +150,7 @@ func (d *Daemon) setXon(p *portLink, octets int64) {
 	}
 	if err := d.runner.SetXon(p.number, octets); err != nil {
 		d.regret(p.cfg.Name, "the resume threshold that was measured is not in force", err)
+		return
 	}
 	p.xon = octets
 }

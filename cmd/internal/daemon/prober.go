@@ -107,6 +107,9 @@ func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settin
 		Auto: follows(c, p) != 0, Key: headroomKey(c, p), Precision: h.Precision, Percentile: h.Percentile / 100,
 		Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)
+	if h.Max.Times == 0 { // a size was written: of all that is found
+		s.Limit = 8 * h.Max.Bytes
+	}
 	if s.Precision == 0 {
 		s.Precision = d.precision
 	}

@@ -38,6 +38,9 @@ func TestProbeSettings(t *testing.T) {
 			if most := max(tt.most, 0); most == 0 && s.Max != 4*s.Calculated || most > 0 && s.Max != most {
 				t.Errorf("most %d, calculated %d", s.Max, s.Calculated)
 			}
+			if s.Limit != tt.most {
+				t.Errorf("limit %d, want that of a size, %d", s.Limit, tt.most)
+			}
 			if s.Precision != 40 || s.Session != 7 || math.Abs(s.Percentile-0.999) > 1e-9 || s.Interval != time.Second {
 				t.Errorf("got %+v", s)
 			}
@@ -78,8 +81,8 @@ func TestProber(t *testing.T) {
 	if p.Reacted(7); found != 0 {
 		t.Error("something was found")
 	}
-	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4, Sequence: 1, Area: [2]uint64{500_000, 1000}}}
-	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.probe.Target() != 62_500 {
+	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4, Sequence: 1, Area: [2]uint64{2_000_000, 1000}}}
+	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.probe.Target() != 250_000 {
 		t.Errorf("told %d times, target %d", found, p.probe.Target())
 	}
 }

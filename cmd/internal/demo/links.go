@@ -63,17 +63,34 @@ func (l *linkAct) judgeLink(r *Report) {
 	result := l.result(p, flows)
 	r.Links = append(r.Links, result)
 	l.checkLink(r, &result, flows)
+	if l.grow {
+		l.checkGrown(r, &result, wireOf(p))
+	}
+}
+
+// wireOf is the part of a port's measured headroom that the way there and back takes now.
+func wireOf(p *api.HeadroomPort) int64 {
+	for _, t := range p.Measured.Terms {
+		if t.Name == "wire" {
+			return octets(t.Bits)
+		}
+	}
+	return 0
+}
+
+// checkGrown: the wire part has risen by what the link was made longer, of which the measurement is not told.
+func (l *linkAct) checkGrown(r *Report, k *LinkResult, wire int64) {
+	grown := int64(l.grown) * l.speed / 8 / 1e9
+	ratio := float64(wire-k.Wire) / float64(max(grown, 1))
+	r.check(l.name, KindRate, fmt.Sprintf("wire part grown, of the %d bytes by which the link has", grown), "1 within 20 %", fmt.Sprintf("%.2f", ratio),
+		ratio >= 1-doubleLimit && ratio <= 1+doubleLimit)
 }
 
 func (l *linkAct) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	q := &p.Queues[0]
 	result := LinkResult{Act: l.name, Length: l.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes, Delay: p.Delay.Bytes,
 		TripNs: l.measured.Trip.MinNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Ring: q.RingBytes, Ringed: q.RingFrames, Xoffs: q.Xoffs}
-	for _, t := range l.measured.Measured.Terms {
-		if t.Name == "wire" {
-			result.Wire = octets(t.Bits)
-		}
-	}
+	result.Wire = wireOf(&l.measured)
 	for _, t := range p.Measured.Terms {
 		switch t.Name {
 		case "reaction":
@@ -108,7 +125,8 @@ func (l *linkAct) checkLink(r *Report, k *LinkResult, flows []Flow) {
 	if r.Machine != "" {
 		kind = KindRate // late frames of a sender that stood still prove nothing
 	}
-	r.check(l.name, kind, "most bytes after XOFF", fmt.Sprintf("at most the %d found", k.Configured), fmt.Sprint(k.Peak), k.Peak <= k.Configured)
+	found := min(k.Measured, k.Configured)
+	r.check(l.name, kind, "most bytes after XOFF", fmt.Sprintf("at most the %d found", found), fmt.Sprint(k.Peak), k.Peak <= found)
 	r.check(l.name, kind, "frames after XOFF that waited in the ring", "0", fmt.Sprint(k.Ringed), k.Ringed == 0)
 }
 

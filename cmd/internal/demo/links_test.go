@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func failed(r *Report) (names []string) {
@@ -111,6 +112,31 @@ func TestLinksText(t *testing.T) {
 	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n", "PASS (1 checks, 0 failed)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// What came after XOFF must fit what was found, not what was set beyond it; and the wire part grows as the link does.
+func TestCheckLink(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		peak int64
+		wire int64 // in the end
+		want []string
+	}{
+		{"as it should be", 30_000, 138_000, nil},
+		{"more than was found", 30_001, 138_000, []string{"most bytes after XOFF"}},
+		{"a measurement that does not follow", 30_000, 13_000, []string{"wire part grown, of the 125000 bytes by which the link has"}},
+		{"one that goes too far", 30_000, 170_000, []string{"wire part grown, of the 125000 bytes by which the link has"}},
+	} {
+		r := &Report{}
+		l := &linkAct{act: act{speed: 1e9}, grow: true, grown: time.Millisecond}
+		k := &LinkResult{Wire: 13_000, Measured: 30_000, Configured: 40_000, Peak: tt.peak, Xoffs: enoughXoffs}
+		l.checkLink(r, k, nil)
+		r.Checks = slices.DeleteFunc(r.Checks, func(c Check) bool { return c.Name == "lossless frames sent" }) // none were
+		l.checkGrown(r, k, tt.wire)
+		if got := failed(r); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: failed %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

@@ -1,0 +1,248 @@
+package headroom
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// agreed returns a Probe whose link is up and whose peer measures too.
+func agreed(s Settings) *Probe {
+	p := NewProbe(s)
+	p.SetUp(true, 1)
+	p.SetAgreed(true, "b", 1)
+	return p
+}
+
+// result is one as a peer tells it.
+func result(from [6]byte, session uint16, sequence uint32, bits uint64) Packet {
+	return Packet{Message: Message{Operation: Result, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}, Peer: from, Group: true}
+}
+
+// The calculated headroom is in force at first: nothing that the peer says lowers it, and own samples not at once.
+func TestTheFirstValueDoesNotLower(t *testing.T) {
+	p := agreed(settings(7))
+	p.Receive(result(stranger, 1, 1, 1000), 2, Moment{Now: 2})
+	if got, want := p.Target(), Octets(p.set.Calculated); got != want {
+		t.Errorf("after a small result: %d, want the calculated %d", got, want)
+	}
+	for i := range uint32(3) {
+		later := 20 * int64(i) * int64(p.set.Interval)
+		p.Receive(result(stranger, 1, 2+i, 1000), later, Moment{Now: later})
+	}
+	if got, want := p.Target(), Octets(p.set.Calculated); got != want {
+		t.Errorf("after small results for long: %d, want the calculated %d", got, want)
+	}
+	a, b := settings(7), settings(8)
+	a.Inputs.Burst, b.Inputs.Burst = 0, 0
+	w := newWire(a, b)
+	w.agree()
+	for range 15 {
+		w.run(a.Interval)
+		if got := w.ends[0].Target(); got != Octets(a.Calculated) {
+			t.Fatalf("at %d: %d, want the calculated %d", w.now, got, Octets(a.Calculated))
+		}
+	}
+	w.run(5 * a.Interval)
+	if got := w.ends[0].Target(); got > Octets(a.Calculated)/2 {
+		t.Errorf("after 20 intervals still %d", got)
+	}
+}
+
+// Intervals in which the link was down are none in which less was enough.
+func TestAFlapDoesNotLower(t *testing.T) {
+	a, b := settings(7), settings(8)
+	a.Inputs.Burst, b.Inputs.Burst = 0, 0
+	w := newWire(a, b)
+	w.agree()
+	w.run(10 * a.Interval)
+	for _, up := range []bool{false, true} {
+		w.now += int64(time.Minute)
+		for _, p := range w.ends {
+			p.SetUp(up, w.now)
+		}
+		w.flying = nil
+	}
+	w.run(10 * a.Interval)
+	if got := w.ends[0].Target(); got != Octets(a.Calculated) {
+		t.Errorf("lowered to %d", got)
+	}
+}
+
+// A request that comes back as it was says nothing of the peer: its burst is that of this end until a result says more.
+func TestLoopbackBeforeAResult(t *testing.T) {
+	a := settings(7)
+	a.Flags = FlagTwoStamps | FlagLoopback
+	w := newWire(a, settings(8))
+	w.lose = func(_ int, p Packet) bool { return p.Operation == Result }
+	w.agree()
+	w.run(time.Second)
+	if f := w.report(0).Finding; f.Burst != 8*62_500 || f.SendLimit != 0 {
+		t.Errorf("before a result: %+v", f)
+	}
+	w.lose = nil
+	w.run(time.Second)
+	if f := w.report(0).Finding; f.Burst != 8*62_500 || f.SendLimit != 8*SendLimit(gbit, tagged) {
+		t.Errorf("after it: %+v", f)
+	}
+}
+
+// Only who answers is believed.
+func TestResultOfAStranger(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	p := w.ends[0]
+	p.Receive(result(stranger, 99, 1<<31, math.MaxUint64), w.now, w.moment(0))
+	if got := p.Target(); got != Octets(4*p.set.Calculated) {
+		t.Fatalf("before the first answer: %d", got)
+	}
+	w.lose = func(from int, p Packet) bool { return from == 1 && p.Operation == Result }
+	w.run(4 * time.Second)
+	if got := p.Target(); got > Octets(p.set.Calculated) {
+		t.Errorf("the stranger's result still counts: %d", got)
+	}
+	w.lose = nil
+	w.run(time.Second)
+	found := p.Target()
+	if !w.report(1).Told {
+		t.Error("the peer's result was not heard")
+	}
+	p.Receive(result(stranger, 99, 1<<31, math.MaxUint64), w.now, w.moment(0))
+	if p.Target() != found || p.count.Ignored[IgnoredStranger] != 1 {
+		t.Errorf("target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
+	}
+}
+
+// Who forges the peer's address too is believed for some minutes; then the peer is again.
+func TestForgedResultIsForgotten(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(time.Second)
+	p, found := w.ends[0], w.ends[0].Target()
+	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump+1, math.MaxUint64), w.now, w.moment(0))
+	if p.Target() != found || p.count.Ignored[IgnoredProportion] != 1 {
+		t.Errorf("far ahead: target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
+	}
+	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump, math.MaxUint64), w.now, w.moment(0))
+	if got := p.Target(); got != Octets(4*p.set.Calculated) {
+		t.Fatalf("target %d", got)
+	}
+	w.run(time.Duration(resultLife) + 40*p.set.Interval)
+	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == math.MaxUint64 || !p.results.heard {
+		t.Errorf("target %d, was %d; peer %+v", got, found, p.results.peer)
+	}
+}
+
+// What the peer goes on telling is not forgotten.
+func TestResultsAreRepeated(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(2 * time.Duration(resultLife))
+	for i := range w.ends {
+		if r := w.report(i); r.PeerFound == 0 || !r.Told || ignored(r) != 0 {
+			t.Errorf("end %d: peer found %d, told %v, ignored %v", i, r.PeerFound, r.Told, r.Counters.Ignored)
+		}
+	}
+}
+
+// A peer that answers late looks like a long link, up to the size that is written.
+func TestOwnHeadroomIsBounded(t *testing.T) {
+	a := settings(7)
+	a.Limit, a.Interval = 8*100_000, time.Second
+	w := newWire(a, settings(8))
+	w.delay[1] = int64(900 * time.Millisecond)
+	w.agree()
+	w.run(20 * time.Second)
+	p := w.ends[0]
+	if got := p.Target(); got != 100_000 || p.count.Ignored[IgnoredProportion] == 0 {
+		t.Errorf("target %d, ignored %v", got, p.count.Ignored)
+	}
+	if n := strings.Count(strings.Join(p.Notes(), "\n"), "headroom.max allows 100000 B"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
+// A send limit that no frame fits takes nothing away.
+func TestSendLimitOfABit(t *testing.T) {
+	p, q, now := asking(t, 0)
+	for range settleSamples {
+		a := replied(q)
+		a.SendLimit, a.Area = 1, [2]uint64{5000, 25_000}
+		p.Receive(a, now+40_000, Moment{Now: now + 40_000})
+		now = p.askAt
+		q, _ = p.Out(Moment{Now: now})
+	}
+	if r := p.Report(now); r.Reaction() != p.set.Inputs.frameBits() {
+		t.Errorf("reaction %d bits, want a frame, %d", r.Reaction(), p.set.Inputs.frameBits())
+	}
+	c := p.set.Inputs.claimed(&Message{SendLimit: 0})
+	if c.sendLimit != 0 {
+		t.Errorf("not stated: %d", c.sendLimit)
+	}
+}
+
+// What counts is the worst of the newest claims, and not of all that ever were.
+func TestClaimWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var w claimWindow
+		var all []claims
+		draw := rapid.Custom(func(t *rapid.T) claims {
+			return claims{time.Duration(rapid.IntRange(0, 9).Draw(t, "precision")), time.Duration(rapid.IntRange(0, 9).Draw(t, "reaction")),
+				rapid.Int64Range(0, 9).Draw(t, "limit"), rapid.Int64Range(0, 9).Draw(t, "burst")}
+		})
+		for range rapid.IntRange(1, 20).Draw(t, "runs") {
+			c := draw.Draw(t, "claims")
+			for range rapid.IntRange(1, windowSamples/2).Draw(t, "times") {
+				all = append(all, c)
+				w.add(c)
+			}
+		}
+		least, most := all[len(all)-1], all[len(all)-1]
+		for _, c := range all[max(0, len(all)-windowSamples/2):] {
+			least = least.worst(c)
+		}
+		for _, c := range all[max(0, len(all)-windowSamples):] {
+			most = most.worst(c)
+		}
+		got := w.worst()
+		if got.worst(least) != got || got.worst(most) != most {
+			t.Fatalf("got %+v, want between %+v and %+v", got, least, most)
+		}
+	})
+}
+
+// A neighbour with another name is measured on, and nobody is told.
+func TestRename(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(time.Second)
+	p := w.ends[0]
+	p.Notes()
+	samples := w.report(0).Trips.Samples
+	for i := range 100 {
+		p.SetAgreed(true, strings.Repeat("b", 1+i%7), w.now)
+	}
+	if r := w.report(0); r.Trips.Samples != samples || r.Neighbour != "bb" {
+		t.Errorf("%d samples, were %d; neighbour %q", r.Trips.Samples, samples, r.Neighbour)
+	}
+	if notes := p.Notes(); notes != nil {
+		t.Errorf("told %q", notes)
+	}
+}
+
+// A peer that changes its mind all the time does not fill the log.
+func TestNotesAreFew(t *testing.T) {
+	p, told := NewProbe(settings(7)), 0
+	p.SetUp(true, 1)
+	const seconds = 1000
+	for i := range int64(seconds) {
+		p.SetAgreed(i%2 == 0, "b", i*int64(time.Second))
+		told += len(p.Notes())
+	}
+	if most := maxNotes + seconds/10 + 1; told > most || told < maxNotes {
+		t.Errorf("told %d times in %d s, want at most %d", told, seconds, most)
+	}
+}
