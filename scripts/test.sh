@@ -127,7 +127,7 @@ stage_unit() {
 real_link_tests() {
   local folder status=0
   for folder in $(netns_folders); do
-    go test -json "${race[@]}" -timeout 5m -count=1 -run "$(netns_tests "$folder")" "$folder" || status=1
+    go test -json "${race[@]}" -timeout 10m -count=1 -run "$(netns_tests "$folder")" "$folder" || status=1
   done
   return "$status"
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +44,9 @@ func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c 
 	runner, err := dataplane.NewRunner(switchConfig(cfg, bridge.Identity{1}), false)
 	must(t, err)
 	t.Cleanup(func() { must(t, runner.Close()) })
-	d := &Daemon{runner: runner}
+	d := &Daemon{runner: runner, watchdog: newWatchdog(slog.New(slog.DiscardHandler))}
+	d.watchdog.start(runner)
+	t.Cleanup(d.watchdog.close)
 	put = func(c *change) error {
 		cfg, numbers, err := configure(c)
 		if err != nil {

@@ -119,6 +119,7 @@ var bridgeChanges = []change{
 	{path: "ports.p1.loop", value: "off", effect: at(1, func(p *dataplane.PortSnapshot) bool { return !p.Config.Bridge.Loop })},
 	{path: "ports.p1.watchdog", value: tree{"fast": "off"}},
 	{path: "ports.p1.watchdog", value: tree{"slow": tree{"period": "20s", "threshold": 4}, "action": "forward", "restore": "quiet", "period": "10ms", "count": 15, "recovery": "300ms"}},
+	{path: "ports.p1.watchdog", value: tree{"mode": "sonic", "detection": "300ms", "restoration": "500ms", "poll": "100ms"}},
 	{path: "ports.p1.watchdog", value: tree{"detection": "400ms", "restoration": "500ms", "poll": "100ms"}, also: tree{"watchdog.mode": "sonic"}},
 
 	{path: "watchdog", value: tree{"mode": "sonic", "detection": "400ms", "restoration": "500ms", "poll": "100ms"}},
