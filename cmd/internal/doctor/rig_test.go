@@ -3,9 +3,6 @@ package doctor
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,18 +11,11 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/daemon"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must, eventually = labtest.Must, labtest.Eventually
 
 // A rig is a namespace sw for a switch with a link to a host, which is h:
 //
@@ -87,27 +77,6 @@ func (r *rig) ofSwitch() *api.Doctor {
 	return Judge(f)
 }
 
-// start runs a switch in this process with these keys, until the test ends.
-func (r *rig) start(socket, yaml string) {
-	r.t.Helper()
-	c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: %s\nmetrics: {listen: off}\napi: {socket: %s}\n%s", strings.TrimSuffix(filepath.Base(socket), ".sock"), socket, yaml))
-	must(r.t, err)
-	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	must(r.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = d.Serve(ctx) }()
-	r.t.Cleanup(func() {
-		cancel()
-		<-done
-		must(r.t, d.Close())
-	})
-	eventually(r.t, "the switch is ready", func() bool {
-		reply, err := api.NewClient(socket).Show(ctx, "health")
-		return err == nil && reply.(*api.Health).Ready
-	})
-}
-
 // find returns the finding of that name, nil where there is none.
 func find(r *api.Doctor, trap string) *api.Finding {
 	for i := range r.Findings {
@@ -116,18 +85,6 @@ func find(r *api.Doctor, trap string) *api.Finding {
 		}
 	}
 	return nil
-}
-
-// patience is how long a test waits for what has to happen.
-const patience = 15 * time.Second
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %v still not: %s", patience, what)
-		}
-	}
 }
 
 // mend wants a finding, runs its command as it is printed, and wants doctor to be silent about it afterwards. It returns

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/daemon/daemontest"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/linkcheck"
@@ -117,8 +118,8 @@ func TestSwitchTraps(t *testing.T) {
 	for trap, keys := range map[string]string{"dcbx-mismatch": "priorities: {lossless: [4]}\nlldp: {interval: 1s}", "headroom-by-hand": "lldp: {interval: 1s, bit_ieee: off}"} {
 		t.Run(trap, func(t *testing.T) {
 			r := newRig(t)
-			r.start(r.socket, "preset: roce\nlldp: {interval: 1s}\nports: {p1: {netns: "+r.sw.Path()+"}}\n")
-			r.start(filepath.Join(t.TempDir(), "o.sock"), "preset: roce\n"+keys+"\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
+			daemontest.Start(t, r.socket, "preset: roce\nlldp: {interval: 1s}\nports: {p1: {netns: "+r.sw.Path()+"}}\n")
+			daemontest.Start(t, filepath.Join(t.TempDir(), "o.sock"), "preset: roce\n"+keys+"\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
 			eventually(t, "the neighbor has spoken", func() bool { return find(r.ofSwitch(), trap) != nil })
 			mend(t, trap, r.ofSwitch)
 		})
@@ -151,8 +152,8 @@ func TestPriorityUntagged(t *testing.T) {
 	r := newRig(t)
 	must(t, r.lab.Link(r.sw, "p2", r.h, "dr1", lab.LinkOptions{}))
 	other := filepath.Join(t.TempDir(), "o.sock")
-	r.start(r.socket, "preset: roce\nlldp: {interval: 1s}\nports:\n  p1: {netns: "+r.sw.Path()+", pvid: 10}\n  p2: {netns: "+r.sw.Path()+", tagged: [10]}\n")
-	r.start(other, "preset: roce\nlldp: {interval: 1s}\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
+	daemontest.Start(t, r.socket, "preset: roce\nlldp: {interval: 1s}\nports:\n  p1: {netns: "+r.sw.Path()+", pvid: 10}\n  p2: {netns: "+r.sw.Path()+", tagged: [10]}\n")
+	daemontest.Start(t, other, "preset: roce\nlldp: {interval: 1s}\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
 	eventually(t, "the neighbor is a bridge", func() bool { return find(r.ofSwitch(), "priority-untagged") != nil })
 	mend(t, "priority-untagged", r.ofSwitch)
 }
@@ -162,7 +163,7 @@ func TestVLANFiltered(t *testing.T) {
 	labtest.Require(t)
 	build(t)
 	r := newRig(t)
-	r.start(r.socket, "preset: roce\nports: {p1: {tagged: [20], netns: "+r.sw.Path()+"}}\n")
+	daemontest.Start(t, r.socket, "preset: roce\nports: {p1: {tagged: [20], netns: "+r.sw.Path()+"}}\n")
 	look := func() *api.Doctor {
 		f, err := OfSwitch(t.Context(), r.socket)
 		must(t, err)
@@ -181,7 +182,7 @@ func TestCounterTraps(t *testing.T) {
 	build(t)
 	r := newRig(t)
 	must(t, r.lab.Link(r.sw, "p2", r.h, "dr1", lab.LinkOptions{}))
-	r.start(r.socket, `preset: roce
+	daemontest.Start(t, r.socket, `preset: roce
 buffer: {ring_hold: off, headroom: 16KiB}
 lldp: {agent: off}
 ports:

@@ -3,27 +3,19 @@ package explain
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/cmd/internal/daemon/daemontest"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/linkcheck"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = labtest.Must
 
 // counted is what a switch has counted: frames received, dropped and sent, by port.
 type counted map[string][3]uint64
@@ -44,27 +36,12 @@ func TestRunningSwitch(t *testing.T) {
 	l := labtest.New(t, "explain")
 	sw, h := labtest.Node(t, l, "sw"), labtest.Node(t, l, "h")
 	socket := filepath.Join(t.TempDir(), "s.sock")
-	yaml := "name: s\nmetrics: {listen: off}\npreset: roce\nlldp: {agent: off}\napi: {socket: " + socket + "}\nports:\n"
+	yaml := "preset: roce\nlldp: {agent: off}\nports:\n"
 	for i, keys := range []string{"tagged: [10]", "tagged: [10], trust: dscp", "pvid: 10"} {
 		must(t, l.Link(sw, fmt.Sprintf("p%d", i+1), h, fmt.Sprintf("e%d", i+1), lab.LinkOptions{}))
 		yaml += fmt.Sprintf("  p%d: {netns: %s, loop: off, %s}\n", i+1, sw.Path(), keys)
 	}
-	c, _, err := config.Parse("test.yaml", []byte(yaml+"fdb: [{mac: \"02:00:00:00:00:02\", vlan: 1, port: p2}, {mac: \"02:00:00:00:00:03\", vlan: 10, port: p3}]\n"))
-	must(t, err)
-	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	must(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = d.Serve(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-		must(t, d.Close())
-	})
-	await(t, "the switch is ready", func() bool {
-		r, err := api.NewClient(socket).Show(ctx, "health")
-		return err == nil && r.(*api.Health).Ready
-	})
+	daemontest.Start(t, socket, yaml+"fdb: [{mac: \"02:00:00:00:00:02\", vlan: 1, port: p2}, {mac: \"02:00:00:00:00:03\", vlan: 10, port: p3}]\n")
 	w, err := linkcheck.Open(h.Path(), "e1")
 	must(t, err)
 	t.Cleanup(func() { must(t, w.Close()) })
@@ -77,7 +54,7 @@ func TestRunningSwitch(t *testing.T) {
 			Src: "02:00:00:00:00:01", VLAN: pick(-1, 0, 1, 10, 20), PCP: pick(-1, 3, 0), DSCP: pick(-1, 26), ECN: true, EtherType: -1, GSO: -1, Octets: pick(64, 500, 1514)}
 		q, err := f.Question("p1")
 		must(t, err)
-		e, err := Running(ctx, socket, []api.Question{q})
+		e, err := Running(t.Context(), socket, []api.Question{q})
 		must(t, err)
 		compare(t, &e.Frames[0], socket, func() {
 			_, _, err := w.Send(q.Frame, q.Vnet)
@@ -118,15 +95,6 @@ func compare(t *testing.T, e *api.ExplainedFrame, socket string, send func()) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("received, dropped, sent: %v, explained: %v\n%+v", got, want, *e)
-		}
-	}
-}
-
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 10 s still not: %s", what)
 		}
 	}
 }

@@ -3,27 +3,18 @@ package linkcheck
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/cmd/internal/daemon/daemontest"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/macctl"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = labtest.Must
 
 // ip runs a command of iproute2 in a node.
 func ip(t *testing.T, n *lab.Node, args string) {
@@ -111,7 +102,7 @@ func TestBridgeBetween(t *testing.T) {
 		ip(t, m, args)
 	}
 	startAnswer(t, b, "e0")
-	time.Sleep(50 * time.Millisecond) // until the bridge's ports forward
+	labtest.Eventually(t, "the bridge's ports forward", func() bool { return checkLink(t, a, "e0")["tag"].Verdict == api.LinkPass })
 	all := checkLink(t, a, "e0")
 	want(t, all, "pfc", api.LinkFail, "eaten", "eaten")
 	if !strings.Contains(all["pfc"].Text, "a bridge stands between") {
@@ -128,20 +119,7 @@ func TestSwitchAnswers(t *testing.T) {
 	sw, h := labtest.Node(t, l, "sw"), labtest.Node(t, l, "h")
 	must(t, l.Link(sw, "p1", h, "e0", lab.LinkOptions{MTU: 9000}))
 	socket := filepath.Join(t.TempDir(), "s.sock")
-	c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: s\nmetrics: {listen: off}\napi: {socket: %s}\npreset: roce\n"+
-		"headroom: {identifier: 02-50-47}\nports: {p1: {netns: %s, mtu: 9000, delay: 1ms}}\n", socket, sw.Path()))
-	must(t, err)
-	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	must(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = d.Serve(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-		must(t, d.Close())
-	})
-	awaitUp(t, socket)
+	daemontest.Start(t, socket, fmt.Sprintf("preset: roce\nheadroom: {identifier: 02-50-47}\nports: {p1: {netns: %s, mtu: 9000, delay: 1ms}}\n", sw.Path()))
 
 	o := DefaultOptions()
 	o.Interface, o.Netns, o.Format.Identifier = "e0", h.Path(), [3]byte{0x02, 0x50, 0x47}
@@ -153,11 +131,11 @@ func TestSwitchAnswers(t *testing.T) {
 	want(t, all, "round-trip", api.LinkPass, "", "")
 
 	mine := DefaultOptions()
-	must(t, mine.OfPort(ctx, socket, "p1"))
+	must(t, mine.OfPort(t.Context(), socket, "p1"))
 	if mine.Interface != "p1" || mine.Netns != sw.Path() || mine.Format != o.Format {
 		t.Errorf("port p1 is %s in %s with %v", mine.Interface, mine.Netns, mine.Format)
 	}
-	if err := mine.OfPort(ctx, socket, "p9"); err == nil || !strings.Contains(err.Error(), "there are p1") {
+	if err := mine.OfPort(t.Context(), socket, "p9"); err == nil || !strings.Contains(err.Error(), "there are p1") {
 		t.Errorf("port p9: %v", err)
 	}
 	w, err := Open(h.Path(), "e0")
@@ -169,18 +147,4 @@ func TestSwitchAnswers(t *testing.T) {
 	want(t, rows(t, &mine), "pfc", api.LinkPass, "pass", "pass")
 	stop()
 	<-ended
-}
-
-// awaitUp waits until every port of a switch is up.
-func awaitUp(t *testing.T, socket string) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		r, err := api.NewClient(socket).Show(context.Background(), "health")
-		if err == nil && r.(*api.Health).Ready {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the switch is not ready: %v", err)
-		}
-	}
 }

@@ -65,21 +65,7 @@ func program(t testing.TB) string {
 	return path
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
-}
+var must, eventually = labtest.Must, labtest.Eventually
 
 // folder returns a folder that other users may enter.
 func folder(t testing.TB) string {
