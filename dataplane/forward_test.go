@@ -169,7 +169,7 @@ func TestIngressDown(t *testing.T) {
 	r.empty()
 }
 
-func TestStorm(t *testing.T) {
+func TestStormControl(t *testing.T) {
 	ports := []PortConfig{testPort(0), testPort(1)}
 	ports[0].Bridge.Storm = 1_000_000 // the bucket holds two frames of 1542 octets on the wire
 	r := newRig(t, testConfig(2), ports...)

@@ -186,7 +186,7 @@ func TestSetMAC(t *testing.T) {
 }
 
 // The ring of a frame follows from the lossless priorities, and under PAUSE every frame is lossless.
-func TestSteering(t *testing.T) {
+func TestSteeringByConfiguration(t *testing.T) {
 	verdict := func(c PortConfig) uint32 {
 		raw, err := Steering(&c)
 		if err != nil {

@@ -97,26 +97,28 @@ judge() {
 }
 
 # Tests on real links stand in files called x_netns_test.go.
-netns_folders() {
-  find . -name '*_netns_test.go' -not -path '*/.*/*' -printf '%h\n' | sort -u
+netns_files() {
+  find . -name '*_netns_test.go' -not -path '*/.*/*' "$@" | sort -u
 }
 
-# netns_tests FOLDER prints a pattern of their names.
-netns_tests() {
-  local names
-  names=$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' "$1"/*_netns_test.go | grep -vx TestMain | paste -sd'|')
-  echo "^($names)\$"
+# tests_in FILE... prints the names of their tests, one a line.
+tests_in() {
+  sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' "$@" | grep -vx TestMain | sort -u
 }
 
+# pattern prints what go test takes for exactly the names that it reads.
+pattern() {
+  echo "^($(paste -sd'|'))\$"
+}
+
+# One go test for all packages, so that one compiles while another runs: the names of tests on real links are nobody else's.
 unit_tests() {
-  local folder others status=0
-  others=$(comm -23 <(go list -f '{{.Dir}}' ./... | sed "s|^$PWD|.|" | sort -u) <(netns_folders))
-  # shellcheck disable=SC2086 # one word a folder
-  go test -json "${race[@]}" -timeout 5m $others || status=1
-  for folder in $(netns_folders); do
-    go test -json "${race[@]}" -timeout 5m -skip "$(netns_tests "$folder")" "$folder" || status=1
-  done
-  return "$status"
+  local both
+  # shellcheck disable=SC2046 # the names of Go files have no blanks
+  both=$(comm -12 <(tests_in $(netns_files)) <(tests_in $(find . -name '*_test.go' -not -name '*_netns_test.go' -not -path '*/.*/*')))
+  [[ -z $both ]] || { printf 'names of a test on real links and of another test (rename one):\n%s\n' "$both" >&2; return 1; }
+  # shellcheck disable=SC2046
+  go test -json "${race[@]}" -timeout 5m -skip "$(tests_in $(netns_files) | pattern)" ./...
 }
 
 stage_unit() {
@@ -126,14 +128,14 @@ stage_unit() {
 # One package at a time: they share the CPUs with the processes that they start.
 real_link_tests() {
   local folder status=0
-  for folder in $(netns_folders); do
-    go test -json "${race[@]}" -timeout 10m -count=1 -run "$(netns_tests "$folder")" "$folder" || status=1
+  for folder in $(netns_files -printf '%h\n'); do
+    go test -json "${race[@]}" -timeout 10m -count=1 -run "$(tests_in "$folder"/*_netns_test.go | pattern)" "$folder" || status=1
   done
   return "$status"
 }
 
 stage_netns() {
-  [[ -n $(netns_folders) ]] || return "$absent"
+  [[ -n $(netns_files) ]] || return "$absent"
   real_link_tests | judge tests "${skips[@]}" | tee "$work/netns.out"
 }
 

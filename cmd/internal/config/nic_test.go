@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestHostNIC(t *testing.T) {
+func TestHostNICKeys(t *testing.T) {
 	c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, Speed: "10G", MTU: 9000, Metrics: "off"})
 	if err != nil {
 		t.Fatal(err)

@@ -140,7 +140,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-func TestControlRing(t *testing.T) {
+func TestControlOfAPair(t *testing.T) {
 	a, b, now := wire(t, Options{Delay: 10})
 	pfc := make([]byte, 60)
 	pfc[12], pfc[13] = 0x88, 0x08
