@@ -28,6 +28,10 @@ func (p *treadmill) Receive(c port.Class, dst []port.Frame, _ int) int {
 	if c != p.class {
 		return 0
 	}
+	now := wallClock()
+	for i := range p.frames {
+		p.frames[i].Stamp = now // meters are given time
+	}
 	return copy(dst, p.frames)
 }
 

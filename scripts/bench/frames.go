@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // frames measures the highest rate that arrives when one or two senders send as fast as they can, what that takes of the
 // machine's CPUs, and the switches' memory before and after.
@@ -24,7 +27,7 @@ func (b *bench) framesRound(all []*network, round, senders int) error {
 	from := []int{1, 3}[:senders]
 	for _, octets := range b.opt.octets {
 		for _, priority := range b.opt.priorities {
-			for _, n := range all {
+			for _, n := range inTurn(all, round) {
 				o, err := b.measure(load{through: n, flows: n.straight(from...), octets: octets, priority: priority, time: b.opt.seconds})
 				if err != nil {
 					return fmt.Errorf("%s: %w", n.name, err)
@@ -36,6 +39,17 @@ func (b *bench) framesRound(all []*network, round, senders int) error {
 		}
 	}
 	return nil
+}
+
+// inTurn returns the networks, in every other round from the last to the first: who is always measured before another gains or loses
+// by what becomes slower or faster in time.
+func inTurn[N any](all []N, round int) []N {
+	if round%2 == 0 {
+		return all
+	}
+	back := slices.Clone(all)
+	slices.Reverse(back)
+	return back
 }
 
 // memory notes what the programs of a switch have in RAM; the bridge has none.

@@ -28,7 +28,7 @@ func (b *bench) latency() error {
 			for _, load := range []string{"idle", "half"} {
 				b.record("latency", probing(load), ofMachine, round, waits...)
 			}
-			for _, n := range all {
+			for _, n := range inTurn(all, round) {
 				if err := b.latencyOf(n, round); err != nil {
 					return fmt.Errorf("%s: %w", n.name, err)
 				}

@@ -78,7 +78,7 @@ func (b *bench) lossFree() error {
 		for round := range b.opt.search {
 			for _, octets := range b.opt.octets {
 				for _, priority := range b.opt.priorities {
-					for _, n := range all {
+					for _, n := range inTurn(all, round) {
 						if err := b.searchOne(n, round, octets, priority); err != nil {
 							return fmt.Errorf("%s: %w", n.name, err)
 						}

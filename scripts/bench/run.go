@@ -39,8 +39,9 @@ func (b *bench) whole() (err error) {
 	for _, p := range b.opt.parts {
 		start := time.Now()
 		err := p.run(b)
-		if b.ctx.Err() != nil {
-			return b.ctx.Err()
+		if b.ctx.Err() != nil { // what two hours have measured is not thrown away
+			fmt.Fprintf(b.out, "ENDED EARLY, in part %s: what follows are the rounds until then\n", p.name)
+			return errors.Join(b.ctx.Err(), b.show())
 		}
 		fmt.Fprintf(b.out, "%-8s  %s: %.0f s\n", p.name, p.what, time.Since(start).Seconds())
 		if err != nil {

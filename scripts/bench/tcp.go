@@ -51,7 +51,7 @@ func (b *bench) tcp() (err error) {
 	for round := range b.opt.rounds {
 		for _, streams := range []int{1, 4} {
 			for _, priority := range b.opt.priorities {
-				for _, n := range all {
+				for _, n := range inTurn(all, round) {
 					if err := n.transfer(round, streams, priority); err != nil {
 						return fmt.Errorf("%s: %w", n.name, err)
 					}

@@ -26,12 +26,7 @@ func (b *bench) trunk() (err error) {
 		for senders := 1; senders <= 2; senders++ {
 			for _, octets := range b.opt.octets {
 				for _, priority := range b.opt.priorities {
-					l := load{octets: octets, priority: priority, time: b.opt.seconds}
-					base, err := bridged.trunkRate(l, round, senders, 0)
-					if err != nil {
-						return err
-					}
-					if _, err := trunk.trunkRate(l, round, senders, base); err != nil {
+					if err := b.trunkPair(bridged, trunk, round, senders, load{octets: octets, priority: priority, time: b.opt.seconds}); err != nil {
 						return err
 					}
 				}
@@ -39,6 +34,35 @@ func (b *bench) trunk() (err error) {
 		}
 	}
 	return nil
+}
+
+// trunkPair measures both with a load.
+func (b *bench) trunkPair(bridged, trunk *network, round, senders int, l load) error {
+	rates := map[*network]float64{}
+	for _, n := range inTurn([]*network{bridged, trunk}, round) {
+		o, err := n.trunkLoad(l, senders)
+		if err != nil {
+			return err
+		}
+		rates[n] = o.rate
+		b.record("trunk", n.trunkCase(l, senders), ofPFC, round, value{offered, float64(o.offered)}, value{delivered, float64(o.delivered)},
+			value{frameRate, o.rate}, value{cpuPerFrame, o.perFrame()})
+	}
+	b.record("trunk", trunk.trunkCase(l, senders), ofPFC, round, value{toBridged, rates[trunk] / rates[bridged]})
+	return nil
+}
+
+func (n *network) trunkCase(l load, senders int) string {
+	return fmt.Sprintf("device=%s senders=%d octets=%d priority=%d", n.name, senders, l.octets, l.priority)
+}
+
+func (n *network) trunkLoad(l load, senders int) (outcome, error) {
+	l.through, l.flows = n, n.straight([]int{1, 3}[:senders]...)
+	o, err := n.b.measure(l)
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
+	}
+	return o, nil
 }
 
 func (b *bench) trunkNetwork(name, text string) (*network, error) {
@@ -53,19 +77,4 @@ func (b *bench) trunkNetwork(name, text string) (*network, error) {
 		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
-}
-
-// trunkRate measures and returns the rate; base is that of the bridge's ports, 0 where it is that.
-func (n *network) trunkRate(l load, round, senders int, base float64) (float64, error) {
-	l.through, l.flows = n, n.straight([]int{1, 3}[:senders]...)
-	o, err := n.b.measure(l)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
-	}
-	values := []value{{offered, float64(o.offered)}, {delivered, float64(o.delivered)}, {frameRate, o.rate}, {cpuPerFrame, o.perFrame()}}
-	if base > 0 {
-		values = append(values, value{toBridged, o.rate / base})
-	}
-	n.b.record("trunk", fmt.Sprintf("device=%s senders=%d octets=%d priority=%d", n.name, senders, l.octets, l.priority), ofPFC, round, values...)
-	return o.rate, nil
 }
