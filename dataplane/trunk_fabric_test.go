@@ -85,7 +85,7 @@ func bothWays(tb reporter, octets int, delay, reaction, uplink int64, frames int
 // Over 10 s the meters of a trunk let pass what RFC 2698 and the patent's order say. A saturated member offers priority 1
 // above its peak rate, one priority 2 between its rates, one priority 4 below its committed one.
 func TestTrunkMetersOverTime(t *testing.T) {
-	const rate = 100_000_000 // of each member
+	const rate = 20_000_000 // of each member
 	c := threeToOne()
 	c.Aggregate.Metered = true
 	c.Aggregate.Total = trunk.MeterConfig{CIR: 19 * rate / 10, PIR: 19 * rate / 10, CBS: 10_000, PBS: 10_000}
