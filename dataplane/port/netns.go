@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netnsDir is where iproute2 keeps named network namespaces.
-const netnsDir = "/run/netns"
+// NetnsDir is where iproute2 keeps named network namespaces.
+const NetnsDir = "/run/netns"
 
 // ownNetns is the daemon's own network namespace.
 const ownNetns = "/proc/self/ns/net"
@@ -44,10 +44,7 @@ func InNetns(ns string, f func() error) error {
 // openNetns opens namespace ns. Something else by that name is refused without opening it, which a FIFO would keep waiting
 // for a writer and a device may take for an order.
 func openNetns(ns string) (netns.NsHandle, error) {
-	path := ownNetns
-	if ns != "" {
-		path = netnsPath(ns)
-	}
+	path := NetnsPath(ns)
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
 		return netns.None(), noNetns(ns, err)
@@ -111,10 +108,7 @@ type NetnsID struct{ device, inode uint64 }
 // IdentifyNetns returns the identity of the namespace that ns stands for now.
 func IdentifyNetns(ns string) (NetnsID, error) {
 	var st unix.Stat_t
-	path := ownNetns
-	if ns != "" {
-		path = netnsPath(ns)
-	}
+	path := NetnsPath(ns)
 	if err := unix.Stat(path, &st); err != nil {
 		return NetnsID{}, noNetns(ns, err)
 	}
@@ -131,12 +125,16 @@ func noNetns(ns string, err error) error {
 	return fmt.Errorf("open network namespace %q: %w", ns, err)
 }
 
-func netnsPath(ns string) string {
+// NetnsPath returns the file that stands for a namespace, which InNetns takes as ns.
+func NetnsPath(ns string) string {
+	if ns == "" {
+		return ownNetns
+	}
 	if pid, ok := strings.CutPrefix(ns, "pid:"); ok {
 		return filepath.Join("/proc", pid, "ns/net")
 	}
 	if strings.Contains(ns, "/") {
 		return ns
 	}
-	return filepath.Join(netnsDir, ns)
+	return filepath.Join(NetnsDir, ns)
 }

@@ -228,9 +228,9 @@ func candidates(own string, same bool) []string {
 		}
 	}
 	add("")
-	if names, err := os.ReadDir(netnsDir); err == nil {
+	if names, err := os.ReadDir(NetnsDir); err == nil {
 		for _, n := range names {
-			add(filepath.Join(netnsDir, n.Name()))
+			add(filepath.Join(NetnsDir, n.Name()))
 		}
 	}
 	if processes, err := os.ReadDir("/proc"); err == nil {

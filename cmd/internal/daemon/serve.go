@@ -1,20 +1,18 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"strconv"
 	"sync"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp/dcbx"
 	"pfcswitch/metrics"
@@ -156,22 +154,7 @@ func (d *Daemon) measured(m *metrics.Port, known *prober) {
 	}
 }
 
-// kernelBacklog adds up column 2 of softnet_stat: frames that the kernel dropped before any socket saw them.
-func kernelBacklog() (dropped uint64) {
-	b, err := os.ReadFile("/proc/net/softnet_stat")
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(b) {
-		if f := bytes.Fields(line); len(f) > 1 {
-			n, err := strconv.ParseUint(string(f[1]), 16, 64)
-			if err == nil {
-				dropped += n
-			}
-		}
-	}
-	return dropped
-}
+func kernelBacklog() uint64 { return port.BacklogDrops("/proc/net/softnet_stat") }
 
 func revision() string {
 	if r := api.ThisVersion().Revision; r != nil {
