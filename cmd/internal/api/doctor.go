@@ -36,8 +36,8 @@ type Finding struct {
 	Netns     *string `json:"netns"`   // of the interface; null: this one
 	Effect    string  `json:"effect"`  // on the experiment
 	Seen      string  `json:"seen"`    // the figure that says so
-	Command   *string `json:"command"` // that mends it; null: Key has to be written by hand
-	Key       *string `json:"key"`     // of the configuration, with its value
+	Command   *string `json:"command"` // that mends it; null: there is none
+	Key       *string `json:"key"`     // of the configuration, with its value, where one mends it
 }
 
 // Severities of a Finding.

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"pfcswitch/dataplane/port"
@@ -13,16 +12,10 @@ func in(netns, command string) string {
 	if netns == "" {
 		return command
 	}
-	path := netns
-	if pid, ok := strings.CutPrefix(netns, "pid:"); ok {
-		path = filepath.Join("/proc", pid, "ns/net")
-	} else if !strings.Contains(netns, "/") {
-		path = filepath.Join("/run/netns", netns)
-	}
 	if strings.ContainsAny(command, "&|;>") {
 		command = "sh -c " + quote(command)
 	}
-	return "nsenter --net=" + quote(path) + " " + command
+	return "nsenter --net=" + quote(port.NetnsPath(netns)) + " " + command
 }
 
 // at is a command about an interface, whose name stands in it as %s.
@@ -41,9 +34,9 @@ func quote(text string) string {
 }
 
 // edit is a command that changes a running switch: show config writes every key of a port on a line of its own. port is "" for
-// what concerns the whole switch. It is "" where no switch runs.
+// what concerns the whole switch. It is "" where no switch runs, or there is nothing to change.
 func (f *Facts) edit(port string, lines ...string) string {
-	if f.Socket == "" {
+	if f.Socket == "" || len(lines) == 0 {
 		return ""
 	}
 	var script []string

@@ -41,6 +41,7 @@ type Target struct {
 	Lossless  uint8        // priorities
 
 	Survey *port.Survey // nil where the interface does not exist
+	Absent error        // then: why not
 	Live   *api.Port    // what a running switch says, nil where none runs
 	LLDP   *api.LLDPPort
 	Manual bool // the running switch wants the headroom to be set by hand
@@ -49,7 +50,7 @@ type Target struct {
 
 // rules of a port, in the order in which a person should read what they find.
 var rules = []func(*Facts, *Target) []api.Finding{
-	missingInterface, linkDown, enslaved, addressed, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, mergedReceive, steeredReceive, queueingDiscipline,
+	missingNamespace, missingInterface, linkDown, enslaved, addressed, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, mergedReceive, steeredReceive, queueingDiscipline,
 	hostWithoutNIC, superFrames, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, headroomByHand, severalNeighbors, overspeed, losslessLost,
 }
 
@@ -75,24 +76,35 @@ func Judge(f *Facts) *api.Doctor {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.Finding) int { return cmp.Compare(severities[a.Severity], severities[b.Severity]) })
-	said := map[string]bool{}
-	for _, finding := range all { // both ends of a link may be ports: what is mended by one command is said once
-		key := finding.Trap
-		for _, s := range []*string{finding.Command, finding.Key} {
-			if s != nil {
-				key += "\x00" + *s
-			}
-		}
-		if finding.Command == nil && finding.Key == nil {
-			key += finding.Seen
-		}
-		if !said[key] {
-			said[key] = true
-			r.Findings = append(r.Findings, finding)
+	said := map[identity]bool{}
+	for i := range all { // both ends of a link may be ports: what is wrong with one interface is said once
+		if id := identify(&all[i]); !said[id] {
+			said[id] = true
+			r.Findings = append(r.Findings, all[i])
 		}
 	}
 	r.Healthy = len(r.Findings) == 0
 	return r
+}
+
+// An identity is what two findings have in common that are one, seen from both ends of a link.
+type identity struct{ trap, where, name, mend string }
+
+func identify(f *api.Finding) identity {
+	id := identity{trap: f.Trap, mend: f.Seen}
+	if f.Interface != nil {
+		id.name = *f.Interface
+	}
+	if f.Netns != nil {
+		id.where = port.NetnsPath(*f.Netns)
+	}
+	switch {
+	case f.Command != nil:
+		id.mend = *f.Command
+	case f.Key != nil:
+		id.mend = *f.Key
+	}
+	return id
 }
 
 // found makes a finding about the interface of a survey, which is that of the port or its far end.

@@ -30,7 +30,7 @@ func healthy(t *testing.T) *Facts {
 	s.Peer = far
 	return &Facts{Looked: "switch s1", Switch: "s1", Socket: "/run/pfcswitch/s1.sock", Config: c,
 		Machine: api.Machine{CPUs: 2, BacklogMax: &backlog, Clock: &clock},
-		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12},
+		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12, Raises: true},
 		Targets: []Target{{Port: "p1", Interface: "eth1", Config: &c.Ports[0], Lossless: 1 << 3, Survey: s, Live: &api.Port{}, LLDP: &api.LLDPPort{}}}}
 }
 
@@ -64,7 +64,19 @@ func TestRules(t *testing.T) {
 		{"clock", "note", func(f *Facts, _ *port.Survey) { f.Machine.Clock = present("acpi_pm") },
 			"echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource", "acpi_pm"},
 		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Netns = 1<<12|1<<13, true },
-			"setcap cap_net_raw,cap_net_admin,cap_sys_admin=ep /usr/bin/pfcswitch", "cap"},
+			"setcap cap_net_raw,cap_net_admin,cap_sys_admin=p /usr/bin/pfcswitch", "cap"},
+		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Raises = 1<<12, false },
+			"setcap cap_net_raw,cap_net_admin=ep /usr/bin/pfcswitch", "cap_net_raw"},
+		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Program = 0, "" }, "", "cap_net_admin"},
+		{"missing-interface", "error", func(f *Facts, _ *port.Survey) { f.Targets[0].Survey, f.Targets[0].Absent = nil, port.ErrNoInterface },
+			"ip link add dev eth1 type veth peer name eth1-far && ip link set dev eth1 up && ip link set dev eth1-far up", "no interface"},
+		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("h 1", port.ErrNoNetns) }, "ip netns add 'h 1'", "does not exist"},
+		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("/run/netns/h", port.ErrNoNetns) }, "ip netns add h", "does not exist"},
+		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("pid:7", port.ErrNoNetns) }, "", "does not exist"},
+		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("/mnt/h", port.ErrNoNetns) }, "", "does not exist"},
+		{"dcbx-mismatch", "error", func(f *Facts, _ *port.Survey) { f.mismatch(t, "true") }, "", "[3]"},
+		{"overspeed", "warning", func(f *Facts, _ *port.Survey) { f.Targets[0].Live.OverspeedFrames = 5 }, "", "5 frames came faster; to see"},
+		{"lossless-lost", "error", func(f *Facts, _ *port.Survey) { f.Targets[0].Live.LosslessDrops = 5 }, "", "clear counters -s /run/pfcswitch/s1.sock"},
 		{"link-down", "error", func(_ *Facts, s *port.Survey) { s.Up = false }, "ip link set dev eth1 up", "no carrier"},
 	} {
 		f := healthy(t)
@@ -116,6 +128,78 @@ func TestSaidOnce(t *testing.T) {
 	if r := Judge(f); len(r.Findings) != 1 {
 		t.Errorf("%d findings:\n%s", len(r.Findings), r.Text())
 	}
+}
+
+// What two ports have in common is said of each of them.
+func TestSaidOfEach(t *testing.T) {
+	f := healthy(t)
+	f.Targets[0].Live.LosslessDrops, f.Targets[0].Live.OverspeedFrames = 7, 7
+	f.mismatch(t, "false")
+	second, link := f.Targets[0], *f.Targets[0].Survey
+	link.Name = "eth2"
+	second.Port, second.Interface, second.Survey = "p2", "eth2", &link
+	f.Targets = append(f.Targets, second)
+	ports := map[string]int{}
+	for _, finding := range Judge(f).Findings {
+		ports[finding.Trap+" "+*finding.Port]++
+	}
+	for _, want := range []string{"lossless-lost p1", "lossless-lost p2", "overspeed p1", "overspeed p2", "dcbx-mismatch p1", "dcbx-mismatch p2"} {
+		if ports[want] != 1 {
+			t.Errorf("%s: said %d times", want, ports[want])
+		}
+	}
+	for i := range f.Targets {
+		f.Targets[i].Survey.Netns = []string{"a", "b"}[i]
+		f.Targets[i].Survey.Name = "eth0"
+	}
+	if r := Judge(f); len(r.Findings) != len(ports) {
+		t.Errorf("two namespaces: %d findings, want %d:\n%s", len(r.Findings), len(ports), r.Text())
+	}
+}
+
+// The same namespace may be named in two ways.
+func TestSaidOnceByPath(t *testing.T) {
+	f := healthy(t)
+	s := f.Targets[0].Survey
+	s.Peer.MTU, s.Peer.Netns = 1400, "/run/netns/h"
+	own := *s.Peer
+	own.Netns = "h"
+	f.Targets = append(f.Targets, Target{Port: "p2", Interface: "e0", Netns: "h", Config: f.Targets[0].Config, Survey: &own})
+	if r := Judge(f); len(r.Findings) != 1 {
+		t.Errorf("%d findings:\n%s", len(r.Findings), r.Text())
+	}
+}
+
+// A switch that does not follow its neighbor may be told to; to one that does already no such thing is said.
+func TestMismatch(t *testing.T) {
+	f := healthy(t)
+	f.mismatch(t, "false")
+	got := find(Judge(f), "dcbx-mismatch")
+	if got == nil || got.Command == nil || !strings.Contains(*got.Command, "willing: true") || got.Key == nil || !strings.Contains(*got.Key, "lldp.willing") {
+		t.Errorf("not willing: %+v", got)
+	}
+	f.mismatch(t, "true")
+	got = find(Judge(f), "dcbx-mismatch")
+	if got == nil || got.Command != nil || got.Key == nil || strings.Contains(*got.Key, "willing") {
+		t.Errorf("willing: %+v", got)
+	}
+}
+
+// absent takes the port's interface away.
+func (f *Facts) absent(netns string, why error) {
+	t := &f.Targets[0]
+	t.Survey, t.Netns, t.Absent = nil, netns, why
+}
+
+// mismatch makes the neighbor differ, of a switch that follows it or not.
+func (f *Facts) mismatch(t *testing.T, willing string) {
+	t.Helper()
+	c, _, err := config.Parse("test.yaml", []byte("name: s1\npreset: roce\nlldp: {willing: "+willing+"}\nports: {p1: {interface: eth1}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Config, f.Targets[0].Config = c, &c.Ports[0]
+	f.Targets[0].LLDP.DCBX = api.DCBX{Mismatch: true, LosslessPriorities: []api.Priority{3}}
 }
 
 func TestGolden(t *testing.T) {
@@ -182,7 +266,7 @@ func TestReadMachine(t *testing.T) {
 	if m.Governor == nil || *m.Governor != "powersave" || m.Clock == nil || *m.Clock != "hpet" || m.BacklogMax == nil || *m.BacklogMax != 1000 || m.BacklogDrops != 18 {
 		t.Errorf("%+v", m)
 	}
-	if p, err := ReadProcess(0); err != nil || p.Program == "" || p.Running {
+	if p, err := ReadProcess(0); err != nil || p.Program == "" {
 		t.Errorf("this process: %+v, %v", p, err)
 	}
 	if _, err := ReadProcess(1 << 30); err == nil {

@@ -142,6 +142,7 @@ func (f *Facts) survey() error {
 		s, err := port.SurveyOne(t.Netns, t.Interface)
 		switch {
 		case errors.Is(err, port.ErrNoInterface), errors.Is(err, port.ErrNoNetns):
+			t.Absent = err
 		case err != nil:
 			return fmt.Errorf("look at %s: %w", t.Interface, err)
 		}

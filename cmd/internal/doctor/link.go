@@ -1,7 +1,9 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,8 +23,20 @@ func (t *Target) ends() []*port.Survey {
 	return []*port.Survey{t.Survey, t.Survey.Peer}
 }
 
+// missingNamespace is about a namespace that can be made, or a process that has to run.
+func missingNamespace(_ *Facts, t *Target) []api.Finding {
+	if !errors.Is(t.Absent, port.ErrNoNetns) {
+		return nil
+	}
+	command := ""
+	if dir, name := filepath.Split(port.NetnsPath(t.Netns)); filepath.Clean(dir) == port.NetnsDir {
+		command = "ip netns add " + quote(name)
+	}
+	return t.found(api.SeverityError, "missing-namespace", nil, "the port waits for its interface, and carries nothing", t.Absent.Error(), command)
+}
+
 func missingInterface(_ *Facts, t *Target) []api.Finding {
-	if t.Survey != nil || t.Config != nil && t.Config.Kind == config.KindTAP {
+	if t.Survey != nil || errors.Is(t.Absent, port.ErrNoNetns) || t.Config != nil && t.Config.Kind == config.KindTAP {
 		return nil
 	}
 	name := quote(t.Interface)

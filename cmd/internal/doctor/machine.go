@@ -1,19 +1,22 @@
 package doctor
 
 import (
-	"bytes"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/port"
 )
 
 // A Process is what has the ports, or will have them.
@@ -22,12 +25,12 @@ type Process struct {
 	Program      string // path of its file
 	Capabilities uint64 // effective, bit n = capability n
 	Netns        bool   // it opens ports in other namespaces
-	Running      bool
+	Raises       bool   // its program makes effective what its file has as permitted
 }
 
 // ReadMachine describes the machine from below root, which is "/".
 func ReadMachine(root string) api.Machine {
-	m := api.Machine{CPUs: runtime.NumCPU(), BacklogDrops: readBacklogDrops(root),
+	m := api.Machine{CPUs: runtime.NumCPU(), BacklogDrops: port.BacklogDrops(filepath.Join(root, "proc/net/softnet_stat")),
 		Governor: readWord(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		Clock:    readWord(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")}
 	if text := readWord(root, "proc/sys/net/core/netdev_max_backlog"); text != nil {
@@ -46,22 +49,6 @@ func readWord(root, path string) *string {
 	return present(strings.TrimSpace(string(b)))
 }
 
-// readBacklogDrops adds up column 2 of softnet_stat: frames that the kernel dropped before any socket saw them.
-func readBacklogDrops(root string) (dropped uint64) {
-	b, err := os.ReadFile(filepath.Join(root, "proc/net/softnet_stat"))
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(b) {
-		if f := bytes.Fields(line); len(f) > 1 {
-			if n, err := strconv.ParseUint(string(f[1]), 16, 64); err == nil {
-				dropped += n
-			}
-		}
-	}
-	return dropped
-}
-
 // ReadProcess reads what a process may do; 0 is this one.
 func ReadProcess(pid int) (*Process, error) {
 	dir := "/proc/self"
@@ -72,13 +59,14 @@ func ReadProcess(pid int) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{What: "this user", Running: pid != 0}
+	p := &Process{What: "this user"}
 	if pid != 0 {
 		p.What = fmt.Sprintf("the switch (process %d)", pid)
 	}
 	if p.Program, err = os.Readlink(filepath.Join(dir, "exe")); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
+	p.Raises = raises(filepath.Join(dir, "exe"))
 	for line := range strings.Lines(string(b)) {
 		if text, ok := strings.CutPrefix(line, "CapEff:"); ok {
 			p.Capabilities, err = strconv.ParseUint(strings.TrimSpace(text), 16, 64)
@@ -86,6 +74,12 @@ func ReadProcess(pid int) (*Process, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s/status names no capabilities", dir)
+}
+
+// raises tells whether a program can raise capabilities (see package privilege): a build with cgo cannot.
+func raises(program string) bool {
+	info, err := buildinfo.ReadFile(program)
+	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"})
 }
 
 // The capabilities that a switch needs, and what for.
@@ -150,6 +144,18 @@ func (f *Facts) judgeCapabilities() []api.Finding {
 		return nil
 	}
 	return []api.Finding{{Trap: "capabilities", Severity: api.SeverityError, Effect: "a switch cannot work without: " + strings.Join(lacks, "; "),
-		Seen:    fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities),
-		Command: present(fmt.Sprintf("setcap %s=ep %s", strings.Join(names, ","), quote(p.Program)))}}
+		Seen: fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities), Command: present(p.give(names))}}
+}
+
+// give is the command that gives a program capabilities; "" where its file is not known. As effective ones they would keep it
+// from running at all in a container that may not have one of them.
+func (p *Process) give(names []string) string {
+	if p.Program == "" {
+		return ""
+	}
+	flags := "=ep"
+	if p.Raises {
+		flags = "=p"
+	}
+	return "setcap " + strings.Join(names, ",") + flags + " " + quote(p.Program)
 }

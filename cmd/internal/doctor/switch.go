@@ -60,13 +60,17 @@ func dcbxMismatch(f *Facts, t *Target) []api.Finding {
 			peer = fmt.Sprint(n.PFC.Priorities)
 		}
 	}
+	willing, key := f.willing(), "priorities.lossless alike at both ends"
+	if len(willing) > 0 {
+		key = "lldp.willing: true, or " + key
+	}
 	finding := t.found(api.SeverityError, "dcbx-mismatch", t.Survey, "a priority that only one end holds loses frames, so that it is lossless at neither",
-		fmt.Sprintf("the neighbor has PFC for %s, this port keeps %v", peer, t.LLDP.DCBX.LosslessPriorities), f.edit("", f.willing()...))
-	finding[0].Key = present("lldp.willing: true, or priorities.lossless alike at both ends")
+		fmt.Sprintf("the neighbor has PFC for %s, this port keeps %v", peer, t.LLDP.DCBX.LosslessPriorities), f.edit("", willing...))
+	finding[0].Key = &key
 	return finding
 }
 
-// willing is how show config writes that the switch follows its neighbors.
+// willing is how show config writes that the switch follows its neighbors; nothing where it does already.
 func (f *Facts) willing() []string {
 	if f.Config == nil {
 		return nil
@@ -106,7 +110,7 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 		return nil
 	}
 	finding := t.found(api.SeverityWarning, "overspeed", t.Survey, "the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a plain host has none (see host-without-nic)",
-		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames), f.again())
+		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.again(), "")
 	finding[0].Key = present("ports." + t.Port + ".speed")
 	return finding
 }
@@ -116,8 +120,10 @@ func losslessLost(f *Facts, t *Target) []api.Finding {
 		return nil
 	}
 	return t.found(api.SeverityError, "lossless-lost", t.Survey, "frames that must not be lost were: see show events for the reason and the peer. Reason ring: ports.*.ring.outage is too short for this machine; lossless-headroom: the headroom is too small, or the peer does not obey",
-		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops), f.again())
+		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.again(), "")
 }
 
-// again begins this user's counters anew, which shows whether it goes on.
-func (f *Facts) again() string { return "pfcswitch clear counters -s " + quote(f.Socket) }
+// again says how to see whether what was counted goes on. It mends nothing, so it is no Command.
+func (f *Facts) again() string {
+	return "; to see whether it goes on, begin to count anew: pfcswitch clear counters -s " + quote(f.Socket)
+}
