@@ -18,13 +18,13 @@ type Frame struct {
 	DSCP      int
 	ECN       bool // the sender knows ECN
 	EtherType int  // of a frame that is no IPv4 packet
-	Octets    int  // without FCS
+	Octets    int  // without FCS; always given
 	GSO       int  // payload octets of each segment of a TCP super-frame
 }
 
 // Ranges of the command line's numbers.
 const (
-	maxVID, maxPCP, maxDSCP, maxType = 4094, 7, 63, 0xFFFF
+	maxVID, maxPCP, maxDSCP, maxType, maxSegment = 4094, 7, 63, 0xFFFF, 0xFFFF
 
 	ipv4Octets, udpOctets, tcpOctets = 20, 8, 20
 )
@@ -66,9 +66,10 @@ func (f *Frame) check() error {
 		value, low, high int
 	}{
 		{"--vlan", f.VLAN, 0, maxVID}, {"--pcp", f.PCP, 0, maxPCP}, {"--dscp", f.DSCP, 0, maxDSCP}, {"--type", f.EtherType, 0, maxType},
-		{"--octets", f.Octets, frame.HeaderOctets + frame.TagOctets, port.MaxFrame}, {"--gso", f.GSO, 8, port.MaxFrame},
+		{"--octets", f.Octets, frame.HeaderOctets + frame.TagOctets, port.MaxFrame}, {"--gso", f.GSO, 8, maxSegment},
 	} {
-		if n.value >= 0 && (n.value < n.low || n.value > n.high) {
+		given := n.value >= 0 || n.flag == "--octets"
+		if given && (n.value < n.low || n.value > n.high) {
 			return fmt.Errorf("%s %d: %d to %d are possible", n.flag, n.value, n.low, n.high)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package explain makes the frames that the command explain asks about, and asks.
 //
-//	explain.go  Ask: a running switch, or a configuration at rest
+//	explain.go  Running and AtRest: a running switch, or a configuration at rest
 //	craft.go    a frame from what the command line says of it
 //	read.go     frames from a file of hexadecimal digits
 //	pcap.go     frames from a capture
