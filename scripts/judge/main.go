@@ -1,7 +1,7 @@
 // Command judge gives the verdicts of scripts/test.sh, so that the script needs neither jq nor Python:
 //
 //	go test -json ./... | judge tests [-no-skips]
-//	pfcswitch demo incast|deadlock -j | judge demo
+//	pfcswitch demo incast|host|headroom|deadlock|trunk -j | judge demo
 //
 // tests.go reads the events of go test, demo.go and deadlock.go the report of a demo. The exit status is 0 where all is well, 1
 // where it is not and 2 where the input cannot be read.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -24,13 +26,14 @@ type testRun struct {
 	passed, failed, skipped int
 	brokenPackages          int
 	output                  map[string][]string // by package and test, until its verdict
+	running                 map[string]bool     // likewise
 	failedTests             map[string]int      // by package
 }
 
 // judgeTests prints a line per package, the output of what failed, the reason of what was skipped and, last, the
 // numbers. It is content when something ran and nothing failed (nor was skipped, where noSkips).
 func judgeTests(in io.Reader, out io.Writer, noSkips bool) (ok bool, err error) {
-	r := testRun{out: out, output: map[string][]string{}, failedTests: map[string]int{}}
+	r := testRun{out: out, output: map[string][]string{}, running: map[string]bool{}, failedTests: map[string]int{}}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -62,6 +65,9 @@ func (r *testRun) see(e event) {
 		}
 		r.output[key] = append(r.output[key], e.Output)
 		return
+	case "run":
+		r.running[key] = true
+		return
 	case "build-fail":
 		r.print(e.ImportPath + " ")
 	case "pass", "fail", "skip":
@@ -74,6 +80,7 @@ func (r *testRun) see(e event) {
 		return
 	}
 	delete(r.output, key)
+	delete(r.running, key)
 }
 
 func (r *testRun) testEnded(e event) {
@@ -91,19 +98,18 @@ func (r *testRun) testEnded(e event) {
 	}
 }
 
-// packageEnded shows the package's own output only where no test has taken the blame: a build that failed, a
-// panic, a time-out.
+// packageEnded shows what no test that failed has taken the blame for: the output of a build that failed, of a panic, of a
+// time-out, which may come after ordinary failures.
 func (r *testRun) packageEnded(e event) {
 	switch e.Action {
 	case "pass":
 		fmt.Fprintf(r.out, "ok   %s %.1f s\n", e.Package, e.Elapsed)
 	case "fail":
 		fmt.Fprintf(r.out, "FAIL %s %.1f s\n", e.Package, e.Elapsed)
-		if r.failedTests[e.Package] > 0 {
-			return
+		if r.interrupted(e.Package) || r.failedTests[e.Package] == 0 {
+			r.brokenPackages++
 		}
-		r.brokenPackages++
-		for key := range r.output { // what a test printed before the process died
+		for _, key := range slices.Sorted(maps.Keys(r.output)) {
 			if strings.HasPrefix(key, e.Package+" ") {
 				r.print(key)
 			}
@@ -111,9 +117,20 @@ func (r *testRun) packageEnded(e event) {
 	}
 }
 
+// interrupted tells whether tests of a package have no verdict: its process died.
+func (r *testRun) interrupted(pkg string) (some bool) {
+	for key := range r.running {
+		if strings.HasPrefix(key, pkg+" ") {
+			some = true
+			delete(r.running, key)
+		}
+	}
+	return some
+}
+
 func (r *testRun) print(key string) {
 	for _, line := range r.output[key] {
-		if !strings.HasPrefix(line, "=== ") { // RUN, PAUSE, CONT
+		if !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "FAIL") { // RUN, PAUSE, CONT; a package's verdict
 			fmt.Fprint(r.out, "    ", line)
 		}
 	}

@@ -34,6 +34,16 @@ const (
 {"Action":"output","Package":"d","Output":"FAIL\td\t0.1s\n"}
 {"Action":"fail","Package":"d","Elapsed":0.1}
 `
+	dyingLate = `{"Action":"run","Package":"d","Test":"TestC"}
+{"Action":"run","Package":"d","Test":"TestC/part"}
+{"Action":"output","Package":"d","Test":"TestC","Output":"    c_test.go:7: got 1\n"}
+{"Action":"fail","Package":"d","Test":"TestC/part","Elapsed":0}
+{"Action":"fail","Package":"d","Test":"TestC","Elapsed":0}
+` + dying
+	failingAfterAll = `{"Action":"run","Package":"q","Test":"TestB"}
+{"Action":"output","Package":"q","Output":"found a leak\n"}
+{"Action":"output","Package":"q","Output":"FAIL\tq\t0.1s\n"}
+` + failing
 	withoutTests = `{"Action":"output","Package":"n","Output":"?   \tn\t[no test files]\n"}
 {"Action":"skip","Package":"n","Elapsed":0}
 `
@@ -52,6 +62,8 @@ func TestJudgeTests(t *testing.T) {
 		{"skipping where none may be", passing + skipping, true, false, []string{"SKIP s TestC", "skipped: 1", "1 passed, 0 failed, 1 skipped"}},
 		{"build failed", passing + broken, false, false, []string{"b/x.go:1: syntax error", "FAIL b", "1 passed, 1 failed"}},
 		{"process died", passing + dying, false, false, []string{"panic: the reason", "1 passed, 1 failed"}},
+		{"process died after a failure", passing + dyingLate, false, false, []string{"FAIL d TestC", "c_test.go:7: got 1", "panic: the reason", "1 passed, 3 failed"}},
+		{"a word beside a failure", passing + failingAfterAll, false, false, []string{"FAIL q TestB", "found a leak", "1 passed, 1 failed"}},
 		{"no tests at all", withoutTests, false, false, []string{"0 passed, 0 failed, 0 skipped"}},
 		{"the go command speaks", "go: downloading x\n" + passing, false, true, []string{"go: downloading x"}},
 		{"nothing", "", false, false, nil},
