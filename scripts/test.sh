@@ -21,9 +21,9 @@ readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=ipr
 
 work=$(mktemp -d)
 readonly work
-policy=/usr/sbin/policy-rc.d own_policy=
-readonly policy
-trap 'rm -rf "$work"; [[ -z $own_policy ]] || rm -f "$policy"' EXIT
+policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
+readonly policy own_policy=$work/own_policy # a file, which a stage's own shell makes for this one to see
+trap '[[ ! -e $own_policy ]] || rm -f "$policy"; rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -52,9 +52,9 @@ missing_programs() {
 # without_services runs a command during which Debian starts no daemon that it installs: lldpd would speak on this machine.
 without_services() {
   local status=0
-  [[ -e $policy ]] || { own_policy=1 && printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"; }
+  [[ -e $policy ]] || { touch "$own_policy" && printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"; }
   "$@" || status=$?
-  [[ -z $own_policy ]] || { rm -f "$policy" && own_policy=; }
+  [[ ! -e $own_policy ]] || rm -f "$policy" "$own_policy"
   return "$status"
 }
 
@@ -135,7 +135,6 @@ real_link_tests() {
 }
 
 stage_netns() {
-  [[ -n $(netns_files) ]] || return "$absent"
   real_link_tests | judge tests "${skips[@]}" | tee "$work/netns.out"
 }
 
@@ -151,7 +150,6 @@ stage_fuzz() {
 # rates, which a noisy machine spoils and the judge only prints. 2 says that the machine was the limit: after the third
 # time that is a failure. Any other status is that of a demo that died.
 stage_demo() {
-  [[ -d cmd/pfcswitch ]] || return "$absent"
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
   run_demo incast
   run_demo host --seconds 3
@@ -182,8 +180,13 @@ run_demo() {
 }
 
 stage_bench() {
-  [[ -x scripts/bench.sh ]] && grep -q -- --smoke scripts/bench.sh || return "$absent"
-  scripts/bench.sh --smoke
+  local status=0
+  scripts/bench.sh --smoke || status=$?
+  if [[ $status -eq $absent && ${CI:-} == true ]]; then
+    echo "with CI=true it has to run: start this script as root"
+    return 1
+  fi
+  return "$status"
 }
 
 namespaces() {

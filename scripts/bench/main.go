@@ -17,6 +17,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -37,7 +38,10 @@ func main() {
 
 func run(args []string) (status int) {
 	opt, err := parseOptions(args, os.Stderr)
-	if err != nil {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
 		return 2 // parseOptions has said why
 	}
 	signals := make(chan os.Signal, 1)

@@ -53,3 +53,12 @@ func TestParseOptionsRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Help is no fault.
+func TestHelp(t *testing.T) {
+	for args, want := range map[string]int{"--help": 0, "-h": 0, "--no-such-option": 2, "--rounds 0": 2} {
+		if status := run(strings.Fields(args)); status != want {
+			t.Errorf("%s: status %d, want %d", args, status, want)
+		}
+	}
+}

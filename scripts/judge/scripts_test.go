@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // fakeGo stands for the go command: what it builds is a demo that notes each of its runs and says what DEMO_SAYS has, with
@@ -71,20 +73,114 @@ func TestCIRunSaysThatItIsCI(t *testing.T) {
 	}
 }
 
-// What an ordinary user cannot run was not run, and did not pass.
-func TestBenchAsOrdinaryUser(t *testing.T) {
+// ordinaryBench runs bench.sh as an ordinary user, who may read none of it: from standard input, with the programs in path first.
+func ordinaryBench(t *testing.T, path string, args ...string) (status int, out string) {
+	t.Helper()
 	script, err := os.Open("../bench.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = script.Close() }()
-	c := exec.Command("bash", "-s", "--", "--smoke")
-	c.Stdin, c.Dir = script, "/"
+	c := exec.Command("bash", append([]string{"-s", "--"}, args...)...)
+	c.Stdin, c.Dir, c.Env = script, "/", append(os.Environ(), "PATH="+path+os.Getenv("PATH"))
 	if os.Geteuid() == 0 {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
-	out, _ := c.CombinedOutput()
-	if got := c.ProcessState.ExitCode(); got != 77 {
+	said, _ := c.CombinedOutput()
+	return c.ProcessState.ExitCode(), string(said)
+}
+
+// What an ordinary user cannot run was not run, and did not pass; help is for everybody.
+func TestBenchAsOrdinaryUser(t *testing.T) {
+	if got, out := ordinaryBench(t, "", "--smoke"); got != 77 {
 		t.Errorf("exit status %d, want 77\n%s", got, out)
+	}
+	dir, err := os.MkdirTemp("", "judge") // unlike t.TempDir, other users may enter it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if got, out := ordinaryBench(t, dir+":", "--help"); got != 0 {
+		t.Errorf("--help: exit status %d, want 0\n%s", got, out)
+	}
+}
+
+// In CI the benchmark has to run; elsewhere an ordinary user passes without it.
+func TestBenchStage(t *testing.T) {
+	dir := t.TempDir()
+	for path, text := range map[string]string{"scripts/bench.sh": "#!/bin/sh\nexit $BENCH_STATUS\n", "bin/go": fakeGo} {
+		path = filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile("../test.sh")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "scripts/test.sh"), text, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		status, ci string
+		ok         bool
+	}{
+		{"0", "", true}, {"0", "true", true}, {"1", "", false}, {"1", "true", false}, {"77", "", true}, {"77", "true", false},
+	} {
+		c := exec.Command(filepath.Join(dir, "scripts/test.sh"), "bench")
+		c.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "BENCH_STATUS="+test.status, "CI="+test.ci)
+		if out, err := c.CombinedOutput(); (err == nil) != test.ok {
+			t.Errorf("status %s of the benchmark, CI=%s: %v, want passed: %v\n%s", test.status, test.ci, err, test.ok, out)
+		}
+	}
+}
+
+// While Debian installs programs it is told to start no service, and no longer when that was interrupted.
+func TestInterruptedInstallation(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root installs programs")
+	}
+	dir := t.TempDir()
+	policy, started := filepath.Join(dir, "policy-rc.d"), filepath.Join(dir, "started")
+	for _, program := range []string{"bash", "sh", "dirname", "mktemp", "rm", "find", "sort", "touch", "chmod", "tail", "sleep"} { // of those to be installed none
+		path, err := exec.LookPath(program)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, program))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	aptGet := "#!/bin/sh\n[ \"$2\" = update ] || { touch " + started + "; exec sleep 60; }\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755), os.WriteFile(filepath.Join(dir, "apt-get"), []byte(aptGet), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("../test.sh", "tools")
+	c.Env = append(os.Environ(), "PATH="+dir, "POLICY_RC_D="+policy, "INSTALL=", "CI=")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(started); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Error("nothing is installed")
+			break
+		}
+	}
+	if _, err := os.Stat(policy); err != nil {
+		t.Errorf("while something is installed: %v", err)
+	}
+	_ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM)
+	if err := c.Wait(); err == nil {
+		t.Error("it was ended, and passed")
+	}
+	if _, err := os.Stat(policy); err == nil {
+		t.Error("Debian may start no service any more")
 	}
 }
