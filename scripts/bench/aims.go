@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// An aim is what a value of pfcswitch should reach: its median, or the ratio of that to a peer's. It decides nothing.
+// An aim is what a value of pfcswitch should reach: its median, or the median of the rounds' ratios to a peer. It decides nothing.
 type aim struct {
 	text       string
 	what       string

@@ -17,7 +17,7 @@ type machine struct {
 	Governor string            `json:"governor"`
 	MemoryKB string            `json:"memory"`
 	Load     string            `json:"load"`
-	Idle     float64           `json:"idle_cpu_share"` // of all CPUs, by others, before the run
+	Busy     float64           `json:"busy_cpu_share"` // of all CPUs, by others, before the run
 	Rounds   int               `json:"rounds"`
 	Seconds  float64           `json:"seconds"`
 	Time     time.Time         `json:"time"`
@@ -34,7 +34,7 @@ func (b *bench) describe() machine {
 	before, err := machineBusy()
 	if b.sleep(3*b.opt.settle) == nil && err == nil {
 		if after, err := machineBusy(); err == nil {
-			m.Idle = (after - before) / (3 * b.opt.settle.Seconds() * float64(m.CPUs))
+			m.Busy = (after - before) / (3 * b.opt.settle.Seconds() * float64(m.CPUs))
 		}
 	}
 	for name, argv := range map[string][]string{
@@ -55,7 +55,7 @@ func (b *bench) describe() machine {
 func (m *machine) text() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "machine: %d × %s, kernel %s, governor %s, memory %s, load %s; others take %.1f %% of the CPUs\n", m.CPUs, m.CPU, m.Kernel, m.Governor,
-		m.MemoryKB, m.Load, 100*m.Idle)
+		m.MemoryKB, m.Load, 100*m.Busy)
 	for _, name := range []string{ofPFC, "go", "iproute2", ofOVS, "iperf3"} {
 		fmt.Fprintf(&s, "  %s: %s\n", name, m.Versions[name])
 	}

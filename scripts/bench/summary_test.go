@@ -44,10 +44,13 @@ func TestJSONLines(t *testing.T) {
 	b := &bench{}
 	b.record("pause", "quanta=200 asked_us=1024.0", ofPFC, 2, value{stopped, 1100.5}, value{early, 0}, value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
 	var out bytes.Buffer
-	if err := writeJSON(&out, machine{What: "machine", CPUs: 2}, b.results, summarize(b.results)); err != nil {
+	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, b.results, summarize(b.results)); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if !strings.Contains(lines[0], `"busy_cpu_share":0.25,`) {
+		t.Errorf("of the machine: %s", lines[0])
+	}
 	var got map[string]any
 	if err := json.Unmarshal([]byte(lines[1]), &got); err != nil || len(lines) != 4 {
 		t.Fatalf("%d lines, %v", len(lines), err)
