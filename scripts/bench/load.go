@@ -84,32 +84,32 @@ func (b *bench) measure(l load) (o outcome, err error) {
 		return o, err
 	}
 	o.rate = rateOf(seen(), time.Duration(o.elapsed*float64(time.Second)))
-	if o.delivered, err = b.arrivedSince(&l, before, o.offered); err != nil {
+	if err := b.drain(&l); err != nil {
 		return o, err
 	}
-	o.cpu, err = machineBusy()
+	if o.cpu, err = machineBusy(); err != nil { // now: to ask a switch takes processes of the benchmark's own
+		return o, err
+	}
 	o.cpu -= busy
+	after, err := l.counted()
+	o.delivered = after - before
 	return o, err
 }
 
-// arrivedSince counts what has arrived when all that was offered has, or nothing more comes.
-func (b *bench) arrivedSince(l *load, before, offered uint64) (delivered uint64, err error) {
-	wait := b.opt.settle
-	for {
+// drain waits until nothing more comes: what waits in a deep ring arrives after the senders' end.
+func (b *bench) drain(l *load) error {
+	last, err := l.arrived()
+	for wait := b.opt.settle; err == nil; wait = still {
 		if err := b.sleep(wait); err != nil {
-			return 0, err
+			return err
 		}
-		last := delivered
-		after, err := l.counted()
-		if err != nil {
-			return 0, err
+		var now uint64
+		if now, err = l.arrived(); now == last {
+			break
 		}
-		delivered = after - before
-		if delivered >= offered || delivered == last {
-			return delivered, nil
-		}
-		wait = still
+		last = now
 	}
+	return err
 }
 
 // still is how long nothing has to come until nothing is under way any more.
@@ -143,8 +143,8 @@ func (b *bench) offer(l load, o *outcome) error {
 	return nil
 }
 
-// counted adds up what has come at the receivers, each once, less what the switch itself has sent (probes against loops, once
-// a second), which would hide a frame that was lost.
+// counted adds up what has come at the receivers, each once, less what the switch itself has sent (LLDP; probes
+// against loops are off), which would hide a frame that was lost.
 func (l *load) counted() (uint64, error) {
 	for {
 		before, err := l.own()
