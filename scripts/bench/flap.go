@@ -58,7 +58,7 @@ func (b *bench) flapper(of string) (f *flapper, err error) {
 	if of == ofBridge {
 		err = n.startBridge()
 	} else {
-		err = n.startPFC("preset: roce\nmetrics: {listen: \"127.0.0.1:9808\"}\nports:\n  p1: {speed: none, tagged: [10]}\n  p2: {speed: none, tagged: [10]}\n" + staticEntries(2))
+		err = n.startPFC("preset: roce\nmetrics: {listen: \"127.0.0.1:9808\"}\nlldp: {agent: off}\nports:\n  p1: {speed: none, tagged: [10], loop: off}\n  p2: {speed: none, tagged: [10], loop: off}\n" + staticEntries(2))
 	}
 	if err == nil {
 		err = n.forwards()

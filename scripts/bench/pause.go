@@ -33,9 +33,10 @@ func (b *bench) pause() (err error) {
 	defer t.close()
 	text := `preset: roce
 metrics: {listen: off}
+lldp: {interval: 3600s}
 ports:
-  p1: {speed: 1G, tagged: [10]}
-  p2: {speed: 100M, tagged: [10]}
+  p1: {speed: 1G, tagged: [10], loop: off}
+  p2: {speed: 100M, tagged: [10], loop: off}
 `
 	if err := n.startPFC(text + staticEntries(2)); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 )
 
 // verify shows on links whose answer is known that figures are what they say: counters against those that "ip" reads, and
-// latency against a delay that pfcswitch adds.
+// latency against a delay that pfcswitch adds, of which it is at least as much. The switch sends nothing of its own.
 func (b *bench) verify() (err error) {
 	const delay = 5 * time.Millisecond
 	n, err := b.newNetwork("verify", comparedHosts)
@@ -18,11 +18,12 @@ func (b *bench) verify() (err error) {
 	defer func() { err = errors.Join(err, n.close()) }()
 	text := fmt.Sprintf(`preset: roce
 metrics: {listen: off}
+lldp: {agent: off}
 ports:
-  p1: {speed: 1G, tagged: [10]}
-  p2: {speed: 1G, tagged: [10]}
-  p3: {speed: 1G, tagged: [10]}
-  p4: {speed: 1G, tagged: [10], delay: %s}
+  p1: {speed: 1G, tagged: [10], loop: off}
+  p2: {speed: 1G, tagged: [10], loop: off}
+  p3: {speed: 1G, tagged: [10], loop: off}
+  p4: {speed: 1G, tagged: [10], loop: off, delay: %s}
 `, delay)
 	if err := n.startPFC(text + staticEntries(2, 4)); err != nil {
 		return err
@@ -37,10 +38,12 @@ ports:
 	if err != nil {
 		return err
 	}
-	if got := time.Duration(values[0].v * 1e3); values[0].metric != p50 || got < delay || got > 2*delay {
+	got := time.Duration(values[0].v * 1e3)
+	if values[0].metric != p50 || got < delay {
 		return fmt.Errorf("latency behind a port with a delay of %v: %s is %v", delay, values[0].metric, got)
 	}
-	return nil
+	_, err = fmt.Fprintf(b.out, "latency behind a port with a delay of %v: %v (median)\n", delay, got)
+	return err
 }
 
 // verifyCounters sends a known number of frames and compares what is counted with what "ip" says.
