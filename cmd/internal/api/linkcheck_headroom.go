@@ -135,8 +135,8 @@ func (h *HeadroomCheck) Text() string {
 		duration(h.ElapsedNs), strconv.FormatFloat(float64(h.FilledRate)/1e6, 'f', 1, 64), speed)
 	sorted := slices.Sorted(slices.Values(h.Samples))
 	after := newTable(">MIN", ">P50", ">P90", ">P99", ">P99.9", ">MAX", ">BEFORE XOFF")
-	after.row(count(quantile(sorted, 0)), count(quantile(sorted, 0.5)), count(quantile(sorted, 0.9)), count(quantile(sorted, 0.99)),
-		count(quantile(sorted, 0.999)), count(quantile(sorted, 1)), count(h.BeforeBytes))
+	after.row(count(Quantile(sorted, 0)), count(Quantile(sorted, 500)), count(Quantile(sorted, 900)), count(Quantile(sorted, 990)),
+		count(Quantile(sorted, 999)), count(Quantile(sorted, 1000)), count(h.BeforeBytes))
 	beside := newTable(">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">IN FORCE")
 	beside.row(count(h.EtaBytes), count(h.DelayBytes), count(h.Calculated), counted(h.MeasuredBytes), count(h.InForceBytes))
 	return head + sections("", section{"Bytes on the wire that came after XOFF had left; other traffic of the priority counts too; BEFORE XOFF had come by then", after},
@@ -153,12 +153,13 @@ func (h *HeadroomCheck) verdict() string {
 	return "PASS: what came after XOFF fits the headroom in force\n"
 }
 
-// quantile is the smallest value that a share of all does not exceed.
-func quantile(sorted []int64, share float64) int64 {
+// Quantile returns the smallest value that a share of all, 0 to 1000 per mille, does not exceed (the nearest rank); 0 where
+// there are none.
+func Quantile(sorted []int64, permille int) int64 {
 	if len(sorted) == 0 {
 		return 0
 	}
-	rank := int(share*float64(len(sorted)) + 0.999999)
+	rank := (len(sorted)*permille + 999) / 1000
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 

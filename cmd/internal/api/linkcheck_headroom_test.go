@@ -73,9 +73,9 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 
 func TestQuantile(t *testing.T) {
 	sorted := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	for share, want := range map[float64]int64{0: 1, 0.1: 1, 0.5: 5, 0.51: 6, 0.9: 9, 0.99: 10, 1: 10} {
-		if got := quantile(sorted, share); got != want {
-			t.Errorf("quantile(%v) = %d, want %d", share, got, want)
+	for permille, want := range map[int]int64{0: 1, 100: 1, 500: 5, 501: 6, 900: 9, 990: 10, 1000: 10} {
+		if got := Quantile(sorted, permille); got != want {
+			t.Errorf("Quantile(%d) = %d, want %d", permille, got, want)
 		}
 	}
 }

@@ -1,11 +1,11 @@
 package daemon
 
 import (
-	"math"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -56,24 +56,10 @@ func (p *prober) Stream() (priority uint8, until int64) { return p.probe.Stream(
 // SetUp implements dataplane.Prober.
 func (p *prober) SetUp(up bool, now int64) { p.probe.SetUp(up, now) }
 
-// precisionSamples is how often the clock is read to find the step by which it moves.
-const precisionSamples = 1000
-
-// clockPrecision is the smallest step of the clock that this machine shows, at least 1 ns.
+// clockPrecision is the smallest step of the clock that this machine shows.
 func clockPrecision() time.Duration {
-	step := time.Duration(math.MaxInt64)
-	last := time.Now()
-	for range precisionSamples {
-		now := time.Now()
-		if d := now.Sub(last); d > 0 {
-			step = min(step, d)
-		}
-		last = now
-	}
-	if step == math.MaxInt64 {
-		return time.Microsecond
-	}
-	return max(step, 1)
+	start := time.Now()
+	return time.Duration(port.ClockStep(func() int64 { return int64(time.Since(start)) }))
 }
 
 // follows are the ingress queues of a port whose headroom is what is found: buffer.headroom or their own is auto.

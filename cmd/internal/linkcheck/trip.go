@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
@@ -20,7 +21,7 @@ func (c *checker) roundTrip() {
 		way = macctl.WayControl
 	}
 	var total, link, peer []int64
-	r := &api.LinkTrip{Way: wayNames[way], Octets: macctl.FrameSize, PrecisionNs: clockStep(c.wire.Now)}
+	r := &api.LinkTrip{Way: wayNames[way], Octets: macctl.FrameSize, PrecisionNs: port.ClockStep(c.wire.Now)}
 	for range c.o.Count {
 		r.Asked++
 		a, ok := c.askOnce(question{way: way, back: way})
@@ -51,27 +52,8 @@ func (c *checker) roundTrip() {
 	c.add(t)
 }
 
-// spreadOf describes samples; the quantiles are the nearest ranks.
+// spreadOf describes samples, and sorts them.
 func spreadOf(ns []int64) api.Spread {
 	slices.Sort(ns)
-	n := len(ns)
-	rank := func(permille int) int64 { return ns[min(n-1, max(0, (n*permille+999)/1000-1))] }
-	return api.Spread{Samples: n, MinNs: ns[0], P50Ns: rank(500), P99Ns: rank(990), P999Ns: rank(999), MaxNs: ns[n-1]}
-}
-
-// clockStep is the smallest step of a clock that a thousand looks show, at least 1 ns.
-func clockStep(now func() int64) int64 {
-	least := int64(1 << 62)
-	last := now()
-	for range 1000 {
-		next := now()
-		if step := next - last; step > 0 {
-			least = min(least, step)
-		}
-		last = next
-	}
-	if least == 1<<62 {
-		return 1
-	}
-	return least
+	return api.Spread{Samples: len(ns), MinNs: ns[0], P50Ns: api.Quantile(ns, 500), P99Ns: api.Quantile(ns, 990), P999Ns: api.Quantile(ns, 999), MaxNs: ns[len(ns)-1]}
 }
