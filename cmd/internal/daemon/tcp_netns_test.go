@@ -13,6 +13,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/port"
 )
 
 // TCP with the kernels' default offloads: whole, and with few segments sent again. Two switches stand in line, and the
@@ -24,10 +25,10 @@ func TestTCP(t *testing.T) {
 		t.Run(speed, func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
 			for n, h := range r.hosts {
-				state, err := h.Offloads("eth0")
+				s, err := port.SurveyOne(h.Path(), "eth0")
 				must(t, err)
-				if !state["tcp-segmentation-offload"] || !state["tx-checksumming"] {
-					t.Fatalf("h%d does not use the offloads that this is about: %v", n+1, state)
+				if !s.Offloads["tcp-segmentation-offload"] || !s.Offloads["tx-checksumming"] {
+					t.Fatalf("h%d does not use the offloads that this is about: %v", n+1, s.Offloads)
 				}
 				must(t, h.AddAddr("eth0", hostIP(n+1).String()+"/24"))
 			}

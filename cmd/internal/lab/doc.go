@@ -7,7 +7,7 @@
 //	enter.go, forbidden.go   get the rights: as root directly, else in a user namespace of our own; Detach: for longer than we live
 //	lab.go, leftovers.go     the lab as a whole; labs whose process died are cleared away by the next New
 //	node.go, thread.go       a network namespace, the thread that lives in it, Do
-//	link.go, offloads.go     interfaces: veth pairs, addresses, counters, carrier, offload switches
+//	link.go                  interfaces: veth pairs, addresses, counters, carrier
 //	process.go, tail.go      programs inside a node
 //	schedstat.go             how long their threads waited for a CPU
 //	labtest/                 the same for Go tests

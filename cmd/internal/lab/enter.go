@@ -18,8 +18,8 @@ import (
 // nothing is mounted.
 const insideKey = "PFCSWITCH_LAB_OUTSIDE"
 
-// Enter gets the process the rights to build a lab. Where it has them (root, CAP_SYS_ADMIN and
-// CAP_NET_ADMIN) it returns inside = true and the caller goes on. Else it runs the own binary again with args
+// Enter gets the process the rights to build a lab. Where it has them (root, CAP_SYS_ADMIN, CAP_NET_ADMIN
+// and CAP_NET_RAW) it returns inside = true and the caller goes on. Else it runs the own binary again with args
 // (without the program's name) in a new user, network and mount namespace with an empty /run, hands signals
 // on to it, waits, and returns inside = false and the exit status that the caller should end with: the
 // one of the inner process, or 128 + n after signal n.

@@ -149,29 +149,6 @@ func txQueueLen(t *testing.T, n *lab.Node, ifName string) uint32 {
 	return req.Uint32()
 }
 
-func TestOffloads(t *testing.T) {
-	_, h1, _ := twoHosts(t, lab.LinkOptions{})
-	must(t, h1.SetOffloads("eth0", false))
-	off, err := h1.Offloads("eth0")
-	must(t, err)
-	for name, on := range off {
-		if on {
-			t.Errorf("%s is on after switching off", name)
-		}
-	}
-	must(t, h1.SetOffloads("eth0", true))
-	on, err := h1.Offloads("eth0")
-	must(t, err)
-	for _, name := range []string{"tx-checksumming", "tcp-segmentation-offload", "generic-segmentation-offload"} {
-		if !on[name] {
-			t.Errorf("%s is off after switching on", name)
-		}
-	}
-	if err := h1.SetOffloads("eth9", false); !errors.Is(err, unix.ENODEV) {
-		t.Errorf("an interface that does not exist: got %v, want ENODEV", err)
-	}
-}
-
 func TestDo(t *testing.T) {
 	l := labtest.New(t, "do")
 	n := labtest.Node(t, l, "n")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/vishvananda/netlink"
@@ -55,12 +56,17 @@ func (n *Node) Path() string { return filepath.Join(system.namespaces, n.Namespa
 
 // EnterCommand returns the shell command that gives a shell inside the node while the lab is up, to be typed
 // by the user who started the lab.
-func (n *Node) EnterCommand() string {
-	if !inOwnUserNamespace() {
-		return "nsenter --net=" + n.Path()
+func (n *Node) EnterCommand() string { return strings.Join(n.Enter(inOwnUserNamespace()), " ") }
+
+// Enter returns the command, to which a program may be added, that runs it inside the node while this process
+// lives. apart says that it is typed outside of this process's user namespace.
+func (n *Node) Enter(apart bool) []string {
+	if !apart {
+		return []string{"nsenter", "--net=" + n.Path()}
 	}
-	return fmt.Sprintf("nsenter --preserve-credentials --target %[1]d --user --mount --net=/proc/%[1]d/root%[2]s",
-		os.Getpid(), n.Path())
+	pid := os.Getpid()
+	return []string{"nsenter", "--preserve-credentials", fmt.Sprintf("--target=%d", pid), "--user", "--mount",
+		fmt.Sprintf("--net=/proc/%d/root%s", pid, n.Path())}
 }
 
 // Do runs f in the node's network namespace and returns its error. f runs on a thread of its own that ends

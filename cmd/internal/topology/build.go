@@ -113,16 +113,11 @@ func (k *kept) launch(name, kind string, c *config.Config) error {
 // note writes a node down, as it is reached from where the lab was brought up: where that is outside of the keeper's user
 // namespace, through the keeper.
 func (k *kept) note(name, kind, socket string) {
-	path := k.nodes[name].Path()
-	n := Node{Name: name, Kind: kind, Namespace: k.nodes[name].Namespace(), Enter: []string{"nsenter", "--net=" + path}, Socket: socket}
-	if apart() {
-		seen := fmt.Sprintf("/proc/%d/root", os.Getpid())
-		n.Enter = []string{"nsenter", "--preserve-credentials", fmt.Sprintf("--target=%d", os.Getpid()), "--user", "--mount", "--net=" + seen + path}
-		if socket != "" {
-			n.Socket = seen + socket
-		}
+	node, outside := k.nodes[name], apart()
+	if outside && socket != "" {
+		socket = fmt.Sprintf("/proc/%d/root%s", os.Getpid(), socket)
 	}
-	k.state.Nodes = append(k.state.Nodes, n)
+	k.state.Nodes = append(k.state.Nodes, Node{Name: name, Kind: kind, Namespace: node.Namespace(), Enter: node.Enter(outside), Socket: socket})
 }
 
 // apart tells whether the keeper is in another user namespace than the Up that started it, which it may not even see then.
