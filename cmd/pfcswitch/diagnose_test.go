@@ -3,12 +3,16 @@ package main
 import (
 	"bytes"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/watch"
 )
 
 // run runs a command and returns what it prints, and its exit status.
@@ -82,5 +86,39 @@ func TestCouldNotLook(t *testing.T) {
 	file := writeFile(t, "ports: {p1: {interface: "+noInterface+"}}\n")
 	if out, status := run(t, doctorCommand(), file, "-j"); status != 1 || !strings.Contains(out, `"trap": "missing-interface"`) {
 		t.Errorf("doctor: status %d, want 1: %s", status, out)
+	}
+}
+
+// A switch that was stopped takes questions and answers none: whoever asks it is told so, and does not wait for ever.
+func TestStoppedSwitch(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // it accepts nobody
+	type ended struct {
+		args   string
+		status int
+	}
+	want := map[string]int{"health": 1, "doctor": 2, "linkcheck p1": 2, "show ports": 1, "clear counters": 1}
+	all := make(chan ended, len(want))
+	for args := range want {
+		go func() {
+			_, status := run(t, rootCommand(), append(strings.Fields(args), "-s", socket)...)
+			all <- ended{args, status}
+		}()
+	}
+	limit := time.After(6 * watch.Patience)
+	for range len(want) {
+		select {
+		case e := <-all:
+			if e.status != want[e.args] {
+				t.Errorf("%s: status %d, want %d", e.args, e.status, want[e.args])
+			}
+			delete(want, e.args)
+		case <-limit:
+			t.Fatalf("these wait: %v", want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/doctor"
+	"pfcswitch/cmd/internal/watch"
 )
 
 func doctorCommand() *cobra.Command {
@@ -55,7 +57,9 @@ func look(cmd *cobra.Command, socket string, args []string) (*doctor.Facts, erro
 	path, err := api.Find(socket)
 	switch {
 	case err == nil:
-		return doctor.OfSwitch(cmd.Context(), path)
+		ctx, cancel := context.WithTimeout(cmd.Context(), watch.Patience)
+		defer cancel()
+		return doctor.OfSwitch(ctx, path)
 	case socket == "" && errors.Is(err, api.ErrNoSwitch):
 		return doctor.OfNamespace()
 	}

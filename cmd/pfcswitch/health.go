@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/watch"
 )
 
 func healthCommand() *cobra.Command {
@@ -23,7 +25,9 @@ func healthCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b, err := api.NewClient(path).Raw(cmd.Context(), "health", 0)
+			ctx, cancel := context.WithTimeout(cmd.Context(), watch.Patience)
+			defer cancel()
+			b, err := api.NewClient(path).Raw(ctx, "health", 0)
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/linkcheck"
+	"pfcswitch/cmd/internal/watch"
 )
 
 // linkchecked are the flags of linkcheck.
@@ -104,7 +105,9 @@ func (o *linkchecked) run(ctx context.Context, args []string) (*api.LinkCheck, e
 		if err != nil {
 			return nil, err
 		}
-		if err := o.OfPort(ctx, socket, args[0]); err != nil {
+		asking, cancel := context.WithTimeout(ctx, watch.Patience)
+		defer cancel()
+		if err := o.OfPort(asking, socket, args[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -119,9 +122,9 @@ func (o *linkchecked) run(ctx context.Context, args []string) (*api.LinkCheck, e
 		fmt.Fprintf(os.Stderr, "%d questions answered, %d came too fast\n", answered, refused)
 		return nil, nil
 	}
-	report := linkcheck.Run(&o.Options, w, uint16(rand.Uint32()))
-	if len(args) == 1 {
+	report, err := linkcheck.Run(ctx, &o.Options, w, uint16(rand.Uint32()))
+	if err == nil && len(args) == 1 {
 		report.Port = &args[0]
 	}
-	return report, nil
+	return report, err
 }

@@ -13,7 +13,7 @@ import (
 	"pfcswitch/cmd/internal/privilege"
 )
 
-// An exit ends the program with a status; err, if any, was told to the user already.
+// An exit ends the program with a status; why was told to the user already.
 type exit struct{ status int }
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", e.status) }

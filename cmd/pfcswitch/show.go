@@ -220,7 +220,9 @@ func clearCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return api.NewClient(path).Clear(cmd.Context(), args[0])
+			ctx, cancel := context.WithTimeout(cmd.Context(), watch.Patience)
+			defer cancel()
+			return api.NewClient(path).Clear(ctx, args[0])
 		},
 	}
 	socketFlag(c, &socket)

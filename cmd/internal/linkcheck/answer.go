@@ -8,7 +8,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// look is how long Answer waits before it sees whether it is to end.
+// look is how long the link is waited for before it is seen whether that is to end.
 const look = 100 * time.Millisecond
 
 // Answer answers the other end until ctx ends, within an Echoer's bounds. It returns how many questions it has answered, and

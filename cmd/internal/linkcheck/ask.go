@@ -38,6 +38,9 @@ func (c *checker) ask(q question) (a answer, ok bool) {
 }
 
 func (c *checker) askOnce(q question) (a answer, ok bool) {
+	if c.ended() {
+		return a, false
+	}
 	c.sequence++
 	e := macctl.Echo{Session: c.session, Sequence: c.sequence, Octets: max(q.answer, macctl.FrameSize), Way: q.back, Tagged: q.tagged, TCI: q.tci}
 	var v frame.VnetHeader
@@ -54,9 +57,14 @@ func (c *checker) askOnce(q question) (a answer, ok bool) {
 	c.heard.sent++
 	until := c.wire.Now() + int64(c.o.Patience)
 	for {
-		h, ok := c.wire.Receive(until)
-		if !ok {
+		now := c.wire.Now()
+		h, ok := c.wire.Receive(min(until, now+int64(look)))
+		switch {
+		case ok:
+		case c.ended(), now >= until:
 			return a, false
+		default:
+			continue
 		}
 		f, ours := c.read(h)
 		if ours && f.Sequence == c.sequence && f.Came == q.back {

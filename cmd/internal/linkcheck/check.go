@@ -15,6 +15,8 @@
 package linkcheck
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -73,6 +75,7 @@ type Heard struct {
 
 // checker is one check.
 type checker struct {
+	ended    func() bool // it was interrupted
 	o        *Options
 	wire     Wire
 	session  uint16
@@ -87,16 +90,25 @@ type checker struct {
 // direction tells in which directions a way passes.
 type direction struct{ out, back bool }
 
-// Run checks a link.
-func Run(o *Options, w Wire, session uint16) *api.LinkCheck {
-	c := &checker{o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.Octets(), Checks: []api.LinkTest{}}}
+// Run checks a link. Where ctx ends first, that is an error.
+func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkCheck, error) {
+	c := &checker{ended: func() bool { return ctx.Err() != nil }, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.Octets(), Checks: []api.LinkTest{}}}
 	if o.Netns != "" {
 		c.report.Netns = &o.Netns
 	}
-	if !c.findPeer() {
+	if c.findPeer() {
+		c.examine()
+	} else {
 		c.silent()
-		return c.report
 	}
+	if c.ended() {
+		return nil, errors.New("interrupted: what was found till then says nothing")
+	}
+	return c.report, nil
+}
+
+// examine asks a peer that answers.
+func (c *checker) examine() {
 	peer := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", c.peer[0], c.peer[1], c.peer[2], c.peer[3], c.peer[4], c.peer[5])
 	c.report.Peer = &peer
 	c.pfc()
@@ -108,7 +120,6 @@ func Run(o *Options, w Wire, session uint16) *api.LinkCheck {
 	for _, t := range c.report.Checks {
 		c.report.Pass = c.report.Pass && t.Verdict != api.LinkFail
 	}
-	return c.report
 }
 
 // findPeer finds the first way that is answered in kind, and with it which ways pass in which direction.

@@ -1,6 +1,7 @@
 package linkcheck
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -148,7 +149,51 @@ func newWire() *fakeWire {
 func check(w *fakeWire) *api.LinkCheck {
 	o := DefaultOptions()
 	o.Interface, o.Count = "eth1", 50
-	return Run(&o, w, 77)
+	r, err := Run(context.Background(), &o, w, 77)
+	if err != nil {
+		panic(err) // nobody interrupts it
+	}
+	return r
+}
+
+// An interruptedWire ends the check when it has carried so many questions.
+type interruptedWire struct {
+	*fakeWire
+	left, later int
+	at          int64 // when it was interrupted
+	end         func()
+}
+
+func (w *interruptedWire) Send(b []byte, v frame.VnetHeader) (int64, bool, error) {
+	w.left--
+	switch {
+	case w.left == 0:
+		w.at = w.now
+		w.end()
+	case w.left < 0:
+		w.later++
+	}
+	return w.fakeWire.Send(b, v)
+}
+
+// Wherever a check is interrupted, it asks no more, waits no longer, and says nothing of the link.
+func TestInterrupted(t *testing.T) {
+	for n := 1; n <= 50; n++ {
+		for _, answered := range []bool{true, false} {
+			ctx, end := context.WithCancel(t.Context())
+			w := &interruptedWire{fakeWire: newWire(), left: n, end: end}
+			w.peer = answered
+			o := DefaultOptions()
+			o.Count, o.Patience = 50, 10*time.Second
+			r, err := Run(ctx, &o, w, 77)
+			end()
+			if answered || n <= 9 { // questions that nobody answers are three of each way
+				if r != nil || err == nil || w.later != 0 || w.now-w.at > 2*int64(look) {
+					t.Fatalf("after %d questions, answered %v: %+v, %v, %d more questions, %d ns", n, answered, r, err, w.later, w.now-w.at)
+				}
+			}
+		}
+	}
 }
 
 // Every trap of a link is named for what it is, and a link without one passes.

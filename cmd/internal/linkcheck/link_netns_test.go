@@ -37,7 +37,8 @@ func rows(t *testing.T, o *Options) map[string]api.LinkTest {
 	w, err := Open(o.Netns, o.Interface)
 	must(t, err)
 	defer func() { _ = w.Close() }()
-	r := Run(o, w, 99)
+	r, err := Run(t.Context(), o, w, 99)
+	must(t, err)
 	t.Logf("\n%s", r.Text())
 	all := map[string]api.LinkTest{}
 	for _, c := range r.Checks {
