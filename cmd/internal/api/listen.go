@@ -31,13 +31,10 @@ func listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
-	if c, err := net.Dial("unix", path); err == nil {
-		_ = c.Close()
+	if alive, err := RemoveStale(path); err != nil {
+		return nil, err
+	} else if alive {
 		return nil, fmt.Errorf("control socket %s: another switch listens there: stop it, or give this one another name", path)
-	} else if errors.Is(err, unix.ECONNREFUSED) {
-		if err := removeStale(path); err != nil {
-			return nil, err
-		}
 	}
 	config := net.ListenConfig{Control: ownerOnly}
 	l, err := config.Listen(context.Background(), "unix", path)
@@ -45,6 +42,20 @@ func listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
 	return l, nil
+}
+
+// RemoveStale removes the socket at path where nobody listens on it any more; alive tells that somebody does.
+func RemoveStale(path string) (alive bool, err error) {
+	c, err := net.Dial("unix", path)
+	switch {
+	case err == nil:
+		return true, c.Close()
+	case errors.Is(err, unix.EAGAIN): // so many wait for an answer that nobody else may
+		return true, nil
+	case errors.Is(err, unix.ECONNREFUSED):
+		return false, removeStale(path)
+	}
+	return false, nil // it is not there, or whoever needs it is told why it is of no use
 }
 
 // removeStale removes the socket that a dead switch left. A file of another kind, to which nobody can connect either, is

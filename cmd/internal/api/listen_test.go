@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,5 +35,31 @@ func TestSocketIsTheOwners(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v, want 0600", info.Mode().Perm(), err)
+	}
+}
+
+// Only the socket of a switch that is dead goes.
+func TestRemoveStale(t *testing.T) {
+	dir := t.TempDir()
+	living, dead, none := filepath.Join(dir, "living"), filepath.Join(dir, "dead"), filepath.Join(dir, "none")
+	l, err := Listen(living, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	gone, err := Listen(dead, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{living: true, dead: false, none: false} {
+		alive, err := RemoveStale(path)
+		_, there := os.Lstat(path)
+		if alive != want || err != nil || (there == nil) != want {
+			t.Errorf("%s: alive %v, %v, there: %v", path, alive, err, there)
+		}
 	}
 }

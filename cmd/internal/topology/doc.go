@@ -7,6 +7,7 @@
 //	hold.go   the keeper: builds the lab, keeps it until it is told to end
 //	build.go  nodes, links and switches of a topology
 //	down.go   ends a lab, a killed one too
+//	clean.go  removes what a killed one left
 //	exec.go   a program inside a node
 //	state.go  where a lab that is up is written down
 //

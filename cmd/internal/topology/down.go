@@ -30,7 +30,11 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), clean(name))
+		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), clean(name, path))
+	}
+	said, err := os.Open(logPath(path)) // now: a keeper that ends removes it
+	if err == nil {
+		defer func() { _ = said.Close() }()
 	}
 	lock, err := lab.LockFile(path)
 	killed := err == nil
@@ -41,14 +45,29 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 		return fmt.Errorf("lab %s: %w", name, err)
 	}
 	defer func() { _ = lock.Close() }()
-	if err := errors.Join(clean(name), forget(path)); err != nil {
+	if err := errors.Join(clean(name, path), forget(path)); err != nil {
 		return err
 	}
+	how := " is down"
 	if killed {
-		_, err = fmt.Fprintf(out, "lab %s: its keeper was killed; what it left is gone\n", name)
+		how = ": its keeper was killed; what it left is gone"
+	}
+	if _, err := fmt.Fprintf(out, "lab %s%s\n", name, how); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "lab %s is down\n", name)
+	return handOn(said, out)
+}
+
+// handOn tells what the keeper of a lab said, where it said anything.
+func handOn(said *os.File, out io.Writer) error {
+	if said == nil {
+		return nil
+	}
+	text, err := io.ReadAll(said)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "its keeper said:\n%s", text)
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log"
 	"os"
 	"path/filepath"
@@ -124,19 +123,3 @@ func (d *daemon) runWatch(ctx context.Context) {
 
 // configFolder is where the configurations of a lab's switches are.
 func configFolder(name string) string { return filepath.Join("/run/pfcswitch", "lab-"+name) }
-
-// clean removes what a lab whose keeper was killed has left.
-func clean(name string) error {
-	if os.Geteuid() != 0 {
-		return nil // all of it was in the keeper's own namespaces
-	}
-	errs := []error{lab.Sweep(), os.RemoveAll(configFolder(name))}
-	sockets, err := filepath.Glob(config.LabSocket(name, "*"))
-	for _, s := range sockets {
-		errs = append(errs, os.Remove(s))
-	}
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return fmt.Errorf("lab %s: clear away what a killed one left: %w", name, err)
-	}
-	return nil
-}

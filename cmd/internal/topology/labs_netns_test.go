@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/traffic"
 )
 
@@ -25,7 +28,7 @@ func TestLabs(t *testing.T) {
 		test func(*rig)
 	}{
 		{"examples", examples}, {"refused", refused}, {"killed", killed}, {"interrupted", interrupted}, {"atomic", atomic},
-		{"ordinary", ordinary}, {"nic", hostNIC},
+		{"ordinary", ordinary}, {"nic", hostNIC}, {"others", others}, {"said", said}, {"late", late},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(r.in(t)) })
 	}
@@ -296,5 +299,83 @@ links: {l1: {ends: [h1, "s1:p1"], speed: 100M, mtu: 4000}, l2: {ends: [h2, "s1:p
 	}
 	if got := r.run("show", "ports", "-s", s.socket("h1")); !strings.Contains(got, "host0") {
 		r.t.Errorf("the host NIC says %s", got)
+	}
+}
+
+// A switch that is none of the lab's keeps its socket, though its name begins like those of the lab.
+func others(r *rig) {
+	path, name := r.file(pair)
+	socket := config.LabSocket(name, "eth1")
+	l, err := api.Listen(socket, false)
+	must(r.t, err)
+	defer func() { _ = l.Close() }()
+	alive := func(when string) {
+		r.t.Helper()
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			r.t.Fatalf("%s: %v", when, err)
+		}
+		_ = c.Close()
+	}
+	r.refuse("is not up", "lab", "down", path)
+	alive("down of a lab that is not up")
+	r.up(path, name)
+	alive("up")
+	r.run("lab", "down", path)
+	alive("down")
+	s := r.up(path, name)
+	must(r.t, syscall.Kill(s.Keeper, syscall.SIGKILL))
+	r.run("lab", "down", path) // the switch may be dying still: its socket goes all the same
+	alive("down of a lab that was killed")
+	must(r.t, l.Close())
+	r.nothingLeft(name)
+}
+
+// Why a switch ended is written where up says, and told by down.
+func said(r *rig) {
+	path, name := r.file(pair)
+	log := r.statePath(name) + ".log"
+	if got := r.run("lab", "up", path); !strings.Contains(got, log) {
+		r.t.Errorf("up does not name %s:\n%s", log, got)
+	}
+	if got := r.run("lab", "down", path); got != "lab "+name+" is down\n" {
+		r.t.Errorf("down says %q", got)
+	}
+	r.up(path, name)
+	must(r.t, syscall.Kill(r.switchOf(name), syscall.SIGKILL))
+	eventually(r.t, "the keeper has seen it", func() bool {
+		b, err := os.ReadFile(log)
+		must(r.t, err)
+		return strings.Contains(string(b), "s1 has ended")
+	})
+	if got := r.run("lab", "down", path); !strings.Contains(got, "s1 has ended") || !strings.Contains(got, "killed") {
+		r.t.Errorf("down says %q", got)
+	}
+}
+
+// An up that is interrupted just when its keeper is ready takes the lab down, and says so.
+func late(r *rig) {
+	dir := r.t.TempDir()
+	ready := filepath.Join(dir, "ready")
+	r.t.Setenv(lateKeeper, ready)
+	path := filepath.Join(dir, "late.json")
+	lock, err := lab.LockFile(path)
+	must(r.t, err)
+	defer func() { _ = lock.Close() }()
+	ctx, interrupt := context.WithCancel(r.t.Context())
+	defer interrupt()
+	go func() {
+		for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(ready); err == nil {
+				interrupt()
+			}
+		}
+	}()
+	s, err := start(ctx, "late", path, lock, nil)
+	if s != nil || err == nil || !strings.Contains(err.Error(), "interrupted") {
+		r.t.Errorf("state %+v, %v: want that it was interrupted", s, err)
+	}
+	if _, err := os.Stat(ready + ".ended"); err != nil {
+		r.t.Errorf("the keeper has not ended: %v", err)
 	}
 }

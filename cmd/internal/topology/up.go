@@ -73,7 +73,7 @@ func upFrom(path, otherwise string) string {
 
 // start runs the keeper and waits for its answer. Where ctx ends first, the keeper undoes what it did.
 func start(ctx context.Context, name, path string, lock *os.File, args []string) (*State, error) {
-	if err := clean(name); err != nil {
+	if err := clean(name, path); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(logPath(path))
@@ -95,7 +95,8 @@ func start(ctx context.Context, name, path string, lock *os.File, args []string)
 	defer stop()
 	text, err := io.ReadAll(from)
 	var a answer
-	if err == nil && json.Unmarshal(text, &a) == nil && a.Error == "" {
+	up := err == nil && json.Unmarshal(text, &a) == nil && a.Error == ""
+	if up && stop() { // else the keeper was told to end, though it was ready
 		return &a.State, keeper.Release()
 	}
 	_, _ = keeper.Wait() // it has undone everything when it has ended
@@ -107,7 +108,7 @@ func start(ctx context.Context, name, path string, lock *os.File, args []string)
 	default:
 		err = fmt.Errorf("lab %s: its keeper died: %s", name, strings.TrimSpace(string(said)))
 	}
-	return nil, errors.Join(err, clean(name), forget(path))
+	return nil, errors.Join(err, clean(name, path), forget(path))
 }
 
 // tell says how to get into the lab, and how to end it.
@@ -128,6 +129,9 @@ func (s *State) tell(out io.Writer, took time.Duration) error {
 	fmt.Fprintf(out, "run a program in a node:  pfcswitch lab exec %s %s ip address\n", s.File, s.Nodes[len(s.Nodes)-1].Name)
 	if asked != "" {
 		fmt.Fprintf(out, "ask a switch:             pfcswitch show pfc -s %s\n", asked)
+	}
+	if path, err := statePath(s.Name); err == nil {
+		fmt.Fprintf(out, "if a switch ends, why:    %s\n", logPath(path))
 	}
 	_, err := fmt.Fprintf(out, "take it down:             pfcswitch lab down %s\n", s.File)
 	return err
