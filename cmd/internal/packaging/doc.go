@@ -6,6 +6,7 @@
 //	capabilities_netns_test.go  the program with two capabilities and no more, from its file and from systemd
 //	unit_test.go          the systemd unit
 //	notify_netns_test.go  what systemd is told
+//	engine_netns_test.go  containers started as the lab files describe them
 //	labs_test.go          files for containerlab, KNE and netlab
 //	containerlab_netns_test.go  interfaces that come late, as in containerlab
 //	vxlan_netns_test.go   a link that is a tunnel between machines
