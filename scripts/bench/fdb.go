@@ -16,12 +16,11 @@ const (
 // fdbYAML is a switch that forgets nobody while the benchmark runs. Port 3 is a TAP.
 const fdbYAML = `preset: roce
 metrics: {listen: "127.0.0.1:9808"}
-lldp: {interval: 3600s}
 ageing: 1000000s
 ports:
-  p1: {speed: none, tagged: [10], loop: off, ring: {other: 16384}}
-  p2: {speed: none, tagged: [10], loop: off, ring: {other: 16384}}
-  p3: {speed: none, tagged: [10], loop: off, ring: {other: 16384}}
+  p1: {speed: none, tagged: [10], ring: {other: 16384}}
+  p2: {speed: none, tagged: [10], ring: {other: 16384}}
+  p3: {speed: none, tagged: [10], ring: {other: 16384}}
 `
 
 // A fdbNetwork has two hosts and a TAP at port 3.

@@ -12,10 +12,10 @@ var portNumbers = []int{2, 8, 32}
 // portsYAML configures a switch with n ports; rings are small, so that 32 ports fit into memory.
 func portsYAML(n int) string {
 	var s strings.Builder
-	s.WriteString("preset: roce\nmetrics: {listen: \"127.0.0.1:9808\"}\nlldp: {interval: 3600s}\nports:\n")
+	s.WriteString("preset: roce\nmetrics: {listen: \"127.0.0.1:9808\"}\nports:\n")
 	var receivers []int
 	for i := 1; i <= n; i++ {
-		fmt.Fprintf(&s, "  p%d: {speed: none, tagged: [10], loop: off, ring: {max: 4MiB, other: 2048}}\n", i)
+		fmt.Fprintf(&s, "  p%d: {speed: none, tagged: [10], ring: {max: 4MiB, other: 2048}}\n", i)
 		if i%2 == 0 {
 			receivers = append(receivers, i)
 		}

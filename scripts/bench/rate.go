@@ -37,12 +37,13 @@ func (b *bench) follow(l *load) func() []look {
 }
 
 // rateOf returns frames/s from the first frames to the senders' end, which comes elapsed after their start: 0 where fewer than two
-// looks fell into that time.
+// looks fell into that time. Senders are at work where two looks in a row saw frames: a single one is the switch's own, such as a
+// probe against loops.
 func rateOf(all []look, elapsed time.Duration) float64 {
-	for len(all) > 1 && all[1].frames == all[0].frames {
+	for len(all) > 2 && (all[1].frames == all[0].frames || all[2].frames == all[1].frames) {
 		all = all[1:]
 	}
-	if len(all) < 2 {
+	if len(all) < 3 {
 		return 0
 	}
 	first := all[1] // the first that saw frames, so its moment is after the senders' start

@@ -22,6 +22,7 @@ func TestRateOf(t *testing.T) {
 		want    float64
 	}{
 		"a ring that empties afterwards": {series(150, running), time.Second, 100_000},
+		"a probe before the senders":     {series(150, func(i int) uint64 { return running(i) + uint64(min(1, i/4)) }), time.Second, 100_000},
 		"senders that end first":         {series(105, running), time.Second, 100_000},
 		"nothing arrives":                {series(100, func(int) uint64 { return 7 }), time.Second, 0},
 		"a single look":                  {series(1, running), time.Second, 0},
