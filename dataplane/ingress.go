@@ -216,8 +216,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	s.arrived, p.talker = a.At, a.header.Src
 	v := s.buffer.Admit(p.index, a.priority, len(a.Data))
 	if v == buffer.Wait {
-		p.usedRing(a)
-		s.startWait(p, a.priority)
+		s.startWait(p, a)
 		return false
 	}
 	s.count(p, a)
@@ -242,12 +241,14 @@ func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
 	s.blame(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small")
 }
 
-func (s *Switch) startWait(p *portState, prio uint8) {
+// startWait notes that a frame waits, when it is offered first.
+func (s *Switch) startWait(p *portState, a *Arrival) {
 	if p.waitFrom != 0 {
 		return
 	}
 	p.waitFrom = max(1, s.now)
-	s.blame(p, EventRingHold, prio, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
+	p.usedRing(a)
+	s.blame(p, EventRingHold, a.priority, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
 }
 
 // waited is how long the frame of p has waited that waits in its ring.
