@@ -79,9 +79,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		t.obeyLast(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.ports[i].losses = RingLosses{} // the new sockets count from 0
-		for q := range uint8(NumPriorities) {
-			sw.abandonWait(sw.ports[i], q)
-		}
+		sw.abandonWaits(sw.ports[i])
 		lost = waiting
 		sw.RingLost(i, port.Lossless, lost, Now())
 		sw.RingLost(i, port.Other, others, Now())

@@ -274,6 +274,14 @@ func (s *Switch) abandonWait(p *portState, prio uint8) {
 	s.buffer.Forget(p.index, prio)
 }
 
+// abandonWaits is abandonWait for all that waits at p, where its ring ends or a configuration under which other frames wait
+// begins. What waits on under that is offered anew, and counts anew.
+func (s *Switch) abandonWaits(p *portState) {
+	for q := range uint8(NumPriorities) {
+		s.abandonWait(p, q)
+	}
+}
+
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.
 func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8) bool {
 	if s.buffer.AdmitLossy(out.index, q, len(a.Data)) {

@@ -181,7 +181,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	}
 	p.up = up
 	p.crossed = 0
-	s.endWait(p, 0)
+	s.abandonWaits(p)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
 	p.toldNow(now)
