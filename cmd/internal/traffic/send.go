@@ -27,7 +27,7 @@ type sender struct {
 	control  uint64
 	startNs  int64
 	elapsed  int64
-	leftover int64 // ns of the run in which the kernel took nothing
+	paused   pausedTime // during the load
 }
 
 // RunSend sends until the time is over, the count is reached, or ctx ends.
@@ -106,7 +106,7 @@ func (s *sender) load(ctx context.Context) error {
 	defer runtime.UnlockOSThread()
 	now := monotonic()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
-	s.startNs = now
+	s.startNs, s.paused = now, s.source.pausedTime(now)
 	end := now + int64(s.c.Duration)
 	for calls := 0; (s.c.Duration == 0 || now < end) && !s.complete(); calls++ {
 		if calls%64 == 0 && ctx.Err() != nil {
@@ -128,8 +128,16 @@ func (s *sender) load(ctx context.Context) error {
 			return err
 		}
 	}
-	s.elapsed = monotonic() - s.startNs
+	s.endLoad(monotonic())
 	return nil
+}
+
+// endLoad takes note of how long the load was, and how long pauses held it. Those that come while totals are settled are no part
+// of that.
+func (s *sender) endLoad(now int64) {
+	s.elapsed = now - s.startNs
+	s.source.account(0, 0, now)
+	s.paused = s.source.pausedTime(now).since(s.paused)
 }
 
 // complete tells whether the count is reached; a send call never goes beyond it.
@@ -159,7 +167,6 @@ func (s *sender) hand(now, wall int64) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped):
-		s.leftover += refusedDelay
 		s.waiter.Wait(refusedDelay)
 		return nil
 	case errors.Is(err, port.ErrDown):
