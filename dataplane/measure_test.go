@@ -378,6 +378,7 @@ func TestBusyLink(t *testing.T) {
 			r.streams(p, lossless, r.now+second)
 			sends()
 		}, true},
+		{"the stream has ended", func() { r.streams(p, lossless, 0) }, false},
 	} {
 		tt.do()
 		r.now += 1_000_000

@@ -105,10 +105,11 @@ func dscpOf(c *PortConfig, prio uint8) uint8 {
 // streamAddress is where frames of a stream go. No bridge forwards it, and a port's wire must not either.
 var streamAddress = frame.Address(macctl.FallbackAddress[:])
 
-// streamed is what has come of the peer's stream.
+// streamed is what has come of the peer's streams, and what of the port's own has left.
 type streamed struct {
 	frames [NumPriorities]uint64
 	octets uint64 // on the wire
+	sent   uint64 // octets without FCS
 }
 
 // takeStream takes a frame of the peer's stream: it counts towards what comes after XOFF, and goes no further.
