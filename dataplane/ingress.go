@@ -110,7 +110,8 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		s.drop(p, a.priority, DropFiltered, false)
 		return true
 	}
-	if a.header.Dst == streamAddress && p.takeStream(a) {
+	if a.header.Dst == streamAddress && a.ofStream() {
+		p.takeStream(a)
 		return true
 	}
 	if a.header.EtherType == s.cfg.Measurement.Fallback && s.takeMeasurement(p, a) {
