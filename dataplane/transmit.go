@@ -249,8 +249,9 @@ func (w *worker) sendProbe(t *portTask) {
 	now := Now()
 	b, ok := w.lock().Probe(t.index, w.control[:0], now)
 	w.unlock()
-	if ok {
-		_ = w.emit(t, b, now) // the next one follows in a second
+	if ok && w.emit(t, b, now) == nil { // else the next one follows in a second
+		w.lock().ProbeSent(t.index)
+		w.unlock()
 	}
 }
 
