@@ -57,7 +57,7 @@ type portTask struct {
 
 	// transmit task
 	stuck     stuck
-	again     bool  // there is more to send at once
+	again     bool  // there may be more to send at once
 	retryAt   int64 // no sending before: the kernel was full; 0 where it was not
 	deadline  int64
 	measureAt int64 // when there is something to be sent about the headroom

@@ -120,9 +120,8 @@ func (w *worker) sendMeasurements(t *portTask) {
 // transmit runs the transmit task of a port: what the peer must be told, then what may be sent. arrivals is the burst
 // that has not been settled.
 func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
-	work := false
-	t.again = false
-	for range sendCalls {
+	work, calls := false, 0
+	for ; calls < sendCalls; calls++ {
 		w.readControl(t)
 		w.sendControl(t)
 		now := Now()
@@ -141,8 +140,8 @@ func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
 		if !w.send(t, arrivals) {
 			break
 		}
-		t.again = true
 	}
+	t.again = calls == sendCalls // else something says when there is more: a frame that comes, or the deadline
 	w.sendProbe(t)
 	w.flushDelay(t)
 	w.setDeadline(t)

@@ -18,16 +18,21 @@ type servedRig struct {
 
 // serve runs the transmit task of a port and tells whether it has sent something.
 func (s *servedRig) serve(i int) bool {
-	for b := s.tell(i); b != nil; b = s.tell(i) {
+	calls := 0
+	for ; calls < sendCalls; calls++ {
+		for b := s.tell(i); b != nil; b = s.tell(i) {
+		}
+		if len(s.send(i, port.BatchFrames)) == 0 {
+			break
+		}
 	}
-	work := len(s.send(i, port.BatchFrames)) > 0
 	s.sw.Tick(s.now)
-	if s.deadline[i] = s.sw.TxDeadline(i, s.now); work {
+	if s.deadline[i] = s.sw.TxDeadline(i, s.now); calls == sendCalls {
 		s.deadline[i] = s.now
 	} else if s.deadline[i] <= s.now {
 		s.deadline[i] = s.now + minSleep
 	}
-	return work
+	return calls > 0
 }
 
 // round serves every port that has work, and tells whether one had.
