@@ -6,7 +6,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// readControl obeys every MAC Control frame that has arrived. It runs before every send call, so that after XOFF's
+// readControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It runs before every send call, so that after XOFF's
 // arrival at most the call that is running follows.
 func (w *worker) readControl(t *portTask) bool {
 	b, stamp := t.port.Control()
@@ -16,7 +16,7 @@ func (w *worker) readControl(t *portTask) bool {
 	now, wall := clockPair()
 	answer := false
 	sw := w.lock()
-	for ; b != nil; b, stamp = t.port.Control() {
+	for n := 0; b != nil && n < controlFrames; n++ {
 		at := now - (wall - stamp)
 		if at > now || at < now-macctl.MaxStampAge {
 			at = now // the real-time clock was set, or this side stood still for longer than a reaction is
@@ -29,6 +29,7 @@ func (w *worker) readControl(t *portTask) bool {
 		}
 		w.tapHeard(t, b, at)
 		t.port.ControlDone()
+		b, stamp = t.port.Control()
 	}
 	w.unlock()
 	if answer {
