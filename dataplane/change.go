@@ -123,7 +123,7 @@ func (r *Runner) holdDraining(sw *Switch) {
 
 // obeyLast takes the MAC Control frames that have come to sockets that are about to be closed.
 func (t *portTask) obeyLast(sw *Switch) {
-	now, wall := clockPair()
+	now, wall := ClockPair()
 	for b, stamp := t.port.Control(); b != nil; b, stamp = t.port.Control() {
 		sw.Control(t.index, b, now-(wall-stamp), now)
 		t.port.ControlDone()

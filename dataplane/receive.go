@@ -24,7 +24,7 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 	if n == 0 {
 		return false
 	}
-	now, wall := clockPair()
+	now, wall := ClockPair()
 	w.now, w.age = now, wall-now
 	arrivals, next := w.expand(t, c, n)
 	taken, stop := w.admit(t, c, arrivals)

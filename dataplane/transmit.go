@@ -13,7 +13,7 @@ func (w *worker) readControl(t *portTask) bool {
 	if b == nil {
 		return false
 	}
-	now, wall := clockPair()
+	now, wall := ClockPair()
 	answer := false
 	sw := w.lock()
 	for n := 0; b != nil && n < controlFrames; n++ {
@@ -94,7 +94,7 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 // frames pass it: before the next one a pause is looked for.
 func (w *worker) sendMeasurements(t *portTask) {
 	for {
-		now, wall := clockPair()
+		now, wall := ClockPair()
 		b, m, ok := w.lock().MeasureOut(t.index, w.control[:0], now, wall-now)
 		w.unlock()
 		if !ok {
@@ -105,7 +105,7 @@ func (w *worker) sendMeasurements(t *portTask) {
 		if t.delay != nil {
 			_ = w.emit(t, b, now) // one that does not fit the line is asked again
 		} else if stamp, _ := t.port.SendStamped(b); stamp != 0 {
-			after, wall := clockPair()
+			after, wall := ClockPair()
 			if sent := after - (wall - stamp); sent >= now && sent <= after {
 				w.lock().measured(t.index, &m, sent)
 				w.unlock()

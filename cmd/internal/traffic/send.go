@@ -8,26 +8,27 @@ import (
 	"runtime"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
 
 // sender is a running sender.
 type sender struct {
-	c        *SendConfig
-	port     port.Port
-	waiter   *port.Waiter
-	own      uint64
-	source   *source
-	flows    []*flowState
-	batch    *port.Batch
-	frames   [64]port.Frame
-	answers  map[uint8]message // finAck by priority
-	sink     uint64
-	control  uint64
-	startNs  int64
-	elapsed  int64
-	paused   pausedTime // during the load
+	c       *SendConfig
+	port    port.Port
+	waiter  *port.Waiter
+	own     uint64
+	source  *source
+	flows   []*flowState
+	batch   *port.Batch
+	frames  [64]port.Frame
+	answers map[uint8]message // finAck by priority
+	sink    uint64
+	control uint64
+	startNs int64
+	elapsed int64
+	paused  pausedTime // during the load
 }
 
 // RunSend sends until the time is over, the count is reached, or ctx ends.
@@ -85,7 +86,7 @@ func (s *sender) prepare(mac [6]byte) {
 		}
 		s.flows = append(s.flows, st)
 	}
-	s.source = newSource(s.c, s.flows, mac, monotonic())
+	s.source = newSource(s.c, s.flows, mac, dataplane.Now())
 }
 
 func (s *sender) waitForStart(ctx context.Context) error {
@@ -104,7 +105,7 @@ func (s *sender) waitForStart(ctx context.Context) error {
 func (s *sender) load(ctx context.Context) error {
 	runtime.LockOSThread() // as the switch's workers do
 	defer runtime.UnlockOSThread()
-	now := monotonic()
+	now := dataplane.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
 	s.startNs, s.paused = now, s.source.pausedTime(now)
 	end := now + int64(s.c.Duration)
@@ -114,7 +115,7 @@ func (s *sender) load(ctx context.Context) error {
 		}
 		s.obey()
 		var wall int64
-		now, wall = clockPair()
+		now, wall = dataplane.ClockPair()
 		if s.source.next(now) == 0 {
 			if err := s.rest(now, end); err != nil {
 				return err
@@ -128,7 +129,7 @@ func (s *sender) load(ctx context.Context) error {
 			return err
 		}
 	}
-	s.endLoad(monotonic())
+	s.endLoad(dataplane.Now())
 	return nil
 }
 
@@ -195,7 +196,7 @@ func (s *sender) obey() {
 	if b == nil {
 		return
 	}
-	now, wall := clockPair()
+	now, wall := dataplane.ClockPair()
 	for ; b != nil; b, stamp = s.port.Control() {
 		if s.source != nil {
 			s.source.receiver.Receive(b, now-(wall-stamp), now)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -173,7 +174,7 @@ func (s *sink) run(ctx context.Context) error {
 		end = time.Now().Add(s.c.Duration)
 	}
 	for ctx.Err() == nil && !s.settled() && (end.IsZero() || time.Now().Before(end)) {
-		now := monotonic()
+		now := dataplane.Now()
 		s.block(now)
 		s.holder.look(now)
 		s.takeControl(now)
@@ -225,7 +226,7 @@ func (s *sink) settled() bool {
 	done := map[uint64]bool{}
 	for k, f := range s.flows {
 		if seen, ok := done[k.source]; !ok || seen {
-			done[k.source] = f.finished && monotonic()-max(f.last, f.answered) > int64(quiet)
+			done[k.source] = f.finished && dataplane.Now()-max(f.last, f.answered) > int64(quiet)
 		}
 	}
 	n := 0

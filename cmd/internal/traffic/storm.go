@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -116,16 +117,16 @@ func RunStorm(ctx context.Context, c StormConfig) (*StormReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	ended := monotonic()
+	ended := dataplane.Now()
 	_ = p.SendControl(c.frame(link.MAC, 0))
 	return c.report(s, begun, ended, link.MAC), nil
 }
 
 // blow sends XOFF until the time is over or ctx ends, and returns when it began.
 func (c *StormConfig) blow(ctx context.Context, p port.Port, own [6]byte) (s *storm, begun int64, err error) {
-	s, begun = &storm{}, monotonic()
+	s, begun = &storm{}, dataplane.Now()
 	next := begun
-	for now := begun; now-begun < int64(c.Duration) && ctx.Err() == nil; now = monotonic() {
+	for now := begun; now-begun < int64(c.Duration) && ctx.Err() == nil; now = dataplane.Now() {
 		if now < next {
 			time.Sleep(time.Duration(next - now))
 			continue
@@ -137,7 +138,7 @@ func (c *StormConfig) blow(ctx context.Context, p port.Port, own [6]byte) (s *st
 		case err != nil:
 			return nil, 0, fmt.Errorf("%s: the storm ended after %d frames: %w", c.Interface, s.frames, err)
 		}
-		s.sent(monotonic(), macctl.QuantaDuration(c.quanta(), nominal(c.Speed)))
+		s.sent(dataplane.Now(), macctl.QuantaDuration(c.quanta(), nominal(c.Speed)))
 		next += int64(stormCycle) // late ones are made up for
 	}
 	return s, begun, nil
