@@ -157,6 +157,39 @@ func TestSinkSlots(t *testing.T) {
 	}
 }
 
+// A window that has ended before the first frame, or in which none came, is none.
+func TestSinkWindow(t *testing.T) {
+	for _, tt := range []struct {
+		from, until int64
+		stamps      []int64
+		want        int64
+	}{
+		{1000, 2000, []int64{1200, 1500}, 800},
+		{1000, 0, []int64{900, 1500}, 500},
+		{1000, 2000, []int64{2500}, 0},
+		{1000, 0, []int64{900}, 0},
+		{1000, 0, nil, 0},
+	} {
+		near, _ := wire(t)
+		c := SinkConfig{FlowControl: "off", From: time.Unix(0, tt.from)}
+		if tt.until != 0 {
+			c.Until = time.Unix(0, tt.until)
+		}
+		s, err := newSink(&c, near, testMAC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = s.waiter.Close(), s.pause.Close() })
+		for n, stamp := range tt.stamps {
+			s.see(&port.Frame{Stamp: stamp, Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+				message{kind: kindData, sequence: uint64(n)})}, 1)
+		}
+		if got := s.report().Window; got != tt.want {
+			t.Errorf("from %d until %d, frames at %v: a window of %d ns, want %d", tt.from, tt.until, tt.stamps, got, tt.want)
+		}
+	}
+}
+
 func TestSinkCheck(t *testing.T) {
 	good := SinkConfig{Expect: 1, ReadRate: 1, Duration: 1}
 	if err := good.Check(); err != nil {

@@ -377,12 +377,11 @@ func (s *sink) answer(h *frame.Header, m message) {
 func (s *sink) report() *SinkReport {
 	r := &SinkReport{Schema: 1, Interface: s.c.Interface, Address: macString(s.own), Flows: []ReceivedFlow{}, Foreign: s.foreign,
 		RingLossless: s.port.Losses(port.Lossless), RingOther: s.port.Losses(port.Other), ReceivedFrames: s.received, Control: s.control}
-	r.Window = max(s.first, s.from)
+	end := s.final
 	if s.until != 0 {
-		r.Window = s.until - r.Window
-	} else {
-		r.Window = s.final - r.Window
+		end = s.until
 	}
+	r.Window = max(0, end-max(s.first, s.from)) // 0 where the first frame came after it
 	told := s.holder.sender.Counters()
 	r.PFCSent, r.PauseSent, r.PFCReceived = told.PFCFrames, told.PauseFrames, s.peer.Counters().PFCFrames
 	for k, f := range s.flows {
