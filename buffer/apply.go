@@ -36,19 +36,6 @@ func (m *Manager) SetPort(port int, c PortConfig) error {
 	return m.Apply(m.config, ports)
 }
 
-// SetQueue changes one lossless ingress queue, that of priority prio. Its errors are those of Apply.
-func (m *Manager) SetQueue(port int, prio uint8, c QueueConfig) error {
-	pc, ok := m.configs[port]
-	if !ok {
-		return configError("port %d does not exist", port)
-	}
-	if prio >= Priorities || !pc.isIngress(prio&pc.fold()) {
-		return configError("%s: priority %d is not lossless", pc.label(port), prio)
-	}
-	pc.Queues[prio&pc.fold()] = c
-	return m.SetPort(port, pc)
-}
-
 // RemovePort takes a port away at once, with its counters. Frames that are still charged to it stay in the accounts,
 // in the shared segment, until their Release; its queues that are OFF turn ON.
 func (m *Manager) RemovePort(port int) {

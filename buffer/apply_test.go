@@ -10,9 +10,9 @@ import (
 func setQueue(t *testing.T, m *Manager, port int, c QueueConfig, want error) {
 	t.Helper()
 	before := state(m)
-	err := m.SetQueue(port, pgA, c)
+	err := m.setQueue(port, pgA, c)
 	if !errors.Is(err, want) {
-		t.Fatalf("SetQueue(%d, %+v)\n got: %v\nwant: %v", port, c, err, want)
+		t.Fatalf("setQueue(%d, %+v)\n got: %v\nwant: %v", port, c, err, want)
 	}
 	if err != nil {
 		wantUnchanged(t, m, before)
@@ -73,7 +73,7 @@ func TestLowerHeadroomWaits(t *testing.T) {
 // A headroom that can never fit is refused for good, by name and number; the old one stays.
 func TestHeadroomNeverFits(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300}, QueueConfig{Headroom: 300})
-	err := m.SetQueue(0, pgA, QueueConfig{Headroom: 1000}) // leaves 300, two queues need 400
+	err := m.setQueue(0, pgA, QueueConfig{Headroom: 1000}) // leaves 300, two queues need 400
 	if !errors.Is(err, ErrConfig) || errors.Is(err, ErrBusy) {
 		t.Fatalf("got %v", err)
 	}
@@ -84,15 +84,6 @@ func TestHeadroomNeverFits(t *testing.T) {
 	}
 	if got := m.ports[0].ingress[pgA].config.Headroom; got != 300 {
 		t.Errorf("headroom in force is %d, want the old 300", got)
-	}
-}
-
-func TestSetQueueWithoutQueue(t *testing.T) {
-	m, _ := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300})
-	for _, id := range []QueueID{{0, pgA + 1}, {0, 8}, {1, pgA}, {-1, pgA}} {
-		if err := m.SetQueue(id.Port, id.Queue, QueueConfig{}); !errors.Is(err, ErrConfig) {
-			t.Errorf("SetQueue(%v) = %v, want ErrConfig", id, err)
-		}
 	}
 }
 

@@ -20,7 +20,7 @@ func goodConfig() (Config, map[int]PortConfig) {
 	return c, map[int]PortConfig{1: pc}
 }
 
-func TestCheckConfig(t *testing.T) {
+func TestPlan(t *testing.T) {
 	port := func(change func(*PortConfig)) func(*Config, map[int]PortConfig) {
 		return func(_ *Config, ports map[int]PortConfig) {
 			pc := ports[1]
@@ -85,7 +85,7 @@ func TestCheckConfig(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, ports := goodConfig()
 			tt.change(&c, ports)
-			err := CheckConfig(c, ports)
+			_, err := newPlan(c, ports)
 			if (err != nil) != (tt.want != nil) {
 				t.Fatalf("got error %v, want one with %q", err, tt.want)
 			}
@@ -102,13 +102,13 @@ func TestCheckConfig(t *testing.T) {
 }
 
 // The message's size is the one that is accepted.
-func TestCheckConfigRemedy(t *testing.T) {
+func TestPlanRemedy(t *testing.T) {
 	c, ports := goodConfig()
 	pc := ports[1]
 	pc.Lossless = 0b1111_1000
 	ports[1], ports[2] = pc, pc
 	c.Lossless.Size = 1000
-	err := CheckConfig(c, ports)
+	_, err := newPlan(c, ports)
 	if err == nil {
 		t.Fatal("accepted ten queues in 1000 B")
 	}
@@ -116,7 +116,7 @@ func TestCheckConfigRemedy(t *testing.T) {
 	if _, err := fmt.Sscan(remedy, &c.Lossless.Size); err != nil {
 		t.Fatalf("no size in %q: %v", remedy, err)
 	}
-	if err := CheckConfig(c, ports); err != nil {
+	if _, err := newPlan(c, ports); err != nil {
 		t.Errorf("the remedy is refused: %v", err)
 	}
 }

@@ -71,6 +71,13 @@ func newTable(t *testing.T, shared int64, c Config, queues ...QueueConfig) (*Man
 	return m, w
 }
 
+// setQueue changes the ingress queue that a priority of a port has.
+func (m *Manager) setQueue(port int, prio uint8, c QueueConfig) error {
+	pc := m.configs[port]
+	pc.Queues[prio&pc.fold()] = c
+	return m.SetPort(port, pc)
+}
+
 func onePriority(q QueueConfig) PortConfig {
 	pc := PortConfig{Mode: ModePFC, Lossless: 1 << pgA, MTU: cell}
 	pc.Queues[pgA] = q

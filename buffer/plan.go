@@ -21,14 +21,8 @@ type plan struct {
 	needed          int64 // what they need B_s to be
 }
 
-// CheckConfig reports what is wrong with a configuration of the whole buffer, ports by number. The error names each
-// fault with its numbers and the remedy, and wraps ErrConfig.
-func CheckConfig(c Config, ports map[int]PortConfig) error {
-	_, err := newPlan(c, ports)
-	return err
-}
-
-// newPlan returns the plan, checked.
+// newPlan returns the plan of a configuration of the whole buffer, ports by number. The error names each fault with its
+// numbers and the remedy, and wraps ErrConfig.
 func newPlan(c Config, ports map[int]PortConfig) (*plan, error) {
 	if err := c.validate(); err != nil {
 		return nil, err

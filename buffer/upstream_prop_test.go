@@ -148,7 +148,7 @@ func reconfigure(t *rapid.T, m *Manager, ports map[int]PortConfig) {
 	headroom := pc.Queues[k].Headroom
 	pc.Queues[k] = drawQueue.Draw(t, "queue")
 	pc.Queues[k].Headroom = headroom
-	if m.SetQueue(fr.port, fr.prio, pc.Queues[k]) == nil {
+	if m.SetPort(fr.port, pc) == nil {
 		ports[fr.port] = pc
 	}
 }

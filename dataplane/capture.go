@@ -25,14 +25,6 @@ func (r *Runner) Interfaces(dst []capture.Interface) []capture.Interface {
 	return dst
 }
 
-// Captured adds a frame to captures that goes past the workers, such as LLDP on a socket of its own. Port is a port's number,
-// at a time of the switch's clock.
-func (r *Runner) Captured(port int, out bool, b []byte, note string, at int64) {
-	if tap := r.sw.tap.Recorder(); tap != nil && tap.Wants(port) {
-		one(tap, &capture.Record{Port: port, Out: out, Time: at, Length: len(b), Note: []byte(note)}, b)
-	}
-}
-
 // one captures one frame.
 func one(tap *capture.Recorder, r *capture.Record, b []byte) {
 	tap.Lock()

@@ -79,9 +79,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		t.obeyLast(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.ports[i].losses = RingLosses{} // the new sockets count from 0
-		for q := range uint8(NumPriorities) {
-			sw.abandonWait(sw.ports[i], q)
-		}
+		sw.abandonWaits(sw.ports[i])
 		lost = waiting
 		sw.RingLost(i, port.Lossless, lost, Now())
 		sw.RingLost(i, port.Other, others, Now())
@@ -125,7 +123,7 @@ func (r *Runner) holdDraining(sw *Switch) {
 
 // obeyLast takes the MAC Control frames that have come to sockets that are about to be closed.
 func (t *portTask) obeyLast(sw *Switch) {
-	now, wall := clockPair()
+	now, wall := ClockPair()
 	for b, stamp := t.port.Control(); b != nil; b, stamp = t.port.Control() {
 		sw.Control(t.index, b, now-(wall-stamp), now)
 		t.port.ControlDone()

@@ -35,6 +35,7 @@
 //	alive.go     whether the workers still work
 //	change.go    changes of a running port, and what goes wrong after one
 //	retired.go   counters that outlive their port
+//	forgotten.go how many of them
 //	worker.go    a worker's round, spinning and sleeping
 //	receive.go   the receive task of a port
 //	transmit.go  the transmit task of a port

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"net"
 	"testing"
 
@@ -156,7 +157,7 @@ func TestNotMarked(t *testing.T) {
 	lossy := func(dst uint64) []byte {
 		b := packet(t, false, ect0)
 		frame.PutAddress(b, dst)
-		frame.SetTCI(b, 0)
+		binary.BigEndian.PutUint16(b[tagAt+2:], 0) // priority 0
 		return b
 	}
 	for range 40 {

@@ -225,6 +225,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 		if d == ownFrame {
 			priorities |= 1 << p.plan.queue
 			p.count.Streamed++
+			p.streamed.sent += uint64(len(p.plan.own))
 			continue
 		}
 		dsc := &s.memory.descs[d]

@@ -87,7 +87,9 @@ func incast(tb reporter, senders, n, octets int, speed, delay, reaction, headroo
 // Where senders obey PFC in a bounded time and the headroom covers what is in flight, no lossless frame is lost or has
 // to wait in the ring.
 func TestHeadroomCoversWhatIsInFlight(t *testing.T) {
-	var held uint64
+	if held := covered(t, gigabit, mtu, 3, 20_000, 40_000, 200); held == 0 {
+		t.Error("no sender was held: the test proves nothing")
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		speed := rapid.SampledFrom([]int64{100_000_000, gigabit, 10 * gigabit}).Draw(t, "speed")
 		octets := rapid.SampledFrom([]int{64, 257, 1000, mtu}).Draw(t, "octets")
@@ -95,18 +97,20 @@ func TestHeadroomCoversWhatIsInFlight(t *testing.T) {
 		scale := 10 * gigabit / speed // slow links react in more time, to the same number of octets
 		delay := rapid.Int64Range(0, 3000).Draw(t, "delay") * scale
 		reaction := rapid.Int64Range(0, 6000).Draw(t, "reaction") * scale
-		n := rapid.IntRange(1, 200).Draw(t, "frames")
-		f, s, hosts := incast(t, senders, n, octets, speed, delay, reaction, inFlight(speed, delay, reaction, 0, octets))
-		f.run(1000 * second)
-		f.kept(hosts[0], hosts[1:], n)
-		if s.waits != 0 {
-			t.Errorf("%d times a frame waited in the ring", s.waits)
-		}
-		held += s.r.snapshot().Ports[1].Told.XoffSent[lossless]
+		covered(t, speed, octets, senders, delay, reaction, rapid.IntRange(1, 200).Draw(t, "frames"))
 	})
-	if held == 0 {
-		t.Error("no sender was ever held: the test proves nothing")
+}
+
+// covered is an incast with as much headroom as can be in flight. It wants all frames, none of which had to wait, and returns how
+// often a sender was held.
+func covered(tb reporter, speed int64, octets, senders int, delay, reaction int64, frames int) (held uint64) {
+	f, s, hosts := incast(tb, senders, frames, octets, speed, delay, reaction, inFlight(speed, delay, reaction, 0, octets))
+	f.run(1000 * second)
+	f.kept(hosts[0], hosts[1:], frames)
+	if s.waits != 0 {
+		tb.Errorf("%d times a frame waited in the ring", s.waits)
 	}
+	return s.r.snapshot().Ports[1].Told.XoffSent[lossless]
 }
 
 // The control run: with too little headroom frames wait in the ring, and are kept; without ring_hold they are lost; and
@@ -161,48 +165,51 @@ func TestHeadroomTooSmall(t *testing.T) {
 
 // Two switches in line: the second holds the first, and the first every sender.
 func TestPFCPassesThroughAFabric(t *testing.T) {
-	var held, passedOn uint64
+	if held, passedOn := inLine(t, mtu, 10_000, 30_000, 300); held == 0 || passedOn == 0 {
+		t.Errorf("the second switch held the first %d times, which held a sender %d times: the test proves nothing", held, passedOn)
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		const speed = gigabit
 		octets := rapid.SampledFrom([]int{200, mtu}).Draw(t, "octets")
 		delay := rapid.Int64Range(0, 20_000).Draw(t, "delay")
 		reaction := rapid.Int64Range(0, 60_000).Draw(t, "reaction")
-		f := &fabric{tb: t, now: 1}
-		edge := inFlight(speed, delay, reaction, 0, octets)
-		var first []PortConfig
-		for i := range 4 {
-			first = append(first, portAt(testPort(i), speed, edge))
-		}
-		first[3] = portAt(first[3], 3*speed, edge)
-		second := []PortConfig{portAt(testPort(0), speed, edge), portAt(testPort(1), 3*speed, 0)}
-		trunk := inFlight(3*speed, delay, 0, first[3].Burst+first[3].sendLimit(), octets)
-		second[1] = portAt(second[1], 3*speed, trunk)
-		s1 := f.add(sized(4*40*cell, first...), first...)
-		s2 := f.add(sized(2*40*cell, second...), second...)
-		f.join(s1, 3, s2, 1, delay)
-		sink := f.host(7, s2, 0, delay, reaction)
-		for _, err := range []error{s1.r.sw.bridge.AddStatic(host(7), 1, 3, f.now), s2.r.sw.bridge.AddStatic(host(7), 1, 0, f.now)} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		n := rapid.IntRange(100, 300).Draw(t, "frames")
-		var senders []*hostNode
-		for i := range 3 {
-			h := f.host(i, s1, i, delay, reaction)
-			h.load(7, lossless, n, octets)
-			h.load(7, 0, n, octets)
-			senders = append(senders, h)
-		}
-		f.run(1_000_000_000_000)
-		f.kept(sink, senders, n)
-		if s1.waits+s2.waits != 0 {
-			t.Errorf("frames waited in the ring %d and %d times", s1.waits, s2.waits)
-		}
-		held += s2.r.snapshot().Ports[1].Told.XoffSent[lossless]
-		passedOn += s1.r.snapshot().Ports[0].Told.XoffSent[lossless]
+		inLine(t, octets, delay, reaction, rapid.IntRange(100, 300).Draw(t, "frames"))
 	})
-	if held == 0 || passedOn == 0 {
-		t.Errorf("the second switch held the first %d times, which held a sender %d times: the test proves nothing", held, passedOn)
+}
+
+// inLine sends from three hosts at one switch to one at another, in both classes. It wants all frames, none of which had to wait in
+// a ring, and returns how often the second switch held the first, and the first a sender.
+func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, passedOn uint64) {
+	const speed = gigabit
+	f := &fabric{tb: tb, now: 1}
+	edge := inFlight(speed, delay, reaction, 0, octets)
+	var first []PortConfig
+	for i := range 4 {
+		first = append(first, portAt(testPort(i), speed, edge))
 	}
+	first[3] = portAt(first[3], 3*speed, edge)
+	second := []PortConfig{portAt(testPort(0), speed, edge), portAt(testPort(1), 3*speed, 0)}
+	trunk := inFlight(3*speed, delay, 0, first[3].Burst+first[3].sendLimit(), octets)
+	second[1] = portAt(second[1], 3*speed, trunk)
+	s1 := f.add(sized(4*40*cell, first...), first...)
+	s2 := f.add(sized(2*40*cell, second...), second...)
+	f.join(s1, 3, s2, 1, delay)
+	sink := f.host(7, s2, 0, delay, reaction)
+	for _, err := range []error{s1.r.sw.bridge.AddStatic(host(7), 1, 3, f.now), s2.r.sw.bridge.AddStatic(host(7), 1, 0, f.now)} {
+		if err != nil {
+			tb.Fatalf("AddStatic: %v", err)
+		}
+	}
+	var senders []*hostNode
+	for i := range 3 {
+		h := f.host(i, s1, i, delay, reaction)
+		h.load(7, lossless, frames, octets)
+		h.load(7, 0, frames, octets)
+		senders = append(senders, h)
+	}
+	f.run(1_000_000_000_000)
+	f.kept(sink, senders, frames)
+	if s1.waits+s2.waits != 0 {
+		tb.Errorf("frames waited in the ring %d and %d times", s1.waits, s2.waits)
+	}
+	return s2.r.snapshot().Ports[1].Told.XoffSent[lossless], s1.r.snapshot().Ports[0].Told.XoffSent[lossless]
 }

@@ -75,6 +75,7 @@ const (
 	TakenNot Taker = iota
 	TakenMACControl
 	TakenLLDP
+	TakenStream
 	TakenMeasurement
 	TakenLoopProbe
 )
@@ -172,6 +173,8 @@ func (s *Switch) taker(p *portState, a *Arrival) Taker {
 		return TakenMACControl
 	case t == frame.TypeLLDP:
 		return TakenLLDP
+	case a.header.Dst == streamAddress && a.ofStream():
+		return TakenStream
 	case t == s.cfg.Measurement.Fallback && s.measures(p, a):
 		return TakenMeasurement
 	case t == bridge.ProbeEtherType && p.trunk == nil:

@@ -132,6 +132,10 @@ func (w *world) randomFrame(t *rapid.T, in int) []byte {
 		return w.sw.cfg.Measurement.Append(nil, [6]byte{}, [6]byte{2}, true, macctl.Measurement{Operation: macctl.MeasureRequest})
 	case 3:
 		return w.sw.cfg.Measurement.AppendEcho(nil, [6]byte{}, [6]byte{2}, macctl.Way(rapid.IntRange(0, 2).Draw(t, "way")), 60, tag != nil, 0x6001, macctl.Echo{})
+	case 4:
+		if c := w.sw.ports[in]; c != nil {
+			return streamFrame(&c.cfg, drawPrio.Draw(t, "stream"))
+		}
 	}
 	return b
 }
@@ -278,6 +282,30 @@ func superTCP(dst, src uint64, payload int) ([]byte, frame.VnetHeader) {
 	b[20], b[21], b[23] = 0x40, 0, 6
 	b[46] = 5 << 4
 	return b, frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1000, CsumStart: 34, CsumOffset: 16}
+}
+
+// A frame that the switch itself takes is foreseen as taken, by whom.
+func TestForesightOfWhatIsTaken(t *testing.T) {
+	r, _ := measuringRig(t)
+	peer := testPort(1)
+	almost := streamFrame(&peer, lossless)
+	almost[frame.HeaderOctets+frame.TagOctets+9]++ // another protocol
+	for _, tt := range []struct {
+		name string
+		b    []byte
+		want Taker
+	}{
+		{"stream", streamFrame(&peer, lossless), TakenStream},
+		{"like a stream", almost, TakenNot},
+		{"measurement", request([6]byte{}, true), TakenMeasurement},
+		{"probe", bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: r.sw.cfg.Identity}), TakenLoopProbe},
+		{"PFC", r.pfcFrame(1, 1<<lossless, nil), TakenMACControl},
+		{"data", data(0, 1, lossless, 1, small), TakenNot},
+	} {
+		if f, _ := r.sw.Foresee(0, tt.b, frame.VnetHeader{}, r.now); f.Taken != tt.want {
+			t.Errorf("%s: taken by %d, want %d (%+v)", tt.name, f.Taken, tt.want, f.Decision)
+		}
+	}
 }
 
 // Through a trunk a frame goes to the uplink, and from there to the member that is foreseen, as it is.

@@ -29,6 +29,17 @@ func (h *Histogram) Record(ns int64) {
 	h.Buckets[min(max(i, 0), histogramLen-1)]++
 }
 
+// halve makes what was recorded count half. What was recorded a few times only may vanish.
+func (h *Histogram) halve() {
+	h.Zero /= 2
+	h.Count = h.Zero
+	for i := range h.Buckets {
+		h.Buckets[i] /= 2
+		h.Count += h.Buckets[i]
+	}
+	h.Sum /= 2
+}
+
 // Index is the native histogram's number of bucket i: it holds durations from 2^((Index-1)/4) to 2^(Index/4) seconds.
 func (h *Histogram) Index(i int) int { return i + histogramLow }
 

@@ -110,7 +110,8 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		s.drop(p, a.priority, DropFiltered, false)
 		return true
 	}
-	if a.header.Dst == streamAddress && p.takeStream(a) {
+	if a.header.Dst == streamAddress && a.ofStream() {
+		p.takeStream(a)
 		return true
 	}
 	if a.header.EtherType == s.cfg.Measurement.Fallback && s.takeMeasurement(p, a) {
@@ -216,8 +217,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	s.arrived, p.talker = a.At, a.header.Src
 	v := s.buffer.Admit(p.index, a.priority, len(a.Data))
 	if v == buffer.Wait {
-		p.usedRing(a)
-		s.startWait(p, a.priority)
+		s.startWait(p, a)
 		return false
 	}
 	s.count(p, a)
@@ -242,12 +242,14 @@ func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
 	s.blame(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small")
 }
 
-func (s *Switch) startWait(p *portState, prio uint8) {
+// startWait notes that a frame waits, when it is offered first.
+func (s *Switch) startWait(p *portState, a *Arrival) {
 	if p.waitFrom != 0 {
 		return
 	}
 	p.waitFrom = max(1, s.now)
-	s.blame(p, EventRingHold, prio, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
+	p.usedRing(a)
+	s.blame(p, EventRingHold, a.priority, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
 }
 
 // waited is how long the frame of p has waited that waits in its ring.
@@ -271,6 +273,14 @@ func (s *Switch) endWait(p *portState, octets int) {
 func (s *Switch) abandonWait(p *portState, prio uint8) {
 	s.endWait(p, 0)
 	s.buffer.Forget(p.index, prio)
+}
+
+// abandonWaits is abandonWait for all that waits at p, where its ring ends or a configuration under which other frames wait
+// begins. What waits on under that is offered anew, and counts anew.
+func (s *Switch) abandonWaits(p *portState) {
+	for q := range uint8(NumPriorities) {
+		s.abandonWait(p, q)
+	}
 }
 
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.

@@ -78,7 +78,7 @@ func (p *portState) busy(now int64) bool {
 	if past < busyWindow {
 		return l.busy
 	}
-	octets := c.ReceivedBytes + c.SentBytes + c.Streamed*uint64(len(p.stream.frame)) + p.streamed.octets
+	octets := c.ReceivedBytes + c.SentBytes + p.streamed.sent + p.streamed.octets
 	l.busy = l.at != 0 && float64(octets-l.octets)*8*busyShare > float64(past)/1e9*float64(p.cfg.Nominal)
 	l.at, l.octets = now, octets
 	return l.busy

@@ -249,25 +249,33 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// A frame that waits in the ring is the headroom's fault where more came after XOFF than it holds.
+// A frame that waits in the ring is the headroom's fault where more came after XOFF than it holds. It counts once, however often
+// it is offered.
 func TestUseWaited(t *testing.T) {
-	r := full(t, 2)
-	r.now = 1000
-	r.wantTold(0, 0xffff)
-	if taken := r.offerAt(900, several(0, 1, lossless, headroomCells, small)); taken >= headroomCells {
-		t.Fatal("nothing waits")
+	tests := []struct {
+		name            string
+		filled          int64 // when the frames came that fill the headroom
+		waited, crowded uint64
+	}{
+		{"more came after XOFF than the headroom holds", 1001, 1, 0},
+		{"it is filled with what had come before", 900, 0, 1},
 	}
-	r.offerAt(1001, several(0, 1, lossless, 1, small))
-	use := r.snapshot().Ports[0].Use[lossless]
-	if use.Waited != 0 || use.Crowded == 0 {
-		t.Errorf("behind what had come before: %+v", use)
-	}
-	r = full(t, 2)
-	r.now = 1000
-	r.wantTold(0, 0xffff)
-	r.offerAt(1001, several(0, 1, lossless, headroomCells+10, small))
-	if use := r.snapshot().Ports[0].Use[lossless]; use.Waited == 0 {
-		t.Errorf("more than the headroom came after XOFF: %+v", use)
+	for _, tt := range tests {
+		r := full(t, 2)
+		r.now = 1000
+		r.wantTold(0, 0xffff)
+		if taken := r.offerAt(tt.filled, several(0, 1, lossless, headroomCells-1, small)); taken != headroomCells-1 {
+			t.Fatalf("%s: %d frames were taken", tt.name, taken)
+		}
+		for range 3 {
+			if taken := r.offerAt(1001, several(0, 1, lossless, 1, small)); taken != 0 {
+				t.Fatalf("%s: nothing waits", tt.name)
+			}
+			r.now += 1000
+		}
+		if use := r.snapshot().Ports[0].Use[lossless]; use.Waited != tt.waited || use.Crowded != tt.crowded {
+			t.Errorf("%s\n got %d waited, %d crowded\nwant %d, %d", tt.name, use.Waited, use.Crowded, tt.waited, tt.crowded)
+		}
 	}
 }
 
@@ -370,6 +378,7 @@ func TestBusyLink(t *testing.T) {
 			r.streams(p, lossless, r.now+second)
 			sends()
 		}, true},
+		{"the stream has ended", func() { r.streams(p, lossless, 0) }, false},
 	} {
 		tt.do()
 		r.now += 1_000_000

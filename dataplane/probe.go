@@ -23,7 +23,7 @@ func (s *Switch) takeProbe(p *portState, a *Arrival) bool {
 	return own
 }
 
-// Probe appends the loop probe that port i has to send at time now, if one is due.
+// Probe appends the loop probe that port i has to send at time now, if one is due. ProbeSent says that it left.
 func (s *Switch) Probe(i int, b []byte, now int64) ([]byte, bool) {
 	s.now = now
 	p := s.ports[i]
@@ -35,9 +35,11 @@ func (s *Switch) Probe(i int, b []byte, now int64) ([]byte, bool) {
 	if !send {
 		return b, false
 	}
-	p.count.ProbesSent++
 	return bridge.AppendProbe(b, address(p.cfg.MAC), probe), true
 }
+
+// ProbeSent counts a loop probe of port i that left.
+func (s *Switch) ProbeSent(i int) { s.ports[i].count.ProbesSent++ }
 
 // ProbeDeadline returns when Probe has to be called for port i.
 func (s *Switch) ProbeDeadline(i int) int64 { return s.bridge.LoopDeadline(i) }

@@ -24,7 +24,7 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 	if n == 0 {
 		return false
 	}
-	now, wall := clockPair()
+	now, wall := ClockPair()
 	w.now, w.age = now, wall-now
 	arrivals, next := w.expand(t, c, n)
 	taken, stop := w.admit(t, c, arrivals)
@@ -151,7 +151,8 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 		w.origin[first] = piece{frame: index}
 		return 1, 0, true
 	}
-	for number := 0; ; number++ {
+	w.cutter.Skip(skip)
+	for number := skip; ; number++ {
 		if w.cutter.Left() == 0 {
 			return count, used, true
 		}
@@ -159,9 +160,6 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 			return count, used, false
 		}
 		n := w.cutter.Next(arena[used:])
-		if number < skip {
-			continue
-		}
 		a := &w.arrivals[first+count]
 		a.Data, a.Vnet, a.At = arena[used:used+n], frame.VnetHeader{}, w.arrival(f)
 		a.Prepare(&t.classify, t.cfg.MaxFrame)

@@ -15,25 +15,7 @@ func (s *Switch) retireReaction(name string, h *Histogram) {
 		s.retired[name] = &PortSnapshot{}
 	}
 	s.retired[name].Reaction.add(h)
-}
-
-// lostByGone adds up the lossless drops of ports that are gone.
-func (s *Switch) lostByGone() (sum uint64) {
-	present := make(map[string]bool, len(s.ports))
-	for _, p := range s.ports {
-		if p != nil {
-			present[p.cfg.Name] = true
-		}
-	}
-	for name, old := range s.retired {
-		if present[name] {
-			continue
-		}
-		for _, n := range old.Counters.LosslessDrops {
-			sum += n
-		}
-	}
-	return sum
+	s.renewRetired(name)
 }
 
 // add adds the counters of old, and leaves what is no counter.

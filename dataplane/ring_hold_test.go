@@ -3,7 +3,9 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
 )
 
 // tight is a rig whose port 0 has headroom for one small frame only, and has used it.
@@ -95,6 +97,43 @@ func TestRingHoldEndsWithTheLink(t *testing.T) {
 	r.offer(0, data(0, 1, lossless, 1, small))
 	if got := r.count(0).RingHoldNs; got != 1000 {
 		t.Errorf("held for %d ns, want the 1000 until the link went down", got)
+	}
+}
+
+// A wait ends with a configuration under which the frame is not to be admitted any more.
+func TestRingHoldEndsWithTheConfiguration(t *testing.T) {
+	for name, change := range map[string]func(c *PortConfig){
+		"without flow control": func(c *PortConfig) { c.Mode = macctl.ModeOff },
+		"too long":             func(c *PortConfig) { c.MaxFrame = small - 2*frame.TagOctets },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := tight(t, true)
+			before, other := r.sw.ports[0].cfg, r.sw.ports[1].cfg
+			next := before
+			change(&next)
+			reconfigure := func(c PortConfig) {
+				t.Helper()
+				if err := r.sw.Reconfigure(r.sw.cfg, asMap(c, other), nil, r.now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.now += 1000
+			reconfigure(next)
+			if f, _ := r.sw.Foresee(0, data(0, 1, lossless, 1, 60), frame.VnetHeader{}, r.now); f.InRing {
+				t.Error("a frame is said to wait in the ring yet")
+			}
+			r.offer(0, data(0, 1, lossless, 1, small))
+			r.now += second
+			reconfigure(before)
+			r.hear(1, lossless, 0)
+			r.drain(1, r.now+second)
+			r.offer(0, data(0, 1, lossless, 2, small))
+			if got := r.count(0).RingHoldNs; got != 1000 {
+				t.Errorf("held for %d ns, want the 1000 until the configuration changed", got)
+			}
+			r.drain(1, r.now+second)
+			r.empty()
+		})
 	}
 }
 

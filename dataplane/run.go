@@ -57,7 +57,7 @@ type portTask struct {
 
 	// transmit task
 	stuck     stuck
-	again     bool  // there is more to send at once
+	again     bool  // there may be more to send at once
 	retryAt   int64 // no sending before: the kernel was full; 0 where it was not
 	deadline  int64
 	measureAt int64 // when there is something to be sent about the headroom
@@ -72,8 +72,8 @@ var base = time.Now().Add(-time.Second)
 // Now returns the switch's time: nanoseconds of a monotonic clock.
 func Now() int64 { return int64(time.Since(base)) }
 
-// clockPair returns the switch's time and the real time of the same moment.
-func clockPair() (now, wall int64) {
+// ClockPair returns the switch's time and the real time (ns of CLOCK_REALTIME) of the same moment.
+func ClockPair() (now, wall int64) {
 	t := time.Now()
 	return int64(t.Sub(base)), t.UnixNano()
 }

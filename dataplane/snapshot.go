@@ -69,7 +69,7 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.now, v.Time = now, now
 	s.buffer.Snapshot(&v.Buffer)
 	v.Bridge = s.bridge.Counters()
-	v.LosslessDropsGone = s.lostByGone()
+	v.LosslessDropsGone = s.gone.lostGone
 	v.Ports = v.Ports[:0]
 	for _, p := range s.ports {
 		if p != nil {

@@ -105,28 +105,30 @@ func dscpOf(c *PortConfig, prio uint8) uint8 {
 // streamAddress is where frames of a stream go. No bridge forwards it, and a port's wire must not either.
 var streamAddress = frame.Address(macctl.FallbackAddress[:])
 
-// streamed is what has come of the peer's stream.
+// streamed is what has come of the peer's streams, and what of the port's own has left.
 type streamed struct {
 	frames [NumPriorities]uint64
 	octets uint64 // on the wire
+	sent   uint64 // octets without FCS
 }
 
-// takeStream takes a frame of the peer's stream: it counts towards what comes after XOFF, and goes no further.
-func (p *portState) takeStream(a *Arrival) bool {
+// ofStream tells whether a frame to streamAddress is of a stream.
+func (a *Arrival) ofStream() bool {
 	if a.header.EtherType != frame.TypeIPv4 || len(a.Data) < a.header.NetOffset+streamHeader {
 		return false
 	}
 	ip := a.Data[a.header.NetOffset:]
-	if ip[9] != streamProtocol || [4]byte(ip[12:]) != streamSource || [4]byte(ip[16:]) != streamDestination {
-		return false
-	}
+	return ip[9] == streamProtocol && [4]byte(ip[12:]) == streamSource && [4]byte(ip[16:]) == streamDestination
+}
+
+// takeStream takes a frame of the peer's stream: it counts towards what comes after XOFF, and goes no further.
+func (p *portState) takeStream(a *Arrival) {
 	p.count.StreamReceived++
 	p.streamed.frames[a.priority]++
 	p.streamed.octets += uint64(frame.WireOctets(len(a.Data)))
 	if p.told != 0 {
 		p.used(a)
 	}
-	return true
 }
 
 // HoldForProbe sets or clears the hold of a headroom measurement on a priority of the peer of port i.

@@ -43,6 +43,7 @@ type Switch struct {
 	// trunkHolds counts holds that a trunk began.
 	trunkHolds    uint64
 	retiredTrunks map[string]*TrunkSnapshot // counters of trunks that are gone, or had other ports, by name
+	gone          forgotten
 }
 
 // portState is one port.
@@ -131,6 +132,7 @@ func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
 		s.buffer.RemovePort(i)
 		return err
 	}
+	s.countGone()
 	return nil
 }
 
@@ -169,6 +171,8 @@ func (s *Switch) RemovePort(i int, now int64) {
 	s.buffer.RemovePort(i)
 	s.ports[i] = nil
 	s.urgent.Remove(i)
+	s.renewRetired(p.cfg.Name)
+	s.countGone()
 }
 
 // SetUp tells the switch that a port's link came up or went down. A port that goes down releases what it holds, and
@@ -181,7 +185,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	}
 	p.up = up
 	p.crossed = 0
-	s.endWait(p, 0)
+	s.abandonWaits(p)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
 	p.toldNow(now)

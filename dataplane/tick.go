@@ -21,9 +21,7 @@ func (r *Runner) runLosses() {
 		changed := false
 		r.View(func(sw *Switch) {
 			sw.Age(Now())
-			if r.wake.Count >= wakeSamples {
-				changed = sw.SetWakeDelay(r.wake.Quantile(0.999), Now())
-			}
+			changed = r.followWakes(sw, Now())
 			if n%windowSeconds == 0 {
 				sw.buffer.RotateWindow()
 			}
@@ -32,6 +30,18 @@ func (r *Runner) runLosses() {
 			r.wakeAll()
 		}
 	}
+}
+
+// followWakes hands on how late sleeps end, those of late above all: what a machine did in its worst hour is forgotten.
+func (r *Runner) followWakes(sw *Switch, now int64) (changed bool) {
+	if r.wake.Count < wakeSamples {
+		return false
+	}
+	changed = sw.SetWakeDelay(r.wake.Quantile(0.999), now)
+	if r.wake.Count >= wakeMemory {
+		r.wake.halve()
+	}
+	return changed
 }
 
 // wakeAll ends every worker's sleep: deadlines have come nearer.
@@ -43,8 +53,11 @@ func (r *Runner) wakeAll() {
 	}
 }
 
-// wakeSamples is how many sleeps make a 99.9 % value.
-const wakeSamples = 1000
+// How many sleeps make a 99.9 % value, and after how many those before them count half.
+const (
+	wakeSamples = 1000
+	wakeMemory  = 1 << 16
+)
 
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10

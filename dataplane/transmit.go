@@ -6,17 +6,17 @@ import (
 	"pfcswitch/macctl"
 )
 
-// readControl obeys every MAC Control frame that has arrived. It runs before every send call, so that after XOFF's
+// readControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It runs before every send call, so that after XOFF's
 // arrival at most the call that is running follows.
 func (w *worker) readControl(t *portTask) bool {
 	b, stamp := t.port.Control()
 	if b == nil {
 		return false
 	}
-	now, wall := clockPair()
+	now, wall := ClockPair()
 	answer := false
 	sw := w.lock()
-	for ; b != nil; b, stamp = t.port.Control() {
+	for n := 0; b != nil && n < controlFrames; n++ {
 		at := now - (wall - stamp)
 		if at > now || at < now-macctl.MaxStampAge {
 			at = now // the real-time clock was set, or this side stood still for longer than a reaction is
@@ -29,6 +29,7 @@ func (w *worker) readControl(t *portTask) bool {
 		}
 		w.tapHeard(t, b, at)
 		t.port.ControlDone()
+		b, stamp = t.port.Control()
 	}
 	w.unlock()
 	if answer {
@@ -93,7 +94,7 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 // frames pass it: before the next one a pause is looked for.
 func (w *worker) sendMeasurements(t *portTask) {
 	for {
-		now, wall := clockPair()
+		now, wall := ClockPair()
 		b, m, ok := w.lock().MeasureOut(t.index, w.control[:0], now, wall-now)
 		w.unlock()
 		if !ok {
@@ -104,7 +105,7 @@ func (w *worker) sendMeasurements(t *portTask) {
 		if t.delay != nil {
 			_ = w.emit(t, b, now) // one that does not fit the line is asked again
 		} else if stamp, _ := t.port.SendStamped(b); stamp != 0 {
-			after, wall := clockPair()
+			after, wall := ClockPair()
 			if sent := after - (wall - stamp); sent >= now && sent <= after {
 				w.lock().measured(t.index, &m, sent)
 				w.unlock()
@@ -120,9 +121,8 @@ func (w *worker) sendMeasurements(t *portTask) {
 // transmit runs the transmit task of a port: what the peer must be told, then what may be sent. arrivals is the burst
 // that has not been settled.
 func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
-	work := false
-	t.again = false
-	for range sendCalls {
+	work, calls := false, 0
+	for ; calls < sendCalls; calls++ {
 		w.readControl(t)
 		w.sendControl(t)
 		now := Now()
@@ -141,8 +141,8 @@ func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
 		if !w.send(t, arrivals) {
 			break
 		}
-		t.again = true
 	}
+	t.again = calls == sendCalls // else something says when there is more: a frame that comes, or the deadline
 	w.sendProbe(t)
 	w.flushDelay(t)
 	w.setDeadline(t)
@@ -249,8 +249,9 @@ func (w *worker) sendProbe(t *portTask) {
 	now := Now()
 	b, ok := w.lock().Probe(t.index, w.control[:0], now)
 	w.unlock()
-	if ok {
-		_ = w.emit(t, b, now) // the next one follows in a second
+	if ok && w.emit(t, b, now) == nil { // else the next one follows in a second
+		w.lock().ProbeSent(t.index)
+		w.unlock()
 	}
 }
 

@@ -73,81 +73,115 @@ func TestREDCountsWhatHasPassedTheArbiter(t *testing.T) {
 	r.empty()
 }
 
+// An area is a trunk whose ports are served by several workers, and whose RED drops where so many octets wait.
+type area struct {
+	*rig
+	pending [][]Move // staged, and not handed over
+}
+
+const (
+	areaFrame = small + 4
+	areaLow   = 6 * areaFrame
+)
+
+// areaOwners are the workers of the trunk's ports: the last member is served by the uplink's.
+var areaOwners = [uplinkPort + 1]int{0, 1, 3, 3}
+
+func newArea(tb reporter) *area {
+	r := trunkRig(tb, discarding(areaLow), nil)
+	for i, w := range areaOwners {
+		r.sw.SetOwner(i, w)
+	}
+	return &area{rig: r}
+}
+
+// feed lets a port's worker receive frames, and stage what is for others.
+func (a *area) feed(in int, prio uint8, n int) {
+	a.settle()
+	a.burst = a.receive(in, several(in, 5, prio, n, small))
+	for taken, stop := 0, Crossed; stop == Crossed && taken < len(a.burst); {
+		taken, stop = a.sw.Ingress(in, areaOwners[in], a.burst, taken, a.now)
+	}
+	if moves := a.sw.Staged(nil); len(moves) > 0 {
+		a.sw.Store(moves)
+		a.pending = append(a.pending, moves)
+	}
+}
+
+// handOver publishes what was staged first.
+func (a *area) handOver() {
+	if len(a.pending) > 0 {
+		a.sw.Publish(a.pending[0], a.now)
+		a.pending = a.pending[1:]
+	}
+}
+
+// red is how many frames RED has dropped.
+func (a *area) red() (n uint64) {
+	for i := range members {
+		n += a.count(i).Drops[1][DropRED]
+	}
+	return n
+}
+
+// judge lets frames take their turn. RED has to drop where the bound is reached, and never before.
+func (a *area) judge() {
+	before := a.red()
+	a.sw.Dequeue(uplinkPort, a.now)
+	octets := a.sw.ports[uplinkPort].count.QueueBytes[1] / small * areaFrame
+	if a.red() > before && octets < areaLow || octets >= areaLow+areaFrame {
+		a.tb.Fatalf("%d frames dropped, and %d octets wait of %d", a.red()-before, octets, areaLow)
+	}
+}
+
+// ends hands over and sends all that is left, and wants it accounted for.
+func (a *area) ends() {
+	for a.settle(); len(a.pending) > 0; {
+		a.handOver()
+	}
+	for i := range uplinkPort + 1 {
+		a.drain(i, a.now+second)
+	}
+	a.empty()
+	if n := faults(a.snapshot()); n != 0 {
+		a.tb.Errorf("%d lossless frames were lost", n)
+	}
+}
+
 // Whatever workers stage, hand over and send in between: what RED counts as waiting is what waits, it drops where that reaches the
 // bound and never before, and no frame is lost on the way.
 func TestREDOfSeveralWorkers(t *testing.T) {
-	const octets, low = small + 4, 6 * (small + 4)
-	var dropped, staged uint64
+	a := newArea(t)
+	a.feed(0, 1, 9)
+	a.feed(2, 1, 4)
+	staged := len(a.pending)
+	a.judge()
+	a.handOver()
+	a.judge()
+	if a.red() == 0 || staged == 0 {
+		t.Errorf("%d frames dropped, %d times some were staged: the test proves nothing", a.red(), staged)
+	}
+	a.ends()
 	rapid.Check(t, func(t *rapid.T) {
-		r := trunkRig(t, discarding(low), nil)
-		owners := [uplinkPort + 1]int{0, 1, 3, 3} // the last member is served by the uplink's worker
-		for i, w := range owners {
-			r.sw.SetOwner(i, w)
-		}
+		a := newArea(t)
 		drawPort := rapid.IntRange(0, uplinkPort)
-		var pending [][]Move
-		publish := func() {
-			r.sw.Publish(pending[0], r.now)
-			pending = pending[1:]
-		}
-		red := func() (n uint64) {
-			for i := range members {
-				n += r.count(i).Drops[1][DropRED]
-			}
-			return n
-		}
 		t.Repeat(map[string]func(*rapid.T){
 			"receive": func(t *rapid.T) {
-				in := drawPort.Draw(t, "in")
-				r.settle()
-				r.burst = r.receive(in, several(in, 5, rapid.SampledFrom([]uint8{0, 1, 1, lossless}).Draw(t, "priority"), rapid.IntRange(1, 9).Draw(t, "frames"), small))
-				for taken, stop := 0, Crossed; stop == Crossed && taken < len(r.burst); {
-					taken, stop = r.sw.Ingress(in, owners[in], r.burst, taken, r.now)
-				}
-				if moves := r.sw.Staged(nil); len(moves) > 0 {
-					r.sw.Store(moves)
-					pending = append(pending, moves)
-					staged += uint64(len(moves))
-				}
+				a.feed(drawPort.Draw(t, "in"), rapid.SampledFrom([]uint8{0, 1, 1, lossless}).Draw(t, "priority"), rapid.IntRange(1, 9).Draw(t, "frames"))
 			},
-			"hand over": func(*rapid.T) {
-				if len(pending) > 0 {
-					publish()
-				}
-			},
-			"judge": func(t *rapid.T) {
-				before := red()
-				r.sw.Dequeue(uplinkPort, r.now)
-				area := r.sw.ports[uplinkPort].count.QueueBytes[1] / small * octets
-				if red() > before && area < low || area >= low+octets {
-					t.Fatalf("%d frames dropped, and %d octets wait of %d", red()-before, area, low)
-				}
-			},
+			"hand over": func(*rapid.T) { a.handOver() },
+			"judge":     func(*rapid.T) { a.judge() },
 			"send": func(t *rapid.T) {
-				r.send(drawPort.Draw(t, "out"), rapid.IntRange(0, port.BatchFrames).Draw(t, "taken"))
+				a.send(drawPort.Draw(t, "out"), rapid.IntRange(0, port.BatchFrames).Draw(t, "taken"))
 			},
-			"time": func(t *rapid.T) { r.now += rapid.SampledFrom([]int64{1, 10_000, 100_000_000}).Draw(t, "ns") },
+			"time": func(t *rapid.T) { a.now += rapid.SampledFrom([]int64{1, 10_000, 100_000_000}).Draw(t, "ns") },
 			"": func(t *rapid.T) {
-				r.wantLoads(t)
-				if err := r.sw.checkAreas(); err != nil {
+				a.wantLoads(t)
+				if err := a.sw.checkAreas(); err != nil {
 					t.Fatal(err)
 				}
 			},
 		})
-		r.settle()
-		for len(pending) > 0 {
-			publish()
-		}
-		dropped += red()
-		for i := range uplinkPort + 1 {
-			r.drain(i, r.now+second)
-		}
-		r.empty()
-		if faults(r.snapshot()) != 0 {
-			t.Error("a lossless frame was lost")
-		}
+		a.ends()
 	})
-	if dropped == 0 || staged == 0 {
-		t.Errorf("%d frames dropped, %d staged: the test proves nothing", dropped, staged)
-	}
 }

@@ -82,7 +82,7 @@ func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
 	return v
 }
 
-// retireTrunk keeps the counters of a trunk that ends, and of all the members that it ever had.
+// retireTrunk keeps the counters of a trunk that ends, and of the members that it had before.
 func (s *Switch) retireTrunk(t *trunkState) {
 	name, v := t.cfg.Name, s.snapshotTrunk(t)
 	if old := s.retiredTrunks[name]; old != nil {
@@ -92,7 +92,9 @@ func (s *Switch) retireTrunk(t *trunkState) {
 			}
 		}
 	}
+	v.Members = v.Members[:min(len(v.Members), len(t.cfg.Members)+maxRetiredMembers)]
 	s.retiredTrunks[name] = &v
+	s.renewTrunk(name)
 }
 
 // member returns a member by its port's name, nil where there is none.

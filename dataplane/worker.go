@@ -19,6 +19,7 @@ const (
 	burstArrivals = 256       // pieces of cut super-frames included
 	arenaOctets   = 256 << 10 // memory for those pieces
 	sendCalls     = 4         // of one port in a row
+	controlFrames = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock
 	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
 	minSleep      = 100_000   // ns; deadlines are coalesced to this
 	spinStart     = 5_000     // ns

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // never is a time that does not come.
@@ -20,7 +21,11 @@ type Watchdog struct {
 	events  []Event
 	reading Reading
 	retired map[string]*[NumQueues]counts // of ports that are gone, by name
+	names   []string                      // in retired, the oldest first
 }
+
+// maxRetired is how many ports that are gone are remembered. One that comes back later than that begins at 0.
+const maxRetired = 1024
 
 // mostPorts bounds port numbers.
 const mostPorts = 1 << 16
@@ -94,7 +99,7 @@ func (w *Watchdog) newPort(number int, name string) *port {
 			p.queues[q].baseline = old[q].Detected
 		}
 	}
-	delete(w.retired, name)
+	w.forget(name)
 	for len(w.ports) <= number {
 		w.ports = append(w.ports, nil)
 	}
@@ -126,8 +131,20 @@ func (w *Watchdog) Remove(number int, now int64) {
 		kept[q] = p.queues[q].counts
 	}
 	p.slow.due = never
-	w.retired[p.name] = &kept
 	w.ports[number] = nil
+	w.forget(p.name) // another port of that name
+	w.retired[p.name], w.names = &kept, append(w.names, p.name)
+	if len(w.names) > maxRetired {
+		w.forget(w.names[0])
+	}
+}
+
+// forget drops the counts of a port that is gone.
+func (w *Watchdog) forget(name string) {
+	if i := slices.Index(w.names, name); i >= 0 {
+		w.names = slices.Delete(w.names, i, i+1)
+	}
+	delete(w.retired, name)
 }
 
 // change makes a queue follow the new configuration of its port.

@@ -148,6 +148,9 @@ func (c *Cutter) Segments() int { return c.segments }
 // Left returns how many of them Next has not returned yet.
 func (c *Cutter) Left() int { return c.segments - c.next }
 
+// Skip passes over the next n frames, as many Next calls would, without making them.
+func (c *Cutter) Skip(n int) { c.next += min(max(n, 0), c.Left()) }
+
 // MaxOctets returns the length of the longest frame to come out: that of all but the last. It is to be held against the MTU,
 // since the sender chose the size of the segments.
 func (c *Cutter) MaxOctets() int { return c.inner.payload + min(c.size, c.inner.end-c.inner.payload) }

@@ -48,7 +48,7 @@ func TestCutterAgreesWithTheKernel(t *testing.T) {
 			}
 			for i, want := range cut(t, super, v) {
 				if len(tt.tags) > 0 { // the kernel has moved the tag into metadata
-					want = want[RemoveTag(want, 0):]
+					want = want[removeTag(want, 0):]
 				}
 				n, err := unix.Read(far, buffer)
 				if err != nil {

@@ -30,9 +30,29 @@ func TestCutterProperty(t *testing.T) {
 			v.Flags = 0
 		}
 		before := bytes.Clone(super)
-		checkSegments(t, s, super, cut(t, super, v), gso)
+		segments := cut(t, super, v)
+		checkSegments(t, s, super, segments, gso)
+		checkSkip(t, super, v, segments)
 		equalOctets(t, "super-frame", super, before)
 	})
+}
+
+// checkSkip passes over some of the segments, and wants the next one as it was.
+func checkSkip(t *rapid.T, super []byte, v VnetHeader, segments [][]byte) {
+	skipped := rapid.IntRange(-1, len(segments)+1).Draw(t, "skipped")
+	var c Cutter
+	c.Reset(super, v)
+	c.Skip(skipped)
+	next := max(0, skipped)
+	if left := max(0, len(segments)-next); c.Left() != left {
+		t.Fatalf("%d segments left behind %d of %d, want %d", c.Left(), skipped, len(segments), left)
+	}
+	dst := make([]byte, c.MaxOctets())
+	if n := c.Next(dst); n == 0 != (next >= len(segments)) {
+		t.Fatalf("%d octets behind %d of %d segments", n, skipped, len(segments))
+	} else if n > 0 {
+		equalOctets(t, "segment behind those skipped", dst[:n], segments[next])
+	}
 }
 
 func TestDataPathAllocatesNothing(t *testing.T) {

@@ -37,14 +37,3 @@ func InsertTag(slot []byte, off int, tpid uint16, tci TCI) int {
 	binary.BigEndian.PutUint16(slot[start+tciOffset:], uint16(tci))
 	return start
 }
-
-// RemoveTag undoes InsertTag: it takes the tag out of the frame that starts at slot[off] and returns the frame's new start,
-// off+4. The frame is tagged. A virtio header goes with it by Shift(−TagOctets).
-func RemoveTag(slot []byte, off int) int {
-	start := off + TagOctets
-	copy(slot[start:start+typeOffset], slot[off:off+typeOffset])
-	return start
-}
-
-// SetTCI overwrites the TCI of b, which is a tagged frame.
-func SetTCI(b []byte, tci TCI) { binary.BigEndian.PutUint16(b[tciOffset:], uint16(tci)) }

@@ -81,7 +81,7 @@ func TestShiftFollowsTheTag(t *testing.T) {
 		t.Fatalf("got %d and %d segments, want 4", len(plain), len(tagged))
 	}
 	for i := range plain {
-		untagged := tagged[i][RemoveTag(tagged[i], 0):]
+		untagged := tagged[i][removeTag(tagged[i], 0):]
 		equalOctets(t, "segment", untagged, plain[i])
 	}
 }

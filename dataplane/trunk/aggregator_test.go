@@ -83,7 +83,7 @@ func TestJudgeInThePatentsOrder(t *testing.T) {
 		a := patent(tt.change, tt.chance)
 		for i, s := range tt.steps {
 			got := a.Judge(&s.f, 0)
-			if committed, peak := a.total.Tokens(0); got != s.want || committed != s.committed || peak != s.peak {
+			if committed, peak := a.total.tokens(0); got != s.want || committed != s.committed || peak != s.peak {
 				t.Errorf("%s: frame %d:\n got %v, the total holds %d and %d\nwant %v, %d and %d", name, i, got, committed, peak, s.want, s.committed, s.peak)
 			}
 		}

@@ -81,19 +81,6 @@ func (m *Meter) Take(octets, now int64) {
 	m.peak.credit = max(m.peak.credit-cost, floor)
 }
 
-// Tokens returns what the two buckets hold at time now, in whole octets, rounded down.
-func (m *Meter) Tokens(now int64) (committed, peak int64) {
-	m.earn(now)
-	return floorDiv(m.committed.credit), floorDiv(m.peak.credit)
-}
-
-func floorDiv(credit int64) int64 {
-	if credit < 0 {
-		return -((-credit + perOctet - 1) / perOctet)
-	}
-	return credit / perOctet
-}
-
 // earn adds what the time since the last call is worth. Time that goes back earns nothing: workers read their clocks
 // before they get their turn.
 func (m *Meter) earn(now int64) {

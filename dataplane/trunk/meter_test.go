@@ -73,12 +73,25 @@ func TestMeterByHand(t *testing.T) {
 		m := NewMeter(profile, 0)
 		for i, a := range arrivals {
 			got := m.Colour(a.octets, a.before, a.at)
-			committed, peak := m.Tokens(a.at)
+			committed, peak := m.tokens(a.at)
 			if got != a.want || committed != a.committed || peak != a.peak {
 				t.Errorf("%s: arrival %d:\n got %v, tokens %d and %d\nwant %v, tokens %d and %d", name, i, got, committed, peak, a.want, a.committed, a.peak)
 			}
 		}
 	}
+}
+
+// tokens returns what the two buckets hold at time now, in whole octets, rounded down.
+func (m *Meter) tokens(now int64) (committed, peak int64) {
+	m.earn(now)
+	return floorDiv(m.committed.credit), floorDiv(m.peak.credit)
+}
+
+func floorDiv(credit int64) int64 {
+	if credit < 0 {
+		return -((-credit + perOctet - 1) / perOctet)
+	}
+	return credit / perOctet
 }
 
 // Octets that are taken without asking make debts, in either bucket down to minus the peak bucket's depth.
@@ -93,7 +106,7 @@ func TestMeterTakes(t *testing.T) {
 		{100 * second, 0, 3000, 5000},
 	} {
 		m.Take(tt.octets, tt.at)
-		if committed, peak := m.Tokens(tt.at); committed != tt.committed || peak != tt.peak {
+		if committed, peak := m.tokens(tt.at); committed != tt.committed || peak != tt.peak {
 			t.Errorf("step %d: tokens %d and %d, want %d and %d", i, committed, peak, tt.committed, tt.peak)
 		}
 	}
@@ -103,11 +116,11 @@ func TestMeterConfigureKeepsTokens(t *testing.T) {
 	m := NewMeter(profile, 0)
 	m.Take(2500, 0)
 	m.Configure(MeterConfig{CIR: 8_000, PIR: 8_000, CBS: 4000, PBS: 2000}, millisecond)
-	if committed, peak := m.Tokens(millisecond); committed != 1500 || peak != 2000 {
+	if committed, peak := m.tokens(millisecond); committed != 1500 || peak != 2000 {
 		t.Errorf("tokens %d and %d, want 1500, earned at the old rate, and 2000, the new depth", committed, peak)
 	}
 	m.Configure(MeterConfig{CIR: 0, PIR: 0, CBS: 4000, PBS: 2000}, millisecond)
-	if committed, _ := m.Tokens(1000 * second); committed != 1500 {
+	if committed, _ := m.tokens(1000 * second); committed != 1500 {
 		t.Errorf("a rate of 0 has earned: %d tokens", committed)
 	}
 }
@@ -154,7 +167,7 @@ func TestMeterProperties(t *testing.T) {
 		for range rapid.IntRange(1, 100).Draw(t, "frames") {
 			step := rapid.OneOf(rapid.Int64Range(0, 100_000), rapid.Int64Range(0, 1000*second)).Draw(t, "ns")
 			for range rapid.IntRange(0, 3).Draw(t, "looks") {
-				often.Tokens(now + rapid.Int64Range(0, step).Draw(t, "look"))
+				often.tokens(now + rapid.Int64Range(0, step).Draw(t, "look"))
 			}
 			now += step
 			octets := rapid.Int64Range(1, 70_000).Draw(t, "octets")
@@ -180,7 +193,7 @@ func TestMeterProperties(t *testing.T) {
 			if limit := float64(c.PIR)/8e9*float64(now) + float64(c.PBS); passed > limit*(1+1e-12) {
 				t.Fatalf("%.1f octets green or yellow by %d ns, limit %.1f", passed, now, limit)
 			}
-			committed, peak := often.Tokens(now)
+			committed, peak := often.tokens(now)
 			if committed > c.CBS || peak > c.PBS || committed < -c.PBS || peak < -c.PBS {
 				t.Fatalf("tokens %d of %d and %d of %d", committed, c.CBS, peak, c.PBS)
 			}

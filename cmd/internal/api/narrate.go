@@ -110,6 +110,7 @@ func (n *narrator) classification() {
 var takers = map[dataplane.Taker]string{
 	dataplane.TakenMACControl:  "MAC Control (PAUSE, PFC, measurement): it is obeyed, answered or ignored here, and never forwarded",
 	dataplane.TakenLLDP:        "LLDP: it is for this port's agent, and never forwarded",
+	dataplane.TakenStream:      "a frame of the stream with which the peer fills the link for a check of the headroom: it is counted, and never forwarded",
 	dataplane.TakenMeasurement: "a measurement frame for this port: it is answered or counted, and never forwarded",
 	dataplane.TakenLoopProbe:   "a loop probe of this very switch: there is a loop, and flooding on a port of it is switched off",
 }

@@ -17,9 +17,12 @@ import (
 
 // Twins are two switches of this process that are linked by port p1 of each.
 type twins struct {
-	t *testing.T
-	r *rig
-	d [2]*Daemon
+	t          *testing.T
+	r          *rig
+	d          [2]*Daemon
+	nodes      [2]*lab.Node
+	interfaces [2]string
+	port       string // keys of their ports
 }
 
 // newTwins starts both with keys for the whole switch and for their ports.
@@ -31,18 +34,24 @@ func newTwins(t *testing.T, keys, port string) *twins {
 
 func startTwins(t *testing.T, r *rig, nodes [2]*lab.Node, interfaces [2]string, keys, port string) *twins {
 	t.Helper()
-	p := &twins{t: t, r: r}
-	for i, n := range nodes {
-		text := fmt.Sprintf("name: test%d\nmetrics: {listen: off}\napi: {socket: %s/%d.sock}\npreset: roce\nlldp: {agent: off}\n%s\nports:\n  p1: {interface: %s, netns: %s, %s}\n",
-			i, r.dir, i, keys, interfaces[i], n.Path(), port)
-		c, _, err := config.Parse("test.yaml", []byte(text))
-		must(t, err)
-		p.d[i], _ = run(t, c)
+	p := &twins{t: t, r: r, nodes: nodes, interfaces: interfaces, port: port}
+	for i := range nodes {
+		p.d[i], _ = run(t, p.parse(i, keys))
 	}
 	for i := range p.d {
 		eventually(t, "the port is up", func() bool { return p.snapshot(i).Up })
 	}
 	return p
+}
+
+// parse makes the configuration of one of them.
+func (p *twins) parse(i int, keys string) *config.Config {
+	p.t.Helper()
+	text := fmt.Sprintf("name: test%d\nmetrics: {listen: off}\napi: {socket: %s/%d.sock}\npreset: roce\nlldp: {agent: off}\n%s\nports:\n  p1: {interface: %s, netns: %s, %s}\n",
+		i, p.r.dir, i, keys, p.interfaces[i], p.nodes[i].Path(), p.port)
+	c, _, err := config.Parse("test.yaml", []byte(text))
+	must(p.t, err)
+	return c
 }
 
 func (p *twins) snapshot(i int) dataplane.PortSnapshot {
@@ -168,6 +177,12 @@ func TestWrittenXonStays(t *testing.T) {
 	if got := p.snapshot(0).Config.Ingress[3].Xon; got != 7<<10 {
 		t.Errorf("xon is %d", got)
 	}
+	_, err := p.d[0].Apply(t.Context(), p.parse(0, "headroom: {interval: 100ms}"))
+	must(t, err)
+	eventually(t, "the resume threshold follows", func() bool {
+		got, want := p.snapshot(0).Config.Ingress[3].Xon, p.report(0).Xon
+		return want > 0 && 4*max(got-want, want-got) < want
+	})
 }
 
 // How long the peer keeps a request is told apart by what the link carries.

@@ -160,3 +160,18 @@ func pump(t *testing.T, from *lab.Node, to *net.TCPAddr, dscp int) (info *unix.T
 	}
 	return tcpInfo(t, c), octets
 }
+
+// A port whose TAP cannot be installed has none.
+func TestTAPThatCannotBeInstalled(t *testing.T) {
+	r := newRig(t, 1, lab.LinkOptions{})
+	d := r.nic(1, "speed: 1G")
+	eventually(t, "the host NIC is up", func() bool { return nicUp(d) })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	cfg := *d.ports["host"].cfg
+	cfg.Interface = "nic1"
+	p := &portLink{cfg: &cfg, number: dataplane.MaxPorts - 1} // which the switch does not have
+	if err := d.openTAP(p); err == nil || p.tap != nil || p.socket != nil {
+		t.Errorf("error %v, TAP %v", err, p.tap)
+	}
+}

@@ -220,7 +220,7 @@ func (d *Daemon) watchAll() bool {
 		}
 		w := &watch{id: id, stop: make(chan struct{})}
 		failed := func(error) { d.rewatch(ns, w) }
-		if err := port.Watch(ns, w.stop, func(port.LinkEvent) { d.poke() }, failed); err != nil {
+		if err := port.Watch(ns, w.stop, d.poke, failed); err != nil {
 			complete = false
 			continue
 		}

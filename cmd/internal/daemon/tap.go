@@ -30,7 +30,11 @@ func (d *Daemon) openTAP(p *portLink) error {
 		d.regret(p.cfg.Name, "frames of all priorities wait in one queue, so that a pause of one stops all, and the priority of a socket (SO_PRIORITY) counts for nothing", why)
 	}
 	p.tap = t
-	return d.install(p, &opening{socket: t, at: at, restore: func() error { return nil }})
+	if err := d.install(p, &opening{socket: t, at: at, restore: func() error { return nil }}); err != nil {
+		p.tap = nil
+		return err
+	}
+	return nil
 }
 
 // tuneTAP gives the TAP of a port the settings of its configuration.

@@ -196,8 +196,13 @@ func (a *act) observe() (err error) {
 
 // waited takes note of the share of the load's time for which the threads of a process waited for a CPU.
 func (a *act) waited(p *lab.Process) {
+	a.waiting = max(a.waiting, waiting(p, a.seconds))
+}
+
+// waiting is the time for which the threads of a process waited for a CPU, as a share of a duration.
+func waiting(p *lab.Process, of time.Duration) float64 {
 	_, waited := p.Scheduled()
-	a.waiting = max(a.waiting, waited.Seconds()/a.seconds.Seconds())
+	return waited.Seconds() / of.Seconds()
 }
 
 func (a *act) hosts() []*host { return append([]*host{a.receiver}, a.senders...) }

@@ -107,8 +107,7 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 func (p *play) waiting() (most float64) {
 	for _, s := range p.switches {
 		if s.process != nil {
-			_, waited := s.process.Scheduled()
-			most = max(most, waited.Seconds()/max(1, time.Since(p.start).Seconds()))
+			most = max(most, waiting(s.process, max(time.Second, time.Since(p.start))))
 		}
 	}
 	return most

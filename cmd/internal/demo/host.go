@@ -96,8 +96,7 @@ func (a *hostAct) play(ctx context.Context, r *Report, enter func(context.Contex
 		if err := s.settle(ctx); err != nil {
 			return err
 		}
-		_, waited := s.process.Scheduled()
-		a.waiting = max(a.waiting, waited.Seconds()/a.seconds.Seconds())
+		a.waiting = max(a.waiting, waiting(s.process, a.seconds))
 	}
 	a.judge(r)
 	if enter != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -18,7 +19,7 @@ const (
 // wire is a sender's end of a link, and the far end at which the test speaks.
 func wire(t *testing.T) (near, far *porttest.End) {
 	t.Helper()
-	near, far, err := porttest.Pair(porttest.Options{Now: monotonic, Slots: 4096})
+	near, far, err := porttest.Pair(porttest.Options{Now: dataplane.Now, Slots: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +153,39 @@ func TestSinkSlots(t *testing.T) {
 		}
 		if sum != got.WindowBits || len(got.SlotBits) != 4 {
 			t.Errorf("%d to %d: %d parts with %d bits in all, want %d", tt.from, tt.until, len(got.SlotBits), sum, got.WindowBits)
+		}
+	}
+}
+
+// A window that has ended before the first frame, or in which none came, is none.
+func TestSinkWindow(t *testing.T) {
+	for _, tt := range []struct {
+		from, until int64
+		stamps      []int64
+		want        int64
+	}{
+		{1000, 2000, []int64{1200, 1500}, 800},
+		{1000, 0, []int64{900, 1500}, 500},
+		{1000, 2000, []int64{2500}, 0},
+		{1000, 0, []int64{900}, 0},
+		{1000, 0, nil, 0},
+	} {
+		near, _ := wire(t)
+		c := SinkConfig{FlowControl: "off", From: time.Unix(0, tt.from)}
+		if tt.until != 0 {
+			c.Until = time.Unix(0, tt.until)
+		}
+		s, err := newSink(&c, near, testMAC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = s.waiter.Close(), s.pause.Close() })
+		for n, stamp := range tt.stamps {
+			s.see(&port.Frame{Stamp: stamp, Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+				message{kind: kindData, sequence: uint64(n)})}, 1)
+		}
+		if got := s.report().Window; got != tt.want {
+			t.Errorf("from %d until %d, frames at %v: a window of %d ns, want %d", tt.from, tt.until, tt.stamps, got, tt.want)
 		}
 	}
 }

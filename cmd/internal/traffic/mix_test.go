@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -19,7 +20,7 @@ func TestMixedFlow(t *testing.T) {
 	s := &sender{c: c, batch: port.NewBatch()}
 	s.prepare([6]byte{2})
 	var wire int64
-	now, sequence := monotonic(), uint64(0)
+	now, sequence := dataplane.Now(), uint64(0)
 	begin := now
 	for now < begin+100_000_000 {
 		if s.source.next(now) == 0 {

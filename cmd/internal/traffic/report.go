@@ -21,7 +21,7 @@ type SendReport struct {
 	Behind      float64    `json:"behind"` // share of what the speed allowed and no pause held that was not sent
 	Flows       []SentFlow `json:"flows"`
 	PFCReceived [8]uint64  `json:"pfc_received_frames"`
-	Paused      [8]int64   `json:"pfc_received_paused_ns"`
+	Paused      [8]int64   `json:"pfc_received_paused_ns"` // during Elapsed, as PauseTime
 	PauseFrames uint64     `json:"pause_received_frames"`
 	PauseTime   int64      `json:"pause_received_paused_ns"`
 	Ignored     uint64     `json:"mac_control_ignored_frames"`
@@ -134,7 +134,6 @@ func (r *StormReport) Text(out io.Writer) error {
 }
 
 func (s *sender) report() *SendReport {
-	now := monotonic()
 	r := &SendReport{Schema: 1, Interface: s.c.Interface, Source: macString(s.own), Speed: s.c.Speed, Elapsed: s.elapsed,
 		Flows: []SentFlow{}, Control: s.control}
 	for _, f := range s.flows {
@@ -152,10 +151,7 @@ func (s *sender) report() *SendReport {
 	}
 	r.Behind = s.behind()
 	c := s.source.receiver.Counters()
-	r.PFCReceived, r.PauseFrames, r.PauseTime = c.PFCFrames, c.PauseFrames, s.source.receiver.PauseTime(now)
-	for q := range r.Paused {
-		r.Paused[q] = s.source.receiver.PausedTime(uint8(q), now)
-	}
+	r.PFCReceived, r.PauseFrames, r.Paused, r.PauseTime = c.PFCFrames, c.PauseFrames, s.paused.each, s.paused.all
 	for reason, n := range c.Ignored {
 		if macctl.Reason(reason) != macctl.ReasonNone {
 			r.Ignored += n

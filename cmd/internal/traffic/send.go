@@ -8,26 +8,27 @@ import (
 	"runtime"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
 
 // sender is a running sender.
 type sender struct {
-	c        *SendConfig
-	port     port.Port
-	waiter   *port.Waiter
-	own      uint64
-	source   *source
-	flows    []*flowState
-	batch    *port.Batch
-	frames   [64]port.Frame
-	answers  map[uint8]message // finAck by priority
-	sink     uint64
-	control  uint64
-	startNs  int64
-	elapsed  int64
-	leftover int64 // ns of the run in which the kernel took nothing
+	c       *SendConfig
+	port    port.Port
+	waiter  *port.Waiter
+	own     uint64
+	source  *source
+	flows   []*flowState
+	batch   *port.Batch
+	frames  [64]port.Frame
+	answers map[uint8]message // finAck by priority
+	sink    uint64
+	control uint64
+	startNs int64
+	elapsed int64
+	paused  pausedTime // during the load
 }
 
 // RunSend sends until the time is over, the count is reached, or ctx ends.
@@ -85,7 +86,7 @@ func (s *sender) prepare(mac [6]byte) {
 		}
 		s.flows = append(s.flows, st)
 	}
-	s.source = newSource(s.c, s.flows, mac, monotonic())
+	s.source = newSource(s.c, s.flows, mac, dataplane.Now())
 }
 
 func (s *sender) waitForStart(ctx context.Context) error {
@@ -104,9 +105,9 @@ func (s *sender) waitForStart(ctx context.Context) error {
 func (s *sender) load(ctx context.Context) error {
 	runtime.LockOSThread() // as the switch's workers do
 	defer runtime.UnlockOSThread()
-	now := monotonic()
+	now := dataplane.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
-	s.startNs = now
+	s.startNs, s.paused = now, s.source.pausedTime(now)
 	end := now + int64(s.c.Duration)
 	for calls := 0; (s.c.Duration == 0 || now < end) && !s.complete(); calls++ {
 		if calls%64 == 0 && ctx.Err() != nil {
@@ -114,7 +115,7 @@ func (s *sender) load(ctx context.Context) error {
 		}
 		s.obey()
 		var wall int64
-		now, wall = clockPair()
+		now, wall = dataplane.ClockPair()
 		if s.source.next(now) == 0 {
 			if err := s.rest(now, end); err != nil {
 				return err
@@ -128,8 +129,16 @@ func (s *sender) load(ctx context.Context) error {
 			return err
 		}
 	}
-	s.elapsed = monotonic() - s.startNs
+	s.endLoad(dataplane.Now())
 	return nil
+}
+
+// endLoad takes note of how long the load was, and how long pauses held it. Those that come while totals are settled are no part
+// of that.
+func (s *sender) endLoad(now int64) {
+	s.elapsed = now - s.startNs
+	s.source.account(0, 0, now)
+	s.paused = s.source.pausedTime(now).since(s.paused)
 }
 
 // complete tells whether the count is reached; a send call never goes beyond it.
@@ -159,7 +168,6 @@ func (s *sender) hand(now, wall int64) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped):
-		s.leftover += refusedDelay
 		s.waiter.Wait(refusedDelay)
 		return nil
 	case errors.Is(err, port.ErrDown):
@@ -188,7 +196,7 @@ func (s *sender) obey() {
 	if b == nil {
 		return
 	}
-	now, wall := clockPair()
+	now, wall := dataplane.ClockPair()
 	for ; b != nil; b, stamp = s.port.Control() {
 		if s.source != nil {
 			s.source.receiver.Receive(b, now-(wall-stamp), now)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -173,7 +174,7 @@ func (s *sink) run(ctx context.Context) error {
 		end = time.Now().Add(s.c.Duration)
 	}
 	for ctx.Err() == nil && !s.settled() && (end.IsZero() || time.Now().Before(end)) {
-		now := monotonic()
+		now := dataplane.Now()
 		s.block(now)
 		s.holder.look(now)
 		s.takeControl(now)
@@ -225,7 +226,7 @@ func (s *sink) settled() bool {
 	done := map[uint64]bool{}
 	for k, f := range s.flows {
 		if seen, ok := done[k.source]; !ok || seen {
-			done[k.source] = f.finished && monotonic()-max(f.last, f.answered) > int64(quiet)
+			done[k.source] = f.finished && dataplane.Now()-max(f.last, f.answered) > int64(quiet)
 		}
 	}
 	n := 0
@@ -376,12 +377,11 @@ func (s *sink) answer(h *frame.Header, m message) {
 func (s *sink) report() *SinkReport {
 	r := &SinkReport{Schema: 1, Interface: s.c.Interface, Address: macString(s.own), Flows: []ReceivedFlow{}, Foreign: s.foreign,
 		RingLossless: s.port.Losses(port.Lossless), RingOther: s.port.Losses(port.Other), ReceivedFrames: s.received, Control: s.control}
-	r.Window = max(s.first, s.from)
+	end := s.final
 	if s.until != 0 {
-		r.Window = s.until - r.Window
-	} else {
-		r.Window = s.final - r.Window
+		end = s.until
 	}
+	r.Window = max(0, end-max(s.first, s.from)) // 0 where the first frame came after it
 	told := s.holder.sender.Counters()
 	r.PFCSent, r.PauseSent, r.PFCReceived = told.PFCFrames, told.PauseFrames, s.peer.Counters().PFCFrames
 	for k, f := range s.flows {

@@ -169,6 +169,28 @@ func (s *source) freeSince(ready uint8, now int64) int64 {
 	return max(since, s.blockedFrom)
 }
 
+// A pausedTime is for how long the peer has paused each priority, and all of them, in ns.
+type pausedTime struct {
+	each [sched.NumQueues]int64
+	all  int64
+}
+
+func (s *source) pausedTime(now int64) pausedTime {
+	t := pausedTime{all: s.receiver.PauseTime(now)}
+	for q := range t.each {
+		t.each[q] = s.receiver.PausedTime(uint8(q), now)
+	}
+	return t
+}
+
+func (t pausedTime) since(from pausedTime) pausedTime {
+	t.all -= from.all
+	for q := range t.each {
+		t.each[q] -= from.each[q]
+	}
+	return t
+}
+
 // fill makes the planned frames, all with the time of sending wall.
 func (s *source) fill(b *port.Batch, wall int64) {
 	var next [sched.NumQueues]uint64

@@ -103,6 +103,30 @@ func TestSourcePausedWhole(t *testing.T) {
 	}
 }
 
+// A pause that holds a sender until its load ends, and beyond: up to the end it counts as held, not as behind, and what comes
+// later does not count.
+func TestPauseUntilTheEnd(t *testing.T) {
+	c := twoFlows()
+	c.Flows = c.Flows[:1]
+	s := &sender{c: &c}
+	s.source, s.flows = newTestSource(c)
+	now := run(s.source, 0, 10_000_000)
+	var quanta [8]uint16
+	quanta[3] = 0xffff // 168 ms at 200 Mbit/s
+	s.source.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), now, now)
+	if s.source.next(now) != 0 {
+		t.Fatal("a paused source sends")
+	}
+	s.endLoad(now + 50_000_000)
+	quanta[3] = 0
+	later := now + 100_000_000
+	s.source.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), later, later)
+	r := s.report()
+	if r.Behind > 0.01 || r.Paused[3] != 50_000_000 || r.Elapsed != now+50_000_000 || s.source.blocked != 50_000_000 {
+		t.Errorf("behind %.3f, paused for %d ns of %d\nwant 0, 50,000,000 of %d", r.Behind, r.Paused[3], r.Elapsed, now+50_000_000)
+	}
+}
+
 // What the kernel did not take is made again as it was: no sequence number is left out.
 func TestSourceRepeatsWhatWasNotTaken(t *testing.T) {
 	c := twoFlows()

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -112,26 +113,35 @@ func RunStorm(ctx context.Context, c StormConfig) (*StormReport, error) {
 	if !waitUntil(ctx, c.Start) {
 		return nil, ctx.Err()
 	}
-	var s storm
-	begun := monotonic()
+	s, begun, err := c.blow(ctx, p, link.MAC)
+	if err != nil {
+		return nil, err
+	}
+	ended := dataplane.Now()
+	_ = p.SendControl(c.frame(link.MAC, 0))
+	return c.report(s, begun, ended, link.MAC), nil
+}
+
+// blow sends XOFF until the time is over or ctx ends, and returns when it began.
+func (c *StormConfig) blow(ctx context.Context, p port.Port, own [6]byte) (s *storm, begun int64, err error) {
+	s, begun = &storm{}, dataplane.Now()
 	next := begun
-	for now := begun; now-begun < int64(c.Duration) && ctx.Err() == nil; now = monotonic() {
+	for now := begun; now-begun < int64(c.Duration) && ctx.Err() == nil; now = dataplane.Now() {
 		if now < next {
 			time.Sleep(time.Duration(next - now))
 			continue
 		}
-		switch err := p.SendControl(c.frame(link.MAC, c.quanta())); {
-		case errors.Is(err, port.ErrAgain):
+		switch err := p.SendControl(c.frame(own, c.quanta())); {
+		case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped): // as the data of a sender, and the gap shows
+			time.Sleep(refusedDelay)
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("%s: the storm ended after %d frames: %w", c.Interface, s.frames, err)
+			return nil, 0, fmt.Errorf("%s: the storm ended after %d frames: %w", c.Interface, s.frames, err)
 		}
-		s.sent(monotonic(), macctl.QuantaDuration(c.quanta(), nominal(c.Speed)))
+		s.sent(dataplane.Now(), macctl.QuantaDuration(c.quanta(), nominal(c.Speed)))
 		next += int64(stormCycle) // late ones are made up for
 	}
-	ended := monotonic()
-	_ = p.SendControl(c.frame(link.MAC, 0))
-	return c.report(&s, begun, ended, link.MAC), nil
+	return s, begun, nil
 }
 
 func (c *StormConfig) frame(own [6]byte, quanta uint16) []byte {

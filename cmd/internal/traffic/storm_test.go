@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
 )
 
@@ -31,6 +34,42 @@ func TestStormAccount(t *testing.T) {
 		}
 		if got := s.paused(1000 + tt.end); tt.sent != nil && math.Abs(got-tt.share) > 1e-12 || s.longest != tt.longest {
 			t.Errorf("%s: share %v, longest gap %d, want %v, %d", tt.name, got, s.longest, tt.share, tt.longest)
+		}
+	}
+}
+
+// What the link or the kernel does not take is sent again a little later, and ends no storm; a link that goes down does.
+func TestStormIsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		refusal error
+		ends    bool
+	}{{port.ErrDropped, false}, {port.ErrAgain, false}, {port.ErrDown, true}} {
+		near, far, err := porttest.Pair(porttest.Options{Now: dataplane.Now, Slots: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _, _ = near.Close(), far.Close() }()
+		const refusals = 20
+		var asked []time.Time
+		near.Refuse(func() error {
+			if asked = append(asked, time.Now()); len(asked) > refusals {
+				return nil
+			}
+			return tt.refusal
+		})
+		c := StormConfig{Interface: "eth0", FlowControl: "pfc", Priority: 3, Duty: 50, Duration: 50 * time.Millisecond}
+		s, _, err := c.blow(t.Context(), near, testMAC)
+		if (err != nil) != tt.ends {
+			t.Fatalf("%v: the storm ended with %v", tt.refusal, err)
+		}
+		if tt.ends {
+			continue
+		}
+		if len(asked) <= refusals || len(asked) != refusals+int(s.frames) {
+			t.Fatalf("%v: asked %d times, %d frames left", tt.refusal, len(asked), s.frames)
+		}
+		if took := asked[refusals].Sub(asked[0]); took < refusals*refusedDelay {
+			t.Errorf("%v: sent again %d times within %v", tt.refusal, refusals, took)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func exchange(t *testing.T, a, b *lab.Node, sc SendConfig, kc SinkConfig) (*Send
 		r   *SinkReport
 		err error
 	}
-	done := make(chan result)
+	done := make(chan result, 1) // also where nobody waits for it any more
 	go func() {
 		r, err := RunSink(ctx, kc)
 		done <- result{r, err}
