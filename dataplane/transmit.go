@@ -159,7 +159,7 @@ func (w *worker) dequeue(t *portTask, arrivals []Arrival, now int64) int {
 	return n
 }
 
-// send hands the chosen frames to the kernel and confirms what it took. It returns whether sending may go on.
+// send hands the chosen frames to the kernel and confirms what it took. It returns whether there is more to do at once.
 func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 	sw := w.r.sw
 	w.batch.Reset()
@@ -177,6 +177,7 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 		sw.Refuse(t.index, failed, refusedFor(err), now)
 		err = nil
 	}
+	more := sw.occupied(t.index, now) != 0 || sw.urgent.Has(t.index)
 	w.unlock()
 	for q := range t.lastSent {
 		if priorities&(1<<q) != 0 {
@@ -187,7 +188,7 @@ func (w *worker) send(t *portTask, arrivals []Arrival) bool {
 		t.retryAt = now + retryDelay
 		return false
 	}
-	return true
+	return more
 }
 
 // hand gives the batch to the kernel, or to the delay line.
