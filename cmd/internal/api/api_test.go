@@ -33,6 +33,7 @@ type fake struct {
 	asked     HeadroomCheckAsk
 	cleared   int
 	more      uint64 // frames beyond the sample
+	later     int64  // ns of the switch's clock after it
 	gone      bool   // p1 was removed
 	tap       capture.Tap
 	questions chan Question // where it is set: what explain asked
@@ -49,7 +50,7 @@ func (f *fake) Ports() []PortInfo {
 }
 
 func (f *fake) Snapshot(v *dataplane.Snapshot) {
-	*v = dataplane.Snapshot{Time: 20e9}
+	*v = dataplane.Snapshot{Time: 20e9 + f.later}
 	if f.empty {
 		return
 	}
@@ -295,7 +296,7 @@ func serve(t *testing.T, f *fake) (*Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: NewServer(f, start)}
+	s := &http.Server{Handler: NewServer(f, start, 0)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

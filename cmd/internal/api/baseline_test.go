@@ -127,7 +127,7 @@ func TestStormsSinceTheClear(t *testing.T) {
 // A port that goes takes none of what was lost with it.
 func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
 	f := &fake{}
-	s := NewServer(f, start)
+	s := NewServer(f, start, 0)
 	first := s.moment(0)
 	s.clearCounters()
 	f.gone = true

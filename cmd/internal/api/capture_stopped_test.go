@@ -24,7 +24,7 @@ func TestCaptureOfAStoppedReader(t *testing.T) {
 		begun := time.Now()
 		ended := make(chan time.Duration, 1)
 		go func() {
-			NewServer(f, start).capture(pipeWriter{server}, httptest.NewRequest(http.MethodGet, "/v1/capture", nil))
+			NewServer(f, start, 0).capture(pipeWriter{server}, httptest.NewRequest(http.MethodGet, "/v1/capture", nil))
 			ended <- time.Since(begun)
 		}()
 		if _, err := client.Read(make([]byte, 1)); err != nil {

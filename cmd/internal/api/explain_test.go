@@ -51,7 +51,7 @@ func sampleForesights() map[string]dataplane.Foresight {
 
 // What explain answers, as people and as programs read it, stands in golden files.
 func TestExplainGolden(t *testing.T) {
-	server := NewServer(&fake{}, start)
+	server := NewServer(&fake{}, start, 0)
 	all := &Explanation{Schema: Schema, Running: true}
 	for i, port := range []string{"p1", "p2", "p3", "p4"} {
 		w := httptest.NewRecorder()
@@ -73,7 +73,7 @@ func TestExplainGolden(t *testing.T) {
 
 // Requests that are none are refused, and long ones are not read.
 func TestExplainRefuses(t *testing.T) {
-	server := NewServer(&fake{}, start)
+	server := NewServer(&fake{}, start, 0)
 	for _, test := range []struct {
 		query, body string
 		status      int

@@ -52,7 +52,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.followers.Add(-1)
-	state := s.moment(0).state()
+	state := s.State()
 	state.Events = []Event{} // they are lines of their own
 	takeTime(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")

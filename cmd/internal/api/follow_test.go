@@ -56,7 +56,7 @@ func serveBusy(t *testing.T, b *busy) (*Client, *Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := NewServer(b, start)
+	server := NewServer(b, start, 0)
 	s := &http.Server{Handler: server}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()
@@ -93,6 +93,23 @@ func TestFollow(t *testing.T) {
 	want := "state of s1, next 3, 3 ports; 1 before 1; 2 before 1; 3 new 1; 3 new 2"
 	if text := strings.Join(got, "; "); err != nil || text != want {
 		t.Errorf("got %s, %v, want %s", text, err, want)
+	}
+}
+
+// The state that a stream begins with counts since the start, whatever the user has cleared for his own view.
+func TestFollowAfterAClear(t *testing.T) {
+	b := &busy{}
+	c, server, _ := serveBusy(t, b)
+	server.clearCounters()
+	seen := errors.New("seen")
+	err := c.Follow(context.Background(), nil, func(_ []byte, line *Line) error {
+		if s := line.State; s == nil || s.Cleared != nil || s.LosslessDrops != 2 || s.ElapsedNs != 20e9 {
+			t.Errorf("the state is %+v", s)
+		}
+		return seen
+	})
+	if !errors.Is(err, seen) {
+		t.Error(err)
 	}
 }
 

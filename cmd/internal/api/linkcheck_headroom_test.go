@@ -101,7 +101,7 @@ func TestCheckHeadroom(t *testing.T) {
 	f.asked = HeadroomCheckAsk{}
 	for _, q := range []url.Values{{"priority": {"8"}}, {"priority": {"x"}}, {"xoffs": {"0"}}, {"xoffs": {"10001"}}, {"xoffs": {"1e9"}}} {
 		w := httptest.NewRecorder()
-		NewServer(f, start).ServeHTTP(w, httptest.NewRequest("POST", "/v1/linkcheck/headroom?"+q.Encode(), nil))
+		NewServer(f, start, 0).ServeHTTP(w, httptest.NewRequest("POST", "/v1/linkcheck/headroom?"+q.Encode(), nil))
 		if w.Code != 400 || f.asked.Port != "" || f.asked.Xoffs != 0 {
 			t.Errorf("%v: status %d, the switch was asked for %+v", q, w.Code, f.asked)
 		}

@@ -47,7 +47,7 @@ func (g *growing) Snapshot(v *dataplane.Snapshot) {
 // The last seconds are the last ten, or as many as there were.
 func TestLastSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(&growing{begin: time.Now()}, time.Now())
+		s := NewServer(&growing{begin: time.Now()}, time.Now(), 0)
 		ctx, cancel := context.WithCancel(context.Background())
 		go s.Run(ctx)
 		for _, tt := range []struct{ after, want time.Duration }{

@@ -69,7 +69,7 @@ type Header struct {
 	SwitchNs int64      `json:"switch_time_ns"`
 	Started  time.Time  `json:"started"`
 	Cleared  *time.Time `json:"cleared"` // null where the user never cleared the counters
-	// ElapsedNs is the time that counters and shares cover: since Cleared, else since Started.
+	// ElapsedNs is the time that counters and shares cover, by the switch's monotonic clock: since Cleared, else since Started.
 	ElapsedNs               int64  `json:"elapsed_ns"`
 	LosslessDrops           uint64 `json:"lossless_drops"`
 	LosslessDropsSinceStart uint64 `json:"lossless_drops_since_start"`

@@ -28,6 +28,7 @@ import (
 type Server struct {
 	source  Source
 	started time.Time
+	begin   *baseline // of the start
 	mux     *http.ServeMux
 	change  sync.Mutex // one apply at a time
 	recent  history
@@ -41,10 +42,10 @@ type Server struct {
 	}
 }
 
-// NewServer returns a server for a switch that runs since started.
-func NewServer(s Source, started time.Time) *Server {
-	srv := &Server{source: s, started: started, mux: http.NewServeMux()}
-	srv.user.baseline = &baseline{}
+// NewServer returns a server for a switch that runs since started, which was the time at of its own clock.
+func NewServer(s Source, started time.Time, at int64) *Server {
+	srv := &Server{source: s, started: started, begin: &baseline{time: at}, mux: http.NewServeMux()}
+	srv.user.baseline = srv.begin
 	srv.mux.HandleFunc(showPattern, srv.show)
 	srv.mux.HandleFunc("GET /v1/state", srv.answerState)
 	srv.mux.HandleFunc("GET /v1/follow", srv.follow)
@@ -137,11 +138,7 @@ func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment
 	m.lately = lately{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
 	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time, Started: s.started.UTC(), Cleared: cleared,
 		LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
-	from := s.started
-	if cleared != nil {
-		from = *cleared
-	}
-	m.ElapsedNs = int64(m.Time.Sub(from))
+	m.ElapsedNs = m.snapshot.Time - base.time
 	base.subtract(&m.snapshot)
 	m.LosslessDrops = m.LosslessDropsSinceStart - base.losslessDrops()
 	return m

@@ -4,11 +4,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Every error is JSON, also of a path or a method that there is not.
 func TestErrorsAreJSON(t *testing.T) {
-	server := NewServer(&fake{}, start)
+	server := NewServer(&fake{}, start, 0)
 	for _, tt := range []struct {
 		method, path string
 		status       int
@@ -33,5 +34,20 @@ func TestErrorsAreJSON(t *testing.T) {
 			!strings.HasPrefix(body, `{"schema":1,"error":"`) || !strings.Contains(body, tt.want) {
 			t.Errorf("%s %s: status %d, Allow %q, %s; want %d, %q, %s", tt.method, tt.path, w.Code, w.Header().Get("Allow"), body, tt.status, tt.allow, tt.want)
 		}
+	}
+}
+
+// What counters cover, and shares are part of, is told by the switch's own clock: whoever sets the machine's clock changes neither.
+func TestElapsedTimeIsOfTheSwitch(t *testing.T) {
+	f := &fake{}
+	s := NewServer(f, time.Now().Add(24*time.Hour), 15e9) // the clock was set back by a day since
+	m := s.moment(0)
+	if share := m.share(1e9); m.ElapsedNs != 5e9 || share != 0.2 {
+		t.Errorf("%d ns since the start, of which a second is %v; want 5 s", m.ElapsedNs, share)
+	}
+	s.clearCounters()
+	f.later = 2e9
+	if m, state := s.moment(0), s.State(); m.ElapsedNs != 2e9 || state.ElapsedNs != 7e9 {
+		t.Errorf("%d ns since the clear and %d since the start, want 2 s and 7 s", m.ElapsedNs, state.ElapsedNs)
 	}
 }

@@ -26,7 +26,7 @@ type State struct {
 }
 
 // State returns the state of the switch at this moment.
-func (s *Server) State() *State { return s.since(&baseline{}, nil, 0).state() }
+func (s *Server) State() *State { return s.since(s.begin, nil, 0).state() }
 
 func (s *Server) answerState(w http.ResponseWriter, _ *http.Request) { reply(w, s.State()) }
 

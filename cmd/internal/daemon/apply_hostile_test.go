@@ -14,6 +14,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
 )
 
 // What is no configuration is refused over the real socket with its place and what to do, and changes nothing.
@@ -24,7 +25,7 @@ func TestHostileApply(t *testing.T) {
 	c, _, err := config.Parse("test.yaml", []byte(text))
 	must(t, err)
 	d, _ := run(t, c)
-	server := &http.Server{Handler: api.NewServer(source{d}, time.Now()), ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: api.NewServer(source{d}, time.Now(), dataplane.Now()), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(d.control) }()
 	t.Cleanup(func() { _ = server.Close() })
 

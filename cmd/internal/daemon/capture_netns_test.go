@@ -26,7 +26,7 @@ import (
 // serveControl answers on the switch's control socket and returns a client.
 func (r *rig) serveControl() *api.Client {
 	r.t.Helper()
-	s := r.d.serveControl(api.NewServer(source{r.d}, r.d.started))
+	s := r.d.serveControl(api.NewServer(source{r.d}, r.d.started, r.d.startedAt))
 	r.t.Cleanup(func() { _ = s.Close() })
 	return api.NewClient(filepath.Join(r.dir, "api.sock"))
 }
@@ -295,7 +295,7 @@ func TestCaptureRefused(t *testing.T) {
 	}
 	for _, query := range []string{"file=/etc/passwd", "write=/x", "snap=x", "for=-1s", "frames=-1", "last=0s"} {
 		w := httptest.NewRecorder()
-		api.NewServer(source{r.d}, r.d.started).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/capture?"+query, nil))
+		api.NewServer(source{r.d}, r.d.started, r.d.startedAt).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/capture?"+query, nil))
 		if w.Code != http.StatusBadRequest {
 			t.Errorf("%s: status %d, want 400", query, w.Code)
 		}

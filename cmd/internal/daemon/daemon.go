@@ -50,6 +50,7 @@ type Daemon struct {
 	watchdog  *watchdog
 	identity  bridge.Identity
 	started   time.Time
+	startedAt int64 // by the switch's clock
 	inspect   func(ns, name string) (port.Link, error)
 	prepared  func(port.Config) (*port.AFPacket, error)
 	agreed    lldp.AgreementFunc             // is told who can measure headroom; nil: nobody asks
@@ -89,7 +90,7 @@ const drainAfter = 100 * time.Millisecond
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
+	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: dataplane.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), foundHeadroom: make(chan struct{}, 1)}
 	d.agreed, d.agreement = func(lldp.Agreement) { d.found() }, agreement

@@ -21,7 +21,7 @@ import (
 // Serve runs the switch until ctx ends: ports, control socket, metrics, page.
 func (d *Daemon) Serve(ctx context.Context) error {
 	d.log.Info("control socket", "path", d.control.Addr().String())
-	answers := api.NewServer(source{d}, d.started)
+	answers := api.NewServer(source{d}, d.started, d.startedAt)
 	control := d.serveControl(answers)
 	defer func() { _ = control.Close() }()
 	var sampling sync.WaitGroup

@@ -171,7 +171,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		if s.Name() != "test" || len(s.Ports()) != 1 || len(s.ConfigYAML()) == 0 || len(r.d.metricsPorts()) != 1 {
 			t.Errorf("the readers are told something else than what is in force")
 		}
-		server := api.NewServer(s, time.Now())
+		server := api.NewServer(s, time.Now(), dataplane.Now())
 		for _, noun := range api.Nouns() {
 			begun, w := time.Now(), httptest.NewRecorder()
 			server.ServeHTTP(w, httptest.NewRequest("GET", "/v1/"+noun, nil))

@@ -76,7 +76,7 @@ func (v *view) add(s style, format string, args ...any) {
 func (v *view) headline(width int) {
 	left, right, s := "pfcswitch top", "", head
 	if v.state != nil {
-		left = fmt.Sprintf("%s  up %v  every %v", v.state.Switch, v.state.Time.Sub(v.state.Started).Round(time.Second), v.delay)
+		left = fmt.Sprintf("%s  up %v  every %v", v.state.Switch, time.Duration(v.state.ElapsedNs).Round(time.Second), v.delay)
 		right = fmt.Sprintf("lossless drops: %d", v.state.LosslessDropsSinceStart)
 		if v.state.LosslessDropsSinceStart > 0 {
 			s = alarm

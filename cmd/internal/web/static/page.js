@@ -265,7 +265,7 @@ function draw() {
   document.title = name + " – pfcswitch";
   if (!w.state) return;
   const s = w.state;
-  put($("about"), `pfcswitch ${s.version}, runs for ${clock(new Date(s.time) - new Date(s.started))}, as of ${wall(s.time)}`);
+  put($("about"), `pfcswitch ${s.version}, runs for ${clock(s.elapsed_ns / 1e6)}, as of ${wall(s.time)}`);
   [drops, matrix, figures, pools, ingress, egress, ports, neighbors, headroom, watchdog, events, tell].forEach(show => attempt(show.name, () => show(w)));
 }
 
