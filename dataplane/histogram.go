@@ -2,12 +2,12 @@ package dataplane
 
 import "math"
 
-// Histogram buckets have exponential bounds, four to an octave, from 2^-30 s (about 1 ns) up to 2^4 s: schema 2 of
+// Histogram buckets have exponential bounds, four to an octave, from 2^-30 s (about 1 ns) up to 2^20 s (12 days): schema 2 of
 // Prometheus' native histograms.
 const (
 	HistogramSchema = 2
 	histogramLow    = -30*4 + 1
-	histogramLen    = 34 * 4
+	histogramLen    = 50 * 4
 )
 
 // A Histogram counts durations.
@@ -17,7 +17,7 @@ type Histogram struct {
 	Buckets     [histogramLen]uint64
 }
 
-// Record adds a duration in ns. One of 0 or less counts as 0.
+// Record adds a duration in ns. One of 0 or less counts as 0, one that is longer than all buckets in the last.
 func (h *Histogram) Record(ns int64) {
 	h.Count++
 	if ns <= 0 {
