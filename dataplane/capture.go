@@ -16,13 +16,18 @@ func (r *Runner) Tap() *capture.Tap { return &r.sw.tap }
 // Interfaces appends the ports as a capture describes them.
 func (r *Runner) Interfaces(dst []capture.Interface) []capture.Interface {
 	r.View(func(sw *Switch) {
-		for i, p := range sw.ports {
+		for _, p := range sw.ports {
 			if p != nil {
-				dst = append(dst, capture.Interface{Port: i, Name: p.cfg.Name, Speed: p.cfg.Speed, MAC: p.cfg.MAC})
+				dst = append(dst, p.described())
 			}
 		}
 	})
 	return dst
+}
+
+// described is a port as a capture describes it.
+func (p *portState) described() capture.Interface {
+	return capture.Interface{Port: p.index, Name: p.cfg.Name, Speed: p.cfg.Speed, MAC: p.cfg.MAC}
 }
 
 // one captures one frame.

@@ -44,6 +44,7 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 		return PortConfig{}, fmt.Errorf("there is no port number %d", i)
 	}
 	p.cfg.MAC = mac
+	s.tap.Describe(p.described())
 	s.instruct(p)
 	return p.cfg, nil
 }

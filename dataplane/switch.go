@@ -145,6 +145,7 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
 	p.cfg = cfg
+	s.tap.Describe(p.described())
 	if cfg.Delay > 0 && p.useNotes == nil {
 		p.useNotes = make([]useNote, 0, maxUseNotes)
 	}

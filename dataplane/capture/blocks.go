@@ -22,17 +22,18 @@ type Tally struct {
 func Copy(dst io.Writer, src io.Reader) (t Tally, err error) {
 	r := bufio.NewReaderSize(src, 64<<10)
 	block := make([]byte, 0, 4096)
+	var c count
 	for {
 		block, err = nextBlock(r, block[:0])
 		if errors.Is(err, io.EOF) {
-			return t, nil
+			return c.Tally, nil
 		}
 		if err != nil {
-			return t, err
+			return c.Tally, err
 		}
-		t.count(block)
+		c.add(block)
 		if _, err := dst.Write(block); err != nil {
-			return t, err
+			return c.Tally, err
 		}
 	}
 }
@@ -54,26 +55,43 @@ func nextBlock(r io.Reader, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-func (t *Tally) count(block []byte) {
-	if binary.NativeEndian.Uint32(block) != blockPacket || len(block) < blockHeader+20+4 {
-		return
-	}
-	t.Frames++
+// A count is the Tally of blocks, and what it is made of.
+type count struct {
+	Tally
+	told  uint64 // missing frames that packets tell of
+	ended uint64 // those of the statistics at the end, which know of frames behind the last packet too
+}
+
+// add counts a block.
+func (c *count) add(block []byte) {
 	body := block[blockHeader : len(block)-4]
-	captured := int(binary.NativeEndian.Uint32(body[12:]))
-	if captured > len(body)-20 {
-		return
+	switch binary.NativeEndian.Uint32(block) {
+	case blockPacket:
+		if len(body) < 20 {
+			return
+		}
+		c.Frames++
+		captured := uint64(binary.NativeEndian.Uint32(body[12:]))
+		options := min(20+(captured+3)&^3, uint64(len(body)))
+		c.told += number(body[options:], optionDropCount)
+	case blockStatistics:
+		options := body[min(12, len(body)):]
+		c.ended += number(options, optionIfDropped) + number(options, optionOSDropped)
 	}
-	options := body[20:]
-	options = options[min((captured+3)&^3, len(options)):]
+	c.Missing = max(c.told, c.ended)
+}
+
+// number returns the value of an option of eight octets, 0 where it is not there.
+func number(options []byte, wanted uint16) uint64 {
 	for len(options) >= 4 {
 		code, n := binary.NativeEndian.Uint16(options), int(binary.NativeEndian.Uint16(options[2:]))
 		if n > len(options)-4 {
-			return
+			return 0
 		}
-		if code == optionDropCount && n == 8 {
-			t.Missing += binary.NativeEndian.Uint64(options[4:])
+		if code == wanted && n == 8 {
+			return binary.NativeEndian.Uint64(options[4:])
 		}
 		options = options[min(4+(n+3)&^3, len(options)):]
 	}
+	return 0
 }

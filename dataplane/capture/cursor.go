@@ -9,18 +9,47 @@ type Cursor struct {
 	at       int    // octet in it
 	seen     [MaxPorts]uint32
 	missing  [MaxPorts]uint64
+	stop     *place // where reading ends; nil: nowhere
+}
+
+// A place is where a ring ended at some time.
+type place struct {
+	recorder *Recorder
+	number   uint64           // of the chunk
+	at       int              // octet in it
+	counts   [MaxPorts]uint32 // frames of each port until there
 }
 
 // Close ends reading.
 func (c *Cursor) Close() { c.tap.detach(c) }
 
-// Rewind goes back to the oldest record of the ring that is written now.
+// Rewind goes back to the oldest record of the ring that is written now. There is no Stop any more.
 func (c *Cursor) Rewind() {
 	if r := c.tap.Recorder(); r != nil {
 		c.recorder = r
 	}
-	c.at = 0
+	c.at, c.stop = 0, nil
 	c.number, c.seen = c.recorder.start()
+}
+
+// Stop makes the ring's end of now the end of reading.
+func (c *Cursor) Stop() {
+	c.stop = &place{recorder: c.tap.Recorder()}
+	c.stop.number, c.stop.at, c.stop.counts = c.stop.recorder.place()
+}
+
+// Abandon ends reading: what was not read until the stop, or until now where there is none, is missing.
+func (c *Cursor) Abandon() {
+	if c.stop == nil {
+		c.Stop()
+	}
+	if c.recorder != c.stop.recorder {
+		_, _, counts := c.recorder.place()
+		c.pass(&counts)
+		c.follow()
+	}
+	c.pass(&c.stop.counts)
+	c.number, c.at = c.stop.number, c.stop.at
 }
 
 // Missing returns and clears how many frames of a port were overwritten before this reader came to them.
@@ -42,8 +71,12 @@ func (c *Cursor) Read(f func(*Record) bool) bool {
 
 // follow goes on with the ring that replaced this one, if there is one.
 func (c *Cursor) follow() {
-	if c.tap.Recorder() != c.recorder {
-		c.Rewind()
+	r := c.tap.Recorder()
+	if c.stop != nil {
+		r = c.stop.recorder
+	}
+	if r != nil && r != c.recorder {
+		c.recorder, c.number, c.at, c.seen = r, 0, 0, [MaxPorts]uint32{}
 	}
 }
 
@@ -54,14 +87,27 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 		return false, true
 	}
 	defer k.reading.RUnlock()
-	if k.number != c.number {
-		c.skip(k)
+	stop := c.stop
+	if stop != nil && stop.recorder != c.recorder {
+		stop = nil // it is in the ring that replaced this one
+	}
+	if stop != nil && k.number > stop.number { // what was left is overwritten
+		c.pass(&stop.counts)
+		return false, true
+	}
+	if k.number != c.number { // those between were overwritten
+		c.pass(&k.first)
+		c.number, c.at = k.number, 0
 	}
 	full := k.full.Load() // before n, which does not change afterwards
 	n := int(k.n.Load())
+	if stop != nil && k.number == stop.number {
+		full, n = false, stop.at
+	}
 	var r Record
 	for c.at < n {
 		size := r.get(k.data[c.at:n])
+		r.Is = k.is[r.Port]
 		if c.want.Ports.Has(r.Port) && !f(&r) {
 			return true, false
 		}
@@ -74,10 +120,10 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 	return full, !full
 }
 
-// skip goes on with a chunk that does not follow: those between were overwritten.
-func (c *Cursor) skip(k *chunk) {
+// pass counts as missing what was not read before there were so many frames of each port.
+func (c *Cursor) pass(counts *[MaxPorts]uint32) {
 	for p := range c.seen {
-		c.missing[p] += uint64(k.first[p] - c.seen[p])
+		c.missing[p] += uint64(counts[p] - c.seen[p])
 	}
-	c.number, c.at, c.seen = k.number, 0, k.first
+	c.seen = *counts
 }

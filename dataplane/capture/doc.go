@@ -4,7 +4,7 @@
 //	Tap → Recorder (chunks, overwritten when they are the oldest) → Cursor → Stream (ports, filter, snap length) → pcapng
 //
 //	tap.go       Tap: what the data path asks whether anybody captures, and who does
-//	recorder.go  Recorder: the ring that the data path writes
+//	recorder.go  Recorder: the ring that the data path writes, and which port had a number when
 //	record.go    Record: a frame as it lies in the ring
 //	cursor.go    Cursor: a reader's place in the ring
 //	stream.go    Stream: records that a reader wants, as a pcapng file

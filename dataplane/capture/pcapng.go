@@ -34,6 +34,7 @@ const (
 	optionStart       = 2 // of statistics
 	optionEnd         = 3
 	optionDelivered   = 8
+	optionIfDropped   = 5
 	optionOSDropped   = 7
 
 	nanoseconds = 9 // if_tsresol: 10^-9 s
@@ -173,7 +174,7 @@ func flags(out bool, data []byte) uint32 {
 }
 
 // appendStatistics appends what is known of interface number id at the end, times in ns since 1970.
-func appendStatistics(dst []byte, id int, from, to int64, delivered, missing uint64) []byte {
+func appendStatistics(dst []byte, id int, from, to int64, delivered uint64, missing lost) []byte {
 	w := begin(dst, blockStatistics)
 	w.u32(uint32(id))
 	w.stamp(to)
@@ -181,7 +182,8 @@ func appendStatistics(dst []byte, id int, from, to int64, delivered, missing uin
 	w.stamp(from)
 	w.option(optionEnd, 8)
 	w.stamp(to)
-	w.number(optionOSDropped, missing)
+	w.number(optionIfDropped, missing.ring)
+	w.number(optionOSDropped, missing.overwritten)
 	w.number(optionDelivered, delivered)
 	return w.end()
 }

@@ -2,9 +2,11 @@ package capture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,7 +52,7 @@ func TestPcapgoReads(t *testing.T) {
 	b := file(t, Options{Snap: 100, Program: "pfcswitch", Comment: "switch s1", Wall: start.UnixNano()},
 		Record{Port: 4, Time: 1, Length: 61, Data: frameOf(61), Note: []byte("dropped: red")},
 		Record{Port: 7, Out: true, Time: 2_000_000_003, Length: 1514, Data: frameOf(1514)},
-		Record{Port: 9, Time: 3, Length: 60, Data: frameOf(60)}) // of no interface
+		Record{Port: 9, Time: 3, Length: 60, Data: frameOf(60)}) // nobody has said what it is
 	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +64,7 @@ func TestPcapgoReads(t *testing.T) {
 		at             time.Duration
 		port           int
 		length, octets int
-	}{{1, 0, 61, 61}, {2_000_000_003, 1, 1514, 100}} {
+	}{{1, 0, 61, 61}, {2_000_000_003, 1, 1514, 100}, {3, 2, 60, 60}} {
 		data, info, err := r.ReadPacketData()
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +79,7 @@ func TestPcapgoReads(t *testing.T) {
 	for i, want := range []struct {
 		name  string
 		count uint64
-	}{{"p4", 1}, {"p7", 1}} {
+	}{{"p4", 1}, {"p7", 1}, {"port 9", 1}} {
 		is, err := r.Interface(i)
 		if err != nil || is.Name != want.name || is.TimestampResolution.Exponent() != 9 || is.Statistics.PacketsReceived != pcapgo.NgNoValue64 {
 			t.Errorf("interface %d: %+v, %v", i, is, err)
@@ -142,38 +144,107 @@ func TestLostInRing(t *testing.T) {
 	}
 }
 
-// A port that comes later, or changes, is described before its first frame.
-func TestInterfacesChange(t *testing.T) {
-	var tap Tap
-	c := attach(t, &tap, everything)
-	now := []Interface{{Port: 1, Name: "a"}}
-	s := NewStream(c, Options{Snap: 60, Interfaces: func(dst []Interface) []Interface { return append(dst, now...) }})
-	b := s.Begin(nil)
-	put(tap.Recorder(), 1, 60, 0)
-	b, _ = s.Append(b, 1<<20)
-	now = []Interface{{Port: 1, Name: "b"}, {Port: 2, Name: "c"}}
-	put(tap.Recorder(), 2, 60, 0)
-	put(tap.Recorder(), 1, 60, 0)
-	b, _ = s.Append(b, 1<<20)
-	r, err := pcapgo.NewNgReader(bytes.NewReader(s.End(b, 0, 1)), pcapgo.DefaultNgReaderOptions)
+// names are the interfaces of a file's frames, in their order.
+func names(t *testing.T, file []byte) (all []string) {
+	t.Helper()
+	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
 	for {
 		_, info, err := r.ReadPacketData()
 		if err != nil {
-			break
+			return all
 		}
 		is, err := r.Interface(info.InterfaceIndex)
 		if err != nil {
 			t.Fatal(err)
 		}
-		names = append(names, is.Name)
+		all = append(all, is.Name)
 	}
-	if got := strings.Join(names, " "); got != "a c b" {
-		t.Errorf("frames of %s, want a c b", got)
+}
+
+// A port that comes later, or changes, is described before its first frame.
+func TestInterfacesChange(t *testing.T) {
+	var tap Tap
+	a := Interface{Port: 1, Name: "a"}
+	tap.Describe(a)
+	c := attach(t, &tap, everything)
+	s := NewStream(c, Options{Snap: 60, Interfaces: func(dst []Interface) []Interface { return append(dst, a) }})
+	b := s.Begin(nil)
+	put(tap.Recorder(), 1, 60, 0)
+	b, _ = s.Append(b, 1<<20)
+	tap.Describe(Interface{Port: 1, Name: "b"})
+	tap.Describe(Interface{Port: 2, Name: "c"})
+	put(tap.Recorder(), 2, 60, 0)
+	put(tap.Recorder(), 1, 60, 0)
+	tap.Describe(a)
+	put(tap.Recorder(), 1, 60, 0)
+	b, _ = s.Append(b, 1<<20)
+	b = s.End(b, 0, 1)
+	if got := strings.Join(names(t, b), " "); got != "a c b a" {
+		t.Errorf("frames of %s, want a c b a", got)
 	}
+	if n := bytes.Count(b, []byte("\x02\x00\x01\x00a")); n != 1 {
+		t.Errorf("a is described %d times, want once", n)
+	}
+}
+
+// Frames that lie in the ring are those of the port that had the number then: not of the one that has it now, and not lost where
+// nobody has it. They are left out where only the other is wanted.
+func TestNumbersAreGivenAgain(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	tap.Describe(Interface{Port: 1, Name: "old"})
+	attach(t, &tap, everything)
+	put(tap.Recorder(), 1, 60, 0)
+	put(tap.Recorder(), 1, 60, 1)
+	last := func(want string, o Options) {
+		t.Helper()
+		c := attach(t, &tap, everything)
+		c.Rewind()
+		o.Snap = 60
+		s := NewStream(c, o)
+		b, _ := s.Append(s.Begin(nil), 1<<20)
+		if got := strings.Join(names(t, s.End(b, 0, 1)), " "); got != want {
+			t.Errorf("frames of %s, want %s", got, want)
+		}
+	}
+	last("old old", Options{Interfaces: func(dst []Interface) []Interface { return dst }})
+	now := Interface{Port: 1, Name: "new"}
+	tap.Describe(now)
+	put(tap.Recorder(), 1, 60, 2)
+	present := func(dst []Interface) []Interface { return append(dst, now) }
+	last("old old new", Options{Interfaces: present})
+	last("new", Options{Interfaces: present, Ports: []string{"new"}})
+}
+
+// Ports that are described while their frames come, for the race detector: each frame is of the port that had the number.
+func TestDescribeConcurrently(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	c := attach(t, &tap, everything)
+	const times = 300
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := range uint64(times) {
+			tap.Describe(Interface{Port: 1, Name: "p", Speed: int64(i)})
+			put(tap.Recorder(), 1, 60, i)
+			put(tap.Recorder(), 1, 60, i)
+		}
+	})
+	var read, missing uint64
+	for read+missing < 2*times {
+		c.Read(func(r *Record) bool {
+			missing += c.Missing(1)
+			if got := uint64(r.Is.Speed); got != binary.BigEndian.Uint64(r.Data) {
+				t.Errorf("frame %d is of port %d", binary.BigEndian.Uint64(r.Data), got)
+			}
+			read++
+			return true
+		})
+	}
+	writer.Wait()
 }
 
 // Bounds: so many frames, from then to then.
@@ -182,11 +253,47 @@ func TestBounds(t *testing.T) {
 	for _, test := range []struct {
 		o    Options
 		want uint64
-	}{{Options{}, 3}, {Options{Frames: 2}, 2}, {Options{Since: 2}, 2}, {Options{Since: 2, Until: 2}, 1}, {Options{Until: 1}, 1}} {
+	}{{Options{}, 3}, {Options{Frames: 2}, 2}, {Options{Since: 2}, 2}} {
 		tally, err := Copy(io.Discard, bytes.NewReader(file(t, test.o, records...)))
 		if err != nil || tally.Frames != test.want {
 			t.Errorf("%+v: %+v, %v; want %d frames", test.o, tally, err, test.want)
 		}
+	}
+}
+
+// Frames that are missing behind the last one, or all, are told of by the statistics at the end.
+func TestMissingAtTheEnd(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	r := tap.Recorder()
+	s := NewStream(c, Options{Snap: 60, Interfaces: ports})
+	r.Missed(4, 5)
+	put(r, 4, 60, 0)
+	b, _ := s.Append(s.Begin(nil), 1<<20)
+	put(r, 4, 60, 1)
+	put(r, 7, 60, 0)
+	c.Abandon()
+	b, more := s.Append(b, 1<<20)
+	tally, err := Copy(io.Discard, bytes.NewReader(s.End(b, 0, 1)))
+	if err != nil || more || tally != (Tally{Frames: 1, Missing: 7}) {
+		t.Errorf("%+v, %v; want 1 frame, and 5 and 2 missing", tally, err)
+	}
+}
+
+// What was lost before the time that is asked for is not missing.
+func TestNotMissingBefore(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	r := tap.Recorder()
+	r.Missed(4, 5)
+	put(r, 4, 60, 0) // number and time are the same
+	r.Missed(4, 3)
+	put(r, 4, 60, 1)
+	s := NewStream(c, Options{Snap: 60, Interfaces: ports, Since: 1})
+	b, _ := s.Append(s.Begin(nil), 1<<20)
+	tally, err := Copy(io.Discard, bytes.NewReader(s.End(b, 0, 1)))
+	if err != nil || tally != (Tally{Frames: 1, Missing: 3}) {
+		t.Errorf("%+v, %v; want 1 frame and 3 missing", tally, err)
 	}
 }
 

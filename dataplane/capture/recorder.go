@@ -18,8 +18,9 @@ type chunk struct {
 	reading sync.RWMutex // held by readers; the recorder only ever tries to take it
 	number  uint64       // of all chunks begun; changes under Recorder.mu and reading
 	first   [MaxPorts]uint32
-	n       atomic.Int64 // octets that readers may read
-	full    atomic.Bool  // n does not change any more
+	is      [MaxPorts]*Interface // the ports of its frames; one that it has frames of does not change; nil: nobody has said
+	n       atomic.Int64         // octets that readers may read
+	full    atomic.Bool          // n does not change any more
 	data    []byte
 }
 
@@ -31,19 +32,20 @@ type Recorder struct {
 	at     int        // octets written of the newest
 	counts [MaxPorts]uint32
 	missed [MaxPorts]uint32
+	is     [MaxPorts]*Interface // the ports that there are
 
 	want atomic.Pointer[Want]
 }
 
-// newRecorder returns a ring of so many octets.
-func newRecorder(octets int) *Recorder {
-	r := &Recorder{}
+// newRecorder returns a ring of so many octets for the ports that there are.
+func newRecorder(octets int, is *[MaxPorts]*Interface) *Recorder {
+	r := &Recorder{is: *is}
 	for range max(MinMemory, octets) / chunkOctets {
 		r.chunks = append(r.chunks, &chunk{data: make([]byte, chunkOctets)})
 	}
 	r.want.Store(&Want{})
 	for i, c := range r.chunks { // the numbers of chunks that hold nothing are below that of the first
-		c.number = uint64(i)
+		c.number, c.is = uint64(i), *is
 		c.full.Store(i < len(r.chunks)-1)
 	}
 	return r
@@ -85,6 +87,25 @@ func (r *Recorder) Missed(port, n int) {
 	r.mu.Unlock()
 }
 
+// describe says what a port is from now on. What lies in the ring is of the port that had its number before.
+func (r *Recorder) describe(is *Interface) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.is[is.Port] = is
+	if newest := r.chunks[len(r.chunks)-1]; newest.first[is.Port] == r.counts[is.Port] {
+		newest.is[is.Port] = is
+	} else {
+		r.begin()
+	}
+}
+
+// described returns what a port is now, nil where nobody has said.
+func (r *Recorder) described(port int) *Interface {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.is[port]
+}
+
 // begin makes the oldest chunk that nobody reads the newest. There is one: there are more chunks than readers, and each
 // reads one.
 func (r *Recorder) begin() {
@@ -95,7 +116,7 @@ func (r *Recorder) begin() {
 		if !c.reading.TryLock() {
 			continue
 		}
-		c.number, c.first = newest.number+1, r.counts
+		c.number, c.first, c.is = newest.number+1, r.counts, r.is
 		c.n.Store(0)
 		c.full.Store(false)
 		c.reading.Unlock()

@@ -75,32 +75,65 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// Every frame is read once and in order, or counted as missing, however many readers there are and however late each is.
+// A checked reader gets the frames of four ports, which carry their numbers, once and in order.
+type checked struct {
+	*Cursor
+	read, missing, from [4]uint64
+}
+
+func (r *checked) count() {
+	for p := range r.missing {
+		r.missing[p] += r.Missing(p)
+	}
+}
+
+// take reads so many records, where there are, of one chunk.
+func (r *checked) take(t rapid.TB, records int) (more bool) {
+	return r.Read(func(rec *Record) bool {
+		if records--; records < 0 {
+			return false
+		}
+		r.count()
+		p := rec.Port
+		if got, want := binary.BigEndian.Uint64(rec.Data), r.from[p]+r.read[p]+r.missing[p]; got != want {
+			t.Fatalf("port %d: frame %d, want %d", p, got, want)
+		}
+		r.read[p]++
+		return true
+	})
+}
+
+// drain reads all that is left. Then every frame until sent was read, or counted as missing.
+func (r *checked) drain(t rapid.TB, sent [4]uint64) {
+	for r.take(t, 1<<30) {
+	}
+	r.count()
+	for p := range sent {
+		if got := r.from[p] + r.read[p] + r.missing[p]; got != sent[p] {
+			t.Fatalf("port %d: %d frames before this reader, %d read and %d missing; want %d in all", p, r.from[p], r.read[p], r.missing[p], sent[p])
+		}
+	}
+}
+
+// Every frame is read once and in order, or counted as missing, however many readers there are and however late each is. One
+// that is stopped gets those before the stop, and counts those that it was given up for.
 func TestReadersGetAllOrCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tap Tap
 		tap.SetMemory(MinMemory)
-		type reader struct {
-			*Cursor
-			read, missing, from [4]uint64
-		}
-		var readers []*reader
+		var readers, stopped []*checked
+		var ends [][4]uint64 // of those that are stopped
 		var sent [4]uint64
-		count := func(r *reader) {
-			for p := range r.missing {
-				r.missing[p] += r.Missing(p)
-			}
-		}
 		t.Repeat(map[string]func(*rapid.T){
 			"attach": func(t *rapid.T) {
-				if len(readers) == MaxCursors {
+				if len(readers)+len(stopped) == MaxCursors {
 					return
 				}
 				c, err := tap.Attach(everything)
 				if err != nil {
 					t.Fatal(err)
 				}
-				readers = append(readers, &reader{Cursor: c, from: sent})
+				readers = append(readers, &checked{Cursor: c, from: sent})
 			},
 			"put": func(t *rapid.T) {
 				r := tap.Recorder()
@@ -118,27 +151,76 @@ func TestReadersGetAllOrCount(t *testing.T) {
 				if len(readers) == 0 {
 					return
 				}
-				r := readers[rapid.IntRange(0, len(readers)-1).Draw(t, "reader")]
-				left := rapid.IntRange(0, 300).Draw(t, "records")
-				r.Read(func(rec *Record) bool {
-					if left--; left < 0 {
-						return false
-					}
-					count(r)
-					p := rec.Port
-					if got, want := binary.BigEndian.Uint64(rec.Data), r.from[p]+r.read[p]+r.missing[p]; got != want {
-						t.Fatalf("port %d: frame %d, want %d", p, got, want)
-					}
-					r.read[p]++
-					return true
-				})
+				rapid.SampledFrom(readers).Draw(t, "reader").take(t, rapid.IntRange(0, 300).Draw(t, "records"))
+			},
+			"stop": func(t *rapid.T) {
+				if len(readers) == 0 {
+					return
+				}
+				r := readers[0]
+				r.Stop()
+				readers, stopped, ends = readers[1:], append(stopped, r), append(ends, sent)
+				if rapid.Bool().Draw(t, "abandon") {
+					r.Abandon()
+				}
 			},
 		})
 		for _, r := range readers {
-			for range all(r.Cursor) {
-			}
+			r.drain(t, sent)
+		}
+		for i, r := range stopped {
+			r.drain(t, ends[i])
 		}
 	})
+}
+
+// Readers that are late by more than the ring, one of them stopped before, get what is left.
+func TestReadersOfAnOverwrittenRing(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	late, stopped, abandoned := &checked{Cursor: attach(t, &tap, everything)}, &checked{Cursor: attach(t, &tap, everything)}, &checked{Cursor: attach(t, &tap, everything)}
+	var sent [4]uint64
+	fill := func(octets int) {
+		for n := 0; n < octets; n += 1500 {
+			put(tap.Recorder(), n/1500%4, 1500, sent[n/1500%4])
+			sent[n/1500%4]++
+		}
+	}
+	fill(MinMemory / 2)
+	stopped.Stop()
+	stopped.take(t, 10)
+	abandoned.take(t, 10)
+	abandoned.Abandon()
+	before := sent
+	fill(MinMemory / 4)
+	late.take(t, 10)
+	fill(3 * MinMemory)
+	stopped.drain(t, before)
+	abandoned.drain(t, before)
+	late.drain(t, sent)
+	if stopped.missing[0] == 0 || stopped.read[0] == 0 || late.missing[0] == 0 || late.read[0] == 0 || abandoned.missing[0] == 0 {
+		t.Errorf("read and missing: %v %v, %v %v, %v %v; want some of each", stopped.read, stopped.missing, late.read, late.missing, abandoned.read, abandoned.missing)
+	}
+}
+
+// A reader that is stopped, or given up, while the ring is replaced counts what it did not get of both.
+func TestStopBehindAnExchange(t *testing.T) {
+	for _, abandon := range []bool{false, true} {
+		var tap Tap
+		c := attach(t, &tap, everything)
+		put(tap.Recorder(), 0, 60, 1)
+		tap.SetMemory(2 * MinMemory)
+		put(tap.Recorder(), 0, 60, 2)
+		c.Stop()
+		put(tap.Recorder(), 0, 60, 3)
+		if abandon {
+			c.Abandon()
+		}
+		got := append(all(c), all(c)...)
+		if n := uint64(len(got)) + c.Missing(0); n != 2 || abandon == (len(got) > 0) {
+			t.Errorf("abandoned: %v, got %v and %d in all, want 2", abandon, got, n)
+		}
+	}
 }
 
 // A reader that stands still costs the data path nothing but a chunk, and is told what it did not get.

@@ -2,19 +2,20 @@ package capture
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
 // Options are what a reader wants.
 type Options struct {
-	Snap    int     // octets of each frame, at most
-	Filter  *Filter // nil: all frames
-	Frames  uint64  // the file ends after so many; 0: it does not
-	Since   int64   // frames before this time of the switch's clock are left out
-	Until   int64   // and those that come after it, where it is not 0
-	Program string  // what writes the file
-	Comment string  // of the whole file
-	// Interfaces appends all ports that there are.
+	Snap    int      // octets of each frame, at most
+	Filter  *Filter  // nil: all frames
+	Frames  uint64   // the file ends after so many; 0: it does not
+	Since   int64    // frames before this time of the switch's clock are left out
+	Ports   []string // names of those that are wanted; none: all
+	Program string   // what writes the file
+	Comment string   // of the whole file
+	// Interfaces appends all ports that there are. They are described also where no frame of them comes.
 	Interfaces func([]Interface) []Interface
 	// Wall is real time less the switch's time, in ns.
 	Wall int64
@@ -25,28 +26,35 @@ type Options struct {
 type Stream struct {
 	cursor *Cursor
 	o      Options
-	ports  [MaxPorts]streamed
-	ids    []int // port by number of the interface
-	scan   []Interface
+	ports  [MaxPorts]*streamed // by number, as of its newest frame; nil: none was described
+	known  map[Interface]*streamed
+	files  []*streamed // by number of the interface in the file
 	frames uint64
 	text   []byte
 }
 
-// streamed is a port in a file.
+// streamed is a port in a file. A number that is given to another port, or a port that changes, is another one.
 type streamed struct {
-	known     bool
+	is        *Interface
+	wanted    bool
 	id        int
-	is        Interface
 	delivered uint64
-	missing   uint64 // overwritten before they were read, in all
-	pending   lost   // not told of yet
+	missing   lost // in all
+	pending   lost // not told of yet
 }
 
 // lost are frames that are not in the file.
 type lost struct{ ring, overwritten uint64 }
 
+func (l *lost) add(ring, overwritten uint64) {
+	l.ring += ring
+	l.overwritten += overwritten
+}
+
 // NewStream returns a stream of what c reads.
-func NewStream(c *Cursor, o Options) *Stream { return &Stream{cursor: c, o: o} }
+func NewStream(c *Cursor, o Options) *Stream {
+	return &Stream{cursor: c, o: o, known: map[Interface]*streamed{}}
+}
 
 // Frames returns how many frames are in the file.
 func (s *Stream) Frames() uint64 { return s.frames }
@@ -56,27 +64,39 @@ func (s *Stream) Done() bool { return s.o.Frames > 0 && s.frames >= s.o.Frames }
 
 // Begin appends what a file begins with: the section and the interfaces.
 func (s *Stream) Begin(dst []byte) []byte {
-	return s.describe(appendSection(dst, s.o.Program, s.o.Comment))
-}
-
-// describe appends interfaces that are new or have changed.
-func (s *Stream) describe(dst []byte) []byte {
-	s.scan = s.o.Interfaces(s.scan[:0])
-	for _, i := range s.scan {
-		p := &s.ports[i.Port]
-		if !s.cursor.want.Ports.Has(i.Port) || p.known && p.is == i {
-			continue
+	dst = appendSection(dst, s.o.Program, s.o.Comment)
+	for _, is := range s.o.Interfaces(nil) {
+		if s.cursor.want.Ports.Has(is.Port) {
+			dst, _ = s.port(dst, is.Port, &is)
 		}
-		p.known, p.id, p.is = true, len(s.ids), i
-		s.ids = append(s.ids, i.Port)
-		dst = appendInterface(dst, &i, s.o.Snap)
 	}
 	return dst
 }
 
+// port returns the port of a number, and appends its description where the file does not have it. Where nobody has said what it
+// is, it is what it was, or else nothing but its number.
+func (s *Stream) port(dst []byte, number int, is *Interface) ([]byte, *streamed) {
+	p := s.ports[number]
+	if p != nil && (is == nil || is == p.is) {
+		return dst, p
+	}
+	if is == nil {
+		is = &Interface{Port: number, Name: "port " + strconv.Itoa(number)}
+	}
+	if p = s.known[*is]; p == nil {
+		p = &streamed{is: is, wanted: len(s.o.Ports) == 0 || slices.Contains(s.o.Ports, is.Name), id: len(s.files)}
+		s.known[*is] = p
+		if p.wanted {
+			s.files = append(s.files, p)
+			dst = appendInterface(dst, is, s.o.Snap)
+		}
+	}
+	p.is, s.ports[number] = is, p
+	return dst, p
+}
+
 // Append appends the frames that have come since, until dst has limit octets or so. more tells that there are others.
 func (s *Stream) Append(dst []byte, limit int) (out []byte, more bool) {
-	dst = s.describe(dst)
 	for more = true; more && len(dst) < limit && !s.Done(); {
 		more = s.cursor.Read(func(r *Record) bool {
 			if len(dst) >= limit || s.Done() {
@@ -91,12 +111,17 @@ func (s *Stream) Append(dst []byte, limit int) (out []byte, more bool) {
 
 // packet appends a frame where it is wanted.
 func (s *Stream) packet(dst []byte, r *Record) []byte {
-	p := &s.ports[r.Port]
 	n := s.cursor.Missing(r.Port)
-	p.missing += n
-	p.pending.overwritten += n
-	p.pending.ring += uint64(r.Missed)
-	if !p.known || r.Time < s.o.Since || s.o.Until != 0 && r.Time > s.o.Until {
+	if r.Time < s.o.Since {
+		if p := s.ports[r.Port]; p != nil {
+			p.missing, p.pending = lost{}, lost{} // it came even before
+		}
+		return dst
+	}
+	dst, p := s.port(dst, r.Port, r.Is)
+	p.missing.add(uint64(r.Missed), n)
+	p.pending.add(uint64(r.Missed), n)
+	if !p.wanted {
 		return dst
 	}
 	keep := min(s.o.Filter.Keep(r.Data, r.Length), s.o.Snap)
@@ -131,12 +156,18 @@ func explain(b []byte, r *Record, before lost) []byte {
 // End appends what a file ends with: how many frames it has of each interface, and how many are missing, which were
 // captured between two times of the switch's clock.
 func (s *Stream) End(dst []byte, from, to int64) []byte {
-	for id, port := range s.ids {
-		p := &s.ports[port]
-		p.missing += s.cursor.Missing(port)
-		if p.id != id {
-			continue // it was described again
+	for number := range MaxPorts {
+		n := s.cursor.Missing(number)
+		if n == 0 || !s.cursor.want.Ports.Has(number) {
+			continue
 		}
+		p := s.ports[number]
+		if p == nil {
+			dst, p = s.port(dst, number, s.cursor.recorder.described(number))
+		}
+		p.missing.add(0, n)
+	}
+	for id, p := range s.files {
 		dst = appendStatistics(dst, id, from+s.o.Wall, to+s.o.Wall, p.delivered, p.missing)
 	}
 	return dst

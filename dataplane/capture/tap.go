@@ -37,8 +37,8 @@ const DefaultMemory = 16 << 20
 // ErrTooMany is returned by Attach when MaxCursors readers capture already.
 var ErrTooMany = errors.New("capture: too many captures run already: end one")
 
-// A Tap is what the data path asks whether anybody captures. Its zero value is ready, and nobody does. Recorder and Lost
-// are for the data path; the other methods are for readers.
+// A Tap is what the data path asks whether anybody captures. Its zero value is ready, and nobody does. Recorder, Lost and
+// Describe are for the data path; the other methods are for readers.
 type Tap struct {
 	recorder atomic.Pointer[Recorder]
 	watched  atomic.Bool
@@ -47,6 +47,21 @@ type Tap struct {
 	mu      sync.Mutex // guards what follows
 	octets  int
 	cursors []*Cursor
+	is      [MaxPorts]*Interface
+}
+
+// Describe says what the port of a number is from now on: frames that were captured before are of the port that had the number
+// then.
+func (t *Tap) Describe(is Interface) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.is[is.Port]; old != nil && *old == is {
+		return
+	}
+	t.is[is.Port] = &is
+	if r := t.recorder.Load(); r != nil {
+		r.describe(&is)
+	}
 }
 
 // Recorder returns where to put frames, nil while nobody captures.
@@ -93,9 +108,9 @@ func (t *Tap) SetMemory(octets int) {
 
 func (t *Tap) newRecorder() *Recorder {
 	if t.octets == 0 {
-		return newRecorder(DefaultMemory)
+		return newRecorder(DefaultMemory, &t.is)
 	}
-	return newRecorder(t.octets)
+	return newRecorder(t.octets, &t.is)
 }
 
 // Attach returns a reader of what is captured from now on. It has to be closed: until then the data path captures.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ type CaptureRequest struct {
 const (
 	capturePeriod = 20 * time.Millisecond // between two looks at what has come
 	capturePiece  = 64 << 10              // octets of one write
-	captureEnd    = 2 * time.Second       // for what is left at the end
+	captureEnd    = 2 * time.Second       // for what is left when the client has ended it
 	maxFilterText = 128 << 10
 )
 
@@ -100,15 +101,18 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer cursor.Close()
-	from := dataplane.Now()
+	o.Wall = time.Now().UnixNano() - dataplane.Now()
+	a := capturing{w: w, cursor: cursor, from: dataplane.Now()}
 	if c.Last > 0 {
 		cursor.Rewind()
-		o.Since, o.Until = from-int64(c.Last), from
+		a.stop()
+		a.from -= int64(c.Last)
+		o.Since = a.from
 	}
-	o.Wall = time.Now().UnixNano() - dataplane.Now()
+	a.stream = capture.NewStream(cursor, o)
 	takeTime(w)
 	w.Header().Set("Content-Type", "application/x-pcapng")
-	stream(r.Context(), w, capture.NewStream(cursor, o), &c, from)
+	a.run(r.Context(), c.For)
 }
 
 // captureOptions translates a request.
@@ -124,7 +128,7 @@ func (s *Server) captureOptions(c *CaptureRequest) (o capture.Options, want capt
 			want.Ports.Add(n)
 		}
 	}
-	o = capture.Options{Snap: c.Snap, Frames: c.Frames, Interfaces: s.source.Interfaces, Program: "pfcswitch " + ThisVersion().Version,
+	o = capture.Options{Ports: c.Ports, Snap: c.Snap, Frames: c.Frames, Interfaces: s.source.Interfaces, Program: "pfcswitch " + ThisVersion().Version,
 		Comment: "switch " + s.source.Name()}
 	if c.Filter != "" {
 		if o.Filter, err = capture.ParseFilter(c.Filter); err != nil {
@@ -146,39 +150,65 @@ func (s *Server) portNumber(name string) (int, error) {
 	return 0, fmt.Errorf("there is no port %s: there are %s", name, strings.Join(names, ", "))
 }
 
-// stream writes a file until it is complete.
-func stream(ctx context.Context, w http.ResponseWriter, s *capture.Stream, c *CaptureRequest, from int64) {
-	out := http.NewResponseController(w)
-	write := func(b []byte) bool {
-		if len(b) == 0 {
-			return true
-		}
-		expectTaken(w) // of this piece: a reader that stands still must not keep a place that others may want
-		_, err := w.Write(b)
-		return err == nil && out.Flush() == nil // a client that is gone needs no answer
+// A capturing is an answer that goes on.
+type capturing struct {
+	w        http.ResponseWriter
+	cursor   *capture.Cursor
+	stream   *capture.Stream
+	from, to int64 // of the switch's clock; to is 0 until it is known
+}
+
+// stop makes what has come until now the last of the file.
+func (a *capturing) stop() {
+	if a.to == 0 {
+		a.cursor.Stop()
+		a.to = dataplane.Now()
 	}
-	if c.For > 0 {
+}
+
+// run writes a file until it is complete, which is after so long, where that is not 0, or when the client ends it.
+func (a *capturing) run(client context.Context, lasts time.Duration) {
+	ctx := client
+	if lasts > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.For)
+		ctx, cancel = context.WithTimeout(client, lasts)
 		defer cancel()
 	}
 	look := time.NewTicker(capturePeriod)
 	defer look.Stop()
-	b := s.Begin(nil)
-	ended, last := c.Last > 0, time.Now().Add(captureEnd)
-	for more := false; write(b); {
-		b, more = s.Append(b[:0], capturePiece)
-		switch {
-		case s.Done(), ended && !more, ended && time.Now().After(last):
-			_ = write(s.End(b, from, dataplane.Now()))
-			return
-		case more || ended:
-			continue
+	var cut time.Time // when what is left is given up
+	b := a.stream.Begin(nil)
+	for more := a.to != 0; a.write(b); {
+		if !more {
+			select {
+			case <-ctx.Done():
+			case <-look.C:
+			}
 		}
-		select {
-		case <-ctx.Done():
-			ended, last = true, time.Now().Add(captureEnd)
-		case <-look.C:
+		if ctx.Err() != nil {
+			a.stop()
+		}
+		switch {
+		case client.Err() == nil:
+		case cut.IsZero():
+			cut = time.Now().Add(captureEnd)
+		case time.Now().After(cut):
+			a.cursor.Abandon()
+		}
+		b, more = a.stream.Append(b[:0], capturePiece)
+		if a.stream.Done() || a.to != 0 && !more {
+			_ = a.write(a.stream.End(b, a.from, cmp.Or(a.to, dataplane.Now())))
+			return
 		}
 	}
+}
+
+// write sends a piece. It tells whether it was taken: a client that is gone needs no answer.
+func (a *capturing) write(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	expectTaken(a.w) // of this piece: a reader that stands still must not keep a place that others may want
+	_, err := a.w.Write(b)
+	return err == nil && http.NewResponseController(a.w).Flush() == nil
 }

@@ -84,7 +84,7 @@ func blocks(t *testing.T, file []byte) map[uint32]int {
 // A capture that its client ends has what came before, and the statistics at its end.
 func TestCaptureThatItsClientEnds(t *testing.T) {
 	file, tally := record(t, CaptureRequest{}, func(f *fake) { f.feed(t, 0, 10); f.feed(t, 1, 5); f.feed(t, 7, 3) })
-	if want := map[uint32]int{0x0a0d0d0a: 1, 1: 2, 6: 15, 5: 2}; !reflect.DeepEqual(blocks(t, file), want) || tally.Frames != 15 {
+	if want := map[uint32]int{0x0a0d0d0a: 1, 1: 3, 6: 18, 5: 3}; !reflect.DeepEqual(blocks(t, file), want) || tally.Frames != 18 {
 		t.Errorf("blocks %v, %+v; want %v", blocks(t, file), tally, want)
 	}
 }

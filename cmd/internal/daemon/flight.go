@@ -194,8 +194,9 @@ func (f *flight) next() (name string, err error) {
 // fill writes the last seconds until now.
 func (f *flight) fill(w *os.File) (frames uint64, err error) {
 	f.cursor.Rewind()
+	f.cursor.Stop()
 	now := dataplane.Now()
-	s := capture.NewStream(f.cursor, capture.Options{Snap: f.cfg.Snap, Since: now - int64(f.cfg.Last), Until: now,
+	s := capture.NewStream(f.cursor, capture.Options{Snap: f.cfg.Snap, Since: now - int64(f.cfg.Last),
 		Interfaces: f.d.runner.Interfaces, Wall: time.Now().UnixNano() - now, Program: "pfcswitch " + api.ThisVersion().Version,
 		Comment: "switch " + f.name + ": what led to the loss of a lossless frame"})
 	out := bufio.NewWriterSize(w, flightPiece)
