@@ -36,7 +36,7 @@ func (m *Manager) SetPort(port int, c PortConfig) error {
 	return m.Apply(m.config, ports)
 }
 
-// RemovePort takes a port away at once, with its counters. Frames that are still charged to it stay in the accounts,
+// RemovePort takes a port away at once, with its counters, which Removed tells. Frames that are still charged to it stay in the accounts,
 // in the shared segment, until their Release; its queues that are OFF turn ON.
 func (m *Manager) RemovePort(port int) {
 	ports := maps.Clone(m.configs)
@@ -165,7 +165,7 @@ func (m *Manager) configure(p *port, next PortConfig, present bool) {
 func (p *port) restart() {
 	p.eachGauge((*gauge).restart)
 	for k := range p.ingress {
-		p.ingress[k].count = Counters{}
-		p.egress[k].count = LossyCounters{}
+		p.last.Ingress[k], p.ingress[k].count = p.ingress[k].count, Counters{}
+		p.last.Egress[k], p.egress[k].count = p.egress[k].count, LossyCounters{}
 	}
 }

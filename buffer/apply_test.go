@@ -123,6 +123,10 @@ func TestRemovePort(t *testing.T) {
 	wantSound(t, m, w)
 	wantHeld(t, m, 0, pgA, share{shared: 800})
 	wantOff(t, m, w, 0, pgA, false) // nobody is to stay paused by it
+	counted := Counters{Admitted: 2, AdmittedHeadroom: 1, Waited: 1, Xoff: 1, Xon: 1}
+	if got := m.Removed(0).Ingress[pgA]; got != counted {
+		t.Errorf("the port that was removed had counted %+v, want %+v", got, counted)
+	}
 	mustAdmit(t, m, 0, pgA, 100, NoQueue)
 	if n := m.ports[0].ingress[pgA].waiting; n != 0 {
 		t.Errorf("a frame of %d B still waits for a queue that is no more", n)
@@ -142,7 +146,7 @@ func TestRemovePort(t *testing.T) {
 	}
 	wantHeld(t, m, 0, pgA, share{private: 200, shared: 500})
 	wantSound(t, m, w)
-	if got := m.ports[0].ingress[pgA].count; got != (Counters{}) {
+	if got := m.ports[0].ingress[pgA].count; got != (Counters{}) || m.Removed(0) != (PortCounters{}) {
 		t.Errorf("counters of the port that went: %+v", got)
 	}
 	m.Release(0, pgA, 700)

@@ -51,6 +51,8 @@ type port struct {
 	// charged is what is held by priority: in ModePause eight priorities are in one queue, and a change of mode must
 	// tell them apart.
 	charged [Priorities]int64
+	// last is what was counted when a port of this number was removed.
+	last PortCounters
 }
 
 // A queue is a lossless ingress queue (SAI: priority group), or what is left of one.

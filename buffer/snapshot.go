@@ -29,6 +29,35 @@ type LossyCounters struct {
 	Admitted, Dropped uint64
 }
 
+// PortCounters are all counters of a port.
+type PortCounters struct {
+	Ingress [Priorities]Counters
+	Egress  [Priorities]LossyCounters
+}
+
+// Add adds the counters of another port.
+func (c *PortCounters) Add(o *PortCounters) {
+	for k := range c.Ingress {
+		c.Ingress[k].add(&o.Ingress[k])
+		c.Egress[k].add(&o.Egress[k])
+	}
+}
+
+func (c *Counters) add(o *Counters) {
+	c.Admitted += o.Admitted
+	c.AdmittedHeadroom += o.AdmittedHeadroom
+	c.Waited += o.Waited
+	c.Dropped += o.Dropped
+	c.Oversize += o.Oversize
+	c.Xoff += o.Xoff
+	c.Xon += o.Xon
+}
+
+func (c *LossyCounters) add(o *LossyCounters) {
+	c.Admitted += o.Admitted
+	c.Dropped += o.Dropped
+}
+
 // Snapshot is the state of a Manager by value. Sizes are in bytes.
 type Snapshot struct {
 	Lossless, Lossy PoolSnapshot
@@ -44,7 +73,7 @@ type PoolSnapshot struct {
 	Used                                  Occupancy
 }
 
-// PortSnapshot is the state of a port. A port that was removed stays in sight while it holds bytes.
+// PortSnapshot is the state of a port. A port that was removed stays in sight while it holds bytes, without counters.
 type PortSnapshot struct {
 	Port    int
 	Removed bool
@@ -97,6 +126,22 @@ func (p *port) holds() bool {
 		n += p.charged[k] + p.egress[k].held.now
 	}
 	return n > 0
+}
+
+// Add adds counters to those of the port.
+func (s *PortSnapshot) Add(o *PortCounters) {
+	for k := range s.Ingress {
+		s.Ingress[k].add(&o.Ingress[k])
+		s.Egress[k].add(&o.Egress[k])
+	}
+}
+
+// Removed returns what was counted when the port of this number was removed last.
+func (m *Manager) Removed(port int) (c PortCounters) {
+	if p := m.port(port); p != nil && !p.present {
+		c = p.last
+	}
+	return c
 }
 
 // Queue returns the state of the lossless ingress queue of a priority, zero where there is none.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,10 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 	}))
 	var before, gone, back Snapshot
 	l.r.Snapshot(&before)
+	admitted := before.Buffer.Ports[0].Ingress[lossless].Admitted
+	if admitted == 0 {
+		t.Error("the buffer has admitted nothing")
+	}
 	ports := asMap(unshapedPorts(3)...)
 	delete(ports, 0)
 	l.must(l.r.Configure(l.cfg, ports, nil))
@@ -163,6 +168,9 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 			is.Reaction.Count != was.Reaction.Count || back.LosslessDropsGone != 0 {
 			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters, is.Reaction.Count, was.Counters, was.Reaction.Count)
 		}
+		if got := back.Buffer.Ports[0].Ingress[lossless].Admitted; got != admitted {
+			t.Errorf("the buffer has admitted %d frames of the port that came back, want %d", got, admitted)
+		}
 		l.must(l.r.Configure(l.cfg, ports, nil))
 	}
 }
@@ -171,7 +179,7 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 func TestEveryCounterIsAdded(t *testing.T) {
 	v, old := &PortSnapshot{}, &PortSnapshot{}
 	counters := func(s *PortSnapshot) (all []reflect.Value) {
-		for _, name := range []string{"Counters", "Received", "Told", "PausedNs", "HeldNs", "PausedAllNs", "HeldAllNs", "Reaction"} {
+		for _, name := range []string{"Counters", "Received", "Told", "PausedNs", "HeldNs", "PausedAllNs", "HeldAllNs", "Pauses", "Holds", "Reaction", "Use"} {
 			all = append(all, numbers(reflect.ValueOf(s).Elem().FieldByName(name))...)
 		}
 		return all
@@ -193,7 +201,7 @@ func numbers(v reflect.Value) (all []reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; name != "RingFramesMax" && name != "QueueBytes" && name != "QueueBytesMax" {
+			if name := v.Type().Field(i).Name; !slices.Contains([]string{"RingFramesMax", "QueueBytes", "QueueBytesMax", "Peak", "Ring", "Last"}, name) {
 				all = append(all, numbers(v.Field(i))...)
 			}
 		}

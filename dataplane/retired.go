@@ -1,18 +1,30 @@
 package dataplane
 
-import "pfcswitch/macctl"
+import (
+	"pfcswitch/buffer"
+	"pfcswitch/macctl"
+)
+
+// A retiredPort is what a port that is gone has counted.
+type retiredPort struct {
+	PortSnapshot
+	buffer buffer.PortCounters
+}
 
 // retire keeps the counters of a port that is being removed: one of the same name goes on from them, so that no counter
 // ever goes back.
 func (s *Switch) retire(p *portState) {
-	v := p.snapshot(s, s.now)
-	s.retired[p.cfg.Name] = &v
+	now := &retiredPort{PortSnapshot: p.snapshot(s, s.now), buffer: s.buffer.Removed(p.index)}
+	if old := s.retired[p.cfg.Name]; old != nil {
+		now.buffer.Add(&old.buffer)
+	}
+	s.retired[p.cfg.Name] = now
 }
 
 // retireReaction keeps what the task of a port has measured.
 func (s *Switch) retireReaction(name string, h *Histogram) {
 	if s.retired[name] == nil {
-		s.retired[name] = &PortSnapshot{}
+		s.retired[name] = &retiredPort{}
 	}
 	s.retired[name].Reaction.add(h)
 	s.renewRetired(name)
@@ -30,6 +42,11 @@ func (v *PortSnapshot) add(old *PortSnapshot) {
 	v.Pauses.add(&old.Pauses)
 	v.Holds.add(&old.Holds)
 	v.Reaction.add(&old.Reaction)
+	for q := range v.Use {
+		v.Use[q].Xoffs += old.Use[q].Xoffs
+		v.Use[q].Waited += old.Use[q].Waited
+		v.Use[q].Crowded += old.Use[q].Crowded
+	}
 }
 
 func addEach[T int64 | uint64](n, old []T) {

@@ -17,8 +17,8 @@ type Snapshot struct {
 	XoffAge Histogram
 	Ports   []PortSnapshot
 	Trunks  []TrunkSnapshot
-	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports go on from those of
-	// removed ports of the same names.
+	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports, and of Buffer, go on from
+	// those of removed ports of the same names.
 	LosslessDropsGone uint64
 }
 
@@ -68,6 +68,11 @@ func (r *Runner) Snapshot(v *Snapshot) {
 func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.now, v.Time = now, now
 	s.buffer.Snapshot(&v.Buffer)
+	for i := range v.Buffer.Ports {
+		if p := &v.Buffer.Ports[i]; !p.Removed && s.retired[p.Name] != nil {
+			p.Add(&s.retired[p.Name].buffer)
+		}
+	}
 	v.Bridge = s.bridge.Counters()
 	v.LosslessDropsGone = s.gone.lostGone
 	v.Ports = v.Ports[:0]
@@ -94,7 +99,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		v.Use[q] = p.use[q].Use
 	}
 	if old := s.retired[p.cfg.Name]; old != nil {
-		v.add(old)
+		v.add(&old.PortSnapshot)
 	}
 	return v
 }

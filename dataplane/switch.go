@@ -34,8 +34,8 @@ type Switch struct {
 	foreign   bridge.PortSet // those of them that another worker than the running one sends on
 	room      uint64         // counts departures of lossless frames
 	wakeDelay int64
-	retired   map[string]*PortSnapshot // counters of removed ports, by name
-	suspects  bridge.PortSet           // ports of which the watchdog has something to hear
+	retired   map[string]*retiredPort // counters of removed ports, by name
+	suspects  bridge.PortSet          // ports of which the watchdog has something to hear
 	tap       capture.Tap
 	fate      fate // of the frame that Ingress looks at
 	// unsettled is the burst whose frames may still lie in the ring, while the worker that has received it calls Dequeue.
@@ -96,7 +96,7 @@ type queue struct {
 
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
-	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, retired: map[string]*PortSnapshot{},
+	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, retired: map[string]*retiredPort{},
 		retiredTrunks: map[string]*TrunkSnapshot{}, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
 	var err error
 	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {
@@ -167,9 +167,9 @@ func (s *Switch) RemovePort(i int, now int64) {
 		return
 	}
 	s.SetUp(i, false, now)
+	s.buffer.RemovePort(i)
 	s.retire(p)
 	s.bridge.RemovePort(i)
-	s.buffer.RemovePort(i)
 	s.ports[i] = nil
 	s.urgent.Remove(i)
 	s.renewRetired(p.cfg.Name)

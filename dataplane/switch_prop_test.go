@@ -195,7 +195,7 @@ func (w *world) everything() *Snapshot {
 	v.Ports = slices.Clone(v.Ports)
 	for name, old := range w.sw.retired {
 		if !slices.ContainsFunc(v.Ports, func(p PortSnapshot) bool { return p.Config.Name == name }) {
-			v.Ports = append(v.Ports, *old)
+			v.Ports = append(v.Ports, old.PortSnapshot)
 		}
 	}
 	return &v

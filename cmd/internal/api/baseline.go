@@ -76,8 +76,8 @@ func (b *baseline) losslessDrops() uint64 {
 	return losslessDrops(b.counters)
 }
 
-// less takes old off n. A counter below its baseline belongs to a queue of the buffer whose port was removed and came
-// back: it began again from 0, and counts whole.
+// less takes old off n. Counters go on where a port was removed and comes back. One that is below its baseline all the same,
+// since the switch has forgotten ports that went long ago, began again from 0 and counts whole.
 func less[T int64 | uint64](n *T, old T) {
 	if *n >= old {
 		*n -= old
@@ -160,7 +160,9 @@ func subtractHistogram(h, old *dataplane.Histogram) {
 func subtractBuffer(b, old *buffer.Snapshot) {
 	before := make(map[string]*buffer.PortSnapshot, len(old.Ports))
 	for i := range old.Ports {
-		before[old.Ports[i].Name] = &old.Ports[i]
+		if !old.Ports[i].Removed {
+			before[old.Ports[i].Name] = &old.Ports[i]
+		}
 	}
 	less(&b.Unbalanced, old.Unbalanced)
 	for i := range b.Ports {

@@ -85,7 +85,7 @@ func TestLevelsStay(t *testing.T) {
 	}
 }
 
-// A port that was removed and came back counts from 0; one that is new has no baseline.
+// A port that the switch has forgotten counts from 0; one that is new has no baseline.
 func TestPortsThatComeAndGo(t *testing.T) {
 	old := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 2)}
 	old.Ports[0].Config.Name, old.Ports[1].Config.Name = "gone", "back"
@@ -96,6 +96,20 @@ func TestPortsThatComeAndGo(t *testing.T) {
 	(&baseline{counters: old}).subtract(v)
 	if a, b := v.Ports[0].Counters.SentFrames, v.Ports[1].Counters.SentFrames; a != 2 || b != 3 {
 		t.Errorf("got %d and %d frames, want 2 and 3", a, b)
+	}
+}
+
+// What is left of a port that was removed stands beside the port of the same name that came back, and has no counters.
+func TestBufferOfPortsThatCameBack(t *testing.T) {
+	ports := func(admitted uint64) (v dataplane.Snapshot) {
+		v.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p1", Removed: true}}
+		v.Buffer.Ports[0].Ingress[3].Admitted = admitted
+		return v
+	}
+	old, v := ports(50), ports(60)
+	(&baseline{counters: &old}).subtract(&v)
+	if a, b := v.Buffer.Ports[0].Ingress[3].Admitted, v.Buffer.Ports[1].Ingress[3].Admitted; a != 10 || b != 0 {
+		t.Errorf("admitted %d and %d since the clear, want 10 and 0", a, b)
 	}
 }
 
