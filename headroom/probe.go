@@ -93,6 +93,9 @@ func NewProbe(s Settings) *Probe {
 	return p
 }
 
+// Continue makes the counters go on from those of an earlier Probe of the same port.
+func (p *Probe) Continue(c Counters) { p.count = c }
+
 // Configure changes the settings. What was measured counts on where it still means the same.
 func (p *Probe) Configure(s Settings, now int64) {
 	if s.Max == 0 {

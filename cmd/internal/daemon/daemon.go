@@ -39,6 +39,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/headroom"
 	"pfcswitch/lldp"
 )
 
@@ -68,15 +69,16 @@ type Daemon struct {
 
 	mu      sync.Mutex // guards what follows; held for a whole change
 	cfg     *config.Config
-	numbers map[string]int       // port numbers by name
-	ports   map[string]*portLink // by name
-	probers map[string]*prober   // by name
-	watched map[string]*watch    // by namespace
-	lost    []string             // what the running change has cost
-	retune  bool                 // the speed of a link is another than its port's
-	chassis [6]byte              // under which LLDP knows the switch; zero until a port is there
-	events  chan struct{}        // something changed at an interface
-	flight  *flight              // nil while nothing is kept
+	numbers map[string]int               // port numbers by name
+	ports   map[string]*portLink         // by name
+	probers map[string]*prober           // by name
+	counted map[string]headroom.Counters // of probers that are gone, by name of the port
+	watched map[string]*watch            // by namespace
+	lost    []string                     // what the running change has cost
+	retune  bool                         // the speed of a link is another than its port's
+	chassis [6]byte                      // under which LLDP knows the switch; zero until a port is there
+	events  chan struct{}                // something changed at an interface
+	flight  *flight                      // nil while nothing is kept
 }
 
 // applyPatience is how long an apply waits for buffer to drain so that a change fits.
@@ -91,7 +93,7 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
 	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: dataplane.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
-		ports: map[string]*portLink{}, probers: map[string]*prober{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
+		ports: map[string]*portLink{}, probers: map[string]*prober{}, counted: map[string]headroom.Counters{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), foundHeadroom: make(chan struct{}, 1)}
 	d.agreed, d.agreement = func(lldp.Agreement) { d.found() }, agreement
 	if err := d.start(c); err != nil {

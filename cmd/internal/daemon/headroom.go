@@ -208,8 +208,7 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 	}
 	known := d.probers[p.Name]
 	if known == nil {
-		known = &prober{probe: headroom.NewProbe(d.probeSettings(c, p)), found: d.found}
-		d.probers[p.Name] = known
+		known = d.newProber(c, p)
 	}
 	pc.Prober = known
 	r := d.ports[p.Name]
@@ -238,6 +237,30 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 	}
 }
 
+// newProber makes the Prober of a port. What its counters were goes on.
+func (d *Daemon) newProber(c *config.Config, p *config.Port) *prober {
+	n := &prober{probe: headroom.NewProbe(d.probeSettings(c, p)), found: d.found}
+	n.probe.Continue(d.counted[p.Name])
+	delete(d.counted, p.Name)
+	d.probers[p.Name] = n
+	return n
+}
+
+// mostCounted is of how many ports without a Prober the counters are kept: whoever applies ever new names must not fill the memory.
+const mostCounted = 1024
+
+// retireProber ends the Prober of a port, but for its counters.
+func (d *Daemon) retireProber(name string) {
+	if len(d.counted) == mostCounted {
+		for other := range d.counted {
+			delete(d.counted, other)
+			break
+		}
+	}
+	d.runner.View(func(*dataplane.Switch) { d.counted[name] = d.probers[name].probe.Report(dataplane.Now()).Counters })
+	delete(d.probers, name)
+}
+
 // anyFound tells whether a headroom that was found is in force at any port.
 func (d *Daemon) anyFound() bool {
 	for _, p := range d.ports {
@@ -253,7 +276,7 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 	for name, known := range d.probers {
 		p := d.ports[name]
 		if p == nil || p.cfg.FlowControl == config.FlowOff || p.cfg.Kind == config.KindTAP {
-			delete(d.probers, name)
+			d.retireProber(name)
 			continue
 		}
 		p.prober = known

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
+)
+
+// counted are the measurement frames of the one port that metrics tell of, and whether they do.
+func counted(d *Daemon) (asked uint64, ok bool) {
+	for _, p := range d.metricsPorts() {
+		asked, ok = p.HeadroomMessages["asked"]
+	}
+	return asked, ok
+}
+
+// What a port has counted of its measurements goes on where its flow control, or the port, was away.
+func TestMessagesOutliveTheirPort(t *testing.T) {
+	dir := t.TempDir()
+	parse := func(ports string) *config.Config {
+		c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\ncapture: {directory: %s}\npreset: roce\nports: %s\n", dir, dir, ports))
+		must(t, err)
+		return c
+	}
+	here := parse("{p1: {interface: no-such}}")
+	d, _ := run(t, here)
+	d.mu.Lock()
+	probe := d.probers["p1"].probe
+	d.runner.View(func(*dataplane.Switch) { probe.Continue(headroom.Counters{Asked: 7}) })
+	d.mu.Unlock()
+	for _, away := range []string{"{}", "{p1: {interface: no-such, flow_control: off}}", "{}"} {
+		_, err := d.Apply(context.Background(), parse(away))
+		must(t, err)
+		if asked, ok := counted(d); ok {
+			t.Errorf("%s: asked %d times, though nothing is measured", away, asked)
+		}
+		_, err = d.Apply(context.Background(), here)
+		must(t, err)
+		if asked, ok := counted(d); !ok || asked != 7 {
+			t.Errorf("back from %s: asked %d times, told: %v; want 7", away, asked, ok)
+		}
+	}
+}
+
+// Ports that never come back do not fill the memory.
+func TestCountersOfProbersAreBounded(t *testing.T) {
+	c, _, err := config.Parse("test.yaml", []byte("preset: roce\nports: {p1: {}}\n"))
+	must(t, err)
+	d, _ := run(t, func() *config.Config {
+		c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\ncapture: {ring: off}\nports: {}\n", t.TempDir()))
+		must(t, err)
+		return c
+	}())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range mostCounted + 10 {
+		p := c.Ports[0]
+		p.Name = fmt.Sprint("p", i)
+		d.newProber(c, &p)
+		d.retireProber(p.Name)
+	}
+	if len(d.counted) != mostCounted || len(d.probers) != 0 {
+		t.Errorf("the counters of %d probers are kept, want %d", len(d.counted), mostCounted)
+	}
+}
