@@ -27,7 +27,6 @@ type Switch struct {
 type View struct {
 	Schema   int       `json:"schema"`
 	Time     time.Time `json:"time"`
-	PeriodNs int64     `json:"period_ns"` // until the next one
 	Switches []Watched `json:"switches"`
 }
 
@@ -38,7 +37,6 @@ type Watched struct {
 	Error      *string    `json:"error"`       // why it does not
 	LastAnswer *time.Time `json:"last_answer"` // null: it never did
 	SilentNs   int64      `json:"silent_ns"`   // since LastAnswer, where it does not answer
-	Shares     []Shares   `json:"shares"`      // as State.PFC
 	State      *api.State `json:"state"`       // null: it never answered
 }
 
@@ -60,16 +58,15 @@ type Board struct {
 // A watch is what is known of one switch. It belongs to the loop.
 type watch struct {
 	Switch
-	history history
-	said    Watched
-	heard   time.Time
+	said  Watched
+	heard time.Time
 }
 
 // NewBoard returns a board of switches.
 func NewBoard(switches []Switch) *Board {
 	b := &Board{every: period, next: make(chan struct{})}
 	for _, s := range switches {
-		b.switches = append(b.switches, &watch{Switch: s, said: Watched{Label: s.Label, Shares: []Shares{}}})
+		b.switches = append(b.switches, &watch{Switch: s, said: Watched{Label: s.Label}})
 	}
 	return b
 }
@@ -149,7 +146,7 @@ func (b *Board) runLoop(ctx context.Context) {
 func (b *Board) look(ctx context.Context) *View {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	v := &View{Schema: api.Schema, PeriodNs: int64(b.every), Switches: make([]Watched, len(b.switches))}
+	v := &View{Schema: api.Schema, Switches: make([]Watched, len(b.switches))}
 	var asked sync.WaitGroup
 	for i, w := range b.switches {
 		asked.Go(func() { v.Switches[i] = w.look(ctx) })
@@ -172,7 +169,7 @@ func (w *watch) look(ctx context.Context) Watched {
 	}
 	utc := now.UTC()
 	w.heard = now
-	w.said = Watched{Label: w.Label, Answers: true, LastAnswer: &utc, Shares: w.history.add(s), State: s}
+	w.said = Watched{Label: w.Label, Answers: true, LastAnswer: &utc, State: s}
 	return w.said
 }
 

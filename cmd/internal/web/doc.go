@@ -1,12 +1,11 @@
 // Package web is the page of a switch, or of several, for people with a browser. It only reads: whatever changes a switch
 // goes over its control socket.
 //
-//	Switch.Read → history (shares of the last seconds) → View → JSON → server-sent events → static/page.js
+//	Switch.Read → View → JSON → server-sent events → static/page.js
 //
 //	handler.go      what is served at the address, and the headers of every answer
 //	static/         the page: HTML, CSS and JavaScript as they are, from no other place
 //	board.go        Board: looks at the switches while somebody watches; View, which it makes
-//	share.go        shares of time paused, from counters and the switch's own clock
 //	stream.go       the views as server-sent events
 //	read.go         a switch that is read over its control socket or its address
 //	host.go         names that a request may be made to

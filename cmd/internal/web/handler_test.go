@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"pfcswitch/cmd/internal/api"
 )
@@ -22,7 +23,7 @@ func handler(t *testing.T, c Config) http.Handler {
 		c.Board = sampleBoard()
 		t.Cleanup(c.Board.Close)
 	}
-	c.State = func() *api.State { return stateAt(1000, 0, 0) }
+	c.State = func() *api.State { return sampleState() }
 	h, err := Handler(c)
 	if err != nil {
 		t.Fatal(err)
@@ -30,8 +31,16 @@ func handler(t *testing.T, c Config) http.Handler {
 	return h
 }
 
+// sampleState is that of a switch with one port.
+func sampleState() *api.State {
+	return &api.State{Header: api.Header{Schema: api.Schema, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), SwitchNs: 1e9},
+		Ports: []api.Port{}, Pools: []api.Pool{}, Buffer: []api.BufferPort{}, Queues: []api.QueuesPort{}, Headroom: []api.HeadroomPort{},
+		Watchdog: []api.WatchdogQueue{}, LLDP: []api.LLDPPort{}, Events: []api.Event{},
+		PFC: []api.PFCPort{{Port: "p1", FlowControl: "pfc", Priorities: []api.PFCPriority{{}}}}}
+}
+
 func sampleBoard() *Board {
-	return NewBoard([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { return stateAt(1000, 0, 0), nil }}})
+	return NewBoard([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }}})
 }
 
 func ask(h http.Handler, method, path string) *http.Response {

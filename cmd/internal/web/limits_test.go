@@ -107,7 +107,7 @@ func TestBounds(t *testing.T) {
 // A thousand connections that say nothing take little memory and keep nobody out, nor do as many that were used once.
 func TestThousandIdle(t *testing.T) {
 	const idle = 1000
-	state := stateAt(1, 0, 0)
+	state := sampleState()
 	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return state, nil }})
 	address := serve(t, Config{Board: b})
 	w, _ := watchAt(t, address)

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"pfcswitch/cmd/internal/api"
 )
@@ -53,12 +52,11 @@ func namesPort(text string) bool {
 // reader returns a function that asks for the state of the switch at an address, and nowhere else: no proxy, no redirection.
 func reader(network, address, host string) func(context.Context) (*api.State, error) {
 	client := &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: lookLimit, MaxResponseHeaderBytes: 16 << 10,
+		Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return new(net.Dialer).DialContext(ctx, network, address)
 			}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Timeout:       2 * time.Second,
 	}
 	return func(ctx context.Context) (*api.State, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/v1/state", nil)

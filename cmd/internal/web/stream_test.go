@@ -95,13 +95,13 @@ func fastBoard(switches ...Switch) *Board {
 // A switch that stops answering is told as such, with the time since and its last state, and as alive when it is again.
 func TestDeadSwitch(t *testing.T) {
 	var dead atomic.Bool
-	var at atomic.Int64
 	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) {
 		if dead.Load() {
 			return nil, errSilent
 		}
-		n := at.Add(10)
-		return stateAt(n, n/2, 0), nil
+		s := sampleState()
+		s.PFC[0].Priorities[0].Recent = &api.PFCRecent{IntervalNs: 10e9, ReceivedPausedShare: 0.5}
+		return s, nil
 	}}, Switch{Label: "s2", Read: func(context.Context) (*api.State, error) { return nil, errSilent }})
 	w, _ := watchAt(t, serve(t, Config{Board: b}))
 	v := w.next()
@@ -111,8 +111,8 @@ func TestDeadSwitch(t *testing.T) {
 	if s := v.Switches[1]; s.Answers || s.State != nil || s.LastAnswer != nil || *s.Error != errSilent.Error() {
 		t.Fatalf("one that never answered: %+v", s)
 	}
-	if s := w.next().Switches[0].Shares[0]; s.WindowNs == 0 || s.Received[0] != 0.5 || s.Sent[0] != 0 {
-		t.Fatalf("shares %+v", s)
+	if q := w.next().Switches[0].State.PFC[0].Priorities[0]; q.Recent == nil || *q.Recent != (api.PFCRecent{IntervalNs: 10e9, ReceivedPausedShare: 0.5}) {
+		t.Fatalf("of late: %+v", q.Recent)
 	}
 	dead.Store(true)
 	for v = w.next(); v.Switches[0].Answers; v = w.next() {
@@ -133,7 +133,7 @@ func TestDeadSwitch(t *testing.T) {
 // One switch that hangs does not hold up the others beyond the limit of a look.
 func TestHangingSwitch(t *testing.T) {
 	b := fastBoard(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) { <-ctx.Done(); return nil, plain(ctx.Err()) }},
-		Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return stateAt(1, 0, 0), nil }})
+		Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
 	w, _ := watchAt(t, serve(t, Config{Board: b}))
 	v := w.next()
 	if v.Switches[0].Answers || !strings.Contains(*v.Switches[0].Error, "in time") || !v.Switches[1].Answers {
@@ -144,7 +144,7 @@ func TestHangingSwitch(t *testing.T) {
 // Nobody is asked while nobody watches.
 func TestNobodyWatches(t *testing.T) {
 	var looks atomic.Int64
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { looks.Add(1); return stateAt(1, 0, 0), nil }})
+	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { looks.Add(1); return sampleState(), nil }})
 	address := serve(t, Config{Board: b})
 	time.Sleep(50 * time.Millisecond)
 	if n := looks.Load(); n != 0 {
@@ -166,7 +166,7 @@ func TestNobodyWatches(t *testing.T) {
 
 // So many watch and no more, until one goes.
 func TestMostClients(t *testing.T) {
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return stateAt(1, 0, 0), nil }})
+	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
 	address := serve(t, Config{Board: b})
 	var all []*watcher
 	for range mostClients {
@@ -191,7 +191,7 @@ func TestSlowReader(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes readerPatience")
 	}
-	long := stateAt(1, 0, 0)
+	long := sampleState()
 	long.Version = strings.Repeat("x", 200<<10)
 	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return long, nil }})
 	address := serve(t, Config{Board: b})
@@ -216,7 +216,7 @@ func TestSlowReader(t *testing.T) {
 
 // A switch that ends does not wait for those who watch.
 func TestCloseWhileWatched(t *testing.T) {
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return stateAt(1, 0, 0), nil }})
+	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
 	w := httptest.NewRecorder()
 	if err := b.join(); err != nil {
 		t.Fatal(err)

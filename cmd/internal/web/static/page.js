@@ -100,14 +100,13 @@ function update(cell, c) {
 function matrix(w) {
   const up = new Map(w.state.ports.map(p => [p.port, p.up]));
   let window = 0;
-  const rows = w.state.pfc.map((p, i) => {
-    const s = w.shares[i];
-    window = Math.max(window, s.window_ns);
-    const cells = p.priorities.map((q, k) => pair(q, s.received_paused_share[k], s.sent_paused_share[k]));
+  const rows = w.state.pfc.map(p => {
+    window = Math.max(window, ...p.priorities.map(q => q.recent ? q.recent.interval_ns : 0));
+    const cells = p.priorities.map(q => pair(q, q.recent && q.recent.received_paused_share, q.recent && q.recent.sent_paused_share));
     if (cells.length === 1) cells[0].span = 8;
     return [warn(up.get(p.port) ? p.port : p.port + " (down)", !up.get(p.port))].map(c => ({ ...c, head: true })).concat(cells);
   });
-  put($("window"), window ? (window / 1e9).toFixed(1) + " s" : "seconds (from the next look on)");
+  put($("window"), window ? (window / 1e9).toFixed(1) + " s" : "seconds (not known yet)");
   fill("matrix-rows", rows, "No port is open.");
 }
 
@@ -126,11 +125,11 @@ function pair(q, received, sent) {
 
 function figures(w) {
   const rows = [];
-  w.state.pfc.forEach((p, i) => p.priorities.forEach((q, k) => {
+  w.state.pfc.forEach(p => p.priorities.forEach(q => {
     if (!q.lossless && !q.received_frames && !q.sent_frames) return;
-    const s = w.shares[i], share = v => num(v == null ? "–" : (100 * v).toFixed(2) + " %");
-    rows.push([head(p.port), String(q.priority), q.state, num(count(q.received_frames)), num(lasted(q.received_paused_ns)), share(s.received_paused_share[k]),
-      num(count(q.sent_frames)), num(lasted(q.sent_paused_ns)), share(s.sent_paused_share[k])]);
+    const share = key => num(q.recent ? (100 * q.recent[key]).toFixed(2) + " %" : "–");
+    rows.push([head(p.port), String(q.priority), q.state, num(count(q.received_frames)), num(lasted(q.received_paused_ns)), share("received_paused_share"),
+      num(count(q.sent_frames)), num(lasted(q.sent_paused_ns)), share("sent_paused_share")]);
   }));
   fill("pauses-rows", rows, "No priority is lossless.");
 }
@@ -231,8 +230,8 @@ function overview() {
 function summary(w) {
   const s = w.state, link = head(title(w));
   if (!s) return [link, warn("no answer yet: " + w.error, true), num("–"), num("–"), num("–"), num("–")];
-  const paused = s.pfc.reduce((n, p) => n + p.priorities.filter(q => q.state === "paused by peer" || q.state === "both").length, 0);
-  const most = Math.max(0, ...w.shares.flatMap(p => p.received_paused_share.concat(p.sent_paused_share)));
+  const paused = s.pfc.reduce((n, p) => n + p.priorities.filter(q => ["paused by peer", "holding peer", "both"].includes(q.state)).length, 0);
+  const most = Math.max(0, ...s.pfc.flatMap(p => p.priorities.flatMap(q => q.recent ? [q.recent.received_paused_share, q.recent.sent_paused_share] : [])));
   return [link, warn(w.answers ? "runs" : `no answer for ${clock(w.silent_ns / 1e6)} (since ${wall(w.last_answer)}): ${w.error}`, !w.answers),
     { text: count(s.lossless_drops_since_start), cls: s.lossless_drops_since_start ? "num bad" : "num" },
     num(s.ports.filter(p => p.up).length + " of " + s.ports.length), num(w.answers ? count(paused) : "–"), num(w.answers ? percent(most) + " %" : "–")];
