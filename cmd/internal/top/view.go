@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,15 +175,17 @@ func (v *view) priority(port string, prio api.Priority) *api.PFCPriority {
 	return nil
 }
 
-// percent writes a share; what is little is not nothing.
+// percent writes a share; what is little is not nothing, and what is much is not all.
 func percent(share float64) string {
 	switch {
 	case share == 0:
 		return "0"
 	case share < 0.01:
 		return "<1"
+	case share < 1: // nor is most all
+		return fmt.Sprintf("%.0f", min(99, 100*share))
 	}
-	return fmt.Sprintf("%.0f", 100*share)
+	return "100"
 }
 
 func (v *view) pools() {
@@ -239,11 +242,20 @@ func (v *view) eventLines() {
 			times = fmt.Sprintf(" (%d times)", e.Count)
 		}
 		s := plain
-		if e.Kind == "lossless-drop" || e.Kind == "deadlock" {
+		if slices.Contains([]string{"lossless-drop", "deadlock", "deadlock-recurring"}, e.Kind) {
 			s = alarm
 		}
-		v.add(s, "%s %s%s%s %s", e.Time.Local().Format(time.TimeOnly), e.Kind, where, times, e.Text)
+		v.add(s, "%s %s%s%s %s", v.wall(e.Time), e.Kind, where, times, e.Text)
 	}
+}
+
+// wall writes when something was, with the date where that is not today.
+func (v *view) wall(at time.Time) string {
+	at = at.Local()
+	if at.Format(time.DateOnly) == v.now.Local().Format(time.DateOnly) {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format(time.DateTime)
 }
 
 // detail shows the chosen port alone, its pauses in total too.
@@ -280,7 +292,7 @@ func lasted(ns int64) string { return time.Duration(ns).Round(time.Millisecond).
 func (v *view) help() {
 	for _, line := range []string{
 		"Rates and shares are those between the last two looks.",
-		"LOST: lossless frames, since the start or the last clear. It has to be 0.",
+		"LOST: lossless frames, since the start. It has to be 0.",
 		"held by the peer: it has sent XOFF, and this port waits.",
 		"holding the peer: this port has sent XOFF, and the peer waits.",
 		"Bytes of pools are those in use now, and most since the start.",

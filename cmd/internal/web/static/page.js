@@ -31,7 +31,10 @@ function clock(ms) {
   return (s >= 86400 ? Math.floor(s / 86400) + " d " : "") + two(Math.floor(s / 3600) % 24) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
 }
 const speed = b => b == null ? "none" : b % 1e9 === 0 ? b / 1e9 + "G" : b % 1e6 === 0 ? b / 1e6 + "M" : count(b);
-const wall = t => new Date(t).toLocaleTimeString("en-GB");
+function wall(t) {
+  const d = new Date(t), time = d.toLocaleTimeString("en-GB");
+  return d.toDateString() === new Date().toDateString() ? time : d.toLocaleDateString("sv-SE") + " " + time; // 2026-01-02, not of today
+}
 const level = s => s == null || s === 0 ? 0 : s <= 0.05 ? 1 : s <= 0.25 ? 2 : s <= 0.5 ? 3 : s <= 0.8 ? 4 : 5;
 
 // Cells: a text, or what make and update know.
@@ -201,7 +204,7 @@ function watchdog(w) {
 }
 
 function events(w) {
-  fill("events-rows", w.state.events.toReversed().map(e => [wall(e.time), warn(e.kind, e.kind === "lossless-drop" || e.kind.startsWith("deadlock")), e.port || "–",
+  fill("events-rows", w.state.events.toReversed().map(e => [wall(e.time), warn(e.kind, ["lossless-drop", "deadlock", "deadlock-recurring"].includes(e.kind)), e.port || "–",
     e.priority == null ? "–" : String(e.priority), num(count(e.count)), e.text + (e.peer ? " (peer " + e.peer + ")" : "")]), "Nothing has happened.");
 }
 
