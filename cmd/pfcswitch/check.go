@@ -62,7 +62,7 @@ type finding struct {
 
 func checkFile(path string) *checked {
 	r := &checked{Schema: api.Schema, File: path}
-	cfg, err := loadWhole(path)
+	cfg, warnings, err := loadWhole(path)
 	var faults *config.Errors
 	switch {
 	case errors.As(err, &faults):
@@ -74,7 +74,7 @@ func checkFile(path string) *checked {
 		r.Errors = []finding{{Text: err.Error(), whole: err.Error()}}
 	default:
 		r.Good = true
-		for _, w := range cfg.Check(daemon.MeasureMachine()) {
+		for _, w := range append(warnings, cfg.Check(daemon.MeasureMachine())...) {
 			list := &r.Warnings
 			if w.Note {
 				list = &r.Notes
@@ -107,11 +107,10 @@ func (r *checked) text(out io.Writer) {
 	}
 }
 
-// loadWhole reads a configuration and what the files that it names must be.
-func loadWhole(path string) (*config.Config, error) {
-	cfg, _, err := config.Load(path)
-	if err == nil {
-		err = daemon.CheckFiles(cfg)
+// loadWhole reads a configuration and what the files that it names must be. The warnings are about these.
+func loadWhole(path string) (cfg *config.Config, warnings []config.Warning, err error) {
+	if cfg, _, err = config.Load(path); err == nil {
+		warnings, err = daemon.CheckFiles(cfg)
 	}
-	return cfg, err
+	return cfg, warnings, err
 }

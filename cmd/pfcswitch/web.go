@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -27,9 +26,7 @@ func webCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if m.Exposed() {
-				fmt.Fprintf(os.Stderr, "warning: --listen %s: whoever reaches this address reads the state of the switches\n", o.Listen)
-			}
+			o.Reachable = m.Reachable()
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))

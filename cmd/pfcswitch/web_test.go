@@ -51,7 +51,7 @@ func TestCheckOfWebConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := loadWhole(path)
+		_, _, err := loadWhole(path)
 		if tt.want == "" {
 			if err != nil {
 				t.Errorf("a good file: %v", err)
@@ -60,6 +60,36 @@ func TestCheckOfWebConfig(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), path+":3: metrics.web_config: ") || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v\nwant %q", tt.text, err, tt.want)
+		}
+	}
+}
+
+// check warns of an address that others reach where the file of TLS and passwords asks nobody who he is.
+func TestCheckOfExposedMetrics(t *testing.T) {
+	dir := t.TempDir()
+	web := filepath.Join(dir, "web.yml")
+	path := filepath.Join(dir, "switch.yaml")
+	for _, tt := range []struct {
+		listen, text string
+		warns        bool
+	}{
+		{"0.0.0.0:9808", "rate_limit: {interval: 1s, burst: 1}", true},
+		{"127.0.0.1:9808", "rate_limit: {interval: 1s, burst: 1}", false},
+		{"0.0.0.0:9808", "basic_auth_users: {ann: $2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}", false},
+	} {
+		for name, text := range map[string]string{web: tt.text, path: "preset: roce\nports: {p1: {}}\nmetrics: {listen: \"" + tt.listen + "\", web_config: " + web + "}\n"} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		warned := 0
+		for _, f := range checkFile(path).Warnings {
+			if f.Key != nil && *f.Key == "metrics.listen" && strings.Contains(f.Text, "whoever reaches this address") {
+				warned++
+			}
+		}
+		if warned != 0 != tt.warns || warned > 1 {
+			t.Errorf("%s with %s: %d warnings", tt.listen, tt.text, warned)
 		}
 	}
 }

@@ -66,9 +66,9 @@ func ParseMetrics(listen, webConfig string, hosts []string) (*Metrics, error) {
 	return &Metrics{Listen: listen, WebConfig: webConfig, Hosts: hosts}, nil
 }
 
-// Exposed tells whether other machines reach the address, and nothing asks them who they are.
-func (m *Metrics) Exposed() bool {
-	if m.Listen == "" || m.WebConfig != "" {
+// Reachable tells whether other machines reach the address.
+func (m *Metrics) Reachable() bool {
+	if m.Listen == "" {
 		return false
 	}
 	host, _, err := net.SplitHostPort(m.Listen)
@@ -80,11 +80,17 @@ func (m *Metrics) Exposed() bool {
 }
 
 func (c *Config) warnMetrics() (all []Warning) {
-	if c.Metrics.Exposed() {
-		all = append(all, c.warning("metrics.listen", "%s: whoever reaches this address reads the state of the switch: write 127.0.0.1, "+
-			"or ask for passwords with metrics.web_config", c.Metrics.Listen))
+	if c.Metrics.Reachable() && c.Metrics.WebConfig == "" {
+		all = append(all, c.Exposed())
 	}
 	return all
+}
+
+// Exposed is the warning that other machines reach the address of metrics, and that nothing asks them who they are. Where there is
+// a web_config, only its reader can tell.
+func (c *Config) Exposed() Warning {
+	return c.warning("metrics.listen", "%s: whoever reaches this address reads the state of the switch: write 127.0.0.1, "+
+		"or ask for passwords with metrics.web_config", c.Metrics.Listen)
 }
 
 var webConfig = matching(`^(/.*|off)$`, readWebConfig)

@@ -49,6 +49,10 @@ func (d *Daemon) serveControl(answers *api.Server) *http.Server {
 // serveWeb serves what only reads, to whoever reaches the metrics address.
 func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	cfg := &d.seen.Load().cfg.Metrics
+	security, err := web.ReadSecurity(cfg.WebConfig)
+	if err != nil {
+		return nil, err
+	}
 	scraped, err := d.metricsHandler()
 	if err != nil {
 		return nil, err
@@ -58,7 +62,7 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.log.Info("metrics and page", "url", fmt.Sprintf("http://%s/", d.scrape.Addr()), "security", cfg.WebConfig)
+	d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.scrape.Addr()), "security", cfg.WebConfig)
 	s := web.NewServer(handler, d.log)
 	go d.runServer(s, d.scrape, cfg.WebConfig)
 	return func() {
@@ -76,8 +80,12 @@ func (d *Daemon) claim(c *config.Config) error {
 	if c.Metrics.Listen == "" {
 		return nil
 	}
-	if err := CheckFiles(c); err != nil {
+	warnings, err := CheckFiles(c)
+	if err != nil {
 		return err
+	}
+	for _, w := range warnings {
+		d.log.Warn(w.String())
 	}
 	if d.scrape, err = net.Listen("tcp", c.Metrics.Listen); err != nil {
 		return c.Errorf("metrics.listen", "%v: take another address, or write off", err)
@@ -85,12 +93,20 @@ func (d *Daemon) claim(c *config.Config) error {
 	return nil
 }
 
-// CheckFiles says what is wrong with the files that a configuration names.
-func CheckFiles(c *config.Config) error {
-	if err := web.CheckSecurity(c.Metrics.WebConfig); err != nil {
-		return c.Errorf("metrics.web_config", "%v", err)
+// CheckFiles says what is wrong with the files that a configuration names, and what in them is probably not meant.
+func CheckFiles(c *config.Config) (warnings []config.Warning, err error) {
+	file := c.Metrics.WebConfig
+	if err := web.CheckSecurity(file); err != nil {
+		return nil, c.Errorf("metrics.web_config", "%v", err)
 	}
-	return nil
+	security, err := web.ReadSecurity(file)
+	if err != nil {
+		return nil, c.Errorf("metrics.web_config", "%v", err)
+	}
+	if file != "" && !security.Asks && c.Metrics.Reachable() {
+		warnings = append(warnings, c.Exposed())
+	}
+	return warnings, nil
 }
 
 // unclaim gives back what claim took and Serve, which closes it too, may never have used.

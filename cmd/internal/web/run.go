@@ -14,17 +14,25 @@ import (
 
 // Options of a page that is a program of its own.
 type Options struct {
-	Listen   string   // host:port
-	Security string   // a file of Prometheus' exporter-toolkit; empty: plain HTTP for everybody
-	Hosts    []string // as Config.Hosts
-	Switches []string // addresses, see At; none: the control sockets of the switches that run here now
-	Log      *slog.Logger
+	Listen    string   // host:port
+	Reachable bool     // other machines reach Listen
+	Security  string   // a file of Prometheus' exporter-toolkit; empty: plain HTTP for everybody
+	Hosts     []string // as Config.Hosts
+	Switches  []string // addresses, see At; none: the control sockets of the switches that run here now
+	Log       *slog.Logger
 }
 
 // Run serves a page of several switches until ctx ends.
 func Run(ctx context.Context, o Options) error {
 	if err := CheckSecurity(o.Security); err != nil {
 		return err
+	}
+	security, err := ReadSecurity(o.Security)
+	if err != nil {
+		return err
+	}
+	if o.Reachable && !security.Asks {
+		o.Log.Warn("whoever reaches this address reads the state of the switches: ask for passwords with --web-config", "listen", o.Listen)
 	}
 	switches, err := find(o.Switches)
 	if err != nil {
@@ -43,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 	for _, s := range switches {
 		o.Log.Info("switch", "label", s.Label)
 	}
-	o.Log.Info("page", "url", fmt.Sprintf("http://%s/", l.Addr()), "security", o.Security)
+	o.Log.Info("page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), l.Addr()), "security", o.Security)
 	s := NewServer(h, o.Log)
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	if err := Serve(s, l, o.Security, o.Log); !errors.Is(err, http.ErrServerClosed) {
@@ -72,7 +80,7 @@ func find(addresses []string) (switches []Switch, err error) {
 			return nil, fmt.Errorf("--switch %s stands twice: name each switch once", a)
 		}
 		labels[s.Label] = true
-		if info, err := os.Lstat(a); err == nil && info.Mode()&os.ModeSocket == 0 {
+		if info, err := os.Stat(a); err == nil && info.Mode()&os.ModeSocket == 0 {
 			return nil, fmt.Errorf("--switch %s: is a file, not a socket: name the control socket of a switch", a)
 		}
 		switches = append(switches, s)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v2"
 )
 
 // Serve serves until the server is closed. A file, of the format of Prometheus' exporter-toolkit, says who may connect and
@@ -37,6 +38,38 @@ func CheckSecurity(file string) error {
 		return fmt.Errorf("%s: %w: %s", file, discreet(err), remedy(err))
 	}
 	return nil
+}
+
+// Security is what such a file asks for.
+type Security struct {
+	TLS  bool
+	Asks bool // nobody gets an answer without a password, or a certificate that is known
+}
+
+// Scheme is that of the address.
+func (s Security) Scheme() string {
+	if s.TLS {
+		return "https"
+	}
+	return "http"
+}
+
+// ReadSecurity reads a file that CheckSecurity finds good.
+func ReadSecurity(file string) (s Security, err error) {
+	if file == "" {
+		return s, nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return s, fmt.Errorf("%w: %s", err, remedy(err))
+	}
+	var c toolkit.Config
+	if err := yaml.UnmarshalStrict(b, &c); err != nil {
+		return s, fmt.Errorf("%s: %w: %s", file, discreet(err), remedy(err))
+	}
+	s.TLS = c.TLSConfig.IsEnabled()
+	s.Asks = len(c.Users) > 0 || c.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"
+	return s, nil
 }
 
 var lineNumber = regexp.MustCompile(`line \d+: `)

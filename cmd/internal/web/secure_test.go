@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -129,5 +130,50 @@ func TestCheckSecurity(t *testing.T) {
 				t.Errorf("it shows what stands in the file: %v", err)
 			}
 		})
+	}
+}
+
+// What a file asks for: only passwords, or certificates that are checked, keep others out.
+func TestReadSecurity(t *testing.T) {
+	dir := t.TempDir()
+	tls := "tls_server_config: {cert_file: cert.pem, key_file: key.pem"
+	for _, tt := range []struct {
+		text string
+		want Security
+	}{
+		{"", Security{}},
+		{"rate_limit: {interval: 1s, burst: 1}", Security{}},
+		{"basic_auth_users: {}", Security{}},
+		{"basic_auth_users: {ann: " + passwordHash + "}", Security{Asks: true}},
+		{tls + "}", Security{TLS: true}},
+		{tls + ", client_auth_type: RequireAnyClientCert, client_ca_file: ca.pem}", Security{TLS: true}},
+		{tls + ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem}", Security{TLS: true, Asks: true}},
+	} {
+		got, err := ReadSecurity(writeFile(t, filepath.Join(dir, "web.yml"), tt.text))
+		if err != nil || got != tt.want {
+			t.Errorf("%q: %+v, %v, want %+v", tt.text, got, err, tt.want)
+		}
+	}
+	if got, err := ReadSecurity(""); err != nil || got != (Security{}) || got.Scheme() != "http" || (Security{TLS: true}).Scheme() != "https" {
+		t.Errorf("no file: %+v, %v", got, err)
+	}
+}
+
+// The log says by which scheme the page is reached, and warns where others reach it and nobody asks who they are.
+func TestLogOfPage(t *testing.T) {
+	dir := t.TempDir()
+	certify(t, dir)
+	l, err := net.Listen("unix", filepath.Join(dir, "s1.sock"))
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	must(t, os.Symlink(filepath.Join(dir, "s1.sock"), filepath.Join(dir, "link.sock")))
+	file := writeFile(t, filepath.Join(dir, "web.yml"), "tls_server_config: {cert_file: cert.pem, key_file: key.pem}")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	must(t, Run(ctx, Options{Listen: "127.0.0.1:0", Reachable: true, Security: file, Switches: []string{filepath.Join(dir, "link.sock")},
+		Log: slog.New(slog.NewTextHandler(&out, nil))}))
+	if got := out.String(); !strings.Contains(got, "url=https://127.0.0.1:") || !strings.Contains(got, "level=WARN msg=\"whoever reaches") {
+		t.Errorf("the log says\n%s", got)
 	}
 }
