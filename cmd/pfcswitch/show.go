@@ -135,6 +135,7 @@ func (o *shown) show(cmd *cobra.Command, noun string, since uint64, text func(ap
 		if err != nil {
 			return nil, err
 		}
+		filter.There = func() ([]string, error) { return portNames(ctx, client) }
 		return r, filter.Apply(r)
 	}
 	out := cmd.OutOrStdout()
@@ -152,6 +153,17 @@ func (o *shown) show(cmd *cobra.Command, noun string, since uint64, text func(ap
 	}
 	_, err = fmt.Fprint(out, text(r))
 	return err
+}
+
+func portNames(ctx context.Context, client *api.Client) (names []string, err error) {
+	r, err := client.Show(ctx, "ports")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.(*api.Ports).Ports {
+		names = append(names, p.Port)
+	}
+	return names, nil
 }
 
 // watch prints the answers until Ctrl-C.

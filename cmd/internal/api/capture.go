@@ -140,14 +140,14 @@ func (s *Server) captureOptions(c *CaptureRequest) (o capture.Options, want capt
 }
 
 func (s *Server) portNumber(name string) (int, error) {
-	var names []string
+	unknown := &NoPortError{Name: name}
 	for _, i := range s.source.Interfaces(nil) {
 		if i.Name == name {
 			return i.Port, nil
 		}
-		names = append(names, i.Name)
+		unknown.There = append(unknown.There, i.Name)
 	}
-	return 0, fmt.Errorf("there is no port %s: there are %s", name, strings.Join(names, ", "))
+	return 0, unknown
 }
 
 // A capturing is an answer that goes on.

@@ -177,17 +177,12 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	number, _ := strconv.Atoi(r.URL.Query().Get("number"))
 	f, ok := s.source.Foresee(q)
 	if !ok {
-		refuse(w, http.StatusNotFound, unknownPort(q.Port, s.source.Ports()))
+		unknown := &NoPortError{Name: q.Port}
+		for _, p := range s.source.Ports() {
+			unknown.There = append(unknown.There, p.Name)
+		}
+		refuse(w, http.StatusNotFound, unknown)
 		return
 	}
 	reply(w, Explanation{Schema: Schema, Switch: s.source.Name(), Running: true, Frames: []ExplainedFrame{Explain(max(1, number), &f)}})
-}
-
-// unknownPort says which ports there are.
-func unknownPort(name string, ports []PortInfo) error {
-	var names []string
-	for _, p := range ports {
-		names = append(names, p.Name)
-	}
-	return fmt.Errorf("there is no port %q: there are %s", name, strings.Join(names, ", "))
 }

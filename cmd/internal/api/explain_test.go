@@ -79,7 +79,7 @@ func TestExplainRefuses(t *testing.T) {
 		status      int
 		want        string
 	}{
-		{"port=p9", "x", 404, `there is no port \"p9\": there are p1, p2, p3`},
+		{"port=p9", "x", 404, "there is no port p9: there are p1, p2, p3"},
 		{"port=p1&vnet=zz", "x", 400, "vnet=zz"},
 		{"port=p1&vnet=00", "x", 400, "10 octets"},
 		{"port=p1", strings.Repeat("x", maxFrame+1), 400, "at most 65554 octets"},

@@ -18,6 +18,20 @@ type fault struct {
 // ErrNoSwitch is wrapped by errors that say that no switch answers.
 var ErrNoSwitch = errors.New("no running switch found")
 
+// A NoPortError says that there is no port of a name.
+type NoPortError struct {
+	Name  string
+	There []string // names of those that there are
+}
+
+// Error implements error.
+func (e *NoPortError) Error() string {
+	if len(e.There) == 0 {
+		return fmt.Sprintf("there is no port %s: there is none", e.Name)
+	}
+	return fmt.Sprintf("there is no port %s: there are %s", e.Name, strings.Join(e.There, ", "))
+}
+
 func unknownNoun(name string) error {
 	return fmt.Errorf("%q is nothing that can be shown: there are %s", name, strings.Join(Nouns(), ", "))
 }

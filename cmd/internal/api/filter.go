@@ -1,19 +1,18 @@
 package api
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // A Filter keeps a part of an answer.
 type Filter struct {
 	Ports      []string   // empty: all
 	Priorities []Priority // empty: all. "all", of a port with 802.3x PAUSE, is kept too
+	// There returns the names of the ports that there are. It is called where an answer, which may have nothing of a port, does
+	// not tell.
+	There func() ([]string, error)
 }
 
-// Apply leaves in r what the filter keeps. A port that r does not have is an error; answers that tell no ports or
-// priorities apart stay whole.
+// Apply leaves in r what the filter keeps: of trunks those that have one of the ports. A port that there is not is a
+// NoPortError; answers that tell no ports or priorities apart stay whole.
 func (f Filter) Apply(r Reply) error {
 	switch r := r.(type) {
 	case *Ports:
@@ -45,10 +44,39 @@ func (f Filter) Apply(r Reply) error {
 	case *Watchdog:
 		keep(&r.Queues, func(q *WatchdogQueue) bool { return f.has(q.Priority) })
 		return keepPorts(f, &r.Queues, func(q *WatchdogQueue) string { return q.Port })
+	case *Trunks:
+		for i := range r.Trunks {
+			t := &r.Trunks[i]
+			keep(&t.Priorities, func(q *TrunkPriority) bool { return f.has(q.Priority) })
+			for j := range t.Members {
+				keep(&t.Members[j].Priorities, func(q *MemberPriority) bool { return f.has(q.Priority) })
+			}
+		}
+		return keepEach(f, &r.Trunks, (*Trunk).ports)
 	case *FDB:
 		keep(&r.Entries, func(e *FDBEntry) bool { return f.at(e.Port) })
+		return f.known(func(name string) bool { return slices.ContainsFunc(r.Entries, func(e FDBEntry) bool { return e.Port != nil && *e.Port == name }) })
 	case *Events:
 		keep(&r.Events, func(e *Event) bool { return f.at(e.Port) && (e.Priority == nil || f.has(*e.Priority)) })
+		return f.known(func(name string) bool { return slices.ContainsFunc(r.Events, func(e Event) bool { return e.Port != nil && *e.Port == name }) })
+	}
+	return nil
+}
+
+// known tells whether there are the ports, those of which nothing was seen in the answer.
+func (f Filter) known(seen func(name string) bool) error {
+	unseen := slices.DeleteFunc(slices.Clone(f.Ports), seen)
+	if len(unseen) == 0 {
+		return nil
+	}
+	there, err := f.There()
+	if err != nil {
+		return err
+	}
+	for _, name := range unseen {
+		if !slices.Contains(there, name) {
+			return &NoPortError{name, there}
+		}
 	}
 	return nil
 }
@@ -67,17 +95,24 @@ func keep[T any](list *[]T, wanted func(*T) bool) {
 }
 
 func keepPorts[T any](f Filter, list *[]T, name func(*T) string) error {
-	var names []string
+	return keepEach(f, list, func(x *T) []string { return []string{name(x)} })
+}
+
+// keepEach keeps what has one of the ports.
+func keepEach[T any](f Filter, list *[]T, ports func(*T) []string) error {
+	var there []string
 	for i := range *list {
-		if n := name(&(*list)[i]); !slices.Contains(names, n) {
-			names = append(names, n)
+		for _, n := range ports(&(*list)[i]) {
+			if !slices.Contains(there, n) {
+				there = append(there, n)
+			}
 		}
 	}
 	for _, p := range f.Ports {
-		if !slices.Contains(names, p) {
-			return fmt.Errorf("there is no port %s to show: there are %s", p, strings.Join(names, ", "))
+		if !slices.Contains(there, p) {
+			return &NoPortError{p, there}
 		}
 	}
-	keep(list, func(x *T) bool { n := name(x); return f.at(&n) })
+	keep(list, func(x *T) bool { return slices.ContainsFunc(ports(x), func(n string) bool { return f.at(&n) }) })
 	return nil
 }

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"strconv"
-
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/trunk"
 )
@@ -199,6 +197,15 @@ func (r *Trunks) Text() string {
 	return sections(r.headline(), section{"", ports}, section{"Priorities: colours of what came by members; total: of what was yellow before; passed: holds that a pause of the other side began, the others began by watermark", priorities})
 }
 
+// ports are the names of its ports.
+func (t *Trunk) ports() []string {
+	names := []string{t.Uplink.Port}
+	for i := range t.Members {
+		names = append(names, t.Members[i].Port)
+	}
+	return names
+}
+
 func (t *Trunk) portRows(ports *table) {
 	var down int64
 	var distributed uint64
@@ -265,5 +272,5 @@ func (m *TrunkMeter) rates() (cir, pir string) {
 	if m == nil {
 		return none, none
 	}
-	return strconv.FormatFloat(float64(m.CIR)/1e6, 'f', -1, 64) + "M", strconv.FormatFloat(float64(m.PIR)/1e6, 'f', -1, 64) + "M"
+	return rate(m.CIR), rate(m.PIR)
 }

@@ -5,6 +5,7 @@ package watch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -51,6 +52,7 @@ type watcher struct {
 	Options
 	last  api.Reply
 	fault string // why the newest question has no answer; empty where it has one
+	back  string // what to say when it has one again
 }
 
 func (w *watcher) look(ctx context.Context) error {
@@ -74,6 +76,11 @@ func (w *watcher) lost(err error) error {
 		return nil
 	}
 	w.fault = err.Error()
+	if gone := new(api.NoPortError); errors.As(err, &gone) {
+		w.back = "the port is there again"
+		return w.tell("there is nothing to show, which is tried again: " + w.fault)
+	}
+	w.back = "the switch answers again"
 	return w.tell("the switch does not answer, which is tried again: " + w.fault)
 }
 
@@ -89,7 +96,7 @@ func (w *watcher) show(r api.Reply) error {
 	case api.Restarted(r, w.last):
 		said = "the switch was started again: it counts from 0"
 	case w.fault != "":
-		said = "the switch answers again"
+		said = w.back
 	}
 	if w.last != nil {
 		api.Since(r, w.last)

@@ -94,3 +94,26 @@ func TestRedraw(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 }
+
+// A port that goes is no switch that does not answer.
+func TestWatchPortThatGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		s := &switchboard{answer: func(n int) (api.Reply, error) {
+			if n == 2 {
+				return nil, &api.NoPortError{Name: "p1", There: []string{"p2"}}
+			}
+			return ports(begin, int64(n)*1e9, 0), nil
+		}}
+		var said strings.Builder
+		ctx, cancel := context.WithTimeout(context.Background(), 2500*time.Millisecond)
+		defer cancel()
+		if err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: io.Discard, Tell: &said}); err != nil {
+			t.Fatal(err)
+		}
+		if got := said.String(); !strings.Contains(got, "nothing to show, which is tried again: there is no port p1: there are p2\n") ||
+			!strings.Contains(got, "the port is there again") || strings.Contains(got, "answer") {
+			t.Errorf("said\n%s", got)
+		}
+	})
+}
