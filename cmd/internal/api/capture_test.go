@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"net/url"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,6 +105,23 @@ func TestCaptureEnds(t *testing.T) {
 		if got := blocks(t, file); got[6] != test.want || got[5] == 0 {
 			t.Errorf("%+v: blocks %v, want %d packets and an end", test.request, got, test.want)
 		}
+	}
+}
+
+// full is a file system that is full when the capture ends.
+type full struct{ end func() }
+
+func (f full) Write([]byte) (int, error) {
+	f.end()
+	return 0, syscall.ENOSPC
+}
+
+// A file that could not be written is told of, also where the capture was to end.
+func TestCaptureThatCannotBeWritten(t *testing.T) {
+	c, _ := serve(t, &fake{})
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := c.Capture(ctx, CaptureRequest{}, full{cancel}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error %v, want that of the file", err)
 	}
 }
 

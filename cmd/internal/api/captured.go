@@ -29,7 +29,7 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 	}
 	a, err := transport.RoundTrip(r)
 	if err != nil {
-		return capture.Tally{}, fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
+		return capture.Tally{}, c.noSwitch(err)
 	}
 	defer func() { _ = a.Body.Close() }()
 	if a.StatusCode != http.StatusOK {
@@ -38,16 +38,32 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 	ended := make(chan struct{})
 	var hung sync.WaitGroup
 	hung.Go(func() { hangUp(ctx, ended, socket) })
-	t, err := capture.Copy(dst, a.Body)
+	out := &written{Writer: dst}
+	t, err := capture.Copy(out, a.Body)
 	close(ended)
 	hung.Wait()
-	if err != nil && ctx.Err() != nil {
+	if err != nil && out.err == nil && ctx.Err() != nil {
 		return t, nil // it was to end
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("the switch has ended, or has cut off this capture, which stood still for %v: what came before can be read: %w", clientPatience, err)
 	}
 	return t, err
+}
+
+// written knows whether its writer has failed.
+type written struct {
+	io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (w *written) Write(b []byte) (n int, err error) {
+	n, err = w.Writer.Write(b)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // hangUp asks for the end of the file when ctx ends, and closes the socket where that does not help.
