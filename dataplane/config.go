@@ -80,6 +80,17 @@ type ECN struct {
 // lossless tells whether frames of priority prio that arrive at the port are lossless.
 func (c *PortConfig) lossless(prio uint8) bool { return c.Lossless&(1<<prio) != 0 }
 
+// LosslessPriorities are those whose peer flow control stops, bit n = priority n: all where Mode is PAUSE, none where it is off.
+func (c *PortConfig) LosslessPriorities() uint8 {
+	switch c.Mode {
+	case macctl.ModePFC:
+		return c.Lossless
+	case macctl.ModePause:
+		return 0xff
+	}
+	return 0
+}
+
 // sendLimit is the largest number of octets of one send call beyond its first frame: what may still follow after XOFF
 // arrived. 64 frames or 50 µs at the port's speed.
 func (c *PortConfig) sendLimit() int64 { return c.Nominal / 8 * 50 / 1_000_000 }

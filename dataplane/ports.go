@@ -15,14 +15,7 @@ import (
 // Steering returns the program that tells a port's rings apart: by the lossless priorities, or, where a pause holds all
 // of them, every frame to the lossless ring.
 func Steering(c *PortConfig) ([]bpf.RawInstruction, error) {
-	lossless := c.Lossless
-	switch c.Mode {
-	case macctl.ModeOff:
-		lossless = 0
-	case macctl.ModePause:
-		lossless = 0xff
-	}
-	return c.Classify.Fanout(lossless)
+	return c.Classify.Fanout(c.LosslessPriorities())
 }
 
 // SetOwner says which worker sends on a port.

@@ -3,6 +3,7 @@
 //	families.go   the names, labels and help texts of all metrics
 //	collector.go  Collector: one snapshot for each scrape; what concerns the whole switch
 //	port.go       what concerns one port: link, frames, MAC control, its queues
+//	trunk.go      what concerns one trunk
 //	watchdog.go   deadlocks of egress queues
 //	priority.go   what stands in the label "priority"
 //	drops.go      frames that were lost, by priority and reason

@@ -13,24 +13,13 @@ const (
 	unknown = "unknown" // lost before anybody read the frame
 )
 
-// lossless returns the priorities that are lossless on arrival at a port, bit n = priority n.
-func lossless(c *dataplane.PortConfig) uint8 {
-	switch c.Mode {
-	case macctl.ModePFC:
-		return c.Lossless
-	case macctl.ModePause:
-		return 0xff
-	}
-	return 0
-}
-
 // ingressLabels returns the labels of a port's lossless ingress queues.
 func ingressLabels(c *dataplane.PortConfig) (labels []string) {
 	if c.Mode == macctl.ModePause {
 		return []string{all}
 	}
 	for prio := range dataplane.NumPriorities {
-		if lossless(c)&(1<<prio) != 0 {
+		if c.LosslessPriorities()&(1<<prio) != 0 {
 			labels = append(labels, strconv.Itoa(prio))
 		}
 	}
@@ -48,7 +37,7 @@ func byLabel(c *dataplane.PortConfig, n *[dataplane.NumPriorities + 1]uint64, yi
 		yield(all, sum, true)
 	} else {
 		for prio, n := range n[:dataplane.NumPriorities] {
-			yield(strconv.Itoa(prio), n, lossless(c)&(1<<prio) != 0)
+			yield(strconv.Itoa(prio), n, c.LosslessPriorities()&(1<<prio) != 0)
 		}
 	}
 	yield(unknown, n[dataplane.Unknown], true)

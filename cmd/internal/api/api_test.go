@@ -186,7 +186,12 @@ func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, err
 }
 
 // answer is what the sample switch says of a noun at a fixed time.
-func answer(f *fake, noun string) Reply { return nouns[noun].answer(momentOf(f)) }
+func answer(f *fake, noun string) Reply {
+	if noun == "state" {
+		return momentOf(f).state()
+	}
+	return nouns[noun].answer(momentOf(f))
+}
 
 func momentOf(f *fake) *moment {
 	m := &moment{source: f, base: &baseline{}, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}}

@@ -10,7 +10,7 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// maxConfig is the longest configuration that apply takes, in bytes.
+// maxConfig is how much apply reads, in bytes. It is more than a configuration may have: who reads that says where it is too long.
 const maxConfig = 1 << 20
 
 // configPatience is how long a client may take to send it. Tests shorten it.

@@ -11,19 +11,20 @@
 //	ports.go      show ports          buffer.go   show buffer       events.go    show events
 //	pfc.go        show pfc            queues.go   show queues       document.go  show config
 //	fdb.go        show fdb            health.go   health            version.go   version
-//	headroom.go   show headroom    state.go    what top shows
+//	headroom.go   show headroom       lldp.go     show lldp         watchdog.go  show watchdog
+//	trunk.go      show trunk
 //	recent.go     rates and shares of the last seconds; watch.go: of the time between two answers
 //	views.go      tables in SONiC's words    filter.go   some ports and priorities only
 //	follow.go     the stream of events
 //	encode.go     JSON without a null array
 //	priority.go   a priority, "all" or "unknown"
 //	table.go      columns of text     format.go   numbers for people
-//	state.go      all that a page shows
+//	state.go      all that a page, and top, show
 //	server.go     HTTP over the socket
 //	deadline.go   how long a client may take
 //	change.go     apply and clear
 //	explain.go    explain: what would become of a frame; narrate.go: its sentences
-//	linkcheck.go, doctor.go  what these commands print
+//	linkcheck.go, linkcheck_headroom.go, doctor.go  what these commands print
 //	peer.go       which process listens
 //	capture.go    capture: frames as a pcapng file; captured.go: the command's end of it
 //	fault.go      errors, as the server sends and the client returns them

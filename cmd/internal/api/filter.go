@@ -55,10 +55,14 @@ func (f Filter) Apply(r Reply) error {
 		return keepEach(f, &r.Trunks, (*Trunk).ports)
 	case *FDB:
 		keep(&r.Entries, func(e *FDBEntry) bool { return f.at(e.Port) })
-		return f.known(func(name string) bool { return slices.ContainsFunc(r.Entries, func(e FDBEntry) bool { return e.Port != nil && *e.Port == name }) })
+		return f.known(func(name string) bool {
+			return slices.ContainsFunc(r.Entries, func(e FDBEntry) bool { return e.Port != nil && *e.Port == name })
+		})
 	case *Events:
 		keep(&r.Events, func(e *Event) bool { return f.at(e.Port) && (e.Priority == nil || f.has(*e.Priority)) })
-		return f.known(func(name string) bool { return slices.ContainsFunc(r.Events, func(e Event) bool { return e.Port != nil && *e.Port == name }) })
+		return f.known(func(name string) bool {
+			return slices.ContainsFunc(r.Events, func(e Event) bool { return e.Port != nil && *e.Port == name })
+		})
 	}
 	return nil
 }

@@ -43,8 +43,8 @@ func text(s *string) string {
 	return *s
 }
 
-// rate writes bit/s as the configuration does.
-func rate(bits int64) string {
+// Rate writes bit/s as the configuration does.
+func Rate(bits int64) string {
 	for _, unit := range []struct {
 		name string
 		size int64
@@ -86,7 +86,7 @@ func clock(ns int64) string {
 // percent writes a share.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
-// Scaled writes a rate with four digits and the unit's prefix.
+// Scaled writes a number with two decimals and the unit's prefix, one below 1000 without either.
 func Scaled(x float64) string {
 	for _, unit := range []struct {
 		name string

@@ -9,7 +9,7 @@ import (
 func TestFormats(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{count(0), "0"}, {count(-1), "-1"}, {count(999), "999"}, {count(1000), "1,000"}, {count(-123456), "-123,456"}, {count(uint64(4021000)), "4,021,000"},
-		{rate(1e9), "1G"}, {rate(2_500_000_000), "2.5G"}, {rate(800e9), "800G"}, {rate(1.6e12), "1.6T"}, {rate(100e6), "100M"}, {rate(1_000_001), "1000.001k"}, {rate(999), "999"},
+		{Rate(1e9), "1G"}, {Rate(2_500_000_000), "2.5G"}, {Rate(800e9), "800G"}, {Rate(1.6e12), "1.6T"}, {Rate(100e6), "100M"}, {Rate(1_000_001), "1000.001k"}, {Rate(999), "999"},
 		{duration(0), "0"}, {duration(999), "999ns"}, {duration(1_204_321), "1.204ms"}, {duration(812e6), "812ms"}, {duration(123_456_789_000), "2m3.5s"},
 		{clock(0), "00:00:00"}, {clock(751 * int64(time.Second)), "00:12:31"}, {clock(2*86400e9 + 3_604e9), "2d 01:00:04"},
 		{percent(0), "0.0"}, {percent(0.217), "21.7"}, {percent(1), "100.0"},

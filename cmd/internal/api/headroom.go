@@ -27,7 +27,7 @@ type HeadroomInfo struct {
 // HeadroomPort is the headroom of one port. Values in bits are those of the wire, where a frame has FCS, preamble and gap.
 type HeadroomPort struct {
 	Port           string  `json:"port"`
-	State          string  `json:"state"`    // measuring, settling, silent, by hand, waiting for LLDP, or down
+	State          string  `json:"state"`    // measuring, settling, silent, by hand, not agreed, waiting for LLDP, or down
 	Neighbor       *string `json:"neighbor"` // as LLDP names it
 	Auto           bool    `json:"auto"`     // the headroom follows what is found
 	ManualRequired bool    `json:"manual_required"`
@@ -193,7 +193,7 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 		use(0, All)
 		return queues
 	}
-	for set := lossless(&s.Config); set != 0; set &= set - 1 {
+	for set := s.Config.LosslessPriorities(); set != 0; set &= set - 1 {
 		q := bits.TrailingZeros8(set)
 		use(q, Priority(q))
 	}

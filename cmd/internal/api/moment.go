@@ -53,17 +53,6 @@ func shareOf(ns, whole int64) float64 {
 	return math.Round(precision*min(1, float64(ns)/float64(whole))) / precision
 }
 
-// lossless returns the priorities that are lossless on arrival at a port, bit n = priority n.
-func lossless(c *dataplane.PortConfig) uint8 {
-	switch c.Mode {
-	case macctl.ModePFC:
-		return c.Lossless
-	case macctl.ModePause:
-		return 0xff
-	}
-	return 0
-}
-
 // losslessDrops sums up what must stay 0, of ports that are gone too.
 func losslessDrops(v *dataplane.Snapshot) (sum uint64) {
 	sum = v.LosslessDropsGone

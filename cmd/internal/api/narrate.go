@@ -310,7 +310,7 @@ func (n *narrator) leaving(c *dataplane.Copy) {
 	speed := "as fast as the kernel takes it (speed: none)"
 	if c.Speed > 0 {
 		ns := int64(float64(c.PortOctets+int64(frame.WireOctets(c.Octets))) * 8e9 / float64(c.Speed))
-		speed = fmt.Sprintf("at %s bit/s: all that waits at the port, and it, take %s", rate(c.Speed), duration(ns))
+		speed = fmt.Sprintf("at %s bit/s: all that waits at the port, and it, take %s", Rate(c.Speed), duration(ns))
 	}
 	n.say("send", key, "leaves %s %s, %d octets, %s", name, tag, c.Octets, speed)
 	if n.f.Header.Tagged && n.f.Header.TCI.PCP() != 0 && !c.Tagged {

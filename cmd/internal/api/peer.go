@@ -12,7 +12,7 @@ import (
 func (c *Client) PID(ctx context.Context) (int, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
 	if err != nil {
-		return 0, fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
+		return 0, c.noSwitch(err)
 	}
 	defer func() { _ = conn.Close() }()
 	raw, err := conn.(*net.UnixConn).SyscallConn()

@@ -81,7 +81,7 @@ func (m *moment) readPFC() Reply {
 }
 
 func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
-	lossless := lossless(&p.Config)&(1<<prio) != 0
+	lossless := p.Config.LosslessPriorities()&(1<<prio) != 0
 	return PFCPriority{
 		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Up, p.Paused&(1<<prio) != 0, p.Wanted&(1<<prio) != 0),
 		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio], ReceivedPausedShare: m.share(p.PausedNs[prio]),

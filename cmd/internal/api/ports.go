@@ -71,7 +71,7 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 		p.SpeedBitsPerSecond = &v.Config.Speed
 	}
 	p.FlowControl, p.Loop = present(v.Config.Mode.String()), present(v.Loop.String())
-	for mask := lossless(&v.Config); mask != 0; mask &= mask - 1 {
+	for mask := v.Config.LosslessPriorities(); mask != 0; mask &= mask - 1 {
 		p.LosslessPriorities = append(p.LosslessPriorities, Priority(bits.TrailingZeros8(mask)))
 	}
 	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes, c.SentFrames, c.SentBytes
@@ -95,7 +95,7 @@ func (r *Ports) Text() string {
 	for _, p := range r.Ports {
 		speed, state := "none", "down"
 		if p.SpeedBitsPerSecond != nil {
-			speed = rate(*p.SpeedBitsPerSecond)
+			speed = Rate(*p.SpeedBitsPerSecond)
 		}
 		if p.Up {
 			state = "up"

@@ -35,7 +35,7 @@ var nouns = map[string]noun{
 	"fdb":      {(*moment).readFDB, func() Reply { return new(FDB) }},
 	"lldp":     {(*moment).readLLDP, func() Reply { return new(LLDP) }},
 	"events":   {(*moment).readEvents, func() Reply { return new(Events) }},
-	"state":    {(*moment).readState, func() Reply { return new(State) }},
+	"state":    {nil, func() Reply { return new(State) }}, // it begins at the start, whatever the user cleared
 	"config":   {(*moment).readConfig, func() Reply { return new(Config) }},
 	"health":   {(*moment).readHealth, func() Reply { return new(Health) }},
 	"version":  {(*moment).readVersion, func() Reply { return new(Version) }},

@@ -24,7 +24,8 @@ import (
 //	POST /v1/clear/watermarks   the user's watermarks begin again
 //	POST /v1/linkcheck/headroom a check of a port's headroom by experiment; parameters port, priority, xoffs
 //
-// Errors are {"schema":1,"error":"…"} with status 400 (the request), 404, 405 (the method) or 409 (the configuration or the check was refused).
+// Errors are {"schema":1,"error":"…"} with status 400 (the request), 404, 405 (the method), 409 (the configuration, the
+// check or the capture was refused) or 503 (too many read events or capture already).
 type Server struct {
 	source  Source
 	started time.Time

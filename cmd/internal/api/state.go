@@ -30,8 +30,6 @@ func (s *Server) State() *State { return s.since(s.begin, nil, 0).state() }
 
 func (s *Server) answerState(w http.ResponseWriter, _ *http.Request) { reply(w, s.State()) }
 
-func (m *moment) readState() Reply { return m.state() }
-
 func (m *moment) state() *State {
 	next := m.source.NextEvent()
 	buffer := m.readBuffer().(*Buffer)

@@ -272,5 +272,5 @@ func (m *TrunkMeter) rates() (cir, pir string) {
 	if m == nil {
 		return none, none
 	}
-	return rate(m.CIR), rate(m.PIR)
+	return Rate(m.CIR), Rate(m.PIR)
 }

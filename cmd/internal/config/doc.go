@@ -19,5 +19,6 @@
 //	expand.go                  a Config as the file that says all of it
 //	schema.go, keys.go         the JSON Schema, for which the readers say what they would read
 //
-// The package reads one file and nothing else: no interface, no clock, no environment.
+// The package reads a file, and those of the switches that a topology names, and nothing else: no interface and no environment.
+// Its only clock is the patience with a pipe that nobody writes to.
 package config

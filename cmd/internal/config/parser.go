@@ -28,6 +28,9 @@ const (
 	nameForm    = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
 )
 
+// nameRule says what such a name is, of a port, link, node or trunk.
+const nameRule = "use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first"
+
 // pattern is text of a form, which a range may follow.
 func pattern(form, about string) *Schema {
 	return &Schema{Type: "string", Pattern: form, Description: about}

@@ -108,7 +108,7 @@ var portName = matching(nameForm, readPortName)
 
 func readPortName(text string) (string, error) {
 	if !identifier(text, 32) {
-		return "", errors.New("cannot name a port: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first")
+		return "", errors.New("cannot name a port: " + nameRule)
 	}
 	return text, nil
 }

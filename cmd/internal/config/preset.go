@@ -19,5 +19,5 @@ func (c *Config) presetRoCE() {
 	c.Queues[0] = Queue{Weight: 50}
 	c.Queues[3] = Queue{Weight: 50}
 	c.Queues[6] = Queue{Strict: true}
-	c.ECN[3] = ECN{Enabled: true, Kmin: 64 << 10, Kmax: 256 << 10, Pmax: 0.1}
+	c.ECN[3] = defaultECN
 }

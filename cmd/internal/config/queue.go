@@ -15,7 +15,7 @@ type ECN struct {
 	Pmax       float64 // above 0, up to 1
 }
 
-// defaultECN stands where an entry names only some of the three.
+// defaultECN is that of the preset, and stands where an entry names only some of the three.
 var defaultECN = ECN{Enabled: true, Kmin: 64 << 10, Kmax: 256 << 10, Pmax: 0.1}
 
 func (c *Config) readQueues(v value) {

@@ -119,7 +119,7 @@ type labReader struct {
 func (r *labReader) readLinks(v value) {
 	for _, entry := range v.pairs() {
 		if !identifier(entry.name, 32) {
-			entry.value.fail("%q cannot name a link: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first", entry.name)
+			entry.value.fail("%q cannot name a link: "+nameRule, entry.name)
 			continue
 		}
 		l := LabLink{Name: entry.name, MTU: 1500, line: entry.value.line}
@@ -168,7 +168,7 @@ func labEnd(text string) (LabEnd, error) {
 func nodeNamed(entry pair) bool {
 	ok := identifier(entry.name, 32)
 	if !ok {
-		entry.value.fail("cannot name a node: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first")
+		entry.value.fail("cannot name a node: " + nameRule)
 	}
 	return ok
 }

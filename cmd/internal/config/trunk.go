@@ -93,7 +93,7 @@ const (
 func (c *Config) readTrunks(v value) {
 	v.each(nameForm, "up", func(name string, v value) {
 		if !identifier(name, 32) {
-			v.fail("%q cannot name a trunk: use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first", name)
+			v.fail("%q cannot name a trunk: "+nameRule, name)
 			return
 		}
 		t := Trunk{Name: name, Distribution: LeastFilled, FlowControl: FlowPFC, MeterOctets: WireOctets, Colour: ColourBlind,

@@ -117,7 +117,7 @@ func (v *view) ports(ports []*api.Port, all int) {
 			state = "up"
 		}
 		if p.SpeedBitsPerSecond != nil {
-			speed = strings.Replace(api.Scaled(float64(*p.SpeedBitsPerSecond)), ".00", "", 1)
+			speed = api.Rate(*p.SpeedBitsPerSecond)
 		}
 		rates := [5]string{"-", "-", "-", "-", "-"}
 		if r := p.Recent; r != nil {
