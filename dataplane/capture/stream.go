@@ -11,7 +11,7 @@ type Options struct {
 	Snap    int      // octets of each frame, at most
 	Filter  *Filter  // nil: all frames
 	Frames  uint64   // the file ends after so many; 0: it does not
-	Since   int64    // frames before this time of the switch's clock are left out
+	Since   int64    // frames before this time of the switch's clock are left out; 0: none
 	Ports   []string // names of those that are wanted; none: all
 	Program string   // what writes the file
 	Comment string   // of the whole file
@@ -112,7 +112,7 @@ func (s *Stream) Append(dst []byte, limit int) (out []byte, more bool) {
 // packet appends a frame where it is wanted.
 func (s *Stream) packet(dst []byte, r *Record) []byte {
 	n := s.cursor.Missing(r.Port)
-	if r.Time < s.o.Since {
+	if s.o.Since != 0 && r.Time < s.o.Since {
 		if p := s.ports[r.Port]; p != nil {
 			p.missing, p.pending = lost{}, lost{} // it came even before
 		}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,6 +140,36 @@ func TestCaptureThatASlowClientEnds(t *testing.T) {
 		}
 		if took > captureEnd+2*time.Second {
 			t.Errorf("it took %v to end", took)
+		}
+	})
+}
+
+// A capture for a time has what comes in it, and not what comes later.
+func TestCaptureForATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		server, client := net.Pipe()
+		begun := time.Now()
+		go func() {
+			NewServer(f, start, 0).capture(pipeWriter{server}, httptest.NewRequest(http.MethodGet, "/v1/capture?for=500ms", nil))
+			_ = server.Close()
+		}()
+		var feeding sync.WaitGroup
+		defer feeding.Wait()
+		feeding.Go(func() {
+			for time.Since(begun) < time.Second {
+				if f.tap.Recorder() != nil {
+					f.feed(t, 0, 1)
+				}
+				time.Sleep(3 * time.Millisecond)
+			}
+		})
+		tally, err := capture.Copy(io.Discard, client)
+		if took := time.Since(begun); err != nil || took != 500*time.Millisecond {
+			t.Errorf("it took %v, %v", took, err)
+		}
+		if tally.Frames < 160 || tally.Frames > 170 || tally.Missing != 0 {
+			t.Errorf("%+v, want 166 frames or so", tally)
 		}
 	})
 }

@@ -97,9 +97,9 @@ func TestCaptureEnds(t *testing.T) {
 		want    int
 	}{
 		{CaptureRequest{Frames: 4}, 4},
-		{CaptureRequest{For: 500 * time.Millisecond}, 15},
-		{CaptureRequest{For: 500 * time.Millisecond, Ports: []string{"p2"}}, 5},
-		{CaptureRequest{For: 500 * time.Millisecond, Filter: "4,48 0 0 0,21 0 1 1,6 0 0 9,6 0 0 0", Snap: 1}, 5},
+		{CaptureRequest{Frames: 15}, 15},
+		{CaptureRequest{Frames: 5, Ports: []string{"p2"}}, 5},
+		{CaptureRequest{Frames: 5, Filter: "4,48 0 0 0,21 0 1 1,6 0 0 9,6 0 0 0", Snap: 1}, 5},
 	} {
 		file, _ := record(t, test.request, func(f *fake) { f.feed(t, 0, 10); f.feed(t, 1, 5) })
 		if got := blocks(t, file); got[6] != test.want || got[5] == 0 {

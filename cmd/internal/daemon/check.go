@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
@@ -111,16 +112,17 @@ func Candidates() (names, seen []string, err error) {
 const candidatePoll = 50 * time.Millisecond
 
 // AwaitCandidates waits until there are n interfaces to take, as a container runtime makes them that starts a container
-// first and connects it then. Now and then it says what there is so far.
+// first and connects it then. It says what there is so far, when that changes and now and then.
 func AwaitCandidates(ctx context.Context, n int, said func(seen []string)) (names []string, err error) {
+	var last []string
 	for begun, told := time.Now(), time.Duration(0); ; {
 		names, seen, err := Candidates()
 		if err != nil || len(names) >= n {
 			return names, err
 		}
-		if waited := time.Since(begun); waited > told {
+		if waited := time.Since(begun); waited > told || !slices.Equal(seen, last) {
 			said(seen)
-			told = 2*waited + 5*time.Second // ever more rarely
+			last, told = seen, 2*waited+5*time.Second // ever more rarely
 		}
 		select {
 		case <-ctx.Done():

@@ -35,7 +35,7 @@ func TestLateInterfaces(t *testing.T) {
 		return strings.Contains(proc.Output(), "waiting for 2 interfaces (CLAB_INTFS)") && strings.Contains(proc.Output(), "eth0: not named")
 	})
 	must(t, l.Link(sw, "eth1", far, "a", lab.LinkOptions{MTU: 9500}))
-	time.Sleep(300 * time.Millisecond)
+	eventually(t, "it says that it has one", func() bool { return strings.Contains(proc.Output(), "eth1: usable") })
 	if _, ok := healthy(t, socket); ok {
 		t.Error("it is healthy without its second link")
 	}

@@ -178,9 +178,15 @@ func (x *terminal) restored() error {
 	if got := x.modes(); got != x.begin {
 		x.t.Errorf("the terminal is not as before: %+v, want %+v", got, x.begin)
 	}
-	time.Sleep(50 * time.Millisecond) // what was written last is read
-	if out := x.written(); strings.LastIndex(out, "\x1b[?1049l") < strings.LastIndex(out, "\x1b[?1049h") || !strings.Contains(out, "\x1b[?1049h") {
-		x.t.Error("the other page of the terminal was not left")
+	left := func() bool { // what was written last may not be read yet
+		out := x.written()
+		return strings.Contains(out, "\x1b[?1049h") && strings.LastIndex(out, "\x1b[?1049l") > strings.LastIndex(out, "\x1b[?1049h")
+	}
+	for deadline := time.Now().Add(15 * time.Second); !left(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			x.t.Error("the other page of the terminal was not left")
+			break
+		}
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -143,25 +144,28 @@ func TestHangingSwitch(t *testing.T) {
 
 // Nobody is asked while nobody watches.
 func TestNobodyWatches(t *testing.T) {
-	var looks atomic.Int64
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { looks.Add(1); return sampleState(), nil }})
-	address := serve(t, Config{Board: b})
-	time.Sleep(50 * time.Millisecond)
-	if n := looks.Load(); n != 0 {
-		t.Fatalf("%d looks before anybody watched", n)
-	}
-	w, _ := watchAt(t, address)
-	w.next()
-	w.end()
-	await(t, "the looking ends", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.stop == nil && b.clients == 0 })
-	b.loops.Wait()
-	n := looks.Load()
-	time.Sleep(50 * time.Millisecond)
-	if looks.Load() != n || n == 0 {
-		t.Errorf("%d looks, then %d", n, looks.Load())
-	}
-	w, _ = watchAt(t, address)
-	w.next()
+	synctest.Test(t, func(t *testing.T) {
+		var looks atomic.Int64
+		b := NewBoard([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { looks.Add(1); return sampleState(), nil }}})
+		defer b.Close()
+		seen := int64(0)
+		for range 2 {
+			time.Sleep(time.Hour)
+			if n := looks.Load(); n != seen {
+				t.Fatalf("%d looks while nobody watched, of %d", n-seen, n)
+			}
+			must(t, b.join())
+			must(t, b.join())
+			time.Sleep(3*period + period/2)
+			b.leave()
+			time.Sleep(period)
+			b.leave()
+			if n := looks.Load(); n != seen+5 {
+				t.Fatalf("%d looks while somebody watched, want one at once and 4 more", n-seen)
+			}
+			seen = looks.Load()
+		}
+	})
 }
 
 // So many watch and no more, until one goes.
