@@ -20,6 +20,7 @@ type State struct {
 	Queues    []QueuesPort    `json:"queues"`
 	Headroom  []HeadroomPort  `json:"headroom"`
 	Watchdog  []WatchdogQueue `json:"watchdog"`
+	Trunks    []Trunk         `json:"trunks"`
 	LLDP      []LLDPPort      `json:"lldp"`
 	Events    []Event         `json:"events"`     // the newest 100, oldest first
 	NextEvent uint64          `json:"next_event"` // sequence number of the first event that this state may not show
@@ -36,7 +37,7 @@ func (m *moment) state() *State {
 	return &State{Header: m.Header, Version: m.version.Version, NextEvent: next,
 		Ports: m.readPorts().(*Ports).Ports, PFC: m.readPFC().(*PFC).Ports, Pools: buffer.Pools, Buffer: buffer.Ports,
 		Queues: m.readQueues().(*Queues).Ports, Headroom: m.readHeadroom().(*Headroom).Ports,
-		Watchdog: m.readWatchdog().(*Watchdog).Queues, LLDP: m.readLLDP().(*LLDP).Ports,
+		Watchdog: m.readWatchdog().(*Watchdog).Queues, Trunks: m.readTrunk().(*Trunks).Trunks, LLDP: m.readLLDP().(*LLDP).Ports,
 		Events: newest(m.readEvents().(*Events).Events)}
 }
 

@@ -163,3 +163,24 @@ func TestPageForEverybody(t *testing.T) {
 	eventually(t, "and the browser complains of it", func() bool { return strings.Contains(strings.Join(p.Faults(), " "), "Content Security Policy") })
 	stop()
 }
+
+// A trunk has its place on the page, and a switch without one has not.
+func TestPageShowsATrunk(t *testing.T) {
+	r := newRig(t, 4, lab.LinkOptions{})
+	host := r.serveHere(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}"), each: paced})
+	h1, h4 := r.station(1, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)
+	p := webtest.Open(t, "http://"+host+"/", false, 1000, 900)
+	p.Await("the trunk is there", `!document.getElementById("trunks").hidden && document.querySelectorAll("#trunks-ports-rows tr").length === 4`)
+	stop := h1.send(stream{to: 4, prio: 3, rate: 5e6})
+	p.Await("its member has received, and its uplink sent", `[0, 3].every(i => {
+		const c = document.querySelectorAll("#trunks-ports-rows tr")[i].cells;
+		return c[1].textContent === (i ? "p4" : "p1") && c[3].textContent === "running" && c[i ? 7 : 6].textContent !== "0";
+	})`)
+	p.Await("its priority has a row", `[...document.querySelectorAll("#trunks-priorities-rows tr")].some(r => r.cells[1].textContent === "3" && r.cells[2].textContent !== "0")`)
+	stop()
+	h4.whole(h1, 3)
+	for _, found := range append(p.Unreached(), p.Overflow()...) {
+		t.Error(found)
+	}
+	quiet(t, p, host)
+}

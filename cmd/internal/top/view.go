@@ -99,12 +99,13 @@ const besides = 11
 
 func (v *view) overview() {
 	ports := v.sorted()
-	n := max(1, min(len(ports), (v.height-besides-3)/2))
+	n := max(1, min(len(ports), (v.height-besides-len(v.state.Trunks)-3)/2))
 	first := max(0, min(v.position()-n/2, len(ports)-n))
 	seen := ports[first:min(first+n, len(ports))]
 	v.ports(seen, len(ports))
 	v.matrix(seen)
 	v.pools()
+	v.trunks()
 	v.storms()
 	v.eventLines()
 }
@@ -201,6 +202,53 @@ func (v *view) pools() {
 		}
 		v.add(plain, "%s", text)
 	}
+}
+
+// trunks tells what waits in each trunk, who is held, and what its meters and early discards did.
+func (v *view) trunks() {
+	for i := range v.state.Trunks {
+		t := &v.state.Trunks[i]
+		var paused, held []string
+		note := func(port string, pausedByPeer, heldHere bool) {
+			if pausedByPeer {
+				paused = append(paused, port)
+			}
+			if heldHere {
+				held = append(held, port)
+			}
+		}
+		note(t.Uplink.Port, t.Uplink.PausedByPeer, t.Uplink.Held)
+		var down int64
+		for j := range t.Members {
+			m := &t.Members[j]
+			note(m.Port, m.PausedByPeer, m.Held)
+			down += m.AreaBytes
+		}
+		text := fmt.Sprintf("trunk %s  up %sB, down %sB", t.Trunk, api.Scaled(float64(t.Uplink.Bytes)), api.Scaled(float64(down)))
+		if t.Metered {
+			green, yellow, red, dropped := colours(t)
+			text += fmt.Sprintf("  green %d yellow %d red %d, dropped %d", green, yellow, red, dropped)
+		}
+		v.add(plain, "%s%s%s", text, listed("  paused by its peer: ", paused), listed("  holding the peer: ", held))
+	}
+}
+
+// colours are the frames that came by members, by colour, and those that were dropped.
+func colours(t *api.Trunk) (green, yellow, red, dropped uint64) {
+	dropped = t.Total.REDDropped.Frames
+	for i := range t.Priorities {
+		p := &t.Priorities[i]
+		green, yellow, red = green+p.Green.Frames, yellow+p.Yellow.Frames, red+p.Red.Frames
+		dropped += p.MeterDropped.Frames + p.REDDropped.Frames
+	}
+	return green, yellow, red, dropped
+}
+
+func listed(what string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return what + strings.Join(names, " ")
 }
 
 // storms tells what the watchdog says.

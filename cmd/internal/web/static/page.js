@@ -203,6 +203,28 @@ function watchdog(w) {
     num(count(q.storms_detected)), num(count(q.storms_restored)), num(count(q.storm_sent_frames)), num(count(q.storm_dropped_frames))]), "No queue is watched.");
 }
 
+function trunks(w) {
+  const all = w.state.trunks, ports = [], priorities = [], sum = (list, of) => list.reduce((n, x) => n + of(x), 0);
+  const state = p => warn(!p.up ? "down" : p.paused_by_peer && p.held ? "both" : p.paused_by_peer ? "paused by peer" : p.held ? "holding peer" : "running", !p.up);
+  const colours = p => [num(count(p.green.frames)), num(count(p.yellow.frames)), num(count(p.red.frames))];
+  $("trunks").hidden = $("trunks-link").hidden = all.length === 0;
+  all.forEach(t => {
+    t.members.forEach(m => ports.push([head(t.trunk), m.port, "member", state(m), num(bytes(m.share_bytes)), num(bytes(m.area_bytes)),
+      num(count(m.collected_frames)), num(count(m.sent_frames))]));
+    ports.push([head(t.trunk), t.uplink.port, "uplink, " + t.distribution, state(t.uplink), num(bytes(sum(t.members, m => m.area_bytes))),
+      num(bytes(t.uplink.bytes)), num(count(sum(t.members, m => m.distributed_frames))), num(count(t.uplink.sent_frames))]);
+    t.priorities.forEach(p => {
+      if (!p.green.frames && !p.yellow.frames && !p.red.frames && !p.member_holds && !p.uplink_holds) return;
+      priorities.push([head(t.trunk), String(p.priority), ...colours(p), num(count(p.meter_dropped.frames)), num(count(p.red_dropped.frames)),
+        p.members_held && p.uplink_held ? "both" : p.members_held ? "members" : p.uplink_held ? "uplink" : "–", num(count(p.member_holds)), num(count(p.uplink_holds))]);
+    });
+    priorities.push([head(t.trunk), "total", ...colours(t.total), num("–"), num(count(t.total.red_dropped.frames)), "–",
+      num(count(sum(t.members, m => m.holds))), num(count(t.uplink.holds))]);
+  });
+  fill("trunks-ports-rows", ports, "There is no trunk.");
+  fill("trunks-priorities-rows", priorities, "There is no trunk.");
+}
+
 function events(w) {
   fill("events-rows", w.state.events.toReversed().map(e => [wall(e.time), warn(e.kind, ["lossless-drop", "deadlock", "deadlock-recurring"].includes(e.kind)), e.port || "–",
     e.priority == null ? "–" : String(e.priority), num(count(e.count)), e.text + (e.peer ? " (peer " + e.peer + ")" : "")]), "Nothing has happened.");
@@ -268,7 +290,7 @@ function draw() {
   if (!w.state) return;
   const s = w.state;
   put($("about"), `pfcswitch ${s.version}, runs for ${clock(s.elapsed_ns / 1e6)}, as of ${wall(s.time)}`);
-  [drops, matrix, figures, pools, ingress, egress, ports, neighbors, headroom, watchdog, events, tell].forEach(show => attempt(show.name, () => show(w)));
+  [drops, matrix, figures, pools, ingress, egress, ports, neighbors, headroom, watchdog, trunks, events, tell].forEach(show => attempt(show.name, () => show(w)));
 }
 
 // tell announces what has changed, and only then.
