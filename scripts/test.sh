@@ -181,9 +181,13 @@ run_demo() {
 
 stage_bench() {
   local status=0
-  scripts/bench.sh --smoke || status=$?
+  scripts/bench.sh --smoke --json "$work/bench.json" --svg "$work/bench.svg" || status=$?
   if [[ $status -eq $absent && ${CI:-} == true ]]; then
     echo "with CI=true it has to run: start this script as root"
+    return 1
+  fi
+  if [[ $status -eq 0 && ! ( -s $work/bench.json && -s $work/bench.svg ) ]]; then
+    echo "the benchmark has written no results, or no plot"
     return 1
   fi
   return "$status"

@@ -112,3 +112,19 @@ func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	}
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
+
+// completeNouns makes the shell offer the nouns of show in place of a command, once a letter is typed.
+func completeNouns(root *cobra.Command) {
+	root.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) (offered []string, _ cobra.ShellCompDirective) {
+		show, _, err := c.Find([]string{"show"})
+		if err != nil || len(args) > 0 || typed == "" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, noun := range show.Commands() {
+			if own, _, err := c.Find([]string{noun.Name()}); strings.HasPrefix(noun.Name(), typed) && (err != nil || own == c) {
+				offered = append(offered, noun.Name()+"\tshow: "+noun.Short)
+			}
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -7,7 +7,7 @@ import (
 )
 
 func schemaCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON Schema of the configuration file",
 		Long: "Prints a JSON Schema (draft 2020-12) with every key, its values, its default and what it means, for editors that complete\n" +
@@ -24,4 +24,6 @@ func schemaCommand() *cobra.Command {
 			return err
 		},
 	}
+	jsonAnyway(c)
+	return c
 }

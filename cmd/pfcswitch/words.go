@@ -13,11 +13,12 @@ import (
 
 // spell writes out the words of a command line that are abbreviated: each stands for the one command, or noun, that begins
 // with it. A word that several begin with is an error that names them; one that none begins with, an error that names what
-// it resembles. A noun of "show" may stand alone.
+// it resembles. A noun of "show" may stand alone, or have that word behind it.
 func spell(root *cobra.Command, args []string) ([]string, error) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	c, path := root, ""
+	nounAlone := false
 	var out []string
 	for i := 0; i < len(args); i++ {
 		word := args[i]
@@ -39,13 +40,16 @@ func spell(root *cobra.Command, args []string) ([]string, error) {
 				i++
 				out = append(out, args[i])
 			}
+		case nounAlone && word == "show":
+			nounAlone = false
 		case c.HasSubCommands():
 			next, err := oneOf(c, path, word)
 			if err != nil {
 				return nil, err
 			}
 			if next.Parent() != c {
-				out = append(out, next.Parent().Name())
+				nounAlone, path = true, next.Parent().Name()
+				out = append(out, path)
 			}
 			c, path = next, strings.TrimSpace(path+" "+next.Name())
 			if out = append(out, next.Name()); next.Name() == "help" {
@@ -82,14 +86,31 @@ func oneOf(c *cobra.Command, path, word string) (*cobra.Command, error) {
 	case len(found) > 1:
 		return nil, fmt.Errorf("%s: that may be %s: write more of it", at, strings.Join(found, ", "))
 	}
-	if show, _, err := c.Find([]string{"show", word}); err == nil && !c.HasParent() && show.Name() == word {
-		return show, nil
+	if noun, err := alone(c, word); noun != nil || err != nil {
+		return noun, err
 	}
 	c.SuggestionsMinimumDistance = 2
 	if like := c.SuggestionsFor(word); len(like) > 0 {
 		return nil, fmt.Errorf("%s: there is no such command: did you mean %s? There are %s", at, strings.Join(like, " or "), strings.Join(names, ", "))
 	}
 	return nil, fmt.Errorf("%s: there is no such command: there are %s", at, strings.Join(names, ", "))
+}
+
+// alone returns the noun of "show" that a word stands for in place of a command; neither it nor an error where there is none.
+func alone(c *cobra.Command, word string) (*cobra.Command, error) {
+	if c.HasParent() {
+		return nil, nil
+	}
+	show, _, err := c.Find([]string{"show"})
+	if err != nil || show == c {
+		return nil, nil
+	}
+	for _, noun := range show.Commands() {
+		if strings.HasPrefix(noun.Name(), word) || noun.HasAlias(word) {
+			return oneOf(show, "", word)
+		}
+	}
+	return nil, nil
 }
 
 // beginning returns the names that begin with a word; the shortest alone where all others only go on from it, as buffer-pool

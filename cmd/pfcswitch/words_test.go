@@ -26,6 +26,15 @@ func TestSpell(t *testing.T) {
 		{"show -w 500ms po", "show --watch=500ms ports"},
 		{"show -w po", "show -w ports"},
 		{"pfc counters", "show pfc counters"},
+		{"po", "show ports"},
+		{"pfcwd -j", "show watchdog -j"},
+		{"fd --port p1", "show fdb --port p1"},
+		{"buf show", "show buffer"},
+		{"ports -j show", "show ports -j"},
+		{"pfc show counters", "show pfc counters"},
+		{"prio water sh", "show priority-group watermark shared"},
+		{"ev --since 3", "events --since 3"},
+		{"help po", "help show ports"},
 		{"cl wat", "clear watermarks"},
 		{"ver -j", "version -j"},
 		{"help sh po", "help show ports"},
@@ -43,6 +52,7 @@ func TestSpell(t *testing.T) {
 func TestSpellRefuses(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"s", "send, show, sink"},
+		{"p", "p: that may be pfc, ports, priority-group"},
 		{"show p", "show p: that may be pfc, ports, priority-group"},
 		{"shwo", "did you mean show?"},
 		{"show prots -j", "did you mean ports?"},
@@ -82,6 +92,9 @@ func TestCompletion(t *testing.T) {
 		want  []string
 	}{
 		{[]string{"sh", "p"}, []string{"pfc\t", "ports\t", "priority-group\t"}},
+		{[]string{"po"}, []string{"ports\tshow: ports"}},
+		{[]string{"ev"}, []string{"events\tfollow"}},
+		{[]string{"po", "--port", ""}, []string{":4"}},
 		{[]string{"sh", "pri", "w", ""}, []string{"headroom\t", "shared\t"}},
 		{[]string{"show", "pfc", "--priority", ""}, []string{"0\n", "7\n"}},
 		{[]string{"show", "--port", ""}, []string{":4"}},

@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -60,5 +62,27 @@ func TestHelp(t *testing.T) {
 		if status := run(strings.Fields(args)); status != want {
 			t.Errorf("%s: status %d, want %d", args, status, want)
 		}
+	}
+}
+
+// Every call of the benchmark in the README is one that it takes.
+func TestReadmeCalls(t *testing.T) {
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`<!--.*-->`).ReplaceAll(b, nil)
+	calls := regexp.MustCompile("scripts/bench\\.sh((?:\\s+--[a-z]+(?:\\s+(?:\"[^\"]*\"|[^-\"`#\\s][^`#\\s]*))?)+)").FindAllStringSubmatch(string(text), -1)
+	for _, call := range calls {
+		var args []string
+		for _, m := range regexp.MustCompile(`"([^"]*)"|\S+`).FindAllStringSubmatch(call[1], -1) {
+			args = append(args, strings.Trim(m[0], `"`))
+		}
+		if o, err := parseOptions(args, io.Discard); err != nil || len(o.parts) == 0 {
+			t.Errorf("README.md: bench.sh %q: %v", args, err)
+		}
+	}
+	if len(calls) < 5 {
+		t.Errorf("the README has only %d calls", len(calls))
 	}
 }

@@ -47,15 +47,24 @@ type Server struct {
 func NewServer(s Source, started time.Time, at int64) *Server {
 	srv := &Server{source: s, started: started, begin: &baseline{time: at}, mux: http.NewServeMux()}
 	srv.user.baseline = srv.begin
-	srv.mux.HandleFunc(showPattern, srv.show)
-	srv.mux.HandleFunc("GET /v1/state", srv.answerState)
-	srv.mux.HandleFunc("GET /v1/follow", srv.follow)
-	srv.mux.HandleFunc("GET /v1/capture", srv.capture)
-	srv.mux.HandleFunc("POST /v1/explain", srv.explain)
-	srv.mux.HandleFunc("POST /v1/apply", srv.apply)
-	srv.mux.HandleFunc("POST /v1/clear/{what}", srv.clear)
-	srv.mux.HandleFunc("POST /v1/linkcheck/headroom", srv.checkHeadroom)
+	for pattern, answer := range srv.requests() {
+		srv.mux.HandleFunc(pattern, answer)
+	}
 	return srv
+}
+
+// requests are those that the server answers, by pattern.
+func (s *Server) requests() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		showPattern:                   s.show,
+		"GET /v1/state":               s.answerState,
+		"GET /v1/follow":              s.follow,
+		"GET /v1/capture":             s.capture,
+		"POST /v1/explain":            s.explain,
+		"POST /v1/apply":              s.apply,
+		"POST /v1/clear/{what}":       s.clear,
+		"POST /v1/linkcheck/headroom": s.checkHeadroom,
+	}
 }
 
 // ServeHTTP implements http.Handler. What the mux would refuse by itself, in plain text or by a redirect, is refused here.

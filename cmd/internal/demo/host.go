@@ -42,16 +42,20 @@ const shallow = "buffer: {lossy: {size: 256KiB}, policy: static, xoff: 32KiB, xo
 // dscp is the DSCP of the lossless priority in preset roce.
 const dscp = 26 // its priority is 3
 
+func hostActs(o Options) []*hostAct {
+	seconds := time.Duration(o.Seconds * float64(time.Second))
+	return []*hostAct{
+		{name: "a", title: "three hosts send to one by TCP, each through a host NIC", seconds: seconds},
+		{name: "b", title: "control: the same, but flow control is off at the switch", control: true, seconds: seconds},
+	}
+}
+
 // Hosts runs the acts of demo host: (a) three TCP senders into one receiver, every host with a host NIC; (b) the same without flow
 // control at the switch, where TCP has to send again what the switch drops.
 func Hosts(ctx context.Context, o Options) (*Report, error) {
 	o.Seconds = math.Ceil(o.Seconds) // iperf3 knows whole ones
 	r := &Report{Schema: 1, Demo: "host", Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
-	seconds := time.Duration(o.Seconds * float64(time.Second))
-	acts := []*hostAct{
-		{name: "a", title: "three hosts send to one by TCP, each through a host NIC", seconds: seconds},
-		{name: "b", title: "control: the same, but flow control is off at the switch", control: true, seconds: seconds},
-	}
+	acts := hostActs(o)
 	if o.Enter != nil {
 		acts[0], acts[1] = acts[1], acts[0]
 	}

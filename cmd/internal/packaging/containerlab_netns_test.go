@@ -1,7 +1,6 @@
 package packaging
 
 import (
-	"encoding/json"
 	"os/exec"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 )
@@ -42,18 +40,7 @@ func TestLateInterfaces(t *testing.T) {
 	must(t, l.Link(sw, "e1-2", far, "b", lab.LinkOptions{MTU: 9500}))
 	await(t, proc, socket)
 
-	ports := func() (names []string) {
-		out, err := exec.Command(program(t), "show", "ports", "-j", "-s", socket).Output()
-		must(t, err)
-		var answer api.Ports
-		must(t, json.Unmarshal(out, &answer))
-		for _, p := range answer.Ports {
-			names = append(names, p.Port)
-		}
-		slices.Sort(names)
-		return names
-	}
-	if got := ports(); !slices.Equal(got, []string{"e1-2", "eth1"}) {
+	if got := portsOf(t, socket); !slices.Equal(got, []string{"e1-2", "eth1"}) {
 		t.Errorf("its ports are %v", got)
 	}
 	out, err := exec.Command("nsenter", "--net="+sw.Path(), "ip", "-d", "address", "show", "dev", "eth0").CombinedOutput()

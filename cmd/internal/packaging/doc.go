@@ -11,4 +11,6 @@
 //	containerlab_netns_test.go  interfaces that come late, as in containerlab
 //	vxlan_netns_test.go   a link that is a tunnel between machines
 //	start_netns_test.go   from the start to the first frame
+//	show_netns_test.go    how long show takes under load
+//	zero_netns_test.go    which interfaces a switch without a configuration takes
 package packaging

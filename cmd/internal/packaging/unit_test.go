@@ -1,6 +1,8 @@
 package packaging
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +55,19 @@ func TestUnitIsConfined(t *testing.T) {
 	if err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
-	t.Log(out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:])
+	last := out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:]
+	t.Log(last)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	must(t, err)
+	var said, found float64
+	_, text, _ := strings.Cut(string(readme), "`systemd-analyze security`: ")
+	_, level, _ := strings.Cut(last, "pfcswitch@leaf1.service: ")
+	if _, err := fmt.Sscanf(text, "%f", &said); err != nil {
+		t.Errorf("README.md does not say what systemd-analyze security finds: %v", err)
+	}
+	if _, err := fmt.Sscanf(level, "%f", &found); err != nil || math.Abs(said-found) > 0.3 { // each version of systemd weighs otherwise
+		t.Errorf("README.md says %.1f, systemd-analyze security %.1f (%v)", said, found, err)
+	}
 }
 
 // The unit runs commands that the program has.

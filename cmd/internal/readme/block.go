@@ -74,6 +74,16 @@ func marksOf(above string) []string {
 
 func (b *block) has(mark string) bool { return slices.Contains(b.marks, mark) }
 
+// value returns what stands behind the name of a mark; "" where the block has none of it.
+func (b *block) value(name string) string {
+	for _, m := range b.marks {
+		if value, ok := strings.CutPrefix(m, name+" "); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // kind is the first word behind the fence.
 func (b *block) kind() string {
 	if len(b.info) == 0 {
@@ -111,26 +121,38 @@ func (b *block) commands() (all []command) {
 	return all
 }
 
-// numbers are what may be another one each time.
-var numbers = regexp.MustCompile(`[0-9]+([.,:][0-9]+)*`)
+// numbers, with the unit of a time, are what may be another one each time; bar is one of a histogram.
+var (
+	numbers = regexp.MustCompile(`[0-9]+([.,:][0-9]+)*((ns|µs|ms|s)\b)?`)
+	bar     = regexp.MustCompile(` #+ +[0-9]`)
+)
 
-// shape is a line without its numbers and the width of its columns.
+// shape is a line without its numbers and the width of its columns; nothing of a histogram's line, of which there are more or
+// fewer each time.
 func shape(line string) string {
+	if bar.MatchString(line) {
+		return ""
+	}
 	return numbers.ReplaceAllString(strings.Join(strings.Fields(line), " "), "#")
 }
 
-// missing is the first line that was promised and not printed; "…" stands for any lines.
+// missing is the first line that was promised and not printed; "…" stands for any lines, and at the end of one for its rest.
 func missing(promised []string, printed string) string {
 	at := 0
 	lines := strings.Split(printed, "\n")
 	for _, line := range promised {
-		if want := shape(line); want != "" && want != "…" {
-			i := slices.IndexFunc(lines[at:], func(got string) bool { return shape(got) == want })
-			if i < 0 {
-				return line
-			}
-			at += i + 1
+		want, begins := strings.CutSuffix(shape(line), "…")
+		if want == "" {
+			continue
 		}
+		i := slices.IndexFunc(lines[at:], func(line string) bool {
+			got := shape(line)
+			return got == want || begins && strings.HasPrefix(got, want)
+		})
+		if i < 0 {
+			return line
+		}
+		at += i + 1
 	}
 	return ""
 }

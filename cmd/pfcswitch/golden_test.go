@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/demo"
+	"pfcswitch/cmd/internal/traffic"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// filled gives every value of a document something to say: numbers that differ, names that tell what they are.
+func filled(v reflect.Value, name string, next *int) {
+	*next++
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		filled(v.Elem(), name, next)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Unix(1_700_000_000, 0).UTC()))
+			return
+		}
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() || f.Anonymous {
+				filled(v.Field(i), f.Name, next)
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		filled(v.Index(0), name, next)
+	case reflect.Array:
+		for i := range v.Len() {
+			filled(v.Index(i), name, next)
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprintf("%s %d", name, *next))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(float64(*next) + 0.5)
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Int8:
+		if v.SetInt(int64(*next % 100)); name == "Schema" {
+			v.SetInt(api.Schema)
+		}
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
+		v.SetUint(uint64(*next % 100))
+	}
+}
+
+// What commands print as JSON beside the answers of a switch is fixed: which keys there are, in which order and of which type.
+func TestGoldenDocuments(t *testing.T) {
+	event, end := new(api.Line), new(api.Line)
+	for _, tt := range []struct {
+		file string
+		v    any
+	}{
+		{"check.json", new(checked)}, {"demo.json", new(demo.Report)}, {"send.json", new(traffic.SendReport)}, {"sink.json", new(traffic.SinkReport)},
+		{"storm.json", new(traffic.StormReport)}, {"apply.json", new(api.Applied)}, {"event.json", event}, {"end.json", end},
+		{"doctor.json", new(api.Doctor)}, {"linkcheck.json", new(api.LinkCheck)},
+	} {
+		filled(reflect.ValueOf(tt.v).Elem(), "", new(int))
+		event.State, event.Reason, event.Type = nil, nil, api.LineEvent // that of the state is a golden file of package api
+		end.State, end.Event, end.Type = nil, nil, api.LineEnd
+		var b bytes.Buffer
+		if err := api.WriteJSON(&b, tt.v); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, tt.file, b.String())
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test -update writes it anew):\ngot\n%s\nwant\n%s", path, got, want)
+	}
+}
+
+// A bad file, as check tells programs of it.
+func TestGoldenCheck(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("leaf1.yaml", []byte("name: leaf1\nports:\n  p1: {sped: 1G}\n  p2: {speed: fast}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, status := run(t, checkCommand(), "leaf1.yaml", "-j")
+	const want = `{
+  "schema": 1,
+  "file": "leaf1.yaml",
+  "good": false,
+  "errors": [
+    {
+      "line": 3,
+      "key": "ports.p1.sped",
+      "text": "unknown key: did you mean speed?"
+    },
+    {
+      "line": 4,
+      "key": "ports.p2.speed",
+      "text": "\"fast\" is not a rate: write bit/s with K, M or G, such as 100M, 2.5G or 10G, or auto, or none"
+    }
+  ],
+  "more": 0,
+  "warnings": [],
+  "notes": []
+}
+`
+	if status != 1 || out != want {
+		t.Errorf("status %d, want 1, and\n%s\nwant\n%s", status, out, want)
+	}
+}

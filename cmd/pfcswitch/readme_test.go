@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+var code = regexp.MustCompile("`([^`]+)`")
+
+// quoted are the words between backticks in a text, blocks left out.
+func quoted(markdown string) (all []string) {
+	for i, part := range strings.Split(markdown, "```") {
+		if i%2 == 1 {
+			continue
+		}
+		for _, m := range code.FindAllStringSubmatch(part, -1) {
+			all = append(all, strings.Join(strings.Fields(m[1]), " "))
+		}
+	}
+	return all
+}
+
+// known returns the command that words stand for. Words in capitals, or in brackets, stand for others.
+func known(words []string) (*cobra.Command, error) {
+	root := rootCommand()
+	args, err := spell(root, words)
+	if err != nil {
+		return nil, err
+	}
+	c, rest, err := root.Find(args)
+	if err != nil {
+		return nil, err
+	}
+	c.InitDefaultHelpFlag()
+	for _, word := range rest {
+		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		flag := c.Flag(name)
+		if len(word) == 2 && word[0] == '-' && name != "" {
+			flag = shorthand(c, name)
+		}
+		if strings.HasPrefix(word, "-") && word != "-" && flag == nil {
+			return nil, fmt.Errorf("%s has no flag %s", c.CommandPath(), word)
+		}
+		if placeholder := word == strings.ToUpper(word); len(c.ValidArgs) > 0 && !placeholder && !slices.Contains(c.ValidArgs, word) && flag == nil {
+			return nil, fmt.Errorf("%s: %s is none of %v", c.CommandPath(), word, c.ValidArgs)
+		}
+	}
+	return c, nil
+}
+
+// Every command in the text, outside of blocks, is one that the program has, with flags that it has.
+func TestReadmeCommands(t *testing.T) {
+	found := 0
+	for _, text := range quoted(readme(t)) {
+		words := strings.Fields(strings.TrimPrefix(text, "sudo "))
+		program := words[0] == "pfcswitch" || words[0] == "./pfcswitch"
+		if program {
+			words = words[1:]
+		}
+		if c, _, err := rootCommand().Find(words[:min(1, len(words))]); !program && (err != nil || !c.HasParent() || len(words) < 2) {
+			continue
+		}
+		found++
+		if _, err := known(words); err != nil && !slices.Contains(words, "NOUN") {
+			t.Errorf("README.md: `%s`: %v", text, err)
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d commands are in the text", found)
+	}
+	t.Logf("%d commands", found)
+}
+
+// commandTable returns the commands of the README's table, each as the words that its row says.
+func commandTable(t *testing.T) (all [][]string) {
+	t.Helper()
+	_, text, found := strings.Cut(readme(t), "| command | what it does |\n|---|---|\n")
+	if !found {
+		t.Fatal("README.md has no table of commands")
+	}
+	text, _, _ = strings.Cut(text, "\n\n")
+	for row := range strings.Lines(text) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
+		var first []string
+		for _, text := range quoted(cell) {
+			words := strings.Fields(text)
+			if first == nil {
+				first = words
+			} else if c, _, err := rootCommand().Find(words); err != nil || !c.HasParent() || first[0] == "show" {
+				words = []string{first[0], words[0]} // more of the row's first command
+			}
+			all = append(all, words)
+		}
+	}
+	return all
+}
+
+// The table of commands has all that the program has, and nothing else.
+func TestReadmeCommandTable(t *testing.T) {
+	said := map[string]bool{}
+	for _, words := range commandTable(t) {
+		c, err := known(words)
+		if err != nil {
+			t.Errorf("README.md: `%s`: %v", strings.Join(words, " "), err)
+			continue
+		}
+		said[c.CommandPath()] = true
+		for _, word := range words[1:] {
+			said[c.CommandPath()+" "+word] = true
+		}
+	}
+	want := func(path, short string) {
+		if !said[path] {
+			t.Errorf("README.md: the table of commands has no %s: %s", path, short)
+		}
+	}
+	for _, c := range rootCommand().Commands() {
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "priority-group" && sub.Name() != "buffer-pool" { // SONiC's words have a sentence of their own
+				want(sub.CommandPath(), sub.Short)
+			}
+		}
+		if !c.HasSubCommands() && c.IsAvailableCommand() {
+			want(c.CommandPath(), c.Short)
+		}
+		for _, arg := range c.ValidArgs {
+			want(c.CommandPath()+" "+arg, c.Short)
+		}
+	}
+	if len(said) < 40 {
+		t.Errorf("only %d commands are in the table", len(said))
+	}
+}
+
+func TestKnown(t *testing.T) {
+	for text, want := range map[string]string{
+		"show pfc --watch 2 -j": "", "sh po": "", "send eth0 --storm 3 --duty 90": "", "clear counters": "", "demo": "", "lab up FILE": "", "apply FILE": "",
+		"show pfc --wtch":      "show pfc has no flag --wtch",
+		"clear everything":     "everything is none of",
+		"linkcheck -q":         "has no flag -q",
+		"demo indeed --full":   "indeed is none of",
+		"gossip":               "there is no such command",
+		"show priority-groups": "there is no such command",
+	} {
+		if _, err := known(strings.Fields(text)); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
