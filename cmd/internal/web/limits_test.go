@@ -5,20 +5,30 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 )
 
 // dial opens a connection that stays until the test ends.
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
+	network := "tcp"
+	if strings.Contains(address, "/") {
+		network = "unix"
+	}
+	c, err := net.Dial(network, address)
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	must(t, c.SetDeadline(time.Now().Add(40*time.Second)))
@@ -35,53 +45,129 @@ func answered(t *testing.T, c net.Conn) string {
 	return strings.TrimSpace(line)
 }
 
-// Whatever a client is slow with, it is cut off; one that watches or waits between requests is not.
+// Whatever a client is slow with, it is cut off, at the metrics address and at the control socket; one that watches or waits between
+// requests is not.
 func TestSlowClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes the limits' times")
 	}
-	address := serve(t, Config{})
+	address, local := serve(t, Config{}), serveLocal(t)
+	var clients sync.WaitGroup // all at once: what is waited for is the limits' times
+	where := map[string]string{address: "address: ", local: "socket: "}
+	const post = " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n"
 	for _, tt := range []struct {
-		name, sent, more string // more is sent again and again
-		within           time.Duration
+		at, name, sent, more string // more is sent again and again
+		within               time.Duration
 	}{
-		{"nothing", "", "", headerTime},
-		{"half a line", "GET / HT", "", headerTime},
-		{"a header without end", "GET / HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", headerTime},
-		{"a body that does not come", "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n", "", requestTime},
-		{"a body that trickles", "POST /v1/apply HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n", "a", requestTime},
+		{address, "nothing", "", "", headerTime},
+		{address, "half a line", "GET / HT", "", headerTime},
+		{address, "a header without end", "GET / HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", headerTime},
+		{address, "a body that does not come", "POST /metrics" + post, "", requestTime},
+		{address, "a body that trickles", "POST /v1/apply" + post, "a", requestTime},
+		{local, "nothing", "", "", headerTime},
+		{local, "half a line", "GET / HT", "", headerTime},
+		{local, "a header without end", "GET /v1/ports HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", headerTime},
+		{local, "a configuration that does not come", "POST /v1/apply" + post, "", controlTime},
+		{local, "a configuration that trickles", "POST /v1/apply" + post, "a", controlTime},
+		{local, "a frame that trickles", "POST /v1/explain?port=p1" + post, "a", controlTime},
+		{local, "a clear that trickles", "POST /v1/clear/watermarks" + post, "a", controlTime},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c := dial(t, address)
-			_, err := io.WriteString(c, tt.sent)
-			must(t, err)
+		c := dial(t, tt.at)
+		clients.Go(func() {
 			begun := time.Now()
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				_, _ = io.Copy(io.Discard, c)
-			}()
-			for {
-				select {
-				case <-ended:
-					if took := time.Since(begun); took > tt.within+3*time.Second {
-						t.Errorf("cut off after %v, want %v", took, tt.within)
-					}
-					return
-				case <-time.After(200 * time.Millisecond):
-					_, _ = io.WriteString(c, tt.more)
-				}
+			cutOff(t, c, tt.sent, tt.more)
+			if took := time.Since(begun); took > tt.within+3*time.Second {
+				t.Errorf("%s%s: cut off after %v, want %v", where[tt.at], tt.name, took, tt.within)
 			}
 		})
 	}
-	t.Run("watching", func(t *testing.T) {
-		t.Parallel()
-		w, _ := watchAt(t, address)
-		for begun := time.Now(); time.Since(begun) < requestTime+2*time.Second; {
-			w.next()
+	c := dial(t, local)
+	clients.Go(func() {
+		_, err := io.WriteString(c, "GET /v1/fdb HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		time.Sleep(controlTime + time.Second)
+		n, more := io.Copy(io.Discard, c)
+		if err != nil || n == 0 || n > slowAnswer/2 {
+			t.Errorf("%v: %d octets of an answer of more than %d could still be read: %v", err, n, slowAnswer, more)
 		}
 	})
+	w, _ := watchAt(t, address)
+	for begun := time.Now(); time.Since(begun) < requestTime+2*time.Second; {
+		w.next()
+	}
+	clients.Wait()
+}
+
+// cutOff sends, and more again and again, until the other end has closed the connection.
+func cutOff(t *testing.T, c net.Conn, sent, more string) {
+	if _, err := io.WriteString(c, sent); err != nil {
+		t.Error(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, c)
+	}()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-time.After(200 * time.Millisecond):
+			_, _ = io.WriteString(c, more)
+		}
+	}
+}
+
+// A slowSource is a switch of which only the filtering database is known, which is large.
+type slowSource struct{ api.Source }
+
+func (slowSource) Name() string                   { return "s1" }
+func (slowSource) Snapshot(v *dataplane.Snapshot) { *v = dataplane.Snapshot{} }
+func (slowSource) ClearWatermarks()               {}
+func (slowSource) Interfaces(all []capture.Interface) []capture.Interface {
+	return all
+}
+
+func (slowSource) FDB() []bridge.Entry {
+	all := make([]bridge.Entry, slowAnswer/100)
+	for i := range all {
+		all[i] = bridge.Entry{MAC: uint64(i), VID: 1, Static: true}
+	}
+	return all
+}
+
+const (
+	slowAnswer  = 4 << 20          // octets that the answer about the filtering database has at least: more than sockets hold
+	controlTime = 10 * time.Second // what the control socket gives for the rest of a request, and for taking an answer
+)
+
+// serveLocal serves a control socket and returns its path.
+func serveLocal(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s.sock")
+	l, err := net.Listen("unix", path)
+	must(t, err)
+	s := NewLocalServer(api.NewServer(slowSource{}, time.Now()), slog.New(slog.DiscardHandler))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	t.Cleanup(func() { _, _ = s.Close(), <-ended })
+	return path
+}
+
+// What comes to the control socket has a bound too.
+func TestLocalBounds(t *testing.T) {
+	path := serveLocal(t)
+	for _, tt := range []struct{ name, sent, want string }{
+		{"a long header", "GET /v1/ports HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("a", 64<<10) + "\r\n\r\n", " 431 "},
+		{"a long path", "GET /v1/" + strings.Repeat("a", 64<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", " 431 "},
+		{"a long configuration", "POST /v1/apply HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n" + strings.Repeat("a", 2_000_000), " 400 "},
+		{"a long frame", "POST /v1/explain?port=p1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" + strings.Repeat("a", 70_000), " 400 "},
+	} {
+		c := dial(t, path)
+		go func() { _, _ = io.WriteString(c, tt.sent) }() // it may be cut off before all is sent
+		if got := answered(t, c); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s, want%sand its end", tt.name, got, tt.want)
+		}
+	}
 }
 
 // Headers and bodies have a bound.
