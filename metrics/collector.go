@@ -22,6 +22,9 @@ type Config struct {
 	// KernelBacklog returns how many frames the kernel dropped before any ring, since its boot: column 2 of
 	// /proc/net/softnet_stat, summed up. nil: not known, not exported.
 	KernelBacklog func() uint64
+	// MissingFrames returns how many frames captures wanted and did not get, and SlowReaders how many readers of events were cut
+	// off; nil: not exported.
+	MissingFrames, SlowReaders func() uint64
 	// Watchdog returns the state of every watched egress queue; nil: there is no watchdog.
 	Watchdog func() []deadlock.Status
 	// Version and Revision tell what runs; Started, when it began to count.
@@ -36,8 +39,8 @@ type Port struct {
 	MeasuredHeadroom int64
 	// ManualHeadroom says that the peer cannot measure.
 	ManualHeadroom bool
-	// HeadroomMessages are the measurement frames of the port by outcome; nil: the port does not measure.
-	HeadroomMessages map[string]uint64
+	// Measurement counts the measurement frames of the port; nil: the port does not measure.
+	Measurement *headroom.Counters
 	// TurnIdle and TurnBusy are how long the peer kept requests to measure headroom, while the link was idle and while it carried
 	// traffic.
 	TurnIdle, TurnBusy headroom.Distribution
@@ -100,10 +103,27 @@ func (c *Collector) collectSwitch(o output, v *dataplane.Snapshot) {
 	o.value(buildInfo, 1, c.cfg.Version, c.cfg.Revision, runtime.Version())
 	collectPools(o, &v.Buffer)
 	o.histogram(xoffReaction, &v.Xoff)
+	o.histogram(xoffArrivalReaction, &v.XoffAge)
+	o.value(allLosslessDrops, float64(lostByAll(v)))
 	o.value(fdbEntries, float64(v.Bridge.Entries))
-	if c.cfg.KernelBacklog != nil {
-		o.value(kernelBacklogDrops, float64(c.cfg.KernelBacklog()))
+	o.value(fdbMoves, float64(v.Bridge.Moves))
+	o.value(fdbNotLearned, float64(v.Bridge.Full))
+	for f, count := range map[familyID]func() uint64{kernelBacklogDrops: c.cfg.KernelBacklog, captureMissing: c.cfg.MissingFrames, eventReadersCut: c.cfg.SlowReaders} {
+		if count != nil {
+			o.value(f, float64(count()))
+		}
 	}
+}
+
+// lostByAll adds up the lossless drops of all ports, of those too that were removed.
+func lostByAll(v *dataplane.Snapshot) uint64 {
+	sum := v.LosslessDropsGone
+	for i := range v.Ports {
+		for _, n := range v.Ports[i].Counters.LosslessDrops {
+			sum += n
+		}
+	}
+	return sum
 }
 
 func collectPools(o output, b *buffer.Snapshot) {
@@ -148,15 +168,24 @@ func collectHeadroom(o output, p *Port, c *dataplane.PortConfig) {
 			o.value(headroomMeasured, float64(p.MeasuredHeadroom), p.Name, label)
 		}
 	}
-	if p.HeadroomMessages == nil {
+	if p.Measurement == nil {
 		return
 	}
 	o.value(headroomManual, number(p.ManualHeadroom), p.Name)
-	for outcome, n := range p.HeadroomMessages {
-		o.value(headroomMessages, float64(n), p.Name, outcome)
-	}
+	collectMeasurement(o, p.Name, p.Measurement)
 	collectTurns(o, p.Name, "idle", &p.TurnIdle)
 	collectTurns(o, p.Name, "busy", &p.TurnBusy)
+}
+
+// collectMeasurement exports the measurement frames of a port by what became of them.
+func collectMeasurement(o output, port string, c *headroom.Counters) {
+	for outcome, n := range map[string]uint64{"asked": c.Asked, "answered": c.Answered, "lost": c.Lost, "replied": c.Replies, "results": c.Results,
+		"streams": c.Streams} {
+		o.value(headroomMessages, float64(n), port, outcome)
+	}
+	for why, n := range c.Ignored {
+		o.value(headroomMessages, float64(n), port, headroom.Ignored(why).String())
+	}
 }
 
 func collectTurns(o output, port, load string, d *headroom.Distribution) {

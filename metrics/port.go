@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/macctl"
 )
 
@@ -15,6 +16,7 @@ func collectPort(o output, p *dataplane.PortSnapshot) {
 	name, c := p.Config.Name, &p.Counters
 	o.value(portUp, number(p.Up), name)
 	o.value(portSpeed, float64(p.Config.Speed), name)
+	o.value(portLoop, number(p.Loop == bridge.LoopShut), name)
 	o.value(receiveFrames, float64(c.ReceivedFrames), name)
 	o.value(receiveBytes, float64(c.ReceivedBytes), name)
 	o.value(transmitFrames, float64(c.SentFrames), name)
@@ -76,6 +78,7 @@ func collectEgress(o output, p *dataplane.PortSnapshot) {
 		label := strconv.Itoa(q)
 		o.value(egressQueue, float64(p.Counters.QueueBytes[q]), p.Config.Name, label)
 		o.value(egressQueueMax, float64(p.Counters.QueueBytesMax[q]), p.Config.Name, label)
+		o.value(egressQueueSent, float64(p.Counters.QueueSent[q]), p.Config.Name, label)
 		o.value(ecnMarked, float64(p.Counters.Marked[q]), p.Config.Name, label)
 	}
 }

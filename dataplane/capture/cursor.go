@@ -77,7 +77,11 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 // skip goes on with a chunk that does not follow: those between were overwritten.
 func (c *Cursor) skip(k *chunk) {
 	for p := range c.seen {
-		c.missing[p] += uint64(k.first[p] - c.seen[p])
+		n := uint64(k.first[p] - c.seen[p])
+		c.missing[p] += n
+		if c.want.Ports.Has(p) {
+			c.tap.missing.Add(n)
+		}
 	}
 	c.number, c.at, c.seen = k.number, 0, k.first
 }
