@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
@@ -61,23 +61,14 @@ type Collector struct {
 	cfg Config
 }
 
-var _ prometheus.Collector = (*Collector)(nil)
-
 // NewCollector returns a collector.
 func NewCollector(cfg Config) *Collector { return &Collector{cfg: cfg} }
 
-// Describe implements prometheus.Collector.
-func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range descs {
-		ch <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+// collect takes one snapshot and turns it into metrics.
+func (c *Collector) collect() *output {
 	var v dataplane.Snapshot
 	c.cfg.Snapshot(&v)
-	o := output{ch: ch, started: c.cfg.Started}
+	o := &output{started: c.cfg.Started, pairs: map[label]*dto.LabelPair{}}
 	c.collectSwitch(o, &v)
 	for i := range v.Ports {
 		collectPort(o, &v.Ports[i])
@@ -96,9 +87,10 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	if c.cfg.Ports != nil {
 		collectConfigured(o, c.cfg.Ports(), &v)
 	}
+	return o
 }
 
-func (c *Collector) collectSwitch(o output, v *dataplane.Snapshot) {
+func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 	o.value(up, 1)
 	o.value(buildInfo, 1, c.cfg.Version, c.cfg.Revision, runtime.Version())
 	collectPools(o, &v.Buffer)
@@ -108,9 +100,12 @@ func (c *Collector) collectSwitch(o output, v *dataplane.Snapshot) {
 	o.value(fdbEntries, float64(v.Bridge.Entries))
 	o.value(fdbMoves, float64(v.Bridge.Moves))
 	o.value(fdbNotLearned, float64(v.Bridge.Full))
-	for f, count := range map[familyID]func() uint64{kernelBacklogDrops: c.cfg.KernelBacklog, captureMissing: c.cfg.MissingFrames, eventReadersCut: c.cfg.SlowReaders} {
-		if count != nil {
-			o.value(f, float64(count()))
+	for _, told := range []struct {
+		f     familyID
+		count func() uint64
+	}{{kernelBacklogDrops, c.cfg.KernelBacklog}, {captureMissing, c.cfg.MissingFrames}, {eventReadersCut, c.cfg.SlowReaders}} {
+		if told.count != nil {
+			o.value(told.f, float64(told.count()))
 		}
 	}
 }
@@ -126,7 +121,7 @@ func lostByAll(v *dataplane.Snapshot) uint64 {
 	return sum
 }
 
-func collectPools(o output, b *buffer.Snapshot) {
+func collectPools(o *output, b *buffer.Snapshot) {
 	segment := func(pool, name string, size int64, l buffer.Level) {
 		o.value(bufferSize, float64(size), pool, name)
 		o.value(bufferUsed, float64(l.Now), pool, name)
@@ -139,7 +134,7 @@ func collectPools(o output, b *buffer.Snapshot) {
 }
 
 // collectConfigured exports what only the daemon knows: ports whose interface is not there, and calculated headroom.
-func collectConfigured(o output, ports []Port, v *dataplane.Snapshot) {
+func collectConfigured(o *output, ports []Port, v *dataplane.Snapshot) {
 	attached := make(map[string]*dataplane.PortSnapshot, len(v.Ports))
 	for i := range v.Ports {
 		attached[v.Ports[i].Config.Name] = &v.Ports[i]
@@ -159,7 +154,7 @@ func collectConfigured(o output, ports []Port, v *dataplane.Snapshot) {
 }
 
 // collectHeadroom exports what the daemon knows of a port's headroom.
-func collectHeadroom(o output, p *Port, c *dataplane.PortConfig) {
+func collectHeadroom(o *output, p *Port, c *dataplane.PortConfig) {
 	for _, label := range ingressLabels(c) {
 		if p.CalculatedHeadroom > 0 {
 			o.value(headroomCalculated, float64(p.CalculatedHeadroom), p.Name, label)
@@ -178,41 +173,26 @@ func collectHeadroom(o output, p *Port, c *dataplane.PortConfig) {
 }
 
 // collectMeasurement exports the measurement frames of a port by what became of them.
-func collectMeasurement(o output, port string, c *headroom.Counters) {
-	for outcome, n := range map[string]uint64{"asked": c.Asked, "answered": c.Answered, "lost": c.Lost, "replied": c.Replies, "results": c.Results,
-		"streams": c.Streams} {
-		o.value(headroomMessages, float64(n), port, outcome)
+func collectMeasurement(o *output, port string, c *headroom.Counters) {
+	for _, told := range []struct {
+		outcome string
+		n       uint64
+	}{{"asked", c.Asked}, {"answered", c.Answered}, {"lost", c.Lost}, {"replied", c.Replies}, {"results", c.Results}, {"streams", c.Streams}} {
+		o.value(headroomMessages, float64(told.n), port, told.outcome)
 	}
 	for why, n := range c.Ignored {
 		o.value(headroomMessages, float64(n), port, headroom.Ignored(why).String())
 	}
 }
 
-func collectTurns(o output, port, load string, d *headroom.Distribution) {
+func collectTurns(o *output, port, load string, d *headroom.Distribution) {
 	if d.Samples == 0 {
 		return
 	}
-	for percentile, t := range map[string]time.Duration{"0": d.Min, "50": d.Median, "99": d.P99, "99.9": d.P999, "100": d.Max} {
-		o.value(headroomTurn, t.Seconds(), port, load, percentile)
+	for _, told := range []struct {
+		percentile string
+		t          time.Duration
+	}{{"0", d.Min}, {"50", d.Median}, {"99", d.P99}, {"99.9", d.P999}, {"100", d.Max}} {
+		o.value(headroomTurn, told.t.Seconds(), port, load, told.percentile)
 	}
-}
-
-// An output takes the metrics of one scrape.
-type output struct {
-	ch      chan<- prometheus.Metric
-	started time.Time
-}
-
-// value exports one number. Labels stand in the order of the family's.
-func (o output) value(f familyID, v float64, labels ...string) {
-	m, err := prometheus.NewConstMetric(descs[f], families[f].kind, v, labels...)
-	o.put(f, m, err)
-}
-
-// put exports a metric, or, where it could not be made (a port name that is not UTF-8), lets the scrape say so.
-func (o output) put(f familyID, m prometheus.Metric, err error) {
-	if err != nil {
-		m = prometheus.NewInvalidMetric(descs[f], err)
-	}
-	o.ch <- m
 }

@@ -26,13 +26,14 @@ func text(t *testing.T, cfg Config) string {
 	return body
 }
 
-// series returns the lines that match a pattern, which must not be none.
+// series returns the lines that match a pattern, sorted, which must not be none.
 func series(t *testing.T, text, pattern string) []string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^pfcswitch_`+pattern+`.*$`).FindAllString(text, -1)
 	if len(found) == 0 {
 		t.Fatalf("no series match %s", pattern)
 	}
+	slices.Sort(found)
 	return found
 }
 

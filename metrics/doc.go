@@ -2,6 +2,7 @@
 //
 //	families.go   the names, labels and help texts of all metrics
 //	collector.go  Collector: one snapshot for each scrape; what concerns the whole switch
+//	gather.go     what a scrape gets, made at little cost
 //	port.go       what concerns one port: link, frames, MAC control, its queues
 //	watchdog.go   deadlocks of egress queues
 //	priority.go   what stands in the label "priority"

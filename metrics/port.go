@@ -12,7 +12,7 @@ import (
 // second is one in nanoseconds.
 const second = 1e9
 
-func collectPort(o output, p *dataplane.PortSnapshot) {
+func collectPort(o *output, p *dataplane.PortSnapshot) {
 	name, c := p.Config.Name, &p.Counters
 	o.value(portUp, number(p.Up), name)
 	o.value(portSpeed, float64(p.Config.Speed), name)
@@ -50,7 +50,7 @@ func number(b bool) float64 {
 }
 
 // collectControl exports PAUSE and PFC. A port has the time of one of them: that of the whole link where PAUSE is on.
-func collectControl(o output, p *dataplane.PortSnapshot) {
+func collectControl(o *output, p *dataplane.PortSnapshot) {
 	name := p.Config.Name
 	o.value(pauseReceived, float64(p.Received.PauseFrames), name)
 	o.value(pauseSent, float64(p.Told.PauseFrames), name)
@@ -73,7 +73,7 @@ func collectControl(o output, p *dataplane.PortSnapshot) {
 }
 
 // collectEgress exports the eight egress queues, which every port has, whatever its flow control.
-func collectEgress(o output, p *dataplane.PortSnapshot) {
+func collectEgress(o *output, p *dataplane.PortSnapshot) {
 	for q := range dataplane.NumPriorities {
 		label := strconv.Itoa(q)
 		o.value(egressQueue, float64(p.Counters.QueueBytes[q]), p.Config.Name, label)
@@ -84,7 +84,7 @@ func collectEgress(o output, p *dataplane.PortSnapshot) {
 }
 
 // collectIngress exports the lossless ingress queues of a port.
-func collectIngress(o output, p *buffer.PortSnapshot) {
+func collectIngress(o *output, p *buffer.PortSnapshot) {
 	for k := range p.Ingress {
 		q := &p.Ingress[k]
 		if !q.Lossless {

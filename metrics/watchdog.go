@@ -7,7 +7,7 @@ import (
 )
 
 // collectWatchdog exports every egress queue that is watched for deadlocks, the zeros too.
-func collectWatchdog(o output, queues []deadlock.Status) {
+func collectWatchdog(o *output, queues []deadlock.Status) {
 	for i := range queues {
 		s := &queues[i]
 		label := strconv.Itoa(int(s.Queue))
