@@ -9,7 +9,8 @@ import (
 
 // A Snapshot is the state of a switch at one moment, by value.
 type Snapshot struct {
-	Time   int64 // ns of the switch's clock
+	Time   int64  // ns of the switch's clock
+	Config Config // what the whole switch was told last
 	Buffer buffer.Snapshot
 	Bridge bridge.Counters
 	Xoff   Histogram // from the admission that crosses a threshold to the entry of the send call
@@ -66,7 +67,7 @@ func (r *Runner) Snapshot(v *Snapshot) {
 
 // Snapshot fills v but for what only the runner knows.
 func (s *Switch) Snapshot(v *Snapshot, now int64) {
-	s.now, v.Time = now, now
+	s.now, v.Time, v.Config = now, now, s.cfg
 	s.buffer.Snapshot(&v.Buffer)
 	for i := range v.Buffer.Ports {
 		if p := &v.Buffer.Ports[i]; !p.Removed && s.retired[p.Name] != nil {

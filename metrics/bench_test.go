@@ -9,6 +9,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
 )
 
 // wide is a switch of 32 ports with eight lossless priorities each.
@@ -20,7 +21,7 @@ func wide() Config {
 	for n := range ports {
 		name := fmt.Sprintf("p%d", n+1)
 		all = append(all, Port{Name: name, CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, LLDP: &LLDP{Neighbors: 1},
-			HeadroomMessages: map[string]uint64{"asked": 8, "answered": 8, "lost": 0, "replied": 8, "results": 1}})
+			Measurement: &headroom.Counters{Asked: 8, Answered: 8, Replies: 8, Results: 1}})
 		for q := range dataplane.NumPriorities {
 			queues = append(queues, deadlock.Status{Name: name, Queue: uint8(q)})
 		}

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
@@ -22,6 +22,9 @@ type Config struct {
 	// KernelBacklog returns how many frames the kernel dropped before any ring, since its boot: column 2 of
 	// /proc/net/softnet_stat, summed up. nil: not known, not exported.
 	KernelBacklog func() uint64
+	// MissingFrames returns how many frames captures wanted and did not get, and SlowReaders how many readers of events were cut
+	// off; nil: not exported.
+	MissingFrames, SlowReaders func() uint64
 	// Watchdog returns the state of every watched egress queue; nil: there is no watchdog.
 	Watchdog func() []deadlock.Status
 	// Version and Revision tell what runs; Started, when it began to count.
@@ -36,8 +39,8 @@ type Port struct {
 	MeasuredHeadroom int64
 	// ManualHeadroom says that the peer cannot measure.
 	ManualHeadroom bool
-	// HeadroomMessages are the measurement frames of the port by outcome; nil: the port does not measure.
-	HeadroomMessages map[string]uint64
+	// Measurement counts the measurement frames of the port; nil: the port does not measure.
+	Measurement *headroom.Counters
 	// TurnIdle and TurnBusy are how long the peer kept requests to measure headroom, while the link was idle and while it carried
 	// traffic.
 	TurnIdle, TurnBusy headroom.Distribution
@@ -58,23 +61,14 @@ type Collector struct {
 	cfg Config
 }
 
-var _ prometheus.Collector = (*Collector)(nil)
-
 // NewCollector returns a collector.
 func NewCollector(cfg Config) *Collector { return &Collector{cfg: cfg} }
 
-// Describe implements prometheus.Collector.
-func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range descs {
-		ch <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+// collect takes one snapshot and turns it into metrics.
+func (c *Collector) collect() *output {
 	var v dataplane.Snapshot
 	c.cfg.Snapshot(&v)
-	o := output{ch: ch, started: c.cfg.Started}
+	o := &output{started: c.cfg.Started, pairs: map[label]*dto.LabelPair{}}
 	c.collectSwitch(o, &v)
 	for i := range v.Ports {
 		collectPort(o, &v.Ports[i])
@@ -93,20 +87,41 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	if c.cfg.Ports != nil {
 		collectConfigured(o, c.cfg.Ports(), &v)
 	}
+	return o
 }
 
-func (c *Collector) collectSwitch(o output, v *dataplane.Snapshot) {
+func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 	o.value(up, 1)
 	o.value(buildInfo, 1, c.cfg.Version, c.cfg.Revision, runtime.Version())
 	collectPools(o, &v.Buffer)
 	o.histogram(xoffReaction, &v.Xoff)
+	o.histogram(xoffArrivalReaction, &v.XoffAge)
+	o.value(allLosslessDrops, float64(lostByAll(v)))
 	o.value(fdbEntries, float64(v.Bridge.Entries))
-	if c.cfg.KernelBacklog != nil {
-		o.value(kernelBacklogDrops, float64(c.cfg.KernelBacklog()))
+	o.value(fdbMoves, float64(v.Bridge.Moves))
+	o.value(fdbNotLearned, float64(v.Bridge.Full))
+	for _, told := range []struct {
+		f     familyID
+		count func() uint64
+	}{{kernelBacklogDrops, c.cfg.KernelBacklog}, {captureMissing, c.cfg.MissingFrames}, {eventReadersCut, c.cfg.SlowReaders}} {
+		if told.count != nil {
+			o.value(told.f, float64(told.count()))
+		}
 	}
 }
 
-func collectPools(o output, b *buffer.Snapshot) {
+// lostByAll adds up the lossless drops of all ports, of those too that were removed.
+func lostByAll(v *dataplane.Snapshot) uint64 {
+	sum := v.LosslessDropsGone
+	for i := range v.Ports {
+		for _, n := range v.Ports[i].Counters.LosslessDrops {
+			sum += n
+		}
+	}
+	return sum
+}
+
+func collectPools(o *output, b *buffer.Snapshot) {
 	segment := func(pool, name string, size int64, l buffer.Level) {
 		o.value(bufferSize, float64(size), pool, name)
 		o.value(bufferUsed, float64(l.Now), pool, name)
@@ -119,7 +134,7 @@ func collectPools(o output, b *buffer.Snapshot) {
 }
 
 // collectConfigured exports what only the daemon knows: ports whose interface is not there, and calculated headroom.
-func collectConfigured(o output, ports []Port, v *dataplane.Snapshot) {
+func collectConfigured(o *output, ports []Port, v *dataplane.Snapshot) {
 	attached := make(map[string]*dataplane.PortSnapshot, len(v.Ports))
 	for i := range v.Ports {
 		attached[v.Ports[i].Config.Name] = &v.Ports[i]
@@ -139,7 +154,7 @@ func collectConfigured(o output, ports []Port, v *dataplane.Snapshot) {
 }
 
 // collectHeadroom exports what the daemon knows of a port's headroom.
-func collectHeadroom(o output, p *Port, c *dataplane.PortConfig) {
+func collectHeadroom(o *output, p *Port, c *dataplane.PortConfig) {
 	for _, label := range ingressLabels(c) {
 		if p.CalculatedHeadroom > 0 {
 			o.value(headroomCalculated, float64(p.CalculatedHeadroom), p.Name, label)
@@ -148,42 +163,36 @@ func collectHeadroom(o output, p *Port, c *dataplane.PortConfig) {
 			o.value(headroomMeasured, float64(p.MeasuredHeadroom), p.Name, label)
 		}
 	}
-	if p.HeadroomMessages == nil {
+	if p.Measurement == nil {
 		return
 	}
 	o.value(headroomManual, number(p.ManualHeadroom), p.Name)
-	for outcome, n := range p.HeadroomMessages {
-		o.value(headroomMessages, float64(n), p.Name, outcome)
-	}
+	collectMeasurement(o, p.Name, p.Measurement)
 	collectTurns(o, p.Name, "idle", &p.TurnIdle)
 	collectTurns(o, p.Name, "busy", &p.TurnBusy)
 }
 
-func collectTurns(o output, port, load string, d *headroom.Distribution) {
+// collectMeasurement exports the measurement frames of a port by what became of them.
+func collectMeasurement(o *output, port string, c *headroom.Counters) {
+	for _, told := range []struct {
+		outcome string
+		n       uint64
+	}{{"asked", c.Asked}, {"answered", c.Answered}, {"lost", c.Lost}, {"replied", c.Replies}, {"results", c.Results}, {"streams", c.Streams}} {
+		o.value(headroomMessages, float64(told.n), port, told.outcome)
+	}
+	for why, n := range c.Ignored {
+		o.value(headroomMessages, float64(n), port, headroom.Ignored(why).String())
+	}
+}
+
+func collectTurns(o *output, port, load string, d *headroom.Distribution) {
 	if d.Samples == 0 {
 		return
 	}
-	for percentile, t := range map[string]time.Duration{"0": d.Min, "50": d.Median, "99": d.P99, "99.9": d.P999, "100": d.Max} {
-		o.value(headroomTurn, t.Seconds(), port, load, percentile)
+	for _, told := range []struct {
+		percentile string
+		t          time.Duration
+	}{{"0", d.Min}, {"50", d.Median}, {"99", d.P99}, {"99.9", d.P999}, {"100", d.Max}} {
+		o.value(headroomTurn, told.t.Seconds(), port, load, told.percentile)
 	}
-}
-
-// An output takes the metrics of one scrape.
-type output struct {
-	ch      chan<- prometheus.Metric
-	started time.Time
-}
-
-// value exports one number. Labels stand in the order of the family's.
-func (o output) value(f familyID, v float64, labels ...string) {
-	m, err := prometheus.NewConstMetric(descs[f], families[f].kind, v, labels...)
-	o.put(f, m, err)
-}
-
-// put exports a metric, or, where it could not be made (a port name that is not UTF-8), lets the scrape say so.
-func (o output) put(f familyID, m prometheus.Metric, err error) {
-	if err != nil {
-		m = prometheus.NewInvalidMetric(descs[f], err)
-	}
-	o.ch <- m
 }

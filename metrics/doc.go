@@ -2,6 +2,7 @@
 //
 //	families.go   the names, labels and help texts of all metrics
 //	collector.go  Collector: one snapshot for each scrape; what concerns the whole switch
+//	gather.go     what a scrape gets, made at little cost
 //	port.go       what concerns one port: link, frames, MAC control, its queues
 //	trunk.go      what concerns one trunk
 //	watchdog.go   deadlocks of egress queues

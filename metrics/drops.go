@@ -4,7 +4,7 @@ import "pfcswitch/dataplane"
 
 // collectDrops exports what a port lost. A reason has a series from its first frame on, the ring's always. The lossless
 // drops have one for each lossless priority from the start, so that the 0 that is promised can be seen.
-func collectDrops(o output, p *dataplane.PortSnapshot) {
+func collectDrops(o *output, p *dataplane.PortSnapshot) {
 	c := &p.Config
 	for r := range dataplane.NumDropReasons {
 		var frames [dataplane.NumPriorities + 1]uint64

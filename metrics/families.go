@@ -17,12 +17,14 @@ const (
 	buildInfo
 	portUp
 	portSpeed
+	portLoop
 	receiveFrames
 	receiveBytes
 	transmitFrames
 	transmitBytes
 	drops
 	losslessDrops
+	allLosslessDrops
 	pfcReceived
 	pfcSent
 	pfcReceivedPaused
@@ -42,6 +44,7 @@ const (
 	overspeed
 	egressQueue
 	egressQueueMax
+	egressQueueSent
 	ecnMarked
 	headroomCalculated
 	headroomConfigured
@@ -54,12 +57,20 @@ const (
 	pauseReceivedTime
 	pauseSentTime
 	xoffReaction
+	xoffArrivalReaction
 	watchdogDetected
 	watchdogRecovered
+	watchdogRecurred
+	watchdogSent
+	watchdogDropped
 	watchdogBlocked
 	kernelBacklogDrops
 	tapDrops
+	captureMissing
+	eventReadersCut
 	fdbEntries
+	fdbMoves
+	fdbNotLearned
 	trunkBytes
 	trunkMemberBytes
 	trunkMeteredFrames
@@ -106,6 +117,7 @@ var families = [numFamilies]family{
 
 	portUp:         {"port_up", gauge, "1 where the port's link is up, 0 where it is down or the interface does not exist.", byPort},
 	portSpeed:      {"port_speed_bits_per_second", gauge, "Rate that the port is shaped to; 0 where it has no shaper.", byPort},
+	portLoop:       {"port_loop", gauge, "1 while the port's flooding is off since a loop was found: an own probe came back.", byPort},
 	receiveFrames:  {"receive_frames_total", counter, "Data frames received, after super-frames were cut.", byPort},
 	receiveBytes:   {"receive_bytes_total", counter, "Bytes of received data frames, without FCS.", byPort},
 	transmitFrames: {"transmit_frames_total", counter, "Data frames that the kernel took.", byPort},
@@ -113,6 +125,8 @@ var families = [numFamilies]family{
 
 	drops:         {"drops_total", counter, "Frames not forwarded, where they came in, by their priority there (unknown: lost in a receive ring).", []string{"port", "priority", "reason"}},
 	losslessDrops: {"lossless_drops_total", counter, "Frames of lossless priorities that were lost. Must stay 0.", byPriority},
+
+	allLosslessDrops: {"lossless_drops_all_ports_total", counter, "Frames of lossless priorities that were lost at all ports, those too that are no longer configured. Must stay 0.", nil},
 
 	pfcReceived:       {"pfc_received_frames_total", counter, "PFC frames received that name the priority, obeyed or not.", byPriority},
 	pfcSent:           {"pfc_sent_frames_total", counter, "PFC frames sent that name the priority.", byPriority},
@@ -135,16 +149,17 @@ var families = [numFamilies]family{
 	ringFramesMax:   {"ring_frames_max", gauge, "Most frames seen waiting in the lossless receive rings.", byPort},
 	overspeed:       {"overspeed_frames_total", counter, "Frames that arrived faster than the port's speed and burst.", byPort},
 
-	egressQueue:    {"egress_queue_bytes", gauge, "Bytes that wait in an egress queue.", byPriority},
-	egressQueueMax: {"egress_queue_max_bytes", gauge, "Most bytes that waited in an egress queue.", byPriority},
-	ecnMarked:      {"ecn_marked_frames_total", counter, "Frames marked congestion experienced on an egress queue.", byPriority},
+	egressQueue:     {"egress_queue_bytes", gauge, "Bytes that wait in an egress queue.", byPriority},
+	egressQueueMax:  {"egress_queue_max_bytes", gauge, "Most bytes that waited in an egress queue.", byPriority},
+	egressQueueSent: {"egress_queue_transmit_frames_total", counter, "Frames that left an egress queue.", byPriority},
+	ecnMarked:       {"ecn_marked_frames_total", counter, "Frames marked congestion experienced on an egress queue.", byPriority},
 
 	headroomCalculated: {"headroom_calculated_bytes", gauge, "Headroom that a lossless ingress queue needs by calculation.", byPriority},
 	headroomConfigured: {"headroom_configured_bytes", gauge, "Headroom of a lossless ingress queue in force.", byPriority},
 	headroomMeasured:   {"headroom_measured_bytes", gauge, "Headroom that a lossless ingress queue needs by measurement, of this end or by what the peer found.", byPriority},
 	headroomManual:     {"headroom_manual_required", gauge, "1 where the headroom is to be measured and the peer cannot: set it by hand.", byPort},
 	headroomUsedMax:    {"headroom_used_max_bytes", gauge, "Most bytes on the wire that came for a lossless ingress queue after an XOFF had left.", byPriority},
-	headroomMessages:   {"headroom_messages_total", counter, "Measurement frames by what became of them: asked, answered, lost, replied, or the reason to ignore them.", []string{"port", "outcome"}},
+	headroomMessages:   {"headroom_messages_total", counter, "Measurement frames by what became of them: asked, answered, lost, replied; results and streams of the peer; or the reason to ignore them.", []string{"port", "outcome"}},
 	headroomTurn:       {"headroom_turnaround_seconds", gauge, "Time for which the peer keeps a request to measure headroom, by percentile of the newest samples, while the link is idle and while it is busy.", []string{"port", "load", "percentile"}},
 
 	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
@@ -152,13 +167,22 @@ var families = [numFamilies]family{
 	pauseSentTime:     {"pause_sent_duration_seconds", histogram, "Length of each pause of a priority of the peer, or of the peer, from here.", byPort},
 	xoffReaction:      {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},
 
+	xoffArrivalReaction: {"xoff_arrival_reaction_seconds", histogram, "Time from the arrival of the frame that crosses a threshold, by the kernel's stamp, to the send call of XOFF.", nil},
+
 	watchdogDetected:  {"watchdog_detected_total", counter, "Deadlocks detected on an egress queue.", byPriority},
 	watchdogRecovered: {"watchdog_recovered_total", counter, "Deadlocks of an egress queue that were restored: detection started again.", byPriority},
+	watchdogRecurred:  {"watchdog_recurred_total", counter, "Times that PFC was switched off on an egress queue since its deadlock kept coming back.", byPriority},
+	watchdogSent:      {"watchdog_storm_sent_frames_total", counter, "Frames that left an egress queue during its deadlocks.", byPriority},
+	watchdogDropped:   {"watchdog_storm_dropped_frames_total", counter, "Frames that were dropped from an egress queue to break its deadlocks.", byPriority},
 	watchdogBlocked:   {"watchdog_blocked", gauge, "1 while an egress queue counts as locked up: from detection to recovery, or while PFC is off since the deadlock keeps coming back.", byPriority},
 
 	kernelBacklogDrops: {"kernel_backlog_drops_total", counter, "Frames that the kernel dropped before any receive ring, on the whole machine since its boot.", nil},
 	tapDrops:           {"tap_drops_total", counter, "Frames of the host that the kernel dropped because their queue towards the TAP was full.", byPort},
+	captureMissing:     {"capture_missing_frames_total", counter, "Frames that a capture wanted and that were overwritten before it came to them.", nil},
+	eventReadersCut:    {"event_readers_cut_off_total", counter, "Readers of the stream of events that were too slow, and cut off.", nil},
 	fdbEntries:         {"fdb_entries", gauge, "Entries of the filtering database.", nil},
+	fdbMoves:           {"fdb_moves_total", counter, "Stations that went from one port to another, as after a move, or in a loop.", nil},
+	fdbNotLearned:      {"fdb_not_learned_frames_total", counter, "Frames whose source was not learned since the filtering database was full.", nil},
 
 	trunkBytes:             {"trunk_bytes", gauge, "Bytes, with FCS, that wait in a trunk to leave by the uplink or by members.", []string{"trunk", "priority", "to"}},
 	trunkMemberBytes:       {"trunk_member_bytes", gauge, "Bytes, with FCS, of a member's share that wait for the uplink, or of its area that are to leave by it.", []string{"trunk", "member", "to"}},

@@ -5,16 +5,18 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/macctl"
 )
 
 // second is one in nanoseconds.
 const second = 1e9
 
-func collectPort(o output, p *dataplane.PortSnapshot) {
+func collectPort(o *output, p *dataplane.PortSnapshot) {
 	name, c := p.Config.Name, &p.Counters
 	o.value(portUp, number(p.Up), name)
 	o.value(portSpeed, float64(p.Config.Speed), name)
+	o.value(portLoop, number(p.Loop == bridge.LoopShut), name)
 	o.value(receiveFrames, float64(c.ReceivedFrames), name)
 	o.value(receiveBytes, float64(c.ReceivedBytes), name)
 	o.value(transmitFrames, float64(c.SentFrames), name)
@@ -48,7 +50,7 @@ func number(b bool) float64 {
 }
 
 // collectControl exports PAUSE and PFC. A port has the time of one of them: that of the whole link where PAUSE is on.
-func collectControl(o output, p *dataplane.PortSnapshot) {
+func collectControl(o *output, p *dataplane.PortSnapshot) {
 	name := p.Config.Name
 	o.value(pauseReceived, float64(p.Received.PauseFrames), name)
 	o.value(pauseSent, float64(p.Told.PauseFrames), name)
@@ -71,17 +73,18 @@ func collectControl(o output, p *dataplane.PortSnapshot) {
 }
 
 // collectEgress exports the eight egress queues, which every port has, whatever its flow control.
-func collectEgress(o output, p *dataplane.PortSnapshot) {
+func collectEgress(o *output, p *dataplane.PortSnapshot) {
 	for q := range dataplane.NumPriorities {
 		label := strconv.Itoa(q)
 		o.value(egressQueue, float64(p.Counters.QueueBytes[q]), p.Config.Name, label)
 		o.value(egressQueueMax, float64(p.Counters.QueueBytesMax[q]), p.Config.Name, label)
+		o.value(egressQueueSent, float64(p.Counters.QueueSent[q]), p.Config.Name, label)
 		o.value(ecnMarked, float64(p.Counters.Marked[q]), p.Config.Name, label)
 	}
 }
 
 // collectIngress exports the lossless ingress queues of a port.
-func collectIngress(o output, p *buffer.PortSnapshot) {
+func collectIngress(o *output, p *buffer.PortSnapshot) {
 	for k := range p.Ingress {
 		q := &p.Ingress[k]
 		if !q.Lossless {

@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/deadlock"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -15,8 +16,10 @@ var started = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // sample is a switch with a port of each kind: p1 with PFC on priority 3, p2 with PAUSE, p3 with neither and down.
 func sample(v *dataplane.Snapshot) {
 	*v = dataplane.Snapshot{Time: 5e9}
-	v.Bridge.Entries, v.Bridge.Moves = 17, 2
+	v.Bridge.Entries, v.Bridge.Moves, v.Bridge.Full = 17, 2, 1
 	v.Xoff.Record(30_000)
+	v.XoffAge.Record(70_000)
+	v.LosslessDropsGone = 3
 	v.Ports = []dataplane.PortSnapshot{pfcPort(), pausePort(), offPort()}
 	v.Trunks = sampleTrunks()
 	v.Buffer = buffer.Snapshot{
@@ -38,8 +41,8 @@ func sample(v *dataplane.Snapshot) {
 // watched are the watchdog's queues of the sample.
 func watched() []deadlock.Status {
 	return []deadlock.Status{
-		{Name: "p1", Queue: 3, State: deadlock.Stormed, Detected: 3, Recovered: 2},
-		{Name: "p1", Queue: 4, State: deadlock.Closed, Detected: 9, Recovered: 9},
+		{Name: "p1", Queue: 3, State: deadlock.Stormed, Detected: 3, Recovered: 2, Sent: 55, Dropped: 66},
+		{Name: "p1", Queue: 4, State: deadlock.Closed, Detected: 9, Recovered: 9, Recurred: 2},
 		{Name: "p2", Queue: deadlock.All, State: deadlock.Operational, Detected: 1, Recovered: 1},
 	}
 }
@@ -52,11 +55,11 @@ func level(n int64) buffer.Level {
 func pfcPort() dataplane.PortSnapshot {
 	p := dataplane.PortSnapshot{
 		Config: dataplane.PortConfig{Name: "p1", Speed: 1e9, Nominal: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3},
-		Up:     true,
+		Up:     true, Loop: bridge.LoopShut,
 		Counters: dataplane.Counters{
 			ReceivedFrames: 4021, ReceivedBytes: 6087794, SentFrames: 12, SentBytes: 768, Overspeed: 5,
 			RingHoldNs: 1_250_000_000, RingHoldBytes: 3028, RingFramesMax: 96,
-			Marked: [8]uint64{3: 77}, QueueBytes: [8]int64{0: 64, 3: 1514}, QueueBytesMax: [8]int64{0: 128, 3: 98410},
+			QueueSent: [8]uint64{0: 4, 3: 8}, Marked: [8]uint64{3: 77}, QueueBytes: [8]int64{0: 64, 3: 1514}, QueueBytesMax: [8]int64{0: 128, 3: 98410},
 		},
 		Received: macctl.ReceiverCounters{PFCFrames: [8]uint64{3: 12, 4: 1}, PauseFrames: 2},
 		Told:     macctl.InitiatorCounters{PFCFrames: [8]uint64{3: 40}},
@@ -100,13 +103,13 @@ func config() Config {
 	return Config{
 		Snapshot: sample,
 		Ports: func() []Port {
-			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, HeadroomMessages: map[string]uint64{"asked": 8, "unasked": 1},
+			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, Measurement: &headroom.Counters{Asked: 8, Ignored: [headroom.NumIgnored]uint64{headroom.IgnoredUnasked: 1}},
 				TurnIdle: headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000}, LLDP: &LLDP{Neighbors: 1}},
-				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, HeadroomMessages: map[string]uint64{"asked": 0}},
+				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, Measurement: &headroom.Counters{}},
 				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", CalculatedHeadroom: 12345}}
 		},
 		Watchdog:      watched,
-		KernelBacklog: func() uint64 { return 11 },
-		Version:       "v1.2.3", Revision: "0123abc", Started: started,
+		KernelBacklog: func() uint64 { return 11 }, MissingFrames: func() uint64 { return 12 }, SlowReaders: func() uint64 { return 13 },
+		Version: "v1.2.3", Revision: "0123abc", Started: started,
 	}
 }

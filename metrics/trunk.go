@@ -14,7 +14,7 @@ const (
 	toMembers = "members" // likewise
 )
 
-func collectTrunk(o output, t *dataplane.TrunkSnapshot) {
+func collectTrunk(o *output, t *dataplane.TrunkSnapshot) {
 	name := t.Config.Name
 	for p := range dataplane.NumPriorities {
 		label := strconv.Itoa(p)
@@ -35,7 +35,7 @@ func collectTrunk(o output, t *dataplane.TrunkSnapshot) {
 }
 
 // collectHolds exports whom the trunk holds: priorities of a port where PFC is on, and else all of them.
-func collectHolds(o output, t *dataplane.TrunkSnapshot, port string, held uint8, begun [dataplane.NumPriorities]dataplane.HoldCount, pauses dataplane.HoldCount) {
+func collectHolds(o *output, t *dataplane.TrunkSnapshot, port string, held uint8, begun [dataplane.NumPriorities]dataplane.HoldCount, pauses dataplane.HoldCount) {
 	if t.Config.Flow.Mode == trunk.ModePause {
 		o.value(trunkHeld, number(held != 0), t.Config.Name, port, all)
 		o.value(trunkHolds, float64(pauses.Begun), t.Config.Name, port, all)
@@ -48,7 +48,7 @@ func collectHolds(o output, t *dataplane.TrunkSnapshot, port string, held uint8,
 }
 
 // collectMember exports one member.
-func collectMember(o output, t *dataplane.TrunkSnapshot, i int) {
+func collectMember(o *output, t *dataplane.TrunkSnapshot, i int) {
 	name, m := t.Config.Name, &t.Members[i]
 	o.value(trunkMemberBytes, float64(m.Share), name, m.Port, toUplink)
 	o.value(trunkMemberBytes, float64(m.Area), name, m.Port, toMembers)

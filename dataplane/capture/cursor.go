@@ -123,7 +123,11 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 // pass counts as missing what was not read before there were so many frames of each port.
 func (c *Cursor) pass(counts *[MaxPorts]uint32) {
 	for p := range c.seen {
-		c.missing[p] += uint64(counts[p] - c.seen[p])
+		n := uint64(counts[p] - c.seen[p])
+		c.missing[p] += n
+		if c.want.Ports.Has(p) {
+			c.tap.missing.Add(n)
+		}
 	}
 	c.seen = *counts
 }

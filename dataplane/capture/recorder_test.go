@@ -243,6 +243,8 @@ func TestSlowReader(t *testing.T) {
 	got := all(slow)
 	if missing := slow.Missing(1); missing == 0 || missing+uint64(len(got)) != frames || got[len(got)-1] != frames-1 {
 		t.Errorf("the slow reader got %d frames, %d are missing; want all %d and the newest", len(got), missing, frames)
+	} else if tap.Missing() != missing {
+		t.Errorf("in all %d frames are missing, want %d", tap.Missing(), missing)
 	}
 }
 

@@ -43,6 +43,7 @@ type Tap struct {
 	recorder atomic.Pointer[Recorder]
 	watched  atomic.Bool
 	losses   chan struct{}
+	missing  atomic.Uint64
 
 	mu      sync.Mutex // guards what follows
 	octets  int
@@ -77,6 +78,9 @@ func (t *Tap) Lost() {
 	default:
 	}
 }
+
+// Missing returns how many frames readers wanted and did not get, since they were overwritten before.
+func (t *Tap) Missing() uint64 { return t.missing.Load() }
 
 // Losses returns a channel on which there is something when a lossless frame was lost since it was last read from. One
 // reader may use it.

@@ -113,17 +113,27 @@ func (s *Survey) readVLANs(index int) error {
 		return fmt.Errorf("list interfaces: %w", err)
 	}
 	for _, link := range links {
-		v, ok := link.(*netlink.Vlan)
-		if !ok || v.ParentIndex != index {
+		v, ok := tagging(link, index)
+		if !ok {
 			continue
 		}
-		above, err := describe(v)
+		above, err := describe(link)
 		if err != nil {
 			return err
 		}
-		s.VLANs = append(s.VLANs, VLANLink{Name: v.Name, VID: uint16(v.VlanId), Mapped: mapsPriorities(v), Address: len(above.Addresses) > 0})
+		v.Address = len(above.Addresses) > 0
+		s.VLANs = append(s.VLANs, v)
 	}
 	return nil
+}
+
+// tagging describes an interface, but for its address, that adds tags on top of the one with an index; ok is false for any other.
+func tagging(link netlink.Link, index int) (v VLANLink, ok bool) {
+	l, ok := link.(*netlink.Vlan)
+	if !ok || l.ParentIndex != index {
+		return v, false
+	}
+	return VLANLink{Name: l.Name, VID: uint16(l.VlanId), Mapped: mapsPriorities(l)}, true
 }
 
 // mapsPriorities tells whether a VLAN interface gives some frames another PCP than 0.

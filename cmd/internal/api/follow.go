@@ -74,6 +74,9 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// CutOff returns how many readers of events were too slow, and cut off, since the start.
+func (s *Server) CutOff() uint64 { return uint64(s.cutOff.Load()) }
+
 // A follower is a stream of events. runPoll fills lines, and closes it at the end; cut may be read then.
 type follower struct {
 	server *Server

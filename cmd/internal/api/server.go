@@ -143,7 +143,7 @@ func (s *Server) moment(since uint64) *moment {
 
 // since takes a snapshot whose counters begin at a baseline, and events at a sequence number.
 func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment {
-	m := &moment{source: s.source, base: base, since: event, version: ThisVersion(), cutOff: uint64(s.cutOff.Load())}
+	m := &moment{source: s.source, base: base, since: event, version: ThisVersion(), cutOff: s.CutOff()}
 	s.source.Snapshot(&m.snapshot)
 	m.lately = lately{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
 	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time, Started: s.started.UTC(), Cleared: cleared,

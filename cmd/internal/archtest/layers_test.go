@@ -31,7 +31,7 @@ var layers = []layer{
 	{[]string{"dataplane/trunk"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
 	{[]string{"dataplane/capture"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
 	{[]string{"dataplane"}, []string{"dataplane/...", "buffer", "macctl"}, "the switch joins its stations, the buffer and MAC control; the rest watches from the side"},
-	{[]string{"metrics/..."}, append([]string{"dataplane", "dataplane/trunk", "metrics/..."}, leaves...), "metrics reads the switch and the leaves"},
+	{[]string{"metrics/..."}, append([]string{"dataplane", "dataplane/bridge", "dataplane/trunk", "metrics/..."}, leaves...), "metrics reads the switch and the leaves"},
 	{
 		[]string{"cmd/internal/..."},
 		append([]string{"dataplane/...", "metrics/...", "cmd/internal/..."}, leaves...),

@@ -25,8 +25,7 @@ func TestHostileApply(t *testing.T) {
 	c, _, err := config.Parse("test.yaml", []byte(text))
 	must(t, err)
 	d, _ := run(t, c)
-	server := &http.Server{Handler: api.NewServer(source{d}, time.Now(), dataplane.Now()), ReadHeaderTimeout: time.Second}
-	go func() { _ = server.Serve(d.control) }()
+	server := d.serveControl(api.NewServer(source{d}, time.Now(), dataplane.Now()))
 	t.Cleanup(func() { _ = server.Close() })
 
 	info, err := os.Stat(socket)
@@ -43,12 +42,12 @@ func TestHostileApply(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, body, want string }{
 		{"nothing of it is text", strings.Repeat("\x00", 1000), "x.yaml:1: byte 1 of the line is the control character 0x00"},
-		{"half of it", text[:len(text)-12] + "\nports: {p1: {spe", "x.yaml:"},
+		{"half of it", text[:len(text)-12] + "\nports: {p1: {spe", "x.yaml:5: not YAML: ',' or '}' must be specified: correct the syntax here or in the line above"},
 		{"another key", text + "prots: {}\n", "x.yaml:6: prots: unknown key: did you mean ports?"},
-		{"another type", text + "buffer: 5\n", "x.yaml:6: buffer: want a mapping"},
+		{"another type", text + "buffer: 5\n", "x.yaml:6: buffer: want a mapping (key: value), not a single value"},
 		{"a value out of range", text + "ageing: 1ms\n", "x.yaml:6: ageing: \"1ms\" is out of range: write 1s to 1000000s"},
-		{"aliases of aliases", text + laughs, "unknown key"},
-		{"longer than any", text + strings.Repeat("# x\n", 100_000), "x.yaml:1: the file is too long"},
+		{"aliases of aliases", text + laughs, "x.yaml:6: a: unknown key: remove it, or use one of name, preset, buffer"},
+		{"longer than any", text + strings.Repeat("# x\n", 100_000), "x.yaml:1: the file is too long, a configuration has at most 262144 bytes: name another file"},
 		{"much longer", strings.Repeat("x", 3<<20), "it has more than 1048576 bytes: send a configuration alone"},
 		{"what only a restart can change", strings.Replace(text, "name: test", "name: other", 1), "x.yaml:1: name: other: cannot change while the switch runs (it is test): restart the switch, or keep the value"},
 	} {

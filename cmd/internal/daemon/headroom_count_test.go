@@ -13,7 +13,9 @@ import (
 // counted are the measurement frames of the one port that metrics tell of, and whether they do.
 func counted(d *Daemon) (asked uint64, ok bool) {
 	for _, p := range d.metricsPorts() {
-		asked, ok = p.HeadroomMessages["asked"]
+		if p.Measurement != nil {
+			asked, ok = p.Measurement.Asked, true
+		}
 	}
 	return asked, ok
 }

@@ -21,10 +21,12 @@ type keyed struct {
 	other string // another name of the namespace of the ports
 }
 
-// newKeyed makes five hosts, and one link more of the fourth.
+// newKeyed makes five hosts, and one link more of the fourth and of the fifth.
 func newKeyed(t *testing.T) *keyed {
 	r := &keyed{rig: newRig(t, 5, lab.LinkOptions{})}
 	must(t, r.lab.Link(r.host(4), "eth1", r.sw, "spare", lab.LinkOptions{}))
+	must(t, r.lab.Link(r.host(5), "eth1", r.sw, "owned", lab.LinkOptions{}))
+	ip(t, r.sw, "addr", "add", "10.78.0.1/24", "dev", "owned")
 	r.other = r.dir + "/other"
 	must(t, os.Symlink(r.sw.Path(), r.other))
 	return r
@@ -68,7 +70,7 @@ func (r *keyed) of(base string, c *change) []byte {
 	return []byte(r.names(string(text)))
 }
 
-// change makes a change, and sees to it that it is in force, or refused and nothing has changed.
+// change makes a change, and sees to it that it is in force when it has been made, or refused and nothing has changed.
 func (r *keyed) change(t *testing.T, base string, c *change) {
 	before := string(source{r.d}.ConfigYAML())
 	text := r.of(base, c)
@@ -86,6 +88,7 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 	case err != nil:
 		t.Fatalf("%v\n%s", err, text)
 	}
+	c.inForce(t, r.rig)
 	want, _, err := config.Parse("test.yaml", text)
 	must(t, err)
 	if in != string(config.Expand(want)) {
@@ -103,13 +106,10 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 			t.Errorf("show config says %s: %s, want %s", path, got, shown)
 		}
 	}
-	if c.effect != nil {
-		eventually(t, c.path+" has its effect", func() bool { return c.effect(r.rig) })
-	}
 }
 
 // underLoad makes changes one after the other while two stations send to a third at twice its speed.
-func (r *keyed) underLoad(base string, changes []change) {
+func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *station) {
 	t := r.t
 	c, _, err := config.Parse("test.yaml", r.of(base, nil))
 	must(t, err)
@@ -118,7 +118,10 @@ func (r *keyed) underLoad(base string, changes []change) {
 	for n := 1; n <= 3; n++ {
 		r.waitUp(n, true)
 	}
-	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	h1, h2, h3 = r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	for _, h := range []*station{h1, h2, h3} {
+		h.pliant.Store(true)
+	}
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0, rate: 5e6}), h3.send(stream{to: 2, prio: 3})
 	eventually(t, "both senders are held now and then", func() bool { return h1.controls.Load() > 1 && h3.controls.Load() > 1 })
 	var missing, late [4]uint64 // frames from a host, so that only the change that costs some fails
@@ -145,6 +148,46 @@ func (r *keyed) underLoad(base string, changes []change) {
 	stop3()
 	h2.whole(h1, 3)
 	h2.whole(h3, 3)
+	if missing, dropped := h1.sent[0].Load()-h2.tally(1, 0).frames, sum(r.drops(1)); missing > dropped {
+		t.Errorf("%d lossy frames of h1 are missing, and p1 has counted %d drops", missing, dropped)
+	}
+	r.noLosslessDrops()
+	return h1, h2, h3
+}
+
+// drops returns what port n has dropped, by reason.
+func (r *keyed) drops(n int) (all [dataplane.NumDropReasons]uint64) {
+	for _, byReason := range r.snapshot(n).Counters.Drops {
+		for reason, frames := range byReason {
+			all[reason] += frames
+		}
+	}
+	return all
+}
+
+func sum(all [dataplane.NumDropReasons]uint64) (n uint64) {
+	for _, frames := range all {
+		n += frames
+	}
+	return n
+}
+
+// mayLose makes a change of port 1 that costs frames of priority 3, since they are lossless there no more, or belong elsewhere: each
+// one that h1 sends and that does not reach h2 is counted for that reason, and h3 loses none.
+func (r *keyed) mayLose(base string, c *change, reason dataplane.DropReason, h1, h2, h3 *station) {
+	t, before := r.t, r.drops(1)
+	missing := func() uint64 { return h1.sent[3].Load() - h2.tally(1, 3).frames }
+	lost := missing()
+	r.change(t, base, c)
+	h3.send(stream{to: 2, prio: 3, frames: h3.sent[3].Load() + 500})
+	h1.send(stream{to: 2, prio: 3, frames: h1.sent[3].Load() + 500})
+	h1.finish()
+	h2.whole(h3, 3)
+	eventually(t, c.path+": frames are lost, and as many are counted", func() bool {
+		n := r.drops(1)[reason] - before[reason]
+		return n > 0 && missing()-lost == n
+	})
+	t.Logf("%s: %s cost %d frames of 500", c.path, reason, missing()-lost)
 	r.noLosslessDrops()
 }
 
@@ -165,9 +208,13 @@ func (r *keyed) account(t *testing.T) {
 }
 
 // Each key is changed under load, and no lossless frame is lost, none comes late, and nothing stays behind. What only a restart
-// can change is refused in a sentence.
+// can change is refused in a sentence. A change that makes frames lossy, or sends them nowhere, costs those that it counts.
 func TestEveryKeyChangesUnderLoad(t *testing.T) {
-	newKeyed(t).underLoad(`fdb: [{mac: "02:00:00:00:00:01", port: p1}, {mac: "02:00:00:00:00:02", port: p2}, {mac: "02:00:00:00:00:03", port: p3}]`, bridgeChanges)
+	const base = `fdb: [{mac: "02:00:00:00:00:01", port: p1}, {mac: "02:00:00:00:00:02", port: p2}, {mac: "02:00:00:00:00:03", port: p3}]`
+	r := newKeyed(t)
+	h1, h2, h3 := r.underLoad(base, bridgeChanges)
+	r.mayLose(base, &change{path: "ports.p1.flow_control", value: "off"}, dataplane.DropLossyThreshold, h1, h2, h3)
+	r.mayLose(base, &change{path: "ports.p1.pvid", value: 7}, dataplane.DropFiltered, h1, h2, h3)
 }
 
 // The same with the keys of trunks.

@@ -43,6 +43,24 @@ func (s *served) signal(sig os.Signal) {
 	}
 }
 
+// servedPair starts two switches with a link between them: the first with its page at an address and a host, the other with neither. It
+// returns the first and the control socket of the other.
+func (r *rig) servedPair(address string) (s *served, other string) {
+	r.t.Helper()
+	must(r.t, r.lab.Link(r.sw, "up", r.sw, "down", lab.LinkOptions{}))
+	other = filepath.Join(r.dir, "other.sock")
+	yaml := strings.NewReplacer("listen: off", "listen: "+address, "\nports:\n", "\nports:\n  up: {netns: "+r.sw.Path()+"}\n").Replace(setup{ns: r.sw.Path()}.yaml(r, 1))
+	start := func(name, text string) *served {
+		s := &served{t: r.t, path: filepath.Join(r.dir, name+".yaml")}
+		must(r.t, os.WriteFile(s.path, []byte(text), 0o600))
+		s.start()
+		r.t.Cleanup(func() { s.signal(os.Kill) })
+		return s
+	}
+	start("other", "name: other\nmetrics: {listen: off}\napi: {socket: "+other+"}\nports: {down: {netns: "+r.sw.Path()+"}}\n")
+	return start("switch", yaml), other
+}
+
 // freeAddress returns an address of this host at which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
@@ -57,17 +75,13 @@ func freeAddress(t *testing.T) string {
 func TestPageOfADeadSwitch(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
 	own := freeAddress(t)
-	s := &served{t: t, path: filepath.Join(r.dir, "switch.yaml")}
-	yaml := strings.Replace(setup{ns: r.sw.Path()}.yaml(r, 1), "listen: off", "listen: "+own, 1)
-	must(t, os.WriteFile(s.path, []byte(yaml), 0o600))
-	s.start()
-	t.Cleanup(func() { s.signal(os.Kill) })
+	s, other := r.servedPair(own)
 	several := freeAddress(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	alive := filepath.Join(r.dir, "alive.sock")
+	alive := filepath.Join(r.dir, "alive.sock") // of a switch that never runs
 	go func() {
-		ended <- web.Run(ctx, web.Options{Listen: several, Switches: []string{filepath.Join(r.dir, "api.sock"), alive, own}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		ended <- web.Run(ctx, web.Options{Listen: several, Switches: []string{filepath.Join(r.dir, "api.sock"), alive, own, other}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	}()
 	t.Cleanup(func() { cancel(); must(t, <-ended) })
 	eventually(t, "both pages are there", func() bool { return listens(own) && listens(several) })
@@ -78,14 +92,26 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	row := func(n, cell string) string {
 		return `(document.querySelector("#switches-rows tr:nth-child(` + n + `) :nth-child(` + cell + `)") || {textContent: ""}).textContent`
 	}
-	p.Await("it is connected", connected+` && document.querySelectorAll("#matrix-rows tr").length === 1`)
+	p.Await("it is connected", connected+` && document.querySelectorAll("#matrix-rows tr").length === 2`)
 	all.Await("both ways to the switch are seen", row("1", "2")+` === "runs" && `+row("3", "2")+` === "runs"`)
 	all.Await("a switch that never was is seen as such", row("2", "2")+`.startsWith("no answer yet: it does not run")`)
 	quiet(t, p, own)
 
+	p.Await("its neighbor is the other switch", inRow("neighbors-rows", 1, "up")+` === "other"`)
+	choose := func(key, label, name string) {
+		webtest.Eval[bool](all, `(document.getElementById("choice").focus(), true)`)
+		all.Press(key)
+		all.Await(label+" is chosen and shown", `document.getElementById("choice").value === "`+label+`" && document.getElementById("name").textContent === "`+name+`"`)
+	}
+	all.Await("the page of several begins with the first", `document.getElementById("name").textContent === "test" && document.querySelectorAll("#matrix-rows tr").length === 2`)
+	choose("o", "other", "other")
+	all.Await("whose ports and neighbors are others", `document.querySelectorAll("#matrix-rows tr").length === 1 && `+inRow("neighbors-rows", 1, "down")+` === "test"`)
+
 	s.signal(syscall.SIGSTOP)
 	p.Await("a switch that stands still counts as dead", dead)
 	all.Await("on the page of several too", row("1", "2")+`.includes("does not answer in time")`)
+	all.Await("the other one, which is chosen, is alive", connected+` && `+row("4", "2")+` === "runs" && document.getElementById("one").className === ""`)
+	choose("a", "api", "test")
 	s.signal(syscall.SIGCONT)
 	p.Await("it goes on", connected)
 	all.Await("it goes on", row("1", "2")+` === "runs"`)

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/traffic"
 	"pfcswitch/cmd/internal/web/webtest"
+	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
 
@@ -21,9 +24,7 @@ import (
 // come up.
 func (r *rig) serveHere(s setup) (host string) {
 	r.t.Helper()
-	s.ns = r.sw.Path()
-	text := strings.Replace(s.yaml(r, len(r.hosts)), "listen: off", `listen: "127.0.0.1:0"`, 1)
-	c, _, err := config.Parse("test.yaml", []byte(text))
+	c, _, err := config.Parse("test.yaml", r.served(s))
 	must(r.t, err)
 	r.d, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	must(r.t, err)
@@ -39,6 +40,12 @@ func (r *rig) serveHere(s setup) (host string) {
 		r.waitUp(n+1, true)
 	}
 	return r.d.scrape.Addr().String()
+}
+
+// served is the configuration of a switch that serves its page.
+func (r *rig) served(s setup) []byte {
+	s.ns = r.sw.Path()
+	return []byte(strings.Replace(s.yaml(r, len(r.hosts)), "listen: off", `listen: "127.0.0.1:0"`, 1))
 }
 
 // storm makes a host pause its port without a gap, as "pfcswitch send --storm" does, until ctx ends.
@@ -70,6 +77,52 @@ func cell(port string, prio int, sent bool) string {
 	return fmt.Sprintf(`[...document.querySelectorAll("#matrix-rows tr")].find(r => r.cells[0].textContent === %q).cells[%d].children[%d]`, port, prio+1, part)
 }
 
+// inRow is the text of cell n, from 0, of the row of a table that begins with these texts; "" where there is none.
+func inRow(table string, n int, begins ...string) string {
+	want, _ := json.Marshal(begins)
+	return fmt.Sprintf(`(([...document.querySelectorAll("#%s tr")].find(r => %s.every((text, i) => r.cells[i].textContent === text)) || {cells: []}).cells[%d] || {textContent: ""}).textContent`,
+		table, want, n)
+}
+
+// tables fails the test where the page's buffer, headroom report and watchdog are not those of the switch.
+func (r *rig) tables(p *webtest.Page) {
+	t := r.t
+	t.Helper()
+	same := func(what, cell, want string) {
+		if got, want := webtest.Eval[string](p, cell), webtest.Eval[string](p, want); got != want {
+			t.Errorf("the page says %q of the %s, want %q", got, what, want)
+		}
+	}
+	var s dataplane.Snapshot
+	r.d.runner.Snapshot(&s)
+	for segment, size := range map[string]int64{"private": s.Buffer.Lossless.PrivateSize, "shared": s.Buffer.Lossless.SharedSize, "headroom": s.Buffer.Lossless.HeadroomSize} {
+		same("size of the pool's segment "+segment, inRow("pools-rows", 4, "lossless", segment), fmt.Sprintf("bytes(%d)", size))
+	}
+	same("most of it that was used", inRow("pools-rows", 5, "lossless", "shared"), fmt.Sprintf("bytes(%d)", s.Buffer.Lossless.Used.Shared.Start))
+	for _, h := range (source{r.d}).Headroom() {
+		same("calculated headroom of "+h.Port, inRow("headroom-rows", 2, h.Port), fmt.Sprintf("bytes(%d)", h.Calculated.Bytes()))
+		same("headroom in force of "+h.Port, inRow("headroom-rows", 4, h.Port), fmt.Sprintf("bytes(%d)", h.Report.InForce))
+	}
+	for _, q := range r.d.watchdog.status() {
+		same("detections of "+q.Name, inRow("watchdog-rows", 4, q.Name, "3"), fmt.Sprintf("count(%d)", q.Detected))
+		same("frames sent in storms of "+q.Name, inRow("watchdog-rows", 6, q.Name, "3"), fmt.Sprintf("count(%d)", q.Sent))
+	}
+}
+
+// loses makes lossless frames of host 1 get lost: the switch drops what has no room, and the host does not obey.
+func (r *rig) loses(s setup) (lost uint64) {
+	r.t.Helper()
+	s.keys, s.ports = strings.Replace(s.keys, "buffer: {", "buffer: {ring_hold: off, ", 1), map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}
+	_, err := source{r.d}.Apply(r.t.Context(), "test.yaml", r.served(s))
+	must(r.t, err)
+	liar := r.station(1, macctl.ModeOff, 300e6)
+	stop := liar.send(stream{to: 2, prio: 3})
+	eventually(r.t, "frames are lost", func() bool { return r.snapshot(1).Counters.LosslessDrops[3] > 0 })
+	stop()
+	eventually(r.t, "the queue is empty", func() bool { return r.snapshot(2).Held[3] == 0 })
+	return r.snapshot(1).Counters.LosslessDrops[3]
+}
+
 // quiet fails the test where the browser had to complain, or asked somebody else.
 func quiet(t *testing.T, p *webtest.Page, host string) {
 	t.Helper()
@@ -81,11 +134,12 @@ func quiet(t *testing.T, p *webtest.Page, host string) {
 	}
 }
 
-// A real storm changes the colour and the text of its cell, and of no other port's; the figures are the switch's own. With
-// UPDATE_SCREENSHOT=1 it also makes the README's picture.
+// A real storm changes the colour and the text of its cell, and of no other port's; the watchdog finds it; the figures are the switch's
+// own. Lossless frames that are lost then are told in large type. With UPDATE_SCREENSHOT=1 it also makes the README's picture.
 func TestPageShowsAStorm(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
-	host := r.serveHere(setup{keys: smallBuffers, each: paced})
+	s := setup{keys: smallBuffers, each: paced}
+	host := r.serveHere(s)
 	h1, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	p := webtest.Open(t, "http://"+host+"/", false, 1000, 1400)
 	p.Await("the numbers are there", `document.querySelectorAll("#matrix-rows tr").length === 3`)
@@ -97,6 +151,7 @@ func TestPageShowsAStorm(t *testing.T) {
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0}), h3.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
 	p.Await("the storm's cell is red, and says so", "/s[45]/.test("+cell("p2", 3, false)+".className) && "+cell("p2", 3, false)+`.textContent.startsWith("▼‖")`)
 	p.Await("its senders are held", "/s[2345] now/.test("+cell("p1", 3, true)+".className)")
+	p.Await("the watchdog has found it", inRow("watchdog-rows", 2, "p2", "3")+` === "stormed"`)
 	p.Await("the bar of p1 reaches Xoff", `[...document.querySelectorAll("#ingress-rows tr")].find(r => r.cells[0].textContent === "p1").cells[3].textContent === "held"`)
 	if os.Getenv("UPDATE_SCREENSHOT") != "" {
 		p.Look(false, 860, 700)
@@ -120,7 +175,46 @@ func TestPageShowsAStorm(t *testing.T) {
 	if got := webtest.Eval[string](p, `[...document.querySelectorAll("#pauses-rows tr")].find(r => r.cells[0].textContent === "p2" && r.cells[1].textContent === "3").cells[4].textContent`); got != want {
 		t.Errorf("the page tells that p2 was paused for %s, want %s", got, want)
 	}
+	p.Await("the watchdog watches again", inRow("watchdog-rows", 2, "p2", "3")+` === "operational"`)
+	r.tables(p)
+	frames := r.loses(s)
+	lost := fmt.Sprintf("count(%d)", frames)
+	p.Await("the loss is told in large type", `document.getElementById("drops").className === "drops lost" && document.getElementById("drops-number").textContent === `+lost)
+	p.Await("where it was", inRow("ports-rows", 7, "p1")+" === "+lost+` && [...document.querySelectorAll("#events-rows .bad")].some(c => c.textContent === "lossless-drop")`)
+	if got := p.Text("drops"); !strings.Contains(got, "frames that had to arrive were lost") {
+		t.Errorf("lossless drops: %q", got)
+	}
+	r.removes(s, "p1")
+	p.Await("its port is gone", `document.querySelectorAll("#ports-rows tr").length === 2`)
+	p.Await("and the loss is not", `document.getElementById("drops-number").textContent === `+lost)
+	if got := body(t, "http://"+host+"/metrics"); !strings.Contains(got, fmt.Sprintf("\npfcswitch_lossless_drops_all_ports_total %d\n", frames)) || strings.Contains(got, `port="p1"`) {
+		t.Errorf("p1 is gone, and there should be %d lossless drops in all:\n%s", frames, got)
+	}
 	quiet(t, p, host)
+}
+
+// removes takes a port out of the configuration.
+func (r *rig) removes(s setup, port string) {
+	r.t.Helper()
+	var left []string
+	for line := range strings.Lines(string(r.served(s))) {
+		if !strings.Contains(line, port) {
+			left = append(left, line)
+		}
+	}
+	_, err := source{r.d}.Apply(r.t.Context(), "test.yaml", []byte(strings.Join(left, "")))
+	must(r.t, err)
+}
+
+// body is what a GET answers with.
+func body(t *testing.T, url string) string {
+	t.Helper()
+	a, err := http.Get(url)
+	must(t, err)
+	defer func() { _ = a.Body.Close() }()
+	b, err := io.ReadAll(a.Body)
+	must(t, err)
+	return string(b)
 }
 
 // On a phone and on a screen, by day and by night, everything fits, can be read, reached and named, while the switch is busy.

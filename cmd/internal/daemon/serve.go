@@ -53,7 +53,7 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	scraped, err := d.metricsHandler()
+	scraped, err := d.metricsHandler(answers)
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +123,10 @@ func (d *Daemon) unclaim() error {
 	return errors.Join(errs...)
 }
 
-func (d *Daemon) metricsHandler() (http.Handler, error) {
+func (d *Daemon) metricsHandler(answers *api.Server) (http.Handler, error) {
 	return metrics.Handler(metrics.NewCollector(metrics.Config{
 		Snapshot: func(v *dataplane.Snapshot) { d.runner.Snapshot(v) }, Ports: d.metricsPorts, KernelBacklog: kernelBacklog,
-		Watchdog: d.watchdog.status, Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
+		MissingFrames: d.runner.Tap().Missing, SlowReaders: answers.CutOff, Watchdog: d.watchdog.status, Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
 }
 
 // runServer serves until the server is closed.
@@ -161,13 +161,7 @@ func (d *Daemon) measured(m *metrics.Port, known *prober) {
 	var r headroom.Report
 	d.runner.View(func(*dataplane.Switch) { r = known.probe.Report(dataplane.Now()) })
 	m.ManualHeadroom, m.MeasuredHeadroom = r.ManualRequired, headroom.Octets(max(r.Measured.Bits(), r.Received))
-	m.HeadroomMessages = map[string]uint64{"asked": r.Counters.Asked, "answered": r.Counters.Answered, "lost": r.Counters.Lost,
-		"replied": r.Counters.Replies, "results": r.Counters.Results}
-	m.HeadroomMessages["streams"] = r.Counters.Streams
-	m.TurnIdle, m.TurnBusy = r.Idle, r.Busy
-	for why, n := range r.Counters.Ignored {
-		m.HeadroomMessages[headroom.Ignored(why).String()] = n
-	}
+	m.Measurement, m.TurnIdle, m.TurnBusy = &r.Counters, r.Idle, r.Busy
 }
 
 func kernelBacklog() uint64 { return port.BacklogDrops("/proc/net/softnet_stat") }

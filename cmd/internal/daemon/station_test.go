@@ -30,6 +30,7 @@ type station struct {
 	speed   int64 // bit/s; 0: as fast as it can
 	mode    macctl.Mode
 	senders sync.WaitGroup
+	pliant  atomic.Bool // obeys PFC and PAUSE, and takes numbered frames that have lost their tag: whatever the switch is told
 
 	sent     [8]atomic.Uint64 // frames by priority
 	paused   atomic.Uint32    // priorities that the switch holds now
@@ -143,10 +144,14 @@ func (s *station) take(f port.Frame) {
 		s.log = append(s.log, arrival{stamp: stamp, octets: len(b), pfc: true})
 		return
 	}
-	if len(b) < minNumbered || binary.BigEndian.Uint16(b[12:]) != 0x8100 || binary.BigEndian.Uint16(b[16:]) != numbered {
+	body := b[14:]
+	switch kind := binary.BigEndian.Uint16(b[12:]); {
+	case kind == 0x8100 && len(b) >= minNumbered && binary.BigEndian.Uint16(b[16:]) == numbered:
+		body = b[18:]
+	case kind != numbered || len(b) < minNumbered || !s.pliant.Load():
 		return
 	}
-	from, number := origin{int(b[18]), b[19]}, binary.BigEndian.Uint64(b[20:])
+	from, number := origin{int(body[0]), body[1]}, binary.BigEndian.Uint64(body[2:])
 	a := s.received[from]
 	if a == nil {
 		a = &tally{}
@@ -177,10 +182,22 @@ func (s *station) send(streams ...stream) (stop func()) {
 // sender is what runSend works with.
 type sender struct {
 	*station
-	receiver *macctl.Receiver
-	shaper   sched.Shaper
-	batch    *port.Batch
-	start    time.Time
+	receivers []*macctl.Receiver
+	shaper    sched.Shaper
+	batch     *port.Batch
+	start     time.Time
+}
+
+// receivers are those of the station's mode, or of both.
+func (s *station) receivers() (all []*macctl.Receiver) {
+	modes := []macctl.Mode{s.mode}
+	if s.pliant.Load() {
+		modes = []macctl.Mode{macctl.ModePFC, macctl.ModePause}
+	}
+	for _, m := range modes {
+		all = append(all, macctl.NewReceiver(m, 0xff, s.speed, [6]byte(hostMAC(s.n))))
+	}
+	return all
 }
 
 func (s *station) runSend(streams []stream, ended *atomic.Bool) {
@@ -191,7 +208,7 @@ func (s *station) runSend(streams []stream, ended *atomic.Bool) {
 	}
 	defer w.Close()
 	w.Watch(s.port.Descriptors(nil, port.WorkControl))
-	o := sender{station: s, receiver: macctl.NewReceiver(s.mode, 0xff, s.speed, [6]byte(hostMAC(s.n))), batch: port.NewBatch(), start: time.Now()}
+	o := sender{station: s, receivers: s.receivers(), batch: port.NewBatch(), start: time.Now()}
 	o.shaper.Configure(s.speed, headroom.DefaultBurst(s.speed, 1518), clock())
 	frames := make([][]byte, len(streams))
 	for i, st := range streams {
@@ -260,12 +277,17 @@ func (o *sender) obey() uint8 {
 		b, stamp := o.port.Control()
 		now := clock()
 		if b == nil {
-			paused := o.receiver.Paused(now)
+			paused := uint8(0)
+			for _, r := range o.receivers {
+				paused |= r.Paused(now)
+			}
 			o.paused.Store(uint32(paused))
 			return paused
 		}
 		o.controls.Add(1)
-		o.receiver.Receive(b, now-(time.Now().UnixNano()-stamp), now)
+		for _, r := range o.receivers {
+			r.Receive(b, now-(time.Now().UnixNano()-stamp), now)
+		}
 		o.port.ControlDone()
 	}
 }

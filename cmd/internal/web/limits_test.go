@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -16,12 +17,19 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/capture"
 )
 
 // dial opens a connection that stays until the test ends.
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
+	network := "tcp"
+	if strings.Contains(address, "/") {
+		network = "unix"
+	}
+	c, err := net.Dial(network, address)
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	must(t, c.SetDeadline(time.Now().Add(40*time.Second)))
@@ -58,55 +66,100 @@ func (p pipes) dial() net.Conn {
 	return client
 }
 
-// servePipes runs a server as the switch does, on pipes, until the test ends.
+// servePipes runs the server of the metrics address as the switch does, on pipes, until the test ends.
 func servePipes(t *testing.T) pipes {
-	p := make(pipes)
 	board := sampleBoard()
-	s := NewServer(handler(t, Config{Board: board}), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	t.Cleanup(board.Close)
+	return served(t, NewServer(handler(t, Config{Board: board}), slog.New(slog.DiscardHandler)))
+}
+
+// serveLocalPipes runs the server of the control socket, of a switch with a long answer.
+func serveLocalPipes(t *testing.T) pipes {
+	return served(t, NewLocalServer(api.NewServer(slowSource{}, time.Now(), 0), slog.New(slog.DiscardHandler)))
+}
+
+func served(t *testing.T, s *http.Server) pipes {
+	p := make(pipes)
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = Serve(s, p, "", nil) })
+	serving.Go(func() { _ = s.Serve(p) })
 	t.Cleanup(func() {
 		close(p)
 		_ = s.Close()
 		serving.Wait()
-		board.Close()
 	})
 	return p
 }
 
-// Whatever a client is slow with, it is cut off in time.
+// Whatever a client is slow with, it is cut off in time, at the metrics address and at the control socket.
 func TestSlowClients(t *testing.T) {
-	for _, tt := range []struct {
-		name, sent, more string // more is sent again and again
-		within           time.Duration
+	const post = " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n"
+	for where, rows := range map[string]struct {
+		serve   func(*testing.T) pipes
+		clients []slowClient
 	}{
-		{"nothing", "", "", headerTime},
-		{"half a line", "GET / HT", "", headerTime},
-		{"a header without end", "GET / HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", headerTime},
-		{"a body that does not come", "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n", "", requestTime},
-		{"a body that trickles", "POST /v1/apply HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n", "a", requestTime},
+		"address": {servePipes, []slowClient{
+			{"nothing", "", "", headerTime},
+			{"half a line", "GET / HT", "", headerTime},
+			{"a header without end", "GET / HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", headerTime},
+			{"a body that does not come", "POST /metrics" + post, "", requestTime},
+			{"a body that trickles", "POST /v1/apply" + post, "a", requestTime},
+		}},
+		"socket": {serveLocalPipes, []slowClient{
+			{"nothing", "", "", headerTime},
+			{"half a line", "GET / HT", "", headerTime},
+			{"a header without end", "GET /v1/ports HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", headerTime},
+			{"a configuration that does not come", "POST /v1/apply" + post, "", controlTime},
+			{"a configuration that trickles", "POST /v1/apply" + post, "a", controlTime},
+			{"a frame that trickles", "POST /v1/explain?port=p1" + post, "a", controlTime},
+			{"a clear that trickles", "POST /v1/clear/watermarks" + post, "a", controlTime},
+		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := servePipes(t).dial()
-				begun := time.Now()
-				var sending sync.WaitGroup
-				sending.Go(func() {
-					_, err := io.WriteString(c, tt.sent)
-					for err == nil {
-						time.Sleep(200 * time.Millisecond)
-						_, err = io.WriteString(c, tt.more)
-					}
-				})
-				_, _ = io.Copy(io.Discard, c)
-				if took := time.Since(begun); took > tt.within+time.Second { // net/http lingers for half a second
-					t.Errorf("cut off after %v, want %v", took, tt.within)
-				}
-				_ = c.Close()
-				sending.Wait()
+		for _, c := range rows.clients {
+			t.Run(where+": "+c.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { c.cutOff(t, rows.serve(t).dial()) })
 			})
-		})
+		}
 	}
+}
+
+// A slowClient sends, and more again and again; within is when it is cut off.
+type slowClient struct {
+	name, sent, more string
+	within           time.Duration
+}
+
+func (s *slowClient) cutOff(t *testing.T, c net.Conn) {
+	begun := time.Now()
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		_, err := io.WriteString(c, s.sent)
+		for err == nil {
+			time.Sleep(200 * time.Millisecond)
+			_, err = io.WriteString(c, s.more)
+		}
+	})
+	_, _ = io.Copy(io.Discard, c)
+	if took := time.Since(begun); took > s.within+time.Second { // net/http lingers for half a second
+		t.Errorf("cut off after %v, want %v", took, s.within)
+	}
+	_ = c.Close()
+	sending.Wait()
+}
+
+// One that does not take an answer is cut off too.
+func TestSlowReaderOfTheSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := serveLocalPipes(t).dial()
+		_, err := io.WriteString(c, "GET /v1/fdb HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		begin := make([]byte, 100)
+		n, first := io.ReadFull(c, begin)
+		time.Sleep(controlTime + time.Second)
+		rest, _ := io.Copy(io.Discard, c)
+		if err != nil || first != nil || int(rest)+n > slowAnswer/2 {
+			t.Errorf("%v, %v: %d and %d octets of an answer of more than %d could still be read", err, first, n, rest, slowAnswer)
+		}
+		_ = c.Close()
+	})
 }
 
 // One that watches is not cut off.
@@ -126,6 +179,59 @@ func TestWatchingForLong(t *testing.T) {
 		}
 		_ = c.Close()
 	})
+}
+
+// A slowSource is a switch of which only the filtering database is known, which is large.
+type slowSource struct{ api.Source }
+
+func (slowSource) Name() string                   { return "s1" }
+func (slowSource) Snapshot(v *dataplane.Snapshot) { *v = dataplane.Snapshot{} }
+func (slowSource) ClearWatermarks()               {}
+func (slowSource) Interfaces(all []capture.Interface) []capture.Interface {
+	return all
+}
+
+func (slowSource) FDB() []bridge.Entry {
+	all := make([]bridge.Entry, slowAnswer/100)
+	for i := range all {
+		all[i] = bridge.Entry{MAC: uint64(i), VID: 1, Static: true}
+	}
+	return all
+}
+
+const (
+	slowAnswer  = 4 << 20          // octets that the answer about the filtering database has at least: more than sockets hold
+	controlTime = 10 * time.Second // what the control socket gives for the rest of a request, and for taking an answer
+)
+
+// serveLocal serves a control socket and returns its path.
+func serveLocal(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s.sock")
+	l, err := net.Listen("unix", path)
+	must(t, err)
+	s := NewLocalServer(api.NewServer(slowSource{}, time.Now(), 0), slog.New(slog.DiscardHandler))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	t.Cleanup(func() { _, _ = s.Close(), <-ended })
+	return path
+}
+
+// What comes to the control socket has a bound too.
+func TestLocalBounds(t *testing.T) {
+	path := serveLocal(t)
+	for _, tt := range []struct{ name, sent, want string }{
+		{"a long header", "GET /v1/ports HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("a", 64<<10) + "\r\n\r\n", " 431 "},
+		{"a long path", "GET /v1/" + strings.Repeat("a", 64<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", " 431 "},
+		{"a long configuration", "POST /v1/apply HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n" + strings.Repeat("a", 2_000_000), " 400 "},
+		{"a long frame", "POST /v1/explain?port=p1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" + strings.Repeat("a", 70_000), " 400 "},
+	} {
+		c := dial(t, path)
+		go func() { _, _ = io.WriteString(c, tt.sent) }() // it may be cut off before all is sent
+		if got := answered(t, c); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s, want%sand its end", tt.name, got, tt.want)
+		}
+	}
 }
 
 // Headers and bodies have a bound.

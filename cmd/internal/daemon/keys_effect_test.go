@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"pfcswitch/buffer"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
+	"pfcswitch/lldp"
+	"pfcswitch/lldp/dcbx"
+)
+
+// at is the effect of a change on port n of the data plane.
+func at(n int, holds func(p *dataplane.PortSnapshot) bool) func(r *rig) bool {
+	return func(r *rig) bool {
+		p := r.snapshot(n)
+		return holds(&p)
+	}
+}
+
+// overall is the effect on the switch as a whole.
+func overall(holds func(s *dataplane.Snapshot) bool) func(r *rig) bool {
+	return func(r *rig) bool {
+		var s dataplane.Snapshot
+		r.d.runner.Snapshot(&s)
+		return holds(&s)
+	}
+}
+
+// inBuffer is the effect on the buffer of port 1.
+func inBuffer(holds func(p *buffer.PortSnapshot) bool) func(r *rig) bool {
+	return overall(func(s *dataplane.Snapshot) bool {
+		for i := range s.Buffer.Ports {
+			if p := &s.Buffer.Ports[i]; p.Name == portName(1) && !p.Removed {
+				return holds(p)
+			}
+		}
+		return false
+	})
+}
+
+// poolSizes is the effect on the sizes of the pools.
+func poolSizes(holds func(lossless, lossy int64) bool) func(r *rig) bool {
+	return overall(func(s *dataplane.Snapshot) bool {
+		l := &s.Buffer.Lossless
+		return holds(l.SharedSize+l.PrivateSize+l.HeadroomSize, s.Buffer.Lossy.SharedSize)
+	})
+}
+
+// aggregated is the effect on a trunk.
+func aggregated(name string, holds func(t *dataplane.TrunkSnapshot) bool) func(r *rig) bool {
+	return overall(func(s *dataplane.Snapshot) bool {
+		for i := range s.Trunks {
+			if t := &s.Trunks[i]; t.Config.Name == name {
+				return holds(t)
+			}
+		}
+		return false
+	})
+}
+
+// unknownIs is what becomes of a lossless frame of port 1 to a station that nobody knows.
+func unknownIs(holds func(f *dataplane.Foresight) bool) func(r *rig) bool {
+	return func(r *rig) bool {
+		b := tagged(ethernet(1, 99, numbered, make([]byte, 50)), 0x8100, 3<<13)
+		f, ok := r.d.runner.Foresee(portName(1), b, frame.VnetHeader{})
+		return ok && holds(&f)
+	}
+}
+
+// linked is the effect on the interface of port n and its sockets.
+func linked(n int, holds func(p *portLink) bool) func(r *rig) bool {
+	return func(r *rig) bool {
+		r.d.mu.Lock()
+		defer r.d.mu.Unlock()
+		p := r.d.ports[portName(n)]
+		return p != nil && holds(p)
+	}
+}
+
+// probing is the effect on how port 1 measures its headroom.
+func probing(holds func(r *headroom.Report) bool) func(r *rig) bool {
+	return func(r *rig) bool {
+		for _, info := range (source{r.d}).Headroom() {
+			if info.Port == portName(1) {
+				return holds(&info.Report)
+			}
+		}
+		return false
+	}
+}
+
+// flagged is the effect on how the requests of port 1 are to be answered.
+func flagged(flag uint8) func(r *rig) bool {
+	return probing(func(r *headroom.Report) bool { return r.Settings.Flags&flag != 0 })
+}
+
+// spoken is the effect on what port 1 says by LLDP and DCBX.
+func spoken(holds func(a *lldp.Config, c *dcbx.Config) bool) func(r *rig) bool {
+	return func(r *rig) (ok bool) {
+		if s := r.d.seen.Load().speakers[portName(1)]; s != nil {
+			s.read(func(x *dcbx.Exchange, c *dcbx.Config, _ int64) {
+				a := x.Agent().Config()
+				ok = holds(&a, c)
+			})
+		}
+		return ok
+	}
+}
+
+// watching is the effect on the deadlock watchdog of port 1.
+func watching(holds func(c *deadlock.Config) bool) func(r *rig) bool {
+	return func(r *rig) bool {
+		for _, s := range r.d.watchdog.status() {
+			if s.Name == portName(1) && s.Queue == 3 {
+				return holds(&s.Config)
+			}
+		}
+		return false
+	}
+}
+
+// keeping is the effect on what is kept for a file of a loss.
+func keeping(holds func(c *config.Capture) bool) func(r *rig) bool {
+	return func(r *rig) bool {
+		r.d.mu.Lock()
+		defer r.d.mu.Unlock()
+		return r.d.flight != nil && holds(&r.d.flight.cfg)
+	}
+}

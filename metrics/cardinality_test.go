@@ -1,0 +1,123 @@
+package metrics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/trunk"
+	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// crowded is a switch of so many ports, of which everything is known and everything that can be counted was, and of so many trunks, each
+// with so many members.
+func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
+	name := func(i int) string { return fmt.Sprintf("p%d", i) }
+	zero := func() uint64 { return 0 }
+	turns := headroom.Distribution{Samples: 5, Min: 1, Median: 2, P99: 3, P999: 4, Max: time.Second}
+	return Config{KernelBacklog: zero, MissingFrames: zero, SlowReaders: zero,
+		Snapshot: func(v *dataplane.Snapshot) {
+			for i := range ports {
+				v.Ports = append(v.Ports, worstPort(name(i), mode))
+				b := buffer.PortSnapshot{Port: i, Name: name(i)}
+				if mode == macctl.ModePause {
+					b.Mode = buffer.ModePause
+				}
+				for q := range b.Ingress {
+					b.Ingress[q].Lossless = mode == macctl.ModePFC || mode == macctl.ModePause && q == 0
+				}
+				v.Buffer.Ports = append(v.Buffer.Ports, b)
+			}
+			for i := range trunks {
+				t := dataplane.TrunkSnapshot{Uplink: "up", Config: dataplane.TrunkConfig{Name: fmt.Sprintf("t%d", i), Flow: trunk.FlowConfig{Mode: trunk.ModePFC}}}
+				for m := range members {
+					t.Members = append(t.Members, dataplane.TrunkMember{Port: name(m)})
+				}
+				v.Trunks = append(v.Trunks, t)
+			}
+		},
+		Ports: func() (all []Port) {
+			for i := range ports {
+				all = append(all, Port{Name: name(i), MeasuredHeadroom: 1, CalculatedHeadroom: 1, Measurement: &headroom.Counters{}, TurnIdle: turns, TurnBusy: turns, LLDP: &LLDP{}})
+			}
+			return all
+		},
+		Watchdog: func() (all []deadlock.Status) {
+			for i := range ports {
+				switch mode {
+				case macctl.ModePFC:
+					for q := range dataplane.NumPriorities {
+						all = append(all, deadlock.Status{Name: name(i), Queue: uint8(q)})
+					}
+				case macctl.ModePause:
+					all = append(all, deadlock.Status{Name: name(i), Queue: deadlock.All})
+				}
+			}
+			return all
+		}}
+}
+
+func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
+	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: name, Mode: mode, Lossless: 0xff, TAP: true}}
+	for prio := range p.Counters.Drops {
+		for r := range p.Counters.Drops[prio] {
+			p.Counters.Drops[prio][r] = 1
+		}
+		p.Counters.LosslessDrops[prio] = 1
+	}
+	return p
+}
+
+// The number of series is a sum over ports, trunks and their members, and what each of them adds is bounded, whatever has happened.
+func TestCardinality(t *testing.T) {
+	count := func(ports int, mode macctl.Mode, trunks, members int) int {
+		return testutil.CollectAndCount(NewCollector(crowded(ports, mode, trunks, members)))
+	}
+	for _, tt := range []struct {
+		what      string
+		one, more int // series of one, and with ten more
+		want      int // that each adds
+	}{
+		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 381},
+		{"port with PAUSE", count(1, macctl.ModePause, 0, 0), count(11, macctl.ModePause, 0, 0), 134},
+		{"port without flow control", count(1, macctl.ModeOff, 0, 0), count(11, macctl.ModeOff, 0, 0), 261},
+		{"trunk", count(0, macctl.ModeOff, 1, 0), count(0, macctl.ModeOff, 11, 0), 55},
+		{"member of a trunk", count(0, macctl.ModeOff, 1, 1), count(0, macctl.ModeOff, 1, 11), 82},
+	} {
+		if got := (tt.more - tt.one) / 10; got != tt.want || tt.more-tt.one != 10*got {
+			t.Errorf("a %s adds %d series, want %d", tt.what, got, tt.want)
+		}
+	}
+}
+
+// Every family is in the crowded switch: none grows unseen.
+func TestCrowdedHasEveryFamily(t *testing.T) {
+	got := text(t, crowded(1, macctl.ModePFC, 1, 1))
+	for name := range Families() {
+		if !strings.Contains(got, "\n# HELP "+name+" ") && !strings.HasPrefix(got, "# HELP "+name+" ") {
+			t.Errorf("%s is not exported", name)
+		}
+	}
+}
+
+// Every outcome of a measurement frame is told from the start, and no others.
+func TestOutcomes(t *testing.T) {
+	var got []string
+	for _, line := range series(t, text(t, crowded(1, macctl.ModePFC, 0, 0)), "headroom_messages_total") {
+		_, label, _ := strings.Cut(line, `outcome="`)
+		outcome, _, _ := strings.Cut(label, `"`)
+		got = append(got, outcome)
+	}
+	want := slices.Sorted(slices.Values(outcomes))
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,152 @@
+package metrics
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// A Collector is asked for everything at once, by Handler, and by a registry that has other metrics beside it. The first way is for a
+// switch that scrapes must not disturb: it makes what is to be encoded, once, where a registry makes it, sends it through a channel,
+// checks each series against all others, and sorts them; the tests let one do so.
+var (
+	_ prometheus.Gatherer  = (*Collector)(nil)
+	_ prometheus.Collector = (*Collector)(nil)
+)
+
+// Gather implements prometheus.Gatherer: families by name, the series of each in the order of the ports.
+func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
+	o := c.collect()
+	all := make([]*dto.MetricFamily, 0, numFamilies)
+	for _, f := range byName {
+		if len(o.found[f]) > 0 {
+			all = append(all, &dto.MetricFamily{Name: &fullNames[f], Help: &families[f].help, Type: protoTypes[families[f].kind].Enum(), Metric: o.found[f]})
+		}
+	}
+	return all, o.err
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	o := c.collect()
+	if o.err != nil {
+		ch <- prometheus.NewInvalidMetric(descs[up], o.err)
+	}
+	for f, list := range o.found {
+		for _, m := range list {
+			ch <- finished{descs[f], m}
+		}
+	}
+}
+
+// finished is a metric as a registry takes it.
+type finished struct {
+	desc *prometheus.Desc
+	m    *dto.Metric
+}
+
+// Desc implements prometheus.Metric.
+func (f finished) Desc() *prometheus.Desc { return f.desc }
+
+// Write implements prometheus.Metric.
+func (f finished) Write(out *dto.Metric) error {
+	out.Label, out.Counter, out.Gauge, out.Histogram = f.m.Label, f.m.Counter, f.m.Gauge, f.m.Histogram
+	return nil
+}
+
+var protoTypes = map[prometheus.ValueType]dto.MetricType{counter: dto.MetricType_COUNTER, gauge: dto.MetricType_GAUGE, histogram: dto.MetricType_HISTOGRAM}
+
+// byName are the families in the order of their names, fullNames their names with prefix, and sorted the positions of a family's labels in
+// the order of the labels' names, which is that of the protocol.
+var byName, fullNames, sorted = order()
+
+func order() (byName []familyID, names [numFamilies]string, sorted [numFamilies][]int) {
+	for f := range numFamilies {
+		byName = append(byName, f)
+		names[f] = prefix + families[f].name
+		for i := range families[f].labels {
+			sorted[f] = append(sorted[f], i)
+		}
+		slices.SortFunc(sorted[f], func(i, j int) int { return cmp.Compare(families[f].labels[i], families[f].labels[j]) })
+	}
+	slices.SortFunc(byName, func(f, g familyID) int { return cmp.Compare(names[f], names[g]) })
+	return byName, names, sorted
+}
+
+// An output takes the metrics of one scrape.
+type output struct {
+	started time.Time
+	found   [numFamilies][]*dto.Metric
+	pairs   map[label]*dto.LabelPair // each once
+	err     error                    // a label that cannot be told, such as a port's name that is not UTF-8
+
+	metrics  slab[dto.Metric]
+	counters slab[dto.Counter]
+	gauges   slab[dto.Gauge]
+	numbers  slab[float64]
+	lists    slab[*dto.LabelPair]
+}
+
+type label struct{ name, value string }
+
+// A slab hands out zero values that are allocated many at a time.
+type slab[T any] struct{ rest []T }
+
+func (s *slab[T]) take(n int) []T {
+	if len(s.rest) < n {
+		s.rest = make([]T, 512)
+	}
+	taken := s.rest[:n:n]
+	s.rest = s.rest[n:]
+	return taken
+}
+
+// value exports one number. Labels stand in the order of the family's.
+func (o *output) value(f familyID, v float64, labels ...string) {
+	m, number := o.metric(f, labels), &o.numbers.take(1)[0]
+	*number = v
+	if families[f].kind == counter {
+		m.Counter = &o.counters.take(1)[0]
+		m.Counter.Value = number
+		return
+	}
+	m.Gauge = &o.gauges.take(1)[0]
+	m.Gauge.Value = number
+}
+
+// metric adds a metric that has no value yet.
+func (o *output) metric(f familyID, labels []string) *dto.Metric {
+	m := &o.metrics.take(1)[0]
+	m.Label = o.lists.take(len(labels))
+	for i, at := range sorted[f] {
+		m.Label[i] = o.pair(families[f].labels[at], labels[at])
+	}
+	o.found[f] = append(o.found[f], m)
+	return m
+}
+
+func (o *output) pair(name, value string) *dto.LabelPair {
+	if p := o.pairs[label{name, value}]; p != nil {
+		return p
+	}
+	if !utf8.ValidString(value) {
+		o.err = errors.Join(o.err, fmt.Errorf("label %s: %q is not UTF-8", name, value))
+	}
+	l := label{name, value}
+	p := &dto.LabelPair{Name: &l.name, Value: &l.value}
+	o.pairs[l] = p
+	return p
+}
