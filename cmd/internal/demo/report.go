@@ -17,6 +17,7 @@ type Report struct {
 
 	Transfers []Transfer   `json:"transfers"` // of demo host
 	Links     []LinkResult `json:"links"`     // of demo headroom
+	Quick     bool         `json:"quick"`     // only some of its links
 
 	// Of demo trunk only.
 	Meters       []Metered      `json:"meters"`
