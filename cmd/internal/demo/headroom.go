@@ -59,10 +59,15 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("headroom", o)
 	r.Quick = o.Quick
 	for _, l := range linkActs(o, &r.Links) {
-		whole, err := perform(ctx, o, &l.act, r)
+		one, whole, err := performUndisturbed(o, func() (*Report, bool, error) {
+			one := newReport("headroom", o)
+			whole, err := perform(ctx, o, &l.fresh().act, one)
+			return one, whole, err
+		})
 		if err != nil {
 			return nil, err
 		}
+		r.merge(one)
 		if !whole {
 			break
 		}
@@ -70,6 +75,33 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	judgeLinks(r)
 	r.judge()
 	return r, nil
+}
+
+// linkTries is how often a run is made that the machine disturbs: one of so many would leave all of them unjudged.
+const linkTries = 3
+
+// performUndisturbed makes a run again where the machine was the limit, but not where something failed that no machine
+// excuses.
+func performUndisturbed(o Options, run func() (*Report, bool, error)) (one *Report, whole bool, err error) {
+	for try := 1; ; try++ {
+		one, whole, err = run()
+		if err != nil || !whole || one.Machine == "" || one.inexcusable() || try == linkTries {
+			return one, whole, err
+		}
+		if o.Progress != nil {
+			o.Progress("again, since the machine was the limit: " + one.Machine)
+		}
+	}
+}
+
+// fresh is the same act, which has not run.
+func (l *linkAct) fresh() *linkAct {
+	n := *l
+	n.build, n.prepare, n.verdict = func(*act) error { return n.layLink() }, n.waitMeasured, n.judgeLink
+	if n.grow {
+		n.during = n.growDelay
+	}
+	return &n
 }
 
 // The cables on which the headroom is judged, and those of double length, which only show that the measurement grows
@@ -83,7 +115,7 @@ var (
 // linkRuns is how often each of the cables runs, since one run proves little of how generous a headroom is.
 const linkRuns = 5
 
-// linkActs returns the runs in their order: the last one is the control.
+// linkActs returns the runs in their order: the last one is the control. What is performed of each is a fresh one.
 func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 	add := func(c cable, speed int64, runs int, change func(*linkAct)) {
 		for i := range runs {
@@ -98,7 +130,6 @@ func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 				change(l)
 			}
 			l.pace(o.Seconds)
-			l.build, l.prepare, l.verdict = func(*act) error { return l.layLink() }, l.waitMeasured, l.judgeLink
 			all = append(all, l)
 		}
 	}
@@ -119,7 +150,7 @@ func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 	}
 	add(growing, 1e9, 1, func(l *linkAct) {
 		l.title = "10 km of cable at 1 Gbit/s, and growing"
-		l.grow, l.during = true, l.growDelay
+		l.grow = true
 	})
 	add(cables[2], 1e9, 1, func(l *linkAct) {
 		l.title = "control: 10 km at 1 Gbit/s with a third of the headroom that was used, and no ring_hold"

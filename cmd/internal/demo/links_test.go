@@ -72,12 +72,12 @@ func TestLinkActs(t *testing.T) {
 	quick, all := linkActs(Options{Seconds: 1, Quick: true}, &results), linkActs(Options{Seconds: 1}, &results)
 	for _, acts := range [][]*linkAct{quick, all} {
 		last := acts[len(acts)-1]
-		if grows := acts[len(acts)-2]; !last.control || !grows.grow || grows.during == nil {
+		if grows := acts[len(acts)-2]; !last.control || !grows.grow || grows.fresh().during == nil {
 			t.Errorf("of %d acts the last are %q and %q", len(acts), grows.title, last.title)
 		}
 		seen := map[string]bool{}
 		for _, l := range acts {
-			if seen[l.name] || l.build == nil || l.verdict == nil || l.prepare == nil {
+			if f := l.fresh(); seen[l.name] || f.build == nil || f.verdict == nil || f.prepare == nil || f.name != l.name || f == l {
 				t.Errorf("act %+v", l.act)
 			}
 			seen[l.name] = true
@@ -175,5 +175,48 @@ func TestCheckLink(t *testing.T) {
 		if got := failed(r); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: failed %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// A run that the machine has disturbed is made again, a few times, unless something failed that no machine excuses.
+func TestPerformUndisturbed(t *testing.T) {
+	quiet := &Report{}
+	busy := &Report{Machine: "it waited", Checks: []Check{{Kind: KindRate}, {Kind: KindLoss, Pass: true}}}
+	lossy := &Report{Machine: "it waited", Checks: []Check{{Kind: KindLoss}}}
+	for _, tt := range []struct {
+		name string
+		runs []*Report
+		want int // which of them counts
+	}{
+		{"quiet", []*Report{quiet}, 0},
+		{"busy, and then quiet", []*Report{busy, quiet}, 1},
+		{"always busy", []*Report{busy, busy, busy}, 2},
+		{"busy, and lost something", []*Report{lossy}, 0},
+		{"lost something the second time", []*Report{busy, lossy}, 1},
+	} {
+		n, told := 0, 0
+		one, whole, err := performUndisturbed(Options{Progress: func(string) { told++ }}, func() (*Report, bool, error) {
+			n++
+			return tt.runs[n-1], true, nil
+		})
+		if err != nil || !whole || one != tt.runs[tt.want] || n != len(tt.runs) || told != n-1 {
+			t.Errorf("%s: %d runs, told %d times, %+v, %v", tt.name, n, told, one, err)
+		}
+	}
+	n := 0
+	if _, whole, _ := performUndisturbed(Options{}, func() (*Report, bool, error) { n++; return busy, false, nil }); whole || n != 1 {
+		t.Errorf("a run that broke was made %d times", n)
+	}
+}
+
+// The report of several runs has all of each, and the first reason of the machine.
+func TestReportMerge(t *testing.T) {
+	one := &Report{Machine: "first", Checks: []Check{{}}, Flows: []Flow{{}}, Switches: []SwitchResult{{}}, Acts: []ActResult{{}}, Links: []LinkResult{{}}}
+	r := &Report{}
+	r.merge(&Report{})
+	r.merge(one)
+	r.merge(&Report{Machine: "second", Links: []LinkResult{{}}})
+	if r.Machine != "first" || len(r.Checks) != 1 || len(r.Flows) != 1 || len(r.Switches) != 1 || len(r.Acts) != 1 || len(r.Links) != 2 {
+		t.Errorf("%+v", r)
 	}
 }
