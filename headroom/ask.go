@@ -31,6 +31,7 @@ func (p *Probe) ask(at Moment) (out Packet, ok bool) {
 		return out, false
 	}
 	p.schedule(at.Now)
+	p.forget(at.Now)
 	q := &p.questions[p.sequence%openQuestions]
 	if q.open {
 		p.count.Lost++

@@ -157,6 +157,9 @@ func (p *Probe) Measuring() bool { return p.measuring() }
 
 // restart begins to measure anew, where that is agreed.
 func (p *Probe) restart(now int64) {
+	if p.estimate.Settled() {
+		p.target.proven = p.target.bits // until this end knows better
+	}
 	p.estimate.Reset()
 	p.questions = [openQuestions]question{}
 	p.waiting, p.asked, p.silence = 0, 0, 0

@@ -24,11 +24,12 @@ type results struct {
 	waits    bool    // for an acknowledgement
 
 	// of the peer
-	peer  Message
-	heard bool
-	until int64 // when it counts no more
-	ack   bool  // the peer's newest is to be acknowledged
-	from  Packet
+	peer   Message
+	heard  bool
+	until  int64 // when it counts no more
+	lapsed bool  // it does not, and what followed from it is still in force
+	ack    bool  // the peer's newest is to be acknowledged
+	from   Packet
 }
 
 func (r *results) restart() {
@@ -108,7 +109,7 @@ func (p *Probe) takeResult(in Packet, now int64) {
 		p.ignore(IgnoredAltered)
 		return
 	}
-	r.peer, r.heard, r.from, r.ack, r.until = in.Message, true, in, true, now+resultLife
+	r.peer, r.heard, r.lapsed, r.from, r.ack, r.until = in.Message, true, false, in, true, now+resultLife
 	if again {
 		return
 	}
@@ -120,10 +121,15 @@ func (p *Probe) takeResult(in Packet, now int64) {
 	}
 }
 
-// forget forgets a result that was not told for long.
+// forget forgets a result that was not told for long, and what followed from it, also where nobody answers.
 func (p *Probe) forget(now int64) {
-	if r := &p.results; r.heard && now >= r.until {
-		r.heard = false
+	r := &p.results
+	if r.heard && now >= r.until {
+		r.heard, r.lapsed = false, true
+	}
+	if r.lapsed {
+		p.retarget(now)
+		r.lapsed = p.target.lower > 0
 	}
 }
 
@@ -131,7 +137,7 @@ func (p *Probe) forget(now int64) {
 func (p *Probe) answeredBy(peer [6]byte) {
 	p.answerer = peer
 	if r := &p.results; r.heard && r.from.Peer != peer {
-		r.heard, r.ack = false, false
+		r.heard, r.ack, r.lapsed = false, false, true
 	}
 }
 

@@ -6,6 +6,7 @@ const lowerAfter = 16
 // A target is the headroom that a port should have: raised at once, lowered slowly, the first time as ever after.
 type target struct {
 	bits    int64 // 0 where nothing was found
+	proven  int64 // of them, what does not rest on the peer's word alone
 	lower   int64 // the most that was wanted since it was less than bits; 0 where it is not
 	lowerAt int64 // when that is enough
 }
@@ -25,19 +26,20 @@ func (t *target) set(want, now, hold int64) {
 	}
 }
 
-// retarget computes anew what the headroom should be.
+// retarget computes anew what the headroom should be. What the peer says is no reason for less; what it said, and says no
+// more, is none for more.
 func (p *Probe) retarget(now int64) {
 	own, received := p.ownBits(), p.receivedBits()
-	if own == 0 && received == 0 {
+	if own == 0 && received == 0 && (p.target.bits == 0 || !p.measuring()) {
 		return
 	}
 	if p.target.bits == 0 {
-		p.target.bits = p.set.Calculated // which is in force
+		p.target.bits, p.target.proven = p.set.Calculated, p.set.Calculated // which is in force
 	}
-	if own == 0 {
-		own = p.target.bits // what the peer says is no reason for less
+	if own > 0 {
+		p.target.proven = own
 	}
-	p.target.set(max(own, received, p.set.Min), now, lowerAfter*int64(p.set.Interval))
+	p.target.set(max(p.target.proven, received, p.set.Min), now, lowerAfter*int64(p.set.Interval))
 }
 
 // Target is the headroom that the port should have, in octets; 0 where nothing was found yet.

@@ -35,15 +35,16 @@ type Config struct {
 // A Port is what the daemon knows of a configured port and the switch does not.
 type Port struct {
 	Name string
+	// Headroom is what the port's Probe knows; nil: the port does not measure.
+	Headroom *headroom.Report
+	// Eta and Delay are headrooms by formula, in bytes.
+	Eta, Delay int64
 	// MeasuredHeadroom is what each lossless ingress queue needs by measurement, in bytes; 0: nothing was found.
 	MeasuredHeadroom int64
 	// ManualHeadroom says that the peer cannot measure.
 	ManualHeadroom bool
 	// Measurement counts the measurement frames of the port; nil: the port does not measure.
 	Measurement *headroom.Counters
-	// TurnIdle and TurnBusy are how long the peer kept requests to measure headroom, while the link was idle and while it carried
-	// traffic.
-	TurnIdle, TurnBusy headroom.Distribution
 	// CalculatedHeadroom is what each lossless ingress queue of the port needs by calculation, in bytes; 0: not known.
 	CalculatedHeadroom int64
 	// LLDP is what its neighbours are; nil where the port speaks no LLDP.
@@ -168,8 +169,9 @@ func collectHeadroom(o *output, p *Port, c *dataplane.PortConfig) {
 	}
 	o.value(headroomManual, number(p.ManualHeadroom), p.Name)
 	collectMeasurement(o, p.Name, p.Measurement)
-	collectTurns(o, p.Name, "idle", &p.TurnIdle)
-	collectTurns(o, p.Name, "busy", &p.TurnBusy)
+	if p.Headroom != nil {
+		collectMeasured(o, p)
+	}
 }
 
 // collectMeasurement exports the measurement frames of a port by what became of them.
@@ -182,17 +184,5 @@ func collectMeasurement(o *output, port string, c *headroom.Counters) {
 	}
 	for why, n := range c.Ignored {
 		o.value(headroomMessages, float64(n), port, headroom.Ignored(why).String())
-	}
-}
-
-func collectTurns(o *output, port, load string, d *headroom.Distribution) {
-	if d.Samples == 0 {
-		return
-	}
-	for _, told := range []struct {
-		percentile string
-		t          time.Duration
-	}{{"0", d.Min}, {"50", d.Median}, {"99", d.P99}, {"99.9", d.P999}, {"100", d.Max}} {
-		o.value(headroomTurn, told.t.Seconds(), port, load, told.percentile)
 	}
 }

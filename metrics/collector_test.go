@@ -186,7 +186,9 @@ func TestLabelValues(t *testing.T) {
 		"pool":    {"lossless", "lossy"},
 		"segment": {"private", "shared", "headroom"},
 		"outcome": outcomes, "load": {"idle", "busy"}, "percentile": {"0", "50", "99", "99.9", "100"},
-		"reason":  {"truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"},
+		"reason": {"truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"},
+		"value":  {"eta", "delay", "plain", "measured", "peer", "received"}, "behind": {"after", "before"},
+		"part":    {"wire", "reaction", "largest-frame-before-the-pause-frame", "largest-frame-that-the-peer-finishes", "measurement-frame", "k", "burst"},
 		"version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}
 	for r := range dataplane.NumDropReasons {

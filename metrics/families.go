@@ -53,6 +53,13 @@ const (
 	headroomUsedMax
 	headroomMessages
 	headroomTurn
+	headroomTrip
+	headroomValue
+	headroomPart
+	headroomAgreed
+	headroomXoffs
+	headroomBefore
+	headroomWaited
 	pauseReaction
 	pauseReceivedTime
 	pauseSentTime
@@ -161,6 +168,14 @@ var families = [numFamilies]family{
 	headroomUsedMax:    {"headroom_used_max_bytes", gauge, "Most bytes on the wire that came for a lossless ingress queue after an XOFF had left.", byPriority},
 	headroomMessages:   {"headroom_messages_total", counter, "Measurement frames by what became of them: asked, answered, lost, replied; results and streams of the peer; or the reason to ignore them.", []string{"port", "outcome"}},
 	headroomTurn:       {"headroom_turnaround_seconds", gauge, "Time for which the peer keeps a request to measure headroom, by percentile of the newest samples, while the link is idle and while it is busy.", []string{"port", "load", "percentile"}},
+
+	headroomTrip:   {"headroom_trip_seconds", gauge, "Time t of the headroom formula, there and back, by percentile of the newest samples.", []string{"port", "percentile"}},
+	headroomValue:  {"headroom_value_bytes", gauge, "Headroom of a port by each way to find it: eta and delay are formulas, plain is measured without the peer's reaction and burst, peer is what that has found, received what it means here.", []string{"port", "value"}},
+	headroomPart:   {"headroom_part_bytes", gauge, "Parts of the headroom that this end has measured.", []string{"port", "part"}},
+	headroomAgreed: {"headroom_agreed", gauge, "1 where both ends of the link measure its headroom.", byPort},
+	headroomXoffs:  {"headroom_xoffs_total", counter, "How often the peer was told to stop.", byPriority},
+	headroomBefore: {"headroom_before_xoff_max_bytes", gauge, "Most bytes on the wire that had come before an XOFF left, and were looked at after.", byPriority},
+	headroomWaited: {"headroom_waited_frames_total", counter, "Frames that came after an XOFF had left and had to wait in the receive ring: behind what came after it too (the headroom was too small), or what had come before.", []string{"port", "priority", "behind"}},
 
 	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
 	pauseReceivedTime: {"pause_received_duration_seconds", histogram, "Length of each pause of a priority, or of the port, by the peer, from the first XOFF to XON or expiry.", byPort},

@@ -33,7 +33,12 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 		if p.Config.Mode == macctl.ModePFC {
 			q, _ = strconv.Atoi(label)
 		}
-		o.value(headroomUsedMax, float64(p.Use[q].Peak), name, label)
+		u := &p.Use[q]
+		o.value(headroomUsedMax, float64(u.Peak), name, label)
+		o.value(headroomXoffs, float64(u.Xoffs), name, label)
+		o.value(headroomBefore, float64(u.Ring), name, label)
+		o.value(headroomWaited, float64(u.Waited), name, label, "after")
+		o.value(headroomWaited, float64(u.Crowded), name, label, "before")
 	}
 	o.histogram(pauseReceivedTime, &p.Pauses, name)
 	o.histogram(pauseSentTime, &p.Holds, name)

@@ -73,6 +73,7 @@ func pfcPort() dataplane.PortSnapshot {
 	for _, ns := range []int64{0, 1000, 12_000, 13_000, 40_000_000} {
 		p.Reaction.Record(ns)
 	}
+	p.Use[3] = dataplane.Use{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4, Crowded: 5}
 	p.Pauses.Record(1_204_000)
 	p.Holds.Record(800_000_000)
 	p.Holds.Record(12_000_000)
@@ -98,13 +99,22 @@ func offPort() dataplane.PortSnapshot {
 		Counters: dataplane.Counters{HostDrops: 31}}
 }
 
+// measured is what a Probe knows that has measured.
+func measured() *headroom.Report {
+	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, K: 99}
+	found := headroom.Finding{Trip: 50_000, Precision: 30, Reaction: 7000, Burst: 2048}
+	return &headroom.Report{Agreed: true, Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
+		Trips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000, Max: 50_000},
+		Idle:  headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000}}
+}
+
 // config is the configuration of a collector of sample.
 func config() Config {
 	return Config{
 		Snapshot: sample,
 		Ports: func() []Port {
 			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, Measurement: &headroom.Counters{Asked: 8, Ignored: [headroom.NumIgnored]uint64{headroom.IgnoredUnasked: 1}},
-				TurnIdle: headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000}, LLDP: &LLDP{Neighbors: 1}},
+				Eta: 15712, Delay: 15796, Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
 				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, Measurement: &headroom.Counters{}},
 				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", CalculatedHeadroom: 12345}}
 		},

@@ -153,7 +153,7 @@ stage_demo() {
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
   run_demo incast
   run_demo host --seconds 3
-  run_demo headroom
+  run_demo headroom --quick
   run_demo deadlock
   run_demo trunk --seconds 2
 }

@@ -37,7 +37,7 @@ func sinkCommand() *cobra.Command {
 				sc.Until = time.Unix(0, until)
 			}
 			if block != 0 {
-				sc.BlockAt = time.Unix(0, block)
+				sc.Block.At = time.Unix(0, block)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -55,7 +55,9 @@ func sinkCommand() *cobra.Command {
 	f.Int64Var(&until, "until", 0, "rates are measured up to here, nanoseconds since 1970")
 	f.IntVar(&sc.Slots, "slots", 0, "equal parts of the time between --from and --until, which are counted each too")
 	f.Int64Var(&block, "block-at", 0, "hold the peer from here on, nanoseconds since 1970, for --block-for")
-	f.DurationVar(&sc.BlockFor, "block-for", 0, "how long the peer is held, as by a receiver that hangs")
+	f.DurationVar(&sc.Block.For, "block-for", 0, "how long the peer is held, as by a receiver that hangs")
+	f.DurationVar(&sc.Block.Every, "block-every", 0, "hold it again and again, so long after each beginning (0: once)")
+	f.IntVar(&sc.Block.Times, "block-times", 0, "how often, with --block-every")
 	f.Int64Var(&sc.ReadRate, "read-rate", 0, "frames a second that are read at most (0: no limit)")
 	return c
 }

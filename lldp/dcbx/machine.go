@@ -38,10 +38,10 @@ func NewMachine(c Config) *Machine {
 }
 
 // Configure changes what the Machine is told. It follows at the next Hear: who configures a port is no peer that changes
-// its mind. A peer goes on numbering, so that its old acknowledgement is none of what is told now.
+// its mind. Numbers go on, so that what the peer has acknowledged so far is nothing of what is told now.
 func (m *Machine) Configure(c Config) {
 	m.hold.free = 0
-	if c.Mode != m.cfg.Mode || !m.version.legacy() {
+	if !m.version.legacy() || !c.Mode.keeps(m.version) {
 		m.configure(c)
 		return
 	}
@@ -70,10 +70,13 @@ func (c *Config) lonely() Reason {
 	return ReasonNoPeer
 }
 
+// forget begins to number anew: there is nobody any more who has acknowledged anything.
+func (m *Machine) forget() { m.control = control{} }
+
 // speak begins to speak a version.
 func (m *Machine) speak(v Version) {
 	m.version = v
-	m.control = control{}
+	m.control = control{seq: m.control.seq, acked: m.control.seq}
 	if !v.legacy() {
 		return
 	}
@@ -129,6 +132,7 @@ func (m *Machine) decide(neighbours []*lldp.Neighbour, crowded bool) Outcome {
 		return m.cfg.alone(m.version, ReasonOff)
 	case len(neighbours) == 0:
 		if m.version != m.cfg.Mode.start() || m.control.ack != 0 || m.control.acked != 0 {
+			m.forget()
 			m.speak(m.cfg.Mode.start())
 		}
 		return m.cfg.alone(m.version, ReasonNoPeer)

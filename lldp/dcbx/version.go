@@ -53,6 +53,9 @@ func (m Mode) start() Version {
 	return Version(m)
 }
 
+// keeps tells whether a mode leaves the version as it is that is spoken with a peer.
+func (m Mode) keeps(v Version) bool { return m == ModeAuto || m == Mode(v) }
+
 // detect returns the version to speak with a peer that told list, being in version v. Two are never spoken at once, and
 // a peer that speaks several is answered in the newest one.
 func (m Mode) detect(v Version, list []lldp.Organization) Version {

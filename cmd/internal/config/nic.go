@@ -15,6 +15,7 @@ type NIC struct {
 	MTU       int
 	Metrics   string // listen
 	Socket    string // of the API
+	Streams   bool   // the peer may have the NIC fill the link, to check its headroom
 }
 
 // HostNIC is the configuration of a host NIC: preset roce, a TAP and its wire.
@@ -29,6 +30,9 @@ func HostNIC(n NIC) (*Config, []Warning, error) {
 	}
 	if n.Metrics != "" {
 		fmt.Fprintf(&b, "metrics: {listen: %q}\n", n.Metrics)
+	}
+	if n.Streams {
+		b.WriteString("headroom: {send_request: on}\n")
 	}
 	var addresses, link []string
 	for _, a := range n.Addresses {

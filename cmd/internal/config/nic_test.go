@@ -20,6 +20,12 @@ func TestHostNICKeys(t *testing.T) {
 	if !c.Priorities.IsLossless(3) || host.Kind != KindTAP {
 		t.Errorf("lossless %08b, %s", c.Priorities.Lossless, host.Kind)
 	}
+	for _, streams := range []bool{false, true} {
+		c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Streams: streams})
+		if err != nil || c.Headroom.SendRequest != streams {
+			t.Errorf("send_request %v: %v, %v", streams, c.Headroom.SendRequest, err)
+		}
+	}
 	for want, n := range map[string]NIC{
 		"(command line):4: ports.eth1.speed:": {Wire: "eth1", TAP: "host0", Speed: "fast"},
 		"is not an interface's address":       {Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1"}},

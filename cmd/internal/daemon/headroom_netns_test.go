@@ -132,6 +132,9 @@ func TestHeadroomIsMeasured(t *testing.T) {
 					got, want := p.snapshot(i).Config.Ingress[3].Xon, p.report(i).Xon
 					return want > 25_000 && 4*max(got-want, want-got) < want // there and back is 200 µs at 1 Gbit/s
 				})
+				if m := p.d[i].metricsPorts()[0]; m.Headroom == nil || !m.Headroom.Agreed || m.Headroom.Measured.Bits() == 0 || m.Eta < 25_000 || m.Delay <= m.Eta {
+					t.Errorf("metrics: %+v", m)
+				}
 				for why, n := range r.Counters.Ignored {
 					if n > 0 {
 						t.Logf("%d messages ignored: %v", n, headroom.Ignored(why))
@@ -197,8 +200,8 @@ func TestTurnAroundUnderLoad(t *testing.T) {
 	if r := p.found(0); r.Busy.Samples == 0 {
 		t.Errorf("after a stream: idle %+v, busy %+v", r.Idle, r.Busy)
 	}
-	if m := p.ends[0].metricsPorts()[0]; m.TurnBusy.Samples == 0 || m.TurnIdle.Samples == 0 {
-		t.Errorf("metrics: idle %+v, busy %+v", m.TurnIdle, m.TurnBusy)
+	if m := p.ends[0].metricsPorts()[0].Headroom; m.Busy.Samples == 0 || m.Idle.Samples == 0 {
+		t.Errorf("metrics: idle %+v, busy %+v", m.Idle, m.Busy)
 	}
 }
 

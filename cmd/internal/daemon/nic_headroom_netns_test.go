@@ -20,13 +20,13 @@ func headroomOfPort(d *Daemon, name string) (r headroom.Report) {
 }
 
 // A host NIC, as the command nic makes it, plays both roles of a measurement: it asks and answers, sets what it finds, and tells
-// it; before that it has agreed over LLDP which priorities are lossless, and that both measure. It can check its headroom by
-// experiment, too.
+// it; before that it has agreed over LLDP which priorities are lossless, and that both measure. Each end can check its
+// headroom by experiment, too.
 func TestHostNICMeasures(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
 	r.start(setup{keys: "preset: roce\nheadroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}", each: "speed: 1G"})
 	c, _, err := config.HostNIC(config.NIC{Wire: "eth0", TAP: "nic0", Addresses: []string{hostIP(1).String() + "/24"}, Speed: "1G",
-		Socket: r.dir + "/nic.sock", Metrics: "off"})
+		Socket: r.dir + "/nic.sock", Metrics: "off", Streams: true})
 	must(t, err)
 	for i := range c.Ports {
 		c.Ports[i].Netns = r.host(1).Path()
@@ -49,10 +49,12 @@ func TestHostNICMeasures(t *testing.T) {
 			t.Errorf("%s: lossless are %08b", end.port, got)
 		}
 	}
-	result, err := source{nic}.CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "eth0", Xoffs: 20})
-	must(t, err)
-	if result.Xoffs != 20 || result.Unstopped != 0 {
-		t.Errorf("%+v", result)
+	for port, d := range map[string]*Daemon{"eth0": nic, "p1": r.d} {
+		result, err := source{d}.CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: port, Xoffs: 20})
+		must(t, err)
+		if result.Xoffs != 20 || result.Unstopped != 0 {
+			t.Errorf("%s: %+v", port, result)
+		}
 	}
 	if _, err := (source{nic}).CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "nic0", Xoffs: 1}); err == nil {
 		t.Error("the port towards the host was checked")

@@ -142,7 +142,8 @@ func (d *Daemon) metricsPorts() []metrics.Port {
 	all := make([]metrics.Port, 0, len(c.Ports))
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		m := metrics.Port{Name: p.Name, CalculatedHeadroom: p.CalculatedHeadroom().Bytes()}
+		calculated := p.CalculatedHeadroom()
+		m := metrics.Port{Name: p.Name, CalculatedHeadroom: calculated.Bytes(), Eta: headroom.Octets(calculated.Eta.Bits()), Delay: headroom.Octets(calculated.Delay.Bits())}
 		if s := speakers[p.Name]; s != nil {
 			s.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) {
 				m.LLDP = &metrics.LLDP{Neighbors: len(x.Agent().Neighbours()), Mismatch: x.Outcome().Mismatch}
@@ -161,7 +162,7 @@ func (d *Daemon) measured(m *metrics.Port, known *prober) {
 	var r headroom.Report
 	d.runner.View(func(*dataplane.Switch) { r = known.probe.Report(dataplane.Now()) })
 	m.ManualHeadroom, m.MeasuredHeadroom = r.ManualRequired, headroom.Octets(max(r.Measured.Bits(), r.Received))
-	m.Measurement, m.TurnIdle, m.TurnBusy = &r.Counters, r.Idle, r.Busy
+	m.Measurement, m.Headroom = &r.Counters, &r
 }
 
 func kernelBacklog() uint64 { return port.BacklogDrops("/proc/net/softnet_stat") }

@@ -26,6 +26,7 @@ type act struct {
 	judge       func(a *act, r *Report)
 	verdict     func(r *Report)                 // in the place of report and judge
 	lead        time.Duration                   // for senders to find the sink; 0: startDelay
+	block       blocking                        // of the receiver
 	prepare     func(ctx context.Context) error // after the switches have started, before the hosts do
 	during      func(ctx context.Context) error // while frames flow
 	enter       func(ctx context.Context, commands []string)
@@ -36,6 +37,7 @@ type act struct {
 	senders  []*host
 	receiver *host
 
+	starts  time.Time // the load
 	sink    traffic.SinkReport
 	waiting float64 // largest share of the load's time that a process waited for a CPU
 }
@@ -50,6 +52,25 @@ type host struct {
 	out     bytes.Buffer
 	report  traffic.SendReport
 	kernel  lab.Stats
+}
+
+// A blocking is a receiver that blocks again and again from the beginning of the load on: it holds its peer, as one that
+// hangs, and then reads for a while.
+type blocking struct {
+	blocked, read time.Duration
+	times         int
+}
+
+// every is from one beginning to the next.
+func (b blocking) every() time.Duration { return b.blocked + b.read }
+
+// flags are those of a sink that does so.
+func (b blocking) flags(start time.Time) []string {
+	if b.times == 0 {
+		return nil
+	}
+	return []string{"--block-at", fmt.Sprint(start.UnixNano()), "--block-for", b.blocked.String(), "--block-every", b.every().String(),
+		"--block-times", fmt.Sprint(b.times)}
 }
 
 // Times of an act around its load.
@@ -127,8 +148,10 @@ func (a *act) launch() error {
 	}
 	start := time.Now().Add(lead)
 	end := start.Add(a.seconds)
-	if err := a.receiver.start("sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiver.speed),
-		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())); err != nil {
+	a.starts = start
+	sink := []string{"sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiver.speed),
+		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())}
+	if err := a.receiver.start(append(sink, a.block.flags(start)...)...); err != nil {
 		return err
 	}
 	flowControl := "pfc"

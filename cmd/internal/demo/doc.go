@@ -5,6 +5,7 @@
 //	act.go      one act: nodes, links and processes, run and observed
 //	switch.go   a switch of an act: its configuration, and what it says of itself
 //	incast.go   demo incast: the acts and what each has to show
+//	headroom.go demo headroom: its runs; links.go: what they have to show
 //	host.go     demo host: acts, and what each has to show
 //	tcp.go      the programs of demo host
 //	trunk.go    demo trunk: acts 1 and 2

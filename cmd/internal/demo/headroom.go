@@ -12,36 +12,39 @@ import (
 
 // A linkAct is one run of demo headroom:
 //
-//	h1 ── s1 ══ link with a delay ══ s2 ── h2, at half the speed
+//	h1 ─┐
+//	    s1 ══ link with a delay ══ s2 ── h3
+//	h2 ─┘
 //
-// The sender offers the full speed, so that s2 tells s1 to stop again and again.
+// The senders offer the full speed into a receiver that blocks, so that s2 fills up and tells s1 to stop. It reads on and
+// blocks again until there are enough XOFFs.
 type linkAct struct {
 	act
 
-	drain    int64  // bit/s of the receiver's port
-	length   string // of cable
-	delay    time.Duration
-	fixed    int64            // octets of headroom in force at s2, without ring_hold: has to lose frames
+	cable    cable
 	grow     bool             // the delay grows while frames flow
 	grown    time.Duration    // by this much
 	measured api.HeadroomPort // of s2 before the load
 	results  *[]LinkResult
 }
 
-// linkLead is how long before the load the endpoints start: there are only two.
+// A cable is a length and what it delays, at 5 ns/m.
+type cable struct {
+	length string
+	delay  time.Duration
+}
+
+// linkLead is how long before the load the endpoints start: there are only three.
 const linkLead = 700 * time.Millisecond
 
 // measuringInterval is that of the switches of the demo: short, so that a run is.
 const measuringInterval = 100 * time.Millisecond
 
-// On a link that is so long a pause and its end take so much time that there are not enough of them sooner.
-const (
-	longDelay = time.Millisecond
-	longRun   = 3 * time.Second
-)
-
 // growSteps is how often the delay grows, by a tenth of the headroom's time each interval.
 const growSteps = 10
+
+// growAfter is how long the load has lasted by then: the receiver has blocked some times.
+const growAfter = 200 * time.Millisecond
 
 // The link's port at s1 and s2.
 const (
@@ -54,11 +57,17 @@ const (
 // lose frames. Errors are as for Incast.
 func Links(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("headroom", o)
+	r.Quick = o.Quick
 	for _, l := range linkActs(o, &r.Links) {
-		whole, err := perform(ctx, o, &l.act, r)
+		one, whole, err := performUndisturbed(o, func() (*Report, bool, error) {
+			one := newReport("headroom", o)
+			whole, err := perform(ctx, o, &l.fresh().act, one)
+			return one, whole, err
+		})
 		if err != nil {
 			return nil, err
 		}
+		r.merge(one)
 		if !whole {
 			break
 		}
@@ -68,52 +77,108 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// linkActs returns the runs in their order: the last one is the control.
+// linkTries is how often a run is made that the machine disturbs: one of so many would leave all of them unjudged.
+const linkTries = 3
+
+// performUndisturbed makes a run again where the machine was the limit, but not where something failed that no machine
+// excuses.
+func performUndisturbed(o Options, run func() (*Report, bool, error)) (one *Report, whole bool, err error) {
+	for try := 1; ; try++ {
+		one, whole, err = run()
+		if err != nil || !whole || one.Machine == "" || one.inexcusable() || try == linkTries {
+			return one, whole, err
+		}
+		if o.Progress != nil {
+			o.Progress("again, since the machine was the limit: " + one.Machine)
+		}
+	}
+}
+
+// fresh is the same act, which has not run.
+func (l *linkAct) fresh() *linkAct {
+	n := *l
+	n.build, n.prepare, n.verdict = func(*act) error { return n.layLink() }, n.waitMeasured, n.judgeLink
+	if n.grow {
+		n.during = n.growDelay
+	}
+	return &n
+}
+
+// The cables on which the headroom is judged, and those of double length, which only show that the measurement grows
+// with the link.
+var (
+	cables  = []cable{{"0 m", 0}, {"100 m", 500}, {"10 km", 50 * time.Microsecond}, {"100 km", 500 * time.Microsecond}}
+	doubled = []cable{{"20 km", 100 * time.Microsecond}, {"200 km", time.Millisecond}}
+	growing = cable{"10 km+", 50 * time.Microsecond}
+)
+
+// linkRuns is how often each of the cables runs, since one run proves little of how generous a headroom is.
+const linkRuns = 5
+
+// linkActs returns the runs in their order: the last one is the control. What is performed of each is a fresh one.
 func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
-	seconds := time.Duration(o.Seconds * float64(time.Second))
-	add := func(l linkAct) {
-		l.results, l.lead = results, linkLead
-		l.obey, l.flowControl, l.drain = true, "pfc", l.speed/2
-		if l.seconds == 0 {
-			l.seconds = seconds
+	add := func(c cable, speed int64, runs int, change func(*linkAct)) {
+		for i := range runs {
+			l := &linkAct{cable: c, results: results}
+			l.name, l.speed = fmt.Sprint(len(all)+1), speed
+			l.title = fmt.Sprintf("%s of cable at %s", c.length, rateName(speed))
+			if runs > 1 {
+				l.title += fmt.Sprintf(", run %d of %d", i+1, runs)
+			}
+			l.lead, l.obey, l.flowControl = linkLead, true, "pfc"
+			if change != nil {
+				change(l)
+			}
+			l.pace(o.Seconds)
+			all = append(all, l)
 		}
-		l.name = fmt.Sprintf("%d", len(all)+1)
-		a := &l
-		a.build, a.prepare, a.verdict = func(*act) error { return a.layLink() }, a.waitMeasured, a.judgeLink
-		if l.grow {
-			a.during = a.growDelay
-		}
-		all = append(all, a)
 	}
-	type link struct {
-		length string
-		delay  time.Duration
-		speed  int64
-	}
-	links := []link{{"0 m", 0, 1e9}, {"10 km", 50 * time.Microsecond, 1e9}, {"20 km", 100 * time.Microsecond, 1e9}, {"100 km", 500 * time.Microsecond, 1e8}}
-	runs := 1
-	if o.Full {
-		runs, links = 5, nil
+	if o.Quick {
+		add(cables[0], 1e9, 1, nil)
+		add(cables[2], 1e9, 1, nil)
+		add(doubled[0], 1e9, 1, nil)
+		add(cables[3], 1e8, 1, nil)
+	} else {
 		for _, speed := range []int64{1e8, 1e9} {
-			links = append(links, link{"0 m", 0, speed}, link{"100 m", 500, speed}, link{"10 km", 50 * time.Microsecond, speed},
-				link{"20 km", 100 * time.Microsecond, speed}, link{"100 km", 500 * time.Microsecond, speed}, link{"200 km", time.Millisecond, speed})
+			for _, c := range cables {
+				add(c, speed, linkRuns, nil)
+			}
+			for _, c := range doubled {
+				add(c, speed, 1, nil)
+			}
 		}
 	}
-	for _, k := range links {
-		var least time.Duration
-		if k.delay >= longDelay {
-			least = longRun
-		}
-		for range runs {
-			add(linkAct{act: act{title: fmt.Sprintf("%s of cable at %s", k.length, rateName(k.speed)), speed: k.speed, seconds: max(seconds, least)},
-				length: k.length, delay: k.delay})
-		}
-	}
-	add(linkAct{act: act{title: "10 km at 1 Gbit/s, and growing", speed: 1e9, seconds: max(seconds, 2*time.Second)}, length: "10 km+",
-		delay: 50 * time.Microsecond, grow: true})
-	add(linkAct{act: act{title: "control: 10 km at 1 Gbit/s with a third of the headroom that was used, and no ring_hold", speed: 1e9, control: true},
-		length: "10 km", delay: 50 * time.Microsecond, fixed: 1})
+	add(growing, 1e9, 1, func(l *linkAct) {
+		l.title = "10 km of cable at 1 Gbit/s, and growing"
+		l.grow = true
+	})
+	add(cables[2], 1e9, 1, func(l *linkAct) {
+		l.title = "control: 10 km at 1 Gbit/s with a third of the headroom that was used, and no ring_hold"
+		l.control = true
+	})
 	return all
+}
+
+// Blockings beyond those that are judged: before the first XOFF the buffer has to fill, and a machine that stands still
+// misses some.
+const spareBlockings = 100
+
+// mostGrown is half the way there and back of the link that grows, in the end.
+const mostGrown = 600 * time.Microsecond
+
+// pace sets when the receiver blocks, and how long the load lasts: seconds, or more where there would be too few XOFFs. The
+// receiver blocks until what has gone out before is used up, the buffer is full, and all has come that was on its way; it
+// then reads until there is room again, and the link is full again.
+func (l *linkAct) pace(seconds float64) {
+	delay := l.cable.delay
+	if l.grow {
+		delay = mostGrown
+	}
+	const base = 2500 * time.Microsecond
+	l.block = blocking{blocked: base + 3*delay, read: base + 5*delay, times: enoughXoffs + spareBlockings}
+	l.seconds = time.Duration(seconds * float64(time.Second))
+	l.block.times = max(l.block.times, int(l.seconds/l.block.every()))
+	l.seconds = max(l.seconds, time.Duration(l.block.times)*l.block.every())
 }
 
 func rateName(bits int64) string {
@@ -125,11 +190,8 @@ func rateName(bits int64) string {
 
 // layLink makes the nodes and links.
 func (l *linkAct) layLink() error {
+	pool := fmt.Sprintf("lossless: {size: %s}", l.pool())
 	keys := fmt.Sprintf("headroom: {interval: %v, agree: always}\n", measuringInterval)
-	buffer := "buffer: {lossless: {size: 3MiB}}\n"
-	if l.control {
-		buffer = fmt.Sprintf("buffer: {lossless: {size: 3MiB}, headroom: %d, ring_hold: off}\n", l.thirdUsed())
-	}
 	s1, err := l.addSwitch("s1")
 	if err != nil {
 		return err
@@ -138,26 +200,42 @@ func (l *linkAct) layLink() error {
 	if err != nil {
 		return err
 	}
-	s1.more, s2.more = keys+"buffer: {lossless: {size: 3MiB}}\n", keys+buffer
+	s1.more = fmt.Sprintf("%sbuffer: {%s}\n", keys, pool)
+	s2.more = s1.more
+	if l.control {
+		s2.more = fmt.Sprintf("%sbuffer: {%s, headroom: %d, ring_hold: off}\n", keys, pool, l.thirdUsed())
+	}
 	if err := l.link(s1, s2.node, nearPort, farPort, l.speed); err != nil {
 		return err
 	}
 	s2.ports = append(s2.ports, switchPort{name: farPort, speed: l.speed, peer: s1.node, peerI: nearPort})
-	l.setDelay(l.delay)
-	h1, err := l.addHost("h1")
-	if err != nil {
+	l.setDelay(l.cable.delay)
+	for i := range 2 {
+		h, err := l.addHost(fmt.Sprintf("h%d", i+1))
+		if err != nil {
+			return err
+		}
+		h.offers = []string{"3"}
+		l.senders = append(l.senders, h)
+		if err := l.link(s1, h.node, fmt.Sprintf("p%d", i+1), hostInterface, l.speed); err != nil {
+			return err
+		}
+	}
+	if l.receiver, err = l.addHost("h3"); err != nil {
 		return err
 	}
-	h1.speed, h1.offers = l.speed, []string{"3"}
-	l.senders = []*host{h1}
-	if err := l.link(s1, h1.node, "p1", hostInterface, l.speed); err != nil {
-		return err
+	return l.link(s2, l.receiver.node, readerPort, hostInterface, l.speed)
+}
+
+// readerPort is the port of s2 that leads to the receiver.
+const readerPort = "p3"
+
+// pool is the lossless buffer: no more than a few blockings fill.
+func (l *linkAct) pool() string {
+	if l.speed < 1e9 {
+		return "512KiB"
 	}
-	if l.receiver, err = l.addHost("h2"); err != nil {
-		return err
-	}
-	l.receiver.speed = l.drain
-	return l.link(s2, l.receiver.node, "p2", hostInterface, l.drain)
+	return "3MiB"
 }
 
 // setDelay writes the delay into the files of both switches; only what they measure may know of it.
@@ -172,7 +250,7 @@ func (l *linkAct) setDelay(d time.Duration) {
 // thirdUsed is a third of what the runs on a link as long used.
 func (l *linkAct) thirdUsed() (octets int64) {
 	for _, r := range *l.results {
-		if r.Length == l.length && r.Speed == l.speed {
+		if r.Length == l.cable.length && r.Speed == l.speed {
 			octets = max(octets, r.Peak/3)
 		}
 	}
@@ -206,13 +284,20 @@ func (l *linkAct) waitMeasured(ctx context.Context) error {
 // lasts.
 func (l *linkAct) growDelay(ctx context.Context) error {
 	s1, s2 := l.switches[0], l.switches[1]
+	next := time.After(time.Until(l.starts) + growAfter)
 	for range growSteps {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-next:
+		}
+		next = time.After(measuringInterval)
 		p, err := l.headroomOf(ctx, s2, farPort)
 		if err != nil {
 			return err
 		}
 		l.grown += time.Duration(p.InForceBytes * 8 * int64(time.Second) / l.speed / 10)
-		s1.ports[0].keys = fmt.Sprintf(", delay: %dns", (l.delay + l.grown).Nanoseconds())
+		s1.ports[0].keys = fmt.Sprintf(", delay: %dns", (l.cable.delay + l.grown).Nanoseconds())
 		path, err := s1.config(l.dir, l.flowControl)
 		if err != nil {
 			return err
@@ -223,11 +308,6 @@ func (l *linkAct) growDelay(ctx context.Context) error {
 		}
 		if _, err := api.NewClient(s1.socket).Apply(ctx, path, text); err != nil {
 			return fmt.Errorf("switch s1: a longer delay: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(measuringInterval):
 		}
 	}
 	return nil

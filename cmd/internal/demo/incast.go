@@ -12,7 +12,7 @@ import (
 type Options struct {
 	Seconds float64 // of load in each lossless act
 	Speed   int64   // bit/s of the hosts' ports
-	Full    bool    // demo headroom: every length and speed, five runs each
+	Quick   bool    // demo headroom: some lengths and speeds only, one run each
 	// Enter, if set, is called when the load of act (b) is over, while its switches still run, with the commands that
 	// enter its nodes and ask its switches; the lab stays until it returns. Then act (b) is the last one.
 	Enter func(ctx context.Context, commands []string)

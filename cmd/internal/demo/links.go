@@ -26,10 +26,12 @@ type LinkResult struct {
 	Measured   int64  `json:"measured_bytes"`
 	Burst      int64  `json:"burst_bytes"` // part of Measured
 	Configured int64  `json:"configured_bytes"`
-	Peak       int64  `json:"peak_bytes"`  // most that came after an XOFF had left
-	Ring       int64  `json:"ring_bytes"`  // most that had come before
-	Ringed     uint64 `json:"ring_frames"` // that came after an XOFF had left and waited in the ring
+	Peak       int64  `json:"peak_bytes"`     // most that came after an XOFF had left
+	Ring       int64  `json:"ring_bytes"`     // most that had come before
+	Ringed     uint64 `json:"ring_frames"`    // that came after an XOFF had left and waited in the ring
+	Crowded    uint64 `json:"crowded_frames"` // the same, behind what had come before
 	Xoffs      uint64 `json:"xoffs"`
+	Blocked    uint64 `json:"blocked"` // how often the receiver has blocked, as its switch heard
 	Lost       uint64 `json:"lost_frames"`
 }
 
@@ -88,8 +90,8 @@ func (l *linkAct) checkGrown(r *Report, k *LinkResult, wire int64) {
 
 func (l *linkAct) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	q := &p.Queues[0]
-	result := LinkResult{Act: l.name, Length: l.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes, Delay: p.Delay.Bytes,
-		TripNs: l.measured.Trip.MinNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Ring: q.RingBytes, Ringed: q.RingFrames, Xoffs: q.Xoffs}
+	result := LinkResult{Act: l.name, Length: l.cable.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes, Delay: p.Delay.Bytes,
+		TripNs: l.measured.Trip.MinNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Ring: q.RingBytes, Ringed: q.RingFrames, Crowded: q.Crowded, Xoffs: q.Xoffs}
 	result.Wire = wireOf(&l.measured)
 	for _, t := range p.Measured.Terms {
 		switch t.Name {
@@ -103,6 +105,7 @@ func (l *linkAct) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	for _, f := range flows {
 		result.Lost += f.Lost
 	}
+	result.Blocked = l.switches[1].pfcReceived(readerPort, losslessPriority) / 2 // XOFF and XON
 	return result
 }
 
@@ -120,11 +123,13 @@ func (l *linkAct) checkLink(r *Report, k *LinkResult, flows []Flow) {
 		return
 	}
 	l.checkLossless(r, flows)
-	r.check(l.name, KindPFC, "XOFFs", fmt.Sprintf("at least %d", enoughXoffs), fmt.Sprint(k.Xoffs), k.Xoffs >= enoughXoffs)
-	kind := KindLoss
+	pauses, kind := KindPFC, KindLoss
 	if r.Machine != "" {
-		kind = KindRate // late frames of a sender that stood still prove nothing
+		pauses, kind = KindRate, KindRate // too few pauses, and late frames, of processes that stood still prove nothing
 	}
+	enough := fmt.Sprintf("at least %d", enoughXoffs)
+	r.check(l.name, pauses, "times that the receiver blocked", enough, fmt.Sprint(k.Blocked), k.Blocked >= enoughXoffs)
+	r.check(l.name, pauses, "XOFFs", enough, fmt.Sprint(k.Xoffs), k.Xoffs >= enoughXoffs)
 	found := min(k.Measured, k.Configured)
 	r.check(l.name, kind, "most bytes after XOFF", fmt.Sprintf("at most the %d found", found), fmt.Sprint(k.Peak), k.Peak <= found)
 	r.check(l.name, kind, "frames after XOFF that waited in the ring", "0", fmt.Sprint(k.Ringed), k.Ringed == 0)
@@ -184,34 +189,63 @@ func median(all []LinkResult, of func(LinkResult) float64) float64 {
 
 // LinksText writes the report of demo headroom for a person.
 func (r *Report) LinksText(out io.Writer) error {
+	all := linkRows(r.Links)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nRUN\tLINK\tSPEED\tT µS\tWIRE\tREACTION\tETA\tDV\tPLAIN\tMEASURED\tIN FORCE\tPEAK USED\tBEFORE XOFF\tXOFFS\tLOST\t")
-	for _, k := range r.Links {
-		name := k.Length
-		if k.Control {
-			name += " (control)"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", k.Act, name, rateName(k.Speed), float64(k.TripNs)/1000, k.Wire, k.Reaction,
-			k.Eta, k.Delay, k.Plain, k.Measured, k.Configured, k.Peak, k.Ring, k.Xoffs, k.Lost)
+	fmt.Fprintln(w, "\nRUN\tOF\tLINK\tSPEED\tT µS\tWIRE\tREACTION\tETA\tDV\tPLAIN\tMEASURED\tIN FORCE\tPEAK USED\tBEFORE XOFF\tWAITED\tXOFFS\tLOST\t")
+	for _, k := range all {
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.1f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d+%d\t%d\t%d\t\n", k.Act, k.runs, k.name(), rateName(k.Speed), float64(k.TripNs)/1000, k.Wire, k.Reaction,
+			k.Eta, k.Delay, k.Plain, k.Measured, k.Configured, k.Peak, k.Ring, k.Ringed, k.Crowded, k.Xoffs, k.Lost)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	r.plot(out)
+	plot(out, all)
 	return r.verdict(out)
+}
+
+// A linkRow is a link in the text: of several runs the one that used most headroom, with the fewest XOFFs of one, and what
+// was lost in all of them.
+type linkRow struct {
+	LinkResult
+	runs int
+}
+
+// linkRows puts the runs on the same link together.
+func linkRows(runs []LinkResult) (all []linkRow) {
+	for _, k := range runs {
+		at := slices.IndexFunc(all, func(r linkRow) bool { return r.Length == k.Length && r.Speed == k.Speed && r.Control == k.Control })
+		if at < 0 {
+			all = append(all, linkRow{k, 1})
+			continue
+		}
+		row := &all[at]
+		fewest, lost, n := min(row.Xoffs, k.Xoffs), row.Lost+k.Lost, row.runs+1
+		if k.Peak > row.Peak {
+			row.LinkResult = k
+		}
+		row.Xoffs, row.Lost, row.runs = fewest, lost, n
+	}
+	return all
+}
+
+func (k *linkRow) name() string {
+	if k.Control {
+		return k.Length + " (control)"
+	}
+	return k.Length
 }
 
 // plotWidth is the number of columns that the largest headroom takes.
 const plotWidth = 60
 
-// plot draws each run as a line: # was used, - is in force beyond that.
-func (r *Report) plot(out io.Writer) {
+// plot draws each link as a line: # was used, - is in force beyond that.
+func plot(out io.Writer, all []linkRow) {
 	most := int64(1)
-	for _, k := range r.Links {
+	for _, k := range all {
 		most = max(most, k.Configured, k.Peak)
 	}
 	fmt.Fprintf(out, "\n# most bytes that came after XOFF   - headroom in force beyond them   (%d bytes a column)\n", max(1, most/plotWidth))
-	for _, k := range r.Links {
+	for _, k := range all {
 		used := int(k.Peak * plotWidth / most)
 		fmt.Fprintf(out, "%3s %-8s %-10s %s%s\n", k.Act, k.Length, rateName(k.Speed), strings.Repeat("#", used),
 			strings.Repeat("-", max(0, int(k.Configured*plotWidth/most)-used)))

@@ -56,87 +56,167 @@ func TestJudgeLinks(t *testing.T) {
 // The control has a third of what runs on the same link used, and room for a frame in any case.
 func TestThirdUsed(t *testing.T) {
 	results := []LinkResult{{Length: "10 km", Speed: 1e9, Peak: 30_000}, {Length: "10 km", Speed: 1e8, Peak: 90_000}, {Length: "10 km+", Speed: 1e9, Peak: 90_000}}
-	l := &linkAct{act: act{speed: 1e9}, length: "10 km", results: &results}
+	l := &linkAct{act: act{speed: 1e9}, cable: cable{length: "10 km"}, results: &results}
 	if got := l.thirdUsed(); got != 10_000 {
 		t.Errorf("got %d, want 10000", got)
 	}
-	l.length = "1 m"
+	l.cable.length = "1 m"
 	if got := l.thirdUsed(); got < largestFrame {
 		t.Errorf("got %d, which holds no frame", got)
 	}
 }
 
-// All acts are there: with --full every length at both speeds, five times; a link that grows; a control, last.
+// All acts are there: each length at both speeds five times, or with Quick a few; a link that grows; a control, last.
 func TestLinkActs(t *testing.T) {
 	var results []LinkResult
-	short, full := linkActs(Options{Seconds: 1}, &results), linkActs(Options{Seconds: 1, Full: true}, &results)
-	for _, all := range [][]*linkAct{short, full} {
-		for _, l := range all {
-			if l.delay >= longDelay && l.seconds < longRun {
-				t.Errorf("%s: %v are too short for enough XOFFs", l.title, l.seconds)
-			}
-		}
-		last := all[len(all)-1]
-		if grows := all[len(all)-2]; !last.control || !grows.grow || grows.during == nil {
-			t.Errorf("of %d acts the last are %q and %q", len(all), grows.title, last.title)
+	quick, all := linkActs(Options{Seconds: 1, Quick: true}, &results), linkActs(Options{Seconds: 1}, &results)
+	for _, acts := range [][]*linkAct{quick, all} {
+		last := acts[len(acts)-1]
+		if grows := acts[len(acts)-2]; !last.control || !grows.grow || grows.fresh().during == nil {
+			t.Errorf("of %d acts the last are %q and %q", len(acts), grows.title, last.title)
 		}
 		seen := map[string]bool{}
-		for _, l := range all {
-			if seen[l.name] || l.build == nil || l.verdict == nil || l.drain != l.speed/2 {
+		for _, l := range acts {
+			if f := l.fresh(); seen[l.name] || f.build == nil || f.verdict == nil || f.prepare == nil || f.name != l.name || f == l {
 				t.Errorf("act %+v", l.act)
 			}
 			seen[l.name] = true
 		}
 	}
 	count := map[string]int{}
-	for _, l := range full {
-		count[l.length+" "+rateName(l.speed)]++
+	for _, l := range all {
+		if !l.control {
+			count[l.cable.length+" "+rateName(l.speed)]++
+		}
 	}
-	for _, link := range []string{"0 m", "100 m", "10 km", "100 km"} {
+	for length, want := range map[string]int{"0 m": 5, "100 m": 5, "10 km": 5, "100 km": 5, "20 km": 1, "200 km": 1} {
 		for _, speed := range []string{"100 Mbit/s", "1 Gbit/s"} {
-			if n := count[link+" "+speed]; n < 5 {
-				t.Errorf("%s at %s runs %d times", link, speed, n)
+			if n := count[length+" "+speed]; n != want {
+				t.Errorf("%s at %s runs %d times, want %d", length, speed, n, want)
 			}
 		}
+	}
+	if len(quick) != 6 {
+		t.Errorf("%d quick acts", len(quick))
+	}
+}
+
+// In each run the receiver blocks often enough, within the load, each time for longer than what is on its way takes.
+func TestPace(t *testing.T) {
+	var results []LinkResult
+	for _, seconds := range []float64{1, 7} {
+		for _, l := range linkActs(Options{Seconds: seconds}, &results) {
+			b := l.block
+			if b.times <= enoughXoffs || time.Duration(b.times)*b.every() > l.seconds || l.seconds.Seconds() < seconds {
+				t.Errorf("%s: blocks %+v, in %v", l.title, b, l.seconds)
+			}
+			if trip := 2 * l.cable.delay; b.blocked < trip+2*time.Millisecond || b.read < trip+2*time.Millisecond {
+				t.Errorf("%s: blocks %+v, with a trip of %v", l.title, b, trip)
+			}
+		}
+	}
+	at := time.Unix(0, 7)
+	if got, want := (blocking{2 * time.Millisecond, 3 * time.Millisecond, 9}).flags(at), []string{"--block-at", "7", "--block-for", "2ms", "--block-every", "5ms", "--block-times", "9"}; !slices.Equal(got, want) {
+		t.Errorf("flags %q, want %q", got, want)
+	}
+	if got := (blocking{}).flags(at); got != nil {
+		t.Errorf("who does not block is told %q", got)
 	}
 }
 
 func TestLinksText(t *testing.T) {
-	r := &Report{Links: []LinkResult{linkRun("0 m", 0), {Act: "2", Length: "10 km", Speed: 1e8, Control: true, Peak: 90_000, Configured: 30_000, Lost: 7}}}
+	r := &Report{Links: []LinkResult{linkRun("0 m", 0), {Act: "2", Length: "10 km", Speed: 1e8, Control: true, Peak: 90_000, Configured: 30_000, Lost: 7},
+		{Act: "3", Length: "10 km", Speed: 1e8, Peak: 700, Xoffs: 222}, {Act: "4", Length: "10 km", Speed: 1e8, Peak: 900, Xoffs: 333, Lost: 1}}}
 	r.check("2", KindControl, "frames lost", "more than 0", "7", true)
 	r.judge()
 	var out strings.Builder
 	if err := r.LinksText(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n", "PASS (1 checks, 0 failed)"} {
+	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n", "PASS (1 checks, 0 failed)", "\n    4   2 "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+	if rows := linkRows(r.Links); len(rows) != 3 || rows[2].Peak != 900 || rows[2].Xoffs != 222 || rows[2].Lost != 1 || rows[2].Act != "4" {
+		t.Errorf("rows %+v", rows)
+	}
 }
 
-// What came after XOFF must fit what was found, not what was set beyond it; and the wire part grows as the link does.
+// Every check of a run can fail, and fails alone. What came after XOFF must fit what was found, not what was set beyond it;
+// and the wire part grows as the link does.
 func TestCheckLink(t *testing.T) {
+	const grown = "wire part grown, of the 125000 bytes by which the link has"
 	for _, tt := range []struct {
-		name string
-		peak int64
-		wire int64 // in the end
-		want []string
+		name   string
+		change func(k *LinkResult, f *Flow)
+		wire   int64 // in the end
+		want   []string
 	}{
-		{"as it should be", 30_000, 138_000, nil},
-		{"more than was found", 30_001, 138_000, []string{"most bytes after XOFF"}},
-		{"a measurement that does not follow", 30_000, 13_000, []string{"wire part grown, of the 125000 bytes by which the link has"}},
-		{"one that goes too far", 30_000, 170_000, []string{"wire part grown, of the 125000 bytes by which the link has"}},
+		{"as it should be", func(*LinkResult, *Flow) {}, 138_000, nil},
+		{"more than was found", func(k *LinkResult, _ *Flow) { k.Peak = 30_001 }, 138_000, []string{"most bytes after XOFF"}},
+		{"less in force than was found", func(k *LinkResult, _ *Flow) { k.Configured = 29_000 }, 138_000, []string{"most bytes after XOFF"}},
+		{"it waited in the ring", func(k *LinkResult, _ *Flow) { k.Ringed = 1 }, 138_000, []string{"frames after XOFF that waited in the ring"}},
+		{"few XOFFs", func(k *LinkResult, _ *Flow) { k.Xoffs = 199 }, 138_000, []string{"XOFFs"}},
+		{"nobody blocked", func(k *LinkResult, _ *Flow) { k.Blocked = 199 }, 138_000, []string{"times that the receiver blocked"}},
+		{"lost", func(_ *LinkResult, f *Flow) { f.Lost = 1 }, 138_000, []string{"lossless frames lost"}},
+		{"nothing sent", func(_ *LinkResult, f *Flow) { f.Sent = 0 }, 138_000, []string{"lossless frames sent"}},
+		{"a measurement that does not follow", func(*LinkResult, *Flow) {}, 13_000, []string{grown}},
+		{"one that goes too far", func(*LinkResult, *Flow) {}, 170_000, []string{grown}},
+		{"a control that loses nothing", func(k *LinkResult, _ *Flow) { k.Control = true }, 138_000, []string{"frames lost with a third of the headroom"}},
 	} {
 		r := &Report{}
-		l := &linkAct{act: act{speed: 1e9}, grow: true, grown: time.Millisecond}
-		k := &LinkResult{Wire: 13_000, Measured: 30_000, Configured: 40_000, Peak: tt.peak, Xoffs: enoughXoffs}
-		l.checkLink(r, k, nil)
-		r.Checks = slices.DeleteFunc(r.Checks, func(c Check) bool { return c.Name == "lossless frames sent" }) // none were
+		k := &LinkResult{Wire: 13_000, Measured: 30_000, Configured: 40_000, Peak: 30_000, Xoffs: enoughXoffs, Blocked: enoughXoffs}
+		f := Flow{Priority: losslessPriority, Lossless: true, Sent: 9, Received: 9}
+		tt.change(k, &f)
+		l := &linkAct{act: act{speed: 1e9, control: k.Control}, grow: true, grown: time.Millisecond}
+		l.checkLink(r, k, []Flow{f})
 		l.checkGrown(r, k, tt.wire)
 		if got := failed(r); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: failed %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// A run that the machine has disturbed is made again, a few times, unless something failed that no machine excuses.
+func TestPerformUndisturbed(t *testing.T) {
+	quiet := &Report{}
+	busy := &Report{Machine: "it waited", Checks: []Check{{Kind: KindRate}, {Kind: KindLoss, Pass: true}}}
+	lossy := &Report{Machine: "it waited", Checks: []Check{{Kind: KindLoss}}}
+	for _, tt := range []struct {
+		name string
+		runs []*Report
+		want int // which of them counts
+	}{
+		{"quiet", []*Report{quiet}, 0},
+		{"busy, and then quiet", []*Report{busy, quiet}, 1},
+		{"always busy", []*Report{busy, busy, busy}, 2},
+		{"busy, and lost something", []*Report{lossy}, 0},
+		{"lost something the second time", []*Report{busy, lossy}, 1},
+	} {
+		n, told := 0, 0
+		one, whole, err := performUndisturbed(Options{Progress: func(string) { told++ }}, func() (*Report, bool, error) {
+			n++
+			return tt.runs[n-1], true, nil
+		})
+		if err != nil || !whole || one != tt.runs[tt.want] || n != len(tt.runs) || told != n-1 {
+			t.Errorf("%s: %d runs, told %d times, %+v, %v", tt.name, n, told, one, err)
+		}
+	}
+	n := 0
+	if _, whole, _ := performUndisturbed(Options{}, func() (*Report, bool, error) { n++; return busy, false, nil }); whole || n != 1 {
+		t.Errorf("a run that broke was made %d times", n)
+	}
+}
+
+// The report of several runs has all of each, and the first reason of the machine.
+func TestReportMerge(t *testing.T) {
+	one := &Report{Machine: "first", Checks: []Check{{}}, Flows: []Flow{{}}, Switches: []SwitchResult{{}}, Acts: []ActResult{{}}, Links: []LinkResult{{}}}
+	r := &Report{}
+	r.merge(&Report{})
+	r.merge(one)
+	r.merge(&Report{Machine: "second", Links: []LinkResult{{}}})
+	if r.Machine != "first" || len(r.Checks) != 1 || len(r.Flows) != 1 || len(r.Switches) != 1 || len(r.Acts) != 1 || len(r.Links) != 2 {
+		t.Errorf("%+v", r)
 	}
 }

@@ -17,6 +17,7 @@ type Report struct {
 
 	Transfers []Transfer   `json:"transfers"` // of demo host
 	Links     []LinkResult `json:"links"`     // of demo headroom
+	Quick     bool         `json:"quick"`     // only some of its links
 
 	// Of demo trunk only.
 	Meters       []Metered      `json:"meters"`
@@ -149,6 +150,20 @@ func (r *Report) broke(a *act, err error) {
 // matter of the machine.
 func (r *Report) NotJudged() bool {
 	return r.Machine != "" && !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Kind == KindRun && !c.Pass })
+}
+
+// inexcusable tells whether a check has failed that a machine that stands still does not excuse.
+func (r *Report) inexcusable() bool {
+	return slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.Pass && c.Kind != KindRate })
+}
+
+// merge takes what one run of several has shown.
+func (r *Report) merge(one *Report) {
+	if r.Machine == "" {
+		r.Machine = one.Machine
+	}
+	r.Checks, r.Flows, r.Switches = append(r.Checks, one.Checks...), append(r.Flows, one.Flows...), append(r.Switches, one.Switches...)
+	r.Acts, r.Links = append(r.Acts, one.Acts...), append(r.Links, one.Links...)
 }
 
 // judge sets Pass: every check has passed, and there were some.

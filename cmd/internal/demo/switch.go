@@ -216,6 +216,16 @@ func (s *switchNode) pfcSent(port string, priority int) uint64 {
 	return 0
 }
 
+// pfcReceived returns the PFC frames for a priority that the switch received at a port.
+func (s *switchNode) pfcReceived(port string, priority int) uint64 {
+	for _, p := range s.state.pfc.Ports {
+		if p.Port == port && priority < len(p.Priorities) {
+			return p.Priorities[priority].ReceivedFrames
+		}
+	}
+	return 0
+}
+
 // xoffSent returns how often the switch told the peer of a port to stop a priority.
 func (s *switchNode) xoffSent(port string, priority int) uint64 {
 	for _, p := range s.state.pfc.Ports {

@@ -42,9 +42,9 @@ func (h *holder) look(now int64) {
 	}
 }
 
-// block holds the peer, beside what the ring wants, from one time up to another.
-func (h *holder) block(now, from, until int64) {
-	if on := now >= from && now < until; on != h.blocked {
+// block holds the peer, or not, beside what the ring wants.
+func (h *holder) block(on bool) {
+	if on != h.blocked {
 		h.blocked = on
 		h.set(on, macctl.CauseBuffer)
 	}

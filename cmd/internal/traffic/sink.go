@@ -26,8 +26,7 @@ type SinkConfig struct {
 	From, Until      time.Time     // rates are measured between; zero: from the first frame to the last
 	Slots            int           // equal parts of the time from From until Until, which are counted each; 0: only the whole
 	ReadRate         int64         // frames a second that the sink reads at most; 0: no limit
-	BlockAt          time.Time     // the peer is held from here on for BlockFor, as by a receiver that hangs
-	BlockFor         time.Duration
+	Block            Blocking
 }
 
 // Check reports what is wrong with the configuration.
@@ -37,8 +36,6 @@ func (c *SinkConfig) Check() error {
 		return fmt.Errorf("%d expected senders: 0 (no end by them) or more", c.Expect)
 	case c.ReadRate < 0:
 		return fmt.Errorf("%d frames a second to read: 0 (no limit) or more", c.ReadRate)
-	case c.BlockFor < 0:
-		return fmt.Errorf("the peer is held for %v: 0 (never) or more", c.BlockFor)
 	case c.Duration < 0:
 		return fmt.Errorf("a time of %v: 0 (no limit) or more", c.Duration)
 	case !c.From.IsZero() && !c.Until.IsZero() && !c.Until.After(c.From):
@@ -48,7 +45,7 @@ func (c *SinkConfig) Check() error {
 	case c.Slots > 0 && (c.From.IsZero() || c.Until.IsZero()):
 		return errors.New("only a time with a beginning and an end has parts")
 	}
-	return nil
+	return c.Block.check()
 }
 
 // maxSlots bounds what is remembered of each flow.
@@ -175,7 +172,7 @@ func (s *sink) run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil && !s.settled() && (end.IsZero() || time.Now().Before(end)) {
 		now := dataplane.Now()
-		s.block(now)
+		s.holder.block(s.c.Block.on(time.Now()))
 		s.holder.look(now)
 		s.takeControl(now)
 		s.remind(now)
@@ -194,14 +191,6 @@ func (s *sink) run(ctx context.Context) error {
 	return nil
 }
 
-// block holds the peer where and as long as the configuration says.
-func (s *sink) block(now int64) {
-	if s.c.BlockFor > 0 {
-		left := int64(time.Until(s.c.BlockAt))
-		s.holder.block(now, now+left, now+left+int64(s.c.BlockFor))
-	}
-}
-
 // A sink that has read its rings lets them fill a little before it looks again, instead of waking up for each frame;
 // latencies are those of the kernel's receive stamps and do not change.
 const (
@@ -211,7 +200,7 @@ const (
 
 // idle is how long a sink with nothing to read sleeps.
 func (s *sink) idle() time.Duration {
-	if s.c.BlockFor == 0 {
+	if s.c.Block.For == 0 {
 		return idlePause
 	}
 	return readPause

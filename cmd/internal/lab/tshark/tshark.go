@@ -3,6 +3,7 @@
 //	tshark.go             frames or a capture → fields
 //	dcbx_test.go          every frame of LLDP and DCBX
 //	measurement_test.go   every frame that measures headroom
+//	other_test.go         loop probes and echoes
 package tshark
 
 import (
