@@ -31,7 +31,7 @@ func portsOf(t *testing.T, socket string) (names []string) {
 
 // Without a file the switch takes what is named like a data interface and is nobody's; with --port what it is told; and where
 // there is nothing to take it says what it saw, and why not.
-func TestZeroConfig(t *testing.T) {
+func TestRunWithoutAFile(t *testing.T) {
 	const socket = "/run/pfcswitch/pfcswitch.sock"
 	l := labtest.New(t, "zero")
 	sw, far := labtest.Node(t, l, "sw"), labtest.Node(t, l, "far")
