@@ -57,8 +57,14 @@ func (v *PortSnapshot) lost() (sum uint64) {
 // countGone adds up the lossless drops of ports that are gone, which change only where a port comes or goes.
 func (s *Switch) countGone() {
 	s.gone.lostGone = s.gone.lost
+	here := make(map[string]bool, len(s.ports))
+	for _, p := range s.ports {
+		if p != nil {
+			here[p.cfg.Name] = true
+		}
+	}
 	for name, old := range s.retired {
-		if !s.hasPort(name) {
+		if !here[name] {
 			s.gone.lostGone += old.lost()
 		}
 	}

@@ -254,15 +254,18 @@ func TestUse(t *testing.T) {
 func TestUseWaited(t *testing.T) {
 	tests := []struct {
 		name            string
+		delay           int64
 		filled          int64 // when the frames came that fill the headroom
 		waited, crowded uint64
 	}{
-		{"more came after XOFF than the headroom holds", 1001, 1, 0},
-		{"it is filled with what had come before", 900, 0, 1},
+		{"more came after XOFF than the headroom holds", 0, 1001, 1, 0},
+		{"it is filled with what had come before", 0, 900, 0, 1},
+		{"more came, while XOFF is in the delay line", 100, 1001, 1, 0},
+		{"what had come before, while XOFF is in the delay line", 100, 900, 0, 1},
 	}
 	for _, tt := range tests {
 		r := full(t, 2)
-		r.now = 1000
+		r.now, r.sw.ports[0].cfg.Delay = 1000, tt.delay
 		r.wantTold(0, 0xffff)
 		if taken := r.offerAt(tt.filled, several(0, 1, lossless, headroomCells-1, small)); taken != headroomCells-1 {
 			t.Fatalf("%s: %d frames were taken", tt.name, taken)
@@ -273,6 +276,7 @@ func TestUseWaited(t *testing.T) {
 			}
 			r.now += 1000
 		}
+		r.sw.passedLine(0, 1000, 0)
 		if use := r.snapshot().Ports[0].Use[lossless]; use.Waited != tt.waited || use.Crowded != tt.crowded {
 			t.Errorf("%s\n got %d waited, %d crowded\nwant %d, %d", tt.name, use.Waited, use.Crowded, tt.waited, tt.crowded)
 		}

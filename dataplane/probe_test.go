@@ -87,7 +87,7 @@ func TestProbeThatIsRefused(t *testing.T) {
 		t.Errorf("%d probes were sent that were refused", got-before)
 	}
 	end.passes.Store(true)
-	eventually(t, "the next one is sent", func() bool { return sent() == before+1 })
+	eventually(t, "the next one is sent", func() bool { return sent() > before })
 }
 
 // An own probe that comes back shuts the port for flooding, with an event; it is no data frame.

@@ -105,6 +105,17 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	return v
 }
 
+// LosslessDrops sums up what must stay 0, of ports that are gone too.
+func (v *Snapshot) LosslessDrops() uint64 {
+	sum := v.LosslessDropsGone
+	for i := range v.Ports {
+		for _, n := range v.Ports[i].Counters.LosslessDrops {
+			sum += n
+		}
+	}
+	return sum
+}
+
 // FDB returns the entries of the filtering database, in no order. The data path goes on meanwhile.
 func (r *Runner) FDB() []bridge.Entry {
 	var all []bridge.Entry

@@ -6,8 +6,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// readControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It runs before every send call, so that after XOFF's
-// arrival at most the call that is running follows.
+// readControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It runs before
+// every send call, so that after XOFF's arrival at most the call that is running follows.
 func (w *worker) readControl(t *portTask) bool {
 	b, stamp := t.port.Control()
 	if b == nil {

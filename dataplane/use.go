@@ -28,6 +28,7 @@ type useMeter struct {
 // late, and XOFF with it.
 type useNote struct {
 	unit   uint8
+	waits  bool // in the ring: it has not been admitted
 	octets int32
 	at     int64
 }
@@ -78,10 +79,13 @@ func (p *portState) leftLine(q uint8, late int64) {
 	u.inLine = false
 	kept := p.useNotes[:0]
 	for _, n := range p.useNotes {
-		if n.unit == q {
-			u.add(n.at, int64(n.octets))
-		} else {
+		switch {
+		case n.unit != q:
 			kept = append(kept, n)
+		case n.waits:
+			p.judgeWait(n)
+		default:
+			u.add(n.at, int64(n.octets))
 		}
 	}
 	p.useNotes = kept
@@ -94,11 +98,19 @@ func (p *portState) used(a *Arrival) {
 	}
 	q := p.useUnit(a.priority)
 	octets := frame.WireOctets(len(a.Data))
-	if p.use[q].inLine && len(p.useNotes) < cap(p.useNotes) {
-		p.useNotes = append(p.useNotes, useNote{unit: q, octets: int32(octets), at: a.At})
+	if p.later(useNote{unit: q, octets: int32(octets), at: a.At}) {
 		return
 	}
 	p.use[q].add(a.At, int64(octets))
+}
+
+// later puts a frame off until XOFF has left the delay line, where it is in there.
+func (p *portState) later(n useNote) bool {
+	if !p.use[n.unit].inLine || len(p.useNotes) == cap(p.useNotes) {
+		return false
+	}
+	p.useNotes = append(p.useNotes, n)
+	return true
 }
 
 func (u *useMeter) add(at, octets int64) {
@@ -113,11 +125,18 @@ func (u *useMeter) add(at, octets int64) {
 
 // usedRing counts a frame that has to wait in the ring.
 func (p *portState) usedRing(a *Arrival) {
-	q := p.useUnit(a.priority)
-	u := &p.use[q]
+	n := useNote{unit: p.useUnit(a.priority), waits: true, octets: int32(frame.WireOctets(len(a.Data))), at: a.At}
+	if p.told&(1<<a.priority) != 0 && !p.later(n) {
+		p.judgeWait(n)
+	}
+}
+
+// judgeWait tells whether a frame waits for what came after XOFF, or for what had come before.
+func (p *portState) judgeWait(n useNote) {
+	u := &p.use[n.unit]
 	switch {
-	case p.told&(1<<a.priority) == 0 || a.At <= u.left:
-	case u.inLine, u.Last+int64(frame.WireOctets(len(a.Data))) <= p.cfg.Ingress[q].Headroom:
+	case n.at <= u.left:
+	case u.Last+int64(n.octets) <= p.cfg.Ingress[n.unit].Headroom:
 		u.Crowded++
 	default:
 		u.Waited++

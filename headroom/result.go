@@ -27,7 +27,7 @@ type results struct {
 	peer   Message
 	heard  bool
 	until  int64 // when it counts no more
-	lapsed bool  // it does not, and what followed from it is still in force
+	lapsed bool  // what followed from one that counts no more is still in force
 	ack    bool  // the peer's newest is to be acknowledged
 	from   Packet
 }
@@ -104,18 +104,19 @@ func (p *Probe) takeResult(in Packet, now int64) {
 		p.ignore(IgnoredProportion)
 		return
 	}
-	again := known && in.Sequence == r.peer.Sequence
+	again, replaces := known && in.Sequence == r.peer.Sequence, r.heard && !known
 	if again && in.Message != r.peer {
 		p.ignore(IgnoredAltered)
 		return
 	}
-	r.peer, r.heard, r.lapsed, r.from, r.ack, r.until = in.Message, true, false, in, true, now+resultLife
+	r.peer, r.heard, r.from, r.ack, r.until = in.Message, true, in, true, now+resultLife
 	if again {
 		return
 	}
 	p.count.Results++
 	before := p.target.bits
 	p.retarget(now)
+	r.lapsed = (r.lapsed || replaces) && p.target.lower > 0
 	if p.target.bits > before {
 		p.note(now, "%s has found %d B, which here means a headroom of %d B", p.peer(), Octets(saturate(in.Area[0])), p.Target())
 	}

@@ -47,6 +47,20 @@ func TestForgedResultWithoutAnswers(t *testing.T) {
 	}
 }
 
+// A forged result does not live on in the repeats of another one.
+func TestForgedResultBeforeRepeatedOnes(t *testing.T) {
+	p := agreed(settings(7))
+	p.Receive(result(stranger, 99, 1, math.MaxUint64), 1, Moment{Now: 1})
+	now, small := int64(2), uint64(p.set.Calculated/2)
+	for range 3 + lowerAfter*int(p.set.Interval)/int(time.Minute) {
+		p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 5, 1, small), now, Moment{Now: now})
+		now = passTime(p, now, time.Minute)
+	}
+	if got, want := p.Target(), Octets(p.set.Calculated); got != want {
+		t.Errorf("%d, want the calculated %d", got, want)
+	}
+}
+
 // One answer of the peer is enough to doubt what another station has said, and to take back what followed from it.
 func TestForgedResultBeforeTheOnlyAnswer(t *testing.T) {
 	p := agreed(settings(7))

@@ -97,7 +97,7 @@ func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 	collectPools(o, &v.Buffer)
 	o.histogram(xoffReaction, &v.Xoff)
 	o.histogram(xoffArrivalReaction, &v.XoffAge)
-	o.value(allLosslessDrops, float64(lostByAll(v)))
+	o.value(allLosslessDrops, float64(v.LosslessDrops()))
 	o.value(fdbEntries, float64(v.Bridge.Entries))
 	o.value(fdbMoves, float64(v.Bridge.Moves))
 	o.value(fdbNotLearned, float64(v.Bridge.Full))
@@ -109,17 +109,6 @@ func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 			o.value(told.f, float64(told.count()))
 		}
 	}
-}
-
-// lostByAll adds up the lossless drops of all ports, of those too that were removed.
-func lostByAll(v *dataplane.Snapshot) uint64 {
-	sum := v.LosslessDropsGone
-	for i := range v.Ports {
-		for _, n := range v.Ports[i].Counters.LosslessDrops {
-			sum += n
-		}
-	}
-	return sum
 }
 
 func collectPools(o *output, b *buffer.Snapshot) {

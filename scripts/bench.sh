@@ -19,7 +19,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-if [[ $EUID -ne 0 && " $* " != *" --help "* ]]; then
+if [[ $EUID -ne 0 && ! " $* " =~ " "--?h(elp)?" " ]]; then
   echo "bench.sh: needs root, to make network namespaces and a bridge" >&2
   [[ " $* " == *" --smoke "* ]] && exit 77 # nothing to do here, as scripts/test.sh has it
   exit 1

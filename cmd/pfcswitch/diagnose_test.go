@@ -98,23 +98,23 @@ func TestStoppedSwitch(t *testing.T) {
 	}
 	defer func() { _ = l.Close() }() // it accepts nobody
 	type ended struct {
-		args   string
-		status int
+		args, out string
+		status    int
 	}
-	want := map[string]int{"health": 1, "doctor": 2, "linkcheck p1": 2, "show ports": 1, "clear counters": 1}
+	want := map[string]int{"health": 1, "doctor": 2, "linkcheck p1": 2, "show ports": 1, "clear counters": 1, "explain --in p1 --dst 02:00:00:00:00:02": 1}
 	all := make(chan ended, len(want))
 	for args := range want {
 		go func() {
-			_, status := run(t, rootCommand(), append(strings.Fields(args), "-s", socket)...)
-			all <- ended{args, status}
+			out, status := run(t, rootCommand(), append(strings.Fields(args), "-s", socket)...)
+			all <- ended{args, out, status}
 		}()
 	}
 	limit := time.After(6 * watch.Patience)
 	for range len(want) {
 		select {
 		case e := <-all:
-			if e.status != want[e.args] {
-				t.Errorf("%s: status %d, want %d", e.args, e.status, want[e.args])
+			if e.status != want[e.args] || e.status == 1 && !strings.Contains(e.out, "is stopped or hangs") {
+				t.Errorf("%s: status %d, want %d, and that the switch is stopped: %s", e.args, e.status, want[e.args], e.out)
 			}
 			delete(want, e.args)
 		case <-limit:

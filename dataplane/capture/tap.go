@@ -94,8 +94,8 @@ func (t *Tap) Losses() <-chan struct{} {
 	return t.losses
 }
 
-// SetMemory sets how many octets the ring takes (0: DefaultMemory; at least MinMemory). One that is in use is replaced, and
-// what lay in it is gone for those who have not read it.
+// SetMemory sets how many octets the ring takes (0: DefaultMemory; at least MinMemory). One that is in use is replaced:
+// who reads it reads it to its end and goes on with the new one; what lies in it is not there for those who come later.
 func (t *Tap) SetMemory(octets int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -143,8 +143,8 @@ func (b *bench) offer(l load, o *outcome) error {
 	return nil
 }
 
-// counted adds up what has come at the receivers, each once, less what the switch itself has sent (LLDP; probes
-// against loops are off), which would hide a frame that was lost.
+// counted adds up what has come at the receivers, each once, less what the switch itself has sent (LLDP, probes
+// against loops), which would hide a frame that was lost.
 func (l *load) counted() (uint64, error) {
 	for {
 		before, err := l.own()

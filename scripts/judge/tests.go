@@ -130,7 +130,7 @@ func (r *testRun) interrupted(pkg string) (some bool) {
 
 func (r *testRun) print(key string) {
 	for _, line := range r.output[key] {
-		if !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "FAIL") { // RUN, PAUSE, CONT; a package's verdict
+		if !strings.HasPrefix(line, "=== ") && line != "FAIL\n" && !strings.HasPrefix(line, "FAIL\t") { // RUN, PAUSE, CONT; a package's verdict
 			fmt.Fprint(r.out, "    ", line)
 		}
 	}

@@ -198,7 +198,7 @@ func momentOf(f *fake) *moment {
 	f.Snapshot(&m.snapshot)
 	m.lately = lately{now: sampleOf(&m.snapshot), old: before(&m.snapshot)}
 	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), SwitchNs: m.snapshot.Time, Started: start, ElapsedNs: 20e9,
-		LosslessDrops: losslessDrops(&m.snapshot), LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
+		LosslessDrops: m.snapshot.LosslessDrops(), LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
 	return m
 }
 

@@ -73,7 +73,7 @@ func (b *baseline) losslessDrops() uint64 {
 	if b.counters == nil {
 		return 0
 	}
-	return losslessDrops(b.counters)
+	return b.counters.LosslessDrops()
 }
 
 // less takes old off n. Counters go on where a port was removed and comes back. One that is below its baseline all the same,

@@ -145,5 +145,8 @@ func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte,
 }
 
 func (c *Client) noSwitch(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the switch at %s takes questions and does not answer in time: it is stopped or hangs (kill -CONT, or start it again): %w", c.socket, err)
+	}
 	return fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
 }

@@ -42,8 +42,11 @@ func (f Filter) Apply(r Reply) error {
 	case *LLDP:
 		return keepPorts(f, &r.Ports, func(p *LLDPPort) string { return p.Port })
 	case *Watchdog:
-		keep(&r.Queues, func(q *WatchdogQueue) bool { return f.has(q.Priority) })
-		return keepPorts(f, &r.Queues, func(q *WatchdogQueue) string { return q.Port })
+		err := f.known(func(name string) bool {
+			return slices.ContainsFunc(r.Queues, func(q WatchdogQueue) bool { return q.Port == name })
+		})
+		keep(&r.Queues, func(q *WatchdogQueue) bool { return f.has(q.Priority) && f.at(&q.Port) })
+		return err
 	case *Trunks:
 		for i := range r.Trunks {
 			t := &r.Trunks[i]
@@ -52,7 +55,11 @@ func (f Filter) Apply(r Reply) error {
 				keep(&t.Members[j].Priorities, func(q *MemberPriority) bool { return f.has(q.Priority) })
 			}
 		}
-		return keepEach(f, &r.Trunks, (*Trunk).ports)
+		err := f.known(func(name string) bool {
+			return slices.ContainsFunc(r.Trunks, func(t Trunk) bool { return slices.Contains(t.ports(), name) })
+		})
+		keep(&r.Trunks, func(t *Trunk) bool { return slices.ContainsFunc(t.ports(), func(n string) bool { return f.at(&n) }) })
+		return err
 	case *FDB:
 		keep(&r.Entries, func(e *FDBEntry) bool { return f.at(e.Port) })
 		return f.known(func(name string) bool {
@@ -98,25 +105,17 @@ func keep[T any](list *[]T, wanted func(*T) bool) {
 	*list = slices.DeleteFunc(*list, func(x T) bool { return !wanted(&x) })
 }
 
+// keepPorts keeps the ports of a list that has all that there are.
 func keepPorts[T any](f Filter, list *[]T, name func(*T) string) error {
-	return keepEach(f, list, func(x *T) []string { return []string{name(x)} })
-}
-
-// keepEach keeps what has one of the ports.
-func keepEach[T any](f Filter, list *[]T, ports func(*T) []string) error {
 	var there []string
 	for i := range *list {
-		for _, n := range ports(&(*list)[i]) {
-			if !slices.Contains(there, n) {
-				there = append(there, n)
-			}
-		}
+		there = append(there, name(&(*list)[i]))
 	}
 	for _, p := range f.Ports {
 		if !slices.Contains(there, p) {
 			return &NoPortError{p, there}
 		}
 	}
-	keep(list, func(x *T) bool { return slices.ContainsFunc(ports(x), func(n string) bool { return f.at(&n) }) })
+	keep(list, func(x *T) bool { n := name(x); return f.at(&n) })
 	return nil
 }

@@ -53,17 +53,6 @@ func shareOf(ns, whole int64) float64 {
 	return math.Round(precision*min(1, float64(ns)/float64(whole))) / precision
 }
 
-// losslessDrops sums up what must stay 0, of ports that are gone too.
-func losslessDrops(v *dataplane.Snapshot) (sum uint64) {
-	sum = v.LosslessDropsGone
-	for i := range v.Ports {
-		for _, n := range v.Ports[i].Counters.LosslessDrops {
-			sum += n
-		}
-	}
-	return sum
-}
-
 // A Drop is a number of frames lost for one reason.
 type Drop struct {
 	Priority Priority `json:"priority"` // that they arrived with

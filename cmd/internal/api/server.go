@@ -147,7 +147,7 @@ func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment
 	s.source.Snapshot(&m.snapshot)
 	m.lately = lately{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
 	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time, Started: s.started.UTC(), Cleared: cleared,
-		LosslessDropsSinceStart: losslessDrops(&m.snapshot)}
+		LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
 	m.ElapsedNs = m.snapshot.Time - base.time
 	base.subtract(&m.snapshot)
 	m.LosslessDrops = m.LosslessDropsSinceStart - base.losslessDrops()

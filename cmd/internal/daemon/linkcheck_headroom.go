@@ -59,13 +59,15 @@ type headroomCheck struct {
 // newHeadroomCheck refuses what cannot be checked.
 func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckAsk) (*headroomCheck, error) {
 	r := &headroomCheck{d: d, view: d.seen.Load(), begun: time.Now()}
+	var names []string
 	for i := range r.view.cfg.Ports {
-		if r.view.cfg.Ports[i].Name == ask.Port {
+		names = append(names, r.view.cfg.Ports[i].Name)
+		if names[i] == ask.Port {
 			r.port = &r.view.cfg.Ports[i]
 		}
 	}
 	if r.port == nil {
-		return nil, fmt.Errorf("there is no port %q: see show ports", ask.Port)
+		return nil, &api.NoPortError{Name: ask.Port, There: names}
 	}
 	if r.prober = r.view.probers[ask.Port]; r.prober == nil {
 		return nil, fmt.Errorf("port %s has no flow control, or leads to the host: there is no headroom to check", ask.Port)

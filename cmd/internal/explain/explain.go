@@ -14,6 +14,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/cmd/internal/watch"
 )
 
 // Running asks the switch behind a control socket.
@@ -21,7 +22,9 @@ func Running(ctx context.Context, socket string, questions []api.Question) (*api
 	client := api.NewClient(socket)
 	all := &api.Explanation{Schema: api.Schema, Running: true, Frames: []api.ExplainedFrame{}}
 	for i, q := range questions {
-		e, err := client.Explain(ctx, i+1, q)
+		asked, done := context.WithTimeout(ctx, watch.Patience)
+		e, err := client.Explain(asked, i+1, q)
+		done()
 		if err != nil {
 			return nil, err
 		}

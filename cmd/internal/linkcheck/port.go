@@ -3,7 +3,6 @@ package linkcheck
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
@@ -29,7 +28,7 @@ func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 	}
 	switch {
 	case found == nil:
-		return fmt.Errorf("there is no port %q: there are %s", name, strings.Join(known, ", "))
+		return &api.NoPortError{Name: name, There: known}
 	case found.Kind == string(config.KindTAP):
 		return fmt.Errorf("port %s leads to this host's own stack: name the port of its wire", name)
 	}

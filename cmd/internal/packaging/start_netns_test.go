@@ -14,7 +14,7 @@ import (
 
 // From the start of the process to the first frame that it forwards takes less than 300 ms, with every key at its default, after
 // a switch that ended and after one that was killed. What else the machine has to do only makes it worse, so the best of some
-// rounds decides, and the median where it is far off.
+// rounds decides.
 func TestStartToForwarding(t *testing.T) {
 	const limit, rounds = 300 * time.Millisecond, 5
 	p := newPlace(t)
@@ -32,8 +32,8 @@ func TestStartToForwarding(t *testing.T) {
 		took = took[1:] // before the first there was another one, or none
 		slices.Sort(took)
 		t.Logf("start to forwarding, after %v: median %v, %v to %v (load %s)", after, took[rounds/2], took[0], took[rounds-1], load())
-		if took[0] >= limit || took[rounds/2] >= 3*limit {
-			t.Errorf("start to forwarding: %v at best, %v in the median, want less than %v", took[0], took[rounds/2], limit)
+		if took[0] >= limit { // the others say how busy the machine was
+			t.Errorf("start to forwarding: %v at best, want less than %v", took[0], limit)
 		}
 	}
 	_ = sender.Stop(unix.SIGKILL, time.Second)

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -50,15 +51,18 @@ func TestStormIsRefused(t *testing.T) {
 		}
 		defer func() { _, _ = near.Close(), far.Close() }()
 		const refusals = 20
+		ctx, enough := context.WithCancel(t.Context())
+		defer enough()
 		var asked []time.Time
 		near.Refuse(func() error {
-			if asked = append(asked, time.Now()); len(asked) > refusals {
-				return nil
+			if asked = append(asked, time.Now()); len(asked) <= refusals {
+				return tt.refusal
 			}
-			return tt.refusal
+			enough()
+			return nil
 		})
-		c := StormConfig{Interface: "eth0", FlowControl: "pfc", Priority: 3, Duty: 50, Duration: 50 * time.Millisecond}
-		s, _, err := c.blow(t.Context(), near, testMAC)
+		c := StormConfig{Interface: "eth0", FlowControl: "pfc", Priority: 3, Duty: 50, Duration: time.Minute}
+		s, _, err := c.blow(ctx, near, testMAC)
 		if (err != nil) != tt.ends {
 			t.Fatalf("%v: the storm ended with %v", tt.refusal, err)
 		}
