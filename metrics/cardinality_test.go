@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -80,20 +81,29 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 
 // The number of series is a sum over ports, trunks and their members, and what each of them adds is bounded, whatever has happened.
 func TestCardinality(t *testing.T) {
+	b, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := strings.Join(strings.Fields(string(b)), " ")
 	count := func(ports int, mode macctl.Mode, trunks, members int) int {
 		return testutil.CollectAndCount(NewCollector(crowded(ports, mode, trunks, members)))
 	}
 	for _, tt := range []struct {
 		what      string
-		one, more int // series of one, and with ten more
-		want      int // that each adds
+		one, more int    // series of one, and with ten more
+		want      int    // that each adds
+		said      string // by the README
 	}{
-		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 432},
-		{"port with PAUSE", count(1, macctl.ModePause, 0, 0), count(11, macctl.ModePause, 0, 0), 157},
-		{"port without flow control", count(1, macctl.ModeOff, 0, 0), count(11, macctl.ModeOff, 0, 0), 280},
-		{"trunk", count(0, macctl.ModeOff, 1, 0), count(0, macctl.ModeOff, 11, 0), 55},
-		{"member of a trunk", count(0, macctl.ModeOff, 1, 1), count(0, macctl.ModeOff, 1, 11), 82},
+		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 432, "A port adds 432 series at most"},
+		{"port with PAUSE", count(1, macctl.ModePause, 0, 0), count(11, macctl.ModePause, 0, 0), 157, ""},
+		{"port without flow control", count(1, macctl.ModeOff, 0, 0), count(11, macctl.ModeOff, 0, 0), 280, ""},
+		{"trunk", count(0, macctl.ModeOff, 1, 0), count(0, macctl.ModeOff, 11, 0), 55, "a trunk 55 and"},
+		{"member of a trunk", count(0, macctl.ModeOff, 1, 1), count(0, macctl.ModeOff, 1, 11), 82, "each of its members 82"},
 	} {
+		if tt.said != "" && !strings.Contains(readme, tt.said) {
+			t.Errorf("the README does not say: %s", tt.said)
+		}
 		if got := (tt.more - tt.one) / 10; got != tt.want || tt.more-tt.one != 10*got {
 			t.Errorf("a %s adds %d series, want %d", tt.what, got, tt.want)
 		}
