@@ -44,6 +44,7 @@ type PortSnapshot struct {
 	Pauses, Holds          Histogram // lengths of those that have ended
 
 	RingSlots int
+	Way       port.Way           // how frames leave; zero where the port has no sockets, or is a TAP
 	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
 	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
 }
@@ -61,6 +62,9 @@ func (r *Runner) Snapshot(v *Snapshot) {
 		if t := r.tasks[v.Ports[i].Index]; t != nil {
 			v.Ports[i].Reaction.add(&t.reaction)
 			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
+			if p, ok := t.port.(*port.AFPacket); ok {
+				v.Ports[i].Way = p.Way()
+			}
 		}
 	}
 }

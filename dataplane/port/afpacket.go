@@ -18,11 +18,12 @@ type Config struct {
 	Interface string // name of the Linux interface
 	Netns     string // name, path or pid:N of its network namespace; "" is the daemon's own
 
-	LosslessSlots int // slots of the lossless ring, at least 1
-	OtherSlots    int // slots of the other ring, at least 1
-	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
-	SmallSlots    int // slots of each of the two rings for small frames; 0: those of SmallSlots
-	SmallFrame    int // largest frame that Fanout steers to the rings for small ones; 0 is for none
+	LosslessSlots int  // slots of the lossless ring, at least 1
+	OtherSlots    int  // slots of the other ring, at least 1
+	FrameSize     int  // largest frame that a slot holds; larger ones take the oversize queue
+	SmallSlots    int  // slots of each of the two rings for small frames; 0: those of SmallSlots
+	SmallFrame    int  // largest frame that Fanout steers to the rings for small ones; 0 is for none
+	Express       bool // send plain frames by an AF_XDP socket, where the interface suits it
 
 	// Fanout steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3), and a small one to those for
 	// small frames: Other (4), Lossless (5).
@@ -49,6 +50,11 @@ type AFPacket struct {
 	losses  [NumClasses]atomic.Uint64
 
 	controlLosses atomic.Uint64
+
+	express   *express // nil where there is none
+	noExpress string   // why
+	sockets   int      // the file that lists the packet sockets of the namespace
+	table     []byte   // what it said
 }
 
 var _ Port = (*AFPacket)(nil)
@@ -68,7 +74,7 @@ func Open(c Config) (*AFPacket, error) {
 // Prepare opens a port that receives nothing before Start: what can go wrong with it shows while another port still
 // serves the interface.
 func Prepare(c Config) (*AFPacket, error) {
-	p := &AFPacket{data: -1, urgent: -1}
+	p := &AFPacket{data: -1, urgent: -1, sockets: -1}
 	err := InNetns(c.Netns, func() error { return p.open(c) })
 	if err != nil {
 		_ = p.Close()
@@ -104,6 +110,7 @@ func (p *AFPacket) open(c Config) error {
 	if p.urgent, err = sendSocket(index, false); err != nil {
 		return err
 	}
+	p.openExpress(c)
 	return stampSends(p.urgent)
 }
 
@@ -212,6 +219,9 @@ func (p *AFPacket) ControlDone() {
 // Send implements Port.
 func (p *AFPacket) Send(b *Batch) (int, error) {
 	done := 0
+	if p.express != nil && p.express.takes(b) {
+		done = p.express.send(b.n) // the packet socket takes the rest, or tells why it cannot leave
+	}
 	for done < b.n {
 		n, _, errno := syscall.RawSyscall6(unix.SYS_SENDMMSG, uintptr(p.data), uintptr(unsafe.Pointer(&b.msgs[done])),
 			uintptr(b.n-done), unix.MSG_DONTWAIT, 0, 0)
@@ -310,7 +320,10 @@ func (p *AFPacket) Close() error {
 			errs = append(errs, r.close(), unix.Close(r.fd))
 		}
 	}
-	for _, fd := range []int{p.data, p.urgent} {
+	if p.express != nil {
+		errs = append(errs, p.express.close())
+	}
+	for _, fd := range []int{p.data, p.urgent, p.sockets} {
 		if fd >= 0 {
 			errs = append(errs, unix.Close(fd))
 		}

@@ -34,17 +34,19 @@ type Batch struct {
 	n     int
 	parts int
 	begun int // parts before the frame that is not complete
-	msgs  [BatchFrames]mmsghdr
-	head  [BatchFrames][frame.VnetHeaderOctets + wholeOctets]byte
-	tags  [BatchFrames][frame.TagOctets]byte
-	iov   [maxParts]unix.Iovec
+
+	special bool // the kernel has to do a checksum or segmentation of one
+	msgs    [BatchFrames]mmsghdr
+	head    [BatchFrames][frame.VnetHeaderOctets + wholeOctets]byte
+	tags    [BatchFrames][frame.TagOctets]byte
+	iov     [maxParts]unix.Iovec
 }
 
 // NewBatch returns an empty batch. It must not be copied.
 func NewBatch() *Batch { return new(Batch) }
 
 // Reset empties the batch.
-func (b *Batch) Reset() { b.n, b.parts = 0, 0 }
+func (b *Batch) Reset() { b.n, b.parts, b.special = 0, 0, false }
 
 // Len returns the number of complete frames.
 func (b *Batch) Len() int { return b.n }
@@ -55,6 +57,7 @@ func (b *Batch) Full(need int) bool { return b.n == BatchFrames || b.parts+need+
 // Begin starts a frame with segmentation and checksum state v. Part and End complete it.
 func (b *Batch) Begin(v *frame.VnetHeader) {
 	v.Encode(b.head[b.n][:])
+	b.special = b.special || v.Flags&frame.VnetNeedsCsum != 0 || v.GSOType != frame.GSONone
 	b.msgs[b.n].hdr.Iov = &b.iov[b.parts]
 	b.begun = b.parts
 	b.push(&b.head[b.n][0], frame.VnetHeaderOctets)
@@ -94,6 +97,20 @@ func (b *Batch) join() {
 	}
 	b.iov[b.begun].Len = uint64(end)
 	b.parts = b.begun + 1
+}
+
+// gather copies frame i, without its virtio_net_hdr, to dst and returns its length, 0 where dst is too short.
+func (b *Batch) gather(i int, dst []byte) (n int) {
+	skip := frame.VnetHeaderOctets
+	for _, v := range b.pieces(i) {
+		p := unsafe.Slice(v.Base, v.Len)[skip:]
+		if n+len(p) > len(dst) {
+			return 0
+		}
+		n += copy(dst[n:], p)
+		skip = 0
+	}
+	return n
 }
 
 // Frame appends the octets of frame i, without its virtio_net_hdr, to dst.

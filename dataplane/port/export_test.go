@@ -2,8 +2,10 @@ package port
 
 import (
 	"errors"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 )
 
 // HushWith replaces what Quiet does to a physical NIC, and returns what puts it back.
@@ -21,4 +23,28 @@ func WithoutBPF() (restore func()) {
 	before := newProgram
 	newProgram = func(*ebpf.ProgramSpec) (*ebpf.Program, error) { return nil, errors.New("operation not permitted") }
 	return func() { newProgram = before }
+}
+
+// Expressed returns how many frames were given to the AF_XDP socket.
+func Expressed(p *AFPacket) uint32 {
+	if p.express == nil {
+		return 0
+	}
+	return p.express.posted
+}
+
+// Voided returns how many of them the kernel passed over, by its own count.
+func Voided(p *AFPacket) (int, error) {
+	var st unix.XDPStatistics
+	size := uint32(unsafe.Sizeof(st))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.express.fd), unix.SOL_XDP, unix.XDP_STATISTICS, uintptr(unsafe.Pointer(&st)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(st.Tx_invalid_descs), nil
+}
+
+// ShrinkExpress makes the send buffer of the AF_XDP socket hold no more than that many octets.
+func ShrinkExpress(p *AFPacket, octets int) {
+	setBuffer(p.express.fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, octets)
 }

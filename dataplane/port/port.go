@@ -4,7 +4,9 @@
 //	port.go      Port, the interface that the data plane is written against, and the Frame it hands over
 //	batch.go     Batch, the frames of one send call, and how sendmmsg takes them
 //	peek.go      looking into a batch
-//	afpacket.go  the implementation on AF_PACKET sockets: data rings, a MAC Control ring, two send sockets
+//	afpacket.go  the implementation on AF_PACKET sockets: data rings, a MAC Control ring, send sockets
+//	express.go   the faster way out of a veth, an AF_XDP socket
+//	tend.go      when a port takes it
 //	group.go     its receive rings as one fanout group
 //	lane.go      the data rings of a class as one: frames in the order in which they came
 //	ring.go      one TPACKET_V2 receive ring

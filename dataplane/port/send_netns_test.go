@@ -41,8 +41,9 @@ func add(b *port.Batch, v frame.VnetHeader, data []byte, part int) {
 }
 
 // A batch leaves in order, whatever the number of parts.
-func TestSend(t *testing.T) {
-	w := newWire(t)
+func TestSend(t *testing.T) { bothWays(t, send) }
+
+func send(t *testing.T, w *wire) {
 	b := port.NewBatch()
 	var want [][]byte
 	for seq := range port.BatchFrames {
@@ -83,8 +84,9 @@ func TestBatchKeepsFrames(t *testing.T) {
 }
 
 // A tag that the batch puts in is on the wire.
-func TestSendTagged(t *testing.T) {
-	w := newWire(t)
+func TestSendTagged(t *testing.T) { bothWays(t, sendTagged) }
+
+func sendTagged(t *testing.T, w *wire) {
 	plain, want := craft(nil, experimental, 1, 60), craft(tci(5, 100), experimental, 1, 64)
 	b := port.NewBatch()
 	b.Begin(&frame.VnetHeader{})
@@ -103,8 +105,9 @@ func TestSendTagged(t *testing.T) {
 }
 
 // Checksum and segmentation that are still to do travel with the frame, super-frames whole.
-func TestSendSuperFrame(t *testing.T) {
-	w := newWire(t)
+func TestSendSuperFrame(t *testing.T) { bothWays(t, sendSuperFrame) }
+
+func sendSuperFrame(t *testing.T, w *wire) {
 	for _, row := range []struct {
 		name string
 		tag  *frame.TCI
@@ -125,8 +128,9 @@ func TestSendSuperFrame(t *testing.T) {
 }
 
 // What can never be sent is refused by number, and what stands before it has left.
-func TestSendRefused(t *testing.T) {
-	w := newWire(t)
+func TestSendRefused(t *testing.T) { bothWays(t, sendRefused) }
+
+func sendRefused(t *testing.T, w *wire) {
 	for _, row := range []struct {
 		name string
 		v    frame.VnetHeader
@@ -155,8 +159,9 @@ func TestSendRefused(t *testing.T) {
 }
 
 // A frame that the far end does not accept is dropped by the link, which says so.
-func TestSendBeyondThePeersMTU(t *testing.T) {
-	w := newWire(t)
+func TestSendBeyondThePeersMTU(t *testing.T) { bothWays(t, sendBeyondThePeersMTU) }
+
+func sendBeyondThePeersMTU(t *testing.T, w *wire) {
 	host := link(t, w.handle, "host")
 	if err := w.handle.LinkSetMTU(host, 1400); err != nil {
 		t.Fatal(err)
@@ -169,8 +174,9 @@ func TestSendBeyondThePeersMTU(t *testing.T) {
 }
 
 // An interface that is down says so; when it is up again its sockets work as before.
-func TestSendWhileDown(t *testing.T) {
-	w := newWire(t)
+func TestSendWhileDown(t *testing.T) { bothWays(t, sendWhileDown) }
+
+func sendWhileDown(t *testing.T, w *wire) {
 	f := craft(nil, experimental, 1, 60)
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, f, 60)
@@ -213,8 +219,9 @@ func TestSendWhileDown(t *testing.T) {
 }
 
 // An interface that is gone says so too, and nothing is leaked.
-func TestInterfaceGone(t *testing.T) {
-	w := newWire(t)
+func TestInterfaceGone(t *testing.T) { bothWays(t, interfaceGone) }
+
+func interfaceGone(t *testing.T, w *wire) {
 	if err := w.handle.LinkDel(link(t, w.handle, "sw")); err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type wire struct {
 	handle *netlink.Handle
 	host   *porttest.Socket
 	port   *port.AFPacket
+	packet bool // the port sends by its packet socket alone
 	seq    int
 }
 
@@ -145,12 +146,27 @@ func byPCP(t *testing.T) []bpf.RawInstruction {
 // newWire makes a wire whose port has small rings with slots for frames of 1514 octets.
 func newWire(t *testing.T) *wire {
 	t.Helper()
-	w := &wire{t: t}
+	return newWireBy(t, port.Way{Express: true})
+}
+
+// newWireBy makes one whose port sends in one way.
+func newWireBy(t *testing.T, way port.Way) *wire {
+	t.Helper()
+	w := &wire{t: t, packet: !way.Express}
 	w.ns, w.handle = newNamespace(t)
 	veth(t, w.handle, "host", "sw", 9000)
 	w.host = w.socket("host")
 	w.port = w.open()
+	if got := w.port.Way(); got.Express != way.Express {
+		t.Fatalf("the port sends in way %+v, want %+v", got, way)
+	}
 	return w
+}
+
+// bothWays runs a test with a port that sends by an AF_XDP socket and with one that sends by a packet socket alone.
+func bothWays(t *testing.T, test func(t *testing.T, w *wire)) {
+	t.Run("express", func(t *testing.T) { test(t, newWire(t)) })
+	t.Run("packet", func(t *testing.T) { test(t, newWireBy(t, port.Way{})) })
 }
 
 func (w *wire) socket(name string) *porttest.Socket {
@@ -164,7 +180,7 @@ func (w *wire) socket(name string) *porttest.Socket {
 }
 
 func (w *wire) config() port.Config {
-	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, Fanout: byPCP(w.t)}
+	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, Express: !w.packet, Fanout: byPCP(w.t)}
 }
 
 func (w *wire) open() *port.AFPacket {

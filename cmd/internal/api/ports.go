@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
 )
 
 // Ports is the answer to show ports.
@@ -22,6 +23,7 @@ type Port struct {
 	Kind               string     `json:"kind"`
 	Up                 bool       `json:"up"`
 	Reason             *string    `json:"reason"`                // why it is down; null where it is up
+	Send               *Send      `json:"send"`                  // how frames leave; null of a TAP, and while there is no interface
 	SpeedBitsPerSecond *int64     `json:"speed_bits_per_second"` // null: no shaper
 	FlowControl        *string    `json:"flow_control"`          // pfc, pause or off
 	LosslessPriorities []Priority `json:"lossless_priorities"`
@@ -42,6 +44,12 @@ type Port struct {
 	ProbeSendFrames    uint64 `json:"probe_transmit_frames"`
 
 	Recent *PortRecent `json:"recent"` // null where the port was not there, or began to count anew, at the begin
+}
+
+// Send is how the frames of a port leave.
+type Send struct {
+	By  string  `json:"by"`  // af_xdp: plain frames of up to 2048 octets by an AF_XDP socket, all others by a packet socket; packet: all
+	Why *string `json:"why"` // null with af_xdp
 }
 
 func (m *moment) readPorts() Reply {
@@ -66,6 +74,12 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	p.Up = v.Up
 	if p.Up {
 		p.Reason = nil
+	}
+	if v.Way != (port.Way{}) {
+		p.Send = &Send{By: "packet", Why: present(v.Way.Why)}
+		if v.Way.Express {
+			p.Send.By = "af_xdp"
+		}
 	}
 	if v.Config.Speed > 0 {
 		p.SpeedBitsPerSecond = &v.Config.Speed

@@ -54,6 +54,7 @@ func TestDefaults(t *testing.T) {
 		{"burst", c.Ports[0].Burst, int64(62_500)},
 		{"mtu", c.Ports[0].MTU, 1500},
 		{"flow control", c.Ports[0].FlowControl, FlowPFC},
+		{"send", c.Ports[0].Send, SendAuto},
 		{"priority tags", c.Ports[0].PriorityTags, KeepPriorityTags},
 		{"ring", c.Ports[0].Ring, Ring{Outage: 60 * time.Millisecond, Frame: 1514, Max: 32 << 20, Other: 2048}},
 		{"pvid", c.Ports[0].PVID, uint16(1)},

@@ -134,6 +134,7 @@ func (w *writer) port(p *Port) {
 	if !p.isTAP() {
 		w.line("    ring: {outage: %s, frame: %d, max: %s, other: %d, small: %s}",
 			formatTime(p.Ring.Outage), p.Ring.Frame, formatSize(p.Ring.Max), p.Ring.Other, formatSmall(p.Ring.Small))
+		w.line("    send: %s", p.Send)
 	}
 	var tagged []string
 	for _, vid := range p.Tagged {

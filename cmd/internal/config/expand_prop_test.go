@@ -230,6 +230,7 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	}
 	p.Trust = rapid.SampledFrom([]Trust{TrustPCP, TrustDSCP, TrustPort}).Draw(t, "port trust")
 	p.DefaultPriority = rapid.Uint8Range(0, 7).Draw(t, "default priority")
+	p.Send = rapid.SampledFrom([]Send{SendAuto, SendPacket}).Draw(t, "send")
 	p.PriorityTags = rapid.SampledFrom([]PriorityTags{KeepPriorityTags, StripPriorityTags}).Draw(t, "tags")
 	p.Storm = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1000, fastest)).Draw(t, "storm")
 	p.PVID = rapid.Uint16Range(1, 2000).Draw(t, "pvid")

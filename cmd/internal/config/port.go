@@ -35,6 +35,7 @@ type Port struct {
 	Priorities  [8]Override      // by priority; [0] is key "all" of a port with FlowPause
 	Queues      [8]ResolvedQueue // ingress queues by priority; [0] is the only one of a port with FlowPause
 	Ring        Ring
+	Send        Send
 	Exchanged   *Exchanged // by DCBX, in the place of what is configured; nil: nothing
 	Watchdog    Watchdog
 
@@ -62,6 +63,15 @@ type PriorityTags string
 const (
 	KeepPriorityTags  PriorityTags = "keep" // it leaves so, and keeps its priority
 	StripPriorityTags PriorityTags = "strip"
+)
+
+// Send is how frames leave through an interface.
+type Send string
+
+// The values of send.
+const (
+	SendAuto   Send = "auto"   // on a veth by an AF_XDP socket as long as nothing captures there, else by a packet socket
+	SendPacket Send = "packet" // by a packet socket, which every hook of the kernel sees
 )
 
 // FlowControl is how a port stops its peer and is stopped by it.
@@ -118,7 +128,7 @@ func (c *Config) defaultPort(name string) Port {
 		Name: name, Interface: name, Kind: KindEthernet,
 		Speed: defaultSpeed, SpeedAuto: true, BurstAuto: true, K: c.Headroom.K, MTU: 1500,
 		Trust: c.Priorities.Trust, DefaultPriority: c.Priorities.Default, PriorityTags: KeepPriorityTags,
-		FlowControl: FlowPFC, Ring: defaultRing(), Watchdog: c.Watchdog,
+		FlowControl: FlowPFC, Ring: defaultRing(), Send: SendAuto, Watchdog: c.Watchdog,
 		PVID: 1, Learning: true, Flood: true, Loop: true,
 	}
 }
@@ -144,6 +154,7 @@ func (p *Port) read(v value) {
 		field{"flow_control", p.readFlowControl},
 		field{"priorities", p.readOverrides},
 		field{"ring", p.Ring.read},
+		field{"send", set(&p.Send, oneOf(SendAuto, SendPacket))},
 		field{"pvid", set(&p.PVID, vlan)},
 		field{"tagged", p.readTagged},
 		field{"learning", set(&p.Learning, toggle)},

@@ -57,7 +57,7 @@ func (p *Port) checkTAP(v value) {
 		}
 		return
 	}
-	for _, key := range []string{"ring", "cable", "delay", "force"} {
+	for _, key := range []string{"ring", "send", "cable", "delay", "force"} {
 		if e, written := find(v.pairs(), key); written {
 			e.value.fail("a TAP has none: its frames wait in the host's kernel, and there is no cable to it; remove the key")
 		}
