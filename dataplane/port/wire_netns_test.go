@@ -22,7 +22,7 @@ import (
 // A wire is a veth pair in a network namespace of its own: a host's socket at the end "host", the port under test at the
 // end "sw". The namespace has no name and goes with the test.
 type wire struct {
-	t      *testing.T
+	t      testing.TB
 	ns     string // path of the namespace
 	handle *netlink.Handle
 	host   *porttest.Socket
@@ -32,7 +32,7 @@ type wire struct {
 }
 
 // unavailable skips a test where namespaces cannot be made, and fails it where the environment asks for them.
-func unavailable(t *testing.T, err error) {
+func unavailable(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("REQUIRE_NETNS") == "1" {
 		t.Fatalf("cannot make a namespace with a veth pair, and REQUIRE_NETNS=1 asks for it: %v", err)
@@ -41,7 +41,7 @@ func unavailable(t *testing.T, err error) {
 }
 
 // newNamespace makes a network namespace and returns its path and a handle on its links.
-func newNamespace(t *testing.T) (path string, handle *netlink.Handle) {
+func newNamespace(t testing.TB) (path string, handle *netlink.Handle) {
 	t.Helper()
 	made := make(chan error)
 	var ns netns.NsHandle
@@ -64,7 +64,7 @@ func newNamespace(t *testing.T) (path string, handle *netlink.Handle) {
 }
 
 // veth makes a pair whose ends are silent, and sets both up.
-func veth(t *testing.T, h *netlink.Handle, name, peer string, mtu int) {
+func veth(t testing.TB, h *netlink.Handle, name, peer string, mtu int) {
 	t.Helper()
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = name, mtu
@@ -81,7 +81,7 @@ func veth(t *testing.T, h *netlink.Handle, name, peer string, mtu int) {
 	awaitUp(t, h, peer, true)
 }
 
-func link(t *testing.T, h *netlink.Handle, name string) netlink.Link {
+func link(t testing.TB, h *netlink.Handle, name string) netlink.Link {
 	t.Helper()
 	l, err := h.LinkByName(name)
 	if err != nil {
@@ -90,7 +90,7 @@ func link(t *testing.T, h *netlink.Handle, name string) netlink.Link {
 	return l
 }
 
-func setUp(t *testing.T, h *netlink.Handle, name string, up bool) {
+func setUp(t testing.TB, h *netlink.Handle, name string, up bool) {
 	t.Helper()
 	set := h.LinkSetUp
 	if !up {
@@ -102,7 +102,7 @@ func setUp(t *testing.T, h *netlink.Handle, name string, up bool) {
 }
 
 // awaitUp waits until the kernel has seen that a link came up or went down.
-func awaitUp(t *testing.T, h *netlink.Handle, name string, up bool) {
+func awaitUp(t testing.TB, h *netlink.Handle, name string, up bool) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s up: %v", name, up), func() bool {
 		return link(t, h, name).Attrs().OperState == netlink.OperUp == up
@@ -110,7 +110,7 @@ func awaitUp(t *testing.T, h *netlink.Handle, name string, up bool) {
 }
 
 // eventually waits for a condition.
-func eventually(t *testing.T, what string, done func() bool) {
+func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -124,7 +124,7 @@ const controlRing = 2
 
 // byPCP steers frames of priority 3 to the lossless ring, and MAC Control and LLDP frames to that of their own. In the
 // fanout hook the tag is in metadata.
-func byPCP(t *testing.T) []bpf.RawInstruction {
+func byPCP(t testing.TB) []bpf.RawInstruction {
 	t.Helper()
 	program, err := bpf.Assemble([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtProto},
