@@ -68,6 +68,7 @@ type PortConfig struct {
 	ECN       [NumPriorities]ECN
 	Bridge    bridge.PortConfig
 	StripZero bool // a priority tag (VID 0) is removed on untagged egress
+	Packet    bool // frames leave by a packet socket, also where there is a faster way
 }
 
 // ECN is congestion marking of one egress queue by its instantaneous length (DCQCN): below Kmin nothing is marked,

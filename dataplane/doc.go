@@ -42,6 +42,7 @@
 //	delay.go     the delay line of a port
 //	stuck.go     frames that the kernel or the link never takes
 //	tick.go      what is done once a second
+//	tend.go      which way frames leave, looked at again and again
 //
 // Every port has a receive task and a transmit task; a worker is a goroutine that runs the tasks of its ports and alone
 // touches their sockets. A frame whose queue is empty and may go is sent straight from its receive ring slot; what must

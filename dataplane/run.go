@@ -29,6 +29,7 @@ type Runner struct {
 
 	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
 	shape  sync.Mutex // within change: guards tasks, their ports and workers against their readers outside of workers
+	look   port.Look  // of tend
 	halt   atomic.Bool
 	parked chan struct{}
 	resume chan struct{}
@@ -301,6 +302,7 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 			r.regret(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))
 		}
 	}
+	r.follow()
 	for _, t := range gone {
 		r.regret(t, "closing the sockets of a port that is gone", t.port.Close())
 	}

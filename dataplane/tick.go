@@ -33,22 +33,6 @@ func (r *Runner) runLosses() {
 	}
 }
 
-// tend looks after the ways out of some ports, of each in turn: what it costs grows with the sockets of all.
-func (r *Runner) tend(n int) {
-	r.shape.Lock()
-	defer r.shape.Unlock()
-	for i := range min(tendPorts, len(r.tasks)) {
-		if t := r.tasks[(n*tendPorts+i)%len(r.tasks)]; t != nil {
-			if p, ok := t.port.(*port.AFPacket); ok {
-				p.Tend()
-			}
-		}
-	}
-}
-
-// tendPorts is how many ports are looked after in a second.
-const tendPorts = 8
-
 // followWakes hands on how late sleeps end, those of late above all: what a machine did in its worst hour is forgotten.
 func (r *Runner) followWakes(sw *Switch, now int64) (changed bool) {
 	if r.wake.Count < wakeSamples {

@@ -23,7 +23,7 @@ type Config struct {
 	FrameSize     int  // largest frame that a slot holds; larger ones take the oversize queue
 	SmallSlots    int  // slots of each of the two rings for small frames; 0: those of SmallSlots
 	SmallFrame    int  // largest frame that Fanout steers to the rings for small ones; 0 is for none
-	Express       bool // send plain frames by an AF_XDP socket, where the interface suits it
+	Express       bool // open a faster way out too, where the interface suits it: see Tend
 
 	// Fanout steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3), and a small one to those for
 	// small frames: Other (4), Lossless (5).
@@ -53,8 +53,7 @@ type AFPacket struct {
 
 	express   *express // nil where there is none
 	noExpress string   // why
-	sockets   int      // the file that lists the packet sockets of the namespace
-	table     []byte   // what it said
+	roadside  roadside
 }
 
 var _ Port = (*AFPacket)(nil)
@@ -74,7 +73,7 @@ func Open(c Config) (*AFPacket, error) {
 // Prepare opens a port that receives nothing before Start: what can go wrong with it shows while another port still
 // serves the interface.
 func Prepare(c Config) (*AFPacket, error) {
-	p := &AFPacket{data: -1, urgent: -1, sockets: -1}
+	p := &AFPacket{data: -1, urgent: -1, roadside: roadside{sockets: -1}}
 	err := InNetns(c.Netns, func() error { return p.open(c) })
 	if err != nil {
 		_ = p.Close()
@@ -110,7 +109,7 @@ func (p *AFPacket) open(c Config) error {
 	if p.urgent, err = sendSocket(index, false); err != nil {
 		return err
 	}
-	p.openExpress(c)
+	p.openExpress(c, index)
 	return stampSends(p.urgent)
 }
 
@@ -220,7 +219,11 @@ func (p *AFPacket) ControlDone() {
 func (p *AFPacket) Send(b *Batch) (int, error) {
 	done := 0
 	if p.express != nil && p.express.takes(b) {
-		done = p.express.send(b.n) // the packet socket takes the rest, or tells why it cannot leave
+		n, dropped := p.express.send(b.n)
+		if dropped {
+			return n, ErrDropped
+		}
+		done = n // the packet socket takes the rest, or tells why it cannot leave
 	}
 	for done < b.n {
 		n, _, errno := syscall.RawSyscall6(unix.SYS_SENDMMSG, uintptr(p.data), uintptr(unsafe.Pointer(&b.msgs[done])),
@@ -323,7 +326,8 @@ func (p *AFPacket) Close() error {
 	if p.express != nil {
 		errs = append(errs, p.express.close())
 	}
-	for _, fd := range []int{p.data, p.urgent, p.sockets} {
+	errs = append(errs, p.roadside.close())
+	for _, fd := range []int{p.data, p.urgent} {
 		if fd >= 0 {
 			errs = append(errs, unix.Close(fd))
 		}

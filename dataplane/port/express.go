@@ -1,14 +1,16 @@
 package port
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
 )
 
 // An express is a second way out of a veth, an AF_XDP socket in copy mode that only sends. The kernel makes an skb of each
@@ -16,14 +18,18 @@ import (
 // passes, which is more than a third of what sending a short frame costs. It needs no XDP program and leaves the interface as
 // it is.
 //
-// It takes plain frames alone: there is no virtio_net_hdr. Both ways end at the other side of the veth before the call returns,
-// so that frames stay in order where one burst goes this way and the next the other.
+// It takes plain frames alone: there is no virtio_net_hdr. Frames of both ways are in the queue of the other end before the call
+// returns, so that they stay in order where one burst goes this way and the next the other. That is not so where the other end
+// gives the frames of one way to its NAPI and not those of the other, as with rx-udp-gro-forwarding or rx-gro-list.
+//
+// The kernel keeps the interface until frames that left this way are taken off their skbs, also when the socket is closed.
 type express struct {
-	fd    int
-	index int
-	on    atomic.Bool // set by tend, read by takes
-	bound bool
-	why   atomic.Pointer[string] // why it is off
+	fd      int
+	index   int
+	bound   bool
+	on      atomic.Bool            // set by Tend, read by takes
+	why     atomic.Pointer[string] // why it is off
+	longest atomic.Int32           // octets of a frame without a tag, as the interface's MTU allows
 
 	area      []byte         // UMEM, a chunk for each frame of a batch
 	tx, done  []byte         // the rings, as they are mapped
@@ -34,6 +40,7 @@ type express struct {
 	reaped    *uint32        // its consumer: written here
 	posted    uint32         // descriptors ever posted
 	voided    int            // of them, those that the kernel has still to pass over
+	rest      int            // batches that take the other way before this one is tried again
 }
 
 // Sizes of the express. A chunk is the smallest that the kernel takes. The completion ring bounds how many frames may be
@@ -43,70 +50,21 @@ const (
 	expressDescs      = 256
 	expressCompletion = 4096
 	expressFill       = 64 // nothing is received, but a ring for it is asked for
+	expressRest       = 64 // batches after one that did not leave whole
 )
 
-// A Way is how the frames of a port leave.
-type Way struct {
-	Express bool   // by an AF_XDP socket where frames are plain, else by a packet socket
-	Why     string // why not
-}
-
-// Why frames leave by the packet socket.
-const (
-	whyAsked    = "the configuration says so"
-	whyCaptured = "another program captures on the interface"
-	whyBusy     = "an AF_XDP socket has the interface's queue"
-)
-
-// errNoExpress is why an interface has none.
-var errNoExpress = errors.New("the interface is not a veth with one queue and no queueing discipline")
-
-// newExpress opens the express of an interface of the thread's namespace. It works once tend has bound it.
-func newExpress(name string) (*express, error) {
-	link, err := netlink.LinkByName(name)
-	if err != nil {
-		return nil, missing(name, err)
-	}
-	if err := suitsExpress(link); err != nil {
-		return nil, err
-	}
+// newExpress opens the express of an interface. It works once tend has bound it.
+func newExpress(index int) (*express, error) {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open AF_XDP socket: %w", err)
 	}
-	x := &express{fd: fd, index: link.Attrs().Index}
+	x := &express{fd: fd, index: index}
 	if err := x.mapRings(); err != nil {
 		return nil, errors.Join(err, x.close())
 	}
 	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, sendBuffer)
 	return x, nil
-}
-
-// suitsExpress tells whether frames of both ways stay in order, and whether nothing else is to see them: on a veth they are
-// with the other end before the call returns, and with one queue in one queue there.
-func suitsExpress(link netlink.Link) error {
-	if link.Type() != "veth" || transmitQueues(link.Attrs().Name) != 1 {
-		return errNoExpress
-	}
-	qdiscs, err := netlink.QdiscList(link)
-	if err != nil {
-		return fmt.Errorf("list queueing disciplines of %s: %w", link.Attrs().Name, err)
-	}
-	for _, q := range qdiscs {
-		if q.Type() != "noqueue" {
-			return errNoExpress
-		}
-	}
-	return nil
-}
-
-// transmitQueues returns how many transmit queues an interface has in use, 0 where the driver does not tell.
-func transmitQueues(name string) int {
-	c := struct{ cmd, maxRx, maxTx, maxOther, maxCombined, rx, tx, other, combined uint32 }{cmd: unix.ETHTOOL_GCHANNELS}
-	if ethtool(name, unsafe.Pointer(&c)) != nil {
-		return 0
-	}
-	return int(c.tx + c.combined)
 }
 
 func (x *express) mapRings() error {
@@ -116,14 +74,17 @@ func (x *express) mapRings() error {
 	}
 	reg := unix.XDPUmemReg{Addr: uint64(uintptr(unsafe.Pointer(&x.area[0]))), Len: uint64(len(x.area)), Size: expressChunk}
 	if err := x.set(unix.XDP_UMEM_REG, unsafe.Pointer(&reg), unsafe.Sizeof(reg)); err != nil {
-		return fmt.Errorf("setsockopt XDP_UMEM_REG: %w", err)
+		return fmt.Errorf("lock %d octets of memory for AF_XDP: %w (raise the limit: ulimit -l, LimitMEMLOCK=)", len(x.area), err)
 	}
 	for _, ring := range []struct{ opt, n int }{{unix.XDP_UMEM_FILL_RING, expressFill}, {unix.XDP_UMEM_COMPLETION_RING, expressCompletion}, {unix.XDP_TX_RING, expressDescs}} {
 		if err := unix.SetsockoptInt(x.fd, unix.SOL_XDP, ring.opt, ring.n); err != nil {
 			return fmt.Errorf("AF_XDP ring %d: %w", ring.opt, err)
 		}
 	}
-	_ = unix.SetsockoptInt(x.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, BatchFrames) // an older kernel takes 32 a call
+	// A kernel that knows this option (Linux 6.17) also tells after every call how many frames left, which those before do not.
+	if err := unix.SetsockoptInt(x.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, BatchFrames); err != nil {
+		return fmt.Errorf("setsockopt XDP_MAX_TX_SKB_BUDGET: %w (needs Linux 6.17)", err)
+	}
 	var o unix.XDPMmapOffsets
 	size := uint32(unsafe.Sizeof(o))
 	if _, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, unix.XDP_MMAP_OFFSETS, uintptr(unsafe.Pointer(&o)), uintptr(unsafe.Pointer(&size)), 0); errno != 0 {
@@ -160,13 +121,13 @@ func shared(b []byte, offset uint64) *uint32 { return (*uint32)(unsafe.Pointer(&
 
 // takes tells whether a batch can go this way, and describes its frames.
 func (x *express) takes(b *Batch) bool {
-	if b.special || !x.on.Load() || !x.forget() {
+	if b.special || !x.on.Load() || !x.ready() {
 		return false
 	}
 	for i := range b.n {
 		at := i * expressChunk
 		n := b.gather(i, x.area[at:at+expressChunk])
-		if n == 0 {
+		if n == 0 || n > x.limit(x.area[at:]) {
 			return false
 		}
 		x.descs[(x.posted+uint32(i))%expressDescs] = unix.XDPDesc{Addr: uint64(at), Len: uint32(n)}
@@ -174,26 +135,34 @@ func (x *express) takes(b *Batch) bool {
 	return true
 }
 
-// send hands the n frames that takes has described to the kernel and returns how many left. An older kernel takes 32 in a call.
-func (x *express) send(n int) (sent int) {
+// limit is how long the frame at the start of b may be; the packet socket tells why a longer one cannot leave.
+func (x *express) limit(b []byte) int {
+	n := int(x.longest.Load())
+	if binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
+		n += frame.TagOctets
+	}
+	return n
+}
+
+// send hands the n frames that takes has described to the kernel and returns how many left. dropped tells that the link
+// dropped the one that follows.
+func (x *express) send(n int) (sent int, dropped bool) {
 	begun := x.posted
 	x.posted += uint32(n)
 	atomic.StoreUint32(x.producer, x.posted)
-	for {
-		errno := x.kick()
-		moved := max(sent, int(int32(atomic.LoadUint32(x.consumer)-begun)))
-		if errno == unix.EAGAIN && moved > sent && moved < n {
-			sent = moved
-			continue
-		}
-		left := n - moved
-		if errno == unix.EBUSY { // the link dropped one more than left; where none left before it, the kernel's count does not show it
-			left = n - max(sent+1, moved)
-			moved = n - left - 1
-		}
-		x.void(left)
-		return moved
+	errno := x.kick()
+	if errno == 0 {
+		return n, false
 	}
+	done := max(0, int(int32(atomic.LoadUint32(x.consumer)-begun)))
+	if dropped = errno == unix.EBUSY; dropped {
+		done = max(1, done) // where none left before the one that was dropped, the kernel need not count it yet
+		sent = done - 1
+	} else {
+		sent = done
+	}
+	x.void(n - done)
+	return sent, dropped
 }
 
 // kick makes the kernel do what is posted, and takes back what it has done with.
@@ -209,13 +178,15 @@ func (x *express) void(n int) {
 	for i := range n {
 		x.descs[(x.posted-1-uint32(i))%expressDescs] = unix.XDPDesc{Addr: uint64(len(x.area)), Len: 1}
 	}
-	x.voided = n
-	x.forget()
+	x.voided, x.rest = n, expressRest
 }
 
-// forget has the kernel pass voided descriptors over, and tells whether none is left. It passes over one a call, an older
-// kernel all in the first.
-func (x *express) forget() bool {
+// ready tells whether the rest is over and the kernel has passed every voided descriptor over, which it does one a call.
+func (x *express) ready() bool {
+	if x.rest > 0 {
+		x.rest--
+		return false
+	}
 	for ; x.voided > 0; x.voided-- {
 		if x.kick() != 0 {
 			return false

@@ -7,6 +7,7 @@
 //	afpacket.go  the implementation on AF_PACKET sockets: data rings, a MAC Control ring, send sockets
 //	express.go   the faster way out of a veth, an AF_XDP socket
 //	tend.go      when a port takes it
+//	look.go      who captures on interfaces
 //	group.go     its receive rings as one fanout group
 //	lane.go      the data rings of a class as one: frames in the order in which they came
 //	ring.go      one TPACKET_V2 receive ring

@@ -1,43 +1,125 @@
 package port
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"strconv"
+	"unsafe"
 
+	"github.com/cilium/ebpf"
+	bpflink "github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// openExpress opens the port's second way out, which it can do without.
-func (p *AFPacket) openExpress(c Config) {
+// A Way is how the frames of a port leave.
+type Way struct {
+	Express bool   // bursts of plain frames by an AF_XDP socket, others by a packet socket
+	Why     string // why all by a packet socket
+}
+
+// Why frames leave by the packet socket.
+const (
+	whyAsked    = "the configuration says so"
+	whyCaptured = "another program captures on the interface"
+	whyBusy     = "an AF_XDP socket has the interface's queue, or frames of one that was closed are still on their way"
+	whyGone     = "the interface is gone"
+	whyUnfit    = "the interface is not a veth with one queue and no queueing discipline"
+	whyProgram  = "a TCX program looks at what the interface sends"
+)
+
+// A roadside is what Tend looks at: the namespace of a port, what else is on its interface.
+type roadside struct {
+	netns   NetnsID
+	handle  *netlink.Handle
+	sockets int             // the file that lists the packet sockets
+	own     map[uint64]bool // inodes of the port's rings
+}
+
+// openExpress opens the port's second way out, which it can do without. It runs in the namespace of the interface.
+func (p *AFPacket) openExpress(c Config, index int) {
 	if p.noExpress = whyAsked; !c.Express {
 		return
 	}
-	x, err := newExpress(c.Interface)
+	err := p.roadside.open(p.rings)
 	if err == nil {
-		if p.sockets, err = unix.Open("/proc/thread-self/net/packet", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-			err = errors.Join(fmt.Errorf("list packet sockets: %w", err), x.close())
-		}
+		err = suitsExpress(p.roadside.handle, index)
+	}
+	if err == nil {
+		p.express, err = newExpress(index)
 	}
 	if err != nil {
 		p.noExpress = err.Error()
 		return
 	}
-	p.express = x
-	p.Tend()
+	p.Tend(new(Look), true)
+}
+
+func (r *roadside) open(rings []*ring) (err error) {
+	if r.netns, err = IdentifyNetns("/proc/thread-self/ns/net"); err != nil {
+		return err
+	}
+	if r.sockets, err = unix.Open("/proc/thread-self/net/packet", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("list packet sockets: %w", err)
+	}
+	if r.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("open rtnetlink socket: %w", err)
+	}
+	r.own = map[uint64]bool{}
+	for _, ring := range rings {
+		var st unix.Stat_t
+		if err := unix.Fstat(ring.fd, &st); err != nil {
+			return fmt.Errorf("identify socket: %w", err)
+		}
+		r.own[st.Ino] = true
+	}
+	return nil
+}
+
+func (r *roadside) close() error {
+	if r.handle != nil {
+		r.handle.Close()
+	}
+	if r.sockets >= 0 {
+		return unix.Close(r.sockets)
+	}
+	return nil
+}
+
+// suitsExpress tells why an interface can have no express, for what is not looked at again.
+func suitsExpress(h *netlink.Handle, index int) error {
+	link, err := h.LinkByIndex(index)
+	if err != nil {
+		return fmt.Errorf("look up interface: %w", err)
+	}
+	if link.Type() != "veth" || transmitQueues(link.Attrs().Name) != 1 {
+		return errors.New(whyUnfit)
+	}
+	if q, err := bpflink.QueryPrograms(bpflink.QueryOptions{Target: index, Attach: ebpf.AttachTCXEgress}); err == nil && len(q.Programs) > 0 {
+		return errors.New(whyProgram)
+	}
+	return nil
+}
+
+// transmitQueues returns how many transmit queues an interface has in use, 0 where the driver does not tell.
+func transmitQueues(name string) int {
+	c := struct{ cmd, maxRx, maxTx, maxOther, maxCombined, rx, tx, other, combined uint32 }{cmd: unix.ETHTOOL_GCHANNELS}
+	if ethtool(name, unsafe.Pointer(&c)) != nil {
+		return 0
+	}
+	return int(c.tx + c.combined)
 }
 
 // Tend looks after the way of a port's frames, about once a second: it takes the interface's queue as soon as a socket of
-// before has let go of it, and goes back to the packet socket, which captures see, while another program captures on the
-// interface. It may wait for the kernel's locks.
-func (p *AFPacket) Tend() {
+// before has let go of it, and goes back to the packet socket where express is not asked for, while another program captures on
+// the interface, which sees what the packet socket sends, and while there is a queueing discipline, which would let frames of the
+// one way pass those of the other. It may wait for the kernel's locks, and must not run twice at a time.
+func (p *AFPacket) Tend(look *Look, express bool) {
 	if p.express == nil {
 		return
 	}
-	why := p.express.bind()
-	if why == "" && p.captured() {
-		why = whyCaptured
+	why := whyAsked
+	if express {
+		why = p.hindrance(look)
 	}
 	p.express.why.Store(&why)
 	p.express.on.Store(why == "")
@@ -50,6 +132,34 @@ func (p *AFPacket) Way() Way {
 	}
 	why := *p.express.why.Load()
 	return Way{Express: why == "", Why: why}
+}
+
+// hindrance returns why the express must not be taken now, "" where nothing speaks against it.
+func (p *AFPacket) hindrance(look *Look) string {
+	x, r := p.express, &p.roadside
+	link, err := r.handle.LinkByIndex(x.index)
+	if err != nil {
+		return whyGone
+	}
+	x.longest.Store(int32(link.Attrs().MTU) + 14)
+	qdiscs, err := r.handle.QdiscList(link)
+	if err != nil {
+		return "list queueing disciplines: " + err.Error()
+	}
+	for _, q := range qdiscs {
+		if q.Type() != "noqueue" {
+			return whyUnfit
+		}
+	}
+	if why := x.bind(); why != "" {
+		return why
+	}
+	for _, t := range look.taps(r) {
+		if (t.index == 0 || t.index == x.index) && !r.own[t.inode] {
+			return whyCaptured
+		}
+	}
+	return ""
 }
 
 // bind takes the interface's queue, which one socket alone can have, and returns why it did not.
@@ -66,48 +176,4 @@ func (x *express) bind() string {
 	}
 	x.bound = true
 	return ""
-}
-
-// captured tells whether a packet socket of somebody else gets what the interface sends: one for all protocols, bound to it or
-// to none.
-func (p *AFPacket) captured() bool {
-	for line := range bytes.Lines(p.readSockets()) {
-		f := bytes.Fields(line)
-		if len(f) < 9 || string(f[3]) != "0003" { // ETH_P_ALL
-			continue
-		}
-		index, err := strconv.Atoi(string(f[4]))
-		if err == nil && (index == 0 || index == p.express.index) && !p.owns(string(f[8])) {
-			return true
-		}
-	}
-	return false
-}
-
-// readSockets returns the table of packet sockets of the port's namespace:
-//
-//	sk RefCnt Type Proto Iface R Rmem User Inode
-func (p *AFPacket) readSockets() []byte {
-	p.table = p.table[:0]
-	for {
-		if len(p.table) == cap(p.table) {
-			p.table = append(p.table, make([]byte, 4096)...)[:len(p.table)]
-		}
-		n, err := unix.Pread(p.sockets, p.table[len(p.table):cap(p.table)], int64(len(p.table)))
-		if n <= 0 || err != nil {
-			return p.table
-		}
-		p.table = p.table[:len(p.table)+n]
-	}
-}
-
-// owns tells whether a data ring of the port has a socket of that inode.
-func (p *AFPacket) owns(inode string) bool {
-	for _, r := range p.rings {
-		var st unix.Stat_t
-		if unix.Fstat(r.fd, &st) == nil && strconv.FormatUint(st.Ino, 10) == inode {
-			return true
-		}
-	}
-	return false
 }

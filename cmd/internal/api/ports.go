@@ -48,7 +48,7 @@ type Port struct {
 
 // Send is how the frames of a port leave.
 type Send struct {
-	By  string  `json:"by"`  // af_xdp: plain frames of up to 2048 octets by an AF_XDP socket, all others by a packet socket; packet: all
+	By  string  `json:"by"`  // af_xdp: bursts of plain frames of up to 2048 octets by an AF_XDP socket, all others by a packet socket; packet: all
 	Why *string `json:"why"` // null with af_xdp
 }
 

@@ -64,6 +64,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Learning: p.Learning, Flood: p.Flood, Storm: p.Storm,
 			Loop: p.Loop},
 		StripZero: p.PriorityTags == config.StripPriorityTags,
+		Packet:    p.Send == config.SendPacket,
 	}
 	if pc.Speed == 0 {
 		pc.Nominal = nominalSpeed
@@ -125,7 +126,7 @@ func sockets(p *config.Port, pc *dataplane.PortConfig) (port.Config, error) {
 		return port.Config{}, fmt.Errorf("port %s: %w", p.Name, err)
 	}
 	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()), OtherSlots: p.Ring.Other,
-		FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame, SmallSlots: p.Ring.Small, Express: p.Send == config.SendAuto, Fanout: fanout}, nil
+		FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame, SmallSlots: p.Ring.Small, Express: true, Fanout: fanout}, nil
 }
 
 // statics translates the static entries of the filtering database. numbers are the ports' numbers by name.

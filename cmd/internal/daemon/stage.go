@@ -147,11 +147,11 @@ func (p *portLink) has(at place) bool {
 	return p.socket != nil && p.at.home == at.home && p.at.link.Index == at.link.Index && p.socket.Bound()
 }
 
-// holds tells whether a port's rings are large enough, and whether it sends the way it should. Rings that are larger than they need to be stay: to give them up
+// holds tells whether a port's rings are large enough. Rings that are larger than they need to be stay: to give them up
 // would lose what waits in them.
 func (p *portLink) holds(want port.Config) bool {
 	return want.LosslessSlots <= p.opened.LosslessSlots && want.OtherSlots <= p.opened.OtherSlots &&
-		want.FrameSize <= p.opened.FrameSize && want.Express == p.opened.Express &&
+		want.FrameSize <= p.opened.FrameSize &&
 		want.Small(want.LosslessSlots) <= p.opened.Small(p.opened.LosslessSlots) && want.Small(want.OtherSlots) <= p.opened.Small(p.opened.OtherSlots)
 }
 

@@ -1,0 +1,256 @@
+package port_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	bpflink "github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// While another program captures on the interface, frames leave where it sees them; afterwards as before.
+func TestExpressMakesWayForCaptures(t *testing.T) {
+	w := newWire(t)
+	b := numbered(1, 5, func(int) bool { return false })
+	for round := range 3 {
+		if n := w.expressed(func() { w.give(b) }); n != 5 {
+			t.Fatalf("round %d: %d frames left by the AF_XDP socket, want 5", round, n)
+		}
+		w.heard(5)
+		capture := captureOn(t, w, round == 1)
+		w.tend()
+		if way := w.port.Way(); way.Express || way.Why != "another program captures on the interface" {
+			t.Fatalf("while another program captures: %+v", way)
+		}
+		if n := w.expressed(func() { w.give(b) }); n != 0 {
+			t.Errorf("round %d: %d frames left unseen", round, n)
+		}
+		w.heard(5)
+		if got := sees(t, capture); got != 5 {
+			t.Errorf("round %d: the capture saw %d frames, want 5", round, got)
+		}
+		if err := unix.Close(capture); err != nil {
+			t.Fatal(err)
+		}
+		w.tend()
+		if way := w.port.Way(); !way.Express || way.Why != "" {
+			t.Fatalf("after the capture: %+v", way)
+		}
+	}
+}
+
+// While the interface has a queueing discipline, in which the frames of one way would wait and those of the other not, all take
+// the packet socket.
+func TestExpressMakesWayForQueues(t *testing.T) {
+	w := newWire(t)
+	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 10_000))}
+	if err := w.handle.QdiscAdd(slow); err != nil {
+		t.Fatal(err)
+	}
+	w.tend()
+	if way := w.port.Way(); way.Express || way.Why == "" {
+		t.Fatalf("with a queueing discipline: %+v", way)
+	}
+	var want []uint32
+	for range 100 { // frames of both kinds, a part of which has to wait
+		b := port.NewBatch()
+		for _, n := range []int{60, 3000, 60} {
+			add(b, frame.VnetHeader{}, craft(nil, experimental, len(want), n), n)
+			want = append(want, uint32(len(want)))
+		}
+		w.give(b)
+		w.give(numbered(uint32(len(want)), 1, func(int) bool { return false }))
+		want = append(want, uint32(len(want)))
+	}
+	if got := w.heard(len(want)); !equal(got, want) {
+		t.Errorf("the host got %v, want all in order", got)
+	}
+	if err := w.handle.QdiscDel(slow); err != nil {
+		t.Fatal(err)
+	}
+	w.tend()
+	if way := w.port.Way(); !way.Express {
+		t.Errorf("without it: %+v", way)
+	}
+}
+
+// The way may change at any moment.
+func TestTendBesideSend(t *testing.T) {
+	w := newWire(t)
+	stop := make(chan struct{})
+	var tending sync.WaitGroup
+	tending.Go(func() {
+		for asked := true; ; asked = !asked {
+			select {
+			case <-stop:
+				return
+			default:
+				w.port.Tend(new(port.Look), asked)
+				_ = w.port.Way()
+			}
+		}
+	})
+	var want []uint32
+	n := w.expressed(func() {
+		for range 2000 {
+			w.give(numbered(uint32(len(want)), 3, func(int) bool { return false }))
+			for range 3 {
+				want = append(want, uint32(len(want)))
+			}
+		}
+	})
+	close(stop)
+	tending.Wait()
+	if n == 0 || n == len(want) {
+		t.Errorf("%d of %d frames left by the AF_XDP socket, want a part", n, len(want))
+	}
+	if got := w.heard(len(want)); !equal(got, want) {
+		t.Error("the host did not get all in order")
+	}
+}
+
+// captureOn opens a capture of everything on the port's interface, or on all interfaces.
+func captureOn(t *testing.T, w *wire, all bool) int {
+	t.Helper()
+	index := link(t, w.handle, "sw").Attrs().Index
+	if all {
+		index = 0
+	}
+	fd := -1
+	err := port.InNetns(w.ns, func() (err error) {
+		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
+			return err
+		}
+		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8, Ifindex: index})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// sees counts the frames of the test that left the port's interface in a capture.
+func sees(t *testing.T, capture int) (n int) {
+	t.Helper()
+	b := make([]byte, 4096)
+	for {
+		k, from, err := unix.Recvfrom(capture, b, unix.MSG_DONTWAIT)
+		if errors.Is(err, unix.EAGAIN) {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := from.(*unix.SockaddrLinklayer); l.Pkttype == unix.PACKET_OUTGOING && ours(b[:k]) {
+			n++
+		}
+	}
+}
+
+// A second port on the interface, as a replacement is for a while, sends by its packet socket until the first is closed.
+func TestExpressOfAReplacement(t *testing.T) {
+	w := newWire(t)
+	old := w.port
+	w.port = w.open()
+	if way := w.port.Way(); way.Express || way.Why == "" {
+		t.Fatalf("beside another port: %+v", way)
+	}
+	b := numbered(1, 3, func(int) bool { return false })
+	w.give(b)
+	w.heard(3)
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the port has the queue", func() bool { w.tend(); return w.port.Way().Express })
+	if n := w.expressed(func() { w.give(b) }); n != 3 {
+		t.Errorf("%d frames left by the AF_XDP socket, want 3", n)
+	}
+	w.heard(3)
+}
+
+// Where frames could pass each other, or something is to see them all, they leave by the packet socket, and the port says why.
+func TestExpressNotEverywhere(t *testing.T) {
+	const unfit = "the interface is not a veth with one queue and no queueing discipline"
+	for _, row := range []struct {
+		name    string
+		prepare func(t *testing.T, w *wire)
+		why     string
+	}{
+		{"two queues", func(t *testing.T, w *wire) {
+			attrs := netlink.NewLinkAttrs()
+			attrs.Name, attrs.NumTxQueues, attrs.NumRxQueues = "sw", 2, 2
+			v := netlink.NewVeth(attrs)
+			v.PeerName, v.PeerNumTxQueues, v.PeerNumRxQueues = "host", 2, 2
+			if err := w.handle.LinkAdd(v); err != nil {
+				t.Fatal(err)
+			}
+		}, unfit},
+		{"a queueing discipline", func(t *testing.T, w *wire) {
+			veth(t, w.handle, "host", "sw", 1500)
+			q := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+				Rate: 1 << 30, Limit: 1 << 20, Buffer: 1 << 20}
+			if err := w.handle.QdiscAdd(q); err != nil {
+				t.Fatal(err)
+			}
+		}, unfit},
+		{"a TCX program", func(t *testing.T, w *wire) {
+			veth(t, w.handle, "host", "sw", 1500)
+			watchEgress(t, w)
+		}, "a TCX program looks at what the interface sends"},
+		{"no veth", func(t *testing.T, w *wire) {
+			attrs := netlink.NewLinkAttrs()
+			attrs.Name = "sw"
+			if err := w.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+				t.Fatal(err)
+			}
+		}, unfit},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := &wire{t: t}
+			w.ns, w.handle = newNamespace(t)
+			row.prepare(t, w)
+			setUp(t, w.handle, "sw", true)
+			if way := w.open().Way(); way.Express || way.Why != row.why {
+				t.Errorf("%+v", way)
+			}
+		})
+	}
+	w := newWire(t)
+	if w.port.Tend(new(port.Look), false); w.port.Way() != (port.Way{Why: "the configuration says so"}) {
+		t.Errorf("not asked for: %+v", w.port.Way())
+	}
+	if err := w.handle.LinkDel(link(t, w.handle, "sw")); err != nil {
+		t.Fatal(err)
+	}
+	if w.tend(); w.port.Way() != (port.Way{Why: "the interface is gone"}) {
+		t.Errorf("without its interface: %+v", w.port.Way())
+	}
+}
+
+// watchEgress attaches a program that lets everything pass to what the port's interface sends.
+func watchEgress(t *testing.T, w *wire) {
+	t.Helper()
+	err := port.InNetns(w.ns, func() error {
+		p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Apache-2.0", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
+		if err != nil {
+			return err
+		}
+		l, err := bpflink.AttachTCX(bpflink.TCXOptions{Interface: link(t, w.handle, "sw").Attrs().Index, Program: p, Attach: ebpf.AttachTCXEgress})
+		t.Cleanup(func() { _ = p.Close() })
+		if err == nil {
+			t.Cleanup(func() { _ = l.Close() })
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
