@@ -33,6 +33,10 @@ if ! command -v "$(go env CC)" >/dev/null; then
   race=()
 fi
 
+# A program with the race detector sleeps for a second before it ends, so that what still runs may be seen to race. Some
+# hundred of them end here, tests and the switches that they start: 50 ms each.
+export GORACE="atexit_sleep_ms=50 ${GORACE:-}"
+
 # Root may make network namespaces, and CI must: there a test may not excuse itself.
 skips=()
 if [[ ${CI:-} == true || $EUID -eq 0 ]]; then
