@@ -155,6 +155,15 @@ func run(t *testing.T, c *config.Config) (d *Daemon, halt func()) {
 	return d, halt
 }
 
+// together ends several switches at once.
+func together(halts []func()) {
+	var all sync.WaitGroup
+	for _, halt := range halts {
+		all.Go(halt)
+	}
+	all.Wait()
+}
+
 // settle waits until the switch holds neither frames nor peers, and holds it against what it has counted. It has to be called when nobody
 // sends any more.
 func (r *rig) settle() {
