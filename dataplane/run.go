@@ -182,14 +182,13 @@ func (t *portTask) configure(sw *Switch, cfg PortConfig) {
 	t.cfg, t.classify = cfg, cfg.Classify
 }
 
-// Detach takes the sockets of port number i away and closes them. The port stays configured, and down. The kernel takes its time to
-// close a socket; ports that are detached at once wait for it together.
+// Detach takes the sockets of port number i away and closes them, the slow part, beside others. The port stays configured, and down.
 func (r *Runner) Detach(i int) error {
 	t, err := r.detach(i)
-	if t == nil {
-		return nil
+	if t != nil {
+		err = errors.Join(err, t.port.Close())
 	}
-	return errors.Join(err, t.port.Close())
+	return err
 }
 
 // detach takes the task of port number i away from the workers and returns it; nil where it has none.
