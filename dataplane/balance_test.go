@@ -30,7 +30,7 @@ func accounts(v *Snapshot) (l ledger) {
 // balanced reports where frames came or went unseen.
 func (r *rig) balanced() {
 	r.tb.Helper()
-	v := r.snapshot()
+	v := r.look()
 	if l := accounts(v); l.received+l.copies != l.sent+l.dropped+l.held {
 		r.tb.Errorf("received + copies = %d, sent + dropped + held = %d: %+v", l.received+l.copies, l.sent+l.dropped+l.held, l)
 	}
@@ -43,7 +43,7 @@ func (r *rig) balanced() {
 func (r *rig) empty() {
 	r.tb.Helper()
 	r.balanced()
-	v := r.snapshot()
+	v := r.look()
 	if l := accounts(v); l.held != 0 {
 		r.tb.Errorf("%d frames are held", l.held)
 	}

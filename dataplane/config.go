@@ -25,6 +25,8 @@ type Config struct {
 	// commodity Ethernet at scale).
 	Demote bool
 	Ageing time.Duration // after which a learned address is forgotten
+	// Stations bounds the filtering database, static entries included; 0 is bridge.DefaultMaxEntries. It is that of New.
+	Stations int
 	// Measurement is the form of the frames that measure headroom.
 	Measurement macctl.MeasurementFormat
 	// Identity marks the switch's own loop probes; it should be random per run.

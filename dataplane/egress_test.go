@@ -74,6 +74,7 @@ func load(r *rig, rt *rapid.T, prios []uint8, n int) {
 // Whatever part of each call the kernel takes, frames leave as if it had taken all: rounds and tokens move only for
 // what went.
 func TestPartialSendsChangeNothing(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		out := unshaped(1)
 		prios := []uint8{0, 1, lossless, 6}
@@ -110,6 +111,7 @@ func TestPartialSendsChangeNothing(t *testing.T) {
 
 // Weighted queues share the link by their weights, in octets on the wire, however the kernel takes them.
 func TestWeightedShares(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		out := unshaped(1)
 		prios := []uint8{0, 1, 2}

@@ -87,6 +87,7 @@ func incast(tb reporter, senders, n, octets int, speed, delay, reaction, headroo
 // Where senders obey PFC in a bounded time and the headroom covers what is in flight, no lossless frame is lost or has
 // to wait in the ring.
 func TestHeadroomCoversWhatIsInFlight(t *testing.T) {
+	t.Parallel()
 	if held := covered(t, gigabit, mtu, 3, 20_000, 40_000, 200); held == 0 {
 		t.Error("no sender was held: the test proves nothing")
 	}
@@ -165,6 +166,7 @@ func TestHeadroomTooSmall(t *testing.T) {
 
 // Two switches in line: the second holds the first, and the first every sender.
 func TestPFCPassesThroughAFabric(t *testing.T) {
+	t.Parallel()
 	if held, passedOn := inLine(t, mtu, 10_000, 30_000, 300); held == 0 || passedOn == 0 {
 		t.Errorf("the second switch held the first %d times, which held a sender %d times: the test proves nothing", held, passedOn)
 	}

@@ -210,6 +210,7 @@ func (w *world) checkLeaving(t *rapid.T, f *Foresight) {
 // What is foreseen of a frame is what happens to it, whatever the switch holds at that moment, and foreseeing changes
 // nothing.
 func TestForesightIsWhatHappens(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for i, p := range w.sw.ports[:worldPorts] {

@@ -140,6 +140,7 @@ func TestBufferMemoryFault(t *testing.T) {
 // The packet memory never runs out before the accounts do, whatever the lengths of the frames, with every port
 // unsettled at once and while the pools change their sizes.
 func TestMemoryLastsAsLongAsTheAccounts(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 4
 		cfg := testConfig(n)

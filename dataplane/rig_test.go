@@ -54,6 +54,7 @@ func testConfig(n int) Config {
 		Lossless: 1 << lossless,
 		Demote:   true,
 		Ageing:   time.Minute,
+		Stations: 1024, // a property makes hundreds of switches
 		Identity: bridge.Identity{1, 2, 3},
 	}
 }
@@ -91,6 +92,7 @@ type rig struct {
 	now   int64
 	batch *port.Batch
 	burst []Arrival // the last one, until it is settled
+	seen  Snapshot  // by look
 }
 
 // newRig returns a switch whose ports are up and whose hosts are known.
@@ -266,6 +268,12 @@ func (r *rig) snapshot() *Snapshot {
 	var v Snapshot
 	r.sw.Snapshot(&v, r.now)
 	return &v
+}
+
+// look is snapshot for those who look often; what it returns holds until the next look.
+func (r *rig) look() *Snapshot {
+	r.sw.Snapshot(&r.seen, r.now)
+	return &r.seen
 }
 
 // count returns the counters of port i.

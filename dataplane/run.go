@@ -183,15 +183,24 @@ func (t *portTask) configure(sw *Switch, cfg PortConfig) {
 	t.cfg, t.classify = cfg, cfg.Classify
 }
 
-// Detach takes the sockets of port number i away and closes them. The port stays configured, and down.
+// Detach takes the sockets of port number i away and closes them, the slow part, beside others. The port stays configured, and down.
 func (r *Runner) Detach(i int) error {
+	t, err := r.detach(i)
+	if t != nil {
+		err = errors.Join(err, t.port.Close())
+	}
+	return err
+}
+
+// detach takes the task of port number i away from the workers and returns it; nil where it has none.
+func (r *Runner) detach(i int) (*portTask, error) {
 	r.change.Lock()
 	defer r.change.Unlock()
 	t := r.tasks[i]
 	if t == nil {
-		return nil
+		return nil, nil
 	}
-	err := r.do(func(sw *Switch) error {
+	return t, r.do(func(sw *Switch) error {
 		t.freeRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
@@ -200,7 +209,6 @@ func (r *Runner) Detach(i int) error {
 		r.assign(sw)
 		return nil
 	})
-	return errors.Join(err, t.port.Close())
 }
 
 // SetUp tells that the link of port i came up or went down.

@@ -105,7 +105,7 @@ func New(cfg Config, now int64) (*Switch, error) {
 	if s.memory, err = newMemory(cfg.Buffer.Cell, cfg.Buffer.Lossless.Size+cfg.Buffer.Lossy.Size); err != nil {
 		return nil, err
 	}
-	s.bridge, err = bridge.New(bridge.Config{Ageing: cfg.Ageing, Identity: cfg.Identity})
+	s.bridge, err = bridge.New(bridge.Config{MaxEntries: cfg.Stations, Ageing: cfg.Ageing, Identity: cfg.Identity})
 	return s, err
 }
 

@@ -291,6 +291,7 @@ func (w *world) idle() bool {
 // Frames are neither lost nor doubled, at any moment, whatever happens; no lossless frame is lost while its peer's
 // frames may wait in the ring; and in the end every peer is free and nothing is left.
 func TestSwitchKeepsItsAccounts(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		t.Repeat(map[string]func(*rapid.T){

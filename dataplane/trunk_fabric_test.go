@@ -36,6 +36,7 @@ func aggregation(tb reporter, memberSpeed, uplinkSpeed, delay, reaction, headroo
 // Members faster than the uplink, and an uplink faster than the members, lose nothing of a lossless priority where watermarks
 // hold who sends too much: with the marks far below what the buffer's own thresholds are, it is the trunk that holds.
 func TestTrunkIsLossless(t *testing.T) {
+	t.Parallel()
 	if up, _ := bothWays(t, mtu, 1000, 1000, gigabit, 200); up == 0 {
 		t.Error("no member was held: the test proves nothing")
 	}
@@ -85,6 +86,7 @@ func bothWays(tb reporter, octets int, delay, reaction, uplink int64, frames int
 // Over 10 s the meters of a trunk let pass what RFC 2698 and the patent's order say. A saturated member offers priority 1
 // above its peak rate, one priority 2 between its rates, one priority 4 below its committed one.
 func TestTrunkMetersOverTime(t *testing.T) {
+	t.Parallel()
 	const rate = 20_000_000 // of each member
 	c := threeToOne()
 	c.Aggregate.Metered = true
@@ -261,6 +263,7 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 
 // A member or the uplink that goes away and comes back, whatever waits and is paused, leaves nothing held and nothing behind.
 func TestTrunkPortsFlap(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := trunkRig(t, marked(threeToOne(), 5*(small+4), 2*(small+4)), nil)
 		drawPort := rapid.IntRange(0, uplinkPort)
@@ -295,7 +298,7 @@ func TestTrunkPortsFlap(t *testing.T) {
 // wantLoads fails unless the trunk holds what its ports' queues hold, and frames are neither lost nor doubled.
 func (r *rig) wantLoads(t *rapid.T) {
 	r.balanced()
-	v := r.snapshot()
+	v := r.look()
 	trunk := &v.Trunks[0]
 	var up, down, shares, areas int64
 	for p := range NumPriorities {

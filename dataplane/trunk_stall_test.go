@@ -66,6 +66,7 @@ func (s *servedRig) run(until int64) {
 // Once nobody pauses a trunk's ports any more, what waits leaves as fast as the ports are, and whoever is held is told that it may go
 // on: no hold waits for a pause to run out, for a refresh, or for a frame that may not come.
 func TestTrunkNeverStalls(t *testing.T) {
+	t.Parallel()
 	s := stallRig(t)
 	s.hear(uplinkPort, lossless, 0xffff)
 	s.hear(0, lossless, 0xffff)

@@ -32,6 +32,7 @@ func marked(c TrunkConfig, high, low int64) TrunkConfig {
 func trunkRig(tb reporter, c TrunkConfig, change func(cfg *Config, ports []PortConfig)) *rig {
 	tb.Helper()
 	cfg := roomy(trunkPorts)
+	cfg.Buffer.Lossy.Size = 4 << 20 // room enough, and made soon
 	var ports []PortConfig
 	for i := range trunkPorts {
 		ports = append(ports, testPort(i))

@@ -151,6 +151,7 @@ func (a *area) ends() {
 // Whatever workers stage, hand over and send in between: what RED counts as waiting is what waits, it drops where that reaches the
 // bound and never before, and no frame is lost on the way.
 func TestREDOfSeveralWorkers(t *testing.T) {
+	t.Parallel()
 	a := newArea(t)
 	a.feed(0, 1, 9)
 	a.feed(2, 1, 4)

@@ -2,6 +2,7 @@ package port
 
 import (
 	"fmt"
+	"sync"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -12,33 +13,77 @@ import (
 // machine.
 const enoughSlots = 16384
 
+// A ringConfig is what one ring of a port is to be.
+type ringConfig struct {
+	slots     int
+	frameSize int
+	data      bool // it takes super-frames, too
+}
+
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
 // everything until Start, when the group stands: no frame is seen twice or by the wrong ring.
 func (p *AFPacket) openRings(c Config, index int) error {
-	group := newGroup
-	var err error
-	join := func(slots, frameSize int, data bool) *ring {
-		var r *ring
-		if err == nil {
-			r, group, err = openRing(index, group, slots, frameSize, data)
-			p.rings = append(p.rings, r)
-		}
-		return r
-	}
-	other, lossless := join(c.OtherSlots, c.FrameSize, true), join(c.LosslessSlots, c.FrameSize, true)
-	p.control = join(controlSlots, controlFrame, false)
-	p.refused = join(0, 0, false)
-	p.lanes[Other].rings, p.lanes[Lossless].rings = []*ring{other}, []*ring{lossless}
+	wanted := []ringConfig{Other: {c.OtherSlots, c.FrameSize, true}, Lossless: {c.LosslessSlots, c.FrameSize, true},
+		controlRing: {slots: controlSlots, frameSize: controlFrame}, refusedRing: {}}
 	if c.SmallFrame > 0 {
-		for class, slots := range []int{c.OtherSlots, c.LosslessSlots} {
-			l := &p.lanes[class]
-			l.rings = append(l.rings, join(c.Small(slots), c.SmallFrame, true))
+		for _, slots := range []int{c.OtherSlots, c.LosslessSlots} {
+			wanted = append(wanted, ringConfig{c.Small(slots), c.SmallFrame, true})
 		}
 	}
-	if err != nil {
+	if err := p.makeRings(wanted); err != nil {
 		return err
 	}
+	group := newGroup
+	for i, r := range p.rings {
+		var err error
+		if group, err = r.join(index, group, wanted[i].data); err != nil {
+			return err
+		}
+	}
+	p.control, p.refused = p.rings[controlRing], p.rings[refusedRing]
+	for class := range p.lanes {
+		p.lanes[class].rings = []*ring{p.rings[class]}
+		if c.SmallFrame > 0 {
+			p.lanes[class].rings = append(p.lanes[class].rings, p.rings[smallRings+class])
+		}
+	}
 	return p.Steer(c.Fanout)
+}
+
+// Rings of a port in the order of the fanout program's answers, after those of the classes.
+const (
+	controlRing = iota + int(NumClasses)
+	refusedRing
+	smallRings
+)
+
+// makeRings opens the sockets, on this thread, whose network namespace they belong to, and then makes their rings: the kernel
+// waits for some time for each, and for all of them at once no longer.
+func (p *AFPacket) makeRings(wanted []ringConfig) error {
+	for range wanted {
+		fd, err := packetSocket()
+		if err != nil {
+			return err
+		}
+		p.rings = append(p.rings, &ring{fd: fd})
+		if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
+			return fmt.Errorf("attach filter: %w", err)
+		}
+	}
+	errs := make([]error, len(wanted))
+	var all sync.WaitGroup
+	for i, w := range wanted {
+		if w.slots > 0 {
+			all.Go(func() { errs[i] = p.rings[i].mapSlots(w.slots, w.frameSize, w.data) })
+		}
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err // the first says enough
+		}
+	}
+	return nil
 }
 
 // Small is how many slots the ring for small frames has beside one of slots slots.
@@ -65,37 +110,24 @@ func (p *AFPacket) Start() error {
 	return nil
 }
 
-// openRing opens a ring as the next member of a fanout group, and returns the ring, also on error, and the group.
-func openRing(index, group, slots, frameSize int, data bool) (*ring, int, error) {
-	fd, err := packetSocket()
-	if err != nil {
-		return nil, group, err
-	}
-	r := &ring{fd: fd}
-	if err := attach(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, dropAll); err != nil {
-		return r, group, fmt.Errorf("attach filter: %w", err)
-	}
-	if slots > 0 {
-		if err := r.mapSlots(slots, frameSize, data); err != nil {
-			return r, group, err
-		}
-	}
+// join binds a ring's socket as the next member of a fanout group, and returns the group.
+func (r *ring) join(index, group int, data bool) (int, error) {
 	queue := 0
 	if data {
 		queue = max(oversizeQueue, r.slots*r.slotSize)
 	}
-	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, queue)
-	if err := promiscuous(fd, index); err != nil {
-		return r, group, fmt.Errorf("promiscuous mode: %w", err)
+	setBuffer(r.fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, queue)
+	if err := promiscuous(r.fd, index); err != nil {
+		return group, fmt.Errorf("promiscuous mode: %w", err)
 	}
-	if err := bind(fd, unix.ETH_P_ALL, index); err != nil {
-		return r, group, fmt.Errorf("bind: %w", err)
+	if err := bind(r.fd, unix.ETH_P_ALL, index); err != nil {
+		return group, fmt.Errorf("bind: %w", err)
 	}
-	group, err = joinFanout(fd, group)
+	group, err := joinFanout(r.fd, group)
 	if err != nil {
-		return r, group, fmt.Errorf("join fanout group: %w", err)
+		return group, fmt.Errorf("join fanout group: %w", err)
 	}
-	return r, group, nil
+	return group, nil
 }
 
 // Steer implements Port.

@@ -345,10 +345,7 @@ func (d *Daemon) Close() error {
 	for ns := range d.watched {
 		d.unwatch(ns)
 	}
-	errs := []error{d.flight.end()}
-	for _, p := range d.ports {
-		errs = append(errs, d.lose(p))
-	}
+	errs := []error{d.flight.end(), d.loseAll()}
 	d.watchdog.close()
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())

@@ -35,9 +35,11 @@ func newTwins(t *testing.T, keys, port string) *twins {
 func startTwins(t *testing.T, r *rig, nodes [2]*lab.Node, interfaces [2]string, keys, port string) *twins {
 	t.Helper()
 	p := &twins{t: t, r: r, nodes: nodes, interfaces: interfaces, port: port}
+	var halts [2]func()
 	for i := range nodes {
-		p.d[i], _ = run(t, p.parse(i, keys))
+		p.d[i], halts[i] = run(t, p.parse(i, keys))
 	}
+	t.Cleanup(func() { together(halts[:]) })
 	for i := range p.d {
 		eventually(t, "the port is up", func() bool { return p.snapshot(i).Up })
 	}

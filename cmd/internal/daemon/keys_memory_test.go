@@ -73,6 +73,7 @@ func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c 
 		must(t, err)
 		must(t, runner.Attach(i, near, [6]byte(portMAC(i+1))))
 		must(t, runner.SetUp(i, true))
+		t.Cleanup(func() { must(t, far.Close()) })
 		hosts[i] = newStation(t, i+1, far, macctl.ModePFC, 100e6)
 		hosts[i].pliant.Store(true)
 	}

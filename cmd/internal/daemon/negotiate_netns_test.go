@@ -59,6 +59,7 @@ func newPairOf(t *testing.T, keys [2]string, port string) *pair {
 	for i := range p.ends {
 		p.start(i, keys[i])
 	}
+	t.Cleanup(func() { together(p.halt[:]) })
 	return p
 }
 

@@ -147,7 +147,8 @@ func TestPageShowsAStorm(t *testing.T) {
 	if got := p.Text("drops"); !strings.HasPrefix(got, "0") || !strings.Contains(got, "nothing that had to arrive was lost") {
 		t.Errorf("lossless drops: %q", got)
 	}
-	wait := r.storm(t.Context(), 2, 3, 8*time.Second)
+	ctx, end := context.WithCancel(t.Context())
+	wait := r.storm(ctx, 2, 3, time.Minute)
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0}), h3.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
 	p.Await("the storm's cell is red, and says so", "/s[45]/.test("+cell("p2", 3, false)+".className) && "+cell("p2", 3, false)+`.textContent.startsWith("▼‖")`)
 	p.Await("its senders are held", "/s[2345] now/.test("+cell("p1", 3, true)+".className)")
@@ -163,6 +164,7 @@ func TestPageShowsAStorm(t *testing.T) {
 			t.Errorf("a cell that has nothing to do with it has class %q", class)
 		}
 	}
+	end()
 	report := wait()
 	stop1()
 	stop3()

@@ -35,6 +35,8 @@ type rig struct {
 	dir   string
 	d     *Daemon // the switch, where it runs in this process
 	halt  func()  // ends it
+
+	closing sync.WaitGroup // of the hosts' sockets: the kernel takes its time for each, and for all of them at once no more
 }
 
 func newRig(t *testing.T, hosts int, o lab.LinkOptions) *rig {
@@ -47,6 +49,7 @@ func newRig(t *testing.T, hosts int, o lab.LinkOptions) *rig {
 	}
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { // after the switch has ended
+		r.closing.Wait()
 		if err := goleak.Find(before, goleak.IgnoreAnyFunction("pfcswitch/cmd/internal/lab.(*Process).runSampler")); err != nil {
 			t.Errorf("the switch has ended and something goes on: %v", err)
 		}
@@ -150,6 +153,15 @@ func run(t *testing.T, c *config.Config) (d *Daemon, halt func()) {
 	})
 	t.Cleanup(halt)
 	return d, halt
+}
+
+// together ends several switches at once.
+func together(halts []func()) {
+	var all sync.WaitGroup
+	for _, halt := range halts {
+		all.Go(halt)
+	}
+	all.Wait()
 }
 
 // settle waits until the switch holds neither frames nor peers, and holds it against what it has counted. It has to be called when nobody

@@ -3,6 +3,8 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/port"
@@ -20,19 +22,45 @@ type opening struct {
 
 // stage opens what the ports of a configuration need and do not have: those that are new, have another interface or
 // have outgrown their rings. Interfaces that do not exist, are down or are in use are left out, as are TAPs: reconcile looks at
-// them.
+// them. The first error in the order of the ports is returned.
 func (d *Daemon) stage(c *config.Config) (map[string]*opening, error) {
-	staged := map[string]*opening{}
+	openings, errs := make([]*opening, len(c.Ports)), make([]error, len(c.Ports))
+	var all sync.WaitGroup
+	var failed atomic.Bool
+	turns := make(chan struct{}, d.openAtOnce())
 	for i := range c.Ports {
-		o, err := d.stagePort(c, &c.Ports[i])
-		if err != nil {
-			return nil, errors.Join(c.Errorf("ports."+c.Ports[i].Name, "%v", err), abandon(staged))
+		if turns <- struct{}{}; failed.Load() {
+			break
 		}
+		all.Go(func() {
+			if openings[i], errs[i] = d.stagePort(c, &c.Ports[i]); errs[i] != nil {
+				failed.Store(true)
+			}
+			<-turns
+		})
+	}
+	all.Wait()
+	staged := map[string]*opening{}
+	for i, o := range openings {
 		if o != nil {
 			staged[c.Ports[i].Name] = o
 		}
 	}
+	for i, err := range errs {
+		if err != nil {
+			return nil, errors.Join(c.Errorf("ports."+c.Ports[i].Name, "%v", err), abandon(staged))
+		}
+	}
 	return staged, nil
+}
+
+// openAtOnce is how many ports are opened at the same time. Most of what that takes is waiting for the kernel, the rest is making
+// memory for the rings: in a switch that forwards already, that must not take all CPUs at once.
+func (d *Daemon) openAtOnce() int {
+	if d.cfg == nil {
+		return 16
+	}
+	return 1
 }
 
 func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {

@@ -90,18 +90,22 @@ func (r *rig) station(n int, mode macctl.Mode, speed int64) *station {
 	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.host(n).Path(), LosslessSlots: stationSlots, OtherSlots: 1,
 		FrameSize: 1518, Fanout: program})
 	must(r.t, err)
+	r.t.Cleanup(func() { // after the station has stopped
+		r.closing.Go(func() {
+			if err := p.Close(); err != nil {
+				r.t.Error(err)
+			}
+		})
+	})
 	return newStation(r.t, n, p, mode, speed)
 }
 
-// newStation makes a station of host n's end of its link.
+// newStation makes a station of host n's end of its link, which is not to be closed before the station has stopped.
 func newStation(t *testing.T, n int, p port.Port, mode macctl.Mode, speed int64) *station {
 	s := &station{t: t, n: n, port: p, mode: mode, speed: speed, received: map[origin]*tally{}}
 	s.done.Add(1)
 	go s.runReceive()
-	t.Cleanup(func() {
-		s.stop()
-		must(t, p.Close())
-	})
+	t.Cleanup(s.stop)
 	return s
 }
 

@@ -3,10 +3,12 @@ package doctor
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,14 +33,25 @@ type rig struct {
 // bin is where the program is, which the commands of findings name.
 var bin string
 
-// build makes the program once for all tests of a run.
+// build makes the program once for all tests of a run, as the image is built.
 func build(t *testing.T) {
 	t.Helper()
-	bin = t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "pfcswitch/cmd/pfcswitch").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	var err error
+	bin, err = built()
+	must(t, err)
 }
+
+var built = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "pfcswitch-doctor"); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-o", dir, "pfcswitch/cmd/pfcswitch")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return dir, nil
+})
 
 func newRig(t *testing.T) *rig {
 	t.Helper()

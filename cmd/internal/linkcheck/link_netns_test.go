@@ -29,6 +29,7 @@ func checkLink(t *testing.T, n *lab.Node, name string) map[string]api.LinkTest {
 	t.Helper()
 	o := DefaultOptions()
 	o.Interface, o.Netns = name, n.Path()
+	o.Patience /= 2 // which each length that does not pass takes three times
 	return rows(t, &o)
 }
 
