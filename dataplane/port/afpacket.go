@@ -3,6 +3,7 @@ package port
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -315,22 +316,25 @@ func (p *AFPacket) ClearError() {
 	}
 }
 
-// Close implements Port.
+// Close implements Port. The kernel waits some 20 ms for each socket that is closed, and for all at once no longer.
 func (p *AFPacket) Close() error {
-	var errs []error
+	closing := []func() error{p.roadside.close}
 	for _, r := range p.rings {
-		if r != nil {
-			errs = append(errs, r.close(), unix.Close(r.fd))
+		closing = append(closing, func() error { return errors.Join(r.close(), unix.Close(r.fd)) })
+	}
+	for _, fd := range []int{p.data, p.urgent} {
+		if fd >= 0 {
+			closing = append(closing, func() error { return unix.Close(fd) })
 		}
 	}
 	if p.express != nil {
-		errs = append(errs, p.express.close())
+		closing = append(closing, p.express.close)
 	}
-	errs = append(errs, p.roadside.close())
-	for _, fd := range []int{p.data, p.urgent} {
-		if fd >= 0 {
-			errs = append(errs, unix.Close(fd))
-		}
+	errs := make([]error, len(closing))
+	var all sync.WaitGroup
+	for i, c := range closing {
+		all.Go(func() { errs[i] = c() })
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }
