@@ -37,6 +37,7 @@
 //	retired.go   counters that outlive their port
 //	forgotten.go how many of them
 //	worker.go    a worker's round, spinning and sleeping
+//	tuning.go    other choices for that, for experiments
 //	receive.go   the receive task of a port
 //	transmit.go  the transmit task of a port
 //	delay.go     the delay line of a port

@@ -12,6 +12,18 @@ type piece struct {
 	number int
 }
 
+// take runs the receive task of a port for as many bursts of one ring as are its turn.
+func (w *worker) take(t *portTask, c port.Class) bool {
+	work := false
+	for range w.pace.bursts {
+		if !w.receive(t, c) {
+			break
+		}
+		work = true
+	}
+	return work
+}
+
 // receive runs the receive task of a port for one burst of one ring.
 func (w *worker) receive(t *portTask, c port.Class) bool {
 	if t.blocked[c] && !w.mayRetry(t, c) {
@@ -20,7 +32,7 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 	if c == port.Lossless {
 		w.watchRing(t)
 	}
-	n := t.port.Receive(c, w.frames[:], burstOctets)
+	n := t.port.Receive(c, w.frames[:w.pace.frames], w.pace.octets)
 	if n == 0 {
 		return false
 	}
@@ -175,11 +187,11 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 func (w *worker) admit(t *portTask, c port.Class, arrivals []Arrival) (int, Stop) {
 	taken, stop := 0, Crossed
 	w.moves = w.moves[:0]
-	for stop == Crossed && taken < len(arrivals) {
+	for stop != Hold && taken < len(arrivals) {
 		now, first := Now(), taken
 		sw := w.lock()
 		sw.clock = w.age
-		taken, stop = sw.Ingress(t.index, w.id, arrivals, taken, now)
+		taken, stop = sw.Ingress(t.index, w.id, arrivals[:min(taken+w.pace.step, len(arrivals))], taken, now)
 		w.moves = sw.Staged(w.moves)
 		if stop == Hold {
 			t.blockedAt[c] = sw.room
@@ -189,8 +201,20 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []Arrival) (int, Stop
 		if stop != Done && t.tx == w {
 			w.sendControl(t)
 		}
+		if w.pace.step == 1 {
+			w.controlWork()
+		}
 	}
 	return taken, stop
+}
+
+// controlWork does the control work of all ports, which belongs to a burst, after a single frame.
+func (w *worker) controlWork() {
+	for _, t := range w.transmitters {
+		w.readControl(t)
+		w.sendControl(t)
+		w.setDeadline(t)
+	}
 }
 
 // serve sends what the burst has put into the queues of this worker's ports, and moves the rest out of the ring.

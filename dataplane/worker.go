@@ -42,9 +42,10 @@ type worker struct {
 	sleeping     atomic.Bool
 	asked        atomic.Bool // whether it is alive; a round answers
 	turn         int         // receiver that the next round begins with
+	pace         pace
 	spin         int64
 
-	frames   [burstFrames]port.Frame
+	frames   [burstArrivals]port.Frame
 	arrivals [burstArrivals]Arrival
 	origin   [burstArrivals]piece
 	arena    []byte
@@ -65,7 +66,8 @@ func newWorker(r *Runner, id int) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker{id: id, r: r, waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
+	pace := r.tuning.pace()
+	return &worker{id: id, r: r, pace: pace, spin: pace.spin, waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
 		moves: make([]Move, 0, burstArrivals),
 		mine:  make([]*portTask, 0, MaxPorts), batch: port.NewBatch()}, nil
 }
@@ -140,11 +142,11 @@ func (w *worker) round(now int64) bool {
 	n := len(w.receivers)
 	for i := range n {
 		t := w.receivers[(w.turn+i)%n]
-		work = w.receive(t, port.Lossless) || work
-		work = w.receive(t, port.Other) || work
+		work = w.take(t, port.Lossless) || work
+		work = w.take(t, port.Other) || work
 		w.flushLate()
 	}
-	w.turn++
+	w.turn += w.pace.turn
 	for _, t := range w.due(now) {
 		work = w.transmit(t, nil) || work
 	}
@@ -213,6 +215,7 @@ func (w *worker) clearErrors() {
 // adapt makes the spin longer where sleeps end soon, and shorter where they are long.
 func (w *worker) adapt(slept int64) {
 	switch {
+	case !w.pace.adaptive:
 	case slept < spinMax:
 		w.spin = min(spinMax, max(spinStart, 2*w.spin))
 	case slept > 4*spinMax:

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
 )
 
 func nicCommand() *cobra.Command {
@@ -35,7 +36,7 @@ func nicCommand() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return serve(ctx, cfg)
+			return serve(ctx, cfg, daemon.Tuning{})
 		},
 	}
 	c.Flags().StringVar(&n.Wire, "wire", "", "interface that leads out of this host")

@@ -19,6 +19,7 @@ import (
 func runCommand() *cobra.Command {
 	var file string
 	var ports []string
+	var t daemon.Tuning
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "run the switch in the foreground",
@@ -33,12 +34,14 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(ctx, cfg)
+			return serve(ctx, cfg, t)
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
 	completeConfig(c)
 	c.Flags().StringArrayVar(&ports, "port", nil, "interface to take, instead of a file (repeatable)")
+	c.Flags().Var(&t, tuningFlag, "other choices of how workers wait and share, for the benchmark")
+	_ = c.Flags().MarkHidden(tuningFlag) // fails only for a flag that does not exist
 	return c
 }
 
@@ -94,9 +97,12 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func serve(ctx context.Context, cfg *config.Config) error {
+// tuningFlag is not for users: help does not show it.
+const tuningFlag = "tuning"
+
+func serve(ctx context.Context, cfg *config.Config, t daemon.Tuning) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	d, err := daemon.New(cfg, log)
+	d, err := daemon.NewTuned(cfg, log, t)
 	if err != nil {
 		return err
 	}

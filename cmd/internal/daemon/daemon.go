@@ -16,6 +16,7 @@
 //	watchdog.go, watchdog_tell.go  the deadlock watchdog and what it says
 //	source.go  what the API and the metrics read
 //	told.go    what neighbours have told, for the API
+//	tuning.go  other choices of how the workers wait and share, for the benchmark
 //	serve.go   the unix socket and the metrics address, with its page
 //	notify.go  what systemd is told
 //	flight.go  the last seconds before a lossless frame was lost, as a file
@@ -48,6 +49,7 @@ type Daemon struct {
 	log       *slog.Logger // the journal
 	journal   journal
 	runner    *dataplane.Runner
+	tuning    dataplane.Tuning
 	watchdog  *watchdog
 	identity  bridge.Identity
 	started   time.Time
@@ -90,12 +92,18 @@ const drainAfter = 100 * time.Millisecond
 // New starts a switch with configuration c. Its ports follow their interfaces from Run on. The control socket and the
 // metrics address are taken before any interface is touched: a switch that is started twice leaves the first alone.
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
+	return NewTuned(c, log, Tuning{})
+}
+
+// NewTuned is New for experiments: the switch's workers wait and share in another way.
+func NewTuned(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
 	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: dataplane.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, counted: map[string]headroom.Counters{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), foundHeadroom: make(chan struct{}, 1)}
 	d.agreed, d.agreement = func(lldp.Agreement) { d.found() }, agreement
+	d.tuning = t.value
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -126,7 +134,7 @@ func (d *Daemon) start(c *config.Config) error {
 // switchConfig translates what concerns the whole switch, which calls the watchdog.
 func (d *Daemon) switchConfig(c *config.Config) dataplane.Config {
 	sc := switchConfig(c, d.identity)
-	sc.Suspect = d.watchdog.suspect
+	sc.Suspect, sc.Tuning = d.watchdog.suspect, d.tuning
 	return sc
 }
 

@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"pfcswitch/dataplane"
+)
+
+// A Tuning is the flag by which the benchmark changes how the workers wait and share their time: choices with commas between, such
+// as spin=none,burst=8. It is no setting, and what it takes may change.
+type Tuning struct {
+	text  string
+	value dataplane.Tuning
+}
+
+// String returns what was given.
+func (t *Tuning) String() string { return t.text }
+
+// Type is what help would call a value.
+func (t *Tuning) Type() string { return "choices" }
+
+// Set reads choices.
+func (t *Tuning) Set(text string) error {
+	var v dataplane.Tuning
+	for choice := range strings.SplitSeq(text, ",") {
+		if err := choose(&v, choice); err != nil {
+			return fmt.Errorf("%q: %w", choice, err)
+		}
+	}
+	t.text, t.value = text, v
+	return nil
+}
+
+// choose takes over one choice.
+func choose(v *dataplane.Tuning, choice string) (err error) {
+	name, value, _ := strings.Cut(choice, "=")
+	switch choice {
+	case "spin=none":
+		v.Spin = dataplane.SpinNone
+	case "spin=most":
+		v.Spin = dataplane.SpinMost
+	case "spin=endless":
+		v.Spin = dataplane.SpinEndless
+	case "turn=fixed":
+		v.FixedTurn = true
+	case "control=frame":
+		v.EachFrame = true
+	default:
+		switch name {
+		case "burst":
+			v.BurstFrames, err = numberUpTo(256, value)
+		case "bursts":
+			v.Bursts, err = numberUpTo(1024, value)
+		default:
+			err = errors.New("there is spin=none, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, turn=fixed and control=frame")
+		}
+	}
+	return err
+}
+
+// numberUpTo reads a whole number of at least 1.
+func numberUpTo(most int, text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("it has to be a whole number from 1 to %d", most)
+	}
+	return n, nil
+}
