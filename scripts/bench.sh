@@ -4,7 +4,7 @@
 # the kernel's counter of h2's interface, on which no socket listens; IPv6 is off. The work is done by scripts/bench.
 #
 #   scripts/bench.sh                      everything, 7 rounds (about two hours)
-#   scripts/bench.sh --only "frames tcp"  these parts: frames lossfree tcp latency xoff pause ports fdb trunk flap
+#   scripts/bench.sh --only "frames tcp"  these parts: frames lossfree tcp latency xoff pause ports fdb trunk choices flap
 #   scripts/bench.sh --rounds 3 --search 0
 #   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60, 512 and 1514
 #   scripts/bench.sh --only lossfree --switches pfcswitch --search 1 --trial 10

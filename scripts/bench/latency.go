@@ -94,7 +94,9 @@ type sinkReport struct {
 }
 
 // probe sends probes from host 1 to host 4 and returns their latencies.
-func (n *network) probe() ([]value, error) {
+func (n *network) probe() ([]value, error) { return n.probeFrom(n.hosts[0]) }
+
+func (n *network) probeFrom(from *node) ([]value, error) {
 	b := n.b
 	sinkHost := n.hosts[comparedHosts-1]
 	receiver, err := b.start(sinkHost.namespace, b.program, "sink", "eth0", "--expect", "1", "-j", "--flow-control", "off", "--speed", "none",
@@ -106,7 +108,7 @@ func (n *network) probe() ([]value, error) {
 		receiver.stop()
 		b.forget(receiver)
 	}()
-	out, err := b.start(n.hosts[0].namespace, b.program, "send", "eth0", "--to", mac(comparedHosts), "-j", "--flow-control", "off", "--vlan", fmt.Sprint(vlan),
+	out, err := b.start(from.namespace, b.program, "send", "eth0", "--to", mac(comparedHosts), "-j", "--flow-control", "off", "--vlan", fmt.Sprint(vlan),
 		"--flow", fmt.Sprintf("%d:octets=%d,rate=%d", probePriority, probeOctets, probeRate*8*wire(probeOctets)), "--seconds", fmt.Sprint(b.opt.seconds.Seconds()),
 		"--speed", "none")
 	if err != nil {

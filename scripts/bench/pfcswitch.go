@@ -14,16 +14,16 @@ const vlan = 10
 
 var sink = mac(2)
 
-// startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and waits until
-// all ports are up.
-func (n *network) startPFC(text string) error {
+// startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and more flags, and waits
+// until all ports are up.
+func (n *network) startPFC(text string, flags ...string) error {
 	n.socket = filepath.Join(n.b.work, n.name+".sock")
 	file := filepath.Join(n.b.work, n.name+".yaml")
 	text = fmt.Sprintf("name: %s\napi: {socket: %s}\n%s", n.name, n.socket, text)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if _, err := n.daemon(n.b.program, "run", "-c", file); err != nil {
+	if _, err := n.daemon(append([]string{n.b.program, "run", "-c", file}, flags...)...); err != nil {
 		return err
 	}
 	return n.b.eventually("pfcswitch brings its ports up", patience, func() (bool, error) {

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A setting is pfcswitch with one choice changed.
+type setting struct {
+	name   string
+	tuning string // for "pfcswitch run --tuning"
+	keys   string // of the configuration
+}
+
+// asIs is what the others are compared with.
+var asIs = setting{name: "as-is"}
+
+func tuned(choice string) setting { return setting{name: choice, tuning: choice} }
+
+var (
+	waits    = []setting{tuned("spin=none"), tuned("spin=most"), tuned("spin=endless")}
+	bursts   = []setting{tuned("burst=8"), tuned("burst=256"), tuned("bursts=16")} // the last: up to 1024 frames of a port in a row
+	turns    = []setting{tuned("turn=fixed")}
+	controls = []setting{tuned("control=frame")}
+	workers  = []setting{{name: "workers=per-port", keys: "workers: per-port\n"}}
+)
+
+// A contest measures settings, each on a switch that is started anew, so that where a process happens to lie in memory is no
+// setting's luck.
+type contest struct {
+	ports    int
+	slow     bool // port 2 has a speed that two hosts exceed
+	settings []setting
+	measure  []measurement
+}
+
+// A measurement returns the value first that is compared with the switch as it is.
+type measurement struct {
+	at  string
+	run func(n *network, ports int) ([]value, error)
+}
+
+var contests = []contest{
+	{8, false, slices.Concat(waits, workers), []measurement{{"idle", (*network).rest}}},
+	{4, false, slices.Concat(waits, workers), []measurement{{"few-frames", (*network).fewFrames}, {"some-load", (*network).someLoad}}},
+	{2, false, slices.Concat(waits, bursts, controls, workers), []measurement{{"full-rate", (*network).fullRate}}},
+	{8, false, workers, []measurement{{"full-rate", (*network).fullRate}}},
+	{4, false, slices.Concat(bursts, workers), []measurement{{"beside-flood", (*network).besideFlood}}},
+	{4, true, turns, []measurement{{"two-flood-one", (*network).twoFloodOne}}},
+}
+
+// choices compares pfcswitch as it is with itself where one choice of how workers wait and share their time is another.
+func (b *bench) choices() (err error) {
+	most := 0
+	for _, t := range contests {
+		most = max(most, t.ports)
+	}
+	n, err := b.newNetwork("choices", most)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	n.of = ofPFC
+	for round := range b.opt.rounds {
+		for _, t := range contests {
+			if err := n.try(&t, round); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// try makes a round of a contest.
+func (n *network) try(t *contest, round int) error {
+	got := map[string]map[string][]value{} // by setting and measurement
+	for _, s := range inTurn(n.b.settingsFor(t), round) {
+		values, err := n.tried(t, s)
+		if err != nil {
+			return fmt.Errorf("%s with %d ports: %w", s.name, t.ports, err)
+		}
+		got[s.name] = values
+	}
+	for _, m := range t.measure {
+		for _, s := range n.b.settingsFor(t) {
+			values := got[s.name][m.at]
+			if s != asIs {
+				values = append(values, value{toAsIs, values[0].v / got[asIs.name][m.at][0].v})
+			}
+			n.b.record("choice", fmt.Sprintf("at=%s ports=%d setting=%s", m.at, t.ports, s.name), n.of, round, values...)
+		}
+	}
+	return nil
+}
+
+// tried starts the switch with a setting, measures and ends it.
+func (n *network) tried(t *contest, s setting) (got map[string][]value, err error) {
+	var flags []string
+	if s.tuning != "" {
+		flags = []string{"--tuning", s.tuning}
+	}
+	defer n.endPFC()
+	if err := n.startPFC(s.keys+t.yaml(), flags...); err != nil {
+		return nil, err
+	}
+	got = map[string][]value{}
+	for _, m := range t.measure {
+		if got[m.at], err = m.run(n, t.ports); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.at, errors.Join(err, n.alive()))
+		}
+	}
+	return got, nil
+}
+
+// yaml configures as many ports as the contest has.
+func (t *contest) yaml() string {
+	all := portsYAML(t.ports)
+	if !t.slow {
+		return all
+	}
+	all = strings.ReplaceAll(all, "other: 2048", fmt.Sprintf("other: %d", deepRing))
+	return strings.Replace(all, "p2: {speed: none,", "p2: {speed: 100M,", 1)
+}
+
+// deepRing holds what one of two floods brings while its sender waits for a CPU that the other one has.
+const deepRing = 65536
+
+// settingsFor are those of a contest in this run, the switch as it is among them; a smoke run has one other.
+func (b *bench) settingsFor(t *contest) []setting {
+	all := t.settings
+	if b.opt.smoke {
+		all = all[:1]
+	}
+	return slices.Concat([]setting{asIs}, all)
+}
+
+// endPFC ends the switch and leaves hosts and links for another.
+func (n *network) endPFC() {
+	for _, d := range n.daemons {
+		d.stop()
+		n.b.forget(d)
+	}
+	n.daemons = nil
+}
+
+// rest measures what a switch does while nobody sends.
+func (n *network) rest(int) ([]value, error) {
+	if err := n.b.sleep(n.b.opt.settle); err != nil {
+		return nil, err
+	}
+	from, err := n.effort()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.b.sleep(n.b.opt.seconds); err != nil {
+		return nil, err
+	}
+	until, err := n.effort()
+	return until.since(from), err
+}
+
+// fewFrames measures latency and CPU time with nothing but probes.
+func (n *network) fewFrames(int) ([]value, error) { return n.probeWithEffort(n.hosts[0]) }
+
+// middling is a load of frames/s that a switch has time to wait between.
+const middling = 100_000
+
+// someLoad measures the same beside a load that shares the ingress port.
+func (n *network) someLoad(int) ([]value, error) { return n.probeBeside(middling, n.hosts[0]) }
+
+// besideFlood measures the latency of frames of a port of their own while another floods.
+func (n *network) besideFlood(int) ([]value, error) { return n.probeBeside(0, n.hosts[2]) }
+
+func (n *network) probeWithEffort(from *node) ([]value, error) {
+	before, err := n.effort()
+	if err != nil {
+		return nil, err
+	}
+	values, err := n.probeFrom(from)
+	if err != nil {
+		return nil, err
+	}
+	values = slices.DeleteFunc(values, func(v value) bool { return v.metric == p999 || v.metric == highest }) // of too few probes
+	after, err := n.effort()
+	return append(values, after.since(before)...), err
+}
+
+// probeBeside sends probes while host 1 sends to host 2 at a rate, 0 for as fast as it can.
+func (n *network) probeBeside(rate float64, from *node) ([]value, error) {
+	b := n.b
+	l := load{flows: n.straight(1), octets: b.opt.octets[0], priority: probePriority, rate: rate, time: b.opt.seconds + patience}
+	sender, err := b.send(l.flows[0], l)
+	if err != nil {
+		return nil, err
+	}
+	defer b.forget(sender)
+	defer sender.stop()
+	if err := b.sleep(2 * b.opt.settle); err != nil {
+		return nil, err
+	}
+	before, start, err := l.now()
+	if err != nil {
+		return nil, err
+	}
+	values, err := n.probeWithEffort(from)
+	if err != nil {
+		return nil, err
+	}
+	after, end, err := l.now()
+	return append(values, value{frameRate, float64(after-before) / end.Sub(start).Seconds()}), err
+}
+
+// fullRate measures what arrives when every host of odd number sends to the next as fast as it can.
+func (n *network) fullRate(ports int) ([]value, error) {
+	b := n.b
+	o, err := b.measure(load{flows: n.pairs()[:ports/2], octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds})
+	return []value{{frameRate, o.rate}, {cpuPerFrame, o.perFrame()}, {offered, float64(o.offered)}, {delivered, float64(o.delivered)}}, err
+}
+
+// twoFloodOne lets hosts 1 and 3 send more lossy frames to host 2 than its port takes, and measures how it is shared.
+func (n *network) twoFloodOne(int) ([]value, error) {
+	b := n.b
+	receiver, err := b.start(n.hosts[1].namespace, b.program, "sink", "eth0", "-j", "--flow-control", "off", "--speed", "none",
+		"--seconds", fmt.Sprint((b.opt.seconds + patience).Seconds()))
+	if err != nil {
+		return nil, err
+	}
+	defer b.forget(receiver)
+	defer receiver.stop()
+	if err := b.sleep(b.opt.settle); err != nil {
+		return nil, err
+	}
+	o, err := b.measure(load{flows: n.straight(1, 3), octets: floodOctets, priority: 0, time: b.opt.seconds})
+	if err != nil {
+		return nil, err
+	}
+	receiver.stop()
+	share, err := shareOfSmaller(receiver.stdout.Bytes())
+	return []value{{smaller, share}, {frameRate, o.rate}}, err
+}
+
+// floodOctets is the length of frames of which a port of 100 Mbit/s takes 23,000 a second.
+const floodOctets = 512
+
+// shareOfSmaller reads of a sink's report what the weaker of two flows has of both.
+func shareOfSmaller(said []byte) (float64, error) {
+	var r sinkReport
+	if err := json.Unmarshal(said, &r); err != nil {
+		return 0, fmt.Errorf("report of a sink: %w", err)
+	}
+	if len(r.Flows) == 0 || len(r.Flows) > 2 {
+		return 0, fmt.Errorf("the sink saw %d flows, not two", len(r.Flows))
+	}
+	least, sum := uint64(0), uint64(0)
+	if len(r.Flows) == 2 {
+		least = min(r.Flows[0].Received, r.Flows[1].Received)
+	}
+	for _, f := range r.Flows {
+		sum += f.Received
+	}
+	if sum == 0 {
+		return 0, errors.New("the sink received nothing")
+	}
+	return float64(least) / float64(sum), nil
+}
