@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A setting is pfcswitch with one choice changed.
@@ -32,7 +33,7 @@ var (
 // setting's luck.
 type contest struct {
 	ports    int
-	slow     bool // port 2 has a speed that two hosts exceed
+	slow     bool // port 2 has a speed that any host exceeds
 	settings []setting
 	measure  []measurement
 }
@@ -45,15 +46,18 @@ type measurement struct {
 
 var contests = []contest{
 	{8, false, slices.Concat(waits, workers), []measurement{{"idle", (*network).rest}}},
-	{4, false, slices.Concat(waits, workers), []measurement{{"few-frames", (*network).fewFrames}, {"some-load", (*network).someLoad}}},
+	{4, false, waits, []measurement{{"few-frames", (*network).fewFrames}, {"some-load", (*network).someLoad}}},
 	{2, false, slices.Concat(waits, bursts, controls, workers), []measurement{{"full-rate", (*network).fullRate}}},
 	{8, false, workers, []measurement{{"full-rate", (*network).fullRate}}},
 	{4, false, slices.Concat(bursts, workers), []measurement{{"beside-flood", (*network).besideFlood}}},
-	{4, true, turns, []measurement{{"two-flood-one", (*network).twoFloodOne}}},
+	{8, true, turns, []measurement{{"all-flood-one", (*network).floodOne}}},
 }
 
 // choices compares pfcswitch as it is with itself where one choice of how workers wait and share their time is another.
+// There are so many settings that each measurement takes a third of the usual time.
 func (b *bench) choices() (err error) {
+	defer func(usual time.Duration) { b.opt.seconds = usual }(b.opt.seconds)
+	b.opt.seconds = max(b.opt.seconds/3, 100*time.Millisecond)
 	most := 0
 	for _, t := range contests {
 		most = max(most, t.ports)
@@ -125,8 +129,8 @@ func (t *contest) yaml() string {
 	return strings.Replace(all, "p2: {speed: none,", "p2: {speed: 100M,", 1)
 }
 
-// deepRing holds what one of two floods brings while its sender waits for a CPU that the other one has.
-const deepRing = 65536
+// deepRing holds what a flood brings while its sender waits for a CPU that others have.
+const deepRing = 16384
 
 // settingsFor are those of a contest in this run, the switch as it is among them; a smoke run has one other.
 func (b *bench) settingsFor(t *contest) []setting {
@@ -220,8 +224,8 @@ func (n *network) fullRate(ports int) ([]value, error) {
 	return []value{{frameRate, o.rate}, {cpuPerFrame, o.perFrame()}, {offered, float64(o.offered)}, {delivered, float64(o.delivered)}}, err
 }
 
-// twoFloodOne lets hosts 1 and 3 send more lossy frames to host 2 than its port takes, and measures how it is shared.
-func (n *network) twoFloodOne(int) ([]value, error) {
+// floodOne lets all other hosts send lossy frames to host 2, far more than its port takes, and measures how it is shared.
+func (n *network) floodOne(ports int) ([]value, error) {
 	b := n.b
 	receiver, err := b.start(n.hosts[1].namespace, b.program, "sink", "eth0", "-j", "--flow-control", "off", "--speed", "none",
 		"--seconds", fmt.Sprint((b.opt.seconds + patience).Seconds()))
@@ -230,39 +234,40 @@ func (n *network) twoFloodOne(int) ([]value, error) {
 	}
 	defer b.forget(receiver)
 	defer receiver.stop()
-	if err := b.sleep(b.opt.settle); err != nil {
-		return nil, err
+	var from []int
+	for i := 1; i <= ports; i++ {
+		if i != 2 {
+			from = append(from, i)
+		}
 	}
-	o, err := b.measure(load{flows: n.straight(1, 3), octets: floodOctets, priority: 0, time: b.opt.seconds})
+	o, err := b.measure(load{flows: n.straight(from...), octets: floodOctets, priority: 0, time: b.opt.seconds})
 	if err != nil {
 		return nil, err
 	}
 	receiver.stop()
-	share, err := shareOfSmaller(receiver.stdout.Bytes())
-	return []value{{smaller, share}, {frameRate, o.rate}}, err
+	share, err := weakest(receiver.stdout.Bytes(), len(from))
+	return []value{{ofFair, share}, {frameRate, o.rate}}, err
 }
 
 // floodOctets is the length of frames of which a port of 100 Mbit/s takes 23,000 a second.
 const floodOctets = 512
 
-// shareOfSmaller reads of a sink's report what the weaker of two flows has of both.
-func shareOfSmaller(said []byte) (float64, error) {
+// weakest reads of a sink's report what the weakest of so many flows got, as a share of what each would get if all got as much.
+func weakest(said []byte, flows int) (float64, error) {
 	var r sinkReport
 	if err := json.Unmarshal(said, &r); err != nil {
 		return 0, fmt.Errorf("report of a sink: %w", err)
 	}
-	if len(r.Flows) == 0 || len(r.Flows) > 2 {
-		return 0, fmt.Errorf("the sink saw %d flows, not two", len(r.Flows))
-	}
-	least, sum := uint64(0), uint64(0)
-	if len(r.Flows) == 2 {
-		least = min(r.Flows[0].Received, r.Flows[1].Received)
-	}
-	for _, f := range r.Flows {
+	received, sum := make([]uint64, flows), uint64(0) // a flow of which nothing came is not in the report
+	for i, f := range r.Flows {
+		if i == flows {
+			return 0, fmt.Errorf("the sink saw %d flows, not %d", len(r.Flows), flows)
+		}
+		received[i] = f.Received
 		sum += f.Received
 	}
 	if sum == 0 {
 		return 0, errors.New("the sink received nothing")
 	}
-	return float64(least) / float64(sum), nil
+	return float64(slices.Min(received)) * float64(flows) / float64(sum), nil
 }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-func TestShareOfSmaller(t *testing.T) {
+func TestWeakest(t *testing.T) {
 	for text, want := range map[string]float64{
-		`{"flows":[{"received":300},{"received":100}]}`: 0.25, `{"flows":[{"received":7},{"received":7}]}`: 0.5, `{"flows":[{"received":7}]}`: 0,
+		`{"flows":[{"received":300},{"received":100}]}`: 0.5, `{"flows":[{"received":7},{"received":7}]}`: 1, `{"flows":[{"received":7}]}`: 0,
 	} {
-		if got, err := shareOfSmaller([]byte(text)); got != want || err != nil {
+		if got, err := weakest([]byte(text), 2); got != want || err != nil {
 			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "{}", `{"flows":[{},{}]}`, `{"flows":[{"received":1},{"received":1},{"received":1}]}`} {
-		if _, err := shareOfSmaller([]byte(text)); err == nil {
+		if _, err := weakest([]byte(text), 2); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}

@@ -56,8 +56,8 @@ const (
 	toBridged   = "share_of_bridge_ports"
 	coreShare   = "percent_of_a_core" // by pfcswitch
 	allCores    = "percent_of_all_cpus"
-	smaller     = "share_of_smaller_flow" // of two; 0.5: both get as much
-	toAsIs      = "share_of_as_is"        // of the first value of the same conditions
+	ofFair      = "weakest_of_fair_share"
+	toAsIs      = "share_of_as_is" // of the first value of the same conditions
 	outage      = "until_forwarding_ms"
 	outageMost  = "until_forwarding_max_ms"
 )

@@ -22,7 +22,7 @@ var smokeRows = map[string][]rowKey{
 	"ports":    {{what: "ports", metric: toTwoPorts, of: ofPFC}},
 	"fdb":      {{what: "fdb", metric: toEmpty, of: ofPFC}, {what: "fdb", metric: toOne, of: ofPFC}},
 	"trunk":    {{what: "trunk", metric: toBridged, of: ofPFC}},
-	"choices":  {{what: "choice", metric: coreShare, of: ofPFC}, {what: "choice", metric: smaller, of: ofPFC}, {what: "choice", metric: toAsIs, of: ofPFC}},
+	"choices":  {{what: "choice", metric: coreShare, of: ofPFC}, {what: "choice", metric: ofFair, of: ofPFC}, {what: "choice", metric: toAsIs, of: ofPFC}},
 	"flap":     {{what: "flap", metric: outage, of: ofPFC}},
 }
 
