@@ -81,7 +81,7 @@ func (b *bench) choices() (err error) {
 // try makes a round of a contest.
 func (n *network) try(t *contest, round int) error {
 	got := map[string]map[string][]value{} // by setting and measurement
-	for _, s := range inTurn(n.b.settingsFor(t), round) {
+	for _, s := range inTurn(rotated(n.b.settingsFor(t), round), round) {
 		values, err := n.tried(t, s)
 		if err != nil {
 			return fmt.Errorf("%s with %d ports: %w", s.name, t.ports, err)
@@ -98,6 +98,12 @@ func (n *network) try(t *contest, round int) error {
 		}
 	}
 	return nil
+}
+
+// rotated begins with another of the settings in each round: the first follows another contest, on a machine that it has changed.
+func rotated(all []setting, round int) []setting {
+	first := round % len(all)
+	return slices.Concat(all[first:], all[:first])
 }
 
 // tried starts the switch with a setting, measures and ends it.
@@ -217,11 +223,21 @@ func (n *network) probeBeside(rate float64, from *node) ([]value, error) {
 	return append(values, value{frameRate, float64(after-before) / end.Sub(start).Seconds()}), err
 }
 
-// fullRate measures what arrives when every host of odd number sends to the next as fast as it can.
+// fullRate measures what arrives when every host of odd number sends to the next as fast as it can, and what a frame takes of the
+// switch, which does not change with what else runs on the machine as much as the rate does.
 func (n *network) fullRate(ports int) ([]value, error) {
 	b := n.b
+	before, err := n.effort()
+	if err != nil {
+		return nil, err
+	}
 	o, err := b.measure(load{flows: n.pairs()[:ports/2], octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds})
-	return []value{{frameRate, o.rate}, {cpuPerFrame, o.perFrame()}, {offered, float64(o.offered)}, {delivered, float64(o.delivered)}}, err
+	if err != nil {
+		return nil, err
+	}
+	after, err := n.effort()
+	own := (after.process - before.process).Seconds() * 1e6 / float64(max(1, o.delivered))
+	return []value{{frameRate, o.rate}, {ownPerFrame, own}, {cpuPerFrame, o.perFrame()}, {offered, float64(o.offered)}, {delivered, float64(o.delivered)}}, err
 }
 
 // floodOne lets all other hosts send lossy frames to host 2, far more than its port takes, and measures how it is shared.

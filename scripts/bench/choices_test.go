@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,22 @@ func TestContests(t *testing.T) {
 				t.Errorf("%d ports: %v", c.ports, all)
 			}
 		}
+	}
+}
+
+// In as many rounds as there are settings each of them is the first of a round once.
+func TestRotated(t *testing.T) {
+	all := []setting{asIs, tuned("a"), tuned("b")}
+	firsts := map[setting]int{}
+	for round := range 2 * len(all) {
+		r := rotated(all, round)
+		firsts[r[0]]++
+		if len(r) != len(all) || !slices.Contains(r, asIs) || !slices.Contains(r, all[1]) || !slices.Contains(r, all[2]) {
+			t.Errorf("round %d: %v", round, r)
+		}
+	}
+	if len(firsts) != len(all) || firsts[asIs] != 2 {
+		t.Errorf("the first were %v", firsts)
 	}
 }
 

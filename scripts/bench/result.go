@@ -56,6 +56,7 @@ const (
 	toBridged   = "share_of_bridge_ports"
 	coreShare   = "percent_of_a_core" // by pfcswitch
 	allCores    = "percent_of_all_cpus"
+	ownPerFrame = "switch_cpu_us_per_frame"
 	ofFair      = "weakest_of_fair_share"
 	toAsIs      = "share_of_as_is" // of the first value of the same conditions
 	outage      = "until_forwarding_ms"
