@@ -44,13 +44,29 @@ type measurement struct {
 	run func(n *network, ports int) ([]value, error)
 }
 
+// Rates change within seconds with the pace of the machine: there each setting has a switch as it is beside it.
 var contests = []contest{
 	{8, false, slices.Concat(waits, workers), []measurement{{"idle", (*network).rest}}},
 	{4, false, waits, []measurement{{"few-frames", (*network).fewFrames}, {"some-load", (*network).someLoad}}},
-	{2, false, slices.Concat(waits, bursts, controls, workers), []measurement{{"full-rate", (*network).fullRate}}},
-	{8, false, workers, []measurement{{"full-rate", (*network).fullRate}}},
+	{2, false, waits[:1], fullRates},
+	{2, false, waits[1:2], fullRates},
+	{2, false, bursts[:1], fullRates},
+	{2, false, bursts[1:2], fullRates},
+	{2, false, controls, fullRates},
+	{2, false, workers, fullRates},
+	{8, false, workers, fullRates},
 	{4, false, slices.Concat(bursts, workers), []measurement{{"beside-flood", (*network).besideFlood}}},
 	{8, true, turns, []measurement{{"all-flood-one", (*network).floodOne}}},
+}
+
+var fullRates = []measurement{{"full-rate", (*network).fullRate}}
+
+// name tells a setting of the contest from the same one of another contest.
+func (t *contest) name(s setting) string {
+	if s == asIs && len(t.settings) == 1 {
+		return s.name + " beside=" + t.settings[0].name
+	}
+	return s.name
 }
 
 // choices compares pfcswitch as it is with itself where one choice of how workers wait and share their time is another.
@@ -94,7 +110,7 @@ func (n *network) try(t *contest, round int) error {
 			if s != asIs {
 				values = append(values, value{toAsIs, values[0].v / got[asIs.name][m.at][0].v})
 			}
-			n.b.record("choice", fmt.Sprintf("at=%s ports=%d setting=%s", m.at, t.ports, s.name), n.of, round, values...)
+			n.b.record("choice", fmt.Sprintf("at=%s ports=%d setting=%s", m.at, t.ports, t.name(s)), n.of, round, values...)
 		}
 	}
 	return nil
