@@ -36,7 +36,7 @@ type Config struct {
 	// Clock, if set, is read when a threshold is crossed, to measure how fast XOFF leaves. Frames themselves carry
 	// the time that the caller gives.
 	Clock func() int64
-	// Tuning is for experiments. NewRunner takes it over, once and for all.
+	// Tuning is for experiments. A worker takes it over at its start.
 	Tuning Tuning
 	// Suspect, if set, is called when Suspects has something new to tell. It must not block, nor call the switch.
 	Suspect func()

@@ -25,7 +25,6 @@ type Runner struct {
 	tasks   [MaxPorts]*portTask
 	workers []*worker
 	perPort bool
-	tuning  Tuning
 	cpus    int
 
 	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
@@ -88,7 +87,7 @@ func NewRunner(cfg Config, perPort bool) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: perPort, tuning: cfg.Tuning, cpus: runtime.NumCPU(), parked: make(chan struct{}), stop: make(chan struct{})}
+	r := &Runner{sw: sw, perPort: perPort, cpus: runtime.NumCPU(), parked: make(chan struct{}), stop: make(chan struct{})}
 	r.done.Add(1)
 	go r.runLosses()
 	return r, nil

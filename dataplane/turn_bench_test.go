@@ -27,13 +27,13 @@ func (p *account) Send(b *port.Batch) (int, error) {
 // newFunnel is a worker between ports whose rings are never empty and one, number 0, that is far too slow for them.
 func newFunnel(b *testing.B, sources int, v Tuning) (*worker, *account) {
 	cfg, out := roomy(sources+1), &account{from: map[uint64]int{}}
-	cfg.Buffer.Lossy.Size = 1 << 20
+	cfg.Buffer.Lossy.Size, cfg.Tuning = 1<<20, v
 	sw, err := New(cfg, Now())
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = sw.Close() })
-	r := &Runner{sw: sw, tuning: v}
+	r := &Runner{sw: sw}
 	w, err := newWorker(r, 0)
 	if err != nil {
 		b.Fatal(err)

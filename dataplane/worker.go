@@ -66,7 +66,7 @@ func newWorker(r *Runner, id int) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	pace := r.tuning.pace()
+	pace := r.sw.cfg.Tuning.pace()
 	return &worker{id: id, r: r, pace: pace, spin: pace.spin, waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
 		moves: make([]Move, 0, burstArrivals),
 		mine:  make([]*portTask, 0, MaxPorts), batch: port.NewBatch()}, nil

@@ -75,7 +75,7 @@ func newMill(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = sw.Close() })
-	r := &Runner{sw: sw, tuning: cfg.Tuning}
+	r := &Runner{sw: sw}
 	w, err := newWorker(r, 0)
 	if err != nil {
 		tb.Fatal(err)
