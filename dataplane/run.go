@@ -204,7 +204,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 		t.freeRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
-		sw.retireReaction(t.cfg.Name, &t.reaction)
+		sw.retireTask(t.cfg.Name, t)
 		r.tasks[i] = nil
 		r.assign(sw)
 		return nil
@@ -325,7 +325,7 @@ func (r *Runner) adopt(sw *Switch, ports map[int]PortConfig) (gone []*portTask) 
 		}
 		c, ok := ports[i]
 		if !ok {
-			sw.retireReaction(t.cfg.Name, &t.reaction)
+			sw.retireTask(t.cfg.Name, t)
 			gone = append(gone, t)
 			r.tasks[i] = nil
 			continue
