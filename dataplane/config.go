@@ -98,4 +98,6 @@ func (c *PortConfig) LosslessPriorities() uint8 {
 
 // sendLimit is the largest number of octets of one send call beyond its first frame: what may still follow after XOFF
 // arrived. 64 frames or 50 µs at the port's speed.
-func (c *PortConfig) sendLimit() int64 { return c.Nominal / 8 * 50 / 1_000_000 }
+func (c *PortConfig) sendLimit() int64 { return sendLimit(c.Nominal) }
+
+func sendLimit(nominal int64) int64 { return nominal / 8 * 50 / 1_000_000 }

@@ -9,7 +9,8 @@ import (
 )
 
 // A delayLine holds what is on the way through a port's configured delay: data and MAC Control frames in the order of
-// sending. Frames in it have left the buffer, as frames on a cable have. It is a ring of octets, of records
+// sending. Frames in it have left the buffer, as frames on a cable have. A cable is never late, but a line is whose worker waits
+// for a CPU: what it owes by then counts as part of the port's burst (lineHeld). It is a ring of octets, of records
 //
 //	 8 octets  time at which the frame leaves
 //	 4 octets  length of the frame
@@ -21,12 +22,15 @@ import (
 //	 n octets  frame
 type delayLine struct {
 	delay      int64
+	limit      int64 // octets on the wire of one send call beyond its first frame
 	ring       []byte
-	head, tail int // octets ever taken and put; tail - head lie in the ring
+	head, tail int   // octets ever taken and put; tail - head lie in the ring
+	holds      int64 // octets on the wire of what is no MAC Control frame
 	batch      *port.Batch
 	refused    []refusal // of the last flush
 	longest    int       // frame that left with it
-	controls   []int64   // when the MAC Control frames that left with it were due
+	dues       []int64   // when what left with it was due
+	entered    int64     // when the MAC Control frame that left with it was put; 0: none left
 }
 
 // Layout of a record.
@@ -62,11 +66,8 @@ type refusal struct {
 // bursts and super-frames beyond it.
 func newDelayLine(delay, speed, burst int64) *delayLine {
 	octets := 2*(delay/1000*(speed/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
-	return &delayLine{delay: delay, ring: make([]byte, octets), batch: port.NewBatch(), controls: make([]int64, 0, maxControls)}
+	return &delayLine{delay: delay, limit: sendLimit(speed), ring: make([]byte, octets), batch: port.NewBatch(), dues: make([]int64, 0, port.BatchFrames)}
 }
-
-// maxControls is how many MAC Control frames of one flush are told of.
-const maxControls = 64
 
 // put appends a frame that is sent at time now, and returns false where the line is full.
 func (l *delayLine) put(now int64, o origin, vnet *frame.VnetHeader, b []byte) bool {
@@ -80,6 +81,9 @@ func (l *delayLine) put(now int64, o origin, vnet *frame.VnetHeader, b []byte) b
 	vnet.Encode(r[recordVnet:])
 	o.encode(r)
 	copy(r[recordHeader:], b)
+	if !o.control {
+		l.holds += int64(frame.WireOctets(len(b)))
+	}
 	return true
 }
 
@@ -126,71 +130,128 @@ func (l *delayLine) reserve(n int) (int, bool) {
 
 // oldest returns the record at the head, nil where the line is empty.
 func (l *delayLine) oldest() []byte {
-	for l.head < l.tail {
-		at := l.head % len(l.ring)
-		rest := len(l.ring) - at
-		if rest >= recordHeader && binary.NativeEndian.Uint64(l.ring[at:]) != 0 {
-			return l.ring[at:]
+	r, at := l.record(l.head)
+	l.head = at
+	return r
+}
+
+// record returns the first record at or behind a place in the ring, and its place.
+func (l *delayLine) record(from int) (r []byte, at int) {
+	for at = from; at < l.tail; {
+		i := at % len(l.ring)
+		rest := len(l.ring) - i
+		if rest >= recordHeader && binary.NativeEndian.Uint64(l.ring[i:]) != 0 {
+			return l.ring[i:], at
 		}
-		l.head += rest
+		at += rest
 	}
-	return nil
+	return nil, at
 }
 
 // due returns when the oldest frame leaves.
 func (l *delayLine) due() int64 {
 	if r := l.oldest(); r != nil {
-		return int64(binary.NativeEndian.Uint64(r))
+		return dueOf(r)
 	}
 	return math.MaxInt64
 }
 
-// clear empties the line: the link went down.
-func (l *delayLine) clear() { l.head = l.tail }
+func dueOf(r []byte) int64 { return int64(binary.NativeEndian.Uint64(r)) }
 
-// flush sends what is due and returns how many data frames and octets left, and those that the kernel will never take,
-// which are dropped. It stops where the kernel does not take a frame now.
+func lengthOf(r []byte) int { return int(binary.NativeEndian.Uint32(r[recordLength:])) }
+
+// clear empties the line: the link went down.
+func (l *delayLine) clear() { l.head, l.holds = l.tail, 0 }
+
+// flush makes one send call of what is due at time now: of one MAC Control frame, or of data frames up to the limit. It
+// returns how many data frames and octets left, and those that the kernel will never take, which are dropped.
 func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []refusal, err error) {
-	l.refused, l.longest, l.controls = l.refused[:0], 0, l.controls[:0]
-	for {
-		r := l.oldest()
-		if r == nil || int64(binary.NativeEndian.Uint64(r)) > now {
-			return sent, octets, l.refused, nil
-		}
-		n, o := int(binary.NativeEndian.Uint32(r[recordLength:])), originOf(r)
-		err := l.send(p, r, n, o.control)
-		switch {
-		case err != nil && !refused(err):
-			return sent, octets, l.refused, err
-		case o.control:
-			if len(l.controls) < cap(l.controls) {
-				l.controls = append(l.controls, int64(binary.NativeEndian.Uint64(r)))
-			}
-		case o.own:
-		case err != nil:
-			l.refused = append(l.refused, refusal{o, refusedFor(err)})
-		default:
-			sent++
-			octets += n
-			l.longest = max(l.longest, n)
-		}
-		l.head += recordHeader + n
+	l.refused, l.longest, l.dues, l.entered = l.refused[:0], 0, l.dues[:0], 0
+	n := l.load(now)
+	if n == 0 {
+		return l.flushControl(p, now)
 	}
+	n, err = p.Send(l.batch)
+	for range n {
+		length, o := l.pass()
+		if !o.own {
+			sent++
+			octets += length
+			l.longest = max(l.longest, length)
+		}
+	}
+	if refused(err) {
+		if _, o := l.drop(); !o.own {
+			l.refused = append(l.refused, refusal{o, refusedFor(err)})
+		}
+		err = nil
+	}
+	return sent, octets, l.refused, err
+}
+
+// load puts the data frames that are due at time now, and that no MAC Control frame is before, into the batch.
+func (l *delayLine) load(now int64) int {
+	l.batch.Reset()
+	r, at := l.record(l.head)
+	for octets := int64(0); r != nil && dueOf(r) <= now && !originOf(r).control && !l.batch.Full(1); r, at = l.record(at) {
+		n := lengthOf(r)
+		if octets += int64(frame.WireOctets(n)); l.batch.Len() > 0 && octets > l.limit {
+			break
+		}
+		v, _ := frame.DecodeVnetHeader(r[recordVnet:])
+		l.batch.Begin(&v)
+		l.batch.Part(r[recordHeader : recordHeader+n])
+		l.batch.End()
+		at += recordHeader + n
+	}
+	return l.batch.Len()
+}
+
+func (l *delayLine) flushControl(p port.Port, now int64) (sent, octets int, hopeless []refusal, err error) {
+	r := l.oldest()
+	if r == nil || dueOf(r) > now {
+		return 0, 0, l.refused, nil
+	}
+	err = p.SendControl(r[recordHeader : recordHeader+lengthOf(r)])
+	switch {
+	case err == nil:
+		l.entered = dueOf(r) - l.delay
+		l.pass()
+	case refused(err):
+		l.drop()
+		err = nil
+	}
+	return 0, 0, l.refused, err
+}
+
+// pass takes the oldest frame, which has left, out of the line.
+func (l *delayLine) pass() (length int, o origin) {
+	l.dues = append(l.dues, l.due())
+	return l.drop()
+}
+
+// drop takes the oldest frame, which there is, out of the line.
+func (l *delayLine) drop() (length int, o origin) {
+	r := l.oldest()
+	length, o = lengthOf(r), originOf(r)
+	if !o.control {
+		l.holds -= int64(frame.WireOctets(length))
+	}
+	l.head += recordHeader + length
+	return length, o
 }
 
 // attempt is that of sending the oldest frame, which there is.
 func (l *delayLine) attempt(now int64) attempt {
 	r := l.oldest()
-	return attempt{frame: uint64(l.head), length: int(binary.NativeEndian.Uint32(r[recordLength:])), at: now}
+	return attempt{frame: uint64(l.head), length: lengthOf(r), at: now}
 }
 
 // giveUp drops the oldest frame, which there is, and appends it to refused where it is a data frame.
 func (l *delayLine) giveUp(refused []refusal) []refusal {
-	r := l.oldest()
-	if o := originOf(r); !o.control && !o.own {
+	if _, o := l.drop(); !o.control && !o.own {
 		refused = append(refused, refusal{o, DropSend})
 	}
-	l.head += recordHeader + int(binary.NativeEndian.Uint32(r[recordLength:]))
 	return refused
 }
 
@@ -201,17 +262,4 @@ func (l *delayLine) empty() []refusal {
 		l.refused = l.giveUp(l.refused)
 	}
 	return l.refused
-}
-
-func (l *delayLine) send(p port.Port, r []byte, n int, control bool) error {
-	if control {
-		return p.SendControl(r[recordHeader : recordHeader+n])
-	}
-	v, _ := frame.DecodeVnetHeader(r[recordVnet:])
-	l.batch.Reset()
-	l.batch.Begin(&v)
-	l.batch.Part(r[recordHeader : recordHeader+n])
-	l.batch.End()
-	_, err := p.Send(l.batch)
-	return err
 }

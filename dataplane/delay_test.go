@@ -55,6 +55,17 @@ func line(delay int64, octets int) *delayLine {
 	return &delayLine{delay: delay, ring: make([]byte, octets), batch: port.NewBatch()}
 }
 
+// flushAll makes send calls until nothing is due, or one failed.
+func flushAll(l *delayLine, p port.Port, now int64) (sent, octets int, dropped []refusal, err error) {
+	for err == nil && l.due() <= now {
+		var n, o int
+		var refused []refusal
+		n, o, refused, err = l.flush(p, now)
+		sent, octets, dropped = sent+n, octets+o, append(dropped, refused...)
+	}
+	return sent, octets, dropped, err
+}
+
 func put(l *delayLine, now int64, b []byte) bool { return l.put(now, origin{}, &frame.VnetHeader{}, b) }
 
 // Frames leave after the delay, in order, with what they came with.
@@ -70,16 +81,16 @@ func TestDelayLine(t *testing.T) {
 	if l.due() != 1005 {
 		t.Errorf("due at %d, want 1005", l.due())
 	}
-	if sent, octets, refused, err := l.flush(s, 1004); sent+octets+len(refused) != 0 || err != nil {
+	if sent, octets, refused, err := flushAll(l, s, 1004); sent+octets+len(refused) != 0 || err != nil {
 		t.Errorf("1 ns early: %d %d %v %v", sent, octets, refused, err)
 	}
-	if sent, octets, refused, err := l.flush(s, 1006); sent != 1 || octets != 12 || len(refused) != 0 || err != nil {
+	if sent, octets, refused, err := flushAll(l, s, 1006); sent != 1 || octets != 12 || len(refused) != 0 || err != nil {
 		t.Errorf("flush: %d %d %v %v, want the first and the control frame", sent, octets, refused, err)
 	}
 	if len(s.control) != 1 || string(s.control[0]) != "control" || s.vnets[0] != v {
 		t.Errorf("control %q, header %+v", s.control, s.vnets)
 	}
-	if sent, _, _, _ := l.flush(s, 2000); sent != 1 || string(s.frames[1]) != "second frame" || s.vnets[1] != (frame.VnetHeader{}) {
+	if sent, _, _, _ := flushAll(l, s, 2000); sent != 1 || string(s.frames[1]) != "second frame" || s.vnets[1] != (frame.VnetHeader{}) {
 		t.Errorf("the second: %d, %q", sent, s.frames)
 	}
 	if l.due() != math.MaxInt64 {
@@ -93,10 +104,10 @@ func TestDelayLineRefused(t *testing.T) {
 		l, s := line(0, 4096), &sink{refuse: []error{nil, again}}
 		put(l, 1, []byte("one."))
 		put(l, 1, []byte("two."))
-		if sent, octets, refused, err := l.flush(s, 1); sent != 1 || octets != 4 || len(refused) != 0 || !errors.Is(err, again) {
+		if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 0 || !errors.Is(err, again) {
 			t.Errorf("%v: %d %d %v %v", again, sent, octets, refused, err)
 		}
-		if sent, _, _, err := l.flush(s, 1); sent != 1 || err != nil || string(s.frames[1]) != "two." {
+		if sent, _, _, err := flushAll(l, s, 1); sent != 1 || err != nil || string(s.frames[1]) != "two." {
 			t.Errorf("%v: the same frame again: %d %v %q", again, sent, err, s.frames)
 		}
 	}
@@ -104,7 +115,7 @@ func TestDelayLineRefused(t *testing.T) {
 	put(l, 1, []byte("one."))
 	l.put(1, origin{control: true}, &frame.VnetHeader{}, []byte("control"))
 	put(l, 1, []byte("two."))
-	if sent, octets, refused, err := l.flush(s, 1); sent != 1 || octets != 4 || len(refused) != 1 || err != nil {
+	if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 1 || err != nil {
 		t.Errorf("refused for ever: %d %d %v %v, want one data frame dropped and one sent", sent, octets, refused, err)
 	}
 }
@@ -125,7 +136,7 @@ func TestDelayLineFull(t *testing.T) {
 		t.Error("a frame that fits was not taken after one that did not")
 	}
 	s := &sink{}
-	if sent, _, _, _ := l.flush(s, 1); sent != 4 {
+	if sent, _, _, _ := flushAll(l, s, 1); sent != 4 {
 		t.Errorf("%d left, want 4", sent)
 	}
 	for put(l, 1, make([]byte, 100)) {
@@ -188,7 +199,7 @@ func TestDelayLineIsAQueue(t *testing.T) {
 					s.refuse = append(make([]error, refuse), port.ErrAgain)
 				}
 				s.frames, s.control = nil, nil
-				sent, octets, _, err := l.flush(s, now)
+				sent, octets, _, err := flushAll(l, s, now)
 				var wantFrames, wantControl [][]byte
 				n := 0
 				for n < len(model) && model[n].due <= now && n < len(s.frames)+len(s.control) {

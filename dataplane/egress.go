@@ -49,6 +49,9 @@ func (s *Switch) Dequeue(i int, now int64) int {
 		return 0
 	}
 	p.shaper.Start(freeSince(p, ready), now)
+	if p.cfg.Delay > 0 {
+		p.shaper.Held(p.inLine, p.cfg.Delay, now)
+	}
 	s.choose(p, occupied, ready, now)
 	return p.plan.n
 }
@@ -265,6 +268,16 @@ func (s *Switch) Passed(i, sent, octets int, refused []refusal, now int64) {
 		}
 		s.drop(from, r.prio, r.reason, r.lossless)
 	}
+}
+
+// lineHolds says how many octets on the wire the delay line of port i holds when Dequeue is called next. Where the line is late,
+// what it still has to send counts as part of the burst: after XOFF no more than that, and what the rate lets pass, is to come.
+func (s *Switch) lineHolds(i int, octets int64) { s.ports[i].inLine = octets }
+
+// lineHeld says that the line held so many until time now.
+func (s *Switch) lineHeld(i int, octets, now int64) {
+	p := s.ports[i]
+	p.shaper.Held(octets, p.cfg.Delay, now)
 }
 
 // origin returns where frame k of the plan of port i came from.

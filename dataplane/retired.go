@@ -21,12 +21,13 @@ func (s *Switch) retire(p *portState) {
 	s.retired[p.cfg.Name] = now
 }
 
-// retireReaction keeps what the task of a port has measured.
-func (s *Switch) retireReaction(name string, h *Histogram) {
+// retireTask keeps what the task of a port has measured.
+func (s *Switch) retireTask(name string, t *portTask) {
 	if s.retired[name] == nil {
 		s.retired[name] = &retiredPort{}
 	}
-	s.retired[name].Reaction.add(h)
+	s.retired[name].Reaction.add(&t.reaction)
+	s.retired[name].Late.add(&t.late)
 	s.renewRetired(name)
 }
 
@@ -42,6 +43,7 @@ func (v *PortSnapshot) add(old *PortSnapshot) {
 	v.Pauses.add(&old.Pauses)
 	v.Holds.add(&old.Holds)
 	v.Reaction.add(&old.Reaction)
+	v.Late.add(&old.Late)
 	for q := range v.Use {
 		v.Use[q].Xoffs += old.Use[q].Xoffs
 		v.Use[q].Waited += old.Use[q].Waited

@@ -57,14 +57,14 @@ type portTask struct {
 	draining  bool // the peer is held until the rings are replaced, or until a configuration fits
 
 	// transmit task
-	stuck     stuck
-	again     bool  // there may be more to send at once
-	retryAt   int64 // no sending before: the kernel was full; 0 where it was not
-	deadline  int64
-	measureAt int64 // when there is something to be sent about the headroom
-	delay     *delayLine
-	lastSent  [NumPriorities]int64 // end of the last send call with a frame of the priority
-	reaction  Histogram            // from XOFF received to the end of the last send call; guarded by Runner.mu
+	stuck          stuck
+	again          bool  // there may be more to send at once
+	retryAt        int64 // no sending before: the kernel was full; 0 where it was not
+	deadline       int64
+	measureAt      int64 // when there is something to be sent about the headroom
+	delay          *delayLine
+	lastSent       [NumPriorities]int64 // end of the last send call with a frame of the priority
+	reaction, late Histogram            // from XOFF received to the end of the last send call; from when a frame was due in delay to its own; guarded by Runner.mu
 }
 
 // base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
@@ -204,7 +204,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 		t.freeRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
-		sw.retireReaction(t.cfg.Name, &t.reaction)
+		sw.retireTask(t.cfg.Name, t)
 		r.tasks[i] = nil
 		r.assign(sw)
 		return nil
@@ -325,7 +325,7 @@ func (r *Runner) adopt(sw *Switch, ports map[int]PortConfig) (gone []*portTask) 
 		}
 		c, ok := ports[i]
 		if !ok {
-			sw.retireReaction(t.cfg.Name, &t.reaction)
+			sw.retireTask(t.cfg.Name, t)
 			gone = append(gone, t)
 			r.tasks[i] = nil
 			continue

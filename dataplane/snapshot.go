@@ -47,6 +47,7 @@ type PortSnapshot struct {
 	Way       port.Way           // how frames leave; zero where the port has no sockets, or is a TAP
 	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
 	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
+	Late      Histogram          // from when a frame was due at the end of the delay line to the send call that it left with
 }
 
 // Snapshot fills v. It allocates only where v's slices are too short, and does not wait for a change that waits for something.
@@ -61,6 +62,7 @@ func (r *Runner) Snapshot(v *Snapshot) {
 	for i := range v.Ports {
 		if t := r.tasks[v.Ports[i].Index]; t != nil {
 			v.Ports[i].Reaction.add(&t.reaction)
+			v.Ports[i].Late.add(&t.late)
 			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
 			if p, ok := t.port.(*port.AFPacket); ok {
 				v.Ports[i].Way = p.Way()

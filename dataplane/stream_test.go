@@ -182,10 +182,10 @@ func TestStreamInTheDelayLine(t *testing.T) {
 		}
 	}
 	out.refuse = []error{nil, unix.EINVAL}
-	if sent, octets, refused, err := l.flush(out, 1005); sent != 0 || octets != 0 || len(refused) != 0 || err != nil || len(out.frames) != 2 || l.longest != 0 {
+	if sent, octets, refused, err := flushAll(l, out, 1005); sent != 0 || octets != 0 || len(refused) != 0 || err != nil || len(out.frames) != 2 || l.longest != 0 {
 		t.Errorf("%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err, len(out.frames))
 	}
-	if len(l.controls) != 0 || l.due() != math.MaxInt64 {
+	if l.entered != 0 || l.holds != 0 || l.due() != math.MaxInt64 {
 		t.Error("they count as MAC Control, or stay")
 	}
 	_ = l.put(5, origin{own: true}, &frame.VnetHeader{}, b)

@@ -64,6 +64,7 @@ type portState struct {
 	trunk    *trunkState   // nil for a port of the bridge
 	member   int           // number in the trunk, or uplink
 	delayed  int           // frames in the delay line
+	inLine   int64         // octets on the wire in it, as its worker said last; the port's own stream is among them
 	txAt     int64         // time at which the transmit task has to look again
 	waitFrom int64         // since when a frame waits in the ring for buffer, 0 where none does
 	crossed  int64         // clock reading at which an admission crossed a threshold, 0 where XOFF has left since

@@ -153,6 +153,9 @@ func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
 func (w *worker) dequeue(t *portTask, arrivals []Arrival, now int64) int {
 	sw := w.lock()
 	defer w.unlock()
+	if t.delay != nil {
+		sw.lineHolds(t.index, t.delay.holds)
+	}
 	sw.unsettled = arrivals
 	n := sw.Dequeue(t.index, now)
 	sw.unsettled = nil
@@ -213,25 +216,38 @@ func (w *worker) flushDelay(t *portTask) {
 		return
 	}
 	now := Now()
-	if now < t.retryAt {
-		return
+	until := now
+	for now >= t.retryAt && t.delay.due() <= until {
+		now = w.flushCall(t, until, now)
 	}
-	sent, octets, refused, err := t.delay.flush(t.port, now)
-	t.stuck.passed(t.delay.longest)
+}
+
+// flushCall makes one send call of a delay line, at time now, and returns when it has ended.
+func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
+	l := t.delay
+	held := l.holds
+	sent, octets, refused, err := l.flush(t.port, until)
+	end = Now()
+	t.stuck.passed(l.longest)
 	sw := w.lock()
-	for _, due := range t.delay.controls {
-		sw.passedLine(t.index, due-t.delay.delay, now-due)
+	sw.lineHeld(t.index, held, end)
+	for _, due := range l.dues {
+		t.late.Record(now - due)
 	}
-	if err != nil && t.hopeless(sw, err, t.delay.attempt(now)) {
-		refused, err = t.delay.giveUp(refused), nil
+	if l.entered != 0 {
+		sw.passedLine(t.index, l.entered, now-l.entered-l.delay)
+	}
+	if err != nil && t.hopeless(sw, err, l.attempt(now)) {
+		refused, err = l.giveUp(refused), nil
 	}
 	if sent+len(refused) > 0 {
 		sw.Passed(t.index, sent, octets, refused, now)
 	}
 	w.unlock()
 	if err != nil {
-		t.retryAt = now + retryDelay
+		t.retryAt = end + retryDelay
 	}
+	return end
 }
 
 // emptyDelay sends all that the delay line holds, some of it early, since the line is to be replaced. Its worker stands
@@ -240,8 +256,11 @@ func (t *portTask) emptyDelay(sw *Switch) {
 	if t.delay == nil {
 		return
 	}
-	sent, octets, refused, _ := t.delay.flush(t.port, noDeadline)
-	sw.Passed(t.index, sent, octets, refused, Now())
+	for failed := false; !failed && t.delay.due() != noDeadline; {
+		sent, octets, refused, err := t.delay.flush(t.port, noDeadline)
+		sw.Passed(t.index, sent, octets, refused, Now())
+		failed = err != nil
+	}
 	sw.Passed(t.index, 0, 0, t.delay.empty(), Now())
 }
 

@@ -12,8 +12,8 @@ type Use struct {
 	Peak    int64  // most octets that came after one XOFF had left
 	Ring    int64  // most that had come before, and were looked at only then
 	Last    int64  // octets after the newest XOFF
-	Waited  uint64 // frames after XOFF that had to wait in the ring because the headroom was too small for what came after it
-	Crowded uint64 // frames after XOFF that had to wait because of those that had come before
+	Waited  uint64 // frames after XOFF that found no room, and waited in the ring, because the headroom was too small for what came after it
+	Crowded uint64 // frames after XOFF that found none because those that had come before had taken it: alone, what came after would have fitted
 }
 
 // useMeter counts the use of one queue since the peer was last told.
@@ -55,8 +55,8 @@ func (p *portState) toldNow(now int64) {
 		case told&bit != 0:
 			u.Xoffs++
 			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0
-		case u.inLine:
-			p.leftLine(q, 0)
+		case u.inLine: // freed before XOFF has left: nothing came after it
+			p.leftLine(q, now-u.left)
 		}
 	}
 	p.told = told
@@ -136,7 +136,7 @@ func (p *portState) judgeWait(n useNote) {
 	u := &p.use[n.unit]
 	switch {
 	case n.at <= u.left:
-	case u.Last+int64(n.octets) <= p.cfg.Ingress[n.unit].Headroom:
+	case u.before > 0 && u.Last+int64(n.octets) <= p.cfg.Ingress[n.unit].Headroom:
 		u.Crowded++
 	default:
 		u.Waited++

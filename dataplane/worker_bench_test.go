@@ -122,6 +122,7 @@ func loads(tb testing.TB) map[string]*mill {
 		"lossless": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil),
 		"lossy":    newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil),
 		"shaped":   newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(_ *Config, ports []PortConfig) { ports[1] = testPort(1) }),
+		"delayed":  newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(_ *Config, ports []PortConfig) { ports[1].Delay = 10_000 }),
 		"unknown":  newMill(tb, port.Other, repeated(data(0, 77, 0, 0, 60), burstFrames), nil),
 	}
 	// The second port's host stops and frees it in turn, so that frames wait, thresholds are crossed and XOFF is sent.

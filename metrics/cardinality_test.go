@@ -69,7 +69,7 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 }
 
 func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
-	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: name, Mode: mode, Lossless: 0xff, TAP: true}}
+	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: name, Mode: mode, Lossless: 0xff, TAP: true, Delay: 1}}
 	for prio := range p.Counters.Drops {
 		for r := range p.Counters.Drops[prio] {
 			p.Counters.Drops[prio][r] = 1
@@ -95,9 +95,9 @@ func TestCardinality(t *testing.T) {
 		want      int    // that each adds
 		said      string // by the README
 	}{
-		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 432, "A port adds 432 series at most"},
-		{"port with PAUSE", count(1, macctl.ModePause, 0, 0), count(11, macctl.ModePause, 0, 0), 157, ""},
-		{"port without flow control", count(1, macctl.ModeOff, 0, 0), count(11, macctl.ModeOff, 0, 0), 280, ""},
+		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 433, "A port adds 433 series at most"},
+		{"port with PAUSE", count(1, macctl.ModePause, 0, 0), count(11, macctl.ModePause, 0, 0), 158, ""},
+		{"port without flow control", count(1, macctl.ModeOff, 0, 0), count(11, macctl.ModeOff, 0, 0), 281, ""},
 		{"trunk", count(0, macctl.ModeOff, 1, 0), count(0, macctl.ModeOff, 11, 0), 55, "a trunk 55 and"},
 		{"member of a trunk", count(0, macctl.ModeOff, 1, 1), count(0, macctl.ModeOff, 1, 11), 82, "each of its members 82"},
 	} {

@@ -61,6 +61,7 @@ const (
 	headroomBefore
 	headroomWaited
 	pauseReaction
+	delayLate
 	pauseReceivedTime
 	pauseSentTime
 	xoffReaction
@@ -175,9 +176,10 @@ var families = [numFamilies]family{
 	headroomAgreed: {"headroom_agreed", gauge, "1 where both ends of the link measure its headroom.", byPort},
 	headroomXoffs:  {"headroom_xoffs_total", counter, "How often the peer was told to stop.", byPriority},
 	headroomBefore: {"headroom_before_xoff_max_bytes", gauge, "Most bytes on the wire that had come before an XOFF left, and were looked at after.", byPriority},
-	headroomWaited: {"headroom_waited_frames_total", counter, "Frames that came after an XOFF had left and had to wait in the receive ring: behind what came after it too (the headroom was too small), or what had come before.", []string{"port", "priority", "behind"}},
+	headroomWaited: {"headroom_waited_frames_total", counter, "Frames that came after an XOFF had left, found no room and waited in the receive ring: behind what came after it too (the headroom was too small), or what had come before.", []string{"port", "priority", "behind"}},
 
 	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
+	delayLate:         {"delay_late_seconds", histogram, "Time by which each frame left the delay line of its port too late: the line is software, which waits for a CPU now and then.", byPort},
 	pauseReceivedTime: {"pause_received_duration_seconds", histogram, "Length of each pause of a priority, or of the port, by the peer, from the first XOFF to XON or expiry.", byPort},
 	pauseSentTime:     {"pause_sent_duration_seconds", histogram, "Length of each pause of a priority of the peer, or of the peer, from here.", byPort},
 	xoffReaction:      {"xoff_reaction_seconds", histogram, "Time from the admission that crosses a threshold to the send call of XOFF.", nil},

@@ -29,6 +29,9 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 		o.value(tapDrops, float64(c.HostDrops), name)
 	}
 	o.histogram(pauseReaction, &p.Reaction, name)
+	if p.Config.Delay > 0 || p.Late.Count > 0 {
+		o.histogram(delayLate, &p.Late, name)
+	}
 	for q, label := range ingressLabels(&p.Config) {
 		if p.Config.Mode == macctl.ModePFC {
 			q, _ = strconv.Atoi(label)

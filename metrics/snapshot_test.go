@@ -72,6 +72,7 @@ func pfcPort() dataplane.PortSnapshot {
 	p.Counters.LosslessDrops = [9]uint64{3: 1, dataplane.Unknown: 4}
 	for _, ns := range []int64{0, 1000, 12_000, 13_000, 40_000_000} {
 		p.Reaction.Record(ns)
+		p.Late.Record(ns / 2)
 	}
 	p.Use[3] = dataplane.Use{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4, Crowded: 5}
 	p.Pauses.Record(1_204_000)

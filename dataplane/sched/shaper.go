@@ -10,7 +10,8 @@ type Shaper struct {
 	rate    int64 // bit/s
 	depth   int64 // credit that the bucket holds
 	credit  int64
-	last    int64 // time up to which credit was earned
+	last    int64 // time up to which credit was earned, or is known not to be
+	halt    int64 // when the port stopped
 	stopped bool
 }
 
@@ -30,7 +31,7 @@ func (s *Shaper) Configure(rate, burst, now int64) {
 func (s *Shaper) Stop(now int64) {
 	if !s.stopped {
 		s.earn(now)
-		s.stopped = true
+		s.halt, s.stopped = now, true
 	}
 }
 
@@ -41,10 +42,10 @@ func (s *Shaper) Start(since, now int64) {
 		return
 	}
 	s.stopped = false
-	if since < s.last {
+	if since < s.halt {
 		since = now
 	}
-	s.last = min(since, now)
+	s.last = max(s.last, min(since, now))
 }
 
 // Ready tells whether octets on the wire may go now.
@@ -61,6 +62,17 @@ func (s *Shaper) Take(octets int64) {
 	if s.rate != 0 {
 		s.credit -= octets * perOctet
 	}
+}
+
+// Held says that octets on the wire that were paid for have not left yet: they are in a line that takes delay ns. With the
+// tokens in the bucket they are no more than the bucket's depth and what the rate lets pass in delay, unless the line is late:
+// then there are so many tokens less. What Start may find out to have been earned before now is forgone.
+func (s *Shaper) Held(octets, delay, now int64) {
+	if s.rate == 0 || delay > (math.MaxInt64-s.depth)/s.rate {
+		return
+	}
+	s.earn(now)
+	s.credit = min(s.credit, max(0, s.depth+delay*s.rate-octets*perOctet))
 }
 
 // When returns the time at which octets may go, now or later.

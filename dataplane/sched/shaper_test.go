@@ -113,3 +113,45 @@ func TestShaperConforms(t *testing.T) {
 		}
 	})
 }
+
+// What a late line still holds is taken off the tokens; a line that is on time holds no more than it may.
+func TestShaperPaysForALateLine(t *testing.T) {
+	const rate, burst, delay = 100_000_000, 5000, 100 * microsecond // 1250 octets on their way
+	tests := []struct{ held, left int64 }{{0, 5000}, {1250, 5000}, {1251, 4999}, {6000, 250}, {6250, 0}, {9000, 0}}
+	for _, tt := range tests {
+		var s Shaper
+		s.Configure(rate, burst, 0)
+		s.Held(tt.held, delay, 0)
+		if !s.Ready(tt.left, 0) || s.Ready(tt.left+1, 0) {
+			t.Errorf("%d octets held: not %d left", tt.held, tt.left)
+		}
+	}
+	var s Shaper
+	s.Held(1<<40, delay, 0)
+	if !s.Ready(1<<40, 0) {
+		t.Error("a shaper without a rate must let everything pass")
+	}
+	s.Configure(400_000_000_000, burst, 0)
+	if s.Held(0, 1<<50, 0); !s.Ready(burst, 0) {
+		t.Error("a line that holds more than can be counted")
+	}
+}
+
+// A line that is told of while a pause holds the port takes nothing off what is earned from then on.
+func TestShaperHeldWhileStopped(t *testing.T) {
+	var s Shaper
+	s.Configure(100_000_000, 5000, 0)
+	s.Take(5000)
+	s.Stop(0)
+	s.Held(0, 100*microsecond, 100*microsecond)
+	s.Start(50*microsecond, 200*microsecond) // 1250 octets from 100 µs on
+	if !s.Ready(1250, 200*microsecond) || s.Ready(1251, 200*microsecond) {
+		t.Error("what was earned since the line was told of is lost, or what had been before is not")
+	}
+	s.Stop(200 * microsecond)
+	s.Held(0, 100*microsecond, 300*microsecond)
+	s.Start(0, 400*microsecond) // a queue that was never paused got a frame
+	if !s.Ready(1250, 400*microsecond) || s.Ready(1251, 400*microsecond) {
+		t.Error("the port stood still until the frame came, which must not earn")
+	}
+}

@@ -95,6 +95,7 @@ func subtractPort(p, old *dataplane.PortSnapshot) {
 	subtractReceived(&p.Received, &old.Received)
 	subtractTold(&p.Told, &old.Told)
 	subtractHistogram(&p.Reaction, &old.Reaction)
+	subtractHistogram(&p.Late, &old.Late)
 	subtractHistogram(&p.Pauses, &old.Pauses)
 	subtractHistogram(&p.Holds, &old.Holds)
 	lessEach(p.PausedNs[:], old.PausedNs[:])

@@ -24,6 +24,7 @@ type PFCPort struct {
 	Priorities    []PFCPriority `json:"priorities"`
 	Ignored       []Ignored     `json:"ignored"`
 	PauseReaction Reaction      `json:"pause_reaction"` // from XOFF received to the end of the last send call of its priority
+	DelayLate     Reaction      `json:"delay_late"`     // of each frame that left the delay line, from when it was due to the send call
 }
 
 // PFCPriority is the flow control of one priority. Shares are of the header's elapsed time.
@@ -63,7 +64,8 @@ func (m *moment) readPFC() Reply {
 	r := &PFC{Header: m.Header, Ports: []PFCPort{}, XoffReaction: reaction(&m.snapshot.Xoff), XoffAge: reaction(&m.snapshot.XoffAge)}
 	for i := range m.snapshot.Ports {
 		p := &m.snapshot.Ports[i]
-		v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), Ignored: []Ignored{}, PauseReaction: reaction(&p.Reaction)}
+		v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), Ignored: []Ignored{}, PauseReaction: reaction(&p.Reaction),
+			DelayLate: reaction(&p.Late)}
 		if p.Config.Mode == macctl.ModePause {
 			v.Priorities = []PFCPriority{m.pause(p)}
 		} else {
@@ -143,6 +145,9 @@ func (r *PFC) Text() string {
 			}
 		}
 		reactions.add(p.Port, "XOFF received to last send", &p.PauseReaction)
+		if p.DelayLate.Count > 0 {
+			reactions.add(p.Port, "frame due in the delay line to sent", &p.DelayLate)
+		}
 	}
 	reactions.add(none, "threshold crossed to XOFF sent", &r.XoffReaction)
 	reactions.add(none, "frame arrived that crossed it to XOFF sent", &r.XoffAge)

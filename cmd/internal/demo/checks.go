@@ -64,8 +64,18 @@ func (a *act) checkWhole(r *Report, flows []Flow) {
 	r.check(a.name, KindOrder, "lossless frames duplicated", "0", fmt.Sprint(duplicated), duplicated == 0)
 	for _, s := range a.switches {
 		n := s.state.ports.LosslessDropsSinceStart
-		r.check(a.name, KindLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n), n == 0)
+		r.check(a.name, KindLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)
 	}
+}
+
+// drops says what a switch has dropped, where it came in, and why; nothing where it has dropped nothing.
+func (s *switchNode) drops() (text string) {
+	for _, p := range s.state.queues.Ports {
+		for _, d := range p.Drops {
+			text += fmt.Sprintf(", port %s %s: %d", p.Port, d.Reason, d.Frames)
+		}
+	}
+	return text
 }
 
 // checkPFC: pauses went from the bottleneck back to every sender, for the lossless priority only.

@@ -30,6 +30,7 @@ type LinkResult struct {
 	Ring       int64  `json:"ring_bytes"`     // most that had come before
 	Ringed     uint64 `json:"ring_frames"`    // that came after an XOFF had left and waited in the ring
 	Crowded    uint64 `json:"crowded_frames"` // the same, behind what had come before
+	LateNs     int64  `json:"line_late_ns"`   // by which a frame left the delay line that leads here too late, at most; 0 where there is none
 	Xoffs      uint64 `json:"xoffs"`
 	Blocked    uint64 `json:"blocked"` // how often the receiver has blocked, as its switch heard
 	Lost       uint64 `json:"lost_frames"`
@@ -92,7 +93,7 @@ func (l *linkAct) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	q := &p.Queues[0]
 	result := LinkResult{Act: l.name, Length: l.cable.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes, Delay: p.Delay.Bytes,
 		TripNs: l.measured.Trip.MinNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Ring: q.RingBytes, Ringed: q.RingFrames, Crowded: q.Crowded, Xoffs: q.Xoffs}
-	result.Wire = wireOf(&l.measured)
+	result.Wire, result.LateNs = wireOf(&l.measured), l.lineLate()
 	for _, t := range p.Measured.Terms {
 		switch t.Name {
 		case "reaction":
@@ -107,6 +108,16 @@ func (l *linkAct) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	}
 	result.Blocked = l.switches[1].pfcReceived(readerPort, losslessPriority) / 2 // XOFF and XON
 	return result
+}
+
+// lineLate is by how much the latest frame left the delay line of the senders' switch too late.
+func (l *linkAct) lineLate() int64 {
+	for _, p := range l.switches[0].state.pfc.Ports {
+		if p.Port == nearPort && p.DelayLate.MaxNs != nil {
+			return *p.DelayLate.MaxNs
+		}
+	}
+	return 0
 }
 
 func octets(bits int64) int64 { return (bits + 7) / 8 }
@@ -191,10 +202,10 @@ func median(all []LinkResult, of func(LinkResult) float64) float64 {
 func (r *Report) LinksText(out io.Writer) error {
 	all := linkRows(r.Links)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nRUN\tOF\tLINK\tSPEED\tT µS\tWIRE\tREACTION\tETA\tDV\tPLAIN\tMEASURED\tIN FORCE\tPEAK USED\tBEFORE XOFF\tWAITED\tXOFFS\tLOST\t")
+	fmt.Fprintln(w, "\nRUN\tOF\tLINK\tSPEED\tT µS\tWIRE\tREACTION\tETA\tDV\tPLAIN\tMEASURED\tIN FORCE\tPEAK USED\tBEFORE XOFF\tWAITED\tLATE µs\tXOFFS\tLOST\t")
 	for _, k := range all {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.1f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d+%d\t%d\t%d\t\n", k.Act, k.runs, k.name(), rateName(k.Speed), float64(k.TripNs)/1000, k.Wire, k.Reaction,
-			k.Eta, k.Delay, k.Plain, k.Measured, k.Configured, k.Peak, k.Ring, k.Ringed, k.Crowded, k.Xoffs, k.Lost)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.1f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d+%d\t%.0f\t%d\t%d\t\n", k.Act, k.runs, k.name(), rateName(k.Speed), float64(k.TripNs)/1000, k.Wire, k.Reaction,
+			k.Eta, k.Delay, k.Plain, k.Measured, k.Configured, k.Peak, k.Ring, k.Ringed, k.Crowded, float64(k.LateNs)/1000, k.Xoffs, k.Lost)
 	}
 	if err := w.Flush(); err != nil {
 		return err
