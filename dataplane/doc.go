@@ -38,6 +38,7 @@
 //	forgotten.go how many of them
 //	worker.go    a worker's round, spinning and sleeping
 //	tuning.go    other choices for that, for experiments
+//	gather.go    waiting for more frames
 //	receive.go   the receive task of a port
 //	transmit.go  the transmit task of a port
 //	delay.go     the delay line of a port

@@ -36,6 +36,7 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 	if n == 0 {
 		return false
 	}
+	w.got += n
 	now, wall := ClockPair()
 	w.now, w.age = now, wall-now
 	arrivals, next := w.expand(t, c, n)

@@ -7,6 +7,7 @@ type Tuning struct {
 	BurstFrames int  // frames taken from a ring at once, with 2 KiB of room for each: 1 to 256; 0: 64
 	Bursts      int  // bursts of a ring before the next ring has its turn; 0: 1
 	FixedTurn   bool // every round begins with the same port, not with the next one
+	NoGather    bool // a worker does not wait after a round with few frames
 	EachFrame   bool // control rings, what peers must be told and deadlines are looked at after each frame, not after each burst
 }
 
@@ -28,11 +29,12 @@ type pace struct {
 	step           int // arrivals between two looks at control work
 	turn           int // ports by which the next round begins later
 	adaptive       bool
+	gather         bool
 	spin           int64 // ns, at the start
 }
 
 func (t Tuning) pace() pace {
-	p := pace{frames: burstFrames, bursts: max(1, t.Bursts), step: burstArrivals, turn: 1, adaptive: t.Spin == SpinAdaptive}
+	p := pace{frames: burstFrames, bursts: max(1, t.Bursts), step: burstArrivals, turn: 1, adaptive: t.Spin == SpinAdaptive, gather: !t.NoGather}
 	if t.BurstFrames != 0 {
 		p.frames = min(max(1, t.BurstFrames), burstArrivals)
 	}

@@ -44,6 +44,7 @@ type worker struct {
 	turn         int         // receiver that the next round begins with
 	pace         pace
 	spin         int64
+	got          int // frames that this round has received
 
 	frames   [burstArrivals]port.Frame
 	arrivals [burstArrivals]Arrival
@@ -118,8 +119,10 @@ func (w *worker) run() {
 			w.asked.Store(false)
 		}
 		now := Now()
+		w.got = 0
 		if w.round(now) {
 			idle = 0
+			w.gather()
 			continue
 		}
 		if idle == 0 {

@@ -22,7 +22,7 @@ var asIs = setting{name: "as-is"}
 func tuned(choice string) setting { return setting{name: choice, tuning: choice} }
 
 var (
-	waits    = []setting{tuned("spin=none"), tuned("spin=most"), tuned("spin=endless")}
+	waits    = []setting{tuned("spin=none"), tuned("spin=most"), tuned("spin=endless"), tuned("gather=none")}
 	bursts   = []setting{tuned("burst=8"), tuned("burst=256"), tuned("bursts=16")} // the last: up to 1024 frames of a port in a row
 	turns    = []setting{tuned("turn=fixed")}
 	controls = []setting{tuned("control=frame")}
@@ -50,6 +50,7 @@ var contests = []contest{
 	{4, false, waits, []measurement{{"few-frames", (*network).fewFrames}, {"some-load", (*network).someLoad}}},
 	{2, false, waits[:1], fullRates},
 	{2, false, waits[1:2], fullRates},
+	{2, false, waits[3:], fullRates},
 	{2, false, bursts[:1], fullRates},
 	{2, false, bursts[1:2], fullRates},
 	{2, false, controls, fullRates},

@@ -46,6 +46,8 @@ func choose(v *dataplane.Tuning, choice string) (err error) {
 		v.Spin = dataplane.SpinEndless
 	case "turn=fixed":
 		v.FixedTurn = true
+	case "gather=none":
+		v.NoGather = true
 	case "control=frame":
 		v.EachFrame = true
 	default:
@@ -55,7 +57,7 @@ func choose(v *dataplane.Tuning, choice string) (err error) {
 		case "bursts":
 			v.Bursts, err = numberUpTo(1024, value)
 		default:
-			err = errors.New("there is spin=none, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, turn=fixed and control=frame")
+			err = errors.New("there is spin=none, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, turn=fixed, gather=none and control=frame")
 		}
 	}
 	return err

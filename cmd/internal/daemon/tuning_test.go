@@ -13,6 +13,7 @@ func TestTuning(t *testing.T) {
 		"spin=endless":                     {Spin: dataplane.SpinEndless},
 		"burst=8":                          {BurstFrames: 8},
 		"bursts=16":                        {Bursts: 16},
+		"gather=none":                      {NoGather: true},
 		"turn=fixed,control=frame":         {FixedTurn: true, EachFrame: true},
 		"burst=256,bursts=1024,spin=none":  {Spin: dataplane.SpinNone, BurstFrames: 256, Bursts: 1024},
 		"control=frame,burst=1,turn=fixed": {BurstFrames: 1, FixedTurn: true, EachFrame: true},

@@ -1,0 +1,8 @@
+//go:build amd64 || arm64
+
+package dataplane
+
+// relax tells the processor n times, at least once, that this thread only waits: another one of its core gets what it does not take.
+//
+//go:noescape
+func relax(n uint32)
