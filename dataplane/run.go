@@ -29,7 +29,6 @@ type Runner struct {
 
 	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
 	shape  sync.Mutex // within change: guards tasks, their ports and workers against their readers outside of workers
-	look   port.Look  // of tend
 	halt   atomic.Bool
 	parked chan struct{}
 	resume chan struct{}

@@ -55,6 +55,8 @@ type AFPacket struct {
 	express   *express // nil where there is none
 	noExpress string   // why
 	roadside  roadside
+	tending   sync.Mutex // Tend, and that it does not meet Close
+	closed    bool
 }
 
 var _ Port = (*AFPacket)(nil)
@@ -318,6 +320,9 @@ func (p *AFPacket) ClearError() {
 
 // Close implements Port. The kernel waits some 20 ms for each socket that is closed, and for all at once no longer.
 func (p *AFPacket) Close() error {
+	p.tending.Lock()
+	defer p.tending.Unlock()
+	p.closed = true
 	closing := []func() error{p.roadside.close}
 	for _, r := range p.rings {
 		closing = append(closing, func() error { return errors.Join(r.close(), unix.Close(r.fd)) })

@@ -33,7 +33,7 @@ func (w *wire) tend() { w.port.Tend(new(port.Look), true) }
 
 // A burst of plain frames of up to 2048 octets leaves by the AF_XDP socket, any other by the packet socket, and all of them in order.
 func TestExpressTakesPlainFrames(t *testing.T) {
-	w := newWire(t)
+	w := newExpress(t)
 	seq := 0
 	for range 3 {
 		for _, row := range []struct {
@@ -105,7 +105,7 @@ func (w *wire) heard(n int) (all []uint32) {
 // Whatever the link drops: what Send says that it took has left, once and in order, and nothing else. The link drops frames that
 // are longer than the other end takes, at any place of a batch, several times in a row, and batches of any length follow.
 func TestExpressCountsWhatLeft(t *testing.T) {
-	w := newWire(t)
+	w := newExpress(t)
 	if err := w.handle.LinkSetMTU(link(t, w.handle, "host"), 1400); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ const heldRate = 2_000_000
 // Where the other end holds frames back, what does not fit the AF_XDP socket's buffer leaves by the packet socket, behind
 // them, and what the kernel was told of and did not take is never sent twice.
 func TestExpressHeldBack(t *testing.T) {
-	w := newWire(t)
+	w := newExpress(t)
 	veth(t, w.handle, "far", "onward", 9000)
 	bridge(t, w.handle, "host", "onward")
 	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "onward").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
@@ -206,7 +206,7 @@ func bridge(t *testing.T, h *netlink.Handle, names ...string) {
 
 // A frame longer than the interface takes is refused, whatever the other end takes; the longest leaves, tagged or not.
 func TestExpressKeepsToTheMTU(t *testing.T) {
-	w := newWire(t)
+	w := newExpress(t)
 	if err := w.handle.LinkSetMTU(link(t, w.handle, "sw"), 1500); err != nil {
 		t.Fatal(err)
 	}

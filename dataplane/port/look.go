@@ -19,9 +19,6 @@ type tap struct {
 	inode uint64
 }
 
-// Again begins a new look.
-func (l *Look) Again() { clear(l.found) }
-
 // taps returns those of the namespace of r.
 func (l *Look) taps(r *roadside) []tap {
 	if all, ok := l.found[r.netns]; ok {

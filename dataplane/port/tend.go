@@ -112,9 +112,11 @@ func transmitQueues(name string) int {
 // Tend looks after the way of a port's frames, about once a second: it takes the interface's queue as soon as a socket of
 // before has let go of it, and goes back to the packet socket where express is not asked for, while another program captures on
 // the interface, which sees what the packet socket sends, and while there is a queueing discipline, which would let frames of the
-// one way pass those of the other. It may wait for the kernel's locks, and must not run twice at a time.
+// one way pass those of the other. It may wait for the kernel's locks, and run beside any other method.
 func (p *AFPacket) Tend(look *Look, express bool) {
-	if p.express == nil {
+	p.tending.Lock()
+	defer p.tending.Unlock()
+	if p.express == nil || p.closed {
 		return
 	}
 	why := whyAsked

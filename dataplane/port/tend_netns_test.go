@@ -17,7 +17,7 @@ import (
 
 // While another program captures on the interface, frames leave where it sees them; afterwards as before.
 func TestExpressMakesWayForCaptures(t *testing.T) {
-	w := newWire(t)
+	w := newExpress(t)
 	b := numbered(1, 5, func(int) bool { return false })
 	for round := range 3 {
 		if n := w.expressed(func() { w.give(b) }); n != 5 {
@@ -49,7 +49,7 @@ func TestExpressMakesWayForCaptures(t *testing.T) {
 // While the interface has a queueing discipline, in which the frames of one way would wait and those of the other not, all take
 // the packet socket.
 func TestExpressMakesWayForQueues(t *testing.T) {
-	w := newWire(t)
+	w := newExpress(t)
 	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 10_000))}
 	if err := w.handle.QdiscAdd(slow); err != nil {
@@ -84,7 +84,7 @@ func TestExpressMakesWayForQueues(t *testing.T) {
 
 // The way may change at any moment.
 func TestTendBesideSend(t *testing.T) {
-	w := newWire(t)
+	w := newExpress(t)
 	stop := make(chan struct{})
 	var tending sync.WaitGroup
 	tending.Go(func() {
@@ -157,7 +157,7 @@ func sees(t *testing.T, capture int) (n int) {
 
 // A second port on the interface, as a replacement is for a while, sends by its packet socket until the first is closed.
 func TestExpressOfAReplacement(t *testing.T) {
-	w := newWire(t)
+	w := newExpress(t)
 	old := w.port
 	w.port = w.open()
 	if way := w.port.Way(); way.Express || way.Why == "" {
@@ -223,7 +223,7 @@ func TestExpressNotEverywhere(t *testing.T) {
 			}
 		})
 	}
-	w := newWire(t)
+	w := newExpress(t)
 	if w.port.Tend(new(port.Look), false); w.port.Way() != (port.Way{Why: "the configuration says so"}) {
 		t.Errorf("not asked for: %+v", w.port.Way())
 	}

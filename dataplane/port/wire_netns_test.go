@@ -146,27 +146,37 @@ func byPCP(t testing.TB) []bpf.RawInstruction {
 // newWire makes a wire whose port has small rings with slots for frames of 1514 octets.
 func newWire(t *testing.T) *wire {
 	t.Helper()
-	return newWireBy(t, port.Way{Express: true})
+	return wireOf(t, false)
 }
 
-// newWireBy makes one whose port sends in one way.
-func newWireBy(t *testing.T, way port.Way) *wire {
+// wireOf makes one whose port sends by its packet socket alone, or in the way that the kernel lets it.
+func wireOf(t *testing.T, packet bool) *wire {
 	t.Helper()
-	w := &wire{t: t, packet: !way.Express}
+	w := &wire{t: t, packet: packet}
 	w.ns, w.handle = newNamespace(t)
 	veth(t, w.handle, "host", "sw", 9000)
 	w.host = w.socket("host")
 	w.port = w.open()
-	if got := w.port.Way(); got.Express != way.Express {
-		t.Fatalf("the port sends in way %+v, want %+v", got, way)
+	return w
+}
+
+// newExpress makes a wire whose port sends by an AF_XDP socket.
+func newExpress(t *testing.T) *wire {
+	t.Helper()
+	w := newWire(t)
+	if way := w.port.Way(); !way.Express {
+		if os.Getenv("REQUIRE_NETNS") == "1" {
+			t.Fatalf("the port does not send by an AF_XDP socket: %s", way.Why)
+		}
+		t.Skipf("NOT TESTED: a port that sends by an AF_XDP socket: %s", way.Why)
 	}
 	return w
 }
 
 // bothWays runs a test with a port that sends by an AF_XDP socket and with one that sends by a packet socket alone.
 func bothWays(t *testing.T, test func(t *testing.T, w *wire)) {
-	t.Run("express", func(t *testing.T) { test(t, newWire(t)) })
-	t.Run("packet", func(t *testing.T) { test(t, newWireBy(t, port.Way{})) })
+	t.Run("express", func(t *testing.T) { test(t, newExpress(t)) })
+	t.Run("packet", func(t *testing.T) { test(t, wireOf(t, true)) })
 }
 
 func (w *wire) socket(name string) *porttest.Socket {
