@@ -2,7 +2,7 @@
 
 package dataplane
 
-// relax tells the processor n times, at least once, that this thread only waits: another one of its core gets what it does not take.
+// relax tells the processor n times that this thread only waits: another one of its core gets what it does not take. n is at least 1.
 //
 //go:noescape
 func relax(n uint32)

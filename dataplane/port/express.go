@@ -53,7 +53,7 @@ const (
 	expressRest       = 64 // batches after one that did not leave whole
 )
 
-// newExpress opens the express of an interface. It works once tend has bound it.
+// newExpress opens the express of an interface. It works once Tend has bound it.
 func newExpress(index int) (*express, error) {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
