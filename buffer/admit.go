@@ -44,7 +44,6 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 	where, v := m.place(q, size)
 	switch v {
 	case Accept, AcceptHeadroom:
-		q.waiting = 0
 		p.charged[prio] += size
 		q.held.add(where)
 		m.lossless.used.add(where)
@@ -52,6 +51,8 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 		if q.waiting == 0 {
 			q.count.Waited++
 		}
+	}
+	if q.waiting = 0; v == Wait {
 		q.waiting = size
 	}
 	q.count.count(v)
@@ -69,6 +70,13 @@ func (m *Manager) Forget(port int, prio uint8) {
 	if _, q := m.queue(port, prio); q != nil && q.waiting != 0 {
 		q.waiting = 0
 		m.resume(q)
+	}
+}
+
+// Remember takes Forget back: the frame of n octets that was told to Wait is offered next after all, and is not counted anew.
+func (m *Manager) Remember(port int, prio uint8, n int) {
+	if _, q := m.queue(port, prio); q != nil {
+		q.waiting = m.Charge(n)
 	}
 }
 

@@ -135,6 +135,41 @@ func TestAdmitStatic(t *testing.T) {
 	wantSound(t, m, w)
 }
 
+// A frame that is forgotten and remembered has been counted; one that is dropped then waits no more.
+func TestRememberedFrameIsCountedOnce(t *testing.T) {
+	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Headroom: 100})
+	mustAdmit(t, m, 0, pgA, 500, Accept)
+	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
+	mustAdmit(t, m, 0, pgA, 100, Wait)
+	again := func(remember bool, waited uint64) {
+		t.Helper()
+		m.Forget(0, pgA)
+		if remember {
+			m.Remember(0, pgA, 100)
+		}
+		mustAdmit(t, m, 0, pgA, 100, Wait)
+		if got := m.Queue(0, pgA); got.Waited != waited || got.Waiting != 100 {
+			t.Errorf("%d frames waited, %d octets wait, want %d and 100", got.Waited, got.Waiting, waited)
+		}
+	}
+	again(true, 1)
+	again(false, 2)
+	m.Remember(0, Priorities, 100) // no queue
+	wantSound(t, m, w)
+
+	c := m.config
+	c.RingHold = false
+	if err := m.Apply(c, m.configs); err != nil {
+		t.Fatal(err)
+	}
+	m.Forget(0, pgA)
+	m.Remember(0, pgA, 100)
+	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
+	if got := m.Queue(0, pgA).Waiting; got != 0 {
+		t.Errorf("%d octets of a frame that was dropped wait", got)
+	}
+}
+
 // A queue that is OFF is told so once, and a waiting frame is counted once, however often it is offered again.
 func TestHoldOncePerTurn(t *testing.T) {
 	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Headroom: 100})

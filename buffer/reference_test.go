@@ -70,6 +70,7 @@ func (r refRules) admit(n int64, s refState) (Verdict, refState) {
 		s.waiting = 0
 		return Accept, s
 	}
+	s.waiting = 0
 	if v, _ := r.admitEmpty(n); v == DropOversize {
 		return v, s
 	}

@@ -7,8 +7,9 @@ import (
 
 // Capture happens in the workers, outside of the switch's lock: there the octets are at hand, a received frame's fate is known
 // already, and other workers do not wait for the copying. Only what never reaches a worker's hands again (a queue that is
-// emptied, what a trunk drops) and MAC Control frames, which are few, are captured under the lock. While nobody captures, each of these functions
-// costs a load and a branch, once for a burst.
+// emptied, what a trunk drops) and MAC Control frames, which are few, are captured under the lock; what passes beside the rings
+// is captured by who sends or takes it there. While nobody captures, each of these functions costs a load and a branch, once for
+// a burst.
 
 // Tap is where readers attach.
 func (r *Runner) Tap() *capture.Tap { return &r.sw.tap }
@@ -143,6 +144,13 @@ func (w *worker) tapTold(t *portTask, b []byte, now int64) {
 		one(tap, &capture.Record{Port: t.index, Out: true, Time: now, Length: len(b), Note: w.note}, b)
 	}
 	w.note = w.note[:0]
+}
+
+// TapBeside captures a frame of port i that came or left at time now beside the rings, as those of LLDP do. Any goroutine may call it.
+func (r *Runner) TapBeside(i int, out bool, b []byte, now int64) {
+	if tap := r.sw.tap.Recorder(); tap != nil && tap.Wants(i) {
+		one(tap, &capture.Record{Port: i, Out: out, Time: now, Length: len(b)}, b)
+	}
 }
 
 // The numbers of ports fit a capture.

@@ -67,6 +67,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	t.follow(p, new(port.Look))
 	r.drain(t)
 	old := t.port
 	err = r.do(func(sw *Switch) error {

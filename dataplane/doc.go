@@ -12,6 +12,7 @@
 //	switch.go    Switch: its state, ports that come, go, flap and change
 //	memory.go    packet memory: cells outside the Go heap, frame descriptors without pointers
 //	ingress.go   a received burst: VLAN, learning, forwarding, admission, into the egress queues
+//	wait.go      a frame that waits in its ring for buffer
 //	queue.go     egress queues as lists
 //	ecn.go       congestion marking on the egress queue
 //	egress.go    what a port may send now, and what it has sent
@@ -31,12 +32,15 @@
 //	foresee.go   what would become of a frame
 //	trunksnapshot.go  what a trunk holds and has counted
 //	snapshot.go  one consistent picture for metrics and tables
-//	run.go       Runner: workers, their ports, stopping them for a change
+//	run.go       Runner: stopping the workers for a change, and changing what they run
+//	attach.go    ports get their sockets and their workers
+//	task.go      the receive and transmit task of one port
 //	alive.go     whether the workers still work
 //	change.go    changes of a running port, and what goes wrong after one
 //	retired.go   counters that outlive their port
 //	forgotten.go how many of them
 //	worker.go    a worker's round, spinning and sleeping
+//	crowd.go     whether other threads want the CPU that a worker spins on
 //	tuning.go    other choices for that, for experiments
 //	gather.go    waiting for more frames
 //	receive.go   the receive task of a port

@@ -9,9 +9,9 @@ const (
 	gatherRelax = 8     // pauses of the processor between two looks at the clock
 )
 
-// gather waits where the round that has ended took few frames. A worker with delay lines does not: a cable is never late.
+// gather waits where the round that has ended took few frames, and as many as there were. A worker with delay lines does not: a cable is never late.
 func (w *worker) gather() {
-	if w.got == 0 || w.got >= gatherFew || len(w.lines) > 0 || !w.pace.gather {
+	if w.got == 0 || w.got >= gatherFew || w.full || len(w.lines) > 0 || !w.pace.gather {
 		return
 	}
 	for from := Now(); Now()-from < gatherTime; {

@@ -10,11 +10,11 @@ import (
 // A worker waits after a round with few frames, and after no other.
 func TestGather(t *testing.T) {
 	const few, many, tries = 1, gatherFew, 50
-	least := func(frames int, v Tuning, change func(w *worker)) time.Duration {
-		m := newMill(t, port.Lossless, repeated(data(0, 1, lossless, 0, 60), max(few, frames)), withTuning(v))
+	least := func(frames, octets int, v Tuning, change func(w *worker)) time.Duration {
+		m := newMill(t, port.Lossless, repeated(data(0, 1, lossless, 0, octets), max(few, frames)), withTuning(v))
 		best := time.Hour
 		for range tries {
-			m.w.got = 0
+			m.w.got, m.w.full = 0, false
 			if frames > 0 {
 				m.round()
 			}
@@ -30,17 +30,41 @@ func TestGather(t *testing.T) {
 		return best
 	}
 	same := func(*worker) {}
-	if got := least(few, Tuning{}, same); got < gatherTime {
-		t.Errorf("after a round with %d frame it waits %v, want %v at least", few, got, time.Duration(gatherTime))
+	for name, got := range map[string]time.Duration{
+		"few frames":        least(few, 60, Tuning{}, same),
+		"some large frames": least(burstOctets/9000, 9000, Tuning{}, same),
+		"a super-frame":     least(1, 64_000, Tuning{}, same),
+	} {
+		if got < gatherTime {
+			t.Errorf("%s: it waits %v, want %v at least", name, got, time.Duration(gatherTime))
+		}
 	}
 	for name, got := range map[string]time.Duration{
-		"many frames":      least(many, Tuning{}, same),
-		"a delay line":     least(few, Tuning{}, func(w *worker) { w.lines = w.transmitters[:1] }),
-		"gathering is off": least(few, Tuning{NoGather: true}, same),
-		"nothing has come": least(0, Tuning{}, same),
+		"many frames":      least(many, 60, Tuning{}, same),
+		"a full burst":     least(few, 60, Tuning{}, func(w *worker) { w.full = true }),
+		"large frames":     least(burstOctets/9000+1, 9000, Tuning{}, same),
+		"super-frames":     least(burstOctets/64_000+1, 64_000, Tuning{}, same),
+		"short bursts":     least(8, 60, Tuning{BurstFrames: 8}, same),
+		"a delay line":     least(few, 60, Tuning{}, func(w *worker) { w.lines = w.transmitters[:1] }),
+		"gathering is off": least(few, 60, Tuning{NoGather: true}, same),
+		"nothing has come": least(0, 60, Tuning{}, same),
 	} {
 		if got >= gatherTime {
 			t.Errorf("%s: it waits %v", name, got)
+		}
+	}
+}
+
+// A TAP looks at its next queue after less than a burst, whatever waits in the one before.
+func TestFullBurstOfATAP(t *testing.T) {
+	w := newMill(t, port.Lossless, nil, nil).w
+	task := &portTask{port: new(port.TAP)}
+	for i := range w.frames {
+		w.frames[i].Data = make([]byte, 1514)
+	}
+	for n, want := range map[int]bool{1: false, port.TAPTurn / 1514: false, port.TAPTurn/1514 + 1: true} {
+		if got := w.fills(task, n); got != want {
+			t.Errorf("%d frames of 1514: %v", n, got)
 		}
 	}
 }

@@ -215,6 +215,9 @@ func (s *Switch) overspeed(p *portState, a *Arrival) {
 // admitLossless charges a frame to its ingress queue. It returns false where the frame must wait in the ring.
 func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint16, out *portState) bool {
 	s.arrived, p.talker = a.At, a.header.Src
+	if p.again.octets != 0 {
+		s.waitAgain(p, a)
+	}
 	v := s.buffer.Admit(p.index, a.priority, len(a.Data))
 	if v == buffer.Wait {
 		s.startWait(p, a)
@@ -240,47 +243,6 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 // beyondHeadroom names the peer that sends on after XOFF had time to work.
 func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
 	s.blame(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small")
-}
-
-// startWait notes that a frame waits, when it is offered first.
-func (s *Switch) startWait(p *portState, a *Arrival) {
-	if p.waitFrom != 0 {
-		return
-	}
-	p.waitFrom = max(1, s.now)
-	p.usedRing(a)
-	s.blame(p, EventRingHold, a.priority, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
-}
-
-// waited is how long the frame of p has waited that waits in its ring.
-func (s *Switch) waited(p *portState) int64 {
-	if p.waitFrom == 0 {
-		return 0
-	}
-	return s.now - p.waitFrom
-}
-
-func (s *Switch) endWait(p *portState, octets int) {
-	if p.waitFrom == 0 {
-		return
-	}
-	p.count.RingHoldNs += uint64(s.now - p.waitFrom)
-	p.count.RingHoldBytes += uint64(octets)
-	p.waitFrom = 0
-}
-
-// abandonWait ends the wait of a frame that is not to be admitted any more: its way has changed meanwhile.
-func (s *Switch) abandonWait(p *portState, prio uint8) {
-	s.endWait(p, 0)
-	s.buffer.Forget(p.index, prio)
-}
-
-// abandonWaits is abandonWait for all that waits at p, where its ring ends or a configuration under which other frames wait
-// begins. What waits on under that is offered anew, and counts anew.
-func (s *Switch) abandonWaits(p *portState) {
-	for q := range uint8(NumPriorities) {
-		s.abandonWait(p, q)
-	}
 }
 
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.

@@ -18,10 +18,12 @@ type Prober interface {
 	Next() int64
 	// Out returns the measurement frame to be sent now, if there is one, and where to: a zero address is the group.
 	Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool)
-	// Stamped says when the kernel sent a frame of Out.
-	Stamped(m *macctl.Measurement, sent int64)
+	// Stamped says when the kernel sent a frame of Out; clock is that of the moment at which its stamp was converted.
+	Stamped(m *macctl.Measurement, sent, now, clock int64)
 	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended.
 	Reacted(ns int64)
+	// Found returns the headroom that this end has found by now, in octets; 0 where it has found none. It is asked at every XOFF.
+	Found() int64
 	// Stream returns the priority whose frames the peer may have this port send, and until when; 0 is not at all.
 	Stream() (priority uint8, until int64)
 	// SetUp says that the link came up or went down.
@@ -176,9 +178,9 @@ func (s *Switch) MeasureDeadline(i int) int64 {
 }
 
 // measured hands what a send call showed to the Prober of port i.
-func (s *Switch) measured(i int, m *macctl.Measurement, sent int64) {
+func (s *Switch) measured(i int, m *macctl.Measurement, sent, now, clock int64) {
 	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
-		p.cfg.Prober.Stamped(m, sent)
+		p.cfg.Prober.Stamped(m, sent, now, clock)
 	}
 }
 

@@ -26,6 +26,7 @@ type prober struct {
 	streamed uint8
 	busy     []bool
 	until    int64
+	found    int64
 }
 
 func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, _, _ int64, busy bool) bool {
@@ -49,10 +50,11 @@ func (p *prober) Out(int64, int64) (m macctl.Measurement, to [6]byte, fallback, 
 	return m, p.to, p.fallback, true
 }
 
-func (p *prober) Stamped(_ *macctl.Measurement, sent int64) { p.sent = append(p.sent, sent) }
-func (p *prober) Reacted(ns int64)                          { p.reacted = append(p.reacted, ns) }
-func (p *prober) SetUp(up bool, _ int64)                    { p.ups = append(p.ups, up) }
-func (p *prober) Stream() (uint8, int64)                    { return p.streamed, p.until }
+func (p *prober) Stamped(_ *macctl.Measurement, sent, _, _ int64) { p.sent = append(p.sent, sent) }
+func (p *prober) Reacted(ns int64)                                { p.reacted = append(p.reacted, ns) }
+func (p *prober) SetUp(up bool, _ int64)                          { p.ups = append(p.ups, up) }
+func (p *prober) Stream() (uint8, int64)                          { return p.streamed, p.until }
+func (p *prober) Found() int64                                    { return p.found }
 
 var peerMAC = [6]byte{2, 0, 0, 0, 9, 9}
 
@@ -237,7 +239,8 @@ func TestUse(t *testing.T) {
 	r.offerAt(1001, several(0, 1, lossless, 5, small))
 	r.offerAt(1001, several(0, 1, 0, 5, small)) // another priority
 	use := r.snapshot().Ports[0].Use[lossless]
-	if want := (Use{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, Ring: 3 * onWire}); use != want {
+	want := Use{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, Ring: 3 * onWire, Tight: Tight{Used: 5 * onWire, Room: headroomCells * cell}}
+	if use != want {
 		t.Errorf("use\n got %+v\nwant %+v", use, want)
 	}
 	r.hear(1, lossless, 0)

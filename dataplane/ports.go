@@ -112,7 +112,7 @@ func (s *Switch) setPort(i int, c PortConfig) error {
 	if err := s.configure(p, c); err != nil {
 		return err
 	}
-	s.abandonWaits(p)
+	s.interruptWaits(p)
 	for q := range uint8(NumPriorities) { // a check of the headroom ends with the flow control of its priority
 		if !p.lossless(q) {
 			p.sender.Release(q, macctl.CauseProbe)

@@ -37,6 +37,7 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 		return false
 	}
 	w.got += n
+	w.full = w.full || w.fills(t, n)
 	now, wall := ClockPair()
 	w.now, w.age = now, wall-now
 	arrivals, next := w.expand(t, c, n)
@@ -48,6 +49,18 @@ func (w *worker) receive(t *portTask, c port.Class) bool {
 	w.giveBack(t, c, n, next)
 	w.block(t, c, stop == Hold)
 	return taken > 0 || stop != Hold
+}
+
+// fills tells whether the burst of the n frames that were received was as long as bursts may be, so that more may lie there.
+func (w *worker) fills(t *portTask, n int) bool {
+	octets, most := 0, w.pace.octets
+	for i := range n {
+		octets += len(w.frames[i].Data)
+	}
+	if _, ok := t.port.(*port.TAP); ok {
+		most = min(most, port.TAPTurn)
+	}
+	return n == w.pace.frames || octets >= most
 }
 
 // mayRetry tells whether a frame that waits for buffer should be tried again: something has left since, or it is time.

@@ -1,11 +1,14 @@
 package dataplane
 
 import (
+	"maps"
+	"slices"
+
 	"pfcswitch/buffer"
 	"pfcswitch/macctl"
 )
 
-// A retiredPort is what a port that is gone has counted.
+// A retiredPort is what a port that is gone has counted. It is replaced, never changed.
 type retiredPort struct {
 	PortSnapshot
 	buffer buffer.PortCounters
@@ -23,12 +26,35 @@ func (s *Switch) retire(p *portState) {
 
 // retireTask keeps what the task of a port has measured.
 func (s *Switch) retireTask(name string, t *portTask) {
-	if s.retired[name] == nil {
-		s.retired[name] = &retiredPort{}
+	now := &retiredPort{}
+	if old := s.retired[name]; old != nil {
+		*now = *old
 	}
-	s.retired[name].Reaction.add(&t.reaction)
-	s.retired[name].Late.add(&t.late)
+	now.Reaction.add(&t.reaction)
+	now.Late.add(&t.late)
+	s.retired[name] = now
 	s.renewRetired(name)
+}
+
+// Retired returns the counters from which ports and trunks go on that come under the names of some that are gone. Ports that are
+// here are among them where they, or their sockets, were gone before. Nothing in it but counters and names means anything.
+func (r *Runner) Retired() *Snapshot {
+	var ports map[string]*retiredPort
+	var trunks map[string]*TrunkSnapshot
+	r.View(func(sw *Switch) { ports, trunks = maps.Clone(sw.retired), maps.Clone(sw.retiredTrunks) })
+	v := new(Snapshot)
+	for _, name := range slices.Sorted(maps.Keys(ports)) {
+		p := ports[name].PortSnapshot
+		p.Config.Name = name
+		v.Ports = append(v.Ports, p)
+		b := buffer.PortSnapshot{Name: name}
+		b.Add(&ports[name].buffer)
+		v.Buffer.Ports = append(v.Buffer.Ports, b)
+	}
+	for _, name := range slices.Sorted(maps.Keys(trunks)) {
+		v.Trunks = append(v.Trunks, *trunks[name])
+	}
+	return v
 }
 
 // add adds the counters of old, and leaves what is no counter.
@@ -48,6 +74,7 @@ func (v *PortSnapshot) add(old *PortSnapshot) {
 		v.Use[q].Xoffs += old.Use[q].Xoffs
 		v.Use[q].Waited += old.Use[q].Waited
 		v.Use[q].Crowded += old.Use[q].Crowded
+		v.Use[q].Exceeded += old.Use[q].Exceeded
 	}
 }
 

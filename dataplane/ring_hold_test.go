@@ -137,6 +137,62 @@ func TestRingHoldEndsWithTheConfiguration(t *testing.T) {
 	}
 }
 
+// A frame that waits through a new configuration is counted once, and its octets too; one that comes in its place is another.
+func TestWaitingFrameIsCountedOnce(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		octets int // of the frame that is offered under the new configuration
+		want   uint64
+	}{{"the same frame", small, 1}, {"another frame", small - 1, 2}} {
+		t.Run(row.name, func(t *testing.T) {
+			r := tight(t, true)
+			reconfigure := func(c PortConfig) {
+				t.Helper()
+				if err := r.sw.Reconfigure(r.sw.cfg, asMap(c, r.sw.ports[1].cfg), nil, r.now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			from := r.now
+			if r.tell(0) == nil { // after the frame has begun to wait, so that only what begins anew counts as after XOFF
+				t.Fatal("the peer is not told to stop")
+			}
+			r.now += 1000
+			waits := func(octets int) {
+				t.Helper()
+				if taken, stop := r.arrive(0, data(0, 1, lossless, 1, octets)); taken != 0 || stop != Hold {
+					t.Fatalf("taken %d (%v), want the frame to wait", taken, stop)
+				}
+			}
+			waits(small)
+			reconfigure(r.sw.ports[0].cfg)
+			waits(row.octets)
+			r.now += 1000
+			waits(row.octets)
+			wide := r.sw.ports[0].cfg
+			wide.Ingress[lossless].Headroom *= 2 // the frame fits now
+			reconfigure(wide)
+			r.offer(0, data(0, 1, lossless, 1, row.octets))
+
+			c, use, queue := r.count(0), r.sw.ports[0].use[lossless].Use, r.sw.buffer.Queue(0, lossless)
+			events := r.sw.Events(nil, 0)
+			var told uint64
+			for _, e := range events {
+				if e.Kind == EventRingHold {
+					told += e.Count
+				}
+			}
+			if queue.Waited != row.want || use.Waited+use.Crowded != row.want-1 || told != row.want {
+				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d", queue.Waited, told, row.want,
+					use.Waited+use.Crowded, row.want-1)
+			}
+			if c.RingHoldBytes != uint64(row.octets) || c.RingHoldNs != uint64(r.now-from) {
+				t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, row.octets, r.now-from)
+			}
+			r.balanced()
+		})
+	}
+}
+
 // The kernel's loss counters only grow; a reading adds what is new, and only losses of the lossless ring are a fault.
 func TestRingLosses(t *testing.T) {
 	r := plainRig(t, 1)

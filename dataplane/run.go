@@ -2,15 +2,11 @@ package dataplane
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/bpf"
-
-	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
 )
 
@@ -25,7 +21,7 @@ type Runner struct {
 	tasks   [MaxPorts]*portTask
 	workers []*worker
 	perPort bool
-	cpus    int
+	cpus    int // that the process may use: its affinity, and its cgroup's quota
 
 	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
 	shape  sync.Mutex // within change: guards tasks, their ports and workers against their readers outside of workers
@@ -35,35 +31,6 @@ type Runner struct {
 	quit   atomic.Bool
 	done   sync.WaitGroup
 	stop   chan struct{}
-}
-
-// A portTask is the receive and transmit task of one port. Each of its two parts is touched by its worker only.
-type portTask struct {
-	index    int
-	port     port.Port
-	classify classify.Config
-	cfg      PortConfig
-	rx, tx   *worker
-	program  []bpf.RawInstruction // in force; guarded by Runner.change
-
-	// receive task
-	blocked   [port.NumClasses]bool   // the oldest frame waits for buffer
-	blockedAt [port.NumClasses]uint64 // Switch.room when it last had to wait
-	tryAt     [port.NumClasses]int64  // when it is looked at again, come what may
-	pieces    [port.NumClasses]int    // pieces of the oldest frame that were taken already
-	ringHeld  bool
-	unwatched int  // bursts until a ring that fills up is measured again
-	draining  bool // the peer is held until the rings are replaced, or until a configuration fits
-
-	// transmit task
-	stuck          stuck
-	again          bool  // there may be more to send at once
-	retryAt        int64 // no sending before: the kernel was full; 0 where it was not
-	deadline       int64
-	measureAt      int64 // when there is something to be sent about the headroom
-	delay          *delayLine
-	lastSent       [NumPriorities]int64 // end of the last send call with a frame of the priority
-	reaction, late Histogram            // from XOFF received to the end of the last send call; from when a frame was due in delay to its own; guarded by Runner.mu
 }
 
 // base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
@@ -86,7 +53,7 @@ func NewRunner(cfg Config, perPort bool) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: perPort, cpus: runtime.NumCPU(), parked: make(chan struct{}), stop: make(chan struct{})}
+	r := &Runner{sw: sw, perPort: perPort, cpus: runtime.GOMAXPROCS(0), parked: make(chan struct{}), stop: make(chan struct{})}
 	r.done.Add(1)
 	go r.runLosses()
 	return r, nil
@@ -133,149 +100,6 @@ func (r *Runner) park() {
 	<-resume
 }
 
-// Attach gives the configured port number i its sockets and its address. The runner closes p when the port is detached.
-// The port is down until SetUp.
-func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
-	r.change.Lock()
-	defer r.change.Unlock()
-	if err := r.grow(); err != nil {
-		return fmt.Errorf("start a worker: %w", err)
-	}
-	t := &portTask{index: i, port: p}
-	known := false
-	r.View(func(sw *Switch) {
-		if configured := sw.ports[i]; configured != nil {
-			t.cfg, known = configured.cfg, true
-		}
-	})
-	if !known {
-		return fmt.Errorf("there is no port number %d", i)
-	}
-	if err := r.steer(t); err != nil {
-		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
-	}
-	return r.do(func(sw *Switch) error {
-		cfg, err := sw.SetMAC(i, mac, Now())
-		if err != nil {
-			return err
-		}
-		if r.tasks[i] != nil {
-			return fmt.Errorf("port %s: has its sockets already", cfg.Name)
-		}
-		t.configure(sw, cfg)
-		sw.ports[i].losses = RingLosses{} // new sockets count from 0
-		r.tasks[i] = t
-		r.assign(sw)
-		return nil
-	})
-}
-
-// configure takes over what the tasks themselves need of a port's configuration.
-func (t *portTask) configure(sw *Switch, cfg PortConfig) {
-	if t.delay == nil || t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst {
-		t.emptyDelay(sw)
-		t.delay = nil
-		if cfg.Delay > 0 {
-			t.delay = newDelayLine(cfg.Delay, cfg.Nominal, cfg.Burst)
-		}
-	}
-	t.cfg, t.classify = cfg, cfg.Classify
-}
-
-// Detach takes the sockets of port number i away and closes them, the slow part, beside others. The port stays configured, and down.
-func (r *Runner) Detach(i int) error {
-	t, err := r.detach(i)
-	if t != nil {
-		err = errors.Join(err, t.port.Close())
-	}
-	return err
-}
-
-// detach takes the task of port number i away from the workers and returns it; nil where it has none.
-func (r *Runner) detach(i int) (*portTask, error) {
-	r.change.Lock()
-	defer r.change.Unlock()
-	t := r.tasks[i]
-	if t == nil {
-		return nil, nil
-	}
-	return t, r.do(func(sw *Switch) error {
-		t.freeRing(sw)
-		sw.ReadLosses(i, t.losses(), Now())
-		sw.SetUp(i, false, Now())
-		sw.retireTask(t.cfg.Name, t)
-		r.tasks[i] = nil
-		r.assign(sw)
-		return nil
-	})
-}
-
-// SetUp tells that the link of port i came up or went down.
-func (r *Runner) SetUp(i int, up bool) error {
-	return r.Do(func(sw *Switch) error {
-		if t := r.tasks[i]; t != nil {
-			t.freeRing(sw)
-			sw.SetUp(i, up, Now())
-			if !up && t.delay != nil {
-				t.delay.clear()
-			}
-			if tap, ok := t.port.(*port.TAP); ok {
-				return tap.Free()
-			}
-		}
-		return nil
-	})
-}
-
-// grow starts workers until there are as many as the ports need with one more.
-func (r *Runner) grow() error {
-	n := 1
-	for _, t := range r.tasks {
-		if t != nil {
-			n++
-		}
-	}
-	for len(r.workers) < r.maxWorkers(n) {
-		w, err := newWorker(r, len(r.workers))
-		if err != nil {
-			return err
-		}
-		r.shape.Lock()
-		r.workers = append(r.workers, w)
-		r.shape.Unlock()
-		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(r.workers)+4))
-		r.done.Add(1)
-		go w.run()
-	}
-	return nil
-}
-
-// assign shares the tasks among the workers, which stand still.
-func (r *Runner) assign(sw *Switch) {
-	for _, w := range r.workers {
-		w.receivers, w.transmitters, w.lines = w.receivers[:0], w.transmitters[:0], w.lines[:0]
-		w.rewatch = true
-	}
-	next := 0
-	for _, t := range r.tasks {
-		if t == nil {
-			continue
-		}
-		t.rx = r.workers[next%len(r.workers)]
-		if r.perPort {
-			next++
-		}
-		t.tx = r.workers[next%len(r.workers)]
-		next++
-		t.rx.receivers = append(t.rx.receivers, t)
-		t.tx.transmitters = append(t.tx.transmitters, t)
-		if t.delay != nil {
-			t.tx.lines = append(t.tx.lines, t)
-		}
-		sw.SetOwner(t.index, t.tx.id)
-	}
-}
-
 // Configure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those that
 // are gone included. The sockets of a port that is gone are closed.
 func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Static) error {
@@ -304,12 +128,13 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	if err != nil {
 		return err
 	}
+	var look port.Look
 	for _, t := range r.tasks {
 		if t != nil {
 			r.regret(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))
+			t.follow(t.port, &look)
 		}
 	}
-	r.follow()
 	for _, t := range gone {
 		r.regret(t, "closing the sockets of a port that is gone", t.port.Close())
 	}
@@ -386,7 +211,7 @@ func (r *Runner) Close() error {
 	}
 	r.done.Wait()
 	for _, w := range r.workers {
-		errs = append(errs, w.waiter.Close())
+		errs = append(errs, w.close())
 	}
 	return errors.Join(append(errs, r.sw.Close())...)
 }

@@ -67,6 +67,8 @@ type portState struct {
 	inLine   int64         // octets on the wire in it, as its worker said last; the port's own stream is among them
 	txAt     int64         // time at which the transmit task has to look again
 	waitFrom int64         // since when a frame waits in the ring for buffer, 0 where none does
+	waiter   waiter        // the frame that waits, or that did so last
+	again    waiter        // that frame, where a configuration has ended its wait and it has not been offered since
 	crossed  int64         // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
 	culprit  int64         // when the frame came that was admitted
 	heard    macctl.Reason // what the receiver said of the newest MAC Control frame

@@ -5,12 +5,6 @@ import "pfcswitch/dataplane/port"
 // tendPorts is how many ports are looked after at a time: each asks the kernel twice.
 const tendPorts = 32
 
-// A tended is a port whose way out is looked after.
-type tended struct {
-	port   *port.AFPacket
-	packet bool
-}
-
 // tend looks after the ways out of the ports, in turns where they are many.
 func (r *Runner) tend(turn int) {
 	ports := r.tended()
@@ -18,21 +12,13 @@ func (r *Runner) tend(turn int) {
 	var look port.Look
 	for i, p := range ports {
 		if i%turns == turn%turns {
-			p.port.Tend(&look, !p.packet)
+			p.Tend(&look)
 		}
 	}
 }
 
-// follow makes every port leave by the way that its configuration asks for.
-func (r *Runner) follow() {
-	var look port.Look
-	for _, p := range r.tended() {
-		p.port.Tend(&look, !p.packet)
-	}
-}
-
 // tended returns the ports that there are now: looking after them may wait for the kernel, for which nobody else should wait.
-func (r *Runner) tended() (all []tended) {
+func (r *Runner) tended() (all []*port.AFPacket) {
 	r.shape.Lock()
 	defer r.shape.Unlock()
 	for _, t := range r.tasks {
@@ -40,8 +26,16 @@ func (r *Runner) tended() (all []tended) {
 			continue
 		}
 		if p, ok := t.port.(*port.AFPacket); ok {
-			all = append(all, tended{p, t.cfg.Packet})
+			all = append(all, p)
 		}
 	}
 	return all
+}
+
+// follow makes a port, a task's or one that is to become it, leave by the way that the task's configuration asks for. Runner.change
+// guards it.
+func (t *portTask) follow(p port.Port, look *port.Look) {
+	if p, ok := p.(*port.AFPacket); ok {
+		p.Ask(look, !t.cfg.Packet)
+	}
 }

@@ -17,6 +17,9 @@ func (w *worker) readControl(t *portTask) bool {
 	answer := false
 	sw := w.lock()
 	for n := 0; b != nil && n < controlFrames; n++ {
+		if stamp > wall { // it has come since: what is stamped too early makes a link seem shorter
+			now, wall = ClockPair()
+		}
 		at := now - (wall - stamp)
 		if at > now || at < now-macctl.MaxStampAge {
 			at = now // the real-time clock was set, or this side stood still for longer than a reaction is
@@ -25,7 +28,7 @@ func (w *worker) readControl(t *portTask) bool {
 		if answer = answer || urgent; taken {
 			t.measureAt = now
 		} else {
-			t.react(sw, sw.Control(t.index, b, at, now), at)
+			t.react(sw, sw.Control(t.index, b, at, now), at, now)
 		}
 		w.tapHeard(t, b, at)
 		t.port.ControlDone()
@@ -38,10 +41,10 @@ func (w *worker) readControl(t *portTask) bool {
 	return true
 }
 
-// react notes how long after the arrival of XOFF at time at the last send call ended of each priority that it paused. One
-// that had nothing to send has not reacted.
-func (t *portTask) react(sw *Switch, paused uint8, at int64) {
-	occupied := sw.occupied(t.index, Now())
+// react notes how long after the arrival of XOFF at time at, which is looked at now, the last send call ended of each priority
+// that it paused. One that had nothing to send has not reacted.
+func (t *portTask) react(sw *Switch, paused uint8, at, now int64) {
+	occupied := sw.occupied(t.index, now)
 	for q := range uint8(NumPriorities) {
 		if paused&(1<<q) != 0 && (occupied&(1<<q) != 0 || t.lastSent[q] > at) {
 			t.reaction.Record(t.lastSent[q] - at)
@@ -107,7 +110,7 @@ func (w *worker) sendMeasurements(t *portTask) {
 		} else if stamp, _ := t.port.SendStamped(b); stamp != 0 {
 			after, wall := ClockPair()
 			if sent := after - (wall - stamp); sent >= now && sent <= after {
-				w.lock().measured(t.index, &m, sent)
+				w.lock().measured(t.index, &m, sent, after, wall-after)
 				w.unlock()
 			}
 		}

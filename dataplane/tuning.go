@@ -18,6 +18,7 @@ type Spin uint8
 const (
 	SpinAdaptive Spin = iota // longer where sleeps end soon, not at all where they are long
 	SpinNone
+	SpinShort   // as SpinAdaptive does after little work, also after much
 	SpinMost    // always as long as SpinAdaptive does at most
 	SpinEndless // no sleep
 )
@@ -31,10 +32,11 @@ type pace struct {
 	adaptive       bool
 	gather         bool
 	spin           int64 // ns, at the start
+	most           int64 // ns; as long as an adaptive spin becomes
 }
 
 func (t Tuning) pace() pace {
-	p := pace{frames: burstFrames, bursts: max(1, t.Bursts), step: burstArrivals, turn: 1, adaptive: t.Spin == SpinAdaptive, gather: !t.NoGather}
+	p := pace{frames: burstFrames, bursts: max(1, t.Bursts), step: burstArrivals, turn: 1, adaptive: t.Spin == SpinAdaptive || t.Spin == SpinShort, most: spinMax, gather: !t.NoGather}
 	if t.BurstFrames != 0 {
 		p.frames = min(max(1, t.BurstFrames), burstArrivals)
 	}
@@ -46,6 +48,8 @@ func (t Tuning) pace() pace {
 		p.step = 1
 	}
 	switch t.Spin {
+	case SpinShort:
+		p.most = spinFew
 	case SpinMost:
 		p.spin = spinMax
 	case SpinEndless:

@@ -38,7 +38,7 @@ func newFunnel(b *testing.B, sources int, v Tuning) (*worker, *account) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = w.waiter.Close() })
+	b.Cleanup(func() { _ = w.close() })
 	r.workers = []*worker{w}
 	for i := range sources + 1 {
 		c := unshaped(i)

@@ -14,12 +14,20 @@ type Use struct {
 	Last    int64  // octets after the newest XOFF
 	Waited  uint64 // frames after XOFF that found no room, and waited in the ring, because the headroom was too small for what came after it
 	Crowded uint64 // frames after XOFF that found none because those that had come before had taken it: alone, what came after would have fitted
+
+	Exceeded uint64 // XOFFs after which more came than Room
+	Tight    Tight  // of all XOFFs, that which left least of Room
 }
+
+// A Tight is what came after one XOFF beside the headroom that counted when it was told: the one in force, and where that follows
+// what is found, no more than had been found by then. Both are octets; Used is 0 where nothing has come after any XOFF.
+type Tight struct{ Used, Room int64 }
 
 // useMeter counts the use of one queue since the peer was last told.
 type useMeter struct {
 	Use
 	left   int64 // when XOFF left
+	room   int64 // octets of headroom by then
 	before int64 // octets since then that had come before
 	inLine bool  // XOFF is in the delay line
 }
@@ -55,11 +63,24 @@ func (p *portState) toldNow(now int64) {
 		case told&bit != 0:
 			u.Xoffs++
 			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0
+			u.room = p.roomNow(q)
 		case u.inLine: // freed before XOFF has left: nothing came after it
 			p.leftLine(q, now-u.left)
 		}
 	}
 	p.told = told
+}
+
+// roomNow is the headroom that what comes after an XOFF of now has to fit, in octets.
+func (p *portState) roomNow(q uint8) int64 {
+	room := p.cfg.Ingress[q].Headroom
+	if p.cfg.Prober == nil || p.cfg.Follow>>q&1 == 0 {
+		return room
+	}
+	if found := p.cfg.Prober.Found(); found > 0 {
+		room = min(room, found)
+	}
+	return room
 }
 
 // passedLine says that a MAC Control frame that was put into the delay line of port i at time entered has left it, so many
@@ -117,10 +138,21 @@ func (u *useMeter) add(at, octets int64) {
 	if at > u.left {
 		u.Last += octets
 		u.Peak = max(u.Peak, u.Last)
+		u.compare(octets)
 		return
 	}
 	u.before += octets
 	u.Ring = max(u.Ring, u.before)
+}
+
+// compare holds what has come since XOFF, the newest octets last, against the headroom of then.
+func (u *useMeter) compare(octets int64) {
+	if u.Last > u.room && u.Last-octets <= u.room {
+		u.Exceeded++
+	}
+	if t := &u.Tight; t.Used == 0 || u.room-u.Last < t.Room-t.Used {
+		*t = Tight{u.Last, u.room}
+	}
 }
 
 // usedRing counts a frame that has to wait in the ring.

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"errors"
 	"math"
 	"runtime"
 	"sync/atomic"
@@ -23,7 +24,9 @@ const (
 	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
 	minSleep      = 100_000   // ns; deadlines are coalesced to this
 	spinStart     = 5_000     // ns
-	spinMax       = 15_000    // ns: what a sleep and its end cost; a longer spin is dearer, and takes the CPU from the hosts
+	spinFew       = 15_000    // ns: what a sleep and its end cost; after little work a longer spin is dearer, and takes the CPU from the hosts
+	spinMax       = 200_000   // ns: after much work it may be longer, as far as credit reaches and the crowd bears it
+	spinRelax     = 8         // pauses of the processor between two looks: other workers want the lock too
 	retryDelay    = 200_000   // ns until a frame that the kernel did not take is sent again
 	delaySpin     = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
 	waitPeriod    = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may
@@ -44,7 +47,10 @@ type worker struct {
 	turn         int         // receiver that the next round begins with
 	pace         pace
 	spin         int64
-	got          int // frames that this round has received
+	credit       int64 // ns that it may spin: what its rounds lasted less what it has spun, at most pace.most
+	crowd        crowd
+	got          int  // frames that this round has received
+	full         bool // a burst of this round was as long as bursts may be
 
 	frames   [burstArrivals]port.Frame
 	arrivals [burstArrivals]Arrival
@@ -68,10 +74,15 @@ func newWorker(r *Runner, id int) (*worker, error) {
 		return nil, err
 	}
 	pace := r.sw.cfg.Tuning.pace()
-	return &worker{id: id, r: r, pace: pace, spin: pace.spin, waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
+	if r.cpus == 1 { // while this worker waits nobody can send
+		pace.adaptive, pace.gather = false, false
+	}
+	return &worker{id: id, r: r, pace: pace, spin: pace.spin, crowd: newCrowd(r.cpus), waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
 		moves: make([]Move, 0, burstArrivals),
 		mine:  make([]*portTask, 0, MaxPorts), batch: port.NewBatch()}, nil
 }
+
+func (w *worker) close() error { return errors.Join(w.waiter.Close(), w.crowd.close()) }
 
 // lock takes the switch's lock for this worker.
 func (w *worker) lock() *Switch {
@@ -119,8 +130,9 @@ func (w *worker) run() {
 			w.asked.Store(false)
 		}
 		now := Now()
-		w.got = 0
+		w.got, w.full = 0, false
 		if w.round(now) {
+			w.earn(idle, now, Now())
 			idle = 0
 			w.gather()
 			continue
@@ -128,12 +140,35 @@ func (w *worker) run() {
 		if idle == 0 {
 			idle = now
 		}
-		if now-idle < w.spin {
+		if w.spins(idle, now) {
+			relax(spinRelax)
 			continue
 		}
 		w.sleep()
+		w.earn(idle, now, now)
 		idle = 0
 	}
+}
+
+// spins tells whether the worker goes on looking for work after it has had none since idle. In the long run it spins no more than its
+// rounds last, beyond what a sleep costs each time: frames of a load do not meet a sleeping worker in every gap, and few frames do not
+// keep a CPU busy. For longer than a sleep costs it spins only while nobody else wants the CPU.
+func (w *worker) spins(idle, now int64) bool {
+	spun := now - idle
+	if !w.pace.adaptive || w.pace.most <= spinFew || spun < min(w.spin, spinFew) {
+		return spun < w.spin
+	}
+	free := w.crowd.bears(idle, now) // asked even where this spin is over: that is how it learns that the crowd has gone
+	return free && spun < min(w.spin, w.credit)
+}
+
+// earn takes account of a round with work, from one time until another, and of the spin before it, which began at idle; 0 where
+// there was none.
+func (w *worker) earn(idle, from, until int64) {
+	if idle != 0 {
+		w.credit = max(0, w.credit-(from-idle))
+	}
+	w.credit = min(w.credit+until-from, w.pace.most)
 }
 
 // round serves every task once and tells whether there was work.
@@ -215,13 +250,17 @@ func (w *worker) clearErrors() {
 	}
 }
 
-// adapt makes the spin longer where sleeps end soon, and shorter where they are long.
+// adapt makes the spin longer where sleeps end soon, and shorter where they are long: soon is what could have been spun.
 func (w *worker) adapt(slept int64) {
+	most := int64(spinFew)
+	if w.crowd.rare() {
+		most = min(max(w.credit, spinFew), w.pace.most)
+	}
 	switch {
 	case !w.pace.adaptive:
-	case slept < spinMax:
-		w.spin = min(spinMax, max(spinStart, 2*w.spin))
-	case slept > 4*spinMax:
+	case slept < most:
+		w.spin = min(most, max(spinStart, 2*w.spin))
+	case slept > 4*most:
 		if w.spin /= 2; w.spin < spinStart {
 			w.spin = 0
 		}

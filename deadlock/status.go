@@ -57,10 +57,42 @@ func (w *Watchdog) Status(dst []Status, now int64) []Status {
 	return dst
 }
 
+// Retired appends the counts, in no order, from which queues go on that are not in Status: those of ports that are gone, and those
+// that are lossless no more.
+func (w *Watchdog) Retired(dst []Status) []Status {
+	for name, all := range w.retired {
+		for q := range all {
+			dst = all[q].append(dst, name, uint8(q))
+		}
+	}
+	for _, p := range w.ports {
+		if p == nil {
+			continue
+		}
+		for m := ^p.mask & (1<<NumQueues - 1); m != 0; m &= m - 1 {
+			q := &p.queues[bits.TrailingZeros16(m)]
+			dst = q.counts.append(dst, p.name, q.number)
+		}
+	}
+	return dst
+}
+
+// append appends counts that are not all 0.
+func (c *counts) append(dst []Status, name string, queue uint8) []Status {
+	if *c == (counts{}) {
+		return dst
+	}
+	return append(dst, c.status(name, queue))
+}
+
+func (c *counts) status(name string, queue uint8) Status {
+	return Status{Name: name, Queue: queue, State: Operational, Detected: c.Detected, Recovered: c.Recovered, Recurred: c.Recurred,
+		Sent: c.Sent, Dropped: c.Dropped, LastSent: c.LastSent, LastDropped: c.LastDropped}
+}
+
 func (w *Watchdog) status(q *queue, now int64) Status {
-	s := Status{Name: q.port.name, Queue: q.number, Config: q.port.config, State: Operational,
-		Detected: q.Detected, Recovered: q.Recovered, Recurred: q.Recurred,
-		Sent: q.Sent, Dropped: q.Dropped, LastSent: q.LastSent, LastDropped: q.LastDropped}
+	s := q.counts.status(q.port.name, q.number)
+	s.Config = q.port.config
 	switch q.state {
 	case stormed:
 		s.State = Stormed

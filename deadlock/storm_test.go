@@ -305,9 +305,22 @@ func TestRemovedPort(t *testing.T) {
 	if r.w.Next() != math.MaxInt64 {
 		t.Error("a look is due at a port that is gone")
 	}
+	retired := func(want int) {
+		t.Helper()
+		got := r.w.Retired(nil)
+		if len(got) != want || want == 1 && (got[0].Name != "a" || got[0].Queue != 3 || got[0].Detected != 1 || got[0].Recovered != 1) {
+			t.Errorf("%d queues of those that are gone have counts, want %d: %+v", len(got), want, got)
+		}
+	}
+	retired(1)
+	if err := r.w.Set(5, "a", 1<<4, patent(), r.now); err != nil { // it is back, and 3 is lossy
+		t.Fatal(err)
+	}
+	retired(1)
 	if err := r.w.Set(5, "a", 1<<3, patent(), r.now); err != nil {
 		t.Fatal(err)
 	}
+	retired(0)
 	if s := r.status(t); s.Detected != 1 || s.Recovered != 1 || s.State != Operational {
 		t.Errorf("%+v", s)
 	}

@@ -27,7 +27,7 @@ func (p *Probe) answer(at Moment) (out Packet, ok bool) {
 		r := &p.answers[p.first]
 		p.first = (p.first + 1) % openAnswers
 		p.waiting--
-		if stepped(r.at, at) || at.Now < r.stamp {
+		if p.disagree(r.at, at) || at.Now < r.stamp {
 			p.ignore(IgnoredClock)
 			continue
 		}

@@ -8,9 +8,10 @@ const (
 	perInterval   = 2 * settleSamples // requests
 	fastSamples   = 4 * perInterval   // after the agreement, fastInterval apart
 	fastInterval  = int64(10 * time.Millisecond)
-	answerTime    = int64(time.Second) // after which an answer counts no more
-	proofAfter    = 16                 // unanswered requests in a row after which the fallback is tried as well
-	worstStamp    = time.Millisecond   // a precision that no clock has
+	answerTime    = int64(time.Second)    // after which an answer counts no more, however long the peer kept the question
+	believedTrip  = 10 * time.Millisecond // 1,000 km of cable, there and back
+	proofAfter    = 16                    // unanswered requests in a row after which the fallback is tried as well
+	worstStamp    = time.Millisecond      // a precision that no clock has
 	worstReaction = time.Second
 )
 
@@ -62,11 +63,12 @@ func (p *Probe) schedule(now int64) {
 	p.askAt = now + wait
 }
 
-// Stamped says when, by the switch's clock, the newest request really left, where the kernel tells. It must be between
-// the time that Out was given and that of the answer.
-func (p *Probe) Stamped(sequence uint32, sent int64) {
+// Stamped says when, by the switch's clock as it was compared at a moment, a request really left, where the kernel tells. The session
+// tells those of this end from those of the peer that are sent back. The time must be between the one that Out was given and that of the
+// answer. A doubtful one is passed over: the time that Out was given makes the trip longer.
+func (p *Probe) Stamped(session uint16, sequence uint32, sent int64, at Moment) {
 	q := &p.questions[sequence%openQuestions]
-	if q.open && q.sequence == sequence && q.flags&FlagClient == 0 && sent > q.sent {
+	if q.open && session == p.set.Session && q.sequence == sequence && q.flags&FlagClient == 0 && sent > q.sent && !p.disagree(q.at, at) {
 		q.sent = sent
 	}
 }
@@ -83,14 +85,18 @@ func (p *Probe) takeAnswer(in Packet, stamp int64, at Moment) {
 		p.ignore(IgnoredAltered)
 		return
 	}
-	q.open = false
-	if stepped(q.at, at) {
-		p.ignore(IgnoredClock)
+	q.open, p.silence = false, 0 // whatever it is good for, it is an answer
+	if p.disagree(q.at, at) {
+		p.refuse(at.Now, IgnoredClock)
 		return
 	}
 	trip, turn, why := q.measure(in, stamp)
 	if why != NumIgnored {
-		p.ignore(why)
+		p.refuse(at.Now, why)
+		return
+	}
+	if trip+TurnError(turn) > p.longestTrip() {
+		p.tooFar(at.Now, trip)
 		return
 	}
 	if q.flags&FlagLoopback == 0 {
@@ -98,10 +104,46 @@ func (p *Probe) takeAnswer(in Packet, stamp int64, at Moment) {
 	}
 	p.answeredBy(in.Peer)
 	p.count.Answered++
-	p.silence = 0
+	p.refused, p.far, p.farTrip = 0, 0, 0
 	p.path.answered(in.Fallback)
 	p.estimate.Add(trip, turn, in.Busy)
 	p.found(at.Now)
+}
+
+// longestTrip is how long a trip may be at most: a peer that keeps its answers back must not look like ever longer cable.
+func (p *Probe) longestTrip() time.Duration { return max(believedTrip, 4*p.set.Inputs.Delay) }
+
+// refuse ignores an answer that cannot be used, and tells a person where none can.
+func (p *Probe) refuse(now int64, why Ignored) {
+	p.ignore(why)
+	if p.refused++; p.refused == proofAfter {
+		p.note(now, "%s answers, and %d answers in a row could not be used, the newest being ignored as %q: the headroom in force stays", p.peer(), proofAfter, why)
+	}
+}
+
+// tooFar ignores an answer, and tells a person where none is nearer. How long the way is, is the shortest of the newest proofAfter.
+func (p *Probe) tooFar(now int64, trip time.Duration) {
+	p.ignore(IgnoredProportion)
+	if p.far%proofAfter == 0 {
+		p.nearest = trip
+	}
+	p.nearest = min(p.nearest, trip)
+	if p.far++; p.far%proofAfter > 0 {
+		return
+	}
+	p.farTrip = p.nearest
+	if p.far == proofAfter {
+		p.note(now, "the way to %s and back%s takes %v, and no more than %v are believed: where it is that long, set the headroom of this port by hand: %s: %d",
+			p.peer(), p.withTurn(), p.farTrip, p.longestTrip(), p.set.Key, p.byHand())
+	}
+}
+
+// withTurn says what else is in a trip: two stamps do not tell it from the time that the peer keeps a question.
+func (p *Probe) withTurn() string {
+	if p.set.Flags&FlagTwoStamps == 0 {
+		return ""
+	}
+	return ", with how long it keeps a question, which only headroom.stamps: 4 tells apart,"
 }
 
 // measure returns the trip, and the turn-around or -1 with two stamps; why is NumIgnored where they are sound.

@@ -75,6 +75,12 @@ func PFCDelay(in Inputs) Terms {
 	}
 }
 
+// Floor is the least headroom of a port, in bits: PFCDelay without a cable, so that no measurement can make it less, and K.
+func Floor(in Inputs) int64 {
+	in.Delay = 0
+	return PFCDelay(in).Bits() + in.K
+}
+
 // PauseDelay is what follows a PAUSE (IEEE 802.3 annex 31B):
 // 2·frame + PAUSE frame + response limit + 2·C·D_prop.
 func PauseDelay(in Inputs) Terms {
@@ -124,8 +130,15 @@ func Calculate(in Inputs, fc FlowControl) Calculation {
 
 // Bits is max(Eta, Delay) + SendLimit + Burst + K: the bits that may still arrive after a pause
 // frame was handed to the wire.
-func (c Calculation) Bits() int64 {
-	return max(c.Eta.Bits(), c.Delay.Bits()) + c.SendLimit + c.Burst + c.K
+func (c Calculation) Bits() int64 { return c.Terms().Bits() }
+
+// Terms are the parts that Bits is the sum of.
+func (c Calculation) Terms() Terms {
+	formula := Term{"eta", c.Eta.Bits()}
+	if delay := c.Delay.Bits(); delay > formula.Bits {
+		formula = Term{"delay", delay}
+	}
+	return Terms{formula, {"send call", c.SendLimit}, {"burst", c.Burst}, {"k", c.K}}
 }
 
 // Bytes is Bits in octets, rounded up.

@@ -1,7 +1,7 @@
 package headroom
 
 import (
-	"math"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +13,7 @@ import (
 func agreed(s Settings) *Probe {
 	p := NewProbe(s)
 	p.SetUp(true, 1)
-	p.SetAgreed(true, "b", 1)
+	p.SetAgreed(true, true, "b", 1)
 	return p
 }
 
@@ -95,7 +95,7 @@ func TestResultOfAStranger(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
 	p := w.ends[0]
-	p.Receive(result(stranger, 99, 1<<31, math.MaxUint64), w.now, w.moment(0))
+	p.Receive(result(stranger, 99, 1<<31, mostBits), w.now, w.moment(0))
 	if got := p.Target(); got != Octets(4*p.set.Calculated) {
 		t.Fatalf("before the first answer: %d", got)
 	}
@@ -110,7 +110,7 @@ func TestResultOfAStranger(t *testing.T) {
 	if !w.report(1).Told {
 		t.Error("the peer's result was not heard")
 	}
-	p.Receive(result(stranger, 99, 1<<31, math.MaxUint64), w.now, w.moment(0))
+	p.Receive(result(stranger, 99, 1<<31, mostBits), w.now, w.moment(0))
 	if p.Target() != found || p.count.Ignored[IgnoredStranger] != 1 {
 		t.Errorf("target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
 	}
@@ -122,16 +122,16 @@ func TestForgedResultIsForgotten(t *testing.T) {
 	w.agree()
 	w.run(time.Second)
 	p, found := w.ends[0], w.ends[0].Target()
-	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump+1, math.MaxUint64), w.now, w.moment(0))
+	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump+1, mostBits), w.now, w.moment(0))
 	if p.Target() != found || p.count.Ignored[IgnoredProportion] != 1 {
 		t.Errorf("far ahead: target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
 	}
-	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump, math.MaxUint64), w.now, w.moment(0))
+	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump, mostBits), w.now, w.moment(0))
 	if got := p.Target(); got != Octets(4*p.set.Calculated) {
 		t.Fatalf("target %d", got)
 	}
 	w.run(time.Duration(resultLife) + 40*p.set.Interval)
-	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == math.MaxUint64 || !p.results.heard {
+	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == mostBits || !p.results.heard {
 		t.Errorf("target %d, was %d; peer %+v", got, found, p.results.peer)
 	}
 }
@@ -148,20 +148,88 @@ func TestResultsAreRepeated(t *testing.T) {
 	}
 }
 
-// A peer that answers late looks like a long link, up to the size that is written.
-func TestOwnHeadroomIsBounded(t *testing.T) {
-	a := settings(7)
-	a.Limit, a.Interval = 8*100_000, time.Second
-	w := newWire(a, settings(8))
-	w.delay[1] = int64(900 * time.Millisecond)
-	w.agree()
-	w.run(20 * time.Second)
-	p := w.ends[0]
-	if got := p.Target(); got != 100_000 || p.count.Ignored[IgnoredProportion] == 0 {
-		t.Errorf("target %d, ignored %v", got, p.count.Ignored)
+// 100 km of cable that nobody has written down fit, whatever the speed and however small the burst, and with a peer that answers
+// late, with four stamps and with two.
+func TestBoundLeavesRoom(t *testing.T) {
+	for _, speed := range []int64{0, 1e8, 1e9, 1e10} {
+		for _, burst := range []int64{4096, DefaultBurst(speed, tagged)} {
+			for _, flags := range []uint8{0, FlagTwoStamps} {
+				a := settings(7)
+				in := Inputs{Speed: speed, MaxFrame: tagged, Burst: burst}
+				a.Inputs, a.Calculated, a.Flags = in, Calculate(in, PFC).Bits(), flags
+				b := a
+				b.Session = 8
+				w := newWire(a, b)
+				w.delay, w.turn = [2]int64{500_000, 500_000}, 200_000
+				w.agree()
+				w.run(2 * time.Second)
+				r := w.report(0)
+				if ignored(r) != 0 || r.Target < r.Measured.Bits() || r.Wire() < BitsIn(speed, time.Millisecond) {
+					t.Errorf("%d bit/s, burst %d, flags %d: measured %d, of which %d on the way, target %d, ignored %v", speed, burst, flags, r.Measured.Bits(), r.Wire(), r.Target, r.Counters.Ignored)
+				}
+				if notes := strings.Join(w.ends[0].Notes(), "\n"); strings.Contains(notes, "headroom.max") {
+					t.Errorf("%d bit/s, burst %d: told %q", speed, burst, notes)
+				}
+			}
+		}
 	}
-	if n := strings.Count(strings.Join(p.Notes(), "\n"), "headroom.max allows 100000 B"); n != 1 {
-		t.Errorf("told %d times", n)
+}
+
+// Only what rests on the peer's word is bounded by the calculated headroom: its reaction where it states no send limit, its burst,
+// the precision of its clock, and what it has found.
+func TestThePeersWordIsBounded(t *testing.T) {
+	for name, lie := range map[string]func(a *Packet){
+		"reaction":  func(a *Packet) { a.Reaction, a.SendLimit = 1e9, 0 },
+		"burst":     func(a *Packet) { a.Burst = 1<<32 - 1 },
+		"precision": func(a *Packet) { a.Precision, a.Burst = 1e6, 1e7 },
+	} {
+		p, q, now := asking(t, 0)
+		for range settleSamples {
+			a := replied(q)
+			lie(&a)
+			p.Receive(a, now+5_002_000, Moment{Now: now + 5_002_000})
+			now = max(p.askAt, now+6_000_000)
+			q, _ = p.Out(Moment{Now: now})
+		}
+		want := p.set.Inputs.WireBits(Finding{Trip: 5*time.Millisecond + 2, Precision: p.set.Precision}) + 4*p.set.Calculated
+		if got := p.target.bits; got != want || p.count.Ignored != [NumIgnored]uint64{} {
+			t.Errorf("%s: target %d, want %d; ignored %v", name, got, want, p.count.Ignored)
+		}
+		if notes := strings.Join(p.Notes(), "\n"); strings.Count(notes, fmt.Sprintf("headroom.max leaves %d B", Octets(want))) != 1 {
+			t.Errorf("%s: told %q", name, notes)
+		}
+	}
+}
+
+// A peer that lies for less, with no time on the way, a send limit of a bit and no burst, gets no less than IEEE 802.1Q asks for.
+func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
+	for speed, want := range map[int64]int64{ // bits
+		1e8:  2*12_336 + 672 + 512,
+		1e9:  2*12_336 + 672 + 1024,
+		1e10: 2*12_336 + 672 + 30_720,
+		0:    2*(65_550+24)*8 + 672 + 30_720,
+	} {
+		s := settings(7)
+		s.Inputs.Speed, s.Inputs.Delay, s.Precision = speed, time.Millisecond, 0
+		s.Calculated = Calculate(s.Inputs, PFC).Bits()
+		p, now := agreed(s), int64(1)
+		for range 100 * perInterval {
+			if q, _ := p.Out(Moment{Now: now}); q.Operation == Request {
+				a := replied(q)
+				a.Area, a.SendLimit, a.Burst, a.Reaction, a.Precision = [2]uint64{0, 100}, 1, 0, 0, 0
+				p.Receive(a, now+100, Moment{Now: now + 100})
+			}
+			now = max(now+1, p.askAt)
+		}
+		if p.ownNeeds() >= want || p.target.bits != want || p.Reason() != "less has been enough for 16 intervals" {
+			t.Errorf("%d bit/s: found %d, wanted %d: %s; want %d", speed, p.ownNeeds(), p.target.bits, p.Reason(), want)
+		}
+		s.Min = 1 // a person may have less
+		p.Configure(s, now)
+		p.retarget(now + lowerAfter*int64(s.Interval))
+		if p.target.bits != p.ownNeeds() {
+			t.Errorf("%d bit/s: with less allowed %d are wanted", speed, p.target.bits)
+		}
 	}
 }
 
@@ -223,7 +291,7 @@ func TestRename(t *testing.T) {
 	p.Notes()
 	samples := w.report(0).Trips.Samples
 	for i := range 100 {
-		p.SetAgreed(true, strings.Repeat("b", 1+i%7), w.now)
+		p.SetAgreed(true, true, strings.Repeat("b", 1+i%7), w.now)
 	}
 	if r := w.report(0); r.Trips.Samples != samples || r.Neighbour != "bb" {
 		t.Errorf("%d samples, were %d; neighbour %q", r.Trips.Samples, samples, r.Neighbour)
@@ -239,7 +307,7 @@ func TestNotesAreFew(t *testing.T) {
 	p.SetUp(true, 1)
 	const seconds = 1000
 	for i := range int64(seconds) {
-		p.SetAgreed(i%2 == 0, "b", i*int64(time.Second))
+		p.SetAgreed(true, i%2 == 0, "b", i*int64(time.Second))
 		told += len(p.Notes())
 	}
 	if most := maxNotes + seconds/10 + 1; told > most || told < maxNotes {

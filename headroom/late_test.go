@@ -11,9 +11,9 @@ import (
 func TestLateAgreementProvesNothing(t *testing.T) {
 	for late := 300 * time.Millisecond; late < 1200*time.Millisecond; late += 7 * time.Millisecond {
 		w := newWire(settings(7), settings(8))
-		w.ends[0].SetAgreed(true, "b", w.now)
+		w.ends[0].SetAgreed(true, true, "b", w.now)
 		w.run(late)
-		w.ends[1].SetAgreed(true, "a", w.now)
+		w.ends[1].SetAgreed(true, true, "a", w.now)
 		for range 200 {
 			w.run(5 * time.Millisecond)
 			if w.ends[0].Swallowed() {
@@ -33,7 +33,7 @@ func TestFlapIsToldAgain(t *testing.T) {
 	w.run(time.Second)
 	p := w.ends[0]
 	p.SetUp(false, w.now)
-	p.SetAgreed(false, "", w.now)
+	p.SetAgreed(true, false, "", w.now)
 	p.Notes()
 	p.SetUp(true, w.now)
 	w.run(time.Minute)
@@ -61,7 +61,7 @@ func TestFoundForAnotherLink(t *testing.T) {
 	if p.Target() == 0 {
 		t.Error("nothing is found any more")
 	}
-	p.SetAgreed(false, "b", w.now)
+	p.SetAgreed(true, false, "b", w.now)
 	s.Min = 8 * (p.Target() + 1000)
 	p.Configure(s, w.now)
 	if got := p.Target(); got != Octets(s.Min) {

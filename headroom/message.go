@@ -7,7 +7,7 @@ const (
 	Request   uint16 = 1 + iota // asks for an answer
 	Answer                      // answers it
 	Result                      // tells the other end what was found
-	ResultAck                   // says that it was heard
+	ResultAck                   // says that it was heard, and what is in force there
 	Stream                      // asks for a stream of test frames, or says what of it is granted
 )
 
@@ -25,7 +25,7 @@ type Message struct {
 	Operation uint16
 	Session   uint16    // of the end that asks or tells
 	Sequence  uint32    // counts its messages
-	Area      [2]uint64 // request, answer: stamps in ns; result: headroom and its wire part, in bits; stream: priority and ns
+	Area      [2]uint64 // request, answer: stamps in ns; result: headroom and its wire part, in bits; its acknowledgement: headroom in force, and that wire part; stream: priority and ns
 	Precision uint32    // ns by which a stamp may be wrong
 	Reaction  uint32    // ns from an XOFF to the end of the last send call; 0: not known
 	SendLimit uint32    // bits of the largest send call; 0: not stated
@@ -48,10 +48,11 @@ type Moment struct {
 	Clock int64
 }
 
-// stepped reports whether the real-time clock was set between two moments. Slewing (at most 500 ppm) is not that.
-func stepped(a, b Moment) bool {
-	const tolerance = 10_000
-	return max(a.Clock-b.Clock, b.Clock-a.Clock) > tolerance+max(a.Now-b.Now, b.Now-a.Now)/1000
+// disagree reports whether stamps that were converted at two moments cannot be held against each other, since the clocks were
+// not as far apart at both: the real-time clock was set meanwhile, or this program stood still between reading the one and the
+// other. Slewing is not that: Linux slews both alike. What goes unseen is no more than the precision of the stamps.
+func (p *Probe) disagree(a, b Moment) bool {
+	return max(a.Clock-b.Clock, b.Clock-a.Clock) > int64(p.set.Precision)
 }
 
 // An Ignored says why a message was ignored.
@@ -64,7 +65,7 @@ const (
 	IgnoredAltered                   // an answer that does not fit its question
 	IgnoredBackwards                 // stamps that run backwards
 	IgnoredProportion                // values out of all proportion
-	IgnoredClock                     // the real-time clock was set meanwhile
+	IgnoredClock                     // the real-time clock was set meanwhile, or was not read at the same moment as the other
 	IgnoredOld                       // a result or a request for a stream older than the newest
 	IgnoredBusy                      // more requests at once than are answered, or faster than streams are granted
 	IgnoredStranger                  // a result of a station that is not the one that answers

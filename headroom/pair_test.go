@@ -44,7 +44,7 @@ func newWire(a, b Settings) *wire {
 
 func (w *wire) agree() {
 	for i, p := range w.ends {
-		p.SetAgreed(true, []string{"b", "a"}[i], w.now)
+		p.SetAgreed(true, true, []string{"b", "a"}[i], w.now)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestPairMeasures(t *testing.T) {
 			w.agree()
 			w.run(2 * time.Second)
 			r := w.report(0)
-			if r.Trips.Min != tt.trip || r.Finding.Trip != tt.trip {
+			if r.Trips.Min != tt.trip || r.Finding.Trip != tt.trip+tt.turn/clockRates {
 				t.Errorf("trip\n got %v, settled %v\nwant %v", r.Trips.Min, r.Finding.Trip, tt.trip)
 			}
 			if r.Turns.Max != tt.turn {
@@ -177,6 +177,30 @@ func TestPairTellsWhatItFound(t *testing.T) {
 	}
 }
 
+// How late an end reacts to pause frames reaches the headroom of the other one with its next answer; where the answer is the request
+// itself, with its result.
+func TestReactionReachesThePeer(t *testing.T) {
+	for name, flags := range map[string]uint8{"answers": 0, "loopback": FlagTwoStamps | FlagLoopback} {
+		a := settings(7)
+		a.Flags = flags
+		w := newWire(a, settings(8))
+		w.agree()
+		w.run(time.Second)
+		before := w.report(0)
+		const late = 30 * time.Microsecond
+		w.ends[1].Reacted(late)
+		w.ends[1].Reacted(-5) // its last send call had ended before
+		w.run(time.Second)
+		r := w.report(0)
+		if before.Finding.Reaction >= late || r.Finding.Reaction != late || r.Reaction() != BitsIn(gbit, late) || r.Reactions.Samples != 0 {
+			t.Errorf("%s: reaction %v, was %v: %d bits\nwant %v", name, r.Finding.Reaction, before.Finding.Reaction, r.Reaction(), late)
+		}
+		if own := w.report(1).Reactions; own.Samples != 2 || own.Max != late || own.Min != 0 {
+			t.Errorf("%s: the end that reacts has %+v", name, own)
+		}
+	}
+}
+
 func TestPairDoublesWithTheDelay(t *testing.T) {
 	var found [2]int64
 	for i, delay := range []int64{50_000, 100_000} {
@@ -187,13 +211,13 @@ func TestPairDoublesWithTheDelay(t *testing.T) {
 		r := w.report(0)
 		found[i] = r.Wire()
 	}
-	if found[0] != 100_060 || found[1] != 200_060 {
-		t.Errorf("wire parts\n got %v bits\nwant 2 × delay + 2 × precision", found)
+	if found[0] != 100_064 || found[1] != 200_064 {
+		t.Errorf("wire parts\n got %v bits\nwant 2 × delay + 2 × precision + a thousandth of the turn-around", found)
 	}
 }
 
-// A link that grows by a tenth of the headroom's time in every interval never gets ahead of the headroom by more than
-// what the peer's burst leaves.
+// A link that grows by a tenth of the headroom's time in every interval is followed within the interval: there is room for the
+// peer's burst beside what the cable needs then.
 func TestPairFollowsAGrowingDelay(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.delay = [2]int64{500_000, 500_000}
@@ -203,7 +227,7 @@ func TestPairFollowsAGrowingDelay(t *testing.T) {
 		hdrm := time.Duration(w.ends[0].Target() * 8) // ns at 1 Gbit/s
 		w.delay[1] += int64(hdrm) / 10                // of one way: the trip grows by as much
 		w.run(settings(7).Interval)
-		needs := BitsIn(gbit, time.Duration(w.delay[0]+w.delay[1])) + 2*12_336 + 672
+		needs := BitsIn(gbit, time.Duration(w.delay[0]+w.delay[1])) + 2*12_336 + ControlFrameBits + 8*settings(8).Inputs.Burst
 		if has := w.ends[0].Target() * 8; has < needs {
 			t.Fatalf("delay %v: headroom %d bits, the link needs %d", time.Duration(w.delay[1]), has, needs)
 		}

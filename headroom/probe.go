@@ -8,15 +8,15 @@ import (
 
 // Settings of a Probe. Values in bits count as on the wire.
 type Settings struct {
-	Inputs     Inputs // of this port; the Delay is not used
+	Inputs     Inputs // of this port; the Delay only says which trips are out of proportion
 	Calculated int64  // bits of the calculated headroom, in force until a better one is found
-	Min        int64  // bits below which nothing found goes
-	Max        int64  // bits above which nothing goes that only the peer claims; 0: 4 × Calculated
-	Limit      int64  // bits above which nothing found goes, but for Min; 0: none
+	Min        int64  // bits below which nothing found goes; 0: Floor
+	Max        int64  // bits above which nothing goes that rests on the peer's word; 0: 4 × Calculated
+	Limit      int64  // bits above which nothing found goes, but for the least; 0: none
 	Auto       bool   // the port's headroom is to follow
 	Key        string // where the headroom is set by hand, for messages
 
-	Precision  time.Duration // of this end's stamps
+	Precision  time.Duration // by which this end's stamps may be wrong; those that disagree by more are not used
 	Percentile float64       // share of reactions that counts, 0.999
 	Interval   time.Duration // in which eight samples are taken
 	Flags      uint8         // how requests are to be answered
@@ -40,6 +40,7 @@ type Probe struct {
 
 	up        bool
 	upSince   int64
+	own       bool // this end tells its neighbour that it measures
 	agreed    bool
 	known     bool // somebody has said whether there is an agreement
 	neighbour string
@@ -53,20 +54,27 @@ type Probe struct {
 	sequence  uint32
 	asked     int64 // since the agreement
 	askAt     int64
-	silence   int64       // requests in a row without an answer
-	claims    claimWindow // of the peer
-	answerer  [6]byte     // who gave the newest answer; zero: nobody yet
+	silence   int64         // requests in a row without an answer
+	refused   int           // answers in a row that could not be used
+	far       int           // answers in a row whose trip is out of proportion
+	nearest   time.Duration // of them, since the last proofAfter were whole
+	farTrip   time.Duration // the shortest of the last whole proofAfter, 0 where there is none
+	claims    claimWindow   // of the peer
+	answerer  [6]byte       // who gave the newest answer; zero: nobody yet
 	path      path
 
 	// responder
 	answers   [openAnswers]reply
 	first     int
 	waiting   int
+	before    Moment // of the newest message in, or call of Out
+	doubted   int64  // up to when stamps of requests may be wrong
 	reactions window // of this end
 
 	// results
 	results results
 	target  target
+	mine    int64 // bits that this end has found
 	inForce int64 // octets
 	over    bool  // more was found than may be
 
@@ -101,6 +109,9 @@ func (p *Probe) Configure(s Settings, now int64) {
 	if s.Max == 0 {
 		s.Max = 4 * s.Calculated
 	}
+	if s.Limit > 0 {
+		s.Max = min(s.Max, s.Limit)
+	}
 	again := s.Flags != p.set.Flags || s.Percentile != p.set.Percentile || s.Inputs.Speed != p.set.Inputs.Speed
 	other := s.Inputs != p.set.Inputs
 	p.set = s
@@ -115,9 +126,13 @@ func (p *Probe) Configure(s Settings, now int64) {
 		p.target = target{} // it was found for another link
 	}
 	if p.target.bits > 0 {
-		p.target.bits = max(p.target.bits, s.Min)
+		p.target.bits = max(p.target.bits, p.least())
+	}
+	if other && p.target.bits > 0 { // the samples are of the link as it was before
+		p.target.bits, p.target.lower = max(p.target.bits, s.Calculated), 0
 	}
 	p.retarget(now)
+	p.target.why = p.source()
 }
 
 // Inputs returns what the headroom was last computed for.
@@ -132,16 +147,20 @@ func (p *Probe) SetUp(up bool, now int64) {
 	p.restart(now)
 }
 
-// SetAgreed says whether both ends have stated that they measure, and who the neighbour is ("" where there is none).
-// Where they have not, or not any more, measuring stops, the headroom in force stays, and a person is told.
-func (p *Probe) SetAgreed(agreed bool, neighbour string, now int64) {
-	before := p.neighbour
+// SetAgreed says whether this end and its peer have stated that they measure, and who the neighbour is ("" where there is none).
+// Where both have not, or not any more, measuring stops, the headroom in force stays, and a person is told.
+func (p *Probe) SetAgreed(own, peer bool, neighbour string, now int64) {
+	agreed, before := own && peer, p.neighbour
 	p.neighbour = neighbour
-	if p.known && p.agreed == agreed && (before == "") == (neighbour == "") {
+	switch {
+	case p.known && p.own == own && p.agreed == agreed && (before == "") == (neighbour == ""):
 		return // at most a neighbour has another name now
+	case !p.known && !agreed && neighbour == "": // nobody has spoken yet
+		p.own = own
+		return
 	}
-	p.warned = p.warned && !agreed && before == neighbour
-	p.known, p.agreed = true, agreed
+	p.warned = p.warned && !agreed && before == neighbour && p.own == own
+	p.known, p.own, p.agreed = true, own, agreed
 	if agreed {
 		p.note(now, "%s measures headroom too", p.peer())
 	}
@@ -149,8 +168,9 @@ func (p *Probe) SetAgreed(agreed bool, neighbour string, now int64) {
 	p.warn(now)
 }
 
-// Agreed returns what SetAgreed has said last; false and "" where it has said nothing yet.
-func (p *Probe) Agreed() (agreed bool, neighbour string) { return p.agreed, p.neighbour }
+// Agreed returns what SetAgreed has said last; false and "" where it has said nothing yet. A peer counts as measuring only where
+// this end does.
+func (p *Probe) Agreed() (own, agreed bool, neighbour string) { return p.own, p.agreed, p.neighbour }
 
 // Measuring reports whether the link is up and both ends measure.
 func (p *Probe) Measuring() bool { return p.measuring() }
@@ -161,8 +181,9 @@ func (p *Probe) restart(now int64) {
 		p.target.proven = p.target.bits // until this end knows better
 	}
 	p.estimate.Reset()
+	p.mine = 0
 	p.questions = [openQuestions]question{}
-	p.waiting, p.asked, p.silence = 0, 0, 0
+	p.waiting, p.asked, p.silence, p.refused, p.far, p.farTrip = 0, 0, 0, 0, 0, 0
 	p.claims, p.answerer, p.path = claimWindow{}, [6]byte{}, path{}
 	p.target.lower, p.over = 0, false
 	p.results.restart()
@@ -176,19 +197,45 @@ func (p *Probe) restart(now int64) {
 func (p *Probe) measuring() bool { return p.up && p.agreed }
 
 // ManualRequired reports whether a person has to set the port's headroom: it is to be found, and the peer cannot
-// measure.
+// measure, or is further away than is believed.
 func (p *Probe) ManualRequired(now int64) bool {
+	return p.alone(now) || p.set.Auto && p.farTrip > 0
+}
+
+// alone reports whether the headroom is to be found, and nobody is there to measure with.
+func (p *Probe) alone(now int64) bool {
 	return p.set.Auto && p.up && !p.agreed && (p.known || now-p.upSince >= patience)
 }
 
 // warn tells a person once what to do.
 func (p *Probe) warn(now int64) {
-	if p.warned || !p.ManualRequired(now) {
+	if p.warned || !p.alone(now) {
 		return
 	}
 	p.warned = true
-	p.note(now, "%s does not measure headroom: the %d B in force stay; set the headroom of this port by hand: %s: %d",
-		p.peer(), p.inForce, p.set.Key, max(p.inForce, Octets(p.set.Calculated)))
+	p.note(now, "%s: the %d B in force stay; set the headroom of this port by hand: %s: %d", p.unable(), p.inForce, p.set.Key, p.byHand())
+}
+
+// byHand is what a person should set, in octets: what is calculated, for a cable as long as the way is where that is known, and no
+// less than is in force.
+func (p *Probe) byHand() int64 {
+	in, calculated := p.set.Inputs, p.set.Calculated
+	if p.farTrip > 0 {
+		in.Delay = max(in.Delay, (p.farTrip+1)/2)
+		calculated = max(calculated, Calculate(in, PFC).Bits()) // with PauseDelay it is as much
+	}
+	return max(p.inForce, Octets(calculated))
+}
+
+// unable names who does not measure headroom.
+func (p *Probe) unable() string {
+	switch {
+	case !p.own:
+		return "this end does not tell its neighbour that it measures headroom, since its LLDP agent, DCBX or the bit for that is off (lldp.agent, lldp.dcbx, lldp.bit_ieee, lldp.bit_legacy)"
+	case p.neighbour == "":
+		return "no neighbour has said over LLDP that it measures headroom"
+	}
+	return "neighbour " + p.neighbour + " does not measure headroom"
 }
 
 func (p *Probe) peer() string {
@@ -229,9 +276,12 @@ func (p *Probe) Receive(in Packet, stamp int64, at Moment) (urgent bool) {
 	if in.Flags&FlagClient != 0 {
 		stamp = at.Now
 	}
+	p.doubt(at)
 	switch {
 	case !p.measuring():
 		p.ignore(IgnoredNotAgreed)
+	case in.Operation == Request && in.Group && stamp <= p.doubted:
+		p.ignore(IgnoredClock)
 	case in.Operation == Request && in.Group:
 		return p.takeRequest(in, stamp, at)
 	case in.Operation == Answer, in.Operation == Request:
@@ -239,13 +289,21 @@ func (p *Probe) Receive(in Packet, stamp int64, at Moment) (urgent bool) {
 	case in.Operation == Result:
 		p.takeResult(in, at.Now)
 	case in.Operation == ResultAck:
-		p.takeAck(in)
+		p.takeAck(in, at.Now)
 	case in.Operation == Stream && in.Group:
 		p.takeStream(in, at.Now)
 	case in.Operation == Stream:
 		p.takeGrant(in)
 	}
 	return false
+}
+
+// doubt notes that the clocks are not as far apart as at the moment before: what came before now may have a stamp that is wrong.
+func (p *Probe) doubt(at Moment) {
+	if p.disagree(p.before, at) {
+		p.doubted = at.Now
+	}
+	p.before = at
 }
 
 func (p *Probe) ignore(why Ignored) { p.count.Ignored[why]++ }
@@ -264,6 +322,7 @@ func (p *Probe) Next() int64 {
 // Out returns the message to be sent now, if there is one. at is read just before: it is the time at which the message
 // leaves, unless Stamped knows better.
 func (p *Probe) Out(at Moment) (out Packet, ok bool) {
+	p.doubt(at)
 	p.warn(at.Now)
 	if !p.measuring() {
 		return out, false
@@ -283,7 +342,7 @@ func (p *Probe) Out(at Moment) (out Packet, ok bool) {
 	return p.ask(at)
 }
 
-// state fills in what every message says of this end.
+// state fills in what a message says of this end. A request and a result that are sent back go on saying it of the other one.
 func (p *Probe) state(m *Message) {
 	m.Precision = saturate32(int64(p.set.Precision))
 	m.Reaction = saturate32(int64(p.reactions.quantile(p.set.Percentile)))

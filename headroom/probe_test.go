@@ -18,7 +18,7 @@ func asking(t *testing.T, flags uint8) (*Probe, Packet, int64) {
 	s.Flags = flags
 	p, now := NewProbe(s), int64(1_000_000_000)
 	p.SetUp(true, now)
-	p.SetAgreed(true, "b", now)
+	p.SetAgreed(true, true, "b", now)
 	q, ok := p.Out(Moment{Now: now})
 	if !ok || q.Operation != Request {
 		t.Fatalf("Out\n got %+v, %v\nwant a request", q, ok)
@@ -57,6 +57,7 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 		{"a clock of 2 ms", 0, func(a *Packet, _ *Moment) { a.Precision = 2_000_000 }, IgnoredProportion},
 		{"a reaction of 2 s", 0, func(a *Packet, _ *Moment) { a.Reaction = 2_000_000_000 }, IgnoredProportion},
 		{"the clock was set", 0, func(_ *Packet, at *Moment) { at.Clock += 1_000_000 }, IgnoredClock},
+		{"the clocks disagree by a little more than stamps may", 0, func(_ *Packet, at *Moment) { at.Clock -= 31 }, IgnoredClock},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,9 +87,10 @@ func TestAnswerCountsOnce(t *testing.T) {
 
 func TestStamped(t *testing.T) {
 	p, q, now := asking(t, 0)
-	p.Stamped(q.Sequence, now-5) // before the question was made: not believed
-	p.Stamped(q.Sequence, now+10_000)
-	p.Stamped(q.Sequence+1, now+20_000)
+	p.Stamped(q.Session, q.Sequence, now-5, Moment{Now: now + 30_000}) // before the question was made: not believed
+	p.Stamped(q.Session, q.Sequence, now+10_000, Moment{Now: now + 30_000})
+	p.Stamped(q.Session, q.Sequence+1, now+20_000, Moment{Now: now + 30_000})
+	p.Stamped(q.Session+1, q.Sequence, now+20_000, Moment{Now: now + 30_000}) // the peer's, sent back
 	p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
 	if got := p.estimate.trips.quantile(1); got != 28_000 {
 		t.Errorf("trip\n got %v\nwant 28µs", got)
@@ -98,7 +100,7 @@ func TestStamped(t *testing.T) {
 // A stamp after the answer came would make the trip negative.
 func TestStampAfterTheAnswer(t *testing.T) {
 	p, q, now := asking(t, FlagTwoStamps)
-	p.Stamped(q.Sequence, now+50_000)
+	p.Stamped(q.Session, q.Sequence, now+50_000, Moment{Now: now + 30_000})
 	a := replied(q)
 	a.Area = q.Area
 	p.Receive(a, now+40_000, Moment{Now: now + 60_000})
@@ -146,15 +148,20 @@ func TestManualRequired(t *testing.T) {
 	if got, want := p.Next(), 12*second; got != want {
 		t.Errorf("Next\n got %d\nwant %d: then somebody has to be told", got, want)
 	}
+	p.SetAgreed(true, false, "", 3*second)
 	expect("nobody has spoken yet", 3*second, false)
-	expect("nobody speaks", 12*second, true, "by hand: ports.p1.priorities.3.headroom: ")
+	expect("nobody speaks", 12*second, true, "no neighbour has said over LLDP that it measures headroom")
 	expect("said once", 13*second, true)
-	p.SetAgreed(false, "old-switch", 14*second)
+	p.SetAgreed(true, false, "old-switch", 14*second)
 	expect("a neighbour without the bit", 14*second, true, "neighbour old-switch does not measure headroom: the 12345 B in force stay")
-	p.SetAgreed(true, "old-switch", 15*second)
+	p.SetAgreed(true, true, "old-switch", 15*second)
 	expect("upgraded", 15*second, false, "neighbour old-switch measures headroom too")
-	p.SetAgreed(false, "", 16*second)
-	expect("gone", 16*second, true, "by hand")
+	p.SetAgreed(true, false, "", 16*second)
+	expect("gone", 16*second, true, "no neighbour has said over LLDP that it measures headroom: the 12345 B in force stay")
+	p.SetAgreed(false, true, "old-switch", 16*second)
+	expect("back, and this end says nothing", 16*second, true, "this end does not tell its neighbour that it measures headroom, since its LLDP agent, DCBX or the bit for that is off")
+	p.SetAgreed(true, false, "old-switch", 16*second)
+	expect("this end speaks, and the neighbour says nothing", 16*second, true, "neighbour old-switch does not measure headroom")
 	s.Auto = false
 	p.Configure(s, 17*second)
 	expect("set by hand", 17*second, false)
@@ -166,7 +173,7 @@ func TestAgreementEnds(t *testing.T) {
 	w.agree()
 	w.run(time.Second)
 	found := w.ends[0].Target()
-	w.ends[0].SetAgreed(false, "", w.now)
+	w.ends[0].SetAgreed(true, false, "", w.now)
 	before := len(w.sent)
 	w.run(10 * time.Second)
 	if len(w.sent) != before {
@@ -229,7 +236,9 @@ func TestResultsAreBounded(t *testing.T) {
 		want int64 // 0: ignored
 	}{
 		{"a value", Message{Area: [2]uint64{2_000_000, 1000}}, 2_000_000},
-		{"too much", Message{Area: [2]uint64{math.MaxUint64, 1000}}, 4_000_000},
+		{"more than may be", Message{Area: [2]uint64{mostBits, 1000}}, 4_000_000},
+		{"more than any buffer", Message{Area: [2]uint64{mostBits + 1, 1000}}, 0},
+		{"out of all proportion", Message{Area: [2]uint64{math.MaxUint64, math.MaxUint64}}, 0},
 		{"too much in its parts", Message{Area: [2]uint64{1_000_000, 1000}, Burst: math.MaxUint32}, 4_000_000},
 		{"parts that mean more here", Message{Area: [2]uint64{1000, 1000}, Reaction: 1_000_000, SendLimit: 50_000, Burst: 8000},
 			1000 + 50_000 + 2*12_336 + 672 + 8000},
@@ -240,7 +249,7 @@ func TestResultsAreBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := NewProbe(s)
 			p.SetUp(true, 1)
-			p.SetAgreed(true, "b", 1)
+			p.SetAgreed(true, true, "b", 1)
 			tt.m.Operation, tt.m.Sequence = Result, 5
 			p.Receive(Packet{Message: tt.m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
 			if p.target.bits != tt.want {
@@ -250,6 +259,9 @@ func TestResultsAreBounded(t *testing.T) {
 			if acked := ok && out.Operation == ResultAck && out.Peer == stranger; acked != (tt.want != 0) {
 				t.Errorf("acknowledged %v: %+v", acked, out)
 			}
+			if taken := p.count.Results == 1 && p.count.Ignored[IgnoredProportion] == 0; taken != (tt.want != 0) {
+				t.Errorf("taken %d, ignored %v", p.count.Results, p.count.Ignored)
+			}
 		})
 	}
 }
@@ -257,7 +269,7 @@ func TestResultsAreBounded(t *testing.T) {
 func TestOldResultsAreIgnored(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
-	p.SetAgreed(true, "b", 1)
+	p.SetAgreed(true, true, "b", 1)
 	send := func(session uint16, sequence uint32, bits uint64) {
 		m := Message{Operation: Result, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}
 		p.Receive(Packet{Message: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
@@ -278,7 +290,7 @@ func TestOldResultsAreIgnored(t *testing.T) {
 func TestRequestsAreBounded(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
-	p.SetAgreed(true, "b", 1)
+	p.SetAgreed(true, true, "b", 1)
 	for i := range uint32(3 * openAnswers) {
 		m := Message{Operation: Request, Session: 9, Sequence: i}
 		p.Receive(Packet{Message: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
@@ -297,7 +309,7 @@ func TestRequestsAreBounded(t *testing.T) {
 func TestAnswerAcrossAClockStep(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
-	p.SetAgreed(true, "b", 1)
+	p.SetAgreed(true, true, "b", 1)
 	p.Receive(Packet{Message: Message{Operation: Request}, Peer: stranger, Group: true}, 2, Moment{Now: 2})
 	out, ok := p.Out(Moment{Now: 3, Clock: 1_000_000})
 	if ok && out.Operation == Answer || p.count.Ignored[IgnoredClock] != 1 {

@@ -6,9 +6,10 @@ type Report struct {
 	Known          bool // somebody has said whether there is an agreement
 	Neighbour      string
 	ManualRequired bool
-	Silent         bool // the peer agreed, and has not answered for a while
-	Passes         bool // MAC Control frames pass both ways
-	Swallowed      bool // they do not, though others do
+	ByHand         int64 // octets that are to be set by hand where that is required
+	Silent         bool  // the peer agreed, and has not answered for a while
+	Passes         bool  // MAC Control frames pass both ways
+	Swallowed      bool  // they do not, though others do
 
 	Settings   Settings
 	Calculated int64
@@ -16,7 +17,10 @@ type Report struct {
 	Plain      int64 // the formula without the reaction and the burst
 	Received   int64 // that follows from what the peer found, bounded; 0 where it found nothing
 	PeerFound  int64 // the peer's own value as it sent it
-	Told       bool  // the peer has acknowledged the newest result of this end
+	ToldBits   int64 // what this end told the peer last; 0 where it has told nothing since the link came up
+	Told       bool  // and the peer has acknowledged it
+	PeerHas    int64 // in force at the peer, as its newest acknowledgement says; 0 where there is none
+	Applied    bool  // that is at least what the newest result told it
 	Target     int64 // what should be in force; 0 where nothing was found
 	InForce    int64 // octets
 	Xon        int64 // resume threshold that the measurement means, in octets; 0 where this end has not measured yet
@@ -32,13 +36,16 @@ type Report struct {
 
 // Report describes the Probe.
 func (p *Probe) Report(now int64) Report {
-	r := Report{Agreed: p.agreed, Known: p.known, Neighbour: p.neighbour, ManualRequired: p.ManualRequired(now),
+	r := Report{Agreed: p.agreed, Known: p.known, Neighbour: p.neighbour, ManualRequired: p.ManualRequired(now), ByHand: p.byHand(),
 		Silent: p.measuring() && p.silence >= proofAfter, Passes: p.Passes(), Swallowed: p.Swallowed(),
-		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), Told: p.results.told,
+		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), Told: p.results.told, PeerHas: p.results.peerHas, Applied: p.results.applied(),
 		Target: p.target.bits, InForce: p.inForce,
 		Trips: p.estimate.trips.distribution(), Turns: p.estimate.turns.distribution(),
 		Idle: p.estimate.idle.distribution(), Busy: p.estimate.busy.distribution(),
 		Reactions: p.reactions.distribution(), Counters: p.count}
+	if sent := &p.results.sent; sent.Operation == Result {
+		r.ToldBits = saturate(sent.Area[0])
+	}
 	if p.results.heard {
 		r.PeerFound = saturate(p.results.peer.Area[0])
 	}

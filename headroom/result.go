@@ -11,6 +11,8 @@ const (
 	repeatLimit = int64(time.Minute)     // or after this time
 	resultLife  = int64(5 * time.Minute) // for which a result counts that is not told again
 	resultJump  = 1 << 10                // results that may be lost one after the other
+	shortAfter  = 16                     // acknowledgements of less, and of no other value, in a row after which a person is told
+	mostBits    = 1 << 33                // of a headroom that is told and believed: 1 GiB, which 100 Gbit/s fill in 86 ms
 )
 
 // results is the exchange of what the two ends have found.
@@ -20,6 +22,8 @@ type results struct {
 	at       int64   // when it is to be looked at
 	sent     Message // the newest
 	told     bool    // and acknowledged
+	peerHas  int64   // bits in force at the peer, as its newest acknowledgement says
+	short    int     // acknowledgements in a row that say less than was told, and the same
 	repeatAt int64   // when it is told again all the same
 	waits    bool    // for an acknowledgement
 
@@ -37,8 +41,8 @@ func (r *results) restart() {
 	*r = results{sequence: sequence, at: math.MaxInt64}
 }
 
-// tell makes the newest result. It looks once an interval, and repeats what is not acknowledged, now and then also what is: so
-// that the peer can forget what nobody tells.
+// tell makes the newest result. It looks once an interval, and repeats what is not acknowledged as in force, now and then also
+// what is: so that the peer can forget what nobody tells.
 func (p *Probe) tell(now int64) (out Packet, ok bool) {
 	r := &p.results
 	if now < r.at {
@@ -51,7 +55,7 @@ func (p *Probe) tell(now int64) (out Packet, ok bool) {
 		m.Sequence = r.sequence
 		r.sent, r.told = m, false
 	}
-	if r.told && now < r.repeatAt {
+	if r.applied() && now < r.repeatAt {
 		return out, false
 	}
 	r.waits, r.repeatAt = true, now+min(repeatAfter*int64(p.set.Interval), repeatLimit)
@@ -74,15 +78,51 @@ func same(a, b Message) bool {
 	return a == b
 }
 
-// takeAck takes the peer's acknowledgement.
-func (p *Probe) takeAck(in Packet) {
+// applied reports whether the peer has at least as much in force as it was told. One that only sends the result back seems to have just
+// that, whatever is in force there.
+func (r *results) applied() bool { return r.told && r.peerHas >= saturate(r.sent.Area[0]) }
+
+// takeAck takes the peer's acknowledgement. It leaves before the peer can put in force what it hears, which may be more each time:
+// only a peer whose headroom does not move has none for what it is told.
+func (p *Probe) takeAck(in Packet, now int64) {
 	r := &p.results
-	if !r.waits || r.at == math.MaxInt64 || in.Session != p.set.Session || in.Sequence != r.sent.Sequence || in.Area != r.sent.Area {
-		p.ignore(IgnoredUnasked)
+	if why := p.judgeAck(in); why != NumIgnored {
+		p.ignore(why)
 		return
 	}
-	r.told, r.waits = true, false
+	moved := r.peerHas != int64(in.Area[0])
+	r.told, r.waits, r.peerHas = true, false, int64(in.Area[0])
+	switch {
+	case r.applied():
+		r.short = 0
+	case moved:
+		r.short = 1
+	default:
+		r.short++
+	}
+	if r.short == shortAfter {
+		p.note(now, "%s has a headroom of %d B in force, and was told that the link needs %d B", p.peer(), Octets(r.peerHas), Octets(saturate(r.sent.Area[0])))
+	}
 }
+
+// judgeAck says why an acknowledgement is to be ignored, NumIgnored where it is sound.
+func (p *Probe) judgeAck(in Packet) Ignored {
+	r := &p.results
+	switch {
+	case p.stranger(in.Peer):
+		return IgnoredStranger
+	case !r.waits || in.Session != p.set.Session || in.Sequence != r.sent.Sequence:
+		return IgnoredUnasked
+	case in.Group || in.Area[1] != r.sent.Area[1]:
+		return IgnoredAltered
+	case in.Area[0] > mostBits:
+		return IgnoredProportion
+	}
+	return NumIgnored
+}
+
+// stranger reports whether another station than this one answers.
+func (p *Probe) stranger(peer [6]byte) bool { return p.answerer != [6]byte{} && peer != p.answerer }
 
 // takeResult takes what the peer has found. A result of another session is that of a peer that began anew.
 func (p *Probe) takeResult(in Packet, now int64) {
@@ -90,7 +130,7 @@ func (p *Probe) takeResult(in Packet, now int64) {
 	p.forget(now)
 	known := r.heard && in.Peer == r.from.Peer && in.Session == r.peer.Session
 	switch ahead := int32(in.Sequence - r.peer.Sequence); {
-	case p.answerer != [6]byte{} && in.Peer != p.answerer:
+	case p.stranger(in.Peer):
 		p.ignore(IgnoredStranger)
 		return
 	case known && ahead < 0:
@@ -100,7 +140,7 @@ func (p *Probe) takeResult(in Packet, now int64) {
 		p.ignore(IgnoredProportion)
 		return
 	}
-	if nanoseconds(in.Precision) > worstStamp || nanoseconds(in.Reaction) > worstReaction || in.Area[1] > in.Area[0] {
+	if nanoseconds(in.Precision) > worstStamp || nanoseconds(in.Reaction) > worstReaction || in.Area[0] > mostBits || in.Area[1] > in.Area[0] {
 		p.ignore(IgnoredProportion)
 		return
 	}
@@ -149,7 +189,7 @@ func (p *Probe) acknowledge() (out Packet, ok bool) {
 	}
 	r.ack = false
 	out = r.from
-	out.Operation, out.Group = ResultAck, false
+	out.Operation, out.Group, out.Area[0] = ResultAck, false, uint64(min(8*p.inForce, mostBits))
 	return out, true
 }
 
@@ -166,43 +206,50 @@ func (p *Probe) found(now int64) {
 	}
 }
 
-// ownBits is the headroom that this end has found, 0 where it has none yet. What the peer only claims is bounded, and the
-// whole where there is a Limit: a peer that answers late looks like a long link.
+// ownBits is the headroom that this end has found, 0 where it has none yet. What this end sees itself, the wire part, is bounded
+// by longestTrip; what rests on the peer's word by Max; and all of it by the Limit.
 func (p *Probe) ownBits() int64 {
-	if !p.estimate.Settled() {
+	needs := p.ownNeeds()
+	if needs == 0 {
 		return 0
 	}
-	in, f := p.set.Inputs, p.finding()
-	wire := in.WireBits(f)
-	own := wire + min(Measure(in, f).Bits()-wire, p.set.Max)
+	f := p.finding()
+	f.Precision = p.set.Precision // the peer's is a claim too
+	wire := p.set.Inputs.WireBits(f)
+	own := wire + min(needs-wire, p.set.Max)
 	if p.set.Limit > 0 {
 		own = min(own, p.set.Limit)
 	}
 	return own
 }
 
-// warnOver counts samples that mean more than the Limit, and tells a person of the first.
-func (p *Probe) warnOver(now int64) {
-	needs := Measure(p.set.Inputs, p.finding()).Bits()
-	was := p.over
-	if p.over = p.set.Limit > 0 && needs > p.set.Limit; !p.over {
-		return
+// ownNeeds is what the link needs by what this end has measured and been told, however much that is.
+func (p *Probe) ownNeeds() int64 {
+	if !p.estimate.Settled() {
+		return 0
 	}
-	p.ignore(IgnoredProportion)
-	if !was {
-		p.note(now, "the link to %s needs a headroom of %d B as measured, and headroom.max allows %d B", p.peer(), Octets(needs), Octets(p.set.Limit))
+	return Measure(p.set.Inputs, p.finding()).Bits()
+}
+
+// warnOver tells a person of the first samples that mean more than may be.
+func (p *Probe) warnOver(now int64) {
+	needs, own, was := p.ownNeeds(), p.ownBits(), p.over
+	if p.over = needs > own; p.over && !was {
+		p.note(now, "the link to %s needs a headroom of %d B by what was measured and by what the peer says of itself, and headroom.max leaves %d B of that: where it is true, write a larger headroom.max",
+			p.peer(), Octets(needs), Octets(own))
 	}
 }
 
-// receivedBits is the headroom that follows from the peer's newest result: what it has found for itself, and what its
-// parts mean for this end, whose peer it is.
-func (p *Probe) receivedBits() int64 {
+// receivedBits is the headroom that follows from the peer's newest result, as far as it may count.
+func (p *Probe) receivedBits() int64 { return min(p.receivedNeeds(), p.set.Max) }
+
+// receivedNeeds is what the peer has found for itself, or what its parts mean for this end, whose peer it is.
+func (p *Probe) receivedNeeds() int64 {
 	if !p.results.heard {
 		return 0
 	}
 	m, in := &p.results.peer, p.set.Inputs
 	c := in.claimed(m)
-	parts := Measure(in, Finding{Reaction: c.reaction, SendLimit: c.sendLimit, Burst: c.burst}).Bits() +
-		saturate(m.Area[1])
-	return min(max(saturate(m.Area[0]), parts), p.set.Max)
+	parts := Measure(in, Finding{Reaction: c.reaction, SendLimit: c.sendLimit, Burst: c.burst}).Bits() + int64(m.Area[1])
+	return max(int64(m.Area[0]), parts)
 }

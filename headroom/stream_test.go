@@ -65,7 +65,7 @@ func TestStreamIsAskedFor(t *testing.T) {
 // A stream ends with the agreement, with the link, and where it is not allowed any more.
 func TestStreamEnds(t *testing.T) {
 	for name, end := range map[string]func(p *Probe, now int64){
-		"no agreement": func(p *Probe, now int64) { p.SetAgreed(false, "", now) },
+		"no agreement": func(p *Probe, now int64) { p.SetAgreed(true, false, "", now) },
 		"link down":    func(p *Probe, now int64) { p.SetUp(false, now) },
 		"not allowed":  func(p *Probe, now int64) { p.Configure(settings(8), now) },
 	} {
@@ -98,7 +98,7 @@ func TestStreamRequestsAreBounded(t *testing.T) {
 	if d := hear(wanted(1, 1, 3, 1e9)); d != 0 || p.count.Ignored[IgnoredNotAgreed] != 1 {
 		t.Errorf("without an agreement: %v, ignored %v", d, p.count.Ignored)
 	}
-	p.SetAgreed(true, "b", now)
+	p.SetAgreed(true, true, "b", now)
 	if d := hear(wanted(1, 5, 3, 1e8)); d != 100*time.Millisecond {
 		t.Errorf("granted %v", d)
 	}
@@ -138,7 +138,7 @@ func TestForgedGrantsAreIgnored(t *testing.T) {
 	} {
 		p := NewProbe(settings(7))
 		p.SetUp(true, 1)
-		p.SetAgreed(true, "b", 1)
+		p.SetAgreed(true, true, "b", 1)
 		p.AskStream(3, MaxStream)
 		out, ok := p.Out(Moment{Now: 2})
 		if !ok || out.Operation != Stream {
@@ -169,7 +169,7 @@ func TestStreamBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := NewProbe(allowing(8))
 		p.SetUp(true, 1)
-		p.SetAgreed(true, "b", 1)
+		p.SetAgreed(true, true, "b", 1)
 		now, begun := int64(1e9), int64(1e9)
 		var streamed, until int64
 		for sequence := range uint32(rapid.IntRange(1, 400).Draw(t, "requests")) {

@@ -1,5 +1,7 @@
 package headroom
 
+import "fmt"
+
 // lowerAfter is for how many intervals less must have been enough before the headroom is lowered.
 const lowerAfter = 16
 
@@ -9,6 +11,7 @@ type target struct {
 	proven  int64 // of them, what does not rest on the peer's word alone
 	lower   int64 // the most that was wanted since it was less than bits; 0 where it is not
 	lowerAt int64 // when that is enough
+	why     string
 }
 
 // set takes what is wanted now.
@@ -30,6 +33,7 @@ func (t *target) set(want, now, hold int64) {
 // more, is none for more.
 func (p *Probe) retarget(now int64) {
 	own, received := p.ownBits(), p.receivedBits()
+	p.mine = own
 	if own == 0 && received == 0 && (p.target.bits == 0 || !p.measuring()) {
 		return
 	}
@@ -39,11 +43,64 @@ func (p *Probe) retarget(now int64) {
 	if own > 0 {
 		p.target.proven = own
 	}
-	p.target.set(max(p.target.proven, received, p.set.Min), now, lowerAfter*int64(p.set.Interval))
+	before := p.target.bits
+	p.target.set(max(p.target.proven, received, p.least()), now, lowerAfter*int64(p.set.Interval))
+	if p.target.bits != before {
+		p.target.why = p.reason(p.target.bits > before)
+	}
+}
+
+// least is what nothing found goes below.
+func (p *Probe) least() int64 {
+	if p.set.Min > 0 {
+		return p.set.Min
+	}
+	return Floor(p.set.Inputs)
+}
+
+// reason says why the target has changed.
+func (p *Probe) reason(raised bool) string {
+	switch {
+	case max(p.ownNeeds(), p.receivedNeeds()) > p.target.bits:
+		return "headroom.max allows no more"
+	case raised:
+		return p.source()
+	}
+	return fmt.Sprintf("less has been enough for %d intervals", lowerAfter)
+}
+
+// source says what the target follows from, "" where that is the calculated headroom.
+func (p *Probe) source() string {
+	switch bits := p.target.bits; {
+	case bits == 0:
+		return ""
+	case bits == p.mine:
+		return "measured"
+	case bits == p.receivedBits():
+		return "told by " + p.peer()
+	case bits == p.set.Min:
+		return "headroom.min"
+	case bits == p.least():
+		return "the least that IEEE 802.1Q asks for"
+	case bits == p.set.Calculated:
+		return ""
+	}
+	return "measured or told before"
+}
+
+// Reason says what the Target follows from: what this end has measured, what its peer has told, or how much the least is.
+func (p *Probe) Reason() string {
+	if p.target.why == "" {
+		return "calculated"
+	}
+	return p.target.why
 }
 
 // Target is the headroom that the port should have, in octets; 0 where nothing was found yet.
 func (p *Probe) Target() int64 { return Octets(p.target.bits) }
+
+// Found is the headroom that this end has found, in octets; 0 where it has not measured yet. It is known without computing it.
+func (p *Probe) Found() int64 { return Octets(p.mine) }
 
 // Xon is the resume threshold that the port should have where nothing else is configured, in octets; 0 where this end has not
 // measured yet.

@@ -1,7 +1,6 @@
 package headroom
 
 import (
-	"math"
 	"testing"
 	"time"
 )
@@ -28,7 +27,7 @@ func TestForgedResultWithoutAnswers(t *testing.T) {
 			p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
 			now = p.askAt
 		}
-		p.Receive(result(stranger, 99, 1<<31, math.MaxUint64), now, Moment{Now: now})
+		p.Receive(result(stranger, 99, 1<<31, mostBits), now, Moment{Now: now})
 		calculated := Octets(p.set.Calculated)
 		if got := p.Target(); got != Octets(4*p.set.Calculated) {
 			t.Fatalf("%d answers: after the result %d", answers, got)
@@ -50,7 +49,7 @@ func TestForgedResultWithoutAnswers(t *testing.T) {
 // A forged result does not live on in the repeats of another one.
 func TestForgedResultBeforeRepeatedOnes(t *testing.T) {
 	p := agreed(settings(7))
-	p.Receive(result(stranger, 99, 1, math.MaxUint64), 1, Moment{Now: 1})
+	p.Receive(result(stranger, 99, 1, mostBits), 1, Moment{Now: 1})
 	now, small := int64(2), uint64(p.set.Calculated/2)
 	for range 3 + lowerAfter*int(p.set.Interval)/int(time.Minute) {
 		p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 5, 1, small), now, Moment{Now: now})
@@ -64,7 +63,7 @@ func TestForgedResultBeforeRepeatedOnes(t *testing.T) {
 // One answer of the peer is enough to doubt what another station has said, and to take back what followed from it.
 func TestForgedResultBeforeTheOnlyAnswer(t *testing.T) {
 	p := agreed(settings(7))
-	p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 99, 1, math.MaxUint64), 1, Moment{Now: 1})
+	p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 99, 1, mostBits), 1, Moment{Now: 1})
 	p.acknowledge()
 	q, _ := p.Out(Moment{Now: 2})
 	p.Receive(replied(q), 40_000, Moment{Now: 40_000})
@@ -122,9 +121,9 @@ func TestForgottenResultLeavesWhatWasInForce(t *testing.T) {
 // A headroom that the peer's word has raised stays while nothing is measured, whatever is configured meanwhile.
 func TestRaisedStaysWithoutAgreement(t *testing.T) {
 	p := agreed(settings(7))
-	p.Receive(result(stranger, 99, 1, math.MaxUint64), 1, Moment{Now: 1})
+	p.Receive(result(stranger, 99, 1, mostBits), 1, Moment{Now: 1})
 	raised := p.Target()
-	p.SetAgreed(false, "", 2)
+	p.SetAgreed(true, false, "", 2)
 	s := p.set
 	for i := range int64(3) {
 		p.Configure(s, i*int64(time.Hour))

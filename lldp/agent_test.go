@@ -251,6 +251,49 @@ func TestThousandNeighbours(t *testing.T) {
 	}
 }
 
+// However many neighbours come and go, and whether somebody asks or not, there are few events: a burst, and then one in a while.
+func TestEventsAreFew(t *testing.T) {
+	for _, asks := range []bool{true, false} {
+		r, events := record(t), 0
+		r.a.SetLink(true, 0)
+		for i := range 1000 { // one comes or goes every 100 ms
+			r.hear(told(spine, uint16(10*(1-i%2))))
+			r.now += second / 10
+			r.a.Advance(r.now)
+			if asks {
+				events += len(r.a.Events())
+			}
+		}
+		events += len(r.a.Events())
+		if most := eventBurst + int(r.now/eventPeriod); asks && (events > most || events < most-2) || !asks && events != eventBurst {
+			t.Errorf("asked in between %t: %d events", asks, events)
+		}
+	}
+}
+
+// What there was no room for is over when the last of it expires, and the Agent wants to be asked then.
+func TestCrowdIsOver(t *testing.T) {
+	r := record(t)
+	for i := range MaxNeighbours + 2 {
+		r.a.SetLink(true, 0)
+		p := spine
+		p.Port.Value = fmt.Sprintf("p%d", i)
+		ttl := uint16(10)
+		if i == MaxNeighbours {
+			ttl = 20 // what comes last expires sooner
+		}
+		r.hear(told(p, ttl))
+	}
+	r.run(20*second - 1)
+	if len(r.a.Neighbours()) != 0 || !r.a.TooMany() || r.a.Next() != 20*second {
+		t.Errorf("%d neighbours, too many %t, next %d", len(r.a.Neighbours()), r.a.TooMany(), r.a.Next())
+	}
+	r.run(20 * second)
+	if r.a.TooMany() {
+		t.Error("there are still too many")
+	}
+}
+
 // One that speaks to nobody who listens does not collect frames, and an Agent that was not asked for a day is quick.
 func TestNobodyAsks(t *testing.T) {
 	a := NewAgent(config(leaf, leafMAC))

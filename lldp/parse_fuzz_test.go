@@ -1,6 +1,7 @@
 package lldp
 
 import (
+	"bytes"
 	"math"
 	"reflect"
 	"testing"
@@ -20,6 +21,64 @@ func FuzzParsePDU(f *testing.F) {
 		again, d2, err := ParsePDU(AppendPDU(nil, &p))
 		if err != nil || d2.Malformed != 0 || d2.Reserved != d.Reserved || !reflect.DeepEqual(again, p) {
 			t.Errorf("read again: %+v, %+v, %v\nwant %+v", again, d2, err, p)
+		}
+	})
+}
+
+// A frame is LLDP of a neighbour, and what it says makes a frame that says the same, or it is refused as a whole. Nothing is
+// read that is not there.
+func FuzzParseFrame(f *testing.F) {
+	p := leaf
+	p.TTL, p.Organization = 121, []Organization{{OUI{0, 0x80, 0xc2}, 11, "\x28\x08"}}
+	f.Add(AppendFrame(nil, leafMAC, &p))
+	f.Add(AppendFrame(nil, leafMAC, &p)[:headerLength])
+	f.Add(unhex(f, "0180c200000e 020000000002 8100 0000 88cc", chassis, port, lifetime, end))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		source, raw, err := ParseFrame(b)
+		if err != nil {
+			if source != ([6]byte{}) || raw != nil {
+				t.Errorf("%v, and yet %x from %x", err, raw, source)
+			}
+			return
+		}
+		if !bytes.HasSuffix(b, raw) || len(b) != headerLength+len(raw) || [6]byte(b) != NearestBridge || [6]byte(b[6:]) != source {
+			t.Fatalf("%x from %x of %x", raw, source, b)
+		}
+		p, _, err := ParsePDU(raw)
+		if err != nil {
+			return
+		}
+		once := AppendFrame(nil, source, &p)
+		if len(once) > max(maxFrame, len(b)) {
+			t.Fatalf("%d octets of %d", len(once), len(b))
+		}
+		from, raw, err := ParseFrame(once)
+		if err != nil || from != source {
+			t.Fatalf("its own frame: from %x, %v", from, err)
+		}
+		again, _, err := ParsePDU(raw)
+		if err != nil || !bytes.Equal(AppendFrame(nil, source, &again), once) {
+			t.Errorf("told again: %+v, %v, first %+v", again, err, p)
+		}
+	})
+}
+
+// A sequence of TLVs reads as what it is made of, up to where it ends within one.
+func FuzzNextTLV(f *testing.F) {
+	f.Add(unhex(f, chassis, port, lifetime, end))
+	f.Add(unhex(f, "fe06 0080c2 0b 2808", "0a05 6162"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var again []byte
+		rest := b
+		for len(rest) > 0 {
+			v, next, err := NextTLV(rest)
+			if err != nil {
+				break
+			}
+			again, rest = AppendTLV(again, v), next
+		}
+		if !bytes.Equal(append(again, rest...), b) {
+			t.Errorf("read and written: %x, then %x, of %x", again, rest, b)
 		}
 	})
 }

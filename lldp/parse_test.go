@@ -1,8 +1,10 @@
 package lldp
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,11 +67,47 @@ func TestParsePDURefuses(t *testing.T) {
 		"time to live of 3 octets":   chassis + port + "0603 007900" + end,
 		"end with a value":           chassis + port + lifetime + "0001 00",
 		"ends within a header":       chassis + port + lifetime + "0a",
+		"an octet beyond the end":    chassis + port + lifetime + "0a02 61",
 		"a TLV beyond the end":       chassis + port + lifetime + "0a05 6162",
 		"the longest beyond the end": chassis + port + lifetime + "ffff 0080c2",
 	} {
 		if p, _, err := ParsePDU(unhex(t, text)); !errors.Is(err, ErrPDU) {
 			t.Errorf("%s: got %+v, %v, want an error", name, p, err)
+		}
+	}
+}
+
+// Each optional TLV has the lengths that it can have and no other; one that has not is left out, and the others hold.
+func TestLengths(t *testing.T) {
+	management := func(address, oid int) []byte {
+		b := append([]byte{byte(1 + address), FamilyMAC}, make([]byte, address)...)
+		return append(append(b, 1, 0, 0, 0, 0, byte(oid)), make([]byte, oid)...)
+	}
+	for _, tt := range []struct {
+		name  string
+		typ   Type
+		value func(n int) []byte
+		fits  func(n int) bool
+	}{
+		{"port description", TypePortDescription, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n <= 255 }},
+		{"system name", TypeSystemName, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n <= 255 }},
+		{"system description", TypeSystemDescription, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n <= 255 }},
+		{"capabilities", TypeCapabilities, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n == 4 }},
+		{"organization", TypeOrganization, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n >= 4 }},
+		{"address", TypeManagementAddress, func(n int) []byte { return management(n%200, 0) }, func(n int) bool { return n%200 >= 1 && n%200 <= 31 }},
+		{"object identifier", TypeManagementAddress, func(n int) []byte { return management(6, n%200) }, func(n int) bool { return n%200 <= 128 }},
+		{"management that ends early", TypeManagementAddress, func(n int) []byte { b := management(6, 9); return b[:n%len(b)] }, func(int) bool { return false }},
+	} {
+		for n := range MaxValue + 1 {
+			b := AppendTLV(AppendTLV(unhex(t, chassis, port, lifetime), TLV{tt.typ, tt.value(n)}), TLV{Type: 9})
+			p, d, err := ParsePDU(slices.Clip(b))
+			want := Discarded{Reserved: 1}
+			if !tt.fits(n) {
+				want.Malformed = 1
+			}
+			if err != nil || d != want || len(p.Reserved) != 1 {
+				t.Fatalf("%s, %d: %+v, %v, want %+v", tt.name, n, d, err, want)
+			}
 		}
 	}
 }
@@ -131,12 +169,39 @@ func drawPDU(t *rapid.T) PDU {
 	return p
 }
 
-// What is told is what is understood.
+// What is told is what is understood, and told again it is the same frame. One that is longer than Ethernet has is refused.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawPDU(t)
-		got, d, err := ParsePDU(append(AppendPDU(nil, &want), make([]byte, rapid.IntRange(0, 3).Draw(t, "padding"))...))
+		sender := [6]byte(rapid.SliceOfN(rapid.Byte(), 6, 6).Draw(t, "sender"))
+		frame := AppendFrame(nil, sender, &want)
+		source, b, err := ParseFrame(frame)
+		if len(frame) > maxFrame {
+			if !errors.Is(err, ErrFrame) {
+				t.Fatalf("%d octets: %v", len(frame), err)
+			}
+			b = AppendPDU(nil, &want) // its LLDPDU is still one
+		} else if err != nil || source != sender {
+			t.Fatalf("from %x, %v, want %x", source, err, sender)
+		}
+		got, d, err := ParsePDU(append(b, make([]byte, rapid.IntRange(0, 3).Draw(t, "padding"))...))
 		if err != nil || d.Malformed != 0 || d.Reserved != len(want.Reserved) || !reflect.DeepEqual(got, want) {
+			t.Fatalf("got %+v, %+v, %v\nwant %+v", got, d, err, want)
+		}
+		if again := AppendFrame(nil, sender, &got); !bytes.Equal(again, frame) {
+			t.Fatalf("told again\n got %x\nwant %x", again, frame)
+		}
+	})
+}
+
+// A shutdown LLDPDU says who goes and nothing else, whatever there would be to tell.
+func TestShutdownRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		told := drawPDU(t)
+		told.TTL = 0
+		want := PDU{Chassis: told.Chassis, Port: told.Port}
+		got, d, err := ParsePDU(AppendPDU(nil, &told))
+		if err != nil || d != (Discarded{}) || !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, %+v, %v\nwant %+v", got, d, err, want)
 		}
 	})

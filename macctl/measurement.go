@@ -7,7 +7,7 @@ const (
 	MeasureRequest   uint16 = 1 + iota // a question, to the group address
 	MeasureAnswer                      // to the source of the request
 	MeasureResult                      // what one end has found, for the other
-	MeasureResultAck                   // the same frame, sent back
+	MeasureResultAck                   // the same frame, with what is in force at the end that acknowledges
 	MeasureStream                      // asks for a bounded stream of test frames
 )
 
@@ -32,7 +32,8 @@ type Measurement struct {
 	Session   uint16 // of the end that began the exchange
 	Sequence  uint32 // counts its frames
 	// Area is, by operation: two stamps in ns (request and answer: t2 and t3 of four stamps, t1 and t4 of two); the
-	// headroom found and the wire part of it, in bits (result and its acknowledgement); priority and ns (stream).
+	// headroom found and the wire part of it, in bits (result); the headroom in force at the end that acknowledges, and that wire
+	// part (acknowledgement of a result); priority and ns (stream).
 	Area      [2]uint64
 	Precision uint32 // ns by which a stamp may be wrong
 	Reaction  uint32 // ns from an XOFF to the end of the last send call; 0: not known

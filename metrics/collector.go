@@ -37,11 +37,11 @@ type Port struct {
 	Name string
 	// Headroom is what the port's Probe knows; nil: the port does not measure.
 	Headroom *headroom.Report
-	// Eta and Delay are headrooms by formula, in bytes.
-	Eta, Delay int64
+	// Calculated is its headroom by formula.
+	Calculated headroom.Calculation
 	// MeasuredHeadroom is what each lossless ingress queue needs by measurement, in bytes; 0: nothing was found.
 	MeasuredHeadroom int64
-	// ManualHeadroom says that the peer cannot measure.
+	// ManualHeadroom says that the headroom is to be measured and cannot be.
 	ManualHeadroom bool
 	// Measurement counts the measurement frames of the port; nil: the port does not measure.
 	Measurement *headroom.Counters

@@ -60,6 +60,19 @@ const (
 	headroomXoffs
 	headroomBefore
 	headroomWaited
+	headroomExceeded
+	headroomLeastLeft
+	headroomSilent
+	headroomAuto
+	headroomPasses
+	headroomTold
+	headroomFound
+	headroomSendLimit
+	headroomXon
+	headroomXonMeasured
+	headroomFormulaPart
+	headroomReaction
+	headroomSamples
 	pauseReaction
 	delayLate
 	pauseReceivedTime
@@ -165,18 +178,32 @@ var families = [numFamilies]family{
 	headroomCalculated: {"headroom_calculated_bytes", gauge, "Headroom that a lossless ingress queue needs by calculation.", byPriority},
 	headroomConfigured: {"headroom_configured_bytes", gauge, "Headroom of a lossless ingress queue in force.", byPriority},
 	headroomMeasured:   {"headroom_measured_bytes", gauge, "Headroom that a lossless ingress queue needs by measurement, of this end or by what the peer found.", byPriority},
-	headroomManual:     {"headroom_manual_required", gauge, "1 where the headroom is to be measured and the peer cannot: set it by hand.", byPort},
+	headroomManual:     {"headroom_manual_required", gauge, "1 where the headroom is to be measured and cannot be: set it by hand.", byPort},
 	headroomUsedMax:    {"headroom_used_max_bytes", gauge, "Most bytes on the wire that came for a lossless ingress queue after an XOFF had left.", byPriority},
 	headroomMessages:   {"headroom_messages_total", counter, "Measurement frames by what became of them: asked, answered, lost, replied; results and streams of the peer; or the reason to ignore them.", []string{"port", "outcome"}},
 	headroomTurn:       {"headroom_turnaround_seconds", gauge, "Time for which the peer keeps a request to measure headroom, by percentile of the newest samples, while the link is idle and while it is busy.", []string{"port", "load", "percentile"}},
 
 	headroomTrip:   {"headroom_trip_seconds", gauge, "Time t of the headroom formula, there and back, by percentile of the newest samples.", []string{"port", "percentile"}},
-	headroomValue:  {"headroom_value_bytes", gauge, "Headroom of a port by each way to find it: eta and delay are formulas, plain is measured without the peer's reaction and burst, peer is what that has found, received what it means here.", []string{"port", "value"}},
+	headroomValue:  {"headroom_value_bytes", gauge, "Headroom of a port by each way to find it: eta and delay are formulas, plain is measured without the peer's reaction and burst, peer is what that has found, received what it means here, told what it was told, peer_has what is in force there, target what should be in force.", []string{"port", "value"}},
 	headroomPart:   {"headroom_part_bytes", gauge, "Parts of the headroom that this end has measured.", []string{"port", "part"}},
 	headroomAgreed: {"headroom_agreed", gauge, "1 where both ends of the link measure its headroom.", byPort},
 	headroomXoffs:  {"headroom_xoffs_total", counter, "How often the peer was told to stop.", byPriority},
 	headroomBefore: {"headroom_before_xoff_max_bytes", gauge, "Most bytes on the wire that had come before an XOFF left, and were looked at after.", byPriority},
 	headroomWaited: {"headroom_waited_frames_total", counter, "Frames that came after an XOFF had left, found no room and waited in the receive ring: behind what came after it too (the headroom was too small), or what had come before.", []string{"port", "priority", "behind"}},
+
+	headroomExceeded:    {"headroom_exceeded_total", counter, "XOFFs after which more bytes came than the headroom that was in force, or found, as they left. Must stay 0.", byPriority},
+	headroomLeastLeft:   {"headroom_least_left_bytes", gauge, "Least that what came after an XOFF left of the headroom that was in force, or found, as it left; below 0 where it did not suffice.", byPriority},
+	headroomSilent:      {"headroom_silent", gauge, "1 where the peer has agreed to measure headroom and does not answer.", byPort},
+	headroomAuto:        {"headroom_auto", gauge, "1 where the headroom of a lossless queue follows what is found.", byPort},
+	headroomPasses:      {"headroom_control_frames_pass", gauge, "1 where MAC Control frames (0x8808) pass the link both ways; 0 where they do not and others do, so that the port is lossy. Missing while nobody knows.", byPort},
+	headroomTold:        {"headroom_told", gauge, "1 where the peer has acknowledged what it was told last.", byPort},
+	headroomFound:       {"headroom_found_seconds", gauge, "Times that the measured headroom is computed of: trip is t, precision what a stamp may be wrong by, reaction is R.", []string{"port", "term"}},
+	headroomSendLimit:   {"headroom_peer_send_call_bytes", gauge, "S of the formula, the peer's largest send call; missing where it states none.", byPort},
+	headroomXon:         {"headroom_xon_bytes", gauge, "Resume threshold of a lossless ingress queue in force.", byPriority},
+	headroomXonMeasured: {"headroom_xon_measured_bytes", gauge, "Resume threshold that the link needs by measurement.", byPort},
+	headroomFormulaPart: {"headroom_formula_part_bytes", gauge, "Parts of the headrooms by formula: eta, delay, and the calculated one, which is the larger of both with what else may come.", []string{"port", "formula", "part"}},
+	headroomReaction:    {"headroom_reaction_seconds", gauge, "Time from XOFF received to the end of the last send call of its priority, by percentile of the newest samples: what the peer is told.", []string{"port", "percentile"}},
+	headroomSamples:     {"headroom_samples", gauge, "Newest samples that percentiles are made of: of trips, of turn-arounds at the peer while the link is idle or busy, of this end's reactions.", []string{"port", "of"}},
 
 	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
 	delayLate:         {"delay_late_seconds", histogram, "Time by which each frame left the delay line of its port too late: the line is software, which waits for a CPU now and then.", byPort},

@@ -7,27 +7,90 @@ import (
 	"pfcswitch/headroom"
 )
 
-// collectMeasured exports what measuring a port's link has shown.
+// collectMeasured exports what there is to know of a port that measures its link.
 func collectMeasured(o *output, p *Port) {
 	r := p.Headroom
-	o.value(headroomAgreed, number(r.Agreed), p.Name)
-	o.value(headroomValue, float64(p.Eta), p.Name, "eta")
-	o.value(headroomValue, float64(p.Delay), p.Name, "delay")
+	collectLink(o, p.Name, r)
+	collectFormulas(o, p)
 	if r.PeerFound > 0 {
-		o.value(headroomValue, float64(headroom.Octets(r.PeerFound)), p.Name, "peer")
-		o.value(headroomValue, float64(headroom.Octets(r.Received)), p.Name, "received")
+		o.bits(r.PeerFound, p.Name, "peer")
+		o.bits(r.Received, p.Name, "received")
+	}
+	if r.ToldBits > 0 {
+		o.bits(r.ToldBits, p.Name, "told")
+	}
+	if r.Told {
+		o.bits(r.PeerHas, p.Name, "peer_has")
+	}
+	if r.Target > 0 {
+		o.bits(r.Target, p.Name, "target")
 	}
 	if r.Measured != nil {
-		o.value(headroomValue, float64(headroom.Octets(r.Plain)), p.Name, "plain")
-		o.value(headroomValue, float64(headroom.Octets(r.Measured.Bits())), p.Name, "measured")
-	}
-	for _, t := range r.Measured {
-		o.value(headroomPart, float64(headroom.Octets(t.Bits)), p.Name, strings.ReplaceAll(t.Name, " ", "-"))
+		collectFinding(o, p.Name, r)
 	}
 	collectSpread(o, headroomTrip, &r.Trips, p.Name)
 	collectSpread(o, headroomTurn, &r.Idle, p.Name, "idle")
 	collectSpread(o, headroomTurn, &r.Busy, p.Name, "busy")
+	collectSpread(o, headroomReaction, &r.Reactions, p.Name)
+	for _, told := range []struct {
+		of string
+		d  *headroom.Distribution
+	}{{"trip", &r.Trips}, {"idle", &r.Idle}, {"busy", &r.Busy}, {"reaction", &r.Reactions}} {
+		o.value(headroomSamples, float64(told.d.Samples), p.Name, told.of)
+	}
 }
+
+// bits exports a headroom that is known in bits.
+func (o *output) bits(n int64, port, value string) {
+	o.value(headroomValue, float64(headroom.Octets(n)), port, value)
+}
+
+// collectLink exports how the two ends get on.
+func collectLink(o *output, port string, r *headroom.Report) {
+	o.value(headroomAgreed, number(r.Agreed), port)
+	o.value(headroomSilent, number(r.Silent), port)
+	o.value(headroomAuto, number(r.Settings.Auto), port)
+	o.value(headroomTold, number(r.Told), port)
+	if r.Passes || r.Swallowed {
+		o.value(headroomPasses, number(r.Passes), port)
+	}
+}
+
+// collectFormulas exports what the port needs by calculation, with its parts.
+func collectFormulas(o *output, p *Port) {
+	o.bits(p.Calculated.Eta.Bits(), p.Name, "eta")
+	o.bits(p.Calculated.Delay.Bits(), p.Name, "delay")
+	for _, f := range []struct {
+		name  string
+		terms headroom.Terms
+	}{{"eta", p.Calculated.Eta}, {"delay", p.Calculated.Delay}, {"calculated", p.Calculated.Terms()}} {
+		for _, t := range f.terms {
+			o.value(headroomFormulaPart, float64(headroom.Octets(t.Bits)), p.Name, f.name, partName(t.Name))
+		}
+	}
+}
+
+// collectFinding exports what this end has measured.
+func collectFinding(o *output, port string, r *headroom.Report) {
+	o.bits(r.Plain, port, "plain")
+	o.bits(r.Measured.Bits(), port, "measured")
+	for _, t := range r.Measured {
+		o.value(headroomPart, float64(headroom.Octets(t.Bits)), port, partName(t.Name))
+	}
+	f := &r.Finding
+	o.value(headroomFound, f.Trip.Seconds(), port, "trip")
+	o.value(headroomFound, f.Precision.Seconds(), port, "precision")
+	o.value(headroomFound, f.Reaction.Seconds(), port, "reaction")
+	if f.SendLimit > 0 {
+		o.value(headroomSendLimit, float64(headroom.Octets(f.SendLimit)), port)
+	}
+	o.value(headroomXonMeasured, float64(r.Xon), port)
+}
+
+// partName is a term as it stands in a label.
+func partName(term string) string { return hyphens.Replace(strings.ToLower(term)) }
+
+var hyphens = strings.NewReplacer(" ", "-", ",", "")
 
 // collectSpread exports the percentiles of samples, where there are some. The percentile is the last label.
 func collectSpread(o *output, id familyID, d *headroom.Distribution, labels ...string) {

@@ -42,6 +42,11 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 		o.value(headroomBefore, float64(u.Ring), name, label)
 		o.value(headroomWaited, float64(u.Waited), name, label, "after")
 		o.value(headroomWaited, float64(u.Crowded), name, label, "before")
+		o.value(headroomExceeded, float64(u.Exceeded), name, label)
+		if u.Tight.Used > 0 {
+			o.value(headroomLeastLeft, float64(u.Tight.Room-u.Tight.Used), name, label)
+		}
+		o.value(headroomXon, float64(p.Config.Ingress[q].Xon), name, label)
 	}
 	o.histogram(pauseReceivedTime, &p.Pauses, name)
 	o.histogram(pauseSentTime, &p.Holds, name)

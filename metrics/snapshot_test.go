@@ -74,7 +74,8 @@ func pfcPort() dataplane.PortSnapshot {
 		p.Reaction.Record(ns)
 		p.Late.Record(ns / 2)
 	}
-	p.Use[3] = dataplane.Use{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4, Crowded: 5}
+	p.Use[3] = dataplane.Use{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4, Crowded: 5, Exceeded: 2, Tight: dataplane.Tight{Used: 7001, Room: 7000}}
+	p.Config.Ingress[3].Xon = 6125
 	p.Pauses.Record(1_204_000)
 	p.Holds.Record(800_000_000)
 	p.Holds.Record(12_000_000)
@@ -103,10 +104,12 @@ func offPort() dataplane.PortSnapshot {
 // measured is what a Probe knows that has measured.
 func measured() *headroom.Report {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, K: 99}
-	found := headroom.Finding{Trip: 50_000, Precision: 30, Reaction: 7000, Burst: 2048}
-	return &headroom.Report{Agreed: true, Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
+	found := headroom.Finding{Trip: 50_000, Precision: 30, Reaction: 7000, SendLimit: 50_001, Burst: 2048}
+	return &headroom.Report{Agreed: true, Silent: true, Swallowed: true, ToldBits: 88_809, Told: true, Target: 88_816, Settings: headroom.Settings{Auto: true}, Finding: found, Xon: 7070, Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
 		Trips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000, Max: 50_000},
-		Idle:  headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000}}
+		Idle:  headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000},
+
+		Reactions: headroom.Distribution{Samples: 3, Min: 100, Median: 200, P99: 300, P999: 400, Max: 500}}
 }
 
 // config is the configuration of a collector of sample.
@@ -115,7 +118,7 @@ func config() Config {
 		Snapshot: sample,
 		Ports: func() []Port {
 			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, Measurement: &headroom.Counters{Asked: 8, Ignored: [headroom.NumIgnored]uint64{headroom.IgnoredUnasked: 1}},
-				Eta: 15712, Delay: 15796, Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
+				Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 50_000, Burst: 62_500}, headroom.PFC), Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
 				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, Measurement: &headroom.Counters{}},
 				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", CalculatedHeadroom: 12345}}
 		},

@@ -16,7 +16,7 @@ readonly absent=77 # what a stage returns that has nothing to do
 
 # Debian packages of the programs that some tests compare with. The project itself needs none of them.
 readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2
-  [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad [curl]=curl [chromium]=chromium
+  [ovs-vswitchd]=openvswitch-switch [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad [curl]=curl [chromium]=chromium
   [setcap]=libcap2-bin [setpriv]=util-linux [systemd-analyze]=systemd)
 
 work=$(mktemp -d)
@@ -152,11 +152,12 @@ stage_netns() {
   real_link_tests | judge tests "${skips[@]}" | tee "$work/netns.out"
 }
 
+# An input that is new is made smaller for up to 60 s as a rule, which leaves nothing of the time: 20 tries must do.
 stage_fuzz() {
   local file target
   [[ ${FUZZ:-} == 1 ]] || { echo "with FUZZ=1: 10 s of each fuzz target (their seeds are unit tests)"; return "$absent"; }
   while IFS=: read -r file target; do
-    go test -run '^$' -fuzz "^$target\$" -fuzztime 10s "$(dirname "$file")"
+    go test -run '^$' -fuzz "^$target\$" -fuzztime 10s -fuzzminimizetime 20x "$(dirname "$file")"
   done < <(grep -rHoP --include='*_test.go' '^func \KFuzz\w+' .)
 }
 
@@ -225,13 +226,16 @@ run() {
   local start=$SECONDS status verdict
   printf '\n== %s\n' "$1"
   set +e
-  (set -e; "stage_$1")
-  status=$?
+  (set -e; "stage_$1") 2>&1 | tee "$work/said"
+  status=${PIPESTATUS[0]}
   set -e
   case $status in
     0) verdict=pass ;;
     "$absent") verdict=- ;;
-    *) verdict=FAIL failed=$((failed + 1)) ;;
+    *)
+      verdict=FAIL failed=$((failed + 1))
+      { printf '\n== %s failed; its last words:\n' "$1"; tail -n 20 "$work/said"; } >>"$work/failures"
+      ;;
   esac
   summary+=("$(printf '%-10s %-5s %4d s' "$1" "$verdict" $((SECONDS - start)))")
 }
@@ -247,6 +251,7 @@ for stage in "${stages[@]}"; do
   run "$stage"
 done
 
+[[ ! -e $work/failures ]] || cat "$work/failures"
 printf '\n%s\n' "stage      result  time"
 printf '%s\n' "${summary[@]}" "total            $(printf '%4d' $SECONDS) s"
 # The tests' numbers, summed, are the last line, where tests were among the stages.

@@ -24,7 +24,7 @@ func captureCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture",
 		Short: "show frames to Wireshark: every port, both directions, PAUSE and PFC, and why a frame was dropped",
-		Long: "Writes a pcapng file of what the switch receives, sends and drops, MAC Control frames included, until Ctrl-C. Comments\n" +
+		Long: "Writes a pcapng file of what the switch receives, sends and drops, MAC Control and LLDP frames included, until Ctrl-C. Comments\n" +
 			"say why XOFF was sent, what was dropped, and what was held. The filter is an expression of tcpdump, which has to be\n" +
 			"installed to compile it, or the instructions that \"tcpdump -ddd -y EN10MB\" prints.",
 		Example: "  pfcswitch capture -w - | wireshark -k -i -\n" +

@@ -34,7 +34,7 @@ func (h *headroomCheck) ofPort(cmd *cobra.Command, socket string, args []string,
 }
 
 // run checks the headroom of a port of a running switch and prints what it has shown. Exit status: 0 it fits, 1 it does not, 2
-// it could not be checked.
+// it could not be checked, or the link was not full.
 func (h *headroomCheck) run(cmd *cobra.Command, socket, port string, asJSON bool) error {
 	result, err := h.ask(cmd.Context(), socket, port)
 	if err != nil {
@@ -48,8 +48,11 @@ func (h *headroomCheck) run(cmd *cobra.Command, socket, port string, asJSON bool
 	if err != nil {
 		return err
 	}
-	if !result.Fits {
+	switch {
+	case !result.Fits:
 		return exit{1}
+	case result.Inconclusive != nil:
+		return exit{couldNotRun}
 	}
 	return nil
 }

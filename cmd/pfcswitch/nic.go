@@ -47,6 +47,7 @@ func nicCommand() *cobra.Command {
 	c.Flags().StringVar(&n.Name, "name", "", "name of the NIC, where several run on this machine (default: nic- and the wire)")
 	c.Flags().StringVar(&n.Socket, "socket", "", "its control socket (default: /run/pfcswitch/NAME.sock)")
 	c.Flags().BoolVar(&n.Streams, "send-request", false, "let the switch fill the wire with test frames, for pfcswitch linkcheck --headroom there")
+	c.Flags().StringVar(&n.Nice, "nice", "", "priority over other programs, -20 (most) to 19 (default: -10)")
 	c.Flags().StringVar(&n.Metrics, "metrics", "", "address of /metrics, or off (default: 127.0.0.1:9808)")
 	return c
 }

@@ -102,9 +102,13 @@ const tuningFlag = "tuning"
 
 func serve(ctx context.Context, cfg *config.Config, t daemon.Tuning) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	refused := daemon.SetNice(cfg.Nice)
 	d, err := daemon.NewTuned(cfg, log, t)
 	if err != nil {
 		return err
+	}
+	if refused != nil {
+		d.NotPreferred(refused)
 	}
 	err = d.Serve(ctx)
 	if closeErr := d.Close(); err == nil {

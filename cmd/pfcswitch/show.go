@@ -77,13 +77,27 @@ func showCommand() *cobra.Command {
 // showNoun completes the command that shows what it is named after.
 func showNoun(o *shown, c *cobra.Command) *cobra.Command {
 	var since uint64
+	var detail bool
 	noun := c.Use
 	c.Args = cobra.NoArgs
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, noun, since, api.Reply.Text) }
-	if noun == "events" {
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, noun, since, textOf(detail)) }
+	switch noun {
+	case "events":
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
+	case "headroom":
+		c.Flags().BoolVarP(&detail, "verbose", "v", false, "also the terms of each value, the times, and the measurement frames")
 	}
 	return c
+}
+
+// textOf returns what writes an answer for a person; detail asks for more where there is more.
+func textOf(detail bool) func(api.Reply) string {
+	return func(r api.Reply) string {
+		if h, ok := r.(*api.Headroom); ok && detail {
+			return h.Detail()
+		}
+		return r.Text()
+	}
 }
 
 // showViews adds the tables in SONiC's words, each behind its own words.

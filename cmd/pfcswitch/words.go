@@ -42,6 +42,9 @@ func spell(root *cobra.Command, args []string) ([]string, error) {
 			}
 		case nounAlone && word == "show":
 			nounAlone = false
+			if last := len(out) - 1; out[last] == "--"+watchFlag || out[last] == "-w" { // what follows is not its value
+				out[last] = "--" + watchFlag + "=" + c.Flag(watchFlag).NoOptDefVal
+			}
 		case c.HasSubCommands():
 			next, err := oneOf(c, path, word)
 			if err != nil {

@@ -38,6 +38,7 @@ func TestSpell(t *testing.T) {
 		{"cl wat", "clear watermarks"},
 		{"ver -j", "version -j"},
 		{"help sh po", "help show ports"},
+		{"po -w show 2", "show ports --watch=1s 2"},
 		{"check sh", "check sh"},
 		{"show -- po", "show -- po"},
 		{"", ""},

@@ -24,7 +24,7 @@ type Config struct {
 	FrameSize     int  // largest frame that a slot holds; larger ones take the oversize queue
 	SmallSlots    int  // slots of each of the two rings for small frames; 0: those of SmallSlots
 	SmallFrame    int  // largest frame that Fanout steers to the rings for small ones; 0 is for none
-	Express       bool // open a faster way out too, where the interface suits it: see Tend
+	Express       bool // open a faster way out too, where the interface suits it: see Ask and Tend
 
 	// Fanout steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3), and a small one to those for
 	// small frames: Other (4), Lossless (5).
@@ -55,7 +55,8 @@ type AFPacket struct {
 	express   *express // nil where there is none
 	noExpress string   // why
 	roadside  roadside
-	tending   sync.Mutex // Tend, and that it does not meet Close
+	tending   sync.Mutex // Ask and Tend, and that they do not meet Close
+	asked     bool       // the express may be taken
 	closed    bool
 }
 
@@ -94,6 +95,9 @@ func explain(err error) error {
 		return fmt.Errorf("%w (needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give the container --cap-add=NET_RAW --cap-add=NET_ADMIN, or try \"pfcswitch demo\", which needs neither)", err)
 	case errors.Is(err, unix.ENOMEM):
 		return fmt.Errorf("%w (not enough memory for the receive rings: lower ports.NAME.ring.outage, ring.max or ring.other)", err)
+	case errors.Is(err, unix.ENOPROTOOPT):
+		return fmt.Errorf("%w (this system's packet sockets cannot carry the virtio_net header of unfinished checksums and super-frames, or lack "+
+			"another option: run the switch on a Linux kernel itself, not in a sandbox that imitates one)", err)
 	}
 	return err
 }
@@ -125,6 +129,11 @@ func packetSocket() (int, error) {
 	return fd, nil
 }
 
+// setPacketOption sets an option of a packet socket. Tests replace it.
+var setPacketOption = func(fd, option, value int) error {
+	return unix.SetsockoptInt(fd, unix.SOL_PACKET, option, value)
+}
+
 // sendSocket opens a socket that only sends: bound with protocol 0 it has no receive hook, and needs no address per
 // frame.
 func sendSocket(index int, vnet bool) (int, error) {
@@ -132,7 +141,7 @@ func sendSocket(index int, vnet bool) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, boolInt(vnet))
+	err = setPacketOption(fd, unix.PACKET_VNET_HDR, boolInt(vnet))
 	if err == nil {
 		setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, sendBuffer)
 		err = bind(fd, 0, index)

@@ -21,3 +21,22 @@ func TestClockStep(t *testing.T) {
 		}
 	}
 }
+
+func TestClockError(t *testing.T) {
+	for name, test := range map[string]struct {
+		apart func(look int64) int64
+		want  int64
+	}{
+		"always the same":             {func(int64) int64 { return 1e15 }, leastError},
+		"by 2 µs more or less":        {func(look int64) int64 { return 1e15 + look%2*2000 }, 4000},
+		"once in a while much less":   {func(look int64) int64 { return 1e15 - look%100/99*1_000_000 }, leastError},
+		"no two looks are alike":      {func(look int64) int64 { return look * 1_000_000 }, worstError},
+		"the real-time clock was set": {func(look int64) int64 { return look / 990 * 1_000_000 }, leastError},
+	} {
+		look := int64(0)
+		got := ClockError(func() (a, b int64) { look++; return look * 50, look*50 + test.apart(look) })
+		if got != test.want {
+			t.Errorf("%s: %d ns, want %d", name, got, test.want)
+		}
+	}
+}

@@ -2,8 +2,11 @@ package port_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -159,5 +162,22 @@ func (w *wire) clear() {
 	}
 	for b, _ := w.port.Control(); b != nil; b, _ = w.port.Control() {
 		w.port.ControlDone()
+	}
+}
+
+// Where packet sockets lack what the switch needs, the sentence names it and says what to do.
+func TestPacketSocketsWithoutVnetHeader(t *testing.T) {
+	ns, handle := newNamespace(t)
+	veth(t, handle, "host", "sw", 1500)
+	defer port.WithoutPacketOption(unix.PACKET_VNET_HDR, unix.ENOPROTOOPT)()
+	p, err := port.Open(port.Config{Interface: "sw", Netns: ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, Fanout: byPCP(t)})
+	if err == nil {
+		_ = p.Close()
+		t.Fatal("a port without the virtio_net header was opened")
+	}
+	for _, want := range []string{"port sw: ", "PACKET_VNET_HDR", "virtio_net header", "run the switch on a Linux kernel"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %q, want %q in it", err, want)
+		}
 	}
 }

@@ -25,6 +25,28 @@ func WithoutBPF() (restore func()) {
 	return func() { newProgram = before }
 }
 
+// ExplainTun is explainTun.
+var ExplainTun = explainTun
+
+// WithTUN makes the TUN driver know other flags, and returns what ends that.
+func WithTUN(features uint32, err error) (restore func()) {
+	before := tunFeatures
+	tunFeatures = func(int) (uint32, error) { return features, err }
+	return func() { tunFeatures = before }
+}
+
+// WithoutPacketOption makes the kernel refuse an option of packet sockets, and returns what ends that.
+func WithoutPacketOption(option int, err error) (restore func()) {
+	before := setPacketOption
+	setPacketOption = func(fd, o, value int) error {
+		if o == option && value != 0 {
+			return err
+		}
+		return before(fd, o, value)
+	}
+	return func() { setPacketOption = before }
+}
+
 // Expressed returns how many frames were given to the AF_XDP socket.
 func Expressed(p *AFPacket) uint32 {
 	if p.express == nil {

@@ -53,6 +53,9 @@ const (
 	expressRest       = 64 // batches after one that did not leave whole
 )
 
+// ExpressNeeds is the first kernel with which a port sends by an AF_XDP socket.
+const ExpressNeeds = "Linux 6.17"
+
 // newExpress opens the express of an interface. It works once Tend has bound it.
 func newExpress(index int) (*express, error) {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -81,9 +84,9 @@ func (x *express) mapRings() error {
 			return fmt.Errorf("AF_XDP ring %d: %w", ring.opt, err)
 		}
 	}
-	// A kernel that knows this option (Linux 6.17) also tells after every call how many frames left, which those before do not.
+	// A kernel that knows this option also tells after every call how many frames left, which those before do not.
 	if err := unix.SetsockoptInt(x.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, BatchFrames); err != nil {
-		return fmt.Errorf("setsockopt XDP_MAX_TX_SKB_BUDGET: %w (needs Linux 6.17)", err)
+		return fmt.Errorf("setsockopt XDP_MAX_TX_SKB_BUDGET: %w (needs %s)", err, ExpressNeeds)
 	}
 	var o unix.XDPMmapOffsets
 	size := uint32(unsafe.Sizeof(o))

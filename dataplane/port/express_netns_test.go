@@ -29,7 +29,7 @@ func (w *wire) give(b *port.Batch) {
 	}
 }
 
-func (w *wire) tend() { w.port.Tend(new(port.Look), true) }
+func (w *wire) tend() { w.port.Tend(new(port.Look)) }
 
 // A burst of plain frames of up to 2048 octets leaves by the AF_XDP socket, any other by the packet socket, and all of them in order.
 func TestExpressTakesPlainFrames(t *testing.T) {

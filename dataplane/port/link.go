@@ -124,14 +124,15 @@ func hasDefaultRoute(link netlink.Link) (bool, error) {
 	return false, nil
 }
 
-// Usable tells why an interface must not become a port: the kernel's own stack would answer beside the switch. It
+// Usable tells why an interface of namespace ns must not become a port: the kernel's own stack would answer beside the switch. It
 // returns nil where nothing speaks against it.
-func (l Link) Usable() error {
+func (l Link) Usable(ns string) error {
 	switch {
 	case l.Master != 0:
-		return fmt.Errorf("interface %s belongs to a bridge or bond (take it out with: ip link set %s nomaster, or write force: true)", l.Name, l.Name)
+		return fmt.Errorf("interface %s belongs to a bridge or bond (take it out with: %s, or write force: true)", l.Name, CommandIn(ns, "ip link set dev "+ShellWord(l.Name)+" nomaster"))
 	case len(l.Addresses) > 0:
-		return fmt.Errorf("interface %s has the address %s, so the kernel's stack would answer too (remove it with: ip addr flush dev %s, or write force: true)", l.Name, l.Addresses[0], l.Name)
+		return fmt.Errorf("interface %s has the address %s, so the kernel's stack would answer too (remove it with: %s, or write force: true)", l.Name, l.Addresses[0],
+			CommandIn(ns, "ip addr flush dev "+ShellWord(l.Name)))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@
 //	lldp.go      the socket for LLDP frames
 //	stamp.go     when a frame left
 //	wait.go      sleeping on the sockets of many ports
+//	threads.go   how many threads of the machine want a CPU
 //	link.go      what the kernel says of an interface, and how it is made quiet
 //	tap.go       the implementation on a TAP, towards the stack of the host
 //	tapqueue.go  the queues of a TAP
@@ -23,8 +24,10 @@
 //	pause.go     hardware PAUSE and PFC of a physical NIC, switched off
 //	watch.go     interfaces that appear, vanish and flap
 //	survey.go    what the kernel says of an interface and of what is around it
+//	features.go  offloads that have names only
 //	steering.go  receive queues whose frames go to other CPUs
 //	netns.go     work inside another network namespace
+//	command.go   commands for people, that run in one
 //
 // Package porttest beside it holds an in-memory pair.
 package port

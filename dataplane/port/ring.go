@@ -81,7 +81,7 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 		{unix.PACKET_VNET_HDR, boolInt(vnet), "PACKET_VNET_HDR"},
 		{unix.PACKET_COPY_THRESH, boolInt(vnet), "PACKET_COPY_THRESH"},
 	} {
-		if err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, o.opt, o.val); err != nil {
+		if err := setPacketOption(r.fd, o.opt, o.val); err != nil {
 			return fmt.Errorf("setsockopt %s: %w", o.name, err)
 		}
 	}

@@ -167,6 +167,7 @@ func readOffloads(name string) map[string]bool {
 	if ethtool(name, unsafe.Pointer(&flags)) == nil {
 		on["large-receive-offload"] = flags.data&largeReceive != 0
 	}
+	readFeatures(name, on)
 	return on
 }
 

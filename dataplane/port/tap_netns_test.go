@@ -298,7 +298,7 @@ func TestTAPErrors(t *testing.T) {
 		c    port.TAPConfig
 		want string
 	}{
-		{"a TAP of that name", port.TAPConfig{Interface: "nic0", Netns: h.ns}, "interface nic0 exists already and is a TAP or TUN: delete it (ip link del nic0)"},
+		{"a TAP of that name", port.TAPConfig{Interface: "nic0", Netns: h.ns}, "interface nic0 exists already and is a TAP or TUN: delete it (" + port.CommandIn(h.ns, "ip link del dev nic0") + ")"},
 		{"no namespace", port.TAPConfig{Interface: "nic1", Netns: "/run/netns/none"}, "network namespace does not exist"},
 		{"an MTU that no TAP has", port.TAPConfig{Interface: "nic2", Netns: h.ns, TAPSettings: port.TAPSettings{MTU: 1 << 17}}, "set its MTU to 131072"},
 	} {
@@ -313,4 +313,33 @@ func TestTAPErrors(t *testing.T) {
 		})
 	}
 	must(t, h.Steer([]bpf.RawInstruction{}))
+}
+
+// A driver that lacks what a host NIC needs makes no TAP, and the sentence says what is missing.
+func TestTAPWithoutFeatures(t *testing.T) {
+	ns, handle := newNamespace(t)
+	const all = unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MULTI_QUEUE
+	for _, tt := range []struct {
+		name     string
+		features uint32
+		err      error
+	}{
+		{"no virtio_net header", all &^ unix.IFF_VNET_HDR, nil},
+		{"one queue", all &^ unix.IFF_MULTI_QUEUE, nil},
+		{"a driver that does not tell", 0, unix.EINVAL},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			defer port.WithTUN(tt.features, tt.err)()
+			p, err := port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector, TAPSettings: port.TAPSettings{MTU: 1500}})
+			if err == nil {
+				must(t, p.Close())
+			}
+			if err == nil || !strings.Contains(err.Error(), "TAP nic0: this kernel's TUN driver has no multi-queue TAP with a virtio_net header") {
+				t.Errorf("got %v", err)
+			}
+			if _, err := handle.LinkByName("nic0"); err == nil {
+				t.Error("it has left an interface behind")
+			}
+		})
+	}
 }

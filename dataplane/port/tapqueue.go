@@ -44,8 +44,8 @@ func (r *QueueRule) priority(b []byte) int {
 // openQueues makes the interface with a queue for each priority, or, where the kernel lets nobody tell them apart, with one.
 func (t *TAP) openQueues(r QueueRule) error {
 	if other, err := netlink.LinkByName(t.name); err == nil {
-		return fmt.Errorf("interface %s exists already and is a %s: delete it (ip link del %s), or give the TAP another name with interface: NAME",
-			t.name, kind(other), t.name)
+		return fmt.Errorf("interface %s exists already and is a %s: delete it (%s), or give the TAP another name with interface: NAME",
+			t.name, kind(other), CommandIn(t.netns, "ip link del dev "+ShellWord(t.name)))
 	}
 	fd, err := openQueue(t.name, unix.IFF_TUN_EXCL)
 	if err != nil {
@@ -73,6 +73,9 @@ func kind(link netlink.Link) string {
 
 const tapFlags = unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MULTI_QUEUE
 
+// tunFeatures returns the flags that the TUN driver knows. Tests replace it.
+var tunFeatures = func(fd int) (uint32, error) { return unix.IoctlGetUint32(fd, unix.TUNGETFEATURES) }
+
 // openQueue opens one queue of an interface, which the first one makes.
 func openQueue(name string, flags uint16) (fd int, err error) {
 	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -84,7 +87,7 @@ func openQueue(name string, flags uint16) (fd int, err error) {
 			_ = unix.Close(fd)
 		}
 	}()
-	features, err := unix.IoctlGetUint32(fd, unix.TUNGETFEATURES)
+	features, err := tunFeatures(fd)
 	if err != nil || features&tapFlags != tapFlags {
 		return -1, errors.New("this kernel's TUN driver has no multi-queue TAP with a virtio_net header (Linux 3.8 has): the host NIC needs both")
 	}

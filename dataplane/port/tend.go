@@ -51,7 +51,7 @@ func (p *AFPacket) openExpress(c Config, index int) {
 		p.noExpress = err.Error()
 		return
 	}
-	p.Tend(new(Look), true)
+	p.Ask(new(Look), true)
 }
 
 func (r *roadside) open(rings []*ring) (err error) {
@@ -109,18 +109,30 @@ func transmitQueues(name string) int {
 	return int(c.tx + c.combined)
 }
 
-// Tend looks after the way of a port's frames, about once a second: it takes the interface's queue as soon as a socket of
-// before has let go of it, and goes back to the packet socket where express is not asked for, while another program captures on
-// the interface, which sees what the packet socket sends, and while there is a queueing discipline, which would let frames of the
-// one way pass those of the other. It may wait for the kernel's locks, and run beside any other method.
-func (p *AFPacket) Tend(look *Look, express bool) {
+// Ask says whether frames may leave by the AF_XDP socket from now on, and does what Tend does. Where nobody has said so they may.
+func (p *AFPacket) Ask(look *Look, express bool) {
 	p.tending.Lock()
 	defer p.tending.Unlock()
+	p.asked = express
+	p.tend(look)
+}
+
+// Tend looks after the way of a port's frames, about once a second: it takes the interface's queue as soon as a socket of
+// before has let go of it, and goes back to the packet socket while another program captures on the interface, which sees what the
+// packet socket sends, and while there is a queueing discipline, which would let frames of the one way pass those of the other.
+// It may wait for the kernel's locks, and run beside any other method.
+func (p *AFPacket) Tend(look *Look) {
+	p.tending.Lock()
+	defer p.tending.Unlock()
+	p.tend(look)
+}
+
+func (p *AFPacket) tend(look *Look) {
 	if p.express == nil || p.closed {
 		return
 	}
 	why := whyAsked
-	if express {
+	if p.asked {
 		why = p.hindrance(look)
 	}
 	p.express.why.Store(&why)

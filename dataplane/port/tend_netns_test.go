@@ -93,7 +93,7 @@ func TestTendBesideSend(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				w.port.Tend(new(port.Look), asked)
+				w.port.Ask(new(port.Look), asked)
 				_ = w.port.Way()
 			}
 		}
@@ -224,8 +224,15 @@ func TestExpressNotEverywhere(t *testing.T) {
 		})
 	}
 	w := newExpress(t)
-	if w.port.Tend(new(port.Look), false); w.port.Way() != (port.Way{Why: "the configuration says so"}) {
-		t.Errorf("not asked for: %+v", w.port.Way())
+	w.port.Ask(new(port.Look), false)
+	for range 2 { // whoever looks after the port later asks nothing
+		if w.port.Way() != (port.Way{Why: "the configuration says so"}) {
+			t.Errorf("not asked for: %+v", w.port.Way())
+		}
+		w.tend()
+	}
+	if w.port.Ask(new(port.Look), true); !w.port.Way().Express {
+		t.Errorf("asked for: %+v", w.port.Way())
 	}
 	if err := w.handle.LinkDel(link(t, w.handle, "sw")); err != nil {
 		t.Fatal(err)

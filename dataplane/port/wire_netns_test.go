@@ -164,12 +164,7 @@ func wireOf(t *testing.T, packet bool) *wire {
 func newExpress(t *testing.T) *wire {
 	t.Helper()
 	w := newWire(t)
-	if way := w.port.Way(); !way.Express {
-		if os.Getenv("REQUIRE_NETNS") == "1" {
-			t.Fatalf("the port does not send by an AF_XDP socket: %s", way.Why)
-		}
-		t.Skipf("NOT TESTED: a port that sends by an AF_XDP socket: %s", way.Why)
-	}
+	porttest.RequireExpress(t, w.port.Way())
 	return w
 }
 

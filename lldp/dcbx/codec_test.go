@@ -182,25 +182,6 @@ func TestSharesOfClasses(t *testing.T) {
 	}
 }
 
-// What an end tells reads as it was told.
-func TestLegacyRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.SampledFrom([]Version{VersionCEE, VersionCIN}).Draw(t, "version")
-		want := &Legacy{Version: v, Control: &Control{rapid.Byte().Draw(t, "oper"), rapid.Byte().Draw(t, "max"), rapid.Uint32().Draw(t, "seq"), rapid.Uint32().Draw(t, "ack")}}
-		for k := range want.Features {
-			if v.types()[k] != 0 && rapid.Bool().Draw(t, "told") {
-				f := &Feature{rapid.Byte().Draw(t, "oper"), rapid.Byte().Draw(t, "max"), rapid.Bool().Draw(t, "enable"), rapid.Bool().Draw(t, "willing"),
-					rapid.Bool().Draw(t, "error"), rapid.Byte().Draw(t, "reserved") & 0x1F, rapid.Byte().Draw(t, "subtype"), ""}
-				f.Data = [NumKinds]string{drawQueues(t).groupsOf(v), pfcData(v, rapid.Byte().Draw(t, "enable")), appData([]App{{3, SelectUDP, 1}})}[k]
-				want.Features[k] = f
-			}
-		}
-		if got := ParseLegacy([]lldp.Organization{want.organization()}, v); !reflect.DeepEqual(got, want) {
-			t.Fatalf("got %+v\nwant %+v", got, want)
-		}
-	})
-}
-
 // Groups of CIN with several priorities, one of them strict in its group, and those that contradict themselves.
 func TestGroupsOfCIN(t *testing.T) {
 	const good = "3c 28 00 00 00 00 00 00  001e 0846 2064 1000 1000 1000 1000 1000"

@@ -256,6 +256,36 @@ func TestHold(t *testing.T) {
 	})
 }
 
+// The time of the hold can be set, also while a peer is there, in every version; zero lets every change through.
+func TestHoldIsSettable(t *testing.T) {
+	for _, v := range []Version{VersionIEEE, VersionCEE, VersionCIN} {
+		c := end(1, 8, willing, mode(Mode(v)))
+		m, now := NewMachine(c), int64(0)
+		changes := func(seconds int64) (n int) { // of a peer that says something else every second
+			for was := m.Outcome().PFC; seconds > 0; seconds-- {
+				now += second
+				m.Hear([]*lldp.Neighbour{neighbour(peer{mask: 1 << (now / second % 8)}.tell(v)...)}, false, now)
+				if got := m.Outcome().PFC; got != was {
+					was = got
+					n++
+				}
+			}
+			return n
+		}
+		for _, hold := range []int64{0, 5 * second, 30 * second, 0} {
+			c.Hold = hold
+			m.Configure(c)
+			want := 120
+			if hold > 0 {
+				want = int(120 * second / hold)
+			}
+			if got := changes(120); got != want {
+				t.Errorf("%v: %d changes in 120 s with a hold of %d s, want %d", v, got, hold/second, want)
+			}
+		}
+	}
+}
+
 // Whatever a neighbour tells: a configuration that follows nobody keeps to its own priorities.
 func FuzzHear(f *testing.F) {
 	f.Add([]byte(PFC{Cap: 8, Enable: 8}.organization().Info), uint8(11), []byte(ceePeer(1, 1, &Feature{Enable: true, Data: "\x08\x08"}).Info), uint8(2))

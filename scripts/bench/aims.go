@@ -30,9 +30,10 @@ var aims = []aim{
 	{"TCP, 4 streams, to the bridge", "tcp", cond{"streams": 4}, throughput, ofBridge, 0.7, 0, 1},
 	{"TCP, 4 streams, to Open vSwitch with TSO", "tcp", cond{"streams": 4}, throughput, ofOVSTSO, 2, 0, 0},
 	{"latency at half load, p50, to the bridge", "latency", cond{"load": "half"}, p50, ofBridge, 0, 5, 2},
-	{"latency at half load, p50, to Open vSwitch", "latency", cond{"load": "half"}, p50, ofOVS, 0, 1, 0},
+	{"latency at half load, p50, to Open vSwitch", "latency", cond{"load": "half"}, p50, ofOVS, 0, 0.5, 0},
 	{"CPU of a frame of 1514 octets, to the bridge", "delivered", cond{"senders": 1, "octets": 1514}, cpuPerFrame, ofBridge, 0, 2, 1.2},
 	{"rate with 32 ports against 2", "ports", cond{"ports": 32, "senders": 1}, toTwoPorts, "", 0.9, 0, 0},
+	{"idle with eight ports, % of a core", "choice", cond{"at": "idle", "ports": 8, "setting": "as-is"}, coreShare, "", 0, 1, 0},
 	{"rate of a trunk against the same ports of a bridge", "trunk", nil, toBridged, "", 0.9, 0, 0},
 }
 
@@ -48,7 +49,7 @@ func printAims(out io.Writer, rows []row) error {
 				continue
 			}
 			said = true
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f\t%s\n", aims[i].text, r.conditions, aims[i].wanted(), aims[i].hoped(), v, aims[i].verdict(v))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", aims[i].text, r.conditions, aims[i].wanted(), aims[i].hoped(), aims[i].spread(r), aims[i].verdict(v))
 		}
 	}
 	if !said {
@@ -84,8 +85,16 @@ func (a *aim) of(r *row) (v float64, ok bool) {
 	if a.to == "" {
 		return r.median, !math.IsNaN(r.median)
 	}
-	v, ok = r.ratios[a.to]
-	return v, ok
+	ratio, ok := r.ratios[a.to]
+	return ratio.median, ok
+}
+
+// spread writes what the aim looks at, with least and most of the rounds.
+func (a *aim) spread(r *row) string {
+	if a.to == "" {
+		return r.spread()
+	}
+	return r.ratios[a.to].text()
 }
 
 func (a *aim) wanted() string {

@@ -23,6 +23,8 @@ func tuned(choice string) setting { return setting{name: choice, tuning: choice}
 
 var (
 	waits    = []setting{tuned("spin=none"), tuned("spin=most"), tuned("spin=endless"), tuned("gather=none")}
+	loaded   = []setting{tuned("spin=none"), tuned("spin=short"), tuned("spin=endless"), usual}
+	usual    = setting{name: "nice=0", keys: "nice: 0\n"}
 	bursts   = []setting{tuned("burst=8"), tuned("burst=256"), tuned("bursts=16")} // the last: up to 1024 frames of a port in a row
 	turns    = []setting{tuned("turn=fixed")}
 	controls = []setting{tuned("control=frame")}
@@ -48,12 +50,15 @@ type measurement struct {
 var contests = []contest{
 	{8, false, slices.Concat(waits, workers), []measurement{{"idle", (*network).rest}}},
 	{4, false, waits, []measurement{{"few-frames", (*network).fewFrames}, {"some-load", (*network).someLoad}}},
+	{4, false, loaded, []measurement{{"half-load", (*network).halfLoad}}},
 	{2, false, waits[:1], fullRates},
 	{2, false, waits[1:2], fullRates},
 	{2, false, waits[3:], fullRates},
 	{2, false, bursts[:1], fullRates},
 	{2, false, bursts[1:2], fullRates},
 	{2, false, controls, fullRates},
+	{2, false, []setting{usual}, fullRates},
+	{8, false, []setting{usual}, fullRates}, // its hosts want every CPU
 	{2, false, workers, fullRates},
 	{8, false, workers, fullRates},
 	{4, false, slices.Concat(bursts, workers), []measurement{{"beside-flood", (*network).besideFlood}}},
@@ -198,6 +203,12 @@ const middling = 100_000
 // someLoad measures the same beside a load that shares the ingress port.
 func (n *network) someLoad(int) ([]value, error) { return n.probeBeside(middling, n.hosts[0]) }
 
+// aboutHalf is about half of the frames/s that the switch carries.
+const aboutHalf = 500_000
+
+// halfLoad measures the same beside that.
+func (n *network) halfLoad(int) ([]value, error) { return n.probeBeside(aboutHalf, n.hosts[0]) }
+
 // besideFlood measures the latency of frames of a port of their own while another floods.
 func (n *network) besideFlood(int) ([]value, error) { return n.probeBeside(0, n.hosts[2]) }
 
@@ -210,7 +221,6 @@ func (n *network) probeWithEffort(from *node) ([]value, error) {
 	if err != nil {
 		return nil, err
 	}
-	values = slices.DeleteFunc(values, func(v value) bool { return v.metric == p999 || v.metric == highest }) // of too few probes
 	after, err := n.effort()
 	return append(values, after.since(before)...), err
 }
@@ -218,30 +228,13 @@ func (n *network) probeWithEffort(from *node) ([]value, error) {
 // probeBeside sends probes while host 1 sends to host 2 at a rate, 0 for as fast as it can.
 func (n *network) probeBeside(rate float64, from *node) ([]value, error) {
 	b := n.b
-	l := load{flows: n.straight(1), octets: b.opt.octets[0], priority: probePriority, rate: rate, time: b.opt.seconds + patience}
-	sender, err := b.send(l.flows[0], l)
-	if err != nil {
-		return nil, err
-	}
-	defer b.forget(sender)
-	defer sender.stop()
-	if err := b.sleep(2 * b.opt.settle); err != nil {
-		return nil, err
-	}
-	before, start, err := l.now()
-	if err != nil {
-		return nil, err
-	}
-	values, err := n.probeWithEffort(from)
-	if err != nil {
-		return nil, err
-	}
-	after, end, err := l.now()
-	return append(values, value{frameRate, float64(after-before) / end.Sub(start).Seconds()}), err
+	l := load{flows: n.straight(1), octets: b.opt.octets[0], priority: probePriority, rate: rate}
+	values, arrived, err := b.beside(l, func() ([]value, error) { return n.probeWithEffort(from) })
+	return append(values, value{frameRate, arrived}), err
 }
 
 // fullRate measures what arrives when every host of odd number sends to the next as fast as it can, and what a frame takes of the
-// switch, which does not change with what else runs on the machine as much as the rate does.
+// switch: where the sender is the limit and a worker spins or gathers, that is its waiting too, and so mostly one by the rate.
 func (n *network) fullRate(ports int) ([]value, error) {
 	b := n.b
 	before, err := n.effort()
@@ -253,8 +246,7 @@ func (n *network) fullRate(ports int) ([]value, error) {
 		return nil, err
 	}
 	after, err := n.effort()
-	own := (after.process - before.process).Seconds() * 1e6 / float64(max(1, o.delivered))
-	return []value{{frameRate, o.rate}, {ownPerFrame, own}, {cpuPerFrame, o.perFrame()}, {offered, float64(o.offered)}, {delivered, float64(o.delivered)}}, err
+	return []value{{frameRate, o.rate}, {ownPerFrame, after.perFrame(before, o.delivered)}, {cpuPerFrame, o.perFrame()}, {offered, float64(o.offered)}, {delivered, float64(o.delivered)}}, err
 }
 
 // floodOne lets all other hosts send lossy frames to host 2, far more than its port takes, and measures how it is shared.

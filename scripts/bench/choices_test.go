@@ -83,6 +83,9 @@ func TestEffort(t *testing.T) {
 	now := time.Now()
 	from := effort{at: now, process: time.Second, machine: 10}
 	until := effort{at: now.Add(2 * time.Second), process: 1500 * time.Millisecond, machine: 11}
+	if got := until.perFrame(from, 1000); got != 500 {
+		t.Errorf("half a second for 1000 frames: %v µs each", got)
+	}
 	if v := until.since(from); v[0] != (value{coreShare, 25}) || v[1].metric != allCores || v[1].v <= 0 || v[1].v > 50 {
 		t.Errorf("half a second of two: %v", v)
 	}

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"errors"
-	"slices"
-)
+import "errors"
 
 // Names of the switches in results.
 const (
@@ -12,7 +9,7 @@ const (
 	ofOVS    = "ovs"
 	ofOVSTSO = "ovs-tso"
 
-	ofMachine = "machine" // which no switch on it can be better than
+	ofMachine = "machine" // what a thread meets on it that wants a CPU all the time
 )
 
 var switchNames = []string{ofPFC, ofBridge, ofOVS, ofOVSTSO}
@@ -35,15 +32,18 @@ func (b *bench) compare(f func([]*network) error) (err error) {
 			if err != nil {
 				return err
 			}
-			return n.startPFC(text)
+			return errors.Join(n.startPFC(text), n.notePFC())
 		},
-		ofBridge: (*network).startBridge,
+		ofBridge: func(n *network) error {
+			n.noteBridge()
+			return n.startBridge()
+		},
 	}
 	if b.peers.ovs != "" {
 		starts[ofOVS] = func(n *network) error { return n.startOVS(false) }
 	}
 	for _, name := range []string{ofPFC, ofBridge, ofOVS} {
-		if starts[name] == nil || !b.opt.compares(name) || b.opt.smoke && name != ofPFC && b.has(name) { // a smoke run looks at a peer once
+		if starts[name] == nil || !b.opt.compares(name) {
 			continue
 		}
 		n, err := b.newNetwork(name, comparedHosts)
@@ -59,9 +59,4 @@ func (b *bench) compare(f func([]*network) error) (err error) {
 		}
 	}
 	return f(all)
-}
-
-// has tells whether there are results of a switch.
-func (b *bench) has(of string) bool {
-	return slices.ContainsFunc(b.results, func(r result) bool { return r.of == of })
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // counters are the kernel's of an interface: what was received, and the frames that were sent.
@@ -39,31 +41,53 @@ func parseNetDev(text, name string) (c counters, err error) {
 // ticksPerSecond is USER_HZ, which /proc/stat counts in on every architecture of Linux.
 const ticksPerSecond = 100
 
-// machineBusy returns the seconds that all CPUs together were not idle since the machine started.
-func machineBusy() (float64, error) {
+// cpuTimes are seconds of all CPUs together since the machine started.
+type cpuTimes struct {
+	busy   float64 // at work
+	stolen float64 // ready to work while the machine's host ran something else: nobody's work here
+}
+
+// machineTimes reads /proc/stat.
+func machineTimes() (cpuTimes, error) {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return 0, err
+		return cpuTimes{}, err
 	}
 	return parseStat(string(b))
 }
 
-// parseStat adds up user, nice, system, irq, softirq and steal of the line "cpu user nice system idle iowait irq softirq steal …".
-func parseStat(text string) (float64, error) {
+// machineBusy returns the seconds that all CPUs together were at work.
+func machineBusy() (float64, error) {
+	t, err := machineTimes()
+	return t.busy, err
+}
+
+// parseStat adds up user, nice, system, irq and softirq of the line "cpu user nice system idle iowait irq softirq steal …"; steal stands
+// apart.
+func parseStat(text string) (t cpuTimes, err error) {
 	line, _, _ := strings.Cut(text, "\n")
 	f := strings.Fields(line)
-	if len(f) < 9 || f[0] != "cpu" {
-		return 0, fmt.Errorf("/proc/stat: %q: not the line of all CPUs", line)
+	const stealing = 8
+	if len(f) <= stealing || f[0] != "cpu" {
+		return t, fmt.Errorf("/proc/stat: %q: not the line of all CPUs", line)
 	}
-	sum := uint64(0)
-	for _, i := range [...]int{1, 2, 3, 6, 7, 8} {
+	for _, i := range [...]int{1, 2, 3, 6, 7, stealing} {
 		n, err := strconv.ParseUint(f[i], 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("/proc/stat: %q: %w", line, err)
+			return t, fmt.Errorf("/proc/stat: %q: %w", line, err)
 		}
-		sum += n
+		if i == stealing {
+			t.stolen = float64(n) / ticksPerSecond
+		} else {
+			t.busy += float64(n) / ticksPerSecond
+		}
 	}
-	return float64(sum) / ticksPerSecond, nil
+	return t, nil
+}
+
+// stolenShare returns the share of all CPUs' time that was stolen between two moments.
+func stolenShare(from, until cpuTimes, took time.Duration) float64 {
+	return (until.stolen - from.stolen) / (took.Seconds() * float64(runtime.NumCPU()))
 }
 
 // memory is what processes have in RAM, octets. Of a page that several share, pss has a share.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -29,8 +30,8 @@ func TestParseNetDev(t *testing.T) {
 func TestParseStat(t *testing.T) {
 	// user nice system idle iowait irq softirq steal guest guest_nice
 	got, err := parseStat("cpu  100 10 200 5000 600 30 40 20 7 8\ncpu0 1 2 3\n")
-	if err != nil || got != 4.00 {
-		t.Errorf("%v s, %v, want 4", got, err)
+	if err != nil || math.Abs(got.busy-3.80) > 1e-9 || got.stolen != 0.20 {
+		t.Errorf("%+v s, %v, want 3.8 and 0.2", got, err)
 	}
 	for _, text := range []string{"", "cpu 1 2", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 5 6 7 x"} {
 		if _, err := parseStat(text); err == nil {

@@ -38,8 +38,17 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
+// perFrame returns the CPU time of the switch's programs since start for each of the frames, µs.
+func (e effort) perFrame(start effort, frames uint64) float64 {
+	return (e.process - start.process).Seconds() * 1e6 / float64(max(1, frames))
+}
+
 // since returns what was done between two moments, each a share of what was possible.
 func (e effort) since(start effort) []value {
-	took := e.at.Sub(start.at).Seconds()
-	return []value{{coreShare, 100 * (e.process - start.process).Seconds() / took}, {allCores, 100 * (e.machine - start.machine) / took / float64(runtime.NumCPU())}}
+	return []value{{coreShare, 100 * (e.process - start.process).Seconds() / e.at.Sub(start.at).Seconds()}, e.busy(start)}
+}
+
+// busy returns what all CPUs did between two moments, for whomever, as a share of what they could.
+func (e effort) busy(start effort) value {
+	return value{allCores, 100 * (e.machine - start.machine) / e.at.Sub(start.at).Seconds() / float64(runtime.NumCPU())}
 }

@@ -26,12 +26,14 @@ ports:
 // A fdbNetwork has two hosts and a TAP at port 3.
 type fdbNetwork struct {
 	*network
-	tap *tap
+	tap  *tap
+	next int // frame of those that a pile is made of
 }
 
-// fdb compares a switch that has learned 100,000 stations with one that knows its two hosts: the rate of a sender to one
-// host. Frames to all stations in random order are written to a TAP, faster than the switch takes them, and compared with
-// frames to one station from there.
+// fdb compares what a frame takes of the CPU time of a switch that has learned 100,000 stations with the same of one that knows its
+// two hosts: frames to one host, whose entry is hot all the time. And frames to all stations in random order with frames to one. Rates
+// stand beside it, of a sender and of what is written to a TAP. Both may be slower than the switch, so that they tell little:
+// share_of_offered is 1 then. So CPU time is that of piles.
 func (b *bench) fdb() (err error) {
 	number := stations
 	if b.opt.smoke {
@@ -149,43 +151,63 @@ func (f *fdbNetwork) knows(number int) error {
 	return nil
 }
 
+// A fdbCase is a load of this part, to hosts or stations of which the switch knows so many.
+type fdbCase struct {
+	from, to string
+	of       *fdbNetwork
+	run      func(*fdbNetwork) (outcome, error)
+	frames   func() [][]byte // that piles consist of
+}
+
 func (b *bench) fdbRound(empty, full *fdbNetwork, round, number int) error {
-	l := load{octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds}
-	var rates [2]float64
-	for i, f := range []*fdbNetwork{empty, full} {
-		l.flows = f.straight(1)
-		o, err := b.measure(l)
+	oneHost := func(f *fdbNetwork) (outcome, error) {
+		return b.measure(load{flows: f.straight(1), octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds})
+	}
+	hot := func() [][]byte { return [][]byte{stationFrame([6]byte{2, 0, 0, 0, 0, 2}, [6]byte{2, 0, 0, 0, 0, 3})} }
+	strewn := func(to int) fdbCase {
+		return fdbCase{"tap", fmt.Sprintf("to=%d_stations stations=%d", to, number), full, func(f *fdbNetwork) (outcome, error) { return f.strew(to) },
+			func() [][]byte { return strewnFrames(to) }}
+	}
+	if err := b.fdbPair(round, toEmpty, [2]fdbCase{
+		{"sender", "to=one_hot_host stations=0", empty, oneHost, hot},
+		{"sender", fmt.Sprintf("to=one_hot_host stations=%d", number), full, oneHost, hot},
+	}); err != nil {
+		return err
+	}
+	return b.fdbPair(round, toOne, [2]fdbCase{strewn(1), strewn(number)})
+}
+
+// fdbPair measures two cases and compares the CPU time of the switch for a frame in the second with that in the first.
+func (b *bench) fdbPair(round int, ratio string, pair [2]fdbCase) error {
+	for _, c := range inTurn(pair[:], round) {
+		o, err := c.run(c.of)
 		if err != nil {
 			return err
 		}
-		rates[i] = o.rate
-		values := []value{{frameRate, o.rate}, {cpuPerFrame, o.perFrame()}}
-		if i == 1 {
-			values = append(values, value{toEmpty, rates[1] / rates[0]})
-		}
-		b.record("fdb", fmt.Sprintf("from=sender to=one_host stations=%d", i*number), ofPFC, round, values...)
+		b.record("fdb", fmt.Sprintf("from=%s %s", c.from, c.to), ofPFC, round, value{frameRate, o.rate},
+			value{ofOffered, float64(o.delivered) / float64(o.offered)}, value{cpuPerFrame, o.perFrame()})
 	}
-	for i, to := range []int{1, number} {
-		o, err := full.strew(to)
-		if err != nil {
-			return err
-		}
-		rates[i] = o.rate
-		values := []value{{frameRate, o.rate}, {cpuPerFrame, o.perFrame()}, {ofOffered, float64(o.delivered) / float64(o.offered)}}
-		if i == 1 {
-			values = append(values, value{toOne, rates[1] / rates[0]})
-		}
-		b.record("fdb", fmt.Sprintf("from=tap to=%d_stations stations=%d", to, number), ofPFC, round, values...)
+	own, err := b.piles(pair)
+	if err != nil {
+		return err
 	}
+	b.record("fdb", "from=pile "+pair[0].to, ofPFC, round, value{ownPerFrame, own[0]})
+	b.record("fdb", "from=pile "+pair[1].to, ofPFC, round, value{ownPerFrame, own[1]}, value{ratio, own[1] / own[0]})
 	return nil
 }
 
-// strew writes frames to port 3 for a while, to random ones of the first so many stations, and counts what comes at host 2.
-func (f *fdbNetwork) strew(to int) (o outcome, err error) {
+// strewnFrames are to random ones of the first so many stations.
+func strewnFrames(to int) [][]byte {
 	frames := make([][]byte, 1<<17)
 	for i := range frames {
 		frames[i] = stationFrame(stationMAC(rand.IntN(to)), [6]byte{2, 0, 0, 0, 0, 3})
 	}
+	return frames
+}
+
+// strew writes frames to port 3 for a while, to random ones of the first so many stations, and counts what comes at host 2.
+func (f *fdbNetwork) strew(to int) (o outcome, err error) {
+	frames := strewnFrames(to)
 	if err := f.tap.drain(); err != nil {
 		return o, err
 	}
@@ -209,6 +231,10 @@ func (f *fdbNetwork) strew(to int) (o outcome, err error) {
 		}
 	}
 	o.elapsed = time.Since(start).Seconds()
+	end, err := f.hosts[1].received("eth0")
+	if err != nil {
+		return o, err
+	}
 	if err := f.b.sleep(f.b.opt.settle); err != nil {
 		return o, err
 	}
@@ -217,7 +243,7 @@ func (f *fdbNetwork) strew(to int) (o outcome, err error) {
 		return o, err
 	}
 	o.delivered = after.frames - before.frames
-	o.rate = float64(o.delivered) / o.elapsed // up to 16,384 frames, its ring, come after the end
+	o.rate = float64(end.frames-before.frames) / o.elapsed // what waits in the ring comes after the end
 	o.cpu, err = machineBusy()
 	o.cpu -= busy
 	return o, err

@@ -31,8 +31,9 @@ func (b *bench) flap() (err error) {
 		}
 		all = append(all, f)
 	}
+	b.once("Flaps: pfcswitch runs with LLDP and its probes against loops off, so that no frame comes but the sender's.")
 	for round := range b.opt.rounds {
-		for _, f := range all {
+		for _, f := range inTurn(all, round) {
 			if err := f.round(round); err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", f.of, err), f.alive())
 			}
@@ -83,6 +84,9 @@ func (f *flapper) end() error {
 	return f.network.close()
 }
 
+// flapSeries is how many flaps a round has.
+const flapSeries = 5
+
 // round is a series of flaps under load.
 func (f *flapper) round(round int) error {
 	b := f.b
@@ -94,7 +98,7 @@ func (f *flapper) round(round int) error {
 		sender.stop()
 		b.forget(sender)
 	}()
-	series := 5
+	series := flapSeries
 	if b.opt.smoke {
 		series = 1
 	}

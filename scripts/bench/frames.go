@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -9,7 +11,10 @@ import (
 // machine's CPUs, and the switches' memory before and after.
 func (b *bench) frames() error {
 	return b.compare(func(all []*network) error {
-		if err := b.memory(all, "idle"); err != nil {
+		if err := b.defaultMemory(); err != nil {
+			return err
+		}
+		if err := b.memory(all, "load=idle"); err != nil {
 			return err
 		}
 		for round := range b.opt.rounds {
@@ -19,7 +24,7 @@ func (b *bench) frames() error {
 				}
 			}
 		}
-		return b.memory(all, "loaded")
+		return b.memory(all, "load=loaded")
 	})
 }
 
@@ -52,6 +57,38 @@ func inTurn[N any](all []N, round int) []N {
 	return back
 }
 
+// rings are what scripts/bench.yaml asks for and nobody gets by default.
+var rings = regexp.MustCompile(`, ring: \{[^}]*\}`)
+
+// defaultMemory notes the memory of pfcswitch with the rings that it has by default, before and after a load.
+func (b *bench) defaultMemory() (err error) {
+	if !b.opt.compares(ofPFC) {
+		return nil
+	}
+	text, err := benchYAML()
+	if err != nil {
+		return err
+	}
+	n, err := b.newNetwork("defaults", comparedHosts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	n.of = ofPFC
+	if err := n.startPFC(rings.ReplaceAllString(text, "")); err != nil {
+		return err
+	}
+	if err := b.memory([]*network{n}, "load=idle rings=default"); err != nil {
+		return err
+	}
+	for _, priority := range b.opt.priorities {
+		if _, err := b.measure(load{flows: n.straight(1, 3), octets: b.opt.octets[0], priority: priority, time: b.opt.seconds}); err != nil {
+			return err
+		}
+	}
+	return b.memory([]*network{n}, "load=loaded rings=default")
+}
+
 // memory notes what the programs of a switch have in RAM; the bridge has none.
 func (b *bench) memory(all []*network, when string) error {
 	for _, n := range all {
@@ -62,7 +99,7 @@ func (b *bench) memory(all []*network, when string) error {
 		if err != nil {
 			return err
 		}
-		b.record("memory", fmt.Sprintf("ports=%d load=%s", len(n.hosts), when), n.of, 0, value{rss, m.rss / (1 << 20)}, value{pss, m.pss / (1 << 20)})
+		b.record("memory", fmt.Sprintf("ports=%d %s", len(n.hosts), when), n.of, 0, value{rss, m.rss / (1 << 20)}, value{pss, m.pss / (1 << 20)})
 	}
 	return nil
 }

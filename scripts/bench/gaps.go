@@ -14,7 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gaps are the times in which a thread that only reads the clock did not run: what the machine takes away from everybody.
+// ofGaps names what was measured in results.
+const ofGaps = "machine-gaps"
+
+// gaps are the times in which a thread that only reads the clock did not run: what a thread that wants a CPU all the time meets. One that
+// sleeps and is woken may fare better or worse.
 type gaps struct {
 	Watched int64             `json:"watched_ns"` // by all spinners together
 	Steps   [gapSteps]gapStep `json:"steps"`
@@ -69,7 +73,7 @@ func (g *gaps) late(ns float64) float64 {
 	return sum / float64(max(1, g.Watched))
 }
 
-// wait returns the quantile of the time that a random moment has to wait for the machine, in ns: what latency cannot beat.
+// wait returns the quantile of the time that such a thread waits for its CPU from a random moment, in ns.
 func (g *gaps) wait(quantile float64) float64 {
 	low, high := 0.0, float64(g.Longest)
 	for range 60 {
@@ -118,7 +122,7 @@ func spin(args []string, out, errOut io.Writer) (status int) {
 	return 0
 }
 
-// machineGaps spins on every CPU at once while nothing else is measured, and returns how long a random moment waits.
+// machineGaps spins on every CPU at once while nothing else is measured and idle switches wait, and returns how long such a thread waits from a random moment.
 func (b *bench) machineGaps() ([]value, error) {
 	var spinners []*process
 	for cpu := range runtime.NumCPU() {
@@ -145,13 +149,31 @@ func (b *bench) machineGaps() ([]value, error) {
 	return []value{{p50, all.wait(.5) / 1e3}, {p99, all.wait(.99) / 1e3}, {p999, all.wait(.999) / 1e3}, {highest, float64(all.Longest) / 1e3}}, nil
 }
 
-// printGaps prints the histogram: what no switch on this machine can be better than.
+// fields returns the histogram as the keys of a JSON object, without the steps that are empty.
+func (g *gaps) fields() map[string]any {
+	type step struct {
+		From  float64 `json:"from_us"`
+		To    float64 `json:"to_us"`
+		Count uint64  `json:"count"`
+		Sum   float64 `json:"sum_us"`
+	}
+	steps := []step{}
+	for i, s := range g.Steps {
+		if s.Count > 0 {
+			steps = append(steps, step{gapBound(i) / 1e3, gapBound(i+1) / 1e3, s.Count, float64(s.Sum) / 1e3})
+		}
+	}
+	return map[string]any{"what": "gap-histogram", "switch": ofMachine, "watched_s": float64(g.Watched) / 1e9, "longest_us": float64(g.Longest) / 1e3, "steps": steps}
+}
+
+// printGaps prints the histogram.
 func printGaps(out io.Writer, g *gaps) error {
 	if g.Watched == 0 {
 		return nil
 	}
-	fmt.Fprintf(out, "The machine's own gaps: for so long a thread that only reads the clock did not run (%.1f s watched on all CPUs together).\n"+
-		"Of all moments 1 %% wait longer than %s µs for the machine, 0.1 %% longer than %s µs; the longest gap was %s µs.\n",
+	fmt.Fprintf(out, "The machine's own gaps, while nothing was sent and the compared switches ran idle: for so long a thread that wants a CPU all the\n"+
+		"time, and only reads the clock, had none (%.1f s watched on all CPUs together). From 1 %% of all moments it waits longer than %s µs, from 0.1 %% longer than %s µs; the longest\n"+
+		"gap was %s µs.\n",
 		float64(g.Watched)/1e9, number(g.wait(.99)/1e3), number(g.wait(.999)/1e3), number(float64(g.Longest)/1e3))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "FROM µs\tTO µs\tGAPS\tA SECOND AND CPU\t")

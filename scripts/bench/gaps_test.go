@@ -89,3 +89,34 @@ func TestPrintGaps(t *testing.T) {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
+
+// The JSON has the steps that are not empty, with their bounds.
+func TestGapsAsJSON(t *testing.T) {
+	var g gaps
+	g.note(3000)
+	g.note(3100)
+	g.note(5_000_000)
+	g.Watched = 2e9
+	var out bytes.Buffer
+	if err := writeJSON(&out, machine{What: "machine"}, &g, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		What    string
+		Watched float64 `json:"watched_s"`
+		Longest float64 `json:"longest_us"`
+		Steps   []struct {
+			From  float64 `json:"from_us"`
+			To    float64 `json:"to_us"`
+			Count int
+			Sum   float64 `json:"sum_us"`
+		}
+	}
+	_, second, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	if err := json.Unmarshal(second, &got); err != nil || got.What != "gap-histogram" || got.Watched != 2 || got.Longest != 5000 || len(got.Steps) != 2 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if s := got.Steps[0]; s.Count != 2 || s.Sum != 6.1 || s.From > 3 || s.To < 3.1 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"time"
 )
 
@@ -16,8 +18,9 @@ const (
 	probeRate     = 2000 // frames/s
 )
 
-// latency measures probes without load and at half of what the switch delivers in the same round, and the machine's gaps
-// in the same minute.
+// latency measures probes without load and at half of what the switch delivers in the same round, and what all CPUs do meanwhile, the
+// probes' programs, their starts, the load's sender and whatever else runs included. Before it come the machine's gaps, while nothing is sent: the switches
+// that are compared all run, idle.
 func (b *bench) latency() error {
 	return b.compare(func(all []*network) error {
 		for round := range b.opt.rounds {
@@ -25,9 +28,7 @@ func (b *bench) latency() error {
 			if err != nil {
 				return err
 			}
-			for _, load := range []string{"idle", "half"} {
-				b.record("latency", probing(load), ofMachine, round, waits...)
-			}
+			b.record(ofGaps, fmt.Sprintf("cpus=%d", runtime.NumCPU()), ofMachine, round, waits...)
 			for _, n := range inTurn(all, round) {
 				if err := b.latencyOf(n, round); err != nil {
 					return fmt.Errorf("%s: %w", n.name, err)
@@ -39,7 +40,7 @@ func (b *bench) latency() error {
 }
 
 func (b *bench) latencyOf(n *network, round int) error {
-	idle, err := n.probe()
+	idle, err := n.busyProbe()
 	if err != nil {
 		return err
 	}
@@ -49,34 +50,93 @@ func (b *bench) latencyOf(n *network, round int) error {
 	if err != nil {
 		return err
 	}
-	l.rate, l.time = full.rate/2, b.opt.seconds+patience
-	sender, err := b.send(l.flows[0], l)
+	l.rate = full.rate / 2
+	half, rate, err := b.beside(l, n.busyProbe)
 	if err != nil {
 		return err
+	}
+	b.record("latency", probing("idle", 0), n.of, round, idle...)
+	b.record("latency", probing("half", octets), n.of, round, append(half, value{frameRate, rate}, value{ofDelivered, rate / full.rate})...)
+	return nil
+}
+
+// busyProbe is probe, with what all CPUs did meanwhile.
+func (n *network) busyProbe() ([]value, error) {
+	before, err := n.effort()
+	if err != nil {
+		return nil, err
+	}
+	values, err := n.probe()
+	if err != nil {
+		return nil, err
+	}
+	after, err := n.effort()
+	return append(values, after.busy(before)), err
+}
+
+// probing are the conditions of probes beside a load of frames of so many octets, 0 for none.
+func probing(load string, octets int) string {
+	conditions := fmt.Sprintf("load=%s probe_octets=%d", load, probeOctets)
+	if octets > 0 {
+		conditions += fmt.Sprintf(" load_octets=%d", octets)
+	}
+	return conditions
+}
+
+// What still counts as half of the delivered rate.
+const (
+	halfLeast = 0.45
+	halfMost  = 0.55
+)
+
+// notHalf says which switches had another load than half of what they deliver: a sender that is asked for a rate may stay behind it.
+func notHalf(results []result) (all []string) {
+	bad, rounds := map[string][]float64{}, map[string]int{}
+	for i := range results {
+		r := &results[i]
+		if r.what != "latency" {
+			continue
+		}
+		for _, v := range r.values {
+			if v.metric != ofDelivered {
+				continue
+			}
+			if rounds[r.of]++; v.v < halfLeast || v.v > halfMost {
+				bad[r.of] = append(bad[r.of], v.v)
+			}
+		}
+	}
+	for _, of := range columns {
+		if b := bad[of]; len(b) > 0 {
+			all = append(all, fmt.Sprintf("NOT HALF LOAD: latency of %s with load=half is with %s to %s of its delivered rate in %d of %d rounds", of,
+				number(slices.Min(b)), number(slices.Max(b)), len(b), rounds[of]))
+		}
+	}
+	return all
+}
+
+// beside measures while the load's one sender is at work, and returns the frames/s that arrived meanwhile.
+func (b *bench) beside(l load, measure func() ([]value, error)) (values []value, rate float64, err error) {
+	l.time = b.opt.seconds + patience
+	sender, err := b.send(l.flows[0], l)
+	if err != nil {
+		return nil, 0, err
 	}
 	defer b.forget(sender)
 	defer sender.stop()
 	if err := b.sleep(2 * b.opt.settle); err != nil {
-		return err
+		return nil, 0, err
 	}
 	before, from, err := l.now()
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	half, err := n.probe()
-	if err != nil {
-		return err
+	if values, err = measure(); err != nil {
+		return nil, 0, err
 	}
 	after, until, err := l.now()
-	if err != nil {
-		return err
-	}
-	b.record("latency", probing("idle"), n.of, round, idle...)
-	b.record("latency", probing("half"), n.of, round, append(half, value{frameRate, float64(after-before) / until.Sub(from).Seconds()})...)
-	return nil
+	return values, float64(after-before) / until.Sub(from).Seconds(), errors.Join(err, sender.alive())
 }
-
-func probing(load string) string { return fmt.Sprintf("load=%s octets=%d", load, probeOctets) }
 
 // now reads the receivers' counters and the clock.
 func (l *load) now() (uint64, time.Time, error) {
@@ -134,6 +194,9 @@ func parseProbes(said []byte) ([]value, error) {
 	}
 	f := r.Flows[0]
 	us := func(ns int64) float64 { return float64(ns) / 1e3 }
-	return []value{{p50, us(f.Latency.P50)}, {p99, us(f.Latency.P99)}, {p999, us(f.Latency.P999)}, {highest, us(f.Latency.Max)},
-		{count, float64(f.Received)}, {lost, float64(f.Lost)}}, nil
+	all := []value{{p50, us(f.Latency.P50)}, {p99, us(f.Latency.P99)}}
+	if f.Received >= enough999 {
+		all = append(all, value{p999, us(f.Latency.P999)})
+	}
+	return append(all, value{highest, us(f.Latency.Max)}, value{samples, float64(f.Received)}, value{lost, float64(f.Lost)}), nil
 }

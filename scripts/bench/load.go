@@ -29,6 +29,7 @@ type outcome struct {
 	offered, delivered uint64
 	elapsed            float64 // seconds that the senders took
 	rate               float64 // frames/s that arrived while the senders ran
+	behind             float64 // how many frames more were sent than arrived in that time
 	cpu                float64 // seconds of all CPUs, the senders' work included
 }
 
@@ -65,13 +66,14 @@ func (b *bench) send(f flow, l load) (*process, error) {
 // wire is what a frame takes on a wire: FCS, preamble and gap more.
 func wire(octets int) int { return octets + 24 }
 
-// measure offers a load and counts.
+// measure offers a load and counts. Before it the machine is at rest for the same time with every switch: only pfcswitch is asked what it
+// has sent itself, by a process of its own.
 func (b *bench) measure(l load) (o outcome, err error) {
-	if err := b.sleep(b.opt.settle); err != nil {
-		return o, err
-	}
 	before, err := l.counted()
 	if err != nil {
+		return o, err
+	}
+	if err := b.sleep(b.opt.settle); err != nil {
 		return o, err
 	}
 	busy, err := machineBusy()
@@ -83,7 +85,7 @@ func (b *bench) measure(l load) (o outcome, err error) {
 		seen()
 		return o, err
 	}
-	o.rate = rateOf(seen(), time.Duration(o.elapsed*float64(time.Second)))
+	o.rate, o.behind = rateOf(seen())
 	if err := b.drain(&l); err != nil {
 		return o, err
 	}

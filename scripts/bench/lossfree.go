@@ -6,8 +6,8 @@ import (
 )
 
 // A trial offers rate frames/s and returns how many frames/s were really offered (a sender stays behind what it is asked
-// for at a high rate) and whether every frame arrived.
-type trial func(rate float64) (offered float64, whole bool, err error)
+// for at a high rate) and whether every frame arrived, at the pace at which they were sent. Trials that confirm a result are longer.
+type trial func(rate float64, confirms bool) (offered float64, whole bool, err error)
 
 // A search looks for the highest rate without loss (RFC 2544 section 26.1).
 type search struct {
@@ -15,9 +15,10 @@ type search struct {
 	confirm   int     // trials without loss, one after the other, that confirm the result
 }
 
-// The search gives up below least frames/s. A rate that is not confirmed is lowered by step; where that has not helped often
-// times, step is squared.
+// The search goes down by drop, then by twice as much each time up to half, until a trial is whole, and then halves what lies between. It
+// gives up below least frames/s. A rate that is not confirmed is lowered by step; where that has not helped often times, step is squared.
 const (
+	drop  = 0.1
 	least = 1000
 	step  = 0.97
 	often = 4
@@ -25,9 +26,9 @@ const (
 
 // run searches from frames/s down. It returns the lowest rate that was offered in the trials that confirm it, 0 where there is none.
 func (s search) run(from float64, try trial) (float64, error) {
-	low, high, rate := 0.0, from, from
+	low, high, rate, drop := 0.0, from, from, drop
 	for {
-		_, whole, err := try(rate)
+		_, whole, err := try(rate, false)
 		if err != nil {
 			return 0, err
 		}
@@ -36,18 +37,22 @@ func (s search) run(from float64, try trial) (float64, error) {
 		} else {
 			high = rate
 		}
-		if high-low <= s.precision*high || high < least {
-			break
+		switch {
+		case high-low <= s.precision*high || high < least:
+			return s.confirmed(low, try)
+		case low == 0:
+			rate = high * (1 - drop)
+			drop = min(2*drop, 0.5)
+		default:
+			rate = (low + high) / 2
 		}
-		rate = (low + high) / 2
 	}
-	return s.confirmed(low, try)
 }
 
 func (s search) confirmed(rate float64, try trial) (float64, error) {
 	lowest, good, bad, step := rate, 0, 0, step
 	for good < s.confirm && rate >= least {
-		offered, whole, err := try(rate)
+		offered, whole, err := try(rate, true)
 		switch {
 		case err != nil:
 			return 0, err
@@ -97,17 +102,44 @@ func (b *bench) searchOne(n *network, round, octets, priority int) error {
 		return err
 	}
 	s := search{precision: b.opt.precision, confirm: b.opt.confirm}
-	rate, err := s.run(1.05*best.rate, func(rate float64) (float64, bool, error) {
-		l.rate = rate
+	asked := 0.0
+	rate, err := s.run(1.05*best.rate, func(rate float64, confirms bool) (float64, bool, error) {
+		asked = rate
+		l.rate, l.time = rate, b.opt.trial
+		if !confirms {
+			l.time = b.opt.searching()
+		}
 		o, err := b.measure(l)
-		return float64(o.offered) / max(o.elapsed, l.time.Seconds()), o.delivered >= o.offered, err
+		offered := float64(o.offered) / max(o.elapsed, l.time.Seconds())
+		return offered, o.whole(mayWait * offered * b.opt.trial.Seconds()), err
 	})
 	if err != nil {
 		return err
 	}
-	b.record("loss-free", fmt.Sprintf("octets=%d priority=%d trial=%s", octets, priority, short(b.opt.trial)), n.name, round,
-		value{frameRate, rate}, value{ofDelivered, rate / best.rate})
+	values := []value{{frameRate, rate}, {ofDelivered, rate / best.rate}}
+	if rate > 0 { // else no trial tells who was the limit
+		values = append(values, value{ofAsked, rate / asked})
+	}
+	b.record("loss-free", fmt.Sprintf("octets=%d priority=%d trial=%s", octets, priority, short(b.opt.trial)), n.name, round, values...)
 	return nil
+}
+
+// A trial that only searches is as many times shorter than one that confirms, but not below a second.
+const searchShare = 3
+
+// searching is the length of a trial that only searches.
+func (o *options) searching() time.Duration {
+	return min(o.trial, max(o.trial/searchShare, time.Second))
+}
+
+// mayWait is what may have been sent and not have arrived when the senders end, as a share of what a trial that confirms offers. A ring
+// that only fills loses nothing for a while: the rate that arrives has to be at least 0.99 of the rate that is offered in the same time.
+const mayWait = 0.01
+
+// whole tells whether every frame arrived, and no other that would hide a lost one, and the switch kept up: it was behind by at most so
+// many frames.
+func (o *outcome) whole(behind float64) bool {
+	return o.rate > 0 && o.delivered == o.offered && o.behind <= behind
 }
 
 func short(d time.Duration) string { return fmt.Sprintf("%gs", d.Seconds()) }

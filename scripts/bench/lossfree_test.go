@@ -16,7 +16,7 @@ func TestSearchFindsCapacity(t *testing.T) {
 		sender := rapid.Float64Range(0.3, 2).Draw(t, "sender") * capacity // what it can offer at most
 		s := search{precision: 0.02, confirm: 3}
 		trials := 0
-		got, err := s.run(from, func(rate float64) (float64, bool, error) {
+		got, err := s.run(from, func(rate float64, _ bool) (float64, bool, error) {
 			trials++
 			offered := min(rate, sender)
 			return offered, offered <= capacity, nil
@@ -34,7 +34,7 @@ func TestSearchFindsCapacity(t *testing.T) {
 // A rate at which a frame is lost only now and then is not confirmed.
 func TestSearchConfirms(t *testing.T) {
 	seen := map[float64]int{}
-	got, err := search{precision: 0.02, confirm: 3}.run(100_000, func(rate float64) (float64, bool, error) {
+	got, err := search{precision: 0.02, confirm: 3}.run(100_000, func(rate float64, _ bool) (float64, bool, error) {
 		seen[rate]++
 		return rate, rate <= 60_000 || seen[rate] == 1 && rate <= 90_000, nil
 	})
@@ -47,7 +47,7 @@ func TestSearchConfirms(t *testing.T) {
 func TestSearchGivesUp(t *testing.T) {
 	for name, loses := range map[string]func(n int) bool{"always": func(int) bool { return true }, "but once": func(n int) bool { return n > 1 }} {
 		n := 0
-		got, err := search{precision: 0.02, confirm: 3}.run(1e6, func(rate float64) (float64, bool, error) {
+		got, err := search{precision: 0.02, confirm: 3}.run(1e6, func(rate float64, _ bool) (float64, bool, error) {
 			n++
 			return rate, !loses(n), nil
 		})
@@ -61,7 +61,7 @@ func TestSearchStopsAtErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for at := 1; at < 12; at++ {
 		n := 0
-		_, err := search{precision: 0.02, confirm: 3}.run(1e6, func(rate float64) (float64, bool, error) {
+		_, err := search{precision: 0.02, confirm: 3}.run(1e6, func(rate float64, _ bool) (float64, bool, error) {
 			if n++; n == at {
 				return 0, false, broken
 			}
@@ -69,6 +69,37 @@ func TestSearchStopsAtErrors(t *testing.T) {
 		})
 		if n < at && err != nil || n >= at && err != broken {
 			t.Errorf("trial %d broke: %v after %d", at, err, n)
+		}
+	}
+}
+
+// Trials that confirm are those at the end, and what a ring hides from a short one shows in them.
+func TestSearchConfirmsByLongTrials(t *testing.T) {
+	var long []bool
+	got, err := search{precision: 0.02, confirm: 3}.run(100_000, func(rate float64, confirms bool) (float64, bool, error) {
+		long = append(long, confirms)
+		return rate, rate <= 80_000 || !confirms && rate <= 90_000, nil
+	})
+	n := len(long)
+	if err != nil || got > 80_000 || got < 0.97*80_000 || n < 6 || long[0] || !long[n-3] || !long[n-2] || !long[n-1] {
+		t.Errorf("got %.0f, %v; trials that confirm: %v", got, err, long)
+	}
+}
+
+// A trial in which the ring only fills is not whole, nor one in which a frame is lost, or in which one more arrives than was sent.
+func TestWhole(t *testing.T) {
+	for name, row := range map[string]struct {
+		o    outcome
+		want bool
+	}{
+		"all arrives":      {outcome{offered: 3e6, delivered: 3e6, rate: 1e6, behind: 29_000}, true},
+		"the ring fills":   {outcome{offered: 3e6, delivered: 3e6, rate: 1e6, behind: 31_000}, false},
+		"one is lost":      {outcome{offered: 3e6, delivered: 3e6 - 1, rate: 1e6}, false},
+		"one is too many":  {outcome{offered: 3e6, delivered: 3e6 + 1, rate: 1e6}, false},
+		"no rate was seen": {outcome{offered: 10, delivered: 10}, false},
+	} {
+		if got := row.o.whole(mayWait * 1e6 * 3); got != row.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -17,7 +17,8 @@ type machine struct {
 	Governor string            `json:"governor"`
 	MemoryKB string            `json:"memory"`
 	Load     string            `json:"load"`
-	Busy     float64           `json:"busy_cpu_share"` // of all CPUs, by others, before the run
+	Busy     float64           `json:"busy_cpu_share"`   // of all CPUs, by others, before the run
+	Stolen   float64           `json:"stolen_cpu_share"` // of all CPUs, by the machine's host, during the run
 	Rounds   int               `json:"rounds"`
 	Seconds  float64           `json:"seconds"`
 	Time     time.Time         `json:"time"`

@@ -6,7 +6,8 @@
 //	network.go, process.go, tap.go   namespaces and links, programs in them, a link end that is the benchmark's own
 //	pfcswitch.go, bridge.go, ovs.go  the switches
 //	counters.go, load.go             what the kernel counts; frames sent and what became of them
-//	effort.go                        CPU time of a switch and of the machine
+//	rate.go, effort.go               rates while senders are at work; CPU time of a switch and of the machine
+//	estimate.go, fair.go             how long it will take; what the switches have not in common
 //	frames.go … flap.go              the parts, one a file
 //	result.go, summary.go            single results; their medians, spreads and ratios by round
 //	table.go, aims.go, svg.go        how they are shown

@@ -118,8 +118,8 @@ func (n *network) daemon(argv ...string) (*process, error) {
 // alive returns an error where a daemon of the switch has ended.
 func (n *network) alive() error {
 	for _, d := range n.daemons {
-		if d.ended() {
-			return d.explain(errors.Join(errors.New("ended by itself"), d.err))
+		if err := d.alive(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -21,14 +21,15 @@ func (n *network) startOVS(tso bool) error {
 		return err
 	}
 	log := filepath.Join(dir, "vswitchd.log")
-	if _, err := o.daemon(n.b.peers.ovs, o.db, "--unixctl="+filepath.Join(dir, "vswitchd.ctl"), "--log-file="+log, "-vconsole:warn"); err != nil {
+	vswitchd, err := o.daemon(n.b.peers.ovs, o.db, "--unixctl="+filepath.Join(dir, "vswitchd.ctl"), "--log-file="+log, "-vconsole:warn")
+	if err != nil {
 		return err
 	}
 	if err := o.ports(); err != nil {
 		return errors.Join(err, n.alive())
 	}
-	if !tso {
-		return nil
+	if err := n.b.noteOVS(vswitchd); err != nil || !tso {
+		return err
 	}
 	said, err := os.ReadFile(log)
 	if err != nil {
@@ -60,9 +61,10 @@ type ovs struct {
 	dir, db string
 }
 
-// daemon runs a program with the run's own folders instead of the system's.
+// daemon runs a program with the run's own folders instead of the system's, and with the nice value that Open vSwitch's start script gives it
+// (ovs-ctl --ovs-vswitchd-priority, --ovsdb-server-priority), as pfcswitch has it by default.
 func (o *ovs) daemon(argv ...string) (*process, error) {
-	p, err := o.b.startWith(o.sw.namespace, o.own, argv...)
+	p, err := o.b.startWith(o.sw.namespace, o.own, append([]string{"nice", "-n", "-10"}, argv...)...)
 	if err == nil {
 		o.daemons = append(o.daemons, p)
 	}

@@ -18,6 +18,15 @@ var pauseQuanta = []uint16{100, 200, 1000, 5000, 20000, 65535}
 // pauseTime is how long a pause of q quanta lasts, ns.
 func pauseTime(q uint16) int64 { return int64(q) * 512 * int64(time.Second) / pauseSpeed }
 
+// pauseYAML is a switch whose port 2 is slower than port 1.
+const pauseYAML = `preset: roce
+metrics: {listen: off}
+lldp: {interval: 3600s}
+ports:
+  p1: {speed: 1G, tagged: [10], loop: off}
+  p2: {speed: 100M, tagged: [10], loop: off}
+`
+
 // pause asks pfcswitch by PFC to stop, and looks when frames really stop and come again. The peer that asks is a TAP, so
 // that the clock, the reader and the PFC frame are not the project's.
 func (b *bench) pause() (err error) {
@@ -31,14 +40,7 @@ func (b *bench) pause() (err error) {
 		return err
 	}
 	defer t.close()
-	text := `preset: roce
-metrics: {listen: off}
-lldp: {interval: 3600s}
-ports:
-  p1: {speed: 1G, tagged: [10], loop: off}
-  p2: {speed: 100M, tagged: [10], loop: off}
-`
-	if err := n.startPFC(text + staticEntries(2)); err != nil {
+	if err := n.startPFC(pauseYAML + staticEntries(2)); err != nil {
 		return err
 	}
 	sender, err := b.start(n.hosts[0].namespace, b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan), "-j", "--speed", "1G",
@@ -50,7 +52,32 @@ ports:
 		sender.stop()
 		b.forget(sender)
 	}()
-	if err := b.eventually("the sender is held, so that the port has frames to send all the time", patience, func() (bool, error) {
+	if err := n.held(t); err != nil {
+		return err
+	}
+	quanta := pauseQuanta
+	if b.opt.smoke {
+		quanta = []uint16{200, 5000}
+	}
+	tooEarly := 0
+	for round := range b.opt.rounds {
+		for _, q := range quanta {
+			n, err := b.pauses(t, round, q)
+			if err != nil {
+				return err
+			}
+			tooEarly += n
+		}
+	}
+	if tooEarly > 0 { // no matter of speed
+		err = fmt.Errorf("frames came during %d pauses, before the time that was asked for was over", tooEarly)
+	}
+	return errors.Join(err, n.alive())
+}
+
+// held waits until the sender is held, so that the port has frames to send all the time.
+func (n *network) held(t *tap) error {
+	return n.b.eventually("the sender is held, so that the port has frames to send all the time", patience, func() (bool, error) {
 		var said struct {
 			Ports []struct {
 				Priorities []struct {
@@ -60,38 +87,29 @@ ports:
 		}
 		err := errors.Join(n.show(&said, "pfc"), t.drain())
 		return err == nil && len(said.Ports) > 0 && len(said.Ports[0].Priorities) > 3 && said.Ports[0].Priorities[3].Xoff > 0, err
-	}); err != nil {
-		return err
-	}
-	quanta := pauseQuanta
-	if b.opt.smoke {
-		quanta = []uint16{200, 5000}
-	}
-	for round := range b.opt.rounds {
-		for _, q := range quanta {
-			if err := b.pauses(t, round, q); err != nil {
-				return err
-			}
-		}
-	}
-	return n.alive()
+	})
 }
 
-// pauses is a series with the same quanta.
-func (b *bench) pauses(t *tap, round int, q uint16) error {
-	series := 10
+// pauseSeries is how many pauses of the same quanta are asked for in a round, and betweenPauses how long there is traffic between them.
+const (
+	pauseSeries   = 10
+	betweenPauses = 5 * time.Millisecond
+)
+
+// pauses is a series with the same quanta. It returns how many of them ended too early.
+func (b *bench) pauses(t *tap, round int, q uint16) (tooEarly int, err error) {
+	series := pauseSeries
 	if b.opt.smoke {
 		series = 2
 	}
-	var stop, tail []float64
-	tooEarly := 0
+	var stop, tail []float64 // µs
 	for range series {
 		if b.ctx.Err() != nil {
-			return b.ctx.Err()
+			return 0, b.ctx.Err()
 		}
 		s, err := t.stopFor(q)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		stop, tail = append(stop, float64(s.until-s.asked)/1e3), append(tail, float64(s.last-s.asked)/1e3)
 		if s.until-s.asked < pauseTime(q) {
@@ -102,19 +120,20 @@ func (b *bench) pauses(t *tap, round int, q uint16) error {
 	slices.Sort(tail)
 	nominal := float64(pauseTime(q)) / 1e3
 	b.record("pause", fmt.Sprintf("quanta=%d asked_us=%.1f", q, nominal), ofPFC, round, value{stopped, median(stop)}, value{beyond, median(stop) - nominal},
-		value{beyondMost, stop[len(stop)-1] - nominal}, value{lastAfter, median(tail)}, value{early, float64(tooEarly)}, value{count, float64(series)})
-	return nil
+		value{beyondMost, stop[len(stop)-1] - nominal}, value{lastAfter, median(tail)},
+		value{lastMost, tail[len(tail)-1]}, value{early, float64(tooEarly)}, value{count, float64(series)})
+	return tooEarly, nil
 }
 
 // A stop is what was seen of one pause, times of the benchmark's clock.
 type stop struct{ asked, last, until int64 }
 
-// stopFor asks for one pause and reads until frames come again. The stop is the longest time without a frame that began
-// before the asked time was over.
+// stopFor asks for one pause and reads until frames come again. The stop is the longest time without a frame that began before the asked
+// time was over. So a frame in its second half ends it too early; one in the first half cannot be told from a switch that stops late, and
+// is in the time of the last frame.
 func (t *tap) stopFor(q uint16) (stop, error) {
-	const calm = 5 * time.Millisecond // of traffic between pauses
 	var frame [2048]byte
-	for end := clock() + int64(calm) + 2*pauseTime(q); clock() < end; {
+	for end := clock() + int64(betweenPauses) + 2*pauseTime(q); clock() < end; {
 		if _, err := t.read(frame[:]); err != nil {
 			return stop{}, err
 		}
@@ -125,41 +144,56 @@ func (t *tap) stopFor(q uint16) (stop, error) {
 		return s, err
 	}
 	var w silence
-	w.begin(s.asked)
+	w.begin(s.asked, s.asked+pauseTime(q))
+	empty := s.asked // when nothing was there to read
 	for end := s.asked + 2*pauseTime(q) + int64(100*time.Millisecond); ; {
+		looked := clock()
 		n, err := t.read(frame[:])
 		now := clock()
 		if err != nil {
 			return s, err
 		}
-		if n > 0 && frame[12] == 0x81 { // tagged: the sender's
-			w.frame(now)
+		if n == 0 {
+			empty = looked
+		} else if frame[12] == 0x81 { // tagged: the sender's
+			w.frame(empty, now)
 		}
-		if now > s.asked+pauseTime(q) && w.over(s.asked+pauseTime(q)) || now > end {
+		if w.over() || now > end {
 			break
 		}
 	}
-	s.last, s.until = w.from, w.to
+	s.last, s.until = w.last, w.to
 	if s.until == 0 {
 		return s, fmt.Errorf("after a pause of %d quanta no frame came", q)
 	}
 	return s, nil
 }
 
-// A silence is the longest time between two frames.
-type silence struct{ previous, from, to int64 }
-
-func (w *silence) begin(now int64) { *w = silence{previous: now} }
-
-func (w *silence) frame(now int64) {
-	if now-w.previous > w.to-w.from {
-		w.from, w.to = w.previous, now
-	}
-	w.previous = now
+// A silence is the longest that there can have been between two frames: the reader may have looked late, so that a frame came at any time
+// since there was none. Of a frame read before the end the switch has the benefit of that: it ended a silence as early as it can have
+// come, and the next began then.
+type silence struct {
+	end            int64 // of the pause that was asked for
+	previous, seen int64 // earliest moment of the frame before, and when it was read
+	length         int64
+	last, to       int64 // the reads of the frame that the silence follows and of the one that ends it
 }
 
-// over tells whether a frame has come after end.
-func (w *silence) over(end int64) bool { return w.previous > end }
+func (w *silence) begin(now, end int64) { *w = silence{end: end, previous: now, seen: now} }
+
+func (w *silence) frame(earliest, now int64) {
+	came := earliest
+	if now > w.end {
+		came = now
+	}
+	if length := came - w.previous; length > w.length {
+		w.length, w.last, w.to = length, w.seen, now
+	}
+	w.previous, w.seen = earliest, now
+}
+
+// over tells whether a frame has come after the end.
+func (w *silence) over() bool { return w.seen > w.end }
 
 // pfcFrame is a PFC frame that stops one priority (IEEE 802.1Q figure 36-1), from host 2.
 func pfcFrame(priority uint8, quanta uint16) []byte {

@@ -23,8 +23,9 @@ func portsYAML(n int) string {
 	return s.String() + staticEntries(receivers...)
 }
 
-// ports compares pfcswitch with many ports and with two: with one sender, all other ports up and silent; and with a sender
-// at every other port, against as many senders that share one port of two. So both sides have the same processes.
+// ports compares pfcswitch with many ports and with two: with one sender and one receiver, all other ports up and silent. What a sender
+// at every other port brings stands beside as many senders that share one port of two: both sides have the same processes, but not the same
+// load of a port.
 func (b *bench) ports() (err error) {
 	numbers := portNumbers
 	if b.opt.smoke {
@@ -47,31 +48,44 @@ func (b *bench) ports() (err error) {
 			return err
 		}
 	}
-	if err := b.memory(all, "idle"); err != nil {
+	if err := b.memory(all, "load=idle rings=small"); err != nil {
 		return err
 	}
-	few, many := all[0], all[len(all)-1]
 	senders := numbers[len(numbers)-1] / 2
 	for round := range b.opt.rounds {
-		one := 0.0
-		for _, n := range all {
-			rate, err := b.portsRate(n, round, n.straight(1), 1, one)
-			if err != nil {
-				return err
-			}
-			if n == few {
-				one = rate
-			}
-		}
-		base, err := b.portsRate(few, round, few.shared(senders), senders, 0)
-		if err != nil {
-			return err
-		}
-		if _, err := b.portsRate(many, round, many.pairs(), senders, base); err != nil {
+		if err := b.portsRound(all, round, senders); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// portsRound measures one sender and one receiver at every switch, and then as many senders as there may be: each with a receiver and
+// ports of its own, and all at one port.
+func (b *bench) portsRound(all []*network, round, senders int) error {
+	few, many := all[0], all[len(all)-1]
+	rates := map[*network]float64{}
+	var err error
+	for _, n := range inTurn(all, round) {
+		if rates[n], err = b.portsRate(n, round, n.straight(1), 1); err != nil {
+			return err
+		}
+	}
+	for _, n := range all[1:] {
+		b.record("ports", n.portsCase(1, b.opt.octets[0]), ofPFC, round, value{toTwoPorts, rates[n] / rates[few]})
+	}
+	flows := map[*network][]flow{few: few.shared(senders), many: many.pairs()}
+	for _, n := range inTurn([]*network{few, many}, round) {
+		if rates[n], err = b.portsRate(n, round, flows[n], senders); err != nil {
+			return err
+		}
+	}
+	b.record("ports", many.portsCase(senders, b.opt.octets[0]), ofPFC, round, value{toShared, rates[many] / rates[few]})
+	return nil
+}
+
+func (n *network) portsCase(senders, octets int) string {
+	return fmt.Sprintf("ports=%d senders=%d octets=%d", len(n.hosts), senders, octets)
 }
 
 // pairs are flows from every host of odd number to the next.
@@ -90,16 +104,13 @@ func (n *network) shared(senders int) (all []flow) {
 	return all
 }
 
-// portsRate measures and returns the rate; base is that of two ports, 0 where it is that.
-func (b *bench) portsRate(n *network, round int, flows []flow, senders int, base float64) (float64, error) {
+// portsRate measures and returns the rate.
+func (b *bench) portsRate(n *network, round int, flows []flow, senders int) (float64, error) {
 	o, err := b.measure(load{flows: flows, octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds})
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
 	}
-	values := []value{{offered, float64(o.offered)}, {delivered, float64(o.delivered)}, {frameRate, o.rate}, {cpuPerFrame, o.perFrame()}}
-	if base > 0 {
-		values = append(values, value{toTwoPorts, o.rate / base})
-	}
-	b.record("ports", fmt.Sprintf("ports=%d senders=%d octets=%d", len(n.hosts), senders, b.opt.octets[0]), ofPFC, round, values...)
+	b.record("ports", n.portsCase(senders, b.opt.octets[0]), ofPFC, round, value{offered, float64(o.offered)}, value{delivered, float64(o.delivered)},
+		value{frameRate, o.rate}, value{cpuPerFrame, o.perFrame()})
 	return o.rate, nil
 }

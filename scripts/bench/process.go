@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -34,7 +35,7 @@ func (b *bench) startWith(namespace string, prepare func(*exec.Cmd), argv ...str
 	if err := b.ctx.Err(); err != nil {
 		return nil, err
 	}
-	name := argv[0][strings.LastIndexByte(argv[0], '/')+1:]
+	name := programName(argv)
 	if namespace != "" {
 		argv = append([]string{"ip", "netns", "exec", namespace}, argv...)
 	}
@@ -58,6 +59,14 @@ func (b *bench) startWith(namespace string, prepare func(*exec.Cmd), argv ...str
 	return p, nil
 }
 
+// programName is what a command line runs, behind "nice -n VALUE" where that begins it.
+func programName(argv []string) string {
+	if argv[0] == "nice" && len(argv) > 3 {
+		argv = argv[3:]
+	}
+	return filepath.Base(argv[0])
+}
+
 func (p *process) runWait() {
 	p.err = p.cmd.Wait()
 	close(p.done)
@@ -73,6 +82,14 @@ func (p *process) ended() bool {
 	default:
 		return false
 	}
+}
+
+// alive returns an error where the process has ended, which should still be at work.
+func (p *process) alive() error {
+	if !p.ended() {
+		return nil
+	}
+	return p.explain(errors.Join(errors.New("ended by itself"), p.err))
 }
 
 // stop ends the process.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,16 +21,31 @@ func TestParseIperf(t *testing.T) {
 	}
 }
 
-func TestParseProbes(t *testing.T) {
-	const good = `{"flows":[{"received":100,"lost":2,"finished":true,"latency_ns":{"p50":1000,"p99":20000,"p999":300000,"max":400000}}]}`
-	values, err := parseProbes([]byte(good))
-	want := []value{{p50, 1}, {p99, 20}, {p999, 300}, {highest, 400}, {count, 100}, {lost, 2}}
-	if err != nil || len(values) != len(want) {
-		t.Fatalf("%v, %v", values, err)
+// Of fewer than 100 reactions there is no 99th percentile.
+func TestReactionValues(t *testing.T) {
+	middle, high, most := int64(1000), int64(2000), int64(3000)
+	for n, want := range map[uint64][]value{
+		99:  {{samples, 99}, {p50, 1}, {highest, 3}},
+		100: {{samples, 100}, {p50, 1}, {p99, 2}, {highest, 3}},
+	} {
+		if got, err := (&reaction{n, &middle, &high, &most}).values(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d: %v, %v", n, got, err)
+		}
 	}
-	for i := range want {
-		if values[i] != want[i] {
-			t.Errorf("%v, want %v", values[i], want[i])
+	if _, err := (&reaction{}).values(); err == nil {
+		t.Error("no reaction, no error")
+	}
+}
+
+// Of fewer than 1000 probes there is no percentile of 99.9.
+func TestParseProbes(t *testing.T) {
+	const good = `{"flows":[{"received":%d,"lost":2,"finished":true,"latency_ns":{"p50":1000,"p99":20000,"p999":300000,"max":400000}}]}`
+	for n, want := range map[int][]value{
+		999:  {{p50, 1}, {p99, 20}, {highest, 400}, {samples, 999}, {lost, 2}},
+		1000: {{p50, 1}, {p99, 20}, {p999, 300}, {highest, 400}, {samples, 1000}, {lost, 2}},
+	} {
+		if got, err := parseProbes(fmt.Appendf(nil, good, n)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d: %v, %v", n, got, err)
 		}
 	}
 	for _, text := range []string{"", "{}", `{"flows":[{"received":0,"finished":true}]}`, `{"flows":[{"received":5}]}`, `{"flows":[{},{}]}`} {
@@ -57,20 +75,45 @@ func TestPauseTime(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	var w silence
-	w.begin(1000)
-	for _, at := range []int64{1010, 1020, 1500, 1510, 1900} {
-		w.frame(at)
+	w.begin(1000, 1600)
+	for _, at := range []int64{1010, 1020, 1500, 1510} {
+		w.frame(at-1, at)
 	}
-	if w.from != 1020 || w.to != 1500 {
-		t.Errorf("from %d to %d, want 1020 to 1500", w.from, w.to)
+	if w.last != 1020 || w.to != 1500 || w.over() {
+		t.Errorf("from %d to %d, want 1020 to 1500, before the end", w.last, w.to)
 	}
-	if !w.over(1899) || w.over(1900) {
-		t.Error("the last frame came at 1900")
+	if w.frame(1899, 1900); !w.over() || w.to != 1500 {
+		t.Errorf("from %d to %d, want 1020 to 1500, and the last frame came after the end", w.last, w.to)
 	}
-	w.begin(0)
-	w.frame(400) // none before: the silence began with the question
-	if w.from != 0 || w.to != 400 {
-		t.Errorf("from %d to %d, want 0 to 400", w.from, w.to)
+	w.begin(0, 300)
+	w.frame(399, 400) // none before: the silence began with the question
+	if w.last != 0 || w.to != 400 {
+		t.Errorf("from %d to %d, want 0 to 400", w.last, w.to)
+	}
+}
+
+// A reader that slept did not see when a frame came: what it reads late hides no silence, and is none itself.
+func TestSilenceSeenLate(t *testing.T) {
+	var w silence
+	for name, c := range map[string]struct {
+		frames   [][2]int64 // earliest and read
+		last, to int64
+	}{
+		"came before the pause, at 10 to 300":             {[][2]int64{{10, 300}, {515, 516}}, 300, 516},
+		"came at 300: the pause did not hold":             {[][2]int64{{299, 300}, {515, 516}}, 0, 300},
+		"came at 100 to 490, after a look that was empty": {[][2]int64{{10, 11}, {100, 490}, {515, 516}}, 490, 516},
+		"many waited while the reader slept":              {[][2]int64{{100, 400}, {100, 401}, {100, 402}, {515, 516}}, 402, 516},
+		"the reader slept over the end":                   {[][2]int64{{10, 11}, {100, 600}}, 11, 600},
+		"in the first half: as one that came late":        {[][2]int64{{10, 11}, {199, 200}, {515, 516}}, 200, 516},
+		"in the second half":                              {[][2]int64{{10, 11}, {399, 400}, {515, 516}}, 11, 400},
+	} {
+		w.begin(0, 500)
+		for _, f := range c.frames {
+			w.frame(f[0], f[1])
+		}
+		if w.last != c.last || w.to != c.to || !w.over() {
+			t.Errorf("%s: from %d to %d, want %d to %d", name, w.last, w.to, c.last, c.to)
+		}
 	}
 }
 
@@ -86,5 +129,18 @@ func TestStationFrames(t *testing.T) {
 	const want = "020000000001" + "021000000102" + "8100" + "000a" + "88b5"
 	if got := hex.EncodeToString(stationFrame([6]byte{2, 0, 0, 0, 0, 1}, stationMAC(0x102))); got[:36] != want || len(got) != 120 {
 		t.Errorf("%s, want %s…", got, want)
+	}
+}
+
+// A load that is not half of what is delivered is named, with its switch and how often.
+func TestNotHalf(t *testing.T) {
+	b := &bench{}
+	for round, share := range []float64{0.5, 0.31, 0.6} {
+		b.record("latency", probing("half", 60), ofPFC, round, value{p50, 10}, value{ofDelivered, share})
+		b.record("latency", probing("half", 60), ofBridge, round, value{ofDelivered, 0.5})
+		b.record("loss-free", "octets=60", ofOVS, round, value{ofDelivered, share})
+	}
+	if all := notHalf(b.results); len(all) != 1 || !strings.Contains(all[0], "latency of pfcswitch") || !strings.Contains(all[0], "with 0.31 to 0.6 of its delivered rate in 2 of 3 rounds") {
+		t.Errorf("%q", all)
 	}
 }

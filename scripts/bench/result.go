@@ -44,15 +44,19 @@ const (
 	highest     = "max_us"
 	lost        = "lost_frames"
 	count       = "count"
+	samples     = "samples"
 	stopped     = "stopped_us"
 	beyond      = "beyond_quanta_us"
 	beyondMost  = "beyond_quanta_max_us"
-	early       = "early" // must be 0
-	lastAfter   = "last_frame_after_us"
+	early       = "early"               // must be 0
+	lastAfter   = "last_frame_after_us" // of the question for a pause
+	lastMost    = "last_frame_after_max_us"
 	toTwoPorts  = "share_of_2_ports"
-	toEmpty     = "share_of_empty"
-	toOne       = "share_of_one_station"
+	toShared    = "share_of_shared_port" // of the same senders at one port
+	toEmpty     = "switch_cpu_to_empty"  // a frame's CPU time of the switch, to that of one that knows only its hosts
+	toOne       = "switch_cpu_to_one_station"
 	ofOffered   = "share_of_offered"
+	ofAsked     = "share_of_asked" // below 1 the sender was the limit, not the switch
 	toBridged   = "share_of_bridge_ports"
 	coreShare   = "percent_of_a_core" // by pfcswitch
 	allCores    = "percent_of_all_cpus"
@@ -96,11 +100,17 @@ func conditionFields(conditions string) map[string]any {
 	return m
 }
 
-// writeJSON writes a line for the machine, one for each result and one for each row of the table.
-func writeJSON(out io.Writer, m machine, results []result, rows []row) error {
+// writeJSON writes a line for the machine, one for the histogram of its gaps where they were measured, one for each result and one for
+// each row of the table.
+func writeJSON(out io.Writer, m machine, g *gaps, results []result, rows []row) error {
 	enc := json.NewEncoder(out)
 	if err := enc.Encode(m); err != nil {
 		return err
+	}
+	if g.Watched > 0 {
+		if err := enc.Encode(g.fields()); err != nil {
+			return err
+		}
 	}
 	for i := range results {
 		if err := enc.Encode(results[i].fields()); err != nil {

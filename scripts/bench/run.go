@@ -7,24 +7,26 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 // A bench is one run.
 type bench struct {
-	ctx      context.Context
-	opt      options
-	out      io.Writer
-	work     string // folder of this run
-	prefix   string // of its namespaces
-	self     string // this program
-	program  string // pfcswitch
-	peers    peers
-	machine  machine
-	children []*process
-	results  []result
-	notes    []string
-	gaps     gaps // of the machine, added up over the rounds
+	ctx        context.Context
+	opt        options
+	out        io.Writer
+	work       string // folder of this run
+	prefix     string // of its namespaces
+	self       string // this program
+	program    string // pfcswitch
+	peers      peers
+	withoutTSO bool // the peer's build has none
+	machine    machine
+	children   []*process
+	results    []result
+	notes      []string
+	gaps       gaps // of the machine, added up over the rounds
 }
 
 // whole is the run from its first file to its last.
@@ -35,13 +37,22 @@ func (b *bench) whole() (err error) {
 	defer func() { err = errors.Join(err, b.close()) }()
 	b.machine = b.describe()
 	fmt.Fprintln(b.out, b.machine.text())
+	if !b.opt.smoke {
+		fmt.Fprintln(b.out, b.estimate())
+	}
+	start := time.Now()
+	atStart, err := machineTimes()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.show(start, atStart)) }()
 	var failed []error
 	for _, p := range b.opt.parts {
 		start := time.Now()
 		err := p.run(b)
 		if b.ctx.Err() != nil { // what two hours have measured is not thrown away
 			fmt.Fprintf(b.out, "ENDED EARLY, in part %s: what follows are the rounds until then\n", p.name)
-			return errors.Join(b.ctx.Err(), b.show())
+			return b.ctx.Err()
 		}
 		fmt.Fprintf(b.out, "%-8s  %s: %.0f s\n", p.name, p.what, time.Since(start).Seconds())
 		if err != nil {
@@ -54,7 +65,7 @@ func (b *bench) whole() (err error) {
 			failed = append(failed, fmt.Errorf("a figure is not what it says: %w", err))
 		}
 	}
-	return errors.Join(append(failed, b.show())...)
+	return errors.Join(failed...)
 }
 
 // prepare gets folder and programs.
@@ -91,11 +102,15 @@ func (b *bench) close() error {
 	return sweep(os.Getpid())
 }
 
-// show prints the table and writes the files.
-func (b *bench) show() error {
+// show prints the table and writes the files. The run began at start.
+func (b *bench) show(start time.Time, atStart cpuTimes) error {
+	atEnd, err := machineTimes()
+	b.machine.Stolen = stolenShare(atStart, atEnd, time.Since(start))
 	rows := summarize(b.results)
-	errs := []error{printTable(b.out, rows)}
-	for _, n := range b.notes {
+	errs := []error{err, printTable(b.out, rows)}
+	fmt.Fprintf(b.out, "While this ran, the machine's host took %.2f %% of the CPUs' time for others (steal), which is in no figure of the machine's\n"+
+		"CPU time; whether a process's own (switch_cpu, percent_of_a_core) holds some is a matter of the kernel's accounting.\n", 100*b.machine.Stolen)
+	for _, n := range append(slices.Clone(b.notes), notHalf(b.results)...) {
 		fmt.Fprintln(b.out, n)
 	}
 	errs = append(errs, printGaps(b.out, &b.gaps))
@@ -105,7 +120,7 @@ func (b *bench) show() error {
 		errs = append(errs, printAims(b.out, rows))
 	}
 	if b.opt.json != "" {
-		errs = append(errs, writeFile(b.opt.json, func(w io.Writer) error { return writeJSON(w, b.machine, b.results, rows) }))
+		errs = append(errs, writeFile(b.opt.json, func(w io.Writer) error { return writeJSON(w, b.machine, &b.gaps, b.results, rows) }))
 	}
 	if b.opt.svg != "" {
 		errs = append(errs, writeFile(b.opt.svg, func(w io.Writer) error { return plot(w, b.machine, rows) }))
@@ -122,6 +137,13 @@ func writeFile(name string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
+}
+
+// once is a note that is made only once.
+func (b *bench) once(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(b.notes, n) {
+		b.note("%s", n)
+	}
 }
 
 // note says something at once, and again below the table.

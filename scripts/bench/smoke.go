@@ -13,17 +13,21 @@ import (
 // smokeRows are those that a part has to have given where it works: of the switch, and more than 0 where it is not a count
 // of faults.
 var smokeRows = map[string][]rowKey{
-	"frames":   {{what: "delivered", metric: frameRate, of: ofPFC}, {what: "delivered", metric: cpuPerFrame, of: ofBridge}, {what: "memory", metric: pss, of: ofPFC}},
-	"lossfree": {{what: "loss-free", metric: frameRate, of: ofPFC}},
-	"tcp":      {{what: "tcp", metric: throughput, of: ofPFC}, {what: "tcp", metric: throughput, of: ofBridge}},
-	"latency":  {{what: "latency", metric: p999, of: ofPFC}, {what: "latency", metric: highest, of: ofMachine}},
-	"xoff":     {{what: "xoff-reaction", metric: p50, of: ofPFC}},
-	"pause":    {{what: "pause", metric: stopped, of: ofPFC}},
-	"ports":    {{what: "ports", metric: toTwoPorts, of: ofPFC}},
-	"fdb":      {{what: "fdb", metric: toEmpty, of: ofPFC}, {what: "fdb", metric: toOne, of: ofPFC}},
-	"trunk":    {{what: "trunk", metric: toBridged, of: ofPFC}},
-	"choices":  {{what: "choice", metric: coreShare, of: ofPFC}, {what: "choice", metric: ofFair, of: ofPFC}, {what: "choice", metric: toAsIs, of: ofPFC}},
-	"flap":     {{what: "flap", metric: outage, of: ofPFC}},
+	"frames": {{what: "delivered", metric: frameRate, of: ofPFC}, {what: "delivered", metric: cpuPerFrame, of: ofBridge},
+		{what: "delivered", metric: frameRate, of: ofOVS}, {what: "memory", metric: pss, of: ofOVS}, {what: "memory", metric: pss, of: ofPFC}},
+	"lossfree": {{what: "loss-free", metric: frameRate, of: ofPFC}, {what: "loss-free", metric: frameRate, of: ofBridge},
+		{what: "loss-free", metric: frameRate, of: ofOVS}},
+	"tcp": {{what: "tcp", metric: throughput, of: ofPFC}, {what: "tcp", metric: throughput, of: ofBridge},
+		{what: "tcp", metric: throughput, of: ofOVS}, {what: "tcp", metric: throughput, of: ofOVSTSO}},
+	"latency": {{what: "latency", metric: p99, of: ofPFC}, {what: "latency", metric: p99, of: ofBridge}, {what: "latency", metric: p99, of: ofOVS},
+		{what: ofGaps, metric: highest, of: ofMachine}},
+	"xoff":    {{what: "xoff-reaction", metric: p99, of: ofPFC}},
+	"pause":   {{what: "pause", metric: stopped, of: ofPFC}},
+	"ports":   {{what: "ports", metric: toTwoPorts, of: ofPFC}},
+	"fdb":     {{what: "fdb", metric: toEmpty, of: ofPFC}, {what: "fdb", metric: toOne, of: ofPFC}},
+	"trunk":   {{what: "trunk", metric: toBridged, of: ofPFC}},
+	"choices": {{what: "choice", metric: coreShare, of: ofPFC}, {what: "choice", metric: ofFair, of: ofPFC}, {what: "choice", metric: toAsIs, of: ofPFC}},
+	"flap":    {{what: "flap", metric: outage, of: ofPFC}},
 }
 
 // judgeSmoke says whether every part gave results and what is written can be read.
@@ -34,14 +38,22 @@ func (b *bench) judgeSmoke(rows []row) error {
 			continue // said before
 		}
 		for _, want := range smokeRows[p.name] {
+			if !b.present(want.of) {
+				continue // said before
+			}
 			if !given(rows, want) {
 				errs = append(errs, fmt.Errorf("part %s gave no %s of %s", p.name, want.metric, want.of))
 			}
 		}
 	}
 	var lines, drawn bytes.Buffer
-	errs = append(errs, writeJSON(&lines, b.machine, b.results, rows), readable(&lines), plot(&drawn, b.machine, rows), wellFormed(&drawn))
+	errs = append(errs, writeJSON(&lines, b.machine, &b.gaps, b.results, rows), readable(&lines), plot(&drawn, b.machine, rows), wellFormed(&drawn))
 	return errors.Join(errs...)
+}
+
+// present tells whether results of a switch are to be expected.
+func (b *bench) present(of string) bool {
+	return of == ofMachine || b.opt.compares(of) && (of != ofOVS && of != ofOVSTSO || b.peers.ovs != "") && (of != ofOVSTSO || !b.withoutTSO)
 }
 
 // given tells whether there is a row of the kind that is more than 0.

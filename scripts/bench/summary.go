@@ -11,7 +11,13 @@ type row struct {
 	what, conditions, metric, of string
 	rounds                       int
 	median, least, most          float64
-	ratios                       map[string]float64 // by peer; none where the peer has no such value
+	ratios                       map[string]ratio // by peer; none where the peer has no such value
+}
+
+// A ratio is what the rounds' ratios to a peer were: their median, the least and the most.
+type ratio struct {
+	rounds              int
+	median, least, most float64
 }
 
 // rowKey is what a row stands for.
@@ -49,7 +55,7 @@ func summarize(results []result) (rows []row) {
 
 func summary(key rowKey, all map[rowKey]map[int]float64) row {
 	values := slices.Sorted(maps.Values(all[key]))
-	r := row{key.what, key.conditions, key.metric, key.of, len(values), median(values), values[0], values[len(values)-1], map[string]float64{}}
+	r := row{key.what, key.conditions, key.metric, key.of, len(values), median(values), values[0], values[len(values)-1], map[string]ratio{}}
 	for _, peer := range []string{ofBridge, ofOVS, ofOVSTSO} {
 		other := key
 		other.of = peer
@@ -57,7 +63,7 @@ func summary(key rowKey, all map[rowKey]map[int]float64) row {
 			continue
 		}
 		if ratios := ratios(all[key], all[other]); len(ratios) > 0 {
-			r.ratios[peer] = median(ratios)
+			r.ratios[peer] = ratio{len(ratios), median(ratios), ratios[0], ratios[len(ratios)-1]}
 		}
 	}
 	return r
@@ -86,7 +92,7 @@ func (r *row) fields() map[string]any {
 		"max": r.most}
 	maps.Copy(m, conditionFields(r.conditions))
 	for peer, ratio := range r.ratios {
-		m["to_"+peer] = ratio
+		m["to_"+peer], m["to_"+peer+"_min"], m["to_"+peer+"_max"] = ratio.median, ratio.least, ratio.most
 	}
 	return m
 }

@@ -26,10 +26,10 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("of 30, 10, 20: %+v", p)
 	}
 	// 30/10, 10/10, 20/40: the ratios by round, not the ratio of the medians.
-	if p.ratios[ofBridge] != 1 {
+	if p.ratios[ofBridge] != (ratio{3, 1, 0.5, 3}) {
 		t.Errorf("to the bridge: %v, want 1", p.ratios[ofBridge])
 	}
-	if p.ratios[ofOVS] != 4 { // the rounds in which it is 0 tell nothing, nor those that only one has
+	if p.ratios[ofOVS].median != 4 || p.ratios[ofOVS].rounds != 1 { // the rounds in which it is 0 tell nothing, nor those that only one has
 		t.Errorf("to Open vSwitch: %v, want 4", p.ratios[ofOVS])
 	}
 	if _, ok := p.ratios[ofOVSTSO]; ok {
@@ -44,7 +44,7 @@ func TestJSONLines(t *testing.T) {
 	b := &bench{}
 	b.record("pause", "quanta=200 asked_us=1024.0", ofPFC, 2, value{stopped, 1100.5}, value{early, 0}, value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
 	var out bytes.Buffer
-	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, b.results, summarize(b.results)); err != nil {
+	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &gaps{}, b.results, summarize(b.results)); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -89,7 +89,7 @@ func TestTable(t *testing.T) {
 	if got, want := strings.Fields(lines[1]), "MEASURED CONDITIONS VALUE ROUNDS PFCSWITCH BRIDGE TO BRIDGE TO OVS TO OVS-TSO"; strings.Join(got, " ") != want {
 		t.Errorf("head %q, want %q", got, want)
 	}
-	want := "delivered senders=1 octets=60 priority=3 frames_per_second 3 200000 (100000-300000) 100000 (100000-100000) 2.00 - -"
+	want := "delivered senders=1 octets=60 priority=3 frames_per_second 3 200000 (100000-300000) 100000 (100000-100000) 2.00 (1.00-3.00) - -"
 	if got := strings.Join(strings.Fields(lines[2]), " "); got != want {
 		t.Errorf("line %q, want %q", got, want)
 	}
@@ -126,6 +126,14 @@ func TestAims(t *testing.T) {
 	}
 }
 
+// A switch that has fewer rounds than another does not pass for one that has all.
+func TestRoundsThatDiffer(t *testing.T) {
+	rows := summarize(append(rounds(ofPFC, 1, 2, 3), rounds(ofBridge, 1)...))
+	if got := tableLine(rows, []string{ofPFC, ofBridge}); got[3] != "1-3" {
+		t.Errorf("rounds %q, want 1-3", got[3])
+	}
+}
+
 // Every aim is about something that a part measures: names and conditions are those of the parts.
 func TestAimsMeanRows(t *testing.T) {
 	b := &bench{}
@@ -135,8 +143,9 @@ func TestAimsMeanRows(t *testing.T) {
 		}
 		b.record("loss-free", "octets=60 priority=3 trial=3s", of, 0, value{ofDelivered, 1})
 		b.record("tcp", "streams=4 priority=0", of, 0, value{throughput, 1})
-		b.record("latency", probing("half"), of, 0, value{p50, 1})
+		b.record("latency", probing("half", 60), of, 0, value{p50, 1})
 		b.record("ports", "ports=32 senders=1 octets=60", of, 0, value{toTwoPorts, 1})
+		b.record("choice", "at=idle ports=8 setting=as-is", of, 0, value{coreShare, 1})
 		b.record("trunk", "device=trunk senders=1 octets=60 priority=3", of, 0, value{toBridged, 1})
 	}
 	rows := summarize(b.results)
@@ -202,5 +211,28 @@ func TestSmokeWantsRowsOfEveryPart(t *testing.T) {
 	}
 	if given(summarize(rounds(ofPFC, 0)), rowKey{what: "delivered", metric: frameRate, of: ofPFC}) {
 		t.Error("a rate of 0 passed")
+	}
+}
+
+// A smoke run wants the rows of the peers that are there, and of no other.
+func TestSmokeWantsPeers(t *testing.T) {
+	for name, row := range map[string]struct {
+		b    bench
+		want string
+	}{
+		"all":         {bench{peers: peers{ovs: "x"}}, "pfcswitch bridge ovs ovs-tso machine"},
+		"no OVS":      {bench{}, "pfcswitch bridge machine"},
+		"OVS, no TSO": {bench{peers: peers{ovs: "x"}, withoutTSO: true}, "pfcswitch bridge ovs machine"},
+		"only some":   {bench{peers: peers{ovs: "x"}, opt: options{switches: []string{ofPFC, ofOVS}}}, "pfcswitch ovs machine"},
+	} {
+		var all []string
+		for _, of := range columns {
+			if row.b.present(of) {
+				all = append(all, of)
+			}
+		}
+		if got := strings.Join(all, " "); got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
 	}
 }

@@ -21,10 +21,11 @@ var panels = []panel{
 	{"latency p50, µs", "latency", p50},
 	{"latency p99, µs", "latency", p99},
 	{"latency p99.9, µs", "latency", p999},
+	{"how long a thread waits for a CPU, p99.9, µs", ofGaps, p999},
 	{"memory PSS, MiB", "memory", pss},
 	{"pfcswitch: time beyond the pause asked for, µs", "pause", beyond},
 	{"pfcswitch: frames/s by ports", "ports", frameRate},
-	{"pfcswitch: frames/s by stations", "fdb", frameRate},
+	{"pfcswitch: its CPU time a frame by stations, µs", "fdb", ownPerFrame},
 	{"time to forward again after a flap, ms", "flap", outage},
 }
 

@@ -18,7 +18,7 @@ func printTable(out io.Writer, rows []row) error {
 	shown := slices.DeleteFunc(slices.Clone(columns), func(of string) bool {
 		return !slices.ContainsFunc(rows, func(r row) bool { return r.of == of })
 	})
-	fmt.Fprintln(out, "\nMedians, with the least and the most of the rounds; ratios are medians of the rounds' ratios.")
+	fmt.Fprintln(out, "\nMedians, with the least and the most of the rounds; ratios are those of the rounds, in the same way.")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	heads := []string{"MEASURED", "CONDITIONS", "VALUE", "ROUNDS"}
 	for _, of := range shown {
@@ -40,8 +40,8 @@ func printTable(out io.Writer, rows []row) error {
 
 // tableLine is what all switches have of one value.
 func tableLine(rows []row, shown []string) []string {
-	line := []string{rows[0].what, rows[0].conditions, rows[0].metric, strconv.Itoa(rows[0].rounds)}
-	ratios := map[string]float64{}
+	line := []string{rows[0].what, rows[0].conditions, rows[0].metric, roundsOf(rows)}
+	ratios := map[string]ratio{}
 	for _, of := range shown {
 		cell := "-"
 		for i := range rows {
@@ -57,11 +57,21 @@ func tableLine(rows []row, shown []string) []string {
 	for _, peer := range []string{ofBridge, ofOVS, ofOVSTSO} {
 		cell := "-"
 		if v, ok := ratios[peer]; ok {
-			cell = strconv.FormatFloat(v, 'f', 2, 64)
+			cell = v.text()
 		}
 		line = append(line, cell)
 	}
 	return line
+}
+
+// roundsOf is how many rounds the switches have, from the fewest to the most where they differ.
+func roundsOf(rows []row) string {
+	by := func(a, b row) int { return a.rounds - b.rounds }
+	least, most := slices.MinFunc(rows, by).rounds, slices.MaxFunc(rows, by).rounds
+	if least == most {
+		return strconv.Itoa(least)
+	}
+	return fmt.Sprintf("%d-%d", least, most)
 }
 
 // group is what the row has in common with those of other switches.
@@ -73,6 +83,14 @@ func (r *row) spread() string {
 		return number(r.median)
 	}
 	return fmt.Sprintf("%s (%s-%s)", number(r.median), number(r.least), number(r.most))
+}
+
+// text writes the median and, of several rounds, least and most.
+func (r ratio) text() string {
+	if r.rounds == 1 {
+		return fmt.Sprintf("%.2f", r.median)
+	}
+	return fmt.Sprintf("%.2f (%.2f-%.2f)", r.median, r.least, r.most)
 }
 
 // number writes three digits that count, and all of those before the point.

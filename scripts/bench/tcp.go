@@ -83,12 +83,14 @@ func (b *bench) tcpNetwork(name string) (t *tcpNetwork, err error) {
 	case ofPFC:
 		err = n.startPFC(tcpYAML)
 	case ofBridge:
+		n.noteBridge()
 		err = n.startBridge()
 	default:
 		err = n.startOVS(name == ofOVSTSO)
 	}
 	if errors.Is(err, errNoTSO) {
 		b.note("OPEN VSWITCH WITH USERSPACE TSO IS LEFT OUT: %v", err)
+		b.withoutTSO = true
 		return nil, n.close()
 	}
 	if err != nil {

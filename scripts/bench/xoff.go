@@ -13,16 +13,25 @@ type reaction struct {
 	Max   *int64 `json:"max_ns"`
 }
 
-// values returns the reaction's quantiles in µs.
+// How many samples a percentile needs: of fewer it is the largest.
+const (
+	enough99  = 100
+	enough999 = 1000
+)
+
+// values returns how many reactions there were and their quantiles in µs.
 func (r *reaction) values() ([]value, error) {
 	if r.Count == 0 || r.P50 == nil || r.P99 == nil || r.Max == nil {
 		return nil, errors.New("XOFF was never sent")
 	}
-	return []value{{p50, float64(*r.P50) / 1e3}, {p99, float64(*r.P99) / 1e3}, {highest, float64(*r.Max) / 1e3}, {count, float64(r.Count)}}, nil
+	all := []value{{samples, float64(r.Count)}, {p50, float64(*r.P50) / 1e3}}
+	if r.Count >= enough99 {
+		all = append(all, value{p99, float64(*r.P99) / 1e3})
+	}
+	return append(all, value{highest, float64(*r.Max) / 1e3}), nil
 }
 
-// xoff lets a sender that obeys PFC meet a sink that reads slowly and holds the switch, so that the buffer fills again and
-// again.
+// xoff lets a sender that obeys PFC meet a port that is half as fast, so that the buffer fills again and again.
 func (b *bench) xoff() (err error) {
 	n, err := b.newNetwork("xoff", 2)
 	if err != nil {
@@ -33,7 +42,7 @@ func (b *bench) xoff() (err error) {
 metrics: {listen: "127.0.0.1:9808"}
 ports:
   p1: {speed: none, tagged: [10]}
-  p2: {speed: none, tagged: [10]}
+  p2: {speed: 1G, tagged: [10]}
 `
 	if err := n.startPFC(text + staticEntries(2)); err != nil {
 		return err
@@ -51,7 +60,7 @@ func (n *network) xoffRound(round int) error {
 	if _, err := b.do(n.sw.namespace, b.program, "clear", "counters", "-s", n.socket); err != nil {
 		return err
 	}
-	receiver, err := b.start(n.hosts[1].namespace, b.program, "sink", "eth0", "--speed", "none", "--read-rate", "20000", "-j")
+	receiver, err := b.start(n.hosts[1].namespace, b.program, "sink", "eth0", "--speed", "none", "-j")
 	if err != nil {
 		return err
 	}
@@ -59,8 +68,7 @@ func (n *network) xoffRound(round int) error {
 		receiver.stop()
 		b.forget(receiver)
 	}()
-	// Long enough for the sink's ring to fill once: 4096 frames that are not read.
-	seconds := max(1, b.opt.seconds.Seconds())
+	seconds := max(1, b.opt.seconds.Seconds()) // for hundreds of reactions
 	sender, err := b.start(n.hosts[0].namespace, b.program, "send", "eth0", "--to", sink, "--vlan", fmt.Sprint(vlan), "--flow", "3:octets=1514", "--seconds",
 		fmt.Sprint(seconds), "--speed", "2G", "-j")
 	if err != nil {
@@ -76,12 +84,13 @@ func (n *network) xoffRound(round int) error {
 	if err := n.show(&said, "pfc"); err != nil {
 		return err
 	}
-	for from, r := range map[string]*reaction{"admission": &said.FromAdmission, "arrival": &said.FromArrival} {
-		values, err := r.values()
-		if err != nil {
-			return err
-		}
+	return errors.Join(b.recordReaction("admission", round, &said.FromAdmission), b.recordReaction("arrival", round, &said.FromArrival))
+}
+
+func (b *bench) recordReaction(from string, round int, r *reaction) error {
+	values, err := r.values()
+	if err == nil {
 		b.record("xoff-reaction", "from="+from, ofPFC, round, values...)
 	}
-	return nil
+	return err
 }

@@ -37,7 +37,7 @@ func findings(demo string) []func(report) []string {
 	case "deadlock":
 		return []func(report) []string{ownVerdict, lossAndOrder, deadlockShown}
 	case "headroom":
-		return []func(report) []string{ownVerdict, allLinks, lossAndOrder, headroomSuffices}
+		return []func(report) []string{ownVerdict, allLinks, lossAndOrder, headroomSuffices, trips}
 	}
 	return []func(report) []string{ownVerdict, allActs, lossAndOrder, pauses, controlRun, metering}
 }

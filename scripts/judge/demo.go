@@ -22,6 +22,7 @@ type report struct {
 	Meters    []metered    // of demo trunk
 	Links     []linkResult // of demo headroom
 	Quick     bool         // only some of them
+	Open      []openResult `json:"not_judged"`
 }
 
 // transfer is what one program sent by TCP.
@@ -51,6 +52,9 @@ type checkResult struct {
 // rates says whether a noisy machine can spoil the check: rates, shares, fairness. Such checks are printed and decide
 // nothing here.
 func (c checkResult) rates() bool { return c.Kind == "rate" }
+
+// openResult is what the demo looked at and could not judge.
+type openResult struct{ Act, Name, Want, Got, Why string }
 
 type flow struct {
 	Act, Name                   string
@@ -251,6 +255,9 @@ func printRates(out io.Writer, r report) {
 		if c.rates() {
 			fmt.Fprintf(out, "act %s %s: %s (wanted: %s)\n", c.Act, c.Name, c.Got, c.Want)
 		}
+	}
+	for _, o := range r.Open {
+		fmt.Fprintf(out, "not judged: act %s %s: %s (wanted: %s): %s\n", o.Act, o.Name, o.Got, o.Want, o.Why)
 	}
 	for _, f := range r.Flows {
 		g := group{f.Act, f.Priority}

@@ -61,7 +61,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
-	p1.Use[3] = dataplane.Use{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1}
+	p1.Use[3] = dataplane.Use{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1, Exceeded: 1, Tight: dataplane.Tight{Used: 6000, Room: 5500}}
 	p1.Config.Ingress[3].Headroom, p1.Config.Ingress[3].Xon = 75_008, 10_250
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 	p1.Counters.LosslessDrops[dataplane.Unknown] = 2
@@ -89,6 +89,15 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	v.Buffer.Lossy = buffer.PoolSnapshot{Size: 4 << 20, SharedSize: 4 << 20}
 }
 
+func (f *fake) Retired() *dataplane.Snapshot {
+	v := new(dataplane.Snapshot)
+	if f.gone {
+		(&fake{}).Snapshot(v)
+		v.Ports, v.Buffer.Ports, v.Trunks = v.Ports[:1], v.Buffer.Ports[:1], nil
+	}
+	return v
+}
+
 func (f *fake) Headroom() []HeadroomInfo {
 	if f.empty {
 		return nil
@@ -97,14 +106,15 @@ func (f *fake) Headroom() []HeadroomInfo {
 	finding := headroom.Finding{Trip: 22_000, Precision: 30, Reaction: 100_000, SendLimit: 50_000, Burst: 500_000}
 	calculated := headroom.Calculate(in, headroom.PFC)
 	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", Passes: true, Settings: headroom.Settings{Auto: true},
-		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, Told: true,
+		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, ToldBits: 597_404, Told: true, PeerHas: 8 * 75_008, Applied: true, Target: 600_000,
 		Finding: finding, InForce: 75_008, Xon: 10_250,
-		Idle:     headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
-		Busy:     headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000, Max: 82_000},
-		Trips:    headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
-		Counters: headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1}}
-	p1.Counters.Ignored[headroom.IgnoredUnasked] = 3
-	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, InForce: 72_192,
+		Idle:      headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
+		Busy:      headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000, Max: 82_000},
+		Trips:     headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
+		Reactions: headroom.Distribution{Samples: 2, Min: 40_000, Median: 40_000, P99: 90_000, P999: 90_000, Max: 90_000},
+		Counters:  headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1, Streams: 2}}
+	p1.Counters.Ignored[headroom.IgnoredUnasked], p1.Counters.Ignored[headroom.IgnoredStranger] = 3, 4
+	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ByHand: calculated.Bytes(), InForce: 72_192,
 		Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
 	return []HeadroomInfo{{Port: "p1", Calculated: calculated, Report: p1, Cell: 256}, {Port: "p2", Calculated: calculated, Report: p2, Cell: 256}}
 }
@@ -142,11 +152,21 @@ func (f *fake) Watchdog() []deadlock.Status {
 	if f.empty {
 		return nil
 	}
+	if f.gone {
+		return nil
+	}
 	c := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: 2, Recovery: 200 * time.Millisecond, Action: deadlock.Drop}
 	return []deadlock.Status{
 		{Name: "p1", Queue: 3, Config: c, State: deadlock.Stormed, Since: 19e9, Detected: 2, Recovered: 1, Sent: 3, Dropped: 1200, LastDropped: 700},
 		{Name: "p2", Queue: deadlock.All, Config: deadlock.Config{}, State: deadlock.Operational},
 	}
+}
+
+func (f *fake) RetiredStorms() []deadlock.Status {
+	if f.gone {
+		return (&fake{}).Watchdog()
+	}
+	return nil
 }
 
 func (f *fake) Events(since uint64) []dataplane.Event {

@@ -11,8 +11,42 @@ import (
 // until then. The switch's own counters never go back.
 type baseline struct {
 	time     int64               // of the switch's clock
-	counters *dataplane.Snapshot // nil at the start; not changed any more
+	counters *dataplane.Snapshot // nil at the start; of ports and trunks that were gone too; not changed any more
+	lost     uint64              // lossless frames, by ports that were gone too
 	storms   []deadlock.Status   // likewise
+}
+
+// addGone adds to v the ports and trunks of gone, and members of trunks, that v has not.
+func addGone(v, gone *dataplane.Snapshot) {
+	addMissing(&v.Ports, gone.Ports, func(p *dataplane.PortSnapshot) string { return p.Config.Name })
+	addMissing(&v.Buffer.Ports, gone.Buffer.Ports, func(p *buffer.PortSnapshot) string {
+		if p.Removed {
+			return "" // it has no counters
+		}
+		return p.Name
+	})
+	trunk := func(t *dataplane.TrunkSnapshot) string { return t.Config.Name }
+	for i := range v.Trunks {
+		for j := range gone.Trunks {
+			if trunk(&v.Trunks[i]) == trunk(&gone.Trunks[j]) {
+				addMissing(&v.Trunks[i].Members, gone.Trunks[j].Members, func(m *dataplane.TrunkMember) string { return m.Port })
+			}
+		}
+	}
+	addMissing(&v.Trunks, gone.Trunks, trunk)
+}
+
+// addMissing appends what all has not, by name.
+func addMissing[T any](all *[]T, more []T, name func(*T) string) {
+	here := make(map[string]bool, len(*all))
+	for i := range *all {
+		here[name(&(*all)[i])] = true
+	}
+	for i := range more {
+		if !here[name(&more[i])] {
+			*all = append(*all, more[i])
+		}
+	}
 }
 
 // subtract leaves in v what was counted after the baseline. What v holds now, and watermarks, stay.
@@ -51,6 +85,7 @@ func (b *baseline) subtractStorms(all []deadlock.Status) {
 		for j := range b.storms {
 			if s, old := &all[i], &b.storms[j]; s.Name == old.Name && s.Queue == old.Queue {
 				subtractStorm(s, old)
+				break
 			}
 		}
 	}
@@ -66,14 +101,6 @@ func subtractStorm(s, old *deadlock.Status) {
 	less(&s.Recurred, old.Recurred)
 	less(&s.Sent, old.Sent)
 	less(&s.Dropped, old.Dropped)
-}
-
-// losslessDrops is what was lost before the baseline, by ports that are gone since too.
-func (b *baseline) losslessDrops() uint64 {
-	if b.counters == nil {
-		return 0
-	}
-	return b.counters.LosslessDrops()
 }
 
 // less takes old off n. Counters go on where a port was removed and comes back. One that is below its baseline all the same,
@@ -106,6 +133,7 @@ func subtractPort(p, old *dataplane.PortSnapshot) {
 		less(&p.Use[q].Xoffs, old.Use[q].Xoffs)
 		less(&p.Use[q].Waited, old.Use[q].Waited)
 		less(&p.Use[q].Crowded, old.Use[q].Crowded)
+		less(&p.Use[q].Exceeded, old.Use[q].Exceeded)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // levels are what a snapshot holds besides counters: what is now, what was most, and configuration. They stay as they are.
 var levels = []string{
 	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode", "Removed",
-	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold", "Waiting", "Used", "Alpha", "Peak", "Ring", "Last",
+	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold", "Waiting", "Used", "Alpha", "Peak", "Tight", "Ring", "Last",
 }
 
 // everyCounter calls do for every counter below v.
@@ -148,5 +148,50 @@ func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
 	m := s.moment(0)
 	if m.LosslessDropsSinceStart != first.LosslessDropsSinceStart || m.LosslessDrops != 0 || first.LosslessDrops == 0 {
 		t.Errorf("lost %d since the start and %d since the clear, want %d and 0", m.LosslessDropsSinceStart, m.LosslessDrops, first.LosslessDropsSinceStart)
+	}
+}
+
+// The counters of a port that is gone begin at the clear too: it comes back with what it counts from then on.
+func TestClearWhilePortIsGone(t *testing.T) {
+	f := &fake{gone: true}
+	s := NewServer(f, start, 0)
+	s.clearCounters()
+	f.gone, f.more = false, 7
+	m := s.moment(0)
+	if storm := m.readWatchdog().(*Watchdog).Queues[0]; storm.Detected != 0 {
+		t.Errorf("%d storms, want 0: %+v", storm.Detected, storm)
+	}
+	p1 := &m.snapshot.Ports[0]
+	if p1.Config.Name != "p1" || p1.Counters.ReceivedFrames != 7 || p1.Counters.LosslessDrops[dataplane.Unknown] != 0 {
+		t.Errorf("%s received %d frames and lost %d, want 7 and 0", p1.Config.Name, p1.Counters.ReceivedFrames, p1.Counters.LosslessDrops[dataplane.Unknown])
+	}
+	if m.LosslessDrops != 0 || m.LosslessDropsSinceStart != 2 {
+		t.Errorf("lost %d since the clear, %d since the start, want 0 and 2", m.LosslessDrops, m.LosslessDropsSinceStart)
+	}
+}
+
+// What is gone is added to what is here, by name, and the members that a trunk had to those that it has.
+func TestAddGone(t *testing.T) {
+	port := func(name string) (p dataplane.PortSnapshot) {
+		p.Config.Name = name
+		return p
+	}
+	trunk := func(name string, members ...string) (v dataplane.TrunkSnapshot) {
+		v.Config.Name = name
+		for _, m := range members {
+			v.Members = append(v.Members, dataplane.TrunkMember{Port: m})
+		}
+		return v
+	}
+	v := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1")}, Trunks: []dataplane.TrunkSnapshot{trunk("up", "p1")}}
+	v.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2", Removed: true}}
+	gone := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")}, Trunks: []dataplane.TrunkSnapshot{trunk("down", "p3"), trunk("up", "p1", "p2")}}
+	gone.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2"}}
+	addGone(v, gone)
+	want := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")},
+		Trunks: []dataplane.TrunkSnapshot{trunk("up", "p1", "p2"), trunk("down", "p3")}}
+	want.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2", Removed: true}, {Name: "p2"}}
+	if !reflect.DeepEqual(v, want) {
+		t.Errorf("\n got %+v\nwant %+v", v, want)
 	}
 }

@@ -61,13 +61,16 @@ func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
 	reply(w, &Applied{Schema: Schema})
 }
 
-// clearCounters makes the user's counters begin here.
+// clearCounters makes the user's counters begin here, those of ports and trunks too that are gone, and may come back.
 func (s *Server) clearCounters() {
 	v := new(dataplane.Snapshot)
 	s.source.Snapshot(v)
+	lost := v.LosslessDrops()
+	addGone(v, s.source.Retired()) // read last: of what comes or goes meanwhile, one of the two tells
 	storms := s.source.Watchdog()
+	storms = append(storms, s.source.RetiredStorms()...) // of a queue that is in both, the first counts
 	now := time.Now().UTC()
 	s.user.Lock()
 	defer s.user.Unlock()
-	s.user.baseline, s.user.cleared = &baseline{time: v.Time, counters: v, storms: storms}, &now
+	s.user.baseline, s.user.cleared = &baseline{time: v.Time, counters: v, lost: lost, storms: storms}, &now
 }

@@ -34,19 +34,26 @@ type HeadroomPort struct {
 	Remedy         *string `json:"remedy"`         // what to write where the headroom has to be set by hand
 	ControlFrames  string  `json:"control_frames"` // pass, swallowed (others pass), or unknown
 
+	CellBytes       int64          `json:"cell_bytes"` // of the buffer: cells below are of this size
 	CalculatedBytes int64          `json:"calculated_bytes"`
+	Calculated      HeadroomValue  `json:"calculated"`
 	Eta             HeadroomValue  `json:"eta"`             // of the literature
 	Delay           HeadroomValue  `json:"delay"`           // of the standard
 	Measured        *HeadroomValue `json:"measured"`        // by this end; null while it has not measured
 	PlainBits       *int64         `json:"plain_bits"`      // the measured value without the peer's reaction and burst
 	ReceivedBits    *int64         `json:"received_bits"`   // that follows from what the peer told, bounded
-	PeerFoundBits   *int64         `json:"peer_found_bits"` // the peer's own value
-	Told            bool           `json:"told"`            // the peer has acknowledged the newest value of this end
+	PeerFoundBits   *int64         `json:"peer_found_bits"` // the peer's own value, as it told it
+	ToldBits        *int64         `json:"told_bits"`       // what this end told the peer last; null where it has told nothing
+	Told            bool           `json:"told"`            // and the peer has acknowledged it
+	PeerHasBytes    *int64         `json:"peer_has_bytes"`  // in force there, as that says, or told_bits where it only sends that back; null where it has said nothing
+	PeerApplied     bool           `json:"peer_applied"`    // it is no less than what it was told
+	TargetBytes     *int64         `json:"target_bytes"`    // what should be in force by all that was found; null where nothing was
 	InForceBytes    int64          `json:"in_force_bytes"`
 	InForceCells    int64          `json:"in_force_cells"`
 	XonBytes        *int64         `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
 
-	Trip     *Spread          `json:"trip"`      // t: there and back, without the time at the peer where four stamps tell it
+	Finding  *HeadroomFinding `json:"finding"`   // what the measured value is computed of; null while this end has not measured
+	Trip     *Spread          `json:"trip"`      // samples of t: there and back, without the time at the peer where four stamps tell it
 	Turn     *Spread          `json:"turn"`      // the time at the peer
 	TurnIdle *Spread          `json:"turn_idle"` // the same while the link was idle
 	TurnBusy *Spread          `json:"turn_busy"` // and while it carried more than a tenth of its speed
@@ -55,11 +62,21 @@ type HeadroomPort struct {
 	Messages HeadroomMessages `json:"messages"`
 }
 
-// HeadroomValue is a headroom with the parts that it is the sum of, but for Eta and Delay, beside which the calculated
-// value has the send call, the burst and k.
+// HeadroomFinding is what measuring has shown, as the formula takes it.
+type HeadroomFinding struct {
+	TripNs        int64  `json:"trip_ns"`         // t
+	PrecisionNs   int64  `json:"precision_ns"`    // of a stamp, of the end whose stamps are worse
+	ReactionNs    int64  `json:"reaction_ns"`     // R: how late the peer acts
+	SendLimitBits *int64 `json:"send_limit_bits"` // S: its largest send call; null where it states none
+	BurstBits     int64  `json:"burst_bits"`      // of its shaper
+}
+
+// HeadroomValue is a headroom with the parts that it is the sum of. The calculated one is the larger of Eta and Delay with the send
+// call, the burst and k.
 type HeadroomValue struct {
 	Bits  int64          `json:"bits"`
 	Bytes int64          `json:"bytes"`
+	Cells int64          `json:"cells"`
 	Terms []HeadroomTerm `json:"terms"`
 }
 
@@ -89,6 +106,16 @@ type HeadroomQueue struct {
 	RingBytes  int64    `json:"ring_bytes"`     // most that had come before, and was looked at after
 	RingFrames uint64   `json:"ring_frames"`    // frames that came after an XOFF had left and had to wait in the ring: the headroom was too small
 	Crowded    uint64   `json:"crowded_frames"` // the same, because of what had come before
+
+	ExceededXoffs uint64            `json:"exceeded_xoffs"` // XOFFs after which more came than the room of a HeadroomTightest; a check counts those that exceed what was in force
+	Tightest      *HeadroomTightest `json:"tightest"`       // the XOFF that left least of it; null where nothing has come after any
+}
+
+// HeadroomTightest is what came after one XOFF beside the headroom of the moment in which it left: the one in force, and where that
+// follows what is found, no more than had been found by then.
+type HeadroomTightest struct {
+	UsedBytes int64 `json:"used_bytes"`
+	RoomBytes int64 `json:"room_bytes"`
 }
 
 // HeadroomMessages counts measurement frames.
@@ -98,6 +125,7 @@ type HeadroomMessages struct {
 	Lost     uint64    `json:"lost"`
 	Replies  uint64    `json:"replies"`
 	Results  uint64    `json:"results"`
+	Streams  uint64    `json:"streams"` // that the peer asked for and got
 	Ignored  []Ignored `json:"ignored"`
 }
 
@@ -110,23 +138,29 @@ func (m *moment) readHeadroom() Reply {
 }
 
 func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
-	h := &info.Report
+	h, value := &info.Report, valueOf(info.Cell)
 	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: present(h.Neighbour), Auto: h.Settings.Auto,
-		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CalculatedBytes: info.Calculated.Bytes(),
-		Eta: valueOf(info.Calculated.Eta), Delay: valueOf(info.Calculated.Delay), Told: h.Told,
+		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CellBytes: info.Cell,
+		CalculatedBytes: info.Calculated.Bytes(), Calculated: value(info.Calculated.Terms()), Eta: value(info.Calculated.Eta), Delay: value(info.Calculated.Delay),
+		ToldBits: known(h.ToldBits), Told: h.Told, TargetBytes: known(headroom.Octets(h.Target)),
 		InForceBytes: h.InForce, InForceCells: headroom.Cells(h.InForce, info.Cell),
 		Trip: spread(h.Trips), Turn: spread(h.Turns), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions), Queues: []HeadroomQueue{},
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
-			Replies: h.Counters.Replies, Results: h.Counters.Results, Ignored: []Ignored{}}}
+			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams, Ignored: []Ignored{}}}
 	if h.ManualRequired {
-		p.Remedy = present(fmt.Sprintf("%s: %d", h.Settings.Key, max(h.InForce, info.Calculated.Bytes())))
+		p.Remedy = present(fmt.Sprintf("%s: %d", h.Settings.Key, h.ByHand))
 	}
 	if h.Measured != nil {
-		v := valueOf(h.Measured)
+		v, f := value(h.Measured), &h.Finding
 		p.Measured, p.PlainBits, p.XonBytes = &v, &h.Plain, &h.Xon
+		p.Finding = &HeadroomFinding{TripNs: int64(f.Trip), PrecisionNs: int64(f.Precision), ReactionNs: int64(f.Reaction), SendLimitBits: known(f.SendLimit), BurstBits: f.Burst}
 	}
 	if h.PeerFound > 0 {
 		p.PeerFoundBits, p.ReceivedBits = &h.PeerFound, &h.Received
+	}
+	if h.Told {
+		has := h.PeerHas / 8
+		p.PeerHasBytes, p.PeerApplied = &has, h.Applied
 	}
 	for why, n := range h.Counters.Ignored {
 		p.Messages.Ignored = append(p.Messages.Ignored, Ignored{headroom.Ignored(why).String(), n})
@@ -167,12 +201,24 @@ func controlFrames(h *headroom.Report) string {
 	return "unknown"
 }
 
-func valueOf(t headroom.Terms) HeadroomValue {
-	v := HeadroomValue{Bits: t.Bits(), Bytes: headroom.Octets(t.Bits()), Terms: []HeadroomTerm{}}
-	for _, term := range t {
-		v.Terms = append(v.Terms, HeadroomTerm{term.Name, term.Bits})
+// valueOf returns what makes values of terms, with cells of so many octets.
+func valueOf(cell int64) func(headroom.Terms) HeadroomValue {
+	return func(t headroom.Terms) HeadroomValue {
+		octets := headroom.Octets(t.Bits())
+		v := HeadroomValue{Bits: t.Bits(), Bytes: octets, Cells: headroom.Cells(octets, cell), Terms: []HeadroomTerm{}}
+		for _, term := range t {
+			v.Terms = append(v.Terms, HeadroomTerm{term.Name, term.Bits})
+		}
+		return v
 	}
-	return v
+}
+
+// known returns a number that 0 says is not known.
+func known(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 func spread(d headroom.Distribution) *Spread {
@@ -186,8 +232,12 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 	queues := []HeadroomQueue{}
 	use := func(q int, name Priority) {
 		u := &s.Use[q]
-		queues = append(queues, HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon, Xoffs: u.Xoffs, PeakBytes: u.Peak,
-			RingBytes: u.Ring, RingFrames: u.Waited, Crowded: u.Crowded})
+		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon, Xoffs: u.Xoffs, PeakBytes: u.Peak,
+			RingBytes: u.Ring, RingFrames: u.Waited, Crowded: u.Crowded, ExceededXoffs: u.Exceeded}
+		if u.Tight.Used > 0 {
+			h.Tightest = &HeadroomTightest{u.Tight.Used, u.Tight.Room}
+		}
+		queues = append(queues, h)
 	}
 	if s.Config.Mode == macctl.ModePause {
 		use(0, All)
@@ -198,59 +248,4 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 		use(q, Priority(q))
 	}
 	return queues
-}
-
-// Text implements Reply.
-func (r *Headroom) Text() string {
-	found := newTable("PORT", "STATE", "NEIGHBOR", "0x8808", ">T", ">WIRE", ">REACTION", ">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">PEER'S", ">IN FORCE")
-	used := newTable("PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">FROM THE RING", ">WAITED")
-	times := newTable("PORT", "OF", ">SAMPLES", ">MIN", ">P50", ">P99", ">P99.9", ">MAX")
-	remedies := newTable("PORT", "WRITE")
-	ignored := newTable("PORT", "REASON", ">MESSAGES")
-	for i := range r.Ports {
-		p := &r.Ports[i]
-		trip, wire, reaction, measured := none, none, none, none
-		if p.Measured != nil {
-			wire, reaction = count(headroom.Octets(p.Measured.Terms[0].Bits)), count(headroom.Octets(p.Measured.Terms[1].Bits))
-			measured = count(p.Measured.Bytes)
-		}
-		if p.Trip != nil {
-			trip = duration(p.Trip.MinNs)
-		}
-		found.row(p.Port, p.State, text(p.Neighbor), p.ControlFrames, trip, wire, reaction, count(p.Eta.Bytes), count(p.Delay.Bytes),
-			count(p.CalculatedBytes), measured, octetsOf(p.ReceivedBits), count(p.InForceBytes))
-		for _, q := range p.Queues {
-			used.row(p.Port, q.Priority.String(), count(q.Xoffs), count(q.SizeBytes), count(q.XonBytes), count(q.PeakBytes), count(q.RingBytes), count(q.RingFrames))
-		}
-		times.spread(p.Port, "trip, there and back", p.Trip)
-		times.spread(p.Port, "turn-around at the peer, idle", p.TurnIdle)
-		times.spread(p.Port, "turn-around at the peer, under load", p.TurnBusy)
-		times.spread(p.Port, "reaction of this end to XOFF", p.Reaction)
-		if p.Remedy != nil {
-			remedies.row(p.Port, *p.Remedy)
-		}
-		for _, g := range p.Messages.Ignored {
-			if g.Frames > 0 {
-				ignored.row(p.Port, g.Reason, count(g.Frames))
-			}
-		}
-	}
-	return sections(r.headline(), section{"Headroom of each lossless queue, bytes", found},
-		section{"Ports whose peer does not measure: set the headroom by hand", remedies},
-		section{"Use: bytes on the wire that came after XOFF had left; FROM THE RING had come before", used},
-		section{"Times", times}, section{"Measurement frames that were ignored", ignored})
-}
-
-func (t *table) spread(port, of string, s *Spread) {
-	if s != nil {
-		t.row(port, of, count(s.Samples), duration(s.MinNs), duration(s.P50Ns), duration(s.P99Ns), duration(s.P999Ns), duration(s.MaxNs))
-	}
-}
-
-// octetsOf writes bits that may not exist as octets.
-func octetsOf(bits *int64) string {
-	if bits == nil {
-		return none
-	}
-	return count(headroom.Octets(*bits))
 }

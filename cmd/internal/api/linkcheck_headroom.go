@@ -43,19 +43,39 @@ type HeadroomCheck struct {
 	Speed         *int64  `json:"speed_bits_per_second"`  // null: the port has none
 	Samples       []int64 `json:"after_xoff_bytes"`       // that came after each XOFF had left, in order of time
 	BeforeBytes   int64   `json:"before_xoff_bytes"`      // most that had come before one, and were looked at after
-	InForceBytes  int64   `json:"in_force_bytes"`
+	InForceBytes  int64   `json:"in_force_bytes"`         // at the end
+	Exceeded      int     `json:"exceeded_xoffs"`         // after which more came than was in force as they left, whatever had been found by then: show headroom counts stricter
 	EtaBytes      int64   `json:"eta_bytes"`
 	DelayBytes    int64   `json:"delay_bytes"`
 	Calculated    int64   `json:"calculated_bytes"`
 	MeasuredBytes *int64  `json:"measured_bytes"` // null: this end has not measured
-	Fits          bool    `json:"fits"`           // the most that came is no more than what is in force, and the peer stopped each time
+	Fits          bool    `json:"fits"`           // what came is no more than what was in force as the XOFF left, nor than what is at the end, and the peer stopped each time
+	Inconclusive  *string `json:"inconclusive"`   // why that it fits proves too little; null where it proves it, or where it does not fit
 }
 
-// NewHeadroomCheck describes the result of a check that began at a time, of a priority of a port whose headroom has so many
-// octets.
-func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig, priority uint8, inForce int64) *HeadroomCheck {
+// fullShare is how much of the port's speed a link has to carry that is full; without a speed, of that which its headroom is counted for.
+const fullShare = 0.5
+
+// A HeadroomInForce is what was in force as each XOFF of a check left, and what is at its end, in octets.
+type HeadroomInForce struct {
+	Then []int64
+	Now  int64
+}
+
+// exceeded is after how many XOFFs more came than was in force as they left.
+func (f *HeadroomInForce) exceeded(after []int64) (n int) {
+	for i, octets := range after {
+		if i >= len(f.Then) || octets > f.Then[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// NewHeadroomCheck describes the result of a check that began at a time, of a priority of a port.
+func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig, priority uint8, inForce HeadroomInForce) *HeadroomCheck {
 	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: present(info.Report.Neighbour),
-		Xoffs: len(r.After), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.After, BeforeBytes: r.Before, InForceBytes: inForce,
+		Xoffs: len(r.After), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.After, BeforeBytes: r.Before, InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.After),
 		EtaBytes: headroom.Octets(info.Calculated.Eta.Bits()), DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
 	if c.Mode == macctl.ModePause {
 		h.Priority = All
@@ -70,8 +90,34 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 		found := headroom.Octets(info.Report.Measured.Bits())
 		h.MeasuredBytes = &found
 	}
-	h.Fits = r.Unstopped == 0 && len(r.After) > 0 && slices.Max(r.After) <= inForce
+	h.Fits = r.Unstopped == 0 && len(r.After) > 0 && h.Exceeded == 0 && slices.Max(r.After) <= inForce.Now
+	h.Inconclusive = h.doubt()
 	return h
+}
+
+// filled tells how full the link was: a share of the speed that the headroom is counted for, and what that speed is.
+func (h *HeadroomCheck) filled() (share float64, of string) {
+	speed, of := headroom.NominalSpeed, fmt.Sprintf("the %d Mbit/s that the headroom of a port without a speed is counted for", headroom.NominalSpeed/1_000_000)
+	if h.Speed != nil {
+		speed, of = *h.Speed, "the port's speed"
+	}
+	return float64(h.FilledRate) / float64(speed), of
+}
+
+// doubt says why a check that was passed proves too little, nil where it proves what it says.
+func (h *HeadroomCheck) doubt() *string {
+	share, of := h.filled()
+	if !h.Fits || share >= fullShare {
+		return nil
+	}
+	return present(fmt.Sprintf("the peer was to fill the link, and it carried %s %% of %s", percent(share), of))
+}
+
+// Event says in a sentence what the check has shown.
+func (h *HeadroomCheck) Event() string {
+	share, of := h.filled()
+	return fmt.Sprintf("checked by %d XOFFs into a link that carried %s %% of %s: at most %d B came after one, and %d B are in force: %s", h.Xoffs, percent(share), of,
+		slices.Max(h.Samples), h.InForceBytes, strings.TrimSuffix(h.verdict(), "\n"))
 }
 
 func (s *Server) checkHeadroom(w http.ResponseWriter, r *http.Request) {
@@ -147,8 +193,12 @@ func (h *HeadroomCheck) verdict() string {
 	switch {
 	case h.Unstopped > 0:
 		return fmt.Sprintf("FAIL: after %s of the XOFFs the peer went on sending\n", count(h.Unstopped))
+	case h.Exceeded > 0:
+		return fmt.Sprintf("FAIL: more came than the headroom in force holds, after %s of the XOFFs\n", count(h.Exceeded))
 	case !h.Fits:
-		return "FAIL: more came than the headroom in force holds\n"
+		return "FAIL: more came than the headroom holds that is in force by now\n"
+	case h.Inconclusive != nil:
+		return "INCONCLUSIVE: what came fits the headroom in force, but " + *h.Inconclusive + "\n"
 	}
 	return "PASS: what came after XOFF fits the headroom in force\n"
 }

@@ -4,6 +4,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +21,15 @@ func sampleCheck() *HeadroomCheck {
 }
 
 func newCheck(r *headroom.CheckResult, inForce int64) *HeadroomCheck {
+	return checkOf(r, 1e9, HeadroomInForce{slices.Repeat([]int64{inForce}, len(r.After)), inForce})
+}
+
+// checkOf is a check of a port with a speed, or with none, of 0.
+func checkOf(r *headroom.CheckResult, speed int64, inForce HeadroomInForce) *HeadroomCheck {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, Burst: 62_500}
 	info := HeadroomInfo{Port: "p1", Calculated: headroom.Calculate(in, headroom.PFC), Report: headroom.Report{Neighbour: "s2",
 		Measured: headroom.Measure(in, headroom.Finding{Trip: 40 * time.Microsecond})}}
-	h := NewHeadroomCheck("s1", start, r, info, &dataplane.PortConfig{Mode: macctl.ModePFC, Speed: 1e9}, 3, inForce)
+	h := NewHeadroomCheck("s1", start, r, info, &dataplane.PortConfig{Mode: macctl.ModePFC, Speed: speed}, 3, inForce)
 	h.ElapsedNs = 31_000_000
 	return h
 }
@@ -52,21 +58,83 @@ func TestHeadroomCheckGolden(t *testing.T) {
 
 // The check passes only where the most that came is no more than what is in force, and the peer stopped each time.
 func TestHeadroomCheckVerdict(t *testing.T) {
+	full := func(after ...int64) headroom.CheckResult {
+		return headroom.CheckResult{After: after, Filled: time.Millisecond, Octets: 62_500} // half of 1 Gbit/s
+	}
+	idle, unstopped := full(10, 20), full(10)
+	idle.Octets--
+	unstopped.Unstopped = 1
+	idleAndMore := idle
+	idleAndMore.After = []int64{10, 21}
 	for _, tt := range []struct {
 		name    string
 		result  headroom.CheckResult
 		inForce int64
 		fits    bool
+		doubt   bool
 		says    string
 	}{
-		{"it fits", headroom.CheckResult{After: []int64{10, 20}}, 20, true, "PASS"},
-		{"an octet more", headroom.CheckResult{After: []int64{10, 21, 3}}, 20, false, "FAIL: more came"},
-		{"the peer goes on", headroom.CheckResult{After: []int64{10}, Unstopped: 1}, 20, false, "FAIL: after 1 of the XOFFs"},
-		{"nothing was found", headroom.CheckResult{}, 20, false, "FAIL"},
+		{"it fits", full(10, 20), 20, true, false, "PASS"},
+		{"an octet more", full(10, 21, 3), 20, false, false, "FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
+		{"the peer goes on", unstopped, 20, false, false, "FAIL: after 1 of the XOFFs"},
+		{"nothing was found", headroom.CheckResult{}, 20, false, false, "FAIL"},
+		{"it fits, and the link was not full", idle, 20, true, true, "INCONCLUSIVE: what came fits the headroom in force, but the peer was to fill the link, and it carried 50.0 % of"},
+		{"an octet more, though the link was not full", idleAndMore, 20, false, false, "FAIL: more came"},
 	} {
 		h := newCheck(&tt.result, tt.inForce)
-		if h.Fits != tt.fits || !strings.Contains(h.Text(), tt.says) {
-			t.Errorf("%s: fits %v\n%s", tt.name, h.Fits, h.Text())
+		if h.Fits != tt.fits || !strings.Contains(h.Text(), tt.says) || (h.Inconclusive != nil) != tt.doubt {
+			t.Errorf("%s: fits %v, inconclusive %v\n%s", tt.name, h.Fits, h.Inconclusive, h.Text())
+		}
+	}
+}
+
+// What came after an XOFF is held against what was in force as it left, though the check has made that more since, and against what is
+// at the end.
+func TestHeadroomCheckThatGrows(t *testing.T) {
+	r := headroom.CheckResult{After: []int64{10, 30}, Filled: time.Millisecond, Octets: 125_000}
+	for _, tt := range []struct {
+		name     string
+		then     []int64
+		now      int64
+		exceeded int
+		says     string
+	}{
+		{"raised by the check, in time", []int64{10, 30}, 30, 0, "PASS"},
+		{"raised after more had come", []int64{20, 20}, 30, 1, "FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
+		{"lowered since", []int64{30, 30}, 20, 0, "FAIL: more came than the headroom holds that is in force by now"},
+		{"not known for all", []int64{30}, 30, 1, "FAIL"},
+	} {
+		h := checkOf(&r, 1e9, HeadroomInForce{tt.then, tt.now})
+		if h.Exceeded != tt.exceeded || !strings.Contains(h.Text(), tt.says) || !strings.Contains(h.Event(), tt.says) || h.Fits != (tt.says == "PASS") {
+			t.Errorf("%s: fits %v, %d exceeded, %s\n%s", tt.name, h.Fits, h.Exceeded, h.Event(), h.Text())
+		}
+	}
+}
+
+// A port without a speed has to carry half of what its headroom is counted for.
+func TestHeadroomCheckWithoutSpeed(t *testing.T) {
+	for octets, want := range map[uint64]string{
+		625_000: "checked by 1 XOFFs into a link that carried 50.0 % of the 10000 Mbit/s that the headroom of a port without a speed is counted for: at most 10 B came after one, and 20 B are in force: PASS: what came after XOFF fits the headroom in force",
+		624_999: "checked by 1 XOFFs into a link that carried 50.0 % of the 10000 Mbit/s that the headroom of a port without a speed is counted for: at most " +
+			"10 B came after one, and 20 B are in force: INCONCLUSIVE: what came fits the headroom in force, " +
+			"but the peer was to fill the link, and it carried 50.0 % of the 10000 Mbit/s that the headroom of a port without a speed is counted for",
+	} {
+		h := checkOf(&headroom.CheckResult{After: []int64{10}, Filled: time.Millisecond, Octets: octets}, 0, HeadroomInForce{[]int64{20}, 20})
+		if got := h.Event(); got != want {
+			t.Errorf("%d octets:\n got %q\nwant %q", octets, got, want)
+		}
+	}
+}
+
+// The event says how full the link was, also where the verdict does not depend on that.
+func TestHeadroomCheckEvent(t *testing.T) {
+	const most = 125_000 // octets that 1 Gbit/s carries in the time
+	for octets, want := range map[uint64]string{
+		most:      "checked by 1 XOFFs into a link that carried 100.0 % of the port's speed: at most 21 B came after one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
+		most / 10: "checked by 1 XOFFs into a link that carried 10.0 % of the port's speed: at most 21 B came after one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
+	} {
+		if got := newCheck(&headroom.CheckResult{After: []int64{21}, Filled: time.Millisecond, Octets: octets}, 20).Event(); got != want {
+			t.Errorf("%d octets:\n got %q\nwant %q", octets, got, want)
 		}
 	}
 }

@@ -150,6 +150,6 @@ func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment
 		LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
 	m.ElapsedNs = m.snapshot.Time - base.time
 	base.subtract(&m.snapshot)
-	m.LosslessDrops = m.LosslessDropsSinceStart - base.losslessDrops()
+	m.LosslessDrops = m.LosslessDropsSinceStart - base.lost
 	return m
 }

@@ -19,12 +19,16 @@ type Source interface {
 	Ports() []PortInfo
 	// Snapshot fills v.
 	Snapshot(v *dataplane.Snapshot)
+	// Retired returns the counters from which ports and trunks go on that come under the names of some that are gone.
+	Retired() *dataplane.Snapshot
 	// Headroom returns what is known of the headroom of every port with flow control, in the order of the file.
 	Headroom() []HeadroomInfo
 	// FDB returns the entries of the filtering database, in any order.
 	FDB() []bridge.Entry
 	// Watchdog returns the state of every lossless egress queue of the ports that are configured, by port and queue.
 	Watchdog() []deadlock.Status
+	// RetiredStorms returns the counts from which queues go on that are watched no more, and may be again.
+	RetiredStorms() []deadlock.Status
 	// Events returns the events from sequence number since on, oldest first, as far as they are kept.
 	Events(since uint64) []dataplane.Event
 	// NextEvent returns the sequence number that the next event will have.

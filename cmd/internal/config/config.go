@@ -24,6 +24,7 @@ type Config struct {
 	Trunks          []Trunk       // in the order of the file
 	Ageing          time.Duration // of learned addresses
 	Workers         Workers
+	Nice            int // of the process
 	Pause           Pause
 	Headroom        HeadroomDefaults
 	LLDP            LLDP
@@ -135,6 +136,7 @@ func defaults() *Config {
 		Priorities:      defaultPriorities(),
 		Ageing:          300 * time.Second,
 		Workers:         WorkersAuto,
+		Nice:            -10,
 		Pause:           Pause{Quanta: 65535},
 		LLDP:            defaultLLDP(),
 		Headroom:        defaultHeadroom(),
@@ -167,6 +169,7 @@ func (c *Config) sections() []field {
 		{"fdb", c.readFDB},
 		{"ageing", set(&c.Ageing, duration(time.Second, 1_000_000*time.Second))},
 		{"workers", set(&c.Workers, oneOf(WorkersAuto, WorkersPerPort))},
+		{"nice", set(&c.Nice, number[int]("nice value", -20, 19))},
 		{"lldp", c.LLDP.read},
 		{"metrics", c.Metrics.read},
 		{"api", c.API.read},

@@ -44,6 +44,7 @@ func TestDefaults(t *testing.T) {
 		{"ecn", c.ECN, [8]ECN{}},
 		{"ageing", c.Ageing, 300 * time.Second},
 		{"workers", c.Workers, WorkersAuto},
+		{"nice", c.Nice, -10},
 		{"pause", c.Pause, Pause{Quanta: 65535}},
 		{"metrics", c.Metrics.Listen, "127.0.0.1:9808"},
 		{"api", c.API, API{Socket: "/run/pfcswitch/pfcswitch.sock", Auto: true}},

@@ -29,6 +29,7 @@ func Expand(c *Config) []byte {
 	w.trunks(c)
 	w.line("ageing: %s", formatTime(c.Ageing))
 	w.line("workers: %s", c.Workers)
+	w.line("nice: %d", c.Nice)
 	w.endpoints(c)
 	return []byte(w.String())
 }

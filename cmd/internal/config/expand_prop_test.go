@@ -62,6 +62,7 @@ func drawConfig(t *rapid.T) *Config {
 	drawWatchdog(t, &c.Watchdog)
 	c.Ageing = time.Duration(rapid.Int64Range(1e9, 1e12).Draw(t, "ageing"))
 	c.Workers = rapid.SampledFrom([]Workers{WorkersAuto, WorkersPerPort}).Draw(t, "workers")
+	c.Nice = rapid.IntRange(-20, 19).Draw(t, "nice")
 	drawMeasuring(t, &c.Headroom)
 	if rapid.Bool().Draw(t, "remaining") {
 		c.Pause.Remaining = true

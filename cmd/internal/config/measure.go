@@ -22,7 +22,7 @@ type HeadroomDefaults struct {
 	EtherType  uint16        // of measurement frames on links that swallow MAC Control
 	Percentile float64       // of reactions, in percent
 	Interval   time.Duration // in which eight measurements are made
-	Min        int64         // bytes below which nothing found goes
+	Min        int64         // bytes below which nothing found goes; 0: what IEEE 802.1Q asks for without a cable
 	Max        HeadroomLimit
 	Agree      Agreement
 	// SendRequest lets a peer that has agreed to measure have this end fill the link, for its own check.
@@ -74,7 +74,8 @@ const (
 	VariantClient StampVariant = "client" // as it is handed over and delivered
 )
 
-// HeadroomLimit bounds what only the peer claims of a link: a size, or so many times the calculated headroom.
+// HeadroomLimit bounds all that is found of a link, where it is a size; or so many times the calculated headroom bound what rests on
+// the peer's word.
 type HeadroomLimit struct {
 	Times float64 // 0: Bytes
 	Bytes int64

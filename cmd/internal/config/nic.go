@@ -15,6 +15,7 @@ type NIC struct {
 	MTU       int
 	Metrics   string // listen
 	Socket    string // of the API
+	Nice      string // of the process
 	Streams   bool   // the peer may have the NIC fill the link, to check its headroom
 }
 
@@ -30,6 +31,9 @@ func HostNIC(n NIC) (*Config, []Warning, error) {
 	}
 	if n.Metrics != "" {
 		fmt.Fprintf(&b, "metrics: {listen: %q}\n", n.Metrics)
+	}
+	if n.Nice != "" {
+		fmt.Fprintf(&b, "nice: %q\n", n.Nice)
 	}
 	if n.Streams {
 		b.WriteString("headroom: {send_request: on}\n")

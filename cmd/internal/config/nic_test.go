@@ -26,7 +26,14 @@ func TestHostNICKeys(t *testing.T) {
 			t.Errorf("send_request %v: %v, %v", streams, c.Headroom.SendRequest, err)
 		}
 	}
+	for text, want := range map[string]int{"": -10, "0": 0, "5": 5} {
+		c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Nice: text})
+		if err != nil || c.Nice != want {
+			t.Errorf("nice %q: %d, %v, want %d", text, c.Nice, err, want)
+		}
+	}
 	for want, n := range map[string]NIC{
+		"is no nice value":                    {Wire: "eth1", TAP: "host0", Nice: "-21"},
 		"(command line):4: ports.eth1.speed:": {Wire: "eth1", TAP: "host0", Speed: "fast"},
 		"is not an interface's address":       {Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1"}},
 		"cannot name a port":                  {Wire: "eth1/2", TAP: "host0"},

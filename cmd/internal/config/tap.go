@@ -118,6 +118,18 @@ func (c *Config) checkWires() (faults []*Error) {
 	return append(faults, c.checkWiredFDB(taps)...)
 }
 
+// warnWires finds TAPs that take shorter frames than their wires.
+func (c *Config) warnWires() (all []Warning) {
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		if w := c.port(p.Wire); w != nil && p.MTU < w.MTU {
+			all = append(all, c.warning("ports."+p.Name+".mtu", "%d, below the %d of its wire, port %s: with a speed, longer frames that come by the wire are "+
+				"dropped before the host: write the same MTU for both", p.MTU, w.MTU, w.Name))
+		}
+	}
+	return all
+}
+
 func (c *Config) checkWiredFDB(taps map[string]string) (faults []*Error) {
 	for i, entry := range c.FDB {
 		if p := c.port(entry.Port); p != nil && (p.Wire != "" || taps[p.Name] != "") {

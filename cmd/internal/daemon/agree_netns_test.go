@@ -3,6 +3,7 @@ package daemon
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,9 +44,9 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, [2]string{measuring + keys, measuring + keys})
 			for i := range p.ends {
-				eventually(t, "the headroom was measured and told", func() bool {
+				eventually(t, "the headroom was measured, told and set", func() bool {
 					r := p.found(i)
-					return r.Agreed && r.Measured != nil && r.Told && r.InForce >= headroom.Octets(r.Target)
+					return r.Agreed && r.Measured != nil && r.Told && r.Applied && r.InForce >= headroom.Octets(r.Target)
 				})
 			}
 			if r := p.found(0); r.Neighbour != "b" || r.ManualRequired {
@@ -57,6 +58,12 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 			for i := range p.ends {
 				eventually(t, "a person is told", func() bool { return p.found(i).ManualRequired && p.warned(i) > 0 })
 			}
+			for i, want := range []string{"neighbour b does not measure headroom: ", "this end does not tell its neighbour that it measures headroom"} {
+				texts := p.events(i, dataplane.EventHeadroom)
+				if !slices.ContainsFunc(texts, func(s string) bool { return strings.HasPrefix(s, want) }) {
+					t.Errorf("end %d: events %q, want one that names who does not measure", i, texts)
+				}
+			}
 			if r := p.found(0); r.InForce != found {
 				t.Errorf("in force %d, was %d", r.InForce, found)
 			}
@@ -65,7 +72,8 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 }
 
 // A neighbour that is gone ends the measurement: at once where it says goodbye, and where it dies without a word when the time
-// of what it has told is over. What was found stays in force, and a person is told.
+// of what it has told is over. What was found stays in force, and a person is told. What was lossless because of it is as configured
+// again.
 func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 	keys := measuring + "lldp: {change_hold: 0s, interval: 1s, hold: 2}"
 	t.Run("goodbye", func(t *testing.T) {
@@ -73,16 +81,24 @@ func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 		p.loses(p.halt[1])
 	})
 	t.Run("killed", func(t *testing.T) {
-		p := newPair(t, [2]string{keys, keys})
+		p := newPair(t, [2]string{strings.Replace(keys, "lldp: {", "priorities: {lossless: [3, 4]}\nlldp: {willing: true, ", 1), keys})
 		p.halt[1]()
 		eventually(t, "the first neighbour is gone", func() bool { return len(p.told(0).Neighbors) == 0 })
 		path := filepath.Join(p.dir, "b.yaml")
 		must(t, os.WriteFile(path, []byte(p.text(1, keys)), 0o600))
 		process, err := p.nodes[1].Start(switchCommand(path))
 		must(t, err)
+		p.agrees(0, "ieee", "peer", 0x08)
 		p.loses(func() { _ = process.Stop(syscall.SIGKILL, time.Second) })
+		p.agrees(0, "ieee", "no-peer", 0x18)
 		if n := p.told(0).Statistics.Ageouts; n != 1 {
 			t.Errorf("%d neighbours were given up because of their age", n)
+		}
+		if m := p.ends[0].metricsPorts()[0].LLDP; m == nil || m.Neighbors != 0 {
+			t.Errorf("metrics %+v", m)
+		}
+		if texts := p.events(0, dataplane.EventLLDP); !strings.HasSuffix(texts[len(texts)-1], "b, port p1, is silent and forgotten") {
+			t.Errorf("events %q", texts)
 		}
 	})
 }

@@ -20,6 +20,9 @@ import (
 	"pfcswitch/cmd/internal/tcpdump"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/lldp"
 	"pfcswitch/macctl"
 )
 
@@ -145,6 +148,56 @@ func TestCapture(t *testing.T) {
 	}
 }
 
+// LLDP frames are in the file too, though they pass beside the rings: those that come, whatever they are, and those that leave,
+// once each and whole.
+func TestCaptureShowsLLDP(t *testing.T) {
+	tshark.Need(t)
+	r := newRig(t, 2, lab.LinkOptions{})
+	r.start(setup{each: "loop: off"})
+	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	must(t, err)
+	defer s.Close()
+	eventually(t, "the port speaks", func() bool { return r.port1().Statistics.SentFrames > 0 })
+	before := r.port1().Statistics.SentFrames
+	k := r.startCapture(r.serveControl(), api.CaptureRequest{Ports: []string{"p1"}})
+	p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: 100, SystemName: "a peer"}
+	told := lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)
+	must(t, s.Send(frame.VnetHeader{}, told))
+	must(t, s.Send(frame.VnetHeader{}, told[:30])) // ends within a TLV
+	eventually(t, "the switch has taken both, and greets", func() bool {
+		n := r.port1().Statistics
+		return n.ReceivedFrames == 2 && n.DiscardedFrames == 1 && n.SentFrames > before
+	})
+	least := r.port1().Statistics.SentFrames - before
+	k.end()
+	most := r.port1().Statistics.SentFrames - before
+
+	var out uint64
+	var in []string
+	for _, l := range tshark.Fields(t, k.path, append(captureFields, "eth.src", "lldp.tlv.system.name")...) {
+		if tshark.First(l, "eth.type") != "0x88cc" || tshark.First(l, "frame.interface_name") != "p1" || l["frame.comment"] != nil {
+			t.Errorf("not LLDP of p1: %v", l)
+			continue
+		}
+		name := tshark.First(l, "lldp.tlv.system.name")
+		switch tshark.First(l, "frame.packet_flags_direction") {
+		case directionIn:
+			in = append(in, tshark.First(l, "eth.src")+" "+tshark.First(l, "frame.len")+" "+name)
+		case directionOut:
+			if out++; tshark.First(l, "eth.src") != portMAC(1).String() || name != "test" || l["_ws.malformed"] != nil {
+				t.Errorf("sent: %v", l)
+			}
+		}
+	}
+	h1 := hostMAC(1).String()
+	if want := []string{h1 + " 60 a peer", h1 + " 30 "}; !slices.Equal(in, want) {
+		t.Errorf("received %q, want %q", in, want)
+	}
+	if out < least || out > most {
+		t.Errorf("%d frames sent, want %d to %d", out, least, most)
+	}
+}
+
 // wantCounted holds a file against the switch's counters.
 func (r *rig) wantCounted(frames []map[string][]string) {
 	r.t.Helper()
@@ -153,6 +206,7 @@ func (r *rig) wantCounted(frames []map[string][]string) {
 	for _, l := range frames {
 		k := key{tshark.First(l, "frame.interface_name"), tshark.First(l, "frame.packet_flags_direction")}
 		switch {
+		case tshark.First(l, "eth.type") == "0x88cc": // counted elsewhere
 		case tshark.First(l, "macc.opcode") != "":
 			pfc[k]++
 		default:
@@ -236,7 +290,7 @@ func TestCaptureChooses(t *testing.T) {
 // A client that does not read costs the switch nothing, and is told later what it missed.
 func TestSlowCaptureNeverBlocks(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\n", each: paced + ", loop: off"})
+	r.start(setup{keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\nlldp: {agent: off}\n", each: paced + ", loop: off"})
 	c := r.serveControl()
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	in, out := io.Pipe()

@@ -71,7 +71,7 @@ func (d *Daemon) judge(c *config.Config, places map[string]place) error {
 		if r := d.ports[p.Name]; r != nil && r.has(at) {
 			continue
 		}
-		if err := at.link.Usable(); err != nil && !p.Force {
+		if err := at.link.Usable(p.Netns); err != nil && !p.Force {
 			return c.Errorf("ports."+p.Name+".interface", "%v", err)
 		}
 	}

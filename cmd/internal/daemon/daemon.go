@@ -181,6 +181,7 @@ func (d *Daemon) changeable(c *config.Config) error {
 	}{
 		{"name", d.cfg.Name, c.Name},
 		{"workers", d.cfg.Workers, c.Workers},
+		{"nice", d.cfg.Nice, c.Nice},
 		{"buffer.cell", d.cfg.Buffer.Cell, c.Buffer.Cell},
 		{"metrics.listen", d.cfg.Metrics.Listen, c.Metrics.Listen},
 		{"metrics.web_config", d.cfg.Metrics.WebConfig, c.Metrics.WebConfig},

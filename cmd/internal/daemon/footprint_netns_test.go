@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -55,24 +56,26 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 }
 
 // Idle ports wait for the kernel to wake them: eight take less than 1 % of a core. Time on a core is little affected by
-// what else the machine does; of several windows the best counts.
+// what else the machine does; of five windows the median counts, which is known when three are below.
 func TestIdleCost(t *testing.T) {
 	const window, windows, most = time.Second, 5, 0.01
 	r := newRig(t, 8, lab.LinkOptions{})
 	p := r.startProcess(setup{})
-	share := 1.0
-	for range windows {
-		time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // what starting leaves behind
+	var shares []float64
+	for below := 0; len(shares) < windows && below <= windows/2; {
 		before, _ := p.Scheduled()
 		time.Sleep(window)
 		after, _ := p.Scheduled()
-		if share = min(share, (after-before).Seconds()/window.Seconds()); share < most {
-			break
+		share := (after - before).Seconds() / window.Seconds()
+		if shares = append(shares, share); share < most {
+			below++
 		}
 	}
-	t.Logf("eight idle ports take %.2f %% of a core and %.1f MiB", 100*share, float64(resident(t, p.Pid()))/(1<<20))
-	if share >= most {
-		t.Errorf("they take %.2f %% of a core, want less than %.0f %%", 100*share, 100*most)
+	slices.Sort(shares)
+	t.Logf("eight idle ports take %.2f %% of a core and %.1f MiB", 100*shares[len(shares)/2], float64(resident(t, p.Pid()))/(1<<20))
+	if shares[len(shares)/2] >= most {
+		t.Errorf("they take %.4f of a core in %d windows, want less than %.2f in most", shares, windows, most)
 	}
 	must(t, p.Stop(syscall.SIGTERM, patience))
 }

@@ -59,11 +59,12 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		}
 		d.heedAgreement(p)
 		var notes []string
+		var reason string
 		var target, xon int64
 		var swallowed, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
 			k := p.prober.probe
-			notes, target, xon, swallowed = k.Notes(), k.Target(), k.Xon(), k.Swallowed()
+			notes, target, reason, xon, swallowed = k.Notes(), k.Target(), k.Reason(), k.Xon(), k.Swallowed()
 			unknown = k.Measuring() && !swallowed && !k.Passes()
 		})
 		if swallowed != p.swallows && !unknown {
@@ -73,7 +74,7 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 			d.log.Warn(text, "port", p.cfg.Name)
 			d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: p.cfg.Name, Priority: -1, Text: text})
 		}
-		if err := d.setHeadroom(p, d.cfg.Buffer.WholeCells(target)); errors.Is(err, buffer.ErrBusy) {
+		if err := d.setHeadroom(p, d.cfg.Buffer.WholeCells(target), reason); errors.Is(err, buffer.ErrBusy) {
 			wait = headroomRetry
 		}
 		d.setXon(p, xon)
@@ -116,9 +117,9 @@ func (d *Daemon) noteTest(p *portLink) {
 	d.note(p.cfg.Name, text)
 }
 
-// setHeadroom gives a port the headroom that was found, in octets, and says so once. Where the pool is too small for it
+// setHeadroom gives a port the headroom that was found, in octets, and says so once, with the reason. Where the pool is too small for it
 // the old value stays.
-func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
+func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
 	if octets == 0 || octets == p.headroom || p.swallows || follows(d.cfg, p.cfg) == 0 {
 		return nil
 	}
@@ -136,7 +137,7 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64) error {
 		}
 		return err
 	}
-	d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: measured", octets, p.headroom))
+	d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: %s", octets, p.headroom, reason))
 	p.found = octets
 	d.tookHeadroom(p, octets)
 	return nil
@@ -192,13 +193,13 @@ func (d *Daemon) heedAgreement(p *portLink) {
 		return
 	}
 	a := d.agreement(p)
-	var agreed bool
+	var own, agreed bool
 	var neighbour string
-	d.runner.View(func(*dataplane.Switch) { agreed, neighbour = p.prober.probe.Agreed() })
-	if a.Agreed() == agreed && a.Neighbour == neighbour {
+	d.runner.View(func(*dataplane.Switch) { own, agreed, neighbour = p.prober.probe.Agreed() })
+	if a.Own == own && a.Agreed() == agreed && a.Neighbour == neighbour {
 		return // or nobody has spoken yet
 	}
-	d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Agreed(), a.Neighbour, now) })
+	d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Own, a.Peer, a.Neighbour, now) })
 }
 
 // equip gives a port of the data plane its Prober, and the headroom that was found for it and is in force where keep is set.
@@ -284,7 +285,7 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 		d.runner.Prod(p.number, func(now int64) {
 			known.probe.Configure(settings, now)
 			if d.cfg.Headroom.Agree == config.AgreeAlways {
-				known.probe.SetAgreed(true, "", now)
+				known.probe.SetAgreed(true, true, "", now)
 			}
 		})
 		d.stillFound(p, octets)

@@ -22,6 +22,7 @@ import (
 var bridgeChanges = []change{
 	{path: "name", value: "other", refused: "cannot change while the switch runs"},
 	{path: "workers", value: "per-port", refused: "cannot change while the switch runs"},
+	{path: "nice", value: 0, refused: "cannot change while the switch runs"},
 	{path: "buffer.cell", value: "512B", refused: "cannot change while the switch runs"},
 	{path: "metrics.listen", value: "127.0.0.1:0", refused: "cannot change while the switch runs"},
 	{path: "metrics.web_config", value: "DIR/web.yml", refused: "cannot change while the switch runs"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
@@ -38,7 +37,7 @@ func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckAsk) (*a
 		return nil, fmt.Errorf("port %s: %w", ask.Port, err)
 	}
 	answer := run.answer(result)
-	text := fmt.Sprintf("checked by %d XOFFs into a full link: at most %d B came after one, and %d B are in force", answer.Xoffs, slices.Max(answer.Samples), answer.InForceBytes)
+	text := answer.Event()
 	s.d.log.Info(text, "port", ask.Port)
 	s.d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: ask.Port, Priority: -1, Text: text})
 	return answer, nil
@@ -54,6 +53,8 @@ type headroomCheck struct {
 	priority uint8
 	check    *headroom.Check
 	begun    time.Time
+	held     bool    // the priority
+	inForce  []int64 // octets, as each XOFF left
 }
 
 // newHeadroomCheck refuses what cannot be checked.
@@ -103,13 +104,12 @@ func (r *headroomCheck) to(ctx context.Context) (headroom.CheckResult, error) {
 	defer r.obey(headroom.CheckOrder{Done: true})
 	tick := time.NewTicker(checkLook)
 	defer tick.Stop()
-	for held := false; ; {
+	for {
 		o := r.check.Look(r.look())
 		if o.Done {
 			return r.check.Result()
 		}
-		if o.Ask || o.Hold != held {
-			held = o.Hold
+		if o.Ask || o.Hold != r.held {
 			r.obey(o)
 		}
 		select {
@@ -133,6 +133,10 @@ func (r *headroomCheck) look() (l headroom.CheckLook) {
 // obey does what a check orders.
 func (r *headroomCheck) obey(o headroom.CheckOrder) {
 	r.d.runner.Act(func(sw *dataplane.Switch) {
+		if o.Hold && !r.held {
+			r.inForce = append(r.inForce, r.sizeOf(sw))
+		}
+		r.held = o.Hold
 		sw.HoldForProbe(r.number, r.priority, o.Hold, dataplane.Now())
 		switch {
 		case o.Done:
@@ -143,18 +147,25 @@ func (r *headroomCheck) obey(o headroom.CheckOrder) {
 	})
 }
 
+// sizeOf is the headroom of the priority that is in force, in octets.
+func (r *headroomCheck) sizeOf(sw *dataplane.Switch) int64 {
+	c, _ := sw.PortConfig(r.number)
+	if c.Mode == macctl.ModePause {
+		return c.Ingress[0].Headroom
+	}
+	return c.Ingress[r.priority].Headroom
+}
+
 // answer is what the check has shown, beside what is known of the headroom.
 func (r *headroomCheck) answer(result headroom.CheckResult) *api.HeadroomCheck {
 	var report headroom.Report
 	var c dataplane.PortConfig
+	inForce := api.HeadroomInForce{Then: r.inForce}
 	r.d.runner.View(func(sw *dataplane.Switch) {
 		report = r.prober.probe.Report(dataplane.Now())
 		c, _ = sw.PortConfig(r.number)
+		inForce.Now = r.sizeOf(sw)
 	})
-	queue := r.priority
-	if c.Mode == macctl.ModePause {
-		queue = 0
-	}
 	return api.NewHeadroomCheck(r.view.cfg.Name, r.begun, &result, api.HeadroomInfo{Port: r.port.Name, Calculated: r.port.CalculatedHeadroom(), Report: report,
-		Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, c.Ingress[queue].Headroom)
+		Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, inForce)
 }

@@ -33,7 +33,10 @@ func (d *Daemon) speak(p *portLink) {
 		d.regret(p.cfg.Name, "the port speaks no LLDP", err)
 		return
 	}
-	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.heard)
+	number := p.number
+	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.heard, func(out bool, frame []byte, now int64) {
+		d.runner.TapBeside(number, out, frame, now)
+	})
 	p.speaker.setLink(p.up)
 	d.renegotiate.Store(true) // what the port has may be from a neighbour of before
 	d.poke()

@@ -160,6 +160,41 @@ func TestTwoSwitches(t *testing.T) {
 				if m == nil || m.Neighbors != 1 || m.Mismatch != tt.mismatch {
 					t.Errorf("%s: metrics %+v", p.nodes[i].Name(), m)
 				}
+				if !tt.agreed {
+					eventually(t, "the headroom is to be set by hand", func() bool {
+						return p.found(i).ManualRequired && p.warned(i) > 0 && p.ends[i].metricsPorts()[0].ManualHeadroom
+					})
+				}
+			}
+		})
+	}
+}
+
+// An end that gives up PFC takes it from the other one too, which says so; and both have it again with it.
+func TestOneEndHasNoPFC(t *testing.T) {
+	for _, version := range []string{"cee", "cin"} {
+		t.Run(version, func(t *testing.T) {
+			keys := [2]string{lossless("3") + "lldp: {change_hold: 0s, dcbx: " + version + "}", lossless("3") + "lldp: {change_hold: 0s}"}
+			p := newPair(t, keys)
+			p.agrees(1, version, "own", 8)
+			for _, end := range []struct {
+				port, reason string
+				mask         uint8
+			}{{"flow_control: pause, ", "disabled", 0}, {"", "own", 8}} {
+				p.port = end.port
+				_, err := p.ends[0].Apply(t.Context(), p.parse(0, keys[0]))
+				must(t, err)
+				for i := range p.ends {
+					p.agrees(i, version, end.reason, end.mask)
+				}
+				mismatch := end.mask == 0
+				if d, m := p.told(1).DCBX, p.ends[1].metricsPorts()[0].LLDP; d.Mismatch != mismatch || m == nil || m.Mismatch != mismatch {
+					t.Errorf("%s: %+v, metrics %+v", end.reason, d, m)
+				}
+				if texts := p.events(1, dataplane.EventDCBX); !strings.Contains(texts[len(texts)-1], map[bool]string{
+					true: "does not agree with a (disabled): it has priorities [], and only [] stay lossless here", false: "priorities [3] are lossless (own)"}[mismatch]) {
+					t.Errorf("%s: events %q", end.reason, texts)
+				}
 			}
 		})
 	}
@@ -281,12 +316,17 @@ func TestThousandNeighboursOnALink(t *testing.T) {
 	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
 	must(t, err)
 	defer s.Close()
+	begun := time.Now()
 	for i := range 1000 {
 		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: fmt.Sprint(i)}, Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: 2,
 			Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11, Info: "\x08\xf0"}}}
 		b := lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)
 		must(t, s.Send(frame.VnetHeader{}, b))
 		must(t, s.Send(frame.VnetHeader{}, b[:20+i%40])) // cut anywhere
+	}
+	taken := r.port1().Statistics.ReceivedFrames
+	if windows := uint64(time.Since(begun)/frameWindow) + 2; taken > windows*frameBudget {
+		t.Errorf("%d frames were taken in %d times %v", taken, windows, frameWindow)
 	}
 	eventually(t, "only a few are kept", func() bool {
 		p := r.port1()

@@ -23,18 +23,36 @@ import (
 // nic gives host n a host NIC on its eth0: a TAP nic0 with the host's address. It ends with the test.
 func (r *rig) nic(n int, speed string) *Daemon {
 	r.t.Helper()
+	return r.nicTrusting(n, speed, "dscp")
+}
+
+// nicTrusting gives it one that finds a frame's priority in another place.
+func (r *rig) nicTrusting(n int, speed, trust string) *Daemon {
+	r.t.Helper()
 	c, _, err := config.Parse("nic.yaml", fmt.Appendf(nil, `
 name: nic%[1]d
 metrics: {listen: off}
 api: {socket: %[2]s/nic%[1]d.sock}
-priorities: {lossless: [3], trust: dscp, dscp: {26: 3}}
+priorities: {lossless: [3], trust: %[6]s, dscp: {26: 3}}
 ports:
   wire: {interface: eth0, netns: %[3]s, %[4]s}
   host: {kind: tap, interface: nic0, netns: %[3]s, wire: wire, addresses: [%[5]s/24]}
-`, n, r.dir, r.host(n).Path(), speed, hostIP(n)))
+`, n, r.dir, r.host(n).Path(), speed, hostIP(n), trust))
 	must(r.t, err)
 	d, _ := run(r.t, c)
 	return d
+}
+
+// nicPort returns the state of a port of a host NIC: "host" or "wire".
+func nicPort(t *testing.T, d *Daemon, name string) dataplane.PortSnapshot {
+	t.Helper()
+	var s dataplane.Snapshot
+	d.runner.Snapshot(&s)
+	i := slices.IndexFunc(s.Ports, func(p dataplane.PortSnapshot) bool { return p.Config.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no port %s", name)
+	}
+	return s.Ports[i]
 }
 
 // nicUp tells whether both ends of a host NIC work.

@@ -23,6 +23,7 @@ type portLink struct {
 	tried   int64  // speed of the link that the port was asked to follow, 0 where it does
 	late    int64  // the same, where the buffer has been too full for it
 	state   string // what a person should know, empty when all is well
+	misfit  string // what was said of the interface's MTU, empty where that is as large as the port's
 	restore func() error
 	unhush  func() error // lets the host's stack have what the port receives; nil where it does
 
@@ -250,7 +251,7 @@ func (d *Daemon) rewatch(ns string, w *watch) {
 
 // open makes a port of an interface.
 func (d *Daemon) open(p *portLink, at place) error {
-	if err := at.link.Usable(); err != nil && !p.cfg.Force {
+	if err := at.link.Usable(p.cfg.Netns); err != nil && !p.cfg.Force {
 		return err
 	}
 	want, err := socketConfig(d.cfg, p.cfg)
@@ -267,6 +268,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 // follow takes over whether the link is up, and what else has changed.
 func (d *Daemon) follow(p *portLink, l port.Link) {
 	d.notice(p, l)
+	d.measureMTU(p)
 	d.tuneTAP(p)
 	d.hush(p)
 	if p.up == l.Up {

@@ -17,6 +17,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
 )
@@ -197,25 +198,26 @@ func TestInterfaceInUse(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		spoil func(t *testing.T, r *rig)
-		want  string
+		want  string // %s: into the switch's namespace
 	}{
 		{"address", func(t *testing.T, r *rig) { must(t, r.sw.AddAddr("p2", "192.0.2.1/24")) },
-			"interface p2 has the address 192.0.2.1/24, so the kernel's stack would answer too (remove it with: ip addr flush dev p2, or write force: true)"},
+			"interface p2 has the address 192.0.2.1/24, so the kernel's stack would answer too (remove it with: %sip addr flush dev p2, or write force: true)"},
 		{"IPv6 address", func(t *testing.T, r *rig) {
 			must(t, r.sw.Do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/p2/disable_ipv6", []byte("0"), 0) }))
 			must(t, r.sw.AddAddr("p2", "2001:db8::1/64"))
-		}, "interface p2 has the address 2001:db8::1/64, so"},
+		}, "interface p2 has the address 2001:db8::1/64, so the kernel's stack would answer too (remove it with: %sip addr flush dev p2, or"},
 		{"master", func(t *testing.T, r *rig) {
 			ip(t, r.sw, "link", "add", "br0", "type", "bridge")
 			ip(t, r.sw, "link", "set", "p2", "master", "br0")
-		}, "interface p2 belongs to a bridge or bond (take it out with: ip link set p2 nomaster, or write force: true)"},
+		}, "interface p2 belongs to a bridge or bond (take it out with: %sip link set dev p2 nomaster, or write force: true)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
 			tt.spoil(t, r)
 			_, err := New(r.parse(setup{}), slog.New(slog.NewTextHandler(io.Discard, nil)))
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
-				t.Errorf("error %v, want the line in test.yaml and %q", err, tt.want)
+			want := fmt.Sprintf(tt.want, port.CommandIn(r.sw.Path(), ""))
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
+				t.Errorf("error %v, want the line in test.yaml and %q", err, want)
 			}
 			r.start(setup{ports: map[int]string{2: "force: true"}})
 			r.passes(1, 2)

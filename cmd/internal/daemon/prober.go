@@ -31,6 +31,9 @@ func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, bu
 	return urgent
 }
 
+// Found implements dataplane.Prober.
+func (p *prober) Found() int64 { return p.probe.Found() }
+
 // Next implements dataplane.Prober.
 func (p *prober) Next() int64 { return p.probe.Next() }
 
@@ -41,9 +44,9 @@ func (p *prober) Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallba
 }
 
 // Stamped implements dataplane.Prober. Of an answer the stamp would come too late.
-func (p *prober) Stamped(m *macctl.Measurement, sent int64) {
+func (p *prober) Stamped(m *macctl.Measurement, sent, now, clock int64) {
 	if m.Operation == macctl.MeasureRequest {
-		p.probe.Stamped(m.Sequence, sent)
+		p.probe.Stamped(m.Session, m.Sequence, sent, headroom.Moment{Now: now, Clock: clock})
 	}
 }
 
@@ -56,10 +59,10 @@ func (p *prober) Stream() (priority uint8, until int64) { return p.probe.Stream(
 // SetUp implements dataplane.Prober.
 func (p *prober) SetUp(up bool, now int64) { p.probe.SetUp(up, now) }
 
-// clockPrecision is the smallest step of the clock that this machine shows.
+// clockPrecision is by how much a stamp of this machine may be wrong: by the smallest step that its clock shows, and by what its
+// two clocks show to be in error.
 func clockPrecision() time.Duration {
-	start := time.Now()
-	return time.Duration(port.ClockStep(func() int64 { return int64(time.Since(start)) }))
+	return time.Duration(port.ClockStep(dataplane.Now) + port.ClockError(dataplane.ClockPair))
 }
 
 // follows are the ingress queues of a port whose headroom is what is found: buffer.headroom or their own is auto.
@@ -94,11 +97,9 @@ func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settin
 		Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)
 	if h.Max.Times == 0 { // a size was written: of all that is found
-		s.Limit = 8 * h.Max.Bytes
+		s.Limit = s.Max
 	}
-	if s.Precision == 0 {
-		s.Precision = d.precision
-	}
+	s.Precision = max(s.Precision, d.precision) // no stamp is finer than this machine's
 	if h.Answer == config.AnswerLink {
 		s.Flags |= headroom.FlagAtLink
 	}

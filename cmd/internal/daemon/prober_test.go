@@ -60,7 +60,7 @@ func TestProber(t *testing.T) {
 	p := &prober{found: func() { found++ }, probe: headroom.NewProbe(headroom.Settings{
 		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Calculated: 1 << 20, Percentile: 0.999, Interval: time.Second, Session: 9})}
 	p.SetUp(true, 1)
-	p.probe.SetAgreed(true, "b", 1)
+	p.probe.SetAgreed(true, true, "b", 1)
 	own, _, fallback, ok := p.Out(2, 0)
 	if !ok || own.Operation != macctl.MeasureRequest || own.Session != 9 || fallback {
 		t.Fatalf("Out\n got %+v, %v\nwant a request", own, ok)
@@ -68,7 +68,7 @@ func TestProber(t *testing.T) {
 	if _, _, _, ok := p.Out(2, 0); ok || p.Next() <= 2 {
 		t.Error("one more at once")
 	}
-	p.Stamped(&own, 5)
+	p.Stamped(&own, 5, 6, 0)
 	in := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Flags: macctl.MeasureAtLink, Sequence: 3}, Source: [6]byte{2, 2}, Group: true}
 	if !p.Receive(&in, 10, 11, 0, false) {
 		t.Error("an answer at the link layer is not urgent")
@@ -77,9 +77,13 @@ func TestProber(t *testing.T) {
 	if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != 3 || out.Area != [2]uint64{10, 12} || to != in.Source {
 		t.Errorf("Out\n got %+v to %v\nwant the answer", out, to)
 	}
-	p.Stamped(&out, 13) // of an answer: too late to matter
+	p.Stamped(&out, 13, 14, 0) // of an answer: too late to matter
 	if p.Reacted(7); found != 0 {
 		t.Error("something was found")
+	}
+	p.Receive(&in, 14, 14, 0, false)
+	if out, _, _, _ := p.Out(15, 0); out.Reaction != 7 || p.probe.Report(15).Reactions.Samples != 1 {
+		t.Errorf("the answer states a reaction of %d ns, want 7", out.Reaction)
 	}
 	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4, Sequence: 1, Area: [2]uint64{2_000_000, 1000}}}
 	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.probe.Target() != 250_000 {

@@ -89,6 +89,10 @@ func TestStoppedThread(t *testing.T) {
 	}
 }
 
+// restartBound is how long a switch may take from its launch to the first frame that it forwards. It takes a tenth of a second
+// where two CPUs are busy with something else all the time; the rest is for machines that are busier.
+const restartBound = 2 * time.Second
+
 // A killed switch leaves its peers paused for no longer than they were told, and nothing behind that keeps the next one
 // from going on: it forwards, and loses nothing that is lossless.
 func TestKillAndRestart(t *testing.T) {
@@ -114,9 +118,9 @@ func TestKillAndRestart(t *testing.T) {
 	p = r.startProcess(s)
 	eventually(t, "frames arrive again", func() bool { return len(h2.arrivals(launched)) > 0 })
 	took := h2.arrivals(launched)[0].stamp.Sub(launched)
-	t.Logf("the restarted switch forwarded %v after its launch", took)
-	if took > 5*time.Second {
-		t.Errorf("the restarted switch forwarded only %v after its launch", took)
+	t.Logf("the restarted switch forwarded %v after its launch (at most %v)", took, restartBound)
+	if took > restartBound {
+		t.Errorf("the restarted switch forwarded only %v after its launch, want %v at most", took, restartBound)
 	}
 	gap := func(from int) uint64 { a := h2.tally(from, 3); return a.next - a.frames }
 	eventually(t, "both senders are through again", func() bool {

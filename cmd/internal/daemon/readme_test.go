@@ -1,9 +1,13 @@
 package daemon
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane/frame"
 )
 
 // README names the keys that a running switch refuses to change, all of them and no others.
@@ -32,5 +36,39 @@ func TestReadmeNamesRefusedKeys(t *testing.T) {
 	}
 	for key := range said {
 		t.Errorf("README.md says that %s is refused, and it is not", key)
+	}
+}
+
+type nobodyHeld struct{}
+
+func (nobodyHeld) Hold(int, uint8)    {}
+func (nobodyHeld) Release(int, uint8) {}
+
+// README says how much of a headroom frames of each size take, in usual cells and in the smallest.
+func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
+	b, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fcs = 4
+	worth := func(cell, n int) (charge int64, share float64) {
+		m, err := buffer.New(buffer.Config{Cell: cell, Lossless: buffer.PoolConfig{Alpha: 1}, Lossy: buffer.PoolConfig{Alpha: 1}}, nobodyHeld{})
+		must(t, err)
+		charge = m.Charge(n)
+		return charge, 100 * float64(frame.WireOctets(n)) / float64(charge)
+	}
+	for _, size := range []int{64, 128, 257, 261, 1518} {
+		charge, share := worth(256, size-fcs)
+		if row := fmt.Sprintf("| %d | %d | %d | %.1f |\n", size, frame.WireOctets(size-fcs), charge, share); !strings.Contains(string(b), row) {
+			t.Errorf("README.md does not have the row %q", row)
+		}
+	}
+	least := 100.0
+	for size := 64; size <= 9018; size++ {
+		_, share := worth(80, size-fcs)
+		least = min(least, share)
+	}
+	if said := fmt.Sprintf("at least 80 B; with that no frame fills less than %.1f of 100", least); !strings.Contains(string(b), said) {
+		t.Errorf("README.md does not say %q", said)
 	}
 }

@@ -143,7 +143,7 @@ func (d *Daemon) metricsPorts() []metrics.Port {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		calculated := p.CalculatedHeadroom()
-		m := metrics.Port{Name: p.Name, CalculatedHeadroom: calculated.Bytes(), Eta: headroom.Octets(calculated.Eta.Bits()), Delay: headroom.Octets(calculated.Delay.Bits())}
+		m := metrics.Port{Name: p.Name, CalculatedHeadroom: calculated.Bytes(), Calculated: calculated}
 		if s := speakers[p.Name]; s != nil {
 			s.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) {
 				m.LLDP = &metrics.LLDP{Neighbors: len(x.Agent().Neighbours()), Mismatch: x.Outcome().Mismatch}

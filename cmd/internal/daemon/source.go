@@ -62,6 +62,7 @@ func (s source) Ports() []api.PortInfo {
 
 // Snapshot implements api.Source.
 func (s source) Snapshot(v *dataplane.Snapshot) { s.d.runner.Snapshot(v) }
+func (s source) Retired() *dataplane.Snapshot   { return s.d.runner.Retired() }
 
 // Headroom implements api.Source.
 func (s source) Headroom() []api.HeadroomInfo {
@@ -85,6 +86,8 @@ func (s source) FDB() []bridge.Entry { return s.d.runner.FDB() }
 
 // Watchdog implements api.Source.
 func (s source) Watchdog() []deadlock.Status { return s.d.watchdog.status() }
+
+func (s source) RetiredStorms() []deadlock.Status { return s.d.watchdog.retired() }
 
 // Events implements api.Source.
 func (s source) Events(since uint64) (events []dataplane.Event) {

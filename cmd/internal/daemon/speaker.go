@@ -18,6 +18,7 @@ type speaker struct {
 	port   string
 	socket *port.LLDP
 	heard  func(news) // is told what has changed, by any goroutine and without mu; must return at once
+	saw    sawFunc
 	done   chan struct{}
 
 	mu        sync.Mutex // guards what follows
@@ -41,9 +42,12 @@ type news struct {
 	peerPFC   uint8 // priorities that the neighbour has by its own word
 }
 
+// A sawFunc is shown each frame that came or left. It must return at once, and borrows the frame.
+type sawFunc func(out bool, frame []byte, now int64)
+
 // startSpeaker makes a port whose link is down speak.
-func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(news)) *speaker {
-	s := &speaker{port: name, socket: socket, heard: heard, done: make(chan struct{}), agent: agent, machine: machine}
+func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(news), saw sawFunc) *speaker {
+	s := &speaker{port: name, socket: socket, heard: heard, saw: saw, done: make(chan struct{}), agent: agent, machine: machine}
 	s.x = dcbx.NewExchange(agent, machine)
 	s.outcome, s.agreement = s.x.Outcome(), lldp.Agreement{Port: name}
 	go s.run()
@@ -64,7 +68,10 @@ func (s *speaker) run() {
 	for s.do(func(x *dcbx.Exchange, now int64) { x.Advance(now) }) {
 		n, err := s.socket.Receive(b)
 		if n > 0 {
-			s.do(func(x *dcbx.Exchange, now int64) { x.Receive(b[:n], now) })
+			s.do(func(x *dcbx.Exchange, now int64) {
+				s.saw(false, b[:n], now)
+				x.Receive(b[:n], now)
+			})
 		}
 		if left--; err == nil && left > 0 {
 			continue
@@ -87,7 +94,9 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 	now := dataplane.Now()
 	f(s.x, now)
 	for frame := s.x.Transmit(); frame != nil; frame = s.x.Transmit() {
-		_ = s.socket.Send(frame) // a link that takes none now gets the next one
+		if s.socket.Send(frame) == nil { // a link that takes none now gets the next one
+			s.saw(true, frame, now)
+		}
 	}
 	s.wake(now)
 	n, changed := s.change()

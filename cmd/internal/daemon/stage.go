@@ -82,7 +82,7 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {
 	if r != nil && r.has(at) && r.holds(want) && !d.moves(p) {
 		return nil, nil
 	}
-	if serves := r != nil && r.socket != nil; !serves && (!at.link.Up || at.link.Usable() != nil && !p.Force) {
+	if serves := r != nil && r.socket != nil; !serves && (!at.link.Up || at.link.Usable(p.Netns) != nil && !p.Force) {
 		return nil, nil // later: kernels before 6.13 refuse a fanout group on an interface that is down
 	}
 	o, err := d.prepare(want, at)

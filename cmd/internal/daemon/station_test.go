@@ -80,15 +80,8 @@ const (
 // station opens host n, whose account of the frames that come begins.
 func (r *rig) station(n int, mode macctl.Mode, speed int64) *station {
 	r.t.Helper()
-	program, err := bpf.Assemble([]bpf.Instruction{
-		bpf.LoadExtension{Num: bpf.ExtProto},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 1},
-		bpf.RetConstant{Val: uint32(port.Lossless)},
-		bpf.RetConstant{Val: classify.RingControl},
-	})
-	must(r.t, err)
 	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.host(n).Path(), LosslessSlots: stationSlots, OtherSlots: 1,
-		FrameSize: 1518, Fanout: program})
+		FrameSize: 1518, Fanout: oneRing(r.t)})
 	must(r.t, err)
 	r.t.Cleanup(func() { // after the station has stopped
 		r.closing.Go(func() {
@@ -98,6 +91,19 @@ func (r *rig) station(n int, mode macctl.Mode, speed int64) *station {
 		})
 	})
 	return newStation(r.t, n, p, mode, speed)
+}
+
+// oneRing steers all frames but MAC Control to the lossless ring.
+func oneRing(t *testing.T) []bpf.RawInstruction {
+	t.Helper()
+	program, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(port.Lossless)},
+		bpf.RetConstant{Val: classify.RingControl},
+	})
+	must(t, err)
+	return program
 }
 
 // newStation makes a station of host n's end of its link, which is not to be closed before the station has stopped.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"testing"
+	"time"
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane/port"
@@ -13,9 +14,7 @@ func TestPortMakesWayForCapture(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{})
 	express := func() port.Way { p := r.snapshot(1); return p.Way }
-	if !express().Express {
-		t.Skipf("NOT TESTED: a port that sends by an AF_XDP socket: %s", express().Why)
-	}
+	porttest.RequireExpress(t, express())
 	s, err := porttest.OpenSocket(r.sw.Path(), "p1")
 	must(t, err)
 	eventually(t, "the port sends by its packet socket", func() bool {
@@ -25,4 +24,29 @@ func TestPortMakesWayForCapture(t *testing.T) {
 	must(t, s.Close())
 	eventually(t, "the port sends by its AF_XDP socket", func() bool { return express().Express })
 	r.passes(2, 1)
+}
+
+// A port that is to send by its packet socket never does otherwise: not when it is new, nor when its rings are replaced or the
+// configuration has come back to that.
+func TestPortSendsAsConfigured(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	keys := func(p1 string) setup { return setup{ports: map[int]string{1: p1}} }
+	way := func(want port.Way) {
+		t.Helper()
+		if p := r.snapshot(1); p.Way != want {
+			t.Errorf("%+v, want %+v", p.Way, want)
+		}
+	}
+	asked := port.Way{Why: "the configuration says so"}
+	r.start(keys("send: packet"))
+	porttest.RequireExpress(t, r.snapshot(2).Way)
+	way(asked)
+	must(t, r.apply(keys("send: packet, ring: {outage: 500ms}"), 2))
+	way(asked)
+	must(t, r.apply(keys("ring: {outage: 500ms}"), 2))
+	eventually(t, "the port sends by its AF_XDP socket", func() bool { return r.snapshot(1).Way.Express })
+	must(t, r.apply(keys("send: packet, ring: {outage: 500ms}"), 2))
+	for until := time.Now().Add(1500 * time.Millisecond); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		way(asked)
+	}
 }

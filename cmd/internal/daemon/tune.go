@@ -37,6 +37,26 @@ func (d *Daemon) notice(p *portLink, l port.Link) {
 	}
 }
 
+// measureMTU says where an interface takes shorter frames than its port, and when it does not any more. A TAP gets the port's MTU.
+func (d *Daemon) measureMTU(p *portLink) {
+	l, want, text := &p.at.link, p.cfg.MTU, ""
+	if p.tap == nil && l.MTU < want {
+		command := port.CommandIn(p.cfg.Netns, fmt.Sprintf("ip link set dev %s mtu %d", port.ShellWord(l.Name), want))
+		text = fmt.Sprintf("interface %s has an MTU of %d, below the port's mtu of %d: longer frames cannot leave by it (%s, at the far "+
+			"end too, or write mtu: %d)", l.Name, l.MTU, want, command, l.MTU)
+	}
+	if text == p.misfit {
+		return
+	}
+	p.misfit = text
+	say := d.log.Warn
+	if text == "" {
+		say, text = d.log.Info, fmt.Sprintf("interface %s has an MTU of %d now, enough for the port's mtu of %d", l.Name, l.MTU, want)
+	}
+	say(text, "port", p.cfg.Name)
+	d.note(p.cfg.Name, text)
+}
+
 // adapt makes the ports with speed: auto follow their links. Those whose link says nothing keep what they have. What the buffer
 // is too full for at this moment stays wanted.
 func (d *Daemon) adapt(ctx context.Context) {

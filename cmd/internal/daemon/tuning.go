@@ -40,6 +40,8 @@ func choose(v *dataplane.Tuning, choice string) (err error) {
 	switch choice {
 	case "spin=none":
 		v.Spin = dataplane.SpinNone
+	case "spin=short":
+		v.Spin = dataplane.SpinShort
 	case "spin=most":
 		v.Spin = dataplane.SpinMost
 	case "spin=endless":
@@ -57,7 +59,7 @@ func choose(v *dataplane.Tuning, choice string) (err error) {
 		case "bursts":
 			v.Bursts, err = numberUpTo(1024, value)
 		default:
-			err = errors.New("there is spin=none, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, turn=fixed, gather=none and control=frame")
+			err = errors.New("there is spin=none, spin=short, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, turn=fixed, gather=none and control=frame")
 		}
 	}
 	return err

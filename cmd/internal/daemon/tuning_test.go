@@ -9,6 +9,7 @@ import (
 func TestTuning(t *testing.T) {
 	for text, want := range map[string]dataplane.Tuning{
 		"spin=none":                        {Spin: dataplane.SpinNone},
+		"spin=short":                       {Spin: dataplane.SpinShort},
 		"spin=most":                        {Spin: dataplane.SpinMost},
 		"spin=endless":                     {Spin: dataplane.SpinEndless},
 		"burst=8":                          {BurstFrames: 8},

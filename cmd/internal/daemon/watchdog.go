@@ -154,6 +154,12 @@ func (g *watchdog) status() (all []deadlock.Status) {
 	return all
 }
 
+// retired returns what queues have counted that are watched no more.
+func (g *watchdog) retired() (all []deadlock.Status) {
+	g.act(func(int64) { all = g.dog.Retired(nil) })
+	return all
+}
+
 // Read implements deadlock.Switch.
 func (s *sight) Read(port int, queue uint8, now int64, r *deadlock.Reading) {
 	s.sw.ReadWatch(port, queue, now, (*dataplane.WatchReading)(r))

@@ -264,7 +264,7 @@ func (a *act) flows() []Flow {
 					f.Received, f.Reordered, f.Duplicated = rf.Received, rf.Reordered, rf.Duplicated
 					f.Lost = sf.Sent - min(sf.Sent, rf.Received)
 					f.Latency = Latencies(rf.Latency)
-					f.Rate = int64(float64(rf.WindowBits) / (float64(a.sink.Window) / 1e9))
+					f.Rate = rf.Rate(a.sink.Window)
 				}
 			}
 			all = append(all, f)

@@ -1,11 +1,12 @@
 // Package demo shows on real links that the switch is lossless where a switch without flow control is not. Switches,
-// senders and sinks are processes of this program in network namespaces of their own, joined by veth links.
+// senders and sinks are processes of this program in network namespaces of their own, joined by veth links. Switches and host NICs have
+// nice 0 there, not their default of -10, so that they share the CPUs evenly with the hosts.
 //
 //	report.go   what a demo says: acts, checks, flows, switches
 //	act.go      one act: nodes, links and processes, run and observed
 //	switch.go   a switch of an act: its configuration, and what it says of itself
 //	incast.go   demo incast: the acts and what each has to show
-//	headroom.go demo headroom: its runs; links.go: what they have to show
+//	headroom.go demo headroom: its runs; links.go: what each has to show; links_judge.go: what they show together
 //	host.go     demo host: acts, and what each has to show
 //	tcp.go      the programs of demo host
 //	trunk.go    demo trunk: acts 1 and 2

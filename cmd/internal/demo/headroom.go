@@ -24,7 +24,9 @@ type linkAct struct {
 	cable    cable
 	grow     bool             // the delay grows while frames flow
 	grown    time.Duration    // by this much
+	steps    int              // in so many steps while the load lasted
 	measured api.HeadroomPort // of s2 before the load
+	late     time.Duration    // by which half of the frames left the delay lines of both ends later than they had to, by then
 	results  *[]LinkResult
 }
 
@@ -61,6 +63,7 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	for _, l := range linkActs(o, &r.Links) {
 		one, whole, err := performUndisturbed(o, func() (*Report, bool, error) {
 			one := newReport("headroom", o)
+			one.Quick = o.Quick
 			whole, err := perform(ctx, o, &l.fresh().act, one)
 			return one, whole, err
 		})
@@ -241,10 +244,14 @@ func (l *linkAct) pool() string {
 // setDelay writes the delay into the files of both switches; only what they measure may know of it.
 func (l *linkAct) setDelay(d time.Duration) {
 	for i, name := range []string{nearPort, farPort} {
-		s := l.switches[i]
-		at := slices.IndexFunc(s.ports, func(p switchPort) bool { return p.name == name })
-		s.ports[at].keys = fmt.Sprintf(", delay: %dns", d.Nanoseconds())
+		l.switches[i].delay(name, d)
 	}
+}
+
+// delay writes the delay of a port.
+func (s *switchNode) delay(port string, d time.Duration) {
+	at := slices.IndexFunc(s.ports, func(p switchPort) bool { return p.name == port })
+	s.ports[at].keys = fmt.Sprintf(", delay: %dns", d.Nanoseconds())
 }
 
 // thirdUsed is a third of what the runs on a link as long used.
@@ -257,7 +264,16 @@ func (l *linkAct) thirdUsed() (octets int64) {
 	return max(octets, 1600) // a frame has to fit
 }
 
-// waitMeasured waits until both ends have measured the link, told each other, and set what they found.
+// settled tells whether an end has measured the link, and both have set what they found and told each other; in the control s2 has a
+// third of it.
+func (l *linkAct) settled(p *api.HeadroomPort) bool {
+	if p.Measured == nil || !p.Told || p.PeerFoundBits == nil || p.Trip.Samples < 4*openingSamples {
+		return false
+	}
+	return l.control || p.PeerApplied && p.TargetBytes != nil && p.InForceBytes >= *p.TargetBytes
+}
+
+// waitMeasured waits until both ends have settled.
 func (l *linkAct) waitMeasured(ctx context.Context) error {
 	for i, name := range []string{nearPort, farPort} {
 		for {
@@ -265,16 +281,33 @@ func (l *linkAct) waitMeasured(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if p.Measured != nil && p.Told && p.PeerFoundBits != nil && p.Trip.Samples >= 4*openingSamples {
+			if l.settled(p) {
 				l.measured = *p
 				break
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("switch %s did not measure its port %s: it is %s, %d of %d requests were answered", l.switches[i].name, name, p.State,
-					p.Messages.Answered, p.Messages.Asked)
+				return fmt.Errorf("switch %s did not measure its port %s, or what was found is not in force: it is %s, %d of %d requests were answered, %d bytes are in force, the peer has set what it was told: %s",
+					l.switches[i].name, name, p.State, p.Messages.Answered, p.Messages.Asked, p.InForceBytes, yes(p.PeerApplied))
 			case <-time.After(20 * time.Millisecond):
 			}
+		}
+		if err := l.readLate(ctx, l.switches[i], name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readLate adds by how much the delay line of a port is late as a rule.
+func (l *linkAct) readLate(ctx context.Context, s *switchNode, port string) error {
+	r, err := api.NewClient(s.socket).Show(ctx, "pfc")
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", s.name, err)
+	}
+	for _, p := range r.(*api.PFC).Ports {
+		if p.Port == port && p.DelayLate.P50Ns != nil {
+			l.late += time.Duration(*p.DelayLate.P50Ns)
 		}
 	}
 	return nil
@@ -297,7 +330,7 @@ func (l *linkAct) growDelay(ctx context.Context) error {
 			return err
 		}
 		l.grown += time.Duration(p.InForceBytes * 8 * int64(time.Second) / l.speed / 10)
-		s1.ports[0].keys = fmt.Sprintf(", delay: %dns", (l.cable.delay + l.grown).Nanoseconds())
+		s1.delay(nearPort, l.cable.delay+l.grown)
 		path, err := s1.config(l.dir, l.flowControl)
 		if err != nil {
 			return err
@@ -308,6 +341,9 @@ func (l *linkAct) growDelay(ctx context.Context) error {
 		}
 		if _, err := api.NewClient(s1.socket).Apply(ctx, path, text); err != nil {
 			return fmt.Errorf("switch s1: a longer delay: %w", err)
+		}
+		if time.Now().Before(l.starts.Add(l.seconds)) {
+			l.steps++
 		}
 	}
 	return nil

@@ -147,7 +147,7 @@ func (a *hostAct) start(ctx context.Context) error {
 	for i, n := range a.nics {
 		n.socket = filepath.Join(a.dir, n.name+".sock")
 		if err := n.launch(ctx, "nic", "--wire", hostInterface, "--tap", hostTAP, "--address", hostAddress(i)+"/24",
-			"--speed", fmt.Sprint(a.speed), "--name", n.name, "--socket", n.socket, "--metrics", "off"); err != nil {
+			"--speed", fmt.Sprint(a.speed), "--name", n.name, "--nice", evenNice, "--socket", n.socket, "--metrics", "off"); err != nil {
 			return err
 		}
 	}

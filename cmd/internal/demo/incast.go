@@ -70,7 +70,7 @@ func (a *act) show(r *Report) {
 }
 
 func newReport(name string, o Options) *Report {
-	return &Report{Schema: 1, Demo: name, Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+	return &Report{Schema: 1, Demo: name, Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}, Open: []Open{}}
 }
 
 // perform tells what comes and stages it.

@@ -204,9 +204,7 @@ func (p *play) match(f *standing, source string, id uint32) {
 			f.Received, f.Reordered, f.Duplicated = rf.Received, rf.Reordered, rf.Duplicated
 			f.Lost = f.Sent - min(f.Sent, rf.Received)
 			f.Latency = Latencies(rf.Latency)
-			if s.seen.Window > 0 {
-				f.Rate = int64(float64(rf.WindowBits) / (float64(s.seen.Window) / 1e9))
-			}
+			f.Rate = rf.Rate(s.seen.Window)
 			f.slots = rf.SlotBits
 			f.gap, f.gaps = time.Duration(rf.LongestGap), rf.Gaps
 			f.at = p.since(rf.LastAt)

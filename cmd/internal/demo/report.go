@@ -18,6 +18,7 @@ type Report struct {
 	Transfers []Transfer   `json:"transfers"` // of demo host
 	Links     []LinkResult `json:"links"`     // of demo headroom
 	Quick     bool         `json:"quick"`     // only some of its links
+	Open      []Open       `json:"not_judged"`
 
 	// Of demo trunk only.
 	Meters       []Metered      `json:"meters"`
@@ -34,6 +35,15 @@ type Check struct {
 	Pass bool   `json:"pass"`
 }
 
+// An Open is what was looked at and could not be judged, and why. It decides nothing.
+type Open struct {
+	Act  string `json:"act"`
+	Name string `json:"name"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	Why  string `json:"why"`
+}
+
 // The kinds of checks.
 const (
 	KindLoss     = "loss"
@@ -44,6 +54,7 @@ const (
 	KindRate     = "rate"
 	KindRun      = "run"
 	KindDeadlock = "deadlock"
+	KindMeasured = "measured" // a time by the kernel's stamps, and what no machine can make of it
 )
 
 // A Flow is one priority of one sender.
@@ -140,6 +151,11 @@ func (r *Report) check(act, kind, name, want, got string, pass bool) {
 	r.Checks = append(r.Checks, Check{Act: act, Name: name, Kind: kind, Want: want, Got: got, Pass: pass})
 }
 
+// leave notes what could not be judged.
+func (r *Report) leave(act, name, want, got, why string) {
+	r.Open = append(r.Open, Open{act, name, want, got, why})
+}
+
 // broke notes that processes of an act did not do what they had to once its load was on its way: that is a failure of
 // the program.
 func (r *Report) broke(a *act, err error) {
@@ -163,7 +179,7 @@ func (r *Report) merge(one *Report) {
 		r.Machine = one.Machine
 	}
 	r.Checks, r.Flows, r.Switches = append(r.Checks, one.Checks...), append(r.Flows, one.Flows...), append(r.Switches, one.Switches...)
-	r.Acts, r.Links = append(r.Acts, one.Acts...), append(r.Links, one.Links...)
+	r.Acts, r.Links, r.Open = append(r.Acts, one.Acts...), append(r.Links, one.Links...), append(r.Open, one.Open...)
 }
 
 // judge sets Pass: every check has passed, and there were some.

@@ -50,6 +50,10 @@ type states struct {
 	events   *api.Events
 }
 
+// evenNice lets switches and host NICs share the CPUs with the programs of the hosts: a run in which one of those waits for a CPU for
+// long cannot be judged.
+const evenNice = "0"
+
 // config writes the switch's file. Loop probes and LLDP are off so that every frame is accounted for.
 func (s *switchNode) config(dir, flowControl string) (string, error) {
 	var b strings.Builder
@@ -57,7 +61,7 @@ func (s *switchNode) config(dir, flowControl string) (string, error) {
 	if head == "" {
 		head = "preset: roce\n"
 	}
-	fmt.Fprintf(&b, "name: %s\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name, s.socket)
+	fmt.Fprintf(&b, "name: %s\nnice: %s\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name, evenNice, s.socket)
 	if s.text != "" {
 		b.WriteString(s.text)
 	} else {

@@ -127,6 +127,9 @@ func (r *Report) verdict(out io.Writer) error {
 			fmt.Fprintf(out, "FAILED (%s) %s: want %s, got %s\n", c.Act, c.Name, c.Want, c.Got)
 		}
 	}
+	for _, o := range r.Open {
+		fmt.Fprintf(out, "not judged (%s) %s: %s (wanted: %s): %s\n", o.Act, o.Name, o.Got, o.Want, o.Why)
+	}
 	r.waits(out)
 	word := "PASS"
 	switch {

@@ -7,30 +7,12 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// in makes a command that runs where an interface is.
-func in(netns, command string) string {
-	if netns == "" {
-		return command
-	}
-	if strings.ContainsAny(command, "&|;>") {
-		command = "sh -c " + quote(command)
-	}
-	return "nsenter --net=" + quote(port.NetnsPath(netns)) + " " + command
-}
+// in makes a command that runs where an interface is, quote a word for the shell of a text.
+var in, quote = port.CommandIn, port.ShellWord
 
 // at is a command about an interface, whose name stands in it as %s.
 func at(s *port.Survey, format string, args ...any) string {
 	return in(s.Netns, fmt.Sprintf(format, append([]any{quote(s.Name)}, args...)...))
-}
-
-// quote makes a word for the shell of a text.
-func quote(text string) string {
-	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@", r))
-	}) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // edit is a command that changes a running switch: show config writes every key of a port on a line of its own. port is "" for

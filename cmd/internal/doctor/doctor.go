@@ -3,6 +3,7 @@
 //	doctor.go   Facts, and Judge, which makes findings of them
 //	gather.go   Facts of a running switch, of a configuration file, of this network namespace
 //	machine.go  what the machine is like, and what is wrong with that
+//	nice.go     how the switch may come before other programs
 //	link.go     traps of an interface and of the link behind it
 //	host.go     traps of the host at the far end
 //	switch.go   traps of a configuration and of a running switch
@@ -50,7 +51,7 @@ type Target struct {
 
 // rules of a port, in the order in which a person should read what they find.
 var rules = []func(*Facts, *Target) []api.Finding{
-	missingNamespace, missingInterface, linkDown, enslaved, addressed, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, mergedReceive, steeredReceive, queueingDiscipline,
+	missingNamespace, missingInterface, linkDown, enslaved, addressed, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, mergedReceive, dividedReceive, steeredReceive, queueingDiscipline,
 	hostWithoutNIC, superFrames, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, headroomByHand, severalNeighbors, overspeed, losslessLost,
 }
 

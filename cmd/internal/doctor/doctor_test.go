@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ func healthy(t *testing.T) *Facts {
 	s.Peer = far
 	return &Facts{Looked: "switch s1", Switch: "s1", Socket: "/run/pfcswitch/s1.sock", Config: c,
 		Machine: api.Machine{CPUs: 2, BacklogMax: &backlog, Clock: &clock},
-		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12, Raises: true},
+		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12, Raises: true, Nice: Nice{Has: -10, Lowest: -10, Grantable: true}},
 		Targets: []Target{{Port: "p1", Interface: "eth1", Config: &c.Ports[0], Lossless: 1 << 3, Survey: s, Live: &api.Port{}, LLDP: &api.LLDPPort{}}}}
 }
 
@@ -48,6 +47,10 @@ func TestRules(t *testing.T) {
 		{"hardware-pause", "warning", func(_ *Facts, s *port.Survey) { s.Pause = &port.HardwarePause{Autoneg: true, Receive: true} },
 			"ethtool -A eth1 autoneg off rx off tx off", "rx true"},
 		{"lro", "warning", func(_ *Facts, s *port.Survey) { s.Offloads["large-receive-offload"] = true }, "ethtool -K eth1 lro off", "on"},
+		{"gro-order", "warning", func(_ *Facts, s *port.Survey) {
+			offload(s.Peer, "generic-receive-offload", "rx-gro-list", "rx-udp-gro-forwarding")
+		},
+			"nsenter --net=/run/netns/h ethtool -K e0 rx-gro-list off rx-udp-gro-forwarding off", "rx-gro-list, rx-udp-gro-forwarding: on"},
 		{"xdp", "warning", func(_ *Facts, s *port.Survey) { s.XDP = true }, "ip link set dev eth1 xdp off", "attached"},
 		{"bridge-between", "error", func(_ *Facts, s *port.Survey) { s.Peer.MasterKind, s.Peer.MasterName = "openvswitch", "ovs-system" },
 			"nsenter --net=/run/netns/h ovs-vsctl del-port e0", "ovs-system"},
@@ -68,6 +71,10 @@ func TestRules(t *testing.T) {
 		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Raises = 1<<12, false },
 			"setcap cap_net_raw,cap_net_admin=ep /usr/bin/pfcswitch", "cap_net_raw"},
 		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Program = 0, "" }, "", "cap_net_admin"},
+		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Process.Nice.Has, f.Process.Nice.Lowest = 0, 0 },
+			"setcap cap_net_raw,cap_net_admin,cap_sys_nice=p /usr/bin/pfcswitch", "(process 1) has nice 0 and may go down to 0; the configuration wants -10"},
+		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Switch, f.Process.Nice = "", Nice{Has: 5, Lowest: -9} }, "", "has nice 5 and may go down to -9"},
+		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Process.Nice = Nice{Has: 0, Lowest: -20} }, "", "starts anew has it"},
 		{"missing-interface", "error", func(f *Facts, _ *port.Survey) { f.Targets[0].Survey, f.Targets[0].Absent = nil, port.ErrNoInterface },
 			"ip link add dev eth1 type veth peer name eth1-far && ip link set dev eth1 up && ip link set dev eth1-far up", "no interface"},
 		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("h 1", port.ErrNoNetns) }, "ip netns add 'h 1'", "does not exist"},
@@ -98,6 +105,20 @@ func TestRules(t *testing.T) {
 func TestNoFalseAlarms(t *testing.T) {
 	for name, set := range map[string]func(f *Facts, s *port.Survey){
 		"a switch that starts switches hardware pause off": func(f *Facts, s *port.Survey) { s.Pause, f.Targets[0].Live = &port.HardwarePause{Receive: true}, nil },
+		"a nice value that a switch may have": func(f *Facts, _ *port.Survey) {
+			f.Switch, f.Process.Nice = "", Nice{Has: 0, Lowest: -10}
+		},
+		"divided receive, and no NAPI": func(_ *Facts, s *port.Survey) { offload(s.Peer, "rx-gro-list") },
+		"divided receive, and send: packet": func(f *Facts, s *port.Survey) {
+			offload(s.Peer, "generic-receive-offload", "rx-gro-list")
+			f.Targets[0].Config.Send = config.SendPacket
+		},
+		"divided receive, and a packet socket": func(f *Facts, s *port.Survey) {
+			offload(s.Peer, "generic-receive-offload", "rx-gro-list")
+			f.Targets[0].Live.Send = &api.Send{By: "packet"}
+		},
+		"no nice value":                      func(f *Facts, _ *port.Survey) { f.Config.Nice, f.Process.Nice = 0, Nice{} },
+		"less than it has been started with": func(f *Facts, _ *port.Survey) { f.Config.Nice, f.Process.Nice = 5, Nice{} },
 		"force": func(f *Facts, s *port.Survey) {
 			f.Targets[0].Config.Force, s.Addresses = true, []string{"192.0.2.1/24"}
 		},
@@ -185,6 +206,13 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
+// offload switches offloads on.
+func offload(s *port.Survey, offloads ...string) {
+	for _, o := range offloads {
+		s.Offloads[o] = true
+	}
+}
+
 // absent takes the port's interface away.
 func (f *Facts) absent(netns string, why error) {
 	t := &f.Targets[0]
@@ -224,24 +252,6 @@ func TestGolden(t *testing.T) {
 		if want, err := os.ReadFile(path); err != nil || got != string(want) {
 			t.Errorf("%s differs (-update writes it anew): %v\n%s", name, err, got)
 		}
-	}
-}
-
-// Whatever a name holds, the shell takes it for one word.
-func TestQuote(t *testing.T) {
-	for _, text := range []string{"eth0", "a b", "it's", "$(id)", "", "a;b", "/run/netns/x-1"} {
-		out, err := exec.Command("/bin/sh", "-c", "printf %s "+quote(text)).Output()
-		if err != nil || string(out) != text {
-			t.Errorf("%q became %q, %v", text, out, err)
-		}
-	}
-	for netns, want := range map[string]string{"": "x", "h": "nsenter --net=/run/netns/h x", "pid:7": "nsenter --net=/proc/7/ns/net x", "/a/b": "nsenter --net=/a/b x"} {
-		if got := in(netns, "x"); got != want {
-			t.Errorf("in %q: %s, want %s", netns, got, want)
-		}
-	}
-	if got, want := in("h", "a && b"), "nsenter --net=/run/netns/h sh -c 'a && b'"; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
 

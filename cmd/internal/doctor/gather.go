@@ -48,7 +48,7 @@ func OfSwitch(ctx context.Context, socket string) (*Facts, error) {
 	}
 	f := &Facts{Looked: "switch " + c.Name, Switch: c.Name, Socket: socket, Config: c, Machine: ReadMachine("/")}
 	if f.Process, err = ReadProcess(pid); err != nil {
-		f.NotSeen = append(f.NotSeen, fmt.Sprintf("the capabilities of the switch: %v", err))
+		f.NotSeen = append(f.NotSeen, fmt.Sprintf("the capabilities and the nice value of the switch: %v", err))
 	}
 	if err := f.readPorts(ctx, client); err != nil {
 		return nil, err

@@ -155,6 +155,34 @@ func mergedReceive(_ *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
+// dividedReceive is about ends that give to their NAPI what a packet socket sends, and not what an AF_XDP socket does. A veth has a
+// NAPI with GRO, or an XDP program.
+func dividedReceive(_ *Facts, t *Target) (all []api.Finding) {
+	for i, s := range t.ends() {
+		var on []string
+		for _, o := range []string{"rx-gro-list", "rx-udp-gro-forwarding"} {
+			if s.Offloads[o] {
+				on = append(on, o)
+			}
+		}
+		if s.Kind != "veth" || len(on) == 0 || !s.XDP && !s.Offloads["generic-receive-offload"] || i == 1 && t.oneWay() {
+			continue
+		}
+		finding := t.found(api.SeverityWarning, "gro-order", s, "what a switch at the other end sends by its AF_XDP socket (send: auto) and what it sends by its packet socket pass each other here: super-frames and short frames of a flow get out of order",
+			strings.Join(on, ", ")+": on", at(s, "ethtool -K %s "+strings.Join(on, " off ")+" off"))
+		if i == 1 && t.Config != nil {
+			finding[0].Key = present("ports." + t.Port + ".send: packet")
+		}
+		all = append(all, finding...)
+	}
+	return all
+}
+
+// oneWay tells whether all that the port sends leaves by its packet socket.
+func (t *Target) oneWay() bool {
+	return t.Config != nil && t.Config.Send == config.SendPacket || t.Live != nil && t.Live.Send != nil && t.Live.Send.By == "packet"
+}
+
 // steeredReceive is about RPS at the port itself.
 func steeredReceive(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || len(t.Survey.Steered) == 0 {

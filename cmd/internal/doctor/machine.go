@@ -26,6 +26,7 @@ type Process struct {
 	Capabilities uint64 // effective, bit n = capability n
 	Netns        bool   // it opens ports in other namespaces
 	Raises       bool   // its program makes effective what its file has as permitted
+	Nice         Nice
 }
 
 // ReadMachine describes the machine from below root, which is "/".
@@ -67,13 +68,13 @@ func ReadProcess(pid int) (*Process, error) {
 		return nil, err
 	}
 	p.Raises = raises(filepath.Join(dir, "exe"))
-	for line := range strings.Lines(string(b)) {
-		if text, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			p.Capabilities, err = strconv.ParseUint(strings.TrimSpace(text), 16, 64)
-			return p, err
-		}
+	if p.Capabilities, err = strconv.ParseUint(after(string(b), "CapEff:"), 16, 64); err != nil {
+		return nil, fmt.Errorf("%s/status: capabilities: %w", dir, err)
 	}
-	return nil, fmt.Errorf("%s/status names no capabilities", dir)
+	if p.Nice, err = readNice(dir, string(b), p.Capabilities); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // raises tells whether a program can raise capabilities (see package privilege): a build with cgo cannot.
@@ -105,6 +106,7 @@ func (f *Facts) judgeMachine() (all []api.Finding) {
 		all = append(all, api.Finding{Trap: trap, Severity: severity, Effect: effect, Seen: seen, Command: present(command)})
 	}
 	all = append(all, f.judgeCapabilities()...)
+	all = append(all, f.judgeNice()...)
 	if m.BacklogDrops > 0 && m.BacklogMax != nil && *m.BacklogMax < plentifulBacklog {
 		add(api.SeverityWarning, "kernel-backlog", "the kernel has dropped frames before any socket saw them: neither ring nor headroom can hold these (pfcswitch_kernel_backlog_drops_total)",
 			fmt.Sprintf("%d frames since the machine started; net.core.netdev_max_backlog is %d", m.BacklogDrops, *m.BacklogMax),
@@ -130,13 +132,9 @@ func (f *Facts) judgeCapabilities() []api.Finding {
 	if p == nil {
 		return nil
 	}
-	var names, lacks []string
+	var lacks []string
 	for _, n := range needed {
-		if n.bit == unix.CAP_SYS_ADMIN && !p.Netns {
-			continue
-		}
-		names = append(names, n.name)
-		if p.Capabilities>>n.bit&1 == 0 {
+		if slices.Contains(p.needs(), n.name) && p.Capabilities>>n.bit&1 == 0 {
 			lacks = append(lacks, n.name+" ("+n.why+")")
 		}
 	}
@@ -144,7 +142,17 @@ func (f *Facts) judgeCapabilities() []api.Finding {
 		return nil
 	}
 	return []api.Finding{{Trap: "capabilities", Severity: api.SeverityError, Effect: "a switch cannot work without: " + strings.Join(lacks, "; "),
-		Seen: fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities), Command: present(p.give(names))}}
+		Seen: fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities), Command: present(p.give(p.needs()))}}
+}
+
+// needs are the names of the capabilities without which it cannot work.
+func (p *Process) needs() (names []string) {
+	for _, n := range needed {
+		if n.bit != unix.CAP_SYS_ADMIN || p.Netns {
+			names = append(names, n.name)
+		}
+	}
+	return names
 }
 
 // give is the command that gives a program capabilities; "" where its file is not known. As effective ones they would keep it

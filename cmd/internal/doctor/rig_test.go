@@ -64,7 +64,8 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) write(yaml string) { must(r.t, os.WriteFile(r.file, []byte(yaml), 0o600)) }
+// write makes the configuration, whose nice value may be had everywhere: in a user namespace no other may.
+func (r *rig) write(yaml string) { must(r.t, os.WriteFile(r.file, []byte("nice: 0\n"+yaml), 0o600)) }
 
 // runIn runs a command in a node.
 func runIn(t *testing.T, n *lab.Node, command string) {

@@ -87,7 +87,7 @@ func headroomByHand(f *Facts, t *Target) []api.Finding {
 	if !t.Manual {
 		return nil
 	}
-	finding := t.found(api.SeverityWarning, "headroom-by-hand", t.Survey, "the peer does not measure headroom: what is in force is calculated from speed and cable, and knows nothing of how late the peer reacts",
+	finding := t.found(api.SeverityWarning, "headroom-by-hand", t.Survey, "the headroom cannot be measured, since the peer does not do so or is further away than is believed: what is in force is calculated from speed and cable, and knows nothing of how late the peer reacts",
 		"the switch asks for it (show headroom)", f.edit("", "  headroom: calculated"))
 	finding[0].Key = present(t.Remedy + ", or buffer.headroom: calculated, which keeps the value in force")
 	return finding

@@ -56,6 +56,13 @@ func TestLinkTraps(t *testing.T) {
 			runIn(t, r.sw, "ip link set p1 mtu 9000")
 		}},
 		{"gro", func(t *testing.T, r *rig) { runIn(t, r.sw, "ethtool -K p1 gro on") }},
+		{"gro-order", func(t *testing.T, r *rig) { runIn(t, r.sw, "ethtool -K p1 gro on rx-gro-list on") }},
+		{"gro-order", func(t *testing.T, r *rig) {
+			runIn(t, r.h, "ethtool -K dr0 gro on rx-udp-gro-forwarding on")
+			if f := find(r.ofFile(), "gro-order"); f == nil || f.Key == nil || *f.Key != "ports.p1.send: packet" {
+				t.Errorf("at the far end: %+v", f)
+			}
+		}},
 		{"rps", func(t *testing.T, r *rig) {
 			p, err := r.sw.Start(lab.Command{Argv: []string{"unshare", "--mount", "sh", "-c", "mount -t sysfs sysfs /sys && echo 3 >/sys/class/net/p1/queues/rx-0/rps_cpus"}})
 			must(t, err)
@@ -102,7 +109,7 @@ func TestCapabilities(t *testing.T) {
 	must(t, os.WriteFile(program, b, 0o755))
 	must(t, os.WriteFile(file, []byte("ports: {lo: {force: true}}\n"), 0o644))
 	doctor := func() string {
-		out, _ := exec.Command("setpriv", "--reuid=65534", "--clear-groups", program, "doctor", file).CombinedOutput()
+		out, _ := exec.Command("prlimit", "--nice=0:0", "setpriv", "--reuid=65534", "--clear-groups", program, "doctor", file).CombinedOutput()
 		return string(out)
 	}
 	said := doctor()
@@ -113,6 +120,16 @@ func TestCapabilities(t *testing.T) {
 	shell(t, want)
 	if said = doctor(); strings.Contains(said, "capabilities") {
 		t.Errorf("the program has the rights:\n%s", said)
+	}
+	if me, err := ReadProcess(0); err != nil || !me.Nice.Grantable {
+		t.Skipf("this machine lets nobody have CAP_SYS_NICE: %+v, %v", me, err)
+	}
+	if want = "setcap cap_net_raw,cap_net_admin,cap_sys_nice=p " + program; !strings.Contains(said, want) {
+		t.Fatalf("want %q in:\n%s", want, said)
+	}
+	shell(t, want)
+	if said = doctor(); strings.Contains(said, "machine: nice") {
+		t.Errorf("the program has the right:\n%s", said)
 	}
 }
 

@@ -61,6 +61,9 @@ func (p *place) startToFrame(t *testing.T, path string, end unix.Signal) time.Du
 		time.Sleep(time.Millisecond)
 	}
 	took := time.Since(begun)
+	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, proc.Pid()); err != nil || 20-raw != -10 { // it counts the other way round
+		t.Errorf("the switch has nice %d, %v, want the default, -10", 20-raw, err)
+	}
 	if err := proc.Stop(end, 5*time.Second); err != nil && end != unix.SIGKILL {
 		t.Fatal(err)
 	}

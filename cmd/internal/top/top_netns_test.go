@@ -161,7 +161,13 @@ func TestTopRestoresTerminal(t *testing.T) {
 	if err := x.restored(); err == nil {
 		t.Error("a panic is no failure")
 	}
-	if out := x.written(); strings.LastIndex(out, "the source is broken") < strings.LastIndex(out, "\x1b[?1049l") {
-		t.Error("what has happened is not told on the page that stays")
+	told := func() bool { // what was written last may not be read yet
+		out := x.written()
+		return strings.LastIndex(out, "the source is broken") > strings.LastIndex(out, "\x1b[?1049l")
+	}
+	for deadline := time.Now().Add(patient); !told(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("what has happened is not told on the page that stays")
+		}
 	}
 }

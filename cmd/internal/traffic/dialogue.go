@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 // How a sender looks for its sink and settles totals.
 const (
-	helloPeriod  = 100 * time.Millisecond
+	helloPeriod  = 10 * time.Millisecond
 	helloLimit   = 10 * time.Second
 	finPeriod    = 50 * time.Millisecond
 	finLimit     = 10 * time.Second
@@ -41,12 +42,16 @@ func (s *sender) findSink(ctx context.Context) error {
 			return fmt.Errorf("%s: no sink answers within %v: is one running behind the network (pfcswitch sink), and does the network forward broadcasts?", s.c.Interface, helloLimit)
 		}
 		s.say(to, message{kind: kindHello})
-		if err := s.listen(ctx, helloPeriod); err != nil {
+		if err := s.listen(ctx, uneven(helloPeriod)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// uneven returns d, a half more or less: behind a trunk an answer goes to the member that holds least, in turn, so that senders which
+// ask in step would get each other's answers, each time.
+func uneven(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // say sends one message of the protocol on the lowest lossy priority.
 func (s *sender) say(to uint64, m message) {
@@ -131,7 +136,7 @@ func (s *sender) settle(ctx context.Context) {
 				s.say(s.sink, message{kind: kindFin, priority: f.Priority, flow: f.id, total: f.sent})
 			}
 		}
-		for end := time.Now().Add(finPeriod); time.Now().Before(end) && len(s.answers) < len(s.flows); {
+		for end := time.Now().Add(uneven(finPeriod)); time.Now().Before(end) && len(s.answers) < len(s.flows); {
 			if s.listen(ctx, time.Until(end)) != nil {
 				return
 			}

@@ -202,3 +202,26 @@ func TestSinkCheck(t *testing.T) {
 		}
 	}
 }
+
+// Two senders that ask in step part.
+func TestSendersAskUnevenly(t *testing.T) {
+	seen := map[time.Duration]bool{}
+	for range 100 {
+		d := uneven(helloPeriod)
+		if d < helloPeriod/2 || d >= helloPeriod*3/2 {
+			t.Fatalf("%v instead of %v", d, helloPeriod)
+		}
+		seen[d] = true
+	}
+	if len(seen) < 50 {
+		t.Errorf("%d different times of 100", len(seen))
+	}
+}
+
+// A window that ended before the first frame came has no rate.
+func TestRateWithoutWindow(t *testing.T) {
+	f := ReceivedFlow{WindowBits: 1000}
+	if a, b := f.Rate(0), f.Rate(500); a != 0 || b != 2e9 {
+		t.Errorf("%d, %d bit/s", a, b)
+	}
+}

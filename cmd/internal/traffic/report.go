@@ -80,6 +80,14 @@ type ReceivedFlow struct {
 	Latency      Latencies `json:"latency_ns"`
 }
 
+// Rate is that on the wire in bit/s, in a window of so many ns; 0 where there was none, since the first frame came after its end.
+func (f *ReceivedFlow) Rate(window int64) int64 {
+	if window <= 0 {
+		return 0
+	}
+	return int64(float64(f.WindowBits) / (float64(window) / 1e9))
+}
+
 // Latencies are quantiles of the one-way latency in ns.
 type Latencies struct {
 	P50  int64 `json:"p50"`

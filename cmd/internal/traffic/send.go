@@ -198,6 +198,9 @@ func (s *sender) obey() {
 	}
 	now, wall := dataplane.ClockPair()
 	for ; b != nil; b, stamp = s.port.Control() {
+		if stamp > wall { // it has come since
+			now, wall = dataplane.ClockPair()
+		}
 		if s.source != nil {
 			s.source.receiver.Receive(b, now-(wall-stamp), now)
 		}

@@ -19,7 +19,7 @@ func measuring(fallback bool) (frames map[uint16][][]byte) {
 		ends[i] = headroom.NewProbe(headroom.Settings{Inputs: in, Calculated: headroom.Calculate(in, headroom.PFC).Bits(), Precision: 30, Percentile: 0.999,
 			Interval: 100 * time.Millisecond, Session: uint16(7 + i), Streams: true, Lossless: 1 << 3})
 		ends[i].SetUp(true, 1)
-		ends[i].SetAgreed(true, "other", 1)
+		ends[i].SetAgreed(true, true, "other", 1)
 	}
 	for now := int64(1e9); now < 2e9; now += 1e6 {
 		if now == 1.5e9 {

@@ -1,0 +1,167 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+
+	"pfcswitch/headroom"
+)
+
+// Text implements Reply.
+func (r *Headroom) Text() string { return sections(r.headline(), r.brief()...) }
+
+// Detail is the text with every value's terms, the times, and what became of the measurement frames.
+func (r *Headroom) Detail() string {
+	return sections(r.headline(), append(r.brief(), section{"Terms: bits on the wire, bytes rounded up, cells of the buffer rounded up", r.ledger()},
+		section{"Times", r.times()}, section{"Measurement frames", r.messages()})...)
+}
+
+func (r *Headroom) brief() []section {
+	return []section{
+		{"Links: T there and back, R how late the peer reacts, TOLD bytes the peer was told, PEER HAS those in force there", r.links()},
+		{"Headroom of each lossless queue, bytes; PEER SAYS is what it has told, COUNTS what that means here", r.values()},
+		{"Ports whose headroom cannot be measured: set it by hand", r.remedies()},
+		{"Use: bytes on the wire after XOFF had left, and what they left of the headroom of then; FROM THE RING had come before", r.used()},
+		{"Measurement frames that were ignored", r.ignored()},
+	}
+}
+
+func (r *Headroom) links() *table {
+	t := newTable("PORT", "STATE", "NEIGHBOR", "0x8808", ">T", ">R", ">ASKED", ">ANSWERED", ">TOLD", ">PEER HAS")
+	for i := range r.Ports {
+		p := &r.Ports[i]
+		trip, reaction := none, none
+		if p.Finding != nil {
+			trip, reaction = duration(p.Finding.TripNs), duration(p.Finding.ReactionNs)
+		}
+		t.row(p.Port, p.State, text(p.Neighbor), p.ControlFrames, trip, reaction, count(p.Messages.Asked), count(p.Messages.Answered), octetsOf(p.ToldBits), counted(p.PeerHasBytes))
+	}
+	return t
+}
+
+func (r *Headroom) values() *table {
+	t := newTable("PORT", ">ETA", ">DELAY", ">CALCULATED", ">PLAIN", ">MEASURED", ">CELLS", ">PEER SAYS", ">COUNTS", ">IN FORCE", ">PEAK USED")
+	for i := range r.Ports {
+		p := &r.Ports[i]
+		measured, cells, peak := none, none, int64(0)
+		if p.Measured != nil {
+			measured, cells = count(p.Measured.Bytes), count(p.Measured.Cells)
+		}
+		for _, q := range p.Queues {
+			peak = max(peak, q.PeakBytes)
+		}
+		t.row(p.Port, count(p.Eta.Bytes), count(p.Delay.Bytes), count(p.CalculatedBytes), octetsOf(p.PlainBits), measured, cells,
+			octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), count(p.InForceBytes), count(peak))
+	}
+	return t
+}
+
+func (r *Headroom) remedies() *table {
+	t := newTable("PORT", "WRITE")
+	for i := range r.Ports {
+		if p := &r.Ports[i]; p.Remedy != nil {
+			t.row(p.Port, *p.Remedy)
+		}
+	}
+	return t
+}
+
+func (r *Headroom) used() *table {
+	t := newTable("PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED", ">FROM THE RING")
+	for i := range r.Ports {
+		for _, q := range r.Ports[i].Queues {
+			left := none
+			if q.Tightest != nil {
+				left = count(q.Tightest.RoomBytes - q.Tightest.UsedBytes)
+			}
+			t.row(r.Ports[i].Port, q.Priority.String(), count(q.Xoffs), count(q.SizeBytes), count(q.XonBytes), count(q.PeakBytes), left,
+				count(q.ExceededXoffs), count(q.RingFrames), count(q.RingBytes))
+		}
+	}
+	return t
+}
+
+// ignored has the reasons for which messages were ignored, those of each port that there were most of first.
+func (r *Headroom) ignored() *table {
+	t := newTable("PORT", "REASON", ">MESSAGES")
+	for i := range r.Ports {
+		all := slices.Clone(r.Ports[i].Messages.Ignored)
+		slices.SortStableFunc(all, func(a, b Ignored) int { return cmp.Compare(b.Frames, a.Frames) })
+		for _, g := range all {
+			if g.Frames > 0 {
+				t.row(r.Ports[i].Port, g.Reason, count(g.Frames))
+			}
+		}
+	}
+	return t
+}
+
+// ledger has each value with the terms that it is the sum of.
+func (r *Headroom) ledger() *table {
+	t := newTable("PORT", "VALUE", "TERM", ">BITS", ">BYTES", ">CELLS")
+	for i := range r.Ports {
+		p := &r.Ports[i]
+		whole := func(value, term string, bits int64) {
+			octets := headroom.Octets(bits)
+			t.row(p.Port, value, term, count(bits), count(octets), count(headroom.Cells(octets, p.CellBytes)))
+		}
+		for _, v := range []struct {
+			name string
+			of   *HeadroomValue
+		}{{"eta", &p.Eta}, {"delay", &p.Delay}, {"calculated", &p.Calculated}, {"measured", p.Measured}} {
+			if v.of == nil {
+				continue
+			}
+			for _, term := range v.of.Terms {
+				t.row(p.Port, v.name, term.Name, count(term.Bits), count(headroom.Octets(term.Bits)), "")
+			}
+			whole(v.name, "total", v.of.Bits)
+		}
+		for _, v := range []struct {
+			name, term string
+			bits       *int64
+		}{{"plain", "measured, without reaction and burst", p.PlainBits}, {"peer says", "as it has told", p.PeerFoundBits},
+			{"counts", "what that means here", p.ReceivedBits}, {"told", "to the peer", p.ToldBits}} {
+			if v.bits != nil {
+				whole(v.name, v.term, *v.bits)
+			}
+		}
+		whole("in force", "", 8*p.InForceBytes)
+	}
+	return t
+}
+
+func (r *Headroom) times() *table {
+	t := newTable("PORT", "OF", ">SAMPLES", ">MIN", ">P50", ">P99", ">P99.9", ">MAX")
+	for i := range r.Ports {
+		p := &r.Ports[i]
+		t.spread(p.Port, "trip, there and back", p.Trip)
+		t.spread(p.Port, "turn-around at the peer, idle", p.TurnIdle)
+		t.spread(p.Port, "turn-around at the peer, under load", p.TurnBusy)
+		t.spread(p.Port, "reaction of this end to XOFF", p.Reaction)
+	}
+	return t
+}
+
+func (r *Headroom) messages() *table {
+	t := newTable("PORT", ">ASKED", ">ANSWERED", ">LOST", ">REPLIED", ">RESULTS", ">STREAMS")
+	for i := range r.Ports {
+		m := &r.Ports[i].Messages
+		t.row(r.Ports[i].Port, count(m.Asked), count(m.Answered), count(m.Lost), count(m.Replies), count(m.Results), count(m.Streams))
+	}
+	return t
+}
+
+func (t *table) spread(port, of string, s *Spread) {
+	if s != nil {
+		t.row(port, of, count(s.Samples), duration(s.MinNs), duration(s.P50Ns), duration(s.P99Ns), duration(s.P999Ns), duration(s.MaxNs))
+	}
+}
+
+// octetsOf writes bits that may not exist as octets.
+func octetsOf(bits *int64) string {
+	if bits == nil {
+		return none
+	}
+	return count(headroom.Octets(*bits))
+}

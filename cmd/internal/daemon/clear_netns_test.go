@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"context"
+	"testing"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+)
+
+// received returns how many frames the user is told that port n has received, and how many its buffer has admitted.
+func received(t *testing.T, c *api.Client, n int) (frames, admitted uint64) {
+	t.Helper()
+	ports, err := c.Show(context.Background(), "ports")
+	must(t, err)
+	for _, p := range ports.(*api.Ports).Ports {
+		if p.Port == portName(n) {
+			frames = p.ReceiveFrames
+		}
+	}
+	buffer, err := c.Show(context.Background(), "buffer")
+	must(t, err)
+	for _, p := range buffer.(*api.Buffer).Ports {
+		for _, q := range p.IngressQueues {
+			if p.Port == portName(n) {
+				admitted += q.AdmittedFrames
+			}
+		}
+	}
+	return frames, admitted
+}
+
+// A port that is away while the user clears the counters, since its interface is gone or a configuration has removed it, comes
+// back with what it counts from then on.
+func TestClearWhileAPortIsAway(t *testing.T) {
+	for _, row := range []struct {
+		name        string
+		leave, back func(r *rig, s setup)
+	}{
+		{"interface deleted", func(r *rig, _ setup) {
+			must(r.t, r.sw.DeleteLink("p2"))
+			r.waitUp(2, false)
+		}, func(r *rig, _ setup) { r.link(2, lab.LinkOptions{}) }},
+		{"port removed", func(r *rig, s setup) { must(r.t, r.apply(s, 1)) }, func(r *rig, s setup) { must(r.t, r.apply(s, 2)) }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t, 2, lab.LinkOptions{})
+			s := setup{keys: "priorities: {lossless: [3]}"}
+			r.start(s)
+			c := r.serveControl()
+			r.passes(2, 1)
+			if frames, admitted := received(t, c, 2); frames < 20 || admitted < 20 {
+				t.Fatalf("%d frames received and %d admitted, want 20", frames, admitted)
+			}
+			row.leave(r, s)
+			must(t, c.Clear(context.Background(), "counters"))
+			if frames, admitted := received(t, c, 2); frames != 0 || admitted != 0 {
+				t.Errorf("cleared while it is away: %d frames received and %d admitted, want 0", frames, admitted)
+			}
+			row.back(r, s)
+			r.waitUp(2, true)
+			if frames, admitted := received(t, c, 2); frames > 5 || admitted != 0 {
+				t.Errorf("back: %d frames received and %d admitted, want what came since the clear", frames, admitted)
+			}
+			r.passes(2, 1)
+			if frames, admitted := received(t, c, 2); frames < 20 || frames > 25 || admitted != 20 {
+				t.Errorf("then %d frames received and %d admitted, want 20", frames, admitted)
+			}
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// What a peer has found, where that is more, is applied at the own port, which says so to the log and to the peer.
+func TestHeadroomThatThePeerHasFound(t *testing.T) {
+	p := newTwins(t, "headroom: {interval: 100ms}", "speed: 1G")
+	before := p.snapshot(1).Config.Ingress[3].Headroom
+	p.port += ", k: 400000" // of end 0 alone: 50 kB that end 1 cannot see
+	_, err := p.d[0].Apply(t.Context(), p.parse(0, "headroom: {interval: 100ms}"))
+	must(t, err)
+	p.agree(true)
+	p.measured()
+	var own, told headroom.Report
+	eventually(t, "what end 0 has found is in force at end 1", func() bool {
+		told, own = p.report(0), p.report(1)
+		want := p.d[1].cfg.Buffer.WholeCells(headroom.Octets(own.Received))
+		return own.Received > own.Measured.Bits()+300_000 && own.InForce == want && p.snapshot(1).Config.Ingress[3].Headroom == want &&
+			told.PeerHas == 8*want
+	})
+	if own.InForce < before+30_000 || !told.Applied {
+		t.Errorf("in force %d, was %d; applied, as end 0 knows: %v", own.InForce, before, told.Applied)
+	}
+	if said := p.events(1, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 || !strings.HasSuffix(said[0], ": told by neighbour test0") {
+		t.Errorf("end 1 says %q", said)
+	}
+}
+
+// A headroom that is lowered while frames lie in it stays until they have left, and is tried again until then; nothing is lost.
+func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	const keys = "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {agent: off}\nheadroom: {interval: 50ms, agree: always}"
+	parse := func(k int) *config.Config {
+		c, _, err := config.Parse("peer.yaml", fmt.Appendf(nil, "name: peer\nmetrics: {listen: off}\napi: {socket: %s/peer.sock}\n%s\nports: {eth0: {%s, netns: %s, k: %d}}\n",
+			r.dir, keys, paced, r.host(1).Path(), k))
+		must(t, err)
+		return c
+	}
+	r.start(setup{keys: keys, each: paced})
+	peer, _ := run(t, parse(160_000)) // 20 kB that the switch is told
+	inForce := func() int64 { return r.snapshot(1).Config.Ingress[3].Headroom }
+	target := func() int64 { return r.d.cfg.Buffer.WholeCells(headroom.Octets(headroomOfPort(r.d, "p1").Target)) }
+	eventually(t, "the headroom is what the peer has found", func() bool {
+		h := headroomOfPort(r.d, "p1")
+		return h.Received > h.Measured.Bits()+100_000 && h.Applied && inForce() == target()
+	})
+
+	h1, h2 := r.station(1, macctl.ModeOff, 100e6), r.station(2, macctl.ModeOff, 100e6) // who sends on after XOFF
+	held := func() int64 {
+		h2.pfc(1<<3, 0xffff)
+		var s dataplane.Snapshot
+		r.d.runner.Snapshot(&s)
+		return s.Buffer.Lossless.Used.Headroom.Now
+	}
+	eventually(t, "the receiver is held", func() bool { held(); return r.snapshot(2).Paused == 1<<3 })
+	stop := h1.send(stream{to: 2, prio: 3})
+	eventually(t, "the headroom is in use", func() bool { return held() > inForce()-4096 })
+	stop()
+	_, err := peer.Apply(t.Context(), parse(0))
+	must(t, err)
+	eventually(t, "less is wanted", func() bool { held(); return target() < inForce()-10_000 })
+	high := inForce() // under load a little more may have been found
+	if wait := r.d.followHeadroom(t.Context()); wait != headroomRetry {
+		t.Errorf("looked at again in %v, want %v", wait, headroomRetry)
+	}
+	for range 5 {
+		time.Sleep(2 * headroomRetry)
+		if used, now := held(), inForce(); used <= target() || now != high {
+			t.Fatalf("in force %d, was %d, of which %d in use, and %d wanted", now, high, used, target())
+		}
+	}
+	h2.pfc(1<<3, 0)
+	eventually(t, "what is wanted is in force", func() bool { return inForce() == target() })
+	h2.whole(h1, 3)
+	r.noLosslessDrops()
+	less := false
+	for _, e := range r.events(dataplane.EventHeadroom, 1) {
+		less = less || strings.Contains(e.Text, fmt.Sprintf("B, was %d B: ", high))
+		if strings.Contains(e.Text, "stay in force") {
+			t.Errorf("refused, though it only had to wait: %s", e.Text)
+		}
+	}
+	if !less {
+		t.Error("nobody was told")
+	}
+}
+
+// A longer cable that is applied has what is calculated for it at once, and keeps it while what was measured is of the shorter one.
+func TestHeadroomOfALongerDelayStays(t *testing.T) {
+	const keys = "headroom: {interval: 1s}" // less is in force after 16 s at the earliest
+	p := newTwins(t, keys, "speed: 1G")
+	p.agree(true)
+	p.measured()
+	before := p.snapshot(0).Config.Ingress[3].Headroom
+	p.port += ", delay: 500us"
+	_, err := p.d[0].Apply(t.Context(), p.parse(0, keys))
+	must(t, err)
+	calculated := p.d[0].cfg.Buffer.WholeCells(headroom.Octets(p.report(0).Calculated))
+	if calculated < before+100_000 {
+		t.Fatalf("calculated are %d B, and %d were in force", calculated, before)
+	}
+	for range 50 {
+		if now := p.snapshot(0).Config.Ingress[3].Headroom; now < calculated {
+			t.Fatalf("in force %d B, calculated %d, events %q", now, calculated, p.events(0, "headroom "))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane"
+)
+
+// niceChild tells a process of this test that it is the one to be changed.
+const niceChild = "PFCSWITCH_TEST_NICE_CHILD"
+
+// All threads of a process get the nice value, and so do those that come later.
+func TestSetNice(t *testing.T) {
+	const nice = 7
+	if os.Getenv(niceChild) == "" {
+		c := exec.Command(os.Args[0], "-test.run=^TestSetNice$", "-test.v")
+		c.Env = append(os.Environ(), niceChild+"=1")
+		if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS: TestSetNice") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	threads := func(n int) {
+		var begun sync.WaitGroup
+		for range n {
+			begun.Add(1)
+			go func() {
+				runtime.LockOSThread()
+				begun.Done()
+				<-t.Context().Done()
+			}()
+		}
+		begun.Wait()
+	}
+	for _, value := range []int{0, nice, 0} { // 0 changes nothing
+		threads(5)
+		must(t, SetNice(value))
+		if value == nice {
+			threads(5)
+		}
+	}
+	all, err := os.ReadDir("/proc/self/task")
+	must(t, err)
+	for _, entry := range all {
+		thread, err := strconv.Atoi(entry.Name())
+		must(t, err)
+		if raw, err := unix.Getpriority(unix.PRIO_PROCESS, thread); err == nil && 20-raw != nice { // else it has ended
+			t.Errorf("thread %d has %d, want %d", thread, 20-raw, nice)
+		}
+	}
+	if len(all) < 10 {
+		t.Errorf("only %d threads", len(all))
+	}
+}
+
+// Where it is not allowed the error says what would allow it, and the switch, which goes on, logs that and notes it in an event.
+func TestSetNiceIsRefused(t *testing.T) {
+	runtime.LockOSThread() // for good: the thread ends with the test
+	var none [2]unix.CapUserData
+	must(t, unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]))
+	var limit unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NICE, &limit))
+	if limit.Cur >= 40 {
+		t.Skip("whoever runs this test may have any nice value")
+	}
+	refused := SetNice(-20)
+	if !errors.Is(refused, unix.EACCES) && !errors.Is(refused, unix.EPERM) {
+		t.Fatalf("without a right to it: %v", refused)
+	}
+	said := refused.Error()
+	for _, want := range []string{"nice -20: ", "CAP_SYS_NICE", "LimitNICE=", "nice: 0"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q does not say %q", said, want)
+		}
+	}
+	var log bytes.Buffer
+	d := unpluggedLog(t, "", "flow_control: off", slog.New(slog.NewTextHandler(&log, nil)))
+	d.NotPreferred(refused)
+	noted := func(e dataplane.Event) bool { return e.Kind == dataplane.EventConfig && e.Port == "" && e.Text == said }
+	if events := (source{d}).Events(0); !slices.ContainsFunc(events, noted) {
+		t.Errorf("events %+v, want one with %q", events, said)
+	}
+	must(t, d.Close()) // the log is written by then
+	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), said) {
+		t.Errorf("the log: %s", log.String())
+	}
+}
+
+// A thread that has ended needs no nice value.
+func TestSetNiceOfNoThread(t *testing.T) {
+	if different, err := setNiceOf(1<<30, 7); different || err != nil {
+		t.Errorf("%v, %v", different, err)
+	}
+}

@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// A relay joins the switch side's p1 and p2 as a cable does, or as two NICs do that keep MAC Control frames for themselves.
+type relay struct {
+	passes atomic.Bool // MAC Control frames too
+	ends   [2]port.Port
+}
+
+// relay runs one until the test ends.
+func (r *rig) relay() *relay {
+	r.t.Helper()
+	l := &relay{}
+	for i := range l.ends {
+		var err error
+		l.ends[i], err = port.Open(port.Config{Interface: portName(i + 1), Netns: r.sw.Path(), LosslessSlots: 1024, OtherSlots: 1, FrameSize: 1518, Fanout: oneRing(r.t)})
+		must(r.t, err)
+	}
+	var quit atomic.Bool
+	var done sync.WaitGroup
+	for i, in := range l.ends {
+		done.Go(func() {
+			for !quit.Load() {
+				l.forward(in, l.ends[1-i])
+				time.Sleep(50 * time.Microsecond)
+			}
+		})
+	}
+	r.t.Cleanup(func() {
+		quit.Store(true)
+		done.Wait()
+		for _, p := range l.ends {
+			must(r.t, p.Close())
+		}
+	})
+	return l
+}
+
+func (l *relay) forward(in, out port.Port) {
+	for b, _ := in.Control(); b != nil; b, _ = in.Control() {
+		if l.passes.Load() {
+			_ = out.SendControl(b) // what is lost is asked again
+		}
+		in.ControlDone()
+	}
+	var frames [64]port.Frame
+	n := in.Receive(port.Lossless, frames[:], 1<<20)
+	for _, f := range frames[:n] {
+		_ = out.SendControl(f.Data)
+	}
+	in.Release(port.Lossless, n)
+}
+
+// A port whose link keeps MAC Control frames, as many NICs do, is lossy and says why; when they pass again it is lossless again, says
+// so, and has the headroom that is measured then.
+func TestSelfTest(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	nic := r.relay()
+	p := startTwins(t, r, [2]*lab.Node{r.host(1), r.host(2)}, [2]string{"eth0", "eth0"}, "headroom: {interval: 100ms}", "speed: 1G, delay: 100us")
+	p.agree(true)
+	said := func(i int, text string) bool {
+		return slices.ContainsFunc((source{p.d[i]}).Events(0), func(e dataplane.Event) bool { return e.Kind == dataplane.EventPort && strings.Contains(e.Text, text) })
+	}
+	for i := range p.d {
+		eventually(t, "the port is lossy", func() bool { return p.snapshot(i).Config.Mode == macctl.ModeOff })
+		if r := p.report(i); !r.Swallowed || r.Passes {
+			t.Errorf("end %d: swallowed %v, passes %v", i, r.Swallowed, r.Passes)
+		}
+		eventually(t, "that is said", func() bool { return said(i, "do not pass in both directions") })
+	}
+	nic.passes.Store(true)
+	for i := range p.d {
+		eventually(t, "the port is lossless again", func() bool {
+			return p.snapshot(i).Config.Mode == macctl.ModePFC && p.snapshot(i).Config.Lossless == 1<<3
+		})
+		if r := p.report(i); r.Swallowed || !r.Passes {
+			t.Errorf("end %d: swallowed %v, passes %v", i, r.Swallowed, r.Passes)
+		}
+		eventually(t, "that is said", func() bool { return said(i, "MAC Control frames (0x8808) pass again") })
+	}
+	p.measured()
+	for i := range p.d {
+		eventually(t, "what was measured is in force", func() bool {
+			r := p.report(i)
+			return p.snapshot(i).Config.Ingress[3].Headroom == r.InForce && r.InForce >= headroom.Octets(r.Measured.Bits())
+		})
+	}
+}

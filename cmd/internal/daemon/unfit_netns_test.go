@@ -1,0 +1,61 @@
+package daemon
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+)
+
+// A TAP whose name an interface has already is down and says why and what to do, the other ports go on, and it works as soon as the
+// name is free.
+func TestTAPNameTaken(t *testing.T) {
+	r := newRig(t, 3, lab.LinkOptions{})
+	r.start(setup{ports: map[int]string{3: "kind: tap"}, ready: []int{1, 2}})
+	why := "TAP p3: interface p3 exists already and is a veth: delete it (" + port.CommandIn(r.sw.Path(), "ip link del dev p3") + "), or give the TAP another name with interface: NAME"
+	if got := r.state(3); got != why {
+		t.Errorf("state %q, want %q", got, why)
+	}
+	if got := r.events(dataplane.EventPort, 3); len(got) != 1 || got[0].Text != why {
+		t.Errorf("events %+v, want one with %q", got, why)
+	}
+	r.passes(1, 2)
+	must(t, r.sw.DeleteLink("p3"))
+	r.waitUp(3, true)
+	r.waitState(3, "")
+	r.passes(1, 2)
+}
+
+// Where an interface takes shorter frames than its port, that is said with both numbers and what to do, once, also after a change of
+// either, and the port works with what fits. The command runs as it is said: the port is in another namespace than the daemon.
+func TestInterfaceMTUBelowThePorts(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{})
+	big := setup{ports: map[int]string{1: "mtu: 9000"}}
+	r.start(big)
+	tells := func(n int, text string) {
+		t.Helper()
+		eventually(t, "an event says that "+text, func() bool {
+			all := r.events(dataplane.EventPort, 1)
+			return len(all) == n && strings.Contains(all[n-1].Text, text)
+		})
+	}
+	command := port.CommandIn(r.sw.Path(), "ip link set dev p1 mtu 9000")
+	tells(1, "interface p1 has an MTU of 1500, below the port's mtu of 9000: longer frames cannot leave by it ("+command+", at the far end too")
+	r.passes(1, 2)
+	if out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	tells(2, "interface p1 has an MTU of 9000 now, enough for the port's mtu of 9000")
+	ip(t, r.sw, "link", "set", "dev", "p1", "mtu", "1400")
+	tells(3, "interface p1 has an MTU of 1400, below")
+	must(t, r.apply(setup{ports: map[int]string{1: "mtu: 1400"}}, 2))
+	tells(4, "interface p1 has an MTU of 1400 now, enough for the port's mtu of 1400")
+	must(t, r.apply(setup{ports: map[int]string{1: "mtu: 1600"}}, 2))
+	tells(5, "interface p1 has an MTU of 1400, below the port's mtu of 1600")
+	if got := r.events(dataplane.EventPort, 2); len(got) != 0 {
+		t.Errorf("events of the port that fits: %+v", got)
+	}
+}

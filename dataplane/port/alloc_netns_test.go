@@ -1,0 +1,82 @@
+package port_test
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// What a port receives costs no memory, whichever way it comes: as a copy, in its slot, with its tag put back, or through the queue
+// behind the ring.
+func TestReceiveAllocatesNothing(t *testing.T) {
+	const warm, runs = 4, 16
+	w := newWire(t)
+	var frames [warm]port.Frame
+	for name, send := range map[string]func(seq int){
+		"small":    func(seq int) { w.send(frame.VnetHeader{}, craft(tci(2, 7), experimental, seq, 64)) },
+		"slot":     func(seq int) { w.send(frame.VnetHeader{}, craft(nil, experimental, seq, 1514)) },
+		"tagged":   func(seq int) { w.send(frame.VnetHeader{}, craft(tci(2, 7), experimental, seq, 1514)) },
+		"oversize": func(seq int) { b, v := super(tci(2, 7), seq, 30_000); w.send(v, b) },
+	} {
+		for seq := range warm + 1 + runs {
+			send(seq)
+		}
+		eventually(t, name+" frames wait", func() bool { return w.port.Backlog(port.Other).Frames == warm+1+runs })
+		if n := w.port.Receive(port.Other, frames[:], 1<<20); n != warm {
+			t.Fatalf("%s: %d frames, want %d", name, n, warm)
+		}
+		w.port.Release(port.Other, warm)
+		missing := 0
+		allocs := testing.AllocsPerRun(runs, func() {
+			if n := w.port.Receive(port.Other, frames[:1], 1<<20); n != 1 || frames[0].Cut {
+				missing++
+			}
+			w.port.Rewind(port.Other)
+			w.port.Release(port.Other, w.port.Receive(port.Other, frames[:1], 1<<20))
+		})
+		if allocs != 0 || missing > 0 {
+			t.Errorf("%s: %v allocations a frame, %d frames missing", name, allocs, missing)
+		}
+	}
+}
+
+// Nor does what a TAP reads, with and without a tag that it adds, and what it hands to the host.
+func TestTAPAllocatesNothing(t *testing.T) {
+	const runs, burst = 20, 20 // a burst in each, because a TAP reads several frames at once
+	h := newTAP(t, port.QueueRule{Tags: true})
+	var frames [1]port.Frame
+	for name, socket := range map[string]int{"as it is": 0, "with a tag": 5} {
+		all := make([][]byte, (1+runs)*burst)
+		for i := range all {
+			all[i] = craft(nil, experimental, i, 1000)
+		}
+		h.send(socket, all...)
+		missing := 0
+		allocs := testing.AllocsPerRun(runs, func() {
+			for range burst {
+				n := h.Receive(port.Lossless, frames[:], 1<<20)
+				if n != 1 {
+					missing++
+				}
+				h.Release(port.Lossless, n)
+			}
+		})
+		if allocs != 0 || missing > 0 {
+			t.Errorf("%s: %v allocations for %d frames received, %d frames missing", name, allocs, burst, missing)
+		}
+	}
+	b := port.NewBatch()
+	for seq := range port.BatchFrames {
+		add(b, frame.VnetHeader{}, craft(nil, experimental, seq, 1000), 600)
+	}
+	failed := 0
+	allocs := testing.AllocsPerRun(runs, func() {
+		if n, err := h.Send(b); n != b.Len() || err != nil {
+			failed++
+		}
+	})
+	if allocs != 0 || failed > 0 {
+		t.Errorf("%v allocations a batch sent, %d not taken", allocs, failed)
+	}
+}

@@ -1,0 +1,97 @@
+package port_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// BenchmarkSlotRatio sends frames over veths and receives them from rings of which the first has slots for frames of 1514 octets, and
+// hands longer ones over through the queue behind it, and the others have slots for every frame: as many, or as much memory. They take
+// turns. Reported are the medians of what a frame took in the first, and of the ratios of the others to it.
+func BenchmarkSlotRatio(b *testing.B) {
+	const slots = 2048
+	inAll := slots * port.SlotOctets(1514) / port.SlotOctets(port.MaxFrame)
+	ways := []*transit{newTransit(b, slots, 1514), newTransit(b, slots, port.MaxFrame), newTransit(b, inAll, port.MaxFrame)}
+	for _, octets := range []int{60, 1514, 65_000} {
+		b.Run(fmt.Sprintf("frame=%d", octets), func(b *testing.B) {
+			batch := port.NewBatch()
+			for seq := range 8 {
+				data, v := craft(tci(3, 10), experimental, seq, octets), frame.VnetHeader{}
+				if octets > 1514 {
+					data, v = super(nil, seq, octets)
+				}
+				add(batch, v, data, octets)
+			}
+			var took [3][]float64 // ns a frame
+			var ratios [3][]float64
+			for b.Loop() {
+				round := len(ratios[0])
+				for turn := range ways {
+					i := (turn + round) % len(ways) // each begins in turn
+					took[i] = append(took[i], ways[i].pass(b, batch))
+				}
+				for i := range ratios {
+					ratios[i] = append(ratios[i], took[i][round]/took[0][round])
+				}
+			}
+			b.ReportMetric(median(took[0]), "ns/frame-small")
+			b.ReportMetric(median(ratios[1]), "as-many/small")
+			b.ReportMetric(median(ratios[2]), "as-much/small")
+		})
+	}
+}
+
+// A transit is a link with a port at each end.
+type transit struct{ from, to *port.AFPacket }
+
+func newTransit(b *testing.B, slots, frameSize int) *transit {
+	b.Helper()
+	w := &wire{t: b, packet: true}
+	w.ns, w.handle = newNamespace(b)
+	veth(b, w.handle, "host", "sw", 9000)
+	to := port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: slots, OtherSlots: slots, FrameSize: frameSize, Fanout: byPCP(b)}
+	from := w.config()
+	from.Interface = "host"
+	var ends [2]*port.AFPacket
+	for i, c := range []port.Config{from, to} {
+		p, err := port.Open(c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = p.Close() })
+		ends[i] = p
+	}
+	return &transit{from: ends[0], to: ends[1]}
+}
+
+// pass sends a batch 100 times, receives it each time, and returns the nanoseconds of a frame.
+func (l *transit) pass(b *testing.B, batch *port.Batch) float64 {
+	const times = 100
+	var frames [port.BatchFrames]port.Frame
+	begun := time.Now()
+	for range times {
+		if n, err := l.from.Send(batch); n != batch.Len() || err != nil {
+			b.Fatalf("Send: %d, %v", n, err)
+		}
+		for got, idle := 0, 0; got < batch.Len(); idle++ {
+			for c := range port.NumClasses {
+				n := l.to.Receive(c, frames[:], 1<<20)
+				for i := range n {
+					if frames[i].Cut {
+						b.Fatal("a frame was cut")
+					}
+				}
+				l.to.Release(c, n)
+				got += n
+			}
+			if idle > 1<<20 {
+				b.Fatalf("%d of %d frames came", got, batch.Len())
+			}
+		}
+	}
+	return float64(time.Since(begun).Nanoseconds()) / float64(times*batch.Len())
+}

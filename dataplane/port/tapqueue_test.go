@@ -1,0 +1,36 @@
+package port_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/port"
+)
+
+// Whatever the kernel says when it makes no TAP, a person is told what to do, and the kernel's word stays in it.
+func TestTUNErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err    error
+		remedy string
+	}{
+		{unix.ENOENT, "modprobe tun"},
+		{&fs.PathError{Op: "open", Path: "/dev/net/tun", Err: unix.ENOENT}, "modprobe tun"},
+		{unix.ENODEV, "modprobe tun"},
+		{unix.ENXIO, "--device=/dev/net/tun"},
+		{unix.EACCES, "run as root"},
+		{unix.EPERM, "--cap-add=NET_ADMIN"},
+		{unix.EBUSY, "give the TAP another name with interface: NAME"},
+		{unix.EINVAL, "make a TAP"},
+	} {
+		t.Run(tt.err.Error(), func(t *testing.T) {
+			got := port.ExplainTun(tt.err)
+			if !errors.Is(got, tt.err) || !strings.Contains(got.Error(), tt.remedy) || !strings.Contains(got.Error(), tt.err.Error()) {
+				t.Errorf("got %q, want %q in it, and what the kernel said", got, tt.remedy)
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package dataplane
+
+import (
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/port"
+)
+
+// A portTask is the receive and transmit task of one port. Each of its two parts is touched by its worker only.
+type portTask struct {
+	index    int
+	port     port.Port
+	classify classify.Config
+	cfg      PortConfig
+	rx, tx   *worker
+	program  []bpf.RawInstruction // in force; guarded by Runner.change
+
+	// receive task
+	blocked   [port.NumClasses]bool   // the oldest frame waits for buffer
+	blockedAt [port.NumClasses]uint64 // Switch.room when it last had to wait
+	tryAt     [port.NumClasses]int64  // when it is looked at again, come what may
+	pieces    [port.NumClasses]int    // pieces of the oldest frame that were taken already
+	ringHeld  bool
+	unwatched int  // bursts until a ring that fills up is measured again
+	draining  bool // the peer is held until the rings are replaced, or until a configuration fits
+
+	// transmit task
+	stuck     stuck
+	again     bool  // there may be more to send at once
+	retryAt   int64 // no sending before: the kernel was full; 0 where it was not
+	deadline  int64
+	measureAt int64 // when there is something to be sent about the headroom
+	delay     *delayLine
+	lastSent  [NumPriorities]int64 // end of the last send call with a frame of the priority
+
+	// guarded by Runner.mu
+	reaction Histogram // from XOFF received to the end of the last send call
+	late     Histogram // from when a frame was due in delay to its send call
+}
+
+// configure takes over what the tasks themselves need of a port's configuration.
+func (t *portTask) configure(sw *Switch, cfg PortConfig) {
+	if t.delay == nil || t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst {
+		t.emptyDelay(sw)
+		t.delay = nil
+		if cfg.Delay > 0 {
+			t.delay = newDelayLine(cfg.Delay, cfg.Nominal, cfg.Burst)
+		}
+	}
+	t.cfg, t.classify = cfg, cfg.Classify
+}

@@ -1,0 +1,46 @@
+package dataplane
+
+import "testing"
+
+// What comes after an XOFF has to fit the headroom that was in force, or found, as it was told: not what was found later. Of several
+// XOFFs, that which left least is shown, whichever let most through.
+func TestUseOfTheHeadroomOfThen(t *testing.T) {
+	c := testPort(0)
+	p := &prober{}
+	c.Prober, c.Follow = p, 1<<lossless
+	r := newRig(t, testConfig(2), c, testPort(1))
+	xoff := func(frames int) Use {
+		r.hear(1, lossless, 0xffff)
+		r.offer(0, several(0, 1, lossless, alone+1, small)...)
+		r.wantTold(0, 0xffff)
+		left := r.now
+		p.found, r.now = 1<<20, r.now+1000 // more is found as soon as XOFF has left
+		r.offerAt(left+1, several(0, 1, lossless, frames, small))
+		r.hear(1, lossless, 0)
+		r.drain(1, r.now+second)
+		r.tell(0) // XON
+		return r.snapshot().Ports[0].Use[lossless]
+	}
+	const inForce = headroomCells * cell
+	for i, tt := range []struct {
+		what         string
+		found        int64 // octets, as XOFF leaves
+		follow       uint8
+		frames       int
+		used, exceed int64
+		room         int64
+	}{
+		{"nothing found", 0, 1 << lossless, 2, 2, 0, inForce},
+		{"less found than in force", 4 * onWire, 1 << lossless, 3, 3, 0, 4 * onWire},
+		{"more found than in force", 1 << 20, 1 << lossless, 5, 3, 0, 4 * onWire}, // leaves more, so that the one before stands
+		{"all that was found", 2 * onWire, 1 << lossless, 2, 2, 0, 2 * onWire},
+		{"more than was found", 2 * onWire, 1 << lossless, 4, 4, 1, 2 * onWire},
+		{"found, and not to be used", onWire, 0, 2, 4, 1, 2 * onWire},
+	} {
+		p.found, r.sw.ports[0].cfg.Follow = tt.found, tt.follow
+		use := xoff(tt.frames)
+		if want := (Tight{Used: tt.used * onWire, Room: tt.room}); use.Tight != want || use.Exceeded != uint64(tt.exceed) || use.Xoffs != uint64(i)+1 {
+			t.Errorf("%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.Tight, use.Exceeded, use.Xoffs, want, tt.exceed, i+1)
+		}
+	}
+}

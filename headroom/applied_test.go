@@ -1,0 +1,249 @@
+package headroom
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An acknowledgement says what is in force at the peer. Until that is what it was told, it is told again each interval.
+func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
+	a, b := settings(7), settings(8)
+	a.Min = 8 * 200_000 // what a has in force has nothing to do with what it tells
+	w := newWire(a, b)
+	results := func() (n int) {
+		for _, p := range w.sent {
+			if p.Operation == Result {
+				n++
+			}
+		}
+		return n
+	}
+	w.delay = [2]int64{300_000, 300_000}
+	w.ends[1].InForce(Octets(b.Calculated))
+	w.agree()
+	w.run(a.Interval)
+	r := w.report(0)
+	if !r.Told || r.Applied || r.PeerHas != 8*Octets(b.Calculated) {
+		t.Errorf("told %v, applied %v, the peer has %d of %d\nwant that it was told, and has what is calculated", r.Told, r.Applied, r.PeerHas, r.Measured.Bits())
+	}
+	before := results()
+	w.run(5 * a.Interval)
+	if n := results() - before; n < 4 || n > 6 {
+		t.Errorf("told %d times in 5 intervals", n)
+	}
+	w.ends[1].InForce(w.ends[1].Target())
+	w.run(2 * a.Interval)
+	r = w.report(0)
+	if !r.Applied || r.PeerHas != 8*w.ends[1].Target() || r.PeerHas < r.Measured.Bits() {
+		t.Errorf("applied %v, the peer has %d\nwant the %d that were set there", r.Applied, r.PeerHas, 8*w.ends[1].Target())
+	}
+	before = results()
+	w.run(10 * a.Interval)
+	if n := results() - before; n > 1 {
+		t.Errorf("told %d times more, though it is in force", n)
+	}
+	if notes := strings.Join(w.ends[0].Notes(), "\n"); strings.Contains(notes, "was told that the link needs") {
+		t.Errorf("notes %q, though the peer was only late", notes)
+	}
+}
+
+// A peer that does not put in force what it was told, its pool being too small or its headroom set by hand, is named once.
+func TestPeerHasLess(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.ends[1].InForce(1000)
+	w.agree()
+	w.run(time.Minute)
+	notes := strings.Join(w.ends[0].Notes(), "\n")
+	if n := strings.Count(notes, "neighbour b has a headroom of 1000 B in force, and was told that the link needs "); n != 1 {
+		t.Errorf("told %d times: %q", n, notes)
+	}
+	if r := w.report(0); r.Applied || !r.Told || ignored(r) != 0 || ignored(w.report(1)) != 0 {
+		t.Errorf("applied %v, told %v, ignored %v and %v", r.Applied, r.Told, r.Counters.Ignored, w.report(1).Counters.Ignored)
+	}
+}
+
+// A peer whose link grows in every interval is told more each time than it can have in force: nobody is told of that. Where
+// what it has stays, whatever it is told, somebody is.
+func TestGrowingLinkIsNoShortage(t *testing.T) {
+	for _, follows := range []bool{true, false} {
+		w := newWire(settings(7), settings(8))
+		w.delay = [2]int64{300_000, 300_000}
+		w.ends[1].InForce(1000)
+		w.agree()
+		for range 3 * shortAfter {
+			w.delay[0] += 20_000
+			w.run(settings(7).Interval)
+			if follows { // always after it has acknowledged
+				w.ends[1].InForce(w.ends[1].Target())
+			}
+		}
+		r, notes := w.report(0), strings.Join(w.ends[0].Notes(), "\n")
+		if told := strings.Contains(notes, "neighbour b has a headroom of 1000 B in force"); told == follows || r.Applied {
+			t.Errorf("the peer follows: %v; told: %v, applied %v: %q", follows, told, r.Applied, notes)
+		}
+		if follows && strings.Contains(notes, "in force, and was told") {
+			t.Errorf("told %q", notes)
+		}
+	}
+}
+
+// An acknowledgement that is not that of the newest result, or not the peer's, says nothing of what is in force there.
+func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		forge func(a *Packet)
+		want  Ignored
+	}{
+		{"another session", func(a *Packet) { a.Session++ }, IgnoredUnasked},
+		{"another sequence", func(a *Packet) { a.Sequence++ }, IgnoredUnasked},
+		{"an older sequence", func(a *Packet) { a.Sequence-- }, IgnoredUnasked},
+		{"another wire part", func(a *Packet) { a.Area[1]++ }, IgnoredAltered},
+		{"to everybody", func(a *Packet) { a.Group = true }, IgnoredAltered},
+		{"of a stranger", func(a *Packet) { a.Peer = stranger }, IgnoredStranger},
+		{"more than is believed", func(a *Packet) { a.Area[0] = mostBits + 1 }, IgnoredProportion},
+		{"out of all proportion", func(a *Packet) { a.Area[0] = math.MaxUint64 }, IgnoredProportion},
+		{"sound", func(*Packet) {}, NumIgnored},
+		{"the most that is believed", func(a *Packet) { a.Area[0] = mostBits }, NumIgnored},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWire(settings(7), settings(8))
+			w.lose = func(_ int, p Packet) bool { return p.Operation == ResultAck }
+			w.agree()
+			w.run(time.Second)
+			p := w.ends[0]
+			a := Packet{Message: p.results.sent, Peer: w.address[1]}
+			a.Operation, a.Area[0] = ResultAck, 123_456
+			sound := a.Area[0]
+			tt.forge(&a)
+			before := p.count.Ignored
+			p.Receive(a, w.now, w.moment(0))
+			r := w.report(0)
+			if tt.want == NumIgnored {
+				if p.count.Ignored != before || !r.Told || r.PeerHas != int64(a.Area[0]) {
+					t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.Told, r.PeerHas)
+				}
+				p.Receive(a, w.now, w.moment(0))
+				if p.count.Ignored[IgnoredUnasked] != before[IgnoredUnasked]+1 {
+					t.Errorf("for the second time: ignored %v", p.count.Ignored)
+				}
+				return
+			}
+			before[tt.want]++
+			if p.count.Ignored != before || r.Told || r.PeerHas != 0 {
+				t.Errorf("ignored %v, told %v, the peer has %d\nwant %v", p.count.Ignored, r.Told, r.PeerHas, tt.want)
+			}
+			a = Packet{Message: p.results.sent, Peer: w.address[1]}
+			a.Operation, a.Area[0] = ResultAck, sound
+			if p.Receive(a, w.now, w.moment(0)); w.report(0).PeerHas != int64(sound) {
+				t.Error("the sound one after it is not taken")
+			}
+		})
+	}
+}
+
+// An acknowledgement that is the result itself, sent back, says no more than that it was heard.
+func TestAcknowledgementThatIsAnEcho(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.lose = func(_ int, p Packet) bool { return p.Operation == ResultAck }
+	w.agree()
+	w.run(time.Second)
+	p := w.ends[0]
+	a := Packet{Message: p.results.sent, Peer: w.address[1]}
+	a.Operation = ResultAck
+	p.Receive(a, w.now, w.moment(0))
+	if r := w.report(0); !r.Told || !r.Applied || r.PeerHas != r.ToldBits {
+		t.Errorf("told %v, applied %v, the peer seems to have %d of %d", r.Told, r.Applied, r.PeerHas, r.ToldBits)
+	}
+}
+
+// Nothing is acknowledged before anything was told.
+func TestAcknowledgementOfNothing(t *testing.T) {
+	p := agreed(settings(7))
+	p.Receive(Packet{Message: Message{Operation: ResultAck, Session: 7, Area: [2]uint64{800, 0}}, Peer: stranger}, 2, Moment{Now: 2})
+	if r := p.Report(2); p.count.Ignored[IgnoredUnasked] != 1 || r.Told || r.PeerHas != 0 {
+		t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.Told, r.PeerHas)
+	}
+}
+
+// What a target follows from is said: what was measured, what the peer has told, or the least.
+func TestReason(t *testing.T) {
+	expect := func(p *Probe, want string) {
+		t.Helper()
+		if got := p.Reason(); got != want {
+			t.Errorf("%q, want %q, target %d", got, want, p.Target())
+		}
+	}
+	p := agreed(settings(7))
+	expect(p, "calculated")
+	p.Receive(result(stranger, 1, 1, uint64(p.set.Calculated)-1), 2, Moment{Now: 2})
+	expect(p, "calculated")
+	p.Receive(result(stranger, 1, 2, uint64(p.set.Calculated)+8), 3, Moment{Now: 3})
+	expect(p, "told by neighbour b")
+
+	s := settings(7)
+	s.Min = 2 * s.Calculated
+	w := newWire(s, settings(8))
+	w.delay = [2]int64{300_000, 300_000}
+	w.agree()
+	w.run(time.Second)
+	expect(w.ends[0], "headroom.min")
+	expect(w.ends[1], "measured")
+	w.delay = [2]int64{1000, 1000}
+	w.run(time.Minute)
+	expect(w.ends[1], "less has been enough for 16 intervals")
+
+	set := func(i int, change func(*Settings)) { // as an apply does
+		s := w.ends[i].set
+		change(&s)
+		w.ends[i].Configure(s, w.now)
+	}
+	set(1, func(*Settings) {})
+	expect(w.ends[1], "measured")
+	set(1, func(s *Settings) { s.Limit = 8 * 10_000 })
+	w.run(time.Minute)
+	expect(w.ends[1], "headroom.max allows no more")
+	set(1, func(s *Settings) { s.Limit, s.Min = 0, 8*300_000 })
+	expect(w.ends[1], "headroom.min")
+	set(1, func(s *Settings) { s.Min = 0 })
+	expect(w.ends[1], "measured or told before")
+	set(1, func(s *Settings) { s.Inputs.Speed *= 10 })
+	expect(w.ends[1], "calculated")
+
+	set(0, func(s *Settings) { s.Min, s.Limit = 0, 8*1000 })
+	w.run(time.Minute)
+	expect(w.ends[0], "headroom.max allows no more")
+	set(0, func(*Settings) {})
+	expect(w.ends[0], "the least that IEEE 802.1Q asks for")
+}
+
+// A headroom that a size in headroom.max cuts off is not only measured, whether it rises or sinks to that; nor is one for which the
+// peer wants more than it gets.
+func TestReasonOfALimit(t *testing.T) {
+	s := settings(7)
+	s.Limit = 2 * s.Calculated
+	w := newWire(s, settings(8))
+	w.delay = [2]int64{2_000_000, 2_000_000}
+	w.agree()
+	w.run(time.Second)
+	if p := w.ends[0]; p.target.bits != s.Limit || p.Reason() != "headroom.max allows no more" {
+		t.Errorf("%d bits of %d: %q", p.target.bits, s.Limit, p.Reason())
+	}
+	p := agreed(settings(7))
+	p.Receive(result(stranger, 1, 1, mostBits), 2, Moment{Now: 2})
+	if p.Reason() != "headroom.max allows no more" {
+		t.Errorf("told of more than may be: %q", p.Reason())
+	}
+}
+
+// Whoever has more in force than is believed says so as far as it is, and is not told for ever.
+func TestAcknowledgementOfMore(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.ends[1].InForce(mostBits/8 + 256)
+	w.agree()
+	w.run(time.Second)
+	if r := w.report(0); !r.Applied || r.PeerHas != mostBits || ignored(r) != 0 {
+		t.Errorf("applied %v, the peer has %d, ignored %v", r.Applied, r.PeerHas, r.Counters.Ignored)
+	}
+}

@@ -1,0 +1,165 @@
+package headroom
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// A kernel stamp that was converted by clocks that disagree with those of the question is passed over: the trip is longer then.
+func TestDoubtfulStamp(t *testing.T) {
+	p, q, now := asking(t, 0)
+	p.Stamped(q.Session, q.Sequence, now+10_000, Moment{Now: now + 20_000, Clock: -31})
+	p.Stamped(q.Session, q.Sequence, now+9_000, Moment{Now: now + 20_000, Clock: -30})
+	p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
+	if got := p.estimate.trips.quantile(1); got != 29_000 {
+		t.Errorf("trip\n got %v\nwant 29µs", got)
+	}
+}
+
+// A request whose stamp was converted by clocks that disagree with those of the message before is not answered.
+func TestDoubtfulRequest(t *testing.T) {
+	p := agreed(settings(7))
+	ask := func(sequence uint32, at Moment) {
+		m := Message{Operation: Request, Session: 9, Sequence: sequence}
+		p.Receive(Packet{Message: m, Peer: stranger, Group: true}, at.Now-900, at)
+	}
+	ask(0, Moment{Now: 4000, Clock: 7_000_000}) // the first message: there is nothing to hold it against
+	ask(1, Moment{Now: 5000, Clock: 7_000_000})
+	ask(2, Moment{Now: 6000, Clock: 7_000_030})
+	ask(3, Moment{Now: 7000, Clock: 8_000_000}) // set since then, maybe after the request had come
+	ask(4, Moment{Now: 8000, Clock: 8_000_000})
+	if p.waiting != 3 || p.count.Ignored[IgnoredClock] != 2 {
+		t.Errorf("%d of 5 are to be answered, ignored %v\nwant all but two", p.waiting, p.count.Ignored)
+	}
+}
+
+// Nor is any other that came before the clocks were seen to disagree, in the same batch of frames or with one that is looked at later.
+func TestDoubtfulRequests(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		steps func(p *Probe, ask func(stamp int64, at Moment))
+		want  int // to be answered
+	}{
+		{"two at once", func(_ *Probe, ask func(int64, Moment)) {
+			ask(7000, Moment{Now: 9000, Clock: 8_000_000})
+			ask(7500, Moment{Now: 9000, Clock: 8_000_000})
+		}, 0},
+		{"after a look that sends nothing", func(p *Probe, ask func(int64, Moment)) {
+			p.Out(Moment{Now: 9000, Clock: 8_000_000})
+			ask(8999, Moment{Now: 9500, Clock: 8_000_000})
+		}, 0},
+		{"after another message", func(p *Probe, ask func(int64, Moment)) {
+			p.Receive(Packet{Message: Message{Operation: ResultAck}, Peer: stranger}, 7000, Moment{Now: 9000, Clock: 8_000_000})
+			ask(8000, Moment{Now: 9500, Clock: 8_000_000})
+		}, 0},
+		{"that came since", func(p *Probe, ask func(int64, Moment)) {
+			p.Out(Moment{Now: 9000, Clock: 8_000_000})
+			ask(9001, Moment{Now: 9500, Clock: 8_000_000})
+		}, 1},
+		{"while the clocks agree", func(p *Probe, ask func(int64, Moment)) {
+			p.Out(Moment{Now: 9000, Clock: 7_000_030})
+			ask(8000, Moment{Now: 9500, Clock: 7_000_000})
+		}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := agreed(settings(7))
+			for p.Out(Moment{Now: 6000, Clock: 7_000_000}); p.Next() <= 6000; {
+				p.Out(Moment{Now: 6000, Clock: 7_000_000})
+			}
+			before, sequence := p.count.Ignored[IgnoredClock], uint32(0)
+			tt.steps(p, func(stamp int64, at Moment) {
+				sequence++
+				p.Receive(Packet{Message: Message{Operation: Request, Session: 9, Sequence: sequence}, Peer: stranger, Group: true}, stamp, at)
+			})
+			if ignored := p.count.Ignored[IgnoredClock] - before; p.waiting != tt.want || ignored != uint64(sequence)-uint64(tt.want) {
+				t.Errorf("%d of %d are to be answered, %d ignored\nwant %d", p.waiting, sequence, ignored, tt.want)
+			}
+		})
+	}
+}
+
+// A clocked end converts stamps of its real-time clock, as the data plane does. That clock is set now and then, and this program
+// may stand still between reading it and the other one: then stamps come out too late.
+type clocked struct {
+	probe *Probe
+	real  int64 // what the real-time clock is ahead
+	gaps  int64
+	set   bool // it was set: once, since set back by as much between two looks nobody sees
+}
+
+func (c *clocked) moment(t *rapid.T, now int64) Moment {
+	gap := rapid.SampledFrom([]int64{0, 0, 0, 7, 15, 1_717}).Draw(t, "gap")
+	if gap > 1000 { // no two long ones are alike
+		c.gaps++
+		gap += 10_000 * c.gaps
+	}
+	return Moment{Now: now, Clock: c.real - gap}
+}
+
+// passTime lets some time pass, in which the clock may be set.
+func (c *clocked) passTime(t *rapid.T, now *int64, most int64) {
+	*now += rapid.Int64Range(0, most).Draw(t, "ns")
+	if !c.set {
+		step := rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 10, -10, 600, -600, 45_000, -45_000, 3_005_000, -3_005_000}).Draw(t, "step")
+		c.real, c.set = c.real+step, step != 0
+	}
+}
+
+// convert is what the data plane makes of a stamp at a moment.
+func convert(stamp int64, at Moment) int64 { return stamp - at.Clock }
+
+// However clocks are set and read, the headroom is no smaller than the link: twice the precision that is stated makes up for all
+// that stamps are wrong by.
+func TestPrecisionIsTrue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := settings(7)
+		ends := [2]clocked{{probe: NewProbe(s), real: 1e15}, {probe: NewProbe(settings(8)), real: 2e15}}
+		now, link := int64(1_000_000_000), rapid.Int64Range(0, 1_000_000).Draw(t, "one way")
+		for i := range ends {
+			ends[i].probe.SetUp(true, now)
+			ends[i].probe.SetAgreed(true, true, "x", now)
+		}
+		a, b := &ends[0], &ends[1]
+		for range rapid.IntRange(1, 30).Draw(t, "questions") {
+			now = max(now+1, a.probe.Next())
+			asked := a.moment(t, now)
+			q, ok := a.probe.Out(asked)
+			if !ok || q.Operation != Request {
+				continue
+			}
+			a.passTime(t, &now, 5_000)
+			left, stamp := now, now+a.real
+			a.passTime(t, &now, 2_000)
+			after := a.moment(t, now)
+			if sent := convert(stamp, after); sent >= asked.Now && sent <= after.Now {
+				a.probe.Stamped(q.Session, q.Sequence, sent, after)
+			}
+			now = left + link
+			stamp = now + b.real
+			b.passTime(t, &now, 50_000)
+			heard := b.moment(t, now)
+			q.Group, q.Peer = true, [6]byte{2, 1}
+			b.probe.Receive(q, min(convert(stamp, heard), heard.Now), heard)
+			b.passTime(t, &now, 5_000)
+			answer, ok := b.probe.answer(b.moment(t, now))
+			if !ok {
+				continue
+			}
+			now += link
+			stamp = now + a.real
+			a.passTime(t, &now, 50_000)
+			back := a.moment(t, now)
+			answer.Peer = [6]byte{2, 2}
+			at := convert(stamp, back)
+			if at > back.Now || at < back.Now-100_000_000 {
+				at = back.Now
+			}
+			a.probe.Receive(answer, at, back)
+		}
+		if shortest := a.probe.estimate.trips; len(shortest.sorted) > 0 && shortest.sorted[0]+2*s.Precision < time.Duration(2*link) {
+			t.Fatalf("a trip of %v, and the link takes %v", shortest.sorted[0], time.Duration(2*link))
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package dcbx
+
+import (
+	"reflect"
+	"testing"
+
+	"pfcswitch/lldp"
+)
+
+// Whatever stands in a TLV of the IEEE version is what it says after it was written and read again, or it is malformed and
+// says nothing; twice it says nothing at all.
+func FuzzParseIEEE(f *testing.F) {
+	ets := weights.ets(true)
+	for _, o := range []lldp.Organization{ets.organization(subtypeETS), ets.organization(subtypeRecommendation),
+		PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 8}.organization(), organizationApps([]App{{3, SelectUDP, RoCEv2Port}, {3, SelectEtherType, 0x8906}})} {
+		f.Add(o.Subtype, []byte(o.Info))
+		f.Add(o.Subtype, []byte(o.Info)[:len(o.Info)-1])
+	}
+	f.Add(uint8(subtypeApplication), []byte{0})
+	f.Fuzz(func(t *testing.T, subtype uint8, info []byte) {
+		o := lldp.Organization{OUI: ouiIEEE, Subtype: subtype, Info: string(info[:min(len(info), lldp.MaxInfo)])}
+		x := ParseIEEE([]lldp.Organization{o})
+		if known := subtype >= subtypeETS && subtype <= subtypeApplication; known != (x != nil) {
+			t.Fatalf("subtype %d: %+v", subtype, x)
+		}
+		if x == nil {
+			return
+		}
+		list, says := x.tell(), 1
+		if x.Malformed > 0 || subtype == subtypeApplication && len(o.Info) == 1 { // no application at all
+			says = 0
+		}
+		if len(list) != says {
+			t.Fatalf("%x says %+v", o.Info, x)
+		}
+		if r := x.Recommendation; r != nil {
+			r.Willing, r.CBS, r.MaxTCs = false, false, 0 // reserved there, never written
+		}
+		if len(list) > 0 && !reflect.DeepEqual(ParseIEEE(list), x) {
+			t.Errorf("read again: got %+v\nwant %+v", ParseIEEE(list), x)
+		}
+		if both := ParseIEEE([]lldp.Organization{o, o}); both.Twice != 1 || len(both.tell()) > 0 || both.TwicePFC != (subtype == subtypePFC) {
+			t.Errorf("told twice: %+v", both)
+		}
+	})
+}
+
+// Whatever stands in the TLV of an older version is what it says after it was written and read again; a second one makes it
+// void.
+func FuzzParseLegacy(f *testing.F) {
+	for _, v := range []Version{VersionCEE, VersionCIN} {
+		x := Legacy{Version: v, Control: &Control{Seq: 1, Ack: 2}}
+		x.Features[KindPFC] = &Feature{Enable: true, Reserved: 0x10, Data: pfcData(v, 8)}
+		x.Features[KindGroups] = &Feature{Enable: true, Willing: true, Data: weights.groupsOf(v)}
+		if v == VersionCEE {
+			x.Features[KindApplication] = &Feature{Enable: true, Error: true, Data: appData([]App{{3, SelectUDP, RoCEv2Port}})}
+		}
+		info := []byte(x.organization().Info)
+		f.Add(v == VersionCIN, info)
+		f.Add(v == VersionCIN, append(info, info[:12]...))
+		f.Add(v == VersionCIN, info[:len(info)-1])
+	}
+	f.Fuzz(func(t *testing.T, cin bool, info []byte) {
+		v := VersionCEE
+		if cin {
+			v = VersionCIN
+		}
+		o := lldp.Organization{OUI: ouiIntel, Subtype: v.subtype(), Info: string(info[:min(len(info), lldp.MaxInfo)])}
+		x := ParseLegacy([]lldp.Organization{o}, v)
+		again := ParseLegacy([]lldp.Organization{x.organization()}, v)
+		want := &Legacy{Version: v, Control: x.Control, Features: x.Features} // what was wrong is not written
+		if !reflect.DeepEqual(again, want) {
+			t.Errorf("read again: got %+v\nwant %+v", again, want)
+		}
+		if both := ParseLegacy([]lldp.Organization{o, o}, v); !reflect.DeepEqual(both, &Legacy{Version: v, Malformed: 1}) {
+			t.Errorf("told twice: %+v", both)
+		}
+	})
+}
+
+// Whatever shares a peer asks for: they make queues of which each is strict or has a weight, and which are told with shares
+// that add up; or they are refused.
+func FuzzGroups(f *testing.F) {
+	ets := weights.ets(false)
+	f.Add([]byte(weights.groupsOf(VersionCEE)))
+	f.Add([]byte(weights.groupsOf(VersionCIN)))
+	f.Add([]byte(ets.organization(subtypeETS).Info))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, v := range []Version{VersionIEEE, VersionCEE, VersionCIN} {
+			q, ok := Queues{}, false
+			if v != VersionIEEE {
+				q, ok = parseGroupsOf(v, string(b))
+			} else if e, whole := parseETS(string(b)); whole {
+				q, ok = e.Queues()
+			}
+			if !ok {
+				continue
+			}
+			sum, weighted := 0, false
+			for p, share := range q.percents() {
+				if q[p].Strict == (q[p].Weight > 0) {
+					t.Fatalf("%v: %x asks for %+v", v, b, q)
+				}
+				sum, weighted = sum+int(share), weighted || !q[p].Strict
+			}
+			if weighted && sum != 100 {
+				t.Errorf("%v: %x: the shares of %+v are %d in all", v, b, q, sum)
+			}
+		}
+	})
+}
