@@ -63,6 +63,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 	if t == nil {
 		return nil, nil
 	}
+	r.askHosts()
 	return t, r.do(func(sw *Switch) error {
 		t.freeRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())

@@ -54,8 +54,9 @@ type Prepared interface {
 }
 
 // Replace gives port number i, which has sockets, others that are open already. The port stays up and keeps what it has
-// learned and queued. Its peer is held until the lossless ring has run empty. Frames that wait in it even then are
-// counted as lost in it, and returned. Where Replace fails, the sockets of before stay.
+// learned and queued. Its peer is held until the lossless ring has run empty; what still waits in the rings then is forwarded before
+// anything from the new ones. Frames that have no room in the buffer even then are counted as lost in their ring, and lossless ones
+// returned. Where Replace fails, the sockets of before stay.
 func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	r.change.Lock()
 	defer r.change.Unlock()
@@ -70,23 +71,26 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	t.follow(p, new(port.Look))
 	r.drain(t)
 	old := t.port
-	err = r.do(func(sw *Switch) error {
+	err = r.still(func() error {
+		left, err := t.takeOver(p)
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		t.draining = false
-		defer t.freeRing(sw)
-		waiting, others := old.Backlog(port.Lossless).Frames, old.Backlog(port.Other).Frames // what comes from Start on, comes to p too
-		if err := p.Start(); err != nil {
+		t.freeRing(r.sw)
+		if err != nil {
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}
-		t.obeyLast(sw)
-		sw.ReadLosses(i, t.losses(), Now())
-		sw.ports[i].losses = RingLosses{} // the new sockets count from 0
-		sw.abandonWaits(sw.ports[i])
-		lost = waiting
-		sw.RingLost(i, port.Lossless, lost, Now())
-		sw.RingLost(i, port.Other, others, Now())
+		t.obeyLast(r.sw)
+		r.sw.ReadLosses(i, t.losses(), Now())
+		r.sw.ports[i].losses = RingLosses{} // the new sockets count from 0
+		r.sw.abandonWaits(r.sw.ports[i])
+		for c, n := range left {
+			r.sw.RingLost(i, port.Class(c), n, Now())
+		}
+		lost = left[port.Lossless]
 		t.port, t.program = p, program
 		t.blocked, t.pieces = [port.NumClasses]bool{}, [port.NumClasses]int{}
-		r.assign(sw)
+		r.assign(r.sw)
 		return nil
 	})
 	if err != nil {
@@ -94,6 +98,37 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	}
 	r.regret(t, "closing the sockets that were replaced", old.Close())
 	return lost, nil
+}
+
+// takeOver makes p receive, and forwards what the sockets of before have received and p has not. It returns how many frames could not
+// be forwarded, and where p cannot start, the error. The workers stand still.
+func (t *portTask) takeOver(p Prepared) (left [port.NumClasses]int, err error) {
+	for c := range port.NumClasses {
+		t.rx.takeLast(t, c, t.port.Backlog(c).Frames)
+	}
+	if err := p.Start(); err != nil {
+		return left, err
+	}
+	for c := range port.NumClasses {
+		t.rx.takeLast(t, c, unshared(t.port, p, c))
+		left[c] = unshared(t.port, p, c)
+	}
+	return left, nil
+}
+
+// unshared counts the frames that wait in a ring of the sockets of before, and not in that of p, which began later. As long as frames come,
+// they come to both: it counts again until none has come meanwhile, or as often as that is worth.
+func unshared(before, p port.Port, c port.Class) int {
+	const tries = 100
+	only := 0
+	for range tries {
+		both := p.Backlog(c).Frames
+		only = max(0, before.Backlog(c).Frames-both)
+		if p.Backlog(c).Frames == both {
+			break
+		}
+	}
+	return only
 }
 
 // Drain holds the peers of all ports, so that the buffer drains and a configuration fits for which it is too full, or lets

@@ -19,9 +19,16 @@ import (
 type fickle struct {
 	*porttest.End
 	started, steered error
+	meanwhile        func() // what happens while it starts
 }
 
-func (f *fickle) Start() error                     { return f.started }
+func (f *fickle) Start() error {
+	if f.meanwhile != nil {
+		f.meanwhile()
+	}
+	return f.started
+}
+
 func (f *fickle) Steer([]bpf.RawInstruction) error { return f.steered }
 
 // second makes another link of port i, whose station is not told.
@@ -64,6 +71,37 @@ func TestReplace(t *testing.T) {
 		}
 		if _, err := l.r.Replace(7, near); err == nil {
 			t.Error("a port that does not exist got sockets")
+		}
+	})
+}
+
+// Frames that come while sockets are replaced, to those of before or to both, are forwarded once and in order.
+func TestReplaceLosesNothing(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		a, b := l.stations[0], l.stations[1]
+		near, far := l.second()
+		const before, after = 150, 250 // more than a burst
+		frames := map[uint8][][]byte{0: several(0, 1, 0, after, small), lossless: several(0, 1, lossless, after, small)}
+		near.meanwhile = func() {
+			a.send(frames[lossless]...)
+			a.send(frames[0]...)
+			a.link(near.End, far)
+			a.send(frames[lossless][before:]...)
+			a.send(frames[0][before:]...)
+		}
+		lost, err := l.r.Replace(0, near)
+		if err != nil || lost != 0 {
+			t.Errorf("lost %d, %v", lost, err)
+		}
+		for prio, sent := range frames {
+			eventually(t, "all arrive", func() bool { return len(b.received(0, prio)) >= len(sent) })
+			if got := b.received(0, prio); len(got) != len(sent) || !slices.IsSorted(got) {
+				t.Errorf("priority %d: %d frames arrive, in order %v, want %d", prio, len(got), slices.IsSorted(got), len(sent))
+			}
+		}
+		if c := l.empties().Ports[0].Counters; c.Drops != [len(c.Drops)][NumDropReasons]uint64{} || c.ReceivedFrames != 2*after {
+			t.Errorf("received %d frames, dropped %v", c.ReceivedFrames, c.Drops)
 		}
 	})
 }

@@ -71,20 +71,16 @@ func newMemory(cell int, octets int64) (*memory, error) {
 	return m, m.grow(int(octets) / cell)
 }
 
-// grow makes the memory at least n cells large. Frames in it stay where they are.
+// grow makes the memory at least n cells large. Frames in it stay in their cells, and are not copied: nothing is forwarded meanwhile.
 func (m *memory) grow(n int) error {
 	if n <= len(m.next) {
 		return nil
 	}
-	data, err := unix.Mmap(-1, 0, n*m.cell, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	data, err := m.remap(n * m.cell)
 	if err != nil {
 		return fmt.Errorf("map packet buffer of %d octets: %w", n*m.cell, err)
 	}
 	_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
-	copy(data, m.data)
-	if err := m.close(); err != nil {
-		return err
-	}
 	old := len(m.next)
 	m.data = data
 	m.next = append(m.next, make([]uint32, n-old)...)
@@ -93,6 +89,13 @@ func (m *memory) grow(n int) error {
 	m.descs = append(m.descs, make([]descriptor, n+unsettled-described)...)
 	m.spare = append(indexes(described, n+unsettled), m.spare...)
 	return nil
+}
+
+func (m *memory) remap(octets int) ([]byte, error) {
+	if m.data == nil {
+		return unix.Mmap(-1, 0, octets, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	}
+	return unix.Mremap(m.data, octets, unix.MREMAP_MAYMOVE)
 }
 
 // indexes returns the numbers from a to b-1 as a stack with the lowest on top, with room for all below b.

@@ -16,7 +16,7 @@ type piece struct {
 func (w *worker) take(t *portTask, c port.Class) bool {
 	work := false
 	for range w.pace.bursts {
-		if !w.receive(t, c) {
+		if _, worked := w.receive(t, c, w.pace.frames); !worked {
 			break
 		}
 		work = true
@@ -24,31 +24,43 @@ func (w *worker) take(t *portTask, c port.Class) bool {
 	return work
 }
 
-// receive runs the receive task of a port for one burst of one ring.
-func (w *worker) receive(t *portTask, c port.Class) bool {
+// takeLast takes the n oldest frames of a ring, up to one that has to wait for buffer.
+func (w *worker) takeLast(t *portTask, c port.Class, n int) {
+	for n > 0 {
+		taken, worked := w.receive(t, c, min(n, w.pace.frames))
+		if !worked {
+			return
+		}
+		n -= taken
+	}
+}
+
+// receive runs the receive task of a port for one burst of one ring, of no more than most frames. It returns how many have left
+// the ring, and whether there was work.
+func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {
 	if t.blocked[c] && !w.mayRetry(t, c) {
-		return false
+		return 0, false
 	}
 	if c == port.Lossless {
 		w.watchRing(t)
 	}
-	n := t.port.Receive(c, w.frames[:w.pace.frames], w.pace.octets)
+	n := t.port.Receive(c, w.frames[:most], w.pace.octets)
 	if n == 0 {
-		return false
+		return 0, false
 	}
 	w.got += n
 	w.full = w.full || w.fills(t, n)
 	now, wall := ClockPair()
 	w.now, w.age = now, wall-now
 	arrivals, next := w.expand(t, c, n)
-	taken, stop := w.admit(t, c, arrivals)
-	w.serve(arrivals[:taken])
-	if taken < len(arrivals) {
-		next = w.origin[taken]
+	admitted, stop := w.admit(t, c, arrivals)
+	w.serve(arrivals[:admitted])
+	if admitted < len(arrivals) {
+		next = w.origin[admitted]
 	}
 	w.giveBack(t, c, n, next)
 	w.block(t, c, stop == Hold)
-	return taken > 0 || stop != Hold
+	return next.frame, admitted > 0 || stop != Hold
 }
 
 // fills tells whether the burst of the n frames that were received was as long as bursts may be, so that more may lie there.

@@ -75,6 +75,15 @@ func (r *Runner) Do(f func(sw *Switch) error) error {
 }
 
 func (r *Runner) do(f func(sw *Switch) error) error {
+	return r.still(func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return f(r.sw)
+	})
+}
+
+// still runs f while every worker stands still. f must not wait for anybody: nobody is told to stop meanwhile.
+func (r *Runner) still(f func() error) error {
 	r.shape.Lock()
 	defer r.shape.Unlock()
 	r.resume = make(chan struct{})
@@ -85,9 +94,7 @@ func (r *Runner) do(f func(sw *Switch) error) error {
 	for range r.workers {
 		<-r.parked
 	}
-	r.mu.Lock()
-	err := f(r.sw)
-	r.mu.Unlock()
+	err := f()
 	r.halt.Store(false)
 	close(r.resume)
 	return err
@@ -107,6 +114,7 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	r.change.Lock()
 	defer r.change.Unlock()
 	var gone []*portTask
+	r.askHosts()
 	err := r.do(func(sw *Switch) error {
 		defer r.holdDraining(sw)
 		for i, t := range r.tasks {

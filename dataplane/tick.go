@@ -63,17 +63,32 @@ const (
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10
 
-// losses reads what the port's rings have lost, and what a host has lost before it came here. Runner.shape guards it.
+// losses reads what the port's rings have lost. Runner.shape guards it.
 func (t *portTask) losses() RingLosses {
-	l := RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses()}
-	if tap, ok := t.port.(*port.TAP); ok {
-		l.Host = tap.HostDrops()
+	return RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses(), Host: t.hostDrops}
+}
+
+// askHosts reads what hosts have lost before it came to a TAP. The kernel may take half a second for the answer, where other
+// interfaces come and go: the workers go on meanwhile.
+func (r *Runner) askHosts() {
+	r.shape.Lock()
+	defer r.shape.Unlock()
+	for _, t := range r.tasks {
+		if t != nil {
+			t.askHost()
+		}
 	}
-	return l
+}
+
+func (t *portTask) askHost() {
+	if tap, ok := t.port.(*port.TAP); ok {
+		t.hostDrops = tap.HostDrops()
+	}
 }
 
 // readLosses takes over the kernel's loss counters of every ring.
 func (r *Runner) readLosses() {
+	r.askHosts()
 	r.shape.Lock()
 	defer r.shape.Unlock()
 	for i, t := range r.tasks {

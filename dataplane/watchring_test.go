@@ -64,7 +64,7 @@ func TestCutFramesAreCounted(t *testing.T) {
 		t.Run(tt.class.String(), func(t *testing.T) {
 			whole := port.Frame{Data: data(0, 1, lossless, 0, 60), Stamp: wallClock()}
 			m := newMill(t, tt.class, []port.Frame{whole, {Cut: true}, whole}, nil)
-			m.w.receive(m.w.r.tasks[0], tt.class)
+			m.w.receive(m.w.r.tasks[0], tt.class, m.w.pace.frames)
 			m.w.r.View(func(sw *Switch) {
 				c := &sw.ports[0].count
 				if c.Drops[Unknown][DropRing] != 1 || c.LosslessDrops[Unknown] != tt.lossless || c.ReceivedFrames != 2 || m.out.sent != 2 {

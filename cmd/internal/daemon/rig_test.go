@@ -36,6 +36,8 @@ type rig struct {
 	d     *Daemon // the switch, where it runs in this process
 	halt  func()  // ends it
 
+	lost map[int][dataplane.NumPriorities + 1]uint64 // lossless frames of a port whose loss has been reported
+
 	closing sync.WaitGroup // of the hosts' sockets: the kernel takes its time for each, and for all of them at once no more
 }
 
@@ -258,7 +260,7 @@ func (r *rig) events(kind dataplane.EventKind, n int) (found []dataplane.Event) 
 	return found
 }
 
-// noLosslessDrops fails the test where a port but the given ones has broken the promise.
+// noLosslessDrops fails the test where a port but the given ones has broken the promise since it was last asked.
 func (r *rig) noLosslessDrops(except ...int) {
 	r.t.Helper()
 	for n := 1; n <= len(r.hosts); n++ {
@@ -266,8 +268,12 @@ func (r *rig) noLosslessDrops(except ...int) {
 		for _, e := range except {
 			excepted = excepted || e == n
 		}
-		if got := r.snapshot(n).Counters.LosslessDrops; !excepted && got != [len(got)]uint64{} {
-			r.t.Errorf("%s lost lossless frames: %v", portName(n), got)
+		if got := r.snapshot(n).Counters.LosslessDrops; !excepted && got != r.lost[n] {
+			r.t.Errorf("%s lost lossless frames, by priority: %v; events: %+v", portName(n), got, r.events(dataplane.EventLosslessDrop, n))
+			if r.lost == nil {
+				r.lost = map[int][dataplane.NumPriorities + 1]uint64{}
+			}
+			r.lost[n] = got
 		}
 	}
 }
