@@ -47,6 +47,9 @@ func New(ctx context.Context, name string) (*Lab, error) {
 	if err := system.sweep(); err != nil {
 		return nil, fmt.Errorf("lab %s: clear leftovers of dead labs: %w", name, err)
 	}
+	if err := system.share(); err != nil {
+		return nil, fmt.Errorf("lab %s: %w", name, err)
+	}
 	l := &Lab{name: name, key: fmt.Sprintf("%d-%s", os.Getpid(), name)}
 	var err error
 	switch l.lock, err = system.lock(l.key); {

@@ -121,6 +121,32 @@ func (p place) remove(names []string) error {
 	return errors.Join(errs...)
 }
 
+// share makes the folder of the namespaces a shared mount, as the first "ip netns add" since the machine came up does, and under the
+// same lock. Were it left to that command, it would cover the namespaces of a lab that is up: they could not be removed again.
+func (p place) share() error {
+	if err := os.MkdirAll(p.namespaces, 0o755); err != nil {
+		return err
+	}
+	folder, err := os.Open(p.namespaces)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Close() }() // gives the lock back
+	if err := unix.Flock(int(folder.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", p.namespaces, err)
+	}
+	share := func() error { return unix.Mount("", p.namespaces, "none", unix.MS_SHARED|unix.MS_REC, "") }
+	if err = share(); errors.Is(err, unix.EINVAL) { // it is no mount yet
+		if err = unix.Mount(p.namespaces, p.namespaces, "none", unix.MS_BIND|unix.MS_REC, ""); err == nil {
+			err = share()
+		}
+	}
+	if err != nil && !errors.Is(err, unix.EPERM) { // without the right there will be no namespace either, which says how to get it
+		return fmt.Errorf("make %s a shared mount: %w", p.namespaces, err)
+	}
+	return nil
+}
+
 // list returns the names of the namespaces that begin with prefix.
 func (p place) list(prefix string) ([]string, error) {
 	entries, err := os.ReadDir(p.namespaces)

@@ -134,3 +134,15 @@ func TestNamespaceNames(t *testing.T) {
 		t.Errorf("names after Close: %v", got)
 	}
 }
+
+// The first "ip netns add" on a machine mounts the folder of the namespaces on itself. A lab that is there already can still be removed.
+func TestLabBesideIP(t *testing.T) {
+	labtest.Require(t)
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("NO ip: its namespaces beside a lab's are not checked (install iproute2)")
+	}
+	_, lines := play(t, "beside-ip", &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS})
+	if got := lines.Text(); got != "left behind 0 <nil>" {
+		t.Error(got)
+	}
+}

@@ -2,9 +2,11 @@ package lab_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
@@ -39,6 +41,7 @@ var roles = map[string]func() int{
 	"panic":      panicInLab,
 	"enter":      enterAndBuild,
 	"enter-wait": enterAndWait,
+	"beside-ip":  buildBesideIP,
 	"forbidden":  enterWhereForbidden,
 }
 
@@ -172,6 +175,29 @@ func enterAndBuild() int {
 	fmt.Println("inside", os.Getuid(), strings.Join(os.Args[1:], " "), len(run), err)
 	fmt.Println(l.Nodes()[0].EnterCommand())
 	return 7
+}
+
+// buildBesideIP makes a lab where nobody has named a namespace yet, and another namespace by ip while it is there.
+func buildBesideIP() int {
+	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	l, err := lab.New(context.Background(), "first")
+	if err == nil {
+		_, err = furnish(l)
+	}
+	for _, args := range [][]string{{"netns", "add", "other"}, {"netns", "exec", "other", "true"}, {"netns", "del", "other"}} {
+		if out, failed := exec.Command("ip", args...).CombinedOutput(); failed != nil {
+			err = errors.Join(err, fmt.Errorf("ip %v: %w: %s", args, failed, out))
+		}
+	}
+	if l != nil {
+		err = errors.Join(err, l.Close())
+	}
+	left, failed := os.ReadDir("/run/netns")
+	fmt.Println("left behind", len(left), errors.Join(err, failed))
+	return 0
 }
 
 func enterAndWait() int {
