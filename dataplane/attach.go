@@ -63,7 +63,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 	if t == nil {
 		return nil, nil
 	}
-	r.askHosts()
+	r.askHosts(func(n int) bool { return n == i })
 	return t, r.do(func(sw *Switch) error {
 		t.freeRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())

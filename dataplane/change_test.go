@@ -13,6 +13,7 @@ import (
 
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/macctl"
 )
 
 // A fickle port refuses what it is told to refuse.
@@ -106,19 +107,30 @@ func TestReplaceLosesNothing(t *testing.T) {
 	})
 }
 
-// What does not leave the ring in time is lost, and counted.
-func TestReplaceCountsWhatWaits(t *testing.T) {
+// crowded is a switch whose buffer takes few lossless frames for port 1, which sends none.
+func crowded(t *testing.T) *lan {
 	ports := unshapedPorts(2)
 	ports[0].Ingress[lossless].Headroom = cell
 	ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
 	l := newLan(t, executors[0], testConfig(2), ports...)
 	l.stations[1].stop()
-	l.stations[0].send(several(0, 1, lossless, 500, small)...)
-	eventually(t, "a frame waits in the ring", func() bool {
-		var hold bool
-		l.r.View(func(sw *Switch) { hold = sw.ports[0].waitFrom != 0 })
-		return hold
+	return l
+}
+
+// waits waits until a frame waits in the ring of port i.
+func (l *lan) waits(i int) {
+	l.t.Helper()
+	eventually(l.t, "a frame waits in the ring", func() (waits bool) {
+		l.r.View(func(sw *Switch) { waits = sw.ports[i].waitFrom != 0 })
+		return waits
 	})
+}
+
+// What does not leave the ring in time is lost, and counted.
+func TestReplaceCountsWhatWaits(t *testing.T) {
+	l := crowded(t)
+	l.stations[0].send(several(0, 1, lossless, 500, small)...)
+	l.waits(0)
 	near, _ := l.second()
 	var lost int
 	var err error
@@ -135,6 +147,79 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 	c := v.Ports[0].Counters
 	if err != nil || lost == 0 || c.LosslessDrops[Unknown] != uint64(lost) || c.Drops[Unknown][DropRing] != uint64(lost) {
 		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[Unknown], c.Drops[Unknown][DropRing])
+	}
+}
+
+// What waits in the rings of a port whose sockets go, or which goes itself, is counted as lost in them.
+func TestRingsThatGoAreCounted(t *testing.T) {
+	for name, leave := range map[string]func(l *lan) error{
+		"sockets": func(l *lan) error { return l.r.Detach(0) },
+		"port":    func(l *lan) error { return l.r.Configure(testConfig(2), map[int]PortConfig{1: l.ports[1]}, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := crowded(t)
+			l.mortal = true
+			const n = 500
+			l.stations[0].send(several(0, 1, lossless, n, small)...)
+			l.waits(0)
+			l.must(leave(l))
+			var c *Counters
+			if old := l.r.Retired().Ports; len(old) == 1 {
+				c = &old[0].Counters
+			}
+			var v Snapshot
+			l.r.Snapshot(&v)
+			if p := &v.Ports[0]; p.Config.Name == "p0" {
+				c = &p.Counters
+			}
+			if c == nil || c.ReceivedFrames == n || c.ReceivedFrames+c.Drops[Unknown][DropRing] != n || c.LosslessDrops[Unknown] != 0 {
+				t.Errorf("%+v, want %d frames received or lost in the ring, and no fault", c, n)
+			}
+		})
+	}
+}
+
+// A peer that is held because its ring is full stays held when a configuration comes, or is refused, and when a drain ends.
+func TestRingHoldsSurviveChanges(t *testing.T) {
+	const other = 5
+	ports := unshapedPorts(2)
+	for i := range ports {
+		ports[i].Lossless |= 1 << other
+	}
+	ports[0].Ingress[lossless].Headroom = cell
+	ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
+	cfg := testConfig(8)
+	cfg.Lossless |= 1 << other
+	l := newLan(t, executors[0], cfg, ports...)
+	l.mortal = true
+	l.stations[1].stop()
+	l.stations[0].send(several(0, 1, lossless, 8000, small)...)
+	told := func() macctl.InitiatorCounters {
+		var v Snapshot
+		l.r.Snapshot(&v)
+		return v.Ports[0].Told
+	}
+	eventually(t, "the ring is held", func() bool { return told().XoffSent[other] > 0 })
+	refused := cfg
+	refused.Ageing = -1
+	for name, change := range map[string]func() error{
+		"refused": func() error {
+			if l.r.Configure(refused, l.ports, l.statics) == nil {
+				return errors.New("not refused")
+			}
+			return nil
+		},
+		"in force":   func() error { return l.r.Configure(cfg, l.ports, l.statics) },
+		"drain ends": func() error { return errors.Join(l.r.Drain(true), l.r.Drain(false)) },
+	} {
+		before := told()
+		for range 5 {
+			l.must(change())
+			time.Sleep(5 * time.Millisecond)
+		}
+		if now := told(); now.XonSent[other] != before.XonSent[other] {
+			t.Errorf("%s: the peer was told %d times that it may go on", name, now.XonSent[other]-before.XonSent[other])
+		}
 	}
 }
 

@@ -24,17 +24,6 @@ func (w *worker) take(t *portTask, c port.Class) bool {
 	return work
 }
 
-// takeLast takes the n oldest frames of a ring, up to one that has to wait for buffer.
-func (w *worker) takeLast(t *portTask, c port.Class, n int) {
-	for n > 0 {
-		taken, worked := w.receive(t, c, min(n, w.pace.frames))
-		if !worked {
-			return
-		}
-		n -= taken
-	}
-}
-
 // receive runs the receive task of a port for one burst of one ring, of no more than most frames. It returns how many have left
 // the ring, and whether there was work.
 func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
@@ -24,7 +25,8 @@ func (s *Switch) retire(p *portState) {
 	s.retired[p.cfg.Name] = now
 }
 
-// retireTask keeps what the task of a port has measured.
+// retireTask keeps what the task of a port has measured. What waits in its rings is lost with them: it has not been received, and is
+// no fault.
 func (s *Switch) retireTask(name string, t *portTask) {
 	now := &retiredPort{}
 	if old := s.retired[name]; old != nil {
@@ -32,6 +34,9 @@ func (s *Switch) retireTask(name string, t *portTask) {
 	}
 	now.Reaction.add(&t.reaction)
 	now.Late.add(&t.late)
+	for c := range port.NumClasses {
+		now.Counters.Drops[Unknown][DropRing] += uint64(t.port.Backlog(c).Frames)
+	}
 	s.retired[name] = now
 	s.renewRetired(name)
 }

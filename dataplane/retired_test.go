@@ -1,6 +1,10 @@
 package dataplane
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/port/porttest"
+)
 
 // What Retired returns is what a port, or a trunk, that comes back goes on from, and does not change any more.
 func TestRetired(t *testing.T) {
@@ -31,7 +35,12 @@ func TestRetired(t *testing.T) {
 	if len(old.Ports) != 1 || len(old.Buffer.Ports) != 1 || len(old.Trunks) != 1 {
 		t.Fatalf("%d ports, %d in the buffer, %d trunks, want 1 each", len(old.Ports), len(old.Buffer.Ports), len(old.Trunks))
 	}
-	task := &portTask{}
+	near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+	task := &portTask{port: near}
 	task.reaction.Record(1000)
 	r.View(func(sw *Switch) {
 		sw.retireTask("p0", task) // its sockets go, and it stays

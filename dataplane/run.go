@@ -114,15 +114,13 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	r.change.Lock()
 	defer r.change.Unlock()
 	var gone []*portTask
-	r.askHosts()
+	goes := func(i int) bool { _, stays := ports[i]; return !stays }
+	r.askHosts(goes)
 	err := r.do(func(sw *Switch) error {
-		defer r.holdDraining(sw)
+		held := r.freeRings(sw)
+		defer func() { r.holdRings(sw, held) }()
 		for i, t := range r.tasks {
-			if t == nil {
-				continue
-			}
-			t.freeRing(sw) // its priorities may be others now; the ring is looked at before each burst
-			if _, stays := ports[i]; !stays {
+			if t != nil && goes(i) {
 				sw.ReadLosses(i, t.losses(), Now())
 			}
 		}

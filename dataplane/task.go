@@ -16,8 +16,6 @@ type portTask struct {
 	rx, tx   *worker
 	program  []bpf.RawInstruction // in force; guarded by Runner.change
 
-	hostDrops uint64 // frames that the host behind a TAP has lost, when it was last asked; guarded by Runner.shape
-
 	// receive task
 	blocked   [port.NumClasses]bool   // the oldest frame waits for buffer
 	blockedAt [port.NumClasses]uint64 // Switch.room when it last had to wait

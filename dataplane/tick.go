@@ -63,32 +63,38 @@ const (
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10
 
-// losses reads what the port's rings have lost. Runner.shape guards it.
+// losses reads what the port's rings have lost, and what a host had lost before it came here when askHosts asked last. Runner.shape
+// guards it.
 func (t *portTask) losses() RingLosses {
-	return RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses(), Host: t.hostDrops}
+	l := RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses()}
+	if tap, ok := t.port.(*port.TAP); ok {
+		l.Host = tap.HostDrops()
+	}
+	return l
 }
 
-// askHosts reads what hosts have lost before it came to a TAP. The kernel may take half a second for the answer, where other
-// interfaces come and go: the workers go on meanwhile.
-func (r *Runner) askHosts() {
+// askHosts asks what the hosts behind TAPs have lost, those of the ports of which. The kernel may keep it waiting: nobody else waits
+// with it.
+func (r *Runner) askHosts(which func(i int) bool) {
+	var all []*port.TAP
 	r.shape.Lock()
-	defer r.shape.Unlock()
-	for _, t := range r.tasks {
-		if t != nil {
-			t.askHost()
+	for i, t := range r.tasks {
+		if t == nil || !which(i) {
+			continue
+		}
+		if tap, ok := t.port.(*port.TAP); ok {
+			all = append(all, tap)
 		}
 	}
-}
-
-func (t *portTask) askHost() {
-	if tap, ok := t.port.(*port.TAP); ok {
-		t.hostDrops = tap.HostDrops()
+	r.shape.Unlock()
+	for _, tap := range all {
+		tap.AskDrops()
 	}
 }
 
 // readLosses takes over the kernel's loss counters of every ring.
 func (r *Runner) readLosses() {
-	r.askHosts()
+	r.askHosts(func(int) bool { return true })
 	r.shape.Lock()
 	defer r.shape.Unlock()
 	for i, t := range r.tasks {

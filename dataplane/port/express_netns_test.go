@@ -154,8 +154,8 @@ func equal(a, b []uint32) bool {
 	return true
 }
 
-// heldRate is that at which the other end of TestExpressHeldBack takes frames, in octets a second.
-const heldRate = 2_000_000
+// heldRate is that at which the other end of TestExpressHeldBack takes frames, in octets a second: less than any machine sends.
+const heldRate = 500_000
 
 // Where the other end holds frames back, what does not fit the AF_XDP socket's buffer leaves by the packet socket, behind
 // them, and what the kernel was told of and did not take is never sent twice.
@@ -180,7 +180,11 @@ func TestExpressHeldBack(t *testing.T) {
 		}
 	}
 	if got := w.heard(len(want)); !equal(got, want) {
-		t.Errorf("the host got %v, want all in order", got)
+		same := 0
+		for same < min(len(got), len(want)) && got[same] == want[same] {
+			same++
+		}
+		t.Errorf("the host got %d frames, the first %d of them in order, want %d in order", len(got), same, len(want))
 	}
 	if n, err := port.Voided(w.port); err != nil || n < 50 || n > len(want)-50 {
 		t.Errorf("%d of %d frames did not leave by the AF_XDP socket (%v), want a part", n, len(want), err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -53,7 +54,9 @@ type TAP struct {
 	handle      *netlink.Handle // in the interface's namespace
 	settings    TAPSettings
 	held        func(b []byte, was uint8) uint8
-	drops       uint64        // last seen
+	drops       atomic.Uint64 // last seen
+	asking      sync.Mutex    // AskDrops and Close
+	closed      bool          // guarded by asking
 	paused      atomic.Uint32 // priorities
 
 	// of the receive task
@@ -294,13 +297,19 @@ func (t *TAP) Losses(Class) uint64 { return 0 }
 // ControlLosses implements Port.
 func (t *TAP) ControlLosses() uint64 { return 0 }
 
-// HostDrops returns the frames that the kernel has dropped because a queue towards the switch was full.
-func (t *TAP) HostDrops() uint64 {
-	link, err := t.handle.LinkByIndex(t.index)
-	if err == nil && link.Attrs().Statistics != nil {
-		t.drops = link.Attrs().Statistics.TxDropped
+// HostDrops returns the frames that the kernel had dropped because a queue towards the switch was full, when AskDrops asked last.
+func (t *TAP) HostDrops() uint64 { return t.drops.Load() }
+
+// AskDrops asks the kernel for HostDrops. Where other interfaces come and go, the answer may take half a second.
+func (t *TAP) AskDrops() {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if t.closed {
+		return
 	}
-	return t.drops
+	if link, err := t.handle.LinkByIndex(t.index); err == nil && link.Attrs().Statistics != nil {
+		t.drops.Store(link.Attrs().Statistics.TxDropped)
+	}
 }
 
 // Bound tells whether the interface still exists.
@@ -314,6 +323,9 @@ func (t *TAP) ClearError() {}
 
 // Close implements Port. The interface is gone with it.
 func (t *TAP) Close() error {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	t.closed = true
 	var errs []error
 	if t.handle != nil {
 		t.handle.Close()

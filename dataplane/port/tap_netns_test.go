@@ -237,6 +237,7 @@ func TestTAPCountsWhatTheHostLoses(t *testing.T) {
 		all[i] = b
 	}
 	h.sendAll(all)
+	h.AskDrops()
 	if got := h.HostDrops(); got != beyond {
 		t.Errorf("%d frames dropped, want %d", got, beyond)
 	}
