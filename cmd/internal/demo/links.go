@@ -35,7 +35,7 @@ type LinkResult struct {
 	Room       int64  `json:"tightest_room_bytes"` // that was found, and in force, as that one left
 	Exceeded   uint64 `json:"exceeded_xoffs"`      // after which more came than was found, and in force, as they left
 	Ring       int64  `json:"ring_bytes"`          // most that had come before
-	Ringed     uint64 `json:"ring_frames"`         // that came after an XOFF had left and waited in the ring
+	Ringed     uint64 `json:"ring_frames"`         // that waited in the ring since more came after an XOFF had left than the headroom holds
 	Crowded    uint64 `json:"crowded_frames"`      // the same, behind what had come before
 	IdleLateNs int64  `json:"line_idle_late_ns"`   // by which half of the frames left both delay lines too late, before the load
 	LateNs     int64  `json:"line_late_ns"`        // by which a frame left the delay line that leads here too late, at most; 0 where there is none
@@ -206,7 +206,7 @@ func (l *linkAct) checkLink(r *Report, k *LinkResult, flows []Flow) {
 	r.check(l.name, pauses, "XOFFs", enough, fmt.Sprint(k.Xoffs), k.Xoffs >= enoughXoffs)
 	r.check(l.name, kind, "bytes after the XOFF that left least", fmt.Sprintf("at most the %d found by then", k.Room), fmt.Sprint(k.Used), k.Used <= k.Room)
 	r.check(l.name, kind, "XOFFs after which more came than was found by then", "0", fmt.Sprint(k.Exceeded), k.Exceeded == 0)
-	r.check(l.name, kind, "frames after XOFF that waited in the ring", "0", fmt.Sprint(k.Ringed), k.Ringed == 0)
+	r.check(l.name, kind, "frames that waited in the ring since more came after XOFF than the headroom holds", "0", fmt.Sprint(k.Ringed), k.Ringed == 0)
 }
 
 // LinksText writes the report of demo headroom for a person.

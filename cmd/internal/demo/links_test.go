@@ -267,7 +267,7 @@ func TestCheckLink(t *testing.T) {
 		{"as it should be", func(*LinkResult, *Flow) {}, 138_000, nil},
 		{"more than was found by then", func(k *LinkResult, _ *Flow) { k.Used = 28_001 }, 138_000, []string{"bytes after the XOFF that left least"}},
 		{"more than was found by then, though not in the end", func(k *LinkResult, _ *Flow) { k.Exceeded, k.Peak = 1, 3 }, 138_000, []string{"XOFFs after which more came than was found by then"}},
-		{"it waited in the ring", func(k *LinkResult, _ *Flow) { k.Ringed = 1 }, 138_000, []string{"frames after XOFF that waited in the ring"}},
+		{"it waited in the ring", func(k *LinkResult, _ *Flow) { k.Ringed = 1 }, 138_000, []string{"frames that waited in the ring since more came after XOFF than the headroom holds"}},
 		{"few XOFFs", func(k *LinkResult, _ *Flow) { k.Xoffs = 199 }, 138_000, []string{"XOFFs"}},
 		{"nobody blocked", func(k *LinkResult, _ *Flow) { k.Blocked = 199 }, 138_000, []string{"times that the receiver blocked"}},
 		{"lost", func(_ *LinkResult, f *Flow) { f.Lost = 1 }, 138_000, []string{"lossless frames lost"}},
