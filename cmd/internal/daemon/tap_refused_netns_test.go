@@ -40,7 +40,7 @@ func TestTAPRefused(t *testing.T) {
 			must(t, r.sw.DeleteLink("p3"))
 			p := r.launchBehind(tt.dev, setup{ports: map[int]string{3: "kind: tap"}}, tt.capability)
 			r.refuses(p, tt.want)
-			if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", p.Pid()), "--mount", "umount", "/dev/net").CombinedOutput(); err != nil {
+			if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", p.Pid()), "--mount", "umount", "--lazy", "/dev/net").CombinedOutput(); err != nil {
 				t.Fatalf("give it the machine's /dev/net: %v\n%s", err, out)
 			}
 			eventually(t, "the TAP comes", func() bool { return strings.Contains(p.Output(), `msg="port is open" port=p3 `) })
