@@ -19,12 +19,12 @@ import (
 // A tap is a TAP in a namespace of its own.
 type tap struct {
 	*port.TAP
-	t      *testing.T
+	t      testing.TB
 	ns     string
 	handle *netlink.Handle
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func must(t *testing.T, err error) {
 // vector stands for MAC Control in these tests: the octet behind the EtherType is what is paused from now on.
 func vector(b []byte, _ uint8) uint8 { return b[frame.HeaderOctets] }
 
-func newTAP(t *testing.T, rule port.QueueRule) *tap {
+func newTAP(t testing.TB, rule port.QueueRule) *tap {
 	t.Helper()
 	h := openTAP(t, rule)
 	if why := h.Shared(); why != nil {
@@ -43,7 +43,7 @@ func newTAP(t *testing.T, rule port.QueueRule) *tap {
 	return h
 }
 
-func openTAP(t *testing.T, rule port.QueueRule) *tap {
+func openTAP(t testing.TB, rule port.QueueRule) *tap {
 	t.Helper()
 	ns, handle := newNamespace(t)
 	p, err := port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,

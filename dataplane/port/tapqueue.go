@@ -80,7 +80,7 @@ var tunFeatures = func(fd int) (uint32, error) { return unix.IoctlGetUint32(fd, 
 func openQueue(name string, flags uint16) (fd int, err error) {
 	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, explainTun(err)
+		return -1, explainTun(fmt.Errorf("open /dev/net/tun: %w", err))
 	}
 	defer func() {
 		if err != nil {
@@ -97,7 +97,7 @@ func openQueue(name string, flags uint16) (fd int, err error) {
 	}
 	r.SetUint16(tapFlags | flags)
 	if err = unix.IoctlIfreq(fd, unix.TUNSETIFF, r); err != nil {
-		return -1, explainTun(err)
+		return -1, explainTun(fmt.Errorf("TUNSETIFF: %w", err))
 	}
 	return fd, offload(fd)
 }
@@ -122,7 +122,8 @@ func explainTun(err error) error {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
 		return fmt.Errorf("there is no TUN device: load it (modprobe tun), or give the container --device=/dev/net/tun (%w)", err)
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("not allowed to make a TAP: run as root, or give the container --cap-add=NET_ADMIN --device=/dev/net/tun (%w)", err)
+		return fmt.Errorf("not allowed to make a TAP, which needs CAP_NET_ADMIN and to read and write /dev/net/tun: run as root, or give the container "+
+			"--cap-add=NET_ADMIN --device=/dev/net/tun (%w)", err)
 	case errors.Is(err, unix.EBUSY):
 		return fmt.Errorf("an interface of this name exists already: delete it, or give the TAP another name with interface: NAME (%w)", err)
 	}

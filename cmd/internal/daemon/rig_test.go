@@ -298,11 +298,22 @@ func (r *rig) startProcess(s setup, env ...string) *lab.Process {
 
 func (r *rig) launch(s setup, env ...string) *lab.Process {
 	r.t.Helper()
-	path := filepath.Join(r.dir, "switch.yaml")
-	must(r.t, os.WriteFile(path, []byte(s.yaml(r, len(r.hosts))), 0o600))
-	p, err := r.sw.Start(switchCommand(path, env...))
+	return r.launchAs(switchCommand(r.write(s), env...))
+}
+
+func (r *rig) launchAs(c lab.Command) *lab.Process {
+	r.t.Helper()
+	p, err := r.sw.Start(c)
 	must(r.t, err)
 	return p
+}
+
+// write writes the configuration and returns its path.
+func (r *rig) write(s setup) string {
+	r.t.Helper()
+	path := filepath.Join(r.dir, "switch.yaml")
+	must(r.t, os.WriteFile(path, []byte(s.yaml(r, len(r.hosts))), 0o600))
+	return path
 }
 
 // ip runs a command of iproute2 in a node.
