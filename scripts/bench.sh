@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Compares pfcswitch, the Linux bridge and Open vSwitch's userspace datapath in interleaved runs on the same veth links:
-# h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged, and leaves tagged; what arrives is
-# the kernel's counter of h2's interface, on which no socket listens; IPv6 is off. The work is done by scripts/bench.
+# Compares pfcswitch, the Linux bridge and Open vSwitch's userspace datapath, without and with TSO, in interleaved runs on the
+# same veth links: h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged, and leaves tagged;
+# what arrives is the kernel's counter of h2's interface, on which no socket listens; IPv6 is off. The work is done by scripts/bench.
 #
-#   scripts/bench.sh                      everything, 7 rounds (about two hours, half of them for the loss-free rate;
+#   scripts/bench.sh                      everything, 7 rounds (about two and a half hours, 80 minutes of them for the loss-free rate;
 #                                         it says at the start what the parts take)
-#   scripts/bench.sh --priorities 3       the lossless priority alone (an hour and a quarter)
+#   scripts/bench.sh --priorities 3       the lossless priority alone (an hour and a half)
+#   scripts/bench.sh --switches "pfcswitch bridge ovs"
+#                                         without Open vSwitch's TSO (two hours)
 #   scripts/bench.sh --only "frames tcp"  these parts: frames lossfree tcp latency xoff pause ports fdb trunk choices flap
 #   scripts/bench.sh --rounds 3 --search 0
 #   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60, 512 and 1514
