@@ -1,24 +1,28 @@
 #!/usr/bin/env bash
-# Compares pfcswitch, the Linux bridge and Open vSwitch's userspace datapath in interleaved runs on the same veth links:
-# h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged, and leaves tagged; what arrives is
-# the kernel's counter of h2's interface, on which no socket listens; IPv6 is off. The work is done by scripts/bench.
+# Compares pfcswitch, the Linux bridge and Open vSwitch's userspace datapath, without and with TSO, in interleaved runs on the
+# same veth links: h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged, and leaves tagged;
+# what arrives is the kernel's counter of h2's interface, on which no socket listens; IPv6 is off. The work is done by scripts/bench.
 #
-#   scripts/bench.sh                      everything, 7 rounds (about two hours, half of them for the loss-free rate;
-#                                         it says at the start what the parts take)
-#   scripts/bench.sh --priorities 3       the lossless priority alone (an hour and a quarter)
+#   scripts/bench.sh                      everything, 7 rounds (about two and a half hours, 80 minutes of them for the loss-free rate;
+#                                         it says at the start what the parts take), into bench.json and bench.svg
+#   scripts/bench.sh --priorities 3       the lossless priority alone (an hour and a half)
+#   scripts/bench.sh --switches "pfcswitch bridge ovs"
+#                                         without Open vSwitch's TSO (two hours)
 #   scripts/bench.sh --only "frames tcp"  these parts: frames lossfree tcp latency xoff pause ports fdb trunk choices flap
 #   scripts/bench.sh --rounds 3 --search 0
 #   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60, 512 and 1514
 #   scripts/bench.sh --only lossfree --switches pfcswitch --search 1 --trial 10
 #                                         without its peers
-#   scripts/bench.sh --smoke              does every part work? (seconds; the figures mean nothing)
+#   scripts/bench.sh --smoke              does every part work? (a minute; the figures mean nothing; writes no file unasked)
 #   scripts/bench.sh --json FILE --svg FILE
-#                                         the single results and their summary as JSON lines; a plot
+#                                         the single results and their summary as JSON lines, and a plot, elsewhere than in bench.json and
+#                                         bench.svg of the folder that it is called from; "" is no file, - the standard output
 #   scripts/bench.sh --help               all options
 #
 # Needs root. Open vSwitch and iperf3 are installed where they are missing and apt-get may;
 # else they are left out, loudly. INSTALL=0 installs nothing.
 set -euo pipefail
+export BENCH_FOLDER=$PWD # names of files are meant from here
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 if [[ $EUID -ne 0 && ! " $* " =~ " "--?h(elp)?" " ]]; then

@@ -195,8 +195,8 @@ run_demo() {
 }
 
 stage_bench() {
-  local status=0
-  scripts/bench.sh --smoke --json "$work/bench.json" --svg "$work/bench.svg" || status=$?
+  local status=0 root=$PWD
+  (cd "$work" && "$root"/scripts/bench.sh --smoke --json bench.json --svg bench.svg) || status=$? # names are meant from there
   if [[ $status -eq $absent && ${CI:-} == true ]]; then
     echo "with CI=true it has to run: start this script as root"
     return 1

@@ -47,13 +47,10 @@ func (o *options) defaults() time.Duration {
 func (b *bench) takes(name string) time.Duration {
 	o := &b.opt
 	times := func(n int, t time.Duration) time.Duration { return time.Duration(n) * t }
-	compared, overTCP := 0, 0
+	compared := 0
 	for _, of := range switchNames {
 		if b.present(of) {
-			overTCP++
-			if of != ofOVSTSO {
-				compared++
-			}
+			compared++
 		}
 	}
 	loads := len(o.octets) * len(o.priorities)
@@ -68,7 +65,7 @@ func (b *bench) takes(name string) time.Duration {
 		return times(o.search*loads*compared, one)
 	case "tcp":
 		if b.peers.iperf3 != "" {
-			round = times(2*len(o.priorities)*overTCP, o.seconds+startsTCP)
+			round = times(2*len(o.priorities)*compared, o.seconds+startsTCP)
 		}
 	case "latency":
 		round = probe + times(compared, 2*probe+load)

@@ -59,3 +59,10 @@ func (b *bench) noteOVS(vswitchd *process) error {
 
 // kernelNice is what the system call's answer, 1 to 40, is subtracted from (getpriority(2)).
 const kernelNice = 20
+
+// noteTwins says what it does to the memory of Open vSwitch that it runs twice.
+func (b *bench) noteTwins() {
+	if b.present(ofOVS) && b.present(ofOVSTSO) {
+		b.once("Open vSwitch runs twice, with and without TSO: the PSS of each is without half of the pages of their common programs, RSS with all.")
+	}
+}

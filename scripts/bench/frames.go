@@ -14,6 +14,7 @@ func (b *bench) frames() error {
 		if err := b.defaultMemory(); err != nil {
 			return err
 		}
+		b.noteTwins()
 		if err := b.memory(all, "load=idle"); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@
 //	frames.go … flap.go              the parts, one a file
 //	result.go, summary.go            single results; their medians, spreads and ratios by round
 //	table.go, aims.go, svg.go        how they are shown
+//	files.go                         what is written, and where
 //
 // The exit status is 0 where every part worked, 1 where one did not, 2 for a wrong option and 128 + n after signal n.
 // How fast something was never decides.
@@ -52,7 +53,11 @@ func run(args []string) (status int) {
 	defer cancel(nil)
 	go runSignals(signals, cancel)
 
+	opt.filesIn(os.Getenv(folderVariable))
 	b := &bench{ctx: ctx, opt: opt, out: os.Stdout}
+	if opt.json == standardOutput || opt.svg == standardOutput {
+		b.out = os.Stderr
+	}
 	err = b.whole()
 	var s signalError
 	switch {

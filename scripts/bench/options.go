@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type options struct {
 	priorities []int
 	parts      []part
 	switches   []string // those that are compared; empty: all
-	json, svg  string   // files; "" for none
+	json, svg  string   // files; "" for none, standardOutput for that
 	smoke      bool
 }
 
@@ -49,7 +50,8 @@ var parts = []part{
 }
 
 // smokeDefaults make a run that only shows that every part works.
-var smokeDefaults = map[string]string{"rounds": "1", "search": "1", "seconds": "0.2", "trial": "0.1", "octets": "60", "priorities": "3"}
+var smokeDefaults = map[string]string{"rounds": "1", "search": "1", "seconds": "0.2", "trial": "0.1", "octets": "60", "priorities": "3",
+	"json": "", "svg": ""}
 
 func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("bench.sh", flag.ContinueOnError)
@@ -64,8 +66,8 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	f.StringVar(&priorities, "priorities", "0 3", "`priorities` of the frames")
 	f.StringVar(&only, "only", "", "these `parts` alone: "+strings.Join(partNames(), " "))
 	f.StringVar(&switches, "switches", "", "compare these `switches` alone: "+strings.Join(switchNames, " "))
-	f.StringVar(&o.json, "json", "", "`file` for the single results and their summary as JSON lines")
-	f.StringVar(&o.svg, "svg", "", "`file` for a plot")
+	f.StringVar(&o.json, "json", "bench.json", "`file` for the single results and their summary as JSON lines; - is the standard output, \"\" none")
+	f.StringVar(&o.svg, "svg", "bench.svg", "`file` for a plot, likewise")
 	f.BoolVar(&o.smoke, "smoke", false, "does every part work? (seconds; the figures mean nothing)")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -141,6 +143,8 @@ func (o *options) check() error {
 		return fmt.Errorf("--seconds %v: from 0.1 to %v", o.seconds.Seconds(), longest.Seconds())
 	case o.trial < 100*time.Millisecond || o.trial > longest:
 		return fmt.Errorf("--trial %v: from 0.1 to %v", o.trial.Seconds(), longest.Seconds())
+	case o.json == standardOutput && o.svg == standardOutput:
+		return errors.New("--json - --svg -: only one of them can be the standard output")
 	}
 	return nil
 }

@@ -48,6 +48,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nonsense"}, {"more"}, {"--rounds", "0"}, {"--seconds", "0"}, {"--seconds", "NaN"}, {"--seconds", "1e9"}, {"--trial", "-1"}, {"--octets", "59"},
 		{"--octets", "1515"}, {"--octets", ""}, {"--octets", "x"}, {"--priorities", "8"}, {"--only", "everything"}, {"--switches", "vpp"},
+		{"--json", "-", "--svg", "-"},
 	} {
 		var said strings.Builder
 		if o, err := parseOptions(args, &said); err == nil || said.Len() == 0 {

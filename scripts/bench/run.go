@@ -31,6 +31,9 @@ type bench struct {
 
 // whole is the run from its first file to its last.
 func (b *bench) whole() (err error) {
+	if err := b.opt.announce(b.out); err != nil {
+		return err
+	}
 	if err := b.prepare(); err != nil {
 		return errors.Join(err, b.close())
 	}
@@ -119,24 +122,12 @@ func (b *bench) show(start time.Time, atStart cpuTimes) error {
 	} else {
 		errs = append(errs, printAims(b.out, rows))
 	}
-	if b.opt.json != "" {
-		errs = append(errs, writeFile(b.opt.json, func(w io.Writer) error { return writeJSON(w, b.machine, &b.gaps, b.results, rows) }))
-	}
-	if b.opt.svg != "" {
-		errs = append(errs, writeFile(b.opt.svg, func(w io.Writer) error { return plot(w, b.machine, rows) }))
-	}
+	errs = append(errs, writeFile(b.opt.json, func(w io.Writer) error { return writeJSON(w, b.machine, &b.gaps, b.results, rows) }),
+		writeFile(b.opt.svg, func(w io.Writer) error { return plot(w, b.machine, rows) }))
 	if b.opt.smoke {
 		errs = append(errs, b.judgeSmoke(rows))
 	}
 	return errors.Join(errs...)
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }
 
 // once is a note that is made only once.

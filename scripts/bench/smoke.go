@@ -14,13 +14,14 @@ import (
 // of faults.
 var smokeRows = map[string][]rowKey{
 	"frames": {{what: "delivered", metric: frameRate, of: ofPFC}, {what: "delivered", metric: cpuPerFrame, of: ofBridge},
-		{what: "delivered", metric: frameRate, of: ofOVS}, {what: "memory", metric: pss, of: ofOVS}, {what: "memory", metric: pss, of: ofPFC}},
+		{what: "delivered", metric: frameRate, of: ofOVS}, {what: "delivered", metric: frameRate, of: ofOVSTSO},
+		{what: "memory", metric: pss, of: ofOVS}, {what: "memory", metric: pss, of: ofOVSTSO}, {what: "memory", metric: pss, of: ofPFC}},
 	"lossfree": {{what: "loss-free", metric: frameRate, of: ofPFC}, {what: "loss-free", metric: frameRate, of: ofBridge},
-		{what: "loss-free", metric: frameRate, of: ofOVS}},
+		{what: "loss-free", metric: frameRate, of: ofOVS}, {what: "loss-free", metric: frameRate, of: ofOVSTSO}},
 	"tcp": {{what: "tcp", metric: throughput, of: ofPFC}, {what: "tcp", metric: throughput, of: ofBridge},
 		{what: "tcp", metric: throughput, of: ofOVS}, {what: "tcp", metric: throughput, of: ofOVSTSO}},
 	"latency": {{what: "latency", metric: p99, of: ofPFC}, {what: "latency", metric: p99, of: ofBridge}, {what: "latency", metric: p99, of: ofOVS},
-		{what: ofGaps, metric: highest, of: ofMachine}},
+		{what: "latency", metric: p99, of: ofOVSTSO}, {what: ofGaps, metric: highest, of: ofMachine}},
 	"xoff":    {{what: "xoff-reaction", metric: p99, of: ofPFC}},
 	"pause":   {{what: "pause", metric: stopped, of: ofPFC}},
 	"ports":   {{what: "ports", metric: toTwoPorts, of: ofPFC}},
@@ -49,11 +50,6 @@ func (b *bench) judgeSmoke(rows []row) error {
 	var lines, drawn bytes.Buffer
 	errs = append(errs, writeJSON(&lines, b.machine, &b.gaps, b.results, rows), readable(&lines), plot(&drawn, b.machine, rows), wellFormed(&drawn))
 	return errors.Join(errs...)
-}
-
-// present tells whether results of a switch are to be expected.
-func (b *bench) present(of string) bool {
-	return of == ofMachine || b.opt.compares(of) && (of != ofOVS && of != ofOVSTSO || b.peers.ovs != "") && (of != ofOVSTSO || !b.withoutTSO)
 }
 
 // given tells whether there is a row of the kind that is more than 0.

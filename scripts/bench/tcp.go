@@ -70,7 +70,7 @@ type tcpNetwork struct {
 
 // tcpNetwork returns the network of a switch, nil where there is no such switch.
 func (b *bench) tcpNetwork(name string) (t *tcpNetwork, err error) {
-	if !b.opt.compares(name) || (name == ofOVS || name == ofOVSTSO) && b.peers.ovs == "" {
+	if !b.present(name) {
 		return nil, nil
 	}
 	n, err := b.newNetwork("tcp-"+name, 2)
@@ -89,9 +89,7 @@ func (b *bench) tcpNetwork(name string) (t *tcpNetwork, err error) {
 		err = n.startOVS(name == ofOVSTSO)
 	}
 	if errors.Is(err, errNoTSO) {
-		b.note("OPEN VSWITCH WITH USERSPACE TSO IS LEFT OUT: %v", err)
-		b.withoutTSO = true
-		return nil, n.close()
+		return nil, b.leaveOutTSO(n, err)
 	}
 	if err != nil {
 		return t, err
