@@ -13,6 +13,7 @@ const (
 	EventRingHold     EventKind = "ring-hold"
 	EventIgnoresXoff  EventKind = "peer-ignores-xoff"
 	EventOverspeed    EventKind = "overspeed"
+	EventOversize     EventKind = "oversize"
 	EventLinkDrops    EventKind = "link-drops"
 	EventLoop         EventKind = "loop"
 	EventHeadroom     EventKind = "headroom"

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -73,6 +74,61 @@ func TestLinkEvents(t *testing.T) {
 	if fmt.Sprint(kinds) != "[port-up port-down]" {
 		t.Errorf("events %v, want up, once, and down", kinds)
 	}
+}
+
+// A station whose MTU is larger than the port's is told of once for each configuration, with what to do; of whichever priority its frames
+// are, the others pass.
+func TestOversizeIsTold(t *testing.T) {
+	r := plainRig(t, 2)
+	told := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, e := range r.sw.Events(nil, 0) {
+			if e.Kind == EventOversize {
+				got = append(got, e.Text)
+				if e.Port != "p0" || e.Priority != -1 || e.Peer != host(0) || e.Count != 1 {
+					t.Errorf("event %+v: want one of port p0 as a whole, about %x", e, host(0))
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("events %q\nwant %q", got, want)
+		}
+	}
+	says := func(octets, most int) string {
+		return fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d (a tag comes on top): longer frames are dropped (oversize), those of lossless "+
+			"priorities too. Lower the MTU of the station that sends them to %d, or raise ports.p0.mtu to %d (pfcswitch nic: --mtu)", octets, most-14, most, most-14, octets-14)
+	}
+	r.offer(0, data(0, 1, lossless, 0, mtu+4)) // the longest
+	told()
+	first := says(3014, mtu)
+	r.offer(0, data(0, 1, lossless, 0, 3014+4), data(0, 1, 0, 1, 3014+4), ether(host(1), host(0), nil, experimental, 2, 9014))
+	told(first)
+	burst := r.receive(0, [][]byte{data(0, 1, lossless, 0, 3018)})
+	if n := testing.AllocsPerRun(100, func() { r.sw.Ingress(0, 0, burst, 0, r.now) }); n != 0 {
+		t.Errorf("%v allocations for each such frame after the first", n)
+	}
+	if _, err := r.sw.SetMAC(0, [6]byte{2, 9}, r.now); err != nil { // which changes nothing of it
+		t.Fatal(err)
+	}
+	r.offer(0, data(0, 1, lossless, 0, 3018))
+	told(first)
+
+	larger := map[int]PortConfig{0: testPort(0), 1: testPort(1)}
+	for i, c := range larger {
+		c.MaxFrame = 2014
+		larger[i] = c
+	}
+	if err := r.sw.Reconfigure(testConfig(2), larger, nil, r.now); err != nil {
+		t.Fatal(err)
+	}
+	told(first)
+	r.offer(0, data(0, 1, 0, 0, 2018), ether(host(1), host(0), nil, experimental, 2, 2015), data(0, 1, 0, 1, 3018))
+	told(first, says(2015, 2014))
+	if got := len(r.drain(1, r.now+second)); got != 2 {
+		t.Errorf("%d frames passed, want the two that fit", got)
+	}
+	r.empty()
 }
 
 // The peer that sends faster than the port's speed is counted, and named once.

@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"fmt"
+
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
@@ -103,6 +105,9 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	if a.bad {
 		s.count(p, a)
 		s.drop(p, a.priority, a.fault, false)
+		if a.fault == DropOversize && !p.oversize {
+			s.oversize(p, a)
+		}
 		return true
 	}
 	if a.header.EtherType == frame.TypeMACControl || a.header.EtherType == frame.TypeLLDP {
@@ -132,6 +137,20 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	}
 	d := s.bridge.Forward(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
 	return s.dispatch(p, a, index, vid, &d)
+}
+
+// oversize tells, once for each configuration, of a frame that is longer than the port carries. Its sender believes in an MTU that the
+// link does not have, and goes on: no priority and no pause keeps such frames.
+func (s *Switch) oversize(p *portState, a *Arrival) {
+	p.oversize = true
+	octets, mtu := len(a.Data), p.cfg.MaxFrame-frame.HeaderOctets
+	if a.header.Tagged {
+		octets -= frame.TagOctets
+	}
+	s.event(Event{Kind: EventOversize, Port: p.cfg.Name, Priority: -1, Peer: a.header.Src,
+		Text: fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d (a tag comes on top): longer frames are dropped (oversize), those of lossless "+
+			"priorities too. Lower the MTU of the station that sends them to %d, or raise ports.%s.mtu to %d (pfcswitch nic: --mtu)",
+			octets, mtu, p.cfg.MaxFrame, mtu, p.cfg.Name, octets-frame.HeaderOctets)})
 }
 
 func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) bool {

@@ -80,6 +80,7 @@ type portState struct {
 	losses   RingLosses // as last read
 	awaited  uint8      // queues of which the watchdog wants to know when they hold frames and are paused
 	discard  uint8      // queues that are emptied by its order
+	oversize bool       // a frame longer than the port carries came since the port was configured, and an event says so
 	session  uint32     // counts how often the link went down
 	told     uint8      // priorities that the peer was last told to stop
 	use      [NumPriorities]useMeter
@@ -147,7 +148,7 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 	if err != nil {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
-	p.cfg = cfg
+	p.cfg, p.oversize = cfg, false
 	s.tap.Describe(p.described())
 	if cfg.Delay > 0 && p.useNotes == nil {
 		p.useNotes = make([]useNote, 0, maxUseNotes)

@@ -17,9 +17,10 @@ func nicCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "nic --wire INTERFACE",
 		Short: "make this host obey and send PFC",
-		Long: "Puts a lossless NIC between the host's own stack and an interface: a TAP, which has the address of the interface, so\n" +
-			"that what ordinary programs send waits in the host while its priority is paused. A frame's priority is that of its\n" +
-			"VLAN tag, its DSCP or its socket (SO_PRIORITY). It lasts until SIGINT or SIGTERM, and the TAP with it.",
+		Long: "Puts a lossless NIC between the host's own stack and an interface: a TAP, which has the addresses of the host in place\n" +
+			"of the interface and a MAC address of its own, so that what ordinary programs send waits in the host while its priority\n" +
+			"is paused. A frame's priority is that of its VLAN tag, its DSCP or its socket (SO_PRIORITY). It lasts until SIGINT or\n" +
+			"SIGTERM, and the TAP with it.",
 		Example: "  pfcswitch nic --wire eth1 --address 10.0.0.1/24\n" +
 			"  iperf3 -c 10.0.0.2 --dscp 26        # priority 3, which is lossless",
 		Args: cobra.NoArgs,

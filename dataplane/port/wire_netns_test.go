@@ -119,8 +119,11 @@ func eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// controlRing is what a program returns for the ring of MAC Control frames.
-const controlRing = 2
+// What a program returns for the ring of MAC Control frames, and for the one that nobody reads.
+const (
+	controlRing = 2
+	refusedRing = 3
+)
 
 // byPCP steers frames of priority 3 to the lossless ring, and MAC Control and LLDP frames to that of their own. In the
 // fanout hook the tag is in metadata.

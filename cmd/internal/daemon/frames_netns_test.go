@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
@@ -174,6 +177,7 @@ func TestFramesThatStay(t *testing.T) {
 	r.start(setup{keys: "priorities: {lossless: [3]}", each: "speed: 1G"})
 	s := r.sockets()
 	to := func(mac string, b []byte) []byte { return append([]byte(mac), b[6:]...) }
+	sctp := ethernet(1, 2, 0x0800, serialize(ipv4Header(1, 2, 0, layers.IPProtocolSCTP), gopacket.Payload(pattern(1481))))
 	for _, tt := range []struct {
 		name   string
 		sent   []byte
@@ -187,6 +191,8 @@ func TestFramesThatStay(t *testing.T) {
 		{"back to where it came from", ipv4UDP(1, 1, 0, 50), dataplane.DropSamePort, 0},
 		{"longer than the MTU", ipv4UDP(1, 2, 0, 1473), dataplane.DropOversize, 0},
 		{"longer than the MTU, lossless", tagged(ipv4UDP(1, 2, 0, 1473), 0x8100, 3<<13), dataplane.DropOversize, 3},
+		{"SCTP longer than the MTU", sctp, dataplane.DropRing, dataplane.Unknown},
+		{"SCTP longer than the MTU, lossless", tagged(sctp, 0x8100, 3<<13), dataplane.DropRing, dataplane.Unknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := r.snapshot(1).Counters.Drops[tt.prio][tt.reason]
@@ -195,5 +201,7 @@ func TestFramesThatStay(t *testing.T) {
 			silent(t, s...)
 		})
 	}
+	whole := ipv4UDP(1, 2, 0, 1472)
+	arrives(t, s, 1, 2, whole, whole)
 	r.noLosslessDrops()
 }

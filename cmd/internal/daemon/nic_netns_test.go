@@ -81,6 +81,11 @@ func TestHostNIC(t *testing.T) {
 	for _, d := range nics {
 		eventually(t, "the host NIC is up", func() bool { return nicUp(d) })
 	}
+	for n, want := range map[int]string{1: "02:00:00:70:66:62", 2: "02:00:00:70:66:61"} { // each other than its wire's, and other than the next
+		if got := ip(t, r.host(n), "-o", "link", "show", "dev", "nic0"); !strings.Contains(got, "link/ether "+want) {
+			t.Errorf("h%d, whose wire is %s: the TAP is not %s: %s", n, hostMAC(n), want, got)
+		}
+	}
 	t.Run("lossless", func(t *testing.T) {
 		if again := incast(t, r, 26); again != 0 {
 			t.Errorf("%d segments were sent again", again)

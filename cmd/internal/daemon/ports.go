@@ -155,7 +155,7 @@ func (d *Daemon) settle(p *portLink, o *opening) {
 func (d *Daemon) reconcile() bool {
 	d.unwatchStrayed()
 	complete := d.watchAll()
-	for _, kind := range []config.Kind{config.KindEthernet, config.KindTAP} { // a TAP has the address of its wire
+	for _, kind := range []config.Kind{config.KindEthernet, config.KindTAP} { // a TAP's address follows from its wire's
 		for _, p := range d.ports {
 			if p.cfg.Kind == kind {
 				err := d.revisit(p)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"pfcswitch/buffer"
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
@@ -37,14 +39,9 @@ func (d *Daemon) notice(p *portLink, l port.Link) {
 	}
 }
 
-// measureMTU says where an interface takes shorter frames than its port, and when it does not any more. A TAP gets the port's MTU.
+// measureMTU says where the MTU of an interface does not suit its port, and when it does.
 func (d *Daemon) measureMTU(p *portLink) {
-	l, want, text := &p.at.link, p.cfg.MTU, ""
-	if p.tap == nil && l.MTU < want {
-		command := port.CommandIn(p.cfg.Netns, fmt.Sprintf("ip link set dev %s mtu %d", port.ShellWord(l.Name), want))
-		text = fmt.Sprintf("interface %s has an MTU of %d, below the port's mtu of %d: longer frames cannot leave by it (%s, at the far "+
-			"end too, or write mtu: %d)", l.Name, l.MTU, want, command, l.MTU)
-	}
+	l, want, text := &p.at.link, p.cfg.MTU, d.misfit(p)
 	if text == p.misfit {
 		return
 	}
@@ -55,6 +52,23 @@ func (d *Daemon) measureMTU(p *portLink) {
 	}
 	say(text, "port", p.cfg.Name)
 	d.note(p.cfg.Name, text)
+}
+
+// misfit says that an interface takes shorter frames than its port, or the wire of a host NIC longer ones: stations there may have its
+// MTU, where a port of a switch often has an interface that takes all there is. A TAP gets the port's MTU.
+func (d *Daemon) misfit(p *portLink) string {
+	l, want := &p.at.link, p.cfg.MTU
+	command := port.CommandIn(p.cfg.Netns, fmt.Sprintf("ip link set dev %s mtu %d", port.ShellWord(l.Name), want))
+	wire := slices.ContainsFunc(d.cfg.Ports, func(o config.Port) bool { return o.Wire == p.cfg.Name })
+	switch {
+	case p.tap == nil && l.MTU < want:
+		return fmt.Sprintf("interface %s has an MTU of %d, below the port's mtu of %d: longer frames cannot leave by it (%s, at the far end "+
+			"too, or write mtu: %d)", l.Name, l.MTU, want, command, l.MTU)
+	case wire && l.MTU > want && cuts(d.cfg):
+		return fmt.Sprintf("interface %s has an MTU of %d, above the port's mtu of %d: longer frames that stations with that MTU send are dropped "+
+			"(%s, at the far end too, or write mtu: %d for this port and its TAP: pfcswitch nic --mtu %d)", l.Name, l.MTU, want, command, l.MTU, l.MTU)
+	}
+	return ""
 }
 
 // adapt makes the ports with speed: auto follow their links. Those whose link says nothing keep what they have. What the buffer

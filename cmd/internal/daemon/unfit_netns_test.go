@@ -2,11 +2,14 @@ package daemon
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
 
@@ -58,4 +61,49 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	if got := r.events(dataplane.EventPort, 2); len(got) != 0 {
 		t.Errorf("events of the port that fits: %+v", got)
 	}
+}
+
+// A host whose MTU is larger than its port's is told of by show events, once for a configuration: with its address, the length of the
+// first frame too long and what to do. Its other frames pass, as do others'.
+func TestFarEndMTUAboveThePorts(t *testing.T) {
+	r := newRig(t, 2, lab.LinkOptions{MTU: 3000}) // a veth of 1500 would drop the frames itself
+	same := setup{keys: "priorities: {lossless: [3]}", each: "speed: 1G"}
+	r.start(same)
+	client := r.serveControl()
+	h1 := socketAt(t, r.host(1), "eth0")
+	long := func(octets int) {
+		t.Helper()
+		before := r.snapshot(1).Counters.Drops[3][dataplane.DropOversize]
+		for range 5 {
+			must(t, h1.Send(frame.VnetHeader{}, tagged(ipv4UDP(1, 2, 0, octets-14-28), 0x8100, 3<<13)))
+		}
+		eventually(t, "the frames are dropped", func() bool { return r.snapshot(1).Counters.Drops[3][dataplane.DropOversize] == before+5 })
+		r.passes(1, 2)
+		r.passes(2, 1)
+	}
+	tells := func(want ...string) {
+		t.Helper()
+		reply, err := client.Show(t.Context(), "events")
+		must(t, err)
+		all := slices.DeleteFunc(reply.(*api.Events).Events, func(e api.Event) bool { return e.Kind != string(dataplane.EventOversize) })
+		if len(all) != len(want) {
+			t.Fatalf("events %+v, want %d", all, len(want))
+		}
+		for i, e := range all {
+			if *e.Port != "p1" || *e.Peer != hostMAC(1).String() || !strings.Contains(e.Text, want[i]) {
+				t.Errorf("event of port %s about %s: %s\nwant one of p1 about %s: %s", *e.Port, *e.Peer, e.Text, hostMAC(1), want[i])
+			}
+		}
+	}
+	const (
+		longest = "a frame of 3014 octets came, and at an mtu of 1500 the port carries 1514"
+		shorter = "a frame of 2014 octets came, and at an mtu of 1500 the port carries 1514"
+	)
+	long(3014)
+	long(2014)
+	tells(longest)
+	must(t, r.apply(same, 2))
+	long(2014)
+	tells(longest, shorter)
+	r.noLosslessDrops()
 }
