@@ -124,7 +124,7 @@ func (r *Report) verdict(out io.Writer) error {
 	for _, c := range r.Checks {
 		if !c.Pass {
 			failed++
-			fmt.Fprintf(out, "FAILED (%s) %s: want %s, got %s\n", c.Act, c.Name, c.Want, c.Got)
+			fmt.Fprintf(out, "FAILED (%s) %s: want %s, got %s%s\n", c.Act, c.Name, c.Want, c.Got, because(c.Machine))
 		}
 	}
 	for _, o := range r.Open {
@@ -142,12 +142,21 @@ func (r *Report) verdict(out io.Writer) error {
 	return err
 }
 
+// because is a reason behind what it is the reason of, if there is one.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
 // waits says how busy the machine was in each act, where it was the limit in one.
 func (r *Report) waits(out io.Writer) {
 	if r.Machine == "" {
 		return
 	}
 	for _, a := range r.Acts {
-		fmt.Fprintf(out, "act %s: a process waited for a CPU for %.0f %% of the run, senders stayed %.0f %% behind\n", a.Act, 100*a.Waiting, 100*a.Behind)
+		fmt.Fprintf(out, "act %s: a process waited for a CPU for %.0f %% of the run, senders stayed %.0f %% behind and stood still for up to %.1f ms\n", a.Act, 100*a.Waiting, 100*a.Behind,
+			float64(a.LongestStall)/1e6)
 	}
 }
