@@ -33,7 +33,7 @@ func (r *Report) Text(out io.Writer) error {
 
 // flows writes the flows of an act.
 func (r *Report) flows(w io.Writer, a ActResult) {
-	fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMBIT/S\tP50 µS\tP99.9 µS\t")
+	fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMbit/s\tP50 µs\tP99.9 µs\t")
 	for _, f := range r.Flows {
 		if f.Act == a.Act {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent, f.Received, f.Lost,
@@ -46,7 +46,7 @@ func (r *Report) flows(w io.Writer, a ActResult) {
 func (r *Report) transfers(w io.Writer, act string) {
 	for i, t := range r.Transfers {
 		if i == 0 {
-			fmt.Fprintln(w, "TCP\tPROGRAM\tPRIORITY\tOCTETS\tMBIT/S\tSEGMENTS SENT AGAIN\t")
+			fmt.Fprintln(w, "TCP\tPROGRAM\tPRIORITY\tOCTETS\tMbit/s\tSEGMENTS SENT AGAIN\t")
 		}
 		if t.Act == act {
 			class := "unprotected"
@@ -66,7 +66,7 @@ func (r *Report) trunkText(out io.Writer, act string) error {
 			continue
 		}
 		if i == 0 {
-			fmt.Fprintln(w, "PRIORITY\tCIR MBIT/S\tPIR\t\tOFFERED\tGREEN\tYELLOW\tRED\tDELIVERED\t")
+			fmt.Fprintln(w, "PRIORITY\tCIR Mbit/s\tPIR\t\tOFFERED\tGREEN\tYELLOW\tRED\tDELIVERED\t")
 		}
 		for _, o := range []struct {
 			name string

@@ -104,7 +104,7 @@ func (r *SendReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s sent %d frames in %.2f s (%.0f/s), behind %.1f %%, longest stall %.1f ms\n", r.Interface, r.Frames, float64(r.Elapsed)/1e9, r.Rate, 100*r.Behind,
 		float64(r.LongestStall)/1e6)
-	fmt.Fprintln(w, "PRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tPFC-RX\tPAUSED-MS\t")
+	fmt.Fprintln(w, "PRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tPFC-RX\tPAUSED ms\t")
 	for _, f := range r.Flows {
 		fmt.Fprintf(w, "%d\t%d\t", f.Priority, f.Sent)
 		if f.Answered {
@@ -122,7 +122,7 @@ func (r *SinkReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s received %d frames; lost in its own rings: lossless %d, other %d; foreign frames: %d\n", r.Interface, r.ReceivedFrames,
 		r.RingLossless, r.RingOther, r.Foreign)
-	fmt.Fprintln(w, "SOURCE\tPRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tP50-US\tP99-US\tP99.9-US\tMAX-US\t")
+	fmt.Fprintln(w, "SOURCE\tPRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tP50 µs\tP99 µs\tP99.9 µs\tMAX µs\t")
 	for _, f := range r.Flows {
 		sent, lost := "?", "?"
 		if f.Finished {
