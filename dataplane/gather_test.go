@@ -55,16 +55,32 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// A TAP looks at its next queue after less than a burst, whatever waits in the one before.
-func TestFullBurstOfATAP(t *testing.T) {
-	w := newMill(t, port.Lossless, nil, nil).w
-	task := &portTask{port: new(port.TAP)}
-	for i := range w.frames {
-		w.frames[i].Data = make([]byte, 1514)
+// A burst is full where it has as many frames or octets as bursts may have, or as many octets as the port takes of a queue.
+func TestFullBurst(t *testing.T) {
+	m := newMill(t, port.Lossless, nil, nil)
+	tap := new(port.TAP)
+	if tap.Turn() >= burstOctets {
+		t.Fatalf("a TAP leaves a queue after %d octets, no less than a burst", tap.Turn())
 	}
-	for n, want := range map[int]bool{1: false, port.TAPTurn / 1514: false, port.TAPTurn/1514 + 1: true} {
-		if got := w.fills(task, n); got != want {
-			t.Errorf("%d frames of 1514: %v", n, got)
+	for i := range m.w.frames {
+		m.w.frames[i].Data = make([]byte, 9014)
+	}
+	for _, tt := range []struct {
+		name string
+		port port.Port
+		most int // octets
+	}{{"no turn", m.in, burstOctets}, {"a TAP", tap, tap.Turn()}} {
+		task, n := &portTask{port: tt.port}, tt.most/9014
+		if m.w.fills(task, n) || !m.w.fills(task, n+1) {
+			t.Errorf("%s: %d frames of 9014 octets are full: %v, one more: %v", tt.name, n, m.w.fills(task, n), m.w.fills(task, n+1))
+		}
+	}
+	for i := range m.w.frames {
+		m.w.frames[i].Data = m.w.frames[i].Data[:60]
+	}
+	for n, want := range map[int]bool{1: false, burstFrames - 1: false, burstFrames: true} {
+		if got := m.w.fills(&portTask{port: m.in}, n); got != want {
+			t.Errorf("%d frames of 60 octets: %v", n, got)
 		}
 	}
 }

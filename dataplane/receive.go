@@ -54,14 +54,11 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 
 // fills tells whether the burst of the n frames that were received was as long as bursts may be, so that more may lie there.
 func (w *worker) fills(t *portTask, n int) bool {
-	octets, most := 0, w.pace.octets
+	octets := 0
 	for i := range n {
 		octets += len(w.frames[i].Data)
 	}
-	if _, ok := t.port.(*port.TAP); ok {
-		most = min(most, port.TAPTurn)
-	}
-	return n == w.pace.frames || octets >= most
+	return n == w.pace.frames || octets >= min(w.pace.octets, t.port.Turn())
 }
 
 // mayRetry tells whether a frame that waits for buffer should be tried again: something has left since, or it is time.

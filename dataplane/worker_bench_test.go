@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -45,6 +46,7 @@ func (p *treadmill) Control() ([]byte, int64) {
 	return p.control[p.turn%len(p.control)], wallClock()
 }
 
+func (p *treadmill) Turn() int                        { return math.MaxInt }
 func (p *treadmill) ControlDone()                     { p.waits, p.turn = false, p.turn+1 }
 func (p *treadmill) Release(port.Class, int)          {}
 func (p *treadmill) Rewind(port.Class)                {}

@@ -3,6 +3,7 @@ package port
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -186,6 +187,9 @@ func attach(fd, level, opt int, program []bpf.RawInstruction) error {
 func (p *AFPacket) Receive(c Class, dst []Frame, maxBytes int) int {
 	return p.lanes[c].receive(dst, maxBytes)
 }
+
+// Turn implements Port.
+func (p *AFPacket) Turn() int { return math.MaxInt }
 
 // Release implements Port.
 func (p *AFPacket) Release(c Class, n int) { p.lanes[c].release(n) }

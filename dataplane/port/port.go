@@ -114,6 +114,9 @@ type Port interface {
 	// Receive fills dst with the frames that follow those already received, at most maxBytes octets (at least one
 	// frame), and returns their number. They stay in their rings until Release, up to 256 at a time.
 	Receive(c Class, dst []Frame, maxBytes int) int
+	// Turn returns after how many octets of a queue, at most, Receive leaves it, whatever maxBytes says; the last frame may end
+	// beyond them. Where Receive hands over as many, more may wait. It is math.MaxInt where maxBytes alone decides.
+	Turn() int
 	// Release gives the n oldest received frames back to the kernel.
 	Release(c Class, n int)
 	// Rewind makes Receive begin again at the oldest frame that was not released.

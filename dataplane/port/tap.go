@@ -23,11 +23,10 @@ const tapQueues = 8
 const (
 	tapFrames = 64 // of all queues
 	tapArena  = 4 * (frame.TagOctets + MaxFrame)
-	// TAPTurn is how many octets of one queue are read before another is looked at; the last frame may end beyond it.
-	TAPTurn = 16 << 10
+	tapTurn   = 16 << 10 // octets of one queue, with room for tags, before another is looked at; the last frame may end beyond it
 	// TAPBurst is the largest number of octets that Receive still hands over of a priority after SendControl has paused it: one
 	// burst.
-	TAPBurst = TAPTurn + MaxFrame
+	TAPBurst = tapTurn + MaxFrame
 	// tapQueueLength is how many frames wait in each queue before the kernel drops them. TCP fills it with super-frames, at most
 	// a window for each connection.
 	tapQueueLength = 1 << 16
@@ -137,6 +136,9 @@ func (t *TAP) Receive(c Class, dst []Frame, maxBytes int) int {
 	return n
 }
 
+// Turn implements Port.
+func (t *TAP) Turn() int { return tapTurn }
+
 // fill reads from every queue that is ready and not paused, a little of each.
 func (t *TAP) fill() {
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(t.epoll), uintptr(unsafe.Pointer(&t.ready[0])), tapQueues, 0, 0, 0)
@@ -148,7 +150,7 @@ func (t *TAP) fill() {
 	for i := range int(n) {
 		e := &t.ready[(t.turn+i)%int(n)] // epoll tells them in the same order every time
 		most := t.count + max(1, (tapFrames-t.count)/(int(n)-i))
-		for octets := 0; octets < TAPTurn && t.count < most && len(free) >= frame.TagOctets+MaxFrame; {
+		for octets := 0; octets < tapTurn && t.count < most && len(free) >= frame.TagOctets+MaxFrame; {
 			used := t.read(int(e.Fd), free)
 			if used == 0 {
 				break

@@ -185,6 +185,22 @@ func TestTAPPause(t *testing.T) {
 	}
 }
 
+// One queue is left after its turn, though more waits there and would be taken.
+func TestTAPTurn(t *testing.T) {
+	h := newTAP(t, port.QueueRule{Tags: true})
+	const octets = 1500
+	most := h.Turn()/octets + 1
+	h.send(0, slices.Repeat([][]byte{craft(tci(3, 0), experimental, 1, octets)}, most+5)...)
+	var frames [64]port.Frame
+	for _, want := range []int{most, 5} {
+		if n := h.Receive(port.Lossless, frames[:], 1<<20); n != want || len(frames[0].Data) != octets {
+			t.Errorf("%d frames at once, of %d octets, want %d of %d", n, len(frames[0].Data), want, octets)
+		} else {
+			h.Release(port.Lossless, n)
+		}
+	}
+}
+
 // Where no program may sort frames they share a queue: one pause stops all, and the DSCP stands in the tag all the same.
 func TestTAPWithoutBPF(t *testing.T) {
 	defer port.WithoutBPF()()

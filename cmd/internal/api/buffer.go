@@ -138,7 +138,7 @@ func ring(p *dataplane.PortSnapshot) *Ring {
 
 // Text implements Reply.
 func (r *Buffer) Text() string {
-	pools := newTable("POOL", "SEGMENT", ">SIZE", ">USED", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 S")
+	pools := newTable("POOL", "SEGMENT", ">SIZE", ">USED", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s")
 	for _, p := range r.Pools {
 		pools.row(p.Pool, "", count(p.SizeBytes), "", "", "", "")
 		pools.segment("private", p.Segments.Private)
@@ -175,7 +175,7 @@ func (r *Buffer) ingressTable() *table {
 }
 
 func (r *Buffer) egressTable() *table {
-	t := newTable("PORT", "QUEUE", ">USED", ">THRESHOLD", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 S", ">DROPS")
+	t := newTable("PORT", "QUEUE", ">USED", ">THRESHOLD", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s", ">DROPS")
 	for _, p := range r.Ports {
 		for i, q := range p.EgressQueues {
 			if s := q.Segment; s.MaxStartBytes > 0 || q.DroppedFrames > 0 {

@@ -94,7 +94,7 @@ func (r *LLDP) Text() string {
 		return r.headline() + "\nno port speaks LLDP\n"
 	}
 	t := newTable("PORT", "DCBX", "LOSSLESS", "WHY", "MISMATCH", "MEASURES", ">TX FRAMES", ">RX FRAMES", ">BAD")
-	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", ">AGE S", ">TTL S", "DESCRIPTION")
+	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", ">AGE s", ">TTL s", "DESCRIPTION")
 	for _, p := range r.Ports {
 		t.row(p.Port, p.DCBX.Version, priorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch), p.DCBX.measures(),
 			count(p.Statistics.SentFrames), count(p.Statistics.ReceivedFrames), count(p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs))

@@ -123,7 +123,7 @@ func (r *Ports) Text() string {
 
 // rates is what the ports did of late.
 func (r *Ports) rates() section {
-	t := newTable("PORT", ">RX BIT/S", ">RX FRAMES/S", ">TX BIT/S", ">TX FRAMES/S", ">DROPS/S")
+	t := newTable("PORT", ">RX bit/s", ">RX FRAMES/s", ">TX bit/s", ">TX FRAMES/s", ">DROPS/s")
 	title := ""
 	for _, p := range r.Ports {
 		if x := p.Recent; x != nil {

@@ -6,6 +6,7 @@
 //	pure_test.go        the state machines have no clock, no goroutine, no I/O; no panic outside Must…
 //	layout_test.go      the top level, names of files and packages, sizes, unfinished work
 //	comments_test.go    package comments, comments of exported names
+//	units_test.go       units in headings of tables
 //	goroutines_test.go  the goroutines of the data plane are those that its package comment lists
 //	names_test.go       names that others rely on: metrics, drop reasons, commands (testdata/*.txt)
 //	artefacts_test.go   metrics that dashboards and alert rules use

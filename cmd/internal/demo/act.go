@@ -252,6 +252,14 @@ func (a *act) behind() (worst float64) {
 	return worst
 }
 
+// longestStall is for how long a sender stood still, in ns.
+func (a *act) longestStall() (longest int64) {
+	for _, h := range a.senders {
+		longest = max(longest, h.report.LongestStall)
+	}
+	return longest
+}
+
 // flows joins what senders sent with what the sink received.
 func (a *act) flows() []Flow {
 	var all []Flow

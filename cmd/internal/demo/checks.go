@@ -11,7 +11,7 @@ func (a *act) report(r *Report) {
 	for _, s := range a.switches {
 		r.Switches = append(r.Switches, s.result(a.name))
 	}
-	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control, Waiting: a.waiting, Behind: a.behind()})
+	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control, Waiting: a.waiting, Behind: a.behind(), LongestStall: a.longestStall()})
 	a.checkMachine(r)
 	a.checkCounters(r)
 }

@@ -80,19 +80,19 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// linkTries is how often a run is made that the machine disturbs: one of so many would leave all of them unjudged.
-const linkTries = 3
+// disturbedTries is how often a run is made that the machine disturbs: one of so many would leave all of them unjudged.
+const disturbedTries = 3
 
 // performUndisturbed makes a run again where the machine was the limit, but not where something failed that no machine
 // excuses.
 func performUndisturbed(o Options, run func() (*Report, bool, error)) (one *Report, whole bool, err error) {
 	for try := 1; ; try++ {
 		one, whole, err = run()
-		if err != nil || !whole || one.Machine == "" || one.inexcusable() || try == linkTries {
+		if err != nil || !whole || one.limit() == "" || one.inexcusable() || try == disturbedTries {
 			return one, whole, err
 		}
 		if o.Progress != nil {
-			o.Progress("again, since the machine was the limit: " + one.Machine)
+			o.Progress("again, since the machine was the limit: " + one.limit())
 		}
 	}
 }

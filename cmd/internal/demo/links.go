@@ -62,7 +62,7 @@ func (l *linkAct) judgeLink(r *Report) {
 	for _, s := range l.switches {
 		r.Switches = append(r.Switches, s.result(l.name))
 	}
-	r.Acts = append(r.Acts, ActResult{Act: l.name, Title: l.title, Control: l.control, Waiting: l.waiting, Behind: l.behind()})
+	r.Acts = append(r.Acts, ActResult{Act: l.name, Title: l.title, Control: l.control, Waiting: l.waiting, Behind: l.behind(), LongestStall: l.longestStall()})
 	if r.Machine == "" && l.waiting > linkWaitLimit {
 		r.Machine = fmt.Sprintf("run %s: a process waited for a CPU for %.0f %% of the run, more than %.0f %%", l.name, 100*l.waiting, 100*linkWaitLimit)
 	}

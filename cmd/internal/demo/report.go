@@ -1,6 +1,9 @@
 package demo
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A Report is what a demo found. Its JSON is fixed; more keys may come.
 type Report struct {
@@ -33,6 +36,8 @@ type Check struct {
 	Want string `json:"want"`
 	Got  string `json:"got"`
 	Pass bool   `json:"pass"`
+
+	Machine string `json:"spoiled_by"` // why the machine, not the switch, made it fail; empty where it did not
 }
 
 // An Open is what was looked at and could not be judged, and why. It decides nothing.
@@ -118,6 +123,8 @@ type ActResult struct {
 	Control bool    `json:"control"`    // a run without flow control, which has to lose frames
 	Waiting float64 `json:"wait_share"` // of the run that the threads of a process waited for a CPU, the most
 	Behind  float64 `json:"behind"`     // of what the slowest sender should have sent
+
+	LongestStall int64 `json:"longest_stall_ns"` // of a sender
 }
 
 // Metered is how the frames of one priority fared in a trunk's meters, and how the same load fares under virtual time.
@@ -129,6 +136,7 @@ type Metered struct {
 	PIR      int64   `json:"pir_bits_per_second"`
 	Real     outcome `json:"real"`
 	Model    outcome `json:"virtual"`
+	Stalled  outcome `json:"virtual_with_stalls"` // where senders stand still as they did
 }
 
 // Distribution is how a trunk gave the frames of its uplink to members. Bytes are with FCS.
@@ -150,6 +158,9 @@ type Distribution struct {
 func (r *Report) check(act, kind, name, want, got string, pass bool) {
 	r.Checks = append(r.Checks, Check{Act: act, Name: name, Kind: kind, Want: want, Got: got, Pass: pass})
 }
+
+// spoiled notes why it was the machine that made the last check fail.
+func (r *Report) spoiled(why string) { r.Checks[len(r.Checks)-1].Machine = why }
 
 // leave notes what could not be judged.
 func (r *Report) leave(act, name, want, got, why string) {
@@ -182,10 +193,26 @@ func (r *Report) merge(one *Report) {
 	r.Acts, r.Links, r.Open = append(r.Acts, one.Acts...), append(r.Links, one.Links...), append(r.Open, one.Open...)
 }
 
-// judge sets Pass: every check has passed, and there were some.
+// judge sets Pass: every check has passed, and there were some. Where all that failed are checks that the machine has spoiled, it was
+// the limit.
 func (r *Report) judge() {
 	r.Pass = len(r.Checks) > 0
 	for _, c := range r.Checks {
 		r.Pass = r.Pass && c.Pass
 	}
+	r.Machine = r.limit()
+}
+
+// limit is why the machine, not the switch, decided: of the whole run, or of each check that failed.
+func (r *Report) limit() (why string) {
+	if r.Machine != "" {
+		return r.Machine
+	}
+	for _, c := range r.Checks {
+		if !c.Pass && c.Machine == "" {
+			return ""
+		}
+		why = cmp.Or(why, c.Machine)
+	}
+	return why
 }

@@ -33,7 +33,7 @@ func (r *Report) Text(out io.Writer) error {
 
 // flows writes the flows of an act.
 func (r *Report) flows(w io.Writer, a ActResult) {
-	fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMBIT/S\tP50 µS\tP99.9 µS\t")
+	fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMbit/s\tP50 µs\tP99.9 µs\t")
 	for _, f := range r.Flows {
 		if f.Act == a.Act {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent, f.Received, f.Lost,
@@ -46,7 +46,7 @@ func (r *Report) flows(w io.Writer, a ActResult) {
 func (r *Report) transfers(w io.Writer, act string) {
 	for i, t := range r.Transfers {
 		if i == 0 {
-			fmt.Fprintln(w, "TCP\tPROGRAM\tPRIORITY\tOCTETS\tMBIT/S\tSEGMENTS SENT AGAIN\t")
+			fmt.Fprintln(w, "TCP\tPROGRAM\tPRIORITY\tOCTETS\tMbit/s\tSEGMENTS SENT AGAIN\t")
 		}
 		if t.Act == act {
 			class := "unprotected"
@@ -66,7 +66,7 @@ func (r *Report) trunkText(out io.Writer, act string) error {
 			continue
 		}
 		if i == 0 {
-			fmt.Fprintln(w, "PRIORITY\tCIR MBIT/S\tPIR\t\tOFFERED\tGREEN\tYELLOW\tRED\tDELIVERED\t")
+			fmt.Fprintln(w, "PRIORITY\tCIR Mbit/s\tPIR\t\tOFFERED\tGREEN\tYELLOW\tRED\tDELIVERED\t")
 		}
 		for _, o := range []struct {
 			name string
@@ -124,7 +124,7 @@ func (r *Report) verdict(out io.Writer) error {
 	for _, c := range r.Checks {
 		if !c.Pass {
 			failed++
-			fmt.Fprintf(out, "FAILED (%s) %s: want %s, got %s\n", c.Act, c.Name, c.Want, c.Got)
+			fmt.Fprintf(out, "FAILED (%s) %s: want %s, got %s%s\n", c.Act, c.Name, c.Want, c.Got, because(c.Machine))
 		}
 	}
 	for _, o := range r.Open {
@@ -142,12 +142,21 @@ func (r *Report) verdict(out io.Writer) error {
 	return err
 }
 
+// because is a reason behind what it is the reason of, if there is one.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
 // waits says how busy the machine was in each act, where it was the limit in one.
 func (r *Report) waits(out io.Writer) {
 	if r.Machine == "" {
 		return
 	}
 	for _, a := range r.Acts {
-		fmt.Fprintf(out, "act %s: a process waited for a CPU for %.0f %% of the run, senders stayed %.0f %% behind\n", a.Act, 100*a.Waiting, 100*a.Behind)
+		fmt.Fprintf(out, "act %s: a process waited for a CPU for %.0f %% of the run, senders stayed %.0f %% behind and stood still for up to %.1f ms\n", a.Act, 100*a.Waiting, 100*a.Behind,
+			float64(a.LongestStall)/1e6)
 	}
 }

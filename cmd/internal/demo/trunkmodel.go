@@ -1,8 +1,10 @@
 package demo
 
 import (
+	"math"
 	"math/rand/v2"
 
+	"pfcswitch/cmd/internal/traffic"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/trunk"
 )
@@ -16,26 +18,50 @@ type outcome struct {
 	Delivered uint64 `json:"delivered"`
 }
 
-// An offer is a stream of frames, evenly spaced, that comes by one member.
+// An offer is a stream of frames that comes by one member, evenly spaced over the time in which its sender does not stand still.
 type offer struct {
 	member   int
 	priority uint8
 	frames   uint64
-	octets   int // of a frame, without FCS
+	octets   int             // of a frame, without FCS
+	elapsed  int64           // time of the load, ns
+	stalls   []traffic.Stall // by time
 }
 
-// meterModel runs the same frames through the same meters under virtual time: elapsed is the time of the load in ns, speed the
-// uplink's, in bit/s on the wire.
-func meterModel(c trunk.AggregatorConfig, offers []offer, elapsed, speed int64) (all [trunk.NumPriorities]outcome) {
+// at is when the frame comes that n others came before, ns since the load began; never where there are no more.
+func (o *offer) at(n uint64) int64 {
+	if n >= o.frames {
+		return math.MaxInt64
+	}
+	running := o.elapsed
+	for _, s := range o.stalls {
+		running -= s.Time
+	}
+	t := int64(float64(running) * float64(n) / float64(o.frames))
+	for _, s := range o.stalls {
+		if t < s.At {
+			break
+		}
+		t += s.Time
+	}
+	return t
+}
+
+// meterModel runs the same frames through the same meters under virtual time: speed is the uplink's, in bit/s on the wire.
+func meterModel(c trunk.AggregatorConfig, offers []offer, speed int64) (all [trunk.NumPriorities]outcome) {
 	a := trunk.NewAggregator(c, rand.New(rand.NewPCG(1, 2)).Float64, 0)
 	var areas [trunk.NumPriorities]int64
 	var queue []offer // what waits for the uplink, one entry a frame
 	sent := make([]uint64, len(offers))
+	times := make([]int64, len(offers)) // of the frames that come next
+	for i := range offers {
+		times[i] = offers[i].at(0)
+	}
 	free := int64(0) // when the uplink has sent what it has begun
 	for {
-		next, at := -1, int64(0)
-		for i := range offers {
-			if t := int64(float64(elapsed) * float64(sent[i]) / float64(max(1, offers[i].frames))); sent[i] < offers[i].frames && (next < 0 || t < at) {
+		next, at := -1, int64(math.MaxInt64)
+		for i, t := range times {
+			if t < at {
 				next, at = i, t
 			}
 		}
@@ -50,6 +76,7 @@ func meterModel(c trunk.AggregatorConfig, offers []offer, elapsed, speed int64) 
 		free = max(free, at)
 		o := offers[next]
 		sent[next]++
+		times[next] = o.at(sent[next])
 		f := trunk.Frame{Member: o.member, Priority: o.priority, Octets: int64(o.octets + frame.FCSOctets), Metered: int64(frame.WireOctets(o.octets)),
 			Waiting: areas[o.priority]}
 		for _, waiting := range areas {

@@ -16,7 +16,8 @@ func TestMeterModel(t *testing.T) {
 	c.Meters[2] = trunk.MeterConfig{CIR: rate, PIR: rate, CBS: 2000, PBS: 2000}
 	const octets = 1000 - 24
 	frames := uint64(seconds * rate / 8 / 1000)
-	got := meterModel(c, []offer{{0, 1, frames, octets}, {1, 2, frames, octets}}, seconds*1e9, 2*rate)
+	both := []offer{{member: 0, priority: 1, frames: frames, octets: octets, elapsed: seconds * 1e9}, {member: 1, priority: 2, frames: frames, octets: octets, elapsed: seconds * 1e9}}
+	got := meterModel(c, both, 2*rate)
 	want := [8]outcome{1: {frames, frames / 5, frames * 3 / 10, frames / 2, frames / 2}, 2: {frames, frames, 0, 0, frames}}
 	for _, p := range []int{1, 2} {
 		g, w := got[p], want[p]
@@ -28,7 +29,7 @@ func TestMeterModel(t *testing.T) {
 	}
 	// Half of the total: green 20 and 100 of 110, nothing is left for yellow but 10 - 20.
 	c.Total = trunk.MeterConfig{CIR: rate, PIR: rate, CBS: 2000, PBS: 2000}
-	got = meterModel(c, []offer{{0, 1, frames, octets}, {1, 2, frames, octets}}, seconds*1e9, 2*rate)
+	got = meterModel(c, both, 2*rate)
 	if got[2].Delivered != frames || got[1].Delivered < got[1].Green || got[1].Delivered > got[1].Green+frames/100 {
 		t.Errorf("without room in the total: %+v and %+v", got[1], got[2])
 	}

@@ -111,7 +111,7 @@ func (v *view) overview() {
 }
 
 func (v *view) ports(ports []*api.Port, all int) {
-	v.add(head, "%-10s %-5s %6s %9s %9s %9s %9s %8s %7s", "PORT", "STATE", "SPEED", "RX BIT/S", "TX BIT/S", "RX F/S", "TX F/S", "DROPS/S", "LOST")
+	v.add(head, "%-10s %-5s %6s %9s %9s %9s %9s %8s %7s", "PORT", "STATE", "SPEED", "RX bit/s", "TX bit/s", "RX F/s", "TX F/s", "DROPS/s", "LOST")
 	for _, p := range ports {
 		state, speed := "down", "none"
 		if p.Up {

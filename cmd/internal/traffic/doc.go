@@ -6,6 +6,7 @@
 //	options.go   what a sender is told
 //	dialogue.go  finding the sink, and settling totals with it
 //	send.go      the sender on a port
+//	stall.go     how long it stood still
 //	open.go      the port of an endpoint
 //	tracker.go   one flow at the sink: lost, reordered, duplicated
 //	latency.go   a histogram of latencies

@@ -26,6 +26,9 @@ type SendReport struct {
 	PauseTime   int64      `json:"pause_received_paused_ns"`
 	Ignored     uint64     `json:"mac_control_ignored_frames"`
 	Control     uint64     `json:"control_sent_frames"` // hello and totals
+
+	LongestStall int64   `json:"longest_stall_ns"`
+	Stalls       []Stall `json:"stalls"` // the longest, as far as flows with a rate could not make up for them
 }
 
 // A SentFlow is one flow of a sender. What the sink says is known only where it answered.
@@ -99,8 +102,9 @@ type Latencies struct {
 // Text writes the report for a person.
 func (r *SendReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s sent %d frames in %.2f s (%.0f/s), behind %.1f %%\n", r.Interface, r.Frames, float64(r.Elapsed)/1e9, r.Rate, 100*r.Behind)
-	fmt.Fprintln(w, "PRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tPFC-RX\tPAUSED-MS\t")
+	fmt.Fprintf(w, "%s sent %d frames in %.2f s (%.0f/s), behind %.1f %%, longest stall %.1f ms\n", r.Interface, r.Frames, float64(r.Elapsed)/1e9, r.Rate, 100*r.Behind,
+		float64(r.LongestStall)/1e6)
+	fmt.Fprintln(w, "PRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tPFC-RX\tPAUSED ms\t")
 	for _, f := range r.Flows {
 		fmt.Fprintf(w, "%d\t%d\t", f.Priority, f.Sent)
 		if f.Answered {
@@ -118,7 +122,7 @@ func (r *SinkReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s received %d frames; lost in its own rings: lossless %d, other %d; foreign frames: %d\n", r.Interface, r.ReceivedFrames,
 		r.RingLossless, r.RingOther, r.Foreign)
-	fmt.Fprintln(w, "SOURCE\tPRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tP50-US\tP99-US\tP99.9-US\tMAX-US\t")
+	fmt.Fprintln(w, "SOURCE\tPRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tP50 µs\tP99 µs\tP99.9 µs\tMAX µs\t")
 	for _, f := range r.Flows {
 		sent, lost := "?", "?"
 		if f.Finished {
@@ -143,7 +147,7 @@ func (r *StormReport) Text(out io.Writer) error {
 
 func (s *sender) report() *SendReport {
 	r := &SendReport{Schema: 1, Interface: s.c.Interface, Source: macString(s.own), Speed: s.c.Speed, Elapsed: s.elapsed,
-		Flows: []SentFlow{}, Control: s.control}
+		Flows: []SentFlow{}, Control: s.control, LongestStall: s.stalls.longest, Stalls: s.stalls.all}
 	for _, f := range s.flows {
 		a, ok := s.answers[f.Priority]
 		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.octets, Answered: ok}

@@ -29,6 +29,7 @@ type sender struct {
 	startNs int64
 	elapsed int64
 	paused  pausedTime // during the load
+	stalls  stalls
 }
 
 // RunSend sends until the time is over, the count is reached, or ctx ends.
@@ -108,6 +109,7 @@ func (s *sender) load(ctx context.Context) error {
 	now := dataplane.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
 	s.startNs, s.paused = now, s.source.pausedTime(now)
+	s.stalls.begin(now)
 	end := now + int64(s.c.Duration)
 	for calls := 0; (s.c.Duration == 0 || now < end) && !s.complete(); calls++ {
 		if calls%64 == 0 && ctx.Err() != nil {
@@ -116,6 +118,7 @@ func (s *sender) load(ctx context.Context) error {
 		s.obey()
 		var wall int64
 		now, wall = dataplane.ClockPair()
+		s.stalls.look(now)
 		if s.source.next(now) == 0 {
 			if err := s.rest(now, end); err != nil {
 				return err
@@ -133,9 +136,10 @@ func (s *sender) load(ctx context.Context) error {
 	return nil
 }
 
-// endLoad takes note of how long the load was, and how long pauses held it. Those that come while totals are settled are no part
-// of that.
+// endLoad takes note of how long the load was, how long pauses held it, and how late its end is. Pauses that come while totals are
+// settled are no part of that.
 func (s *sender) endLoad(now int64) {
+	s.stalls.look(now)
 	s.elapsed = now - s.startNs
 	s.source.account(0, 0, now)
 	s.paused = s.source.pausedTime(now).since(s.paused)
@@ -182,6 +186,7 @@ func (s *sender) rest(now, end int64) error {
 	if s.c.Duration != 0 {
 		until = min(until, end)
 	}
+	s.stalls.due = until
 	until = min(until, now+int64(50*time.Millisecond))
 	if s.waiter.Wait(max(time.Duration(until-now), minimumSleep)) == port.Failed {
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())

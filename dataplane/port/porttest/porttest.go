@@ -5,6 +5,7 @@ package porttest
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"sync"
 
 	"golang.org/x/net/bpf"
@@ -128,6 +129,9 @@ func (e *End) Receive(c port.Class, dst []port.Frame, maxBytes int) int {
 	}
 	return n
 }
+
+// Turn implements port.Port.
+func (e *End) Turn() int { return math.MaxInt }
 
 // Release implements port.Port.
 func (e *End) Release(c port.Class, n int) {

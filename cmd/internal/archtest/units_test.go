@@ -1,0 +1,56 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// capitalUnit is a heading that ends in a unit which capital letters make another one: s is a second and S a siemens, µs and µS
+// likewise.
+var capitalUnit = regexp.MustCompile(`^[^a-z\n]+([ -][µUMN]?S|/S)$`)
+
+// checkUnits finds headings of tables whose units are in capital letters.
+func checkUnits(t *tree) (found []string) {
+	for _, f := range t.files {
+		if f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			l, ok := n.(*ast.BasicLit)
+			if !ok || l.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(l.Value)
+			if err != nil {
+				return true
+			}
+			for cell := range strings.SplitSeq(text, "\t") {
+				if capitalUnit.MatchString(strings.TrimSpace(cell)) {
+					found = append(found, fmt.Sprintf("%s: %q: write the unit as it is, such as µs, s, bit/s", t.at(l.Pos()), strings.TrimSpace(cell)))
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func TestUnits(t *testing.T) {
+	report(t, "headings write units as they are", checkUnits(project(t)))
+}
+
+func TestCheckUnits(t *testing.T) {
+	verify(t, checkUnits, []check{
+		{"units", map[string]string{"a/a.go": `var a = []string{"AGE s", "PORT\tP50 µs\tMbit/s\tLOST %\tDROPS/s\t\n", ">RX bit/s", "DROPS", "2 ports", "S", "-S", "RX FRAMES"}`,
+			"a/a_test.go": `var b = "AGE S"`}, nil},
+		{"capitals", map[string]string{"a/a.go": `var a = ">AGE S"
+var b = "PORT\tP50 µS\tP99.9-US\tMBIT/S\t\n"
+var c = "MAX LAST 10 S"
+var d = ">RX FRAMES/S"`}, []string{`:2: ">AGE S"`, `:3: "MBIT/S"`, `:3: "P50 µS"`, `:3: "P99.9-US"`, `:4: "MAX LAST 10 S"`, `:5: ">RX FRAMES/S"`}},
+	})
+}
