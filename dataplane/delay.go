@@ -10,9 +10,25 @@ import (
 
 // A delayLine holds what is on the way through a port's configured delay: data and MAC Control frames in the order of
 // sending. Frames in it have left the buffer, as frames on a cable have. A cable is never late, but a line is whose worker waits
-// for a CPU: what it owes by then counts as part of the port's burst (lineHeld). It is a ring of octets, of records
+// for a CPU: what it owes by then counts as part of the port's burst (lineHeld). What is in it when the delay changes keeps its time,
+// and what follows never overtakes it.
+type delayLine struct {
+	delay         int64
+	limit         int64      // octets on the wire of one send call beyond its first frame
+	first, newest *delayRing // first: the oldest frames; newest: where frames are put
+	last          int64      // when the frame that was put last leaves
+	holds         int64      // octets on the wire of what is no MAC Control frame
+	batch         *port.Batch
+	refused       []refusal // of the last flush
+	longest       int       // frame that left with it
+	dues          []int64   // when what left with it was due
+	entered       int64     // when the MAC Control frame that left with it was put; 0: none left
+	meant         int64     // and when it had passed its delay
+}
+
+// A delayRing is a piece of the line, in which all frames have the same delay. It is a ring of octets, of records
 //
-//	 8 octets  time at which the frame leaves
+//	 8 octets  time at which the frame has passed the delay
 //	 4 octets  length of the frame
 //	10 octets  virtio_net_hdr
 //	 2 octets  port that the frame came in by
@@ -20,17 +36,12 @@ import (
 //	 1 octet   flags: 1 = MAC Control, 2 = lossless, 4 = of the port's own stream
 //	 2 octets  0
 //	 n octets  frame
-type delayLine struct {
+type delayRing struct {
 	delay      int64
-	limit      int64 // octets on the wire of one send call beyond its first frame
-	ring       []byte
-	head, tail int   // octets ever taken and put; tail - head lie in the ring
-	holds      int64 // octets on the wire of what is no MAC Control frame
-	batch      *port.Batch
-	refused    []refusal // of the last flush
-	longest    int       // frame that left with it
-	dues       []int64   // when what left with it was due
-	entered    int64     // when the MAC Control frame that left with it was put; 0: none left
+	from       int64 // before, nothing leaves: what was put before the ring was made goes first
+	octets     []byte
+	head, tail int // octets of the line ever taken and put; tail - head lie in the ring
+	next       *delayRing
 }
 
 // Layout of a record.
@@ -62,25 +73,38 @@ type refusal struct {
 	reason DropReason
 }
 
-// newDelayLine returns a line for delay ns at speed bit/s: what a link holds in that time, in smallest frames, and two
-// bursts and super-frames beyond it.
+// newDelayLine returns a line for delay ns at speed bit/s.
 func newDelayLine(delay, speed, burst int64) *delayLine {
+	l := &delayLine{newest: &delayRing{}, batch: port.NewBatch(), dues: make([]int64, 0, port.BatchFrames)}
+	l.first = l.newest
+	l.change(delay, speed, burst)
+	return l
+}
+
+// change gives frames that are put from now on another delay and room: for what a link holds in that time, in smallest frames, and
+// two bursts and super-frames beyond it.
+func (l *delayLine) change(delay, speed, burst int64) {
 	octets := 2*(delay/1000*(speed/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
-	return &delayLine{delay: delay, limit: sendLimit(speed), ring: make([]byte, octets), batch: port.NewBatch(), dues: make([]int64, 0, port.BatchFrames)}
+	old := l.newest
+	l.delay, l.limit = delay, sendLimit(speed)
+	l.newest = &delayRing{delay: delay, from: l.last, octets: make([]byte, octets), head: old.tail, tail: old.tail}
+	old.next = l.newest
 }
 
 // put appends a frame that is sent at time now, and returns false where the line is full.
 func (l *delayLine) put(now int64, o origin, vnet *frame.VnetHeader, b []byte) bool {
-	at, ok := l.reserve(recordHeader + len(b))
+	g := l.newest
+	at, ok := g.reserve(recordHeader + len(b))
 	if !ok {
 		return false
 	}
-	r := l.ring[at:]
-	binary.NativeEndian.PutUint64(r, uint64(now+l.delay))
+	r := g.octets[at:]
+	binary.NativeEndian.PutUint64(r, uint64(now+g.delay))
 	binary.NativeEndian.PutUint32(r[recordLength:], uint32(len(b)))
 	vnet.Encode(r[recordVnet:])
 	o.encode(r)
 	copy(r[recordHeader:], b)
+	l.last = g.due(r)
 	if !o.control {
 		l.holds += int64(frame.WireOctets(len(b)))
 	}
@@ -108,60 +132,75 @@ func originOf(r []byte) origin {
 
 // reserve finds room for a record in one piece. Where it does not fit before the end of the ring, the rest of the ring
 // is skipped: a record header of zeros, or fewer octets than a header, says so.
-func (l *delayLine) reserve(n int) (int, bool) {
-	at := l.tail % len(l.ring)
-	rest := len(l.ring) - at
+func (g *delayRing) reserve(n int) (int, bool) {
+	at := g.tail % len(g.octets)
+	rest := len(g.octets) - at
 	if rest < n {
-		if l.tail-l.head+rest+n > len(l.ring) {
+		if g.tail-g.head+rest+n > len(g.octets) {
 			return 0, false
 		}
 		if rest >= recordHeader {
-			clear(l.ring[at : at+recordHeader])
+			clear(g.octets[at : at+recordHeader])
 		}
-		l.tail += rest
+		g.tail += rest
 		at = 0
 	}
-	if l.tail-l.head+n > len(l.ring) {
+	if g.tail-g.head+n > len(g.octets) {
 		return 0, false
 	}
-	l.tail += n
+	g.tail += n
 	return at, true
 }
 
-// oldest returns the record at the head, nil where the line is empty.
-func (l *delayLine) oldest() []byte {
-	r, at := l.record(l.head)
-	l.head = at
-	return r
-}
-
 // record returns the first record at or behind a place in the ring, and its place.
-func (l *delayLine) record(from int) (r []byte, at int) {
-	for at = from; at < l.tail; {
-		i := at % len(l.ring)
-		rest := len(l.ring) - i
-		if rest >= recordHeader && binary.NativeEndian.Uint64(l.ring[i:]) != 0 {
-			return l.ring[i:], at
+func (g *delayRing) record(from int) (r []byte, at int) {
+	for at = from; at < g.tail; {
+		i := at % len(g.octets)
+		rest := len(g.octets) - i
+		if rest >= recordHeader && binary.NativeEndian.Uint64(g.octets[i:]) != 0 {
+			return g.octets[i:], at
 		}
 		at += rest
 	}
 	return nil, at
 }
 
+// due returns when the frame of a record leaves.
+func (g *delayRing) due(r []byte) int64 { return max(meantOf(r), g.from) }
+
+// oldest returns the record at the head of the first ring, nil where the line is empty.
+func (l *delayLine) oldest() []byte {
+	for {
+		g := l.first
+		r, at := g.record(g.head)
+		g.head = at
+		if r != nil || g.next == nil {
+			return r
+		}
+		l.first = g.next
+	}
+}
+
 // due returns when the oldest frame leaves.
 func (l *delayLine) due() int64 {
 	if r := l.oldest(); r != nil {
-		return dueOf(r)
+		return l.first.due(r)
 	}
 	return math.MaxInt64
 }
 
-func dueOf(r []byte) int64 { return int64(binary.NativeEndian.Uint64(r)) }
+// over says that the port has no delay any more, and all that was in the line has left.
+func (l *delayLine) over() bool { return l.delay == 0 && l.oldest() == nil }
+
+func meantOf(r []byte) int64 { return int64(binary.NativeEndian.Uint64(r)) }
 
 func lengthOf(r []byte) int { return int(binary.NativeEndian.Uint32(r[recordLength:])) }
 
 // clear empties the line: the link went down.
-func (l *delayLine) clear() { l.head, l.holds = l.tail, 0 }
+func (l *delayLine) clear() {
+	l.first = l.newest
+	l.first.head, l.first.from, l.last, l.holds = l.first.tail, 0, 0, 0
+}
 
 // flush makes one send call of what is due at time now: of one MAC Control frame, or of data frames up to the limit. It
 // returns how many data frames and octets left, and those that the kernel will never take, which are dropped.
@@ -189,11 +228,13 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []
 	return sent, octets, l.refused, err
 }
 
-// load puts the data frames that are due at time now, and that no MAC Control frame is before, into the batch.
+// load puts the data frames that are due at time now, and that no MAC Control frame is before, into the batch: those of one ring.
 func (l *delayLine) load(now int64) int {
 	l.batch.Reset()
-	r, at := l.record(l.head)
-	for octets := int64(0); r != nil && dueOf(r) <= now && !originOf(r).control && !l.batch.Full(1); r, at = l.record(at) {
+	r := l.oldest()
+	g := l.first
+	at := g.head
+	for octets := int64(0); r != nil && g.due(r) <= now && !originOf(r).control && !l.batch.Full(1); r, at = g.record(at) {
 		n := lengthOf(r)
 		if octets += int64(frame.WireOctets(n)); l.batch.Len() > 0 && octets > l.limit {
 			break
@@ -209,13 +250,14 @@ func (l *delayLine) load(now int64) int {
 
 func (l *delayLine) flushControl(p port.Port, now int64) (sent, octets int, hopeless []refusal, err error) {
 	r := l.oldest()
-	if r == nil || dueOf(r) > now {
+	if r == nil || l.first.due(r) > now {
 		return 0, 0, l.refused, nil
 	}
 	err = p.SendControl(r[recordHeader : recordHeader+lengthOf(r)])
 	switch {
 	case err == nil:
-		l.entered = dueOf(r) - l.delay
+		l.meant = meantOf(r)
+		l.entered = l.meant - l.first.delay
 		l.pass()
 	case refused(err):
 		l.drop()
@@ -237,14 +279,14 @@ func (l *delayLine) drop() (length int, o origin) {
 	if !o.control {
 		l.holds -= int64(frame.WireOctets(length))
 	}
-	l.head += recordHeader + length
+	l.first.head += recordHeader + length
 	return length, o
 }
 
 // attempt is that of sending the oldest frame, which there is.
 func (l *delayLine) attempt(now int64) attempt {
 	r := l.oldest()
-	return attempt{frame: uint64(l.head), length: lengthOf(r), at: now}
+	return attempt{frame: uint64(l.first.head), length: lengthOf(r), at: now}
 }
 
 // giveUp drops the oldest frame, which there is, and appends it to refused where it is a data frame.
@@ -253,13 +295,4 @@ func (l *delayLine) giveUp(refused []refusal) []refusal {
 		refused = append(refused, refusal{o, DropSend})
 	}
 	return refused
-}
-
-// empty drops what is in the line and returns the data frames of it.
-func (l *delayLine) empty() []refusal {
-	l.refused = l.refused[:0]
-	for l.oldest() != nil {
-		l.refused = l.giveUp(l.refused)
-	}
-	return l.refused
 }

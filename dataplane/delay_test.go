@@ -52,7 +52,8 @@ func (s *sink) SendControl(b []byte) error {
 
 // line returns a delay line with a ring of the given length.
 func line(delay int64, octets int) *delayLine {
-	return &delayLine{delay: delay, ring: make([]byte, octets), batch: port.NewBatch()}
+	g := &delayRing{delay: delay, octets: make([]byte, octets)}
+	return &delayLine{delay: delay, first: g, newest: g, batch: port.NewBatch()}
 }
 
 // flushAll makes send calls until nothing is due, or one failed.
@@ -165,7 +166,8 @@ func TestDelayLineIsLargeEnough(t *testing.T) {
 	}
 }
 
-// Against a plain queue, with frames of all lengths and a small ring, so that it wraps around in every way.
+// Against a plain queue, with frames of all lengths and a small ring, so that it wraps around in every way, and with a delay that
+// changes.
 func TestDelayLineIsAQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := line(rapid.Int64Range(0, 50).Draw(t, "delay"), rapid.IntRange(60, 600).Draw(t, "ring"))
@@ -175,23 +177,26 @@ func TestDelayLineIsAQueue(t *testing.T) {
 			control bool
 		}
 		var model []entry
-		s, now, serial := &sink{}, int64(1), byte(0)
+		s, now, last, serial := &sink{}, int64(1), int64(0), byte(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				serial++
-				e := entry{now + l.delay, bytes.Repeat([]byte{serial}, rapid.IntRange(14, 120).Draw(t, "octets")), rapid.Bool().Draw(t, "control")}
+				e := entry{max(now+l.delay, last), bytes.Repeat([]byte{serial}, rapid.IntRange(14, 120).Draw(t, "octets")), rapid.Bool().Draw(t, "control")}
 				used := 0
 				for _, m := range model {
 					used += recordHeader + len(m.b)
 				}
 				took := l.put(now, origin{control: e.control}, &frame.VnetHeader{}, e.b)
 				if took {
-					model = append(model, e)
+					model, last = append(model, e), e.due
 				}
 				// The end of the ring may be left unused once, by less than the longest record.
-				if need := used + recordHeader + len(e.b); took && need > len(l.ring) || !took && len(model) == 0 && need <= len(l.ring)/2 {
-					t.Fatalf("taken: %v, %d of %d octets needed", took, need, len(l.ring))
+				if need := used + recordHeader + len(e.b); took && need > len(l.newest.octets) || !took && len(model) == 0 && need <= len(l.newest.octets)/2 {
+					t.Fatalf("taken: %v, %d of %d octets needed", took, need, len(l.newest.octets))
 				}
+			},
+			"change": func(t *rapid.T) {
+				l.change(rapid.Int64Range(0, 50).Draw(t, "delay"), gigabit, 100)
 			},
 			"flush": func(t *rapid.T) {
 				now += rapid.Int64Range(0, 60).Draw(t, "time")

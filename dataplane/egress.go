@@ -274,6 +274,9 @@ func (s *Switch) Passed(i, sent, octets int, refused []refusal, now int64) {
 // what it still has to send counts as part of the burst: after XOFF no more than that, and what the rate lets pass, is to come.
 func (s *Switch) lineHolds(i int, octets int64) { s.ports[i].inLine = octets }
 
+// lineFirst says that port i sends nothing before its line is empty, whose due times bring its worker back.
+func (s *Switch) lineFirst(i int) { s.ports[i].txAt = math.MaxInt64 }
+
 // lineHeld says that the line held so many until time now.
 func (s *Switch) lineHeld(i int, octets, now int64) {
 	p := s.ports[i]

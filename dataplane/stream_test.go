@@ -189,7 +189,7 @@ func TestStreamInTheDelayLine(t *testing.T) {
 		t.Error("they count as MAC Control, or stay")
 	}
 	_ = l.put(5, origin{own: true}, &frame.VnetHeader{}, b)
-	if got := l.empty(); len(got) != 0 {
+	if got := l.giveUp(nil); len(got) != 0 {
 		t.Errorf("%d data frames dropped", len(got))
 	}
 }

@@ -40,13 +40,13 @@ type portTask struct {
 }
 
 // configure takes over what the tasks themselves need of a port's configuration.
-func (t *portTask) configure(sw *Switch, cfg PortConfig) {
-	if t.delay == nil || t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst {
-		t.emptyDelay(sw)
-		t.delay = nil
-		if cfg.Delay > 0 {
-			t.delay = newDelayLine(cfg.Delay, cfg.Nominal, cfg.Burst)
-		}
+func (t *portTask) configure(_ *Switch, cfg PortConfig) {
+	changed := t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst
+	switch {
+	case t.delay == nil && cfg.Delay > 0:
+		t.delay = newDelayLine(cfg.Delay, cfg.Nominal, cfg.Burst)
+	case t.delay != nil && changed:
+		t.delay.change(cfg.Delay, cfg.Nominal, cfg.Burst)
 	}
 	t.cfg, t.classify = cfg, cfg.Classify
 }

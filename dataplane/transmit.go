@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"slices"
+
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -156,6 +158,10 @@ func (w *worker) transmit(t *portTask, arrivals []Arrival) bool {
 func (w *worker) dequeue(t *portTask, arrivals []Arrival, now int64) int {
 	sw := w.lock()
 	defer w.unlock()
+	if w.leaves(t) {
+		sw.lineFirst(t.index)
+		return 0
+	}
 	if t.delay != nil {
 		sw.lineHolds(t.index, t.delay.holds)
 	}
@@ -223,6 +229,9 @@ func (w *worker) flushDelay(t *portTask) {
 	for now >= t.retryAt && t.delay.due() <= until {
 		now = w.flushCall(t, until, now)
 	}
+	if t.delay.over() {
+		t.again = true // what waited for it goes on
+	}
 }
 
 // flushCall makes one send call of a delay line, at time now, and returns when it has ended.
@@ -238,7 +247,7 @@ func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 		t.late.Record(now - due)
 	}
 	if l.entered != 0 {
-		sw.passedLine(t.index, l.entered, now-l.entered-l.delay)
+		sw.passedLine(t.index, l.entered, now-l.meant)
 	}
 	if err != nil && t.hopeless(sw, err, l.attempt(now)) {
 		refused, err = l.giveUp(refused), nil
@@ -253,18 +262,17 @@ func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 	return end
 }
 
-// emptyDelay sends all that the delay line holds, some of it early, since the line is to be replaced. Its worker stands
-// still.
-func (t *portTask) emptyDelay(sw *Switch) {
-	if t.delay == nil {
-		return
+// leaves tells whether what is still in the line of a delay that is no more has to leave first; where nothing is, the line goes.
+func (w *worker) leaves(t *portTask) bool {
+	if t.delay == nil || t.delay.delay > 0 {
+		return false
 	}
-	for failed := false; !failed && t.delay.due() != noDeadline; {
-		sent, octets, refused, err := t.delay.flush(t.port, noDeadline)
-		sw.Passed(t.index, sent, octets, refused, Now())
-		failed = err != nil
+	if !t.delay.over() {
+		return true
 	}
-	sw.Passed(t.index, 0, 0, t.delay.empty(), Now())
+	t.delay = nil
+	w.lines = slices.DeleteFunc(w.lines, func(o *portTask) bool { return o == t })
+	return false
 }
 
 // sendProbe sends a loop probe where one is due.

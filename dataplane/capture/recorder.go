@@ -37,15 +37,15 @@ type Recorder struct {
 	want atomic.Pointer[Want]
 }
 
-// newRecorder returns a ring of so many octets for the ports that there are.
-func newRecorder(octets int, is *[MaxPorts]*Interface) *Recorder {
-	r := &Recorder{is: *is}
+// newRecorder returns a ring of so many octets.
+func newRecorder(octets int) *Recorder {
+	r := &Recorder{}
 	for range max(MinMemory, octets) / chunkOctets {
 		r.chunks = append(r.chunks, &chunk{data: make([]byte, chunkOctets)})
 	}
 	r.want.Store(&Want{})
 	for i, c := range r.chunks { // the numbers of chunks that hold nothing are below that of the first
-		c.number, c.is = uint64(i), *is
+		c.number = uint64(i)
 		c.full.Store(i < len(r.chunks)-1)
 	}
 	return r
@@ -97,6 +97,13 @@ func (r *Recorder) describe(is *Interface) {
 	} else {
 		r.begin()
 	}
+}
+
+// describeAll says what the ports are before the first frame comes.
+func (r *Recorder) describeAll(is *[MaxPorts]*Interface) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.is, r.chunks[len(r.chunks)-1].is = *is, *is
 }
 
 // described returns what a port is now, nil where nobody has said.

@@ -3,8 +3,10 @@ package capture
 import (
 	"encoding/binary"
 	"errors"
+	"runtime/metrics"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -354,6 +356,44 @@ func TestSetMemory(t *testing.T) {
 	if n := len(tap.Recorder().chunks) * chunkOctets; n != 2*MinMemory {
 		t.Errorf("the ring has %d octets, want %d", n, 2*MinMemory)
 	}
+}
+
+// The memory of a ring takes milliseconds, in which all ports may be described: it is made beside the lock that this needs.
+func TestDescribeDoesNotWaitForMemory(t *testing.T) {
+	const octets = 32 << 20
+	var tap Tap
+	tap.SetMemory(octets)
+	for _, call := range []struct {
+		name string
+		f    func()
+	}{
+		{"Attach", func() { _, _ = tap.Attach(everything) }},
+		{"SetMemory", func() { tap.SetMemory(octets + MinMemory) }}, // of the ring that is in use by now
+	} {
+		before := allocated()
+		done := make(chan struct{})
+		tap.mu.Lock()
+		go func() { call.f(); close(done) }()
+		for from := time.Now(); allocated() < before+octets; time.Sleep(time.Millisecond) {
+			if time.Since(from) > 5*time.Second {
+				t.Errorf("%s waits for the lock of Describe before it makes the memory", call.name)
+				break
+			}
+		}
+		tap.is[3] = &Interface{Port: 3, Name: call.name} // what Describe did meanwhile
+		tap.mu.Unlock()
+		<-done
+		if is := tap.Recorder().described(3); is == nil || is.Name != call.name {
+			t.Errorf("%s: a port that was described meanwhile is %+v", call.name, is)
+		}
+	}
+}
+
+// allocated returns the octets that have been allocated.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 func TestLosses(t *testing.T) {

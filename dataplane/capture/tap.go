@@ -45,10 +45,12 @@ type Tap struct {
 	losses   chan struct{}
 	missing  atomic.Uint64
 
-	mu      sync.Mutex // guards what follows
+	readers sync.Mutex // guards what follows; held while the memory of a ring is made, which takes milliseconds
 	octets  int
 	cursors []*Cursor
-	is      [MaxPorts]*Interface
+
+	mu sync.Mutex // of the data path; guards what follows, losses, and the exchange of the recorder; taken inside readers
+	is [MaxPorts]*Interface
 }
 
 // Describe says what the port of a number is from now on: frames that were captured before are of the port that had the number
@@ -97,8 +99,8 @@ func (t *Tap) Losses() <-chan struct{} {
 // SetMemory sets how many octets the ring takes (0: DefaultMemory; at least MinMemory). One that is in use is replaced:
 // who reads it reads it to its end and goes on with the new one; what lies in it is not there for those who come later.
 func (t *Tap) SetMemory(octets int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.readers.Lock()
+	defer t.readers.Unlock()
 	if octets == t.octets {
 		return
 	}
@@ -106,40 +108,51 @@ func (t *Tap) SetMemory(octets int) {
 	if old := t.recorder.Load(); old != nil {
 		r := t.newRecorder()
 		r.want.Store(old.want.Load())
-		t.recorder.Store(r)
+		t.install(r)
 	}
 }
 
 func (t *Tap) newRecorder() *Recorder {
 	if t.octets == 0 {
-		return newRecorder(DefaultMemory, &t.is)
+		return newRecorder(DefaultMemory)
 	}
-	return newRecorder(t.octets, &t.is)
+	return newRecorder(t.octets)
+}
+
+// install makes the data path write a ring that nobody has written yet.
+func (t *Tap) install(r *Recorder) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.describeAll(&t.is)
+	t.recorder.Store(r)
 }
 
 // Attach returns a reader of what is captured from now on. It has to be closed: until then the data path captures.
 func (t *Tap) Attach(w Want) (*Cursor, error) {
 	w.Snap = min(max(1, w.Snap), MaxSnap)
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.readers.Lock()
+	defer t.readers.Unlock()
 	if len(t.cursors) == MaxCursors {
 		return nil, ErrTooMany
 	}
 	r := t.recorder.Load()
-	if r == nil {
+	first := r == nil
+	if first {
 		r = t.newRecorder()
 	}
 	c := &Cursor{tap: t, recorder: r, want: w}
 	c.number, c.at, c.seen = r.place()
 	t.cursors = append(t.cursors, c)
 	t.agree(r)
-	t.recorder.Store(r)
+	if first {
+		t.install(r)
+	}
 	return c, nil
 }
 
 func (t *Tap) detach(c *Cursor) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.readers.Lock()
+	defer t.readers.Unlock()
 	i := slices.Index(t.cursors, c)
 	if i < 0 {
 		return
