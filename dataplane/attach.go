@@ -38,7 +38,7 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 		if r.tasks[i] != nil {
 			return fmt.Errorf("port %s: has its sockets already", cfg.Name)
 		}
-		t.configure(sw, cfg)
+		t.configure(cfg)
 		sw.ports[i].losses = RingLosses{} // new sockets count from 0
 		r.tasks[i] = t
 		r.assign(sw)

@@ -114,7 +114,7 @@ func (w *delayWorld) change(delay int64) {
 	if err := sw.Reconfigure(sw.cfg, ports, []Static{{MAC: host(1), VID: 1, Port: 1}}, Now()); err != nil {
 		w.Fatal(err)
 	}
-	w.task.configure(sw, c)
+	w.task.configure(c)
 	w.w.r.assign(sw)
 }
 

@@ -161,7 +161,7 @@ func (r *Runner) adopt(sw *Switch, ports map[int]PortConfig) (gone []*portTask) 
 			continue
 		}
 		c.MAC = t.cfg.MAC
-		t.configure(sw, c)
+		t.configure(c)
 	}
 	return gone
 }

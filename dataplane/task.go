@@ -40,7 +40,7 @@ type portTask struct {
 }
 
 // configure takes over what the tasks themselves need of a port's configuration.
-func (t *portTask) configure(_ *Switch, cfg PortConfig) {
+func (t *portTask) configure(cfg PortConfig) {
 	changed := t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst
 	switch {
 	case t.delay == nil && cfg.Delay > 0:

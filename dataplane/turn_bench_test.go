@@ -51,7 +51,7 @@ func newFunnel(b *testing.B, sources int, v Tuning) (*worker, *account) {
 			b.Fatal(err)
 		}
 		r.tasks[i] = &portTask{index: i, port: p}
-		r.tasks[i].configure(sw, c)
+		r.tasks[i].configure(c)
 		sw.SetUp(i, true, Now())
 		if err := sw.bridge.AddStatic(host(i), 1, i, Now()); err != nil {
 			b.Fatal(err)

@@ -94,7 +94,7 @@ func newMill(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *
 			tb.Fatal(err)
 		}
 		t := &portTask{index: i, port: p}
-		t.configure(sw, ports[i])
+		t.configure(ports[i])
 		r.tasks[i] = t
 		sw.SetUp(i, true, Now())
 		if err := sw.bridge.AddStatic(host(i), 1, i, Now()); err != nil {
