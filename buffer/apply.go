@@ -15,17 +15,14 @@ var ErrBusy = errors.New("not yet, try again when the buffer has drained")
 // Apply puts a configuration of the whole buffer in force: all of it, or on error nothing. Ports that are not in it
 // are removed. Errors wrap ErrConfig (it will never fit) or ErrBusy (not yet). The cell cannot change.
 func (m *Manager) Apply(c Config, ports map[int]PortConfig) error {
-	if int64(c.Cell) != m.cell {
-		return configError("cell cannot change from %d B to %d B while frames are charged in it: restart", m.cell, c.Cell)
-	}
-	next, err := newPlan(c, ports)
+	next, err := NewPlan(c, ports)
 	if err != nil {
 		return err
 	}
-	if err := m.ready(next); err != nil {
+	if err := m.Ready(next); err != nil {
 		return err
 	}
-	m.commit(next)
+	m.Commit(next)
 	return nil
 }
 
@@ -39,14 +36,20 @@ func (m *Manager) SetPort(port int, c PortConfig) error {
 // RemovePort takes a port away at once, with its counters, which Removed tells. Frames that are still charged to it stay in the accounts,
 // in the shared segment, until their Release; its queues that are OFF turn ON.
 func (m *Manager) RemovePort(port int) {
+	if _, there := m.configs[port]; !there {
+		return
+	}
 	ports := maps.Clone(m.configs)
 	delete(ports, port)
 	// Not checked: what goes frees at least what its frames move to the shared segment.
-	m.commit(sum(m.config, ports))
+	m.Commit(sum(m.config, ports))
 }
 
-// ready reports whether the shared segment and each headroom take what they would hold under the plan.
-func (m *Manager) ready(next *plan) error {
+// Ready reports whether the shared segment and each headroom take what they would hold under the plan. Its errors are those of Apply.
+func (m *Manager) Ready(next *Plan) error {
+	if next.cell != m.cell {
+		return configError("cell cannot change from %d B to %d B while frames are charged in it: restart", m.cell, next.cell)
+	}
 	var shared int64
 	for _, p := range m.ports {
 		if p == nil {
@@ -96,8 +99,11 @@ func (p *port) stays(q *queue, next *PortConfig) bool {
 	return q.lossless && next.isIngress(q.id.Queue) && next.fold() == p.fold
 }
 
-// commit puts a plan in force.
-func (m *Manager) commit(next *plan) {
+// Most returns how many bytes may be charged at once under a plan. A lossy pool that shrinks goes on holding what it holds.
+func (m *Manager) Most(next *Plan) int64 { return next.lossless + max(next.lossy, m.lossy.used.now) }
+
+// Commit puts a plan in force for which Ready has just returned nil. The plan must not be used again.
+func (m *Manager) Commit(next *Plan) {
 	m.config, m.configs = next.given, next.ports
 	m.ringHold, m.threshold = next.given.RingHold, next.threshold
 	m.lossless.size, m.lossless.limit = next.lossless, next.limit

@@ -85,7 +85,7 @@ func TestPlan(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, ports := goodConfig()
 			tt.change(&c, ports)
-			_, err := newPlan(c, ports)
+			_, err := NewPlan(c, ports)
 			if (err != nil) != (tt.want != nil) {
 				t.Fatalf("got error %v, want one with %q", err, tt.want)
 			}
@@ -108,7 +108,7 @@ func TestPlanRemedy(t *testing.T) {
 	pc.Lossless = 0b1111_1000
 	ports[1], ports[2] = pc, pc
 	c.Lossless.Size = 1000
-	_, err := newPlan(c, ports)
+	_, err := NewPlan(c, ports)
 	if err == nil {
 		t.Fatal("accepted ten queues in 1000 B")
 	}
@@ -116,7 +116,7 @@ func TestPlanRemedy(t *testing.T) {
 	if _, err := fmt.Sscan(remedy, &c.Lossless.Size); err != nil {
 		t.Fatalf("no size in %q: %v", remedy, err)
 	}
-	if _, err := newPlan(c, ports); err != nil {
+	if _, err := NewPlan(c, ports); err != nil {
 		t.Errorf("the remedy is refused: %v", err)
 	}
 }

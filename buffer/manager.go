@@ -78,12 +78,12 @@ func New(c Config, flow FlowController) (*Manager, error) {
 	if flow == nil {
 		return nil, configError("no flow controller: without one a full queue could not stop its peer")
 	}
-	next, err := newPlan(c, nil)
+	next, err := NewPlan(c, nil)
 	if err != nil {
 		return nil, err
 	}
 	m := &Manager{flow: flow, cell: int64(c.Cell)}
-	m.commit(next)
+	m.Commit(next)
 	return m, nil
 }
 

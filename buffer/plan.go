@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// A plan is a configuration of the whole buffer with its sums: sizes in whole cells, every default filled in.
-type plan struct {
+// A Plan is a configuration of the whole buffer with its sums: sizes in whole cells, every default filled in.
+type Plan struct {
 	given Config
 	ports map[int]PortConfig // as given
 	cell  int64
@@ -21,9 +21,9 @@ type plan struct {
 	needed          int64 // what they need B_s to be
 }
 
-// newPlan returns the plan of a configuration of the whole buffer, ports by number. The error names each fault with its
+// NewPlan returns the plan of a configuration of the whole buffer, ports by number. The error names each fault with its
 // numbers and the remedy, and wraps ErrConfig.
-func newPlan(c Config, ports map[int]PortConfig) (*plan, error) {
+func NewPlan(c Config, ports map[int]PortConfig) (*Plan, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -48,9 +48,9 @@ func (c *Config) policy() Threshold {
 }
 
 // sum adds up a configuration whose numbers are in range.
-func sum(c Config, ports map[int]PortConfig) *plan {
+func sum(c Config, ports map[int]PortConfig) *Plan {
 	cell := int64(c.Cell)
-	pl := &plan{
+	pl := &Plan{
 		given: c, ports: make(map[int]PortConfig, len(ports)), cell: cell,
 		threshold: c.policy(), lossless: c.Lossless.Size / cell * cell, lossy: c.Lossy.Size / cell * cell,
 		planned: make(map[int]PortConfig, len(ports)),
@@ -82,7 +82,7 @@ func sum(c Config, ports map[int]PortConfig) *plan {
 }
 
 // check refuses a plan that leaves too little to share, or in which some queue could never take a frame.
-func (pl *plan) check() error {
+func (pl *Plan) check() error {
 	if pl.limit.shared < pl.needed {
 		return configError("lossless pool %d B - private %d B - headroom %d B leaves B_s = %d B to share, needs 2 MTU for each of %d lossless queues = %d B: "+
 			"enlarge buffer.lossless.size to %d B, or lower headroom or private (largest: %s)",
@@ -108,7 +108,7 @@ func (pl *plan) check() error {
 }
 
 // largestReserve describes the queue with the most private and headroom bytes, the first where several have as many.
-func (pl *plan) largestReserve() string {
+func (pl *Plan) largestReserve() string {
 	var text string
 	most := int64(-1)
 	for _, port := range slices.Sorted(maps.Keys(pl.planned)) {

@@ -10,7 +10,8 @@
 //
 //	config.go    what a switch and its ports are told
 //	switch.go    Switch: its state, ports that come, go, flap and change
-//	memory.go    packet memory: cells outside the Go heap, frame descriptors without pointers
+//	memory.go    packet memory: cells, and frame descriptors without pointers
+//	mapping.go   tables outside the Go heap, which can grow without being copied
 //	ingress.go   a received burst: VLAN, learning, forwarding, admission, into the egress queues
 //	wait.go      a frame that waits in its ring for buffer
 //	queue.go     egress queues as lists

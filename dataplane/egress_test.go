@@ -250,7 +250,7 @@ func TestRemovePort(t *testing.T) {
 	if got := r.drain(1, r.now+second); len(got) != alone+1 {
 		t.Errorf("%d frames of the removed port left, want %d", len(got), alone+1)
 	}
-	if len(r.sw.memory.free) != len(r.sw.memory.next) || r.snapshot().Buffer.Unbalanced != 0 {
+	if r.sw.memory.free.left != len(r.sw.memory.next) || r.snapshot().Buffer.Unbalanced != 0 {
 		t.Error("cells are missing, or the accounts")
 	}
 	if err := r.sw.AddPort(0, testPort(0), r.now); err != nil {

@@ -330,7 +330,7 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 		return
 	}
 	if dsc.cell = s.memory.alloc(len(a.Data)); dsc.cell == none {
-		s.memory.spare = append(s.memory.spare, d)
+		s.memory.forget(d)
 		s.unadmit(p, a, out, q, c)
 		return
 	}

@@ -153,8 +153,8 @@ func (l *lan) empties() *Snapshot {
 		return accounts(&v).held == 0
 	})
 	l.must(l.r.Do(func(sw *Switch) error {
-		if m := sw.memory; len(m.free) != len(m.next) || len(m.spare) != len(m.descs) {
-			return fmt.Errorf("free: %d of %d cells, %d of %d descriptors", len(m.free), len(m.next), len(m.spare), len(m.descs))
+		if m := sw.memory; m.free.left != len(m.next) || m.spare.left != len(m.descs) {
+			return fmt.Errorf("free: %d of %d cells, %d of %d descriptors", m.free.left, len(m.next), m.spare.left, len(m.descs))
 		}
 		return nil
 	}))

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -11,21 +12,34 @@ import (
 // none is the index that stands for no cell or no descriptor.
 const none = ^uint32(0)
 
-// A memory is the packet buffer: cells of one size in a mapping outside the Go heap, and a descriptor for each frame
-// copy that waits or is being sent. A frame lies in a chain of cells. Admission charges whole cells for each copy, and
-// there are as many cells and descriptors as the pools have, so neither can run out before the accounting does.
+// A memory is the packet buffer: cells of one size, and a descriptor for each frame copy that waits or is being sent. A
+// frame lies in a chain of cells. Admission charges whole cells for each copy, and there are as many cells and descriptors
+// as the pools have, so neither can run out before the accounting does.
 type memory struct {
 	cell  int
 	data  []byte
-	next  []uint32 // next cell of a chain
-	free  []uint32 // free cells
+	next  []uint32 // next cell of a chain, of which the free ones form one
 	descs []descriptor
-	spare []uint32 // free descriptors
+	free  stock // cells
+	spare stock // descriptors
+}
+
+// A stock is what is free of a table: a list of what was given back, the latest first, and all from fresh on, which was
+// never used. So nothing is written of a table that begins or grows.
+type stock struct {
+	list  uint32
+	fresh uint32
+	left  int // in the list and beyond it
+}
+
+func (s *stock) unused() uint32 {
+	s.fresh++
+	return s.fresh - 1
 }
 
 // A descriptor is one copy of a frame in an egress queue.
 type descriptor struct {
-	next    uint32 // next in the queue
+	next    uint32 // next in the queue, or of those that are free
 	sibling uint32 // next copy of the same arrival, until Settle
 	cell    uint32 // first cell, none while the frame lies in the receive ring
 	arrival uint32 // index in the burst, where cell is none
@@ -67,92 +81,108 @@ const (
 )
 
 func newMemory(cell int, octets int64) (*memory, error) {
-	m := &memory{cell: cell}
+	m := &memory{cell: cell, free: stock{list: none}, spare: stock{list: none}}
 	return m, m.grow(int(octets) / cell)
 }
 
-// grow makes the memory at least n cells large. Frames in it stay in their cells, and are not copied: nothing is forwarded meanwhile.
+// grow makes the memory at least n cells large. Frames in it stay in their cells, and nothing is copied or written, for
+// nothing is forwarded meanwhile.
 func (m *memory) grow(n int) error {
-	if n <= len(m.next) {
+	old := len(m.next)
+	if n <= old {
 		return nil
 	}
-	data, err := m.remap(n * m.cell)
+	var err error
+	if m.data, err = remap(m.data, n*m.cell); err == nil {
+		m.descs, err = remap(m.descs, n+unsettled)
+	}
+	if err == nil {
+		m.next, err = remap(m.next, n) // the last: its length is that of the memory
+	}
 	if err != nil {
 		return fmt.Errorf("map packet buffer of %d octets: %w", n*m.cell, err)
 	}
-	_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
-	old := len(m.next)
-	m.data = data
-	m.next = append(m.next, make([]uint32, n-old)...)
-	m.free = append(indexes(old, n), m.free...)
-	described := len(m.descs)
-	m.descs = append(m.descs, make([]descriptor, n+unsettled-described)...)
-	m.spare = append(indexes(described, n+unsettled), m.spare...)
+	_ = unix.Madvise(m.data, unix.MADV_HUGEPAGE)
+	m.free.left += n - old
+	m.spare.left += n - old
+	if old == 0 {
+		m.spare.left += unsettled
+	}
 	return nil
 }
 
-func (m *memory) remap(octets int) ([]byte, error) {
-	if m.data == nil {
-		return unix.Mmap(-1, 0, octets, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
-	}
-	return unix.Mremap(m.data, octets, unix.MREMAP_MAYMOVE)
-}
-
-// indexes returns the numbers from a to b-1 as a stack with the lowest on top, with room for all below b.
-func indexes(a, b int) []uint32 {
-	s := make([]uint32, 0, b)
-	for i := b - 1; i >= a; i-- {
-		s = append(s, uint32(i))
-	}
-	return s
-}
-
 func (m *memory) close() error {
-	if m.data == nil {
-		return nil
-	}
-	err := unix.Munmap(m.data)
-	m.data = nil
-	return err
+	var errs [3]error
+	m.data, errs[0] = unmap(m.data)
+	m.next, errs[1] = unmap(m.next)
+	m.descs, errs[2] = unmap(m.descs)
+	return errors.Join(errs[:]...)
 }
 
 // describe returns a free descriptor, or none.
 func (m *memory) describe() uint32 {
-	n := len(m.spare)
-	if n == 0 {
+	if m.spare.left == 0 {
 		return none
 	}
-	d := m.spare[n-1]
-	m.spare = m.spare[:n-1]
+	m.spare.left--
+	d := m.spare.list
+	if d == none {
+		return m.spare.unused()
+	}
+	m.spare.list = m.descs[d].next
 	return d
+}
+
+// forget frees a descriptor that has no cells.
+func (m *memory) forget(d uint32) {
+	m.descs[d].next = m.spare.list
+	m.spare.list = d
+	m.spare.left++
 }
 
 // alloc returns a chain of cells for octets, or none.
 func (m *memory) alloc(octets int) uint32 {
 	cells := max(1, (octets+m.cell-1)/m.cell)
-	n := len(m.free)
-	if n < cells {
+	if m.free.left < cells {
 		return none
 	}
-	first := none
-	for _, c := range m.free[n-cells:] {
-		m.next[c] = first
-		first = c
+	m.free.left -= cells
+	first := m.take()
+	last := first
+	for range cells - 1 {
+		c := m.take()
+		m.next[last] = c
+		last = c
 	}
-	m.free = m.free[:n-cells]
+	m.next[last] = none
 	return first
+}
+
+// take returns one of the free cells, which alloc has counted.
+func (m *memory) take() uint32 {
+	c := m.free.list
+	if c == none {
+		return m.free.unused()
+	}
+	m.free.list = m.next[c]
+	return c
 }
 
 // drop frees a descriptor and its cells. One that an arrival still refers to is freed by Settle.
 func (m *memory) drop(d uint32) {
-	if m.descs[d].cell == none {
+	first := m.descs[d].cell
+	if first == none {
 		m.descs[d].gone = true
 		return
 	}
-	for c := m.descs[d].cell; c != none; c = m.next[c] {
-		m.free = append(m.free, c)
+	last := first
+	m.free.left++
+	for ; m.next[last] != none; last = m.next[last] {
+		m.free.left++
 	}
-	m.spare = append(m.spare, d)
+	m.next[last] = m.free.list
+	m.free.list = first
+	m.forget(d)
 }
 
 // store copies b into a chain.

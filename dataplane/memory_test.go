@@ -85,12 +85,35 @@ func TestMemoryKeepsOctets(t *testing.T) {
 						t.Fatalf("from %d: got %x, want %x", from, got, s.b[from:len(s.b)-from])
 					}
 				}
-				if len(m.free) != cells-used || len(m.spare) != cells+unsettled-len(held) {
-					t.Fatalf("%d cells and %d descriptors free, want %d and %d", len(m.free), len(m.spare), cells-used, cells+unsettled-len(held))
+				if m.free.left != cells-used || m.spare.left != cells+unsettled-len(held) {
+					t.Fatalf("%d cells and %d descriptors free, want %d and %d", m.free.left, m.spare.left, cells-used, cells+unsettled-len(held))
 				}
 			},
 		})
 	})
+}
+
+// What cannot grow stays as it was, and can grow by less.
+func TestMemoryThatCannotGrow(t *testing.T) {
+	m, err := newMemory(cell, 2*cell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = m.close() }()
+	c := m.alloc(cell)
+	m.store(c, []byte{1, 2, 3})
+	if err := m.grow(1 << 50 / cell); err == nil {
+		t.Fatal("the memory grew beyond what a processor can address")
+	}
+	if m.free.left != 1 || m.spare.left != 2+unsettled {
+		t.Errorf("%d cells and %d descriptors free, want 1 and %d", m.free.left, m.spare.left, 2+unsettled)
+	}
+	if err := m.grow(4); err != nil || m.alloc(3*cell) == none || m.alloc(cell) != none {
+		t.Errorf("the memory did not grow by two cells: %v", err)
+	}
+	if got := gather(m, c, 0, 3); !bytes.Equal(got, []byte{1, 2, 3}) {
+		t.Errorf("the first cell holds %x", got)
+	}
 }
 
 // Cells that lie side by side leave as one part: a fresh memory scatters nothing.
@@ -108,7 +131,7 @@ func TestViewJoinsNeighbours(t *testing.T) {
 	if m.describe() != 0 {
 		t.Error("the lowest descriptor does not come first")
 	}
-	m.spare = m.spare[:0]
+	m.spare.left = 0
 	if m.describe() != none {
 		t.Error("a descriptor where none is left")
 	}
@@ -121,9 +144,9 @@ func TestBufferMemoryFault(t *testing.T) {
 		r.sw.SetOwner(1, worker)
 		spare, free := r.sw.memory.spare, r.sw.memory.free
 		if worker == 0 {
-			r.sw.memory.spare = nil
+			r.sw.memory.spare = stock{}
 		} else {
-			r.sw.memory.free = nil
+			r.sw.memory.free = stock{}
 		}
 		r.arrive(0, data(0, 1, lossless, 0, small), data(0, 1, 0, 0, small))
 		r.sw.memory.spare, r.sw.memory.free = spare, free
@@ -189,7 +212,7 @@ func (r *rig) fillUp(t *rapid.T, n int) {
 		if rapid.Bool().Draw(t, "flood") {
 			dst = 0xFF_FF_FF_FF_FF_FF
 		}
-		before := len(r.sw.memory.free) + len(r.sw.memory.spare)
+		before := r.sw.memory.free.left + r.sw.memory.spare.left
 		burst := r.receive(in, make([][]byte, 0, 64))
 		for range 64 {
 			burst = append(burst, r.receive(in, [][]byte{ether(dst, host(in), nil, experimental, 0, 14)})...)
@@ -205,7 +228,7 @@ func (r *rig) fillUp(t *rapid.T, n int) {
 		}
 		r.burst = burst
 		r.settle()
-		if len(r.sw.memory.free)+len(r.sw.memory.spare) >= before {
+		if r.sw.memory.free.left+r.sw.memory.spare.left >= before {
 			full++
 		}
 	}

@@ -45,43 +45,64 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 // Reconfigure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those
 // that are gone included. Ports keep the address that SetMAC gave them.
 func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Static, now int64) error {
-	s.now = now
-	if err := tryBridge(cfg, ports, statics); err != nil {
+	next, err := prepare(cfg, ports, statics)
+	if err != nil {
 		return err
+	}
+	return s.apply(next, now)
+}
+
+// A configuration is a whole one that is right in itself. Whether what waits in the switch leaves room for it is still open.
+type configuration struct {
+	Config
+	ports   map[int]PortConfig
+	statics []Static
+	plan    *buffer.Plan
+}
+
+// prepare does what a configuration takes that does not touch the switch, so that the workers go on meanwhile.
+func prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*configuration, error) {
+	if err := tryBridge(cfg, ports, statics); err != nil {
+		return nil, err
 	}
 	if err := checkTrunks(cfg.Trunks, ports); err != nil {
-		return err
+		return nil, err
 	}
-	plan := make(map[int]buffer.PortConfig, len(ports))
+	buffers := make(map[int]buffer.PortConfig, len(ports))
 	for i, c := range ports {
-		plan[i] = bufferPort(c)
+		buffers[i] = bufferPort(c)
 	}
-	// A lossy pool that shrinks goes on holding what it holds.
-	var held buffer.Snapshot
-	s.buffer.Snapshot(&held)
-	lossy := max(cfg.Buffer.Lossy.Size, held.Lossy.Used.Shared.Now)
-	if err := s.memory.grow(int(cfg.Buffer.Lossless.Size+lossy) / cfg.Buffer.Cell); err != nil {
+	plan, err := buffer.NewPlan(cfg.Buffer, buffers)
+	return &configuration{cfg, ports, statics, plan}, err
+}
+
+// apply is the rest of Reconfigure. Every worker stands still meanwhile, so it must be over long before a receive ring is full.
+func (s *Switch) apply(next *configuration, now int64) error {
+	s.now = now
+	if err := s.buffer.Ready(next.plan); err != nil {
 		return err
 	}
-	if err := s.buffer.Apply(cfg.Buffer, plan); err != nil {
+	if err := s.memory.grow(int(s.buffer.Most(next.plan)) / next.Buffer.Cell); err != nil {
 		return err
 	}
-	if err := s.bridge.SetAgeing(cfg.Ageing); err != nil {
+	s.buffer.Commit(next.plan)
+	if err := s.bridge.SetAgeing(next.Ageing); err != nil {
 		return err
 	}
-	s.cfg = cfg
+	s.cfg = next.Config
 	for i := range s.ports {
-		if _, ok := ports[i]; !ok {
+		if _, ok := next.ports[i]; !ok {
 			s.RemovePort(i, now)
 		}
 	}
-	for i, c := range ports {
+	for i, c := range next.ports {
 		if err := s.setPort(i, c); err != nil {
 			return err
 		}
 	}
-	s.setTrunks(cfg.Trunks)
-	return s.setStatics(statics)
+	s.countGone()
+	s.setTrunks(next.Trunks)
+	return s.setStatics(next.statics)
 }
 
 // tryBridge tries on a bridge of its own what could not be taken back from the real one.
@@ -106,7 +127,7 @@ func tryBridge(cfg Config, ports map[int]PortConfig, statics []Static) error {
 func (s *Switch) setPort(i int, c PortConfig) error {
 	p := s.ports[i]
 	if p == nil {
-		return s.AddPort(i, c, s.now)
+		return s.newPort(i, c)
 	}
 	c.MAC = p.cfg.MAC
 	if err := s.configure(p, c); err != nil {

@@ -81,6 +81,8 @@ func TestReconfigureRefused(t *testing.T) {
 	aged.Ageing = -1
 	cells := testConfig(2)
 	cells.Buffer.Cell = 512
+	larger := testConfig(2)
+	larger.Buffer.Lossy.Size *= 2
 	rows := []struct {
 		name    string
 		cfg     Config
@@ -96,17 +98,21 @@ func TestReconfigureRefused(t *testing.T) {
 		{"static entry for no port", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 2, VID: 1, Port: 5}}, false},
 		{"static entry of a group", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 1 << 40, VID: 1, Port: 0}}, false},
 		{"headroom in use", testConfig(2), asMap(smaller, testPort(1)), nil, true},
+		{"headroom in use, and more memory", larger, asMap(smaller, testPort(1)), nil, true},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			r := full(t, 2)
-			before := r.snapshot()
+			before, cells := r.snapshot(), len(r.sw.memory.next)
 			err := r.sw.Reconfigure(row.cfg, row.ports, row.statics, r.now)
 			if err == nil || errors.Is(err, buffer.ErrBusy) != row.busy {
 				t.Fatalf("error %v, busy wanted: %v", err, row.busy)
 			}
 			if after := r.snapshot(); !reflect.DeepEqual(before, after) {
 				t.Errorf("before %+v\nafter %+v", before, after)
+			}
+			if n := len(r.sw.memory.next); n != cells {
+				t.Errorf("the memory has %d cells, before %d", n, cells)
 			}
 			r.hear(1, lossless, 0)
 			if got := r.drain(1, r.now+second); len(got) != alone+1 {

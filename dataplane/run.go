@@ -111,12 +111,16 @@ func (r *Runner) park() {
 // are gone included. The sockets of a port that is gone are closed.
 func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Static) error {
 	cfg.Clock = Now
+	next, err := prepare(cfg, ports, statics)
+	if err != nil {
+		return err
+	}
 	r.change.Lock()
 	defer r.change.Unlock()
 	var gone []*portTask
 	goes := func(i int) bool { _, stays := ports[i]; return !stays }
 	r.askHosts(goes)
-	err := r.do(func(sw *Switch) error {
+	err = r.do(func(sw *Switch) error {
 		held := r.freeRings(sw)
 		defer func() { r.holdRings(sw, held) }()
 		for i, t := range r.tasks {
@@ -124,7 +128,7 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 				sw.ReadLosses(i, t.losses(), Now())
 			}
 		}
-		if err := sw.Reconfigure(cfg, ports, statics, Now()); err != nil {
+		if err := sw.apply(next, Now()); err != nil {
 			return err
 		}
 		gone = r.adopt(sw, ports)

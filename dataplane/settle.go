@@ -19,7 +19,7 @@ func (s *Switch) Settle(burst []Arrival, moves []Move) []Move {
 			next := dsc.sibling
 			dsc.sibling = none
 			if dsc.gone {
-				s.memory.spare = append(s.memory.spare, d)
+				s.memory.forget(d)
 			} else if dsc.cell = s.memory.alloc(int(dsc.length)); dsc.cell != none {
 				moves = append(moves, Move{cell: dsc.cell, data: a.Data})
 			}

@@ -122,6 +122,19 @@ func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
 	if i < 0 || i >= MaxPorts || s.ports[i] != nil {
 		return fmt.Errorf("port %s: number %d is taken or out of range", cfg.Name, i)
 	}
+	if err := s.buffer.SetPort(i, bufferPort(cfg)); err != nil {
+		return fmt.Errorf("port %s: %w", cfg.Name, err)
+	}
+	if err := s.newPort(i, cfg); err != nil {
+		s.buffer.RemovePort(i)
+		return err
+	}
+	s.countGone()
+	return nil
+}
+
+// newPort adds a port that the buffer has already.
+func (s *Switch) newPort(i int, cfg PortConfig) error {
 	p := &portState{index: i, txAt: math.MaxInt64}
 	for q := range p.queues {
 		p.queues[q] = queue{head: none, tail: none}
@@ -131,19 +144,15 @@ func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
 	p.receiver.TellPauses(p.pauses.Record)
 	p.sender.TellPauses(p.holds.Record)
 	s.ports[i] = p
-	if err := s.configure(p, cfg); err != nil {
+	err := s.configure(p, cfg)
+	if err != nil {
 		s.ports[i] = nil
-		s.buffer.RemovePort(i)
-		return err
 	}
-	s.countGone()
-	return nil
+	return err
 }
 
+// configure gives a port its configuration, which the buffer has already.
 func (s *Switch) configure(p *portState, cfg PortConfig) error {
-	if err := s.buffer.SetPort(p.index, bufferPort(cfg)); err != nil {
-		return fmt.Errorf("port %s: %w", cfg.Name, err)
-	}
 	loop, err := s.bridge.SetPort(p.index, cfg.Bridge)
 	if err != nil {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)

@@ -378,8 +378,8 @@ func (w *world) wantNothingLeft(t *rapid.T) {
 	if used.Private.Now+used.Shared.Now+used.Headroom.Now+v.Buffer.Lossy.Used.Shared.Now != 0 || v.Buffer.Off != 0 {
 		t.Fatalf("left in the buffer: %+v, %+v, %d queues OFF", used, v.Buffer.Lossy.Used, v.Buffer.Off)
 	}
-	if len(m.free) != len(m.next) || len(m.spare) != len(m.descs) {
-		t.Fatalf("free: %d of %d cells, %d of %d descriptors", len(m.free), len(m.next), len(m.spare), len(m.descs))
+	if m.free.left != len(m.next) || m.spare.left != len(m.descs) {
+		t.Fatalf("free: %d of %d cells, %d of %d descriptors", m.free.left, len(m.next), m.spare.left, len(m.descs))
 	}
 	for i := range v.Ports {
 		for w.tell(v.Ports[i].Index) != nil {
