@@ -135,8 +135,10 @@ func (f *fake) LLDP() []LLDPPort {
 		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a", SystemName: present("spine1"),
 			SystemDescription: present("a switch"), Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
 			TTLSeconds: 121, AgeNs: 3_200_000_000, ExpiresNs: 117_800_000_000, Frames: 6, DCBXVersions: []string{"ieee"},
-			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}}}
-	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{}}
+			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}},
+		Transitions: []LLDPTransition{{Machine: "receive", From: "wait-for-frame", To: "frame", Cause: "frame received", AgeNs: 3_200_000_000}}}
+	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{},
+		Transitions: []LLDPTransition{}}
 	return []LLDPPort{p1, p2}
 }
 

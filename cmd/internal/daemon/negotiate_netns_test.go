@@ -149,6 +149,11 @@ func TestTwoSwitches(t *testing.T) {
 				if len(n) != 1 || *n[0].SystemName != p.nodes[1-i].Name() || n[0].PortID != "p1" || n[0].ChassisID != portMAC(2-i).String() {
 					t.Errorf("%s: neighbors %+v", p.nodes[i].Name(), n)
 				}
+				if !slices.ContainsFunc(p.told(i).Transitions, func(x api.LLDPTransition) bool {
+					return x.Machine == "transmit" && x.From == "info-frame" && x.To == "idle" && x.Cause == "sent" && x.AgeNs > 0 && x.AgeNs < int64(time.Minute)
+				}) {
+					t.Errorf("%s: transitions %+v", p.nodes[i].Name(), p.told(i).Transitions)
+				}
 				told := slices.ContainsFunc(p.events(i, dataplane.EventDCBX), func(s string) bool { return strings.Contains(s, "does not agree with") })
 				if told != tt.mismatch {
 					t.Errorf("%s: events %q", p.nodes[i].Name(), p.events(i, dataplane.EventDCBX))
