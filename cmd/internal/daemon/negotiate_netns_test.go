@@ -182,6 +182,10 @@ func TestOneEndHasNoPFC(t *testing.T) {
 			keys := [2]string{lossless("3") + "lldp: {change_hold: 0s, dcbx: " + version + "}", lossless("3") + "lldp: {change_hold: 0s}"}
 			p := newPair(t, keys)
 			p.agrees(1, version, "own", 8)
+			speaks := "the port speaks DCBX in version " + version + " now, no longer in ieee"
+			if texts := p.events(1, dataplane.EventDCBX); len(texts) == 0 || !strings.HasPrefix(texts[0], speaks) {
+				t.Errorf("events %q", texts)
+			}
 			for _, end := range []struct {
 				port, reason string
 				mask         uint8
