@@ -20,8 +20,9 @@ type Prober interface {
 	Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool)
 	// Stamped says when the kernel sent a frame of Out; clock is that of the moment at which its stamp was converted.
 	Stamped(m *macctl.Measurement, sent, now, clock int64)
-	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended.
-	Reacted(ns int64)
+	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended; busy says that the link carries
+	// traffic. A priority that had nothing to send has no reaction, and is not told.
+	Reacted(ns int64, busy bool)
 	// Found returns the headroom that this end has found by now, in octets; 0 where it has found none. It is asked at every XOFF.
 	Found() int64
 	// Stream returns the priority whose frames the peer may have this port send, and until when; 0 is not at all.
@@ -187,7 +188,7 @@ func (s *Switch) measured(i int, m *macctl.Measurement, sent, now, clock int64) 
 // reacted hands a reaction to a pause frame to the Prober of port i.
 func (s *Switch) reacted(i int, ns int64) {
 	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
-		p.cfg.Prober.Reacted(ns)
+		p.cfg.Prober.Reacted(ns, p.busy(s.now))
 	}
 }
 

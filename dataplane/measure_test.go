@@ -22,6 +22,7 @@ type prober struct {
 	fallback bool
 	ups      []bool
 	reacted  []int64
+	loaded   []bool // likewise, whether the link was busy
 	sent     []int64
 	streamed uint8
 	busy     []bool
@@ -51,10 +52,13 @@ func (p *prober) Out(int64, int64) (m macctl.Measurement, to [6]byte, fallback, 
 }
 
 func (p *prober) Stamped(_ *macctl.Measurement, sent, _, _ int64) { p.sent = append(p.sent, sent) }
-func (p *prober) Reacted(ns int64)                                { p.reacted = append(p.reacted, ns) }
-func (p *prober) SetUp(up bool, _ int64)                          { p.ups = append(p.ups, up) }
-func (p *prober) Stream() (uint8, int64)                          { return p.streamed, p.until }
-func (p *prober) Found() int64                                    { return p.found }
+func (p *prober) Reacted(ns int64, busy bool) {
+	p.reacted, p.loaded = append(p.reacted, ns), append(p.loaded, busy)
+}
+
+func (p *prober) SetUp(up bool, _ int64) { p.ups = append(p.ups, up) }
+func (p *prober) Stream() (uint8, int64) { return p.streamed, p.until }
+func (p *prober) Found() int64           { return p.found }
 
 var peerMAC = [6]byte{2, 0, 0, 0, 9, 9}
 
@@ -353,48 +357,4 @@ func TestSetXonOfTheStaticPolicy(t *testing.T) {
 	if err := r.sw.SetXon(0, 1<<40, r.now); err != nil || r.sw.ports[0].cfg.Ingress[lossless].Xon != 20*cell {
 		t.Errorf("%v, in force %d", err, r.sw.ports[0].cfg.Ingress[lossless].Xon)
 	}
-}
-
-// A link counts as busy that carries a tenth of its speed, in either direction, its own stream included.
-func TestBusyLink(t *testing.T) {
-	r, p := measuringRig(t)
-	measure := func() bool {
-		r.sw.Measurement(0, request([6]byte{}, false), r.now, r.now, 0)
-		return p.busy[len(p.busy)-1]
-	}
-	sends := func() {
-		for range 4 {
-			r.send(0, 64)
-		}
-	}
-	measure()
-	for i, tt := range []struct {
-		name string
-		do   func()
-		want bool
-	}{
-		{"nothing", func() {}, false},
-		{"a twentieth", func() { r.offer(0, several(0, 1, 0, 4, mtu)...) }, false},
-		{"a fifth comes", func() { r.offer(0, several(0, 1, 0, 17, mtu)...) }, true},
-		{"nothing again", func() {}, false},
-		{"a fifth leaves", func() {
-			r.offer(1, several(1, 0, 0, 17, mtu)...)
-			sends()
-		}, true},
-		{"its own stream", func() {
-			r.streams(p, lossless, r.now+second)
-			sends()
-		}, true},
-		{"the stream has ended", func() { r.streams(p, lossless, 0) }, false},
-	} {
-		tt.do()
-		r.now += 1_000_000
-		if got := measure(); got != tt.want {
-			t.Errorf("%d, %s: busy %v", i, tt.name, got)
-		}
-		if got := measure(); got != tt.want {
-			t.Errorf("%d, %s: right after that: busy %v", i, tt.name, got)
-		}
-	}
-	r.drain(1, r.now+second)
 }

@@ -159,7 +159,7 @@ func TestPairMeasures(t *testing.T) {
 func TestPairTellsWhatItFound(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.lose = func(from int, p Packet) bool { return from == 1 && p.Operation == Request }
-	w.ends[0].Reacted(100 * time.Microsecond) // end 0 is slow: end 1 needs a whole send call of it
+	w.ends[0].Reacted(100*time.Microsecond, true) // end 0 is slow: end 1 needs a whole send call of it
 	w.agree()
 	w.run(time.Second)
 	r := w.report(1)
@@ -188,12 +188,16 @@ func TestReactionReachesThePeer(t *testing.T) {
 		w.run(time.Second)
 		before := w.report(0)
 		const late = 30 * time.Microsecond
-		w.ends[1].Reacted(late)
-		w.ends[1].Reacted(-5) // its last send call had ended before
+		w.ends[1].Reacted(late, true)
+		w.ends[1].Reacted(-5, false) // its last send call had ended before
 		w.run(time.Second)
 		r := w.report(0)
 		if before.Finding.Reaction >= late || r.Finding.Reaction != late || r.Reaction() != BitsIn(gbit, late) || r.Reactions.Samples != 0 {
 			t.Errorf("%s: reaction %v, was %v: %d bits\nwant %v", name, r.Finding.Reaction, before.Finding.Reaction, r.Reaction(), late)
+		}
+		idle, busy := w.report(1).ReactionsIdle, w.report(1).ReactionsBusy
+		if idle.Samples != 1 || idle.Max != 0 || busy.Samples != 1 || busy.Min != late {
+			t.Errorf("own reactions on an idle link %+v, under load %+v", idle, busy)
 		}
 		if own := w.report(1).Reactions; own.Samples != 2 || own.Max != late || own.Min != 0 {
 			t.Errorf("%s: the end that reacts has %+v", name, own)

@@ -67,9 +67,9 @@ type Probe struct {
 	answers   [openAnswers]reply
 	first     int
 	waiting   int
-	before    Moment // of the newest message in, or call of Out
-	doubted   int64  // up to when stamps of requests may be wrong
-	reactions window // of this end
+	before    Moment    // of the newest message in, or call of Out
+	doubted   int64     // up to when stamps of requests may be wrong
+	reactions reactions // of this end
 
 	// results
 	results results
@@ -95,7 +95,7 @@ type Counters struct {
 
 // NewProbe returns a Probe whose link is down.
 func NewProbe(s Settings) *Probe {
-	p := &Probe{estimate: NewEstimator(s.Percentile), reactions: newWindow()}
+	p := &Probe{estimate: NewEstimator(s.Percentile), reactions: newReactions()}
 	p.askAt, p.results.at = math.MaxInt64, math.MaxInt64
 	p.Configure(s, 0)
 	return p
@@ -345,11 +345,11 @@ func (p *Probe) Out(at Moment) (out Packet, ok bool) {
 // state fills in what a message says of this end. A request and a result that are sent back go on saying it of the other one.
 func (p *Probe) state(m *Message) {
 	m.Precision = saturate32(int64(p.set.Precision))
-	m.Reaction = saturate32(int64(p.reactions.quantile(p.set.Percentile)))
+	m.Reaction = saturate32(int64(p.reactions.all.quantile(p.set.Percentile)))
 	m.SendLimit = saturate32(8 * SendLimit(p.set.Inputs.Speed, p.set.Inputs.MaxFrame))
 	m.Burst = saturate32(8 * p.set.Inputs.Burst)
 }
 
 // Reacted says how long after an XOFF was received the last send call of its priority ended; 0 or less where it had
-// ended before.
-func (p *Probe) Reacted(d time.Duration) { p.reactions.add(max(d, 0)) }
+// ended before. A priority that had nothing to send has not reacted. busy says that the link carried traffic.
+func (p *Probe) Reacted(d time.Duration, busy bool) { p.reactions.add(max(d, 0), busy) }

@@ -25,13 +25,15 @@ type Report struct {
 	InForce    int64 // octets
 	Xon        int64 // resume threshold that the measurement means, in octets; 0 where this end has not measured yet
 
-	Finding   Finding
-	Trips     Distribution // t
-	Turns     Distribution // t3-t2 of the peer
-	Idle      Distribution // the same while the link was idle
-	Busy      Distribution // and while it carried traffic
-	Reactions Distribution // of this end to the peer's pause frames
-	Counters  Counters
+	Finding       Finding
+	Trips         Distribution // t
+	Turns         Distribution // t3-t2 of the peer
+	Idle          Distribution // the same while the link was idle
+	Busy          Distribution // and while it carried traffic
+	Reactions     Distribution // of this end to the peer's pause frames
+	ReactionsIdle Distribution // those while the link was idle
+	ReactionsBusy Distribution // and while it carried traffic
+	Counters      Counters
 }
 
 // Report describes the Probe.
@@ -42,7 +44,8 @@ func (p *Probe) Report(now int64) Report {
 		Target: p.target.bits, InForce: p.inForce,
 		Trips: p.estimate.trips.distribution(), Turns: p.estimate.turns.distribution(),
 		Idle: p.estimate.idle.distribution(), Busy: p.estimate.busy.distribution(),
-		Reactions: p.reactions.distribution(), Counters: p.count}
+		Reactions: p.reactions.all.distribution(), ReactionsIdle: p.reactions.idle.distribution(), ReactionsBusy: p.reactions.busy.distribution(),
+		Counters: p.count}
 	if sent := &p.results.sent; sent.Operation == Result {
 		r.ToldBits = saturate(sent.Area[0])
 	}

@@ -35,6 +35,9 @@ type Agent struct {
 	heard  table
 	log    eventLog
 	stats  Statistics
+
+	now         int64  // of run
+	transitions uint64 // of all machines
 }
 
 // Statistics are those of IEEE 802.1AB 9.2.6. They never go back.
@@ -54,9 +57,9 @@ const second = 1_000_000_000
 // NewAgent returns an Agent that is switched on and whose link is down.
 func NewAgent(c Config) *Agent {
 	a := &Agent{cfg: c, on: true}
-	a.rx.machine = newMachine(rxStates[:])
-	a.tx.machine = newMachine(txStates[:])
-	a.timer.machine = newMachine(timerStates[:])
+	a.rx.machine = newMachine("receive", rxStates[:])
+	a.tx.machine = newMachine("transmit", txStates[:])
+	a.timer.machine = newMachine("timer", timerStates[:])
 	a.initializeTimer()
 	return a
 }
@@ -155,9 +158,8 @@ func (a *Agent) ticksToGo() int64 {
 
 // run lets time pass and the machines follow what has changed.
 func (a *Agent) run(now int64) {
+	a.now = now
 	a.tick(now)
-	a.age(now)
-	a.rx.now = now
 	a.rx.machine.run(a)
 	a.timer.machine.run(a)
 	a.tx.machine.run(a)

@@ -37,13 +37,14 @@ const (
 	eventPeriod = 5 * second // until one more may follow
 )
 
-type eventLog struct {
-	list   []Event
+// An Allowance limits events that a peer can cause: 8 at once, and one more every 5 s.
+type Allowance struct {
 	spent  int // of eventBurst
 	refill int64
 }
 
-func (l *eventLog) add(k EventKind, n *Neighbour, now int64) {
+// Take tells whether there may be an event at time now, in ns, and counts it.
+func (l *Allowance) Take(now int64) bool {
 	if back := int((now - l.refill) / eventPeriod); l.spent == 0 || back >= l.spent {
 		l.spent, l.refill = 0, now
 	} else {
@@ -51,9 +52,21 @@ func (l *eventLog) add(k EventKind, n *Neighbour, now int64) {
 		l.refill += int64(back) * eventPeriod
 	}
 	if l.spent >= eventBurst {
-		return
+		return false
 	}
 	l.spent++
+	return true
+}
+
+type eventLog struct {
+	list []Event
+	Allowance
+}
+
+func (l *eventLog) add(k EventKind, n *Neighbour, now int64) {
+	if !l.Take(now) {
+		return
+	}
 	l.list = append(l.list, Event{Kind: k, Name: n.Name(), Port: n.PortText(), Source: n.Source})
 	if len(l.list) > eventBurst {
 		l.list = l.list[1:]

@@ -1,29 +1,76 @@
 package lldp
 
-// A state of a state machine: what is done on entry, and to which state what has changed leads. A state that next
+import (
+	"cmp"
+	"slices"
+)
+
+// A state of a state machine: what is done on entry, and to which state what has changed leads, and why. A state that next
 // returns itself rests.
 type state struct {
 	name  string
 	enter func(*Agent)
-	next  func(*Agent) int
+	next  func(*Agent) (to int, why string)
 }
 
 // A machine is a state machine of IEEE 802.1AB clause 9.2 over the variables of an Agent.
 type machine struct {
+	name   string
 	states []state
 	at     int
+
+	newest [TransitionsKept]Transition // a ring
+	made   int                         // transitions so far
 }
 
+// TransitionsKept is how many of the newest transitions of each machine are kept. Each machine has its own, so that a peer that sends
+// frame after frame hides only what the receive machine did before.
+const TransitionsKept = 16
+
+// A Transition is a step of a state machine.
+type Transition struct {
+	At       int64
+	Machine  string // receive, timer or transmit
+	From, To string // states
+	Cause    string
+
+	number uint64 // among those of all machines
+}
+
+// Causes of several machines.
+const (
+	becauseUp   = "link up"
+	becauseDown = "link down"
+	becauseOn   = "enabled"
+	becauseOff  = "disabled"
+)
+
 // newMachine returns a machine in its first state.
-func newMachine(states []state) machine { return machine{states: states} }
+func newMachine(name string, states []state) machine { return machine{name: name, states: states} }
 
 // run follows transitions until the machine rests.
 func (m *machine) run(a *Agent) {
-	for next := m.states[m.at].next(a); next != m.at; next = m.states[m.at].next(a) {
+	for next, why := m.states[m.at].next(a); next != m.at; next, why = m.states[m.at].next(a) {
+		m.note(a, next, why)
 		m.at = next
 		m.states[next].enter(a)
 	}
 }
 
-// String returns the name of the state.
-func (m *machine) String() string { return m.states[m.at].name }
+// note keeps a transition that is about to be made.
+func (m *machine) note(a *Agent, next int, why string) {
+	a.transitions++
+	m.newest[m.made%TransitionsKept] = Transition{At: a.now, Machine: m.name, From: m.states[m.at].name, To: m.states[next].name, Cause: why,
+		number: a.transitions}
+	m.made++
+}
+
+// Transitions returns the newest transitions, TransitionsKept of each machine at most, in the order in which they were made.
+func (a *Agent) Transitions() []Transition {
+	var all []Transition
+	for _, m := range []*machine{&a.rx.machine, &a.timer.machine, &a.tx.machine} {
+		all = append(all, m.newest[:min(m.made, TransitionsKept)]...)
+	}
+	slices.SortFunc(all, func(x, y Transition) int { return cmp.Compare(x.number, y.number) })
+	return all
+}

@@ -5,11 +5,11 @@ import "errors"
 // The receive state machine, IEEE 802.1AB 9.2.8:
 //
 //	WAIT_OPERATIONAL ──link up──▶ INITIALIZE ──on──▶ WAIT_FRAME ──frame──▶ FRAME ──▶ WAIT_FRAME
-//	                                                                         ├─TTL 0──▶ DELETE ──▶ WAIT_FRAME
-//	                                                                         └─news──▶ UPDATE ──▶ WAIT_FRAME
+//	                                                  │                      ├─TTL 0──▶ DELETE ──▶ WAIT_FRAME
+//	                                                  │                      └─news──▶ UPDATE ──▶ WAIT_FRAME
+//	                                                  └──time to live is over──▶ DELETE_AGED ──▶ WAIT_FRAME
 //
-// From everywhere a link that goes down leads to WAIT_OPERATIONAL. Neighbours age by the time at which they expire, so
-// there is no state for that.
+// From everywhere a link that goes down leads to WAIT_OPERATIONAL.
 const (
 	rxOperational = iota
 	rxInitialize
@@ -17,6 +17,7 @@ const (
 	rxFrame
 	rxDelete
 	rxUpdate
+	rxAged
 )
 
 var rxStates = [...]state{
@@ -24,13 +25,13 @@ var rxStates = [...]state{
 	rxInitialize:  {"initialize", (*Agent).forgetAll, (*Agent).afterReceiveInitialize},
 	rxWait:        {"wait-for-frame", func(*Agent) {}, (*Agent).afterWait},
 	rxFrame:       {"frame", (*Agent).process, (*Agent).afterFrame},
-	rxDelete:      {"delete-info", (*Agent).deleteInfo, func(*Agent) int { return rxWait }},
-	rxUpdate:      {"update-info", (*Agent).updateInfo, func(*Agent) int { return rxWait }},
+	rxDelete:      {"delete-info", (*Agent).deleteInfo, func(*Agent) (int, string) { return rxWait, "deleted" }},
+	rxUpdate:      {"update-info", (*Agent).updateInfo, func(*Agent) (int, string) { return rxWait, "stored" }},
+	rxAged:        {"delete-aged-info", (*Agent).age, func(*Agent) (int, string) { return rxWait, "deleted" }},
 }
 
 type receiver struct {
 	machine
-	now   int64
 	frame []byte // that has just come, nil where none has
 
 	source [6]byte
@@ -38,33 +39,35 @@ type receiver struct {
 	raw    string
 }
 
-func (a *Agent) afterOperational() int {
+func (a *Agent) afterOperational() (int, string) {
 	if a.linkUp {
-		return rxInitialize
+		return rxInitialize, becauseUp
 	}
-	return rxOperational
+	return rxOperational, ""
 }
 
-func (a *Agent) afterReceiveInitialize() int {
+func (a *Agent) afterReceiveInitialize() (int, string) {
 	switch {
 	case !a.linkUp:
-		return rxOperational
+		return rxOperational, becauseDown
 	case a.enabled():
-		return rxWait
+		return rxWait, becauseOn
 	}
-	return rxInitialize
+	return rxInitialize, ""
 }
 
-func (a *Agent) afterWait() int {
+func (a *Agent) afterWait() (int, string) {
 	switch {
 	case !a.linkUp:
-		return rxOperational
+		return rxOperational, becauseDown
 	case !a.enabled():
-		return rxInitialize
+		return rxInitialize, becauseOff
+	case a.heard.next() <= a.now:
+		return rxAged, "time to live is over"
 	case a.rx.frame != nil:
-		return rxFrame
+		return rxFrame, "frame received"
 	}
-	return rxWait
+	return rxWait, ""
 }
 
 // process reads a frame, and counts what is wrong with it.
@@ -91,47 +94,47 @@ func (a *Agent) process() {
 	}
 }
 
-func (a *Agent) afterFrame() int {
+func (a *Agent) afterFrame() (int, string) {
 	p := a.rx.pdu
 	switch {
 	case p == nil:
-		return rxWait
+		return rxWait, "discarded"
 	case p.TTL == 0:
-		return rxDelete
-	case a.heard.refresh(p.MSAP(), a.rx.source, a.rx.raw, a.rx.now):
-		return rxWait
+		return rxDelete, "time to live 0"
+	case a.heard.refresh(p.MSAP(), a.rx.source, a.rx.raw, a.now):
+		return rxWait, "the same again"
 	}
-	return rxUpdate
+	return rxUpdate, "news"
 }
 
 func (a *Agent) deleteInfo() {
 	if n := a.heard.remove(a.rx.pdu.MSAP()); n != nil {
-		a.log.add(EventShutdown, n, a.rx.now)
+		a.log.add(EventShutdown, n, a.now)
 	}
 }
 
 func (a *Agent) updateInfo() {
-	n, isNew := a.heard.store(*a.rx.pdu, a.rx.source, a.rx.raw, a.rx.now)
+	n, isNew := a.heard.store(*a.rx.pdu, a.rx.source, a.rx.raw, a.now)
 	switch {
 	case n == nil:
 		a.stats.NotStored++
-		a.log.add(EventTooMany, &Neighbour{PDU: *a.rx.pdu}, a.rx.now)
+		a.log.add(EventTooMany, &Neighbour{PDU: *a.rx.pdu}, a.now)
 	case isNew:
-		a.log.add(EventNew, n, a.rx.now)
+		a.log.add(EventNew, n, a.now)
 		a.timer.newNeighbour = true
 	}
 }
 
 // age deletes what has expired.
-func (a *Agent) age(now int64) {
-	for _, n := range a.heard.expire(now) {
+func (a *Agent) age() {
+	for _, n := range a.heard.expire(a.now) {
 		a.stats.Ageouts++
-		a.log.add(EventAged, n, now)
+		a.log.add(EventAged, n, a.now)
 	}
 }
 
 func (a *Agent) forgetAll() {
 	for _, n := range a.heard.clear() {
-		a.log.add(EventGone, n, a.rx.now)
+		a.log.add(EventGone, n, a.now)
 	}
 }

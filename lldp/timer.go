@@ -20,9 +20,9 @@ const (
 var timerStates = [...]state{
 	timerInitialize: {"initialize", (*Agent).initializeTimer, (*Agent).afterTimerInitialize},
 	timerIdle:       {"idle", func(*Agent) {}, (*Agent).afterTimerIdle},
-	timerExpires:    {"expires", (*Agent).timerExpired, func(*Agent) int { return timerSignal }},
-	timerSignal:     {"signal", (*Agent).signal, func(*Agent) int { return timerIdle }},
-	timerFastStart:  {"fast-start", (*Agent).fastStart, func(*Agent) int { return timerExpires }},
+	timerExpires:    {"expires", (*Agent).timerExpired, func(*Agent) (int, string) { return timerSignal, "a frame is due" }},
+	timerSignal:     {"signal", (*Agent).signal, func(*Agent) (int, string) { return timerIdle, "signalled" }},
+	timerFastStart:  {"fast-start", (*Agent).fastStart, func(*Agent) (int, string) { return timerExpires, "greeting" }},
 }
 
 type txTimer struct {
@@ -46,25 +46,27 @@ func (a *Agent) initializeTimer() {
 	t.now, t.localChange, t.newNeighbour = false, false, false
 }
 
-func (a *Agent) afterTimerInitialize() int {
+func (a *Agent) afterTimerInitialize() (int, string) {
 	if !a.linkUp || !a.enabled() || a.tx.at != txIdle {
-		return timerInitialize
+		return timerInitialize, ""
 	}
-	return timerIdle
+	return timerIdle, becauseOn
 }
 
-func (a *Agent) afterTimerIdle() int {
+func (a *Agent) afterTimerIdle() (int, string) {
 	switch t := &a.timer; {
-	case !a.linkUp || !a.enabled():
-		return timerInitialize
+	case !a.linkUp:
+		return timerInitialize, becauseDown
+	case !a.enabled():
+		return timerInitialize, becauseOff
 	case t.newNeighbour:
-		return timerFastStart
+		return timerFastStart, "new neighbour"
 	case t.ttr == 0:
-		return timerExpires
+		return timerExpires, "time is up"
 	case t.localChange:
-		return timerSignal
+		return timerSignal, "own data changed"
 	}
-	return timerIdle
+	return timerIdle, ""
 }
 
 func (a *Agent) timerExpired() { a.timer.fast = max(0, a.timer.fast-1) }

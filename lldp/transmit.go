@@ -39,23 +39,23 @@ func (a *Agent) initializeTransmit() {
 	}
 }
 
-func (a *Agent) afterInitialize() int {
+func (a *Agent) afterInitialize() (int, string) {
 	if a.linkUp && a.enabled() {
-		return txIdle
+		return txIdle, becauseOn
 	}
-	return txInitialize
+	return txInitialize, ""
 }
 
-func (a *Agent) afterIdle() int {
+func (a *Agent) afterIdle() (int, string) {
 	switch {
 	case !a.linkUp:
-		return txInitialize
+		return txInitialize, becauseDown
 	case !a.enabled():
-		return txShutdown
+		return txShutdown, becauseOff
 	case a.timer.now && a.timer.credit > 0:
-		return txInfo
+		return txInfo, "a frame is to leave"
 	}
-	return txIdle
+	return txIdle, ""
 }
 
 // sendShutdown says that what was told ends now.
@@ -65,11 +65,14 @@ func (a *Agent) sendShutdown() {
 	a.tx.shutdownWhile = ReinitDelay
 }
 
-func (a *Agent) afterShutdown() int {
-	if !a.linkUp || a.tx.shutdownWhile == 0 {
-		return txInitialize
+func (a *Agent) afterShutdown() (int, string) {
+	switch {
+	case !a.linkUp:
+		return txInitialize, becauseDown
+	case a.tx.shutdownWhile == 0:
+		return txInitialize, "silence is over"
 	}
-	return txShutdown
+	return txShutdown, ""
 }
 
 func (a *Agent) sendInfo() {
@@ -80,7 +83,7 @@ func (a *Agent) sendInfo() {
 	a.timer.now = false
 }
 
-func (a *Agent) afterInfo() int { return txIdle }
+func (a *Agent) afterInfo() (int, string) { return txIdle, "sent" }
 
 // ttl returns the time to live that is told, in seconds.
 func (a *Agent) ttl() uint16 { return uint16(min(0xFFFF, a.cfg.Interval*a.cfg.Hold+1)) }

@@ -25,7 +25,8 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 	zero := func() uint64 { return 0 }
 	turns := headroom.Distribution{Samples: 5, Min: 1, Median: 2, P99: 3, P999: 4, Max: time.Second}
 	found := measured()
-	found.Trips, found.Idle, found.Busy, found.Reactions = turns, turns, turns, turns
+	found.Trips, found.Idle, found.Busy = turns, turns, turns
+	found.Reactions, found.ReactionsIdle, found.ReactionsBusy = turns, turns, turns
 	return Config{KernelBacklog: zero, MissingFrames: zero, SlowReaders: zero,
 		Snapshot: func(v *dataplane.Snapshot) {
 			for i := range ports {
@@ -99,9 +100,9 @@ func TestCardinality(t *testing.T) {
 		want      int    // that each adds
 		said      string // by the README
 	}{
-		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 492, "A port adds 492 series at most"},
-		{"port with PAUSE", count(1, macctl.ModePause, 0, 0), count(11, macctl.ModePause, 0, 0), 196, ""},
-		{"port without flow control", count(1, macctl.ModeOff, 0, 0), count(11, macctl.ModeOff, 0, 0), 316, ""},
+		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 504, "A port adds 504 series at most"},
+		{"port with PAUSE", count(1, macctl.ModePause, 0, 0), count(11, macctl.ModePause, 0, 0), 208, ""},
+		{"port without flow control", count(1, macctl.ModeOff, 0, 0), count(11, macctl.ModeOff, 0, 0), 328, ""},
 		{"trunk", count(0, macctl.ModeOff, 1, 0), count(0, macctl.ModeOff, 11, 0), 55, "a trunk 55 and"},
 		{"member of a trunk", count(0, macctl.ModeOff, 1, 1), count(0, macctl.ModeOff, 1, 11), 82, "each of its members 82"},
 	} {

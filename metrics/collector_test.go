@@ -185,13 +185,13 @@ func TestLabelValues(t *testing.T) {
 		"trunk":    {"up", "side"}, "member": {"p1", "p2", "p9", "all"}, "to": {"uplink", "members"}, "colour": {"green", "yellow", "red"},
 		"pool":    {"lossless", "lossy"},
 		"segment": {"private", "shared", "headroom"},
-		"outcome": outcomes, "load": {"idle", "busy"}, "percentile": {"0", "50", "99", "99.9", "100"},
+		"outcome": outcomes, "load": {"idle", "busy", "any"}, "percentile": {"0", "50", "99", "99.9", "100"},
 		"reason": {"truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"},
 		"value":  {"eta", "delay", "plain", "measured", "peer", "received", "told", "peer_has", "target"}, "behind": {"after", "before"},
 		"part": {"wire", "reaction", "largest-frame-before-the-pause-frame", "largest-frame-that-the-peer-finishes", "measurement-frame", "k", "burst",
 			"waiting", "propagation-of-the-pause-frame", "processing", "response", "propagation-of-the-last-frame",
 			"largest-frame-before-the-pfc-frame", "pfc-frame", "cable-there-and-back", "higher-layer-delay", "eta", "delay", "send-call"},
-		"formula": {"eta", "delay", "calculated"}, "term": {"trip", "precision", "reaction"}, "of": {"trip", "idle", "busy", "reaction"},
+		"formula": {"eta", "delay", "calculated"}, "term": {"trip", "precision", "reaction"}, "of": {"trip", "idle", "busy", "reaction", "reaction-idle", "reaction-busy"},
 		"version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}
 	for r := range dataplane.NumDropReasons {

@@ -202,8 +202,8 @@ var families = [numFamilies]family{
 	headroomXon:         {"headroom_xon_bytes", gauge, "Resume threshold of a lossless ingress queue in force.", byPriority},
 	headroomXonMeasured: {"headroom_xon_measured_bytes", gauge, "Resume threshold that the link needs by measurement.", byPort},
 	headroomFormulaPart: {"headroom_formula_part_bytes", gauge, "Parts of the headrooms by formula: eta, delay, and the calculated one, which is the larger of both with what else may come.", []string{"port", "formula", "part"}},
-	headroomReaction:    {"headroom_reaction_seconds", gauge, "Time from XOFF received to the end of the last send call of its priority, by percentile of the newest samples: what the peer is told.", []string{"port", "percentile"}},
-	headroomSamples:     {"headroom_samples", gauge, "Newest samples that percentiles are made of: of trips, of turn-arounds at the peer while the link is idle or busy, of this end's reactions.", []string{"port", "of"}},
+	headroomReaction:    {"headroom_reaction_seconds", gauge, "Time from XOFF received to the end of the last send call of its priority, by percentile of the newest samples, while the link is idle, while it is busy (more than a tenth of its speed), and at any time, which is what the peer is told. A priority that had nothing to send has none.", []string{"port", "load", "percentile"}},
+	headroomSamples:     {"headroom_samples", gauge, "Newest samples that percentiles are made of: of trips, of turn-arounds at the peer while the link is idle or busy, of this end's reactions, and of those while it is idle or busy.", []string{"port", "of"}},
 
 	pauseReaction:     {"pause_reaction_seconds", histogram, "Time from XOFF received to the end of the last send call of its priority.", byPort},
 	delayLate:         {"delay_late_seconds", histogram, "Time by which each frame left the delay line of its port too late: the line is software, which waits for a CPU now and then.", byPort},

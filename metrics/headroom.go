@@ -31,11 +31,14 @@ func collectMeasured(o *output, p *Port) {
 	collectSpread(o, headroomTrip, &r.Trips, p.Name)
 	collectSpread(o, headroomTurn, &r.Idle, p.Name, "idle")
 	collectSpread(o, headroomTurn, &r.Busy, p.Name, "busy")
-	collectSpread(o, headroomReaction, &r.Reactions, p.Name)
+	collectSpread(o, headroomReaction, &r.ReactionsIdle, p.Name, "idle")
+	collectSpread(o, headroomReaction, &r.ReactionsBusy, p.Name, "busy")
+	collectSpread(o, headroomReaction, &r.Reactions, p.Name, "any")
 	for _, told := range []struct {
 		of string
 		d  *headroom.Distribution
-	}{{"trip", &r.Trips}, {"idle", &r.Idle}, {"busy", &r.Busy}, {"reaction", &r.Reactions}} {
+	}{{"trip", &r.Trips}, {"idle", &r.Idle}, {"busy", &r.Busy}, {"reaction", &r.Reactions},
+		{"reaction-idle", &r.ReactionsIdle}, {"reaction-busy", &r.ReactionsBusy}} {
 		o.value(headroomSamples, float64(told.d.Samples), p.Name, told.of)
 	}
 }

@@ -109,7 +109,9 @@ func measured() *headroom.Report {
 		Trips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000, Max: 50_000},
 		Idle:  headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000},
 
-		Reactions: headroom.Distribution{Samples: 3, Min: 100, Median: 200, P99: 300, P999: 400, Max: 500}}
+		Reactions:     headroom.Distribution{Samples: 3, Min: 100, Median: 200, P99: 300, P999: 400, Max: 500},
+		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 100, Median: 100, P99: 100, P999: 100, Max: 100},
+		ReactionsBusy: headroom.Distribution{Samples: 2, Min: 200, Median: 200, P99: 300, P999: 400, Max: 500}}
 }
 
 // config is the configuration of a collector of sample.

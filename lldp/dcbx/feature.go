@@ -4,8 +4,8 @@ package dcbx
 //
 //	INIT ──▶ LISTEN: what the peer tells leads to one of the states below, the first that fits
 //
-// Each has a method that tells whether it fits. In CEE and CIN no address decides: two ends that are both willing, or
-// both not, must want the same.
+// In featureStates each has a function that tells whether it fits, and one for what is done then. In CEE and CIN no address
+// decides: two ends that are both willing, or both not, must want the same.
 type feature struct {
 	kind    Kind
 	version Version
@@ -19,7 +19,7 @@ type feature struct {
 	on    bool   // it operates
 }
 
-// A featureState is where the exchange about a feature has led.
+// A featureState is where the exchange about a feature has led. They stand in the order in which they are asked whether they fit.
 type featureState uint8
 
 const (
@@ -41,68 +41,81 @@ func (f *feature) init(c *control) {
 	f.state, f.data, f.on = featureInit, f.own.Data, false
 }
 
+// told is what the peer tells of a feature, nil where it does not, and whether it tells it twice.
+type told struct {
+	*Feature
+	twice bool
+}
+
+// featureStates has, for each state, whether what the peer tells leads there, and what is done then.
+var featureStates = [...]struct {
+	fits  func(f *feature, x told) bool
+	enter func(f *feature, x told)
+}{
+	featureInit:    {(*feature).never, (*feature).rest}, // init leads there
+	featureNoTLV:   {(*feature).untold, (*feature).fallSilent},
+	featureWait:    {(*feature).waits, (*feature).rest},
+	featureTwice:   {(*feature).doubled, (*feature).fail},
+	featureOff:     {(*feature).disabled, (*feature).stop},
+	featurePeer:    {(*feature).follows, (*feature).adopt},
+	featureOwn:     {(*feature).leads, (*feature).operate},
+	featureAlike:   {(*feature).compatible, (*feature).operate},
+	featureDiffers: {(*feature).always, (*feature).fail},
+}
+
 // hear takes what the peer tells.
 func (f *feature) hear(peer *Legacy, c *control) {
-	remote := peer.Features[f.kind]
-	f.state = f.listen(remote, peer.Twice[f.kind], c)
+	x := told{peer.Features[f.kind], peer.Twice[f.kind]}
+	if !f.untold(x) && c.acked == f.seq {
+		f.synced = true
+	}
+	f.state = featureInit
+	for !featureStates[f.state].fits(f, x) {
+		f.state++
+	}
 	wrong := f.own.Error
 	f.data = f.own.Data
-	switch f.state {
-	case featureWait:
-		return
-	case featureNoTLV:
-		f.on, f.own.Error = false, f.version == VersionCEE
-	case featureTwice:
-		f.on, f.own.Error = false, true
-	case featureOff:
-		f.on, f.own.Error = false, false
-	case featureDiffers:
-		f.on, f.own.Error = false, true
-	default:
-		f.on, f.own.Error = !remote.Error, false
-		if f.state == featurePeer {
-			f.data = remote.Data
-		}
-	}
+	featureStates[f.state].enter(f, x)
 	if f.own.Error != wrong {
 		f.seq, f.synced = c.next(), false
 	}
 }
 
-// listen finds the state.
-func (f *feature) listen(remote *Feature, twice bool, c *control) featureState {
-	if remote == nil && !twice {
-		return featureNoTLV
-	}
-	if !f.synced && c.acked != f.seq {
-		return featureWait
-	}
-	f.synced = true
-	switch {
-	case twice:
-		return featureTwice
-	case remote.Oper != 0:
-		return featureWait
-	case !f.own.Enable || !remote.Enable:
-		return featureOff
-	case f.own.Willing && !remote.Willing:
-		return featurePeer
-	case !f.own.Willing && remote.Willing:
-		return featureOwn
-	case f.compatible(remote):
-		return featureAlike
-	}
-	return featureDiffers
-}
+func (f *feature) never(told) bool    { return false }
+func (f *feature) always(told) bool   { return true }
+func (f *feature) untold(x told) bool { return x.Feature == nil && !x.twice }
+
+func (f *feature) waits(x told) bool { return !f.synced || !x.twice && x.Oper != 0 }
+
+func (f *feature) doubled(x told) bool  { return x.twice }
+func (f *feature) disabled(x told) bool { return !f.own.Enable || !x.Enable }
+func (f *feature) follows(x told) bool  { return f.own.Willing && !x.Willing }
+func (f *feature) leads(x told) bool    { return !f.own.Willing && x.Willing }
 
 // compatible tells whether both ends want the same. The groups of CEE never contradict each other: each end schedules
 // what it sends.
-func (f *feature) compatible(remote *Feature) bool {
+func (f *feature) compatible(x told) bool {
 	switch {
 	case f.kind == KindGroups && f.version == VersionCEE:
 		return true
 	case f.kind == KindPFC:
-		return f.own.Data[0] == remote.Data[0]
+		return f.own.Data[0] == x.Data[0]
 	}
-	return f.own.Data == remote.Data
+	return f.own.Data == x.Data
+}
+
+// rest leaves all as it is.
+func (f *feature) rest(told) {}
+
+// fallSilent is an error in CEE, which has every feature told.
+func (f *feature) fallSilent(told) { f.on, f.own.Error = false, f.version == VersionCEE }
+
+func (f *feature) fail(told)      { f.on, f.own.Error = false, true }
+func (f *feature) stop(told)      { f.on, f.own.Error = false, false }
+func (f *feature) operate(x told) { f.on, f.own.Error = !x.Error, false }
+
+// adopt operates with what the peer wants.
+func (f *feature) adopt(x told) {
+	f.operate(x)
+	f.data = x.Data
 }

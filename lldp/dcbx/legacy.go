@@ -68,8 +68,8 @@ func (v Version) types() [NumKinds]lldp.Type {
 	return [NumKinds]lldp.Type{2, 3, 4}
 }
 
-// order is that of the features in the TLV. Who takes CIN for CEE, as Wireshark does, is lost at its longer groups, but has
-// read PFC by then.
+// order is that of the features in the TLV. Who takes CIN for CEE, as Wireshark does, is lost behind CIN's PFC, which is an octet
+// shorter, but has read its map by then. Behind CIN's groups, which are longer, it would not find PFC at all.
 func (v Version) order() [NumKinds]Kind {
 	if v == VersionCIN {
 		return [NumKinds]Kind{KindPFC, KindGroups, KindApplication}

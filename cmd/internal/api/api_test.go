@@ -108,14 +108,14 @@ func (f *fake) Headroom() []HeadroomInfo {
 	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", Passes: true, Settings: headroom.Settings{Auto: true},
 		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, ToldBits: 597_404, Told: true, PeerHas: 8 * 75_008, Applied: true, Target: 600_000,
 		Finding: finding, InForce: 75_008, Xon: 10_250,
-		Idle:      headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
-		Busy:      headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000, Max: 82_000},
-		Trips:     headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
-		Reactions: headroom.Distribution{Samples: 2, Min: 40_000, Median: 40_000, P99: 90_000, P999: 90_000, Max: 90_000},
-		Counters:  headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1, Streams: 2}}
+		Idle:          headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
+		Busy:          headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000, Max: 82_000},
+		Trips:         headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
+		Reactions:     headroom.Distribution{Samples: 2, Min: 40_000, Median: 40_000, P99: 90_000, P999: 90_000, Max: 90_000},
+		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 40_000, Median: 40_000, P99: 40_000, P999: 40_000, Max: 40_000}, ReactionsBusy: headroom.Distribution{Samples: 1, Min: 90_000, Median: 90_000, P99: 90_000, P999: 90_000, Max: 90_000},
+		Counters: headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1, Streams: 2}}
 	p1.Counters.Ignored[headroom.IgnoredUnasked], p1.Counters.Ignored[headroom.IgnoredStranger] = 3, 4
-	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ByHand: calculated.Bytes(), InForce: 72_192,
-		Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
+	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ByHand: calculated.Bytes(), InForce: 72_192, Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
 	return []HeadroomInfo{{Port: "p1", Calculated: calculated, Report: p1, Cell: 256}, {Port: "p2", Calculated: calculated, Report: p2, Cell: 256}}
 }
 
@@ -135,8 +135,10 @@ func (f *fake) LLDP() []LLDPPort {
 		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a", SystemName: present("spine1"),
 			SystemDescription: present("a switch"), Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
 			TTLSeconds: 121, AgeNs: 3_200_000_000, ExpiresNs: 117_800_000_000, Frames: 6, DCBXVersions: []string{"ieee"},
-			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}}}
-	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{}}
+			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}},
+		Transitions: []LLDPTransition{{Machine: "receive", From: "wait-for-frame", To: "frame", Cause: "frame received", AgeNs: 3_200_000_000}}}
+	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{},
+		Transitions: []LLDPTransition{}}
 	return []LLDPPort{p1, p2}
 }
 

@@ -52,14 +52,16 @@ type HeadroomPort struct {
 	InForceCells    int64          `json:"in_force_cells"`
 	XonBytes        *int64         `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
 
-	Finding  *HeadroomFinding `json:"finding"`   // what the measured value is computed of; null while this end has not measured
-	Trip     *Spread          `json:"trip"`      // samples of t: there and back, without the time at the peer where four stamps tell it
-	Turn     *Spread          `json:"turn"`      // the time at the peer
-	TurnIdle *Spread          `json:"turn_idle"` // the same while the link was idle
-	TurnBusy *Spread          `json:"turn_busy"` // and while it carried more than a tenth of its speed
-	Reaction *Spread          `json:"reaction"`  // of this end to XOFF
-	Queues   []HeadroomQueue  `json:"queues"`
-	Messages HeadroomMessages `json:"messages"`
+	Finding      *HeadroomFinding `json:"finding"`       // what the measured value is computed of; null while this end has not measured
+	Trip         *Spread          `json:"trip"`          // samples of t: there and back, without the time at the peer where four stamps tell it
+	Turn         *Spread          `json:"turn"`          // the time at the peer
+	TurnIdle     *Spread          `json:"turn_idle"`     // the same while the link was idle
+	TurnBusy     *Spread          `json:"turn_busy"`     // and while it carried more than a tenth of its speed
+	Reaction     *Spread          `json:"reaction"`      // of this end to XOFF
+	ReactionIdle *Spread          `json:"reaction_idle"` // the same while the link was idle; a port that had nothing to send has none
+	ReactionBusy *Spread          `json:"reaction_busy"` // and while it carried more than a tenth of its speed
+	Queues       []HeadroomQueue  `json:"queues"`
+	Messages     HeadroomMessages `json:"messages"`
 }
 
 // HeadroomFinding is what measuring has shown, as the formula takes it.
@@ -144,7 +146,8 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 		CalculatedBytes: info.Calculated.Bytes(), Calculated: value(info.Calculated.Terms()), Eta: value(info.Calculated.Eta), Delay: value(info.Calculated.Delay),
 		ToldBits: known(h.ToldBits), Told: h.Told, TargetBytes: known(headroom.Octets(h.Target)),
 		InForceBytes: h.InForce, InForceCells: headroom.Cells(h.InForce, info.Cell),
-		Trip: spread(h.Trips), Turn: spread(h.Turns), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions), Queues: []HeadroomQueue{},
+		Trip: spread(h.Trips), Turn: spread(h.Turns), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions),
+		ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy), Queues: []HeadroomQueue{},
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
 			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams, Ignored: []Ignored{}}}
 	if h.ManualRequired {

@@ -138,7 +138,8 @@ func (r *Headroom) times() *table {
 		t.spread(p.Port, "trip, there and back", p.Trip)
 		t.spread(p.Port, "turn-around at the peer, idle", p.TurnIdle)
 		t.spread(p.Port, "turn-around at the peer, under load", p.TurnBusy)
-		t.spread(p.Port, "reaction of this end to XOFF", p.Reaction)
+		t.spread(p.Port, "reaction of this end to XOFF, idle", p.ReactionIdle)
+		t.spread(p.Port, "reaction of this end to XOFF, under load", p.ReactionBusy)
 	}
 	return t
 }

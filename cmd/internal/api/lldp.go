@@ -14,12 +14,13 @@ type LLDP struct {
 
 // LLDPPort is what a port tells and hears.
 type LLDPPort struct {
-	Port       string         `json:"port"`
-	ChassisID  string         `json:"chassis_id"` // as it is told
-	PortID     string         `json:"port_id"`
-	Statistics LLDPStatistics `json:"statistics"` // since the port was opened
-	DCBX       DCBX           `json:"dcbx"`
-	Neighbors  []LLDPNeighbor `json:"neighbors"` // in the order in which they came
+	Port        string           `json:"port"`
+	ChassisID   string           `json:"chassis_id"` // as it is told
+	PortID      string           `json:"port_id"`
+	Statistics  LLDPStatistics   `json:"statistics"` // since the port was opened
+	DCBX        DCBX             `json:"dcbx"`
+	Neighbors   []LLDPNeighbor   `json:"neighbors"`   // in the order in which they came
+	Transitions []LLDPTransition `json:"transitions"` // of the state machines: the newest of each, oldest first
 }
 
 // LLDPStatistics count frames and TLVs as IEEE 802.1AB 9.2.6 does.
@@ -32,6 +33,15 @@ type LLDPStatistics struct {
 	UnrecognizedTLVs uint64 `json:"unrecognized_tlvs"`
 	Ageouts          uint64 `json:"ageouts"`
 	NotStoredFrames  uint64 `json:"not_stored_frames"` // of neighbours for whom there was no room
+}
+
+// LLDPTransition is a step of a state machine of IEEE 802.1AB 9.2.
+type LLDPTransition struct {
+	Machine string `json:"machine"` // receive, timer, transmit
+	From    string `json:"from"`    // states
+	To      string `json:"to"`
+	Cause   string `json:"cause"`
+	AgeNs   int64  `json:"age_ns"` // since it was made
 }
 
 // DCBX is what follows from the exchange.

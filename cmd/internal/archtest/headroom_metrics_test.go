@@ -31,6 +31,7 @@ var headroomMetrics = map[string]string{
 	"finding.send_limit_bits": "headroom_peer_send_call_bytes", "finding.burst_bits": "headroom_part_bytes",
 	"trip": "headroom_trip_seconds headroom_samples", "turn_idle": "headroom_turnaround_seconds headroom_samples",
 	"turn_busy": "headroom_turnaround_seconds headroom_samples", "reaction": "headroom_reaction_seconds headroom_samples",
+	"reaction_idle": "headroom_reaction_seconds headroom_samples", "reaction_busy": "headroom_reaction_seconds headroom_samples",
 
 	"queues.size_bytes": "headroom_configured_bytes", "queues.xon_bytes": "headroom_xon_bytes", "queues.xoffs": "headroom_xoffs_total",
 	"queues.peak_bytes": "headroom_used_max_bytes", "queues.ring_bytes": "headroom_before_xoff_max_bytes",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"pfcswitch/buffer"
@@ -234,11 +235,11 @@ func (d *Daemon) heard(n news) {
 		d.log.Info("LLDP", "port", n.port, "event", text)
 		d.tell(dataplane.EventLLDP, n.port, e.Source, text)
 	}
+	for _, text := range n.exchange() {
+		d.log.Info("DCBX", "port", n.port, "event", text)
+		d.tell(dataplane.EventDCBX, n.port, n.neighMAC, text)
+	}
 	if n.outcome != nil {
-		if text := sentence(&n); text != "" {
-			d.log.Info("DCBX", "port", n.port, "event", text)
-			d.tell(dataplane.EventDCBX, n.port, n.neighMAC, text)
-		}
 		d.renegotiate.Store(true)
 		d.poke()
 	}
@@ -249,6 +250,19 @@ func (d *Daemon) heard(n news) {
 
 func (d *Daemon) tell(kind dataplane.EventKind, name string, peer [6]byte, text string) {
 	d.runner.Note(dataplane.Event{Kind: kind, Port: name, Priority: -1, Peer: frame.Address(peer[:]), Text: text})
+}
+
+// exchange says what the exchange has led to. A reason is said once.
+func (n *news) exchange() (texts []string) {
+	said := ""
+	if n.outcome != nil {
+		said = sentence(n)
+	}
+	if n.remark != nil {
+		texts = append(texts, n.remark.text(n.pfc, said == ""))
+	}
+	texts = append(texts, said)
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
 // sentence says what an outcome means, "" where it is as it should be and always was.

@@ -149,6 +149,11 @@ func TestTwoSwitches(t *testing.T) {
 				if len(n) != 1 || *n[0].SystemName != p.nodes[1-i].Name() || n[0].PortID != "p1" || n[0].ChassisID != portMAC(2-i).String() {
 					t.Errorf("%s: neighbors %+v", p.nodes[i].Name(), n)
 				}
+				if !slices.ContainsFunc(p.told(i).Transitions, func(x api.LLDPTransition) bool {
+					return x.Machine == "transmit" && x.From == "info-frame" && x.To == "idle" && x.Cause == "sent" && x.AgeNs > 0 && x.AgeNs < int64(time.Minute)
+				}) {
+					t.Errorf("%s: transitions %+v", p.nodes[i].Name(), p.told(i).Transitions)
+				}
 				told := slices.ContainsFunc(p.events(i, dataplane.EventDCBX), func(s string) bool { return strings.Contains(s, "does not agree with") })
 				if told != tt.mismatch {
 					t.Errorf("%s: events %q", p.nodes[i].Name(), p.events(i, dataplane.EventDCBX))
@@ -177,6 +182,10 @@ func TestOneEndHasNoPFC(t *testing.T) {
 			keys := [2]string{lossless("3") + "lldp: {change_hold: 0s, dcbx: " + version + "}", lossless("3") + "lldp: {change_hold: 0s}"}
 			p := newPair(t, keys)
 			p.agrees(1, version, "own", 8)
+			speaks := "the port speaks DCBX in version " + version + " now, no longer in ieee"
+			if texts := p.events(1, dataplane.EventDCBX); len(texts) == 0 || !strings.HasPrefix(texts[0], speaks) {
+				t.Errorf("events %q", texts)
+			}
 			for _, end := range []struct {
 				port, reason string
 				mask         uint8

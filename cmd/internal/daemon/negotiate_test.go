@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,4 +150,72 @@ func crowd(t *testing.T, d *Daemon) {
 		}
 		return nil
 	}))
+}
+
+// A change of the version, or of the reason alone, is said too, and a reason only once.
+func TestRemarks(t *testing.T) {
+	alone := dcbx.Outcome{Version: dcbx.VersionIEEE, PFC: 0x08, Reason: dcbx.ReasonNoPeer}
+	with := func(v dcbx.Version, why dcbx.Reason) dcbx.Outcome {
+		return dcbx.Outcome{Version: v, Peer: true, PFC: 0x08, Reason: why}
+	}
+	follows := with(dcbx.VersionCEE, dcbx.ReasonPeer)
+	follows.PFC = 0x30
+	for _, tt := range []struct {
+		name    string
+		was, is dcbx.Outcome
+		want    []string
+	}{
+		{"nothing", alone, alone, nil},
+		{"CEE", alone, with(dcbx.VersionCEE, dcbx.ReasonWaiting), []string{"the port speaks DCBX in version cee now, no longer in ieee; " +
+			"priorities [3] are lossless as before, now because the neighbour has not acknowledged yet what it was told (waiting)"}},
+		{"PFC is not told", alone, with(dcbx.VersionIEEE, dcbx.ReasonNoTLV),
+			[]string{"priorities [3] are lossless as before, now because the neighbour tells nothing of PFC (no-tlv)"}},
+		{"PFC is told twice", alone, with(dcbx.VersionIEEE, dcbx.ReasonTwice),
+			[]string{"priorities [3] are lossless as before, now because the neighbour tells PFC twice, which is void (duplicate-tlv)"}},
+		{"another version and mask", alone, follows, []string{"the port speaks DCBX in version cee now, no longer in ieee",
+			"the port follows spine: priorities [4 5] are lossless"}},
+		{"another mask", with(dcbx.VersionCEE, dcbx.ReasonWaiting), follows, []string{"the port follows spine: priorities [4 5] are lossless"}},
+	} {
+		s := speaker{outcome: tt.is, stood: standingOf(&tt.was)}
+		n := news{was: tt.was, outcome: &tt.is, neighbour: "spine", remark: s.remark(0), pfc: tt.is.PFC}
+		if got := n.exchange(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s\n got %q\nwant %q", tt.name, got, tt.want)
+		}
+	}
+	for why := range dcbx.ReasonPeerError + 1 {
+		if reasonTexts[why] == "" || (why+1).String() == "?" != (why == dcbx.ReasonPeerError) {
+			t.Errorf("%v has no text", why)
+		}
+	}
+}
+
+// A peer that changes its mind every second is spoken of now and then, and last of all how it is in the end.
+func TestRemarksAreFew(t *testing.T) {
+	const seconds, second = 600, 1_000_000_000
+	s := speaker{outcome: dcbx.Outcome{Version: dcbx.VersionIEEE, Reason: dcbx.ReasonOwn}}
+	s.stood = standingOf(&s.outcome)
+	var said []*remark
+	look := func(now int64) {
+		if r := s.remark(now); r != nil {
+			said = append(said, r)
+		}
+	}
+	for i := range int64(seconds) {
+		s.outcome.Version = dcbx.VersionIEEE + dcbx.Version(i%3)
+		look(i * second)
+	}
+	for i := range int64(30) {
+		look((seconds + i) * second)
+	}
+	if n := len(said); n < 60 || n > 8+seconds/5+1 {
+		t.Errorf("%d remarks in %d s", n, seconds)
+	}
+	for i, r := range said[1:] {
+		if r.was != said[i].is {
+			t.Errorf("%v was said, and then that it was %v", said[i].is, r.was)
+		}
+	}
+	if last := said[len(said)-1].is; last != standingOf(&s.outcome) {
+		t.Errorf("the last remark is of %v, and it is %v", last, s.outcome.Version)
+	}
 }

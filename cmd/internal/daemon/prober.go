@@ -51,7 +51,7 @@ func (p *prober) Stamped(m *macctl.Measurement, sent, now, clock int64) {
 }
 
 // Reacted implements dataplane.Prober.
-func (p *prober) Reacted(ns int64) { p.probe.Reacted(time.Duration(ns)) }
+func (p *prober) Reacted(ns int64, busy bool) { p.probe.Reacted(time.Duration(ns), busy) }
 
 // Stream implements dataplane.Prober.
 func (p *prober) Stream() (priority uint8, until int64) { return p.probe.Stream() }

@@ -78,11 +78,11 @@ func TestProber(t *testing.T) {
 		t.Errorf("Out\n got %+v to %v\nwant the answer", out, to)
 	}
 	p.Stamped(&out, 13, 14, 0) // of an answer: too late to matter
-	if p.Reacted(7); found != 0 {
+	if p.Reacted(7, false); found != 0 {
 		t.Error("something was found")
 	}
 	p.Receive(&in, 14, 14, 0, false)
-	if out, _, _, _ := p.Out(15, 0); out.Reaction != 7 || p.probe.Report(15).Reactions.Samples != 1 {
+	if out, _, _, _ := p.Out(15, 0); out.Reaction != 7 || p.probe.Report(15).ReactionsIdle.Samples != 1 {
 		t.Errorf("the answer states a reaction of %d ns, want 7", out.Reaction)
 	}
 	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4, Sequence: 1, Area: [2]uint64{2_000_000, 1000}}}

@@ -27,6 +27,8 @@ type speaker struct {
 	machine   dcbx.Config
 	outcome   dcbx.Outcome   // as it was told to heard
 	agreement lldp.Agreement // likewise
+	stood     standing       // likewise
+	remarks   lldp.Allowance
 	closed    bool
 }
 
@@ -36,6 +38,8 @@ type news struct {
 	events    []lldp.Event
 	outcome   *dcbx.Outcome // nil: as before
 	was       dcbx.Outcome
+	remark    *remark         // nil: nothing is to be said
+	pfc       uint8           // priorities that are lossless
 	agreement *lldp.Agreement // nil: as before
 	neighbour string          // "" where there is none
 	neighMAC  [6]byte
@@ -50,6 +54,7 @@ func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcb
 	s := &speaker{port: name, socket: socket, heard: heard, saw: saw, done: make(chan struct{}), agent: agent, machine: machine}
 	s.x = dcbx.NewExchange(agent, machine)
 	s.outcome, s.agreement = s.x.Outcome(), lldp.Agreement{Port: name}
+	s.stood = standingOf(&s.outcome)
 	go s.run()
 	return s
 }
@@ -99,7 +104,7 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 		}
 	}
 	s.wake(now)
-	n, changed := s.change()
+	n, changed := s.change(now)
 	s.mu.Unlock()
 	if changed {
 		s.heard(n)
@@ -117,11 +122,12 @@ func (s *speaker) wake(now int64) {
 }
 
 // change returns what has changed since it was told last.
-func (s *speaker) change() (n news, changed bool) {
+func (s *speaker) change(now int64) (n news, changed bool) {
 	n = news{port: s.port, events: s.x.Agent().Events(), was: s.outcome}
 	if o := s.x.Outcome(); o != s.outcome {
 		s.outcome, n.outcome = o, &o
 	}
+	n.remark, n.pfc = s.remark(now), s.outcome.PFC
 	if a := s.x.Agreement(s.port); a != s.agreement {
 		s.agreement, n.agreement = a, &a
 	}
@@ -130,7 +136,7 @@ func (s *speaker) change() (n news, changed bool) {
 		told, _ := dcbx.PeerPFC(s.outcome.Version, all[0].Organization)
 		n.peerPFC = told.Enable
 	}
-	return n, len(n.events) > 0 || n.outcome != nil || n.agreement != nil
+	return n, len(n.events) > 0 || n.outcome != nil || n.agreement != nil || n.remark != nil
 }
 
 // setLink tells whether the link is up.

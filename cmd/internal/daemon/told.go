@@ -29,6 +29,7 @@ func (s *speaker) told() (p api.LLDPPort) {
 	s.read(func(x *dcbx.Exchange, c *dcbx.Config, now int64) {
 		local, st, o, agreed := x.Agent().Config().Local, x.Agent().Statistics(), x.Outcome(), x.Agreement(s.port)
 		p = api.LLDPPort{Port: s.port, ChassisID: local.ChassisText(), PortID: local.PortText(), Neighbors: []api.LLDPNeighbor{},
+			Transitions: []api.LLDPTransition{},
 			Statistics: api.LLDPStatistics{SentFrames: st.FramesSent, ReceivedFrames: st.FramesReceived, DiscardedFrames: st.FramesDiscarded,
 				ErrorFrames: st.FramesInErrors, DiscardedTLVs: st.TLVsDiscarded, UnrecognizedTLVs: st.TLVsUnrecognized, Ageouts: st.Ageouts,
 				NotStoredFrames: st.NotStored},
@@ -36,6 +37,9 @@ func (s *speaker) told() (p api.LLDPPort) {
 				ETSAdopted: o.ETSAdopted, MeasuresHere: agreed.Own, MeasuresPeer: agreed.Peer, MeasurementAgreed: agreed.Agreed()}}
 		for _, n := range x.Agent().Neighbours() {
 			p.Neighbors = append(p.Neighbors, neighbour(n, o.Version, c, now))
+		}
+		for _, t := range x.Agent().Transitions() {
+			p.Transitions = append(p.Transitions, api.LLDPTransition{Machine: t.Machine, From: t.From, To: t.To, Cause: t.Cause, AgeNs: now - t.At})
 		}
 	})
 	return p
