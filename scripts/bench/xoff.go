@@ -31,6 +31,14 @@ func (r *reaction) values() ([]value, error) {
 	return append(all, value{highest, float64(*r.Max) / 1e3}), nil
 }
 
+// xoffSpeed is that of a port whose sender is twice as fast, in Mbit/s: slow enough for any machine where only the way is tried.
+func (o *options) xoffSpeed() int {
+	if o.smoke {
+		return 100
+	}
+	return 1000
+}
+
 // xoff lets a sender that obeys PFC meet a port that is half as fast, so that the buffer fills again and again.
 func (b *bench) xoff() (err error) {
 	n, err := b.newNetwork("xoff", 2)
@@ -38,12 +46,12 @@ func (b *bench) xoff() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	text := `preset: roce
+	text := fmt.Sprintf(`preset: roce
 metrics: {listen: "127.0.0.1:9808"}
 ports:
   p1: {speed: none, tagged: [10]}
-  p2: {speed: 1G, tagged: [10]}
-`
+  p2: {speed: %dM, tagged: [10]}
+`, b.opt.xoffSpeed())
 	if err := n.startPFC(text + staticEntries(2)); err != nil {
 		return err
 	}
@@ -70,7 +78,7 @@ func (n *network) xoffRound(round int) error {
 	}()
 	seconds := max(1, b.opt.seconds.Seconds()) // for hundreds of reactions
 	sender, err := b.start(n.hosts[0].namespace, b.program, "send", "eth0", "--to", sink, "--vlan", fmt.Sprint(vlan), "--flow", "3:octets=1514", "--seconds",
-		fmt.Sprint(seconds), "--speed", "2G", "-j")
+		fmt.Sprint(seconds), "--speed", fmt.Sprintf("%dM", 2*b.opt.xoffSpeed()), "-j")
 	if err != nil {
 		return err
 	}

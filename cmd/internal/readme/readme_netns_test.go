@@ -139,7 +139,7 @@ func (b *block) script() string {
 // last is the last command as the marks of the block want it.
 func (b *block) last(text string) string {
 	if b.has("forever") {
-		text = "timeout --preserve-status -s INT 1.5 " + text
+		text = "timeout --preserve-status -s INT 3 " + text
 	}
 	if b.has("terminal") {
 		text = "(sleep 1; printf q) | script -qefc " + strconv.Quote(text) + " /dev/null"
