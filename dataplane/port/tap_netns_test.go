@@ -193,11 +193,16 @@ func TestTAPTurn(t *testing.T) {
 	h.send(0, slices.Repeat([][]byte{craft(tci(3, 0), experimental, 1, octets)}, most+5)...)
 	var frames [64]port.Frame
 	for _, want := range []int{most, 5} {
-		if n := h.Receive(port.Lossless, frames[:], 1<<20); n != want || len(frames[0].Data) != octets {
-			t.Errorf("%d frames at once, of %d octets, want %d of %d", n, len(frames[0].Data), want, octets)
-		} else {
-			h.Release(port.Lossless, n)
+		n, sent := h.Receive(port.Lossless, frames[:], 1<<20), 0
+		for _, f := range frames[:n] {
+			if ours(f.Data) && len(f.Data) == octets { // the host's stack speaks too
+				sent++
+			}
 		}
+		if sent != want {
+			t.Errorf("%d frames at once, of %d octets each, want %d", sent, octets, want)
+		}
+		h.Release(port.Lossless, n)
 	}
 }
 

@@ -151,9 +151,6 @@ func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *station) {
 	eventually(t, "no more lossy frames of h1 are missing than p1 has dropped, when the last one has come", func() bool {
 		return h1.sent[0].Load()-h2.tally(1, 0).frames <= sum(r.drops(1))
 	})
-	if late := h2.tally(1, 0).reordered; late != 0 {
-		t.Errorf("%d lossy frames of h1 came late, or twice", late)
-	}
 	r.noLosslessDrops()
 	return h1, h2, h3
 }

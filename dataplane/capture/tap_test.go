@@ -1,0 +1,102 @@
+package capture
+
+import (
+	"errors"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+// The data path captures what somebody wants, and nothing when nobody does.
+func TestTap(t *testing.T) {
+	var tap Tap
+	if tap.Recorder() != nil {
+		t.Error("somebody captures before anybody came")
+	}
+	var one, two Ports
+	one.Add(1)
+	two.Add(200)
+	a, b := attach(t, &tap, Want{one, 60}), attach(t, &tap, Want{two, 100})
+	r := tap.Recorder()
+	if !r.Wants(1) || !r.Wants(200) || r.Wants(2) || r.Wants(-1) || r.Wants(MaxPorts) {
+		t.Errorf("wanted: %v", r.want.Load())
+	}
+	put(r, 1, 500, 7)
+	put(r, 200, 500, 8)
+	if got := all(a); len(got) != 1 || got[0] != 7 {
+		t.Errorf("the first reader got %v, want frame 7 of its port", got)
+	}
+	b.Close()
+	b.Close()
+	if r.Wants(200) || r.want.Load().Snap != 60 {
+		t.Errorf("after a reader has left: %v", r.want.Load())
+	}
+	a.Close()
+	if tap.Recorder() != nil {
+		t.Error("nobody captures any more, and the data path does")
+	}
+}
+
+func TestTooManyReaders(t *testing.T) {
+	var tap Tap
+	for range MaxCursors {
+		attach(t, &tap, everything)
+	}
+	if _, err := tap.Attach(everything); !errors.Is(err, ErrTooMany) {
+		t.Errorf("got %v, want ErrTooMany", err)
+	}
+}
+
+// Readers go on where the memory changes.
+func TestSetMemory(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	put(tap.Recorder(), 0, 60, 1)
+	tap.SetMemory(2 * MinMemory)
+	put(tap.Recorder(), 0, 60, 2)
+	got := append(all(c), all(c)...)
+	if len(got) != 2 || got[0] != 1 || got[1] != 2 {
+		t.Errorf("got %v, want frames 1 and 2", got)
+	}
+	if n := len(tap.Recorder().chunks) * chunkOctets; n != 2*MinMemory {
+		t.Errorf("the ring has %d octets, want %d", n, 2*MinMemory)
+	}
+}
+
+// The memory of a ring takes milliseconds, in which all ports may be described: it is made beside the lock that this needs.
+func TestDescribeDoesNotWaitForMemory(t *testing.T) {
+	const octets = 32 << 20
+	var tap Tap
+	tap.SetMemory(octets)
+	for _, call := range []struct {
+		name string
+		f    func()
+	}{
+		{"Attach", func() { _, _ = tap.Attach(everything) }},
+		{"SetMemory", func() { tap.SetMemory(octets + MinMemory) }}, // of the ring that is in use by now
+	} {
+		before := allocated()
+		done := make(chan struct{})
+		tap.mu.Lock()
+		go func() { call.f(); close(done) }()
+		for from := time.Now(); allocated() < before+octets; time.Sleep(time.Millisecond) {
+			if time.Since(from) > 5*time.Second {
+				t.Errorf("%s waits for the lock of Describe before it makes the memory", call.name)
+				break
+			}
+		}
+		tap.is[3] = &Interface{Port: 3, Name: call.name} // what Describe did meanwhile
+		tap.mu.Unlock()
+		<-done
+		if is := tap.Recorder().described(3); is == nil || is.Name != call.name {
+			t.Errorf("%s: a port that was described meanwhile is %+v", call.name, is)
+		}
+	}
+}
+
+// allocated returns the octets that have been allocated.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
