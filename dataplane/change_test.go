@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
+	"pfcswitch/buffer"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
@@ -200,12 +201,12 @@ func TestRingHoldsSurviveChanges(t *testing.T) {
 		return v.Ports[0].Told
 	}
 	eventually(t, "the ring is held", func() bool { return told().XoffSent[other] > 0 })
-	refused := cfg
-	refused.Ageing = -1
+	refused := cfg // smaller than what is in use
+	refused.Buffer.Lossless.Size /= 2
 	for name, change := range map[string]func() error{
 		"refused": func() error {
-			if l.r.Configure(refused, l.ports, l.statics) == nil {
-				return errors.New("not refused")
+			if err := l.r.Configure(refused, l.ports, l.statics); !errors.Is(err, buffer.ErrBusy) {
+				return fmt.Errorf("error %w, want that it is busy", err)
 			}
 			return nil
 		},
@@ -214,6 +215,7 @@ func TestRingHoldsSurviveChanges(t *testing.T) {
 	} {
 		before := told()
 		for range 5 {
+			l.stations[1].hold(0xffff) // whatever the machine takes its time for
 			l.must(change())
 			time.Sleep(5 * time.Millisecond)
 		}

@@ -88,6 +88,11 @@ func (l *delayLine) change(delay, speed, burst int64) {
 	old := l.newest
 	l.delay, l.limit = delay, sendLimit(speed)
 	l.newest = &delayRing{delay: delay, from: l.last, octets: make([]byte, octets), head: old.tail, tail: old.tail}
+	if old.head == old.tail { // so that there is no more memory than for what is on the way and what will be
+		*old = *l.newest
+		l.newest = old
+		return
+	}
 	old.next = l.newest
 }
 

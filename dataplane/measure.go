@@ -74,7 +74,7 @@ const (
 	busyWindow = 1_000_000
 )
 
-// busy tells whether the link of p has carried traffic since it was last looked at.
+// busy tells whether the link of p has carried traffic since it was last looked at, which is done once a second at least.
 func (p *portState) busy(now int64) bool {
 	l, c := &p.traffic, &p.count
 	past := now - l.at

@@ -174,6 +174,7 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	if p == nil {
 		return
 	}
+	p.busy(now) // so that it judges the last second, whoever asks
 	s.RingLost(i, port.Other, int(l.Other-p.losses.Other), now)
 	s.RingLost(i, port.Lossless, int(l.Lossless-p.losses.Lossless), now)
 	p.count.ControlLost += l.Control - p.losses.Control

@@ -22,8 +22,8 @@ type Prepared interface {
 
 // Replace gives port number i, which has sockets, others that are open already. The port stays up and keeps what it has
 // learned and queued. Its peer is held until the lossless ring has run empty; what still waits in the rings then is forwarded before
-// anything from the new ones. Frames that have no room in the buffer even then are counted as lost in their ring, and lossless ones
-// returned. Where Replace fails, the sockets of before stay.
+// anything from the new ones. Frames that have no room in the buffer even then, and those that are not lossless and too many, are counted
+// as lost in their ring; how many lossless ones is returned. Where Replace fails, the sockets of before stay.
 func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	r.change.Lock()
 	defer r.change.Unlock()
@@ -37,9 +37,9 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	}
 	t.follow(p, new(port.Look))
 	r.drain(t)
-	old := t.port
-	err = r.still(func() error {
-		left, err := t.takeOver(p)
+	old, until := t.port, int64(0)
+	err = r.still(func() (err error) {
+		until, err = t.takeOver(p)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		t.draining = false
@@ -47,14 +47,10 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		if err != nil {
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}
-		t.obeyLast(r.sw)
+		t.obeyLast(r.sw, p, until)
 		r.sw.ReadLosses(i, t.losses(), Now())
 		r.sw.ports[i].losses = RingLosses{} // the new sockets count from 0
 		r.sw.abandonWaits(r.sw.ports[i])
-		for c, n := range left {
-			r.sw.RingLost(i, port.Class(c), n, Now())
-		}
-		lost = left[port.Lossless]
 		t.port, t.program = p, program
 		t.blocked, t.pieces = [port.NumClasses]bool{}, [port.NumClasses]int{}
 		r.assign(r.sw)
@@ -63,6 +59,14 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	time.Sleep(drainPeriod) // a CPU may have stood still between the old sockets and the new ones
+	frames := make([]port.Frame, lookFrames)
+	_ = r.do(func(sw *Switch) error {
+		lost = skip(old, port.Lossless, until, frames)
+		sw.RingLost(i, port.Lossless, lost, Now())
+		sw.RingLost(i, port.Other, skip(old, port.Other, until, frames), Now())
+		return nil
+	})
 	r.regret(t, "closing the sockets that were replaced", old.Close())
 	return lost, nil
 }
@@ -70,35 +74,31 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 // lastOthers is how many frames that are not lossless a standstill has time for, which is a millisecond or so.
 const lastOthers = 1024
 
-// takeOver makes p receive, and forwards what the sockets of before have received up to the moment from which on p receives everything.
-// It returns how many of those frames could not be forwarded, and where p cannot start, the error. The workers stand still.
-func (t *portTask) takeOver(p Prepared) (left [port.NumClasses]int, err error) {
+// takeOver makes p receive, and forwards what the sockets of before have received up to the moment, which it returns, from which on p
+// receives everything. The workers stand still.
+func (t *portTask) takeOver(p Prepared) (until int64, err error) {
 	w := t.rx
 	w.takeLast(t, port.Lossless, t.port.Backlog(port.Lossless).Frames) // so that little is left for the moment that counts
 	w.takeLast(t, port.Other, min(lastOthers, t.port.Backlog(port.Other).Frames))
 	if err := p.Start(); err != nil {
-		return left, err
+		return 0, err
 	}
-	until := w.handover(p)
+	until = w.handover(p)
 	for c, most := range [port.NumClasses]int{port.Other: lastOthers, port.Lossless: math.MaxInt} {
-		w.skip(p, port.Class(c), until)
-		if !w.takeUntil(t, port.Class(c), until, most) {
-			left[c] = max(1, t.port.Backlog(port.Class(c)).Frames-p.Backlog(port.Class(c)).Frames)
-		}
+		skip(p, port.Class(c), until, w.frames[:])
+		w.takeUntil(t, port.Class(c), until, most)
+		skip(p, port.Class(c), until, w.frames[:]) // what has come to both meanwhile
 	}
-	return left, nil
+	return until, nil
 }
 
-// takeUntil takes the frames of a ring that came by a moment, but no more than most, and returns whether it has taken all of them.
-func (w *worker) takeUntil(t *portTask, c port.Class, until int64, most int) bool {
+// takeUntil takes the frames of a ring that came by a moment, but no more than most, up to one that has to wait for buffer.
+func (w *worker) takeUntil(t *portTask, c port.Class, until int64, most int) {
 	for {
-		n, _ := w.stamped(t.port, c, until)
-		if n == 0 {
-			return true
-		}
+		n, _ := stamped(t.port, c, until, w.frames[:])
 		taken := w.takeLast(t, c, min(n, most))
-		if most -= taken; taken < n {
-			return false
+		if most -= taken; n == 0 || taken < n {
+			return
 		}
 	}
 }
@@ -116,7 +116,8 @@ func (w *worker) takeLast(t *portTask, c port.Class, n int) (taken int) {
 }
 
 // handover returns the moment, by the stamps of frames, from which on all of them come to p, which has started: it lies before the
-// first of those if one has come. A frame is seen by p first, and by the sockets of before within handoverTime.
+// first of those if one has come. The kernel shows a frame to p first, and to the sockets of before within handoverTime where it is
+// not interrupted.
 func (w *worker) handover(p port.Port) int64 {
 	_, started := ClockPair()
 	now := started
@@ -125,7 +126,7 @@ func (w *worker) handover(p port.Port) int64 {
 	}
 	until := now
 	for c := range port.NumClasses {
-		if _, next := w.stamped(p, c, started); next != 0 {
+		if _, next := stamped(p, c, started, w.frames[:]); next != 0 {
 			until = min(until, next-1)
 		}
 	}
@@ -134,16 +135,19 @@ func (w *worker) handover(p port.Port) int64 {
 
 const handoverTime = 10_000 // ns
 
-// stamped counts the oldest frames of a ring that came by a moment, up to a few hundred, and returns the stamp of the one that follows
-// them; 0 where none does.
-func (w *worker) stamped(p port.Port, c port.Class, until int64) (n int, next int64) {
+// lookFrames is how many frames are looked at in one go.
+const lookFrames = 64
+
+// stamped counts the oldest frames of a ring that came by a moment, as far as there is room to look at them, and returns the stamp of
+// the one that follows them; 0 where none does.
+func stamped(p port.Port, c port.Class, until int64, room []port.Frame) (n int, next int64) {
 	defer p.Rewind(c)
-	for n < len(w.frames) {
-		got := p.Receive(c, w.frames[n:], math.MaxInt)
+	for n < len(room) {
+		got := p.Receive(c, room[n:], math.MaxInt)
 		if got == 0 {
 			return n, 0
 		}
-		for _, f := range w.frames[n : n+got] {
+		for _, f := range room[n : n+got] {
 			if f.Stamp > until {
 				return n, f.Stamp
 			}
@@ -153,23 +157,29 @@ func (w *worker) stamped(p port.Port, c port.Class, until int64) (n int, next in
 	return n, 0
 }
 
-// skip passes over the frames of p's ring that came by a moment.
-func (w *worker) skip(p port.Port, c port.Class, until int64) {
+// skip passes over the frames of a ring that came by a moment, and counts them.
+func skip(p port.Port, c port.Class, until int64, room []port.Frame) (frames int) {
 	for {
-		n, _ := w.stamped(p, c, until)
+		n, _ := stamped(p, c, until, room)
 		if n == 0 {
-			return
+			return frames
 		}
-		p.Release(c, p.Receive(c, w.frames[:n], math.MaxInt))
+		n = p.Receive(c, room[:n], math.MaxInt)
+		p.Release(c, n)
+		frames += n
 	}
 }
 
-// obeyLast takes the MAC Control frames that have come to sockets that are about to be closed.
-func (t *portTask) obeyLast(sw *Switch) {
+// obeyLast takes the MAC Control frames that have come by a moment to sockets that are about to be closed, and passes over those of
+// them that p has too.
+func (t *portTask) obeyLast(sw *Switch, p port.Port, until int64) {
 	now, wall := ClockPair()
-	for b, stamp := t.port.Control(); b != nil; b, stamp = t.port.Control() {
+	for b, stamp := t.port.Control(); b != nil && stamp <= until; b, stamp = t.port.Control() {
 		sw.Control(t.index, b, now-(wall-stamp), now)
 		t.port.ControlDone()
+	}
+	for b, stamp := p.Control(); b != nil && stamp <= until; b, stamp = p.Control() {
+		p.ControlDone()
 	}
 }
 

@@ -62,7 +62,7 @@ func (p *portState) toldNow(now int64) {
 		case p.useUnit(q) != q || (told^p.told)&bit == 0:
 		case told&bit != 0:
 			u.Xoffs++
-			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0
+			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0 || p.delayed > 0
 			u.room = p.roomNow(q)
 		case u.inLine: // freed before XOFF has left: nothing came after it
 			p.leftLine(q, now-u.left)

@@ -160,6 +160,7 @@ func (a *Agent) ticksToGo() int64 {
 func (a *Agent) run(now int64) {
 	a.now = now
 	a.tick(now)
+	a.heard.relax(now)
 	a.rx.machine.run(a)
 	a.timer.machine.run(a)
 	a.tx.machine.run(a)

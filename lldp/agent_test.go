@@ -292,6 +292,11 @@ func TestCrowdIsOver(t *testing.T) {
 	if r.a.TooMany() {
 		t.Error("there are still too many")
 	}
+	for _, x := range r.a.Transitions() {
+		if x.At == 20*second && x.Machine == "receive" {
+			t.Errorf("nobody aged, and %+v", x)
+		}
+	}
 }
 
 // One that speaks to nobody who listens does not collect frames, and an Agent that was not asked for a day is quick.

@@ -76,11 +76,15 @@ func (t *table) remove(who MSAP) *Neighbour {
 	return n
 }
 
-// expire removes and returns the neighbours that nobody has heard of for too long.
-func (t *table) expire(now int64) (gone []*Neighbour) {
+// relax forgets that there was no room for neighbours, when all of those have expired.
+func (t *table) relax(now int64) {
 	if t.crowded <= now {
 		t.crowded = 0
 	}
+}
+
+// expire removes and returns the neighbours that nobody has heard of for too long.
+func (t *table) expire(now int64) (gone []*Neighbour) {
 	t.list = slices.DeleteFunc(t.list, func(n *Neighbour) bool {
 		old := n.Expires <= now
 		if old {
@@ -96,7 +100,7 @@ func (t *table) clear() (gone []*Neighbour) {
 	return gone
 }
 
-// next returns when expire has something to do.
+// next returns when relax or expire has something to do.
 func (t *table) next() int64 {
 	next := int64(math.MaxInt64)
 	for _, n := range t.list {

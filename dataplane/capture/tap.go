@@ -49,7 +49,7 @@ type Tap struct {
 	octets  int
 	cursors []*Cursor
 
-	mu sync.Mutex // of the data path; guards what follows, losses, and the exchange of the recorder; taken inside readers
+	mu sync.Mutex // of the data path; guards what follows, losses, and that a recorder that comes knows all ports; taken inside readers
 	is [MaxPorts]*Interface
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 	"time"
 
 	"pfcswitch/buffer"
@@ -252,36 +251,36 @@ func (d *Daemon) tell(kind dataplane.EventKind, name string, peer [6]byte, text 
 	d.runner.Note(dataplane.Event{Kind: kind, Port: name, Priority: -1, Peer: frame.Address(peer[:]), Text: text})
 }
 
-// exchange says what the exchange has led to. A reason is said once.
+// exchange says what the exchange has led to.
 func (n *news) exchange() (texts []string) {
-	said := ""
-	if n.outcome != nil {
-		said = sentence(n)
-	}
 	if n.remark != nil {
-		texts = append(texts, n.remark.text(n.pfc, said == ""))
+		texts = append(texts, n.remark.text(n.pfc))
 	}
-	texts = append(texts, said)
-	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+	if said, _ := sentence(n); said != "" {
+		texts = append(texts, said)
+	}
+	return texts
 }
 
-// sentence says what an outcome means, "" where it is as it should be and always was.
-func sentence(n *news) string {
+// sentence says what an outcome means, "" where there is none or it is as it should be and always was, and whether that tells why.
+func sentence(n *news) (text string, why bool) {
 	o := n.outcome
 	switch {
+	case o == nil:
+		return "", false
 	case o.Mismatch && (!n.was.Mismatch || n.was.PFC != o.PFC || n.was.Reason != o.Reason):
 		return fmt.Sprintf("PFC does not agree with %s (%v): it has priorities %s, and only %s stay lossless here: give both ends the same, or write lldp.willing: true at one",
-			n.neighbour, o.Reason, priorityList(n.peerPFC), priorityList(o.PFC))
+			n.neighbour, o.Reason, priorityList(n.peerPFC), priorityList(o.PFC)), true
 	case o.Reason == dcbx.ReasonSeveral && n.was.Reason != o.Reason:
-		return "several neighbours speak on one link: none is followed, and the configuration holds"
+		return "several neighbours speak on one link: none is followed, and the configuration holds", true
 	case (o.Reason == dcbx.ReasonPeer || o.Reason == dcbx.ReasonTiePeer) && (n.was.Reason != o.Reason || n.was.PFC != o.PFC):
-		return fmt.Sprintf("the port follows %s: priorities %s are lossless", n.neighbour, priorityList(o.PFC))
+		return fmt.Sprintf("the port follows %s: priorities %s are lossless", n.neighbour, priorityList(o.PFC)), true
 	case n.was.Mismatch && !o.Mismatch, n.was.PFC != o.PFC:
-		return fmt.Sprintf("priorities %s are lossless (%v)", priorityList(o.PFC), o.Reason)
+		return fmt.Sprintf("priorities %s are lossless (%v)", priorityList(o.PFC), o.Reason), true
 	case n.was.ETSAdopted != o.ETSAdopted:
-		return "the shares of the egress queues follow " + map[bool]string{true: "the neighbour", false: "the configuration"}[o.ETSAdopted]
+		return "the shares of the egress queues follow " + map[bool]string{true: "the neighbour", false: "the configuration"}[o.ETSAdopted], false
 	}
-	return ""
+	return "", false
 }
 
 // priorityList writes a vector of priorities.

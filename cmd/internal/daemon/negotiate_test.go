@@ -40,7 +40,7 @@ func TestSentence(t *testing.T) {
 		{"shares", same, shares, "the shares of the egress queues follow the neighbour"},
 		{"own shares", shares, same, "the shares of the egress queues follow the configuration"},
 	} {
-		got := sentence(&news{was: tt.was, outcome: &tt.is, neighbour: "spine", peerPFC: 0x18})
+		got, _ := sentence(&news{was: tt.was, outcome: &tt.is, neighbour: "spine", peerPFC: 0x18})
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -160,6 +160,8 @@ func TestRemarks(t *testing.T) {
 	}
 	follows := with(dcbx.VersionCEE, dcbx.ReasonPeer)
 	follows.PFC = 0x30
+	adopted := with(dcbx.VersionIEEE, dcbx.ReasonOwn)
+	adopted.ETSAdopted = true
 	for _, tt := range []struct {
 		name    string
 		was, is dcbx.Outcome
@@ -167,17 +169,20 @@ func TestRemarks(t *testing.T) {
 	}{
 		{"nothing", alone, alone, nil},
 		{"CEE", alone, with(dcbx.VersionCEE, dcbx.ReasonWaiting), []string{"the port speaks DCBX in version cee now, no longer in ieee; " +
-			"priorities [3] are lossless as before, now because the neighbour has not acknowledged yet what it was told (waiting)"}},
+			"priorities [3] are lossless, now because the neighbour has not acknowledged yet what it was told (waiting)"}},
 		{"PFC is not told", alone, with(dcbx.VersionIEEE, dcbx.ReasonNoTLV),
-			[]string{"priorities [3] are lossless as before, now because the neighbour tells nothing of PFC (no-tlv)"}},
+			[]string{"priorities [3] are lossless, now because the neighbour tells nothing of PFC (no-tlv)"}},
 		{"PFC is told twice", alone, with(dcbx.VersionIEEE, dcbx.ReasonTwice),
-			[]string{"priorities [3] are lossless as before, now because the neighbour tells PFC twice, which is void (duplicate-tlv)"}},
+			[]string{"priorities [3] are lossless, now because the neighbour tells PFC twice, which is void (duplicate-tlv)"}},
 		{"another version and mask", alone, follows, []string{"the port speaks DCBX in version cee now, no longer in ieee",
 			"the port follows spine: priorities [4 5] are lossless"}},
+		{"the queues' shares follow too", alone, adopted, []string{"priorities [3] are lossless, now because the neighbour has the same, or follows (own)",
+			"the shares of the egress queues follow the neighbour"}},
 		{"another mask", with(dcbx.VersionCEE, dcbx.ReasonWaiting), follows, []string{"the port follows spine: priorities [4 5] are lossless"}},
 	} {
 		s := speaker{outcome: tt.is, stood: standingOf(&tt.was)}
-		n := news{was: tt.was, outcome: &tt.is, neighbour: "spine", remark: s.remark(0), pfc: tt.is.PFC}
+		n := news{was: tt.was, outcome: &tt.is, neighbour: "spine"}
+		s.remarkOn(&n, 0)
 		if got := n.exchange(); !slices.Equal(got, tt.want) {
 			t.Errorf("%s\n got %q\nwant %q", tt.name, got, tt.want)
 		}
@@ -186,6 +191,23 @@ func TestRemarks(t *testing.T) {
 		if reasonTexts[why] == "" || (why+1).String() == "?" != (why == dcbx.ReasonPeerError) {
 			t.Errorf("%v has no text", why)
 		}
+	}
+}
+
+// What a sentence has told while remarks were kept back is not told again.
+func TestRemarkOfWhatWasTold(t *testing.T) {
+	was := dcbx.Outcome{Version: dcbx.VersionIEEE, PFC: 0x08, Reason: dcbx.ReasonNoPeer}
+	is := dcbx.Outcome{Version: dcbx.VersionIEEE, Peer: true, PFC: 0x30, Reason: dcbx.ReasonPeer}
+	s := speaker{outcome: is, stood: standingOf(&was)}
+	for s.remarks.Take(0) {
+	}
+	n := news{was: was, outcome: &is, neighbour: "spine"}
+	s.remarkOn(&n, 0)
+	if got, want := n.exchange(), []string{"the port follows spine: priorities [4 5] are lossless"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if r := s.remark(3600e9); r != nil {
+		t.Errorf("an hour later it is said again: %q", r.text(is.PFC))
 	}
 }
 

@@ -19,8 +19,16 @@ type remark struct {
 	was, is standing
 }
 
-// remark returns what is to be said of the standing, nil for nothing. A peer that changes its mind all the time is spoken of now and
-// then: what was kept back is said later, if it is still so.
+// remarkOn adds to the news what is to be said of the standing beside the sentence on the outcome. A peer that changes its mind all
+// the time is spoken of now and then: what was kept back is said later, if it is still so and no sentence has told it.
+func (s *speaker) remarkOn(n *news, now int64) {
+	if _, why := sentence(n); why {
+		s.stood.reason = s.outcome.Reason
+	}
+	n.remark, n.pfc = s.remark(now), s.outcome.PFC
+}
+
+// remark returns what has changed since the standing was last told, nil for nothing.
 func (s *speaker) remark(now int64) *remark {
 	is := standingOf(&s.outcome)
 	if is == s.stood || !s.remarks.Take(now) {
@@ -31,14 +39,14 @@ func (s *speaker) remark(now int64) *remark {
 	return r
 }
 
-// text says a remark, without the reason where that has been said; lossless is what is in force. It is "" where nothing is left.
-func (r *remark) text(lossless uint8, reason bool) string {
+// text says a remark; lossless is what is in force.
+func (r *remark) text(lossless uint8) string {
 	var version, why string
 	if r.was.version != r.is.version {
 		version = fmt.Sprintf("the port speaks DCBX in version %v now, no longer in %v", r.is.version, r.was.version)
 	}
-	if reason && r.was.reason != r.is.reason {
-		why = fmt.Sprintf("priorities %s are lossless as before, now because %s (%v)", priorityList(lossless), reasonTexts[r.is.reason], r.is.reason)
+	if r.was.reason != r.is.reason {
+		why = fmt.Sprintf("priorities %s are lossless, now because %s (%v)", priorityList(lossless), reasonTexts[r.is.reason], r.is.reason)
 	}
 	if version != "" && why != "" {
 		return version + "; " + why

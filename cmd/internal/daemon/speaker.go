@@ -127,7 +127,7 @@ func (s *speaker) change(now int64) (n news, changed bool) {
 	if o := s.x.Outcome(); o != s.outcome {
 		s.outcome, n.outcome = o, &o
 	}
-	n.remark, n.pfc = s.remark(now), s.outcome.PFC
+	s.remarkOn(&n, now)
 	if a := s.x.Agreement(s.port); a != s.agreement {
 		s.agreement, n.agreement = a, &a
 	}

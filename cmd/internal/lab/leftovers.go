@@ -141,7 +141,7 @@ func (p place) share() error {
 			err = share()
 		}
 	}
-	if err != nil && !errors.Is(err, unix.EPERM) { // without the right there will be no namespace either, which says how to get it
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // without the right there will be no namespace either, which says how to get it
 		return fmt.Errorf("make %s a shared mount: %w", p.namespaces, err)
 	}
 	return nil
