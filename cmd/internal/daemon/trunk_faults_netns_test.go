@@ -94,9 +94,10 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 			for _, stop := range stops {
 				stop()
 			}
-			if held := r.trunk().Held; held.Priorities != 0 || held.Uplink != 0 {
-				t.Errorf("somebody is held: %+v", held)
-			}
+			eventually(t, "nobody is held, when all that waited has left", func() bool {
+				held := r.trunk().Held
+				return held.Priorities == 0 && held.Uplink == 0
+			})
 			r.noLosslessDrops()
 		})
 	}
