@@ -193,7 +193,7 @@ run_demo() {
     judge demo <"$work/demo.json" || return 1
     [[ $status -eq 2 ]] || return 0
     echo "THE MACHINE WAS THE LIMIT (try $try of 3): $(grep machine_limit "$work/demo.json")"
-    if [[ $(grep -c '"pass": false' "$work/demo.json") -eq 1 ]]; then # the verdict, and no check
+    if ! grep -q '"pass": false' "$work/demo.json"; then
       echo "every check of demo $1 passed all the same"
       return 0
     fi
