@@ -3,7 +3,9 @@ package port
 import (
 	"encoding/binary"
 	"fmt"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,14 +46,17 @@ const (
 	Failed                // a socket has a pending error: its interface went down
 )
 
-// Wait sleeps for at most d, for ever where d < 0.
+// briefly is how long a sleep is none of the Go runtime's business. Its monitor thread takes a sleeper's processor away and looks again
+// 20 µs later; a goroutine that keeps its thread it meets in every sleep, since to Go that runs in one time slice for ever. Thousands of
+// looks a second are a tenth of a CPU of a VM whose timers cost 20 µs. Of long sleeps it knows, so that it sleeps, too.
+const briefly = time.Millisecond
+
+// Wait sleeps for at most d, for ever where d < 0. A signal ends it early.
 func (w *Waiter) Wait(d time.Duration) Wakeup {
-	var timeout *unix.Timespec
-	if d >= 0 {
-		t := unix.NsecToTimespec(int64(d))
-		timeout = &t
+	n, err := w.doze(d)
+	if n == 0 && err == nil && (d < 0 || d > briefly) {
+		n, err = w.sleep(d)
 	}
-	n, err := unix.Ppoll(w.fds, timeout, nil)
 	if err != nil {
 		return Ready
 	}
@@ -68,6 +73,28 @@ func (w *Waiter) Wait(d time.Duration) Wakeup {
 		}
 	}
 	return Ready
+}
+
+// doze is the first part of a sleep, unknown to the runtime: it holds up a collection of garbage until the runtime's signal ends it.
+func (w *Waiter) doze(d time.Duration) (int, error) {
+	if d < 0 || d > briefly {
+		d = briefly
+	}
+	t := unix.NsecToTimespec(int64(d))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.fds[0])), uintptr(len(w.fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// sleep is the rest of a sleep of d.
+func (w *Waiter) sleep(d time.Duration) (int, error) {
+	if d < 0 {
+		return unix.Ppoll(w.fds, nil, nil)
+	}
+	t := unix.NsecToTimespec(int64(d - briefly))
+	return unix.Ppoll(w.fds, &t, nil)
 }
 
 // Wake ends a Wait of another goroutine, or its next one.
