@@ -226,7 +226,7 @@ func (w *worker) sleep() {
 		w.sleeping.Store(false)
 		return
 	}
-	why := w.waiter.Wait(d)
+	why := w.waiter.Doze(d)
 	w.sleeping.Store(false)
 	slept := Now() - from
 	switch why {

@@ -46,17 +46,43 @@ const (
 	Failed                // a socket has a pending error: its interface went down
 )
 
-// briefly is how long a sleep is none of the Go runtime's business. Its monitor thread takes a sleeper's processor away and looks again
-// 20 µs later; a goroutine that keeps its thread it meets in every sleep, since to Go that runs in one time slice for ever. Thousands of
-// looks a second are a tenth of a CPU of a VM whose timers cost 20 µs. Of long sleeps it knows, so that it sleeps, too.
-const briefly = time.Millisecond
-
 // Wait sleeps for at most d, for ever where d < 0. A signal ends it early.
 func (w *Waiter) Wait(d time.Duration) Wakeup {
-	n, err := w.doze(d)
-	if n == 0 && err == nil && (d < 0 || d > briefly) {
-		n, err = w.sleep(d)
+	var timeout *unix.Timespec
+	if d >= 0 {
+		t := unix.NsecToTimespec(int64(d))
+		timeout = &t
 	}
+	return w.woken(unix.Ppoll(w.fds, timeout, nil))
+}
+
+// briefly is how long a sleep is none of the Go runtime's business. Of longer ones it knows, so that its threads sleep, too.
+const briefly = time.Millisecond
+
+// Doze is Wait for a goroutine that keeps its thread, has one of GOMAXPROCS to itself and sleeps often. The runtime's monitor thread
+// takes the processor of such a goroutine away whenever it meets it in a system call, since to the scheduler it runs in one time slice
+// for ever, and then looks again every 20 µs: thousands of wake-ups a second, a tenth of a CPU on a VM whose timers cost that much. So
+// it is not told of the first millisecond.
+func (w *Waiter) Doze(d time.Duration) Wakeup {
+	short := d
+	if d < 0 || d > briefly {
+		short = briefly
+	}
+	t := unix.NsecToTimespec(int64(short))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.fds[0])), uintptr(len(w.fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)
+	switch {
+	case errno != 0:
+		return Ready
+	case n == 0 && d < 0:
+		return w.Wait(d)
+	case n == 0 && d > briefly:
+		return w.Wait(d - briefly)
+	}
+	return w.woken(int(n), nil)
+}
+
+// woken says what a call of ppoll has ended for.
+func (w *Waiter) woken(n int, err error) Wakeup {
 	if err != nil {
 		return Ready
 	}
@@ -73,28 +99,6 @@ func (w *Waiter) Wait(d time.Duration) Wakeup {
 		}
 	}
 	return Ready
-}
-
-// doze is the first part of a sleep, unknown to the runtime: it holds up a collection of garbage until the runtime's signal ends it.
-func (w *Waiter) doze(d time.Duration) (int, error) {
-	if d < 0 || d > briefly {
-		d = briefly
-	}
-	t := unix.NsecToTimespec(int64(d))
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.fds[0])), uintptr(len(w.fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), nil
-}
-
-// sleep is the rest of a sleep of d.
-func (w *Waiter) sleep(d time.Duration) (int, error) {
-	if d < 0 {
-		return unix.Ppoll(w.fds, nil, nil)
-	}
-	t := unix.NsecToTimespec(int64(d - briefly))
-	return unix.Ppoll(w.fds, &t, nil)
 }
 
 // Wake ends a Wait of another goroutine, or its next one.

@@ -23,41 +23,43 @@ func newWaiter(t *testing.T) *port.Waiter {
 	return w
 }
 
-// A sleep lasts as long as it should, whether the runtime knows of it or not.
-func TestWaitExpires(t *testing.T) {
-	w := newWaiter(t)
-	for _, d := range []time.Duration{0, 200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
-		from := time.Now()
-		why := w.Wait(d)
-		for ; why == port.Ready; why = w.Wait(d) { // a signal of the runtime's
-			from = time.Now()
-		}
-		if slept := time.Since(from); why != port.Expired || slept < d {
-			t.Errorf("%v: slept %v, %v", d, slept, why)
-		}
-	}
-}
+// sleeps are the two ways to sleep.
+var sleeps = map[string]func(*port.Waiter, time.Duration) port.Wakeup{"Wait": (*port.Waiter).Wait, "Doze": (*port.Waiter).Doze}
 
-// Wake ends a sleep of either kind, and the one that begins after it.
-func TestWake(t *testing.T) {
+func TestSleepExpires(t *testing.T) {
 	w := newWaiter(t)
-	for _, before := range []time.Duration{0, 300 * time.Microsecond, 20 * time.Millisecond} {
-		for _, d := range []time.Duration{-1, 20 * time.Second} {
-			wake := time.AfterFunc(before, w.Wake)
+	for name, sleep := range sleeps {
+		for _, d := range []time.Duration{0, 200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
 			from := time.Now()
-			for !woken(w, d, from.Add(before)) && time.Since(from) < 10*time.Second {
+			why := sleep(w, d)
+			for why == port.Ready { // a signal of the runtime's
+				from = time.Now()
+				why = sleep(w, d)
 			}
-			if slept := time.Since(from); slept > 10*time.Second {
-				t.Errorf("Wake after %v, sleep of %v: slept %v", before, d, slept)
+			if slept := time.Since(from); why != port.Expired || slept < d {
+				t.Errorf("%s(%v): slept %v, %v", name, d, slept, why)
 			}
-			wake.Stop()
 		}
 	}
 }
 
-// woken sleeps and tells whether Wake may have ended that: a signal of the runtime's ends it as well.
-func woken(w *port.Waiter, d time.Duration, wake time.Time) bool {
-	return w.Wait(d) == port.Ready && time.Now().After(wake)
+// Wake ends a sleep, a short one or a long one, and one that begins after it.
+func TestWakeEndsASleep(t *testing.T) {
+	w := newWaiter(t)
+	for name, sleep := range sleeps {
+		for _, before := range []time.Duration{0, 300 * time.Microsecond, 20 * time.Millisecond} {
+			for _, d := range []time.Duration{-1, 20 * time.Second} {
+				timer := time.AfterFunc(before, w.Wake)
+				from := time.Now()
+				for sleep(w, d) != port.Ready || time.Since(from) < before { // a signal of the runtime's ends it as well
+				}
+				if slept := time.Since(from); slept > 10*time.Second {
+					t.Errorf("%s(%v), Wake after %v: slept %v", name, d, before, slept)
+				}
+				timer.Stop()
+			}
+		}
+	}
 }
 
 // While a worker sleeps and wakes, the runtime's own threads sleep: without that they ran more often than it.
@@ -65,18 +67,18 @@ func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 	w := newWaiter(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	const sleeps = 2000
+	const number = 2000
 	own := unix.Gettid()
 	mine, others := timesRun(t, own)
-	for range sleeps {
-		w.Wait(200 * time.Microsecond)
+	for range number {
+		w.Doze(200 * time.Microsecond)
 	}
 	mineAfter, othersAfter := timesRun(t, own)
-	if ran := mineAfter - mine; ran < sleeps/2 {
-		t.Fatalf("%d sleeps, but the thread ran only %d times: it did not sleep", sleeps, ran)
+	if ran := mineAfter - mine; ran < number/2 {
+		t.Fatalf("%d sleeps, but the thread ran only %d times: it did not sleep", number, ran)
 	}
-	if ran := othersAfter - others; ran > sleeps/3 {
-		t.Errorf("%d sleeps, meanwhile the runtime's threads ran %d times", sleeps, ran)
+	if ran := othersAfter - others; ran > number/3 {
+		t.Errorf("%d sleeps, meanwhile the runtime's threads ran %d times", number, ran)
 	}
 }
 
@@ -102,10 +104,10 @@ func timesRun(t *testing.T, own int) (mine, others int) {
 	return mine, others
 }
 
-func TestWaitAllocatesNothing(t *testing.T) {
+func TestDozeAllocatesNothing(t *testing.T) {
 	w := newWaiter(t)
 	for _, d := range []time.Duration{0, 1500 * time.Microsecond} {
-		if n := testing.AllocsPerRun(50, func() { w.Wait(d) }); n != 0 {
+		if n := testing.AllocsPerRun(50, func() { w.Doze(d) }); n != 0 {
 			t.Errorf("a sleep of %v allocates %v times", d, n)
 		}
 	}

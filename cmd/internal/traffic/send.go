@@ -172,7 +172,7 @@ func (s *sender) hand(now, wall int64) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped):
-		s.waiter.Wait(refusedDelay)
+		s.waiter.Doze(refusedDelay)
 		return nil
 	case errors.Is(err, port.ErrDown):
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
@@ -188,7 +188,7 @@ func (s *sender) rest(now, end int64) error {
 	}
 	s.stalls.due = until
 	until = min(until, now+int64(50*time.Millisecond))
-	if s.waiter.Wait(max(time.Duration(until-now), minimumSleep)) == port.Failed {
+	if s.waiter.Doze(max(time.Duration(until-now), minimumSleep)) == port.Failed {
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
 	}
 	s.hear()

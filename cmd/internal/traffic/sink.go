@@ -184,7 +184,7 @@ func (s *sink) run(ctx context.Context) error {
 			s.pause.Wait(readPause)
 			continue
 		}
-		if s.waiter.Wait(s.idle()) == port.Failed {
+		if s.waiter.Doze(s.idle()) == port.Failed {
 			return fmt.Errorf("%s: the interface went down", s.c.Interface)
 		}
 	}
