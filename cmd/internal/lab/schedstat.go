@@ -3,7 +3,6 @@ package lab
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ type schedule struct {
 	pid     int
 	over    bool // the process ended: its number may be another's soon
 	threads map[int]threadTime
+	files   map[int]*os.File // of the threads, open: a look must not take a CPU from what it looks at
 	sum     threadTime
 }
 
@@ -61,6 +61,9 @@ func (s *schedule) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
+	for tid := range s.files {
+		s.forget(tid)
+	}
 }
 
 // sample reads the figures of all threads and returns the sum so far.
@@ -70,23 +73,66 @@ func (s *schedule) sample() threadTime {
 	if s.over {
 		return s.sum
 	}
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.pid)) // the pattern is well-formed
-	now := make(map[int]threadTime, len(files))
-	for _, f := range files {
-		tid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		if err != nil {
-			continue
-		}
-		b, err := os.ReadFile(f)
-		if err != nil {
-			continue // the thread has just ended
-		}
-		if t, err := parseSchedstat(string(b)); err == nil {
+	now := map[int]threadTime{}
+	for _, tid := range s.tids() {
+		if t, err := s.read(tid); err == nil {
 			now[tid] = t
+		} else { // the thread has just ended
+			s.forget(tid)
+		}
+	}
+	for tid := range s.files {
+		if _, ok := now[tid]; !ok {
+			s.forget(tid)
 		}
 	}
 	s.add(now)
 	return s.sum
+}
+
+// tids returns the numbers of the threads, none where the process has ended.
+func (s *schedule) tids() (tids []int) {
+	d, err := os.Open(fmt.Sprintf("/proc/%d/task", s.pid))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = d.Close() }()
+	names, _ := d.Readdirnames(-1)
+	for _, name := range names {
+		if tid, err := strconv.Atoi(name); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids
+}
+
+// read returns the figures of a thread.
+func (s *schedule) read(tid int) (threadTime, error) {
+	f := s.files[tid]
+	if f == nil {
+		var err error
+		if f, err = os.Open(fmt.Sprintf("/proc/%d/task/%d/schedstat", s.pid, tid)); err != nil {
+			return threadTime{}, err
+		}
+		if s.files == nil {
+			s.files = map[int]*os.File{}
+		}
+		s.files[tid] = f
+	}
+	var b [80]byte // three numbers of 64 bits
+	n, err := f.ReadAt(b[:], 0)
+	if n == 0 {
+		return threadTime{}, err
+	}
+	return parseSchedstat(string(b[:n]))
+}
+
+// forget closes what is open of a thread that has ended.
+func (s *schedule) forget(tid int) {
+	if f := s.files[tid]; f != nil {
+		_ = f.Close()
+		delete(s.files, tid)
+	}
 }
 
 // add counts what the threads ran and waited since the last sample. A thread whose figures fell is a new one

@@ -181,7 +181,7 @@ func (s *sink) run(ctx context.Context) error {
 			continue
 		}
 		if n > 0 || s.read.rate > 0 {
-			s.pause.Wait(readPause)
+			s.pause.Doze(readPause)
 			continue
 		}
 		if s.waiter.Doze(s.idle()) == port.Failed {
