@@ -64,9 +64,9 @@ const briefly = time.Millisecond
 // for ever, and then looks again every 20 µs: thousands of wake-ups a second, a tenth of a CPU on a VM whose timers cost that much. So
 // it is not told of the first millisecond.
 func (w *Waiter) Doze(d time.Duration) Wakeup {
-	short := d
+	short, from := d, time.Time{}
 	if d < 0 || d > briefly {
-		short = briefly
+		short, from = briefly, time.Now()
 	}
 	t := unix.NsecToTimespec(int64(short))
 	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.fds[0])), uintptr(len(w.fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)
@@ -76,7 +76,7 @@ func (w *Waiter) Doze(d time.Duration) Wakeup {
 	case n == 0 && d < 0:
 		return w.Wait(d)
 	case n == 0 && d > briefly:
-		return w.Wait(d - briefly)
+		return w.Wait(max(0, d-time.Since(from)))
 	}
 	return w.woken(int(n), nil)
 }

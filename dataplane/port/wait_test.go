@@ -45,18 +45,20 @@ func TestSleepExpires(t *testing.T) {
 
 // Wake ends a sleep, a short one or a long one, and one that begins after it.
 func TestWakeEndsASleep(t *testing.T) {
+	const patience = 10 * time.Second
 	w := newWaiter(t)
 	for name, sleep := range sleeps {
 		for _, before := range []time.Duration{0, 300 * time.Microsecond, 20 * time.Millisecond} {
 			for _, d := range []time.Duration{-1, 20 * time.Second} {
-				timer := time.AfterFunc(before, w.Wake)
 				from := time.Now()
+				wake, late := time.AfterFunc(before, w.Wake), time.AfterFunc(patience, w.Wake)
 				for sleep(w, d) != port.Ready || time.Since(from) < before { // a signal of the runtime's ends it as well
 				}
-				if slept := time.Since(from); slept > 10*time.Second {
+				if slept := time.Since(from); slept >= patience {
 					t.Errorf("%s(%v), Wake after %v: slept %v", name, d, before, slept)
 				}
-				timer.Stop()
+				wake.Stop()
+				late.Stop()
 			}
 		}
 	}
@@ -69,6 +71,7 @@ func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	const number = 2000
 	own := unix.Gettid()
+	from := time.Now()
 	mine, others := timesRun(t, own)
 	for range number {
 		w.Doze(200 * time.Microsecond)
@@ -77,8 +80,9 @@ func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 	if ran := mineAfter - mine; ran < number/2 {
 		t.Fatalf("%d sleeps, but the thread ran only %d times: it did not sleep", number, ran)
 	}
-	if ran := othersAfter - others; ran > number/3 {
-		t.Errorf("%d sleeps, meanwhile the runtime's threads ran %d times", number, ran)
+	most := 100 + int(time.Since(from)/time.Millisecond) // they preempt a goroutine every 10 ms, with some switches
+	if ran := othersAfter - others; ran > most {
+		t.Errorf("%d sleeps, meanwhile the runtime's threads ran %d times, want at most %d", number, ran, most)
 	}
 }
 

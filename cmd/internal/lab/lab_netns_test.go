@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -282,6 +284,13 @@ func TestWaitShare(t *testing.T) {
 	before, _ := one.Scheduled()
 	if after, _ := one.Scheduled(); after != before {
 		t.Errorf("an ended process ran on: %v, then %v", before, after)
+	}
+	must(t, two.Stop(syscall.SIGKILL, time.Second))
+	open, _ := filepath.Glob("/proc/self/fd/*")
+	for _, fd := range open {
+		if name, _ := os.Readlink(fd); strings.HasSuffix(name, "/schedstat") {
+			t.Errorf("%s is still open", name)
+		}
 	}
 }
 

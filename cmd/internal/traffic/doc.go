@@ -7,6 +7,7 @@
 //	dialogue.go  finding the sink, and settling totals with it
 //	send.go      the sender on a port
 //	stall.go     how long it stood still
+//	thread.go    a thread and a processor for each of both
 //	open.go      the port of an endpoint
 //	tracker.go   one flow at the sink: lost, reordered, duplicated
 //	latency.go   a histogram of latencies

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"time"
 
 	"pfcswitch/dataplane"
@@ -104,8 +103,7 @@ func (s *sender) waitForStart(ctx context.Context) error {
 
 // load is the load itself.
 func (s *sender) load(ctx context.Context) error {
-	runtime.LockOSThread() // as the switch's workers do
-	defer runtime.UnlockOSThread()
+	defer ownThread()()
 	now := dataplane.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
 	s.startNs, s.paused = now, s.source.pausedTime(now)

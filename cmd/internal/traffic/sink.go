@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -164,8 +163,7 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 }
 
 func (s *sink) run(ctx context.Context) error {
-	runtime.LockOSThread() // as the switch's workers do
-	defer runtime.UnlockOSThread()
+	defer ownThread()()
 	var end time.Time
 	if s.c.Duration > 0 {
 		end = time.Now().Add(s.c.Duration)
