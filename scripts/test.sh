@@ -173,13 +173,11 @@ stage_demo() {
   run_demo trunk --seconds 2
 }
 
-# run_demo NAME FLAG... runs a demo and judges it. Where the machine was the limit it runs again, at half the speed: the checks are the
-# same, and hosts and switches want less of the CPUs. Demo headroom has speeds of its own.
+# run_demo NAME FLAG... runs a demo and judges it.
 run_demo() {
-  local status try speed=200
+  local status try
   for try in 1 2 3; do
     status=0
-    [[ $1 == headroom || $try -eq 1 ]] || set -- "$@" --speed "$((speed /= 2))M"
     "$work/pfcswitch" demo "$@" -j >"$work/demo.json" || status=$?
     if [[ $status -gt 2 ]]; then
       echo "the demo died: exit status $status"
