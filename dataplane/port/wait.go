@@ -15,6 +15,7 @@ import (
 type Waiter struct {
 	event int
 	fds   []unix.PollFd
+	long  bool // the last sleep of Doze was long
 }
 
 // NewWaiter returns a Waiter without ports.
@@ -62,23 +63,35 @@ const briefly = time.Millisecond
 // Doze is Wait for a goroutine that keeps its thread, has one of GOMAXPROCS to itself and sleeps often. The runtime's monitor thread
 // takes the processor of such a goroutine away whenever it meets it in a system call, since to the scheduler it runs in one time slice
 // for ever, and then looks again every 20 µs: thousands of wake-ups a second, a tenth of a CPU on a VM whose timers cost that much. So
-// it is not told of the first millisecond.
+// it is not told of the first millisecond. After a long sleep it is told at once: the next will be long as well, and meanwhile a goroutine
+// that seems to work would keep the monitor awake.
 func (w *Waiter) Doze(d time.Duration) Wakeup {
-	short, from := d, time.Time{}
-	if d < 0 || d > briefly {
-		short, from = briefly, time.Now()
+	from := time.Now()
+	if !w.long {
+		if why, over := w.nap(d); over {
+			return why
+		}
+		if d > 0 {
+			d = max(0, d-time.Since(from))
+		}
+	}
+	why := w.Wait(d)
+	w.long = time.Since(from) > briefly
+	return why
+}
+
+// nap sleeps unknown to the Go runtime, for at most briefly, and tells whether that was the whole sleep.
+func (w *Waiter) nap(d time.Duration) (why Wakeup, over bool) {
+	short := min(d, briefly)
+	if d < 0 {
+		short = briefly
 	}
 	t := unix.NsecToTimespec(int64(short))
 	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.fds[0])), uintptr(len(w.fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)
-	switch {
-	case errno != 0:
-		return Ready
-	case n == 0 && d < 0:
-		return w.Wait(d)
-	case n == 0 && d > briefly:
-		return w.Wait(max(0, d-time.Since(from)))
+	if errno != 0 {
+		return Ready, true
 	}
-	return w.woken(int(n), nil)
+	return w.woken(int(n), nil), n > 0 || short == d
 }
 
 // woken says what a call of ppoll has ended for.

@@ -86,6 +86,22 @@ func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 	}
 }
 
+// A goroutine whose sleeps are long is given a CPU once a sleep: an idle switch is quiet.
+func TestLongSleepsAreOneSleep(t *testing.T) {
+	w := newWaiter(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const number = 100
+	own := unix.Gettid()
+	before, _ := timesRun(t, own)
+	for range number {
+		w.Doze(5 * time.Millisecond)
+	}
+	if after, _ := timesRun(t, own); after-before > number*3/2 {
+		t.Errorf("%d sleeps, but the thread ran %d times", number, after-before)
+	}
+}
+
 // timesRun returns how often a thread of this process was given a CPU, and how often all others were.
 func timesRun(t *testing.T, own int) (mine, others int) {
 	t.Helper()
