@@ -280,6 +280,21 @@ func (h *tap) sendAll(frames [][]byte) {
 	}))
 }
 
+// The kernel sets no memory aside for queues beside the TAP's own, which alone are long.
+func TestTAPHasNoQueueingDiscipline(t *testing.T) {
+	h := newTAP(t, port.QueueRule{Tags: true})
+	link, err := h.handle.LinkByName("nic0")
+	must(t, err)
+	qdiscs, err := h.handle.QdiscList(link)
+	must(t, err)
+	if len(qdiscs) != 1 || qdiscs[0].Type() != "noqueue" {
+		t.Errorf("queueing disciplines: %v, want noqueue alone", qdiscs)
+	}
+	if l := link.Attrs().TxQLen; l != 1<<16 {
+		t.Errorf("its queues hold %d frames, want %d", l, 1<<16)
+	}
+}
+
 // A host gets what the switch sends, with its addresses on an interface that is up, and both follow a change.
 func TestTAPSettings(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
