@@ -117,6 +117,12 @@ func (a *act) run(ctx context.Context) error {
 	}
 	done := make(chan error, 1)
 	go a.runDuring(ctx, done)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(time.Until(a.starts)):
+	}
+	before := waitsOf(a.processes())
 	if err := a.collect(ctx); err != nil {
 		return err
 	}
@@ -128,6 +134,7 @@ func (a *act) run(ctx context.Context) error {
 			return err
 		}
 	}
+	a.waiting = before.most(a.seconds)
 	return a.observe()
 }
 
@@ -203,32 +210,25 @@ func (h *host) finish(ctx context.Context, report any) error {
 	return nil
 }
 
-// observe reads what the kernel counted at the hosts, and how long processes waited for a CPU.
+// observe reads what the kernel counted at the hosts.
 func (a *act) observe() (err error) {
 	for _, h := range a.hosts() {
 		if h.kernel, err = h.node.Stats(hostInterface); err != nil {
 			return err
 		}
-		a.waited(h.process)
-	}
-	for _, s := range a.switches {
-		a.waited(s.process)
 	}
 	return nil
 }
 
-// waited takes note of the share of the load's time for which the threads of a process waited for a CPU.
-func (a *act) waited(p *lab.Process) {
-	a.waiting = max(a.waiting, waiting(p, a.seconds))
-}
-
-// waiting is the time for which the threads of a process waited for a CPU, as a share of a duration.
-func waiting(p *lab.Process, of time.Duration) float64 {
-	_, waited := p.Scheduled()
-	return waited.Seconds() / of.Seconds()
-}
-
 func (a *act) hosts() []*host { return append([]*host{a.receiver}, a.senders...) }
+
+// processes are those of the hosts and of the switches.
+func (a *act) processes() (all []*lab.Process) {
+	for _, h := range a.hosts() {
+		all = append(all, h.process)
+	}
+	return append(all, processes(a.switches)...)
+}
 
 // stop ends all processes that were started and tells which of them did not end well.
 func (a *act) stop() error {

@@ -96,21 +96,11 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 	if err := p.stop(); broken == nil {
 		broken = err
 	}
-	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: p.waiting()})
+	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: p.before.most(max(time.Second, time.Since(p.start)))})
 	if broken != nil {
 		r.check(a.name, KindRun, "every process runs to the end", "yes", broken.Error(), false)
 	}
 	return broken == nil, nil
-}
-
-// waiting is the largest share of the act's time for which a switch waited for a CPU.
-func (p *play) waiting() (most float64) {
-	for _, s := range p.switches {
-		if s.process != nil {
-			most = max(most, waiting(s.process, max(time.Second, time.Since(p.start))))
-		}
-	}
-	return most
 }
 
 // openRing builds the ring and starts its switches, sinks and senders, which send until end.

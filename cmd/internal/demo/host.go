@@ -93,6 +93,7 @@ func (a *hostAct) play(ctx context.Context, r *Report, enter func(context.Contex
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.seconds+actPatience)
 	defer cancel()
+	before := waitsOf(processes(a.switches()))
 	if a.transfers, err = a.load(ctx); err != nil {
 		return err
 	}
@@ -100,8 +101,8 @@ func (a *hostAct) play(ctx context.Context, r *Report, enter func(context.Contex
 		if err := s.settle(ctx); err != nil {
 			return err
 		}
-		a.waiting = max(a.waiting, waiting(s.process, a.seconds))
 	}
+	a.waiting = before.most(a.seconds)
 	a.judge(r)
 	if enter != nil {
 		enter(context.WithoutCancel(ctx), a.enterCommands())

@@ -24,6 +24,7 @@ type play struct {
 	sinks    []*sink
 	storms   []*stormHost
 	start    time.Time // of the load
+	before   waits
 }
 
 // A source is one sender; several may run at one host.
@@ -58,7 +59,7 @@ func (p *play) open(ctx context.Context) (err error) {
 	if err := p.each(func(s *switchNode) error { return s.start(ctx, p.dir, "") }); err != nil {
 		return err
 	}
-	p.start = time.Now().Add(findDelay)
+	p.start, p.before = time.Now().Add(findDelay), waitsOf(processes(p.switches))
 	return nil
 }
 
