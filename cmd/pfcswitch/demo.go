@@ -98,7 +98,7 @@ func demoCommand() *cobra.Command {
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in demo deadlock")
 	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
-	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them in five runs (three minutes); what takes an idle machine is not judged")
+	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them in five runs (three and a half minutes); what takes an idle machine is not judged")
 	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")
 	return c
 }
