@@ -105,20 +105,16 @@ func (t *TAP) open(s TAPSettings) error {
 	if err := t.handle.LinkSetTxQLen(link, tapQueueLength); err != nil {
 		return fmt.Errorf("set the length of its queues: %w", err)
 	}
-	if err := t.undisciplined(link); err != nil {
-		return err
-	}
+	t.undiscipline(link)
 	return t.apply(link, s)
 }
 
-// undisciplined takes the kernel's queueing discipline away, which waits for nothing, since the driver takes every frame, but would
-// set aside three bands as long as the queue for each of the 256 queues that a TAP may have: 400 MB, and a second to clear them.
-func (t *TAP) undisciplined(link netlink.Link) error {
+// undiscipline keeps the kernel from its default queueing discipline. No frame ever waits in that, since the TUN driver drops what
+// does not fit its own queue and never stops anybody, but it sets aside three bands as long as the queue for each of the 256 queues
+// that a TAP may have: 400 MB, and a second to clear them. A kernel that does not let it go has what it takes as well.
+func (t *TAP) undiscipline(link netlink.Link) {
 	none := &netlink.GenericQdisc{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_ROOT}, QdiscType: "noqueue"}
-	if err := t.handle.QdiscReplace(none); err != nil && !errors.Is(err, unix.EOPNOTSUPP) { // a kernel without disciplines
-		return fmt.Errorf("take its queueing discipline away: %w", err)
-	}
-	return nil
+	_ = t.handle.QdiscReplace(none)
 }
 
 // Start does nothing: a TAP receives as soon as it is open.

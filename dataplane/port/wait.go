@@ -57,14 +57,14 @@ func (w *Waiter) Wait(d time.Duration) Wakeup {
 	return w.woken(unix.Ppoll(w.fds, timeout, nil))
 }
 
-// briefly is how long a sleep is none of the Go runtime's business. Of longer ones it knows, so that its threads sleep, too.
+// briefly is how long a sleep of Doze is none of the Go runtime's business. Of longer ones it knows, so that its threads sleep, too.
 const briefly = time.Millisecond
 
 // Doze is Wait for a goroutine that keeps its thread, has one of GOMAXPROCS to itself and sleeps often. The runtime's monitor thread
 // takes the processor of such a goroutine away whenever it meets it in a system call, since to the scheduler it runs in one time slice
 // for ever, and then looks again every 20 µs: thousands of wake-ups a second, a tenth of a CPU on a VM whose timers cost that much. So
-// it is not told of the first millisecond. After a long sleep it is told at once: the next will be long as well, and meanwhile a goroutine
-// that seems to work would keep the monitor awake.
+// it is not told of the first millisecond. After a long sleep it is told at once: the next is likely to be long as well, and meanwhile a
+// goroutine that seems to work would keep the monitor awake.
 func (w *Waiter) Doze(d time.Duration) Wakeup {
 	from := time.Now()
 	if !w.long {

@@ -126,6 +126,7 @@ func (a *act) run(ctx context.Context) error {
 	if err := a.collect(ctx); err != nil {
 		return err
 	}
+	a.waiting = before.most(a.seconds)
 	if err := <-done; err != nil {
 		return err
 	}
@@ -134,7 +135,6 @@ func (a *act) run(ctx context.Context) error {
 			return err
 		}
 	}
-	a.waiting = before.most(a.seconds)
 	return a.observe()
 }
 

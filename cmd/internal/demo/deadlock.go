@@ -93,10 +93,11 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 	if broken == nil && d.o.Enter != nil && a.name == "b" {
 		d.o.Enter(ctx, enterCommands(l, p.switches))
 	}
+	waiting := p.before.most(max(time.Second, findDelay+time.Since(p.start)))
 	if err := p.stop(); broken == nil {
 		broken = err
 	}
-	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: p.before.most(max(time.Second, time.Since(p.start)))})
+	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: waiting})
 	if broken != nil {
 		r.check(a.name, KindRun, "every process runs to the end", "yes", broken.Error(), false)
 	}

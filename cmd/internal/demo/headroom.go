@@ -191,12 +191,12 @@ func (l *linkAct) pace(seconds float64) {
 const promptly = 100 * time.Microsecond
 
 // seldomUsed tells whether a peer that is prompt obeys before its next frame is due, so that what came after XOFF is what it was late
-// for. Such a frame follows one XOFF of some hundreds: in a third of the runs there was none among 700.
+// for. Such a frame follows one XOFF of some hundreds: in a quarter of the runs there was none among 700.
 func (l *linkAct) seldomUsed() bool {
 	return 2*l.cable.delay+promptly < time.Duration(largestFrame*8*int64(time.Second)/l.speed)
 }
 
-// seldomTimes is how many times as often the receiver then blocks: the most that is used shows only in a long run.
+// seldomTimes is how many times as often the receiver then blocks at least: the most that is used shows only in a long run.
 const seldomTimes = 3
 
 func rateName(bits int64) string {

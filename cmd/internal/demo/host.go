@@ -97,12 +97,12 @@ func (a *hostAct) play(ctx context.Context, r *Report, enter func(context.Contex
 	if a.transfers, err = a.load(ctx); err != nil {
 		return err
 	}
+	a.waiting = before.most(a.seconds)
 	for _, s := range a.switches() {
 		if err := s.settle(ctx); err != nil {
 			return err
 		}
 	}
-	a.waiting = before.most(a.seconds)
 	a.judge(r)
 	if enter != nil {
 		enter(context.WithoutCancel(ctx), a.enterCommands())

@@ -24,7 +24,7 @@ type play struct {
 	sinks    []*sink
 	storms   []*stormHost
 	start    time.Time // of the load
-	before   waits
+	before   waits     // when the switches were up, findDelay earlier
 }
 
 // A source is one sender; several may run at one host.

@@ -6,8 +6,8 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A waits is for how long the threads of each process had waited for a CPU before a load: what they do at their start, all at the
-// same time, says nothing of the load.
+// A waits is for how long the threads of each process had waited for a CPU at some time. What they do at their start, all at once, says
+// nothing of the load that follows.
 type waits map[*lab.Process]time.Duration
 
 // processes are those of switches.
@@ -26,7 +26,7 @@ func waitsOf(processes []*lab.Process) waits {
 	return w
 }
 
-// most returns the largest share of a duration, which ends now, for which a process has waited since.
+// most returns the largest share for which a process has waited since, of a duration that has passed since.
 func (w waits) most(of time.Duration) (most float64) {
 	for p, before := range w {
 		_, now := p.Scheduled()
