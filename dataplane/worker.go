@@ -27,6 +27,7 @@ const (
 	spinFew       = 15_000    // ns: what a sleep and its end cost; after little work a longer spin is dearer, and takes the CPU from the hosts
 	spinMax       = 200_000   // ns: after much work it may be longer, as far as credit reaches and the crowd bears it
 	spinRelax     = 8         // pauses of the processor between two looks: other workers want the lock too
+	restTime      = 100_000   // ns that a host NIC rests after work where the CPUs are crowded
 	retryDelay    = 200_000   // ns until a frame that the kernel did not take is sent again
 	delaySpin     = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
 	waitPeriod    = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may
@@ -49,6 +50,8 @@ type worker struct {
 	spin         int64
 	credit       int64 // ns that it may spin: what its rounds lasted less what it has spun, at most pace.most
 	crowd        crowd
+	worked       bool // since it slept
+	hostNIC      bool // a receiver is a TAP
 	got          int  // frames that this round has received
 	full         bool // a burst of this round was as long as bursts may be
 
@@ -133,7 +136,7 @@ func (w *worker) run() {
 		w.got, w.full = 0, false
 		if w.round(now) {
 			w.earn(idle, now, Now())
-			idle = 0
+			w.worked, idle = true, 0
 			w.gather()
 			continue
 		}
@@ -226,6 +229,11 @@ func (w *worker) sleep() {
 		w.sleeping.Store(false)
 		return
 	}
+	if w.rests(d) {
+		w.waiter.Rest(restTime)
+		w.sleeping.Store(false)
+		return
+	}
 	why := w.waiter.Doze(d)
 	w.sleeping.Store(false)
 	slept := Now() - from
@@ -238,6 +246,17 @@ func (w *worker) sleep() {
 		w.clearErrors()
 	}
 	w.adapt(slept)
+}
+
+// rests tells whether a sleep that could last for d is first a rest, in which only MAC Control frames wake the worker: once after work,
+// where it serves a host and threads of this machine often wait for a CPU. A wake-up for each frame would take that from the host's
+// programs, and from the other switches; so a NIC moderates its interrupts.
+func (w *worker) rests(d time.Duration) bool {
+	if !w.worked || !w.hostNIC || w.crowd.rare() || d >= 0 && d <= restTime {
+		return false
+	}
+	w.worked = false
+	return true
 }
 
 // clearErrors takes the pending errors of all sockets, which would end every sleep at once.
@@ -309,8 +328,14 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 // be readable all the time.
 func (w *worker) watch() {
 	w.rewatch = false
-	w.fds = w.fds[:0]
+	w.fds, w.hostNIC = w.fds[:0], false
+	for _, t := range w.transmitters {
+		w.fds = t.port.Descriptors(w.fds, port.WorkControl)
+	}
+	urgent := len(w.fds)
 	for _, t := range w.receivers {
+		_, tap := t.port.(*port.TAP)
+		w.hostNIC = w.hostNIC || tap
 		var what port.Work
 		for c := range port.NumClasses {
 			if !t.blocked[c] {
@@ -319,8 +344,5 @@ func (w *worker) watch() {
 		}
 		w.fds = t.port.Descriptors(w.fds, what)
 	}
-	for _, t := range w.transmitters {
-		w.fds = t.port.Descriptors(w.fds, port.WorkControl)
-	}
-	w.waiter.Watch(w.fds)
+	w.waiter.Watch(w.fds, urgent)
 }

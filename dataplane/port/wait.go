@@ -13,9 +13,10 @@ import (
 // A Waiter lets one goroutine sleep until a socket of its ports is readable, until a deadline, or until another
 // goroutine wakes it.
 type Waiter struct {
-	event int
-	fds   []unix.PollFd
-	long  bool // the last sleep of Doze was long
+	event  int
+	fds    []unix.PollFd // that of Wake, those that are urgent, the others
+	urgent int           // with that of Wake
+	long   bool          // the last sleep of Doze was long
 }
 
 // NewWaiter returns a Waiter without ports.
@@ -25,12 +26,13 @@ func NewWaiter() (*Waiter, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	w := &Waiter{event: fd}
-	w.Watch(nil)
+	w.Watch(nil, 0)
 	return w, nil
 }
 
-// Watch replaces the descriptors that Wait listens to.
-func (w *Waiter) Watch(fds []int32) {
+// Watch replaces the descriptors that Wait listens to, of which Rest listens to the first ones.
+func (w *Waiter) Watch(fds []int32, urgent int) {
+	w.urgent = 1 + urgent
 	w.fds = append(w.fds[:0], unix.PollFd{Fd: int32(w.event), Events: unix.POLLIN})
 	for _, fd := range fds {
 		w.fds = append(w.fds, unix.PollFd{Fd: fd, Events: unix.POLLIN})
@@ -86,12 +88,21 @@ func (w *Waiter) nap(d time.Duration) (why Wakeup, over bool) {
 	if d < 0 {
 		short = briefly
 	}
-	t := unix.NsecToTimespec(int64(short))
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.fds[0])), uintptr(len(w.fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)
+	n, errno := poll(w.fds, short)
 	if errno != 0 {
 		return Ready, true
 	}
-	return w.woken(int(n), nil), n > 0 || short == d
+	return w.woken(n, nil), n > 0 || short == d
+}
+
+// Rest sleeps for d, briefly, unless an urgent descriptor is readable or Wake was called; the next sleep says which. The Go runtime is
+// not told.
+func (w *Waiter) Rest(d time.Duration) { _, _ = poll(w.fds[:w.urgent], d) }
+
+func poll(fds []unix.PollFd, d time.Duration) (int, syscall.Errno) {
+	t := unix.NsecToTimespec(int64(d))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)
+	return int(n), errno
 }
 
 // woken says what a call of ppoll has ended for.

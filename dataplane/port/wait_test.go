@@ -102,6 +102,47 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 	}
 }
 
+// A rest hears what is urgent, and Wake, and nothing else.
+func TestRestHearsOnlyWhatIsUrgent(t *testing.T) {
+	const long = 20 * time.Second
+	w := newWaiter(t)
+	var ends [2][2]int
+	for i := range ends {
+		if err := unix.Pipe2(ends[i][:], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _, _ = unix.Close(ends[i][0]), unix.Close(ends[i][1]) }()
+	}
+	w.Watch([]int32{int32(ends[0][0]), int32(ends[1][0])}, 1)
+	write := func(i int) {
+		if _, err := unix.Write(ends[i][1], []byte{0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1)
+	var longest time.Duration
+	for range 20 { // a signal of the runtime's ends a rest as well
+		from := time.Now()
+		w.Rest(5 * time.Millisecond)
+		longest = max(longest, time.Since(from))
+	}
+	if longest < 5*time.Millisecond {
+		t.Errorf("what is not urgent ended each rest: the longest lasted %v", longest)
+	}
+	if why := w.Wait(long); why != port.Ready {
+		t.Errorf("the sleep after it: %v, want ready", why)
+	}
+	for i, wake := range []func(){w.Wake, func() { write(0) }} {
+		wake()
+		from := time.Now()
+		w.Rest(long)
+		if slept := time.Since(from); slept >= long {
+			t.Errorf("case %d did not end a rest", i)
+		}
+		w.Wait(long) // takes the wake-up
+	}
+}
+
 // timesRun returns how often a thread of this process was given a CPU, and how often all others were.
 func timesRun(t *testing.T, own int) (mine, others int) {
 	t.Helper()

@@ -65,7 +65,7 @@ func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
+	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless), 0)
 	return &sender{c: c, port: p, waiter: w, own: own, batch: port.NewBatch(), answers: map[uint8]message{}}, nil
 }
 

@@ -145,7 +145,7 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
+	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless), 0)
 	pause, err := port.NewWaiter()
 	if err != nil {
 		return nil, err
