@@ -23,8 +23,8 @@ func TestRests(t *testing.T) {
 		if got := c.w.rests(c.d); got != c.want {
 			t.Errorf("%s: rests %v, want %v", name, got, c.want)
 		}
-		if c.want && c.w.rests(c.d) {
-			t.Errorf("%s: rests twice", name)
+		if c.w.rests(-1) {
+			t.Errorf("%s: rests again, without work since", name)
 		}
 	}
 }

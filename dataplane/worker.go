@@ -51,7 +51,7 @@ type worker struct {
 	credit       int64 // ns that it may spin: what its rounds lasted less what it has spun, at most pace.most
 	crowd        crowd
 	worked       bool // since it slept
-	hostNIC      bool // a receiver is a TAP
+	hostNIC      bool // a receiver is a TAP: it serves a host, perhaps beside other ports
 	got          int  // frames that this round has received
 	full         bool // a burst of this round was as long as bursts may be
 
@@ -252,11 +252,9 @@ func (w *worker) sleep() {
 // where it serves a host and threads of this machine often wait for a CPU. A wake-up for each frame would take that from the host's
 // programs, and from the other switches; so a NIC moderates its interrupts.
 func (w *worker) rests(d time.Duration) bool {
-	if !w.worked || !w.hostNIC || w.crowd.rare() || d >= 0 && d <= restTime {
-		return false
-	}
+	worked := w.worked
 	w.worked = false
-	return true
+	return worked && w.hostNIC && !w.crowd.rare() && (d < 0 || d > restTime)
 }
 
 // clearErrors takes the pending errors of all sockets, which would end every sleep at once.

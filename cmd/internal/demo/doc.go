@@ -5,6 +5,7 @@
 //	report.go   what a demo says: acts, checks, flows, switches
 //	act.go      one act: nodes, links and processes, run and observed
 //	switch.go   a switch of an act: its configuration, and what it says of itself
+//	waits.go    for how long processes waited for a CPU
 //	incast.go   demo incast: the acts and what each has to show
 //	headroom.go demo headroom: its runs; links.go: what each has to show; links_judge.go: what they show together
 //	host.go     demo host: acts, and what each has to show
