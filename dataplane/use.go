@@ -10,6 +10,7 @@ import (
 type Use struct {
 	Xoffs   uint64 // how often the peer was told
 	Peak    int64  // most octets that came after one XOFF had left
+	Paced   int64  // likewise, of which the link's speed passes no more in the time that has passed: without the peer's burst
 	Ring    int64  // most that had come before, and were looked at only then
 	Last    int64  // octets after the newest XOFF
 	Waited  uint64 // frames after XOFF that found no room, and waited in the ring, because the headroom was too small for what came after it
@@ -106,7 +107,7 @@ func (p *portState) leftLine(q uint8, late int64) {
 		case n.waits:
 			p.judgeWait(n)
 		default:
-			u.add(n.at, int64(n.octets))
+			u.add(n.at, int64(n.octets), p.cfg.Nominal)
 		}
 	}
 	p.useNotes = kept
@@ -122,7 +123,7 @@ func (p *portState) used(a *Arrival) {
 	if p.later(useNote{unit: q, octets: int32(octets), at: a.At}) {
 		return
 	}
-	p.use[q].add(a.At, int64(octets))
+	p.use[q].add(a.At, int64(octets), p.cfg.Nominal)
 }
 
 // later puts a frame off until XOFF has left the delay line, where it is in there.
@@ -134,10 +135,12 @@ func (p *portState) later(n useNote) bool {
 	return true
 }
 
-func (u *useMeter) add(at, octets int64) {
+// add counts octets that came at a time, by a link of speed bit/s.
+func (u *useMeter) add(at, octets, speed int64) {
 	if at > u.left {
 		u.Last += octets
 		u.Peak = max(u.Peak, u.Last)
+		u.Paced = max(u.Paced, min(u.Last, int64(float64(at-u.left)/8e9*float64(speed))))
 		u.compare(octets)
 		return
 	}

@@ -2,6 +2,30 @@ package dataplane
 
 import "testing"
 
+// What came faster than the link's speed came by the peer's burst, and does not count as paced.
+func TestPacedUse(t *testing.T) {
+	const octet, speed = 8, 1_000_000_000 // ns that an octet takes
+	for _, tt := range []struct {
+		name        string
+		at          []int64 // ns after XOFF has left, of frames of 1000 octets
+		peak, paced int64
+	}{
+		{"at the link's speed", []int64{1000 * octet, 2000 * octet, 3000 * octet}, 3000, 3000},
+		{"slower", []int64{5000 * octet, 9000 * octet}, 2000, 2000},
+		{"a burst", []int64{500 * octet, 500 * octet, 500 * octet}, 3000, 500},
+		{"a burst, and the last frame later", []int64{500 * octet, 500 * octet, 2500 * octet}, 3000, 2500},
+		{"before XOFF has left", []int64{-1, 0}, 0, 0},
+	} {
+		var u useMeter
+		for _, at := range tt.at {
+			u.add(at, 1000, speed)
+		}
+		if u.Peak != tt.peak || u.Paced != tt.paced {
+			t.Errorf("%s: peak %d, paced %d, want %d and %d", tt.name, u.Peak, u.Paced, tt.peak, tt.paced)
+		}
+	}
+}
+
 // What comes after an XOFF has to fit the headroom that was in force, or found, as it was told: not what was found later. Of several
 // XOFFs, that which left least is shown, whichever let most through.
 func TestUseOfTheHeadroomOfThen(t *testing.T) {

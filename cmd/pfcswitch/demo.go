@@ -96,7 +96,7 @@ func demoCommand() *cobra.Command {
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(err) })
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in demo deadlock")
-	c.Flags().StringVar(&speed, "speed", "200M", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it")
+	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it;\nnot in demo headroom, whose links have 100M and 1G (default: the highest that the machine carries)")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
 	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them in five runs (three and a half minutes); what takes an idle machine is not judged")
 	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")
@@ -113,14 +113,16 @@ func notRun(err error) error {
 }
 
 func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
-	bits, err := config.ParseRate(speed)
-	if err != nil {
-		return o, fmt.Errorf("--speed %s: %w", speed, err)
+	if speed != "" {
+		if o.Speed, err = config.ParseRate(speed); err != nil {
+			return o, fmt.Errorf("--speed %s: %w", speed, err)
+		}
 	}
 	if !(seconds >= 1 && seconds <= 3600) { // nor is NaN
 		return o, fmt.Errorf("--seconds %v: it has to be from 1 to 3600", seconds)
 	}
-	return demo.Options{Seconds: seconds, Speed: bits, Progress: func(text string) { fmt.Fprintln(os.Stderr, text) }}, nil
+	o.Seconds, o.Progress = seconds, func(text string) { fmt.Fprintln(os.Stderr, text) }
+	return o, nil
 }
 
 func show(cmd *cobra.Command, d demonstration, o demo.Options, asJSON bool) error {
@@ -134,10 +136,10 @@ func show(cmd *cobra.Command, d demonstration, o demo.Options, asJSON bool) erro
 		return notRun(err)
 	}
 	switch {
-	case r.NotJudged():
-		return exit{couldNotRun}
-	case !r.Pass:
+	case r.Failed():
 		return exit{1}
+	case !r.Pass:
+		return exit{couldNotRun}
 	}
 	return nil
 }

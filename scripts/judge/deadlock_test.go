@@ -7,11 +7,11 @@ import (
 
 // locked is the report of demo deadlock as it should be.
 const locked = `{"schema":1, "demo":"deadlock", "pass":true, "seconds":5,
- "checks":[{"act":"a","name":"frames that wait","kind":"deadlock","want":"5, 5","got":"5, 5","pass":true},
-  {"act":"b","name":"deadlocks detected","kind":"deadlock","want":"1 at least","got":"3","pass":true},
-  {"act":"b","name":"longest standstill","kind":"rate","want":"at most 650ms","got":"153ms","pass":true},
-  {"act":"c","name":"deadlocks detected","kind":"deadlock","want":"1 at least","got":"2","pass":true},
-  {"act":"d","name":"deadlocks detected","kind":"deadlock","want":"1 at least","got":"4","pass":true}],
+ "checks":[{"act":"a","name":"frames that wait","kind":"hard","topic":"deadlock","want":"5, 5","got":"5, 5","pass":true,"judged":true},
+  {"act":"b","name":"deadlocks detected","kind":"hard","topic":"deadlock","want":"1 at least","got":"3","pass":true,"judged":true},
+  {"act":"b","name":"longest standstill","kind":"soft","want":"at most 650ms","got":"153ms","pass":true,"judged":true},
+  {"act":"c","name":"deadlocks detected","kind":"hard","topic":"deadlock","want":"1 at least","got":"2","pass":true,"judged":true},
+  {"act":"d","name":"deadlocks detected","kind":"hard","topic":"deadlock","want":"1 at least","got":"4","pass":true,"judged":true}],
  "flows":[
   {"act":"a","name":"h1>r3","priority":3,"lossless":false,"sent":1000,"received":970,"lost":30},
   {"act":"a","name":"h1>r2","priority":0,"lossless":false,"sent":9,"received":9},

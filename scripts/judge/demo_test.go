@@ -7,8 +7,8 @@ import (
 
 // good is the report of a demo as it should be.
 const good = `{"schema":1, "demo":"incast", "pass":true, "seconds":5,
- "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true},
-  {"act":"a","name":"share","kind":"rate","want":"95 %","got":"96 %","pass":true}],
+ "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true,"judged":true},
+  {"act":"a","name":"share","kind":"soft","want":"95 %","got":"96 %","pass":true,"judged":true}],
  "flows":[
   {"act":"a","name":"h1>h4","priority":3,"lossless":true,"sent":1000,"received":1000,"lost":0,"reordered":0,"duplicated":0,
    "latency_ns":{"p50":50000,"p99":60000,"p999":70000,"max":80000},"rate_bits_per_second":33300000},
@@ -26,7 +26,7 @@ const good = `{"schema":1, "demo":"incast", "pass":true, "seconds":5,
 
 // goodHost is the report of a demo host as it should be.
 const goodHost = `{"schema":1, "demo":"host", "pass":true, "seconds":5,
- "checks":[{"act":"a","name":"TCP segments sent again","want":"0","got":"0","pass":true}], "flows":[],
+ "checks":[{"act":"a","name":"TCP segments sent again","want":"0","got":"0","pass":true,"judged":true}], "flows":[],
  "transfers":[{"act":"a","name":"h1>h4","lossless":true,"octets":1000,"segments_sent_again":0},
   {"act":"b","name":"h1>h4","lossless":false,"octets":900,"segments_sent_again":7}],
  "acts":[{"act":"a","control":false},{"act":"b","control":true}],
@@ -36,8 +36,8 @@ func TestJudgeDemoHost(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{"good", "", "", ""},
 		{"unknown demo", `"demo":"host"`, `"demo":"ghost"`, "does not know it"},
-		{"sent again", `"octets":1000,"segments_sent_again":0`, `"octets":1000,"segments_sent_again":1`, "h1>h4: 1000 octets by TCP, 1 segments sent again"},
-		{"nothing arrived", `"octets":1000`, `"octets":0`, "0 octets by TCP"},
+		{"a switch lost frames", `"name":"s1","pfc_sent":17`, `"name":"s1","lossless_drops":1,"pfc_sent":17`, "act a, switch s1: lossless_drops 1"},
+		{"nothing arrived", `"octets":1000`, `"octets":0`, "h1>h4: nothing arrived by TCP"},
 		{"nothing lossless", `"lossless":true`, `"lossless":false`, "act a: no lossless flow"},
 		{"nobody was held", `"pfc_sent":17`, `"pfc_sent":0`, "no switch sent PFC"},
 		{"nothing was lost without flow control", `"segments_sent_again":7`, `"segments_sent_again":0`, "act b: without flow control nothing was lost"},
@@ -60,13 +60,13 @@ func TestJudgeDemo(t *testing.T) {
 	}{
 		{"good", "", "", ""},
 		{"a check failed", `"got":"0","pass":true`, `"got":"1","pass":false`, "lossless frames lost: got 1, want 0"},
-		{"a rate check failed", `"pass":true, "seconds":5,
- "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true},
-  {"act":"a","name":"share","kind":"rate","want":"95 %","got":"96 %","pass":true}]`, `"pass":false, "seconds":5,
- "checks":[{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true},
-  {"act":"a","name":"share","kind":"rate","want":"95 %","got":"70 %","pass":false}]`, ""},
-		{"pass without checks", `{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true},
-  {"act":"a","name":"share","kind":"rate","want":"95 %","got":"96 %","pass":true}`, "", "of 0 checks"},
+		{"a soft check failed", `"got":"96 %","pass":true`, `"got":"70 %","pass":false`, "share: got 70 %, want 95 %"},
+		{"a soft check is not judged", `"got":"96 %","pass":true,"judged":true`, `"got":"70 %","judged":false,"reason":"s1 waited"`, ""},
+		{"it does not say why", `"got":"96 %","pass":true,"judged":true`, `"got":"70 %","judged":false`, `share: a check of kind "soft" is not judged, by reason ""`},
+		{"a hard check is not judged", `"got":"0","pass":true,"judged":true`, `"got":"0","judged":false,"reason":"s1 waited"`, "lossless frames lost: a check of kind"},
+		{"it could not run", `"pass":true, "seconds"`, `"pass":false, "could_not_run":"act c1: no load", "seconds"`, "it could not run: act c1: no load"},
+		{"pass without checks", `{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true,"judged":true},
+  {"act":"a","name":"share","kind":"soft","want":"95 %","got":"96 %","pass":true,"judged":true}`, "", "of 0 checks"},
 		{"a verdict against the checks", `"pass":true, "seconds"`, `"pass":false, "seconds"`, "pass is false"},
 		{"lost", `"received":1000,"lost":0`, `"received":999,"lost":1`, "flow h1>h4, priority 3: sent 1000, received 999, lost 1"},
 		{"lost but not told", `"received":1000,`, `"received":999,`, "received 999"},

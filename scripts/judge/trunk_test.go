@@ -7,7 +7,7 @@ import (
 
 // goodTrunk is the report of a demo trunk as it should be.
 const goodTrunk = `{"schema":1, "demo":"trunk", "pass":true, "seconds":2,
- "checks":[{"act":"1","name":"frames lost","want":"0","got":"0","pass":true}],
+ "checks":[{"act":"1","name":"frames lost","want":"0","got":"0","pass":true,"judged":true}],
  "flows":[{"act":"1","name":"h1>h4","priority":1,"sent":100,"received":40,"lost":60},
   {"act":"2a","name":"h1>h4","priority":3,"lossless":true,"sent":100,"received":100},
   {"act":"2b","name":"h1>h2","priority":3,"lossless":true,"sent":200,"received":200,"reordered":9},

@@ -14,7 +14,7 @@ import (
 // levels are what a snapshot holds besides counters: what is now, what was most, and configuration. They stay as they are.
 var levels = []string{
 	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode", "Removed",
-	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold", "Waiting", "Used", "Alpha", "Peak", "Tight", "Ring", "Last",
+	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold", "Waiting", "Used", "Alpha", "Peak", "Paced", "Tight", "Ring", "Last",
 }
 
 // everyCounter calls do for every counter below v.

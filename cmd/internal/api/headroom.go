@@ -105,6 +105,7 @@ type HeadroomQueue struct {
 	XonBytes   int64    `json:"xon_bytes"`      // resume threshold in force
 	Xoffs      uint64   `json:"xoffs"`          // how often the peer was told to stop
 	PeakBytes  int64    `json:"peak_bytes"`     // most that came after an XOFF had left
+	PacedBytes int64    `json:"paced_bytes"`    // likewise, of which the link's speed passes no more in the time that has passed: without the peer's burst
 	RingBytes  int64    `json:"ring_bytes"`     // most that had come before, and was looked at after
 	RingFrames uint64   `json:"ring_frames"`    // frames that came after an XOFF had left and had to wait in the ring: the headroom was too small
 	Crowded    uint64   `json:"crowded_frames"` // the same, because of what had come before
@@ -235,7 +236,7 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 	queues := []HeadroomQueue{}
 	use := func(q int, name Priority) {
 		u := &s.Use[q]
-		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon, Xoffs: u.Xoffs, PeakBytes: u.Peak,
+		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon, Xoffs: u.Xoffs, PeakBytes: u.Peak, PacedBytes: u.Paced,
 			RingBytes: u.Ring, RingFrames: u.Waited, Crowded: u.Crowded, ExceededXoffs: u.Exceeded}
 		if u.Tight.Used > 0 {
 			h.Tightest = &HeadroomTightest{u.Tight.Used, u.Tight.Room}

@@ -20,7 +20,10 @@ type NIC struct {
 }
 
 // HostNIC is the configuration of a host NIC: preset roce, a TAP and its wire.
-func HostNIC(n NIC) (*Config, []Warning, error) {
+func HostNIC(n NIC) (*Config, []Warning, error) { return Parse("(command line)", n.YAML()) }
+
+// YAML is the same as the text of a file.
+func (n NIC) YAML() []byte {
 	var b strings.Builder
 	if n.Name == "" {
 		n.Name = "nic-" + n.Wire
@@ -51,5 +54,5 @@ func HostNIC(n NIC) (*Config, []Warning, error) {
 		link, host = append(link, mtu), append(host, mtu)
 	}
 	fmt.Fprintf(&b, "ports:\n  %q: {%s}\n  %q: {%s}\n", n.Wire, list(link), n.TAP, list(host))
-	return Parse("(command line)", []byte(b.String()))
+	return []byte(b.String())
 }

@@ -37,17 +37,17 @@ type act struct {
 	senders  []*host
 	receiver *host
 
-	starts  time.Time // the load
-	sink    traffic.SinkReport
-	waiting float64 // largest share of the load's time that a process waited for a CPU
+	starts time.Time // the load
+	sink   traffic.SinkReport
+	usage  usage // of the machine, while the load lasted
 }
 
 // A host is a sender or the receiver.
 type host struct {
 	name    string
 	node    *lab.Node
-	speed   int64    // of its port, bit/s
-	offers  []string // flows of a sender
+	speed   int64           // of its port, bit/s
+	offers  func() []string // flows of a sender, at its speed of now
 	process *lab.Process
 	out     bytes.Buffer
 	report  traffic.SendReport
@@ -92,10 +92,8 @@ func (a *act) begin(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	for _, s := range a.switches {
-		if err := s.start(ctx, a.dir, a.flowControl); err != nil {
-			return err
-		}
+	if err := each(a.switches, func(s *switchNode) error { return s.start(ctx, a.dir, a.flowControl) }); err != nil {
+		return err
 	}
 	if a.prepare != nil {
 		if err := a.prepare(ctx); err != nil {
@@ -122,11 +120,16 @@ func (a *act) run(ctx context.Context) error {
 		return context.Cause(ctx)
 	case <-time.After(time.Until(a.starts)):
 	}
-	before := waitsOf(a.processes())
+	m, err := startMeter(a.processes())
+	if err != nil {
+		return err
+	}
 	if err := a.collect(ctx); err != nil {
 		return err
 	}
-	a.waiting = before.most(a.seconds)
+	if a.usage, err = m.read(a.seconds); err != nil {
+		return err
+	}
 	if err := <-done; err != nil {
 		return err
 	}
@@ -166,12 +169,9 @@ func (a *act) launch() error {
 		flowControl = "off"
 	}
 	for _, h := range a.senders {
-		args := []string{"send", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--flow-control", flowControl,
-			"--seconds", fmt.Sprint(a.seconds.Seconds()), "--start", fmt.Sprint(start.UnixNano())}
-		for _, f := range h.offers {
-			args = append(args, "--flow", f)
-		}
-		if err := h.start(args...); err != nil {
+		args := []string{"send", hostInterface, "-j", "--flow-control", flowControl, "--seconds", fmt.Sprint(a.seconds.Seconds()),
+			"--start", fmt.Sprint(start.UnixNano())}
+		if err := h.start(append(args, h.flags()...)...); err != nil {
 			return err
 		}
 	}
@@ -188,8 +188,21 @@ func (a *act) collect(ctx context.Context) error {
 	return a.receiver.finish(ctx, &a.sink)
 }
 
+// flags are what a sender is told of its speed and its flows.
+func (h *host) flags() []string {
+	args := []string{"--speed", fmt.Sprint(h.speed)}
+	for _, f := range h.offers() {
+		args = append(args, "--flow", f)
+	}
+	return args
+}
+
+// offering is what a sender offers that sends as much as its port lets through.
+func offering(flows ...string) func() []string { return func() []string { return flows } }
+
 // start runs a command of this program at the host.
 func (h *host) start(args ...string) (err error) {
+	h.out.Reset()
 	h.process, err = h.node.Start(lab.Command{Name: h.name, Argv: append([]string{lab.Self}, args...), Stdout: &h.out})
 	return err
 }
@@ -238,18 +251,26 @@ func (a *act) stop() error {
 			errs = append(errs, h.process.Stop(syscall.SIGTERM, time.Second))
 		}
 	}
-	for _, s := range a.switches {
-		errs = append(errs, s.stop())
-	}
+	errs = append(errs, each(a.switches, (*switchNode).stop))
 	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
 }
 
-// behind is how far the slowest sender stayed behind its port's speed.
-func (a *act) behind() (worst float64) {
+// shortage is what the machine withheld from the act.
+func (a *act) shortage() shortage {
+	s := a.usage.shortage
 	for _, h := range a.senders {
-		worst = max(worst, h.report.Behind)
+		if h.report.Behind > s.behind {
+			s.behind, s.slowest = h.report.Behind, h.name
+		}
 	}
-	return worst
+	return s
+}
+
+// result says what the act was.
+func (a *act) result() ActResult {
+	s := a.shortage()
+	return ActResult{Act: a.name, Title: a.title, Control: a.control, Waiting: s.waiting, Steal: s.steal, CPUs: a.usage.cores, Behind: s.behind,
+		LongestStall: a.longestStall()}
 }
 
 // longestStall is for how long a sender stood still, in ns.

@@ -3,6 +3,8 @@ package demo
 import (
 	"fmt"
 	"math"
+
+	"pfcswitch/dataplane/frame"
 )
 
 // report adds what the act showed to the report, and what any act has to show.
@@ -11,8 +13,7 @@ func (a *act) report(r *Report) {
 	for _, s := range a.switches {
 		r.Switches = append(r.Switches, s.result(a.name))
 	}
-	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control, Waiting: a.waiting, Behind: a.behind(), LongestStall: a.longestStall()})
-	a.checkMachine(r)
+	r.Acts = append(r.Acts, a.result())
 	a.checkCounters(r)
 }
 
@@ -28,17 +29,6 @@ func judgeIncast(a *act, r *Report) {
 	a.checkRates(r, flows)
 }
 
-// checkMachine notes where the machine was the limit: then nothing may be judged.
-func (a *act) checkMachine(r *Report) {
-	switch {
-	case r.Machine != "":
-	case a.waiting > waitLimit:
-		r.Machine = fmt.Sprintf("act %s: a process waited for a CPU for %.0f %% of the run, more than %.0f %%", a.name, 100*a.waiting, 100*waitLimit)
-	case a.behind() > behindLimit:
-		r.Machine = fmt.Sprintf("act %s: a sender could not offer its rate, it stayed %.0f %% behind", a.name, 100*a.behind())
-	}
-}
-
 // checkLossless: nothing lost, reordered or doubled in the lossless priority.
 func (a *act) checkLossless(r *Report, flows []Flow) {
 	a.checkWhole(r, flows)
@@ -48,7 +38,7 @@ func (a *act) checkLossless(r *Report, flows []Flow) {
 			reordered += f.Reordered
 		}
 	}
-	r.check(a.name, KindOrder, "lossless frames reordered", "0", fmt.Sprint(reordered), reordered == 0)
+	r.hard(a.name, TopicOrder, "lossless frames reordered", "0", fmt.Sprint(reordered), reordered == 0)
 }
 
 // checkWhole: nothing lost or doubled in the lossless priority; totals are exchanged, so the tail counts.
@@ -59,12 +49,12 @@ func (a *act) checkWhole(r *Report, flows []Flow) {
 			sent, lost, duplicated = sent+f.Sent, lost+f.Lost, duplicated+f.Duplicated
 		}
 	}
-	r.check(a.name, KindLoss, "lossless frames sent", "more than 0", fmt.Sprint(sent), sent > 0)
-	r.check(a.name, KindLoss, "lossless frames lost", "0", fmt.Sprint(lost), lost == 0)
-	r.check(a.name, KindOrder, "lossless frames duplicated", "0", fmt.Sprint(duplicated), duplicated == 0)
+	r.hard(a.name, TopicLoss, "lossless frames sent", "more than 0", fmt.Sprint(sent), sent > 0)
+	r.hard(a.name, TopicLoss, "lossless frames lost", "0", fmt.Sprint(lost), lost == 0)
+	r.hard(a.name, TopicOrder, "lossless frames duplicated", "0", fmt.Sprint(duplicated), duplicated == 0)
 	for _, s := range a.switches {
 		n := s.state.ports.LosslessDropsSinceStart
-		r.check(a.name, KindLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)
+		r.hard(a.name, TopicLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)
 	}
 }
 
@@ -88,7 +78,7 @@ func (a *act) checkPFC(r *Report) {
 			if upstream {
 				want = "more than 0"
 			}
-			r.check(a.name, KindPFC, fmt.Sprintf("%s:%s: XOFF for priority %d", s.name, p.name, losslessPriority), want, fmt.Sprint(n), upstream == (n > 0))
+			r.hard(a.name, TopicPFC, fmt.Sprintf("%s:%s: XOFF for priority %d", s.name, p.name, losslessPriority), want, fmt.Sprint(n), upstream == (n > 0))
 		}
 		other := uint64(0)
 		for _, p := range s.ports {
@@ -98,7 +88,7 @@ func (a *act) checkPFC(r *Report) {
 				}
 			}
 		}
-		r.check(a.name, KindPFC, s.name+": PFC for other priorities", "0", fmt.Sprint(other), other == 0)
+		r.hard(a.name, TopicPFC, s.name+": PFC for other priorities", "0", fmt.Sprint(other), other == 0)
 	}
 	for _, h := range a.senders {
 		got, wrong := h.report.PFCReceived[losslessPriority], uint64(0)
@@ -107,17 +97,17 @@ func (a *act) checkPFC(r *Report) {
 				wrong += n
 			}
 		}
-		r.check(a.name, KindPFC, h.name+": PFC frames received", "more than 0", fmt.Sprint(got), got > 0)
-		r.check(a.name, KindPFC, h.name+": PFC for other priorities", "0", fmt.Sprint(wrong), wrong == 0)
+		r.hard(a.name, TopicPFC, h.name+": PFC frames received", "more than 0", fmt.Sprint(got), got > 0)
+		r.hard(a.name, TopicPFC, h.name+": PFC for other priorities", "0", fmt.Sprint(wrong), wrong == 0)
 	}
 }
 
 // checkCounters: what went in came out, was dropped or is held; nothing is held at the end; the kernel counted the same.
 func (a *act) checkCounters(r *Report) {
 	for _, s := range a.switches {
-		r.check(a.name, KindCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
+		r.hard(a.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
 		in, out := s.balance()
-		r.check(a.name, KindCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
+		r.hard(a.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
 		for _, p := range s.ports {
 			a.checkKernel(r, s, p)
 		}
@@ -128,11 +118,11 @@ func (a *act) checkCounters(r *Report) {
 func (a *act) checkKernel(r *Report, s *switchNode, p switchPort) {
 	received, sent := s.counted(p.name)
 	k := s.kernel[p.name]
-	r.check(a.name, KindCounters, s.name+":"+p.name+": frames received, kernel and switch", fmt.Sprint(k.ReceivedFrames), fmt.Sprint(received), k.ReceivedFrames == received)
-	r.check(a.name, KindCounters, s.name+":"+p.name+": frames sent, kernel and switch", fmt.Sprint(k.SentFrames), fmt.Sprint(sent), k.SentFrames == sent)
+	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames received, kernel and switch", fmt.Sprint(k.ReceivedFrames), fmt.Sprint(received), k.ReceivedFrames == received)
+	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames sent, kernel and switch", fmt.Sprint(k.SentFrames), fmt.Sprint(sent), k.SentFrames == sent)
 	peer, err := p.peer.Stats(p.peerI)
 	ok := err == nil && peer.ReceivedFrames == sent && peer.SentFrames == received
-	r.check(a.name, KindCounters, s.name+":"+p.name+": the kernel at the far end agrees", fmt.Sprintf("%d/%d", sent, received),
+	r.hard(a.name, TopicCounters, s.name+":"+p.name+": the kernel at the far end agrees", fmt.Sprintf("%d/%d", sent, received),
 		fmt.Sprintf("%d/%d", peer.ReceivedFrames, peer.SentFrames), ok)
 }
 
@@ -179,20 +169,21 @@ func (s *switchNode) balance() (in, out uint64) {
 	return in, out
 }
 
-// checkControl: without flow control the same load loses frames of the lossless priority.
+// checkControl: without flow control the same load loses frames of the lossless priority. It was no load where all that
+// arrived is no more than the bottleneck carries.
 func (a *act) checkControl(r *Report, flows []Flow) {
-	lost := uint64(0)
+	lost, rate := uint64(0), int64(0)
 	for _, f := range flows {
+		rate += f.Rate
 		if f.Priority == losslessPriority {
 			lost += f.Lost
 		}
 	}
-	r.check(a.name, KindControl, "priority 3 frames lost without flow control", "more than 0", fmt.Sprint(lost), lost > 0)
+	r.control(a.name, "priority 3 frames lost without flow control", "more than 0", fmt.Sprint(lost), lost > 0, float64(rate) > (1+overLimit)*float64(a.speed))
 }
 
 // checkRates: the lossless priority fills its share of the bottleneck and shares it fairly; the lossy one loses what the
-// weights say. With equal weights the bottleneck gives each priority half; a sender's lossy queue offers what its
-// lossless one leaves.
+// weights say. With equal weights the bottleneck gives each priority half.
 func (a *act) checkRates(r *Report, flows []Flow) {
 	share := float64(a.speed) / 2
 	var total, least, most float64
@@ -206,17 +197,19 @@ func (a *act) checkRates(r *Report, flows []Flow) {
 			sent, lost = sent+f.Sent, lost+f.Lost
 		}
 	}
-	r.check(a.name, KindRate, "lossless share of the bottleneck", fmt.Sprintf("at least %.0f %%", 100*fillLimit),
-		fmt.Sprintf("%.1f %%", 100*total/share), total >= fillLimit*share)
+	short := a.shortage()
+	r.soft(a.name, TopicRate, "lossless share of the bottleneck", fmt.Sprintf("at least %.0f %%", 100*fillLimit),
+		fmt.Sprintf("%.1f %%", 100*total/share), fillLimit-total/share, short)
 	mean := total / senders
 	spread := max(most-mean, mean-least) / max(1, mean)
-	r.check(a.name, KindRate, "lossless senders differ from their mean", fmt.Sprintf("at most %.0f %%", 100*fairnessLimit),
-		fmt.Sprintf("%.1f %%", 100*spread), spread <= fairnessLimit)
-	offered := float64(senders)*float64(a.speed) - share
-	want := 1 - share/offered
+	// What two senders could not take, the third one had: it is off the mean by twice as much.
+	r.soft(a.name, TopicRate, "lossless senders differ from their mean", fmt.Sprintf("at most %.0f %%", 100*fairnessLimit),
+		fmt.Sprintf("%.1f %%", 100*spread), (spread-fairnessLimit)/(senders-1), short)
+	offered := float64(sent*uint64(frame.WireOctets(frameOctets))*8) / a.seconds.Seconds()
+	want := max(0, 1-share/max(1, offered))
 	got := float64(lost) / float64(max(1, sent))
-	r.check(a.name, KindRate, "lossy frames lost", fmt.Sprintf("%.0f %% within %.0f points", 100*want, 100*lossLimit),
-		fmt.Sprintf("%.1f %%", 100*got), math.Abs(got-want) <= lossLimit)
+	r.soft(a.name, TopicRate, "lossy frames lost", fmt.Sprintf("%.0f %% within %.0f points", 100*want, 100*lossLimit),
+		fmt.Sprintf("%.1f %%", 100*got), math.Abs(got-want)-lossLimit, short)
 }
 
 func yes(b bool) string {

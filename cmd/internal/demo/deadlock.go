@@ -51,12 +51,14 @@ var deadlockActs = []deadlockAct{
 // Deadlock runs the acts of demo deadlock. It returns an error where an act could not begin, or ctx ended; what breaks later
 // is a failed check, and no further act begins.
 func Deadlock(ctx context.Context, o Options) (*Report, error) {
-	r := &Report{Schema: 1, Demo: "deadlock", Seconds: proof.Seconds(), Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
+	r := newReport("deadlock", o)
+	r.Seconds = proof.Seconds()
+	if err := r.calibrate(ctx, &o, benchOfRing); err != nil {
+		return nil, err
+	}
 	d := &deadlockDemo{o}
 	for _, a := range deadlockActs {
-		if o.Progress != nil {
-			o.Progress(fmt.Sprintf("act %s: %s", a.name, a.title))
-		}
+		o.progress(fmt.Sprintf("act %s: %s", a.name, a.title))
 		whole, err := d.play(ctx, a, r)
 		if err != nil {
 			return nil, fmt.Errorf("act %s: %w", a.name, err)
@@ -75,11 +77,7 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 	if err != nil {
 		return false, err
 	}
-	defer func() {
-		if closeErr := l.Close(); err == nil {
-			err = closeErr
-		}
-	}()
+	defer func() { r.left(a.name, takeDown(l)) }()
 	p := &play{name: a.name, lockUp: a.lockUp, speed: d.o.Speed}
 	broken := a.run(d, ctx, p, l, r)
 	if err := ctx.Err(); err != nil {
@@ -93,13 +91,12 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 	if broken == nil && d.o.Enter != nil && a.name == "b" {
 		d.o.Enter(ctx, enterCommands(l, p.switches))
 	}
-	waiting := p.before.most(max(time.Second, findDelay+time.Since(p.start)))
 	if err := p.stop(); broken == nil {
 		broken = err
 	}
-	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: waiting})
+	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: p.usage.waiting, Steal: p.usage.steal, CPUs: p.usage.cores})
 	if broken != nil {
-		r.check(a.name, KindRun, "every process runs to the end", "yes", broken.Error(), false)
+		r.broke(a.name, broken)
 	}
 	return broken == nil, nil
 }
@@ -127,17 +124,18 @@ func (d *deadlockDemo) openRing(ctx context.Context, p *play, l *lab.Lab, watchd
 	return g, nil
 }
 
-// load starts the senders of switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities.
+// load starts the senders of switch k.
 func (g *ring) load(p *play, k int, end time.Duration) error {
-	far, near := next(next(k)), next(k)
-	n := g.senders[k].node
-	if err := p.send(n, g.receivers[far].name, end, "--to", receiverMAC(far).String(), "--flow", "3:rate="+p.share(30)); err != nil {
-		return err
+	for _, l := range ringLoads(k) {
+		lasts := end
+		if l.lasts > 0 {
+			lasts = l.lasts
+		}
+		if err := p.send(g.senders[k].node, g.receivers[l.to].name, lasts, l.args(p.speed)...); err != nil {
+			return err
+		}
 	}
-	if err := p.send(n, g.receivers[far].name, surgeEnd, "--to", receiverMAC(far).String(), "--no-sink", "--flow", "3:rate="+p.share(25)); err != nil {
-		return err
-	}
-	return p.send(n, g.receivers[near].name, end, "--to", receiverMAC(near).String(), "--flow", "3:rate="+p.share(5), "--flow", "0:rate="+p.share(5))
+	return nil
 }
 
 // lockUpAct: the lock outlasts its trigger and the senders.
@@ -171,10 +169,10 @@ func (d *deadlockDemo) lockUpAct(ctx context.Context, p *play, l *lab.Lab, r *Re
 	r.tellLost(p, flows)
 	r.add(p, flows)
 	for k, s := range g.switches {
-		r.check(p.name, KindDeadlock, fmt.Sprintf("%s: frames that wait for %s, %v after the senders and %v later", s.name, s.peerOf("out"), afterward, proof),
-			"the same, more than 0", fmt.Sprintf("%d, %d", before[k].held, after[k].held), before[k].held > 0 && after[k].held == before[k].held)
-		r.check(p.name, KindDeadlock, fmt.Sprintf("%s: frames sent to %s in these %v", s.name, s.peerOf("out"), proof), "0",
-			fmt.Sprint(after[k].sent-before[k].sent), after[k].sent == before[k].sent)
+		to, sent := s.peerOf("out"), after[k].sent-before[k].sent
+		lasts := before[k].held > 0 && after[k].held == before[k].held && sent == 0
+		r.control(p.name, fmt.Sprintf("%s: frames that wait for %s %v after the senders, and %v later, and frames sent meanwhile", s.name, to, afterward, proof),
+			"the same, more than 0, and 0", fmt.Sprintf("%d, %d, %d", before[k].held, after[k].held, sent), lasts, false)
 	}
 	return nil
 }
@@ -218,8 +216,8 @@ func (d *deadlockDemo) recoverAct(ctx context.Context, p *play, l *lab.Lab, r *R
 	r.checkEmpty(p)
 	limit := patientCount*watchPeriod + watchPeriod + watchRecovery
 	for _, f := range flows {
-		r.check(p.name, KindRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority), fmt.Sprintf("at most %v", limit),
-			f.gap.Round(time.Millisecond).String(), f.gap <= limit)
+		r.soft(p.name, TopicRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority), fmt.Sprintf("at most %v", limit),
+			f.gap.Round(time.Millisecond).String(), (f.gap-limit).Seconds()/ringEnd.Seconds(), p.usage.shortage)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ const fullEvery = 4
 
 // buildRelay makes two switches, joined by the members of their trunks: what a sender gives to the uplink of the first is
 // distributed to members, and collected by the second for the receiver behind its uplink.
-func (a *act) buildRelay(settings string, memberSpeed int64, offers ...string) error {
+func (a *act) buildRelay(settings string, memberSpeed int64, offers func() []string) error {
 	var both [2]*switchNode
 	for i, name := range []string{"s1", "s2"} {
 		s, err := a.addTrunkSwitch(name, settings)
@@ -49,21 +49,22 @@ func (a *act) mixed(priority int, share float64) string {
 }
 
 func buildLeastFilled(a *act) error {
-	return a.buildRelay("distribution: least-filled", a.speed, a.mixed(0, 0.75))
+	return a.buildRelay("distribution: least-filled", a.speed, func() []string { return []string{a.mixed(0, 0.75)} })
 }
 
 // buildByFlow has so little load that one member could carry all flows: where they go is a matter of chance.
 func buildByFlow(a *act) error {
-	var offers []string
-	for _, priority := range []int{0, 1, 2, 4, 5, 6} {
-		offers = append(offers, a.mixed(priority, 0.05))
-	}
-	return a.buildRelay("distribution: flow-hash", a.speed, offers...)
+	return a.buildRelay("distribution: flow-hash", a.speed, func() (offers []string) {
+		for _, priority := range []int{0, 1, 2, 4, 5, 6} {
+			offers = append(offers, a.mixed(priority, 0.05))
+		}
+		return offers
+	})
 }
 
 // observeDistribution reports what the first switch gave to its members, and how the receiver found it.
 func (a *act) observeDistribution() (d Distribution) {
-	d = Distribution{Act: a.name, Formula: overtakenFormula(trunkMembers), Model: overtakenModel(trunkMembers)}
+	d = Distribution{Act: a.name, Formula: overtakenFormula(trunkMembers)}
 	t := a.switches[0].trunk()
 	d.By = t.Distribution
 	for i := range t.Members {
@@ -77,7 +78,6 @@ func (a *act) observeDistribution() (d Distribution) {
 		d.Overtaken = max(d.Overtaken, f.Overtaken)
 	}
 	d.Imbalance = imbalance(d.Members)
-	d.ModelImbalance = imbalance(balanceModel(trunkMembers, 100_000, 0.6))
 	return d
 }
 
@@ -86,32 +86,29 @@ func (a *act) checkArrival(r *Report) {
 	for _, f := range a.flows() {
 		sent, lost = sent+f.Sent, lost+f.Lost
 	}
-	r.check(a.name, KindLoss, "frames sent", "more than 0", fmt.Sprint(sent), sent > 0)
-	r.check(a.name, KindRate, "frames lost", "0", fmt.Sprint(lost), lost == 0) // lossy priorities: a machine that stands still may lose some
+	r.hard(a.name, TopicLoss, "frames sent", "more than 0", fmt.Sprint(sent), sent > 0)
+	// These priorities are lossy: a machine that stands still may lose some.
+	r.soft(a.name, TopicRate, "frames lost", "0", fmt.Sprint(lost), float64(lost)/float64(max(1, sent)), a.shortage())
 }
 
-// judgeDistribution takes balance and reordering from virtual time; those of the real links, which a busy machine disturbs, stand
-// beside them in the report.
+// judgeDistribution does not judge how far members are from their mean, nor who overtakes whom: on real links that depends on when
+// frames come. The tests of package trunk judge both in virtual time.
 func judgeDistribution(a *act, r *Report) {
 	d := a.observeDistribution()
 	r.Distribution = append(r.Distribution, d)
 	a.checkArrival(r)
-	r.check(a.name, KindOrder, "virtual time: a frame of 1522 octets, second among 64, is overtaken by", fmt.Sprintf("%d octets", d.Formula),
-		fmt.Sprintf("%d octets", d.Model), d.Model == d.Formula)
-	r.check(a.name, KindOrder, "virtual time: members differ from their mean", fmt.Sprintf("at most %.0f %%", 100*balanceLimit),
-		fmt.Sprintf("%.2f %%", 100*d.ModelImbalance), d.ModelImbalance <= balanceLimit)
 	used := 0
 	for _, n := range d.Members {
 		if n > 0 {
 			used++
 		}
 	}
-	r.check(a.name, KindCounters, "members that were used", fmt.Sprint(trunkMembers), fmt.Sprint(used), used == trunkMembers)
+	r.hard(a.name, TopicCounters, "members that were used", fmt.Sprint(trunkMembers), fmt.Sprint(used), used == trunkMembers)
 }
 
 func judgeByFlow(a *act, r *Report) {
 	d := a.observeDistribution()
 	r.Distribution = append(r.Distribution, d)
 	a.checkArrival(r)
-	r.check(a.name, KindOrder, "frames reordered within a flow", "0", fmt.Sprint(d.Reordered), d.Reordered == 0)
+	r.hard(a.name, TopicOrder, "frames reordered within a flow", "0", fmt.Sprint(d.Reordered), d.Reordered == 0)
 }

@@ -2,10 +2,12 @@
 // senders and sinks are processes of this program in network namespaces of their own, joined by veth links. Switches and host NICs have
 // nice 0 there, not their default of -10, so that they share the CPUs evenly with the hosts.
 //
-//	report.go   what a demo says: acts, checks, flows, switches
+//	report.go   what a demo says: acts, flows, switches
+//	verdict.go  its checks: hard ones, soft ones, what is not judged, the last line
+//	calibrate.go  the speed that the machine carries
 //	act.go      one act: nodes, links and processes, run and observed
 //	switch.go   a switch of an act: its configuration, and what it says of itself
-//	waits.go    for how long processes waited for a CPU
+//	machine.go  what the machine withheld from an act: CPU, senders' rates, the hypervisor's share
 //	incast.go   demo incast: the acts and what each has to show
 //	headroom.go demo headroom: its runs; links.go: what each has to show; links_judge.go: what they show together
 //	host.go     demo host: acts, and what each has to show

@@ -61,16 +61,10 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("headroom", o)
 	r.Quick = o.Quick
 	for _, l := range linkActs(o, &r.Links) {
-		one, whole, err := performUndisturbed(o, func() (*Report, bool, error) {
-			one := newReport("headroom", o)
-			one.Quick = o.Quick
-			whole, err := perform(ctx, o, &l.fresh().act, one)
-			return one, whole, err
-		})
+		whole, err := perform(ctx, o, &l.act, r)
 		if err != nil {
 			return nil, err
 		}
-		r.merge(one)
 		if !whole {
 			break
 		}
@@ -78,33 +72,6 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	judgeLinks(r)
 	r.judge()
 	return r, nil
-}
-
-// disturbedTries is how often a run is made that the machine disturbs: one of so many would leave all of them unjudged.
-const disturbedTries = 3
-
-// performUndisturbed makes a run again where the machine was the limit, but not where something failed that no machine
-// excuses.
-func performUndisturbed(o Options, run func() (*Report, bool, error)) (one *Report, whole bool, err error) {
-	for try := 1; ; try++ {
-		one, whole, err = run()
-		if err != nil || !whole || one.limit() == "" || one.inexcusable() || try == disturbedTries {
-			return one, whole, err
-		}
-		if o.Progress != nil {
-			o.Progress("again, since the machine was the limit: " + one.limit())
-		}
-	}
-}
-
-// fresh is the same act, which has not run.
-func (l *linkAct) fresh() *linkAct {
-	n := *l
-	n.build, n.prepare, n.verdict = func(*act) error { return n.layLink() }, n.waitMeasured, n.judgeLink
-	if n.grow {
-		n.during = n.growDelay
-	}
-	return &n
 }
 
 // The cables on which the headroom is judged, and those of double length, which only show that the measurement grows
@@ -118,12 +85,13 @@ var (
 // linkRuns is how often each of the cables runs, since one run proves little of how generous a headroom is.
 const linkRuns = 5
 
-// linkActs returns the runs in their order: the last one is the control. What is performed of each is a fresh one.
+// linkActs returns the runs in their order: the last one is the control.
 func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 	add := func(c cable, speed int64, runs int, change func(*linkAct)) {
 		for i := range runs {
 			l := &linkAct{cable: c, results: results}
 			l.name, l.speed = fmt.Sprint(len(all)+1), speed
+			l.build, l.prepare, l.verdict = func(*act) error { return l.layLink() }, l.waitMeasured, l.judgeLink
 			l.title = fmt.Sprintf("%s of cable at %s", c.length, rateName(speed))
 			if runs > 1 {
 				l.title += fmt.Sprintf(", run %d of %d", i+1, runs)
@@ -153,7 +121,7 @@ func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 	}
 	add(growing, 1e9, 1, func(l *linkAct) {
 		l.title = "10 km of cable at 1 Gbit/s, and growing"
-		l.grow = true
+		l.grow, l.during = true, l.growDelay
 	})
 	add(cables[2], 1e9, 1, func(l *linkAct) {
 		l.title = "control: 10 km at 1 Gbit/s with a third of the headroom that was used, and no ring_hold"
@@ -233,7 +201,7 @@ func (l *linkAct) layLink() error {
 		if err != nil {
 			return err
 		}
-		h.offers = []string{"3"}
+		h.offers = offering("3")
 		l.senders = append(l.senders, h)
 		if err := l.link(s1, h.node, fmt.Sprintf("p%d", i+1), hostInterface, l.speed); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 // Options of a demo.
 type Options struct {
 	Seconds float64 // of load in each lossless act
-	Speed   int64   // bit/s of the hosts' ports
+	Speed   int64   // bit/s of the hosts' ports; 0: the highest that the machine carries
 	Quick   bool    // demo headroom: some lengths and speeds only, one run each
 	// Enter, if set, is called when the load of act (b) is over, while its switches still run, with the commands that
 	// enter its nodes and ask its switches; the lab stays until it returns. Then act (b) is the last one.
@@ -19,6 +19,15 @@ type Options struct {
 	// Progress, if set, is told what is going on.
 	Progress func(text string)
 }
+
+func (o *Options) progress(text string) {
+	if o.Progress != nil {
+		o.Progress(text)
+	}
+}
+
+// frameOctets is the length of a sender's frames, without FCS.
+const frameOctets = 1514
 
 // The priorities of the demo, and how many senders there are.
 const (
@@ -32,8 +41,7 @@ const (
 	fillLimit     = 0.95 // of the lossless share of the bottleneck
 	fairnessLimit = 0.10 // between senders
 	lossLimit     = 0.10 // difference to the loss that the weights say
-	waitLimit     = 0.20 // of the run that a process waits for a CPU
-	behindLimit   = 0.05 // of a sender's speed that it did not offer
+	overLimit     = 0.05 // by which a bottleneck may seem to carry more than its speed
 )
 
 // Incast runs the acts of demo incast: (a) three saturated senders, one receiver, one switch; (b) two switches in line;
@@ -41,6 +49,9 @@ const (
 // error where an act could not begin, or ctx ended; what breaks later is a failed check, and no further act begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("incast", o)
+	if err := r.calibrate(ctx, &o, (&act{name: "b", build: buildIncast}).benchOf); err != nil {
+		return nil, err
+	}
 	return performAll(ctx, o, acts(o), r)
 }
 
@@ -70,14 +81,12 @@ func (a *act) show(r *Report) {
 }
 
 func newReport(name string, o Options) *Report {
-	return &Report{Schema: 1, Demo: name, Seconds: o.Seconds, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}, Open: []Open{}}
+	return &Report{Schema: 1, Demo: name, Seconds: o.Seconds, Speed: o.Speed, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Acts: []ActResult{}}
 }
 
 // perform tells what comes and stages it.
 func perform(ctx context.Context, o Options, a *act, r *Report) (whole bool, err error) {
-	if o.Progress != nil {
-		o.Progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
-	}
+	o.progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
 	if whole, err = stage(ctx, a, r); err != nil {
 		return false, fmt.Errorf("act %s: %w", a.name, err)
 	}
@@ -110,11 +119,7 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 	if a.lab, err = lab.New(ctx, r.Demo+"."+a.name); err != nil {
 		return false, err
 	}
-	defer func() {
-		if closeErr := a.lab.Close(); err == nil {
-			err = closeErr
-		}
-	}()
+	defer func() { r.left(a.name, takeDown(a.lab)) }()
 	if err := a.build(a); err != nil {
 		return false, err
 	}
@@ -139,7 +144,7 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 		broken = err
 	}
 	if broken != nil {
-		r.broke(a, broken)
+		r.broke(a.name, broken)
 	}
 	return broken == nil, nil
 }
@@ -166,7 +171,7 @@ func buildIncast(a *act) error {
 		if err != nil {
 			return err
 		}
-		h.offers = []string{"3", "0"}
+		h.offers = offering("3", "0")
 		a.senders = append(a.senders, h)
 		if err := a.link(s1, h.node, fmt.Sprintf("p%d", i+1), hostInterface, a.speed); err != nil {
 			return err

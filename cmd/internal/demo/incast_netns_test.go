@@ -21,11 +21,14 @@ func TestCrashFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Acts) != 1 || len(r.Checks) != 1 {
-		t.Fatalf("acts %+v, checks %+v, want one act and one check", r.Acts, r.Checks)
+	if len(r.Acts) != 1 || len(r.Checks) != 2 {
+		t.Fatalf("acts %+v, checks %+v, want one act and two checks", r.Acts, r.Checks)
 	}
 	c := r.Checks[0]
-	if r.Pass || r.NotJudged() || c.Pass || c.Kind != KindRun || !strings.Contains(c.Got, "switch s1 ended") || !strings.Contains(c.Got, "the switch crashes") {
+	if left := r.Checks[1]; left.Topic != TopicLeft || !left.Pass {
+		t.Errorf("%+v, want that nothing is left", left)
+	}
+	if r.Pass || !r.Failed() || c.Pass || c.Kind != Hard || c.Topic != TopicRun || !strings.Contains(c.Got, "switch s1 ended") || !strings.Contains(c.Got, "the switch crashes") {
 		t.Errorf("pass %v, %+v, want a failed check that names the switch and its last words", r.Pass, c)
 	}
 	if d := time.Since(begun); d > actPatience/2 {

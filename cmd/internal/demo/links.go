@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -28,9 +29,11 @@ type LinkResult struct {
 	Delay      int64  `json:"delay_bytes"` // of IEEE 802.1Q
 	Plain      int64  `json:"plain_bytes"`
 	Measured   int64  `json:"measured_bytes"`
-	Burst      int64  `json:"burst_bytes"` // part of Measured
+	Burst      int64  `json:"burst_bytes"`     // part of Measured
+	SendCall   int64  `json:"send_call_bytes"` // likewise: the reaction, where a send call ends it
 	Configured int64  `json:"configured_bytes"`
 	Peak       int64  `json:"peak_bytes"`          // most that came after an XOFF had left
+	Paced      int64  `json:"paced_bytes"`         // likewise, without the peer's burst: of which the link's speed passes no more in the time
 	Used       int64  `json:"tightest_used_bytes"` // that came after the XOFF which left least of the headroom
 	Room       int64  `json:"tightest_room_bytes"` // that was found, and in force, as that one left
 	Exceeded   uint64 `json:"exceeded_xoffs"`      // after which more came than was found, and in force, as they left
@@ -42,17 +45,17 @@ type LinkResult struct {
 	Xoffs      uint64 `json:"xoffs"`
 	Blocked    uint64 `json:"blocked"` // how often the receiver has blocked, as its switch heard
 	Lost       uint64 `json:"lost_frames"`
+
+	delay    time.Duration // of the cable, one way
+	shortage shortage
 }
 
 // Limits of demo headroom.
 const (
 	enoughXoffs   = 200
-	generousLimit = 2.5 // times the peak, and two frames, that the headroom without its burst may be
+	generousLimit = 2.5 // times what came after XOFF, and two frames, that the headroom may be, at the link's rate
 	doubleLimit   = 0.2 // that the wire part may miss the double on a link of double length
 	largestFrame  = 1514 + 24
-	// linkWaitLimit is the share of a run for which a process may wait for a CPU. It is more than elsewhere: switches with a delay
-	// line spin, so that four processes always want two CPUs; and what is judged are bytes by the kernel's stamps, no rates.
-	linkWaitLimit = 0.5
 )
 
 // judgeLink adds what a run showed to the report.
@@ -62,14 +65,10 @@ func (l *linkAct) judgeLink(r *Report) {
 	for _, s := range l.switches {
 		r.Switches = append(r.Switches, s.result(l.name))
 	}
-	r.Acts = append(r.Acts, ActResult{Act: l.name, Title: l.title, Control: l.control, Waiting: l.waiting, Behind: l.behind(), LongestStall: l.longestStall()})
-	if r.Machine == "" && l.waiting > linkWaitLimit {
-		r.Machine = fmt.Sprintf("run %s: a process waited for a CPU for %.0f %% of the run, more than %.0f %%", l.name, 100*l.waiting, 100*linkWaitLimit)
-	}
-	l.checkSteps(r)
+	r.Acts = append(r.Acts, l.act.result())
 	p, err := portOf(l.switches[1].state.headroom, farPort)
 	if err != nil || len(p.Queues) == 0 {
-		r.check(l.name, KindRun, "s2 tells of the link's headroom", "yes", "no", false)
+		r.hard(l.name, TopicRun, "s2 tells of the link's headroom", "yes", "no", false)
 		return
 	}
 	result := l.result(p, flows)
@@ -91,16 +90,12 @@ func wireOf(p *api.HeadroomPort) int64 {
 	return 0
 }
 
-// checkTrip: no trip is shorter than the link, which the measurement is not told; t of the formula is one of the trips; and the wire
-// part is what passes in t and what two stamps may be wrong by, rounded up. None of it is a matter of the machine.
+// checkTrip: no trip is shorter than the link, which the measurement is not told. No machine can make it so.
 func (l *linkAct) checkTrip(r *Report) {
 	m := &l.measured
 	least := (2 * l.cable.delay).Nanoseconds()
-	r.check(l.name, KindMeasured, "shortest trip, ns", fmt.Sprintf("at least %d, there and back", least), fmt.Sprint(m.Trip.MinNs), m.Trip.MinNs >= max(least, 1))
-	t, wire := m.Finding.TripNs, wireOf(m)
-	want := ((t+2*m.Finding.PrecisionNs)*l.speed + 8e9 - 1) / 8e9
-	r.check(l.name, KindMeasured, fmt.Sprintf("t of the formula, ns, of %d trips, and its wire part, bytes", m.Trip.Samples),
-		fmt.Sprintf("%d to %d, %d", m.Trip.MinNs, longestT(m), want), fmt.Sprintf("%d, %d", t, wire), m.Trip.MinNs <= t && t <= longestT(m) && wire == want)
+	r.hard(l.name, TopicMeasured, fmt.Sprintf("shortest trip of %d, ns", m.Trip.Samples), fmt.Sprintf("at least %d, there and back", least),
+		fmt.Sprint(m.Trip.MinNs), m.Trip.MinNs >= max(least, 1))
 }
 
 // longestT is the most that t of the formula can be: the longest trip with what the longest turn-around may be wrong by.
@@ -111,37 +106,20 @@ func longestT(m *api.HeadroomPort) int64 {
 	return m.Trip.MaxNs + int64(headroom.TurnError(time.Duration(m.Turn.MaxNs)))
 }
 
-// checkSteps notes where the link did not grow in time: then nothing was followed, and the run is made again.
-func (l *linkAct) checkSteps(r *Report) {
-	if r.Machine == "" && l.grow && l.steps < growSteps {
-		r.Machine = fmt.Sprintf("run %s: the link was made longer %d times while frames flowed, not %d times", l.name, l.steps, growSteps)
-	}
-}
-
 // checkGrown: the wire part has risen by what the link was made longer, of which the measurement is not told. It cannot rise by less
 // because the machine is slow, since no trip is shorter than the link; by more it can.
 func (l *linkAct) checkGrown(r *Report, k *LinkResult, wire int64) {
-	kind := KindMeasured
-	if r.Machine != "" {
-		kind = KindRate
-	}
+	const least, within = "wire part above the shortest trip before, of the %d bytes by which the link has grown", "wire part grown, of the %d bytes by which the link has"
 	grown := int64(l.grown) * l.speed / 8 / 1e9
-	least := float64(wire-bytesIn(l.speed, k.TripNs)) / float64(max(grown, 1))
-	r.check(l.name, kind, fmt.Sprintf("wire part above the shortest trip before, of the %d bytes by which the link has grown", grown),
-		fmt.Sprintf("at least %.1f", 1-doubleLimit), fmt.Sprintf("%.2f", least), least >= 1-doubleLimit)
-	ratio := float64(wire-k.Wire) / float64(max(grown, 1))
-	r.onTime(l.name, fmt.Sprintf("wire part grown, of the %d bytes by which the link has", grown), "1 within 20 %", fmt.Sprintf("%.2f", ratio),
-		ratio >= 1-doubleLimit && ratio <= 1+doubleLimit, "a delay line that is late under load looks longer than it is")
-}
-
-// onTime adds what a machine that is late can spoil: a check where all links run, which takes an idle machine, else no more than
-// what was seen and why it says nothing.
-func (r *Report) onTime(act, name, want, got string, pass bool, why string) {
-	if r.Quick {
-		r.leave(act, name, want, got, why)
+	if l.steps < growSteps {
+		r.unjudged(l.name, TopicMeasured, fmt.Sprintf(least, grown), fmt.Sprintf("at least %.1f", 1-doubleLimit), "-",
+			fmt.Sprintf("the link was made longer %d times while frames flowed, not %d times: %v", l.steps, growSteps, l.shortage()))
 		return
 	}
-	r.check(act, KindRate, name, want, got, pass)
+	ratio := float64(wire-bytesIn(l.speed, k.TripNs)) / float64(max(grown, 1))
+	r.hard(l.name, TopicMeasured, fmt.Sprintf(least, grown), fmt.Sprintf("at least %.1f", 1-doubleLimit), fmt.Sprintf("%.2f", ratio), ratio >= 1-doubleLimit)
+	ratio = float64(wire-k.Wire) / float64(max(grown, 1))
+	r.soft(l.name, TopicMeasured, fmt.Sprintf(within, grown), "1 within 20 %", fmt.Sprintf("%.2f", ratio), math.Abs(ratio-1)-doubleLimit, l.shortage())
 }
 
 // bytesIn is how many bytes pass in so many ns at a speed in bit/s.
@@ -150,8 +128,8 @@ func bytesIn(speed, ns int64) int64 { return ns * (speed / 8) / 1e9 }
 func (l *linkAct) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	q := &p.Queues[0]
 	result := LinkResult{Act: l.name, Length: l.cable.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes, Delay: p.Delay.Bytes,
-		TripNs: l.measured.Trip.MinNs, LongestNs: longestT(&l.measured), T: l.measured.Finding.TripNs, Precision: l.measured.Finding.PrecisionNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Ring: q.RingBytes, Ringed: q.RingFrames, Crowded: q.Crowded, Xoffs: q.Xoffs, Exceeded: q.ExceededXoffs,
-		IdleLateNs: int64(l.late)}
+		TripNs: l.measured.Trip.MinNs, LongestNs: longestT(&l.measured), T: l.measured.Finding.TripNs, Precision: l.measured.Finding.PrecisionNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Paced: q.PacedBytes, Ring: q.RingBytes, Ringed: q.RingFrames, Crowded: q.Crowded, Xoffs: q.Xoffs, Exceeded: q.ExceededXoffs,
+		IdleLateNs: int64(l.late), delay: l.cable.delay, shortage: l.shortage()}
 	if q.Tightest != nil {
 		result.Used, result.Room = q.Tightest.UsedBytes, q.Tightest.RoomBytes
 	}
@@ -163,6 +141,9 @@ func (l *linkAct) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 		case "burst":
 			result.Burst = octets(t.Bits)
 		}
+	}
+	if s := p.Finding.SendLimitBits; s != nil && result.Reaction >= octets(*s) {
+		result.SendCall = result.Reaction
 	}
 	result.Measured, result.Plain = p.Measured.Bytes, octets(*p.PlainBits)
 	for _, f := range flows {
@@ -187,26 +168,35 @@ func octets(bits int64) int64 { return (bits + 7) / 8 }
 // checkLink: the headroom that was found was enough, and nothing had to fall back on the ring; the control lost frames.
 func (l *linkAct) checkLink(r *Report, k *LinkResult, flows []Flow) {
 	for _, s := range l.switches {
-		r.check(l.name, KindCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
+		r.hard(l.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
 		in, out := s.balance()
-		r.check(l.name, KindCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
+		r.hard(l.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
 	}
 	if l.control {
-		r.check(l.name, KindControl, "frames lost with a third of the headroom", "more than 0", fmt.Sprint(k.Lost), k.Lost > 0)
-		r.check(l.name, KindControl, "XOFFs after which more came than a third of the headroom", "more than 0", fmt.Sprint(k.Exceeded), k.Exceeded > 0)
+		exceeded := k.Exceeded > 0
+		r.control(l.name, "XOFFs after which more came than a third of the headroom", "more than 0", fmt.Sprint(k.Exceeded), exceeded, false)
+		r.control(l.name, "frames lost with a third of the headroom", "more than 0", fmt.Sprint(k.Lost), k.Lost > 0, exceeded)
 		return
 	}
 	l.checkLossless(r, flows)
-	pauses, kind := KindPFC, KindLoss
-	if r.Machine != "" {
-		pauses, kind = KindRate, KindRate // too few pauses, and late frames, of processes that stood still prove nothing
-	}
+	r.hard(l.name, TopicPFC, "XOFFs", "more than 0", fmt.Sprint(k.Xoffs), k.Xoffs > 0)
+	short := l.shortage()
 	enough := fmt.Sprintf("at least %d", enoughXoffs)
-	r.check(l.name, pauses, "times that the receiver blocked", enough, fmt.Sprint(k.Blocked), k.Blocked >= enoughXoffs)
-	r.check(l.name, pauses, "XOFFs", enough, fmt.Sprint(k.Xoffs), k.Xoffs >= enoughXoffs)
-	r.check(l.name, kind, "bytes after the XOFF that left least", fmt.Sprintf("at most the %d found by then", k.Room), fmt.Sprint(k.Used), k.Used <= k.Room)
-	r.check(l.name, kind, "XOFFs after which more came than was found by then", "0", fmt.Sprint(k.Exceeded), k.Exceeded == 0)
-	r.check(l.name, kind, "frames that waited in the ring since more came after XOFF than the headroom holds", "0", fmt.Sprint(k.Ringed), k.Ringed == 0)
+	missing := func(n uint64) float64 { return 1 - float64(n)/enoughXoffs }
+	r.soft(l.name, TopicPFC, "times that the receiver blocked", enough, fmt.Sprint(k.Blocked), missing(k.Blocked), short)
+	r.soft(l.name, TopicPFC, "XOFFs for what is judged of them", enough, fmt.Sprint(k.Xoffs), missing(k.Xoffs), short)
+	// An end that gets no CPU reacts later than it ever did while the link was measured.
+	r.soft(l.name, TopicRate, "XOFFs after which more came than was found by then", "0",
+		fmt.Sprintf("%d of %d; the one that left least: %d of %d bytes", k.Exceeded, k.Xoffs, k.Used, k.Room), float64(k.Exceeded)/float64(max(1, k.Xoffs)), short)
+	r.soft(l.name, TopicRate, "frames that waited in the ring since more came after XOFF than the headroom holds", "0", fmt.Sprint(k.Ringed),
+		float64(k.Ringed)/float64(max(1, flowsReceived(flows))), short)
+}
+
+func flowsReceived(flows []Flow) (n uint64) {
+	for _, f := range flows {
+		n += f.Received
+	}
+	return n
 }
 
 // LinksText writes the report of demo headroom for a person.

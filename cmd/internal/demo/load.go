@@ -24,7 +24,8 @@ type play struct {
 	sinks    []*sink
 	storms   []*stormHost
 	start    time.Time // of the load
-	before   waits     // when the switches were up, findDelay earlier
+	meter    *meter    // of the switches, begun when they were up
+	usage    usage     // of the machine, until the endpoints had ended
 }
 
 // A source is one sender; several may run at one host.
@@ -56,21 +57,22 @@ func (p *play) open(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	if err := p.each(func(s *switchNode) error { return s.start(ctx, p.dir, "") }); err != nil {
+	if err := each(p.switches, func(s *switchNode) error { return s.start(ctx, p.dir, "") }); err != nil {
 		return err
 	}
-	p.start, p.before = time.Now().Add(findDelay), waitsOf(processes(p.switches))
-	return nil
+	p.start = time.Now().Add(findDelay)
+	p.meter, err = startMeter(processes(p.switches))
+	return err
 }
 
 // findDelay is the time for senders to find their sinks, whose addresses they are given.
 const findDelay = 800 * time.Millisecond
 
 // each does something with every switch at the same time.
-func (p *play) each(do func(*switchNode) error) error {
-	errs := make([]error, len(p.switches))
+func each(switches []*switchNode, do func(*switchNode) error) error {
+	errs := make([]error, len(switches))
 	var all sync.WaitGroup
-	for i, s := range p.switches {
+	for i, s := range switches {
 		all.Go(func() { errs[i] = do(s) })
 	}
 	all.Wait()
@@ -133,6 +135,10 @@ func (p *play) collect(ctx context.Context) error {
 			return err
 		}
 	}
+	var err error
+	if p.usage, err = p.meter.read(time.Since(p.start)); err != nil {
+		return err
+	}
 	return p.look(ctx)
 }
 
@@ -166,7 +172,7 @@ func (p *play) stop() error {
 	for _, s := range p.storms {
 		end(&s.host)
 	}
-	errs = append(errs, p.each((*switchNode).stop))
+	errs = append(errs, each(p.switches, (*switchNode).stop))
 	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
 }
 

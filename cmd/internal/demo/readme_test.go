@@ -76,7 +76,7 @@ func read(t *testing.T, acts []ActResult, lines []string) *Report {
 				Headroom: []Headroom{{Port: m[6], Peak: int64(number(m[4])), Configured: int64(number(m[5]))}}})
 		}
 		if m := endLine.FindStringSubmatch(line); m != nil {
-			r.Checks = slices.Repeat([]Check{{Pass: true}}, int(number(m[1])))
+			r.Checks = slices.Repeat([]Check{{Pass: true, Judged: true}}, int(number(m[1])))
 		}
 	}
 	return r

@@ -2,8 +2,11 @@ package demo
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
+	"time"
 
 	"pfcswitch/cmd/internal/lab"
 )
@@ -17,16 +20,23 @@ import (
 //	  s3 ── s2           victim of one hop: h1 > r2, h2 > r3, h3 > r1
 const ringSwitches = 3
 
-// Thresholds of the ring. A host is held long before the link of the ring behind it, so that in ordinary life only hosts
+// Thresholds of the ring at ringSpeed; they grow with the speed, so that they last as long. A host is held long before the link of the ring behind it, so that in ordinary life only hosts
 // are held, though the ring is full: about as much as a host's threshold waits for the next link. Blocked receivers fill
 // the rest. A link of the ring is freed only when it is all but empty: what waits for the next link keeps it held.
 const (
-	hostXoff = 64 // KiB, as all of them
-	hostXon  = 48
-	hostRoom = 64 // headroom: three senders share a host, and each has its own burst
-	ringXoff = 256
-	ringXon  = 8
+	ringSpeed = 200_000_000
+	hostXoff  = 64 << 10
+	hostXon   = 48 << 10
+	hostRoom  = 64 << 10 // headroom: three senders share a host, and each has its own burst
+	leastRoom = 32 << 10
+	ringXoff  = 256 << 10
+	ringXon   = 8 << 10
 )
+
+// size is a threshold, in octets, at the ring's speed.
+func (g *ring) size(octets int64) int64 {
+	return octets * (g.speed / 1_000_000) / (ringSpeed / 1_000_000)
+}
 
 // next is the switch, 0 to 2, that k sends to.
 func next(k int) int { return (k + 1) % ringSwitches }
@@ -73,6 +83,61 @@ func (g *ring) build(l *lab.Lab) error {
 	return nil
 }
 
+// benchOfRing makes a bench of the ring, with the load of the acts that lock it up.
+func benchOfRing(b *bench, speed int64) error {
+	g := &ring{speed: speed, watchdog: watchSettings(patientCount, "forward")}
+	if err := g.build(b.lab); err != nil {
+		return err
+	}
+	b.switches, b.sinks = g.switches, g.receivers
+	for _, h := range g.receivers {
+		h.speed = speed
+	}
+	for k, h := range g.senders {
+		for _, l := range ringLoads(k) {
+			args := func(speed int64) []string { return append(l.args(speed), "--speed", fmt.Sprint(speed)) }
+			b.senders = append(b.senders, &benchSender{&host{name: h.name, node: h.node}, args})
+		}
+	}
+	b.set = func(speed int64) {
+		g.speed = speed
+		for k, s := range g.switches {
+			s.text = g.config(k)
+		}
+	}
+	return nil
+}
+
+// A ringLoad is what one sender of the ring offers, as shares of the ports' speed in percent.
+type ringLoad struct {
+	to    int           // the receiver
+	lasts time.Duration // 0: as long as the act's load
+	flows map[int]int64 // by priority
+	blind bool          // it asks no sink
+}
+
+// ringLoads are those at switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities.
+func ringLoads(k int) []ringLoad {
+	far, near := next(next(k)), next(k)
+	return []ringLoad{
+		{to: far, flows: map[int]int64{3: 30}},
+		{to: far, flows: map[int]int64{3: 25}, lasts: surgeEnd, blind: true},
+		{to: near, flows: map[int]int64{3: 5, 0: 5}},
+	}
+}
+
+// args are those of a sender.
+func (l ringLoad) args(speed int64) []string {
+	args := []string{"--to", receiverMAC(l.to).String()}
+	for _, p := range slices.Sorted(maps.Keys(l.flows)) {
+		args = append(args, "--flow", fmt.Sprintf("%d:rate=%d", p, speed*l.flows[p]/100))
+	}
+	if l.blind {
+		args = append(args, "--no-sink")
+	}
+	return args
+}
+
 // populate gives switch k its sender and its receiver.
 func (g *ring) populate(l *lab.Lab, k int, s *switchNode) error {
 	for _, h := range []struct {
@@ -110,13 +175,14 @@ func connect(l *lab.Lab, s *switchNode, port string, n *lab.Node, nodeInterface 
 func (g *ring) config(k int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\n", g.watchdog)
-	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %dKiB, private: 0B, xon_offset: %dKiB}\nports:\n", ringXoff, ringXoff)
+	xoff := g.size(ringXoff)
+	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %d, private: 0B, xon_offset: %d}\nports:\n", xoff, xoff)
 	const dull = "learning: off, flood: off, loop: off"
-	host := fmt.Sprintf("{3: {xoff: %dKiB, xon: %dKiB, headroom: %dKiB}}", hostXoff, hostXon, hostRoom)
+	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon), max(leastRoom, g.size(hostRoom)))
 	fmt.Fprintf(&b, "  host: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	fmt.Fprintf(&b, "  sink: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	for _, p := range []string{"in", "out"} {
-		fmt.Fprintf(&b, "  %s: {speed: %d, %s, priorities: {3: {xon: %dKiB}}}\n", p, g.speed, dull, ringXon)
+		fmt.Fprintf(&b, "  %s: {speed: %d, %s, priorities: {3: {xon: %d}}}\n", p, g.speed, dull, g.size(ringXon))
 	}
 	fmt.Fprintf(&b, "fdb:\n")
 	entry := func(mac net.HardwareAddr, port string) {

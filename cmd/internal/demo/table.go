@@ -85,11 +85,10 @@ func (r *Report) trunkText(out io.Writer, act string) error {
 		}
 		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d frames came late in their flow, overtaken by %d bytes at most\n",
 			d.By, d.Members, 100*d.Imbalance, d.Reordered, d.Sent, d.Overtaken)
-		if d.By != "least-filled" {
-			continue
+		if d.By == "least-filled" {
+			fmt.Fprintf(out, "  by formula a frame of %d octets, second among frames of %d that reach idle members at once, is overtaken by %d bytes\n",
+				largeFrame, smallFrame, d.Formula)
 		}
-		fmt.Fprintf(out, "  least filled in virtual time: a mixed stream is %.2f %% off the mean; a frame of %d octets in second place among frames of %d is overtaken by %d, by formula %d\n",
-			100*d.ModelImbalance, largeFrame, smallFrame, d.Model, d.Formula)
 	}
 	return nil
 }
@@ -117,46 +116,4 @@ func peak(all []Headroom) string {
 		return "none configured"
 	}
 	return fmt.Sprintf("%d of %d bytes at %s", best.Peak, best.Configured, best.Port)
-}
-
-func (r *Report) verdict(out io.Writer) error {
-	failed := 0
-	for _, c := range r.Checks {
-		if !c.Pass {
-			failed++
-			fmt.Fprintf(out, "FAILED (%s) %s: want %s, got %s%s\n", c.Act, c.Name, c.Want, c.Got, because(c.Machine))
-		}
-	}
-	for _, o := range r.Open {
-		fmt.Fprintf(out, "not judged (%s) %s: %s (wanted: %s): %s\n", o.Act, o.Name, o.Got, o.Want, o.Why)
-	}
-	r.waits(out)
-	word := "PASS"
-	switch {
-	case r.NotJudged():
-		word = "NOT JUDGED: " + r.Machine
-	case !r.Pass:
-		word = "FAIL"
-	}
-	_, err := fmt.Fprintf(out, "\n%s (%d checks, %d failed)\n", word, len(r.Checks), failed)
-	return err
-}
-
-// because is a reason behind what it is the reason of, if there is one.
-func because(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
-}
-
-// waits says how busy the machine was in each act, where it was the limit in one.
-func (r *Report) waits(out io.Writer) {
-	if r.Machine == "" {
-		return
-	}
-	for _, a := range r.Acts {
-		fmt.Fprintf(out, "act %s: a process waited for a CPU for %.0f %% of the run, senders stayed %.0f %% behind and stood still for up to %.1f ms\n", a.Act, 100*a.Waiting, 100*a.Behind,
-			float64(a.LongestStall)/1e6)
-	}
 }

@@ -159,38 +159,77 @@ func listening(ctx context.Context, n *lab.Node, port int) error {
 
 // ownTCP sends from sender i and returns how many octets arrived.
 func (a *hostAct) ownTCP(ctx context.Context, i int) (octets uint64, err error) {
-	var l net.Listener
-	if err := a.nics[senders].node.Do(func() (err error) {
-		l, err = net.Listen("tcp", net.JoinHostPort(hostAddress(senders), "0"))
-		return err
-	}); err != nil {
+	l, c, err := a.connect(ctx, i)
+	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = l.Close() }()
-	var c net.Conn
-	if err := a.nics[i].node.Do(func() (err error) {
-		c, err = (&net.Dialer{Control: markDSCP}).DialContext(ctx, "tcp", l.Addr().String())
-		return err
-	}); err != nil {
-		return 0, err
-	}
-	defer func() { _ = c.Close() }()
+	defer func() { _, _ = c.Close(), l.Close() }()
 	received := make(chan received, 1)
 	go runDrain(l, received)
-	end := time.Now().Add(a.seconds)
-	if err := c.SetDeadline(end); err != nil {
-		return 0, err
-	}
-	b := make([]byte, 128<<10)
-	for err == nil {
-		_, err = c.Write(b)
-	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := writeFor(c, a.seconds); err != nil {
 		return 0, err
 	}
 	_ = c.Close()
 	got := <-received
 	return got.octets, got.err
+}
+
+// burst sends from every sender to the receiver for a moment, whatever arrives.
+func (a *hostAct) burst(ctx context.Context, lasts time.Duration) error {
+	var all sync.WaitGroup
+	errs := make([]error, senders)
+	for i := range senders {
+		all.Go(func() {
+			l, c, err := a.connect(ctx, i)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			go runDrain(l, make(chan received, 1))
+			errs[i] = writeFor(c, lasts)
+			_ = c.SetLinger(0) // what waits would take its time
+			_, _ = c.Close(), l.Close()
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// connect joins sender i with a socket of the receiver that takes what comes.
+func (a *hostAct) connect(ctx context.Context, i int) (l net.Listener, c *net.TCPConn, err error) {
+	if err := a.nics[senders].node.Do(func() (err error) {
+		l, err = net.Listen("tcp", net.JoinHostPort(hostAddress(senders), "0"))
+		return err
+	}); err != nil {
+		return nil, nil, err
+	}
+	err = a.nics[i].node.Do(func() error {
+		conn, err := (&net.Dialer{Control: markDSCP}).DialContext(ctx, "tcp", l.Addr().String())
+		if err == nil {
+			c = conn.(*net.TCPConn)
+		}
+		return err
+	})
+	if err != nil {
+		_ = l.Close()
+		return nil, nil, err
+	}
+	return l, c, nil
+}
+
+// writeFor writes as much as goes, for a while.
+func writeFor(c net.Conn, lasts time.Duration) error {
+	if err := c.SetDeadline(time.Now().Add(lasts)); err != nil {
+		return err
+	}
+	b := make([]byte, 128<<10)
+	for {
+		if _, err := c.Write(b); errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 }
 
 type received struct {

@@ -110,6 +110,9 @@ func (p *Process) runWait() {
 	close(p.ended)
 }
 
+// Name returns what the process was called when it was started.
+func (p *Process) Name() string { return p.name }
+
 // Pid returns the process's number.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 

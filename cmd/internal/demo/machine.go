@@ -1,0 +1,128 @@
+package demo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
+)
+
+// A shortage is what the machine withheld from an act while its load lasted, as shares of that time.
+type shortage struct {
+	waiting float64 // of the process whose threads waited longest for a CPU
+	who     string  // that process
+	behind  float64 // of what the slowest sender was to offer, and no pause held
+	slowest string  // that sender
+	steal   float64 // of the CPUs' time that the hypervisor gave to others
+}
+
+// share is by how much a rate, a share or a time may miss its limit because of it. The parts add up: a switch that waits
+// for a CPU delays what a sender has left out before.
+func (s shortage) share() float64 { return s.waiting + s.behind + s.steal }
+
+func (s shortage) String() string {
+	var parts []string
+	if s.waiting > 0 {
+		parts = append(parts, fmt.Sprintf("%s waited for a CPU for %.1f %% of the load", s.who, 100*s.waiting))
+	}
+	if s.behind > 0 {
+		parts = append(parts, fmt.Sprintf("%s could not offer %.1f %% of its frames", s.slowest, 100*s.behind))
+	}
+	if s.steal > 0 {
+		parts = append(parts, fmt.Sprintf("the hypervisor took %.1f %% of the CPUs", 100*s.steal))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// A meter watches what the machine gives to processes while a load lasts.
+type meter struct {
+	processes   []*lab.Process
+	ran, waited []time.Duration
+	cpus        cpuTimes
+	begun       time.Time
+}
+
+// startMeter begins to watch. What processes do at their start, all at once, says nothing of the load that follows.
+func startMeter(processes []*lab.Process) (*meter, error) {
+	m := &meter{processes: processes, begun: time.Now()}
+	for _, p := range processes {
+		ran, waited := p.Scheduled()
+		m.ran, m.waited = append(m.ran, ran), append(m.waited, waited)
+	}
+	var err error
+	m.cpus, err = readCPUTimes()
+	return m, err
+}
+
+// A usage is what a meter has seen.
+type usage struct {
+	shortage
+	cores float64 // that the processes kept busy, in the mean
+	idle  float64 // share of the CPUs' time that nobody used
+}
+
+// read returns what has happened since, for a load that lasted so long: a process that ends with its load waits no more.
+func (m *meter) read(load time.Duration) (u usage, err error) {
+	for i, p := range m.processes {
+		ran, waited := p.Scheduled()
+		if share := (waited - m.waited[i]).Seconds() / load.Seconds(); share > u.waiting {
+			u.waiting, u.who = share, p.Name()
+		}
+		u.cores += (ran - m.ran[i]).Seconds() / load.Seconds()
+	}
+	now, err := readCPUTimes()
+	if all := float64(now.all - m.cpus.all); all > 0 {
+		u.idle, u.steal = float64(now.idle-m.cpus.idle)/all, float64(now.steal-m.cpus.steal)/all
+	}
+	return u, err
+}
+
+// cpuTimes are those of the CPUs that this process may use, added up, in ticks.
+type cpuTimes struct{ all, idle, steal uint64 }
+
+func readCPUTimes() (cpuTimes, error) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return cpuTimes{}, fmt.Errorf("which CPUs may be used: %w", err)
+	}
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return cpuTimes{}, err
+	}
+	return parseCPUTimes(text, allowed.IsSet)
+}
+
+// parseCPUTimes reads the lines of single CPUs: cpuN user nice system idle iowait irq softirq steal guest guest_nice. A
+// guest's time is in user and nice already (proc(5)).
+func parseCPUTimes(text []byte, allowed func(cpu int) bool) (t cpuTimes, err error) {
+	for line := range bytes.Lines(text) {
+		var cpu int
+		var f [8]uint64
+		n, _ := fmt.Sscanf(string(line), "cpu%d %d %d %d %d %d %d %d %d", &cpu, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6], &f[7])
+		if n != len(f)+1 || !allowed(cpu) {
+			continue
+		}
+		for _, ticks := range f {
+			t.all += ticks
+		}
+		t.idle, t.steal = t.idle+f[3]+f[4], t.steal+f[7]
+	}
+	if t.all == 0 {
+		return t, errors.New("/proc/stat tells nothing of the CPUs that may be used")
+	}
+	return t, nil
+}
+
+// processes are those of switches.
+func processes(switches []*switchNode) (all []*lab.Process) {
+	for _, s := range switches {
+		all = append(all, s.process)
+	}
+	return all
+}

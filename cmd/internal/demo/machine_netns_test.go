@@ -1,0 +1,50 @@
+package demo
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// What a process took of the machine before the load says nothing of the load.
+func TestMeterBeginsWithTheLoad(t *testing.T) {
+	labtest.Require(t)
+	l, err := lab.New(context.Background(), "meter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	n, err := l.Node("n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := n.Start(lab.Command{Name: "h1", Argv: []string{"sleep", "0.2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	ran, waited := p.Scheduled()
+	if ran <= 0 || waited <= 0 {
+		t.Fatalf("the process ran for %v and waited for %v", ran, waited)
+	}
+	m, err := startMeter([]*lab.Process{p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, err := m.read(time.Second); err != nil || u.waiting != 0 || u.cores != 0 {
+		t.Errorf("since its end: %+v, %v, want nothing", u, err)
+	}
+	m.ran[0], m.waited[0] = 0, 0
+	if u, err := m.read(time.Second); err != nil || u.who != "h1" || u.waiting != waited.Seconds() || u.cores != ran.Seconds() {
+		t.Errorf("since its start: %+v, %v, want %v and %v of h1", u, err, waited, ran)
+	}
+}

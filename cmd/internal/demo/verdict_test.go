@@ -1,0 +1,66 @@
+package demo
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// busy is a machine that withheld 12 % of an act's time.
+var busy = shortage{waiting: 0.10, who: "s1", behind: 0.02, slowest: "h2"}
+
+// A hard check is judged whatever the machine was, a soft one where the machine offered what it asks for.
+func TestVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		add  func(r *Report)
+		word string // of the last line
+		pass bool
+		open int
+	}{
+		{"all pass", func(r *Report) { r.hard("a", TopicLoss, "lost", "0", "0", true) }, "PASS (1 checks, 0 failed)", true, 0},
+		{"nothing was looked at", func(*Report) {}, "FAIL (0 checks, 0 failed)", false, 0},
+		{"a frame is lost on a busy machine", func(r *Report) {
+			r.hard("a", TopicLoss, "lost", "0", "1", false)
+			r.soft("a", TopicRate, "rate", "95 %", "90 %", 0.05, busy)
+		}, "FAIL (2 checks, 1 failed, 1 not judged: (a) s1 waited", false, 1},
+		{"a rate is missed by what the machine withheld", func(r *Report) { r.soft("a", TopicRate, "rate", "95 %", "83 %", 0.12, busy) },
+			"PASS (1 checks, 0 failed, 1 not judged: (a) s1 waited for a CPU for 10.0 % of the load, h2 could not offer 2.0 % of its frames)", true, 1},
+		{"a rate is missed by more", func(r *Report) { r.soft("a", TopicRate, "rate", "95 %", "82 %", 0.13, busy) }, "FAIL (1 checks, 1 failed)", false, 0},
+		{"a rate is missed on a quiet machine", func(r *Report) { r.soft("a", TopicRate, "rate", "95 %", "94 %", 0.01, shortage{}) },
+			"FAIL (1 checks, 1 failed)", false, 0},
+		{"a rate holds on a busy machine", func(r *Report) { r.soft("a", TopicRate, "rate", "95 %", "96 %", -0.01, busy) }, "PASS (1 checks, 0 failed)", true, 0},
+		{"two are not judged", func(r *Report) {
+			r.soft("a", TopicRate, "rate", "95 %", "90 %", 0.05, busy)
+			r.unjudged("b", TopicRate, "other", "1", "2", "it takes more")
+		}, "PASS (2 checks, 0 failed, 2 not judged: (a) s1 waited", true, 2},
+		{"a control that shows nothing, without a load", func(r *Report) {
+			r.hard("a", TopicLoss, "lost", "0", "0", true)
+			r.control("c1", "frames lost", "more than 0", "0", false, false)
+		}, "COULD NOT RUN: act c1: frames lost: 0 (wanted: more than 0). Its load was too small", false, 0},
+		{"a control that shows nothing under a load", func(r *Report) { r.control("c1", "frames lost", "more than 0", "0", false, true) }, "FAIL (1 checks, 1 failed)", false, 0},
+		{"a control that shows what it has to", func(r *Report) { r.control("c1", "frames lost", "more than 0", "7", true, false) }, "PASS (1 checks, 0 failed)", true, 0},
+		{"a loss, and a control without a load", func(r *Report) {
+			r.hard("a", TopicLoss, "lost", "0", "1", false)
+			r.control("c1", "frames lost", "more than 0", "0", false, false)
+		}, "FAIL (1 checks, 1 failed)", false, 0},
+		{"a process broke", func(r *Report) { r.broke("a", errors.New("switch s1 ended")) }, "FAIL (1 checks, 1 failed)", false, 0},
+		{"nothing is left behind", func(r *Report) { r.left("a", nil) }, "PASS (1 checks, 0 failed)", true, 0},
+		{"a namespace is left behind", func(r *Report) { r.left("a", errors.New("namespace x is still there")) }, "FAIL (1 checks, 1 failed)", false, 0},
+	} {
+		r := &Report{}
+		tt.add(r)
+		r.judge()
+		var out strings.Builder
+		if err := r.Text(&out); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		if last := text[strings.LastIndex(text[:len(text)-1], "\n")+1:]; r.Pass != tt.pass || !strings.HasPrefix(last, tt.word) {
+			t.Errorf("%s: pass %v, want %v; it ends with %q, want %q", tt.name, r.Pass, tt.pass, last, tt.word)
+		}
+		if n := strings.Count(text, "\nnot judged (") + strings.Count(text[:min(len(text), 11)], "not judged"); n != tt.open {
+			t.Errorf("%s: %d checks are said not to be judged, want %d:\n%s", tt.name, n, tt.open, text)
+		}
+	}
+}
