@@ -326,7 +326,7 @@ func numbers(v reflect.Value) (all []reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; !slices.Contains([]string{"RingFramesMax", "QueueBytes", "QueueBytesMax", "Peak", "Tight", "Ring", "Last"}, name) {
+			if name := v.Type().Field(i).Name; !slices.Contains([]string{"RingFramesMax", "QueueBytes", "QueueBytesMax", "Peak", "Paced", "Tight", "Ring", "Last"}, name) {
 				all = append(all, numbers(v.Field(i))...)
 			}
 		}

@@ -37,10 +37,10 @@ var unitless = strings.Fields(`schema seq next next_event count line more
 	priority queue vlan weight selector protocol slots quanta flow
 	ports_configured ports_up slow_readers_cut_off moves not_learned entries
 	xoff xon xoffs exceeded_xoffs blocked sent_xoff sent_xon holds holds_passed member_holds member_holds_passed uplink_holds uplink_holds_passed storms_detected storms_restored recurred ageouts flood_copies
-	ports far_ends cpus unstopped_xoffs kernel_stamped
+	ports far_ends unstopped_xoffs kernel_stamped
 	samples asked answered lost replies results streams discarded_tlvs unrecognized_tlvs
 	sent received reordered duplicated segments_sent_again octets pfc_sent offered green yellow red delivered
-	lossless_drops_since_start behind imbalance virtual_imbalance`)
+	lossless_drops_since_start behind imbalance speed cpus`)
 
 // Whoever reads the JSON can rely on its shape: keys in one style, units in the keys of numbers, nothing left out, and no
 // array that is null, not in a document that nobody filled.

@@ -17,7 +17,7 @@ type Check struct {
 	Got    string `json:"got"`
 	Pass   bool   `json:"pass"`
 	Judged bool   `json:"judged"`
-	Reason string `json:"reason,omitempty"` // why it is not judged
+	Reason string `json:"reason"` // why it is not judged; empty where it is
 }
 
 // Kinds of checks.
