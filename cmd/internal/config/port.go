@@ -166,6 +166,9 @@ func (p *Port) read(v value) {
 	if p.Ring.Frame == 0 {
 		p.Ring.Frame = int64(p.MTU) + 14
 	}
+	if p.Ring.Outage == 0 {
+		p.Ring.Outage = p.defaultOutage()
+	}
 	if len(v.doc.faults) == before && v.schema == nil {
 		p.check(v)
 	}

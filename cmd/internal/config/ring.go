@@ -11,14 +11,28 @@ import (
 
 // Ring sizes the receive rings of a port. Beside each of the two stands one for small frames.
 type Ring struct {
-	Outage time.Duration // how long the lossless ring takes frames while the switch does not run
+	Outage time.Duration // how long the lossless ring takes frames while the switch does not run; default: see defaultOutage
 	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
 	Max    int64         // bytes of the lossless ring at most
 	Other  int           // slots of the ring of everything else
 	Small  int           // slots of each ring for frames of up to classify.SmallFrame octets; 0: it follows from the one beside it, see port.SmallSlots
 }
 
-func defaultRing() Ring { return Ring{Outage: 60 * time.Millisecond, Max: 32 << 20, Other: 2048} }
+func defaultRing() Ring { return Ring{Max: 32 << 20, Other: 2048} }
+
+// leastSlots is how many frames a lossless ring takes where its outage is not written. A slow port needs little memory for
+// a long outage.
+const leastSlots = 512
+
+// defaultOutage is 60 ms, and on a slow port the time of leastSlots frames.
+func (p *Port) defaultOutage() time.Duration {
+	const usual, most = 60 * time.Millisecond, 10 * time.Second
+	if p.Speed == 0 {
+		return usual
+	}
+	frames := leastSlots * (p.Ring.Frame + headroom.WireOverhead) * 8
+	return min(most, max(usual, time.Duration(float64(frames)/float64(p.Speed)*float64(time.Second)).Round(time.Millisecond)))
+}
 
 func (r *Ring) read(v value) {
 	v.read(

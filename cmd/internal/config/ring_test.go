@@ -12,6 +12,9 @@ func TestLosslessSlots(t *testing.T) {
 		slotBytes  int64
 	}{
 		{"1G", "speed: 1G", 4876, 1632},                       // 60 ms · 1G / (1538 · 8)
+		{"100M", "speed: 100M", 512, 1632},
+		{"20M", "speed: 20M", 512, 1632},
+		{"20M, and a short outage", "speed: 20M, ring: {outage: 60ms}", 97, 1632},
 		{"10G is limited by max", "speed: 10G", 20_560, 1632}, // 32 MiB / 1632
 		{"jumbo", "speed: 1G, mtu: 9000", 829, 9136},
 		{"no speed counts as 10G", "speed: none, ring: {max: 1GiB}", 48_764, 1632},

@@ -247,11 +247,13 @@ func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
 	return &Trial{Speed: speed, Idle: u.idle, Behind: behind}, err
 }
 
-// stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind.
+// stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One that has
+// no report has not even begun.
 func (b *bench) stopSenders(ctx context.Context) (behind float64, err error) {
 	for _, s := range b.senders {
-		if err := s.host.process.Stop(syscall.SIGTERM, time.Second); err != nil {
-			return 0, err
+		if s.host.process.Stop(syscall.SIGTERM, time.Second) != nil {
+			behind = 1
+			continue
 		}
 		if err := s.host.finish(ctx, &s.host.report); err != nil {
 			return 0, err

@@ -156,11 +156,13 @@ func buildIncast(a *act) error {
 	if err != nil {
 		return err
 	}
+	s1.more = a.pools()
 	last := s1
 	if a.name == "b" {
 		if last, err = a.addSwitch("s2"); err != nil {
 			return err
 		}
+		last.more = a.pools()
 		if err := a.link(s1, last.node, "up", "down", senders*a.speed); err != nil {
 			return err
 		}
@@ -181,6 +183,13 @@ func buildIncast(a *act) error {
 		return err
 	}
 	return a.link(last, a.receiver.node, fmt.Sprintf("p%d", senders+1), hostInterface, a.speed)
+}
+
+// pools are the switch's buffers in the demo: what private, headroom and a few frames take, and 50 ms of the hosts' speed.
+// So a queue is full within a second, however slow the ports are.
+func (a *act) pools() string {
+	size := 256<<10 + a.speed/8/20
+	return fmt.Sprintf("buffer: {lossless: {size: %d}, lossy: {size: %d}}\n", size, size)
 }
 
 func (a *act) addSwitch(name string) (*switchNode, error) {
