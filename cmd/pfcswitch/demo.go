@@ -96,7 +96,7 @@ func demoCommand() *cobra.Command {
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(err) })
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in demo deadlock")
-	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it;\nnot in demo headroom, whose links have 100M and 1G (default: the highest that the machine carries)")
+	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else the highest that the machine carries)")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
 	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them in five runs (three and a half minutes); what takes an idle machine is not judged")
 	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")

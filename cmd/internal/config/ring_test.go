@@ -11,7 +11,7 @@ func TestLosslessSlots(t *testing.T) {
 		slots      int64
 		slotBytes  int64
 	}{
-		{"1G", "speed: 1G", 4876, 1632},                       // 60 ms · 1G / (1538 · 8)
+		{"1G", "speed: 1G", 4876, 1632}, // 60 ms · 1G / (1538 · 8)
 		{"100M", "speed: 100M", 512, 1632},
 		{"20M", "speed: 20M", 512, 1632},
 		{"20M, and a short outage", "speed: 20M, ring: {outage: 60ms}", 97, 1632},

@@ -145,7 +145,7 @@ func (r *Report) calibrate(ctx context.Context, o *Options, build func(b *bench,
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
 	}
-	o.progress(fmt.Sprintf("speed: %s, %s", rateName(c.Speed), c.Why))
+	o.progress(fmt.Sprintf("calibration: %s, %s", rateName(c.Speed), c.Why))
 	r.Chosen, r.Speed, o.Speed = &c, c.Speed, c.Speed
 	return nil
 }

@@ -58,6 +58,9 @@ const (
 // set it, and are then made to use it. A control run with a third of what was used and nothing to fall back on has to
 // lose frames. Errors are as for Incast.
 func Links(ctx context.Context, o Options) (*Report, error) {
+	if o.Speed != 0 && o.Speed < leastLinkSpeed {
+		return nil, fmt.Errorf("links of %s carry no frame that comes after XOFF: demo headroom takes %s or more", rateName(o.Speed), rateName(leastLinkSpeed))
+	}
 	r := newReport("headroom", o)
 	r.Quick = o.Quick
 	for _, l := range linkActs(o, &r.Links) {
@@ -85,6 +88,28 @@ var (
 // linkRuns is how often each of the cables runs, since one run proves little of how generous a headroom is.
 const linkRuns = 5
 
+// linkSpeeds are those of the links: 100 Mbit/s and 1 Gbit/s, or what the user gave. They are part of what the demo shows, and
+// no matter of what the machine carries: it judges octets after XOFF, not rates.
+func linkSpeeds(o Options) (slow, fast int64) {
+	if o.Speed != 0 {
+		return o.Speed, o.Speed
+	}
+	return 1e8, 1e9
+}
+
+// leastLinkSpeed lets some frames be on their way on the longest cable that is judged: a control run has to lose them.
+const leastLinkSpeed = 50_000_000
+
+// controlCable is the shortest on which several frames are on their way when XOFF leaves.
+func controlCable(speed int64) cable {
+	for _, c := range cables {
+		if bytesIn(speed, int64(2*c.delay)) >= 4*largestFrame {
+			return c
+		}
+	}
+	return cables[len(cables)-1]
+}
+
 // linkActs returns the runs in their order: the last one is the control.
 func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 	add := func(c cable, speed int64, runs int, change func(*linkAct)) {
@@ -104,13 +129,14 @@ func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 			all = append(all, l)
 		}
 	}
+	slow, fast := linkSpeeds(o)
 	if o.Quick {
-		add(cables[0], 1e9, 1, nil)
-		add(cables[2], 1e9, 1, nil)
-		add(doubled[0], 1e9, 1, nil)
-		add(cables[3], 1e8, 1, nil)
+		add(cables[0], fast, 1, nil)
+		add(cables[2], fast, 1, nil)
+		add(doubled[0], fast, 1, nil)
+		add(cables[3], slow, 1, nil)
 	} else {
-		for _, speed := range []int64{1e8, 1e9} {
+		for _, speed := range slices.Compact([]int64{slow, fast}) {
 			for _, c := range cables {
 				add(c, speed, linkRuns, nil)
 			}
@@ -119,12 +145,13 @@ func linkActs(o Options, results *[]LinkResult) (all []*linkAct) {
 			}
 		}
 	}
-	add(growing, 1e9, 1, func(l *linkAct) {
-		l.title = "10 km of cable at 1 Gbit/s, and growing"
+	add(growing, fast, 1, func(l *linkAct) {
+		l.title = fmt.Sprintf("10 km of cable at %s, and growing", rateName(fast))
 		l.grow, l.during = true, l.growDelay
 	})
-	add(cables[2], 1e9, 1, func(l *linkAct) {
-		l.title = "control: 10 km at 1 Gbit/s with a third of the headroom that was used, and no ring_hold"
+	c := controlCable(fast)
+	add(c, fast, 1, func(l *linkAct) {
+		l.title = fmt.Sprintf("control: %s at %s with a third of the headroom that was used, and no ring_hold", c.length, rateName(fast))
 		l.control = true
 	})
 	return all

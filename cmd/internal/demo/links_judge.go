@@ -30,9 +30,9 @@ func judgeLinks(r *Report) {
 		r.judgeGenerous(at, runs[at])
 	}
 	for _, pair := range [][2]string{{"10 km", "20 km"}, {"100 km", "200 km"}} {
-		for _, speed := range []int64{1e8, 1e9} {
-			if short, long := runs[link{pair[0], speed}], runs[link{pair[1], speed}]; len(short) > 0 && len(long) > 0 {
-				r.judgeDouble(short, long)
+		for _, at := range order {
+			if long := runs[link{pair[1], at.speed}]; at.length == pair[0] && len(long) > 0 {
+				r.judgeDouble(runs[at], long)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,27 @@ func TestLinkActs(t *testing.T) {
 	}
 	if len(quick) != 6 {
 		t.Errorf("%d quick acts", len(quick))
+	}
+}
+
+// With a speed all links have it, and the control loses frames on a cable that holds several.
+func TestLinkActsAtASpeed(t *testing.T) {
+	for speed, control := range map[int64]string{1e9: "10 km", 2e8: "100 km", 5e7: "100 km"} {
+		var results []LinkResult
+		for _, quick := range []bool{true, false} {
+			all := linkActs(Options{Seconds: 1, Speed: speed, Quick: quick}, &results)
+			for _, l := range all {
+				if l.speed != speed || l.control && l.cable.length != control {
+					t.Errorf("%d bit/s, quick %v: %s", speed, quick, l.title)
+				}
+			}
+			if want := map[bool]int{true: 6, false: 24}[quick]; len(all) != want {
+				t.Errorf("%d bit/s, quick %v: %d runs, want %d", speed, quick, len(all), want)
+			}
+		}
+	}
+	if _, err := Links(context.Background(), Options{Seconds: 1, Speed: 2e7}); err == nil || !strings.Contains(err.Error(), "50 Mbit/s or more") {
+		t.Errorf("20 Mbit/s: %v", err)
 	}
 }
 

@@ -7,7 +7,7 @@ type Report struct {
 	Pass     bool           `json:"pass"`
 	CouldNot string         `json:"could_not_run"` // why a control run proves nothing; empty where it does
 	Seconds  float64        `json:"seconds"`
-	Speed    int64          `json:"speed"`       // of the hosts' ports, in bit/s; 0 in demo headroom, whose links have their own
+	Speed    int64          `json:"speed"`       // of the hosts' ports, in bit/s; 0 in demo headroom, whose links have 100 Mbit/s and 1 Gbit/s
 	Chosen   *Calibration   `json:"calibration"` // null where the user gave the speed
 	Checks   []Check        `json:"checks"`
 	Flows    []Flow         `json:"flows"`

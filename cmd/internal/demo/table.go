@@ -8,6 +8,9 @@ import (
 
 // Text writes the report for a person.
 func (r *Report) Text(out io.Writer) error {
+	if c := r.Chosen; c != nil {
+		fmt.Fprintf(out, "speed: %s, %s\n", rateName(c.Speed), c.Why)
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, a := range r.Acts {
 		fmt.Fprintf(w, "\n(%s) %s\n", a.Act, a.Title)
