@@ -175,9 +175,9 @@ stage_demo() {
 run_demo() {
   local status=0
   "$work/pfcswitch" demo "$@" -j >"$work/demo.json" || status=$?
-  [[ ! -s $work/demo.json ]] || judge demo <"$work/demo.json" || return 1
-  [[ $status -eq 0 ]] || echo "demo $1: exit status $status"
-  return "$status"
+  [[ -s $work/demo.json ]] || { echo "demo $1: no report, exit status $status"; return 1; }
+  judge demo <"$work/demo.json" || return 1
+  [[ $status -eq 0 ]] || { echo "demo $1: exit status $status"; return 1; }
 }
 
 stage_bench() {

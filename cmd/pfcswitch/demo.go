@@ -63,7 +63,7 @@ func demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:       "demo [incast|host|headroom|deadlock|trunk]",
 		Short:     "show on real links that nothing is lost",
-		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not run or not be judged.",
+		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not run.",
 		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  pfcswitch demo headroom --quick\n  pfcswitch demo deadlock\n  pfcswitch demo trunk",
 		ValidArgs: demoNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,7 +98,7 @@ func demoCommand() *cobra.Command {
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in demo deadlock")
 	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else the highest that the machine carries)")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
-	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them in five runs (three and a half minutes); what takes an idle machine is not judged")
+	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them in five runs (three and a half minutes)")
 	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")
 	return c
 }
@@ -132,12 +132,12 @@ func show(cmd *cobra.Command, d demonstration, o demo.Options, asJSON bool) erro
 	if err != nil {
 		return notRun(err)
 	}
-	if err := printReport(cmd.OutOrStdout(), asJSON, r, func(out io.Writer) error { return d.text(r, out) }); err != nil {
-		return notRun(err)
-	}
+	err = printReport(cmd.OutOrStdout(), asJSON, r, func(out io.Writer) error { return d.text(r, out) })
 	switch {
 	case r.Failed():
 		return exit{1}
+	case err != nil:
+		return notRun(err)
 	case !r.Pass:
 		return exit{couldNotRun}
 	}

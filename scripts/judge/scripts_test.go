@@ -57,6 +57,7 @@ func TestDemoStage(t *testing.T) {
 		{"{}", "1", 1, false},
 		{"{}", "2", 1, false},
 		{"", "2", 1, false},
+		{"", "0", 1, false},
 		{"{}", "3", 1, false},
 		{"{}", "137", 1, false},
 	} {

@@ -109,12 +109,15 @@ func (a *act) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it had %v", limit))
 	defer cancel()
 	ctx, ended := context.WithCancelCause(ctx)
-	defer ended(nil)
 	for _, s := range a.switches {
 		go s.runWatch(ctx, ended)
 	}
 	done := make(chan error, 1)
 	go a.runDuring(ctx, done)
+	defer func() {
+		ended(nil)
+		<-done
+	}()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -143,11 +146,10 @@ func (a *act) run(ctx context.Context) error {
 
 // runDuring does what is to be done while frames flow.
 func (a *act) runDuring(ctx context.Context, done chan<- error) {
-	if a.during == nil {
-		done <- nil
-		return
+	defer close(done)
+	if a.during != nil {
+		done <- a.during(ctx)
 	}
-	done <- a.during(ctx)
 }
 
 // launch starts the hosts' endpoints.

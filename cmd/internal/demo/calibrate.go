@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,13 +37,12 @@ const firstTrial = 3
 
 // Limits of a trial.
 const (
-	trialLoad    = 150 * time.Millisecond
-	trialLead    = 80 * time.Millisecond // for senders to start and to find the sinks
-	trialsEnd    = 1500 * time.Millisecond
-	idleLimit    = 0.5  // of the CPUs' time that has to be left
-	keepUpLimit  = 0.05 // of its frames that a sender may leave out
-	trialMost    = trialLead + trialLoad + 100*time.Millisecond
-	trialTimeout = 10 * time.Second // on a machine that hardly runs at all
+	trialLoad   = 150 * time.Millisecond
+	trialLead   = 80 * time.Millisecond // for senders to start and to find the sinks
+	trialsEnd   = 1500 * time.Millisecond
+	idleLimit   = 0.5  // of the CPUs' time that has to be left
+	keepUpLimit = 0.05 // of its frames that a sender may leave out
+	trialMost   = trialLead + trialLoad + 100*time.Millisecond
 )
 
 // fits tells whether everybody kept up and half of the CPUs' time was left.
@@ -96,8 +96,10 @@ func (c *Calibration) why(fits int) string {
 	}
 	last := &c.Trials[len(c.Trials)-1]
 	switch {
+	case fits < 0 && last.Speed == speeds[1]:
+		return "the lowest, since " + last.String()
 	case fits < 0:
-		return "the lowest that was not tried, since " + last.String()
+		return "the lowest, since " + last.String() + ", and there was no time to try another one"
 	case fits == len(speeds)-1:
 		return "the highest, since " + last.String()
 	}
@@ -172,13 +174,26 @@ func calibrateOn(ctx context.Context, demo string, build func(b *bench, speed in
 	if err := b.start(ctx); err != nil {
 		return c, err
 	}
+	limited, stop := context.WithDeadline(ctx, begun.Add(trialsEnd))
+	defer stop()
 	c, err = pick(func(speed int64) (*Trial, error) {
 		if time.Since(begun) > trialsEnd-trialMost {
 			return nil, nil
 		}
-		return b.try(ctx, speed)
+		t, err := b.try(limited, speed)
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			return nil, nil
+		}
+		return t, err
 	})
 	c.Took = int64(time.Since(begun))
+	for _, s := range b.switches {
+		select {
+		case <-s.process.Ended():
+			return c, &fault{"calibration", s.ended()}
+		default:
+		}
+	}
 	return c, err
 }
 
@@ -211,8 +226,6 @@ func applyFile(ctx context.Context, s *switchNode, dir string) error {
 
 // try runs the load at a speed.
 func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
-	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
-	defer cancel()
 	b.set(speed)
 	if err := each(b.switches, func(s *switchNode) error { return b.apply(ctx, s) }); err != nil {
 		return nil, err
@@ -250,8 +263,14 @@ func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
 // stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One that has
 // no report has not even begun.
 func (b *bench) stopSenders(ctx context.Context) (behind float64, err error) {
-	for _, s := range b.senders {
-		if s.host.process.Stop(syscall.SIGTERM, time.Second) != nil {
+	stopped := make([]error, len(b.senders))
+	var all sync.WaitGroup
+	for i, s := range b.senders {
+		all.Go(func() { stopped[i] = s.host.process.Stop(syscall.SIGTERM, 100*time.Millisecond) })
+	}
+	all.Wait()
+	for i, s := range b.senders {
+		if stopped[i] != nil {
 			behind = 1
 			continue
 		}
@@ -278,7 +297,7 @@ func takeDown(l *lab.Lab) error {
 	return errors.Join(errs...)
 }
 
-// benchOf makes a bench of the topology of an act.
+// benchOf makes a bench of the topology of an act. Its buffers stay as they are built: they are full while it changes.
 func (a *act) benchOf(b *bench, speed int64) error {
 	a.lab, a.speed = b.lab, speed
 	if err := a.build(a); err != nil {

@@ -14,6 +14,7 @@ func (a *act) report(r *Report) {
 		r.Switches = append(r.Switches, s.result(a.name))
 	}
 	r.Acts = append(r.Acts, a.result())
+	r.checkDuplicates(a.name, a.flows())
 	a.checkCounters(r)
 }
 
@@ -41,17 +42,25 @@ func (a *act) checkLossless(r *Report, flows []Flow) {
 	r.hard(a.name, TopicOrder, "lossless frames reordered", "0", fmt.Sprint(reordered), reordered == 0)
 }
 
-// checkWhole: nothing lost or doubled in the lossless priority; totals are exchanged, so the tail counts.
+// checkDuplicates: no frame of any priority arrives twice.
+func (r *Report) checkDuplicates(act string, flows []Flow) {
+	var n uint64
+	for _, f := range flows {
+		n += f.Duplicated
+	}
+	r.hard(act, TopicOrder, "frames duplicated", "0", fmt.Sprint(n), n == 0)
+}
+
+// checkWhole: nothing lost in the lossless priority; totals are exchanged, so the tail counts.
 func (a *act) checkWhole(r *Report, flows []Flow) {
-	var sent, lost, duplicated uint64
+	var sent, lost uint64
 	for _, f := range flows {
 		if f.Priority == losslessPriority {
-			sent, lost, duplicated = sent+f.Sent, lost+f.Lost, duplicated+f.Duplicated
+			sent, lost = sent+f.Sent, lost+f.Lost
 		}
 	}
 	r.hard(a.name, TopicLoss, "lossless frames sent", "more than 0", fmt.Sprint(sent), sent > 0)
 	r.hard(a.name, TopicLoss, "lossless frames lost", "0", fmt.Sprint(lost), lost == 0)
-	r.hard(a.name, TopicOrder, "lossless frames duplicated", "0", fmt.Sprint(duplicated), duplicated == 0)
 	for _, s := range a.switches {
 		n := s.state.ports.LosslessDropsSinceStart
 		r.hard(a.name, TopicLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)
@@ -169,17 +178,23 @@ func (s *switchNode) balance() (in, out uint64) {
 	return in, out
 }
 
-// checkControl: without flow control the same load loses frames of the lossless priority. It was no load where all that
-// arrived is no more than the bottleneck carries.
+// checkControl: without flow control the same load loses frames of the lossless priority. It was no load where senders offered
+// no more than the bottleneck carries and the buffers hold. Where flow control is off, the switch sends no PFC.
 func (a *act) checkControl(r *Report, flows []Flow) {
-	lost, rate := uint64(0), int64(0)
+	var lost, sent uint64
 	for _, f := range flows {
-		rate += f.Rate
+		sent += f.Sent
 		if f.Priority == losslessPriority {
 			lost += f.Lost
 		}
 	}
-	r.control(a.name, "priority 3 frames lost without flow control", "more than 0", fmt.Sprint(lost), lost > 0, float64(rate) > (1+overLimit)*float64(a.speed))
+	offered := float64(sent*uint64(frame.WireOctets(frameOctets))) * 8
+	carried := float64(a.speed)*(a.seconds.Seconds()+1) + 2*8*float64(a.poolOctets())
+	r.control(a.name, "priority 3 frames lost without flow control", "more than 0", fmt.Sprint(lost), lost > 0, offered > carried)
+	if a.flowControl == "off" {
+		n := a.switches[0].result(a.name).PFCSent
+		r.hard(a.name, TopicPFC, "s1: PFC sent", "0", fmt.Sprint(n), n == 0)
+	}
 }
 
 // checkRates: the lossless priority fills its share of the bottleneck and shares it fairly; the lossy one loses what the

@@ -12,13 +12,13 @@ import (
 // Times of the acts of demo deadlock, since the load began.
 const (
 	trigger      = 500 * time.Millisecond // receivers hang from here on
-	hang         = 150 * time.Millisecond
-	surgeEnd     = 700 * time.Millisecond  // until then the ring's links are full
-	loadEnd      = 800 * time.Millisecond  // of the senders where nothing helps
+	hang         = 250 * time.Millisecond
+	surgeEnd     = 900 * time.Millisecond  // until then the ring's links are full
+	loadEnd      = 1000 * time.Millisecond // of the senders where nothing helps
 	mostSettling = 2 * time.Second         // until the ring stands still after the senders
 	proof        = 5 * time.Second         // for so long the lock has to outlast trigger and senders
-	ringEnd      = 2000 * time.Millisecond // of the senders where the watchdog helps
-	afterward    = 400 * time.Millisecond  // until sinks end, so that the rest arrives
+	ringEnd      = 2200 * time.Millisecond // of the senders where the watchdog helps
+	afterward    = 800 * time.Millisecond  // until sinks end, so that the rest arrives
 )
 
 // What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock; in act (b) by so
@@ -56,21 +56,20 @@ func Deadlock(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("deadlock", o)
 	r.Seconds = proof.Seconds()
 	if err := r.calibrate(ctx, &o, benchOfRing); err != nil {
-		return nil, err
+		return r.end(err)
 	}
 	d := &deadlockDemo{o}
 	for _, a := range deadlockActs {
 		o.progress(fmt.Sprintf("act %s: %s", a.name, a.title))
 		whole, err := d.play(ctx, a, r)
 		if err != nil {
-			return nil, fmt.Errorf("act %s: %w", a.name, err)
+			return r.end(fmt.Errorf("act %s: %w", a.name, err))
 		}
 		if !whole {
 			break
 		}
 	}
-	r.judge()
-	return r, nil
+	return r.end(nil)
 }
 
 // play runs one act in a lab of its own. whole tells whether all its processes did what they had to.
@@ -88,7 +87,10 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 	}
 	if p.start.IsZero() && broken != nil {
 		_ = p.stop() // broken says what is the matter
-		return false, broken
+		if refused(broken) {
+			return false, broken
+		}
+		return false, &fault{a.name, broken}
 	}
 	if broken == nil && d.o.Enter != nil && a.name == "b" {
 		d.o.Enter(ctx, enterCommands(l, p.switches))
@@ -146,6 +148,7 @@ func (d *deadlockDemo) lockUpAct(ctx context.Context, p *play, l *lab.Lab, r *Re
 	if err != nil {
 		return err
 	}
+	p.stuck = true
 	quiet, before, err := d.settleRing(ctx, p, g)
 	if err != nil {
 		return err
@@ -170,7 +173,10 @@ func (d *deadlockDemo) lockUpAct(ctx context.Context, p *play, l *lab.Lab, r *Re
 		to, sent := s.peerOf("out"), after[k].sent-before[k].sent
 		lasts := before[k].held > 0 && after[k].held == before[k].held && sent == 0
 		r.control(p.name, fmt.Sprintf("%s: frames that wait for %s after the senders, and %v later, and frames sent meanwhile", s.name, to, proof),
-			"the same, more than 0, and 0", fmt.Sprintf("%d, %d, %d", before[k].held, after[k].held, sent), lasts, false)
+			"the same, more than 0, and 0", fmt.Sprintf("%d, %d, %d", before[k].held, after[k].held, sent), lasts,
+			before[k].held > after[k].held && sent == 0)
+		in, out := s.balance()
+		r.hard(p.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
 	}
 	return nil
 }

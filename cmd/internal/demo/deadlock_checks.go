@@ -5,11 +5,14 @@ import (
 	"time"
 )
 
-// add takes an act's flows and switches into the report.
+// add takes an act's flows and switches into the report. No frame arrives twice, whatever is locked up.
 func (r *Report) add(p *play, flows []standing) {
+	var all []Flow
 	for _, f := range flows {
-		r.Flows = append(r.Flows, f.Flow)
+		all = append(all, f.Flow)
 	}
+	r.Flows = append(r.Flows, all...)
+	r.checkDuplicates(p.name, all)
 	for _, s := range p.switches {
 		r.Switches = append(r.Switches, s.result(p.name))
 	}
@@ -44,7 +47,7 @@ func (r *Report) checkArrived(p *play, flows []standing, end time.Duration) {
 		} else {
 			r.checkLossy(p, &f)
 		}
-		r.hard(p.name, TopicOrder, name+"frames reordered or duplicated", "0", fmt.Sprint(f.Reordered+f.Duplicated), f.Reordered+f.Duplicated == 0)
+		r.hard(p.name, TopicOrder, name+"frames reordered", "0", fmt.Sprint(f.Reordered), f.Reordered == 0)
 	}
 	r.checkAlive(p, flows, end)
 }
@@ -80,6 +83,8 @@ func (r *Report) checkLossy(p *play, f *standing) {
 // checkEmpty: no frame and no peer is held at the end, and every counter balances.
 func (r *Report) checkEmpty(p *play) {
 	for _, s := range p.switches {
+		n := s.state.ports.LosslessDropsSinceStart
+		r.hard(p.name, TopicLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)
 		r.hard(p.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
 		in, out := s.balance()
 		r.hard(p.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)

@@ -66,15 +66,14 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	for _, l := range linkActs(o, &r.Links) {
 		whole, err := perform(ctx, o, &l.act, r)
 		if err != nil {
-			return nil, err
+			return r.end(err)
 		}
 		if !whole {
 			break
 		}
 	}
 	judgeLinks(r)
-	r.judge()
-	return r, nil
+	return r.end(nil)
 }
 
 // The cables on which the headroom is judged, and those of double length, which only show that the measurement grows

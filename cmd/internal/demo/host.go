@@ -59,7 +59,7 @@ func Hosts(ctx context.Context, o Options) (*Report, error) {
 	o.Seconds = math.Ceil(o.Seconds) // iperf3 knows whole ones
 	r := newReport("host", o)
 	if err := r.calibrate(ctx, &o, benchOfHosts); err != nil {
-		return nil, err
+		return r.end(err)
 	}
 	acts := hostActs(o)
 	if o.Enter != nil {
@@ -74,14 +74,13 @@ func Hosts(ctx context.Context, o Options) (*Report, error) {
 		}
 		whole, err := a.play(ctx, r, enter)
 		if err != nil {
-			return nil, fmt.Errorf("act %s: %w", a.name, err)
+			return r.end(fmt.Errorf("act %s: %w", a.name, err))
 		}
 		if !whole {
 			break
 		}
 	}
-	r.judge()
-	return r, nil
+	return r.end(nil)
 }
 
 // play builds the act's lab, runs it and adds what it showed to the report. whole tells whether all its processes did what
@@ -94,14 +93,16 @@ func (a *hostAct) play(ctx context.Context, r *Report, enter func(context.Contex
 		return false, errors.Join(err, a.lab.Close())
 	}
 	defer func() {
-		r.left(a.name, takeDown(a.lab))
-		err = errors.Join(err, os.RemoveAll(a.dir))
+		r.left(a.name, errors.Join(takeDown(a.lab), os.RemoveAll(a.dir)))
 	}()
 	if err := a.build(); err != nil {
 		return false, err
 	}
 	if err := a.start(ctx); err != nil {
-		return false, err
+		if refused(err) || ctx.Err() != nil {
+			return false, err
+		}
+		return false, &fault{a.name, err}
 	}
 	broken := a.run(ctx)
 	if err := ctx.Err(); err != nil {

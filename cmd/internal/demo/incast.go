@@ -50,7 +50,7 @@ const (
 func Incast(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("incast", o)
 	if err := r.calibrate(ctx, &o, (&act{name: "b", build: buildIncast}).benchOf); err != nil {
-		return nil, err
+		return r.end(err)
 	}
 	return performAll(ctx, o, acts(o), r)
 }
@@ -60,14 +60,13 @@ func performAll(ctx context.Context, o Options, acts []*act, r *Report) (*Report
 	for _, a := range acts {
 		whole, err := perform(ctx, o, a, r)
 		if err != nil {
-			return nil, err
+			return r.end(err)
 		}
 		if !whole {
 			break
 		}
 	}
-	r.judge()
-	return r, nil
+	return r.end(nil)
 }
 
 // show adds what the act showed to the report.
@@ -125,7 +124,10 @@ func stage(ctx context.Context, a *act, r *Report) (whole bool, err error) {
 	}
 	if err := a.begin(ctx); err != nil {
 		_ = a.stop() // err says what is the matter
-		return false, err
+		if refused(err) || ctx.Err() != nil {
+			return false, err
+		}
+		return false, &fault{a.name, err}
 	}
 	broken := a.run(ctx)
 	if err := ctx.Err(); err != nil {
@@ -188,9 +190,10 @@ func buildIncast(a *act) error {
 // pools are the switch's buffers in the demo: what private, headroom and a few frames take, and 50 ms of the hosts' speed.
 // So a queue is full within a second, however slow the ports are.
 func (a *act) pools() string {
-	size := 256<<10 + a.speed/8/20
-	return fmt.Sprintf("buffer: {lossless: {size: %d}, lossy: {size: %d}}\n", size, size)
+	return fmt.Sprintf("buffer: {lossless: {size: %d}, lossy: {size: %d}}\n", a.poolOctets(), a.poolOctets())
 }
+
+func (a *act) poolOctets() int64 { return 256<<10 + a.speed/8/20 }
 
 func (a *act) addSwitch(name string) (*switchNode, error) {
 	n, err := a.lab.Node(name)

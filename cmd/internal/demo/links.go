@@ -62,6 +62,7 @@ const (
 func (l *linkAct) judgeLink(r *Report) {
 	flows := l.act.flows()
 	r.Flows = append(r.Flows, flows...)
+	r.checkDuplicates(l.name, flows)
 	for _, s := range l.switches {
 		r.Switches = append(r.Switches, s.result(l.name))
 	}

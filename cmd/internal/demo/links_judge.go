@@ -56,7 +56,7 @@ func (r *Report) judgeGenerous(at link, runs []LinkResult) {
 	ratio := median(runs, func(k LinkResult) float64 {
 		return float64(k.Measured-k.Burst-k.SendCall) / (generousLimit*float64(k.Paced) + 2*largestFrame)
 	})
-	r.soft(act, TopicRate, name, "at most 1", fmt.Sprintf("%.2f", ratio), ratio-1, longestShortage(runs))
+	r.soft(act, TopicRate, name, "at most 1", fmt.Sprintf("%.2f", ratio), ratio-1, medianShortage(runs))
 }
 
 // judgeDouble: a link of double length has double the wire part. That is a time, which a machine that is late makes longer: there
@@ -69,26 +69,27 @@ func (r *Report) judgeDouble(short, long []LinkResult) {
 	late := median(short, func(k LinkResult) float64 { return float64(k.IdleLateNs) / float64(max(k.TripNs, 1)) })
 	const want = "2 within 20 %"
 	got := fmt.Sprintf("%.2f (%.2f by the shortest trips)", wire, trip)
-	miss := min(math.Abs(wire-2), math.Abs(trip-2)) - 2*doubleLimit
-	if miss > 0 && late >= lateLimit {
+	doubles := func(ratio float64) bool { return math.Abs(ratio-2) <= 2*doubleLimit }
+	switch {
+	case doubles(wire):
+		r.soft(at.Act, TopicMeasured, name, want, got, 0, shortage{})
+	case doubles(trip):
+		r.unjudged(at.Act, TopicMeasured, name, want, got, fmt.Sprintf("the shortest trips are %.2f times as long: the others were late", trip))
+	case late >= lateLimit:
 		r.unjudged(at.Act, TopicMeasured, name, want, got,
 			fmt.Sprintf("frames left the delay lines of the shorter link by %.1f %% of its trip too late as a rule", 100*late))
-		return
+	default:
+		r.soft(at.Act, TopicMeasured, name, want, got, math.Abs(wire-2)-2*doubleLimit, shortage{})
 	}
-	r.soft(at.Act, TopicMeasured, name, want, got, miss, shortage{})
 }
 
 // lateLimit is the share of a trip by which its delay lines may be late as a rule, for the shortest of many trips to be the link's.
 const lateLimit = 0.05
 
-// longestShortage is that of the run from which the machine withheld most.
-func longestShortage(runs []LinkResult) (most shortage) {
-	for _, k := range runs {
-		if k.shortage.share() > most.share() {
-			most = k.shortage
-		}
-	}
-	return most
+// medianShortage is what the machine withheld from the run in the middle.
+func medianShortage(runs []LinkResult) shortage {
+	all := slices.SortedFunc(slices.Values(runs), func(a, b LinkResult) int { return cmp.Compare(a.shortage.share(), b.shortage.share()) })
+	return all[len(all)/2].shortage
 }
 
 func median(all []LinkResult, of func(LinkResult) float64) float64 {

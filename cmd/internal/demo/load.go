@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,14 +25,16 @@ type play struct {
 	sinks    []*sink
 	storms   []*stormHost
 	start    time.Time // of the load
-	meter    *meter    // of the switches, begun when they were up
+	stuck    bool      // what is locked up stays
+	meter    *meter    // of all processes, begun with the load
 	usage    usage     // of the machine, until the endpoints had ended
 }
 
 // A source is one sender; several may run at one host.
 type source struct {
 	host
-	to string // name of the receiver
+	to    string // name of the receiver
+	blind bool   // it asks no sink
 }
 
 // A sink is one receiver.
@@ -61,8 +64,7 @@ func (p *play) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.start = time.Now().Add(findDelay)
-	p.meter, err = startMeter(processes(p.switches))
-	return err
+	return nil
 }
 
 // findDelay is the time for senders to find their sinks, whose addresses they are given.
@@ -87,7 +89,7 @@ func (p *play) share(percent int64) string { return fmt.Sprint(p.speed * percent
 
 // send starts a sender at a host from the beginning of the load on, for so long.
 func (p *play) send(n *lab.Node, to string, lasts time.Duration, args ...string) error {
-	s := &source{host: host{name: n.Name(), node: n}, to: to}
+	s := &source{host: host{name: n.Name(), node: n}, to: to, blind: slices.Contains(args, "--no-sink")}
 	p.sources = append(p.sources, s)
 	return s.host.start(append([]string{"send", hostInterface, "-j", "--speed", fmt.Sprint(p.speed), "--start", p.stamp(0),
 		"--seconds", fmt.Sprint(lasts.Seconds())}, args...)...)
@@ -103,6 +105,19 @@ func (p *play) receive(n *lab.Node, lasts time.Duration, args ...string) error {
 
 // wait sleeps until a moment of the act. It ends early, with an error, where a switch or ctx does.
 func (p *play) wait(ctx context.Context, after time.Duration) error {
+	if p.meter == nil {
+		if err := p.until(ctx, 0); err != nil {
+			return err
+		}
+		var err error
+		if p.meter, err = startMeter(p.processes()); err != nil {
+			return err
+		}
+	}
+	return p.until(ctx, after)
+}
+
+func (p *play) until(ctx context.Context, after time.Duration) error {
 	ctx, ended := context.WithCancelCause(ctx)
 	defer ended(nil)
 	for _, s := range p.switches {
@@ -114,6 +129,18 @@ func (p *play) wait(ctx context.Context, after time.Duration) error {
 	case <-time.After(time.Until(p.start.Add(after))):
 		return nil
 	}
+}
+
+// processes are those of switches, senders and sinks. A storm is no part of what is judged.
+func (p *play) processes() []*lab.Process {
+	all := processes(p.switches)
+	for _, s := range p.sources {
+		all = append(all, s.process)
+	}
+	for _, s := range p.sinks {
+		all = append(all, s.process)
+	}
+	return all
 }
 
 // collect waits for the endpoints and reads what they report, and then what the switches say.
@@ -138,6 +165,16 @@ func (p *play) collect(ctx context.Context) error {
 	var err error
 	if p.usage, err = p.meter.read(time.Since(p.start)); err != nil {
 		return err
+	}
+	for _, s := range p.sources {
+		if s.report.Behind > p.usage.behind {
+			p.usage.behind, p.usage.slowest = s.report.Behind, s.name
+		}
+	}
+	if !p.stuck {
+		if err := each(p.switches, func(s *switchNode) error { return s.settle(ctx) }); err != nil {
+			return err
+		}
 	}
 	return p.look(ctx)
 }
@@ -185,15 +222,16 @@ type standing struct {
 	at    time.Duration // when the last frame came, in the act's time
 }
 
-// flows joins what senders sent with what sinks received. Senders that ask no sink are left out.
+// flows joins what senders sent with what sinks received. Senders that ask no sink are left out; of a flow that no sink has seen all
+// frames are lost.
 func (p *play) flows() (all []standing) {
 	for _, s := range p.sources {
+		if s.blind {
+			continue
+		}
 		for _, sf := range s.report.Flows {
-			if !sf.Answered {
-				continue
-			}
-			f := standing{Flow: Flow{Act: p.name, Name: s.name + ">" + s.to, Priority: sf.Priority, Lossless: sf.Priority == losslessPriority && !p.lockUp, Sent: sf.Sent, Lost: sf.Lost,
-				Received: sf.Received, Reordered: sf.Reordered, Duplicated: sf.Duplicated}}
+			f := standing{Flow: Flow{Act: p.name, Name: s.name + ">" + s.to, Priority: sf.Priority, Lossless: sf.Priority == losslessPriority && !p.lockUp, Sent: sf.Sent,
+				Lost: sf.Sent}}
 			p.match(&f, s.report.Source, sf.Flow)
 			all = append(all, f)
 		}

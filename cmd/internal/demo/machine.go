@@ -71,16 +71,26 @@ type usage struct {
 func (m *meter) read(load time.Duration) (u usage, err error) {
 	for i, p := range m.processes {
 		ran, waited := p.Scheduled()
-		if share := (waited - m.waited[i]).Seconds() / load.Seconds(); share > u.waiting {
+		ran, waited = ran-m.ran[i], waited-m.waited[i]
+		if share := waitShare(ran, waited, load); share > u.waiting {
 			u.waiting, u.who = share, p.Name()
 		}
-		u.cores += (ran - m.ran[i]).Seconds() / load.Seconds()
+		u.cores += ran.Seconds() / load.Seconds()
 	}
 	now, err := readCPUTimes()
 	if all := float64(now.all - m.cpus.all); all > 0 {
 		u.idle, u.steal = float64(now.idle-m.cpus.idle)/all, float64(now.steal-m.cpus.steal)/all
 	}
 	return u, err
+}
+
+// waitShare is for what share of a load the threads of a process waited for a CPU, all together, but no more than of the time in
+// which they wanted one: several that wait at once delay no more than one.
+func waitShare(ran, waited, load time.Duration) float64 {
+	if waited <= 0 {
+		return 0
+	}
+	return min(waited.Seconds()/load.Seconds(), waited.Seconds()/(ran+waited).Seconds())
 }
 
 // cpuTimes are those of the CPUs that this process may use, added up, in ticks.

@@ -1,6 +1,9 @@
 package demo
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 const procStat = `cpu  90 1 30 500 9 0 5 7 0 0
 cpu0 40 1 10 300 4 0 3 2 0 0
@@ -48,6 +51,25 @@ func TestShortageText(t *testing.T) {
 	} {
 		if got := tt.s.String(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// Threads that wait at the same time count as one, and what waits seldom does not count as if it always did.
+func TestWaitShare(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name              string
+		ran, waited, load time.Duration
+		want              float64
+	}{
+		{"never", s, 0, s, 0},
+		{"a tenth of the load", s / 10, s / 10, s, 0.1},
+		{"four threads, each a quarter of its time", 3 * s, s, s, 0.25},
+		{"it ran for a moment", s / 100, s / 100, s, 0.01},
+	} {
+		if got := waitShare(tt.ran, tt.waited, tt.load); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

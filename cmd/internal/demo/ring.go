@@ -27,15 +27,15 @@ const (
 	ringSpeed = 200_000_000
 	hostXoff  = 64 << 10
 	hostXon   = 48 << 10
-	hostRoom  = 64 << 10 // headroom: three senders share a host, and each has its own burst
 	leastRoom = 32 << 10
+	hostRoom  = 64 << 10 // headroom: three senders share a host, and each has its own burst
 	ringXoff  = 256 << 10
 	ringXon   = 8 << 10
 )
 
 // size is a threshold, in octets, at the ring's speed.
 func (g *ring) size(octets int64) int64 {
-	return octets * (g.speed / 1_000_000) / (ringSpeed / 1_000_000)
+	return int64(float64(octets) * float64(g.speed) / ringSpeed)
 }
 
 // next is the switch, 0 to 2, that k sends to.
@@ -177,7 +177,7 @@ func (g *ring) config(k int) string {
 	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\n", g.watchdog)
 	xoff := g.size(ringXoff)
 	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %d, private: 0B, xon_offset: %d}\nports:\n", xoff, xoff)
-	const dull = "learning: off, flood: off, loop: off"
+	const dull = "learning: off, flood: off, loop: off, " + longRing
 	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon), max(leastRoom, g.size(hostRoom)))
 	fmt.Fprintf(&b, "  host: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	fmt.Fprintf(&b, "  sink: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)

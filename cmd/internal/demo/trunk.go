@@ -25,8 +25,14 @@ const trunkMembers = 3
 func Trunk(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("trunk", o)
 	heaviest := &act{name: "3a", build: buildLeastFilled}
-	if err := r.calibrate(ctx, &o, func(b *bench, speed int64) error { return heaviest.benchOf(b, speed/2) }); err != nil {
-		return nil, err
+	err := r.calibrate(ctx, &o, func(b *bench, speed int64) error { // the speed is the uplink's: members have half of it
+		err := heaviest.benchOf(b, speed/2)
+		set := b.set
+		b.set = func(speed int64) { set(speed / 2) }
+		return err
+	})
+	if err != nil {
+		return r.end(err)
 	}
 	return performAll(ctx, o, trunkActs(o), r)
 }
@@ -120,6 +126,7 @@ func (s *switchNode) trunk() *api.Trunk { return &s.state.trunks.Trunks[0] }
 func judgeMetering(a *act, r *Report) {
 	t := a.switches[0].trunk()
 	model := a.modelMetering(t)
+	var offered, accounted uint64
 	for i, m := range metered {
 		p := &t.Priorities[m.priority]
 		row := Metered{Act: a.name, Priority: m.priority, What: m.what, CIR: p.Meter.CIR, PIR: p.Meter.PIR, Model: model[m.priority]}
@@ -134,16 +141,38 @@ func judgeMetering(a *act, r *Report) {
 		got := row.Real.Delivered
 		drops := p.MeterDropped.Frames + p.REDDropped.Frames
 		share := func(n uint64) float64 { return float64(n) / float64(max(1, row.Real.Offered)) }
-		r.soft(a.name, TopicCounters, fmt.Sprintf("priority %d: offered = delivered + dropped by meter and RED", m.priority), fmt.Sprint(row.Real.Offered),
-			fmt.Sprint(got+drops), share(row.Real.Offered-min(got+drops, row.Real.Offered)), a.shortage())
+		offered, accounted = offered+row.Real.Offered, accounted+got+drops
+		r.hard(a.name, TopicLoss, fmt.Sprintf("priority %d: frames that arrive", m.priority), "more than 0", fmt.Sprint(got), got > 0)
 		if i == len(metered)-1 {
 			lost := row.Real.Offered - min(got, row.Real.Offered)
 			r.soft(a.name, TopicLoss, fmt.Sprintf("priority %d, %s: frames lost", m.priority, m.what), "0", fmt.Sprint(lost), share(lost), a.shortage())
 		} else {
 			n := row.Real.Yellow + row.Real.Red
-			r.control(a.name, fmt.Sprintf("priority %d, %s: frames that are not green", m.priority, m.what), "more than 0", fmt.Sprint(n), n > 0, false)
+			r.control(a.name, fmt.Sprintf("priority %d, %s: frames that are not green", m.priority, m.what), "more than 0", fmt.Sprint(n), n > 0,
+				a.offeredRate(row.Real.Offered) > (1+overLimit)*m.cir*float64(a.speed))
 		}
 	}
+	accounted += a.ringDrops()
+	r.hard(a.name, TopicCounters, "offered = delivered + dropped by meter, RED and rings", fmt.Sprint(offered), fmt.Sprint(accounted), offered == accounted)
+}
+
+// ringDrops are the frames that came while a ring of a switch, or of the receiver, was full.
+func (a *act) ringDrops() (n uint64) {
+	for _, s := range a.switches {
+		for _, p := range s.state.queues.Ports {
+			for _, d := range p.Drops {
+				if d.Reason == "ring" {
+					n += d.Frames
+				}
+			}
+		}
+	}
+	return n + a.sink.RingLossless + a.sink.RingOther
+}
+
+// offeredRate is that of so many full frames in the act's time, in bit/s on the wire.
+func (a *act) offeredRate(frames uint64) float64 {
+	return float64(frames) * float64(frame.WireOctets(fullFrame)) * 8 / a.seconds.Seconds()
 }
 
 // compareWithModel holds what became of a priority's frames against what becomes of them in virtual time, of a sender that

@@ -1,8 +1,11 @@
 package demo
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os/exec"
+	"slices"
 )
 
 // A Check is one thing that had to hold. A hard one is judged in every run on every machine: loss, duplicates, order, who
@@ -79,6 +82,33 @@ func (r *Report) control(act, name, want, got string, shown, overloaded bool) {
 // the program.
 func (r *Report) broke(act string, err error) {
 	r.hard(act, TopicRun, "every process runs to the end", "yes", err.Error(), false)
+}
+
+// A fault is what a program did wrong in an act, as opposed to what keeps a demo from running.
+type fault struct {
+	act string
+	error
+}
+
+// refused tells whether a process said that it cannot run here, for want of rights perhaps. Whatever else ends it is its fault.
+func refused(err error) bool {
+	var e *exec.ExitError
+	return errors.As(err, &e) && e.ExitCode() == 1
+}
+
+// end judges the report. err is why it ends early, if it does: nothing excuses what was found before.
+func (r *Report) end(err error) (*Report, error) {
+	var f *fault
+	switch {
+	case errors.As(err, &f):
+		r.broke(f.act, f.error)
+	case err != nil && !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Topic != TopicLeft || c.failed() }):
+		return nil, err
+	case err != nil && r.CouldNot == "":
+		r.CouldNot = err.Error()
+	}
+	r.judge()
+	return r, nil
 }
 
 // left notes whether the act has left something behind.

@@ -2,12 +2,49 @@ package demo
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
 
 // busy is a machine that withheld 12 % of an act's time.
 var busy = shortage{waiting: 0.10, who: "s1", behind: 0.02, slowest: "h2"}
+
+// What ends a demo early excuses nothing that was found before, and is no verdict where nothing was.
+func TestEnd(t *testing.T) {
+	lost := func(r *Report) { r.hard("a", TopicLoss, "lost", "0", "1", false) }
+	whole := func(r *Report) { r.hard("a", TopicLoss, "lost", "0", "0", true) }
+	for _, tt := range []struct {
+		name     string
+		add      func(r *Report)
+		err      error
+		none     bool // no report
+		pass     bool
+		failed   bool
+		couldNot string
+	}{
+		{"the end", whole, nil, false, true, false, ""},
+		{"nothing was looked at", func(*Report) {}, errors.New("no namespaces"), true, false, false, ""},
+		{"only that nothing is left", func(r *Report) { r.left("a", nil) }, errors.New("no namespaces"), true, false, false, ""},
+		{"something is left", func(r *Report) { r.left("a", errors.New("x")) }, errors.New("no namespaces"), false, false, true, "no namespaces"},
+		{"interrupted after a loss", lost, errors.New("interrupted"), false, false, true, "interrupted"},
+		{"interrupted", whole, errors.New("interrupted"), false, false, false, "interrupted"},
+		{"a switch crashed at its start", func(*Report) {}, fmt.Errorf("act a: %w", &fault{"a", errors.New("panic")}), false, false, true, ""},
+	} {
+		r := &Report{}
+		tt.add(r)
+		got, err := r.end(tt.err)
+		if tt.none {
+			if got != nil || err == nil {
+				t.Errorf("%s: %+v, %v, want an error", tt.name, got, err)
+			}
+			continue
+		}
+		if err != nil || got.Pass != tt.pass || got.Failed() != tt.failed || got.CouldNot != tt.couldNot {
+			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt)
+		}
+	}
+}
 
 // A hard check is judged whatever the machine was, a soft one where the machine offered what it asks for.
 func TestVerdict(t *testing.T) {
