@@ -256,31 +256,26 @@ func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	behind, err := b.stopSenders(ctx)
-	return &Trial{Speed: speed, Idle: u.idle, Behind: behind}, err
+	return &Trial{Speed: speed, Idle: u.idle, Behind: b.stopSenders(ctx)}, nil
 }
 
 // stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One that has
 // no report has not even begun.
-func (b *bench) stopSenders(ctx context.Context) (behind float64, err error) {
-	stopped := make([]error, len(b.senders))
+func (b *bench) stopSenders(ctx context.Context) (behind float64) {
 	var all sync.WaitGroup
-	for i, s := range b.senders {
-		all.Go(func() { stopped[i] = s.host.process.Stop(syscall.SIGTERM, 100*time.Millisecond) })
+	for _, s := range b.senders {
+		all.Go(func() { _ = s.host.process.Stop(syscall.SIGTERM, 100*time.Millisecond) }) // finish tells how it ended
 	}
 	all.Wait()
-	for i, s := range b.senders {
-		if stopped[i] != nil {
+	for _, s := range b.senders {
+		if s.host.finish(ctx, &s.host.report) != nil {
 			behind = 1
 			continue
-		}
-		if err := s.host.finish(ctx, &s.host.report); err != nil {
-			return 0, err
 		}
 		late := 1 - float64(s.host.report.Elapsed)/float64(trialLoad)
 		behind = max(behind, s.host.report.Behind, late)
 	}
-	return behind, nil
+	return behind
 }
 
 func (b *bench) close() error { return errors.Join(takeDown(b.lab), os.RemoveAll(b.dir)) }

@@ -20,11 +20,13 @@ import (
 //	  s3 ── s2           victim of one hop: h1 > r2, h2 > r3, h3 > r1
 const ringSwitches = 3
 
-// Thresholds of the ring at ringSpeed; they grow with the speed, so that they last as long. A host is held long before the link of the ring behind it, so that in ordinary life only hosts
+// Thresholds of the ring at ringSpeed; they grow with the speed, so that they last as long, but hold some tens of frames at the
+// slowest: of fewer, those that wait for the next link may be none by chance. A host is held long before the link of the ring behind it, so that in ordinary life only hosts
 // are held, though the ring is full: about as much as a host's threshold waits for the next link. Blocked receivers fill
 // the rest. A link of the ring is freed only when it is all but empty: what waits for the next link keeps it held.
 const (
 	ringSpeed = 200_000_000
+	leastPace = 50_000_000 // speed below which thresholds do not shrink
 	hostXoff  = 64 << 10
 	hostXon   = 48 << 10
 	leastRoom = 32 << 10
@@ -35,7 +37,7 @@ const (
 
 // size is a threshold, in octets, at the ring's speed.
 func (g *ring) size(octets int64) int64 {
-	return int64(float64(octets) * float64(g.speed) / ringSpeed)
+	return int64(float64(octets) * float64(max(g.speed, leastPace)) / ringSpeed)
 }
 
 // next is the switch, 0 to 2, that k sends to.
