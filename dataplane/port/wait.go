@@ -95,6 +95,16 @@ func (w *Waiter) nap(d time.Duration) (why Wakeup, over bool) {
 	return w.woken(n, nil), n > 0 || short == d
 }
 
+// Sleep sleeps for d, and hears nothing meanwhile. Of a short sleep the Go runtime is not told: see Doze.
+func Sleep(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	if d > 2*briefly {
+		_ = unix.Nanosleep(&t, nil) // a signal ends it early
+		return
+	}
+	_, _, _ = syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
+}
+
 // Rest sleeps for d, briefly, unless an urgent descriptor is readable or Wake was called; the next sleep says which. The Go runtime is
 // not told.
 func (w *Waiter) Rest(d time.Duration) { _, _ = poll(w.fds[:w.urgent], d) }
