@@ -66,7 +66,7 @@ func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless), 0)
+	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
 	return &sender{c: c, port: p, waiter: w, own: own, batch: port.NewBatch(), answers: map[uint8]message{}}, nil
 }
 

@@ -145,7 +145,7 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless), 0)
+	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
 	s := &sink{c: c, port: p, waiter: w, pause: c.pause(), own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{}, stations: map[uint64]frame.Header{},
 		holder: newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
 		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, nominal(c.Speed), mac)}
