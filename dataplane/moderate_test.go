@@ -82,7 +82,7 @@ func TestPromptFrames(t *testing.T) {
 func TestRingsAreListenedToAfterAPromptFrame(t *testing.T) {
 	const ms = second / 1000
 	w := &worker{}
-	p := &portTask{moderation: ms / 2}
+	p := &portTask{interval: ms / 2}
 	for i, step := range []struct {
 		at            int64
 		burst, prompt bool
@@ -104,15 +104,15 @@ func TestRingsAreListenedToAfterAPromptFrame(t *testing.T) {
 		if step.burst {
 			w.learnLoad(p, step.prompt, step.at)
 		}
-		if got := p.quiet(step.at); got != step.quiet {
+		if got := p.moderates(step.at); got != step.quiet {
 			t.Errorf("step %d: left alone for %d ns, want %d", i, got, step.quiet)
 		}
-		if relaxed := w.relaxed(step.at); relaxed != (step.at < p.deepUntil) || step.quiet > 0 && !relaxed {
-			t.Errorf("step %d: the worker looks for more, or does not: %v", i, relaxed)
+		if loaded := w.loaded(step.at); loaded != (step.at < p.deepUntil) || step.quiet > 0 && !loaded {
+			t.Errorf("step %d: the worker looks for more, or does not: %v", i, loaded)
 		}
 	}
 	w.learnLoad(&portTask{}, false, 30*ms)
-	if w.relaxed(30 * ms) {
+	if w.loaded(30 * ms) {
 		t.Error("a port whose rings are never left alone does not keep the worker looking for more")
 	}
 }
@@ -200,6 +200,29 @@ func TestModerate(t *testing.T) {
 	}
 }
 
+// What may come in by each of the ports whose rings are left alone counts for the lossless queues of all of them.
+func TestModeratedPortsShareTheBuffer(t *testing.T) {
+	for loaded, alone := range map[int]bool{1: true, 2: false} {
+		m := newMill(t, port.Other, nil, func(_ *Config, ports []PortConfig) {
+			ports[0].Speed, ports[1].Speed = 200*megabit, 200*megabit
+		})
+		sw := m.w.r.sw
+		for !sw.WouldCross(0, 2*moderateOctets/shortestFrame, 2*moderateOctets) {
+			sw.buffer.Admit(0, lossless, mtu)
+		}
+		m.w.r.tasks[0].port = &ringed{m.in, map[port.Work]int32{port.WorkLossless: readable(t)}}
+		m.w.r.tasks[1].port = &ringed{m.out, nil}
+		m.w.watch()
+		for _, p := range m.w.receivers[:loaded] {
+			p.deepUntil = 2 * moderateDepth
+		}
+		m.w.moderate(sw, second, moderateDepth)
+		if got := m.w.waiter.Wait(0) == port.Expired; got != alone {
+			t.Errorf("%d loaded ports: the lossless ring is left alone: %v, want %v", loaded, got, alone)
+		}
+	}
+}
+
 // A host's rings are not left alone beyond a near deadline.
 func TestHostNearADeadline(t *testing.T) {
 	w := &worker{worked: true, hostNIC: true, crowd: crowd{share: crowdWhole}}
@@ -221,12 +244,12 @@ func TestLoadIsLearnedFromBursts(t *testing.T) {
 	for i, want := range []bool{false, true} {
 		p.promptUntil = 0
 		m.round()
-		if got := p.quiet(Now()) > 0; got != want {
+		if got := p.moderates(Now()) > 0; got != want {
 			t.Errorf("round %d: the rings are left alone: %v, want %v", i, got, want)
 		}
 	}
 	m.in.frames = append(burst[:15:15], port.Frame{Data: data(0, 1, 1, 0, mtu)})
-	if m.round(); p.quiet(Now()) != 0 || m.w.relaxed(Now()) {
+	if m.round(); p.moderates(Now()) != 0 || m.w.loaded(Now()) {
 		t.Error("a frame of a priority that is not loaded came, and the rings are left alone")
 	}
 }

@@ -25,7 +25,8 @@ type portTask struct {
 	ringHeld    bool
 	unwatched   int   // bursts until a ring that fills up is measured again
 	draining    bool  // the peer is held until the rings are replaced, or until a configuration fits
-	moderation  int64 // ns for which the rings may be left alone; 0: never
+	interval    int64 // ns for which the rings may be left alone; 0: never
+	alone       int64 // and for which they are in the coming sleep
 	deepUntil   int64 // until then the egress queues hold frames that those of the last burst met
 	promptUntil int64 // until then the rings are listened to
 
@@ -55,5 +56,5 @@ func (t *portTask) configure(cfg PortConfig) {
 	case t.delay != nil && changed:
 		t.delay.change(cfg.Delay, cfg.Nominal, cfg.Burst)
 	}
-	t.cfg, t.classify, t.moderation = cfg, cfg.Classify, cfg.moderation()
+	t.cfg, t.classify, t.interval = cfg, cfg.Classify, cfg.moderation()
 }

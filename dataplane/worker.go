@@ -139,7 +139,7 @@ func (w *worker) run() {
 		if w.round(now) {
 			w.earn(idle, now, Now())
 			w.worked, idle = true, 0
-			if !w.relaxed(now) {
+			if !w.loaded(now) {
 				w.gather()
 				continue
 			}
@@ -147,7 +147,7 @@ func (w *worker) run() {
 		if idle == 0 {
 			idle = now
 		}
-		if !w.relaxed(now) && w.spins(idle, now) {
+		if !w.loaded(now) && w.spins(idle, now) {
 			relax(spinRelax)
 			continue
 		}
