@@ -5,17 +5,17 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Interrupt moderation, as NICs have it: while a port's frames have to wait in an egress queue anyhow, the worker sleeps
-// without listening to the port's receive rings, for as long as a few frames take on the wire.
+// Interrupt moderation, as NICs have it: while a port's frames have to wait in an egress queue anyhow, the worker
+// sleeps without listening to the port's receive rings, for as long as a few frames take on the wire.
 //
-// The load does not leave later for it: the egress queues that the last burst met held frames for moderateDepth, and the
-// rings are looked at before that is over. A frame that meets a shorter queue is prompt, and may have waited in its ring for
-// the port's interval. Then the rings are listened to for promptTime, so that requests and answers beside a load find the
-// worker awake.
+// The load does not leave later for it: the egress queues that the last burst met held frames for moderateDepth, and
+// the rings are looked at before that is over. A frame that meets a shorter queue is prompt, and may have waited in
+// its ring for the port's interval. Then the rings are listened to for promptTime, so that requests and answers beside
+// a load find the worker awake.
 //
-// XOFF stays honest by a bound in octets. The lossless rings are left alone only where moderateOctets from each moderated port
-// cannot bring a lossless queue to its threshold. What a peer may send beyond its speed is its burst, for which there is
-// headroom. MAC Control frames end every sleep.
+// XOFF stays honest by a bound in octets. The lossless rings are left alone only where moderateOctets from each
+// moderated port cannot bring a lossless queue to its threshold. What a peer may send beyond its speed is its burst,
+// for which there is headroom. MAC Control frames end every sleep.
 const (
 	moderateFrames = 8 // full ones
 	moderateOctets = moderateFrames * (1518 + frame.WireExtras)
@@ -24,8 +24,8 @@ const (
 	promptTime     = 10_000_000 // ns after a prompt frame in which a port's rings are listened to
 )
 
-// moderation is the interval for which a worker may leave the port's rings alone, 0 where it is shorter than the shortest
-// sleep or nobody knows how much comes meanwhile.
+// moderation is the interval for which a worker may leave the port's rings alone, 0 where it is shorter than the
+// shortest sleep or nobody knows how much comes meanwhile.
 func (c *PortConfig) moderation() int64 {
 	if c.Speed == 0 {
 		return 0
@@ -64,12 +64,14 @@ func (t *portTask) moderates(now int64) int64 {
 	return 0
 }
 
-// loaded tells whether the frames that came last have to wait, and more need not be looked for before the worker sleeps.
+// loaded tells whether the frames that came last have to wait, and more need not be looked for before the worker
+// sleeps.
 func (w *worker) loaded(now int64) bool { return now < w.deepUntil && !w.full }
 
-// moderate shortens a sleep of d ns where rings are left alone in it, and chooses them. A worker with a delay line leaves none
-// alone: a cable is never late. One that serves a host leaves all of them alone for restTime, once after work, where threads of
-// this machine often wait for a CPU: a wake-up for each frame would take that from the host's programs.
+// moderate shortens a sleep of d ns where rings are left alone in it, and chooses them. A worker with a delay line
+// leaves none alone: a cable is never late. One that serves a host leaves all of them alone for restTime, once after
+// work, where threads of this machine often wait for a CPU: a wake-up for each frame would take that from the host's
+// programs.
 func (w *worker) moderate(sw *Switch, d, now int64) int64 {
 	all := w.worked && w.hostNIC && !w.crowd.rare() && d > restTime
 	if w.worked = false; all {

@@ -12,8 +12,8 @@ import (
 
 const megabit = 1_000_000
 
-// What comes in while rings are left alone is bounded in octets: fast ports, whose time would be shorter than a sleep, are
-// always listened to, and so are those without a speed.
+// What comes in while rings are left alone is bounded in octets: fast ports, whose time would be shorter than a sleep,
+// are always listened to, and so are those without a speed.
 func TestModerationIsBoundInOctets(t *testing.T) {
 	for _, tt := range []struct{ speed, want int64 }{
 		{0, 0}, {10 * megabit, moderateDepth}, {100 * megabit, 986_880}, {200 * megabit, 493_440}, {500 * megabit, 197_376},
@@ -77,8 +77,8 @@ func TestPromptFrames(t *testing.T) {
 	}
 }
 
-// Rings are left alone from a burst that met deep queues until these may be empty, and not within promptTime after a prompt
-// frame: one request among others, or several in a row, find the worker listening.
+// Rings are left alone from a burst that met deep queues until these may be empty, and not within promptTime after a
+// prompt frame: one request among others, or several in a row, find the worker listening.
 func TestRingsAreListenedToAfterAPromptFrame(t *testing.T) {
 	const ms = second / 1000
 	w := &worker{}
@@ -164,7 +164,9 @@ func TestModerate(t *testing.T) {
 		{"a fast port", func(_ *worker, p *portTask) { p.cfg.Speed = gigabit; p.configure(p.cfg) }, false, false, long},
 		{"a delay line", func(w *worker, p *portTask) { w.lines = append(w.lines, p) }, false, false, long},
 		{"a peer that is held for the ring", func(_ *worker, p *portTask) { p.ringHeld = true }, false, false, long},
-		{"a frame that waits in the ring", func(_ *worker, p *portTask) { p.blocked[port.Lossless] = true }, false, false, long},
+		{"a frame that waits in the ring", func(_ *worker, p *portTask) {
+			p.blocked[port.Lossless] = true
+		}, false, false, long},
 		{"a host in a crowd, after work", func(w *worker, p *portTask) {
 			w.hostNIC, w.worked, w.crowd, p.deepUntil = true, true, crowded, 0
 		}, true, true, restTime},
@@ -178,7 +180,8 @@ func TestModerate(t *testing.T) {
 			w.worked, w.crowd, p.deepUntil = true, crowded, 0
 		}, false, false, long},
 	} {
-		for what, alone := range map[port.Work]bool{port.WorkOther: tt.other, port.WorkLossless: tt.lossless, port.WorkControl: false} {
+		rings := map[port.Work]bool{port.WorkOther: tt.other, port.WorkLossless: tt.lossless, port.WorkControl: false}
+		for what, alone := range rings {
 			m := newMill(t, port.Other, nil, func(_ *Config, ports []PortConfig) { ports[0].Speed = 200 * megabit })
 			p := m.w.r.tasks[0]
 			p.port = &ringed{m.in, map[port.Work]int32{what: readable(t)}}
@@ -190,7 +193,8 @@ func TestModerate(t *testing.T) {
 			tt.change(m.w, p)
 			d := m.w.moderate(m.w.r.sw, long, moderateDepth)
 			if woken := m.w.waiter.Wait(0); d != tt.d || (woken == port.Expired) != alone {
-				t.Errorf("%s, descriptors %b: a sleep of %d ns, left alone %v, want %d, %v", tt.name, what, d, woken == port.Expired, tt.d, alone)
+				t.Errorf("%s, descriptors %b: a sleep of %d ns that ends with %v, want %d, left alone %v",
+					tt.name, what, d, woken, tt.d, alone)
 			}
 			if m.w.moderated != (tt.other || tt.lossless) || m.w.worked {
 				t.Errorf("%s: moderated %v, worked %v", tt.name, m.w.moderated, m.w.worked)
@@ -231,8 +235,8 @@ func TestHostNearADeadline(t *testing.T) {
 	}
 }
 
-// Through a real worker's rounds: bursts into a queue that does not empty let it leave the rings alone, and the first frame to
-// another port ends that.
+// Through a real worker's rounds: bursts into a queue that does not empty let it leave the rings alone, and the first
+// frame to another port ends that.
 func TestLoadIsLearnedFromBursts(t *testing.T) {
 	burst := repeated(data(0, 1, 0, 0, mtu), 16)
 	m := newMill(t, port.Other, burst, func(_ *Config, ports []PortConfig) {

@@ -120,8 +120,8 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	}
 }
 
-// A sink lets its rings fill for no longer than the shortest frames at its speed take to fill a quarter of them, within bounds; one
-// that blocks, or reads at a rate, looks as often as at any speed.
+// A sink lets its rings fill for no longer than the shortest frames at its speed take to fill a quarter of them, within
+// bounds; one that blocks, or reads at a rate, looks as often as at any speed.
 func TestSinkPause(t *testing.T) {
 	for _, tt := range []struct {
 		c    SinkConfig
