@@ -44,6 +44,7 @@
 //	crowd.go     whether other threads want the CPU that a worker spins on
 //	tuning.go    other choices for that, for experiments
 //	gather.go    waiting for more frames
+//	moderate.go  leaving rings alone under load, as NICs moderate interrupts
 //	receive.go   the receive task of a port
 //	transmit.go  the transmit task of a port
 //	delay.go     the delay line of a port

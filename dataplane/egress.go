@@ -93,7 +93,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 		}
 		if !p.shaper.Ready(octets, now) {
 			if p.plan.n == 0 {
-				p.txAt = p.shaper.When(max(octets, min(p.cfg.Burst/2, p.waiting(streaming))), now)
+				p.txAt = p.shaper.When(max(octets, min(sched.Quantum(p.cfg.Burst), p.waiting(streaming))), now)
 			}
 			return
 		}
@@ -120,8 +120,8 @@ func orOwn(head uint32) uint32 {
 	return head
 }
 
-// waiting is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are
-// worth half a burst, or all that waits: fewer wake-ups, and none of its rate is lost.
+// waiting is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are worth
+// sched.Quantum, or all that waits.
 func (p *portState) waiting(streaming uint8) int64 {
 	if streaming != 0 {
 		return math.MaxInt64

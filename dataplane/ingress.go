@@ -59,17 +59,20 @@ const (
 // after Hold. Copies for ports that worker owns lie in their egress queues, but still in the arrival's memory: after
 // sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
 func (s *Switch) Ingress(in, worker int, burst []Arrival, first int, now int64) (int, Stop) {
-	s.now, s.worker, s.fate = now, worker, 0
+	s.now, s.worker, s.fate, s.prompt = now, worker, 0, false
 	p := s.ports[in]
 	if p == nil || !p.up {
+		s.prompt = true
 		s.ignore(p, burst[first:])
 		return len(burst), Done
 	}
 	for i := first; i < len(burst); i++ {
 		off, held := s.buffer.OffCount(), s.trunkHolds
+		s.queued = false
 		if !s.receive(p, &burst[i], uint32(i)) {
 			return i, Hold
 		}
+		s.prompt = s.prompt || !s.queued
 		if s.fate != 0 {
 			s.takeFate(&burst[i])
 		}
@@ -171,6 +174,7 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 		s.drop(p, a.priority, DropOversize, false)
 	case d.Kind == bridge.Unicast:
 		out := s.ports[d.Port]
+		s.queued = out.deep(a.priority)
 		if s.admitLossy(p, a, out, a.priority) {
 			s.mark(out, a, a.priority)
 			s.enqueue(p, a, index, vid, out, a.priority, chargeLossy)
@@ -234,6 +238,7 @@ func (s *Switch) overspeed(p *portState, a *Arrival) {
 // admitLossless charges a frame to its ingress queue. It returns false where the frame must wait in the ring.
 func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint16, out *portState) bool {
 	s.arrived, p.talker = a.At, a.header.Src
+	s.queued = out.deep(a.priority)
 	if p.again.octets != 0 {
 		s.waitAgain(p, a)
 	}
@@ -281,8 +286,10 @@ func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *br
 		return
 	}
 	p.count.Copies += uint64(d.Ports.Len() - 1)
+	s.queued = true
 	for i := range d.Ports.All() {
 		out := s.ports[i]
+		s.queued = s.queued && out.deep(q)
 		switch {
 		case s.tooLong(out, a, vid):
 			s.drop(p, a.priority, DropOversize, false)

@@ -166,7 +166,7 @@ func wireTime(n, octets int) int64 { return int64(n * frame.WireOctets(octets) *
 
 // Time spent paused earns nothing: after a long pause the port does not burst beyond what it had before.
 func TestPausedTimeEarnsNothing(t *testing.T) {
-	const n, half = 12, 2
+	const n, quantum = 12, 3
 	setup := func() *rig {
 		ports := []PortConfig{testPort(0), testPort(1)}
 		ports[1].Burst = int64(4 * frame.WireOctets(mtu))
@@ -190,8 +190,8 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 	if r.sw.Dequeue(1, r.now) != 0 {
 		t.Fatal("a frame may go at once: the pause has earned tokens")
 	}
-	// A port without tokens sleeps until they are worth half a burst.
-	if at, want := r.sw.TxDeadline(1, r.now), expiry+wireTime(half, mtu); at != want {
+	// A port without tokens sleeps until they are worth three quarters of a burst.
+	if at, want := r.sw.TxDeadline(1, r.now), expiry+wireTime(quantum, mtu); at != want {
 		t.Errorf("the first frames may go at %d, want %d", at-expiry, want-expiry)
 	}
 	r.now = expiry + wireTime(1, mtu) - 1
@@ -199,11 +199,11 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 		t.Error("a frame may go 1 ns before it is paid for")
 	}
 	r.drain(1, expiry+wireTime(n, mtu)-1)
-	if got := r.count(1).QueueBytes[lossless]; got != half*mtu {
-		t.Errorf("%d octets wait 1 ns before the last frames may go, want half a burst", got)
+	if got := r.count(1).QueueBytes[lossless]; got != quantum*mtu {
+		t.Errorf("%d octets wait 1 ns before the last frames may go, want three quarters of a burst", got)
 	}
-	if got := r.drain(1, expiry+wireTime(n, mtu)); len(got) != half {
-		t.Errorf("%d frames at the last moment, want half a burst", len(got))
+	if got := r.drain(1, expiry+wireTime(n, mtu)); len(got) != quantum {
+		t.Errorf("%d frames at the last moment, want three quarters of a burst", len(got))
 	}
 
 	// Idle time earns, up to the bucket.

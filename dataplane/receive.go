@@ -205,6 +205,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []Arrival) (int, Stop
 		sw.clock = w.age
 		taken, stop = sw.Ingress(t.index, w.id, arrivals[:min(taken+w.pace.step, len(arrivals))], taken, now)
 		w.moves = sw.Staged(w.moves)
+		w.learnLoad(t, sw.prompt, now)
 		if stop == Hold {
 			t.blockedAt[c] = sw.room
 		}

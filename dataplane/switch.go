@@ -32,6 +32,8 @@ type Switch struct {
 	// urgent lists ports whose transmit task has work: a peer to be told something, frames to send.
 	urgent    bridge.PortSet
 	foreign   bridge.PortSet // those of them that another worker than the running one sends on
+	queued    bool           // the running frame has to wait in deep egress queues
+	prompt    bool           // a frame of the running burst has not
 	room      uint64         // counts departures of lossless frames
 	wakeDelay int64
 	retired   map[string]*retiredPort // counters of removed ports, by name

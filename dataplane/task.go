@@ -17,13 +17,18 @@ type portTask struct {
 	program  []bpf.RawInstruction // in force; guarded by Runner.change
 
 	// receive task
-	blocked   [port.NumClasses]bool   // the oldest frame waits for buffer
-	blockedAt [port.NumClasses]uint64 // Switch.room when it last had to wait
-	tryAt     [port.NumClasses]int64  // when it is looked at again, come what may
-	pieces    [port.NumClasses]int    // pieces of the oldest frame that were taken already
-	ringHeld  bool
-	unwatched int  // bursts until a ring that fills up is measured again
-	draining  bool // the peer is held until the rings are replaced, or until a configuration fits
+	blocked     [port.NumClasses]bool   // the oldest frame waits for buffer
+	blockedAt   [port.NumClasses]uint64 // Switch.room when it last had to wait
+	tryAt       [port.NumClasses]int64  // when it is looked at again, come what may
+	pieces      [port.NumClasses]int    // pieces of the oldest frame that were taken already
+	sockets     [port.NumClasses]span   // of the rings, among those that the worker listens to
+	ringHeld    bool
+	unwatched   int   // bursts until a ring that fills up is measured again
+	draining    bool  // the peer is held until the rings are replaced, or until a configuration fits
+	interval    int64 // ns for which the rings may be left alone; 0: never
+	alone       int64 // and for which they are in the coming sleep
+	deepUntil   int64 // until then the egress queues hold frames that those of the last burst met
+	promptUntil int64 // until then the rings are listened to
 
 	// transmit task
 	stuck     stuck
@@ -39,6 +44,9 @@ type portTask struct {
 	late     Histogram // from when a frame was due in delay to its send call
 }
 
+// A span is some numbers in a row, the last one excluded.
+type span struct{ from, to int }
+
 // configure takes over what the tasks themselves need of a port's configuration.
 func (t *portTask) configure(cfg PortConfig) {
 	changed := t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst
@@ -48,5 +56,5 @@ func (t *portTask) configure(cfg PortConfig) {
 	case t.delay != nil && changed:
 		t.delay.change(cfg.Delay, cfg.Nominal, cfg.Burst)
 	}
-	t.cfg, t.classify = cfg, cfg.Classify
+	t.cfg, t.classify, t.interval = cfg, cfg.Classify, cfg.moderation()
 }

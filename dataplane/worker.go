@@ -27,7 +27,7 @@ const (
 	spinFew       = 15_000    // ns: what a sleep and its end cost; after little work a longer spin is dearer, and takes the CPU from the hosts
 	spinMax       = 200_000   // ns: after much work it may be longer, as far as credit reaches and the crowd bears it
 	spinRelax     = 8         // pauses of the processor between two looks: other workers want the lock too
-	restTime      = 100_000   // ns that a host NIC rests after work where the CPUs are crowded
+	restTime      = 100_000   // ns that a host NIC leaves its rings alone after work where the CPUs are crowded
 	retryDelay    = 200_000   // ns until a frame that the kernel did not take is sent again
 	delaySpin     = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
 	waitPeriod    = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may
@@ -50,10 +50,12 @@ type worker struct {
 	spin         int64
 	credit       int64 // ns that it may spin: what its rounds lasted less what it has spun, at most pace.most
 	crowd        crowd
-	worked       bool // since it slept
-	hostNIC      bool // a receiver is a TAP: it serves a host, perhaps beside other ports
-	got          int  // frames that this round has received
-	full         bool // a burst of this round was as long as bursts may be
+	worked       bool  // since it slept
+	moderated    bool  // its sleep leaves rings alone
+	deepUntil    int64 // of the port that it has received from last
+	hostNIC      bool  // a receiver is a TAP: it serves a host, perhaps beside other ports
+	got          int   // frames that this round has received
+	full         bool  // a burst of this round was as long as bursts may be
 
 	frames   [burstArrivals]port.Frame
 	arrivals [burstArrivals]Arrival
@@ -137,13 +139,15 @@ func (w *worker) run() {
 		if w.round(now) {
 			w.earn(idle, now, Now())
 			w.worked, idle = true, 0
-			w.gather()
-			continue
+			if !w.loaded(now) {
+				w.gather()
+				continue
+			}
 		}
 		if idle == 0 {
 			idle = now
 		}
-		if w.spins(idle, now) {
+		if !w.loaded(now) && w.spins(idle, now) {
 			relax(spinRelax)
 			continue
 		}
@@ -229,11 +233,6 @@ func (w *worker) sleep() {
 		w.sleeping.Store(false)
 		return
 	}
-	if w.rests(d) {
-		w.waiter.Rest(restTime)
-		w.sleeping.Store(false)
-		return
-	}
 	why := w.waiter.Doze(d)
 	w.sleeping.Store(false)
 	slept := Now() - from
@@ -245,16 +244,9 @@ func (w *worker) sleep() {
 	case port.Failed:
 		w.clearErrors()
 	}
-	w.adapt(slept)
-}
-
-// rests tells whether a sleep that could last for d is first a rest, in which only MAC Control frames wake the worker: once after work,
-// where it serves a host and threads of this machine often wait for a CPU. A wake-up for each frame would take that from the host's
-// programs, and from the other switches; so a NIC moderates its interrupts.
-func (w *worker) rests(d time.Duration) bool {
-	worked := w.worked
-	w.worked = false
-	return worked && w.hostNIC && !w.crowd.rare() && (d < 0 || d > restTime)
+	if !w.moderated {
+		w.adapt(slept)
+	}
 }
 
 // clearErrors takes the pending errors of all sockets, which would end every sleep at once.
@@ -316,10 +308,11 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 			at = min(at, now+waitPeriod) // its peer is held by the ring, and other workers send what that waits for
 		}
 	}
-	if at == noDeadline {
+	d := w.moderate(sw, max(at-now, minSleep), now)
+	if at == noDeadline && !w.moderated {
 		return -1, true
 	}
-	return time.Duration(max(at-now, minSleep)), true
+	return time.Duration(d), true
 }
 
 // watch tells the waiter which sockets to listen to. A ring whose oldest frame waits for buffer is left out: it would
@@ -330,17 +323,16 @@ func (w *worker) watch() {
 	for _, t := range w.transmitters {
 		w.fds = t.port.Descriptors(w.fds, port.WorkControl)
 	}
-	urgent := len(w.fds)
 	for _, t := range w.receivers {
 		_, tap := t.port.(*port.TAP)
 		w.hostNIC = w.hostNIC || tap
-		var what port.Work
 		for c := range port.NumClasses {
+			t.sockets[c].from = len(w.fds)
 			if !t.blocked[c] {
-				what |= 1 << c
+				w.fds = t.port.Descriptors(w.fds, 1<<c)
 			}
+			t.sockets[c].to = len(w.fds)
 		}
-		w.fds = t.port.Descriptors(w.fds, what)
 	}
-	w.waiter.Watch(w.fds, urgent)
+	w.waiter.Watch(w.fds)
 }

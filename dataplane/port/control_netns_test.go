@@ -134,7 +134,7 @@ func TestDescriptors(t *testing.T) {
 			if len(fds) != 1 {
 				t.Fatalf("%d descriptors for kind %d", len(fds), other)
 			}
-			waiter.Watch(fds, 0)
+			waiter.Watch(fds)
 			if other == kind {
 				w.send(frame.VnetHeader{}, b)
 				if why := waiter.Wait(20 * time.Second); why != port.Ready {

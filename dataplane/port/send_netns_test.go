@@ -185,7 +185,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 		t.Fatal(err)
 	}
 	defer func() { _ = waiter.Close() }()
-	waiter.Watch(w.port.Descriptors(nil, port.WorkOther|port.WorkLossless|port.WorkControl), 0)
+	waiter.Watch(w.port.Descriptors(nil, port.WorkOther|port.WorkLossless|port.WorkControl))
 	if why := waiter.Wait(0); why != port.Expired {
 		t.Fatalf("woken by %v while all is well", why)
 	}

@@ -13,10 +13,9 @@ import (
 // A Waiter lets one goroutine sleep until a socket of its ports is readable, until a deadline, or until another
 // goroutine wakes it.
 type Waiter struct {
-	event  int
-	fds    []unix.PollFd // that of Wake, those that are urgent, the others
-	urgent int           // with that of Wake
-	long   bool          // the last sleep of Doze was long
+	event int
+	fds   []unix.PollFd // that of Wake, then those of Watch
+	long  bool          // the last sleep of Doze was long
 }
 
 // NewWaiter returns a Waiter without ports.
@@ -26,16 +25,26 @@ func NewWaiter() (*Waiter, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	w := &Waiter{event: fd}
-	w.Watch(nil, 0)
+	w.Watch(nil)
 	return w, nil
 }
 
-// Watch replaces the descriptors that Wait listens to, of which Rest listens to the first ones.
-func (w *Waiter) Watch(fds []int32, urgent int) {
-	w.urgent = 1 + urgent
+// Watch replaces the descriptors that are listened to.
+func (w *Waiter) Watch(fds []int32) {
 	w.fds = append(w.fds[:0], unix.PollFd{Fd: int32(w.event), Events: unix.POLLIN})
 	for _, fd := range fds {
 		w.fds = append(w.fds, unix.PollFd{Fd: fd, Events: unix.POLLIN})
+	}
+}
+
+// Mute leaves the descriptors from number from on, up to to, as Watch was given them, out of the sleeps to come, or takes them
+// in again.
+func (w *Waiter) Mute(from, to int, on bool) {
+	fds := w.fds[1:]
+	for i := from; i < to; i++ {
+		if on != (fds[i].Fd < 0) {
+			fds[i].Fd = ^fds[i].Fd // ppoll passes over negative ones
+		}
 	}
 }
 
@@ -95,9 +104,15 @@ func (w *Waiter) nap(d time.Duration) (why Wakeup, over bool) {
 	return w.woken(n, nil), n > 0 || short == d
 }
 
-// Rest sleeps for d, briefly, unless an urgent descriptor is readable or Wake was called; the next sleep says which. The Go runtime is
-// not told.
-func (w *Waiter) Rest(d time.Duration) { _, _ = poll(w.fds[:w.urgent], d) }
+// Sleep sleeps for d, and hears nothing meanwhile. Of a short sleep the Go runtime is not told: see Doze.
+func Sleep(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	if d > 2*briefly {
+		_ = unix.Nanosleep(&t, nil) // a signal ends it early
+		return
+	}
+	_, _, _ = syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
+}
 
 func poll(fds []unix.PollFd, d time.Duration) (int, syscall.Errno) {
 	t := unix.NsecToTimespec(int64(d))

@@ -102,44 +102,69 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 	}
 }
 
-// A rest hears what is urgent, and Wake, and nothing else.
-func TestRestHearsOnlyWhatIsUrgent(t *testing.T) {
-	const long = 20 * time.Second
+// A sleep does not hear what is muted, and Wake and all others end it; what is taken in again does, too.
+func TestMutedDescriptorsEndNoSleep(t *testing.T) {
+	const short, long = 5 * time.Millisecond, 20 * time.Second
 	w := newWaiter(t)
 	var ends [2][2]int
+	var fds []int32
 	for i := range ends {
 		if err := unix.Pipe2(ends[i][:], unix.O_CLOEXEC); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _, _ = unix.Close(ends[i][0]), unix.Close(ends[i][1]) }()
+		fds = append(fds, int32(ends[i][0]))
 	}
-	w.Watch([]int32{int32(ends[0][0]), int32(ends[1][0])}, 1)
+	w.Watch(fds)
 	write := func(i int) {
 		if _, err := unix.Write(ends[i][1], []byte{0}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write(1)
-	var longest time.Duration
-	for range 20 { // a signal of the runtime's ends a rest as well
-		from := time.Now()
-		w.Rest(5 * time.Millisecond)
-		longest = max(longest, time.Since(from))
+	for range 2 { // muted twice is muted
+		w.Mute(1, 2, true)
+		var longest time.Duration
+		for range 20 { // a signal of the runtime's ends a sleep as well
+			from := time.Now()
+			w.Doze(short)
+			longest = max(longest, time.Since(from))
+		}
+		if longest < short {
+			t.Errorf("what is muted ended each sleep: the longest lasted %v", longest)
+		}
 	}
-	if longest < 5*time.Millisecond {
-		t.Errorf("what is not urgent ended each rest: the longest lasted %v", longest)
-	}
-	if why := w.Wait(long); why != port.Ready {
-		t.Errorf("the sleep after it: %v, want ready", why)
-	}
-	for i, wake := range []func(){w.Wake, func() { write(0) }} {
+	for name, wake := range map[string]func(){"Wake": w.Wake, "another descriptor": func() { write(0) }} {
 		wake()
 		from := time.Now()
-		w.Rest(long)
-		if slept := time.Since(from); slept >= long {
-			t.Errorf("case %d did not end a rest", i)
+		if w.Doze(long); time.Since(from) >= long {
+			t.Errorf("%s did not end a sleep", name)
 		}
-		w.Wait(long) // takes the wake-up
+	}
+	w.Mute(0, 2, true)
+	w.Mute(1, 2, false)
+	if why := w.Wait(long); why != port.Ready {
+		t.Errorf("a descriptor that was muted before: %v, want ready", why)
+	}
+	w.Mute(0, 2, true)
+	w.Watch(fds[:1])
+	if why := w.Wait(long); why != port.Ready {
+		t.Errorf("a descriptor that is watched anew: %v, want ready", why)
+	}
+}
+
+// Sleep hears nothing, and lasts as long as it is told but for signals.
+func TestSleep(t *testing.T) {
+	for _, d := range []time.Duration{100 * time.Microsecond, 2 * time.Millisecond, 5 * time.Millisecond} {
+		var longest time.Duration
+		for range 10 {
+			from := time.Now()
+			port.Sleep(d)
+			longest = max(longest, time.Since(from))
+		}
+		if longest < d {
+			t.Errorf("sleeps of %v: the longest lasted %v", d, longest)
+		}
 	}
 }
 

@@ -155,3 +155,32 @@ func TestShaperHeldWhileStopped(t *testing.T) {
 		t.Error("the port stood still until the frame came, which must not earn")
 	}
 }
+
+// A port that sleeps until a quantum of tokens is there keeps its rate where it wakes up late by no more than a quarter of its
+// bucket takes to fill, and loses what the bucket cannot hold where it is later.
+func TestQuantumLeavesRoomForLateWakeUps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Int64Range(1_000_000, 100_000_000_000).Draw(t, "rate")
+		burst := max(3076, rate/8/2000)
+		fill := burst * 8 * 1_000_000_000 / rate
+		for _, tt := range []struct {
+			late int64
+			keep bool
+		}{{0, true}, {fill / 4, true}, {fill / 2, false}} {
+			var s Shaper
+			s.Configure(rate, burst, 0)
+			s.Take(burst)
+			now, sent := int64(0), int64(0)
+			for now < 1000*fill {
+				now = s.When(Quantum(burst), now) + tt.late
+				for s.Ready(burst/16, now) {
+					s.Take(burst / 16)
+					sent += burst / 16
+				}
+			}
+			if kept := sent >= 999*now/fill*burst/1000; kept != tt.keep {
+				t.Fatalf("late by %d ns of %d: %d octets of %d", tt.late, fill, sent, now/fill*burst)
+			}
+		}
+	})
+}

@@ -130,7 +130,7 @@ func (s *station) runReceive() {
 		return
 	}
 	defer w.Close()
-	w.Watch(s.port.Descriptors(nil, port.WorkLossless), 0)
+	w.Watch(s.port.Descriptors(nil, port.WorkLossless))
 	var frames [64]port.Frame
 	for !s.quit.Load() {
 		n := s.port.Receive(port.Lossless, frames[:], 1<<20)
@@ -217,7 +217,7 @@ func (s *station) runSend(streams []stream, ended *atomic.Bool) {
 		return
 	}
 	defer w.Close()
-	w.Watch(s.port.Descriptors(nil, port.WorkControl), 0)
+	w.Watch(s.port.Descriptors(nil, port.WorkControl))
 	o := sender{station: s, receivers: s.receivers(), batch: port.NewBatch(), start: time.Now()}
 	o.shaper.Configure(s.speed, headroom.DefaultBurst(s.speed, 1518), clock())
 	frames := make([][]byte, len(streams))

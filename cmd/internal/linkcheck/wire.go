@@ -51,7 +51,7 @@ func Open(netns, name string) (*Interface, error) {
 		_ = i.waiter.Close()
 		return nil, err
 	}
-	i.waiter.Watch(i.port.Descriptors(nil, port.WorkOther|port.WorkControl), 0)
+	i.waiter.Watch(i.port.Descriptors(nil, port.WorkOther|port.WorkControl))
 	return i, nil
 }
 

@@ -99,7 +99,7 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = s.waiter.Close(), s.pause.Close() })
+	t.Cleanup(func() { _ = s.waiter.Close() })
 	data := func(flow uint32, k kind) *port.Frame {
 		return &port.Frame{Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
 			message{kind: k, priority: 3, flow: flow, total: 1})}
@@ -117,6 +117,28 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	s.see(data(2, kindFin), 1)
 	if far.Backlog(port.Other).Frames != 1 {
 		t.Error("a total of a flow that is followed was not answered")
+	}
+}
+
+// A sink lets its rings fill for no longer than the shortest frames at its speed take to fill a quarter of them, within
+// bounds; one that blocks, or reads at a rate, looks as often as at any speed.
+func TestSinkPause(t *testing.T) {
+	for _, tt := range []struct {
+		c    SinkConfig
+		want time.Duration
+	}{
+		{SinkConfig{Speed: 200_000_000}, longPause},
+		{SinkConfig{Speed: 1_000_000_000}, longPause},
+		{SinkConfig{Speed: 2_000_000_000}, sinkSlots / 4 * 84 * 8 / 2},
+		{SinkConfig{Speed: 10_000_000_000}, readPause},
+		{SinkConfig{Speed: 100_000_000_000}, readPause},
+		{SinkConfig{}, readPause}, // 10G
+		{SinkConfig{Speed: 200_000_000, ReadRate: 1000}, readPause},
+		{SinkConfig{Speed: 200_000_000, Block: Blocking{For: time.Second}}, readPause},
+	} {
+		if got := tt.c.pause(); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.c, got, tt.want)
+		}
 	}
 }
 
@@ -138,7 +160,7 @@ func TestSinkSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _, _ = s.waiter.Close(), s.pause.Close() })
+		t.Cleanup(func() { _ = s.waiter.Close() })
 		for n, stamp := range tt.stamps {
 			s.see(&port.Frame{Stamp: stamp, Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
 				message{kind: kindData, sequence: uint64(n)})}, 1)
@@ -179,7 +201,7 @@ func TestSinkWindow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _, _ = s.waiter.Close(), s.pause.Close() })
+		t.Cleanup(func() { _ = s.waiter.Close() })
 		for n, stamp := range tt.stamps {
 			s.see(&port.Frame{Stamp: stamp, Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
 				message{kind: kindData, sequence: uint64(n)})}, 1)

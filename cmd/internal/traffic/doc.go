@@ -8,7 +8,7 @@
 //	send.go      the sender on a port
 //	stall.go     how long it stood still
 //	thread.go    a thread and a processor for each of both
-//	open.go      the port of an endpoint
+//	open.go      the port of an endpoint, and which way its frames leave
 //	tracker.go   one flow at the sink: lost, reordered, duplicated
 //	latency.go   a histogram of latencies
 //	sink.go      the sink on a port

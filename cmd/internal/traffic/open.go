@@ -2,6 +2,8 @@ package traffic
 
 import (
 	"net"
+	"sync"
+	"time"
 
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
@@ -26,8 +28,35 @@ func open(netns, name string, lossless uint8, slots int) (*port.AFPacket, port.L
 		return nil, l, err
 	}
 	p, err := port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: slots, OtherSlots: slots,
-		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout})
+		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout, Express: true})
 	return p, l, err
+}
+
+// tendPeriod is how often it is looked at how a sender's frames leave.
+const tendPeriod = time.Second
+
+// tend looks after the way that the frames of p take until the returned function is called.
+func tend(p *port.AFPacket) (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { runTend(p, done) })
+	return func() {
+		close(done)
+		running.Wait()
+	}
+}
+
+func runTend(p *port.AFPacket, done <-chan struct{}) {
+	tick := time.NewTicker(tendPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			p.Tend(new(port.Look))
+		}
+	}
 }
 
 func macString(a uint64) string {

@@ -41,6 +41,7 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 		return nil, err
 	}
 	defer func() { _ = p.Close() }()
+	defer tend(p)()
 	s, err := newSender(&c, p, frame.Address(link.MAC[:]))
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless), 0)
+	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
 	return &sender{c: c, port: p, waiter: w, own: own, batch: port.NewBatch(), answers: map[uint8]message{}}, nil
 }
 
@@ -178,7 +179,9 @@ func (s *sender) hand(now, wall int64) error {
 	return fmt.Errorf("%s: the kernel refuses frames of this length or kind: %w", s.c.Interface, err)
 }
 
-// rest sleeps until something may go.
+// rest sleeps until something may go. Where a pause holds all that waits, a MAC Control frame ends the sleep. Where tokens
+// are missing nothing does: what the peer says meanwhile is read before the next send call, and pauses count from when
+// they came.
 func (s *sender) rest(now, end int64) error {
 	until := s.source.retry
 	if s.c.Duration != 0 {
@@ -186,7 +189,10 @@ func (s *sender) rest(now, end int64) error {
 	}
 	s.stalls.due = until
 	until = min(until, now+int64(50*time.Millisecond))
-	if s.waiter.Doze(max(time.Duration(until-now), minimumSleep)) == port.Failed {
+	d := max(time.Duration(until-now), minimumSleep)
+	if !s.source.held() {
+		port.Sleep(d)
+	} else if s.waiter.Doze(d) == port.Failed {
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
 	}
 	s.hear()

@@ -80,7 +80,7 @@ type sink struct {
 	c        *SinkConfig
 	port     port.Port
 	waiter   *port.Waiter
-	pause    *port.Waiter // without sockets
+	pause    time.Duration // after what it has read
 	own      uint64
 	holder   *holder
 	frames   [256]port.Frame
@@ -133,7 +133,7 @@ func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _, _ = s.waiter.Close(), s.pause.Close() }()
+	defer func() { _ = s.waiter.Close() }()
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
@@ -145,12 +145,8 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless), 0)
-	pause, err := port.NewWaiter()
-	if err != nil {
-		return nil, err
-	}
-	s := &sink{c: c, port: p, waiter: w, pause: pause, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{}, stations: map[uint64]frame.Header{},
+	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
+	s := &sink{c: c, port: p, waiter: w, pause: c.pause(), own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{}, stations: map[uint64]frame.Header{},
 		holder: newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
 		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, nominal(c.Speed), mac)}
 	if !c.From.IsZero() {
@@ -179,7 +175,7 @@ func (s *sink) run(ctx context.Context) error {
 			continue
 		}
 		if n > 0 || s.read.rate > 0 {
-			s.pause.Doze(readPause)
+			port.Sleep(s.pause)
 			continue
 		}
 		if s.waiter.Doze(s.idle()) == port.Failed {
@@ -193,8 +189,19 @@ func (s *sink) run(ctx context.Context) error {
 // latencies are those of the kernel's receive stamps and do not change.
 const (
 	readPause = 500 * time.Microsecond
+	longPause = 2 * time.Millisecond
 	idlePause = 10 * time.Millisecond
 )
+
+// pause is how long a sink lets its rings fill: until the shortest frames at its speed would fill a quarter of them, where
+// holder begins to hold the peer. A sink that blocks, or reads at a rate, is to be on time.
+func (c *SinkConfig) pause() time.Duration {
+	if c.Block.For > 0 || c.ReadRate > 0 {
+		return readPause
+	}
+	octets := int64(sinkSlots / 4 * frame.WireOctets(minRaw))
+	return min(max(readPause, time.Duration(octets*8*int64(time.Second)/nominal(c.Speed))), longPause)
+}
 
 // idle is how long a sink with nothing to read sleeps.
 func (s *sink) idle() time.Duration {

@@ -110,7 +110,7 @@ func (s *source) next(now int64) int {
 		}
 		if !s.shaper.Ready(octets, now) {
 			if s.plan.n == 0 {
-				s.retry = s.shaper.When(max(octets, s.burst/2), now) // fewer wake-ups, and no rate is lost
+				s.retry = s.shaper.When(max(octets, sched.Quantum(s.burst)), now)
 			}
 			break
 		}
@@ -157,6 +157,9 @@ func (s *source) account(waiting, ready uint8, now int64) {
 		s.shaper.Start(since, now)
 	}
 }
+
+// held tells whether a pause holds all that there was to send when next last looked.
+func (s *source) held() bool { return s.blockedFrom != 0 }
 
 // freeSince returns when the hold of everything ended, which may be before it was noticed.
 func (s *source) freeSince(ready uint8, now int64) int64 {

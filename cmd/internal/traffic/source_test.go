@@ -76,6 +76,67 @@ func TestSourceObeysPFC(t *testing.T) {
 	}
 }
 
+// A sender that waits for tokens of its port or its flows wakes up when they are there, whatever comes meanwhile. Where a
+// pause holds all that waits, MAC Control frames matter.
+func TestSourceIsHeldByPausesAlone(t *testing.T) {
+	slow := Flow{Priority: 3, Octets: 1514, Weight: 1, Rate: 1_000_000}
+	fast := Flow{Priority: 0, Octets: 1514, Weight: 1}
+	for _, tt := range []struct {
+		name   string
+		flows  []Flow
+		paused uint8
+		held   bool
+	}{
+		{"no tokens in the port", []Flow{fast}, 0, false},
+		{"no tokens in the port, and the flow is paused", []Flow{fast}, 1 << 0, true},
+		{"no tokens in the port, and one of two flows is paused", twoFlows().Flows, 1 << 3, false},
+		{"both are paused", twoFlows().Flows, 1<<3 | 1<<0, true},
+		{"no tokens in the flow", []Flow{slow}, 0, false},
+		{"no tokens in the flow, which is paused", []Flow{slow}, 1 << 3, false},
+		{"no tokens in the flow, and the other one is paused", []Flow{slow, fast}, 1 << 0, true},
+	} {
+		c := twoFlows()
+		c.Lossless, c.Flows = 0xff, tt.flows
+		s, _ := newTestSource(c)
+		for s.next(1) > 0 { // the port's bucket, or the flow's
+			s.sent(s.plan.n)
+		}
+		var quanta [8]uint16
+		for q := range quanta {
+			quanta[q] = 0xffff
+		}
+		s.receiver.Receive(macctl.AppendPFC(nil, testMAC, tt.paused, quanta), 1, 1)
+		if s.next(1) != 0 || s.retry <= 1 || s.held() != tt.held {
+			t.Errorf("%s: held %v, looks again at %d ns, want %v, and later", tt.name, s.held(), s.retry, tt.held)
+		}
+	}
+}
+
+// A port that wakes up late by a fifth of what its bucket takes to fill keeps its rate, and wakes up for most of a bucket.
+func TestSourceWakesForMostOfABucket(t *testing.T) {
+	for _, speed := range []int64{10_000_000, 200_000_000, 1_000_000_000, 10_000_000_000} {
+		c := twoFlows()
+		c.Speed = speed
+		s, flows := newTestSource(c)
+		const second = 1_000_000_000
+		late := c.burst() * 8 * second / speed / 5
+		wakes := int64(0)
+		for now := int64(0); now < second; {
+			if n := s.next(now); n > 0 {
+				s.sent(n)
+				continue
+			}
+			wakes++
+			now = s.retry + late
+		}
+		sent := int64(flows[0].sent+flows[1].sent) * 1538 * 8
+		most := speed / 8 / (c.burst() / 2)
+		if sent < speed*99/100 || wakes > most {
+			t.Errorf("speed %d: %d bits in a second in %d wake-ups, want 99 %% of the speed in at most %d", speed, sent, wakes, most)
+		}
+	}
+}
+
 // While a pause holds everything no tokens are earned, and the time is known.
 func TestSourcePausedWhole(t *testing.T) {
 	c := twoFlows()

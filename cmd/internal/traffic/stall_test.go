@@ -2,12 +2,14 @@ package traffic
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
 )
 
 // A stall is what a sender is late by beyond what its flows make up for, from when it was due.
@@ -113,5 +115,37 @@ func TestStallOfASleeper(t *testing.T) {
 	s.endLoad(now + 5000 + int64(40*time.Millisecond))
 	if want := []Stall{{5000, int64(40 * time.Millisecond)}}; !slices.Equal(s.stalls.all, want) {
 		t.Errorf("%v, want %v", s.stalls.all, want)
+	}
+}
+
+// A MAC Control frame ends the sleep of a sender that a pause holds, and of no other.
+func TestSleepsOfASender(t *testing.T) {
+	const long = 20 * time.Millisecond
+	c := twoFlows()
+	c.Duration = time.Minute
+	s, far := testSender(t, c)
+	s.source, s.flows = newTestSource(c)
+	xoff := macctl.AppendPFC(nil, testMAC, 0, [8]uint16{})
+	if err := far.SendControl(xoff); err != nil { // it waits all the time
+		t.Fatal(err)
+	}
+	sleep := func() (longest time.Duration) {
+		for range 10 { // a signal of the runtime's ends a sleep as well
+			now := dataplane.Now()
+			s.source.retry = now + int64(long)
+			if err := s.rest(now, math.MaxInt64); err != nil {
+				t.Fatal(err)
+			}
+			longest = max(longest, time.Duration(dataplane.Now()-now))
+		}
+		return longest
+	}
+	if got := sleep(); got < long {
+		t.Errorf("a sender that waits for tokens sleeps %v beside a control frame, want %v", got, long)
+	}
+	s.source.blockedFrom = 1
+	from := time.Now()
+	if sleep(); time.Since(from) >= 10*long {
+		t.Error("a control frame does not end the sleeps of a sender that is held")
 	}
 }
