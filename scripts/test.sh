@@ -166,10 +166,11 @@ stage_unit() {
   unit_tests | judge tests "${skips[@]}" | tee "$work/unit.out"
 }
 
-# Tests on real links run side by side, each in namespaces of its own, but for those that judge a machine's rate, which has to be one's
-# own: hosts in a storm against the same hosts before; what a busy process on every CPU does to the
-# switch; shares of a CPU; senders that take all the CPUs in the labs; the demos, which judge the machine themselves.
-readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestLabs)
+# Tests on real links run side by side, each in namespaces of its own, but for those that judge what the machine gives, which has to be
+# all of it: rates in a storm against rates before; what a busy process on every CPU does; shares of a CPU; medians of times; senders
+# that take all CPUs in the labs; the demos, which judge the machine themselves.
+readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther TestTimesOfNotification
+  TestShowUnderLoad TestLabs)
 readonly alone_folders=(./cmd/internal/demo)
 
 # runs prints a line for each run of a test program: its folder and its tests. "beside" are those that run side by side, of a folder
