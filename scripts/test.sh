@@ -6,12 +6,12 @@
 #   FUZZ=1 scripts/test.sh         all, and 10 s of each fuzz target
 #   INSTALL=0 scripts/test.sh      without installing missing programs
 #
-# Stages: tools gofmt vet lint unit netns fuzz demo bench leftovers. Every stage runs, whatever the others said; the
-# exit status is 0 when none failed. With CI=true a skipped test fails.
+# Stages: tools gofmt unit netns lint alone fuzz demo bench leftovers. Every stage runs, whatever the others said; the
+# exit status is 0 when none failed. With CI=true a skipped test fails. "lint" is all of go vet, too: see .golangci.yml.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly all_stages=(tools gofmt vet lint unit netns fuzz demo bench leftovers)
+readonly all_stages=(tools gofmt unit netns lint alone fuzz demo bench leftovers)
 readonly absent=77 # what a stage returns that has nothing to do
 
 # Debian packages of the programs that some tests compare with. The project itself needs none of them.
@@ -21,9 +21,11 @@ readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=ipr
 
 work=$(mktemp -d)
 readonly work
+export WORK=$work # to functions that run in shells of their own
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 readonly policy own_policy=$work/own_policy # a file, which a stage's own shell makes for this one to see
-trap '[[ ! -e $own_policy ]] || rm -f "$policy"; rm -rf "$work"' EXIT
+beside="" # the process, and its group, of the checker that runs beside tests
+trap '[[ -z $beside ]] || kill -- "-$beside" 2>/dev/null; [[ ! -e $own_policy ]] || rm -f "$policy"; rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -32,6 +34,9 @@ if ! command -v "$(go env CC)" >/dev/null; then
   echo "NO C COMPILER: tests run without -race (install gcc)"
   race=()
 fi
+
+# What has no race detector is compiled as the image is, here and by the tests that build the program: so once.
+export CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)"
 
 # A program with the race detector sleeps for a second before it ends, so that what still runs may be seen to race. Some
 # hundred of them end here, tests and the switches that they start: 50 ms each.
@@ -87,12 +92,31 @@ stage_gofmt() {
   [[ -z $unformatted ]] || { printf 'not formatted (gofmt -w):\n%s\n' "$unformatted"; return 1; }
 }
 
-stage_vet() {
-  go vet ./...
+# lint runs the linters, go vet's checks among them; those of assembler files only go vet itself has.
+lint() {
+  local status=0
+  # shellcheck disable=SC2046 # the names of Go packages have no blanks
+  go vet -asmdecl -buildtag -directive -framepointer $(go list -f '{{if .SFiles}}{{.ImportPath}}{{end}}' ./...) || status=1
+  go tool -modfile=scripts/tools/golangci-lint.mod golangci-lint run ./... || status=1
+  return "$status"
+}
+export -f lint
+
+# The linters take long to compile, and tests on real links mostly wait. Nice 5 lets these go first, and is no standstill where
+# something else keeps all CPUs busy.
+lint_beside() {
+  setsid nice -n 5 bash -c 'lint >"$WORK/lint.said" 2>&1; echo "$? $SECONDS" >"$WORK/lint.status"' &
+  beside=$!
 }
 
 stage_lint() {
-  go tool -modfile=scripts/tools/golangci-lint.mod golangci-lint run ./...
+  local status seconds
+  [[ -n $beside ]] || { lint; return; }
+  tail --pid="$beside" -f /dev/null
+  cat "$work/lint.said"
+  read -r status seconds <"$work/lint.status"
+  echo "took $seconds s, most of them beside tests on real links"
+  return "$status"
 }
 
 judge() {
@@ -115,8 +139,15 @@ pattern() {
   echo "^($(paste -sd'|'))\$"
 }
 
+# test_flags are those of all tests but archtest. One set of test programs, without tables for debuggers, is for all stages.
+test_flags=("${race[@]}" -vet=off -ldflags="-s -w" -o "$work/tests/")
+
+go_test() {
+  CGO_ENABLED=${race:+1} go test "$@"
+}
+
 # One go test for all packages, so that one compiles while another runs: the names of tests on real links are nobody else's. To vet
-# them is a stage of its own.
+# them belongs to lint.
 # What the source is checked for has no use for the race detector, which makes the checker seven times slower.
 unit_tests() {
   local both skip source=./cmd/internal/archtest status=0
@@ -126,7 +157,7 @@ unit_tests() {
   # shellcheck disable=SC2046
   skip=$(tests_in $(netns_files) | pattern)
   # shellcheck disable=SC2046
-  go test -json -vet=off "${race[@]}" -timeout 5m -skip "$skip" $(go list ./... | grep -vx "$(go list "$source")") || status=1
+  go_test -json "${test_flags[@]}" -timeout 5m -skip "$skip" $(go list ./... | grep -vx "$(go list "$source")") || status=1
   go test -json -vet=off -timeout 5m "$source" || status=1
   return "$status"
 }
@@ -135,21 +166,67 @@ stage_unit() {
   unit_tests | judge tests "${skips[@]}" | tee "$work/unit.out"
 }
 
-# One package at a time: they share the CPUs with the processes that they start. So all are linked before the first one runs.
+# Tests on real links run side by side, each in namespaces of its own, but for those that judge what the machine gives, which has to be
+# all of it: rates in a storm against rates before; what a busy process on every CPU does; shares of a CPU; medians of times; senders
+# that take all CPUs in the labs; the demos, which judge the machine themselves.
+readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther TestTimesOfNotification
+  TestShowUnderLoad TestLabs)
+readonly alone_folders=(./cmd/internal/demo)
+
+# runs prints a line for each run of a test program: its folder and its tests. "beside" are those that run side by side, of a folder
+# twelve at a time, few and long ones first; "alone" are the others.
+runs() {
+  local folder of_folder here
+  while read -r folder; do
+    of_folder=$(tests_in "$folder"/*_netns_test.go)
+    here=$(grep -xF "$(printf '%s\n' "${alone[@]}")" <<<"$of_folder") || true
+    [[ " ${alone_folders[*]} " != *" $folder "* ]] || here=$of_folder
+    [[ $1 == alone ]] || here=$(comm -23 <(echo "$of_folder") <(echo "$here"))
+    [[ -z $here ]] || in_turns "$folder" <<<"$here"
+  done < <(netns_files -printf '%h\n' | while read -r folder; do
+    echo "$(tests_in "$folder"/*_netns_test.go | wc -l) $folder"
+  done | sort -n | cut -d ' ' -f 2)
+}
+
+# in_turns deals the tests that it reads out to as many runs as they need.
+in_turns() {
+  awk -v folder="$1" '{ name[NR] = $1 }
+    END { n = int((NR + 11) / 12)
+      for (i = 1; i <= NR; i++) { r = i % n; of[r] = of[r] (of[r] == "" ? "" : "|") name[i] }
+      for (r = 0; r < n; r++) print folder, of[r] }'
+}
+
+# run_tests FOLDER NAMES runs them and prints what they say at once.
+run_tests() {
+  local status=0 said
+  said=$(mktemp "$WORK/said.XXXXXX")
+  (cd "$1" && go tool test2json -t -p "pfcswitch/${1#./}" "$WORK/tests/${1##*/}.test" -test.v=test2json -test.paniconexit0 \
+    -test.timeout=10m -test.run="^($2)\$") >"$said" || status=1
+  flock "$WORK" cat "$said"
+  rm "$said"
+  return "$status"
+}
+export -f run_tests
+
+# real_link_tests WHICH NUMBER runs the tests on real links that run alone, or beside others, so many runs at once.
 real_link_tests() {
-  local folder folders status=0
-  folders=$(netns_files -printf '%h\n')
-  # shellcheck disable=SC2086 # the names of Go packages have no blanks
-  go test -c "${race[@]}" -vet=off -o "$work/netns/" $folders >&2 || status=1
-  for folder in $folders; do
-    (cd "$folder" && go tool test2json -t -p "pfcswitch/${folder#./}" "$work/netns/${folder##*/}.test" -test.v=test2json -test.paniconexit0 \
-      -test.timeout=10m -test.run="$(tests_in ./*_netns_test.go | pattern)") || status=1
-  done
+  local status=0
+  # shellcheck disable=SC2046 # the names of Go packages have no blanks
+  go_test -c "${test_flags[@]}" $(netns_files -printf '%h\n') >&2 || status=1
+  runs "$1" | xargs -P "$2" -L 1 bash -c 'run_tests "$@"' run || status=1
   return "$status"
 }
 
 stage_netns() {
-  real_link_tests | judge tests "${skips[@]}" | tee "$work/netns.out"
+  real_link_tests beside 4 | judge tests "${skips[@]}" | tee "$work/netns.out"
+}
+
+stage_alone() {
+  local unknown
+  # shellcheck disable=SC2046 # the names of Go files have no blanks
+  unknown=$(comm -13 <(tests_in $(netns_files)) <(printf '%s\n' "${alone[@]}" | sort))
+  [[ -z $unknown ]] || { printf 'no test on real links has this name:\n%s\n' "$unknown"; return 1; }
+  real_link_tests alone 1 | judge tests "${skips[@]}" | tee "$work/alone.out"
 }
 
 # An input that is new is made smaller for up to 60 s as a rule, which leaves nothing of the time: 20 tries must do.
@@ -234,7 +311,9 @@ for stage in "${stages[@]}"; do
   declare -F "stage_$stage" >/dev/null || { echo "no stage $stage; there are: ${all_stages[*]}"; exit 2; }
 done
 for stage in "${stages[@]}"; do
+  [[ $stage != netns || " ${stages[*]} " != *" netns lint "* ]] || lint_beside
   run "$stage"
+  [[ $stage != lint ]] || beside=""
 done
 
 [[ ! -e $work/failures ]] || cat "$work/failures"

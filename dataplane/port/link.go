@@ -51,7 +51,7 @@ func Inspect(ns, name string) (Link, error) {
 func Interfaces(ns string) ([]Link, error) {
 	var all []Link
 	err := InNetns(ns, func() error {
-		links, err := netlink.LinkList()
+		links, err := whole(netlink.LinkList)
 		if err != nil {
 			return fmt.Errorf("list interfaces: %w", err)
 		}
@@ -94,7 +94,7 @@ func describe(link netlink.Link) (Link, error) {
 		l.Kind = ""
 		l.Speed = nicSpeed(a.Name)
 	}
-	addrs, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	addrs, err := whole(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return l, fmt.Errorf("list addresses of %s: %w", a.Name, err)
 	}
@@ -112,7 +112,7 @@ func isUp(a *netlink.LinkAttrs) bool {
 }
 
 func hasDefaultRoute(link netlink.Link) (bool, error) {
-	routes, err := netlink.RouteList(link, netlink.FAMILY_ALL)
+	routes, err := whole(func() ([]netlink.Route, error) { return netlink.RouteList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return false, fmt.Errorf("list routes of %s: %w", link.Attrs().Name, err)
 	}
@@ -194,7 +194,7 @@ func removeLinkLocal(link netlink.Link) (was linkLocal, err error) {
 		return was, fmt.Errorf("stop IPv6 link-local addresses on %s: %w", name, err)
 	}
 	was.changed = true
-	addrs, err := netlink.AddrList(link, netlink.FAMILY_V6)
+	addrs, err := whole(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V6) })
 	if err != nil {
 		return was, fmt.Errorf("list addresses of %s: %w", name, err)
 	}

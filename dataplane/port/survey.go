@@ -82,7 +82,7 @@ func surveyHere(ns string, link netlink.Link) (*Survey, error) {
 	if err := s.readQdisc(link); err != nil {
 		return nil, err
 	}
-	addrs, err := netlink.AddrList(link, netlink.FAMILY_V6)
+	addrs, err := whole(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V6) })
 	if err != nil {
 		return nil, fmt.Errorf("list addresses of %s: %w", a.Name, err)
 	}
@@ -95,7 +95,7 @@ func surveyHere(ns string, link netlink.Link) (*Survey, error) {
 }
 
 func (s *Survey) readQdisc(link netlink.Link) error {
-	qdiscs, err := netlink.QdiscList(link)
+	qdiscs, err := whole(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(link) })
 	if err != nil {
 		return fmt.Errorf("list queueing disciplines of %s: %w", s.Name, err)
 	}
@@ -108,7 +108,7 @@ func (s *Survey) readQdisc(link netlink.Link) error {
 }
 
 func (s *Survey) readVLANs(index int) error {
-	links, err := netlink.LinkList()
+	links, err := whole(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("list interfaces: %w", err)
 	}

@@ -115,6 +115,7 @@ func (r *testRun) packageEnded(e event) {
 			}
 		}
 	}
+	delete(r.failedTests, e.Package) // it may have been the first run of several
 }
 
 // interrupted tells whether tests of a package have no verdict: its process died.

@@ -40,6 +40,9 @@ const (
 {"Action":"fail","Package":"d","Test":"TestC/part","Elapsed":0}
 {"Action":"fail","Package":"d","Test":"TestC","Elapsed":0}
 ` + dying
+	dyingUntested = `{"Action":"output","Package":"q","Output":"panic: at the start\n"}
+{"Action":"fail","Package":"q","Elapsed":0}
+`
 	failingAfterAll = `{"Action":"run","Package":"q","Test":"TestB"}
 {"Action":"output","Package":"q","Output":"found a leak\n"}
 {"Action":"output","Package":"q","Output":"FAIL\tq\t0.1s\n"}
@@ -63,6 +66,7 @@ func TestJudgeTests(t *testing.T) {
 		{"build failed", passing + broken, false, false, []string{"b/x.go:1: syntax error", "FAIL b", "1 passed, 1 failed"}},
 		{"process died", passing + dying, false, false, []string{"panic: the reason", "1 passed, 1 failed"}},
 		{"process died after a failure", passing + dyingLate, false, false, []string{"FAIL d TestC", "c_test.go:7: got 1", "panic: the reason", "1 passed, 3 failed"}},
+		{"one of several runs died without a test", passing + failing + dyingUntested, false, false, []string{"FAIL q TestB", "panic: at the start", "1 passed, 2 failed"}},
 		{"a word beside a failure", passing + failingAfterAll, false, false, []string{"FAIL q TestB", "found a leak", "1 passed, 1 failed"}},
 		{"no tests at all", withoutTests, false, false, []string{"0 passed, 0 failed, 0 skipped"}},
 		{"the go command speaks", "go: downloading x\n" + passing, false, true, []string{"go: downloading x"}},

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,17 +53,17 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 			if r := p.found(0); r.Neighbour != "b" || r.ManualRequired {
 				t.Errorf("neighbour %q, by hand %v", r.Neighbour, r.ManualRequired)
 			}
-			found := p.found(0).InForce
 			p.halt[1]()
+			eventually(t, "the agreement is over", func() bool { return !p.found(0).Agreed })
+			found := p.found(0).InForce
 			p.start(1, measuring+strings.Replace(keys, "}", ", bit_ieee: off, bit_legacy: off}", 1))
 			for i := range p.ends {
 				eventually(t, "a person is told", func() bool { return p.found(i).ManualRequired && p.warned(i) > 0 })
 			}
 			for i, want := range []string{"neighbour b does not measure headroom: ", "this end does not tell its neighbour that it measures headroom"} {
-				texts := p.events(i, dataplane.EventHeadroom)
-				if !slices.ContainsFunc(texts, func(s string) bool { return strings.HasPrefix(s, want) }) {
-					t.Errorf("end %d: events %q, want one that names who does not measure", i, texts)
-				}
+				eventually(t, fmt.Sprintf("an event of end %d names who does not measure: %s", i, want), func() bool {
+					return slices.ContainsFunc(p.events(i, dataplane.EventHeadroom), func(s string) bool { return strings.HasPrefix(s, want) })
+				})
 			}
 			if r := p.found(0); r.InForce != found {
 				t.Errorf("in force %d, was %d", r.InForce, found)

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,14 +57,22 @@ func TestLossIsWritten(t *testing.T) {
 		t.Errorf("events %q, want one that names %s", told, path)
 	}
 	frames := tshark.Fields(t, path, captureFields...)
+	stops := regexp.MustCompile("^XOFF 3: (buffer|the receive ring fills up), ") // the ring where the machine lets the switch wait
 	xoff := slices.IndexFunc(frames, func(l map[string][]string) bool {
-		return tshark.First(l, "frame.packet_flags_direction") == directionOut && strings.HasPrefix(tshark.First(l, "frame.comment"), "XOFF 3: buffer, ") && tshark.First(l, "macc.cbfc.enbv") == "0x0008"
+		return tshark.First(l, "frame.packet_flags_direction") == directionOut && stops.MatchString(tshark.First(l, "frame.comment")) &&
+			tshark.First(l, "macc.cbfc.enbv") == "0x0008"
 	})
 	lost := slices.IndexFunc(frames, func(l map[string][]string) bool {
 		return tshark.First(l, "frame.comment") == "dropped: lossless-headroom (a LOSSLESS frame is lost)" && tshark.First(l, "frame.interface_name") == "p1"
 	})
 	if xoff < 0 || lost < xoff {
-		t.Errorf("XOFF is frame %d, the first loss %d of %d; want the XOFF that was not obeyed first", xoff, lost, len(frames))
+		var said []string
+		for i, l := range frames {
+			if c := tshark.First(l, "frame.comment"); c != "" && len(said) < 20 {
+				said = append(said, fmt.Sprintf("%d: %s", i, c))
+			}
+		}
+		t.Errorf("XOFF is frame %d, the first loss %d of %d; want the XOFF that was not obeyed first\n%s", xoff, lost, len(frames), strings.Join(said, "\n"))
 	}
 }
 

@@ -49,9 +49,9 @@ func (p *pair) free() {
 // lost, and the watchdog of the peer sees no deadlock.
 func TestHeadroomIsChecked(t *testing.T) {
 	for _, tt := range []struct{ name, keys, port string }{
-		{"pfc", allowing, "speed: 1G"},
-		{"pause", strings.Replace(allowing, "preset: roce\n", "", 1), "speed: 1G, flow_control: pause"},
-		{"a long link", allowing, "speed: 1G, delay: 100us"},
+		{"pfc", allowing, "speed: 100M"},
+		{"pause", strings.Replace(allowing, "preset: roce\n", "", 1), "speed: 100M, flow_control: pause"},
+		{"a long link", allowing, "speed: 100M, delay: 1ms"},
 		{"by DSCP", "headroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}\npriorities: {lossless: [3], trust: dscp, dscp: {26: 3}}\n", "speed: 100M"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,23 +102,20 @@ func holds(t *testing.T, h *api.HeadroomCheck, octets int64) {
 	}
 }
 
-// checked has an end check its headroom: what comes has to fit what was measured and is in force. A check that is inconclusive
-// is made again.
-func (p *pair) checked(i, xoffs int) (h *api.HeadroomCheck) {
+// checked has an end check its headroom: what comes has to fit what was measured and is in force. A machine that cannot fill the
+// link makes the check inconclusive, and nothing else does.
+func (p *pair) checked(i, xoffs int) *api.HeadroomCheck {
 	p.t.Helper()
-	for range 3 {
-		var err error
-		h, err = source{p.ends[i]}.CheckHeadroom(p.t.Context(), api.HeadroomCheckAsk{Port: "p1", Xoffs: xoffs})
-		must(p.t, err)
-		p.t.Logf("\n%s", h.Text())
-		if !h.Fits || h.MeasuredBytes == nil || slices.Max(h.Samples) > *h.MeasuredBytes {
-			p.t.Fatalf("it does not fit: %+v", h)
-		}
-		if h.Inconclusive == nil {
-			return h
-		}
+	h, err := source{p.ends[i]}.CheckHeadroom(p.t.Context(), api.HeadroomCheckAsk{Port: "p1", Xoffs: xoffs})
+	must(p.t, err)
+	p.t.Logf("\n%s", h.Text())
+	if !h.Fits || h.MeasuredBytes == nil || slices.Max(h.Samples) > *h.MeasuredBytes {
+		p.t.Fatalf("it does not fit: %+v", h)
 	}
-	p.t.Fatalf("three times inconclusive: %s", *h.Inconclusive)
+	const full = 0.5 // of the port's speed
+	if share := float64(h.FilledRate) / float64(*h.Speed); (h.Inconclusive != nil) != (share < full) {
+		p.t.Errorf("a link that was filled to %.2f, and the check is inconclusive: %v", share, h.Inconclusive != nil)
+	}
 	return h
 }
 

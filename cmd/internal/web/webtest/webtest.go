@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // A Page is a tab of a browser of its own, in which every fault is noted.
 type Page struct {
