@@ -27,8 +27,7 @@ type SendReport struct {
 	Ignored     uint64     `json:"mac_control_ignored_frames"`
 	Control     uint64     `json:"control_sent_frames"` // hello and totals
 
-	LongestStall int64   `json:"longest_stall_ns"`
-	Stalls       []Stall `json:"stalls"` // the longest, as far as flows with a rate could not make up for them
+	LongestStall int64 `json:"longest_stall_ns"`
 }
 
 // A SentFlow is one flow of a sender. What the sink says is known only where it answered.
@@ -147,7 +146,7 @@ func (r *StormReport) Text(out io.Writer) error {
 
 func (s *sender) report() *SendReport {
 	r := &SendReport{Schema: 1, Interface: s.c.Interface, Source: macString(s.own), Speed: s.c.Speed, Elapsed: s.elapsed,
-		Flows: []SentFlow{}, Control: s.control, LongestStall: s.stalls.longest, Stalls: s.stalls.all}
+		Flows: []SentFlow{}, Control: s.control, LongestStall: s.stalls.longest}
 	for _, f := range s.flows {
 		a, ok := s.answers[f.Priority]
 		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.octets, Answered: ok}
