@@ -70,6 +70,7 @@ type Check struct {
 	xoffs    uint64
 	after    int64
 	afterAt  int64 // when it last grew
+	lookedAt int64 // the last look of drain
 
 	result CheckResult
 }
@@ -201,7 +202,7 @@ func (c *Check) fill(l *CheckLook) checkState {
 func (c *Check) stop(l *CheckLook) checkState {
 	switch {
 	case l.Told && l.Xoffs > c.xoffs:
-		c.after, c.afterAt = l.After, l.Now
+		c.after, c.afterAt, c.lookedAt = l.After, l.Now, l.Now
 		return c.enter(l, (*Check).drain)
 	case l.Now-c.since < int64(checkPatience):
 		return (*Check).stop
@@ -209,8 +210,13 @@ func (c *Check) stop(l *CheckLook) checkState {
 	return c.fail("XOFF does not leave the port")
 }
 
-// drain counts until nothing comes any more.
+// drain counts until nothing comes any more. Between looks that are far apart, since this machine stood still, nobody knows for how
+// long frames went on coming: such time is none in which the peer did not stop.
 func (c *Check) drain(l *CheckLook) checkState {
+	if gap := l.Now - c.lookedAt; gap > int64(c.set.Quiet) {
+		c.since += gap
+	}
+	c.lookedAt = l.Now
 	if l.After > c.after {
 		c.after, c.afterAt = l.After, l.Now
 	}

@@ -22,8 +22,9 @@ type checked struct {
 	xoffLate int64 // ns until XOFF leaves
 	mute     bool  // the stream is of another priority
 
-	standStill    func(look int) bool // the peer
-	stopped, idle int                 // holds, and those while nothing came
+	standStill    func(look int) bool                    // the peer
+	standsFor     func(held bool, sinceHeld int64) int64 // the checking end, ns
+	stopped, idle int                                    // holds, and those while nothing came
 }
 
 const checkedFrame = int64(1500)
@@ -40,6 +41,8 @@ func (w *checked) run(t *testing.T, c *Check) {
 		before := w.look.Streamed
 		if w.standStill != nil && w.standStill(n) {
 			w.now += 500_000
+		} else if w.standsFor != nil {
+			w.arrive(max(500_000, w.standsFor(w.look.Told, w.now-w.heldAt)))
 		} else {
 			w.arrive(500_000)
 		}
@@ -197,6 +200,23 @@ func TestCheckOfAPeerThatGoesOn(t *testing.T) {
 	w.run(t, c)
 	if r, err := c.Result(); err != nil || r.Unstopped != 3 || r.After[0] < 4_000_000 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A checking end that stands still while the last frames come does not take the peer for one that goes on.
+func TestCheckOfAMachineThatStandsStill(t *testing.T) {
+	w := newChecked()
+	w.late = func(int) int64 { return 3_000_000 }
+	w.standsFor = func(held bool, sinceHeld int64) int64 { // once in each hold, as soon as XOFF has left
+		if held && sinceHeld >= 500_000 && sinceHeld < 1_000_000 {
+			return 200_000_000
+		}
+		return 0
+	}
+	c := NewCheck(checkSettings(3))
+	w.run(t, c)
+	if r, err := c.Result(); err != nil || r.Unstopped != 0 || len(r.After) != 3 {
+		t.Errorf("%d XOFFs, %d unstopped, %v, want 3, and no peer that goes on", len(r.After), r.Unstopped, err)
 	}
 }
 

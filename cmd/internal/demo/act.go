@@ -116,7 +116,7 @@ func (a *act) run(ctx context.Context) error {
 	go a.runDuring(ctx, done)
 	defer func() {
 		ended(nil)
-		<-done
+		_ = <-done // nil where it has been taken
 	}()
 	select {
 	case <-ctx.Done():

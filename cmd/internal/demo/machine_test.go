@@ -56,7 +56,7 @@ func TestShortageText(t *testing.T) {
 }
 
 // Threads that wait at the same time count as one, and what waits seldom does not count as if it always did.
-func TestWaitShare(t *testing.T) {
+func TestWaitShareOfAProcess(t *testing.T) {
 	const s = time.Second
 	for _, tt := range []struct {
 		name              string

@@ -131,7 +131,7 @@ func (b *block) script() string {
 		if i == len(all)-1 {
 			text = b.last(text)
 		}
-		fmt.Fprintf(&s, "exec >out.%d 2>&1\n%s\n", i, text)
+		fmt.Fprintf(&s, "out=out.%d\nexec >$out 2>&1\n%s\n", i, text)
 	}
 	return s.String()
 }
@@ -139,10 +139,10 @@ func (b *block) script() string {
 // last is the last command as the marks of the block want it.
 func (b *block) last(text string) string {
 	if b.has("forever") {
-		text = "timeout --preserve-status -s INT 3 " + text
+		text = "timeout --foreground --preserve-status -s INT 3 " + text // else a second signal may come when the first was obeyed
 	}
 	if b.has("terminal") {
-		text = "(sleep 1; printf q) | script -qefc " + strconv.Quote(text) + " /dev/null"
+		text = "(until grep -q 'q quit' $out; do sleep 0.1; done; sleep 0.5; printf q) | script -qefc " + strconv.Quote(text) + " /dev/null"
 	}
 	if status := b.value("status"); status != "" {
 		text = "status=0\n" + text + " || status=$?\n[ $status -eq " + status + " ]"
