@@ -20,7 +20,9 @@ func deadlockShown(r report) (faults []string) {
 		switch {
 		case !slices.ContainsFunc(r.Acts, func(b actResult) bool { return b.Act == a.act }):
 			faults = append(faults, fmt.Sprintf("no act %s: the demo did not show all", a.act))
-		case !slices.ContainsFunc(r.Checks, func(c checkResult) bool { return c.Act == a.act && slices.Contains([]string{"deadlock", "control"}, c.Topic) }):
+		case !slices.ContainsFunc(r.Checks, func(c checkResult) bool {
+			return c.Act == a.act && slices.Contains([]string{"deadlock", "control"}, c.Topic)
+		}):
 			faults = append(faults, fmt.Sprintf("act %s: nothing was checked about a deadlock", a.act))
 		case a.lockUp && !lost:
 			faults = append(faults, fmt.Sprintf("act %s: every frame of priority 3 arrived, so nothing was locked up", a.act))

@@ -116,7 +116,7 @@ func (a *act) run(ctx context.Context) error {
 	go a.runDuring(ctx, done)
 	defer func() {
 		ended(nil)
-		_ = <-done // nil where it has been taken
+		drained(done)
 	}()
 	select {
 	case <-ctx.Done():
@@ -302,4 +302,10 @@ func (a *act) flows() []Flow {
 		}
 	}
 	return all
+}
+
+// drained waits until what runs beside an act has ended.
+func drained(done <-chan error) {
+	for range done { // what it says has been taken, or the act has ended for another reason
+	}
 }
