@@ -106,7 +106,7 @@ func (b *block) upAndDown() *block {
 	return &block{line: b.line, text: "cat >lab.yaml <<'END'\n" + b.text + "END\n" + `
 pfcswitch lab up lab.yaml
 pfcswitch lab exec lab.yaml h2 pfcswitch sink eth0 --expect 1 &
-pfcswitch lab exec lab.yaml h1 pfcswitch send eth0 --seconds 0.2 -j | grep '"lost": 0'
+pfcswitch lab exec lab.yaml h1 pfcswitch send eth0 --speed 200M --seconds 0.2 -j | grep '"lost": 0'
 wait
 pfcswitch lab down lab.yaml
 `}
