@@ -168,18 +168,23 @@ stage_unit() {
 
 # Tests on real links run side by side, each in namespaces of its own, but for those that judge what the machine gives, which has to be
 # all of it: rates in a storm against rates before; what a busy process on every CPU does; shares of a CPU; medians of times; senders
-# that take all CPUs in the labs; the commands of README, which a person runs one at a time; the demos, which judge the machine
-# themselves.
+# that take all CPUs in the labs; the demos, which judge the machine themselves. The commands of README, which a person runs one at a
+# time, are run after the others, beside the linters.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther TestTimesOfNotification
-  TestShowUnderLoad TestLabs TestCommands)
-readonly alone_folders=(./cmd/internal/demo)
+  TestShowUnderLoad TestLabs)
+readonly alone_folders=(./cmd/internal/demo) last_folders=(./cmd/internal/readme)
 
 # runs prints a line for each run of a test program: its folder and its tests. "beside" are those that run side by side, of a folder
-# twelve at a time, few and long ones first; "alone" are the others.
+# twelve at a time, few and long ones first; "last" and "alone" are the others.
 runs() {
   local folder of_folder here
   while read -r folder; do
     of_folder=$(tests_in "$folder"/*_netns_test.go)
+    if [[ " ${last_folders[*]} " == *" $folder "* ]]; then
+      [[ $1 != last ]] || in_turns "$folder" <<<"$of_folder"
+      continue
+    fi
+    [[ $1 != last ]] || continue
     here=$(grep -xF "$(printf '%s\n' "${alone[@]}")" <<<"$of_folder") || true
     [[ " ${alone_folders[*]} " != *" $folder "* ]] || here=$of_folder
     [[ $1 == alone ]] || here=$(comm -23 <(echo "$of_folder") <(echo "$here"))
@@ -219,7 +224,7 @@ real_link_tests() {
 }
 
 stage_netns() {
-  real_link_tests beside 4 | judge tests "${skips[@]}" | tee "$work/netns.out"
+  { real_link_tests beside 4; real_link_tests last 1; } | judge tests "${skips[@]}" | tee "$work/netns.out"
 }
 
 stage_alone() {
