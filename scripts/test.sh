@@ -223,8 +223,15 @@ real_link_tests() {
   return "$status"
 }
 
+netns_tests() {
+  local status=0
+  real_link_tests beside 4 || status=1
+  real_link_tests last 1 || status=1
+  return "$status"
+}
+
 stage_netns() {
-  { real_link_tests beside 4; real_link_tests last 1; } | judge tests "${skips[@]}" | tee "$work/netns.out"
+  netns_tests | judge tests "${skips[@]}" | tee "$work/netns.out"
 }
 
 stage_alone() {
