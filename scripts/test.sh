@@ -102,10 +102,10 @@ lint() {
 }
 export -f lint
 
-# The linters take long to compile, and tests on real links mostly wait. Nice 5 lets these go first, and is no standstill where
+# The linters take long to compile, and tests on real links mostly wait. Nice 10 lets these go first, and is no standstill where
 # something else keeps all CPUs busy.
 lint_beside() {
-  setsid nice -n 5 bash -c 'lint >"$WORK/lint.said" 2>&1; echo "$? $SECONDS" >"$WORK/lint.status"' &
+  setsid nice -n 10 bash -c 'lint >"$WORK/lint.said" 2>&1; echo "$? $SECONDS" >"$WORK/lint.status"' &
   beside=$!
 }
 
@@ -168,10 +168,10 @@ stage_unit() {
 
 # Tests on real links run side by side, each in namespaces of its own, but for those that judge what the machine gives, which has to be
 # all of it: rates in a storm against rates before; what a busy process on every CPU does; shares of a CPU; medians of times; senders
-# that take all CPUs in the labs; the demos, which judge the machine themselves. The commands of README, which a person runs one at a
+# that take all CPUs in the labs; TCP's patience; a ring's outage; the demos, which judge the machine themselves. The commands of README, which a person runs one at a
 # time, are run after the others, beside the linters.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther TestTimesOfNotification
-  TestShowUnderLoad TestLabs)
+  TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings)
 readonly alone_folders=(./cmd/internal/demo) last_folders=(./cmd/internal/readme)
 
 # runs prints a line for each run of a test program: its folder and its tests. "beside" are those that run side by side, of a folder
@@ -225,7 +225,7 @@ real_link_tests() {
 
 netns_tests() {
   local status=0
-  real_link_tests beside 4 || status=1
+  real_link_tests beside 3 || status=1
   real_link_tests last 1 || status=1
   return "$status"
 }
