@@ -90,8 +90,11 @@ func TestControlFramesFromTheWire(t *testing.T) {
 			if after.Counters.ReceivedFrames != before.Counters.ReceivedFrames {
 				t.Errorf("it was taken for data")
 			}
+			seenAfter := seen()
 			must(t, s[0].Send(frame.VnetHeader{}, resume))
-			eventually(t, "priority 3 is free", func() bool { return r.snapshot(1).Paused == 0 })
+			eventually(t, "priority 3 is free, and that frame is counted before the next one comes", func() bool {
+				return seen() > seenAfter && r.snapshot(1).Paused == 0
+			})
 		})
 	}
 	t.Run("longer than a frame may be", func(t *testing.T) {
