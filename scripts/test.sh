@@ -168,10 +168,10 @@ stage_unit() {
 
 # Tests on real links run side by side, each in namespaces of its own, but for those that judge what the machine gives, which has to be
 # all of it: rates in a storm against rates before; what a busy process on every CPU does; shares of a CPU; medians of times; senders
-# that take all CPUs in the labs; TCP's patience; a ring's outage; the demos, which judge the machine themselves. The commands of README, which a person runs one at a
+# that take all CPUs in the labs; TCP's patience; a ring's outage; a tunnel that has to be full; the demos, which judge the machine themselves. The commands of README, which a person runs one at a
 # time, are run after the others, beside the linters.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther TestTimesOfNotification
-  TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings)
+  TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestTunnel)
 readonly alone_folders=(./cmd/internal/demo) last_folders=(./cmd/internal/readme)
 
 # runs prints a line for each run of a test program: its folder and its tests. "beside" are those that run side by side, of a folder

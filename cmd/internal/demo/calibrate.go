@@ -38,7 +38,8 @@ const firstTrial = 3
 // Limits of a trial.
 const (
 	trialLoad   = 150 * time.Millisecond
-	trialLead   = 80 * time.Millisecond // for senders to start and to find the sinks
+	trialLead   = 150 * time.Millisecond // for senders to start, and to find the sinks behind what the last trial left in queues
+	sinkLead    = 150 * time.Millisecond // for the sinks to start
 	trialsEnd   = 1500 * time.Millisecond
 	idleLimit   = 0.5  // of the CPUs' time that has to be left
 	keepUpLimit = 0.05 // of its frames that a sender may leave out
@@ -127,6 +128,7 @@ type bench struct {
 	apply    func(ctx context.Context, s *switchNode) error
 	sinks    []*host
 	senders  []*benchSender
+	lead     time.Duration                                        // more of it, before the first trial
 	load     func(ctx context.Context, lasts time.Duration) error // in the place of senders
 }
 
@@ -202,6 +204,7 @@ func (b *bench) start(ctx context.Context) error {
 	if err := b.begin(ctx); err != nil {
 		return err
 	}
+	b.lead = sinkLead
 	for _, h := range b.sinks {
 		if err := h.start("sink", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--seconds", fmt.Sprint(startPatience.Seconds())); err != nil {
 			return err
@@ -230,7 +233,8 @@ func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
 	if err := each(b.switches, func(s *switchNode) error { return b.apply(ctx, s) }); err != nil {
 		return nil, err
 	}
-	start := time.Now().Add(trialLead)
+	start := time.Now().Add(trialLead + b.lead)
+	b.lead = 0
 	for _, s := range b.senders {
 		args := append([]string{"send", hostInterface, "-j", "--start", fmt.Sprint(start.UnixNano()), "--seconds", fmt.Sprint(trialLoad.Seconds())}, s.args(speed)...)
 		if err := s.host.start(args...); err != nil {
@@ -256,7 +260,8 @@ func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{Speed: speed, Idle: u.idle, Behind: b.stopSenders(ctx)}, nil
+	t := &Trial{Speed: speed, Idle: u.idle, Behind: b.stopSenders(ctx)}
+	return t, ctx.Err()
 }
 
 // stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One that has
@@ -264,7 +269,7 @@ func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
 func (b *bench) stopSenders(ctx context.Context) (behind float64) {
 	var all sync.WaitGroup
 	for _, s := range b.senders {
-		all.Go(func() { _ = s.host.process.Stop(syscall.SIGTERM, 100*time.Millisecond) }) // finish tells how it ended
+		all.Go(func() { _ = s.host.process.Stop(syscall.SIGTERM, 500*time.Millisecond) }) // finish tells how it ended
 	}
 	all.Wait()
 	for _, s := range b.senders {

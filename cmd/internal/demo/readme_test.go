@@ -28,6 +28,7 @@ func shown(t *testing.T, command string) (lines []string) {
 }
 
 var (
+	speedLine  = regexp.MustCompile(`^speed: (\d+) Mbit/s, (.*)$`)
 	actLine    = regexp.MustCompile(`^\((\w+)\) (.*)$`)
 	flowLine   = regexp.MustCompile(`^(h\d>h\d) (\d) (lossless|lossy|unprotected) (\d+) (\d+) (\d+) [\d.]+ (\d+) ([\d.]+) (\d+) (\d+)$`)
 	switchLine = regexp.MustCompile(`^switch (\w+): lossless drops (\d+), PFC frames sent (\d+), most headroom used (\d+) of (\d+) bytes at (\w+)$`)
@@ -55,6 +56,9 @@ func read(t *testing.T, acts []ActResult, lines []string) *Report {
 	}
 	now := ActResult{}
 	for _, line := range lines {
+		if m := speedLine.FindStringSubmatch(line); m != nil {
+			r.Chosen = &Calibration{Speed: int64(1e6 * number(m[1])), Why: m[2]}
+		}
 		if m := actLine.FindStringSubmatch(line); m != nil {
 			at := slices.IndexFunc(acts, func(a ActResult) bool { return a.Act == m[1] })
 			if at < 0 {
