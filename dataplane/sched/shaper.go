@@ -15,10 +15,13 @@ type Shaper struct {
 	stopped bool
 }
 
-// Quantum returns how many octets' worth of tokens a port waits for that has used up a bucket of burst octets: three
-// quarters of the bucket. So it wakes up seldom, and none of its rate is lost where it wakes up late by no more than the
-// last quarter.
-func Quantum(burst int64) int64 { return burst * 3 / 4 }
+// Quantum returns how many octets' worth of tokens a port waits for that has used up a bucket of burst octets: half of the
+// bucket, and of a small bucket up to three quarters. So it wakes up seldom, and none of its rate is lost where it wakes up
+// late by no more than the last quarter. More than quantumOctets at once would lengthen the queues behind a fast port.
+func Quantum(burst int64) int64 { return max(burst/2, min(burst*3/4, quantumOctets)) }
+
+// quantumOctets is eight full frames on the wire.
+const quantumOctets = 8 * 1538
 
 // Configure sets the rate in bit/s (0: no limit) and the depth of the bucket in octets on the wire. What the bucket
 // holds stays, up to its new depth; a bucket that had no rate begins full.

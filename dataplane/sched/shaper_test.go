@@ -156,6 +156,17 @@ func TestShaperHeldWhileStopped(t *testing.T) {
 	}
 }
 
+// A quantum is three quarters of a small bucket and half of a large one, and grows with the bucket.
+func TestQuantum(t *testing.T) {
+	for _, tt := range []struct{ burst, want int64 }{
+		{3076, 2307}, {12_500, 9375}, {16_405, 12_303}, {20_000, 12_304}, {24_608, 12_304}, {62_500, 31_250}, {625_000, 312_500},
+	} {
+		if got := Quantum(tt.burst); got != tt.want {
+			t.Errorf("a bucket of %d octets: %d, want %d", tt.burst, got, tt.want)
+		}
+	}
+}
+
 // A port that sleeps until a quantum of tokens is there keeps its rate where it wakes up late by no more than a quarter of its
 // bucket takes to fill, and loses what the bucket cannot hold where it is later.
 func TestQuantumLeavesRoomForLateWakeUps(t *testing.T) {
@@ -166,7 +177,7 @@ func TestQuantumLeavesRoomForLateWakeUps(t *testing.T) {
 		for _, tt := range []struct {
 			late int64
 			keep bool
-		}{{0, true}, {fill / 4, true}, {fill / 2, false}} {
+		}{{0, true}, {fill / 4, true}, {fill * 5 / 8, false}} {
 			var s Shaper
 			s.Configure(rate, burst, 0)
 			s.Take(burst)

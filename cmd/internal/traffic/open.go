@@ -16,8 +16,8 @@ const (
 	senderSlots = 256
 )
 
-// open opens the port of an endpoint whose lossless ring takes the priorities in lossless.
-func open(netns, name string, lossless uint8, slots int) (*port.AFPacket, port.Link, error) {
+// open opens the port of an endpoint whose lossless ring takes the priorities in lossless. express asks for the AF_XDP socket.
+func open(netns, name string, lossless uint8, slots int, express bool) (*port.AFPacket, port.Link, error) {
 	l, err := port.Inspect(netns, name)
 	if err != nil {
 		return nil, l, err
@@ -28,7 +28,7 @@ func open(netns, name string, lossless uint8, slots int) (*port.AFPacket, port.L
 		return nil, l, err
 	}
 	p, err := port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: slots, OtherSlots: slots,
-		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout, Express: true})
+		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout, Express: express})
 	return p, l, err
 }
 

@@ -36,7 +36,8 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	p, link, err := open(c.Netns, c.Interface, 0, senderSlots)
+	// A sender without a speed keeps to the packet socket: how fast it is tells the same on every kernel.
+	p, link, err := open(c.Netns, c.Interface, 0, senderSlots, c.Speed > 0)
 	if err != nil {
 		return nil, err
 	}

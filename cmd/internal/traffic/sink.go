@@ -124,7 +124,7 @@ func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
 	if mode(c.FlowControl) == macctl.ModePause {
 		c.Lossless = 0xff // a PAUSE holds all of them
 	}
-	p, link, err := open(c.Netns, c.Interface, c.Lossless, sinkSlots)
+	p, link, err := open(c.Netns, c.Interface, c.Lossless, sinkSlots, false)
 	if err != nil {
 		return nil, err
 	}

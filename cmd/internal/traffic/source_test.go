@@ -112,8 +112,8 @@ func TestSourceIsHeldByPausesAlone(t *testing.T) {
 	}
 }
 
-// A port that wakes up late by a fifth of what its bucket takes to fill keeps its rate, and wakes up for most of a bucket.
-func TestSourceWakesForMostOfABucket(t *testing.T) {
+// A port that wakes up late by a fifth of what its bucket takes to fill keeps its rate, and wakes up for half a bucket at least.
+func TestSourceWakesForHalfABucket(t *testing.T) {
 	for _, speed := range []int64{10_000_000, 200_000_000, 1_000_000_000, 10_000_000_000} {
 		c := twoFlows()
 		c.Speed = speed

@@ -103,7 +103,7 @@ func RunStorm(ctx context.Context, c StormConfig) (*StormReport, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	p, link, err := open(c.Netns, c.Interface, 0, senderSlots)
+	p, link, err := open(c.Netns, c.Interface, 0, senderSlots, false)
 	if err != nil {
 		return nil, err
 	}
