@@ -4,7 +4,7 @@
 //
 //	report.go   what a demo says: acts, flows, switches
 //	verdict.go  its checks: hard ones, soft ones, what is not judged, the last line
-//	calibrate.go  the speed that the machine carries
+//	calibrate.go  the speed that the machine carries, tried on the demo's own topology
 //	act.go      one act: nodes, links and processes, run and observed
 //	switch.go   a switch of an act: its configuration, and what it says of itself
 //	machine.go  what the machine withheld from an act: CPU, senders' rates, the hypervisor's share
