@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares pfcswitch, the Linux bridge and Open vSwitch's userspace datapath, without and with TSO, in interleaved runs on the
 # same veth links: h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged, and leaves tagged;
-# what arrives is the kernel's counter of h2's interface, on which no socket listens; IPv6 is off. The work is done by scripts/bench.
+# what arrives is the kernel's counter of h2's interface, on which no socket listens; IPv6 is off. The work is done by cmd/bench.
 #
 #   scripts/bench.sh                      everything, 7 rounds (about two and a half hours, 80 minutes of them for the loss-free rate;
 #                                         it says at the start what the parts take), into bench.json and bench.svg
@@ -34,5 +34,5 @@ fi
 # The program takes this process's place and number, by which what it makes is named, and removes the folder at the end.
 work=$(mktemp -d -t "pfcbench-$$-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-go build -o "$work/bench" ./scripts/bench
+go build -o "$work/bench" ./cmd/bench
 exec "$work/bench" "$@"

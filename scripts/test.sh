@@ -120,7 +120,7 @@ stage_lint() {
 }
 
 judge() {
-  [[ -x $work/judge ]] || go build -o "$work/judge" ./scripts/judge
+  [[ -x $work/judge ]] || go build -o "$work/judge" ./cmd/judge
   "$work/judge" "$@"
 }
 

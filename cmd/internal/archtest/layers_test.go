@@ -38,7 +38,8 @@ var layers = []layer{
 		"cmd/internal uses all that stands below it, never the command",
 	},
 	{[]string{"cmd/pfcswitch/..."}, []string{"cmd/internal/...", "cmd/pfcswitch/..."}, "cmd/pfcswitch only parses; cmd/internal does the work"},
-	{[]string{"scripts/..."}, []string{"scripts/..."}, "scripts judge the program from outside"},
+	{[]string{"cmd/bench"}, []string{"cmd/internal/bench"}, "a command only starts its package"},
+	{[]string{"cmd/judge"}, []string{"cmd/internal/judge"}, "a command only starts its package"},
 }
 
 // checkLayers finds imports against the layers, in tests too (a test may import its own package).
@@ -106,5 +107,6 @@ func TestCheckLayers(t *testing.T) {
 		{"cmd/internal imports the command", map[string]string{"cmd/internal/web/a.go": imports("pfcswitch/cmd/pfcswitch")}, []string{"imports cmd/pfcswitch"}},
 		{"the command does the work itself", map[string]string{"cmd/pfcswitch/a.go": imports("pfcswitch/dataplane")}, []string{"only parses"}},
 		{"a package of no layer", map[string]string{"dataplane/util/a.go": ""}, []string{"dataplane/util: belongs to no layer"}},
+		{"Go code among scripts", map[string]string{"scripts/bench/a.go": ""}, []string{"scripts/bench: belongs to no layer"}},
 	})
 }

@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+)
+
+// An aim is what a value of pfcswitch should reach: its median, or the median of the rounds' ratios to a peer. It decides nothing.
+type aim struct {
+	text       string
+	what       string
+	conditions map[string]any // those that a row has to have
+	metric     string
+	to         string // a peer; "" for the value itself
+	least      float64
+	most       float64 // where it is not 0, the value should be at most this
+	better     float64 // what is hoped for beyond
+}
+
+type cond = map[string]any
+
+var aims = []aim{
+	{"60 octets, one sender, to the bridge", "delivered", cond{"senders": 1, "octets": 60}, frameRate, ofBridge, 1.2, 0, 1.6},
+	{"60 octets, one sender, to Open vSwitch", "delivered", cond{"senders": 1, "octets": 60}, frameRate, ofOVS, 2.5, 0, 0},
+	{"60 octets, two senders, to the bridge", "delivered", cond{"senders": 2, "octets": 60}, frameRate, ofBridge, 0, 0, 0.6},
+	{"loss-free rate, of its own delivered", "loss-free", nil, ofDelivered, "", 0.9, 0, 0},
+	{"TCP, 4 streams, to the bridge", "tcp", cond{"streams": 4}, throughput, ofBridge, 0.7, 0, 1},
+	{"TCP, 4 streams, to Open vSwitch with TSO", "tcp", cond{"streams": 4}, throughput, ofOVSTSO, 2, 0, 0},
+	{"latency at half load, p50, to the bridge", "latency", cond{"load": "half"}, p50, ofBridge, 0, 5, 2},
+	{"latency at half load, p50, to Open vSwitch", "latency", cond{"load": "half"}, p50, ofOVS, 0, 0.5, 0},
+	{"CPU of a frame of 1514 octets, to the bridge", "delivered", cond{"senders": 1, "octets": 1514}, cpuPerFrame, ofBridge, 0, 2, 1.2},
+	{"rate with 32 ports against 2", "ports", cond{"ports": 32, "senders": 1}, toTwoPorts, "", 0.9, 0, 0},
+	{"idle with eight ports, % of a core", "choice", cond{"at": "idle", "ports": 8, "setting": "as-is"}, coreShare, "", 0, 1, 0},
+	{"rate of a trunk against the same ports of a bridge", "trunk", nil, toBridged, "", 0.9, 0, 0},
+}
+
+// printAims prints what is reached, for every row that an aim is about.
+func printAims(out io.Writer, rows []row) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nAIM OF PFCSWITCH\tCONDITIONS\tWANTED\tHOPED FOR\tMEASURED\tREACHED")
+	said := false
+	for i := range aims {
+		for _, r := range aims[i].rows(rows) {
+			v, ok := aims[i].of(r)
+			if !ok {
+				continue
+			}
+			said = true
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", aims[i].text, r.conditions, aims[i].wanted(), aims[i].hoped(), aims[i].spread(r), aims[i].verdict(v))
+		}
+	}
+	if !said {
+		return nil
+	}
+	return w.Flush()
+}
+
+// rows returns those that the aim is about.
+func (a *aim) rows(rows []row) (all []*row) {
+	for i := range rows {
+		r := &rows[i]
+		if r.what != a.what || r.metric != a.metric || r.of != ofPFC {
+			continue
+		}
+		has := conditionFields(r.conditions)
+		if !slices.ContainsFunc(keys(a.conditions), func(k string) bool { return has[k] != a.conditions[k] }) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func keys(m map[string]any) (all []string) {
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
+
+// of returns what the aim looks at.
+func (a *aim) of(r *row) (v float64, ok bool) {
+	if a.to == "" {
+		return r.median, !math.IsNaN(r.median)
+	}
+	ratio, ok := r.ratios[a.to]
+	return ratio.median, ok
+}
+
+// spread writes what the aim looks at, with least and most of the rounds.
+func (a *aim) spread(r *row) string {
+	if a.to == "" {
+		return r.spread()
+	}
+	return r.ratios[a.to].text()
+}
+
+func (a *aim) wanted() string {
+	switch {
+	case a.least > 0:
+		return fmt.Sprintf("at least %g", a.least)
+	case a.most > 0:
+		return fmt.Sprintf("at most %g", a.most)
+	}
+	return "reported"
+}
+
+func (a *aim) hoped() string {
+	if a.better == 0 {
+		return "-"
+	}
+	return fmt.Sprint(a.better)
+}
+
+func (a *aim) verdict(v float64) string {
+	switch {
+	case a.least == 0 && a.most == 0:
+		return "-"
+	case v >= a.least && (a.most == 0 || v <= a.most):
+		return "yes"
+	}
+	return "no"
+}

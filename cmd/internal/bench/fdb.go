@@ -1,0 +1,250 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// stations is how many the switch learns; a smoke run takes fewer.
+const (
+	stations      = 100_000
+	smokeStations = 2_000
+)
+
+// fdbYAML is a switch that forgets nobody while the benchmark runs. Port 3 is a TAP.
+const fdbYAML = `preset: roce
+metrics: {listen: "127.0.0.1:9808"}
+ageing: 1000000s
+ports:
+  p1: {speed: none, tagged: [10], ring: {other: 16384}}
+  p2: {speed: none, tagged: [10], ring: {other: 16384}}
+  p3: {speed: none, tagged: [10], ring: {other: 16384}}
+`
+
+// A fdbNetwork has two hosts and a TAP at port 3.
+type fdbNetwork struct {
+	*network
+	tap  *tap
+	next int // frame of those that a pile is made of
+}
+
+// fdb compares what a frame takes of the CPU time of a switch that has learned 100,000 stations with the same of one that knows its
+// two hosts: frames to one host, whose entry is hot all the time. And frames to all stations in random order with frames to one. Rates
+// stand beside it, of a sender and of what is written to a TAP. Both may be slower than the switch, so that they tell little:
+// share_of_offered is 1 then. So CPU time is that of piles.
+func (b *bench) fdb() (err error) {
+	number := stations
+	if b.opt.smoke {
+		number = smokeStations
+	}
+	empty, err := b.fdbNetwork("fdb-empty")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, empty.end()) }()
+	full, err := b.fdbNetwork("fdb-full")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, full.end()) }()
+	took, err := full.learn(number)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "%d stations learned in %.1f s\n", number, took.Seconds())
+	for round := range b.opt.rounds {
+		if err := b.fdbRound(empty, full, round, number); err != nil {
+			return errors.Join(err, empty.alive(), full.alive())
+		}
+	}
+	return full.knows(number)
+}
+
+func (b *bench) fdbNetwork(name string) (*fdbNetwork, error) {
+	n, err := b.newNetwork(name, 2)
+	if err != nil {
+		return nil, err
+	}
+	f := &fdbNetwork{network: n}
+	if f.tap, err = b.newTap(n.sw, "p3"); err == nil {
+		err = n.startPFC(fdbYAML + staticEntries(1, 2))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.end())
+	}
+	return f, nil
+}
+
+func (f *fdbNetwork) end() error {
+	if f.tap != nil {
+		f.tap.close()
+	}
+	return f.network.close()
+}
+
+// stationMAC is the address of station i, in a block of addresses of their own.
+func stationMAC(i int) [6]byte {
+	return [6]byte{0x02, 0x10, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
+}
+
+// stationFrame is a frame of 60 octets in the VLAN.
+func stationFrame(to, from [6]byte) []byte {
+	b := make([]byte, 60)
+	copy(b, to[:])
+	copy(b[6:], from[:])
+	copy(b[12:], []byte{0x81, 0, 0, vlan, 0x88, 0xb5}) // priority 0; EtherType for local experiments
+	return b
+}
+
+// learn lets a frame of each station come to port 2, from a TAP that a bridge in host 2's namespace joins with the link, and
+// returns how long it took until the switch knew all.
+func (f *fdbNetwork) learn(number int) (time.Duration, error) {
+	host := f.hosts[1]
+	t, err := f.b.newTap(host, "stations")
+	if err != nil {
+		return 0, err
+	}
+	defer t.close()
+	const join = "link add br0 type bridge\nlink set eth0 master br0\nlink set stations master br0\nlink set br0 up\n"
+	if _, err := f.b.doWith("", join, "ip", "-n", host.namespace, "-batch", "-"); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	for try := 0; ; try++ {
+		for i := range number {
+			if i%64 == 0 {
+				if err := f.b.ctx.Err(); err != nil {
+					return 0, err
+				}
+				time.Sleep(50 * time.Microsecond) // slower than what a ring takes
+			}
+			if err := t.write(stationFrame([6]byte{2, 0, 0, 0, 0, 1}, stationMAC(i))); err != nil {
+				return 0, err
+			}
+		}
+		if err = f.knows(number); err == nil || try == 4 {
+			break
+		}
+	}
+	took := time.Since(start)
+	_, gone := f.b.do("", "ip", "-n", host.namespace, "link", "del", "br0")
+	return took, errors.Join(err, gone)
+}
+
+// knows asks the switch how many learned stations it has.
+func (f *fdbNetwork) knows(number int) error {
+	var r struct{ Entries []struct{ Static bool } }
+	if err := f.show(&r, "fdb"); err != nil {
+		return err
+	}
+	learned := 0
+	for _, e := range r.Entries {
+		if !e.Static {
+			learned++
+		}
+	}
+	if learned < number {
+		return fmt.Errorf("the switch knows %d of %d stations", learned, number)
+	}
+	return nil
+}
+
+// A fdbCase is a load of this part, to hosts or stations of which the switch knows so many.
+type fdbCase struct {
+	from, to string
+	of       *fdbNetwork
+	run      func(*fdbNetwork) (outcome, error)
+	frames   func() [][]byte // that piles consist of
+}
+
+func (b *bench) fdbRound(empty, full *fdbNetwork, round, number int) error {
+	oneHost := func(f *fdbNetwork) (outcome, error) {
+		return b.measure(load{flows: f.straight(1), octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds})
+	}
+	hot := func() [][]byte { return [][]byte{stationFrame([6]byte{2, 0, 0, 0, 0, 2}, [6]byte{2, 0, 0, 0, 0, 3})} }
+	strewn := func(to int) fdbCase {
+		return fdbCase{"tap", fmt.Sprintf("to=%d_stations stations=%d", to, number), full, func(f *fdbNetwork) (outcome, error) { return f.strew(to) },
+			func() [][]byte { return strewnFrames(to) }}
+	}
+	if err := b.fdbPair(round, toEmpty, [2]fdbCase{
+		{"sender", "to=one_hot_host stations=0", empty, oneHost, hot},
+		{"sender", fmt.Sprintf("to=one_hot_host stations=%d", number), full, oneHost, hot},
+	}); err != nil {
+		return err
+	}
+	return b.fdbPair(round, toOne, [2]fdbCase{strewn(1), strewn(number)})
+}
+
+// fdbPair measures two cases and compares the CPU time of the switch for a frame in the second with that in the first.
+func (b *bench) fdbPair(round int, ratio string, pair [2]fdbCase) error {
+	for _, c := range inTurn(pair[:], round) {
+		o, err := c.run(c.of)
+		if err != nil {
+			return err
+		}
+		b.record("fdb", fmt.Sprintf("from=%s %s", c.from, c.to), ofPFC, round, value{frameRate, o.rate},
+			value{ofOffered, float64(o.delivered) / float64(o.offered)}, value{cpuPerFrame, o.perFrame()})
+	}
+	own, err := b.piles(pair)
+	if err != nil {
+		return err
+	}
+	b.record("fdb", "from=pile "+pair[0].to, ofPFC, round, value{ownPerFrame, own[0]})
+	b.record("fdb", "from=pile "+pair[1].to, ofPFC, round, value{ownPerFrame, own[1]}, value{ratio, own[1] / own[0]})
+	return nil
+}
+
+// strewnFrames are to random ones of the first so many stations.
+func strewnFrames(to int) [][]byte {
+	frames := make([][]byte, 1<<17)
+	for i := range frames {
+		frames[i] = stationFrame(stationMAC(rand.IntN(to)), [6]byte{2, 0, 0, 0, 0, 3})
+	}
+	return frames
+}
+
+// strew writes frames to port 3 for a while, to random ones of the first so many stations, and counts what comes at host 2.
+func (f *fdbNetwork) strew(to int) (o outcome, err error) {
+	frames := strewnFrames(to)
+	if err := f.tap.drain(); err != nil {
+		return o, err
+	}
+	before, err := f.hosts[1].received("eth0")
+	if err != nil {
+		return o, err
+	}
+	busy, err := machineBusy()
+	if err != nil {
+		return o, err
+	}
+	start := time.Now()
+	for ; time.Since(start) < f.b.opt.seconds; o.offered += 64 {
+		for i := range 64 {
+			if err := f.tap.write(frames[(o.offered+uint64(i))%uint64(len(frames))]); err != nil {
+				return o, err
+			}
+		}
+		if err := f.b.ctx.Err(); err != nil {
+			return o, err
+		}
+	}
+	o.elapsed = time.Since(start).Seconds()
+	end, err := f.hosts[1].received("eth0")
+	if err != nil {
+		return o, err
+	}
+	if err := f.b.sleep(f.b.opt.settle); err != nil {
+		return o, err
+	}
+	after, err := f.hosts[1].received("eth0")
+	if err != nil {
+		return o, err
+	}
+	o.delivered = after.frames - before.frames
+	o.rate = float64(end.frames-before.frames) / o.elapsed // what waits in the ring comes after the end
+	o.cpu, err = machineBusy()
+	o.cpu -= busy
+	return o, err
+}

@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ofGaps names what was measured in results.
+const ofGaps = "machine-gaps"
+
+// gaps are the times in which a thread that only reads the clock did not run: what a thread that wants a CPU all the time meets. One that
+// sleeps and is woken may fare better or worse.
+type gaps struct {
+	Watched int64             `json:"watched_ns"` // by all spinners together
+	Steps   [gapSteps]gapStep `json:"steps"`
+	Longest int64             `json:"longest_ns"`
+}
+
+// A gapStep holds the gaps from its bound up to that of the next step.
+type gapStep struct {
+	Count uint64 `json:"count"`
+	Sum   int64  `json:"sum_ns"`
+}
+
+// Bounds of the steps: four in each doubling, from 1 µs to about 1 s. A shorter gap is what reading the clock takes.
+const (
+	gapLeast = 1000.0
+	gapSteps = 80
+)
+
+func gapBound(step int) float64 { return gapLeast * math.Pow(2, float64(step)/4) }
+
+func (g *gaps) note(ns int64) {
+	if ns < gapLeast {
+		return
+	}
+	step := min(int(4*math.Log2(float64(ns)/gapLeast)), gapSteps-1)
+	g.Steps[step].Count++
+	g.Steps[step].Sum += ns
+	g.Longest = max(g.Longest, ns)
+}
+
+func (g *gaps) add(o *gaps) {
+	g.Watched += o.Watched
+	g.Longest = max(g.Longest, o.Longest)
+	for i := range g.Steps {
+		g.Steps[i].Count += o.Steps[i].Count
+		g.Steps[i].Sum += o.Steps[i].Sum
+	}
+}
+
+// late returns the share of all moments after which the machine does not run a thread for longer than ns: of a gap of g it
+// is the first g - ns.
+func (g *gaps) late(ns float64) float64 {
+	sum := 0.0
+	for _, s := range g.Steps {
+		if s.Count == 0 {
+			continue
+		}
+		if mean := float64(s.Sum) / float64(s.Count); mean > ns {
+			sum += float64(s.Count) * (mean - ns)
+		}
+	}
+	return sum / float64(max(1, g.Watched))
+}
+
+// wait returns the quantile of the time that such a thread waits for its CPU from a random moment, in ns.
+func (g *gaps) wait(quantile float64) float64 {
+	low, high := 0.0, float64(g.Longest)
+	for range 60 {
+		if middle := (low + high) / 2; g.late(middle) > 1-quantile {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// spinCommand makes this program a spinner: "spin CPU NANOSECONDS".
+const spinCommand = "spin"
+
+// spin reads the clock on one CPU and prints the gaps as JSON.
+func spin(args []string, out, errOut io.Writer) (status int) {
+	if len(args) != 2 {
+		fmt.Fprintln(errOut, "usage: bench spin CPU NANOSECONDS")
+		return 2
+	}
+	cpu, err := strconv.Atoi(args[0])
+	length, err2 := strconv.ParseInt(args[1], 10, 64)
+	if err != nil || err2 != nil {
+		fmt.Fprintln(errOut, "usage: bench spin CPU NANOSECONDS")
+		return 2
+	}
+	var only unix.CPUSet
+	only.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &only); err != nil {
+		fmt.Fprintf(errOut, "bind to CPU %d: %v\n", cpu, err)
+		return 1
+	}
+	debug.SetGCPercent(-1)
+	var g gaps
+	start := time.Now()
+	for last := int64(0); last < length; {
+		now := int64(time.Since(start))
+		g.note(now - last)
+		last = now
+	}
+	g.Watched = int64(time.Since(start))
+	if err := json.NewEncoder(out).Encode(&g); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// machineGaps spins on every CPU at once while nothing else is measured and idle switches wait, and returns how long such a thread waits from a random moment.
+func (b *bench) machineGaps() ([]value, error) {
+	var spinners []*process
+	for cpu := range runtime.NumCPU() {
+		// Without the runtime's own signals, which stop a long loop every 10 ms.
+		p, err := b.start("", "env", "GODEBUG=asyncpreemptoff=1", b.self, spinCommand, strconv.Itoa(cpu), strconv.FormatInt(int64(b.opt.seconds), 10))
+		if err != nil {
+			return nil, err
+		}
+		spinners = append(spinners, p)
+	}
+	var all gaps
+	for _, p := range spinners {
+		out, err := b.wait(p, b.opt.seconds+patience)
+		if err != nil {
+			return nil, err
+		}
+		var g gaps
+		if err := json.Unmarshal(out, &g); err != nil {
+			return nil, fmt.Errorf("report of a spinner: %w", err)
+		}
+		all.add(&g)
+	}
+	b.gaps.add(&all)
+	return []value{{p50, all.wait(.5) / 1e3}, {p99, all.wait(.99) / 1e3}, {p999, all.wait(.999) / 1e3}, {highest, float64(all.Longest) / 1e3}}, nil
+}
+
+// fields returns the histogram as the keys of a JSON object, without the steps that are empty.
+func (g *gaps) fields() map[string]any {
+	type step struct {
+		From  float64 `json:"from_us"`
+		To    float64 `json:"to_us"`
+		Count uint64  `json:"count"`
+		Sum   float64 `json:"sum_us"`
+	}
+	steps := []step{}
+	for i, s := range g.Steps {
+		if s.Count > 0 {
+			steps = append(steps, step{gapBound(i) / 1e3, gapBound(i+1) / 1e3, s.Count, float64(s.Sum) / 1e3})
+		}
+	}
+	return map[string]any{"what": "gap-histogram", "switch": ofMachine, "watched_s": float64(g.Watched) / 1e9, "longest_us": float64(g.Longest) / 1e3, "steps": steps}
+}
+
+// printGaps prints the histogram.
+func printGaps(out io.Writer, g *gaps) error {
+	if g.Watched == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, "The machine's own gaps, while nothing was sent and the compared switches ran idle: for so long a thread that wants a CPU all the\n"+
+		"time, and only reads the clock, had none (%.1f s watched on all CPUs together). From 1 %% of all moments it waits longer than %s µs, from 0.1 %% longer than %s µs; the longest\n"+
+		"gap was %s µs.\n",
+		float64(g.Watched)/1e9, number(g.wait(.99)/1e3), number(g.wait(.999)/1e3), number(float64(g.Longest)/1e3))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "FROM µs\tTO µs\tGAPS\tA SECOND AND CPU\t")
+	for i := 0; i < gapSteps; i += 4 { // a doubling a line
+		n := uint64(0)
+		for _, s := range g.Steps[i:min(i+4, gapSteps)] {
+			n += s.Count
+		}
+		if n > 0 {
+			fmt.Fprintf(w, "%.0f\t%.0f\t%d\t%s\t\n", gapBound(i)/1e3, gapBound(i+4)/1e3, n, number(float64(n)/(float64(g.Watched)/1e9)))
+		}
+	}
+	return w.Flush()
+}

@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// One gap of 10 ms in a second: 1 % of all moments fall into it, half of those wait longer than 5 ms.
+func TestWait(t *testing.T) {
+	var g gaps
+	g.note(10_000_000)
+	g.note(500) // reading the clock
+	g.Watched = 1e9
+	for quantile, want := range map[float64]float64{0.5: 0, 0.98: 0, 0.995: 5e6, 0.999: 9e6} {
+		if got := g.wait(quantile); math.Abs(got-want) > 1000 {
+			t.Errorf("%v: %.0f ns, want %.0f", quantile, got, want)
+		}
+	}
+	if (&gaps{}).wait(.99) != 0 {
+		t.Error("without a gap nothing waits")
+	}
+}
+
+// The quantiles come close to those of all gaps one by one.
+func TestWaitOfManyGaps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Int64Range(1000, 50_000_000), 1, 200).Draw(t, "gaps")
+		var g gaps
+		for _, ns := range all {
+			g.note(ns)
+			g.Watched += ns + 10_000
+		}
+		for _, q := range []float64{.5, .9, .99} {
+			w := g.wait(q)
+			late := 0.0
+			for _, ns := range all {
+				late += max(0, float64(ns)-w)
+			}
+			// A step is 19 % wide: the share of later moments differs by no more than that.
+			if got := late / float64(g.Watched); got > (1-q)+0.1 || w > 1 && got < (1-q)-0.1 {
+				t.Fatalf("quantile %v: %.0f ns, but %.3f of all moments wait longer", q, w, got)
+			}
+		}
+	})
+}
+
+func TestSteps(t *testing.T) {
+	var g gaps
+	for _, ns := range []int64{999, 1000, 1999, 2000, 1 << 62} {
+		g.note(ns)
+	}
+	if g.Steps[0].Count != 1 || g.Steps[3].Count != 1 || g.Steps[4].Count != 1 || g.Steps[gapSteps-1].Count != 1 || g.Longest != 1<<62 {
+		t.Errorf("%+v", g)
+	}
+}
+
+func TestSpin(t *testing.T) {
+	var out, errOut bytes.Buffer
+	for _, args := range [][]string{nil, {"0"}, {"x", "1"}, {"0", "x"}} {
+		if spin(args, &out, &errOut) != 2 || out.Len() > 0 {
+			t.Errorf("%q was taken", args)
+		}
+	}
+	if !strings.Contains(errOut.String(), "usage") {
+		t.Error(errOut.String())
+	}
+}
+
+func TestPrintGaps(t *testing.T) {
+	var g gaps
+	g.note(3000)
+	g.note(3000)
+	g.Watched = 4e9
+	b, err := json.Marshal(&g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read gaps
+	if err := json.Unmarshal(b, &read); err != nil || read != g {
+		t.Fatalf("%v: %+v", err, read)
+	}
+	var out bytes.Buffer
+	if err := printGaps(&out, &read); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "2 4 2 0.5") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// The JSON has the steps that are not empty, with their bounds.
+func TestGapsAsJSON(t *testing.T) {
+	var g gaps
+	g.note(3000)
+	g.note(3100)
+	g.note(5_000_000)
+	g.Watched = 2e9
+	var out bytes.Buffer
+	if err := writeJSON(&out, machine{What: "machine"}, &g, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		What    string
+		Watched float64 `json:"watched_s"`
+		Longest float64 `json:"longest_us"`
+		Steps   []struct {
+			From  float64 `json:"from_us"`
+			To    float64 `json:"to_us"`
+			Count int
+			Sum   float64 `json:"sum_us"`
+		}
+	}
+	_, second, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	if err := json.Unmarshal(second, &got); err != nil || got.What != "gap-histogram" || got.Watched != 2 || got.Longest != 5000 || len(got.Steps) != 2 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if s := got.Steps[0]; s.Count != 2 || s.Sum != 6.1 || s.From > 3 || s.To < 3.1 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// peers are the programs that are compared with; "" where one is missing.
+type peers struct {
+	ovs     string // ovs-vswitchd
+	iperf3  string
+	ethtool string
+}
+
+// findPeers looks for the peers, and installs those that are missing where that may be done. A smoke run takes what is there.
+func (b *bench) findPeers() (p peers) {
+	p.look()
+	if missing := p.packages(); len(missing) > 0 && !b.opt.smoke && os.Getenv("INSTALL") != "0" {
+		fmt.Fprintln(b.out, "installing", strings.Join(missing, " "))
+		b.install(missing)
+		p.look()
+	}
+	if p.ovs == "" {
+		b.note("OPEN VSWITCH IS MISSING: it is left out (Debian: apt-get install openvswitch-switch)")
+	}
+	if p.iperf3 == "" {
+		b.note("IPERF3 IS MISSING: TCP is left out (Debian: apt-get install iperf3)")
+	}
+	return p
+}
+
+func (p *peers) look() {
+	p.ovs, p.iperf3, p.ethtool = found("ovs-vswitchd"), found("iperf3"), found("ethtool")
+}
+
+// found returns a program's path, "" where it is missing.
+func found(name string) string {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// packages returns Debian's names of what is missing.
+func (p *peers) packages() (all []string) {
+	for _, m := range []struct{ path, name string }{
+		{p.ovs, "openvswitch-switch"}, {p.iperf3, "iperf3"}, {p.ethtool, "ethtool"},
+	} {
+		if m.path == "" {
+			all = append(all, m.name)
+		}
+	}
+	return all
+}
+
+// install does what it can; what is missing afterwards is said by those who miss it.
+func (b *bench) install(packages []string) {
+	if err := withoutServices(policyFile, func() error { return b.aptGet(packages) }); err != nil {
+		fmt.Fprintln(b.out, "cannot install:", err)
+	}
+}
+
+// policyFile is the program that Debian asks whether it may start a service; 101 says no.
+const policyFile = "/usr/sbin/policy-rc.d"
+
+// withoutServices runs f, during which Debian starts no daemon that it installs: it would take part in what is measured. A
+// policy that is there already stays.
+func withoutServices(policy string, f func() error) error {
+	file, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return f()
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("#!/bin/sh\nexit 101\n")
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = f()
+	}
+	return errors.Join(err, os.Remove(policy))
+}
+
+func (b *bench) aptGet(packages []string) error {
+	const quiet = "DEBIAN_FRONTEND=noninteractive"
+	for _, argv := range [][]string{{"-q", "update"}, append([]string{"-qy", "install", "--no-install-recommends"}, packages...)} {
+		p, err := b.startWith("", func(c *exec.Cmd) { c.Env = append(os.Environ(), quiet) }, append([]string{"apt-get"}, argv...)...)
+		if err == nil {
+			_, err = b.wait(p, 10*patience)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

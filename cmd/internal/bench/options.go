@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// options say what is measured.
+type options struct {
+	rounds     int           // of each part, interleaved
+	search     int           // rounds of the search for the loss-free rate
+	confirm    int           // trials without loss that confirm a search's result
+	precision  float64       // of the search, share of the rate
+	seconds    time.Duration // of a measurement
+	trial      time.Duration // of a trial of the search
+	settle     time.Duration // before and after a load
+	octets     []int
+	priorities []int
+	parts      []part
+	switches   []string // those that are compared; empty: all
+	json, svg  string   // files; "" for none, standardOutput for that
+	smoke      bool
+}
+
+// A part of the benchmark stands alone: it makes its networks, measures in rounds and removes them.
+type part struct {
+	name string
+	what string // for people
+	run  func(*bench) error
+}
+
+var parts = []part{
+	{"frames", "delivered rate, CPU a frame and a GB, memory", (*bench).frames},
+	{"lossfree", "loss-free rate (RFC 2544 search)", (*bench).lossFree},
+	{"tcp", "TCP with default offloads (iperf3)", (*bench).tcp},
+	{"latency", "one-way latency, idle and at half load, and the machine's own gaps", (*bench).latency},
+	{"xoff", "how fast XOFF leaves pfcswitch", (*bench).xoff},
+	{"pause", "how exactly pfcswitch keeps pause times", (*bench).pause},
+	{"ports", "pfcswitch with 2 to 32 ports", (*bench).ports},
+	{"fdb", "pfcswitch with 100,000 stations", (*bench).fdb},
+	{"trunk", "pfcswitch's ports as a trunk", (*bench).trunk},
+	{"choices", "pfcswitch with one choice of waiting and waking changed", (*bench).choices},
+	{"flap", "time to forward again after a port flap", (*bench).flap},
+}
+
+// smokeDefaults make a run that only shows that every part works.
+var smokeDefaults = map[string]string{"rounds": "1", "search": "1", "seconds": "0.2", "trial": "0.1", "octets": "60", "priorities": "3",
+	"json": "", "svg": ""}
+
+func parseOptions(args []string, errOut io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("bench.sh", flag.ContinueOnError)
+	f.SetOutput(errOut)
+	var seconds, trial float64
+	var octets, priorities, only, switches string
+	f.IntVar(&o.rounds, "rounds", 7, "interleaved `rounds` of each part")
+	f.IntVar(&o.search, "search", -1, "rounds of the search for the loss-free rate (default as --rounds; 0: none)")
+	f.Float64Var(&seconds, "seconds", 3, "length of a measurement")
+	f.Float64Var(&trial, "trial", 3, "length of a trial of the search")
+	f.StringVar(&octets, "octets", "60 512 1514", "frame `lengths`, with the tag, without FCS")
+	f.StringVar(&priorities, "priorities", "0 3", "`priorities` of the frames")
+	f.StringVar(&only, "only", "", "these `parts` alone: "+strings.Join(partNames(), " "))
+	f.StringVar(&switches, "switches", "", "compare these `switches` alone: "+strings.Join(switchNames, " "))
+	f.StringVar(&o.json, "json", "bench.json", "`file` for the single results and their summary as JSON lines; - is the standard output, \"\" none")
+	f.StringVar(&o.svg, "svg", "bench.svg", "`file` for a plot, likewise")
+	f.BoolVar(&o.smoke, "smoke", false, "does every part work? (seconds; the figures mean nothing)")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if o.smoke {
+		given := map[string]bool{}
+		f.Visit(func(x *flag.Flag) { given[x.Name] = true })
+		for name, value := range smokeDefaults {
+			if !given[name] {
+				_ = f.Set(name, value) // they are ours, and right
+			}
+		}
+	}
+	if o.search < 0 {
+		o.search = o.rounds
+	}
+	o.seconds, o.trial = time.Duration(seconds*float64(time.Second)), time.Duration(trial*float64(time.Second))
+	o.confirm, o.precision, o.settle = 3, 0.02, 300*time.Millisecond
+	if o.smoke {
+		o.confirm, o.precision, o.settle = 1, 0.5, 50*time.Millisecond
+	}
+	if err = o.lists(octets, priorities, only, switches, f.Args()); err == nil {
+		err = o.check()
+	}
+	if err != nil {
+		fmt.Fprintln(errOut, "bench.sh:", err)
+	}
+	return o, err
+}
+
+// lists reads the options that have several values.
+func (o *options) lists(octets, priorities, only, switches string, rest []string) (err error) {
+	if len(rest) > 0 {
+		return fmt.Errorf("%s is not an option: see --help", rest[0])
+	}
+	if o.octets, err = numbers(octets, 60, 1514); err != nil {
+		return fmt.Errorf("--octets: %w", err)
+	}
+	if o.priorities, err = numbers(priorities, 0, 7); err != nil {
+		return fmt.Errorf("--priorities: %w", err)
+	}
+	wanted := words(only)
+	for _, p := range parts {
+		if len(wanted) == 0 || slices.Contains(wanted, p.name) {
+			o.parts = append(o.parts, p)
+		}
+	}
+	for _, w := range wanted {
+		if !slices.Contains(partNames(), w) {
+			return fmt.Errorf("--only %s: there is no such part; there are: %s", w, strings.Join(partNames(), " "))
+		}
+	}
+	o.switches = words(switches)
+	for _, w := range o.switches {
+		if !slices.Contains(switchNames, w) {
+			return fmt.Errorf("--switches %s: there is no such switch; there are: %s", w, strings.Join(switchNames, " "))
+		}
+	}
+	return nil
+}
+
+// compares tells whether a switch is one of those that are compared.
+func (o *options) compares(name string) bool {
+	return len(o.switches) == 0 || slices.Contains(o.switches, name)
+}
+
+func (o *options) check() error {
+	const longest = time.Hour
+	switch {
+	case o.rounds < 1:
+		return fmt.Errorf("--rounds %d: it has to be at least 1", o.rounds)
+	case o.seconds < 100*time.Millisecond || o.seconds > longest:
+		return fmt.Errorf("--seconds %v: from 0.1 to %v", o.seconds.Seconds(), longest.Seconds())
+	case o.trial < 100*time.Millisecond || o.trial > longest:
+		return fmt.Errorf("--trial %v: from 0.1 to %v", o.trial.Seconds(), longest.Seconds())
+	case o.json == standardOutput && o.svg == standardOutput:
+		return errors.New("--json - --svg -: only one of them can be the standard output")
+	}
+	return nil
+}
+
+func partNames() (names []string) {
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+}
+
+func numbers(text string, least, most int) (all []int, err error) {
+	for _, w := range words(text) {
+		n, err := strconv.Atoi(w)
+		if err != nil || n < least || n > most {
+			return nil, fmt.Errorf("%s: whole numbers from %d to %d, such as \"%d %d\"", w, least, most, least, most)
+		}
+		all = append(all, n)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("none given: whole numbers from %d to %d", least, most)
+	}
+	return all, nil
+}

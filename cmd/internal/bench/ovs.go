@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// startOVS starts Open vSwitch with its userspace datapath. tso asks for userspace TSO; where the build has none, errNoTSO
+// is returned.
+func (n *network) startOVS(tso bool) error {
+	dir, err := os.MkdirTemp(n.b.work, n.name+"-")
+	if err != nil {
+		return err
+	}
+	o := &ovs{network: n, dir: dir, db: "unix:" + filepath.Join(dir, "db.sock")}
+	if err := o.database(tso); err != nil {
+		return err
+	}
+	log := filepath.Join(dir, "vswitchd.log")
+	vswitchd, err := o.daemon(n.b.peers.ovs, o.db, "--unixctl="+filepath.Join(dir, "vswitchd.ctl"), "--log-file="+log, "-vconsole:warn")
+	if err != nil {
+		return err
+	}
+	if err := o.ports(); err != nil {
+		return errors.Join(err, n.alive())
+	}
+	if err := n.b.noteOVS(vswitchd); err != nil || !tso {
+		return err
+	}
+	said, err := os.ReadFile(log)
+	if err != nil {
+		return err
+	}
+	return hasTSO(string(said))
+}
+
+// errNoTSO says that the build has no userspace TSO.
+var errNoTSO = errors.New("this build of Open vSwitch has no userspace TSO")
+
+// hasTSO reads from the log whether userspace TSO is on, or why not.
+func hasTSO(log string) error {
+	for line := range strings.Lines(log) {
+		_, said, ok := strings.Cut(line, "Userspace TCP Segmentation Offloading")
+		switch {
+		case !ok:
+		case strings.Contains(said, "support enabled"):
+			return nil
+		default:
+			return fmt.Errorf("%w: Userspace TCP Segmentation Offloading%s", errNoTSO, strings.TrimRight(said, "\n"))
+		}
+	}
+	return fmt.Errorf("%w: it does not speak of it", errNoTSO)
+}
+
+type ovs struct {
+	*network
+	dir, db string
+}
+
+// daemon runs a program with the run's own folders instead of the system's, and with the nice value that Open vSwitch's start script gives it
+// (ovs-ctl --ovs-vswitchd-priority, --ovsdb-server-priority), as pfcswitch has it by default.
+func (o *ovs) daemon(argv ...string) (*process, error) {
+	p, err := o.b.startWith(o.sw.namespace, o.own, append([]string{"nice", "-n", "-10"}, argv...)...)
+	if err == nil {
+		o.daemons = append(o.daemons, p)
+	}
+	return p, err
+}
+
+func (o *ovs) own(c *exec.Cmd) {
+	c.Env = append(os.Environ(), "OVS_RUNDIR="+o.dir, "OVS_LOGDIR="+o.dir, "OVS_DBDIR="+o.dir)
+}
+
+func (o *ovs) tell(argv ...string) error {
+	p, err := o.b.startWith(o.sw.namespace, o.own, argv...)
+	if err != nil {
+		return err
+	}
+	_, err = o.b.wait(p, patience)
+	return err
+}
+
+// schemas are the places of the database's schema.
+var schemas = []string{"/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema"}
+
+// database starts the configuration database, with what vswitchd reads only when it starts.
+func (o *ovs) database(tso bool) error {
+	conf := filepath.Join(o.dir, "conf.db")
+	var made error
+	for _, s := range schemas {
+		if made = o.tell("ovsdb-tool", "create", conf, s); made == nil {
+			break
+		}
+	}
+	if made != nil {
+		return made
+	}
+	if _, err := o.daemon("ovsdb-server", conf, "--remote=p"+o.db, "--unixctl="+filepath.Join(o.dir, "db.ctl"), "-vconsole:warn"); err != nil {
+		return err
+	}
+	if err := o.b.eventually("ovsdb-server", patience, func() (bool, error) {
+		_, err := os.Stat(filepath.Join(o.dir, "db.sock"))
+		return err == nil, o.alive()
+	}); err != nil {
+		return err
+	}
+	if err := o.tell("ovs-vsctl", "--db="+o.db, "--no-wait", "init"); err != nil || !tso {
+		return err
+	}
+	return o.tell("ovs-vsctl", "--db="+o.db, "--no-wait", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true")
+}
+
+// ports makes the bridge and binds the hosts that receive to their ports.
+func (o *ovs) ports() error {
+	add := []string{"ovs-vsctl", "--db=" + o.db, "--timeout=20", "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev"}
+	for i := range o.hosts {
+		p := fmt.Sprintf("p%d", i+1)
+		add = append(add, "--", "add-port", "br0", p, "--", "set", "interface", p, fmt.Sprintf("ofport_request=%d", i+1))
+	}
+	if err := o.tell(add...); err != nil {
+		return err
+	}
+	for i := 1; i < len(o.hosts); i += 2 {
+		if err := o.tell("ovs-ofctl", "add-flow", filepath.Join(o.dir, "br0.mgmt"), fmt.Sprintf("dl_dst=%s,actions=output:%d", mac(i+1), i+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

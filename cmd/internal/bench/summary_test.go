@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+// rounds are results of one value.
+func rounds(of string, values ...float64) (all []result) {
+	for i, v := range values {
+		all = append(all, result{"delivered", "senders=1 octets=60 priority=3", of, i, []value{{frameRate, v}}})
+	}
+	return all
+}
+
+func TestSummarize(t *testing.T) {
+	rows := summarize(append(append(rounds(ofPFC, 30, 10, 20), rounds(ofBridge, 10, 10, 40)...), rounds(ofOVS, 0, 0, 5, 9)...))
+	if len(rows) != 3 || rows[0].of != ofPFC || rows[1].of != ofBridge || rows[2].of != ofOVS {
+		t.Fatalf("rows: %+v", rows)
+	}
+	p := rows[0]
+	if p.median != 20 || p.least != 10 || p.most != 30 || p.rounds != 3 {
+		t.Errorf("of 30, 10, 20: %+v", p)
+	}
+	// 30/10, 10/10, 20/40: the ratios by round, not the ratio of the medians.
+	if p.ratios[ofBridge] != (ratio{3, 1, 0.5, 3}) {
+		t.Errorf("to the bridge: %v, want 1", p.ratios[ofBridge])
+	}
+	if p.ratios[ofOVS].median != 4 || p.ratios[ofOVS].rounds != 1 { // the rounds in which it is 0 tell nothing, nor those that only one has
+		t.Errorf("to Open vSwitch: %v, want 4", p.ratios[ofOVS])
+	}
+	if _, ok := p.ratios[ofOVSTSO]; ok {
+		t.Error("a ratio to what was not measured")
+	}
+	if got := rows[2].median; got != 2.5 {
+		t.Errorf("median of 0, 0, 5, 9: %v, want 2.5", got)
+	}
+}
+
+func TestJSONLines(t *testing.T) {
+	b := &bench{}
+	b.record("pause", "quanta=200 asked_us=1024.0", ofPFC, 2, value{stopped, 1100.5}, value{early, 0}, value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
+	var out bytes.Buffer
+	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &gaps{}, b.results, summarize(b.results)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if !strings.Contains(lines[0], `"busy_cpu_share":0.25,`) {
+		t.Errorf("of the machine: %s", lines[0])
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(lines[1]), &got); err != nil || len(lines) != 4 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	want := map[string]any{"what": "pause", "switch": ofPFC, "round": 2.0, "quanta": 200.0, "asked_us": "1024.0", stopped: 1100.5, early: 0.0}
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s is %v, want %v", k, got[k], v)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%v has more than %v", got, want)
+	}
+	if err := readable(&out); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadableRefuses(t *testing.T) {
+	for _, lines := range []string{"{", `{"what":"a"} x`, `{"other":1}`} {
+		if readable(strings.NewReader(lines)) == nil {
+			t.Errorf("%s was read", lines)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	if err := printTable(&out, summarize(append(rounds(ofPFC, 3e5, 1e5, 2e5), rounds(ofBridge, 1e5, 1e5, 1e5)...))); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines:\n%s", len(lines), out.String())
+	}
+	if got, want := strings.Fields(lines[1]), "MEASURED CONDITIONS VALUE ROUNDS PFCSWITCH BRIDGE TO BRIDGE TO OVS TO OVS-TSO"; strings.Join(got, " ") != want {
+		t.Errorf("head %q, want %q", got, want)
+	}
+	want := "delivered senders=1 octets=60 priority=3 frames_per_second 3 200000 (100000-300000) 100000 (100000-100000) 2.00 (1.00-3.00) - -"
+	if got := strings.Join(strings.Fields(lines[2]), " "); got != want {
+		t.Errorf("line %q, want %q", got, want)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 1234567.8: "1234568", 123.4: "123", 12.34: "12.3", 1: "1", 0.9876: "0.988", 0.000012345: "0.000012", -2.5: "-2.5", 100: "100"} {
+		if got := number(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestAims(t *testing.T) {
+	rows := summarize(append(rounds(ofPFC, 130), rounds(ofBridge, 100)...))
+	var out bytes.Buffer
+	if err := printAims(&out, rows); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(strings.Fields(out.String()), " ")
+	if !strings.Contains(said, "to the bridge senders=1 octets=60 priority=3 at least 1.2 1.6 1.30 yes") || strings.Contains(said, "Open vSwitch") {
+		t.Error(said)
+	}
+	for _, test := range []struct {
+		aim  aim
+		v    float64
+		want string
+	}{
+		{aim{least: 0.9}, 0.9, "yes"}, {aim{least: 0.9}, 0.89, "no"}, {aim{most: 2}, 2, "yes"}, {aim{most: 2}, 2.1, "no"}, {aim{better: 0.6}, 0.1, "-"},
+	} {
+		if got := test.aim.verdict(test.v); got != test.want {
+			t.Errorf("%+v, %v: %s, want %s", test.aim, test.v, got, test.want)
+		}
+	}
+}
+
+// A switch that has fewer rounds than another does not pass for one that has all.
+func TestRoundsThatDiffer(t *testing.T) {
+	rows := summarize(append(rounds(ofPFC, 1, 2, 3), rounds(ofBridge, 1)...))
+	if got := tableLine(rows, []string{ofPFC, ofBridge}); got[3] != "1-3" {
+		t.Errorf("rounds %q, want 1-3", got[3])
+	}
+}
+
+// Every aim is about something that a part measures: names and conditions are those of the parts.
+func TestAimsMeanRows(t *testing.T) {
+	b := &bench{}
+	for _, of := range []string{ofPFC, ofBridge, ofOVS, ofOVSTSO} {
+		for _, conditions := range []string{"senders=1 octets=60 priority=3", "senders=2 octets=60 priority=3", "senders=1 octets=1514 priority=0"} {
+			b.record("delivered", conditions, of, 0, value{frameRate, 1}, value{cpuPerFrame, 1})
+		}
+		b.record("loss-free", "octets=60 priority=3 trial=3s", of, 0, value{ofDelivered, 1})
+		b.record("tcp", "streams=4 priority=0", of, 0, value{throughput, 1})
+		b.record("latency", probing("half", 60), of, 0, value{p50, 1})
+		b.record("ports", "ports=32 senders=1 octets=60", of, 0, value{toTwoPorts, 1})
+		b.record("choice", "at=idle ports=8 setting=as-is", of, 0, value{coreShare, 1})
+		b.record("trunk", "device=trunk senders=1 octets=60 priority=3", of, 0, value{toBridged, 1})
+	}
+	rows := summarize(b.results)
+	for i := range aims {
+		found := aims[i].rows(rows)
+		if len(found) == 0 {
+			t.Errorf("%s: no row is meant", aims[i].text)
+		}
+		for _, r := range found {
+			if v, ok := aims[i].of(r); !ok || v != 1 {
+				t.Errorf("%s: %v, %v", aims[i].text, v, ok)
+			}
+		}
+	}
+}
+
+func TestPlot(t *testing.T) {
+	rows := summarize(append(rounds(ofPFC, 30, 10, 20), rounds(ofBridge, 40)...))
+	var out bytes.Buffer
+	if err := plot(&out, machine{CPU: "<&> CPU", CPUs: 2}, rows); err != nil {
+		t.Fatal(err)
+	}
+	s := out.String()
+	for _, want := range []string{
+		"&lt;&amp;&gt; CPU",
+		`width="240.0" height="12" fill="` + colours[ofPFC], // 20 of 40 takes half of the bars' width
+		`width="480.0" height="12" fill="` + colours[ofBridge],
+		`<line x1="450.0" x2="690.0"`, // from 10 to 30
+	} {
+		if !strings.Contains(s, want) {
+			t.Errorf("no %s in\n%s", want, s)
+		}
+	}
+	if err := wellFormed(&out); err != nil {
+		t.Error(err)
+	}
+	if wellFormed(strings.NewReader("<svg><text></svg>")) == nil {
+		t.Error("a broken document passed")
+	}
+}
+
+// Nothing but zeros, and nothing at all, can be drawn too.
+func TestPlotWithoutValues(t *testing.T) {
+	for _, rows := range [][]row{nil, summarize(rounds(ofPFC, 0))} {
+		var out bytes.Buffer
+		if err := plot(&out, machine{}, rows); err != nil || strings.Contains(out.String(), "NaN") {
+			t.Errorf("%v: %s", err, out.String())
+		}
+		if err := wellFormed(&out); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSmokeWantsRowsOfEveryPart(t *testing.T) {
+	for _, p := range parts {
+		if len(smokeRows[p.name]) == 0 {
+			t.Errorf("a smoke run asks nothing of part %s", p.name)
+		}
+	}
+	if !given(summarize(rounds(ofPFC, 1)), rowKey{what: "delivered", metric: frameRate, of: ofPFC}) {
+		t.Error("a row was not found")
+	}
+	if given(summarize(rounds(ofPFC, 0)), rowKey{what: "delivered", metric: frameRate, of: ofPFC}) {
+		t.Error("a rate of 0 passed")
+	}
+}
+
+// A smoke run wants the rows of the peers that are there, and of no other.
+func TestSmokeWantsPeers(t *testing.T) {
+	for name, row := range map[string]struct {
+		b    bench
+		want string
+	}{
+		"all":         {bench{peers: peers{ovs: "x"}}, "pfcswitch bridge ovs ovs-tso machine"},
+		"no OVS":      {bench{}, "pfcswitch bridge machine"},
+		"OVS, no TSO": {bench{peers: peers{ovs: "x"}, withoutTSO: true}, "pfcswitch bridge ovs machine"},
+		"only some":   {bench{peers: peers{ovs: "x"}, opt: options{switches: []string{ofPFC, ofOVS}}}, "pfcswitch ovs machine"},
+	} {
+		var all []string
+		for _, of := range columns {
+			if row.b.present(of) {
+				all = append(all, of)
+			}
+		}
+		if got := strings.Join(all, " "); got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+}

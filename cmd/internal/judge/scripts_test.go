@@ -1,0 +1,187 @@
+package judge
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fakeGo stands for the go command: what it builds is a demo that notes each of its runs and says what DEMO_SAYS has, with
+// status DEMO_STATUS, and a judge that is always content.
+const fakeGo = `#!/bin/sh
+[ "$1" = build ] || { echo sh; exit 0; }
+case $4 in
+*pfcswitch) printf '#!/bin/sh\necho "run, CI=$CI" >>"$DEMO_RUNS"\nprintf %%s "$DEMO_SAYS"\nexit "$DEMO_STATUS"\n' >"$3" ;;
+*) printf '#!/bin/sh\n' >"$3" ;;
+esac
+chmod +x "$3"
+`
+
+// demoStage runs a script's stage demo with a demo of the test's own, and returns what the demo noted.
+func demoStage(t *testing.T, script, says, status string) (runs string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(script, "demo")
+	c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "DEMO_RUNS="+filepath.Join(dir, "runs"), "DEMO_SAYS="+says,
+		"DEMO_STATUS="+status, "CI=")
+	out, err := c.CombinedOutput()
+	if _, ok := err.(*exec.ExitError); err != nil && !ok {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b, readErr := os.ReadFile(filepath.Join(dir, "runs"))
+	if readErr != nil {
+		t.Fatalf("the demo did not run: %v\n%s", readErr, out)
+	}
+	return string(b), err
+}
+
+// demos is how many demos the stage runs.
+const demos = 5
+
+// A stage passes where every demo passes and the judge is content with its report; no demo is tried again.
+func TestDemoStage(t *testing.T) {
+	for _, test := range []struct {
+		says, status string
+		runs         int
+		ok           bool
+	}{
+		{"{}", "0", demos, true},
+		{"{}", "1", 1, false},
+		{"{}", "2", 1, false},
+		{"", "2", 1, false},
+		{"", "0", 1, false},
+		{"{}", "3", 1, false},
+		{"{}", "137", 1, false},
+	} {
+		runs, err := demoStage(t, "../../../scripts/test.sh", test.says, test.status)
+		if got := strings.Count(runs, "run"); got != test.runs || (err == nil) != test.ok {
+			t.Errorf("report %q, status %s: %d runs, %v, want %d and passed: %v", test.says, test.status, got, err, test.runs, test.ok)
+		}
+	}
+}
+
+func TestCIRunSaysThatItIsCI(t *testing.T) {
+	if runs, err := demoStage(t, "../../../.ci/run", "{}", "0"); err != nil || runs != strings.Repeat("run, CI=true\n", demos) {
+		t.Errorf("%q, %v, want %d runs with CI=true", runs, err, demos)
+	}
+}
+
+// ordinaryBench runs bench.sh as an ordinary user, who may read none of it: from standard input, with the programs in path first.
+func ordinaryBench(t *testing.T, path string, args ...string) (status int, out string) {
+	t.Helper()
+	script, err := os.Open("../../../scripts/bench.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = script.Close() }()
+	c := exec.Command("bash", append([]string{"-s", "--"}, args...)...)
+	c.Stdin, c.Dir, c.Env = script, "/", append(os.Environ(), "PATH="+path+os.Getenv("PATH"))
+	if os.Geteuid() == 0 {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	said, _ := c.CombinedOutput()
+	return c.ProcessState.ExitCode(), string(said)
+}
+
+// What an ordinary user cannot run was not run, and did not pass; help is for everybody.
+func TestBenchAsOrdinaryUser(t *testing.T) {
+	if got, out := ordinaryBench(t, "", "--smoke"); got != 77 {
+		t.Errorf("exit status %d, want 77\n%s", got, out)
+	}
+	dir, err := os.MkdirTemp("", "judge") // unlike t.TempDir, other users may enter it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if got, out := ordinaryBench(t, dir+":", "--help"); got != 0 {
+		t.Errorf("--help: exit status %d, want 0\n%s", got, out)
+	}
+}
+
+// In CI the benchmark has to run; elsewhere an ordinary user passes without it.
+func TestBenchStage(t *testing.T) {
+	dir := t.TempDir()
+	for path, text := range map[string]string{"scripts/bench.sh": "#!/bin/bash\n[ $BENCH_STATUS != 0 ] || tee \"$3\" \"$5\" <<< {}\nexit $BENCH_STATUS\n", "bin/go": fakeGo} {
+		path = filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile("../../../scripts/test.sh")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "scripts/test.sh"), text, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		status, ci string
+		ok         bool
+	}{
+		{"0", "", true}, {"0", "true", true}, {"1", "", false}, {"1", "true", false}, {"77", "", true}, {"77", "true", false},
+	} {
+		c := exec.Command(filepath.Join(dir, "scripts/test.sh"), "bench")
+		c.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "BENCH_STATUS="+test.status, "CI="+test.ci)
+		if out, err := c.CombinedOutput(); (err == nil) != test.ok {
+			t.Errorf("status %s of the benchmark, CI=%s: %v, want passed: %v\n%s", test.status, test.ci, err, test.ok, out)
+		}
+	}
+}
+
+// While Debian installs programs it is told to start no service, and no longer when that was interrupted.
+func TestInterruptedInstallation(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root installs programs")
+	}
+	dir := t.TempDir()
+	policy, started := filepath.Join(dir, "policy-rc.d"), filepath.Join(dir, "started")
+	for _, program := range []string{"bash", "sh", "dirname", "mktemp", "rm", "find", "sort", "touch", "chmod", "tail", "sleep"} { // of those to be installed none
+		path, err := exec.LookPath(program)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, program))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	aptGet := "#!/bin/sh\n[ \"$2\" = update ] || { touch " + started + "; exec sleep 60; }\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755), os.WriteFile(filepath.Join(dir, "apt-get"), []byte(aptGet), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("../../../scripts/test.sh", "tools")
+	c.Env = append(os.Environ(), "PATH="+dir, "POLICY_RC_D="+policy, "INSTALL=", "CI=")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(started); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Error("nothing is installed")
+			break
+		}
+	}
+	if _, err := os.Stat(policy); err != nil {
+		t.Errorf("while something is installed: %v", err)
+	}
+	_ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM)
+	if err := c.Wait(); err == nil {
+		t.Error("it was ended, and passed")
+	}
+	if _, err := os.Stat(policy); err == nil {
+		t.Error("Debian may start no service any more")
+	}
+}
