@@ -109,7 +109,7 @@ func TestStoppedSwitch(t *testing.T) {
 			all <- ended{args, out, status}
 		}()
 	}
-	limit := time.After(6 * watch.Patience)
+	limit := time.After(6 * watch.Timeout)
 	for range len(want) {
 		select {
 		case e := <-all:

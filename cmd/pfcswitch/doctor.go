@@ -57,7 +57,7 @@ func look(cmd *cobra.Command, socket string, args []string) (*doctor.Facts, erro
 	path, err := api.Find(socket)
 	switch {
 	case err == nil:
-		ctx, cancel := context.WithTimeout(cmd.Context(), watch.Patience)
+		ctx, cancel := context.WithTimeout(cmd.Context(), watch.Timeout)
 		defer cancel()
 		return doctor.OfSwitch(ctx, path)
 	case socket == "" && errors.Is(err, api.ErrNoSwitch):

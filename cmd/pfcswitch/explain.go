@@ -85,7 +85,7 @@ func (o *explained) ask(cmd *cobra.Command) (*api.Explanation, error) {
 // maxExplained is how many frames of a file are explained at most.
 const maxExplained = 1000
 
-func (o *explained) questions(stdin io.Reader) ([]api.Question, error) {
+func (o *explained) questions(stdin io.Reader) ([]api.TraceRequest, error) {
 	if o.frames < 1 || o.frames > maxExplained {
 		return nil, fmt.Errorf("--frames %d: 1 to %d are possible", o.frames, maxExplained)
 	}
@@ -98,10 +98,10 @@ func (o *explained) questions(stdin io.Reader) ([]api.Question, error) {
 		return o.read(o.pcap, stdin, explain.ReadCapture)
 	}
 	q, err := o.frame.Question(o.in)
-	return []api.Question{q}, err
+	return []api.TraceRequest{q}, err
 }
 
-func (o *explained) read(name string, in io.Reader, frames func(io.Reader, int) ([][]byte, error)) ([]api.Question, error) {
+func (o *explained) read(name string, in io.Reader, frames func(io.Reader, int) ([][]byte, error)) ([]api.TraceRequest, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -117,9 +117,9 @@ func (o *explained) read(name string, in io.Reader, frames func(io.Reader, int) 
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s holds no frame", name)
 	}
-	var questions []api.Question
+	var questions []api.TraceRequest
 	for _, b := range all {
-		questions = append(questions, api.Question{Port: o.in, Frame: b})
+		questions = append(questions, api.TraceRequest{Port: o.in, Frame: b})
 	}
 	return questions, nil
 }

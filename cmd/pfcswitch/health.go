@@ -25,7 +25,7 @@ func healthCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), watch.Patience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), watch.Timeout)
 			defer cancel()
 			b, err := api.NewClient(path).Raw(ctx, "health", 0)
 			if err != nil {

@@ -105,7 +105,7 @@ func (o *linkchecked) run(ctx context.Context, args []string) (*api.LinkCheck, e
 		if err != nil {
 			return nil, err
 		}
-		asking, cancel := context.WithTimeout(ctx, watch.Patience)
+		asking, cancel := context.WithTimeout(ctx, watch.Timeout)
 		defer cancel()
 		if err := o.OfPort(asking, socket, args[0]); err != nil {
 			return nil, err

@@ -58,7 +58,7 @@ func (h *headroomCheck) run(cmd *cobra.Command, socket, port string, asJSON bool
 }
 
 func (h *headroomCheck) ask(ctx context.Context, socket, port string) (*api.HeadroomCheck, error) {
-	ask := api.HeadroomCheckAsk{Port: port, Xoffs: h.xoffs}
+	ask := api.HeadroomCheckRequest{Port: port, Xoffs: h.xoffs}
 	if h.xoffs < 1 {
 		return nil, fmt.Errorf("--xoffs %d: it has to be 1 or more", h.xoffs)
 	}

@@ -108,7 +108,7 @@ func serve(ctx context.Context, cfg *config.Config, t daemon.Tuning) error {
 		return err
 	}
 	if refused != nil {
-		d.NotPreferred(refused)
+		d.ReportNiceFailure(refused)
 	}
 	err = d.Serve(ctx)
 	if closeErr := d.Close(); err == nil {

@@ -156,7 +156,7 @@ func (o *shown) show(cmd *cobra.Command, noun string, since uint64, text func(ap
 	if o.every > 0 {
 		return o.watch(cmd, ask, text)
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), watch.Patience)
+	ctx, cancel := context.WithTimeout(cmd.Context(), watch.Timeout)
 	defer cancel()
 	r, err := ask(ctx)
 	switch {
@@ -246,7 +246,7 @@ func clearCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), watch.Patience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), watch.Timeout)
 			defer cancel()
 			return api.NewClient(path).Clear(ctx, args[0])
 		},

@@ -30,13 +30,13 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 type fake struct {
 	empty     bool
 	applied   string
-	asked     HeadroomCheckAsk
+	asked     HeadroomCheckRequest
 	cleared   int
 	more      uint64 // frames beyond the sample
 	later     int64  // ns of the switch's clock after it
 	gone      bool   // p1 was removed
 	tap       capture.Tap
-	questions chan Question // where it is set: what explain asked
+	questions chan TraceRequest // where it is set: what explain asked
 }
 
 func (f *fake) Name() string { return "s1" }
@@ -132,8 +132,8 @@ func (f *fake) LLDP() []LLDPPort {
 	}
 	p1 := LLDPPort{Port: "p1", ChassisID: "02:00:00:00:01:01", PortID: "p1", Statistics: LLDPStatistics{SentFrames: 12, ReceivedFrames: 7, DiscardedFrames: 1},
 		DCBX: DCBX{Version: "ieee", Peer: true, LosslessPriorities: []Priority{3}, Reason: "mismatch", Mismatch: true, MeasuresHere: true, MeasuresPeer: true, MeasurementAgreed: true},
-		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a", SystemName: present("spine1"),
-			SystemDescription: present("a switch"), Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
+		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a", SystemName: nonEmpty("spine1"),
+			SystemDescription: nonEmpty("a switch"), Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
 			TTLSeconds: 121, AgeNs: 3_200_000_000, ExpiresNs: 117_800_000_000, Frames: 6, DCBXVersions: []string{"ieee"},
 			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}},
 		Transitions: []LLDPTransition{{Machine: "receive", From: "wait-for-frame", To: "frame", Cause: "frame received", AgeNs: 3_200_000_000}}}
@@ -142,7 +142,7 @@ func (f *fake) LLDP() []LLDPPort {
 	return []LLDPPort{p1, p2}
 }
 
-func (f *fake) Foresee(q Question) (dataplane.Foresight, bool) {
+func (f *fake) Trace(q TraceRequest) (dataplane.Foresight, bool) {
 	if f.questions != nil {
 		f.questions <- q
 	}
@@ -191,7 +191,7 @@ func (f *fake) WallOf(ns int64) time.Time { return start.Add(time.Duration(ns)) 
 func (f *fake) ConfigYAML() []byte        { return []byte("name: s1\n") }
 func (f *fake) ClearWatermarks()          { f.cleared++ }
 
-func (f *fake) CheckHeadroom(_ context.Context, ask HeadroomCheckAsk) (*HeadroomCheck, error) {
+func (f *fake) CheckHeadroom(_ context.Context, ask HeadroomCheckRequest) (*HeadroomCheck, error) {
 	f.asked = ask
 	if ask.Port != "p1" {
 		return nil, errors.New("there is no port " + ask.Port)
@@ -218,7 +218,7 @@ func answer(f *fake, noun string) Reply {
 func momentOf(f *fake) *moment {
 	m := &moment{source: f, base: &baseline{}, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}}
 	f.Snapshot(&m.snapshot)
-	m.lately = lately{now: sampleOf(&m.snapshot), old: before(&m.snapshot)}
+	m.recent = interval{now: sampleOf(&m.snapshot), old: before(&m.snapshot)}
 	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), SwitchNs: m.snapshot.Time, Started: start, ElapsedNs: 20e9,
 		LosslessDrops: m.snapshot.LosslessDrops(), LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
 	return m

@@ -16,8 +16,8 @@ type baseline struct {
 	storms   []deadlock.Status   // likewise
 }
 
-// addGone adds to v the ports and trunks of gone, and members of trunks, that v has not.
-func addGone(v, gone *dataplane.Snapshot) {
+// addRetired adds to v the ports and trunks of gone, and members of trunks, that v has not.
+func addRetired(v, gone *dataplane.Snapshot) {
 	addMissing(&v.Ports, gone.Ports, func(p *dataplane.PortSnapshot) string { return p.Config.Name })
 	addMissing(&v.Buffer.Ports, gone.Buffer.Ports, func(p *buffer.PortSnapshot) string {
 		if p.Removed {
@@ -66,16 +66,16 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	for i := range v.Trunks {
 		for j := range b.counters.Trunks {
 			if t := &b.counters.Trunks[j]; t.Config.Name == v.Trunks[i].Config.Name {
-				v.Trunks[i].Combine(t, less[uint64])
+				v.Trunks[i].Combine(t, subtractCounter[uint64])
 			}
 		}
 	}
 	subtractBuffer(&v.Buffer, &b.counters.Buffer)
 	subtractHistogram(&v.Xoff, &b.counters.Xoff)
 	subtractHistogram(&v.XoffAge, &b.counters.XoffAge)
-	less(&v.LosslessDropsGone, b.counters.LosslessDropsGone)
-	less(&v.Bridge.Moves, b.counters.Bridge.Moves)
-	less(&v.Bridge.Full, b.counters.Bridge.Full)
+	subtractCounter(&v.LosslessDropsGone, b.counters.LosslessDropsGone)
+	subtractCounter(&v.Bridge.Moves, b.counters.Bridge.Moves)
+	subtractCounter(&v.Bridge.Full, b.counters.Bridge.Full)
 }
 
 // subtractStorms leaves in all what watchdogs counted after the baseline. Of a storm that was there before it, what was
@@ -93,87 +93,87 @@ func (b *baseline) subtractStorms(all []deadlock.Status) {
 
 func subtractStorm(s, old *deadlock.Status) {
 	if s.Detected == old.Detected { // the last storm is still the same
-		less(&s.LastSent, old.LastSent)
-		less(&s.LastDropped, old.LastDropped)
+		subtractCounter(&s.LastSent, old.LastSent)
+		subtractCounter(&s.LastDropped, old.LastDropped)
 	}
-	less(&s.Detected, old.Detected)
-	less(&s.Recovered, old.Recovered)
-	less(&s.Recurred, old.Recurred)
-	less(&s.Sent, old.Sent)
-	less(&s.Dropped, old.Dropped)
+	subtractCounter(&s.Detected, old.Detected)
+	subtractCounter(&s.Recovered, old.Recovered)
+	subtractCounter(&s.Recurred, old.Recurred)
+	subtractCounter(&s.Sent, old.Sent)
+	subtractCounter(&s.Dropped, old.Dropped)
 }
 
-// less takes old off n. Counters go on where a port was removed and comes back. One that is below its baseline all the same,
+// subtractCounter takes old off n. Counters go on where a port was removed and comes back. One that is below its baseline all the same,
 // since the switch has forgotten ports that went long ago, began again from 0 and counts whole.
-func less[T int64 | uint64](n *T, old T) {
+func subtractCounter[T int64 | uint64](n *T, old T) {
 	if *n >= old {
 		*n -= old
 	}
 }
 
-func lessEach[T int64 | uint64](n, old []T) {
+func subtractCounters8[T int64 | uint64](n, old []T) {
 	for i := range n {
-		less(&n[i], old[i])
+		subtractCounter(&n[i], old[i])
 	}
 }
 
 func subtractPort(p, old *dataplane.PortSnapshot) {
 	subtractCounters(&p.Counters, &old.Counters)
 	subtractReceived(&p.Received, &old.Received)
-	subtractTold(&p.Told, &old.Told)
+	subtractSent(&p.Told, &old.Told)
 	subtractHistogram(&p.Reaction, &old.Reaction)
 	subtractHistogram(&p.Late, &old.Late)
 	subtractHistogram(&p.Pauses, &old.Pauses)
 	subtractHistogram(&p.Holds, &old.Holds)
-	lessEach(p.PausedNs[:], old.PausedNs[:])
-	lessEach(p.HeldNs[:], old.HeldNs[:])
-	less(&p.PausedAllNs, old.PausedAllNs)
-	less(&p.HeldAllNs, old.HeldAllNs)
+	subtractCounters8(p.PausedNs[:], old.PausedNs[:])
+	subtractCounters8(p.HeldNs[:], old.HeldNs[:])
+	subtractCounter(&p.PausedAllNs, old.PausedAllNs)
+	subtractCounter(&p.HeldAllNs, old.HeldAllNs)
 	for q := range p.Use {
-		less(&p.Use[q].Xoffs, old.Use[q].Xoffs)
-		less(&p.Use[q].Waited, old.Use[q].Waited)
-		less(&p.Use[q].Crowded, old.Use[q].Crowded)
-		less(&p.Use[q].Exceeded, old.Use[q].Exceeded)
+		subtractCounter(&p.Use[q].Xoffs, old.Use[q].Xoffs)
+		subtractCounter(&p.Use[q].Waited, old.Use[q].Waited)
+		subtractCounter(&p.Use[q].Crowded, old.Use[q].Crowded)
+		subtractCounter(&p.Use[q].Exceeded, old.Use[q].Exceeded)
 	}
 }
 
 func subtractCounters(c, old *dataplane.Counters) {
-	less(&c.ReceivedFrames, old.ReceivedFrames)
-	less(&c.ReceivedBytes, old.ReceivedBytes)
-	less(&c.SentFrames, old.SentFrames)
-	less(&c.SentBytes, old.SentBytes)
-	less(&c.Copies, old.Copies)
-	less(&c.ProbesSent, old.ProbesSent)
-	less(&c.Streamed, old.Streamed)
-	less(&c.StreamReceived, old.StreamReceived)
-	less(&c.ProbesReceived, old.ProbesReceived)
-	less(&c.HostDrops, old.HostDrops)
-	less(&c.Overspeed, old.Overspeed)
-	less(&c.ControlLost, old.ControlLost)
+	subtractCounter(&c.ReceivedFrames, old.ReceivedFrames)
+	subtractCounter(&c.ReceivedBytes, old.ReceivedBytes)
+	subtractCounter(&c.SentFrames, old.SentFrames)
+	subtractCounter(&c.SentBytes, old.SentBytes)
+	subtractCounter(&c.Copies, old.Copies)
+	subtractCounter(&c.ProbesSent, old.ProbesSent)
+	subtractCounter(&c.Streamed, old.Streamed)
+	subtractCounter(&c.StreamReceived, old.StreamReceived)
+	subtractCounter(&c.ProbesReceived, old.ProbesReceived)
+	subtractCounter(&c.HostDrops, old.HostDrops)
+	subtractCounter(&c.Overspeed, old.Overspeed)
+	subtractCounter(&c.ControlLost, old.ControlLost)
 	for prio := range c.Drops {
-		lessEach(c.Drops[prio][:], old.Drops[prio][:])
+		subtractCounters8(c.Drops[prio][:], old.Drops[prio][:])
 	}
-	lessEach(c.LosslessDrops[:], old.LosslessDrops[:])
-	lessEach(c.Marked[:], old.Marked[:])
-	lessEach(c.QueueSent[:], old.QueueSent[:])
-	lessEach(c.QueueDiscarded[:], old.QueueDiscarded[:])
-	less(&c.RingHoldNs, old.RingHoldNs)
-	less(&c.RingHoldBytes, old.RingHoldBytes)
+	subtractCounters8(c.LosslessDrops[:], old.LosslessDrops[:])
+	subtractCounters8(c.Marked[:], old.Marked[:])
+	subtractCounters8(c.QueueSent[:], old.QueueSent[:])
+	subtractCounters8(c.QueueDiscarded[:], old.QueueDiscarded[:])
+	subtractCounter(&c.RingHoldNs, old.RingHoldNs)
+	subtractCounter(&c.RingHoldBytes, old.RingHoldBytes)
 }
 
 func subtractReceived(c, old *macctl.ReceiverCounters) {
-	lessEach(c.PFCFrames[:], old.PFCFrames[:])
-	less(&c.PauseFrames, old.PauseFrames)
-	lessEach(c.Ignored[:], old.Ignored[:])
+	subtractCounters8(c.PFCFrames[:], old.PFCFrames[:])
+	subtractCounter(&c.PauseFrames, old.PauseFrames)
+	subtractCounters8(c.Ignored[:], old.Ignored[:])
 }
 
-func subtractTold(c, old *macctl.InitiatorCounters) {
-	lessEach(c.PFCFrames[:], old.PFCFrames[:])
-	less(&c.PauseFrames, old.PauseFrames)
-	lessEach(c.XoffSent[:], old.XoffSent[:])
-	lessEach(c.XonSent[:], old.XonSent[:])
-	less(&c.PauseXoffSent, old.PauseXoffSent)
-	less(&c.PauseXonSent, old.PauseXonSent)
+func subtractSent(c, old *macctl.InitiatorCounters) {
+	subtractCounters8(c.PFCFrames[:], old.PFCFrames[:])
+	subtractCounter(&c.PauseFrames, old.PauseFrames)
+	subtractCounters8(c.XoffSent[:], old.XoffSent[:])
+	subtractCounters8(c.XonSent[:], old.XonSent[:])
+	subtractCounter(&c.PauseXoffSent, old.PauseXoffSent)
+	subtractCounter(&c.PauseXonSent, old.PauseXonSent)
 }
 
 func subtractHistogram(h, old *dataplane.Histogram) {
@@ -181,9 +181,9 @@ func subtractHistogram(h, old *dataplane.Histogram) {
 		return
 	}
 	h.Count -= old.Count
-	less(&h.Zero, old.Zero)
-	less(&h.Sum, old.Sum)
-	lessEach(h.Buckets[:], old.Buckets[:])
+	subtractCounter(&h.Zero, old.Zero)
+	subtractCounter(&h.Sum, old.Sum)
+	subtractCounters8(h.Buckets[:], old.Buckets[:])
 }
 
 func subtractBuffer(b, old *buffer.Snapshot) {
@@ -193,7 +193,7 @@ func subtractBuffer(b, old *buffer.Snapshot) {
 			before[old.Ports[i].Name] = &old.Ports[i]
 		}
 	}
-	less(&b.Unbalanced, old.Unbalanced)
+	subtractCounter(&b.Unbalanced, old.Unbalanced)
 	for i := range b.Ports {
 		p := &b.Ports[i]
 		o := before[p.Name]
@@ -202,18 +202,18 @@ func subtractBuffer(b, old *buffer.Snapshot) {
 		}
 		for k := range p.Ingress {
 			subtractIngress(&p.Ingress[k].Counters, &o.Ingress[k].Counters)
-			less(&p.Egress[k].Admitted, o.Egress[k].Admitted)
-			less(&p.Egress[k].Dropped, o.Egress[k].Dropped)
+			subtractCounter(&p.Egress[k].Admitted, o.Egress[k].Admitted)
+			subtractCounter(&p.Egress[k].Dropped, o.Egress[k].Dropped)
 		}
 	}
 }
 
 func subtractIngress(c, old *buffer.Counters) {
-	less(&c.Admitted, old.Admitted)
-	less(&c.AdmittedHeadroom, old.AdmittedHeadroom)
-	less(&c.Waited, old.Waited)
-	less(&c.Dropped, old.Dropped)
-	less(&c.Oversize, old.Oversize)
-	less(&c.Xoff, old.Xoff)
-	less(&c.Xon, old.Xon)
+	subtractCounter(&c.Admitted, old.Admitted)
+	subtractCounter(&c.AdmittedHeadroom, old.AdmittedHeadroom)
+	subtractCounter(&c.Waited, old.Waited)
+	subtractCounter(&c.Dropped, old.Dropped)
+	subtractCounter(&c.Oversize, old.Oversize)
+	subtractCounter(&c.Xoff, old.Xoff)
+	subtractCounter(&c.Xon, old.Xon)
 }

@@ -187,7 +187,7 @@ func TestAddGone(t *testing.T) {
 	v.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2", Removed: true}}
 	gone := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")}, Trunks: []dataplane.TrunkSnapshot{trunk("down", "p3"), trunk("up", "p1", "p2")}}
 	gone.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2"}}
-	addGone(v, gone)
+	addRetired(v, gone)
 	want := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")},
 		Trunks: []dataplane.TrunkSnapshot{trunk("up", "p1", "p2"), trunk("down", "p3")}}
 	want.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2", Removed: true}, {Name: "p2"}}

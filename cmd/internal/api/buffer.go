@@ -82,11 +82,11 @@ func (m *moment) readBuffer() Reply {
 	b := &m.snapshot.Buffer
 	r := &Buffer{Header: m.Header, Ports: []BufferPort{}, Pools: []Pool{
 		{"lossless", b.Lossless.Size, Segments{
-			Private:  occupied(&b.Lossless.PrivateSize, &b.Lossless.Used.Private),
-			Shared:   occupied(&b.Lossless.SharedSize, &b.Lossless.Used.Shared),
-			Headroom: occupied(&b.Lossless.HeadroomSize, &b.Lossless.Used.Headroom),
+			Private:  newSegment(&b.Lossless.PrivateSize, &b.Lossless.Used.Private),
+			Shared:   newSegment(&b.Lossless.SharedSize, &b.Lossless.Used.Shared),
+			Headroom: newSegment(&b.Lossless.HeadroomSize, &b.Lossless.Used.Headroom),
 		}},
-		{"lossy", b.Lossy.Size, Segments{Shared: occupied(&b.Lossy.SharedSize, &b.Lossy.Used.Shared)}},
+		{"lossy", b.Lossy.Size, Segments{Shared: newSegment(&b.Lossy.SharedSize, &b.Lossy.Used.Shared)}},
 	}}
 	for i := range b.Ports {
 		r.Ports = append(r.Ports, m.bufferPort(&b.Ports[i]))
@@ -94,7 +94,7 @@ func (m *moment) readBuffer() Reply {
 	return r
 }
 
-func occupied(size *int64, l *buffer.Level) *Segment {
+func newSegment(size *int64, l *buffer.Level) *Segment {
 	return &Segment{SizeBytes: size, UsedBytes: l.Now, MaxStartBytes: l.Start, MaxClearBytes: l.User, MaxWindow: l.Window}
 }
 
@@ -106,7 +106,7 @@ func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
 		}
 		q := &b.Egress[k]
 		v.EgressQueues = append(v.EgressQueues, EgressBuffer{Queue: k, ThresholdBytes: q.Threshold,
-			Segment: *occupied(nil, &q.Used), AdmittedFrames: q.Admitted, DroppedFrames: q.Dropped})
+			Segment: *newSegment(nil, &q.Used), AdmittedFrames: q.Admitted, DroppedFrames: q.Dropped})
 	}
 	if p := m.port(b.Name); p != nil && !b.Removed {
 		v.Up, v.Ring = p.Up, ring(p)
@@ -122,9 +122,9 @@ func ingressQueue(q *buffer.QueueSnapshot, mode buffer.Mode, number int) Ingress
 	return IngressQueue{
 		Priority: priority, Off: q.Off, ThresholdBytes: q.Threshold, WaitingBytes: q.Waiting,
 		Segments: Segments{
-			Private:  occupied(&q.Config.Private, &q.Used.Private),
-			Shared:   occupied(nil, &q.Used.Shared),
-			Headroom: occupied(&q.Config.Headroom, &q.Used.Headroom),
+			Private:  newSegment(&q.Config.Private, &q.Used.Private),
+			Shared:   newSegment(nil, &q.Used.Shared),
+			Headroom: newSegment(&q.Config.Headroom, &q.Used.Headroom),
 		},
 		AdmittedFrames: q.Admitted, HeadroomFrames: q.AdmittedHeadroom, WaitedFrames: q.Waited, DroppedFrames: q.Dropped, OversizeFrames: q.Oversize,
 		Xoff: q.Xoff, Xon: q.Xon,
@@ -151,7 +151,7 @@ func (r *Buffer) Text() string {
 
 func (t *table) segment(name string, s *Segment) {
 	if s != nil {
-		t.row("", name, counted(s.SizeBytes), count(s.UsedBytes), count(s.MaxStartBytes), count(s.MaxClearBytes), count(s.MaxWindow))
+		t.row("", name, optionalCount(s.SizeBytes), count(s.UsedBytes), count(s.MaxStartBytes), count(s.MaxClearBytes), count(s.MaxWindow))
 	}
 }
 
@@ -167,7 +167,7 @@ func (r *Buffer) ingressTable() *table {
 				peer = "held"
 			}
 			t.row(p.label(), q.Priority.String(), peer, count(s.Private.UsedBytes), count(s.Shared.UsedBytes), count(q.ThresholdBytes),
-				count(s.Headroom.UsedBytes), counted(s.Headroom.SizeBytes), count(s.Headroom.MaxStartBytes),
+				count(s.Headroom.UsedBytes), optionalCount(s.Headroom.SizeBytes), count(s.Headroom.MaxStartBytes),
 				count(q.Xoff), count(q.WaitedFrames), count(q.DroppedFrames))
 		}
 	}

@@ -102,7 +102,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) {
 	}
 	defer cursor.Close()
 	o.Wall = time.Now().UnixNano() - dataplane.Now()
-	a := capturing{w: w, cursor: cursor, from: dataplane.Now()}
+	a := captureReply{w: w, cursor: cursor, from: dataplane.Now()}
 	if c.Last > 0 {
 		cursor.Rewind()
 		a.stop()
@@ -110,7 +110,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) {
 		o.Since = a.from
 	}
 	a.stream = capture.NewStream(cursor, o)
-	takeTime(w)
+	clearDeadlines(w)
 	w.Header().Set("Content-Type", "application/x-pcapng")
 	a.run(r.Context(), c.For)
 }
@@ -150,8 +150,8 @@ func (s *Server) portNumber(name string) (int, error) {
 	return 0, unknown
 }
 
-// A capturing is an answer that goes on.
-type capturing struct {
+// A captureReply is an answer that goes on.
+type captureReply struct {
 	w        http.ResponseWriter
 	cursor   *capture.Cursor
 	stream   *capture.Stream
@@ -159,7 +159,7 @@ type capturing struct {
 }
 
 // stop makes what has come until now the last of the file.
-func (a *capturing) stop() {
+func (a *captureReply) stop() {
 	if a.to == 0 {
 		a.cursor.Stop()
 		a.to = dataplane.Now()
@@ -167,7 +167,7 @@ func (a *capturing) stop() {
 }
 
 // run writes a file until it is complete, which is after so long, where that is not 0, or when the client ends it.
-func (a *capturing) run(client context.Context, lasts time.Duration) {
+func (a *captureReply) run(client context.Context, lasts time.Duration) {
 	ctx := client
 	if lasts > 0 {
 		var cancel context.CancelFunc
@@ -204,11 +204,11 @@ func (a *capturing) run(client context.Context, lasts time.Duration) {
 }
 
 // write sends a piece. It tells whether it was taken: a client that is gone needs no answer.
-func (a *capturing) write(b []byte) bool {
+func (a *captureReply) write(b []byte) bool {
 	if len(b) == 0 {
 		return true
 	}
-	expectTaken(a.w) // of this piece: a reader that stands still must not keep a place that others may want
+	setWriteDeadline(a.w) // of this piece: a reader that stands still must not keep a place that others may want
 	_, err := a.w.Write(b)
 	return err == nil && http.NewResponseController(a.w).Flush() == nil
 }

@@ -35,8 +35,8 @@ func TestCaptureOfAStoppedReader(t *testing.T) {
 		if _, err := client.Read(make([]byte, 1)); err != nil {
 			t.Error(err)
 		}
-		if took := <-ended; took != clientPatience {
-			t.Errorf("cut off after %v, want %v", took, clientPatience)
+		if took := <-ended; took != clientTimeout {
+			t.Errorf("cut off after %v, want %v", took, clientTimeout)
 		}
 		if f.tap.Recorder() != nil {
 			t.Error("the capture goes on in the data path")

@@ -33,12 +33,12 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 	}
 	defer func() { _ = a.Body.Close() }()
 	if a.StatusCode != http.StatusOK {
-		return capture.Tally{}, readFault(a)
+		return capture.Tally{}, readError(a)
 	}
 	ended := make(chan struct{})
 	var hung sync.WaitGroup
-	hung.Go(func() { hangUp(ctx, ended, socket) })
-	out := &written{Writer: dst}
+	hung.Go(func() { closeOnCancel(ctx, ended, socket) })
+	out := &errorWriter{Writer: dst}
 	t, err := capture.Copy(out, a.Body)
 	close(ended)
 	hung.Wait()
@@ -46,19 +46,19 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 		return t, nil // it was to end
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("the switch has ended, or has cut off this capture, which stood still for %v: what came before can be read: %w", clientPatience, err)
+		err = fmt.Errorf("the switch has ended, or has cut off this capture, which stood still for %v: what came before can be read: %w", clientTimeout, err)
 	}
 	return t, err
 }
 
-// written knows whether its writer has failed.
-type written struct {
+// errorWriter knows whether its writer has failed.
+type errorWriter struct {
 	io.Writer
 	err error
 }
 
 // Write implements io.Writer.
-func (w *written) Write(b []byte) (n int, err error) {
+func (w *errorWriter) Write(b []byte) (n int, err error) {
 	n, err = w.Writer.Write(b)
 	if err != nil {
 		w.err = err
@@ -66,8 +66,8 @@ func (w *written) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// hangUp asks for the end of the file when ctx ends, and closes the socket where that does not help.
-func hangUp(ctx context.Context, ended <-chan struct{}, socket net.Conn) {
+// closeOnCancel asks for the end of the file when ctx ends, and closes the socket where that does not help.
+func closeOnCancel(ctx context.Context, ended <-chan struct{}, socket net.Conn) {
 	select {
 	case <-ctx.Done():
 	case <-ended:

@@ -13,8 +13,8 @@ import (
 // maxConfig is how much apply reads, in bytes. It is more than a configuration may have: who reads that says where it is too long.
 const maxConfig = 1 << 20
 
-// configPatience is how long a client may take to send it. Tests shorten it.
-var configPatience = 10 * time.Second
+// configTimeout is how long a client may take to send it. Tests shorten it.
+var configTimeout = 10 * time.Second
 
 // Applied is the answer to apply.
 type Applied struct {
@@ -23,7 +23,7 @@ type Applied struct {
 }
 
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(configPatience)) // a connection that has none is no client's
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(configTimeout)) // a connection that has none is no client's
 	yaml, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxConfig))
 	if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) {
 		err = fmt.Errorf("it has more than %d bytes: send a configuration alone", tooLong.Limit)
@@ -32,7 +32,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, fmt.Errorf("the configuration cannot be read: %w", err))
 		return
 	}
-	takeTime(w)
+	clearDeadlines(w)
 	name := r.URL.Query().Get("name")
 	if name == "" {
 		name = "configuration"
@@ -48,7 +48,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
-	expectRequest(w)
+	setReadDeadline(w)
 	switch what := r.PathValue("what"); what {
 	case "counters":
 		s.clearCounters()
@@ -66,7 +66,7 @@ func (s *Server) clearCounters() {
 	v := new(dataplane.Snapshot)
 	s.source.Snapshot(v)
 	lost := v.LosslessDrops()
-	addGone(v, s.source.Retired()) // read last: of what comes or goes meanwhile, one of the two tells
+	addRetired(v, s.source.Retired()) // read last: of what comes or goes meanwhile, one of the two tells
 	storms := s.source.Watchdog()
 	storms = append(storms, s.source.RetiredStorms()...) // of a queue that is in both, the first counts
 	now := time.Now().UTC()

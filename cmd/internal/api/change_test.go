@@ -13,9 +13,9 @@ import (
 
 // A client that begins to send a configuration and then does nothing is told so and cut off.
 func TestStallingClientIsCutOff(t *testing.T) {
-	patience := configPatience
-	configPatience = 50 * time.Millisecond
-	t.Cleanup(func() { configPatience = patience })
+	patience := configTimeout
+	configTimeout = 50 * time.Millisecond
+	t.Cleanup(func() { configTimeout = patience })
 	_, socket := serve(t, &fake{})
 	conn, err := net.Dial("unix", socket)
 	if err != nil {

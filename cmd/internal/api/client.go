@@ -63,7 +63,7 @@ func (c *Client) Apply(ctx context.Context, name string, yaml []byte) ([]string,
 }
 
 // Explain asks what would become of a frame.
-func (c *Client) Explain(ctx context.Context, number int, q Question) (*Explanation, error) {
+func (c *Client) Explain(ctx context.Context, number int, q TraceRequest) (*Explanation, error) {
 	path := fmt.Sprintf("/v1/explain?port=%s&number=%d", url.QueryEscape(q.Port), number)
 	if q.Vnet != (frame.VnetHeader{}) {
 		var v [frame.VnetHeaderOctets]byte
@@ -98,7 +98,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	}
 	defer func() { _ = a.Body.Close() }()
 	if a.StatusCode != http.StatusOK {
-		return nil, readFault(a)
+		return nil, readError(a)
 	}
 	return io.ReadAll(a.Body)
 }
@@ -120,7 +120,7 @@ func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte,
 	}
 	defer func() { _ = a.Body.Close() }()
 	if a.StatusCode != http.StatusOK {
-		return readFault(a)
+		return readError(a)
 	}
 	lines := bufio.NewReader(a.Body)
 	for {
@@ -139,7 +139,7 @@ func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte,
 			return err
 		}
 		if line.Type == LineEnd {
-			return errors.New(text(line.Reason))
+			return errors.New(optionalText(line.Reason))
 		}
 	}
 }

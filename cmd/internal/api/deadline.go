@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// clientPatience is how long a client may take to send the rest of its request, and then to take an answer.
-const clientPatience = 10 * time.Second
+// clientTimeout is how long a client may take to send the rest of its request, and then to take an answer.
+const clientTimeout = 10 * time.Second
 
 // Deadlines have no effect, and no error that matters, where there is no connection.
 
-// expectRequest gives a client time for the rest of its request.
-func expectRequest(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(clientPatience))
+// setReadDeadline gives a client time for the rest of its request.
+func setReadDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(clientTimeout))
 }
 
-// expectTaken gives a client time to take an answer.
-func expectTaken(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(clientPatience))
+// setWriteDeadline gives a client time to take an answer.
+func setWriteDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(clientTimeout))
 }
 
-// takeTime is called where the request is here and the answer takes as long as it takes.
-func takeTime(w http.ResponseWriter) {
+// clearDeadlines is called where the request is here and the answer takes as long as it takes.
+func clearDeadlines(w http.ResponseWriter) {
 	c := http.NewResponseController(w)
 	_, _ = c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})
 }

@@ -9,7 +9,7 @@
 //	moment.go     one snapshot as this user sees it
 //	baseline.go   counters since the user's last clear
 //	ports.go      show ports          buffer.go   show buffer       events.go    show events
-//	pfc.go        show pfc            queues.go   show queues       document.go  show config
+//	pfc.go        show pfc            queues.go   show queues       config.go    show config
 //	fdb.go        show fdb            health.go   health            version.go   version
 //	headroom.go   show headroom       lldp.go     show lldp         watchdog.go  show watchdog
 //	trunk.go      show trunk
@@ -23,7 +23,7 @@
 //	server.go     HTTP over the socket
 //	deadline.go   how long a client may take
 //	change.go     apply and clear
-//	explain.go    explain: what would become of a frame; narrate.go: its sentences
+//	explain.go    explain: what would become of a frame; explain_steps.go: its sentences
 //	linkcheck.go, linkcheck_headroom.go, doctor.go  what these commands print
 //	peer.go       which process listens
 //	capture.go    capture: frames as a pcapng file; captured.go: the command's end of it

@@ -58,7 +58,7 @@ func (r *Doctor) Text() string {
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		where := text(f.Interface)
+		where := optionalText(f.Interface)
 		if f.Port != nil && *f.Port != where {
 			where = *f.Port + " (" + where + ")"
 		}

@@ -43,7 +43,7 @@ func (r *Events) Text() string {
 		if e.Priority != nil {
 			priority = e.Priority.String()
 		}
-		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, text(e.Port), priority, text(e.Peer), count(e.Count), e.Text)
+		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, optionalText(e.Port), priority, optionalText(e.Peer), count(e.Count), e.Text)
 	}
 	headline := r.headline()
 	if r.CutOff > 0 {

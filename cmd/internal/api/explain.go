@@ -59,8 +59,8 @@ type ExplainedCopy struct {
 	MarkShare  float64 `json:"mark_share"`
 }
 
-// A Question is a frame that is to be explained.
-type Question struct {
+// A TraceRequest is a frame that is to be explained.
+type TraceRequest struct {
 	Port  string // that it arrives at
 	Frame []byte // without FCS
 	Vnet  frame.VnetHeader
@@ -78,13 +78,13 @@ func Explain(number int, f *dataplane.Foresight) ExplainedFrame {
 		e.VLAN = &f.VLAN
 	}
 	if f.Dropped {
-		e.Reason = present(f.Reason.String())
+		e.Reason = nonEmpty(f.Reason.String())
 	}
 	for i := range f.Copies {
 		e.Copies = append(e.Copies, copyOf(f, &f.Copies[i]))
 	}
-	n := narrator{f: f}
-	n.tell()
+	n := explainer{f: f}
+	n.explain()
 	e.Steps = n.steps
 	return e
 }
@@ -114,7 +114,7 @@ func copyOf(f *dataplane.Foresight, c *dataplane.Copy) ExplainedCopy {
 		e.VLAN, e.PCP = &vid, &pcp
 	}
 	if c.Dropped {
-		e.Dropped = present(c.Reason.String())
+		e.Dropped = nonEmpty(c.Reason.String())
 	}
 	return e
 }
@@ -158,13 +158,13 @@ const maxFrame = port.MaxFrame + frame.TagOctets
 // explain answers one question: the body is the frame, the parameter port where it arrives, vnet its virtio header where it is
 // a super-frame, in hexadecimal digits. It only reads.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
-	expectRequest(w)
+	setReadDeadline(w)
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFrame))
 	if err != nil {
 		refuse(w, http.StatusBadRequest, fmt.Errorf("the frame cannot be read: %w (at most %d octets)", err, maxFrame))
 		return
 	}
-	q := Question{Port: r.URL.Query().Get("port"), Frame: b}
+	q := TraceRequest{Port: r.URL.Query().Get("port"), Frame: b}
 	if text := r.URL.Query().Get("vnet"); text != "" {
 		v, err := hex.DecodeString(text)
 		header, ok := frame.DecodeVnetHeader(v)
@@ -175,7 +175,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		q.Vnet = header
 	}
 	number, _ := strconv.Atoi(r.URL.Query().Get("number"))
-	f, ok := s.source.Foresee(q)
+	f, ok := s.source.Trace(q)
 	if !ok {
 		unknown := &NoPortError{Name: q.Port}
 		for _, p := range s.source.Ports() {

@@ -95,9 +95,9 @@ func TestExplainRefuses(t *testing.T) {
 
 // A question and its virtio header cross the socket whole.
 func TestClientExplains(t *testing.T) {
-	asked := make(chan Question, 1)
+	asked := make(chan TraceRequest, 1)
 	client, _ := serve(t, &fake{questions: asked})
-	q := Question{Port: "p1", Frame: []byte{1, 2, 3}, Vnet: frame.VnetHeader{Flags: 1, GSOType: 1, GSOSize: 1448, HdrLen: math.MaxUint16, CsumStart: 34, CsumOffset: 16}}
+	q := TraceRequest{Port: "p1", Frame: []byte{1, 2, 3}, Vnet: frame.VnetHeader{Flags: 1, GSOType: 1, GSOSize: 1448, HdrLen: math.MaxUint16, CsumStart: 34, CsumOffset: 16}}
 	e, err := client.Explain(context.Background(), 7, q)
 	if err != nil {
 		t.Fatal(err)

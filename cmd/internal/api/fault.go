@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A fault is an error as it crosses the socket.
-type fault struct {
+// A errorReply is an error as it crosses the socket.
+type errorReply struct {
 	Schema int    `json:"schema"`
 	Error  string `json:"error"`
 }
@@ -38,19 +38,19 @@ func unknownNoun(name string) error {
 
 // refuse answers a request with an error.
 func refuse(w http.ResponseWriter, status int, err error) {
-	expectTaken(w)
+	setWriteDeadline(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(fault{Schema, err.Error()}) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(errorReply{Schema, err.Error()}) // a client that is gone needs no answer
 }
 
-// readFault returns the error of a response.
-func readFault(r *http.Response) error {
+// readError returns the error of a response.
+func readError(r *http.Response) error {
 	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {
 		return fmt.Errorf("the switch's answer (%s) cannot be read: %w", r.Status, err)
 	}
-	var f fault
+	var f errorReply
 	if json.Unmarshal(b, &f) != nil || f.Error == "" {
 		return fmt.Errorf("the switch answered %s", r.Status)
 	}

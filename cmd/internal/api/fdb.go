@@ -28,7 +28,7 @@ type FDBEntry struct {
 func (m *moment) readFDB() Reply {
 	r := &FDB{Header: m.Header, Moves: m.snapshot.Bridge.Moves, NotLearned: m.snapshot.Bridge.Full, Entries: []FDBEntry{}}
 	for _, e := range m.source.FDB() {
-		entry := FDBEntry{MAC: macAddress(e.MAC), VLAN: e.VID, Port: present(m.portName(e.Port)), Static: e.Static}
+		entry := FDBEntry{MAC: macAddress(e.MAC), VLAN: e.VID, Port: nonEmpty(m.portName(e.Port)), Static: e.Static}
 		if age := e.Age.Nanoseconds(); !e.Static {
 			entry.AgeNs = &age
 		}
@@ -56,7 +56,7 @@ func (r *FDB) Text() string {
 		if !e.Static {
 			kind, age = "learned", clock(*e.AgeNs)
 		}
-		t.row(e.MAC, strconv.Itoa(int(e.VLAN)), text(e.Port), kind, age)
+		t.row(e.MAC, strconv.Itoa(int(e.VLAN)), optionalText(e.Port), kind, age)
 	}
 	return sections(r.headline(), section{"", t})
 }

@@ -29,14 +29,14 @@ const (
 )
 
 const (
-	mostFollowers = 64
+	maxFollowers = 64
 	// What a reader may leave unread, beside what the kernel holds for it, before it is cut off; and how long it then has
 	// for what is left and the sentence that says so.
 	followBacklog = 1024
-	followMercy   = 5 * time.Second
+	followGrace   = 5 * time.Second
 	followEvery   = 100 * time.Millisecond
-	// joined is among how many of the newest events the switch looks for an equal one.
-	joined = 8
+	// mergeWindow is among how many of the newest events the switch looks for an equal one.
+	mergeWindow = 8
 )
 
 // follow answers with the state, and then with events as they come, until the reader goes away or is too slow.
@@ -46,19 +46,19 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	if s.followers.Add(1) > mostFollowers {
+	if s.followers.Add(1) > maxFollowers {
 		s.followers.Add(-1)
-		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d readers follow the events already: end one of them", mostFollowers))
+		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d readers follow the events already: end one of them", maxFollowers))
 		return
 	}
 	defer s.followers.Add(-1)
 	state := s.State()
 	state.Events = []Event{} // they are lines of their own
-	takeTime(w)
+	clearDeadlines(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	c := http.NewResponseController(w)
 	f := follower{server: s, lines: make(chan Line, followBacklog), next: min(since, state.NextEvent)}
-	f.slow = func() { _ = c.SetWriteDeadline(time.Now().Add(followMercy)) }
+	f.slow = func() { _ = c.SetWriteDeadline(time.Now().Add(followGrace)) }
 	go f.runPoll(r.Context().Done())
 	if f.write(w, c, Line{Type: LineState, State: state}) != nil {
 		return
@@ -81,9 +81,9 @@ func (s *Server) CutOff() uint64 { return uint64(s.cutOff.Load()) }
 type follower struct {
 	server *Server
 	lines  chan Line
-	next   uint64         // first event that was not taken yet
-	counts [joined]uint64 // of the newest events that were taken, by sequence number
-	slow   func()         // is called once the reader is too slow
+	next   uint64              // first event that was not taken yet
+	counts [mergeWindow]uint64 // of the newest events that were taken, by sequence number
+	slow   func()              // is called once the reader is too slow
 	cut    bool
 }
 
@@ -112,8 +112,8 @@ func (f *follower) runPoll(done <-chan struct{}) {
 // poll takes what is new. It never waits for the reader.
 func (f *follower) poll() error {
 	first := f.next
-	for _, e := range f.server.source.Events(first - min(first, joined)) {
-		known := &f.counts[e.Seq%joined]
+	for _, e := range f.server.source.Events(first - min(first, mergeWindow)) {
+		known := &f.counts[e.Seq%mergeWindow]
 		if e.Seq < first && (*known == 0 || e.Count <= *known) {
 			continue // it was there before this stream began, or has not changed
 		}
@@ -142,9 +142,9 @@ func (f *follower) write(w http.ResponseWriter, c *http.ResponseController, line
 
 // eventOf translates an event.
 func eventOf(s Source, e *dataplane.Event) Event {
-	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: present(e.Port), Text: e.Text, Count: e.Count}
+	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: nonEmpty(e.Port), Text: e.Text, Count: e.Count}
 	if e.Peer != 0 {
-		v.Peer = present(macAddress(e.Peer))
+		v.Peer = nonEmpty(macAddress(e.Peer))
 	}
 	if e.Priority >= 0 {
 		p := Priority(e.Priority)

@@ -172,7 +172,7 @@ func TestFollowSlowReader(t *testing.T) {
 // No more follow than the switch can bear, and those who come then are told so.
 func TestFollowTooMany(t *testing.T) {
 	c, server, _ := serveBusy(t, &busy{})
-	server.followers.Store(mostFollowers)
+	server.followers.Store(maxFollowers)
 	if err := c.Follow(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "64 readers") {
 		t.Errorf("%v", err)
 	}

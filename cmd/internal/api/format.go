@@ -27,16 +27,16 @@ func count[T int | int64 | uint64](n T) string {
 	return s.String()
 }
 
-// counted writes a number that may not exist.
-func counted(n *int64) string {
+// optionalCount writes a number that may not exist.
+func optionalCount(n *int64) string {
 	if n == nil {
 		return none
 	}
 	return count(*n)
 }
 
-// text writes a text that may not exist.
-func text(s *string) string {
+// optionalText writes a text that may not exist.
+func optionalText(s *string) string {
 	if s == nil || *s == "" {
 		return none
 	}
@@ -65,8 +65,8 @@ func duration(ns int64) string {
 	return time.Duration(ns).Round(time.Duration(math.Pow10(max(0, digits-4)))).String()
 }
 
-// lasted writes a duration that may not exist.
-func lasted(ns *int64) string {
+// optionalDuration writes a duration that may not exist.
+func optionalDuration(ns *int64) string {
 	if ns == nil {
 		return none
 	}

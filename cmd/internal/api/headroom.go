@@ -142,22 +142,22 @@ func (m *moment) readHeadroom() Reply {
 
 func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 	h, value := &info.Report, valueOf(info.Cell)
-	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: present(h.Neighbour), Auto: h.Settings.Auto,
+	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: nonEmpty(h.Neighbour), Auto: h.Settings.Auto,
 		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CellBytes: info.Cell,
 		CalculatedBytes: info.Calculated.Bytes(), Calculated: value(info.Calculated.Terms()), Eta: value(info.Calculated.Eta), Delay: value(info.Calculated.Delay),
-		ToldBits: known(h.ToldBits), Told: h.Told, TargetBytes: known(headroom.Octets(h.Target)),
+		ToldBits: nonZero(h.ToldBits), Told: h.Told, TargetBytes: nonZero(headroom.Octets(h.Target)),
 		InForceBytes: h.InForce, InForceCells: headroom.Cells(h.InForce, info.Cell),
 		Trip: spread(h.Trips), Turn: spread(h.Turns), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions),
 		ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy), Queues: []HeadroomQueue{},
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
 			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams, Ignored: []Ignored{}}}
 	if h.ManualRequired {
-		p.Remedy = present(fmt.Sprintf("%s: %d", h.Settings.Key, h.ByHand))
+		p.Remedy = nonEmpty(fmt.Sprintf("%s: %d", h.Settings.Key, h.ByHand))
 	}
 	if h.Measured != nil {
 		v, f := value(h.Measured), &h.Finding
 		p.Measured, p.PlainBits, p.XonBytes = &v, &h.Plain, &h.Xon
-		p.Finding = &HeadroomFinding{TripNs: int64(f.Trip), PrecisionNs: int64(f.Precision), ReactionNs: int64(f.Reaction), SendLimitBits: known(f.SendLimit), BurstBits: f.Burst}
+		p.Finding = &HeadroomFinding{TripNs: int64(f.Trip), PrecisionNs: int64(f.Precision), ReactionNs: int64(f.Reaction), SendLimitBits: nonZero(f.SendLimit), BurstBits: f.Burst}
 	}
 	if h.PeerFound > 0 {
 		p.PeerFoundBits, p.ReceivedBits = &h.PeerFound, &h.Received
@@ -217,8 +217,8 @@ func valueOf(cell int64) func(headroom.Terms) HeadroomValue {
 	}
 }
 
-// known returns a number that 0 says is not known.
-func known(n int64) *int64 {
+// nonZero returns a number that 0 says is not known.
+func nonZero(n int64) *int64 {
 	if n == 0 {
 		return nil
 	}

@@ -34,7 +34,7 @@ func (r *Headroom) links() *table {
 		if p.Finding != nil {
 			trip, reaction = duration(p.Finding.TripNs), duration(p.Finding.ReactionNs)
 		}
-		t.row(p.Port, p.State, text(p.Neighbor), p.ControlFrames, trip, reaction, count(p.Messages.Asked), count(p.Messages.Answered), octetsOf(p.ToldBits), counted(p.PeerHasBytes))
+		t.row(p.Port, p.State, optionalText(p.Neighbor), p.ControlFrames, trip, reaction, count(p.Messages.Asked), count(p.Messages.Answered), octetsOf(p.ToldBits), optionalCount(p.PeerHasBytes))
 	}
 	return t
 }

@@ -19,8 +19,8 @@ import (
 // DefaultXoffs is how often a check of a headroom tells the peer to stop.
 const DefaultXoffs = 200
 
-// A HeadroomCheckAsk is the request for a check.
-type HeadroomCheckAsk struct {
+// A HeadroomCheckRequest is the request for a check.
+type HeadroomCheckRequest struct {
 	Port     string
 	Priority *int // nil: the lowest lossless one
 	Xoffs    int
@@ -74,7 +74,7 @@ func (f *HeadroomInForce) exceeded(after []int64) (n int) {
 
 // NewHeadroomCheck describes the result of a check that began at a time, of a priority of a port.
 func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig, priority uint8, inForce HeadroomInForce) *HeadroomCheck {
-	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: present(info.Report.Neighbour),
+	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: nonEmpty(info.Report.Neighbour),
 		Xoffs: len(r.After), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.After, BeforeBytes: r.Before, InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.After),
 		EtaBytes: headroom.Octets(info.Calculated.Eta.Bits()), DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
 	if c.Mode == macctl.ModePause {
@@ -91,7 +91,7 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 		h.MeasuredBytes = &found
 	}
 	h.Fits = r.Unstopped == 0 && len(r.After) > 0 && h.Exceeded == 0 && slices.Max(r.After) <= inForce.Now
-	h.Inconclusive = h.doubt()
+	h.Inconclusive = h.inconclusive()
 	return h
 }
 
@@ -104,13 +104,13 @@ func (h *HeadroomCheck) filled() (share float64, of string) {
 	return float64(h.FilledRate) / float64(speed), of
 }
 
-// doubt says why a check that was passed proves too little, nil where it proves what it says.
-func (h *HeadroomCheck) doubt() *string {
+// inconclusive says why a check that was passed proves too little, nil where it proves what it says.
+func (h *HeadroomCheck) inconclusive() *string {
 	share, of := h.filled()
 	if !h.Fits || share >= fullShare {
 		return nil
 	}
-	return present(fmt.Sprintf("the peer was to fill the link, and it carried %s %% of %s", percent(share), of))
+	return nonEmpty(fmt.Sprintf("the peer was to fill the link, and it carried %s %% of %s", percent(share), of))
 }
 
 // Event says in a sentence what the check has shown.
@@ -121,7 +121,7 @@ func (h *HeadroomCheck) Event() string {
 }
 
 func (s *Server) checkHeadroom(w http.ResponseWriter, r *http.Request) {
-	ask, err := headroomAsk(r.URL.Query())
+	ask, err := parseHeadroomCheck(r.URL.Query())
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err)
 		return
@@ -134,8 +134,8 @@ func (s *Server) checkHeadroom(w http.ResponseWriter, r *http.Request) {
 	reply(w, result)
 }
 
-func headroomAsk(q url.Values) (ask HeadroomCheckAsk, err error) {
-	ask = HeadroomCheckAsk{Port: q.Get("port"), Xoffs: DefaultXoffs}
+func parseHeadroomCheck(q url.Values) (ask HeadroomCheckRequest, err error) {
+	ask = HeadroomCheckRequest{Port: q.Get("port"), Xoffs: DefaultXoffs}
 	if text := q.Get("priority"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || n > 7 {
@@ -152,7 +152,7 @@ func headroomAsk(q url.Values) (ask HeadroomCheckAsk, err error) {
 }
 
 // CheckHeadroom has the switch check the headroom of a port by experiment, and returns when it has.
-func (c *Client) CheckHeadroom(ctx context.Context, ask HeadroomCheckAsk) (*HeadroomCheck, error) {
+func (c *Client) CheckHeadroom(ctx context.Context, ask HeadroomCheckRequest) (*HeadroomCheck, error) {
 	q := url.Values{"port": {ask.Port}}
 	if ask.Xoffs != 0 {
 		q.Set("xoffs", strconv.Itoa(ask.Xoffs))
@@ -177,14 +177,14 @@ func (h *HeadroomCheck) Text() string {
 	if h.Speed != nil {
 		speed = fmt.Sprintf(" (%s %% of the port's speed)", percent(float64(h.FilledRate)/float64(*h.Speed)))
 	}
-	head := fmt.Sprintf("port %s, priority %s, neighbor %s: %s XOFFs in %s, into %s Mbit/s%s\n", h.Port, h.Priority, text(h.Neighbor), count(h.Xoffs),
+	head := fmt.Sprintf("port %s, priority %s, neighbor %s: %s XOFFs in %s, into %s Mbit/s%s\n", h.Port, h.Priority, optionalText(h.Neighbor), count(h.Xoffs),
 		duration(h.ElapsedNs), strconv.FormatFloat(float64(h.FilledRate)/1e6, 'f', 1, 64), speed)
 	sorted := slices.Sorted(slices.Values(h.Samples))
 	after := newTable(">MIN", ">P50", ">P90", ">P99", ">P99.9", ">MAX", ">BEFORE XOFF")
 	after.row(count(Quantile(sorted, 0)), count(Quantile(sorted, 500)), count(Quantile(sorted, 900)), count(Quantile(sorted, 990)),
 		count(Quantile(sorted, 999)), count(Quantile(sorted, 1000)), count(h.BeforeBytes))
 	beside := newTable(">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">IN FORCE")
-	beside.row(count(h.EtaBytes), count(h.DelayBytes), count(h.Calculated), counted(h.MeasuredBytes), count(h.InForceBytes))
+	beside.row(count(h.EtaBytes), count(h.DelayBytes), count(h.Calculated), optionalCount(h.MeasuredBytes), count(h.InForceBytes))
 	return head + sections("", section{"Bytes on the wire that came after XOFF had left; other traffic of the priority counts too; BEFORE XOFF had come by then", after},
 		section{"Headroom, bytes", beside}) + "\n" + spreadPlot(sorted, h.InForceBytes) + "\n" + h.verdict()
 }

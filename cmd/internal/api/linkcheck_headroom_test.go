@@ -153,20 +153,20 @@ func TestCheckHeadroom(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)
 	five := 5
-	got, err := c.CheckHeadroom(t.Context(), HeadroomCheckAsk{Port: "p1", Priority: &five, Xoffs: 9})
+	got, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p1", Priority: &five, Xoffs: 9})
 	if err != nil || !reflect.DeepEqual(got, sampleCheck()) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if f.asked.Port != "p1" || *f.asked.Priority != 5 || f.asked.Xoffs != 9 {
 		t.Errorf("asked %+v", f.asked)
 	}
-	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckAsk{Port: "p1"}); err != nil || f.asked.Priority != nil || f.asked.Xoffs != DefaultXoffs {
+	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p1"}); err != nil || f.asked.Priority != nil || f.asked.Xoffs != DefaultXoffs {
 		t.Errorf("by default: %+v, %v", f.asked, err)
 	}
-	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckAsk{Port: "p9"}); err == nil || err.Error() != "there is no port p9" {
+	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p9"}); err == nil || err.Error() != "there is no port p9" {
 		t.Errorf("refused: %v", err)
 	}
-	f.asked = HeadroomCheckAsk{}
+	f.asked = HeadroomCheckRequest{}
 	for _, q := range []url.Values{{"priority": {"8"}}, {"priority": {"x"}}, {"xoffs": {"0"}}, {"xoffs": {"10001"}}, {"xoffs": {"1e9"}}} {
 		w := httptest.NewRecorder()
 		NewServer(f, start, 0).ServeHTTP(w, httptest.NewRequest("POST", "/v1/linkcheck/headroom?"+q.Encode(), nil))

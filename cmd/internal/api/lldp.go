@@ -117,7 +117,7 @@ func (r *LLDP) Text() string {
 			if len(x.DCBXVersions) > 0 {
 				versions = strings.Join(x.DCBXVersions, ",")
 			}
-			n.row(p.Port, text(x.SystemName), x.PortID, x.ChassisID, pfc, willing, versions, seconds(x.AgeNs), strconv.Itoa(x.TTLSeconds), text(x.SystemDescription))
+			n.row(p.Port, optionalText(x.SystemName), x.PortID, x.ChassisID, pfc, willing, versions, seconds(x.AgeNs), strconv.Itoa(x.TTLSeconds), optionalText(x.SystemDescription))
 		}
 	}
 	return sections(r.headline(), section{"", t}, section{"neighbors", n})

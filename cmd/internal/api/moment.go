@@ -15,7 +15,7 @@ type moment struct {
 	snapshot dataplane.Snapshot
 	version  Version
 	since    uint64 // first event that is asked for
-	lately   lately
+	recent   interval
 	cutOff   uint64 // readers of events
 }
 
@@ -82,8 +82,8 @@ func dropsOf(p *dataplane.PortSnapshot) []Drop {
 	return drops
 }
 
-// present returns nil for a text that is not there.
-func present(s string) *string {
+// nonEmpty returns nil for a text that is not there.
+func nonEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}

@@ -88,7 +88,7 @@ func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Up, p.Paused&(1<<prio) != 0, p.Wanted&(1<<prio) != 0),
 		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio], ReceivedPausedShare: m.share(p.PausedNs[prio]),
 		SentFrames: p.Told.PFCFrames[prio], SentXoff: p.Told.XoffSent[prio], SentXon: p.Told.XonSent[prio],
-		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.lately.priority(p.Config.Name, Priority(prio)),
+		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.recent.priority(p.Config.Name, Priority(prio)),
 	}
 }
 
@@ -97,7 +97,7 @@ func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
 		Priority: All, Lossless: true, State: pauseState(true, p.Up, p.Paused != 0, p.Wanted != 0),
 		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs, ReceivedPausedShare: m.share(p.PausedAllNs),
 		SentFrames: p.Told.PauseFrames, SentXoff: p.Told.PauseXoffSent, SentXon: p.Told.PauseXonSent,
-		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs), Recent: m.lately.priority(p.Config.Name, All),
+		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs), Recent: m.recent.priority(p.Config.Name, All),
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *PFC) Text() string {
 			if q.Lossless || q.ReceivedFrames+q.SentFrames > 0 {
 				received, sent := q.Recent.shares()
 				held.row(p.Port, q.Priority.String(), count(q.ReceivedFrames), duration(q.ReceivedPausedNs), percent(q.ReceivedPausedShare), received,
-					count(q.SentFrames), duration(q.SentPausedNs), percent(q.SentPausedShare), sent, words(q.State))
+					count(q.SentFrames), duration(q.SentPausedNs), percent(q.SentPausedShare), sent, stateText(q.State))
 			}
 		}
 		for _, i := range p.Ignored {
@@ -175,8 +175,8 @@ func (r *PFCRecent) shares() (received, sent string) {
 	return percent(r.ReceivedPausedShare), percent(r.SentPausedShare)
 }
 
-// words says who holds whom.
-func words(state string) string {
+// stateText says who holds whom.
+func stateText(state string) string {
 	switch state {
 	case "paused by peer":
 		return "held by the peer"
@@ -190,6 +190,6 @@ func words(state string) string {
 
 func (t *table) add(port, of string, r *Reaction) {
 	if r.Count > 0 {
-		t.row(port, of, count(r.Count), lasted(r.P50Ns), lasted(r.P99Ns), lasted(r.MaxNs))
+		t.row(port, of, count(r.Count), optionalDuration(r.P50Ns), optionalDuration(r.P99Ns), optionalDuration(r.MaxNs))
 	}
 }

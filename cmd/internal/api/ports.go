@@ -55,13 +55,13 @@ type Send struct {
 func (m *moment) readPorts() Reply {
 	r := &Ports{Header: m.Header, Ports: []Port{}}
 	for _, info := range m.source.Ports() {
-		p := Port{Port: info.Name, Interface: info.Interface, Netns: present(info.Netns), Kind: info.Kind,
-			Reason: present(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch, Recent: m.lately.port(info.Name)}
+		p := Port{Port: info.Name, Interface: info.Interface, Netns: nonEmpty(info.Netns), Kind: info.Kind,
+			Reason: nonEmpty(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch, Recent: m.recent.port(info.Name)}
 		if state := m.port(info.Name); state != nil {
 			p.fill(state)
 		}
 		if !p.Up && p.Reason == nil {
-			p.Reason = present("the link is down")
+			p.Reason = nonEmpty("the link is down")
 		}
 		r.Ports = append(r.Ports, p)
 	}
@@ -76,7 +76,7 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 		p.Reason = nil
 	}
 	if v.Way != (port.Way{}) {
-		p.Send = &Send{By: "packet", Why: present(v.Way.Why)}
+		p.Send = &Send{By: "packet", Why: nonEmpty(v.Way.Why)}
 		if v.Way.Express {
 			p.Send.By = "af_xdp"
 		}
@@ -84,7 +84,7 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	if v.Config.Speed > 0 {
 		p.SpeedBitsPerSecond = &v.Config.Speed
 	}
-	p.FlowControl, p.Loop = present(v.Config.Mode.String()), present(v.Loop.String())
+	p.FlowControl, p.Loop = nonEmpty(v.Config.Mode.String()), nonEmpty(v.Loop.String())
 	for mask := v.Config.LosslessPriorities(); mask != 0; mask &= mask - 1 {
 		p.LosslessPriorities = append(p.LosslessPriorities, Priority(bits.TrailingZeros8(mask)))
 	}
@@ -114,7 +114,7 @@ func (r *Ports) Text() string {
 		if p.Up {
 			state = "up"
 		}
-		t.row(p.Port, p.Interface, text(p.Netns), p.Kind, state, speed, text(p.FlowControl), p.lossless(),
+		t.row(p.Port, p.Interface, optionalText(p.Netns), p.Kind, state, speed, optionalText(p.FlowControl), p.lossless(),
 			count(p.ReceiveFrames), count(p.ReceiveBytes), count(p.TransmitFrames), count(p.TransmitBytes),
 			count(p.DroppedFrames), count(p.LosslessDrops), count(p.OverspeedFrames), p.note())
 	}
@@ -135,7 +135,7 @@ func (r *Ports) rates() section {
 }
 
 func (p *Port) lossless() string {
-	if text(p.FlowControl) == "pause" {
+	if optionalText(p.FlowControl) == "pause" {
 		return All.String()
 	}
 	if len(p.LosslessPriorities) == 0 {
@@ -153,7 +153,7 @@ func (p *Port) note() string {
 	switch {
 	case p.Reason != nil:
 		return *p.Reason
-	case text(p.Loop) == "shut":
+	case optionalText(p.Loop) == "shut":
 		return "flooding is off: a loop was found"
 	case p.DCBXMismatch:
 		return "PFC does not agree with the neighbor: see show lldp"

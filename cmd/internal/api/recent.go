@@ -135,10 +135,10 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// lately is what happened between two samples.
-type lately struct{ now, old sample }
+// interval is what happened between two samples.
+type interval struct{ now, old sample }
 
-func (l *lately) port(name string) *PortRecent {
+func (l *interval) port(name string) *PortRecent {
 	old, ok := l.old.ports[name]
 	if !ok {
 		return nil
@@ -146,7 +146,7 @@ func (l *lately) port(name string) *PortRecent {
 	return l.now.ports[name].since(old.traffic, l.now.at-l.old.at)
 }
 
-func (l *lately) priority(name string, prio Priority) *PFCRecent {
+func (l *interval) priority(name string, prio Priority) *PFCRecent {
 	old, ok := l.old.ports[name]
 	if !ok {
 		return nil

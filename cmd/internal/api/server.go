@@ -104,7 +104,7 @@ func (s *Server) methods(r *http.Request) (all []string) {
 const showPattern = "GET /v1/{noun}"
 
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
-	expectRequest(w)
+	setReadDeadline(w)
 	n := nouns[r.PathValue("noun")]
 	since, err := sequence(r, 0)
 	if err != nil {
@@ -128,7 +128,7 @@ func sequence(r *http.Request, otherwise uint64) (uint64, error) {
 }
 
 func reply(w http.ResponseWriter, v any) {
-	expectTaken(w)
+	setWriteDeadline(w)
 	w.Header().Set("Content-Type", "application/json")
 	_ = WriteJSON(w, v) // a client that is gone needs no answer
 }
@@ -145,7 +145,7 @@ func (s *Server) moment(since uint64) *moment {
 func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment {
 	m := &moment{source: s.source, base: base, since: event, version: ThisVersion(), cutOff: s.CutOff()}
 	s.source.Snapshot(&m.snapshot)
-	m.lately = lately{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
+	m.recent = interval{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
 	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time, Started: s.started.UTC(), Cleared: cleared,
 		LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
 	m.ElapsedNs = m.snapshot.Time - base.time

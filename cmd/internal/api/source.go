@@ -35,8 +35,8 @@ type Source interface {
 	NextEvent() uint64
 	// LLDP returns what the ports tell and hear, in the order of the file; those that speak no LLDP are left out.
 	LLDP() []LLDPPort
-	// Foresee tells what would become of a frame now; ok is false where there is no such port.
-	Foresee(q Question) (f dataplane.Foresight, ok bool)
+	// Trace tells what would become of a frame now; ok is false where there is no such port.
+	Trace(q TraceRequest) (f dataplane.Foresight, ok bool)
 	// WallOf returns the real time of a moment of the switch's clock.
 	WallOf(ns int64) time.Time
 	// ConfigYAML returns the configuration in force as the file that says all of it.
@@ -47,7 +47,7 @@ type Source interface {
 	// ClearWatermarks starts the user watermarks of the buffer again.
 	ClearWatermarks()
 	// CheckHeadroom checks the headroom of a port by experiment, and returns when it has.
-	CheckHeadroom(ctx context.Context, ask HeadroomCheckAsk) (*HeadroomCheck, error)
+	CheckHeadroom(ctx context.Context, ask HeadroomCheckRequest) (*HeadroomCheck, error)
 	// Tap is where captures attach, and Interfaces appends the ports as they describe them.
 	Tap() *capture.Tap
 	Interfaces([]capture.Interface) []capture.Interface

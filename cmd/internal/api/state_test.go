@@ -25,7 +25,7 @@ func TestState(t *testing.T) {
 		t.Errorf("counters were cleared, or are missing: %+v", s.Header)
 	}
 	m := momentOf(f)
-	m.lately.old = sample{} // the server that was asked has no older one
+	m.recent.old = sample{} // the server that was asked has no older one
 	for noun, got := range map[string]any{
 		"ports": &Ports{s.Header, s.Ports}, "queues": &Queues{s.Header, s.Queues}, "headroom": &Headroom{s.Header, s.Headroom},
 		"watchdog": &Watchdog{s.Header, s.Watchdog}, "lldp": &LLDP{s.Header, s.LLDP}, "buffer": &Buffer{s.Header, s.Pools, s.Buffer},

@@ -39,7 +39,7 @@ func (v *Version) read(info *debug.BuildInfo) {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			v.Revision = present(s.Value)
+			v.Revision = nonEmpty(s.Value)
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
@@ -53,7 +53,7 @@ func (m *moment) readVersion() Reply {
 
 // Text implements Reply.
 func (v *Version) Text() string {
-	revision := text(v.Revision)
+	revision := optionalText(v.Revision)
 	if v.Modified {
 		revision += ", modified"
 	}

@@ -42,7 +42,7 @@ func Views() map[string][]View {
 
 // counters are the frames as "show pfc counters" has them in SONiC. A PAUSE counts at every priority that it holds.
 func (r *PFC) counters() string {
-	received, sent := eight("PORT RX", "PFC"), eight("PORT TX", "PFC")
+	received, sent := priorityTable("PORT RX", "PFC"), priorityTable("PORT TX", "PFC")
 	for _, p := range r.Ports {
 		rx, tx := []string{p.Port}, []string{p.Port}
 		for prio := range Priority(dataplane.NumPriorities) {
@@ -60,8 +60,8 @@ func (r *PFC) counters() string {
 	return sections(r.headline(), section{"", received}, section{"", sent})
 }
 
-// eight returns a table with a column for each priority.
-func eight(first, name string) *table {
+// priorityTable returns a table with a column for each priority.
+func priorityTable(first, name string) *table {
 	names := []string{first}
 	for prio := range dataplane.NumPriorities {
 		names = append(names, ">"+name+strconv.Itoa(prio))
@@ -71,7 +71,7 @@ func eight(first, name string) *table {
 
 // groupWatermarks are a kind of watermark by port and priority group. Lossy groups have none.
 func (r *Buffer) groupWatermarks(of func(*Segments) int64) string {
-	t := eight("PORT", "PG")
+	t := priorityTable("PORT", "PG")
 	for _, p := range r.Ports {
 		row := []string{p.label()}
 		for prio := range Priority(dataplane.NumPriorities) {
@@ -96,7 +96,7 @@ func (r *Buffer) poolWatermarks(of func(*Segment) int64) string {
 			*Segment
 		}{{"private", p.Segments.Private}, {"shared", p.Segments.Shared}, {"headroom", p.Segments.Headroom}} {
 			if s.Segment != nil {
-				t.row(p.Pool, s.name, count(of(s.Segment)), counted(s.SizeBytes))
+				t.row(p.Pool, s.name, count(of(s.Segment)), optionalCount(s.SizeBytes))
 			}
 		}
 	}

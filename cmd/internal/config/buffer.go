@@ -69,23 +69,23 @@ func defaultBuffer() Buffer {
 	}
 }
 
-// smallestCell keeps a super-frame within what one send call takes: 1024 pieces (UIO_MAXIOV).
-const smallestCell = 80
+// minCell keeps a super-frame within what one send call takes: 1024 pieces (UIO_MAXIOV).
+const minCell = 80
 
 func (b *Buffer) read(v value) {
 	v.read(
-		field{"cell", set(&b.Cell, size(smallestCell, 64<<10))},
+		field{"cell", set(&b.Cell, size(minCell, 64<<10))},
 		field{"lossless", func(v value) {
 			v.read(field{"size", b.Lossless.readSize}, field{"alpha", set(&b.Lossless.Alpha, alpha)})
 		}},
 		field{"lossy", func(v value) {
-			v.read(field{"size", set(&b.Lossy.Size, size(1, largestSize))}, field{"alpha", set(&b.Lossy.Alpha, alpha)})
+			v.read(field{"size", set(&b.Lossy.Size, size(1, maxSize))}, field{"alpha", set(&b.Lossy.Alpha, alpha)})
 		}},
-		field{"private", set(&b.Private, size(0, largestSize))},
+		field{"private", set(&b.Private, size(0, maxSize))},
 		field{"headroom", b.Headroom.read},
-		field{"xon", setOptional(&b.Xon, size(0, largestSize))},
-		field{"xon_offset", set(&b.XonOffset, size(0, largestSize))},
-		field{"xoff", setOptional(&b.Xoff, size(1, largestSize))},
+		field{"xon", setOptional(&b.Xon, size(0, maxSize))},
+		field{"xon_offset", set(&b.XonOffset, size(0, maxSize))},
+		field{"xoff", setOptional(&b.Xoff, size(1, maxSize))},
 		field{"policy", set(&b.Policy, oneOf(PolicyDT, PolicyStatic))},
 		field{"ring_hold", set(&b.RingHold, toggle)},
 	)
@@ -93,7 +93,7 @@ func (b *Buffer) read(v value) {
 
 func (p *Pool) readSize(v value) {
 	if p.Auto = v.is("auto"); !p.Auto {
-		set(&p.Size, or(size(1, largestSize), "auto"))(v)
+		set(&p.Size, or(size(1, maxSize), "auto"))(v)
 	}
 }
 
@@ -105,6 +105,6 @@ func (h *Headroom) read(v value) {
 		*h = Headroom{Mode: HeadroomCalculated}
 	default:
 		h.Mode = HeadroomFixed
-		set(&h.Bytes, or(size(0, largestSize), "auto", "calculated"))(v)
+		set(&h.Bytes, or(size(0, maxSize), "auto", "calculated"))(v)
 	}
 }

@@ -65,8 +65,8 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// pipePatience is how long who writes into a pipe may take for a whole file.
-const pipePatience = 10 * time.Second
+// pipeTimeout is how long who writes into a pipe may take for a whole file.
+const pipeTimeout = 10 * time.Second
 
 // readWhole reads a file to its end, or just beyond mostBytes.
 func readWhole(path string) ([]byte, error) {
@@ -75,8 +75,8 @@ func readWhole(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	_ = f.SetReadDeadline(time.Now().Add(pipePatience)) // fails for a file, which needs none
-	data, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	_ = f.SetReadDeadline(time.Now().Add(pipeTimeout)) // fails for a file, which needs none
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) || err == nil && len(data) == 0 && isPipe(f) {
 		return nil, fmt.Errorf("%s is a pipe, and nobody writes a whole file into it", path)
 	}

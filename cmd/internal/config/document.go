@@ -14,10 +14,10 @@ import (
 // The YAML parser's time and memory grow with the square of its input and merges can multiply
 // it, so all are bounded.
 const (
-	mostBytes      = 256 << 10
-	mostLineBytes  = 4096
-	deepestBracket = 32
-	mostMerges     = 4096
+	maxFileBytes = 256 << 10
+	maxLineBytes = 4096
+	maxBrackets  = 32
+	maxMerges    = 4096
 )
 
 // document is a parsed file, and collects what is wrong with it.
@@ -63,13 +63,13 @@ func parseDocument(file string, data []byte) *document {
 
 // oversized finds what the YAML parser must not be given.
 func oversized(data []byte) (line int, text string) {
-	if len(data) > mostBytes {
-		return 1, fmt.Sprintf("the file is too long, a configuration has at most %d bytes: name another file", mostBytes)
+	if len(data) > maxFileBytes {
+		return 1, fmt.Sprintf("the file is too long, a configuration has at most %d bytes: name another file", maxFileBytes)
 	}
 	depth := 0
 	for number, row := range bytes.Split(data, []byte("\n")) {
-		if len(row) > mostLineBytes {
-			return number + 1, fmt.Sprintf("the line has %d bytes: break it into lines of at most %d", len(row), mostLineBytes)
+		if len(row) > maxLineBytes {
+			return number + 1, fmt.Sprintf("the line has %d bytes: break it into lines of at most %d", len(row), maxLineBytes)
 		}
 		if text := unreadable(row); text != "" {
 			return number + 1, text
@@ -81,8 +81,8 @@ func oversized(data []byte) (line int, text string) {
 			case ']', '}':
 				depth = max(0, depth-1)
 			}
-			if depth > deepestBracket {
-				return number + 1, fmt.Sprintf("more than %d brackets are open: close them", deepestBracket)
+			if depth > maxBrackets {
+				return number + 1, fmt.Sprintf("more than %d brackets are open: close them", maxBrackets)
 			}
 		}
 	}

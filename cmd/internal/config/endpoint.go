@@ -81,14 +81,14 @@ func (m *Metrics) Reachable() bool {
 
 func (c *Config) warnMetrics() (all []Warning) {
 	if c.Metrics.Reachable() && c.Metrics.WebConfig == "" {
-		all = append(all, c.Exposed())
+		all = append(all, c.ExposedWarning())
 	}
 	return all
 }
 
-// Exposed is the warning that other machines reach the address of metrics, and that nothing asks them who they are. Where there is
+// ExposedWarning is the warning that other machines reach the address of metrics, and that nothing asks them who they are. Where there is
 // a web_config, only its reader can tell.
-func (c *Config) Exposed() Warning {
+func (c *Config) ExposedWarning() Warning {
 	return c.warning("metrics.listen", "%s: whoever reaches this address reads the state of the switch: write 127.0.0.1, "+
 		"or ask for passwords with metrics.web_config", c.Metrics.Listen)
 }

@@ -109,7 +109,7 @@ func drawTrunk(t *rapid.T, c *Config) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		p.FlowControl, p.Priorities = mode, [8]Override{}
-		p.Speed, p.SpeedAuto = rapid.Int64Range(slowest, fastest).Draw(t, "speed in a trunk"), false
+		p.Speed, p.SpeedAuto = rapid.Int64Range(minRate, maxRate).Draw(t, "speed in a trunk"), false
 		if i < n-1 {
 			trunk.Members = append(trunk.Members, p.Name)
 		}
@@ -118,12 +118,12 @@ func drawTrunk(t *rapid.T, c *Config) {
 	lossless := c.TrunkLossless(&trunk)
 	for p := range 7 { // the rest of the uplink is for the last one
 		if rapid.Bool().Draw(t, "metered") {
-			trunk.Meters[p] = TrunkMeter{CIR: new(rapid.Int64Range(1000, slowest/8).Draw(t, "cir")), CBS: new(rapid.Int64Range(70_000, 1<<20).Draw(t, "cbs"))}
+			trunk.Meters[p] = TrunkMeter{CIR: new(rapid.Int64Range(1000, minRate/8).Draw(t, "cir")), CBS: new(rapid.Int64Range(70_000, 1<<20).Draw(t, "cbs"))}
 		}
 		if lossless>>p&1 == 1 || !rapid.Bool().Draw(t, "dropped") {
 			continue
 		}
-		trunk.Meters[p].PIR, trunk.Meters[p].PBS = new(rapid.Int64Range(fastest/2, fastest).Draw(t, "pir")), new(rapid.Int64Range(70_000, 1<<20).Draw(t, "pbs"))
+		trunk.Meters[p].PIR, trunk.Meters[p].PBS = new(rapid.Int64Range(maxRate/2, maxRate).Draw(t, "pir")), new(rapid.Int64Range(70_000, 1<<20).Draw(t, "pbs"))
 		low := drawSize(t, "low", 0)
 		trunk.RED[p] = &TrunkRED{Low: low, High: low + drawSize(t, "high", 1), Probability: rapid.Float64Range(1e-9, 1).Draw(t, "probability")}
 	}
@@ -219,7 +219,7 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	p.Netns = rapid.SampledFrom([]string{"", "sw", "null", "/run/netns/a b", "pid:17"}).Draw(t, "netns")
 	p.MTU = rapid.IntRange(68, 65535).Draw(t, "mtu")
 	if p.SpeedAuto = rapid.Bool().Draw(t, "speed auto"); !p.SpeedAuto {
-		p.Speed = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(slowest, fastest)).Draw(t, "speed")
+		p.Speed = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(minRate, maxRate)).Draw(t, "speed")
 	}
 	if p.BurstAuto = rapid.Bool().Draw(t, "burst auto"); !p.BurstAuto {
 		p.Burst = rapid.Int64Range(70_000, 4<<20).Draw(t, "burst")
@@ -233,7 +233,7 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	p.DefaultPriority = rapid.Uint8Range(0, 7).Draw(t, "default priority")
 	p.Send = rapid.SampledFrom([]Send{SendAuto, SendPacket}).Draw(t, "send")
 	p.PriorityTags = rapid.SampledFrom([]PriorityTags{KeepPriorityTags, StripPriorityTags}).Draw(t, "tags")
-	p.Storm = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1000, fastest)).Draw(t, "storm")
+	p.Storm = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1000, maxRate)).Draw(t, "storm")
 	p.PVID = rapid.Uint16Range(1, 2000).Draw(t, "pvid")
 	if tagged := rapid.SliceOfNDistinct(rapid.Uint16Range(2001, 4094), 0, 5, rapid.ID[uint16]).Draw(t, "tagged"); len(tagged) > 0 {
 		p.Tagged = tagged

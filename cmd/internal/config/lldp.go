@@ -108,23 +108,23 @@ func (w *writer) lldp(l *LLDP) {
 		formatToggle(l.Agent), formatTime(l.Interval), l.Hold, l.DCBX, l.Willing, l.TieBreak, bit(l.BitIEEE), bit(l.BitLegacy), formatTime(l.ChangeHold))
 }
 
-// An Exchanged is what a port has instead of its configuration, because its peer wants it so or cannot do more. It stands
+// An Negotiated is what a port has instead of its configuration, because its peer wants it so or cannot do more. It stands
 // in no file.
-type Exchanged struct {
+type Negotiated struct {
 	Lossless uint8    // priorities under PFC, bit n = priority n
 	Queues   [8]Queue // egress queues
 }
 
-// WithExchanged returns a copy in which ports have what was exchanged, by port name; the others have what is configured. It
+// WithNegotiated returns a copy in which ports have what was exchanged, by port name; the others have what is configured. It
 // is to be resolved again.
-func (c *Config) WithExchanged(all map[string]Exchanged) *Config {
+func (c *Config) WithNegotiated(all map[string]Negotiated) *Config {
 	changed := *c
 	changed.Ports = append([]Port(nil), c.Ports...)
 	for i := range changed.Ports {
 		p := &changed.Ports[i]
-		p.Exchanged = nil
+		p.Negotiated = nil
 		if e, ok := all[p.Name]; ok {
-			p.Exchanged = &e
+			p.Negotiated = &e
 		}
 	}
 	return &changed
@@ -138,16 +138,16 @@ func (c *Config) LosslessOf(p *Port) uint8 {
 		return 0
 	case p.isTAP():
 		return 0xff
-	case p.Exchanged != nil:
-		return p.Exchanged.Lossless
+	case p.Negotiated != nil:
+		return p.Negotiated.Lossless
 	}
 	return c.Priorities.Lossless
 }
 
 // QueuesOf returns the egress queues of a port.
 func (c *Config) QueuesOf(p *Port) [8]Queue {
-	if p.Exchanged != nil {
-		return p.Exchanged.Queues
+	if p.Negotiated != nil {
+		return p.Negotiated.Queues
 	}
 	return c.Queues
 }

@@ -107,7 +107,7 @@ func (h *HeadroomDefaults) read(v value) {
 		field{"ethertype", set(&h.EtherType, privateEtherType)},
 		field{"percentile", set(&h.Percentile, percentile)},
 		field{"interval", set(&h.Interval, duration(10*time.Millisecond, 100*time.Second))},
-		field{"min", set(&h.Min, size(0, largestSize))},
+		field{"min", set(&h.Min, size(0, maxSize))},
 		field{"max", set(&h.Max, headroomLimit)},
 		field{"agree", set(&h.Agree, oneOf(AgreeLLDP, AgreeAlways))},
 		field{"send_request", set(&h.SendRequest, toggle)},
@@ -118,13 +118,13 @@ func (h *HeadroomDefaults) read(v value) {
 }
 
 var headroomLimit = parser[HeadroomLimit]{readHeadroomLimit, func() []*Schema {
-	return append(sizeForms(1, largestSize), pattern(timesForm, "(1x to 1000x the calculated headroom)"))
+	return append(sizeForms(1, maxSize), pattern(timesForm, "(1x to 1000x the calculated headroom)"))
 }}
 
 func readHeadroomLimit(text string) (HeadroomLimit, error) {
 	times, ok := strings.CutSuffix(text, "x")
 	if !ok {
-		n, err := or(size(1, largestSize), "4x for four times the calculated headroom").read(text)
+		n, err := or(size(1, maxSize), "4x for four times the calculated headroom").read(text)
 		return HeadroomLimit{Bytes: n}, err
 	}
 	n, err := strconv.ParseFloat(times, 64)

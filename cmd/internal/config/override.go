@@ -41,10 +41,10 @@ func (o *Override) read(v value) {
 			o.Headroom = new(Headroom)
 			o.Headroom.read(v)
 		}},
-		field{"private", setOptional(&o.Private, size(0, largestSize))},
-		field{"xon", setOptional(&o.Xon, size(0, largestSize))},
-		field{"xon_offset", setOptional(&o.XonOffset, size(0, largestSize))},
-		field{"xoff", setOptional(&o.Xoff, size(1, largestSize))},
+		field{"private", setOptional(&o.Private, size(0, maxSize))},
+		field{"xon", setOptional(&o.Xon, size(0, maxSize))},
+		field{"xon_offset", setOptional(&o.XonOffset, size(0, maxSize))},
+		field{"xoff", setOptional(&o.Xoff, size(1, maxSize))},
 	)
 }
 

@@ -68,7 +68,7 @@ func sizeForms(least, most int64) []*Schema {
 }
 
 func rateForms(least int64) []*Schema {
-	return []*Schema{pattern(rateForm, "("+formatRate(least)+" to "+formatRate(fastest)+")"), whole(least, fastest)}
+	return []*Schema{pattern(rateForm, "("+formatRate(least)+" to "+formatRate(maxRate)+")"), whole(least, maxRate)}
 }
 
 func timeForms(least, most time.Duration) []*Schema {

@@ -36,7 +36,7 @@ type Port struct {
 	Queues      [8]ResolvedQueue // ingress queues by priority; [0] is the only one of a port with FlowPause
 	Ring        Ring
 	Send        Send
-	Exchanged   *Exchanged // by DCBX, in the place of what is configured; nil: nothing
+	Negotiated  *Negotiated // by DCBX, in the place of what is configured; nil: nothing
 	Watchdog    Watchdog
 
 	PVID     uint16
@@ -91,7 +91,7 @@ const exclusive = "PFC and PAUSE exclude each other on a port: where PFC is enab
 const (
 	// defaultSpeed is that of a link without one of its own, in bit/s.
 	defaultSpeed int64         = 1_000_000_000
-	longestDelay time.Duration = time.Second
+	maxDelay     time.Duration = time.Second
 )
 
 // MaxFrame is the largest frame in octets without FCS, with one VLAN tag.
@@ -144,7 +144,7 @@ func (p *Port) read(v value) {
 		field{"addresses", p.readAddresses},
 		field{"speed", p.readSpeed},
 		field{"burst", p.readBurst},
-		field{"delay", set(&p.Delay, duration(0, longestDelay))},
+		field{"delay", set(&p.Delay, duration(0, maxDelay))},
 		field{"cable", set(&p.Delay, cable)},
 		field{"k", set(&p.K, bitsOfK)},
 		field{"mtu", set(&p.MTU, number[int]("MTU", 68, 65535))},
@@ -196,7 +196,7 @@ func (p *Port) readSpeed(v value) {
 	case v.is("none"):
 		p.Speed = 0
 	default:
-		set(&p.Speed, or(rate(slowest), "auto", "none"))(v)
+		set(&p.Speed, or(rate(minRate), "auto", "none"))(v)
 	}
 }
 

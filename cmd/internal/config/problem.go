@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mostErrors is how many faults are shown at once.
-const mostErrors = 20
+// maxErrors is how many faults are shown at once.
+const maxErrors = 20
 
 // Error is one fault of a configuration.
 type Error struct {
@@ -54,7 +54,7 @@ func (e *Errors) Unwrap() []error {
 
 func newErrors(faults []*Error) *Errors {
 	slices.SortStableFunc(faults, func(a, b *Error) int { return a.Line - b.Line })
-	shown := faults[:min(len(faults), mostErrors)]
+	shown := faults[:min(len(faults), maxErrors)]
 	return &Errors{List: shown, More: len(faults) - len(shown)}
 }
 

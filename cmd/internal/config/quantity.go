@@ -28,12 +28,12 @@ var (
 
 // fastest is the highest rate that is accepted, in bit/s; slowest the lowest.
 const (
-	slowest int64 = 1_000_000
-	fastest int64 = 800_000_000_000
+	minRate int64 = 1_000_000
+	maxRate int64 = 800_000_000_000
 )
 
-// largestSize bounds every size, so that no sum of them overflows.
-const largestSize int64 = 1 << 40
+// maxSize bounds every size, so that no sum of them overflows.
+const maxSize int64 = 1 << 40
 
 // quantity reads a decimal number with a unit of the table, exactly.
 func quantity(text string, units []unit) (int64, bool) {
@@ -81,8 +81,8 @@ func rate(least int64) parser[int64] {
 		if !ok {
 			return 0, errors.New("is not a rate: write bit/s with K, M or G, such as 100M, 2.5G or 10G")
 		}
-		if n < least || n > fastest {
-			return 0, fmt.Errorf("is out of range: write %s to %s", formatRate(least), formatRate(fastest))
+		if n < least || n > maxRate {
+			return 0, fmt.Errorf("is out of range: write %s to %s", formatRate(least), formatRate(maxRate))
 		}
 		return n, nil
 	}, func() []*Schema { return rateForms(least) }}
@@ -110,7 +110,7 @@ func readCable(text string) (time.Duration, error) {
 	if !ok && text != "0" {
 		return 0, errors.New("is not a length: write metres or kilometres, such as 100m or 10km")
 	}
-	const mostMillimetres = int64(longestDelay) / 5 * 1000
+	const mostMillimetres = int64(maxDelay) / 5 * 1000
 	if millimetres > mostMillimetres {
 		return 0, fmt.Errorf("is out of range: write 0m to %dkm", mostMillimetres/1_000_000)
 	}

@@ -11,12 +11,12 @@ import (
 // What is written reads back as the very same quantity.
 func TestQuantitiesSurviveWriting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		bytes := rapid.Int64Range(0, largestSize).Draw(t, "bytes")
-		if got, err := size(0, largestSize).read(formatSize(bytes)); err != nil || got != bytes {
+		bytes := rapid.Int64Range(0, maxSize).Draw(t, "bytes")
+		if got, err := size(0, maxSize).read(formatSize(bytes)); err != nil || got != bytes {
 			t.Errorf("size %d: written %q, read %d, %v", bytes, formatSize(bytes), got, err)
 		}
-		bits := rapid.Int64Range(slowest, fastest).Draw(t, "bits")
-		if got, err := rate(slowest).read(formatRate(bits)); err != nil || got != bits {
+		bits := rapid.Int64Range(minRate, maxRate).Draw(t, "bits")
+		if got, err := rate(minRate).read(formatRate(bits)); err != nil || got != bits {
 			t.Errorf("rate %d: written %q, read %d, %v", bits, formatRate(bits), got, err)
 		}
 		length := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "time"))

@@ -20,7 +20,7 @@ func TestSize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := size(0, largestSize).read(tt.text)
+			got, err := size(0, maxSize).read(tt.text)
 			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
 				t.Errorf("size(%q)\n got %d, %v\nwant %d", tt.text, got, err, tt.want)
 			}
@@ -38,7 +38,7 @@ func TestRate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
-			got, err := rate(slowest).read(tt.text)
+			got, err := rate(minRate).read(tt.text)
 			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
 				t.Errorf("rate(%q)\n got %d, %v\nwant %d", tt.text, got, err, tt.want)
 			}

@@ -54,8 +54,8 @@ func (e *ECN) read(v value) {
 		*e = defaultECN
 	}
 	v.read(
-		field{"kmin", set(&e.Kmin, size(1, largestSize))},
-		field{"kmax", set(&e.Kmax, size(1, largestSize))},
+		field{"kmin", set(&e.Kmin, size(1, maxSize))},
+		field{"kmax", set(&e.Kmax, size(1, maxSize))},
 		field{"pmax", set(&e.Pmax, share)},
 	)
 	if e.Kmin > e.Kmax {

@@ -7,8 +7,8 @@ import (
 	"pfcswitch/headroom"
 )
 
-// smallestAutoPool is the lossless pool's size where its queues need less.
-const smallestAutoPool int64 = 8 << 20
+// minAutoPool is the lossless pool's size where its queues need less.
+const minAutoPool int64 = 8 << 20
 
 // ResolvedQueue is a lossless ingress queue (priority group) as the buffer manager needs it.
 // Sizes are in bytes; Private and Headroom are whole cells.
@@ -158,7 +158,7 @@ func (c *Config) Shared() int64 {
 func (c *Config) resolvePools() (faults []*Error) {
 	r, pool := c.reserve(), &c.Buffer.Lossless
 	if pool.Auto {
-		pool.Size = c.Buffer.WholeCells(max(smallestAutoPool, 2*r.sum()))
+		pool.Size = c.Buffer.WholeCells(max(minAutoPool, 2*r.sum()))
 	}
 	const key = "buffer.lossless.size"
 	shared := pool.Size - r.private - r.headroom

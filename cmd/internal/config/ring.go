@@ -20,9 +20,9 @@ type Ring struct {
 
 func defaultRing() Ring { return Ring{Max: 32 << 20, Other: 2048} }
 
-// leastSlots is how many frames a lossless ring takes where its outage is not written. A slow port needs little memory for
+// minSlots is how many frames a lossless ring takes where its outage is not written. A slow port needs little memory for
 // a long outage.
-const leastSlots = 512
+const minSlots = 512
 
 // defaultOutage is 60 ms, and on a slow port the time of leastSlots frames.
 func (p *Port) defaultOutage() time.Duration {
@@ -30,7 +30,7 @@ func (p *Port) defaultOutage() time.Duration {
 	if p.Speed == 0 {
 		return usual
 	}
-	frames := leastSlots * (p.Ring.Frame + headroom.WireOverhead) * 8
+	frames := minSlots * (p.Ring.Frame + headroom.WireOverhead) * 8
 	return min(most, max(usual, time.Duration(float64(frames)/float64(p.Speed)*float64(time.Second)).Round(time.Millisecond)))
 }
 

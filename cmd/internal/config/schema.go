@@ -35,7 +35,7 @@ func NewSchema() *Schema {
 	root := &Schema{Version: "https://json-schema.org/draft/2020-12/schema", Title: "pfcswitch configuration"}
 	doc := &document{lines: map[string]int{}}
 	value{doc: doc, schema: root}.read(defaults().sections()...)
-	root.settle()
+	root.simplify()
 	texts := keyTexts()
 	givens := writtenDefaults()
 	root.Walk(func(path string, s *Schema) {
@@ -126,24 +126,24 @@ func (s *Schema) word(word string) {
 	s.AnyOf = append(s.AnyOf, &Schema{Enum: []any{word}})
 }
 
-// settle takes a single alternative for the schema itself.
-func (s *Schema) settle() {
+// simplify takes a single alternative for the schema itself.
+func (s *Schema) simplify() {
 	for len(s.AnyOf) == 1 {
 		only := *s.AnyOf[0]
 		only.Version, only.Title = s.Version, s.Title
 		*s = only
 	}
 	for _, a := range s.AnyOf {
-		a.settle()
+		a.simplify()
 	}
 	for _, p := range s.Properties {
-		p.settle()
+		p.simplify()
 	}
 	for _, p := range s.PatternProperties {
-		p.settle()
+		p.simplify()
 	}
 	if s.Items != nil {
-		s.Items.settle()
+		s.Items.simplify()
 	}
 }
 

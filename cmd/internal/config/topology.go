@@ -41,8 +41,8 @@ type LabHost struct {
 	Addresses []netip.Prefix   // of eth0 or, with a NIC, of host0
 	NIC       *Config          // the host NIC on eth0; nil: none
 
-	wants bool // a NIC
-	line  int
+	wantsNIC bool // a NIC
+	line     int
 }
 
 // A LabLink is a veth pair.
@@ -184,13 +184,13 @@ func (r *labReader) readHosts(v value) {
 		entry.value.read(
 			field{"mac", set(&mac, individualAddress)},
 			field{"addresses", tap.readAddresses},
-			field{"nic", set(&h.wants, toggle)},
+			field{"nic", set(&h.wantsNIC, toggle)},
 		)
 		if mac != [6]byte{} {
 			h.MAC = net.HardwareAddr(mac[:])
 		}
 		h.Addresses = tap.Addresses
-		if h.wants {
+		if h.wantsNIC {
 			h.NIC = r.nic(&h, entry.value)
 		}
 		r.lab.Hosts = append(r.lab.Hosts, h)
@@ -246,7 +246,7 @@ func (r *labReader) source(v value) (doc *document, root value, ok bool) {
 	}
 	text, ok := file.value.text()
 	if !ok {
-		r.adopt(doc.faults, v.key)
+		r.addFaults(doc.faults, v.key)
 		return nil, value{}, false
 	}
 	path := text

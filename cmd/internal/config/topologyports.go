@@ -13,21 +13,21 @@ import (
 func (r *labReader) configure(doc *document, root value, node, key string) *Config {
 	doc.root = root
 	if !doc.failed() {
-		doc.root.node = r.complete(root, node)
+		doc.root.node = r.completeNode(root, node)
 	}
 	sub := &document{file: doc.file, anchors: doc.anchors, lines: map[string]int{}, faults: doc.faults}
 	sub.root = value{doc: sub, line: root.line, node: doc.root.node}
 	c, _, err := sub.config()
 	var faults *Errors
 	if errors.As(err, &faults) {
-		r.adopt(faults.List, key)
+		r.addFaults(faults.List, key)
 		return nil
 	}
 	return c
 }
 
-// adopt takes over the faults of a node's configuration. Those of this file get the node before their key.
-func (r *labReader) adopt(faults []*Error, key string) {
+// addFaults takes over the faults of a node's configuration. Those of this file get the node before their key.
+func (r *labReader) addFaults(faults []*Error, key string) {
 	for _, f := range faults {
 		if f.File == r.doc.file {
 			f.Key = strings.TrimSuffix(key+"."+f.Key, ".")
@@ -36,8 +36,8 @@ func (r *labReader) adopt(faults []*Error, key string) {
 	}
 }
 
-// complete writes a node's configuration with the lab's additions. What the configuration says itself wins.
-func (r *labReader) complete(root value, node string) ast.Node {
+// completeNode writes a node's configuration with the lab's additions. What the configuration says itself wins.
+func (r *labReader) completeNode(root value, node string) ast.Node {
 	var all, ports []pair
 	named, socket := false, false
 	for _, p := range root.pairs() {
@@ -154,7 +154,7 @@ func (r *labReader) checkNodes() (switches map[string]*LabSwitch, hosts map[stri
 		switch {
 		case switches[h.Name] != nil:
 			r.doc.fail(h.line, key, "is a switch too: give it another name")
-		case !r.wired(h.Name) && (h.wants || h.MAC != nil || len(h.Addresses) > 0):
+		case !r.wired(h.Name) && (h.wantsNIC || h.MAC != nil || len(h.Addresses) > 0):
 			r.doc.fail(h.line, key, "no link leads to its eth0: add one, such as ends: [%s, \"s1:p1\"]", h.Name)
 		}
 	}

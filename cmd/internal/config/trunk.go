@@ -178,8 +178,8 @@ func readRED(v value) *TrunkRED {
 	before := len(v.doc.faults)
 	v.needs("low", "high", "probability")
 	v.read(
-		field{"low", set(&r.Low, size(0, largestSize))},
-		field{"high", set(&r.High, size(1, largestSize))},
+		field{"low", set(&r.Low, size(0, maxSize))},
+		field{"high", set(&r.High, size(1, maxSize))},
 		field{"probability", set(&r.Probability, share)},
 	)
 	switch {
@@ -211,8 +211,8 @@ func readMark(v value) *Mark {
 	before := len(v.doc.faults)
 	v.needs("high", "low")
 	v.read(
-		field{"high", set(&m.High, size(1, largestSize))},
-		field{"low", set(&m.Low, size(1, largestSize))},
+		field{"high", set(&m.High, size(1, maxSize))},
+		field{"low", set(&m.Low, size(1, maxSize))},
 	)
 	if err := m.check(); err != nil && len(v.doc.faults) == before && v.schema == nil {
 		v.fail("%v", err)

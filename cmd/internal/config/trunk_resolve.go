@@ -106,7 +106,7 @@ func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 		var room int64
 		for _, name := range held {
 			if p := c.port(name); p != nil {
-				room += c.headroomFound(p, priority, found)
+				room += c.queueHeadroom(p, priority, found)
 			}
 		}
 		size, others := c.Buffer.Lossless.Size, c.reservedBeside(held, priority, found)
@@ -136,7 +136,7 @@ func (c *Config) reservedBeside(held []string, priority int, found map[string]in
 		p := &c.Ports[i]
 		for q := range p.Queues {
 			if p.Queues[q].Lossless && (q != priority || !slices.Contains(held, p.Name)) {
-				octets += p.Queues[q].Private + c.headroomFound(p, q, found)
+				octets += p.Queues[q].Private + c.queueHeadroom(p, q, found)
 			}
 		}
 	}
@@ -157,8 +157,8 @@ func (c *Config) TrunkRoom(found map[string]int64) error {
 	return newErrors(faults)
 }
 
-// headroomFound is the headroom of an ingress queue, in octets.
-func (c *Config) headroomFound(p *Port, priority int, found map[string]int64) int64 {
+// queueHeadroom is the headroom of an ingress queue, in octets.
+func (c *Config) queueHeadroom(p *Port, priority int, found map[string]int64) int64 {
 	q := &p.Queues[priority]
 	octets, ok := found[p.Name]
 	if !ok || !q.Lossless || pick(p.Priorities[priority].Headroom, c.Buffer.Headroom).Mode != HeadroomAuto {

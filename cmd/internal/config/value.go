@@ -127,9 +127,9 @@ func (v value) entry(key ast.MapKeyNode, node ast.Node) (pair, bool) {
 
 // merge adds the entries of a << source (a mapping or a list of them) that are not there yet.
 func (v value) merge(own []pair, source ast.Node) []pair {
-	if v.doc.merges++; v.doc.merges > mostMerges {
-		if v.doc.merges == mostMerges+1 {
-			v.fail("more than %d << merges, or one that merges itself: write the keys out", mostMerges)
+	if v.doc.merges++; v.doc.merges > maxMerges {
+		if v.doc.merges == maxMerges+1 {
+			v.fail("more than %d << merges, or one that merges itself: write the keys out", maxMerges)
 		}
 		return own
 	}

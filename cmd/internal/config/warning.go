@@ -17,8 +17,8 @@ type Machine struct {
 	WakeDelay time.Duration // 99.9 % of wake-ups are no later than this
 }
 
-// leastRefresh is the shortest time between two pause frames for one queue.
-const leastRefresh = 200 * time.Microsecond
+// minRefresh is the shortest time between two pause frames for one queue.
+const minRefresh = 200 * time.Microsecond
 
 // Warnings are what is legal and probably not meant.
 func (c *Config) Warnings() []Warning { return c.warnings(Machine{}) }
@@ -131,9 +131,9 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 		case refresh <= 0:
 			all = append(all, c.warning(key, "port %s: the pause time, %s, is no longer than the four wake-ups of up to %s that a repeated XOFF "+
 				"may take, so the peer may resume too early: %s", p.Name, pause.Round(time.Microsecond), m.WakeDelay, remedy))
-		case refresh < leastRefresh:
+		case refresh < minRefresh:
 			all = append(all, c.warning(key, "port %s: XOFF would have to be repeated after %s, and %s is the least: %s",
-				p.Name, refresh.Round(time.Microsecond), leastRefresh, remedy))
+				p.Name, refresh.Round(time.Microsecond), minRefresh, remedy))
 		}
 	}
 	return all

@@ -89,12 +89,12 @@ func (w *Watchdog) read(v value) {
 		{"fast", set(&w.Fast, toggle)},
 		{"action", set(&w.Action, watchdogAction)},
 		{"restore", set(&w.Restore, watchdogRestore)},
-		{"period", w.only(WatchdogCount, set(&w.Period, watchdogPeriod))},
-		{"count", w.only(WatchdogCount, w.readCount)},
-		{"recovery", w.only(WatchdogCount, set(&w.Recovery, duration(deadlock.LeastRecovery, deadlock.MostRecovery)))},
-		{"detection", w.only(WatchdogSONiC, set(&w.Detection, duration(deadlock.LeastDetection, deadlock.MostDetection)))},
-		{"restoration", w.only(WatchdogSONiC, set(&w.Recovery, duration(deadlock.LeastRestoration, deadlock.MostRestoration)))},
-		{"poll", w.only(WatchdogSONiC, set(&w.Period, duration(deadlock.LeastPoll, deadlock.MostPoll)))},
+		{"period", w.onlyIn(WatchdogCount, set(&w.Period, watchdogPeriod))},
+		{"count", w.onlyIn(WatchdogCount, w.readCount)},
+		{"recovery", w.onlyIn(WatchdogCount, set(&w.Recovery, duration(deadlock.LeastRecovery, deadlock.MostRecovery)))},
+		{"detection", w.onlyIn(WatchdogSONiC, set(&w.Detection, duration(deadlock.LeastDetection, deadlock.MostDetection)))},
+		{"restoration", w.onlyIn(WatchdogSONiC, set(&w.Recovery, duration(deadlock.LeastRestoration, deadlock.MostRestoration)))},
+		{"poll", w.onlyIn(WatchdogSONiC, set(&w.Period, duration(deadlock.LeastPoll, deadlock.MostPoll)))},
 	}
 	before := len(v.doc.faults)
 	if v.read(fields...); len(v.doc.faults) > before {
@@ -108,8 +108,8 @@ func (w *Watchdog) read(v value) {
 	}
 }
 
-// only refuses a key of the other mode.
-func (w *Watchdog) only(mode WatchdogMode, read func(value)) func(value) {
+// onlyIn refuses a key of the other mode.
+func (w *Watchdog) onlyIn(mode WatchdogMode, read func(value)) func(value) {
 	return func(v value) {
 		if w.Mode != mode && v.schema == nil {
 			v.fail("belongs to mode: %s, and this is mode: %s, whose keys are %s", mode, w.Mode, watchdogKeys[w.Mode])
@@ -203,13 +203,13 @@ func readWatchdogPeriod(text string) (time.Duration, error) {
 	return deadlock.Periods[slices.Index(all, text)], nil
 }
 
-// longestPause is the longest single pause that a peer can ask for.
-func (p *Port) longestPause() time.Duration { return p.pauseTime(65535) }
+// maxPause is the longest single pause that a peer can ask for.
+func (p *Port) maxPause() time.Duration { return p.pauseTime(65535) }
 
 // resolveWatchdog sets an automatic count.
 func (p *Port) resolveWatchdog() {
 	if w := &p.Watchdog; w.CountAuto {
-		w.Count = deadlock.DefaultCount(p.longestPause(), w.Period)
+		w.Count = deadlock.DefaultCount(p.maxPause(), w.Period)
 	}
 }
 
@@ -266,20 +266,20 @@ func (c *Config) warnWatchdogs() (all []Warning) {
 		w := &p.Watchdog
 		switch {
 		case !w.Fast:
-			if key := "ports." + p.Name + ".watchdog"; c.idle(key) {
+			if key := "ports." + p.Name + ".watchdog"; c.hasNoEffect(key) {
 				all = append(all, c.warning(key, "port %s: has no effect, since the watchdog is off for the switch: write fast: on here too", p.Name))
 			}
-		case len(p.losslessPriorities(c)) > 0 && w.DetectionTime() <= p.longestPause():
+		case len(p.losslessPriorities(c)) > 0 && w.DetectionTime() <= p.maxPause():
 			all = append(all, c.warning(c.nearestWritten(c.watchdogKey(p), "ports."+p.Name), "port %s: a queue that is blocked for %s is taken for "+
 				"a deadlock, and one pause may last %s at %s (65535 quanta): %s", p.Name, formatTime(w.DetectionTime()),
-				p.longestPause().Round(time.Millisecond), p.speedName(), w.remedy(p.longestPause())))
+				p.maxPause().Round(time.Millisecond), p.speedName(), w.remedy(p.maxPause())))
 		}
 	}
 	return all
 }
 
-// idle tells whether settings of a port are written, and not that they are for later.
-func (c *Config) idle(key string) bool {
+// hasNoEffect tells whether settings of a port are written, and not that they are for later.
+func (c *Config) hasNoEffect(key string) bool {
 	for name := range c.source.lines {
 		if strings.HasPrefix(name, key+".") {
 			return c.source.lines[key+".fast"] == 0

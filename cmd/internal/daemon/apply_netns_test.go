@@ -30,7 +30,7 @@ func TestApplyUnderLoad(t *testing.T) {
 	buffers := func(more string) string {
 		return "buffer: {lossless: {size: 512KiB" + more + "}, lossy: {size: 64KiB}}\npriorities: {lossless: [3]}\n"
 	}
-	r.start(setup{keys: buffers(""), each: paced})
+	r.start(setup{keys: buffers(""), each: at100M})
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	stop1 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
 	stop3 := h3.send(stream{to: 2, prio: 3})
@@ -65,7 +65,7 @@ func TestApplyUnderLoad(t *testing.T) {
 			step.count = 4
 		}
 		before := h2.tally(1, 3).frames
-		if err := r.apply(setup{keys: step.keys, each: paced, ports: step.ports}, step.count); err != nil {
+		if err := r.apply(setup{keys: step.keys, each: at100M, ports: step.ports}, step.count); err != nil {
 			t.Errorf("%s: %v", step.name, err)
 		}
 		eventually(t, step.name+": frames go on", func() bool { return h2.tally(1, 3).frames > before+50 })
@@ -81,7 +81,7 @@ func TestApplyUnderLoad(t *testing.T) {
 func TestApplyRefused(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	const keys = "priorities: {lossless: [3]}\n"
-	r.start(setup{keys: keys, each: paced})
+	r.start(setup{keys: keys, each: at100M})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := h1.send(stream{to: 2, prio: 3, rate: 20e6})
 	before, expanded := r.snapshot(1).Config, string(config.Expand(r.d.cfg))
@@ -127,10 +127,10 @@ func TestApplyRefused(t *testing.T) {
 func TestApplyReopens(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	const keys = "priorities: {lossless: [3]}\n"
-	r.start(setup{keys: keys, each: paced})
+	r.start(setup{keys: keys, each: at100M})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := h1.send(stream{to: 2, prio: 3, rate: 20e6})
-	for _, each := range []string{"speed: 200M", "speed: none", "speed: 100M, mtu: 1600", "speed: 100M, ring: {other: 64}", "flow_control: pause", paced} {
+	for _, each := range []string{"speed: 200M", "speed: none", "speed: 100M, mtu: 1600", "speed: 100M, ring: {other: 64}", "flow_control: pause", at100M} {
 		must(t, r.apply(setup{keys: keys, each: each}, 2))
 		before := h2.tally(1, 3).frames
 		eventually(t, each+": frames go on", func() bool { return h2.tally(1, 3).frames > before+50 })
@@ -143,10 +143,10 @@ func TestApplyReopens(t *testing.T) {
 func TestApplyGrowsRings(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	const keys = "priorities: {lossless: [3]}\n"
-	r.start(setup{keys: keys, each: paced})
+	r.start(setup{keys: keys, each: at100M})
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
-	for i, each := range []string{"speed: 100M, ring: {outage: 500ms}", "speed: 100M, mtu: 2000, ring: {outage: 600ms}", "speed: 200M, ring: {outage: 800ms}", "speed: 200M, ring: {outage: 800ms, small: 40000}", paced} {
+	for i, each := range []string{"speed: 100M, ring: {outage: 500ms}", "speed: 100M, mtu: 2000, ring: {outage: 600ms}", "speed: 200M, ring: {outage: 800ms}", "speed: 200M, ring: {outage: 800ms, small: 40000}", at100M} {
 		slots, ups := r.snapshot(1).RingSlots, len(r.events(dataplane.EventPortUp, 1))
 		before := h2.tally(1, 3).frames
 		must(t, r.apply(setup{keys: keys, each: each}, 3))

@@ -31,7 +31,7 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 	}
 	lossless := c.Priorities.Lossless
 	for i := range c.Ports {
-		if e := c.Ports[i].Exchanged; e != nil && c.Ports[i].FlowControl == config.FlowPFC {
+		if e := c.Ports[i].Negotiated; e != nil && c.Ports[i].FlowControl == config.FlowPFC {
 			lossless |= e.Lossless
 		}
 	}
@@ -39,8 +39,8 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 		Ageing: c.Ageing, Identity: identity, Measurement: measurement(&c.Headroom)}
 }
 
-// cuts tells whether super-frames are cut: one port with a speed makes all ports cut.
-func cuts(c *config.Config) bool {
+// segmentsGSO tells whether super-frames are cut: one port with a speed makes all ports cut.
+func segmentsGSO(c *config.Config) bool {
 	for i := range c.Ports {
 		if c.Ports[i].Speed != 0 {
 			return true
@@ -55,7 +55,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 	if err != nil {
 		return dataplane.PortConfig{}, fmt.Errorf("port %s: %w", p.Name, err)
 	}
-	cut := cuts(c)
+	cut := segmentsGSO(c)
 	pc := dataplane.PortConfig{
 		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Nominal: p.Speed, Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
 		MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
@@ -91,8 +91,8 @@ func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) 
 	}
 }
 
-// join takes a port out of the bridge that exchanges all frames with one other.
-func join(pc *dataplane.PortConfig, c *config.Config, p *config.Port, numbers map[string]int) {
+// joinWire takes a port out of the bridge that exchanges all frames with one other.
+func joinWire(pc *dataplane.PortConfig, c *config.Config, p *config.Port, numbers map[string]int) {
 	if other, ok := c.Joined(p); ok {
 		pc.Bridge.Wired, pc.Bridge.Wire, pc.Bridge.Loop = true, numbers[other], false
 	}

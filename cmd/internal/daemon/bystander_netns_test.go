@@ -45,7 +45,7 @@ func TestBystandersOfAStorm(t *testing.T) {
 		t.Run(tt.mode.String()+" "+tt.action, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
 			r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: " + tt.action + "}",
-				each: paced + ", flow_control: " + tt.mode.String()})
+				each: at100M + ", flow_control: " + tt.mode.String()})
 			h1, h2 := r.station(1, tt.mode, 100e6), r.station(2, tt.mode, 100e6)
 			h3, h4 := r.station(3, tt.mode, 100e6), r.station(4, tt.mode, 100e6)
 			flows := []bystander{{"between other hosts", h3, h4, 3}}

@@ -95,7 +95,7 @@ func TestCapture(t *testing.T) {
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})
-			r.start(setup{keys: smallBuffers + "capture: {memory: 64MiB}\nworkers: " + workers, each: paced + ", loop: off"})
+			r.start(setup{keys: smallBuffers + "capture: {memory: 64MiB}\nworkers: " + workers, each: at100M + ", loop: off"})
 			c := r.serveControl()
 			h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 			before := time.Now()
@@ -247,7 +247,7 @@ func TestCaptureChooses(t *testing.T) {
 	tshark.Need(t)
 	program(t, "tcpdump", "tcpdump")
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\n", each: paced})
+	r.start(setup{keys: "priorities: {lossless: [3]}\n", each: at100M})
 	c := r.serveControl()
 	compile := func(expression string) string {
 		text, err := tcpdump.Compile(context.Background(), expression)
@@ -290,7 +290,7 @@ func TestCaptureChooses(t *testing.T) {
 // A client that does not read costs the switch nothing, and is told later what it missed.
 func TestSlowCaptureNeverBlocks(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\nlldp: {agent: off}\n", each: paced + ", loop: off"})
+	r.start(setup{keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\nlldp: {agent: off}\n", each: at100M + ", loop: off"})
 	c := r.serveControl()
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	in, out := io.Pipe()

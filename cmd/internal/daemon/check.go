@@ -18,8 +18,8 @@ type place struct {
 	link port.Link
 }
 
-// look finds the interfaces that exist, by port name. One that does not exist is waited for.
-func (d *Daemon) look(c *config.Config) (map[string]place, error) {
+// locateAll finds the interfaces that exist, by port name. One that does not exist is waited for.
+func (d *Daemon) locateAll(c *config.Config) (map[string]place, error) {
 	found := map[string]place{}
 	for i := range c.Ports {
 		p := &c.Ports[i]
@@ -48,9 +48,9 @@ func waitable(err error) bool {
 	return errors.Is(err, port.ErrNoInterface) || errors.Is(err, port.ErrNoNetns)
 }
 
-// judge refuses interfaces that must not become ports. A port that runs already is judged only where it is to have
+// refuseUnusable refuses interfaces that must not become ports. A port that runs already is judged only where it is to have
 // another interface.
-func (d *Daemon) judge(c *config.Config, places map[string]place) error {
+func (d *Daemon) refuseUnusable(c *config.Config, places map[string]place) error {
 	type key struct {
 		home  port.NetnsID
 		index int
@@ -68,7 +68,7 @@ func (d *Daemon) judge(c *config.Config, places map[string]place) error {
 				"give each port an interface of its own", p.Interface, other)
 		}
 		taken[k] = p.Name
-		if r := d.ports[p.Name]; r != nil && r.has(at) {
+		if r := d.ports[p.Name]; r != nil && r.bound(at) {
 			continue
 		}
 		if err := at.link.Usable(p.Netns); err != nil && !p.Force {
@@ -98,7 +98,7 @@ func Candidates() (names, seen []string, err error) {
 		return nil, nil, err
 	}
 	for _, l := range links {
-		why := unfit(l)
+		why := whyNoCandidate(l)
 		if why == "" {
 			names = append(names, l.Name)
 			why = "usable"
@@ -132,7 +132,7 @@ func AwaitCandidates(ctx context.Context, n int, said func(seen []string)) (name
 	}
 }
 
-func unfit(l port.Link) string {
+func whyNoCandidate(l port.Link) string {
 	eth, _ := path.Match("eth[1-9]*", l.Name)
 	e1, _ := path.Match("e1-*", l.Name)
 	switch {

@@ -112,7 +112,7 @@ func TestControlFramesFromTheWire(t *testing.T) {
 // A flood of control frames is neither forwarded nor keeps data from passing.
 func TestControlFrameFlood(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}", each: paced})
+	r.start(setup{keys: "priorities: {lossless: [3]}", each: at100M})
 	s := r.sockets()
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	h1.send(stream{to: 2, prio: 3, frames: 500, rate: 40e6})

@@ -4,22 +4,22 @@
 //	build.go   configuration → what the data plane wants to know
 //	trunks.go  the same for trunks
 //	ports.go   interfaces that come and go, as ports
-//	stage.go   sockets that are opened before a configuration comes in force
+//	staged.go sockets that are opened before a configuration comes in force
 //	tap.go     ports towards the stack of the host
-//	tune.go    links whose speed or address changes
+//	link.go    links whose speed or address changes
 //	speaker.go LLDP and DCBX on one port
 //	negotiate.go  what the neighbours ask for, and what follows
 //	prober.go  the headroom.Probe of a port, for the data plane
 //	headroom.go  the headroom that was found, in force
 //	linkcheck_headroom.go  its proof by experiment
 //	check.go   interfaces that must not become ports
-//	watchdog.go, watchdog_tell.go  the deadlock watchdog and what it says
+//	watchdog.go, watchdog_events.go  the deadlock watchdog and what it says
 //	source.go  what the API and the metrics read
-//	told.go    what neighbours have told, for the API
+//	lldp_reply.go what neighbours have told, for the API
 //	tuning.go  other choices of how the workers wait and share, for the benchmark
 //	serve.go   the unix socket and the metrics address, with its page
 //	notify.go  what systemd is told
-//	flight.go  the last seconds before a lossless frame was lost, as a file
+//	flight_recorder.go the last seconds before a lossless frame was lost, as a file
 //	journal.go a log that takes nothing keeps nobody waiting
 package daemon
 
@@ -46,45 +46,45 @@ import (
 
 // A Daemon is a running switch.
 type Daemon struct {
-	log       *slog.Logger // the journal
-	journal   journal
-	runner    *dataplane.Runner
-	tuning    dataplane.Tuning
-	watchdog  *watchdog
-	identity  bridge.Identity
-	started   time.Time
-	startedAt int64 // by the switch's clock
-	inspect   func(ns, name string) (port.Link, error)
-	prepared  func(port.Config) (*port.AFPacket, error)
-	agreed    lldp.AgreementFunc             // is told who can measure headroom; nil: nobody asks
-	agreement func(*portLink) lldp.Agreement // who measures; tests replace it
-	control   net.Listener                   // what makes this switch the only one of its name
-	scrape    net.Listener                   // nil where there are no metrics
-	seen      atomic.Pointer[view]           // what readers get, who must not wait for a change
+	log             *slog.Logger // the journal
+	journal         journal
+	runner          *dataplane.Runner
+	tuning          dataplane.Tuning
+	watchdog        *watchdog
+	identity        bridge.Identity
+	started         time.Time
+	startedAt       int64 // by the switch's clock
+	inspect         func(ns, name string) (port.Link, error)
+	openAFPacket    func(port.Config) (*port.AFPacket, error)
+	onAgreement     lldp.AgreementFunc             // is told who can measure headroom; nil: nobody asks
+	agreement       func(*portLink) lldp.Agreement // who measures; tests replace it
+	controlListener net.Listener                   // what makes this switch the only one of its name
+	metricsListener net.Listener                   // nil where there are no metrics
+	published       atomic.Pointer[view]           // what readers get, who must not wait for a change
 
-	renegotiate   atomic.Bool    // a neighbour may want something else
-	precision     time.Duration  // of this machine's stamps
-	session       uint16         // tells the measurements of this run from those of others
-	foundHeadroom chan struct{}  // a port's headroom is to be looked at
-	following     sync.WaitGroup // runHeadroom, runNotify
-	checking      sync.Mutex     // one check of a headroom at a time
+	renegotiate  atomic.Bool    // a neighbour may want something else
+	precision    time.Duration  // of this machine's stamps
+	session      uint16         // tells the measurements of this run from those of others
+	headroomKick chan struct{}  // a port's headroom is to be looked at
+	background   sync.WaitGroup // runHeadroom, runNotify
+	checking     sync.Mutex     // one check of a headroom at a time
 
-	mu      sync.Mutex // guards what follows; held for a whole change
-	cfg     *config.Config
-	numbers map[string]int               // port numbers by name
-	ports   map[string]*portLink         // by name
-	probers map[string]*prober           // by name
-	counted map[string]headroom.Counters // of probers that are gone, by name of the port
-	watched map[string]*watch            // by namespace
-	lost    []string                     // what the running change has cost
-	retune  bool                         // the speed of a link is another than its port's
-	chassis [6]byte                      // under which LLDP knows the switch; zero until a port is there
-	events  chan struct{}                // something changed at an interface
-	flight  *flight                      // nil while nothing is kept
+	mu              sync.Mutex // guards what follows; held for a whole change
+	cfg             *config.Config
+	numbers         map[string]int               // port numbers by name
+	ports           map[string]*portLink         // by name
+	probers         map[string]*prober           // by name
+	retiredCounters map[string]headroom.Counters // of probers that are gone, by name of the port
+	watched         map[string]*watch            // by namespace
+	losses          []string                     // what the running change has cost
+	speedChanged    bool                         // the speed of a link is another than its port's
+	chassis         [6]byte                      // under which LLDP knows the switch; zero until a port is there
+	events          chan struct{}                // something changed at an interface
+	flight          *flightRecorder              // nil while nothing is kept
 }
 
-// applyPatience is how long an apply waits for buffer to drain so that a change fits.
-const applyPatience = 5 * time.Second
+// applyTimeout is how long an apply waits for buffer to drain so that a change fits.
+const applyTimeout = 5 * time.Second
 
 // drainAfter is how long it waits before it holds the peers for that.
 const drainAfter = 100 * time.Millisecond
@@ -99,10 +99,10 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 func NewTuned(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: dataplane.Now(), inspect: port.Inspect, prepared: port.Prepare, numbers: map[string]int{},
-		ports: map[string]*portLink{}, probers: map[string]*prober{}, counted: map[string]headroom.Counters{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
-		precision: clockPrecision(), foundHeadroom: make(chan struct{}, 1)}
-	d.agreed, d.agreement = func(lldp.Agreement) { d.found() }, agreement
+	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: dataplane.Now(), inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
+		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
+		precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
+	d.onAgreement, d.agreement = func(lldp.Agreement) { d.kickHeadroom() }, agreement
 	d.tuning = t.value
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -115,7 +115,7 @@ func (d *Daemon) start(c *config.Config) error {
 		return err
 	}
 	d.session = binary.NativeEndian.Uint16(d.identity[:])
-	if err := d.claim(c); err != nil {
+	if err := d.openListeners(c); err != nil {
 		return err
 	}
 	resolved, err := d.resolve(c)
@@ -140,15 +140,15 @@ func (d *Daemon) switchConfig(c *config.Config) dataplane.Config {
 
 // resolve fills in what follows from the links' speeds, and refuses interfaces that must not become ports.
 func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
-	places, err := d.look(c)
+	places, err := d.locateAll(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.judge(c, places); err != nil {
+	if err := d.refuseUnusable(c, places); err != nil {
 		return nil, err
 	}
 	d.chooseChassis(c, places)
-	return c.WithExchanged(d.exchanged(c)).Resolve(linkSpeeds(places))
+	return c.WithNegotiated(d.negotiated(c)).Resolve(linkSpeeds(places))
 }
 
 // Apply puts a new configuration in force while the switch runs, all of it or, on error, nothing. It returns what the
@@ -156,25 +156,25 @@ func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
 func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.changeable(c); err != nil {
+	if err := d.checkRestartKeys(c); err != nil {
 		return nil, err
 	}
 	resolved, err := d.resolve(c)
 	if err != nil {
 		return nil, err
 	}
-	d.lost = nil
+	d.losses = nil
 	if err := d.putInForce(ctx, resolved); err != nil {
 		return nil, err
 	}
-	d.trustAgain(ctx)
+	d.retryNegotiation(ctx)
 	d.runner.Note(dataplane.Event{Kind: dataplane.EventConfig, Priority: -1, Text: "a new configuration is in force"})
-	d.poke()
-	return d.lost, nil
+	d.kick()
+	return d.losses, nil
 }
 
-// changeable refuses what only a restart can change, before anything is touched.
-func (d *Daemon) changeable(c *config.Config) error {
+// checkRestartKeys refuses what only a restart can change, before anything is touched.
+func (d *Daemon) checkRestartKeys(c *config.Config) error {
 	for _, k := range []struct {
 		key      string
 		old, new any
@@ -215,33 +215,33 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	recorder, err := d.newFlight(c)
+	recorder, err := d.newFlightRecorder(c)
 	if err != nil {
 		return err
 	}
 	staged, err := d.stage(c)
 	if err != nil {
-		return errors.Join(err, recorder.abandon())
+		return errors.Join(err, recorder.discard())
 	}
 	sc := d.switchConfig(c)
 	sc.Trunks = trunkConfigs(c, numbers)
 	err = d.configure(ctx, sc, ports, statics(c, numbers))
-	if errors.Is(err, buffer.ErrConfig) && d.anyFound() { // what was found does not fit any more; what is calculated does
+	if errors.Is(err, buffer.ErrConfig) && d.anyMeasured() { // what was found does not fit any more; what is calculated does
 		if ports, err = d.portConfigs(c, numbers, false); err == nil {
 			err = d.configure(ctx, sc, ports, statics(c, numbers))
 		}
 	}
 	if err != nil {
-		return errors.Join(err, recorder.abandon(), abandon(staged))
+		return errors.Join(err, recorder.discard(), discardStaged(staged))
 	}
-	gone := d.leaving(numbers)
+	gone := d.removedNumbers(numbers)
 	d.cfg, d.numbers = c, numbers
 	if err := d.watchdog.configure(c, numbers, ports, gone); err != nil {
-		d.regret("", "the watchdog keeps the settings of before", err)
+		d.warn("", "the watchdog keeps the settings of before", err)
 	}
 	d.followConfig(staged)
-	d.followProbes(ports)
-	d.keepFlight(recorder)
+	d.updateProbers(ports)
+	d.installFlightRecorder(recorder)
 	return nil
 }
 
@@ -253,8 +253,8 @@ func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool
 		if err != nil {
 			return nil, err
 		}
-		join(&pc, c, &c.Ports[i], numbers)
-		d.equip(&pc, c, &c.Ports[i], keep)
+		joinWire(&pc, c, &c.Ports[i], numbers)
+		d.attachProber(&pc, c, &c.Ports[i], keep)
 		ports[numbers[pc.Name]] = pc
 	}
 	return ports, nil
@@ -269,7 +269,7 @@ func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[in
 			err = errors.Join(err, d.runner.Drain(false))
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, applyPatience)
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
 	for {
 		d.watchdog.save(d.numbers, ports)
@@ -299,7 +299,7 @@ func (d *Daemon) number(c *config.Config) (map[string]int, error) {
 		taken[n] = true
 	}
 	for i := range c.Ports {
-		if n, ok := d.numbers[c.Ports[i].Name]; ok && !d.moves(&c.Ports[i]) {
+		if n, ok := d.numbers[c.Ports[i].Name]; ok && !d.changesInterface(&c.Ports[i]) {
 			numbers[c.Ports[i].Name] = n
 		}
 	}
@@ -320,9 +320,9 @@ func (d *Daemon) number(c *config.Config) (map[string]int, error) {
 	return numbers, nil
 }
 
-// moves tells whether a port that runs is to have another interface, or another kind of one. To the data plane it is another
+// changesInterface tells whether a port that runs is to have another interface, or another kind of one. To the data plane it is another
 // port then: what came by the interface of before must not be taken for what comes by the new one, not for a moment.
-func (d *Daemon) moves(p *config.Port) bool {
+func (d *Daemon) changesInterface(p *config.Port) bool {
 	r := d.ports[p.Name]
 	switch {
 	case r == nil || r.socket == nil:
@@ -333,11 +333,11 @@ func (d *Daemon) moves(p *config.Port) bool {
 		return false
 	}
 	at, err := d.locate(p)
-	return err != nil || !r.has(at) // else it is the same by another name
+	return err != nil || !r.bound(at) // else it is the same by another name
 }
 
-// leaving returns the numbers of ports that are not among those to come.
-func (d *Daemon) leaving(numbers map[string]int) (gone []int) {
+// removedNumbers returns the numbers of ports that are not among those to come.
+func (d *Daemon) removedNumbers(numbers map[string]int) (gone []int) {
 	for name, n := range d.numbers {
 		if next, stays := numbers[name]; !stays || next != n {
 			gone = append(gone, n)
@@ -354,10 +354,10 @@ func (d *Daemon) Close() error {
 	for ns := range d.watched {
 		d.unwatch(ns)
 	}
-	errs := []error{d.flight.end(), d.loseAll()}
+	errs := []error{d.flight.end(), d.closeAllPorts()}
 	d.watchdog.close()
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())
 	}
-	return errors.Join(append(errs, d.unclaim())...)
+	return errors.Join(append(errs, d.closeListeners())...)
 }

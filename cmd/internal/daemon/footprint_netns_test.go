@@ -27,7 +27,7 @@ func resident(t *testing.T, pid int) int {
 // Under load, with queues that fill and drain, the process does not grow.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
-	p := r.startProcess(setup{keys: smallBuffers, each: paced})
+	p := r.startProcess(setup{keys: smallBuffers, each: at100M})
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	both := []stream{{to: 2, prio: 3}, {to: 2, prio: 0}}
 	stop1, stop3 := h1.send(both...), h3.send(both...)
@@ -52,7 +52,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	if after > before+(4<<20) {
 		t.Errorf("the process has grown by %d octets", after-before)
 	}
-	must(t, p.Stop(syscall.SIGTERM, patience))
+	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 }
 
 // Idle ports wait for the kernel to wake them: eight take less than 1 % of a core. Time on a core is little affected by
@@ -77,5 +77,5 @@ func TestIdleCost(t *testing.T) {
 	if shares[len(shares)/2] >= most {
 		t.Errorf("they take %.4f of a core in %d windows, want less than %.2f in most", shares, windows, most)
 	}
-	must(t, p.Stop(syscall.SIGTERM, patience))
+	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 }

@@ -38,7 +38,7 @@ func (r *rig) sockets() []*porttest.Socket {
 func next(t *testing.T, s *porttest.Socket) porttest.Packet {
 	t.Helper()
 	for {
-		p, err := s.Receive(patience)
+		p, err := s.Receive(testTimeout)
 		if err != nil {
 			t.Fatalf("no frame came: %v", err)
 		}

@@ -25,24 +25,24 @@ const (
 
 // runHeadroom gives each port the headroom that was found for its link, until ctx ends.
 func (d *Daemon) runHeadroom(ctx context.Context) {
-	defer d.following.Done()
+	defer d.background.Done()
 	wait := time.NewTimer(headroomPeriod)
 	defer wait.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.foundHeadroom:
+		case <-d.headroomKick:
 		case <-wait.C:
 		}
 		wait.Reset(d.followHeadroom(ctx))
 	}
 }
 
-// found makes runHeadroom look.
-func (d *Daemon) found() {
+// kickHeadroom makes runHeadroom look.
+func (d *Daemon) kickHeadroom() {
 	select {
-	case d.foundHeadroom <- struct{}{}:
+	case d.headroomKick <- struct{}{}:
 	default:
 	}
 }
@@ -57,7 +57,7 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		if p.prober == nil {
 			continue
 		}
-		d.heedAgreement(p)
+		d.applyAgreement(p)
 		var notes []string
 		var reason string
 		var target, xon int64
@@ -79,16 +79,16 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		}
 		d.setXon(p, xon)
 	}
-	if len(tested) > 0 && d.heedTests(ctx, tested) {
-		wait = busyPatience
+	if len(tested) > 0 && d.applySelfTests(ctx, tested) {
+		wait = busyTimeout
 	}
 	return wait
 }
 
-// heedTests switches flow control on or off where the self-test says something else now. What does not come in force is tried
+// applySelfTests switches flow control on or off where the self-test says something else now. What does not come in force is tried
 // again with the next look, soon where only the buffer is too full for it.
-func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) (busy bool) {
-	ctx, cancel := context.WithTimeout(ctx, busyPatience)
+func (d *Daemon) applySelfTests(ctx context.Context, tested []*portLink) (busy bool) {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	err := d.putInForce(ctx, d.cfg)
 	for _, p := range tested {
@@ -96,7 +96,7 @@ func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) (busy bool) 
 			p.swallows = !p.swallows
 			continue
 		}
-		d.noteTest(p)
+		d.reportSelfTest(p)
 	}
 	busy = errors.Is(err, buffer.ErrBusy)
 	if err != nil && !busy {
@@ -105,22 +105,22 @@ func (d *Daemon) heedTests(ctx context.Context, tested []*portLink) (busy bool) 
 	return busy
 }
 
-// noteTest says what the self-test of a port has shown: many MACs keep MAC Control frames for themselves, and then no pause
+// reportSelfTest says what the self-test of a port has shown: many MACs keep MAC Control frames for themselves, and then no pause
 // reaches the switch, or leaves it.
-func (d *Daemon) noteTest(p *portLink) {
+func (d *Daemon) reportSelfTest(p *portLink) {
 	text := "MAC Control frames (0x8808) pass again, or the link is another now: flow control is on again"
 	if p.swallows {
 		text = "MAC Control frames (0x8808) do not pass in both directions, though other frames do: the port is lossy until they do " +
 			"(a NIC that keeps them: switch its own flow control off, or take another)"
 	}
 	d.log.Warn(text, "port", p.cfg.Name)
-	d.note(p.cfg.Name, text)
+	d.addEvent(p.cfg.Name, text)
 }
 
 // setHeadroom gives a port the headroom that was found, in octets, and says so once, with the reason. Where the pool is too small for it
 // the old value stays.
 func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
-	if octets == 0 || octets == p.headroom || p.swallows || follows(d.cfg, p.cfg) == 0 {
+	if octets == 0 || octets == p.headroom || p.swallows || autoHeadroomQueues(d.cfg, p.cfg) == 0 {
 		return nil
 	}
 	err := d.trunkRoom(p, octets)
@@ -131,26 +131,26 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
 		return err
 	}
 	if err != nil {
-		if p.refused != octets {
-			p.refused = octets
+		if p.refusedHeadroom != octets {
+			p.refusedHeadroom = octets
 			d.noteHeadroom(p, fmt.Sprintf("the link needs a headroom of %d B, and %d B stay in force: %v", octets, p.headroom, err))
 		}
 		return err
 	}
 	d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: %s", octets, p.headroom, reason))
-	p.found = octets
-	d.tookHeadroom(p, octets)
+	p.measured = octets
+	d.recordHeadroom(p, octets)
 	return nil
 }
 
 // setXon gives a port the resume threshold that was found, in octets. It moves with every sample, so small changes are passed
 // over.
 func (d *Daemon) setXon(p *portLink, octets int64) {
-	if octets == 0 || p.swallows || followsXon(d.cfg, p.cfg) == 0 || 8*max(octets-p.xon, p.xon-octets) < p.xon {
+	if octets == 0 || p.swallows || autoXonQueues(d.cfg, p.cfg) == 0 || 8*max(octets-p.xon, p.xon-octets) < p.xon {
 		return
 	}
 	if err := d.runner.SetXon(p.number, octets); err != nil {
-		d.regret(p.cfg.Name, "the resume threshold that was measured is not in force", err)
+		d.warn(p.cfg.Name, "the resume threshold that was measured is not in force", err)
 		return
 	}
 	p.xon = octets
@@ -161,16 +161,16 @@ func (d *Daemon) setXon(p *portLink, octets int64) {
 func (d *Daemon) trunkRoom(p *portLink, octets int64) error {
 	found := map[string]int64{p.cfg.Name: octets}
 	for name, other := range d.ports {
-		if other != p && other.found > 0 {
-			found[name] = other.found
+		if other != p && other.measured > 0 {
+			found[name] = other.measured
 		}
 	}
 	return d.cfg.TrunkRoom(found)
 }
 
-// tookHeadroom notes the headroom that a port has, in octets.
-func (d *Daemon) tookHeadroom(p *portLink, octets int64) {
-	p.headroom, p.refused = octets, 0
+// recordHeadroom notes the headroom that a port has, in octets.
+func (d *Daemon) recordHeadroom(p *portLink, octets int64) {
+	p.headroom, p.refusedHeadroom = octets, 0
 	d.runner.View(func(*dataplane.Switch) { p.prober.probe.InForce(octets) })
 }
 
@@ -187,8 +187,8 @@ func agreement(p *portLink) (a lldp.Agreement) {
 	return a
 }
 
-// heedAgreement makes a port's Probe know what LLDP says of its link.
-func (d *Daemon) heedAgreement(p *portLink) {
+// applyAgreement makes a port's Probe know what LLDP says of its link.
+func (d *Daemon) applyAgreement(p *portLink) {
 	if d.cfg.Headroom.Agree != config.AgreeLLDP {
 		return
 	}
@@ -202,8 +202,8 @@ func (d *Daemon) heedAgreement(p *portLink) {
 	d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Own, a.Peer, a.Neighbour, now) })
 }
 
-// equip gives a port of the data plane its Prober, and the headroom that was found for it and is in force where keep is set.
-func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Port, keep bool) {
+// attachProber gives a port of the data plane its Prober, and the headroom that was found for it and is in force where keep is set.
+func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *config.Port, keep bool) {
 	if p.FlowControl == config.FlowOff || p.Kind == config.KindTAP {
 		return // nobody to hold, or a host, which is held without a link
 	}
@@ -213,15 +213,15 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 	}
 	pc.Prober = known
 	r := d.ports[p.Name]
-	if d.moves(p) {
+	if d.changesInterface(p) {
 		r = nil // what was found is of another link
 	}
 	if r != nil && r.swallows {
 		pc.Mode, pc.Lossless = macctl.ModeOff, 0
 		return
 	}
-	pc.Follow, pc.FollowXon = follows(c, p), followsXon(c, p)
-	if !keep || r == nil || r.found == 0 {
+	pc.Follow, pc.FollowXon = autoHeadroomQueues(c, p), autoXonQueues(c, p)
+	if !keep || r == nil || r.measured == 0 {
 		return
 	}
 	same := false
@@ -234,46 +234,48 @@ func (d *Daemon) equip(pc *dataplane.PortConfig, c *config.Config, p *config.Por
 		if !same { // it was found for another link, and a new one will be
 			least = max(least, pc.Ingress[q].Headroom)
 		}
-		pc.Ingress[q].Headroom = c.Buffer.WholeCells(max(r.found, least))
+		pc.Ingress[q].Headroom = c.Buffer.WholeCells(max(r.measured, least))
 	}
 }
 
 // newProber makes the Prober of a port. What its counters were goes on.
 func (d *Daemon) newProber(c *config.Config, p *config.Port) *prober {
-	n := &prober{probe: headroom.NewProbe(d.probeSettings(c, p)), found: d.found}
-	n.probe.Continue(d.counted[p.Name])
-	delete(d.counted, p.Name)
+	n := &prober{probe: headroom.NewProbe(d.probeSettings(c, p)), targetChanged: d.kickHeadroom}
+	n.probe.Continue(d.retiredCounters[p.Name])
+	delete(d.retiredCounters, p.Name)
 	d.probers[p.Name] = n
 	return n
 }
 
-// mostCounted is of how many ports without a Prober the counters are kept: whoever applies ever new names must not fill the memory.
-const mostCounted = 1024
+// maxRetiredProbers is of how many ports without a Prober the counters are kept: whoever applies ever new names must not fill the memory.
+const maxRetiredProbers = 1024
 
 // retireProber ends the Prober of a port, but for its counters.
 func (d *Daemon) retireProber(name string) {
-	if len(d.counted) == mostCounted {
-		for other := range d.counted {
-			delete(d.counted, other)
+	if len(d.retiredCounters) == maxRetiredProbers {
+		for other := range d.retiredCounters {
+			delete(d.retiredCounters, other)
 			break
 		}
 	}
-	d.runner.View(func(*dataplane.Switch) { d.counted[name] = d.probers[name].probe.Report(dataplane.Now()).Counters })
+	d.runner.View(func(*dataplane.Switch) {
+		d.retiredCounters[name] = d.probers[name].probe.Report(dataplane.Now()).Counters
+	})
 	delete(d.probers, name)
 }
 
-// anyFound tells whether a headroom that was found is in force at any port.
-func (d *Daemon) anyFound() bool {
+// anyMeasured tells whether a headroom that was found is in force at any port.
+func (d *Daemon) anyMeasured() bool {
 	for _, p := range d.ports {
-		if p.found > 0 {
+		if p.measured > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// followProbes makes the Probes those of the configuration that came in force.
-func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
+// updateProbers makes the Probes those of the configuration that came in force.
+func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 	for name, known := range d.probers {
 		p := d.ports[name]
 		if p == nil || p.cfg.FlowControl == config.FlowOff || p.cfg.Kind == config.KindTAP {
@@ -288,26 +290,26 @@ func (d *Daemon) followProbes(ports map[int]dataplane.PortConfig) {
 				known.probe.SetAgreed(true, true, "", now)
 			}
 		})
-		d.stillFound(p, octets)
+		d.keepMeasured(p, octets)
 		p.xon = 0 // it was that of the configuration: it is set again at once
-		d.tookHeadroom(p, octets)
+		d.recordHeadroom(p, octets)
 	}
 	for name, p := range d.ports {
 		p.prober = d.probers[name]
 	}
 	d.publish()
-	d.found()
+	d.kickHeadroom()
 }
 
-// stillFound notes what became of the headroom that was found for a port, when a configuration gave it this much, in octets.
-func (d *Daemon) stillFound(p *portLink, octets int64) {
+// keepMeasured notes what became of the headroom that was found for a port, when a configuration gave it this much, in octets.
+func (d *Daemon) keepMeasured(p *portLink, octets int64) {
 	switch {
-	case p.found == 0 || octets == p.found || p.swallows:
-	case octets > p.found:
-		p.found = octets
+	case p.measured == 0 || octets == p.measured || p.swallows:
+	case octets > p.measured:
+		p.measured = octets
 	default:
-		d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: what was measured has no place in this configuration, or is not to be used", octets, p.found))
-		p.found = 0
+		d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: what was measured has no place in this configuration, or is not to be used", octets, p.measured))
+		p.measured = 0
 	}
 }
 

@@ -59,13 +59,13 @@ func TestCountersOfProbersAreBounded(t *testing.T) {
 	}())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for i := range mostCounted + 10 {
+	for i := range maxRetiredProbers + 10 {
 		p := c.Ports[0]
 		p.Name = fmt.Sprint("p", i)
 		d.newProber(c, &p)
 		d.retireProber(p.Name)
 	}
-	if len(d.counted) != mostCounted || len(d.probers) != 0 {
-		t.Errorf("the counters of %d probers are kept, want %d", len(d.counted), mostCounted)
+	if len(d.retiredCounters) != maxRetiredProbers || len(d.probers) != 0 {
+		t.Errorf("the counters of %d probers are kept, want %d", len(d.retiredCounters), maxRetiredProbers)
 	}
 }

@@ -43,11 +43,11 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	const keys = "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {agent: off}\nheadroom: {interval: 50ms, agree: always}"
 	parse := func(k int) *config.Config {
 		c, _, err := config.Parse("peer.yaml", fmt.Appendf(nil, "name: peer\nmetrics: {listen: off}\napi: {socket: %s/peer.sock}\n%s\nports: {eth0: {%s, netns: %s, k: %d}}\n",
-			r.dir, keys, paced, r.host(1).Path(), k))
+			r.dir, keys, at100M, r.host(1).Path(), k))
 		must(t, err)
 		return c
 	}
-	r.start(setup{keys: keys, each: paced})
+	r.start(setup{keys: keys, each: at100M})
 	peer, _ := run(t, parse(160_000)) // 20 kB that the switch is told
 	inForce := func() int64 { return r.snapshot(1).Config.Ingress[3].Headroom }
 	target := func() int64 { return r.d.cfg.Buffer.WholeCells(headroom.Octets(headroomOfPort(r.d, "p1").Target)) }

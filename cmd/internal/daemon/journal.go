@@ -28,8 +28,8 @@ type line struct {
 }
 
 const (
-	journalLines    = 1024        // how many lines wait at most
-	journalPatience = time.Second // how long the end of the switch waits for them
+	journalLines   = 1024        // how many lines wait at most
+	journalTimeout = time.Second // how long the end of the switch waits for them
 )
 
 func newJournal(h slog.Handler) journal {
@@ -92,6 +92,6 @@ func (j journal) close() {
 	close(j.stop)
 	select {
 	case <-j.done:
-	case <-time.After(journalPatience):
+	case <-time.After(journalTimeout):
 	}
 }

@@ -55,8 +55,8 @@ func TestJournalOfAHeldLog(t *testing.T) {
 			log.Info("more")
 		}
 		begun := time.Now()
-		if j.close(); time.Since(begun) != journalPatience {
-			t.Errorf("the end waited for %v, want %v", time.Since(begun), journalPatience)
+		if j.close(); time.Since(begun) != journalTimeout {
+			t.Errorf("the end waited for %v, want %v", time.Since(begun), journalTimeout)
 		}
 		close(l.freed)
 		synctest.Wait()

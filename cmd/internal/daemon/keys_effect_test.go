@@ -99,7 +99,7 @@ func flagged(flag uint8) func(r *rig) bool {
 // spoken is the effect on what port 1 says by LLDP and DCBX.
 func spoken(holds func(a *lldp.Config, c *dcbx.Config) bool) func(r *rig) bool {
 	return func(r *rig) (ok bool) {
-		if s := r.d.seen.Load().speakers[portName(1)]; s != nil {
+		if s := r.d.published.Load().speakers[portName(1)]; s != nil {
 			s.read(func(x *dcbx.Exchange, c *dcbx.Config, _ int64) {
 				a := x.Agent().Config()
 				ok = holds(&a, c)

@@ -54,7 +54,7 @@ func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c 
 		for i := range cfg.Ports {
 			pc, err := portConfig(cfg, &cfg.Ports[i])
 			must(t, err)
-			join(&pc, cfg, &cfg.Ports[i], numbers)
+			joinWire(&pc, cfg, &cfg.Ports[i], numbers)
 			ports[i] = pc
 		}
 		sc := switchConfig(cfg, bridge.Identity{1})

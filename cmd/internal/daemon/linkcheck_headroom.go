@@ -23,7 +23,7 @@ const (
 )
 
 // CheckHeadroom implements api.Source.
-func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckAsk) (*api.HeadroomCheck, error) {
+func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckRequest) (*api.HeadroomCheck, error) {
 	if !s.d.checking.TryLock() {
 		return nil, errors.New("another check of a headroom is running: wait until it has ended")
 	}
@@ -32,11 +32,11 @@ func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckAsk) (*a
 	if err != nil {
 		return nil, err
 	}
-	result, err := run.to(ctx)
+	result, err := run.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("port %s: %w", ask.Port, err)
 	}
-	answer := run.answer(result)
+	answer := run.result(result)
 	text := answer.Event()
 	s.d.log.Info(text, "port", ask.Port)
 	s.d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: ask.Port, Priority: -1, Text: text})
@@ -58,8 +58,8 @@ type headroomCheck struct {
 }
 
 // newHeadroomCheck refuses what cannot be checked.
-func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckAsk) (*headroomCheck, error) {
-	r := &headroomCheck{d: d, view: d.seen.Load(), begun: time.Now()}
+func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck, error) {
+	r := &headroomCheck{d: d, view: d.published.Load(), begun: time.Now()}
 	var names []string
 	for i := range r.view.cfg.Ports {
 		names = append(names, r.view.cfg.Ports[i].Name)
@@ -99,18 +99,18 @@ func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckAsk) (*headroomCheck, err
 	return r, nil
 }
 
-// to makes the check. However it ends, the peer is freed, and asked to fill the link no longer.
-func (r *headroomCheck) to(ctx context.Context) (headroom.CheckResult, error) {
-	defer r.obey(headroom.CheckOrder{Done: true})
+// run makes the check. However it ends, the peer is freed, and asked to fill the link no longer.
+func (r *headroomCheck) run(ctx context.Context) (headroom.CheckResult, error) {
+	defer r.execute(headroom.CheckOrder{Done: true})
 	tick := time.NewTicker(checkLook)
 	defer tick.Stop()
 	for {
-		o := r.check.Look(r.look())
+		o := r.check.Look(r.observe())
 		if o.Done {
 			return r.check.Result()
 		}
 		if o.Ask || o.Hold != r.held {
-			r.obey(o)
+			r.execute(o)
 		}
 		select {
 		case <-ctx.Done():
@@ -120,7 +120,7 @@ func (r *headroomCheck) to(ctx context.Context) (headroom.CheckResult, error) {
 	}
 }
 
-func (r *headroomCheck) look() (l headroom.CheckLook) {
+func (r *headroomCheck) observe() (l headroom.CheckLook) {
 	r.d.runner.View(func(sw *dataplane.Switch) {
 		h := sw.LookAtHeadroom(r.number, r.priority)
 		l = headroom.CheckLook{Now: dataplane.Now(), Up: h.Up, Own: h.Own, Told: h.Told, Xoffs: h.Xoffs, After: h.After, Before: h.Before,
@@ -130,11 +130,11 @@ func (r *headroomCheck) look() (l headroom.CheckLook) {
 	return l
 }
 
-// obey does what a check orders.
-func (r *headroomCheck) obey(o headroom.CheckOrder) {
+// execute does what a check orders.
+func (r *headroomCheck) execute(o headroom.CheckOrder) {
 	r.d.runner.Act(func(sw *dataplane.Switch) {
 		if o.Hold && !r.held {
-			r.inForce = append(r.inForce, r.sizeOf(sw))
+			r.inForce = append(r.inForce, r.headroomInForce(sw))
 		}
 		r.held = o.Hold
 		sw.HoldForProbe(r.number, r.priority, o.Hold, dataplane.Now())
@@ -147,8 +147,8 @@ func (r *headroomCheck) obey(o headroom.CheckOrder) {
 	})
 }
 
-// sizeOf is the headroom of the priority that is in force, in octets.
-func (r *headroomCheck) sizeOf(sw *dataplane.Switch) int64 {
+// headroomInForce is the headroom of the priority that is in force, in octets.
+func (r *headroomCheck) headroomInForce(sw *dataplane.Switch) int64 {
 	c, _ := sw.PortConfig(r.number)
 	if c.Mode == macctl.ModePause {
 		return c.Ingress[0].Headroom
@@ -156,15 +156,15 @@ func (r *headroomCheck) sizeOf(sw *dataplane.Switch) int64 {
 	return c.Ingress[r.priority].Headroom
 }
 
-// answer is what the check has shown, beside what is known of the headroom.
-func (r *headroomCheck) answer(result headroom.CheckResult) *api.HeadroomCheck {
+// result is what the check has shown, beside what is known of the headroom.
+func (r *headroomCheck) result(result headroom.CheckResult) *api.HeadroomCheck {
 	var report headroom.Report
 	var c dataplane.PortConfig
 	inForce := api.HeadroomInForce{Then: r.inForce}
 	r.d.runner.View(func(sw *dataplane.Switch) {
 		report = r.prober.probe.Report(dataplane.Now())
 		c, _ = sw.PortConfig(r.number)
-		inForce.Now = r.sizeOf(sw)
+		inForce.Now = r.headroomInForce(sw)
 	})
 	return api.NewHeadroomCheck(r.view.cfg.Name, r.begun, &result, api.HeadroomInfo{Port: r.port.Name, Calculated: r.port.CalculatedHeadroom(), Report: report,
 		Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, inForce)

@@ -38,7 +38,7 @@ func (p *pair) free() {
 	}
 	eventually(p.t, "the peer was told that nobody wants the stream", func() (ended bool) {
 		p.ends[1].runner.View(func(*dataplane.Switch) {
-			_, until := p.ends[1].seen.Load().probers["p1"].probe.Stream()
+			_, until := p.ends[1].published.Load().probers["p1"].probe.Stream()
 			ended = until == 0
 		})
 		return ended
@@ -106,7 +106,7 @@ func holds(t *testing.T, h *api.HeadroomCheck, octets int64) {
 // link makes the check inconclusive, and nothing else does.
 func (p *pair) checked(i, xoffs int) *api.HeadroomCheck {
 	p.t.Helper()
-	h, err := source{p.ends[i]}.CheckHeadroom(p.t.Context(), api.HeadroomCheckAsk{Port: "p1", Xoffs: xoffs})
+	h, err := source{p.ends[i]}.CheckHeadroom(p.t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: xoffs})
 	must(p.t, err)
 	p.t.Logf("\n%s", h.Text())
 	if !h.Fits || h.MeasuredBytes == nil || slices.Max(h.Samples) > *h.MeasuredBytes {
@@ -133,7 +133,7 @@ func (p *pair) reacted(i int, h *api.HeadroomCheck) {
 func TestHeadroomTooSmallIsFoundOut(t *testing.T) {
 	p := newPairOf(t, [2]string{allowing, allowing}, "speed: 1G, delay: 200us, priorities: {3: {headroom: 12KiB}}")
 	p.agreed()
-	h, err := source{p.ends[0]}.CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "p1", Xoffs: 40})
+	h, err := source{p.ends[0]}.CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
 	must(t, err)
 	if h.Fits || h.InForceBytes != 12<<10 || !strings.Contains(h.Text(), "FAIL: more came than the headroom in force holds") {
 		t.Errorf("with 12 KiB for a link that holds 50 kB:\n%s", h.Text())
@@ -147,12 +147,12 @@ func TestHeadroomCheckIsRefused(t *testing.T) {
 	p.agreed()
 	five := 5
 	for _, tt := range []struct {
-		ask  api.HeadroomCheckAsk
+		ask  api.HeadroomCheckRequest
 		want string
 	}{
-		{api.HeadroomCheckAsk{Port: "p9", Xoffs: 1}, "no port"},
-		{api.HeadroomCheckAsk{Port: "p1", Xoffs: 1, Priority: &five}, "priority 5 of port p1 is not lossless"},
-		{api.HeadroomCheckAsk{Port: "p1", Xoffs: 1}, "send_request: on"},
+		{api.HeadroomCheckRequest{Port: "p9", Xoffs: 1}, "no port"},
+		{api.HeadroomCheckRequest{Port: "p1", Xoffs: 1, Priority: &five}, "priority 5 of port p1 is not lossless"},
+		{api.HeadroomCheckRequest{Port: "p1", Xoffs: 1}, "send_request: on"},
 	} {
 		if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), tt.ask); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q in it", tt.ask, err, tt.want)
@@ -171,11 +171,11 @@ func TestHeadroomCheckIsBrokenOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := source{p.ends[0]}.CheckHeadroom(ctx, api.HeadroomCheckAsk{Port: "p1", Xoffs: 10_000})
+		_, err := source{p.ends[0]}.CheckHeadroom(ctx, api.HeadroomCheckRequest{Port: "p1", Xoffs: 10_000})
 		done <- err
 	}()
 	eventually(t, "the peer fills the link", func() bool { return p.snapshot(1).Counters.Streamed > 100 })
-	if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "p1", Xoffs: 1}); err == nil || !strings.Contains(err.Error(), "another check") {
+	if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 1}); err == nil || !strings.Contains(err.Error(), "another check") {
 		t.Errorf("a second check: %v", err)
 	}
 	cancel()

@@ -23,7 +23,7 @@ func TestOversubscription(t *testing.T) {
 
 func oversubscribe(t *testing.T, mode macctl.Mode, workers string) {
 	r := newRig(t, 3, lab.LinkOptions{})
-	r.start(setup{keys: smallBuffers + "workers: " + workers, each: paced + ", flow_control: " + mode.String()})
+	r.start(setup{keys: smallBuffers + "workers: " + workers, each: at100M + ", flow_control: " + mode.String()})
 	h1, h2, h3 := r.station(1, mode, 100e6), r.station(2, mode, 100e6), r.station(3, mode, 100e6)
 	both := []stream{{to: 3, prio: 3, frames: 1500}, {to: 3, prio: 0, frames: 1500}}
 	h1.send(both...)
@@ -42,12 +42,12 @@ func oversubscribe(t *testing.T, mode macctl.Mode, workers string) {
 	}
 	r.noLosslessDrops()
 	for n := 1; n <= 3; n++ {
-		r.told(n, mode)
+		r.xoffSent(n, mode)
 	}
 }
 
-// told fails the test where port n sent other control frames than its mode has, or other priorities than 3.
-func (r *rig) told(n int, mode macctl.Mode) {
+// xoffSent fails the test where port n sent other control frames than its mode has, or other priorities than 3.
+func (r *rig) xoffSent(n int, mode macctl.Mode) {
 	r.t.Helper()
 	told := r.snapshot(n).Told
 	for prio, frames := range told.PFCFrames {

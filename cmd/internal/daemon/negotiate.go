@@ -17,10 +17,10 @@ import (
 	"pfcswitch/lldp/dcbx"
 )
 
-// speak makes a port speak LLDP as the configuration has it, or be silent.
-func (d *Daemon) speak(p *portLink) {
+// configureLLDP makes a port speak LLDP as the configuration has it, or be silent.
+func (d *Daemon) configureLLDP(p *portLink) {
 	if p.socket == nil || p.tap != nil || !d.cfg.LLDP.Agent { // behind a TAP is this host, and its wire speaks for it
-		d.regret(p.cfg.Name, "closing the LLDP socket", p.goodbye())
+		d.warn(p.cfg.Name, "closing the LLDP socket", p.stopLLDP())
 		return
 	}
 	agent, machine := d.lldpConfig(p), d.dcbxConfig(p)
@@ -30,20 +30,20 @@ func (d *Daemon) speak(p *portLink) {
 	}
 	socket, err := port.OpenLLDP(p.cfg.Netns, p.at.link)
 	if err != nil {
-		d.regret(p.cfg.Name, "the port speaks no LLDP", err)
+		d.warn(p.cfg.Name, "the port speaks no LLDP", err)
 		return
 	}
 	number := p.number
-	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.heard, func(out bool, frame []byte, now int64) {
+	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.handleUpdate, func(out bool, frame []byte, now int64) {
 		d.runner.TapBeside(number, out, frame, now)
 	})
 	p.speaker.setLink(p.up)
 	d.renegotiate.Store(true) // what the port has may be from a neighbour of before
-	d.poke()
+	d.kick()
 }
 
-// goodbye makes a port say goodbye and speak no more.
-func (p *portLink) goodbye() error {
+// stopLLDP makes a port say goodbye and speak no more.
+func (p *portLink) stopLLDP() error {
 	if p.speaker == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (d *Daemon) lldpConfig(p *portLink) lldp.Config {
 // dcbxConfig is what a port wants.
 func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
 	l := &d.cfg.LLDP
-	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.stubborn, HigherWins: l.TieBreak == config.TieHigher,
+	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.unwilling, HigherWins: l.TieBreak == config.TieHigher,
 		IEEEBit: l.BitIEEE, LegacyBit: l.BitLegacy, Hold: int64(l.ChangeHold), MAC: p.at.link.MAC,
 		CanPFC: p.cfg.FlowControl == config.FlowPFC}
 	if m.CanPFC {
@@ -111,9 +111,9 @@ func rocePriority(p *config.Priorities) (uint8, bool) {
 	return uint8(bits.TrailingZeros8(p.Lossless)), p.Lossless != 0
 }
 
-// exchanged returns what ports have instead of configuration c, because of their peers.
-func (d *Daemon) exchanged(c *config.Config) map[string]config.Exchanged {
-	all := map[string]config.Exchanged{}
+// negotiated returns what ports have instead of configuration c, because of their peers.
+func (d *Daemon) negotiated(c *config.Config) map[string]config.Negotiated {
+	all := map[string]config.Negotiated{}
 	for i := range c.Ports {
 		p := d.ports[c.Ports[i].Name]
 		if p == nil || p.speaker == nil || !c.LLDP.Agent {
@@ -139,79 +139,79 @@ func (d *Daemon) exchanged(c *config.Config) map[string]config.Exchanged {
 	return all
 }
 
-func asConfigured(c *config.Config) config.Exchanged {
-	return config.Exchanged{Lossless: c.Priorities.Lossless, Queues: c.Queues}
+func asConfigured(c *config.Config) config.Negotiated {
+	return config.Negotiated{Lossless: c.Priorities.Lossless, Queues: c.Queues}
 }
 
-// busyPatience is how long what the switch itself wants to change waits for buffer to drain, before it goes on and tries again
+// busyTimeout is how long what the switch itself wants to change waits for buffer to drain, before it goes on and tries again
 // later. It is short: whatever else there is to change waits meanwhile.
-const busyPatience = 100 * time.Millisecond
+const busyTimeout = 100 * time.Millisecond
 
 // negotiate puts in force what has been exchanged, port by port: what one cannot have does not keep others from theirs.
 // What the buffer is too full for at this moment stays wanted.
 func (d *Daemon) negotiate(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, busyPatience)
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
-	changes := d.differing()
+	changes := d.negotiationChanges()
 	for name, p := range d.ports {
 		_, wanted := changes[name]
-		p.waits = p.waits && wanted
+		p.dcbxPending = p.dcbxPending && wanted
 	}
 	for name, want := range changes {
-		err := d.exchange(ctx, name, want)
+		err := d.applyNegotiated(ctx, name, want)
 		p := d.ports[name]
 		if errors.Is(err, buffer.ErrBusy) {
 			d.renegotiate.Store(true)
-			if !p.waits {
-				d.regret(name, "what DCBX has changed is not in force yet, and is tried again until it is", err)
+			if !p.dcbxPending {
+				d.warn(name, "what DCBX has changed is not in force yet, and is tried again until it is", err)
 			}
-			p.waits = true
+			p.dcbxPending = true
 			continue
 		}
-		p.waits = false
+		p.dcbxPending = false
 		if err != nil {
-			d.regret(name, "what the neighbour asks for by DCBX does not fit, and the port follows it no longer", err)
-			p.stubborn = true
-			d.speak(p)
+			d.warn(name, "what the neighbour asks for by DCBX does not fit, and the port follows it no longer", err)
+			p.unwilling = true
+			d.configureLLDP(p)
 		}
 	}
 }
 
-// exchange puts in force what one port has instead of its configuration, nil for nothing.
-func (d *Daemon) exchange(ctx context.Context, name string, want *config.Exchanged) error {
-	all := d.inForce()
+// applyNegotiated puts in force what one port has instead of its configuration, nil for nothing.
+func (d *Daemon) applyNegotiated(ctx context.Context, name string, want *config.Negotiated) error {
+	all := d.negotiatedInForce()
 	delete(all, name)
 	if want != nil {
 		all[name] = *want
 	}
-	resolved, err := d.cfg.WithExchanged(all).Resolve(d.speeds())
+	resolved, err := d.cfg.WithNegotiated(all).Resolve(d.speeds())
 	if err != nil {
 		return err
 	}
 	return d.putInForce(ctx, resolved)
 }
 
-// inForce returns what ports have instead of their configuration.
-func (d *Daemon) inForce() map[string]config.Exchanged {
-	all := map[string]config.Exchanged{}
+// negotiatedInForce returns what ports have instead of their configuration.
+func (d *Daemon) negotiatedInForce() map[string]config.Negotiated {
+	all := map[string]config.Negotiated{}
 	for i := range d.cfg.Ports {
-		if p := &d.cfg.Ports[i]; p.Exchanged != nil {
-			all[p.Name] = *p.Exchanged
+		if p := &d.cfg.Ports[i]; p.Negotiated != nil {
+			all[p.Name] = *p.Negotiated
 		}
 	}
 	return all
 }
 
-// differing returns what is to change, by port: nil means as configured.
-func (d *Daemon) differing() map[string]*config.Exchanged {
-	want, changes := d.exchanged(d.cfg), map[string]*config.Exchanged{}
+// negotiationChanges returns what is to change, by port: nil means as configured.
+func (d *Daemon) negotiationChanges() map[string]*config.Negotiated {
+	want, changes := d.negotiated(d.cfg), map[string]*config.Negotiated{}
 	for i := range d.cfg.Ports {
 		p := &d.cfg.Ports[i]
 		e, ok := want[p.Name]
 		switch {
-		case ok && (p.Exchanged == nil || *p.Exchanged != e):
+		case ok && (p.Negotiated == nil || *p.Negotiated != e):
 			changes[p.Name] = &e
-		case !ok && p.Exchanged != nil:
+		case !ok && p.Negotiated != nil:
 			changes[p.Name] = nil
 		}
 	}
@@ -227,22 +227,22 @@ func (d *Daemon) speeds() map[string]int64 {
 	return known
 }
 
-// heard takes news of a speaker.
-func (d *Daemon) heard(n news) {
+// handleUpdate takes news of a speaker.
+func (d *Daemon) handleUpdate(n lldpUpdate) {
 	for _, e := range n.events {
 		text := fmt.Sprintf("%s, port %s, %v", e.Name, e.Port, e.Kind)
 		d.log.Info("LLDP", "port", n.port, "event", text)
 		d.tell(dataplane.EventLLDP, n.port, e.Source, text)
 	}
-	for _, text := range n.exchange() {
+	for _, text := range n.sentences() {
 		d.log.Info("DCBX", "port", n.port, "event", text)
 		d.tell(dataplane.EventDCBX, n.port, n.neighMAC, text)
 	}
 	if n.outcome != nil {
 		d.renegotiate.Store(true)
-		d.poke()
+		d.kick()
 	}
-	if f := d.agreed; n.agreement != nil && f != nil {
+	if f := d.onAgreement; n.agreement != nil && f != nil {
 		f(*n.agreement)
 	}
 }
@@ -251,33 +251,33 @@ func (d *Daemon) tell(kind dataplane.EventKind, name string, peer [6]byte, text 
 	d.runner.Note(dataplane.Event{Kind: kind, Port: name, Priority: -1, Peer: frame.Address(peer[:]), Text: text})
 }
 
-// exchange says what the exchange has led to.
-func (n *news) exchange() (texts []string) {
-	if n.remark != nil {
-		texts = append(texts, n.remark.text(n.pfc))
+// sentences says what the exchange has led to.
+func (n *lldpUpdate) sentences() (texts []string) {
+	if n.status != nil {
+		texts = append(texts, n.status.text(n.pfc))
 	}
-	if said, _ := sentence(n); said != "" {
+	if said, _ := outcomeSentence(n); said != "" {
 		texts = append(texts, said)
 	}
 	return texts
 }
 
-// sentence says what an outcome means, "" where there is none or it is as it should be and always was, and whether that tells why.
-func sentence(n *news) (text string, why bool) {
+// outcomeSentence says what an outcome means, "" where there is none or it is as it should be and always was, and whether that tells why.
+func outcomeSentence(n *lldpUpdate) (text string, why bool) {
 	o := n.outcome
 	switch {
 	case o == nil:
 		return "", false
-	case o.Mismatch && (!n.was.Mismatch || n.was.PFC != o.PFC || n.was.Reason != o.Reason):
+	case o.Mismatch && (!n.before.Mismatch || n.before.PFC != o.PFC || n.before.Reason != o.Reason):
 		return fmt.Sprintf("PFC does not agree with %s (%v): it has priorities %s, and only %s stay lossless here: give both ends the same, or write lldp.willing: true at one",
 			n.neighbour, o.Reason, priorityList(n.peerPFC), priorityList(o.PFC)), true
-	case o.Reason == dcbx.ReasonSeveral && n.was.Reason != o.Reason:
+	case o.Reason == dcbx.ReasonSeveral && n.before.Reason != o.Reason:
 		return "several neighbours speak on one link: none is followed, and the configuration holds", true
-	case (o.Reason == dcbx.ReasonPeer || o.Reason == dcbx.ReasonTiePeer) && (n.was.Reason != o.Reason || n.was.PFC != o.PFC):
+	case (o.Reason == dcbx.ReasonPeer || o.Reason == dcbx.ReasonTiePeer) && (n.before.Reason != o.Reason || n.before.PFC != o.PFC):
 		return fmt.Sprintf("the port follows %s: priorities %s are lossless", n.neighbour, priorityList(o.PFC)), true
-	case n.was.Mismatch && !o.Mismatch, n.was.PFC != o.PFC:
+	case n.before.Mismatch && !o.Mismatch, n.before.PFC != o.PFC:
 		return fmt.Sprintf("priorities %s are lossless (%v)", priorityList(o.PFC), o.Reason), true
-	case n.was.ETSAdopted != o.ETSAdopted:
+	case n.before.ETSAdopted != o.ETSAdopted:
 		return "the shares of the egress queues follow " + map[bool]string{true: "the neighbour", false: "the configuration"}[o.ETSAdopted], false
 	}
 	return "", false
@@ -292,13 +292,13 @@ func priorityList(mask uint8) string {
 	return fmt.Sprint(list)
 }
 
-// trustAgain lets ports follow their neighbours again that could not, since the configuration is another now, and puts in
+// retryNegotiation lets ports follow their neighbours again that could not, since the configuration is another now, and puts in
 // force what follows from that.
-func (d *Daemon) trustAgain(ctx context.Context) {
+func (d *Daemon) retryNegotiation(ctx context.Context) {
 	for _, p := range d.ports {
-		if p.stubborn {
-			p.stubborn = false
-			d.speak(p)
+		if p.unwilling {
+			p.unwilling = false
+			d.configureLLDP(p)
 		}
 	}
 	d.negotiate(ctx)

@@ -284,7 +284,7 @@ func TestNeighbourAsksForTooMuch(t *testing.T) {
 func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	const hold = 300 * time.Millisecond
-	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {willing: true, change_hold: 300ms}", each: paced})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {willing: true, change_hold: 300ms}", each: at100M})
 	before := r.snapshot(1).Config.Lossless
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
@@ -352,7 +352,7 @@ func TestThousandNeighboursOnALink(t *testing.T) {
 // Agreement returns who can measure the headroom of a port. It may be asked at any time.
 func (d *Daemon) Agreement(name string) lldp.Agreement {
 	a := lldp.Agreement{Port: name}
-	if s := d.seen.Load().speakers[name]; s != nil {
+	if s := d.published.Load().speakers[name]; s != nil {
 		s.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(name) })
 	}
 	return a

@@ -17,7 +17,7 @@ import (
 )
 
 // What a person is told of an outcome; nothing where all is as it was and should be.
-func TestSentence(t *testing.T) {
+func TestOutcomeSentence(t *testing.T) {
 	alone := dcbx.Outcome{PFC: 0x08, Reason: dcbx.ReasonNoPeer}
 	same := dcbx.Outcome{Peer: true, PFC: 0x08, Reason: dcbx.ReasonOwn}
 	mismatch := dcbx.Outcome{Peer: true, PFC: 0x08, Reason: dcbx.ReasonMismatch, Mismatch: true}
@@ -40,19 +40,19 @@ func TestSentence(t *testing.T) {
 		{"shares", same, shares, "the shares of the egress queues follow the neighbour"},
 		{"own shares", shares, same, "the shares of the egress queues follow the configuration"},
 	} {
-		got, _ := sentence(&news{was: tt.was, outcome: &tt.is, neighbour: "spine", peerPFC: 0x18})
+		got, _ := outcomeSentence(&lldpUpdate{before: tt.was, outcome: &tt.is, neighbour: "spine", peerPFC: 0x18})
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
 
-func TestAgreementIsTold(t *testing.T) {
+func TestAgreementIsReported(t *testing.T) {
 	var told []lldp.Agreement
-	d := &Daemon{agreed: func(a lldp.Agreement) { told = append(told, a) }}
+	d := &Daemon{onAgreement: func(a lldp.Agreement) { told = append(told, a) }}
 	want := lldp.Agreement{Port: "p1", Own: true, Peer: true, Neighbour: "spine"}
-	d.heard(news{port: "p1", agreement: &want})
-	d.heard(news{port: "p1"})
+	d.handleUpdate(lldpUpdate{port: "p1", agreement: &want})
+	d.handleUpdate(lldpUpdate{port: "p1"})
 	if len(told) != 1 || told[0] != want {
 		t.Errorf("told %+v", told)
 	}
@@ -81,16 +81,16 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 	d := unplugged(t, "priorities: {lossless: [3, 4]}\nbuffer: {lossless: {size: 120KiB, alpha: 8}, headroom: 20KiB}", "flow_control: pfc")
 	less := asConfigured(d.cfg)
 	less.Lossless = before
-	must(t, d.exchange(t.Context(), "p1", &less))
+	must(t, d.applyNegotiated(t.Context(), "p1", &less))
 	crowd(t, d)
 	for i := range 3 {
 		begun := time.Now()
 		d.negotiate(t.Context())
-		if took := time.Since(begun); took > applyPatience/2 {
+		if took := time.Since(begun); took > applyTimeout/2 {
 			t.Errorf("everything else waits for %v", took)
 		}
-		if got := losslessOf(d, "p1"); got != before || d.ports["p1"].stubborn || !d.renegotiate.Load() {
-			t.Errorf("try %d: lossless are %#x, stubborn %v, to be tried again %v", i, got, d.ports["p1"].stubborn, d.renegotiate.Load())
+		if got := losslessOf(d, "p1"); got != before || d.ports["p1"].unwilling || !d.renegotiate.Load() {
+			t.Errorf("try %d: lossless are %#x, stubborn %v, to be tried again %v", i, got, d.ports["p1"].unwilling, d.renegotiate.Load())
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -102,7 +102,7 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 	eventually(t, "Run has tried again", func() bool { return losslessOf(d, "p1") == after })
 	cancel()
 	<-ran
-	if d.ports["p1"].waits || d.renegotiate.Load() {
+	if d.ports["p1"].dcbxPending || d.renegotiate.Load() {
 		t.Error("there is still something to wait for")
 	}
 	var told []string
@@ -153,7 +153,7 @@ func crowd(t *testing.T, d *Daemon) {
 }
 
 // A change of the version, or of the reason alone, is said too, and a reason only once.
-func TestRemarks(t *testing.T) {
+func TestDCBXStatusChanges(t *testing.T) {
 	alone := dcbx.Outcome{Version: dcbx.VersionIEEE, PFC: 0x08, Reason: dcbx.ReasonNoPeer}
 	with := func(v dcbx.Version, why dcbx.Reason) dcbx.Outcome {
 		return dcbx.Outcome{Version: v, Peer: true, PFC: 0x08, Reason: why}
@@ -180,10 +180,10 @@ func TestRemarks(t *testing.T) {
 			"the shares of the egress queues follow the neighbour"}},
 		{"another mask", with(dcbx.VersionCEE, dcbx.ReasonWaiting), follows, []string{"the port follows spine: priorities [4 5] are lossless"}},
 	} {
-		s := speaker{outcome: tt.is, stood: standingOf(&tt.was)}
-		n := news{was: tt.was, outcome: &tt.is, neighbour: "spine"}
-		s.remarkOn(&n, 0)
-		if got := n.exchange(); !slices.Equal(got, tt.want) {
+		s := speaker{outcome: tt.is, reported: dcbxStatusOf(&tt.was)}
+		n := lldpUpdate{before: tt.was, outcome: &tt.is, neighbour: "spine"}
+		s.addStatusChange(&n, 0)
+		if got := n.sentences(); !slices.Equal(got, tt.want) {
 			t.Errorf("%s\n got %q\nwant %q", tt.name, got, tt.want)
 		}
 	}
@@ -195,30 +195,30 @@ func TestRemarks(t *testing.T) {
 }
 
 // What a sentence has told while remarks were kept back is not told again.
-func TestRemarkOfWhatWasTold(t *testing.T) {
+func TestDCBXStatusChangeAfterOutcome(t *testing.T) {
 	was := dcbx.Outcome{Version: dcbx.VersionIEEE, PFC: 0x08, Reason: dcbx.ReasonNoPeer}
 	is := dcbx.Outcome{Version: dcbx.VersionIEEE, Peer: true, PFC: 0x30, Reason: dcbx.ReasonPeer}
-	s := speaker{outcome: is, stood: standingOf(&was)}
-	for s.remarks.Take(0) {
+	s := speaker{outcome: is, reported: dcbxStatusOf(&was)}
+	for s.reportAllowance.Take(0) {
 	}
-	n := news{was: was, outcome: &is, neighbour: "spine"}
-	s.remarkOn(&n, 0)
-	if got, want := n.exchange(), []string{"the port follows spine: priorities [4 5] are lossless"}; !slices.Equal(got, want) {
+	n := lldpUpdate{before: was, outcome: &is, neighbour: "spine"}
+	s.addStatusChange(&n, 0)
+	if got, want := n.sentences(), []string{"the port follows spine: priorities [4 5] are lossless"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if r := s.remark(3600e9); r != nil {
+	if r := s.takeStatusChange(3600e9); r != nil {
 		t.Errorf("an hour later it is said again: %q", r.text(is.PFC))
 	}
 }
 
 // A peer that changes its mind every second is spoken of now and then, and last of all how it is in the end.
-func TestRemarksAreFew(t *testing.T) {
+func TestDCBXStatusChangesAreFew(t *testing.T) {
 	const seconds, second = 600, 1_000_000_000
 	s := speaker{outcome: dcbx.Outcome{Version: dcbx.VersionIEEE, Reason: dcbx.ReasonOwn}}
-	s.stood = standingOf(&s.outcome)
-	var said []*remark
+	s.reported = dcbxStatusOf(&s.outcome)
+	var said []*statusChange
 	look := func(now int64) {
-		if r := s.remark(now); r != nil {
+		if r := s.takeStatusChange(now); r != nil {
 			said = append(said, r)
 		}
 	}
@@ -233,11 +233,11 @@ func TestRemarksAreFew(t *testing.T) {
 		t.Errorf("%d remarks in %d s", n, seconds)
 	}
 	for i, r := range said[1:] {
-		if r.was != said[i].is {
-			t.Errorf("%v was said, and then that it was %v", said[i].is, r.was)
+		if r.from != said[i].to {
+			t.Errorf("%v was said, and then that it was %v", said[i].to, r.from)
 		}
 	}
-	if last := said[len(said)-1].is; last != standingOf(&s.outcome) {
+	if last := said[len(said)-1].to; last != dcbxStatusOf(&s.outcome) {
 		t.Errorf("the last remark is of %v, and it is %v", last, s.outcome.Version)
 	}
 }

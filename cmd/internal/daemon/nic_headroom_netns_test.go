@@ -51,13 +51,13 @@ func TestHostNICMeasures(t *testing.T) {
 		}
 	}
 	for port, d := range map[string]*Daemon{"eth0": nic, "p1": r.d} {
-		result, err := source{d}.CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: port, Xoffs: 20})
+		result, err := source{d}.CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: port, Xoffs: 20})
 		must(t, err)
 		if result.Xoffs != 20 || !result.Fits || slices.Max(result.Samples) > *result.MeasuredBytes {
 			t.Errorf("%s: it does not fit:\n%s", port, result.Text())
 		}
 	}
-	if _, err := (source{nic}).CheckHeadroom(t.Context(), api.HeadroomCheckAsk{Port: "nic0", Xoffs: 1}); err == nil {
+	if _, err := (source{nic}).CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "nic0", Xoffs: 1}); err == nil {
 		t.Error("the port towards the host was checked")
 	}
 	r.noLosslessDrops()

@@ -150,7 +150,7 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 }
 
 // Without a speed a host's super-frames leave whole by the wire, in the priority tag that the TAP adds, and come in whole.
-func TestTAPSuperFramesWhole(t *testing.T) {
+func TestTAPGSOFramesWhole(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
 	d := r.nicTrusting(1, "speed: none", "pcp")
 	eventually(t, "the host NIC is up", func() bool { return nicUp(d) })
@@ -158,16 +158,16 @@ func TestTAPSuperFramesWhole(t *testing.T) {
 	payload := gopacket.Payload(pattern(40*segment + 33))
 	v4, v6 := ipv4Header(1, 2, 26, layers.IPProtocolTCP), ipv6Header(1, 2, layers.IPProtocolTCP)
 	v6.TrafficClass = 26 << 2
-	for _, f := range []superFrame{
-		super("IPv4", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), payload)), frame.GSOTCPv4),
-		super("IPv6", ethernet(1, 2, 0x86dd, serialize(v6, tcp(v6), payload)), frame.GSOTCPv6),
+	for _, f := range []gsoFrame{
+		newGSOFrame("IPv4", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), payload)), frame.GSOTCPv4),
+		newGSOFrame("IPv6", ethernet(1, 2, 0x86dd, serialize(v6, tcp(v6), payload)), frame.GSOTCPv6),
 	} {
 		tag := f
 		tag.data, tag.vnet = tagged(f.data, 0x8100, 3<<13), f.vnet.Shift(frame.TagOctets)
 		for _, way := range []struct {
 			name     string
 			from, to *porttest.Socket
-			want     superFrame
+			want     gsoFrame
 		}{{"out", host, far, tag}, {"in", far, host, f}} {
 			t.Run(f.name+" "+way.name, func(t *testing.T) {
 				must(t, way.from.Send(f.vnet, f.data))
@@ -175,7 +175,7 @@ func TestTAPSuperFramesWhole(t *testing.T) {
 				if !bytes.Equal(got.Data, way.want.data) {
 					t.Errorf("%d octets came, want %d:\n got %.100x\nwant %.100x", len(got.Data), len(way.want.data), got.Data, way.want.data)
 				}
-				if !sameWork(got.Vnet, way.want.vnet) {
+				if !sameOffload(got.Vnet, way.want.vnet) {
 					t.Errorf("what is left to do\n got %+v\nwant %+v", got.Vnet, way.want.vnet)
 				}
 			})

@@ -11,8 +11,8 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// NotPreferred tells that SetNice has failed, without which the switch goes on.
-func (d *Daemon) NotPreferred(err error) {
+// ReportNiceFailure tells that SetNice has failed, without which the switch goes on.
+func (d *Daemon) ReportNiceFailure(err error) {
 	d.log.Warn("other programs of this machine may keep the switch waiting", "error", err)
 	d.runner.Note(dataplane.Event{Kind: dataplane.EventConfig, Priority: -1, Text: err.Error()})
 }

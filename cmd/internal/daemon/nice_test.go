@@ -87,7 +87,7 @@ func TestSetNiceIsRefused(t *testing.T) {
 	}
 	var log bytes.Buffer
 	d := unpluggedLog(t, "", "flow_control: off", slog.New(slog.NewTextHandler(&log, nil)))
-	d.NotPreferred(refused)
+	d.ReportNiceFailure(refused)
 	noted := func(e dataplane.Event) bool { return e.Kind == dataplane.EventConfig && e.Port == "" && e.Text == said }
 	if events := (source{d}).Events(0); !slices.ContainsFunc(events, noted) {
 		t.Errorf("events %+v, want one with %q", events, said)

@@ -23,7 +23,7 @@ func (d *Daemon) notifyReload() (done func()) {
 // runNotify tells systemd that the switch is ready: its configuration is in force, and interfaces that are there are its
 // ports. Then it feeds systemd's watchdog, where there is one, for as long as every worker goes on.
 func (d *Daemon) runNotify(ctx context.Context) {
-	defer d.following.Done()
+	defer d.background.Done()
 	d.notify(daemon.SdNotifyReady)
 	defer d.notify(daemon.SdNotifyStopping)
 	every, err := daemon.SdWatchdogEnabled(false)

@@ -37,7 +37,7 @@ func TestOverload(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 			for _, p := range busy {
-				_ = p.Stop(syscall.SIGKILL, patience) // the error says that it was killed
+				_ = p.Stop(syscall.SIGKILL, testTimeout) // the error says that it was killed
 			}
 		}},
 	} {
@@ -54,7 +54,7 @@ func TestOverload(t *testing.T) {
 			stop3()
 			h2.whole(h1, 3)
 			h2.whole(h3, 3)
-			must(t, p.Stop(syscall.SIGTERM, patience))
+			must(t, p.Stop(syscall.SIGTERM, testTimeout))
 		})
 	}
 }

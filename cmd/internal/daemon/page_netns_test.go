@@ -39,7 +39,7 @@ func (r *rig) serveHere(s setup) (host string) {
 	for n := range r.hosts {
 		r.waitUp(n+1, true)
 	}
-	return r.d.scrape.Addr().String()
+	return r.d.metricsListener.Addr().String()
 }
 
 // served is the configuration of a switch that serves its page.
@@ -138,7 +138,7 @@ func quiet(t *testing.T, p *webtest.Page, host string) {
 // own. Lossless frames that are lost then are told in large type. With UPDATE_SCREENSHOT=1 it also makes the README's picture.
 func TestPageShowsAStorm(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
-	s := setup{keys: smallBuffers, each: paced}
+	s := setup{keys: smallBuffers, each: at100M}
 	host := r.serveHere(s)
 	h1, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	p := webtest.Open(t, "http://"+host+"/", false, 1000, 1400)
@@ -222,7 +222,7 @@ func body(t *testing.T, url string) string {
 // On a phone and on a screen, by day and by night, everything fits, can be read, reached and named, while the switch is busy.
 func TestPageForEverybody(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
-	host := r.serveHere(setup{keys: smallBuffers, each: paced, ports: map[int]string{3: "flow_control: pause"}})
+	host := r.serveHere(setup{keys: smallBuffers, each: at100M, ports: map[int]string{3: "flow_control: pause"}})
 	h1 := r.station(1, macctl.ModePFC, 100e6)
 	ctx, cancel := context.WithCancel(t.Context())
 	wait := r.storm(ctx, 2, 3, time.Minute)
@@ -263,7 +263,7 @@ func TestPageForEverybody(t *testing.T) {
 // A trunk has its place on the page, and a switch without one has not.
 func TestPageShowsATrunk(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
-	host := r.serveHere(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}"), each: paced})
+	host := r.serveHere(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}"), each: at100M})
 	h1, h4 := r.station(1, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)
 	p := webtest.Open(t, "http://"+host+"/", false, 1000, 900)
 	p.Await("the trunk is there", `!document.getElementById("trunks").hidden && document.querySelectorAll("#trunks-ports-rows tr").length === 4`)

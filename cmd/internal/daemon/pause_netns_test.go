@@ -50,7 +50,7 @@ func TestPeerPauses(t *testing.T) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		t.Run(mode.String(), func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
-			r.start(setup{keys: "priorities: {lossless: [3]}", each: paced + ", flow_control: " + mode.String()})
+			r.start(setup{keys: "priorities: {lossless: [3]}", each: at100M + ", flow_control: " + mode.String()})
 			h1, h2 := r.station(1, mode, 100e6), r.station(2, mode, 100e6)
 			stop := h1.send(stream{to: 2, prio: 3, rate: 40e6}, stream{to: 2, prio: 0, rate: 40e6})
 			eventually(t, "frames arrive", func() bool { return h2.tally(1, 3).frames > 50 && h2.tally(1, 0).frames > 50 })
@@ -99,7 +99,7 @@ func (s *station) holdPort(r *rig, mode macctl.Mode, quanta uint16) time.Time {
 // A pause time of 0 ends a pause at once.
 func TestPeerResumes(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}", each: paced})
+	r.start(setup{keys: "priorities: {lossless: [3]}", each: at100M})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	h2.pfc(1<<3, 0xffff)
 	eventually(t, "the switch has received PFC", func() bool { return r.snapshot(2).Received.PFCFrames[3] == 1 })
@@ -117,7 +117,7 @@ func TestPeerResumes(t *testing.T) {
 // A port that its peer has paused in all priorities still tells that peer to stop.
 func TestPauseDoesNotStopControlFrames(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "buffer: {lossless: {size: 1MiB}}\npriorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}", each: paced})
+	r.start(setup{keys: "buffer: {lossless: {size: 1MiB}}\npriorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}", each: at100M})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	hold := func(quanta uint16) { h1.pfc(1<<3, quanta); h2.pfc(0xff, quanta) }
 	hold(0xffff)

@@ -13,29 +13,29 @@ import (
 
 // A portLink is a configured port and the interface behind it.
 type portLink struct {
-	cfg     *config.Port
-	number  int
-	socket  socket      // nil while there is no usable interface
-	tap     *port.TAP   // socket, where that is a TAP
-	opened  port.Config // how socket was opened, where it is not
-	at      place       // the interface as it was last seen
-	up      bool
-	tried   int64  // speed of the link that the port was asked to follow, 0 where it does
-	late    int64  // the same, where the buffer has been too full for it
-	state   string // what a person should know, empty when all is well
-	misfit  string // what was said of the interface's MTU, empty where that is as large as the port's
-	restore func() error
-	unhush  func() error // lets the host's stack have what the port receives; nil where it does
+	cfg              *config.Port
+	number           int
+	socket           socket      // nil while there is no usable interface
+	tap              *port.TAP   // socket, where that is a TAP
+	opened           port.Config // how socket was opened, where it is not
+	at               place       // the interface as it was last seen
+	up               bool
+	triedSpeed       int64  // speed of the link that the port was asked to follow, 0 where it does
+	pendingSpeed     int64  // the same, where the buffer has been too full for it
+	state            string // what a person should know, empty when all is well
+	mtuReport        string // what was said of the interface's MTU, empty where that is as large as the port's
+	restore          func() error
+	restoreHostStack func() error // lets the host's stack have what the port receives; nil where it does
 
-	speaker  *speaker // nil where there is no LLDP
-	stubborn bool     // the port could not have what its neighbour asked for, and is not willing
-	waits    bool     // what DCBX has changed waits for buffer to drain
-	prober   *prober  // nil where there is no flow control
-	headroom int64    // octets in force of the queues that follow what is found
-	found    int64    // the same, where it was found; 0 where it is calculated
-	swallows bool     // the link keeps MAC Control frames: the port is lossy
-	refused  int64    // octets that were found and that the pool is too small for
-	xon      int64    // resume threshold that was found and is in force, 0: another is
+	speaker         *speaker // nil where there is no LLDP
+	unwilling       bool     // the port could not have what its neighbour asked for, and is not willing
+	dcbxPending     bool     // what DCBX has changed waits for buffer to drain
+	prober          *prober  // nil where there is no flow control
+	headroom        int64    // octets in force of the queues that follow what is found
+	measured        int64    // the same, where it was found; 0 where it is calculated
+	swallows        bool     // the link keeps MAC Control frames: the port is lossy
+	refusedHeadroom int64    // octets that were found and that the pool is too small for
+	xon             int64    // resume threshold that was found and is in force, 0: another is
 }
 
 // A watch follows the interfaces of one namespace.
@@ -49,16 +49,16 @@ const rescanPeriod = 500 * time.Millisecond
 
 // Run follows the interfaces until ctx ends.
 func (d *Daemon) Run(ctx context.Context) {
-	d.following.Add(1)
+	d.background.Add(1)
 	go d.runHeadroom(ctx)
-	defer d.following.Wait()
+	defer d.background.Wait()
 	scan := time.NewTicker(rescanPeriod)
 	defer scan.Stop()
 	for {
 		d.mu.Lock()
 		complete := d.reconcile()
-		if d.retune {
-			d.adapt(ctx)
+		if d.speedChanged {
+			d.applyLinkSpeeds(ctx)
 		}
 		if d.renegotiate.Swap(false) {
 			d.negotiate(ctx)
@@ -71,18 +71,18 @@ func (d *Daemon) Run(ctx context.Context) {
 			case <-d.events:
 				idle = false
 			case <-scan.C:
-				idle = complete && !d.restless() && !d.renegotiate.Load()
+				idle = complete && !d.rescanNeeded() && !d.renegotiate.Load()
 			}
 		}
 	}
 }
 
-// restless tells whether the speed of a link waits for buffer to drain, or the name of a namespace stands for another one now, or
+// rescanNeeded tells whether the speed of a link waits for buffer to drain, or the name of a namespace stands for another one now, or
 // for none.
-func (d *Daemon) restless() bool {
+func (d *Daemon) rescanNeeded() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.retune {
+	if d.speedChanged {
 		return true
 	}
 	for ns, w := range d.watched {
@@ -93,8 +93,8 @@ func (d *Daemon) restless() bool {
 	return false
 }
 
-// poke makes Run look at the interfaces again.
-func (d *Daemon) poke() {
+// kick makes Run look at the interfaces again.
+func (d *Daemon) kick() {
 	select {
 	case d.events <- struct{}{}:
 	default:
@@ -102,9 +102,9 @@ func (d *Daemon) poke() {
 }
 
 // followConfig makes the ports those of the configuration that came in force, with the sockets that were opened for it.
-func (d *Daemon) followConfig(staged map[string]*opening) {
+func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 	for _, o := range staged {
-		o.inherit()
+		o.takeOver()
 	}
 	old := d.ports
 	d.ports = map[string]*portLink{}
@@ -118,47 +118,47 @@ func (d *Daemon) followConfig(staged map[string]*opening) {
 		}
 		p.cfg, p.number = c, d.numbers[c.Name]
 		d.ports[c.Name] = p
-		if o := staged[c.Name]; o != nil && !p.has(o.at) {
-			d.regret(c.Name, "closing the sockets of before", d.lose(p))
+		if o := staged[c.Name]; o != nil && !p.bound(o.at) {
+			d.warn(c.Name, "closing the sockets of before", d.closePort(p))
 		}
 	}
 	for name, p := range old {
-		d.regret(name, "giving back the interface of a port that is gone", d.forget(p))
+		d.warn(name, "giving back the interface of a port that is gone", d.releaseRemoved(p))
 	}
 	for name, o := range staged {
-		d.settle(d.ports[name], o)
+		d.installStaged(d.ports[name], o)
 	}
 	d.reconcile()
 	for _, p := range d.ports {
-		d.speak(p)
+		d.configureLLDP(p)
 	}
 	d.publish()
 }
 
-// settle gives a port the sockets that were opened for it, in the place of those that it has for the same interface.
-func (d *Daemon) settle(p *portLink, o *opening) {
+// installStaged gives a port the sockets that were opened for it, in the place of those that it has for the same interface.
+func (d *Daemon) installStaged(p *portLink, o *stagedPort) {
 	if p.socket != nil {
 		err := d.replace(p, o)
 		if err == nil {
 			return
 		}
-		d.regret(p.cfg.Name, "replacing the receive rings", err)
-		d.regret(p.cfg.Name, "closing the sockets of before", d.lose(p))
+		d.warn(p.cfg.Name, "replacing the receive rings", err)
+		d.warn(p.cfg.Name, "closing the sockets of before", d.closePort(p))
 	}
 	if err := d.install(p, o); err != nil {
-		d.fail(p, err)
+		d.reportDown(p, err)
 	}
 }
 
 // reconcile makes every port follow its interface. It returns false where it has to be tried again without an event: no
 // event tells of a namespace that comes, nor of most things that make an interface usable.
 func (d *Daemon) reconcile() bool {
-	d.unwatchStrayed()
+	d.unwatchReplaced()
 	complete := d.watchAll()
 	for _, kind := range []config.Kind{config.KindEthernet, config.KindTAP} { // a TAP's address follows from its wire's
 		for _, p := range d.ports {
 			if p.cfg.Kind == kind {
-				err := d.revisit(p)
+				err := d.followInterface(p)
 				complete = complete && (p.socket != nil || kind == config.KindEthernet && errors.Is(err, port.ErrNoInterface))
 			}
 		}
@@ -167,39 +167,39 @@ func (d *Daemon) reconcile() bool {
 	return complete
 }
 
-// revisit makes a port follow its interface, and returns why there is none.
-func (d *Daemon) revisit(p *portLink) error {
+// followInterface makes a port follow its interface, and returns why there is none.
+func (d *Daemon) followInterface(p *portLink) error {
 	tap := p.cfg.Kind == config.KindTAP
 	if p.socket != nil && (p.tap != nil) != tap {
-		d.gone(p, errors.New("what is behind the port has changed"))
+		d.interfaceGone(p, errors.New("what is behind the port has changed"))
 	}
 	if tap && p.socket == nil {
 		err := d.openTAP(p)
 		if err != nil {
-			d.fail(p, err)
+			d.reportDown(p, err)
 		}
 		return err
 	}
 	at, err := d.locate(p.cfg)
 	if err != nil {
-		d.gone(p, err)
+		d.interfaceGone(p, err)
 		return err
 	}
-	if p.socket != nil && !p.has(at) {
-		d.gone(p, fmt.Errorf("interface %s was replaced", at.link.Name))
+	if p.socket != nil && !p.bound(at) {
+		d.interfaceGone(p, fmt.Errorf("interface %s was replaced", at.link.Name))
 	}
 	if p.socket != nil {
-		d.follow(p, at.link)
+		d.followLink(p, at.link)
 		return nil
 	}
 	if err := d.open(p, at); err != nil {
-		d.fail(p, err)
+		d.reportDown(p, err)
 	}
 	return nil
 }
 
-// unwatchStrayed stops following namespaces whose names stand for others now.
-func (d *Daemon) unwatchStrayed() {
+// unwatchReplaced stops following namespaces whose names stand for others now.
+func (d *Daemon) unwatchReplaced() {
 	for ns, w := range d.watched {
 		if id, err := port.IdentifyNetns(ns); err != nil || id != w.id {
 			d.unwatch(ns)
@@ -222,7 +222,7 @@ func (d *Daemon) watchAll() bool {
 		}
 		w := &watch{id: id, stop: make(chan struct{})}
 		failed := func(error) { d.rewatch(ns, w) }
-		if err := port.Watch(ns, w.stop, d.poke, failed); err != nil {
+		if err := port.Watch(ns, w.stop, d.kick, failed); err != nil {
 			complete = false
 			continue
 		}
@@ -246,7 +246,7 @@ func (d *Daemon) rewatch(ns string, w *watch) {
 	if d.watched[ns] == w {
 		d.unwatch(ns)
 	}
-	d.poke()
+	d.kick()
 }
 
 // open makes a port of an interface.
@@ -258,19 +258,19 @@ func (d *Daemon) open(p *portLink, at place) error {
 	if err != nil {
 		return err
 	}
-	o, err := d.prepare(want, at)
+	o, err := d.openSockets(want, at)
 	if err != nil {
 		return err
 	}
 	return d.install(p, o)
 }
 
-// follow takes over whether the link is up, and what else has changed.
-func (d *Daemon) follow(p *portLink, l port.Link) {
-	d.notice(p, l)
-	d.measureMTU(p)
+// followLink takes over whether the link is up, and what else has changed.
+func (d *Daemon) followLink(p *portLink, l port.Link) {
+	d.updateLink(p, l)
+	d.reportMTU(p)
 	d.tuneTAP(p)
-	d.hush(p)
+	d.disableHostStack(p)
 	if p.up == l.Up {
 		return
 	}
@@ -286,20 +286,20 @@ func (d *Daemon) follow(p *portLink, l port.Link) {
 	}
 }
 
-// gone takes note that a port has no interface.
-func (d *Daemon) gone(p *portLink, why error) {
+// interfaceGone takes note that a port has no interface.
+func (d *Daemon) interfaceGone(p *portLink, why error) {
 	if p.socket == nil {
-		d.fail(p, why)
+		d.reportDown(p, why)
 		return
 	}
-	if err := d.lose(p); err != nil {
+	if err := d.closePort(p); err != nil {
 		d.log.Warn("closing a port whose interface went away", "port", p.cfg.Name, "error", err)
 	}
-	d.fail(p, why)
+	d.reportDown(p, why)
 }
 
-// fail says once why a port cannot work.
-func (d *Daemon) fail(p *portLink, why error) {
+// reportDown says once why a port cannot work.
+func (d *Daemon) reportDown(p *portLink, why error) {
 	state := why.Error()
 	if waitable(why) {
 		state += ": waiting for it"
@@ -309,27 +309,27 @@ func (d *Daemon) fail(p *portLink, why error) {
 	}
 	p.state = state
 	d.log.Warn("port is down", "port", p.cfg.Name, "reason", state)
-	d.note(p.cfg.Name, state)
+	d.addEvent(p.cfg.Name, state)
 }
 
-// lose closes a port's sockets and gives the interface back. The port stays configured.
-func (d *Daemon) lose(p *portLink) error {
+// closePort closes a port's sockets and gives the interface back. The port stays configured.
+func (d *Daemon) closePort(p *portLink) error {
 	if p.socket == nil {
 		return nil
 	}
-	err := errors.Join(p.goodbye(), d.runner.Detach(p.number))
+	err := errors.Join(p.stopLLDP(), d.runner.Detach(p.number))
 	d.renegotiate.Store(true)
 	p.socket, p.tap, p.up = nil, nil, false
-	return errors.Join(err, p.giveBack())
+	return errors.Join(err, p.restoreInterface())
 }
 
-// loseAll loses every port. The kernel takes some 20 ms to close a socket, of which a port has eight: ports that go one after the
+// closeAllPorts loses every port. The kernel takes some 20 ms to close a socket, of which a port has eight: ports that go one after the
 // other would take seconds, where all of them at once take no longer than one.
-func (d *Daemon) loseAll() error {
+func (d *Daemon) closeAllPorts() error {
 	var all sync.WaitGroup
 	errs := make(chan error, len(d.ports))
 	for _, p := range d.ports {
-		all.Go(func() { errs <- d.lose(p) })
+		all.Go(func() { errs <- d.closePort(p) })
 	}
 	all.Wait()
 	close(errs)
@@ -340,12 +340,12 @@ func (d *Daemon) loseAll() error {
 	return joined
 }
 
-// forget gives the interface of a port back that the configuration no longer has; the runner has closed its sockets.
-func (d *Daemon) forget(p *portLink) error {
+// releaseRemoved gives the interface of a port back that the configuration no longer has; the runner has closed its sockets.
+func (d *Daemon) releaseRemoved(p *portLink) error {
 	if p.socket == nil {
 		return nil
 	}
-	err := p.goodbye()
+	err := p.stopLLDP()
 	p.socket, p.tap, p.up = nil, nil, false
-	return errors.Join(err, p.giveBack())
+	return errors.Join(err, p.restoreInterface())
 }

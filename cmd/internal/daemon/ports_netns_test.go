@@ -107,7 +107,7 @@ func TestNamespaceReplaced(t *testing.T) {
 // and the buffer that the port held comes back.
 func TestInterfaceVanishesUnderLoad(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
-	r.start(setup{keys: smallBuffers, each: paced})
+	r.start(setup{keys: smallBuffers, each: at100M})
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	stop1 := h1.send(stream{to: 2, prio: 3, rate: 40e6})
 	stop3 := h3.send(stream{to: 4, prio: 3}, stream{to: 4, prio: 0})
@@ -140,7 +140,7 @@ func TestInterfaceVanishesUnderLoad(t *testing.T) {
 // A link that flaps under load costs what was under way on it, and nothing else.
 func TestLinkFlapsUnderLoad(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
-	r.start(setup{keys: smallBuffers, each: paced})
+	r.start(setup{keys: smallBuffers, each: at100M})
 	h1, h2, h3, h4 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)
 	stop1 := h1.send(stream{to: 2, prio: 3, rate: 40e6})
 	stop3 := h3.send(stream{to: 4, prio: 3}, stream{to: 4, prio: 0})

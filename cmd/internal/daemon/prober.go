@@ -12,9 +12,9 @@ import (
 
 // A prober is the headroom.Probe of one port as the data plane sees it. The switch's lock guards it.
 type prober struct {
-	probe  *headroom.Probe
-	target int64  // as last seen
-	found  func() // tells that there is something to be done about the port: must not block
+	probe         *headroom.Probe
+	target        int64  // as last seen
+	targetChanged func() // tells that there is something to be done about the port: must not block
 }
 
 var _ dataplane.Prober = (*prober)(nil)
@@ -26,7 +26,7 @@ func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, bu
 		stamp, headroom.Moment{Now: now, Clock: clock})
 	if t := p.probe.Target(); t != p.target {
 		p.target = t
-		p.found()
+		p.targetChanged()
 	}
 	return urgent
 }
@@ -65,8 +65,8 @@ func clockPrecision() time.Duration {
 	return time.Duration(port.ClockStep(dataplane.Now) + port.ClockError(dataplane.ClockPair))
 }
 
-// follows are the ingress queues of a port whose headroom is what is found: buffer.headroom or their own is auto.
-func follows(c *config.Config, p *config.Port) (queues uint8) {
+// autoHeadroomQueues are the ingress queues of a port whose headroom is what is found: buffer.headroom or their own is auto.
+func autoHeadroomQueues(c *config.Config, p *config.Port) (queues uint8) {
 	for q := range p.Queues {
 		eta := c.Buffer.Headroom
 		if own := p.Priorities[q].Headroom; own != nil {
@@ -79,8 +79,8 @@ func follows(c *config.Config, p *config.Port) (queues uint8) {
 	return queues
 }
 
-// followsXon are the ingress queues of a port whose resume threshold is what is found: none is written for them.
-func followsXon(c *config.Config, p *config.Port) (queues uint8) {
+// autoXonQueues are the ingress queues of a port whose resume threshold is what is found: none is written for them.
+func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 	for q := range p.Queues {
 		if p.Queues[q].Lossless && p.Priorities[q].Xon == nil && c.Buffer.Xon == nil {
 			queues |= 1 << q
@@ -93,7 +93,7 @@ func followsXon(c *config.Config, p *config.Port) (queues uint8) {
 func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
 	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min, Max: h.Max.Bits(calculated),
-		Auto: follows(c, p) != 0, Key: headroomKey(c, p), Precision: h.Precision, Percentile: h.Percentile / 100,
+		Auto: autoHeadroomQueues(c, p) != 0, Key: headroomKey(c, p), Precision: h.Precision, Percentile: h.Percentile / 100,
 		Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)
 	if h.Max.Times == 0 { // a size was written: of all that is found

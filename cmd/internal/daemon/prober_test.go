@@ -57,7 +57,7 @@ func TestClockPrecision(t *testing.T) {
 // What the data plane passes on is what a Probe understands, and the other way round.
 func TestProber(t *testing.T) {
 	found := 0
-	p := &prober{found: func() { found++ }, probe: headroom.NewProbe(headroom.Settings{
+	p := &prober{targetChanged: func() { found++ }, probe: headroom.NewProbe(headroom.Settings{
 		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Calculated: 1 << 20, Percentile: 0.999, Interval: time.Second, Session: 9})}
 	p.SetUp(true, 1)
 	p.probe.SetAgreed(true, true, "b", 1)

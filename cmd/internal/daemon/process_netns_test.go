@@ -52,7 +52,7 @@ func TestStoppedThread(t *testing.T) {
 		speed int64
 		after int // frames that may still come
 	}{
-		{"a call is a frame", paced, 100e6, 1},
+		{"a call is a frame", at100M, 100e6, 1},
 		{"a call is 50 µs", "speed: 1G, ring: {outage: 400ms, max: 64MiB}", 1e9, 50_000 / 8 / (frame + 24)},
 		{"with a delay line of 1 ms", "speed: 1G, ring: {outage: 400ms, max: 64MiB}, delay: 1ms, burst: 62500B", 1e9, (1_000_000/8+62_500+50_000/8)/(frame+24) + 1},
 	} {
@@ -84,7 +84,7 @@ func TestStoppedThread(t *testing.T) {
 			stop3()
 			h2.whole(h1, 3)
 			h2.whole(h3, 3)
-			must(t, p.Stop(syscall.SIGTERM, patience))
+			must(t, p.Stop(syscall.SIGTERM, testTimeout))
 		})
 	}
 }
@@ -98,7 +98,7 @@ const restartBound = 2 * time.Second
 func TestKillAndRestart(t *testing.T) {
 	const pause = 336 * time.Millisecond // 65535 quanta at 100 Mbit/s
 	r := newRig(t, 3, lab.LinkOptions{})
-	s := setup{keys: smallBuffers, each: paced}
+	s := setup{keys: smallBuffers, each: at100M}
 	p := r.startProcess(s)
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
@@ -136,7 +136,7 @@ func TestKillAndRestart(t *testing.T) {
 	if after := gap(1) + gap(3); after != before {
 		t.Errorf("the restarted switch lost %d lossless frames", after-before)
 	}
-	must(t, p.Stop(syscall.SIGTERM, patience))
+	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 }
 
 // The switch takes IPv6 link-local addresses off its ports and gives them back when it ends. Where it was killed, the next
@@ -174,21 +174,21 @@ func TestLinkLocalAddresses(t *testing.T) {
 	if got := address(); got != "" {
 		t.Errorf("a port that flapped has the address %s", got)
 	}
-	must(t, p.Stop(syscall.SIGTERM, patience))
+	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 	if got := address(); got != before {
 		t.Errorf("after the switch p1 has the address %q, want %q again", got, before)
 	}
 
 	p = r.startProcess(setup{})
-	must(t, p.Stop(syscall.SIGKILL, patience))
+	must(t, p.Stop(syscall.SIGKILL, testTimeout))
 	p = r.startProcess(setup{})
-	must(t, p.Stop(syscall.SIGTERM, patience))
+	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 	flap()
 	eventually(t, "the address is back after SIGKILL, a restart and a flap", func() bool { return address() == before })
 
 	ip(t, r.sw, "link", "set", "p1", "addrgenmode", "random")
 	p = r.startProcess(setup{})
-	must(t, p.Stop(syscall.SIGTERM, patience))
+	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 	if link := ip(t, r.sw, "-d", "link", "show", "p1"); !strings.Contains(link, "addrgenmode random") {
 		t.Errorf("the switch has not restored the mode random: %s", link)
 	}

@@ -24,7 +24,7 @@ func TestOnlyARestartChanges(t *testing.T) {
 		{"listen: '127.0.0.1:1'", "listen: off", "metrics.listen: off: cannot change while the switch runs (it is 127.0.0.1:1): restart the switch, or keep the value"},
 		{hosts, hosts, ""},
 	} {
-		err := (&Daemon{cfg: parse(tt.old)}).changeable(parse(tt.new))
+		err := (&Daemon{cfg: parse(tt.old)}).checkRestartKeys(parse(tt.new))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want)) {
 			t.Errorf("{%s} to {%s}: %v\nwant %q", tt.old, tt.new, err, tt.want)
 		}

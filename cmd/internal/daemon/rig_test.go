@@ -81,8 +81,8 @@ type setup struct {
 	ready []int          // ports that have to come up; nil: all
 }
 
-// paced are the keys of a port at 100 Mbit/s that survives the pauses of a busy test machine.
-const paced = "speed: 100M, ring: {outage: 400ms}"
+// at100M are the keys of a port at 100 Mbit/s that survives the pauses of a busy test machine.
+const at100M = "speed: 100M, ring: {outage: 400ms}"
 
 // yaml writes the configuration for ports 1 to n. Every host has a static entry in VLAN 1, so that nothing is flooded.
 func (s setup) yaml(r *rig, n int) string {
@@ -181,7 +181,7 @@ func (r *rig) settle() {
 		return s.Buffer.Lossless.Used.Private.Now == 0 && s.Buffer.Lossless.Used.Shared.Now == 0 &&
 			s.Buffer.Lossless.Used.Headroom.Now == 0 && s.Buffer.Lossy.Used.Shared.Now == 0 && s.Buffer.Off == 0
 	}
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Errorf("nobody sends, and the buffer is not empty: lossless %+v, lossy %+v, %d queues OFF",
 				s.Buffer.Lossless.Used, s.Buffer.Lossy.Used, s.Buffer.Off)
@@ -332,15 +332,15 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// patience is how long a test waits for what has to happen. It is long: a slow machine is not a fault.
-const patience = time.Minute
+// testTimeout is how long a test waits for what has to happen. It is long: a slow machine is not a fault.
+const testTimeout = time.Minute
 
 // eventually waits for what the switch, another process or the kernel is about to do.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v still not: %s", patience, what)
+			t.Fatalf("after %v still not: %s", testTimeout, what)
 		}
 	}
 }

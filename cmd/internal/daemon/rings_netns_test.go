@@ -33,7 +33,7 @@ func flood(s *porttest.Socket, n int, v frame.VnetHeader, lossy []byte) error {
 // frames that do not fit a slot, and super-frames.
 func TestOverflowingLossyRing(t *testing.T) {
 	const lossless = 200
-	whole := superFrames()[0]
+	whole := gsoFrames()[0]
 	for _, tt := range []struct {
 		name  string
 		speed string

@@ -38,7 +38,7 @@ func TestPasswordOfMetrics(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, path := range []string{"/", "/metrics", "/v1/state"} {
 		for password, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized, "secret": http.StatusOK} {
-			q, err := http.NewRequest(http.MethodGet, "http://"+d.scrape.Addr().String()+path, nil)
+			q, err := http.NewRequest(http.MethodGet, "http://"+d.metricsListener.Addr().String()+path, nil)
 			must(t, err)
 			q.SetBasicAuth("ann", password)
 			a, err := client.Do(q)

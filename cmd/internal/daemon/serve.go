@@ -20,21 +20,21 @@ import (
 
 // Serve runs the switch until ctx ends: ports, control socket, metrics, page.
 func (d *Daemon) Serve(ctx context.Context) error {
-	d.log.Info("control socket", "path", d.control.Addr().String())
+	d.log.Info("control socket", "path", d.controlListener.Addr().String())
 	answers := api.NewServer(source{d}, d.started, d.startedAt)
 	control := d.serveControl(answers)
 	defer func() { _ = control.Close() }()
 	var sampling sync.WaitGroup
 	sampling.Go(func() { answers.Run(ctx) })
 	defer sampling.Wait()
-	if d.scrape != nil {
+	if d.metricsListener != nil {
 		end, err := d.serveWeb(answers)
 		if err != nil {
 			return err
 		}
 		defer end()
 	}
-	d.following.Add(1)
+	d.background.Add(1)
 	go d.runNotify(ctx)
 	d.Run(ctx)
 	return nil
@@ -42,13 +42,13 @@ func (d *Daemon) Serve(ctx context.Context) error {
 
 func (d *Daemon) serveControl(answers *api.Server) *http.Server {
 	s := web.NewLocalServer(answers, d.log)
-	go d.runServer(s, d.control, "")
+	go d.runServer(s, d.controlListener, "")
 	return s
 }
 
 // serveWeb serves what only reads, to whoever reaches the metrics address.
 func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
-	cfg := &d.seen.Load().cfg.Metrics
+	cfg := &d.published.Load().cfg.Metrics
 	security, err := web.ReadSecurity(cfg.WebConfig)
 	if err != nil {
 		return nil, err
@@ -57,24 +57,24 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	board := web.NewBoard([]web.Switch{{Label: source{d}.Name(), Read: func(context.Context) (*api.State, error) { return answers.State(), nil }}})
-	handler, err := web.Handler(web.Config{Board: board, State: answers.State, Metrics: scraped, Listen: cfg.Listen, Hosts: cfg.Hosts})
+	board := web.NewPoller([]web.Switch{{Label: source{d}.Name(), Read: func(context.Context) (*api.State, error) { return answers.State(), nil }}})
+	handler, err := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: scraped, Listen: cfg.Listen, Hosts: cfg.Hosts})
 	if err != nil {
 		return nil, err
 	}
-	d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.scrape.Addr()), "security", cfg.WebConfig)
+	d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.metricsListener.Addr()), "security", cfg.WebConfig)
 	s := web.NewServer(handler, d.log)
-	go d.runServer(s, d.scrape, cfg.WebConfig)
+	go d.runServer(s, d.metricsListener, cfg.WebConfig)
 	return func() {
 		_ = s.Close()
 		board.Close()
 	}, nil
 }
 
-// claim takes the control socket and, where there is one, the metrics address. A client that comes before Serve waits.
-func (d *Daemon) claim(c *config.Config) error {
+// openListeners takes the control socket and, where there is one, the metrics address. A client that comes before Serve waits.
+func (d *Daemon) openListeners(c *config.Config) error {
 	var err error
-	if d.control, err = api.Listen(c.API.Socket, c.API.Auto); err != nil {
+	if d.controlListener, err = api.Listen(c.API.Socket, c.API.Auto); err != nil {
 		return err
 	}
 	if c.Metrics.Listen == "" {
@@ -87,7 +87,7 @@ func (d *Daemon) claim(c *config.Config) error {
 	for _, w := range warnings {
 		d.log.Warn(w.String())
 	}
-	if d.scrape, err = net.Listen("tcp", c.Metrics.Listen); err != nil {
+	if d.metricsListener, err = net.Listen("tcp", c.Metrics.Listen); err != nil {
 		return c.Errorf("metrics.listen", "%v: take another address, or write off", err)
 	}
 	return nil
@@ -103,16 +103,16 @@ func CheckFiles(c *config.Config) (warnings []config.Warning, err error) {
 	if err != nil {
 		return nil, c.Errorf("metrics.web_config", "%v", err)
 	}
-	if file != "" && !security.Asks && c.Metrics.Reachable() {
-		warnings = append(warnings, c.Exposed())
+	if file != "" && !security.Authenticates && c.Metrics.Reachable() {
+		warnings = append(warnings, c.ExposedWarning())
 	}
 	return warnings, nil
 }
 
-// unclaim gives back what claim took and Serve, which closes it too, may never have used.
-func (d *Daemon) unclaim() error {
+// closeListeners gives back what claim took and Serve, which closes it too, may never have used.
+func (d *Daemon) closeListeners() error {
 	var errs []error
-	for _, l := range []net.Listener{d.control, d.scrape} {
+	for _, l := range []net.Listener{d.controlListener, d.metricsListener} {
 		if l == nil {
 			continue
 		}
@@ -137,7 +137,7 @@ func (d *Daemon) runServer(s *http.Server, l net.Listener, security string) {
 }
 
 func (d *Daemon) metricsPorts() []metrics.Port {
-	v := d.seen.Load()
+	v := d.published.Load()
 	c, speakers := v.cfg, v.speakers
 	all := make([]metrics.Port, 0, len(c.Ports))
 	for i := range c.Ports {

@@ -38,15 +38,15 @@ func (d *Daemon) publish() {
 			v.speakers[name] = p.speaker
 		}
 	}
-	d.seen.Store(v)
+	d.published.Store(v)
 }
 
 // Name implements api.Source.
-func (s source) Name() string { return s.d.seen.Load().cfg.Name }
+func (s source) Name() string { return s.d.published.Load().cfg.Name }
 
 // Ports implements api.Source.
 func (s source) Ports() []api.PortInfo {
-	v := s.d.seen.Load()
+	v := s.d.published.Load()
 	all := make([]api.PortInfo, 0, len(v.cfg.Ports))
 	for i := range v.cfg.Ports {
 		c := &v.cfg.Ports[i]
@@ -66,7 +66,7 @@ func (s source) Retired() *dataplane.Snapshot   { return s.d.runner.Retired() }
 
 // Headroom implements api.Source.
 func (s source) Headroom() []api.HeadroomInfo {
-	v := s.d.seen.Load()
+	v := s.d.published.Load()
 	all := []api.HeadroomInfo{}
 	for i := range v.cfg.Ports {
 		c := &v.cfg.Ports[i]
@@ -95,8 +95,8 @@ func (s source) Events(since uint64) (events []dataplane.Event) {
 	return events
 }
 
-// Foresee implements api.Source.
-func (s source) Foresee(q api.Question) (dataplane.Foresight, bool) {
+// Trace implements api.Source.
+func (s source) Trace(q api.TraceRequest) (dataplane.Foresight, bool) {
 	return s.d.runner.Foresee(q.Port, q.Frame, q.Vnet)
 }
 
@@ -112,7 +112,7 @@ func (s source) WallOf(ns int64) time.Time {
 }
 
 // ConfigYAML implements api.Source.
-func (s source) ConfigYAML() []byte { return config.Expand(s.d.seen.Load().cfg) }
+func (s source) ConfigYAML() []byte { return config.Expand(s.d.published.Load().cfg) }
 
 // Apply implements api.Source.
 func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {

@@ -15,30 +15,30 @@ import (
 // A speaker speaks LLDP and DCBX on one port, beside the data path: a goroutine that waits for frames of the peer, and for
 // what is due.
 type speaker struct {
-	port   string
-	socket *port.LLDP
-	heard  func(news) // is told what has changed, by any goroutine and without mu; must return at once
-	saw    sawFunc
-	done   chan struct{}
+	port     string
+	socket   *port.LLDP
+	onUpdate func(lldpUpdate) // is told what has changed, by any goroutine and without mu; must return at once
+	tap      tapFunc
+	done     chan struct{}
 
-	mu        sync.Mutex // guards what follows
-	x         *dcbx.Exchange
-	agent     lldp.Config // as they were told to x
-	machine   dcbx.Config
-	outcome   dcbx.Outcome   // as it was told to heard
-	agreement lldp.Agreement // likewise
-	stood     standing       // likewise
-	remarks   lldp.Allowance
-	closed    bool
+	mu              sync.Mutex // guards what follows
+	x               *dcbx.Exchange
+	agent           lldp.Config // as they were told to x
+	machine         dcbx.Config
+	outcome         dcbx.Outcome   // as it was told to heard
+	agreement       lldp.Agreement // likewise
+	reported        dcbxStatus     // likewise
+	reportAllowance lldp.Allowance
+	closed          bool
 }
 
-// news is what has changed at a port.
-type news struct {
+// lldpUpdate is what has changed at a port.
+type lldpUpdate struct {
 	port      string
 	events    []lldp.Event
 	outcome   *dcbx.Outcome // nil: as before
-	was       dcbx.Outcome
-	remark    *remark         // nil: nothing is to be said
+	before    dcbx.Outcome
+	status    *statusChange   // nil: nothing is to be said
 	pfc       uint8           // priorities that are lossless
 	agreement *lldp.Agreement // nil: as before
 	neighbour string          // "" where there is none
@@ -46,15 +46,15 @@ type news struct {
 	peerPFC   uint8 // priorities that the neighbour has by its own word
 }
 
-// A sawFunc is shown each frame that came or left. It must return at once, and borrows the frame.
-type sawFunc func(out bool, frame []byte, now int64)
+// A tapFunc is shown each frame that came or left. It must return at once, and borrows the frame.
+type tapFunc func(out bool, frame []byte, now int64)
 
 // startSpeaker makes a port whose link is down speak.
-func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(news), saw sawFunc) *speaker {
-	s := &speaker{port: name, socket: socket, heard: heard, saw: saw, done: make(chan struct{}), agent: agent, machine: machine}
+func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(lldpUpdate), saw tapFunc) *speaker {
+	s := &speaker{port: name, socket: socket, onUpdate: heard, tap: saw, done: make(chan struct{}), agent: agent, machine: machine}
 	s.x = dcbx.NewExchange(agent, machine)
 	s.outcome, s.agreement = s.x.Outcome(), lldp.Agreement{Port: name}
-	s.stood = standingOf(&s.outcome)
+	s.reported = dcbxStatusOf(&s.outcome)
 	go s.run()
 	return s
 }
@@ -74,7 +74,7 @@ func (s *speaker) run() {
 		n, err := s.socket.Receive(b)
 		if n > 0 {
 			s.do(func(x *dcbx.Exchange, now int64) {
-				s.saw(false, b[:n], now)
+				s.tap(false, b[:n], now)
 				x.Receive(b[:n], now)
 			})
 		}
@@ -100,14 +100,14 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 	f(s.x, now)
 	for frame := s.x.Transmit(); frame != nil; frame = s.x.Transmit() {
 		if s.socket.Send(frame) == nil { // a link that takes none now gets the next one
-			s.saw(true, frame, now)
+			s.tap(true, frame, now)
 		}
 	}
 	s.wake(now)
 	n, changed := s.change(now)
 	s.mu.Unlock()
 	if changed {
-		s.heard(n)
+		s.onUpdate(n)
 	}
 	return true
 }
@@ -122,12 +122,12 @@ func (s *speaker) wake(now int64) {
 }
 
 // change returns what has changed since it was told last.
-func (s *speaker) change(now int64) (n news, changed bool) {
-	n = news{port: s.port, events: s.x.Agent().Events(), was: s.outcome}
+func (s *speaker) change(now int64) (n lldpUpdate, changed bool) {
+	n = lldpUpdate{port: s.port, events: s.x.Agent().Events(), before: s.outcome}
 	if o := s.x.Outcome(); o != s.outcome {
 		s.outcome, n.outcome = o, &o
 	}
-	s.remarkOn(&n, now)
+	s.addStatusChange(&n, now)
 	if a := s.x.Agreement(s.port); a != s.agreement {
 		s.agreement, n.agreement = a, &a
 	}
@@ -136,7 +136,7 @@ func (s *speaker) change(now int64) (n news, changed bool) {
 		told, _ := dcbx.PeerPFC(s.outcome.Version, all[0].Organization)
 		n.peerPFC = told.Enable
 	}
-	return n, len(n.events) > 0 || n.outcome != nil || n.agreement != nil || n.remark != nil
+	return n, len(n.events) > 0 || n.outcome != nil || n.agreement != nil || n.status != nil
 }
 
 // setLink tells whether the link is up.

@@ -330,8 +330,8 @@ func (s *station) finish() {
 	go func() { s.senders.Wait(); close(through) }()
 	select {
 	case <-through:
-	case <-time.After(2 * patience):
-		s.t.Errorf("h%d is not through after %v: paused %08b", s.n, 2*patience, s.paused.Load())
+	case <-time.After(2 * testTimeout):
+		s.t.Errorf("h%d is not through after %v: paused %08b", s.n, 2*testTimeout, s.paused.Load())
 		s.quit.Store(true)
 		<-through
 	}
@@ -360,7 +360,7 @@ func (s *station) whole(from *station, prio uint8) {
 	s.t.Helper()
 	from.finish()
 	sent := from.sent[prio].Load()
-	for deadline := time.Now().Add(patience); s.tally(from.n, prio).frames < sent && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(testTimeout); s.tally(from.n, prio).frames < sent && time.Now().Before(deadline); {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if got := s.tally(from.n, prio); got.frames != sent || got.reordered != 0 {

@@ -18,7 +18,7 @@ type socket interface {
 
 // openTAP makes the TAP of a port, and with it its interface.
 func (d *Daemon) openTAP(p *portLink) error {
-	t, err := port.OpenTAP(port.TAPConfig{Interface: p.cfg.Interface, Netns: p.cfg.Netns, TAPSettings: d.tapSettings(p.cfg), Held: held})
+	t, err := port.OpenTAP(port.TAPConfig{Interface: p.cfg.Interface, Netns: p.cfg.Netns, TAPSettings: d.tapSettings(p.cfg), Held: heldPriorities})
 	if err != nil {
 		return err
 	}
@@ -27,10 +27,10 @@ func (d *Daemon) openTAP(p *portLink) error {
 		return errors.Join(err, t.Close())
 	}
 	if why := t.Shared(); why != nil {
-		d.regret(p.cfg.Name, "frames of all priorities wait in one queue, so that a pause of one stops all, and the priority of a socket (SO_PRIORITY) counts for nothing", why)
+		d.warn(p.cfg.Name, "frames of all priorities wait in one queue, so that a pause of one stops all, and the priority of a socket (SO_PRIORITY) counts for nothing", why)
 	}
 	p.tap = t
-	if err := d.install(p, &opening{socket: t, at: at, restore: func() error { return nil }}); err != nil {
+	if err := d.install(p, &stagedPort{socket: t, at: at, restore: func() error { return nil }}); err != nil {
 		p.tap = nil
 		return err
 	}
@@ -40,32 +40,32 @@ func (d *Daemon) openTAP(p *portLink) error {
 // tuneTAP gives the TAP of a port the settings of its configuration.
 func (d *Daemon) tuneTAP(p *portLink) {
 	if p.tap != nil {
-		d.regret(p.cfg.Name, "changing the TAP", p.tap.Configure(d.tapSettings(p.cfg)))
+		d.warn(p.cfg.Name, "changing the TAP", p.tap.Configure(d.tapSettings(p.cfg)))
 	}
 }
 
-// hush keeps what a port receives from the host's own stack, where that has a TAP to get it through.
-func (d *Daemon) hush(p *portLink) {
+// disableHostStack keeps what a port receives from the host's own stack, where that has a TAP to get it through.
+func (d *Daemon) disableHostStack(p *portLink) {
 	want := p.tap == nil && slices.ContainsFunc(d.cfg.Ports, func(o config.Port) bool {
 		return o.Kind == config.KindTAP && o.Netns == p.cfg.Netns
 	})
 	switch {
-	case want && p.unhush == nil:
+	case want && p.restoreHostStack == nil:
 		var err error
-		p.unhush, err = port.Hush(p.cfg.Netns, p.at.link)
-		d.regret(p.cfg.Name, "programs may get frames twice", err)
-	case !want && p.unhush != nil:
-		d.regret(p.cfg.Name, "giving the interface back to the host's stack", p.unhush())
-		p.unhush = nil
+		p.restoreHostStack, err = port.Hush(p.cfg.Netns, p.at.link)
+		d.warn(p.cfg.Name, "programs may get frames twice", err)
+	case !want && p.restoreHostStack != nil:
+		d.warn(p.cfg.Name, "giving the interface back to the host's stack", p.restoreHostStack())
+		p.restoreHostStack = nil
 	}
 }
 
-// giveBack leaves a port's interface as it was found.
-func (p *portLink) giveBack() error {
+// restoreInterface leaves a port's interface as it was found.
+func (p *portLink) restoreInterface() error {
 	err := p.restore()
-	if p.unhush != nil {
-		err = errors.Join(err, p.unhush())
-		p.unhush = nil
+	if p.restoreHostStack != nil {
+		err = errors.Join(err, p.restoreHostStack())
+		p.restoreHostStack = nil
 	}
 	return err
 }
@@ -75,13 +75,13 @@ func (p *portLink) giveBack() error {
 func (d *Daemon) tapSettings(p *config.Port) port.TAPSettings {
 	s := port.TAPSettings{MTU: p.MTU, Addresses: p.Addresses, Queues: queueRule(d.cfg, p)}
 	if w := d.ports[p.Wire]; w != nil {
-		s.MAC = besides(w.at.link.MAC)
+		s.MAC = tapMAC(w.at.link.MAC)
 	}
 	return s
 }
 
-// besides returns a locally administered address that follows from another one.
-func besides(mac [6]byte) [6]byte {
+// tapMAC returns a locally administered address that follows from another one.
+func tapMAC(mac [6]byte) [6]byte {
 	if mac == [6]byte{} {
 		return mac
 	}
@@ -105,9 +105,9 @@ func queueRule(c *config.Config, p *config.Port) port.QueueRule {
 	return r
 }
 
-// held returns which priorities a MAC Control frame holds, if those in was were held before. How long does not matter: the
+// heldPriorities returns which priorities a MAC Control frame holds, if those in was were held before. How long does not matter: the
 // switch says when the hold is over.
-func held(b []byte, was uint8) uint8 {
+func heldPriorities(b []byte, was uint8) uint8 {
 	f, reason := macctl.Parse(b, macctl.GroupAddress)
 	switch {
 	case reason != macctl.ReasonNone:

@@ -45,7 +45,7 @@ func TestTAPRefused(t *testing.T) {
 			}
 			eventually(t, "the TAP comes", func() bool { return strings.Contains(p.Output(), `msg="port is open" port=p3 `) })
 			r.passes(1, 2)
-			must(t, p.Stop(syscall.SIGTERM, patience))
+			must(t, p.Stop(syscall.SIGTERM, testTimeout))
 		})
 	}
 }
@@ -59,7 +59,7 @@ func TestTAPRefusedInNamespace(t *testing.T) {
 	ns := r.moveToUserNamespace("p1", "p2")
 	p := r.launch(setup{ports: map[int]string{1: "netns: " + ns, 2: "netns: " + ns, 3: "kind: tap"}}, without(unix.CAP_NET_ADMIN), serveKey+"=1")
 	r.refuses(p, notAllowed+" (TUNSETIFF: operation not permitted)")
-	must(t, p.Stop(syscall.SIGTERM, patience))
+	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 }
 
 // requireUserNamespaces skips, or with REQUIRE_NETNS=1 fails, where even root may not have them.
@@ -98,7 +98,7 @@ func (r *rig) moveToUserNamespace(interfaces ...string) string {
 	}
 	p := r.launchAs(lab.Command{Name: "namespace", Argv: []string{"unshare", "--user", "--map-root-user", "--net", "sh", "-c",
 		"echo made; " + up + "echo up; exec sleep infinity"}})
-	r.t.Cleanup(func() { _ = p.Stop(syscall.SIGKILL, patience) })
+	r.t.Cleanup(func() { _ = p.Stop(syscall.SIGKILL, testTimeout) })
 	r.says(p, "made")
 	for _, name := range interfaces {
 		ip(r.t, r.sw, "link", "set", "dev", name, "netns", fmt.Sprint(p.Pid()))

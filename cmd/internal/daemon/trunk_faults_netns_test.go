@@ -63,7 +63,7 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 					there = append(there, n)
 				}
 			}
-			r.start(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 64KiB, low: 32KiB}}}"), each: paced, ready: there})
+			r.start(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 64KiB, low: 32KiB}}}"), each: at100M, ready: there})
 			if r.state(missing) == "" {
 				t.Error("the missing interface is not reported")
 			}
@@ -106,7 +106,7 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 // Two trunks and a bridge in one switch: each carries its own, and no frame gets from one to another.
 func TestTrunksBesideABridge(t *testing.T) {
 	r := newRig(t, 6, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nfdb: []\ntrunks: {first: {uplink: p2, members: [p1]}, second: {uplink: p3, members: [p4]}}\n", each: paced})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nfdb: []\ntrunks: {first: {uplink: p2, members: [p1]}, second: {uplink: p3, members: [p4]}}\n", each: at100M})
 	var hosts []*station
 	for n := 1; n <= 6; n++ {
 		hosts = append(hosts, r.station(n, macctl.ModePFC, 100e6))
@@ -135,7 +135,7 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 		t.Run(workers, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
 			r.start(setup{keys: threeToOne(", meters: {0: {cir: 10M, pir: 20M, cbs: 16KiB, pbs: 16KiB}, 1: {cir: 1M}}, red: {1: {low: 0, high: 1MiB, probability: 50%}}") +
-				"capture: {memory: 64MiB}\nworkers: " + workers, each: paced + ", loop: off"})
+				"capture: {memory: 64MiB}\nworkers: " + workers, each: at100M + ", loop: off"})
 			k := r.startCapture(r.serveControl(), api.CaptureRequest{Snap: 96})
 			h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 			h1.send(stream{to: 4, prio: 0, rate: 60e6, frames: 1500})

@@ -29,7 +29,7 @@ func (r *rig) trunk() *dataplane.TrunkSnapshot {
 func TestTrunkIsLosslessUnderLoad(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
 	marks := threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}")
-	r.start(setup{keys: marks, each: paced})
+	r.start(setup{keys: marks, each: at100M})
 	sink := r.station(4, macctl.ModePFC, 100e6)
 	var members []*station
 	var stops []func()
@@ -44,7 +44,7 @@ func TestTrunkIsLosslessUnderLoad(t *testing.T) {
 	})
 	for _, keys := range []string{threeToOne(", distribution: flow-hash"), marks} {
 		before := sink.tally(2, 3).frames
-		must(t, r.apply(setup{keys: keys, each: paced}, 4))
+		must(t, r.apply(setup{keys: keys, each: at100M}, 4))
 		eventually(t, "frames go on", func() bool { return sink.tally(2, 3).frames > before+50 })
 	}
 	for i, stop := range stops {
@@ -61,7 +61,7 @@ func TestTrunkIsLosslessUnderLoad(t *testing.T) {
 // paused and away it holds nobody.
 func TestTrunkMembersComeAndGo(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
-	r.start(setup{keys: threeToOne(""), each: paced})
+	r.start(setup{keys: threeToOne(""), each: at100M})
 	var hosts []*station
 	for n := 1; n <= 4; n++ {
 		hosts = append(hosts, r.station(n, macctl.ModePFC, 100e6))

@@ -26,7 +26,7 @@ func (t *Tuning) Type() string { return "choices" }
 func (t *Tuning) Set(text string) error {
 	var v dataplane.Tuning
 	for choice := range strings.SplitSeq(text, ",") {
-		if err := choose(&v, choice); err != nil {
+		if err := parseChoice(&v, choice); err != nil {
 			return fmt.Errorf("%q: %w", choice, err)
 		}
 	}
@@ -34,8 +34,8 @@ func (t *Tuning) Set(text string) error {
 	return nil
 }
 
-// choose takes over one choice.
-func choose(v *dataplane.Tuning, choice string) (err error) {
+// parseChoice takes over one choice.
+func parseChoice(v *dataplane.Tuning, choice string) (err error) {
 	name, value, _ := strings.Cut(choice, "=")
 	switch choice {
 	case "spin=none":

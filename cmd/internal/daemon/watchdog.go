@@ -19,20 +19,20 @@ type watchdog struct {
 	log    *slog.Logger // which keeps nobody waiting
 	runner *dataplane.Runner
 	dog    *deadlock.Watchdog
-	sight  sight
+	view   switchView
 	wake   chan struct{}
 	stop   chan struct{}
 	done   chan struct{} // nil where it never ran
 }
 
-// sight is the switch as the watchdog sees it.
-type sight struct{ sw *dataplane.Switch }
+// switchView is the switch as the watchdog sees it.
+type switchView struct{ sw *dataplane.Switch }
 
-var _ deadlock.Switch = (*sight)(nil)
+var _ deadlock.Switch = (*switchView)(nil)
 
 func newWatchdog(log *slog.Logger) *watchdog {
 	g := &watchdog{log: log, wake: make(chan struct{}, 1), stop: make(chan struct{})}
-	g.dog = deadlock.New(&g.sight)
+	g.dog = deadlock.New(&g.view)
 	return g
 }
 
@@ -80,7 +80,7 @@ func (g *watchdog) run() {
 // look takes the looks that are due and returns when the next one is.
 func (g *watchdog) look() (next int64) {
 	g.act(func(now int64) {
-		suspects := g.sight.sw.Suspects()
+		suspects := g.view.sw.Suspects()
 		for i := range suspects.All() {
 			g.dog.Notice(i, now)
 		}
@@ -94,15 +94,15 @@ func (g *watchdog) look() (next int64) {
 func (g *watchdog) act(f func(now int64)) {
 	var happened []deadlock.Event
 	g.runner.Act(func(sw *dataplane.Switch) {
-		g.sight.sw = sw
+		g.view.sw = sw
 		f(dataplane.Now())
 		happened = slices.Clone(g.dog.Events())
 		for i := range happened {
-			note(sw, &happened[i])
+			addWatchdogEvent(sw, &happened[i])
 		}
 	})
 	for i := range happened {
-		g.write(&happened[i])
+		g.logEvent(&happened[i])
 	}
 }
 
@@ -161,14 +161,14 @@ func (g *watchdog) retired() (all []deadlock.Status) {
 }
 
 // Read implements deadlock.Switch.
-func (s *sight) Read(port int, queue uint8, now int64, r *deadlock.Reading) {
+func (s *switchView) Read(port int, queue uint8, now int64, r *deadlock.Reading) {
 	s.sw.ReadWatch(port, queue, now, (*dataplane.WatchReading)(r))
 }
 
 // Await implements deadlock.Switch.
-func (s *sight) Await(port int, queue uint8, on bool) { s.sw.Await(port, queue, on) }
+func (s *switchView) Await(port int, queue uint8, on bool) { s.sw.Await(port, queue, on) }
 
 // Order implements deadlock.Switch.
-func (s *sight) Order(port int, queue uint8, o deadlock.Order, now int64) {
+func (s *switchView) Order(port int, queue uint8, o deadlock.Order, now int64) {
 	s.sw.Order(port, queue, o != deadlock.Obey, o == deadlock.Discard, now)
 }

@@ -50,7 +50,7 @@ func newBenchSwitch(b *testing.B) *benchSwitch {
 		sw.SetUp(i, true, 1)
 	}
 	g := newWatchdog(slog.New(slog.DiscardHandler))
-	g.sight.sw = sw
+	g.view.sw = sw
 	return &benchSwitch{g, sw, c, all}
 }
 

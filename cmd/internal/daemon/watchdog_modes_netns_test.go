@@ -17,7 +17,7 @@ func TestSONiCStorm(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
 			r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {mode: sonic, detection: 100ms, restoration: 200ms, poll: 100ms}",
-				each: paced + ", flow_control: " + mode.String()})
+				each: at100M + ", flow_control: " + mode.String()})
 			h1, h2 := r.station(1, mode, 100e6), r.station(2, mode, 100e6)
 			calm := h2.storm(mode)
 			eventually(t, "the switch is paused", func() bool { return r.snapshot(2).Paused&(1<<3) != 0 })
@@ -48,7 +48,7 @@ func TestSONiCStorm(t *testing.T) {
 func TestRecurringStorm(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 2, recovery: 10ms, action: forward, slow: {period: 1s, threshold: 5}}",
-		each: paced})
+		each: at100M})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	calm := h2.storm(macctl.ModePFC)
 	stop := h1.send(stream{to: 2, prio: 3, rate: 5e6})

@@ -60,7 +60,7 @@ func TestStorm(t *testing.T) {
 	}{{macctl.ModePFC, "forward"}, {macctl.ModePFC, "drop"}, {macctl.ModePause, "forward"}, {macctl.ModePause, "drop"}} {
 		t.Run(tt.mode.String()+" "+tt.action, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
-			r.start(setup{keys: watched + tt.action + "}", each: paced + ", flow_control: " + tt.mode.String()})
+			r.start(setup{keys: watched + tt.action + "}", each: at100M + ", flow_control: " + tt.mode.String()})
 			h1, h2 := r.station(1, tt.mode, 100e6), r.station(2, tt.mode, 100e6)
 			h3, h4 := r.station(3, tt.mode, 100e6), r.station(4, tt.mode, 100e6)
 			stopBystander := h3.send(stream{to: 4, prio: 3, rate: 20e6})
@@ -121,7 +121,7 @@ func TestChangeInAStorm(t *testing.T) {
 func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	with := func(watchdog string) setup {
-		return setup{keys: "priorities: {lossless: [3]}\nwatchdog: " + watchdog, each: paced + ", flow_control: " + mode.String()}
+		return setup{keys: "priorities: {lossless: [3]}\nwatchdog: " + watchdog, each: at100M + ", flow_control: " + mode.String()}
 	}
 	action := func(name string) setup { return with(fmt.Sprintf(settings, name)) }
 	r.start(action("alert"))
@@ -195,7 +195,7 @@ func (n *notices) times() []time.Time {
 // left in spite of XOFF; the second notification comes after the recovery time and at most a period more.
 func TestTimesOfNotification(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: forward}", each: paced})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: forward}", each: at100M})
 	told := &notices{Handler: slog.DiscardHandler}
 	r.d.watchdog.act(func(int64) { r.d.watchdog.log = slog.New(enabled{told}) })
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
@@ -256,7 +256,7 @@ func TestThrottlingIsNoStorm(t *testing.T) {
 // whose number the peer pauses all the time.
 func TestBurstsAreNoDeadlock(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 4, action: drop}", each: paced})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 4, action: drop}", each: at100M})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0, rate: 5e6})
 	for range 15 {
@@ -291,7 +291,7 @@ func TestStoppedSwitchIsNoDeadlock(t *testing.T) {
 	}
 	stop()
 	h2.whole(h1, 3)
-	must(t, p.Stop(syscall.SIGTERM, patience))
+	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 	if log := p.Output(); strings.Contains(log, "deadlock") {
 		t.Error(log)
 	}

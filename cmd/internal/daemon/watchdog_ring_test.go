@@ -88,7 +88,7 @@ func newRing(t *testing.T, watchdog string) (nodes [3]*ringNode) {
 			ports[i], numbers[c.Ports[i].Name] = n.ports[i], i
 		}
 		must(t, n.sw.Reconfigure(switchConfig(c, bridge.Identity{1}), ports, statics(c, numbers), 1))
-		n.watchdog.sight.sw = n.sw
+		n.watchdog.view.sw = n.sw
 		for i := range c.Ports {
 			n.sw.SetUp(i, true, 1)
 			must(t, n.watchdog.dog.Set(i, c.Ports[i].Name, watchedQueues(n.ports[i]), c.Ports[i].Watchdog.Config, 1))
@@ -166,7 +166,7 @@ func (n *ringNode) watch(now int64) (events []deadlock.Event) {
 	}
 	n.watchdog.dog.Look(now)
 	for _, e := range n.watchdog.dog.Events() {
-		if told[e.Kind] != "" {
+		if reportedKinds[e.Kind] != "" {
 			events = append(events, e)
 		}
 	}

@@ -151,7 +151,7 @@ func TestStuckLog(t *testing.T) {
 	select {
 	case err := <-ended:
 		must(t, err)
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the switch does not end")
 	}
 }

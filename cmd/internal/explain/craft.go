@@ -30,8 +30,8 @@ const (
 )
 
 // Question makes the frame that arrives at a port.
-func (f *Frame) Question(in string) (api.Question, error) {
-	q := api.Question{Port: in}
+func (f *Frame) Question(in string) (api.TraceRequest, error) {
+	q := api.TraceRequest{Port: in}
 	dst, err := traffic.ParseMAC(f.Dst)
 	if err == nil && dst == 0 {
 		err = errors.New("--dst is missing: name the address that the frame is for")

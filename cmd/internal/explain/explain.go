@@ -18,11 +18,11 @@ import (
 )
 
 // Running asks the switch behind a control socket.
-func Running(ctx context.Context, socket string, questions []api.Question) (*api.Explanation, error) {
+func Running(ctx context.Context, socket string, questions []api.TraceRequest) (*api.Explanation, error) {
 	client := api.NewClient(socket)
 	all := &api.Explanation{Schema: api.Schema, Running: true, Frames: []api.ExplainedFrame{}}
 	for i, q := range questions {
-		asked, done := context.WithTimeout(ctx, watch.Patience)
+		asked, done := context.WithTimeout(ctx, watch.Timeout)
 		e, err := client.Explain(asked, i+1, q)
 		done()
 		if err != nil {
@@ -35,19 +35,19 @@ func Running(ctx context.Context, socket string, questions []api.Question) (*api
 }
 
 // AtRest asks what a configuration file makes of the frames.
-func AtRest(file string, questions []api.Question) (*api.Explanation, error) {
+func AtRest(file string, questions []api.TraceRequest) (*api.Explanation, error) {
 	c, _, err := config.Load(file)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := daemon.AtRest(c)
+	rest, err := daemon.NewOfflineSwitch(c)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rest.Close() }()
 	all := &api.Explanation{Schema: api.Schema, Switch: c.Name, Frames: []api.ExplainedFrame{}}
 	for i, q := range questions {
-		f, ok := rest.Foresee(q)
+		f, ok := rest.Trace(q)
 		if !ok {
 			return nil, fmt.Errorf("%s has no port %q: it has %s", file, q.Port, portNames(c))
 		}

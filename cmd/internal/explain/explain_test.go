@@ -68,7 +68,7 @@ func TestAtRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := AtRest(file, []api.Question{q, q})
+		e, err := AtRest(file, []api.TraceRequest{q, q})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,10 +96,10 @@ func TestAtRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := AtRest(file, []api.Question{q}); err == nil || !strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
+	if _, err := AtRest(file, []api.TraceRequest{q}); err == nil || !strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
 		t.Errorf("a port that does not exist: %v", err)
 	}
-	if _, err := Running(context.Background(), "/no/such.sock", []api.Question{q}); err == nil {
+	if _, err := Running(context.Background(), "/no/such.sock", []api.TraceRequest{q}); err == nil {
 		t.Error("no switch answers, and there is no error")
 	}
 }

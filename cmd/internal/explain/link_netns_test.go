@@ -54,7 +54,7 @@ func TestRunningSwitch(t *testing.T) {
 			Src: "02:00:00:00:00:01", VLAN: pick(-1, 0, 1, 10, 20), PCP: pick(-1, 3, 0), DSCP: pick(-1, 26), ECN: true, EtherType: -1, GSO: -1, Octets: pick(64, 500, 1514)}
 		q, err := f.Question("p1")
 		must(t, err)
-		e, err := Running(t.Context(), socket, []api.Question{q})
+		e, err := Running(t.Context(), socket, []api.TraceRequest{q})
 		must(t, err)
 		compare(t, &e.Frames[0], socket, func() {
 			_, _, err := w.Send(q.Frame, q.Vnet)

@@ -36,10 +36,10 @@ var orders = []order{
 	{"received", func(p *api.Port, _ *model) float64 { return recent(p).ReceiveBits }},
 	{"sent", func(p *api.Port, _ *model) float64 { return recent(p).TransmitBits }},
 	{"held by the peer", func(p *api.Port, m *model) float64 {
-		return most(m.pfc(p.Port), func(r *api.PFCRecent) float64 { return r.ReceivedPausedShare })
+		return maxShare(m.pfc(p.Port), func(r *api.PFCRecent) float64 { return r.ReceivedPausedShare })
 	}},
 	{"holding the peer", func(p *api.Port, m *model) float64 {
-		return most(m.pfc(p.Port), func(r *api.PFCRecent) float64 { return r.SentPausedShare })
+		return maxShare(m.pfc(p.Port), func(r *api.PFCRecent) float64 { return r.SentPausedShare })
 	}},
 	{"drops", func(p *api.Port, _ *model) float64 { return recent(p).DroppedFrames }},
 }
@@ -51,8 +51,8 @@ func recent(p *api.Port) api.PortRecent {
 	return *p.Recent
 }
 
-// most is the largest share among the priorities of a port.
-func most(p *api.PFCPort, of func(*api.PFCRecent) float64) (share float64) {
+// maxShare is the largest share among the priorities of a port.
+func maxShare(p *api.PFCPort, of func(*api.PFCRecent) float64) (share float64) {
 	if p == nil {
 		return 0
 	}
@@ -82,8 +82,8 @@ type model struct {
 
 func newModel(path string, delay time.Duration) *model { return &model{path: path, delay: delay} }
 
-// take makes an answer what is shown. Where there is none, what was seen last stays, and is marked as such.
-func (m *model) take(l look, now time.Time) {
+// update makes an answer what is shown. Where there is none, what was seen last stays, and is marked as such.
+func (m *model) update(l look, now time.Time) {
 	if l.err != nil {
 		if m.fault == "" {
 			m.dead = now

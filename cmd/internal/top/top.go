@@ -46,8 +46,8 @@ func (s Switch) Look(ctx context.Context) (*api.State, []api.Event, error) {
 	return state, r.(*api.Events).Events, nil
 }
 
-// patience is how long the switch may take to answer before it is called dead.
-const patience = 2 * time.Second
+// answerTimeout is how long the switch may take to answer before it is called dead.
+const answerTimeout = 2 * time.Second
 
 // Run shows what the source says, looking again after delay each time, until the user quits or ctx ends. The terminal is
 // as before when it returns, and when something panics. path is where the switch is asked.
@@ -74,7 +74,7 @@ func Run(ctx context.Context, s Source, path string, delay time.Duration) error 
 			if l.panicked != nil {
 				return l.panicked
 			}
-			m.take(l, time.Now())
+			m.update(l, time.Now())
 		case e := <-screen.EventQ():
 			switch e := e.(type) {
 			case *tcell.EventKey:
@@ -120,7 +120,7 @@ func ask(ctx context.Context, s Source) (l look) {
 			l.panicked = fmt.Errorf("top: this is a fault of the program: %v\n%s", v, debug.Stack())
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	l.state, l.events, l.err = s.Look(ctx)
 	return l

@@ -17,7 +17,7 @@ import (
 	"pfcswitch/cmd/internal/traffic"
 )
 
-const patient = 10 * time.Second
+const testTimeout = 10 * time.Second
 
 // A network is a switch, in a process of its own, and a host at its port p1.
 type network struct {
@@ -52,7 +52,7 @@ func (n *network) start() {
 	if n.daemon, err = n.sw.Start(lab.Command{Name: "switch", Argv: []string{lab.Self}, Env: []string{daemonKey + "=" + n.file}}); err != nil {
 		n.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patient); !strings.Contains(n.daemon.Output(), `msg="port is open" port=p1`); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !strings.Contains(n.daemon.Output(), `msg="port is open" port=p1`); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			n.t.Fatalf("the switch has not opened its port:\n%s", n.daemon.Output())
 		}
@@ -61,7 +61,7 @@ func (n *network) start() {
 
 // stop kills the switch.
 func (n *network) stop() {
-	_ = n.daemon.Stop(syscall.SIGKILL, patient) // the error says that it was killed
+	_ = n.daemon.Stop(syscall.SIGKILL, testTimeout) // the error says that it was killed
 }
 
 // storm makes the host pause the switch in priority 3 all the time, until the test has seen it.
@@ -165,7 +165,7 @@ func TestTopRestoresTerminal(t *testing.T) {
 		out := x.written()
 		return strings.LastIndex(out, "the source is broken") > strings.LastIndex(out, "\x1b[?1049l")
 	}
-	for deadline := time.Now().Add(patient); !told(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !told(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("what has happened is not told on the page that stays")
 		}

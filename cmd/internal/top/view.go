@@ -94,12 +94,12 @@ func (v *view) headline(width int) {
 	}
 }
 
-// besides are the lines of the overview that are neither ports nor events.
-const besides = 11
+// otherRows are the lines of the overview that are neither ports nor events.
+const otherRows = 11
 
 func (v *view) overview() {
 	ports := v.sorted()
-	n := max(1, min(len(ports), (v.height-besides-len(v.state.Trunks)-3)/2))
+	n := max(1, min(len(ports), (v.height-otherRows-len(v.state.Trunks)-3)/2))
 	first := max(0, min(v.position()-n/2, len(ports)-n))
 	seen := ports[first:min(first+n, len(ports))]
 	v.ports(seen, len(ports))
@@ -326,8 +326,8 @@ func (v *view) detail() {
 			if q.Recent != nil {
 				in, out = percent(q.Recent.ReceivedPausedShare)+" %", percent(q.Recent.SentPausedShare)+" %"
 			}
-			v.add(plain, "%-8s %9s %10.1f %% %6s  %9s %10.1f %% %6s  %s", q.Priority, lasted(q.ReceivedPausedNs), 100*q.ReceivedPausedShare, in,
-				lasted(q.SentPausedNs), 100*q.SentPausedShare, out, q.State)
+			v.add(plain, "%-8s %9s %10.1f %% %6s  %9s %10.1f %% %6s  %s", q.Priority, durationText(q.ReceivedPausedNs), 100*q.ReceivedPausedShare, in,
+				durationText(q.SentPausedNs), 100*q.SentPausedShare, out, q.State)
 		}
 	}
 	v.pools()
@@ -335,7 +335,7 @@ func (v *view) detail() {
 	v.eventLines()
 }
 
-func lasted(ns int64) string { return time.Duration(ns).Round(time.Millisecond).String() }
+func durationText(ns int64) string { return time.Duration(ns).Round(time.Millisecond).String() }
 
 func (v *view) help() {
 	for _, line := range []string{

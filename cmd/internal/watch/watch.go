@@ -14,8 +14,8 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// Patience is how long a switch may take to answer.
-const Patience = 5 * time.Second
+// Timeout is how long a switch may take to answer.
+const Timeout = 5 * time.Second
 
 // Options say what to watch and how to show it.
 type Options struct {
@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options) error {
 	tick := time.NewTicker(o.Every)
 	defer tick.Stop()
 	for {
-		if err := w.look(ctx); err != nil {
+		if err := w.poll(ctx); err != nil {
 			return err
 		}
 		select {
@@ -55,8 +55,8 @@ type watcher struct {
 	back  string // what to say when it has one again
 }
 
-func (w *watcher) look(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, Patience)
+func (w *watcher) poll(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	r, err := w.Ask(asking)
 	switch {
@@ -65,26 +65,26 @@ func (w *watcher) look(ctx context.Context) error {
 	case err != nil && w.last == nil:
 		return err
 	case err != nil:
-		return w.lost(err)
+		return w.reportError(err)
 	}
 	return w.show(r)
 }
 
-// lost says once why there is no answer.
-func (w *watcher) lost(err error) error {
+// reportError says once why there is no answer.
+func (w *watcher) reportError(err error) error {
 	if w.fault == err.Error() {
 		return nil
 	}
 	w.fault = err.Error()
 	if gone := new(api.NoPortError); errors.As(err, &gone) {
 		w.back = "the port is there again"
-		return w.tell("there is nothing to show, which is tried again: " + w.fault)
+		return w.report("there is nothing to show, which is tried again: " + w.fault)
 	}
 	w.back = "the switch answers again"
-	return w.tell("the switch does not answer, which is tried again: " + w.fault)
+	return w.report("the switch does not answer, which is tried again: " + w.fault)
 }
 
-func (w *watcher) tell(text string) error {
+func (w *watcher) report(text string) error {
 	_, err := fmt.Fprintf(w.Tell, "%s %s\n", time.Now().Format(time.TimeOnly), text)
 	return err
 }
@@ -106,7 +106,7 @@ func (w *watcher) show(r api.Reply) error {
 		return w.redraw(r, said)
 	}
 	if said != "" {
-		if err := w.tell(said); err != nil {
+		if err := w.report(said); err != nil {
 			return err
 		}
 	}

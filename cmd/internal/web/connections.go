@@ -9,22 +9,22 @@ import (
 // connections bounds the number of a server's connections. A new one takes the place of that which has waited longest for
 // a request; where all are at work, it is closed itself. So whoever holds a thousand connections keeps nobody out.
 type connections struct {
-	most int
+	max int
 
 	mu      sync.Mutex // guards what follows
 	turn    uint64
 	waiting map[net.Conn]uint64 // when it began to wait for a request, in turns; 0: it is at work
 }
 
-// changed is the server's ConnState.
-func (c *connections) changed(conn net.Conn, s http.ConnState) {
-	if surplus := c.note(conn, s); surplus != nil {
-		_ = bare(surplus).Close()
+// connState is the server's ConnState.
+func (c *connections) connState(conn net.Conn, s http.ConnState) {
+	if surplus := c.track(conn, s); surplus != nil {
+		_ = withoutTLS(surplus).Close()
 	}
 }
 
-// note returns the connection that is one too many, nil where there is room.
-func (c *connections) note(conn net.Conn, s http.ConnState) net.Conn {
+// track returns the connection that is one too many, nil where there is room.
+func (c *connections) track(conn net.Conn, s http.ConnState) net.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
@@ -42,7 +42,7 @@ func (c *connections) note(conn net.Conn, s http.ConnState) net.Conn {
 	case http.StateClosed, http.StateHijacked:
 		delete(c.waiting, conn)
 	}
-	if len(c.waiting) <= c.most {
+	if len(c.waiting) <= c.max {
 		return nil
 	}
 	surplus := c.oldest()
@@ -60,8 +60,8 @@ func (c *connections) oldest() (oldest net.Conn) {
 	return oldest
 }
 
-// bare returns the connection below TLS, whose end has to be told nothing and waited for by nobody.
-func bare(c net.Conn) net.Conn {
+// withoutTLS returns the connection below TLS, whose end has to be told nothing and waited for by nobody.
+func withoutTLS(c net.Conn) net.Conn {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return t.NetConn()
 	}

@@ -20,7 +20,7 @@ func (c *fakeConn) Close() error { c.closed = true; return nil }
 
 // Whoever has waited longest makes room; who is at work stays; where all work, the new one goes.
 func TestTooManyConnections(t *testing.T) {
-	limit := &connections{most: 2}
+	limit := &connections{max: 2}
 	conns := make([]*fakeConn, 5)
 	for i := range conns {
 		conns[i] = new(fakeConn)
@@ -44,7 +44,7 @@ func TestTooManyConnections(t *testing.T) {
 		{3, http.StateNew, 2}, // all work
 		{3, http.StateActive, 2}, {3, http.StateClosed, 2}, {2, http.StateClosed, 2}, {4, http.StateNew, 2},
 	} {
-		limit.changed(conns[s.conn], s.state)
+		limit.connState(conns[s.conn], s.state)
 		if got := closed(); len(got) != s.gone {
 			t.Fatalf("step %d: closed are %v, want %d", step, got, s.gone)
 		}
@@ -57,7 +57,7 @@ func TestTooManyConnections(t *testing.T) {
 // Whatever happens, no more than the limit are open, and one that works is never closed for another.
 func TestConnectionsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limit := &connections{most: rapid.IntRange(1, 4).Draw(t, "most")}
+		limit := &connections{max: rapid.IntRange(1, 4).Draw(t, "most")}
 		open := map[*fakeConn]http.ConnState{}
 		for n := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			conn, next := &fakeConn{number: n}, http.StateNew
@@ -66,7 +66,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 				next = rapid.SampledFrom([]http.ConnState{http.StateActive, http.StateIdle, http.StateClosed}).Draw(t, "next")
 			}
 			open[conn] = next
-			limit.changed(conn, next)
+			limit.connState(conn, next)
 			if next == http.StateClosed {
 				delete(open, conn)
 			}
@@ -78,8 +78,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 					delete(open, c)
 				}
 			}
-			if len(open) > limit.most || len(limit.waiting) != len(open) {
-				t.Fatalf("%d are open and %d known, want at most %d", len(open), len(limit.waiting), limit.most)
+			if len(open) > limit.max || len(limit.waiting) != len(open) {
+				t.Fatalf("%d are open and %d known, want at most %d", len(open), len(limit.waiting), limit.max)
 			}
 		}
 	})

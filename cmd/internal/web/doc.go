@@ -5,7 +5,7 @@
 //
 //	handler.go      what is served at the address, and the headers of every answer
 //	static/         the page: HTML, CSS and JavaScript as they are, from no other place
-//	board.go        Board: looks at the switches while somebody watches; View, which it makes
+//	poller.go       Poller: looks at the switches while somebody watches; View, which it makes
 //	stream.go       the views as server-sent events
 //	read.go         a switch that is read over its control socket or its address
 //	host.go         names that a request may be made to

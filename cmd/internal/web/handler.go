@@ -22,7 +22,7 @@ var static embed.FS
 
 // A Config says what is served.
 type Config struct {
-	Board   *Board
+	Poller  *Poller
 	State   func() *api.State // of this program's own switch; nil: it has none
 	Metrics http.Handler      // nil: there are none
 	Listen  string            // the address as it was written
@@ -51,7 +51,7 @@ func Handler(c Config) (http.Handler, error) {
 	if err := handlePage(mux); err != nil {
 		return nil, err
 	}
-	mux.HandleFunc("GET /v1/view", c.Board.stream)
+	mux.HandleFunc("GET /v1/view", c.Poller.stream)
 	if c.State != nil {
 		mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.State()) })
 	}

@@ -22,9 +22,9 @@ import (
 // handler completes a configuration with a switch that has one port.
 func handler(t *testing.T, c Config) http.Handler {
 	t.Helper()
-	if c.Board == nil {
-		c.Board = sampleBoard()
-		t.Cleanup(c.Board.Close)
+	if c.Poller == nil {
+		c.Poller = samplePoller()
+		t.Cleanup(c.Poller.Close)
 	}
 	c.State = func() *api.State { return sampleState() }
 	h, err := Handler(c)
@@ -42,8 +42,8 @@ func sampleState() *api.State {
 		PFC: []api.PFCPort{{Port: "p1", FlowControl: "pfc", Priorities: []api.PFCPriority{{}}}}}
 }
 
-func sampleBoard() *Board {
-	return NewBoard([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }}})
+func samplePoller() *Poller {
+	return NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }}})
 }
 
 func ask(h http.Handler, method, path string) *http.Response {

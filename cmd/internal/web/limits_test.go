@@ -68,9 +68,9 @@ func (p pipes) dial() net.Conn {
 
 // servePipes runs the server of the metrics address as the switch does, on pipes, until the test ends.
 func servePipes(t *testing.T) pipes {
-	board := sampleBoard()
+	board := samplePoller()
 	t.Cleanup(board.Close)
-	return served(t, NewServer(handler(t, Config{Board: board}), slog.New(slog.DiscardHandler)))
+	return served(t, NewServer(handler(t, Config{Poller: board}), slog.New(slog.DiscardHandler)))
 }
 
 // serveLocalPipes runs the server of the control socket, of a switch with a long answer.
@@ -258,8 +258,8 @@ func TestBounds(t *testing.T) {
 func TestThousandIdle(t *testing.T) {
 	const idle = 1000
 	state := sampleState()
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return state, nil }})
-	address := serve(t, Config{Board: b})
+	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return state, nil }})
+	address := serve(t, Config{Poller: b})
 	w, _ := watchAt(t, address)
 	w.next()
 	before := heap()

@@ -21,8 +21,8 @@ import (
 // maxState is the longest state that is read from a switch, in bytes: some 500 ports.
 const maxState = 8 << 20
 
-// At returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a slash.
-func At(address string) (Switch, error) {
+// SwitchAt returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a slash.
+func SwitchAt(address string) (Switch, error) {
 	if strings.Contains(address, "://") {
 		return Switch{}, fmt.Errorf("%q is a URL: write host:port alone, or the path of a control socket", address)
 	}
@@ -65,7 +65,7 @@ func reader(network, address, host string) func(context.Context) (*api.State, er
 		}
 		a, err := client.Do(r)
 		if err != nil {
-			return nil, plain(err)
+			return nil, plainError(err)
 		}
 		defer func() { _ = a.Body.Close() }()
 		if a.StatusCode != http.StatusOK {
@@ -75,8 +75,8 @@ func reader(network, address, host string) func(context.Context) (*api.State, er
 	}
 }
 
-// plain says what people can do something with.
-func plain(err error) error {
+// plainError says what people can do something with.
+func plainError(err error) error {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
@@ -94,7 +94,7 @@ func decode(r io.Reader) (*api.State, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxState+1))
 	switch {
 	case err != nil:
-		return nil, plain(err)
+		return nil, plainError(err)
 	case len(b) > maxState:
 		return nil, errors.New("its answer is too long to be the state of a switch")
 	}

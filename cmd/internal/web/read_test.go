@@ -49,9 +49,9 @@ func TestRead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := httptest.NewServer(tt.answer)
 			defer s.Close()
-			sw, err := At(strings.TrimPrefix(s.URL, "http://"))
+			sw, err := SwitchAt(strings.TrimPrefix(s.URL, "http://"))
 			must(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), lookLimit)
+			ctx, cancel := context.WithTimeout(t.Context(), pollTimeout)
 			defer cancel()
 			state, err := sw.Read(ctx)
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || err == nil && state.SwitchNs != 1e9 {
@@ -68,7 +68,7 @@ func TestAt(t *testing.T) {
 		"": false, "leaf1": false, ":9808": false, "leaf1:": false, "leaf1:0": false, "leaf1:65536": false, "leaf1:-1": false, "a b:9808": false, "a b:99999": false,
 		"-a:9808": false, "http://x/": false, "http://x:9808": false, "a@b:9808": false, "a\n:9808": false,
 	} {
-		if _, err := At(address); (err == nil) != want {
+		if _, err := SwitchAt(address); (err == nil) != want {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestReadNobody(t *testing.T) {
 	must(t, err)
 	_ = l.Close()
 	for _, address := range []string{l.Addr().String(), filepath.Join(t.TempDir(), "none.sock")} {
-		sw, err := At(address)
+		sw, err := SwitchAt(address)
 		must(t, err)
 		if _, err := sw.Read(t.Context()); err == nil || err.Error() != "it does not run" {
 			t.Errorf("%s: %v", address, err)

@@ -31,16 +31,16 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Reachable && !security.Asks {
+	if o.Reachable && !security.Authenticates {
 		o.Log.Warn("whoever reaches this address reads the state of the switches: ask for passwords with --web-config", "listen", o.Listen)
 	}
 	switches, err := find(o.Switches)
 	if err != nil {
 		return err
 	}
-	board := NewBoard(switches)
+	board := NewPoller(switches)
 	defer board.Close()
-	h, err := Handler(Config{Board: board, Listen: o.Listen, Hosts: o.Hosts})
+	h, err := Handler(Config{Poller: board, Listen: o.Listen, Hosts: o.Hosts})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func find(addresses []string) (switches []Switch, err error) {
 	}
 	labels := map[string]bool{}
 	for _, a := range addresses {
-		s, err := At(a)
+		s, err := SwitchAt(a)
 		if err != nil {
 			return nil, err
 		}

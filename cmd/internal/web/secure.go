@@ -35,15 +35,15 @@ func CheckSecurity(file string) error {
 		return fmt.Errorf("%s: is no file: name one in the format of Prometheus' exporter-toolkit", file)
 	}
 	if err := toolkit.Validate(file); err != nil {
-		return fmt.Errorf("%s: %w: %s", file, discreet(err), remedy(err))
+		return fmt.Errorf("%s: %w: %s", file, redact(err), remedy(err))
 	}
 	return nil
 }
 
 // Security is what such a file asks for.
 type Security struct {
-	TLS  bool
-	Asks bool // nobody gets an answer without a password, or a certificate that is known
+	TLS           bool
+	Authenticates bool // nobody gets an answer without a password, or a certificate that is known
 }
 
 // Scheme is that of the address.
@@ -65,17 +65,17 @@ func ReadSecurity(file string) (s Security, err error) {
 	}
 	var c toolkit.Config
 	if err := yaml.UnmarshalStrict(b, &c); err != nil {
-		return s, fmt.Errorf("%s: %w: %s", file, discreet(err), remedy(err))
+		return s, fmt.Errorf("%s: %w: %s", file, redact(err), remedy(err))
 	}
 	s.TLS = c.TLSConfig.IsEnabled()
-	s.Asks = len(c.Users) > 0 || c.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"
+	s.Authenticates = len(c.Users) > 0 || c.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"
 	return s, nil
 }
 
 var lineNumber = regexp.MustCompile(`line \d+: `)
 
-// discreet returns the error without what stands in the file: it may be another file than was meant, full of secrets.
-func discreet(err error) error {
+// redact returns the error without what stands in the file: it may be another file than was meant, full of secrets.
+func redact(err error) error {
 	text := err.Error()
 	if !strings.HasPrefix(text, "yaml: ") {
 		return err

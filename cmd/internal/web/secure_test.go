@@ -144,10 +144,10 @@ func TestReadSecurity(t *testing.T) {
 		{"", Security{}},
 		{"rate_limit: {interval: 1s, burst: 1}", Security{}},
 		{"basic_auth_users: {}", Security{}},
-		{"basic_auth_users: {ann: " + passwordHash + "}", Security{Asks: true}},
+		{"basic_auth_users: {ann: " + passwordHash + "}", Security{Authenticates: true}},
 		{tls + "}", Security{TLS: true}},
 		{tls + ", client_auth_type: RequireAnyClientCert, client_ca_file: ca.pem}", Security{TLS: true}},
-		{tls + ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem}", Security{TLS: true, Asks: true}},
+		{tls + ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem}", Security{TLS: true, Authenticates: true}},
 	} {
 		got, err := ReadSecurity(writeFile(t, filepath.Join(dir, "web.yml"), tt.text))
 		if err != nil || got != tt.want {

@@ -8,25 +8,25 @@ import (
 
 // What a client of a server may cost. Streams that go on lift the times for themselves.
 const (
-	headerTime      = 5 * time.Second
-	requestTime     = 10 * time.Second // header and body
-	answerTime      = 20 * time.Second
-	idleTime        = time.Minute
-	mostHeader      = 16 << 10
-	mostBody        = 4 << 10 // of requests that need none
-	mostConnections = 256
+	headerTime     = 5 * time.Second
+	requestTime    = 10 * time.Second // header and body
+	answerTime     = 20 * time.Second
+	idleTime       = time.Minute
+	maxHeader      = 16 << 10
+	maxBody        = 4 << 10 // of requests that need none
+	maxConnections = 256
 )
 
 // NewServer returns a server for an address that others reach: clients that are slow, or too many, are cut off.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
-	s := NewLocalServer(http.MaxBytesHandler(h, mostBody), log)
+	s := NewLocalServer(http.MaxBytesHandler(h, maxBody), log)
 	s.ReadTimeout, s.WriteTimeout = requestTime, answerTime
 	return s
 }
 
 // NewLocalServer returns a server for a control socket. How long a request may take is left to its handler.
 func NewLocalServer(h http.Handler, log *slog.Logger) *http.Server {
-	limit := &connections{most: mostConnections}
-	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
-		ConnState: limit.changed, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	limit := &connections{max: maxConnections}
+	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ConnState: limit.connState, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// readerPatience is how long a browser may take for one view. Nothing is kept for it meanwhile: it gets the newest next.
-const readerPatience = 5 * time.Second
+// viewTimeout is how long a browser may take for one view. Nothing is kept for it meanwhile: it gets the newest next.
+const viewTimeout = 5 * time.Second
 
 // stream answers with server-sent events, a view each, until the client goes, or is too slow.
-func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
+func (b *Poller) stream(w http.ResponseWriter, r *http.Request) {
 	if err := b.join(); err != nil {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -41,7 +41,7 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
 
 // sendEvent writes pieces of an event within readerPatience.
 func sendEvent(w http.ResponseWriter, c *http.ResponseController, pieces ...[]byte) error {
-	if err := c.SetWriteDeadline(time.Now().Add(readerPatience)); err != nil {
+	if err := c.SetWriteDeadline(time.Now().Add(viewTimeout)); err != nil {
 		return err
 	}
 	var errs []error

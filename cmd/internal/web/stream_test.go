@@ -25,8 +25,8 @@ import (
 func serve(t *testing.T, c Config) (address string) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	if c.Board == nil {
-		c.Board = sampleBoard()
+	if c.Poller == nil {
+		c.Poller = samplePoller()
 	}
 	h := handler(t, c)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func serve(t *testing.T, c Config) (address string) {
 	go func() { ended <- Serve(s, l, "", nil) }()
 	t.Cleanup(func() {
 		_, _ = s.Close(), <-ended
-		c.Board.Close()
+		c.Poller.Close()
 		http.DefaultClient.CloseIdleConnections()
 		if err := goleak.Find(before, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")); err != nil {
 			t.Error(err)
@@ -86,9 +86,9 @@ func (w *watcher) next() (v View) {
 	return v
 }
 
-// fastBoard looks every 20 ms.
-func fastBoard(switches ...Switch) *Board {
-	b := NewBoard(switches)
+// fastPoller looks every 20 ms.
+func fastPoller(switches ...Switch) *Poller {
+	b := NewPoller(switches)
 	b.every = 20 * time.Millisecond
 	return b
 }
@@ -96,7 +96,7 @@ func fastBoard(switches ...Switch) *Board {
 // A switch that stops answering is told as such, with the time since and its last state, and as alive when it is again.
 func TestDeadSwitch(t *testing.T) {
 	var dead atomic.Bool
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) {
+	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) {
 		if dead.Load() {
 			return nil, errSilent
 		}
@@ -104,7 +104,7 @@ func TestDeadSwitch(t *testing.T) {
 		s.PFC[0].Priorities[0].Recent = &api.PFCRecent{IntervalNs: 10e9, ReceivedPausedShare: 0.5}
 		return s, nil
 	}}, Switch{Label: "s2", Read: func(context.Context) (*api.State, error) { return nil, errSilent }})
-	w, _ := watchAt(t, serve(t, Config{Board: b}))
+	w, _ := watchAt(t, serve(t, Config{Poller: b}))
 	v := w.next()
 	if s := v.Switches[0]; !s.Answers || s.State == nil || s.Error != nil || s.Label != "s1" || v.Schema != api.Schema {
 		t.Fatalf("at first: %+v", v)
@@ -133,9 +133,9 @@ func TestDeadSwitch(t *testing.T) {
 
 // One switch that hangs does not hold up the others beyond the limit of a look.
 func TestHangingSwitch(t *testing.T) {
-	b := fastBoard(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) { <-ctx.Done(); return nil, plain(ctx.Err()) }},
+	b := fastPoller(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) { <-ctx.Done(); return nil, plainError(ctx.Err()) }},
 		Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
-	w, _ := watchAt(t, serve(t, Config{Board: b}))
+	w, _ := watchAt(t, serve(t, Config{Poller: b}))
 	v := w.next()
 	if v.Switches[0].Answers || !strings.Contains(*v.Switches[0].Error, "in time") || !v.Switches[1].Answers {
 		t.Errorf("%+v", v)
@@ -146,7 +146,7 @@ func TestHangingSwitch(t *testing.T) {
 func TestNobodyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
-		b := NewBoard([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { looks.Add(1); return sampleState(), nil }}})
+		b := NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { looks.Add(1); return sampleState(), nil }}})
 		defer b.Close()
 		seen := int64(0)
 		for range 2 {
@@ -156,9 +156,9 @@ func TestNobodyWatches(t *testing.T) {
 			}
 			must(t, b.join())
 			must(t, b.join())
-			time.Sleep(3*period + period/2)
+			time.Sleep(3*pollPeriod + pollPeriod/2)
 			b.leave()
-			time.Sleep(period)
+			time.Sleep(pollPeriod)
 			b.leave()
 			if n := looks.Load(); n != seen+5 {
 				t.Fatalf("%d looks while somebody watched, want one at once and 4 more", n-seen)
@@ -170,10 +170,10 @@ func TestNobodyWatches(t *testing.T) {
 
 // So many watch and no more, until one goes.
 func TestMostClients(t *testing.T) {
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
-	address := serve(t, Config{Board: b})
+	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
+	address := serve(t, Config{Poller: b})
 	var all []*watcher
-	for range mostClients {
+	for range maxClients {
 		w, a := watchAt(t, address)
 		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/event-stream" {
 			t.Fatalf("watcher %d: %s", len(all), a.Status)
@@ -184,7 +184,7 @@ func TestMostClients(t *testing.T) {
 		t.Errorf("one too many: %s", a.Status)
 	}
 	all[0].end()
-	await(t, "there is room again", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.clients < mostClients })
+	await(t, "there is room again", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.clients < maxClients })
 	w, _ := watchAt(t, address)
 	w.next()
 	all[1].next()
@@ -197,8 +197,8 @@ func TestSlowReader(t *testing.T) {
 	}
 	long := sampleState()
 	long.Version = strings.Repeat("x", 200<<10)
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return long, nil }})
-	address := serve(t, Config{Board: b})
+	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return long, nil }})
+	address := serve(t, Config{Poller: b})
 	slow, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestSlowReader(t *testing.T) {
 	defer func() { _ = slow.Close() }()
 	fmt.Fprintf(slow, "GET /v1/view HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	w, _ := watchAt(t, address)
-	for begun := time.Now(); time.Since(begun) < readerPatience+5*time.Second; w.next() {
+	for begun := time.Now(); time.Since(begun) < viewTimeout+5*time.Second; w.next() {
 		b.mu.Lock()
 		left := b.clients
 		b.mu.Unlock()
@@ -220,7 +220,7 @@ func TestSlowReader(t *testing.T) {
 
 // A switch that ends does not wait for those who watch.
 func TestCloseWhileWatched(t *testing.T) {
-	b := fastBoard(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
+	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
 	w := httptest.NewRecorder()
 	if err := b.join(); err != nil {
 		t.Fatal(err)

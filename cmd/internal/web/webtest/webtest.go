@@ -21,8 +21,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a test waits for what has to happen.
-const patience = time.Minute
+// timeout is how long a test waits for what has to happen.
+const timeout = time.Minute
 
 // A Page is a tab of a browser of its own, in which every fault is noted.
 type Page struct {
@@ -138,9 +138,9 @@ func (p *Page) Text(id string) (text string) {
 // Await waits until a JavaScript expression is true.
 func (p *Page) Await(what, js string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); !Eval[bool](p, js); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !Eval[bool](p, js); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("after %v still not: %s (%s)\n%s", patience, what, p.Text("contact"), strings.Join(p.Faults(), "\n"))
+			p.t.Fatalf("after %v still not: %s (%s)\n%s", timeout, what, p.Text("contact"), strings.Join(p.Faults(), "\n"))
 		}
 	}
 }

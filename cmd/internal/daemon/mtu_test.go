@@ -17,7 +17,7 @@ func TestMTUInTheLog(t *testing.T) {
 	p := d.ports["p1"]
 	for _, mtu := range []int{p.cfg.MTU - 1, p.cfg.MTU - 1, p.cfg.MTU, p.cfg.MTU + 1} {
 		p.at.link = port.Link{Name: "nowhere-p1", MTU: mtu}
-		d.measureMTU(p)
+		d.reportMTU(p)
 	}
 	must(t, d.Close()) // the log is written by then
 	if got := levels(log.String()); got != "WARN INFO" {
@@ -50,7 +50,7 @@ func TestMTUOfAWireInTheLog(t *testing.T) {
 			p := d.ports["nowhere0"]
 			for _, mtu := range []int{1500, 9000, 9000, 1500} {
 				p.at.link = port.Link{Name: "nowhere0", MTU: mtu}
-				d.measureMTU(p)
+				d.reportMTU(p)
 			}
 			must(t, d.Close())
 			if got := levels(log.String()); got != want || strings.Contains(log.String(), "pfcswitch nic --mtu 9000") != (want != "") {

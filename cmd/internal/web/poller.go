@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	period      = time.Second            // between two looks
-	lookLimit   = 800 * time.Millisecond // for a switch to answer
-	mostClients = 32                     // that watch at the same time
+	pollPeriod  = time.Second            // between two looks
+	pollTimeout = 800 * time.Millisecond // for a switch to answer
+	maxClients  = 32                     // that watch at the same time
 )
 
 // A Switch is one that a Board shows.
@@ -25,13 +25,13 @@ type Switch struct {
 
 // A View is what watchers are told of all switches.
 type View struct {
-	Schema   int       `json:"schema"`
-	Time     time.Time `json:"time"`
-	Switches []Watched `json:"switches"`
+	Schema   int          `json:"schema"`
+	Time     time.Time    `json:"time"`
+	Switches []SwitchView `json:"switches"`
 }
 
-// Watched is one switch as it was when it answered last.
-type Watched struct {
+// SwitchView is one switch as it was when it answered last.
+type SwitchView struct {
 	Label      string     `json:"label"`
 	Answers    bool       `json:"answers"`
 	Error      *string    `json:"error"`       // why it does not
@@ -40,11 +40,11 @@ type Watched struct {
 	State      *api.State `json:"state"`       // null: it never answered
 }
 
-// A Board looks at switches while somebody watches them, and makes Views.
-type Board struct {
+// A Poller looks at switches while somebody watches them, and makes Views.
+type Poller struct {
 	every    time.Duration
-	looking  sync.Mutex // held by the loop: the one before may still wait for a switch
-	switches []*watch
+	polling  sync.Mutex // held by the loop: the one before may still wait for a switch
+	switches []*polledSwitch
 
 	mu      sync.Mutex // guards what follows
 	clients int
@@ -55,36 +55,36 @@ type Board struct {
 	next    chan struct{} // is closed when there is a newer one
 }
 
-// A watch is what is known of one switch. It belongs to the loop.
-type watch struct {
+// A polledSwitch is what is known of one switch. It belongs to the loop.
+type polledSwitch struct {
 	Switch
-	said  Watched
-	heard time.Time
+	last       SwitchView
+	lastAnswer time.Time
 }
 
-// NewBoard returns a board of switches.
-func NewBoard(switches []Switch) *Board {
-	b := &Board{every: period, next: make(chan struct{})}
+// NewPoller returns a board of switches.
+func NewPoller(switches []Switch) *Poller {
+	b := &Poller{every: pollPeriod, next: make(chan struct{})}
 	for _, s := range switches {
-		b.switches = append(b.switches, &watch{Switch: s, said: Watched{Label: s.Label}})
+		b.switches = append(b.switches, &polledSwitch{Switch: s, last: SwitchView{Label: s.Label}})
 	}
 	return b
 }
 
 var (
-	errCrowded = errors.New("as many browsers as are allowed watch already: close one")
+	errTooMany = errors.New("as many browsers as are allowed watch already: close one")
 	errClosed  = errors.New("the switch is ending")
 )
 
 // join adds a watcher. Who has joined must leave.
-func (b *Board) join() error {
+func (b *Poller) join() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case b.closed:
 		return errClosed
-	case b.clients >= mostClients:
-		return errCrowded
+	case b.clients >= maxClients:
+		return errTooMany
 	}
 	if b.clients++; b.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ func (b *Board) join() error {
 }
 
 // leave takes a watcher away. With the last one the looking ends.
-func (b *Board) leave() {
+func (b *Poller) leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.clients--; b.clients == 0 {
@@ -104,7 +104,7 @@ func (b *Board) leave() {
 }
 
 // Close ends the looking, and waits until it has ended. Watchers are told no more.
-func (b *Board) Close() {
+func (b *Poller) Close() {
 	b.mu.Lock()
 	b.closed = true
 	b.halt()
@@ -113,7 +113,7 @@ func (b *Board) Close() {
 }
 
 // halt is called with the lock held.
-func (b *Board) halt() {
+func (b *Poller) halt() {
 	if b.stop != nil {
 		b.stop()
 		b.stop, b.view = nil, nil
@@ -121,19 +121,19 @@ func (b *Board) halt() {
 }
 
 // newest returns the newest view, nil where there is none yet, and a channel that is closed when there is a newer one.
-func (b *Board) newest() ([]byte, <-chan struct{}) {
+func (b *Poller) newest() ([]byte, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.view, b.next
 }
 
-func (b *Board) runLoop(ctx context.Context) {
-	b.looking.Lock()
-	defer b.looking.Unlock()
+func (b *Poller) runLoop(ctx context.Context) {
+	b.polling.Lock()
+	defer b.polling.Unlock()
 	tick := time.NewTicker(b.every)
 	defer tick.Stop()
 	for {
-		b.publish(ctx, b.look(ctx))
+		b.publish(ctx, b.poll(ctx))
 		select {
 		case <-ctx.Done():
 			return
@@ -142,39 +142,39 @@ func (b *Board) runLoop(ctx context.Context) {
 	}
 }
 
-// look asks all switches at once.
-func (b *Board) look(ctx context.Context) *View {
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+// poll asks all switches at once.
+func (b *Poller) poll(ctx context.Context) *View {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	v := &View{Schema: api.Schema, Switches: make([]Watched, len(b.switches))}
+	v := &View{Schema: api.Schema, Switches: make([]SwitchView, len(b.switches))}
 	var asked sync.WaitGroup
 	for i, w := range b.switches {
-		asked.Go(func() { v.Switches[i] = w.look(ctx) })
+		asked.Go(func() { v.Switches[i] = w.poll(ctx) })
 	}
 	asked.Wait()
 	v.Time = time.Now().UTC()
 	return v
 }
 
-func (w *watch) look(ctx context.Context) Watched {
+func (w *polledSwitch) poll(ctx context.Context) SwitchView {
 	s, err := w.Read(ctx)
 	now := time.Now()
 	if err != nil {
 		text := err.Error()
-		w.said.Answers, w.said.Error = false, &text
-		if w.said.LastAnswer != nil {
-			w.said.SilentNs = int64(now.Sub(w.heard))
+		w.last.Answers, w.last.Error = false, &text
+		if w.last.LastAnswer != nil {
+			w.last.SilentNs = int64(now.Sub(w.lastAnswer))
 		}
-		return w.said
+		return w.last
 	}
 	utc := now.UTC()
-	w.heard = now
-	w.said = Watched{Label: w.Label, Answers: true, LastAnswer: &utc, State: s}
-	return w.said
+	w.lastAnswer = now
+	w.last = SwitchView{Label: w.Label, Answers: true, LastAnswer: &utc, State: s}
+	return w.last
 }
 
 // publish makes v the newest view, unless nobody waits for it any more.
-func (b *Board) publish(ctx context.Context, v *View) {
+func (b *Poller) publish(ctx context.Context, v *View) {
 	var text bytes.Buffer
 	err := api.WriteJSONLine(&text, v) // what a switch left out of its arrays is an empty one: the page relies on it
 	b.mu.Lock()

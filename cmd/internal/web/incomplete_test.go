@@ -15,10 +15,10 @@ func TestOddSwitch(t *testing.T) {
 			`"watchdog":[{}],"lldp":[{"neighbors":[{}]}],"events":[{}]}`))
 	}))
 	defer odd.Close()
-	sw, err := At(strings.TrimPrefix(odd.URL, "http://"))
+	sw, err := SwitchAt(strings.TrimPrefix(odd.URL, "http://"))
 	must(t, err)
-	good := sampleBoard().switches[0].Switch
-	w, _ := watchAt(t, serve(t, Config{Board: fastBoard(sw, good)}))
+	good := samplePoller().switches[0].Switch
+	w, _ := watchAt(t, serve(t, Config{Poller: fastPoller(sw, good)}))
 	v := w.next()
 	if !v.Switches[0].Answers || !v.Switches[1].Answers {
 		t.Fatalf("%+v", v)

@@ -23,7 +23,7 @@ func (r *rig) reports(speed int64) {
 		return l, err
 	}
 	r.d.mu.Unlock()
-	r.d.poke()
+	r.d.kick()
 }
 
 // tells waits for the one event of port p1 that has all these words. It comes after the change that it is about.

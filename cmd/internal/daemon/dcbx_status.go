@@ -6,47 +6,47 @@ import (
 	"pfcswitch/lldp/dcbx"
 )
 
-// A standing is how an exchange stands: which version the port speaks, and why its lossless priorities are what they are.
-type standing struct {
+// A dcbxStatus is how an exchange stands: which version the port speaks, and why its lossless priorities are what they are.
+type dcbxStatus struct {
 	version dcbx.Version
 	reason  dcbx.Reason
 }
 
-func standingOf(o *dcbx.Outcome) standing { return standing{o.Version, o.Reason} }
+func dcbxStatusOf(o *dcbx.Outcome) dcbxStatus { return dcbxStatus{o.Version, o.Reason} }
 
-// A remark is that the standing has changed.
-type remark struct {
-	was, is standing
+// A statusChange is that the standing has changed.
+type statusChange struct {
+	from, to dcbxStatus
 }
 
-// remarkOn adds to the news what is to be said of the standing beside the sentence on the outcome. A peer that changes its mind all
+// addStatusChange adds to the news what is to be said of the standing beside the sentence on the outcome. A peer that changes its mind all
 // the time is spoken of now and then: what was kept back is said later, if it is still so and no sentence has told it.
-func (s *speaker) remarkOn(n *news, now int64) {
-	if _, why := sentence(n); why {
-		s.stood.reason = s.outcome.Reason
+func (s *speaker) addStatusChange(n *lldpUpdate, now int64) {
+	if _, why := outcomeSentence(n); why {
+		s.reported.reason = s.outcome.Reason
 	}
-	n.remark, n.pfc = s.remark(now), s.outcome.PFC
+	n.status, n.pfc = s.takeStatusChange(now), s.outcome.PFC
 }
 
-// remark returns what has changed since the standing was last told, nil for nothing.
-func (s *speaker) remark(now int64) *remark {
-	is := standingOf(&s.outcome)
-	if is == s.stood || !s.remarks.Take(now) {
+// takeStatusChange returns what has changed since the standing was last told, nil for nothing.
+func (s *speaker) takeStatusChange(now int64) *statusChange {
+	is := dcbxStatusOf(&s.outcome)
+	if is == s.reported || !s.reportAllowance.Take(now) {
 		return nil
 	}
-	r := &remark{s.stood, is}
-	s.stood = is
+	r := &statusChange{s.reported, is}
+	s.reported = is
 	return r
 }
 
 // text says a remark; lossless is what is in force.
-func (r *remark) text(lossless uint8) string {
+func (r *statusChange) text(lossless uint8) string {
 	var version, why string
-	if r.was.version != r.is.version {
-		version = fmt.Sprintf("the port speaks DCBX in version %v now, no longer in %v", r.is.version, r.was.version)
+	if r.from.version != r.to.version {
+		version = fmt.Sprintf("the port speaks DCBX in version %v now, no longer in %v", r.to.version, r.from.version)
 	}
-	if r.was.reason != r.is.reason {
-		why = fmt.Sprintf("priorities %s are lossless, now because %s (%v)", priorityList(lossless), reasonTexts[r.is.reason], r.is.reason)
+	if r.from.reason != r.to.reason {
+		why = fmt.Sprintf("priorities %s are lossless, now because %s (%v)", priorityList(lossless), reasonTexts[r.to.reason], r.to.reason)
 	}
 	if version != "" && why != "" {
 		return version + "; " + why

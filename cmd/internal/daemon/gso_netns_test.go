@@ -13,9 +13,9 @@ import (
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// A superFrame is what a kernel with segmentation offload hands over: headers as for one packet, and the sum of the
+// A gsoFrame is what a kernel with segmentation offload hands over: headers as for one packet, and the sum of the
 // pseudo header where the checksum will be.
-type superFrame struct {
+type gsoFrame struct {
 	name  string
 	data  []byte
 	vnet  frame.VnetHeader
@@ -27,25 +27,25 @@ const (
 	vlanTCI = 3<<13 | 10
 )
 
-// superFrames go from host 1 to host 2. The last segment is shorter than the others.
-func superFrames() []superFrame {
+// gsoFrames go from host 1 to host 2. The last segment is shorter than the others.
+func gsoFrames() []gsoFrame {
 	v4, v6 := ipv4Header(1, 2, 0, layers.IPProtocolTCP), ipv6Header(1, 2, layers.IPProtocolTCP)
 	u4, u6 := ipv4Header(1, 2, 0, layers.IPProtocolUDP), ipv6Header(1, 2, layers.IPProtocolUDP)
-	all := []superFrame{
-		super("TCP over IPv4", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv4),
-		super("TCP over IPv6", ethernet(1, 2, 0x86dd, serialize(v6, tcp(v6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv6),
-		super("UDP over IPv4", ethernet(1, 2, 0x0800, serialize(u4, udp(u4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
-		super("UDP over IPv6", ethernet(1, 2, 0x86dd, serialize(u6, udp(u6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
+	all := []gsoFrame{
+		newGSOFrame("TCP over IPv4", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv4),
+		newGSOFrame("TCP over IPv6", ethernet(1, 2, 0x86dd, serialize(v6, tcp(v6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv6),
+		newGSOFrame("UDP over IPv4", ethernet(1, 2, 0x0800, serialize(u4, udp(u4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
+		newGSOFrame("UDP over IPv6", ethernet(1, 2, 0x86dd, serialize(u6, udp(u6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
 	}
 	for i := range all {
 		all[i].parts = 41
 	}
-	one := super("one TCP segment, checksum unfinished", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(700)))), frame.GSOTCPv4)
+	one := newGSOFrame("one TCP segment, checksum unfinished", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(700)))), frame.GSOTCPv4)
 	one.vnet.GSOType, one.vnet.GSOSize, one.vnet.HdrLen, one.parts = frame.GSONone, 0, 0, 1
 	return append(all, one)
 }
 
-func super(name string, b []byte, gso uint8) superFrame {
+func newGSOFrame(name string, b []byte, gso uint8) gsoFrame {
 	p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
 	v := frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: gso, GSOSize: segment}
 	transport := p.TransportLayer()
@@ -67,11 +67,11 @@ func super(name string, b []byte, gso uint8) superFrame {
 		sum = sum>>16 + sum&0xffff
 	}
 	binary.BigEndian.PutUint16(b[v.CsumStart+v.CsumOffset:], uint16(sum))
-	return superFrame{name: name, data: b, vnet: v}
+	return gsoFrame{name: name, data: b, vnet: v}
 }
 
 // A port without a speed carries them whole, with checksum and segmentation left to do where they were.
-func TestSuperFramesWhole(t *testing.T) {
+func TestGSOFramesWhole(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	r.start(setup{
 		keys: "priorities: {lossless: [3]}\nfdb:\n" +
@@ -81,7 +81,7 @@ func TestSuperFramesWhole(t *testing.T) {
 		each: "speed: none", ports: map[int]string{1: "tagged: [10]", 2: "tagged: [10]", 3: "pvid: 10"},
 	})
 	s := r.sockets()
-	for _, f := range superFrames() {
+	for _, f := range gsoFrames() {
 		t.Run(f.name, func(t *testing.T) {
 			tag := f
 			tag.data, tag.vnet = tagged(f.data, 0x8100, vlanTCI), f.vnet.Shift(frame.TagOctets)
@@ -92,7 +92,7 @@ func TestSuperFramesWhole(t *testing.T) {
 			for _, c := range []struct {
 				name       string
 				out        int
-				sent, want superFrame
+				sent, want gsoFrame
 			}{
 				{"untagged", 2, f, f}, {"tagged", 2, tag, tag}, {"tag stripped", 3, toThree, stripped},
 			} {
@@ -102,7 +102,7 @@ func TestSuperFramesWhole(t *testing.T) {
 					if !bytes.Equal(got.Data, c.want.data) {
 						t.Errorf("%d octets came, not the %d that were sent:\n got %.100x\nwant %.100x", len(got.Data), len(c.want.data), got.Data, c.want.data)
 					}
-					if want := c.want.vnet; !sameWork(got.Vnet, want) {
+					if want := c.want.vnet; !sameOffload(got.Vnet, want) {
 						t.Errorf("what is left to do\n got %+v\nwant %+v", got.Vnet, want)
 					}
 				})
@@ -112,21 +112,21 @@ func TestSuperFramesWhole(t *testing.T) {
 	silent(t, s...)
 }
 
-// sameWork compares but for the length of the headers, which is a hint that kernels fill in as they like.
-func sameWork(a, b frame.VnetHeader) bool {
+// sameOffload compares but for the length of the headers, which is a hint that kernels fill in as they like.
+func sameOffload(a, b frame.VnetHeader) bool {
 	a.HdrLen, b.HdrLen = 0, 0
 	return a == b
 }
 
 // A port with a speed, or with a neighbour that has one, cuts them and finishes the checksums.
-func TestSuperFramesCut(t *testing.T) {
+func TestGSOFramesSegmented(t *testing.T) {
 	for _, speed := range []string{"speed: 1G", "speed: none"} {
 		t.Run(speed, func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})
 			r.start(setup{keys: "priorities: {lossless: [3]}", each: "tagged: [10]",
 				ports: map[int]string{1: speed, 2: speed, 3: "speed: 1G"}})
 			s := r.sockets()
-			for _, f := range superFrames() {
+			for _, f := range gsoFrames() {
 				t.Run(f.name, func(t *testing.T) {
 					must(t, s[0].Send(f.vnet, f.data))
 					checkSegments(t, f, s[1], false)
@@ -140,7 +140,7 @@ func TestSuperFramesCut(t *testing.T) {
 }
 
 // checkSegments receives the segments of f and compares each with the frame that gopacket makes of its content.
-func checkSegments(t *testing.T, f superFrame, s *porttest.Socket, withTag bool) {
+func checkSegments(t *testing.T, f gsoFrame, s *porttest.Socket, withTag bool) {
 	t.Helper()
 	whole := gopacket.NewPacket(f.data, layers.LayerTypeEthernet, gopacket.Default)
 	want := whole.TransportLayer().LayerPayload()

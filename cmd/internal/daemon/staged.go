@@ -10,9 +10,9 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// An opening is an interface with sockets that do not receive yet. What can fail has been done: a configuration that
+// An stagedPort is an interface with sockets that do not receive yet. What can fail has been done: a configuration that
 // needs it can come in force.
-type opening struct {
+type stagedPort struct {
 	socket  socket
 	opened  port.Config
 	at      place
@@ -23,8 +23,8 @@ type opening struct {
 // stage opens what the ports of a configuration need and do not have: those that are new, have another interface or
 // have outgrown their rings. Interfaces that do not exist, are down or are in use are left out, as are TAPs: reconcile looks at
 // them. The first error in the order of the ports is returned.
-func (d *Daemon) stage(c *config.Config) (map[string]*opening, error) {
-	openings, errs := make([]*opening, len(c.Ports)), make([]error, len(c.Ports))
+func (d *Daemon) stage(c *config.Config) (map[string]*stagedPort, error) {
+	openings, errs := make([]*stagedPort, len(c.Ports)), make([]error, len(c.Ports))
 	var all sync.WaitGroup
 	var failed atomic.Bool
 	turns := make(chan struct{}, d.openAtOnce())
@@ -40,7 +40,7 @@ func (d *Daemon) stage(c *config.Config) (map[string]*opening, error) {
 		})
 	}
 	all.Wait()
-	staged := map[string]*opening{}
+	staged := map[string]*stagedPort{}
 	for i, o := range openings {
 		if o != nil {
 			staged[c.Ports[i].Name] = o
@@ -48,7 +48,7 @@ func (d *Daemon) stage(c *config.Config) (map[string]*opening, error) {
 	}
 	for i, err := range errs {
 		if err != nil {
-			return nil, errors.Join(c.Errorf("ports."+c.Ports[i].Name, "%v", err), abandon(staged))
+			return nil, errors.Join(c.Errorf("ports."+c.Ports[i].Name, "%v", err), discardStaged(staged))
 		}
 	}
 	return staged, nil
@@ -63,7 +63,7 @@ func (d *Daemon) openAtOnce() int {
 	return 1
 }
 
-func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {
+func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*stagedPort, error) {
 	if p.Kind == config.KindTAP {
 		return nil, nil // it is made once the configuration is in force
 	}
@@ -79,13 +79,13 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {
 		return nil, err
 	}
 	r := d.ports[p.Name]
-	if r != nil && r.has(at) && r.holds(want) && !d.moves(p) {
+	if r != nil && r.bound(at) && r.ringsSuffice(want) && !d.changesInterface(p) {
 		return nil, nil
 	}
 	if serves := r != nil && r.socket != nil; !serves && (!at.link.Up || at.link.Usable(p.Netns) != nil && !p.Force) {
 		return nil, nil // later: kernels before 6.13 refuse a fanout group on an interface that is down
 	}
-	o, err := d.prepare(want, at)
+	o, err := d.openSockets(want, at)
 	if err != nil {
 		if _, again := d.locate(p); waitable(again) {
 			return nil, nil
@@ -94,11 +94,11 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*opening, error) {
 	return o, err
 }
 
-// prepare makes an interface quiet and opens its sockets.
-func (d *Daemon) prepare(want port.Config, at place) (*opening, error) {
-	o := &opening{opened: want, at: at}
+// openSockets makes an interface quiet and opens its sockets.
+func (d *Daemon) openSockets(want port.Config, at place) (*stagedPort, error) {
+	o := &stagedPort{opened: want, at: at}
 	for _, p := range d.ports {
-		if p.has(at) {
+		if p.bound(at) {
 			o.from, o.restore = p, p.restore
 		}
 	}
@@ -108,31 +108,31 @@ func (d *Daemon) prepare(want port.Config, at place) (*opening, error) {
 			return nil, err
 		}
 	}
-	if o.socket, err = d.prepared(want); err != nil {
-		return nil, errors.Join(err, o.leave())
+	if o.socket, err = d.openAFPacket(want); err != nil {
+		return nil, errors.Join(err, o.restoreInterface())
 	}
 	return o, nil
 }
 
-// leave gives the interface back, unless a port has it.
-func (o *opening) leave() error {
+// restoreInterface gives the interface back, unless a port has it.
+func (o *stagedPort) restoreInterface() error {
 	if o.from != nil {
 		return nil
 	}
 	return o.restore()
 }
 
-// abandon closes what was opened for a configuration that does not come in force.
-func abandon(staged map[string]*opening) error {
+// discardStaged closes what was opened for a configuration that does not come in force.
+func discardStaged(staged map[string]*stagedPort) error {
 	var errs []error
 	for _, o := range staged {
-		errs = append(errs, o.socket.Close(), o.leave())
+		errs = append(errs, o.socket.Close(), o.restoreInterface())
 	}
 	return errors.Join(errs...)
 }
 
-// inherit makes the port that has the interface leave it as it is.
-func (o *opening) inherit() {
+// takeOver makes the port that has the interface leave it as it is.
+func (o *stagedPort) takeOver() {
 	if o.from != nil {
 		o.from.restore = func() error { return nil }
 		o.from = nil
@@ -140,23 +140,23 @@ func (o *opening) inherit() {
 }
 
 // install gives a port its sockets.
-func (d *Daemon) install(p *portLink, o *opening) error {
-	o.inherit()
+func (d *Daemon) install(p *portLink, o *stagedPort) error {
+	o.takeOver()
 	if err := d.runner.Attach(p.number, o.socket, o.at.link.MAC); err != nil {
 		return errors.Join(err, o.socket.Close(), o.restore())
 	}
 	p.socket, p.opened, p.at, p.restore, p.up, p.state = o.socket, o.opened, o.at, o.restore, false, ""
 	if err := o.socket.Start(); err != nil {
-		return errors.Join(err, d.lose(p))
+		return errors.Join(err, d.closePort(p))
 	}
-	d.log.Info("port is open", "port", p.cfg.Name, "interface", o.at.link.Name, "mac", hardware(o.at.link.MAC))
-	d.speak(p)
-	d.follow(p, o.at.link)
+	d.log.Info("port is open", "port", p.cfg.Name, "interface", o.at.link.Name, "mac", macText(o.at.link.MAC))
+	d.configureLLDP(p)
+	d.followLink(p, o.at.link)
 	return nil
 }
 
 // replace gives a port larger rings without taking it out of service.
-func (d *Daemon) replace(p *portLink, o *opening) error {
+func (d *Daemon) replace(p *portLink, o *stagedPort) error {
 	lost, err := d.runner.Replace(p.number, o.socket)
 	if err != nil {
 		return err
@@ -165,19 +165,19 @@ func (d *Daemon) replace(p *portLink, o *opening) error {
 	if lost > 0 {
 		text := fmt.Sprintf("%d frames waited in the lossless ring when it was replaced by a larger one, and are lost", lost)
 		d.log.Warn(text, "port", p.cfg.Name)
-		d.lost = append(d.lost, "port "+p.cfg.Name+": "+text)
+		d.losses = append(d.losses, "port "+p.cfg.Name+": "+text)
 	}
 	return nil
 }
 
-// has tells whether a port has an interface.
-func (p *portLink) has(at place) bool {
+// bound tells whether a port has an interface.
+func (p *portLink) bound(at place) bool {
 	return p.socket != nil && p.at.home == at.home && p.at.link.Index == at.link.Index && p.socket.Bound()
 }
 
-// holds tells whether a port's rings are large enough. Rings that are larger than they need to be stay: to give them up
+// ringsSuffice tells whether a port's rings are large enough. Rings that are larger than they need to be stay: to give them up
 // would lose what waits in them.
-func (p *portLink) holds(want port.Config) bool {
+func (p *portLink) ringsSuffice(want port.Config) bool {
 	return want.LosslessSlots <= p.opened.LosslessSlots && want.OtherSlots <= p.opened.OtherSlots &&
 		want.FrameSize <= p.opened.FrameSize &&
 		want.Small(want.LosslessSlots) <= p.opened.Small(p.opened.LosslessSlots) && want.Small(want.OtherSlots) <= p.opened.Small(p.opened.OtherSlots)

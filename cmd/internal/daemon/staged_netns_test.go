@@ -51,7 +51,7 @@ func TestApplyThatCannotOpen(t *testing.T) {
 	must(t, r.lab.Link(r.host(2), "eth1", r.sw, "p3", lab.LinkOptions{}))
 	must(t, r.sw.AddAddr("p3", "192.0.2.1/24"))
 	before := r.d.ports["p1"].socket
-	r.d.prepared = func(c port.Config) (*port.AFPacket, error) {
+	r.d.openAFPacket = func(c port.Config) (*port.AFPacket, error) {
 		if c.OtherSlots == 4096 {
 			return nil, errors.New("no memory for the rings")
 		}
@@ -145,7 +145,7 @@ func TestMetricsAddressTaken(t *testing.T) {
 }
 
 // What cannot be undone any more is no error of apply, but an event.
-func TestApplyRegrets(t *testing.T) {
+func TestApplyWarns(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{})
 	r.d.ports["p2"].restore = func() error { return errors.New("the interface stays quiet") }
@@ -183,7 +183,7 @@ func TestReadersDoNotWait(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Error("a reader waits for the change")
 	}
 }

@@ -27,7 +27,7 @@ func TestPeerIgnoresXoff(t *testing.T) {
 		t.Run("ring_hold "+tt.hold, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
 			// The liar's queue is small, so that it fills; the others' is large, so that no pause of this machine fills it.
-			r.start(setup{each: paced, keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 4MiB}, ring_hold: " + tt.hold + "}",
+			r.start(setup{each: at100M, keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 4MiB}, ring_hold: " + tt.hold + "}",
 				ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
 			liar := r.station(1, macctl.ModeOff, 300e6)
 			h2, h3, h4 := r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)

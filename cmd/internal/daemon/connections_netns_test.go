@@ -26,7 +26,7 @@ func occupy(t *testing.T, n int, network, address string) {
 			// It may be closed already for being too many. Its answer is awaited: what is asked here is not whether the switch
 			// answers a thousand at the same moment.
 			_, _ = io.WriteString(c, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\n\r\n")
-			_ = c.SetReadDeadline(time.Now().Add(patience))
+			_ = c.SetReadDeadline(time.Now().Add(testTimeout))
 			_, _ = c.Read(make([]byte, 1))
 		}
 	}
@@ -37,7 +37,7 @@ func occupy(t *testing.T, n int, network, address string) {
 func TestThousandConnections(t *testing.T) {
 	const each = 1000
 	r := newRig(t, 3, lab.LinkOptions{})
-	s := setup{keys: smallBuffers, each: paced}
+	s := setup{keys: smallBuffers, each: at100M}
 	host := r.serveHere(s)
 	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
@@ -68,7 +68,7 @@ func TestThousandConnections(t *testing.T) {
 	if slowest > 2*time.Second {
 		t.Errorf("show and a scrape took %v", slowest)
 	}
-	if _, err := client.Apply(t.Context(), "again.yaml", config.Expand(r.d.seen.Load().cfg)); err != nil {
+	if _, err := client.Apply(t.Context(), "again.yaml", config.Expand(r.d.published.Load().cfg)); err != nil {
 		t.Errorf("apply: %v", err)
 	}
 	eventually(t, "frames go on", func() bool { return h2.tally(1, 3).frames > before+500 })

@@ -8,8 +8,8 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// told are the events that a person should know, and how they are called. That a queue was stuck for a moment is none.
-var told = map[deadlock.Kind]dataplane.EventKind{
+// reportedKinds are the events that a person should know, and how they are called. That a queue was stuck for a moment is none.
+var reportedKinds = map[deadlock.Kind]dataplane.EventKind{
 	deadlock.Detected:  dataplane.EventDeadlock,
 	deadlock.Changed:   dataplane.EventDeadlockAction,
 	deadlock.Recovered: dataplane.EventDeadlockRecovered,
@@ -17,16 +17,16 @@ var told = map[deadlock.Kind]dataplane.EventKind{
 	deadlock.Reopened:  dataplane.EventDeadlockReopened,
 }
 
-// note adds an event to the switch's.
-func note(sw *dataplane.Switch, e *deadlock.Event) {
-	if kind, ok := told[e.Kind]; ok {
+// addWatchdogEvent adds an event to the switch's.
+func addWatchdogEvent(sw *dataplane.Switch, e *deadlock.Event) {
+	if kind, ok := reportedKinds[e.Kind]; ok {
 		sw.NoteWatch(e.Port, e.Name, e.Queue, kind, describe(e), e.At)
 	}
 }
 
-// write logs an event.
-func (g *watchdog) write(e *deadlock.Event) {
-	kind, ok := told[e.Kind]
+// logEvent logs an event.
+func (g *watchdog) logEvent(e *deadlock.Event) {
+	kind, ok := reportedKinds[e.Kind]
 	if !ok {
 		return
 	}

@@ -11,12 +11,12 @@ import (
 
 // LLDP implements api.Source.
 func (s source) LLDP() []api.LLDPPort {
-	v := s.d.seen.Load()
+	v := s.d.published.Load()
 	var all []api.LLDPPort
 	for i := range v.cfg.Ports {
 		c := &v.cfg.Ports[i]
 		if speaker := v.speakers[c.Name]; speaker != nil {
-			p := speaker.told()
+			p := speaker.describe()
 			p.DCBX.LosslessPriorities = listPriorities(v.cfg.LosslessOf(c))
 			all = append(all, p)
 		}
@@ -24,8 +24,8 @@ func (s source) LLDP() []api.LLDPPort {
 	return all
 }
 
-// told describes what a port tells and hears.
-func (s *speaker) told() (p api.LLDPPort) {
+// describe describes what a port tells and hears.
+func (s *speaker) describe() (p api.LLDPPort) {
 	s.read(func(x *dcbx.Exchange, c *dcbx.Config, now int64) {
 		local, st, o, agreed := x.Agent().Config().Local, x.Agent().Statistics(), x.Outcome(), x.Agreement(s.port)
 		p = api.LLDPPort{Port: s.port, ChassisID: local.ChassisText(), PortID: local.PortText(), Neighbors: []api.LLDPNeighbor{},
@@ -36,7 +36,7 @@ func (s *speaker) told() (p api.LLDPPort) {
 			DCBX: api.DCBX{Version: o.Version.String(), Peer: o.Peer, Willing: c.Willing && c.CanPFC, Reason: o.Reason.String(), Mismatch: o.Mismatch,
 				ETSAdopted: o.ETSAdopted, MeasuresHere: agreed.Own, MeasuresPeer: agreed.Peer, MeasurementAgreed: agreed.Agreed()}}
 		for _, n := range x.Agent().Neighbours() {
-			p.Neighbors = append(p.Neighbors, neighbour(n, o.Version, c, now))
+			p.Neighbors = append(p.Neighbors, describeNeighbour(n, o.Version, c, now))
 		}
 		for _, t := range x.Agent().Transitions() {
 			p.Transitions = append(p.Transitions, api.LLDPTransition{Machine: t.Machine, From: t.From, To: t.To, Cause: t.Cause, AgeNs: now - t.At})
@@ -45,8 +45,8 @@ func (s *speaker) told() (p api.LLDPPort) {
 	return p
 }
 
-// neighbour describes one neighbour; v is the version that this end speaks.
-func neighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now int64) api.LLDPNeighbor {
+// describeNeighbour describes one neighbour; v is the version that this end speaks.
+func describeNeighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now int64) api.LLDPNeighbor {
 	x := api.LLDPNeighbor{ChassisID: n.ChassisText(), PortID: n.PortText(), MAC: net.HardwareAddr(n.Source[:]).String(),
 		SystemName: printable(n.SystemName), SystemDescription: printable(n.SystemDescription), PortDescription: printable(n.PortDescription),
 		Capabilities: []string{}, EnabledCapabilities: []string{}, ManagementAddresses: []string{}, DCBXVersions: []string{}, Applications: []api.DCBXApp{},

@@ -27,7 +27,7 @@ func TestLossIsWritten(t *testing.T) {
 	folder := filepath.Join(r.dir, "losses")
 	must(t, os.MkdirAll(folder, 0o700))
 	must(t, os.WriteFile(filepath.Join(folder, "test-loss.partial"), []byte("left by a switch that was killed"), 0o600))
-	r.start(setup{each: paced, keys: "priorities: {lossless: [3]}\nbuffer: {ring_hold: off}\n" +
+	r.start(setup{each: at100M, keys: "priorities: {lossless: [3]}\nbuffer: {ring_hold: off}\n" +
 		"capture: {ring: on, directory: " + folder + ", last: 3s, snap: 64}", ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
 	liar, h2 := r.station(1, macctl.ModeOff, 300e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := liar.send(stream{to: 2, prio: 3})
@@ -82,7 +82,7 @@ func TestCaptureLast(t *testing.T) {
 	tshark.Need(t)
 	r := newRig(t, 2, lab.LinkOptions{})
 	keys := func(capture string) setup {
-		return setup{each: paced, keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.dir + capture + "}"}
+		return setup{each: at100M, keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.dir + capture + "}"}
 	}
 	r.start(keys(", ring: on"))
 	c := r.serveControl()
@@ -104,7 +104,7 @@ func TestCaptureLast(t *testing.T) {
 func TestApplyCaptureUnderLoad(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	keys := func(capture string) setup {
-		return setup{each: paced, keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.dir + capture + "}"}
+		return setup{each: at100M, keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.dir + capture + "}"}
 	}
 	r.start(keys(""))
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)

@@ -13,50 +13,50 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// hardware writes a MAC address as people do.
-func hardware(mac [6]byte) string { return net.HardwareAddr(mac[:]).String() }
+// macText writes a MAC address as people do.
+func macText(mac [6]byte) string { return net.HardwareAddr(mac[:]).String() }
 
-// notice takes over a changed address, and remembers where a port's speed follows a link that has another one now.
-func (d *Daemon) notice(p *portLink, l port.Link) {
+// updateLink takes over a changed address, and remembers where a port's speed follows a link that has another one now.
+func (d *Daemon) updateLink(p *portLink, l port.Link) {
 	if l.MAC != p.at.link.MAC {
-		d.log.Info("the interface has another address", "port", p.cfg.Name, "mac", hardware(l.MAC))
+		d.log.Info("the interface has another address", "port", p.cfg.Name, "mac", macText(l.MAC))
 		if err := d.runner.SetMAC(p.number, l.MAC); err != nil {
-			d.regret(p.cfg.Name, "taking over the interface's address", err)
+			d.warn(p.cfg.Name, "taking over the interface's address", err)
 		}
-		d.note(p.cfg.Name, "the interface's address is now "+hardware(l.MAC))
+		d.addEvent(p.cfg.Name, "the interface's address is now "+macText(l.MAC))
 	}
 	moved := l.MAC != p.at.link.MAC
 	p.at.link = l
 	if moved {
-		d.speak(p)
+		d.configureLLDP(p)
 	}
 	switch {
 	case !p.cfg.SpeedAuto || l.Speed == 0:
 	case l.Speed == p.cfg.Speed:
-		p.tried = 0
-	case l.Speed != p.tried:
-		p.tried, d.retune = l.Speed, true
+		p.triedSpeed = 0
+	case l.Speed != p.triedSpeed:
+		p.triedSpeed, d.speedChanged = l.Speed, true
 	}
 }
 
-// measureMTU says where the MTU of an interface does not suit its port, and when it does.
-func (d *Daemon) measureMTU(p *portLink) {
-	l, want, text := &p.at.link, p.cfg.MTU, d.misfit(p)
-	if text == p.misfit {
+// reportMTU says where the MTU of an interface does not suit its port, and when it does.
+func (d *Daemon) reportMTU(p *portLink) {
+	l, want, text := &p.at.link, p.cfg.MTU, d.mtuMismatch(p)
+	if text == p.mtuReport {
 		return
 	}
-	p.misfit = text
+	p.mtuReport = text
 	say := d.log.Warn
 	if text == "" {
 		say, text = d.log.Info, fmt.Sprintf("interface %s has an MTU of %d now, enough for the port's mtu of %d", l.Name, l.MTU, want)
 	}
 	say(text, "port", p.cfg.Name)
-	d.note(p.cfg.Name, text)
+	d.addEvent(p.cfg.Name, text)
 }
 
-// misfit says that an interface takes shorter frames than its port, or the wire of a host NIC longer ones: stations there may have its
+// mtuMismatch says that an interface takes shorter frames than its port, or the wire of a host NIC longer ones: stations there may have its
 // MTU, where a port of a switch often has an interface that takes all there is. A TAP gets the port's MTU.
-func (d *Daemon) misfit(p *portLink) string {
+func (d *Daemon) mtuMismatch(p *portLink) string {
 	l, want := &p.at.link, p.cfg.MTU
 	command := port.CommandIn(p.cfg.Netns, fmt.Sprintf("ip link set dev %s mtu %d", port.ShellWord(l.Name), want))
 	wire := slices.ContainsFunc(d.cfg.Ports, func(o config.Port) bool { return o.Wire == p.cfg.Name })
@@ -64,19 +64,19 @@ func (d *Daemon) misfit(p *portLink) string {
 	case p.tap == nil && l.MTU < want:
 		return fmt.Sprintf("interface %s has an MTU of %d, below the port's mtu of %d: longer frames cannot leave by it (%s, at the far end "+
 			"too, or write mtu: %d)", l.Name, l.MTU, want, command, l.MTU)
-	case wire && l.MTU > want && cuts(d.cfg):
+	case wire && l.MTU > want && segmentsGSO(d.cfg):
 		return fmt.Sprintf("interface %s has an MTU of %d, above the port's mtu of %d: longer frames that stations with that MTU send are dropped "+
 			"(%s, at the far end too, or write mtu: %d for this port and its TAP: pfcswitch nic --mtu %d)", l.Name, l.MTU, want, command, l.MTU, l.MTU)
 	}
 	return ""
 }
 
-// adapt makes the ports with speed: auto follow their links. Those whose link says nothing keep what they have. What the buffer
+// applyLinkSpeeds makes the ports with speed: auto follow their links. Those whose link says nothing keep what they have. What the buffer
 // is too full for at this moment stays wanted.
-func (d *Daemon) adapt(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, busyPatience)
+func (d *Daemon) applyLinkSpeeds(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
-	d.retune = false
+	d.speedChanged = false
 	known := map[string]int64{}
 	for name, p := range d.ports {
 		if known[name] = p.cfg.Speed; p.socket != nil && p.at.link.Speed > 0 {
@@ -88,38 +88,38 @@ func (d *Daemon) adapt(ctx context.Context) {
 	if err == nil {
 		err = d.putInForce(ctx, resolved)
 	}
-	d.retune = errors.Is(err, buffer.ErrBusy)
+	d.speedChanged = errors.Is(err, buffer.ErrBusy)
 	for i := range before.Ports {
 		p := &before.Ports[i]
 		if speed := known[p.Name]; p.SpeedAuto && speed != p.Speed {
 			what := fmt.Sprintf("the link's speed is now %d Mbit/s", speed/1_000_000)
-			if link := d.ports[p.Name]; d.retune {
-				if link.late != speed {
-					link.late = speed
-					d.regret(p.Name, what+", which is tried again until it is in force", err)
+			if link := d.ports[p.Name]; d.speedChanged {
+				if link.pendingSpeed != speed {
+					link.pendingSpeed = speed
+					d.warn(p.Name, what+", which is tried again until it is in force", err)
 				}
 				continue
 			}
-			d.ports[p.Name].late = 0
+			d.ports[p.Name].pendingSpeed = 0
 			if err != nil {
-				d.regret(p.Name, what+", and the port stays at "+fmt.Sprintf("%d Mbit/s", p.Speed/1_000_000), err)
+				d.warn(p.Name, what+", and the port stays at "+fmt.Sprintf("%d Mbit/s", p.Speed/1_000_000), err)
 				continue
 			}
-			d.note(p.Name, what)
+			d.addEvent(p.Name, what)
 		}
 	}
 }
 
-// note adds an event of a port.
-func (d *Daemon) note(name, text string) {
+// addEvent adds an event of a port.
+func (d *Daemon) addEvent(name, text string) {
 	d.runner.Note(dataplane.Event{Kind: dataplane.EventPort, Port: name, Priority: -1, Text: text})
 }
 
-// regret logs and notes what failed and does not undo what it was part of.
-func (d *Daemon) regret(name, what string, err error) {
+// warn logs and notes what failed and does not undo what it was part of.
+func (d *Daemon) warn(name, what string, err error) {
 	if err == nil {
 		return
 	}
 	d.log.Warn(what, "port", name, "error", err)
-	d.note(name, fmt.Sprintf("%s: %v", what, err))
+	d.addEvent(name, fmt.Sprintf("%s: %v", what, err))
 }

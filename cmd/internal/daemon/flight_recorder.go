@@ -15,10 +15,10 @@ import (
 	"pfcswitch/dataplane/capture"
 )
 
-// A flight keeps the last seconds of what the switch does, and writes them to a file when a lossless frame is lost. The files
+// A flightRecorder keeps the last seconds of what the switch does, and writes them to a file when a lossless frame is lost. The files
 // lie in one folder, which the configuration names at the start and nobody can change later, under names that follow from
 // the switch's.
-type flight struct {
+type flightRecorder struct {
 	d      *Daemon
 	name   string
 	cfg    config.Capture
@@ -36,8 +36,8 @@ const (
 	flightPiece = 256 << 10
 )
 
-// newFlight prepares what the configuration wants, nil where it wants nothing or nothing else than before.
-func (d *Daemon) newFlight(c *config.Config) (*flight, error) {
+// newFlightRecorder prepares what the configuration wants, nil where it wants nothing or nothing else than before.
+func (d *Daemon) newFlightRecorder(c *config.Config) (*flightRecorder, error) {
 	if !c.Capture.Ring || d.flight != nil && d.flight.cfg == c.Capture {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func (d *Daemon) newFlight(c *config.Config) (*flight, error) {
 	if err != nil {
 		return nil, c.Errorf("capture.directory", "%v: name a folder, or write ring: off", err)
 	}
-	f := &flight{d: d, name: c.Name, cfg: c.Capture, folder: folder, stop: make(chan struct{})}
+	f := &flightRecorder{d: d, name: c.Name, cfg: c.Capture, folder: folder, stop: make(chan struct{})}
 	if d.flight != nil {
 		return f, nil // files have been written here, and one may be just now
 	}
@@ -59,35 +59,35 @@ func (d *Daemon) newFlight(c *config.Config) (*flight, error) {
 }
 
 // tryWrite finds out at the start whether files can be written.
-func (f *flight) tryWrite() error {
+func (f *flightRecorder) tryWrite() error {
 	w, err := f.create()
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.Close(), f.folder.Remove(f.partial()))
+	return errors.Join(w.Close(), f.folder.Remove(f.partialName()))
 }
 
-// partial is the name of a file that is not complete.
-func (f *flight) partial() string { return f.name + "-loss.partial" }
+// partialName is the name of a file that is not complete.
+func (f *flightRecorder) partialName() string { return f.name + "-loss.partial" }
 
 // create begins a file, in place of one that was not completed.
-func (f *flight) create() (*os.File, error) {
-	if err := f.folder.Remove(f.partial()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (f *flightRecorder) create() (*os.File, error) {
+	if err := f.folder.Remove(f.partialName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return f.folder.OpenFile(f.partial(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return f.folder.OpenFile(f.partialName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// abandon gives up what was prepared.
-func (f *flight) abandon() error {
+// discard gives up what was prepared.
+func (f *flightRecorder) discard() error {
 	if f == nil {
 		return nil
 	}
 	return f.folder.Close()
 }
 
-// keepFlight puts in force what newFlight prepared, and ends what is not wanted any more.
-func (d *Daemon) keepFlight(next *flight) {
+// installFlightRecorder puts in force what newFlight prepared, and ends what is not wanted any more.
+func (d *Daemon) installFlightRecorder(next *flightRecorder) {
 	tap := d.runner.Tap()
 	tap.SetMemory(int(d.cfg.Capture.Memory))
 	if next == nil && d.cfg.Capture.Ring {
@@ -102,7 +102,7 @@ func (d *Daemon) keepFlight(next *flight) {
 	}
 	cursor, err := tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: next.cfg.Snap})
 	if err != nil {
-		d.log.Error("nothing is kept for a file of losses", "error", errors.Join(err, next.abandon()))
+		d.log.Error("nothing is kept for a file of losses", "error", errors.Join(err, next.discard()))
 		return
 	}
 	next.cursor, d.flight = cursor, next
@@ -111,7 +111,7 @@ func (d *Daemon) keepFlight(next *flight) {
 }
 
 // end stops keeping.
-func (f *flight) end() error {
+func (f *flightRecorder) end() error {
 	if f == nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (f *flight) end() error {
 }
 
 // runFlight writes a file for each loss that follows a quiet time.
-func (f *flight) runFlight(losses <-chan struct{}) {
+func (f *flightRecorder) runFlight(losses <-chan struct{}) {
 	defer f.done.Done()
 	var last time.Time
 	for {
@@ -140,12 +140,12 @@ func (f *flight) runFlight(losses <-chan struct{}) {
 		case <-f.stop: // nothing follows any more
 		case <-time.After(flightAftermath):
 		}
-		f.tell(f.write())
+		f.report(f.write())
 	}
 }
 
-// tell says where the file is.
-func (f *flight) tell(name string, frames uint64, err error) {
+// report says where the file is.
+func (f *flightRecorder) report(name string, frames uint64, err error) {
 	if err != nil {
 		f.d.log.Error("what led to the loss of a lossless frame could not be written", "error", err)
 		f.d.runner.Note(dataplane.Event{Kind: dataplane.EventCapture, Priority: -1, Text: fmt.Sprintf("what led to the loss could not be written: %v", err)})
@@ -157,23 +157,23 @@ func (f *flight) tell(name string, frames uint64, err error) {
 }
 
 // write makes a file of what is kept and returns its name.
-func (f *flight) write() (name string, frames uint64, err error) {
+func (f *flightRecorder) write() (name string, frames uint64, err error) {
 	w, err := f.create()
 	if err != nil {
 		return "", 0, err
 	}
-	frames, err = f.fill(w)
+	frames, err = f.writeCapture(w)
 	if err = errors.Join(err, w.Close()); err != nil {
 		return "", 0, err
 	}
-	if name, err = f.next(); err != nil {
+	if name, err = f.nextName(); err != nil {
 		return "", 0, err
 	}
-	return name, frames, f.folder.Rename(f.partial(), name)
+	return name, frames, f.folder.Rename(f.partialName(), name)
 }
 
-// next is the name of the file to be written: one that there is not, else the oldest.
-func (f *flight) next() (name string, err error) {
+// nextName is the name of the file to be written: one that there is not, else the oldest.
+func (f *flightRecorder) nextName() (name string, err error) {
 	var oldest time.Time
 	for n := range f.cfg.Files {
 		candidate := fmt.Sprintf("%s-loss-%d.pcapng", f.name, n+1)
@@ -191,8 +191,8 @@ func (f *flight) next() (name string, err error) {
 	return name, nil
 }
 
-// fill writes the last seconds until now.
-func (f *flight) fill(w *os.File) (frames uint64, err error) {
+// writeCapture writes the last seconds until now.
+func (f *flightRecorder) writeCapture(w *os.File) (frames uint64, err error) {
 	f.cursor.Rewind()
 	f.cursor.Stop()
 	now := dataplane.Now()

@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"errors"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+)
+
+// A OfflineSwitch is a switch without interfaces: every port of its configuration is up, its buffer is empty, and it has learned
+// nothing.
+type OfflineSwitch struct {
+	sw      *dataplane.Switch
+	numbers map[string]int
+}
+
+// offlineTime is the only moment of a switch at rest.
+const offlineTime = 1
+
+// NewOfflineSwitch makes a switch of a configuration. Links whose speed is to be asked for have that of a virtual one.
+func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
+	c, err := c.Resolve(nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &OfflineSwitch{numbers: map[string]int{}}
+	for i := range c.Ports {
+		r.numbers[c.Ports[i].Name] = i
+	}
+	ports := map[int]dataplane.PortConfig{}
+	for i := range c.Ports {
+		pc, err := portConfig(c, &c.Ports[i])
+		if err != nil {
+			return nil, err
+		}
+		joinWire(&pc, c, &c.Ports[i], r.numbers)
+		ports[i] = pc
+	}
+	sc := switchConfig(c, bridge.Identity{1})
+	if r.sw, err = dataplane.New(sc, offlineTime); err != nil {
+		return nil, err
+	}
+	sc.Trunks = trunkConfigs(c, r.numbers)
+	if err := r.sw.Reconfigure(sc, ports, statics(c, r.numbers), offlineTime); err != nil {
+		return nil, errors.Join(err, r.sw.Close())
+	}
+	for i := range ports {
+		r.sw.SetUp(i, true, offlineTime)
+	}
+	return r, nil
+}
+
+// Trace tells what would become of a frame; ok is false where there is no such port.
+func (r *OfflineSwitch) Trace(q api.TraceRequest) (f dataplane.Foresight, ok bool) {
+	i, ok := r.numbers[q.Port]
+	if !ok {
+		return f, false
+	}
+	return r.sw.Foresee(i, q.Frame, q.Vnet, offlineTime)
+}
+
+// Close frees the packet memory.
+func (r *OfflineSwitch) Close() error { return r.sw.Close() }
