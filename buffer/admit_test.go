@@ -1,6 +1,10 @@
 package buffer
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/macctl"
+)
 
 // An arrival is one frame offered to, or departing from, priority pgA of a port.
 type arrival struct {
@@ -221,7 +225,7 @@ func TestAdmitWithoutQueue(t *testing.T) {
 // With PAUSE all eight priorities share one queue, one state, one threshold.
 func TestAdmitPause(t *testing.T) {
 	m, w := newTable(t, 1000, Config{RingHold: true})
-	pc := PortConfig{Mode: ModePause, MTU: cell}
+	pc := PortConfig{Mode: macctl.ModePause, MTU: cell}
 	pc.Queues[0] = QueueConfig{Headroom: 300}
 	m.config.Lossless.Size += 300
 	if err := m.SetPort(2, pc); err != nil {

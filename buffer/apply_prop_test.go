@@ -5,6 +5,8 @@ import (
 	"maps"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 // configure changes something while frames are held.
@@ -76,7 +78,7 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 	var mtus []int64
 	for _, pc := range ports {
 		for k, q := range pc.Queues {
-			if !(pc.Mode == ModePFC && pc.Lossless&(1<<k) != 0 || pc.Mode == ModePause && k == 0) {
+			if !(pc.Mode == macctl.ModePFC && pc.Lossless&(1<<k) != 0 || pc.Mode == macctl.ModePause && k == 0) {
 				continue
 			}
 			if q.Alpha == 0 {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"pfcswitch/macctl"
 )
 
 func setQueue(t *testing.T, m *Manager, port int, c QueueConfig, want error) {
@@ -162,7 +164,7 @@ func TestChangeMode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := func(mode Mode, lossless uint8) {
+	set := func(mode macctl.Mode, lossless uint8) {
 		t.Helper()
 		pc := PortConfig{Mode: mode, Lossless: lossless, MTU: cell}
 		for k := range pc.Queues {
@@ -173,12 +175,12 @@ func TestChangeMode(t *testing.T) {
 		}
 		wantSound(t, m, w)
 	}
-	set(ModePFC, 0b0001_1001)
+	set(macctl.ModePFC, 0b0001_1001)
 	mustAdmit(t, m, 0, 3, 500, Accept)
 	mustAdmit(t, m, 0, 3, 200, AcceptHeadroom)
 	mustAdmit(t, m, 0, 4, 300, Accept)
 
-	set(ModePause, 0)
+	set(macctl.ModePause, 0)
 	wantHeld(t, m, 0, 0, share{private: 100, shared: 900})
 	wantHeld(t, m, 0, 3, share{})
 	wantOff(t, m, w, 0, 3, false)
@@ -187,7 +189,7 @@ func TestChangeMode(t *testing.T) {
 	m.Release(0, 3, 200)
 	wantHeld(t, m, 0, 0, share{private: 100, shared: 800})
 
-	set(ModePFC, 0b0000_1000)
+	set(macctl.ModePFC, 0b0000_1000)
 	wantHeld(t, m, 0, 0, share{})
 	wantHeld(t, m, 0, 3, share{private: 100, shared: 400})
 	wantHeld(t, m, 0, 4, share{shared: 300}) // no longer lossless
@@ -196,15 +198,15 @@ func TestChangeMode(t *testing.T) {
 	m.Release(0, 7, 100)
 
 	// Queue 0 is lossless before and after, but not the same queue: the headroom that it used was priority 7's.
-	set(ModePause, 0)
+	set(macctl.ModePause, 0)
 	mustAdmit(t, m, 0, 7, 500, AcceptHeadroom)
-	set(ModePFC, 0b0000_1001)
+	set(macctl.ModePFC, 0b0000_1001)
 	wantHeld(t, m, 0, 0, share{})
 	wantHeld(t, m, 0, 7, share{shared: 500})
 	wantOff(t, m, w, 0, 0, false)
 	m.Release(0, 7, 500)
 
-	set(ModeOff, 0)
+	set(macctl.ModeOff, 0)
 	wantHeld(t, m, 0, 3, share{shared: 500})
 	mustAdmit(t, m, 0, 3, 100, NoQueue)
 	m.Release(0, 3, 500)

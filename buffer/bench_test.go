@@ -1,6 +1,10 @@
 package buffer
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/macctl"
+)
 
 // fullSwitch is 32 ports with eight lossless queues each, all in use.
 func fullSwitch(tb testing.TB) *Manager {
@@ -9,7 +13,7 @@ func fullSwitch(tb testing.TB) *Manager {
 		Lossless: PoolConfig{Size: 64 << 20, Alpha: 1.0 / 16}, Lossy: PoolConfig{Size: 4 << 20, Alpha: 1}}
 	ports := map[int]PortConfig{}
 	for port := range 32 {
-		pc := PortConfig{Mode: ModePFC, Lossless: 0xFF, MTU: 1518}
+		pc := PortConfig{Mode: macctl.ModePFC, Lossless: 0xFF, MTU: 1518}
 		for k := range pc.Queues {
 			pc.Queues[k] = QueueConfig{Private: 4 << 10, Headroom: 64 << 10, Xon: 16 << 10, XonOffset: 4 << 10}
 		}

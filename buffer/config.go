@@ -3,6 +3,8 @@ package buffer
 import (
 	"errors"
 	"fmt"
+
+	"pfcswitch/macctl"
 )
 
 const (
@@ -33,22 +35,13 @@ type PoolConfig struct {
 	Alpha float64 // α of the queues that set none, MinAlpha to MaxAlpha
 }
 
-// Mode is a port's flow control. One port has one of them: PFC and PAUSE exclude each other (IEEE 802.1Q clause 36).
-type Mode uint8
-
-const (
-	// ModeOff makes every priority lossy.
-	ModeOff Mode = iota
-	// ModePFC gives each lossless priority an ingress queue of its own, with the priority's number.
-	ModePFC
-	// ModePause (IEEE 802.3 annex 31B) makes all eight priorities lossless, in one ingress queue, number 0.
-	ModePause
-)
-
-// PortConfig describes one port.
+// PortConfig describes one port. Its flow control decides on its ingress queues:
+//   - macctl.ModeOff: every priority is lossy.
+//   - macctl.ModePFC: each lossless priority has an ingress queue, with the priority's number.
+//   - macctl.ModePause: all eight priorities are lossless, in one ingress queue, number 0.
 type PortConfig struct {
 	Name       string // for messages; "port N" if empty
-	Mode       Mode
+	Mode       macctl.Mode
 	Lossless   uint8                   // ModePFC: bit n = priority n is lossless; ignored otherwise
 	MTU        int                     // the port's largest frame, octets without FCS
 	Queues     [Priorities]QueueConfig // lossless ingress queues; ModePause uses number 0 only
@@ -102,7 +95,7 @@ func (c *PortConfig) validate(port int, policy Threshold) error {
 		return configError("port number %d is outside 0 to %d", port, MaxPort)
 	}
 	var faults []error
-	if c.Mode > ModePause {
+	if c.Mode > macctl.ModePFC {
 		faults = append(faults, configError("%s: unknown flow control mode %d", c.label(port), c.Mode))
 	}
 	if c.ingress() != 0 && (c.MTU < 1 || int64(c.MTU) > MaxSize) {
@@ -142,9 +135,9 @@ func validAlpha(a float64) bool { return a >= MinAlpha && a <= MaxAlpha } // fal
 // ingress returns the port's lossless ingress queues, bit n = queue n.
 func (c *PortConfig) ingress() uint8 {
 	switch c.Mode {
-	case ModePFC:
+	case macctl.ModePFC:
 		return c.Lossless
-	case ModePause:
+	case macctl.ModePause:
 		return 1
 	default:
 		return 0
@@ -155,7 +148,7 @@ func (c *PortConfig) isIngress(queue uint8) bool { return c.ingress()>>queue&1 =
 
 // fold maps a priority to the number of its ingress queue: priority & fold.
 func (c *PortConfig) fold() uint8 {
-	if c.Mode == ModePause {
+	if c.Mode == macctl.ModePause {
 		return 0
 	}
 	return Priorities - 1
@@ -169,7 +162,7 @@ func (c *PortConfig) label(port int) string {
 }
 
 func (c *PortConfig) queueLabel(port int, queue uint8) string {
-	if c.Mode == ModePause {
+	if c.Mode == macctl.ModePause {
 		return c.label(port) + " priority all"
 	}
 	return fmt.Sprintf("%s priority %d", c.label(port), queue)

@@ -6,11 +6,13 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"pfcswitch/macctl"
 )
 
 // goodConfig is one port with one lossless queue, in a pool that it just fits.
 func goodConfig() (Config, map[int]PortConfig) {
-	pc := PortConfig{Name: "p1", Mode: ModePFC, Lossless: 1 << 3, MTU: 1518}
+	pc := PortConfig{Name: "p1", Mode: macctl.ModePFC, Lossless: 1 << 3, MTU: 1518}
 	pc.Queues[3] = QueueConfig{Private: 4096, Headroom: 64 << 10, Xon: 16 << 10, XonOffset: 4096, Xoff: 32 << 10, Alpha: 2}
 	c := Config{
 		Cell:     256,
@@ -50,7 +52,7 @@ func TestPlan(t *testing.T) {
 		{"mode", port(func(pc *PortConfig) { pc.Mode = 9 }), []string{"p1: unknown flow control mode 9"}},
 		{"no MTU", port(func(pc *PortConfig) { pc.MTU = 0 }), []string{"p1: MTU 0"}},
 		{"no name", port(func(pc *PortConfig) { pc.Name, pc.MTU = "", 0 }), []string{"port 1: MTU 0"}},
-		{"no MTU needed without lossless priority", port(func(pc *PortConfig) { pc.MTU, pc.Mode = 0, ModeOff }), nil},
+		{"no MTU needed without lossless priority", port(func(pc *PortConfig) { pc.MTU, pc.Mode = 0, macctl.ModeOff }), nil},
 		{"lossy alpha", port(func(pc *PortConfig) { pc.LossyAlpha[5] = 2000 }), []string{"p1: alpha 2000 of lossy queue 5"}},
 		{"private", queue(func(q *QueueConfig) { q.Private = -1 }), []string{"p1 priority 3: private -1 B"}},
 		{"headroom", queue(func(q *QueueConfig) { q.Headroom = MaxSize + 1 }), []string{"p1 priority 3: headroom"}},
@@ -64,7 +66,7 @@ func TestPlan(t *testing.T) {
 			c.Threshold = StaticThreshold{}
 			queue(func(q *QueueConfig) { q.Xoff = 0 })(c, ports)
 		}, []string{"p1 priority 3: policy static needs xoff"}},
-		{"pause port is named by all", port(func(pc *PortConfig) { pc.Mode = ModePause; pc.Queues[0].Private = -1 }),
+		{"pause port is named by all", port(func(pc *PortConfig) { pc.Mode = macctl.ModePause; pc.Queues[0].Private = -1 }),
 			[]string{"p1 priority all: private -1 B"}},
 		{"a byte short of 2 MTU", func(c *Config, _ map[int]PortConfig) { c.Lossless.Size-- },
 			[]string{"lossless pool 72448 B", "private 4096 B", "headroom 65536 B", "B_s = 2816 B", "2 MTU for each of 1 lossless queues = 3072 B",

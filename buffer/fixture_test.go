@@ -1,6 +1,10 @@
 package buffer
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/macctl"
+)
 
 // A reporter is a test, or a property under test.
 type reporter interface {
@@ -79,7 +83,7 @@ func (m *Manager) setQueue(port int, prio uint8, c QueueConfig) error {
 }
 
 func onePriority(q QueueConfig) PortConfig {
-	pc := PortConfig{Mode: ModePFC, Lossless: 1 << pgA, MTU: cell}
+	pc := PortConfig{Mode: macctl.ModePFC, Lossless: 1 << pgA, MTU: cell}
 	pc.Queues[pgA] = q
 	return pc
 }

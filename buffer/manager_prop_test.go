@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 // A frame in the buffer, as its caller remembers it.
@@ -47,7 +49,7 @@ var (
 	})
 	drawPortConfig = rapid.Custom(func(t *rapid.T) PortConfig {
 		pc := PortConfig{
-			Mode:     rapid.SampledFrom([]Mode{ModeOff, ModePFC, ModePFC, ModePFC, ModePause, ModePause}).Draw(t, "mode"),
+			Mode:     rapid.SampledFrom([]macctl.Mode{macctl.ModeOff, macctl.ModePFC, macctl.ModePFC, macctl.ModePFC, macctl.ModePause, macctl.ModePause}).Draw(t, "mode"),
 			Lossless: rapid.SampledFrom([]uint8{0, 1 << 3, 1 << 3, 1<<3 | 1<<4, 1<<0 | 1<<3}).Draw(t, "lossless"),
 			MTU:      rapid.IntRange(500, 2000).Draw(t, "MTU"),
 		}
@@ -100,7 +102,7 @@ func TestManagerAgainstReference(t *testing.T) {
 func (x *machine) traffic(t *rapid.T) {
 	for range drawCount.Draw(t, "rounds") {
 		port, prio := drawPort.Draw(t, "port"), drawPrio.Draw(t, "prio")
-		if pc := x.ports[port]; pc.Mode == ModePFC && pc.Lossless != 0 && rapid.IntRange(0, 7).Draw(t, "any priority") > 0 {
+		if pc := x.ports[port]; pc.Mode == macctl.ModePFC && pc.Lossless != 0 && rapid.IntRange(0, 7).Draw(t, "any priority") > 0 {
 			prio = uint8(bits.TrailingZeros8(pc.Lossless))
 		}
 		for range drawCount.Draw(t, "arrivals") {

@@ -1,6 +1,10 @@
 package buffer
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/macctl"
+)
 
 type noFlow struct{}
 
@@ -14,7 +18,7 @@ func TestRoomIsWhatIsTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := PortConfig{Mode: ModePFC, Lossless: 1 << 3, MTU: 100}
+		p := PortConfig{Mode: macctl.ModePFC, Lossless: 1 << 3, MTU: 100}
 		p.Queues[3] = QueueConfig{Private: 100, Headroom: 300}
 		if err := m.SetPort(0, p); err != nil {
 			t.Fatal(err)

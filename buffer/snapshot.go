@@ -1,5 +1,7 @@
 package buffer
 
+import "pfcswitch/macctl"
+
 // Counters of a lossless ingress queue, in frames unless they say otherwise. They only rise until the port is removed.
 type Counters struct {
 	Admitted         uint64 // all accepted frames
@@ -78,7 +80,7 @@ type PortSnapshot struct {
 	Port    int
 	Removed bool
 	Name    string
-	Mode    Mode
+	Mode    macctl.Mode
 	Ingress [Priorities]QueueSnapshot // ModePause: all priorities are in number 0
 	Egress  [Priorities]LossySnapshot
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 // A peer sends to one ingress queue. After XOFF at most η bytes, in cells, still arrive, counted from the frame
@@ -47,9 +49,9 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 	f := &fabric{wire: newWire(t), peers: map[QueueID]*peer{}}
 	ports := map[int]PortConfig{}
 	for port := range fabricPorts {
-		pc := PortConfig{Mode: ModePFC, Lossless: 1<<3 | 1<<4, MTU: fabricMTU}
+		pc := PortConfig{Mode: macctl.ModePFC, Lossless: 1<<3 | 1<<4, MTU: fabricMTU}
 		if rapid.Bool().Draw(t, "pause") {
-			pc.Mode = ModePause
+			pc.Mode = macctl.ModePause
 		}
 		for k := range pc.Queues {
 			if !pc.isIngress(uint8(k)) {
@@ -77,7 +79,7 @@ var drawOctets = rapid.SampledFrom([]int{60, 256, 257, 1000, fabricMTU, fabricMT
 
 func drawFrame(t *rapid.T, ports map[int]PortConfig) frame {
 	f := frame{port: rapid.IntRange(0, fabricPorts-1).Draw(t, "port"), prio: drawPrio.Draw(t, "prio"), n: drawOctets.Draw(t, "octets")}
-	if ports[f.port].Mode == ModePFC {
+	if ports[f.port].Mode == macctl.ModePFC {
 		f.prio = 3 + f.prio&1
 	}
 	return f
@@ -169,7 +171,7 @@ func TestRingHoldLosesNothing(t *testing.T) {
 					rings[port] = rings[port][1:]
 				case Wait:
 					queue := fr.prio
-					if ports[port].Mode == ModePause {
+					if ports[port].Mode == macctl.ModePause {
 						queue = 0
 					}
 					if m.Resume(); !f.held[QueueID{port, queue}] {

@@ -87,13 +87,7 @@ func (c *PortConfig) lossless(prio uint8) bool { return c.Lossless&(1<<prio) != 
 
 // LosslessPriorities are those whose peer flow control stops, bit n = priority n: all where Mode is PAUSE, none where it is off.
 func (c *PortConfig) LosslessPriorities() uint8 {
-	switch c.Mode {
-	case macctl.ModePFC:
-		return c.Lossless
-	case macctl.ModePause:
-		return 0xff
-	}
-	return 0
+	return c.Mode.Lossless(c.Lossless)
 }
 
 // sendLimit is the largest number of octets of one send call beyond its first frame: what may still follow after XOFF

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"pfcswitch/dataplane/frame"
-	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
 
@@ -129,7 +128,7 @@ func (s *Switch) TxDeadline(i int, now int64) int64 {
 	if s.buffer.Off(i) != 0 {
 		at = min(at, now+resumePeriod)
 	}
-	if p.trunk != nil && p.trunk.cfg.Flow.Mode != trunk.ModeOff {
+	if p.trunk != nil && p.trunk.cfg.Flow.Mode != macctl.ModeOff {
 		at = min(at, p.receiver.NextExpiry()) // whom the trunk holds for it is to be freed
 	}
 	return at

@@ -308,12 +308,5 @@ func (s *Switch) initiatorConfig(c PortConfig) macctl.InitiatorConfig {
 }
 
 func bufferPort(c PortConfig) buffer.PortConfig {
-	mode := buffer.ModeOff
-	switch c.Mode {
-	case macctl.ModePFC:
-		mode = buffer.ModePFC
-	case macctl.ModePause:
-		mode = buffer.ModePause
-	}
-	return buffer.PortConfig{Name: c.Name, Mode: mode, Lossless: c.Lossless, MTU: c.MaxFrame, Queues: c.Ingress}
+	return buffer.PortConfig{Name: c.Name, Mode: c.Mode, Lossless: c.Lossless, MTU: c.MaxFrame, Queues: c.Ingress}
 }

@@ -151,7 +151,7 @@ func TestTrunkMetersByArrival(t *testing.T) {
 func pauseTrunk(tb reporter, high, low int64) *rig {
 	c := threeToOne()
 	c.Aggregate.Lossless = 0xff
-	c.Flow = trunk.FlowConfig{Mode: trunk.ModePause, Lossless: 0xff, Member: trunk.Mark{High: high, Low: low}, Uplink: trunk.Mark{High: high, Low: low}}
+	c.Flow = trunk.FlowConfig{Mode: macctl.ModePause, Lossless: 0xff, Member: trunk.Mark{High: high, Low: low}, Uplink: trunk.Mark{High: high, Low: low}}
 	return trunkRig(tb, c, func(_ *Config, ports []PortConfig) {
 		for i := range ports {
 			ports[i] = pausePort(i)

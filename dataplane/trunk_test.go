@@ -6,6 +6,7 @@ import (
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
 )
 
 // The ports of trunkRig: three members, the uplink, and two that stay the bridge's.
@@ -18,7 +19,7 @@ const (
 // threeToOne is a trunk of the first ports, without meters and watermarks.
 func threeToOne() TrunkConfig {
 	return TrunkConfig{Name: "up", Uplink: uplinkPort, Members: []int{0, 1, 2}, Aggregate: trunk.AggregatorConfig{Lossless: 1 << lossless},
-		Flow: trunk.FlowConfig{Mode: trunk.ModePFC, Lossless: 1 << lossless}}
+		Flow: trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
 }
 
 // marked sets the watermarks of the lossless priority, both ways.
@@ -287,7 +288,7 @@ func TestTrunkMetersWhatItIsTold(t *testing.T) {
 
 // Several trunks of a switch, and the bridge beside them, carry each their own.
 func TestSeveralTrunks(t *testing.T) {
-	first := TrunkConfig{Name: "first", Uplink: 1, Members: []int{0}, Flow: trunk.FlowConfig{Mode: trunk.ModePFC, Lossless: 1 << lossless}}
+	first := TrunkConfig{Name: "first", Uplink: 1, Members: []int{0}, Flow: trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
 	second := first
 	second.Name, second.Uplink, second.Members = "second", 2, []int{3}
 	r := trunkRig(t, first, nil)

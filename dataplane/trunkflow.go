@@ -9,7 +9,7 @@ import (
 
 // review looks at all that holds ports of a trunk: what waits, and pauses of peers, which begin, end and expire.
 func (s *Switch) review(t *trunkState) {
-	if t.cfg.Flow.Mode == trunk.ModeOff {
+	if t.cfg.Flow.Mode == macctl.ModeOff {
 		return
 	}
 	s.reviewMembers(t)
@@ -19,7 +19,7 @@ func (s *Switch) review(t *trunkState) {
 // reviewSide looks at the holds that depend on what waits to leave by p.
 func (s *Switch) reviewSide(p *portState) {
 	switch t := p.trunk; {
-	case t == nil || t.cfg.Flow.Mode == trunk.ModeOff:
+	case t == nil || t.cfg.Flow.Mode == macctl.ModeOff:
 	case p.member == uplink:
 		s.reviewMembers(t)
 	default:
@@ -79,7 +79,7 @@ func (s *Switch) applyHolds(t *trunkState, next trunk.Holds, paused uint8) {
 }
 
 func (s *Switch) holdUplink(t *trunkState, old, next, paused uint8) {
-	if t.cfg.Flow.Mode == trunk.ModePause {
+	if t.cfg.Flow.Mode == macctl.ModePause {
 		s.turnHold(t.cfg.Uplink, 0, next != 0, old != 0, &t.count.uplinkPauses, paused != 0)
 		return
 	}

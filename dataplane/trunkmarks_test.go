@@ -41,7 +41,7 @@ func forMarks(t *testing.T, f func(t *testing.T, m markedTrunk)) {
 			if m.mode == macctl.ModePause {
 				c := threeToOne()
 				c.Aggregate.Lossless = 0xff
-				c.Flow = trunk.FlowConfig{Mode: trunk.ModePause, Lossless: 0xff, Member: up, Uplink: down}
+				c.Flow = trunk.FlowConfig{Mode: macctl.ModePause, Lossless: 0xff, Member: up, Uplink: down}
 				m.rig = trunkRig(t, c, func(_ *Config, ports []PortConfig) {
 					for i := range ports {
 						ports[i] = pausePort(i)
@@ -245,10 +245,10 @@ func TestOneFreeMemberFreesTheUplink(t *testing.T) {
 // mode, held in those of the new one for what waits then, and nothing is lost or stays held.
 func TestTrunkChangesItsMode(t *testing.T) {
 	marks := trunk.Mark{High: 2 * markOctets, Low: markOctets}
-	change := func(r *rig, mode trunk.Mode, port func(int) PortConfig) {
+	change := func(r *rig, mode macctl.Mode, port func(int) PortConfig) {
 		t.Helper()
 		c := marked(threeToOne(), marks.High, marks.Low)
-		if c.Flow.Mode = mode; mode == trunk.ModePause {
+		if c.Flow.Mode = mode; mode == macctl.ModePause {
 			c.Aggregate.Lossless, c.Flow.Lossless, c.Flow.Member, c.Flow.Uplink = 0xff, 0xff, marks, marks
 		}
 		cfg, ports := r.sw.cfg, map[int]PortConfig{}
@@ -269,17 +269,17 @@ func TestTrunkChangesItsMode(t *testing.T) {
 		}
 	}
 	r := trunkRig(t, threeToOne(), nil)
-	change(r, trunk.ModePFC, testPort)
+	change(r, macctl.ModePFC, testPort)
 	r.offer(0, several(0, 5, lossless, 3, small)...)
 	r.offer(uplinkPort, several(uplinkPort, 0, lossless, 3, small)...)
 	r.hear(uplinkPort, lossless, 0xffff)
 	const pfc = 1 << lossless
 	holds(r, "under PFC", pfc, pfc, pfc, pfc)
-	change(r, trunk.ModePause, pausePort)
+	change(r, macctl.ModePause, pausePort)
 	holds(r, "under PAUSE, of which the uplink's peer has said nothing yet", 0xff, 0, 0, 0xff)
 	r.pause(uplinkPort, 0xffff)
 	holds(r, "under PAUSE", 0xff, 0xff, 0xff, 0xff)
-	change(r, trunk.ModePFC, testPort)
+	change(r, macctl.ModePFC, testPort)
 	holds(r, "under PFC again", pfc, pfc, pfc, pfc)
 	for i := range uplinkPort + 1 {
 		if got := len(r.drain(i, r.now+second)); got == 0 {

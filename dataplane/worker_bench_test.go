@@ -147,7 +147,7 @@ func loads(tb testing.TB) map[string]*mill {
 // inTrunk makes the mill's first port the one member of a trunk and its second the uplink.
 func inTrunk(m *mill, c trunk.AggregatorConfig) *mill {
 	m.w.r.sw.setTrunks([]TrunkConfig{{Name: "up", Uplink: 1, Members: []int{0}, Aggregate: c,
-		Flow: trunk.FlowConfig{Mode: trunk.ModePFC, Lossless: 1 << lossless}}})
+		Flow: trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}})
 	return m
 }
 

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // reconfigured is what an end is set to where something of its link is another now.
 func reconfigured(before Settings, change func(*Inputs)) Settings {
 	change(&before.Inputs)
-	before.Calculated, before.Max = Calculate(before.Inputs, PFC).Bits(), 0
+	before.Calculated, before.Max = Calculate(before.Inputs, macctl.ModePFC).Bits(), 0
 	return before
 }
 

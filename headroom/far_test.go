@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // A peer that keeps its answers back looks like a long link, up to longestTrip and to the size that is written.
@@ -38,7 +40,7 @@ func TestOwnHeadroomIsBounded(t *testing.T) {
 				}
 				in := a.Inputs
 				in.Delay = (time.Duration(w.delay[0]+w.delay[1]) + 1) / 2
-				size := Octets(Calculate(in, PFC).Bits()) // by hand, for a cable as long
+				size := Octets(Calculate(in, macctl.ModePFC).Bits()) // by hand, for a cable as long
 				const told = "are believed: where it is that long, set the headroom of this port by hand: ports.p1.priorities.3.headroom: "
 				var noted int64
 				if n, err := fmt.Sscan(notes[strings.LastIndex(notes, " ")+1:], &noted); n != 1 || strings.Count(notes, told) != 1 {

@@ -1,6 +1,10 @@
 package headroom
 
-import "time"
+import (
+	"time"
+
+	"pfcswitch/macctl"
+)
 
 const (
 	// NominalSpeed, in bit/s, stands in every formula for a port that has no configured rate.
@@ -94,15 +98,6 @@ func PauseDelay(in Inputs) Terms {
 	}
 }
 
-// FlowControl says which pause frames a headroom is for.
-type FlowControl int
-
-// A port sends one or the other, never both.
-const (
-	PFC   FlowControl = iota // one headroom per lossless priority
-	Pause                    // one headroom for all priorities together
-)
-
 // Calculation is the calculated headroom of an ingress queue with everything that it came from.
 // All parts are in bits.
 type Calculation struct {
@@ -113,10 +108,11 @@ type Calculation struct {
 	K         int64 // configured by the operator
 }
 
-// Calculate applies the formulas to one port.
-func Calculate(in Inputs, fc FlowControl) Calculation {
+// Calculate applies the formulas to one port: with ModePause one headroom serves all priorities together,
+// else each lossless priority has its own.
+func Calculate(in Inputs, mode macctl.Mode) Calculation {
 	delay := PFCDelay
-	if fc == Pause {
+	if mode == macctl.ModePause {
 		delay = PauseDelay
 	}
 	return Calculation{

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 func drawInputs(t *rapid.T) Inputs {
@@ -26,7 +28,7 @@ func TestCalculateIsMonotonic(t *testing.T) {
 		more.Delay += time.Duration(rapid.Int64Range(0, 1000).Draw(t, "more delay"))
 		more.Burst += rapid.Int64Range(0, 1000).Draw(t, "more burst")
 		more.K += rapid.Int64Range(0, 1000).Draw(t, "more k")
-		for _, fc := range []FlowControl{PFC, Pause} {
+		for _, fc := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 			small, large := Calculate(in, fc).Bits(), Calculate(more, fc).Bits()
 			if large < small {
 				t.Fatalf("flow control %d: %+v needs %d bits, %+v only %d", fc, in, small, more, large)
@@ -44,7 +46,7 @@ func TestCalculateCoversTheSlowestLegalPeer(t *testing.T) {
 		wire := largestFrame(in.Speed, in.MaxFrame) + WireOverhead
 		arrives := 2*wire*8 + 2*BitsIn(in.Speed, in.Delay) + ResponseLimitBits(in.Speed) +
 			SendLimit(in.Speed, in.MaxFrame)*8 + in.Burst*8
-		if got := Calculate(in, PFC).Bits(); got < arrives {
+		if got := Calculate(in, macctl.ModePFC).Bits(); got < arrives {
 			t.Fatalf("Calculate(%+v)\n got %d bits\nwant at least %d", in, got, arrives)
 		}
 	})

@@ -3,6 +3,8 @@ package headroom
 import (
 	"testing"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 const (
@@ -97,7 +99,7 @@ func TestDelayIsEtaAndThePauseFrame(t *testing.T) {
 func TestCalculate(t *testing.T) {
 	in := Inputs{Speed: gbit, MaxFrame: tagged, Burst: 62_500, K: 8001}
 	want := int64(2*12_336+1024+672) + 6250*8 + 62_500*8 + 8001
-	for _, fc := range []FlowControl{PFC, Pause} {
+	for _, fc := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		c := Calculate(in, fc)
 		if got := c.Bits(); got != want {
 			t.Errorf("flow control %d: Bits\n got %d\nwant %d", fc, got, want)
@@ -106,10 +108,10 @@ func TestCalculate(t *testing.T) {
 			t.Errorf("flow control %d: Bytes, rounded up\n got %d\nwant %d", fc, got, want)
 		}
 	}
-	if got, want := Calculate(in, Pause).Delay[1].Name, "PAUSE frame"; got != want {
+	if got, want := Calculate(in, macctl.ModePause).Delay[1].Name, "PAUSE frame"; got != want {
 		t.Errorf("Calculate(Pause) uses\n got %q\nwant %q", got, want)
 	}
-	if got, want := Calculate(in, PFC).Delay[1].Name, "PFC frame"; got != want {
+	if got, want := Calculate(in, macctl.ModePFC).Delay[1].Name, "PFC frame"; got != want {
 		t.Errorf("Calculate(PFC) uses\n got %q\nwant %q", got, want)
 	}
 }

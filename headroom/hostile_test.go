@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 // agreed returns a Probe whose link is up and whose peer measures too.
@@ -156,7 +158,7 @@ func TestBoundLeavesRoom(t *testing.T) {
 			for _, flags := range []uint8{0, FlagTwoStamps} {
 				a := settings(7)
 				in := Inputs{Speed: speed, MaxFrame: tagged, Burst: burst}
-				a.Inputs, a.Calculated, a.Flags = in, Calculate(in, PFC).Bits(), flags
+				a.Inputs, a.Calculated, a.Flags = in, Calculate(in, macctl.ModePFC).Bits(), flags
 				b := a
 				b.Session = 8
 				w := newWire(a, b)
@@ -211,7 +213,7 @@ func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 	} {
 		s := settings(7)
 		s.Inputs.Speed, s.Inputs.Delay, s.Precision = speed, time.Millisecond, 0
-		s.Calculated = Calculate(s.Inputs, PFC).Bits()
+		s.Calculated = Calculate(s.Inputs, macctl.ModePFC).Bits()
 		p, now := agreed(s), int64(1)
 		for range 100 * perInterval {
 			if q, _ := p.Out(Moment{Now: now}); q.Operation == Request {

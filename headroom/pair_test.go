@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // A wire joins two Probes in virtual time.
@@ -28,7 +30,7 @@ type flight struct {
 
 func settings(session uint16) Settings {
 	in := Inputs{Speed: gbit, MaxFrame: tagged, Burst: 62_500}
-	return Settings{Inputs: in, Calculated: Calculate(in, PFC).Bits(), Auto: true, Key: "ports.p1.priorities.3.headroom",
+	return Settings{Inputs: in, Calculated: Calculate(in, macctl.ModePFC).Bits(), Auto: true, Key: "ports.p1.priorities.3.headroom",
 		Precision: 30, Percentile: 0.999, Interval: 100 * time.Millisecond, Session: session}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // Settings of a Probe. Values in bits count as on the wire.
@@ -222,7 +224,7 @@ func (p *Probe) byHand() int64 {
 	in, calculated := p.set.Inputs, p.set.Calculated
 	if p.farTrip > 0 {
 		in.Delay = max(in.Delay, (p.farTrip+1)/2)
-		calculated = max(calculated, Calculate(in, PFC).Bits()) // with PauseDelay it is as much
+		calculated = max(calculated, Calculate(in, macctl.ModePFC).Bits()) // with PauseDelay it is as much
 	}
 	return max(p.inForce, Octets(calculated))
 }

@@ -53,6 +53,9 @@ func (m Mode) units(enabled uint8) unitSet {
 	return m.kind() & (unitSet(enabled) | onlyWholePort)
 }
 
+// Lossless returns the priorities under flow control where PFC is enabled for some: those in ModePFC, all in ModePause.
+func (m Mode) Lossless(enabled uint8) uint8 { return m.units(enabled).vector() }
+
 // unit returns the unit to which a priority belongs.
 func (m Mode) unit(prio uint8) int {
 	if m == ModePause {

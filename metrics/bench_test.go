@@ -10,6 +10,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
 	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
 // wide is a switch of 32 ports with eight lossless priorities each.
@@ -35,7 +36,7 @@ func wide() Config {
 			p := pfcPort()
 			p.Index, p.Config.Name, p.Config.Lossless = n, all[n].Name, 0xff
 			v.Ports = append(v.Ports, p)
-			b := buffer.PortSnapshot{Port: n, Name: all[n].Name, Mode: buffer.ModePFC}
+			b := buffer.PortSnapshot{Port: n, Name: all[n].Name, Mode: macctl.ModePFC}
 			for q := range b.Ingress {
 				b.Ingress[q].Lossless = true
 			}

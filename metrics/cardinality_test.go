@@ -33,7 +33,7 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 				v.Ports = append(v.Ports, worstPort(name(i), mode))
 				b := buffer.PortSnapshot{Port: i, Name: name(i)}
 				if mode == macctl.ModePause {
-					b.Mode = buffer.ModePause
+					b.Mode = macctl.ModePause
 				}
 				for q := range b.Ingress {
 					b.Ingress[q].Lossless = mode == macctl.ModePFC || mode == macctl.ModePause && q == 0
@@ -41,7 +41,7 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 				v.Buffer.Ports = append(v.Buffer.Ports, b)
 			}
 			for i := range trunks {
-				t := dataplane.TrunkSnapshot{Uplink: "up", Config: dataplane.TrunkConfig{Name: fmt.Sprintf("t%d", i), Flow: trunk.FlowConfig{Mode: trunk.ModePFC}}}
+				t := dataplane.TrunkSnapshot{Uplink: "up", Config: dataplane.TrunkConfig{Name: fmt.Sprintf("t%d", i), Flow: trunk.FlowConfig{Mode: macctl.ModePFC}}}
 				for m := range members {
 					t.Members = append(t.Members, dataplane.TrunkMember{Port: name(m)})
 				}
@@ -51,7 +51,7 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 		Ports: func() (all []Port) {
 			for i := range ports {
 				all = append(all, Port{Name: name(i), MeasuredHeadroom: 1, CalculatedHeadroom: 1, Measurement: &headroom.Counters{}, Headroom: found,
-					Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518}, headroom.PFC), LLDP: &LLDP{}})
+					Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518}, macctl.ModePFC), LLDP: &LLDP{}})
 			}
 			return all
 		},

@@ -104,7 +104,7 @@ func collectIngress(o *output, p *buffer.PortSnapshot) {
 			continue
 		}
 		label := strconv.Itoa(k)
-		if p.Mode == buffer.ModePause {
+		if p.Mode == macctl.ModePause {
 			label = all
 		}
 		o.value(ingressQueue, float64(q.Used.Private.Now), p.Name, label, "private")

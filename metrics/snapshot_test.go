@@ -27,10 +27,10 @@ func sample(v *dataplane.Snapshot) {
 			Used: buffer.Occupancy{Private: level(4096), Shared: level(100000), Headroom: level(512)}},
 		Lossy: buffer.PoolSnapshot{Size: 4 << 20, SharedSize: 4 << 20, Used: buffer.Occupancy{Shared: level(1024)}},
 		Ports: []buffer.PortSnapshot{
-			{Name: "p1", Mode: buffer.ModePFC, Ingress: [8]buffer.QueueSnapshot{3: {Lossless: true,
+			{Name: "p1", Mode: macctl.ModePFC, Ingress: [8]buffer.QueueSnapshot{3: {Lossless: true,
 				Config: buffer.QueueConfig{Headroom: 65536, Private: 4096},
 				Used:   buffer.Occupancy{Private: level(4096), Shared: level(98304), Headroom: level(512)}}}},
-			{Port: 1, Name: "p2", Mode: buffer.ModePause, Ingress: [8]buffer.QueueSnapshot{{Lossless: true,
+			{Port: 1, Name: "p2", Mode: macctl.ModePause, Ingress: [8]buffer.QueueSnapshot{{Lossless: true,
 				Config: buffer.QueueConfig{Headroom: 98304}, Used: buffer.Occupancy{Shared: level(1696)}}}},
 			{Port: 2, Name: "p3"},
 			{Port: 3, Name: "gone", Removed: true, Ingress: [8]buffer.QueueSnapshot{{Lossless: true}}},
@@ -120,7 +120,7 @@ func config() Config {
 		Snapshot: sample,
 		Ports: func() []Port {
 			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, Measurement: &headroom.Counters{Asked: 8, Ignored: [headroom.NumIgnored]uint64{headroom.IgnoredUnasked: 1}},
-				Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 50_000, Burst: 62_500}, headroom.PFC), Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
+				Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 50_000, Burst: 62_500}, macctl.ModePFC), Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
 				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, Measurement: &headroom.Counters{}},
 				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", CalculatedHeadroom: 12345}}
 		},

@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
 )
 
 // Values of trunk labels.
@@ -36,7 +37,7 @@ func collectTrunk(o *output, t *dataplane.TrunkSnapshot) {
 
 // collectHolds exports whom the trunk holds: priorities of a port where PFC is on, and else all of them.
 func collectHolds(o *output, t *dataplane.TrunkSnapshot, port string, held uint8, begun [dataplane.NumPriorities]dataplane.HoldCount, pauses dataplane.HoldCount) {
-	if t.Config.Flow.Mode == trunk.ModePause {
+	if t.Config.Flow.Mode == macctl.ModePause {
 		o.value(trunkHeld, number(held != 0), t.Config.Name, port, all)
 		o.value(trunkHolds, float64(pauses.Begun), t.Config.Name, port, all)
 		return

@@ -1,15 +1,9 @@
 package trunk
 
-import "math/bits"
+import (
+	"math/bits"
 
-// A Mode is the kind of flow control of a trunk.
-type Mode uint8
-
-// The modes: a trunk has one, which all its ports share.
-const (
-	ModeOff   Mode = iota // nobody is held
-	ModePause             // a port as a whole
-	ModePFC               // a priority
+	"pfcswitch/macctl"
 )
 
 // A Mark is a pair of watermarks in octets. High 0 is no mark.
@@ -17,7 +11,7 @@ type Mark struct{ High, Low int64 }
 
 // A FlowConfig says when ports of a trunk are held. The eight watermarks are numbered as the patent has them.
 type FlowConfig struct {
-	Mode           Mode
+	Mode           macctl.Mode         // of all ports of the trunk
 	Lossless       uint8               // priorities under PFC, bit n = priority n
 	Member         Mark                // 1 and 2: a member's share, ModePause
 	Priority       [NumPriorities]Mark // 3 and 4: octets of a priority on their way to the uplink, ModePFC
@@ -53,13 +47,13 @@ func (m Mark) holds(held, blocked bool, octets int64) bool {
 func (c *FlowConfig) Members(held Holds, load *Load, paused uint8) Holds {
 	next := Holds{Uplink: held.Uplink}
 	switch c.Mode {
-	case ModePause:
+	case macctl.ModePause:
 		for m, share := range load.Member {
 			if c.Member.holds(held.Members>>m&1 == 1, paused != 0, share) {
 				next.Members |= 1 << m
 			}
 		}
-	case ModePFC:
+	case macctl.ModePFC:
 		next.Priorities = c.eachPriority(&c.Priority, held.Priorities, paused, load)
 	}
 	return next
@@ -72,11 +66,11 @@ func (c *FlowConfig) ToUplink(held Holds, load *Load, paused uint8) Holds {
 	next := held
 	next.Uplink = 0
 	switch c.Mode {
-	case ModePause:
+	case macctl.ModePause:
 		if c.Uplink.holds(held.Uplink != 0, paused != 0, load.Total) {
 			next.Uplink = 0xFF
 		}
-	case ModePFC:
+	case macctl.ModePFC:
 		next.Uplink = c.eachPriority(&c.UplinkPriority, held.Uplink, paused, load)
 	}
 	return next

@@ -3,6 +3,8 @@ package trunk
 import (
 	"slices"
 	"testing"
+
+	"pfcswitch/macctl"
 )
 
 // Watermarks of the tables: held above 1000, released below 400.
@@ -16,9 +18,9 @@ func marks() (m [NumPriorities]Mark) {
 }
 
 var (
-	byInterface = FlowConfig{Mode: ModePause, Lossless: 0xFF, Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
-	byPriority  = FlowConfig{Mode: ModePFC, Lossless: 0b1001_1000, Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
-	unmarked    = FlowConfig{Mode: ModePFC, Lossless: 0b1000}
+	byInterface = FlowConfig{Mode: macctl.ModePause, Lossless: 0xFF, Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
+	byPriority  = FlowConfig{Mode: macctl.ModePFC, Lossless: 0b1001_1000, Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
+	unmarked    = FlowConfig{Mode: macctl.ModePFC, Lossless: 0b1000}
 	noControl   = FlowConfig{Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
 )
 

@@ -80,9 +80,9 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	}
 	q := buffer.QueueSnapshot{Lossless: true, Threshold: 4 << 20, Config: buffer.QueueConfig{Private: 4096, Headroom: 72192}}
 	q.Used.Shared = buffer.Level{Now: 1024, Start: 4096, User: 2048, Window: 3072}
-	b1 := buffer.PortSnapshot{Port: 0, Name: "p1", Mode: buffer.ModePFC}
+	b1 := buffer.PortSnapshot{Port: 0, Name: "p1", Mode: macctl.ModePFC}
 	b1.Ingress[3] = q
-	b2 := buffer.PortSnapshot{Port: 1, Name: "p2", Mode: buffer.ModePause}
+	b2 := buffer.PortSnapshot{Port: 1, Name: "p2", Mode: macctl.ModePause}
 	b2.Ingress[0] = q
 	v.Buffer = buffer.Snapshot{Ports: []buffer.PortSnapshot{b1, b2, {Port: 2, Name: "p3"}}}
 	v.Buffer.Lossless = buffer.PoolSnapshot{Size: 8 << 20, PrivateSize: 8192, SharedSize: 8 << 19, HeadroomSize: 144384}
@@ -104,7 +104,7 @@ func (f *fake) Headroom() []HeadroomInfo {
 	}
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 5000, Burst: 62_500}
 	finding := headroom.Finding{Trip: 22_000, Precision: 30, Reaction: 100_000, SendLimit: 50_000, Burst: 500_000}
-	calculated := headroom.Calculate(in, headroom.PFC)
+	calculated := headroom.Calculate(in, macctl.ModePFC)
 	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", Passes: true, Settings: headroom.Settings{Auto: true},
 		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, ToldBits: 597_404, Told: true, PeerHas: 8 * 75_008, Applied: true, Target: 600_000,
 		Finding: finding, InForce: 75_008, Xon: 10_250,

@@ -3,6 +3,7 @@ package api
 import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
 )
 
 // Buffer is the answer to show buffer. Bytes are accounted in whole cells.
@@ -114,9 +115,9 @@ func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
 	return v
 }
 
-func ingressQueue(q *buffer.QueueSnapshot, mode buffer.Mode, number int) IngressQueue {
+func ingressQueue(q *buffer.QueueSnapshot, mode macctl.Mode, number int) IngressQueue {
 	priority := Priority(number)
-	if mode == buffer.ModePause {
+	if mode == macctl.ModePause {
 		priority = All
 	}
 	return IngressQueue{

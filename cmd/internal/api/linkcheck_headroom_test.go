@@ -27,7 +27,7 @@ func newCheck(r *headroom.CheckResult, inForce int64) *HeadroomCheck {
 // checkOf is a check of a port with a speed, or with none, of 0.
 func checkOf(r *headroom.CheckResult, speed int64, inForce HeadroomInForce) *HeadroomCheck {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, Burst: 62_500}
-	info := HeadroomInfo{Port: "p1", Calculated: headroom.Calculate(in, headroom.PFC), Report: headroom.Report{Neighbour: "s2",
+	info := HeadroomInfo{Port: "p1", Calculated: headroom.Calculate(in, macctl.ModePFC), Report: headroom.Report{Neighbour: "s2",
 		Measured: headroom.Measure(in, headroom.Finding{Trip: 40 * time.Microsecond})}}
 	h := NewHeadroomCheck("s1", start, r, info, &dataplane.PortConfig{Mode: macctl.ModePFC, Speed: speed}, 3, inForce)
 	h.ElapsedNs = 31_000_000

@@ -3,6 +3,7 @@ package api
 import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
 )
 
 // Trunks is the answer to show trunk. Bytes are those of frames with FCS.
@@ -117,7 +118,7 @@ func (m *moment) readTrunk() Reply {
 
 func trunkOf(v *dataplane.TrunkSnapshot) Trunk {
 	c := &v.Config
-	t := Trunk{Trunk: c.Name, Distribution: "least-filled", FlowControl: trunkModes[c.Flow.Mode], Metered: c.Aggregate.Metered,
+	t := Trunk{Trunk: c.Name, Distribution: "least-filled", FlowControl: c.Flow.Mode.String(), Metered: c.Aggregate.Metered,
 		Uplink: TrunkUplink{Port: v.Uplink, Up: v.Up, PausedByPeer: v.Paused != 0, Held: v.Held.Uplink != 0, Holds: v.UplinkPauses.Begun, HoldsPassed: v.UplinkPauses.Passed,
 			SentFrames: v.Sent.Frames, SentBytes: v.Sent.Octets},
 		Total: TrunkTotal{Meter: trunkMeter(c.Aggregate.Metered, c.Aggregate.Total), Green: frames(v.Total[trunk.Green]),
@@ -134,8 +135,6 @@ func trunkOf(v *dataplane.TrunkSnapshot) Trunk {
 	}
 	return t
 }
-
-var trunkModes = map[trunk.Mode]string{trunk.ModeOff: "off", trunk.ModePause: "pause", trunk.ModePFC: "pfc"}
 
 func trunkMeter(metered bool, c trunk.MeterConfig) *TrunkMeter {
 	if !metered {
@@ -155,7 +154,7 @@ func trunkPriority(v *dataplane.TrunkSnapshot, p int) TrunkPriority {
 	c := &v.Config.Aggregate
 	t := TrunkPriority{Priority: Priority(p), Lossless: c.Lossless>>p&1 == 1, Meter: trunkMeter(c.Metered, c.Meters[p]),
 		UplinkBytes: v.ToUplink[p], MemberBytes: v.ToMembers[p], MeterDropped: frames(v.MeterRed[p]), REDDropped: frames(v.RED[p]),
-		MembersHeld: v.Held.Priorities>>p&1 == 1, MemberHolds: v.Holds[p].Begun, MemberPassed: v.Holds[p].Passed, UplinkHeld: v.Config.Flow.Mode == trunk.ModePFC && v.Held.Uplink>>p&1 == 1, UplinkHolds: v.UplinkHolds[p].Begun, UplinkPassed: v.UplinkHolds[p].Passed}
+		MembersHeld: v.Held.Priorities>>p&1 == 1, MemberHolds: v.Holds[p].Begun, MemberPassed: v.Holds[p].Passed, UplinkHeld: v.Config.Flow.Mode == macctl.ModePFC && v.Held.Uplink>>p&1 == 1, UplinkHolds: v.UplinkHolds[p].Begun, UplinkPassed: v.UplinkHolds[p].Passed}
 	for i := range v.Members {
 		colours := &v.Members[i].Colours[p]
 		t.Green.add(colours[trunk.Green])

@@ -7,12 +7,13 @@ import (
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
 )
 
 // sampleTrunks are one under PFC with meters and one under PAUSE without; more are green frames beyond the sample.
 func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
 	up := dataplane.TrunkSnapshot{Uplink: "p4", Up: true, Paused: 1 << 3, Members: []dataplane.TrunkMember{{Port: "p1", Up: true, Share: 1518, Paused: 1 << 3}, {Port: "p2", Area: 64}}}
-	up.Config = dataplane.TrunkConfig{Name: "up", Aggregate: trunk.AggregatorConfig{Metered: true, Lossless: 1 << 3}, Flow: trunk.FlowConfig{Mode: trunk.ModePFC}}
+	up.Config = dataplane.TrunkConfig{Name: "up", Aggregate: trunk.AggregatorConfig{Metered: true, Lossless: 1 << 3}, Flow: trunk.FlowConfig{Mode: macctl.ModePFC}}
 	up.Config.Aggregate.Meters[0] = trunk.MeterConfig{CIR: 40e6, PIR: 60.5e6, CBS: 65536, PBS: 131072}
 	up.Config.Aggregate.Total = trunk.MeterConfig{CIR: 200e6, PIR: 200e6, CBS: 65536, PBS: 131072}
 	up.ToUplink[3], up.ToMembers[0] = 1518, 64
@@ -24,7 +25,7 @@ func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
 	up.Sent, up.Members[0].Sent, up.Members[1].Sent = trunk.Tally{Frames: 51, Octets: 5100}, trunk.Tally{Frames: 1, Octets: 61}, trunk.Tally{Frames: 40, Octets: 4000}
 	up.Members[1].Distributed[5] = trunk.Tally{Frames: 41, Octets: 4100}
 	side := dataplane.TrunkSnapshot{Uplink: "p8", UplinkPauses: dataplane.HoldCount{Begun: 9, Passed: 4}, Members: []dataplane.TrunkMember{{Port: "p9", Up: true, Holds: dataplane.HoldCount{Begun: 10, Passed: 5}}}}
-	side.Config = dataplane.TrunkConfig{Name: "side", ByFlow: true, Flow: trunk.FlowConfig{Mode: trunk.ModePause}}
+	side.Config = dataplane.TrunkConfig{Name: "side", ByFlow: true, Flow: trunk.FlowConfig{Mode: macctl.ModePause}}
 	side.Held = trunk.Holds{Members: 1, Uplink: 0xff}
 	return []dataplane.TrunkSnapshot{up, side}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
 // Port is one port with everything that it inherits filled in.
@@ -83,6 +84,17 @@ const (
 	FlowPause FlowControl = "pause" // the whole link, IEEE 802.3 annex 31B: all priorities are one lossless queue
 	FlowOff   FlowControl = "off"
 )
+
+// Mode returns f as MAC Control knows it.
+func (f FlowControl) Mode() macctl.Mode {
+	switch f {
+	case FlowPFC:
+		return macctl.ModePFC
+	case FlowPause:
+		return macctl.ModePause
+	}
+	return macctl.ModeOff
+}
 
 // exclusive is why a port has one flow control.
 const exclusive = "PFC and PAUSE exclude each other on a port: where PFC is enabled, a PAUSE is neither sent nor obeyed " +

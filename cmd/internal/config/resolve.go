@@ -69,11 +69,7 @@ func (p *Port) HeadroomInputs() headroom.Inputs {
 
 // CalculatedHeadroom is the port's calculated headroom, whatever the configuration uses.
 func (p *Port) CalculatedHeadroom() headroom.Calculation {
-	frames := headroom.PFC
-	if p.FlowControl == FlowPause {
-		frames = headroom.Pause
-	}
-	return headroom.Calculate(p.HeadroomInputs(), frames)
+	return headroom.Calculate(p.HeadroomInputs(), p.FlowControl.Mode())
 }
 
 // losslessPriorities are the indexes of the port's lossless ingress queues: 0 for all priorities

@@ -236,11 +236,5 @@ func (t *Trunk) ports() []string { return append([]string{t.Uplink}, t.Members..
 
 // TrunkLossless are the priorities that are lossless in a trunk, bit n: priority n.
 func (c *Config) TrunkLossless(t *Trunk) uint8 {
-	switch t.FlowControl {
-	case FlowPause:
-		return 0xFF
-	case FlowPFC:
-		return c.Priorities.Lossless
-	}
-	return 0
+	return t.FlowControl.Mode().Lossless(c.Priorities.Lossless)
 }

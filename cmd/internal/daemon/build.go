@@ -100,13 +100,8 @@ func joinWire(pc *dataplane.PortConfig, c *config.Config, p *config.Port, number
 
 // flowControl returns the mode of a port and its lossless priorities.
 func flowControl(c *config.Config, p *config.Port) (macctl.Mode, uint8) {
-	switch p.FlowControl {
-	case config.FlowPFC:
-		return macctl.ModePFC, c.LosslessOf(p)
-	case config.FlowPause:
-		return macctl.ModePause, 0xff
-	}
-	return macctl.ModeOff, 0
+	mode := p.FlowControl.Mode()
+	return mode, mode.Lossless(c.LosslessOf(p))
 }
 
 func trust(t config.Trust) classify.Trust {

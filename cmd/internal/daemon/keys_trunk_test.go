@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
 )
 
 // trunkChanges change trunks: up carries the lossless flow of its members p1 and p3 to its uplink p2, side is idle.
@@ -13,7 +14,7 @@ var trunkChanges = []change{
 		return t.Uplink == "p5" && len(t.Members) == 1 && t.Members[0].Port == "p4"
 	})},
 	{path: "trunks.up.distribution", value: "flow-hash", effect: aggregated("up", func(t *dataplane.TrunkSnapshot) bool { return t.Config.ByFlow })},
-	{path: "trunks.up.flow_control", value: "pause", also: paused(nil), effect: aggregated("up", func(t *dataplane.TrunkSnapshot) bool { return t.Config.Flow.Mode == trunk.ModePause })},
+	{path: "trunks.up.flow_control", value: "pause", also: paused(nil), effect: aggregated("up", func(t *dataplane.TrunkSnapshot) bool { return t.Config.Flow.Mode == macctl.ModePause })},
 	{path: "trunks.up.watermarks", value: tree{"member": tree{"high": "64KiB", "low": "32KiB"}, "uplink": tree{"high": "48KiB", "low": "24KiB"}},
 		also: paused(tree{"trunks.up.flow_control": "pause"}), effect: aggregated("up", func(t *dataplane.TrunkSnapshot) bool {
 			return t.Config.Flow.Member == trunk.Mark{High: 64 << 10, Low: 32 << 10} && t.Config.Flow.Uplink == trunk.Mark{High: 48 << 10, Low: 24 << 10}

@@ -40,13 +40,8 @@ func trunkRED(c *config.Config, t *config.Trunk, r *config.TrunkRED) trunk.REDCo
 }
 
 func trunkFlow(c *config.Config, t *config.Trunk) trunk.FlowConfig {
-	v := trunk.FlowConfig{Lossless: c.TrunkLossless(t), Member: mark(t.Watermarks.Member), Uplink: mark(t.Watermarks.Uplink)}
-	switch t.FlowControl {
-	case config.FlowPause:
-		v.Mode = trunk.ModePause
-	case config.FlowPFC:
-		v.Mode = trunk.ModePFC
-	}
+	v := trunk.FlowConfig{Mode: t.FlowControl.Mode(), Lossless: c.TrunkLossless(t),
+		Member: mark(t.Watermarks.Member), Uplink: mark(t.Watermarks.Uplink)}
 	for p := range v.Priority {
 		v.Priority[p], v.UplinkPriority[p] = mark(t.Watermarks.Priority[p]), mark(t.Watermarks.UplinkPriority[p])
 	}

@@ -16,7 +16,7 @@ func measuring(fallback bool) (frames map[uint16][][]byte) {
 	address := [2][6]byte{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}
 	for i := range ends {
 		in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, Burst: 62_500}
-		ends[i] = headroom.NewProbe(headroom.Settings{Inputs: in, Calculated: headroom.Calculate(in, headroom.PFC).Bits(), Precision: 30, Percentile: 0.999,
+		ends[i] = headroom.NewProbe(headroom.Settings{Inputs: in, Calculated: headroom.Calculate(in, macctl.ModePFC).Bits(), Precision: 30, Percentile: 0.999,
 			Interval: 100 * time.Millisecond, Session: uint16(7 + i), Streams: true, Lossless: 1 << 3})
 		ends[i].SetUp(true, 1)
 		ends[i].SetAgreed(true, true, "other", 1)
