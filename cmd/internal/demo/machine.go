@@ -1,14 +1,9 @@
 package demo
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
 )
@@ -44,7 +39,7 @@ func (s shortage) String() string {
 type meter struct {
 	processes   []*lab.Process
 	ran, waited []time.Duration
-	cpus        cpuTimes
+	cpus        lab.CPUTimes
 	begun       time.Time
 }
 
@@ -56,7 +51,7 @@ func startMeter(processes []*lab.Process) (*meter, error) {
 		m.ran, m.waited = append(m.ran, ran), append(m.waited, waited)
 	}
 	var err error
-	m.cpus, err = readCPUTimes()
+	m.cpus, err = lab.ReadCPUTimes()
 	return m, err
 }
 
@@ -77,10 +72,9 @@ func (m *meter) read(load time.Duration) (u usage, err error) {
 		}
 		u.cores += ran.Seconds() / load.Seconds()
 	}
-	now, err := readCPUTimes()
-	if all := float64(now.all - m.cpus.all); all > 0 {
-		u.idle, u.steal = float64(now.idle-m.cpus.idle)/all, float64(now.steal-m.cpus.steal)/all
-	}
+	now, err := lab.ReadCPUTimes()
+	shares := now.Since(m.cpus)
+	u.idle, u.steal = shares.Idle, shares.Steal
 	return u, err
 }
 
@@ -91,42 +85,6 @@ func waitShare(ran, waited, load time.Duration) float64 {
 		return 0
 	}
 	return min(waited.Seconds()/load.Seconds(), waited.Seconds()/(ran+waited).Seconds())
-}
-
-// cpuTimes are those of the CPUs that this process may use, added up, in ticks.
-type cpuTimes struct{ all, idle, steal uint64 }
-
-func readCPUTimes() (cpuTimes, error) {
-	var allowed unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-		return cpuTimes{}, fmt.Errorf("which CPUs may be used: %w", err)
-	}
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return cpuTimes{}, err
-	}
-	return parseCPUTimes(text, allowed.IsSet)
-}
-
-// parseCPUTimes reads the lines of single CPUs: cpuN user nice system idle iowait irq softirq steal guest guest_nice. A
-// guest's time is in user and nice already (proc(5)).
-func parseCPUTimes(text []byte, allowed func(cpu int) bool) (t cpuTimes, err error) {
-	for line := range bytes.Lines(text) {
-		var cpu int
-		var f [8]uint64
-		n, _ := fmt.Sscanf(string(line), "cpu%d %d %d %d %d %d %d %d %d", &cpu, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6], &f[7])
-		if n != len(f)+1 || !allowed(cpu) {
-			continue
-		}
-		for _, ticks := range f {
-			t.all += ticks
-		}
-		t.idle, t.steal = t.idle+f[3]+f[4], t.steal+f[7]
-	}
-	if t.all == 0 {
-		return t, errors.New("/proc/stat tells nothing of the CPUs that may be used")
-	}
-	return t, nil
 }
 
 // processes are those of switches.

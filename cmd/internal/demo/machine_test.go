@@ -5,41 +5,6 @@ import (
 	"time"
 )
 
-const procStat = `cpu  90 1 30 500 9 0 5 7 0 0
-cpu0 40 1 10 300 4 0 3 2 0 0
-cpu1 50 0 20 200 5 0 2 5 0 0
-intr 12345
-ctxt 99
-`
-
-func TestCPUTimes(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		allowed []int
-		want    cpuTimes
-		ok      bool
-	}{
-		{"both", []int{0, 1}, cpuTimes{all: 360 + 282, idle: 509, steal: 7}, true},
-		{"one", []int{1}, cpuTimes{all: 282, idle: 205, steal: 5}, true},
-		{"another one", []int{2}, cpuTimes{}, false},
-	} {
-		got, err := parseCPUTimes([]byte(procStat), func(cpu int) bool {
-			for _, a := range tt.allowed {
-				if a == cpu {
-					return true
-				}
-			}
-			return false
-		})
-		if got != tt.want || (err == nil) != tt.ok {
-			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt.want)
-		}
-	}
-	if now, err := readCPUTimes(); err != nil || now.all == 0 {
-		t.Errorf("this machine: %+v, %v", now, err)
-	}
-}
-
 func TestShortageText(t *testing.T) {
 	for _, tt := range []struct {
 		s    shortage

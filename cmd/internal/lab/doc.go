@@ -10,6 +10,7 @@
 //	link.go                  interfaces: veth pairs, addresses, counters, carrier
 //	process.go, tail.go      programs inside a node
 //	schedstat.go             how long their threads waited for a CPU
+//	cputimes.go              what the machine's CPUs did meanwhile
 //	labtest/                 the same for Go tests
 //
 // # Nothing stays behind

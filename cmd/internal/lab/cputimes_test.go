@@ -1,0 +1,49 @@
+package lab
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+const procStat = `cpu  90 1 30 500 9 0 5 7 0 0
+cpu0 40 1 10 300 4 0 3 2 0 0
+cpu1 50 0 20 200 5 0 2 5 0 0
+intr 12345
+ctxt 99
+`
+
+func TestCPUTimes(t *testing.T) {
+	ticks := func(busy, idle, steal time.Duration) CPUTimes {
+		return CPUTimes{busy * tick, idle * tick, steal * tick}
+	}
+	for _, tt := range []struct {
+		name    string
+		allowed []int
+		want    CPUTimes
+		ok      bool
+	}{
+		{"both", []int{0, 1}, ticks(126, 509, 7), true},
+		{"one", []int{1}, ticks(72, 205, 5), true},
+		{"another one", []int{2}, CPUTimes{}, false},
+	} {
+		got, err := parseCPUTimes([]byte(procStat), func(cpu int) bool { return slices.Contains(tt.allowed, cpu) })
+		if got != tt.want || (err == nil) != tt.ok {
+			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt.want)
+		}
+	}
+	if now, err := ReadCPUTimes(); err != nil || now.Busy == 0 {
+		t.Errorf("this machine: %+v, %v", now, err)
+	}
+}
+
+func TestCPUShares(t *testing.T) {
+	from := CPUTimes{Busy: time.Second, Idle: time.Second, Steal: time.Second}
+	until := CPUTimes{Busy: 2 * time.Second, Idle: 3*time.Second + 500*time.Millisecond, Steal: 1500 * time.Millisecond}
+	if got, want := until.Since(from), (CPUShares{Busy: 0.25, Idle: 0.625, Steal: 0.125}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := from.Since(from); got != (CPUShares{}) {
+		t.Errorf("no time has passed: %+v", got)
+	}
+}
