@@ -65,16 +65,16 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 	return v
 }
 
-// Forget says that the frame that was told to Wait will not be offered again.
-func (m *Manager) Forget(port int, prio uint8) {
+// CancelWait says that the frame that was told to Wait will not be offered again.
+func (m *Manager) CancelWait(port int, prio uint8) {
 	if _, q := m.queue(port, prio); q != nil && q.waiting != 0 {
 		q.waiting = 0
 		m.resume(q)
 	}
 }
 
-// Remember takes Forget back: the frame of n octets that was told to Wait is offered next after all, and is not counted anew.
-func (m *Manager) Remember(port int, prio uint8, n int) {
+// RestoreWait takes CancelWait back: the frame of n octets that was told to Wait is offered next after all, and is not counted anew.
+func (m *Manager) RestoreWait(port int, prio uint8, n int) {
 	if _, q := m.queue(port, prio); q != nil {
 		q.waiting = m.Charge(n)
 	}

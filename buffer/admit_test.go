@@ -147,9 +147,9 @@ func TestRememberedFrameIsCountedOnce(t *testing.T) {
 	mustAdmit(t, m, 0, pgA, 100, Wait)
 	again := func(remember bool, waited uint64) {
 		t.Helper()
-		m.Forget(0, pgA)
+		m.CancelWait(0, pgA)
 		if remember {
-			m.Remember(0, pgA, 100)
+			m.RestoreWait(0, pgA, 100)
 		}
 		mustAdmit(t, m, 0, pgA, 100, Wait)
 		if got := m.Queue(0, pgA); got.Waited != waited || got.Waiting != 100 {
@@ -158,7 +158,7 @@ func TestRememberedFrameIsCountedOnce(t *testing.T) {
 	}
 	again(true, 1)
 	again(false, 2)
-	m.Remember(0, Priorities, 100) // no queue
+	m.RestoreWait(0, Priorities, 100) // no queue
 	wantSound(t, m, w)
 
 	c := m.config
@@ -166,8 +166,8 @@ func TestRememberedFrameIsCountedOnce(t *testing.T) {
 	if err := m.Apply(c, m.configs); err != nil {
 		t.Fatal(err)
 	}
-	m.Forget(0, pgA)
-	m.Remember(0, pgA, 100)
+	m.CancelWait(0, pgA)
+	m.RestoreWait(0, pgA, 100)
 	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
 	if got := m.Queue(0, pgA).Waiting; got != 0 {
 		t.Errorf("%d octets of a frame that was dropped wait", got)

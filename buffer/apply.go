@@ -99,8 +99,10 @@ func (p *port) stays(q *queue, next *PortConfig) bool {
 	return q.lossless && next.isIngress(q.id.Queue) && next.fold() == p.fold
 }
 
-// Most returns how many bytes may be charged at once under a plan. A lossy pool that shrinks goes on holding what it holds.
-func (m *Manager) Most(next *Plan) int64 { return next.lossless + max(next.lossy, m.lossy.used.now) }
+// MaxCharged returns how many bytes may be charged at once under a plan. A lossy pool that shrinks goes on holding what it holds.
+func (m *Manager) MaxCharged(next *Plan) int64 {
+	return next.lossless + max(next.lossy, m.lossy.used.now)
+}
 
 // Commit puts a plan in force for which Ready has just returned nil. The plan must not be used again.
 func (m *Manager) Commit(next *Plan) {

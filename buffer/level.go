@@ -2,10 +2,10 @@ package buffer
 
 // Level is a number of bytes with its highest values, as SONiC keeps them: persistent, user and windowed watermark.
 type Level struct {
-	Now    int64 // at this moment
-	Start  int64 // highest since the port (or the Manager) began
-	User   int64 // highest since ClearUser
-	Window int64 // highest in the last complete window, which RotateWindow closed
+	Now        int64 // at this moment
+	Persistent int64 // highest since the port (or the Manager) began
+	User       int64 // highest since ClearUser
+	Window     int64 // highest in the last complete window, which RotateWindow closed
 }
 
 // Occupancy is what a queue or a pool holds, by segment. A lossy pool has only Shared.
@@ -16,9 +16,9 @@ type Occupancy struct {
 // A gauge is a Level under change. The data path moves only now and peak; the watermarks are folded in when somebody
 // clears, rotates or looks.
 type gauge struct {
-	now, peak           int64 // peak: since the last fold
-	start, user, window int64
-	last                int64 // window before this one
+	now, peak                int64 // peak: since the last fold
+	persistent, user, window int64
+	last                     int64 // window before this one
 }
 
 func (g *gauge) add(n int64) {
@@ -31,7 +31,7 @@ func (g *gauge) sub(n int64) { g.now -= n }
 func (g *gauge) set(n int64) { g.add(n - g.now) }
 
 func (g *gauge) fold() {
-	g.start = max(g.start, g.peak)
+	g.persistent = max(g.persistent, g.peak)
 	g.user = max(g.user, g.peak)
 	g.window = max(g.window, g.peak)
 	g.peak = g.now
@@ -52,7 +52,7 @@ func (g *gauge) restart() { *g = gauge{now: g.now, peak: g.now} }
 
 func (g *gauge) level() Level {
 	g.fold()
-	return Level{Now: g.now, Start: g.start, User: g.user, Window: g.last}
+	return Level{Now: g.now, Persistent: g.persistent, User: g.user, Window: g.last}
 }
 
 // A share is a number of bytes by segment.

@@ -21,20 +21,20 @@ func TestWatermarks(t *testing.T) {
 		do   func()
 		want Level
 	}{
-		{"up", to(500), Level{Now: 500, Start: 500, User: 500}},
-		{"down", to(200), Level{Now: 200, Start: 500, User: 500}},
-		{"rotate: the peak is that of the window", m.RotateWindow, Level{Now: 200, Start: 500, User: 500, Window: 500}},
-		{"lower peak in the next window", to(300), Level{Now: 300, Start: 500, User: 500, Window: 500}},
-		{"clear: user begins at what is held", m.ClearUser, Level{Now: 300, Start: 500, User: 300, Window: 500}},
-		{"down again", to(100), Level{Now: 100, Start: 500, User: 300, Window: 500}},
-		{"rotate: the clear did not cost the window its peak", m.RotateWindow, Level{Now: 100, Start: 500, User: 300, Window: 300}},
-		{"rotate: an idle window shows what is held", m.RotateWindow, Level{Now: 100, Start: 500, User: 300, Window: 100}},
-		{"highest of all", to(800), Level{Now: 800, Start: 800, User: 800, Window: 100}},
-		{"clear at the top", m.ClearUser, Level{Now: 800, Start: 800, User: 800, Window: 100}},
-		{"empty", to(0), Level{Start: 800, User: 800, Window: 100}},
-		{"clear when empty", m.ClearUser, Level{Start: 800, Window: 100}},
-		{"rotate when empty", m.RotateWindow, Level{Start: 800, Window: 800}},
-		{"rotate again", m.RotateWindow, Level{Start: 800}},
+		{"up", to(500), Level{Now: 500, Persistent: 500, User: 500}},
+		{"down", to(200), Level{Now: 200, Persistent: 500, User: 500}},
+		{"rotate: the peak is that of the window", m.RotateWindow, Level{Now: 200, Persistent: 500, User: 500, Window: 500}},
+		{"lower peak in the next window", to(300), Level{Now: 300, Persistent: 500, User: 500, Window: 500}},
+		{"clear: user begins at what is held", m.ClearUser, Level{Now: 300, Persistent: 500, User: 300, Window: 500}},
+		{"down again", to(100), Level{Now: 100, Persistent: 500, User: 300, Window: 500}},
+		{"rotate: the clear did not cost the window its peak", m.RotateWindow, Level{Now: 100, Persistent: 500, User: 300, Window: 300}},
+		{"rotate: an idle window shows what is held", m.RotateWindow, Level{Now: 100, Persistent: 500, User: 300, Window: 100}},
+		{"highest of all", to(800), Level{Now: 800, Persistent: 800, User: 800, Window: 100}},
+		{"clear at the top", m.ClearUser, Level{Now: 800, Persistent: 800, User: 800, Window: 100}},
+		{"empty", to(0), Level{Persistent: 800, User: 800, Window: 100}},
+		{"clear when empty", m.ClearUser, Level{Persistent: 800, Window: 100}},
+		{"rotate when empty", m.RotateWindow, Level{Persistent: 800, Window: 800}},
+		{"rotate again", m.RotateWindow, Level{Persistent: 800}},
 	}
 	for _, s := range steps {
 		s.do()
@@ -59,7 +59,9 @@ func TestWatermarksBySegment(t *testing.T) {
 		m.Release(port, pgA, 800)
 	}
 	s := state(m)
-	peaks := func(o Occupancy) share { return share{o.Private.Start, o.Shared.Start, o.Headroom.Start} }
+	peaks := func(o Occupancy) share {
+		return share{o.Private.Persistent, o.Shared.Persistent, o.Headroom.Persistent}
+	}
 	want := share{private: 100, shared: 500, headroom: 200}
 	for port := range 2 {
 		if got := peaks(s.Ports[port].Ingress[pgA].Used); got != want {

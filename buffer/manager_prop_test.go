@@ -235,13 +235,13 @@ func (x *machine) watermark(t *rapid.T) {
 	switch rapid.IntRange(0, 1).Draw(t, "kind") {
 	case 0:
 		x.m.ClearUser()
-		if got, want := state(x.m).Lossless.Used.Shared, (Level{before.Now, before.Start, before.Now, before.Window}); got != want {
+		if got, want := state(x.m).Lossless.Used.Shared, (Level{before.Now, before.Persistent, before.Now, before.Window}); got != want {
 			t.Fatalf("ClearUser\n got: %+v\nwant: %+v", got, want)
 		}
 	case 1:
 		x.m.RotateWindow()
 		got := state(x.m).Lossless.Used.Shared
-		if want := (Level{before.Now, before.Start, before.User, got.Window}); got != want || got.Window < got.Now || got.Window > got.Start {
+		if want := (Level{before.Now, before.Persistent, before.User, got.Window}); got != want || got.Window < got.Now || got.Window > got.Persistent {
 			t.Fatalf("RotateWindow\n got: %+v\nwant: %+v", got, want)
 		}
 	}
@@ -260,7 +260,7 @@ func (x *machine) sound(t *rapid.T) {
 		}
 		for k, q := range s.Ports[port].Ingress {
 			for _, l := range []Level{q.Used.Private, q.Used.Shared, q.Used.Headroom} {
-				if l.Now > l.User || l.User > l.Start || l.Window > l.Start {
+				if l.Now > l.User || l.User > l.Persistent || l.Window > l.Persistent {
 					t.Fatalf("port %d queue %d: watermarks %+v", port, k, l)
 				}
 			}

@@ -15,7 +15,7 @@ func TestSnapshot(t *testing.T) {
 	m.AdmitLossy(1, 2, 100)
 	m.Release(3, 3, 1)
 
-	level := func(n int64) Level { return Level{Now: n, Start: n, User: n} }
+	level := func(n int64) Level { return Level{Now: n, Persistent: n, User: n} }
 	s := state(m)
 	if len(s.Ports) != 2 {
 		t.Fatalf("%d ports, want 2", len(s.Ports))

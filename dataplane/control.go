@@ -85,7 +85,7 @@ func (s *Switch) RingHold(i int, hold bool, now int64) {
 // told reports whether the peer of port i knows that it must not send what is to be held, or there is nobody to be told.
 func (s *Switch) told(i int) bool {
 	p := s.ports[i]
-	return p == nil || !p.up || p.sender.Wanted()&^p.sender.Told() == 0
+	return p == nil || !p.up || p.sender.XoffWanted()&^p.sender.XoffSent() == 0
 }
 
 // WouldCross tells whether so many frames with so many octets in all might bring any lossless queue of a port above its

@@ -11,17 +11,17 @@ func TestEchoIsAnswered(t *testing.T) {
 	asker := [6]byte{2, 0, 0, 0, 0, 9}
 	format := macctl.DefaultMeasurementFormat
 	for _, test := range []struct {
-		way, back macctl.Way
+		way, back macctl.EchoPath
 		tagged    bool
 	}{
-		{macctl.WayControl, macctl.WayFallback, false}, {macctl.WayFallback, macctl.WayControl, false},
-		{macctl.WayFallback, macctl.WayFallback, true}, {macctl.WayBridged, macctl.WayBridged, false},
+		{macctl.PathControl, macctl.PathFallback, false}, {macctl.PathFallback, macctl.PathControl, false},
+		{macctl.PathFallback, macctl.PathFallback, true}, {macctl.PathBridged, macctl.PathBridged, false},
 	} {
 		cfg := testConfig(2)
 		cfg.Measurement = format
 		r := newRig(t, cfg, testPort(0), testPort(1))
-		b := format.AppendEcho(nil, [6]byte{}, asker, test.way, 200, test.tagged, 0x6005, macctl.Echo{Sequence: 5, Octets: 200, Way: test.back, Tagged: test.tagged, TCI: 0x6005})
-		if test.way == macctl.WayControl {
+		b := format.AppendEcho(nil, [6]byte{}, asker, test.way, 200, test.tagged, 0x6005, macctl.Echo{Sequence: 5, Octets: 200, Path: test.back, Tagged: test.tagged, TCI: 0x6005})
+		if test.way == macctl.PathControl {
 			if taken, urgent := r.sw.Measurement(0, b, r.now, r.now, 0); !taken || !urgent {
 				t.Fatalf("%+v: taken %v, urgent %v", test, taken, urgent)
 			}
@@ -36,7 +36,7 @@ func TestEchoIsAnswered(t *testing.T) {
 		}
 		out, _, ok := r.sw.MeasureOut(0, nil, r.now+7, 0)
 		a, reason := format.ParseEcho(out, asker)
-		if !ok || reason != macctl.ReasonNone || !a.Answer || a.Came != test.back || a.Way != test.way || a.Length != 200 || a.Sent-a.Received != 7 || a.HasTag != test.tagged || a.Sequence != 5 {
+		if !ok || reason != macctl.ReasonNone || !a.Answer || a.ReceivedPath != test.back || a.Path != test.way || a.Length != 200 || a.Sent-a.Received != 7 || a.HasTag != test.tagged || a.Sequence != 5 {
 			t.Errorf("%+v: %v, %v, %+v", test, ok, reason, a)
 		}
 		if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
@@ -52,7 +52,7 @@ func TestEchoIsAnswered(t *testing.T) {
 	cfg := testConfig(2)
 	cfg.Measurement = format
 	r := newRig(t, cfg, testPort(0), testPort(1))
-	b := format.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 0x11}, asker, macctl.WayBridged, 60, false, 0, macctl.Echo{Answer: true})
+	b := format.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 0x11}, asker, macctl.PathBridged, 60, false, 0, macctl.Echo{Answer: true})
 	r.offer(0, b) // an answer to another station
 	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok || len(r.sentBy(2)[1]) != 1 {
 		t.Error("an answer for a station behind the switch is not forwarded to it")
@@ -64,18 +64,18 @@ func TestEchoObeysPauses(t *testing.T) {
 	format := macctl.DefaultMeasurementFormat
 	for _, test := range []struct {
 		name     string
-		back     macctl.Way
+		back     macctl.EchoPath
 		octets   int
 		tagged   bool
 		pcp      uint8
 		paused   uint8
 		answered bool
 	}{
-		{"tagged and paused", macctl.WayFallback, 1500, true, lossless, lossless, false},
-		{"bridged and paused", macctl.WayBridged, 1500, true, lossless, lossless, false},
-		{"another priority", macctl.WayFallback, 1500, true, 5, lossless, true},
-		{"no tag", macctl.WayFallback, 1500, false, 0, lossless, true},
-		{"MAC Control", macctl.WayControl, 60, false, 0, lossless, true},
+		{"tagged and paused", macctl.PathFallback, 1500, true, lossless, lossless, false},
+		{"bridged and paused", macctl.PathBridged, 1500, true, lossless, lossless, false},
+		{"another priority", macctl.PathFallback, 1500, true, 5, lossless, true},
+		{"no tag", macctl.PathFallback, 1500, false, 0, lossless, true},
+		{"MAC Control", macctl.PathControl, 60, false, 0, lossless, true},
 	} {
 		cfg := testConfig(2)
 		cfg.Measurement = format
@@ -83,8 +83,8 @@ func TestEchoObeysPauses(t *testing.T) {
 		r.hear(0, test.paused, 0xffff)
 		tci := uint16(test.pcp) << 13
 		for range 3 {
-			r.offer(0, format.AppendEcho(nil, [6]byte{}, [6]byte{2, 0, 0, 0, 0, 9}, macctl.WayFallback, test.octets, test.tagged, tci,
-				macctl.Echo{Octets: test.octets, Way: test.back, Tagged: test.tagged, TCI: tci}))
+			r.offer(0, format.AppendEcho(nil, [6]byte{}, [6]byte{2, 0, 0, 0, 0, 9}, macctl.PathFallback, test.octets, test.tagged, tci,
+				macctl.Echo{Octets: test.octets, Path: test.back, Tagged: test.tagged, TCI: tci}))
 		}
 		p, answers := r.sw.ports[0], 0
 		before := p.shaper
@@ -96,7 +96,7 @@ func TestEchoObeysPauses(t *testing.T) {
 		if (answers == 3) != test.answered || answers != 0 && !test.answered {
 			t.Errorf("%s: %d of 3 answered", test.name, answers)
 		}
-		if paid := p.shaper != before; paid != (test.answered && test.back != macctl.WayControl) {
+		if paid := p.shaper != before; paid != (test.answered && test.back != macctl.PathControl) {
 			t.Errorf("%s: paid %v", test.name, paid)
 		}
 		if r.sw.MeasureDeadline(0) == 0 || p.echo.Answered+p.echo.Refused != 3 {

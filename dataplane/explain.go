@@ -83,7 +83,7 @@ func appendPriorities(b []byte, set uint8) []byte {
 // explainTold appends why port i tells its peer what it is about to tell.
 func (s *Switch) explainTold(b []byte, i int) []byte {
 	p := s.ports[i]
-	wanted, told := p.sender.Wanted(), p.sender.Told()
+	wanted, told := p.sender.XoffWanted(), p.sender.XoffSent()
 	if p.cfg.Mode == macctl.ModePause {
 		return s.explainUnit(b, p, 0, "all", wanted&1, told&1)
 	}

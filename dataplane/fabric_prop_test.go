@@ -122,7 +122,7 @@ func TestHeadroomTooSmall(t *testing.T) {
 	f, s, hosts := incast(t, 3, n, octets, gigabit, delay, reaction, need)
 	f.run(1000 * second)
 	f.kept(hosts[0], hosts[1:], n)
-	peak := s.r.snapshot().Buffer.Ports[1].Ingress[lossless].Used.Headroom.Start
+	peak := s.r.snapshot().Buffer.Ports[1].Ingress[lossless].Used.Headroom.Persistent
 	if s.waits != 0 || peak == 0 || peak > need {
 		t.Errorf("%d waits, %d of %d octets of headroom were used", s.waits, peak, need)
 	}

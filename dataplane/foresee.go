@@ -33,10 +33,10 @@ type Foresight struct {
 	Decision bridge.Decision
 	Demoted  bool // from its lossless priority to the queue that Copies name
 
-	Marks   bool             // it can carry an ECN mark
-	Ingress *buffer.Prospect // of a frame that is charged to a lossless ingress queue
-	Wanted  bool             // the peer is held already, for whatever cause
-	InRing  bool             // an earlier frame waits in the receive ring, so this one waits behind it
+	Marks   bool                // it can carry an ECN mark
+	Ingress *buffer.TraceResult // of a frame that is charged to a lossless ingress queue
+	Wanted  bool                // the peer is held already, for whatever cause
+	InRing  bool                // an earlier frame waits in the receive ring, so this one waits behind it
 
 	Copies  []Copy // by egress port
 	Waits   bool   // in the receive ring, until there is room
@@ -57,7 +57,7 @@ type Copy struct {
 	Tag      frame.TCI
 	Dropped  bool
 	Reason   DropReason
-	Lossy    *buffer.LossyProspect // where the frame is charged to the egress queue
+	Lossy    *buffer.LossyTraceResult // where the frame is charged to the egress queue
 
 	AheadFrames int   // that wait in the queue
 	AheadOctets int64 // without FCS
@@ -91,7 +91,7 @@ func (s *Switch) Foresee(in int, b []byte, v frame.VnetHeader, now int64) (f For
 	}
 	s.now = now
 	p := s.ports[in]
-	f = Foresight{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, Wanted: p.sender.Wanted() != 0, InRing: p.waitFrom != 0}
+	f = Foresight{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, Wanted: p.sender.XoffWanted() != 0, InRing: p.waitFrom != 0}
 	a := Arrival{Data: slices.Clone(b), Vnet: v, At: now}
 	refused := f.cut(&a)
 	f.Octets = len(a.Data)
@@ -217,7 +217,7 @@ func (s *Switch) foreseeUnicast(f *Foresight, p *portState, a *Arrival, vid uint
 
 // foreseeAdmission goes the way of admitLossless.
 func (s *Switch) foreseeAdmission(f *Foresight, p *portState, a *Arrival) {
-	prospect := s.buffer.Foresee(p.index, a.priority, len(a.Data))
+	prospect := s.buffer.Trace(p.index, a.priority, len(a.Data))
 	f.Ingress = &prospect
 	switch prospect.Verdict {
 	case buffer.Accept, buffer.AcceptHeadroom:
@@ -232,7 +232,7 @@ func (s *Switch) foreseeAdmission(f *Foresight, p *portState, a *Arrival) {
 
 // foreseeLossy goes the way of admitLossy, where copies before this one have taken so much, and returns what this one takes.
 func (s *Switch) foreseeLossy(c *Copy, out *portState, a *Arrival, taken int64) int64 {
-	prospect := s.buffer.ForeseeLossy(out.index, c.Queue, len(a.Data), taken)
+	prospect := s.buffer.TraceLossy(out.index, c.Queue, len(a.Data), taken)
 	if c.Lossy = &prospect; !prospect.Accepted {
 		c.drop(DropLossyThreshold)
 		return 0

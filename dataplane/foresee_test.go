@@ -73,7 +73,7 @@ func (w *world) queued() map[int]uint64 {
 // foreseen is what a Foresight says will happen.
 func foreseen(f *Foresight) (h effect) {
 	h.waits, h.copies = f.Waits, map[int]uint64{}
-	h.crossed = f.Ingress != nil && f.Ingress.Turns
+	h.crossed = f.Ingress != nil && f.Ingress.TurnsOff
 	if f.Ingress != nil && !f.Dropped && !f.Waits {
 		h.private, h.shared, h.headroom = f.Ingress.Private, f.Ingress.Shared, f.Ingress.Headroom
 	}
@@ -131,7 +131,7 @@ func (w *world) randomFrame(t *rapid.T, in int) []byte {
 	case 2:
 		return w.sw.cfg.Measurement.Append(nil, [6]byte{}, [6]byte{2}, true, macctl.Measurement{Operation: macctl.MeasureRequest})
 	case 3:
-		return w.sw.cfg.Measurement.AppendEcho(nil, [6]byte{}, [6]byte{2}, macctl.Way(rapid.IntRange(0, 2).Draw(t, "way")), 60, tag != nil, 0x6001, macctl.Echo{})
+		return w.sw.cfg.Measurement.AppendEcho(nil, [6]byte{}, [6]byte{2}, macctl.EchoPath(rapid.IntRange(0, 2).Draw(t, "way")), 60, tag != nil, 0x6001, macctl.Echo{})
 	case 4:
 		if c := w.sw.ports[in]; c != nil {
 			return streamFrame(&c.cfg, drawPrio.Draw(t, "stream"))
@@ -271,7 +271,7 @@ func TestForesightOfSuperFrames(t *testing.T) {
 		t.Error("a port that does not exist foresees")
 	}
 	r.offer(0, several(0, 1, lossless, alone, small)...)
-	if f, _ = r.sw.Foresee(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now); f.Ingress == nil || f.Ingress.Verdict != buffer.AcceptHeadroom || !f.Ingress.Turns {
+	if f, _ = r.sw.Foresee(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now); f.Ingress == nil || f.Ingress.Verdict != buffer.AcceptHeadroom || !f.Ingress.TurnsOff {
 		t.Errorf("the frame that crosses the threshold: %+v", f.Ingress)
 	}
 }

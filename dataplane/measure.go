@@ -102,7 +102,7 @@ func (s *Switch) takeEcho(p *portState, b []byte, stamp int64) (taken, urgent bo
 	if reason != macctl.ReasonNone {
 		return false, false
 	}
-	p.echo.Take(&f, false, stamp, s.now)
+	p.echo.HandleRequest(&f, false, stamp, s.now)
 	s.rouse(p)
 	return true, true
 }

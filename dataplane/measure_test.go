@@ -320,16 +320,16 @@ func TestSetXon(t *testing.T) {
 	r := newRig(t, cfg, c, testPort(1))
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
-	if r.sw.ports[0].sender.Wanted() == 0 {
+	if r.sw.ports[0].sender.XoffWanted() == 0 {
 		t.Fatal("the peer is not held")
 	}
 	r.hear(1, lossless, 0)
 	r.send(1, 2)
-	if r.sw.ports[0].sender.Wanted() == 0 {
+	if r.sw.ports[0].sender.XoffWanted() == 0 {
 		t.Fatalf("freed with %d frames, without a threshold above %d", alone-1, resumesAt)
 	}
-	if err := r.sw.SetXon(0, 1<<30, r.now); err != nil || r.sw.ports[0].sender.Wanted() != 0 {
-		t.Errorf("%v, held %08b, want that it is freed below the threshold where it was held", err, r.sw.ports[0].sender.Wanted())
+	if err := r.sw.SetXon(0, 1<<30, r.now); err != nil || r.sw.ports[0].sender.XoffWanted() != 0 {
+		t.Errorf("%v, held %08b, want that it is freed below the threshold where it was held", err, r.sw.ports[0].sender.XoffWanted())
 	}
 	if got := r.snapshot().Buffer.Ports[0].Ingress[lossless].Config.Xon; got != 1<<30 {
 		t.Errorf("in force %d", got)

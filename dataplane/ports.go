@@ -82,7 +82,7 @@ func (s *Switch) apply(next *configuration, now int64) error {
 	if err := s.buffer.Ready(next.plan); err != nil {
 		return err
 	}
-	if err := s.memory.grow(int(s.buffer.Most(next.plan)) / next.Buffer.Cell); err != nil {
+	if err := s.memory.grow(int(s.buffer.MaxCharged(next.plan)) / next.Buffer.Cell); err != nil {
 		return err
 	}
 	s.buffer.Commit(next.plan)

@@ -233,7 +233,7 @@ func TestStreamAtThePeer(t *testing.T) {
 	}
 	r.sw.Release(0, lossless)
 	r.sw.HoldForProbe(0, lossless, false, r.now)
-	if r.tell(0) == nil || r.sw.ports[0].sender.Told() != 0 {
+	if r.tell(0) == nil || r.sw.ports[0].sender.XoffSent() != 0 {
 		t.Error("the peer is not freed")
 	}
 	if got := r.count(0).LosslessDrops; got != [NumPriorities + 1]uint64{} {
@@ -254,7 +254,7 @@ func TestStreamAtThePeer(t *testing.T) {
 func TestProbeHoldEndsWithFlowControl(t *testing.T) {
 	r, _ := measuringRig(t)
 	r.sw.HoldForProbe(0, lossless, true, r.now)
-	if r.tell(0) == nil || r.sw.ports[0].sender.Told() != 1<<lossless {
+	if r.tell(0) == nil || r.sw.ports[0].sender.XoffSent() != 1<<lossless {
 		t.Fatal("the peer is not held")
 	}
 	c := r.sw.ports[0].cfg
@@ -265,8 +265,8 @@ func TestProbeHoldEndsWithFlowControl(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.tell(0)
-		if s := r.sw.ports[0].sender; s.Told() != 0 || s.Causes(lossless) != 0 {
-			t.Errorf("lossless %08b: told %08b, causes %b", c.Lossless, s.Told(), s.Causes(lossless))
+		if s := r.sw.ports[0].sender; s.XoffSent() != 0 || s.Causes(lossless) != 0 {
+			t.Errorf("lossless %08b: told %08b, causes %b", c.Lossless, s.XoffSent(), s.Causes(lossless))
 		}
 	}
 	r.sw.ports[0].sender.Hold(5, macctl.CauseProbe) // a lossy one

@@ -90,7 +90,7 @@ type portState struct {
 	stream   stream
 	streamed streamed
 	traffic  traffic
-	echo     macctl.Echoer
+	echo     macctl.EchoResponder
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -143,8 +143,8 @@ func (s *Switch) newPort(i int, cfg PortConfig) error {
 	}
 	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Nominal, cfg.MAC)
 	p.sender = macctl.NewInitiator(s.initiatorConfig(cfg))
-	p.receiver.TellPauses(p.pauses.Record)
-	p.sender.TellPauses(p.holds.Record)
+	p.receiver.OnPauseEnd(p.pauses.Record)
+	p.sender.OnPauseEnd(p.holds.Record)
 	s.ports[i] = p
 	err := s.configure(p, cfg)
 	if err != nil {

@@ -365,7 +365,7 @@ func (w *world) wantTheState(t *rapid.T, i int) {
 		held = 0xff
 	}
 	// After a change of mode the first frame frees the peer in the words of the old one.
-	if wanted := p.sender.Wanted(); reason != macctl.ReasonNone || held != wanted && held != 0 {
+	if wanted := p.sender.XoffWanted(); reason != macctl.ReasonNone || held != wanted && held != 0 {
 		t.Fatalf("port %d told %+v (%v), wanted is %08b", i, f, reason, wanted)
 	}
 }
@@ -384,7 +384,7 @@ func (w *world) wantNothingLeft(t *rapid.T) {
 	for i := range v.Ports {
 		for w.tell(v.Ports[i].Index) != nil {
 		}
-		if told := w.sw.ports[v.Ports[i].Index].sender.Told(); told != 0 {
+		if told := w.sw.ports[v.Ports[i].Index].sender.XoffSent(); told != 0 {
 			t.Fatalf("%s: the peer is still told to stop: %08b", v.Ports[i].Config.Name, told)
 		}
 	}

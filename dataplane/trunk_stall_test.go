@@ -114,8 +114,8 @@ func (s *servedRig) endsWell() {
 	}
 	s.run(s.now + s.offered*(small+24)*8 + 2*minSleep) // all of it by one port, where a pause would last 33 ms
 	for i := range uplinkPort + 1 {
-		if p := s.sw.ports[i]; p.sender.Told() != 0 || p.sender.Wanted() != 0 {
-			s.tb.Errorf("port %d: its peer is told %08b, want is %08b", i, p.sender.Told(), p.sender.Wanted())
+		if p := s.sw.ports[i]; p.sender.XoffSent() != 0 || p.sender.XoffWanted() != 0 {
+			s.tb.Errorf("port %d: its peer is told %08b, want is %08b", i, p.sender.XoffSent(), p.sender.XoffWanted())
 		}
 	}
 	s.empty()

@@ -18,7 +18,7 @@ func (r *rig) heldPriorities(i int) uint8 {
 			}
 		}
 	}
-	return r.sw.ports[i].sender.Told()
+	return r.sw.ports[i].sender.XoffSent()
 }
 
 func (r *rig) wantHolds(when string, members, uplink uint8) {

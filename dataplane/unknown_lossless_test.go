@@ -37,7 +37,7 @@ func TestLosslessIsNeverFloodedLossless(t *testing.T) {
 				want := ether(dst, host(0), tci(row.prio, 0), experimental, 9, 500)
 				r.offer(0, want)
 				v := r.snapshot()
-				if used := v.Buffer.Lossless.Used; used.Private.Start+used.Shared.Start+used.Headroom.Start != 0 {
+				if used := v.Buffer.Lossless.Used; used.Private.Persistent+used.Shared.Persistent+used.Headroom.Persistent != 0 {
 					t.Errorf("the lossless pool was used: %+v", used)
 				}
 				r.balanced()

@@ -56,7 +56,7 @@ func (p *portState) useUnit(prio uint8) uint8 {
 
 // toldNow starts a count for each queue whose peer was told to stop at time now, and ends those that were freed.
 func (p *portState) toldNow(now int64) {
-	told := p.sender.Told()
+	told := p.sender.XoffSent()
 	for q := range uint8(NumPriorities) {
 		u, bit := &p.use[q], uint8(1)<<q
 		switch {

@@ -37,7 +37,7 @@ func (s *Switch) endWait(p *portState, octets int) {
 func (s *Switch) abandonWait(p *portState, prio uint8) {
 	s.endWait(p, 0)
 	p.again = waiter{}
-	s.buffer.Forget(p.index, prio)
+	s.buffer.CancelWait(p.index, prio)
 }
 
 // abandonWaits is abandonWait for all that waits at p, where its ring ends.
@@ -61,7 +61,7 @@ func (s *Switch) interruptWaits(p *portState) {
 func (s *Switch) waitAgain(p *portState, a *Arrival) {
 	if p.again == (waiter{a.priority, len(a.Data)}) {
 		p.waitFrom = max(1, s.now)
-		s.buffer.Remember(p.index, a.priority, len(a.Data))
+		s.buffer.RestoreWait(p.index, a.priority, len(a.Data))
 	}
 	p.again = waiter{}
 }

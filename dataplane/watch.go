@@ -6,18 +6,18 @@ import (
 )
 
 // Whole stands for the one queue of an 802.3x PAUSE port where a watch asks for a queue.
-const Whole = macctl.Whole
+const WholePort = macctl.WholePort
 
 // A WatchReading is what there is to know of an egress queue that may be locked up, at one moment.
 type WatchReading struct {
-	Held    int    // frames that wait
-	Sent    uint64 // frames that left since the port was added
-	Dropped uint64 // frames that were discarded by Order
-	Paused  int64  // ns for which the peer paused the queue, up to this moment, by the pause timer
-	Pausing bool   // it does now
-	Asked   bool   // the peer wants it to, obeyed or not
-	Xoffs   uint64 // XOFFs received, obeyed or not
-	Session uint32 // counts how often the link went down
+	Held      int    // frames that wait
+	Sent      uint64 // frames that left since the port was added
+	Dropped   uint64 // frames that were discarded by Order
+	PausedNs  int64  // ns for which the peer paused the queue, up to this moment, by the pause timer
+	PausedNow bool   // it does now
+	Requested bool   // the peer wants it to, obeyed or not
+	Xoffs     uint64 // XOFFs received, obeyed or not
+	Session   uint32 // counts how often the link went down
 }
 
 // ReadWatch fills r with the state of a queue of port i at time now: a priority, or Whole. It is zero where there is no
@@ -38,22 +38,22 @@ func (s *Switch) ReadWatch(i int, queue uint8, now int64, r *WatchReading) {
 			r.Dropped += p.count.QueueDiscarded[q]
 		}
 	}
-	r.Paused, r.Pausing = p.receiver.UnitTime(queue, now)
-	r.Asked = r.Pausing || p.receiver.Asked(queue, now)
+	r.PausedNs, r.PausedNow = p.receiver.UnitTime(queue, now)
+	r.Requested = r.PausedNow || p.receiver.Requested(queue, now)
 	r.Xoffs, r.Session = p.receiver.Xoffs(queue), p.session
 }
 
 // covers returns the egress queues that a queue of a watch stands for.
 func covers(queue uint8) uint8 {
-	if queue == Whole {
+	if queue == WholePort {
 		return 0xff
 	}
 	return 1 << queue
 }
 
-// Await asks to be told, once, by Suspects, when a queue of port i next holds frames and is paused, or with on false not
+// NotifyStuck asks to be told, once, by Suspects, when a queue of port i next holds frames and is paused, or with on false not
 // to be.
-func (s *Switch) Await(i int, queue uint8, on bool) {
+func (s *Switch) NotifyStuck(i int, queue uint8, on bool) {
 	p := s.ports[i]
 	if p == nil {
 		return
@@ -142,7 +142,7 @@ func (s *Switch) NoteWatch(i int, name string, queue uint8, kind EventKind, text
 	switch {
 	case p != nil:
 		s.blame(p, kind, min(queue, NumPriorities-1), text) // Whole: blame names all of them
-	case queue == Whole:
+	case queue == WholePort:
 		s.event(Event{Kind: kind, Port: name, Priority: AllPriorities, Text: text})
 	default:
 		s.event(Event{Kind: kind, Port: name, Priority: int(queue), Text: text})

@@ -20,7 +20,7 @@ func TestWatchReading(t *testing.T) {
 	r.send(1, 2)
 	r.hear(1, lossless, 0xffff)
 	r.now += 12_345
-	want := WatchReading{Held: 3, Sent: 2, Paused: 12_345, Pausing: true, Asked: true, Xoffs: 1}
+	want := WatchReading{Held: 3, Sent: 2, PausedNs: 12_345, PausedNow: true, Requested: true, Xoffs: 1}
 	if got := r.read(1, lossless); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -31,7 +31,7 @@ func TestWatchReading(t *testing.T) {
 		t.Errorf("no port: %+v", got)
 	}
 	r.sw.SetUp(1, false, r.now)
-	if got := r.read(1, lossless); got.Session != 1 || got.Held != 0 || got.Pausing {
+	if got := r.read(1, lossless); got.Session != 1 || got.Held != 0 || got.PausedNow {
 		t.Errorf("link down: %+v", got)
 	}
 }
@@ -47,8 +47,8 @@ func TestSuspects(t *testing.T) {
 		all := r.sw.Suspects()
 		return all.Has(1)
 	}
-	r.sw.Await(1, lossless, true)
-	r.sw.Await(9, lossless, true)
+	r.sw.NotifyStuck(1, lossless, true)
+	r.sw.NotifyStuck(9, lossless, true)
 	r.hear(1, lossless, 0xffff)
 	if told() {
 		t.Error("told of a queue that is empty")
@@ -58,7 +58,7 @@ func TestSuspects(t *testing.T) {
 		t.Errorf("frames after the pause: %d calls, want to be told once", calls)
 	}
 	r.hear(1, lossless, 0)
-	r.sw.Await(1, lossless, true)
+	r.sw.NotifyStuck(1, lossless, true)
 	if told() {
 		t.Error("told of a queue that is free")
 	}
@@ -67,8 +67,8 @@ func TestSuspects(t *testing.T) {
 	if !told() {
 		t.Error("not told of a pause after the frames")
 	}
-	r.sw.Await(1, lossless, true)
-	r.sw.Await(1, lossless, false)
+	r.sw.NotifyStuck(1, lossless, true)
+	r.sw.NotifyStuck(1, lossless, false)
 	if told() {
 		t.Error("told though nobody wants to know")
 	}
@@ -98,7 +98,7 @@ func TestOrderIgnore(t *testing.T) {
 		t.Error("the port is not told that it has work")
 	}
 	r.hear(1, lossless, 0xffff) // the peer goes on
-	if v := r.read(1, lossless); v.Pausing || !v.Asked {
+	if v := r.read(1, lossless); v.PausedNow || !v.Requested {
 		t.Errorf("%+v, want a pause that is asked for and does not run", v)
 	}
 	if got := r.drain(1, r.now+second); len(got) != alone+1 || sequence(got[0]) != 0 {
@@ -225,7 +225,7 @@ func TestDiscardAndSending(t *testing.T) {
 // A PAUSE port is one queue: all priorities are ignored and emptied together.
 func TestWatchWhole(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
-	r.sw.Await(1, Whole, true)
+	r.sw.NotifyStuck(1, WholePort, true)
 	pause := func() { r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now) }
 	pause()
 	r.offer(0, data(0, 1, 0, 0, small), data(0, 1, 5, 0, small))
@@ -233,18 +233,18 @@ func TestWatchWhole(t *testing.T) {
 	if all := r.sw.Suspects(); !all.Has(1) {
 		t.Error("not told")
 	}
-	if v := r.read(1, Whole); v.Held != 2 || !v.Pausing || v.Xoffs != 1 {
+	if v := r.read(1, WholePort); v.Held != 2 || !v.PausedNow || v.Xoffs != 1 {
 		t.Errorf("%+v", v)
 	}
-	r.sw.Order(1, Whole, true, false, r.now)
+	r.sw.Order(1, WholePort, true, false, r.now)
 	pause()
-	if got := r.send(1, 64); len(got) != 2 || r.read(1, Whole).Sent != 2 {
+	if got := r.send(1, 64); len(got) != 2 || r.read(1, WholePort).Sent != 2 {
 		t.Errorf("%d frames left, want 2", len(got))
 	}
 	r.offer(0, data(0, 1, 7, 0, small))
-	r.sw.Order(1, Whole, true, true, r.now)
-	if got := r.send(1, 64); got != nil || r.read(1, Whole).Dropped != 1 {
-		t.Errorf("%d frames left, %d dropped", len(got), r.read(1, Whole).Dropped)
+	r.sw.Order(1, WholePort, true, true, r.now)
+	if got := r.send(1, 64); got != nil || r.read(1, WholePort).Dropped != 1 {
+		t.Errorf("%d frames left, %d dropped", len(got), r.read(1, WholePort).Dropped)
 	}
 	r.empty()
 }
@@ -297,12 +297,12 @@ func TestWatchReadingAndClockJumps(t *testing.T) {
 		stamp := r.now + jump
 		r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), stamp, r.now)
 		r.now += second / 1000
-		if v := r.read(1, lossless); v.Paused-before.Paused != pause || v.Pausing {
-			t.Errorf("cycle %d, stamp off by %d s: paused for %d ns, want %d", cycle, jump/second, v.Paused-before.Paused, pause)
+		if v := r.read(1, lossless); v.PausedNs-before.PausedNs != pause || v.PausedNow {
+			t.Errorf("cycle %d, stamp off by %d s: paused for %d ns, want %d", cycle, jump/second, v.PausedNs-before.PausedNs, pause)
 		}
 		paused += pause
 	}
-	if v := r.read(1, lossless); v.Paused != paused {
-		t.Errorf("paused for %d ns in all, want %d", v.Paused, paused)
+	if v := r.read(1, lossless); v.PausedNs != paused {
+		t.Errorf("paused for %d ns in all, want %d", v.PausedNs, paused)
 	}
 }

@@ -130,12 +130,12 @@ func TestUnwatchedQueue(t *testing.T) {
 	r, _ := watchOne(t, patent())
 	other := r.queue(0, 4)
 	r.block(other)
-	r.w.Notice(0, r.now)
+	r.w.Notify(0, r.now)
 	r.run(10_000 * ms)
 	if other.await || r.looks != 0 || len(r.kinds()) != 0 {
 		t.Errorf("await %v, %d looks, %v", other.await, r.looks, r.kinds())
 	}
-	r.w.Notice(7, r.now) // nor a port that nobody knows
+	r.w.Notify(7, r.now) // nor a port that nobody knows
 }
 
 // A count that a stop of the switch interrupts goes on: a deadlock that outlasts it is found.

@@ -65,8 +65,8 @@ type record struct {
 }
 
 // note keeps a reading for the next look.
-func (q *queue) note(r *Reading, now int64) {
-	q.last.at, q.last.paused, q.last.sent, q.session = now, r.Paused, r.Sent, r.Session
+func (q *queue) note(r *QueueState, now int64) {
+	q.last.at, q.last.paused, q.last.sent, q.session = now, r.PausedNs, r.Sent, r.Session
 }
 
 // watched tells whether the queue is looked at at all.
@@ -79,7 +79,7 @@ func (w *Watchdog) rest(q *queue, now int64) {
 	q.note(r, now)
 	if !r.stuck() {
 		w.schedule(q, never)
-		w.sw.Await(q.port.number, q.number, true)
+		w.sw.NotifyStuck(q.port.number, q.number, true)
 		return
 	}
 	q.state = armed
@@ -123,18 +123,18 @@ const (
 )
 
 // judge compares a reading with that of the last look, elapsed ns ago.
-func (q *queue) judge(r *Reading, elapsed int64) verdict {
+func (q *queue) judge(r *QueueState, elapsed int64) verdict {
 	switch {
 	case elapsed > 2*int64(q.port.config.Period):
 		return late
-	case r.Held > 0 && r.Sent == q.last.sent && r.Paused-q.last.paused >= elapsed:
+	case r.Held > 0 && r.Sent == q.last.sent && r.PausedNs-q.last.paused >= elapsed:
 		return blocked
 	}
 	return free
 }
 
 // lookArmed counts a blocked look, and forgets all on a free one.
-func (w *Watchdog) lookArmed(q *queue, r *Reading, now int64) {
+func (w *Watchdog) lookArmed(q *queue, r *QueueState, now int64) {
 	elapsed, next := now-q.last.at, q.nextLook(now)
 	switch q.judge(r, elapsed) {
 	case free:
@@ -151,7 +151,7 @@ func (w *Watchdog) lookArmed(q *queue, r *Reading, now int64) {
 	case r.Held == 0:
 		w.disarm(q, becauseEmpty, now)
 		w.rest(q, now)
-	case !r.Pausing:
+	case !r.PausedNow:
 		w.disarm(q, becauseFree, now)
 		w.rest(q, now)
 	default:

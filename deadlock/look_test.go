@@ -79,20 +79,20 @@ func TestEachConditionAlone(t *testing.T) {
 func TestJudge(t *testing.T) {
 	q := &queue{port: &port{config: patent()}, last: mark{sent: 7, paused: 1000}}
 	elapsed := 100 * ms
-	whole := Reading{Held: 1, Sent: 7, Paused: 1000 + elapsed}
+	whole := QueueState{Held: 1, Sent: 7, PausedNs: 1000 + elapsed}
 	for _, tt := range []struct {
 		name    string
-		change  func(r *Reading)
+		change  func(r *QueueState)
 		elapsed int64
 		want    verdict
 	}{
-		{"all three", func(*Reading) {}, elapsed, blocked},
-		{"no frames", func(r *Reading) { r.Held = 0 }, elapsed, free},
-		{"one sent", func(r *Reading) { r.Sent = 8 }, elapsed, free},
-		{"a nanosecond free", func(r *Reading) { r.Paused-- }, elapsed, free},
-		{"two periods late", func(r *Reading) { r.Paused += elapsed }, 2 * elapsed, blocked},
-		{"later", func(r *Reading) { r.Paused += 2 * elapsed }, 2*elapsed + 1, late},
-		{"later, and free", func(r *Reading) { r.Held = 0 }, 2*elapsed + 1, late},
+		{"all three", func(*QueueState) {}, elapsed, blocked},
+		{"no frames", func(r *QueueState) { r.Held = 0 }, elapsed, free},
+		{"one sent", func(r *QueueState) { r.Sent = 8 }, elapsed, free},
+		{"a nanosecond free", func(r *QueueState) { r.PausedNs-- }, elapsed, free},
+		{"two periods late", func(r *QueueState) { r.PausedNs += elapsed }, 2 * elapsed, blocked},
+		{"later", func(r *QueueState) { r.PausedNs += 2 * elapsed }, 2*elapsed + 1, late},
+		{"later, and free", func(r *QueueState) { r.Held = 0 }, 2*elapsed + 1, late},
 	} {
 		r := whole
 		tt.change(&r)
@@ -159,7 +159,7 @@ func TestLookDoesNotAllocate(t *testing.T) {
 	now := r.now
 	if n := testing.AllocsPerRun(1000, func() {
 		now += 50 * ms
-		r.w.Look(now)
+		r.w.Poll(now)
 		r.w.Events()
 	}); n != 0 {
 		t.Errorf("a look allocates %v times", n)
@@ -169,10 +169,10 @@ func TestLookDoesNotAllocate(t *testing.T) {
 // still is a switch whose queues are all blocked.
 type still struct{}
 
-func (*still) Read(_ int, _ uint8, now int64, r *Reading) {
-	r.Held, r.Sent, r.Paused, r.Pausing, r.Asked = 3, 7, now, true, true
+func (*still) Read(_ int, _ uint8, now int64, r *QueueState) {
+	r.Held, r.Sent, r.PausedNs, r.PausedNow, r.Requested = 3, 7, now, true, true
 }
-func (*still) Await(int, uint8, bool)         {}
+func (*still) NotifyStuck(int, uint8, bool)   {}
 func (*still) Order(int, uint8, Order, int64) {}
 
 // BenchmarkLook256 is one look at 256 queues that are stuck, the readings of a trivial switch included.
@@ -197,6 +197,6 @@ func BenchmarkLook256(b *testing.B) {
 			}
 		}
 		now += 100 * ms
-		w.Look(now)
+		w.Poll(now)
 	}
 }

@@ -26,7 +26,7 @@ type fakeKey struct {
 
 // A fakeQueue is an egress queue whose peer pauses it by timers, as macctl's Receiver counts them.
 type fakeQueue struct {
-	Reading
+	QueueState
 	from, until int64 // the latest pause
 	asked       int64 // end of the latest pause that was ignored
 	total       int64
@@ -76,16 +76,16 @@ func (r *rig) queue(port int, q uint8) *fakeQueue {
 }
 
 // Read implements Switch.
-func (r *rig) Read(port int, queue uint8, now int64, v *Reading) {
+func (r *rig) Read(port int, queue uint8, now int64, v *QueueState) {
 	q := r.queue(port, queue)
-	*v = q.Reading
-	v.Paused = q.total + max(0, min(now, q.until)-q.from)
-	v.Pausing = q.until > now
-	v.Asked = v.Pausing || q.asked > now
+	*v = q.QueueState
+	v.PausedNs = q.total + max(0, min(now, q.until)-q.from)
+	v.PausedNow = q.until > now
+	v.Requested = v.PausedNow || q.asked > now
 }
 
-// Await implements Switch.
-func (r *rig) Await(port int, queue uint8, on bool) { r.queue(port, queue).await = on }
+// NotifyStuck implements Switch.
+func (r *rig) NotifyStuck(port int, queue uint8, on bool) { r.queue(port, queue).await = on }
 
 // Order implements Switch.
 func (r *rig) Order(port int, queue uint8, o Order, now int64) {
@@ -151,7 +151,7 @@ func (r *rig) notice() {
 	for k, q := range r.queues {
 		if q.lost || q.await && q.Held > 0 && q.until > r.now {
 			q.lost, q.await = false, false
-			r.w.Notice(k.port, r.now)
+			r.w.Notify(k.port, r.now)
 		}
 	}
 	r.collect()
@@ -172,7 +172,7 @@ func (r *rig) run(d int64) {
 		}
 		r.now = max(r.now, at)
 		r.looks++
-		r.w.Look(r.now)
+		r.w.Poll(r.now)
 		r.collect()
 	}
 	r.now = end

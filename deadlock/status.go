@@ -57,9 +57,9 @@ func (w *Watchdog) Status(dst []Status, now int64) []Status {
 	return dst
 }
 
-// Retired appends the counts, in no order, from which queues go on that are not in Status: those of ports that are gone, and those
+// RemovedCounts appends the counts, in no order, from which queues go on that are not in Status: those of ports that are gone, and those
 // that are lossless no more.
-func (w *Watchdog) Retired(dst []Status) []Status {
+func (w *Watchdog) RemovedCounts(dst []Status) []Status {
 	for name, all := range w.retired {
 		for q := range all {
 			dst = all[q].append(dst, name, uint8(q))

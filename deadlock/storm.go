@@ -3,7 +3,7 @@ package deadlock
 import "time"
 
 // storm begins where a deadlock was detected: detection of the queue closes, the action comes in force.
-func (w *Watchdog) storm(q *queue, r *Reading, now int64) {
+func (w *Watchdog) storm(q *queue, r *QueueState, now int64) {
 	reason := becauseCount
 	if q.port.config.Count == 0 {
 		reason = becauseTime
@@ -12,7 +12,7 @@ func (w *Watchdog) storm(q *queue, r *Reading, now int64) {
 	e.Held, e.Lasted = r.Held, time.Duration(q.spent)
 	w.countDetection(q, now)
 	q.state, q.since, q.spent = stormed, now, 0
-	q.first, q.xoffs, q.asked = tally{r.Sent, r.Dropped}, r.Xoffs, r.Asked
+	q.first, q.xoffs, q.asked = tally{r.Sent, r.Dropped}, r.Xoffs, r.Requested
 	q.seen = q.first
 	w.order(q, now)
 	w.schedule(q, q.stormDue(now))
@@ -43,7 +43,7 @@ func (q *queue) stormDue(now int64) int64 {
 }
 
 // lookStormed tells whether the storm is over.
-func (w *Watchdog) lookStormed(q *queue, r *Reading, now int64) {
+func (w *Watchdog) lookStormed(q *queue, r *QueueState, now int64) {
 	c := &q.port.config
 	reason, over := becauseElapsed, now-q.since >= int64(c.Recovery)
 	if c.Restore == Quiet {
@@ -54,7 +54,7 @@ func (w *Watchdog) lookStormed(q *queue, r *Reading, now int64) {
 		}
 	}
 	q.note(r, now)
-	q.xoffs, q.asked = r.Xoffs, r.Asked
+	q.xoffs, q.asked = r.Xoffs, r.Requested
 	if !over {
 		w.schedule(q, q.stormDue(now))
 		return
@@ -64,14 +64,14 @@ func (w *Watchdog) lookStormed(q *queue, r *Reading, now int64) {
 
 // listen adds up the time for which the peer has not asked for a pause. A look that comes too late says nothing: what the
 // peer sent meanwhile may not have been read.
-func (q *queue) listen(r *Reading, now int64) {
+func (q *queue) listen(r *QueueState, now int64) {
 	elapsed := now - q.last.at
 	if q.port.config.Action == Alert {
 		q.recede(r, elapsed)
 		return
 	}
 	switch {
-	case r.Asked || r.Xoffs != q.xoffs:
+	case r.Requested || r.Xoffs != q.xoffs:
 		q.spent = 0
 	case !q.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the looks
 		q.spent += elapsed
@@ -80,7 +80,7 @@ func (q *queue) listen(r *Reading, now int64) {
 
 // recede adds up the time for which a queue whose XOFF is obeyed was not blocked: what the peer still asks for does not
 // matter where frames leave.
-func (q *queue) recede(r *Reading, elapsed int64) {
+func (q *queue) recede(r *QueueState, elapsed int64) {
 	switch q.judge(r, elapsed) {
 	case blocked:
 		q.spent = 0
@@ -110,7 +110,7 @@ func (w *Watchdog) close(q *queue, e *Event, now int64) {
 }
 
 // passed returns what the running storm let out and discarded: where the port and its counters are gone, up to the last Save.
-func (q *queue) passed(r *Reading) (sent, dropped uint64) {
+func (q *queue) passed(r *QueueState) (sent, dropped uint64) {
 	now := tally{r.Sent, r.Dropped}
 	if now.sent < q.seen.sent || now.dropped < q.seen.dropped {
 		now = q.seen
@@ -118,8 +118,8 @@ func (q *queue) passed(r *Reading) (sent, dropped uint64) {
 	return now.sent - q.first.sent, now.dropped - q.first.dropped
 }
 
-// Save keeps what the storms of a port have let out and discarded so far: the port is about to go, and its counters with it.
-func (w *Watchdog) Save(number int, now int64) {
+// SaveCounts keeps what the storms of a port have let out and discarded so far: the port is about to go, and its counters with it.
+func (w *Watchdog) SaveCounts(number int, now int64) {
 	p := w.port(number)
 	if p == nil {
 		return
@@ -157,5 +157,5 @@ func (w *Watchdog) release(q *queue, reason string, now int64) {
 	if before == stormed || before == closed {
 		w.order(q, now)
 	}
-	w.sw.Await(q.port.number, q.number, false)
+	w.sw.NotifyStuck(q.port.number, q.number, false)
 }

@@ -222,8 +222,8 @@ func TestSave(t *testing.T) {
 	r.block(q)
 	r.run(250 * ms)
 	q.Sent, q.Dropped = 4, q.Dropped+2
-	r.w.Save(0, r.now)
-	r.w.Save(9, r.now)
+	r.w.SaveCounts(0, r.now)
+	r.w.SaveCounts(9, r.now)
 	delete(r.queues, fakeKey{0, 3})
 	r.w.Remove(0, r.now)
 	r.collect()
@@ -241,8 +241,8 @@ func TestRecoveryObeysTheStandingPause(t *testing.T) {
 	if got := r.kinds(); !slices.Equal(got, []Kind{Detected, Recovered}) {
 		t.Fatalf("%v", got)
 	}
-	var v Reading
-	if r.Read(0, 3, r.now, &v); !v.Pausing || r.w.Next() != r.now+100*ms {
+	var v QueueState
+	if r.Read(0, 3, r.now, &v); !v.PausedNow || r.w.Next() != r.now+100*ms {
 		t.Errorf("%+v, next look in %d ms", v, (r.w.Next()-r.now)/ms)
 	}
 }
@@ -262,9 +262,9 @@ func TestPausePort(t *testing.T) {
 // overlap is a switch on which All and the priorities are the same frames, and remembers what was said of priority 3 last.
 type overlap struct{ await, obey bool }
 
-func (o *overlap) Read(int, uint8, int64, *Reading) {}
+func (o *overlap) Read(int, uint8, int64, *QueueState) {}
 
-func (o *overlap) Await(_ int, queue uint8, on bool) {
+func (o *overlap) NotifyStuck(_ int, queue uint8, on bool) {
 	if queue == 3 || queue == All {
 		o.await = on
 	}
@@ -307,7 +307,7 @@ func TestRemovedPort(t *testing.T) {
 	}
 	retired := func(want int) {
 		t.Helper()
-		got := r.w.Retired(nil)
+		got := r.w.RemovedCounts(nil)
 		if len(got) != want || want == 1 && (got[0].Name != "a" || got[0].Queue != 3 || got[0].Detected != 1 || got[0].Recovered != 1) {
 			t.Errorf("%d queues of those that are gone have counts, want %d: %+v", len(got), want, got)
 		}

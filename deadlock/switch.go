@@ -6,21 +6,21 @@ const (
 	NumQueues = 9
 )
 
-// A Reading is what a switch knows of an egress queue at one moment. Counters never go back while Session is the same.
-type Reading struct {
-	Held    int    // frames that wait
-	Sent    uint64 // frames that left, in all
-	Dropped uint64 // frames that were discarded by order of the watchdog, in all
-	Paused  int64  // ns for which the peer paused the queue, in all and up to this moment
-	Pausing bool   // it does now
-	// Asked is Pausing, or that a pause would run now if it were not ignored.
-	Asked   bool
-	Xoffs   uint64 // XOFFs that came, obeyed or not, in all
-	Session uint32 // changes when the link goes down
+// A QueueState is what a switch knows of an egress queue at one moment. Counters never go back while Session is the same.
+type QueueState struct {
+	Held      int    // frames that wait
+	Sent      uint64 // frames that left, in all
+	Dropped   uint64 // frames that were discarded by order of the watchdog, in all
+	PausedNs  int64  // ns for which the peer paused the queue, in all and up to this moment
+	PausedNow bool   // it does now
+	// Requested is Pausing, or that a pause would run now if it were not ignored.
+	Requested bool
+	Xoffs     uint64 // XOFFs that came, obeyed or not, in all
+	Session   uint32 // changes when the link goes down
 }
 
 // stuck tells whether the queue holds frames that it must not send.
-func (r *Reading) stuck() bool { return r.Held > 0 && r.Pausing }
+func (r *QueueState) stuck() bool { return r.Held > 0 && r.PausedNow }
 
 // An Order is what a switch does with a queue.
 type Order uint8
@@ -36,9 +36,9 @@ const (
 // goes down ends every order.
 type Switch interface {
 	// Read fills r with the state of a queue at time now; that of a queue that does not exist is zero.
-	Read(port int, queue uint8, now int64, r *Reading)
-	// Await asks for a Notice once the queue holds frames and is paused; with on false, for none.
-	Await(port int, queue uint8, on bool)
+	Read(port int, queue uint8, now int64, r *QueueState)
+	// NotifyStuck asks for a Notice once the queue holds frames and is paused; with on false, for none.
+	NotifyStuck(port int, queue uint8, on bool)
 	// Order puts an order in force.
 	Order(port int, queue uint8, o Order, now int64)
 }

@@ -19,7 +19,7 @@ type Watchdog struct {
 	next    int64
 	slow    int64 // first end of a slow period that has to be looked at
 	events  []Event
-	reading Reading
+	reading QueueState
 	retired map[string]*[NumQueues]counts // of ports that are gone, by name
 	names   []string                      // in retired, the oldest first
 }
@@ -165,8 +165,8 @@ func (w *Watchdog) change(q *queue, old *Config, now int64) {
 	}
 }
 
-// Notice says that queues of a port, for which Await asked, hold frames and are paused, or that its link has gone down.
-func (w *Watchdog) Notice(number int, now int64) {
+// Notify says that queues of a port, for which Await asked, hold frames and are paused, or that its link has gone down.
+func (w *Watchdog) Notify(number int, now int64) {
 	p := w.port(number)
 	if p == nil {
 		return
@@ -185,8 +185,8 @@ func (w *Watchdog) Notice(number int, now int64) {
 // Next returns when Look has to be called, or math.MaxInt64.
 func (w *Watchdog) Next() int64 { return w.next }
 
-// Look takes every look that is due.
-func (w *Watchdog) Look(now int64) {
+// Poll takes every look that is due.
+func (w *Watchdog) Poll(now int64) {
 	if now < w.next {
 		return
 	}
@@ -226,7 +226,7 @@ func (w *Watchdog) schedule(q *queue, at int64) {
 }
 
 // read returns the state of a queue, which is valid until the next call.
-func (w *Watchdog) read(q *queue, now int64) *Reading {
+func (w *Watchdog) read(q *queue, now int64) *QueueState {
 	w.sw.Read(q.port.number, q.number, now, &w.reading)
 	return &w.reading
 }

@@ -21,23 +21,23 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 		return n
 	}
 	w.delay = [2]int64{300_000, 300_000}
-	w.ends[1].InForce(Octets(b.Calculated))
+	w.ends[1].SetInForce(Octets(b.Calculated))
 	w.agree()
 	w.run(a.Interval)
 	r := w.report(0)
-	if !r.Told || r.Applied || r.PeerHas != 8*Octets(b.Calculated) {
-		t.Errorf("told %v, applied %v, the peer has %d of %d\nwant that it was told, and has what is calculated", r.Told, r.Applied, r.PeerHas, r.Measured.Bits())
+	if !r.ResultAcked || r.PeerApplied || r.PeerInForce != 8*Octets(b.Calculated) {
+		t.Errorf("told %v, applied %v, the peer has %d of %d\nwant that it was told, and has what is calculated", r.ResultAcked, r.PeerApplied, r.PeerInForce, r.Measured.Bits())
 	}
 	before := results()
 	w.run(5 * a.Interval)
 	if n := results() - before; n < 4 || n > 6 {
 		t.Errorf("told %d times in 5 intervals", n)
 	}
-	w.ends[1].InForce(w.ends[1].Target())
+	w.ends[1].SetInForce(w.ends[1].Target())
 	w.run(2 * a.Interval)
 	r = w.report(0)
-	if !r.Applied || r.PeerHas != 8*w.ends[1].Target() || r.PeerHas < r.Measured.Bits() {
-		t.Errorf("applied %v, the peer has %d\nwant the %d that were set there", r.Applied, r.PeerHas, 8*w.ends[1].Target())
+	if !r.PeerApplied || r.PeerInForce != 8*w.ends[1].Target() || r.PeerInForce < r.Measured.Bits() {
+		t.Errorf("applied %v, the peer has %d\nwant the %d that were set there", r.PeerApplied, r.PeerInForce, 8*w.ends[1].Target())
 	}
 	before = results()
 	w.run(10 * a.Interval)
@@ -52,15 +52,15 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 // A peer that does not put in force what it was told, its pool being too small or its headroom set by hand, is named once.
 func TestPeerHasLess(t *testing.T) {
 	w := newWire(settings(7), settings(8))
-	w.ends[1].InForce(1000)
+	w.ends[1].SetInForce(1000)
 	w.agree()
 	w.run(time.Minute)
 	notes := strings.Join(w.ends[0].Notes(), "\n")
 	if n := strings.Count(notes, "neighbour b has a headroom of 1000 B in force, and was told that the link needs "); n != 1 {
 		t.Errorf("told %d times: %q", n, notes)
 	}
-	if r := w.report(0); r.Applied || !r.Told || ignored(r) != 0 || ignored(w.report(1)) != 0 {
-		t.Errorf("applied %v, told %v, ignored %v and %v", r.Applied, r.Told, r.Counters.Ignored, w.report(1).Counters.Ignored)
+	if r := w.report(0); r.PeerApplied || !r.ResultAcked || ignored(r) != 0 || ignored(w.report(1)) != 0 {
+		t.Errorf("applied %v, told %v, ignored %v and %v", r.PeerApplied, r.ResultAcked, r.Counters.Ignored, w.report(1).Counters.Ignored)
 	}
 }
 
@@ -70,18 +70,18 @@ func TestGrowingLinkIsNoShortage(t *testing.T) {
 	for _, follows := range []bool{true, false} {
 		w := newWire(settings(7), settings(8))
 		w.delay = [2]int64{300_000, 300_000}
-		w.ends[1].InForce(1000)
+		w.ends[1].SetInForce(1000)
 		w.agree()
 		for range 3 * shortAfter {
 			w.delay[0] += 20_000
 			w.run(settings(7).Interval)
 			if follows { // always after it has acknowledged
-				w.ends[1].InForce(w.ends[1].Target())
+				w.ends[1].SetInForce(w.ends[1].Target())
 			}
 		}
 		r, notes := w.report(0), strings.Join(w.ends[0].Notes(), "\n")
-		if told := strings.Contains(notes, "neighbour b has a headroom of 1000 B in force"); told == follows || r.Applied {
-			t.Errorf("the peer follows: %v; told: %v, applied %v: %q", follows, told, r.Applied, notes)
+		if told := strings.Contains(notes, "neighbour b has a headroom of 1000 B in force"); told == follows || r.PeerApplied {
+			t.Errorf("the peer follows: %v; told: %v, applied %v: %q", follows, told, r.PeerApplied, notes)
 		}
 		if follows && strings.Contains(notes, "in force, and was told") {
 			t.Errorf("told %q", notes)
@@ -121,8 +121,8 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 			p.Receive(a, w.now, w.moment(0))
 			r := w.report(0)
 			if tt.want == NumIgnored {
-				if p.count.Ignored != before || !r.Told || r.PeerHas != int64(a.Area[0]) {
-					t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.Told, r.PeerHas)
+				if p.count.Ignored != before || !r.ResultAcked || r.PeerInForce != int64(a.Area[0]) {
+					t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.ResultAcked, r.PeerInForce)
 				}
 				p.Receive(a, w.now, w.moment(0))
 				if p.count.Ignored[IgnoredUnasked] != before[IgnoredUnasked]+1 {
@@ -131,12 +131,12 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 				return
 			}
 			before[tt.want]++
-			if p.count.Ignored != before || r.Told || r.PeerHas != 0 {
-				t.Errorf("ignored %v, told %v, the peer has %d\nwant %v", p.count.Ignored, r.Told, r.PeerHas, tt.want)
+			if p.count.Ignored != before || r.ResultAcked || r.PeerInForce != 0 {
+				t.Errorf("ignored %v, told %v, the peer has %d\nwant %v", p.count.Ignored, r.ResultAcked, r.PeerInForce, tt.want)
 			}
 			a = Packet{Message: p.results.sent, Peer: w.address[1]}
 			a.Operation, a.Area[0] = ResultAck, sound
-			if p.Receive(a, w.now, w.moment(0)); w.report(0).PeerHas != int64(sound) {
+			if p.Receive(a, w.now, w.moment(0)); w.report(0).PeerInForce != int64(sound) {
 				t.Error("the sound one after it is not taken")
 			}
 		})
@@ -153,8 +153,8 @@ func TestAcknowledgementThatIsAnEcho(t *testing.T) {
 	a := Packet{Message: p.results.sent, Peer: w.address[1]}
 	a.Operation = ResultAck
 	p.Receive(a, w.now, w.moment(0))
-	if r := w.report(0); !r.Told || !r.Applied || r.PeerHas != r.ToldBits {
-		t.Errorf("told %v, applied %v, the peer seems to have %d of %d", r.Told, r.Applied, r.PeerHas, r.ToldBits)
+	if r := w.report(0); !r.ResultAcked || !r.PeerApplied || r.PeerInForce != r.ResultBits {
+		t.Errorf("told %v, applied %v, the peer seems to have %d of %d", r.ResultAcked, r.PeerApplied, r.PeerInForce, r.ResultBits)
 	}
 }
 
@@ -162,8 +162,8 @@ func TestAcknowledgementThatIsAnEcho(t *testing.T) {
 func TestAcknowledgementOfNothing(t *testing.T) {
 	p := agreed(settings(7))
 	p.Receive(Packet{Message: Message{Operation: ResultAck, Session: 7, Area: [2]uint64{800, 0}}, Peer: stranger}, 2, Moment{Now: 2})
-	if r := p.Report(2); p.count.Ignored[IgnoredUnasked] != 1 || r.Told || r.PeerHas != 0 {
-		t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.Told, r.PeerHas)
+	if r := p.Report(2); p.count.Ignored[IgnoredUnasked] != 1 || r.ResultAcked || r.PeerInForce != 0 {
+		t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.ResultAcked, r.PeerInForce)
 	}
 }
 
@@ -240,10 +240,10 @@ func TestReasonOfALimit(t *testing.T) {
 // Whoever has more in force than is believed says so as far as it is, and is not told for ever.
 func TestAcknowledgementOfMore(t *testing.T) {
 	w := newWire(settings(7), settings(8))
-	w.ends[1].InForce(mostBits/8 + 256)
+	w.ends[1].SetInForce(mostBits/8 + 256)
 	w.agree()
 	w.run(time.Second)
-	if r := w.report(0); !r.Applied || r.PeerHas != mostBits || ignored(r) != 0 {
-		t.Errorf("applied %v, the peer has %d, ignored %v", r.Applied, r.PeerHas, r.Counters.Ignored)
+	if r := w.report(0); !r.PeerApplied || r.PeerInForce != mostBits || ignored(r) != 0 {
+		t.Errorf("applied %v, the peer has %d, ignored %v", r.PeerApplied, r.PeerInForce, r.Counters.Ignored)
 	}
 }

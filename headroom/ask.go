@@ -95,7 +95,7 @@ func (p *Probe) takeAnswer(in Packet, stamp int64, at Moment) {
 		p.refuse(at.Now, why)
 		return
 	}
-	if trip+TurnError(turn) > p.longestTrip() {
+	if trip+TurnaroundError(turn) > p.longestTrip() {
 		p.tooFar(at.Now, trip)
 		return
 	}
@@ -172,8 +172,8 @@ func (q *question) measure(in Packet, stamp int64) (trip, turn time.Duration, wh
 // finding is what this end knows now.
 func (p *Probe) finding() Finding {
 	c := p.peerClaims()
-	return Finding{Trip: p.estimate.Trip(), Precision: max(p.set.Precision, c.precision),
-		Reaction: max(p.estimate.Turn(), c.reaction), SendLimit: c.sendLimit, Burst: c.burst}
+	return Finding{RoundTrip: p.estimate.RoundTrip(), Precision: max(p.set.Precision, c.precision),
+		Reaction: max(p.estimate.Turnaround(), c.reaction), SendLimit: c.sendLimit, Burst: c.burst}
 }
 
 // A path is what the answers tell of the way of MAC Control frames: many MACs swallow them.
@@ -187,10 +187,10 @@ func (p *path) answered(fallback bool) {
 	}
 }
 
-// Swallowed reports that MAC Control frames do not pass both ways, though other frames do: no pause frame can work. One answer
+// ControlDiscarded reports that MAC Control frames do not pass both ways, though other frames do: no pause frame can work. One answer
 // is no proof, since a peer that agrees late has ignored what came before; between two, it has answered none of proofAfter MAC
 // Control frames.
-func (p *Probe) Swallowed() bool { return p.path.control == 0 && p.path.fallback > 1 }
+func (p *Probe) ControlDiscarded() bool { return p.path.control == 0 && p.path.fallback > 1 }
 
-// Passes reports that MAC Control frames have passed both ways.
-func (p *Probe) Passes() bool { return p.path.control > 0 }
+// ControlPasses reports that MAC Control frames have passed both ways.
+func (p *Probe) ControlPasses() bool { return p.path.control > 0 }

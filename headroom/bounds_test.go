@@ -69,8 +69,8 @@ func TestHeadroomStaysWithinItsBounds(t *testing.T) {
 				t.Fatalf("wanted are %d bits: the least is %d, the most %d, and %d were in force", got, least, most, s.Calculated)
 			}
 		}
-		if r := p.Report(now); p.estimate.Settled() && (r.Target == 0 || r.Trips.Max > p.longestTrip()) {
-			t.Fatalf("settled, and %d is wanted; trips %+v", r.Target, r.Trips)
+		if r := p.Report(now); p.estimate.Settled() && (r.Target == 0 || r.RoundTrips.Max > p.longestTrip()) {
+			t.Fatalf("settled, and %d is wanted; trips %+v", r.Target, r.RoundTrips)
 		}
 	})
 }

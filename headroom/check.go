@@ -8,10 +8,10 @@ import (
 
 // CheckSettings say how a Check is made.
 type CheckSettings struct {
-	Xoffs int           // how often the peer is told to stop
-	Fill  time.Duration // for which the link is full before each
-	Quiet time.Duration // without a frame, after which nothing comes any more
-	Trip  time.Duration // there and back, as far as it is known
+	Xoffs     int           // how often the peer is told to stop
+	Fill      time.Duration // for which the link is full before each
+	Quiet     time.Duration // without a frame, after which nothing comes any more
+	RoundTrip time.Duration // there and back, as far as it is known
 }
 
 // Limits of a Check.
@@ -24,24 +24,24 @@ const (
 	checkRenewAfter = MaxStream / 2
 )
 
-// A CheckLook is what a Check sees of its port at one moment. Octets are those on the wire.
-type CheckLook struct {
-	Now      int64
-	Up       bool
-	Own      bool   // nothing but the Check holds the priority
-	Told     bool   // the peer was told to stop, and that has left
-	Xoffs    uint64 // how often it was
-	After    int64  // octets that came after the newest XOFF had left
-	Before   int64  // those that had come before, and were looked at after
-	Streamed uint64 // frames of the stream that have come
-	Octets   uint64 // of all frames that have come
+// A CheckInput is what a Check sees of its port at one moment. Octets are those on the wire.
+type CheckInput struct {
+	Now        int64
+	Up         bool
+	Exclusive  bool   // nothing but the Check holds the priority
+	XoffSent   bool   // the peer was told to stop, and that has left
+	XoffCount  uint64 // how often it was
+	AfterXoff  int64  // octets that came after the newest XOFF had left
+	BeforeXoff int64  // those that had come before, and were looked at after
+	Streamed   uint64 // frames of the stream that have come
+	Octets     uint64 // of all frames that have come
 
 	Granted  time.Duration // by the answer to the newest request
 	Answered bool
 }
 
-// A CheckOrder is what is to be done after a look.
-type CheckOrder struct {
+// A CheckOutput is what is to be done after a look.
+type CheckOutput struct {
 	Hold bool // the priority, from now on until the next order
 	Ask  bool // for a stream of MaxStream
 	Done bool // nothing more: end the stream, and free the peer
@@ -58,7 +58,7 @@ type Check struct {
 	set   CheckSettings
 	state checkState
 	err   error
-	order CheckOrder
+	order CheckOutput
 
 	asks    int
 	askedAt int64
@@ -75,25 +75,25 @@ type Check struct {
 	result CheckResult
 }
 
-type checkState func(*Check, *CheckLook) checkState
+type checkState func(*Check, *CheckInput) checkState
 
 // A CheckResult is what a Check has found so far.
 type CheckResult struct {
-	After     []int64 // octets that came after each XOFF, in order of time
-	Before    int64   // most that had come before an XOFF, and were looked at after
-	Unstopped int     // XOFFs after which frames went on coming
-	Filled    time.Duration
-	Octets    uint64 // that came while the link was to be full
+	AfterXoff  []int64 // octets that came after each XOFF, in order of time
+	BeforeXoff int64   // most that had come before an XOFF, and were looked at after
+	Unstopped  int     // XOFFs after which frames went on coming
+	Filled     time.Duration
+	Octets     uint64 // that came while the link was to be full
 }
 
 // NewCheck returns a Check that has not begun.
 func NewCheck(s CheckSettings) *Check {
 	s.Xoffs = min(max(s.Xoffs, 1), MaxXoffs)
-	return &Check{set: s, state: (*Check).ask, result: CheckResult{After: make([]int64, 0, s.Xoffs)}}
+	return &Check{set: s, state: (*Check).ask, result: CheckResult{AfterXoff: make([]int64, 0, s.Xoffs)}}
 }
 
-// Look takes a look and returns what is to be done.
-func (c *Check) Look(l CheckLook) CheckOrder {
+// Step takes a look and returns what is to be done.
+func (c *Check) Step(l CheckInput) CheckOutput {
 	c.order.Ask = false
 	if c.order.Done {
 		return c.order
@@ -113,7 +113,7 @@ func (c *Check) Result() (CheckResult, error) { return c.result, c.err }
 
 func (c *Check) fail(format string, args ...any) checkState {
 	c.err = fmt.Errorf(format, args...)
-	c.order = CheckOrder{Done: true}
+	c.order = CheckOutput{Done: true}
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (c *Check) fail(format string, args ...any) checkState {
 var ErrNoStream = errors.New("the peer does not fill the link for this check: write headroom: {send_request: on} there")
 
 // ask asks for the stream until there is an answer.
-func (c *Check) ask(l *CheckLook) checkState {
+func (c *Check) ask(l *CheckInput) checkState {
 	switch {
 	case c.asked && l.Answered && l.Granted == 0:
 		c.err = ErrNoStream
@@ -139,18 +139,18 @@ func (c *Check) ask(l *CheckLook) checkState {
 	return (*Check).ask
 }
 
-func (c *Check) request(l *CheckLook) {
+func (c *Check) request(l *CheckInput) {
 	c.asked, c.askedAt, c.order.Ask = true, l.Now, true
 }
 
 // renew asks again before the stream ends. A request that is lost is followed by another one.
-func (c *Check) renew(l *CheckLook) {
+func (c *Check) renew(l *CheckInput) {
 	if l.Now-c.askedAt >= int64(checkRenewAfter) {
 		c.request(l)
 	}
 }
 
-func (c *Check) enter(l *CheckLook, s checkState) checkState {
+func (c *Check) enter(l *CheckInput, s checkState) checkState {
 	c.since = l.Now
 	return s
 }
@@ -160,19 +160,19 @@ func (c *Check) endOfStream() checkState {
 }
 
 // wait waits until frames of the stream come, and nobody else holds the peer.
-func (c *Check) wait(l *CheckLook) checkState {
+func (c *Check) wait(l *CheckInput) checkState {
 	c.renew(l)
 	switch {
 	case l.Answered && l.Granted == 0:
 		return c.endOfStream()
-	case l.Own && l.Streamed > c.streamed:
+	case l.Exclusive && l.Streamed > c.streamed:
 		c.octets, c.streamed = l.Octets, l.Streamed
 		return c.enter(l, (*Check).fill)
 	case l.Now-c.since < int64(checkPatience):
 		return (*Check).wait
-	case !l.Own:
+	case !l.Exclusive:
 		return c.fail("the priority is held for other reasons all the time (see show pfc): take load off what the port's frames go to")
-	case len(c.result.After) > 0:
+	case len(c.result.AfterXoff) > 0:
 		return c.endOfStream()
 	}
 	return c.fail("the peer fills the link, as it says, but no frame of it comes: does it give its frames the same priority, and is its MTU no larger? " +
@@ -180,29 +180,29 @@ func (c *Check) wait(l *CheckLook) checkState {
 }
 
 // fill lets the link be full for a while.
-func (c *Check) fill(l *CheckLook) checkState {
+func (c *Check) fill(l *CheckInput) checkState {
 	c.renew(l)
 	// Not always for as long: what happens at the peer at a steady beat must meet XOFF at all of its phases.
-	least := int64(c.set.Fill) + int64(c.set.Fill)*int64(len(c.result.After)%8)/8
+	least := int64(c.set.Fill) + int64(c.set.Fill)*int64(len(c.result.AfterXoff)%8)/8
 	full := l.Streamed > c.streamed // else the peer stands still, and XOFF would stop nothing
 	c.streamed = l.Streamed
 	switch {
-	case !l.Own || l.Told || l.Now-c.since > least+int64(checkPatience):
+	case !l.Exclusive || l.XoffSent || l.Now-c.since > least+int64(checkPatience):
 		return c.enter(l, (*Check).wait)
 	case l.Now-c.since < least || !full:
 		return (*Check).fill
 	}
 	c.result.Filled += time.Duration(l.Now - c.since)
 	c.result.Octets += l.Octets - c.octets
-	c.xoffs, c.order.Hold = l.Xoffs, true
+	c.xoffs, c.order.Hold = l.XoffCount, true
 	return c.enter(l, (*Check).stop)
 }
 
 // stop waits until XOFF has left.
-func (c *Check) stop(l *CheckLook) checkState {
+func (c *Check) stop(l *CheckInput) checkState {
 	switch {
-	case l.Told && l.Xoffs > c.xoffs:
-		c.after, c.afterAt, c.lookedAt = l.After, l.Now, l.Now
+	case l.XoffSent && l.XoffCount > c.xoffs:
+		c.after, c.afterAt, c.lookedAt = l.AfterXoff, l.Now, l.Now
 		return c.enter(l, (*Check).drain)
 	case l.Now-c.since < int64(checkPatience):
 		return (*Check).stop
@@ -212,24 +212,24 @@ func (c *Check) stop(l *CheckLook) checkState {
 
 // drain counts until nothing comes any more. Between looks that are far apart, since this machine stood still, nobody knows for how
 // long frames went on coming: such time is none in which the peer did not stop.
-func (c *Check) drain(l *CheckLook) checkState {
+func (c *Check) drain(l *CheckInput) checkState {
 	if gap := l.Now - c.lookedAt; gap > int64(c.set.Quiet) {
 		c.since += gap
 	}
 	c.lookedAt = l.Now
-	if l.After > c.after {
-		c.after, c.afterAt = l.After, l.Now
+	if l.AfterXoff > c.after {
+		c.after, c.afterAt = l.AfterXoff, l.Now
 	}
-	c.result.Before = max(c.result.Before, l.Before)
-	unstopped := l.Now-c.since >= int64(checkUnstopped+c.set.Trip)
-	if l.Now-c.afterAt < int64(c.set.Quiet+c.set.Trip) && !unstopped {
+	c.result.BeforeXoff = max(c.result.BeforeXoff, l.BeforeXoff)
+	unstopped := l.Now-c.since >= int64(checkUnstopped+c.set.RoundTrip)
+	if l.Now-c.afterAt < int64(c.set.Quiet+c.set.RoundTrip) && !unstopped {
 		return (*Check).drain
 	}
 	if unstopped {
 		c.result.Unstopped++
 	}
-	c.result.After = append(c.result.After, c.after)
-	if len(c.result.After) == c.set.Xoffs {
+	c.result.AfterXoff = append(c.result.AfterXoff, c.after)
+	if len(c.result.AfterXoff) == c.set.Xoffs {
 		return nil
 	}
 	c.streamed, c.order.Hold = l.Streamed, false

@@ -11,7 +11,7 @@ import (
 // hold begins, and begins a while after it ends.
 type checked struct {
 	now      int64
-	look     CheckLook
+	look     CheckInput
 	held     bool
 	heldAt   int64
 	freedAt  int64
@@ -30,7 +30,7 @@ type checked struct {
 const checkedFrame = int64(1500)
 
 func newChecked() *checked {
-	return &checked{now: 1e9, look: CheckLook{Up: true, Own: true}, late: func(int) int64 { return 100_000 },
+	return &checked{now: 1e9, look: CheckInput{Up: true, Exclusive: true}, late: func(int) int64 { return 100_000 },
 		answers: func(int) (time.Duration, bool) { return MaxStream, true }}
 }
 
@@ -42,12 +42,12 @@ func (w *checked) run(t *testing.T, c *Check) {
 		if w.standStill != nil && w.standStill(n) {
 			w.now += 500_000
 		} else if w.standsFor != nil {
-			w.arrive(max(500_000, w.standsFor(w.look.Told, w.now-w.heldAt)))
+			w.arrive(max(500_000, w.standsFor(w.look.XoffSent, w.now-w.heldAt)))
 		} else {
 			w.arrive(500_000)
 		}
 		w.look.Now = w.now
-		o := c.Look(w.look)
+		o := c.Step(w.look)
 		if o.Ask {
 			w.asks++
 			w.look.Granted, w.look.Answered = w.answers(w.asks)
@@ -64,7 +64,7 @@ func (w *checked) run(t *testing.T, c *Check) {
 				}
 				w.heldAt = w.now + w.xoffLate
 			} else {
-				w.freedAt, w.look.Told = w.now, false
+				w.freedAt, w.look.XoffSent = w.now, false
 			}
 		}
 		if o.Done {
@@ -80,23 +80,23 @@ func (w *checked) run(t *testing.T, c *Check) {
 // arrive lets a time pass.
 func (w *checked) arrive(d int64) {
 	for end := w.now + d; w.now < end; w.now += 12_000 {
-		if w.held && !w.look.Told && w.now >= w.heldAt {
-			w.look.Told, w.look.After = true, 0
-			w.look.Xoffs++
+		if w.held && !w.look.XoffSent && w.now >= w.heldAt {
+			w.look.XoffSent, w.look.AfterXoff = true, 0
+			w.look.XoffCount++
 		}
-		if w.mute || w.now >= w.until || w.look.Told && w.now > w.heldAt+w.late(int(w.look.Xoffs)) || !w.held && w.now < w.freedAt+50_000 {
+		if w.mute || w.now >= w.until || w.look.XoffSent && w.now > w.heldAt+w.late(int(w.look.XoffCount)) || !w.held && w.now < w.freedAt+50_000 {
 			continue
 		}
 		w.look.Streamed++
 		w.look.Octets += uint64(checkedFrame)
-		if w.look.Told {
-			w.look.After += checkedFrame
+		if w.look.XoffSent {
+			w.look.AfterXoff += checkedFrame
 		}
 	}
 }
 
 func checkSettings(xoffs int) CheckSettings {
-	return CheckSettings{Xoffs: xoffs, Fill: 3 * time.Millisecond, Quiet: 4 * time.Millisecond, Trip: 40 * time.Microsecond}
+	return CheckSettings{Xoffs: xoffs, Fill: 3 * time.Millisecond, Quiet: 4 * time.Millisecond, RoundTrip: 40 * time.Microsecond}
 }
 
 // What came after each XOFF is counted, whatever it is, and nothing else.
@@ -106,10 +106,10 @@ func TestCheckCounts(t *testing.T) {
 	c := NewCheck(checkSettings(50))
 	w.run(t, c)
 	r, err := c.Result()
-	if err != nil || len(r.After) != 50 || r.Unstopped != 0 {
-		t.Fatalf("%d XOFFs, %d unstopped, %v", len(r.After), r.Unstopped, err)
+	if err != nil || len(r.AfterXoff) != 50 || r.Unstopped != 0 {
+		t.Fatalf("%d XOFFs, %d unstopped, %v", len(r.AfterXoff), r.Unstopped, err)
 	}
-	for i, got := range r.After {
+	for i, got := range r.AfterXoff {
 		if want := int64(i+1) * 30_000 / 12_000 * checkedFrame; got < want || got > want+2*checkedFrame {
 			t.Errorf("XOFF %d: %d octets, want %d or a little more", i+1, got, want)
 		}
@@ -127,8 +127,8 @@ func TestCheckRenewsTheStream(t *testing.T) {
 	w := newChecked()
 	c := NewCheck(checkSettings(1000))
 	w.run(t, c)
-	if r, err := c.Result(); err != nil || len(r.After) != 1000 {
-		t.Fatalf("%d XOFFs, %v", len(r.After), err)
+	if r, err := c.Result(); err != nil || len(r.AfterXoff) != 1000 {
+		t.Fatalf("%d XOFFs, %v", len(r.AfterXoff), err)
 	}
 	if took := time.Duration(w.now - 1e9); took < 2*MaxStream || w.asks < int(took/MaxStream) {
 		t.Errorf("asked %d times in %v", w.asks, took)
@@ -146,8 +146,8 @@ func TestCheckAsksAgain(t *testing.T) {
 		c := NewCheck(checkSettings(3))
 		w.run(t, c)
 		r, err := c.Result()
-		if (err == nil) != tt.ok || (len(r.After) == 3) != tt.ok || w.asks > 5 {
-			t.Errorf("%d answers lost: %d XOFFs, asked %d times, %v", tt.lost, len(r.After), w.asks, err)
+		if (err == nil) != tt.ok || (len(r.AfterXoff) == 3) != tt.ok || w.asks > 5 {
+			t.Errorf("%d answers lost: %d XOFFs, asked %d times, %v", tt.lost, len(r.AfterXoff), w.asks, err)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestCheckFails(t *testing.T) {
 			w.mute = true
 		}, "the same priority"},
 		{"the link is down", func(w *checked) { w.look.Up = false }, "went down"},
-		{"others hold the peer", func(w *checked) { w.look.Own = false }, "for other reasons"},
+		{"others hold the peer", func(w *checked) { w.look.Exclusive = false }, "for other reasons"},
 		{"XOFF does not leave", func(w *checked) { w.xoffLate = 1e12 }, "does not leave"},
 		{"the peer's time is used up", func(w *checked) {
 			w.answers = func(ask int) (time.Duration, bool) {
@@ -198,7 +198,7 @@ func TestCheckOfAPeerThatGoesOn(t *testing.T) {
 	w.late = func(int) int64 { return 1e15 }
 	c := NewCheck(checkSettings(3))
 	w.run(t, c)
-	if r, err := c.Result(); err != nil || r.Unstopped != 3 || r.After[0] < 4_000_000 {
+	if r, err := c.Result(); err != nil || r.Unstopped != 3 || r.AfterXoff[0] < 4_000_000 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -215,8 +215,8 @@ func TestCheckOfAMachineThatStandsStill(t *testing.T) {
 	}
 	c := NewCheck(checkSettings(3))
 	w.run(t, c)
-	if r, err := c.Result(); err != nil || r.Unstopped != 0 || len(r.After) != 3 {
-		t.Errorf("%d XOFFs, %d unstopped, %v, want 3, and no peer that goes on", len(r.After), r.Unstopped, err)
+	if r, err := c.Result(); err != nil || r.Unstopped != 0 || len(r.AfterXoff) != 3 {
+		t.Errorf("%d XOFFs, %d unstopped, %v, want 3, and no peer that goes on", len(r.AfterXoff), r.Unstopped, err)
 	}
 }
 
@@ -235,8 +235,8 @@ func TestCheckWaitsForAFullLink(t *testing.T) {
 	w.standStill = func(look int) bool { return look%40 > 10 } // for 15 ms each time
 	c := NewCheck(checkSettings(20))
 	w.run(t, c)
-	if r, err := c.Result(); err != nil || len(r.After) != 20 || w.stopped != 20 {
-		t.Fatalf("%d XOFFs, %d holds, %v", len(r.After), w.stopped, err)
+	if r, err := c.Result(); err != nil || len(r.AfterXoff) != 20 || w.stopped != 20 {
+		t.Fatalf("%d XOFFs, %d holds, %v", len(r.AfterXoff), w.stopped, err)
 	}
 	if w.idle > 0 {
 		t.Errorf("%d XOFFs while the peer stood still", w.idle)

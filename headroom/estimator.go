@@ -10,9 +10,9 @@ const settleSamples = 4
 // clockRates is how much of a turn-around the clocks of the two ends may disagree about: Linux slews each by 500 ppm at most.
 const clockRates = 1000
 
-// TurnError is how much too short a trip may be because of its turn-around, which the clock of the other end has measured. It is 0 for a
+// TurnaroundError is how much too short a trip may be because of its turn-around, which the clock of the other end has measured. It is 0 for a
 // negative one.
-func TurnError(turn time.Duration) time.Duration { return max(turn, 0) / clockRates }
+func TurnaroundError(turn time.Duration) time.Duration { return max(turn, 0) / clockRates }
 
 // An Estimator makes a finding of many samples. The trip is the shortest of the last settleSamples, since only what
 // delays all of them is the link; where that was longer within the window, it is the longest that it was. So on a link that
@@ -56,7 +56,7 @@ func (e *Estimator) Add(trip, turn time.Duration, busy bool) {
 		e.turns.add(turn)
 		e.idle.add(turn)
 	}
-	e.last[e.count%settleSamples] = trip + TurnError(turn)
+	e.last[e.count%settleSamples] = trip + TurnaroundError(turn)
 	e.count++
 	if e.count >= settleSamples {
 		shortest := e.last[0]
@@ -70,12 +70,12 @@ func (e *Estimator) Add(trip, turn time.Duration, busy bool) {
 // Settled reports whether there are samples enough for an estimate.
 func (e *Estimator) Settled() bool { return e.count >= settleSamples }
 
-// Trip is the time t of the headroom in force, with what a turn-around may be wrong by.
-func (e *Estimator) Trip() time.Duration { return e.settled.quantile(1) }
+// RoundTrip is the time t of the headroom in force, with what a turn-around may be wrong by.
+func (e *Estimator) RoundTrip() time.Duration { return e.settled.quantile(1) }
 
-// Turn is how late the peer answers at its worst: the percentile of its turn-arounds, or with two stamps of what trips
+// Turnaround is how late the peer answers at its worst: the percentile of its turn-arounds, or with two stamps of what trips
 // took beyond the shortest.
-func (e *Estimator) Turn() time.Duration {
+func (e *Estimator) Turnaround() time.Duration {
 	if len(e.turns.sorted) == 0 {
 		return e.trips.quantile(e.percentile) - e.trips.quantile(0)
 	}

@@ -35,8 +35,8 @@ func TestOwnHeadroomIsBounded(t *testing.T) {
 			p, r := w.ends[0], w.report(0)
 			notes := strings.Join(p.Notes(), "\n")
 			if tt.far {
-				if r.Measured != nil || r.Silent || r.Counters.Answered != 0 || r.Counters.Ignored[IgnoredProportion] < 100 {
-					t.Errorf("measured %v, silent %v, answered %d, ignored %v", r.Measured, r.Silent, r.Counters.Answered, r.Counters.Ignored)
+				if r.Measured != nil || r.PeerSilent || r.Counters.Answered != 0 || r.Counters.Ignored[IgnoredProportion] < 100 {
+					t.Errorf("measured %v, silent %v, answered %d, ignored %v", r.Measured, r.PeerSilent, r.Counters.Answered, r.Counters.Ignored)
 				}
 				in := a.Inputs
 				in.Delay = (time.Duration(w.delay[0]+w.delay[1]) + 1) / 2
@@ -47,8 +47,8 @@ func TestOwnHeadroomIsBounded(t *testing.T) {
 					t.Errorf("notes %q: %v", notes, err)
 				}
 				looks := Octets(BitsIn(gbit, 2*time.Duration(w.turn))) // at other frames, before those that come back
-				if !r.ManualRequired || min(noted, r.ByHand) < size || max(noted, r.ByHand) > size+looks {
-					t.Errorf("by hand %v, %d B, told %d, want %d to %d", r.ManualRequired, r.ByHand, noted, size, size+looks)
+				if !r.ManualRequired || min(noted, r.ManualBytes) < size || max(noted, r.ManualBytes) > size+looks {
+					t.Errorf("by hand %v, %d B, told %d, want %d to %d", r.ManualRequired, r.ManualBytes, noted, size, size+looks)
 				}
 				w.delay[1] = int64(tt.back / 100)
 				w.run(2 * time.Second)

@@ -60,18 +60,18 @@ func TestFoundDoesNotAllocate(t *testing.T) {
 // The report says what this end has told the other, and whether that has heard it.
 func TestReportOfWhatWasTold(t *testing.T) {
 	w := newWire(settings(7), settings(8))
-	if r := w.report(0); r.ToldBits != 0 || r.Told {
-		t.Errorf("before anything was measured: told %d bits, heard %v", r.ToldBits, r.Told)
+	if r := w.report(0); r.ResultBits != 0 || r.ResultAcked {
+		t.Errorf("before anything was measured: told %d bits, heard %v", r.ResultBits, r.ResultAcked)
 	}
 	w.lose = func(_ int, p Packet) bool { return p.Operation == ResultAck }
 	w.agree()
 	w.run(time.Second)
-	if r := w.report(0); r.ToldBits != r.Measured.Bits() || r.Told {
-		t.Errorf("without acknowledgements: told %d bits of %d, heard %v", r.ToldBits, r.Measured.Bits(), r.Told)
+	if r := w.report(0); r.ResultBits != r.Measured.Bits() || r.ResultAcked {
+		t.Errorf("without acknowledgements: told %d bits of %d, heard %v", r.ResultBits, r.Measured.Bits(), r.ResultAcked)
 	}
 	w.lose = nil
 	w.run(time.Second)
-	if r, other := w.report(0), w.report(1); r.ToldBits != other.PeerFound || !r.Told {
-		t.Errorf("told %d bits, and the other end has heard %d: %v", r.ToldBits, other.PeerFound, r.Told)
+	if r, other := w.report(0), w.report(1); r.ResultBits != other.PeerFound || !r.ResultAcked {
+		t.Errorf("told %d bits, and the other end has heard %d: %v", r.ResultBits, other.PeerFound, r.ResultAcked)
 	}
 }

@@ -109,7 +109,7 @@ func TestResultOfAStranger(t *testing.T) {
 	w.lose = nil
 	w.run(time.Second)
 	found := p.Target()
-	if !w.report(1).Told {
+	if !w.report(1).ResultAcked {
 		t.Error("the peer's result was not heard")
 	}
 	p.Receive(result(stranger, 99, 1<<31, mostBits), w.now, w.moment(0))
@@ -144,8 +144,8 @@ func TestResultsAreRepeated(t *testing.T) {
 	w.agree()
 	w.run(2 * time.Duration(resultLife))
 	for i := range w.ends {
-		if r := w.report(i); r.PeerFound == 0 || !r.Told || ignored(r) != 0 {
-			t.Errorf("end %d: peer found %d, told %v, ignored %v", i, r.PeerFound, r.Told, r.Counters.Ignored)
+		if r := w.report(i); r.PeerFound == 0 || !r.ResultAcked || ignored(r) != 0 {
+			t.Errorf("end %d: peer found %d, told %v, ignored %v", i, r.PeerFound, r.ResultAcked, r.Counters.Ignored)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestThePeersWordIsBounded(t *testing.T) {
 			now = max(p.askAt, now+6_000_000)
 			q, _ = p.Out(Moment{Now: now})
 		}
-		want := p.set.Inputs.WireBits(Finding{Trip: 5*time.Millisecond + 2, Precision: p.set.Precision}) + 4*p.set.Calculated
+		want := p.set.Inputs.WireBits(Finding{RoundTrip: 5*time.Millisecond + 2, Precision: p.set.Precision}) + 4*p.set.Calculated
 		if got := p.target.bits; got != want || p.count.Ignored != [NumIgnored]uint64{} {
 			t.Errorf("%s: target %d, want %d; ignored %v", name, got, want, p.count.Ignored)
 		}
@@ -291,12 +291,12 @@ func TestRename(t *testing.T) {
 	w.run(time.Second)
 	p := w.ends[0]
 	p.Notes()
-	samples := w.report(0).Trips.Samples
+	samples := w.report(0).RoundTrips.Samples
 	for i := range 100 {
 		p.SetAgreed(true, true, strings.Repeat("b", 1+i%7), w.now)
 	}
-	if r := w.report(0); r.Trips.Samples != samples || r.Neighbour != "bb" {
-		t.Errorf("%d samples, were %d; neighbour %q", r.Trips.Samples, samples, r.Neighbour)
+	if r := w.report(0); r.RoundTrips.Samples != samples || r.Neighbour != "bb" {
+		t.Errorf("%d samples, were %d; neighbour %q", r.RoundTrips.Samples, samples, r.Neighbour)
 	}
 	if notes := p.Notes(); notes != nil {
 		t.Errorf("told %q", notes)

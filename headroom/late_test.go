@@ -16,11 +16,11 @@ func TestLateAgreementProvesNothing(t *testing.T) {
 		w.ends[1].SetAgreed(true, true, "a", w.now)
 		for range 200 {
 			w.run(5 * time.Millisecond)
-			if w.ends[0].Swallowed() {
+			if w.ends[0].ControlDiscarded() {
 				t.Fatalf("swallowed, with a peer that agreed %v late", late)
 			}
 		}
-		if !w.ends[0].Passes() {
+		if !w.ends[0].ControlPasses() {
 			t.Errorf("MAC Control frames do not pass, with a peer that agreed %v late", late)
 		}
 	}

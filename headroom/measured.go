@@ -4,9 +4,9 @@ import "time"
 
 // A Finding is what measuring a link has shown, as one of its ends knows it.
 type Finding struct {
-	// Trip is the time t, (t4-t1) - (t3-t2) with four stamps and t4-t1 with two: what the frames spend on the way,
+	// RoundTrip is the time t, (t4-t1) - (t3-t2) with four stamps and t4-t1 with two: what the frames spend on the way,
 	// there and back.
-	Trip      time.Duration
+	RoundTrip time.Duration
 	Precision time.Duration // by which one stamp may be wrong
 	Reaction  time.Duration // R: how late the peer acts on what it receives, at its worst
 	SendLimit int64         // S: bits of the peer's largest send call; 0: not stated
@@ -34,7 +34,7 @@ func Measure(in Inputs, f Finding) Terms {
 }
 
 // WireBits is the part of the headroom that the way there and back takes, with what stamps may be wrong by.
-func (in Inputs) WireBits(f Finding) int64 { return BitsIn(in.Speed, f.Trip+2*f.Precision) }
+func (in Inputs) WireBits(f Finding) int64 { return BitsIn(in.Speed, f.RoundTrip+2*f.Precision) }
 
 // PlainBits is the formula without the reaction and the peer's burst, in bits.
 func (in Inputs) PlainBits(f Finding) int64 {

@@ -17,13 +17,13 @@ func TestMeasure(t *testing.T) {
 		want  int64
 	}{
 		{"nothing on the way", in, Finding{}, frames + 800},
-		{"trip", in, Finding{Trip: 10 * time.Microsecond}, 10_000 + frames + 800},
-		{"precision counts twice", in, Finding{Trip: 10 * time.Microsecond, Precision: 50}, 10_100 + frames + 800},
+		{"trip", in, Finding{RoundTrip: 10 * time.Microsecond}, 10_000 + frames + 800},
+		{"precision counts twice", in, Finding{RoundTrip: 10 * time.Microsecond, Precision: 50}, 10_100 + frames + 800},
 		{"reaction", in, Finding{Reaction: 3 * time.Microsecond}, 3000 + frames + 800},
 		{"one send call at most", in, Finding{Reaction: time.Millisecond, SendLimit: 50_000}, 50_000 + frames + 800},
 		{"a quick peer needs less than a send call", in, Finding{Reaction: 3 * time.Microsecond, SendLimit: 50_000}, 3000 + frames + 800},
 		{"the peer's burst", in, Finding{Burst: 500_000}, 500_000 + frames + 800},
-		{"no rate", Inputs{}, Finding{Trip: time.Microsecond}, 10_000 + 2*(65_550+24)*8 + 672},
+		{"no rate", Inputs{}, Finding{RoundTrip: time.Microsecond}, 10_000 + 2*(65_550+24)*8 + 672},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestMeasure(t *testing.T) {
 
 func TestPlainBits(t *testing.T) {
 	in := Inputs{Speed: gbit, MaxFrame: tagged, K: 7}
-	f := Finding{Trip: time.Microsecond, Precision: 1, Reaction: time.Second, Burst: 1 << 20}
+	f := Finding{RoundTrip: time.Microsecond, Precision: 1, Reaction: time.Second, Burst: 1 << 20}
 	if got, want := in.PlainBits(f), int64(1002+2*12_336+672+7); got != want {
 		t.Errorf("PlainBits\n got %d\nwant %d", got, want)
 	}
@@ -103,7 +103,7 @@ func TestEstimatorFollowsTheLink(t *testing.T) {
 	}
 	expect := func(what string, want time.Duration) {
 		t.Helper()
-		if got := e.Trip(); got != want {
+		if got := e.RoundTrip(); got != want {
 			t.Errorf("%s: Trip\n got %v\nwant %v", what, got, want)
 		}
 	}
@@ -123,8 +123,8 @@ func TestEstimatorFollowsTheLink(t *testing.T) {
 	add(windowSamples, 50)
 	expect("a shorter link, after a window", 50)
 	e.Reset()
-	if e.Settled() || e.Trip() != 0 || e.Turn() != 0 {
-		t.Errorf("Reset leaves settled %v, trip %v, turn %v", e.Settled(), e.Trip(), e.Turn())
+	if e.Settled() || e.RoundTrip() != 0 || e.Turnaround() != 0 {
+		t.Errorf("Reset leaves settled %v, trip %v, turn %v", e.Settled(), e.RoundTrip(), e.Turnaround())
 	}
 }
 
@@ -135,10 +135,10 @@ func TestEstimatorTurn(t *testing.T) {
 		two.Add(time.Duration(100+i), -1, i%4 == 0)
 	}
 	// Of 1024 samples, 99.9 % are 1023: the second largest.
-	if got, want := four.Turn(), time.Duration(windowSamples-2); got != want {
+	if got, want := four.Turnaround(), time.Duration(windowSamples-2); got != want {
 		t.Errorf("four stamps: Turn\n got %v\nwant %v", got, want)
 	}
-	if got, want := two.Turn(), time.Duration(windowSamples-2); got != want {
+	if got, want := two.Turnaround(), time.Duration(windowSamples-2); got != want {
 		t.Errorf("two stamps: Turn\n got %v\nwant %v", got, want)
 	}
 	if idle, busy := four.idle.distribution(), four.busy.distribution(); busy.Samples != windowSamples/4 || idle.Samples != 3*windowSamples/4 || busy.Max != windowSamples-4 || idle.Min != 1 {
@@ -157,8 +157,8 @@ func TestEstimatorIsNeverBelowTheLink(t *testing.T) {
 		for _, late := range rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), settleSamples, 200).Draw(t, "late") {
 			e.Add(link+time.Duration(late), time.Duration(late), false)
 		}
-		if e.Trip() < link {
-			t.Fatalf("trip %v, link %v", e.Trip(), link)
+		if e.RoundTrip() < link {
+			t.Fatalf("trip %v, link %v", e.RoundTrip(), link)
 		}
 	})
 }
@@ -175,8 +175,8 @@ func TestEstimatorFindsTheShortestTrip(t *testing.T) {
 			}
 			e.Add(link+time.Duration(late), 0, false)
 		}
-		if e.Trip() != link {
-			t.Fatalf("trip %v, link %v", e.Trip(), link)
+		if e.RoundTrip() != link {
+			t.Fatalf("trip %v, link %v", e.RoundTrip(), link)
 		}
 	})
 }
@@ -191,8 +191,8 @@ func TestMeasuredXon(t *testing.T) {
 	}{
 		{"nothing takes time", Finding{}, 0},
 		{"the reaction", Finding{Reaction: 80 * time.Microsecond}, 10_000},
-		{"the way", Finding{Trip: 40 * time.Microsecond, Precision: 4}, 5001},
-		{"both, whatever one send call takes", Finding{Trip: 40 * time.Microsecond, Reaction: 80 * time.Microsecond, SendLimit: 8}, 15_000},
+		{"the way", Finding{RoundTrip: 40 * time.Microsecond, Precision: 4}, 5001},
+		{"both, whatever one send call takes", Finding{RoundTrip: 40 * time.Microsecond, Reaction: 80 * time.Microsecond, SendLimit: 8}, 15_000},
 	} {
 		if got := MeasuredXon(in, tt.f); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
@@ -206,7 +206,7 @@ func TestMeasureKnowsNoCable(t *testing.T) {
 		in := drawInputs(t)
 		other := in
 		other.Delay = time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "another delay"))
-		f := Finding{Trip: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "trip")), Reaction: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "reaction")),
+		f := Finding{RoundTrip: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "trip")), Reaction: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "reaction")),
 			SendLimit: rapid.Int64Range(0, 1e9).Draw(t, "send limit"), Burst: rapid.Int64Range(0, 1e9).Draw(t, "burst")}
 		if a, b := Measure(in, f).Bits(), Measure(other, f).Bits(); a != b || MeasuredXon(in, f) != MeasuredXon(other, f) {
 			t.Fatalf("%d bits with one cable, %d with another", a, b)

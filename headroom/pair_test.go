@@ -140,17 +140,17 @@ func TestPairMeasures(t *testing.T) {
 			w.agree()
 			w.run(2 * time.Second)
 			r := w.report(0)
-			if r.Trips.Min != tt.trip || r.Finding.Trip != tt.trip+tt.turn/clockRates {
-				t.Errorf("trip\n got %v, settled %v\nwant %v", r.Trips.Min, r.Finding.Trip, tt.trip)
+			if r.RoundTrips.Min != tt.trip || r.Finding.RoundTrip != tt.trip+tt.turn/clockRates {
+				t.Errorf("trip\n got %v, settled %v\nwant %v", r.RoundTrips.Min, r.Finding.RoundTrip, tt.trip)
 			}
-			if r.Turns.Max != tt.turn {
-				t.Errorf("turn-around\n got %v\nwant %v", r.Turns.Max, tt.turn)
+			if r.Turnarounds.Max != tt.turn {
+				t.Errorf("turn-around\n got %v\nwant %v", r.Turnarounds.Max, tt.turn)
 			}
 			if n := ignored(r) + ignored(w.report(1)); n != 0 {
 				t.Errorf("%d messages were ignored: %v %v", n, r.Counters.Ignored, w.report(1).Counters.Ignored)
 			}
-			if !r.Told || !w.report(1).Told || r.PeerFound == 0 {
-				t.Errorf("results: told %v and %v, peer found %d", r.Told, w.report(1).Told, r.PeerFound)
+			if !r.ResultAcked || !w.report(1).ResultAcked || r.PeerFound == 0 {
+				t.Errorf("results: told %v and %v, peer found %d", r.ResultAcked, w.report(1).ResultAcked, r.PeerFound)
 			}
 		})
 	}

@@ -126,7 +126,7 @@ func TestManualRequired(t *testing.T) {
 	const second = int64(time.Second)
 	s := settings(7)
 	p := NewProbe(s)
-	p.InForce(12_345)
+	p.SetInForce(12_345)
 	expect := func(what string, now int64, required bool, notes ...string) {
 		t.Helper()
 		_, _ = p.Out(Moment{Now: now})
@@ -193,8 +193,8 @@ func TestPeerFallsSilent(t *testing.T) {
 	w.lose = func(from int, p Packet) bool { return from == 1 }
 	w.run(10 * time.Second)
 	r := w.report(0)
-	if !r.Silent || r.Counters.Lost == 0 || w.ends[0].Target() != found || r.Swallowed {
-		t.Errorf("silent %v, lost %d, target %d, swallowed %v\nwant silent, and %d as before", r.Silent, r.Counters.Lost, w.ends[0].Target(), r.Swallowed, found)
+	if !r.PeerSilent || r.Counters.Lost == 0 || w.ends[0].Target() != found || r.ControlDiscarded {
+		t.Errorf("silent %v, lost %d, target %d, swallowed %v\nwant silent, and %d as before", r.PeerSilent, r.Counters.Lost, w.ends[0].Target(), r.ControlDiscarded, found)
 	}
 	notes := strings.Join(w.ends[0].Notes(), "\n")
 	if strings.Count(notes, "does not answer") != 1 {
@@ -210,20 +210,20 @@ func TestSwallowed(t *testing.T) {
 		w.agree()
 		w.run(5 * time.Second)
 		r := w.report(0)
-		if !r.Swallowed || r.Passes || r.Silent || r.Measured == nil {
-			t.Errorf("lost from end %d: swallowed %v, passes %v, silent %v\nwant swallowed, and measured", from, r.Swallowed, r.Passes, r.Silent)
+		if !r.ControlDiscarded || r.ControlPasses || r.PeerSilent || r.Measured == nil {
+			t.Errorf("lost from end %d: swallowed %v, passes %v, silent %v\nwant swallowed, and measured", from, r.ControlDiscarded, r.ControlPasses, r.PeerSilent)
 		}
 		w.lose = nil
 		w.run(time.Second)
-		if r := w.report(0); r.Swallowed || !r.Passes {
-			t.Errorf("they pass again: swallowed %v, passes %v", r.Swallowed, r.Passes)
+		if r := w.report(0); r.ControlDiscarded || !r.ControlPasses {
+			t.Errorf("they pass again: swallowed %v, passes %v", r.ControlDiscarded, r.ControlPasses)
 		}
 	}
 	w := newWire(settings(7), settings(8))
 	w.agree()
 	w.run(time.Second)
-	if r := w.report(0); !r.Passes || r.Swallowed {
-		t.Errorf("a sound link: passes %v, swallowed %v", r.Passes, r.Swallowed)
+	if r := w.report(0); !r.ControlPasses || r.ControlDiscarded {
+		t.Errorf("a sound link: passes %v, swallowed %v", r.ControlPasses, r.ControlDiscarded)
 	}
 }
 

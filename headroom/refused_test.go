@@ -45,8 +45,8 @@ func TestAnswersThatAreRefusedAreNoSilence(t *testing.T) {
 			p.Notes()
 			fallback, now := answerAll(p, 2, 4*proofAfter, tt.spoil)
 			r, notes := p.Report(now), strings.Join(p.Notes(), "\n")
-			if r.Silent || fallback != 0 || r.Counters.Answered != 0 || r.Counters.Lost != 0 {
-				t.Errorf("silent %v, %d asked by ordinary frames, answered %d, lost %d", r.Silent, fallback, r.Counters.Answered, r.Counters.Lost)
+			if r.PeerSilent || fallback != 0 || r.Counters.Answered != 0 || r.Counters.Lost != 0 {
+				t.Errorf("silent %v, %d asked by ordinary frames, answered %d, lost %d", r.PeerSilent, fallback, r.Counters.Answered, r.Counters.Lost)
 			}
 			if strings.Contains(notes, "does not answer") || strings.Count(notes, `could not be used, the newest being ignored as "`+tt.why+`"`) != 1 {
 				t.Errorf("notes %q", notes)
@@ -68,8 +68,8 @@ func TestForgedAnswersAreSilence(t *testing.T) {
 		p := agreed(settings(7))
 		p.Notes()
 		_, now := answerAll(p, 2, 2*proofAfter, forge)
-		if notes := strings.Join(p.Notes(), "\n"); !p.Report(now).Silent || strings.Count(notes, "does not answer") != 1 {
-			t.Errorf("%s: silent %v, notes %q", name, p.Report(now).Silent, notes)
+		if notes := strings.Join(p.Notes(), "\n"); !p.Report(now).PeerSilent || strings.Count(notes, "does not answer") != 1 {
+			t.Errorf("%s: silent %v, notes %q", name, p.Report(now).PeerSilent, notes)
 		}
 	}
 }

@@ -2,32 +2,32 @@ package headroom
 
 // A Report is everything that there is to see of a Probe. Sizes are in bits unless they say otherwise.
 type Report struct {
-	Agreed         bool
-	Known          bool // somebody has said whether there is an agreement
-	Neighbour      string
-	ManualRequired bool
-	ByHand         int64 // octets that are to be set by hand where that is required
-	Silent         bool  // the peer agreed, and has not answered for a while
-	Passes         bool  // MAC Control frames pass both ways
-	Swallowed      bool  // they do not, though others do
+	Agreed           bool
+	Known            bool // somebody has said whether there is an agreement
+	Neighbour        string
+	ManualRequired   bool
+	ManualBytes      int64 // octets that are to be set by hand where that is required
+	PeerSilent       bool  // the peer agreed, and has not answered for a while
+	ControlPasses    bool  // MAC Control frames pass both ways
+	ControlDiscarded bool  // they do not, though others do
 
-	Settings   Settings
-	Calculated int64
-	Measured   Terms // by this end; nil where it has not measured yet
-	Plain      int64 // the formula without the reaction and the burst
-	Received   int64 // that follows from what the peer found, bounded; 0 where it found nothing
-	PeerFound  int64 // the peer's own value as it sent it
-	ToldBits   int64 // what this end told the peer last; 0 where it has told nothing since the link came up
-	Told       bool  // and the peer has acknowledged it
-	PeerHas    int64 // in force at the peer, as its newest acknowledgement says; 0 where there is none
-	Applied    bool  // that is at least what the newest result told it
-	Target     int64 // what should be in force; 0 where nothing was found
-	InForce    int64 // octets
-	Xon        int64 // resume threshold that the measurement means, in octets; 0 where this end has not measured yet
+	Settings    Settings
+	Calculated  int64
+	Measured    Terms // by this end; nil where it has not measured yet
+	Plain       int64 // the formula without the reaction and the burst
+	Received    int64 // that follows from what the peer found, bounded; 0 where it found nothing
+	PeerFound   int64 // the peer's own value as it sent it
+	ResultBits  int64 // what this end told the peer last; 0 where it has told nothing since the link came up
+	ResultAcked bool  // and the peer has acknowledged it
+	PeerInForce int64 // in force at the peer, as its newest acknowledgement says; 0 where there is none
+	PeerApplied bool  // that is at least what the newest result told it
+	Target      int64 // what should be in force; 0 where nothing was found
+	InForce     int64 // octets
+	Xon         int64 // resume threshold that the measurement means, in octets; 0 where this end has not measured yet
 
 	Finding       Finding
-	Trips         Distribution // t
-	Turns         Distribution // t3-t2 of the peer
+	RoundTrips    Distribution // t
+	Turnarounds   Distribution // t3-t2 of the peer
 	Idle          Distribution // the same while the link was idle
 	Busy          Distribution // and while it carried traffic
 	Reactions     Distribution // of this end to the peer's pause frames
@@ -38,16 +38,16 @@ type Report struct {
 
 // Report describes the Probe.
 func (p *Probe) Report(now int64) Report {
-	r := Report{Agreed: p.agreed, Known: p.known, Neighbour: p.neighbour, ManualRequired: p.ManualRequired(now), ByHand: p.byHand(),
-		Silent: p.measuring() && p.silence >= proofAfter, Passes: p.Passes(), Swallowed: p.Swallowed(),
-		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), Told: p.results.told, PeerHas: p.results.peerHas, Applied: p.results.applied(),
+	r := Report{Agreed: p.agreed, Known: p.known, Neighbour: p.neighbour, ManualRequired: p.ManualRequired(now), ManualBytes: p.byHand(),
+		PeerSilent: p.measuring() && p.silence >= proofAfter, ControlPasses: p.ControlPasses(), ControlDiscarded: p.ControlDiscarded(),
+		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.told, PeerInForce: p.results.peerHas, PeerApplied: p.results.applied(),
 		Target: p.target.bits, InForce: p.inForce,
-		Trips: p.estimate.trips.distribution(), Turns: p.estimate.turns.distribution(),
+		RoundTrips: p.estimate.trips.distribution(), Turnarounds: p.estimate.turns.distribution(),
 		Idle: p.estimate.idle.distribution(), Busy: p.estimate.busy.distribution(),
 		Reactions: p.reactions.all.distribution(), ReactionsIdle: p.reactions.idle.distribution(), ReactionsBusy: p.reactions.busy.distribution(),
 		Counters: p.count}
 	if sent := &p.results.sent; sent.Operation == Result {
-		r.ToldBits = saturate(sent.Area[0])
+		r.ResultBits = saturate(sent.Area[0])
 	}
 	if p.results.heard {
 		r.PeerFound = saturate(p.results.peer.Area[0])

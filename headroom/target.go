@@ -111,5 +111,5 @@ func (p *Probe) Xon() int64 {
 	return MeasuredXon(p.set.Inputs, p.finding())
 }
 
-// InForce says which headroom the port has, in octets.
-func (p *Probe) InForce(octets int64) { p.inForce = octets }
+// SetInForce says which headroom the port has, in octets.
+func (p *Probe) SetInForce(octets int64) { p.inForce = octets }

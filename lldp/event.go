@@ -37,14 +37,14 @@ const (
 	eventPeriod = 5 * second // until one more may follow
 )
 
-// An Allowance limits events that a peer can cause: 8 at once, and one more every 5 s.
-type Allowance struct {
+// An EventLimiter limits events that a peer can cause: 8 at once, and one more every 5 s.
+type EventLimiter struct {
 	spent  int // of eventBurst
 	refill int64
 }
 
-// Take tells whether there may be an event at time now, in ns, and counts it.
-func (l *Allowance) Take(now int64) bool {
+// Allow tells whether there may be an event at time now, in ns, and counts it.
+func (l *EventLimiter) Allow(now int64) bool {
 	if back := int((now - l.refill) / eventPeriod); l.spent == 0 || back >= l.spent {
 		l.spent, l.refill = 0, now
 	} else {
@@ -60,11 +60,11 @@ func (l *Allowance) Take(now int64) bool {
 
 type eventLog struct {
 	list []Event
-	Allowance
+	EventLimiter
 }
 
 func (l *eventLog) add(k EventKind, n *Neighbour, now int64) {
-	if !l.Take(now) {
+	if !l.Allow(now) {
 		return
 	}
 	l.list = append(l.list, Event{Kind: k, Name: n.Name(), Port: n.PortText(), Source: n.Source})

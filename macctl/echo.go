@@ -12,15 +12,15 @@ const (
 // of loop probes.
 var EchoAddress = [6]byte{0x03, 0x50, 0x46, 0x43, 0x00, 0x02}
 
-// A Way is how an echo frame goes.
-type Way uint8
+// An EchoPath is how an echo frame goes.
+type EchoPath uint8
 
 // The ways.
 const (
-	WayControl  Way = iota // as PAUSE and PFC do: EtherType 0x8808 to GroupAddress
-	WayFallback            // as an ordinary frame to FallbackAddress, which bridges keep
-	WayBridged             // as an ordinary frame that bridges forward
-	NumWays
+	PathControl  EchoPath = iota // as PAUSE and PFC do: EtherType 0x8808 to GroupAddress
+	PathFallback                 // as an ordinary frame to FallbackAddress, which bridges keep
+	PathBridged                  // as an ordinary frame that bridges forward
+	NumPaths
 )
 
 // A Checksum tells how the checksum of a request arrived that had left it to the link to finish.
@@ -41,7 +41,7 @@ type Echo struct {
 	Sequence       uint32
 	Received, Sent int64    // ns of the answering end's clock; of an answer
 	Octets         int      // of a request: how long its answer is to be; of an answer: how long the request was that came. With its tag
-	Way            Way      // of a request: how the answer is to come; of an answer: how the request came
+	Path           EchoPath // of a request: how the answer is to come; of an answer: how the request came
 	Tagged         bool     // of a request: the answer is to have its tag; of an answer: the request came with a tag, TCI
 	TCI            uint16   // likewise
 	Checksum       Checksum // of an answer; of a request: any but ChecksumNone says that its checksum is to be looked at
@@ -50,12 +50,12 @@ type Echo struct {
 // An EchoFrame is an Echo as received.
 type EchoFrame struct {
 	Echo
-	Source  [6]byte
-	Came    Way
-	Length  int // of the frame, with its tag
-	HasTag  bool
-	Tag     uint16 // TCI
-	SumGood bool   // the checksum of its body is right
+	Source       [6]byte
+	ReceivedPath EchoPath
+	Length       int // of the frame, with its tag
+	HasTag       bool
+	Tag          uint16 // TCI
+	ChecksumOK   bool   // the checksum of its body is right
 }
 
 // Offsets of an echo frame's fields, without a tag. The checksum is that of the Internet (RFC 1071) over what follows
@@ -66,7 +66,7 @@ const (
 	echoOctets    = precisionOffset
 	echoTCI       = precisionOffset + 2
 	echoBits      = reactionOffset
-	echoWay       = reactionOffset + 1
+	echoPath      = reactionOffset + 1
 	EchoSumOffset = sendLimitOffset
 	echoPattern   = sendLimitOffset + 2
 
@@ -78,7 +78,7 @@ const (
 )
 
 // AppendEcho appends an echo frame of that many octets, at least FrameSize and its tag, and returns the longer slice. to is the
-// station that asked, for an answer by WayBridged; tagged says whether the frame has the tag tci, which one by WayControl
+// station that asked, for an answer by PathBridged; tagged says whether the frame has the tag tci, which one by PathControl
 // never has.
 //
 //	 6 octets: destination
@@ -102,19 +102,19 @@ const (
 //	 2 octets: checksum, zero where the link is to finish it
 //	 6 octets: a pattern
 //	 rest:     zero
-func (f *MeasurementFormat) AppendEcho(b []byte, to, source [6]byte, way Way, octets int, tagged bool, tci uint16, e Echo) []byte {
+func (f *MeasurementFormat) AppendEcho(b []byte, to, source [6]byte, way EchoPath, octets int, tagged bool, tci uint16, e Echo) []byte {
 	start, shift := len(b), 0
-	if tagged && way != WayControl {
+	if tagged && way != PathControl {
 		shift = tagOctets
 	}
 	b = append(b, make([]byte, max(octets, FrameSize+shift))...)
 	w := b[start:]
 	kind, operation := f.Fallback, echoRequest
 	switch {
-	case way == WayControl:
+	case way == PathControl:
 		kind = EtherType
 		to = GroupAddress
-	case way == WayFallback:
+	case way == PathFallback:
 		to = FallbackAddress
 	case !e.Answer:
 		to = EchoAddress
@@ -144,7 +144,7 @@ func (f *MeasurementFormat) AppendEcho(b []byte, to, source [6]byte, way Way, oc
 	if e.Tagged {
 		w[echoBits] |= echoTagged
 	}
-	w[echoWay] = byte(e.Way)
+	w[echoPath] = byte(e.Path)
 	binary.BigEndian.PutUint32(w[echoPattern:], e.Sequence^0x50464331)
 	binary.BigEndian.PutUint16(w[echoPattern+4:], e.Session|1)
 	if e.Answer || e.Checksum == ChecksumNone {
@@ -204,14 +204,14 @@ func (f *MeasurementFormat) ParseEcho(b []byte, own [6]byte) (e EchoFrame, reaso
 	}
 	switch destination := [6]byte(b); {
 	case binary.BigEndian.Uint16(w[typeOffset:]) == EtherType:
-		e.Came = WayControl
+		e.ReceivedPath = PathControl
 		if destination != GroupAddress && destination != own {
 			return e, ReasonDestination
 		}
 	case destination == FallbackAddress:
-		e.Came = WayFallback
+		e.ReceivedPath = PathFallback
 	case destination == EchoAddress || destination == own:
-		e.Came = WayBridged
+		e.ReceivedPath = PathBridged
 	default:
 		return e, ReasonDestination
 	}
@@ -224,9 +224,9 @@ func (f *MeasurementFormat) ParseEcho(b []byte, own [6]byte) (e EchoFrame, reaso
 	e.TCI = binary.BigEndian.Uint16(w[echoTCI:])
 	e.Tagged = w[echoBits]&echoTagged != 0
 	e.Checksum = Checksum(w[echoBits] >> echoSumBits & 3)
-	e.Way = Way(w[echoWay])
-	e.SumGood = onesSum(w[EchoSumOffset:]) == 0xFFFF
-	if w[flagsOffset]>>4 != measureVersion || e.Way >= NumWays {
+	e.Path = EchoPath(w[echoPath])
+	e.ChecksumOK = onesSum(w[EchoSumOffset:]) == 0xFFFF
+	if w[flagsOffset]>>4 != measureVersion || e.Path >= NumPaths {
 		return e, ReasonOpcode
 	}
 	return e, ReasonNone

@@ -18,18 +18,18 @@ func TestEchoRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := Echo{Answer: rapid.Bool().Draw(t, "answer"), Session: rapid.Uint16().Draw(t, "session"), Sequence: rapid.Uint32().Draw(t, "sequence"),
 			Received: rapid.Int64().Draw(t, "received"), Sent: rapid.Int64().Draw(t, "sent"), Octets: rapid.IntRange(0, 65535).Draw(t, "octets"),
-			Way: Way(rapid.IntRange(0, int(NumWays)-1).Draw(t, "way")), Tagged: rapid.Bool().Draw(t, "tag wanted"), TCI: rapid.Uint16().Draw(t, "TCI"),
+			Path: EchoPath(rapid.IntRange(0, int(NumPaths)-1).Draw(t, "way")), Tagged: rapid.Bool().Draw(t, "tag wanted"), TCI: rapid.Uint16().Draw(t, "TCI"),
 			Checksum: Checksum(rapid.IntRange(0, 3).Draw(t, "checksum"))}
-		way := Way(rapid.IntRange(0, int(NumWays)-1).Draw(t, "sent by"))
+		way := EchoPath(rapid.IntRange(0, int(NumPaths)-1).Draw(t, "sent by"))
 		tagged, tag := rapid.Bool().Draw(t, "tagged"), rapid.Uint16().Draw(t, "tag")
 		octets := rapid.IntRange(0, 2000).Draw(t, "length")
 		b := f.AppendEcho([]byte{1}, answerer, asker, way, octets, tagged, tag, e)[1:]
-		if !f.RecognizesEcho(b) || f.Recognizes(b) && way != WayControl && tagged {
+		if !f.RecognizesEcho(b) || f.Recognizes(b) && way != PathControl && tagged {
 			t.Fatalf("not recognized: % x", b)
 		}
 		got, reason := f.ParseEcho(b, answerer)
-		want := EchoFrame{Echo: e, Source: asker, Came: way, Length: len(b), HasTag: tagged && way != WayControl,
-			SumGood: e.Answer || e.Checksum == ChecksumNone}
+		want := EchoFrame{Echo: e, Source: asker, ReceivedPath: way, Length: len(b), HasTag: tagged && way != PathControl,
+			ChecksumOK: e.Answer || e.Checksum == ChecksumNone}
 		if want.HasTag {
 			want.Tag = tag
 		}
@@ -37,7 +37,7 @@ func TestEchoRoundTrip(t *testing.T) {
 			t.Fatalf("%v %+v\nwant %+v", reason, got, want)
 		}
 		b[len(b)-1] ^= 1
-		if got, _ = f.ParseEcho(b, answerer); got.SumGood {
+		if got, _ = f.ParseEcho(b, answerer); got.ChecksumOK {
 			t.Fatal("a flipped bit leaves the checksum right")
 		}
 	})
@@ -45,7 +45,7 @@ func TestEchoRoundTrip(t *testing.T) {
 
 func TestParseEchoRefuses(t *testing.T) {
 	f := DefaultMeasurementFormat
-	good := f.AppendEcho(nil, answerer, asker, WayFallback, 60, false, 0, Echo{})
+	good := f.AppendEcho(nil, answerer, asker, PathFallback, 60, false, 0, Echo{})
 	change := func(at int, v byte) []byte {
 		b := bytes.Clone(good)
 		b[at] = v
@@ -59,12 +59,12 @@ func TestParseEchoRefuses(t *testing.T) {
 		{"as it should be", good, ReasonNone},
 		{"cut short", good[:59], ReasonTruncated},
 		{"for another station", change(0, 2), ReasonDestination},
-		{"from everybody", f.AppendEcho(nil, answerer, [6]byte{255, 255, 255, 255, 255, 255}, WayFallback, 60, false, 0, Echo{}), ReasonDestination},
-		{"from where bridges flood to", f.AppendEcho(nil, answerer, EchoAddress, WayControl, 60, false, 0, Echo{}), ReasonDestination},
-		{"from nobody", f.AppendEcho(nil, answerer, [6]byte{}, WayBridged, 60, false, 0, Echo{}), ReasonDestination},
+		{"from everybody", f.AppendEcho(nil, answerer, [6]byte{255, 255, 255, 255, 255, 255}, PathFallback, 60, false, 0, Echo{}), ReasonDestination},
+		{"from where bridges flood to", f.AppendEcho(nil, answerer, EchoAddress, PathControl, 60, false, 0, Echo{}), ReasonDestination},
+		{"from nobody", f.AppendEcho(nil, answerer, [6]byte{}, PathBridged, 60, false, 0, Echo{}), ReasonDestination},
 		{"another version", change(flagsOffset, 2<<4), ReasonOpcode},
-		{"an unknown way", change(echoWay, byte(NumWays)), ReasonOpcode},
-		{"MAC Control for another", f.AppendEcho(nil, answerer, asker, WayControl, 60, false, 0, Echo{})[:60], ReasonNone},
+		{"an unknown way", change(echoPath, byte(NumPaths)), ReasonOpcode},
+		{"MAC Control for another", f.AppendEcho(nil, answerer, asker, PathControl, 60, false, 0, Echo{})[:60], ReasonNone},
 	} {
 		if _, got := f.ParseEcho(test.b, answerer); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
@@ -81,7 +81,7 @@ func TestParseEchoRefuses(t *testing.T) {
 func TestEchoerAnswers(t *testing.T) {
 	f := DefaultMeasurementFormat
 	for _, test := range []struct {
-		way, back  Way
+		way, back  EchoPath
 		octets     int
 		ask        int
 		tagged     bool
@@ -90,30 +90,30 @@ func TestEchoerAnswers(t *testing.T) {
 		length     int
 		sum        Checksum
 	}{
-		{WayControl, WayFallback, 60, 60, false, ChecksumNone, false, 60, ChecksumNone},
-		{WayFallback, WayControl, 60, 9000, false, ChecksumNone, false, 60, ChecksumNone},
-		{WayFallback, WayFallback, 9000, 9000, true, ChecksumRight, true, 9000, ChecksumUnfinished},
-		{WayFallback, WayFallback, 9000, 100, false, ChecksumRight, false, 100, ChecksumWrong},
-		{WayBridged, WayBridged, 60, 60, false, ChecksumNone, false, 60, ChecksumNone},
+		{PathControl, PathFallback, 60, 60, false, ChecksumNone, false, 60, ChecksumNone},
+		{PathFallback, PathControl, 60, 9000, false, ChecksumNone, false, 60, ChecksumNone},
+		{PathFallback, PathFallback, 9000, 9000, true, ChecksumRight, true, 9000, ChecksumUnfinished},
+		{PathFallback, PathFallback, 9000, 100, false, ChecksumRight, false, 100, ChecksumWrong},
+		{PathBridged, PathBridged, 60, 60, false, ChecksumNone, false, 60, ChecksumNone},
 	} {
 		b := f.AppendEcho(nil, [6]byte{}, asker, test.way, test.octets, test.tagged, 0x600a,
-			Echo{Session: 7, Sequence: 9, Octets: test.ask, Way: test.back, Tagged: test.tagged, TCI: 0x600a, Checksum: test.checksum})
+			Echo{Session: 7, Sequence: 9, Octets: test.ask, Path: test.back, Tagged: test.tagged, TCI: 0x600a, Checksum: test.checksum})
 		q, reason := f.ParseEcho(b, answerer)
-		var e Echoer
-		e.Take(&q, test.unfinished, 100, 110)
+		var e EchoResponder
+		e.HandleRequest(&q, test.unfinished, 100, 110)
 		if reason != ReasonNone || !e.Pending() {
 			t.Fatalf("%+v: %v, nothing pending", test, reason)
 		}
 		b, ok := e.Append(nil, &f, answerer, 150)
 		a, reason := f.ParseEcho(b, asker)
-		if !ok || reason != ReasonNone || !a.Answer || a.Came != test.back || a.Length != test.length || a.Way != test.way || a.Octets != test.octets ||
-			a.Tagged != test.tagged || a.HasTag != test.tagged || a.Received != 100 || a.Sent != 150 || a.Session != 7 || a.Sequence != 9 || a.Checksum != test.sum || !a.SumGood {
+		if !ok || reason != ReasonNone || !a.Answer || a.ReceivedPath != test.back || a.Length != test.length || a.Path != test.way || a.Octets != test.octets ||
+			a.Tagged != test.tagged || a.HasTag != test.tagged || a.Received != 100 || a.Sent != 150 || a.Session != 7 || a.Sequence != 9 || a.Checksum != test.sum || !a.ChecksumOK {
 			t.Errorf("%+v: %v %+v", test, reason, a)
 		}
-		if test.back == WayBridged && [6]byte(b) != asker {
+		if test.back == PathBridged && [6]byte(b) != asker {
 			t.Errorf("a bridged answer goes to % x", b[:6])
 		}
-		e.Take(&a, false, 200, 200)
+		e.HandleRequest(&a, false, 200, 200)
 		if e.Pending() {
 			t.Error("an answer is answered")
 		}
@@ -124,13 +124,13 @@ func TestEchoerAnswers(t *testing.T) {
 func TestEchoerIsBounded(t *testing.T) {
 	f := DefaultMeasurementFormat
 	rapid.Check(t, func(t *rapid.T) {
-		var e Echoer
+		var e EchoResponder
 		var now, in, out int64
 		for range 400 {
 			now += rapid.SampledFrom([]int64{0, 1000, 1_000_000}).Draw(t, "ns")
 			octets := rapid.SampledFrom([]int{60, 1514, 9014}).Draw(t, "octets")
-			q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, WayFallback, octets, false, 0, Echo{Octets: 65535}), answerer)
-			e.Take(&q, false, now, now)
+			q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, PathFallback, octets, false, 0, Echo{Octets: 65535}), answerer)
+			e.HandleRequest(&q, false, now, now)
 			in += int64(octets)
 			if rapid.Bool().Draw(t, "send") {
 				b, _ := e.Append(nil, &f, answerer, now)
@@ -146,11 +146,11 @@ func TestEchoerIsBounded(t *testing.T) {
 // However fast the questions follow each other, the rate is answered.
 func TestEchoerUnderAFlood(t *testing.T) {
 	f := DefaultMeasurementFormat
-	q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, WayFallback, 60, false, 0, Echo{Octets: 60}), answerer)
-	var e Echoer
+	q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, PathFallback, 60, false, 0, Echo{Octets: 60}), answerer)
+	var e EchoResponder
 	var b []byte
 	for now := int64(0); now < second; now += 900 {
-		e.Take(&q, false, now, now)
+		e.HandleRequest(&q, false, now, now)
 		b, _ = e.Append(b[:0], &f, answerer, now)
 	}
 	if got, want := e.Answered*60, uint64(echoDepth+echoRate); got > want || got < want-1000 {
@@ -160,7 +160,7 @@ func TestEchoerUnderAFlood(t *testing.T) {
 
 func FuzzEcho(f *testing.F) {
 	format := DefaultMeasurementFormat
-	f.Add(format.AppendEcho(nil, answerer, asker, WayFallback, 64, true, 0x600a, Echo{Octets: 900}))
+	f.Add(format.AppendEcho(nil, answerer, asker, PathFallback, 64, true, 0x600a, Echo{Octets: 900}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if !format.RecognizesEcho(b) {
@@ -170,8 +170,8 @@ func FuzzEcho(f *testing.F) {
 		if reason != ReasonNone || q.Answer {
 			return
 		}
-		var e Echoer
-		e.Take(&q, false, 1, 1)
+		var e EchoResponder
+		e.HandleRequest(&q, false, 1, 1)
 		if a, ok := e.Append(nil, &format, answerer, 2); ok && len(a) > max(len(b), FrameSize+tagOctets) {
 			t.Errorf("%d octets are answered with %d", len(b), len(a))
 		}

@@ -1,6 +1,6 @@
 package macctl
 
-// Bounds of what an Echoer answers: an answer is never longer than its request, and goes to one station on the link that it came
+// Bounds of what an EchoResponder answers: an answer is never longer than its request, and goes to one station on the link that it came
 // by, so that nobody gains by asking; the rate is that of a check of a link.
 const (
 	echoRate  = 250_000 // octets a second
@@ -9,8 +9,8 @@ const (
 	second    = 1_000_000_000
 )
 
-// An Echoer answers the echo requests of one port. The zero value is ready.
-type Echoer struct {
+// An EchoResponder answers the echo requests of one port. The zero value is ready.
+type EchoResponder struct {
 	waiting [openEchos]waitingEcho
 	first   int
 	n       int
@@ -27,9 +27,9 @@ type waitingEcho struct {
 	stamp    int64
 }
 
-// Take takes a request that came at stamp; answers are none of its business. unfinished says that the frame came with the mark
+// HandleRequest takes a request that came at stamp; answers are none of its business. unfinished says that the frame came with the mark
 // that its checksum is left to the receiver.
-func (e *Echoer) Take(f *EchoFrame, unfinished bool, stamp, now int64) {
+func (e *EchoResponder) HandleRequest(f *EchoFrame, unfinished bool, stamp, now int64) {
 	if f.Answer {
 		return
 	}
@@ -45,7 +45,7 @@ func (e *Echoer) Take(f *EchoFrame, unfinished bool, stamp, now int64) {
 	case f.Checksum == ChecksumNone:
 	case unfinished:
 		w.checksum = ChecksumUnfinished
-	case f.SumGood:
+	case f.ChecksumOK:
 		w.checksum = ChecksumRight
 	default:
 		w.checksum = ChecksumWrong
@@ -55,7 +55,7 @@ func (e *Echoer) Take(f *EchoFrame, unfinished bool, stamp, now int64) {
 }
 
 // Pending reports whether an answer waits to be sent.
-func (e *Echoer) Pending() bool { return e.n > 0 }
+func (e *EchoResponder) Pending() bool { return e.n > 0 }
 
 // An EchoAnswer is how an answer will leave.
 type EchoAnswer struct {
@@ -66,18 +66,18 @@ type EchoAnswer struct {
 }
 
 // Next returns how the oldest answer will leave. It reports false where there is none.
-func (e *Echoer) Next() (a EchoAnswer, ok bool) {
+func (e *EchoResponder) Next() (a EchoAnswer, ok bool) {
 	if e.n == 0 {
 		return a, false
 	}
 	q := &e.waiting[e.first].frame
-	a = EchoAnswer{Octets: max(min(q.Octets, q.Length), FrameSize), Tagged: q.Tagged && q.Way != WayControl, TCI: q.TCI}
-	a.Control = q.Way == WayControl && a.Octets == FrameSize
+	a = EchoAnswer{Octets: max(min(q.Octets, q.Length), FrameSize), Tagged: q.Tagged && q.Path != PathControl, TCI: q.TCI}
+	a.Control = q.Path == PathControl && a.Octets == FrameSize
 	return a, true
 }
 
 // Drop forgets the oldest answer.
-func (e *Echoer) Drop() {
+func (e *EchoResponder) Drop() {
 	if e.n > 0 {
 		e.take()
 		e.Refused++
@@ -85,7 +85,7 @@ func (e *Echoer) Drop() {
 }
 
 // take takes the oldest question.
-func (e *Echoer) take() *waitingEcho {
+func (e *EchoResponder) take() *waitingEcho {
 	w := &e.waiting[e.first]
 	e.first = (e.first + 1) % openEchos
 	e.n--
@@ -93,17 +93,17 @@ func (e *Echoer) take() *waitingEcho {
 }
 
 // Append appends the oldest answer, from the address own, to be sent at time now. It reports false where there is none.
-func (e *Echoer) Append(b []byte, format *MeasurementFormat, own [6]byte, now int64) ([]byte, bool) {
+func (e *EchoResponder) Append(b []byte, format *MeasurementFormat, own [6]byte, now int64) ([]byte, bool) {
 	if e.n == 0 {
 		return b, false
 	}
 	w := e.take()
 	e.Answered++
 	q := &w.frame
-	answer := Echo{Answer: true, Session: q.Session, Sequence: q.Sequence, Received: w.stamp, Sent: now, Octets: q.Length, Way: q.Came,
+	answer := Echo{Answer: true, Session: q.Session, Sequence: q.Sequence, Received: w.stamp, Sent: now, Octets: q.Length, Path: q.ReceivedPath,
 		Tagged: q.HasTag, TCI: q.Tag, Checksum: w.checksum}
-	return format.AppendEcho(b, q.Source, own, q.Way, min(q.Octets, q.Length), q.Tagged, q.TCI, answer), true
+	return format.AppendEcho(b, q.Source, own, q.Path, min(q.Octets, q.Length), q.Tagged, q.TCI, answer), true
 }
 
 // Reset forgets what waits: the link is down.
-func (e *Echoer) Reset() { e.n = 0 }
+func (e *EchoResponder) Reset() { e.n = 0 }

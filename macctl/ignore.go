@@ -1,7 +1,7 @@
 package macctl
 
 // Whole stands for the whole port where a priority is asked for: what a PAUSE stops.
-const Whole = wholePort
+const WholePort = wholePort
 
 // Ignore says that XOFF for a priority, or for Whole, is counted and not obeyed from now on; a pause that runs ends. With
 // on false it is obeyed again, and the rest of a pause that was ignored and would still run first of all. What is not
@@ -16,11 +16,11 @@ func (r *Receiver) Ignore(unit uint8, on bool, now int64) {
 		return
 	case on:
 		r.ignored |= bit
-		r.asked[unit] = r.timers[unit].expiry
+		r.requestedUntil[unit] = r.timers[unit].expiry
 		r.timers[unit].load(now, 0)
 	default:
 		r.ignored &^= bit
-		if left := r.asked[unit] - now; left > 0 {
+		if left := r.requestedUntil[unit] - now; left > 0 {
 			r.timers[unit].load(now, left)
 		}
 	}
@@ -37,11 +37,11 @@ func (r *Receiver) disobeys(f *Frame) bool {
 	return false
 }
 
-// Asked tells whether the peer wants a priority, or the Whole port, paused now, obeyed or not.
-func (r *Receiver) Asked(unit uint8, now int64) bool {
+// Requested tells whether the peer wants a priority, or the Whole port, paused now, obeyed or not.
+func (r *Receiver) Requested(unit uint8, now int64) bool {
 	unit = min(unit, wholePort)
 	if r.ignored&(1<<unit) != 0 {
-		return r.asked[unit] > now
+		return r.requestedUntil[unit] > now
 	}
 	return r.timers[unit].expiry > now
 }

@@ -15,8 +15,8 @@ func TestIgnore(t *testing.T) {
 	pause := QuantaDuration(1000, 1_000_000_000)
 	xoff(r, 3, 1000, 100)
 	r.Ignore(3, true, 200)
-	if r.Paused(200) != 0 || !r.Asked(3, 200) || r.FreeSince(3) != 200 {
-		t.Fatalf("paused %b, asked %v, free since %d", r.Paused(200), r.Asked(3, 200), r.FreeSince(3))
+	if r.Paused(200) != 0 || !r.Requested(3, 200) || r.FreeSince(3) != 200 {
+		t.Fatalf("paused %b, asked %v, free since %d", r.Paused(200), r.Requested(3, 200), r.FreeSince(3))
 	}
 	if reason := xoff(r, 3, 1000, 300); reason != ReasonWatchdog || r.Paused(300) != 0 {
 		t.Errorf("%v, paused %b: XOFF was obeyed", reason, r.Paused(300))
@@ -30,24 +30,24 @@ func TestIgnore(t *testing.T) {
 	if paused, now := r.UnitTime(3, 400); paused != 100 || now {
 		t.Errorf("paused for %d ns, and now %v, want 100 and not", paused, now)
 	}
-	if !r.Asked(3, 300+pause-1) || r.Asked(3, 300+pause) {
+	if !r.Requested(3, 300+pause-1) || r.Requested(3, 300+pause) {
 		t.Error("the ignored pause does not end when it would have")
 	}
-	if reason := xoff(r, 3, 0, 500); reason != ReasonNone || r.Asked(3, 500) || r.Xoffs(3) != 2 {
-		t.Errorf("XON: %v, asked %v, %d XOFFs", reason, r.Asked(3, 500), r.Xoffs(3))
+	if reason := xoff(r, 3, 0, 500); reason != ReasonNone || r.Requested(3, 500) || r.Xoffs(3) != 2 {
+		t.Errorf("XON: %v, asked %v, %d XOFFs", reason, r.Requested(3, 500), r.Xoffs(3))
 	}
 }
 
 // Obeying begins with what is left of the pause that was ignored.
 func TestObeyAgain(t *testing.T) {
-	for _, unit := range []uint8{3, Whole} {
+	for _, unit := range []uint8{3, WholePort} {
 		mode := ModePFC
-		if unit == Whole {
+		if unit == WholePort {
 			mode = ModePause
 		}
 		r := NewReceiver(mode, 0xff, 1_000_000_000, [6]byte{1})
 		say := func(quanta uint16, now int64) {
-			if unit == Whole {
+			if unit == WholePort {
 				r.Receive(AppendPause(nil, [6]byte{2}, quanta), now, now)
 			} else {
 				xoff(r, 3, quanta, now)
@@ -80,7 +80,7 @@ func TestObeyAgain(t *testing.T) {
 func TestIgnoreWithoutFlowControl(t *testing.T) {
 	r := NewReceiver(ModePFC, 1<<3, 1_000_000_000, [6]byte{1})
 	r.Ignore(4, true, 1)
-	r.Ignore(Whole, true, 1)
+	r.Ignore(WholePort, true, 1)
 	r.Ignore(200, true, 1)
 	r.Configure(ModePFC, 1<<3|1<<4, 1_000_000_000, [6]byte{1}, 2)
 	if xoff(r, 4, 1, 3); r.Paused(3) != 1<<4 {

@@ -49,19 +49,19 @@ type Initiator struct {
 	units  unitSet // under flow control
 	least  uint16  // quanta of the shortest XOFF that Remaining may ask for
 
-	holds     [numUnits]Cause
-	remaining [numUnits]uint16 // quanta
-	wanted    unitSet
+	holds      [numUnits]Cause
+	remaining  [numUnits]uint16 // quanta
+	xoffWanted unitSet
 
-	told      unitSet // units of one kind only: priorities or the whole port
+	xoffSent  unitSet // units of one kind only: priorities or the whole port
 	sentAt    int64
 	refreshAt int64
 	offer     offer
 
-	timers            [numUnits]pauseTimer // as the peer's run
-	frames            [numUnits]uint64
-	xoffSent, xonSent [numUnits]uint64
-	pauses            func(ns int64)
+	timers              [numUnits]pauseTimer // as the peer's run
+	frames              [numUnits]uint64
+	xoffCount, xonCount [numUnits]uint64
+	pauses              func(ns int64)
 }
 
 // An offer is the frame that AppendFrame last made: the units it names, and of these the ones that it holds.
@@ -93,11 +93,11 @@ func (i *Initiator) Configure(c InitiatorConfig, now int64) {
 	i.config = c
 	i.units = c.Mode.units(c.Enabled)
 	i.least = leastQuanta(c.Speed, c.WakeDelay)
-	i.wanted = 0
+	i.xoffWanted = 0
 	for n, causes := range i.holds {
-		i.want(n, causes)
+		i.setWanted(n, causes)
 	}
-	if i.told != 0 { // the new times soon, the old refresh may come too late
+	if i.xoffSent != 0 { // the new times soon, the old refresh may come too late
 		i.refreshAt = min(i.refreshAt, max(now, i.sentAt+MinRefresh))
 	}
 }
@@ -106,8 +106,8 @@ func (i *Initiator) Configure(c InitiatorConfig, now int64) {
 func (i *Initiator) Hold(prio uint8, c Cause) {
 	n := i.config.Mode.unit(prio)
 	i.holds[n] |= c
-	i.want(n, i.holds[n])
-	if i.told>>n&1 != 0 {
+	i.setWanted(n, i.holds[n])
+	if i.xoffSent>>n&1 != 0 {
 		i.refreshAt = min(i.refreshAt, i.refreshOf(n, i.quanta(n)))
 	}
 }
@@ -116,14 +116,14 @@ func (i *Initiator) Hold(prio uint8, c Cause) {
 func (i *Initiator) Release(prio uint8, c Cause) {
 	n := i.config.Mode.unit(prio)
 	i.holds[n] &^= c
-	i.want(n, i.holds[n])
+	i.setWanted(n, i.holds[n])
 }
 
-// want sets what is wanted of a unit that is held for these causes.
-func (i *Initiator) want(unit int, causes Cause) {
-	i.wanted &^= 1 << unit
+// setWanted sets what is wanted of a unit that is held for these causes.
+func (i *Initiator) setWanted(unit int, causes Cause) {
+	i.xoffWanted &^= 1 << unit
 	if causes != 0 {
-		i.wanted |= 1 << unit & i.units
+		i.xoffWanted |= 1 << unit & i.units
 	}
 }
 
@@ -139,20 +139,20 @@ func (i *Initiator) SetRemaining(prio uint8, bits int64) {
 	i.remaining[i.config.Mode.unit(prio)] = uint16(max(0, min(bits/QuantumBits, 0xFFFF)))
 }
 
-// Wanted returns the priorities that are to be held: 0xFF under PAUSE.
-func (i *Initiator) Wanted() uint8 {
-	return i.wanted.vector()
+// XoffWanted returns the priorities that are to be held: 0xFF under PAUSE.
+func (i *Initiator) XoffWanted() uint8 {
+	return i.xoffWanted.vector()
 }
 
-// Told returns the priorities that the last frame sent holds: 0xFF under PAUSE.
-func (i *Initiator) Told() uint8 {
-	return i.told.vector()
+// XoffSent returns the priorities that the last frame sent holds: 0xFF under PAUSE.
+func (i *Initiator) XoffSent() uint8 {
+	return i.xoffSent.vector()
 }
 
 // Pending reports whether a frame has to go out now: the peer was told something else than what is wanted, or a refresh
 // is due. After each frame sent it must be asked again.
 func (i *Initiator) Pending(now int64) bool {
-	return i.told != i.wanted || now >= i.refreshAt
+	return i.xoffSent != i.xoffWanted || now >= i.refreshAt
 }
 
 // NextRefresh returns when a refresh is due: after half of the shortest pause told (an eighth where CauseRing is among the holds) or
@@ -177,10 +177,10 @@ func (i *Initiator) AppendFrame(b []byte, now int64) ([]byte, bool) {
 
 // state returns what the next frame says: the state of all units under flow control, and of those that have left it.
 func (i *Initiator) state() offer {
-	if i.told&^i.config.Mode.kind() != 0 {
-		return offer{units: i.told} // the mode has changed: XON in the old one first
+	if i.xoffSent&^i.config.Mode.kind() != 0 {
+		return offer{units: i.xoffSent} // the mode has changed: XON in the old one first
 	}
-	o := offer{units: i.units | i.told, held: i.wanted}
+	o := offer{units: i.units | i.xoffSent, held: i.xoffWanted}
 	for s := o.held; s != 0; s &= s - 1 {
 		o.time[s.first()] = i.quanta(s.first())
 	}
@@ -210,14 +210,14 @@ func (i *Initiator) Sent(now int64) {
 		i.load(n, now, QuantaDuration(i.offer.time[n], i.config.Speed))
 		i.count(n)
 	}
-	i.told, i.sentAt = i.offer.held, now
+	i.xoffSent, i.sentAt = i.offer.held, now
 	i.refreshAt = i.nextRefresh(&i.offer)
 	i.offer = offer{}
 }
 
-// TellPauses makes f be called with the time for which the peer was held, in ns, by PFC or PAUSE: each time when the peer is
+// OnPauseEnd makes f be called with the time for which the peer was held, in ns, by PFC or PAUSE: each time when the peer is
 // freed, or held anew after a pause that ran out.
-func (i *Initiator) TellPauses(f func(ns int64)) { i.pauses = f }
+func (i *Initiator) OnPauseEnd(f func(ns int64)) { i.pauses = f }
 
 // load replaces a unit's timer, and tells of pauses that have ended by then.
 func (i *Initiator) load(unit int, now, d int64) {
@@ -238,12 +238,12 @@ func (i *Initiator) tell(unit int, now int64) {
 // count counts what the offer says of a unit.
 func (i *Initiator) count(unit int) {
 	i.frames[unit]++
-	held, was := i.offer.held>>unit&1, i.told>>unit&1
+	held, was := i.offer.held>>unit&1, i.xoffSent>>unit&1
 	switch {
 	case held > was:
-		i.xoffSent[unit]++
+		i.xoffCount[unit]++
 	case held < was:
-		i.xonSent[unit]++
+		i.xonCount[unit]++
 	}
 }
 
@@ -253,7 +253,7 @@ func (i *Initiator) Reset(now int64) {
 	for n := range i.timers {
 		i.load(n, now, 0)
 	}
-	i.told, i.offer, i.refreshAt = 0, offer{}, math.MaxInt64
+	i.xoffSent, i.offer, i.refreshAt = 0, offer{}, math.MaxInt64
 }
 
 // HeldTime returns the ns, in all and up to now, for which PFC held a priority of the peer: from XOFF to XON, or to its
@@ -272,9 +272,9 @@ func (i *Initiator) Counters() InitiatorCounters {
 	return InitiatorCounters{
 		PFCFrames:     [8]uint64(i.frames[:]),
 		PauseFrames:   i.frames[wholePort],
-		XoffSent:      [8]uint64(i.xoffSent[:]),
-		XonSent:       [8]uint64(i.xonSent[:]),
-		PauseXoffSent: i.xoffSent[wholePort],
-		PauseXonSent:  i.xonSent[wholePort],
+		XoffSent:      [8]uint64(i.xoffCount[:]),
+		XonSent:       [8]uint64(i.xonCount[:]),
+		PauseXoffSent: i.xoffCount[wholePort],
+		PauseXonSent:  i.xonCount[wholePort],
 	}
 }

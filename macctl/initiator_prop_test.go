@@ -110,7 +110,7 @@ func TestInitiatorConverges(t *testing.T) {
 			if i.Pending(now) {
 				t.Fatal("two frames did not tell the state")
 			}
-			if got, want := i.Told(), w.vector(); got != want {
+			if got, want := i.XoffSent(), w.vector(); got != want {
 				t.Fatalf("told %#02x, want %#02x", got, want)
 			}
 			got, want := peer.paused(now), w.vector()
@@ -141,11 +141,11 @@ func TestInitiatorConverges(t *testing.T) {
 			},
 			"flush": flush,
 			"": func(t *rapid.T) {
-				if got, want := i.Wanted(), w.vector(); got != want {
+				if got, want := i.XoffWanted(), w.vector(); got != want {
 					t.Fatalf("wanted %#02x, want %#02x", got, want)
 				}
-				if got := i.NextRefresh(); (got == math.MaxInt64) != (i.Told() == 0) {
-					t.Errorf("next refresh at %d, told %#02x", got, i.Told())
+				if got := i.NextRefresh(); (got == math.MaxInt64) != (i.XoffSent() == 0) {
+					t.Errorf("next refresh at %d, told %#02x", got, i.XoffSent())
 				}
 			},
 		})
@@ -173,7 +173,7 @@ func TestInitiatorNeverLetsAHeldPeerGo(t *testing.T) {
 			if !ok {
 				return
 			}
-			if i.Told() == i.Wanted() && now < last+MinRefresh {
+			if i.XoffSent() == i.XoffWanted() && now < last+MinRefresh {
 				t.Errorf("refresh at %d, frame before at %d", now, last)
 			}
 			peer.receive(t, frame, now)
@@ -194,18 +194,18 @@ func TestInitiatorNeverLetsAHeldPeerGo(t *testing.T) {
 			"refresh": func(t *rapid.T) {
 				if due := i.NextRefresh(); due != math.MaxInt64 {
 					now = max(now, due) + rapid.Int64Range(0, max(0, 4*c.WakeDelay-1)).Draw(t, "late")
-					if got := peer.paused(now); got != i.Told() {
-						t.Fatalf("at %d: peer is held on %#02x, was told %#02x", now, got, i.Told())
+					if got := peer.paused(now); got != i.XoffSent() {
+						t.Fatalf("at %d: peer is held on %#02x, was told %#02x", now, got, i.XoffSent())
 					}
 					send(t)
 				}
 			},
 			"": func(t *rapid.T) {
-				if i.Told() != i.Wanted() {
-					t.Fatalf("told %#02x, want %#02x", i.Told(), i.Wanted())
+				if i.XoffSent() != i.XoffWanted() {
+					t.Fatalf("told %#02x, want %#02x", i.XoffSent(), i.XoffWanted())
 				}
-				if due := i.NextRefresh(); now < due && peer.paused(now) != i.Told() {
-					t.Fatalf("at %d: peer is held on %#02x, was told %#02x", now, peer.paused(now), i.Told())
+				if due := i.NextRefresh(); now < due && peer.paused(now) != i.XoffSent() {
+					t.Fatalf("at %d: peer is held on %#02x, was told %#02x", now, peer.paused(now), i.XoffSent())
 				}
 			},
 		})

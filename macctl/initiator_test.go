@@ -38,10 +38,10 @@ func (s sender) offers(now int64, want string) {
 
 func (s sender) state(wanted, told uint8, refresh int64) {
 	s.t.Helper()
-	if got := s.Wanted(); got != wanted {
+	if got := s.XoffWanted(); got != wanted {
 		s.t.Errorf("wanted %#02x, want %#02x", got, wanted)
 	}
-	if got := s.Told(); got != told {
+	if got := s.XoffSent(); got != told {
 		s.t.Errorf("told %#02x, want %#02x", got, told)
 	}
 	if got := s.NextRefresh(); got != refresh {

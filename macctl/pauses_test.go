@@ -42,7 +42,7 @@ func TestReceiverTellsPauses(t *testing.T) {
 	} {
 		var got []int64
 		r := NewReceiver(ModePFC, 1<<3, 1e9, [6]byte{2, 1})
-		r.TellPauses(func(ns int64) { got = append(got, ns) })
+		r.OnPauseEnd(func(ns int64) { got = append(got, ns) })
 		test.run(r)
 		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: told %v, want %v", test.name, got, test.want)
@@ -53,7 +53,7 @@ func TestReceiverTellsPauses(t *testing.T) {
 func TestInitiatorTellsPauses(t *testing.T) {
 	var got []int64
 	i := NewInitiator(InitiatorConfig{Mode: ModePFC, Enabled: 1 << 3, Speed: 1e9, Quanta: 100})
-	i.TellPauses(func(ns int64) { got = append(got, ns) })
+	i.OnPauseEnd(func(ns int64) { got = append(got, ns) })
 	tell := func(now int64) {
 		if _, ok := i.AppendFrame(nil, now); ok {
 			i.Sent(now)

@@ -27,12 +27,12 @@ type Receiver struct {
 	paused uint8 // as of the last look
 	next   int64 // until then paused is right
 
-	timers   [numUnits]pauseTimer
-	ignored  unitSet
-	asked    [numUnits]int64  // end of the latest pause of an ignored unit
-	xoffs    [numUnits]uint64 // XOFFs received, obeyed or not
-	counters ReceiverCounters
-	pauses   func(ns int64)
+	timers         [numUnits]pauseTimer
+	ignored        unitSet
+	requestedUntil [numUnits]int64  // end of the latest pause of an ignored unit
+	xoffs          [numUnits]uint64 // XOFFs received, obeyed or not
+	counters       ReceiverCounters
+	pauses         func(ns int64)
 }
 
 // NewReceiver returns a Receiver with no timer running; Configure says what the arguments mean.
@@ -57,9 +57,9 @@ func (r *Receiver) Configure(mode Mode, enabled uint8, speed int64, own [6]byte,
 	r.look(now)
 }
 
-// TellPauses makes f be called with the length of each pause that has ended, in ns, by PFC or PAUSE: when a call that is
+// OnPauseEnd makes f be called with the length of each pause that has ended, in ns, by PFC or PAUSE: when a call that is
 // given the time finds it so.
-func (r *Receiver) TellPauses(f func(ns int64)) { r.pauses = f }
+func (r *Receiver) OnPauseEnd(f func(ns int64)) { r.pauses = f }
 
 // tell tells of the latest pause of a unit if it has ended.
 func (r *Receiver) tell(unit int, now int64) {
@@ -132,7 +132,7 @@ func (r *Receiver) load(f *Frame, stamp int64) {
 			r.xoffs[n]++
 		}
 		if r.ignored&(1<<n) != 0 {
-			r.asked[n] = stamp + d
+			r.requestedUntil[n] = stamp + d
 			continue
 		}
 		r.tell(n, stamp)

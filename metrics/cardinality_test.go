@@ -25,7 +25,7 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 	zero := func() uint64 { return 0 }
 	turns := headroom.Distribution{Samples: 5, Min: 1, Median: 2, P99: 3, P999: 4, Max: time.Second}
 	found := measured()
-	found.Trips, found.Idle, found.Busy = turns, turns, turns
+	found.RoundTrips, found.Idle, found.Busy = turns, turns, turns
 	found.Reactions, found.ReactionsIdle, found.ReactionsBusy = turns, turns, turns
 	return Config{KernelBacklog: zero, MissingFrames: zero, SlowReaders: zero,
 		Snapshot: func(v *dataplane.Snapshot) {

@@ -115,7 +115,7 @@ func collectPools(o *output, b *buffer.Snapshot) {
 	segment := func(pool, name string, size int64, l buffer.Level) {
 		o.value(bufferSize, float64(size), pool, name)
 		o.value(bufferUsed, float64(l.Now), pool, name)
-		o.value(bufferUsedMax, float64(l.Start), pool, name)
+		o.value(bufferUsedMax, float64(l.Persistent), pool, name)
 	}
 	segment("lossless", "private", b.Lossless.PrivateSize, b.Lossless.Used.Private)
 	segment("lossless", "shared", b.Lossless.SharedSize, b.Lossless.Used.Shared)

@@ -16,11 +16,11 @@ func collectMeasured(o *output, p *Port) {
 		o.bits(r.PeerFound, p.Name, "peer")
 		o.bits(r.Received, p.Name, "received")
 	}
-	if r.ToldBits > 0 {
-		o.bits(r.ToldBits, p.Name, "told")
+	if r.ResultBits > 0 {
+		o.bits(r.ResultBits, p.Name, "told")
 	}
-	if r.Told {
-		o.bits(r.PeerHas, p.Name, "peer_has")
+	if r.ResultAcked {
+		o.bits(r.PeerInForce, p.Name, "peer_has")
 	}
 	if r.Target > 0 {
 		o.bits(r.Target, p.Name, "target")
@@ -28,7 +28,7 @@ func collectMeasured(o *output, p *Port) {
 	if r.Measured != nil {
 		collectFinding(o, p.Name, r)
 	}
-	collectSpread(o, headroomTrip, &r.Trips, p.Name)
+	collectSpread(o, headroomTrip, &r.RoundTrips, p.Name)
 	collectSpread(o, headroomTurn, &r.Idle, p.Name, "idle")
 	collectSpread(o, headroomTurn, &r.Busy, p.Name, "busy")
 	collectSpread(o, headroomReaction, &r.ReactionsIdle, p.Name, "idle")
@@ -37,7 +37,7 @@ func collectMeasured(o *output, p *Port) {
 	for _, told := range []struct {
 		of string
 		d  *headroom.Distribution
-	}{{"trip", &r.Trips}, {"idle", &r.Idle}, {"busy", &r.Busy}, {"reaction", &r.Reactions},
+	}{{"trip", &r.RoundTrips}, {"idle", &r.Idle}, {"busy", &r.Busy}, {"reaction", &r.Reactions},
 		{"reaction-idle", &r.ReactionsIdle}, {"reaction-busy", &r.ReactionsBusy}} {
 		o.value(headroomSamples, float64(told.d.Samples), p.Name, told.of)
 	}
@@ -51,11 +51,11 @@ func (o *output) bits(n int64, port, value string) {
 // collectLink exports how the two ends get on.
 func collectLink(o *output, port string, r *headroom.Report) {
 	o.value(headroomAgreed, number(r.Agreed), port)
-	o.value(headroomSilent, number(r.Silent), port)
+	o.value(headroomSilent, number(r.PeerSilent), port)
 	o.value(headroomAuto, number(r.Settings.Auto), port)
-	o.value(headroomTold, number(r.Told), port)
-	if r.Passes || r.Swallowed {
-		o.value(headroomPasses, number(r.Passes), port)
+	o.value(headroomTold, number(r.ResultAcked), port)
+	if r.ControlPasses || r.ControlDiscarded {
+		o.value(headroomPasses, number(r.ControlPasses), port)
 	}
 }
 
@@ -81,7 +81,7 @@ func collectFinding(o *output, port string, r *headroom.Report) {
 		o.value(headroomPart, float64(headroom.Octets(t.Bits)), port, partName(t.Name))
 	}
 	f := &r.Finding
-	o.value(headroomFound, f.Trip.Seconds(), port, "trip")
+	o.value(headroomFound, f.RoundTrip.Seconds(), port, "trip")
 	o.value(headroomFound, f.Precision.Seconds(), port, "precision")
 	o.value(headroomFound, f.Reaction.Seconds(), port, "reaction")
 	if f.SendLimit > 0 {

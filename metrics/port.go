@@ -111,7 +111,7 @@ func collectIngress(o *output, p *buffer.PortSnapshot) {
 		o.value(ingressQueue, float64(q.Used.Shared.Now), p.Name, label, "shared")
 		o.value(ingressQueue, float64(q.Used.Headroom.Now), p.Name, label, "headroom")
 		o.value(ingressQueueHeadroom, float64(q.Used.Headroom.Now), p.Name, label)
-		o.value(ingressQueueHeadroomPeak, float64(q.Used.Headroom.Start), p.Name, label)
+		o.value(ingressQueueHeadroomPeak, float64(q.Used.Headroom.Persistent), p.Name, label)
 		o.value(headroomConfigured, float64(q.Config.Headroom), p.Name, label)
 	}
 }

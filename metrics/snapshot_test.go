@@ -49,7 +49,7 @@ func watched() []deadlock.Status {
 
 // level holds n bytes, and had more at other times.
 func level(n int64) buffer.Level {
-	return buffer.Level{Now: n, Start: 4 * n, User: 3 * n, Window: 2 * n}
+	return buffer.Level{Now: n, Persistent: 4 * n, User: 3 * n, Window: 2 * n}
 }
 
 func pfcPort() dataplane.PortSnapshot {
@@ -104,10 +104,10 @@ func offPort() dataplane.PortSnapshot {
 // measured is what a Probe knows that has measured.
 func measured() *headroom.Report {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, K: 99}
-	found := headroom.Finding{Trip: 50_000, Precision: 30, Reaction: 7000, SendLimit: 50_001, Burst: 2048}
-	return &headroom.Report{Agreed: true, Silent: true, Swallowed: true, ToldBits: 88_809, Told: true, Target: 88_816, Settings: headroom.Settings{Auto: true}, Finding: found, Xon: 7070, Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
-		Trips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000, Max: 50_000},
-		Idle:  headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000},
+	found := headroom.Finding{RoundTrip: 50_000, Precision: 30, Reaction: 7000, SendLimit: 50_001, Burst: 2048}
+	return &headroom.Report{Agreed: true, PeerSilent: true, ControlDiscarded: true, ResultBits: 88_809, ResultAcked: true, Target: 88_816, Settings: headroom.Settings{Auto: true}, Finding: found, Xon: 7070, Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
+		RoundTrips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000, Max: 50_000},
+		Idle:       headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000},
 
 		Reactions:     headroom.Distribution{Samples: 3, Min: 100, Median: 200, P99: 300, P999: 400, Max: 500},
 		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 100, Median: 100, P99: 100, P999: 100, Max: 100},

@@ -39,7 +39,7 @@ func FuzzParseIEEE(f *testing.F) {
 		if len(list) > 0 && !reflect.DeepEqual(ParseIEEE(list), x) {
 			t.Errorf("read again: got %+v\nwant %+v", ParseIEEE(list), x)
 		}
-		if both := ParseIEEE([]lldp.Organization{o, o}); both.Twice != 1 || len(both.tell()) > 0 || both.TwicePFC != (subtype == subtypePFC) {
+		if both := ParseIEEE([]lldp.Organization{o, o}); both.Duplicates != 1 || len(both.tell()) > 0 || both.DuplicatePFC != (subtype == subtypePFC) {
 			t.Errorf("told twice: %+v", both)
 		}
 	})

@@ -44,7 +44,7 @@ func TestParseIEEE(t *testing.T) {
 	}{
 		{"none", []lldp.Organization{{OUI: ouiIEEE, Subtype: 1, Info: "ab"}, {OUI: ouiIntel, Subtype: 11, Info: "ab"}}, nil},
 		{"PFC", []lldp.Organization{pfc}, &IEEE{PFC: &PFC{Willing: true, MBC: true, Reserved: 0x20, Cap: 8, Enable: 0x18}}},
-		{"PFC twice is none", []lldp.Organization{pfc, pfc2}, &IEEE{Twice: 1, TwicePFC: true}},
+		{"PFC twice is none", []lldp.Organization{pfc, pfc2}, &IEEE{Duplicates: 1, DuplicatePFC: true}},
 		{"PFC of three octets", []lldp.Organization{ieeeTLV(t, 11, "28 08 00")}, &IEEE{Malformed: 1}},
 		{"ETS of twenty octets", []lldp.Organization{ieeeTLV(t, 9, "00 01234567 0000000000000000 00000000000000")}, &IEEE{Malformed: 1}},
 		{"applications", []lldp.Organization{ieeeTLV(t, 12, "00 63 12b7 61 8906")}, &IEEE{Apps: []App{{3, 3, 4791}, {3, 1, 0x8906}}}},
@@ -119,7 +119,7 @@ func TestParseLegacy(t *testing.T) {
 		"two of it":          {[]string{control + pfc, control + pfc}, false, false, 1, false},
 	} {
 		x := parse(tt.info...)
-		if (x.Control != nil) != tt.control || (x.Features[KindPFC] != nil) != tt.feature || x.Malformed != tt.malformed || x.Twice[KindPFC] != tt.twice {
+		if (x.Control != nil) != tt.control || (x.Features[KindPFC] != nil) != tt.feature || x.Malformed != tt.malformed || x.Duplicate[KindPFC] != tt.twice {
 			t.Errorf("%s: got %+v", name, x)
 		}
 	}

@@ -71,6 +71,6 @@ func (x *Exchange) Agreement(port string) lldp.Agreement {
 
 // settle lets the halves hear of each other.
 func (x *Exchange) settle(now int64) {
-	x.machine.Hear(x.agent.Neighbours(), x.agent.TooMany(), now)
+	x.machine.Update(x.agent.Neighbours(), x.agent.TooMany(), now)
 	x.agent.SetOrganization(x.machine.Organization(), now)
 }

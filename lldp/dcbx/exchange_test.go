@@ -153,14 +153,14 @@ func TestPeerPFC(t *testing.T) {
 	for _, tt := range []struct {
 		v    Version
 		list []lldp.Organization
-		want Told
+		want PeerConfig
 		ok   bool
 	}{
-		{VersionIEEE, []lldp.Organization{ieee, cee}, Told{true, true, 0x18, 0x20}, true},
-		{VersionCEE, []lldp.Organization{ieee, cee}, Told{false, true, 0x28, 0x10}, true},
-		{VersionCEE, []lldp.Organization{off}, Told{}, true},
-		{VersionCIN, []lldp.Organization{ieee, cee}, Told{}, false},
-		{VersionIEEE, []lldp.Organization{cee}, Told{}, false},
+		{VersionIEEE, []lldp.Organization{ieee, cee}, PeerConfig{true, true, 0x18, 0x20}, true},
+		{VersionCEE, []lldp.Organization{ieee, cee}, PeerConfig{false, true, 0x28, 0x10}, true},
+		{VersionCEE, []lldp.Organization{off}, PeerConfig{}, true},
+		{VersionCIN, []lldp.Organization{ieee, cee}, PeerConfig{}, false},
+		{VersionIEEE, []lldp.Organization{cee}, PeerConfig{}, false},
 	} {
 		if got, ok := PeerPFC(tt.v, tt.list); got != tt.want || ok != tt.ok {
 			t.Errorf("%v: got %+v, %t, want %+v, %t", tt.v, got, ok, tt.want, tt.ok)

@@ -65,7 +65,7 @@ var featureStates = [...]struct {
 
 // hear takes what the peer tells.
 func (f *feature) hear(peer *Legacy, c *control) {
-	x := told{peer.Features[f.kind], peer.Twice[f.kind]}
+	x := told{peer.Features[f.kind], peer.Duplicate[f.kind]}
 	if !f.untold(x) && c.acked == f.seq {
 		f.synced = true
 	}

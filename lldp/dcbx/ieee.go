@@ -165,8 +165,8 @@ type IEEE struct {
 	PFC            *PFC
 	Apps           []App
 	Malformed      int // TLVs with a length that cannot be
-	Twice          int // TLVs that may stand once
-	TwicePFC       bool
+	Duplicates     int // TLVs that may stand once
+	DuplicatePFC   bool
 }
 
 // ParseIEEE reads the IEEE TLVs among list. It is nil where there is none.
@@ -221,14 +221,14 @@ func (x *IEEE) dropTwice(seen []int) {
 		if n < 2 {
 			continue
 		}
-		x.Twice++
+		x.Duplicates++
 		switch subtype {
 		case subtypeETS:
 			x.ETS = nil
 		case subtypeRecommendation:
 			x.Recommendation = nil
 		case subtypePFC:
-			x.PFC, x.TwicePFC = nil, true
+			x.PFC, x.DuplicatePFC = nil, true
 		default:
 			x.Apps = nil
 		}

@@ -173,7 +173,7 @@ type Legacy struct {
 	Version   Version
 	Control   *Control // nil where it is missing, malformed or stands twice
 	Features  [NumKinds]*Feature
-	Twice     [NumKinds]bool // features that stand twice
+	Duplicate [NumKinds]bool // features that stand twice
 	Malformed int
 }
 
@@ -233,7 +233,7 @@ func (x *Legacy) takeFeature(k Kind, b []byte) {
 	case !ok:
 		x.Malformed++
 	case x.Features[k] != nil:
-		x.Twice[k] = true
+		x.Duplicate[k] = true
 	default:
 		x.Features[k] = &f
 	}

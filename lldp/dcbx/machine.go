@@ -119,9 +119,9 @@ func (m *Machine) tells(k Kind) bool {
 	return m.version.types()[k] != 0 && (k != KindApplication || len(m.feature[k].own.Data) > 0)
 }
 
-// Hear takes what the neighbours of the port have told. crowded says that there are more. To hear the same again changes
+// Update takes what the neighbours of the port have told. crowded says that there are more. To hear the same again changes
 // nothing.
-func (m *Machine) Hear(neighbours []*lldp.Neighbour, crowded bool, now int64) {
+func (m *Machine) Update(neighbours []*lldp.Neighbour, crowded bool, now int64) {
 	m.hold.want(m.decide(neighbours, crowded), now)
 }
 
@@ -196,7 +196,7 @@ func (m *Machine) legacyPFC(remote *Feature) verdict {
 	case featureNoTLV:
 		return alone(ReasonNoTLV)
 	case featureTwice:
-		return alone(ReasonTwice)
+		return alone(ReasonDuplicate)
 	case featureOff:
 		return verdict{reason: ReasonDisabled, mismatch: m.cfg.PFC != 0 || remote.Enable && remote.Data[0] != 0}
 	case featureDiffers:

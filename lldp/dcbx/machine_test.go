@@ -52,7 +52,7 @@ func TestFeatureStates(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := NewMachine(tt.cfg)
-			m.Hear([]*lldp.Neighbour{neighbour(tt.peer)}, false, 0) // the version is detected here
+			m.Update([]*lldp.Neighbour{neighbour(tt.peer)}, false, 0) // the version is detected here
 			f := &m.feature[KindPFC]
 			o := m.Outcome()
 			got := verdict{o.PFC, o.Reason, o.Mismatch}
@@ -71,7 +71,7 @@ func TestControl(t *testing.T) {
 		t.Errorf("first: %+v", c)
 	}
 	differs := &Feature{Enable: true, Data: "\x08\x08"}
-	hear := func(seq, ack uint32) { m.Hear([]*lldp.Neighbour{neighbour(ceePeer(seq, ack, differs))}, false, 0) }
+	hear := func(seq, ack uint32) { m.Update([]*lldp.Neighbour{neighbour(ceePeer(seq, ack, differs))}, false, 0) }
 	hear(5, 0)
 	if x := told(); *x.Control != (Control{Seq: 1, Ack: 5}) || x.Features[KindPFC].Error {
 		t.Errorf("not acknowledged: %+v", x)
@@ -95,13 +95,13 @@ func TestControl(t *testing.T) {
 	if x := told(); *x.Control != (Control{Seq: 3, Ack: 6}) {
 		t.Errorf("the same again is no news: %+v", x)
 	}
-	m.Hear(nil, false, 1)
+	m.Update(nil, false, 1)
 	if c := *told().Control; c != (Control{Seq: 1}) {
 		t.Errorf("peer gone: %+v", c)
 	}
 	bad := neighbour(ceePeer(9, 1, differs))
 	bad.Organization[0].Info = bad.Organization[0].Info[:2] + "\x01" + bad.Organization[0].Info[3:]
-	m.Hear([]*lldp.Neighbour{bad}, false, 2)
+	m.Update([]*lldp.Neighbour{bad}, false, 2)
 	if x := told(); x.Control.Ack != 0 {
 		t.Errorf("a control TLV of version 1 is taken: %+v", x.Control)
 	}
@@ -114,7 +114,7 @@ func TestConfigureIsToldUnderANewNumber(t *testing.T) {
 	m := NewMachine(c)
 	told := func() Control { return *ParseLegacy(m.Organization(), VersionCEE).Control }
 	hear := func(ack uint32) Outcome {
-		m.Hear([]*lldp.Neighbour{neighbour(ceePeer(5, ack, &Feature{Enable: true, Data: "\x08\x08"}))}, false, 0)
+		m.Update([]*lldp.Neighbour{neighbour(ceePeer(5, ack, &Feature{Enable: true, Data: "\x08\x08"}))}, false, 0)
 		return m.Outcome()
 	}
 	if o := hear(1); o.PFC != 8 || o.Reason != ReasonPeer {
@@ -151,7 +151,7 @@ func TestConfigureIsToldUnderANewNumber(t *testing.T) {
 func TestTwoOfAnotherTLV(t *testing.T) {
 	m := NewMachine(end(1, 8))
 	ets := weights.ets(false)
-	m.Hear([]*lldp.Neighbour{neighbour(ets.organization(subtypeETS), ets.organization(subtypeETS))}, false, 0)
+	m.Update([]*lldp.Neighbour{neighbour(ets.organization(subtypeETS), ets.organization(subtypeETS))}, false, 0)
 	if got := m.Outcome().Reason; got != ReasonNoTLV {
 		t.Errorf("reason %v, want %v", got, ReasonNoTLV)
 	}
@@ -169,12 +169,12 @@ func TestVersionDetection(t *testing.T) {
 		{nil, VersionCEE}, // it says nothing of DCBX in this frame
 		{[]lldp.Organization{cin, cee, pfc}, VersionIEEE}, {[]lldp.Organization{cin}, VersionCIN},
 	} {
-		m.Hear([]*lldp.Neighbour{neighbour(step.list...)}, false, int64(i)*second)
-		if got := Spoken(m.Organization()); len(got) != 1 || got[0] != step.want {
+		m.Update([]*lldp.Neighbour{neighbour(step.list...)}, false, int64(i)*second)
+		if got := Versions(m.Organization()); len(got) != 1 || got[0] != step.want {
 			t.Errorf("step %d: speaks %v, want %v alone", i, got, step.want)
 		}
 	}
-	m.Hear(nil, false, 10*second)
+	m.Update(nil, false, 10*second)
 	if got := m.Outcome().Version; got != VersionIEEE {
 		t.Errorf("alone: %v", got)
 	}
@@ -192,7 +192,7 @@ func TestSeveralPeers(t *testing.T) {
 		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one, two}, false, ReasonSeveral},
 		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one}, true, ReasonSeveral}, {nil, false, ReasonNoPeer},
 	} {
-		m.Hear(step.list, step.crowded, int64(i)*second)
+		m.Update(step.list, step.crowded, int64(i)*second)
 		if o := m.Outcome(); o.Reason != step.want || o.Measures != (step.want == ReasonPeer) || (o.PFC == 0x10) != (step.want == ReasonPeer) {
 			t.Errorf("step %d: %+v, want %v", i, o, step.want)
 		}
@@ -204,7 +204,7 @@ func TestRecommendation(t *testing.T) {
 	other := Queues{{Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Strict: true}, {Strict: true}, {Strict: true}, {Strict: true}}
 	recommended := other.ets(false)
 	m := NewMachine(end(1, 8, willing))
-	m.Hear([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, 0)
+	m.Update([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, 0)
 	o := m.Outcome()
 	if want, _ := recommended.Queues(); !o.ETSAdopted || o.Queues != want || o.Reason != ReasonNoTLV {
 		t.Errorf("got %+v", o)
@@ -213,7 +213,7 @@ func TestRecommendation(t *testing.T) {
 		t.Errorf("tells %+v and recommends %+v", x.ETS, x.Recommendation)
 	}
 	recommended.Bandwidth[0]++
-	m.Hear([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, second)
+	m.Update([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, second)
 	if o := m.Outcome(); o.ETSAdopted || o.Queues != weights {
 		t.Errorf("101 percent: %+v", o)
 	}
@@ -239,7 +239,7 @@ func TestHold(t *testing.T) {
 		for range rapid.IntRange(1, 50).Draw(t, "frames") {
 			now += rapid.Int64Range(0, second).Draw(t, "gap")
 			mask = rapid.Byte().Draw(t, "priorities")
-			m.Hear([]*lldp.Neighbour{neighbour(PFC{Cap: 8, Enable: mask}.organization())}, false, now)
+			m.Update([]*lldp.Neighbour{neighbour(PFC{Cap: 8, Enable: mask}.organization())}, false, now)
 			look()
 		}
 		if next := m.Next(); next != math.MaxInt64 {
@@ -247,7 +247,7 @@ func TestHold(t *testing.T) {
 				t.Fatalf("at %d: next %d", now, next)
 			}
 			now = max(now, next)
-			m.Hear([]*lldp.Neighbour{neighbour(PFC{Cap: 8, Enable: mask}.organization())}, false, now)
+			m.Update([]*lldp.Neighbour{neighbour(PFC{Cap: 8, Enable: mask}.organization())}, false, now)
 			look()
 		}
 		if o := m.Outcome(); o.PFC != mask || m.Next() != math.MaxInt64 {
@@ -264,7 +264,7 @@ func TestHoldIsSettable(t *testing.T) {
 		changes := func(seconds int64) (n int) { // of a peer that says something else every second
 			for was := m.Outcome().PFC; seconds > 0; seconds-- {
 				now += second
-				m.Hear([]*lldp.Neighbour{neighbour(peer{mask: 1 << (now / second % 8)}.tell(v)...)}, false, now)
+				m.Update([]*lldp.Neighbour{neighbour(peer{mask: 1 << (now / second % 8)}.tell(v)...)}, false, now)
 				if got := m.Outcome().PFC; got != was {
 					was = got
 					n++
@@ -298,7 +298,7 @@ func FuzzHear(f *testing.F) {
 		for _, c := range []Config{end(1, 0x18), end(1, 0x18, willing), end(1, 0x18, mode(ModeCEE)), end(1, 0x18, mode(ModeCIN), willing)} {
 			m := NewMachine(c)
 			for now := range int64(4) {
-				m.Hear([]*lldp.Neighbour{n}, false, now*second)
+				m.Update([]*lldp.Neighbour{n}, false, now*second)
 				for _, o := range m.Organization() {
 					if len(o.Info) > lldp.MaxInfo {
 						t.Errorf("a TLV of %d octets", len(o.Info))

@@ -28,7 +28,7 @@ func TestModesGoOnNumbering(t *testing.T) {
 				x := Legacy{Version: VersionCEE, Control: &Control{Seq: 5, Ack: ack}}
 				x.Features[KindPFC] = &Feature{Enable: true, Willing: true, Data: "\x08\x08"}
 				x.Features[KindGroups] = &Feature{Enable: true, Willing: true, Data: weights.groupData()}
-				m.Hear([]*lldp.Neighbour{neighbour(x.organization())}, false, 0)
+				m.Update([]*lldp.Neighbour{neighbour(x.organization())}, false, 0)
 			}
 			hear(0)
 			hear(1) // what was told is acknowledged
@@ -59,7 +59,7 @@ func TestModesGoOnNumbering(t *testing.T) {
 			if hear(tt.seq); !m.feature[KindPFC].synced || m.Outcome().Reason != ReasonOwn {
 				t.Errorf("not acknowledged by a new one: %+v", m.Outcome())
 			}
-			m.Hear(nil, false, 1)
+			m.Update(nil, false, 1)
 			if c.Mode == ModeCEE && *ParseLegacy(m.Organization(), VersionCEE).Control != (Control{Seq: 1}) {
 				t.Errorf("to a new peer: %+v", *ParseLegacy(m.Organization(), VersionCEE).Control)
 			}

@@ -11,7 +11,7 @@ const (
 	ReasonNoPeer                  // nobody speaks DCBX at the other end: those of the configuration
 	ReasonSeveral                 // several do, so none is believed: those of the configuration
 	ReasonNoTLV                   // the peer tells nothing of PFC: those of the configuration
-	ReasonTwice                   // the peer tells two things of PFC: those of the configuration
+	ReasonDuplicate               // the peer tells two things of PFC: those of the configuration
 	ReasonWaiting                 // the peer has not acknowledged what was told yet (CEE, CIN): those of the configuration
 	ReasonOwn                     // those of the configuration rule: the peer has the same, or follows
 	ReasonPeer                    // this end follows the peer
@@ -41,8 +41,8 @@ type verdict struct {
 	mismatch bool
 }
 
-// A Told is what a peer says of its own PFC.
-type Told struct {
+// A PeerConfig is what a peer says of its own PFC.
+type PeerConfig struct {
 	IEEE     bool // in the IEEE version, else in an older one
 	Willing  bool
 	Enable   uint8 // bit n = priority n
@@ -50,16 +50,16 @@ type Told struct {
 }
 
 // PeerPFC returns what the TLVs of a peer say of PFC in a version; false where they say nothing.
-func PeerPFC(v Version, list []lldp.Organization) (t Told, ok bool) {
+func PeerPFC(v Version, list []lldp.Organization) (t PeerConfig, ok bool) {
 	if v.legacy() {
 		if x := ParseLegacy(list, v); x != nil && x.Features[KindPFC] != nil {
 			f := x.Features[KindPFC]
-			return Told{Willing: f.Willing, Enable: flag(f.Enable, f.Data[0]), Reserved: f.Reserved}, true
+			return PeerConfig{Willing: f.Willing, Enable: flag(f.Enable, f.Data[0]), Reserved: f.Reserved}, true
 		}
 		return t, false
 	}
 	if x := ParseIEEE(list); x != nil && x.PFC != nil {
-		return Told{IEEE: true, Willing: x.PFC.Willing, Enable: x.PFC.Enable, Reserved: x.PFC.Reserved}, true
+		return PeerConfig{IEEE: true, Willing: x.PFC.Willing, Enable: x.PFC.Enable, Reserved: x.PFC.Reserved}, true
 	}
 	return t, false
 }

@@ -58,7 +58,7 @@ func (p peer) tell(v Version) (list []lldp.Organization) {
 func hears(c Config, v Version, p peer) *Machine {
 	c.Mode = Mode(v)
 	m := NewMachine(c)
-	m.Hear([]*lldp.Neighbour{neighbour(p.tell(v)...)}, false, 0)
+	m.Update([]*lldp.Neighbour{neighbour(p.tell(v)...)}, false, 0)
 	return m
 }
 
@@ -98,7 +98,7 @@ func TestWhichPrioritiesAreLossless(t *testing.T) {
 		{"own port without PFC, the peer's with and no priority", old, end(1, 0, noPFC), peer{}, verdict{0, ReasonDisabled, false}},
 
 		{"no PFC told", all, end(1, 0x18, willing), peer{silent: true}, verdict{0x18, ReasonNoTLV, false}},
-		{"PFC told twice", all, end(1, 0x18, willing), peer{twice: true, mask: 0x30}, verdict{0x18, ReasonTwice, false}},
+		{"PFC told twice", all, end(1, 0x18, willing), peer{twice: true, mask: 0x30}, verdict{0x18, ReasonDuplicate, false}},
 	} {
 		for _, v := range tt.versions {
 			t.Run(fmt.Sprintf("%v: %s", v, tt.name), func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestErrorsOfGroups(t *testing.T) {
 		x.Features[KindGroups].Data = string(data)
 		c := end(1, 8, willing, mode(Mode(v)))
 		m := NewMachine(c)
-		m.Hear([]*lldp.Neighbour{neighbour(x.organization())}, false, 0)
+		m.Update([]*lldp.Neighbour{neighbour(x.organization())}, false, 0)
 		if o := m.Outcome(); o.ETSAdopted || o.Queues != weights {
 			t.Errorf("%v: 101 percent: %+v", v, o)
 		}
@@ -196,7 +196,7 @@ func TestSharesStayWhileThePeerThinks(t *testing.T) {
 		m := hears(c, v, p)
 		c.Queues[0].Weight = 99
 		m.Configure(c)
-		m.Hear([]*lldp.Neighbour{neighbour(p.tell(v)...)}, false, 1)
+		m.Update([]*lldp.Neighbour{neighbour(p.tell(v)...)}, false, 1)
 		if o := m.Outcome(); m.feature[KindGroups].state != featureWait || !o.ETSAdopted || o.Queues != scaled(t, v, theirs) {
 			t.Errorf("%v: state %d, %+v", v, m.feature[KindGroups].state, o)
 		}

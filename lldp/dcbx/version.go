@@ -62,14 +62,14 @@ func (m Mode) detect(v Version, list []lldp.Organization) Version {
 	if m != ModeAuto {
 		return m.start()
 	}
-	for _, spoken := range Spoken(list) {
+	for _, spoken := range Versions(list) {
 		return spoken
 	}
 	return v // it says nothing yet
 }
 
-// Spoken lists the versions that the TLVs of an LLDPDU belong to, the newest one first.
-func Spoken(list []lldp.Organization) []Version {
+// Versions lists the versions that the TLVs of an LLDPDU belong to, the newest one first.
+func Versions(list []lldp.Organization) []Version {
 	var spoken [VersionCIN + 1]bool
 	for _, o := range list {
 		switch {

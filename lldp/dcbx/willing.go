@@ -39,8 +39,8 @@ func (c *Config) decideIEEE(peer *IEEE, mac [6]byte, o *Outcome) {
 	case peer.PFC != nil:
 		o.setPFC(c.symmetric(peer.PFC, mac))
 		o.Measures = peer.PFC.Reserved&c.IEEEBit != 0
-	case peer.TwicePFC:
-		o.Reason = ReasonTwice
+	case peer.DuplicatePFC:
+		o.Reason = ReasonDuplicate
 	default:
 		o.Reason = ReasonNoTLV
 	}

@@ -79,7 +79,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 		v.Ports, v.LosslessDropsGone = v.Ports[1:], 2
 	}
 	q := buffer.QueueSnapshot{Lossless: true, Threshold: 4 << 20, Config: buffer.QueueConfig{Private: 4096, Headroom: 72192}}
-	q.Used.Shared = buffer.Level{Now: 1024, Start: 4096, User: 2048, Window: 3072}
+	q.Used.Shared = buffer.Level{Now: 1024, Persistent: 4096, User: 2048, Window: 3072}
 	b1 := buffer.PortSnapshot{Port: 0, Name: "p1", Mode: macctl.ModePFC}
 	b1.Ingress[3] = q
 	b2 := buffer.PortSnapshot{Port: 1, Name: "p2", Mode: macctl.ModePause}
@@ -103,19 +103,19 @@ func (f *fake) Headroom() []HeadroomInfo {
 		return nil
 	}
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 5000, Burst: 62_500}
-	finding := headroom.Finding{Trip: 22_000, Precision: 30, Reaction: 100_000, SendLimit: 50_000, Burst: 500_000}
+	finding := headroom.Finding{RoundTrip: 22_000, Precision: 30, Reaction: 100_000, SendLimit: 50_000, Burst: 500_000}
 	calculated := headroom.Calculate(in, macctl.ModePFC)
-	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", Passes: true, Settings: headroom.Settings{Auto: true},
-		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, ToldBits: 597_404, Told: true, PeerHas: 8 * 75_008, Applied: true, Target: 600_000,
+	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", ControlPasses: true, Settings: headroom.Settings{Auto: true},
+		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, ResultBits: 597_404, ResultAcked: true, PeerInForce: 8 * 75_008, PeerApplied: true, Target: 600_000,
 		Finding: finding, InForce: 75_008, Xon: 10_250,
 		Idle:          headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
 		Busy:          headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000, Max: 82_000},
-		Trips:         headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
+		RoundTrips:    headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
 		Reactions:     headroom.Distribution{Samples: 2, Min: 40_000, Median: 40_000, P99: 90_000, P999: 90_000, Max: 90_000},
 		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 40_000, Median: 40_000, P99: 40_000, P999: 40_000, Max: 40_000}, ReactionsBusy: headroom.Distribution{Samples: 1, Min: 90_000, Median: 90_000, P99: 90_000, P999: 90_000, Max: 90_000},
 		Counters: headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1, Streams: 2}}
 	p1.Counters.Ignored[headroom.IgnoredUnasked], p1.Counters.Ignored[headroom.IgnoredStranger] = 3, 4
-	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ByHand: calculated.Bytes(), InForce: 72_192, Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
+	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ManualBytes: calculated.Bytes(), InForce: 72_192, Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
 	return []HeadroomInfo{{Port: "p1", Calculated: calculated, Report: p1, Cell: 256}, {Port: "p2", Calculated: calculated, Report: p2, Cell: 256}}
 }
 

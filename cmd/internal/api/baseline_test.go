@@ -74,13 +74,13 @@ func TestLevelsStay(t *testing.T) {
 	v, old := snapshotOf(1), snapshotOf(1)
 	for _, s := range []*dataplane.Snapshot{v, old} {
 		s.Ports[0].Counters.QueueBytes[3], s.Ports[0].Counters.QueueBytesMax[3], s.Ports[0].Counters.RingFramesMax = 5, 6, 7
-		s.Buffer.Ports[0].Ingress[3].Used.Shared = buffer.Level{Now: 1, Start: 4, User: 3, Window: 2}
+		s.Buffer.Ports[0].Ingress[3].Used.Shared = buffer.Level{Now: 1, Persistent: 4, User: 3, Window: 2}
 		s.Bridge.Entries = 9
 	}
 	(&baseline{counters: old}).subtract(v)
 	c := &v.Ports[0].Counters
 	if c.QueueBytes[3] != 5 || c.QueueBytesMax[3] != 6 || c.RingFramesMax != 7 || v.Bridge.Entries != 9 ||
-		v.Buffer.Ports[0].Ingress[3].Used.Shared != (buffer.Level{Now: 1, Start: 4, User: 3, Window: 2}) {
+		v.Buffer.Ports[0].Ingress[3].Used.Shared != (buffer.Level{Now: 1, Persistent: 4, User: 3, Window: 2}) {
 		t.Errorf("a clear of the counters moved a level: %+v", c)
 	}
 }

@@ -96,7 +96,7 @@ func (m *moment) readBuffer() Reply {
 }
 
 func newSegment(size *int64, l *buffer.Level) *Segment {
-	return &Segment{SizeBytes: size, UsedBytes: l.Now, MaxStartBytes: l.Start, MaxClearBytes: l.User, MaxWindow: l.Window}
+	return &Segment{SizeBytes: size, UsedBytes: l.Now, MaxStartBytes: l.Persistent, MaxClearBytes: l.User, MaxWindow: l.Window}
 }
 
 func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {

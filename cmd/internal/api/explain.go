@@ -69,7 +69,7 @@ type TraceRequest struct {
 // Explain makes the answer to one question.
 func Explain(number int, f *dataplane.Foresight) ExplainedFrame {
 	e := ExplainedFrame{Number: number, Port: f.Config.Name, Octets: f.Octets, Pieces: f.Pieces, Lossless: f.Lossless,
-		Verdict: verdictOf(f), XOFF: f.Ingress != nil && f.Ingress.Turns, Copies: []ExplainedCopy{}}
+		Verdict: verdictOf(f), XOFF: f.Ingress != nil && f.Ingress.TurnsOff, Copies: []ExplainedCopy{}}
 	if f.Priority != dataplane.Unknown {
 		prio := Priority(f.Priority)
 		e.Priority = &prio

@@ -243,7 +243,7 @@ func (n *explainer) admission() {
 }
 
 func (n *explainer) xoff() string {
-	if n.f.Ingress.Turns {
+	if n.f.Ingress.TurnsOff {
 		return "the queue turns OFF, and the peer is told XOFF"
 	}
 	return "the queue is OFF already, and the peer was told XOFF"

@@ -29,17 +29,17 @@ func sampleForesights() map[string]dataplane.Foresight {
 	lossless := dataplane.Foresight{Config: in, Up: true, Octets: 1514, Pieces: 1, Header: tagged, DSCP: 26, Priority: 3, Lossless: true, Marks: true,
 		VLAN: 10, Member: true, Station: bridge.Entered{Known: true, Port: 1, Static: true}, Known: "p2",
 		Decision: bridge.Decision{Kind: bridge.Unicast, Port: 1}, Copies: []dataplane.Copy{leaving},
-		Ingress: &buffer.Prospect{Verdict: buffer.AcceptHeadroom, Size: 1536, Headroom: 1536, Turns: true, Queue: queue, Free: 81_920}}
+		Ingress: &buffer.TraceResult{Verdict: buffer.AcceptHeadroom, Size: 1536, Headroom: 1536, TurnsOff: true, Queue: queue, Free: 81_920}}
 
 	demoted := dataplane.Foresight{Config: in, Up: true, Octets: 100, Pieces: 43, Header: tagged, DSCP: -1, Priority: 3, Lossless: true,
 		VLAN: 10, Member: true, Decision: bridge.Decision{Kind: bridge.Flood, Cause: bridge.UnknownUnicast, Port: -1}, Demoted: true}
 	copied := leaving
 	copied.Served, copied.Queue, copied.PausedNs, copied.MarkShare = sched.Queue{Strict: true}, 0, 0, 0
 	copied.Tagged, copied.Tag = true, tagged.TCI
-	copied.Lossy = &buffer.LossyProspect{Accepted: true, Size: 256, Free: 4_000_000, Queue: buffer.LossySnapshot{Threshold: 4_000_000}}
+	copied.Lossy = &buffer.LossyTraceResult{Accepted: true, Size: 256, Free: 4_000_000, Queue: buffer.LossySnapshot{Threshold: 4_000_000}}
 	refused := copied
 	refused.Name, refused.Dropped, refused.Reason = "p3", true, dataplane.DropLossyThreshold
-	refused.Lossy = &buffer.LossyProspect{Size: 256, Free: 100, Queue: buffer.LossySnapshot{Threshold: 100, Used: buffer.Level{Now: 100}}}
+	refused.Lossy = &buffer.LossyTraceResult{Size: 256, Free: 100, Queue: buffer.LossySnapshot{Threshold: 100, Used: buffer.Level{Now: 100}}}
 	demoted.Copies = []dataplane.Copy{copied, refused}
 
 	filtered := dataplane.Foresight{Config: in, Up: true, Octets: 64, Pieces: 1, Header: tagged, DSCP: -1, Priority: 3, Lossless: true, VLAN: 10,

@@ -145,26 +145,26 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: nonEmpty(h.Neighbour), Auto: h.Settings.Auto,
 		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CellBytes: info.Cell,
 		CalculatedBytes: info.Calculated.Bytes(), Calculated: value(info.Calculated.Terms()), Eta: value(info.Calculated.Eta), Delay: value(info.Calculated.Delay),
-		ToldBits: nonZero(h.ToldBits), Told: h.Told, TargetBytes: nonZero(headroom.Octets(h.Target)),
+		ToldBits: nonZero(h.ResultBits), Told: h.ResultAcked, TargetBytes: nonZero(headroom.Octets(h.Target)),
 		InForceBytes: h.InForce, InForceCells: headroom.Cells(h.InForce, info.Cell),
-		Trip: spread(h.Trips), Turn: spread(h.Turns), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions),
+		Trip: spread(h.RoundTrips), Turn: spread(h.Turnarounds), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions),
 		ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy), Queues: []HeadroomQueue{},
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
 			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams, Ignored: []Ignored{}}}
 	if h.ManualRequired {
-		p.Remedy = nonEmpty(fmt.Sprintf("%s: %d", h.Settings.Key, h.ByHand))
+		p.Remedy = nonEmpty(fmt.Sprintf("%s: %d", h.Settings.Key, h.ManualBytes))
 	}
 	if h.Measured != nil {
 		v, f := value(h.Measured), &h.Finding
 		p.Measured, p.PlainBits, p.XonBytes = &v, &h.Plain, &h.Xon
-		p.Finding = &HeadroomFinding{TripNs: int64(f.Trip), PrecisionNs: int64(f.Precision), ReactionNs: int64(f.Reaction), SendLimitBits: nonZero(f.SendLimit), BurstBits: f.Burst}
+		p.Finding = &HeadroomFinding{TripNs: int64(f.RoundTrip), PrecisionNs: int64(f.Precision), ReactionNs: int64(f.Reaction), SendLimitBits: nonZero(f.SendLimit), BurstBits: f.Burst}
 	}
 	if h.PeerFound > 0 {
 		p.PeerFoundBits, p.ReceivedBits = &h.PeerFound, &h.Received
 	}
-	if h.Told {
-		has := h.PeerHas / 8
-		p.PeerHasBytes, p.PeerApplied = &has, h.Applied
+	if h.ResultAcked {
+		has := h.PeerInForce / 8
+		p.PeerHasBytes, p.PeerApplied = &has, h.PeerApplied
 	}
 	for why, n := range h.Counters.Ignored {
 		p.Messages.Ignored = append(p.Messages.Ignored, Ignored{headroom.Ignored(why).String(), n})
@@ -187,7 +187,7 @@ func headroomState(h *headroom.Report) string {
 		return "not agreed"
 	case !h.Agreed:
 		return "waiting for LLDP"
-	case h.Silent:
+	case h.PeerSilent:
 		return "silent"
 	case h.Measured == nil:
 		return "settling"
@@ -197,9 +197,9 @@ func headroomState(h *headroom.Report) string {
 
 func controlFrames(h *headroom.Report) string {
 	switch {
-	case h.Passes:
+	case h.ControlPasses:
 		return "pass"
-	case h.Swallowed:
+	case h.ControlDiscarded:
 		return "swallowed"
 	}
 	return "unknown"

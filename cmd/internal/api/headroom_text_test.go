@@ -52,13 +52,13 @@ func TestHeadroomTermsAddUp(t *testing.T) {
 func TestHeadroomFitsTheScreen(t *testing.T) {
 	r := answer(&fake{}, "headroom").(*Headroom)
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 9018, Delay: 5_000_000, Burst: 62_500}
-	found := headroom.Finding{Trip: 10_123_456, Precision: 30, Reaction: 1_234_567, Burst: 500_000}
+	found := headroom.Finding{RoundTrip: 10_123_456, Precision: 30, Reaction: 1_234_567, Burst: 500_000}
 	p, value := &r.Ports[0], valueOf(256)
 	measured, bits := value(headroom.Measure(in, found)), int64(9_999_999)
 	p.Port, p.Neighbor = "uplink-12", nonEmpty("spine-switch-number-two")
 	p.Measured, p.Eta, p.Delay, p.CalculatedBytes = &measured, value(headroom.Eta(in)), value(headroom.PFCDelay(in)), 1_400_000
 	p.PlainBits, p.PeerFoundBits, p.ReceivedBits, p.ToldBits, p.InForceBytes, p.InForceCells = &bits, &bits, &bits, &bits, 1_400_000, 5500
-	p.Finding.TripNs, p.Finding.ReactionNs = int64(found.Trip), int64(found.Reaction)
+	p.Finding.TripNs, p.Finding.ReactionNs = int64(found.RoundTrip), int64(found.Reaction)
 	p.Messages.Asked, p.Messages.Answered = 99_999_999, 99_999_999
 	q := &p.Queues[0]
 	q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, q.RingBytes, q.RingFrames = 99_999_999, 1_400_000, 1_300_000, 1_399_000, 9_999_999, 99_999

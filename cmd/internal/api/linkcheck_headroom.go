@@ -75,7 +75,7 @@ func (f *HeadroomInForce) exceeded(after []int64) (n int) {
 // NewHeadroomCheck describes the result of a check that began at a time, of a priority of a port.
 func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig, priority uint8, inForce HeadroomInForce) *HeadroomCheck {
 	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: nonEmpty(info.Report.Neighbour),
-		Xoffs: len(r.After), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.After, BeforeBytes: r.Before, InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.After),
+		Xoffs: len(r.AfterXoff), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.AfterXoff, BeforeBytes: r.BeforeXoff, InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.AfterXoff),
 		EtaBytes: headroom.Octets(info.Calculated.Eta.Bits()), DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
 	if c.Mode == macctl.ModePause {
 		h.Priority = All
@@ -90,7 +90,7 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 		found := headroom.Octets(info.Report.Measured.Bits())
 		h.MeasuredBytes = &found
 	}
-	h.Fits = r.Unstopped == 0 && len(r.After) > 0 && h.Exceeded == 0 && slices.Max(r.After) <= inForce.Now
+	h.Fits = r.Unstopped == 0 && len(r.AfterXoff) > 0 && h.Exceeded == 0 && slices.Max(r.AfterXoff) <= inForce.Now
 	h.Inconclusive = h.inconclusive()
 	return h
 }

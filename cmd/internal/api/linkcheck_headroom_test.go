@@ -16,19 +16,19 @@ import (
 
 // sampleCheck is a check of a port of 1 Gbit/s with a headroom of 75,008 octets.
 func sampleCheck() *HeadroomCheck {
-	r := headroom.CheckResult{After: []int64{6152, 4614, 9228, 4614}, Before: 3076, Filled: 12 * time.Millisecond, Octets: 1_470_000}
+	r := headroom.CheckResult{AfterXoff: []int64{6152, 4614, 9228, 4614}, BeforeXoff: 3076, Filled: 12 * time.Millisecond, Octets: 1_470_000}
 	return newCheck(&r, 75_008)
 }
 
 func newCheck(r *headroom.CheckResult, inForce int64) *HeadroomCheck {
-	return checkOf(r, 1e9, HeadroomInForce{slices.Repeat([]int64{inForce}, len(r.After)), inForce})
+	return checkOf(r, 1e9, HeadroomInForce{slices.Repeat([]int64{inForce}, len(r.AfterXoff)), inForce})
 }
 
 // checkOf is a check of a port with a speed, or with none, of 0.
 func checkOf(r *headroom.CheckResult, speed int64, inForce HeadroomInForce) *HeadroomCheck {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, Burst: 62_500}
 	info := HeadroomInfo{Port: "p1", Calculated: headroom.Calculate(in, macctl.ModePFC), Report: headroom.Report{Neighbour: "s2",
-		Measured: headroom.Measure(in, headroom.Finding{Trip: 40 * time.Microsecond})}}
+		Measured: headroom.Measure(in, headroom.Finding{RoundTrip: 40 * time.Microsecond})}}
 	h := NewHeadroomCheck("s1", start, r, info, &dataplane.PortConfig{Mode: macctl.ModePFC, Speed: speed}, 3, inForce)
 	h.ElapsedNs = 31_000_000
 	return h
@@ -59,13 +59,13 @@ func TestHeadroomCheckGolden(t *testing.T) {
 // The check passes only where the most that came is no more than what is in force, and the peer stopped each time.
 func TestHeadroomCheckVerdict(t *testing.T) {
 	full := func(after ...int64) headroom.CheckResult {
-		return headroom.CheckResult{After: after, Filled: time.Millisecond, Octets: 62_500} // half of 1 Gbit/s
+		return headroom.CheckResult{AfterXoff: after, Filled: time.Millisecond, Octets: 62_500} // half of 1 Gbit/s
 	}
 	idle, unstopped := full(10, 20), full(10)
 	idle.Octets--
 	unstopped.Unstopped = 1
 	idleAndMore := idle
-	idleAndMore.After = []int64{10, 21}
+	idleAndMore.AfterXoff = []int64{10, 21}
 	for _, tt := range []struct {
 		name    string
 		result  headroom.CheckResult
@@ -91,7 +91,7 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 // What came after an XOFF is held against what was in force as it left, though the check has made that more since, and against what is
 // at the end.
 func TestHeadroomCheckThatGrows(t *testing.T) {
-	r := headroom.CheckResult{After: []int64{10, 30}, Filled: time.Millisecond, Octets: 125_000}
+	r := headroom.CheckResult{AfterXoff: []int64{10, 30}, Filled: time.Millisecond, Octets: 125_000}
 	for _, tt := range []struct {
 		name     string
 		then     []int64
@@ -119,7 +119,7 @@ func TestHeadroomCheckWithoutSpeed(t *testing.T) {
 			"10 B came after one, and 20 B are in force: INCONCLUSIVE: what came fits the headroom in force, " +
 			"but the peer was to fill the link, and it carried 50.0 % of the 10000 Mbit/s that the headroom of a port without a speed is counted for",
 	} {
-		h := checkOf(&headroom.CheckResult{After: []int64{10}, Filled: time.Millisecond, Octets: octets}, 0, HeadroomInForce{[]int64{20}, 20})
+		h := checkOf(&headroom.CheckResult{AfterXoff: []int64{10}, Filled: time.Millisecond, Octets: octets}, 0, HeadroomInForce{[]int64{20}, 20})
 		if got := h.Event(); got != want {
 			t.Errorf("%d octets:\n got %q\nwant %q", octets, got, want)
 		}
@@ -133,7 +133,7 @@ func TestHeadroomCheckEvent(t *testing.T) {
 		most:      "checked by 1 XOFFs into a link that carried 100.0 % of the port's speed: at most 21 B came after one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
 		most / 10: "checked by 1 XOFFs into a link that carried 10.0 % of the port's speed: at most 21 B came after one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
 	} {
-		if got := newCheck(&headroom.CheckResult{After: []int64{21}, Filled: time.Millisecond, Octets: octets}, 20).Event(); got != want {
+		if got := newCheck(&headroom.CheckResult{AfterXoff: []int64{21}, Filled: time.Millisecond, Octets: octets}, 20).Event(); got != want {
 			t.Errorf("%d octets:\n got %q\nwant %q", octets, got, want)
 		}
 	}

@@ -47,7 +47,7 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 			for i := range p.ends {
 				eventually(t, "the headroom was measured, told and set", func() bool {
 					r := p.found(i)
-					return r.Agreed && r.Measured != nil && r.Told && r.Applied && r.InForce >= headroom.Octets(r.Target)
+					return r.Agreed && r.Measured != nil && r.ResultAcked && r.PeerApplied && r.InForce >= headroom.Octets(r.Target)
 				})
 			}
 			if r := p.found(0); r.Neighbour != "b" || r.ManualRequired {
@@ -108,7 +108,7 @@ func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 func (p *pair) loses(gone func()) {
 	t := p.t
 	t.Helper()
-	eventually(t, "the headroom was measured", func() bool { r := p.found(0); return r.Agreed && r.Measured != nil && r.Told })
+	eventually(t, "the headroom was measured", func() bool { r := p.found(0); return r.Agreed && r.Measured != nil && r.ResultAcked })
 	warned := p.warned(0)
 	gone()
 	eventually(t, "the agreement is over", func() bool { return !p.found(0).Agreed })

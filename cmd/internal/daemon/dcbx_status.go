@@ -31,7 +31,7 @@ func (s *speaker) addStatusChange(n *lldpUpdate, now int64) {
 // takeStatusChange returns what has changed since the standing was last told, nil for nothing.
 func (s *speaker) takeStatusChange(now int64) *statusChange {
 	is := dcbxStatusOf(&s.outcome)
-	if is == s.reported || !s.reportAllowance.Take(now) {
+	if is == s.reported || !s.reportAllowance.Allow(now) {
 		return nil
 	}
 	r := &statusChange{s.reported, is}
@@ -60,7 +60,7 @@ var reasonTexts = map[dcbx.Reason]string{
 	dcbx.ReasonNoPeer:    "no neighbour speaks DCBX in this version",
 	dcbx.ReasonSeveral:   "several neighbours speak on one link",
 	dcbx.ReasonNoTLV:     "the neighbour tells nothing of PFC",
-	dcbx.ReasonTwice:     "the neighbour tells PFC twice, which is void",
+	dcbx.ReasonDuplicate: "the neighbour tells PFC twice, which is void",
 	dcbx.ReasonWaiting:   "the neighbour has not acknowledged yet what it was told",
 	dcbx.ReasonOwn:       "the neighbour has the same, or follows",
 	dcbx.ReasonPeer:      "the port follows the neighbour",

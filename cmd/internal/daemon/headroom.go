@@ -64,8 +64,8 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		var swallowed, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
 			k := p.prober.probe
-			notes, target, reason, xon, swallowed = k.Notes(), k.Target(), k.Reason(), k.Xon(), k.Swallowed()
-			unknown = k.Measuring() && !swallowed && !k.Passes()
+			notes, target, reason, xon, swallowed = k.Notes(), k.Target(), k.Reason(), k.Xon(), k.ControlDiscarded()
+			unknown = k.Measuring() && !swallowed && !k.ControlPasses()
 		})
 		if swallowed != p.swallows && !unknown {
 			p.swallows, tested = swallowed, append(tested, p)
@@ -171,7 +171,7 @@ func (d *Daemon) trunkRoom(p *portLink, octets int64) error {
 // recordHeadroom notes the headroom that a port has, in octets.
 func (d *Daemon) recordHeadroom(p *portLink, octets int64) {
 	p.headroom, p.refusedHeadroom = octets, 0
-	d.runner.View(func(*dataplane.Switch) { p.prober.probe.InForce(octets) })
+	d.runner.View(func(*dataplane.Switch) { p.prober.probe.SetInForce(octets) })
 }
 
 func (d *Daemon) noteHeadroom(p *portLink, text string) {

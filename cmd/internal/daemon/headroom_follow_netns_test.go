@@ -27,10 +27,10 @@ func TestHeadroomThatThePeerHasFound(t *testing.T) {
 		told, own = p.report(0), p.report(1)
 		want := p.d[1].cfg.Buffer.WholeCells(headroom.Octets(own.Received))
 		return own.Received > own.Measured.Bits()+300_000 && own.InForce == want && p.snapshot(1).Config.Ingress[3].Headroom == want &&
-			told.PeerHas == 8*want
+			told.PeerInForce == 8*want
 	})
-	if own.InForce < before+30_000 || !told.Applied {
-		t.Errorf("in force %d, was %d; applied, as end 0 knows: %v", own.InForce, before, told.Applied)
+	if own.InForce < before+30_000 || !told.PeerApplied {
+		t.Errorf("in force %d, was %d; applied, as end 0 knows: %v", own.InForce, before, told.PeerApplied)
 	}
 	if said := p.events(1, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 || !strings.HasSuffix(said[0], ": told by neighbour test0") {
 		t.Errorf("end 1 says %q", said)
@@ -53,7 +53,7 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	target := func() int64 { return r.d.cfg.Buffer.WholeCells(headroom.Octets(headroomOfPort(r.d, "p1").Target)) }
 	eventually(t, "the headroom is what the peer has found", func() bool {
 		h := headroomOfPort(r.d, "p1")
-		return h.Received > h.Measured.Bits()+100_000 && h.Applied && inForce() == target()
+		return h.Received > h.Measured.Bits()+100_000 && h.PeerApplied && inForce() == target()
 	})
 
 	h1, h2 := r.station(1, macctl.ModeOff, 100e6), r.station(2, macctl.ModeOff, 100e6) // who sends on after XOFF

@@ -98,7 +98,7 @@ func (p *twins) measured() {
 	for i := range p.d {
 		eventually(p.t, "the headroom was measured, told and set", func() bool {
 			r := p.report(i)
-			return r.Measured != nil && r.Applied && r.PeerFound > 0 && r.InForce >= headroom.Octets(r.Target)
+			return r.Measured != nil && r.PeerApplied && r.PeerFound > 0 && r.InForce >= headroom.Octets(r.Target)
 		})
 	}
 }
@@ -135,11 +135,11 @@ func TestHeadroomIsMeasured(t *testing.T) {
 			p.measured()
 			for i := range p.d {
 				r := p.report(i)
-				if trip := r.Trips.Min; trip < 200*time.Microsecond || trip > time.Millisecond {
+				if trip := r.RoundTrips.Min; trip < 200*time.Microsecond || trip > time.Millisecond {
 					t.Errorf("trip\n got %v\nwant 200µs and a little", trip)
 				}
-				if (r.Turns.Samples > 0) != tt.turns {
-					t.Errorf("%d turn-arounds", r.Turns.Samples)
+				if (r.Turnarounds.Samples > 0) != tt.turns {
+					t.Errorf("%d turn-arounds", r.Turnarounds.Samples)
 				}
 				eventually(t, "the headroom is what was measured, or what the peer told where that is more: at end 1 clearly more than what is calculated", func() bool {
 					r = p.report(i)
@@ -152,7 +152,7 @@ func TestHeadroomIsMeasured(t *testing.T) {
 					got, want := p.snapshot(i).Config.Ingress[3].Xon, p.report(i).Xon
 					return want > 25_000 && 4*max(got-want, want-got) < want // there and back is 200 µs at 1 Gbit/s
 				})
-				if m := p.d[i].metricsPorts()[0]; m.Headroom == nil || !m.Headroom.Agreed || m.Headroom.Measured.Bits() == 0 || !m.Headroom.Passes ||
+				if m := p.d[i].metricsPorts()[0]; m.Headroom == nil || !m.Headroom.Agreed || m.Headroom.Measured.Bits() == 0 || !m.Headroom.ControlPasses ||
 					i == 0 && 8*25_000 > m.Calculated.Eta.Bits() || m.Calculated.Delay.Bits() <= m.Calculated.Eta.Bits() {
 					t.Errorf("metrics: %+v", m)
 				}
@@ -161,7 +161,7 @@ func TestHeadroomIsMeasured(t *testing.T) {
 						t.Logf("%d messages ignored: %v", n, headroom.Ignored(why))
 					}
 				}
-				t.Logf("trip %v, turn %v, %d bits in force, calculated %d", r.Trips, r.Turns, 8*r.InForce, r.Calculated)
+				t.Logf("trip %v, turn %v, %d bits in force, calculated %d", r.RoundTrips, r.Turnarounds, 8*r.InForce, r.Calculated)
 			}
 		})
 	}

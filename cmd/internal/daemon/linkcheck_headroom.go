@@ -95,17 +95,17 @@ func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck,
 	if !report.Agreed {
 		return nil, fmt.Errorf("port %s: the peer has not agreed to measure headroom, and fills no link: see show headroom", ask.Port)
 	}
-	r.check = headroom.NewCheck(headroom.CheckSettings{Xoffs: ask.Xoffs, Fill: checkFill, Quiet: checkQuiet, Trip: report.Trips.Max})
+	r.check = headroom.NewCheck(headroom.CheckSettings{Xoffs: ask.Xoffs, Fill: checkFill, Quiet: checkQuiet, RoundTrip: report.RoundTrips.Max})
 	return r, nil
 }
 
 // run makes the check. However it ends, the peer is freed, and asked to fill the link no longer.
 func (r *headroomCheck) run(ctx context.Context) (headroom.CheckResult, error) {
-	defer r.execute(headroom.CheckOrder{Done: true})
+	defer r.execute(headroom.CheckOutput{Done: true})
 	tick := time.NewTicker(checkLook)
 	defer tick.Stop()
 	for {
-		o := r.check.Look(r.observe())
+		o := r.check.Step(r.observe())
 		if o.Done {
 			return r.check.Result()
 		}
@@ -120,10 +120,10 @@ func (r *headroomCheck) run(ctx context.Context) (headroom.CheckResult, error) {
 	}
 }
 
-func (r *headroomCheck) observe() (l headroom.CheckLook) {
+func (r *headroomCheck) observe() (l headroom.CheckInput) {
 	r.d.runner.View(func(sw *dataplane.Switch) {
 		h := sw.LookAtHeadroom(r.number, r.priority)
-		l = headroom.CheckLook{Now: dataplane.Now(), Up: h.Up, Own: h.Own, Told: h.Told, Xoffs: h.Xoffs, After: h.After, Before: h.Before,
+		l = headroom.CheckInput{Now: dataplane.Now(), Up: h.Up, Exclusive: h.Own, XoffSent: h.Told, XoffCount: h.Xoffs, AfterXoff: h.After, BeforeXoff: h.Before,
 			Streamed: h.Streamed, Octets: h.Octets}
 		l.Granted, l.Answered = r.prober.probe.Granted()
 	})
@@ -131,7 +131,7 @@ func (r *headroomCheck) observe() (l headroom.CheckLook) {
 }
 
 // execute does what a check orders.
-func (r *headroomCheck) execute(o headroom.CheckOrder) {
+func (r *headroomCheck) execute(o headroom.CheckOutput) {
 	r.d.runner.Act(func(sw *dataplane.Switch) {
 		if o.Hold && !r.held {
 			r.inForce = append(r.inForce, r.headroomInForce(sw))

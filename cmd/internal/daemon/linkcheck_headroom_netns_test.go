@@ -19,7 +19,7 @@ func (p *pair) agreed() {
 	for i := range p.ends {
 		eventually(p.t, "the headroom was measured and told", func() bool {
 			r := p.found(i)
-			return r.Agreed && r.Measured != nil && r.Told
+			return r.Agreed && r.Measured != nil && r.ResultAcked
 		})
 	}
 }

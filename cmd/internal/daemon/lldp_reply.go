@@ -57,7 +57,7 @@ func describeNeighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now in
 	for _, m := range n.Management {
 		x.ManagementAddresses = append(x.ManagementAddresses, m.String())
 	}
-	for _, spoken := range dcbx.Spoken(n.Organization) {
+	for _, spoken := range dcbx.Versions(n.Organization) {
 		x.DCBXVersions = append(x.DCBXVersions, spoken.String())
 	}
 	if pfc, ok := dcbx.PeerPFC(v, n.Organization); ok {

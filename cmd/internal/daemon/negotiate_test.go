@@ -172,7 +172,7 @@ func TestDCBXStatusChanges(t *testing.T) {
 			"priorities [3] are lossless, now because the neighbour has not acknowledged yet what it was told (waiting)"}},
 		{"PFC is not told", alone, with(dcbx.VersionIEEE, dcbx.ReasonNoTLV),
 			[]string{"priorities [3] are lossless, now because the neighbour tells nothing of PFC (no-tlv)"}},
-		{"PFC is told twice", alone, with(dcbx.VersionIEEE, dcbx.ReasonTwice),
+		{"PFC is told twice", alone, with(dcbx.VersionIEEE, dcbx.ReasonDuplicate),
 			[]string{"priorities [3] are lossless, now because the neighbour tells PFC twice, which is void (duplicate-tlv)"}},
 		{"another version and mask", alone, follows, []string{"the port speaks DCBX in version cee now, no longer in ieee",
 			"the port follows spine: priorities [4 5] are lossless"}},
@@ -199,7 +199,7 @@ func TestDCBXStatusChangeAfterOutcome(t *testing.T) {
 	was := dcbx.Outcome{Version: dcbx.VersionIEEE, PFC: 0x08, Reason: dcbx.ReasonNoPeer}
 	is := dcbx.Outcome{Version: dcbx.VersionIEEE, Peer: true, PFC: 0x30, Reason: dcbx.ReasonPeer}
 	s := speaker{outcome: is, reported: dcbxStatusOf(&was)}
-	for s.reportAllowance.Take(0) {
+	for s.reportAllowance.Allow(0) {
 	}
 	n := lldpUpdate{before: was, outcome: &is, neighbour: "spine"}
 	s.addStatusChange(&n, 0)

@@ -40,10 +40,10 @@ func TestHostNICMeasures(t *testing.T) {
 	}{{r.d, "p1", "nic-eth0"}, {nic, "eth0", "test"}} {
 		eventually(t, end.port+": measured, told and set", func() bool {
 			h := headroomOfPort(end.d, end.port)
-			return h.Agreed && h.Measured != nil && h.Told && h.PeerFound > 0 && h.InForce >= headroom.Octets(h.Target) && h.Neighbour == end.neighbor
+			return h.Agreed && h.Measured != nil && h.ResultAcked && h.PeerFound > 0 && h.InForce >= headroom.Octets(h.Target) && h.Neighbour == end.neighbor
 		})
 		h := headroomOfPort(end.d, end.port)
-		if h.Counters.Asked == 0 || h.Counters.Answered == 0 || h.Counters.Replies == 0 || h.Counters.Results == 0 || !h.Passes || h.ManualRequired {
+		if h.Counters.Asked == 0 || h.Counters.Answered == 0 || h.Counters.Replies == 0 || h.Counters.Results == 0 || !h.ControlPasses || h.ManualRequired {
 			t.Errorf("%s: %+v", end.port, h.Counters)
 		}
 		if got := losslessOf(end.d, end.port); got != 1<<3 {

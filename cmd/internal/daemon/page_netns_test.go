@@ -98,7 +98,7 @@ func (r *rig) tables(p *webtest.Page) {
 	for segment, size := range map[string]int64{"private": s.Buffer.Lossless.PrivateSize, "shared": s.Buffer.Lossless.SharedSize, "headroom": s.Buffer.Lossless.HeadroomSize} {
 		same("size of the pool's segment "+segment, inRow("pools-rows", 4, "lossless", segment), fmt.Sprintf("bytes(%d)", size))
 	}
-	same("most of it that was used", inRow("pools-rows", 5, "lossless", "shared"), fmt.Sprintf("bytes(%d)", s.Buffer.Lossless.Used.Shared.Start))
+	same("most of it that was used", inRow("pools-rows", 5, "lossless", "shared"), fmt.Sprintf("bytes(%d)", s.Buffer.Lossless.Used.Shared.Persistent))
 	for _, h := range (source{r.d}).Headroom() {
 		same("calculated headroom of "+h.Port, inRow("headroom-rows", 2, h.Port), fmt.Sprintf("bytes(%d)", h.Calculated.Bytes()))
 		same("headroom in force of "+h.Port, inRow("headroom-rows", 4, h.Port), fmt.Sprintf("bytes(%d)", h.Report.InForce))

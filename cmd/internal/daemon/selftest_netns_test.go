@@ -77,8 +77,8 @@ func TestSelfTest(t *testing.T) {
 	}
 	for i := range p.d {
 		eventually(t, "the port is lossy", func() bool { return p.snapshot(i).Config.Mode == macctl.ModeOff })
-		if r := p.report(i); !r.Swallowed || r.Passes {
-			t.Errorf("end %d: swallowed %v, passes %v", i, r.Swallowed, r.Passes)
+		if r := p.report(i); !r.ControlDiscarded || r.ControlPasses {
+			t.Errorf("end %d: swallowed %v, passes %v", i, r.ControlDiscarded, r.ControlPasses)
 		}
 		eventually(t, "that is said", func() bool { return said(i, "do not pass in both directions") })
 	}
@@ -87,8 +87,8 @@ func TestSelfTest(t *testing.T) {
 		eventually(t, "the port is lossless again", func() bool {
 			return p.snapshot(i).Config.Mode == macctl.ModePFC && p.snapshot(i).Config.Lossless == 1<<3
 		})
-		if r := p.report(i); r.Swallowed || !r.Passes {
-			t.Errorf("end %d: swallowed %v, passes %v", i, r.Swallowed, r.Passes)
+		if r := p.report(i); r.ControlDiscarded || !r.ControlPasses {
+			t.Errorf("end %d: swallowed %v, passes %v", i, r.ControlDiscarded, r.ControlPasses)
 		}
 		eventually(t, "that is said", func() bool { return said(i, "MAC Control frames (0x8808) pass again") })
 	}

@@ -28,7 +28,7 @@ type speaker struct {
 	outcome         dcbx.Outcome   // as it was told to heard
 	agreement       lldp.Agreement // likewise
 	reported        dcbxStatus     // likewise
-	reportAllowance lldp.Allowance
+	reportAllowance lldp.EventLimiter
 	closed          bool
 }
 

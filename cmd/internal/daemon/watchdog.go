@@ -82,9 +82,9 @@ func (g *watchdog) look() (next int64) {
 	g.act(func(now int64) {
 		suspects := g.view.sw.Suspects()
 		for i := range suspects.All() {
-			g.dog.Notice(i, now)
+			g.dog.Notify(i, now)
 		}
-		g.dog.Look(now)
+		g.dog.Poll(now)
 		next = g.dog.Next()
 	})
 	return next
@@ -129,7 +129,7 @@ func (g *watchdog) save(numbers map[string]int, ports map[int]dataplane.PortConf
 	g.act(func(now int64) {
 		for _, n := range numbers {
 			if _, stays := ports[n]; !stays {
-				g.dog.Save(n, now)
+				g.dog.SaveCounts(n, now)
 			}
 		}
 	})
@@ -156,17 +156,17 @@ func (g *watchdog) status() (all []deadlock.Status) {
 
 // retired returns what queues have counted that are watched no more.
 func (g *watchdog) retired() (all []deadlock.Status) {
-	g.act(func(int64) { all = g.dog.Retired(nil) })
+	g.act(func(int64) { all = g.dog.RemovedCounts(nil) })
 	return all
 }
 
 // Read implements deadlock.Switch.
-func (s *switchView) Read(port int, queue uint8, now int64, r *deadlock.Reading) {
+func (s *switchView) Read(port int, queue uint8, now int64, r *deadlock.QueueState) {
 	s.sw.ReadWatch(port, queue, now, (*dataplane.WatchReading)(r))
 }
 
-// Await implements deadlock.Switch.
-func (s *switchView) Await(port int, queue uint8, on bool) { s.sw.Await(port, queue, on) }
+// NotifyStuck implements deadlock.Switch.
+func (s *switchView) NotifyStuck(port int, queue uint8, on bool) { s.sw.NotifyStuck(port, queue, on) }
 
 // Order implements deadlock.Switch.
 func (s *switchView) Order(port int, queue uint8, o deadlock.Order, now int64) {

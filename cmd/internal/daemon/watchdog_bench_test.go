@@ -79,7 +79,7 @@ func BenchmarkWatchdogLook(b *testing.B) {
 				b.StartTimer()
 			}
 			now += period
-			s.dog.Look(now)
+			s.dog.Poll(now)
 		}
 		if d := s.dog.Next(); d != now+period {
 			b.Fatalf("next look at %d, want %d: the queues are not stuck", d, now+period)
@@ -89,7 +89,7 @@ func BenchmarkWatchdogLook(b *testing.B) {
 		s := newBenchSwitch(b)
 		s.watch(b, 1)
 		for now := int64(1); b.Loop(); now += period {
-			s.dog.Look(now)
+			s.dog.Poll(now)
 		}
 		if d := s.dog.Next(); d != math.MaxInt64 {
 			b.Fatalf("a look is due at %d at a switch that is idle", d)

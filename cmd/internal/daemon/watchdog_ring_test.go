@@ -162,9 +162,9 @@ func (n *ringNode) transmit(i int, now int64, data, control func(b []byte)) {
 func (n *ringNode) watch(now int64) (events []deadlock.Event) {
 	suspects := n.sw.Suspects()
 	for i := range suspects.All() {
-		n.watchdog.dog.Notice(i, now)
+		n.watchdog.dog.Notify(i, now)
 	}
-	n.watchdog.dog.Look(now)
+	n.watchdog.dog.Poll(now)
 	for _, e := range n.watchdog.dog.Events() {
 		if reportedKinds[e.Kind] != "" {
 			events = append(events, e)

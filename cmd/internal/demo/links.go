@@ -104,7 +104,7 @@ func longestT(m *api.HeadroomPort) int64 {
 	if m.Turn == nil {
 		return m.Trip.MaxNs
 	}
-	return m.Trip.MaxNs + int64(headroom.TurnError(time.Duration(m.Turn.MaxNs)))
+	return m.Trip.MaxNs + int64(headroom.TurnaroundError(time.Duration(m.Turn.MaxNs)))
 }
 
 // checkGrown: the wire part has risen by what the link was made longer, of which the measurement is not told. It cannot rise by less

@@ -11,10 +11,10 @@ import (
 // look is how long the link is waited for before it is seen whether that is to end.
 const look = 100 * time.Millisecond
 
-// Answer answers the other end until ctx ends, within an Echoer's bounds. It returns how many questions it has answered, and
+// Answer answers the other end until ctx ends, within an EchoResponder's bounds. It returns how many questions it has answered, and
 // how many came too fast.
 func Answer(ctx context.Context, format *macctl.MeasurementFormat, w Wire) (answered, refused uint64) {
-	var e macctl.Echoer
+	var e macctl.EchoResponder
 	var b []byte
 	for ctx.Err() == nil {
 		h, ok := w.Receive(w.Now() + int64(look))
@@ -25,7 +25,7 @@ func Answer(ctx context.Context, format *macctl.MeasurementFormat, w Wire) (answ
 		if reason != macctl.ReasonNone {
 			continue
 		}
-		e.Take(&f, h.Unfinished, h.Stamp, w.Now())
+		e.HandleRequest(&f, h.Unfinished, h.Stamp, w.Now())
 		if b, ok = e.Append(b[:0], format, w.Own(), w.Now()); ok {
 			_, _, _ = w.Send(b, frame.VnetHeader{}) // one that the kernel does not take is asked for again
 		}

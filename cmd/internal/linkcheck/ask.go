@@ -12,7 +12,7 @@ const tries = 3
 
 // A question is one echo request.
 type question struct {
-	way, back macctl.Way
+	way, back macctl.EchoPath
 	octets    int // of the request; 0: the shortest
 	answer    int // octets of the answer; 0: the shortest
 	tagged    bool
@@ -42,7 +42,7 @@ func (c *checker) askOnce(q question) (a answer, ok bool) {
 		return a, false
 	}
 	c.sequence++
-	e := macctl.Echo{Session: c.session, Sequence: c.sequence, Octets: max(q.answer, macctl.FrameSize), Way: q.back, Tagged: q.tagged, TCI: q.tci}
+	e := macctl.Echo{Session: c.session, Sequence: c.sequence, Octets: max(q.answer, macctl.FrameSize), Path: q.back, Tagged: q.tagged, TCI: q.tci}
 	var v frame.VnetHeader
 	if q.unsummed {
 		e.Checksum = macctl.ChecksumWrong
@@ -67,7 +67,7 @@ func (c *checker) askOnce(q question) (a answer, ok bool) {
 			continue
 		}
 		f, ours := c.read(h)
-		if ours && f.Sequence == c.sequence && f.Came == q.back {
+		if ours && f.Sequence == c.sequence && f.ReceivedPath == q.back {
 			a.EchoFrame, a.got = f, h.Stamp
 			return a, true
 		}

@@ -80,9 +80,9 @@ type checker struct {
 	wire     Wire
 	session  uint16
 	sequence uint32
-	base     macctl.Way // that is answered
+	base     macctl.EchoPath // that is answered
 	peer     [6]byte
-	passes   [macctl.NumWays]direction
+	passes   [macctl.NumPaths]direction
 	heard    overheard
 	report   *api.LinkCheck
 }
@@ -124,7 +124,7 @@ func (c *checker) examine() {
 
 // findPeer finds the first way that is answered in kind, and with it which ways pass in which direction.
 func (c *checker) findPeer() bool {
-	for _, way := range []macctl.Way{macctl.WayFallback, macctl.WayControl, macctl.WayBridged} {
+	for _, way := range []macctl.EchoPath{macctl.PathFallback, macctl.PathControl, macctl.PathBridged} {
 		if a, ok := c.ask(question{way: way, back: way}); ok {
 			c.base, c.peer = way, a.Source
 			c.passes[way] = direction{true, true}

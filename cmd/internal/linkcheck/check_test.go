@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// A fakeWire is a link under virtual time whose other end is an Echoer. out and back may change or drop a frame.
+// A fakeWire is a link under virtual time whose other end is an EchoResponder. out and back may change or drop a frame.
 type fakeWire struct {
 	now       int64
 	octets    int
@@ -28,7 +28,7 @@ type fakeWire struct {
 	out, back func(b []byte) []byte
 	noise     [][]byte
 	inbox     []Heard
-	echoer    macctl.Echoer
+	echoer    macctl.EchoResponder
 	refuse    error
 }
 
@@ -61,7 +61,7 @@ func (w *fakeWire) Send(b []byte, v frame.VnetHeader) (int64, bool, error) {
 	if reason != macctl.ReasonNone {
 		return sent, true, nil
 	}
-	w.echoer.Take(&f, v.NeedsCsum() && w.octets != 2000, sent+trip, sent+trip)
+	w.echoer.HandleRequest(&f, v.NeedsCsum() && w.octets != 2000, sent+trip, sent+trip)
 	if a, ok := w.echoer.Append(nil, &w.format, peerMAC, sent+trip+turn); ok {
 		if w.back != nil {
 			a = w.back(a)
@@ -275,8 +275,8 @@ func TestRoundTrip(t *testing.T) {
 func TestForeignAnswers(t *testing.T) {
 	w := newWire()
 	w.peer = false
-	for _, e := range []macctl.Echo{{Answer: true, Session: 78, Sequence: 1, Way: macctl.WayFallback}, {Answer: true, Session: 77, Sequence: 0}, {Session: 77, Sequence: 1}} {
-		w.noise = append(w.noise, w.format.AppendEcho(nil, ownMAC, peerMAC, macctl.WayFallback, 60, false, 0, e))
+	for _, e := range []macctl.Echo{{Answer: true, Session: 78, Sequence: 1, Path: macctl.PathFallback}, {Answer: true, Session: 77, Sequence: 0}, {Session: 77, Sequence: 1}} {
+		w.noise = append(w.noise, w.format.AppendEcho(nil, ownMAC, peerMAC, macctl.PathFallback, 60, false, 0, e))
 	}
 	if r := check(w); r.Peer != nil {
 		t.Errorf("%s has answered", *r.Peer)

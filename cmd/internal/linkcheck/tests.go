@@ -10,14 +10,14 @@ import (
 
 // pfc asks by the way of PFC frames and has the answer come by another, then the other way round.
 func (c *checker) pfc() {
-	if c.base == macctl.WayControl {
+	if c.base == macctl.PathControl {
 		c.add(api.LinkTest{Check: "pfc", Verdict: api.LinkPass, Out: "pass", Back: "pass",
 			Text: "MAC Control frames pass both ways, though ordinary ones to 01-80-C2-00-00-0E do not"})
 		return
 	}
-	_, out := c.ask(question{way: macctl.WayControl, back: c.base})
-	_, back := c.ask(question{way: c.base, back: macctl.WayControl})
-	c.passes[macctl.WayControl] = direction{out, back}
+	_, out := c.ask(question{way: macctl.PathControl, back: c.base})
+	_, back := c.ask(question{way: c.base, back: macctl.PathControl})
+	c.passes[macctl.PathControl] = direction{out, back}
 	t := api.LinkTest{Check: "pfc", Verdict: api.LinkPass, Out: eaten(out), Back: eaten(back), Text: "MAC Control frames pass both ways: PAUSE and PFC arrive"}
 	if out && back {
 		c.add(t)
@@ -25,7 +25,7 @@ func (c *checker) pfc() {
 	}
 	t.Verdict = api.LinkFail
 	switch {
-	case c.base == macctl.WayBridged:
+	case c.base == macctl.PathBridged:
 		t.Text = "a bridge stands between the ends: it forwards ordinary frames, and eats those to 01-80-C2-00-00-01; no pause can work"
 		t.Remedy = remedy(t.Verdict, "take the bridge out (ip link set IF nomaster at both of its ports) and join the two links, or put a pfcswitch in its place; group_fwd_mask cannot pass these frames")
 	case out || back:
@@ -50,7 +50,7 @@ const probePCP = 5
 
 // tag asks with a tag, and for an answer with the same.
 func (c *checker) tag() {
-	if c.base == macctl.WayControl {
+	if c.base == macctl.PathControl {
 		c.add(unknown("tag", "only MAC Control frames pass, and these have no tag"))
 		return
 	}
@@ -137,7 +137,7 @@ func largest(low, high int, passes func(int) bool) int {
 
 // checksum sends a frame whose checksum is left to the link, as a host's stack does by default.
 func (c *checker) checksum() {
-	if c.base == macctl.WayControl {
+	if c.base == macctl.PathControl {
 		c.add(unknown("checksum", "only MAC Control frames pass, and no stack leaves their checksums to the link"))
 		return
 	}

@@ -12,13 +12,13 @@ import (
 // maxTrips bounds how long a check takes, and what the other end is asked for.
 const maxTrips = 10_000
 
-var wayNames = [macctl.NumWays]string{"control", "fallback", "bridged"}
+var wayNames = [macctl.NumPaths]string{"control", "fallback", "bridged"}
 
 // roundTrip measures how long frames take, by the way of PFC where that passes.
 func (c *checker) roundTrip() {
 	way := c.base
-	if p := c.passes[macctl.WayControl]; p.out && p.back {
-		way = macctl.WayControl
+	if p := c.passes[macctl.PathControl]; p.out && p.back {
+		way = macctl.PathControl
 	}
 	var total, link, peer []int64
 	r := &api.LinkTrip{Way: wayNames[way], Octets: macctl.FrameSize, PrecisionNs: port.ClockStep(c.wire.Now)}

@@ -15,12 +15,12 @@ func TestReadsProbesAndEchoes(t *testing.T) {
 	frames := [][]byte{bridge.AppendProbe(nil, 0x020000000001, bridge.Probe{Identity: bridge.Identity{1, 2}, Port: 3, Sequence: 4})}
 	var control []bool
 	control = append(control, false)
-	for way := range macctl.NumWays {
+	for way := range macctl.NumPaths {
 		for _, octets := range []int{macctl.FrameSize, 1518} {
 			for _, answer := range []bool{false, true} {
-				control = append(control, way == macctl.WayControl)
-				frames = append(frames, macctl.DefaultMeasurementFormat.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 2}, source, way, octets, way == macctl.WayBridged, 3<<13,
-					macctl.Echo{Answer: answer, Session: 7, Sequence: 8, Octets: octets, Way: way}))
+				control = append(control, way == macctl.PathControl)
+				frames = append(frames, macctl.DefaultMeasurementFormat.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 2}, source, way, octets, way == macctl.PathBridged, 3<<13,
+					macctl.Echo{Answer: answer, Session: 7, Sequence: 8, Octets: octets, Path: way}))
 			}
 		}
 	}
