@@ -53,7 +53,7 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 		p.receiver.CountIgnored(reason)
 		return true, false
 	}
-	p.partner = frame.Address(m.Source[:])
+	p.partner = frame.Address(m.Peer[:])
 	urgent = p.cfg.Prober.Receive(&m, stamp, now, clock, p.busy(now))
 	s.followStream(p)
 	s.rouse(p)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // An acknowledgement says what is in force at the peer. Until that is what it was told, it is told again each interval.
@@ -14,7 +16,7 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	w := newWire(a, b)
 	results := func() (n int) {
 		for _, p := range w.sent {
-			if p.Operation == Result {
+			if p.Operation == macctl.MeasureResult {
 				n++
 			}
 		}
@@ -93,28 +95,28 @@ func TestGrowingLinkIsNoShortage(t *testing.T) {
 func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		forge func(a *Packet)
+		forge func(a *macctl.MeasurementFrame)
 		want  Ignored
 	}{
-		{"another session", func(a *Packet) { a.Session++ }, IgnoredUnasked},
-		{"another sequence", func(a *Packet) { a.Sequence++ }, IgnoredUnasked},
-		{"an older sequence", func(a *Packet) { a.Sequence-- }, IgnoredUnasked},
-		{"another wire part", func(a *Packet) { a.Area[1]++ }, IgnoredAltered},
-		{"to everybody", func(a *Packet) { a.Group = true }, IgnoredAltered},
-		{"of a stranger", func(a *Packet) { a.Peer = stranger }, IgnoredStranger},
-		{"more than is believed", func(a *Packet) { a.Area[0] = mostBits + 1 }, IgnoredProportion},
-		{"out of all proportion", func(a *Packet) { a.Area[0] = math.MaxUint64 }, IgnoredProportion},
-		{"sound", func(*Packet) {}, NumIgnored},
-		{"the most that is believed", func(a *Packet) { a.Area[0] = mostBits }, NumIgnored},
+		{"another session", func(a *macctl.MeasurementFrame) { a.Session++ }, IgnoredUnasked},
+		{"another sequence", func(a *macctl.MeasurementFrame) { a.Sequence++ }, IgnoredUnasked},
+		{"an older sequence", func(a *macctl.MeasurementFrame) { a.Sequence-- }, IgnoredUnasked},
+		{"another wire part", func(a *macctl.MeasurementFrame) { a.Area[1]++ }, IgnoredAltered},
+		{"to everybody", func(a *macctl.MeasurementFrame) { a.Group = true }, IgnoredAltered},
+		{"of a stranger", func(a *macctl.MeasurementFrame) { a.Peer = stranger }, IgnoredStranger},
+		{"more than is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = mostBits + 1 }, IgnoredProportion},
+		{"out of all proportion", func(a *macctl.MeasurementFrame) { a.Area[0] = math.MaxUint64 }, IgnoredProportion},
+		{"sound", func(*macctl.MeasurementFrame) {}, NumIgnored},
+		{"the most that is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = mostBits }, NumIgnored},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWire(settings(7), settings(8))
-			w.lose = func(_ int, p Packet) bool { return p.Operation == ResultAck }
+			w.lose = func(_ int, p macctl.MeasurementFrame) bool { return p.Operation == macctl.MeasureResultAck }
 			w.agree()
 			w.run(time.Second)
 			p := w.ends[0]
-			a := Packet{Message: p.results.sent, Peer: w.address[1]}
-			a.Operation, a.Area[0] = ResultAck, 123_456
+			a := macctl.MeasurementFrame{Measurement: p.results.sent, Peer: w.address[1]}
+			a.Operation, a.Area[0] = macctl.MeasureResultAck, 123_456
 			sound := a.Area[0]
 			tt.forge(&a)
 			before := p.count.Ignored
@@ -134,8 +136,8 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 			if p.count.Ignored != before || r.ResultAcked || r.PeerInForce != 0 {
 				t.Errorf("ignored %v, told %v, the peer has %d\nwant %v", p.count.Ignored, r.ResultAcked, r.PeerInForce, tt.want)
 			}
-			a = Packet{Message: p.results.sent, Peer: w.address[1]}
-			a.Operation, a.Area[0] = ResultAck, sound
+			a = macctl.MeasurementFrame{Measurement: p.results.sent, Peer: w.address[1]}
+			a.Operation, a.Area[0] = macctl.MeasureResultAck, sound
 			if p.Receive(a, w.now, w.moment(0)); w.report(0).PeerInForce != int64(sound) {
 				t.Error("the sound one after it is not taken")
 			}
@@ -146,12 +148,12 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 // An acknowledgement that is the result itself, sent back, says no more than that it was heard.
 func TestAcknowledgementThatIsAnEcho(t *testing.T) {
 	w := newWire(settings(7), settings(8))
-	w.lose = func(_ int, p Packet) bool { return p.Operation == ResultAck }
+	w.lose = func(_ int, p macctl.MeasurementFrame) bool { return p.Operation == macctl.MeasureResultAck }
 	w.agree()
 	w.run(time.Second)
 	p := w.ends[0]
-	a := Packet{Message: p.results.sent, Peer: w.address[1]}
-	a.Operation = ResultAck
+	a := macctl.MeasurementFrame{Measurement: p.results.sent, Peer: w.address[1]}
+	a.Operation = macctl.MeasureResultAck
 	p.Receive(a, w.now, w.moment(0))
 	if r := w.report(0); !r.ResultAcked || !r.PeerApplied || r.PeerInForce != r.ResultBits {
 		t.Errorf("told %v, applied %v, the peer seems to have %d of %d", r.ResultAcked, r.PeerApplied, r.PeerInForce, r.ResultBits)
@@ -161,7 +163,7 @@ func TestAcknowledgementThatIsAnEcho(t *testing.T) {
 // Nothing is acknowledged before anything was told.
 func TestAcknowledgementOfNothing(t *testing.T) {
 	p := agreed(settings(7))
-	p.Receive(Packet{Message: Message{Operation: ResultAck, Session: 7, Area: [2]uint64{800, 0}}, Peer: stranger}, 2, Moment{Now: 2})
+	p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResultAck, Session: 7, Area: [2]uint64{800, 0}}, Peer: stranger}, 2, Moment{Now: 2})
 	if r := p.Report(2); p.count.Ignored[IgnoredUnasked] != 1 || r.ResultAcked || r.PeerInForce != 0 {
 		t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.ResultAcked, r.PeerInForce)
 	}

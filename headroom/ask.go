@@ -1,6 +1,10 @@
 package headroom
 
-import "time"
+import (
+	"time"
+
+	"pfcswitch/macctl"
+)
 
 // How questions are asked.
 const (
@@ -27,7 +31,7 @@ type question struct {
 }
 
 // ask makes the next request, where it is time.
-func (p *Probe) ask(at Moment) (out Packet, ok bool) {
+func (p *Probe) ask(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	if at.Now < p.askAt {
 		return out, false
 	}
@@ -45,12 +49,12 @@ func (p *Probe) ask(at Moment) (out Packet, ok bool) {
 	if p.silence++; p.silence == proofAfter {
 		p.note(at.Now, "%s agreed to measure and does not answer: the headroom in force stays", p.peer())
 	}
-	out.Message = Message{Flags: q.flags, Operation: Request, Session: p.set.Session, Sequence: q.sequence}
-	if q.flags&FlagTwoStamps != 0 {
+	out.Measurement = macctl.Measurement{Flags: q.flags, Operation: macctl.MeasureRequest, Session: p.set.Session, Sequence: q.sequence}
+	if q.flags&macctl.MeasureTwoStamps != 0 {
 		out.Area[0] = uint64(q.stated)
 	}
 	out.Fallback = q.fallback
-	p.state(&out.Message)
+	p.state(&out.Measurement)
 	return out, true
 }
 
@@ -68,20 +72,20 @@ func (p *Probe) schedule(now int64) {
 // answer. A doubtful one is passed over: the time that Out was given makes the trip longer.
 func (p *Probe) Stamped(session uint16, sequence uint32, sent int64, at Moment) {
 	q := &p.questions[sequence%openQuestions]
-	if q.open && session == p.set.Session && q.sequence == sequence && q.flags&FlagClient == 0 && sent > q.sent && !p.disagree(q.at, at) {
+	if q.open && session == p.set.Session && q.sequence == sequence && q.flags&macctl.MeasureClient == 0 && sent > q.sent && !p.disagree(q.at, at) {
 		q.sent = sent
 	}
 }
 
 // takeAnswer takes the answer to a question: a new message, or the request itself that was sent back.
-func (p *Probe) takeAnswer(in Packet, stamp int64, at Moment) {
+func (p *Probe) takeAnswer(in macctl.MeasurementFrame, stamp int64, at Moment) {
 	q := &p.questions[in.Sequence%openQuestions]
 	switch {
 	case in.Session != p.set.Session || in.Sequence != q.sequence || !q.open || at.Now-q.at.Now > answerTime:
 		p.ignore(IgnoredUnasked)
 		return
-	case in.Group, in.Flags != q.flags, in.Fallback != q.fallback, (in.Operation == Request) != (q.flags&FlagLoopback != 0),
-		q.flags&FlagTwoStamps != 0 && in.Area[0] != uint64(q.stated):
+	case in.Group, in.Flags != q.flags, in.Fallback != q.fallback, (in.Operation == macctl.MeasureRequest) != (q.flags&macctl.MeasureLoopback != 0),
+		q.flags&macctl.MeasureTwoStamps != 0 && in.Area[0] != uint64(q.stated):
 		p.ignore(IgnoredAltered)
 		return
 	}
@@ -99,8 +103,8 @@ func (p *Probe) takeAnswer(in Packet, stamp int64, at Moment) {
 		p.tooFar(at.Now, trip)
 		return
 	}
-	if q.flags&FlagLoopback == 0 {
-		p.claims.add(p.set.Inputs.claimed(&in.Message))
+	if q.flags&macctl.MeasureLoopback == 0 {
+		p.claims.add(p.set.Inputs.claimed(&in.Measurement))
 	}
 	p.answeredBy(in.Peer)
 	p.count.Answered++
@@ -140,17 +144,17 @@ func (p *Probe) tooFar(now int64, trip time.Duration) {
 
 // withTurn says what else is in a trip: two stamps do not tell it from the time that the peer keeps a question.
 func (p *Probe) withTurn() string {
-	if p.set.Flags&FlagTwoStamps == 0 {
+	if p.set.Flags&macctl.MeasureTwoStamps == 0 {
 		return ""
 	}
 	return ", with how long it keeps a question, which only headroom.stamps: 4 tells apart,"
 }
 
 // measure returns the trip, and the turn-around or -1 with two stamps; why is NumIgnored where they are sound.
-func (q *question) measure(in Packet, stamp int64) (trip, turn time.Duration, why Ignored) {
+func (q *question) measure(in macctl.MeasurementFrame, stamp int64) (trip, turn time.Duration, why Ignored) {
 	whole := stamp - q.sent
 	turn = -1
-	if q.flags&FlagTwoStamps == 0 {
+	if q.flags&macctl.MeasureTwoStamps == 0 {
 		t2, t3 := in.Area[0], in.Area[1]
 		if t3 < t2 {
 			return 0, 0, IgnoredBackwards

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 // bounds are what the target of a Probe may be, in bits, whatever its peer does: the least is what is written, or else what IEEE
@@ -47,13 +49,13 @@ func TestHeadroomStaysWithinItsBounds(t *testing.T) {
 				if !ok {
 					break
 				}
-				if q.Operation != Request {
+				if q.Operation != macctl.MeasureRequest {
 					continue
 				}
 				asked := now
 				now += int64(min(duration.Draw(t, "held back"), 990_000_000))
 				a := q
-				a.Operation, a.Peer = Answer, peer
+				a.Operation, a.Peer = macctl.MeasureAnswer, peer
 				a.Area = [2]uint64{5, 5 + uint64(min(int64(duration.Draw(t, "turn-around")), now-asked))}
 				a.Reaction, a.Precision = min(duration.Draw(t, "reaction"), 1e9), min(duration.Draw(t, "precision"), 1e6)
 				a.SendLimit, a.Burst = rapid.Uint32().Draw(t, "send limit"), rapid.Uint32().Draw(t, "burst")

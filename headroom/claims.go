@@ -1,6 +1,10 @@
 package headroom
 
-import "time"
+import (
+	"time"
+
+	"pfcswitch/macctl"
+)
 
 // claims are what a peer says of itself.
 type claims struct {
@@ -9,7 +13,7 @@ type claims struct {
 }
 
 // claimed reads what a message says of its sender. No send call can be less than a frame, so no less is believed.
-func (in Inputs) claimed(m *Message) claims {
+func (in Inputs) claimed(m *macctl.Measurement) claims {
 	c := claims{nanoseconds(m.Precision), nanoseconds(m.Reaction), int64(m.SendLimit), int64(m.Burst)}
 	if c.sendLimit > 0 {
 		c.sendLimit = max(c.sendLimit, in.frameBits())

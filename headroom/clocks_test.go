@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 // A kernel stamp that was converted by clocks that disagree with those of the question is passed over: the trip is longer then.
@@ -22,8 +24,8 @@ func TestDoubtfulStamp(t *testing.T) {
 func TestDoubtfulRequest(t *testing.T) {
 	p := agreed(settings(7))
 	ask := func(sequence uint32, at Moment) {
-		m := Message{Operation: Request, Session: 9, Sequence: sequence}
-		p.Receive(Packet{Message: m, Peer: stranger, Group: true}, at.Now-900, at)
+		m := macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: sequence}
+		p.Receive(macctl.MeasurementFrame{Measurement: m, Peer: stranger, Group: true}, at.Now-900, at)
 	}
 	ask(0, Moment{Now: 4000, Clock: 7_000_000}) // the first message: there is nothing to hold it against
 	ask(1, Moment{Now: 5000, Clock: 7_000_000})
@@ -51,7 +53,7 @@ func TestDoubtfulRequests(t *testing.T) {
 			ask(8999, Moment{Now: 9500, Clock: 8_000_000})
 		}, 0},
 		{"after another message", func(p *Probe, ask func(int64, Moment)) {
-			p.Receive(Packet{Message: Message{Operation: ResultAck}, Peer: stranger}, 7000, Moment{Now: 9000, Clock: 8_000_000})
+			p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResultAck}, Peer: stranger}, 7000, Moment{Now: 9000, Clock: 8_000_000})
 			ask(8000, Moment{Now: 9500, Clock: 8_000_000})
 		}, 0},
 		{"that came since", func(p *Probe, ask func(int64, Moment)) {
@@ -71,7 +73,7 @@ func TestDoubtfulRequests(t *testing.T) {
 			before, sequence := p.count.Ignored[IgnoredClock], uint32(0)
 			tt.steps(p, func(stamp int64, at Moment) {
 				sequence++
-				p.Receive(Packet{Message: Message{Operation: Request, Session: 9, Sequence: sequence}, Peer: stranger, Group: true}, stamp, at)
+				p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: sequence}, Peer: stranger, Group: true}, stamp, at)
 			})
 			if ignored := p.count.Ignored[IgnoredClock] - before; p.waiting != tt.want || ignored != uint64(sequence)-uint64(tt.want) {
 				t.Errorf("%d of %d are to be answered, %d ignored\nwant %d", p.waiting, sequence, ignored, tt.want)
@@ -126,7 +128,7 @@ func TestPrecisionIsTrue(t *testing.T) {
 			now = max(now+1, a.probe.Next())
 			asked := a.moment(t, now)
 			q, ok := a.probe.Out(asked)
-			if !ok || q.Operation != Request {
+			if !ok || q.Operation != macctl.MeasureRequest {
 				continue
 			}
 			a.passTime(t, &now, 5_000)

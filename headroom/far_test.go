@@ -111,22 +111,22 @@ func TestOneFarAnswer(t *testing.T) {
 func TestFarByTwoStamps(t *testing.T) {
 	const way, late = 40 * time.Microsecond, 50 * time.Millisecond
 	const told = "the way to neighbour b and back, with how long it keeps a question, which only headroom.stamps: 4 tells apart, takes 50.04ms, and no more than 10ms are believed"
-	for _, flags := range []uint8{0, FlagTwoStamps, FlagTwoStamps | FlagLoopback} {
+	for _, flags := range []uint8{0, macctl.MeasureTwoStamps, macctl.MeasureTwoStamps | macctl.MeasureLoopback} {
 		s := settings(7)
 		s.Flags = flags
 		p := agreed(s)
 		for range proofAfter {
 			asked := p.askAt
 			q, ok := p.Out(Moment{Now: asked})
-			for ; ok && q.Operation != Request; q, ok = p.Out(Moment{Now: asked}) {
+			for ; ok && q.Operation != macctl.MeasureRequest; q, ok = p.Out(Moment{Now: asked}) {
 			}
 			a := q
 			a.Peer = stranger
 			switch {
 			case flags == 0:
-				a.Operation, a.Area = Answer, [2]uint64{5000, 5000 + uint64(late)}
-			case flags&FlagLoopback == 0:
-				a.Operation = Answer
+				a.Operation, a.Area = macctl.MeasureAnswer, [2]uint64{5000, 5000 + uint64(late)}
+			case flags&macctl.MeasureLoopback == 0:
+				a.Operation = macctl.MeasureAnswer
 			}
 			back := asked + int64(way+late)
 			p.Receive(a, back, Moment{Now: back})

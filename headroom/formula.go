@@ -7,9 +7,7 @@ import (
 )
 
 const (
-	// NominalSpeed, in bit/s, stands in every formula for a port that has no configured rate.
-	NominalSpeed int64 = 10_000_000_000
-	// SuperFrame, in octets, is the largest frame on a port that has no configured rate: there,
+	// SuperFrame, in octets, is the largest frame on a port that has no speed: there,
 	// segmentation-offload frames are carried whole.
 	SuperFrame int64 = 65_550
 	// WireOverhead is what a frame costs on the wire beyond its octets in the buffer: FCS (4),
@@ -17,15 +15,13 @@ const (
 	WireOverhead int64 = 24
 	// ControlFrameBits is a PAUSE or PFC frame on the wire: 64 octets, preamble and gap.
 	ControlFrameBits int64 = (64 + 20) * 8
-	// QuantumBits is one pause quantum (IEEE 802.3 31B.2), in bit times of the port's own speed.
-	QuantumBits int64 = 512
 )
 
 // Inputs are what the calculated headroom of a port follows from. The same cable, burst and
 // speed are assumed at the peer. No formula overflows while each of them is below 2^50 and
 // Speed·Delay below 2^60 bits.
 type Inputs struct {
-	Speed    int64         // bit/s; 0: the port has no rate, NominalSpeed and SuperFrame apply
+	Speed    int64         // bit/s; 0: the port has no speed, macctl.NominalSpeed and SuperFrame apply
 	MaxFrame int64         // octets of the largest frame without FCS; unused when Speed is 0
 	Delay    time.Duration // propagation, one way
 	Burst    int64         // wire octets the peer's shaper may send above its rate
@@ -59,7 +55,7 @@ func Eta(in Inputs) Terms {
 	return Terms{
 		{"waiting", frame},
 		{"propagation of the pause frame", cable},
-		{"processing", ResponseLimitBits(in.Speed)},
+		{"processing", macctl.ResponseLimitBits(in.Speed)},
 		{"response", frame},
 		{"propagation of the last frame", cable},
 	}
@@ -74,7 +70,7 @@ func PFCDelay(in Inputs) Terms {
 		{"largest frame before the PFC frame", frame},
 		{"PFC frame", ControlFrameBits},
 		{"cable, there and back", 2 * cable},
-		{"higher-layer delay", ResponseLimitBits(in.Speed)},
+		{"higher-layer delay", macctl.ResponseLimitBits(in.Speed)},
 		{"largest frame that the peer finishes", frame},
 	}
 }
@@ -92,7 +88,7 @@ func PauseDelay(in Inputs) Terms {
 	return Terms{
 		{"largest frame before the PAUSE frame", frame},
 		{"PAUSE frame", ControlFrameBits},
-		{"response limit", ResponseLimitBits(in.Speed)},
+		{"response limit", macctl.ResponseLimitBits(in.Speed)},
 		{"cable, there and back", 2 * cable},
 		{"largest frame that the peer finishes", frame},
 	}
@@ -144,7 +140,7 @@ func (c Calculation) Bytes() int64 { return Octets(c.Bits()) }
 // have sent between the resume and its first frame's arrival. That is one quantum (the pause
 // frame itself), the response limit and twice the cable.
 func DefaultXon(in Inputs) int64 {
-	return Octets(QuantumBits + ResponseLimitBits(in.Speed) + 2*in.cableBits())
+	return Octets(macctl.QuantumBits + macctl.ResponseLimitBits(in.Speed) + 2*in.cableBits())
 }
 
 func (in Inputs) frameBits() int64 {

@@ -44,7 +44,7 @@ func TestCalculateCoversTheSlowestLegalPeer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInputs(t)
 		wire := largestFrame(in.Speed, in.MaxFrame) + WireOverhead
-		arrives := 2*wire*8 + 2*BitsIn(in.Speed, in.Delay) + ResponseLimitBits(in.Speed) +
+		arrives := 2*wire*8 + 2*BitsIn(in.Speed, in.Delay) + macctl.ResponseLimitBits(in.Speed) +
 			SendLimit(in.Speed, in.MaxFrame)*8 + in.Burst*8
 		if got := Calculate(in, macctl.ModePFC).Bits(); got < arrives {
 			t.Fatalf("Calculate(%+v)\n got %d bits\nwant at least %d", in, got, arrives)

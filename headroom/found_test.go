@@ -3,6 +3,8 @@ package headroom
 import (
 	"testing"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // What was found is known at every moment as if it were computed then, also after the link was down, at another speed, and without
@@ -63,7 +65,7 @@ func TestReportOfWhatWasTold(t *testing.T) {
 	if r := w.report(0); r.ResultBits != 0 || r.ResultAcked {
 		t.Errorf("before anything was measured: told %d bits, heard %v", r.ResultBits, r.ResultAcked)
 	}
-	w.lose = func(_ int, p Packet) bool { return p.Operation == ResultAck }
+	w.lose = func(_ int, p macctl.MeasurementFrame) bool { return p.Operation == macctl.MeasureResultAck }
 	w.agree()
 	w.run(time.Second)
 	if r := w.report(0); r.ResultBits != r.Measured.Bits() || r.ResultAcked {

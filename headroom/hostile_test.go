@@ -20,8 +20,8 @@ func agreed(s Settings) *Probe {
 }
 
 // result is one as a peer tells it.
-func result(from [6]byte, session uint16, sequence uint32, bits uint64) Packet {
-	return Packet{Message: Message{Operation: Result, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}, Peer: from, Group: true}
+func result(from [6]byte, session uint16, sequence uint32, bits uint64) macctl.MeasurementFrame {
+	return macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}, Peer: from, Group: true}
 }
 
 // The calculated headroom is in force at first: nothing that the peer says lowers it, and own samples not at once.
@@ -77,9 +77,9 @@ func TestAFlapDoesNotLower(t *testing.T) {
 // A request that comes back as it was says nothing of the peer: its burst is that of this end until a result says more.
 func TestLoopbackBeforeAResult(t *testing.T) {
 	a := settings(7)
-	a.Flags = FlagTwoStamps | FlagLoopback
+	a.Flags = macctl.MeasureTwoStamps | macctl.MeasureLoopback
 	w := newWire(a, settings(8))
-	w.lose = func(_ int, p Packet) bool { return p.Operation == Result }
+	w.lose = func(_ int, p macctl.MeasurementFrame) bool { return p.Operation == macctl.MeasureResult }
 	w.agree()
 	w.run(time.Second)
 	if f := w.report(0).Finding; f.Burst != 8*62_500 || f.SendLimit != 0 {
@@ -101,7 +101,9 @@ func TestResultOfAStranger(t *testing.T) {
 	if got := p.Target(); got != Octets(4*p.set.Calculated) {
 		t.Fatalf("before the first answer: %d", got)
 	}
-	w.lose = func(from int, p Packet) bool { return from == 1 && p.Operation == Result }
+	w.lose = func(from int, p macctl.MeasurementFrame) bool {
+		return from == 1 && p.Operation == macctl.MeasureResult
+	}
 	w.run(4 * time.Second)
 	if got := p.Target(); got > Octets(p.set.Calculated) {
 		t.Errorf("the stranger's result still counts: %d", got)
@@ -155,7 +157,7 @@ func TestResultsAreRepeated(t *testing.T) {
 func TestBoundLeavesRoom(t *testing.T) {
 	for _, speed := range []int64{0, 1e8, 1e9, 1e10} {
 		for _, burst := range []int64{4096, DefaultBurst(speed, tagged)} {
-			for _, flags := range []uint8{0, FlagTwoStamps} {
+			for _, flags := range []uint8{0, macctl.MeasureTwoStamps} {
 				a := settings(7)
 				in := Inputs{Speed: speed, MaxFrame: tagged, Burst: burst}
 				a.Inputs, a.Calculated, a.Flags = in, Calculate(in, macctl.ModePFC).Bits(), flags
@@ -180,10 +182,10 @@ func TestBoundLeavesRoom(t *testing.T) {
 // Only what rests on the peer's word is bounded by the calculated headroom: its reaction where it states no send limit, its burst,
 // the precision of its clock, and what it has found.
 func TestThePeersWordIsBounded(t *testing.T) {
-	for name, lie := range map[string]func(a *Packet){
-		"reaction":  func(a *Packet) { a.Reaction, a.SendLimit = 1e9, 0 },
-		"burst":     func(a *Packet) { a.Burst = 1<<32 - 1 },
-		"precision": func(a *Packet) { a.Precision, a.Burst = 1e6, 1e7 },
+	for name, lie := range map[string]func(a *macctl.MeasurementFrame){
+		"reaction":  func(a *macctl.MeasurementFrame) { a.Reaction, a.SendLimit = 1e9, 0 },
+		"burst":     func(a *macctl.MeasurementFrame) { a.Burst = 1<<32 - 1 },
+		"precision": func(a *macctl.MeasurementFrame) { a.Precision, a.Burst = 1e6, 1e7 },
 	} {
 		p, q, now := asking(t, 0)
 		for range settleSamples {
@@ -216,7 +218,7 @@ func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 		s.Calculated = Calculate(s.Inputs, macctl.ModePFC).Bits()
 		p, now := agreed(s), int64(1)
 		for range 100 * perInterval {
-			if q, _ := p.Out(Moment{Now: now}); q.Operation == Request {
+			if q, _ := p.Out(Moment{Now: now}); q.Operation == macctl.MeasureRequest {
 				a := replied(q)
 				a.Area, a.SendLimit, a.Burst, a.Reaction, a.Precision = [2]uint64{0, 100}, 1, 0, 0, 0
 				p.Receive(a, now+100, Moment{Now: now + 100})
@@ -248,7 +250,7 @@ func TestSendLimitOfABit(t *testing.T) {
 	if r := p.Report(now); r.Reaction() != p.set.Inputs.frameBits() {
 		t.Errorf("reaction %d bits, want a frame, %d", r.Reaction(), p.set.Inputs.frameBits())
 	}
-	c := p.set.Inputs.claimed(&Message{SendLimit: 0})
+	c := p.set.Inputs.claimed(&macctl.Measurement{SendLimit: 0})
 	if c.sendLimit != 0 {
 		t.Errorf("not stated: %d", c.sendLimit)
 	}

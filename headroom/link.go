@@ -4,33 +4,9 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"pfcswitch/macctl"
 )
-
-// responseLimits holds, by rising speed in bit/s, the bit times within which a station must have
-// stopped after a PAUSE (IEEE 802.3 31B.3.7).
-var responseLimits = [...]struct{ speed, bits int64 }{
-	{100_000_000, 512},
-	{1_000_000_000, 1024},
-	{10_000_000_000, 30_720},
-	{25_000_000_000, 40_960},
-	{40_000_000_000, 60_416},
-	{50_000_000_000, 75_264},
-	{100_000_000_000, 201_728},
-	{200_000_000_000, 231_936},
-	{400_000_000_000, 463_360},
-}
-
-// ResponseLimitBits is the response limit of a port's speed (bit/s; 0: NominalSpeed), in bits. A
-// speed between two rows takes the faster row's bits, a speed above the last row the last row's.
-func ResponseLimitBits(speed int64) int64 {
-	speed = rate(speed)
-	for _, row := range responseLimits {
-		if speed <= row.speed {
-			return row.bits
-		}
-	}
-	return responseLimits[len(responseLimits)-1].bits
-}
 
 // SendLimit is the most that a port hands to the kernel in one send call, in wire octets:
 // max(1 frame, min(64 frames, speed × 50 µs)). A pause frame is looked for before every call, so
@@ -49,13 +25,13 @@ func DefaultBurst(speed, maxFrame int64) int64 {
 	return max(2*(maxFrame+WireOverhead), BitsIn(speed, 500*time.Microsecond)/8)
 }
 
-// BitsIn is how many bits pass in d at a speed (bit/s; 0: NominalSpeed), rounded up and limited
+// BitsIn is how many bits pass in d at a speed (bit/s; 0: macctl.NominalSpeed), rounded up and limited
 // to the largest int64. It is 0 for a negative d.
 func BitsIn(speed int64, d time.Duration) int64 {
 	if d <= 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(rate(speed)), uint64(d))
+	hi, lo := bits.Mul64(uint64(macctl.SpeedOrNominal(speed)), uint64(d))
 	lo, carry := bits.Add64(lo, uint64(time.Second)-1, 0)
 	if hi += carry; hi >= uint64(time.Second) {
 		return math.MaxInt64
@@ -80,13 +56,6 @@ func Cells(octets, cell int64) int64 {
 		cells++
 	}
 	return cells
-}
-
-func rate(speed int64) int64 {
-	if speed <= 0 {
-		return NominalSpeed
-	}
-	return speed
 }
 
 func largestFrame(speed, maxFrame int64) int64 {

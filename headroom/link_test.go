@@ -6,31 +6,6 @@ import (
 	"time"
 )
 
-func TestResponseLimitBits(t *testing.T) {
-	tests := []struct{ speed, want int64 }{
-		{0, 30_720}, // no rate: nominal 10G
-		{10 * mbit, 512},
-		{100 * mbit, 512},
-		{100*mbit + 1, 1024},
-		{gbit, 1024},
-		{2_500 * mbit, 30_720}, // between rows: the faster one's
-		{10 * gbit, 60 * 512},
-		{25 * gbit, 80 * 512},
-		{40 * gbit, 118 * 512},
-		{50 * gbit, 147 * 512},
-		{56 * gbit, 394 * 512},
-		{100 * gbit, 394 * 512},
-		{200 * gbit, 453 * 512},
-		{400 * gbit, 905 * 512},
-		{800 * gbit, 905 * 512},
-	}
-	for _, tt := range tests {
-		if got := ResponseLimitBits(tt.speed); got != tt.want {
-			t.Errorf("ResponseLimitBits(%d)\n got %d\nwant %d", tt.speed, got, tt.want)
-		}
-	}
-}
-
 func TestSendLimit(t *testing.T) {
 	const wire = tagged + WireOverhead
 	tests := []struct {

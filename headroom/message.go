@@ -2,45 +2,6 @@ package headroom
 
 import "time"
 
-// Operations of messages.
-const (
-	Request   uint16 = 1 + iota // asks for an answer
-	Answer                      // answers it
-	Result                      // tells the other end what was found
-	ResultAck                   // says that it was heard, and what is in force there
-	Stream                      // asks for a stream of test frames, or says what of it is granted
-)
-
-// Flags of a request, which its answer repeats.
-const (
-	FlagAtLink    uint8 = 1 << iota // to be answered where flow control is handled
-	FlagLoopback                    // to be sent back as it is
-	FlagTwoStamps                   // only the asking end's stamps count
-	FlagClient                      // stamps of the MAC's client
-)
-
-// A Message is the contents of a measurement frame, whatever its form on the wire.
-type Message struct {
-	Flags     uint8
-	Operation uint16
-	Session   uint16    // of the end that asks or tells
-	Sequence  uint32    // counts its messages
-	Area      [2]uint64 // request, answer: stamps in ns; result: headroom and its wire part, in bits; its acknowledgement: headroom in force, and that wire part; stream: priority and ns
-	Precision uint32    // ns by which a stamp may be wrong
-	Reaction  uint32    // ns from an XOFF to the end of the last send call; 0: not known
-	SendLimit uint32    // bits of the largest send call; 0: not stated
-	Burst     uint32    // bits that the sender's shaper lets pass above its rate
-}
-
-// A Packet is a message on its way.
-type Packet struct {
-	Message
-	Peer     [6]byte // where it comes from, or goes to; zero: to the group address
-	Group    bool    // received at the group address
-	Fallback bool    // as an ordinary frame, for links that swallow MAC Control
-	Busy     bool    // received while the link carried traffic
-}
-
 // A Moment is when something happens at a port: by the switch's clock, and what the real-time clock, which stamps are
 // taken from, is ahead of it. Both in ns.
 type Moment struct {

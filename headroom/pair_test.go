@@ -18,14 +18,14 @@ type wire struct {
 	turn    int64    // ns from the arrival of a message to the look at it
 	clock   [2]int64 // what each end's real-time clock is ahead
 	flying  []flight
-	lose    func(from int, p Packet) bool
-	sent    []Packet // by end 0
+	lose    func(from int, p macctl.MeasurementFrame) bool
+	sent    []macctl.MeasurementFrame // by end 0
 }
 
 type flight struct {
 	to     int
 	at     int64
-	packet Packet
+	packet macctl.MeasurementFrame
 }
 
 func settings(session uint16) Settings {
@@ -126,11 +126,11 @@ func TestPairMeasures(t *testing.T) {
 		outsideTrip bool
 	}{
 		{"four stamps", 0, 40_000, 4_000, false},
-		{"at the link layer", FlagAtLink, 40_000, 4_000, false},
-		{"two stamps", FlagTwoStamps, 44_000, 0, false},
-		{"two stamps, loopback", FlagTwoStamps | FlagLoopback, 44_000, 0, false},
-		{"four stamps, client", FlagClient, 48_000, 0, false}, // the looks at both ends are part of the trip
-		{"two stamps, client", FlagClient | FlagTwoStamps, 48_000, 0, false},
+		{"at the link layer", macctl.MeasureAtLink, 40_000, 4_000, false},
+		{"two stamps", macctl.MeasureTwoStamps, 44_000, 0, false},
+		{"two stamps, loopback", macctl.MeasureTwoStamps | macctl.MeasureLoopback, 44_000, 0, false},
+		{"four stamps, client", macctl.MeasureClient, 48_000, 0, false}, // the looks at both ends are part of the trip
+		{"two stamps, client", macctl.MeasureClient | macctl.MeasureTwoStamps, 48_000, 0, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,7 +160,9 @@ func TestPairMeasures(t *testing.T) {
 // arrive.
 func TestPairTellsWhatItFound(t *testing.T) {
 	w := newWire(settings(7), settings(8))
-	w.lose = func(from int, p Packet) bool { return from == 1 && p.Operation == Request }
+	w.lose = func(from int, p macctl.MeasurementFrame) bool {
+		return from == 1 && p.Operation == macctl.MeasureRequest
+	}
 	w.ends[0].Reacted(100*time.Microsecond, true) // end 0 is slow: end 1 needs a whole send call of it
 	w.agree()
 	w.run(time.Second)
@@ -182,7 +184,7 @@ func TestPairTellsWhatItFound(t *testing.T) {
 // How late an end reacts to pause frames reaches the headroom of the other one with its next answer; where the answer is the request
 // itself, with its result.
 func TestReactionReachesThePeer(t *testing.T) {
-	for name, flags := range map[string]uint8{"answers": 0, "loopback": FlagTwoStamps | FlagLoopback} {
+	for name, flags := range map[string]uint8{"answers": 0, "loopback": macctl.MeasureTwoStamps | macctl.MeasureLoopback} {
 		a := settings(7)
 		a.Flags = flags
 		w := newWire(a, settings(8))

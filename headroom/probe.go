@@ -274,27 +274,27 @@ func (p *Probe) Notes() []string {
 
 // Receive takes a message that was received at stamp, by the switch's clock. at is when it is looked at. It reports
 // whether Out has an answer that is to be sent before anything else.
-func (p *Probe) Receive(in Packet, stamp int64, at Moment) (urgent bool) {
-	if in.Flags&FlagClient != 0 {
+func (p *Probe) Receive(in macctl.MeasurementFrame, stamp int64, at Moment) (urgent bool) {
+	if in.Flags&macctl.MeasureClient != 0 {
 		stamp = at.Now
 	}
 	p.doubt(at)
 	switch {
 	case !p.measuring():
 		p.ignore(IgnoredNotAgreed)
-	case in.Operation == Request && in.Group && stamp <= p.doubted:
+	case in.Operation == macctl.MeasureRequest && in.Group && stamp <= p.doubted:
 		p.ignore(IgnoredClock)
-	case in.Operation == Request && in.Group:
+	case in.Operation == macctl.MeasureRequest && in.Group:
 		return p.takeRequest(in, stamp, at)
-	case in.Operation == Answer, in.Operation == Request:
+	case in.Operation == macctl.MeasureAnswer, in.Operation == macctl.MeasureRequest:
 		p.takeAnswer(in, stamp, at)
-	case in.Operation == Result:
+	case in.Operation == macctl.MeasureResult:
 		p.takeResult(in, at.Now)
-	case in.Operation == ResultAck:
+	case in.Operation == macctl.MeasureResultAck:
 		p.takeAck(in, at.Now)
-	case in.Operation == Stream && in.Group:
+	case in.Operation == macctl.MeasureStream && in.Group:
 		p.takeStream(in, at.Now)
-	case in.Operation == Stream:
+	case in.Operation == macctl.MeasureStream:
 		p.takeGrant(in)
 	}
 	return false
@@ -323,7 +323,7 @@ func (p *Probe) Next() int64 {
 
 // Out returns the message to be sent now, if there is one. at is read just before: it is the time at which the message
 // leaves, unless Stamped knows better.
-func (p *Probe) Out(at Moment) (out Packet, ok bool) {
+func (p *Probe) Out(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	p.doubt(at)
 	p.warn(at.Now)
 	if !p.measuring() {
@@ -345,7 +345,7 @@ func (p *Probe) Out(at Moment) (out Packet, ok bool) {
 }
 
 // state fills in what a message says of this end. A request and a result that are sent back go on saying it of the other one.
-func (p *Probe) state(m *Message) {
+func (p *Probe) state(m *macctl.Measurement) {
 	m.Precision = saturate32(int64(p.set.Precision))
 	m.Reaction = saturate32(int64(p.reactions.all.quantile(p.set.Percentile)))
 	m.SendLimit = saturate32(8 * SendLimit(p.set.Inputs.Speed, p.set.Inputs.MaxFrame))

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"testing"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // Whatever a peer sends, a Probe that asks and answers meanwhile neither fails nor grows, and the headroom that it wants stays
@@ -22,7 +24,7 @@ func FuzzProbe(f *testing.F) {
 		p, at := NewProbe(s), Moment{Now: 1_000_000_000}
 		p.SetUp(true, at.Now)
 		p.SetAgreed(true, true, "b", at.Now)
-		var asked Packet
+		var asked macctl.MeasurementFrame
 		for len(b) >= 34 {
 			in := decode(b[:34], asked)
 			b = b[34:]
@@ -37,7 +39,7 @@ func FuzzProbe(f *testing.F) {
 				if n > openAnswers+4 {
 					t.Fatalf("more and more to send: %+v", out)
 				}
-				if out.Operation == Request {
+				if out.Operation == macctl.MeasureRequest {
 					asked = out
 				}
 			}
@@ -56,8 +58,8 @@ func FuzzProbe(f *testing.F) {
 }
 
 // decode makes a packet of fuzzed octets; half of them answer what was asked.
-func decode(b []byte, asked Packet) Packet {
-	var in Packet
+func decode(b []byte, asked macctl.MeasurementFrame) macctl.MeasurementFrame {
+	var in macctl.MeasurementFrame
 	in.Operation, in.Flags = uint16(b[0]%7), b[1]&15
 	in.Group, in.Fallback = b[1]&16 != 0, b[1]&32 != 0
 	in.Session = binary.BigEndian.Uint16(b[2:])

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 var stranger = [6]byte{2, 0, 0, 0, 0, 9}
 
 // asking returns a Probe that has just asked, its request, and the time.
-func asking(t *testing.T, flags uint8) (*Probe, Packet, int64) {
+func asking(t *testing.T, flags uint8) (*Probe, macctl.MeasurementFrame, int64) {
 	t.Helper()
 	s := settings(7)
 	s.Flags = flags
@@ -20,16 +22,16 @@ func asking(t *testing.T, flags uint8) (*Probe, Packet, int64) {
 	p.SetUp(true, now)
 	p.SetAgreed(true, true, "b", now)
 	q, ok := p.Out(Moment{Now: now})
-	if !ok || q.Operation != Request {
+	if !ok || q.Operation != macctl.MeasureRequest {
 		t.Fatalf("Out\n got %+v, %v\nwant a request", q, ok)
 	}
 	return p, q, now
 }
 
 // replied returns the answer that a sound peer would give.
-func replied(q Packet) Packet {
+func replied(q macctl.MeasurementFrame) macctl.MeasurementFrame {
 	a := q
-	a.Peer, a.Operation, a.Area = stranger, Answer, [2]uint64{5000, 7000}
+	a.Peer, a.Operation, a.Area = stranger, macctl.MeasureAnswer, [2]uint64{5000, 7000}
 	return a
 }
 
@@ -38,26 +40,26 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 	tests := []struct {
 		name  string
 		flags uint8
-		forge func(a *Packet, at *Moment)
+		forge func(a *macctl.MeasurementFrame, at *Moment)
 		want  Ignored
 	}{
-		{"another session", 0, func(a *Packet, _ *Moment) { a.Session++ }, IgnoredUnasked},
-		{"another sequence", 0, func(a *Packet, _ *Moment) { a.Sequence++ }, IgnoredUnasked},
-		{"sixteen sequences later", 0, func(a *Packet, _ *Moment) { a.Sequence += openQuestions }, IgnoredUnasked},
-		{"too late", 0, func(_ *Packet, at *Moment) { at.Now += int64(2 * time.Second) }, IgnoredUnasked},
-		{"to everybody", 0, func(a *Packet, _ *Moment) { a.Group = true }, IgnoredAltered},
-		{"other flags", 0, func(a *Packet, _ *Moment) { a.Flags = FlagTwoStamps }, IgnoredAltered},
-		{"the other EtherType", 0, func(a *Packet, _ *Moment) { a.Fallback = true }, IgnoredAltered},
-		{"a reflection that was not asked for", 0, func(a *Packet, _ *Moment) { a.Operation = Request }, IgnoredAltered},
-		{"an answer where a reflection was asked for", FlagTwoStamps | FlagLoopback, func(*Packet, *Moment) {}, IgnoredAltered},
-		{"another t1", FlagTwoStamps, func(a *Packet, _ *Moment) { a.Area[0] = 1 }, IgnoredAltered},
-		{"t3 before t2", 0, func(a *Packet, _ *Moment) { a.Area[1] = 4999 }, IgnoredBackwards},
-		{"longer at the peer than on the way", 0, func(a *Packet, _ *Moment) { a.Area[1] = 5000 + rtt + 1 }, IgnoredProportion},
-		{"the largest turn-around", 0, func(a *Packet, _ *Moment) { a.Area = [2]uint64{0, math.MaxUint64} }, IgnoredProportion},
-		{"a clock of 2 ms", 0, func(a *Packet, _ *Moment) { a.Precision = 2_000_000 }, IgnoredProportion},
-		{"a reaction of 2 s", 0, func(a *Packet, _ *Moment) { a.Reaction = 2_000_000_000 }, IgnoredProportion},
-		{"the clock was set", 0, func(_ *Packet, at *Moment) { at.Clock += 1_000_000 }, IgnoredClock},
-		{"the clocks disagree by a little more than stamps may", 0, func(_ *Packet, at *Moment) { at.Clock -= 31 }, IgnoredClock},
+		{"another session", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Session++ }, IgnoredUnasked},
+		{"another sequence", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence++ }, IgnoredUnasked},
+		{"sixteen sequences later", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence += openQuestions }, IgnoredUnasked},
+		{"too late", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Now += int64(2 * time.Second) }, IgnoredUnasked},
+		{"to everybody", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Group = true }, IgnoredAltered},
+		{"other flags", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Flags = macctl.MeasureTwoStamps }, IgnoredAltered},
+		{"the other EtherType", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Fallback = true }, IgnoredAltered},
+		{"a reflection that was not asked for", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Operation = macctl.MeasureRequest }, IgnoredAltered},
+		{"an answer where a reflection was asked for", macctl.MeasureTwoStamps | macctl.MeasureLoopback, func(*macctl.MeasurementFrame, *Moment) {}, IgnoredAltered},
+		{"another t1", macctl.MeasureTwoStamps, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[0] = 1 }, IgnoredAltered},
+		{"t3 before t2", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[1] = 4999 }, IgnoredBackwards},
+		{"longer at the peer than on the way", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[1] = 5000 + rtt + 1 }, IgnoredProportion},
+		{"the largest turn-around", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area = [2]uint64{0, math.MaxUint64} }, IgnoredProportion},
+		{"a clock of 2 ms", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Precision = 2_000_000 }, IgnoredProportion},
+		{"a reaction of 2 s", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Reaction = 2_000_000_000 }, IgnoredProportion},
+		{"the clock was set", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock += 1_000_000 }, IgnoredClock},
+		{"the clocks disagree by a little more than stamps may", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock -= 31 }, IgnoredClock},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,7 +101,7 @@ func TestStamped(t *testing.T) {
 
 // A stamp after the answer came would make the trip negative.
 func TestStampAfterTheAnswer(t *testing.T) {
-	p, q, now := asking(t, FlagTwoStamps)
+	p, q, now := asking(t, macctl.MeasureTwoStamps)
 	p.Stamped(q.Session, q.Sequence, now+50_000, Moment{Now: now + 30_000})
 	a := replied(q)
 	a.Area = q.Area
@@ -112,7 +114,7 @@ func TestStampAfterTheAnswer(t *testing.T) {
 func TestNothingWithoutAgreement(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
-	request := Packet{Message: Message{Operation: Request, Session: 1}, Peer: stranger, Group: true}
+	request := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Session: 1}, Peer: stranger, Group: true}
 	p.Receive(request, 5, Moment{Now: 5})
 	if _, ok := p.Out(Moment{Now: 10}); ok {
 		t.Error("something is sent")
@@ -190,7 +192,7 @@ func TestPeerFallsSilent(t *testing.T) {
 	w.agree()
 	w.run(time.Second)
 	found := w.ends[0].Target()
-	w.lose = func(from int, p Packet) bool { return from == 1 }
+	w.lose = func(from int, p macctl.MeasurementFrame) bool { return from == 1 }
 	w.run(10 * time.Second)
 	r := w.report(0)
 	if !r.PeerSilent || r.Counters.Lost == 0 || w.ends[0].Target() != found || r.ControlDiscarded {
@@ -206,7 +208,7 @@ func TestPeerFallsSilent(t *testing.T) {
 func TestSwallowed(t *testing.T) {
 	for _, from := range []int{0, 1} {
 		w := newWire(settings(7), settings(8))
-		w.lose = func(end int, p Packet) bool { return end == from && !p.Fallback }
+		w.lose = func(end int, p macctl.MeasurementFrame) bool { return end == from && !p.Fallback }
 		w.agree()
 		w.run(5 * time.Second)
 		r := w.report(0)
@@ -232,31 +234,31 @@ func TestResultsAreBounded(t *testing.T) {
 	s.Max, s.Calculated = 4_000_000, 1000
 	tests := []struct {
 		name string
-		m    Message
+		m    macctl.Measurement
 		want int64 // 0: ignored
 	}{
-		{"a value", Message{Area: [2]uint64{2_000_000, 1000}}, 2_000_000},
-		{"more than may be", Message{Area: [2]uint64{mostBits, 1000}}, 4_000_000},
-		{"more than any buffer", Message{Area: [2]uint64{mostBits + 1, 1000}}, 0},
-		{"out of all proportion", Message{Area: [2]uint64{math.MaxUint64, math.MaxUint64}}, 0},
-		{"too much in its parts", Message{Area: [2]uint64{1_000_000, 1000}, Burst: math.MaxUint32}, 4_000_000},
-		{"parts that mean more here", Message{Area: [2]uint64{1000, 1000}, Reaction: 1_000_000, SendLimit: 50_000, Burst: 8000},
+		{"a value", macctl.Measurement{Area: [2]uint64{2_000_000, 1000}}, 2_000_000},
+		{"more than may be", macctl.Measurement{Area: [2]uint64{mostBits, 1000}}, 4_000_000},
+		{"more than any buffer", macctl.Measurement{Area: [2]uint64{mostBits + 1, 1000}}, 0},
+		{"out of all proportion", macctl.Measurement{Area: [2]uint64{math.MaxUint64, math.MaxUint64}}, 0},
+		{"too much in its parts", macctl.Measurement{Area: [2]uint64{1_000_000, 1000}, Burst: math.MaxUint32}, 4_000_000},
+		{"parts that mean more here", macctl.Measurement{Area: [2]uint64{1000, 1000}, Reaction: 1_000_000, SendLimit: 50_000, Burst: 8000},
 			1000 + 50_000 + 2*12_336 + 672 + 8000},
-		{"a wire part above the whole", Message{Area: [2]uint64{1000, 2000}}, 0},
-		{"a clock of 2 ms", Message{Area: [2]uint64{2_000_000, 1000}, Precision: 2_000_000}, 0},
+		{"a wire part above the whole", macctl.Measurement{Area: [2]uint64{1000, 2000}}, 0},
+		{"a clock of 2 ms", macctl.Measurement{Area: [2]uint64{2_000_000, 1000}, Precision: 2_000_000}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := NewProbe(s)
 			p.SetUp(true, 1)
 			p.SetAgreed(true, true, "b", 1)
-			tt.m.Operation, tt.m.Sequence = Result, 5
-			p.Receive(Packet{Message: tt.m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+			tt.m.Operation, tt.m.Sequence = macctl.MeasureResult, 5
+			p.Receive(macctl.MeasurementFrame{Measurement: tt.m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
 			if p.target.bits != tt.want {
 				t.Errorf("target\n got %d bits\nwant %d", p.target.bits, tt.want)
 			}
 			out, ok := p.Out(Moment{Now: 3})
-			if acked := ok && out.Operation == ResultAck && out.Peer == stranger; acked != (tt.want != 0) {
+			if acked := ok && out.Operation == macctl.MeasureResultAck && out.Peer == stranger; acked != (tt.want != 0) {
 				t.Errorf("acknowledged %v: %+v", acked, out)
 			}
 			if taken := p.count.Results == 1 && p.count.Ignored[IgnoredProportion] == 0; taken != (tt.want != 0) {
@@ -271,8 +273,8 @@ func TestOldResultsAreIgnored(t *testing.T) {
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
 	send := func(session uint16, sequence uint32, bits uint64) {
-		m := Message{Operation: Result, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}
-		p.Receive(Packet{Message: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+		m := macctl.Measurement{Operation: macctl.MeasureResult, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}
+		p.Receive(macctl.MeasurementFrame{Measurement: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
 	}
 	send(1, 5, 1_000_000)
 	send(1, 4, 2_000_000) // replayed
@@ -292,15 +294,15 @@ func TestRequestsAreBounded(t *testing.T) {
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
 	for i := range uint32(3 * openAnswers) {
-		m := Message{Operation: Request, Session: 9, Sequence: i}
-		p.Receive(Packet{Message: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+		m := macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: i}
+		p.Receive(macctl.MeasurementFrame{Measurement: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
 	}
 	if got := p.count.Ignored[IgnoredBusy]; got != 2*openAnswers {
 		t.Errorf("busy\n got %d\nwant %d", got, 2*openAnswers)
 	}
 	for i := range uint32(openAnswers) {
 		out, ok := p.Out(Moment{Now: 3})
-		if !ok || out.Operation != Answer || out.Sequence != i || out.Area != [2]uint64{2, 3} {
+		if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != i || out.Area != [2]uint64{2, 3} {
 			t.Fatalf("answer %d\n got %+v, %v", i, out, ok)
 		}
 	}
@@ -310,9 +312,9 @@ func TestAnswerAcrossAClockStep(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
-	p.Receive(Packet{Message: Message{Operation: Request}, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+	p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest}, Peer: stranger, Group: true}, 2, Moment{Now: 2})
 	out, ok := p.Out(Moment{Now: 3, Clock: 1_000_000})
-	if ok && out.Operation == Answer || p.count.Ignored[IgnoredClock] != 1 {
+	if ok && out.Operation == macctl.MeasureAnswer || p.count.Ignored[IgnoredClock] != 1 {
 		t.Errorf("got %+v, ignored %v\nwant no answer", out, p.count.Ignored)
 	}
 }

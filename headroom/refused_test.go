@@ -4,10 +4,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // answerAll answers every request of a Probe for so many requests, each time with what spoil makes of a sound answer.
-func answerAll(p *Probe, now int64, requests int, spoil func(a *Packet, at *Moment)) (fallback int, after int64) {
+func answerAll(p *Probe, now int64, requests int, spoil func(a *macctl.MeasurementFrame, at *Moment)) (fallback int, after int64) {
 	for range requests {
 		now = max(now+1, p.askAt)
 		for {
@@ -15,7 +17,7 @@ func answerAll(p *Probe, now int64, requests int, spoil func(a *Packet, at *Mome
 			if !ok {
 				break
 			}
-			if q.Operation != Request {
+			if q.Operation != macctl.MeasureRequest {
 				continue
 			}
 			if q.Fallback {
@@ -33,12 +35,12 @@ func answerAll(p *Probe, now int64, requests int, spoil func(a *Packet, at *Mome
 func TestAnswersThatAreRefusedAreNoSilence(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		spoil func(a *Packet, at *Moment)
+		spoil func(a *macctl.MeasurementFrame, at *Moment)
 		why   string
 	}{
-		{"a clock of 2 ms", func(a *Packet, _ *Moment) { a.Precision = 2_000_000 }, "proportion"},
-		{"stamps that run backwards", func(a *Packet, _ *Moment) { a.Area[1] = a.Area[0] - 1 }, "backwards"},
-		{"clocks that disagree", func(_ *Packet, at *Moment) { at.Clock = 31 }, "clock"},
+		{"a clock of 2 ms", func(a *macctl.MeasurementFrame, _ *Moment) { a.Precision = 2_000_000 }, "proportion"},
+		{"stamps that run backwards", func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[1] = a.Area[0] - 1 }, "backwards"},
+		{"clocks that disagree", func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock = 31 }, "clock"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := agreed(settings(7))
@@ -57,13 +59,13 @@ func TestAnswersThatAreRefusedAreNoSilence(t *testing.T) {
 
 // Answers to no open question, and altered ones, do not hide that a peer is dead.
 func TestForgedAnswersAreSilence(t *testing.T) {
-	for name, forge := range map[string]func(a *Packet, at *Moment){
-		"another session":        func(a *Packet, _ *Moment) { a.Session++ },
-		"another sequence":       func(a *Packet, _ *Moment) { a.Sequence++ },
-		"too late":               func(_ *Packet, at *Moment) { at.Now += int64(2 * time.Second) },
-		"to everybody":           func(a *Packet, _ *Moment) { a.Group = true },
-		"a reflection":           func(a *Packet, _ *Moment) { a.Operation = Request },
-		"other flags, and clock": func(a *Packet, at *Moment) { a.Flags, at.Clock = FlagTwoStamps, 31 },
+	for name, forge := range map[string]func(a *macctl.MeasurementFrame, at *Moment){
+		"another session":        func(a *macctl.MeasurementFrame, _ *Moment) { a.Session++ },
+		"another sequence":       func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence++ },
+		"too late":               func(_ *macctl.MeasurementFrame, at *Moment) { at.Now += int64(2 * time.Second) },
+		"to everybody":           func(a *macctl.MeasurementFrame, _ *Moment) { a.Group = true },
+		"a reflection":           func(a *macctl.MeasurementFrame, _ *Moment) { a.Operation = macctl.MeasureRequest },
+		"other flags, and clock": func(a *macctl.MeasurementFrame, at *Moment) { a.Flags, at.Clock = macctl.MeasureTwoStamps, 31 },
 	} {
 		p := agreed(settings(7))
 		p.Notes()

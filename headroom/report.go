@@ -1,5 +1,7 @@
 package headroom
 
+import "pfcswitch/macctl"
+
 // A Report is everything that there is to see of a Probe. Sizes are in bits unless they say otherwise.
 type Report struct {
 	Agreed           bool
@@ -46,7 +48,7 @@ func (p *Probe) Report(now int64) Report {
 		Idle: p.estimate.idle.distribution(), Busy: p.estimate.busy.distribution(),
 		Reactions: p.reactions.all.distribution(), ReactionsIdle: p.reactions.idle.distribution(), ReactionsBusy: p.reactions.busy.distribution(),
 		Counters: p.count}
-	if sent := &p.results.sent; sent.Operation == Result {
+	if sent := &p.results.sent; sent.Operation == macctl.MeasureResult {
 		r.ResultBits = saturate(sent.Area[0])
 	}
 	if p.results.heard {

@@ -3,6 +3,8 @@ package headroom
 import (
 	"math"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // How results are told and believed. A peer asks at most every 100 s, so that none is forgotten that it still tells.
@@ -19,21 +21,21 @@ const (
 type results struct {
 	// own, to the peer
 	sequence uint32
-	at       int64   // when it is to be looked at
-	sent     Message // the newest
-	told     bool    // and acknowledged
-	peerHas  int64   // bits in force at the peer, as its newest acknowledgement says
-	short    int     // acknowledgements in a row that say less than was told, and the same
-	repeatAt int64   // when it is told again all the same
-	waits    bool    // for an acknowledgement
+	at       int64              // when it is to be looked at
+	sent     macctl.Measurement // the newest
+	told     bool               // and acknowledged
+	peerHas  int64              // bits in force at the peer, as its newest acknowledgement says
+	short    int                // acknowledgements in a row that say less than was told, and the same
+	repeatAt int64              // when it is told again all the same
+	waits    bool               // for an acknowledgement
 
 	// of the peer
-	peer   Message
+	peer   macctl.Measurement
 	heard  bool
 	until  int64 // when it counts no more
 	lapsed bool  // what followed from one that counts no more is still in force
 	ack    bool  // the peer's newest is to be acknowledged
-	from   Packet
+	from   macctl.MeasurementFrame
 }
 
 func (r *results) restart() {
@@ -43,7 +45,7 @@ func (r *results) restart() {
 
 // tell makes the newest result. It looks once an interval, and repeats what is not acknowledged as in force, now and then also
 // what is: so that the peer can forget what nobody tells.
-func (p *Probe) tell(now int64) (out Packet, ok bool) {
+func (p *Probe) tell(now int64) (out macctl.MeasurementFrame, ok bool) {
 	r := &p.results
 	if now < r.at {
 		return out, false
@@ -59,21 +61,21 @@ func (p *Probe) tell(now int64) (out Packet, ok bool) {
 		return out, false
 	}
 	r.waits, r.repeatAt = true, now+min(repeatAfter*int64(p.set.Interval), repeatLimit)
-	out.Message = r.sent
+	out.Measurement = r.sent
 	return out, true
 }
 
 // result is what this end would tell now.
-func (p *Probe) result() Message {
+func (p *Probe) result() macctl.Measurement {
 	in, f := p.set.Inputs, p.finding()
-	m := Message{Operation: Result, Session: p.set.Session,
+	m := macctl.Measurement{Operation: macctl.MeasureResult, Session: p.set.Session,
 		Area: [2]uint64{uint64(Measure(in, f).Bits()), uint64(in.WireBits(f))}}
 	p.state(&m)
 	return m
 }
 
 // same reports whether two results say the same.
-func same(a, b Message) bool {
+func same(a, b macctl.Measurement) bool {
 	a.Sequence, b.Sequence = 0, 0
 	return a == b
 }
@@ -84,7 +86,7 @@ func (r *results) applied() bool { return r.told && r.peerHas >= saturate(r.sent
 
 // takeAck takes the peer's acknowledgement. It leaves before the peer can put in force what it hears, which may be more each time:
 // only a peer whose headroom does not move has none for what it is told.
-func (p *Probe) takeAck(in Packet, now int64) {
+func (p *Probe) takeAck(in macctl.MeasurementFrame, now int64) {
 	r := &p.results
 	if why := p.judgeAck(in); why != NumIgnored {
 		p.ignore(why)
@@ -106,7 +108,7 @@ func (p *Probe) takeAck(in Packet, now int64) {
 }
 
 // judgeAck says why an acknowledgement is to be ignored, NumIgnored where it is sound.
-func (p *Probe) judgeAck(in Packet) Ignored {
+func (p *Probe) judgeAck(in macctl.MeasurementFrame) Ignored {
 	r := &p.results
 	switch {
 	case p.stranger(in.Peer):
@@ -125,7 +127,7 @@ func (p *Probe) judgeAck(in Packet) Ignored {
 func (p *Probe) stranger(peer [6]byte) bool { return p.answerer != [6]byte{} && peer != p.answerer }
 
 // takeResult takes what the peer has found. A result of another session is that of a peer that began anew.
-func (p *Probe) takeResult(in Packet, now int64) {
+func (p *Probe) takeResult(in macctl.MeasurementFrame, now int64) {
 	r := &p.results
 	p.forget(now)
 	known := r.heard && in.Peer == r.from.Peer && in.Session == r.peer.Session
@@ -145,11 +147,11 @@ func (p *Probe) takeResult(in Packet, now int64) {
 		return
 	}
 	again, replaces := known && in.Sequence == r.peer.Sequence, r.heard && !known
-	if again && in.Message != r.peer {
+	if again && in.Measurement != r.peer {
 		p.ignore(IgnoredAltered)
 		return
 	}
-	r.peer, r.heard, r.from, r.ack, r.until = in.Message, true, in, true, now+resultLife
+	r.peer, r.heard, r.from, r.ack, r.until = in.Measurement, true, in, true, now+resultLife
 	if again {
 		return
 	}
@@ -182,14 +184,14 @@ func (p *Probe) answeredBy(peer [6]byte) {
 	}
 }
 
-func (p *Probe) acknowledge() (out Packet, ok bool) {
+func (p *Probe) acknowledge() (out macctl.MeasurementFrame, ok bool) {
 	r := &p.results
 	if !r.ack {
 		return out, false
 	}
 	r.ack = false
 	out = r.from
-	out.Operation, out.Group, out.Area[0] = ResultAck, false, uint64(min(8*p.inForce, mostBits))
+	out.Operation, out.Group, out.Area[0] = macctl.MeasureResultAck, false, uint64(min(8*p.inForce, mostBits))
 	return out, true
 }
 

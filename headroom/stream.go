@@ -1,6 +1,10 @@
 package headroom
 
-import "time"
+import (
+	"time"
+
+	"pfcswitch/macctl"
+)
 
 // Limits of what a peer gets that asks for a stream.
 const (
@@ -15,7 +19,7 @@ const (
 type streams struct {
 	// initiator
 	ask      bool // wanted is to be asked for
-	wanted   Message
+	wanted   macctl.Measurement
 	sequence uint32
 	answered bool
 	granted  time.Duration
@@ -29,7 +33,7 @@ type streams struct {
 	newest   uint32
 	heard    bool
 	answer   bool
-	reply    Packet
+	reply    macctl.MeasurementFrame
 }
 
 // restart forgets what is under way. What was spent stays spent.
@@ -44,7 +48,7 @@ func (s *streams) pending() bool { return s.ask || s.answer }
 func (p *Probe) AskStream(priority uint8, d time.Duration) {
 	s := &p.stream
 	s.sequence++
-	s.wanted = Message{Operation: Stream, Session: p.set.Session, Sequence: s.sequence, Area: [2]uint64{uint64(priority), uint64(max(d, 0))}}
+	s.wanted = macctl.Measurement{Operation: macctl.MeasureStream, Session: p.set.Session, Sequence: s.sequence, Area: [2]uint64{uint64(priority), uint64(max(d, 0))}}
 	s.ask, s.answered, s.granted = p.measuring(), false, 0
 }
 
@@ -57,7 +61,7 @@ func (p *Probe) Granted() (d time.Duration, answered bool) {
 func (p *Probe) Stream() (priority uint8, until int64) { return p.stream.priority, p.stream.until }
 
 // takeStream answers a request for a stream with what is granted of it.
-func (p *Probe) takeStream(in Packet, now int64) {
+func (p *Probe) takeStream(in macctl.MeasurementFrame, now int64) {
 	s := &p.stream
 	switch {
 	case s.heard && in.Session == s.session && int32(in.Sequence-s.newest) <= 0:
@@ -68,7 +72,7 @@ func (p *Probe) takeStream(in Packet, now int64) {
 		return
 	}
 	s.heard, s.session, s.newest = true, in.Session, in.Sequence
-	d := p.grant(&in.Message, now)
+	d := p.grant(&in.Measurement, now)
 	goesOn := s.until > now
 	s.priority, s.until = uint8(in.Area[0]&7), 0
 	if d > 0 {
@@ -84,7 +88,7 @@ func (p *Probe) takeStream(in Packet, now int64) {
 }
 
 // grant is for how long a stream is granted, and takes it off the budget.
-func (p *Probe) grant(m *Message, now int64) time.Duration {
+func (p *Probe) grant(m *macctl.Measurement, now int64) time.Duration {
 	s := &p.stream
 	rest := now - max(s.takenAt, s.until) // since the end of the stream before
 	if unused := s.until - now; unused > 0 {
@@ -100,10 +104,10 @@ func (p *Probe) grant(m *Message, now int64) time.Duration {
 }
 
 // takeGrant takes the peer's answer to AskStream.
-func (p *Probe) takeGrant(in Packet) {
+func (p *Probe) takeGrant(in macctl.MeasurementFrame) {
 	s := &p.stream
 	switch {
-	case s.answered || s.ask || in.Session != p.set.Session || in.Sequence != s.wanted.Sequence || s.wanted.Operation != Stream:
+	case s.answered || s.ask || in.Session != p.set.Session || in.Sequence != s.wanted.Sequence || s.wanted.Operation != macctl.MeasureStream:
 		p.ignore(IgnoredUnasked)
 	case in.Area[0] != s.wanted.Area[0]:
 		p.ignore(IgnoredAltered)
@@ -115,17 +119,17 @@ func (p *Probe) takeGrant(in Packet) {
 }
 
 // streamOut is the answer to the peer's request, or the own one.
-func (p *Probe) streamOut() (out Packet, ok bool) {
+func (p *Probe) streamOut() (out macctl.MeasurementFrame, ok bool) {
 	s := &p.stream
 	switch {
 	case s.answer:
 		s.answer, out = false, s.reply
 		out.Group = false
 	case s.ask:
-		s.ask, out.Message = false, s.wanted
+		s.ask, out.Measurement = false, s.wanted
 	default:
 		return out, false
 	}
-	p.state(&out.Message)
+	p.state(&out.Measurement)
 	return out, true
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
 )
 
 // allowing are settings of an end that fills the link for its peer, with priority 3.
@@ -16,8 +18,8 @@ func allowing(session uint16) Settings {
 }
 
 // wanted is a request for a stream.
-func wanted(session uint16, sequence uint32, priority, ns uint64) Packet {
-	return Packet{Group: true, Peer: stranger, Message: Message{Operation: Stream, Session: session, Sequence: sequence, Area: [2]uint64{priority, ns}}}
+func wanted(session uint16, sequence uint32, priority, ns uint64) macctl.MeasurementFrame {
+	return macctl.MeasurementFrame{Group: true, Peer: stranger, Measurement: macctl.Measurement{Operation: macctl.MeasureStream, Session: session, Sequence: sequence, Area: [2]uint64{priority, ns}}}
 }
 
 func TestStreamIsAskedFor(t *testing.T) {
@@ -88,7 +90,7 @@ func TestStreamRequestsAreBounded(t *testing.T) {
 	p := NewProbe(allowing(8))
 	p.SetUp(true, 1)
 	now := int64(1e9)
-	hear := func(in Packet) time.Duration {
+	hear := func(in macctl.MeasurementFrame) time.Duration {
 		p.Receive(in, now, Moment{Now: now})
 		for _, ok := p.Out(Moment{Now: now}); ok; _, ok = p.Out(Moment{Now: now}) {
 		}
@@ -128,20 +130,20 @@ func TestStreamRequestsAreBounded(t *testing.T) {
 func TestForgedGrantsAreIgnored(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		forge func(in *Packet)
+		forge func(in *macctl.MeasurementFrame)
 		want  Ignored
 	}{
-		{"another session", func(in *Packet) { in.Session++ }, IgnoredUnasked},
-		{"another sequence", func(in *Packet) { in.Sequence++ }, IgnoredUnasked},
-		{"another priority", func(in *Packet) { in.Area[0]++ }, IgnoredAltered},
-		{"more than was wanted", func(in *Packet) { in.Area[1]++ }, IgnoredProportion},
+		{"another session", func(in *macctl.MeasurementFrame) { in.Session++ }, IgnoredUnasked},
+		{"another sequence", func(in *macctl.MeasurementFrame) { in.Sequence++ }, IgnoredUnasked},
+		{"another priority", func(in *macctl.MeasurementFrame) { in.Area[0]++ }, IgnoredAltered},
+		{"more than was wanted", func(in *macctl.MeasurementFrame) { in.Area[1]++ }, IgnoredProportion},
 	} {
 		p := NewProbe(settings(7))
 		p.SetUp(true, 1)
 		p.SetAgreed(true, true, "b", 1)
 		p.AskStream(3, MaxStream)
 		out, ok := p.Out(Moment{Now: 2})
-		if !ok || out.Operation != Stream {
+		if !ok || out.Operation != macctl.MeasureStream {
 			t.Fatalf("Out\n got %+v, %v\nwant the request", out, ok)
 		}
 		in := out

@@ -117,12 +117,13 @@ func (f *MeasurementFormat) Append(b []byte, destination, source [6]byte, fallba
 	return b
 }
 
-// A MeasurementFrame is a Measurement as received.
+// A MeasurementFrame is a Measurement with its way: received from Peer, or to be sent to Peer.
 type MeasurementFrame struct {
 	Measurement
-	Source   [6]byte
-	Group    bool // sent to the group address, not to this port alone
-	Fallback bool // no MAC Control frame
+	Peer     [6]byte // zero: to the group address
+	Group    bool    // received at the group address, not at the port's own
+	Fallback bool    // an ordinary frame, for links whose MACs swallow MAC Control
+	Busy     bool    // the link carried traffic when the frame came; Parse leaves that to its caller
 }
 
 // Recognizes reports whether b is a frame of this format, whatever else may be wrong with it: EtherType, opcode and
@@ -143,7 +144,7 @@ func (f *MeasurementFormat) Parse(b []byte, own [6]byte) (MeasurementFrame, Reas
 	if len(b) < FrameSize {
 		return m, ReasonTruncated
 	}
-	m.Source = [6]byte(b[sourceOffset:])
+	m.Peer = [6]byte(b[sourceOffset:])
 	m.Fallback = binary.BigEndian.Uint16(b[typeOffset:]) != EtherType
 	group := GroupAddress
 	if m.Fallback {
@@ -162,7 +163,7 @@ func (f *MeasurementFormat) Parse(b []byte, own [6]byte) (MeasurementFrame, Reas
 	m.SendLimit = binary.BigEndian.Uint32(b[sendLimitOffset:])
 	m.Burst = binary.BigEndian.Uint32(b[burstOffset:])
 	switch {
-	case !m.Group && destination != own, !station(m.Source):
+	case !m.Group && destination != own, !station(m.Peer):
 		return m, ReasonDestination
 	case b[flagsOffset]>>4 != measureVersion, m.Operation < MeasureRequest, m.Operation > MeasureStream:
 		return m, ReasonOpcode

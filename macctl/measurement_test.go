@@ -109,7 +109,7 @@ func FuzzMeasurement(f *testing.F) {
 		if m.Group {
 			to = [6]byte{}
 		}
-		again := format.Append(nil, to, m.Source, m.Fallback, m.Measurement)
+		again := format.Append(nil, to, m.Peer, m.Fallback, m.Measurement)
 		if !bytes.Equal(again, b[:FrameSize]) {
 			t.Errorf("written again\n got %x\nwant %x", again, b[:FrameSize])
 		}

@@ -4,8 +4,8 @@ const (
 	// QuantumBits is one pause quantum in bit times of the port (IEEE 802.3 31B.2).
 	QuantumBits = 512
 
-	// NominalSpeed, in bit/s, counts wherever a speed is 0 or less: a port without one.
-	NominalSpeed = 10_000_000_000
+	// NominalSpeed, in bit/s, counts wherever a port has no speed. "No speed" is 0, here and everywhere.
+	NominalSpeed int64 = 10_000_000_000
 
 	nanosecondsPerSecond = 1_000_000_000
 )
@@ -13,7 +13,7 @@ const (
 // QuantaDuration returns how long q quanta last at a speed in bit/s, in ns. It is rounded up: who waits that long never
 // sends early.
 func QuantaDuration(q uint16, bitsPerSecond int64) int64 {
-	bps := orNominal(bitsPerSecond)
+	bps := SpeedOrNominal(bitsPerSecond)
 	return (int64(q)*QuantumBits*nanosecondsPerSecond + bps - 1) / bps
 }
 
@@ -22,7 +22,7 @@ func quantaFor(ns, bitsPerSecond int64) uint16 {
 	if ns >= QuantaDuration(0xFFFF, bitsPerSecond) {
 		return 0xFFFF
 	}
-	return uint16((ns-1)*orNominal(bitsPerSecond)/(QuantumBits*nanosecondsPerSecond) + 1)
+	return uint16((ns-1)*SpeedOrNominal(bitsPerSecond)/(QuantumBits*nanosecondsPerSecond) + 1)
 }
 
 // responseLimits is the table of IEEE 802.3 31B.3.7, in quanta. 10G is not that of 10GBASE-T, which has 74.
@@ -45,7 +45,7 @@ var responseLimits = [...]struct {
 // arrived (IEEE 802.3 31B.3.7). A speed between two rows of the table takes the bits of the faster row, a speed beyond
 // the table those of the last row.
 func ResponseLimitBits(bitsPerSecond int64) int64 {
-	bps := orNominal(bitsPerSecond)
+	bps := SpeedOrNominal(bitsPerSecond)
 	for _, row := range responseLimits {
 		if bps <= row.speed {
 			return row.quanta * QuantumBits
@@ -54,7 +54,8 @@ func ResponseLimitBits(bitsPerSecond int64) int64 {
 	return responseLimits[len(responseLimits)-1].quanta * QuantumBits
 }
 
-func orNominal(bitsPerSecond int64) int64 {
+// SpeedOrNominal returns the speed by which a port counts quanta, headroom and send calls: NominalSpeed where it has none.
+func SpeedOrNominal(bitsPerSecond int64) int64 {
 	if bitsPerSecond <= 0 {
 		return NominalSpeed
 	}

@@ -97,7 +97,7 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 
 // filled tells how full the link was: a share of the speed that the headroom is counted for, and what that speed is.
 func (h *HeadroomCheck) filled() (share float64, of string) {
-	speed, of := headroom.NominalSpeed, fmt.Sprintf("the %d Mbit/s that the headroom of a port without a speed is counted for", headroom.NominalSpeed/1_000_000)
+	speed, of := macctl.NominalSpeed, fmt.Sprintf("the %d Mbit/s that the headroom of a port without a speed is counted for", macctl.NominalSpeed/1_000_000)
 	if h.Speed != nil {
 		speed, of = *h.Speed, "the port's speed"
 	}

@@ -7,6 +7,7 @@ import (
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
 // Ring sizes the receive rings of a port. Beside each of the two stands one for small frames.
@@ -85,9 +86,5 @@ func (p *Port) Outage(frame int64) time.Duration {
 		slots = p.SmallSlots()
 	}
 	bits := slots * (frame + headroom.WireOverhead) * 8
-	speed := p.Speed
-	if speed == 0 {
-		speed = headroom.NominalSpeed
-	}
-	return time.Duration(float64(bits) / float64(speed) * float64(time.Second))
+	return time.Duration(float64(bits) / float64(macctl.SpeedOrNominal(p.Speed)) * float64(time.Second))
 }

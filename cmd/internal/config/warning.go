@@ -8,7 +8,7 @@ import (
 
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
-	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
 // Machine is what was measured of the machine on which the switch will run. Zero: not measured.
@@ -141,11 +141,7 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 
 // pauseTime is how long a pause lasts at the port's speed.
 func (p *Port) pauseTime(quanta uint16) time.Duration {
-	speed := p.Speed
-	if speed == 0 {
-		speed = headroom.NominalSpeed
-	}
-	return time.Duration(float64(quanta) * float64(headroom.QuantumBits) / float64(speed) * float64(time.Second))
+	return time.Duration(macctl.QuantaDuration(quanta, p.Speed))
 }
 
 func (c *Config) ringNotes() (all []Warning) {

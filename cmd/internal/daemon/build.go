@@ -15,9 +15,6 @@ import (
 	"pfcswitch/macctl"
 )
 
-// nominalSpeed counts quanta and the send-call limit of a port without a speed, in bit/s.
-const nominalSpeed = macctl.NominalSpeed
-
 // switchConfig translates what concerns the whole switch.
 func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 	b := buffer.Config{
@@ -57,7 +54,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 	}
 	cut := segmentsGSO(c)
 	pc := dataplane.PortConfig{
-		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Nominal: p.Speed, Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
+		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Nominal: macctl.SpeedOrNominal(p.Speed), Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
 		MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
 		Quanta: c.Pause.Quanta, Remain: c.Pause.Remaining,
 		Classify: classify.Config{Trust: trust(p.Trust), Default: p.DefaultPriority, DSCP: c.Priorities.DSCP, MTU: p.MTU},
@@ -65,9 +62,6 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 			Loop: p.Loop},
 		StripZero: p.PriorityTags == config.StripPriorityTags,
 		Packet:    p.Send == config.SendPacket,
-	}
-	if pc.Speed == 0 {
-		pc.Nominal = nominalSpeed
 	}
 	if !cut {
 		pc.MaxFrame = port.MaxFrame

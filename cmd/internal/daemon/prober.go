@@ -21,9 +21,9 @@ var _ dataplane.Prober = (*prober)(nil)
 
 // Receive implements dataplane.Prober.
 func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) bool {
-	urgent := p.probe.Receive(headroom.Packet{Message: headroom.Message(m.Measurement), Peer: m.Source, Group: m.Group, Fallback: m.Fallback,
-		Busy: busy},
-		stamp, headroom.Moment{Now: now, Clock: clock})
+	in := *m
+	in.Busy = busy
+	urgent := p.probe.Receive(in, stamp, headroom.Moment{Now: now, Clock: clock})
 	if t := p.probe.Target(); t != p.target {
 		p.target = t
 		p.targetChanged()
@@ -40,7 +40,7 @@ func (p *prober) Next() int64 { return p.probe.Next() }
 // Out implements dataplane.Prober.
 func (p *prober) Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
 	out, ok := p.probe.Out(headroom.Moment{Now: now, Clock: clock})
-	return macctl.Measurement(out.Message), out.Peer, out.Fallback, ok
+	return out.Measurement, out.Peer, out.Fallback, ok
 }
 
 // Stamped implements dataplane.Prober. Of an answer the stamp would come too late.
@@ -101,16 +101,16 @@ func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settin
 	}
 	s.Precision = max(s.Precision, d.precision) // no stamp is finer than this machine's
 	if h.Answer == config.AnswerLink {
-		s.Flags |= headroom.FlagAtLink
+		s.Flags |= macctl.MeasureAtLink
 	}
 	if h.Mode == config.ModeLoopback {
-		s.Flags |= headroom.FlagLoopback
+		s.Flags |= macctl.MeasureLoopback
 	}
 	if h.Stamps == config.TwoStamps {
-		s.Flags |= headroom.FlagTwoStamps
+		s.Flags |= macctl.MeasureTwoStamps
 	}
 	if h.Variant == config.VariantClient {
-		s.Flags |= headroom.FlagClient
+		s.Flags |= macctl.MeasureClient
 	}
 	return s
 }

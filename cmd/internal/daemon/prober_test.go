@@ -20,7 +20,7 @@ func TestProbeSettings(t *testing.T) {
 	}{
 		{"as it is", "", "", 0, true, "ports.p1.priorities.3.headroom", 0, 0},
 		{"everything else", "headroom: {answer: link, stamps: 2, mode: loopback, variant: client, min: 1KiB, max: 1MiB}", "",
-			headroom.FlagAtLink | headroom.FlagTwoStamps | headroom.FlagLoopback | headroom.FlagClient, true, "ports.p1.priorities.3.headroom", 8 << 10, 8 << 20},
+			macctl.MeasureAtLink | macctl.MeasureTwoStamps | macctl.MeasureLoopback | macctl.MeasureClient, true, "ports.p1.priorities.3.headroom", 8 << 10, 8 << 20},
 		{"pause", "", "flow_control: pause", 0, true, "ports.p1.priorities.all.headroom", 0, 0},
 		{"by hand", "", "priorities: {3: {headroom: 64KiB}}", 0, false, "ports.p1.priorities.3.headroom", 0, 0},
 		{"calculated", "buffer: {headroom: calculated}", "", 0, false, "ports.p1.priorities.3.headroom", 0, 0},
@@ -69,12 +69,12 @@ func TestProber(t *testing.T) {
 		t.Error("one more at once")
 	}
 	p.Stamped(&own, 5, 6, 0)
-	in := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Flags: macctl.MeasureAtLink, Sequence: 3}, Source: [6]byte{2, 2}, Group: true}
+	in := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Flags: macctl.MeasureAtLink, Sequence: 3}, Peer: [6]byte{2, 2}, Group: true}
 	if !p.Receive(&in, 10, 11, 0, false) {
 		t.Error("an answer at the link layer is not urgent")
 	}
 	out, to, _, ok := p.Out(12, 0)
-	if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != 3 || out.Area != [2]uint64{10, 12} || to != in.Source {
+	if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != 3 || out.Area != [2]uint64{10, 12} || to != in.Peer {
 		t.Errorf("Out\n got %+v to %v\nwant the answer", out, to)
 	}
 	p.Stamped(&out, 13, 14, 0) // of an answer: too late to matter

@@ -17,7 +17,7 @@ type holder struct {
 }
 
 func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) *holder {
-	return &holder{port: p, mask: lossless, sender: macctl.NewInitiator(macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: nominal(speed), Source: own})}
+	return &holder{port: p, mask: lossless, sender: macctl.NewInitiator(macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
 }
 
 // look sets or clears the hold by the ring's backlog and tells the peer where that is needed.

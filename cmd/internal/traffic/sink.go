@@ -148,7 +148,7 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
 	s := &sink{c: c, port: p, waiter: w, pause: c.pause(), own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{}, stations: map[uint64]frame.Header{},
 		holder: newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
-		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, nominal(c.Speed), mac)}
+		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
 	if !c.From.IsZero() {
 		s.from = c.From.UnixNano()
 	}
@@ -200,7 +200,7 @@ func (c *SinkConfig) pause() time.Duration {
 		return readPause
 	}
 	octets := int64(sinkSlots / 4 * frame.WireOctets(minRaw))
-	return min(max(readPause, time.Duration(octets*8*int64(time.Second)/nominal(c.Speed))), longPause)
+	return min(max(readPause, time.Duration(octets*8*int64(time.Second)/macctl.SpeedOrNominal(c.Speed))), longPause)
 }
 
 // idle is how long a sink with nothing to read sleeps.

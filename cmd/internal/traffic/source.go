@@ -70,7 +70,7 @@ func (f *flowState) startMeter(now int64) {
 
 // newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
 func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *source {
-	s := &source{most: port.BatchFrames, burst: c.burst(), limit: nominal(c.Speed) / 8 * 50 / 1_000_000}
+	s := &source{most: port.BatchFrames, burst: c.burst(), limit: macctl.SpeedOrNominal(c.Speed) / 8 * 50 / 1_000_000}
 	var queues [sched.NumQueues]sched.Queue
 	longest := 0
 	for _, f := range flows {
@@ -83,7 +83,7 @@ func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *sourc
 	}
 	s.sched = sched.NewConfig(queues, longest)
 	s.shaper.Configure(c.Speed, c.burst(), now)
-	s.receiver = macctl.NewReceiver(c.mode(), c.Lossless, nominal(c.Speed), own)
+	s.receiver = macctl.NewReceiver(c.mode(), c.Lossless, c.Speed, own)
 	return s
 }
 
@@ -227,14 +227,6 @@ func (s *source) sent(n int) {
 		s.round = s.plan.rounds[n-1]
 	}
 	s.plan.n = 0
-}
-
-// nominal is the speed that quanta and the send-call limit are counted in.
-func nominal(speed int64) int64 {
-	if speed == 0 {
-		return macctl.NominalSpeed
-	}
-	return speed
 }
 
 // limitFrames bounds the next send call to what is left of a count.

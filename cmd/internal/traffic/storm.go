@@ -49,7 +49,7 @@ func (c *StormConfig) quanta() uint16 {
 		return 0xffff
 	}
 	pause := int64(stormCycle) * int64(c.Duty) / 100
-	return uint16(min(0xffff, max(1, pause*nominal(c.Speed)/macctl.QuantumBits/int64(time.Second))))
+	return uint16(min(0xffff, max(1, pause*macctl.SpeedOrNominal(c.Speed)/macctl.QuantumBits/int64(time.Second))))
 }
 
 // A StormReport is what a storm was. Shares and gaps are of the time that the XOFFs which left asked for, by a peer that counts
@@ -138,7 +138,7 @@ func (c *StormConfig) blow(ctx context.Context, p port.Port, own [6]byte) (s *st
 		case err != nil:
 			return nil, 0, fmt.Errorf("%s: the storm ended after %d frames: %w", c.Interface, s.frames, err)
 		}
-		s.sent(dataplane.Now(), macctl.QuantaDuration(c.quanta(), nominal(c.Speed)))
+		s.sent(dataplane.Now(), macctl.QuantaDuration(c.quanta(), c.Speed))
 		next += int64(stormCycle) // late ones are made up for
 	}
 	return s, begun, nil
@@ -155,7 +155,7 @@ func (c *StormConfig) frame(own [6]byte, quanta uint16) []byte {
 
 func (c *StormConfig) report(s *storm, begun, ended int64, own [6]byte) *StormReport {
 	return &StormReport{Schema: 1, Interface: c.Interface, Source: macString(frame.Address(own[:])), FlowControl: c.FlowControl,
-		Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(), Speed: nominal(c.Speed), Elapsed: ended - begun, Frames: s.frames,
+		Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(), Speed: macctl.SpeedOrNominal(c.Speed), Elapsed: ended - begun, Frames: s.frames,
 		Rate: float64(s.frames) / (float64(max(1, ended-begun)) / 1e9), Paused: s.paused(ended), LongestGap: s.longest}
 }
 

@@ -85,7 +85,7 @@ func TestStormQuanta(t *testing.T) {
 		duty  int
 	}{{100_000_000, 90}, {1_000_000_000, 50}, {0, 10}, {10_000_000_000, 99}} {
 		c := StormConfig{Speed: tt.speed, Duty: tt.duty}
-		got := time.Duration(macctl.QuantaDuration(c.quanta(), nominal(tt.speed)))
+		got := time.Duration(macctl.QuantaDuration(c.quanta(), tt.speed))
 		want := stormCycle * time.Duration(tt.duty) / 100
 		if got > want || got < want-stormCycle/100 {
 			t.Errorf("%d bit/s, %d %%: %v of %v", tt.speed, tt.duty, got, stormCycle)

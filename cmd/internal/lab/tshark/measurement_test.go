@@ -32,7 +32,7 @@ func measuring(fallback bool) (frames map[uint16][][]byte) {
 					break
 				}
 				frames[out.Operation] = append(frames[out.Operation],
-					macctl.DefaultMeasurementFormat.Append(nil, out.Peer, address[i], fallback, macctl.Measurement(out.Message)))
+					macctl.DefaultMeasurementFormat.Append(nil, out.Peer, address[i], fallback, out.Measurement))
 				in := out
 				in.Group, in.Peer = out.Peer == [6]byte{}, address[i]
 				ends[1-i].Receive(in, now+20_000, headroom.Moment{Now: now + 30_000})
@@ -47,7 +47,7 @@ func measuring(fallback bool) (frames map[uint16][][]byte) {
 func TestReadsMeasurementFrames(t *testing.T) {
 	for _, fallback := range []bool{false, true} {
 		frames := measuring(fallback)
-		for operation := headroom.Request; operation <= headroom.Stream; operation++ {
+		for operation := macctl.MeasureRequest; operation <= macctl.MeasureStream; operation++ {
 			if len(frames[operation]) == 0 {
 				t.Errorf("no frame of operation %d", operation)
 			}
