@@ -29,7 +29,7 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 	if err := r.steer(t); err != nil {
 		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 	}
-	t.follow(p, new(port.Look))
+	t.follow(p, new(port.PacketSockets))
 	return r.do(func(sw *Switch) error {
 		cfg, err := sw.SetMAC(i, mac, Now())
 		if err != nil {
@@ -85,7 +85,7 @@ func (r *Runner) SetUp(i int, up bool) error {
 				t.delay.clear()
 			}
 			if tap, ok := t.port.(*port.TAP); ok {
-				return tap.Free()
+				return tap.ClearPause()
 			}
 		}
 		return nil

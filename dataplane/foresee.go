@@ -120,7 +120,7 @@ func (f *Foresight) cut(a *Arrival) (refused bool) {
 		}
 		return false
 	}
-	var c frame.Cutter
+	var c frame.Segmenter
 	if c.Reset(a.Data, a.Vnet) != frame.NotRefused {
 		return true
 	}
@@ -157,7 +157,7 @@ func (s *Switch) foresee(f *Foresight, p *portState, a *Arrival) {
 			f.drop(DropFiltered)
 			return
 		}
-		f.Decision = s.bridge.Foresee(p.index, a.header.Dst, a.header.Src, vid, s.now)
+		f.Decision = s.bridge.Trace(p.index, a.header.Dst, a.header.Src, vid, s.now)
 		if f.Station = s.bridge.Lookup(a.header.Dst, vid, s.now); f.Station.Known && s.ports[f.Station.Port] != nil {
 			f.Known = s.ports[f.Station.Port].cfg.Name
 		}

@@ -59,8 +59,8 @@ func TestGather(t *testing.T) {
 func TestFullBurst(t *testing.T) {
 	m := newMill(t, port.Lossless, nil, nil)
 	tap := new(port.TAP)
-	if tap.Turn() >= burstOctets {
-		t.Fatalf("a TAP leaves a queue after %d octets, no less than a burst", tap.Turn())
+	if tap.QueueBudget() >= burstOctets {
+		t.Fatalf("a TAP leaves a queue after %d octets, no less than a burst", tap.QueueBudget())
 	}
 	for i := range m.w.frames {
 		m.w.frames[i].Data = make([]byte, 9014)
@@ -69,7 +69,7 @@ func TestFullBurst(t *testing.T) {
 		name string
 		port port.Port
 		most int // octets
-	}{{"no turn", m.in, burstOctets}, {"a TAP", tap, tap.Turn()}} {
+	}{{"no turn", m.in, burstOctets}, {"a TAP", tap, tap.QueueBudget()}} {
 		task, n := &portTask{port: tt.port}, tt.most/9014
 		if m.w.fills(task, n) || !m.w.fills(task, n+1) {
 			t.Errorf("%s: %d frames of 9014 octets are full: %v, one more: %v", tt.name, n, m.w.fills(task, n), m.w.fills(task, n+1))

@@ -98,5 +98,5 @@ func (w *worker) moderate(sw *Switch, d, now int64) int64 {
 
 // mute leaves a ring's sockets out of the sleeps to come, or takes them in again.
 func (w *worker) mute(t *portTask, c port.Class, on bool) {
-	w.waiter.Mute(t.sockets[c].from, t.sockets[c].to, on)
+	w.waiter.Ignore(t.sockets[c].from, t.sockets[c].to, on)
 }

@@ -15,7 +15,7 @@ func (s *Switch) takeProbe(p *portState, a *Arrival) bool {
 	if err != nil {
 		return false
 	}
-	own, ev := s.bridge.TakeProbe(probe, p.index, s.now)
+	own, ev := s.bridge.HandleProbe(probe, p.index, s.now)
 	if own {
 		p.count.ProbesReceived++
 		s.loopEvent(ev)

@@ -58,7 +58,7 @@ func (w *worker) fills(t *portTask, n int) bool {
 	for i := range n {
 		octets += len(w.frames[i].Data)
 	}
-	return n == w.pace.frames || octets >= min(w.pace.octets, t.port.Turn())
+	return n == w.pace.frames || octets >= min(w.pace.octets, t.port.QueueBudget())
 }
 
 // mayRetry tells whether a frame that waits for buffer should be tried again: something has left since, or it is time.
@@ -83,7 +83,7 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 // cross a threshold by itself. The hold ends when the fuller ring is half empty. A ring that goes on filling up is measured
 // now and then: its slots are in no cache of this CPU.
 func (w *worker) watchRing(t *portTask) {
-	behind := t.cfg.Mode != macctl.ModeOff && t.port.Behind(port.Lossless, burstFrames)
+	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
 	if !behind && !t.ringHeld {
 		t.unwatched = 0
 		return
@@ -123,7 +123,7 @@ func (w *worker) expand(t *portTask, c port.Class, n int) ([]Arrival, piece) {
 	count, used := 0, 0
 	for i := range n {
 		f := &w.frames[i]
-		if f.Cut {
+		if f.Truncated {
 			continue
 		}
 		begun := i == 0 && t.pieces[c] > 0 // before cutting was switched off
@@ -164,7 +164,7 @@ func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.age, w.now)
 
 // cut makes arrivals of the pieces of a super-frame from number skip on, as far as arrivals and arena reach.
 func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int, done bool) {
-	if w.cutter.Reset(f.Data, f.Vnet) != frame.NotRefused {
+	if w.segmenter.Reset(f.Data, f.Vnet) != frame.NotRefused {
 		if first == burstArrivals {
 			return 0, 0, false
 		}
@@ -175,15 +175,15 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 		w.origin[first] = piece{frame: index}
 		return 1, 0, true
 	}
-	w.cutter.Skip(skip)
+	w.segmenter.Skip(skip)
 	for number := skip; ; number++ {
-		if w.cutter.Left() == 0 {
+		if w.segmenter.Left() == 0 {
 			return count, used, true
 		}
-		if first+count == burstArrivals || len(arena)-used < w.cutter.MaxOctets() {
+		if first+count == burstArrivals || len(arena)-used < w.segmenter.MaxOctets() {
 			return count, used, false
 		}
-		n := w.cutter.Next(arena[used:])
+		n := w.segmenter.Next(arena[used:])
 		a := &w.arrivals[first+count]
 		a.Data, a.Vnet, a.At = arena[used:used+n], frame.VnetHeader{}, w.arrival(f)
 		a.Prepare(&t.classify, t.cfg.MaxFrame)
@@ -261,7 +261,7 @@ func (w *worker) serve(arrivals []Arrival) {
 func (w *worker) giveBack(t *portTask, c port.Class, n int, next piece) {
 	lost := 0
 	for i := range next.frame {
-		if w.frames[i].Cut {
+		if w.frames[i].Truncated {
 			lost++
 		}
 	}

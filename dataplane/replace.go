@@ -35,7 +35,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	t.follow(p, new(port.Look))
+	t.follow(p, new(port.PacketSockets))
 	r.drain(t)
 	old, until := t.port, int64(0)
 	err = r.still(func() (err error) {

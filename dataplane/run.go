@@ -138,7 +138,7 @@ func (r *Runner) Configure(cfg Config, ports map[int]PortConfig, statics []Stati
 	if err != nil {
 		return err
 	}
-	var look port.Look
+	var look port.PacketSockets
 	for _, t := range r.tasks {
 		if t != nil {
 			r.regret(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))

@@ -44,7 +44,7 @@ type PortSnapshot struct {
 	Pauses, Holds          Histogram // lengths of those that have ended
 
 	RingSlots int
-	Way       port.Way           // how frames leave; zero where the port has no sockets, or is a TAP
+	Way       port.TxPath        // how frames leave; zero where the port has no sockets, or is a TAP
 	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
 	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
 	Late      Histogram          // from when a frame was due at the end of the delay line to the send call that it left with
@@ -65,7 +65,7 @@ func (r *Runner) Snapshot(v *Snapshot) {
 			v.Ports[i].Late.add(&t.late)
 			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
 			if p, ok := t.port.(*port.AFPacket); ok {
-				v.Ports[i].Way = p.Way()
+				v.Ports[i].Way = p.TxPath()
 			}
 		}
 	}

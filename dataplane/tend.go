@@ -9,10 +9,10 @@ const tendPorts = 32
 func (r *Runner) tend(turn int) {
 	ports := r.tended()
 	turns := (len(ports) + tendPorts - 1) / tendPorts
-	var look port.Look
+	var look port.PacketSockets
 	for i, p := range ports {
 		if i%turns == turn%turns {
-			p.Tend(&look)
+			p.RefreshTxPath(&look)
 		}
 	}
 }
@@ -34,8 +34,8 @@ func (r *Runner) tended() (all []*port.AFPacket) {
 
 // follow makes a port, a task's or one that is to become it, leave by the way that the task's configuration asks for. Runner.change
 // guards it.
-func (t *portTask) follow(p port.Port, look *port.Look) {
+func (t *portTask) follow(p port.Port, look *port.PacketSockets) {
 	if p, ok := p.(*port.AFPacket); ok {
-		p.Ask(look, !t.cfg.Packet)
+		p.AllowXDP(look, !t.cfg.Packet)
 	}
 }

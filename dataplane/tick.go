@@ -88,7 +88,7 @@ func (r *Runner) askHosts(which func(i int) bool) {
 	}
 	r.shape.Unlock()
 	for _, tap := range all {
-		tap.AskDrops()
+		tap.RefreshHostDrops()
 	}
 }
 

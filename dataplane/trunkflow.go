@@ -47,7 +47,7 @@ func (s *Switch) reviewUplink(t *trunkState) {
 	var common trunk.Common
 	for _, i := range t.cfg.Members {
 		if p := s.ports[i]; p != nil && p.up {
-			common.See(p.receiver.Paused(s.now))
+			common.Add(p.receiver.Paused(s.now))
 		}
 	}
 	s.applyHolds(t, t.cfg.Flow.ToUplink(t.held, &t.toMembers, common.Paused()), common.Paused())

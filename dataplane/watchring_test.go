@@ -63,7 +63,7 @@ func TestCutFramesAreCounted(t *testing.T) {
 	}{{port.Other, 0}, {port.Lossless, 1}} {
 		t.Run(tt.class.String(), func(t *testing.T) {
 			whole := port.Frame{Data: data(0, 1, lossless, 0, 60), Stamp: wallClock()}
-			m := newMill(t, tt.class, []port.Frame{whole, {Cut: true}, whole}, nil)
+			m := newMill(t, tt.class, []port.Frame{whole, {Truncated: true}, whole}, nil)
 			m.w.receive(m.w.r.tasks[0], tt.class, m.w.pace.frames)
 			m.w.r.View(func(sw *Switch) {
 				c := &sw.ports[0].count

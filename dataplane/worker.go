@@ -57,20 +57,20 @@ type worker struct {
 	got          int   // frames that this round has received
 	full         bool  // a burst of this round was as long as bursts may be
 
-	frames   [burstArrivals]port.Frame
-	arrivals [burstArrivals]Arrival
-	origin   [burstArrivals]piece
-	arena    []byte
-	now      int64 // of this burst
-	age      int64 // real time less switch time, of this burst
-	cutter   frame.Cutter
-	scratch  []byte // a frame on its way into a delay line
-	moves    []Move
-	mine     []*portTask // ports to be served after a burst
-	batch    *port.Batch
-	control  [128]byte
-	note     []byte // what is to be said of the control frame that is sent next
-	fds      []int32
+	frames    [burstArrivals]port.Frame
+	arrivals  [burstArrivals]Arrival
+	origin    [burstArrivals]piece
+	arena     []byte
+	now       int64 // of this burst
+	age       int64 // real time less switch time, of this burst
+	segmenter frame.Segmenter
+	scratch   []byte // a frame on its way into a delay line
+	moves     []Move
+	mine      []*portTask // ports to be served after a burst
+	batch     *port.Batch
+	control   [128]byte
+	note      []byte // what is to be said of the control frame that is sent next
+	fds       []int32
 }
 
 func newWorker(r *Runner, id int) (*worker, error) {
@@ -233,7 +233,7 @@ func (w *worker) sleep() {
 		w.sleeping.Store(false)
 		return
 	}
-	why := w.waiter.Doze(d)
+	why := w.waiter.Poll(d)
 	w.sleeping.Store(false)
 	slept := Now() - from
 	switch why {

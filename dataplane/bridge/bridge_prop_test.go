@@ -245,7 +245,7 @@ func (m *model) removeStatic(t *rapid.T) {
 // probe brings an own probe back, the simple half of the rule: on the port that it left by.
 func (m *model) probe(t *rapid.T) {
 	i := anyPort.Draw(t, "port")
-	_, ev := m.b.TakeProbe(Probe{Identity: testIdentity, Port: uint16(i)}, i, m.now)
+	_, ev := m.b.HandleProbe(Probe{Identity: testIdentity, Port: uint16(i)}, i, m.now)
 	p := m.ports[i]
 	guards := p != nil && p.up && p.loop
 	if want := guards && !p.shut; ev.Happened() != want {

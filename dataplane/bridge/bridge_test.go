@@ -152,7 +152,7 @@ func TestNoAllocations(t *testing.T) {
 		p, _, _ := b.LoopTick(1, now)
 		frame = AppendProbe(frame[:0], stationB, p)
 		p, _ = ParseProbe(frame)
-		b.TakeProbe(p, 2, now)
+		b.HandleProbe(p, 2, now)
 		b.Age(now, 10)
 		b.Flush(1)
 		sum += int(b.LoopDeadline(0))

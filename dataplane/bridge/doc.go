@@ -6,7 +6,7 @@
 //	  lookup (fdb.go)      destination address → one port                 8.6.3, 8.8
 //	  flood (forward.go)   no entry, or a group address → member ports    8.6.4
 //	  storm (storm.go)     limit on what one port may flood
-//	Foresee (foresee.go)   what Forward would decide
+//	Trace (foresee.go)   what Forward would decide
 //	Egress (vlan.go)       tagged, untagged or not a member               8.6.4
 //
 // Beside the way of a frame stand the ageing of the filtering database (ageing.go), its static entries and its dump

@@ -34,9 +34,9 @@ func (b *Bridge) LoopTick(port int, now int64) (p Probe, send bool, ev LoopEvent
 // Own tells whether this switch sent a probe.
 func (b *Bridge) Own(p Probe) bool { return p.Identity == b.identity }
 
-// TakeProbe is told of a probe that port in received. If own is false another switch sent it, and it is to be forwarded
+// HandleProbe is told of a probe that port in received. If own is false another switch sent it, and it is to be forwarded
 // like any other frame; else it ends here. The event tells if a port was shut for it.
-func (b *Bridge) TakeProbe(p Probe, in int, now int64) (own bool, ev LoopEvent) {
+func (b *Bridge) HandleProbe(p Probe, in int, now int64) (own bool, ev LoopEvent) {
 	if !b.Own(p) {
 		return false, LoopEvent{}
 	}

@@ -33,7 +33,7 @@ func wantEvent(t testing.TB, what string, got, want LoopEvent) {
 // take hands the bridge an own probe and returns the event.
 func take(t testing.TB, b *Bridge, sender, in int, now int64) LoopEvent {
 	t.Helper()
-	own, ev := b.TakeProbe(ownProbe(sender), in, now)
+	own, ev := b.HandleProbe(ownProbe(sender), in, now)
 	if !own {
 		t.Errorf("the probe of port %d was not taken as an own one", sender)
 	}
@@ -144,7 +144,7 @@ func TestForeignProbe(t *testing.T) {
 	b := newGuarded(t, 2)
 	p := ownProbe(0)
 	p.Identity[7]++
-	own, ev := b.TakeProbe(p, 1, 5)
+	own, ev := b.HandleProbe(p, 1, 5)
 	if own || ev.Happened() || b.LoopState(1) != LoopWatching {
 		t.Errorf("own %v, event %+v, port 1 %v", own, ev, b.LoopState(1))
 	}
@@ -208,7 +208,7 @@ func TestLoopThroughAnotherSwitch(t *testing.T) {
 				p, send, _ := b.LoopTick(i, now)
 				for in := 1; in < 4; in++ {
 					if send && i >= 1 && in != i && b.up.Has(in) {
-						b.TakeProbe(p, in, now)
+						b.HandleProbe(p, in, now)
 					}
 				}
 			}

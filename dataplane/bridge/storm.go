@@ -15,7 +15,7 @@ const (
 
 // storm is the limit on what one ingress port may flood: a token bucket of depth max(rate × 10 ms, two frames). A
 // frame passes while the level is above zero and takes it below by at most itself, so that a frame larger than the
-// bucket (a super-frame of 64 KiB) passes too, at the right rate. The zero value has no limit.
+// bucket (a GSO frame of 64 KiB) passes too, at the right rate. The zero value has no limit.
 type storm struct {
 	rate  int64 // bit/s of wire octets; 0: no limit
 	depth int64 // in 10⁻⁹ bit, as is level

@@ -35,8 +35,8 @@ func TestStormOff(t *testing.T) {
 	}
 }
 
-// TestStormSuperFrame: frames larger than the bucket pass, one at a time and at the right rate.
-func TestStormSuperFrame(t *testing.T) {
+// TestStormGSOFrame: frames larger than the bucket pass, one at a time and at the right rate.
+func TestStormGSOFrame(t *testing.T) {
 	const (
 		rate = 1_000_000
 		bits = (65550 + 24) * 8

@@ -107,7 +107,7 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 	var r Record
 	for c.at < n {
 		size := r.get(k.data[c.at:n])
-		r.Is = k.is[r.Port]
+		r.Interface = k.is[r.Port]
 		if c.want.Ports.Has(r.Port) && !f(&r) {
 			return true, false
 		}

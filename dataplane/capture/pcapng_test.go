@@ -237,7 +237,7 @@ func TestDescribeConcurrently(t *testing.T) {
 	for read+missing < 2*times {
 		c.Read(func(r *Record) bool {
 			missing += c.Missing(1)
-			if got := uint64(r.Is.Speed); got != binary.BigEndian.Uint64(r.Data) {
+			if got := uint64(r.Interface.Speed); got != binary.BigEndian.Uint64(r.Data) {
 				t.Errorf("frame %d is of port %d", binary.BigEndian.Uint64(r.Data), got)
 			}
 			read++

@@ -118,7 +118,7 @@ func (s *Stream) packet(dst []byte, r *Record) []byte {
 		}
 		return dst
 	}
-	dst, p := s.port(dst, r.Port, r.Is)
+	dst, p := s.port(dst, r.Port, r.Interface)
 	p.missing.add(uint64(r.Missed), n)
 	p.pending.add(uint64(r.Missed), n)
 	if !p.wanted {

@@ -24,7 +24,7 @@ const (
 const SmallFrame = 144
 
 // Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group: RingControl for MAC Control (0x8808) and
-// LLDP (0x88CC) frames, also behind an outer tag; RingRefused for SCTP super-frames; of all others RingLossless for those
+// LLDP (0x88CC) frames, also behind an outer tag; RingRefused for SCTP GSO frames; of all others RingLossless for those
 // whose priority is in lossless (bit n = priority n), and RingOther, with RingSmall added where the frame is small. It decides
 // exactly as Priority does, for truncated packets too. The error is that of Validate.
 //
@@ -89,7 +89,7 @@ func fanoutControl() []bpf.Instruction {
 
 const protocolSCTP = 132
 
-// fanoutRefused ends for SCTP packets above the MTU, and goes on for others. There is no virtio_net_hdr for the super-frames
+// fanoutRefused ends for SCTP packets above the MTU, and goes on for others. There is no virtio_net_hdr for the GSO frames
 // of SCTP, and a kernel that has to write one into a ring of version 2 leaves the ring's head marked as taken for ever
 // (tpacket_rcv up to 6.18 at least): one such frame would stop the ring.
 func fanoutRefused(mtu int) []bpf.Instruction {

@@ -198,7 +198,7 @@ func TestFanoutControl(t *testing.T) {
 	}
 }
 
-// SCTP packets above the MTU go where nobody reads, and nothing else does: not SCTP that fits, not other super-frames.
+// SCTP packets above the MTU go where nobody reads, and nothing else does: not SCTP that fits, not other GSO frames.
 func TestFanoutRefused(t *testing.T) {
 	ipv4 := func(protocol byte, n int) []byte {
 		b := make([]byte, n)
@@ -223,8 +223,8 @@ func TestFanoutRefused(t *testing.T) {
 		{"SCTP, too long", buffered{protocol: frame.TypeIPv4, packet: ipv4(protocolSCTP, 1501)}, RingRefused},
 		{"SCTP over IPv6, too long", buffered{protocol: frame.TypeIPv6, packet: ipv6(protocolSCTP, 3000)}, RingRefused},
 		{"SCTP that fits", buffered{protocol: frame.TypeIPv4, packet: ipv4(protocolSCTP, 1500)}, RingLossless},
-		{"TCP super-frame", buffered{protocol: frame.TypeIPv4, packet: ipv4(6, 9000)}, RingLossless},
-		{"TCP super-frame over IPv6", buffered{protocol: frame.TypeIPv6, packet: ipv6(6, 9000)}, RingLossless},
+		{"TCP GSO frame", buffered{protocol: frame.TypeIPv4, packet: ipv4(6, 9000)}, RingLossless},
+		{"TCP GSO frame over IPv6", buffered{protocol: frame.TypeIPv6, packet: ipv6(6, 9000)}, RingLossless},
 		{"neither", buffered{protocol: frame.TypeARP, packet: ipv4(protocolSCTP, 9000)}, RingLossless},
 	} {
 		if got := newMachine(t, raw).run(t, row.k); got != row.want {

@@ -70,7 +70,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // CompleteChecksum finishes in place the checksum that the sender of b left to its network card (CHECKSUM_PARTIAL), as v
 // says where. It returns true when the frame is now complete, which it also is where v asks for nothing, and false, with b
-// as it was, for a header that points outside of the frame or into its addresses. A super-frame is cut, not completed.
+// as it was, for a header that points outside of the frame or into its addresses. A GSO frame is cut, not completed.
 func CompleteChecksum(b []byte, v VnetHeader) bool {
 	if !v.NeedsCsum() {
 		return true

@@ -147,8 +147,8 @@ func (s shape) unfinish(b []byte, network, transport int) VnetHeader {
 	return VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(transport), CsumOffset: uint16(offset)}
 }
 
-// superFrame builds a super-frame as the kernel hands it over.
-func (s shape) superFrame(t fataler, gsoSize int) ([]byte, VnetHeader) {
+// gsoFrame builds a GSO frame as the kernel hands it over.
+func (s shape) gsoFrame(t fataler, gsoSize int) ([]byte, VnetHeader) {
 	t.Helper()
 	b, network, transport := s.build(t)
 	v := s.unfinish(b, network, transport)

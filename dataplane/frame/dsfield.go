@@ -44,7 +44,7 @@ func DSCP(b []byte, netOffset int, etherType uint16) (uint8, bool) {
 // MarkCE sets congestion experienced in the packet whose header starts at b[netOffset], if its sender understands it
 // (ECT(0) or ECT(1)), and keeps the IPv4 header checksum right. It returns whether the packet now carries CE: true also for
 // one that was marked before it came here, since its receiver will slow the sender down just the same. It returns false, and
-// changes nothing, for Not-ECT, for a header that is truncated or of another version, and for what is not IP. A super-frame
+// changes nothing, for Not-ECT, for a header that is truncated or of another version, and for what is not IP. A GSO frame
 // is marked once and hands the mark on to each frame cut from it; no TCP or UDP checksum covers the field.
 func MarkCE(b []byte, netOffset int, etherType uint16) bool {
 	if netOffset < 0 || netOffset > len(b) {

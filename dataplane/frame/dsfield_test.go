@@ -119,10 +119,10 @@ func TestMarkCEKeepsTheChecksum(t *testing.T) {
 	})
 }
 
-// A mark on a super-frame is on each frame cut from it.
-func TestMarkCEOfSuperFrame(t *testing.T) {
+// A mark on a GSO frame is on each frame cut from it.
+func TestMarkCEOfGSOFrame(t *testing.T) {
 	for _, s := range []shape{{payload: 5000}, {payload: 5000, ipv6: true, udp: true}} {
-		super, v := s.superFrame(t, 1000)
+		super, v := s.gsoFrame(t, 1000)
 		h, _ := Parse(super)
 		if !MarkCE(super, h.NetOffset, h.EtherType) {
 			t.Fatal("not marked")

@@ -130,8 +130,8 @@ func FuzzMarkCE(f *testing.F) {
 	})
 }
 
-// No header makes the Cutter read or write out of bounds, and what it cuts keeps within the promised sizes.
-func FuzzCutter(f *testing.F) {
+// No header makes the Segmenter read or write out of bounds, and what it cuts keeps within the promised sizes.
+func FuzzSegmenter(f *testing.F) {
 	for _, b := range seeds(f) {
 		for _, gsoType := range []uint8{GSOTCPv4, GSOTCPv6, GSOUDPL4, GSOTCPv4 | GSOECN} {
 			f.Add(b, VnetNeedsCsum, gsoType, uint16(54), uint16(10), uint16(34), uint16(16))
@@ -139,13 +139,13 @@ func FuzzCutter(f *testing.F) {
 		}
 	}
 	for _, w := range []wrapping{vxlan, vxlan6, greTap, ip6InIP} {
-		b, v := w.superFrame(f, shape{ipv6: w.protocol == ip6InIP.protocol, payload: 100}, 30)
+		b, v := w.gsoFrame(f, shape{ipv6: w.protocol == ip6InIP.protocol, payload: 100}, 30)
 		f.Add(b, v.Flags, v.GSOType, v.HdrLen, v.GSOSize, v.CsumStart, v.CsumOffset)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, flags, gsoType uint8, hdrLen, gsoSize, csumStart, csumOffset uint16) {
 		v := VnetHeader{flags, gsoType, hdrLen, gsoSize, csumStart, csumOffset}
 		before := bytes.Clone(b)
-		var c Cutter
+		var c Segmenter
 		if c.Reset(b, v) != NotRefused {
 			return
 		}
@@ -165,6 +165,6 @@ func FuzzCutter(f *testing.F) {
 			t.Fatalf("got %d segments, want %d", count, c.Segments())
 		}
 		equalOctets(t, "payload", payload, before[c.inner.payload:c.inner.end])
-		equalOctets(t, "super-frame", b, before)
+		equalOctets(t, "GSO frame", b, before)
 	})
 }

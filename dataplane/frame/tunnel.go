@@ -3,7 +3,7 @@ package frame
 import "encoding/binary"
 
 // A sender with tunnel offloads (VXLAN, Geneve, GRE, IP in IP; a veth has them all) hands over one outer packet around one
-// inner super-frame. The virtio header has no word for that: it shows as a checksum that starts behind the outer header. The
+// inner GSO frame. The virtio header has no word for that: it shows as a checksum that starts behind the outer header. The
 // kinds of tunnel need not be known. All that lies between outer and inner headers is the same in each segment, and the inner
 // IP header is the one that ends where the checksum starts and whose packet ends where the outer one ends.
 
@@ -11,7 +11,7 @@ import "encoding/binary"
 const greChecksumOrSequence = 0x9000
 
 // tunnels reports whether what the sender left to its card, from offset start on, lies in a packet inside of this one.
-func (l *level) tunnels(start int) bool {
+func (l *ipLayer) tunnels(start int) bool {
 	switch l.protocol {
 	case protocolIPv4, protocolIPv6, protocolGRE, protocolUDP:
 		return start > l.transport
@@ -19,8 +19,8 @@ func (l *level) tunnels(start int) bool {
 	return false
 }
 
-// seedTunnel makes l, an outer level, ready for cutting.
-func (l *level) seedTunnel(b []byte) bool {
+// seedTunnel makes l, an outer ipLayer, ready for cutting.
+func (l *ipLayer) seedTunnel(b []byte) bool {
 	switch l.protocol {
 	case protocolGRE:
 		p := b[l.transport:l.end]
@@ -35,20 +35,20 @@ func (l *level) seedTunnel(b []byte) bool {
 }
 
 // locateInner finds the IP header inside of outer whose TCP or UDP header starts at start.
-func locateInner(b []byte, outer level, start int) (level, bool) {
+func locateInner(b []byte, outer ipLayer, start int) (ipLayer, bool) {
 	if start > outer.end {
-		return level{}, false
+		return ipLayer{}, false
 	}
 	b = b[:outer.end]
 	for header := ipv4MinOctets; header <= ipv4MaxOctets && outer.transport+header <= start; header += 4 {
-		inner := level{network: start - header}
+		inner := ipLayer{network: start - header}
 		if inner.locateIPv4(b) && inner.transport == start && inner.end == outer.end {
 			return inner, true
 		}
 	}
 	if outer.transport+ipv6Octets > start {
-		return level{}, false
+		return ipLayer{}, false
 	}
-	inner := level{network: start - ipv6Octets}
+	inner := ipLayer{network: start - ipv6Octets}
 	return inner, inner.locateIPv6(b) && inner.transport == start && inner.end == outer.end
 }

@@ -26,11 +26,11 @@ var (
 	ip6InIP    = wrapping{protocol: layers.IPProtocolIPv6, packet: true}
 )
 
-// superFrame puts w around a super-frame of shape s, as a sender that leaves all to its card does it: the outer UDP checksum,
+// gsoFrame puts w around a GSO frame of shape s, as a sender that leaves all to its card does it: the outer UDP checksum,
 // too, is only the sum of its pseudo header, or none.
-func (w wrapping) superFrame(t fataler, s shape, gsoSize int) ([]byte, VnetHeader) {
+func (w wrapping) gsoFrame(t fataler, s shape, gsoSize int) ([]byte, VnetHeader) {
 	t.Helper()
-	super, v := s.superFrame(t, gsoSize)
+	super, v := s.gsoFrame(t, gsoSize)
 	inner := super
 	if w.packet {
 		inner = super[HeaderOctets:]
@@ -96,7 +96,7 @@ func judgeAll(t fataler, b []byte) (payload []byte) {
 	return payload
 }
 
-func TestCutterTunnels(t *testing.T) {
+func TestSegmenterTunnels(t *testing.T) {
 	tests := []struct {
 		name  string
 		outer wrapping
@@ -115,7 +115,7 @@ func TestCutterTunnels(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			super, v := tt.outer.superFrame(t, tt.inner, 1350)
+			super, v := tt.outer.gsoFrame(t, tt.inner, 1350)
 			var payload []byte
 			segments := cut(t, super, v)
 			for i, b := range segments {
@@ -132,7 +132,7 @@ func TestCutterTunnels(t *testing.T) {
 	}
 }
 
-func TestCutterRefusesTunnels(t *testing.T) {
+func TestSegmenterRefusesTunnels(t *testing.T) {
 	tests := []struct {
 		name   string
 		outer  wrapping
@@ -148,8 +148,8 @@ func TestCutterRefusesTunnels(t *testing.T) {
 		{"GRE with a sequence number", greTap, func(b []byte, _ *VnetHeader) { b[34] |= 0x10 }},
 	}
 	for _, tt := range tests {
-		super, v := tt.outer.superFrame(t, shape{payload: 3000}, 1000)
-		var c Cutter
+		super, v := tt.outer.gsoFrame(t, shape{payload: 3000}, 1000)
+		var c Segmenter
 		if got := c.Reset(super, v); got != NotRefused {
 			t.Fatalf("%s: before the change: %v", tt.name, got)
 		}

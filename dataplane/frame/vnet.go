@@ -65,7 +65,7 @@ func (v VnetHeader) Encode(b []byte) {
 // NeedsCsum reports whether the checksum is unfinished; CompleteChecksum finishes it.
 func (v VnetHeader) NeedsCsum() bool { return v.Flags&VnetNeedsCsum != 0 }
 
-// IsGSO reports whether the frame is a super-frame; a Cutter cuts or refuses it.
+// IsGSO reports whether the frame is a GSO frame; a Segmenter cuts or refuses it.
 func (v VnetHeader) IsGSO() bool { return v.GSOType != GSONone }
 
 // Shift returns v for a frame that has grown by delta octets before its network header: TagOctets for a tag put in,
@@ -80,7 +80,7 @@ func (v VnetHeader) Shift(delta int) VnetHeader {
 	return v
 }
 
-// shift saturates: a super-frame that lies in one piece has an HdrLen near 65,535, and a wrapped one would be nonsense.
+// shift saturates: a GSO frame that lies in one piece has an HdrLen near 65,535, and a wrapped one would be nonsense.
 func shift(field uint16, delta int) uint16 {
 	return uint16(min(max(int(field)+delta, 0), math.MaxUint16))
 }

@@ -49,12 +49,12 @@ func TestShift(t *testing.T) {
 		{"nothing in use", VnetHeader{HdrLen: 5, CsumStart: 6}, VnetHeader{HdrLen: 5, CsumStart: 6}, 4},
 		{"checksum", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: 6}, VnetHeader{Flags: VnetNeedsCsum, CsumStart: 38, CsumOffset: 6}, 4},
 		{
-			"super-frame, tag in",
+			"GSO frame, tag in",
 			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4, HdrLen: 66, GSOSize: 1448, CsumStart: 34, CsumOffset: 16},
 			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4, HdrLen: 70, GSOSize: 1448, CsumStart: 38, CsumOffset: 16}, 4,
 		},
 		{
-			"super-frame, tag out",
+			"GSO frame, tag out",
 			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv6, HdrLen: 90, GSOSize: 1428, CsumStart: 58, CsumOffset: 16},
 			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv6, HdrLen: 86, GSOSize: 1428, CsumStart: 54, CsumOffset: 16}, -4,
 		},
@@ -71,7 +71,7 @@ func TestShift(t *testing.T) {
 
 // Cutting before a tag is put in and after it gives the same segments but for the tag.
 func TestShiftFollowsTheTag(t *testing.T) {
-	super, v := shape{payload: 5000}.superFrame(t, 1448)
+	super, v := shape{payload: 5000}.gsoFrame(t, 1448)
 	v.HdrLen = 54
 	slot := append(make([]byte, TagOctets), super...)
 	start := InsertTag(slot, TagOctets, TypeVLAN, MakeTCI(3, false, 10))

@@ -25,7 +25,7 @@ type Config struct {
 	FrameSize     int  // largest frame that a slot holds; larger ones take the oversize queue
 	SmallSlots    int  // slots of each of the two rings for small frames; 0: those of SmallSlots
 	SmallFrame    int  // largest frame that Fanout steers to the rings for small ones; 0 is for none
-	Express       bool // open a faster way out too, where the interface suits it: see Ask and Tend
+	XDP           bool // open a faster way out too, where the interface suits it: see AllowXDP and RefreshTxPath
 
 	// Fanout steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3), and a small one to those for
 	// small frames: Other (4), Lossless (5).
@@ -42,7 +42,7 @@ const (
 
 // AFPacket is a Port on AF_PACKET sockets.
 type AFPacket struct {
-	lanes   [NumClasses]lane
+	classes [NumClasses]classRings
 	rings   []*ring // in the order in which they joined their fanout group
 	control *ring
 	refused *ring // a socket without slots, which nobody reads
@@ -53,11 +53,11 @@ type AFPacket struct {
 
 	controlLosses atomic.Uint64
 
-	express   *express // nil where there is none
-	noExpress string   // why
-	roadside  roadside
-	tending   sync.Mutex // Ask and Tend, and that they do not meet Close
-	asked     bool       // the express may be taken
+	xdpTx     *xdpTx // nil where there is none
+	noXDP     string // why
+	linkWatch linkWatch
+	txPathMu  sync.Mutex // AllowXDP and RefreshTxPath, and that they do not meet Close
+	asked     bool       // the xdpTx may be taken
 	closed    bool
 }
 
@@ -78,7 +78,7 @@ func Open(c Config) (*AFPacket, error) {
 // Prepare opens a port that receives nothing before Start: what can go wrong with it shows while another port still
 // serves the interface.
 func Prepare(c Config) (*AFPacket, error) {
-	p := &AFPacket{data: -1, urgent: -1, roadside: roadside{sockets: -1}}
+	p := &AFPacket{data: -1, urgent: -1, linkWatch: linkWatch{sockets: -1}}
 	err := InNetns(c.Netns, func() error { return p.open(c) })
 	if err != nil {
 		_ = p.Close()
@@ -97,7 +97,7 @@ func explain(err error) error {
 	case errors.Is(err, unix.ENOMEM):
 		return fmt.Errorf("%w (not enough memory for the receive rings: lower ports.NAME.ring.outage, ring.max or ring.other)", err)
 	case errors.Is(err, unix.ENOPROTOOPT):
-		return fmt.Errorf("%w (this system's packet sockets cannot carry the virtio_net header of unfinished checksums and super-frames, or lack "+
+		return fmt.Errorf("%w (this system's packet sockets cannot carry the virtio_net header of unfinished checksums and GSO frames, or lack "+
 			"another option: run the switch on a Linux kernel itself, not in a sandbox that imitates one)", err)
 	}
 	return err
@@ -117,7 +117,7 @@ func (p *AFPacket) open(c Config) error {
 	if p.urgent, err = sendSocket(index, false); err != nil {
 		return err
 	}
-	p.openExpress(c, index)
+	p.openXDPTx(c, index)
 	return stampSends(p.urgent)
 }
 
@@ -185,26 +185,26 @@ func attach(fd, level, opt int, program []bpf.RawInstruction) error {
 
 // Receive implements Port.
 func (p *AFPacket) Receive(c Class, dst []Frame, maxBytes int) int {
-	return p.lanes[c].receive(dst, maxBytes)
+	return p.classes[c].receive(dst, maxBytes)
 }
 
-// Turn implements Port.
-func (p *AFPacket) Turn() int { return math.MaxInt }
+// QueueBudget implements Port.
+func (p *AFPacket) QueueBudget() int { return math.MaxInt }
 
 // Release implements Port.
-func (p *AFPacket) Release(c Class, n int) { p.lanes[c].release(n) }
+func (p *AFPacket) Release(c Class, n int) { p.classes[c].release(n) }
 
 // Rewind implements Port.
-func (p *AFPacket) Rewind(c Class) { p.lanes[c].rewind() }
+func (p *AFPacket) Rewind(c Class) { p.classes[c].rewind() }
 
-// Behind implements Port.
-func (p *AFPacket) Behind(c Class, n int) bool { return p.lanes[c].behind(n) }
+// BacklogExceeds implements Port.
+func (p *AFPacket) BacklogExceeds(c Class, n int) bool { return p.classes[c].behind(n) }
 
 // Backlog implements Port.
-func (p *AFPacket) Backlog(c Class) Backlog { return p.lanes[c].backlog() }
+func (p *AFPacket) Backlog(c Class) Backlog { return p.classes[c].backlog() }
 
 // Slots implements Port.
-func (p *AFPacket) Slots(c Class) int { return p.lanes[c].slots() }
+func (p *AFPacket) Slots(c Class) int { return p.classes[c].slots() }
 
 // Control implements Port. LLDP frames, which come here so that no data ring gets them, are passed over.
 func (p *AFPacket) Control() ([]byte, int64) {
@@ -234,8 +234,8 @@ func (p *AFPacket) ControlDone() {
 // Send implements Port.
 func (p *AFPacket) Send(b *Batch) (int, error) {
 	done := 0
-	if p.express != nil && p.express.takes(b) {
-		n, dropped := p.express.send(b.n)
+	if p.xdpTx != nil && p.xdpTx.takes(b) {
+		n, dropped := p.xdpTx.send(b.n)
 		if dropped {
 			return n, ErrDropped
 		}
@@ -278,11 +278,11 @@ func (p *AFPacket) SendStamped(b []byte) (int64, error) { return p.stamper.send(
 
 // Descriptors implements Port.
 func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {
-	for c := range p.lanes {
+	for c := range p.classes {
 		if what&(1<<c) == 0 {
 			continue
 		}
-		for _, r := range p.lanes[c].rings {
+		for _, r := range p.classes[c].rings {
 			fds = append(fds, int32(r.fd))
 		}
 	}
@@ -302,7 +302,7 @@ func (p *AFPacket) Bound() bool {
 
 // Losses implements Port. Only one goroutine may call it: the kernel's counter starts anew at each reading.
 func (p *AFPacket) Losses(c Class) uint64 {
-	for _, r := range p.lanes[c].rings {
+	for _, r := range p.classes[c].rings {
 		if st, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
 			p.losses[c].Add(uint64(st.Drops))
 		}
@@ -333,10 +333,10 @@ func (p *AFPacket) ClearError() {
 
 // Close implements Port. The kernel waits some 20 ms for each socket that is closed, and for all at once no longer.
 func (p *AFPacket) Close() error {
-	p.tending.Lock()
-	defer p.tending.Unlock()
+	p.txPathMu.Lock()
+	defer p.txPathMu.Unlock()
 	p.closed = true
-	closing := []func() error{p.roadside.close}
+	closing := []func() error{p.linkWatch.close}
 	for _, r := range p.rings {
 		closing = append(closing, func() error { return errors.Join(r.close(), unix.Close(r.fd)) })
 	}
@@ -345,8 +345,8 @@ func (p *AFPacket) Close() error {
 			closing = append(closing, func() error { return unix.Close(fd) })
 		}
 	}
-	if p.express != nil {
-		closing = append(closing, p.express.close)
+	if p.xdpTx != nil {
+		closing = append(closing, p.xdpTx.close)
 	}
 	errs := make([]error, len(closing))
 	var all sync.WaitGroup

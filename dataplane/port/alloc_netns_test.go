@@ -29,7 +29,7 @@ func TestReceiveAllocatesNothing(t *testing.T) {
 		w.port.Release(port.Other, warm)
 		missing := 0
 		allocs := testing.AllocsPerRun(runs, func() {
-			if n := w.port.Receive(port.Other, frames[:1], 1<<20); n != 1 || frames[0].Cut {
+			if n := w.port.Receive(port.Other, frames[:1], 1<<20); n != 1 || frames[0].Truncated {
 				missing++
 			}
 			w.port.Rewind(port.Other)

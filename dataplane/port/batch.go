@@ -99,8 +99,8 @@ func (b *Batch) join() {
 	b.parts = b.begun + 1
 }
 
-// gather copies frame i, without its virtio_net_hdr, to dst and returns its length, 0 where dst is too short.
-func (b *Batch) gather(i int, dst []byte) (n int) {
+// copyFrame copies frame i, without its virtio_net_hdr, to dst and returns its length, 0 where dst is too short.
+func (b *Batch) copyFrame(i int, dst []byte) (n int) {
 	skip := frame.VnetHeaderOctets
 	for _, v := range b.pieces(i) {
 		p := unsafe.Slice(v.Base, v.Len)[skip:]

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HushWith replaces what Quiet does to a physical NIC, and returns what puts it back.
+// HushWith replaces what SilenceLink does to a physical NIC, and returns what puts it back.
 func HushWith(f func(name string) error) (restore func()) {
-	before := hushNIC
-	hushNIC = f
-	return func() { hushNIC = before }
+	before := disableNICFlowControl
+	disableNICFlowControl = f
+	return func() { disableNICFlowControl = before }
 }
 
 // SwitchARP is switchARP.
@@ -49,17 +49,17 @@ func WithoutPacketOption(option int, err error) (restore func()) {
 
 // Expressed returns how many frames were given to the AF_XDP socket.
 func Expressed(p *AFPacket) uint32 {
-	if p.express == nil {
+	if p.xdpTx == nil {
 		return 0
 	}
-	return p.express.posted
+	return p.xdpTx.posted
 }
 
 // Voided returns how many of them the kernel passed over, by its own count.
 func Voided(p *AFPacket) (int, error) {
 	var st unix.XDPStatistics
 	size := uint32(unsafe.Sizeof(st))
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.express.fd), unix.SOL_XDP, unix.XDP_STATISTICS, uintptr(unsafe.Pointer(&st)), uintptr(unsafe.Pointer(&size)), 0)
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.xdpTx.fd), unix.SOL_XDP, unix.XDP_STATISTICS, uintptr(unsafe.Pointer(&st)), uintptr(unsafe.Pointer(&size)), 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -68,5 +68,5 @@ func Voided(p *AFPacket) (int, error) {
 
 // ShrinkExpress makes the send buffer of the AF_XDP socket hold no more than that many octets.
 func ShrinkExpress(p *AFPacket, octets int) {
-	setBuffer(p.express.fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, octets)
+	setBuffer(p.xdpTx.fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, octets)
 }

@@ -17,7 +17,7 @@ const enoughSlots = 16384
 type ringConfig struct {
 	slots     int
 	frameSize int
-	data      bool // it takes super-frames, too
+	data      bool // it takes GSO frames, too
 }
 
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
@@ -41,10 +41,10 @@ func (p *AFPacket) openRings(c Config, index int) error {
 		}
 	}
 	p.control, p.refused = p.rings[controlRing], p.rings[refusedRing]
-	for class := range p.lanes {
-		p.lanes[class].rings = []*ring{p.rings[class]}
+	for class := range p.classes {
+		p.classes[class].rings = []*ring{p.rings[class]}
 		if c.SmallFrame > 0 {
-			p.lanes[class].rings = append(p.lanes[class].rings, p.rings[smallRings+class])
+			p.classes[class].rings = append(p.classes[class].rings, p.rings[smallRings+class])
 		}
 	}
 	return p.Steer(c.Fanout)

@@ -140,20 +140,20 @@ func (l Link) Usable(ns string) error {
 // addrGenNone is the value of IFLA_INET6_ADDR_GEN_MODE for no link-local addresses.
 const addrGenNone = 1
 
-// linkLocal is what Quiet takes away from an interface.
+// linkLocal is what SilenceLink takes away from an interface.
 type linkLocal struct {
 	changed   bool
 	mode      int // of making addresses
 	addresses []netlink.Addr
 }
 
-// hushNIC is what Quiet does to a physical NIC. Tests replace it.
-var hushNIC = disableHardwarePause
+// disableNICFlowControl is what SilenceLink does to a physical NIC. Tests replace it.
+var disableNICFlowControl = disableHardwarePause
 
-// Quiet stops IPv6 link-local addresses on an interface, so that the kernel does not speak on a switch port, and
+// SilenceLink stops IPv6 link-local addresses on an interface, so that the kernel does not speak on a switch port, and
 // switches off the PAUSE and PFC of a physical NIC. It returns the function that restores the addresses; on an error it
 // has restored them itself.
-func Quiet(ns string, l Link) (restore func() error, err error) {
+func SilenceLink(ns string, l Link) (restore func() error, err error) {
 	home, err := IdentifyNetns(ns)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func Quiet(ns string, l Link) (restore func() error, err error) {
 		}
 		was, err = removeLinkLocal(link)
 		if err == nil && l.Kind == "" {
-			err = hushNIC(l.Name)
+			err = disableNICFlowControl(l.Name)
 		}
 		if err != nil {
 			return errors.Join(err, restoreLinkLocal(l, was))

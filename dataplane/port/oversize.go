@@ -10,13 +10,13 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// Slots are small so that the ring stays in the cache; a frame that does not fit (a super-frame, a jumbo frame) is
+// Slots are small so that the ring stays in the cache; a frame that does not fit (a GSO frame, a jumbo frame) is
 // marked TP_STATUS_COPY by the kernel and queued whole on the same socket, in slot order (PACKET_COPY_THRESH). It is
 // fetched into one of a few buffers that belong to its slot until the slot is released.
 const (
 	oversizeBuffers = 4
 	oversizeLen     = frame.TagOctets + frame.VnetHeaderOctets + MaxFrame
-	// oversizeQueue is the socket's receive buffer at least, which else is as large as the ring: about forty super-frames with
+	// oversizeQueue is the socket's receive buffer at least, which else is as large as the ring: about forty GSO frames with
 	// the kernel's book-keeping.
 	oversizeQueue = 4 << 20
 	oversizeTries = 64 // calls until the queue is in step with the ring
@@ -40,7 +40,7 @@ func (r *ring) readOversize(s []byte, st uint32, f *Frame) bool {
 	}
 	if !fetched && !r.fetch(i, s, st) {
 		*status(s) = st &^ unix.TP_STATUS_COPY // its frame is lost, and must not be looked for again
-		f.Cut, f.Data = true, nil
+		f.Truncated, f.Data = true, nil
 		return true
 	}
 	b, at := r.oversize.buf[i], r.oversize.at[i]

@@ -9,7 +9,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// super is a super-frame of n octets with its header.
+// super is a GSO frame of n octets with its header.
 func super(tag *frame.TCI, seq, n int) ([]byte, frame.VnetHeader) {
 	return unfinished(tag, seq, n, 1448)
 }
@@ -20,7 +20,7 @@ type sent struct {
 	v frame.VnetHeader
 }
 
-// mixed returns small frames, jumbo frames and super-frames, tagged and not, for one ring.
+// mixed returns small frames, jumbo frames and GSO frames, tagged and not, for one ring.
 func mixed(n int) (all []sent) {
 	for seq := range n {
 		var tag *frame.TCI
@@ -58,8 +58,8 @@ func TestOversizeFrames(t *testing.T) {
 				}
 				for i, f := range frames[:n] {
 					want := all[done+i]
-					if f.Cut || !bytes.Equal(f.Data, want.b) || f.Vnet.GSOSize != want.v.GSOSize || f.Vnet.CsumStart != want.v.CsumStart {
-						t.Fatalf("frame %d: %d octets (cut %v) with %+v, want %d with %+v", done+i, len(f.Data), f.Cut, f.Vnet, len(want.b), want.v)
+					if f.Truncated || !bytes.Equal(f.Data, want.b) || f.Vnet.GSOSize != want.v.GSOSize || f.Vnet.CsumStart != want.v.CsumStart {
+						t.Fatalf("frame %d: %d octets (cut %v) with %+v, want %d with %+v", done+i, len(f.Data), f.Truncated, f.Vnet, len(want.b), want.v)
 					}
 				}
 				w.port.Rewind(port.Other)
@@ -123,21 +123,21 @@ func TestOversizeBacklog(t *testing.T) {
 	}
 	send(1)
 	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })
-	if w.port.Behind(port.Other, 1) {
+	if w.port.BacklogExceeds(port.Other, 1) {
 		t.Error("one frame is more than one")
 	}
 	w.take(port.Other, 1)
 	const waiting = 10
 	send(waiting)
-	if !w.port.Behind(port.Other, waiting) {
-		t.Error("a large frame was seen, and Behind does not say so")
+	if !w.port.BacklogExceeds(port.Other, waiting) {
+		t.Error("a large frame was seen, and BacklogExceeds does not say so")
 	}
 	got := w.port.Backlog(port.Other)
 	if got.Frames != waiting || got.Octets < waiting*65_000 || got.Fill < 0.05 || got.Fill > 1 {
-		t.Errorf("backlog %+v of %d super-frames", got, waiting)
+		t.Errorf("backlog %+v of %d GSO frames", got, waiting)
 	}
 	w.take(port.Other, waiting)
-	if got := w.port.Backlog(port.Other); got != (port.Backlog{}) || w.port.Behind(port.Other, 0) {
+	if got := w.port.Backlog(port.Other); got != (port.Backlog{}) || w.port.BacklogExceeds(port.Other, 0) {
 		t.Errorf("backlog %+v of an empty queue", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestOversizeQueueFull(t *testing.T) {
 	whole, cut := 0, 0
 	for i, f := range got {
 		switch {
-		case f.Cut:
+		case f.Truncated:
 			cut++
 		case bytes.Equal(f.Data, want[i]):
 			whole++

@@ -5,11 +5,11 @@
 //	batch.go     Batch, the frames of one send call, and how sendmmsg takes them
 //	peek.go      looking into a batch
 //	afpacket.go  the implementation on AF_PACKET sockets: data rings, a MAC Control ring, send sockets
-//	express.go   the faster way out of a veth, an AF_XDP socket
-//	tend.go      when a port takes it
-//	look.go      who captures on interfaces
+//	xdptx.go   the faster way out of a veth, an AF_XDP socket
+//	txpath.go      when a port takes it
+//	packetsockets.go      who captures on interfaces
 //	group.go     its receive rings as one fanout group
-//	lane.go      the data rings of a class as one: frames in the order in which they came
+//	classrings.go      the data rings of a class as one: frames in the order in which they came
 //	ring.go      one TPACKET_V2 receive ring
 //	oversize.go  frames larger than a ring slot
 //	lldp.go      the socket for LLDP frames
@@ -20,7 +20,7 @@
 //	tap.go       the implementation on a TAP, towards the stack of the host
 //	tapqueue.go  the queues of a TAP
 //	tapsettings.go  MTU, addresses and queues of a TAP, and their change
-//	hush.go      a TAP's wire, kept from the stack of the host
+//	hoststack.go      a TAP's wire, kept from the stack of the host
 //	pause.go     hardware PAUSE and PFC of a physical NIC, switched off
 //	watch.go     interfaces that appear, vanish and flap
 //	survey.go    what the kernel says of an interface and of what is around it
@@ -40,7 +40,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// MaxFrame is the longest frame that a port carries, octets without FCS: a super-frame of 64 KiB with its header.
+// MaxFrame is the longest frame that a port carries, octets without FCS: a GSO frame of 64 KiB with its header.
 const MaxFrame = 65550
 
 // Class tells the two kinds of data rings of a port apart: lossy traffic cannot be held by PFC, so it must not be able to
@@ -64,10 +64,10 @@ func (c Class) String() string {
 
 // A Frame is one received frame. Data is valid until the slot is released.
 type Frame struct {
-	Data  []byte           // from the destination MAC, VLAN tag in its place, without FCS
-	Vnet  frame.VnetHeader // checksum and segmentation state; zero for an ordinary frame
-	Stamp int64            // receive time, ns of CLOCK_REALTIME
-	Cut   bool             // set where Data is shorter than what arrived: no room for the whole frame
+	Data      []byte           // from the destination MAC, VLAN tag in its place, without FCS
+	Vnet      frame.VnetHeader // checksum and segmentation state; zero for an ordinary frame
+	Stamp     int64            // receive time, ns of CLOCK_REALTIME
+	Truncated bool             // set where Data is shorter than what arrived: no room for the whole frame
 
 	vnet []byte // the octets that Vnet was read from, where there are any
 }
@@ -114,16 +114,16 @@ type Port interface {
 	// Receive fills dst with the frames that follow those already received, at most maxBytes octets (at least one
 	// frame), and returns their number. They stay in their rings until Release, up to 256 at a time.
 	Receive(c Class, dst []Frame, maxBytes int) int
-	// Turn returns after how many octets of a queue, at most, Receive leaves it, whatever maxBytes says; the last frame may end
+	// QueueBudget returns after how many octets of a queue, at most, Receive leaves it, whatever maxBytes says; the last frame may end
 	// beyond them. Where Receive hands over as many, more may wait. It is math.MaxInt where maxBytes alone decides.
-	Turn() int
+	QueueBudget() int
 	// Release gives the n oldest received frames back to the kernel.
 	Release(c Class, n int)
 	// Rewind makes Receive begin again at the oldest frame that was not released.
 	Rewind(c Class)
-	// Behind tells whether more than n frames, or more than half of what it holds, wait in one ring of the class, or one has
+	// BacklogExceeds tells whether more than n frames, or more than half of what it holds, wait in one ring of the class, or one has
 	// been too large for its slot, so that only Backlog knows. It costs a load for each ring.
-	Behind(c Class, n int) bool
+	BacklogExceeds(c Class, n int) bool
 	// Backlog returns what waits in the rings of the class.
 	Backlog(c Class) Backlog
 	// Slots returns how many frames they hold.

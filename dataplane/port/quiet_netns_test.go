@@ -38,7 +38,7 @@ func TestQuietUndoesItself(t *testing.T) {
 	l.Kind = "" // as if it were a NIC
 	refused := errors.New("the driver refuses")
 	t.Cleanup(port.HushWith(func(string) error { return refused }))
-	if _, err := port.Quiet(w.ns, l); !errors.Is(err, refused) {
+	if _, err := port.SilenceLink(w.ns, l); !errors.Is(err, refused) {
 		t.Errorf("error %v, want %v", err, refused)
 	}
 	if after := w.addrGenMode(); after != before {

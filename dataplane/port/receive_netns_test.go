@@ -22,8 +22,8 @@ func TestReceive(t *testing.T) {
 	got := w.take(port.Other, 3)
 	wantData(t, got, want)
 	for i, f := range got {
-		if f.Stamp < from || f.Stamp > now() || f.Cut || f.Vnet != (frame.VnetHeader{}) {
-			t.Errorf("frame %d: stamp %d not from %d to %d, cut %v, header %+v", i, f.Stamp, from, now(), f.Cut, f.Vnet)
+		if f.Stamp < from || f.Stamp > now() || f.Truncated || f.Vnet != (frame.VnetHeader{}) {
+			t.Errorf("frame %d: stamp %d not from %d to %d, cut %v, header %+v", i, f.Stamp, from, now(), f.Truncated, f.Vnet)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestRingWrapsAround(t *testing.T) {
 		waiting += n
 		eventually(t, "frames wait in the ring", func() bool { return w.port.Backlog(port.Other).Frames == waiting })
 		for _, limit := range []int{0, waiting - 1, waiting} {
-			if behind := w.port.Behind(port.Other, limit); behind != (waiting > min(limit, slots/2)) {
+			if behind := w.port.BacklogExceeds(port.Other, limit); behind != (waiting > min(limit, slots/2)) {
 				t.Fatalf("more than %d of %d frames wait: %v", limit, waiting, behind)
 			}
 		}
@@ -211,7 +211,7 @@ func TestHeaderMovesWithTheTag(t *testing.T) {
 		name string
 		tag  *frame.TCI
 		gso  uint16
-	}{{"untagged", nil, 0}, {"tagged", tci(2, 10), 0}, {"super-frame", nil, 400}, {"tagged super-frame", tci(2, 0), 400}} {
+	}{{"untagged", nil, 0}, {"tagged", tci(2, 10), 0}, {"GSO frame", nil, 400}, {"tagged GSO frame", tci(2, 0), 400}} {
 		b, v := unfinished(row.tag, 1, 1400, row.gso)
 		w.send(v, b)
 		eventually(t, row.name+" waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })

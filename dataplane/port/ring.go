@@ -65,7 +65,7 @@ type ring struct {
 const (
 	smallSlot   = 256
 	smallFrame  = smallSlot - frame.TagOctets
-	smallFrames = laneFrames
+	smallFrames = maxPending
 )
 
 // mapSlots sets up the receive ring of a socket that is not bound yet: at least slots slots for frames of up to frameSize
@@ -181,11 +181,11 @@ func (r *ring) read(s []byte, st uint32, f *Frame) bool {
 	mac := int(binary.NativeEndian.Uint16(s[slotMAC:]))
 	snap := int(binary.NativeEndian.Uint32(s[slotSnapLen:]))
 	f.Stamp = stamp(s)
-	f.Vnet, f.Cut, f.vnet = frame.VnetHeader{}, false, nil
+	f.Vnet, f.Truncated, f.vnet = frame.VnetHeader{}, false, nil
 	if st&unix.TP_STATUS_COPY != 0 {
 		return r.readOversize(s, st, f)
 	}
-	f.Cut = snap < int(binary.NativeEndian.Uint32(s[slotLen:]))
+	f.Truncated = snap < int(binary.NativeEndian.Uint32(s[slotLen:]))
 	if r.vnet {
 		f.vnet = s[mac-frame.VnetHeaderOctets : mac]
 		f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)

@@ -104,16 +104,16 @@ func sendTagged(t *testing.T, w *wire) {
 	}
 }
 
-// Checksum and segmentation that are still to do travel with the frame, super-frames whole.
-func TestSendSuperFrame(t *testing.T) { bothWays(t, sendSuperFrame) }
+// Checksum and segmentation that are still to do travel with the frame, GSO frames whole.
+func TestSendGSOFrame(t *testing.T) { bothWays(t, sendGSOFrame) }
 
-func sendSuperFrame(t *testing.T, w *wire) {
+func sendGSOFrame(t *testing.T, w *wire) {
 	for _, row := range []struct {
 		name string
 		tag  *frame.TCI
 		n    int
 		gso  uint16
-	}{{"checksum to do", nil, 1000, 0}, {"super-frame", nil, 65_000, 1448}, {"tagged super-frame", tci(3, 10), 65_000, 1448}, {"tagged, checksum to do", tci(3, 0), 1400, 0}} {
+	}{{"checksum to do", nil, 1000, 0}, {"GSO frame", nil, 65_000, 1448}, {"tagged GSO frame", tci(3, 10), 65_000, 1448}, {"tagged, checksum to do", tci(3, 0), 1400, 0}} {
 		data, v := unfinished(row.tag, 1, row.n, row.gso)
 		b := port.NewBatch()
 		add(b, v, data, 256)

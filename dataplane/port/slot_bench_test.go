@@ -81,7 +81,7 @@ func (l *transit) pass(b *testing.B, batch *port.Batch) float64 {
 			for c := range port.NumClasses {
 				n := l.to.Receive(c, frames[:], 1<<20)
 				for i := range n {
-					if frames[i].Cut {
+					if frames[i].Truncated {
 						b.Fatal("a frame was cut")
 					}
 				}

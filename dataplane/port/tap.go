@@ -27,7 +27,7 @@ const (
 	// TAPBurst is the largest number of octets that Receive still hands over of a priority after SendControl has paused it: one
 	// burst.
 	TAPBurst = tapTurn + MaxFrame
-	// tapQueueLength is how many frames wait in each queue before the kernel drops them. TCP fills it with super-frames, at most
+	// tapQueueLength is how many frames wait in each queue before the kernel drops them. TCP fills it with GSO frames, at most
 	// a window for each connection.
 	tapQueueLength = 1 << 16
 )
@@ -54,7 +54,7 @@ type TAP struct {
 	settings    TAPSettings
 	held        func(b []byte, was uint8) uint8
 	drops       atomic.Uint64 // last seen
-	asking      sync.Mutex    // AskDrops and Close
+	asking      sync.Mutex    // RefreshHostDrops and Close
 	closed      bool          // guarded by asking
 	paused      atomic.Uint32 // priorities
 
@@ -145,8 +145,8 @@ func (t *TAP) Receive(c Class, dst []Frame, maxBytes int) int {
 	return n
 }
 
-// Turn implements Port.
-func (t *TAP) Turn() int { return tapTurn }
+// QueueBudget implements Port.
+func (t *TAP) QueueBudget() int { return tapTurn }
 
 // fill reads from every queue that is ready and not paused, a little of each.
 func (t *TAP) fill() {
@@ -221,8 +221,8 @@ func (t *TAP) Release(_ Class, n int) { t.head += n }
 // Rewind implements Port.
 func (t *TAP) Rewind(Class) { t.next = t.head }
 
-// Behind implements Port. What waits in the kernel is no danger: the host waits with it.
-func (t *TAP) Behind(Class, int) bool { return false }
+// BacklogExceeds implements Port. What waits in the kernel is no danger: the host waits with it.
+func (t *TAP) BacklogExceeds(Class, int) bool { return false }
 
 // Backlog implements Port.
 func (t *TAP) Backlog(Class) Backlog { return Backlog{} }
@@ -269,9 +269,9 @@ func (t *TAP) SendControl(b []byte) error {
 	return t.pause(t.held(b, uint8(t.paused.Load())))
 }
 
-// Free lets the host send all priorities. The switch tells anew what it must not: nobody else would end a pause of which the switch
+// ClearPause lets the host send all priorities. The switch tells anew what it must not: nobody else would end a pause of which the switch
 // thinks that the peer has forgotten it.
-func (t *TAP) Free() error { return t.pause(0) }
+func (t *TAP) ClearPause() error { return t.pause(0) }
 
 func (t *TAP) pause(is uint8) error {
 	was := uint8(t.paused.Swap(uint32(is)))
@@ -308,11 +308,11 @@ func (t *TAP) Losses(Class) uint64 { return 0 }
 // ControlLosses implements Port.
 func (t *TAP) ControlLosses() uint64 { return 0 }
 
-// HostDrops returns the frames that the kernel had dropped because a queue towards the switch was full, when AskDrops asked last.
+// HostDrops returns the frames that the kernel had dropped because a queue towards the switch was full, when RefreshHostDrops asked last.
 func (t *TAP) HostDrops() uint64 { return t.drops.Load() }
 
-// AskDrops asks the kernel for HostDrops. Where other interfaces come and go, the answer may take half a second.
-func (t *TAP) AskDrops() {
+// RefreshHostDrops asks the kernel for HostDrops. Where other interfaces come and go, the answer may take half a second.
+func (t *TAP) RefreshHostDrops() {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	if t.closed {

@@ -94,7 +94,7 @@ func benchmarkNothing(b *testing.B) {
 	}
 }
 
-// numberedFrame is one that goes as it is, and of more than 1514 octets a super-frame.
+// numberedFrame is one that goes as it is, and of more than 1514 octets a GSO frame.
 func numberedFrame(seq, octets int) ([]byte, frame.VnetHeader) {
 	if octets > 1514 {
 		return super(nil, seq, octets)

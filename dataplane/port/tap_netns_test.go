@@ -189,7 +189,7 @@ func TestTAPPause(t *testing.T) {
 func TestTAPTurn(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
 	const octets = 1500
-	most := h.Turn()/octets + 1
+	most := h.QueueBudget()/octets + 1
 	h.send(0, slices.Repeat([][]byte{craft(tci(3, 0), experimental, 1, octets)}, most+5)...)
 	var frames [64]port.Frame
 	for _, want := range []int{most, 5} {
@@ -219,7 +219,7 @@ func TestTAPWithoutBPF(t *testing.T) {
 	if got := h.take(3); got != nil {
 		t.Fatalf("read although a priority is paused: %x", got)
 	}
-	must(t, h.Free())
+	must(t, h.ClearPause())
 	want := [][]byte{slices.Insert(ip(26), 12, 0x81, 0, 4<<5, 0), ip(0), tagged}
 	if got := h.take(3); !slices.EqualFunc(got, want, bytes.Equal) {
 		t.Errorf("got %x, want %x", got, want)
@@ -258,7 +258,7 @@ func TestTAPCountsWhatTheHostLoses(t *testing.T) {
 		all[i] = b
 	}
 	h.sendAll(all)
-	h.AskDrops()
+	h.RefreshHostDrops()
 	if got := h.HostDrops(); got != beyond {
 		t.Errorf("%d frames dropped, want %d", got, beyond)
 	}

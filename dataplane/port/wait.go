@@ -15,7 +15,7 @@ import (
 type Waiter struct {
 	event int
 	fds   []unix.PollFd // that of Wake, then those of Watch
-	long  bool          // the last sleep of Doze was long
+	long  bool          // the last sleep of Poll was long
 }
 
 // NewWaiter returns a Waiter without ports.
@@ -37,9 +37,9 @@ func (w *Waiter) Watch(fds []int32) {
 	}
 }
 
-// Mute leaves the descriptors from number from on, up to to, as Watch was given them, out of the sleeps to come, or takes them
+// Ignore leaves the descriptors from number from on, up to to, as Watch was given them, out of the sleeps to come, or takes them
 // in again.
-func (w *Waiter) Mute(from, to int, on bool) {
+func (w *Waiter) Ignore(from, to int, on bool) {
 	fds := w.fds[1:]
 	for i := from; i < to; i++ {
 		if on != (fds[i].Fd < 0) {
@@ -68,18 +68,18 @@ func (w *Waiter) Wait(d time.Duration) Wakeup {
 	return w.woken(unix.Ppoll(w.fds, timeout, nil))
 }
 
-// briefly is how long a sleep of Doze is none of the Go runtime's business. Of longer ones it knows, so that its threads sleep, too.
-const briefly = time.Millisecond
+// rawPollMax is how long a sleep of Poll is none of the Go runtime's business. Of longer ones it knows, so that its threads sleep, too.
+const rawPollMax = time.Millisecond
 
-// Doze is Wait for a goroutine that keeps its thread, has one of GOMAXPROCS to itself and sleeps often. The runtime's monitor thread
+// Poll is Wait for a goroutine that keeps its thread, has one of GOMAXPROCS to itself and sleeps often. The runtime's monitor thread
 // takes the processor of such a goroutine away whenever it meets it in a system call, since to the scheduler it runs in one time slice
 // for ever, and then looks again every 20 µs: thousands of wake-ups a second, a tenth of a CPU on a VM whose timers cost that much. So
 // it is not told of the first millisecond. After a long sleep it is told at once: the next is likely to be long as well, and meanwhile a
 // goroutine that seems to work would keep the monitor awake.
-func (w *Waiter) Doze(d time.Duration) Wakeup {
+func (w *Waiter) Poll(d time.Duration) Wakeup {
 	from := time.Now()
 	if !w.long {
-		if why, over := w.nap(d); over {
+		if why, over := w.rawPoll(d); over {
 			return why
 		}
 		if d > 0 {
@@ -87,15 +87,15 @@ func (w *Waiter) Doze(d time.Duration) Wakeup {
 		}
 	}
 	why := w.Wait(d)
-	w.long = time.Since(from) > briefly
+	w.long = time.Since(from) > rawPollMax
 	return why
 }
 
-// nap sleeps unknown to the Go runtime, for at most briefly, and tells whether that was the whole sleep.
-func (w *Waiter) nap(d time.Duration) (why Wakeup, over bool) {
-	short := min(d, briefly)
+// rawPoll sleeps unknown to the Go runtime, for at most rawPollMax, and tells whether that was the whole sleep.
+func (w *Waiter) rawPoll(d time.Duration) (why Wakeup, over bool) {
+	short := min(d, rawPollMax)
 	if d < 0 {
-		short = briefly
+		short = rawPollMax
 	}
 	n, errno := poll(w.fds, short)
 	if errno != 0 {
@@ -104,10 +104,10 @@ func (w *Waiter) nap(d time.Duration) (why Wakeup, over bool) {
 	return w.woken(n, nil), n > 0 || short == d
 }
 
-// Sleep sleeps for d, and hears nothing meanwhile. Of a short sleep the Go runtime is not told: see Doze.
+// Sleep sleeps for d, and hears nothing meanwhile. Of a short sleep the Go runtime is not told: see Poll.
 func Sleep(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
-	if d > 2*briefly {
+	if d > 2*rawPollMax {
 		_ = unix.Nanosleep(&t, nil) // a signal ends it early
 		return
 	}

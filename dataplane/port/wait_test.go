@@ -24,7 +24,7 @@ func newWaiter(t *testing.T) *port.Waiter {
 }
 
 // sleeps are the two ways to sleep.
-var sleeps = map[string]func(*port.Waiter, time.Duration) port.Wakeup{"Wait": (*port.Waiter).Wait, "Doze": (*port.Waiter).Doze}
+var sleeps = map[string]func(*port.Waiter, time.Duration) port.Wakeup{"Wait": (*port.Waiter).Wait, "Poll": (*port.Waiter).Poll}
 
 func TestSleepExpires(t *testing.T) {
 	w := newWaiter(t)
@@ -74,7 +74,7 @@ func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 	from := time.Now()
 	mine, others := timesRun(t, own)
 	for range number {
-		w.Doze(200 * time.Microsecond)
+		w.Poll(200 * time.Microsecond)
 	}
 	mineAfter, othersAfter := timesRun(t, own)
 	if ran := mineAfter - mine; ran < number/2 {
@@ -95,7 +95,7 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 	own := unix.Gettid()
 	before, _ := timesRun(t, own)
 	for range number {
-		w.Doze(5 * time.Millisecond)
+		w.Poll(5 * time.Millisecond)
 	}
 	if after, _ := timesRun(t, own); after-before > number*3/2 {
 		t.Errorf("%d sleeps, but the thread ran %d times", number, after-before)
@@ -123,11 +123,11 @@ func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 	}
 	write(1)
 	for range 2 { // muted twice is muted
-		w.Mute(1, 2, true)
+		w.Ignore(1, 2, true)
 		var longest time.Duration
 		for range 20 { // a signal of the runtime's ends a sleep as well
 			from := time.Now()
-			w.Doze(short)
+			w.Poll(short)
 			longest = max(longest, time.Since(from))
 		}
 		if longest < short {
@@ -137,16 +137,16 @@ func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 	for name, wake := range map[string]func(){"Wake": w.Wake, "another descriptor": func() { write(0) }} {
 		wake()
 		from := time.Now()
-		if w.Doze(long); time.Since(from) >= long {
+		if w.Poll(long); time.Since(from) >= long {
 			t.Errorf("%s did not end a sleep", name)
 		}
 	}
-	w.Mute(0, 2, true)
-	w.Mute(1, 2, false)
+	w.Ignore(0, 2, true)
+	w.Ignore(1, 2, false)
 	if why := w.Wait(long); why != port.Ready {
 		t.Errorf("a descriptor that was muted before: %v, want ready", why)
 	}
-	w.Mute(0, 2, true)
+	w.Ignore(0, 2, true)
 	w.Watch(fds[:1])
 	if why := w.Wait(long); why != port.Ready {
 		t.Errorf("a descriptor that is watched anew: %v, want ready", why)
@@ -193,7 +193,7 @@ func timesRun(t *testing.T, own int) (mine, others int) {
 func TestDozeAllocatesNothing(t *testing.T) {
 	w := newWaiter(t)
 	for _, d := range []time.Duration{0, 1500 * time.Microsecond} {
-		if n := testing.AllocsPerRun(50, func() { w.Doze(d) }); n != 0 {
+		if n := testing.AllocsPerRun(50, func() { w.Poll(d) }); n != 0 {
 			t.Errorf("a sleep of %v allocates %v times", d, n)
 		}
 	}

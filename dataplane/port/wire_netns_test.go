@@ -163,17 +163,17 @@ func wireOf(t *testing.T, packet bool) *wire {
 	return w
 }
 
-// newExpress makes a wire whose port sends by an AF_XDP socket.
-func newExpress(t *testing.T) *wire {
+// newXDPTx makes a wire whose port sends by an AF_XDP socket.
+func newXDPTx(t *testing.T) *wire {
 	t.Helper()
 	w := newWire(t)
-	porttest.RequireExpress(t, w.port.Way())
+	porttest.RequireXDP(t, w.port.TxPath())
 	return w
 }
 
 // bothWays runs a test with a port that sends by an AF_XDP socket and with one that sends by a packet socket alone.
 func bothWays(t *testing.T, test func(t *testing.T, w *wire)) {
-	t.Run("express", func(t *testing.T) { test(t, newExpress(t)) })
+	t.Run("xdpTx", func(t *testing.T) { test(t, newXDPTx(t)) })
 	t.Run("packet", func(t *testing.T) { test(t, wireOf(t, true)) })
 }
 
@@ -188,7 +188,7 @@ func (w *wire) socket(name string) *porttest.Socket {
 }
 
 func (w *wire) config() port.Config {
-	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, Express: !w.packet, Fanout: byPCP(w.t)}
+	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, XDP: !w.packet, Fanout: byPCP(w.t)}
 }
 
 func (w *wire) open() *port.AFPacket {
@@ -258,7 +258,7 @@ func (w *wire) take(c port.Class, n int) (got []port.Frame) {
 	eventually(w.t, fmt.Sprintf("%d frames come by the %v ring", n, c), func() bool {
 		k := w.port.Receive(c, frames[:], 1<<20)
 		for _, f := range frames[:k] {
-			if ours(f.Data) || f.Cut {
+			if ours(f.Data) || f.Truncated {
 				f.Data = bytes.Clone(f.Data)
 				got = append(got, f)
 			}

@@ -100,8 +100,8 @@ func (a *Aggregator) Judge(f *Frame, now int64) Verdict {
 		a.stats.Colours[f.Member][p][Green].add(f.Octets)
 		return Pass
 	}
-	a.red[p].See(f.Waiting, now)
-	a.all.See(f.All, now)
+	a.red[p].Observe(f.Waiting, now)
+	a.all.Observe(f.All, now)
 	colour := a.meters[p].Colour(f.Metered, f.Colour, now)
 	a.stats.Colours[f.Member][p][colour].add(f.Octets)
 	switch {

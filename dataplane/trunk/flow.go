@@ -93,8 +93,8 @@ type Common struct {
 	paused uint8
 }
 
-// See adds a member that is up and the priorities that its peer holds.
-func (c *Common) See(paused uint8) {
+// Add adds a member that is up and the priorities that its peer holds.
+func (c *Common) Add(paused uint8) {
 	if !c.any {
 		c.any, c.paused = true, 0xFF
 	}

@@ -117,7 +117,7 @@ func TestHoldsOfTheUplink(t *testing.T) {
 	} {
 		var common Common
 		for _, paused := range tt.paused {
-			common.See(paused)
+			common.Add(paused)
 		}
 		held := Holds{Members: 0b11, Priorities: 0b101, Uplink: tt.held}
 		got := tt.c.ToUplink(held, &tt.load, common.Paused())

@@ -34,9 +34,9 @@ func NewRED(c REDConfig, now int64) RED { return RED{config: c, count: -1, seen:
 // Configure changes the bounds. The average stays.
 func (r *RED) Configure(c REDConfig) { r.config = c }
 
-// See tells how many octets wait before a frame that arrives at time now. Only the average needs it, and needs it of every
+// Observe tells how many octets wait before a frame that arrives at time now. Only the average needs it, and needs it of every
 // frame, whatever its colour.
-func (r *RED) See(waiting, now int64) {
+func (r *RED) Observe(waiting, now int64) {
 	if !r.config.Averaged {
 		return
 	}

@@ -58,7 +58,7 @@ func TestREDProbabilityIsConstant(t *testing.T) {
 func averagedAt(waiting int64) RED {
 	r := NewRED(REDConfig{Low: 1000, High: 3000, Probability: 0.1, Averaged: true, TypicalNs: 1000}, 0)
 	for range 20_000 {
-		r.See(waiting, 0)
+		r.Observe(waiting, 0)
 	}
 	return r
 }
@@ -92,7 +92,7 @@ func TestREDAveraged(t *testing.T) {
 func TestREDAverageIsSlow(t *testing.T) {
 	r := NewRED(REDConfig{Low: 1000, High: 3000, Probability: 1, Averaged: true, TypicalNs: 1000}, 0)
 	for range 50 {
-		r.See(10_000, 0)
+		r.Observe(10_000, 0)
 		if r.Drops(10_000, never(t)) {
 			t.Fatal("a burst of 50 frames was not let through")
 		}
@@ -112,20 +112,20 @@ func TestREDIdleTime(t *testing.T) {
 	}
 	now += 10_000 * typical // what waited takes its time
 	r.Emptied(now)
-	r.See(0, now)
+	r.Observe(0, now)
 	want("just emptied", 2500)
 	now += frames * typical
-	r.See(0, now)
+	r.Observe(0, now)
 	want("idle for 512 frames", 2500*math.Exp(-1))
-	r.See(0, now-100*typical) // a worker that read its clock before it got its turn
-	r.See(0, now)
+	r.Observe(0, now-100*typical) // a worker that read its clock before it got its turn
+	r.Observe(0, now)
 	r.Emptied(now - typical)
 	want("at the same time", 2500*math.Exp(-1))
 	now += frames * typical
-	r.See(0, now)
+	r.Observe(0, now)
 	want("idle for 512 frames more", 2500*math.Exp(-2))
 	before := r.average
 	now += frames * typical
-	r.See(2500, now)
+	r.Observe(2500, now)
 	want("something waits: not idle", before+(2500-before)/512)
 }

@@ -75,9 +75,9 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	if p.Up {
 		p.Reason = nil
 	}
-	if v.Way != (port.Way{}) {
+	if v.Way != (port.TxPath{}) {
 		p.Send = &Send{By: "packet", Why: nonEmpty(v.Way.Why)}
-		if v.Way.Express {
+		if v.Way.XDP {
 			p.Send.By = "af_xdp"
 		}
 	}

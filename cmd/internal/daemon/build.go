@@ -115,7 +115,7 @@ func sockets(p *config.Port, pc *dataplane.PortConfig) (port.Config, error) {
 		return port.Config{}, fmt.Errorf("port %s: %w", p.Name, err)
 	}
 	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()), OtherSlots: p.Ring.Other,
-		FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame, SmallSlots: p.Ring.Small, Express: true, Fanout: fanout}, nil
+		FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame, SmallSlots: p.Ring.Small, XDP: true, Fanout: fanout}, nil
 }
 
 // statics translates the static entries of the filtering database. numbers are the ports' numbers by name.

@@ -104,7 +104,7 @@ func (d *Daemon) openSockets(want port.Config, at place) (*stagedPort, error) {
 	}
 	var err error
 	if o.from == nil {
-		if o.restore, err = port.Quiet(want.Netns, at.link); err != nil {
+		if o.restore, err = port.SilenceLink(want.Netns, at.link); err != nil {
 			return nil, err
 		}
 	}

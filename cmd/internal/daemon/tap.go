@@ -52,7 +52,7 @@ func (d *Daemon) disableHostStack(p *portLink) {
 	switch {
 	case want && p.restoreHostStack == nil:
 		var err error
-		p.restoreHostStack, err = port.Hush(p.cfg.Netns, p.at.link)
+		p.restoreHostStack, err = port.DisableHostStack(p.cfg.Netns, p.at.link)
 		d.warn(p.cfg.Name, "programs may get frames twice", err)
 	case !want && p.restoreHostStack != nil:
 		d.warn(p.cfg.Name, "giving the interface back to the host's stack", p.restoreHostStack())

@@ -13,16 +13,16 @@ import (
 func TestPortMakesWayForCapture(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{})
-	express := func() port.Way { p := r.snapshot(1); return p.Way }
-	porttest.RequireExpress(t, express())
+	express := func() port.TxPath { p := r.snapshot(1); return p.Way }
+	porttest.RequireXDP(t, express())
 	s, err := porttest.OpenSocket(r.sw.Path(), "p1")
 	must(t, err)
 	eventually(t, "the port sends by its packet socket", func() bool {
-		return express() == port.Way{Why: "another program captures on the interface"}
+		return express() == port.TxPath{Why: "another program captures on the interface"}
 	})
 	r.passes(2, 1)
 	must(t, s.Close())
-	eventually(t, "the port sends by its AF_XDP socket", func() bool { return express().Express })
+	eventually(t, "the port sends by its AF_XDP socket", func() bool { return express().XDP })
 	r.passes(2, 1)
 }
 
@@ -31,20 +31,20 @@ func TestPortMakesWayForCapture(t *testing.T) {
 func TestPortSendsAsConfigured(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	keys := func(p1 string) setup { return setup{ports: map[int]string{1: p1}} }
-	way := func(want port.Way) {
+	way := func(want port.TxPath) {
 		t.Helper()
 		if p := r.snapshot(1); p.Way != want {
 			t.Errorf("%+v, want %+v", p.Way, want)
 		}
 	}
-	asked := port.Way{Why: "the configuration says so"}
+	asked := port.TxPath{Why: "the configuration says so"}
 	r.start(keys("send: packet"))
-	porttest.RequireExpress(t, r.snapshot(2).Way)
+	porttest.RequireXDP(t, r.snapshot(2).Way)
 	way(asked)
 	must(t, r.apply(keys("send: packet, ring: {outage: 500ms}"), 2))
 	way(asked)
 	must(t, r.apply(keys("ring: {outage: 500ms}"), 2))
-	eventually(t, "the port sends by its AF_XDP socket", func() bool { return r.snapshot(1).Way.Express })
+	eventually(t, "the port sends by its AF_XDP socket", func() bool { return r.snapshot(1).Way.XDP })
 	must(t, r.apply(keys("send: packet, ring: {outage: 500ms}"), 2))
 	for until := time.Now().Add(1500 * time.Millisecond); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		way(asked)

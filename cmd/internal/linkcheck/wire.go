@@ -122,7 +122,7 @@ func (i *Interface) take() {
 		n := i.port.Receive(c, i.frames[:], 1<<20)
 		for k := range n {
 			f := &i.frames[k]
-			if !f.Cut {
+			if !f.Truncated {
 				i.read = append(i.read, Heard{Data: slices.Clone(f.Data), Stamp: f.Stamp, Unfinished: f.Vnet.NeedsCsum()})
 			}
 		}

@@ -22,7 +22,7 @@ func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [
 
 // look sets or clears the hold by the ring's backlog and tells the peer where that is needed.
 func (h *holder) look(now int64) {
-	if h.holding || h.port.Behind(port.Lossless, watched) {
+	if h.holding || h.port.BacklogExceeds(port.Lossless, watched) {
 		fill := h.port.Backlog(port.Lossless).Fill
 		switch {
 		case !h.holding && fill > 0.25:

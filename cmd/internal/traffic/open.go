@@ -28,7 +28,7 @@ func open(netns, name string, lossless uint8, slots int, express bool) (*port.AF
 		return nil, l, err
 	}
 	p, err := port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: slots, OtherSlots: slots,
-		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout, Express: express})
+		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout, XDP: express})
 	return p, l, err
 }
 
@@ -54,7 +54,7 @@ func runTend(p *port.AFPacket, done <-chan struct{}) {
 		case <-done:
 			return
 		case <-tick.C:
-			p.Tend(new(port.Look))
+			p.RefreshTxPath(new(port.PacketSockets))
 		}
 	}
 }

@@ -172,7 +172,7 @@ func (s *sender) hand(now, wall int64) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped):
-		s.waiter.Doze(refusedDelay)
+		s.waiter.Poll(refusedDelay)
 		return nil
 	case errors.Is(err, port.ErrDown):
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
@@ -193,7 +193,7 @@ func (s *sender) rest(now, end int64) error {
 	d := max(time.Duration(until-now), minimumSleep)
 	if !s.source.held() {
 		port.Sleep(d)
-	} else if s.waiter.Doze(d) == port.Failed {
+	} else if s.waiter.Poll(d) == port.Failed {
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
 	}
 	s.hear()

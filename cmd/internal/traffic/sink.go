@@ -178,7 +178,7 @@ func (s *sink) run(ctx context.Context) error {
 			port.Sleep(s.pause)
 			continue
 		}
-		if s.waiter.Doze(s.idle()) == port.Failed {
+		if s.waiter.Poll(s.idle()) == port.Failed {
 			return fmt.Errorf("%s: the interface went down", s.c.Interface)
 		}
 	}

@@ -130,8 +130,8 @@ func (e *End) Receive(c port.Class, dst []port.Frame, maxBytes int) int {
 	return n
 }
 
-// Turn implements port.Port.
-func (e *End) Turn() int { return math.MaxInt }
+// QueueBudget implements port.Port.
+func (e *End) QueueBudget() int { return math.MaxInt }
 
 // Release implements port.Port.
 func (e *End) Release(c port.Class, n int) {
@@ -147,8 +147,8 @@ func (e *End) Rewind(c port.Class) {
 	e.rings[c].taken = 0
 }
 
-// Behind implements port.Port.
-func (e *End) Behind(c port.Class, n int) bool { return e.Backlog(c).Frames > n }
+// BacklogExceeds implements port.Port.
+func (e *End) BacklogExceeds(c port.Class, n int) bool { return e.Backlog(c).Frames > n }
 
 // Backlog implements port.Port.
 func (e *End) Backlog(c port.Class) port.Backlog {

@@ -78,7 +78,7 @@ func TestFramesArriveInOrder(t *testing.T) {
 	if got := readable(t, b); got != port.WorkOther|port.WorkLossless {
 		t.Errorf("readable: %03b", got)
 	}
-	if b.Backlog(port.Other).Frames != 2 || !b.Behind(port.Other, 1) || b.Behind(port.Other, 2) || b.Slots(port.Other) != 100 {
+	if b.Backlog(port.Other).Frames != 2 || !b.BacklogExceeds(port.Other, 1) || b.BacklogExceeds(port.Other, 2) || b.Slots(port.Other) != 100 {
 		t.Errorf("backlog %d", b.Backlog(port.Other).Frames)
 	}
 	got, stamps := take(b, port.Other, 1<<20)

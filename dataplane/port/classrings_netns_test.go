@@ -148,7 +148,7 @@ func TestSmallRing(t *testing.T) {
 	if want := 5*smallLimit + 3*c.FrameSize; got.Octets != want || got.Fill <= 0 || got.Fill >= 0.5 {
 		t.Errorf("%d octets wait at most, the fullest ring is full to %v; want %d and some", got.Octets, got.Fill, want)
 	}
-	if !w.port.Behind(port.Other, 4) || w.port.Behind(port.Other, 5) {
+	if !w.port.BacklogExceeds(port.Other, 4) || w.port.BacklogExceeds(port.Other, 5) {
 		t.Error("more than 5 frames wait in one ring, or not more than 4")
 	}
 }
@@ -175,7 +175,7 @@ func TestSmallSlotsGiven(t *testing.T) {
 	}
 }
 
-// A lane hands over a limited number of frames until some are given back.
+// A classRings hands over a limited number of frames until some are given back.
 func TestLaneIsBounded(t *testing.T) {
 	w := newWire(t)
 	c := w.config()

@@ -2,18 +2,18 @@ package frame
 
 import "encoding/binary"
 
-// MaxSegments is the largest number of frames that one super-frame may become. Linux cuts TCP at no less than 8 payload
+// MaxSegments is the largest number of frames that one GSO frame may become. Linux cuts TCP at no less than 8 payload
 // octets (TCP_MIN_SND_MSS 48 with 40 octets of options), which gives 8192 for the longest packet. A smaller gso_size, which
 // only a raw socket can write, would turn one frame into up to 65,495.
 const MaxSegments = 8192
 
-// Refusal says why a super-frame cannot be cut. Such a frame is malformed and dropped.
+// Refusal says why a GSO frame cannot be cut. Such a frame is malformed and dropped.
 type Refusal uint8
 
-// Reasons to refuse a super-frame.
+// Reasons to refuse a GSO frame.
 const (
 	NotRefused    Refusal = iota
-	RefusedType           // no super-frame, a UDP datagram to be fragmented (UFO), or a type unknown
+	RefusedType           // no GSO frame, a UDP datagram to be fragmented (UFO), or a type unknown
 	RefusedHeader         // the headers are not those of the type, truncated, fragmented, or not where the VnetHeader says
 	RefusedTunnel         // the segments are inside of a tunnel that cannot be cut
 	RefusedSize           // gso_size is 0, or there would be more than MaxSegments frames
@@ -43,13 +43,13 @@ const (
 	tcpCWR uint8 = 0x80
 )
 
-// Cutter cuts a super-frame (GSO, GRO) into the frames that a network card would have put on the wire, one at a time and
+// Segmenter cuts a GSO frame (GSO, GRO) into the frames that a network card would have put on the wire, one at a time and
 // each complete with its checksums, so that the caller may stop where its buffer ends and go on later. The zero value is
-// ready for Reset; a Cutter is used again for the next super-frame.
-type Cutter struct {
-	super    []byte // borrowed from Reset on until Next has returned the last frame
-	inner    level  // the packet that is cut
-	outer    level  // the packet around it, if it is in a tunnel
+// ready for Reset; a Segmenter is used again for the next GSO frame.
+type Segmenter struct {
+	super    []byte  // borrowed from Reset on until Next has returned the last frame
+	inner    ipLayer // the packet that is cut
+	outer    ipLayer // the packet around it, if it is in a tunnel
 	tunnel   bool
 	cwrFirst bool // CWR belongs to the first segment only
 	size     int  // payload octets of a segment
@@ -57,22 +57,22 @@ type Cutter struct {
 	next     int  // the one that Next returns next, from 0
 }
 
-// Reset starts on super, whose virtio header is v and whose tag, if it has one, stands in the frame. The Cutter reads super
-// until Next has returned the last frame. Of a super-frame that is refused there is nothing to cut: Next returns 0.
-func (c *Cutter) Reset(super []byte, v VnetHeader) Refusal {
-	*c = Cutter{super: super}
+// Reset starts on super, whose virtio header is v and whose tag, if it has one, stands in the frame. The Segmenter reads super
+// until Next has returned the last frame. Of a GSO frame that is refused there is nothing to cut: Next returns 0.
+func (c *Segmenter) Reset(super []byte, v VnetHeader) Refusal {
+	*c = Segmenter{super: super}
 	refusal := c.locate(v)
 	if refusal == NotRefused {
 		refusal = c.count(v)
 	}
 	if refusal != NotRefused {
-		*c = Cutter{}
+		*c = Segmenter{}
 	}
 	return refusal
 }
 
 // locate finds the packet to cut and holds it against the virtio header.
-func (c *Cutter) locate(v VnetHeader) Refusal {
+func (c *Segmenter) locate(v VnetHeader) Refusal {
 	known, protocol := gsoProtocol(v.GSOType)
 	if !known {
 		return RefusedType
@@ -98,7 +98,7 @@ func (c *Cutter) locate(v VnetHeader) Refusal {
 }
 
 // fits reports whether the header that was found is the one that v means.
-func (l *level) fits(v VnetHeader) bool {
+func (l *ipLayer) fits(v VnetHeader) bool {
 	switch v.GSOType &^ GSOECN {
 	case GSOTCPv4:
 		if !l.ipv4 {
@@ -126,7 +126,7 @@ func gsoProtocol(gsoType uint8) (known bool, protocol uint8) {
 }
 
 // count finds the number of segments and what their checksums have in common.
-func (c *Cutter) count(v VnetHeader) Refusal {
+func (c *Segmenter) count(v VnetHeader) Refusal {
 	payload, size := c.inner.end-c.inner.payload, int(v.GSOSize)
 	if size == 0 || payload > size*MaxSegments {
 		return RefusedSize
@@ -142,23 +142,25 @@ func (c *Cutter) count(v VnetHeader) Refusal {
 	return NotRefused
 }
 
-// Segments returns the number of frames that the super-frame becomes, those already cut included; 0 after a refusal.
-func (c *Cutter) Segments() int { return c.segments }
+// Segments returns the number of frames that the GSO frame becomes, those already cut included; 0 after a refusal.
+func (c *Segmenter) Segments() int { return c.segments }
 
 // Left returns how many of them Next has not returned yet.
-func (c *Cutter) Left() int { return c.segments - c.next }
+func (c *Segmenter) Left() int { return c.segments - c.next }
 
 // Skip passes over the next n frames, as many Next calls would, without making them.
-func (c *Cutter) Skip(n int) { c.next += min(max(n, 0), c.Left()) }
+func (c *Segmenter) Skip(n int) { c.next += min(max(n, 0), c.Left()) }
 
 // MaxOctets returns the length of the longest frame to come out: that of all but the last. It is to be held against the MTU,
 // since the sender chose the size of the segments.
-func (c *Cutter) MaxOctets() int { return c.inner.payload + min(c.size, c.inner.end-c.inner.payload) }
+func (c *Segmenter) MaxOctets() int {
+	return c.inner.payload + min(c.size, c.inner.end-c.inner.payload)
+}
 
-// Next writes the next frame to dst, which does not overlap the super-frame, and returns its length. It returns 0 when there
+// Next writes the next frame to dst, which does not overlap the GSO frame, and returns its length. It returns 0 when there
 // is none left, and when dst is too short (MaxOctets always suffices), which leaves the frame for the next call. What it
 // wrote needs no virtio header.
-func (c *Cutter) Next(dst []byte) int {
+func (c *Segmenter) Next(dst []byte) int {
 	if c.next == c.segments {
 		return 0
 	}
@@ -188,7 +190,7 @@ func (c *Cutter) Next(dst []byte) int {
 }
 
 // writeTCP makes the TCP header at the start of p right for the segment.
-func (c *Cutter) writeTCP(p []byte) {
+func (c *Segmenter) writeTCP(p []byte) {
 	sequence := binary.BigEndian.Uint32(p[tcpSequenceOffset:])
 	binary.BigEndian.PutUint32(p[tcpSequenceOffset:], sequence+uint32(c.next*c.size))
 	p[tcpFlagsOffset] &^= c.clearFlags()
@@ -198,7 +200,7 @@ func (c *Cutter) writeTCP(p []byte) {
 
 // clearFlags returns the flags that the segment must not have: what ends the stream or asks to deliver belongs to the last,
 // what answers a congestion mark to the first.
-func (c *Cutter) clearFlags() (flags uint8) {
+func (c *Segmenter) clearFlags() (flags uint8) {
 	if c.next < c.segments-1 {
 		flags = tcpFIN | tcpPSH
 	}
@@ -209,7 +211,7 @@ func (c *Cutter) clearFlags() (flags uint8) {
 }
 
 // writeNetwork makes the IP header in the segment b, the index-th, right: its length, identification and checksum.
-func (l *level) writeNetwork(b []byte, index int) {
+func (l *ipLayer) writeNetwork(b []byte, index int) {
 	p := b[l.network:]
 	if !l.ipv4 {
 		binary.BigEndian.PutUint16(p[ipv6LengthOffset:], uint16(len(p)-ipv6Octets))
@@ -223,7 +225,7 @@ func (l *level) writeNetwork(b []byte, index int) {
 }
 
 // writeUDP makes the UDP header in the segment b right: its length and, if it has one, its checksum.
-func (l *level) writeUDP(b []byte) {
+func (l *ipLayer) writeUDP(b []byte) {
 	p := b[l.transport:]
 	binary.BigEndian.PutUint16(p[udpLengthOffset:], uint16(len(p)))
 	if l.noSum {

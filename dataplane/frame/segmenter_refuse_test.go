@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestCutterRefuses(t *testing.T) {
+func TestSegmenterRefuses(t *testing.T) {
 	tcp4, tcp6, udp4 := shape{payload: 3000}, shape{ipv6: true, options: true, payload: 3000}, shape{udp: true, payload: 3000}
 	word := func(offset int, value uint16) func([]byte, *VnetHeader) {
 		return func(b []byte, _ *VnetHeader) { binary.BigEndian.PutUint16(b[offset:], value) }
@@ -20,7 +20,7 @@ func TestCutterRefuses(t *testing.T) {
 		change func([]byte, *VnetHeader)
 		want   Refusal
 	}{
-		{"no super-frame", tcp4, vnet(func(v *VnetHeader) { v.GSOType = GSONone }), RefusedType},
+		{"no GSO frame", tcp4, vnet(func(v *VnetHeader) { v.GSOType = GSONone }), RefusedType},
 		{"UFO", udp4, vnet(func(v *VnetHeader) { v.GSOType = GSOUDP }), RefusedType},
 		{"ECN alone", tcp4, vnet(func(v *VnetHeader) { v.GSOType = GSOECN }), RefusedType},
 		{"ECN with UDP", udp4, vnet(func(v *VnetHeader) { v.GSOType |= GSOECN }), RefusedType},
@@ -67,8 +67,8 @@ func TestCutterRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			super, v := tt.shape.superFrame(t, 1000)
-			var c Cutter
+			super, v := tt.shape.gsoFrame(t, 1000)
+			var c Segmenter
 			if got := c.Reset(super, v); got != NotRefused {
 				t.Fatalf("before the change: got %v", got)
 			}
@@ -77,39 +77,39 @@ func TestCutterRefuses(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 			if c.Segments() != 0 || c.Left() != 0 || c.MaxOctets() != 0 || c.Next(make([]byte, 4096)) != 0 {
-				t.Error("a refused super-frame can be cut")
+				t.Error("a refused GSO frame can be cut")
 			}
 		})
 	}
 }
 
-func TestCutterLimitsSegments(t *testing.T) {
-	super, v := shape{payload: MaxSegments * 2}.superFrame(t, 2)
-	var c Cutter
+func TestSegmenterLimitsSegments(t *testing.T) {
+	super, v := shape{payload: MaxSegments * 2}.gsoFrame(t, 2)
+	var c Segmenter
 	if got := c.Reset(super, v); got != NotRefused || c.Segments() != MaxSegments {
 		t.Errorf("got %v, %d segments, want %d", got, c.Segments(), MaxSegments)
 	}
-	super, v = shape{payload: MaxSegments*2 + 1}.superFrame(t, 2)
+	super, v = shape{payload: MaxSegments*2 + 1}.gsoFrame(t, 2)
 	if got := c.Reset(super, v); got != RefusedSize {
 		t.Errorf("one octet more: got %v, want %v", got, RefusedSize)
 	}
 }
 
-// A super-frame may end anywhere: truncated, it is refused, and no octet of it is changed.
-func TestCutterTruncated(t *testing.T) {
+// A GSO frame may end anywhere: truncated, it is refused, and no octet of it is changed.
+func TestSegmenterTruncated(t *testing.T) {
 	for _, s := range []shape{
 		{payload: 30}, {tags: []uint16{TypeVLAN}, options: true, payload: 30}, {ipv6: true, options: true, payload: 30}, {udp: true, payload: 30},
 	} {
-		super, v := s.superFrame(t, 8)
+		super, v := s.gsoFrame(t, 8)
 		v.HdrLen = 0
 		before := bytes.Clone(super)
-		var c Cutter
+		var c Segmenter
 		for n := range super {
 			if got := c.Reset(super[:n:n], v); got == NotRefused {
 				t.Fatalf("%d of %d octets are accepted", n, len(super))
 			}
 		}
-		equalOctets(t, "super-frame", super, before)
+		equalOctets(t, "GSO frame", super, before)
 	}
 }
 

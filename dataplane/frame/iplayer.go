@@ -38,9 +38,9 @@ const (
 	protocolDestinationOptions = 60
 )
 
-// level is an IP header with the TCP, UDP or other header behind it: what differs from segment to segment. Offsets count from
+// ipLayer is an IP header with the TCP, UDP or other header behind it: what differs from segment to segment. Offsets count from
 // the start of the frame.
-type level struct {
+type ipLayer struct {
 	network   int // the IP header
 	transport int // the header behind it and its extension headers
 	payload   int // what follows the TCP or UDP header
@@ -54,7 +54,7 @@ type level struct {
 
 // locate finds the first IP header of b behind any number of VLAN tags. It returns false for whatever is not an unfragmented
 // IP packet that is all there.
-func locate(b []byte) (l level, ok bool) {
+func locate(b []byte) (l ipLayer, ok bool) {
 	network, etherType, ok := locateNetwork(b)
 	if !ok {
 		return l, false
@@ -80,7 +80,7 @@ func locateNetwork(b []byte) (offset int, etherType uint16, ok bool) {
 	return 0, 0, false
 }
 
-func (l *level) locateIPv4(b []byte) bool {
+func (l *ipLayer) locateIPv4(b []byte) bool {
 	p := b[l.network:]
 	if len(p) < ipv4MinOctets || p[0]>>4 != 4 {
 		return false
@@ -98,7 +98,7 @@ func (l *level) locateIPv4(b []byte) bool {
 	return true
 }
 
-func (l *level) locateIPv6(b []byte) bool {
+func (l *ipLayer) locateIPv6(b []byte) bool {
 	p := b[l.network:]
 	if len(p) < ipv6Octets || p[0]>>4 != 6 {
 		return false
@@ -116,7 +116,7 @@ func (l *level) locateIPv6(b []byte) bool {
 //	1 octet:  next header
 //	1 octet:  length in units of eight octets, without the first
 //	6 octets: and more: options
-func (l *level) skipExtensions(p []byte) bool {
+func (l *ipLayer) skipExtensions(p []byte) bool {
 	next, offset := p[ipv6NextOffset], ipv6Octets
 	for next == protocolHopByHop || next == protocolRouting || next == protocolDestinationOptions {
 		if offset+8 > len(p) {
@@ -130,7 +130,7 @@ func (l *level) skipExtensions(p []byte) bool {
 }
 
 // locatePayload finds the end of the TCP or UDP header.
-func (l *level) locatePayload(b []byte) bool {
+func (l *ipLayer) locatePayload(b []byte) bool {
 	p := b[l.transport:l.end]
 	switch l.protocol {
 	case protocolTCP:
@@ -148,7 +148,7 @@ func (l *level) locatePayload(b []byte) bool {
 }
 
 // checksum returns the offset of the checksum field in the TCP or UDP header.
-func (l *level) checksum() int {
+func (l *ipLayer) checksum() int {
 	if l.protocol == protocolTCP {
 		return tcpChecksumOffset
 	}
@@ -157,14 +157,14 @@ func (l *level) checksum() int {
 
 // seedPartial takes the pseudo header from an unfinished checksum, which is the sum of it. That holds also where the IP
 // header does not show the last address (source routing).
-func (l *level) seedPartial(b []byte) {
+func (l *ipLayer) seedPartial(b []byte) {
 	field := binary.BigEndian.Uint16(b[l.transport+l.checksum():])
 	l.constant = add(field, ^uint16(l.end-l.transport))
 }
 
 // seedComplete sums the pseudo header anew (RFC 9293 clause 3.1, RFC 8200 clause 8.1), for a checksum that was finished: by a
 // card that merged what it received, or because it is an outer one.
-func (l *level) seedComplete(b []byte) {
+func (l *ipLayer) seedComplete(b []byte) {
 	field := binary.BigEndian.Uint16(b[l.transport+l.checksum():])
 	l.noSum = l.protocol == protocolUDP && field == 0
 	addresses := b[l.network:l.transport]

@@ -18,22 +18,22 @@ func (v *verdict) Fatalf(string, ...any) { v.failed = true }
 
 // An old kernel is an excuse even where namespaces are required; anything else is none there.
 func TestRequireExpress(t *testing.T) {
-	const old = "setsockopt XDP_MAX_TX_SKB_BUDGET: protocol not available (needs " + port.ExpressNeeds + ")"
+	const old = "setsockopt XDP_MAX_TX_SKB_BUDGET: protocol not available (needs " + port.XDPNeeds + ")"
 	for _, tt := range []struct {
 		require         string
-		way             port.Way
+		way             port.TxPath
 		skipped, failed bool
 	}{
-		{"1", port.Way{Express: true}, false, false},
-		{"1", port.Way{Why: old}, true, false},
-		{"1", port.Way{Why: "the configuration says so"}, false, true},
-		{"", port.Way{Express: true}, false, false},
-		{"", port.Way{Why: old}, true, false},
-		{"", port.Way{Why: "the configuration says so"}, true, false},
+		{"1", port.TxPath{XDP: true}, false, false},
+		{"1", port.TxPath{Why: old}, true, false},
+		{"1", port.TxPath{Why: "the configuration says so"}, false, true},
+		{"", port.TxPath{XDP: true}, false, false},
+		{"", port.TxPath{Why: old}, true, false},
+		{"", port.TxPath{Why: "the configuration says so"}, true, false},
 	} {
 		t.Setenv("REQUIRE_NETNS", tt.require)
 		v := &verdict{}
-		if RequireExpress(v, tt.way); v.skipped != tt.skipped || v.failed != tt.failed {
+		if RequireXDP(v, tt.way); v.skipped != tt.skipped || v.failed != tt.failed {
 			t.Errorf("%+v: skipped %v, failed %v", tt, v.skipped, v.failed)
 		}
 	}

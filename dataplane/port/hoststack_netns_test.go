@@ -16,7 +16,7 @@ func TestHush(t *testing.T) {
 	link, err := port.Inspect(w.ns, "sw")
 	must(t, err)
 	stack, lldp := protocolSocket(t, w.ns, experimental), protocolSocket(t, w.ns, int(frame.TypeLLDP))
-	undo, err := port.Hush(w.ns, link)
+	undo, err := port.DisableHostStack(w.ns, link)
 	must(t, err)
 	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
 	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60)))

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel is the judge: a super-frame goes out of an interface without offloads, where the kernel cuts it itself, and what
-// comes out at the other end is, octet by octet, what the Cutter made of it.
-func TestCutterAgreesWithTheKernel(t *testing.T) {
+// The kernel is the judge: a GSO frame goes out of an interface without offloads, where the kernel cuts it itself, and what
+// comes out at the other end is, octet by octet, what the Segmenter made of it.
+func TestSegmenterAgreesWithTheKernel(t *testing.T) {
 	near, far := vethPair(t)
 	ecn := layers.TCP{Seq: 0xFFFFFF00, ACK: true, PSH: true, FIN: true, CWR: true, ECE: true}
 	tests := []struct {
@@ -39,7 +39,7 @@ func TestCutterAgreesWithTheKernel(t *testing.T) {
 	buffer := make([]byte, 70000)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			super, v := tt.superFrame(t, tt.gso)
+			super, v := tt.gsoFrame(t, tt.gso)
 			v.GSOType |= tt.flag
 			header := make([]byte, VnetHeaderOctets)
 			v.Encode(header)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Look is one look at the packet sockets that see what interfaces send. Ports of a namespace share what it found.
-type Look struct {
+// A PacketSockets is one look at the packet sockets that see what interfaces send. Ports of a namespace share what it found.
+type PacketSockets struct {
 	found map[NetnsID][]tap
 	table []byte // as the kernel lists them
 }
@@ -20,7 +20,7 @@ type tap struct {
 }
 
 // taps returns those of the namespace of r.
-func (l *Look) taps(r *roadside) []tap {
+func (l *PacketSockets) taps(r *linkWatch) []tap {
 	if all, ok := l.found[r.netns]; ok {
 		return all
 	}
@@ -55,7 +55,7 @@ func parseTap(line []byte) (t tap, ok bool) {
 }
 
 // read reads the list. Where it can not be read to its end, what it says so far holds, and something that nobody owns.
-func (l *Look) read(fd int) {
+func (l *PacketSockets) read(fd int) {
 	l.table = l.table[:0]
 	for {
 		if len(l.table) == cap(l.table) {

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Way is how the frames of a port leave.
-type Way struct {
-	Express bool   // bursts of plain frames by an AF_XDP socket, others by a packet socket
-	Why     string // why all by a packet socket
+// A TxPath is how the frames of a port leave.
+type TxPath struct {
+	XDP bool   // bursts of plain frames by an AF_XDP socket, others by a packet socket
+	Why string // why all by a packet socket
 }
 
 // Why frames leave by the packet socket.
@@ -27,34 +27,34 @@ const (
 	whyProgram  = "a TCX program looks at what the interface sends"
 )
 
-// A roadside is what Tend looks at: the namespace of a port, what else is on its interface.
-type roadside struct {
+// A linkWatch is what RefreshTxPath looks at: the namespace of a port, what else is on its interface.
+type linkWatch struct {
 	netns   NetnsID
 	handle  *netlink.Handle
 	sockets int             // the file that lists the packet sockets
 	own     map[uint64]bool // inodes of the port's rings
 }
 
-// openExpress opens the port's second way out, which it can do without. It runs in the namespace of the interface.
-func (p *AFPacket) openExpress(c Config, index int) {
-	if p.noExpress = whyAsked; !c.Express {
+// openXDPTx opens the port's second way out, which it can do without. It runs in the namespace of the interface.
+func (p *AFPacket) openXDPTx(c Config, index int) {
+	if p.noXDP = whyAsked; !c.XDP {
 		return
 	}
-	err := p.roadside.open(p.rings)
+	err := p.linkWatch.open(p.rings)
 	if err == nil {
-		err = suitsExpress(p.roadside.handle, index)
+		err = suitsXDP(p.linkWatch.handle, index)
 	}
 	if err == nil {
-		p.express, err = newExpress(index)
+		p.xdpTx, err = newXDPTx(index)
 	}
 	if err != nil {
-		p.noExpress = err.Error()
+		p.noXDP = err.Error()
 		return
 	}
-	p.Ask(new(Look), true)
+	p.AllowXDP(new(PacketSockets), true)
 }
 
-func (r *roadside) open(rings []*ring) (err error) {
+func (r *linkWatch) open(rings []*ring) (err error) {
 	if r.netns, err = IdentifyNetns("/proc/thread-self/ns/net"); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (r *roadside) open(rings []*ring) (err error) {
 	return nil
 }
 
-func (r *roadside) close() error {
+func (r *linkWatch) close() error {
 	if r.handle != nil {
 		r.handle.Close()
 	}
@@ -85,8 +85,8 @@ func (r *roadside) close() error {
 	return nil
 }
 
-// suitsExpress tells why an interface can have no express, for what is not looked at again.
-func suitsExpress(h *netlink.Handle, index int) error {
+// suitsXDP tells why an interface can have no xdpTx, for what is not looked at again.
+func suitsXDP(h *netlink.Handle, index int) error {
 	link, err := h.LinkByIndex(index)
 	if err != nil {
 		return fmt.Errorf("look up interface: %w", err)
@@ -109,48 +109,48 @@ func transmitQueues(name string) int {
 	return int(c.tx + c.combined)
 }
 
-// Ask says whether frames may leave by the AF_XDP socket from now on, and does what Tend does. Where nobody has said so they may.
-func (p *AFPacket) Ask(look *Look, express bool) {
-	p.tending.Lock()
-	defer p.tending.Unlock()
-	p.asked = express
-	p.tend(look)
+// AllowXDP says whether frames may leave by the AF_XDP socket from now on, and does what RefreshTxPath does. Where nobody has said so they may.
+func (p *AFPacket) AllowXDP(look *PacketSockets, xdpTx bool) {
+	p.txPathMu.Lock()
+	defer p.txPathMu.Unlock()
+	p.asked = xdpTx
+	p.refreshTxPath(look)
 }
 
-// Tend looks after the way of a port's frames, about once a second: it takes the interface's queue as soon as a socket of
+// RefreshTxPath looks after the way of a port's frames, about once a second: it takes the interface's queue as soon as a socket of
 // before has let go of it, and goes back to the packet socket while another program captures on the interface, which sees what the
 // packet socket sends, and while there is a queueing discipline, which would let frames of the one way pass those of the other.
 // It may wait for the kernel's locks, and run beside any other method.
-func (p *AFPacket) Tend(look *Look) {
-	p.tending.Lock()
-	defer p.tending.Unlock()
-	p.tend(look)
+func (p *AFPacket) RefreshTxPath(look *PacketSockets) {
+	p.txPathMu.Lock()
+	defer p.txPathMu.Unlock()
+	p.refreshTxPath(look)
 }
 
-func (p *AFPacket) tend(look *Look) {
-	if p.express == nil || p.closed {
+func (p *AFPacket) refreshTxPath(look *PacketSockets) {
+	if p.xdpTx == nil || p.closed {
 		return
 	}
 	why := whyAsked
 	if p.asked {
-		why = p.hindrance(look)
+		why = p.xdpObstacle(look)
 	}
-	p.express.why.Store(&why)
-	p.express.on.Store(why == "")
+	p.xdpTx.why.Store(&why)
+	p.xdpTx.on.Store(why == "")
 }
 
-// Way returns how the port's frames leave.
-func (p *AFPacket) Way() Way {
-	if p.express == nil {
-		return Way{Why: p.noExpress}
+// TxPath returns how the port's frames leave.
+func (p *AFPacket) TxPath() TxPath {
+	if p.xdpTx == nil {
+		return TxPath{Why: p.noXDP}
 	}
-	why := *p.express.why.Load()
-	return Way{Express: why == "", Why: why}
+	why := *p.xdpTx.why.Load()
+	return TxPath{XDP: why == "", Why: why}
 }
 
-// hindrance returns why the express must not be taken now, "" where nothing speaks against it.
-func (p *AFPacket) hindrance(look *Look) string {
-	x, r := p.express, &p.roadside
+// xdpObstacle returns why the xdpTx must not be taken now, "" where nothing speaks against it.
+func (p *AFPacket) xdpObstacle(look *PacketSockets) string {
+	x, r := p.xdpTx, &p.linkWatch
 	link, err := r.handle.LinkByIndex(x.index)
 	if err != nil {
 		return whyGone
@@ -177,7 +177,7 @@ func (p *AFPacket) hindrance(look *Look) string {
 }
 
 // bind takes the interface's queue, which one socket alone can have, and returns why it did not.
-func (x *express) bind() string {
+func (x *xdpTx) bind() string {
 	if x.bound {
 		return ""
 	}

@@ -1,11 +1,11 @@
 package bridge
 
-// Foresee returns what Forward would decide now, and learns and charges nothing.
-func (b *Bridge) Foresee(in int, dst, src uint64, vid uint16, now int64) Decision {
+// Trace returns what Forward would decide now, and learns and charges nothing.
+func (b *Bridge) Trace(in int, dst, src uint64, vid uint16, now int64) Decision {
 	if d, done := b.enter(in, dst, vid, now); done {
 		return d
 	}
-	if dst == src && b.wouldLearn(in, src, vid, now) {
+	if dst == src && b.learns(in, src, vid, now) {
 		return drop(DropSamePort)
 	}
 	d := b.choose(in, dst, vid, now)
@@ -15,8 +15,8 @@ func (b *Bridge) Foresee(in int, dst, src uint64, vid uint16, now int64) Decisio
 	return d
 }
 
-// wouldLearn tells whether a frame from src would make the bridge look for src behind port in.
-func (b *Bridge) wouldLearn(in int, src uint64, vid uint16, now int64) bool {
+// learns tells whether a frame from src would make the bridge look for src behind port in.
+func (b *Bridge) learns(in int, src uint64, vid uint16, now int64) bool {
 	if !b.learning.Has(in) || group(src) || src == 0 {
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 
 // While another program captures on the interface, frames leave where it sees them; afterwards as before.
 func TestExpressMakesWayForCaptures(t *testing.T) {
-	w := newExpress(t)
+	w := newXDPTx(t)
 	b := numbered(1, 5, func(int) bool { return false })
 	for round := range 3 {
 		if n := w.expressed(func() { w.give(b) }); n != 5 {
@@ -25,8 +25,8 @@ func TestExpressMakesWayForCaptures(t *testing.T) {
 		}
 		w.heard(5)
 		capture := captureOn(t, w, round == 1)
-		w.tend()
-		if way := w.port.Way(); way.Express || way.Why != "another program captures on the interface" {
+		w.refreshTxPath()
+		if way := w.port.TxPath(); way.XDP || way.Why != "another program captures on the interface" {
 			t.Fatalf("while another program captures: %+v", way)
 		}
 		if n := w.expressed(func() { w.give(b) }); n != 0 {
@@ -39,8 +39,8 @@ func TestExpressMakesWayForCaptures(t *testing.T) {
 		if err := unix.Close(capture); err != nil {
 			t.Fatal(err)
 		}
-		w.tend()
-		if way := w.port.Way(); !way.Express || way.Why != "" {
+		w.refreshTxPath()
+		if way := w.port.TxPath(); !way.XDP || way.Why != "" {
 			t.Fatalf("after the capture: %+v", way)
 		}
 	}
@@ -49,14 +49,14 @@ func TestExpressMakesWayForCaptures(t *testing.T) {
 // While the interface has a queueing discipline, in which the frames of one way would wait and those of the other not, all take
 // the packet socket.
 func TestExpressMakesWayForQueues(t *testing.T) {
-	w := newExpress(t)
+	w := newXDPTx(t)
 	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 10_000))}
 	if err := w.handle.QdiscAdd(slow); err != nil {
 		t.Fatal(err)
 	}
-	w.tend()
-	if way := w.port.Way(); way.Express || way.Why == "" {
+	w.refreshTxPath()
+	if way := w.port.TxPath(); way.XDP || way.Why == "" {
 		t.Fatalf("with a queueing discipline: %+v", way)
 	}
 	var want []uint32
@@ -76,25 +76,25 @@ func TestExpressMakesWayForQueues(t *testing.T) {
 	if err := w.handle.QdiscDel(slow); err != nil {
 		t.Fatal(err)
 	}
-	w.tend()
-	if way := w.port.Way(); !way.Express {
+	w.refreshTxPath()
+	if way := w.port.TxPath(); !way.XDP {
 		t.Errorf("without it: %+v", way)
 	}
 }
 
 // The way may change at any moment.
 func TestTendBesideSend(t *testing.T) {
-	w := newExpress(t)
+	w := newXDPTx(t)
 	stop := make(chan struct{})
-	var tending sync.WaitGroup
-	tending.Go(func() {
+	var txPathMu sync.WaitGroup
+	txPathMu.Go(func() {
 		for asked := true; ; asked = !asked {
 			select {
 			case <-stop:
 				return
 			default:
-				w.port.Ask(new(port.Look), asked)
-				_ = w.port.Way()
+				w.port.AllowXDP(new(port.PacketSockets), asked)
+				_ = w.port.TxPath()
 			}
 		}
 	})
@@ -108,7 +108,7 @@ func TestTendBesideSend(t *testing.T) {
 		}
 	})
 	close(stop)
-	tending.Wait()
+	txPathMu.Wait()
 	if n == 0 || n == len(want) {
 		t.Errorf("%d of %d frames left by the AF_XDP socket, want a part", n, len(want))
 	}
@@ -157,10 +157,10 @@ func sees(t *testing.T, capture int) (n int) {
 
 // A second port on the interface, as a replacement is for a while, sends by its packet socket until the first is closed.
 func TestExpressOfAReplacement(t *testing.T) {
-	w := newExpress(t)
+	w := newXDPTx(t)
 	old := w.port
 	w.port = w.open()
-	if way := w.port.Way(); way.Express || way.Why == "" {
+	if way := w.port.TxPath(); way.XDP || way.Why == "" {
 		t.Fatalf("beside another port: %+v", way)
 	}
 	b := numbered(1, 3, func(int) bool { return false })
@@ -169,7 +169,7 @@ func TestExpressOfAReplacement(t *testing.T) {
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the port has the queue", func() bool { w.tend(); return w.port.Way().Express })
+	eventually(t, "the port has the queue", func() bool { w.refreshTxPath(); return w.port.TxPath().XDP })
 	if n := w.expressed(func() { w.give(b) }); n != 3 {
 		t.Errorf("%d frames left by the AF_XDP socket, want 3", n)
 	}
@@ -218,27 +218,27 @@ func TestExpressNotEverywhere(t *testing.T) {
 			w.ns, w.handle = newNamespace(t)
 			row.prepare(t, w)
 			setUp(t, w.handle, "sw", true)
-			if way := w.open().Way(); way.Express || way.Why != row.why {
+			if way := w.open().TxPath(); way.XDP || way.Why != row.why {
 				t.Errorf("%+v", way)
 			}
 		})
 	}
-	w := newExpress(t)
-	w.port.Ask(new(port.Look), false)
+	w := newXDPTx(t)
+	w.port.AllowXDP(new(port.PacketSockets), false)
 	for range 2 { // whoever looks after the port later asks nothing
-		if w.port.Way() != (port.Way{Why: "the configuration says so"}) {
-			t.Errorf("not asked for: %+v", w.port.Way())
+		if w.port.TxPath() != (port.TxPath{Why: "the configuration says so"}) {
+			t.Errorf("not asked for: %+v", w.port.TxPath())
 		}
-		w.tend()
+		w.refreshTxPath()
 	}
-	if w.port.Ask(new(port.Look), true); !w.port.Way().Express {
-		t.Errorf("asked for: %+v", w.port.Way())
+	if w.port.AllowXDP(new(port.PacketSockets), true); !w.port.TxPath().XDP {
+		t.Errorf("asked for: %+v", w.port.TxPath())
 	}
 	if err := w.handle.LinkDel(link(t, w.handle, "sw")); err != nil {
 		t.Fatal(err)
 	}
-	if w.tend(); w.port.Way() != (port.Way{Why: "the interface is gone"}) {
-		t.Errorf("without its interface: %+v", w.port.Way())
+	if w.refreshTxPath(); w.port.TxPath() != (port.TxPath{Why: "the interface is gone"}) {
+		t.Errorf("without its interface: %+v", w.port.TxPath())
 	}
 }
 

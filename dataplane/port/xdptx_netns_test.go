@@ -29,25 +29,25 @@ func (w *wire) give(b *port.Batch) {
 	}
 }
 
-func (w *wire) tend() { w.port.Tend(new(port.Look)) }
+func (w *wire) refreshTxPath() { w.port.RefreshTxPath(new(port.PacketSockets)) }
 
 // A burst of plain frames of up to 2048 octets leaves by the AF_XDP socket, any other by the packet socket, and all of them in order.
 func TestExpressTakesPlainFrames(t *testing.T) {
-	w := newExpress(t)
+	w := newXDPTx(t)
 	seq := 0
 	for range 3 {
 		for _, row := range []struct {
-			name    string
-			octets  []int
-			gso     uint16 // of the last frame
-			express int
+			name   string
+			octets []int
+			gso    uint16 // of the last frame
+			xdpTx  int
 		}{
 			{"short", []int{60, 61, 64}, 0, 3},
 			{"full", []int{1514, 1518, 60}, 0, 3},
 			{"longest", []int{2048}, 0, 1},
 			{"one longer", []int{60, 2049, 60}, 0, 0},
 			{"one with a checksum to do", []int{60, 1000}, 1, 0},
-			{"a super-frame", []int{60, 20_000}, 1448, 0},
+			{"a GSO frame", []int{60, 20_000}, 1448, 0},
 		} {
 			b := port.NewBatch()
 			var want [][]byte
@@ -60,8 +60,8 @@ func TestExpressTakesPlainFrames(t *testing.T) {
 				want = append(want, f)
 				seq++
 			}
-			if n := w.expressed(func() { w.give(b) }); n != row.express {
-				t.Errorf("%s: %d frames left by the AF_XDP socket, want %d", row.name, n, row.express)
+			if n := w.expressed(func() { w.give(b) }); n != row.xdpTx {
+				t.Errorf("%s: %d frames left by the AF_XDP socket, want %d", row.name, n, row.xdpTx)
 			}
 			for i, p := range w.hostGets(len(want)) {
 				if !bytes.Equal(p.Data, want[i]) {
@@ -105,7 +105,7 @@ func (w *wire) heard(n int) (all []uint32) {
 // Whatever the link drops: what Send says that it took has left, once and in order, and nothing else. The link drops frames that
 // are longer than the other end takes, at any place of a batch, several times in a row, and batches of any length follow.
 func TestExpressCountsWhatLeft(t *testing.T) {
-	w := newExpress(t)
+	w := newXDPTx(t)
 	if err := w.handle.LinkSetMTU(link(t, w.handle, "host"), 1400); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ const heldRate = 500_000
 // Where the other end holds frames back, what does not fit the AF_XDP socket's buffer leaves by the packet socket, behind
 // them, and what the kernel was told of and did not take is never sent twice.
 func TestExpressHeldBack(t *testing.T) {
-	w := newExpress(t)
+	w := newXDPTx(t)
 	veth(t, w.handle, "far", "onward", 9000)
 	bridge(t, w.handle, "host", "onward")
 	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "onward").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
@@ -210,22 +210,22 @@ func bridge(t *testing.T, h *netlink.Handle, names ...string) {
 
 // A frame longer than the interface takes is refused, whatever the other end takes; the longest leaves, tagged or not.
 func TestExpressKeepsToTheMTU(t *testing.T) {
-	w := newExpress(t)
+	w := newXDPTx(t)
 	if err := w.handle.LinkSetMTU(link(t, w.handle, "sw"), 1500); err != nil {
 		t.Fatal(err)
 	}
-	w.tend()
+	w.refreshTxPath()
 	for _, row := range []struct {
-		tag     *frame.TCI
-		n       int
-		express int
-		want    error
+		tag   *frame.TCI
+		n     int
+		xdpTx int
+		want  error
 	}{{nil, 1514, 1, nil}, {tci(3, 10), 1518, 1, nil}, {nil, 1515, 0, unix.EMSGSIZE}, {tci(3, 10), 1519, 0, unix.EMSGSIZE}, {nil, 2000, 0, unix.EMSGSIZE}} {
 		b := port.NewBatch()
 		add(b, frame.VnetHeader{}, craft(row.tag, experimental, 1, row.n), row.n)
 		var err error
-		if n := w.expressed(func() { _, err = w.port.Send(b) }); n != row.express || !errors.Is(err, row.want) {
-			t.Errorf("%d octets, tag %v: %d left by the AF_XDP socket, %v; want %d, %v", row.n, row.tag, n, err, row.express, row.want)
+		if n := w.expressed(func() { _, err = w.port.Send(b) }); n != row.xdpTx || !errors.Is(err, row.want) {
+			t.Errorf("%d octets, tag %v: %d left by the AF_XDP socket, %v; want %d, %v", row.n, row.tag, n, err, row.xdpTx, row.want)
 		}
 	}
 }

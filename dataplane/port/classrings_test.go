@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// paper is a lane of two rings of n slots that no socket fills.
-func paper(n int) *lane {
-	l := new(lane)
+// paper is a classRings of two rings of n slots that no socket fills.
+func paper(n int) *classRings {
+	l := new(classRings)
 	for range 2 {
 		r := &ring{frameSize: 100, slotSize: SlotOctets(100), perBlock: n, slots: n}
 		r.blockLen = n * r.slotSize
@@ -20,7 +20,7 @@ func paper(n int) *lane {
 }
 
 // publish puts a frame with a stamp (ns) into a ring as the kernel does: behind those that wait in it.
-func (l *lane) publish(i int, stamp uint32) {
+func (l *classRings) publish(i int, stamp uint32) {
 	r := l.rings[i]
 	s := r.slot((r.head + r.backlog()) % r.slots)
 	binary.NativeEndian.PutUint32(s[slotLen:], 60)
@@ -31,7 +31,7 @@ func (l *lane) publish(i int, stamp uint32) {
 }
 
 // receiveStamps receives up to n frames and returns their stamps.
-func (l *lane) receiveStamps(n int) (stamps []int64) {
+func (l *classRings) receiveStamps(n int) (stamps []int64) {
 	frames := make([]Frame, n)
 	for _, f := range frames[:l.receive(frames, 1<<20)] {
 		stamps = append(stamps, f.Stamp)

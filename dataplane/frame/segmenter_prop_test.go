@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever the sender built, the segments are well-formed and say the same together as the super-frame did.
-func TestCutterProperty(t *testing.T) {
+// Whatever the sender built, the segments are well-formed and say the same together as the GSO frame did.
+func TestSegmenterProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := shape{
 			tags:    rapid.SliceOfN(rapid.SampledFrom([]uint16{TypeVLAN, TypeServiceTag}), 0, 3).Draw(t, "tags"),
@@ -24,7 +24,7 @@ func TestCutterProperty(t *testing.T) {
 			},
 		}
 		gso := rapid.IntRange(max(1, (s.payload+MaxSegments-1)/MaxSegments), 9000).Draw(t, "gso")
-		super, v := s.superFrame(t, gso)
+		super, v := s.gsoFrame(t, gso)
 		if rapid.Bool().Draw(t, "complete") {
 			super, _, _ = s.build(t)
 			v.Flags = 0
@@ -33,14 +33,14 @@ func TestCutterProperty(t *testing.T) {
 		segments := cut(t, super, v)
 		checkSegments(t, s, super, segments, gso)
 		checkSkip(t, super, v, segments)
-		equalOctets(t, "super-frame", super, before)
+		equalOctets(t, "GSO frame", super, before)
 	})
 }
 
 // checkSkip passes over some of the segments, and wants the next one as it was.
 func checkSkip(t *rapid.T, super []byte, v VnetHeader, segments [][]byte) {
 	skipped := rapid.IntRange(-1, len(segments)+1).Draw(t, "skipped")
-	var c Cutter
+	var c Segmenter
 	c.Reset(super, v)
 	c.Skip(skipped)
 	next := max(0, skipped)
@@ -56,11 +56,11 @@ func checkSkip(t *rapid.T, super []byte, v VnetHeader, segments [][]byte) {
 }
 
 func TestDataPathAllocatesNothing(t *testing.T) {
-	super, v := shape{tags: []uint16{TypeVLAN}, payload: 6000}.superFrame(t, 1448)
+	super, v := shape{tags: []uint16{TypeVLAN}, payload: 6000}.gsoFrame(t, 1448)
 	unfinished, network, transport := shape{udp: true, payload: 1000}.build(t)
 	partial := shape{udp: true, payload: 1000}.unfinish(unfinished, network, transport)
 	sctp := VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: sctpChecksumOffset}
-	var c Cutter
+	var c Segmenter
 	dst, header := make([]byte, 2048), make([]byte, VnetHeaderOctets)
 	for name, verb := range map[string]func(){
 		"Parse":            func() { Parse(super) },
@@ -68,7 +68,7 @@ func TestDataPathAllocatesNothing(t *testing.T) {
 		"MarkCE":           func() { MarkCE(super, 18, TypeIPv4) },
 		"CompleteChecksum": func() { CompleteChecksum(unfinished, partial); CompleteChecksum(unfinished, sctp) },
 		"VnetHeader":       func() { v.Shift(4).Encode(header); DecodeVnetHeader(header) },
-		"Cutter": func() {
+		"Segmenter": func() {
 			for c.Reset(super, v); c.Next(dst) > 0; {
 			}
 		},

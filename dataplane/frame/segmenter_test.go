@@ -12,7 +12,7 @@ import (
 // cut returns all segments of super.
 func cut(t fataler, super []byte, v VnetHeader) [][]byte {
 	t.Helper()
-	var c Cutter
+	var c Segmenter
 	if refusal := c.Reset(super, v); refusal != NotRefused {
 		t.Fatalf("refused: %v", refusal)
 	}
@@ -28,7 +28,7 @@ func cut(t fataler, super []byte, v VnetHeader) [][]byte {
 	return segments
 }
 
-func TestCutterShapes(t *testing.T) {
+func TestSegmenterShapes(t *testing.T) {
 	tcpOptions := layers.TCP{Seq: 0xFFFFFF00, Ack: 7, ACK: true, Options: []layers.TCPOption{
 		{OptionType: layers.TCPOptionKindNop}, {OptionType: layers.TCPOptionKindNop},
 		{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)},
@@ -60,7 +60,7 @@ func TestCutterShapes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			super, v := tt.superFrame(t, tt.gso)
+			super, v := tt.gsoFrame(t, tt.gso)
 			segments := cut(t, super, v)
 			if len(segments) != tt.segments {
 				t.Errorf("got %d segments, want %d", len(segments), tt.segments)
@@ -70,7 +70,7 @@ func TestCutterShapes(t *testing.T) {
 	}
 }
 
-// checkSegments holds the segments against the super-frame: gopacket finds them well-formed, and together they say the same.
+// checkSegments holds the segments against the GSO frame: gopacket finds them well-formed, and together they say the same.
 func checkSegments(t fataler, s shape, super []byte, segments [][]byte, gso int) {
 	t.Helper()
 	_, network := s.link()
@@ -92,7 +92,7 @@ func checkSegments(t fataler, s shape, super []byte, segments [][]byte, gso int)
 	equalOctets(t, "payload", payload, pattern(s.payload))
 }
 
-func TestCutterFlags(t *testing.T) {
+func TestSegmenterFlags(t *testing.T) {
 	all := layers.TCP{FIN: true, PSH: true, ACK: true, ECE: true, CWR: true, NS: true}
 	tests := []struct {
 		name             string
@@ -103,7 +103,7 @@ func TestCutterFlags(t *testing.T) {
 		{"accurate ECN", GSOTCPv4, "AECN", "AECN", "FPAECN"},
 	}
 	for _, tt := range tests {
-		super, v := shape{tcp: all, payload: 3000}.superFrame(t, 1000)
+		super, v := shape{tcp: all, payload: 3000}.gsoFrame(t, 1000)
 		v.GSOType = tt.gsoType
 		for i, b := range cut(t, super, v) {
 			want := []string{tt.first, tt.mid, tt.last}[i]
@@ -112,7 +112,7 @@ func TestCutterFlags(t *testing.T) {
 			}
 		}
 	}
-	super, v := shape{tcp: all, payload: 1000}.superFrame(t, 1000)
+	super, v := shape{tcp: all, payload: 1000}.gsoFrame(t, 1000)
 	v.GSOType |= GSOECN
 	if got := flags(judge(t, cut(t, super, v)[0]).tcp); got != "FPAECN" {
 		t.Errorf("only segment: flags %s, want FPAECN", got)
@@ -131,12 +131,12 @@ func flags(tcp *layers.TCP) (s string) {
 	return s
 }
 
-// A super-frame that a card put together while receiving carries a finished checksum, of whatever value.
-func TestCutterWithoutPartialChecksum(t *testing.T) {
+// A GSO frame that a card put together while receiving carries a finished checksum, of whatever value.
+func TestSegmenterWithoutPartialChecksum(t *testing.T) {
 	for _, s := range []shape{
 		{payload: 3000}, {ipv6: true, options: true, payload: 3000}, {udp: true, payload: 3000}, {udp: true, ipv6: true, payload: 3000},
 	} {
-		super, v := s.superFrame(t, 1000)
+		super, v := s.gsoFrame(t, 1000)
 		v.Flags, v.CsumStart, v.CsumOffset = VnetDataValid, 0, 0
 		checkSegments(t, s, super, cut(t, super, v), 1000)
 	}
@@ -150,7 +150,7 @@ func TestCutterWithoutPartialChecksum(t *testing.T) {
 }
 
 // The pseudo header of a source-routed packet has the last address, which only the sender's partial checksum knows.
-func TestCutterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
+func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 	s := shape{ipv6: true, options: true, payload: 3000}
 	super, network, transport := s.build(t)
 	super[network+6] = protocolRouting
@@ -167,23 +167,23 @@ func TestCutterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 		}
 	}
 	v.Flags = 0
-	if got := new(Cutter).Reset(super, v); got != RefusedHeader {
+	if got := new(Segmenter).Reset(super, v); got != RefusedHeader {
 		t.Errorf("without the partial checksum: got %v, want %v", got, RefusedHeader)
 	}
 }
 
 // Padding behind the packet, as a short frame has it, is no payload.
-func TestCutterDropsPadding(t *testing.T) {
+func TestSegmenterDropsPadding(t *testing.T) {
 	s := shape{payload: 3000}
-	super, v := s.superFrame(t, 1000)
+	super, v := s.gsoFrame(t, 1000)
 	checkSegments(t, s, super, cut(t, append(super, 0xDE, 0xAD), v), 1000)
 }
 
 // The caller may stop when its buffer is full, and go on with another.
-func TestCutterResumes(t *testing.T) {
-	super, v := shape{payload: 3500}.superFrame(t, 1000)
+func TestSegmenterResumes(t *testing.T) {
+	super, v := shape{payload: 3500}.gsoFrame(t, 1000)
 	want := cut(t, super, v)
-	var c Cutter
+	var c Segmenter
 	if r := c.Reset(super, v); r != NotRefused {
 		t.Fatal(r)
 	}
@@ -208,10 +208,10 @@ func TestCutterResumes(t *testing.T) {
 	}
 }
 
-func BenchmarkCutter(b *testing.B) {
+func BenchmarkSegmenter(b *testing.B) {
 	for _, s := range []shape{{payload: 64240}, {ipv6: true, payload: 64240}, {udp: true, payload: 64240}} {
-		super, v := s.superFrame(b, 1448)
-		var c Cutter
+		super, v := s.gsoFrame(b, 1448)
+		var c Segmenter
 		dst := make([]byte, 2048)
 		b.Run(fmt.Sprintf("ipv6=%v,udp=%v", s.ipv6, s.udp), func(b *testing.B) {
 			b.SetBytes(int64(len(super)))

@@ -43,14 +43,14 @@ func median(all []float64) float64 {
 }
 
 // deaf opens a port on a link whose other end drops everything.
-func deaf(b *testing.B, express bool) *port.AFPacket {
+func deaf(b *testing.B, xdpTx bool) *port.AFPacket {
 	b.Helper()
-	w := &wire{t: b, packet: !express}
+	w := &wire{t: b, packet: !xdpTx}
 	w.ns, w.handle = newNamespace(b)
 	veth(b, w.handle, "host", "sw", 9000)
 	p := w.open()
-	if p.Way().Express != express {
-		b.Fatalf("the port sends in way %+v", p.Way())
+	if p.TxPath().XDP != xdpTx {
+		b.Fatalf("the port sends in way %+v", p.TxPath())
 	}
 	return p
 }

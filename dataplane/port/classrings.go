@@ -1,10 +1,10 @@
 package port
 
-// A lane is the data rings of one class: one for small frames where the port has such, and one for all others. It hands frames
+// A classRings is the data rings of one class: one for small frames where the port has such, and one for all others. It hands frames
 // over in the order in which they came, whichever ring they lie in.
-type lane struct {
+type classRings struct {
 	rings   []*ring
-	from    [laneFrames]uint8 // the rings of the next frames, as far as that is settled
+	from    [maxPending]uint8 // the rings of the next frames, as far as that is settled
 	first   int               // where the oldest frame stands that was not given back
 	pending int               // frames received and not given back
 	known   int               // frames whose ring is settled: those, and those that were received before a rewind
@@ -14,14 +14,14 @@ type lane struct {
 	forced int // how many frames come from that ring before stamps are looked at again
 }
 
-// laneFrames is how many frames of a lane can be received and not given back.
-const laneFrames = 256
+// maxPending is how many frames of a classRings can be received and not given back.
+const maxPending = 256
 
 // receive fills dst with the next frames, up to maxBytes octets.
-func (l *lane) receive(dst []Frame, maxBytes int) int {
+func (l *classRings) receive(dst []Frame, maxBytes int) int {
 	n := 0
-	for n < len(dst) && maxBytes > 0 && l.pending < laneFrames {
-		at, i := (l.first+l.pending)%laneFrames, 0
+	for n < len(dst) && maxBytes > 0 && l.pending < maxPending {
+		at, i := (l.first+l.pending)%maxPending, 0
 		if l.pending < l.known {
 			i = int(l.from[at]) // the oldest frame stays the oldest, whatever has come since
 		} else if i = l.next(); i < 0 {
@@ -42,7 +42,7 @@ func (l *lane) receive(dst []Frame, maxBytes int) int {
 // next returns the ring of the next frame, -1 where none waits. A frame is passed over for no more than the other ring holds: if
 // still more seem to be older, the real-time clock was set back in between, and all that waits beside that frame is older than
 // they are.
-func (l *lane) next() int {
+func (l *classRings) next() int {
 	if l.forced > 0 {
 		l.forced--
 		return l.over
@@ -64,7 +64,7 @@ func (l *lane) next() int {
 // oldest returns the ring whose next frame came first by its stamp, and one whose frame came later, -1 where there is none. Frames
 // of one flow come one after the other, so a look at the other rings after a frame was seen shows all that came before it; the
 // last round is such a look.
-func (l *lane) oldest() (first, other int) {
+func (l *classRings) oldest() (first, other int) {
 	first = -1
 	for {
 		seen := first
@@ -85,11 +85,11 @@ func (l *lane) oldest() (first, other int) {
 }
 
 // release gives the n oldest received frames back to the kernel.
-func (l *lane) release(n int) {
+func (l *classRings) release(n int) {
 	var counts [2]int
 	for range n {
 		counts[l.from[l.first]]++
-		l.first = (l.first + 1) % laneFrames
+		l.first = (l.first + 1) % maxPending
 	}
 	l.pending -= n
 	l.known -= n
@@ -100,14 +100,14 @@ func (l *lane) release(n int) {
 	}
 }
 
-func (l *lane) rewind() {
+func (l *classRings) rewind() {
 	l.pending = 0
 	for _, r := range l.rings {
 		r.rewind()
 	}
 }
 
-func (l *lane) behind(n int) bool {
+func (l *classRings) behind(n int) bool {
 	for _, r := range l.rings {
 		if r.behind(min(n, r.slots/2)) || r.oversize.seen {
 			return true
@@ -116,7 +116,7 @@ func (l *lane) behind(n int) bool {
 	return false
 }
 
-func (l *lane) backlog() Backlog {
+func (l *classRings) backlog() Backlog {
 	var b Backlog
 	for _, r := range l.rings {
 		n := r.backlog()
@@ -128,7 +128,7 @@ func (l *lane) backlog() Backlog {
 	return b
 }
 
-func (l *lane) slots() int {
+func (l *classRings) slots() int {
 	n := 0
 	for _, r := range l.rings {
 		n += r.slots

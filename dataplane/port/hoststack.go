@@ -14,11 +14,11 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// Hush keeps what an interface receives from the host's own stack, which would take it as well where another interface of the
+// DisableHostStack keeps what an interface receives from the host's own stack, which would take it as well where another interface of the
 // host has the address that it is for. The port's sockets, and those bound to LLDP, get it before. A BPF program drops the rest,
 // and is gone with the process; where that is not allowed (a user namespace, Linux before 6.6) only ARP is switched off: then the
 // stack still takes broadcast. undo ends it.
-func Hush(ns string, l Link) (undo func() error, err error) {
+func DisableHostStack(ns string, l Link) (undo func() error, err error) {
 	var held link.Link
 	var off bool
 	err = InNetns(ns, func() error {
@@ -60,7 +60,7 @@ const (
 // dropAfterSockets attaches a program where frames have passed the sockets that get every protocol, and before those of one.
 func dropAfterSockets(index int) (link.Link, error) {
 	big := func(t uint16) int32 { return int32(binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, t))) }
-	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "pfcswitch_hush", Type: ebpf.SchedCLS, License: "Apache-2.0", Instructions: asm.Instructions{
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "pfcswitch_host", Type: ebpf.SchedCLS, License: "Apache-2.0", Instructions: asm.Instructions{
 		asm.LoadMem(asm.R2, asm.R1, skbProtocol, asm.Word),
 		asm.Mov.Imm(asm.R0, tcxNext),
 		asm.JEq.Imm(asm.R2, big(frame.TypeLLDP), "end"),
