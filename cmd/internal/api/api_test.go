@@ -132,8 +132,8 @@ func (f *fake) LLDP() []LLDPPort {
 	}
 	p1 := LLDPPort{Port: "p1", ChassisID: "02:00:00:00:01:01", PortID: "p1", Statistics: LLDPStatistics{SentFrames: 12, ReceivedFrames: 7, DiscardedFrames: 1},
 		DCBX: DCBX{Version: "ieee", Peer: true, LosslessPriorities: []Priority{3}, Reason: "mismatch", Mismatch: true, MeasuresHere: true, MeasuresPeer: true, MeasurementAgreed: true},
-		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a", SystemName: nonEmpty("spine1"),
-			SystemDescription: nonEmpty("a switch"), Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
+		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a", SystemName: nonZero("spine1"),
+			SystemDescription: nonZero("a switch"), Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
 			TTLSeconds: 121, AgeNs: 3_200_000_000, ExpiresNs: 117_800_000_000, Frames: 6, DCBXVersions: []string{"ieee"},
 			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}},
 		Transitions: []LLDPTransition{{Machine: "receive", From: "wait-for-frame", To: "frame", Cause: "frame received", AgeNs: 3_200_000_000}}}

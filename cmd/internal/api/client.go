@@ -37,7 +37,12 @@ func (c *Client) Raw(ctx context.Context, noun string, since uint64) ([]byte, er
 	if since > 0 {
 		path += fmt.Sprintf("?since=%d", since)
 	}
-	return c.do(ctx, http.MethodGet, path, nil)
+	a, err := c.open(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = a.Close() }()
+	return io.ReadAll(a)
 }
 
 // Show returns the answer to a noun.
@@ -51,15 +56,9 @@ func (c *Client) Show(ctx context.Context, noun string) (Reply, error) {
 
 // Apply puts a configuration in force and returns its warnings. name stands for the file in messages.
 func (c *Client) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {
-	b, err := c.do(ctx, http.MethodPost, "/v1/apply?name="+url.QueryEscape(name), yaml)
-	if err != nil {
-		return nil, err
-	}
 	var a Applied
-	if err := json.Unmarshal(b, &a); err != nil {
-		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
-	}
-	return a.Warnings, nil
+	err := c.post(ctx, "/v1/apply?name="+url.QueryEscape(name), yaml, &a)
+	return a.Warnings, err
 }
 
 // Explain asks what would become of a frame.
@@ -70,24 +69,33 @@ func (c *Client) Explain(ctx context.Context, number int, q TraceRequest) (*Expl
 		q.Vnet.Encode(v[:])
 		path += "&vnet=" + hex.EncodeToString(v[:])
 	}
-	b, err := c.do(ctx, http.MethodPost, path, q.Frame)
-	if err != nil {
-		return nil, err
-	}
 	e := new(Explanation)
-	if err := json.Unmarshal(b, e); err != nil {
-		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
+	if err := c.post(ctx, path, q.Frame, e); err != nil {
+		return nil, err
 	}
 	return e, nil
 }
 
 // Clear starts the user's counters or watermarks again.
 func (c *Client) Clear(ctx context.Context, what string) error {
-	_, err := c.do(ctx, http.MethodPost, "/v1/clear/"+url.PathEscape(what), nil)
-	return err
+	return c.post(ctx, "/v1/clear/"+url.PathEscape(what), nil, new(Applied))
 }
 
-func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+// post sends a request that does more than read, and decodes the answer.
+func (c *Client) post(ctx context.Context, path string, body []byte, answer any) error {
+	a, err := c.open(ctx, http.MethodPost, path, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = a.Close() }()
+	if err := json.NewDecoder(a).Decode(answer); err != nil {
+		return fmt.Errorf("the switch's answer cannot be read: %w", err)
+	}
+	return nil
+}
+
+// open sends a request and returns the body of the answer.
+func (c *Client) open(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://pfcswitch"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -96,33 +104,26 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	if err != nil {
 		return nil, c.noSwitch(err)
 	}
-	defer func() { _ = a.Body.Close() }()
 	if a.StatusCode != http.StatusOK {
+		defer func() { _ = a.Body.Close() }()
 		return nil, readError(a)
 	}
-	return io.ReadAll(a.Body)
+	return a.Body, nil
 }
 
 // Follow reads the state and then events as they come, from sequence number since on (nil: new ones), and hands each line
 // to see, as it came and decoded, until the stream ends, see returns an error, or ctx ends, which is none.
 func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte, line *Line) error) error {
-	path := "http://pfcswitch/v1/follow"
+	path := "/v1/follow"
 	if since != nil {
 		path += fmt.Sprintf("?since=%d", *since)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	a, err := c.open(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
-	a, err := c.http.Do(r)
-	if err != nil {
-		return c.noSwitch(err)
-	}
-	defer func() { _ = a.Body.Close() }()
-	if a.StatusCode != http.StatusOK {
-		return readError(a)
-	}
-	lines := bufio.NewReader(a.Body)
+	defer func() { _ = a.Close() }()
+	lines := bufio.NewReader(a)
 	for {
 		raw, err := lines.ReadBytes('\n')
 		switch {

@@ -39,11 +39,7 @@ func (m *moment) readEvents() Reply {
 func (r *Events) Text() string {
 	t := newTable("TIME", "KIND", "PORT", "PRIO", "PEER", ">COUNT", "TEXT")
 	for _, e := range r.Events {
-		priority := none
-		if e.Priority != nil {
-			priority = e.Priority.String()
-		}
-		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, optionalText(e.Port), priority, optionalText(e.Peer), count(e.Count), e.Text)
+		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, optionalText(e.Port), optional(e.Priority, Priority.String), optionalText(e.Peer), count(e.Count), e.Text)
 	}
 	headline := r.headline()
 	if r.CutOff > 0 {

@@ -78,7 +78,7 @@ func Explain(number int, f *dataplane.Foresight) ExplainedFrame {
 		e.VLAN = &f.VLAN
 	}
 	if f.Dropped {
-		e.Reason = nonEmpty(f.Reason.String())
+		e.Reason = nonZero(f.Reason.String())
 	}
 	for i := range f.Copies {
 		e.Copies = append(e.Copies, copyOf(f, &f.Copies[i]))
@@ -114,7 +114,7 @@ func copyOf(f *dataplane.Foresight, c *dataplane.Copy) ExplainedCopy {
 		e.VLAN, e.PCP = &vid, &pcp
 	}
 	if c.Dropped {
-		e.Dropped = nonEmpty(c.Reason.String())
+		e.Dropped = nonZero(c.Reason.String())
 	}
 	return e
 }

@@ -20,7 +20,7 @@ type explainer struct {
 }
 
 func (n *explainer) add(station, key, format string, args ...any) {
-	n.steps = append(n.steps, ExplainedStep{Number: len(n.steps) + 1, Station: station, Key: nonEmpty(key), Text: fmt.Sprintf(format, args...)})
+	n.steps = append(n.steps, ExplainedStep{Number: len(n.steps) + 1, Station: station, Key: nonZero(key), Text: fmt.Sprintf(format, args...)})
 }
 
 // portKey is a key of the port that the frame arrives at.

@@ -142,9 +142,9 @@ func (f *follower) write(w http.ResponseWriter, c *http.ResponseController, line
 
 // eventOf translates an event.
 func eventOf(s Source, e *dataplane.Event) Event {
-	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: nonEmpty(e.Port), Text: e.Text, Count: e.Count}
+	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: nonZero(e.Port), Text: e.Text, Count: e.Count}
 	if e.Peer != 0 {
-		v.Peer = nonEmpty(macAddress(e.Peer))
+		v.Peer = nonZero(macAddress(e.Peer))
 	}
 	if e.Priority >= 0 {
 		p := Priority(e.Priority)

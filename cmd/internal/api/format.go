@@ -27,13 +27,16 @@ func count[T int | int64 | uint64](n T) string {
 	return s.String()
 }
 
-// optionalCount writes a number that may not exist.
-func optionalCount(n *int64) string {
-	if n == nil {
+// optional writes a value that may not exist.
+func optional[T any](v *T, write func(T) string) string {
+	if v == nil {
 		return none
 	}
-	return count(*n)
+	return write(*v)
 }
+
+// optionalCount writes a number that may not exist.
+func optionalCount(n *int64) string { return optional(n, count[int64]) }
 
 // optionalText writes a text that may not exist.
 func optionalText(s *string) string {
@@ -63,14 +66,6 @@ func duration(ns int64) string {
 	}
 	digits := int(math.Log10(math.Abs(float64(ns)))) + 1
 	return time.Duration(ns).Round(time.Duration(math.Pow10(max(0, digits-4)))).String()
-}
-
-// optionalDuration writes a duration that may not exist.
-func optionalDuration(ns *int64) string {
-	if ns == nil {
-		return none
-	}
-	return duration(*ns)
 }
 
 // clock writes ns as days, hours, minutes and seconds.

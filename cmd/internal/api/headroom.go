@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"math/bits"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
@@ -142,7 +141,7 @@ func (m *moment) readHeadroom() Reply {
 
 func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 	h, value := &info.Report, valueOf(info.Cell)
-	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: nonEmpty(h.Neighbour), Auto: h.Settings.Auto,
+	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: nonZero(h.Neighbour), Auto: h.Settings.Auto,
 		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CellBytes: info.Cell,
 		CalculatedBytes: info.Calculated.Bytes(), Calculated: value(info.Calculated.Terms()), Eta: value(info.Calculated.Eta), Delay: value(info.Calculated.Delay),
 		ToldBits: nonZero(h.ResultBits), Told: h.ResultAcked, TargetBytes: nonZero(headroom.Octets(h.Target)),
@@ -152,7 +151,7 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
 			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams, Ignored: []Ignored{}}}
 	if h.ManualRequired {
-		p.Remedy = nonEmpty(fmt.Sprintf("%s: %d", h.Settings.Key, h.ManualBytes))
+		p.Remedy = nonZero(fmt.Sprintf("%s: %d", h.Settings.Key, h.ManualBytes))
 	}
 	if h.Measured != nil {
 		v, f := value(h.Measured), &h.Finding
@@ -217,14 +216,6 @@ func valueOf(cell int64) func(headroom.Terms) HeadroomValue {
 	}
 }
 
-// nonZero returns a number that 0 says is not known.
-func nonZero(n int64) *int64 {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
 func spread(d headroom.Distribution) *Spread {
 	if d.Samples == 0 {
 		return nil
@@ -247,9 +238,8 @@ func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 		use(0, All)
 		return queues
 	}
-	for set := s.Config.LosslessPriorities(); set != 0; set &= set - 1 {
-		q := bits.TrailingZeros8(set)
-		use(q, Priority(q))
+	for _, q := range Priorities(s.Config.LosslessPriorities()) {
+		use(int(q), q)
 	}
 	return queues
 }

@@ -161,8 +161,5 @@ func (t *table) spread(port, of string, s *Spread) {
 
 // octetsOf writes bits that may not exist as octets.
 func octetsOf(bits *int64) string {
-	if bits == nil {
-		return none
-	}
-	return count(headroom.Octets(*bits))
+	return optional(bits, func(n int64) string { return count(headroom.Octets(n)) })
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -74,7 +73,7 @@ func (f *HeadroomInForce) exceeded(after []int64) (n int) {
 
 // NewHeadroomCheck describes the result of a check that began at a time, of a priority of a port.
 func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig, priority uint8, inForce HeadroomInForce) *HeadroomCheck {
-	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: nonEmpty(info.Report.Neighbour),
+	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: nonZero(info.Report.Neighbour),
 		Xoffs: len(r.AfterXoff), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.AfterXoff, BeforeBytes: r.BeforeXoff, InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.AfterXoff),
 		EtaBytes: headroom.Octets(info.Calculated.Eta.Bits()), DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
 	if c.Mode == macctl.ModePause {
@@ -110,7 +109,7 @@ func (h *HeadroomCheck) inconclusive() *string {
 	if !h.Fits || share >= fullShare {
 		return nil
 	}
-	return nonEmpty(fmt.Sprintf("the peer was to fill the link, and it carried %s %% of %s", percent(share), of))
+	return nonZero(fmt.Sprintf("the peer was to fill the link, and it carried %s %% of %s", percent(share), of))
 }
 
 // Event says in a sentence what the check has shown.
@@ -160,13 +159,9 @@ func (c *Client) CheckHeadroom(ctx context.Context, ask HeadroomCheckRequest) (*
 	if ask.Priority != nil {
 		q.Set("priority", strconv.Itoa(*ask.Priority))
 	}
-	b, err := c.do(ctx, http.MethodPost, "/v1/linkcheck/headroom?"+q.Encode(), nil)
-	if err != nil {
-		return nil, err
-	}
 	h := new(HeadroomCheck)
-	if err := json.Unmarshal(b, h); err != nil {
-		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
+	if err := c.post(ctx, "/v1/linkcheck/headroom?"+q.Encode(), nil, h); err != nil {
+		return nil, err
 	}
 	return h, nil
 }

@@ -106,12 +106,12 @@ func (r *LLDP) Text() string {
 	t := newTable("PORT", "DCBX", "LOSSLESS", "WHY", "MISMATCH", "MEASURES", ">TX FRAMES", ">RX FRAMES", ">BAD")
 	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", ">AGE s", ">TTL s", "DESCRIPTION")
 	for _, p := range r.Ports {
-		t.row(p.Port, p.DCBX.Version, priorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch), p.DCBX.measures(),
+		t.row(p.Port, p.DCBX.Version, joinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch), p.DCBX.measures(),
 			count(p.Statistics.SentFrames), count(p.Statistics.ReceivedFrames), count(p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs))
 		for _, x := range p.Neighbors {
 			pfc, willing := none, none
 			if x.PFC != nil {
-				pfc, willing = priorities(x.PFC.Priorities), yesNo(x.PFC.Willing)
+				pfc, willing = joinPriorities(x.PFC.Priorities), yesNo(x.PFC.Willing)
 			}
 			versions := none
 			if len(x.DCBXVersions) > 0 {
@@ -134,17 +134,6 @@ func (d *DCBX) measures() string {
 		return "only the peer"
 	}
 	return "no"
-}
-
-func priorities(list []Priority) string {
-	if len(list) == 0 {
-		return none
-	}
-	names := make([]string, len(list))
-	for i, p := range list {
-		names[i] = p.String()
-	}
-	return strings.Join(names, ",")
 }
 
 func yesNo(b bool) string {

@@ -82,10 +82,10 @@ func dropsOf(p *dataplane.PortSnapshot) []Drop {
 	return drops
 }
 
-// nonEmpty returns nil for a text that is not there.
-func nonEmpty(s string) *string {
-	if s == "" {
+// nonZero returns nil for a value that is not there: 0, or an empty text.
+func nonZero[T comparable](v T) *T {
+	if v == *new(T) {
 		return nil
 	}
-	return &s
+	return &v
 }

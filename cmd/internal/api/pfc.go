@@ -190,6 +190,6 @@ func stateText(state string) string {
 
 func (t *table) add(port, of string, r *Reaction) {
 	if r.Count > 0 {
-		t.row(port, of, count(r.Count), optionalDuration(r.P50Ns), optionalDuration(r.P99Ns), optionalDuration(r.MaxNs))
+		t.row(port, of, count(r.Count), optional(r.P50Ns, duration), optional(r.P99Ns, duration), optional(r.MaxNs, duration))
 	}
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"fmt"
-	"math/bits"
-	"strings"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
@@ -55,13 +53,13 @@ type Send struct {
 func (m *moment) readPorts() Reply {
 	r := &Ports{Header: m.Header, Ports: []Port{}}
 	for _, info := range m.source.Ports() {
-		p := Port{Port: info.Name, Interface: info.Interface, Netns: nonEmpty(info.Netns), Kind: info.Kind,
-			Reason: nonEmpty(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch, Recent: m.recent.port(info.Name)}
+		p := Port{Port: info.Name, Interface: info.Interface, Netns: nonZero(info.Netns), Kind: info.Kind,
+			Reason: nonZero(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch, Recent: m.recent.port(info.Name)}
 		if state := m.port(info.Name); state != nil {
 			p.fill(state)
 		}
 		if !p.Up && p.Reason == nil {
-			p.Reason = nonEmpty("the link is down")
+			p.Reason = nonZero("the link is down")
 		}
 		r.Ports = append(r.Ports, p)
 	}
@@ -76,7 +74,7 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 		p.Reason = nil
 	}
 	if v.Way != (port.TxPath{}) {
-		p.Send = &Send{By: "packet", Why: nonEmpty(v.Way.Why)}
+		p.Send = &Send{By: "packet", Why: nonZero(v.Way.Why)}
 		if v.Way.XDP {
 			p.Send.By = "af_xdp"
 		}
@@ -84,10 +82,8 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	if v.Config.Speed > 0 {
 		p.SpeedBitsPerSecond = &v.Config.Speed
 	}
-	p.FlowControl, p.Loop = nonEmpty(v.Config.Mode.String()), nonEmpty(v.Loop.String())
-	for mask := v.Config.LosslessPriorities(); mask != 0; mask &= mask - 1 {
-		p.LosslessPriorities = append(p.LosslessPriorities, Priority(bits.TrailingZeros8(mask)))
-	}
+	p.FlowControl, p.Loop = nonZero(v.Config.Mode.String()), nonZero(v.Loop.String())
+	p.LosslessPriorities = Priorities(v.Config.LosslessPriorities())
 	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes, c.SentFrames, c.SentBytes
 	p.OverspeedFrames, p.FloodCopies = c.Overspeed, c.Copies
 	p.ProbeReceiveFrames, p.ProbeSendFrames = c.ProbesReceived, c.ProbesSent
@@ -138,14 +134,7 @@ func (p *Port) lossless() string {
 	if optionalText(p.FlowControl) == "pause" {
 		return All.String()
 	}
-	if len(p.LosslessPriorities) == 0 {
-		return none
-	}
-	var list []string
-	for _, prio := range p.LosslessPriorities {
-		list = append(list, prio.String())
-	}
-	return strings.Join(list, ",")
+	return joinPriorities(p.LosslessPriorities)
 }
 
 // note says why the port does not do all that is expected of it.

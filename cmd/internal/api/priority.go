@@ -3,7 +3,9 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"strconv"
+	"strings"
 
 	"pfcswitch/dataplane"
 )
@@ -26,6 +28,27 @@ func (p Priority) String() string {
 		return "unknown"
 	}
 	return strconv.Itoa(int(p))
+}
+
+// Priorities lists the bits of a vector of priorities, bit n = priority n.
+func Priorities(mask uint8) []Priority {
+	list := []Priority{}
+	for ; mask != 0; mask &= mask - 1 {
+		list = append(list, Priority(bits.TrailingZeros8(mask)))
+	}
+	return list
+}
+
+// joinPriorities writes priorities with commas between.
+func joinPriorities(list []Priority) string {
+	if len(list) == 0 {
+		return none
+	}
+	names := make([]string, len(list))
+	for i, p := range list {
+		names[i] = p.String()
+	}
+	return strings.Join(names, ",")
 }
 
 // MarshalJSON implements json.Marshaler.

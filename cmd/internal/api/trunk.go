@@ -210,28 +210,13 @@ func (t *Trunk) portRows(ports *table) {
 	var distributed uint64
 	for i := range t.Members {
 		m := &t.Members[i]
-		ports.row(t.Trunk, m.Port, "member", trunkState(!m.Up, m.PausedByPeer, m.Held), count(m.ShareBytes), count(m.AreaBytes),
+		ports.row(t.Trunk, m.Port, "member", pauseState(true, m.Up, m.PausedByPeer, m.Held), count(m.ShareBytes), count(m.AreaBytes),
 			count(m.CollectedFrames), count(m.SentFrames))
 		down += m.AreaBytes
 		distributed += m.DistributedFrames
 	}
-	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution, trunkState(!t.Uplink.Up, t.Uplink.PausedByPeer, t.Uplink.Held), count(down),
+	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution, pauseState(true, t.Uplink.Up, t.Uplink.PausedByPeer, t.Uplink.Held), count(down),
 		count(t.Uplink.Bytes), count(distributed), count(t.Uplink.SentFrames))
-}
-
-// trunkState says who holds whom.
-func trunkState(down, paused, held bool) string {
-	switch {
-	case down:
-		return "down"
-	case paused && held:
-		return "both"
-	case paused:
-		return "paused by peer"
-	case held:
-		return "holding peer"
-	}
-	return "running"
 }
 
 func (t *Trunk) priorityRows(priorities *table) {

@@ -39,7 +39,7 @@ func (v *Version) read(info *debug.BuildInfo) {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			v.Revision = nonEmpty(s.Value)
+			v.Revision = nonZero(s.Value)
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}

@@ -59,7 +59,7 @@ func (m *moment) watchdogQueue(s *deadlock.Status) WatchdogQueue {
 		q.State = watchdogOff
 	}
 	if s.Since != 0 {
-		q.Since = nonEmpty(m.source.WallOf(s.Since).UTC().Format(time.RFC3339Nano))
+		q.Since = nonZero(m.source.WallOf(s.Since).UTC().Format(time.RFC3339Nano))
 	}
 	return q
 }

@@ -168,7 +168,7 @@ func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, er
 		return nil, err
 	}
 	d.retryNegotiation(ctx)
-	d.runner.Note(dataplane.Event{Kind: dataplane.EventConfig, Priority: -1, Text: "a new configuration is in force"})
+	d.addEvent(dataplane.EventConfig, "", "a new configuration is in force")
 	d.kick()
 	return d.losses, nil
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/lldp/dcbx"
 )
 
@@ -46,7 +47,7 @@ func (r *statusChange) text(lossless uint8) string {
 		version = fmt.Sprintf("the port speaks DCBX in version %v now, no longer in %v", r.to.version, r.from.version)
 	}
 	if r.from.reason != r.to.reason {
-		why = fmt.Sprintf("priorities %s are lossless, now because %s (%v)", priorityList(lossless), reasonTexts[r.to.reason], r.to.reason)
+		why = fmt.Sprintf("priorities %v are lossless, now because %s (%v)", api.Priorities(lossless), reasonTexts[r.to.reason], r.to.reason)
 	}
 	if version != "" && why != "" {
 		return version + "; " + why

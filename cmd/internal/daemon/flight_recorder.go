@@ -148,12 +148,12 @@ func (f *flightRecorder) runFlight(losses <-chan struct{}) {
 func (f *flightRecorder) report(name string, frames uint64, err error) {
 	if err != nil {
 		f.d.log.Error("what led to the loss of a lossless frame could not be written", "error", err)
-		f.d.runner.Note(dataplane.Event{Kind: dataplane.EventCapture, Priority: -1, Text: fmt.Sprintf("what led to the loss could not be written: %v", err)})
+		f.d.addEvent(dataplane.EventCapture, "", fmt.Sprintf("what led to the loss could not be written: %v", err))
 		return
 	}
 	path := f.cfg.Directory + "/" + name
 	f.d.log.Warn("a lossless frame was lost: what led to it was written", "file", path, "frames", frames)
-	f.d.runner.Note(dataplane.Event{Kind: dataplane.EventCapture, Priority: -1, Text: fmt.Sprintf("the last %v were written to %s (%d frames)", f.cfg.Last, path, frames)})
+	f.d.addEvent(dataplane.EventCapture, "", fmt.Sprintf("the last %v were written to %s (%d frames)", f.cfg.Last, path, frames))
 }
 
 // write makes a file of what is kept and returns its name.

@@ -72,7 +72,7 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		}
 		for _, text := range notes {
 			d.log.Warn(text, "port", p.cfg.Name)
-			d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: p.cfg.Name, Priority: -1, Text: text})
+			d.addEvent(dataplane.EventHeadroom, p.cfg.Name, text)
 		}
 		if err := d.setHeadroom(p, d.cfg.Buffer.WholeCells(target), reason); errors.Is(err, buffer.ErrBusy) {
 			wait = headroomRetry
@@ -114,7 +114,7 @@ func (d *Daemon) reportSelfTest(p *portLink) {
 			"(a NIC that keeps them: switch its own flow control off, or take another)"
 	}
 	d.log.Warn(text, "port", p.cfg.Name)
-	d.addEvent(p.cfg.Name, text)
+	d.addEvent(dataplane.EventPort, p.cfg.Name, text)
 }
 
 // setHeadroom gives a port the headroom that was found, in octets, and says so once, with the reason. Where the pool is too small for it
@@ -176,7 +176,7 @@ func (d *Daemon) recordHeadroom(p *portLink, octets int64) {
 
 func (d *Daemon) noteHeadroom(p *portLink, text string) {
 	d.log.Info(text, "port", p.cfg.Name)
-	d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: p.cfg.Name, Priority: -1, Text: text})
+	d.addEvent(dataplane.EventHeadroom, p.cfg.Name, text)
 }
 
 // agreement is what LLDP says of who can measure on a port's link. Where nobody speaks LLDP, nobody agrees.

@@ -23,7 +23,7 @@ func (d *Daemon) updateLink(p *portLink, l port.Link) {
 		if err := d.runner.SetMAC(p.number, l.MAC); err != nil {
 			d.warn(p.cfg.Name, "taking over the interface's address", err)
 		}
-		d.addEvent(p.cfg.Name, "the interface's address is now "+macText(l.MAC))
+		d.addEvent(dataplane.EventPort, p.cfg.Name, "the interface's address is now "+macText(l.MAC))
 	}
 	moved := l.MAC != p.at.link.MAC
 	p.at.link = l
@@ -51,7 +51,7 @@ func (d *Daemon) reportMTU(p *portLink) {
 		say, text = d.log.Info, fmt.Sprintf("interface %s has an MTU of %d now, enough for the port's mtu of %d", l.Name, l.MTU, want)
 	}
 	say(text, "port", p.cfg.Name)
-	d.addEvent(p.cfg.Name, text)
+	d.addEvent(dataplane.EventPort, p.cfg.Name, text)
 }
 
 // mtuMismatch says that an interface takes shorter frames than its port, or the wire of a host NIC longer ones: stations there may have its
@@ -105,14 +105,14 @@ func (d *Daemon) applyLinkSpeeds(ctx context.Context) {
 				d.warn(p.Name, what+", and the port stays at "+fmt.Sprintf("%d Mbit/s", p.Speed/1_000_000), err)
 				continue
 			}
-			d.addEvent(p.Name, what)
+			d.addEvent(dataplane.EventPort, p.Name, what)
 		}
 	}
 }
 
-// addEvent adds an event of a port.
-func (d *Daemon) addEvent(name, text string) {
-	d.runner.Note(dataplane.Event{Kind: dataplane.EventPort, Port: name, Priority: -1, Text: text})
+// addEvent adds an event of a port, or of the whole switch where name is empty.
+func (d *Daemon) addEvent(kind dataplane.EventKind, name, text string) {
+	d.runner.Note(dataplane.Event{Kind: kind, Port: name, Priority: -1, Text: text})
 }
 
 // warn logs and notes what failed and does not undo what it was part of.
@@ -121,5 +121,5 @@ func (d *Daemon) warn(name, what string, err error) {
 		return
 	}
 	d.log.Warn(what, "port", name, "error", err)
-	d.addEvent(name, fmt.Sprintf("%s: %v", what, err))
+	d.addEvent(dataplane.EventPort, name, fmt.Sprintf("%s: %v", what, err))
 }

@@ -39,7 +39,7 @@ func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckRequest)
 	answer := run.result(result)
 	text := answer.Event()
 	s.d.log.Info(text, "port", ask.Port)
-	s.d.runner.Note(dataplane.Event{Kind: dataplane.EventHeadroom, Port: ask.Port, Priority: -1, Text: text})
+	s.d.addEvent(dataplane.EventHeadroom, ask.Port, text)
 	return answer, nil
 }
 

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"math/bits"
 	"net"
 
 	"pfcswitch/cmd/internal/api"
@@ -17,7 +16,7 @@ func (s source) LLDP() []api.LLDPPort {
 		c := &v.cfg.Ports[i]
 		if speaker := v.speakers[c.Name]; speaker != nil {
 			p := speaker.describe()
-			p.DCBX.LosslessPriorities = listPriorities(v.cfg.LosslessOf(c))
+			p.DCBX.LosslessPriorities = api.Priorities(v.cfg.LosslessOf(c))
 			all = append(all, p)
 		}
 	}
@@ -62,7 +61,7 @@ func describeNeighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now in
 	}
 	if pfc, ok := dcbx.PeerPFC(v, n.Organization); ok {
 		measures := pfc.IEEE && pfc.Reserved&c.IEEEBit != 0 || !pfc.IEEE && pfc.Reserved&c.LegacyBit != 0
-		x.PFC = &api.NeighborPFC{Priorities: listPriorities(pfc.Enable), Willing: pfc.Willing, Measures: measures}
+		x.PFC = &api.NeighborPFC{Priorities: api.Priorities(pfc.Enable), Willing: pfc.Willing, Measures: measures}
 	}
 	if told := dcbx.ParseIEEE(n.Organization); told != nil {
 		for _, a := range told.Apps {
@@ -79,13 +78,4 @@ func printable(s string) *string {
 	}
 	s = lldp.Printable(s)
 	return &s
-}
-
-// listPriorities lists the bits of a vector of priorities.
-func listPriorities(mask uint8) []api.Priority {
-	list := []api.Priority{}
-	for ; mask != 0; mask &= mask - 1 {
-		list = append(list, api.Priority(bits.TrailingZeros8(mask)))
-	}
-	return list
 }

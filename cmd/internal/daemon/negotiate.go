@@ -269,27 +269,18 @@ func outcomeSentence(n *lldpUpdate) (text string, why bool) {
 	case o == nil:
 		return "", false
 	case o.Mismatch && (!n.before.Mismatch || n.before.PFC != o.PFC || n.before.Reason != o.Reason):
-		return fmt.Sprintf("PFC does not agree with %s (%v): it has priorities %s, and only %s stay lossless here: give both ends the same, or write lldp.willing: true at one",
-			n.neighbour, o.Reason, priorityList(n.peerPFC), priorityList(o.PFC)), true
+		return fmt.Sprintf("PFC does not agree with %s (%v): it has priorities %v, and only %v stay lossless here: give both ends the same, or write lldp.willing: true at one",
+			n.neighbour, o.Reason, api.Priorities(n.peerPFC), api.Priorities(o.PFC)), true
 	case o.Reason == dcbx.ReasonSeveral && n.before.Reason != o.Reason:
 		return "several neighbours speak on one link: none is followed, and the configuration holds", true
 	case (o.Reason == dcbx.ReasonPeer || o.Reason == dcbx.ReasonTiePeer) && (n.before.Reason != o.Reason || n.before.PFC != o.PFC):
-		return fmt.Sprintf("the port follows %s: priorities %s are lossless", n.neighbour, priorityList(o.PFC)), true
+		return fmt.Sprintf("the port follows %s: priorities %v are lossless", n.neighbour, api.Priorities(o.PFC)), true
 	case n.before.Mismatch && !o.Mismatch, n.before.PFC != o.PFC:
-		return fmt.Sprintf("priorities %s are lossless (%v)", priorityList(o.PFC), o.Reason), true
+		return fmt.Sprintf("priorities %v are lossless (%v)", api.Priorities(o.PFC), o.Reason), true
 	case n.before.ETSAdopted != o.ETSAdopted:
 		return "the shares of the egress queues follow " + map[bool]string{true: "the neighbour", false: "the configuration"}[o.ETSAdopted], false
 	}
 	return "", false
-}
-
-// priorityList writes a vector of priorities.
-func priorityList(mask uint8) string {
-	list := []int{}
-	for ; mask != 0; mask &= mask - 1 {
-		list = append(list, bits.TrailingZeros8(mask))
-	}
-	return fmt.Sprint(list)
 }
 
 // retryNegotiation lets ports follow their neighbours again that could not, since the configuration is another now, and puts in

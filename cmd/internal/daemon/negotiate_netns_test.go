@@ -113,7 +113,7 @@ func (p *pair) agrees(i int, version, reason string, mask uint8) {
 	p.t.Helper()
 	eventually(p.t, fmt.Sprintf("%s: %s, %s, %#x", p.nodes[i].Name(), version, reason, mask), func() bool {
 		d := p.told(i).DCBX
-		return d.Version == version && d.Reason == reason && p.lossless(i) == mask && slices.Equal(d.LosslessPriorities, listPriorities(mask))
+		return d.Version == version && d.Reason == reason && p.lossless(i) == mask && slices.Equal(d.LosslessPriorities, api.Priorities(mask))
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 // ReportNiceFailure tells that SetNice has failed, without which the switch goes on.
 func (d *Daemon) ReportNiceFailure(err error) {
 	d.log.Warn("other programs of this machine may keep the switch waiting", "error", err)
-	d.runner.Note(dataplane.Event{Kind: dataplane.EventConfig, Priority: -1, Text: err.Error()})
+	d.addEvent(dataplane.EventConfig, "", err.Error())
 }
 
 // SetNice gives every thread of this process a nice value, -20 (most of the CPU) to 19; 0 leaves what they have. So no program of a

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
 
@@ -309,7 +310,7 @@ func (d *Daemon) reportDown(p *portLink, why error) {
 	}
 	p.state = state
 	d.log.Warn("port is down", "port", p.cfg.Name, "reason", state)
-	d.addEvent(p.cfg.Name, state)
+	d.addEvent(dataplane.EventPort, p.cfg.Name, state)
 }
 
 // closePort closes a port's sockets and gives the interface back. The port stays configured.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"io/fs"
 	"net"
 	"net/http"
@@ -114,5 +113,5 @@ func serveFile(name string, content []byte) http.HandlerFunc {
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
+	_ = api.WriteJSONLine(w, v) // a client that is gone needs no answer
 }
