@@ -7,8 +7,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A baseline is where this user's counters begin: at the start with nothing, or at a clear with what had been counted
-// until then. The switch's own counters never go back.
+// A baseline is where this user's counters begin: at the start, or at the last clear with the counts until then. The
+// switch's own counters never go back.
 type baseline struct {
 	time     int64               // of the switch's clock
 	counters *dataplane.Snapshot // nil at the start; of ports and trunks that were gone too; not changed any more
@@ -16,7 +16,7 @@ type baseline struct {
 	storms   []deadlock.Status   // likewise
 }
 
-// addRetired adds to v the ports and trunks of gone, and members of trunks, that v has not.
+// addRetired adds the ports, trunks and trunk members of gone that v does not have.
 func addRetired(v, gone *dataplane.Snapshot) {
 	addMissing(&v.Ports, gone.Ports, func(p *dataplane.PortSnapshot) string { return p.Config.Name })
 	addMissing(&v.Buffer.Ports, gone.Buffer.Ports, func(p *buffer.PortSnapshot) string {
@@ -36,7 +36,7 @@ func addRetired(v, gone *dataplane.Snapshot) {
 	addMissing(&v.Trunks, gone.Trunks, trunk)
 }
 
-// addMissing appends what all has not, by name.
+// addMissing appends the elements of more whose names are not in all.
 func addMissing[T any](all *[]T, more []T, name func(*T) string) {
 	here := make(map[string]bool, len(*all))
 	for i := range *all {
@@ -49,7 +49,7 @@ func addMissing[T any](all *[]T, more []T, name func(*T) string) {
 	}
 }
 
-// subtract leaves in v what was counted after the baseline. What v holds now, and watermarks, stay.
+// subtract leaves in v the counts since the baseline. Gauges and watermarks stay.
 func (b *baseline) subtract(v *dataplane.Snapshot) {
 	if b.counters == nil {
 		return
@@ -78,8 +78,8 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	subtractCounter(&v.Bridge.Full, b.counters.Bridge.Full)
 }
 
-// subtractStorms leaves in all what watchdogs counted after the baseline. Of a storm that was there before it, what was
-// sent and dropped since then stays.
+// subtractStorms leaves in all the counts since the baseline. For a storm that started earlier, the frames since the
+// baseline stay.
 func (b *baseline) subtractStorms(all []deadlock.Status) {
 	for i := range all {
 		for j := range b.storms {
@@ -103,8 +103,8 @@ func subtractStorm(s, old *deadlock.Status) {
 	subtractCounter(&s.Dropped, old.Dropped)
 }
 
-// subtractCounter takes old off n. Counters go on where a port was removed and comes back. One that is below its baseline all the same,
-// since the switch has forgotten ports that went long ago, began again from 0 and counts whole.
+// subtractCounter subtracts old from n. A counter below its baseline started again from 0, because the switch had
+// forgotten its port, and counts whole.
 func subtractCounter[T int64 | uint64](n *T, old T) {
 	if *n >= old {
 		*n -= old

@@ -6,7 +6,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Buffer is the answer to show buffer. Bytes are accounted in whole cells.
+// Buffer is the answer to show buffer. Bytes count whole cells.
 type Buffer struct {
 	Header
 	Pools []Pool       `json:"pools"`
@@ -20,7 +20,7 @@ type Pool struct {
 	Segments  Segments `json:"segments"`
 }
 
-// Segments are those of a pool or of a lossless ingress queue. A lossy pool has only Shared.
+// Segments are the parts of a pool or of a lossless ingress queue. A lossy pool has only Shared.
 type Segments struct {
 	Private  *Segment `json:"private"`
 	Shared   *Segment `json:"shared"`
@@ -62,7 +62,7 @@ type IngressQueue struct {
 	Xon            uint64   `json:"xon"`
 }
 
-// EgressBuffer is what a lossy egress queue holds of the lossy pool.
+// EgressBuffer is the use of the lossy pool by a lossy egress queue.
 type EgressBuffer struct {
 	Queue          int     `json:"queue"`
 	ThresholdBytes int64   `json:"threshold_bytes"`
@@ -71,7 +71,7 @@ type EgressBuffer struct {
 	DroppedFrames  uint64  `json:"dropped_frames"` // at the threshold
 }
 
-// Ring is the lossless receive rings of a port.
+// Ring describes the lossless receive rings of a port.
 type Ring struct {
 	Slots     int    `json:"slots"`
 	MaxFrames uint64 `json:"max_frames"` // most that were seen waiting, since the start

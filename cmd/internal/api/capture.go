@@ -15,7 +15,7 @@ import (
 	"pfcswitch/dataplane/capture"
 )
 
-// A CaptureRequest says what a capture shows.
+// A CaptureRequest says what to capture.
 type CaptureRequest struct {
 	Ports  []string      // none: all, those too that come later
 	Snap   int           // octets of each frame; 0: all
@@ -78,8 +78,8 @@ func parseCapture(q url.Values) (c CaptureRequest, err error) {
 	return c, nil
 }
 
-// capture answers with a pcapng file that goes on until it has what was asked for, or the client ends it: one that closes
-// its sending direction gets a proper end of the file.
+// capture answers with a pcapng file. The file ends when the request is fulfilled, or when the client closes its
+// sending direction.
 func (s *Server) capture(w http.ResponseWriter, r *http.Request) {
 	c, err := parseCapture(r.URL.Query())
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Server) portNumber(name string) (int, error) {
 	return 0, unknown
 }
 
-// A captureReply is an answer that goes on.
+// A captureReply is a capture in progress.
 type captureReply struct {
 	w        http.ResponseWriter
 	cursor   *capture.Cursor
@@ -158,7 +158,7 @@ type captureReply struct {
 	from, to int64 // of the switch's clock; to is 0 until it is known
 }
 
-// stop makes what has come until now the last of the file.
+// stop ends the capture with the frames that have come until now.
 func (a *captureReply) stop() {
 	if a.to == 0 {
 		a.cursor.Stop()
@@ -166,7 +166,7 @@ func (a *captureReply) stop() {
 	}
 }
 
-// run writes a file until it is complete, which is after so long, where that is not 0, or when the client ends it.
+// run writes the file until it is complete: after the time lasts, if that is not 0, or when the client ends it.
 func (a *captureReply) run(client context.Context, lasts time.Duration) {
 	ctx := client
 	if lasts > 0 {
@@ -203,7 +203,7 @@ func (a *captureReply) run(client context.Context, lasts time.Duration) {
 	}
 }
 
-// write sends a piece. It tells whether it was taken: a client that is gone needs no answer.
+// write sends a piece, and tells whether the client has taken it.
 func (a *captureReply) write(b []byte) bool {
 	if len(b) == 0 {
 		return true

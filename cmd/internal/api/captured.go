@@ -13,8 +13,8 @@ import (
 	"pfcswitch/dataplane/capture"
 )
 
-// Capture writes what a switch captures to dst, as a pcapng file, until it has what was asked for or ctx ends. The file is
-// one that can be read, however it ends.
+// Capture writes a capture to dst as pcapng, until the request is fulfilled or ctx ends. The file is readable however
+// the capture ends.
 func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Writer) (capture.Tally, error) {
 	var socket net.Conn
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -51,7 +51,7 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 	return t, err
 }
 
-// errorWriter knows whether its writer has failed.
+// An errorWriter remembers the error of its writer.
 type errorWriter struct {
 	io.Writer
 	err error
@@ -66,7 +66,7 @@ func (w *errorWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// closeOnCancel asks for the end of the file when ctx ends, and closes the socket where that does not help.
+// closeOnCancel asks for the end of the file when ctx ends, and closes the socket if that does not help.
 func closeOnCancel(ctx context.Context, ended <-chan struct{}, socket net.Conn) {
 	select {
 	case <-ctx.Done():

@@ -10,10 +10,11 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// maxConfig is how much apply reads, in bytes. It is more than a configuration may have: who reads that says where it is too long.
+// maxConfig bounds what apply reads, in bytes. It is more than a configuration may have, so that the parser can name
+// the limit.
 const maxConfig = 1 << 20
 
-// configTimeout is how long a client may take to send it. Tests shorten it.
+// configTimeout bounds the time for sending a configuration. Tests shorten it.
 var configTimeout = 10 * time.Second
 
 // Applied is the answer to apply.
@@ -61,7 +62,7 @@ func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
 	reply(w, &Applied{Schema: Schema})
 }
 
-// clearCounters makes the user's counters begin here, those of ports and trunks too that are gone, and may come back.
+// clearCounters starts the user's counters again, also those of removed ports and trunks, which may come back.
 func (s *Server) clearCounters() {
 	v := new(dataplane.Snapshot)
 	s.source.Snapshot(v)

@@ -27,7 +27,7 @@ type Machine struct {
 	BacklogMax   *int    `json:"backlog_max_frames"` // null: it cannot be read
 }
 
-// Finding is one trap.
+// Finding is one problem.
 type Finding struct {
 	Trap      string  `json:"trap"`
 	Severity  string  `json:"severity"` // error, warning or note

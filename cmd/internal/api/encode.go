@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// WriteJSON writes the document that v points to, in lines for people. An array of it that nobody made is written as an
-// empty one, never as null.
+// WriteJSON writes the document that v points to with indentation. A nil slice is written as an empty array, never as
+// null.
 func WriteJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
 
 // WriteJSONLine writes the document that v points to in a single line.
@@ -20,7 +20,7 @@ func encode(w io.Writer, v any, indent string) error {
 	return enc.Encode(v)
 }
 
-// makeArrays replaces the slices in v that are nil, as far as v can be changed: it has to come as a pointer.
+// makeArrays replaces nil slices in v by empty ones. v has to be a pointer.
 func makeArrays(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

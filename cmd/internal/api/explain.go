@@ -13,7 +13,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Explanation is the answer to explain: what would become of frames, and why.
+// Explanation is the answer to explain: the fate of frames in the switch, and why.
 type Explanation struct {
 	Schema  int              `json:"schema"`
 	Switch  string           `json:"switch"`
@@ -21,7 +21,7 @@ type Explanation struct {
 	Frames  []ExplainedFrame `json:"frames"`
 }
 
-// ExplainedFrame is what would become of one frame. Octets are without FCS.
+// ExplainedFrame describes one frame. Octets are without FCS.
 type ExplainedFrame struct {
 	Number   int             `json:"number"` // from 1
 	Port     string          `json:"port"`   // that it arrives at
@@ -37,7 +37,7 @@ type ExplainedFrame struct {
 	Copies   []ExplainedCopy `json:"copies"` // on their way out
 }
 
-// ExplainedStep is one station of the frame's way.
+// ExplainedStep is one station of the way of a frame.
 type ExplainedStep struct {
 	Number  int     `json:"number"` // from 1
 	Station string  `json:"station"`
@@ -45,7 +45,7 @@ type ExplainedStep struct {
 	Text    string  `json:"text"`
 }
 
-// ExplainedCopy is the frame as it leaves by one port, or would, were it not dropped before.
+// ExplainedCopy is the frame as it leaves by one port, or would leave if it were not dropped before.
 type ExplainedCopy struct {
 	Port       string  `json:"port"`
 	Queue      uint8   `json:"queue"`
@@ -59,14 +59,14 @@ type ExplainedCopy struct {
 	MarkShare  float64 `json:"mark_share"`
 }
 
-// A TraceRequest is a frame that is to be explained.
+// A TraceRequest is a frame to trace.
 type TraceRequest struct {
 	Port  string // that it arrives at
 	Frame []byte // without FCS
 	Vnet  frame.VnetHeader
 }
 
-// Explain makes the answer to one question.
+// Explain makes the answer for one frame.
 func Explain(number int, f *dataplane.Foresight) ExplainedFrame {
 	e := ExplainedFrame{Number: number, Port: f.Config.Name, Octets: f.Octets, Pieces: f.Pieces, Lossless: f.Lossless,
 		Verdict: verdictOf(f), XOFF: f.Ingress != nil && f.Ingress.TurnsOff, Copies: []ExplainedCopy{}}
@@ -152,11 +152,11 @@ func (f *ExplainedFrame) summary() string {
 
 func (r *Explanation) schema() int { return r.Schema }
 
-// maxFrame is the longest frame that explain takes: a tag more than any port carries.
+// maxFrame is the longest frame that explain takes: one tag more than any port carries.
 const maxFrame = port.MaxFrame + frame.TagOctets
 
-// explain answers one question: the body is the frame, the parameter port where it arrives, vnet its virtio header where it is
-// a super-frame, in hexadecimal digits. It only reads.
+// explain answers one request: the body is the frame, the parameter port its ingress port, and vnet its virtio header
+// in hexadecimal digits, for a GSO frame. The switch does not change.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	setReadDeadline(w)
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFrame))

@@ -13,7 +13,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A explainer puts a Foresight into sentences, one for each station.
+// An explainer describes a traced frame in sentences, one for each station.
 type explainer struct {
 	f     *dataplane.Foresight
 	steps []ExplainedStep
@@ -23,7 +23,7 @@ func (n *explainer) add(station, key, format string, args ...any) {
 	n.steps = append(n.steps, ExplainedStep{Number: len(n.steps) + 1, Station: station, Key: nonZero(key), Text: fmt.Sprintf(format, args...)})
 }
 
-// portKey is a key of the port that the frame arrives at.
+// portKey is a key of the ingress port.
 func (n *explainer) portKey(key string) string { return "ports." + n.f.Config.Name + "." + key }
 
 func (n *explainer) explain() {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A errorReply is an error as it crosses the socket.
+// An errorReply is an error as the socket carries it.
 type errorReply struct {
 	Schema int    `json:"schema"`
 	Error  string `json:"error"`
@@ -18,7 +18,7 @@ type errorReply struct {
 // ErrNoSwitch is wrapped by errors that say that no switch answers.
 var ErrNoSwitch = errors.New("no running switch found")
 
-// A NoPortError says that there is no port of a name.
+// A NoPortError says that there is no port of this name.
 type NoPortError struct {
 	Name  string
 	There []string // names of those that there are
@@ -44,7 +44,7 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	_ = json.NewEncoder(w).Encode(errorReply{Schema, err.Error()}) // a client that is gone needs no answer
 }
 
-// readError returns the error of a response.
+// readError returns the error in a response.
 func readError(r *http.Response) error {
 	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {

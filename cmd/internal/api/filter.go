@@ -11,8 +11,8 @@ type Filter struct {
 	There func() ([]string, error)
 }
 
-// Apply leaves in r what the filter keeps: of trunks those that have one of the ports. A port that there is not is a
-// NoPortError; answers that tell no ports or priorities apart stay whole.
+// Apply removes from r what the filter does not select. A trunk stays if one of its ports is selected. Answers without
+// ports and priorities stay whole. An unknown port is a NoPortError.
 func (f Filter) Apply(r Reply) error {
 	switch r := r.(type) {
 	case *Ports:
@@ -74,7 +74,7 @@ func (f Filter) Apply(r Reply) error {
 	return nil
 }
 
-// known tells whether there are the ports, those of which nothing was seen in the answer.
+// known checks that the selected ports exist. Ports that were seen in the answer need no check.
 func (f Filter) known(seen func(name string) bool) error {
 	unseen := slices.DeleteFunc(slices.Clone(f.Ports), seen)
 	if len(unseen) == 0 {
@@ -105,7 +105,7 @@ func keep[T any](list *[]T, wanted func(*T) bool) {
 	*list = slices.DeleteFunc(*list, func(x T) bool { return !wanted(&x) })
 }
 
-// keepPorts keeps the ports of a list that has all that there are.
+// keepPorts filters a list that contains every port.
 func keepPorts[T any](f Filter, list *[]T, name func(*T) string) error {
 	var there []string
 	for i := range *list {

@@ -13,8 +13,8 @@ import (
 // SocketVariable is the environment variable that names the control socket.
 const SocketVariable = "PFCSWITCH_SOCKET"
 
-// Find returns the control socket that a command talks to: flag where it is set, else $PFCSWITCH_SOCKET, else that of the
-// one switch that runs here. Both name the socket by its path, or a switch by its name, which has no slash.
+// Find returns the control socket for a command: flag if set, else $PFCSWITCH_SOCKET, else the socket of the one
+// running switch. Both name the socket by its path, or the switch by its name, which has no slash.
 func Find(flag string) (string, error) {
 	if flag != "" {
 		return named(flag)
@@ -75,7 +75,7 @@ func folders() []string {
 	return all
 }
 
-// alive returns the sockets in the folders on which somebody listens, and those that this user may not open.
+// alive returns the sockets in the folders that have a listener, and those that this user may not open.
 func alive(folders []string) (live, locked []string) {
 	for _, dir := range folders {
 		paths, err := filepath.Glob(filepath.Join(dir, "*.sock"))

@@ -9,10 +9,9 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// A Line is a line of the stream of events. The first one has the state; event lines follow. An event whose count has
-// grown, since equal ones within a second are one, comes again with the same sequence number. Where sequence numbers
-// leave a gap, the switch had forgotten the events between before this stream came to them. The last line says why the
-// stream ends, where the switch ends it.
+// A Line is a line of the event stream. The first line has the state; event lines follow. Equal events within a second
+// are one event: when its count grows, the event comes again with the same sequence number. A gap in the sequence
+// numbers means that the switch had forgotten those events. If the switch ends the stream, the last line says why.
 type Line struct {
 	Schema int     `json:"schema"`
 	Type   string  `json:"type"`   // state, event or end
@@ -39,7 +38,7 @@ const (
 	mergeWindow = 8
 )
 
-// follow answers with the state, and then with events as they come, until the reader goes away or is too slow.
+// follow answers with the state and then with each event, until the reader closes the connection or is too slow.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	since, err := sequence(r, s.source.NextEvent())
 	if err != nil {
@@ -77,7 +76,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 // CutOff returns how many readers of events were too slow, and cut off, since the start.
 func (s *Server) CutOff() uint64 { return uint64(s.cutOff.Load()) }
 
-// A follower is a stream of events. runPoll fills lines, and closes it at the end; cut may be read then.
+// A follower is a stream of events. runPoll fills lines and closes it at the end; cut may be read after that.
 type follower struct {
 	server *Server
 	lines  chan Line
@@ -89,7 +88,7 @@ type follower struct {
 
 var errTooSlow = errors.New("too slow")
 
-// runPoll looks for events until done.
+// runPoll polls for events until done.
 func (f *follower) runPoll(done <-chan struct{}) {
 	defer close(f.lines)
 	tick := time.NewTicker(followEvery)
@@ -109,7 +108,7 @@ func (f *follower) runPoll(done <-chan struct{}) {
 	}
 }
 
-// poll takes what is new. It never waits for the reader.
+// poll takes new events. It never waits for the reader.
 func (f *follower) poll() error {
 	first := f.next
 	for _, e := range f.server.source.Events(first - min(first, mergeWindow)) {

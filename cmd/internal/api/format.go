@@ -27,7 +27,7 @@ func count[T int | int64 | uint64](n T) string {
 	return s.String()
 }
 
-// optional writes a value that may not exist.
+// optional writes a value that may be missing.
 func optional[T any](v *T, write func(T) string) string {
 	if v == nil {
 		return none
@@ -35,10 +35,10 @@ func optional[T any](v *T, write func(T) string) string {
 	return write(*v)
 }
 
-// optionalCount writes a number that may not exist.
+// optionalCount writes a number that may be missing.
 func optionalCount(n *int64) string { return optional(n, count[int64]) }
 
-// optionalText writes a text that may not exist.
+// optionalText writes a text that may be missing.
 func optionalText(s *string) string {
 	if s == nil || *s == "" {
 		return none
@@ -59,7 +59,7 @@ func Rate(bits int64) string {
 	return strconv.FormatInt(bits, 10)
 }
 
-// duration writes ns with four digits.
+// duration writes ns with four significant digits.
 func duration(ns int64) string {
 	if ns == 0 {
 		return "0"
@@ -94,7 +94,7 @@ func Scaled(x float64) string {
 	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
-// Tenths writes a rate of things that are counted.
+// Tenths writes a rate with one decimal, or without decimals from 100 on.
 func Tenths(x float64) string {
 	if x >= 100 {
 		return count(int64(math.Round(x)))

@@ -8,8 +8,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Headroom is the answer to show headroom: what each link needs by calculation and by measurement, what is in force, and
-// what was really used.
+// Headroom is the answer to show headroom: what each link needs by calculation and by measurement, what is in force,
+// and what was used.
 type Headroom struct {
 	Header
 	Ports []HeadroomPort `json:"ports"`
@@ -23,7 +23,7 @@ type HeadroomInfo struct {
 	Cell       int64 // octets of a buffer cell
 }
 
-// HeadroomPort is the headroom of one port. Values in bits are those of the wire, where a frame has FCS, preamble and gap.
+// HeadroomPort is the headroom of one port. Bits are counted on the wire, with FCS, preamble and gap.
 type HeadroomPort struct {
 	Port           string  `json:"port"`
 	State          string  `json:"state"`    // measuring, settling, silent, by hand, not agreed, waiting for LLDP, or down
@@ -63,7 +63,7 @@ type HeadroomPort struct {
 	Messages     HeadroomMessages `json:"messages"`
 }
 
-// HeadroomFinding is what measuring has shown, as the formula takes it.
+// HeadroomFinding is the result of the measurement, as the formula takes it.
 type HeadroomFinding struct {
 	TripNs        int64  `json:"trip_ns"`         // t
 	PrecisionNs   int64  `json:"precision_ns"`    // of a stamp, of the end whose stamps are worse
@@ -72,8 +72,8 @@ type HeadroomFinding struct {
 	BurstBits     int64  `json:"burst_bits"`      // of its shaper
 }
 
-// HeadroomValue is a headroom with the parts that it is the sum of. The calculated one is the larger of Eta and Delay with the send
-// call, the burst and k.
+// HeadroomValue is a headroom with its terms. The calculated value is the larger of Eta and Delay plus the send call,
+// the burst and k.
 type HeadroomValue struct {
 	Bits  int64          `json:"bits"`
 	Bytes int64          `json:"bytes"`
@@ -97,7 +97,8 @@ type Spread struct {
 	MaxNs   int64 `json:"max_ns"`
 }
 
-// HeadroomQueue is the use of one lossless ingress queue's headroom, by the stamps of the frames, in octets on the wire.
+// HeadroomQueue is the headroom use of one lossless ingress queue, by the time stamps of the frames, in octets on the
+// wire.
 type HeadroomQueue struct {
 	Priority   Priority `json:"priority"`
 	SizeBytes  int64    `json:"size_bytes"`
@@ -113,8 +114,8 @@ type HeadroomQueue struct {
 	Tightest      *HeadroomTightest `json:"tightest"`       // the XOFF that left least of it; null where nothing has come after any
 }
 
-// HeadroomTightest is what came after one XOFF beside the headroom of the moment in which it left: the one in force, and where that
-// follows what is found, no more than had been found by then.
+// HeadroomTightest compares the frames after one XOFF with the headroom at that moment: the headroom in force, or the
+// smaller measured one if the queue follows the measurement.
 type HeadroomTightest struct {
 	UsedBytes int64 `json:"used_bytes"`
 	RoomBytes int64 `json:"room_bytes"`
@@ -204,7 +205,7 @@ func controlFrames(h *headroom.Report) string {
 	return "unknown"
 }
 
-// valueOf returns what makes values of terms, with cells of so many octets.
+// valueOf returns a function that makes a value of terms, with cells of this size.
 func valueOf(cell int64) func(headroom.Terms) HeadroomValue {
 	return func(t headroom.Terms) HeadroomValue {
 		octets := headroom.Octets(t.Bits())

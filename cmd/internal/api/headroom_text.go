@@ -10,7 +10,7 @@ import (
 // Text implements Reply.
 func (r *Headroom) Text() string { return sections(r.headline(), r.brief()...) }
 
-// Detail is the text with every value's terms, the times, and what became of the measurement frames.
+// Detail is the text with the terms of every value, the times, and the counts of measurement frames.
 func (r *Headroom) Detail() string {
 	return sections(r.headline(), append(r.brief(), section{"Terms: bits on the wire, bytes rounded up, cells of the buffer rounded up", r.ledger()},
 		section{"Times", r.times()}, section{"Measurement frames", r.messages()})...)
@@ -81,7 +81,7 @@ func (r *Headroom) used() *table {
 	return t
 }
 
-// ignored has the reasons for which messages were ignored, those of each port that there were most of first.
+// ignored lists the reasons for ignored messages, the most frequent of each port first.
 func (r *Headroom) ignored() *table {
 	t := newTable("PORT", "REASON", ">MESSAGES")
 	for i := range r.Ports {
@@ -96,7 +96,7 @@ func (r *Headroom) ignored() *table {
 	return t
 }
 
-// ledger has each value with the terms that it is the sum of.
+// ledger lists each value with its terms.
 func (r *Headroom) ledger() *table {
 	t := newTable("PORT", "VALUE", "TERM", ">BITS", ">BYTES", ">CELLS")
 	for i := range r.Ports {
@@ -159,7 +159,7 @@ func (t *table) spread(port, of string, s *Spread) {
 	}
 }
 
-// octetsOf writes bits that may not exist as octets.
+// octetsOf writes bits that may be missing as octets.
 func octetsOf(bits *int64) string {
 	return optional(bits, func(n int64) string { return count(headroom.Octets(n)) })
 }

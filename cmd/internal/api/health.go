@@ -2,7 +2,7 @@ package api
 
 import "fmt"
 
-// Health says whether the switch answers (it does, if this is read) and whether it is ready: every port is in service.
+// Health tells whether the switch is ready: every port is in service.
 type Health struct {
 	Header
 	Status          string   `json:"status"` // ok, or waiting: for Waiting

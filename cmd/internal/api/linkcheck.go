@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// LinkCheck is the answer to linkcheck: what passes a link, from one end to the other.
+// LinkCheck is the answer to linkcheck: what passes a link from one end to the other.
 type LinkCheck struct {
 	Schema    int        `json:"schema"`
 	Interface string     `json:"interface"`
@@ -23,7 +23,7 @@ type LinkCheck struct {
 	RoundTrip *LinkTrip `json:"round_trip"` // null where nobody answers
 }
 
-// LinkTest is one row: what passed, in each direction, and what to do where it did not.
+// LinkTest is one row: what passed in each direction, and the remedy if it did not.
 type LinkTest struct {
 	Check   string  `json:"check"`   // pfc, tag, mtu, checksum or round-trip
 	Verdict string  `json:"verdict"` // pass, fail, or unknown
@@ -40,7 +40,7 @@ const (
 	LinkUnknown = "unknown"
 )
 
-// LinkTrip is how long frames take, by stamps in ns. Of Total, what the other end took is Peer, the rest is Link.
+// LinkTrip is the round-trip time in ns. Total is the sum of the time at the peer and on the link.
 type LinkTrip struct {
 	Asked         int    `json:"asked"`
 	Lost          int    `json:"lost"`

@@ -15,7 +15,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// DefaultXoffs is how often a check of a headroom tells the peer to stop.
+// DefaultXoffs is the number of XOFFs of a headroom check.
 const DefaultXoffs = 200
 
 // A HeadroomCheckRequest is the request for a check.
@@ -25,8 +25,8 @@ type HeadroomCheckRequest struct {
 	Xoffs    int
 }
 
-// A HeadroomCheck is what a check of a port's headroom by experiment has shown: the peer filled the link, was told to stop,
-// and what still came was counted, again and again. Octets are those on the wire, of all frames of the port's priority.
+// A HeadroomCheck is the result of an experiment: the peer fills the link, gets an XOFF, and the octets that still come
+// are counted, many times. Octets are counted on the wire, for all frames of the priority.
 type HeadroomCheck struct {
 	Schema   int       `json:"schema"`
 	Switch   string    `json:"switch"`
@@ -52,16 +52,17 @@ type HeadroomCheck struct {
 	Inconclusive  *string `json:"inconclusive"`   // why that it fits proves too little; null where it proves it, or where it does not fit
 }
 
-// fullShare is how much of the port's speed a link has to carry that is full; without a speed, of that which its headroom is counted for.
+// fullShare is the share of the speed that makes a link full. Without a speed, the speed counts for which the headroom
+// is calculated.
 const fullShare = 0.5
 
-// A HeadroomInForce is what was in force as each XOFF of a check left, and what is at its end, in octets.
+// A HeadroomInForce is the headroom in force at each XOFF of a check and at its end, in octets.
 type HeadroomInForce struct {
 	Then []int64
 	Now  int64
 }
 
-// exceeded is after how many XOFFs more came than was in force as they left.
+// exceeded counts the XOFFs after which more came than the headroom in force.
 func (f *HeadroomInForce) exceeded(after []int64) (n int) {
 	for i, octets := range after {
 		if i >= len(f.Then) || octets > f.Then[i] {
@@ -71,7 +72,7 @@ func (f *HeadroomInForce) exceeded(after []int64) (n int) {
 	return n
 }
 
-// NewHeadroomCheck describes the result of a check that began at a time, of a priority of a port.
+// NewHeadroomCheck describes the result of a check of a priority of a port.
 func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig, priority uint8, inForce HeadroomInForce) *HeadroomCheck {
 	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: nonZero(info.Report.Neighbour),
 		Xoffs: len(r.AfterXoff), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.AfterXoff, BeforeBytes: r.BeforeXoff, InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.AfterXoff),
@@ -94,7 +95,7 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 	return h
 }
 
-// filled tells how full the link was: a share of the speed that the headroom is counted for, and what that speed is.
+// filled tells how full the link was: a share of a speed, and what that speed is.
 func (h *HeadroomCheck) filled() (share float64, of string) {
 	speed, of := macctl.NominalSpeed, fmt.Sprintf("the %d Mbit/s that the headroom of a port without a speed is counted for", macctl.NominalSpeed/1_000_000)
 	if h.Speed != nil {
@@ -103,7 +104,7 @@ func (h *HeadroomCheck) filled() (share float64, of string) {
 	return float64(h.FilledRate) / float64(speed), of
 }
 
-// inconclusive says why a check that was passed proves too little, nil where it proves what it says.
+// inconclusive says why a passed check proves too little, nil if it is sound.
 func (h *HeadroomCheck) inconclusive() *string {
 	share, of := h.filled()
 	if !h.Fits || share >= fullShare {
@@ -112,7 +113,7 @@ func (h *HeadroomCheck) inconclusive() *string {
 	return nonZero(fmt.Sprintf("the peer was to fill the link, and it carried %s %% of %s", percent(share), of))
 }
 
-// Event says in a sentence what the check has shown.
+// Event describes the result in one sentence.
 func (h *HeadroomCheck) Event() string {
 	share, of := h.filled()
 	return fmt.Sprintf("checked by %d XOFFs into a link that carried %s %% of %s: at most %d B came after one, and %d B are in force: %s", h.Xoffs, percent(share), of,
@@ -150,7 +151,7 @@ func parseHeadroomCheck(q url.Values) (ask HeadroomCheckRequest, err error) {
 	return ask, nil
 }
 
-// CheckHeadroom has the switch check the headroom of a port by experiment, and returns when it has.
+// CheckHeadroom has the switch check the headroom of a port, and returns the result.
 func (c *Client) CheckHeadroom(ctx context.Context, ask HeadroomCheckRequest) (*HeadroomCheck, error) {
 	q := url.Values{"port": {ask.Port}}
 	if ask.Xoffs != 0 {
@@ -198,8 +199,7 @@ func (h *HeadroomCheck) verdict() string {
 	return "PASS: what came after XOFF fits the headroom in force\n"
 }
 
-// Quantile returns the smallest value that a share of all, 0 to 1000 per mille, does not exceed (the nearest rank); 0 where
-// there are none.
+// Quantile returns the value at a permille of sorted values by the nearest rank; 0 if there are none.
 func Quantile(sorted []int64, permille int) int64 {
 	if len(sorted) == 0 {
 		return 0
@@ -214,7 +214,7 @@ const (
 	plotWidth = 50
 )
 
-// spreadPlot draws how often how much came.
+// spreadPlot draws a histogram of the samples.
 func spreadPlot(sorted []int64, inForce int64) string {
 	if len(sorted) == 0 {
 		return ""

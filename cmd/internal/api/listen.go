@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listen opens the control socket at path, for its owner alone (mode 0600). A socket file that nobody listens on any
-// more is replaced; a switch that still runs is an error. With auto, where the folder cannot be made or written, the
-// socket goes to $XDG_RUNTIME_DIR/pfcswitch instead.
+// Listen opens the control socket at path with mode 0600. A socket file without a listener is replaced; a running
+// switch is an error. With auto, if the folder cannot be made or written, the socket goes to $XDG_RUNTIME_DIR/pfcswitch
+// instead.
 func Listen(path string, auto bool) (net.Listener, error) {
 	l, err := listen(path)
 	if err == nil || !auto || !errors.Is(err, os.ErrPermission) && !errors.Is(err, unix.EROFS) {
@@ -44,7 +44,7 @@ func listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// RemoveStale removes the socket at path where nobody listens on it any more; alive tells that somebody does.
+// RemoveStale removes the socket at path if it has no listener; alive tells that it has one.
 func RemoveStale(path string) (alive bool, err error) {
 	c, err := net.Dial("unix", path)
 	switch {
@@ -58,8 +58,7 @@ func RemoveStale(path string) (alive bool, err error) {
 	return false, nil // it is not there, or whoever needs it is told why it is of no use
 }
 
-// removeStale removes the socket that a dead switch left. A file of another kind, to which nobody can connect either, is
-// somebody's and stays.
+// removeStale removes the socket of a dead switch. A file of another kind stays.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&os.ModeSocket == 0 {
@@ -74,8 +73,8 @@ func removeStale(path string) error {
 	return nil
 }
 
-// ownerOnly sets the mode of a socket before it gets its name, so that others cannot use it, not for a moment. (A umask
-// would do the same, to every file that the process makes at that moment.)
+// ownerOnly sets the mode of a socket before the socket gets its name, so that other users never have access. A umask
+// would affect every file that the process makes at that moment.
 func ownerOnly(_, _ string, c syscall.RawConn) error {
 	var failed error
 	if err := c.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), 0o600) }); err != nil {

@@ -12,7 +12,7 @@ type LLDP struct {
 	Ports []LLDPPort `json:"ports"` // in the order of the configuration, those that speak LLDP
 }
 
-// LLDPPort is what a port tells and hears.
+// LLDPPort is what a port sends and receives by LLDP.
 type LLDPPort struct {
 	Port        string           `json:"port"`
 	ChassisID   string           `json:"chassis_id"` // as it is told
@@ -44,7 +44,7 @@ type LLDPTransition struct {
 	AgeNs   int64  `json:"age_ns"` // since it was made
 }
 
-// DCBX is what follows from the exchange.
+// DCBX is the outcome of the exchange.
 type DCBX struct {
 	Version            string     `json:"version"` // that this end speaks: ieee, cee, cin, off
 	Peer               bool       `json:"peer"`    // one neighbour speaks it too
@@ -58,7 +58,7 @@ type DCBX struct {
 	MeasurementAgreed  bool       `json:"measurement_agreed"` // both ends can measure headroom
 }
 
-// LLDPNeighbor is what a neighbour tells. Texts are shown in hexadecimal where they are not printable.
+// LLDPNeighbor is what a neighbour sends. Unprintable texts are shown in hexadecimal.
 type LLDPNeighbor struct {
 	ChassisID           string       `json:"chassis_id"`
 	PortID              string       `json:"port_id"`
@@ -78,7 +78,7 @@ type LLDPNeighbor struct {
 	Applications        []DCBXApp    `json:"applications"`
 }
 
-// NeighborPFC is the PFC that a neighbour tells, in the version that this end speaks.
+// NeighborPFC is the PFC configuration that a neighbour sends, in the version that this end speaks.
 type NeighborPFC struct {
 	Priorities []Priority `json:"priorities"`
 	Willing    bool       `json:"willing"`

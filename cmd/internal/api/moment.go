@@ -7,7 +7,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A moment is one snapshot of the switch as this user sees it: its counters are those since the last clear.
+// A moment is one snapshot of the switch for this user: counters are those since the last clear.
 type moment struct {
 	Header
 	source   Source
@@ -39,7 +39,7 @@ func (m *moment) portName(index int) string {
 	return ""
 }
 
-// share returns which part of the time that the counters cover ns are.
+// share returns ns as a share of the time that the counters cover.
 func (m *moment) share(ns int64) float64 {
 	if m.ElapsedNs <= 0 {
 		return 0
@@ -47,7 +47,7 @@ func (m *moment) share(ns int64) float64 {
 	return shareOf(ns, m.ElapsedNs)
 }
 
-// shareOf returns which part of the whole ns are, to a millionth.
+// shareOf returns ns as a share of whole, to a millionth.
 func shareOf(ns, whole int64) float64 {
 	const precision = 1e6
 	return math.Round(precision*min(1, float64(ns)/float64(whole))) / precision
@@ -60,7 +60,7 @@ type Drop struct {
 	Frames   uint64   `json:"frames"`
 }
 
-// dropsOf returns what was dropped of the frames that arrived at a port, by priority and reason.
+// dropsOf returns the dropped frames that arrived at a port, by priority and reason.
 func dropsOf(p *dataplane.PortSnapshot) []Drop {
 	drops := []Drop{}
 	for r := range dataplane.NumDropReasons {
@@ -82,7 +82,7 @@ func dropsOf(p *dataplane.PortSnapshot) []Drop {
 	return drops
 }
 
-// nonZero returns nil for a value that is not there: 0, or an empty text.
+// nonZero returns nil for 0 or an empty text.
 func nonZero[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil

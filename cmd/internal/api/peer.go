@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PID returns the number of the process that listens on the socket, as this process sees it.
+// PID returns the process that listens on the socket, as this process sees it.
 func (c *Client) PID(ctx context.Context) (int, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// PFC is the answer to show pfc: who holds whom, by PFC or PAUSE, and for how long. "Received" is what the peer tells
-// this port, "sent" is what this port tells the peer.
+// PFC is the answer to show pfc: which ports are paused by PFC or PAUSE, and for how long. "Received" is what the peer
+// sends to this port, "sent" is what this port sends to the peer.
 type PFC struct {
 	Header
 	Ports        []PFCPort `json:"ports"`
@@ -44,14 +44,14 @@ type PFCPriority struct {
 	Recent *PFCRecent `json:"recent"` // null where the port was not there, or began to count anew, at the begin
 }
 
-// Ignored is a number of received MAC Control frames that were not obeyed, wholly or in part.
+// Ignored counts MAC Control frames that were not obeyed, wholly or in part.
 type Ignored struct {
 	Reason string `json:"reason"`
 	Frames uint64 `json:"frames"`
 }
 
-// A Reaction says how long something took. Quantiles are upper bounds, at most a fifth too high; null where there is
-// nothing to tell.
+// A Reaction is a distribution of reaction times. Quantiles are upper bounds, at most a fifth too high; null if there
+// are no samples.
 type Reaction struct {
 	Count  uint64 `json:"count"`
 	MeanNs *int64 `json:"mean_ns"`
@@ -175,7 +175,7 @@ func (r *PFCRecent) shares() (received, sent string) {
 	return percent(r.ReceivedPausedShare), percent(r.SentPausedShare)
 }
 
-// stateText says who holds whom.
+// stateText describes a pause state.
 func stateText(state string) string {
 	switch state {
 	case "paused by peer":

@@ -117,7 +117,7 @@ func (r *Ports) Text() string {
 	return sections(r.headline(), section{"", t}, r.rates())
 }
 
-// rates is what the ports did of late.
+// rates lists the rates of the last seconds.
 func (r *Ports) rates() section {
 	t := newTable("PORT", ">RX bit/s", ">RX FRAMES/s", ">TX bit/s", ">TX FRAMES/s", ">DROPS/s")
 	title := ""
@@ -137,7 +137,7 @@ func (p *Port) lossless() string {
 	return joinPriorities(p.LosslessPriorities)
 }
 
-// note says why the port does not do all that is expected of it.
+// note says why the port is not fully in service.
 func (p *Port) note() string {
 	switch {
 	case p.Reason != nil:

@@ -10,7 +10,7 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// A Priority is a number from 0 to 7, All or Unknown. In JSON the latter two are the strings "all" and "unknown".
+// A Priority is a number from 0 to 7, All or Unknown. In JSON, All and Unknown are the strings "all" and "unknown".
 type Priority int
 
 // What stands in place of a number.

@@ -13,7 +13,7 @@ type Queues struct {
 	Ports []QueuesPort `json:"ports"`
 }
 
-// QueuesPort is the egress side of one port, and what was dropped of the frames that arrived by it.
+// QueuesPort is the egress side of one port, and the drops of frames that arrived at the port.
 type QueuesPort struct {
 	Port          string  `json:"port"`
 	Queues        []Queue `json:"queues"`         // number 0 to 7, in this order

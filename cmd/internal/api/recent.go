@@ -9,8 +9,8 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// PortRecent is what a port did of late: in the last seconds or, for who looks again and again, since the look before.
-// Rates are averages over the interval, which is measured by the clock of the switch.
+// PortRecent holds the rates of a port over the last seconds or, with watch and top, since the previous answer. The
+// interval is measured by the switch's clock.
 type PortRecent struct {
 	IntervalNs     int64   `json:"interval_ns"`
 	ReceiveFrames  float64 `json:"receive_frames_per_second"`
@@ -20,17 +20,17 @@ type PortRecent struct {
 	DroppedFrames  float64 `json:"dropped_frames_per_second"`
 }
 
-// PFCRecent is for which share of such an interval a priority was paused.
+// PFCRecent holds the shares of such an interval in which a priority was paused.
 type PFCRecent struct {
 	IntervalNs          int64   `json:"interval_ns"`
 	ReceivedPausedShare float64 `json:"received_paused_share"` // held by the peer
 	SentPausedShare     float64 `json:"sent_paused_share"`     // holding the peer
 }
 
-// traffic is what the rates of a port are made of.
+// traffic holds the counters behind the rates of a port.
 type traffic struct{ receivedFrames, receivedBytes, sentFrames, sentBytes, dropped uint64 }
 
-// since returns the rates from old to t, ns later; nil where the port began to count anew between them.
+// since returns the rates between old and t, which are ns apart; nil if a counter was reset between them.
 func (t traffic) since(old traffic, ns int64) *PortRecent {
 	if ns <= 0 || t.receivedFrames < old.receivedFrames || t.sentFrames < old.sentFrames || t.dropped < old.dropped ||
 		t.receivedBytes < old.receivedBytes || t.sentBytes < old.sentBytes {
@@ -44,10 +44,10 @@ func (t traffic) since(old traffic, ns int64) *PortRecent {
 // rounded keeps a thousandth.
 func rounded(x float64) float64 { return math.Round(1000*x) / 1000 }
 
-// pauses is for how long a priority was paused, in ns: by the peer, and the peer by this port.
+// pauses holds the pause times of a priority in ns: by the peer, and of the peer by this port.
 type pauses struct{ received, sent int64 }
 
-// since returns the shares from old to p, ns later; nil where they began to count anew between them.
+// since returns the shares between old and p, which are ns apart; nil if a counter was reset between them.
 func (p pauses) since(old pauses, ns int64) *PFCRecent {
 	if ns <= 0 || p.received < old.received || p.sent < old.sent {
 		return nil
@@ -55,7 +55,7 @@ func (p pauses) since(old pauses, ns int64) *PFCRecent {
 	return &PFCRecent{IntervalNs: ns, ReceivedPausedShare: shareOf(p.received-old.received, ns), SentPausedShare: shareOf(p.sent-old.sent, ns)}
 }
 
-// A sample is what was counted at one moment of the switch's clock, by port. Its map is not changed any more.
+// A sample holds counters of one moment, by port. Its map never changes.
 type sample struct {
 	at    int64
 	ports map[string]accounts
@@ -108,7 +108,7 @@ func (h *history) add(s sample) {
 	h.samples = append(h.samples, s)
 }
 
-// oldest returns the oldest sample; one without ports where there is none.
+// oldest returns the oldest sample, an empty one if there is none.
 func (h *history) oldest() sample {
 	h.Lock()
 	defer h.Unlock()
@@ -118,8 +118,7 @@ func (h *history) oldest() sample {
 	return h.samples[0]
 }
 
-// Run notes once a second what was counted, so that answers can tell of the last seconds, until ctx ends. Without it they
-// tell nothing of these.
+// Run takes a sample each second until ctx ends, so that answers can have rates of the last seconds.
 func (s *Server) Run(ctx context.Context) {
 	var v dataplane.Snapshot
 	tick := time.NewTicker(sampleEvery)
@@ -135,7 +134,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// interval is what happened between two samples.
+// An interval is the time between two samples.
 type interval struct{ now, old sample }
 
 func (l *interval) port(name string) *PortRecent {

@@ -60,7 +60,7 @@ func Parse(name string, data []byte) (Reply, error) {
 	return r, nil
 }
 
-// A Header begins every answer about a running switch.
+// A Header begins every answer of a running switch.
 type Header struct {
 	Schema int       `json:"schema"`
 	Switch string    `json:"switch"`
@@ -77,7 +77,7 @@ type Header struct {
 
 func (h *Header) schema() int { return h.Schema }
 
-// headline is the first line of every table: the one number that must stay 0.
+// headline is the first line of every table: the lossless drops, which must stay 0.
 func (h *Header) headline() string {
 	if h.Cleared == nil {
 		return fmt.Sprintf("lossless drops: %s (since start, %s ago)\n", count(h.LosslessDrops), clock(h.ElapsedNs))

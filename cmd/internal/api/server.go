@@ -43,7 +43,7 @@ type Server struct {
 	}
 }
 
-// NewServer returns a server for a switch that runs since started, which was the time at of its own clock.
+// NewServer returns a server for a switch that runs since started; at is the same moment by the switch's clock.
 func NewServer(s Source, started time.Time, at int64) *Server {
 	srv := &Server{source: s, started: started, begin: &baseline{time: at}, mux: http.NewServeMux()}
 	srv.user.baseline = srv.begin
@@ -53,7 +53,7 @@ func NewServer(s Source, started time.Time, at int64) *Server {
 	return srv
 }
 
-// requests are those that the server answers, by pattern.
+// requests are the handlers by pattern.
 func (s *Server) requests() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		showPattern:                   s.show,
@@ -67,7 +67,8 @@ func (s *Server) requests() map[string]http.HandlerFunc {
 	}
 }
 
-// ServeHTTP implements http.Handler. What the mux would refuse by itself, in plain text or by a redirect, is refused here.
+// ServeHTTP implements http.Handler. It refuses, with a JSON error, what the mux would refuse in plain text or
+// redirect.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	methods := s.methods(r)
 	switch name, below := strings.CutPrefix(r.URL.Path, "/v1/"); {
@@ -83,7 +84,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// methods are those by which there is something at the path of a request.
+// methods are the allowed methods at the path of a request.
 func (s *Server) methods(r *http.Request) (all []string) {
 	if path.Clean(r.URL.Path) != r.URL.Path {
 		return nil
@@ -100,7 +101,7 @@ func (s *Server) methods(r *http.Request) (all []string) {
 	return all
 }
 
-// showPattern is that of requests for what can be shown.
+// showPattern is the pattern of all nouns.
 const showPattern = "GET /v1/{noun}"
 
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +115,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	reply(w, n.answer(s.moment(since)))
 }
 
-// sequence returns the event that a request begins with.
+// sequence returns the first event that a request asks for.
 func sequence(r *http.Request, otherwise uint64) (uint64, error) {
 	text := r.URL.Query().Get("since")
 	if text == "" {
@@ -133,7 +134,7 @@ func reply(w http.ResponseWriter, v any) {
 	_ = WriteJSON(w, v) // a client that is gone needs no answer
 }
 
-// moment takes a snapshot as the user sees it.
+// moment takes a snapshot for the user.
 func (s *Server) moment(since uint64) *moment {
 	s.user.Lock()
 	base, cleared := s.user.baseline, s.user.cleared
@@ -141,7 +142,7 @@ func (s *Server) moment(since uint64) *moment {
 	return s.since(base, cleared, since)
 }
 
-// since takes a snapshot whose counters begin at a baseline, and events at a sequence number.
+// since takes a snapshot with counters since a baseline, and events from a sequence number on.
 func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment {
 	m := &moment{source: s.source, base: base, since: event, version: ThisVersion(), cutOff: s.CutOff()}
 	s.source.Snapshot(&m.snapshot)

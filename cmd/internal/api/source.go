@@ -10,8 +10,7 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// A Source is the daemon as the Server sees it. Its methods are called from several goroutines at once, but for Apply, of
-// which one runs at a time.
+// A Source is the daemon for the Server. Its methods are called concurrently, except Apply, which runs once at a time.
 type Source interface {
 	// Name is the switch's name in the configuration.
 	Name() string

@@ -8,8 +8,8 @@ import (
 // newestEvents is how many events a State has.
 const newestEvents = 100
 
-// State is all of a switch that a page shows, of one moment. Its counters are those since the start, whatever the user
-// cleared for his own view.
+// State is the whole state of a switch at one moment, for the page. Its counters are those since the start, whatever
+// the user has cleared.
 type State struct {
 	Header
 	Version   string          `json:"version"`

@@ -11,7 +11,7 @@ type table struct {
 	rows  [][]string
 }
 
-// newTable returns a table with a head. A name that begins with ">" is that of a column of numbers, aligned to the right.
+// newTable returns a table with a head. A name that begins with ">" makes a column of numbers, aligned to the right.
 func newTable(names ...string) *table {
 	t := &table{right: make([]bool, len(names))}
 	head := make([]string, len(names))
@@ -25,10 +25,10 @@ func newTable(names ...string) *table {
 // row adds a line with a cell for each column.
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// empty tells whether there is nothing but the head.
+// empty tells whether the table has only its head.
 func (t *table) empty() bool { return len(t.rows) == 1 }
 
-// String returns the lines, without blanks at their ends.
+// String returns the lines without trailing blanks.
 func (t *table) String() string {
 	width := make([]int, len(t.right))
 	for _, row := range t.rows {
@@ -51,7 +51,7 @@ func (t *table) String() string {
 	return s.String()
 }
 
-// sections joins parts of an answer with empty lines; tables without a row, and their titles, are left out.
+// sections joins the parts of an answer with empty lines. Empty tables are left out with their titles.
 func sections(headline string, parts ...section) string {
 	s := headline
 	for _, p := range parts {

@@ -56,7 +56,7 @@ type TrunkMember struct {
 	Priorities        []MemberPriority `json:"priorities"` // number 0 to 7, in this order
 }
 
-// MemberPriority is what came by a member in one priority, by the colour that its own meter gave it, and what left by it.
+// MemberPriority counts the frames of one priority at a member: received ones by colour, and those sent to it.
 type MemberPriority struct {
 	Priority    Priority `json:"priority"`
 	Green       Frames   `json:"green"`
@@ -99,7 +99,7 @@ type TrunkMeter struct {
 	PBS int64 `json:"pbs_bytes"`
 }
 
-// TrunkTotal is what the total's meter and RED said of frames that were yellow before.
+// TrunkTotal counts frames by the result of the total's meter and RED, which see only yellow frames.
 type TrunkTotal struct {
 	Meter      *TrunkMeter `json:"meter"` // null where nothing is metered
 	Green      Frames      `json:"green"`
@@ -196,7 +196,7 @@ func (r *Trunks) Text() string {
 	return sections(r.headline(), section{"", ports}, section{"Priorities: colours of what came by members; total: of what was yellow before; passed: holds that a pause of the other side began, the others began by watermark", priorities})
 }
 
-// ports are the names of its ports.
+// ports are the names of the trunk's ports.
 func (t *Trunk) ports() []string {
 	names := []string{t.Uplink.Port}
 	for i := range t.Members {

@@ -15,7 +15,7 @@ type View struct {
 	Text  func(Reply) string
 }
 
-// Views returns the tables in SONiC's words by the group that they stand in, such as "priority-group".
+// Views returns the tables in SONiC's words by their group, such as "priority-group".
 func Views() map[string][]View {
 	watermarks := func(kind string, level func(*Segment) int64) []View {
 		var all []View
@@ -40,7 +40,7 @@ func Views() map[string][]View {
 	}
 }
 
-// counters are the frames as "show pfc counters" has them in SONiC. A PAUSE counts at every priority that it holds.
+// counters lists the frames as SONiC's "show pfc counters" does. A PAUSE counts for every priority.
 func (r *PFC) counters() string {
 	received, sent := priorityTable("PORT RX", "PFC"), priorityTable("PORT TX", "PFC")
 	for _, p := range r.Ports {
@@ -69,7 +69,7 @@ func priorityTable(first, name string) *table {
 	return newTable(names...)
 }
 
-// groupWatermarks are a kind of watermark by port and priority group. Lossy groups have none.
+// groupWatermarks lists one kind of watermark by port and priority group. Lossy groups have none.
 func (r *Buffer) groupWatermarks(of func(*Segments) int64) string {
 	t := priorityTable("PORT", "PG")
 	for _, p := range r.Ports {

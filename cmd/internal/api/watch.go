@@ -1,7 +1,7 @@
 package api
 
-// Since makes what the reply tells of late the time since an older answer to the same question, instead of the last
-// seconds. Where the switch was restarted or its counters were cleared between them there is nothing to tell.
+// Since makes the rates of r cover the time since an older answer to the same question. After a restart or a clear
+// there are no rates.
 func Since(r, old Reply) {
 	switch r := r.(type) {
 	case *Ports:
@@ -21,7 +21,7 @@ func Since(r, old Reply) {
 	}
 }
 
-// Restarted tells whether another run of the switch gave the newer of two answers. Those that say nothing of it did not.
+// Restarted tells whether the switch was restarted between two answers. Answers without a header cannot tell.
 func Restarted(r, old Reply) bool {
 	a, aOK := r.(interface{ header() *Header })
 	b, bOK := old.(interface{ header() *Header })
@@ -30,7 +30,7 @@ func Restarted(r, old Reply) bool {
 
 func (h *Header) header() *Header { return h }
 
-// interval is the time between two answers in ns, 0 where their counters do not have the same begin.
+// interval is the time between two answers in ns, 0 if their counters start at different moments.
 func (h *Header) interval(old *Header) int64 {
 	cleared := h.Cleared == nil && old.Cleared == nil || h.Cleared != nil && old.Cleared != nil && h.Cleared.Equal(*old.Cleared)
 	if !cleared || !h.Started.Equal(old.Started) {

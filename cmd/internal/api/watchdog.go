@@ -12,8 +12,7 @@ type Watchdog struct {
 	Queues []WatchdogQueue `json:"queues"`
 }
 
-// WatchdogQueue is one egress queue. Times are in ns. Detection, restoration and poll are SONiC's words for the time that
-// makes a deadlock, that after which the queue is treated like others again, and the time between two looks.
+// WatchdogQueue is one egress queue. Times are in ns. Detection, restoration and poll are SONiC's words.
 type WatchdogQueue struct {
 	Port        string   `json:"port"`
 	Priority    Priority `json:"priority"`

@@ -36,7 +36,7 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 		Ageing: c.Ageing, Identity: identity, Measurement: measurement(&c.Headroom)}
 }
 
-// segmentsGSO tells whether super-frames are cut: one port with a speed makes all ports cut.
+// segmentsGSO tells whether GSO frames are segmented. One port with a speed makes all ports segment.
 func segmentsGSO(c *config.Config) bool {
 	for i := range c.Ports {
 		if c.Ports[i].Speed != 0 {
@@ -85,7 +85,7 @@ func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) 
 	}
 }
 
-// joinWire takes a port out of the bridge that exchanges all frames with one other.
+// joinWire marks a port that exchanges all frames with one other port. The port is not part of the bridge.
 func joinWire(pc *dataplane.PortConfig, c *config.Config, p *config.Port, numbers map[string]int) {
 	if other, ok := c.Joined(p); ok {
 		pc.Bridge.Wired, pc.Bridge.Wire, pc.Bridge.Loop = true, numbers[other], false
@@ -118,7 +118,7 @@ func sockets(p *config.Port, pc *dataplane.PortConfig) (port.Config, error) {
 		FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame, SmallSlots: p.Ring.Small, XDP: true, Fanout: fanout}, nil
 }
 
-// statics translates the static entries of the filtering database. numbers are the ports' numbers by name.
+// statics translates the static FDB entries. numbers holds the port numbers by name.
 func statics(c *config.Config, numbers map[string]int) []dataplane.Static {
 	var all []dataplane.Static
 	for _, e := range c.FDB {

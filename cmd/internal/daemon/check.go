@@ -12,13 +12,13 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A place is where an interface is, whatever the configuration calls it.
+// A place is an interface together with its network namespace, whatever name the configuration uses.
 type place struct {
 	home port.NetnsID
 	link port.Link
 }
 
-// locateAll finds the interfaces that exist, by port name. One that does not exist is waited for.
+// locateAll finds the existing interfaces, by port name. An interface that does not exist yet is left out.
 func (d *Daemon) locateAll(c *config.Config) (map[string]place, error) {
 	found := map[string]place{}
 	for i := range c.Ports {
@@ -43,13 +43,13 @@ func (d *Daemon) locate(p *config.Port) (at place, err error) {
 	return at, err
 }
 
-// waitable tells whether an error says that something does not exist yet.
+// waitable tells whether an error means that something does not exist yet.
 func waitable(err error) bool {
 	return errors.Is(err, port.ErrNoInterface) || errors.Is(err, port.ErrNoNetns)
 }
 
-// refuseUnusable refuses interfaces that must not become ports. A port that runs already is judged only where it is to have
-// another interface.
+// refuseUnusable refuses interfaces that must not become ports. A running port is checked only if its interface
+// changes.
 func (d *Daemon) refuseUnusable(c *config.Config, places map[string]place) error {
 	type key struct {
 		home  port.NetnsID
@@ -78,7 +78,7 @@ func (d *Daemon) refuseUnusable(c *config.Config, places map[string]place) error
 	return nil
 }
 
-// linkSpeeds returns what NICs report, by port name.
+// linkSpeeds returns the speeds that NICs report, by port name.
 func linkSpeeds(places map[string]place) map[string]int64 {
 	all := map[string]int64{}
 	for name, at := range places {
@@ -89,9 +89,9 @@ func linkSpeeds(places map[string]place) map[string]int64 {
 	return all
 }
 
-// Candidates returns the interfaces that a switch without a configuration file takes: those named like data interfaces
-// (eth1, eth2, …, e1-…) that have no address, no master and no default route. seen describes every interface, for the
-// error message where there is none.
+// Candidates returns the interfaces that a switch without a configuration file takes. They are named like data
+// interfaces (eth1, eth2, …, e1-…) and have no address, no master and no default route. seen describes every interface,
+// for the error message when there is none.
 func Candidates() (names, seen []string, err error) {
 	links, err := port.Interfaces("")
 	if err != nil {
@@ -111,9 +111,9 @@ func Candidates() (names, seen []string, err error) {
 // candidatePoll is how often AwaitCandidates looks.
 const candidatePoll = 50 * time.Millisecond
 
-// AwaitCandidates waits until there are n interfaces to take, as a container runtime makes them that starts a container
-// first and connects it then. It says what there is so far, when that changes and now and then.
-func AwaitCandidates(ctx context.Context, n int, said func(seen []string)) (names []string, err error) {
+// AwaitCandidates waits for n candidates. A container runtime starts a container first and adds its interfaces later.
+// report is called when the list changes, and otherwise less and less often.
+func AwaitCandidates(ctx context.Context, n int, report func(seen []string)) (names []string, err error) {
 	var last []string
 	for begun, told := time.Now(), time.Duration(0); ; {
 		names, seen, err := Candidates()
@@ -121,7 +121,7 @@ func AwaitCandidates(ctx context.Context, n int, said func(seen []string)) (name
 			return names, err
 		}
 		if waited := time.Since(begun); waited > told || !slices.Equal(seen, last) {
-			said(seen)
+			report(seen)
 			last, told = seen, 2*waited+5*time.Second // ever more rarely
 		}
 		select {

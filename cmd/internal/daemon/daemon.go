@@ -89,13 +89,13 @@ const applyTimeout = 5 * time.Second
 // drainAfter is how long it waits before it holds the peers for that.
 const drainAfter = 100 * time.Millisecond
 
-// New starts a switch with configuration c. Its ports follow their interfaces from Run on. The control socket and the
-// metrics address are taken before any interface is touched: a switch that is started twice leaves the first alone.
+// New starts a switch with configuration c. Run makes its ports follow their interfaces. The control socket and the
+// metrics address are taken first, so that a second start fails before it touches an interface.
 func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 	return NewTuned(c, log, Tuning{})
 }
 
-// NewTuned is New for experiments: the switch's workers wait and share in another way.
+// NewTuned is New for experiments: the workers wait and share in another way.
 func NewTuned(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
@@ -138,7 +138,7 @@ func (d *Daemon) switchConfig(c *config.Config) dataplane.Config {
 	return sc
 }
 
-// resolve fills in what follows from the links' speeds, and refuses interfaces that must not become ports.
+// resolve fills in the values that follow from link speeds, and refuses interfaces that must not become ports.
 func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
 	places, err := d.locateAll(c)
 	if err != nil {
@@ -151,8 +151,8 @@ func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
 	return c.WithNegotiated(d.negotiated(c)).Resolve(linkSpeeds(places))
 }
 
-// Apply puts a new configuration in force while the switch runs, all of it or, on error, nothing. It returns what the
-// change has cost.
+// Apply puts a new configuration in force while the switch runs. On error nothing changes. Apply returns the losses
+// that the change has caused.
 func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +173,7 @@ func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, er
 	return d.losses, nil
 }
 
-// checkRestartKeys refuses what only a restart can change, before anything is touched.
+// checkRestartKeys refuses changes that need a restart, before anything is touched.
 func (d *Daemon) checkRestartKeys(c *config.Config) error {
 	for _, k := range []struct {
 		key      string
@@ -196,7 +196,7 @@ func (d *Daemon) checkRestartKeys(c *config.Config) error {
 	return nil
 }
 
-// asWritten is a value as a configuration has it.
+// asWritten writes a value as the configuration does.
 func asWritten(v any) any {
 	if v == "" {
 		return "off"
@@ -204,8 +204,9 @@ func asWritten(v any) any {
 	return v
 }
 
-// putInForce opens what the configuration needs, hands it to the data plane and makes the ports follow it. On error the
-// old one stays, with its sockets; once the data plane has the new one there is no error any more.
+// putInForce opens the sockets that the configuration needs, hands the configuration to the data plane, and makes the
+// ports follow. On error the old configuration and its sockets stay. After the data plane has accepted the new one,
+// nothing can fail any more.
 func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	numbers, err := d.number(c)
 	if err != nil {
@@ -245,7 +246,7 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-// portConfigs translates every port, by number; keep says whether ports have the headroom that was found for them.
+// portConfigs translates every port, by number. keep says whether ports keep their measured headroom.
 func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool) (map[int]dataplane.PortConfig, error) {
 	ports := map[int]dataplane.PortConfig{}
 	for i := range c.Ports {
@@ -260,8 +261,8 @@ func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool
 	return ports, nil
 }
 
-// configure hands a configuration to the data plane. A change that fits but not yet, because the buffer is too full at
-// this moment, is tried again for applyPatience, or until ctx ends. Where traffic keeps the buffer full, peers have to wait.
+// configure hands a configuration to the data plane. If the buffer is too full for the change, configure retries for
+// applyTimeout or until ctx ends. If the buffer does not drain by itself, configure pauses the peers.
 func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) (err error) {
 	begun, drains := time.Now(), false
 	defer func() {
@@ -291,8 +292,8 @@ func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[in
 	}
 }
 
-// number gives each port a number. A port that goes on keeps its own; none gets that of a port which goes at the same
-// time, whose sockets, counters and stations it would inherit.
+// number gives each port a number. A port that stays keeps its number. A new port never gets the number of a port that
+// leaves in the same change, because it would inherit sockets, counters and FDB entries.
 func (d *Daemon) number(c *config.Config) (map[string]int, error) {
 	numbers, taken := map[string]int{}, map[int]bool{}
 	for _, n := range d.numbers {
@@ -320,8 +321,8 @@ func (d *Daemon) number(c *config.Config) (map[string]int, error) {
 	return numbers, nil
 }
 
-// changesInterface tells whether a port that runs is to have another interface, or another kind of one. To the data plane it is another
-// port then: what came by the interface of before must not be taken for what comes by the new one, not for a moment.
+// changesInterface tells whether a running port gets another interface, or another kind of interface. The data plane
+// treats it as a new port: frames of the old interface must never count as frames of the new one.
 func (d *Daemon) changesInterface(p *config.Port) bool {
 	r := d.ports[p.Name]
 	switch {
@@ -336,7 +337,7 @@ func (d *Daemon) changesInterface(p *config.Port) bool {
 	return err != nil || !r.bound(at) // else it is the same by another name
 }
 
-// removedNumbers returns the numbers of ports that are not among those to come.
+// removedNumbers returns the numbers of ports that the new configuration does not have.
 func (d *Daemon) removedNumbers(numbers map[string]int) (gone []int) {
 	for name, n := range d.numbers {
 		if next, stays := numbers[name]; !stays || next != n {
@@ -346,7 +347,7 @@ func (d *Daemon) removedNumbers(numbers map[string]int) (gone []int) {
 	return gone
 }
 
-// Close stops the switch and gives the interfaces back as they were.
+// Close stops the switch and restores its interfaces.
 func (d *Daemon) Close() error {
 	defer d.journal.close()
 	d.mu.Lock()

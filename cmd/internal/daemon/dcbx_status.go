@@ -7,7 +7,8 @@ import (
 	"pfcswitch/lldp/dcbx"
 )
 
-// A dcbxStatus is how an exchange stands: which version the port speaks, and why its lossless priorities are what they are.
+// A dcbxStatus is the state of an exchange: the version that the port speaks, and the reason for its lossless
+// priorities.
 type dcbxStatus struct {
 	version dcbx.Version
 	reason  dcbx.Reason
@@ -15,13 +16,13 @@ type dcbxStatus struct {
 
 func dcbxStatusOf(o *dcbx.Outcome) dcbxStatus { return dcbxStatus{o.Version, o.Reason} }
 
-// A statusChange is that the standing has changed.
+// A statusChange is a change of the dcbxStatus that has to be reported.
 type statusChange struct {
 	from, to dcbxStatus
 }
 
-// addStatusChange adds to the news what is to be said of the standing beside the sentence on the outcome. A peer that changes its mind all
-// the time is spoken of now and then: what was kept back is said later, if it is still so and no sentence has told it.
+// addStatusChange adds the status change to an update, beside the sentence on the outcome. A peer that changes often is
+// reported at a limited rate. A suppressed change is reported later if it still holds and no sentence has covered it.
 func (s *speaker) addStatusChange(n *lldpUpdate, now int64) {
 	if _, why := outcomeSentence(n); why {
 		s.reported.reason = s.outcome.Reason
@@ -29,7 +30,7 @@ func (s *speaker) addStatusChange(n *lldpUpdate, now int64) {
 	n.status, n.pfc = s.takeStatusChange(now), s.outcome.PFC
 }
 
-// takeStatusChange returns what has changed since the standing was last told, nil for nothing.
+// takeStatusChange returns the change since the last report, nil if there is none.
 func (s *speaker) takeStatusChange(now int64) *statusChange {
 	is := dcbxStatusOf(&s.outcome)
 	if is == s.reported || !s.reportAllowance.Allow(now) {
@@ -40,7 +41,7 @@ func (s *speaker) takeStatusChange(now int64) *statusChange {
 	return r
 }
 
-// text says a remark; lossless is what is in force.
+// text describes the change; lossless holds the priorities in force.
 func (r *statusChange) text(lossless uint8) string {
 	var version, why string
 	if r.from.version != r.to.version {
@@ -55,7 +56,7 @@ func (r *statusChange) text(lossless uint8) string {
 	return version + why
 }
 
-// reasonTexts say each reason as the end of a sentence.
+// reasonTexts give each reason as the end of a sentence.
 var reasonTexts = map[dcbx.Reason]string{
 	dcbx.ReasonOff:       "DCBX is switched off",
 	dcbx.ReasonNoPeer:    "no neighbour speaks DCBX in this version",

@@ -15,9 +15,9 @@ import (
 	"pfcswitch/dataplane/capture"
 )
 
-// A flightRecorder keeps the last seconds of what the switch does, and writes them to a file when a lossless frame is lost. The files
-// lie in one folder, which the configuration names at the start and nobody can change later, under names that follow from
-// the switch's.
+// A flightRecorder keeps the last seconds of traffic and writes them to a file when a lossless frame is lost. The
+// folder is named by the configuration at the start and cannot change later. File names follow from the name of the
+// switch.
 type flightRecorder struct {
 	d      *Daemon
 	name   string
@@ -36,7 +36,7 @@ const (
 	flightPiece = 256 << 10
 )
 
-// newFlightRecorder prepares what the configuration wants, nil where it wants nothing or nothing else than before.
+// newFlightRecorder prepares the recorder that the configuration asks for. It returns nil when nothing changes.
 func (d *Daemon) newFlightRecorder(c *config.Config) (*flightRecorder, error) {
 	if !c.Capture.Ring || d.flight != nil && d.flight.cfg == c.Capture {
 		return nil, nil
@@ -67,10 +67,10 @@ func (f *flightRecorder) tryWrite() error {
 	return errors.Join(w.Close(), f.folder.Remove(f.partialName()))
 }
 
-// partialName is the name of a file that is not complete.
+// partialName is the name of an incomplete file.
 func (f *flightRecorder) partialName() string { return f.name + "-loss.partial" }
 
-// create begins a file, in place of one that was not completed.
+// create starts a file, and replaces one that was never completed.
 func (f *flightRecorder) create() (*os.File, error) {
 	if err := f.folder.Remove(f.partialName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -78,7 +78,7 @@ func (f *flightRecorder) create() (*os.File, error) {
 	return f.folder.OpenFile(f.partialName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// discard gives up what was prepared.
+// discard closes a recorder that was never installed.
 func (f *flightRecorder) discard() error {
 	if f == nil {
 		return nil
@@ -86,7 +86,7 @@ func (f *flightRecorder) discard() error {
 	return f.folder.Close()
 }
 
-// installFlightRecorder puts in force what newFlight prepared, and ends what is not wanted any more.
+// installFlightRecorder starts a prepared recorder, and stops the old one.
 func (d *Daemon) installFlightRecorder(next *flightRecorder) {
 	tap := d.runner.Tap()
 	tap.SetMemory(int(d.cfg.Capture.Memory))
@@ -110,7 +110,7 @@ func (d *Daemon) installFlightRecorder(next *flightRecorder) {
 	go next.runFlight(tap.Losses())
 }
 
-// end stops keeping.
+// end stops recording.
 func (f *flightRecorder) end() error {
 	if f == nil {
 		return nil
@@ -156,7 +156,7 @@ func (f *flightRecorder) report(name string, frames uint64, err error) {
 	f.d.addEvent(dataplane.EventCapture, "", fmt.Sprintf("the last %v were written to %s (%d frames)", f.cfg.Last, path, frames))
 }
 
-// write makes a file of what is kept and returns its name.
+// write writes the recorded frames to a file and returns its name.
 func (f *flightRecorder) write() (name string, frames uint64, err error) {
 	w, err := f.create()
 	if err != nil {
@@ -172,7 +172,7 @@ func (f *flightRecorder) write() (name string, frames uint64, err error) {
 	return name, frames, f.folder.Rename(f.partialName(), name)
 }
 
-// nextName is the name of the file to be written: one that there is not, else the oldest.
+// nextName returns a free file name, or else the name of the oldest file.
 func (f *flightRecorder) nextName() (name string, err error) {
 	var oldest time.Time
 	for n := range f.cfg.Files {
@@ -191,7 +191,7 @@ func (f *flightRecorder) nextName() (name string, err error) {
 	return name, nil
 }
 
-// writeCapture writes the last seconds until now.
+// writeCapture writes the last seconds as pcapng.
 func (f *flightRecorder) writeCapture(w *os.File) (frames uint64, err error) {
 	f.cursor.Rewind()
 	f.cursor.Stop()

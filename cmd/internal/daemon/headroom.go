@@ -23,7 +23,7 @@ const (
 	headroomRetry  = 10 * time.Millisecond
 )
 
-// runHeadroom gives each port the headroom that was found for its link, until ctx ends.
+// runHeadroom keeps the headroom of each port at the measured value, until ctx ends.
 func (d *Daemon) runHeadroom(ctx context.Context) {
 	defer d.background.Done()
 	wait := time.NewTimer(headroomPeriod)
@@ -39,7 +39,7 @@ func (d *Daemon) runHeadroom(ctx context.Context) {
 	}
 }
 
-// kickHeadroom makes runHeadroom look.
+// kickHeadroom makes runHeadroom look at once.
 func (d *Daemon) kickHeadroom() {
 	select {
 	case d.headroomKick <- struct{}{}:
@@ -47,7 +47,7 @@ func (d *Daemon) kickHeadroom() {
 	}
 }
 
-// followHeadroom does what there is to do for every port, and returns when to look again.
+// followHeadroom updates every port, and returns when to look again.
 func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,8 +85,8 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 	return wait
 }
 
-// applySelfTests switches flow control on or off where the self-test says something else now. What does not come in force is tried
-// again with the next look, soon where only the buffer is too full for it.
+// applySelfTests turns flow control on or off where the result of the self-test has changed. A change that fails is
+// retried at the next look, and soon if only the buffer is too full.
 func (d *Daemon) applySelfTests(ctx context.Context, tested []*portLink) (busy bool) {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -105,8 +105,8 @@ func (d *Daemon) applySelfTests(ctx context.Context, tested []*portLink) (busy b
 	return busy
 }
 
-// reportSelfTest says what the self-test of a port has shown: many MACs keep MAC Control frames for themselves, and then no pause
-// reaches the switch, or leaves it.
+// reportSelfTest reports the self-test of a port. Many MACs consume MAC Control frames, and then no pause passes the
+// link.
 func (d *Daemon) reportSelfTest(p *portLink) {
 	text := "MAC Control frames (0x8808) pass again, or the link is another now: flow control is on again"
 	if p.swallows {
@@ -117,8 +117,8 @@ func (d *Daemon) reportSelfTest(p *portLink) {
 	d.addEvent(dataplane.EventPort, p.cfg.Name, text)
 }
 
-// setHeadroom gives a port the headroom that was found, in octets, and says so once, with the reason. Where the pool is too small for it
-// the old value stays.
+// setHeadroom gives a port the measured headroom, in octets, and reports the change once with its reason. If the pool
+// is too small, the old value stays.
 func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
 	if octets == 0 || octets == p.headroom || p.swallows || autoHeadroomQueues(d.cfg, p.cfg) == 0 {
 		return nil
@@ -143,8 +143,8 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
 	return nil
 }
 
-// setXon gives a port the resume threshold that was found, in octets. It moves with every sample, so small changes are passed
-// over.
+// setXon gives a port the measured resume threshold, in octets. Changes below an eighth are ignored, because every
+// sample moves the value a little.
 func (d *Daemon) setXon(p *portLink, octets int64) {
 	if octets == 0 || p.swallows || autoXonQueues(d.cfg, p.cfg) == 0 || 8*max(octets-p.xon, p.xon-octets) < p.xon {
 		return
@@ -156,8 +156,8 @@ func (d *Daemon) setXon(p *portLink, octets int64) {
 	p.xon = octets
 }
 
-// trunkRoom tells whether the watermarks of the trunks leave room for a headroom of a port, in octets, beside those that were found
-// for others.
+// trunkRoom tells whether the watermarks of the trunks leave room for a headroom of a port, in octets. Other ports
+// count with their measured headroom.
 func (d *Daemon) trunkRoom(p *portLink, octets int64) error {
 	found := map[string]int64{p.cfg.Name: octets}
 	for name, other := range d.ports {
@@ -168,7 +168,7 @@ func (d *Daemon) trunkRoom(p *portLink, octets int64) error {
 	return d.cfg.TrunkRoom(found)
 }
 
-// recordHeadroom notes the headroom that a port has, in octets.
+// recordHeadroom records the headroom in force at a port, in octets.
 func (d *Daemon) recordHeadroom(p *portLink, octets int64) {
 	p.headroom, p.refusedHeadroom = octets, 0
 	d.runner.View(func(*dataplane.Switch) { p.prober.probe.SetInForce(octets) })
@@ -179,7 +179,7 @@ func (d *Daemon) noteHeadroom(p *portLink, text string) {
 	d.addEvent(dataplane.EventHeadroom, p.cfg.Name, text)
 }
 
-// agreement is what LLDP says of who can measure on a port's link. Where nobody speaks LLDP, nobody agrees.
+// agreement returns what LLDP knows of who can measure on the link of a port. Without LLDP nobody agrees.
 func agreement(p *portLink) (a lldp.Agreement) {
 	if p.speaker != nil {
 		p.speaker.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(p.cfg.Name) })
@@ -187,7 +187,7 @@ func agreement(p *portLink) (a lldp.Agreement) {
 	return a
 }
 
-// applyAgreement makes a port's Probe know what LLDP says of its link.
+// applyAgreement tells the Probe of a port what LLDP has agreed.
 func (d *Daemon) applyAgreement(p *portLink) {
 	if d.cfg.Headroom.Agree != config.AgreeLLDP {
 		return
@@ -202,7 +202,7 @@ func (d *Daemon) applyAgreement(p *portLink) {
 	d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Own, a.Peer, a.Neighbour, now) })
 }
 
-// attachProber gives a port of the data plane its Prober, and the headroom that was found for it and is in force where keep is set.
+// attachProber gives a port of the data plane its Prober. With keep the port also keeps its measured headroom.
 func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *config.Port, keep bool) {
 	if p.FlowControl == config.FlowOff || p.Kind == config.KindTAP {
 		return // nobody to hold, or a host, which is held without a link
@@ -238,7 +238,7 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 	}
 }
 
-// newProber makes the Prober of a port. What its counters were goes on.
+// newProber makes the Prober of a port. Its counters continue those of an earlier Prober of this port.
 func (d *Daemon) newProber(c *config.Config, p *config.Port) *prober {
 	n := &prober{probe: headroom.NewProbe(d.probeSettings(c, p)), targetChanged: d.kickHeadroom}
 	n.probe.Continue(d.retiredCounters[p.Name])
@@ -247,10 +247,10 @@ func (d *Daemon) newProber(c *config.Config, p *config.Port) *prober {
 	return n
 }
 
-// maxRetiredProbers is of how many ports without a Prober the counters are kept: whoever applies ever new names must not fill the memory.
+// maxRetiredProbers bounds the memory for counters of removed Probers: a user may apply ever new port names.
 const maxRetiredProbers = 1024
 
-// retireProber ends the Prober of a port, but for its counters.
+// retireProber removes the Prober of a port and keeps its counters.
 func (d *Daemon) retireProber(name string) {
 	if len(d.retiredCounters) == maxRetiredProbers {
 		for other := range d.retiredCounters {
@@ -264,7 +264,7 @@ func (d *Daemon) retireProber(name string) {
 	delete(d.probers, name)
 }
 
-// anyMeasured tells whether a headroom that was found is in force at any port.
+// anyMeasured tells whether a measured headroom is in force at any port.
 func (d *Daemon) anyMeasured() bool {
 	for _, p := range d.ports {
 		if p.measured > 0 {
@@ -274,7 +274,7 @@ func (d *Daemon) anyMeasured() bool {
 	return false
 }
 
-// updateProbers makes the Probes those of the configuration that came in force.
+// updateProbers makes the Probers follow the configuration in force.
 func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 	for name, known := range d.probers {
 		p := d.ports[name]
@@ -301,7 +301,7 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 	d.kickHeadroom()
 }
 
-// keepMeasured notes what became of the headroom that was found for a port, when a configuration gave it this much, in octets.
+// keepMeasured updates the measured headroom of a port after a configuration gave it this many octets.
 func (d *Daemon) keepMeasured(p *portLink, octets int64) {
 	switch {
 	case p.measured == 0 || octets == p.measured || p.swallows:
@@ -313,7 +313,8 @@ func (d *Daemon) keepMeasured(p *portLink, octets int64) {
 	}
 }
 
-// headroomOf is the headroom of the first ingress queue that follows what is found, or else of the first lossless one.
+// headroomOf returns the headroom of the first ingress queue that follows the measurement, or else of the first
+// lossless one.
 func headroomOf(pc dataplane.PortConfig) int64 {
 	queues := pc.Follow
 	if queues == 0 {

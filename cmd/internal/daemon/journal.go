@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A journal is a log for which nobody waits: a terminal that is held (Ctrl-S) and a pipe that nobody reads take nothing
-// for as long as they like, and the switch goes on meanwhile. What does not fit into its backlog is counted.
+// A journal is a log that never blocks its writers. A held terminal (Ctrl-S) or a pipe without a reader takes no lines
+// for a long time; the switch must go on. Lines beyond the backlog are counted and dropped.
 type journal struct {
 	slog.Handler // where lines go
 	*backlog
 }
 
-// A backlog is what is still to be written.
+// A backlog holds the lines that are not written yet.
 type backlog struct {
 	lines chan line
 	lost  atomic.Uint64
@@ -58,7 +58,7 @@ func (j journal) WithGroup(name string) slog.Handler {
 	return journal{j.Handler.WithGroup(name), j.backlog}
 }
 
-// run writes lines in their order until the journal is closed, and then those that still wait.
+// run writes lines in order until the journal is closed, and then the rest of the backlog.
 func (j journal) run() {
 	defer close(j.done)
 	for {
@@ -77,7 +77,8 @@ func (j journal) run() {
 	}
 }
 
-// write writes a line, and how many are missing behind it. A log that cannot be written has nobody to be told.
+// write writes a line, and then how many lines were dropped. Errors are ignored, because a broken log has no other
+// place for them.
 func (j journal) write(l line) {
 	_ = l.to.Handle(context.Background(), l.Record)
 	if n := j.lost.Swap(0); n > 0 {
@@ -87,7 +88,7 @@ func (j journal) write(l line) {
 	}
 }
 
-// close writes what waits, for as long as the log takes it at once.
+// close writes the backlog, and waits for it at most journalTimeout.
 func (j journal) close() {
 	close(j.stop)
 	select {

@@ -13,10 +13,10 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// macText writes a MAC address as people do.
+// macText writes a MAC address in the usual form.
 func macText(mac [6]byte) string { return net.HardwareAddr(mac[:]).String() }
 
-// updateLink takes over a changed address, and remembers where a port's speed follows a link that has another one now.
+// updateLink takes over a changed MAC address, and notes a link speed that the port has to follow.
 func (d *Daemon) updateLink(p *portLink, l port.Link) {
 	if l.MAC != p.at.link.MAC {
 		d.log.Info("the interface has another address", "port", p.cfg.Name, "mac", macText(l.MAC))
@@ -39,7 +39,7 @@ func (d *Daemon) updateLink(p *portLink, l port.Link) {
 	}
 }
 
-// reportMTU says where the MTU of an interface does not suit its port, and when it does.
+// reportMTU reports an MTU that does not suit the port, and when it suits again.
 func (d *Daemon) reportMTU(p *portLink) {
 	l, want, text := &p.at.link, p.cfg.MTU, d.mtuMismatch(p)
 	if text == p.mtuReport {
@@ -54,8 +54,8 @@ func (d *Daemon) reportMTU(p *portLink) {
 	d.addEvent(dataplane.EventPort, p.cfg.Name, text)
 }
 
-// mtuMismatch says that an interface takes shorter frames than its port, or the wire of a host NIC longer ones: stations there may have its
-// MTU, where a port of a switch often has an interface that takes all there is. A TAP gets the port's MTU.
+// mtuMismatch says that an interface takes shorter frames than its port, or that the wire of a host NIC takes longer
+// ones. Stations often use the MTU of such a wire. A TAP gets the MTU of its port.
 func (d *Daemon) mtuMismatch(p *portLink) string {
 	l, want := &p.at.link, p.cfg.MTU
 	command := port.CommandIn(p.cfg.Netns, fmt.Sprintf("ip link set dev %s mtu %d", port.ShellWord(l.Name), want))
@@ -71,8 +71,8 @@ func (d *Daemon) mtuMismatch(p *portLink) string {
 	return ""
 }
 
-// applyLinkSpeeds makes the ports with speed: auto follow their links. Those whose link says nothing keep what they have. What the buffer
-// is too full for at this moment stays wanted.
+// applyLinkSpeeds makes the ports with speed: auto follow their links. A link without a reported speed changes nothing.
+// A change that the buffer is too full for is retried.
 func (d *Daemon) applyLinkSpeeds(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -115,7 +115,7 @@ func (d *Daemon) addEvent(kind dataplane.EventKind, name, text string) {
 	d.runner.Note(dataplane.Event{Kind: kind, Port: name, Priority: -1, Text: text})
 }
 
-// warn logs and notes what failed and does not undo what it was part of.
+// warn logs and reports an error that does not undo the operation it was part of.
 func (d *Daemon) warn(name, what string, err error) {
 	if err == nil {
 		return

@@ -43,7 +43,7 @@ func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckRequest)
 	return answer, nil
 }
 
-// A headroomCheck is a check that runs.
+// A headroomCheck is a running check.
 type headroomCheck struct {
 	d        *Daemon
 	view     *view
@@ -57,7 +57,7 @@ type headroomCheck struct {
 	inForce  []int64 // octets, as each XOFF left
 }
 
-// newHeadroomCheck refuses what cannot be checked.
+// newHeadroomCheck refuses ports and priorities that cannot be checked.
 func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck, error) {
 	r := &headroomCheck{d: d, view: d.published.Load(), begun: time.Now()}
 	var names []string
@@ -99,7 +99,7 @@ func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck,
 	return r, nil
 }
 
-// run makes the check. However it ends, the peer is freed, and asked to fill the link no longer.
+// run makes the check. At its end the peer may send again and stops filling the link, also after an error.
 func (r *headroomCheck) run(ctx context.Context) (headroom.CheckResult, error) {
 	defer r.execute(headroom.CheckOutput{Done: true})
 	tick := time.NewTicker(checkLook)
@@ -147,7 +147,7 @@ func (r *headroomCheck) execute(o headroom.CheckOutput) {
 	})
 }
 
-// headroomInForce is the headroom of the priority that is in force, in octets.
+// headroomInForce is the headroom of the priority, in octets.
 func (r *headroomCheck) headroomInForce(sw *dataplane.Switch) int64 {
 	c, _ := sw.PortConfig(r.number)
 	if c.Mode == macctl.ModePause {
@@ -156,7 +156,7 @@ func (r *headroomCheck) headroomInForce(sw *dataplane.Switch) int64 {
 	return c.Ingress[r.priority].Headroom
 }
 
-// result is what the check has shown, beside what is known of the headroom.
+// result describes the outcome of the check, with what else is known of the headroom.
 func (r *headroomCheck) result(result headroom.CheckResult) *api.HeadroomCheck {
 	var report headroom.Report
 	var c dataplane.PortConfig

@@ -23,7 +23,7 @@ func (s source) LLDP() []api.LLDPPort {
 	return all
 }
 
-// describe describes what a port tells and hears.
+// describe returns what a port sends and receives by LLDP.
 func (s *speaker) describe() (p api.LLDPPort) {
 	s.read(func(x *dcbx.Exchange, c *dcbx.Config, now int64) {
 		local, st, o, agreed := x.Agent().Config().Local, x.Agent().Statistics(), x.Outcome(), x.Agreement(s.port)
@@ -71,7 +71,7 @@ func describeNeighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now in
 	return x
 }
 
-// printable returns what may be shown, nil where nothing was told.
+// printable returns a text that is safe to show, nil if it is empty.
 func printable(s string) *string {
 	if s == "" {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"pfcswitch/lldp/dcbx"
 )
 
-// configureLLDP makes a port speak LLDP as the configuration has it, or be silent.
+// configureLLDP starts, changes or stops LLDP on a port, as the configuration says.
 func (d *Daemon) configureLLDP(p *portLink) {
 	if p.socket == nil || p.tap != nil || !d.cfg.LLDP.Agent { // behind a TAP is this host, and its wire speaks for it
 		d.warn(p.cfg.Name, "closing the LLDP socket", p.stopLLDP())
@@ -42,7 +42,7 @@ func (d *Daemon) configureLLDP(p *portLink) {
 	d.kick()
 }
 
-// stopLLDP makes a port say goodbye and speak no more.
+// stopLLDP sends a goodbye and stops LLDP on the port.
 func (p *portLink) stopLLDP() error {
 	if p.speaker == nil {
 		return nil
@@ -52,8 +52,8 @@ func (p *portLink) stopLLDP() error {
 	return err
 }
 
-// chooseChassis settles under which address the switch is known: that of its first port which is there. It stays for as
-// long as the switch runs, and is the same again after a restart.
+// chooseChassis settles the chassis ID: the address of the first port that exists. The ID stays while the switch runs,
+// and is the same after a restart.
 func (d *Daemon) chooseChassis(c *config.Config, places map[string]place) {
 	for i := range c.Ports {
 		at, ok := places[c.Ports[i].Name]
@@ -63,7 +63,8 @@ func (d *Daemon) chooseChassis(c *config.Config, places map[string]place) {
 	}
 }
 
-// lldpConfig is what a port tells of itself. A port without a place at the start gives the switch its address.
+// lldpConfig is what a port tells of itself. If no port existed at the start, the first port that opens gives the
+// chassis ID.
 func (d *Daemon) lldpConfig(p *portLink) lldp.Config {
 	if d.chassis == [6]byte{} {
 		d.chassis = p.at.link.MAC
@@ -79,7 +80,7 @@ func (d *Daemon) lldpConfig(p *portLink) lldp.Config {
 	}}
 }
 
-// dcbxConfig is what a port wants.
+// dcbxConfig is what a port asks for by DCBX.
 func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
 	l := &d.cfg.LLDP
 	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.unwilling, HigherWins: l.TieBreak == config.TieHigher,
@@ -100,10 +101,10 @@ func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
 var dcbxModes = map[config.DCBX]dcbx.Mode{config.DCBXAuto: dcbx.ModeAuto, config.DCBXIEEE: dcbx.ModeIEEE, config.DCBXCEE: dcbx.ModeCEE,
 	config.DCBXCIN: dcbx.ModeCIN, config.DCBXOff: dcbx.ModeOff}
 
-// roceDSCP is what RoCEv2 is marked with as a rule.
+// roceDSCP is the usual DSCP of RoCEv2.
 const roceDSCP = 26
 
-// rocePriority is the priority of RoCEv2: that of its DSCP where it is lossless, else the lowest lossless one.
+// rocePriority is the priority of RoCEv2: that of its DSCP if lossless, else the lowest lossless one.
 func rocePriority(p *config.Priorities) (uint8, bool) {
 	if prio := p.DSCP[roceDSCP]; p.IsLossless(int(prio)) {
 		return prio, true
@@ -111,7 +112,7 @@ func rocePriority(p *config.Priorities) (uint8, bool) {
 	return uint8(bits.TrailingZeros8(p.Lossless)), p.Lossless != 0
 }
 
-// negotiated returns what ports have instead of configuration c, because of their peers.
+// negotiated returns the settings that differ from configuration c because of DCBX, by port name.
 func (d *Daemon) negotiated(c *config.Config) map[string]config.Negotiated {
 	all := map[string]config.Negotiated{}
 	for i := range c.Ports {
@@ -143,12 +144,12 @@ func asConfigured(c *config.Config) config.Negotiated {
 	return config.Negotiated{Lossless: c.Priorities.Lossless, Queues: c.Queues}
 }
 
-// busyTimeout is how long what the switch itself wants to change waits for buffer to drain, before it goes on and tries again
-// later. It is short: whatever else there is to change waits meanwhile.
+// busyTimeout is how long a change of the switch's own waits for the buffer to drain. The timeout is short, because
+// other changes wait meanwhile. The change is retried later.
 const busyTimeout = 100 * time.Millisecond
 
-// negotiate puts in force what has been exchanged, port by port: what one cannot have does not keep others from theirs.
-// What the buffer is too full for at this moment stays wanted.
+// negotiate puts the results of DCBX in force, port by port, so that a failure at one port does not stop the others. A
+// change that the buffer is too full for is retried.
 func (d *Daemon) negotiate(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -177,7 +178,7 @@ func (d *Daemon) negotiate(ctx context.Context) {
 	}
 }
 
-// applyNegotiated puts in force what one port has instead of its configuration, nil for nothing.
+// applyNegotiated puts the negotiated settings of one port in force; nil means none.
 func (d *Daemon) applyNegotiated(ctx context.Context, name string, want *config.Negotiated) error {
 	all := d.negotiatedInForce()
 	delete(all, name)
@@ -191,7 +192,7 @@ func (d *Daemon) applyNegotiated(ctx context.Context, name string, want *config.
 	return d.putInForce(ctx, resolved)
 }
 
-// negotiatedInForce returns what ports have instead of their configuration.
+// negotiatedInForce returns the negotiated settings in force, by port name.
 func (d *Daemon) negotiatedInForce() map[string]config.Negotiated {
 	all := map[string]config.Negotiated{}
 	for i := range d.cfg.Ports {
@@ -202,7 +203,7 @@ func (d *Daemon) negotiatedInForce() map[string]config.Negotiated {
 	return all
 }
 
-// negotiationChanges returns what is to change, by port: nil means as configured.
+// negotiationChanges returns the settings that have to change, by port name; nil means as configured.
 func (d *Daemon) negotiationChanges() map[string]*config.Negotiated {
 	want, changes := d.negotiated(d.cfg), map[string]*config.Negotiated{}
 	for i := range d.cfg.Ports {
@@ -218,7 +219,7 @@ func (d *Daemon) negotiationChanges() map[string]*config.Negotiated {
 	return changes
 }
 
-// speeds returns the speeds of the links as the ports use them.
+// speeds returns the link speeds as the ports use them.
 func (d *Daemon) speeds() map[string]int64 {
 	known := map[string]int64{}
 	for name, p := range d.ports {
@@ -227,7 +228,7 @@ func (d *Daemon) speeds() map[string]int64 {
 	return known
 }
 
-// handleUpdate takes news of a speaker.
+// handleUpdate reports an update of a speaker, and starts what follows from it.
 func (d *Daemon) handleUpdate(n lldpUpdate) {
 	for _, e := range n.events {
 		text := fmt.Sprintf("%s, port %s, %v", e.Name, e.Port, e.Kind)
@@ -251,7 +252,7 @@ func (d *Daemon) tell(kind dataplane.EventKind, name string, peer [6]byte, text 
 	d.runner.Note(dataplane.Event{Kind: kind, Port: name, Priority: -1, Peer: frame.Address(peer[:]), Text: text})
 }
 
-// sentences says what the exchange has led to.
+// sentences describes the outcome of the exchange.
 func (n *lldpUpdate) sentences() (texts []string) {
 	if n.status != nil {
 		texts = append(texts, n.status.text(n.pfc))
@@ -262,7 +263,8 @@ func (n *lldpUpdate) sentences() (texts []string) {
 	return texts
 }
 
-// outcomeSentence says what an outcome means, "" where there is none or it is as it should be and always was, and whether that tells why.
+// outcomeSentence describes a changed outcome, "" if there is nothing to report. why tells whether the sentence gives
+// the reason.
 func outcomeSentence(n *lldpUpdate) (text string, why bool) {
 	o := n.outcome
 	switch {
@@ -283,8 +285,7 @@ func outcomeSentence(n *lldpUpdate) (text string, why bool) {
 	return "", false
 }
 
-// retryNegotiation lets ports follow their neighbours again that could not, since the configuration is another now, and puts in
-// force what follows from that.
+// retryNegotiation lets ports follow their neighbours again after a new configuration, and puts the result in force.
 func (d *Daemon) retryNegotiation(ctx context.Context) {
 	for _, p := range d.ports {
 		if p.unwilling {

@@ -11,15 +11,15 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// ReportNiceFailure tells that SetNice has failed, without which the switch goes on.
+// ReportNiceFailure reports that SetNice has failed. The switch goes on without it.
 func (d *Daemon) ReportNiceFailure(err error) {
 	d.log.Warn("other programs of this machine may keep the switch waiting", "error", err)
 	d.addEvent(dataplane.EventConfig, "", err.Error())
 }
 
-// SetNice gives every thread of this process a nice value, -20 (most of the CPU) to 19; 0 leaves what they have. So no program of a
-// host keeps the switch from forwarding, as none keeps the kernel's own bridge. All threads: a worker waits for others, which hold its
-// lock or hand it on when Go preempts it. Threads that are made later have it of those that make them.
+// SetNice gives every thread of this process a nice value, -20 (most of the CPU) to 19; 0 changes nothing. Then no
+// program of a host keeps the switch from forwarding, as none keeps the kernel's own bridge. All threads need the
+// value, because a worker may wait for a thread that holds its lock. New threads inherit the value.
 func SetNice(nice int) error {
 	for changed := nice != 0; changed; {
 		changed = false
@@ -42,7 +42,7 @@ func SetNice(nice int) error {
 	return nil
 }
 
-// setNiceOf changes one thread, if it has not ended, and tells whether its value was another.
+// setNiceOf changes one thread, unless it has ended, and tells whether its value was different.
 func setNiceOf(thread, nice int) (different bool, err error) {
 	raw, err := unix.Getpriority(unix.PRIO_PROCESS, thread) // 20 less it
 	if different = err == nil && 20-raw != nice; different {

@@ -7,21 +7,21 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// notify tells systemd what the switch does. Where it was not started by systemd nothing happens.
+// notify tells systemd a state of the switch. Without systemd it does nothing.
 func (d *Daemon) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		d.log.Warn("systemd cannot be told", "state", state, "error", err)
 	}
 }
 
-// notifyReload says that the configuration is being changed; the function that it returns says that this is over.
+// notifyReload reports the start of a configuration change; done reports its end.
 func (d *Daemon) notifyReload() (done func()) {
 	d.notify(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
 	return func() { d.notify(daemon.SdNotifyReady) }
 }
 
-// runNotify tells systemd that the switch is ready: its configuration is in force, and interfaces that are there are its
-// ports. Then it feeds systemd's watchdog, where there is one, for as long as every worker goes on.
+// runNotify tells systemd that the switch is ready: the configuration is in force and existing interfaces are ports.
+// Then it feeds systemd's watchdog while every worker makes progress.
 func (d *Daemon) runNotify(ctx context.Context) {
 	defer d.background.Done()
 	d.notify(daemon.SdNotifyReady)

@@ -9,17 +9,17 @@ import (
 	"pfcswitch/dataplane/bridge"
 )
 
-// A OfflineSwitch is a switch without interfaces: every port of its configuration is up, its buffer is empty, and it has learned
-// nothing.
+// An OfflineSwitch is a switch without interfaces: every port of its configuration is up, its buffer is empty, and its
+// FDB has no learned entries.
 type OfflineSwitch struct {
 	sw      *dataplane.Switch
 	numbers map[string]int
 }
 
-// offlineTime is the only moment of a switch at rest.
+// offlineTime is the only moment of an offline switch.
 const offlineTime = 1
 
-// NewOfflineSwitch makes a switch of a configuration. Links whose speed is to be asked for have that of a virtual one.
+// NewOfflineSwitch makes a switch of a configuration. Automatic speeds are those of virtual links.
 func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 	c, err := c.Resolve(nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 	return r, nil
 }
 
-// Trace tells what would become of a frame; ok is false where there is no such port.
+// Trace returns what would become of a frame; ok is false if there is no such port.
 func (r *OfflineSwitch) Trace(q api.TraceRequest) (f dataplane.Foresight, ok bool) {
 	i, ok := r.numbers[q.Port]
 	if !ok {

@@ -45,7 +45,7 @@ type watch struct {
 	stop chan struct{}
 }
 
-// rescanPeriod is how often namespaces are looked at, of which no event tells that they come, go, or are replaced.
+// rescanPeriod is how often namespaces are checked. No event tells when a namespace appears, vanishes or is replaced.
 const rescanPeriod = 500 * time.Millisecond
 
 // Run follows the interfaces until ctx ends.
@@ -78,8 +78,8 @@ func (d *Daemon) Run(ctx context.Context) {
 	}
 }
 
-// rescanNeeded tells whether the speed of a link waits for buffer to drain, or the name of a namespace stands for another one now, or
-// for none.
+// rescanNeeded tells whether a changed link speed waits for the buffer to drain, or the name of a namespace now stands
+// for another namespace or none.
 func (d *Daemon) rescanNeeded() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +102,7 @@ func (d *Daemon) kick() {
 	}
 }
 
-// followConfig makes the ports those of the configuration that came in force, with the sockets that were opened for it.
+// followConfig makes the ports follow the configuration in force, with the staged sockets.
 func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 	for _, o := range staged {
 		o.takeOver()
@@ -136,7 +136,7 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 	d.publish()
 }
 
-// installStaged gives a port the sockets that were opened for it, in the place of those that it has for the same interface.
+// installStaged gives a port its staged sockets. Sockets on the same interface are replaced without a gap.
 func (d *Daemon) installStaged(p *portLink, o *stagedPort) {
 	if p.socket != nil {
 		err := d.replace(p, o)
@@ -151,8 +151,8 @@ func (d *Daemon) installStaged(p *portLink, o *stagedPort) {
 	}
 }
 
-// reconcile makes every port follow its interface. It returns false where it has to be tried again without an event: no
-// event tells of a namespace that comes, nor of most things that make an interface usable.
+// reconcile makes every port follow its interface. It returns false if it has to be repeated without an event: no event
+// tells that a namespace appears, and few tell that an interface becomes usable.
 func (d *Daemon) reconcile() bool {
 	d.unwatchReplaced()
 	complete := d.watchAll()
@@ -199,7 +199,7 @@ func (d *Daemon) followInterface(p *portLink) error {
 	return nil
 }
 
-// unwatchReplaced stops following namespaces whose names stand for others now.
+// unwatchReplaced stops watching namespaces whose names now stand for others.
 func (d *Daemon) unwatchReplaced() {
 	for ns, w := range d.watched {
 		if id, err := port.IdentifyNetns(ns); err != nil || id != w.id {
@@ -208,7 +208,7 @@ func (d *Daemon) unwatchReplaced() {
 	}
 }
 
-// watchAll follows the namespaces of all ports. It returns false where one does not exist.
+// watchAll watches the namespaces of all ports. It returns false if one does not exist.
 func (d *Daemon) watchAll() bool {
 	complete := true
 	for _, p := range d.ports {
@@ -232,7 +232,7 @@ func (d *Daemon) watchAll() bool {
 	return complete
 }
 
-// unwatch stops following a namespace. One that is gone is forgotten: one of the same name may come, and is another.
+// unwatch stops watching a namespace. A later namespace of the same name is a different one.
 func (d *Daemon) unwatch(ns string) {
 	if w := d.watched[ns]; w != nil {
 		close(w.stop)
@@ -240,7 +240,7 @@ func (d *Daemon) unwatch(ns string) {
 	}
 }
 
-// rewatch begins anew where the kernel's queue of link changes overflowed, or the namespace went away.
+// rewatch starts again after the kernel's queue of link changes overflowed, or the namespace vanished.
 func (d *Daemon) rewatch(ns string, w *watch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -250,7 +250,7 @@ func (d *Daemon) rewatch(ns string, w *watch) {
 	d.kick()
 }
 
-// open makes a port of an interface.
+// open makes an interface a port.
 func (d *Daemon) open(p *portLink, at place) error {
 	if err := at.link.Usable(p.cfg.Netns); err != nil && !p.cfg.Force {
 		return err
@@ -266,7 +266,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 	return d.install(p, o)
 }
 
-// followLink takes over whether the link is up, and what else has changed.
+// followLink takes over the state of the link, and what else has changed.
 func (d *Daemon) followLink(p *portLink, l port.Link) {
 	d.updateLink(p, l)
 	d.reportMTU(p)
@@ -287,7 +287,7 @@ func (d *Daemon) followLink(p *portLink, l port.Link) {
 	}
 }
 
-// interfaceGone takes note that a port has no interface.
+// interfaceGone handles a port whose interface has vanished.
 func (d *Daemon) interfaceGone(p *portLink, why error) {
 	if p.socket == nil {
 		d.reportDown(p, why)
@@ -299,7 +299,7 @@ func (d *Daemon) interfaceGone(p *portLink, why error) {
 	d.reportDown(p, why)
 }
 
-// reportDown says once why a port cannot work.
+// reportDown reports once why a port cannot work.
 func (d *Daemon) reportDown(p *portLink, why error) {
 	state := why.Error()
 	if waitable(why) {
@@ -313,7 +313,7 @@ func (d *Daemon) reportDown(p *portLink, why error) {
 	d.addEvent(dataplane.EventPort, p.cfg.Name, state)
 }
 
-// closePort closes a port's sockets and gives the interface back. The port stays configured.
+// closePort closes the sockets of a port and restores the interface. The port stays configured.
 func (d *Daemon) closePort(p *portLink) error {
 	if p.socket == nil {
 		return nil
@@ -324,8 +324,8 @@ func (d *Daemon) closePort(p *portLink) error {
 	return errors.Join(err, p.restoreInterface())
 }
 
-// closeAllPorts loses every port. The kernel takes some 20 ms to close a socket, of which a port has eight: ports that go one after the
-// other would take seconds, where all of them at once take no longer than one.
+// closeAllPorts closes all ports at the same time. The kernel takes some 20 ms for each of the eight sockets of a port,
+// so closing them in turn would take seconds.
 func (d *Daemon) closeAllPorts() error {
 	var all sync.WaitGroup
 	errs := make(chan error, len(d.ports))
@@ -341,7 +341,7 @@ func (d *Daemon) closeAllPorts() error {
 	return joined
 }
 
-// releaseRemoved gives the interface of a port back that the configuration no longer has; the runner has closed its sockets.
+// releaseRemoved restores the interface of a removed port. The runner has closed its sockets.
 func (d *Daemon) releaseRemoved(p *portLink) error {
 	if p.socket == nil {
 		return nil

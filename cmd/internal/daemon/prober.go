@@ -10,7 +10,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A prober is the headroom.Probe of one port as the data plane sees it. The switch's lock guards it.
+// A prober is the headroom.Probe of one port for the data plane. The switch's lock guards it.
 type prober struct {
 	probe         *headroom.Probe
 	target        int64  // as last seen
@@ -43,7 +43,7 @@ func (p *prober) Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallba
 	return out.Measurement, out.Peer, out.Fallback, ok
 }
 
-// Stamped implements dataplane.Prober. Of an answer the stamp would come too late.
+// Stamped implements dataplane.Prober. The send stamp of an answer would come too late and is ignored.
 func (p *prober) Stamped(m *macctl.Measurement, sent, now, clock int64) {
 	if m.Operation == macctl.MeasureRequest {
 		p.probe.Stamped(m.Session, m.Sequence, sent, headroom.Moment{Now: now, Clock: clock})
@@ -59,13 +59,14 @@ func (p *prober) Stream() (priority uint8, until int64) { return p.probe.Stream(
 // SetUp implements dataplane.Prober.
 func (p *prober) SetUp(up bool, now int64) { p.probe.SetUp(up, now) }
 
-// clockPrecision is by how much a stamp of this machine may be wrong: by the smallest step that its clock shows, and by what its
-// two clocks show to be in error.
+// clockPrecision is the error bound of a time stamp of this machine: the smallest step of the clock plus the error
+// between its two clocks.
 func clockPrecision() time.Duration {
 	return time.Duration(port.ClockStep(dataplane.Now) + port.ClockError(dataplane.ClockPair))
 }
 
-// autoHeadroomQueues are the ingress queues of a port whose headroom is what is found: buffer.headroom or their own is auto.
+// autoHeadroomQueues are the ingress queues of a port whose headroom follows the measurement: buffer.headroom or their
+// own is auto.
 func autoHeadroomQueues(c *config.Config, p *config.Port) (queues uint8) {
 	for q := range p.Queues {
 		eta := c.Buffer.Headroom
@@ -79,7 +80,7 @@ func autoHeadroomQueues(c *config.Config, p *config.Port) (queues uint8) {
 	return queues
 }
 
-// autoXonQueues are the ingress queues of a port whose resume threshold is what is found: none is written for them.
+// autoXonQueues are the ingress queues of a port whose resume threshold follows the measurement: the file has none.
 func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 	for q := range p.Queues {
 		if p.Queues[q].Lossless && p.Priorities[q].Xon == nil && c.Buffer.Xon == nil {
@@ -115,7 +116,7 @@ func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settin
 	return s
 }
 
-// headroomKey is where a person sets the headroom of a port.
+// headroomKey is the key by which a person sets the headroom of a port.
 func headroomKey(c *config.Config, p *config.Port) string {
 	if p.FlowControl == config.FlowPause {
 		return "ports." + p.Name + ".priorities.all.headroom"

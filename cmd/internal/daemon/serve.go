@@ -46,7 +46,7 @@ func (d *Daemon) serveControl(answers *api.Server) *http.Server {
 	return s
 }
 
-// serveWeb serves what only reads, to whoever reaches the metrics address.
+// serveWeb serves the read-only pages on the metrics address.
 func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	cfg := &d.published.Load().cfg.Metrics
 	security, err := web.ReadSecurity(cfg.WebConfig)
@@ -71,7 +71,7 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	}, nil
 }
 
-// openListeners takes the control socket and, where there is one, the metrics address. A client that comes before Serve waits.
+// openListeners opens the control socket and, if configured, the metrics address. Clients wait until Serve starts.
 func (d *Daemon) openListeners(c *config.Config) error {
 	var err error
 	if d.controlListener, err = api.Listen(c.API.Socket, c.API.Auto); err != nil {
@@ -93,7 +93,7 @@ func (d *Daemon) openListeners(c *config.Config) error {
 	return nil
 }
 
-// CheckFiles says what is wrong with the files that a configuration names, and what in them is probably not meant.
+// CheckFiles checks the files that a configuration names, and warns of settings that are probably not meant.
 func CheckFiles(c *config.Config) (warnings []config.Warning, err error) {
 	file := c.Metrics.WebConfig
 	if err := web.CheckSecurity(file); err != nil {
@@ -109,7 +109,7 @@ func CheckFiles(c *config.Config) (warnings []config.Warning, err error) {
 	return warnings, nil
 }
 
-// closeListeners gives back what claim took and Serve, which closes it too, may never have used.
+// closeListeners closes the listeners. Serve may have closed them already, or never used them.
 func (d *Daemon) closeListeners() error {
 	var errs []error
 	for _, l := range []net.Listener{d.controlListener, d.metricsListener} {
@@ -157,7 +157,7 @@ func (d *Daemon) metricsPorts() []metrics.Port {
 	return all
 }
 
-// measured fills in what a port's Probe knows.
+// measured fills in the measurements of the Probe of a port.
 func (d *Daemon) measured(m *metrics.Port, known *prober) {
 	var r headroom.Report
 	d.runner.View(func(*dataplane.Switch) { r = known.probe.Report(dataplane.Now()) })

@@ -13,12 +13,12 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// source is what the API reads of a daemon.
+// source is the daemon as the API reads it.
 type source struct{ d *Daemon }
 
 var _ api.Source = source{}
 
-// A view is what readers are told of the daemon. It is not changed any more: a change makes another.
+// A view is what readers get of the daemon. It is immutable: each change publishes a new one.
 type view struct {
 	cfg    *config.Config
 	states map[string]string // of the ports, by name
@@ -28,7 +28,7 @@ type view struct {
 	numbers  map[string]int      // of all ports, by name
 }
 
-// publish makes what is in force now what readers get.
+// publish gives readers the current state.
 func (d *Daemon) publish() {
 	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{}, probers: maps.Clone(d.probers),
 		numbers: d.numbers}

@@ -12,8 +12,8 @@ import (
 	"pfcswitch/lldp/dcbx"
 )
 
-// A speaker speaks LLDP and DCBX on one port, beside the data path: a goroutine that waits for frames of the peer, and for
-// what is due.
+// A speaker runs LLDP and DCBX on one port, beside the data path. Its goroutine waits for frames of the peer and for
+// timers.
 type speaker struct {
 	port     string
 	socket   *port.LLDP
@@ -32,7 +32,7 @@ type speaker struct {
 	closed          bool
 }
 
-// lldpUpdate is what has changed at a port.
+// An lldpUpdate is what has changed at a port.
 type lldpUpdate struct {
 	port      string
 	events    []lldp.Event
@@ -46,10 +46,10 @@ type lldpUpdate struct {
 	peerPFC   uint8 // priorities that the neighbour has by its own word
 }
 
-// A tapFunc is shown each frame that came or left. It must return at once, and borrows the frame.
+// A tapFunc sees each received and sent frame. It must return at once and must not keep the frame.
 type tapFunc func(out bool, frame []byte, now int64)
 
-// startSpeaker makes a port whose link is down speak.
+// startSpeaker starts LLDP on a port whose link is down.
 func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(lldpUpdate), saw tapFunc) *speaker {
 	s := &speaker{port: name, socket: socket, onUpdate: heard, tap: saw, done: make(chan struct{}), agent: agent, machine: machine}
 	s.x = dcbx.NewExchange(agent, machine)
@@ -65,7 +65,7 @@ const (
 	frameWindow = 100 * time.Millisecond
 )
 
-// run takes frames until the speaker is closed.
+// run receives frames until the speaker is closed.
 func (s *speaker) run() {
 	defer close(s.done)
 	b := make([]byte, 2048)
@@ -88,8 +88,8 @@ func (s *speaker) run() {
 	}
 }
 
-// do runs f on the exchange, sends what it has to send and tells what has changed. It returns false where the speaker is
-// closed. Frames are sent under the lock: else one could leave after the goodbye.
+// do runs f on the exchange, sends the frames that are due and reports what has changed. It returns false if the
+// speaker is closed. Frames are sent under the lock, so that none leaves after the goodbye.
 func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 	s.mu.Lock()
 	if s.closed {
@@ -112,7 +112,7 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 	return true
 }
 
-// wake makes the goroutine look when the next thing is due.
+// wake sets the timer for the next due action.
 func (s *speaker) wake(now int64) {
 	var at time.Time // never
 	if next := s.x.Next(); next != math.MaxInt64 {
@@ -121,7 +121,7 @@ func (s *speaker) wake(now int64) {
 	_ = s.socket.WakeAt(at) // fails only on a closed socket
 }
 
-// change returns what has changed since it was told last.
+// change returns what has changed since the last report.
 func (s *speaker) change(now int64) (n lldpUpdate, changed bool) {
 	n = lldpUpdate{port: s.port, events: s.x.Agent().Events(), before: s.outcome}
 	if o := s.x.Outcome(); o != s.outcome {
@@ -139,12 +139,12 @@ func (s *speaker) change(now int64) (n lldpUpdate, changed bool) {
 	return n, len(n.events) > 0 || n.outcome != nil || n.agreement != nil || n.status != nil
 }
 
-// setLink tells whether the link is up.
+// setLink sets whether the link is up.
 func (s *speaker) setLink(up bool) {
 	s.do(func(x *dcbx.Exchange, now int64) { x.SetLink(up, now) })
 }
 
-// configure changes what is told. The same again changes nothing.
+// configure changes what the port tells. Equal settings change nothing.
 func (s *speaker) configure(agent lldp.Config, machine dcbx.Config) {
 	s.do(func(x *dcbx.Exchange, now int64) {
 		if !reflect.DeepEqual(agent, s.agent) || !reflect.DeepEqual(machine, s.machine) {
@@ -154,21 +154,21 @@ func (s *speaker) configure(agent lldp.Config, machine dcbx.Config) {
 	})
 }
 
-// inForce returns what follows from the exchange.
+// inForce returns the outcome of the exchange.
 func (s *speaker) inForce() dcbx.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.x.Outcome()
 }
 
-// read runs f, which must only read, on the exchange.
+// read runs f on the exchange. f must not change it.
 func (s *speaker) read(f func(x *dcbx.Exchange, c *dcbx.Config, now int64)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s.x, &s.machine, dataplane.Now())
 }
 
-// close says goodbye and ends.
+// close sends a goodbye and ends.
 func (s *speaker) close() error {
 	s.do(func(x *dcbx.Exchange, now int64) { x.Stop(now) })
 	s.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// An stagedPort is an interface with sockets that do not receive yet. What can fail has been done: a configuration that
-// needs it can come in force.
+// A stagedPort is an interface with open sockets that do not receive yet. Every step that can fail is done, so the
+// configuration that needs the port can come in force.
 type stagedPort struct {
 	socket  socket
 	opened  port.Config
@@ -20,9 +20,9 @@ type stagedPort struct {
 	from    *portLink // the port that has the interface now and hands restore over; nil: the interface was made quiet
 }
 
-// stage opens what the ports of a configuration need and do not have: those that are new, have another interface or
-// have outgrown their rings. Interfaces that do not exist, are down or are in use are left out, as are TAPs: reconcile looks at
-// them. The first error in the order of the ports is returned.
+// stage opens sockets for ports that are new, change their interface or need larger rings. Interfaces that do not
+// exist, are down or are in use are left to reconcile, as are TAPs. stage returns the first error in the order of the
+// ports.
 func (d *Daemon) stage(c *config.Config) (map[string]*stagedPort, error) {
 	openings, errs := make([]*stagedPort, len(c.Ports)), make([]error, len(c.Ports))
 	var all sync.WaitGroup
@@ -54,8 +54,8 @@ func (d *Daemon) stage(c *config.Config) (map[string]*stagedPort, error) {
 	return staged, nil
 }
 
-// openAtOnce is how many ports are opened at the same time. Most of what that takes is waiting for the kernel, the rest is making
-// memory for the rings: in a switch that forwards already, that must not take all CPUs at once.
+// openAtOnce is how many ports are opened at the same time. Opening mostly waits for the kernel, but ring memory costs
+// CPU time. A switch that forwards already opens one port at a time.
 func (d *Daemon) openAtOnce() int {
 	if d.cfg == nil {
 		return 16
@@ -114,7 +114,7 @@ func (d *Daemon) openSockets(want port.Config, at place) (*stagedPort, error) {
 	return o, nil
 }
 
-// restoreInterface gives the interface back, unless a port has it.
+// restoreInterface restores the interface, unless a port uses it.
 func (o *stagedPort) restoreInterface() error {
 	if o.from != nil {
 		return nil
@@ -122,7 +122,7 @@ func (o *stagedPort) restoreInterface() error {
 	return o.restore()
 }
 
-// discardStaged closes what was opened for a configuration that does not come in force.
+// discardStaged closes the sockets of a configuration that does not come in force.
 func discardStaged(staged map[string]*stagedPort) error {
 	var errs []error
 	for _, o := range staged {
@@ -131,7 +131,7 @@ func discardStaged(staged map[string]*stagedPort) error {
 	return errors.Join(errs...)
 }
 
-// takeOver makes the port that has the interface leave it as it is.
+// takeOver takes the interface over from the port that has it: that port will not restore it.
 func (o *stagedPort) takeOver() {
 	if o.from != nil {
 		o.from.restore = func() error { return nil }
@@ -170,13 +170,13 @@ func (d *Daemon) replace(p *portLink, o *stagedPort) error {
 	return nil
 }
 
-// bound tells whether a port has an interface.
+// bound tells whether the port has this interface.
 func (p *portLink) bound(at place) bool {
 	return p.socket != nil && p.at.home == at.home && p.at.link.Index == at.link.Index && p.socket.Bound()
 }
 
-// ringsSuffice tells whether a port's rings are large enough. Rings that are larger than they need to be stay: to give them up
-// would lose what waits in them.
+// ringsSuffice tells whether the rings are large enough. Rings never shrink, because replacing a ring would lose the
+// frames in it.
 func (p *portLink) ringsSuffice(want port.Config) bool {
 	return want.LosslessSlots <= p.opened.LosslessSlots && want.OtherSlots <= p.opened.OtherSlots &&
 		want.FrameSize <= p.opened.FrameSize &&

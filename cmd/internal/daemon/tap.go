@@ -9,14 +9,14 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A socket is what moves the frames of a port: AF_PACKET sockets on an interface that exists, or a TAP.
+// A socket moves the frames of a port: AF_PACKET sockets on an existing interface, or a TAP.
 type socket interface {
 	port.Port
 	Start() error
 	Bound() bool
 }
 
-// openTAP makes the TAP of a port, and with it its interface.
+// openTAP creates the TAP of a port, and with it the interface.
 func (d *Daemon) openTAP(p *portLink) error {
 	t, err := port.OpenTAP(port.TAPConfig{Interface: p.cfg.Interface, Netns: p.cfg.Netns, TAPSettings: d.tapSettings(p.cfg), Held: heldPriorities})
 	if err != nil {
@@ -37,14 +37,14 @@ func (d *Daemon) openTAP(p *portLink) error {
 	return nil
 }
 
-// tuneTAP gives the TAP of a port the settings of its configuration.
+// tuneTAP applies the configuration to the TAP of a port.
 func (d *Daemon) tuneTAP(p *portLink) {
 	if p.tap != nil {
 		d.warn(p.cfg.Name, "changing the TAP", p.tap.Configure(d.tapSettings(p.cfg)))
 	}
 }
 
-// disableHostStack keeps what a port receives from the host's own stack, where that has a TAP to get it through.
+// disableHostStack keeps received frames from the host's own stack if that has a TAP to get them through.
 func (d *Daemon) disableHostStack(p *portLink) {
 	want := p.tap == nil && slices.ContainsFunc(d.cfg.Ports, func(o config.Port) bool {
 		return o.Kind == config.KindTAP && o.Netns == p.cfg.Netns
@@ -60,7 +60,7 @@ func (d *Daemon) disableHostStack(p *portLink) {
 	}
 }
 
-// restoreInterface leaves a port's interface as it was found.
+// restoreInterface restores the interface of a port.
 func (p *portLink) restoreInterface() error {
 	err := p.restore()
 	if p.restoreHostStack != nil {
@@ -70,8 +70,8 @@ func (p *portLink) restoreInterface() error {
 	return err
 }
 
-// tapSettings translates what the host's side of a port needs. Its address follows from that of its wire, so that a restart does
-// not change it, and is another, so that the host's stack never takes the wire's frames for its own.
+// tapSettings translates the host's side of a port. The MAC address follows from that of the wire, so that a restart
+// does not change it. The two addresses differ, so that the host's stack never takes the wire's frames for its own.
 func (d *Daemon) tapSettings(p *config.Port) port.TAPSettings {
 	s := port.TAPSettings{MTU: p.MTU, Addresses: p.Addresses, Queues: queueRule(d.cfg, p)}
 	if w := d.ports[p.Wire]; w != nil {
@@ -92,8 +92,8 @@ func tapMAC(mac [6]byte) [6]byte {
 	return mac
 }
 
-// queueRule says which priority a frame of the host has, as the port will classify it. Where it is to stand in the tag, the TAP
-// adds the tag that a program did not.
+// queueRule says which priority a frame of the host has, as the port will classify it. With trust pcp the TAP adds a
+// missing tag.
 func queueRule(c *config.Config, p *config.Port) port.QueueRule {
 	r := port.QueueRule{Default: p.DefaultPriority}
 	switch p.Trust {
@@ -105,8 +105,8 @@ func queueRule(c *config.Config, p *config.Port) port.QueueRule {
 	return r
 }
 
-// heldPriorities returns which priorities a MAC Control frame holds, if those in was were held before. How long does not matter: the
-// switch says when the hold is over.
+// heldPriorities returns the priorities that are held after a MAC Control frame, if those in was were held before. The
+// duration does not matter, because the switch ends each hold itself.
 func heldPriorities(b []byte, was uint8) uint8 {
 	f, reason := macctl.Parse(b, macctl.GroupAddress)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// trunkConfigs translates the trunks. numbers are the ports' numbers by name.
+// trunkConfigs translates the trunks. numbers holds the port numbers by name.
 func trunkConfigs(c *config.Config, numbers map[string]int) (all []dataplane.TrunkConfig) {
 	for i := range c.Trunks {
 		t := &c.Trunks[i]

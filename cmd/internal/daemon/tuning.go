@@ -9,8 +9,8 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// A Tuning is the flag by which the benchmark changes how the workers wait and share their time: choices with commas between, such
-// as spin=none,burst=8. It is no setting, and what it takes may change.
+// A Tuning is the flag by which the benchmark changes how workers wait and share: choices with commas between, such as
+// spin=none,burst=8. Tuning is not a setting, and its choices may change.
 type Tuning struct {
 	text  string
 	value dataplane.Tuning

@@ -13,8 +13,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A watchdog runs the deadlock watchdog of a switch, in a goroutine of its own: it sleeps until the data plane says that a
-// queue is stuck, and then looks when a look is due. The runner's lock guards dog and sight.
+// A watchdog runs the deadlock watchdog of a switch in its own goroutine. The goroutine sleeps until the data plane
+// reports a stuck queue, and then polls in time. The runner's lock guards dog and view.
 type watchdog struct {
 	log    *slog.Logger // which keeps nobody waiting
 	runner *dataplane.Runner
@@ -25,7 +25,7 @@ type watchdog struct {
 	done   chan struct{} // nil where it never ran
 }
 
-// switchView is the switch as the watchdog sees it.
+// A switchView is the switch for the deadlock watchdog.
 type switchView struct{ sw *dataplane.Switch }
 
 var _ deadlock.Switch = (*switchView)(nil)
@@ -49,7 +49,7 @@ func (g *watchdog) close() {
 	}
 }
 
-// suspect says that there is something to look at. The data plane calls it under its lock.
+// suspect reports that a queue may be stuck. The data plane calls it under its lock.
 func (g *watchdog) suspect() {
 	select {
 	case g.wake <- struct{}{}:
@@ -57,7 +57,7 @@ func (g *watchdog) suspect() {
 	}
 }
 
-// run looks where a queue is stuck, and on time.
+// run polls when a queue is stuck and when a poll is due.
 func (g *watchdog) run() {
 	defer close(g.done)
 	timer := time.NewTimer(time.Hour)
@@ -77,7 +77,7 @@ func (g *watchdog) run() {
 	}
 }
 
-// look takes the looks that are due and returns when the next one is.
+// look polls, and returns when the next poll is due.
 func (g *watchdog) look() (next int64) {
 	g.act(func(now int64) {
 		suspects := g.view.sw.Suspects()
@@ -90,7 +90,7 @@ func (g *watchdog) look() (next int64) {
 	return next
 }
 
-// act lets f use the watchdog, and tells what has happened.
+// act runs f on the watchdog, and reports its events.
 func (g *watchdog) act(f func(now int64)) {
 	var happened []deadlock.Event
 	g.runner.Act(func(sw *dataplane.Switch) {
@@ -106,8 +106,8 @@ func (g *watchdog) act(f func(now int64)) {
 	}
 }
 
-// configure makes the ports watched as a configuration says, and as they are in the data plane, by number. gone are the
-// numbers of ports that it does not have.
+// configure makes the watchdog follow a configuration and the ports of the data plane, by number. gone are the numbers
+// of removed ports.
 func (g *watchdog) configure(c *config.Config, numbers map[string]int, ports map[int]dataplane.PortConfig, gone []int) (err error) {
 	g.act(func(now int64) {
 		for _, n := range gone {
@@ -124,7 +124,7 @@ func (g *watchdog) configure(c *config.Config, numbers map[string]int, ports map
 	return err
 }
 
-// save keeps what storms have done at ports, by name, that the data plane is about to lose.
+// save keeps the storm counters of ports that the data plane is about to remove.
 func (g *watchdog) save(numbers map[string]int, ports map[int]dataplane.PortConfig) {
 	g.act(func(now int64) {
 		for _, n := range numbers {
@@ -135,8 +135,8 @@ func (g *watchdog) save(numbers map[string]int, ports map[int]dataplane.PortConf
 	})
 }
 
-// watchedQueues are the lossless egress queues of a port of the data plane, bit n = queue n. What it does counts, not what
-// is configured: a port whose link keeps MAC Control frames has none.
+// watchedQueues are the lossless egress queues of a port, bit n = queue n, as the data plane has them. A port whose
+// link blocks MAC Control frames has none.
 func watchedQueues(p dataplane.PortConfig) uint16 {
 	switch {
 	case p.TAP: // the host's own stack pauses nobody
@@ -154,7 +154,7 @@ func (g *watchdog) status() (all []deadlock.Status) {
 	return all
 }
 
-// retired returns what queues have counted that are watched no more.
+// retired returns the counters of queues that are no longer watched.
 func (g *watchdog) retired() (all []deadlock.Status) {
 	g.act(func(int64) { all = g.dog.RemovedCounts(nil) })
 	return all

@@ -8,7 +8,8 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// reportedKinds are the events that a person should know, and how they are called. That a queue was stuck for a moment is none.
+// reportedKinds are the watchdog events that a person should know, with their names. A queue that was stuck for a
+// moment is not reported.
 var reportedKinds = map[deadlock.Kind]dataplane.EventKind{
 	deadlock.Detected:  dataplane.EventDeadlock,
 	deadlock.Changed:   dataplane.EventDeadlockAction,
@@ -17,7 +18,7 @@ var reportedKinds = map[deadlock.Kind]dataplane.EventKind{
 	deadlock.Reopened:  dataplane.EventDeadlockReopened,
 }
 
-// addWatchdogEvent adds an event to the switch's.
+// addWatchdogEvent adds a watchdog event to the switch's events.
 func addWatchdogEvent(sw *dataplane.Switch, e *deadlock.Event) {
 	if kind, ok := reportedKinds[e.Kind]; ok {
 		sw.NoteWatch(e.Port, e.Name, e.Queue, kind, describe(e), e.At)
@@ -45,7 +46,7 @@ func queueName(q uint8) string {
 	return fmt.Sprint(q)
 }
 
-// consequences say what an action does.
+// consequences describe each action.
 var consequences = map[deadlock.Action]string{
 	deadlock.Alert:   "alert: the peer is still obeyed",
 	deadlock.Forward: "forward: its XOFF is ignored",

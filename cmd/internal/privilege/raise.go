@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Raise makes all permitted capabilities effective, in every thread. It does nothing where they are.
+// Raise makes all permitted capabilities effective, in every thread. It does nothing if they are effective already.
 func Raise() error {
 	var caps [2]unix.CapUserData // of 32 capabilities each
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

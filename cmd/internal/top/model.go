@@ -8,7 +8,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// A key is what the user may ask for.
+// A key is a command of the user.
 type key int
 
 const (
@@ -22,10 +22,10 @@ const (
 	keyEscape
 )
 
-// runes are the keys with a letter.
+// runes are the letter keys.
 var runes = map[string]key{"q": keyQuit, "h": keyHelp, "?": keyHelp, "s": keySort, "k": keyUp, "j": keyDown}
 
-// An order is what ports are sorted by, the most first.
+// An order sorts ports, the largest value first.
 type order struct {
 	name string
 	of   func(*api.Port, *model) float64
@@ -82,7 +82,7 @@ type model struct {
 
 func newModel(path string, delay time.Duration) *model { return &model{path: path, delay: delay} }
 
-// update makes an answer what is shown. Where there is none, what was seen last stays, and is marked as such.
+// update shows an answer. Without an answer the last one stays and is marked as old.
 func (m *model) update(l look, now time.Time) {
 	if l.err != nil {
 		if m.fault == "" {
@@ -103,7 +103,7 @@ func (m *model) update(l look, now time.Time) {
 	}
 }
 
-// key does what the user asks for.
+// key executes a command of the user.
 func (m *model) key(k key) {
 	switch k {
 	case keyQuit:
@@ -130,12 +130,12 @@ func (m *model) move(by int) {
 	}
 }
 
-// position is that of the chosen port among those that are sorted, -1 where it is not there.
+// position is the index of the chosen port in sorted order, -1 if the port does not exist.
 func (m *model) position() int {
 	return slices.IndexFunc(m.sorted(), func(p *api.Port) bool { return p.Port == m.chosen })
 }
 
-// sorted returns the ports in the order that the user wants.
+// sorted returns the ports in the chosen order.
 func (m *model) sorted() []*api.Port {
 	if m.state == nil {
 		return nil
@@ -149,7 +149,7 @@ func (m *model) sorted() []*api.Port {
 	return ports
 }
 
-// pfc returns the flow control of a port, nil where its interface is not there.
+// pfc returns the flow control of a port, nil without an interface.
 func (m *model) pfc(port string) *api.PFCPort {
 	for i := range m.state.PFC {
 		if m.state.PFC[i].Port == port {

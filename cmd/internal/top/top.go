@@ -17,7 +17,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// A Source is who is asked what a switch does.
+// A Source answers what a switch does.
 type Source interface {
 	// Look returns the state and the newest events, oldest first.
 	Look(ctx context.Context) (*api.State, []api.Event, error)
@@ -46,11 +46,11 @@ func (s Switch) Look(ctx context.Context) (*api.State, []api.Event, error) {
 	return state, r.(*api.Events).Events, nil
 }
 
-// answerTimeout is how long the switch may take to answer before it is called dead.
+// answerTimeout is how long the switch may take to answer before it counts as dead.
 const answerTimeout = 2 * time.Second
 
-// Run shows what the source says, looking again after delay each time, until the user quits or ctx ends. The terminal is
-// as before when it returns, and when something panics. path is where the switch is asked.
+// Run shows the answers of the source, repeated after delay, until the user quits or ctx ends. The terminal is restored
+// at the end, also after a panic. path names the switch on the screen.
 func Run(ctx context.Context, s Source, path string, delay time.Duration) error {
 	screen, err := tcell.NewScreen(tcell.OptSanitizeContent(true))
 	if err != nil {
@@ -88,7 +88,7 @@ func Run(ctx context.Context, s Source, path string, delay time.Duration) error 
 	return nil
 }
 
-// A look is an answer of the switch, or why there is none.
+// A look is an answer of the switch, or the error.
 type look struct {
 	state    *api.State
 	events   []api.Event
@@ -96,8 +96,8 @@ type look struct {
 	panicked error
 }
 
-// runLooks asks the switch until ctx ends. Its panic is handed on as an error, so that the terminal is restored before it is
-// told.
+// runLooks asks the switch until ctx ends. A panic is handed on as an error, so that the terminal is restored before it
+// is shown.
 func runLooks(ctx context.Context, s Source, delay time.Duration, looks chan<- look) {
 	for {
 		l := ask(ctx, s)

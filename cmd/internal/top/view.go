@@ -73,7 +73,7 @@ func (v *view) add(s style, format string, args ...any) {
 	v.rows = append(v.rows, row{strings.TrimRight(fmt.Sprintf(format, args...), " "), s})
 }
 
-// headline is the switch, the one number that must stay 0, and whether what is shown is true now.
+// headline shows the switch, its lossless drops, which must stay 0, and whether the answer is current.
 func (v *view) headline(width int) {
 	left, right, s := "pfcswitch top", "", head
 	if v.state != nil {
@@ -94,7 +94,7 @@ func (v *view) headline(width int) {
 	}
 }
 
-// otherRows are the lines of the overview that are neither ports nor events.
+// otherRows is the number of overview lines that are neither ports nor events.
 const otherRows = 11
 
 func (v *view) overview() {
@@ -143,7 +143,7 @@ func (v *view) styleOf(p *api.Port) style {
 	return plain
 }
 
-// matrix shows for which share of the time each priority was paused, and by whom.
+// matrix shows the share of time that each priority was paused, and by whom.
 func (v *view) matrix(ports []*api.Port) {
 	v.add(head, "%-10s %-32s  %s", "PAUSED %", "held by the peer, priority", "holding the peer, priority")
 	digits := "   0   1   2   3   4   5   6   7"
@@ -162,7 +162,7 @@ func (v *view) matrix(ports []*api.Port) {
 	}
 }
 
-// priority returns a lossless priority of a port; a PAUSE port has one that is all of them.
+// priority returns a lossless priority of a port. The one priority of a PAUSE port stands for all.
 func (v *view) priority(port string, prio api.Priority) *api.PFCPriority {
 	p := v.pfc(port)
 	if p == nil {
@@ -176,7 +176,7 @@ func (v *view) priority(port string, prio api.Priority) *api.PFCPriority {
 	return nil
 }
 
-// percent writes a share; what is little is not nothing, and what is much is not all.
+// percent writes a share. A small share is not written as 0, and a large one not as 100.
 func percent(share float64) string {
 	switch {
 	case share == 0:
@@ -204,7 +204,7 @@ func (v *view) pools() {
 	}
 }
 
-// trunks tells what waits in each trunk, who is held, and what its meters and early discards did.
+// trunks shows the backlog of each trunk, its pauses, and the results of meters and RED.
 func (v *view) trunks() {
 	for i := range v.state.Trunks {
 		t := &v.state.Trunks[i]
@@ -233,7 +233,7 @@ func (v *view) trunks() {
 	}
 }
 
-// colours are the frames that came by members, by colour, and those that were dropped.
+// colours counts the received frames of members by colour, and the dropped frames.
 func colours(t *api.Trunk) (green, yellow, red, dropped uint64) {
 	dropped = t.Total.REDDropped.Frames
 	for i := range t.Priorities {
@@ -251,7 +251,7 @@ func listed(what string, names []string) string {
 	return what + strings.Join(names, " ")
 }
 
-// storms tells what the watchdog says.
+// storms shows the state of the watchdog.
 func (v *view) storms() {
 	var stormed []string
 	watched, detected := 0, uint64(0)
@@ -271,7 +271,7 @@ func (v *view) storms() {
 	v.add(plain, "watchdog  %d queues watched, no storm now, %d since the start", watched, detected)
 }
 
-// eventLines show the newest events, as far as there is room.
+// eventLines shows the newest events as far as there is room.
 func (v *view) eventLines() {
 	room := max(0, v.height-len(v.rows)-2)
 	v.add(head, "EVENTS")
@@ -297,7 +297,7 @@ func (v *view) eventLines() {
 	}
 }
 
-// wall writes when something was, with the date where that is not today.
+// wall writes a time, with the date if it is not today.
 func (v *view) wall(at time.Time) string {
 	at = at.Local()
 	if at.Format(time.DateOnly) == v.now.Local().Format(time.DateOnly) {
@@ -306,7 +306,7 @@ func (v *view) wall(at time.Time) string {
 	return at.Format(time.DateTime)
 }
 
-// detail shows the chosen port alone, its pauses in total too.
+// detail shows the chosen port alone, with its total pauses.
 func (v *view) detail() {
 	i := v.position()
 	if i < 0 {

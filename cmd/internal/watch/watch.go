@@ -29,8 +29,8 @@ type Options struct {
 	Apart bool // appended answers have a line with the time between them
 }
 
-// Run watches until ctx ends, which is no error. A switch that does not answer at first is one; later it is waited for, and
-// so is one that is started again, with a sentence each.
+// Run watches until ctx ends, which is no error. If the first question has no answer, Run fails. Later Run waits for
+// the switch, and reports outages and restarts.
 func Run(ctx context.Context, o Options) error {
 	w := watcher{Options: o}
 	tick := time.NewTicker(o.Every)
@@ -70,7 +70,7 @@ func (w *watcher) poll(ctx context.Context) error {
 	return w.show(r)
 }
 
-// reportError says once why there is no answer.
+// reportError reports once why there is no answer.
 func (w *watcher) reportError(err error) error {
 	if w.fault == err.Error() {
 		return nil
@@ -125,7 +125,7 @@ const (
 	restOfPage = "\x1b[J"
 )
 
-// redraw writes the answer over the one before, as much of it as the terminal has room for.
+// redraw writes the answer over the previous one, as far as the terminal has room.
 func (w *watcher) redraw(r api.Reply, said string) error {
 	var b bytes.Buffer
 	if err := w.Print(&b, r); err != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// connections bounds the number of a server's connections. A new one takes the place of that which has waited longest for
-// a request; where all are at work, it is closed itself. So whoever holds a thousand connections keeps nobody out.
+// connections limits the number of connections of a server. A new connection replaces the one that has been idle
+// longest; if all are busy, the new one is closed. So a thousand idle connections keep nobody out.
 type connections struct {
 	max int
 
@@ -16,14 +16,14 @@ type connections struct {
 	waiting map[net.Conn]uint64 // when it began to wait for a request, in turns; 0: it is at work
 }
 
-// connState is the server's ConnState.
+// connState is the server's ConnState hook.
 func (c *connections) connState(conn net.Conn, s http.ConnState) {
 	if surplus := c.track(conn, s); surplus != nil {
 		_ = withoutTLS(surplus).Close()
 	}
 }
 
-// track returns the connection that is one too many, nil where there is room.
+// track returns the connection to close, nil if there is room.
 func (c *connections) track(conn net.Conn, s http.ConnState) net.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *connections) track(conn net.Conn, s http.ConnState) net.Conn {
 	return surplus
 }
 
-// oldest returns the connection that has waited longest. The newest one always waits.
+// oldest returns the connection that has been idle longest. The newest connection always counts as idle.
 func (c *connections) oldest() (oldest net.Conn) {
 	for conn, since := range c.waiting {
 		if since != 0 && (oldest == nil || since < c.waiting[oldest]) {
@@ -60,7 +60,7 @@ func (c *connections) oldest() (oldest net.Conn) {
 	return oldest
 }
 
-// withoutTLS returns the connection below TLS, whose end has to be told nothing and waited for by nobody.
+// withoutTLS returns the connection below TLS. Closing it needs no TLS alert and does not block.
 func withoutTLS(c net.Conn) net.Conn {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return t.NetConn()

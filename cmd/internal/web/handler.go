@@ -28,7 +28,7 @@ type Config struct {
 	Hosts   []string          // more names by which browsers may reach it
 }
 
-// policy lets a browser run and load what stands here and nothing else, and others neither frame nor read it.
+// policy holds headers that let a browser run and load only this page's files, and forbid others to frame or read it.
 var policy = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -65,7 +65,7 @@ func Handler(c Config) (http.Handler, error) {
 	})), nil
 }
 
-// names are those of the machine, beside addresses and names without a dot.
+// names are the names of this machine. Addresses and names without a dot need not be listed.
 func (c *Config) names() (names []string) {
 	names = append(names, c.Hosts...)
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil {
@@ -99,7 +99,7 @@ func handlePage(mux *http.ServeMux) error {
 	return nil
 }
 
-// serveFile serves a file that a browser has to ask for again, and gets again where it is another.
+// serveFile serves a file with an ETag, so that browsers revalidate it each time.
 func serveFile(name string, content []byte) http.HandlerFunc {
 	sum := sha256.Sum256(content)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// guard lets requests through that were made to a name of this machine. A page of somebody else can make a browser believe
-// that its own name leads here (DNS rebinding); the browser then still sends that name.
+// guard accepts only requests to a name of this machine. With DNS rebinding, a foreign page makes a browser send its
+// own name to this address.
 func guard(names []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !allowed(r.Host, names) {
@@ -22,7 +22,7 @@ func guard(names []string, next http.Handler) http.Handler {
 }
 
 // allowed tells whether a Host header is harmless: an address, a name without a dot, which nobody can own in the public
-// DNS, or one of names. Programs that speak HTTP/1.0 send none.
+// DNS, or one of names. HTTP/1.0 clients send none.
 func allowed(host string, names []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

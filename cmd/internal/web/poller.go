@@ -16,21 +16,21 @@ const (
 	maxClients  = 32                     // that watch at the same time
 )
 
-// A Switch is one that a Board shows.
+// A Switch is one switch that a Poller shows.
 type Switch struct {
 	Label string // how people call it
 	// Read returns its state at this moment. It is called once a period while somebody watches.
 	Read func(context.Context) (*api.State, error)
 }
 
-// A View is what watchers are told of all switches.
+// A View is the state of all switches, for the browsers.
 type View struct {
 	Schema   int          `json:"schema"`
 	Time     time.Time    `json:"time"`
 	Switches []SwitchView `json:"switches"`
 }
 
-// SwitchView is one switch as it was when it answered last.
+// SwitchView is the last answer of one switch.
 type SwitchView struct {
 	Label      string     `json:"label"`
 	Answers    bool       `json:"answers"`
@@ -40,7 +40,7 @@ type SwitchView struct {
 	State      *api.State `json:"state"`       // null: it never answered
 }
 
-// A Poller looks at switches while somebody watches them, and makes Views.
+// A Poller polls switches while a browser watches, and makes Views.
 type Poller struct {
 	every    time.Duration
 	polling  sync.Mutex // held by the loop: the one before may still wait for a switch
@@ -55,14 +55,14 @@ type Poller struct {
 	next    chan struct{} // is closed when there is a newer one
 }
 
-// A polledSwitch is what is known of one switch. It belongs to the loop.
+// A polledSwitch is the last answer of one switch. It belongs to the loop.
 type polledSwitch struct {
 	Switch
 	last       SwitchView
 	lastAnswer time.Time
 }
 
-// NewPoller returns a board of switches.
+// NewPoller returns a poller of switches.
 func NewPoller(switches []Switch) *Poller {
 	b := &Poller{every: pollPeriod, next: make(chan struct{})}
 	for _, s := range switches {
@@ -76,7 +76,7 @@ var (
 	errClosed  = errors.New("the switch is ending")
 )
 
-// join adds a watcher. Who has joined must leave.
+// join adds a browser. Each join needs a leave.
 func (b *Poller) join() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *Poller) join() error {
 	return nil
 }
 
-// leave takes a watcher away. With the last one the looking ends.
+// leave removes a browser. Polling stops with the last one.
 func (b *Poller) leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +103,7 @@ func (b *Poller) leave() {
 	}
 }
 
-// Close ends the looking, and waits until it has ended. Watchers are told no more.
+// Close stops polling and waits for its end.
 func (b *Poller) Close() {
 	b.mu.Lock()
 	b.closed = true
@@ -112,7 +112,7 @@ func (b *Poller) Close() {
 	b.loops.Wait()
 }
 
-// halt is called with the lock held.
+// halt stops the loop. The caller holds the lock.
 func (b *Poller) halt() {
 	if b.stop != nil {
 		b.stop()
@@ -120,7 +120,7 @@ func (b *Poller) halt() {
 	}
 }
 
-// newest returns the newest view, nil where there is none yet, and a channel that is closed when there is a newer one.
+// newest returns the newest view, nil if there is none, and a channel that is closed when a newer one comes.
 func (b *Poller) newest() ([]byte, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *Poller) runLoop(ctx context.Context) {
 	}
 }
 
-// poll asks all switches at once.
+// poll asks all switches at the same time.
 func (b *Poller) poll(ctx context.Context) *View {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
@@ -173,7 +173,7 @@ func (w *polledSwitch) poll(ctx context.Context) SwitchView {
 	return w.last
 }
 
-// publish makes v the newest view, unless nobody waits for it any more.
+// publish makes v the newest view, unless polling has stopped.
 func (b *Poller) publish(ctx context.Context, v *View) {
 	var text bytes.Buffer
 	err := api.WriteJSONLine(&text, v) // what a switch left out of its arrays is an empty one: the page relies on it

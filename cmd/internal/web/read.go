@@ -18,10 +18,11 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// maxState is the longest state that is read from a switch, in bytes: some 500 ports.
+// maxState bounds the state that is read from a switch, in bytes: enough for some 500 ports.
 const maxState = 8 << 20
 
-// SwitchAt returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a slash.
+// SwitchAt returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a
+// slash.
 func SwitchAt(address string) (Switch, error) {
 	if strings.Contains(address, "://") {
 		return Switch{}, fmt.Errorf("%q is a URL: write host:port alone, or the path of a control socket", address)
@@ -49,7 +50,7 @@ func namesPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// reader returns a function that asks for the state of the switch at an address, and nowhere else: no proxy, no redirection.
+// reader returns a function that reads the state of the switch at an address, without proxy and redirection.
 func reader(network, address, host string) func(context.Context) (*api.State, error) {
 	client := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
@@ -75,7 +76,7 @@ func reader(network, address, host string) func(context.Context) (*api.State, er
 	}
 }
 
-// plainError says what people can do something with.
+// plainError words an error for people.
 func plainError(err error) error {
 	var timeout net.Error
 	switch {
@@ -89,7 +90,7 @@ func plainError(err error) error {
 	return err
 }
 
-// decode reads a state, whoever sends it.
+// decode reads a state from an untrusted sender.
 func decode(r io.Reader) (*api.State, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxState+1))
 	switch {

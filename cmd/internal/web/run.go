@@ -12,7 +12,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// Options of a page that is a program of its own.
+// Options configure a page that runs as its own program.
 type Options struct {
 	Listen    string   // host:port
 	Reachable bool     // other machines reach Listen
@@ -60,7 +60,7 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// find returns the switches at addresses, each with a label of its own.
+// find returns the switches at addresses, each with a unique label.
 func find(addresses []string) (switches []Switch, err error) {
 	if len(addresses) == 0 {
 		if addresses = api.Running(); len(addresses) == 0 {

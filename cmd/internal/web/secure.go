@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Serve serves until the server is closed. A file, of the format of Prometheus' exporter-toolkit, says who may connect and
-// by which certificate; "" is plain HTTP for everybody. The file's passwords and certificates are read anew when they change.
+// Serve serves until the server is closed. A file in the format of Prometheus' exporter-toolkit configures TLS and
+// passwords; "" is plain HTTP for everybody. Changes of passwords and certificates take effect at once.
 func Serve(s *http.Server, l net.Listener, file string, log *slog.Logger) error {
 	if file == "" {
 		return s.Serve(l)
@@ -24,7 +24,7 @@ func Serve(s *http.Server, l net.Listener, file string, log *slog.Logger) error 
 	return toolkit.Serve(l, s, &toolkit.FlagConfig{WebConfigFile: &file}, log)
 }
 
-// CheckSecurity says what is wrong with such a file, or with those that it names, and what to do.
+// CheckSecurity checks such a file and the files that it names, and says what to do about a fault.
 func CheckSecurity(file string) error {
 	if file == "" {
 		return nil
@@ -46,7 +46,7 @@ type Security struct {
 	Authenticates bool // nobody gets an answer without a password, or a certificate that is known
 }
 
-// Scheme is that of the address.
+// Scheme is the scheme of the address.
 func (s Security) Scheme() string {
 	if s.TLS {
 		return "https"
@@ -54,7 +54,7 @@ func (s Security) Scheme() string {
 	return "http"
 }
 
-// ReadSecurity reads a file that CheckSecurity finds good.
+// ReadSecurity reads a file that CheckSecurity has accepted.
 func ReadSecurity(file string) (s Security, err error) {
 	if file == "" {
 		return s, nil
@@ -74,7 +74,7 @@ func ReadSecurity(file string) (s Security, err error) {
 
 var lineNumber = regexp.MustCompile(`line \d+: `)
 
-// redact returns the error without what stands in the file: it may be another file than was meant, full of secrets.
+// redact removes the content of the file from an error: the file may be a wrong one, full of secrets.
 func redact(err error) error {
 	text := err.Error()
 	if !strings.HasPrefix(text, "yaml: ") {

@@ -17,14 +17,14 @@ const (
 	maxConnections = 256
 )
 
-// NewServer returns a server for an address that others reach: clients that are slow, or too many, are cut off.
+// NewServer returns a server for an address that others reach. Slow and surplus clients are cut off.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	s := NewLocalServer(http.MaxBytesHandler(h, maxBody), log)
 	s.ReadTimeout, s.WriteTimeout = requestTime, answerTime
 	return s
 }
 
-// NewLocalServer returns a server for a control socket. How long a request may take is left to its handler.
+// NewLocalServer returns a server for a control socket. Its handlers bound the time of a request.
 func NewLocalServer(h http.Handler, log *slog.Logger) *http.Server {
 	limit := &connections{max: maxConnections}
 	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// viewTimeout is how long a browser may take for one view. Nothing is kept for it meanwhile: it gets the newest next.
+// viewTimeout bounds the time in which a browser takes one view. A slow browser skips views.
 const viewTimeout = 5 * time.Second
 
-// stream answers with server-sent events, a view each, until the client goes, or is too slow.
+// stream answers with server-sent events, one view each, until the client closes the connection or is too slow.
 func (b *Poller) stream(w http.ResponseWriter, r *http.Request) {
 	if err := b.join(); err != nil {
 		w.Header().Set("Retry-After", "5")
@@ -39,7 +39,7 @@ func (b *Poller) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendEvent writes pieces of an event within readerPatience.
+// sendEvent writes the pieces of an event within viewTimeout.
 func sendEvent(w http.ResponseWriter, c *http.ResponseController, pieces ...[]byte) error {
 	if err := c.SetWriteDeadline(time.Now().Add(viewTimeout)); err != nil {
 		return err
