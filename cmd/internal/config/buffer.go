@@ -21,7 +21,7 @@ type Pool struct {
 	Alpha float64 // Dynamic Threshold factor of its queues
 }
 
-// Policy is how a queue's threshold is found.
+// Policy is how the threshold of a queue is found.
 type Policy string
 
 // The values of buffer.policy.
@@ -30,13 +30,13 @@ const (
 	PolicyStatic Policy = "static" // xoff
 )
 
-// Headroom says where η, the headroom of a lossless ingress queue, comes from.
+// Headroom is the source of η, the headroom of a lossless ingress queue.
 type Headroom struct {
 	Mode  HeadroomMode
 	Bytes int64 // of HeadroomFixed
 }
 
-// HeadroomMode is the source of η.
+// HeadroomMode is the kind of that source.
 type HeadroomMode string
 
 // The values of buffer.headroom.
@@ -46,8 +46,8 @@ const (
 	HeadroomFixed      HeadroomMode = "fixed"      // a size in the file
 )
 
-// UnknownLossless is what becomes of unknown unicast, broadcast and multicast in a lossless
-// class: it is never flooded lossless, because flooding and PFC deadlock.
+// UnknownLossless is the treatment of unknown unicast, broadcast and multicast in a lossless class. Such frames are
+// never flooded lossless, because flooding together with PFC deadlocks.
 type UnknownLossless string
 
 // The values of unknown_lossless.
@@ -69,7 +69,7 @@ func defaultBuffer() Buffer {
 	}
 }
 
-// minCell keeps a super-frame within what one send call takes: 1024 pieces (UIO_MAXIOV).
+// minCell keeps a GSO frame within what one send call takes: 1024 pieces (UIO_MAXIOV).
 const minCell = 80
 
 func (b *Buffer) read(v value) {

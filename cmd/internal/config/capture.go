@@ -8,8 +8,8 @@ import (
 	"pfcswitch/dataplane/capture"
 )
 
-// Capture is how frames are shown to people: the memory of every capture, and the ring of the last seconds that is written to
-// a file when a lossless frame is lost.
+// Capture configures captures: the memory of all captures, and the recorder of the last seconds, which is written to a
+// file when a lossless frame is lost.
 type Capture struct {
 	Ring      bool          // off: frames are captured only while a command asks for them
 	Memory    int64         // bytes that captures take, all together

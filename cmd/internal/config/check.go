@@ -7,7 +7,7 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// check finds what no section can see alone.
+// check finds faults across sections.
 func (c *Config) check() []*Error {
 	if n := len(c.Ports); n > dataplane.MaxPorts {
 		return []*Error{c.Errorf("ports", "%d ports: a switch has at most %d, so remove some", n, dataplane.MaxPorts)}
@@ -19,7 +19,7 @@ func (c *Config) check() []*Error {
 	return faults
 }
 
-// checkInterfaces: two ports on one interface would each take every frame.
+// checkInterfaces refuses two ports on one interface: each would receive every frame.
 func (c *Config) checkInterfaces() (faults []*Error) {
 	type place struct{ netns, name string }
 	taken := map[place]string{}
@@ -80,7 +80,7 @@ func (c *Config) checkEntryPort(key string, entry StaticEntry, names []string) *
 	return c.checkPortName(key+".port", entry.Port, names)
 }
 
-// checkPortName finds a name that is no port's.
+// checkPortName refuses a name that no port has.
 func (c *Config) checkPortName(key, name string, names []string) *Error {
 	switch meant := nearest(name, names); {
 	case slices.Contains(names, name):
@@ -99,7 +99,7 @@ func (c *Config) portNames() (names []string) {
 	return names
 }
 
-// checkStatic: the static policy has no threshold of its own.
+// checkStatic requires a threshold for every lossless queue under the static policy.
 func (c *Config) checkStatic() (faults []*Error) {
 	for _, p := range c.Ports {
 		for _, priority := range p.losslessPriorities(c) {

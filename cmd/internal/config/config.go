@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Config is a whole configuration: read, checked, with every default filled in.
-// It is not changed after Parse; Resolve returns a changed copy.
+// Config is a checked configuration with every default filled in. Parse's result never changes; Resolve returns a
+// changed copy.
 type Config struct {
 	Name            string
 	Buffer          Buffer
@@ -54,9 +54,8 @@ func Load(path string) (*Config, []Warning, error) {
 	return Parse(path, data)
 }
 
-// ReadFile reads the file at path, as far as it can be a configuration: of one that is too long, just enough for Parse to
-// say so. A pipe, such as a shell makes for "<(...)", is read for at most ten seconds; one into which nobody writes is an
-// error.
+// ReadFile reads the file at path, but not much more than a configuration may have. A pipe, such as a shell makes for
+// "<(...)", is read for at most ten seconds; a pipe without a writer is an error.
 func ReadFile(path string) ([]byte, error) {
 	data, err := readWhole(path)
 	if err != nil {
@@ -65,10 +64,10 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// pipeTimeout is how long who writes into a pipe may take for a whole file.
+// pipeTimeout bounds the time for a whole file from a pipe.
 const pipeTimeout = 10 * time.Second
 
-// readWhole reads a file to its end, or just beyond mostBytes.
+// readWhole reads a file to its end, or just beyond maxFileBytes.
 func readWhole(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -88,14 +87,14 @@ func isPipe(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeNamedPipe != 0
 }
 
-// Parse reads a configuration. The name stands for the file in messages. The error is an *Errors
-// with every fault found, in the order of the file; the warnings are those of Config.Warnings.
-// The speed of a link that has none configured is taken as 1G: see Resolve.
+// Parse reads a configuration. The name stands for the file in messages. The error is an *Errors with every fault, in
+// the order of the file. The warnings are those of Config.Warnings. A link without a configured speed counts as 1G: see
+// Resolve.
 func Parse(name string, data []byte) (*Config, []Warning, error) {
 	return parseDocument(name, data).config()
 }
 
-// config reads the configuration that the document is.
+// config reads the document as a configuration.
 func (d *document) config() (*Config, []Warning, error) {
 	c := defaults()
 	d.root.read(c.sections()...)
@@ -117,8 +116,7 @@ func (d *document) config() (*Config, []Warning, error) {
 	return resolved, resolved.Warnings(), nil
 }
 
-// ZeroConfig is the configuration of a switch that was given no file: preset roce on the named
-// interfaces.
+// ZeroConfig is the configuration without a file: preset roce on the named interfaces.
 func ZeroConfig(interfaces ...string) (*Config, []Warning, error) {
 	var b strings.Builder
 	b.WriteString("preset: roce\nports:\n")
@@ -151,8 +149,8 @@ func defaults() *Config {
 	return c
 }
 
-// sections lists the file's top level in the order in which it must be read: the preset before
-// what it presets, priorities, headroom and watchdog before the ports that inherit from them.
+// sections lists the top-level keys in the order in which they must be read. The preset comes before what it presets;
+// priorities, headroom and watchdog come before the ports that inherit from them.
 func (c *Config) sections() []field {
 	return []field{
 		{"name", set(&c.Name, switchName)},

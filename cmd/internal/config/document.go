@@ -20,7 +20,7 @@ const (
 	maxMerges    = 4096
 )
 
-// document is a parsed file, and collects what is wrong with it.
+// document is a parsed file with its faults.
 type document struct {
 	file    string
 	root    value
@@ -30,7 +30,7 @@ type document struct {
 	faults  []*Error
 }
 
-// parseDocument always returns a document: one that is not YAML has faults and an empty root.
+// parseDocument always returns a document. A file that is not YAML has faults and an empty root.
 func parseDocument(file string, data []byte) *document {
 	doc := &document{file: file, anchors: map[string]ast.Node{}, lines: map[string]int{}}
 	doc.root = value{doc: doc, line: 1}
@@ -61,7 +61,7 @@ func parseDocument(file string, data []byte) *document {
 	return doc
 }
 
-// oversized finds what the YAML parser must not be given.
+// oversized finds input that would cost the YAML parser too much.
 func oversized(data []byte) (line int, text string) {
 	if len(data) > maxFileBytes {
 		return 1, fmt.Sprintf("the file is too long, a configuration has at most %d bytes: name another file", maxFileBytes)
@@ -89,7 +89,7 @@ func oversized(data []byte) (line int, text string) {
 	return 0, ""
 }
 
-// unreadable finds what no text has.
+// unreadable finds bytes that are not text.
 func unreadable(row []byte) string {
 	if i := bytes.IndexFunc(row, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == 0x7f }); i >= 0 {
 		return fmt.Sprintf("byte %d of the line is the control character 0x%02x: write the file as plain text (UTF-8)", i+1, row[i])
@@ -117,8 +117,8 @@ func (d *document) collectAnchors(body ast.Node) {
 	}
 }
 
-// follow takes off anchors and tags and goes where aliases point. The node is nil for an empty
-// value; it is false where an alias leads nowhere, which is a fault.
+// follow removes anchors and tags, and resolves aliases. The node is nil for an empty value; ok is false if an alias
+// cannot be resolved, which is a fault.
 func (d *document) follow(at value, node ast.Node) (ast.Node, bool) {
 	for range 16 {
 		switch n := node.(type) {
@@ -154,7 +154,7 @@ func (d *document) failed() bool { return len(d.faults) > 0 }
 
 func (d *document) errors() *Errors { return newErrors(d.faults) }
 
-// lineOf returns the line on which a node begins, or otherwise where it has no token.
+// lineOf returns the line of a node, or otherwise if the node has no token.
 func lineOf(node ast.Node, otherwise int) int {
 	if node == nil || node.GetToken() == nil || node.GetToken().Position == nil {
 		return otherwise

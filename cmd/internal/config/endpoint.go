@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Pause is what XOFF frames carry.
+// Pause configures XOFF frames.
 type Pause struct {
 	Quanta    uint16 // pause time in units of 512 bit times, 1 to 65535; unused with Remaining
 	Remaining bool   // the time that the free buffer lasts instead: free bits / 512
@@ -53,7 +53,7 @@ func (m *Metrics) read(v value) {
 	)
 }
 
-// ParseMetrics is the endpoint of a page that is a program of its own.
+// ParseMetrics makes the endpoint of a page that runs as its own program.
 func ParseMetrics(listen, webConfig string, hosts []string) (*Metrics, error) {
 	if text, err := readListenAddress(listen); err != nil || text == "" {
 		return nil, fmt.Errorf("--listen %s: is not an address: write host:port, such as 127.0.0.1:9809", listen)
@@ -86,8 +86,8 @@ func (c *Config) warnMetrics() (all []Warning) {
 	return all
 }
 
-// ExposedWarning is the warning that other machines reach the address of metrics, and that nothing asks them who they are. Where there is
-// a web_config, only its reader can tell.
+// ExposedWarning warns that other machines reach the metrics address without authentication. With a web_config only its
+// reader can tell.
 func (c *Config) ExposedWarning() Warning {
 	return c.warning("metrics.listen", "%s: whoever reaches this address reads the state of the switch: write 127.0.0.1, "+
 		"or ask for passwords with metrics.web_config", c.Metrics.Listen)
@@ -136,7 +136,7 @@ func readListenAddress(text string) (string, error) {
 	return text, nil
 }
 
-// socketPath checks a path for a unix socket, whose address holds 107 bytes.
+// socketPath checks the path of a unix socket, whose address holds 107 bytes.
 var socketPath = matching(`^/.*[^/]$`, readSocketPath)
 
 func readSocketPath(text string) (string, error) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Expand writes a configuration with every key, so that Parse makes the same Config of it.
-// Comments show what automatic values have become.
+// Expand writes a configuration with every key, so that Parse makes the same Config of it. Comments show the values of
+// automatic keys.
 func Expand(c *Config) []byte {
 	var w writer
 	w.line("name: %s", quote(c.Name))
@@ -260,7 +260,7 @@ func formatHeadroom(h Headroom) string {
 	return string(h.Mode)
 }
 
-// quote leaves a plain word as it is, unless YAML takes it for something else than a word.
+// quote leaves a plain word as it is, unless YAML reads the word as another type.
 func quote(text string) string {
 	plain := identifier(text, 64) && text[0] > '9'
 	switch strings.ToLower(text) {

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// StaticEntry is a filtering database entry that does not age.
+// StaticEntry is an FDB entry that does not age.
 type StaticEntry struct {
 	MAC  [6]byte // an individual address
 	VLAN uint16

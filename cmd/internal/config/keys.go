@@ -8,7 +8,7 @@ import (
 //go:embed keys.txt
 var keysFile string
 
-// keyTexts returns what each key means, by its path.
+// keyTexts returns the description of each key, by its path.
 func keyTexts() map[string]string {
 	texts := map[string]string{}
 	for line := range strings.Lines(keysFile) {

@@ -52,7 +52,8 @@ func (c *Config) checkPortLimits() (faults []*Error) {
 	return faults
 }
 
-// delayBytes is what the delay line of a port takes: twice what a link holds, as smallest frames need, and two bursts.
+// delayBytes is the memory of the delay line of a port: two bursts, and twice what the link holds, because small frames
+// need more.
 func (p *Port) delayBytes() int64 {
 	if p.Delay == 0 {
 		return 0

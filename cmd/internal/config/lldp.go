@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// LLDP is what the ports tell their neighbours, and how they follow them.
+// LLDP configures what the ports send to their neighbours, and whether they follow them.
 type LLDP struct {
 	Agent      bool          // speak and hear LLDP at all
 	Interval   time.Duration // between frames, whole seconds
@@ -20,7 +20,7 @@ type LLDP struct {
 	ChangeHold time.Duration // between two changes that follow from what the peer tells
 }
 
-// DCBX is the version of the exchange that a port speaks.
+// DCBX is the version of the exchange.
 type DCBX string
 
 // The values of dcbx.
@@ -32,7 +32,7 @@ const (
 	DCBXOff  DCBX = "off" // LLDP without it: the lossless priorities are those of the configuration
 )
 
-// TieBreak says whose priorities hold where both ends are willing: those of the end with that MAC address.
+// TieBreak chooses the end whose priorities apply if both ends are willing, by MAC address.
 type TieBreak string
 
 // The values of tie_break.
@@ -60,7 +60,7 @@ func (l *LLDP) read(v value) {
 	)
 }
 
-// wholeSeconds reads a time that LLDP can count.
+// wholeSeconds reads a time in whole seconds, which LLDP needs.
 func wholeSeconds(least, most time.Duration) parser[time.Duration] {
 	p := duration(least, most)
 	return parser[time.Duration]{func(text string) (time.Duration, error) {
@@ -86,7 +86,7 @@ func oneBit(mask uint8) parser[uint8] {
 	}, func() []*Schema { return []*Schema{bitsOf(mask)} }}
 }
 
-// bitsOf are the values of oneBit.
+// bitsOf lists the values of oneBit.
 func bitsOf(mask uint8) *Schema {
 	s := words("off")
 	for n := uint8(1); n != 0; n <<= 1 {
@@ -108,15 +108,14 @@ func (w *writer) lldp(l *LLDP) {
 		formatToggle(l.Agent), formatTime(l.Interval), l.Hold, l.DCBX, l.Willing, l.TieBreak, bit(l.BitIEEE), bit(l.BitLegacy), formatTime(l.ChangeHold))
 }
 
-// An Negotiated is what a port has instead of its configuration, because its peer wants it so or cannot do more. It stands
-// in no file.
+// Negotiated holds the settings that DCBX puts in place of a port's configuration. They stand in no file.
 type Negotiated struct {
 	Lossless uint8    // priorities under PFC, bit n = priority n
 	Queues   [8]Queue // egress queues
 }
 
-// WithNegotiated returns a copy in which ports have what was exchanged, by port name; the others have what is configured. It
-// is to be resolved again.
+// WithNegotiated returns a copy with negotiated settings by port name. Other ports have their configuration. The copy
+// has to be resolved again.
 func (c *Config) WithNegotiated(all map[string]Negotiated) *Config {
 	changed := *c
 	changed.Ports = append([]Port(nil), c.Ports...)
@@ -130,8 +129,8 @@ func (c *Config) WithNegotiated(all map[string]Negotiated) *Config {
 	return &changed
 }
 
-// LosslessOf returns the priorities that are under PFC at a port, bit n = priority n; 0 where its flow control is another. A
-// host behind a TAP can wait with all of them.
+// LosslessOf returns the priorities of a port that are under PFC, bit n = priority n; 0 without PFC. A host behind a
+// TAP can hold all of them.
 func (c *Config) LosslessOf(p *Port) uint8 {
 	switch {
 	case p.FlowControl != FlowPFC:

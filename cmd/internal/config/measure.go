@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// HeadroomDefaults are the switch-wide settings of headroom and of its measurement. Both ends of a link need the same
+// HeadroomDefaults are the switch-wide settings of headroom and its measurement. Both ends of a link need the same
 // opcode, identifier and EtherType.
 type HeadroomDefaults struct {
 	K          int64         // bits; of ports that say nothing else
@@ -29,7 +29,7 @@ type HeadroomDefaults struct {
 	SendRequest bool
 }
 
-// Agreement is how a port knows that its peer measures headroom too.
+// Agreement is how a port learns that its peer measures headroom too.
 type Agreement string
 
 // The values of headroom.agree.
@@ -38,7 +38,7 @@ const (
 	AgreeAlways Agreement = "always" // the operator says so, where LLDP does not run
 )
 
-// AnsweringPoint is where a request is answered.
+// AnsweringPoint is the place where a request is answered.
 type AnsweringPoint string
 
 // The values of headroom.answer.
@@ -47,7 +47,7 @@ const (
 	AnswerLink      AnsweringPoint = "link"      // where flow control is handled, before anything else
 )
 
-// AnswerMode is what an answer is.
+// AnswerMode is the form of an answer.
 type AnswerMode string
 
 // The values of headroom.mode.
@@ -56,7 +56,7 @@ const (
 	ModeLoopback    AnswerMode = "loopback"    // the request, sent back
 )
 
-// Stamps is how many of them make a measurement.
+// Stamps is the number of time stamps of a measurement.
 type Stamps string
 
 // The values of headroom.stamps.
@@ -65,7 +65,7 @@ const (
 	TwoStamps  Stamps = "2" // of the asking end
 )
 
-// StampVariant is where stamps are taken.
+// StampVariant is where time stamps are taken.
 type StampVariant string
 
 // The values of headroom.variant.
@@ -74,8 +74,8 @@ const (
 	VariantClient StampVariant = "client" // as it is handed over and delivered
 )
 
-// HeadroomLimit bounds all that is found of a link, where it is a size; or so many times the calculated headroom bound what rests on
-// the peer's word.
+// HeadroomLimit bounds the measured headroom. A size bounds every result; a factor of the calculated headroom bounds
+// only what depends on the peer's word.
 type HeadroomLimit struct {
 	Times float64 // 0: Bytes
 	Bytes int64
@@ -87,7 +87,7 @@ func defaultHeadroom() HeadroomDefaults {
 		Max: HeadroomLimit{Times: 4}, Agree: AgreeLLDP}
 }
 
-// bitsOfK reads what the measured and calculated headroom cannot see.
+// bitsOfK reads the part of the headroom that neither calculation nor measurement can see.
 var bitsOfK = number[int64]("number of bits", 0, 1<<40)
 
 func (h *HeadroomDefaults) read(v value) {
@@ -134,7 +134,7 @@ func readHeadroomLimit(text string) (HeadroomLimit, error) {
 	return HeadroomLimit{Times: n}, nil
 }
 
-// Bits is the limit of a port with that calculated headroom.
+// Bits is the limit of a port with this calculated headroom.
 func (l HeadroomLimit) Bits(calculated int64) int64 {
 	if l.Times > 0 {
 		return int64(l.Times * float64(calculated))
@@ -150,7 +150,7 @@ func (l HeadroomLimit) String() string {
 	return formatSize(l.Bytes)
 }
 
-// opcode reads the opcode of measurement frames; those of PAUSE, PFC and EPON have other meanings.
+// opcode reads the opcode of measurement frames. The opcodes of PAUSE, PFC and EPON are refused.
 var opcode = numbers(&Schema{Type: "integer", Minimum: new(float64(0x19)), Maximum: new(float64(0xFFFF)), Not: &Schema{Enum: []any{0x0101}}}, readOpcode)
 
 func readOpcode(text string) (uint16, error) {
@@ -178,7 +178,7 @@ func readExtensionIdentifier(text string) (id [3]byte, err error) {
 	return id, nil
 }
 
-// privateEtherType reads an EtherType; those that the switch knows have other meanings.
+// privateEtherType reads an EtherType. The EtherTypes of known protocols are refused.
 var privateEtherType = numbers(whole(0x0600, 0xFFFF), readPrivateEtherType)
 
 func readPrivateEtherType(text string) (uint16, error) {

@@ -14,8 +14,7 @@ func nearest(text string, candidates []string) string {
 	return best
 }
 
-// distance is the Damerau-Levenshtein distance of adjacent transpositions, or limit if it is not
-// below that.
+// distance is the Damerau-Levenshtein distance with adjacent transpositions, at most limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

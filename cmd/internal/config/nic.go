@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// NIC is what a host NIC is told; what is empty has its default.
+// NIC configures a host NIC. Empty fields have their defaults.
 type NIC struct {
 	Name      string   // default: nic- and the wire
 	Wire      string   // interface that leads out of the host
@@ -22,7 +22,7 @@ type NIC struct {
 // HostNIC is the configuration of a host NIC: preset roce, a TAP and its wire.
 func HostNIC(n NIC) (*Config, []Warning, error) { return Parse("(command line)", n.YAML()) }
 
-// YAML is the same as the text of a file.
+// YAML returns the configuration as the text of a file.
 func (n NIC) YAML() []byte {
 	var b strings.Builder
 	if n.Name == "" {

@@ -2,7 +2,7 @@ package config
 
 import "strconv"
 
-// Override is what a port's priority has for itself; nil: what buffer says. Sizes are in bytes.
+// Override holds the settings of one priority of a port; nil means the setting of buffer. Sizes are in bytes.
 type Override struct {
 	Alpha     *float64
 	Headroom  *Headroom
@@ -12,8 +12,7 @@ type Override struct {
 	Xoff      *int64
 }
 
-// readOverrides reads the port's own priorities. A port with PAUSE has one lossless queue, so its
-// only key is all.
+// readOverrides reads the port's own priorities. A port with PAUSE has one lossless queue, so its only key is all.
 func (p *Port) readOverrides(v value) {
 	v.each(`^([0-7]|all)$`, "0", func(name string, v value) {
 		priority, err := strconv.ParseUint(name, 10, 3)
@@ -48,10 +47,10 @@ func (o *Override) read(v value) {
 	)
 }
 
-// empty reports whether the override says nothing.
+// empty reports whether nothing is set.
 func (o Override) empty() bool { return o == Override{} }
 
-// pick returns the first that was written.
+// pick returns *own if set, else otherwise.
 func pick[T any](own *T, otherwise T) T {
 	if own != nil {
 		return *own

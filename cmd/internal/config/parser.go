@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// A parser reads a kind of single values, and says what they look like.
-//
-// The error of read continues the sentence that begins with the value: what is wrong, a colon, what to do.
+// A parser reads one kind of single values, and describes them for the schema. The error of read continues a sentence
+// that begins with the value: what is wrong, a colon, what to do.
 type parser[T any] struct {
 	read  func(text string) (T, error)
 	forms func() []*Schema // any one of them
@@ -28,30 +27,30 @@ const (
 	nameForm    = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
 )
 
-// nameRule says what such a name is, of a port, link, node or trunk.
+// nameRule describes the names of ports, links, nodes and trunks.
 const nameRule = "use 1 to 32 letters, digits, '.', '_' or '-', a letter or digit first"
 
-// pattern is text of a form, which a range may follow.
+// pattern describes text of a form; about may give a range.
 func pattern(form, about string) *Schema {
 	return &Schema{Type: "string", Pattern: form, Description: about}
 }
 
-// whole is a whole number in a range.
+// whole describes a whole number in a range.
 func whole[T ~int | ~int64](least, most T) *Schema {
 	return &Schema{Type: "integer", Minimum: new(float64(least)), Maximum: new(float64(most))}
 }
 
-// between is a number in a range, both ends included.
+// between describes a number in a closed range.
 func between(least, most float64) *Schema {
 	return &Schema{Type: "number", Minimum: &least, Maximum: &most}
 }
 
-// above is a number above the least, up to the most.
+// above describes a number above least and up to most.
 func above(least, most float64) *Schema {
 	return &Schema{Type: "number", ExclusiveMinimum: &least, Maximum: &most}
 }
 
-// words are some words. One that YAML takes for a number may stand as such.
+// words describes a choice of words. A word that YAML reads as a number may also be written as one.
 func words[T ~string](all ...T) *Schema {
 	s := &Schema{}
 	for _, word := range all {
@@ -79,12 +78,12 @@ func timeForms(least, most time.Duration) []*Schema {
 	return forms
 }
 
-// matching reads text that a function checks and whose form a regular expression tells.
+// matching reads text with a function, and describes it by a regular expression.
 func matching[T any](form string, read func(string) (T, error)) parser[T] {
 	return parser[T]{read, func() []*Schema { return []*Schema{pattern(form, "")} }}
 }
 
-// numbers reads numbers that a function checks.
+// numbers reads numbers with a function.
 func numbers[T any](form *Schema, read func(string) (T, error)) parser[T] {
 	return parser[T]{read, func() []*Schema { return []*Schema{form} }}
 }

@@ -48,7 +48,7 @@ type Port struct {
 	Loop     bool  // detect loops by a probe frame
 }
 
-// Kind is what stands behind a port.
+// Kind is the kind of interface behind a port.
 type Kind string
 
 // The values of kind.
@@ -57,7 +57,7 @@ const (
 	KindTAP      Kind = "tap"      // a TAP that the daemon makes, towards the stack of the host
 )
 
-// PriorityTags is what an untagged egress does with a frame that came priority-tagged.
+// PriorityTags is the treatment of priority-tagged frames at an untagged egress.
 type PriorityTags string
 
 // The values of priority_tags.
@@ -75,7 +75,7 @@ const (
 	SendPacket Send = "packet" // by a packet socket, which every hook of the kernel sees
 )
 
-// FlowControl is how a port stops its peer and is stopped by it.
+// FlowControl is the flow control of a port.
 type FlowControl string
 
 // The values of flow_control.
@@ -186,7 +186,7 @@ func (p *Port) read(v value) {
 	}
 }
 
-// check finds keys of one port that contradict each other.
+// check finds contradicting keys of a port.
 func (p *Port) check(v value) {
 	p.checkTAP(v)
 	_, delay := find(v.pairs(), "delay")
@@ -255,7 +255,7 @@ func (p *Port) addTagged(v value, vid uint16) {
 	p.Tagged = append(p.Tagged, vid)
 }
 
-// interfaceName checks what the kernel would refuse: IFNAMSIZ holds 15 bytes.
+// interfaceName checks names as the kernel does: IFNAMSIZ holds 15 bytes.
 var interfaceName = matching(`^[^/: \t]{1,15}$`, readInterfaceName)
 
 func readInterfaceName(text string) (string, error) {

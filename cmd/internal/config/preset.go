@@ -1,6 +1,6 @@
 package config
 
-// readPreset sets what keys that follow may override, one by one.
+// readPreset sets defaults that later keys may override.
 func (c *Config) readPreset(v value) {
 	var name string
 	set(&name, oneOf("roce"))(v)
@@ -9,8 +9,8 @@ func (c *Config) readPreset(v value) {
 	}
 }
 
-// presetRoCE is common RoCEv2 practice: priority 3 lossless with ECN, congestion notifications
-// strict on 6, the rest best effort with half of the bandwidth.
+// presetRoCE is common RoCEv2 practice: priority 3 is lossless with ECN, congestion notifications are strict on 6, and
+// the rest is best effort with half of the bandwidth.
 func (c *Config) presetRoCE() {
 	c.Priorities.Trust = TrustPCP
 	c.Priorities.Lossless = 1 << 3

@@ -1,6 +1,6 @@
 package config
 
-// Priorities says which of the eight priorities a frame has, and which are lossless.
+// Priorities configures how a frame gets its priority, and which priorities are lossless.
 type Priorities struct {
 	Trust    Trust     // of ports that say nothing else
 	Default  uint8     // likewise: the priority of a frame that carries none
@@ -8,7 +8,7 @@ type Priorities struct {
 	DSCP     [64]uint8 // priority by DSCP
 }
 
-// Trust is where a frame's priority comes from.
+// Trust is the source of a frame's priority.
 type Trust string
 
 // The values of trust.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxErrors is how many faults are shown at once.
+// maxErrors bounds how many faults are shown at once.
 const maxErrors = 20
 
 // Error is one fault of a configuration.
@@ -58,8 +58,7 @@ func newErrors(faults []*Error) *Errors {
 	return &Errors{List: shown, More: len(faults) - len(shown)}
 }
 
-// Warning is something that is legal and probably not meant, or, as a note, a number worth
-// knowing.
+// Warning is something legal that is probably not meant, or, as a note, a useful number.
 type Warning struct {
 	File string
 	Line int
@@ -73,13 +72,13 @@ func (w Warning) String() string {
 	return (&Error{File: w.File, Line: w.Line, Key: w.Key, Text: w.Text}).Error()
 }
 
-// source knows where each key stands.
+// source knows the line of each key.
 type source struct {
 	file  string
 	lines map[string]int
 }
 
-// line is that of the key or, where it was not written, of the nearest key above it.
+// line is the line of the key or, if the key is not in the file, of the nearest key above.
 func (s source) line(key string) int {
 	for {
 		if line, ok := s.lines[key]; ok {
@@ -93,8 +92,8 @@ func (s source) line(key string) int {
 	}
 }
 
-// Errorf is a fault of the key that shows only when the configuration is put to use, such as an
-// interface that may not be taken. The text says what is wrong and what to do.
+// Errorf is a fault of a key that is found when the configuration is put to use, such as an interface in use. The text
+// says what is wrong and what to do.
 func (c *Config) Errorf(key, format string, args ...any) *Error {
 	return &Error{File: c.source.file, Line: c.source.line(key), Key: key, Text: fmt.Sprintf(format, args...)}
 }

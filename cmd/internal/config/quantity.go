@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// unit is a suffix and how many base units it means. Tables are ordered so that a suffix stands
-// before every suffix that it ends with.
+// unit is a suffix and its factor. In tables a suffix comes before every suffix that it ends with.
 type unit struct {
 	suffix string
 	factor int64
@@ -32,7 +31,7 @@ const (
 	maxRate int64 = 800_000_000_000
 )
 
-// maxSize bounds every size, so that no sum of them overflows.
+// maxSize bounds every size, so that no sum of sizes overflows.
 const maxSize int64 = 1 << 40
 
 // quantity reads a decimal number with a unit of the table, exactly.
@@ -60,7 +59,7 @@ func digits(text string) bool {
 	return text != "" && len(text) <= 18 && strings.Trim(text, "0123456789") == ""
 }
 
-// size reads bytes within a range, both ends included.
+// size reads bytes in a closed range.
 func size(least, most int64) parser[int64] {
 	return parser[int64]{func(text string) (int64, error) {
 		n, ok := quantity(text, sizeUnits)
@@ -74,7 +73,7 @@ func size(least, most int64) parser[int64] {
 	}, func() []*Schema { return sizeForms(least, most) }}
 }
 
-// rate reads bit/s from a lowest rate up.
+// rate reads bit/s from least on.
 func rate(least int64) parser[int64] {
 	return parser[int64]{func(text string) (int64, error) {
 		n, ok := quantity(text, rateUnits)
@@ -88,7 +87,7 @@ func rate(least int64) parser[int64] {
 	}, func() []*Schema { return rateForms(least) }}
 }
 
-// duration reads a time within a range, both ends included.
+// duration reads a time in a closed range.
 func duration(least, most time.Duration) parser[time.Duration] {
 	return parser[time.Duration]{func(text string) (time.Duration, error) {
 		n, ok := quantity(text, timeUnits)
@@ -102,7 +101,7 @@ func duration(least, most time.Duration) parser[time.Duration] {
 	}, func() []*Schema { return timeForms(least, most) }}
 }
 
-// cable reads a length as the propagation delay at 5 ns/m.
+// cable reads a length as its propagation delay at 5 ns/m.
 var cable = parser[time.Duration]{readCable, func() []*Schema { return []*Schema{pattern(lengthForm, ""), {Enum: []any{0}}} }}
 
 func readCable(text string) (time.Duration, error) {
@@ -117,7 +116,7 @@ func readCable(text string) (time.Duration, error) {
 	return time.Duration(millimetres * 5 / 1000), nil
 }
 
-// number reads a whole number within a range, both ends included, of what is named.
+// number reads a whole number in a closed range; what names it in errors.
 func number[T ~int | ~int64 | ~uint8 | ~uint16](what string, least, most int64) parser[T] {
 	return numbers(whole(least, most), func(text string) (T, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -139,7 +138,7 @@ func readAlpha(text string) (float64, error) {
 	return n, nil
 }
 
-// share reads a percentage or a fraction as the fraction.
+// share reads a percentage or a fraction, as a fraction.
 var share = parser[float64]{readShare, func() []*Schema { return []*Schema{pattern(percentForm, ""), above(0, 1)} }}
 
 func readShare(text string) (float64, error) {
@@ -169,7 +168,7 @@ func readToggle(text string) (bool, error) {
 	return false, errors.New("is neither on nor off: write one of them")
 }
 
-// oneOf reads one of some words.
+// oneOf reads one of several words.
 func oneOf[T ~string](all ...T) parser[T] {
 	return parser[T]{func(text string) (T, error) {
 		var names []string
@@ -186,7 +185,7 @@ func oneOf[T ~string](all ...T) parser[T] {
 	}, func() []*Schema { return []*Schema{words(all...)} }}
 }
 
-// or adds to a parser's errors the words that its key takes instead.
+// or adds to a parser's errors the words that its key accepts instead.
 func or[T any](p parser[T], words ...string) parser[T] {
 	return parser[T]{func(text string) (T, error) {
 		parsed, err := p.read(text)
@@ -212,7 +211,7 @@ func formatTime(d time.Duration) string {
 	return formatWhole(int64(d), []unit{{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}})
 }
 
-// formatWhole writes n in the largest unit of which it is a whole number.
+// formatWhole writes n in the largest unit that divides it.
 func formatWhole(n int64, units []unit) string {
 	for _, u := range units {
 		if n != 0 && n%u.factor == 0 {
@@ -233,7 +232,7 @@ func formatRate(n int64) string {
 	return strconv.FormatFloat(float64(n)/float64(u.factor), 'f', -1, 64) + u.suffix
 }
 
-// formatShare writes a fraction so that share reads the very same one.
+// formatShare writes a fraction so that share reads exactly the same one.
 func formatShare(fraction float64) string {
 	percent := strconv.FormatFloat(fraction*100, 'f', -1, 64) + "%"
 	if again, err := readShare(percent); err == nil && again == fraction {

@@ -1,21 +1,21 @@
 package config
 
-// Queue is how an egress queue is served. Strict queues go first, the highest first; what they
-// leave is shared among the others by weight (ETS, by deficit round robin).
+// Queue configures an egress queue. Strict queues are served first, the highest number first. The other queues share
+// the rest by weight (ETS, by deficit round robin).
 type Queue struct {
 	Strict bool
 	Weight int // 1 to 100; 0 for a strict queue
 }
 
-// ECN is how an egress queue is marked: never up to Kmin, with a probability that rises to Pmax
-// at Kmax, always above. A lossless queue is marked, never dropped from.
+// ECN configures the marking of an egress queue: never up to Kmin, with a probability that rises to Pmax at Kmax,
+// always above Kmax. A lossless queue is only marked, never dropped from.
 type ECN struct {
 	Enabled    bool
 	Kmin, Kmax int64   // bytes
 	Pmax       float64 // above 0, up to 1
 }
 
-// defaultECN is that of the preset, and stands where an entry names only some of the three.
+// defaultECN belongs to the preset, and completes entries that give only some of the keys.
 var defaultECN = ECN{Enabled: true, Kmin: 64 << 10, Kmax: 256 << 10, Pmax: 0.1}
 
 func (c *Config) readQueues(v value) {

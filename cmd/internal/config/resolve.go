@@ -7,7 +7,7 @@ import (
 	"pfcswitch/headroom"
 )
 
-// minAutoPool is the lossless pool's size where its queues need less.
+// minAutoPool is the least size of an automatic lossless pool.
 const minAutoPool int64 = 8 << 20
 
 // ResolvedQueue is a lossless ingress queue (priority group) as the buffer manager needs it.
@@ -22,11 +22,10 @@ type ResolvedQueue struct {
 	Alpha     float64
 }
 
-// Resolve returns a copy with everything that follows from the links' speeds: burst, headroom and
-// xon of each port, and the size of the lossless pool. Speeds are the links', in bit/s by port
-// name, and matter only for ports with SpeedAuto. A port that has none there counts as 1G: a NIC
-// whose link is down, and every veth and TAP, whatever speed their drivers claim. It fails, with
-// an *Errors, when the pool does not hold what the queues reserve, or takes more than a machine has.
+// Resolve returns a copy with everything that follows from link speeds: burst, headroom and xon of each port, and the
+// size of the lossless pool. speeds holds bit/s by port name and matters only for ports with SpeedAuto. A missing speed
+// counts as 1G: a NIC whose link is down, and every veth and TAP, whatever their drivers claim. Resolve fails with an
+// *Errors if the pool does not hold the reservations, or exceeds what a machine has.
 func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
 	resolved, faults := c.fill(speeds)
 	if faults = slices.Concat(faults, resolved.checkLimits(), resolved.checkWatchdogs()); len(faults) > 0 {
@@ -35,7 +34,7 @@ func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
 	return resolved, nil
 }
 
-// fill returns a copy with everything that follows from the speeds, and what its pools do not hold.
+// fill returns a copy with the values that follow from speeds, and the faults of its pools.
 func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 	resolved := *c
 	resolved.Ports = slices.Clone(c.Ports)
@@ -58,7 +57,7 @@ func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 	return &resolved, append(resolved.resolvePools(), resolved.resolveTrunks()...)
 }
 
-// HeadroomInputs are what the port's calculated headroom follows from.
+// HeadroomInputs are the inputs of the port's calculated headroom.
 func (p *Port) HeadroomInputs() headroom.Inputs {
 	in := headroom.Inputs{Speed: p.Speed, MaxFrame: p.MaxFrame(), Delay: p.Delay, Burst: p.Burst, K: p.K}
 	if p.Speed == 0 {
@@ -67,13 +66,13 @@ func (p *Port) HeadroomInputs() headroom.Inputs {
 	return in
 }
 
-// CalculatedHeadroom is the port's calculated headroom, whatever the configuration uses.
+// CalculatedHeadroom is the port's calculated headroom, whether or not the configuration uses it.
 func (p *Port) CalculatedHeadroom() headroom.Calculation {
 	return headroom.Calculate(p.HeadroomInputs(), p.FlowControl.Mode())
 }
 
-// losslessPriorities are the indexes of the port's lossless ingress queues: 0 for all priorities
-// together where flow control is PAUSE. A host can wait with every priority.
+// losslessPriorities are the indexes of the port's lossless ingress queues. With PAUSE, queue 0 stands for all
+// priorities. A host can hold every priority.
 func (p *Port) losslessPriorities(c *Config) (priorities []int) {
 	switch p.FlowControl {
 	case FlowPause:
@@ -117,10 +116,10 @@ func (p *Port) resolveQueue(c *Config, priority int) ResolvedQueue {
 	}
 }
 
-// WholeCells rounds octets up to what whole cells hold.
+// WholeCells rounds octets up to whole cells.
 func (b *Buffer) WholeCells(bytes int64) int64 { return headroom.Cells(bytes, b.Cell) * b.Cell }
 
-// reservation is what the lossless queues of all ports take from the lossless pool, in bytes.
+// reservation is what the lossless queues of all ports reserve in the lossless pool, in bytes.
 type reservation struct {
 	queues            int
 	private, headroom int64 // Σφ, Ση

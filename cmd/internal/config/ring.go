@@ -10,7 +10,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Ring sizes the receive rings of a port. Beside each of the two stands one for small frames.
+// Ring sizes the receive rings of a port. Each of the two rings has another one for small frames.
 type Ring struct {
 	Outage time.Duration // how long the lossless ring takes frames while the switch does not run; default: see defaultOutage
 	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
@@ -21,11 +21,11 @@ type Ring struct {
 
 func defaultRing() Ring { return Ring{Max: 32 << 20, Other: 2048} }
 
-// minSlots is how many frames a lossless ring takes where its outage is not written. A slow port needs little memory for
-// a long outage.
+// minSlots is the number of frames that a lossless ring takes by default. A slow port needs little memory for a long
+// outage.
 const minSlots = 512
 
-// defaultOutage is 60 ms, and on a slow port the time of leastSlots frames.
+// defaultOutage is 60 ms, and on a slow port the time of minSlots frames.
 func (p *Port) defaultOutage() time.Duration {
 	const usual, most = 60 * time.Millisecond, 10 * time.Second
 	if p.Speed == 0 {
@@ -60,18 +60,18 @@ func formatSmall(slots int) string {
 	return strconv.Itoa(slots)
 }
 
-// SlotBytes is the size of a slot of the lossless ring: the frame, room for a tag and the kernel's header.
+// SlotBytes is the size of a slot of the lossless ring: the frame, room for a tag, and the kernel's header.
 func (r Ring) SlotBytes() int64 { return int64(port.SlotOctets(int(r.Frame))) }
 
-// LosslessSlots is how many frames the lossless ring takes: those that arrive in Outage at the
-// port's speed, as far as Ring.Max allows; at least one.
+// LosslessSlots is the number of slots of the lossless ring: the frames that arrive in Outage at the port's speed,
+// limited by Ring.Max, and at least one.
 func (p *Port) LosslessSlots() int64 {
 	wire := p.Ring.Frame + headroom.WireOverhead
 	arriving := headroom.BitsIn(p.Speed, p.Ring.Outage) / (wire * 8)
 	return max(1, min(arriving, p.Ring.Max/p.Ring.SlotBytes()))
 }
 
-// SmallSlots is how many frames of up to classify.SmallFrame octets the ring beside the lossless one takes.
+// SmallSlots is the number of slots for frames of up to classify.SmallFrame octets beside the lossless ring.
 func (p *Port) SmallSlots() int64 {
 	if p.Ring.Small > 0 {
 		return int64(p.Ring.Small)
@@ -79,7 +79,7 @@ func (p *Port) SmallSlots() int64 {
 	return int64(port.SmallSlots(int(p.LosslessSlots()), int(p.Ring.Frame), classify.SmallFrame))
 }
 
-// Outage is how long the lossless rings take frames of the given length (octets without FCS) at the port's speed.
+// Outage is how long the lossless rings take frames of this length (octets without FCS) at the port's speed.
 func (p *Port) Outage(frame int64) time.Duration {
 	slots := p.LosslessSlots()
 	if frame <= classify.SmallFrame {

@@ -29,8 +29,8 @@ type Schema struct {
 	Not               *Schema            `json:"not,omitempty"`
 }
 
-// NewSchema describes every file that Parse may read. It is what the readers themselves say when they are asked what they
-// would read, so that it has each key that they have, and no other. What keys say to each other it leaves to Parse.
+// NewSchema describes every file that Parse may read. The readers describe their keys themselves, so that the schema
+// has exactly their keys. Relations between keys are left to Parse.
 func NewSchema() *Schema {
 	root := &Schema{Version: "https://json-schema.org/draft/2020-12/schema", Title: "pfcswitch configuration"}
 	doc := &document{lines: map[string]int{}}
@@ -53,8 +53,7 @@ func (s *Schema) JSON() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// Walk calls f for every key, in the order of its path: ports.*.speed is a key of every port, fdb[].mac one of every entry
-// of a list.
+// Walk calls f for every key in path order: ports.*.speed is a key of every port, fdb[].mac of every list entry.
 func (s *Schema) Walk(f func(path string, s *Schema)) { s.walk("", f) }
 
 func (s *Schema) walk(path string, f func(string, *Schema)) {
@@ -93,7 +92,7 @@ func (s *Schema) property(name string) *Schema {
 	return p
 }
 
-// properties are all keys of the mapping that a regular expression matches.
+// properties are the keys that match a regular expression.
 func (s *Schema) properties(pattern string) *Schema {
 	m, p := s.mapping(), &Schema{}
 	if m.PatternProperties == nil {
@@ -110,10 +109,10 @@ func (s *Schema) items() *Schema {
 	return items
 }
 
-// add is one more form that a value may have.
+// add adds forms that a value may have.
 func (s *Schema) add(form ...*Schema) { s.AnyOf = append(s.AnyOf, form...) }
 
-// word is one more word that a value may be.
+// word adds a word that a value may be.
 func (s *Schema) word(word string) {
 	for _, a := range s.AnyOf {
 		if a.Enum != nil {
@@ -126,7 +125,7 @@ func (s *Schema) word(word string) {
 	s.AnyOf = append(s.AnyOf, &Schema{Enum: []any{word}})
 }
 
-// simplify takes a single alternative for the schema itself.
+// simplify replaces a schema that has one alternative by the alternative.
 func (s *Schema) simplify() {
 	for len(s.AnyOf) == 1 {
 		only := *s.AnyOf[0]
@@ -147,7 +146,7 @@ func (s *Schema) simplify() {
 	}
 }
 
-// writtenDefaults are the values that an empty file stands for, by path, as Expand writes them.
+// writtenDefaults are the values of an empty file, by path, as Expand writes them.
 func writtenDefaults() map[string]any {
 	all := map[string]any{}
 	c, _, err := Parse("defaults", []byte("ports: {a: {}, b: {}, t: {kind: tap}}\ntrunks: {t: {uplink: a, members: [b]}}\n"))
@@ -164,7 +163,7 @@ func writtenDefaults() map[string]any {
 	return all
 }
 
-// collectDefaults reads a value of the expansion. Of several ports the first counts.
+// collectDefaults reads a value of the expansion. The first of several ports counts.
 func collectDefaults(all map[string]any, path string, v value) {
 	if text, ok := scalar(v.node); ok {
 		if _, there := all[path]; !there {

@@ -9,13 +9,14 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Defaults of a port of KindTAP. Its host waits for room instead of losing frames, so its queues are kept short.
+// tapAlpha is the default alpha of a TAP. The host waits for room instead of losing frames, so the queues are kept
+// short.
 const tapAlpha = 1.0 / 16
 
-// isTAP reports whether the port leads to the stack of the host.
+// isTAP reports whether the port leads to the host's stack.
 func (p *Port) isTAP() bool { return p.Kind == KindTAP }
 
-// readKind also sets what is another default for a TAP: nothing on the way to the host has a speed.
+// readKind also sets the defaults of a TAP, which has no speed.
 func (p *Port) readKind(v value) {
 	set(&p.Kind, oneOf(KindEthernet, KindTAP))(v)
 	if p.isTAP() {
@@ -36,7 +37,7 @@ func (p *Port) readAddresses(v value) {
 	}
 }
 
-// hostAddress reads an address of an interface with the length of its network's prefix.
+// hostAddress reads an interface address with its prefix length.
 var hostAddress = matching(`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`, readHostAddress)
 
 func readHostAddress(text string) (netip.Prefix, error) {
@@ -47,7 +48,7 @@ func readHostAddress(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// checkTAP finds keys that only a TAP has, or that a TAP cannot have.
+// checkTAP refuses keys that only a TAP has, or that a TAP cannot have.
 func (p *Port) checkTAP(v value) {
 	if !p.isTAP() {
 		for _, key := range []string{"wire", "addresses"} {
@@ -64,7 +65,7 @@ func (p *Port) checkTAP(v value) {
 	}
 }
 
-// wires maps the ports that are joined to a TAP to the TAP's name.
+// wires maps the wire of each TAP to the TAP.
 func (c *Config) wires() map[string]string {
 	taps := map[string]string{}
 	for i := range c.Ports {
@@ -75,7 +76,7 @@ func (c *Config) wires() map[string]string {
 	return taps
 }
 
-// Joined returns the other end of a port that is joined to one other, and exchanges all frames with it.
+// Joined returns the port with which a port exchanges all frames, if there is one.
 func (c *Config) Joined(p *Port) (other string, ok bool) {
 	if p.Wire != "" {
 		return p.Wire, true
@@ -84,7 +85,7 @@ func (c *Config) Joined(p *Port) (other string, ok bool) {
 	return other, ok
 }
 
-// port returns the port of a name.
+// port returns a port by its name.
 func (c *Config) port(name string) *Port {
 	for i := range c.Ports {
 		if c.Ports[i].Name == name {
@@ -94,7 +95,7 @@ func (c *Config) port(name string) *Port {
 	return nil
 }
 
-// checkWires: a wire joins one TAP with one port that leads out of the host.
+// checkWires checks that a wire joins one TAP with one port that leads out of the host.
 func (c *Config) checkWires() (faults []*Error) {
 	taps := c.wires()
 	for i := range c.Ports {
@@ -118,7 +119,7 @@ func (c *Config) checkWires() (faults []*Error) {
 	return append(faults, c.checkWiredFDB(taps)...)
 }
 
-// warnWires finds TAPs that take shorter frames than their wires.
+// warnWires finds TAPs with a smaller MTU than their wires.
 func (c *Config) warnWires() (all []Warning) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
@@ -139,6 +140,6 @@ func (c *Config) checkWiredFDB(taps map[string]string) (faults []*Error) {
 	return faults
 }
 
-// tapHeadroom is what a host's priority still sends once it is held: one burst, in bytes. Segments of 536 octets, the least that
-// TCP has to use, fill up to half as much again in cells.
+// tapHeadroom is what a held host priority still sends: one burst, in bytes. Segments of 536 octets, the smallest that
+// TCP uses, fill up to half as much again in cells.
 func tapHeadroom() int64 { return port.TAPBurst * 3 / 2 }

@@ -67,8 +67,8 @@ func LoadTopology(path string) (*Topology, error) {
 	return ParseTopology(path, data, readWhole)
 }
 
-// ParseTopology reads a lab. The name stands for the file in messages; read gets the files that switches name, whose
-// paths are relative to it. The error is an *Errors with every fault found.
+// ParseTopology reads a lab. The name stands for the file in messages. read gets the files that switches name, with
+// paths relative to name. The error is an *Errors with every fault.
 func ParseTopology(name string, data []byte, read func(path string) ([]byte, error)) (*Topology, error) {
 	r := &labReader{doc: parseDocument(name, data), read: read}
 	r.doc.root.read(
@@ -86,7 +86,7 @@ func ParseTopology(name string, data []byte, read func(path string) ([]byte, err
 	return &r.lab, nil
 }
 
-// TopologyName returns the name of a lab, though the rest of its file may have faults; "" where it has none.
+// TopologyName returns the name of a lab, even if the rest of its file has faults; "" without a name.
 func TopologyName(data []byte) (name string) {
 	doc := parseDocument("", data)
 	for _, p := range doc.root.pairs() {
@@ -97,7 +97,7 @@ func TopologyName(data []byte) (name string) {
 	return name
 }
 
-// LabSocket is the control socket of a node of a lab: commands find it as LAB-NODE.
+// LabSocket is the control socket of a node of a lab. Commands find it as LAB-NODE.
 func LabSocket(lab, node string) string { return "/run/pfcswitch/" + lab + "-" + node + ".sock" }
 
 var labNames = regexp.MustCompile(`^[a-z0-9_.]{1,32}$`)
@@ -164,7 +164,7 @@ func labEnd(text string) (LabEnd, error) {
 	return LabEnd{node, name}, nil
 }
 
-// nodeNamed tells whether an entry's name can be that of a node.
+// nodeNamed tells whether the name of an entry can be that of a node.
 func nodeNamed(entry pair) bool {
 	ok := identifier(entry.name, 32)
 	if !ok {
@@ -230,7 +230,7 @@ func (r *labReader) readSwitches(v value) {
 	}
 }
 
-// source finds where the configuration of a switch stands: here, or in a file of its own.
+// source finds the configuration of a switch: here, or in its own file.
 func (r *labReader) source(v value) (doc *document, root value, ok bool) {
 	doc = &document{file: r.doc.file, anchors: r.doc.anchors, lines: map[string]int{}}
 	root = value{doc: doc, line: v.line, node: v.node}

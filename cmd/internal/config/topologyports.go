@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// configure reads the configuration of a node, with what the lab adds: its name, its control socket, and the ports that
-// links lead to. It returns nil where there are faults.
+// configure reads the configuration of a node, with the additions of the lab: name, control socket, and ports of links.
+// It returns nil on faults.
 func (r *labReader) configure(doc *document, root value, node, key string) *Config {
 	doc.root = root
 	if !doc.failed() {
@@ -26,7 +26,7 @@ func (r *labReader) configure(doc *document, root value, node, key string) *Conf
 	return c
 }
 
-// addFaults takes over the faults of a node's configuration. Those of this file get the node before their key.
+// addFaults takes over the faults of a node's configuration. Faults in this file get the node before their key.
 func (r *labReader) addFaults(faults []*Error, key string) {
 	for _, f := range faults {
 		if f.File == r.doc.file {
@@ -36,7 +36,7 @@ func (r *labReader) addFaults(faults []*Error, key string) {
 	}
 }
 
-// completeNode writes a node's configuration with the lab's additions. What the configuration says itself wins.
+// completeNode adds the lab's keys to a node's configuration. Keys of the configuration itself win.
 func (r *labReader) completeNode(root value, node string) ast.Node {
 	var all, ports []pair
 	named, socket := false, false
@@ -70,7 +70,7 @@ func (r *labReader) completeNode(root value, node string) ast.Node {
 	return mapping(root.line, append(all, pair{"ports", value{line: root.line, node: mapping(root.line, ports)}}))
 }
 
-// withPort gives a port the keys of its link, but for those that it has; one that is not there yet comes last.
+// withPort gives a port the keys of its link that it does not have. A new port comes last.
 func withPort(doc *document, ports []pair, name string, l *LabLink) []pair {
 	for i, p := range ports {
 		if p.name != name {
@@ -88,7 +88,7 @@ func withPort(doc *document, ports []pair, name string, l *LabLink) []pair {
 	return append(ports, pair{name, value{doc: doc, line: l.line, node: mapping(l.line, l.keys)}})
 }
 
-// mapping writes entries as YAML that stands on their lines.
+// mapping makes a YAML mapping whose entries stand on their lines.
 func mapping(line int, entries []pair) ast.Node {
 	m := ast.Mapping(at("{", line), true)
 	for _, p := range entries {
@@ -110,7 +110,7 @@ func at(text string, line int) *token.Token {
 	return &token.Token{Type: token.StringType, Value: text, Origin: text, Position: &token.Position{Line: line, Column: 1}}
 }
 
-// check finds what no node can see alone.
+// check finds faults across nodes.
 func (r *labReader) check() {
 	if r.lab.Name == "" {
 		r.doc.fail(1, "name", "the lab has no name: write one, of a-z, 0-9, \"_\" and \".\"")
@@ -164,7 +164,7 @@ func (r *labReader) checkNodes() (switches map[string]*LabSwitch, hosts map[stri
 	return switches, hosts
 }
 
-// checkPorts finds ports that would wait for ever.
+// checkPorts finds ports that would wait for an interface forever.
 func (r *labReader) checkPorts(linked map[LabEnd]string) {
 	for _, s := range r.lab.Switches {
 		for i := range s.Config.Ports {

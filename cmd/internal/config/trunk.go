@@ -8,7 +8,7 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// Trunk joins member ports to one uplink. They are no ports of the bridge.
+// Trunk joins member ports to one uplink. The ports of a trunk are not part of the bridge.
 type Trunk struct {
 	Name         string // the key; the trunk label of metrics
 	Uplink       string // a port
@@ -30,7 +30,7 @@ type Trunk struct {
 	Total    trunk.MeterConfig
 }
 
-// Distribution is how a frame of the uplink finds its member.
+// Distribution is how a frame from the uplink finds its member.
 type Distribution string
 
 // The values of distribution.
@@ -39,7 +39,7 @@ const (
 	FlowHash    Distribution = "flow-hash" // order within a flow is kept
 )
 
-// MeterOctets is what frames are metered by.
+// MeterOctets is what meters count.
 type MeterOctets string
 
 // The values of meter_octets.
@@ -48,7 +48,7 @@ const (
 	IPOctets   MeterOctets = "ip"   // the packet with its header, without padding, as RFC 2698 counts
 )
 
-// MeterColour is whether a meter looks at the colour that a frame arrives with.
+// MeterColour tells whether a meter looks at the colour of an arriving frame.
 type MeterColour string
 
 // The values of colour.
@@ -57,7 +57,7 @@ const (
 	ColourAware MeterColour = "aware" // a tag with the drop eligible indicator is yellow
 )
 
-// REDQueue is the number of waiting octets that random early discard looks at.
+// REDQueue is the queue length that random early discard uses.
 type REDQueue string
 
 // The values of red_queue.
@@ -66,7 +66,7 @@ const (
 	AveragedQueue      REDQueue = "averaged" // RFC 2309
 )
 
-// TrunkMeter is what the file says of a two-rate meter, nil where it says nothing. Rates in bit/s, bursts in bytes.
+// TrunkMeter is a two-rate meter in the file, nil for missing keys. Rates are in bit/s, bursts in bytes.
 type TrunkMeter struct{ CIR, PIR, CBS, PBS *int64 }
 
 // TrunkRED is random early discard from Low to High, in bytes.
@@ -119,7 +119,7 @@ func (t *Trunk) read(v value) {
 	)
 }
 
-// anyWord is the name of something, which is looked for later.
+// anyWord reads a name, which is looked up later.
 func anyWord(text string) (string, error) { return text, nil }
 
 func (t *Trunk) readMembers(v value) {
@@ -234,7 +234,7 @@ func (m Mark) check() error {
 // ports are the trunk's ports, the uplink first.
 func (t *Trunk) ports() []string { return append([]string{t.Uplink}, t.Members...) }
 
-// TrunkLossless are the priorities that are lossless in a trunk, bit n: priority n.
+// TrunkLossless are the lossless priorities of a trunk, bit n = priority n.
 func (c *Config) TrunkLossless(t *Trunk) uint8 {
 	return t.FlowControl.Mode().Lossless(c.Priorities.Lossless)
 }

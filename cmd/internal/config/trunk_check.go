@@ -9,7 +9,7 @@ import (
 	"pfcswitch/headroom"
 )
 
-// checkTrunks finds what is wrong with trunks whatever the speeds of their ports.
+// checkTrunks finds faults of trunks that do not depend on speeds.
 func (c *Config) checkTrunks() (faults []*Error) {
 	taken := map[string]string{}
 	for i := range c.Trunks {
@@ -25,7 +25,7 @@ func (c *Config) checkTrunks() (faults []*Error) {
 	return faults
 }
 
-// checkTrunkPorts finds ports that do not exist, or belong to two trunks. taken is the trunk of each port.
+// checkTrunkPorts finds ports that do not exist, or belong to two trunks. taken holds the trunk of each port.
 func (c *Config) checkTrunkPorts(t *Trunk, taken map[string]string) (faults []*Error) {
 	key := "trunks." + t.Name
 	switch n := len(t.Members); {
@@ -65,7 +65,7 @@ func (c *Config) checkTrunkPorts(t *Trunk, taken map[string]string) (faults []*E
 	return faults
 }
 
-// checkTrunkControl: one mode for the whole trunk, and watermarks of that mode.
+// checkTrunkControl requires one flow control for the whole trunk, and watermarks that suit it.
 func (c *Config) checkTrunkControl(t *Trunk) (faults []*Error) {
 	key := "trunks." + t.Name
 	for _, name := range t.ports() {
@@ -95,7 +95,7 @@ func (c *Config) checkTrunkControl(t *Trunk) (faults []*Error) {
 	return faults
 }
 
-// checkTrunkDrops: what is lossless is not dropped, and a bucket takes a frame.
+// checkTrunkDrops refuses drops of lossless priorities, and buckets that are smaller than a frame.
 func (c *Config) checkTrunkDrops(t *Trunk) (faults []*Error) {
 	key, lossless := "trunks."+t.Name, c.TrunkLossless(t)
 	least := c.largestMetered(t)
@@ -134,7 +134,7 @@ func (c *Config) checkBursts(key string, m *TrunkMeter, least int64) (faults []*
 	return faults
 }
 
-// largestMetered is what the largest frame of the trunk's ports is metered by, in octets.
+// largestMetered is the metered size of the largest frame of a trunk, in octets.
 func (c *Config) largestMetered(t *Trunk) (most int64) {
 	for _, name := range t.ports() {
 		p := c.port(name)

@@ -42,7 +42,7 @@ func (w *writer) meters(t *Trunk) {
 	w.meter(t, "total", &t.TotalMeter, &t.Total)
 }
 
-// meter writes what the file gave, and in a comment what is in force.
+// meter writes the keys of the file, and the values in force as a comment.
 func (w *writer) meter(t *Trunk, name string, m *TrunkMeter, p *trunk.MeterConfig) {
 	var entries []string
 	for _, e := range []struct {
@@ -74,7 +74,7 @@ func (w *writer) red(t *Trunk) {
 	w.line("    red: {%s}", list(entries))
 }
 
-// String writes it as the configuration does.
+// String writes the setting as the configuration does.
 func (r *TrunkRED) String() string {
 	return fmt.Sprintf("{low: %s, high: %s, probability: %s}", formatSize(r.Low), formatSize(r.High), formatShare(r.Probability))
 }

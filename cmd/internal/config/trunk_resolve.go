@@ -7,7 +7,7 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// resolveTrunks fills in what follows from the ports' speeds, and finds what contradicts them.
+// resolveTrunks fills in what follows from the ports' speeds, and finds contradictions.
 func (c *Config) resolveTrunks() (faults []*Error) {
 	c.Trunks = slices.Clone(c.Trunks)
 	for i := range c.Trunks {
@@ -21,7 +21,7 @@ func (c *Config) resolveTrunks() (faults []*Error) {
 	return faults
 }
 
-// resolveSpeeds tells whether the trunk is metered.
+// resolveSpeeds finds out whether the trunk is metered.
 func (c *Config) resolveSpeeds(t *Trunk) (faults []*Error) {
 	var members int64
 	for i, name := range t.ports() {
@@ -42,7 +42,7 @@ func (c *Config) resolveSpeeds(t *Trunk) (faults []*Error) {
 	return faults
 }
 
-// resolveMeters fills in the meters' profiles. Priorities without a committed rate share what the others leave of the uplink.
+// resolveMeters fills in the profiles of the meters. Priorities without a committed rate share the rest of the uplink.
 func (c *Config) resolveMeters(t *Trunk) (faults []*Error) {
 	t.Profiles, t.Total = [8]trunk.MeterConfig{}, trunk.MeterConfig{}
 	up := c.port(t.Uplink)
@@ -89,15 +89,15 @@ func (c *Config) resolveMeters(t *Trunk) (faults []*Error) {
 	return faults
 }
 
-// profile completes a meter: its peak rate is the uplink's speed, and its buckets hold a frame at least.
+// profile completes a meter. The default peak rate is the uplink's speed, and buckets hold at least one frame.
 func (m *TrunkMeter) profile(cir, speed, frame int64) trunk.MeterConfig {
 	p := trunk.MeterConfig{CIR: cir, PIR: pick(m.PIR, speed), CBS: pick(m.CBS, max(defaultCBS, frame))}
 	p.PBS = pick(m.PBS, max(defaultPBS, p.CBS))
 	return p
 }
 
-// checkRoom finds high watermarks above which the lossless pool, less what it reserves for other queues, has no room for the headroom
-// of the ports that they hold, and so for what still comes from them. found are headrooms that were measured: see TrunkRoom.
+// checkRoom finds high watermarks without room above them. The lossless pool has to hold the watermark, the headroom of
+// the held ports, and what it reserves for other queues. found holds measured headrooms: see TrunkRoom.
 func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 	check := func(key string, m *Mark, priority int, held []string) {
 		if m == nil {
@@ -130,7 +130,7 @@ func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 	return faults
 }
 
-// reservedBeside is what the lossless pool reserves for all queues but those of one priority of the ports that are held, in octets.
+// reservedBeside is what the lossless pool reserves for all queues except one priority of the held ports, in octets.
 func (c *Config) reservedBeside(held []string, priority int, found map[string]int64) (octets int64) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
@@ -143,9 +143,8 @@ func (c *Config) reservedBeside(held []string, priority int, found map[string]in
 	return octets
 }
 
-// TrunkRoom tells whether the lossless pool has room above the high watermarks of all trunks where ports have the headrooms
-// that were measured, in octets by port name, in the place of those that were calculated. A headroom that the file gives stays.
-// The error names the watermarks that are too high; c must be resolved.
+// TrunkRoom checks the high watermarks of all trunks with measured headrooms, in octets by port name. A headroom from
+// the file stays. The error names watermarks that are too high. The configuration must be resolved.
 func (c *Config) TrunkRoom(found map[string]int64) error {
 	var faults []*Error
 	for i := range c.Trunks {

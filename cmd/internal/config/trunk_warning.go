@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// warnTrunks finds settings that do nothing.
+// warnTrunks finds settings without effect.
 func (c *Config) warnTrunks() (all []Warning) {
 	for i := range c.Trunks {
 		t := &c.Trunks[i]
@@ -26,7 +26,7 @@ func (c *Config) warnTrunks() (all []Warning) {
 	return all
 }
 
-// warnTrunkLengths finds members that take shorter frames than the trunk's other ports send them.
+// warnTrunkLengths finds ports with a smaller MTU than other ports of the trunk.
 func (c *Config) warnTrunkLengths(t *Trunk) (all []Warning) {
 	longest := 0
 	for _, name := range t.ports() {
@@ -43,8 +43,8 @@ func (c *Config) warnTrunkLengths(t *Trunk) (all []Warning) {
 	return all
 }
 
-// warnLowMarks finds low marks towards members that one member's part of what waits at the high mark reaches: frames go to the member
-// that holds least, so that all hold about the same when the uplink is held.
+// warnLowMarks finds low watermarks that a single paused member can keep exceeded. Frames go to the member with the
+// shortest queue, so all members hold about the same when the uplink is held.
 func (c *Config) warnLowMarks(t *Trunk) (all []Warning) {
 	n := int64(len(t.Members))
 	warn := func(key string, m *Mark) {

@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// value is a place in the document: a key path and what stands there.
+// value is a place in the document: a key path and its content.
 type value struct {
 	doc  *document
 	key  string   // path; empty for the whole file
@@ -17,13 +17,13 @@ type value struct {
 	schema *Schema // where nothing is read, but described what would be; else nil
 }
 
-// field is a key that a mapping may have, and what reads its value.
+// field is a key of a mapping and the reader of its value.
 type field struct {
 	name string
 	read func(value)
 }
 
-// fail records a fault of this value. Where values are described it means that there is no good one.
+// fail records a fault of this value. While a schema is made, it means that no value is good.
 func (v value) fail(format string, args ...any) {
 	if v.schema != nil {
 		v.schema.Not = &Schema{}
@@ -32,8 +32,8 @@ func (v value) fail(format string, args ...any) {
 	v.doc.fail(v.line, v.key, format, args...)
 }
 
-// read reads a mapping: fields in the order given, whatever the order of the file. Every other
-// key is a fault. An empty value is an empty mapping.
+// read reads a mapping: the fields in the order given, whatever the order of the file. Any other key is a fault. An
+// empty value is an empty mapping.
 func (v value) read(fields ...field) {
 	if v.schema != nil {
 		for _, f := range fields {
@@ -70,8 +70,8 @@ type pair struct {
 	value value
 }
 
-// pairs returns a mapping's entries in the order of the file, those merged in by << last.
-// Duplicates are faults and left out.
+// pairs returns the entries of a mapping in the order of the file, merged entries (<<) last. Duplicates are faults and
+// left out.
 func (v value) pairs() []pair {
 	if v.node == nil {
 		return nil
@@ -125,7 +125,7 @@ func (v value) entry(key ast.MapKeyNode, node ast.Node) (pair, bool) {
 	return pair{name, at}, ok
 }
 
-// merge adds the entries of a << source (a mapping or a list of them) that are not there yet.
+// merge adds the missing entries of a << source, which is a mapping or a list of mappings.
 func (v value) merge(own []pair, source ast.Node) []pair {
 	if v.doc.merges++; v.doc.merges > maxMerges {
 		if v.doc.merges == maxMerges+1 {
@@ -149,15 +149,15 @@ func (v value) merge(own []pair, source ast.Node) []pair {
 	return own
 }
 
-// needs says that a mapping is refused without some of its keys, which whoever reads it sees to.
+// needs tells the schema which keys a mapping requires. The caller checks them.
 func (v value) needs(names ...string) {
 	if v.schema != nil {
 		v.schema.mapping().Required = names
 	}
 }
 
-// each reads a mapping whose keys are not known before. The regular expression, of which like is an example, says what they
-// look like; read sees to it that they do.
+// each reads a mapping with free keys. The regular expression keys describes them for the schema, and like is an
+// example; read checks the names.
 func (v value) each(keys, like string, read func(name string, v value)) {
 	if v.schema != nil {
 		read(like, value{doc: v.doc, key: join(v.key, like), schema: v.schema.properties(keys)})
@@ -193,7 +193,7 @@ func (v value) items() []value {
 	return items
 }
 
-// indexed reads a mapping whose keys are numbers from 0 to highest, of what is named.
+// indexed reads a mapping whose keys are numbers from 0 to highest; what names them in errors.
 func (v value) indexed(what string, highest int, read func(int, value)) {
 	keys := priorities8
 	if highest == 63 {
@@ -215,7 +215,7 @@ func (v value) indexed(what string, highest int, read func(int, value)) {
 	})
 }
 
-// at returns the place of a key of this mapping, whether it was written or not.
+// at returns the place of a key of this mapping, whether or not the key is in the file.
 func (v value) at(name string) value {
 	at := value{doc: v.doc, key: join(v.key, name), line: v.line}
 	if line, ok := v.doc.lines[at.key]; ok {
@@ -234,7 +234,7 @@ func (v value) is(word string) bool {
 	return ok && text == word
 }
 
-// text returns a single value as it was written.
+// text returns a single value as written.
 func (v value) text() (string, bool) {
 	if v.node == nil {
 		v.fail("has no value: write one, or remove the key")
@@ -247,8 +247,7 @@ func (v value) text() (string, bool) {
 	return text, ok
 }
 
-// set reads a single value into dst, by a parser or a function that does what its read does: of what that takes, the schema
-// says only that it is text.
+// set reads a single value into dst, by a parser or by a read function. The schema of a read function is any text.
 func set[T any, P parser[T] | func(string) (T, error)](dst *T, by P) func(value) {
 	p, ok := any(by).(parser[T])
 	if read, alone := any(by).(func(string) (T, error)); !ok && alone {
@@ -272,7 +271,7 @@ func set[T any, P parser[T] | func(string) (T, error)](dst *T, by P) func(value)
 	}
 }
 
-// setOptional is set for a key whose absence means something.
+// setOptional is set for a key whose absence has a meaning.
 func setOptional[T any](dst **T, p parser[T]) func(value) {
 	return func(v value) {
 		var parsed T

@@ -11,7 +11,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Machine is what was measured of the machine on which the switch will run. Zero: not measured.
+// Machine holds measurements of the machine that runs the switch. Zero means not measured.
 type Machine struct {
 	WakeGap   time.Duration // longest time that a runnable thread did not run
 	WakeDelay time.Duration // 99.9 % of wake-ups are no later than this
@@ -20,11 +20,11 @@ type Machine struct {
 // minRefresh is the shortest time between two pause frames for one queue.
 const minRefresh = 200 * time.Microsecond
 
-// Warnings are what is legal and probably not meant.
+// Warnings finds settings that are legal and probably not meant.
 func (c *Config) Warnings() []Warning { return c.warnings(Machine{}) }
 
-// Check returns the Warnings and those that depend on the machine, and for every lossless
-// receive ring a note on how long it takes frames while the switch does not run.
+// Check returns the Warnings, the warnings that depend on the machine, and a note for every lossless receive ring about
+// its outage.
 func (c *Config) Check(m Machine) []Warning {
 	return append(c.warnings(m), c.ringNotes()...)
 }
@@ -107,8 +107,8 @@ func (c *Config) warnFDB() (all []Warning) {
 	return all
 }
 
-// warnPause compares the pause time with what the machine can keep: XOFF is refreshed at the
-// earlier of half the pause time and its end less four wake-up delays.
+// warnPause compares the pause time with the wake-up delays of the machine. XOFF is refreshed at the earlier of half
+// the pause time and its end minus four wake-up delays.
 func (c *Config) warnPause(m Machine) (all []Warning) {
 	if c.Pause.Remaining {
 		return nil
@@ -139,7 +139,7 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 	return all
 }
 
-// pauseTime is how long a pause lasts at the port's speed.
+// pauseTime is the duration of a pause at the port's speed.
 func (p *Port) pauseTime(quanta uint16) time.Duration {
 	return time.Duration(macctl.QuantaDuration(quanta, p.Speed))
 }

@@ -8,15 +8,15 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// A Watchdog is how the lossless egress queues of a port are watched for deadlocks. Resolve sets Count where it is
-// automatic; until then it is 2.
+// A Watchdog configures the deadlock watchdog of the lossless egress queues of a port. Resolve sets an automatic Count;
+// until then it is 2.
 type Watchdog struct {
 	Mode      WatchdogMode
 	CountAuto bool // Count follows from the longest pause that a peer may ask for
 	deadlock.Config
 }
 
-// WatchdogMode is what makes a deadlock.
+// WatchdogMode is the condition for a deadlock.
 type WatchdogMode string
 
 // The values of watchdog.mode.
@@ -25,7 +25,7 @@ const (
 	WatchdogSONiC WatchdogMode = "sonic" // blocked time, with the names and defaults of SONiC's pfcwd
 )
 
-// defaultWatchdog only tells of deadlocks: what drops or overruns has to be written.
+// defaultWatchdog only reports deadlocks. Actions that drop frames have to be configured.
 func defaultWatchdog() Watchdog {
 	return Watchdog{Mode: WatchdogCount, CountAuto: true, Config: deadlock.Config{
 		Fast: true, Period: 100 * time.Millisecond, Count: deadlock.LeastCount, Recovery: 200 * time.Millisecond,
@@ -41,7 +41,7 @@ func defaultSONiC() Watchdog {
 	}}
 }
 
-// readWatchdog reads the settings of the switch, which ports inherit.
+// readWatchdog reads the switch-wide settings, which ports inherit.
 func (c *Config) readWatchdog(v value) {
 	w := &c.Watchdog
 	if v.is("off") {
@@ -53,8 +53,8 @@ func (c *Config) readWatchdog(v value) {
 
 var watchdogMode = oneOf(WatchdogCount, WatchdogSONiC)
 
-// readMode reads the mode, before the other keys: which of them there may be follows from it. Another mode than that of before
-// comes with its own defaults. It returns false where there are no keys to read.
+// readMode reads the mode before the other keys, because the mode decides which keys are allowed. A changed mode has
+// its own defaults. readMode returns false if the value is no mapping.
 func (w *Watchdog) readMode(v value) bool {
 	before := len(v.doc.faults)
 	mode, ok := find(v.pairs(), "mode")
@@ -74,7 +74,7 @@ func (w *Watchdog) readMode(v value) bool {
 	return true
 }
 
-// read reads the keys, which are those of the switch and of a port.
+// read reads the keys of the switch or of a port.
 func (w *Watchdog) read(v value) {
 	if !w.readMode(v) {
 		return
@@ -130,7 +130,7 @@ func (w *Watchdog) readCount(v value) {
 	}
 }
 
-// readSlow reads slow detection: writing what it is switches it on.
+// readSlow reads slow detection. Any setting turns it on.
 func (w *Watchdog) readSlow(v value) {
 	if v.is("off") {
 		w.Slow = false
@@ -146,7 +146,7 @@ func (w *Watchdog) readSlow(v value) {
 	)
 }
 
-// readWatchdog reads what a port has for itself.
+// readWatchdog reads the port's own settings.
 func (p *Port) readWatchdog(v value) {
 	w := &p.Watchdog
 	if v.is("off") {
@@ -213,7 +213,7 @@ func (p *Port) resolveWatchdog() {
 	}
 }
 
-// watchdogKey is where the watchdog of a port is written: with the port, or for the switch.
+// watchdogKey is the key of a port's watchdog settings: at the port, or switch-wide.
 func (c *Config) watchdogKey(p *Port) string {
 	if key := "ports." + p.Name + ".watchdog"; c.source.lines[key] != 0 {
 		return key
@@ -221,7 +221,7 @@ func (c *Config) watchdogKey(p *Port) string {
 	return "watchdog"
 }
 
-// checkWatchdogs finds settings that contradict each other.
+// checkWatchdogs finds contradicting settings.
 func (c *Config) checkWatchdogs() (faults []*Error) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
@@ -246,7 +246,7 @@ func (w *Watchdog) slowLimit() int {
 	return w.SlowLimit()
 }
 
-// firstOfEach keeps one fault of each key: a fault of the switch's settings is one of every port.
+// firstOfEach keeps one fault of each key, because a switch-wide fault shows at every port.
 func firstOfEach(faults []*Error) (first []*Error) {
 	seen := map[string]bool{}
 	for _, f := range faults {
@@ -258,8 +258,7 @@ func firstOfEach(faults []*Error) (first []*Error) {
 	return first
 }
 
-// warnWatchdogs compares the time that makes a deadlock with the longest pause that is none, and finds settings of ports at
-// which nothing looks.
+// warnWatchdogs finds detection times within the longest legal pause, and settings of ports that are not watched.
 func (c *Config) warnWatchdogs() (all []Warning) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
@@ -278,7 +277,8 @@ func (c *Config) warnWatchdogs() (all []Warning) {
 	return all
 }
 
-// hasNoEffect tells whether settings of a port are written, and not that they are for later.
+// hasNoEffect tells whether a port has settings while its watchdog is off. A written fast key means that they are kept
+// for later.
 func (c *Config) hasNoEffect(key string) bool {
 	for name := range c.source.lines {
 		if strings.HasPrefix(name, key+".") {
@@ -288,7 +288,7 @@ func (c *Config) hasNoEffect(key string) bool {
 	return false
 }
 
-// nearestWritten returns the first of keys that is in the file, or the last.
+// nearestWritten returns the first key that is in the file, or the last one.
 func (c *Config) nearestWritten(keys ...string) string {
 	for _, key := range keys {
 		if c.source.lines[key] != 0 {
@@ -298,7 +298,7 @@ func (c *Config) nearestWritten(keys ...string) string {
 	return keys[len(keys)-1]
 }
 
-// remedy says how a deadlock can be told from a pause of length longest.
+// remedy says how to tell a deadlock from the longest pause.
 func (w *Watchdog) remedy(longest time.Duration) string {
 	switch most := deadlock.Periods[len(deadlock.Periods)-1] * deadlock.MostCount; {
 	case w.Mode == WatchdogSONiC:
@@ -318,10 +318,10 @@ func (p *Port) speedName() string {
 	return formatRate(p.Speed)
 }
 
-// watchdog writes the settings of the switch.
+// watchdog writes the switch-wide settings.
 func (w *writer) watchdog(d *Watchdog) { w.line("watchdog: {%s}", d.keys(d.CountAuto)) }
 
-// portWatchdog writes those of a port.
+// portWatchdog writes the settings of a port.
 func (w *writer) portWatchdog(d *Watchdog) {
 	note := ""
 	if d.CountAuto {
@@ -330,7 +330,7 @@ func (w *writer) portWatchdog(d *Watchdog) {
 	w.line("    watchdog: {%s}%s", d.keys(d.CountAuto), note)
 }
 
-// keys are the settings of a switch or a port.
+// keys writes the settings of a switch or a port.
 func (w *Watchdog) keys(auto bool) string {
 	restore := restoreElapsed
 	if w.Restore == deadlock.Quiet {
