@@ -96,7 +96,7 @@ func (f FlowControl) Mode() macctl.Mode {
 	return macctl.ModeOff
 }
 
-// exclusive is why a port has one flow control.
+// exclusive says why a port has only one kind of flow control.
 const exclusive = "PFC and PAUSE exclude each other on a port: where PFC is enabled, a PAUSE is neither sent nor obeyed " +
 	"(IEEE 802.1Q clause 36)"
 
