@@ -16,7 +16,7 @@ const (
 	entriesLimit = 1 << 22
 )
 
-// Config is what a bridge needs beside its ports. The zero value is usable, except for loop detection (see Identity).
+// Config is what a bridge needs beside its ports. The zero value is usable without loop detection (see Identity).
 type Config struct {
 	// MaxEntries bounds the filtering database, static entries included. 0 means DefaultMaxEntries.
 	// Memory for all of them is reserved at once, so that learning never allocates.
@@ -25,8 +25,8 @@ type Config struct {
 	// Ageing is how long a learned entry lives without a frame from its station. 0 means DefaultAgeing.
 	Ageing time.Duration
 
-	// Identity is drawn at random by each run of the switch and tells its own loop probes from those of others.
-	// It is needed once a port has Loop set.
+	// Identity is drawn at random by each run of the switch and tells its own loop probes from those of others. A
+	// bridge needs it once a port has Loop set.
 	Identity Identity
 
 	// Holdoff is how long the flooding of a port stays off after the last own probe came back on it.
@@ -36,7 +36,7 @@ type Config struct {
 
 // A Bridge is the forwarding process of one switch. It is not safe for concurrent use.
 type Bridge struct {
-	// What one frame looks at: four sets, and the member set of its VLAN.
+	// Forward looks at four sets and at the member set of the frame's VLAN.
 	up       PortSet // ports whose link is up
 	learning PortSet // ports that learn
 	flooding PortSet // ports that flooded frames may leave by: flood is on and no loop has shut it
@@ -54,7 +54,8 @@ type Bridge struct {
 func New(c Config) (*Bridge, error) {
 	switch {
 	case c.MaxEntries < 0 || c.MaxEntries > entriesLimit:
-		return nil, fmt.Errorf("bridge: %d filtering database entries (use 1 to %d, or 0 for %d)", c.MaxEntries, entriesLimit, DefaultMaxEntries)
+		return nil, fmt.Errorf("bridge: %d filtering database entries (use 1 to %d, or 0 for %d)", c.MaxEntries,
+			entriesLimit, DefaultMaxEntries)
 	case c.Holdoff < 0:
 		return nil, fmt.Errorf("bridge: loop hold-off %v is negative (use 0 for %v)", c.Holdoff, DefaultHoldoff)
 	}
@@ -76,7 +77,7 @@ func New(c Config) (*Bridge, error) {
 type Counters struct {
 	Entries int    // entries held, static ones included; an aged one counts until the sweep has met it
 	Static  int    // entries that the configuration made
-	Moves   uint64 // learned entries that went from one port to another: a station moved, or a loop
+	Moves   uint64 // learned entries that changed their port: a station moved, or there is a loop
 	Full    uint64 // frames whose source was not learned because the database was full
 }
 

@@ -150,7 +150,8 @@ var (
 )
 
 func (m *model) frame(t *rapid.T) {
-	in, dst, src, vid := anyPort.Draw(t, "in"), anyAddress.Draw(t, "dst"), anyAddress.Draw(t, "src"), anyVLAN.Draw(t, "vid")
+	in, dst, src, vid := anyPort.Draw(t, "in"), anyAddress.Draw(t, "dst"), anyAddress.Draw(t, "src"), anyVLAN.Draw(t,
+		"vid")
 	want := m.forward(in, dst, src, vid)
 	if got := m.b.Forward(in, dst, src, vid, 60, m.now); got != want {
 		t.Fatalf("at %d:\n got %+v\nwant %+v", m.now, got, want)
@@ -171,7 +172,8 @@ func (m *model) setPort(t *rapid.T) {
 	}
 	c := PortConfig{
 		PVID: rapid.Uint16Range(1, modelVLANs).Draw(t, "pvid"), Tagged: set,
-		Learning: rapid.Bool().Draw(t, "learning"), Flood: rapid.Bool().Draw(t, "flood"), Loop: rapid.Bool().Draw(t, "loop"),
+		Learning: rapid.Bool().Draw(t, "learning"), Flood: rapid.Bool().Draw(t, "flood"), Loop: rapid.Bool().Draw(t,
+			"loop"),
 	}
 	ev, err := m.b.SetPort(i, c)
 	if err != nil {
@@ -279,7 +281,8 @@ func (m *model) check(t *rapid.T) {
 		}
 	}
 	if c.Moves != m.moves || c.Full != m.full || c.Static != static || c.Entries < len(m.entries) || c.Entries > m.max {
-		t.Fatalf("counters %+v; want %d moves, %d full, %d static, %d to %d entries", c, m.moves, m.full, static, len(m.entries), m.max)
+		t.Fatalf("counters %+v; want %d moves, %d full, %d static, %d to %d entries", c, m.moves, m.full, static,
+			len(m.entries), m.max)
 	}
 	dump := dumpAll(m.b, 3, m.now)
 	if len(dump) != len(m.entries) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/frame"
 )
 
 const second = int64(time.Second)
@@ -123,7 +125,7 @@ func TestDefaults(t *testing.T) {
 	if b.fdb.max != 131072 {
 		t.Errorf("max entries %d, want 131072", b.fdb.max)
 	}
-	b.Forward(0, broadcast, stationA, 1, 60, 0)
+	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	wantDecision(t, "just before 300 s", b.Forward(1, stationA, stationB, 1, 60, 300*second-1), unicast(0))
 	wantDecision(t, "at 300 s", b.Forward(1, stationA, stationB, 1, 60, 300*second), flood(UnknownUnicast, 0))
 }
@@ -137,21 +139,21 @@ func TestNoAllocations(t *testing.T) {
 		setPort(t, b, i, c)
 		b.SetUp(i, true)
 	}
-	frame := make([]byte, 0, ProbeLen)
+	probe := make([]byte, 0, ProbeLen)
 	now, sum := int64(0), 0
 	avg := testing.AllocsPerRun(1000, func() {
 		now += 7
 		src := 0x0200_0000_0000 + uint64(now)
 		vid, _ := b.Ingress(0, false, 0)
-		d := b.Forward(0, broadcast, src, vid, 60, now)
+		d := b.Forward(0, frame.Broadcast, src, vid, 60, now)
 		for p := range d.Ports.All() {
 			sum += int(b.Egress(p, vid))
 		}
 		b.Forward(1, src, stationB, vid, 60, now)
 		b.Forward(2, src^1, stationC, vid, 60, now)
 		p, _, _ := b.LoopTick(1, now)
-		frame = AppendProbe(frame[:0], stationB, p)
-		p, _ = ParseProbe(frame)
+		probe = AppendProbe(probe[:0], stationB, p)
+		p, _ = ParseProbe(probe)
 		b.HandleProbe(p, 2, now)
 		b.Age(now, 10)
 		b.Flush(1)
@@ -169,11 +171,12 @@ func TestAgeingOfAllAtOnce(t *testing.T) {
 	const n = 100_000
 	b := newPlain(t, 2, Config{})
 	for i := range uint64(n) {
-		b.Forward(0, broadcast, 0x0200_0000_0001+i, 1, 60, 0)
+		b.Forward(0, frame.Broadcast, 0x0200_0000_0001+i, 1, 60, 0)
 	}
 	wantCounters(t, b, Counters{Entries: n})
 	for i := range uint64(n) {
-		if d := b.Forward(1, 0x0200_0000_0001+i, stationB, 1, 60, 1); d != unicast(0) && i != stationB-0x0200_0000_0001 {
+		if d := b.Forward(1, 0x0200_0000_0001+i, stationB, 1, 60, 1); d != unicast(0) &&
+			i != stationB-0x0200_0000_0001 {
 			t.Fatalf("station %d: %+v, want unicast to port 0", i, d)
 		}
 	}

@@ -13,17 +13,9 @@ const (
 )
 
 // String names the kind.
-func (k Kind) String() string {
-	switch k {
-	case Drop:
-		return "drop"
-	case Unicast:
-		return "unicast"
-	case Flood:
-		return "flood"
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return nameOf("Kind", kindNames, uint8(k)) }
+
+var kindNames = []string{Drop: "drop", Unicast: "unicast", Flood: "flood"}
 
 // Cause is why a frame floods.
 type Cause uint8
@@ -37,50 +29,31 @@ const (
 )
 
 // String names the cause.
-func (c Cause) String() string {
-	switch c {
-	case NoCause:
-		return "none"
-	case UnknownUnicast:
-		return "unknown unicast"
-	case Broadcast:
-		return "broadcast"
-	case Multicast:
-		return "multicast"
-	}
-	return fmt.Sprintf("Cause(%d)", uint8(c))
-}
+func (c Cause) String() string { return nameOf("Cause", causeNames, uint8(c)) }
+
+var causeNames = []string{NoCause: "none", UnknownUnicast: "unknown unicast",
+	Broadcast: "broadcast", Multicast: "multicast"}
 
 // DropReason is why a frame is dropped. String gives the name that counters and captures use.
 type DropReason uint8
 
 // The reasons for which a bridge drops a frame.
 const (
-	DropNone     DropReason = iota
-	DropFiltered            // VLAN not in the member set, reserved address, nowhere to flood to, or shut by loop detection
-	DropSamePort            // the destination is where the frame came from
-	DropPortDown            // every port that it should leave by, or the one that it came in by, is down
-	DropStorm               // the ingress port has used up what it may flood
+	DropNone DropReason = iota
+	// VLAN not in the member set, reserved address, nowhere to flood to, or shut by loop detection
+	DropFiltered
+	DropSamePort // the destination is where the frame came from
+	DropPortDown // every port that it should leave by, or the one that it came in by, is down
+	DropStorm    // the ingress port has used up what it may flood
 )
 
 // String returns the reason's name in counters.
-func (r DropReason) String() string {
-	switch r {
-	case DropNone:
-		return "none"
-	case DropFiltered:
-		return "filtered"
-	case DropSamePort:
-		return "same-port"
-	case DropPortDown:
-		return "port-down"
-	case DropStorm:
-		return "storm"
-	}
-	return fmt.Sprintf("DropReason(%d)", uint8(r))
-}
+func (r DropReason) String() string { return nameOf("DropReason", dropReasonNames, uint8(r)) }
 
-// A Decision is the fate of one frame.
+var dropReasonNames = []string{DropNone: "none", DropFiltered: "filtered",
+	DropSamePort: "same-port", DropPortDown: "port-down", DropStorm: "storm"}
+
+// A Decision is the disposition of one frame.
 type Decision struct {
 	Kind   Kind
 	Reason DropReason // of a Drop, else DropNone
@@ -90,3 +63,11 @@ type Decision struct {
 }
 
 func drop(r DropReason) Decision { return Decision{Kind: Drop, Reason: r, Port: -1} }
+
+// nameOf returns names[i], or the type and the number of a value without a name.
+func nameOf(kind string, names []string, i uint8) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", kind, i)
+}

@@ -6,18 +6,19 @@
 //	  lookup (fdb.go)      destination address → one port                 8.6.3, 8.8
 //	  flood (forward.go)   no entry, or a group address → member ports    8.6.4
 //	  storm (storm.go)     limit on what one port may flood
-//	Trace (foresee.go)   what Forward would decide
+//	Trace (forward.go)     what Forward would decide, without learning
 //	Egress (vlan.go)       tagged, untagged or not a member               8.6.4
 //
-// Beside the way of a frame stand the ageing of the filtering database (ageing.go), its static entries and its dump
-// (entries.go), the port table (ports.go), and loop detection: the probe frame (probe.go), the state machine that
-// shuts a port's flooding when an own probe comes back (loopguard.go), and its verbs (loop.go).
+// Beside the way of a frame stand the static entries of the filtering database and its dump (entries.go), the port
+// table (ports.go), and loop detection: the probe frame (probe.go), and the state machine that stops a port's flooding
+// when an own probe comes back (loop.go).
 //
 // The bridge is sequential and has no clock: the caller holds the lock and passes the time, int64 nanoseconds of one
 // monotonic clock. It knows ports by index (0 to MaxPorts-1) and MAC addresses as uint64 with the first octet in bits
-// 47 to 40. Each VLAN learns for itself (independent VLAN learning, one FID per VID). No verb that a frame meets allocates.
+// 47 to 40. Each VLAN learns for itself (independent VLAN learning, one FID per VID). No verb that a frame meets
+// allocates.
 //
-// Not decided here: MAC Control frames and LLDP (the caller keeps EtherTypes 0x8808 and 0x88CC away, so nothing is
-// learned from them), priorities, and what a flooded frame of a lossless class becomes. For the last, Decision tells
-// that it floods and why.
+// The caller keeps MAC Control frames and LLDP away (EtherTypes 0x8808 and 0x88CC), so that nothing is learned from
+// them. The bridge does not look at priorities. The caller decides what happens to a flooded frame of a lossless class:
+// Decision tells that the frame floods and why.
 package bridge

@@ -3,6 +3,8 @@ package bridge
 import (
 	"fmt"
 	"time"
+
+	"pfcswitch/dataplane/frame"
 )
 
 // An Entry is one line of the filtering database.
@@ -14,19 +16,21 @@ type Entry struct {
 	Age    time.Duration // since the last frame of the station; 0 for a static entry
 }
 
-// AddStatic binds a station to a port, in place of what was learned about it. It fails for a group or zero address, a
-// VLAN out of range, a port that is not there, and a full database.
+// AddStatic binds a station to a port and replaces what was learned about the station. It fails for a group or zero
+// address, a VLAN out of range, a port that does not exist, and a full database.
 func (b *Bridge) AddStatic(mac uint64, vid uint16, port int, now int64) error {
 	switch {
-	case mac == 0 || mac > broadcast || group(mac):
-		return fmt.Errorf("bridge: static entry %012x: not a station's address (use a unicast MAC address; groups are always flooded)", mac)
+	case mac == 0 || mac > frame.Broadcast || frame.IsGroup(mac):
+		return fmt.Errorf("bridge: static entry %012x: not a station's address (use a unicast MAC address; groups "+
+			"are always flooded)", mac)
 	case vid < minVID || vid > maxVID:
 		return fmt.Errorf("bridge: static entry %012x: VLAN %d does not exist (use %d to %d)", mac, vid, minVID, maxVID)
 	case uint(port) >= MaxPorts || !b.ports[port].present:
 		return fmt.Errorf("bridge: static entry %012x: there is no port %d (add the port first)", mac, port)
 	}
-	if !b.fdb.bind(fdbKey(mac, vid), port, now) {
-		return fmt.Errorf("bridge: static entry %012x: the filtering database is full with %d entries (raise its size)", mac, b.fdb.max)
+	if !b.fdb.bindStatic(fdbKey(mac, vid), port, now) {
+		return fmt.Errorf("bridge: static entry %012x: the filtering database is full with %d entries (raise its size)",
+			mac, b.fdb.max)
 	}
 	return nil
 }
@@ -41,10 +45,9 @@ func (b *Bridge) RemoveStatic(mac uint64, vid uint16) bool {
 	return true
 }
 
-// Dump appends the live entries of the next budget slots of the table from cursor on, in no order. It returns the
-// longer slice and the cursor for the next call, which is 0 after the last slot. A caller that gives the lock away
-// between calls keeps the data path running; an entry that moves within the table meanwhile may be missing or come
-// twice.
+// Dump appends the live entries of the next budget slots from cursor on, unordered. It returns the longer slice and
+// the cursor for the next call, which is 0 after the last slot. A caller that releases the lock between calls keeps
+// the data path running. An entry that moves within the table meanwhile may then be missing or come twice.
 func (b *Bridge) Dump(dst []Entry, cursor, budget int, now int64) (_ []Entry, next int) {
 	all := b.fdb.slots
 	start := min(max(cursor, 0), len(all))
@@ -68,13 +71,13 @@ func (e *entry) export(now int64) Entry {
 	return x
 }
 
-// bind makes the entry of key static. It returns false if there is no room.
-func (f *fdb) bind(key uint64, port int, now int64) bool {
+// bindStatic makes the entry of key static. It returns false if there is no room.
+func (f *fdb) bindStatic(key uint64, port int, now int64) bool {
 	i, found := f.find(key)
 	switch {
 	case found:
 		f.uncount(&f.slots[i])
-	case f.room(now, len(f.slots)):
+	case f.makeRoom(now, len(f.slots)):
 		i, _ = f.find(key) // only now: making room shifts entries
 		f.used++
 	default:
@@ -85,11 +88,11 @@ func (f *fdb) bind(key uint64, port int, now int64) bool {
 	return true
 }
 
-// unbind removes the static entries of a port.
-func (f *fdb) unbind(port int) {
+// unbindStatic removes the static entries of a port.
+func (f *fdb) unbindStatic(port int) {
 	for i := 0; i < len(f.slots) && f.static > 0; {
 		if e := &f.slots[i]; e.static && int(e.port) == port {
-			f.remove(i) // look again: another entry may have shifted into the slot
+			f.remove(i) // check the slot again: another entry may have shifted into it
 			continue
 		}
 		i++

@@ -5,17 +5,19 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/frame"
 )
 
 func TestStatic(t *testing.T) {
 	b := newPlain(t, 3, Config{Ageing: 100})
-	b.Forward(1, broadcast, stationA, 1, 60, 0)
+	b.Forward(1, frame.Broadcast, stationA, 1, 60, 0)
 	if err := b.AddStatic(stationA, 1, 0, 0); err != nil { // takes the place of the learned one
 		t.Fatal(err)
 	}
 	wantCounters(t, b, Counters{Entries: 1, Static: 1})
 
-	b.Forward(1, broadcast, stationA, 1, 60, 1)
+	b.Forward(1, frame.Broadcast, stationA, 1, 60, 1)
 	wantDecision(t, "not moved", b.Forward(2, stationA, 0, 1, 60, 1), unicast(0))
 	wantDecision(t, "not aged", b.Forward(2, stationA, 0, 1, 60, 1_000_000), unicast(0))
 	if got := b.Age(1_000_000, math.MaxInt); got != 0 {
@@ -38,7 +40,7 @@ func TestStatic(t *testing.T) {
 
 func TestRemoveStatic(t *testing.T) {
 	b := newPlain(t, 2, Config{})
-	b.Forward(0, broadcast, stationA, 1, 60, 0)
+	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	if err := b.AddStatic(stationB, 1, 1, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func TestAddStaticRefuses(t *testing.T) {
 	}{
 		{"zero address", 0, 1, 0, "use a unicast MAC address"},
 		{"group address", 0x0100_5E00_0001, 1, 0, "use a unicast MAC address"},
-		{"broadcast", broadcast, 1, 0, "use a unicast MAC address"},
+		{"broadcast", frame.Broadcast, 1, 0, "use a unicast MAC address"},
 		{"49 bits", 1 << 48, 1, 0, "use a unicast MAC address"},
 		{"VLAN 0", stationB, 0, 0, "use 1 to 4094"},
 		{"VLAN 4095", stationB, 4095, 0, "use 1 to 4094"},
@@ -97,9 +99,9 @@ func TestAddStaticSweepsWhenFull(t *testing.T) {
 	const n = 1000
 	b := newPlain(t, 2, Config{MaxEntries: n, Ageing: 100})
 	for i := range uint64(n - 1) {
-		b.Forward(0, broadcast, stationC+1+i, 1, 60, 50)
+		b.Forward(0, frame.Broadcast, stationC+1+i, 1, 60, 50)
 	}
-	b.Forward(0, broadcast, stationA, 1, 60, 0)
+	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	wantError(t, b.AddStatic(stationB, 1, 1, 99), "full with 1000 entries")
 	if err := b.AddStatic(stationB, 1, 1, 100); err != nil {
 		t.Error(err)
@@ -122,11 +124,11 @@ func TestDump(t *testing.T) {
 		setPort(t, b, i, PortConfig{PVID: 1, Tagged: vlans(t, 4094), Learning: true, Flood: true})
 		b.SetUp(i, true)
 	}
-	b.Forward(0, broadcast, stationA, 1, 60, 10)
-	b.Forward(1, broadcast, stationA, 4094, 60, 20)
-	b.Forward(2, broadcast, stationB, 1, 60, 20)  // flushed below
-	b.Forward(0, broadcast, stationD, 1, 60, -40) // aged
-	b.Forward(0, broadcast, stationE, 1, 60, 70)  // seen by a worker whose clock reading is newer
+	b.Forward(0, frame.Broadcast, stationA, 1, 60, 10)
+	b.Forward(1, frame.Broadcast, stationA, 4094, 60, 20)
+	b.Forward(2, frame.Broadcast, stationB, 1, 60, 20)  // flushed below
+	b.Forward(0, frame.Broadcast, stationD, 1, 60, -40) // aged
+	b.Forward(0, frame.Broadcast, stationE, 1, 60, 70)  // seen by a worker whose clock reading is newer
 	if err := b.AddStatic(stationC, 1, 2, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package bridge
 import (
 	"math/rand/v2"
 	"testing"
+
+	"pfcswitch/dataplane/frame"
 )
 
 const benchStations = 100_000
@@ -68,7 +70,7 @@ func BenchmarkChurn(b *testing.B) {
 	f.init(DefaultMaxEntries)
 	b.ReportAllocs()
 	for now := int64(0); b.Loop(); now++ {
-		f.learn(fdbKey(rand.Uint64N(broadcast), 1), 1, now)
+		f.learn(fdbKey(rand.Uint64N(frame.Broadcast), 1), 1, now)
 	}
 }
 
@@ -107,8 +109,9 @@ func BenchmarkForward(b *testing.B) {
 		})
 	}
 	run("unicast/random", Unicast, station, func(i int) uint64 { return station(i + 1) })
-	run("unicast/one-flow", Unicast, func(int) uint64 { return keys[0] >> 12 }, func(int) uint64 { return keys[0]>>12 ^ 1 })
-	run("flood", Flood, station, func(int) uint64 { return broadcast })
+	run("unicast/one-flow", Unicast, func(int) uint64 { return keys[0] >> 12 },
+		func(int) uint64 { return keys[0]>>12 ^ 1 })
+	run("flood", Flood, station, func(int) uint64 { return frame.Broadcast })
 }
 
 // BenchmarkSweep is the cost of ageing per slot, 100,000 of 262,144 in use.

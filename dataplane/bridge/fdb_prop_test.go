@@ -51,7 +51,7 @@ func (m *tableModel) learn(t *rapid.T) {
 func (m *tableModel) bind(t *rapid.T) {
 	key, port := anyKey.Draw(t, "key"), anyTablePort.Draw(t, "port")
 	want := m.fits(key)
-	if got := m.f.bind(key, port, 0); got != want {
+	if got := m.f.bindStatic(key, port, 0); got != want {
 		t.Fatalf("bind %d: %v, want %v", key, got, want)
 	}
 	if want {

@@ -1,44 +1,41 @@
 package bridge
 
-const (
-	broadcast = 0xFFFF_FFFF_FFFF
-	groupBit  = 1 << 40 // I/G bit: the lowest bit of the first octet
+import "pfcswitch/dataplane/frame"
 
+const (
 	// 802.1Q table 8-1: 01-80-C2-00-00-00 to -0F; and the All LANs Bridge Management Group Address.
 	reservedBlock    = 0x0180_C200_0000 >> 4
 	bridgeManagement = 0x0180_C200_0010
 )
 
-func group(mac uint64) bool { return mac&groupBit != 0 }
-
 // Reserved tells whether a bridge never forwards frames to mac.
 func Reserved(mac uint64) bool { return mac>>4 == reservedBlock || mac == bridgeManagement }
 
-// Forward decides where a frame goes that port in received, and learns its source address. vid is what Ingress
-// returned; octets is the frame's length without FCS; now is in nanoseconds. Addresses have no bits above the 48th.
+// Forward decides where a frame goes that port in received, and learns its source address. vid is the result of
+// Ingress. octets is the frame's length without FCS. now is in nanoseconds. Addresses have no bits above the 48th.
 //
-// Nothing is learned from a frame to a reserved address: its sender is the neighbour's port, not a station to be
-// reached. Nor from a frame that loop detection stops: it left by another port before, and learning from it would
-// move its sender to the wrong side.
+// Nothing is learned from a frame to a reserved address: its sender is the neighbour's port, not a station. Nothing is
+// learned either from a frame that loop detection stops. That frame left by another port before, so learning from it
+// would move its sender to the wrong side.
 func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now int64) Decision {
-	if d, done := b.enter(in, dst, vid, now); done {
+	if d, done := b.precheck(in, dst, vid, now); done {
 		return d
 	}
 	b.learn(in, src, vid, now)
 	d := b.choose(in, dst, vid, now)
-	if d.Kind == Flood && !b.ports[in].storm.take(octets, now) {
+	if d.Kind == Flood && !b.ports[in].storm.charge(octets, now) {
 		return drop(DropStorm)
 	}
 	return d
 }
 
-// enter decides what needs no look at the stations: done is false for a frame that the bridge goes on with.
-func (b *Bridge) enter(in int, dst uint64, vid uint16, now int64) (d Decision, done bool) {
+// precheck makes the decisions that need no destination entry. done is false if the frame goes on.
+func (b *Bridge) precheck(in int, dst uint64, vid uint16, now int64) (d Decision, done bool) {
 	if uint(in) >= MaxPorts || !b.up.Has(in) {
 		return drop(DropPortDown), true
 	}
 	if b.ports[in].wired {
-		return b.across(b.ports[in].wire), true
+		return b.crossConnect(b.ports[in].wire), true
 	}
 	if !b.member(in, vid) || Reserved(dst) {
 		return drop(DropFiltered), true
@@ -51,9 +48,9 @@ func (b *Bridge) enter(in int, dst uint64, vid uint16, now int64) (d Decision, d
 	return d, false
 }
 
-// choose looks for the station, and floods where it is not known.
+// choose looks up the destination station, and floods if it is unknown.
 func (b *Bridge) choose(in int, dst uint64, vid uint16, now int64) Decision {
-	if !group(dst) { // no group address is ever in the database
+	if !frame.IsGroup(dst) { // the database holds no group address
 		if out, known := b.fdb.lookup(fdbKey(dst, vid), now); known {
 			return b.unicast(in, out, vid)
 		}
@@ -61,16 +58,16 @@ func (b *Bridge) choose(in int, dst uint64, vid uint16, now int64) Decision {
 	return b.flood(in, dst, vid)
 }
 
-// learn is the Learning Process (802.1Q 8.7). A group address is no station; neither is the zero address, which
-// broken senders use.
+// learn is the Learning Process (802.1Q 8.7). It ignores group addresses, and the zero address, which broken senders
+// use.
 func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) {
-	if b.learning.Has(in) && !group(src) && src != 0 {
+	if b.learning.Has(in) && !frame.IsGroup(src) && src != 0 {
 		b.fdb.learn(fdbKey(src, vid), in, now)
 	}
 }
 
-// across decides for a frame from the other end of a wire, which carries every address.
-func (b *Bridge) across(out int) Decision {
+// crossConnect decides for a frame from the other end of a wire, which carries every address.
+func (b *Bridge) crossConnect(out int) Decision {
 	if !b.up.Has(out) {
 		return drop(DropPortDown)
 	}
@@ -92,11 +89,11 @@ func (b *Bridge) unicast(in, out int, vid uint16) Decision {
 func (b *Bridge) flood(in int, dst uint64, vid uint16) Decision {
 	d := Decision{Kind: Flood, Cause: cause(dst), Port: -1, Ports: b.members[vid]}
 	d.Ports.Remove(in)
-	d.Ports.and(&b.flooding)
+	d.Ports.intersect(&b.flooding)
 	if d.Ports.Empty() {
 		return drop(DropFiltered)
 	}
-	d.Ports.and(&b.up)
+	d.Ports.intersect(&b.up)
 	if d.Ports.Empty() {
 		return drop(DropPortDown)
 	}
@@ -105,11 +102,71 @@ func (b *Bridge) flood(in int, dst uint64, vid uint16) Decision {
 
 func cause(dst uint64) Cause {
 	switch {
-	case dst == broadcast:
+	case dst == frame.Broadcast:
 		return Broadcast
-	case group(dst):
+	case frame.IsGroup(dst):
 		return Multicast
 	default:
 		return UnknownUnicast
 	}
+}
+
+// Trace returns what Forward would decide now. It learns nothing and charges nothing.
+func (b *Bridge) Trace(in int, dst, src uint64, vid uint16, now int64) Decision {
+	if d, done := b.precheck(in, dst, vid, now); done {
+		return d
+	}
+	if dst == src && b.learns(in, src, vid, now) {
+		return drop(DropSamePort)
+	}
+	d := b.choose(in, dst, vid, now)
+	if d.Kind == Flood && !b.ports[in].storm.allows(now) {
+		return drop(DropStorm)
+	}
+	return d
+}
+
+// learns tells whether a frame from src would enter src, behind port in, into the filtering database.
+func (b *Bridge) learns(in int, src uint64, vid uint16, now int64) bool {
+	if !b.learning.Has(in) || frame.IsGroup(src) || src == 0 {
+		return false
+	}
+	i, found := b.fdb.find(fdbKey(src, vid))
+	if found {
+		return !b.fdb.slots[i].static
+	}
+	return b.fdb.hasRoom(now)
+}
+
+// hasRoom tells whether a new station would find room: a free slot, or a dead entry within the sweep that learning
+// does.
+func (f *fdb) hasRoom(now int64) bool {
+	if f.used < f.max {
+		return true
+	}
+	for k := range min(fullSweep, len(f.slots)) {
+		if e := &f.slots[(f.cursor+k)&f.mask]; e.key != 0 && f.dead(e, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// An Entered is what the filtering database knows of a station.
+type Entered struct {
+	Known  bool
+	Port   int
+	Static bool
+	AgeNs  int64 // since the station's last frame; 0 for a static entry
+}
+
+// Lookup returns what the filtering database knows of a station now.
+func (b *Bridge) Lookup(mac uint64, vid uint16, now int64) Entered {
+	i, found := b.fdb.find(fdbKey(mac, vid))
+	if !found || b.fdb.dead(&b.fdb.slots[i], now) {
+		return Entered{}
+	}
+	e := &b.fdb.slots[i]
+	entry := e.export(now)
+	return Entered{Known: true, Port: entry.Port, Static: entry.Static, AgeNs: int64(entry.Age)}
 }

@@ -1,6 +1,11 @@
 package bridge
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+)
 
 // forwardBridge has, in VLAN 1: port 0 and 1 plain, 2 without flood, 3 down; in VLAN 10: 0 and 4 tagged; port 5 is
 // alone in VLAN 50, 6 and 3 are in VLAN 60 (so that 6 has only a port that is down), 7 and 2 in VLAN 70.
@@ -20,9 +25,9 @@ func forwardBridge(t *testing.T) *Bridge {
 		setPort(t, b, i, c)
 		b.SetUp(i, i != 3)
 	}
-	b.Forward(0, broadcast, stationA, 1, 60, 0)
-	b.Forward(1, broadcast, stationB, 1, 60, 0)
-	b.Forward(4, broadcast, stationC, 10, 60, 0)
+	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
+	b.Forward(1, frame.Broadcast, stationB, 1, 60, 0)
+	b.Forward(4, frame.Broadcast, stationC, 10, 60, 0)
 	for mac, port := range map[uint64]int{stationD: 3, stationE: 4} {
 		if err := b.AddStatic(mac, 1, port, 0); err != nil {
 			t.Fatal(err)
@@ -55,14 +60,14 @@ func TestForward(t *testing.T) {
 		{"known in this VLAN", 0, stationC, stationA, 10, unicast(4)},
 		{"unknown unicast", 0, stranger, stationA, 1, flood(UnknownUnicast, 1)},
 		{"unknown unicast to the zero address", 0, 0, stationA, 1, flood(UnknownUnicast, 1)},
-		{"broadcast", 1, broadcast, stationB, 1, flood(Broadcast, 0)},
+		{"broadcast", 1, frame.Broadcast, stationB, 1, flood(Broadcast, 0)},
 		{"multicast", 1, 0x0100_5E00_0001, stationB, 1, flood(Multicast, 0)},
 		{"loop probe of another switch", 1, ProbeAddress, stationB, 1, flood(Multicast, 0)},
 		{"multicast tagged", 0, 0x3333_0000_0001, stationA, 10, flood(Multicast, 4)},
-		{"flood from a port without flood", 2, broadcast, stranger, 1, flood(Broadcast, 0, 1)},
-		{"nobody else in the VLAN", 5, broadcast, stranger, 50, drop(DropFiltered)},
-		{"all others down", 6, broadcast, stranger, 60, drop(DropPortDown)},
-		{"all others without flood", 7, broadcast, stranger, 70, drop(DropFiltered)},
+		{"flood from a port without flood", 2, frame.Broadcast, stranger, 1, flood(Broadcast, 0, 1)},
+		{"nobody else in the VLAN", 5, frame.Broadcast, stranger, 50, drop(DropFiltered)},
+		{"all others down", 6, frame.Broadcast, stranger, 60, drop(DropPortDown)},
+		{"all others without flood", 7, frame.Broadcast, stranger, 70, drop(DropFiltered)},
 		{"reserved: first", 0, 0x0180_C200_0000, stationA, 1, drop(DropFiltered)},
 		{"reserved: MAC Control", 0, 0x0180_C200_0001, stationA, 1, drop(DropFiltered)},
 		{"reserved: last of the block", 0, 0x0180_C200_000F, stationA, 1, drop(DropFiltered)},
@@ -70,7 +75,7 @@ func TestForward(t *testing.T) {
 		{"not reserved: one above", 0, 0x0180_C200_0011, stationA, 1, flood(Multicast, 1)},
 		{"not reserved: GMRP", 0, 0x0180_C200_0020, stationA, 1, flood(Multicast, 1)},
 		{"not reserved: another first octet", 0, 0x0380_C200_0001, stationA, 1, flood(Multicast, 1)},
-		{"ingress not a member", 1, broadcast, stationB, 10, drop(DropFiltered)},
+		{"ingress not a member", 1, frame.Broadcast, stationB, 10, drop(DropFiltered)},
 		{"ingress down", 3, stationA, stranger, 1, drop(DropPortDown)},
 		{"ingress never set", 9, stationA, stranger, 1, drop(DropPortDown)},
 		{"ingress beyond the table", MaxPorts, stationA, stranger, 1, drop(DropPortDown)},
@@ -95,20 +100,20 @@ func TestLearns(t *testing.T) {
 		src  uint64
 		want bool
 	}{
-		{"from a flooded frame", nil, 0, broadcast, stationA, true},
+		{"from a flooded frame", nil, 0, frame.Broadcast, stationA, true},
 		{"from a frame that is dropped as same-port", nil, 0, stationA, stationA, true},
-		{"not from a group address", nil, 0, broadcast, 0x0100_0000_000A, false},
-		{"not from the broadcast address", nil, 0, broadcast, broadcast, false},
-		{"not from the zero address", nil, 0, broadcast, 0, false},
+		{"not from a group address", nil, 0, frame.Broadcast, 0x0100_0000_000A, false},
+		{"not from the broadcast address", nil, 0, frame.Broadcast, frame.Broadcast, false},
+		{"not from the zero address", nil, 0, frame.Broadcast, 0, false},
 		{"not from a frame to MAC Control", nil, 0, 0x0180_C200_0001, stationA, false},
 		{"not from a frame to LLDP", nil, 0, 0x0180_C200_000E, stationA, false},
-		{"not from a port that is down", func(b *Bridge) { b.SetUp(0, false) }, 0, broadcast, stationA, false},
+		{"not from a port that is down", func(b *Bridge) { b.SetUp(0, false) }, 0, frame.Broadcast, stationA, false},
 		{"not from a port without learning", func(b *Bridge) {
 			mustSet(t, b, 0, PortConfig{PVID: 1, Flood: true})
-		}, 0, broadcast, stationA, false},
+		}, 0, frame.Broadcast, stationA, false},
 		{"not from another VLAN", func(b *Bridge) {
 			mustSet(t, b, 0, PortConfig{PVID: 2, Learning: true, Flood: true})
-		}, 0, broadcast, stationA, false},
+		}, 0, frame.Broadcast, stationA, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newPlain(t, 2, Config{})
@@ -136,18 +141,19 @@ func TestForwardStorm(t *testing.T) {
 
 	// The bucket holds two frames of 1542 wire octets: 36 of 84 leave 60 octets, the 37th takes the rest.
 	for i := range 37 {
-		if d := b.Forward(0, broadcast, stationA, 1, 60, 0); d != flood(Broadcast, 1) {
+		if d := b.Forward(0, frame.Broadcast, stationA, 1, 60, 0); d != flood(Broadcast, 1) {
 			t.Fatalf("frame %d: %+v", i, d)
 		}
 	}
-	wantDecision(t, "over the limit", b.Forward(0, broadcast, stationA, 1, 60, 0), drop(DropStorm))
+	wantDecision(t, "over the limit", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), drop(DropStorm))
 	wantDecision(t, "unknown unicast counts too", b.Forward(0, stranger, stationA, 1, 60, 0), drop(DropStorm))
-	wantDecision(t, "the other port has no limit", b.Forward(1, broadcast, stationB, 1, 60, 0), flood(Broadcast, 0))
+	wantDecision(t, "the other port has no limit", b.Forward(1, frame.Broadcast, stationB, 1, 60, 0),
+		flood(Broadcast, 0))
 	wantDecision(t, "known unicast passes", b.Forward(0, stationB, stationA, 1, 60, 0), unicast(1))
 
 	// What the drops left: 3084 - 37·84 = -24 octets; 192 µs make it 0, one more nanosecond positive.
-	wantDecision(t, "at zero", b.Forward(0, broadcast, stationA, 1, 60, 192_000), drop(DropStorm))
-	wantDecision(t, "refilled", b.Forward(0, broadcast, stationA, 1, 60, 192_001), flood(Broadcast, 1))
+	wantDecision(t, "at zero", b.Forward(0, frame.Broadcast, stationA, 1, 60, 192_000), drop(DropStorm))
+	wantDecision(t, "refilled", b.Forward(0, frame.Broadcast, stationA, 1, 60, 192_001), flood(Broadcast, 1))
 }
 
 // TestStormIsNotChargedForNothing: a frame that has nowhere to go does not use up the limit.
@@ -158,10 +164,10 @@ func TestStormIsNotChargedForNothing(t *testing.T) {
 	setPort(t, b, 0, c)
 	b.SetUp(1, false)
 	for range 100 {
-		wantDecision(t, "nowhere to go", b.Forward(0, broadcast, stationA, 1, 1500, 0), drop(DropPortDown))
+		wantDecision(t, "nowhere to go", b.Forward(0, frame.Broadcast, stationA, 1, 1500, 0), drop(DropPortDown))
 	}
 	b.SetUp(1, true)
-	wantDecision(t, "first flood", b.Forward(0, broadcast, stationA, 1, 1500, 0), flood(Broadcast, 1))
+	wantDecision(t, "first flood", b.Forward(0, frame.Broadcast, stationA, 1, 1500, 0), flood(Broadcast, 1))
 }
 
 // mustSet configures a port or fails the test.
@@ -169,5 +175,34 @@ func mustSet(t *testing.T, b *Bridge, i int, c PortConfig) {
 	t.Helper()
 	if _, err := b.SetPort(i, c); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNames fixes the names that stand in counters, captures and `show`.
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		v    fmt.Stringer
+		want string
+	}{
+		{DropNone, "none"}, {DropFiltered, "filtered"}, {DropSamePort, "same-port"}, {DropPortDown, "port-down"},
+		{DropStorm, "storm"}, {DropReason(99), "DropReason(99)"},
+		{Drop, "drop"}, {Unicast, "unicast"}, {Flood, "flood"}, {Kind(99), "Kind(99)"},
+		{NoCause, "none"}, {UnknownUnicast, "unknown unicast"}, {Broadcast, "broadcast"}, {Multicast, "multicast"},
+		{Cause(99), "Cause(99)"},
+		{NotMember, "not a member"}, {Untagged, "untagged"}, {Tagged, "tagged"}, {Form(99), "Form(99)"},
+		{LoopIdle, "idle"}, {LoopWatching, "watching"}, {LoopShut, "shut"}, {LoopState(99), "LoopState(99)"},
+		{NoLoopEvent, "none"}, {ProbeReturned, "own probe came back"}, {HoldoffPassed, "no probe came back"},
+		{LinkDown, "port down"}, {DetectionOff, "loop detection off"}, {LoopReason(99), "LoopReason(99)"},
+	} {
+		if got := tt.v.String(); got != tt.want {
+			t.Errorf("%T: got %q, want %q", tt.v, got, tt.want)
+		}
+	}
+}
+
+// TestZeroDecision: a decision that nobody made must not send anything.
+func TestZeroDecision(t *testing.T) {
+	if d := (Decision{}); d.Kind != Drop || !d.Ports.Empty() {
+		t.Errorf("the zero decision is %v to %v", d.Kind, d.Ports)
 	}
 }

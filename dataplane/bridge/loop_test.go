@@ -3,6 +3,8 @@ package bridge
 import (
 	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/frame"
 )
 
 // newGuarded returns a bridge with n ports that are up and look for loops.
@@ -63,14 +65,15 @@ func TestLoopTick(t *testing.T) {
 // TestLoopShutsBothWays: while a port is shut nothing floods through it, and looped frames do not teach.
 func TestLoopShutsBothWays(t *testing.T) {
 	b := newGuarded(t, 3)
-	b.Forward(0, broadcast, stationA, 1, 60, 0)
+	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	ev := take(t, b, 1, 2, 10)
 	wantEvent(t, "event", ev, LoopEvent{Reason: ProbeReturned, Port: 2, Sender: 1, Where: 2})
 	if ev.Flooding() || !ev.Happened() || b.LoopState(2) != LoopShut || b.LoopState(1) != LoopWatching {
 		t.Errorf("event %+v, port 2 %v, port 1 %v", ev, b.LoopState(2), b.LoopState(1))
 	}
-	wantDecision(t, "out", b.Forward(0, broadcast, stationA, 1, 60, 11), flood(Broadcast, 1))
-	wantDecision(t, "the same frame, round the loop", b.Forward(2, broadcast, stationA, 1, 60, 12), drop(DropFiltered))
+	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, 11), flood(Broadcast, 1))
+	wantDecision(t, "the same frame, round the loop", b.Forward(2, frame.Broadcast, stationA, 1, 60, 12),
+		drop(DropFiltered))
 	wantDecision(t, "unknown unicast in", b.Forward(2, stranger, stationA, 1, 60, 12), drop(DropFiltered))
 	wantDecision(t, "A is where it was", b.Forward(1, stationA, 0, 1, 60, 13), unicast(0))
 	wantCounters(t, b, Counters{Entries: 1})
@@ -83,8 +86,8 @@ func TestLoopShutsBothWays(t *testing.T) {
 	if !ev.Flooding() {
 		t.Error("flooding still off")
 	}
-	wantDecision(t, "out again", b.Forward(0, broadcast, stationA, 1, 60, 10+holdoff), flood(Broadcast, 1, 2))
-	wantDecision(t, "in again", b.Forward(2, broadcast, stationC, 1, 60, 10+holdoff), flood(Broadcast, 0, 1))
+	wantDecision(t, "out again", b.Forward(0, frame.Broadcast, stationA, 1, 60, 10+holdoff), flood(Broadcast, 1, 2))
+	wantDecision(t, "in again", b.Forward(2, frame.Broadcast, stationC, 1, 60, 10+holdoff), flood(Broadcast, 0, 1))
 }
 
 // TestSuspect lists which port a probe shuts, by what is shut before it comes.
@@ -159,21 +162,21 @@ func TestLoopEndsWithLinkOrSetting(t *testing.T) {
 		t.Errorf("deadline %d while down", got)
 	}
 	wantEvent(t, "up", b.SetUp(1, true), LoopEvent{})
-	wantDecision(t, "floods", b.Forward(0, broadcast, stationA, 1, 60, 1), flood(Broadcast, 1, 2))
+	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 1), flood(Broadcast, 1, 2))
 
 	take(t, b, 1, 1, 2)
 	wantEvent(t, "unchanged", setPort(t, b, 1, guarded()), LoopEvent{})
-	wantDecision(t, "still shut", b.Forward(0, broadcast, stationA, 1, 60, 3), flood(Broadcast, 2))
+	wantDecision(t, "still shut", b.Forward(0, frame.Broadcast, stationA, 1, 60, 3), flood(Broadcast, 2))
 	wantEvent(t, "loop: off", setPort(t, b, 1, plain()), LoopEvent{Reason: DetectionOff, Port: 1})
-	wantDecision(t, "floods", b.Forward(0, broadcast, stationA, 1, 60, 4), flood(Broadcast, 1, 2))
+	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 4), flood(Broadcast, 1, 2))
 	take(t, b, 1, 1, 5)
-	wantDecision(t, "does not look any more", b.Forward(0, broadcast, stationA, 1, 60, 6), flood(Broadcast, 1, 2))
+	wantDecision(t, "does not look any more", b.Forward(0, frame.Broadcast, stationA, 1, 60, 6), flood(Broadcast, 1, 2))
 
 	take(t, b, 2, 2, 7)
 	b.RemovePort(2)
 	setPort(t, b, 2, guarded())
 	wantEvent(t, "the next port of that index", b.SetUp(2, true), LoopEvent{})
-	wantDecision(t, "floods", b.Forward(0, broadcast, stationA, 1, 60, 8), flood(Broadcast, 1, 2))
+	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 8), flood(Broadcast, 1, 2))
 }
 
 // TestFloodOffStaysOff: the hold-off gives back only what loop detection took.
@@ -183,11 +186,11 @@ func TestFloodOffStaysOff(t *testing.T) {
 	c.Flood = false
 	setPort(t, b, 2, c)
 	take(t, b, 2, 2, 0)
-	wantDecision(t, "shut", b.Forward(2, broadcast, stationC, 1, 60, 1), drop(DropFiltered))
+	wantDecision(t, "shut", b.Forward(2, frame.Broadcast, stationC, 1, 60, 1), drop(DropFiltered))
 	_, _, ev := b.LoopTick(2, holdoff)
 	wantEvent(t, "after the hold-off", ev, LoopEvent{Reason: HoldoffPassed, Port: 2})
-	wantDecision(t, "in", b.Forward(2, broadcast, stationC, 1, 60, holdoff), flood(Broadcast, 0, 1))
-	wantDecision(t, "out", b.Forward(0, broadcast, stationA, 1, 60, holdoff), flood(Broadcast, 1))
+	wantDecision(t, "in", b.Forward(2, frame.Broadcast, stationC, 1, 60, holdoff), flood(Broadcast, 0, 1))
+	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, holdoff), flood(Broadcast, 1))
 }
 
 // TestLoopThroughAnotherSwitch plays the probes of a switch whose ports 1, 2 and 3 are on one segment, so that each

@@ -30,7 +30,8 @@ func TestLoopGuard(t *testing.T) {
 			{5, "arm", LoopWatching, NoLoopEvent, false, 0},
 			{5, "tick", LoopWatching, NoLoopEvent, true, 5 + interval},
 			{4 + interval, "tick", LoopWatching, NoLoopEvent, false, 5 + interval},
-			{7 + interval, "tick", LoopWatching, NoLoopEvent, true, 7 + 2*interval}, // late: the next is late too, no burst
+			// late: the next is late too, no burst
+			{7 + interval, "tick", LoopWatching, NoLoopEvent, true, 7 + 2*interval},
 			{8 + interval, "arm", LoopWatching, NoLoopEvent, false, 7 + 2*interval},
 		}},
 		{"shut, and open after the hold-off", []step{
@@ -81,7 +82,7 @@ func TestLoopGuard(t *testing.T) {
 						got.reason = LinkDown
 					}
 				case "back":
-					got.reason = g.back(s.at)
+					got.reason = g.probeReturned(s.at)
 				case "tick":
 					got.send, got.reason = g.tick(s.at, holdoff)
 				}
@@ -100,7 +101,7 @@ func TestLoopGuardIsQuietWhenNothingIsDue(t *testing.T) {
 	g.arm()
 	for now := int64(0); now < 100*second; now = g.deadline(holdoff) {
 		if now == 20*second {
-			g.back(now)
+			g.probeReturned(now)
 		}
 		g.tick(now, holdoff)
 		if d := g.deadline(holdoff); d <= now {

@@ -11,8 +11,8 @@ type PortConfig struct {
 	Storm    int64   // most that frames received here may flood, in bit/s of wire octets (frame + 24); 0: no limit
 	Loop     bool    // send loop probes, and shut the port's flooding when one comes back
 
-	// Wired joins the port to port Wire alone, in both directions and whatever the VLAN: neither is part of the bridge. Both
-	// ends must say so.
+	// Wired joins the port to port Wire alone, in both directions and for every VLAN. Neither port is part of the
+	// bridge then. Both ends must be set so.
 	Wired bool
 	Wire  int
 }
@@ -29,9 +29,9 @@ type port struct {
 	guard   loopGuard
 }
 
-// SetPort adds a port, which is down until SetUp, or changes one: its link state and what it learned stay, but a port
-// that leaves a VLAN is flushed. On an error nothing has changed. The event tells if flooding came back because loop
-// detection was switched off.
+// SetPort adds a port, which is down until SetUp, or changes a port. A changed port keeps its link state and what it
+// learned, but a port that leaves a VLAN is flushed. On an error nothing has changed. The event tells whether flooding
+// came back because loop detection was switched off.
 func (b *Bridge) SetPort(i int, c PortConfig) (LoopEvent, error) {
 	if err := b.check(i, &c); err != nil {
 		return LoopEvent{}, err
@@ -44,8 +44,8 @@ func (b *Bridge) SetPort(i int, c PortConfig) (LoopEvent, error) {
 	if b.join(i, &c) {
 		b.fdb.flush(i)
 	}
-	b.learning.put(i, c.Learning)
-	return b.watch(i, DetectionOff), nil
+	b.learning.set(i, c.Learning)
+	return b.updateGuard(i, DetectionOff), nil
 }
 
 func (b *Bridge) check(i int, c *PortConfig) error {
@@ -57,31 +57,34 @@ func (b *Bridge) check(i int, c *PortConfig) error {
 	case c.Wired && (uint(c.Wire) >= MaxPorts || c.Wire == i):
 		return fmt.Errorf("bridge: port %d: wired to port %d (use another, 0 to %d)", i, c.Wire, MaxPorts-1)
 	case c.Storm < 0 || c.Storm > MaxStorm:
-		return fmt.Errorf("bridge: port %d: storm limit of %d bit/s (use 1 to %d, or 0 for none)", i, c.Storm, int64(MaxStorm))
+		return fmt.Errorf("bridge: port %d: storm limit of %d bit/s (use 1 to %d, or 0 for none)", i, c.Storm,
+			int64(MaxStorm))
 	case c.Loop && b.identity == Identity{}:
-		return fmt.Errorf("bridge: port %d: loop detection without an identity (draw one at random for Config.Identity)", i)
+		return fmt.Errorf("bridge: port %d: loop detection without an identity (draw one at random for "+
+			"Config.Identity)", i)
 	}
 	return nil
 }
 
-// join makes port i a member of the VLANs that c names and of no other; of none where it is wired. It tells whether the port left one.
+// join makes port i a member of exactly the VLANs in c, or of none if it is wired. It tells whether the port left a
+// VLAN.
 func (b *Bridge) join(i int, c *PortConfig) (left bool) {
 	b.ports[i].pvid = c.PVID
 	for vid := uint16(minVID); vid <= maxVID; vid++ {
 		in := !c.Wired && (vid == c.PVID || c.Tagged.Has(vid))
 		left = left || !in && b.members[vid].Has(i)
-		b.members[vid].put(i, in)
+		b.members[vid].set(i, in)
 	}
 	return left
 }
 
-// RemovePort forgets a port and all its entries, static ones too. The index may be given to another port.
+// RemovePort forgets a port and all its entries, static ones too. Another port may get the index.
 func (b *Bridge) RemovePort(i int) {
 	if uint(i) >= MaxPorts {
 		return
 	}
 	b.fdb.flush(i)
-	b.fdb.unbind(i)
+	b.fdb.unbindStatic(i)
 	for vid := range b.members {
 		b.members[vid].Remove(i)
 	}
@@ -91,8 +94,8 @@ func (b *Bridge) RemovePort(i int) {
 	b.ports[i] = port{}
 }
 
-// SetUp tells the bridge the state of a port's link. A port that goes down loses what it learned, and a loop that was
-// found on it is over. Ports that were never set are ignored.
+// SetUp tells the bridge the state of a port's link. A port that goes down forgets what it learned, and a loop found
+// on it is over. SetUp ignores unknown ports.
 func (b *Bridge) SetUp(i int, up bool) LoopEvent {
 	if uint(i) >= MaxPorts || !b.ports[i].present {
 		return LoopEvent{}
@@ -100,6 +103,6 @@ func (b *Bridge) SetUp(i int, up bool) LoopEvent {
 	if !up && b.up.Has(i) {
 		b.fdb.flush(i)
 	}
-	b.up.put(i, up)
-	return b.watch(i, LinkDown)
+	b.up.set(i, up)
+	return b.updateGuard(i, LinkDown)
 }

@@ -1,6 +1,10 @@
 package bridge
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+)
 
 func TestSetPortRefuses(t *testing.T) {
 	for _, tt := range []struct {
@@ -23,7 +27,7 @@ func TestSetPortRefuses(t *testing.T) {
 			tt.edit(&c)
 			_, err := b.SetPort(tt.i, c)
 			wantError(t, err, tt.words)
-			wantDecision(t, "as before", b.Forward(0, broadcast, stationA, 1, 60, 0), flood(Broadcast, 1))
+			wantDecision(t, "as before", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), flood(Broadcast, 1))
 		})
 	}
 }
@@ -42,12 +46,12 @@ func TestLoopNeedsIdentity(t *testing.T) {
 func TestNewPortIsDown(t *testing.T) {
 	b := newPlain(t, 2, Config{})
 	setPort(t, b, 2, plain())
-	wantDecision(t, "in", b.Forward(2, broadcast, stationA, 1, 60, 0), drop(DropPortDown))
-	wantDecision(t, "out", b.Forward(0, broadcast, stationA, 1, 60, 0), flood(Broadcast, 1))
+	wantDecision(t, "in", b.Forward(2, frame.Broadcast, stationA, 1, 60, 0), drop(DropPortDown))
+	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), flood(Broadcast, 1))
 	b.SetUp(2, true)
-	wantDecision(t, "out", b.Forward(0, broadcast, stationA, 1, 60, 0), flood(Broadcast, 1, 2))
+	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), flood(Broadcast, 1, 2))
 	b.SetUp(9, true)
-	wantDecision(t, "a port that was never set", b.Forward(9, broadcast, stationA, 1, 60, 0), drop(DropPortDown))
+	wantDecision(t, "a port that was never set", b.Forward(9, frame.Broadcast, stationA, 1, 60, 0), drop(DropPortDown))
 }
 
 func TestSetPortAgain(t *testing.T) {
@@ -57,10 +61,10 @@ func TestSetPortAgain(t *testing.T) {
 			setPort(t, b, i, PortConfig{PVID: 1, Tagged: vlans(t, 10), Learning: true, Flood: true, Storm: 1000})
 			b.SetUp(i, true)
 		}
-		b.Forward(0, broadcast, stationA, 1, 1500, 0)
-		b.Forward(0, broadcast, stationA, 1, 1500, 0)
-		b.Forward(0, broadcast, stationA, 1, 1500, 0)
-		wantDecision(t, "limit used up", b.Forward(0, broadcast, stationA, 1, 60, 0), drop(DropStorm))
+		b.Forward(0, frame.Broadcast, stationA, 1, 1500, 0)
+		b.Forward(0, frame.Broadcast, stationA, 1, 1500, 0)
+		b.Forward(0, frame.Broadcast, stationA, 1, 1500, 0)
+		wantDecision(t, "limit used up", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), drop(DropStorm))
 		return b
 	}
 	for _, tt := range []struct {
@@ -95,16 +99,16 @@ func TestSetPortAgain(t *testing.T) {
 			if _, known := b.fdb.lookup(fdbKey(stationA, 1), 0); known != tt.known {
 				t.Errorf("known: %v, want %v", known, tt.known)
 			}
-			wantDecision(t, "in", b.Forward(0, broadcast, 0, 1, 60, 0), tt.in)
-			wantDecision(t, "out", b.Forward(1, broadcast, 0, 10, 60, 0), tt.out)
+			wantDecision(t, "in", b.Forward(0, frame.Broadcast, 0, 1, 60, 0), tt.in)
+			wantDecision(t, "out", b.Forward(1, frame.Broadcast, 0, 10, 60, 0), tt.out)
 		})
 	}
 }
 
 func TestSetUpDownFlushes(t *testing.T) {
 	b := newPlain(t, 3, Config{})
-	b.Forward(0, broadcast, stationA, 1, 60, 0)
-	b.Forward(1, broadcast, stationB, 1, 60, 0)
+	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
+	b.Forward(1, frame.Broadcast, stationB, 1, 60, 0)
 	b.SetUp(0, true) // says nothing new
 	wantDecision(t, "still up", b.Forward(2, stationA, 0, 1, 60, 0), unicast(0))
 	b.SetUp(0, false)
@@ -117,7 +121,7 @@ func TestSetUpDownFlushes(t *testing.T) {
 
 func TestRemovePort(t *testing.T) {
 	b := newPlain(t, 3, Config{})
-	b.Forward(0, broadcast, stationA, 1, 60, 0)
+	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	for i := range 100 { // enough that some share a cluster
 		if err := b.AddStatic(stationE+uint64(i), 1, i%2, 0); err != nil {
 			t.Fatal(err)
@@ -128,8 +132,8 @@ func TestRemovePort(t *testing.T) {
 	take(t, b, 0, 0, 0)
 	b.RemovePort(0)
 	wantCounters(t, b, Counters{Entries: 50, Static: 50})
-	wantDecision(t, "in", b.Forward(0, broadcast, stationA, 1, 60, 0), drop(DropPortDown))
-	wantDecision(t, "out", b.Forward(1, broadcast, stationB, 1, 60, 0), flood(Broadcast, 2))
+	wantDecision(t, "in", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), drop(DropPortDown))
+	wantDecision(t, "out", b.Forward(1, frame.Broadcast, stationB, 1, 60, 0), flood(Broadcast, 2))
 	wantDecision(t, "learned", b.Forward(1, stationA, stationB, 1, 60, 0), flood(UnknownUnicast, 2))
 	wantDecision(t, "its static", b.Forward(2, stationE, 0, 1, 60, 0), flood(UnknownUnicast, 1))
 	wantDecision(t, "another's static", b.Forward(2, stationE+1, 0, 1, 60, 0), unicast(1))
@@ -140,7 +144,8 @@ func TestRemovePort(t *testing.T) {
 
 	setPort(t, b, 0, PortConfig{PVID: 2, Flood: true})
 	b.SetUp(0, true)
-	wantDecision(t, "the next port of that index", b.Forward(1, broadcast, stationB, 1, 60, 0), flood(Broadcast, 2))
+	wantDecision(t, "the next port of that index", b.Forward(1, frame.Broadcast, stationB, 1, 60, 0),
+		flood(Broadcast, 2))
 
 	b.RemovePort(1)
 	if b.up.Has(1) || b.learning.Has(1) || b.flooding.Has(1) {
@@ -148,5 +153,5 @@ func TestRemovePort(t *testing.T) {
 	}
 	b.RemovePort(-1)
 	b.RemovePort(MaxPorts)
-	wantDecision(t, "alone", b.Forward(2, broadcast, 0, 1, 60, 0), drop(DropFiltered))
+	wantDecision(t, "alone", b.Forward(2, frame.Broadcast, 0, 1, 60, 0), drop(DropFiltered))
 }

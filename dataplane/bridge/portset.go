@@ -21,8 +21,8 @@ func (s *PortSet) Add(i int) { s[i>>6] |= 1 << (i & 63) }
 // Remove takes port i out of the set.
 func (s *PortSet) Remove(i int) { s[i>>6] &^= 1 << (i & 63) }
 
-// put adds or removes port i.
-func (s *PortSet) put(i int, in bool) {
+// set adds or removes port i.
+func (s *PortSet) set(i int, in bool) {
 	if in {
 		s.Add(i)
 	} else {
@@ -30,8 +30,8 @@ func (s *PortSet) put(i int, in bool) {
 	}
 }
 
-// and keeps the ports that are in o too.
-func (s *PortSet) and(o *PortSet) {
+// intersect keeps the ports that are in o too.
+func (s *PortSet) intersect(o *PortSet) {
 	for w := range s {
 		s[w] &= o[w]
 	}

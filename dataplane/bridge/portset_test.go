@@ -46,7 +46,7 @@ func TestPortSetAllStops(t *testing.T) {
 
 func TestPortSetAnd(t *testing.T) {
 	s, o := ports(1, 2, 64, 255), ports(2, 3, 255)
-	s.and(&o)
+	s.intersect(&o)
 	if want := ports(2, 255); s != want {
 		t.Errorf("got %v, want %v", slices.Collect(s.All()), slices.Collect(want.All()))
 	}

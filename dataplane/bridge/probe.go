@@ -3,11 +3,13 @@ package bridge
 import (
 	"encoding/binary"
 	"errors"
+
+	"pfcswitch/dataplane/frame"
 )
 
 const (
 	// ProbeAddress is the destination of a loop probe: 03-50-46-43-00-01, a locally administered group address.
-	// It is not one of the reserved addresses, so that every bridge in a loop floods it.
+	// It is not a reserved address, so that every bridge in a loop floods it.
 	ProbeAddress = 0x0350_4643_0001
 
 	// ProbeEtherType is Local Experimental EtherType 2 (IEEE 802).
@@ -19,12 +21,9 @@ const (
 	probeMagic   = 0x4C4F_4F50 // "LOOP"
 	probeVersion = 1
 
-	addressesLen = 6 + 6
-	tagLen       = 4
+	addressesLen = 2 * frame.AddressOctets
 	probeUsedLen = addressesLen + 2 + 20 // what of ProbeLen is not padding
 	maxTags      = 2
-	tpidCustomer = 0x8100
-	tpidService  = 0x88A8
 )
 
 // ErrNotProbe is returned when a frame
@@ -37,11 +36,11 @@ var ErrNotProbe = errors.New("bridge: not a loop probe")
 // Identity tells one run of one switch from all others.
 type Identity [8]byte
 
-// A Probe is a frame that a switch sends to find itself again.
+// A Probe is a frame that a switch sends to see whether it comes back.
 type Probe struct {
 	Identity Identity // of the sending switch
-	Port     uint16   // index of the port that it left by
-	Sequence uint32   // counts the port's probes, so that a capture tells a loop from a replay; not judged
+	Port     uint16   // index of the port by which it left
+	Sequence uint32   // counts the port's probes, so that a capture tells a loop from a replay; not checked
 }
 
 // AppendProbe appends p as an untagged frame from the port's MAC address src, ProbeLen octets without FCS, and returns
@@ -58,8 +57,10 @@ type Probe struct {
 //	 4 octets: sequence
 //	26 octets: zero, ignored on receipt
 func AppendProbe(b []byte, src uint64, p Probe) []byte {
-	b = appendMAC(b, ProbeAddress)
-	b = appendMAC(b, src)
+	var addresses [addressesLen]byte
+	frame.PutAddress(addresses[:], ProbeAddress)
+	frame.PutAddress(addresses[frame.AddressOctets:], src)
+	b = append(b, addresses[:]...)
 	b = binary.BigEndian.AppendUint16(b, ProbeEtherType)
 	b = binary.BigEndian.AppendUint32(b, probeMagic)
 	b = append(b, probeVersion, 0)
@@ -70,18 +71,13 @@ func AppendProbe(b []byte, src uint64, p Probe) []byte {
 	return append(b, padding[:]...)
 }
 
-func appendMAC(b []byte, mac uint64) []byte {
-	b = binary.BigEndian.AppendUint16(b, uint16(mac>>32))
-	return binary.BigEndian.AppendUint32(b, uint32(mac))
-}
-
 // ParseProbe reads a frame that begins with its destination address. It accepts up to two VLAN tags, because a loop
 // may lead through a tagged port. The error is ErrNotProbe.
-func ParseProbe(frame []byte) (Probe, error) {
-	if len(frame) < probeUsedLen || mac(frame) != ProbeAddress {
+func ParseProbe(b []byte) (Probe, error) {
+	if len(b) < probeUsedLen || frame.Address(b) != ProbeAddress {
 		return Probe{}, ErrNotProbe
 	}
-	b := untagged(frame[addressesLen:])
+	b = untagged(b[addressesLen:])
 	if len(b) < probeUsedLen-addressesLen ||
 		binary.BigEndian.Uint16(b) != ProbeEtherType ||
 		binary.BigEndian.Uint32(b[2:]) != probeMagic ||
@@ -95,20 +91,16 @@ func ParseProbe(frame []byte) (Probe, error) {
 	}, nil
 }
 
-func mac(b []byte) uint64 {
-	return uint64(binary.BigEndian.Uint16(b))<<32 | uint64(binary.BigEndian.Uint32(b[2:]))
-}
-
 // untagged skips VLAN tags: b begins with a tag or with the EtherType.
 func untagged(b []byte) []byte {
 	for range maxTags {
-		if len(b) < tagLen {
+		if len(b) < frame.TagOctets {
 			break
 		}
-		if t := binary.BigEndian.Uint16(b); t != tpidCustomer && t != tpidService {
+		if t := binary.BigEndian.Uint16(b); t != frame.TypeVLAN && t != frame.TypeServiceTag {
 			break
 		}
-		b = b[tagLen:]
+		b = b[frame.TagOctets:]
 	}
 	return b
 }

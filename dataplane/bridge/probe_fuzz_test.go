@@ -3,16 +3,18 @@ package bridge
 import (
 	"bytes"
 	"testing"
+
+	"pfcswitch/dataplane/frame"
 )
 
 // FuzzParseProbe: what parses is appended to a frame that parses to the same, and equals the input in every octet that
 // has a meaning.
 func FuzzParseProbe(f *testing.F) {
-	frame := unhex(f, probeHex)
-	f.Add(frame)
-	f.Add(frame[:34])
-	f.Add(frame[:33])
-	f.Add(append(frame[:12:12], append([]byte{0x81, 0, 0x60, 0x0A}, frame[12:]...)...))
+	sent := unhex(f, probeHex)
+	f.Add(sent)
+	f.Add(sent[:34])
+	f.Add(sent[:33])
+	f.Add(append(sent[:12:12], append([]byte{0x81, 0, 0x60, 0x0A}, sent[12:]...)...))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		p, err := ParseProbe(in)
@@ -22,7 +24,7 @@ func FuzzParseProbe(f *testing.F) {
 			}
 			return
 		}
-		out := AppendProbe(nil, mac(in[6:]), p)
+		out := AppendProbe(nil, frame.Address(in[6:]), p)
 		again, err := ParseProbe(out)
 		if err != nil || again != p {
 			t.Fatalf("parsed again: %+v, %v; want %+v", again, err, p)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/frame"
 )
 
 const probeHex = "035046430001" + "02000000000a" + "88b6" + // destination, source, EtherType
@@ -38,9 +40,9 @@ func TestAppendProbe(t *testing.T) {
 // TestProbeAddress: bridges flood the probe, ours do too, and nobody else was given the address.
 func TestProbeAddress(t *testing.T) {
 	const local = 1 << 41 // U/L bit
-	if !group(ProbeAddress) || Reserved(ProbeAddress) || ProbeAddress&local == 0 {
+	if !frame.IsGroup(ProbeAddress) || Reserved(ProbeAddress) || ProbeAddress&local == 0 {
 		t.Errorf("%012x: group %v, reserved %v, local %v; want true, false, true",
-			uint64(ProbeAddress), group(ProbeAddress), Reserved(ProbeAddress), uint64(ProbeAddress)&local != 0)
+			uint64(ProbeAddress), frame.IsGroup(ProbeAddress), Reserved(ProbeAddress), uint64(ProbeAddress)&local != 0)
 	}
 }
 

@@ -1,21 +1,20 @@
 package bridge
 
-const (
-	// wireOctets is what a frame without FCS takes on the wire beside itself: FCS, preamble and gap.
-	wireOctets = 4 + 20
+import "pfcswitch/dataplane/frame"
 
+const (
 	// MaxStorm is the highest storm limit, in bit/s: the fastest Ethernet.
 	MaxStorm = 800_000_000_000
 
-	bit = 1_000_000_000 // one bit in the bucket's unit, so that rate times nanoseconds is exact
+	bit = 1_000_000_000 // one bit in the unit of the bucket, in which rate times nanoseconds is exact
 
-	stormWindow = 10_000_000                        // depth of the bucket in nanoseconds at the limit's rate,
-	stormFrames = 2 * (1518 + wireOctets) * 8 * bit // but at least two tagged frames of the usual MTU
+	stormWindow = 10_000_000                              // depth of the bucket in nanoseconds at the limit's rate,
+	stormFrames = 2 * (1518 + frame.WireExtras) * 8 * bit // but at least two tagged frames of the usual MTU
 )
 
 // storm is the limit on what one ingress port may flood: a token bucket of depth max(rate × 10 ms, two frames). A
-// frame passes while the level is above zero and takes it below by at most itself, so that a frame larger than the
-// bucket (a GSO frame of 64 KiB) passes too, at the right rate. The zero value has no limit.
+// frame passes while the level is above zero, and takes the level below zero by at most its length. So a frame larger
+// than the bucket (a GSO frame of 64 KiB) passes at the right rate too. The zero value has no limit.
 type storm struct {
 	rate  int64 // bit/s of wire octets; 0: no limit
 	depth int64 // in 10⁻⁹ bit, as is level
@@ -29,8 +28,8 @@ func newStorm(rate int64) storm {
 	return storm{rate: rate, depth: depth, level: depth}
 }
 
-// take tells whether a frame of the given length without FCS may flood, and if so charges it.
-func (s *storm) take(octets int, now int64) bool {
+// charge tells whether a frame of that length without FCS may flood, and charges it if so.
+func (s *storm) charge(octets int, now int64) bool {
 	if s.rate == 0 {
 		return true
 	}
@@ -38,12 +37,12 @@ func (s *storm) take(octets int, now int64) bool {
 	if s.level <= 0 {
 		return false
 	}
-	s.level -= int64(octets+wireOctets) * 8 * bit
+	s.level -= int64(frame.WireOctets(octets)) * 8 * bit
 	return true
 }
 
-// would tells what take would, and charges nothing.
-func (s *storm) would(now int64) bool {
+// allows tells what charge would return, and charges nothing.
+func (s *storm) allows(now int64) bool {
 	if s.rate == 0 {
 		return true
 	}

@@ -19,7 +19,8 @@ func TestStormIsATokenBucket(t *testing.T) {
 		level := new(big.Rat).Set(depth)
 		passed, now := new(big.Rat), int64(0)
 		for range rapid.IntRange(1, 100).Draw(t, "frames") {
-			step := rapid.OneOf(rapid.Int64Range(0, 100), rapid.Int64Range(0, 2*(s.depth/rate)), rapid.Int64Range(0, 1e12)).Draw(t, "step")
+			step := rapid.OneOf(rapid.Int64Range(0, 100), rapid.Int64Range(0, 2*(s.depth/rate)),
+				rapid.Int64Range(0, 1e12)).Draw(t, "step")
 			octets := rapid.IntRange(60, 65550).Draw(t, "octets")
 			now += step
 			level.Add(level, new(big.Rat).Mul(big.NewRat(rate, 1_000_000_000), big.NewRat(step, 1)))
@@ -27,7 +28,7 @@ func TestStormIsATokenBucket(t *testing.T) {
 				level.Set(depth)
 			}
 			want := level.Sign() > 0
-			if got := s.take(octets, now); got != want {
+			if got := s.charge(octets, now); got != want {
 				t.Fatalf("at %d: passed %v, want %v with %v bits", now, got, want, level.FloatString(3))
 			}
 			if want {

@@ -29,7 +29,7 @@ func TestStormDepth(t *testing.T) {
 func TestStormOff(t *testing.T) {
 	s := newStorm(0)
 	for range 1000 {
-		if !s.take(65550, 0) {
+		if !s.charge(65550, 0) {
 			t.Fatal("a frame was stopped without a limit")
 		}
 	}
@@ -42,14 +42,14 @@ func TestStormGSOFrame(t *testing.T) {
 		bits = (65550 + 24) * 8
 	)
 	s := newStorm(rate)
-	if !s.take(65550, 0) {
+	if !s.charge(65550, 0) {
 		t.Fatal("the first one was stopped")
 	}
 	free := (int64(bits)*bit - s.depth) / rate // when the debt is paid
-	if s.take(60, free) {
+	if s.charge(60, free) {
 		t.Error("passed before the debt was paid")
 	}
-	if !s.take(65550, free+1) {
+	if !s.charge(65550, free+1) {
 		t.Error("stopped after the debt was paid")
 	}
 }
@@ -57,16 +57,16 @@ func TestStormGSOFrame(t *testing.T) {
 // TestStormClock: readings of two workers' clocks may be out of order, and pauses may be long.
 func TestStormClock(t *testing.T) {
 	s := newStorm(MaxStorm)
-	s.take(1500, 1000)
+	s.charge(1500, 1000)
 	level := s.level
-	s.take(1500, 500)
+	s.charge(1500, 500)
 	if want := level - (1500+24)*8*bit; s.level != want {
 		t.Errorf("level %d after an older reading, want %d", s.level, want)
 	}
 	if s.last != 1000 {
 		t.Errorf("time went back to %d", s.last)
 	}
-	s.take(0, math.MaxInt64)
+	s.charge(0, math.MaxInt64)
 	if want := s.depth - 24*8*bit; s.level != want {
 		t.Errorf("level %d after 292 years, want %d", s.level, want)
 	}

@@ -10,7 +10,7 @@ const (
 	maxVID = 4094
 )
 
-// NoVLAN is the VLAN of a frame between the two ends of a wire, or through a trunk: it keeps its tag as it is.
+// NoVLAN is the VLAN of a frame on a wire or through a trunk, which keeps its tag as it is.
 const NoVLAN = 0
 
 // A VLANSet is a set of VIDs from 1 to 4094. The zero value is the empty set.
@@ -35,9 +35,9 @@ func (s *VLANSet) Has(vid uint16) bool {
 	return vid < vidCount && s.bits[vid>>6]&(1<<(vid&63)) != 0
 }
 
-// Ingress tells which VLAN a frame received on port belongs to: the VID of its tag, or the port's PVID if the frame is
-// untagged or priority-tagged (VID 0). ok is false, and the frame is to be dropped as filtered, if the port is not a
-// member of that VLAN or the tag carries 4095 (802.1Q 6.9.1, 8.6.2). A wired port's frames are of NoVLAN.
+// Ingress returns the VLAN of a frame received on port: the VID of its tag, or the port's PVID if the frame is
+// untagged or priority-tagged (VID 0). ok is false, and the frame is dropped as filtered, if the port is not a member
+// of that VLAN or the tag carries 4095 (802.1Q 6.9.1, 8.6.2). The frames of a wired port are of NoVLAN.
 func (b *Bridge) Ingress(port int, tagged bool, vid uint16) (_ uint16, ok bool) {
 	if b.ports[port].wired {
 		return NoVLAN, true
@@ -64,17 +64,9 @@ const (
 )
 
 // String names the form.
-func (f Form) String() string {
-	switch f {
-	case NotMember:
-		return "not a member"
-	case Untagged:
-		return "untagged"
-	case Tagged:
-		return "tagged"
-	}
-	return fmt.Sprintf("Form(%d)", uint8(f))
-}
+func (f Form) String() string { return nameOf("Form", formNames, uint8(f)) }
+
+var formNames = []string{NotMember: "not a member", Untagged: "untagged", Tagged: "tagged"}
 
 // Egress tells how a frame of VLAN vid leaves port.
 func (b *Bridge) Egress(port int, vid uint16) Form {

@@ -1,6 +1,10 @@
 package bridge
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+)
 
 // The ends of a wire exchange every frame, whatever its addresses and VLAN, and are no part of the bridge.
 func TestWire(t *testing.T) {
@@ -11,7 +15,7 @@ func TestWire(t *testing.T) {
 		setPort(t, b, i, c)
 	}
 	b.SetUp(2, true)
-	for _, dst := range []uint64{stationB, broadcast, 0x0180_C200_000E, bridgeManagement} {
+	for _, dst := range []uint64{stationB, frame.Broadcast, 0x0180_C200_000E, bridgeManagement} {
 		for _, tag := range []uint16{0, 1, 7, 4095} {
 			vid, ok := b.Ingress(2, tag != 0, tag)
 			if vid != NoVLAN || !ok {
@@ -24,11 +28,11 @@ func TestWire(t *testing.T) {
 	}
 	b.SetUp(3, true)
 	for in, out := range map[int]int{2: 3, 3: 2} {
-		if got := b.Forward(in, broadcast, stationA, NoVLAN, 60, 0); got != unicast(out) {
+		if got := b.Forward(in, frame.Broadcast, stationA, NoVLAN, 60, 0); got != unicast(out) {
 			t.Errorf("from %d: %+v", in, got)
 		}
 	}
-	b.Forward(0, broadcast, stationC, 1, 60, 0)
+	b.Forward(0, frame.Broadcast, stationC, 1, 60, 0)
 	if got := b.Forward(1, stationA, stationB, 1, 60, 0); got != flood(UnknownUnicast, 0) {
 		t.Errorf("to a station behind the wire: %+v, want it flooded to the other port of the bridge", got)
 	}
@@ -41,7 +45,7 @@ func TestWireIsCut(t *testing.T) {
 	c.Wired, c.Wire = true, 1
 	setPort(t, b, 0, c)
 	setPort(t, b, 0, plain())
-	if got := b.Forward(0, broadcast, stationA, 1, 60, 0); got != flood(Broadcast, 1) {
+	if got := b.Forward(0, frame.Broadcast, stationA, 1, 60, 0); got != flood(Broadcast, 1) {
 		t.Errorf("got %+v", got)
 	}
 }
