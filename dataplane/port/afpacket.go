@@ -20,20 +20,21 @@ type Config struct {
 	Interface string // name of the Linux interface
 	Netns     string // name, path or pid:N of its network namespace; "" is the daemon's own
 
-	LosslessSlots int  // slots of the lossless ring, at least 1
-	OtherSlots    int  // slots of the other ring, at least 1
-	FrameSize     int  // largest frame that a slot holds; larger ones take the oversize queue
-	SmallSlots    int  // slots of each of the two rings for small frames; 0: those of SmallSlots
-	SmallFrame    int  // largest frame that Fanout steers to the rings for small ones; 0 is for none
-	XDP           bool // open a faster way out too, where the interface suits it: see AllowXDP and RefreshTxPath
+	LosslessSlots int // slots of the lossless ring, at least 1
+	OtherSlots    int // slots of the other ring, at least 1
+	FrameSize     int // largest frame that a slot holds; larger ones take the oversize queue
+	SmallSlots    int // slots of each of the two rings for small frames; 0: the number that SmallSlots computes
+	SmallFrame    int // largest frame that Fanout steers to the rings for small frames; 0: there are no such rings
+	// also open an AF_XDP socket for sending where the interface suits it: see AllowXDP, RefreshTxPath
+	XDP bool
 
-	// Fanout steers a frame to ring Other (0), Lossless (1), that of MAC Control (2) or nowhere (3), and a small one to those for
-	// small frames: Other (4), Lossless (5).
+	// Fanout returns the ring of a frame: Other (0), Lossless (1), MAC Control (2), no ring (3), and for a small frame
+	// Other (4) or Lossless (5).
 	Fanout []bpf.RawInstruction
 }
 
-// controlSlots and controlFrame size the ring for EtherType 0x8808: a peer refreshes eight priorities in one frame, so a
-// handful waiting means that this side has not run for long.
+// controlSlots and controlFrame size the ring for EtherType 0x8808. A peer refreshes eight priorities in one frame, so
+// a handful of waiting frames means that this side has not run for long.
 const (
 	controlSlots = 256
 	controlFrame = 128
@@ -42,23 +43,23 @@ const (
 
 // AFPacket is a Port on AF_PACKET sockets.
 type AFPacket struct {
-	classes [NumClasses]classRings
-	rings   []*ring // in the order in which they joined their fanout group
-	control *ring
-	refused *ring // a socket without slots, which nobody reads
-	data    int   // send socket for data frames
-	urgent  int   // send socket for MAC Control frames
-	stamper stamper
-	losses  [NumClasses]atomic.Uint64
+	classes   [NumClasses]classRings
+	rings     []*ring // in the order in which they joined their fanout group
+	control   *ring
+	refused   *ring // a socket without slots for frames that no ring can take
+	data      int   // send socket for data frames
+	controlTx int   // send socket for MAC Control frames
+	stamper   stamper
+	losses    [NumClasses]atomic.Uint64
 
 	controlLosses atomic.Uint64
 
-	xdpTx     *xdpTx // nil where there is none
-	noXDP     string // why
-	linkWatch linkWatch
-	txPathMu  sync.Mutex // AllowXDP and RefreshTxPath, and that they do not meet Close
-	asked     bool       // the xdpTx may be taken
-	closed    bool
+	xdpTx    *xdpTx // nil: frames leave by the packet socket only
+	noXDP    string // the reason why xdpTx is nil
+	link     linkWatch
+	txPathMu sync.Mutex // serialises AllowXDP, RefreshTxPath and Close
+	allowed  bool       // AllowXDP said yes
+	closed   bool
 }
 
 var _ Port = (*AFPacket)(nil)
@@ -75,29 +76,32 @@ func Open(c Config) (*AFPacket, error) {
 	return p, nil
 }
 
-// Prepare opens a port that receives nothing before Start: what can go wrong with it shows while another port still
-// serves the interface.
+// Prepare opens a port that receives nothing before Start. Its errors show while another port still serves the
+// interface.
 func Prepare(c Config) (*AFPacket, error) {
-	p := &AFPacket{data: -1, urgent: -1, linkWatch: linkWatch{sockets: -1}}
+	p := &AFPacket{data: -1, controlTx: -1, link: linkWatch{sockets: -1}}
 	err := InNetns(c.Netns, func() error { return p.open(c) })
 	if err != nil {
 		_ = p.Close()
-		return nil, fmt.Errorf("port %s: %w", c.Interface, explain(err))
+		return nil, fmt.Errorf("port %s: %w", c.Interface, addRemedy(err))
 	}
 	return p, nil
 }
 
-// explain adds the remedy to an error that a user can do something about.
-func explain(err error) error {
+// addRemedy adds the remedy to an error that a user can do something about.
+func addRemedy(err error) error {
 	switch {
 	case errors.Is(err, errEnter):
 		return err
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return fmt.Errorf("%w (needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give the container --cap-add=NET_RAW --cap-add=NET_ADMIN, or try \"pfcswitch demo\", which needs neither)", err)
+		return fmt.Errorf("%w (needs CAP_NET_RAW and CAP_NET_ADMIN: run as root, or give the container "+
+			"--cap-add=NET_RAW --cap-add=NET_ADMIN, or try \"pfcswitch demo\", which needs neither)", err)
 	case errors.Is(err, unix.ENOMEM):
-		return fmt.Errorf("%w (not enough memory for the receive rings: lower ports.NAME.ring.outage, ring.max or ring.other)", err)
+		return fmt.Errorf("%w (not enough memory for the receive rings: lower ports.NAME.ring.outage, ring.max or "+
+			"ring.other)", err)
 	case errors.Is(err, unix.ENOPROTOOPT):
-		return fmt.Errorf("%w (this system's packet sockets cannot carry the virtio_net header of unfinished checksums and GSO frames, or lack "+
+		return fmt.Errorf("%w (this system's packet sockets cannot carry the virtio_net header of unfinished "+
+			"checksums and GSO frames, or lack "+
 			"another option: run the switch on a Linux kernel itself, not in a sandbox that imitates one)", err)
 	}
 	return err
@@ -114,11 +118,11 @@ func (p *AFPacket) open(c Config) error {
 	if p.data, err = sendSocket(index, true); err != nil {
 		return err
 	}
-	if p.urgent, err = sendSocket(index, false); err != nil {
+	if p.controlTx, err = sendSocket(index, false); err != nil {
 		return err
 	}
 	p.openXDPTx(c, index)
-	return stampSends(p.urgent)
+	return stampSends(p.controlTx)
 }
 
 // packetSocket opens an AF_PACKET socket that receives nothing before it is bound (protocol 0).
@@ -135,7 +139,7 @@ var setPacketOption = func(fd, option, value int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_PACKET, option, value)
 }
 
-// sendSocket opens a socket that only sends: bound with protocol 0 it has no receive hook, and needs no address per
+// sendSocket opens a socket that only sends. Bound with protocol 0 it has no receive hook and needs no address per
 // frame.
 func sendSocket(index int, vnet bool) (int, error) {
 	fd, err := packetSocket()
@@ -160,8 +164,7 @@ func bind(fd, protocol, index int) error {
 
 func htons(v uint16) uint16 { return v<<8 | v>>8 }
 
-// setBuffer sets a socket buffer beyond the system's limit where that is allowed (not in a user namespace), else up
-// to it.
+// setBuffer sets the size of a socket buffer, up to the system's limit in a user namespace, beyond it elsewhere.
 func setBuffer(fd, force, plain, size int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size)
@@ -206,7 +209,7 @@ func (p *AFPacket) Backlog(c Class) Backlog { return p.classes[c].backlog() }
 // Slots implements Port.
 func (p *AFPacket) Slots(c Class) int { return p.classes[c].slots() }
 
-// Control implements Port. LLDP frames, which come here so that no data ring gets them, are passed over.
+// Control implements Port. LLDP frames come to the control ring so that no data ring gets them. Control skips them.
 func (p *AFPacket) Control() ([]byte, int64) {
 	r := p.control
 	for {
@@ -234,12 +237,12 @@ func (p *AFPacket) ControlDone() {
 // Send implements Port.
 func (p *AFPacket) Send(b *Batch) (int, error) {
 	done := 0
-	if p.xdpTx != nil && p.xdpTx.takes(b) {
+	if p.xdpTx != nil && p.xdpTx.prepare(b) {
 		n, dropped := p.xdpTx.send(b.n)
 		if dropped {
 			return n, ErrDropped
 		}
-		done = n // the packet socket takes the rest, or tells why it cannot leave
+		done = n // the packet socket sends the rest, or returns why it cannot
 	}
 	for done < b.n {
 		n, _, errno := syscall.RawSyscall6(unix.SYS_SENDMMSG, uintptr(p.data), uintptr(unsafe.Pointer(&b.msgs[done])),
@@ -266,7 +269,8 @@ func sendError(errno syscall.Errno) error {
 
 // SendControl implements Port.
 func (p *AFPacket) SendControl(b []byte) error {
-	_, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(p.urgent), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(p.controlTx), uintptr(unsafe.Pointer(&b[0])),
+		uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 	if errno != 0 {
 		return sendError(errno)
 	}
@@ -274,7 +278,7 @@ func (p *AFPacket) SendControl(b []byte) error {
 }
 
 // SendStamped implements Port.
-func (p *AFPacket) SendStamped(b []byte) (int64, error) { return p.stamper.send(p.urgent, b) }
+func (p *AFPacket) SendStamped(b []byte) (int64, error) { return p.stamper.send(p.controlTx, b) }
 
 // Descriptors implements Port.
 func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {
@@ -292,15 +296,15 @@ func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {
 	return fds
 }
 
-// Bound tells whether the port is still on its interface. One that is deleted or moves to another namespace leaves the
-// sockets behind, and where it comes back under the same number they stay dead.
+// Bound tells whether the port is still on its interface. An interface that is deleted or moves to another namespace
+// leaves dead sockets behind. They stay dead when the interface comes back with the same index.
 func (p *AFPacket) Bound() bool {
 	address, err := unix.Getsockname(p.data)
 	link, ok := address.(*unix.SockaddrLinklayer)
 	return err == nil && ok && link.Ifindex > 0
 }
 
-// Losses implements Port. Only one goroutine may call it: the kernel's counter starts anew at each reading.
+// Losses implements Port. Only one goroutine may call it, since reading resets the kernel's counter.
 func (p *AFPacket) Losses(c Class) uint64 {
 	for _, r := range p.classes[c].rings {
 		if st, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
@@ -331,16 +335,16 @@ func (p *AFPacket) ClearError() {
 	}
 }
 
-// Close implements Port. The kernel waits some 20 ms for each socket that is closed, and for all at once no longer.
+// Close implements Port. The kernel takes some 20 ms to close one socket, and no longer for all of them in parallel.
 func (p *AFPacket) Close() error {
 	p.txPathMu.Lock()
 	defer p.txPathMu.Unlock()
 	p.closed = true
-	closing := []func() error{p.linkWatch.close}
+	closing := []func() error{p.link.close}
 	for _, r := range p.rings {
 		closing = append(closing, func() error { return errors.Join(r.close(), unix.Close(r.fd)) })
 	}
-	for _, fd := range []int{p.data, p.urgent} {
+	for _, fd := range []int{p.data, p.controlTx} {
 		if fd >= 0 {
 			closing = append(closing, func() error { return unix.Close(fd) })
 		}

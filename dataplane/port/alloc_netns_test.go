@@ -7,8 +7,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// What a port receives costs no memory, whichever way it comes: as a copy, in its slot, with its tag put back, or through the queue
-// behind the ring.
+// What a port receives costs no memory, whichever way it comes: as a copy, in its slot, with its tag put back, or
+// through the queue behind the ring.
 func TestReceiveAllocatesNothing(t *testing.T) {
 	const warm, runs = 4, 16
 	w := newWire(t)

@@ -12,7 +12,7 @@ import (
 // BatchFrames is the largest number of frames that one send call takes.
 const BatchFrames = 64
 
-// maxParts bounds the scatter list of a batch. The kernel takes 1024 parts a frame (UIO_MAXIOV); a batch whose list is
+// maxParts bounds the scatter list of a batch. The kernel takes 1024 parts a frame (UIO_MAXIOV). A batch whose list is
 // full is sent as it is.
 const maxParts = 4096
 
@@ -23,50 +23,50 @@ type mmsghdr struct {
 	_   [4]byte
 }
 
-// wholeOctets is up to which length a frame is copied behind its header: the kernel takes a message of one part by a shorter way,
-// which saves more than the copy costs.
-const wholeOctets = 256
+// copyLimit is the length up to which a frame is copied behind its header. The kernel has a faster path for a message
+// of one part, which saves more than the copy costs.
+const copyLimit = 256
 
-// A Batch is a list of frames for one send call. Each frame is a virtio_net_hdr and one or more parts, so that a frame
-// may lie in a ring slot or in a chain of buffer cells and a VLAN tag may be put in or left out without moving octets.
-// It is used again and again and never allocates after NewBatch.
+// A Batch is a list of frames for one send call. Each frame is a virtio_net_hdr and one or more parts. So a frame may
+// lie in a ring slot or in a chain of buffer cells, and a VLAN tag may be inserted or left out without moving octets.
+// A Batch is reused and never allocates after NewBatch.
 type Batch struct {
 	n     int
 	parts int
-	begun int // parts before the frame that is not complete
+	first int // the first part of the frame that is not complete
 
-	special bool // the kernel has to do a checksum or segmentation of one
-	msgs    [BatchFrames]mmsghdr
-	head    [BatchFrames][frame.VnetHeaderOctets + wholeOctets]byte
-	tags    [BatchFrames][frame.TagOctets]byte
-	iov     [maxParts]unix.Iovec
+	needsOffload bool // the kernel has to complete a checksum or to segment a frame
+	msgs         [BatchFrames]mmsghdr
+	head         [BatchFrames][frame.VnetHeaderOctets + copyLimit]byte
+	tags         [BatchFrames][frame.TagOctets]byte
+	iov          [maxParts]unix.Iovec
 }
 
 // NewBatch returns an empty batch. It must not be copied.
 func NewBatch() *Batch { return new(Batch) }
 
 // Reset empties the batch.
-func (b *Batch) Reset() { b.n, b.parts, b.special = 0, 0, false }
+func (b *Batch) Reset() { b.n, b.parts, b.needsOffload = 0, 0, false }
 
 // Len returns the number of complete frames.
 func (b *Batch) Len() int { return b.n }
 
-// Full tells whether a frame of up to need parts can not be added any more.
+// Full tells whether a frame of up to need parts does not fit any more.
 func (b *Batch) Full(need int) bool { return b.n == BatchFrames || b.parts+need+1 > maxParts }
 
 // Begin starts a frame with segmentation and checksum state v. Part and End complete it.
 func (b *Batch) Begin(v *frame.VnetHeader) {
 	v.Encode(b.head[b.n][:])
-	b.special = b.special || v.Flags&frame.VnetNeedsCsum != 0 || v.GSOType != frame.GSONone
+	b.needsOffload = b.needsOffload || v.Flags&frame.VnetNeedsCsum != 0 || v.GSOType != frame.GSONone
 	b.msgs[b.n].hdr.Iov = &b.iov[b.parts]
-	b.begun = b.parts
-	b.push(&b.head[b.n][0], frame.VnetHeaderOctets)
+	b.first = b.parts
+	b.addPart(&b.head[b.n][0], frame.VnetHeaderOctets)
 }
 
-// Part appends octets to the frame that Begin started. p must stay valid and unchanged until the batch was sent.
+// Part appends octets to the frame that Begin started. p must stay valid and unchanged until the batch is sent.
 func (b *Batch) Part(p []byte) {
 	if len(p) > 0 {
-		b.push(&p[0], len(p))
+		b.addPart(&p[0], len(p))
 	}
 }
 
@@ -75,51 +75,43 @@ func (b *Batch) Tag(tci uint16) {
 	t := &b.tags[b.n]
 	binary.BigEndian.PutUint16(t[:], frame.TypeVLAN)
 	binary.BigEndian.PutUint16(t[2:], tci)
-	b.push(&t[0], frame.TagOctets)
+	b.addPart(&t[0], frame.TagOctets)
 }
 
 // End completes the frame.
 func (b *Batch) End() {
-	b.join()
-	b.msgs[b.n].hdr.Iovlen = uint64(b.parts - b.begun)
+	b.mergeParts()
+	b.msgs[b.n].hdr.Iovlen = uint64(b.parts - b.first)
 	b.n++
 }
 
-// join makes a short frame one part.
-func (b *Batch) join() {
+// mergeParts copies a short frame behind its header, so that it is one part.
+func (b *Batch) mergeParts() {
 	head := &b.head[b.n]
 	end := frame.VnetHeaderOctets
-	for _, v := range b.iov[b.begun+1 : b.parts] {
+	for _, v := range b.iov[b.first+1 : b.parts] {
 		if v.Len > uint64(len(head)-end) {
 			return
 		}
 		end += copy(head[end:], unsafe.Slice(v.Base, v.Len))
 	}
-	b.iov[b.begun].Len = uint64(end)
-	b.parts = b.begun + 1
+	b.iov[b.first].Len = uint64(end)
+	b.parts = b.first + 1
 }
 
-// copyFrame copies frame i, without its virtio_net_hdr, to dst and returns its length, 0 where dst is too short.
-func (b *Batch) copyFrame(i int, dst []byte) (n int) {
-	skip := frame.VnetHeaderOctets
-	for _, v := range b.pieces(i) {
-		p := unsafe.Slice(v.Base, v.Len)[skip:]
-		if n+len(p) > len(dst) {
-			return 0
-		}
-		n += copy(dst[n:], p)
-		skip = 0
+// copyFrame copies frame i, without its virtio_net_hdr, to dst and returns its length, or 0 if dst is too short.
+func (b *Batch) copyFrame(i int, dst []byte) int {
+	if b.Length(i) > len(dst) {
+		return 0
 	}
-	return n
+	return b.Peek(i, dst)
 }
 
 // Frame appends the octets of frame i, without its virtio_net_hdr, to dst.
 func (b *Batch) Frame(i int, dst []byte) []byte {
-	skip := frame.VnetHeaderOctets
-	for _, v := range b.pieces(i) {
-		dst = append(dst, unsafe.Slice(v.Base, v.Len)[skip:]...)
-		skip = 0
-	}
+	at := len(dst)
+	dst = append(dst, make([]byte, b.Length(i))...)
+	b.Peek(i, dst[at:])
 	return dst
 }
 
@@ -129,7 +121,32 @@ func (b *Batch) Vnet(i int) frame.VnetHeader {
 	return v
 }
 
-func (b *Batch) push(p *byte, n int) {
+func (b *Batch) addPart(p *byte, n int) {
 	b.iov[b.parts] = unix.Iovec{Base: p, Len: uint64(n)}
 	b.parts++
+}
+
+// messageParts returns the parts of frame i, the first of which begins with its virtio_net_hdr.
+func (b *Batch) messageParts(i int) []unix.Iovec {
+	return unsafe.Slice(b.msgs[i].hdr.Iov, b.msgs[i].hdr.Iovlen)
+}
+
+// Length returns the octets of frame i, without its virtio_net_hdr.
+func (b *Batch) Length(i int) int {
+	n := -frame.VnetHeaderOctets
+	for _, v := range b.messageParts(i) {
+		n += int(v.Len)
+	}
+	return n
+}
+
+// Peek copies the first octets of frame i, without its virtio_net_hdr, to dst, and returns how many. What Part was
+// given for it has to be valid.
+func (b *Batch) Peek(i int, dst []byte) (n int) {
+	skip := frame.VnetHeaderOctets
+	for _, v := range b.messageParts(i) {
+		n += copy(dst[n:], unsafe.Slice(v.Base, v.Len)[skip:])
+		skip = 0
+	}
+	return n
 }

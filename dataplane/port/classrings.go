@@ -1,20 +1,20 @@
 package port
 
-// A classRings is the data rings of one class: one for small frames where the port has such, and one for all others. It hands frames
-// over in the order in which they came, whichever ring they lie in.
+// classRings are the data rings of one class: one for small frames, where the port has it, and one for all others.
+// Frames are handed over in the order in which they arrived, whichever ring holds them.
 type classRings struct {
 	rings   []*ring
-	from    [maxPending]uint8 // the rings of the next frames, as far as that is settled
-	first   int               // where the oldest frame stands that was not given back
-	pending int               // frames received and not given back
-	known   int               // frames whose ring is settled: those, and those that were received before a rewind
+	from    [maxPending]uint8 // the ring of each of the next frames, as far as it is settled
+	first   int               // index in from of the oldest frame that is not released
+	pending int               // frames received and not released
+	settled int               // frames whose ring is settled: pending ones, and those received before a rewind
 
-	passed int // how often in a row a waiting frame was passed over for one of the other ring
-	over   int // the ring of that frame
-	forced int // how many frames come from that ring before stamps are looked at again
+	skips   int // how often in a row a waiting frame was skipped for one of the other ring
+	skipped int // the ring of the skipped frame
+	forced  int // how many frames come from that ring before stamps are compared again
 }
 
-// maxPending is how many frames of a classRings can be received and not given back.
+// maxPending is how many frames of a class can be received and not released.
 const maxPending = 256
 
 // receive fills dst with the next frames, up to maxBytes octets.
@@ -22,8 +22,8 @@ func (l *classRings) receive(dst []Frame, maxBytes int) int {
 	n := 0
 	for n < len(dst) && maxBytes > 0 && l.pending < maxPending {
 		at, i := (l.first+l.pending)%maxPending, 0
-		if l.pending < l.known {
-			i = int(l.from[at]) // the oldest frame stays the oldest, whatever has come since
+		if l.pending < l.settled {
+			i = int(l.from[at]) // the oldest frame stays the oldest, whatever has arrived since
 		} else if i = l.next(); i < 0 {
 			break
 		}
@@ -32,38 +32,38 @@ func (l *classRings) receive(dst []Frame, maxBytes int) int {
 		}
 		l.from[at] = uint8(i)
 		l.pending++
-		l.known = max(l.known, l.pending)
+		l.settled = max(l.settled, l.pending)
 		maxBytes -= len(dst[n].Data)
 		n++
 	}
 	return n
 }
 
-// next returns the ring of the next frame, -1 where none waits. A frame is passed over for no more than the other ring holds: if
-// still more seem to be older, the real-time clock was set back in between, and all that waits beside that frame is older than
-// they are.
+// next returns the ring of the next frame, or -1. A waiting frame is skipped at most as often as the other ring has
+// slots. If still more frames there seem older, the real-time clock was set back in between: then all that waits beside
+// the skipped frame is older than they are.
 func (l *classRings) next() int {
 	if l.forced > 0 {
 		l.forced--
-		return l.over
+		return l.skipped
 	}
 	first, other := l.oldest()
-	if other < 0 || other != l.over {
-		l.passed, l.over = 0, max(0, other)
+	if other < 0 || other != l.skipped {
+		l.skips, l.skipped = 0, max(0, other)
 	}
 	if other < 0 {
 		return first
 	}
-	if l.passed++; l.passed <= l.rings[first].slots {
+	if l.skips++; l.skips <= l.rings[first].slots {
 		return first
 	}
-	l.passed, l.forced = 0, l.rings[other].backlog()-l.rings[other].pending-1
+	l.skips, l.forced = 0, l.rings[other].backlog()-l.rings[other].pending-1
 	return other
 }
 
-// oldest returns the ring whose next frame came first by its stamp, and one whose frame came later, -1 where there is none. Frames
-// of one flow come one after the other, so a look at the other rings after a frame was seen shows all that came before it; the
-// last round is such a look.
+// oldest returns the ring whose next frame has the earliest stamp, and another ring with a frame, or -1. Frames of one
+// flow arrive one after the other. So a look at the other rings after a frame was seen finds all that arrived before
+// it. The last round is such a look.
 func (l *classRings) oldest() (first, other int) {
 	first = -1
 	for {
@@ -92,7 +92,7 @@ func (l *classRings) release(n int) {
 		l.first = (l.first + 1) % maxPending
 	}
 	l.pending -= n
-	l.known -= n
+	l.settled -= n
 	for i, r := range l.rings {
 		if counts[i] > 0 {
 			r.release(counts[i])

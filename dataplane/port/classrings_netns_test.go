@@ -55,9 +55,9 @@ func (w *wire) reopen(c port.Config) *wire {
 	return w
 }
 
-// Frames of all lengths, from two rings, are handed over in the order in which they were sent, each once and whole, whatever is
-// released and received again.
-func TestLaneKeepsTheOrder(t *testing.T) {
+// Frames of all lengths, from two rings, are handed over in the order in which they were sent, each once and whole,
+// whatever is released and received again.
+func TestClassRingsKeepsTheOrder(t *testing.T) {
 	w := sized(t)
 	var want [][]byte
 	lengths := []int{60, 61, smallLimit - 1, smallLimit, smallLimit + 1, smallLimit + 4, 253, 1000, 1514}
@@ -88,9 +88,9 @@ func TestLaneKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// The same while they come: a frame that is seen in one ring is not handed over before one that came earlier and lies in the other,
-// also where that became visible after the first look at its ring.
-func TestLaneKeepsTheOrderOfArrival(t *testing.T) {
+// The same while they come: a frame that is seen in one ring is not handed over before one that came earlier and lies
+// in the other, also where that became visible after the first look at its ring.
+func TestClassRingsKeepsTheOrderOfArrival(t *testing.T) {
 	w := sized(t)
 	const sent = 20_000
 	var last atomic.Int64
@@ -130,7 +130,8 @@ func TestLaneKeepsTheOrderOfArrival(t *testing.T) {
 	<-done
 }
 
-// The rings for small frames have slots for longer than the others, and their backlog counts as what it can hold at most.
+// The rings for small frames have slots for longer than the others, and their backlog counts as what it can hold at
+// most.
 func TestSmallRing(t *testing.T) {
 	w := sized(t)
 	c := w.config()
@@ -155,7 +156,8 @@ func TestSmallRing(t *testing.T) {
 
 // A ring for small frames is as large as the one beside it, up to its limit, and never shorter.
 func TestSmallSlots(t *testing.T) {
-	for _, row := range []struct{ slots, frame, want int }{{1, 60, 1}, {100, 1514, 637}, {4876, 1514, 16_384}, {4096, 9014, 16_384}, {20_560, 1514, 20_560}, {85_227, 64, 85_227}} {
+	for _, row := range []struct{ slots, frame, want int }{{1, 60, 1}, {100, 1514, 637}, {4876, 1514, 16_384},
+		{4096, 9014, 16_384}, {20_560, 1514, 20_560}, {85_227, 64, 85_227}} {
 		if got := port.SmallSlots(row.slots, row.frame, smallLimit); got != row.want {
 			t.Errorf("%d slots of %d octets: %d small ones, want %d", row.slots, row.frame, got, row.want)
 		}
@@ -176,7 +178,7 @@ func TestSmallSlotsGiven(t *testing.T) {
 }
 
 // A classRings hands over a limited number of frames until some are given back.
-func TestLaneIsBounded(t *testing.T) {
+func TestClassRingsIsBounded(t *testing.T) {
 	w := newWire(t)
 	c := w.config()
 	c.OtherSlots = 600

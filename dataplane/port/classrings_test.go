@@ -13,7 +13,7 @@ func paper(n int) *classRings {
 	for range 2 {
 		r := &ring{frameSize: 100, slotSize: SlotOctets(100), perBlock: n, slots: n}
 		r.blockLen = n * r.slotSize
-		r.mem, r.small = make([]byte, r.blockLen), make([]byte, smallFrames*smallSlot)
+		r.mem, r.small = make([]byte, r.blockLen), make([]byte, maxPending*smallSlot)
 		l.rings = append(l.rings, r)
 	}
 	return l
@@ -51,8 +51,8 @@ func wantStamps(t *testing.T, got []int64, want ...int64) {
 	}
 }
 
-// What was received and not given back comes again in the same order, whatever has appeared with an earlier stamp since: who holds
-// the oldest frame, or a part of it, must get that one.
+// What was received and not given back comes again in the same order, whatever has appeared with an earlier stamp
+// since: who holds the oldest frame, or a part of it, must get that one.
 func TestRewindKeepsTheOldest(t *testing.T) {
 	l := paper(8)
 	l.publish(1, 20)
@@ -67,8 +67,8 @@ func TestRewindKeepsTheOldest(t *testing.T) {
 	l.publish(1, 5)
 	wantStamps(t, l.receiveStamps(5), 30, 5, 40, 10)
 	l.release(4)
-	if l.known != 0 || l.pending != 0 || l.backlog().Frames != 0 {
-		t.Errorf("known %d, pending %d, %+v at the end", l.known, l.pending, l.backlog())
+	if l.settled != 0 || l.pending != 0 || l.backlog().Frames != 0 {
+		t.Errorf("known %d, pending %d, %+v at the end", l.settled, l.pending, l.backlog())
 	}
 }
 
@@ -82,7 +82,8 @@ func TestRewindAndALateFrame(t *testing.T) {
 	wantStamps(t, l.receiveStamps(3), 20, 10)
 }
 
-// Where the clock was set back, what waited then is passed over no longer than the other ring is deep, and comes before the rest.
+// Where the clock was set back, what waited then is passed over no longer than the other ring is deep, and comes
+// before the rest.
 func TestClockSetBack(t *testing.T) {
 	const slots = 8
 	l := paper(slots)

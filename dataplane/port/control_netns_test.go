@@ -146,7 +146,8 @@ func TestDescriptors(t *testing.T) {
 			}
 		}
 	}
-	if fds := w.port.Descriptors([]int32{7}, port.WorkOther|port.WorkLossless|port.WorkControl); len(fds) != 4 || fds[0] != 7 {
+	if fds := w.port.Descriptors([]int32{7}, port.WorkOther|port.WorkLossless|port.WorkControl); len(fds) != 4 ||
+		fds[0] != 7 {
 		t.Errorf("descriptors of all kinds behind 7: %v", fds)
 	}
 	if fds := w.port.Descriptors(nil, 0); len(fds) != 0 {
@@ -170,12 +171,14 @@ func TestPacketSocketsWithoutVnetHeader(t *testing.T) {
 	ns, handle := newNamespace(t)
 	veth(t, handle, "host", "sw", 1500)
 	defer port.WithoutPacketOption(unix.PACKET_VNET_HDR, unix.ENOPROTOOPT)()
-	p, err := port.Open(port.Config{Interface: "sw", Netns: ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, Fanout: byPCP(t)})
+	p, err := port.Open(port.Config{Interface: "sw", Netns: ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514,
+		Fanout: byPCP(t)})
 	if err == nil {
 		_ = p.Close()
 		t.Fatal("a port without the virtio_net header was opened")
 	}
-	for _, want := range []string{"port sw: ", "PACKET_VNET_HDR", "virtio_net header", "run the switch on a Linux kernel"} {
+	for _, want := range []string{"port sw: ", "PACKET_VNET_HDR", "virtio_net header",
+		"run the switch on a Linux kernel"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %q, want %q in it", err, want)
 		}

@@ -59,7 +59,8 @@ func Expressed(p *AFPacket) uint32 {
 func Voided(p *AFPacket) (int, error) {
 	var st unix.XDPStatistics
 	size := uint32(unsafe.Sizeof(st))
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.xdpTx.fd), unix.SOL_XDP, unix.XDP_STATISTICS, uintptr(unsafe.Pointer(&st)), uintptr(unsafe.Pointer(&size)), 0)
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.xdpTx.fd), unix.SOL_XDP, unix.XDP_STATISTICS,
+		uintptr(unsafe.Pointer(&st)), uintptr(unsafe.Pointer(&size)), 0)
 	if errno != 0 {
 		return 0, errno
 	}

@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enoughSlots bounds the rings for small frames of which no number is given to 4 MiB, 16 ms at a million frames a second. A deeper
-// one that is full is in no cache, and both who fills it and who empties it are slower for it; it carries longer pauses of the
-// machine.
-const enoughSlots = 16384
+// maxSmallSlots bounds the default size of a ring for small frames to 4 MiB, which holds 16 ms at a million frames a
+// second. A deeper ring survives longer pauses of the machine, but no cache holds it when it is full, so that both its
+// producer and its consumer are slower.
+const maxSmallSlots = 16384
 
-// A ringConfig is what one ring of a port is to be.
+// A ringConfig is the setup of one ring of a port.
 type ringConfig struct {
 	slots     int
 	frameSize int
-	data      bool // it takes GSO frames, too
+	data      bool // the ring takes GSO frames too
 }
 
-// openRings opens the rings as one fanout group, so that a frame passes one hook and one program. Their sockets drop
-// everything until Start, when the group stands: no frame is seen twice or by the wrong ring.
+// openRings opens the rings as one fanout group, so that a frame passes one hook and one program. The sockets drop
+// every frame until Start. By then the group is complete, so that no frame is seen twice or by the wrong ring.
 func (p *AFPacket) openRings(c Config, index int) error {
 	wanted := []ringConfig{Other: {c.OtherSlots, c.FrameSize, true}, Lossless: {c.LosslessSlots, c.FrameSize, true},
 		controlRing: {slots: controlSlots, frameSize: controlFrame}, refusedRing: {}}
@@ -50,15 +50,15 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	return p.Steer(c.Fanout)
 }
 
-// Rings of a port in the order of the fanout program's answers, after those of the classes.
+// Rings that follow those of the classes, numbered as the fanout program returns them.
 const (
 	controlRing = iota + int(NumClasses)
 	refusedRing
 	smallRings
 )
 
-// makeRings opens the sockets, on this thread, whose network namespace they belong to, and then makes their rings: the kernel
-// waits for some time for each, and for all of them at once no longer.
+// makeRings opens the sockets on this thread, in whose network namespace they then are. It maps the rings in parallel,
+// since the kernel delays each mapping but not all of them one after the other.
 func (p *AFPacket) makeRings(wanted []ringConfig) error {
 	for range wanted {
 		fd, err := packetSocket()
@@ -80,13 +80,13 @@ func (p *AFPacket) makeRings(wanted []ringConfig) error {
 	all.Wait()
 	for _, err := range errs {
 		if err != nil {
-			return err // the first says enough
+			return err // the first error is enough
 		}
 	}
 	return nil
 }
 
-// Small is how many slots the ring for small frames has beside one of slots slots.
+// Small returns the number of slots of the ring for small frames beside a ring of slots slots.
 func (c *Config) Small(slots int) int {
 	if c.SmallSlots > 0 {
 		return c.SmallSlots
@@ -94,10 +94,11 @@ func (c *Config) Small(slots int) int {
 	return SmallSlots(slots, c.FrameSize, c.SmallFrame)
 }
 
-// SmallSlots is how many slots a ring for frames of up to smallFrame octets has, beside one of slots slots for frames of up to
-// frameSize octets: as many, or as much memory, up to enoughSlots.
+// SmallSlots returns the default number of slots of a ring for frames of up to smallFrame octets, beside a ring of
+// slots slots for frames of up to frameSize octets: as much memory up to maxSmallSlots slots, and at least as many
+// slots.
 func SmallSlots(slots, frameSize, smallFrame int) int {
-	return max(slots, min(enoughSlots, slots*SlotOctets(frameSize)/SlotOctets(smallFrame)))
+	return max(slots, min(maxSmallSlots, slots*SlotOctets(frameSize)/SlotOctets(smallFrame)))
 }
 
 // Start makes the rings of a prepared port receive.
@@ -110,7 +111,7 @@ func (p *AFPacket) Start() error {
 	return nil
 }
 
-// join binds a ring's socket as the next member of a fanout group, and returns the group.
+// join binds a ring's socket as the next member of a fanout group and returns the group.
 func (r *ring) join(index, group int, data bool) (int, error) {
 	queue := 0
 	if data {
@@ -138,10 +139,10 @@ func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
 	return nil
 }
 
-// newGroup asks joinFanout for a group of which no socket is a member. The kernel numbers groups from 0.
+// newGroup asks joinFanout for a new group. The kernel numbers groups from 0.
 const newGroup = -1
 
-// joinFanout makes fd a member of the group, or of a new one, and returns the group.
+// joinFanout makes fd a member of group and returns the group.
 func joinFanout(fd, group int) (int, error) {
 	flags := unix.PACKET_FANOUT_CBPF | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
 	if group == newGroup {

@@ -14,10 +14,10 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// DisableHostStack keeps what an interface receives from the host's own stack, which would take it as well where another interface of the
-// host has the address that it is for. The port's sockets, and those bound to LLDP, get it before. A BPF program drops the rest,
-// and is gone with the process; where that is not allowed (a user namespace, Linux before 6.6) only ARP is switched off: then the
-// stack still takes broadcast. undo ends it.
+// DisableHostStack keeps the frames that an interface receives from the host's own stack, which would also take them
+// if another interface of the host has their destination address. The port's sockets and LLDP sockets get the frames
+// before that. A BPF program drops the rest and goes with the process. Where BPF is not allowed (a user namespace,
+// Linux before 6.6) only ARP is switched off, and the stack still takes broadcast. undo restores the stack.
 func DisableHostStack(ns string, l Link) (undo func() error, err error) {
 	var held link.Link
 	var off bool
@@ -29,7 +29,7 @@ func DisableHostStack(ns string, l Link) (undo func() error, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("keep the frames of %s from the host's own stack: %w", l.Name, explain(err))
+		return nil, fmt.Errorf("keep the frames of %s from the host's own stack: %w", l.Name, addRemedy(err))
 	}
 	return func() error {
 		if held != nil {
@@ -57,28 +57,29 @@ const (
 	tcxDrop = 2
 )
 
-// dropAfterSockets attaches a program where frames have passed the sockets that get every protocol, and before those of one.
+// dropAfterSockets attaches a program behind the sockets for all protocols and before the sockets for one protocol.
 func dropAfterSockets(index int) (link.Link, error) {
 	big := func(t uint16) int32 { return int32(binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, t))) }
-	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "pfcswitch_host", Type: ebpf.SchedCLS, License: "Apache-2.0", Instructions: asm.Instructions{
-		asm.LoadMem(asm.R2, asm.R1, skbProtocol, asm.Word),
-		asm.Mov.Imm(asm.R0, tcxNext),
-		asm.JEq.Imm(asm.R2, big(frame.TypeLLDP), "end"),
-		asm.Mov.Imm(asm.R0, tcxDrop),
-		asm.Return().WithSymbol("end"),
-	}})
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "pfcswitch_host", Type: ebpf.SchedCLS,
+		License: "Apache-2.0", Instructions: asm.Instructions{
+			asm.LoadMem(asm.R2, asm.R1, skbProtocol, asm.Word),
+			asm.Mov.Imm(asm.R0, tcxNext),
+			asm.JEq.Imm(asm.R2, big(frame.TypeLLDP), "end"),
+			asm.Mov.Imm(asm.R0, tcxDrop),
+			asm.Return().WithSymbol("end"),
+		}})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = program.Close() }() // the attachment keeps it
+	defer func() { _ = program.Close() }() // the attachment keeps the program
 	return link.AttachTCX(link.TCXOptions{Interface: index, Program: program, Attach: ebpf.AttachTCXIngress})
 }
 
-// switchARP switches ARP on or off and tells whether it was otherwise.
+// switchARP switches ARP on or off and tells whether that changed anything.
 func switchARP(index int, on bool) (changed bool, err error) {
 	l, err := netlink.LinkByIndex(index)
 	if err != nil {
-		return false, missing("", err)
+		return false, lookupError("", err)
 	}
 	if was := l.Attrs().RawFlags&unix.IFF_NOARP == 0; was == on {
 		return false, nil

@@ -11,7 +11,7 @@ import (
 )
 
 // A hushed interface gives its frames to the port and to whoever listens to LLDP, and to nobody else until that ends.
-func TestHush(t *testing.T) {
+func TestDisableHostStack(t *testing.T) {
 	w := newWire(t)
 	link, err := port.Inspect(w.ns, "sw")
 	must(t, err)

@@ -21,13 +21,13 @@ type Link struct {
 	MAC       [6]byte
 	MTU       int
 	Up        bool  // administratively up and with carrier
-	Speed     int64 // bit/s that the NIC reports, 0 where it reports none (veth, TAP)
-	Master    int   // index of the bridge or bond that owns the interface, 0 where none does
+	Speed     int64 // bit/s that the NIC reports; 0 if it reports none (veth, TAP)
+	Master    int   // index of the bridge or bond that owns the interface; 0 if none does
 	Addresses []string
 	Default   bool // a default route leaves through the interface
 }
 
-// What may not exist yet, and may be waited for.
+// Errors that a caller may wait out.
 var (
 	ErrNoInterface = errors.New("interface does not exist")
 	ErrNoNetns     = errors.New("network namespace does not exist")
@@ -39,7 +39,7 @@ func Inspect(ns, name string) (Link, error) {
 	err := InNetns(ns, func() error {
 		link, err := netlink.LinkByName(name)
 		if err != nil {
-			return missing(name, err)
+			return lookupError(name, err)
 		}
 		l, err = describe(link)
 		return err
@@ -51,7 +51,7 @@ func Inspect(ns, name string) (Link, error) {
 func Interfaces(ns string) ([]Link, error) {
 	var all []Link
 	err := InNetns(ns, func() error {
-		links, err := whole(netlink.LinkList)
+		links, err := retryDump(netlink.LinkList)
 		if err != nil {
 			return fmt.Errorf("list interfaces: %w", err)
 		}
@@ -70,7 +70,7 @@ func Interfaces(ns string) ([]Link, error) {
 	return all, err
 }
 
-func missing(name string, err error) error {
+func lookupError(name string, err error) error {
 	var gone netlink.LinkNotFoundError
 	if errors.As(err, &gone) {
 		return fmt.Errorf("%w: %s", ErrNoInterface, name)
@@ -81,7 +81,7 @@ func missing(name string, err error) error {
 func interfaceIndex(name string) (int, error) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
-		return 0, missing(name, err)
+		return 0, lookupError(name, err)
 	}
 	return link.Attrs().Index, nil
 }
@@ -94,7 +94,7 @@ func describe(link netlink.Link) (Link, error) {
 		l.Kind = ""
 		l.Speed = nicSpeed(a.Name)
 	}
-	addrs, err := whole(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
+	addrs, err := retryDump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return l, fmt.Errorf("list addresses of %s: %w", a.Name, err)
 	}
@@ -112,7 +112,7 @@ func isUp(a *netlink.LinkAttrs) bool {
 }
 
 func hasDefaultRoute(link netlink.Link) (bool, error) {
-	routes, err := whole(func() ([]netlink.Route, error) { return netlink.RouteList(link, netlink.FAMILY_ALL) })
+	routes, err := retryDump(func() ([]netlink.Route, error) { return netlink.RouteList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return false, fmt.Errorf("list routes of %s: %w", link.Attrs().Name, err)
 	}
@@ -124,14 +124,16 @@ func hasDefaultRoute(link netlink.Link) (bool, error) {
 	return false, nil
 }
 
-// Usable tells why an interface of namespace ns must not become a port: the kernel's own stack would answer beside the switch. It
-// returns nil where nothing speaks against it.
+// Usable returns the reason why an interface of namespace ns must not become a port: the kernel's own stack would
+// answer beside the switch. It returns nil if there is none.
 func (l Link) Usable(ns string) error {
 	switch {
 	case l.Master != 0:
-		return fmt.Errorf("interface %s belongs to a bridge or bond (take it out with: %s, or write force: true)", l.Name, CommandIn(ns, "ip link set dev "+ShellWord(l.Name)+" nomaster"))
+		return fmt.Errorf("interface %s belongs to a bridge or bond (take it out with: %s, or write force: true)",
+			l.Name, CommandIn(ns, "ip link set dev "+ShellWord(l.Name)+" nomaster"))
 	case len(l.Addresses) > 0:
-		return fmt.Errorf("interface %s has the address %s, so the kernel's stack would answer too (remove it with: %s, or write force: true)", l.Name, l.Addresses[0],
+		return fmt.Errorf("interface %s has the address %s, so the kernel's stack would answer too (remove it with: "+
+			"%s, or write force: true)", l.Name, l.Addresses[0],
 			CommandIn(ns, "ip addr flush dev "+ShellWord(l.Name)))
 	}
 	return nil
@@ -140,19 +142,19 @@ func (l Link) Usable(ns string) error {
 // addrGenNone is the value of IFLA_INET6_ADDR_GEN_MODE for no link-local addresses.
 const addrGenNone = 1
 
-// linkLocal is what SilenceLink takes away from an interface.
+// linkLocal is what SilenceLink removes from an interface.
 type linkLocal struct {
 	changed   bool
-	mode      int // of making addresses
+	mode      int // addr_gen_mode
 	addresses []netlink.Addr
 }
 
-// disableNICFlowControl is what SilenceLink does to a physical NIC. Tests replace it.
+// disableNICFlowControl disables the PAUSE and PFC of a physical NIC. Tests replace it.
 var disableNICFlowControl = disableHardwarePause
 
-// SilenceLink stops IPv6 link-local addresses on an interface, so that the kernel does not speak on a switch port, and
-// switches off the PAUSE and PFC of a physical NIC. It returns the function that restores the addresses; on an error it
-// has restored them itself.
+// SilenceLink stops IPv6 link-local addresses on an interface, so that the kernel does not speak on a switch port. It
+// also switches off the PAUSE and PFC of a physical NIC. restore brings the addresses back. On an error SilenceLink has
+// restored them itself.
 func SilenceLink(ns string, l Link) (restore func() error, err error) {
 	home, err := IdentifyNetns(ns)
 	if err != nil {
@@ -162,7 +164,7 @@ func SilenceLink(ns string, l Link) (restore func() error, err error) {
 	err = InNetns(ns, func() error {
 		link, err := netlink.LinkByIndex(l.Index)
 		if err != nil {
-			return missing(l.Name, err)
+			return lookupError(l.Name, err)
 		}
 		was, err = removeLinkLocal(link)
 		if err == nil && l.Kind == "" {
@@ -174,11 +176,11 @@ func SilenceLink(ns string, l Link) (restore func() error, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, explain(err)
+		return nil, addRemedy(err)
 	}
 	return func() error {
 		if now, err := IdentifyNetns(ns); err != nil || now != home {
-			return nil // it went away, and the interface with it
+			return nil // the namespace is gone, and the interface with it
 		}
 		return InNetns(ns, func() error { return restoreLinkLocal(l, was) })
 	}, nil
@@ -188,13 +190,13 @@ func removeLinkLocal(link netlink.Link) (was linkLocal, err error) {
 	name := link.Attrs().Name
 	was.mode = addrGenMode(name)
 	if was.mode == addrGenNone {
-		was.mode = addrGenMode("default") // a switch may have been killed here before it could restore what was
+		was.mode = addrGenMode("default") // a switch may have been killed here before it restored the mode
 	}
 	if err := setAddrGenMode(link, addrGenNone); err != nil {
 		return was, fmt.Errorf("stop IPv6 link-local addresses on %s: %w", name, err)
 	}
 	was.changed = true
-	addrs, err := whole(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V6) })
+	addrs, err := retryDump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V6) })
 	if err != nil {
 		return was, fmt.Errorf("list addresses of %s: %w", name, err)
 	}
@@ -216,7 +218,7 @@ func restoreLinkLocal(l Link, was linkLocal) error {
 	}
 	link, err := netlink.LinkByIndex(l.Index)
 	if err != nil {
-		return nil // it went away, and its addresses with it
+		return nil // the interface is gone, and its addresses with it
 	}
 	errs := []error{setAddrGenMode(link, was.mode)}
 	for _, a := range was.addresses {
@@ -226,8 +228,8 @@ func restoreLinkLocal(l Link, was linkLocal) error {
 	return errors.Join(errs...)
 }
 
-// addrGenMode returns how the kernel makes the link-local addresses of an interface of the thread's namespace, or of
-// interfaces to come ("default"). The kernel's own default stands for what cannot be read.
+// addrGenMode returns the link-local address mode of an interface of the thread's namespace, or of new interfaces
+// ("default"). It returns 0, the kernel's own default, if the mode cannot be read.
 func addrGenMode(name string) int {
 	b, err := os.ReadFile(filepath.Join("/proc/sys/net/ipv6/conf", name, "addr_gen_mode"))
 	if err != nil {
@@ -237,11 +239,50 @@ func addrGenMode(name string) int {
 	return mode
 }
 
-// setAddrGenMode passes over a kernel without IPv6, which makes no addresses.
+// setAddrGenMode ignores a kernel without IPv6, which makes no addresses.
 func setAddrGenMode(link netlink.Link, mode int) error {
 	err := netlink.LinkSetIP6AddrGenMode(link, mode)
 	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) {
 		return nil
 	}
 	return err
+}
+
+// retryDump reads a list of the kernel again while the kernel reports that the list changed during the read: such a
+// list may lack entries or have them twice. After many attempts it returns the list with that error.
+func retryDump[T any](list func() (T, error)) (all T, err error) {
+	const most = 100
+	for range most {
+		if all, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return all, err
+}
+
+// Watch calls changed for each interface of namespace ns that exists, and then for every change, one call at a time,
+// until stop is closed. It calls failed with the reason if the kernel's queue overflowed or the subscription failed.
+// The caller then reads the state anew and calls Watch again.
+func Watch(ns string, stop <-chan struct{}, changed func(), failed func(error)) error {
+	opts := netlink.LinkSubscribeOptions{ListExisting: true, ErrorCallback: failed}
+	if ns != "" {
+		h, err := openNetns(ns)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = h.Close() }()
+		opts.Namespace = &h
+	}
+	updates := make(chan netlink.LinkUpdate, 64)
+	if err := netlink.LinkSubscribeWithOptions(updates, stop, opts); err != nil {
+		return fmt.Errorf("watch interfaces: %w", err)
+	}
+	go runWatch(updates, changed)
+	return nil
+}
+
+func runWatch(updates <-chan netlink.LinkUpdate, changed func()) {
+	for range updates {
+		changed()
+	}
 }

@@ -13,8 +13,9 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// An LLDP is the socket on which a port's LLDP frames come and go, beside its rings: no pause stops it, and nothing of the
-// data path waits for it. The kernel hands it a copy of what the rings' program passes over. It is safe for concurrent use.
+// An LLDP is the socket for a port's LLDP frames, separate from its rings: no pause stops it, and nothing in the data
+// path waits for it. The kernel hands it a copy of the frames that the rings' program skips. It is safe for concurrent
+// use.
 type LLDP struct {
 	conn *packet.Conn
 	to   *packet.Addr
@@ -29,7 +30,7 @@ func OpenLLDP(ns string, l Link) (*LLDP, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open the LLDP socket of %s: %w", l.Name, explain(err))
+		return nil, fmt.Errorf("open the LLDP socket of %s: %w", l.Name, addRemedy(err))
 	}
 	if err := s.conn.JoinGroup(group); err != nil {
 		return nil, errors.Join(fmt.Errorf("join the LLDP group on %s: %w", l.Name, err), s.conn.Close())
@@ -37,10 +38,10 @@ func OpenLLDP(ns string, l Link) (*LLDP, error) {
 	return s, nil
 }
 
-// WakeAt makes a Receive that waits, or the next one, end at t.
+// WakeAt makes a waiting Receive, or the next one, end at t.
 func (s *LLDP) WakeAt(t time.Time) error { return s.conn.SetReadDeadline(t) }
 
-// Receive waits for a frame and copies it to b, cut where b is too short. It returns 0 octets where it was woken, or where
+// Receive waits for a frame and copies it to b, truncated if b is too short. It returns 0 octets after WakeAt, and if
 // the interface went down.
 func (s *LLDP) Receive(b []byte) (int, error) {
 	n, _, err := s.conn.ReadFrom(b)
@@ -50,12 +51,12 @@ func (s *LLDP) Receive(b []byte) (int, error) {
 	return n, err
 }
 
-// sendPatience is how long Send waits for the kernel to take a frame.
-const sendPatience = 100 * time.Millisecond
+// sendTimeout is how long Send waits for the kernel to take a frame.
+const sendTimeout = 100 * time.Millisecond
 
 // Send sends a frame that starts with its destination address.
 func (s *LLDP) Send(b []byte) error {
-	if err := s.conn.SetWriteDeadline(time.Now().Add(sendPatience)); err != nil {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
 		return err
 	}
 	_, err := s.conn.WriteTo(b, s.to)

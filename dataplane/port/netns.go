@@ -18,15 +18,15 @@ const NetnsDir = "/run/netns"
 // ownNetns is the daemon's own network namespace.
 const ownNetns = "/proc/self/ns/net"
 
-// errEnter is wrapped by errors that name their remedy, which is another than that of opening a port.
+// errEnter marks errors that name their own remedy, which is not the one for opening a port.
 var errEnter = errors.New("enter network namespace")
 
-// errNotNetns is wrapped by errors about something that exists but is something else.
+// errNotNetns marks errors about a path that exists but is no network namespace.
 var errNotNetns = errors.New("is no network namespace")
 
-// InNetns runs f with the network namespace ns, which is "" (the daemon's own), the name of a namespace that
-// "ip netns add" made, a path, or pid:N. f runs on a thread of its own that ends with it, so that no other goroutine
-// ever runs in the wrong namespace.
+// InNetns runs f in the network namespace ns: "" (the daemon's own), the name of a namespace that "ip netns add" made,
+// a path, or pid:N. f runs on a thread of its own that ends with f, so that no other goroutine ever runs in the wrong
+// namespace.
 func InNetns(ns string, f func() error) error {
 	if ns == "" {
 		return f()
@@ -41,25 +41,25 @@ func InNetns(ns string, f func() error) error {
 	return <-done
 }
 
-// openNetns opens namespace ns. Something else by that name is refused without opening it, which a FIFO would keep waiting
-// for a writer and a device may take for an order.
+// openNetns opens namespace ns. It refuses anything else without opening it: opening a FIFO would wait for a writer,
+// and opening a device may have an effect.
 func openNetns(ns string) (netns.NsHandle, error) {
 	path := NetnsPath(ns)
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
-		return netns.None(), noNetns(ns, err)
+		return netns.None(), netnsError(ns, err)
 	}
 	if int64(fs.Type) != unix.NSFS_MAGIC {
-		return netns.None(), otherThanNetns(ns)
+		return netns.None(), notNetns(ns)
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return netns.None(), noNetns(ns, err)
+		return netns.None(), netnsError(ns, err)
 	}
 	h := netns.NsHandle(fd)
 	if kind, err := unix.IoctlRetInt(fd, nsGetNSType); err != nil || kind != unix.CLONE_NEWNET {
 		_ = h.Close()
-		return netns.None(), otherThanNetns(ns)
+		return netns.None(), notNetns(ns)
 	}
 	return h, nil
 }
@@ -67,24 +67,26 @@ func openNetns(ns string) (netns.NsHandle, error) {
 // nsGetNSType is NS_GET_NSTYPE of ioctl_ns(2).
 const nsGetNSType = 0xb703
 
-func otherThanNetns(ns string) error {
-	return fmt.Errorf("%s: %w: write a name that ip netns lists, a path such as /proc/PID/ns/net, or pid:PID", ns, errNotNetns)
+func notNetns(ns string) error {
+	return fmt.Errorf("%s: %w: write a name that ip netns lists, a path such as /proc/PID/ns/net, or pid:PID", ns,
+		errNotNetns)
 }
 
 func enter(h netns.NsHandle, f func() error) error {
 	err := netns.Set(h)
 	switch {
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%w: %w (needs CAP_SYS_ADMIN: run as root, or give the container --cap-add=SYS_ADMIN)", errEnter, err)
+		return fmt.Errorf("%w: %w (needs CAP_SYS_ADMIN: run as root, or give the container --cap-add=SYS_ADMIN)",
+			errEnter, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", errEnter, err)
 	}
 	return f()
 }
 
-// OnOwnThread runs f on a locked thread that ends when the calling goroutine does, which must be soon. What f changes of
-// the thread, such as its namespace, is gone then. The main thread is left out: it cannot end, and /proc/PID shows its
-// namespaces as those of the process.
+// OnOwnThread runs f on a locked thread that ends when the calling goroutine does, which must be soon. Changes that f
+// makes to the thread, such as its namespace, end with it. OnOwnThread avoids the main thread, which cannot end, and
+// whose namespaces /proc/PID shows as those of the process.
 func OnOwnThread(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -102,7 +104,7 @@ func runOffMain(f func(), done chan<- struct{}) {
 	OnOwnThread(f)
 }
 
-// A NetnsID tells network namespaces apart: a name may stand for one now and for another later.
+// A NetnsID identifies a network namespace. A name may stand for one namespace now and for another later.
 type NetnsID struct{ device, inode uint64 }
 
 // IdentifyNetns returns the identity of the namespace that ns stands for now.
@@ -110,14 +112,15 @@ func IdentifyNetns(ns string) (NetnsID, error) {
 	var st unix.Stat_t
 	path := NetnsPath(ns)
 	if err := unix.Stat(path, &st); err != nil {
-		return NetnsID{}, noNetns(ns, err)
+		return NetnsID{}, netnsError(ns, err)
 	}
 	return NetnsID{device: st.Dev, inode: st.Ino}, nil
 }
 
-func noNetns(ns string, err error) error {
+func netnsError(ns string, err error) error {
 	if pid, ok := strings.CutPrefix(ns, "pid:"); ok && os.IsNotExist(err) {
-		return fmt.Errorf("%w: there is no process %s (write the PID of one that runs, or a name that ip netns lists)", ErrNoNetns, pid)
+		return fmt.Errorf("%w: there is no process %s (write the PID of one that runs, or a name that ip netns lists)",
+			ErrNoNetns, pid)
 	}
 	if os.IsNotExist(err) {
 		return fmt.Errorf("%w: %s (make it with: ip netns add %s)", ErrNoNetns, ns, filepath.Base(ns))
@@ -125,7 +128,7 @@ func noNetns(ns string, err error) error {
 	return fmt.Errorf("open network namespace %q: %w", ns, err)
 }
 
-// NetnsPath returns the file that stands for a namespace, which InNetns takes as ns.
+// NetnsPath returns the file of a namespace, which InNetns also takes as ns.
 func NetnsPath(ns string) string {
 	if ns == "" {
 		return ownNetns
@@ -137,4 +140,26 @@ func NetnsPath(ns string) string {
 		return ns
 	}
 	return filepath.Join(NetnsDir, ns)
+}
+
+// CommandIn returns a shell command, for a person to run, that runs command in namespace ns (see InNetns).
+func CommandIn(ns, command string) string {
+	if ns == "" {
+		return command
+	}
+	if strings.ContainsAny(command, "&|;>") {
+		command = "sh -c " + ShellWord(command)
+	}
+	return "nsenter --net=" + ShellWord(NetnsPath(ns)) + " " + command
+}
+
+// ShellWord quotes text as one word for the shell.
+func ShellWord(text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./:@", r))
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -1,14 +1,13 @@
-package port_test
+package port
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"pfcswitch/dataplane/port"
 )
 
 // What is no network namespace says so at once, whatever it is, and names no capability that would not help.
@@ -20,20 +19,40 @@ func TestNoNetns(t *testing.T) {
 	}
 	for _, path := range []string{fifo, dir, "/dev/null", "/etc/passwd", "/proc/self/ns/mnt"} {
 		calls := map[string]func() error{
-			"Inspect": func() error { _, err := port.Inspect(path, "lo"); return err },
-			"Watch":   func() error { return port.Watch(path, nil, nil, nil) },
+			"Inspect": func() error { _, err := Inspect(path, "lo"); return err },
+			"Watch":   func() error { return Watch(path, nil, nil, nil) },
 		}
 		for name, call := range calls {
 			done := make(chan error, 1)
 			go func() { done <- call() }()
 			select {
 			case err := <-done:
-				if err == nil || !strings.Contains(err.Error(), path+": is no network namespace: write") || strings.Contains(err.Error(), "CAP_") {
+				if err == nil || !strings.Contains(err.Error(), path+": is no network namespace: write") ||
+					strings.Contains(err.Error(), "CAP_") {
 					t.Errorf("%s of %s: %v", name, path, err)
 				}
 			case <-time.After(5 * time.Second):
 				t.Errorf("%s of %s hangs", name, path)
 			}
 		}
+	}
+}
+
+// Whatever a name holds, the shell takes it for one word.
+func TestCommandIn(t *testing.T) {
+	for _, text := range []string{"eth0", "a b", "it's", "$(id)", "", "a;b", "/run/netns/x-1"} {
+		out, err := exec.Command("/bin/sh", "-c", "printf %s "+ShellWord(text)).Output()
+		if err != nil || string(out) != text {
+			t.Errorf("%q became %q, %v", text, out, err)
+		}
+	}
+	for netns, want := range map[string]string{"": "x", "h": "nsenter --net=/run/netns/h x",
+		"pid:7": "nsenter --net=/proc/7/ns/net x", "/a/b": "nsenter --net=/a/b x"} {
+		if got := CommandIn(netns, "x"); got != want {
+			t.Errorf("in %q: %s, want %s", netns, got, want)
+		}
+	}
+	if got, want := CommandIn("h", "a && b"), "nsenter --net=/run/netns/h sh -c 'a && b'"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

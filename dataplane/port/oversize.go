@@ -10,20 +10,20 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// Slots are small so that the ring stays in the cache; a frame that does not fit (a GSO frame, a jumbo frame) is
-// marked TP_STATUS_COPY by the kernel and queued whole on the same socket, in slot order (PACKET_COPY_THRESH). It is
-// fetched into one of a few buffers that belong to its slot until the slot is released.
+// Slots are small so that the ring stays in the cache. A GSO or jumbo frame that does not fit is marked TP_STATUS_COPY
+// by the kernel and queued whole on the same socket, in slot order (PACKET_COPY_THRESH). Such a frame is fetched into
+// one of a few buffers, which belongs to its slot until the slot is released.
 const (
 	oversizeBuffers = 4
 	oversizeLen     = frame.TagOctets + frame.VnetHeaderOctets + MaxFrame
-	// oversizeQueue is the socket's receive buffer at least, which else is as large as the ring: about forty GSO frames with
-	// the kernel's book-keeping.
+	// oversizeQueue is the least size of the socket's receive buffer, which is otherwise as large as the ring. It holds
+	// about forty GSO frames with the kernel's book-keeping.
 	oversizeQueue = 4 << 20
-	oversizeTries = 64 // calls until the queue is in step with the ring
+	oversizeTries = 64 // receive calls until the queue is in step with the ring
 )
 
 type oversize struct {
-	seen bool // a frame has come this way since the queue was empty
+	seen bool // an oversize frame has come since the queue was empty
 	used [oversizeBuffers]bool
 	slot [oversizeBuffers]int
 	at   [oversizeBuffers]int // where the frame starts, behind its virtio_net_hdr
@@ -39,7 +39,7 @@ func (r *ring) readOversize(s []byte, st uint32, f *Frame) bool {
 		return false
 	}
 	if !fetched && !r.fetch(i, s, st) {
-		*status(s) = st &^ unix.TP_STATUS_COPY // its frame is lost, and must not be looked for again
+		*status(s) = st &^ unix.TP_STATUS_COPY // the frame is lost and must not be looked for again
 		f.Truncated, f.Data = true, nil
 		return true
 	}
@@ -69,7 +69,8 @@ func (r *ring) fetch(i int, s []byte, st uint32) bool {
 	if o.buf[i] == nil {
 		o.buf[i] = make([]byte, oversizeLen)
 	}
-	n, ok := r.receiveQueued(o.buf[i][frame.TagOctets:], frame.VnetHeaderOctets+int(binary.NativeEndian.Uint32(s[slotLen:])))
+	n, ok := r.receiveQueued(o.buf[i][frame.TagOctets:],
+		frame.VnetHeaderOctets+int(binary.NativeEndian.Uint32(s[slotLen:])))
 	if !ok {
 		return false
 	}
@@ -84,8 +85,8 @@ func (r *ring) fetch(i int, s []byte, st uint32) bool {
 	return true
 }
 
-// queued returns the octets of kernel memory that the frames in the socket's queue take, and how many they may. It costs a
-// system call, but only where frames have come this way.
+// queued returns the octets of kernel memory that the frames in the socket's queue take, and the limit. It makes a
+// system call, but only after an oversize frame.
 func (r *ring) queued() (octets, limit int) {
 	if !r.oversize.seen {
 		return 0, 1
@@ -99,12 +100,13 @@ func (r *ring) queued() (octets, limit int) {
 	return octets, max(1, int(info[unix.SK_MEMINFO_RCVBUF]))
 }
 
-// receiveQueued reads the oldest frame of the socket's queue that has n octets with its virtio_net_hdr. Others are of slots
-// that were given up, and are dropped: what follows must not get them. A pending error, of a link that went down, is taken
-// on the way.
+// receiveQueued reads the oldest queued frame that has n octets with its virtio_net_hdr. Frames of other lengths
+// belong to slots that were given up and are dropped, so that no other slot gets them. receiveQueued also takes a
+// pending error of a link that went down.
 func (r *ring) receiveQueued(b []byte, n int) (int, bool) {
 	for range oversizeTries {
-		got, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+		got, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.fd), uintptr(unsafe.Pointer(&b[0])),
+			uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 		switch {
 		case errno == unix.EAGAIN:
 			return 0, false

@@ -58,8 +58,10 @@ func TestOversizeFrames(t *testing.T) {
 				}
 				for i, f := range frames[:n] {
 					want := all[done+i]
-					if f.Truncated || !bytes.Equal(f.Data, want.b) || f.Vnet.GSOSize != want.v.GSOSize || f.Vnet.CsumStart != want.v.CsumStart {
-						t.Fatalf("frame %d: %d octets (cut %v) with %+v, want %d with %+v", done+i, len(f.Data), f.Truncated, f.Vnet, len(want.b), want.v)
+					if f.Truncated || !bytes.Equal(f.Data, want.b) || f.Vnet.GSOSize != want.v.GSOSize ||
+						f.Vnet.CsumStart != want.v.CsumStart {
+						t.Fatalf("frame %d: %d octets (cut %v) with %+v, want %d with %+v", done+i, len(f.Data),
+							f.Truncated, f.Vnet, len(want.b), want.v)
 					}
 				}
 				w.port.Rewind(port.Other)

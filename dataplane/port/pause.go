@@ -20,13 +20,15 @@ const (
 )
 
 // disableHardwarePause switches off 802.3x PAUSE and PFC in a physical NIC, which would otherwise obey and swallow the
-// frames that this switch must see. A NIC that has neither is fine.
+// frames that this switch must see. It ignores a NIC that has neither.
 func disableHardwarePause(name string) error {
 	if err := setPauseParam(name); err != nil && !unsupported(err) {
-		return fmt.Errorf("switch off hardware PAUSE of %s: %w (by hand: ethtool -A %s autoneg off rx off tx off)", name, err, name)
+		return fmt.Errorf("switch off hardware PAUSE of %s: %w (by hand: ethtool -A %s autoneg off rx off tx off)",
+			name, err, name)
 	}
 	if err := clearIEEEPFC(name); err != nil && !unsupported(err) {
-		return fmt.Errorf("switch off hardware PFC of %s: %w (by hand: dcb pfc set dev %s prio-pfc all:off)", name, err, name)
+		return fmt.Errorf("switch off hardware PFC of %s: %w (by hand: dcb pfc set dev %s prio-pfc all:off)", name, err,
+			name)
 	}
 	return nil
 }
@@ -50,7 +52,7 @@ type ethtoolCmd struct {
 	_                           [14]byte
 }
 
-// nicSpeed returns the link's speed in bit/s (ETHTOOL_GSET), 0 where the driver tells none.
+// nicSpeed returns the link's speed in bit/s (ETHTOOL_GSET), or 0 if the driver reports none.
 func nicSpeed(name string) int64 {
 	cmd := ethtoolCmd{cmd: unix.ETHTOOL_GSET}
 	if err := ethtool(name, unsafe.Pointer(&cmd)); err != nil {
@@ -76,7 +78,8 @@ func ethtool(name string, data unsafe.Pointer) error {
 	}
 	copy(req.name[:unix.IFNAMSIZ-1], name)
 	req.data = data
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&req))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+		uintptr(unsafe.Pointer(&req))); errno != 0 {
 		return errno
 	}
 	return nil

@@ -23,7 +23,8 @@ func TestReceive(t *testing.T) {
 	wantData(t, got, want)
 	for i, f := range got {
 		if f.Stamp < from || f.Stamp > now() || f.Truncated || f.Vnet != (frame.VnetHeader{}) {
-			t.Errorf("frame %d: stamp %d not from %d to %d, cut %v, header %+v", i, f.Stamp, from, now(), f.Truncated, f.Vnet)
+			t.Errorf("frame %d: stamp %d not from %d to %d, cut %v, header %+v", i, f.Stamp, from, now(), f.Truncated,
+				f.Vnet)
 		}
 	}
 }
@@ -153,7 +154,8 @@ func TestSteering(t *testing.T) {
 	}
 }
 
-// A tag, which the kernel moves out of the frame, stands in its place again, whatever it holds, however often it is read.
+// A tag, which the kernel moves out of the frame, stands in its place again, whatever it holds, however often it is
+// read.
 func TestTagIsPutBack(t *testing.T) {
 	w := newWire(t)
 	zero := frame.TCI(0)
@@ -161,7 +163,8 @@ func TestTagIsPutBack(t *testing.T) {
 	service := craft(tci(3, 100), experimental, 5, 80)
 	service[12], service[13] = 0x88, 0xA8
 	double := craft(tci(1, 10), frame.TypeVLAN, 6, 90)
-	want := [][]byte{craft(&zero, experimental, 1, 64), craft(tci(5, 0), experimental, 2, 1518), craft(&dei, experimental, 4, 64), double}
+	want := [][]byte{craft(&zero, experimental, 1, 64), craft(tci(5, 0), experimental, 2, 1518),
+		craft(&dei, experimental, 4, 64), double}
 	for _, b := range want {
 		w.send(frame.VnetHeader{}, b)
 	}
@@ -220,7 +223,8 @@ func TestHeaderMovesWithTheTag(t *testing.T) {
 			n := w.port.Receive(port.Other, frames[:], 1<<20)
 			wantData(t, frames[:n], [][]byte{b})
 			got := frames[0].Vnet
-			if got.CsumStart != v.CsumStart || got.CsumOffset != v.CsumOffset || got.Flags&frame.VnetNeedsCsum == 0 || got.GSOType != v.GSOType || got.GSOSize != v.GSOSize {
+			if got.CsumStart != v.CsumStart || got.CsumOffset != v.CsumOffset || got.Flags&frame.VnetNeedsCsum == 0 ||
+				got.GSOType != v.GSOType || got.GSOSize != v.GSOSize {
 				t.Errorf("%s: header %+v, want %+v", row.name, got, v)
 			}
 			if row.gso > 0 && (int(got.HdrLen) < int(v.HdrLen) || int(got.HdrLen) > len(b)) {
@@ -251,8 +255,8 @@ func TestOwnFramesAreNotReceived(t *testing.T) {
 	w.silent()
 }
 
-// withoutSCTP is the end of byPCP with what Fanout of the classifier has before it: SCTP over IPv4 of more than 1500 octets goes to the
-// ring that nobody reads.
+// withoutSCTP is the end of byPCP with what Fanout of the classifier has before it: SCTP over IPv4 of more than 1500
+// octets goes to the ring that nobody reads.
 func withoutSCTP(t *testing.T) []bpf.RawInstruction {
 	t.Helper()
 	refused, err := bpf.Assemble([]bpf.Instruction{
@@ -270,7 +274,8 @@ func withoutSCTP(t *testing.T) []bpf.RawInstruction {
 	return append(refused, byPCP(t)...)
 }
 
-// What no ring can take is lost, counted frame by frame, more of them than a socket holds included, and frames before and behind arrive.
+// What no ring can take is lost, counted frame by frame, more of them than a socket holds included, and frames before
+// and behind arrive.
 func TestRefusedFramesAreCounted(t *testing.T) {
 	w := newWire(t)
 	if err := w.port.Steer(withoutSCTP(t)); err != nil {

@@ -34,42 +34,41 @@ const (
 	slotTPID    = 26
 
 	slotReserve = 4   // PACKET_RESERVE: room for the VLAN tag in front of the frame
-	slotHeader  = 112 // what a slot holds before the frame, at most
+	slotHeader  = 112 // the most that a slot holds before the frame
 	blockSize   = 256 << 10
 )
 
-// A ring is the receive ring of one AF_PACKET socket. Slots are handed over by the kernel and given back in order.
+// A ring is the receive ring of one AF_PACKET socket. The kernel hands slots over in order and gets them back in order.
 type ring struct {
 	fd        int
 	mem       []byte
-	frameSize int // longest frame of a slot
+	frameSize int // longest frame that a slot holds
 	slotSize  int
 	perBlock  int
 	slots     int
 	vnet      bool
 
 	blockLen int
-	head     int    // oldest slot not given back
+	head     int    // oldest slot that is not released
 	next     int    // next slot to be received
-	pending  int    // slots received and not given back; tells a full circle from none
+	pending  int    // slots received and not released; tells a full ring from an empty one
 	barrier  uint32 // counts releases
 
-	small    []byte // copies of small frames that were received and not given back
+	small    []byte // copies of small frames that are received and not released
 	copies   int
 	oversize oversize
 }
 
-// A frame of up to smallFrame octets is handed over as a copy with its tag in place. The slot is then only read, and not
-// written, until it goes back to the kernel, which works on another CPU: the cache lines that it wrote need not come here
-// and go back there; and the send call finds all frames of a burst side by side. Copying costs less than one such line.
+// A frame of up to smallFrame octets is handed over as a copy with its tag in place. The slot is then only read until
+// the kernel gets it back, so that its cache lines need not move between the kernel's CPU and this one. All frames of
+// a burst lie side by side for the send call. The copy costs less than moving one such cache line.
 const (
-	smallSlot   = 256
-	smallFrame  = smallSlot - frame.TagOctets
-	smallFrames = maxPending
+	smallSlot  = 256
+	smallFrame = smallSlot - frame.TagOctets
 )
 
-// mapSlots sets up the receive ring of a socket that is not bound yet: at least slots slots for frames of up to frameSize
-// octets. A larger frame comes through the oversize queue where vnet is set.
+// mapSlots sets up the receive ring of a socket that is not bound yet, with at least slots slots for frames of up to
+// frameSize octets. If vnet is set, a larger frame comes through the oversize queue.
 func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 	r.vnet, r.frameSize, r.slotSize = vnet, frameSize, SlotOctets(frameSize)
 	for _, o := range []struct {
@@ -92,7 +91,8 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 	r.blockLen, r.perBlock = block, block/r.slotSize
 	blocks := (slots + r.perBlock - 1) / r.perBlock
 	r.slots = blocks * r.perBlock
-	req := unix.TpacketReq{Block_size: uint32(block), Block_nr: uint32(blocks), Frame_size: uint32(r.slotSize), Frame_nr: uint32(r.slots)}
+	req := unix.TpacketReq{Block_size: uint32(block), Block_nr: uint32(blocks), Frame_size: uint32(r.slotSize),
+		Frame_nr: uint32(r.slots)}
 	if err := unix.SetsockoptTpacketReq(r.fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &req); err != nil {
 		return fmt.Errorf("receive ring of %d slots of %d octets: %w", r.slots, r.slotSize, err)
 	}
@@ -102,7 +102,7 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 	}
 	r.mem = mem
 	if vnet {
-		r.small = make([]byte, smallFrames*smallSlot)
+		r.small = make([]byte, maxPending*smallSlot)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (r *ring) close() error {
 
 // slot returns slot i, 0 <= i < slots.
 func (r *ring) slot(i int) []byte {
-	block := int(uint32(i) / uint32(r.perBlock)) // a division of 64 bits takes twice as long
+	block := int(uint32(i) / uint32(r.perBlock)) // a 64-bit division takes twice as long
 	off := block*r.blockLen + (i-block*r.perBlock)*r.slotSize
 	return r.mem[off : off+r.slotSize : off+r.slotSize]
 }
@@ -150,7 +150,7 @@ func stamp(s []byte) int64 {
 	return int64(binary.NativeEndian.Uint32(s[slotSec:]))*1e9 + int64(binary.NativeEndian.Uint32(s[slotNsec:]))
 }
 
-// take makes f the next frame, which must be ready. It returns false where there is no room to hand it over.
+// take makes f the next frame, which must be ready. It returns false if there is no buffer for an oversize frame.
 func (r *ring) take(f *Frame) bool {
 	if r.pending == 0 {
 		r.copies = 0
@@ -201,7 +201,7 @@ func (r *ring) read(s []byte, st uint32, f *Frame) bool {
 	return true
 }
 
-// copy makes f a copy of frame b of slot s. What becomes of the copy does not change the slot.
+// copy makes f a copy of frame b of slot s. Writing to the copy does not change the slot.
 func (r *ring) copy(b, s []byte, st uint32, f *Frame) {
 	to := r.small[r.copies*smallSlot : (r.copies+1)*smallSlot : (r.copies+1)*smallSlot]
 	r.copies++
@@ -212,8 +212,8 @@ func (r *ring) copy(b, s []byte, st uint32, f *Frame) {
 	f.vnet, f.Data = nil, to[at:end:end]
 }
 
-// putTag moves the VLAN tag from the slot's metadata back into the frame, once: the slot is left as if the tag had
-// been there from the start, so that it can be read again.
+// putTag moves the VLAN tag from the slot's metadata back into the frame. It then rewrites the slot as if the tag had
+// always been in the frame, so that the slot can be read again.
 func (r *ring) putTag(s []byte, st uint32, mac, snap int, f *Frame) (int, int) {
 	mac, snap = frame.InsertTag(s, mac, tpid(s, st), tci(s)), snap+frame.TagOctets
 	if r.vnet {
@@ -236,8 +236,8 @@ func tpid(s []byte, st uint32) uint16 {
 
 func tci(s []byte) frame.TCI { return frame.TCI(binary.NativeEndian.Uint16(s[slotTCI:])) }
 
-// release gives the n oldest received slots back to the kernel. One barrier stands between all that was read of them and
-// all the stores, which then need none of their own.
+// release gives the n oldest received slots back to the kernel. One barrier separates all reads of the slots from all
+// status stores, so that the stores need no barrier of their own.
 func (r *ring) release(n int) {
 	atomic.AddUint32(&r.barrier, 1)
 	for ; n > 0; n-- {
@@ -253,7 +253,7 @@ func (r *ring) rewind() { r.next, r.pending, r.copies = r.head, 0, 0 }
 // behind tells whether more than n slots, counted from the oldest, are filled.
 func (r *ring) behind(n int) bool { return n < r.slots && r.filled((r.head+n)%r.slots) }
 
-// backlog counts the filled slots. They are contiguous from the oldest, so a binary search finds the end.
+// backlog counts the filled slots. They are contiguous from the oldest, so that a binary search finds the end.
 func (r *ring) backlog() int {
 	lo, hi := 0, r.slots
 	for lo < hi {

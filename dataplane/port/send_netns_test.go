@@ -113,7 +113,8 @@ func sendGSOFrame(t *testing.T, w *wire) {
 		tag  *frame.TCI
 		n    int
 		gso  uint16
-	}{{"checksum to do", nil, 1000, 0}, {"GSO frame", nil, 65_000, 1448}, {"tagged GSO frame", tci(3, 10), 65_000, 1448}, {"tagged, checksum to do", tci(3, 0), 1400, 0}} {
+	}{{"checksum to do", nil, 1000, 0}, {"GSO frame", nil, 65_000, 1448}, {"tagged GSO frame", tci(3, 10), 65_000,
+		1448}, {"tagged, checksum to do", tci(3, 0), 1400, 0}} {
 		data, v := unfinished(row.tag, 1, row.n, row.gso)
 		b := port.NewBatch()
 		add(b, v, data, 256)
@@ -121,7 +122,8 @@ func sendGSOFrame(t *testing.T, w *wire) {
 			t.Fatalf("%s: Send: %d, %v", row.name, n, err)
 		}
 		got := w.hostGets(1)[0]
-		if !bytes.Equal(got.Data, data) || got.Vnet.GSOSize != row.gso || got.Vnet.CsumStart != v.CsumStart || !got.Vnet.NeedsCsum() {
+		if !bytes.Equal(got.Data, data) || got.Vnet.GSOSize != row.gso || got.Vnet.CsumStart != v.CsumStart ||
+			!got.Vnet.NeedsCsum() {
 			t.Errorf("%s: %d octets with %+v, want %d with %+v", row.name, len(got.Data), got.Vnet, len(data), v)
 		}
 	}
@@ -215,7 +217,8 @@ func sendWhileDown(t *testing.T, w *wire) {
 	if !w.port.Bound() {
 		t.Error("the port is not bound any more")
 	}
-	wantData(t, func() []port.Frame { sent := w.plain(1, 100); _ = sent; return w.take(port.Other, 1) }(), [][]byte{craft(nil, experimental, 0, 100)})
+	wantData(t, func() []port.Frame { sent := w.plain(1, 100); _ = sent; return w.take(port.Other, 1) }(),
+		[][]byte{craft(nil, experimental, 0, 100)})
 }
 
 // An interface that is gone says so too, and nothing is leaked.

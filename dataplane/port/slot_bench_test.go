@@ -9,13 +9,15 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// BenchmarkSlotRatio sends frames over veths and receives them from rings of which the first has slots for frames of 1514 octets, and
-// hands longer ones over through the queue behind it, and the others have slots for every frame: as many, or as much memory. They take
-// turns. Reported are the medians of what a frame took in the first, and of the ratios of the others to it.
+// BenchmarkSlotRatio sends frames over veths and receives them from rings of which the first has slots for frames of
+// 1514 octets, and hands longer ones over through the queue behind it, and the others have slots for every frame: as
+// many, or as much memory. They take turns. Reported are the medians of what a frame took in the first, and of the
+// ratios of the others to it.
 func BenchmarkSlotRatio(b *testing.B) {
 	const slots = 2048
 	inAll := slots * port.SlotOctets(1514) / port.SlotOctets(port.MaxFrame)
-	ways := []*transit{newTransit(b, slots, 1514), newTransit(b, slots, port.MaxFrame), newTransit(b, inAll, port.MaxFrame)}
+	ways := []*transit{newTransit(b, slots, 1514), newTransit(b, slots, port.MaxFrame),
+		newTransit(b, inAll, port.MaxFrame)}
 	for _, octets := range []int{60, 1514, 65_000} {
 		b.Run(fmt.Sprintf("frame=%d", octets), func(b *testing.B) {
 			batch := port.NewBatch()
@@ -53,7 +55,8 @@ func newTransit(b *testing.B, slots, frameSize int) *transit {
 	w := &wire{t: b, packet: true}
 	w.ns, w.handle = newNamespace(b)
 	veth(b, w.handle, "host", "sw", 9000)
-	to := port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: slots, OtherSlots: slots, FrameSize: frameSize, Fanout: byPCP(b)}
+	to := port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: slots, OtherSlots: slots, FrameSize: frameSize,
+		Fanout: byPCP(b)}
 	from := w.config()
 	from.Interface = "host"
 	var ends [2]*port.AFPacket

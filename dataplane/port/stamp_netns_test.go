@@ -10,7 +10,8 @@ import (
 func TestSendStamped(t *testing.T) {
 	w := newWire(t)
 	for seq := range 20 {
-		if err := w.port.SendControl(control(100+seq, 60)); err != nil { // has no stamp to be mistaken for the next one's
+		// has no stamp to be mistaken for the next one's
+		if err := w.port.SendControl(control(100+seq, 60)); err != nil {
 			t.Fatal(err)
 		}
 		from := now()

@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sort"
 	"strconv"
+	"strings"
 	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// A Survey is what the kernel says of an interface and of what is around it.
+// A Survey is what the kernel says of an interface and its surroundings.
 type Survey struct {
 	Link
 	Netns      string // as InNetns takes it; "" is the process's own
@@ -27,8 +29,8 @@ type Survey struct {
 	Steered    []string        // receive queues that hand frames to other CPUs (RPS)
 	VLANs      []VLANLink      // interfaces on top of it that add tags
 
-	// Peer is the other end of a veth, PeerNetns where that is; nil where it is none, or in a namespace that has no name and no
-	// process that this one may look at.
+	// Peer is the other end of a veth, PeerNetns where that is; nil where it is none, or in a namespace that has no
+	// name and no process that this one may look at.
 	Peer *Survey
 }
 
@@ -43,7 +45,7 @@ type VLANLink struct {
 	Address bool // it has an address
 }
 
-// SurveyOne describes an interface of namespace ns and the other end of its link.
+// SurveyOne describes an interface of namespace ns and the peer of a veth.
 func SurveyOne(ns, name string) (*Survey, error) {
 	s, link, err := survey(ns, name)
 	if err != nil || link.Type() != "veth" {
@@ -56,7 +58,7 @@ func SurveyOne(ns, name string) (*Survey, error) {
 func survey(ns, name string) (s *Survey, link netlink.Link, err error) {
 	err = InNetns(ns, func() error {
 		if link, err = netlink.LinkByName(name); err != nil {
-			return missing(name, err)
+			return lookupError(name, err)
 		}
 		s, err = surveyHere(ns, link)
 		return err
@@ -64,15 +66,16 @@ func survey(ns, name string) (s *Survey, link netlink.Link, err error) {
 	return s, link, err
 }
 
-// surveyHere describes an interface of the thread's namespace, which ns names.
+// surveyHere describes an interface of the thread's namespace, which is ns.
 func surveyHere(ns string, link netlink.Link) (*Survey, error) {
 	l, err := describe(link)
 	if err != nil {
 		return nil, err
 	}
 	a := link.Attrs()
-	s := &Survey{Link: l, Netns: ns, AdminUp: a.RawFlags&unix.IFF_UP != 0, XDP: a.Xdp != nil && a.Xdp.Attached, Offloads: readOffloads(a.Name),
-		Pause: readPause(a.Name), Steered: readSteering(a.Name)}
+	s := &Survey{Link: l, Netns: ns, AdminUp: a.RawFlags&unix.IFF_UP != 0, XDP: a.Xdp != nil && a.Xdp.Attached,
+		Offloads: readOffloads(a.Name),
+		Pause:    readPause(a.Name), Steered: readSteering(a.Name)}
 	if a.MasterIndex != 0 {
 		s.MasterName, s.MasterKind = "?", "master"
 		if m, err := netlink.LinkByIndex(a.MasterIndex); err == nil {
@@ -82,7 +85,7 @@ func surveyHere(ns string, link netlink.Link) (*Survey, error) {
 	if err := s.readQdisc(link); err != nil {
 		return nil, err
 	}
-	addrs, err := whole(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V6) })
+	addrs, err := retryDump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V6) })
 	if err != nil {
 		return nil, fmt.Errorf("list addresses of %s: %w", a.Name, err)
 	}
@@ -95,7 +98,7 @@ func surveyHere(ns string, link netlink.Link) (*Survey, error) {
 }
 
 func (s *Survey) readQdisc(link netlink.Link) error {
-	qdiscs, err := whole(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(link) })
+	qdiscs, err := retryDump(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(link) })
 	if err != nil {
 		return fmt.Errorf("list queueing disciplines of %s: %w", s.Name, err)
 	}
@@ -108,7 +111,7 @@ func (s *Survey) readQdisc(link netlink.Link) error {
 }
 
 func (s *Survey) readVLANs(index int) error {
-	links, err := whole(netlink.LinkList)
+	links, err := retryDump(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("list interfaces: %w", err)
 	}
@@ -127,7 +130,8 @@ func (s *Survey) readVLANs(index int) error {
 	return nil
 }
 
-// tagging describes an interface, but for its address, that adds tags on top of the one with an index; ok is false for any other.
+// tagging describes an interface that adds tags on top of the interface index, without its address. ok is false for any
+// other interface.
 func tagging(link netlink.Link, index int) (v VLANLink, ok bool) {
 	l, ok := link.(*netlink.Vlan)
 	if !ok || l.ParentIndex != index {
@@ -136,7 +140,7 @@ func tagging(link netlink.Link, index int) (v VLANLink, ok bool) {
 	return VLANLink{Name: l.Name, VID: uint16(l.VlanId), Mapped: mapsPriorities(l)}, true
 }
 
-// mapsPriorities tells whether a VLAN interface gives some frames another PCP than 0.
+// mapsPriorities tells whether a VLAN interface sets a PCP other than 0 for some frames.
 func mapsPriorities(v *netlink.Vlan) bool {
 	for _, to := range v.EgressQosMap {
 		if to != 0 {
@@ -146,7 +150,7 @@ func mapsPriorities(v *netlink.Vlan) bool {
 	return false
 }
 
-// offloads are those that change what a frame on the link looks like: by ethtool's names, with the command that reads each.
+// offloads change what a frame on the link looks like: by ethtool's names, with the command that reads each.
 var offloads = map[string]uint32{
 	"tx-checksumming": unix.ETHTOOL_GTXCSUM, "tcp-segmentation-offload": unix.ETHTOOL_GTSO,
 	"generic-segmentation-offload": unix.ETHTOOL_GGSO, "generic-receive-offload": unix.ETHTOOL_GGRO,
@@ -179,10 +183,10 @@ func readPause(name string) *HardwarePause {
 	return &HardwarePause{Autoneg: param.autoneg != 0, Receive: param.rx != 0, Transmit: param.tx != 0}
 }
 
-// findPeer looks for the other end of a veth: in its own namespace, among those that have names, and in those of processes.
+// findPeer looks for the peer of a veth in its own namespace, in named namespaces, and in those of processes.
 func findPeer(s *Survey, link netlink.Link) (*Survey, error) {
 	a := link.Attrs()
-	for _, ns := range candidates(s.Netns, a.NetNsID < 0) {
+	for _, ns := range peerNamespaces(s.Netns, a.NetNsID < 0) {
 		peer, err := peerIn(s, ns, a)
 		if peer != nil || err != nil {
 			return peer, err
@@ -191,27 +195,28 @@ func findPeer(s *Survey, link netlink.Link) (*Survey, error) {
 	return nil, nil
 }
 
-// peerIn returns the end with the index that a names, if namespace ns is the one that it means.
+// peerIn returns the interface that a names as its peer, if ns is the namespace that a means.
 func peerIn(s *Survey, ns string, a *netlink.LinkAttrs) (peer *Survey, err error) {
-	if a.NetNsID >= 0 && !s.means(ns, a.NetNsID) {
+	if a.NetNsID >= 0 && !s.knowsAs(ns, a.NetNsID) {
 		return nil, nil
 	}
 	err = InNetns(ns, func() error {
 		link, err := netlink.LinkByIndex(a.ParentIndex)
 		if err != nil || link.Type() != "veth" {
-			return nil // it has just gone
+			return nil // the interface has just gone
 		}
 		peer, err = surveyHere(ns, link)
 		return err
 	})
-	if errors.Is(err, errEnter) || errors.Is(err, errNotNetns) || errors.Is(err, ErrNoNetns) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		return nil, nil // it cannot be looked at
+	if errors.Is(err, errEnter) || errors.Is(err, errNotNetns) || errors.Is(err, ErrNoNetns) ||
+		errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return nil, nil // the namespace cannot be looked at
 	}
 	return peer, err
 }
 
-// means tells whether the namespace of s knows ns by that number.
-func (s *Survey) means(ns string, id int) bool {
+// knowsAs tells whether the namespace of s knows namespace ns by the number id.
+func (s *Survey) knowsAs(ns string, id int) bool {
 	h, err := openNetns(ns)
 	if err != nil {
 		return false
@@ -225,8 +230,8 @@ func (s *Survey) means(ns string, id int) bool {
 	return err == nil && found == id
 }
 
-// candidates are the namespaces in which the other end may be, each once.
-func candidates(own string, same bool) []string {
+// peerNamespaces returns the namespaces in which the peer may be, each once.
+func peerNamespaces(own string, same bool) []string {
 	if same {
 		return []string{own}
 	}
@@ -252,4 +257,88 @@ func candidates(own string, same bool) []string {
 		}
 	}
 	return all
+}
+
+// Of linux/ethtool.h: the set of names of features (ETH_SS_FEATURES), and the octets of a name in it (ETH_GSTRING_LEN).
+const (
+	featureNames = 4
+	featureName  = 32
+)
+
+// features are the offloads that have no command of their own.
+var features = map[string]bool{"rx-gro-list": true, "rx-udp-gro-forwarding": true}
+
+// readFeatures adds the features to the offloads of an interface. A kernel does not list a feature that it does not
+// know.
+func readFeatures(name string, on map[string]bool) {
+	info := struct {
+		cmd, _ uint32
+		sets   uint64
+		count  uint32
+	}{cmd: unix.ETHTOOL_GSSET_INFO, sets: 1 << featureNames}
+	if ethtool(name, unsafe.Pointer(&info)) != nil || info.count == 0 {
+		return
+	}
+	count, words := info.count, (info.count+31)/32
+	names := make([]uint32, 3+count*featureName/4) // struct ethtool_gstrings
+	names[0], names[1], names[2] = unix.ETHTOOL_GSTRINGS, featureNames, count
+	// struct ethtool_gfeatures: of each word what is available, requested, active, and never changes
+	blocks := make([]uint32, 2+4*words)
+	blocks[0], blocks[1] = unix.ETHTOOL_GFEATURES, words
+	if ethtool(name, unsafe.Pointer(&names[0])) != nil || ethtool(name, unsafe.Pointer(&blocks[0])) != nil {
+		return
+	}
+	text := unsafe.Slice((*byte)(unsafe.Pointer(&names[3])), count*featureName)
+	for i := range count {
+		if feature := unix.ByteSliceToString(text[i*featureName : (i+1)*featureName]); features[feature] {
+			on[feature] = blocks[2+4*(i/32)+2]>>(i%32)&1 != 0
+		}
+	}
+}
+
+// readSteering returns the names of an interface's receive queues whose frames the kernel hands to other CPUs (RPS).
+// /sys shows the interfaces of the namespace in which it was mounted, so readSteering mounts a view of the thread's
+// namespace. It returns nothing if it may not.
+func readSteering(name string) (queues []string) {
+	fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = unix.Close(fs) }()
+	if unix.FsconfigCreate(fs) != nil {
+		return nil
+	}
+	mount, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC,
+		unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = unix.Close(mount) }()
+	folder := filepath.Join("class/net", name, "queues")
+	fd, err := unix.Openat(mount, folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	dir := os.NewFile(uintptr(fd), folder)
+	defer func() { _ = dir.Close() }()
+	names, _ := dir.Readdirnames(-1)
+	for _, queue := range names {
+		if strings.HasPrefix(queue, "rx-") && steered(fd, queue) {
+			queues = append(queues, queue)
+		}
+	}
+	sort.Strings(queues)
+	return queues
+}
+
+// steered tells whether a queue's mask of CPUs is not empty.
+func steered(folder int, queue string) bool {
+	fd, err := unix.Openat(folder, filepath.Join(queue, "rps_cpus"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var b [1024]byte
+	n, err := unix.Read(fd, b[:])
+	return err == nil && strings.Trim(string(b[:n]), "0,\n") != ""
 }

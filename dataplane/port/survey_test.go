@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attribute is one of a netlink message, as linux/netlink.h lays it out: length, type, value, and padding to four octets.
+// attribute is one of a netlink message, as linux/netlink.h lays it out: length, type, value, and padding to four
+// octets.
 func attribute(kind uint16, value ...byte) []byte {
 	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
 	b = append(binary.NativeEndian.AppendUint16(b, kind), value...)
@@ -18,14 +19,16 @@ func attribute(kind uint16, value ...byte) []byte {
 
 func word(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 
-// told is an interface as the kernel tells of it in a dump of RTM_NEWLINK: an ifinfomsg, its name, the one below it, and its kind
-// with what that adds.
+// told is an interface as the kernel tells of it in a dump of RTM_NEWLINK: an ifinfomsg, its name, the one below it,
+// and its kind with what that adds.
 func told(t *testing.T, index, below uint32, name, kind string, data ...[]byte) netlink.Link {
 	t.Helper()
 	b := append(make([]byte, 4), word(index)...)
 	b = append(b, make([]byte, 8)...)
-	info := append(attribute(unix.IFLA_INFO_KIND, append([]byte(kind), 0)...), attribute(unix.IFLA_INFO_DATA, slices.Concat(data...)...)...)
-	b = slices.Concat(b, attribute(unix.IFLA_IFNAME, append([]byte(name), 0)...), attribute(unix.IFLA_LINK, word(below)...), attribute(unix.IFLA_LINKINFO, info...))
+	info := append(attribute(unix.IFLA_INFO_KIND, append([]byte(kind), 0)...),
+		attribute(unix.IFLA_INFO_DATA, slices.Concat(data...)...)...)
+	b = slices.Concat(b, attribute(unix.IFLA_IFNAME, append([]byte(name), 0)...),
+		attribute(unix.IFLA_LINK, word(below)...), attribute(unix.IFLA_LINKINFO, info...))
 	link, err := netlink.LinkDeserialize(nil, b)
 	if err != nil {
 		t.Fatal(err)
@@ -33,8 +36,8 @@ func told(t *testing.T, index, below uint32, name, kind string, data ...[]byte) 
 	return link
 }
 
-// vid and egress are the attributes of a VLAN interface in linux/if_link.h: its VLAN, and the pairs of its egress-qos-map, from the
-// priority of a frame to that in the tag.
+// vid and egress are the attributes of a VLAN interface in linux/if_link.h: its VLAN, and the pairs of its
+// egress-qos-map, from the priority of a frame to that in the tag.
 func vid(n uint16) []byte {
 	return attribute(unix.IFLA_VLAN_ID, binary.NativeEndian.AppendUint16(nil, n)...)
 }
@@ -47,8 +50,8 @@ func egress(pairs ...[2]uint32) []byte {
 	return attribute(unix.IFLA_VLAN_EGRESS_QOS, all...)
 }
 
-// Of what the kernel tells, VLAN interfaces of this one are found with their VLAN, and whether any priority gets into a tag. Not every
-// kernel has VLAN interfaces, so its messages are made here.
+// Of what the kernel tells, VLAN interfaces of this one are found with their VLAN, and whether any priority gets into
+// a tag. Not every kernel has VLAN interfaces, so its messages are made here.
 func TestVLANInterfacesOfTheKernel(t *testing.T) {
 	const own = 7
 	for _, tt := range []struct {
@@ -59,8 +62,10 @@ func TestVLANInterfacesOfTheKernel(t *testing.T) {
 	}{
 		{"without a map", told(t, 9, own, "eth0.10", "vlan", vid(10)), VLANLink{Name: "eth0.10", VID: 10}, true},
 		{"with an empty one", told(t, 9, own, "v", "vlan", vid(4094), egress()), VLANLink{Name: "v", VID: 4094}, true},
-		{"that maps to 0", told(t, 9, own, "v", "vlan", vid(1), egress([2]uint32{3, 0})), VLANLink{Name: "v", VID: 1}, true},
-		{"that maps one", told(t, 9, own, "v", "vlan", vid(20), egress([2]uint32{0, 0}, [2]uint32{3, 3})), VLANLink{Name: "v", VID: 20, Mapped: true}, true},
+		{"that maps to 0", told(t, 9, own, "v", "vlan", vid(1), egress([2]uint32{3, 0})), VLANLink{Name: "v", VID: 1},
+			true},
+		{"that maps one", told(t, 9, own, "v", "vlan", vid(20), egress([2]uint32{0, 0}, [2]uint32{3, 3})),
+			VLANLink{Name: "v", VID: 20, Mapped: true}, true},
 		{"of another interface", told(t, 9, own+1, "v", "vlan", vid(10)), VLANLink{}, false},
 		{"no VLAN", told(t, 9, own, "m", "macvlan"), VLANLink{}, false},
 	} {

@@ -12,8 +12,8 @@ import (
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// BenchmarkTAP is what a frame takes on its way from the host, and to a host where nobody wants it: a system call each, and a copy. What
-// a call takes that brings nothing is reported too.
+// BenchmarkTAP is what a frame takes on its way from the host, and to a host where nobody wants it: a system call
+// each, and a copy. What a call takes that brings nothing is reported too.
 func BenchmarkTAP(b *testing.B) {
 	for _, octets := range []int{60, 1514, 65_000} {
 		b.Run(fmt.Sprintf("read/frame=%d", octets), func(b *testing.B) { benchmarkRead(b, octets) })

@@ -82,7 +82,8 @@ func (h *tap) take(n int) (all [][]byte) {
 			break
 		}
 		for _, f := range frames[:got] {
-			if h, ok := frame.Parse(f.Data); ok && (h.EtherType == experimental || h.EtherType == unix.ETH_P_IP && f.Data[len(f.Data)-1] == 0xee) {
+			if h, ok := frame.Parse(f.Data); ok && (h.EtherType == experimental || h.EtherType == unix.ETH_P_IP &&
+				f.Data[len(f.Data)-1] == 0xee) {
 				all = append(all, bytes.Clone(f.Data))
 			}
 		}
@@ -96,7 +97,8 @@ func (h *tap) pause(priorities uint8) {
 	must(h.t, h.SendControl(append(binary.BigEndian.AppendUint16(make([]byte, 12), frame.TypeMACControl), priorities)))
 }
 
-// Where the port trusts tags, a frame's queue is that of its tag, else of its socket, which then stands in a priority tag.
+// Where the port trusts tags, a frame's queue is that of its tag, else of its socket, which then stands in a priority
+// tag.
 func TestTAPQueuesByTagAndSocket(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true, DSCP: &[64]uint8{0: 7, 26: 4}, Default: 1})
 	untagged, tagged := craft(nil, experimental, 1, 64), craft(tci(2, 7), experimental, 2, 64)
@@ -161,7 +163,8 @@ func TestTAPQueuesByDSCP(t *testing.T) {
 // A paused priority waits in order, and the others go on. What is read is handed over again until it is released.
 func TestTAPPause(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
-	three := [][]byte{craft(tci(3, 0), experimental, 1, 64), craft(tci(3, 0), experimental, 2, 1500), craft(tci(3, 0), experimental, 3, 64)}
+	three := [][]byte{craft(tci(3, 0), experimental, 1, 64), craft(tci(3, 0), experimental, 2, 1500),
+		craft(tci(3, 0), experimental, 3, 64)}
 	h.pause(1 << 3)
 	h.send(0, three...)
 	h.send(0, craft(tci(4, 0), experimental, 4, 64))
@@ -206,7 +209,8 @@ func TestTAPTurn(t *testing.T) {
 	}
 }
 
-// Where no program may sort frames they share a queue: one pause stops all, and the DSCP stands in the tag all the same.
+// Where no program may sort frames they share a queue: one pause stops all, and the DSCP stands in the tag all the
+// same.
 func TestTAPWithoutBPF(t *testing.T) {
 	defer port.WithoutBPF()()
 	h := openTAP(t, port.QueueRule{Tags: true, DSCP: &[64]uint8{0: 7, 26: 4}, Default: 1})
@@ -303,7 +307,8 @@ func TestTAPSettings(t *testing.T) {
 		must(t, err)
 		return l
 	}
-	if l := link(); !l.Up || l.MTU != 1500 || l.MAC != [6]byte{2, 0, 0, 0, 0, 9} || l.Kind != "tuntap" || len(l.Addresses) != 0 {
+	if l := link(); !l.Up || l.MTU != 1500 || l.MAC != [6]byte{2, 0, 0, 0, 0, 9} || l.Kind != "tuntap" ||
+		len(l.Addresses) != 0 {
 		t.Errorf("the interface is %+v", l)
 	}
 	for _, addresses := range [][]netip.Prefix{
@@ -335,9 +340,13 @@ func TestTAPErrors(t *testing.T) {
 		c    port.TAPConfig
 		want string
 	}{
-		{"a TAP of that name", port.TAPConfig{Interface: "nic0", Netns: h.ns}, "interface nic0 exists already and is a TAP or TUN: delete it (" + port.CommandIn(h.ns, "ip link del dev nic0") + ")"},
-		{"no namespace", port.TAPConfig{Interface: "nic1", Netns: "/run/netns/none"}, "network namespace does not exist"},
-		{"an MTU that no TAP has", port.TAPConfig{Interface: "nic2", Netns: h.ns, TAPSettings: port.TAPSettings{MTU: 1 << 17}}, "set its MTU to 131072"},
+		{"a TAP of that name", port.TAPConfig{Interface: "nic0", Netns: h.ns},
+			"interface nic0 exists already and is a TAP or TUN: delete it (" +
+				port.CommandIn(h.ns, "ip link del dev nic0") + ")"},
+		{"no namespace", port.TAPConfig{Interface: "nic1", Netns: "/run/netns/none"},
+			"network namespace does not exist"},
+		{"an MTU that no TAP has", port.TAPConfig{Interface: "nic2", Netns: h.ns,
+			TAPSettings: port.TAPSettings{MTU: 1 << 17}}, "set its MTU to 131072"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := port.OpenTAP(tt.c)
@@ -367,11 +376,13 @@ func TestTAPWithoutFeatures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			defer port.WithTUN(tt.features, tt.err)()
-			p, err := port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector, TAPSettings: port.TAPSettings{MTU: 1500}})
+			p, err := port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,
+				TAPSettings: port.TAPSettings{MTU: 1500}})
 			if err == nil {
 				must(t, p.Close())
 			}
-			if err == nil || !strings.Contains(err.Error(), "TAP nic0: this kernel's TUN driver has no multi-queue TAP with a virtio_net header") {
+			if err == nil || !strings.Contains(err.Error(),
+				"TAP nic0: this kernel's TUN driver has no multi-queue TAP with a virtio_net header") {
 				t.Errorf("got %v", err)
 			}
 			if _, err := handle.LinkByName("nic0"); err == nil {

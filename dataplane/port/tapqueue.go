@@ -14,10 +14,10 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// A QueueRule says in which queue of a TAP a frame of the host waits, which is its priority.
+// A QueueRule says in which queue of a TAP, that is with which priority, a frame of the host waits.
 type QueueRule struct {
-	// Tags takes that of its VLAN tag. A frame without one gets a priority tag on its way, where it does not have the default:
-	// that of its DSCP, where it is IP and the DSCP is not 0, else that of its socket (SO_PRIORITY, 1 to 7).
+	// Tags takes that of its VLAN tag. A frame without one gets a priority tag on its way, where it does not have the
+	// default: that of its DSCP, where it is IP and the DSCP is not 0, else that of its socket (SO_PRIORITY, 1 to 7).
 	Tags    bool
 	DSCP    *[64]byte // priority by DSCP; nil: the DSCP says nothing
 	Default uint8     // of what says nothing
@@ -25,7 +25,8 @@ type QueueRule struct {
 
 // tag returns the priority tag that frame b of a queue gets on its way.
 func (r *QueueRule) tag(queue int, b []byte) (frame.TCI, bool) {
-	if !r.Tags || queue == int(r.Default) || len(b) < frame.HeaderOctets || binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
+	if !r.Tags || queue == int(r.Default) || len(b) < frame.HeaderOctets ||
+		binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
 		return 0, false
 	}
 	return frame.TCI(uint16(queue) << 13), true
@@ -41,10 +42,11 @@ func (r *QueueRule) priority(b []byte) int {
 	return int(r.Default)
 }
 
-// openQueues makes the interface with a queue for each priority, or, where the kernel lets nobody tell them apart, with one.
+// openQueues makes the interface with a queue for each priority, or with one queue if the kernel cannot sort frames.
 func (t *TAP) openQueues(r QueueRule) error {
 	if other, err := netlink.LinkByName(t.name); err == nil {
-		return fmt.Errorf("interface %s exists already and is a %s: delete it (%s), or give the TAP another name with interface: NAME",
+		return fmt.Errorf("interface %s exists already and is a %s: delete it (%s), or give the TAP another name "+
+			"with interface: NAME",
 			t.name, kind(other), CommandIn(t.netns, "ip link del dev "+ShellWord(t.name)))
 	}
 	fd, err := openQueue(t.name, unix.IFF_TUN_EXCL)
@@ -52,8 +54,8 @@ func (t *TAP) openQueues(r QueueRule) error {
 		return err
 	}
 	t.queues = append(t.queues, fd)
-	if t.shared = t.direct(r); t.shared != nil {
-		return t.direct(r)
+	if t.shared = t.attachQueueRule(r); t.shared != nil {
+		return t.attachQueueRule(r)
 	}
 	for len(t.queues) < tapQueues {
 		if fd, err = openQueue(t.name, 0); err != nil {
@@ -76,7 +78,7 @@ const tapFlags = unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MU
 // tunFeatures returns the flags that the TUN driver knows. Tests replace it.
 var tunFeatures = func(fd int) (uint32, error) { return unix.IoctlGetUint32(fd, unix.TUNGETFEATURES) }
 
-// openQueue opens one queue of an interface, which the first one makes.
+// openQueue opens one queue of an interface. The first queue makes the interface.
 func openQueue(name string, flags uint16) (fd int, err error) {
 	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -89,7 +91,8 @@ func openQueue(name string, flags uint16) (fd int, err error) {
 	}()
 	features, err := tunFeatures(fd)
 	if err != nil || features&tapFlags != tapFlags {
-		return -1, errors.New("this kernel's TUN driver has no multi-queue TAP with a virtio_net header (Linux 3.8 has): the host NIC needs both")
+		return -1, errors.New("this kernel's TUN driver has no multi-queue TAP with a virtio_net header (Linux 3.8 " +
+			"has): the host NIC needs both")
 	}
 	r, err := unix.NewIfreq(name)
 	if err != nil {
@@ -102,7 +105,7 @@ func openQueue(name string, flags uint16) (fd int, err error) {
 	return fd, offload(fd)
 }
 
-// offload lets the host leave checksums and segmentation to the switch, UDP's only where the kernel knows it (6.2).
+// offload lets the host leave checksums and segmentation to the switch, for UDP only if the kernel can (6.2).
 func offload(fd int) error {
 	if err := unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, frame.VnetHeaderOctets); err != nil {
 		return fmt.Errorf("set the length of the virtio_net header: %w", err)
@@ -120,21 +123,24 @@ func offload(fd int) error {
 func explainTun(err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
-		return fmt.Errorf("there is no TUN device: load it (modprobe tun), or give the container --device=/dev/net/tun (%w)", err)
+		return fmt.Errorf("there is no TUN device: load it (modprobe tun), or give the container "+
+			"--device=/dev/net/tun (%w)", err)
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("not allowed to make a TAP, which needs CAP_NET_ADMIN and to read and write /dev/net/tun: run as root, or give the container "+
+		return fmt.Errorf("not allowed to make a TAP, which needs CAP_NET_ADMIN and to read and write /dev/net/tun: "+
+			"run as root, or give the container "+
 			"--cap-add=NET_ADMIN --device=/dev/net/tun (%w)", err)
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("an interface of this name exists already: delete it, or give the TAP another name with interface: NAME (%w)", err)
+		return fmt.Errorf("an interface of this name exists already: delete it, or give the TAP another name with "+
+			"interface: NAME (%w)", err)
 	}
 	return fmt.Errorf("make a TAP: %w", err)
 }
 
-// newProgram is how a program gets into the kernel. Tests replace it.
+// newProgram loads a program into the kernel. Tests replace it.
 var newProgram = ebpf.NewProgram
 
-// direct makes the kernel sort the host's frames by a rule.
-func (t *TAP) direct(r QueueRule) error {
+// attachQueueRule makes the kernel sort the host's frames by a rule.
+func (t *TAP) attachQueueRule(r QueueRule) error {
 	if was := t.rule.Load(); was != nil && was.same(&r) {
 		return nil
 	}
@@ -142,11 +148,12 @@ func (t *TAP) direct(r QueueRule) error {
 		t.rule.Store(&r)
 		return nil
 	}
-	program, err := newProgram(&ebpf.ProgramSpec{Name: "pfcswitch_queue", Type: ebpf.SocketFilter, Instructions: r.program(), License: "Apache-2.0"})
+	program, err := newProgram(&ebpf.ProgramSpec{Name: "pfcswitch_queue", Type: ebpf.SocketFilter,
+		Instructions: r.program(), License: "Apache-2.0"})
 	if err != nil {
 		return fmt.Errorf("load the program that sorts frames by priority (needs CAP_BPF): %w", err)
 	}
-	defer func() { _ = program.Close() }() // the interface keeps it
+	defer func() { _ = program.Close() }() // the interface keeps the program
 	if err := unix.IoctlSetPointerInt(t.queues[0], unix.TUNSETSTEERINGEBPF, program.FD()); err != nil {
 		return fmt.Errorf("attach the program that sorts frames by priority: %w", err)
 	}
@@ -166,8 +173,8 @@ const (
 	skbPriority    = 32
 )
 
-// program returns what picks the queue of a frame. The context is in R6, as loads from the packet want it; they count from its
-// destination MAC, and end the program with queue 0 where the packet is shorter.
+// program returns the program that picks the queue of a frame. R6 holds the context, as loads from the packet require.
+// Their offsets count from the destination MAC. A load beyond the packet ends the program with queue 0.
 func (r *QueueRule) program() asm.Instructions {
 	p := asm.Instructions{asm.Mov.Reg(asm.R6, asm.R1)}
 	if r.Tags {
@@ -199,7 +206,7 @@ func (r *QueueRule) program() asm.Instructions {
 	return append(p, asm.Mov.Imm(asm.R0, int32(r.Default)).WithSymbol("default"), asm.Return())
 }
 
-// byDSCP finds the IP header behind up to one tag in the packet and looks the DSCP up, and goes on where it says nothing. The
+// byDSCP finds the IP header behind up to one tag and looks its DSCP up. It falls through if the DSCP says nothing. The
 // table of 64 times four bits lies in four words.
 func (r *QueueRule) byDSCP() asm.Instructions {
 	p := asm.Instructions{

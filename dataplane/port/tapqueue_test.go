@@ -28,7 +28,8 @@ func TestTUNErrors(t *testing.T) {
 	} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
 			got := port.ExplainTun(tt.err)
-			if !errors.Is(got, tt.err) || !strings.Contains(got.Error(), tt.remedy) || !strings.Contains(got.Error(), tt.err.Error()) {
+			if !errors.Is(got, tt.err) || !strings.Contains(got.Error(), tt.remedy) ||
+				!strings.Contains(got.Error(), tt.err.Error()) {
 				t.Errorf("got %q, want %q in it, and what the kernel said", got, tt.remedy)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TAPSettings are what Configure changes.
+// TAPSettings are the settings that Configure can change.
 type TAPSettings struct {
 	MTU       int
 	MAC       [6]byte // zero: what the kernel chooses
@@ -26,7 +26,7 @@ func (t *TAP) Configure(s TAPSettings) error {
 	}
 	link, err := t.handle.LinkByIndex(t.index)
 	if err != nil {
-		return fmt.Errorf("TAP %s: %w", t.name, missing(t.name, err))
+		return fmt.Errorf("TAP %s: %w", t.name, lookupError(t.name, err))
 	}
 	if err := t.apply(link, s); err != nil {
 		return fmt.Errorf("TAP %s: %w", t.name, err)
@@ -39,7 +39,7 @@ func (s *TAPSettings) same(o *TAPSettings) bool {
 }
 
 func (t *TAP) apply(link netlink.Link, s TAPSettings) error {
-	if err := t.direct(s.Queues); err != nil {
+	if err := t.attachQueueRule(s.Queues); err != nil {
 		return err
 	}
 	if s.MTU != t.settings.MTU {
@@ -64,8 +64,8 @@ func (t *TAP) apply(link netlink.Link, s TAPSettings) error {
 	return nil
 }
 
-// address takes the addresses of the old configuration away that the new one does not have, and gives the interface its own: in
-// this order, since with the first address of a network the kernel removes the others.
+// address removes the addresses that the new settings do not have and then adds the others. The order matters: with the
+// first address of a network the kernel removes its other addresses.
 func (t *TAP) address(link netlink.Link, prefixes []netip.Prefix) error {
 	for _, p := range t.settings.Addresses {
 		if slices.Contains(prefixes, p) {

@@ -1,8 +1,10 @@
 package port
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -11,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A TxPath is how the frames of a port leave.
+// A TxPath tells which sockets the frames of a port leave by.
 type TxPath struct {
-	XDP bool   // bursts of plain frames by an AF_XDP socket, others by a packet socket
-	Why string // why all by a packet socket
+	XDP bool   // bursts of plain frames leave by an AF_XDP socket, others by a packet socket
+	Why string // if not XDP: the reason why all frames leave by the packet socket
 }
 
-// Why frames leave by the packet socket.
+// Reasons for the packet socket.
 const (
 	whyAsked    = "the configuration says so"
 	whyCaptured = "another program captures on the interface"
@@ -27,22 +29,22 @@ const (
 	whyProgram  = "a TCX program looks at what the interface sends"
 )
 
-// A linkWatch is what RefreshTxPath looks at: the namespace of a port, what else is on its interface.
+// A linkWatch is what RefreshTxPath needs to look at a port's interface and namespace.
 type linkWatch struct {
 	netns   NetnsID
 	handle  *netlink.Handle
-	sockets int             // the file that lists the packet sockets
+	sockets int             // /proc/net/packet of the namespace
 	own     map[uint64]bool // inodes of the port's rings
 }
 
-// openXDPTx opens the port's second way out, which it can do without. It runs in the namespace of the interface.
+// openXDPTx opens the port's AF_XDP socket, which is optional. It runs in the namespace of the interface.
 func (p *AFPacket) openXDPTx(c Config, index int) {
 	if p.noXDP = whyAsked; !c.XDP {
 		return
 	}
-	err := p.linkWatch.open(p.rings)
+	err := p.link.open(p.rings)
 	if err == nil {
-		err = suitsXDP(p.linkWatch.handle, index)
+		err = suitsXDP(p.link.handle, index)
 	}
 	if err == nil {
 		p.xdpTx, err = newXDPTx(index)
@@ -54,38 +56,38 @@ func (p *AFPacket) openXDPTx(c Config, index int) {
 	p.AllowXDP(new(PacketSockets), true)
 }
 
-func (r *linkWatch) open(rings []*ring) (err error) {
-	if r.netns, err = IdentifyNetns("/proc/thread-self/ns/net"); err != nil {
+func (w *linkWatch) open(rings []*ring) (err error) {
+	if w.netns, err = IdentifyNetns("/proc/thread-self/ns/net"); err != nil {
 		return err
 	}
-	if r.sockets, err = unix.Open("/proc/thread-self/net/packet", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+	if w.sockets, err = unix.Open("/proc/thread-self/net/packet", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 		return fmt.Errorf("list packet sockets: %w", err)
 	}
-	if r.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+	if w.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return fmt.Errorf("open rtnetlink socket: %w", err)
 	}
-	r.own = map[uint64]bool{}
+	w.own = map[uint64]bool{}
 	for _, ring := range rings {
 		var st unix.Stat_t
 		if err := unix.Fstat(ring.fd, &st); err != nil {
 			return fmt.Errorf("identify socket: %w", err)
 		}
-		r.own[st.Ino] = true
+		w.own[st.Ino] = true
 	}
 	return nil
 }
 
-func (r *linkWatch) close() error {
-	if r.handle != nil {
-		r.handle.Close()
+func (w *linkWatch) close() error {
+	if w.handle != nil {
+		w.handle.Close()
 	}
-	if r.sockets >= 0 {
-		return unix.Close(r.sockets)
+	if w.sockets >= 0 {
+		return unix.Close(w.sockets)
 	}
 	return nil
 }
 
-// suitsXDP tells why an interface can have no xdpTx, for what is not looked at again.
+// suitsXDP returns an error if the interface has a property, checked only once, that excludes an xdpTx.
 func suitsXDP(h *netlink.Handle, index int) error {
 	link, err := h.LinkByIndex(index)
 	if err != nil {
@@ -94,13 +96,14 @@ func suitsXDP(h *netlink.Handle, index int) error {
 	if link.Type() != "veth" || transmitQueues(link.Attrs().Name) != 1 {
 		return errors.New(whyUnfit)
 	}
-	if q, err := bpflink.QueryPrograms(bpflink.QueryOptions{Target: index, Attach: ebpf.AttachTCXEgress}); err == nil && len(q.Programs) > 0 {
+	if q, err := bpflink.QueryPrograms(bpflink.QueryOptions{Target: index, Attach: ebpf.AttachTCXEgress}); err == nil &&
+		len(q.Programs) > 0 {
 		return errors.New(whyProgram)
 	}
 	return nil
 }
 
-// transmitQueues returns how many transmit queues an interface has in use, 0 where the driver does not tell.
+// transmitQueues returns how many transmit queues an interface uses, or 0 if the driver does not tell.
 func transmitQueues(name string) int {
 	c := struct{ cmd, maxRx, maxTx, maxOther, maxCombined, rx, tx, other, combined uint32 }{cmd: unix.ETHTOOL_GCHANNELS}
 	if ethtool(name, unsafe.Pointer(&c)) != nil {
@@ -109,18 +112,19 @@ func transmitQueues(name string) int {
 	return int(c.tx + c.combined)
 }
 
-// AllowXDP says whether frames may leave by the AF_XDP socket from now on, and does what RefreshTxPath does. Where nobody has said so they may.
-func (p *AFPacket) AllowXDP(look *PacketSockets, xdpTx bool) {
+// AllowXDP says whether frames may leave by the AF_XDP socket from now on, and refreshes the path. The default is true.
+func (p *AFPacket) AllowXDP(look *PacketSockets, allow bool) {
 	p.txPathMu.Lock()
 	defer p.txPathMu.Unlock()
-	p.asked = xdpTx
+	p.allowed = allow
 	p.refreshTxPath(look)
 }
 
-// RefreshTxPath looks after the way of a port's frames, about once a second: it takes the interface's queue as soon as a socket of
-// before has let go of it, and goes back to the packet socket while another program captures on the interface, which sees what the
-// packet socket sends, and while there is a queueing discipline, which would let frames of the one way pass those of the other.
-// It may wait for the kernel's locks, and run beside any other method.
+// RefreshTxPath chooses the transmit path of a port, about once a second. It binds the AF_XDP socket as soon as an
+// earlier socket has released the interface's queue. It returns to the packet socket while another program captures on
+// the interface, since a capture sees only what the packet socket sends. It also does so while there is a queueing
+// discipline, in which frames of one path could overtake those of the other. RefreshTxPath may wait for the kernel's
+// locks. It may run beside any other method.
 func (p *AFPacket) RefreshTxPath(look *PacketSockets) {
 	p.txPathMu.Lock()
 	defer p.txPathMu.Unlock()
@@ -132,14 +136,14 @@ func (p *AFPacket) refreshTxPath(look *PacketSockets) {
 		return
 	}
 	why := whyAsked
-	if p.asked {
+	if p.allowed {
 		why = p.xdpObstacle(look)
 	}
 	p.xdpTx.why.Store(&why)
 	p.xdpTx.on.Store(why == "")
 }
 
-// TxPath returns how the port's frames leave.
+// TxPath returns the current transmit path.
 func (p *AFPacket) TxPath() TxPath {
 	if p.xdpTx == nil {
 		return TxPath{Why: p.noXDP}
@@ -148,15 +152,15 @@ func (p *AFPacket) TxPath() TxPath {
 	return TxPath{XDP: why == "", Why: why}
 }
 
-// xdpObstacle returns why the xdpTx must not be taken now, "" where nothing speaks against it.
+// xdpObstacle returns the reason why the xdpTx must not be used now, or "".
 func (p *AFPacket) xdpObstacle(look *PacketSockets) string {
-	x, r := p.xdpTx, &p.linkWatch
-	link, err := r.handle.LinkByIndex(x.index)
+	x, w := p.xdpTx, &p.link
+	link, err := w.handle.LinkByIndex(x.index)
 	if err != nil {
 		return whyGone
 	}
 	x.longest.Store(int32(link.Attrs().MTU) + 14)
-	qdiscs, err := r.handle.QdiscList(link)
+	qdiscs, err := w.handle.QdiscList(link)
 	if err != nil {
 		return "list queueing disciplines: " + err.Error()
 	}
@@ -168,15 +172,15 @@ func (p *AFPacket) xdpObstacle(look *PacketSockets) string {
 	if why := x.bind(); why != "" {
 		return why
 	}
-	for _, t := range look.taps(r) {
-		if (t.index == 0 || t.index == x.index) && !r.own[t.inode] {
+	for _, t := range look.taps(w) {
+		if (t.index == 0 || t.index == x.index) && !w.own[t.inode] {
 			return whyCaptured
 		}
 	}
 	return ""
 }
 
-// bind takes the interface's queue, which one socket alone can have, and returns why it did not.
+// bind binds the interface's queue, which only one socket can have, and returns why that failed, or "".
 func (x *xdpTx) bind() string {
 	if x.bound {
 		return ""
@@ -190,4 +194,70 @@ func (x *xdpTx) bind() string {
 	}
 	x.bound = true
 	return ""
+}
+
+// PacketSockets lists the packet sockets that see what interfaces send. Ports of one namespace share one reading.
+type PacketSockets struct {
+	found map[NetnsID][]tap
+	table []byte // the kernel's text
+}
+
+// A tap is a packet socket for all protocols, on one interface or, with index 0, on all.
+type tap struct {
+	index int
+	inode uint64
+}
+
+// taps returns the taps in the namespace of w.
+func (l *PacketSockets) taps(w *linkWatch) []tap {
+	if all, ok := l.found[w.netns]; ok {
+		return all
+	}
+	if l.found == nil {
+		l.found = map[NetnsID][]tap{}
+	}
+	l.read(w.sockets)
+	var all []tap
+	for line := range bytes.Lines(l.table) {
+		if t, ok := parseTap(line); ok {
+			all = append(all, t)
+		}
+	}
+	l.found[w.netns] = all
+	return all
+}
+
+// parseTap reads a line of the kernel's list:
+//
+//	sk RefCnt Type Proto Iface R Rmem User Inode
+func parseTap(line []byte) (t tap, ok bool) {
+	f := bytes.Fields(line)
+	if len(f) < 9 || string(f[3]) != "0003" { // ETH_P_ALL
+		return t, false
+	}
+	index, err := strconv.Atoi(string(f[4]))
+	if err != nil {
+		return t, false
+	}
+	inode, err := strconv.ParseUint(string(f[8]), 10, 64)
+	return tap{index: index, inode: inode}, err == nil
+}
+
+// read reads the kernel's text. If a read fails, it adds a tap that no port owns, so that the caller assumes a capture.
+func (l *PacketSockets) read(fd int) {
+	l.table = l.table[:0]
+	for {
+		if len(l.table) == cap(l.table) {
+			l.table = append(l.table, make([]byte, 4096)...)[:len(l.table)]
+		}
+		n, err := unix.Pread(fd, l.table[len(l.table):cap(l.table)], int64(len(l.table)))
+		if err != nil {
+			l.table = append(l.table, "\n- - - 0003 0 - - - 0\n"...)
+			return
+		}
+		if n == 0 {
+			return
+		}
+		l.table = l.table[:len(l.table)+n]
+	}
 }

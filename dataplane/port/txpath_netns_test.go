@@ -16,7 +16,7 @@ import (
 )
 
 // While another program captures on the interface, frames leave where it sees them; afterwards as before.
-func TestExpressMakesWayForCaptures(t *testing.T) {
+func TestXDPMakesWayForCaptures(t *testing.T) {
 	w := newXDPTx(t)
 	b := numbered(1, 5, func(int) bool { return false })
 	for round := range 3 {
@@ -46,11 +46,12 @@ func TestExpressMakesWayForCaptures(t *testing.T) {
 	}
 }
 
-// While the interface has a queueing discipline, in which the frames of one way would wait and those of the other not, all take
-// the packet socket.
-func TestExpressMakesWayForQueues(t *testing.T) {
+// While the interface has a queueing discipline, in which the frames of one way would wait and those of the other not,
+// all take the packet socket.
+func TestXDPMakesWayForQueues(t *testing.T) {
 	w := newXDPTx(t)
-	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index,
+		Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 10_000))}
 	if err := w.handle.QdiscAdd(slow); err != nil {
 		t.Fatal(err)
@@ -83,17 +84,17 @@ func TestExpressMakesWayForQueues(t *testing.T) {
 }
 
 // The way may change at any moment.
-func TestTendBesideSend(t *testing.T) {
+func TestRefreshTxPathBesideSend(t *testing.T) {
 	w := newXDPTx(t)
 	stop := make(chan struct{})
 	var txPathMu sync.WaitGroup
 	txPathMu.Go(func() {
-		for asked := true; ; asked = !asked {
+		for allowed := true; ; allowed = !allowed {
 			select {
 			case <-stop:
 				return
 			default:
-				w.port.AllowXDP(new(port.PacketSockets), asked)
+				w.port.AllowXDP(new(port.PacketSockets), allowed)
 				_ = w.port.TxPath()
 			}
 		}
@@ -155,8 +156,9 @@ func sees(t *testing.T, capture int) (n int) {
 	}
 }
 
-// A second port on the interface, as a replacement is for a while, sends by its packet socket until the first is closed.
-func TestExpressOfAReplacement(t *testing.T) {
+// A second port on the interface, as a replacement is for a while, sends by its packet socket until the first is
+// closed.
+func TestXDPOfAReplacement(t *testing.T) {
 	w := newXDPTx(t)
 	old := w.port
 	w.port = w.open()
@@ -176,8 +178,9 @@ func TestExpressOfAReplacement(t *testing.T) {
 	w.heard(3)
 }
 
-// Where frames could pass each other, or something is to see them all, they leave by the packet socket, and the port says why.
-func TestExpressNotEverywhere(t *testing.T) {
+// Where frames could pass each other, or something is to see them all, they leave by the packet socket, and the port
+// says why.
+func TestXDPNotEverywhere(t *testing.T) {
 	const unfit = "the interface is not a veth with one queue and no queueing discipline"
 	for _, row := range []struct {
 		name    string
@@ -195,7 +198,8 @@ func TestExpressNotEverywhere(t *testing.T) {
 		}, unfit},
 		{"a queueing discipline", func(t *testing.T, w *wire) {
 			veth(t, w.handle, "host", "sw", 1500)
-			q := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+			q := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index,
+				Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 				Rate: 1 << 30, Limit: 1 << 20, Buffer: 1 << 20}
 			if err := w.handle.QdiscAdd(q); err != nil {
 				t.Fatal(err)
@@ -227,12 +231,12 @@ func TestExpressNotEverywhere(t *testing.T) {
 	w.port.AllowXDP(new(port.PacketSockets), false)
 	for range 2 { // whoever looks after the port later asks nothing
 		if w.port.TxPath() != (port.TxPath{Why: "the configuration says so"}) {
-			t.Errorf("not asked for: %+v", w.port.TxPath())
+			t.Errorf("not allowed: %+v", w.port.TxPath())
 		}
 		w.refreshTxPath()
 	}
 	if w.port.AllowXDP(new(port.PacketSockets), true); !w.port.TxPath().XDP {
-		t.Errorf("asked for: %+v", w.port.TxPath())
+		t.Errorf("allowed: %+v", w.port.TxPath())
 	}
 	if err := w.handle.LinkDel(link(t, w.handle, "sw")); err != nil {
 		t.Fatal(err)
@@ -246,11 +250,13 @@ func TestExpressNotEverywhere(t *testing.T) {
 func watchEgress(t *testing.T, w *wire) {
 	t.Helper()
 	err := port.InNetns(w.ns, func() error {
-		p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Apache-2.0", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
+		p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Apache-2.0",
+			Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
 		if err != nil {
 			return err
 		}
-		l, err := bpflink.AttachTCX(bpflink.TCXOptions{Interface: link(t, w.handle, "sw").Attrs().Index, Program: p, Attach: ebpf.AttachTCXEgress})
+		l, err := bpflink.AttachTCX(bpflink.TCXOptions{Interface: link(t, w.handle, "sw").Attrs().Index, Program: p,
+			Attach: ebpf.AttachTCXEgress})
 		t.Cleanup(func() { _ = p.Close() })
 		if err == nil {
 			t.Cleanup(func() { _ = l.Close() })

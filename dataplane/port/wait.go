@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Waiter lets one goroutine sleep until a socket of its ports is readable, until a deadline, or until another
+// A Waiter lets one goroutine sleep until a socket of its ports is readable, a deadline has passed, or another
 // goroutine wakes it.
 type Waiter struct {
 	event int
-	fds   []unix.PollFd // that of Wake, then those of Watch
-	long  bool          // the last sleep of Poll was long
+	fds   []unix.PollFd // the descriptor of Wake, then those of Watch
+	long  bool          // the last sleep of Poll was longer than rawPollMax
 }
 
 // NewWaiter returns a Waiter without ports.
@@ -29,7 +29,7 @@ func NewWaiter() (*Waiter, error) {
 	return w, nil
 }
 
-// Watch replaces the descriptors that are listened to.
+// Watch replaces the descriptors that Wait and Poll listen to.
 func (w *Waiter) Watch(fds []int32) {
 	w.fds = append(w.fds[:0], unix.PollFd{Fd: int32(w.event), Events: unix.POLLIN})
 	for _, fd := range fds {
@@ -37,8 +37,8 @@ func (w *Waiter) Watch(fds []int32) {
 	}
 }
 
-// Ignore leaves the descriptors from number from on, up to to, as Watch was given them, out of the sleeps to come, or takes them
-// in again.
+// Ignore excludes descriptors from later sleeps, or includes them again. from and to (exclusive) count as Watch was
+// given them.
 func (w *Waiter) Ignore(from, to int, on bool) {
 	fds := w.fds[1:]
 	for i := from; i < to; i++ {
@@ -68,14 +68,15 @@ func (w *Waiter) Wait(d time.Duration) Wakeup {
 	return w.woken(unix.Ppoll(w.fds, timeout, nil))
 }
 
-// rawPollMax is how long a sleep of Poll is none of the Go runtime's business. Of longer ones it knows, so that its threads sleep, too.
+// rawPollMax is the longest sleep that Poll hides from the Go runtime. The runtime knows of longer ones, so that its
+// own threads can sleep too.
 const rawPollMax = time.Millisecond
 
-// Poll is Wait for a goroutine that keeps its thread, has one of GOMAXPROCS to itself and sleeps often. The runtime's monitor thread
-// takes the processor of such a goroutine away whenever it meets it in a system call, since to the scheduler it runs in one time slice
-// for ever, and then looks again every 20 µs: thousands of wake-ups a second, a tenth of a CPU on a VM whose timers cost that much. So
-// it is not told of the first millisecond. After a long sleep it is told at once: the next is likely to be long as well, and meanwhile a
-// goroutine that seems to work would keep the monitor awake.
+// Poll is Wait for a goroutine that keeps its thread, occupies one of GOMAXPROCS and sleeps often. The runtime's
+// monitor thread takes the processor away from such a goroutine when it finds the goroutine in a system call, and then
+// looks again every 20 µs. That is thousands of wake-ups a second, a tenth of a CPU on a VM with slow timers. So Poll
+// hides the first millisecond from the runtime. After a long sleep Poll hides nothing: the next sleep is likely to be
+// long as well, and a goroutine that seems to run would keep the monitor awake.
 func (w *Waiter) Poll(d time.Duration) Wakeup {
 	from := time.Now()
 	if !w.long {
@@ -91,7 +92,7 @@ func (w *Waiter) Poll(d time.Duration) Wakeup {
 	return why
 }
 
-// rawPoll sleeps unknown to the Go runtime, for at most rawPollMax, and tells whether that was the whole sleep.
+// rawPoll sleeps for at most rawPollMax without telling the Go runtime. over means that the whole sleep is over.
 func (w *Waiter) rawPoll(d time.Duration) (why Wakeup, over bool) {
 	short := min(d, rawPollMax)
 	if d < 0 {
@@ -104,7 +105,7 @@ func (w *Waiter) rawPoll(d time.Duration) (why Wakeup, over bool) {
 	return w.woken(n, nil), n > 0 || short == d
 }
 
-// Sleep sleeps for d, and hears nothing meanwhile. Of a short sleep the Go runtime is not told: see Poll.
+// Sleep sleeps for d and listens to no descriptor. It hides a short sleep from the Go runtime, like Poll.
 func Sleep(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	if d > 2*rawPollMax {
@@ -116,11 +117,12 @@ func Sleep(d time.Duration) {
 
 func poll(fds []unix.PollFd, d time.Duration) (int, syscall.Errno) {
 	t := unix.NsecToTimespec(int64(d))
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
+		uintptr(unsafe.Pointer(&t)), 0, 0, 0)
 	return int(n), errno
 }
 
-// woken says what a call of ppoll has ended for.
+// woken returns why a call of ppoll ended.
 func (w *Waiter) woken(n int, err error) Wakeup {
 	if err != nil {
 		return Ready

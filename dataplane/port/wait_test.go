@@ -24,7 +24,8 @@ func newWaiter(t *testing.T) *port.Waiter {
 }
 
 // sleeps are the two ways to sleep.
-var sleeps = map[string]func(*port.Waiter, time.Duration) port.Wakeup{"Wait": (*port.Waiter).Wait, "Poll": (*port.Waiter).Poll}
+var sleeps = map[string]func(*port.Waiter, time.Duration) port.Wakeup{"Wait": (*port.Waiter).Wait,
+	"Poll": (*port.Waiter).Poll}
 
 func TestSleepExpires(t *testing.T) {
 	w := newWaiter(t)
@@ -52,7 +53,8 @@ func TestWakeEndsASleep(t *testing.T) {
 			for _, d := range []time.Duration{-1, 20 * time.Second} {
 				from := time.Now()
 				wake, late := time.AfterFunc(before, w.Wake), time.AfterFunc(patience, w.Wake)
-				for sleep(w, d) != port.Ready || time.Since(from) < before { // a signal of the runtime's ends it as well
+				// a signal of the runtime's ends it as well
+				for sleep(w, d) != port.Ready || time.Since(from) < before {
 				}
 				if slept := time.Since(from); slept >= patience {
 					t.Errorf("%s(%v), Wake after %v: slept %v", name, d, before, slept)

@@ -19,8 +19,8 @@ import (
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// A wire is a veth pair in a network namespace of its own: a host's socket at the end "host", the port under test at the
-// end "sw". The namespace has no name and goes with the test.
+// A wire is a veth pair in a network namespace of its own: a host's socket at the end "host", the port under test at
+// the end "sw". The namespace has no name and goes with the test.
 type wire struct {
 	t      testing.TB
 	ns     string // path of the namespace
@@ -188,7 +188,8 @@ func (w *wire) socket(name string) *porttest.Socket {
 }
 
 func (w *wire) config() port.Config {
-	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, XDP: !w.packet, Fanout: byPCP(w.t)}
+	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, XDP: !w.packet,
+		Fanout: byPCP(w.t)}
 }
 
 func (w *wire) open() *port.AFPacket {
@@ -280,7 +281,8 @@ func wantData(t *testing.T, got []port.Frame, want [][]byte) {
 	}
 	for i := range got {
 		if !bytes.Equal(got[i].Data, want[i]) {
-			t.Fatalf("frame %d of %d octets:\n%.200x\nwant %d octets\n%.200x", i, len(got[i].Data), got[i].Data, len(want[i]), want[i])
+			t.Fatalf("frame %d of %d octets:\n%.200x\nwant %d octets\n%.200x", i, len(got[i].Data), got[i].Data,
+				len(want[i]), want[i])
 		}
 	}
 }

@@ -13,50 +13,51 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// An xdpTx is a second way out of a veth, an AF_XDP socket in copy mode that only sends. The kernel makes an skb of each
-// descriptor and hands it to the driver, past the message header, the queueing discipline and the taps that a packet socket
-// passes, which is more than a third of what sending a short frame costs. It needs no XDP program and leaves the interface as
-// it is.
+// An xdpTx is a second path out of a veth: an AF_XDP socket in copy mode that only sends. The kernel makes an skb of
+// each descriptor and hands the skb to the driver. A packet socket also passes a message header, the queueing
+// discipline and the taps, which is more than a third of the cost of sending a short frame. An xdpTx needs no XDP
+// program and leaves the interface as it is.
 //
-// It takes plain frames alone: there is no virtio_net_hdr. Frames of both ways are in the queue of the other end before the call
-// returns, so that they stay in order where one burst goes this way and the next the other. That is not so where the other end
-// gives the frames of one way to its NAPI and not those of the other, as with rx-udp-gro-forwarding or rx-gro-list.
+// It carries only plain frames, since there is no virtio_net_hdr. Frames of both paths are in the peer's queue when
+// the send call returns, so that the order is kept when a burst takes one path and the next burst the other. The
+// exception is a peer that gives the frames of one path to its NAPI and not those of the other, as with
+// rx-udp-gro-forwarding or rx-gro-list.
 //
-// The kernel keeps the interface until frames that left this way are taken off their skbs, also when the socket is closed.
+// The kernel keeps the interface until it has freed every skb that was sent this way, also after the socket is closed.
 type xdpTx struct {
 	fd      int
 	index   int
 	bound   bool
-	on      atomic.Bool            // set by RefreshTxPath, read by takes
-	why     atomic.Pointer[string] // why it is off
-	longest atomic.Int32           // octets of a frame without a tag, as the interface's MTU allows
+	on      atomic.Bool            // set by RefreshTxPath, read by prepare
+	why     atomic.Pointer[string] // the reason why the socket is not used; "" if it is
+	longest atomic.Int32           // octets of a frame without a tag that the interface's MTU allows
 
-	area      []byte         // UMEM, a chunk for each frame of a batch
-	tx, done  []byte         // the rings, as they are mapped
+	umem      []byte         // a chunk for each frame of a batch
+	tx, done  []byte         // the transmit and the completion ring, as mapped
 	descs     []unix.XDPDesc // of the transmit ring
-	producer  *uint32        // of the transmit ring: written here
-	consumer  *uint32        // written by the kernel
+	producer  *uint32        // of the transmit ring: written by this side
+	consumer  *uint32        // of the transmit ring: written by the kernel
 	completed *uint32        // producer of the completion ring: written by the kernel
-	reaped    *uint32        // its consumer: written here
+	reaped    *uint32        // consumer of the completion ring: written by this side
 	posted    uint32         // descriptors ever posted
-	voided    int            // of them, those that the kernel has still to pass over
-	rest      int            // batches that take the other way before this one is tried again
+	cancelled int            // posted descriptors that the kernel has yet to skip
+	holdoff   int            // batches that take the packet socket before this socket is tried again
 }
 
-// Sizes of the xdpTx. A chunk is the smallest that the kernel takes. The completion ring bounds how many frames may be
-// with the other end before it takes them off the socket.
+// Sizes of an xdpTx. The chunk is the smallest that the kernel takes. The completion ring bounds the number of frames
+// that the peer may hold before it frees their skbs.
 const (
 	xdpChunk      = 2048
 	xdpDescs      = 256
 	xdpCompletion = 4096
-	xdpFill       = 64 // nothing is received, but a ring for it is asked for
-	xdpHoldoff    = 64 // batches after one that did not leave whole
+	xdpFill       = 64 // nothing is received, but the kernel wants a fill ring
+	xdpHoldoff    = 64 // batches that take the packet socket after a batch that did not leave whole
 )
 
 // XDPNeeds is the first kernel with which a port sends by an AF_XDP socket.
 const XDPNeeds = "Linux 6.17"
 
-// newXDPTx opens the xdpTx of an interface. It works once RefreshTxPath has bound it.
+// newXDPTx opens the AF_XDP socket of an interface. RefreshTxPath binds it.
 func newXDPTx(index int) (*xdpTx, error) {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -72,28 +73,33 @@ func newXDPTx(index int) (*xdpTx, error) {
 
 func (x *xdpTx) mapRings() error {
 	var err error
-	if x.area, err = unix.Mmap(-1, 0, BatchFrames*xdpChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
+	if x.umem, err = unix.Mmap(-1, 0, BatchFrames*xdpChunk, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
 		return fmt.Errorf("map frames: %w", err)
 	}
-	reg := unix.XDPUmemReg{Addr: uint64(uintptr(unsafe.Pointer(&x.area[0]))), Len: uint64(len(x.area)), Size: xdpChunk}
+	reg := unix.XDPUmemReg{Addr: uint64(uintptr(unsafe.Pointer(&x.umem[0]))), Len: uint64(len(x.umem)), Size: xdpChunk}
 	if err := x.set(unix.XDP_UMEM_REG, unsafe.Pointer(&reg), unsafe.Sizeof(reg)); err != nil {
-		return fmt.Errorf("lock %d octets of memory for AF_XDP: %w (raise the limit: ulimit -l, LimitMEMLOCK=)", len(x.area), err)
+		return fmt.Errorf("lock %d octets of memory for AF_XDP: %w (raise the limit: ulimit -l, LimitMEMLOCK=)",
+			len(x.umem), err)
 	}
-	for _, ring := range []struct{ opt, n int }{{unix.XDP_UMEM_FILL_RING, xdpFill}, {unix.XDP_UMEM_COMPLETION_RING, xdpCompletion}, {unix.XDP_TX_RING, xdpDescs}} {
+	for _, ring := range []struct{ opt, n int }{{unix.XDP_UMEM_FILL_RING, xdpFill},
+		{unix.XDP_UMEM_COMPLETION_RING, xdpCompletion}, {unix.XDP_TX_RING, xdpDescs}} {
 		if err := unix.SetsockoptInt(x.fd, unix.SOL_XDP, ring.opt, ring.n); err != nil {
 			return fmt.Errorf("AF_XDP ring %d: %w", ring.opt, err)
 		}
 	}
-	// A kernel that knows this option also tells after every call how many frames left, which those before do not.
+	// A kernel that knows this option also reports after every call how many frames left. Older kernels do not.
 	if err := unix.SetsockoptInt(x.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, BatchFrames); err != nil {
 		return fmt.Errorf("setsockopt XDP_MAX_TX_SKB_BUDGET: %w (needs %s)", err, XDPNeeds)
 	}
 	var o unix.XDPMmapOffsets
 	size := uint32(unsafe.Sizeof(o))
-	if _, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, unix.XDP_MMAP_OFFSETS, uintptr(unsafe.Pointer(&o)), uintptr(unsafe.Pointer(&size)), 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, unix.XDP_MMAP_OFFSETS,
+		uintptr(unsafe.Pointer(&o)), uintptr(unsafe.Pointer(&size)), 0); errno != 0 {
 		return fmt.Errorf("getsockopt XDP_MMAP_OFFSETS: %w", errno)
 	}
-	if x.tx, err = x.mapRing(unix.XDP_PGOFF_TX_RING, o.Tx.Desc+xdpDescs*uint64(unsafe.Sizeof(unix.XDPDesc{}))); err != nil {
+	if x.tx, err = x.mapRing(unix.XDP_PGOFF_TX_RING,
+		o.Tx.Desc+xdpDescs*uint64(unsafe.Sizeof(unix.XDPDesc{}))); err != nil {
 		return err
 	}
 	if x.done, err = x.mapRing(unix.XDP_UMEM_PGOFF_COMPLETION_RING, o.Cr.Desc+xdpCompletion*8); err != nil {
@@ -106,7 +112,8 @@ func (x *xdpTx) mapRings() error {
 }
 
 func (x *xdpTx) set(opt int, value unsafe.Pointer, size uintptr) error {
-	if _, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, uintptr(opt), uintptr(value), size, 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, uintptr(opt), uintptr(value),
+		size, 0); errno != 0 {
 		return errno
 	}
 	return nil
@@ -122,15 +129,16 @@ func (x *xdpTx) mapRing(offset int64, size uint64) ([]byte, error) {
 
 func shared(b []byte, offset uint64) *uint32 { return (*uint32)(unsafe.Pointer(&b[offset])) }
 
-// takes tells whether a batch can go this way, and describes its frames.
-func (x *xdpTx) takes(b *Batch) bool {
-	if b.special || !x.on.Load() || !x.ready() {
+// prepare copies the frames of a batch into the UMEM and describes them. It returns false if the batch needs the packet
+// socket.
+func (x *xdpTx) prepare(b *Batch) bool {
+	if b.needsOffload || !x.on.Load() || !x.ready() {
 		return false
 	}
 	for i := range b.n {
 		at := i * xdpChunk
-		n := b.copyFrame(i, x.area[at:at+xdpChunk])
-		if n == 0 || n > x.limit(x.area[at:]) {
+		n := b.copyFrame(i, x.umem[at:at+xdpChunk])
+		if n == 0 || n > x.limit(x.umem[at:]) {
 			return false
 		}
 		x.descs[(x.posted+uint32(i))%xdpDescs] = unix.XDPDesc{Addr: uint64(at), Len: uint32(n)}
@@ -138,7 +146,7 @@ func (x *xdpTx) takes(b *Batch) bool {
 	return true
 }
 
-// limit is how long the frame at the start of b may be; the packet socket tells why a longer one cannot leave.
+// limit returns how long the frame at the start of b may be. For a longer frame the packet socket returns the error.
 func (x *xdpTx) limit(b []byte) int {
 	n := int(x.longest.Load())
 	if binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
@@ -147,8 +155,8 @@ func (x *xdpTx) limit(b []byte) int {
 	return n
 }
 
-// send hands the n frames that takes has described to the kernel and returns how many left. dropped tells that the link
-// dropped the one that follows.
+// send hands the n prepared frames to the kernel and returns how many left. dropped means that the link dropped the
+// next one.
 func (x *xdpTx) send(n int) (sent int, dropped bool) {
 	begun := x.posted
 	x.posted += uint32(n)
@@ -159,38 +167,38 @@ func (x *xdpTx) send(n int) (sent int, dropped bool) {
 	}
 	done := max(0, int(int32(atomic.LoadUint32(x.consumer)-begun)))
 	if dropped = errno == unix.EBUSY; dropped {
-		done = max(1, done) // where none left before the one that was dropped, the kernel need not count it yet
+		done = max(1, done) // the kernel may not have counted the dropped frame yet if no frame left before it
 		sent = done - 1
 	} else {
 		sent = done
 	}
-	x.void(n - done)
+	x.cancel(n - done)
 	return sent, dropped
 }
 
-// kick makes the kernel do what is posted, and takes back what it has done with.
+// kick makes the kernel send what is posted, and takes back the completed chunks.
 func (x *xdpTx) kick() syscall.Errno {
 	_, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(x.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	atomic.StoreUint32(x.reaped, atomic.LoadUint32(x.completed))
 	return errno
 }
 
-// void makes the last n descriptors posted, of which the kernel knows already, such that it will pass them over: their frames
-// leave by the packet socket, or later.
-func (x *xdpTx) void(n int) {
+// cancel makes the last n posted descriptors invalid, so that the kernel skips them. Their frames leave by the packet
+// socket, or later.
+func (x *xdpTx) cancel(n int) {
 	for i := range n {
-		x.descs[(x.posted-1-uint32(i))%xdpDescs] = unix.XDPDesc{Addr: uint64(len(x.area)), Len: 1}
+		x.descs[(x.posted-1-uint32(i))%xdpDescs] = unix.XDPDesc{Addr: uint64(len(x.umem)), Len: 1}
 	}
-	x.voided, x.rest = n, xdpHoldoff
+	x.cancelled, x.holdoff = n, xdpHoldoff
 }
 
-// ready tells whether the rest is over and the kernel has passed every voided descriptor over, which it does one a call.
+// ready tells whether the hold-off is over and the kernel has skipped every cancelled descriptor, one in each call.
 func (x *xdpTx) ready() bool {
-	if x.rest > 0 {
-		x.rest--
+	if x.holdoff > 0 {
+		x.holdoff--
 		return false
 	}
-	for ; x.voided > 0; x.voided-- {
+	for ; x.cancelled > 0; x.cancelled-- {
 		if x.kick() != 0 {
 			return false
 		}
@@ -200,7 +208,7 @@ func (x *xdpTx) ready() bool {
 
 func (x *xdpTx) close() error {
 	errs := []error{unix.Close(x.fd)}
-	for _, m := range [][]byte{x.tx, x.done, x.area} {
+	for _, m := range [][]byte{x.tx, x.done, x.umem} {
 		if m != nil {
 			errs = append(errs, unix.Munmap(m))
 		}

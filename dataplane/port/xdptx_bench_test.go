@@ -10,8 +10,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// BenchmarkSendRatio sends bursts over a veth at the far end of which nobody listens, by AF_XDP sockets and by packet sockets in
-// turns, and reports the median of what a frame took in each, and of the ratios.
+// BenchmarkSendRatio sends bursts over a veth at the far end of which nobody listens, by AF_XDP sockets and by packet
+// sockets in turns, and reports the median of what a frame took in each, and of the ratios.
 func BenchmarkSendRatio(b *testing.B) {
 	for _, octets := range []int{60, 1514} {
 		b.Run(fmt.Sprintf("frame=%d", octets), func(b *testing.B) {

@@ -31,8 +31,9 @@ func (w *wire) give(b *port.Batch) {
 
 func (w *wire) refreshTxPath() { w.port.RefreshTxPath(new(port.PacketSockets)) }
 
-// A burst of plain frames of up to 2048 octets leaves by the AF_XDP socket, any other by the packet socket, and all of them in order.
-func TestExpressTakesPlainFrames(t *testing.T) {
+// A burst of plain frames of up to 2048 octets leaves by the AF_XDP socket, any other by the packet socket, and all of
+// them in order.
+func TestXDPTakesPlainFrames(t *testing.T) {
 	w := newXDPTx(t)
 	seq := 0
 	for range 3 {
@@ -65,7 +66,8 @@ func TestExpressTakesPlainFrames(t *testing.T) {
 			}
 			for i, p := range w.hostGets(len(want)) {
 				if !bytes.Equal(p.Data, want[i]) {
-					t.Fatalf("%s: frame %d: %.60x of %d octets, want %.60x of %d", row.name, i, p.Data, len(p.Data), want[i], len(want[i]))
+					t.Fatalf("%s: frame %d: %.60x of %d octets, want %.60x of %d", row.name, i, p.Data, len(p.Data),
+						want[i], len(want[i]))
 				}
 			}
 		}
@@ -102,9 +104,10 @@ func (w *wire) heard(n int) (all []uint32) {
 	}
 }
 
-// Whatever the link drops: what Send says that it took has left, once and in order, and nothing else. The link drops frames that
-// are longer than the other end takes, at any place of a batch, several times in a row, and batches of any length follow.
-func TestExpressCountsWhatLeft(t *testing.T) {
+// Whatever the link drops: what Send says that it took has left, once and in order, and nothing else. The link drops
+// frames that are longer than the other end takes, at any place of a batch, several times in a row, and batches of any
+// length follow.
+func TestXDPCountsWhatLeft(t *testing.T) {
 	w := newXDPTx(t)
 	if err := w.handle.LinkSetMTU(link(t, w.handle, "host"), 1400); err != nil {
 		t.Fatal(err)
@@ -116,7 +119,8 @@ func TestExpressCountsWhatLeft(t *testing.T) {
 			n := rapid.IntRange(1, port.BatchFrames).Draw(rt, "frames")
 			at := rapid.IntRange(0, 2*n).Draw(rt, "the long one") // in half of the calls there is none
 			took, err := w.port.Send(numbered(next, n, func(i int) bool { return i == at }))
-			if good := min(at, n); took != good || (err == nil) != (good == n) || err != nil && !errors.Is(err, port.ErrDropped) {
+			if good := min(at, n); took != good || (err == nil) != (good == n) || err != nil &&
+				!errors.Is(err, port.ErrDropped) {
 				rt.Fatalf("Send of %d frames, number %d too long: %d, %v", n, at, took, err)
 			}
 			for range took {
@@ -154,16 +158,18 @@ func equal(a, b []uint32) bool {
 	return true
 }
 
-// heldRate is that at which the other end of TestExpressHeldBack takes frames, in octets a second: less than any machine sends.
+// heldRate is that at which the other end of TestXDPHeldBack takes frames, in octets a second: less than any machine
+// sends.
 const heldRate = 500_000
 
-// Where the other end holds frames back, what does not fit the AF_XDP socket's buffer leaves by the packet socket, behind
-// them, and what the kernel was told of and did not take is never sent twice.
-func TestExpressHeldBack(t *testing.T) {
+// Where the other end holds frames back, what does not fit the AF_XDP socket's buffer leaves by the packet socket,
+// behind them, and what the kernel was told of and did not take is never sent twice.
+func TestXDPHeldBack(t *testing.T) {
 	w := newXDPTx(t)
 	veth(t, w.handle, "far", "onward", 9000)
 	bridge(t, w.handle, "host", "onward")
-	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "onward").Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "onward").Attrs().Index,
+		Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 1600))}
 	if err := w.handle.QdiscAdd(slow); err != nil {
 		t.Fatal(err)
@@ -209,7 +215,7 @@ func bridge(t *testing.T, h *netlink.Handle, names ...string) {
 }
 
 // A frame longer than the interface takes is refused, whatever the other end takes; the longest leaves, tagged or not.
-func TestExpressKeepsToTheMTU(t *testing.T) {
+func TestXDPKeepsToTheMTU(t *testing.T) {
 	w := newXDPTx(t)
 	if err := w.handle.LinkSetMTU(link(t, w.handle, "sw"), 1500); err != nil {
 		t.Fatal(err)
@@ -220,12 +226,14 @@ func TestExpressKeepsToTheMTU(t *testing.T) {
 		n     int
 		xdpTx int
 		want  error
-	}{{nil, 1514, 1, nil}, {tci(3, 10), 1518, 1, nil}, {nil, 1515, 0, unix.EMSGSIZE}, {tci(3, 10), 1519, 0, unix.EMSGSIZE}, {nil, 2000, 0, unix.EMSGSIZE}} {
+	}{{nil, 1514, 1, nil}, {tci(3, 10), 1518, 1, nil}, {nil, 1515, 0, unix.EMSGSIZE}, {tci(3, 10), 1519, 0,
+		unix.EMSGSIZE}, {nil, 2000, 0, unix.EMSGSIZE}} {
 		b := port.NewBatch()
 		add(b, frame.VnetHeader{}, craft(row.tag, experimental, 1, row.n), row.n)
 		var err error
 		if n := w.expressed(func() { _, err = w.port.Send(b) }); n != row.xdpTx || !errors.Is(err, row.want) {
-			t.Errorf("%d octets, tag %v: %d left by the AF_XDP socket, %v; want %d, %v", row.n, row.tag, n, err, row.xdpTx, row.want)
+			t.Errorf("%d octets, tag %v: %d left by the AF_XDP socket, %v; want %d, %v", row.n, row.tag, n, err,
+				row.xdpTx, row.want)
 		}
 	}
 }

@@ -78,7 +78,8 @@ func TestFramesArriveInOrder(t *testing.T) {
 	if got := readable(t, b); got != port.WorkOther|port.WorkLossless {
 		t.Errorf("readable: %03b", got)
 	}
-	if b.Backlog(port.Other).Frames != 2 || !b.BacklogExceeds(port.Other, 1) || b.BacklogExceeds(port.Other, 2) || b.Slots(port.Other) != 100 {
+	if b.Backlog(port.Other).Frames != 2 || !b.BacklogExceeds(port.Other, 1) || b.BacklogExceeds(port.Other, 2) ||
+		b.Slots(port.Other) != 100 {
 		t.Errorf("backlog %d", b.Backlog(port.Other).Frames)
 	}
 	got, stamps := take(b, port.Other, 1<<20)
@@ -203,5 +204,38 @@ func TestSendToAClosedEnd(t *testing.T) {
 	}
 	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(other), Events: unix.POLLIN}}, 0); int32(other) <= fd+2 && n != 0 {
 		t.Error("a closed end wrote to a descriptor that is not its own")
+	}
+}
+
+// A verdict is a test that only notes how it ends.
+type verdict struct {
+	testing.TB
+	skipped, failed bool
+}
+
+func (v *verdict) Helper()               {}
+func (v *verdict) Skipf(string, ...any)  { v.skipped = true }
+func (v *verdict) Fatalf(string, ...any) { v.failed = true }
+
+// An old kernel is an excuse even where namespaces are required; anything else is none there.
+func TestRequireExpress(t *testing.T) {
+	const old = "setsockopt XDP_MAX_TX_SKB_BUDGET: protocol not available (needs " + port.XDPNeeds + ")"
+	for _, tt := range []struct {
+		require         string
+		way             port.TxPath
+		skipped, failed bool
+	}{
+		{"1", port.TxPath{XDP: true}, false, false},
+		{"1", port.TxPath{Why: old}, true, false},
+		{"1", port.TxPath{Why: "the configuration says so"}, false, true},
+		{"", port.TxPath{XDP: true}, false, false},
+		{"", port.TxPath{Why: old}, true, false},
+		{"", port.TxPath{Why: "the configuration says so"}, true, false},
+	} {
+		t.Setenv("REQUIRE_NETNS", tt.require)
+		v := &verdict{}
+		if RequireXDP(v, tt.way); v.skipped != tt.skipped || v.failed != tt.failed {
+			t.Errorf("%+v: skipped %v, failed %v", tt, v.skipped, v.failed)
+		}
 	}
 }

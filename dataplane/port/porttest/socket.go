@@ -111,7 +111,8 @@ func (s *Socket) receive() (p Packet, err error) {
 	for _, m := range messages {
 		switch {
 		case m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SO_TIMESTAMPNS:
-			p.Stamp = time.Unix(int64(binary.NativeEndian.Uint64(m.Data)), int64(binary.NativeEndian.Uint64(m.Data[8:])))
+			p.Stamp = time.Unix(int64(binary.NativeEndian.Uint64(m.Data)),
+				int64(binary.NativeEndian.Uint64(m.Data[8:])))
 		case m.Header.Level == unix.SOL_PACKET && m.Header.Type == unix.PACKET_AUXDATA:
 			p.restoreTag(m.Data)
 		}

@@ -27,7 +27,7 @@ func TestWholeLists(t *testing.T) {
 		{"changes without end", func(int) error { return netlink.ErrDumpInterrupted }, 100, netlink.ErrDumpInterrupted},
 	} {
 		calls := 0
-		got, err := whole(func() (int, error) { calls++; return calls, tt.answer(calls) })
+		got, err := retryDump(func() (int, error) { calls++; return calls, tt.answer(calls) })
 		if calls != tt.calls || got != tt.calls || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %d after %d calls, %v, want %d and %v", tt.name, got, calls, err, tt.calls, tt.err)
 		}

@@ -27,7 +27,7 @@ func (w *wire) addrGenMode() string {
 }
 
 // An interface that cannot be made quiet is left as it was.
-func TestQuietUndoesItself(t *testing.T) {
+func TestSilenceLinkUndoesItself(t *testing.T) {
 	w := newWire(t)
 	_ = w.handle.LinkSetIP6AddrGenMode(link(t, w.handle, "sw"), 3) // random
 	before := w.addrGenMode()
@@ -49,7 +49,8 @@ func TestQuietUndoesItself(t *testing.T) {
 // A process that is not there is not a namespace that could be made.
 func TestNetnsOfNoProcess(t *testing.T) {
 	_, err := port.IdentifyNetns("pid:999999999")
-	if !errors.Is(err, port.ErrNoNetns) || strings.Contains(err.Error(), "ip netns add") || !strings.Contains(err.Error(), "999999999") {
+	if !errors.Is(err, port.ErrNoNetns) || strings.Contains(err.Error(), "ip netns add") ||
+		!strings.Contains(err.Error(), "999999999") {
 		t.Errorf("error %v, want one that names the process", err)
 	}
 }
