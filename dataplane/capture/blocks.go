@@ -11,14 +11,14 @@ import (
 // maxBlock is longer than every block of a Stream.
 const maxBlock = 1 << 20
 
-// A Tally is what has passed Copy.
+// A Tally is what Copy has copied.
 type Tally struct {
 	Frames  uint64
-	Missing uint64 // frames that are not in the file although they were wanted
+	Missing uint64 // wanted frames that are not in the file
 }
 
-// Copy copies a file that a Stream makes, in whole blocks, so that it can be read also where src ends too early, which is
-// an error (io.ErrUnexpectedEOF).
+// Copy copies a file from a Stream in whole blocks, so that the copy can be read even if src ends early. An early end
+// is an error (io.ErrUnexpectedEOF).
 func Copy(dst io.Writer, src io.Reader) (t Tally, err error) {
 	r := bufio.NewReaderSize(src, 64<<10)
 	block := make([]byte, 0, 4096)
@@ -38,7 +38,7 @@ func Copy(dst io.Writer, src io.Reader) (t Tally, err error) {
 	}
 }
 
-// nextBlock reads a block. The error is io.EOF where src ends before it.
+// nextBlock reads a block. The error is io.EOF if src ends before it.
 func nextBlock(r io.Reader, b []byte) ([]byte, error) {
 	b = append(b, make([]byte, blockHeader)...)
 	if _, err := io.ReadFull(r, b); err != nil {
@@ -55,11 +55,11 @@ func nextBlock(r io.Reader, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// A count is the Tally of blocks, and what it is made of.
+// A count is the Tally of blocks with its two sources for missing frames.
 type count struct {
 	Tally
-	told  uint64 // missing frames that packets tell of
-	ended uint64 // those of the statistics at the end, which know of frames behind the last packet too
+	inPackets uint64 // missing frames according to packet blocks
+	atEnd     uint64 // missing frames according to the statistics at the end, which include those after the last packet
 }
 
 // add counts a block.
@@ -73,15 +73,15 @@ func (c *count) add(block []byte) {
 		c.Frames++
 		captured := uint64(binary.NativeEndian.Uint32(body[12:]))
 		options := min(20+(captured+3)&^3, uint64(len(body)))
-		c.told += number(body[options:], optionDropCount)
+		c.inPackets += number(body[options:], optionDropCount)
 	case blockStatistics:
 		options := body[min(12, len(body)):]
-		c.ended += number(options, optionIfDropped) + number(options, optionOSDropped)
+		c.atEnd += number(options, optionIfDropped) + number(options, optionOSDropped)
 	}
-	c.Missing = max(c.told, c.ended)
+	c.Missing = max(c.inPackets, c.atEnd)
 }
 
-// number returns the value of an option of eight octets, 0 where it is not there.
+// number returns the value of an option of eight octets, or 0 if it is absent.
 func number(options []byte, wanted uint16) uint64 {
 	for len(options) >= 4 {
 		code, n := binary.NativeEndian.Uint16(options), int(binary.NativeEndian.Uint16(options[2:]))

@@ -9,10 +9,10 @@ type Cursor struct {
 	at       int    // octet in it
 	seen     [MaxPorts]uint32
 	missing  [MaxPorts]uint64
-	stop     *place // where reading ends; nil: nowhere
+	stop     *place // where reading ends; nil: never
 }
 
-// A place is where a ring ended at some time.
+// A place is a position in a ring: its end at some time.
 type place struct {
 	recorder *Recorder
 	number   uint64           // of the chunk
@@ -23,7 +23,7 @@ type place struct {
 // Close ends reading.
 func (c *Cursor) Close() { c.tap.detach(c) }
 
-// Rewind goes back to the oldest record of the ring that is written now. There is no Stop any more.
+// Rewind goes back to the oldest record of the current ring and cancels Stop.
 func (c *Cursor) Rewind() {
 	if r := c.tap.Recorder(); r != nil {
 		c.recorder = r
@@ -32,13 +32,13 @@ func (c *Cursor) Rewind() {
 	c.number, c.seen = c.recorder.start()
 }
 
-// Stop makes the ring's end of now the end of reading.
+// Stop makes the current end of the ring the end of reading.
 func (c *Cursor) Stop() {
 	c.stop = &place{recorder: c.tap.Recorder()}
 	c.stop.number, c.stop.at, c.stop.counts = c.stop.recorder.place()
 }
 
-// Abandon ends reading: what was not read until the stop, or until now where there is none, is missing.
+// Abandon ends reading. Records up to the stop, or up to now without a stop, that were not read count as missing.
 func (c *Cursor) Abandon() {
 	if c.stop == nil {
 		c.Stop()
@@ -59,8 +59,8 @@ func (c *Cursor) Missing(port int) uint64 {
 	return n
 }
 
-// Read calls f for the records that follow, those of ports that this reader wants, until f returns false: then that record
-// is read again the next time. What f gets is gone when it returns. Read returns whether there may be more.
+// Read calls f for the next records of the ports that this reader wants, until f returns false. That record comes again
+// in the next call. f must not keep the record. Read returns whether there may be more.
 func (c *Cursor) Read(f func(*Record) bool) bool {
 	more, end := c.readChunk(f)
 	if !more && end {
@@ -69,7 +69,7 @@ func (c *Cursor) Read(f func(*Record) bool) bool {
 	return more
 }
 
-// follow goes on with the ring that replaced this one, if there is one.
+// follow continues with the ring that replaced this one, if any.
 func (c *Cursor) follow() {
 	r := c.tap.Recorder()
 	if c.stop != nil {
@@ -80,7 +80,7 @@ func (c *Cursor) follow() {
 	}
 }
 
-// readChunk reads from one chunk. end says that nothing follows now.
+// readChunk reads from one chunk. end means that nothing follows now.
 func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 	k := c.recorder.open(c.number)
 	if k == nil {
@@ -89,13 +89,13 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 	defer k.reading.RUnlock()
 	stop := c.stop
 	if stop != nil && stop.recorder != c.recorder {
-		stop = nil // it is in the ring that replaced this one
+		stop = nil // the stop lies in the ring that replaced this one
 	}
 	if stop != nil && k.number > stop.number { // what was left is overwritten
 		c.pass(&stop.counts)
 		return false, true
 	}
-	if k.number != c.number { // those between were overwritten
+	if k.number != c.number { // the chunks between were overwritten
 		c.pass(&k.first)
 		c.number, c.at = k.number, 0
 	}
@@ -120,7 +120,7 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 	return full, !full
 }
 
-// pass counts as missing what was not read before there were so many frames of each port.
+// pass counts as missing the frames up to counts that were not read.
 func (c *Cursor) pass(counts *[MaxPorts]uint32) {
 	for p := range c.seen {
 		n := uint64(counts[p] - c.seen[p])

@@ -4,16 +4,16 @@
 //	Tap → Recorder (chunks, overwritten when they are the oldest) → Cursor → Stream (ports, filter, snap length) → pcapng
 //
 //	tap.go       Tap: what the data path asks whether anybody captures, and who does
-//	recorder.go  Recorder: the ring that the data path writes, and which port had a number when
+//	recorder.go  Recorder: the ring that the data path writes, and which port had an index when
 //	record.go    Record: a frame as it lies in the ring
 //	cursor.go    Cursor: a reader's place in the ring
-//	stream.go    Stream: records that a reader wants, as a pcapng file
+//	stream.go    Stream: the records that a reader wants, as a pcapng file
 //	pcapng.go    the blocks of such a file
 //	filter.go    classic BPF programs that choose frames
-//	blocks.go    a file on its way through pipes: whole blocks, counted
+//	blocks.go    copies a file through pipes in whole blocks, and counts frames
 //
-// The data path copies the first octets of a frame once, whatever the number of readers; ports apart, everything that
-// chooses or costs time is done by the reader. A reader never makes the data path wait: one that is too slow finds its
-// place overwritten, and its file says how many frames are missing, by port. While nobody captures there is one load and
-// one branch for a burst.
+// The data path copies the first octets of a frame once, whatever the number of readers. The reader does everything
+// else that chooses frames or takes time. A reader never makes the data path wait: a slow reader finds its place
+// overwritten, and its file says how many frames are missing, by port. While nobody captures, a burst costs one load
+// and one branch.
 package capture

@@ -11,11 +11,11 @@ import (
 // MaxInstructions is the length of the longest filter (BPF_MAXINSNS of Linux).
 const MaxInstructions = 4096
 
-// FilterOctets is how many octets of a frame are captured at least where there is a filter, so that a short snap length does
-// not hide what it looks for.
+// FilterOctets is the least number of octets captured of a frame if there is a filter, so that a short snap length
+// does not hide what the filter looks for.
 const FilterOctets = 256
 
-// A Filter is a classic BPF program that chooses frames: it returns how many octets to keep, 0 for none. It is for one
+// A Filter is a classic BPF program that returns how many octets of a frame to keep, 0 for none. It is for one
 // goroutine.
 type Filter struct {
 	vm   *bpf.VM
@@ -23,9 +23,9 @@ type Filter struct {
 	used int
 }
 
-// ParseFilter reads a program in the form of "tcpdump -ddd": the number of instructions, then for each its code, jt, jf and
-// k, as decimal numbers between white space or commas. A program that might run for ever or read outside of a frame is
-// refused.
+// ParseFilter reads a program in the form of "tcpdump -ddd": the number of instructions, then the code, jt, jf and k of
+// each, as decimal numbers between white space or commas. It refuses a program that might run for ever or read outside
+// of a frame.
 func ParseFilter(text string) (*Filter, error) {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' || r == ',' })
 	if len(words) == 0 {
@@ -33,7 +33,8 @@ func ParseFilter(text string) (*Filter, error) {
 	}
 	n, err := strconv.Atoi(words[0])
 	if err != nil || n < 1 || n > MaxInstructions || len(words) != 1+4*n {
-		return nil, fmt.Errorf("the filter does not begin with the number of its instructions, 1 to %d, followed by code, jt, jf and k of each", MaxInstructions)
+		return nil, fmt.Errorf("the filter does not begin with the number of its instructions, 1 to %d, followed by "+
+			"code, jt, jf and k of each", MaxInstructions)
 	}
 	program := make([]bpf.RawInstruction, n)
 	for i := range program {
@@ -66,8 +67,8 @@ func newFilter(program []bpf.RawInstruction) (*Filter, error) {
 	return &Filter{vm: vm, tail: make([]byte, MaxSnap)}, nil
 }
 
-// Keep returns how many octets the filter keeps of a frame of length octets, of which the first, data, were captured; 0: none
-// of it. The filter knows the length, and sees zeros behind what was captured.
+// Keep returns how many octets the filter keeps of a frame of length octets, or 0. data are its captured first octets.
+// The filter sees the length, and zeros behind the captured octets.
 func (f *Filter) Keep(data []byte, length int) int {
 	if f == nil {
 		return len(data)

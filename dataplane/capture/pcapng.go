@@ -2,8 +2,8 @@ package capture
 
 import "encoding/binary"
 
-// Blocks and options of a pcapng file (draft-ietf-opsawg-pcapng), in the machine's order of octets, as its section header
-// says. A block is
+// Blocks and options of a pcapng file (draft-ietf-opsawg-pcapng), in the machine's order of octets, as its section
+// header says. A block is
 //
 //	4 octets  type
 //	4 octets  length of the block, a multiple of 4
@@ -133,8 +133,8 @@ func appendInterface(dst []byte, i *Interface, snap int) []byte {
 	return w.end()
 }
 
-// appendPacket appends a frame: the first octets of it, data, which was captured at interface number id at stamp ns since
-// 1970. missing is how many frames of that interface are not in the file between it and the one before.
+// appendPacket appends a frame that was captured at interface number id at stamp, in ns since 1970. data are its first
+// octets. missing is how many frames of that interface are missing in the file since the one before.
 func appendPacket(dst []byte, id int, stamp int64, r *Record, data []byte, missing uint64, comments ...[]byte) []byte {
 	w := begin(dst, blockPacket)
 	w.u32(uint32(id))
@@ -173,7 +173,7 @@ func flags(out bool, data []byte) uint32 {
 	return f | flagUnicast
 }
 
-// appendStatistics appends what is known of interface number id at the end, times in ns since 1970.
+// appendStatistics appends the statistics of interface number id at the end. Times are in ns since 1970.
 func appendStatistics(dst []byte, id int, from, to int64, delivered uint64, missing lost) []byte {
 	w := begin(dst, blockStatistics)
 	w.u32(uint32(id))

@@ -15,7 +15,8 @@ import (
 
 // ports are two interfaces for files.
 func ports(dst []Interface) []Interface {
-	return append(dst, Interface{Port: 4, Name: "p4", Speed: 1e9, MAC: [6]byte{2, 0, 0, 0, 0, 4}}, Interface{Port: 7, Name: "p7"})
+	return append(dst, Interface{Port: 4, Name: "p4", Speed: 1e9, MAC: [6]byte{2, 0, 0, 0, 0, 4}},
+		Interface{Port: 7, Name: "p7"})
 }
 
 // file makes a file of records.
@@ -69,7 +70,8 @@ func TestPcapgoReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !info.Timestamp.Equal(start.Add(want.at)) || info.InterfaceIndex != want.port || info.Length != want.length || !bytes.Equal(data, frameOf(want.octets)) {
+		if !info.Timestamp.Equal(start.Add(want.at)) || info.InterfaceIndex != want.port ||
+			info.Length != want.length || !bytes.Equal(data, frameOf(want.octets)) {
 			t.Errorf("frame %d: %+v, %d octets; want %+v", i, info, len(data), want)
 		}
 	}
@@ -81,7 +83,8 @@ func TestPcapgoReads(t *testing.T) {
 		count uint64
 	}{{"p4", 1}, {"p7", 1}, {"port 9", 1}} {
 		is, err := r.Interface(i)
-		if err != nil || is.Name != want.name || is.TimestampResolution.Exponent() != 9 || is.Statistics.PacketsReceived != pcapgo.NgNoValue64 {
+		if err != nil || is.Name != want.name || is.TimestampResolution.Exponent() != 9 ||
+			is.Statistics.PacketsReceived != pcapgo.NgNoValue64 {
 			t.Errorf("interface %d: %+v, %v", i, is, err)
 		}
 	}
@@ -92,7 +95,8 @@ func TestPacketOptions(t *testing.T) {
 	b := file(t, Options{}, Record{Port: 4, Length: 14, Data: frameOf(14), Note: []byte("why"), Held: 1_234_000},
 		Record{Port: 4, Out: true, Length: 14, Data: append([]byte{1, 0x80, 0xc2, 0, 0, 1}, frameOf(8)...)},
 		Record{Port: 4, Length: 14, Data: append(bytes.Repeat([]byte{0xff}, 6), frameOf(8)...)})
-	for _, want := range []string{"\x01\x00\x03\x00why\x00", "held in the receive ring for 1.234 ms: no room in the buffer",
+	for _, want := range []string{"\x01\x00\x03\x00why\x00",
+		"held in the receive ring for 1.234 ms: no room in the buffer",
 		"\x02\x00\x04\x00\x0a\x00\x00\x00" /* out, multicast */, "\x02\x00\x04\x00\x0d\x00\x00\x00" /* in, broadcast */} {
 		if !bytes.Contains(b, []byte(want)) {
 			t.Errorf("the file lacks %q", want)
@@ -190,8 +194,8 @@ func TestInterfacesChange(t *testing.T) {
 	}
 }
 
-// Frames that lie in the ring are those of the port that had the number then: not of the one that has it now, and not lost where
-// nobody has it. They are left out where only the other is wanted.
+// Frames that lie in the ring are those of the port that had the number then: not of the one that has it now, and not
+// lost where nobody has it. They are left out where only the other is wanted.
 func TestNumbersAreGivenAgain(t *testing.T) {
 	var tap Tap
 	tap.SetMemory(MinMemory)
@@ -219,7 +223,8 @@ func TestNumbersAreGivenAgain(t *testing.T) {
 	last("new", Options{Interfaces: present, Ports: []string{"new"}})
 }
 
-// Ports that are described while their frames come, for the race detector: each frame is of the port that had the number.
+// Ports that are described while their frames come, for the race detector: each frame is of the port that had the
+// number.
 func TestDescribeConcurrently(t *testing.T) {
 	var tap Tap
 	tap.SetMemory(MinMemory)
@@ -249,7 +254,8 @@ func TestDescribeConcurrently(t *testing.T) {
 
 // Bounds: so many frames, from then to then.
 func TestBounds(t *testing.T) {
-	records := []Record{{Port: 4, Time: 1, Length: 9, Data: frameOf(9)}, {Port: 4, Time: 2, Length: 9, Data: frameOf(9)}, {Port: 4, Time: 3, Length: 9, Data: frameOf(9)}}
+	records := []Record{{Port: 4, Time: 1, Length: 9, Data: frameOf(9)},
+		{Port: 4, Time: 2, Length: 9, Data: frameOf(9)}, {Port: 4, Time: 3, Length: 9, Data: frameOf(9)}}
 	for _, test := range []struct {
 		o    Options
 		want uint64
@@ -299,7 +305,8 @@ func TestNotMissingBefore(t *testing.T) {
 
 // What is copied is whole, also of a file that ends too early.
 func TestCopyWholeBlocks(t *testing.T) {
-	b := file(t, Options{}, Record{Port: 4, Length: 61, Data: frameOf(61)}, Record{Port: 7, Length: 100, Data: frameOf(100)})
+	b := file(t, Options{}, Record{Port: 4, Length: 61, Data: frameOf(61)},
+		Record{Port: 7, Length: 100, Data: frameOf(100)})
 	for n := range b {
 		var out bytes.Buffer
 		_, err := Copy(&out, bytes.NewReader(b[:n]))
@@ -319,7 +326,8 @@ func TestCopyWholeBlocks(t *testing.T) {
 // Whatever comes from a socket, Copy ends, and writes no more than it got.
 func FuzzCopy(f *testing.F) {
 	f.Add(file(f, Options{}, Record{Port: 4, Length: 61, Data: frameOf(61), Note: []byte("x")}))
-	f.Add([]byte{6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0})
+	f.Add([]byte{6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0,
+		0, 36, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var out bytes.Buffer
 		_, _ = Copy(&out, bytes.NewReader(b))

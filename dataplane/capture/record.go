@@ -11,13 +11,13 @@ const MaxNote = 512
 // A Record is a frame, or the first octets of one, as the data path saw it.
 type Record struct {
 	Port      int
-	Interface *Interface // the port, for readers; nil: nobody has said
+	Interface *Interface // the port, for readers; nil: not described
 	Out       bool       // sent by the port, else received
 	Time      int64      // ns of the switch's clock: of arrival, or of the send call
 	Held      int64      // ns for which it waited in the receive ring for buffer
 	Length    int        // octets of the whole frame, without FCS
-	Missed    uint32     // frames that the port's receive rings had lost before it, not told of by an earlier record
-	Note      []byte     // what a person should know of it
+	Missed    uint32     // frames that the port's receive rings lost before it and that no earlier record reports
+	Note      []byte     // text for people
 	Data      []byte     // from the destination address on
 }
 

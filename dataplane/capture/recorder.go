@@ -9,63 +9,63 @@ import (
 // chunkOctets is the size of a chunk. The longest record fits into half of it.
 const chunkOctets = 256 << 10
 
-// MinMemory is the smallest ring, in octets: a chunk for each reader, the newest one, and one to go on with.
+// MinMemory is the smallest ring, in octets: a chunk for each reader, the newest chunk, and one to go on with.
 const MinMemory = (MaxCursors + 2) * chunkOctets
 
-// A chunk is a piece of the ring. Its octets below n do not change until it is begun again, for which nobody may be
-// reading it.
+// A chunk is a piece of the ring. Its octets below n do not change until it is reused, which needs that nobody reads
+// it.
 type chunk struct {
 	reading sync.RWMutex // held by readers; the recorder only ever tries to take it
 	number  uint64       // of all chunks begun; changes under Recorder.mu and reading
 	first   [MaxPorts]uint32
-	is      [MaxPorts]*Interface // the ports of its frames; one that it has frames of does not change; nil: nobody has said
+	is      [MaxPorts]*Interface // the ports of its frames, constant once it has a frame of them; nil: not described
 	n       atomic.Int64         // octets that readers may read
 	full    atomic.Bool          // n does not change any more
 	data    []byte
 }
 
-// A Recorder is the ring that the data path writes: records in chunks, of which the oldest is overwritten by the newest.
-// Every method but those of readers is called between Lock and Unlock.
+// A Recorder is the ring that the data path writes: records in chunks, of which the newest overwrites the oldest. All
+// methods but those of readers are called between Lock and Unlock.
 type Recorder struct {
 	mu     sync.Mutex // guards what follows
 	chunks []*chunk   // oldest first
 	at     int        // octets written of the newest
 	counts [MaxPorts]uint32
 	missed [MaxPorts]uint32
-	is     [MaxPorts]*Interface // the ports that there are
+	is     [MaxPorts]*Interface // the current ports
 
 	want atomic.Pointer[Want]
 }
 
-// newRecorder returns a ring of so many octets.
+// newRecorder returns a ring of that many octets.
 func newRecorder(octets int) *Recorder {
 	r := &Recorder{}
 	for range max(MinMemory, octets) / chunkOctets {
 		r.chunks = append(r.chunks, &chunk{data: make([]byte, chunkOctets)})
 	}
 	r.want.Store(&Want{})
-	for i, c := range r.chunks { // the numbers of chunks that hold nothing are below that of the first
+	for i, c := range r.chunks { // empty chunks have numbers below the first used one
 		c.number = uint64(i)
 		c.full.Store(i < len(r.chunks)-1)
 	}
 	return r
 }
 
-// Wants tells whether somebody wants frames of a port.
+// Wants tells whether any reader wants frames of a port.
 func (r *Recorder) Wants(port int) bool { return r.want.Load().Ports.Has(port) }
 
 // Lock begins a burst of records.
 func (r *Recorder) Lock() { r.mu.Lock() }
 
-// Unlock ends a burst of records: readers may read them.
+// Unlock ends a burst of records and makes them visible to readers.
 func (r *Recorder) Unlock() {
 	newest := r.chunks[len(r.chunks)-1]
 	newest.n.Store(int64(r.at))
 	r.mu.Unlock()
 }
 
-// Put adds a record of a frame of rec.Length octets, and returns where its first octets are to be copied to before
-// Unlock: as many as somebody wants. It never blocks and never allocates.
+// Put adds a record of a frame of rec.Length octets and returns room for its first octets, as many as any reader
+// wants. The caller fills the room before Unlock. Put never blocks and never allocates.
 func (r *Recorder) Put(rec *Record) []byte {
 	n := min(rec.Length, r.want.Load().Snap)
 	rec.Note = rec.Note[:min(len(rec.Note), MaxNote)]
@@ -80,14 +80,14 @@ func (r *Recorder) Put(rec *Record) []byte {
 	return room
 }
 
-// Missed says that the receive rings of a port have lost n frames: the port's next record tells of them.
+// Missed says that the receive rings of a port have lost n frames. The port's next record reports them.
 func (r *Recorder) Missed(port, n int) {
 	r.mu.Lock()
 	r.missed[port] += uint32(n)
 	r.mu.Unlock()
 }
 
-// describe says what a port is from now on. What lies in the ring is of the port that had its number before.
+// describe says what a port is from now on. Records in the ring belong to the port that had its index before.
 func (r *Recorder) describe(is *Interface) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,15 +106,15 @@ func (r *Recorder) describeAll(is *[MaxPorts]*Interface) {
 	r.is, r.chunks[len(r.chunks)-1].is = *is, *is
 }
 
-// described returns what a port is now, nil where nobody has said.
+// described returns the current description of a port, or nil.
 func (r *Recorder) described(port int) *Interface {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.is[port]
 }
 
-// begin makes the oldest chunk that nobody reads the newest. There is one: there are more chunks than readers, and each
-// reads one.
+// begin reuses the oldest chunk that nobody reads as the newest. There is one, since there are more chunks than readers
+// and each reads at most one.
 func (r *Recorder) begin() {
 	newest := r.chunks[len(r.chunks)-1]
 	newest.n.Store(int64(r.at))
@@ -133,8 +133,8 @@ func (r *Recorder) begin() {
 	}
 }
 
-// open returns the chunk with the given number, or the oldest one that follows it, and keeps it from being overwritten
-// until reading is unlocked.
+// open returns the chunk with the given number, or the oldest one after it. The chunk is not reused until its reading
+// lock is released.
 func (r *Recorder) open(number uint64) *chunk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,8 +147,7 @@ func (r *Recorder) open(number uint64) *chunk {
 	return nil
 }
 
-// place returns the end of the ring: the number of the newest chunk, how many octets of it are written, and how many
-// frames of each port there have been.
+// place returns the end of the ring: the number of the newest chunk, its octets, and the number of frames of each port.
 func (r *Recorder) place() (number uint64, at int, counts [MaxPorts]uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

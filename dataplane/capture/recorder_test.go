@@ -46,7 +46,8 @@ func TestRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Record{Port: rapid.IntRange(0, MaxPorts-1).Draw(t, "port"), Out: rapid.Bool().Draw(t, "out"), Time: rapid.Int64().Draw(t, "time"),
+		want := Record{Port: rapid.IntRange(0, MaxPorts-1).Draw(t, "port"), Out: rapid.Bool().Draw(t, "out"),
+			Time: rapid.Int64().Draw(t, "time"),
 			Held: rapid.Int64().Draw(t, "held"), Note: []byte(rapid.String().Draw(t, "note"))}
 		data := rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "data")
 		want.Length = len(data)
@@ -61,8 +62,10 @@ func TestRecord(t *testing.T) {
 		n := 0
 		for c.Read(func(got *Record) bool {
 			n++
-			if got.Port != want.Port || got.Out != want.Out || got.Time != want.Time || got.Held != want.Held || got.Length != want.Length ||
-				got.Missed != uint32(missed) || string(got.Note) != string(note) || string(got.Data) != string(data[:min(snap, len(data))]) {
+			if got.Port != want.Port || got.Out != want.Out || got.Time != want.Time || got.Held != want.Held ||
+				got.Length != want.Length ||
+				got.Missed != uint32(missed) || string(got.Note) != string(note) ||
+				string(got.Data) != string(data[:min(snap, len(data))]) {
 				t.Fatalf("got %+v, want %+v with %x", got, want, data)
 			}
 			return true
@@ -109,13 +112,14 @@ func (r *checked) drain(t rapid.TB, sent [4]uint64) {
 	r.count()
 	for p := range sent {
 		if got := r.from[p] + r.read[p] + r.missing[p]; got != sent[p] {
-			t.Fatalf("port %d: %d frames before this reader, %d read and %d missing; want %d in all", p, r.from[p], r.read[p], r.missing[p], sent[p])
+			t.Fatalf("port %d: %d frames before this reader, %d read and %d missing; want %d in all", p, r.from[p],
+				r.read[p], r.missing[p], sent[p])
 		}
 	}
 }
 
-// Every frame is read once and in order, or counted as missing, however many readers there are and however late each is. One
-// that is stopped gets those before the stop, and counts those that it was given up for.
+// Every frame is read once and in order, or counted as missing, however many readers there are and however late each
+// is. One that is stopped gets those before the stop, and counts those that it was given up for.
 func TestReadersGetAllOrCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tap Tap
@@ -177,7 +181,8 @@ func TestReadersGetAllOrCount(t *testing.T) {
 func TestReadersOfAnOverwrittenRing(t *testing.T) {
 	var tap Tap
 	tap.SetMemory(MinMemory)
-	late, stopped, abandoned := &checked{Cursor: attach(t, &tap, everything)}, &checked{Cursor: attach(t, &tap, everything)}, &checked{Cursor: attach(t, &tap, everything)}
+	late, stopped, abandoned := &checked{Cursor: attach(t, &tap, everything)}, &checked{Cursor: attach(t, &tap,
+		everything)}, &checked{Cursor: attach(t, &tap, everything)}
 	var sent [4]uint64
 	fill := func(octets int) {
 		for n := 0; n < octets; n += 1500 {
@@ -197,8 +202,10 @@ func TestReadersOfAnOverwrittenRing(t *testing.T) {
 	stopped.drain(t, before)
 	abandoned.drain(t, before)
 	late.drain(t, sent)
-	if stopped.missing[0] == 0 || stopped.read[0] == 0 || late.missing[0] == 0 || late.read[0] == 0 || abandoned.missing[0] == 0 {
-		t.Errorf("read and missing: %v %v, %v %v, %v %v; want some of each", stopped.read, stopped.missing, late.read, late.missing, abandoned.read, abandoned.missing)
+	if stopped.missing[0] == 0 || stopped.read[0] == 0 || late.missing[0] == 0 || late.read[0] == 0 ||
+		abandoned.missing[0] == 0 {
+		t.Errorf("read and missing: %v %v, %v %v, %v %v; want some of each", stopped.read, stopped.missing, late.read,
+			late.missing, abandoned.read, abandoned.missing)
 	}
 }
 

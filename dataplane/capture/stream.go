@@ -11,36 +11,36 @@ type Options struct {
 	Snap    int      // octets of each frame, at most
 	Filter  *Filter  // nil: all frames
 	Frames  uint64   // the file ends after so many; 0: it does not
-	Since   int64    // frames before this time of the switch's clock are left out; 0: none
-	Ports   []string // names of those that are wanted; none: all
+	Since   int64    // leave out frames before this time of the switch's clock; 0: none
+	Ports   []string // names of the wanted ports; none: all
 	Program string   // what writes the file
 	Comment string   // of the whole file
-	// Interfaces appends all ports that there are. They are described also where no frame of them comes.
+	// Interfaces appends all ports, which the file describes even if they have no frames.
 	Interfaces func([]Interface) []Interface
-	// Wall is real time less the switch's time, in ns.
+	// Wall is real time minus the switch's time, in ns.
 	Wall int64
 }
 
-// A Stream makes a pcapng file of what a Cursor reads: Begin, Append as often as there may be something, End. It does no
-// I/O: what it appends is to be written, and then forgotten.
+// A Stream makes a pcapng file of what a Cursor reads: Begin, then Append whenever there may be frames, then End. It
+// does no I/O: the caller writes what a method appends.
 type Stream struct {
 	cursor *Cursor
 	o      Options
-	ports  [MaxPorts]*streamed // by number, as of its newest frame; nil: none was described
-	known  map[Interface]*streamed
-	files  []*streamed // by number of the interface in the file
+	ports  [MaxPorts]*streamPort // by index, as of the port's newest frame; nil: not described yet
+	known  map[Interface]*streamPort
+	files  []*streamPort // by number of the interface in the file
 	frames uint64
 	text   []byte
 }
 
-// streamed is a port in a file. A number that is given to another port, or a port that changes, is another one.
-type streamed struct {
+// streamPort is a port in a file. A port that changes, or whose index goes to another port, becomes a new one.
+type streamPort struct {
 	is        *Interface
 	wanted    bool
 	id        int
 	delivered uint64
 	missing   lost // in all
-	pending   lost // not told of yet
+	pending   lost // not reported yet
 }
 
 // lost are frames that are not in the file.
@@ -53,13 +53,13 @@ func (l *lost) add(ring, overwritten uint64) {
 
 // NewStream returns a stream of what c reads.
 func NewStream(c *Cursor, o Options) *Stream {
-	return &Stream{cursor: c, o: o, known: map[Interface]*streamed{}}
+	return &Stream{cursor: c, o: o, known: map[Interface]*streamPort{}}
 }
 
 // Frames returns how many frames are in the file.
 func (s *Stream) Frames() uint64 { return s.frames }
 
-// Done tells whether the file has all frames that were wanted.
+// Done tells whether the file has as many frames as were wanted.
 func (s *Stream) Done() bool { return s.o.Frames > 0 && s.frames >= s.o.Frames }
 
 // Begin appends what a file begins with: the section and the interfaces.
@@ -73,9 +73,9 @@ func (s *Stream) Begin(dst []byte) []byte {
 	return dst
 }
 
-// port returns the port of a number, and appends its description where the file does not have it. Where nobody has said what it
-// is, it is what it was, or else nothing but its number.
-func (s *Stream) port(dst []byte, number int, is *Interface) ([]byte, *streamed) {
+// port returns the port with an index and appends its description if the file does not have it. An undescribed port
+// keeps its last description, or gets its index as its name.
+func (s *Stream) port(dst []byte, number int, is *Interface) ([]byte, *streamPort) {
 	p := s.ports[number]
 	if p != nil && (is == nil || is == p.is) {
 		return dst, p
@@ -84,7 +84,7 @@ func (s *Stream) port(dst []byte, number int, is *Interface) ([]byte, *streamed)
 		is = &Interface{Port: number, Name: "port " + strconv.Itoa(number)}
 	}
 	if p = s.known[*is]; p == nil {
-		p = &streamed{is: is, wanted: len(s.o.Ports) == 0 || slices.Contains(s.o.Ports, is.Name), id: len(s.files)}
+		p = &streamPort{is: is, wanted: len(s.o.Ports) == 0 || slices.Contains(s.o.Ports, is.Name), id: len(s.files)}
 		s.known[*is] = p
 		if p.wanted {
 			s.files = append(s.files, p)
@@ -95,7 +95,7 @@ func (s *Stream) port(dst []byte, number int, is *Interface) ([]byte, *streamed)
 	return dst, p
 }
 
-// Append appends the frames that have come since, until dst has limit octets or so. more tells that there are others.
+// Append appends the frames that have arrived since, until dst has about limit octets. more means that others wait.
 func (s *Stream) Append(dst []byte, limit int) (out []byte, more bool) {
 	for more = true; more && len(dst) < limit && !s.Done(); {
 		more = s.cursor.Read(func(r *Record) bool {
@@ -109,12 +109,12 @@ func (s *Stream) Append(dst []byte, limit int) (out []byte, more bool) {
 	return dst, more && !s.Done()
 }
 
-// packet appends a frame where it is wanted.
+// packet appends a frame if it is wanted.
 func (s *Stream) packet(dst []byte, r *Record) []byte {
 	n := s.cursor.Missing(r.Port)
 	if s.o.Since != 0 && r.Time < s.o.Since {
 		if p := s.ports[r.Port]; p != nil {
-			p.missing, p.pending = lost{}, lost{} // it came even before
+			p.missing, p.pending = lost{}, lost{} // those frames were even earlier
 		}
 		return dst
 	}
@@ -136,7 +136,7 @@ func (s *Stream) packet(dst []byte, r *Record) []byte {
 	return appendPacket(dst, p.id, r.Time+s.o.Wall, r, r.Data[:keep], pending.ring+pending.overwritten, r.Note, s.text)
 }
 
-// explain says what the note of a record does not.
+// explain adds what the note of a record does not say.
 func explain(b []byte, r *Record, before lost) []byte {
 	if r.Held > 0 {
 		b = append(b, "held in the receive ring for "...)
@@ -149,12 +149,13 @@ func explain(b []byte, r *Record, before lost) []byte {
 	if len(b) > 0 {
 		b = append(b, "; "...)
 	}
-	return fmt.Appendf(b, "missing before it: %d frames lost in the receive ring (it is read once a second), %d that this capture was too slow for",
+	return fmt.Appendf(b, "missing before it: %d frames lost in the receive ring (it is read once a second), %d that "+
+		"this capture was too slow for",
 		before.ring, before.overwritten)
 }
 
-// End appends what a file ends with: how many frames it has of each interface, and how many are missing, which were
-// captured between two times of the switch's clock.
+// End appends the end of a file: for each interface the number of its frames, and of missing ones, captured between two
+// times of the switch's clock.
 func (s *Stream) End(dst []byte, from, to int64) []byte {
 	for number := range MaxPorts {
 		n := s.cursor.Missing(number)

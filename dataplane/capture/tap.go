@@ -10,7 +10,7 @@ import (
 // Ports is a set of port numbers.
 type Ports [MaxPorts / 64]uint64
 
-// AllPorts is every port, those too that come later.
+// AllPorts is every port, including later ones.
 var AllPorts = Ports{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 
 // Add puts a port into the set.
@@ -19,7 +19,7 @@ func (p *Ports) Add(i int) { p[i/64] |= 1 << (i % 64) }
 // Has tells whether a port is in the set.
 func (p *Ports) Has(i int) bool { return uint(i) < MaxPorts && p[i/64]>>(i%64)&1 != 0 }
 
-// Want is what somebody wants to see.
+// Want is what a reader wants to see.
 type Want struct {
 	Ports Ports
 	Snap  int // octets of each frame, at most; 1 to MaxSnap
@@ -31,13 +31,13 @@ const MaxSnap = 65600
 // MaxCursors is how many may capture at the same time.
 const MaxCursors = 16
 
-// DefaultMemory is the size of the ring in octets where nobody has said another.
+// DefaultMemory is the default size of the ring in octets.
 const DefaultMemory = 16 << 20
 
 // ErrTooMany is returned by Attach when MaxCursors readers capture already.
 var ErrTooMany = errors.New("capture: too many captures run already: end one")
 
-// A Tap is what the data path asks whether anybody captures. Its zero value is ready, and nobody does. Recorder, Lost and
+// A Tap tells the data path whether anybody captures. The zero value is ready, and nobody does. Recorder, Lost and
 // Describe are for the data path; the other methods are for readers.
 type Tap struct {
 	recorder atomic.Pointer[Recorder]
@@ -45,16 +45,17 @@ type Tap struct {
 	losses   chan struct{}
 	missing  atomic.Uint64
 
-	readers sync.Mutex // guards what follows; held while the memory of a ring is made, which takes milliseconds
+	readers sync.Mutex // guards what follows; held for milliseconds while a ring is allocated
 	octets  int
 	cursors []*Cursor
 
-	mu sync.Mutex // of the data path; guards what follows, losses, and that a recorder that comes knows all ports; taken inside readers
+	// mu guards what follows and losses. It also makes sure that a new recorder knows all ports. It is taken inside
+	// readers.
+	mu sync.Mutex
 	is [MaxPorts]*Interface
 }
 
-// Describe says what the port of a number is from now on: frames that were captured before are of the port that had the number
-// then.
+// Describe says which port has an index from now on. Frames captured before belong to the port that had the index then.
 func (t *Tap) Describe(is Interface) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +68,7 @@ func (t *Tap) Describe(is Interface) {
 	}
 }
 
-// Recorder returns where to put frames, nil while nobody captures.
+// Recorder returns the ring for frames, or nil while nobody captures.
 func (t *Tap) Recorder() *Recorder { return t.recorder.Load() }
 
 // Lost says that a lossless frame was lost.
@@ -81,11 +82,11 @@ func (t *Tap) Lost() {
 	}
 }
 
-// Missing returns how many frames readers wanted and did not get, since they were overwritten before.
+// Missing returns how many frames readers wanted and did not get because they were overwritten.
 func (t *Tap) Missing() uint64 { return t.missing.Load() }
 
-// Losses returns a channel on which there is something when a lossless frame was lost since it was last read from. One
-// reader may use it.
+// Losses returns a channel that holds a value if a lossless frame was lost since the last receive. One reader may use
+// it.
 func (t *Tap) Losses() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,8 +97,8 @@ func (t *Tap) Losses() <-chan struct{} {
 	return t.losses
 }
 
-// SetMemory sets how many octets the ring takes (0: DefaultMemory; at least MinMemory). One that is in use is replaced:
-// who reads it reads it to its end and goes on with the new one; what lies in it is not there for those who come later.
+// SetMemory sets the size of the ring in octets (0: DefaultMemory; at least MinMemory). A ring in use is replaced. Its
+// readers read it to its end and continue with the new ring. Later readers do not see its records.
 func (t *Tap) SetMemory(octets int) {
 	t.readers.Lock()
 	defer t.readers.Unlock()
@@ -119,7 +120,7 @@ func (t *Tap) newRecorder() *Recorder {
 	return newRecorder(t.octets)
 }
 
-// install makes the data path write a ring that nobody has written yet.
+// install makes the data path write to a new ring.
 func (t *Tap) install(r *Recorder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +128,7 @@ func (t *Tap) install(r *Recorder) {
 	t.recorder.Store(r)
 }
 
-// Attach returns a reader of what is captured from now on. It has to be closed: until then the data path captures.
+// Attach returns a reader of what is captured from now on. The data path captures until the reader is closed.
 func (t *Tap) Attach(w Want) (*Cursor, error) {
 	w.Snap = min(max(1, w.Snap), MaxSnap)
 	t.readers.Lock()
@@ -143,7 +144,7 @@ func (t *Tap) Attach(w Want) (*Cursor, error) {
 	c := &Cursor{tap: t, recorder: r, want: w}
 	c.number, c.at, c.seen = r.place()
 	t.cursors = append(t.cursors, c)
-	t.agree(r)
+	t.mergeWants(r)
 	if first {
 		t.install(r)
 	}
@@ -162,11 +163,11 @@ func (t *Tap) detach(c *Cursor) {
 		t.recorder.Store(nil)
 		return
 	}
-	t.agree(t.recorder.Load())
+	t.mergeWants(t.recorder.Load())
 }
 
-// agree makes the recorder keep what all readers together want.
-func (t *Tap) agree(r *Recorder) {
+// mergeWants makes the recorder keep what all readers together want.
+func (t *Tap) mergeWants(r *Recorder) {
 	all := &Want{}
 	for _, c := range t.cursors {
 		all.Snap = max(all.Snap, c.want.Snap)

@@ -63,7 +63,8 @@ func TestSetMemory(t *testing.T) {
 	}
 }
 
-// The memory of a ring takes milliseconds, in which all ports may be described: it is made beside the lock that this needs.
+// The memory of a ring takes milliseconds, in which all ports may be described: it is made beside the lock that this
+// needs.
 func TestDescribeDoesNotWaitForMemory(t *testing.T) {
 	const octets = 32 << 20
 	var tap Tap

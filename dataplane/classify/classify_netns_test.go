@@ -19,13 +19,16 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// The kernel is the judge: every frame goes over a veth pair into a real fanout group with the program attached, and arrives
-// at the socket that Priority says.
+// The kernel is the judge: every frame goes over a veth pair into a real fanout group with the program attached, and
+// arrives at the socket that Priority says.
 func TestFanoutInTheKernel(t *testing.T) {
 	w := newWire(t)
 	frames := specimens(t)
-	frames = append(frames, specimen{name: "headers in fragments", b: craft(t, nil, layers.EthernetTypeIPv4, append(ipv4(26), gopacket.Payload(make([]byte, 8000)))...)})
-	frames = append(frames, specimen{name: "tag and headers in fragments", b: craft(t, []tag{{layers.EthernetTypeDot1Q, 3, 10}}, layers.EthernetTypeIPv6, append(ipv6(46), gopacket.Payload(make([]byte, 8000)))...)})
+	frames = append(frames, specimen{name: "headers in fragments",
+		b: craft(t, nil, layers.EthernetTypeIPv4, append(ipv4(26), gopacket.Payload(make([]byte, 8000)))...)})
+	frames = append(frames, specimen{name: "tag and headers in fragments",
+		b: craft(t, []tag{{layers.EthernetTypeDot1Q, 3, 10}}, layers.EthernetTypeIPv6,
+			append(ipv6(46), gopacket.Payload(make([]byte, 8000)))...)})
 	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
 		for _, lossless := range []uint8{0x08, 0x41, 0x80, 0x7F, 0x00, 0xFF} {
 			c := distinct(trust)
@@ -48,7 +51,8 @@ func TestFanoutInTheKernel(t *testing.T) {
 // Without a program that can finish, frames go to the ring that may lose.
 func TestFanoutFailsIntoTheOtherRing(t *testing.T) {
 	w := newWire(t)
-	beyond, err := bpf.Assemble([]bpf.Instruction{bpf.LoadAbsolute{Off: 9999, Size: 1}, bpf.RetConstant{Val: RingLossless}})
+	beyond, err := bpf.Assemble([]bpf.Instruction{bpf.LoadAbsolute{Off: 9999, Size: 1},
+		bpf.RetConstant{Val: RingLossless}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,14 +151,16 @@ func linkUp(t *testing.T, name string) (index int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0) // where there is no IPv6, all is well
+	// where there is no IPv6, all is well
+	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
 	if err := netlink.LinkSetUp(link); err != nil {
 		t.Fatal(err)
 	}
 	return link.Attrs().Index
 }
 
-// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel sees the carrier in its own time.
+// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel sees the carrier in its
+// own time.
 func awaitCarrier(t *testing.T, name string) {
 	t.Helper()
 	for range 500 {
@@ -174,7 +180,8 @@ func socket(t *testing.T, index int, protocol uint16) int {
 	}
 	t.Cleanup(func() { unix.Close(fd) })
 	order := binary.BigEndian.AppendUint16(nil, protocol)
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: binary.NativeEndian.Uint16(order)}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index,
+		Protocol: binary.NativeEndian.Uint16(order)}); err != nil {
 		t.Fatal(err)
 	}
 	return fd
@@ -201,12 +208,14 @@ func (w *wire) attach(t *testing.T, level, option, fd int, program []bpf.RawInst
 	for i, r := range program {
 		filter[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
-	if err := unix.SetsockoptSockFprog(fd, level, option, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}); err != nil {
+	if err := unix.SetsockoptSockFprog(fd, level, option, &unix.SockFprog{Len: uint16(len(filter)),
+		Filter: &filter[0]}); err != nil {
 		t.Fatalf("attach program: %v", err)
 	}
 }
 
-// send asks for the shortest linear part, so that all behind the MAC header of a frame longer than a page lies in fragments.
+// send asks for the shortest linear part, so that all behind the MAC header of a frame longer than a page lies in
+// fragments.
 func (w *wire) send(t *testing.T, b []byte) {
 	t.Helper()
 	header := make([]byte, frame.VnetHeaderOctets)

@@ -123,12 +123,13 @@ func udp(ip gopacket.NetworkLayer) []gopacket.SerializableLayer {
 func arp() gopacket.SerializableLayer {
 	return &layers.ARP{
 		AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4, HwAddressSize: 6, ProtAddressSize: 4, Operation: layers.ARPRequest,
-		SourceHwAddress: testSrc, SourceProtAddress: []byte{10, 0, 0, 1}, DstHwAddress: make([]byte, 6), DstProtAddress: []byte{10, 0, 0, 2},
+		SourceHwAddress: testSrc, SourceProtAddress: []byte{10, 0, 0, 1}, DstHwAddress: make([]byte,
+			6), DstProtAddress: []byte{10, 0, 0, 2},
 	}
 }
 
-// buffered is a frame as the kernel holds it when the programs run: the outer tag in metadata, the packet from its network
-// header on.
+// buffered is a frame as the kernel holds it when the programs run: the outer tag in metadata, the packet from its
+// network header on.
 type buffered struct {
 	tagged, tpid, tci, protocol uint16
 	packet                      []byte

@@ -1,7 +1,7 @@
-// Package classify finds the priority of a frame (802.1Q clause 6.9.4 and, for DSCP, what switching chips do): once in the data
-// plane, as a function, and once in the kernel, as a classic BPF program that spreads a port's frames over its receive rings.
-// Both read one Config and agree on every frame; lossy traffic, which no PFC can hold back, then never fills the ring that
-// lossless frames wait in.
+// Package classify finds the priority of a frame (802.1Q clause 6.9.4 and, for DSCP, what switching chips do): once in
+// the data plane, as a function, and once in the kernel, as a classic BPF program that spreads a port's frames over
+// its receive rings. Both read one Config and agree on every frame; lossy traffic, which no PFC can hold back, then
+// never fills the ring that lossless frames wait in.
 //
 //	priority.go  Config, and Priority for the data plane
 //	fanout.go    Fanout: the same decision for PACKET_FANOUT_CBPF, and a ring of their own for MAC Control and LLDP frames
@@ -13,5 +13,6 @@
 //	dscp   map[DSCP]                map[DSCP]       default, tagged or not
 //	port   default                  default         default
 //
-// A tag is an outer 0x8100. A frame with an outer 0x88A8 is a provider's: no tag of ours and not IP, so it gets the default.
+// A tag is an outer 0x8100. A frame with an outer 0x88A8 is a provider's: no tag of ours and not IP, so it gets the
+// default.
 package classify

@@ -8,29 +8,30 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// The rings of a port, in the order in which their sockets join the fanout group: the program returns the index of a socket.
-// A kernel that cannot finish a program takes its result for 0, so 0 is the ring that may lose.
+// The rings of a port, in the order in which their sockets join the fanout group: the program returns the index of a
+// socket. The kernel takes 0 as the result of a program that cannot finish, so 0 is the ring that may lose frames.
 const (
 	RingOther    = 0
 	RingLossless = 1
 	RingControl  = 2
-	RingRefused  = 3 // what no ring can take: nobody reads it
+	RingRefused  = 3 // for frames that no ring can take; nobody reads it
 	RingSmall    = 4 // added to RingOther and RingLossless for frames of up to SmallFrame octets
 )
 
-// SmallFrame is the longest frame (octets without FCS, not counting an outer VLAN tag) that goes to a ring of small slots. A
-// slot there takes a sixth of one for a full frame, so that the ring stays in the caches: a switch that is busy with smallest
-// frames is a quarter faster with it. Acknowledgements and congestion notifications are shorter.
+// SmallFrame is the longest frame (octets without FCS and without an outer VLAN tag) that goes to a ring of small
+// slots. Such a slot takes a sixth of a full slot, so that the ring stays in the caches. A switch that is busy with
+// smallest frames is a quarter faster with it. Acknowledgements and congestion notifications are shorter.
 const SmallFrame = 144
 
-// Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group: RingControl for MAC Control (0x8808) and
-// LLDP (0x88CC) frames, also behind an outer tag; RingRefused for SCTP GSO frames; of all others RingLossless for those
-// whose priority is in lossless (bit n = priority n), and RingOther, with RingSmall added where the frame is small. It decides
-// exactly as Priority does, for truncated packets too. The error is that of Validate.
+// Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group. It returns RingControl for MAC
+// Control (0x8808) and LLDP (0x88CC) frames, also behind an outer tag, and RingRefused for GSO frames of SCTP. For all
+// others it returns RingLossless if their priority is in lossless (bit n = priority n), else RingOther, and adds
+// RingSmall for a small frame. It decides exactly as Priority does, also for truncated packets. The error is that of
+// Validate.
 //
-// In the fanout hook the packet starts at its network header, the outer tag of either kind is in metadata, and the protocol is
-// the EtherType behind it. Loads from the packet have plain offsets and not those relative to SKF_NET_OFF, which is the same
-// place here: kernels before 6.16 refuse the latter where the header is not in the linear part of the buffer.
+// In the fanout hook the packet starts at its network header. The outer tag of either kind is in metadata, and the
+// protocol is the EtherType behind the tag. Loads have plain offsets, not those relative to SKF_NET_OFF, which is the
+// same place here: kernels before 6.16 refuse the latter if the header is not in the linear part of the buffer.
 func (c *Config) Fanout(lossless uint8) ([]bpf.RawInstruction, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -49,14 +50,14 @@ func (c *Config) Fanout(lossless uint8) ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(link(program, ring(lossless, c.Default)))
 }
 
-// ring returns the ring of a priority. The programs take it out of a word of bits, so it is bit n of lossless.
+// ring returns the ring of a priority, which is its bit in lossless: the programs take the ring out of a word of bits.
 func ring(lossless, priority uint8) uint32 { return uint32(lossless >> priority & RingLossless) }
 
-// toFallback marks a jump to where the ring of the default priority is loaded.
+// toFallback marks a jump to the instruction that loads the ring of the default priority.
 const toFallback = math.MaxUint8
 
-// link appends what loads the ring of the default priority, and what adds RingSmall for a small frame, and sets the jumps that
-// lead there.
+// link appends the instructions that load the ring of the default priority and add RingSmall for a small frame. It also
+// sets the jumps to the former.
 func link(program []bpf.Instruction, fallback uint32) []bpf.Instruction {
 	for i, instruction := range program {
 		if jump, ok := instruction.(bpf.JumpIf); ok && jump.SkipTrue == toFallback {
@@ -77,7 +78,7 @@ func link(program []bpf.Instruction, fallback uint32) []bpf.Instruction {
 	)
 }
 
-// fanoutControl ends for control frames, and goes on for others.
+// fanoutControl returns for control frames and falls through for others.
 func fanoutControl() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtProto},
@@ -89,9 +90,9 @@ func fanoutControl() []bpf.Instruction {
 
 const protocolSCTP = 132
 
-// fanoutRefused ends for SCTP packets above the MTU, and goes on for others. There is no virtio_net_hdr for the GSO frames
-// of SCTP, and a kernel that has to write one into a ring of version 2 leaves the ring's head marked as taken for ever
-// (tpacket_rcv up to 6.18 at least): one such frame would stop the ring.
+// fanoutRefused returns for SCTP packets above the MTU and falls through for others. There is no virtio_net_hdr for GSO
+// frames of SCTP. A kernel that has to write one into a ring of version 2 marks the ring's head as taken for ever
+// (tpacket_rcv up to 6.18 at least), so that one such frame would stop the ring.
 func fanoutRefused(mtu int) []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtLen},
@@ -124,15 +125,15 @@ func fanoutPCP(lossless uint8) []bpf.Instruction {
 	}
 }
 
-// fanoutDSCP leaves the ring of the priority that the map has for the codepoint in A.
+// fanoutDSCP leaves the ring of the codepoint's priority in A.
 func (c *Config) fanoutDSCP(lossless uint8) []bpf.Instruction {
-	var low, high uint32 // rings of codepoints 0–31 and 32–63, a bit each
+	var low, high uint32 // the rings of codepoints 0–31 and 32–63, one bit each
 	for dscp := range DSCPs / 2 {
 		low |= ring(lossless, c.DSCP[dscp]) << dscp
 		high |= ring(lossless, c.DSCP[dscp+DSCPs/2]) << dscp
 	}
 	return []bpf.Instruction{
-		// What is behind a provider's tag is not ours to read, though the kernel has taken that tag off as well.
+		// What lies behind a provider's tag is not looked at, though the kernel has removed that tag as well.
 		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
 		bpf.LoadExtension{Num: bpf.ExtVLANProto},

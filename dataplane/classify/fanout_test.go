@@ -10,8 +10,8 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// machine runs a program in the virtual machine of x/net/bpf. That one knows no metadata, so the program is given it as five
-// words in front of the packet, and its loads are moved accordingly.
+// machine runs a program in the virtual machine of x/net/bpf. That one knows no metadata, so the program is given it
+// as five words in front of the packet, and its loads are moved accordingly.
 type machine struct{ vm *bpf.VM }
 
 const metadataOctets = 5 * 4
@@ -116,7 +116,8 @@ func TestFanoutProperty(t *testing.T) {
 		lossless := rapid.Byte().Draw(t, "lossless")
 		b := make([]byte, 12)
 		for range rapid.IntRange(0, 2).Draw(t, "tags") {
-			b = binary.BigEndian.AppendUint16(b, rapid.SampledFrom([]uint16{frame.TypeVLAN, frame.TypeServiceTag}).Draw(t, "tpid"))
+			b = binary.BigEndian.AppendUint16(b, rapid.SampledFrom([]uint16{frame.TypeVLAN,
+				frame.TypeServiceTag}).Draw(t, "tpid"))
 			b = binary.BigEndian.AppendUint16(b, rapid.Uint16().Draw(t, "tci"))
 		}
 		b = binary.BigEndian.AppendUint16(b, rapid.SampledFrom(etherTypes).Draw(t, "type"))
@@ -173,7 +174,8 @@ func TestFanoutIsShort(t *testing.T) {
 		c := Config{Trust: tt.trust, DSCP: DefaultDSCP()}
 		raw, err := c.Fanout(tt.lossless)
 		if err != nil || len(raw) != tt.want {
-			t.Errorf("trust %v, lossless %08b: got %d instructions, %v, want %d", tt.trust, tt.lossless, len(raw), err, tt.want)
+			t.Errorf("trust %v, lossless %08b: got %d instructions, %v, want %d", tt.trust, tt.lossless, len(raw), err,
+				tt.want)
 		}
 	}
 }
@@ -191,7 +193,8 @@ func TestFanoutControl(t *testing.T) {
 			frame.TypeMACControl: true, frame.TypeLLDP: true,
 			frame.TypeIPv4: false, frame.TypeIPv6: false, frame.TypeARP: false, 0x8809: false, 0x88CB: false, 4: false,
 		} {
-			if got := m.run(t, buffered{protocol: protocol, packet: make([]byte, 46)}); control != (got == RingControl) {
+			if got := m.run(t, buffered{protocol: protocol, packet: make([]byte,
+				46)}); control != (got == RingControl) {
 				t.Errorf("trust %v, EtherType %04x: ring %d, control ring wanted: %v", trust, protocol, got, control)
 			}
 		}

@@ -12,7 +12,7 @@ const Priorities = 8
 // DSCPs is the number of differentiated services codepoints: 0–63.
 const DSCPs = 64
 
-// Trust is what a port believes of the frames that it receives.
+// Trust is what a port uses of the frames that it receives.
 type Trust uint8
 
 // What a port may trust.
@@ -24,27 +24,23 @@ const (
 
 // String returns the word of the configuration: pcp, dscp or port.
 func (t Trust) String() string {
-	switch t {
-	case TrustPCP:
-		return "pcp"
-	case TrustDSCP:
-		return "dscp"
-	case TrustPort:
-		return "port"
+	if t > TrustPort {
+		return fmt.Sprintf("trust(%d)", uint8(t))
 	}
-	return fmt.Sprintf("trust(%d)", uint8(t))
+	return [...]string{TrustPCP: "pcp", TrustDSCP: "dscp", TrustPort: "port"}[t]
 }
 
-// Config says how a port finds the priority of a frame. The zero value trusts the PCP and gives untagged frames priority 0.
+// Config says how a port finds the priority of a frame. The zero value trusts the PCP and gives untagged frames
+// priority 0.
 type Config struct {
 	Trust   Trust
-	Default uint8        // 0–7: of frames that carry nothing that the port trusts
+	Default uint8        // 0–7: the priority of frames that carry nothing that the port trusts
 	DSCP    [DSCPs]uint8 // 0–7: priority by codepoint
 	MTU     int          // of the link, in octets behind the MAC header; only Fanout reads it, and 0 is unknown
 }
 
-// DefaultDSCP returns the map that is in force where the user sets nothing: DSCP >> 3, the class selector (RFC 2474 clause
-// 4.2.2).
+// DefaultDSCP returns the map that is in force where the user sets nothing: DSCP >> 3, the class selector (RFC 2474
+// clause 4.2.2).
 func DefaultDSCP() (m [DSCPs]uint8) {
 	for dscp := range m {
 		m[dscp] = uint8(dscp >> 3)

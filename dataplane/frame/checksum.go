@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// Sum returns the ones' complement sum (RFC 1071) of b as big-endian 16-bit words, an odd octet padded with zero, added to
-// initial. It is not inverted: a checksum is ^Sum, and data with its checksum in it sums to 0xFFFF. Sums of parts of even
-// length may be chained.
+// Sum returns the ones' complement sum (RFC 1071) of b as big-endian 16-bit words, with an odd octet padded with zero,
+// added to initial. The sum is not inverted: a checksum is ^Sum, and data that includes its checksum sums to 0xFFFF.
+// Sums of parts of even length may be chained.
 func Sum(b []byte, initial uint16) uint16 {
 	// The sum may be taken in either order of octets (RFC 1071 clause 2B). Little-endian loads are plain loads on the
 	// machines that matter, and swapping the result once is cheaper than swapping each word.
@@ -60,7 +60,7 @@ func add(a, b uint16) uint16 {
 	return uint16(sum) + uint16(sum>>16)
 }
 
-// sctpChecksumOffset is where SCTP keeps its checksum; no other protocol that the kernel leaves unfinished keeps it there.
+// sctpChecksumOffset is where SCTP keeps its checksum. No other protocol that the kernel leaves unfinished uses it.
 const (
 	sctpChecksumOffset = 8
 	sctpChecksumOctets = 4
@@ -68,9 +68,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// CompleteChecksum finishes in place the checksum that the sender of b left to its network card (CHECKSUM_PARTIAL), as v
-// says where. It returns true when the frame is now complete, which it also is where v asks for nothing, and false, with b
-// as it was, for a header that points outside of the frame or into its addresses. A GSO frame is cut, not completed.
+// CompleteChecksum completes in place the checksum that the sender of b left to its network card (CHECKSUM_PARTIAL),
+// at the place that v gives. It returns true if the frame is now complete, also if v asks for nothing. It returns
+// false and does not change b if v points outside of the frame or into its addresses. A GSO frame is segmented, not
+// completed.
 func CompleteChecksum(b []byte, v VnetHeader) bool {
 	if !v.NeedsCsum() {
 		return true
@@ -91,7 +92,8 @@ func CompleteChecksum(b []byte, v VnetHeader) bool {
 	return true
 }
 
-// nonZero replaces a checksum of 0 by its equal in ones' complement: in UDP a 0 says that there is none (RFC 768).
+// nonZero replaces a checksum of 0 by its equal in ones' complement. In UDP 0 means that there is no checksum (RFC
+// 768).
 func nonZero(checksum uint16) uint16 {
 	if checksum == 0 {
 		return 0xFFFF
@@ -99,8 +101,8 @@ func nonZero(checksum uint16) uint16 {
 	return checksum
 }
 
-// completeSCTP writes the CRC32c of an SCTP packet (RFC 9260 appendix A). The kernel passes it on with the flag of the
-// internet checksum; only the offset of the field tells them apart.
+// completeSCTP writes the CRC32c of an SCTP packet (RFC 9260 appendix A). The kernel flags it like an internet
+// checksum. Only the offset of the field tells them apart.
 func completeSCTP(p []byte) bool {
 	if len(p) < sctpChecksumOffset+sctpChecksumOctets {
 		return false

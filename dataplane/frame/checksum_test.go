@@ -92,7 +92,8 @@ func TestCompleteChecksumOfUDPIsNeverZero(t *testing.T) {
 }
 
 func TestCompleteChecksumSCTP(t *testing.T) {
-	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolSCTP, SrcIP: []byte{10, 0, 0, 1}, DstIP: []byte{10, 0, 0, 2}}
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolSCTP, SrcIP: []byte{10, 0, 0, 1},
+		DstIP: []byte{10, 0, 0, 2}}
 	want := serialize(t,
 		&layers.Ethernet{DstMAC: testDst, SrcMAC: testSrc, EthernetType: layers.EthernetTypeIPv4}, ip,
 		&layers.SCTP{SrcPort: 7, DstPort: 8, VerificationTag: 0xCAFE},
@@ -117,8 +118,10 @@ func TestCompleteChecksumRefuses(t *testing.T) {
 		{"nothing to do", VnetHeader{CsumStart: 9999}, true},
 		{"data valid", VnetHeader{Flags: VnetDataValid}, true},
 		{"start beyond the frame", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 65535}, false},
-		{"field beyond the frame", VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(transport), CsumOffset: 65535}, false},
-		{"half of the field in the frame", VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(transport), CsumOffset: uint16(len(whole) - transport - 1)}, false},
+		{"field beyond the frame", VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(transport), CsumOffset: 65535},
+			false},
+		{"half of the field in the frame", VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(transport),
+			CsumOffset: uint16(len(whole) - transport - 1)}, false},
 		{"start in the addresses", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 0, CsumOffset: 16}, false},
 		{"SCTP cut short", VnetHeader{Flags: VnetNeedsCsum, CsumStart: uint16(len(whole) - 10), CsumOffset: 8}, false},
 	}

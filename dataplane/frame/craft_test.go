@@ -68,7 +68,8 @@ func (s shape) link() ([]gopacket.SerializableLayer, int) {
 		inner = TypeIPv6
 	}
 	types := append(append([]uint16{}, s.tags...), inner)
-	stack := []gopacket.SerializableLayer{&layers.Ethernet{DstMAC: testDst, SrcMAC: testSrc, EthernetType: layers.EthernetType(types[0])}}
+	stack := []gopacket.SerializableLayer{&layers.Ethernet{DstMAC: testDst, SrcMAC: testSrc,
+		EthernetType: layers.EthernetType(types[0])}}
 	for _, next := range types[1:] {
 		stack = append(stack, &layers.Dot1Q{
 			Priority: s.tci.PCP(), DropEligible: s.tci.DEI(), VLANIdentifier: s.tci.VID(), Type: layers.EthernetType(next),
@@ -90,7 +91,8 @@ func (s shape) network() ([]gopacket.SerializableLayer, int) {
 			SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2},
 		}
 		if s.options {
-			ip.Options = []layers.IPv4Option{{OptionType: 148, OptionLength: 4, OptionData: []byte{0, 0}}} // router alert
+			// router alert
+			ip.Options = []layers.IPv4Option{{OptionType: 148, OptionLength: 4, OptionData: []byte{0, 0}}}
 			return []gopacket.SerializableLayer{ip}, 24
 		}
 		return []gopacket.SerializableLayer{ip}, 20
@@ -200,7 +202,8 @@ func judge(t fataler, b []byte) judged {
 	j.tcp, _ = packet.Layer(layers.LayerTypeTCP).(*layers.TCP)
 	j.udp, _ = packet.Layer(layers.LayerTypeUDP).(*layers.UDP)
 	if j.ipv4 != nil {
-		equalOctets(t, "IPv4 header", j.ipv4.Contents, serialize(t, j.ipv4, gopacket.Payload(j.ipv4.Payload))[:len(j.ipv4.Contents)])
+		equalOctets(t, "IPv4 header", j.ipv4.Contents, serialize(t, j.ipv4,
+			gopacket.Payload(j.ipv4.Payload))[:len(j.ipv4.Contents)])
 	} else if want := ipv6Payload(j.ipv6); int(j.ipv6.Length) != want {
 		t.Fatalf("IPv6 payload length %d, want %d", j.ipv6.Length, want)
 	}
@@ -208,7 +211,8 @@ func judge(t fataler, b []byte) judged {
 	case j.tcp != nil:
 		j.payload = j.tcp.Payload
 		_ = j.tcp.SetNetworkLayerForChecksum(packet.NetworkLayer())
-		equalOctets(t, "TCP header", j.tcp.Contents, serialize(t, j.tcp, gopacket.Payload(j.payload))[:len(j.tcp.Contents)])
+		equalOctets(t, "TCP header", j.tcp.Contents, serialize(t, j.tcp,
+			gopacket.Payload(j.payload))[:len(j.tcp.Contents)])
 	case j.udp != nil:
 		j.payload = j.udp.Payload
 		_ = j.udp.SetNetworkLayerForChecksum(packet.NetworkLayer())

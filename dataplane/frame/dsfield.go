@@ -16,12 +16,12 @@ const (
 	ecnCE     = 0b11
 )
 
-// DSCPOctets is how much of the network header DSCP reads.
+// DSCPOctets is how many octets of the network header DSCP reads.
 const DSCPOctets = 2
 
 // DSCP returns the differentiated services codepoint, 0–63 (RFC 2474 clause 3), of the packet whose header starts at
-// b[netOffset] and whose EtherType says what it is. It returns false for what is neither IPv4 nor IPv6, and where fewer than
-// DSCPOctets are left. The version field is not looked at: the EtherType alone decides, as it does in a switching chip.
+// b[netOffset]. It returns false if etherType is neither IPv4 nor IPv6, or fewer than DSCPOctets are left. It does not
+// check the version field: the EtherType alone decides, as in a switching chip.
 func DSCP(b []byte, netOffset int, etherType uint16) (uint8, bool) {
 	if netOffset < 0 || len(b)-netOffset < DSCPOctets {
 		return 0, false
@@ -41,11 +41,11 @@ func DSCP(b []byte, netOffset int, etherType uint16) (uint8, bool) {
 	return 0, false
 }
 
-// MarkCE sets congestion experienced in the packet whose header starts at b[netOffset], if its sender understands it
-// (ECT(0) or ECT(1)), and keeps the IPv4 header checksum right. It returns whether the packet now carries CE: true also for
-// one that was marked before it came here, since its receiver will slow the sender down just the same. It returns false, and
-// changes nothing, for Not-ECT, for a header that is truncated or of another version, and for what is not IP. A GSO frame
-// is marked once and hands the mark on to each frame cut from it; no TCP or UDP checksum covers the field.
+// MarkCE sets congestion experienced in the packet whose header starts at b[netOffset], if its sender supports ECN
+// (ECT(0) or ECT(1)), and updates the IPv4 header checksum. It returns whether the packet now carries CE, also if it
+// was marked before: the receiver will slow the sender down either way. It returns false and changes nothing for
+// Not-ECT, for a header that is truncated or of another version, and for a packet that is not IP. A GSO frame is
+// marked once, and its segments inherit the mark. No TCP or UDP checksum covers the field.
 func MarkCE(b []byte, netOffset int, etherType uint16) bool {
 	if netOffset < 0 || netOffset > len(b) {
 		return false

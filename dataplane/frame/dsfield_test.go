@@ -128,7 +128,8 @@ func TestMarkCEOfGSOFrame(t *testing.T) {
 			t.Fatal("not marked")
 		}
 		for _, b := range cut(t, super, v) {
-			if j := judge(t, b); (j.ipv4 != nil && j.ipv4.TOS&ecnMask != ecnCE) || (j.ipv6 != nil && j.ipv6.TrafficClass&ecnMask != ecnCE) {
+			if j := judge(t, b); (j.ipv4 != nil && j.ipv4.TOS&ecnMask != ecnCE) ||
+				(j.ipv6 != nil && j.ipv6.TrafficClass&ecnMask != ecnCE) {
 				t.Errorf("segment without CE: %x", b[:60])
 			}
 		}

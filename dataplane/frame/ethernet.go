@@ -83,3 +83,52 @@ func PutAddress(b []byte, address uint64) {
 
 // IsGroup reports whether address is a group address: multicast or broadcast.
 func IsGroup(address uint64) bool { return address>>40&1 == 1 }
+
+// TCI is the tag control information of an 802.1Q tag (802.1Q clause 9.6).
+//
+//	 3 bits: PCP
+//	 1 bit:  DEI
+//	12 bits: VID
+type TCI uint16
+
+// MakeTCI builds a TCI from a priority 0–7, the drop eligible indicator and a VLAN identifier 0–4095; higher bits are
+// ignored.
+func MakeTCI(pcp uint8, dei bool, vid uint16) TCI {
+	t := TCI(pcp&7)<<13 | TCI(vid&0x0FFF)
+	if dei {
+		t |= 1 << 12
+	}
+	return t
+}
+
+// PCP returns the priority code point, 0–7.
+func (t TCI) PCP() uint8 { return uint8(t >> 13) }
+
+// DEI returns the drop eligible indicator.
+func (t TCI) DEI() bool { return t>>12&1 == 1 }
+
+// VID returns the VLAN identifier; 0 means that the tag carries a priority only.
+func (t TCI) VID() uint16 { return uint16(t) & 0x0FFF }
+
+// InsertTag puts a tag behind the addresses of the frame that starts at slot[off] and returns the frame's new start,
+// off−4. The addresses move TagOctets to the left, and all else stays in place. There must be 4 octets of room before
+// the frame (PACKET_RESERVE), and the frame must hold both addresses. The virtio header changes by Shift(TagOctets).
+func InsertTag(slot []byte, off int, tpid uint16, tci TCI) int {
+	start := off - TagOctets
+	copy(slot[start:start+typeOffset], slot[off:off+typeOffset])
+	binary.BigEndian.PutUint16(slot[start+typeOffset:], tpid)
+	binary.BigEndian.PutUint16(slot[start+tciOffset:], uint16(tci))
+	return start
+}
+
+// Octets of a frame on the wire that are not octets of the frame in memory.
+const (
+	FCSOctets  = 4
+	GapOctets  = 8 + 12 // preamble with start delimiter, and the minimum gap (802.3 clauses 3.1.1 and 4.4.2)
+	WireExtras = FCSOctets + GapOctets
+)
+
+// WireOctets returns what a frame of n octets takes of a link: n + 24. Shapers, meters and headroom count it. A frame
+// shorter than 60 octets, which only a virtual link carries unpadded, counts as it is: one rule holds for all frames,
+// and what a port sends equals what its counters show.
+func WireOctets(n int) int { return n + WireExtras }

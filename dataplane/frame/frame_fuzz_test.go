@@ -64,13 +64,15 @@ func FuzzVnetHeader(f *testing.F) {
 		again := make([]byte, VnetHeaderOctets)
 		v.Encode(again)
 		equalOctets(t, "header", again, b[:VnetHeaderOctets])
-		if s := v.Shift(delta % 8); s.GSOSize != v.GSOSize || s.CsumOffset != v.CsumOffset || s.Flags != v.Flags || s.GSOType != v.GSOType {
+		if s := v.Shift(delta % 8); s.GSOSize != v.GSOSize || s.CsumOffset != v.CsumOffset || s.Flags != v.Flags ||
+			s.GSOType != v.GSOType {
 			t.Fatalf("Shift changed more than offsets: %+v became %+v", v, s)
 		}
 	})
 }
 
-// CompleteChecksum changes the checksum field and nothing else, and where it accepts, the octets it covered sum up right.
+// CompleteChecksum changes the checksum field and nothing else, and where it accepts, the octets it covered sum up
+// right.
 func FuzzCompleteChecksum(f *testing.F) {
 	for _, b := range seeds(f) {
 		f.Add(b, uint16(34), uint16(16))

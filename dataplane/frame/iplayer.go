@@ -26,7 +26,7 @@ const (
 	udpOctets         = 8
 )
 
-// Protocol numbers; the three extension headers are those that a sender's segmentation offload copies to each segment.
+// Protocol numbers. The three extension headers are those that a sender's segmentation offload copies to each segment.
 const (
 	protocolHopByHop           = 0
 	protocolIPv4               = 4
@@ -38,8 +38,7 @@ const (
 	protocolDestinationOptions = 60
 )
 
-// ipLayer is an IP header with the TCP, UDP or other header behind it: what differs from segment to segment. Offsets count from
-// the start of the frame.
+// ipLayer is an IP header with the transport header behind it. Offsets count from the start of the frame.
 type ipLayer struct {
 	network   int // the IP header
 	transport int // the header behind it and its extension headers
@@ -47,13 +46,13 @@ type ipLayer struct {
 	end       int // of the packet: octets behind it are padding
 	protocol  uint8
 	ipv4      bool
-	routed    bool   // an IPv6 routing header: the pseudo header has another destination than the IP header
+	routed    bool   // there is an IPv6 routing header: the pseudo header has another destination than the IP header
 	noSum     bool   // UDP without a checksum
 	constant  uint16 // sum of the pseudo header without its length
 }
 
-// locate finds the first IP header of b behind any number of VLAN tags. It returns false for whatever is not an unfragmented
-// IP packet that is all there.
+// locate finds the first IP header of b behind any number of VLAN tags. It returns false unless there is a complete,
+// unfragmented IP packet.
 func locate(b []byte) (l ipLayer, ok bool) {
 	network, etherType, ok := locateNetwork(b)
 	if !ok {
@@ -69,7 +68,8 @@ func locate(b []byte) (l ipLayer, ok bool) {
 	return l, false
 }
 
-// locateNetwork skips C-tags and S-tags alike: a frame with two of them is forwarded by its outer one, but cut as well.
+// locateNetwork skips C-tags and S-tags alike. A frame with two tags is forwarded by its outer tag, but segmented as
+// well.
 func locateNetwork(b []byte) (offset int, etherType uint16, ok bool) {
 	for offset = typeOffset; offset+2 <= len(b); offset += TagOctets {
 		etherType = binary.BigEndian.Uint16(b[offset:])
@@ -155,15 +155,15 @@ func (l *ipLayer) checksum() int {
 	return udpChecksumOffset
 }
 
-// seedPartial takes the pseudo header from an unfinished checksum, which is the sum of it. That holds also where the IP
-// header does not show the last address (source routing).
+// seedPartial derives the pseudo header from an unfinished checksum, which is its sum. This also works if the IP header
+// does not show the last address (source routing).
 func (l *ipLayer) seedPartial(b []byte) {
 	field := binary.BigEndian.Uint16(b[l.transport+l.checksum():])
 	l.constant = add(field, ^uint16(l.end-l.transport))
 }
 
-// seedComplete sums the pseudo header anew (RFC 9293 clause 3.1, RFC 8200 clause 8.1), for a checksum that was finished: by a
-// card that merged what it received, or because it is an outer one.
+// seedComplete sums the pseudo header anew (RFC 9293 clause 3.1, RFC 8200 clause 8.1) for a checksum that is complete:
+// a card merged what it received, or it is an outer checksum.
 func (l *ipLayer) seedComplete(b []byte) {
 	field := binary.BigEndian.Uint16(b[l.transport+l.checksum():])
 	l.noSum = l.protocol == protocolUDP && field == 0
@@ -174,4 +174,56 @@ func (l *ipLayer) seedComplete(b []byte) {
 		addresses = addresses[ipv6SourceOffset:ipv6Octets]
 	}
 	l.constant = Sum(addresses, uint16(l.protocol))
+}
+
+// A sender with tunnel offloads (VXLAN, Geneve, GRE, IP in IP; a veth has them all) hands over one outer packet around
+// one inner GSO frame. The virtio header cannot express that. It shows as a checksum that starts behind the outer
+// header. Nobody needs to know the kind of tunnel, since all octets between the outer and the inner headers are the
+// same in each segment. The inner IP header is the one that ends where the checksum starts and whose packet ends where
+// the outer packet ends.
+
+// Bits of a GRE header (RFC 2784, RFC 2890) with which its segments would differ.
+const greChecksumOrSequence = 0x9000
+
+// tunnels reports whether the checksum left to the card, from offset start on, lies in a packet inside of this one.
+func (l *ipLayer) tunnels(start int) bool {
+	switch l.protocol {
+	case protocolIPv4, protocolIPv6, protocolGRE, protocolUDP:
+		return start > l.transport
+	}
+	return false
+}
+
+// seedTunnel prepares l, an outer layer, for segmentation.
+func (l *ipLayer) seedTunnel(b []byte) bool {
+	switch l.protocol {
+	case protocolGRE:
+		p := b[l.transport:l.end]
+		return len(p) >= 2 && binary.BigEndian.Uint16(p)&greChecksumOrSequence == 0
+	case protocolUDP:
+		if l.routed || !l.locatePayload(b) {
+			return false
+		}
+		l.seedComplete(b)
+	}
+	return true
+}
+
+// locateInner finds the IP header inside of outer whose TCP or UDP header starts at start.
+func locateInner(b []byte, outer ipLayer, start int) (ipLayer, bool) {
+	if start > outer.end {
+		return ipLayer{}, false
+	}
+	b = b[:outer.end]
+	for header := ipv4MinOctets; header <= ipv4MaxOctets && outer.transport+header <= start; header += 4 {
+		inner := ipLayer{network: start - header}
+		if inner.locateIPv4(b) && inner.transport == start && inner.end == outer.end {
+			return inner, true
+		}
+	}
+	if outer.transport+ipv6Octets > start {
+		return ipLayer{}, false
+	}
+	inner := ipLayer{network: start - ipv6Octets}
+	return inner, inner.locateIPv6(b) && inner.transport == start && inner.end == outer.end
 }

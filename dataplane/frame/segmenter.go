@@ -2,38 +2,38 @@ package frame
 
 import "encoding/binary"
 
-// MaxSegments is the largest number of frames that one GSO frame may become. Linux cuts TCP at no less than 8 payload
-// octets (TCP_MIN_SND_MSS 48 with 40 octets of options), which gives 8192 for the longest packet. A smaller gso_size, which
-// only a raw socket can write, would turn one frame into up to 65,495.
+// MaxSegments is the largest number of frames from one GSO frame. Linux segments TCP at no less than 8 payload octets
+// (TCP_MIN_SND_MSS 48 with 40 octets of options), which gives 8192 for the longest packet. Only a raw socket can write
+// a smaller gso_size, which would turn one frame into up to 65,495.
 const MaxSegments = 8192
 
-// Refusal says why a GSO frame cannot be cut. Such a frame is malformed and dropped.
+// Refusal is the reason why a GSO frame cannot be segmented. Such a frame is malformed and dropped.
 type Refusal uint8
 
 // Reasons to refuse a GSO frame.
 const (
-	NotRefused    Refusal = iota
-	RefusedType           // no GSO frame, a UDP datagram to be fragmented (UFO), or a type unknown
-	RefusedHeader         // the headers are not those of the type, truncated, fragmented, or not where the VnetHeader says
-	RefusedTunnel         // the segments are inside of a tunnel that cannot be cut
-	RefusedSize           // gso_size is 0, or there would be more than MaxSegments frames
+	NotRefused  Refusal = iota
+	RefusedType         // no GSO frame, a UDP datagram to be fragmented (UFO), or a type unknown
+	// the headers are not those of the type, truncated, fragmented, or not where the VnetHeader says
+	RefusedHeader
+	RefusedTunnel // the segments are inside of a tunnel that cannot be cut
+	RefusedSize   // gso_size is 0, or there would be more than MaxSegments frames
 )
 
 // String returns the reason in the words of an event.
 func (r Refusal) String() string {
-	switch r {
-	case NotRefused:
-		return "not refused"
-	case RefusedType:
-		return "segmentation type not supported"
-	case RefusedHeader:
-		return "headers do not fit the segmentation type"
-	case RefusedTunnel:
-		return "segmentation inside of an unknown tunnel (at the sender, switch its tunnel's segmentation offload off)"
-	case RefusedSize:
-		return "segment size out of range"
+	if int(r) < len(refusals) {
+		return refusals[r]
 	}
 	return "unknown"
+}
+
+var refusals = [...]string{
+	NotRefused:    "not refused",
+	RefusedType:   "segmentation type not supported",
+	RefusedHeader: "headers do not fit the segmentation type",
+	RefusedTunnel: "segmentation inside of an unknown tunnel (at the sender, switch its tunnel's segmentation offload off)",
+	RefusedSize:   "segment size out of range",
 }
 
 // TCP flags that do not belong to every segment.
@@ -43,22 +43,22 @@ const (
 	tcpCWR uint8 = 0x80
 )
 
-// Segmenter cuts a GSO frame (GSO, GRO) into the frames that a network card would have put on the wire, one at a time and
-// each complete with its checksums, so that the caller may stop where its buffer ends and go on later. The zero value is
-// ready for Reset; a Segmenter is used again for the next GSO frame.
+// Segmenter segments a GSO frame (GSO, GRO) into the frames that a network card would have put on the wire. It makes
+// one frame at a time, complete with checksums, so that the caller may stop when its buffer is full and continue
+// later. The zero value is ready for Reset. A Segmenter is reused for the next GSO frame.
 type Segmenter struct {
-	super    []byte  // borrowed from Reset on until Next has returned the last frame
+	super    []byte  // the GSO frame, borrowed from Reset until Next has returned the last frame
 	inner    ipLayer // the packet that is cut
 	outer    ipLayer // the packet around it, if it is in a tunnel
 	tunnel   bool
 	cwrFirst bool // CWR belongs to the first segment only
 	size     int  // payload octets of a segment
 	segments int  // number of segments
-	next     int  // the one that Next returns next, from 0
+	next     int  // index of the segment that Next returns next
 }
 
-// Reset starts on super, whose virtio header is v and whose tag, if it has one, stands in the frame. The Segmenter reads super
-// until Next has returned the last frame. Of a GSO frame that is refused there is nothing to cut: Next returns 0.
+// Reset starts on a GSO frame whose virtio header is v. A tag stands in the frame. The Segmenter reads super until
+// Next has returned the last frame. After a refusal Next returns 0.
 func (c *Segmenter) Reset(super []byte, v VnetHeader) Refusal {
 	*c = Segmenter{super: super}
 	refusal := c.locate(v)
@@ -71,7 +71,7 @@ func (c *Segmenter) Reset(super []byte, v VnetHeader) Refusal {
 	return refusal
 }
 
-// locate finds the packet to cut and holds it against the virtio header.
+// locate finds the packet to segment and checks it against the virtio header.
 func (c *Segmenter) locate(v VnetHeader) Refusal {
 	known, protocol := gsoProtocol(v.GSOType)
 	if !known {
@@ -97,7 +97,7 @@ func (c *Segmenter) locate(v VnetHeader) Refusal {
 	return NotRefused
 }
 
-// fits reports whether the header that was found is the one that v means.
+// fits reports whether v describes the header that was found.
 func (l *ipLayer) fits(v VnetHeader) bool {
 	switch v.GSOType &^ GSOECN {
 	case GSOTCPv4:
@@ -110,7 +110,7 @@ func (l *ipLayer) fits(v VnetHeader) bool {
 		}
 	}
 	if !v.NeedsCsum() {
-		return !l.routed // nothing shows the address of the pseudo header
+		return !l.routed // the address of the pseudo header is not known
 	}
 	return int(v.CsumStart) == l.transport && int(v.CsumOffset) == l.checksum()
 }
@@ -125,7 +125,7 @@ func gsoProtocol(gsoType uint8) (known bool, protocol uint8) {
 	return false, 0
 }
 
-// count finds the number of segments and what their checksums have in common.
+// count finds the number of segments and the part that their checksums have in common.
 func (c *Segmenter) count(v VnetHeader) Refusal {
 	payload, size := c.inner.end-c.inner.payload, int(v.GSOSize)
 	if size == 0 || payload > size*MaxSegments {
@@ -142,24 +142,24 @@ func (c *Segmenter) count(v VnetHeader) Refusal {
 	return NotRefused
 }
 
-// Segments returns the number of frames that the GSO frame becomes, those already cut included; 0 after a refusal.
+// Segments returns the number of frames from the GSO frame, including those already returned; 0 after a refusal.
 func (c *Segmenter) Segments() int { return c.segments }
 
-// Left returns how many of them Next has not returned yet.
+// Left returns how many frames Next has yet to return.
 func (c *Segmenter) Left() int { return c.segments - c.next }
 
-// Skip passes over the next n frames, as many Next calls would, without making them.
+// Skip skips the next n frames without making them.
 func (c *Segmenter) Skip(n int) { c.next += min(max(n, 0), c.Left()) }
 
-// MaxOctets returns the length of the longest frame to come out: that of all but the last. It is to be held against the MTU,
-// since the sender chose the size of the segments.
+// MaxOctets returns the length of the longest frame, that is of all frames but the last. The caller checks it against
+// the MTU, since the sender chose the size of the segments.
 func (c *Segmenter) MaxOctets() int {
 	return c.inner.payload + min(c.size, c.inner.end-c.inner.payload)
 }
 
-// Next writes the next frame to dst, which does not overlap the GSO frame, and returns its length. It returns 0 when there
-// is none left, and when dst is too short (MaxOctets always suffices), which leaves the frame for the next call. What it
-// wrote needs no virtio header.
+// Next writes the next frame to dst, which does not overlap the GSO frame, and returns its length. The frame needs no
+// virtio header. Next returns 0 if no frame is left. It also returns 0 if dst is too short (MaxOctets always suffices);
+// the next call then returns the same frame.
 func (c *Segmenter) Next(dst []byte) int {
 	if c.next == c.segments {
 		return 0
@@ -182,14 +182,14 @@ func (c *Segmenter) Next(dst []byte) int {
 	if c.tunnel {
 		c.outer.writeNetwork(dst, c.next)
 		if c.outer.protocol == protocolUDP {
-			c.outer.writeUDP(dst) // last: its checksum covers all the others
+			c.outer.writeUDP(dst) // last, since the outer checksum covers all the others
 		}
 	}
 	c.next++
 	return len(dst)
 }
 
-// writeTCP makes the TCP header at the start of p right for the segment.
+// writeTCP sets the sequence number, flags and checksum of the TCP header at the start of p.
 func (c *Segmenter) writeTCP(p []byte) {
 	sequence := binary.BigEndian.Uint32(p[tcpSequenceOffset:])
 	binary.BigEndian.PutUint32(p[tcpSequenceOffset:], sequence+uint32(c.next*c.size))
@@ -198,8 +198,8 @@ func (c *Segmenter) writeTCP(p []byte) {
 	binary.BigEndian.PutUint16(p[tcpChecksumOffset:], ^Sum(p, add(c.inner.constant, uint16(len(p)))))
 }
 
-// clearFlags returns the flags that the segment must not have: what ends the stream or asks to deliver belongs to the last,
-// what answers a congestion mark to the first.
+// clearFlags returns the flags that the segment must not have. Flags that end the stream or ask to deliver belong to
+// the last segment, the answer to a congestion mark to the first.
 func (c *Segmenter) clearFlags() (flags uint8) {
 	if c.next < c.segments-1 {
 		flags = tcpFIN | tcpPSH
@@ -210,7 +210,7 @@ func (c *Segmenter) clearFlags() (flags uint8) {
 	return flags
 }
 
-// writeNetwork makes the IP header in the segment b, the index-th, right: its length, identification and checksum.
+// writeNetwork sets the length, identification and checksum of the IP header in segment b, the index-th.
 func (l *ipLayer) writeNetwork(b []byte, index int) {
 	p := b[l.network:]
 	if !l.ipv4 {
@@ -224,7 +224,7 @@ func (l *ipLayer) writeNetwork(b []byte, index int) {
 	binary.BigEndian.PutUint16(p[ipv4ChecksumOffset:], ^Sum(p[:l.transport-l.network], 0))
 }
 
-// writeUDP makes the UDP header in the segment b right: its length and, if it has one, its checksum.
+// writeUDP sets the length and, if there is one, the checksum of the UDP header in segment b.
 func (l *ipLayer) writeUDP(b []byte) {
 	p := b[l.transport:]
 	binary.BigEndian.PutUint16(p[udpLengthOffset:], uint16(len(p)))

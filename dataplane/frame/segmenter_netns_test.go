@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel is the judge: a GSO frame goes out of an interface without offloads, where the kernel cuts it itself, and what
-// comes out at the other end is, octet by octet, what the Segmenter made of it.
+// The kernel is the judge: a GSO frame goes out of an interface without offloads, where the kernel cuts it itself, and
+// what comes out at the other end is, octet by octet, what the Segmenter made of it.
 func TestSegmenterAgreesWithTheKernel(t *testing.T) {
 	near, far := vethPair(t)
 	ecn := layers.TCP{Seq: 0xFFFFFF00, ACK: true, PSH: true, FIN: true, CWR: true, ECE: true}
@@ -66,7 +66,8 @@ func TestCompleteChecksumAgreesWithTheKernel(t *testing.T) {
 	near, far := vethPair(t)
 	buffer := make([]byte, 2048)
 	for name, s := range map[string]shape{
-		"TCP/IPv4": {payload: 1001}, "UDP/IPv4": {udp: true, payload: 500}, "TCP/IPv6": {ipv6: true, payload: 777}, "UDP/IPv6": {ipv6: true, udp: true, payload: 1},
+		"TCP/IPv4": {payload: 1001}, "UDP/IPv4": {udp: true, payload: 500}, "TCP/IPv6": {ipv6: true,
+			payload: 777}, "UDP/IPv6": {ipv6: true, udp: true, payload: 1},
 	} {
 		b, network, transport := s.build(t)
 		v := s.unfinish(b, network, transport)
@@ -86,9 +87,9 @@ func TestCompleteChecksumAgreesWithTheKernel(t *testing.T) {
 	}
 }
 
-// vethPair returns packet sockets at both ends of a veth pair in a network namespace of its own. The near one takes a virtio
-// header before each frame and its interface has no offloads; the far one sees the test's frames only. The namespace has no
-// name and goes with the sockets.
+// vethPair returns packet sockets at both ends of a veth pair in a network namespace of its own. The near one takes a
+// virtio header before each frame and its interface has no offloads; the far one sees the test's frames only. The
+// namespace has no name and goes with the sockets.
 func vethPair(t *testing.T) (near, far int) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -135,7 +136,8 @@ func endpoint(t *testing.T, name string, protocol uint16) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0) // where there is no IPv6, all is well
+	// where there is no IPv6, all is well
+	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
 	if err := netlink.LinkSetUp(link); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +147,8 @@ func endpoint(t *testing.T, name string, protocol uint16) int {
 	}
 	t.Cleanup(func() { unix.Close(fd) })
 	order := binary.BigEndian.AppendUint16(nil, protocol)
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: link.Attrs().Index, Protocol: binary.NativeEndian.Uint16(order)}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: link.Attrs().Index,
+		Protocol: binary.NativeEndian.Uint16(order)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<20); err != nil {
@@ -157,7 +160,8 @@ func endpoint(t *testing.T, name string, protocol uint16) int {
 	return fd
 }
 
-// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel sees the carrier in its own time.
+// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel sees the carrier in its
+// own time.
 func awaitCarrier(t *testing.T, name string) {
 	t.Helper()
 	for range 500 {
@@ -179,7 +183,8 @@ func checksumOffloadOff(t *testing.T, fd int, name string) {
 		rest [16]byte
 	}{data: unsafe.Pointer(&value)}
 	copy(request.name[:], name)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		t.Fatalf("ethtool -K %s tx off: %v", name, errno)
 	}
 }

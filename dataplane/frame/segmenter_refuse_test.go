@@ -7,7 +7,8 @@ import (
 )
 
 func TestSegmenterRefuses(t *testing.T) {
-	tcp4, tcp6, udp4 := shape{payload: 3000}, shape{ipv6: true, options: true, payload: 3000}, shape{udp: true, payload: 3000}
+	tcp4, tcp6, udp4 := shape{payload: 3000}, shape{ipv6: true, options: true, payload: 3000}, shape{udp: true,
+		payload: 3000}
 	word := func(offset int, value uint16) func([]byte, *VnetHeader) {
 		return func(b []byte, _ *VnetHeader) { binary.BigEndian.PutUint16(b[offset:], value) }
 	}
@@ -33,7 +34,8 @@ func TestSegmenterRefuses(t *testing.T) {
 		{"csum_start before the header", tcp4, vnet(func(v *VnetHeader) { v.CsumStart-- }), RefusedHeader},
 		{"csum_start behind the header", tcp4, vnet(func(v *VnetHeader) { v.CsumStart += 50 }), RefusedHeader},
 		{"csum_offset of UDP", tcp4, vnet(func(v *VnetHeader) { v.CsumOffset = 6 }), RefusedHeader},
-		{"VXLAN", udp4, func(_ []byte, v *VnetHeader) { v.GSOType = GSOTCPv4; v.CsumStart, v.CsumOffset = 34+50, 16 }, RefusedTunnel},
+		{"VXLAN", udp4, func(_ []byte, v *VnetHeader) { v.GSOType = GSOTCPv4; v.CsumStart, v.CsumOffset = 34+50, 16 },
+			RefusedTunnel},
 		{"GRE", tcp4, func(b []byte, v *VnetHeader) { b[14+9] = 47; v.CsumStart += 44 }, RefusedTunnel},
 		{"not IP", tcp4, word(12, TypeARP), RefusedHeader},
 		{"tags to the end", tcp4, func(b []byte, _ *VnetHeader) {
@@ -53,7 +55,8 @@ func TestSegmenterRefuses(t *testing.T) {
 		{"IPv6 length beyond the frame", tcp6, word(14+4, 3045), RefusedHeader},
 		{"IPv6 jumbogram", tcp6, word(14+4, 0), RefusedHeader},
 		{"IPv6 second extension header beyond the packet", tcp6, word(14+48, 0x3CFF), RefusedHeader},
-		{"IPv6 last extension header beyond the packet", shape{ipv6: true, options: true, payload: 1200}, word(14+48, 0x06FF), RefusedHeader},
+		{"IPv6 last extension header beyond the packet", shape{ipv6: true, options: true, payload: 1200},
+			word(14+48, 0x06FF), RefusedHeader},
 		{"IPv6 ends in an extension header", tcp6, word(14+4, 12), RefusedHeader},
 		{"IPv6 in IPv6", tcp6, word(14+40, 41<<8), RefusedTunnel},
 		{"IPv6 fragment", tcp6, word(14+40, 44<<8), RefusedHeader},
@@ -98,7 +101,8 @@ func TestSegmenterLimitsSegments(t *testing.T) {
 // A GSO frame may end anywhere: truncated, it is refused, and no octet of it is changed.
 func TestSegmenterTruncated(t *testing.T) {
 	for _, s := range []shape{
-		{payload: 30}, {tags: []uint16{TypeVLAN}, options: true, payload: 30}, {ipv6: true, options: true, payload: 30}, {udp: true, payload: 30},
+		{payload: 30}, {tags: []uint16{TypeVLAN}, options: true, payload: 30}, {ipv6: true, options: true,
+			payload: 30}, {udp: true, payload: 30},
 	} {
 		super, v := s.gsoFrame(t, 8)
 		v.HdrLen = 0

@@ -45,7 +45,8 @@ func TestSegmenterShapes(t *testing.T) {
 		{"odd segments", shape{payload: 4001}, 1001, 4},
 		{"tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 9000}, 1460, 7},
 		{"priority-tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 0), payload: 9000}, 1460, 7},
-		{"two tags", shape{tags: []uint16{TypeServiceTag, TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 9000}, 1460, 7},
+		{"two tags", shape{tags: []uint16{TypeServiceTag, TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 9000}, 1460,
+			7},
 		{"IPv4 options", shape{options: true, payload: 9000}, 1436, 7},
 		{"TCP/IPv6", shape{ipv6: true, tcp: tcpOptions, payload: 14280}, 1428, 10},
 		{"TCP/IPv6 tagged", shape{ipv6: true, tags: []uint16{TypeVLAN}, payload: 9000}, 1440, 7},
@@ -70,7 +71,8 @@ func TestSegmenterShapes(t *testing.T) {
 	}
 }
 
-// checkSegments holds the segments against the GSO frame: gopacket finds them well-formed, and together they say the same.
+// checkSegments holds the segments against the GSO frame: gopacket finds them well-formed, and together they say the
+// same.
 func checkSegments(t fataler, s shape, super []byte, segments [][]byte, gso int) {
 	t.Helper()
 	_, network := s.link()
@@ -123,7 +125,8 @@ func flags(tcp *layers.TCP) (s string) {
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{tcp.FIN, "F"}, {tcp.SYN, "S"}, {tcp.RST, "R"}, {tcp.PSH, "P"}, {tcp.ACK, "A"}, {tcp.URG, "U"}, {tcp.ECE, "E"}, {tcp.CWR, "C"}, {tcp.NS, "N"}} {
+	}{{tcp.FIN, "F"}, {tcp.SYN, "S"}, {tcp.RST, "R"}, {tcp.PSH, "P"}, {tcp.ACK, "A"}, {tcp.URG, "U"}, {tcp.ECE,
+		"E"}, {tcp.CWR, "C"}, {tcp.NS, "N"}} {
 		if f.set {
 			s += f.name
 		}
@@ -134,7 +137,8 @@ func flags(tcp *layers.TCP) (s string) {
 // A GSO frame that a card put together while receiving carries a finished checksum, of whatever value.
 func TestSegmenterWithoutPartialChecksum(t *testing.T) {
 	for _, s := range []shape{
-		{payload: 3000}, {ipv6: true, options: true, payload: 3000}, {udp: true, payload: 3000}, {udp: true, ipv6: true, payload: 3000},
+		{payload: 3000}, {ipv6: true, options: true, payload: 3000}, {udp: true, payload: 3000}, {udp: true, ipv6: true,
+			payload: 3000},
 	} {
 		super, v := s.gsoFrame(t, 1000)
 		v.Flags, v.CsumStart, v.CsumOffset = VnetDataValid, 0, 0
@@ -161,7 +165,8 @@ func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 	binary.BigEndian.PutUint16(field, add(binary.BigEndian.Uint16(field), other))
 	for i, b := range cut(t, super, v) {
 		p := b[transport:]
-		pseudo := append(bytes.Clone(b[network+8:network+40]), 0, 6, byte(len(p)>>8), byte(len(p)), other>>8, other&0xFF)
+		pseudo := append(bytes.Clone(b[network+8:network+40]), 0, 6, byte(len(p)>>8), byte(len(p)), other>>8,
+			other&0xFF)
 		if got := naiveSum(append(pseudo, p...)); got != 0xFFFF {
 			t.Errorf("segment %d: sum %04x, want ffff", i, got)
 		}

@@ -24,7 +24,8 @@ func TestTCI(t *testing.T) {
 	for _, tt := range tests {
 		got := MakeTCI(tt.pcp, tt.dei, tt.vid)
 		if got != tt.want || got.PCP() != tt.pcp || got.DEI() != tt.dei || got.VID() != tt.vid {
-			t.Errorf("MakeTCI(%d, %v, %d): got %04x = (%d, %v, %d), want %04x", tt.pcp, tt.dei, tt.vid, uint16(got), got.PCP(), got.DEI(), got.VID(), uint16(tt.want))
+			t.Errorf("MakeTCI(%d, %v, %d): got %04x = (%d, %v, %d), want %04x", tt.pcp, tt.dei, tt.vid, uint16(got),
+				got.PCP(), got.DEI(), got.VID(), uint16(tt.want))
 		}
 	}
 	if got := MakeTCI(0xFF, false, 0xFFFF); got != 0xEFFF {
@@ -61,7 +62,8 @@ func TestTagRoundTrip(t *testing.T) {
 
 		start := InsertTag(slot, off, TypeVLAN, tci)
 		h, ok := Parse(slot[start:])
-		if !ok || !h.Tagged || h.TCI != tci || h.Dst != Address(before[off:]) || h.Src != Address(before[off+AddressOctets:]) {
+		if !ok || !h.Tagged || h.TCI != tci || h.Dst != Address(before[off:]) ||
+			h.Src != Address(before[off+AddressOctets:]) {
 			t.Fatalf("tagged frame reads as %+v, %v", h, ok)
 		}
 		if !bytes.Equal(slot[:start], before[:start]) {

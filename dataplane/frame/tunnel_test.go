@@ -26,8 +26,8 @@ var (
 	ip6InIP    = wrapping{protocol: layers.IPProtocolIPv6, packet: true}
 )
 
-// gsoFrame puts w around a GSO frame of shape s, as a sender that leaves all to its card does it: the outer UDP checksum,
-// too, is only the sum of its pseudo header, or none.
+// gsoFrame puts w around a GSO frame of shape s, as a sender that leaves all to its card does it: the outer UDP
+// checksum, too, is only the sum of its pseudo header, or none.
 func (w wrapping) gsoFrame(t fataler, s shape, gsoSize int) ([]byte, VnetHeader) {
 	t.Helper()
 	super, v := s.gsoFrame(t, gsoSize)

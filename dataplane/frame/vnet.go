@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// VnetHeaderOctets is the length of struct virtio_net_hdr, which stands before each frame of a socket with PACKET_VNET_HDR.
+// VnetHeaderOctets is the length of struct virtio_net_hdr, which stands before each frame of a socket with
+// PACKET_VNET_HDR.
 const VnetHeaderOctets = 10
 
 // Flags of a VnetHeader.
@@ -24,8 +25,8 @@ const (
 	GSOECN   uint8 = 0x80 // CWR belongs to the first segment only (RFC 3168 clause 6.1.2)
 )
 
-// VnetHeader is struct virtio_net_hdr (virtio 1.2 clause 5.1.6): how much of a frame's checksum and segmentation is still
-// to do. Offsets count from the frame's first octet. The zero value says that nothing is.
+// VnetHeader is struct virtio_net_hdr (virtio 1.2 clause 5.1.6): how much of a frame's checksum and segmentation is
+// still to do. Offsets count from the frame's first octet. The zero value says that nothing is.
 type VnetHeader struct {
 	Flags      uint8
 	GSOType    uint8
@@ -62,14 +63,14 @@ func (v VnetHeader) Encode(b []byte) {
 	binary.NativeEndian.PutUint16(b[8:], v.CsumOffset)
 }
 
-// NeedsCsum reports whether the checksum is unfinished; CompleteChecksum finishes it.
+// NeedsCsum reports whether the checksum is unfinished. CompleteChecksum completes it.
 func (v VnetHeader) NeedsCsum() bool { return v.Flags&VnetNeedsCsum != 0 }
 
-// IsGSO reports whether the frame is a GSO frame; a Segmenter cuts or refuses it.
+// IsGSO reports whether the frame is a GSO frame, which a Segmenter segments or refuses.
 func (v VnetHeader) IsGSO() bool { return v.GSOType != GSONone }
 
-// Shift returns v for a frame that has grown by delta octets before its network header: TagOctets for a tag put in,
-// −TagOctets for one taken out. Fields that are not in use stay as they are.
+// Shift returns v for a frame that has grown by delta octets before its network header: TagOctets for an inserted tag,
+// −TagOctets for a removed tag. Unused fields stay as they are.
 func (v VnetHeader) Shift(delta int) VnetHeader {
 	if v.NeedsCsum() {
 		v.CsumStart = shift(v.CsumStart, delta)
@@ -80,7 +81,7 @@ func (v VnetHeader) Shift(delta int) VnetHeader {
 	return v
 }
 
-// shift saturates: a GSO frame that lies in one piece has an HdrLen near 65,535, and a wrapped one would be nonsense.
+// shift saturates: a GSO frame in one piece has an HdrLen near 65,535, and a wrapped value would be wrong.
 func shift(field uint16, delta int) uint16 {
 	return uint16(min(max(int(field)+delta, 0), math.MaxUint16))
 }

@@ -11,7 +11,8 @@ func TestDecodeVnetHeader(t *testing.T) {
 	for _, word := range []uint16{66, 1448, 34, 16} {
 		b = binary.NativeEndian.AppendUint16(b, word)
 	}
-	want := VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4 | GSOECN, HdrLen: 66, GSOSize: 1448, CsumStart: 34, CsumOffset: 16}
+	want := VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4 | GSOECN, HdrLen: 66, GSOSize: 1448, CsumStart: 34,
+		CsumOffset: 16}
 	got, ok := DecodeVnetHeader(b)
 	if !ok || got != want {
 		t.Errorf("\n got %+v, %v\nwant %+v", got, ok, want)
@@ -47,18 +48,24 @@ func TestShift(t *testing.T) {
 		delta    int
 	}{
 		{"nothing in use", VnetHeader{HdrLen: 5, CsumStart: 6}, VnetHeader{HdrLen: 5, CsumStart: 6}, 4},
-		{"checksum", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: 6}, VnetHeader{Flags: VnetNeedsCsum, CsumStart: 38, CsumOffset: 6}, 4},
+		{"checksum", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: 6},
+			VnetHeader{Flags: VnetNeedsCsum, CsumStart: 38, CsumOffset: 6}, 4},
 		{
 			"GSO frame, tag in",
-			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4, HdrLen: 66, GSOSize: 1448, CsumStart: 34, CsumOffset: 16},
-			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4, HdrLen: 70, GSOSize: 1448, CsumStart: 38, CsumOffset: 16}, 4,
+			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4, HdrLen: 66, GSOSize: 1448, CsumStart: 34,
+				CsumOffset: 16},
+			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4, HdrLen: 70, GSOSize: 1448, CsumStart: 38,
+				CsumOffset: 16}, 4,
 		},
 		{
 			"GSO frame, tag out",
-			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv6, HdrLen: 90, GSOSize: 1428, CsumStart: 58, CsumOffset: 16},
-			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv6, HdrLen: 86, GSOSize: 1428, CsumStart: 54, CsumOffset: 16}, -4,
+			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv6, HdrLen: 90, GSOSize: 1428, CsumStart: 58,
+				CsumOffset: 16},
+			VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv6, HdrLen: 86, GSOSize: 1428, CsumStart: 54,
+				CsumOffset: 16}, -4,
 		},
-		{"without a checksum", VnetHeader{GSOType: GSOUDPL4, HdrLen: 42, CsumStart: 7}, VnetHeader{GSOType: GSOUDPL4, HdrLen: 46, CsumStart: 7}, 4},
+		{"without a checksum", VnetHeader{GSOType: GSOUDPL4, HdrLen: 42, CsumStart: 7},
+			VnetHeader{GSOType: GSOUDPL4, HdrLen: 46, CsumStart: 7}, 4},
 		{"top", VnetHeader{GSOType: GSOTCPv4, HdrLen: 65533}, VnetHeader{GSOType: GSOTCPv4, HdrLen: 65535}, 4},
 		{"bottom", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 3}, VnetHeader{Flags: VnetNeedsCsum}, -4},
 	}

@@ -42,15 +42,15 @@ func NewConfig(queues [NumQueues]Queue, maxFrame int) Config {
 	return c
 }
 
-// A State is how far the weighted round has come. It is small and copied, so that a burst can be planned and taken back.
+// A State is the progress of the weighted round. It is small and copied, so that a burst can be planned and undone.
 type State struct {
 	deficit [NumQueues]int64
 	current uint8
 }
 
-// Pick returns the queue that sends next, -1 where ready is 0, and accounts for its head. Bit n of occupied is set
-// where queue n holds frames, of ready where it may send them now (not paused). head is the length of each ready
-// queue's first frame in octets on the wire.
+// Pick returns the queue that sends next, or -1 if ready is 0, and charges the queue for its head. Bit n of occupied
+// is set if queue n holds frames, bit n of ready if it may also send them now (not paused). head is the length of each
+// ready queue's first frame in octets on the wire.
 func (c *Config) Pick(s *State, occupied, ready uint8, head *[NumQueues]int64) int {
 	if strict := ready & c.strict; strict != 0 {
 		return bits.Len8(strict) - 1
@@ -71,7 +71,7 @@ func (c *Config) Pick(s *State, occupied, ready uint8, head *[NumQueues]int64) i
 	return q
 }
 
-// next finds the first ready queue from the current one on whose deficit covers its head.
+// next returns the first ready queue from the current one on whose deficit covers its head, or -1.
 func (c *Config) next(s *State, ready uint8, head *[NumQueues]int64) int {
 	for i := range uint8(NumQueues) {
 		q := (s.current + i) % NumQueues
@@ -82,7 +82,7 @@ func (c *Config) next(s *State, ready uint8, head *[NumQueues]int64) int {
 	return -1
 }
 
-// refill gives every ready queue as many rounds' quanta as the first of them needs to send.
+// refill gives every ready queue the quanta of as many rounds as the first of them needs to send.
 func (c *Config) refill(s *State, ready uint8, head *[NumQueues]int64) {
 	rounds := int64(1 << 62)
 	for r := ready; r != 0; r &= r - 1 {

@@ -103,7 +103,8 @@ func TestIdleQueueEarnsNothing(t *testing.T) {
 	serve(&c, &s, 0b010, head, 1000)
 	sent := serve(&c, &s, 0b110, head, 20)
 	if d := sent[1] - sent[2]; d < -2000 || d > 2000 {
-		t.Errorf("after an idle time queue 1 sent %d octets and queue 2 %d, want equal within two frames", sent[1], sent[2])
+		t.Errorf("after an idle time queue 1 sent %d octets and queue 2 %d, want equal within two frames", sent[1],
+			sent[2])
 	}
 }
 
@@ -116,7 +117,8 @@ func TestFairnessBound(t *testing.T) {
 		var s State
 		var sent [NumQueues]int64
 		for range rapid.IntRange(1, 2000).Draw(t, "frames") {
-			head := [NumQueues]int64{0, rapid.Int64Range(84, 1538).Draw(t, "h1"), rapid.Int64Range(84, 1538).Draw(t, "h2")}
+			head := [NumQueues]int64{0, rapid.Int64Range(84, 1538).Draw(t, "h1"),
+				rapid.Int64Range(84, 1538).Draw(t, "h2")}
 			q := c.Pick(&s, 0b110, 0b110, &head)
 			sent[q] += head[q]
 		}

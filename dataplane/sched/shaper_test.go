@@ -159,7 +159,8 @@ func TestShaperHeldWhileStopped(t *testing.T) {
 // A quantum is three quarters of a small bucket and half of a large one, and grows with the bucket.
 func TestQuantum(t *testing.T) {
 	for _, tt := range []struct{ burst, want int64 }{
-		{3076, 2307}, {12_500, 9375}, {16_405, 12_303}, {20_000, 12_304}, {24_608, 12_304}, {62_500, 31_250}, {625_000, 312_500},
+		{3076, 2307}, {12_500, 9375}, {16_405, 12_303}, {20_000, 12_304}, {24_608, 12_304}, {62_500, 31_250}, {625_000,
+			312_500},
 	} {
 		if got := Quantum(tt.burst); got != tt.want {
 			t.Errorf("a bucket of %d octets: %d, want %d", tt.burst, got, tt.want)
@@ -167,8 +168,8 @@ func TestQuantum(t *testing.T) {
 	}
 }
 
-// A port that sleeps until a quantum of tokens is there keeps its rate where it wakes up late by no more than a quarter of its
-// bucket takes to fill, and loses what the bucket cannot hold where it is later.
+// A port that sleeps until a quantum of tokens is there keeps its rate where it wakes up late by no more than a
+// quarter of its bucket takes to fill, and loses what the bucket cannot hold where it is later.
 func TestQuantumLeavesRoomForLateWakeUps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Int64Range(1_000_000, 100_000_000_000).Draw(t, "rate")

@@ -1,9 +1,9 @@
 package trunk
 
-// An AggregatorConfig says how frames of members are judged on their way to the uplink.
+// An AggregatorConfig says how frames of members are metered on their way to the uplink.
 type AggregatorConfig struct {
 	Members int
-	// Metered is set where the members together are faster than the uplink. Without it every frame passes.
+	// Metered is set if the members together are faster than the uplink. Without it every frame passes.
 	Metered  bool
 	Lossless uint8 // priorities that are coloured and counted, and never dropped; bit n = priority n
 	Meters   [NumPriorities]MeterConfig
@@ -12,45 +12,45 @@ type AggregatorConfig struct {
 	TotalRED REDConfig
 }
 
-// A Verdict is what becomes of a frame.
+// A Verdict is the decision on a frame.
 type Verdict uint8
 
 // The verdicts.
 const (
 	Pass         Verdict = iota
-	DropRED              // by random early discard, of its priority or of the total
-	DropMeterRed         // it is red, by its own meter or by the total's
+	DropRED              // dropped by random early discard, of its priority or of the total
+	DropMeterRed         // red by its own meter or by the total's
 )
 
 // A Frame is what the aggregator needs to know of a frame.
 type Frame struct {
 	Member   int
 	Priority uint8
-	Octets   int64  // with FCS: what it adds to a load
-	Metered  int64  // octets that it is metered by
-	Colour   Colour // that it arrived with; Green where the trunk is colour-blind
+	Octets   int64  // with FCS: what the frame adds to a load
+	Metered  int64  // octets that count for the meters
+	Colour   Colour // the colour on arrival; Green if the trunk is colour-blind
 	Lossless bool   // never dropped, whatever its colour
-	Waiting  int64  // octets in the area of its priority before it
-	All      int64  // octets in all areas before it
+	Waiting  int64  // octets that wait in the area of its priority
+	All      int64  // octets that wait in all areas
 }
 
-// An Aggregator judges the frames of a trunk's members, in the order in which the arbiter lets them pass: first its own
-// meter, the one of its priority, then the total's.
+// An Aggregator decides on the frames of a trunk's members, in the order of the arbiter: first by the meter of the
+// frame's priority (own), then by the total's.
 //
-//	own green    passes, and takes its octets from both of the total's buckets without asking
-//	own yellow   RED of its priority may drop it; if not, the total's meter decides: green passes, red is dropped,
-//	             and of yellow the total's RED may drop it
+//	own green    passes, and takes its octets from both of the total's buckets unconditionally
+//	own yellow   RED of its priority may drop it; otherwise the total's meter decides: green passes, red is dropped,
+//	             and the total's RED may drop yellow
 //	own red      is dropped
 //
-// A frame of a lossless priority always passes, and always takes its octets from the total. The aggregator is not safe for
-// concurrent use.
+// A frame of a lossless priority always passes, and always takes its octets from the total. An Aggregator is not safe
+// for concurrent use.
 type Aggregator struct {
 	config AggregatorConfig
 	meters [NumPriorities]Meter
 	total  Meter
 	red    [NumPriorities]RED
 	all    RED
-	chance func() float64
+	random func() float64
 	stats  AggregatorStats
 }
 
@@ -61,7 +61,7 @@ type Tally struct{ Frames, Octets uint64 }
 type AggregatorStats struct {
 	// Colours are frames by member, priority and colour of their own meter. Without meters every frame is green.
 	Colours [][NumPriorities][NumColours]Tally
-	Total   [NumColours]Tally // frames that asked the total's meter, by its colour
+	Total   [NumColours]Tally // frames metered by the total's meter, by its colour
 	// RED are frames that random early discard dropped, by priority; TotalRED are those that the total's did.
 	RED      [NumPriorities]Tally
 	TotalRED Tally
@@ -69,10 +69,10 @@ type AggregatorStats struct {
 	MeterRed [NumPriorities]Tally
 }
 
-// NewAggregator returns an aggregator whose buckets are full at time now. chance returns numbers from 0 up to, not
+// NewAggregator returns an aggregator whose buckets are full at time now. random returns numbers from 0 up to, not
 // including, 1.
-func NewAggregator(c AggregatorConfig, chance func() float64, now int64) *Aggregator {
-	a := &Aggregator{config: c, chance: chance, total: NewMeter(c.Total, now), all: NewRED(c.TotalRED, now)}
+func NewAggregator(c AggregatorConfig, random func() float64, now int64) *Aggregator {
+	a := &Aggregator{config: c, random: random, total: NewMeter(c.Total, now), all: NewRED(c.TotalRED, now)}
 	for p := range a.meters {
 		a.meters[p] = NewMeter(c.Meters[p], now)
 		a.red[p] = NewRED(c.RED[p], now)
@@ -81,7 +81,7 @@ func NewAggregator(c AggregatorConfig, chance func() float64, now int64) *Aggreg
 	return a
 }
 
-// Configure changes the configuration, but for the number of members. Buckets and averages stay.
+// Configure changes the configuration except the number of members. Buckets and averages stay.
 func (a *Aggregator) Configure(c AggregatorConfig, now int64) {
 	c.Members = a.config.Members
 	a.config = c
@@ -110,14 +110,15 @@ func (a *Aggregator) Judge(f *Frame, now int64) Verdict {
 		return Pass
 	case colour == Red:
 		return a.dropRed(p, f)
-	case a.red[p].Drops(f.Waiting, a.chance):
+	case a.red[p].Drops(f.Waiting, a.random):
 		a.stats.RED[p].add(f.Octets)
 		return DropRED
 	}
 	return a.judgeTotal(p, f, now)
 }
 
-// Emptied tells that the last frame left the area of a priority at time now, and that nothing waits in the others where all is set.
+// Emptied says that the last frame left the area of a priority at time now. all means that the other areas are empty
+// too.
 func (a *Aggregator) Emptied(priority uint8, all bool, now int64) {
 	a.red[priority&7].Emptied(now)
 	if all {
@@ -134,7 +135,7 @@ func (a *Aggregator) judgeTotal(p uint8, f *Frame, now int64) Verdict {
 		return Pass
 	case colour == Red:
 		return a.dropRed(p, f)
-	case a.all.Drops(f.All, a.chance):
+	case a.all.Drops(f.All, a.random):
 		a.stats.TotalRED.add(f.Octets)
 		return DropRED
 	}
@@ -146,7 +147,7 @@ func (a *Aggregator) dropRed(p uint8, f *Frame) Verdict {
 	return DropMeterRed
 }
 
-// Stats returns the counters. Colours is the aggregator's own: it is to be copied, not kept.
+// Stats returns the counters. Colours belongs to the aggregator: the caller copies it and does not keep it.
 func (a *Aggregator) Stats() *AggregatorStats { return &a.stats }
 
 func (t *Tally) add(octets int64) {

@@ -6,12 +6,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fixed is a chance that is always the same.
+// fixed is a random that is always the same.
 func fixed(n float64) func() float64 { return func() float64 { return n } }
 
 // patent is an aggregator for hand-computed sequences: no rate earns anything at time 0.
-func patent(change func(c *AggregatorConfig), chance float64) *Aggregator {
-	c := AggregatorConfig{Members: 2, Metered: true, Lossless: 1 << 3, Total: MeterConfig{CIR: 1000, PIR: 2000, CBS: 3000, PBS: 5000}}
+func patent(change func(c *AggregatorConfig), random float64) *Aggregator {
+	c := AggregatorConfig{Members: 2, Metered: true, Lossless: 1 << 3,
+		Total: MeterConfig{CIR: 1000, PIR: 2000, CBS: 3000, PBS: 5000}}
 	for p := range c.Meters {
 		c.Meters[p] = MeterConfig{CIR: 100, PIR: 200, CBS: 1000, PBS: 2500}
 		c.RED[p] = REDConfig{Low: 100, High: 1000, Probability: 0.5}
@@ -21,7 +22,7 @@ func patent(change func(c *AggregatorConfig), chance float64) *Aggregator {
 	if change != nil {
 		change(&c)
 	}
-	return NewAggregator(c, fixed(chance), 0)
+	return NewAggregator(c, fixed(random), 0)
 }
 
 func TestJudgeInThePatentsOrder(t *testing.T) {
@@ -36,7 +37,7 @@ func TestJudgeInThePatentsOrder(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change func(c *AggregatorConfig)
-		chance float64
+		random float64
 		steps  []step
 	}{
 		"own green takes from the total untested, down to -PBS": {nil, 0.9, []step{
@@ -48,7 +49,8 @@ func TestJudgeInThePatentsOrder(t *testing.T) {
 			{prio(1, 1999), Pass, 0, 2000},
 			{prio(2, 1500), Pass, 0, 500}, // the total's yellow, its RED keeps: nothing waits
 			{prio(4, 1500), DropMeterRed, 0, 500},
-			{prio(4, 1000), Pass, -1000, -500}, // its own bucket was asked before the total's; green passes all the same
+			// its own bucket was asked before the total's; green passes all the same
+			{prio(4, 1000), Pass, -1000, -500},
 		}},
 		"own red is dropped and takes nothing": {nil, 0.9, []step{
 			{prio(0, 2501), DropMeterRed, 3000, 5000},
@@ -71,27 +73,29 @@ func TestJudgeInThePatentsOrder(t *testing.T) {
 			{queued(3, 1001, 1<<30, 1<<30), Pass, 999, 2999},
 			{queued(3, 60_000, 1<<30, 1<<30), Pass, -5000, -5000},
 		}},
-		"members no faster than the uplink: nothing is asked": {func(c *AggregatorConfig) { c.Metered = false }, 0, []step{
-			{queued(0, 60_000, 1<<30, 1<<30), Pass, 3000, 5000},
-		}},
+		"members no faster than the uplink: nothing is asked": {func(c *AggregatorConfig) { c.Metered = false }, 0,
+			[]step{
+				{queued(0, 60_000, 1<<30, 1<<30), Pass, 3000, 5000},
+			}},
 		"colour-aware": {nil, 0.9, []step{
 			{Frame{Octets: 500, Metered: 500, Colour: Yellow}, Pass, 3000, 4500}, // yellow for both meters
 			{Frame{Octets: 500, Metered: 500, Colour: Red}, DropMeterRed, 3000, 4500},
 			{Frame{Octets: 500, Metered: 500, Colour: Green}, Pass, 2500, 4000},
 		}},
 	} {
-		a := patent(tt.change, tt.chance)
+		a := patent(tt.change, tt.random)
 		for i, s := range tt.steps {
 			got := a.Judge(&s.f, 0)
 			if committed, peak := a.total.tokens(0); got != s.want || committed != s.committed || peak != s.peak {
-				t.Errorf("%s: frame %d:\n got %v, the total holds %d and %d\nwant %v, %d and %d", name, i, got, committed, peak, s.want, s.committed, s.peak)
+				t.Errorf("%s: frame %d:\n got %v, the total holds %d and %d\nwant %v, %d and %d", name, i, got,
+					committed, peak, s.want, s.committed, s.peak)
 			}
 		}
 	}
 }
 
-// What is metered need not be what is counted: octets on the wire, or those of the IP packet.
-// A frame that was promised not to be lost passes whatever its colour, though its priority is lossy elsewhere in the switch.
+// What is metered need not be what is counted: octets on the wire, or those of the IP packet. A frame that was
+// promised not to be lost passes whatever its colour, though its priority is lossy elsewhere in the switch.
 func TestJudgePassesLosslessFrames(t *testing.T) {
 	a := patent(nil, 0)
 	f := Frame{Priority: 4, Octets: 9000, Metered: 9000, Waiting: 500, Lossless: true}
@@ -116,15 +120,17 @@ func TestJudgeMetersOtherOctets(t *testing.T) {
 	}
 }
 
-// Every frame is counted once by its own colour, and passes or is counted as one kind of drop. In no time does more pass of a
-// lossy priority than its peak rate and burst allow.
+// Every frame is counted once by its own colour, and passes or is counted as one kind of drop. In no time does more
+// pass of a lossy priority than its peak rate and burst allow.
 func TestJudgeConservesFrames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := AggregatorConfig{Members: 3, Metered: true, Lossless: rapid.Uint8().Draw(t, "lossless"), Total: drawProfile(t)}
+		c := AggregatorConfig{Members: 3, Metered: true, Lossless: rapid.Uint8().Draw(t, "lossless"),
+			Total: drawProfile(t)}
 		for p := range c.Meters {
 			c.Meters[p] = drawProfile(t)
 			if c.Lossless>>p&1 == 0 {
-				c.RED[p] = REDConfig{Low: 1000, High: 5000, Probability: 0.3, Averaged: rapid.Bool().Draw(t, "averaged"), TypicalNs: 1000}
+				c.RED[p] = REDConfig{Low: 1000, High: 5000, Probability: 0.3,
+					Averaged: rapid.Bool().Draw(t, "averaged"), TypicalNs: 1000}
 			}
 		}
 		c.TotalRED = REDConfig{Low: 1000, High: 20_000, Probability: 0.3}
@@ -133,8 +139,10 @@ func TestJudgeConservesFrames(t *testing.T) {
 		verdicts, now := map[Verdict]uint64{}, int64(0)
 		for range rapid.IntRange(1, 300).Draw(t, "frames") {
 			now += rapid.Int64Range(0, 100_000).Draw(t, "ns")
-			f := Frame{Member: rapid.IntRange(0, 2).Draw(t, "member"), Priority: rapid.Uint8Range(0, 7).Draw(t, "priority"),
-				Octets: rapid.Int64Range(64, 1522).Draw(t, "octets"), Waiting: rapid.Int64Range(0, 6000).Draw(t, "waiting"), All: 15_000}
+			f := Frame{Member: rapid.IntRange(0, 2).Draw(t, "member"),
+				Priority: rapid.Uint8Range(0, 7).Draw(t, "priority"),
+				Octets:   rapid.Int64Range(64, 1522).Draw(t, "octets"), Waiting: rapid.Int64Range(0, 6000).Draw(t,
+					"waiting"), All: 15_000}
 			f.Metered = f.Octets + 20
 			v := a.Judge(&f, now)
 			verdicts[v]++
@@ -147,8 +155,10 @@ func TestJudgeConservesFrames(t *testing.T) {
 				t.Fatalf("a frame of lossless priority %d was dropped: %v", f.Priority, v)
 			}
 			m := c.Meters[f.Priority]
-			if limit := float64(m.PIR)/8e9*float64(now) + float64(m.PBS); !lossless && passed[f.Priority] > limit*(1+1e-12) {
-				t.Fatalf("priority %d: %.0f octets passed by %d ns, limit %.0f", f.Priority, passed[f.Priority], now, limit)
+			if limit := float64(m.PIR)/8e9*float64(now) + float64(m.PBS); !lossless &&
+				passed[f.Priority] > limit*(1+1e-12) {
+				t.Fatalf("priority %d: %.0f octets passed by %d ns, limit %.0f", f.Priority, passed[f.Priority], now,
+					limit)
 			}
 		}
 		wantCounted(t, a.Stats(), offered, verdicts)
@@ -175,12 +185,13 @@ func wantCounted(t *rapid.T, s *AggregatorStats, offered [NumPriorities]float64,
 	}
 }
 
-// The same frames, times and chance lead to the same verdicts.
+// The same frames, times and random lead to the same verdicts.
 func TestJudgeIsDeterministic(t *testing.T) {
 	run := func() (all []Verdict) {
 		a := overloaded(true)
 		for i := range 5000 {
-			f := Frame{Member: i % 3, Priority: uint8(i % 8), Octets: 1518, Metered: 1538, Waiting: int64(i % 977 * 2000), All: int64(i * 100)}
+			f := Frame{Member: i % 3, Priority: uint8(i % 8), Octets: 1518, Metered: 1538,
+				Waiting: int64(i % 977 * 2000), All: int64(i * 100)}
 			all = append(all, a.Judge(&f, int64(i)*7000))
 		}
 		return all
@@ -199,7 +210,8 @@ func TestArbiterTakesOneOfEach(t *testing.T) {
 		waiting uint64
 		want    int
 	}{
-		{0, -1}, {0b111, 0}, {0b111, 1}, {0b111, 2}, {0b111, 0}, {0b101, 2}, {0b100, 2}, {0b110, 1}, {0b011, 0}, {1 << 63, 63}, {1<<63 | 1, 0},
+		{0, -1}, {0b111, 0}, {0b111, 1}, {0b111, 2}, {0b111, 0}, {0b101, 2}, {0b100, 2}, {0b110, 1}, {0b011,
+			0}, {1 << 63, 63}, {1<<63 | 1, 0},
 	} {
 		if got := a.Next(tt.waiting); got != tt.want {
 			t.Fatalf("step %d: member %d, want %d", i, got, tt.want)

@@ -2,7 +2,7 @@ package trunk
 
 import "testing"
 
-// xorshift is a source of chance that allocates nothing (Marsaglia 2003).
+// xorshift is a source of random that allocates nothing (Marsaglia 2003).
 func xorshift(seed uint64) func() float64 {
 	return func() float64 {
 		seed ^= seed << 13
@@ -12,8 +12,8 @@ func xorshift(seed uint64) func() float64 {
 	}
 }
 
-// overloaded is an aggregator that asks everything it has of most frames: own meter, RED, the total's meter, its RED. Frames
-// of 1538 octets may come every 10 µs and stay yellow.
+// overloaded is an aggregator that asks everything it has of most frames: own meter, RED, the total's meter, its RED.
+// Frames of 1538 octets may come every 10 µs and stay yellow.
 func overloaded(averaged bool) *Aggregator {
 	c := AggregatorConfig{Members: 3, Metered: true, Total: MeterConfig{CIR: 1e6, PIR: 2e9, CBS: 1 << 16, PBS: 1 << 28}}
 	for p := range c.Meters {
@@ -28,7 +28,8 @@ func overloaded(averaged bool) *Aggregator {
 func BenchmarkJudge(b *testing.B) {
 	for name, tt := range map[string]struct {
 		averaged bool
-		idle     bool // nothing waits before every other frame, so that the average falls by the idle time, which takes a power
+		// nothing waits before every other frame, so that the average falls by the idle time, which takes a power
+		idle bool
 	}{"instantaneous": {false, false}, "averaged": {true, false}, "averaged, idle": {true, true}} {
 		b.Run(name, func(b *testing.B) {
 			a, now := overloaded(tt.averaged), int64(0)

@@ -18,7 +18,8 @@ func TestJudgeAveragesWhatEachREDIsFor(t *testing.T) {
 		}
 		yellow := Frame{Octets: 1001, Metered: 1001} // for both meters
 		own, total := a.Stats().RED[0].Frames, a.Stats().TotalRED.Frames
-		if got := a.Judge(&yellow, 0); got != tt.want || a.Stats().RED[0].Frames-own != b2n(tt.waiting > 0) || a.Stats().TotalRED.Frames-total != b2n(tt.all > 0) {
+		if got := a.Judge(&yellow, 0); got != tt.want || a.Stats().RED[0].Frames-own != b2n(tt.waiting > 0) ||
+			a.Stats().TotalRED.Frames-total != b2n(tt.all > 0) {
 			t.Errorf("after %+v: %v, RED %+v, the total's %+v", tt, got, a.Stats().RED[0], a.Stats().TotalRED)
 		}
 	}

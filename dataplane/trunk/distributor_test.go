@@ -43,8 +43,8 @@ func (l *line) send(now, octets int64) (done int64) {
 	return l.free
 }
 
-// overtaken returns how many octets of the frames behind the large one have left before it, when a burst of a large frame at
-// place (0 is the first) among small ones is distributed to idle members.
+// overtaken returns how many octets of the frames behind the large one have left before it, when a burst of a large
+// frame at place (0 is the first) among small ones is distributed to idle members.
 func overtaken(members int, large, small int64, place int) (octets int64) {
 	var d Distributor
 	held, lines := make([]int64, members), make([]line, members)
@@ -65,8 +65,8 @@ func overtaken(members int, large, small int64, place int) (octets int64) {
 	return octets
 }
 
-// A frame of M octets in first place is overtaken by (N-1)·⌊M/K⌋·K octets of frames of K, one in second place by one frame
-// less: 2880 octets for 1522 among 64 and three members.
+// A frame of M octets in first place is overtaken by (N-1)·⌊M/K⌋·K octets of frames of K, one in second place by one
+// frame less: 2880 octets for 1522 among 64 and three members.
 func TestReorderingIsTheFormulas(t *testing.T) {
 	for _, tt := range []struct {
 		members      int

@@ -9,7 +9,7 @@ import (
 // A Mark is a pair of watermarks in octets. High 0 is no mark.
 type Mark struct{ High, Low int64 }
 
-// A FlowConfig says when ports of a trunk are held. The eight watermarks are numbered as the patent has them.
+// A FlowConfig says when ports of a trunk are held. The eight watermarks have the numbers of the patent.
 type FlowConfig struct {
 	Mode           macctl.Mode         // of all ports of the trunk
 	Lossless       uint8               // priorities under PFC, bit n = priority n
@@ -26,8 +26,8 @@ type Holds struct {
 	Uplink     uint8  // priorities of the uplink; 0xFF in ModePause
 }
 
-// holds decides on one watermark: it is held above the high one, or while it is blocked by a pause from the other side, and
-// released below the low one when it is not. "Above" and "below" are strict.
+// holds applies one watermark. A port is held above the high mark, and while a pause from the other side blocks it. It
+// is released below the low mark if it is not blocked. "Above" and "below" are strict.
 func (m Mark) holds(held, blocked bool, octets int64) bool {
 	switch {
 	case blocked:
@@ -40,10 +40,10 @@ func (m Mark) holds(held, blocked bool, octets int64) bool {
 	return octets > m.High
 }
 
-// Members decides which members are held towards the uplink: in ModePause each one whose share is above watermark 1 until it
-// is below watermark 2, and all of them while the uplink is paused; in ModePFC, a priority of all of them by watermarks 3 and
-// 4 and while the uplink's is paused. load is what waits for the uplink, paused the priorities that its peer holds now
-// (0xFF: PAUSE), held what is held already.
+// Members decides which members are held towards the uplink. In ModePause a member is held when its share is above
+// watermark 1, until the share is below watermark 2, and all members while the uplink is paused. In ModePFC a priority
+// of all members is held by watermarks 3 and 4, and while that priority of the uplink is paused. load waits for the
+// uplink. paused are the priorities that the uplink's peer holds now (0xFF: PAUSE). held is the last decision.
 func (c *FlowConfig) Members(held Holds, load *Load, paused uint8) Holds {
 	next := Holds{Uplink: held.Uplink}
 	switch c.Mode {
@@ -59,9 +59,9 @@ func (c *FlowConfig) Members(held Holds, load *Load, paused uint8) Holds {
 	return next
 }
 
-// ToUplink decides what is held of the uplink: in ModePause all of it by watermarks 5 and 6 and while every member is paused,
-// in ModePFC a priority by watermarks 7 and 8 and while it is paused at every member. load is what waits for members, paused
-// what the peers of all members that are up hold in common (see Common).
+// ToUplink decides what is held of the uplink. In ModePause all of it is held by watermarks 5 and 6, and while every
+// member is paused. In ModePFC a priority is held by watermarks 7 and 8, and while it is paused at every member. load
+// waits for members. paused is what the peers of all members that are up hold in common (see Common).
 func (c *FlowConfig) ToUplink(held Holds, load *Load, paused uint8) Holds {
 	next := held
 	next.Uplink = 0
@@ -86,8 +86,8 @@ func (c *FlowConfig) eachPriority(marks *[NumPriorities]Mark, held, paused uint8
 	return next
 }
 
-// A Common collects what is paused at every member that is up. Where no member is up nothing is: frames to them are dropped
-// then, and a held uplink would stay so for ever.
+// A Common collects what is paused at every member that is up. If no member is up, nothing is: frames to members are
+// dropped then, and a held uplink would stay held for ever.
 type Common struct {
 	any    bool
 	paused uint8
@@ -103,3 +103,23 @@ func (c *Common) Add(paused uint8) {
 
 // Paused returns the priorities that are paused at every member seen.
 func (c *Common) Paused() uint8 { return c.paused }
+
+// NumPriorities is the number of priority areas of a trunk, one for each priority.
+const NumPriorities = 8
+
+// A Load is what waits in one direction of a trunk, in octets with FCS.
+type Load struct {
+	Member   []int64 // by the member that the frames came from or go to
+	Priority [NumPriorities]int64
+	Total    int64
+}
+
+// NewLoad returns an empty load of a trunk with that many members.
+func NewLoad(members int) Load { return Load{Member: make([]int64, members)} }
+
+// Add adds a frame that waits from now on. A negative number of octets removes a frame that does not wait any more.
+func (l *Load) Add(member int, prio uint8, octets int64) {
+	l.Member[member] += octets
+	l.Priority[prio&7] += octets
+	l.Total += octets
+}

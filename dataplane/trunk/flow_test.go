@@ -18,10 +18,12 @@ func marks() (m [NumPriorities]Mark) {
 }
 
 var (
-	byInterface = FlowConfig{Mode: macctl.ModePause, Lossless: 0xFF, Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
-	byPriority  = FlowConfig{Mode: macctl.ModePFC, Lossless: 0b1001_1000, Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
-	unmarked    = FlowConfig{Mode: macctl.ModePFC, Lossless: 0b1000}
-	noControl   = FlowConfig{Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
+	byInterface = FlowConfig{Mode: macctl.ModePause, Lossless: 0xFF, Member: mark, Uplink: mark, Priority: marks(),
+		UplinkPriority: marks()}
+	byPriority = FlowConfig{Mode: macctl.ModePFC, Lossless: 0b1001_1000, Member: mark, Uplink: mark, Priority: marks(),
+		UplinkPriority: marks()}
+	unmarked  = FlowConfig{Mode: macctl.ModePFC, Lossless: 0b1000}
+	noControl = FlowConfig{Member: mark, Uplink: mark, Priority: marks(), UplinkPriority: marks()}
 )
 
 func share(members ...int64) Load { return Load{Member: members} }
@@ -32,8 +34,8 @@ func area(p uint8, octets int64) Load {
 	return l
 }
 
-// Watermarks 1 to 4. A hold begins strictly above the high mark or with a pause of the uplink; it ends only when the load is
-// strictly below the low mark and the uplink is free.
+// Watermarks 1 to 4. A hold begins strictly above the high mark or with a pause of the uplink; it ends only when the
+// load is strictly below the low mark and the uplink is free.
 func TestHoldsOfMembers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -44,15 +46,21 @@ func TestHoldsOfMembers(t *testing.T) {
 		want   Holds
 	}{
 		{"share at mark 1", byInterface, Holds{}, share(1000, 0, 0), 0, Holds{}},
-		{"share above mark 1: that member only", byInterface, Holds{}, share(1001, 1000, 5000), 0, Holds{Members: 0b101}},
-		{"between the marks: stays held", byInterface, Holds{Members: 0b011}, share(400, 999, 999), 0, Holds{Members: 0b011}},
-		{"below mark 2 and the uplink free: released", byInterface, Holds{Members: 0b111}, share(399, 400, 0), 0, Holds{Members: 0b010}},
-		{"below mark 2, but the uplink paused: held", byInterface, Holds{Members: 0b001}, share(0, 0, 0), 0xFF, Holds{Members: 0b111}},
+		{"share above mark 1: that member only", byInterface, Holds{}, share(1001, 1000, 5000), 0,
+			Holds{Members: 0b101}},
+		{"between the marks: stays held", byInterface, Holds{Members: 0b011}, share(400, 999, 999), 0,
+			Holds{Members: 0b011}},
+		{"below mark 2 and the uplink free: released", byInterface, Holds{Members: 0b111}, share(399, 400, 0), 0,
+			Holds{Members: 0b010}},
+		{"below mark 2, but the uplink paused: held", byInterface, Holds{Members: 0b001}, share(0, 0, 0), 0xFF,
+			Holds{Members: 0b111}},
 		{"uplink paused: all", byInterface, Holds{}, share(0, 0, 0), 0xFF, Holds{Members: 0b111}},
-		{"uplink free again, shares between the marks: held", byInterface, Holds{Members: 0b111}, share(400, 1000, 399), 0, Holds{Members: 0b011}},
+		{"uplink free again, shares between the marks: held", byInterface, Holds{Members: 0b111}, share(400, 1000, 399),
+			0, Holds{Members: 0b011}},
 		{"uplink free again, nothing waits", byInterface, Holds{Members: 0b111}, share(0, 0, 0), 0, Holds{}},
 		{"marks of priorities do not matter", byInterface, Holds{}, area(3, 900), 0, Holds{}},
-		{"the hold of the uplink is left alone", byInterface, Holds{Uplink: 0xFF}, share(0, 0, 0), 0, Holds{Uplink: 0xFF}},
+		{"the hold of the uplink is left alone", byInterface, Holds{Uplink: 0xFF}, share(0, 0, 0), 0,
+			Holds{Uplink: 0xFF}},
 
 		{"priority at mark 3", byPriority, Holds{}, area(3, 1000), 0, Holds{}},
 		{"priority above mark 3", byPriority, Holds{}, area(3, 1001), 0, Holds{Priorities: 0b1000}},
@@ -61,9 +69,11 @@ func TestHoldsOfMembers(t *testing.T) {
 		{"below mark 4", byPriority, Holds{Priorities: 0b1000}, area(3, 399), 0, Holds{}},
 		{"PFC received: that priority", byPriority, Holds{}, area(3, 0), 0b1000_0000, Holds{Priorities: 0b1000_0000}},
 		{"PFC received for a lossy priority", byPriority, Holds{}, area(3, 0), 0b0000_0100, Holds{}},
-		{"below mark 4, but still paused", byPriority, Holds{Priorities: 0b1000}, area(3, 0), 0b1000, Holds{Priorities: 0b1000}},
+		{"below mark 4, but still paused", byPriority, Holds{Priorities: 0b1000}, area(3, 0), 0b1000,
+			Holds{Priorities: 0b1000}},
 		{"free, but above mark 4", byPriority, Holds{Priorities: 0b1000}, area(3, 1000), 0, Holds{Priorities: 0b1000}},
-		{"priorities are apart", byPriority, Holds{Priorities: 0b1_0000}, area(3, 1001), 0b1000_0000, Holds{Priorities: 0b1000_1000}},
+		{"priorities are apart", byPriority, Holds{Priorities: 0b1_0000}, area(3, 1001), 0b1000_0000,
+			Holds{Priorities: 0b1000_1000}},
 		{"shares of members do not matter", byPriority, Holds{}, share(9000, 0, 0), 0, Holds{}},
 
 		{"without marks a pause passes through", unmarked, Holds{}, area(3, 1<<40), 0b1000, Holds{Priorities: 0b1000}},
@@ -76,8 +86,8 @@ func TestHoldsOfMembers(t *testing.T) {
 	}
 }
 
-// Watermarks 5 to 8. A hold begins strictly above the high mark or when every member is paused; it ends only when the load is
-// strictly below the low mark and any member is free.
+// Watermarks 5 to 8. A hold begins strictly above the high mark or when every member is paused; it ends only when the
+// load is strictly below the low mark and any member is free.
 func TestHoldsOfTheUplink(t *testing.T) {
 	total := func(octets int64) Load { return Load{Member: make([]int64, 3), Total: octets} }
 	for _, tt := range []struct {
@@ -105,7 +115,8 @@ func TestHoldsOfTheUplink(t *testing.T) {
 		{"a lossy priority above mark 7", byPriority, 0, area(2, 5000), []uint8{0, 0, 0}, 0},
 		{"between the marks", byPriority, 0b1000, area(3, 400), []uint8{0, 0, 0}, 0b1000},
 		{"below mark 8 and one free", byPriority, 0b1000, area(3, 399), []uint8{0b1000, 0, 0b1000}, 0},
-		{"below mark 8, but paused on all", byPriority, 0b1000, area(3, 399), []uint8{0b1000, 0b1001_1000, 0b1000}, 0b1000},
+		{"below mark 8, but paused on all", byPriority, 0b1000, area(3, 399), []uint8{0b1000, 0b1001_1000, 0b1000},
+			0b1000},
 		{"paused on two of three", byPriority, 0, area(3, 0), []uint8{0b1000, 0b1000, 0b1_0000}, 0},
 		{"paused on all", byPriority, 0, area(3, 0), []uint8{0b1_1000, 0b1_0000, 0b1_0000}, 0b1_0000},
 		{"one free, but above mark 8", byPriority, 0b1000, area(3, 1000), []uint8{0b1000, 0, 0}, 0b1000},

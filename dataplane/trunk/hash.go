@@ -6,9 +6,9 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// Flow returns the number of the flow that a frame belongs to: by its addresses, VLAN and EtherType, and of an IP packet by
-// the addresses and, in TCP and UDP that is not fragmented, the ports. A fragment has no ports to go by, so that it may be in
-// another flow than a whole packet of the same connection. b is a frame that frame.Parse has found whole, h what it returned.
+// Flow returns the number of a frame's flow: a hash of addresses, VLAN and EtherType, of the IP addresses, and of the
+// ports of unfragmented TCP and UDP. A fragment has no ports, so it may be in another flow than a whole packet of the
+// same connection. frame.Parse has returned h for b.
 func Flow(b []byte, h *frame.Header) uint64 {
 	n := mix(h.Dst<<16 ^ h.Src ^ uint64(h.EtherType)<<48 ^ uint64(h.TCI.VID()))
 	packet := b[h.NetOffset:]

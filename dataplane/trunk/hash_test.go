@@ -43,7 +43,8 @@ func TestFlowGoesByAddressesAndPorts(t *testing.T) {
 			"IPv6": {0, 11, net + 8, net + 39, net + 40, net + 43},
 		}[name]
 		same := map[string][]int{
-			"IPv4": {14 /* priority */, net + 1 /* DSCP */, net + 5 /* identification */, net + 8 /* TTL */, net + 25, net + 30},
+			"IPv4": {14 /* priority */, net + 1 /* DSCP */, net + 5 /* identification */, net + 8 /* TTL */, net + 25,
+				net + 30},
 			"IPv6": {net + 3 /* flow label */, net + 7 /* hop limit */, net + 44},
 		}[name]
 		want := flowOf(t, make())

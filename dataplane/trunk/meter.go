@@ -1,33 +1,38 @@
 package trunk
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
 
-// A MeterConfig is the profile of a two-rate three-colour marker (RFC 2698). Rates are in bit/s, bursts in octets, of the
-// octets that frames are metered by.
+	"pfcswitch/dataplane/frame"
+)
+
+// A MeterConfig is the profile of a two-rate three-colour marker (RFC 2698). Rates are in bit/s and bursts in octets,
+// both of metered octets (see PacketOctets).
 type MeterConfig struct {
 	CIR, PIR int64 // committed and peak rate; CIR ≤ PIR
 	CBS, PBS int64 // depth of the two buckets, each at least one frame; at most MaxBurst
 }
 
-// MaxBurst is the deepest bucket, in octets: a credit and its difference to another one stay within 63 bits.
+// MaxBurst is the deepest bucket, in octets: credits and their differences stay within 63 bits.
 const MaxBurst = 256 << 20
 
-// perOctet is the credit of one octet: credit is counted in bits × 10⁹, so that rate × nanoseconds needs no rounding.
+// perOctet is the credit of one octet. Credit counts bits × 10⁹, so that rate × nanoseconds needs no rounding.
 const perOctet = 8 * 1_000_000_000
 
-// A Meter is a two-rate three-colour marker (RFC 2698, section 3). Its two token buckets are filled lazily and exactly: a
-// bucket that is looked at seldom holds to the bit what one that is looked at often does.
+// A Meter is a two-rate three-colour marker (RFC 2698, section 3). Its two token buckets are filled lazily and
+// exactly: their contents do not depend on how often they are looked at.
 type Meter struct {
 	committed, peak bucket
-	last            int64 // time up to which tokens were earned
+	last            int64 // time up to which tokens are accounted for
 }
 
-// A bucket is one of a meter's two.
+// A bucket is one of a meter's two token buckets.
 type bucket struct {
 	rate   int64 // bit/s
-	depth  int64 // credit that it holds
+	depth  int64 // most credit that it holds
 	credit int64
-	fill   int64 // ns after which it is full, whatever it lacks
+	fill   int64 // ns after which it is full, whatever its credit
 }
 
 // NewMeter returns a meter whose buckets are full at time now.
@@ -37,7 +42,7 @@ func NewMeter(c MeterConfig, now int64) Meter {
 	return m
 }
 
-// Configure changes the profile. What the buckets hold stays, as far as they are deep enough.
+// Configure changes the profile. The buckets keep their credit up to their new depth.
 func (m *Meter) Configure(c MeterConfig, now int64) {
 	m.earn(now)
 	m.configure(c)
@@ -48,7 +53,7 @@ func (m *Meter) configure(c MeterConfig) {
 	m.peak.configure(c.PIR, c.PBS*perOctet, c.PBS*perOctet)
 }
 
-// configure sets the rate in bit/s and the depth; below is how far the bucket may fall below zero.
+// configure sets the rate in bit/s and the depth. below is how far the credit may fall below zero.
 func (b *bucket) configure(rate, depth, below int64) {
 	b.rate, b.depth, b.fill = rate, depth, math.MaxInt64
 	b.credit = max(min(b.credit, depth), -below)
@@ -57,8 +62,8 @@ func (b *bucket) configure(rate, depth, below int64) {
 	}
 }
 
-// Colour meters a frame that arrived with a colour and takes its tokens. The colour never becomes better: with Green for
-// every frame the meter is colour-blind, with the colour of an earlier meter colour-aware.
+// Colour meters a frame that arrived with a colour and takes its tokens. The colour never becomes better. With Green
+// for every frame the meter is colour-blind; with the colour of an earlier meter it is colour-aware.
 func (m *Meter) Colour(octets int64, before Colour, now int64) Colour {
 	m.earn(now)
 	cost := octets * perOctet
@@ -73,7 +78,7 @@ func (m *Meter) Colour(octets int64, before Colour, now int64) Colour {
 	return Green
 }
 
-// Take takes the tokens of a frame from both buckets without asking, down to minus the depth of the peak bucket.
+// Take takes the tokens of a frame from both buckets unconditionally, down to minus the depth of the peak bucket.
 func (m *Meter) Take(octets, now int64) {
 	m.earn(now)
 	cost, floor := octets*perOctet, -m.peak.depth
@@ -81,7 +86,7 @@ func (m *Meter) Take(octets, now int64) {
 	m.peak.credit = max(m.peak.credit-cost, floor)
 }
 
-// earn adds what the time since the last call is worth. Time that goes back earns nothing: workers read their clocks
+// earn adds tokens for the time since the last call. Time that goes back earns nothing: workers read their clocks
 // before they get their turn.
 func (m *Meter) earn(now int64) {
 	elapsed := now - m.last
@@ -93,11 +98,52 @@ func (m *Meter) earn(now int64) {
 	m.peak.earn(elapsed)
 }
 
-// earn needs no division, and does not overflow: in less than fill a rate earns no more than depth and debt.
+// earn needs no division and does not overflow: in less than fill a rate earns no more than depth and debt.
 func (b *bucket) earn(elapsed int64) {
 	if elapsed >= b.fill {
 		b.credit = b.depth
 		return
 	}
 	b.credit = min(b.depth, b.credit+elapsed*b.rate)
+}
+
+// A Colour is how well a frame conforms to a rate (RFC 2698).
+type Colour uint8
+
+// The colours, from the best to the worst.
+const (
+	Green  Colour = iota // within the committed rate
+	Yellow               // above it, within the peak rate
+	Red                  // above the peak rate
+	NumColours
+)
+
+var colourNames = [NumColours]string{"green", "yellow", "red"}
+
+// String returns the name as metrics print it.
+func (c Colour) String() string {
+	if c >= NumColours {
+		return "invalid"
+	}
+	return colourNames[c]
+}
+
+// mayBePadded is the longest frame with padding, in octets without FCS. A tag may have been inserted after the padding.
+const mayBePadded = 60 + frame.TagOctets
+
+// PacketOctets returns the octets of a frame that RFC 2698 meters: the IP packet with its header, without link header
+// and padding. For other frames it returns all that follows the Ethernet header. b and h are as in Flow.
+func PacketOctets(b []byte, h *frame.Header) int {
+	packet := b[h.NetOffset:]
+	stated := len(packet)
+	if len(b) > mayBePadded {
+		return stated // ignore the header: nobody gets more through by understating its length
+	}
+	switch {
+	case h.EtherType == frame.TypeIPv4 && len(packet) >= ipv4Octets:
+		stated = int(binary.BigEndian.Uint16(packet[2:]))
+	case h.EtherType == frame.TypeIPv6 && len(packet) >= ipv6Octets:
+		stated = ipv6Octets + int(binary.BigEndian.Uint16(packet[4:]))
+	}
+	return min(max(stated, ipv4Octets), len(packet))
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/frame"
 )
 
 const (
@@ -75,7 +77,8 @@ func TestMeterByHand(t *testing.T) {
 			got := m.Colour(a.octets, a.before, a.at)
 			committed, peak := m.tokens(a.at)
 			if got != a.want || committed != a.committed || peak != a.peak {
-				t.Errorf("%s: arrival %d:\n got %v, tokens %d and %d\nwant %v, tokens %d and %d", name, i, got, committed, peak, a.want, a.committed, a.peak)
+				t.Errorf("%s: arrival %d:\n got %v, tokens %d and %d\nwant %v, tokens %d and %d", name, i, got,
+					committed, peak, a.want, a.committed, a.peak)
 			}
 		}
 	}
@@ -125,8 +128,8 @@ func TestMeterConfigureKeepsTokens(t *testing.T) {
 	}
 }
 
-// Over 10 s the shares of the colours are those that RFC 2698 predicts, within 1 %: green up to CIR, yellow up to PIR, red
-// above.
+// Over 10 s the shares of the colours are those that RFC 2698 predicts, within 1 %: green up to CIR, yellow up to PIR,
+// red above.
 func TestMeterSharesOfColours(t *testing.T) {
 	const cir, pir = 100_000_000, 200_000_000
 	for _, offered := range []float64{50e6, 99e6, 150e6, 199e6, 300e6, 1000e6} {
@@ -139,10 +142,12 @@ func TestMeterSharesOfColours(t *testing.T) {
 			got[m.Colour(n, Green, int64(sent/offered*second))] += float64(8 * n)
 			sent += float64(8 * n)
 		}
-		want := [NumColours]float64{math.Min(offered, cir), math.Min(math.Max(offered-cir, 0), pir-cir), math.Max(offered-pir, 0)}
+		want := [NumColours]float64{math.Min(offered, cir), math.Min(math.Max(offered-cir, 0), pir-cir),
+			math.Max(offered-pir, 0)}
 		for c := range got {
 			if math.Abs(got[c]/10-want[c]) > 0.01*offered {
-				t.Errorf("%.0f Mbit/s offered: %v %.2f Mbit/s, want %.2f within 1 %%", offered/1e6, Colour(c), got[c]/1e7, want[c]/1e6)
+				t.Errorf("%.0f Mbit/s offered: %v %.2f Mbit/s, want %.2f within 1 %%", offered/1e6, Colour(c),
+					got[c]/1e7, want[c]/1e6)
 			}
 		}
 	}
@@ -156,8 +161,9 @@ func drawProfile(t *rapid.T) MeterConfig {
 	return c
 }
 
-// Whatever comes: no bucket holds more than its depth, or owes more than it may; in no interval from the start is more green
-// than CIR·t + CBS, or more green and yellow than PIR·t + PBS; and a meter that was asked often is like one that was not.
+// Whatever comes: no bucket holds more than its depth, or owes more than it may; in no interval from the start is more
+// green than CIR·t + CBS, or more green and yellow than PIR·t + PBS; and a meter that was asked often is like one that
+// was not.
 func TestMeterProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawProfile(t)
@@ -202,4 +208,32 @@ func TestMeterProperties(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A packet is as long as it says where its frame is short enough to be padded, and as long as what is there else.
+func TestPacketOctets(t *testing.T) {
+	stated := func(b []byte, at int, n byte) []byte { b[at+1] = n; return b }
+	for _, tt := range []struct {
+		name string
+		b    []byte
+		want int
+	}{
+		{"IPv4, whole", packet(), 46},
+		{"IPv4, padded", stated(packet(), 18+2, 28), 28},
+		{"IPv4, cut off", stated(packet(), 18+2, 200), 46},
+		{"IPv4, less than its header", stated(packet(), 18+2, 3), 20},
+		{"IPv4, understated in a long frame", stated(append(packet(), 0), 18+2, 28), 47},
+		{"IPv6, padded", stated(packet6()[:60], 14+4, 1), 41},
+		{"IPv6, understated in a long frame", stated(packet6(), 14+4, 1), 66},
+		{"too short for a header", packet()[:18+19], 19},
+		{"no IP", append(packet()[:16], 0x88, 0xB5, 0, 0), 2},
+	} {
+		h, ok := frame.Parse(tt.b)
+		if !ok {
+			t.Fatalf("%s: malformed", tt.name)
+		}
+		if got := PacketOctets(tt.b, &h); got != tt.want {
+			t.Errorf("%s: %d octets, want %d", tt.name, got, tt.want)
+		}
+	}
 }

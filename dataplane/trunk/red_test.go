@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// never fails where chance is asked for: below Low and above High the decision is certain.
+// never fails where random is asked for: below Low and above High the decision is certain.
 func never(t *testing.T) func() float64 {
 	return func() float64 {
-		t.Error("chance was asked for")
+		t.Error("random was asked for")
 		return 0
 	}
 }
@@ -18,19 +18,20 @@ func TestREDBounds(t *testing.T) {
 	r := NewRED(c, 0)
 	for _, tt := range []struct {
 		waiting int64
-		chance  float64 // negative: not to be asked
+		random  float64 // negative: not to be asked
 		want    bool
 	}{
 		{0, -1, false}, {999, -1, false},
-		{1000, 0, true}, {1000, 0.2499, true}, {1000, 0.25, false}, {2000, 0.2499, true}, {3000, 0.2499, true}, {3000, 0.25, false},
+		{1000, 0, true}, {1000, 0.2499, true}, {1000, 0.25, false}, {2000, 0.2499, true}, {3000, 0.2499, true}, {3000,
+			0.25, false},
 		{3001, -1, true}, {1 << 40, -1, true},
 	} {
-		chance := never(t)
-		if tt.chance >= 0 {
-			chance = func() float64 { return tt.chance }
+		random := never(t)
+		if tt.random >= 0 {
+			random = func() float64 { return tt.random }
 		}
-		if got := r.Drops(tt.waiting, chance); got != tt.want {
-			t.Errorf("%d octets wait, chance %v: dropped %v, want %v", tt.waiting, tt.chance, got, tt.want)
+		if got := r.Drops(tt.waiting, random); got != tt.want {
+			t.Errorf("%d octets wait, random %v: dropped %v, want %v", tt.waiting, tt.random, got, tt.want)
 		}
 	}
 	off := NewRED(REDConfig{}, 0)
@@ -42,9 +43,9 @@ func TestREDBounds(t *testing.T) {
 // The probability between the bounds is constant: the share of drops is the configured one wherever the queue stands.
 func TestREDProbabilityIsConstant(t *testing.T) {
 	for _, waiting := range []int64{1000, 1500, 3000} {
-		r, chance, dropped := NewRED(REDConfig{Low: 1000, High: 3000, Probability: 0.1}, 0), xorshift(7), 0
+		r, random, dropped := NewRED(REDConfig{Low: 1000, High: 3000, Probability: 0.1}, 0), xorshift(7), 0
 		for range 100_000 {
-			if r.Drops(waiting, chance) {
+			if r.Drops(waiting, random) {
 				dropped++
 			}
 		}
@@ -63,14 +64,14 @@ func averagedAt(waiting int64) RED {
 	return r
 }
 
-// The averaged RED drops evenly: with p at the average, intervals between drops are spread from 1 to 1/p frames, so that one
-// of (1/p + 1)/2 frames is lost (Floyd and Jacobson 1993, section 6). At half way p is 0.05: one of 10.5.
+// The averaged RED drops evenly: with p at the average, intervals between drops are spread from 1 to 1/p frames, so
+// that one of (1/p + 1)/2 frames is lost (Floyd and Jacobson 1993, section 6). At half way p is 0.05: one of 10.5.
 func TestREDAveraged(t *testing.T) {
-	r, chance := averagedAt(2000), xorshift(3)
+	r, random := averagedAt(2000), xorshift(3)
 	dropped, gap, longest := 0, 0, 0
 	for range 100_000 {
 		gap++
-		if r.Drops(0, chance) { // the instantaneous queue does not matter
+		if r.Drops(0, random) { // the instantaneous queue does not matter
 			dropped++
 			longest, gap = max(longest, gap), 0
 		}
@@ -99,8 +100,8 @@ func TestREDAverageIsSlow(t *testing.T) {
 	}
 }
 
-// The average falls while the queue is empty: from when its last frame left, not from the last arrival, and no time counts twice.
-// (1 - 1/512)^512 is about 1/e.
+// The average falls while the queue is empty: from when its last frame left, not from the last arrival, and no time
+// counts twice. (1 - 1/512)^512 is about 1/e.
 func TestREDIdleTime(t *testing.T) {
 	const typical, frames = 1000, 512
 	r, now := averagedAt(2500), int64(0)
