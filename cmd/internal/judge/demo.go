@@ -5,76 +5,24 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"pfcswitch/cmd/internal/demo"
 )
 
-// A report is what pfcswitch demo -j prints.
-type report struct {
-	Schema   int
-	Demo     string
-	Pass     bool
-	CouldNot string `json:"could_not_run"`
-	Checks   []checkResult
-	Flows    []flow
-	Switches []switchResult
-	Acts     []actResult
-
-	Transfers []transfer   // of demo host
-	Meters    []metered    // of demo trunk
-	Links     []linkResult // of demo headroom
-	Quick     bool         // only some of them
-}
-
-// transfer is what one program sent by TCP.
-type transfer struct {
-	Act, Name string
-	Lossless  bool
-	Octets    int64
-	Again     int64 `json:"segments_sent_again"`
-}
-
-// metered is how a priority fared in a trunk's meters.
-type metered struct {
-	Priority int
-	Real     struct{ Offered, Green, Yellow, Red, Delivered int64 }
-}
-
-type actResult struct {
-	Act     string
-	Control bool
-}
-
-// checkResult is a check of the demo's own. One of kind soft is a rate, a share or a time, which the demo need not judge where
-// the machine fell short.
-type checkResult struct {
-	Act, Name, Kind, Topic, Want, Got, Reason string
-	Pass, Judged                              bool
-}
-
-type flow struct {
-	Act, Name                   string
-	Priority                    int
-	Lossless                    bool
-	Sent, Received              int64
-	Lost, Reordered, Duplicated int64
-	Latency                     struct{ P50, P99, P999, Max int64 } `json:"latency_ns"`
-	Rate                        int64                               `json:"rate_bits_per_second"`
-}
-
-type switchResult struct {
-	Act, Name     string
-	LosslessDrops int64 `json:"lossless_drops"`
-	PFCSent       int64 `json:"pfc_sent"`
-	Headroom      []struct {
-		Port       string
-		Priority   int
-		Configured int64 `json:"configured_bytes"`
-		Peak       int64 `json:"peak_bytes"`
+// findings are what is looked for in the report of a demo.
+func findings(name string) []func(*demo.Report) []string {
+	switch name {
+	case "deadlock":
+		return []func(*demo.Report) []string{ownVerdict, lossAndOrder, deadlockShown}
+	case "headroom":
+		return []func(*demo.Report) []string{ownVerdict, allLinks, lossAndOrder, headroomSuffices, trips}
 	}
+	return []func(*demo.Report) []string{ownVerdict, allActs, lossAndOrder, pauses, controlRun, metering}
 }
 
-// judgeDemo does not take the demo's word: it looks at the frames and counters itself.
+// judgeDemo does not take the demo's word: it looks at the frames and counters of the report itself.
 func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
-	var r report
+	var r demo.Report
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
 		return false, fmt.Errorf("demo report: %w (did the demo run? its errors stand above)", err)
 	}
@@ -83,9 +31,9 @@ func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
 	}
 	var faults []string
 	for _, find := range findings(r.Demo) {
-		faults = append(faults, find(r)...)
+		faults = append(faults, find(&r)...)
 	}
-	printRates(out, r)
+	printRates(out, &r)
 	for _, f := range faults {
 		fmt.Fprintln(out, "FAIL", f)
 	}
@@ -94,12 +42,13 @@ func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
 }
 
 // ownVerdict finds checks that failed, hard ones that were not judged, and a verdict that does not follow from them.
-func ownVerdict(r report) (faults []string) {
+func ownVerdict(r *demo.Report) (faults []string) {
 	all := len(r.Checks) > 0 && r.CouldNot == ""
 	for _, c := range r.Checks {
 		switch {
 		case !c.Judged && (c.Kind != "soft" || c.Reason == ""):
-			faults = append(faults, fmt.Sprintf("act %s: %s: a check of kind %q is not judged, by reason %q", c.Act, c.Name, c.Kind, c.Reason))
+			faults = append(faults, fmt.Sprintf("act %s: %s: a check of kind %q is not judged, by reason %q",
+				c.Act, c.Name, c.Kind, c.Reason))
 		case c.Judged && !c.Pass:
 			all = false
 			faults = append(faults, fmt.Sprintf("act %s: %s: got %s, want %s", c.Act, c.Name, c.Got, c.Want))
@@ -115,12 +64,17 @@ func ownVerdict(r report) (faults []string) {
 }
 
 // leftOpen tells whether the demo has left a check of an act unjudged, since the machine fell short in it.
-func leftOpen(r report, act string) bool {
-	return slices.ContainsFunc(r.Checks, func(c checkResult) bool { return c.Act == act && !c.Judged })
+func leftOpen(r *demo.Report, act string) bool {
+	return slices.ContainsFunc(r.Checks, func(c demo.Check) bool { return c.Act == act && !c.Judged })
 }
 
-// wantedActs are the acts of each demo, and whether they run without flow control.
-var wantedActs = map[string][]actResult{
+// A wantedAct is an act that a demo has to have.
+type wantedAct struct {
+	act     string
+	control bool // without flow control
+}
+
+var wantedActs = map[string][]wantedAct{
 	"incast": {{"a", false}, {"b", false}, {"c1", true}, {"c2", true}},
 	"host":   {{"a", false}, {"b", true}},
 	"trunk":  {{"1", false}, {"2a", false}, {"2b", false}, {"3a", false}, {"3b", false}},
@@ -132,35 +86,37 @@ var lossyActs = map[string][]string{"trunk": {"1", "3a", "3b"}}
 // spreadActs send the frames of a lossless flow over several links, where one overtakes another.
 var spreadActs = map[string][]string{"trunk": {"2b"}}
 
-// allActs finds acts that are missing, are not what they have to be or show nothing: where nothing must be lost there has
+// allActs finds acts that are missing, are not what they have to be or show nothing. Where nothing must be lost there has
 // to be a lossless flow, and a switch that says what it did.
-func allActs(r report) (faults []string) {
+func allActs(r *demo.Report) (faults []string) {
 	if wantedActs[r.Demo] == nil {
 		return []string{fmt.Sprintf("demo %q: this script does not know it", r.Demo)}
 	}
 	for _, a := range wantedActs[r.Demo] {
+		shown := func(b demo.ActResult) bool { return b.Act == a.act && b.Control == a.control }
 		switch {
-		case !slices.Contains(r.Acts, a):
-			faults = append(faults, fmt.Sprintf("no act %s (control: %v): the demo did not show all", a.Act, a.Control))
-		case a.Control:
-		case !losslessAct(r, a.Act) && !slices.Contains(lossyActs[r.Demo], a.Act):
-			faults = append(faults, fmt.Sprintf("act %s: no lossless flow", a.Act))
-		case !slices.ContainsFunc(r.Switches, func(s switchResult) bool { return s.Act == a.Act }):
-			faults = append(faults, fmt.Sprintf("act %s: no counters of any switch", a.Act))
+		case !slices.ContainsFunc(r.Acts, shown):
+			faults = append(faults, fmt.Sprintf("no act %s (control: %v): the demo did not show all", a.act, a.control))
+		case a.control:
+		case !losslessAct(r, a.act) && !slices.Contains(lossyActs[r.Demo], a.act):
+			faults = append(faults, fmt.Sprintf("act %s: no lossless flow", a.act))
+		case !slices.ContainsFunc(r.Switches, func(s demo.SwitchResult) bool { return s.Act == a.act }):
+			faults = append(faults, fmt.Sprintf("act %s: no counters of any switch", a.act))
 		}
 	}
 	return faults
 }
 
 // lossAndOrder finds lossless flows that did not arrive whole, in order (where that is promised) and once.
-func lossAndOrder(r report) (faults []string) {
+func lossAndOrder(r *demo.Report) (faults []string) {
 	for _, f := range r.Flows {
 		if !f.Lossless {
 			continue
 		}
 		late := f.Reordered != 0 && !slices.Contains(spreadActs[r.Demo], f.Act)
 		if f.Sent == 0 || f.Received != f.Sent || f.Lost != 0 || late || f.Duplicated != 0 {
-			faults = append(faults, fmt.Sprintf("act %s, flow %s, priority %d: sent %d, received %d, lost %d, reordered %d, duplicated %d",
+			faults = append(faults, fmt.Sprintf("act %s, flow %s, priority %d: "+
+				"sent %d, received %d, lost %d, reordered %d, duplicated %d",
 				f.Act, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated))
 		}
 	}
@@ -178,8 +134,8 @@ func lossAndOrder(r report) (faults []string) {
 }
 
 // pauses finds acts in which flow control was not put to the test, and headroom that did not suffice.
-func pauses(r report) (faults []string) {
-	sent := map[string]int64{}
+func pauses(r *demo.Report) (faults []string) {
+	sent := map[string]uint64{}
 	for _, s := range r.Switches {
 		sent[s.Act] += s.PFCSent
 		for _, h := range s.Headroom {
@@ -198,15 +154,15 @@ func pauses(r report) (faults []string) {
 }
 
 // losslessAct says whether an act has a flow that must not lose frames.
-func losslessAct(r report, act string) bool {
-	return slices.ContainsFunc(r.Flows, func(f flow) bool { return f.Act == act && f.Lossless }) ||
-		slices.ContainsFunc(r.Transfers, func(t transfer) bool { return t.Act == act && t.Lossless })
+func losslessAct(r *demo.Report, act string) bool {
+	return slices.ContainsFunc(r.Flows, func(f demo.Flow) bool { return f.Act == act && f.Lossless }) ||
+		slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Act == act && t.Lossless })
 }
 
-// controlRun finds a demo whose control acts lost nothing in the priority that is lossless elsewhere: the same load
-// without flow control must lose frames, else the lossless acts were no feat.
-func controlRun(r report) (faults []string) {
-	protected := map[int]bool{}
+// controlRun finds a demo whose control acts lost nothing in the priority that is lossless elsewhere. The same load without
+// flow control must lose frames, else the lossless acts show nothing.
+func controlRun(r *demo.Report) (faults []string) {
+	protected := map[uint8]bool{}
 	for _, f := range r.Flows {
 		protected[f.Priority] = protected[f.Priority] || f.Lossless
 	}
@@ -214,9 +170,13 @@ func controlRun(r report) (faults []string) {
 		if !a.Control {
 			continue
 		}
-		if !slices.ContainsFunc(r.Flows, func(f flow) bool { return f.Act == a.Act && protected[f.Priority] && f.Lost > 0 }) &&
-			!slices.ContainsFunc(r.Transfers, func(t transfer) bool { return t.Act == a.Act && t.Again > 0 }) {
-			faults = append(faults, fmt.Sprintf("act %s: without flow control nothing was lost, so the load was too small to show anything", a.Act))
+		lost := slices.ContainsFunc(r.Flows, func(f demo.Flow) bool {
+			return f.Act == a.Act && protected[f.Priority] && f.Lost > 0
+		})
+		again := slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Act == a.Act && t.Again > 0 })
+		if !lost && !again {
+			faults = append(faults, fmt.Sprintf("act %s: without flow control nothing was lost, "+
+				"so the load was too small to show anything", a.Act))
 		}
 	}
 	return faults
@@ -224,7 +184,7 @@ func controlRun(r report) (faults []string) {
 
 // metering finds a demo trunk whose meters did not meter: one priority has to lose frames for being red, one to have yellow
 // ones without that, and one to arrive whole.
-func metering(r report) (faults []string) {
+func metering(r *demo.Report) (faults []string) {
 	if r.Demo != "trunk" || leftOpen(r, "1") {
 		return nil
 	}
@@ -236,17 +196,18 @@ func metering(r report) (faults []string) {
 		below = below || n.Offered > 0 && n.Green == n.Offered && n.Delivered == n.Offered
 	}
 	if !above || !between || !below {
-		faults = append(faults, fmt.Sprintf("a priority above its peak rate: %v, between its rates: %v, below its committed rate: %v: all three have to be shown", above, between, below))
+		faults = append(faults, fmt.Sprintf("a priority above its peak rate: %v, between its rates: %v, "+
+			"below its committed rate: %v: all three have to be shown", above, between, below))
 	}
 	return faults
 }
 
 // printRates prints what each flow got and how evenly the flows of an act and priority shared (Jain's index, 1 is
 // even).
-func printRates(out io.Writer, r report) {
+func printRates(out io.Writer, r *demo.Report) {
 	type group struct {
 		act      string
-		priority int
+		priority uint8
 	}
 	sum, squares, n := map[group]float64{}, map[group]float64{}, map[group]float64{}
 	for _, f := range r.Flows {
@@ -265,7 +226,8 @@ func printRates(out io.Writer, r report) {
 	}
 	for _, f := range r.Flows {
 		g := group{f.Act, f.Priority}
-		fmt.Fprintf(out, "act %s %-10s priority %d: %8d frames, %7.1f Mbit/s, share %4.1f %%, lost %d, latency p50 %d µs, p99.9 %d µs; fairness %.3f\n",
+		fmt.Fprintf(out, "act %s %-10s priority %d: %8d frames, %7.1f Mbit/s, share %4.1f %%, lost %d, "+
+			"latency p50 %d µs, p99.9 %d µs; fairness %.3f\n",
 			f.Act, f.Name, f.Priority, f.Received, float64(f.Rate)/1e6, 100*ratio(float64(f.Received), sum[g]),
 			f.Lost, f.Latency.P50/1000, f.Latency.P999/1000, ratio(sum[g]*sum[g], n[g]*squares[g]))
 	}
@@ -276,4 +238,34 @@ func ratio(a, b float64) float64 {
 		return 0
 	}
 	return a / b
+}
+
+// deadlockActs are the acts of demo deadlock, and whether the lossless priority has to lose frames in them: frames that are
+// stuck for ever, or are dropped to end a deadlock.
+var deadlockActs = []struct {
+	act    string
+	lockUp bool
+}{{"a", true}, {"b", false}, {"c", true}, {"d", false}}
+
+// deadlockShown finds acts of demo deadlock that are missing or show nothing: a deadlock that stopped no flow, or a recovery
+// without a lossless flow.
+func deadlockShown(r *demo.Report) (faults []string) {
+	for _, a := range deadlockActs {
+		lost := slices.ContainsFunc(r.Flows, func(f demo.Flow) bool {
+			return f.Act == a.act && f.Priority == 3 && f.Lost > 0
+		})
+		switch {
+		case !slices.ContainsFunc(r.Acts, func(b demo.ActResult) bool { return b.Act == a.act }):
+			faults = append(faults, fmt.Sprintf("no act %s: the demo did not show all", a.act))
+		case !slices.ContainsFunc(r.Checks, func(c demo.Check) bool {
+			return c.Act == a.act && slices.Contains([]string{"deadlock", "control"}, c.Topic)
+		}):
+			faults = append(faults, fmt.Sprintf("act %s: nothing was checked about a deadlock", a.act))
+		case a.lockUp && !lost:
+			faults = append(faults, fmt.Sprintf("act %s: every frame of priority 3 arrived, so nothing was locked up", a.act))
+		case !a.lockUp && !losslessAct(r, a.act):
+			faults = append(faults, fmt.Sprintf("act %s: no lossless flow", a.act))
+		}
+	}
+	return faults
 }
