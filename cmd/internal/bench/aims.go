@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"text/tabwriter"
 )
 
-// An aim is what a value of pfcswitch should reach: its median, or the median of the rounds' ratios to a peer. It decides nothing.
+// An aim is what a value of pfcswitch should reach: its median, or the median of the rounds' ratios to a peer. It decides
+// nothing.
 type aim struct {
 	text       string
 	what       string
@@ -23,15 +23,15 @@ type aim struct {
 type cond = map[string]any
 
 var aims = []aim{
-	{"60 octets, one sender, to the bridge", "delivered", cond{"senders": 1, "octets": 60}, frameRate, ofBridge, 1.2, 0, 1.6},
-	{"60 octets, one sender, to Open vSwitch", "delivered", cond{"senders": 1, "octets": 60}, frameRate, ofOVS, 2.5, 0, 0},
-	{"60 octets, two senders, to the bridge", "delivered", cond{"senders": 2, "octets": 60}, frameRate, ofBridge, 0, 0, 0.6},
+	{"60 octets, one sender, to the bridge", "delivered", cond{"senders": 1, "octets": 60}, frameRate, dutBridge, 1.2, 0, 1.6},
+	{"60 octets, one sender, to Open vSwitch", "delivered", cond{"senders": 1, "octets": 60}, frameRate, dutOVS, 2.5, 0, 0},
+	{"60 octets, two senders, to the bridge", "delivered", cond{"senders": 2, "octets": 60}, frameRate, dutBridge, 0, 0, 0.6},
 	{"loss-free rate, of its own delivered", "loss-free", nil, ofDelivered, "", 0.9, 0, 0},
-	{"TCP, 4 streams, to the bridge", "tcp", cond{"streams": 4}, throughput, ofBridge, 0.7, 0, 1},
-	{"TCP, 4 streams, to Open vSwitch with TSO", "tcp", cond{"streams": 4}, throughput, ofOVSTSO, 2, 0, 0},
-	{"latency at half load, p50, to the bridge", "latency", cond{"load": "half"}, p50, ofBridge, 0, 5, 2},
-	{"latency at half load, p50, to Open vSwitch", "latency", cond{"load": "half"}, p50, ofOVS, 0, 0.5, 0},
-	{"CPU of a frame of 1514 octets, to the bridge", "delivered", cond{"senders": 1, "octets": 1514}, cpuPerFrame, ofBridge, 0, 2, 1.2},
+	{"TCP, 4 streams, to the bridge", "tcp", cond{"streams": 4}, throughput, dutBridge, 0.7, 0, 1},
+	{"TCP, 4 streams, to Open vSwitch with TSO", "tcp", cond{"streams": 4}, throughput, dutOVSTSO, 2, 0, 0},
+	{"latency at half load, p50, to the bridge", "latency", cond{"load": "half"}, p50, dutBridge, 0, 5, 2},
+	{"latency at half load, p50, to Open vSwitch", "latency", cond{"load": "half"}, p50, dutOVS, 0, 0.5, 0},
+	{"CPU of a frame of 1514 octets, to the bridge", "delivered", cond{"senders": 1, "octets": 1514}, cpuPerFrame, dutBridge, 0, 2, 1.2},
 	{"rate with 32 ports against 2", "ports", cond{"ports": 32, "senders": 1}, toTwoPorts, "", 0.9, 0, 0},
 	{"idle with eight ports, % of a core", "choice", cond{"at": "idle", "ports": 8, "setting": "as-is"}, coreShare, "", 0, 1, 0},
 	{"rate of a trunk against the same ports of a bridge", "trunk", nil, toBridged, "", 0.9, 0, 0},
@@ -44,12 +44,13 @@ func printAims(out io.Writer, rows []row) error {
 	said := false
 	for i := range aims {
 		for _, r := range aims[i].rows(rows) {
-			v, ok := aims[i].of(r)
+			v, ok := aims[i].value(r)
 			if !ok {
 				continue
 			}
 			said = true
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", aims[i].text, r.conditions, aims[i].wanted(), aims[i].hoped(), aims[i].spread(r), aims[i].verdict(v))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", aims[i].text, r.conditions, aims[i].wanted(), aims[i].hoped(),
+				aims[i].spread(r), aims[i].verdict(v))
 		}
 	}
 	if !said {
@@ -62,26 +63,23 @@ func printAims(out io.Writer, rows []row) error {
 func (a *aim) rows(rows []row) (all []*row) {
 	for i := range rows {
 		r := &rows[i]
-		if r.what != a.what || r.metric != a.metric || r.of != ofPFC {
+		if r.what != a.what || r.metric != a.metric || r.dut != dutPFC {
 			continue
 		}
 		has := conditionFields(r.conditions)
-		if !slices.ContainsFunc(keys(a.conditions), func(k string) bool { return has[k] != a.conditions[k] }) {
+		matches := true
+		for k, v := range a.conditions {
+			matches = matches && has[k] == v
+		}
+		if matches {
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-func keys(m map[string]any) (all []string) {
-	for k := range m {
-		all = append(all, k)
-	}
-	return all
-}
-
-// of returns what the aim looks at.
-func (a *aim) of(r *row) (v float64, ok bool) {
+// value returns what the aim looks at.
+func (a *aim) value(r *row) (v float64, ok bool) {
 	if a.to == "" {
 		return r.median, !math.IsNaN(r.median)
 	}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/traffic"
 )
 
 // A setting is pfcswitch with one choice changed.
@@ -16,61 +19,64 @@ type setting struct {
 	keys   string // of the configuration
 }
 
-// asIs is what the others are compared with.
-var asIs = setting{name: "as-is"}
+// baseline is what the others are compared with.
+var baseline = setting{name: "as-is"}
 
 func tuned(choice string) setting { return setting{name: choice, tuning: choice} }
 
 var (
 	waits    = []setting{tuned("spin=none"), tuned("spin=most"), tuned("spin=endless"), tuned("gather=none")}
-	loaded   = []setting{tuned("spin=none"), tuned("spin=short"), tuned("spin=endless"), usual}
-	usual    = setting{name: "nice=0", keys: "nice: 0\n"}
-	bursts   = []setting{tuned("burst=8"), tuned("burst=256"), tuned("bursts=16")} // the last: up to 1024 frames of a port in a row
+	loaded   = []setting{tuned("spin=none"), tuned("spin=short"), tuned("spin=endless"), niceZero}
+	niceZero = setting{name: "nice=0", keys: "nice: 0\n"}
+	bursts   = []setting{tuned("burst=8"), tuned("burst=256"), tuned("bursts=16")} // bursts: up to 1024 frames of a port in a row
 	turns    = []setting{tuned("turn=fixed")}
 	controls = []setting{tuned("control=frame")}
 	workers  = []setting{{name: "workers=per-port", keys: "workers: per-port\n"}}
 )
 
-// A contest measures settings, each on a switch that is started anew, so that where a process happens to lie in memory is no
-// setting's luck.
-type contest struct {
+// An experiment measures settings, each on a switch that is started anew, so that no setting gains by where a process
+// happens to lie in memory.
+type experiment struct {
 	ports    int
 	slow     bool // port 2 has a speed that any host exceeds
 	settings []setting
 	measure  []measurement
 }
 
-// A measurement returns the value first that is compared with the switch as it is.
+// A measurement returns the value first that is compared with the baseline.
 type measurement struct {
 	at  string
 	run func(n *network, ports int) ([]value, error)
 }
 
-// Rates change within seconds with the pace of the machine: there each setting has a switch as it is beside it.
-var contests = []contest{
-	{8, false, slices.Concat(waits, workers), []measurement{{"idle", (*network).rest}}},
-	{4, false, waits, []measurement{{"few-frames", (*network).fewFrames}, {"some-load", (*network).someLoad}}},
-	{4, false, loaded, []measurement{{"half-load", (*network).halfLoad}}},
+// Rates change within seconds with the speed of the machine: there each setting has a baseline beside it.
+var experiments = []experiment{
+	{8, false, slices.Concat(waits, workers), []measurement{{"idle", (*network).idleUsage}}},
+	{4, false, waits, []measurement{
+		{"few-frames", func(n *network, _ int) ([]value, error) { return n.probeAndUsage(n.hosts[0]) }},
+		{"some-load", probeUnderLoad(moderateRate, 1)},
+	}},
+	{4, false, loaded, []measurement{{"half-load", probeUnderLoad(halfRate, 1)}}},
 	{2, false, waits[:1], fullRates},
 	{2, false, waits[1:2], fullRates},
 	{2, false, waits[3:], fullRates},
 	{2, false, bursts[:1], fullRates},
 	{2, false, bursts[1:2], fullRates},
 	{2, false, controls, fullRates},
-	{2, false, []setting{usual}, fullRates},
-	{8, false, []setting{usual}, fullRates}, // its hosts want every CPU
+	{2, false, []setting{niceZero}, fullRates},
+	{8, false, []setting{niceZero}, fullRates}, // its hosts want every CPU
 	{2, false, workers, fullRates},
 	{8, false, workers, fullRates},
-	{4, false, slices.Concat(bursts, workers), []measurement{{"beside-flood", (*network).besideFlood}}},
+	{4, false, slices.Concat(bursts, workers), []measurement{{"beside-flood", probeUnderLoad(0, 3)}}},
 	{8, true, turns, []measurement{{"all-flood-one", (*network).floodOne}}},
 }
 
 var fullRates = []measurement{{"full-rate", (*network).fullRate}}
 
-// name tells a setting of the contest from the same one of another contest.
-func (t *contest) name(s setting) string {
-	if s == asIs && len(t.settings) == 1 {
-		return s.name + " beside=" + t.settings[0].name
+// name tells a setting of the experiment from the same one of another experiment.
+func (e *experiment) name(s setting) string {
+	if s == baseline && len(e.settings) == 1 {
+		return s.name + " beside=" + e.settings[0].name
 	}
 	return s.name
 }
@@ -81,18 +87,18 @@ func (b *bench) choices() (err error) {
 	defer func(usual time.Duration) { b.opt.seconds = usual }(b.opt.seconds)
 	b.opt.seconds = max(b.opt.seconds/3, 100*time.Millisecond)
 	most := 0
-	for _, t := range contests {
-		most = max(most, t.ports)
+	for _, e := range experiments {
+		most = max(most, e.ports)
 	}
 	n, err := b.newNetwork("choices", most)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	n.of = ofPFC
+	n.dut = dutPFC
 	for round := range b.opt.rounds {
-		for _, t := range contests {
-			if err := n.try(&t, round); err != nil {
+		for _, e := range experiments {
+			if err := n.experimentRound(&e, round); err != nil {
 				return err
 			}
 		}
@@ -100,57 +106,58 @@ func (b *bench) choices() (err error) {
 	return nil
 }
 
-// try makes a round of a contest.
-func (n *network) try(t *contest, round int) error {
+// experimentRound measures every setting of an experiment once.
+func (n *network) experimentRound(e *experiment, round int) error {
 	got := map[string]map[string][]value{} // by setting and measurement
-	for _, s := range inTurn(rotated(n.b.settingsFor(t), round), round) {
-		values, err := n.tried(t, s)
+	for _, s := range alternate(rotated(n.b.settingsFor(e), round), round) {
+		values, err := n.measureSetting(e, s)
 		if err != nil {
-			return fmt.Errorf("%s with %d ports: %w", s.name, t.ports, err)
+			return fmt.Errorf("%s with %d ports: %w", s.name, e.ports, err)
 		}
 		got[s.name] = values
 	}
-	for _, m := range t.measure {
-		for _, s := range n.b.settingsFor(t) {
+	for _, m := range e.measure {
+		for _, s := range n.b.settingsFor(e) {
 			values := got[s.name][m.at]
-			if s != asIs {
-				values = append(values, value{toAsIs, values[0].v / got[asIs.name][m.at][0].v})
+			if s != baseline {
+				values = append(values, value{toAsIs, values[0].v / got[baseline.name][m.at][0].v})
 			}
-			n.b.record("choice", fmt.Sprintf("at=%s ports=%d setting=%s", m.at, t.ports, t.name(s)), n.of, round, values...)
+			n.b.record("choice", fmt.Sprintf("at=%s ports=%d setting=%s", m.at, e.ports, e.name(s)), n.dut, round, values...)
 		}
 	}
 	return nil
 }
 
-// rotated begins with another of the settings in each round: the first follows another contest, on a machine that it has changed.
+// rotated begins with another of the settings in each round: the first one follows another experiment, on a machine that
+// this has changed.
 func rotated(all []setting, round int) []setting {
 	first := round % len(all)
 	return slices.Concat(all[first:], all[:first])
 }
 
-// tried starts the switch with a setting, measures and ends it.
-func (n *network) tried(t *contest, s setting) (got map[string][]value, err error) {
+// measureSetting starts the switch with a setting, measures and ends it.
+func (n *network) measureSetting(e *experiment, s setting) (got map[string][]value, err error) {
 	var flags []string
 	if s.tuning != "" {
 		flags = []string{"--tuning", s.tuning}
 	}
-	defer n.endPFC()
-	if err := n.startPFC(s.keys+t.yaml(), flags...); err != nil {
+	defer n.stopSwitch()
+	if err := n.startPFC(s.keys+e.yaml(), flags...); err != nil {
 		return nil, err
 	}
 	got = map[string][]value{}
-	for _, m := range t.measure {
-		if got[m.at], err = m.run(n, t.ports); err != nil {
+	for _, m := range e.measure {
+		if got[m.at], err = m.run(n, e.ports); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.at, errors.Join(err, n.alive()))
 		}
 	}
 	return got, nil
 }
 
-// yaml configures as many ports as the contest has.
-func (t *contest) yaml() string {
-	all := portsYAML(t.ports)
-	if !t.slow {
+// yaml configures as many ports as the experiment has.
+func (e *experiment) yaml() string {
+	all := portsYAML(e.ports)
+	if !e.slow {
 		return all
 	}
 	all = strings.ReplaceAll(all, "other: 2048", fmt.Sprintf("other: %d", deepRing))
@@ -160,104 +167,86 @@ func (t *contest) yaml() string {
 // deepRing holds what a flood brings while its sender waits for a CPU that others have.
 const deepRing = 16384
 
-// settingsFor are those of a contest in this run, the switch as it is among them; a smoke run has one other.
-func (b *bench) settingsFor(t *contest) []setting {
-	all := t.settings
+// settingsFor are those of an experiment in this run, the baseline among them; a smoke run has one other.
+func (b *bench) settingsFor(e *experiment) []setting {
+	all := e.settings
 	if b.opt.smoke {
 		all = all[:1]
 	}
-	return slices.Concat([]setting{asIs}, all)
+	return slices.Concat([]setting{baseline}, all)
 }
 
-// endPFC ends the switch and leaves hosts and links for another.
-func (n *network) endPFC() {
-	for _, d := range n.daemons {
-		d.stop()
-		n.b.forget(d)
-	}
-	n.daemons = nil
-}
-
-// rest measures what a switch does while nobody sends.
-func (n *network) rest(int) ([]value, error) {
+// idleUsage measures what a switch does while nobody sends.
+func (n *network) idleUsage(int) ([]value, error) {
 	if err := n.b.sleep(n.b.opt.settle); err != nil {
 		return nil, err
 	}
-	from, err := n.effort()
+	from, err := n.cpuUsage()
 	if err != nil {
 		return nil, err
 	}
 	if err := n.b.sleep(n.b.opt.seconds); err != nil {
 		return nil, err
 	}
-	until, err := n.effort()
+	until, err := n.cpuUsage()
 	return until.since(from), err
 }
 
-// fewFrames measures latency and CPU time with nothing but probes.
-func (n *network) fewFrames(int) ([]value, error) { return n.probeWithEffort(n.hosts[0]) }
+// Loads of frames/s that share the ingress port with probes.
+const (
+	moderateRate = 100_000 // a switch has time to wait between its frames
+	halfRate     = 500_000 // about half of what the switch carries
+)
 
-// middling is a load of frames/s that a switch has time to wait between.
-const middling = 100_000
+// probeUnderLoad measures probes from a host while host 1 sends to host 2 at a rate, 0 for as fast as it can.
+func probeUnderLoad(rate float64, from int) func(n *network, ports int) ([]value, error) {
+	return func(n *network, _ int) ([]value, error) {
+		l := load{flows: n.flowsToHost2(1), octets: n.b.opt.octets[0], priority: probePriority, rate: rate}
+		values, arrived, err := n.b.underLoad(l, func() ([]value, error) { return n.probeAndUsage(n.hosts[from-1]) })
+		return append(values, value{frameRate, arrived}), err
+	}
+}
 
-// someLoad measures the same beside a load that shares the ingress port.
-func (n *network) someLoad(int) ([]value, error) { return n.probeBeside(middling, n.hosts[0]) }
-
-// aboutHalf is about half of the frames/s that the switch carries.
-const aboutHalf = 500_000
-
-// halfLoad measures the same beside that.
-func (n *network) halfLoad(int) ([]value, error) { return n.probeBeside(aboutHalf, n.hosts[0]) }
-
-// besideFlood measures the latency of frames of a port of their own while another floods.
-func (n *network) besideFlood(int) ([]value, error) { return n.probeBeside(0, n.hosts[2]) }
-
-func (n *network) probeWithEffort(from *node) ([]value, error) {
-	before, err := n.effort()
+// probeAndUsage is probe, with the CPU time of the switch and of the machine.
+func (n *network) probeAndUsage(from *lab.Node) ([]value, error) {
+	before, err := n.cpuUsage()
 	if err != nil {
 		return nil, err
 	}
-	values, err := n.probeFrom(from)
+	values, err := n.probe(from)
 	if err != nil {
 		return nil, err
 	}
-	after, err := n.effort()
+	after, err := n.cpuUsage()
 	return append(values, after.since(before)...), err
 }
 
-// probeBeside sends probes while host 1 sends to host 2 at a rate, 0 for as fast as it can.
-func (n *network) probeBeside(rate float64, from *node) ([]value, error) {
-	b := n.b
-	l := load{flows: n.straight(1), octets: b.opt.octets[0], priority: probePriority, rate: rate}
-	values, arrived, err := b.beside(l, func() ([]value, error) { return n.probeWithEffort(from) })
-	return append(values, value{frameRate, arrived}), err
-}
-
-// fullRate measures what arrives when every host of odd number sends to the next as fast as it can, and what a frame takes of the
-// switch: where the sender is the limit and a worker spins or gathers, that is its waiting too, and so mostly one by the rate.
+// fullRate measures what arrives when every host of odd number sends to the next as fast as it can, and what a frame takes
+// of the switch. Where the sender is the limit, the time that a worker spins or moderates is in that.
 func (n *network) fullRate(ports int) ([]value, error) {
-	b := n.b
-	before, err := n.effort()
+	before, err := n.cpuUsage()
 	if err != nil {
 		return nil, err
 	}
-	o, err := b.measure(load{flows: n.pairs()[:ports/2], octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds})
+	l := load{flows: n.pairFlows()[:ports/2], octets: n.b.opt.octets[0], priority: probePriority, time: n.b.opt.seconds}
+	o, err := n.b.measure(l)
 	if err != nil {
 		return nil, err
 	}
-	after, err := n.effort()
-	return []value{{frameRate, o.rate}, {ownPerFrame, after.perFrame(before, o.delivered)}, {cpuPerFrame, o.perFrame()}, {offered, float64(o.offered)}, {delivered, float64(o.delivered)}}, err
+	after, err := n.cpuUsage()
+	return []value{
+		{frameRate, o.rate}, {ownPerFrame, after.perFrame(before, o.delivered)}, {cpuPerFrame, o.perFrame()},
+		{offered, float64(o.offered)}, {delivered, float64(o.delivered)},
+	}, err
 }
 
-// floodOne lets all other hosts send lossy frames to host 2, far more than its port takes, and measures how it is shared.
+// floodOne lets all other hosts send lossy frames to host 2, far more than its port takes, and measures how the port is
+// shared.
 func (n *network) floodOne(ports int) ([]value, error) {
-	b := n.b
-	receiver, err := b.start(n.hosts[1].namespace, b.program, "sink", "eth0", "-j", "--flow-control", "off", "--speed", "none",
-		"--seconds", fmt.Sprint((b.opt.seconds + patience).Seconds()))
+	receiver, err := n.b.startSink(n.hosts[1])
 	if err != nil {
 		return nil, err
 	}
-	defer b.forget(receiver)
 	defer receiver.stop()
 	var from []int
 	for i := 1; i <= ports; i++ {
@@ -265,21 +254,22 @@ func (n *network) floodOne(ports int) ([]value, error) {
 			from = append(from, i)
 		}
 	}
-	o, err := b.measure(load{flows: n.straight(from...), octets: floodOctets, priority: 0, time: b.opt.seconds})
+	o, err := n.b.measure(load{flows: n.flowsToHost2(from...), octets: floodOctets, priority: 0, time: n.b.opt.seconds})
 	if err != nil {
 		return nil, err
 	}
 	receiver.stop()
-	share, err := weakest(receiver.stdout.Bytes(), len(from))
-	return []value{{ofFair, share}, {frameRate, o.rate}}, err
+	share, err := weakestShare(receiver.stdout.Bytes(), len(from))
+	return []value{{ofFairShare, share}, {frameRate, o.rate}}, err
 }
 
 // floodOctets is the length of frames of which a port of 100 Mbit/s takes 23,000 a second.
 const floodOctets = 512
 
-// weakest reads of a sink's report what the weakest of so many flows got, as a share of what each would get if all got as much.
-func weakest(said []byte, flows int) (float64, error) {
-	var r sinkReport
+// weakestShare reads of a sink's report what the weakest of so many flows got, as a share of what each would get if all got
+// as much.
+func weakestShare(said []byte, flows int) (float64, error) {
+	var r traffic.SinkReport
 	if err := json.Unmarshal(said, &r); err != nil {
 		return 0, fmt.Errorf("report of a sink: %w", err)
 	}

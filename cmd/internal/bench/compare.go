@@ -1,49 +1,51 @@
 package bench
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
 
-// Names of the switches in results.
-const (
-	ofPFC    = "pfcswitch"
-	ofBridge = "bridge"
-	ofOVS    = "ovs"
-	ofOVSTSO = "ovs-tso"
+	"golang.org/x/sys/unix"
 
-	ofMachine = "machine" // what a thread meets on it that wants a CPU all the time
+	"pfcswitch/cmd/internal/api"
 )
 
-var switchNames = []string{ofPFC, ofBridge, ofOVS, ofOVSTSO}
+// Names of the devices under test in results.
+const (
+	dutPFC    = "pfcswitch"
+	dutBridge = "bridge"
+	dutOVS    = "ovs"
+	dutOVSTSO = "ovs-tso"
+
+	dutMachine = "machine" // what a thread meets that wants a CPU all the time
+)
+
+var switchNames = []string{dutPFC, dutBridge, dutOVS, dutOVSTSO}
 
 // comparedHosts is how many hosts each of the compared switches has: two send, the second receives, and the fourth
 // receives the frames whose latency is measured.
 const comparedHosts = 4
 
-// compare gives f a network for each of the switches that are compared, all of them at once, and removes them. Open vSwitch's TSO is a
-// setting of the whole daemon: with and without it there is a daemon each, with a database of its own.
+// compare gives f a network for each of the switches that are compared, all of them at once, and removes them. TSO is a
+// setting of Open vSwitch's whole daemon: with and without TSO there is a daemon each, with a database of its own.
 func (b *bench) compare(f func([]*network) error) (err error) {
 	var all []*network
-	defer func() {
-		for _, n := range all {
-			err = errors.Join(err, n.close())
-		}
-	}()
+	defer func() { err = errors.Join(err, closeAll(all)) }()
 	for _, name := range switchNames {
-		if !b.present(name) {
-			continue
-		}
-		n, err := b.newNetwork(name, comparedHosts)
+		n, err := b.comparedNetwork(name, name, comparedHosts, benchYAML)
 		if err != nil {
 			return err
 		}
+		if n == nil {
+			continue
+		}
 		all = append(all, n)
-		if err := n.startCompared(); errors.Is(err, errNoTSO) {
-			all = all[:len(all)-1]
-			if err := b.leaveOutTSO(n, err); err != nil {
+		if name == dutPFC {
+			if err := n.notePFC(); err != nil {
 				return err
 			}
-			continue
-		} else if err != nil {
-			return err
 		}
 		if err := n.forwards(); err != nil {
 			return err
@@ -52,31 +54,126 @@ func (b *bench) compare(f func([]*network) error) (err error) {
 	return f(all)
 }
 
-// startCompared starts the switch that the network is of.
-func (n *network) startCompared() error {
-	switch n.of {
-	case ofPFC:
-		text, err := benchYAML()
-		if err != nil {
-			return err
-		}
-		return errors.Join(n.startPFC(text), n.notePFC())
-	case ofBridge:
-		n.noteBridge()
-		return n.startBridge()
-	default:
-		return n.startOVS(n.of == ofOVSTSO)
+// comparedNetwork makes a network of a switch that is compared and starts the switch; nil where there is no such switch.
+// yaml is pfcswitch's configuration.
+func (b *bench) comparedNetwork(name, dut string, hosts int, yaml func() (string, error)) (*network, error) {
+	if !b.present(dut) {
+		return nil, nil
 	}
-}
-
-// leaveOutTSO removes the network of Open vSwitch with TSO, which there is not, and says so; no later part tries again.
-func (b *bench) leaveOutTSO(n *network, why error) error {
-	b.note("OPEN VSWITCH WITH USERSPACE TSO IS LEFT OUT: %v", why)
-	b.withoutTSO = true
-	return n.close()
+	n, err := b.newNetwork(name, hosts)
+	if err != nil {
+		return nil, err
+	}
+	n.dut = dut
+	switch dut {
+	case dutPFC:
+		var text string
+		if text, err = yaml(); err == nil {
+			err = n.startPFC(text)
+		}
+	case dutBridge:
+		b.noteOnce("Linux bridge: without VLAN filtering, its default, while pfcswitch filters; " +
+			"it forwards in the sender's call and needs no receive ring.")
+		err = n.startBridge()
+	default:
+		err = n.startOVS(dut == dutOVSTSO)
+	}
+	if errors.Is(err, errNoTSO) { // no later part tries again
+		b.note("OPEN VSWITCH WITH USERSPACE TSO IS LEFT OUT: %v", err)
+		b.withoutTSO = true
+		return nil, n.close()
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
 }
 
 // present tells whether a switch is one of those that are measured: asked for, and there.
-func (b *bench) present(of string) bool {
-	return of == ofMachine || b.opt.compares(of) && (of != ofOVS && of != ofOVSTSO || b.peers.ovs != "") && (of != ofOVSTSO || !b.withoutTSO)
+func (b *bench) present(dut string) bool {
+	return dut == dutMachine || b.opt.compares(dut) && (dut != dutOVS && dut != dutOVSTSO || b.peers.ovs != "") &&
+		(dut != dutOVSTSO || !b.withoutTSO)
+}
+
+// alternate returns the networks, in every other round from the last to the first. A network that is always measured
+// before another gains or loses where the machine gets slower or faster.
+func alternate[N any](all []N, round int) []N {
+	if round%2 == 0 {
+		return all
+	}
+	back := slices.Clone(all)
+	slices.Reverse(back)
+	return back
+}
+
+// startBridge joins the network's ports by a Linux bridge.
+func (n *network) startBridge() error {
+	if err := n.b.ip(n.sw, "link add br0 type bridge"); err != nil {
+		return err
+	}
+	for i := range n.hosts {
+		if err := n.b.ip(n.sw, fmt.Sprintf("link set p%d master br0", i+1)); err != nil {
+			return err
+		}
+	}
+	if err := n.b.ip(n.sw, "link set br0 up"); err != nil {
+		return err
+	}
+	for i := 1; i < len(n.hosts); i += 2 { // hosts of even number receive
+		_, err := n.b.do(n.sw, "bridge", "fdb", "add", mac(i+1), "dev", fmt.Sprintf("p%d", i+1), "master", "static")
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// senderRing finds in scripts/bench.yaml what receive rings the senders' ports have.
+var senderRing = regexp.MustCompile(`p1: .*ring: (\{[^}]*\})`)
+
+// notePFC notes what receive rings pfcswitch has where its senders are.
+func (n *network) notePFC() error {
+	text, err := os.ReadFile("scripts/bench.yaml")
+	if err != nil {
+		return err
+	}
+	ring := senderRing.FindSubmatch(text)
+	if ring == nil {
+		return fmt.Errorf("scripts/bench.yaml says nothing of the ring of p1")
+	}
+	buffer, err := show[*api.Buffer](n, "buffer")
+	if err != nil {
+		return err
+	}
+	for _, p := range buffer.Ports {
+		if p.Port == "p1" && p.Ring != nil {
+			n.b.noteOnce("pfcswitch: every feature and the metrics on; the receive rings of its senders' ports are deep: "+
+				"%s of scripts/bench.yaml, %d slots for lossless frames alone.", ring[1], p.Ring.Slots)
+		}
+	}
+	return nil
+}
+
+// noteOVS notes what limits Open vSwitch's sockets, and the nice value that it really has.
+func (b *bench) noteOVS(vswitchd *program) error {
+	nice, err := unix.Getpriority(unix.PRIO_PROCESS, vswitchd.Pid())
+	if err != nil {
+		return fmt.Errorf("nice value of ovs-vswitchd: %w", err)
+	}
+	b.noteOnce("Open vSwitch: a rule for each host that receives, before NORMAL; ovs-vswitchd has nice %d; "+
+		"its packet sockets have the system's receive buffer, %s octets (net.core.rmem_default), "+
+		"super-frames included: what does not fit is lost, and TCP sends it again.",
+		kernelNice-nice, line("/proc/sys/net/core/rmem_default"))
+	return nil
+}
+
+// kernelNice is what the system call's answer, 1 to 40, is subtracted from (getpriority(2)).
+const kernelNice = 20
+
+// noteTwoOVS notes what it does to the memory of Open vSwitch that it runs twice.
+func (b *bench) noteTwoOVS() {
+	if b.present(dutOVS) && b.present(dutOVSTSO) {
+		b.noteOnce("Open vSwitch runs twice, with and without TSO: the PSS of each is without half of the pages of their " +
+			"common programs, RSS with all.")
+	}
 }

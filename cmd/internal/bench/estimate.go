@@ -32,12 +32,12 @@ const (
 
 // load is what a load takes, with the rest before and after it.
 func (o *options) load(seconds time.Duration) time.Duration {
-	return seconds + 2*o.settle + still + startsLoad
+	return seconds + 2*o.settle + quietTime + startsLoad
 }
 
-// defaults is what a look at the memory of pfcswitch takes with the rings that it has by default.
+// defaults is what it takes to measure the memory of pfcswitch with the rings that it has by default.
 func (o *options) defaults() time.Duration {
-	if !o.compares(ofPFC) {
+	if !o.compares(dutPFC) {
 		return 0
 	}
 	return startsPFC + time.Duration(len(o.priorities))*o.load(o.seconds)
@@ -48,8 +48,8 @@ func (b *bench) takes(name string) time.Duration {
 	o := &b.opt
 	times := func(n int, t time.Duration) time.Duration { return time.Duration(n) * t }
 	compared := 0
-	for _, of := range switchNames {
-		if b.present(of) {
+	for _, dut := range switchNames {
+		if b.present(dut) {
 			compared++
 		}
 	}
@@ -61,7 +61,7 @@ func (b *bench) takes(name string) time.Duration {
 	case "frames":
 		return o.defaults() + times(o.rounds*2*loads*compared, load)
 	case "lossfree":
-		one := times(1+confirms, o.load(o.trial)) + times(searches, o.load(o.searching()))
+		one := times(1+confirms, o.load(o.trial)) + times(searches, o.load(o.searchTrial()))
 		return times(o.search*loads*compared, one)
 	case "tcp":
 		if b.peers.iperf3 != "" {
@@ -82,9 +82,9 @@ func (b *bench) takes(name string) time.Duration {
 	case "trunk":
 		round = times(2*2*loads, load)
 	case "choices":
-		for i := range contests {
-			t := &contests[i]
-			round += times(1+len(t.settings), startsPFC+times(len(t.measure), o.load(o.seconds/3)))
+		for i := range experiments {
+			e := &experiments[i]
+			round += times(1+len(e.settings), startsPFC+times(len(e.measure), o.load(o.seconds/3)))
 		}
 	case "flap":
 		round = times(2*flapSeries, oneFlap)

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,35 +24,6 @@ func TestEstimate(t *testing.T) {
 	usual.peers = peers{}
 	if memory <= 0 || usual.takes("tcp") != 0 || usual.takes("frames")-memory != (ofAll-memory)/2 || benchWith(t, "--switches bridge").opt.defaults() != 0 {
 		t.Errorf("without peers: %s", usual.estimate())
-	}
-}
-
-// README and the script's own text say how long runs take, each in the words that are right to a tenth.
-func TestEstimatesOfTexts(t *testing.T) {
-	for _, c := range []struct {
-		args    string
-		minutes float64
-		texts   map[string]string
-	}{
-		{"", 150, map[string]string{"README.md": "# everything: about two and a half hours,", "scripts/bench.sh": "everything, 7 rounds (about two and a half hours,"}},
-		{"--only lossfree", 80, map[string]string{"README.md": "80 minutes of it the loss-free search", "scripts/bench.sh": "80 minutes of them for the loss-free rate"}},
-		{"--priorities 3", 90, map[string]string{"README.md": "the lossless priority alone: an hour and a half", "scripts/bench.sh": "the lossless priority alone (an hour and a half)"}},
-		{"--switches pfcswitch,bridge,ovs", 120, map[string]string{"README.md": "without Open vSwitch's TSO: two hours", "scripts/bench.sh": "without Open vSwitch's TSO (two hours)"}},
-		{"--only choices", 15, map[string]string{"README.md": "what each choice of waiting and waking brings: a quarter of an hour"}},
-	} {
-		b := benchWith(t, c.args)
-		sum := 0.0
-		for _, p := range b.opt.parts {
-			sum += b.takes(p.name).Minutes()
-		}
-		if sum < 0.9*c.minutes || sum > 1.1*c.minutes {
-			t.Errorf("%q takes %.1f minutes, not about %g", c.args, sum, c.minutes)
-		}
-		for name, text := range c.texts {
-			if all, err := os.ReadFile("../../../" + name); err != nil || !strings.Contains(string(all), text) {
-				t.Errorf("%s does not say %q (%v): mend this list with it", name, text, err)
-			}
-		}
 	}
 }
 

@@ -1,10 +1,16 @@
 package bench
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"syscall"
 	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
 )
 
 // stations is how many the switch learns; a smoke run takes fewer.
@@ -27,13 +33,13 @@ ports:
 type fdbNetwork struct {
 	*network
 	tap  *tap
-	next int // frame of those that a pile is made of
+	next int // frame of those that a backlog burst is made of
 }
 
-// fdb compares what a frame takes of the CPU time of a switch that has learned 100,000 stations with the same of one that knows its
-// two hosts: frames to one host, whose entry is hot all the time. And frames to all stations in random order with frames to one. Rates
-// stand beside it, of a sender and of what is written to a TAP. Both may be slower than the switch, so that they tell little:
-// share_of_offered is 1 then. So CPU time is that of piles.
+// fdb compares what a frame takes of the CPU time of a switch that has learned 100,000 stations with the same of one that
+// knows its two hosts: frames to one host, whose entry is hot all the time. And frames to all stations in random order
+// with frames to one. Rates stand beside, of a sender and of what is written to a TAP. Both may be slower than the switch,
+// so that they tell little: share_of_offered is 1 then. So CPU time is that of backlog bursts.
 func (b *bench) fdb() (err error) {
 	number := stations
 	if b.opt.smoke {
@@ -68,7 +74,7 @@ func (b *bench) fdbNetwork(name string) (*fdbNetwork, error) {
 		return nil, err
 	}
 	f := &fdbNetwork{network: n}
-	if f.tap, err = b.newTap(n.sw, "p3"); err == nil {
+	if f.tap, err = newTap(n.sw, "p3"); err == nil {
 		err = n.startPFC(fdbYAML + staticEntries(1, 2))
 	}
 	if err != nil {
@@ -85,30 +91,30 @@ func (f *fdbNetwork) end() error {
 }
 
 // stationMAC is the address of station i, in a block of addresses of their own.
-func stationMAC(i int) [6]byte {
-	return [6]byte{0x02, 0x10, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
+func stationMAC(i int) net.HardwareAddr {
+	return binary.BigEndian.AppendUint32(net.HardwareAddr{0x02, 0x10}, uint32(i))
 }
 
 // stationFrame is a frame of 60 octets in the VLAN.
-func stationFrame(to, from [6]byte) []byte {
+func stationFrame(to, from net.HardwareAddr) []byte {
 	b := make([]byte, 60)
-	copy(b, to[:])
-	copy(b[6:], from[:])
+	copy(b, to)
+	copy(b[6:], from)
 	copy(b[12:], []byte{0x81, 0, 0, vlan, 0x88, 0xb5}) // priority 0; EtherType for local experiments
 	return b
 }
 
-// learn lets a frame of each station come to port 2, from a TAP that a bridge in host 2's namespace joins with the link, and
-// returns how long it took until the switch knew all.
+// learn lets a frame of each station come to port 2, from a TAP that a bridge in host 2's namespace joins with the link,
+// and returns how long it took until the switch knew all.
 func (f *fdbNetwork) learn(number int) (time.Duration, error) {
 	host := f.hosts[1]
-	t, err := f.b.newTap(host, "stations")
+	t, err := newTap(host, "stations")
 	if err != nil {
 		return 0, err
 	}
 	defer t.close()
-	const join = "link add br0 type bridge\nlink set eth0 master br0\nlink set stations master br0\nlink set br0 up\n"
-	if _, err := f.b.doWith("", join, "ip", "-n", host.namespace, "-batch", "-"); err != nil {
+	if err := f.b.ip(host, "link add br0 type bridge", "link set eth0 master br0", "link set stations master br0",
+		"link set br0 up"); err != nil {
 		return 0, err
 	}
 	start := time.Now()
@@ -120,7 +126,7 @@ func (f *fdbNetwork) learn(number int) (time.Duration, error) {
 				}
 				time.Sleep(50 * time.Microsecond) // slower than what a ring takes
 			}
-			if err := t.write(stationFrame([6]byte{2, 0, 0, 0, 0, 1}, stationMAC(i))); err != nil {
+			if err := t.write(stationFrame(hostMAC(1), stationMAC(i))); err != nil {
 				return 0, err
 			}
 		}
@@ -129,14 +135,13 @@ func (f *fdbNetwork) learn(number int) (time.Duration, error) {
 		}
 	}
 	took := time.Since(start)
-	_, gone := f.b.do("", "ip", "-n", host.namespace, "link", "del", "br0")
-	return took, errors.Join(err, gone)
+	return took, errors.Join(err, host.DeleteLink("br0"))
 }
 
 // knows asks the switch how many learned stations it has.
 func (f *fdbNetwork) knows(number int) error {
-	var r struct{ Entries []struct{ Static bool } }
-	if err := f.show(&r, "fdb"); err != nil {
+	r, err := show[*api.FDB](f.network, "fdb")
+	if err != nil {
 		return err
 	}
 	learned := 0
@@ -156,17 +161,19 @@ type fdbCase struct {
 	from, to string
 	of       *fdbNetwork
 	run      func(*fdbNetwork) (outcome, error)
-	frames   func() [][]byte // that piles consist of
+	frames   func() [][]byte // that backlog bursts consist of
 }
 
 func (b *bench) fdbRound(empty, full *fdbNetwork, round, number int) error {
 	oneHost := func(f *fdbNetwork) (outcome, error) {
-		return b.measure(load{flows: f.straight(1), octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds})
+		l := load{flows: f.flowsToHost2(1), octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds}
+		return b.measure(l)
 	}
-	hot := func() [][]byte { return [][]byte{stationFrame([6]byte{2, 0, 0, 0, 0, 2}, [6]byte{2, 0, 0, 0, 0, 3})} }
-	strewn := func(to int) fdbCase {
-		return fdbCase{"tap", fmt.Sprintf("to=%d_stations stations=%d", to, number), full, func(f *fdbNetwork) (outcome, error) { return f.strew(to) },
-			func() [][]byte { return strewnFrames(to) }}
+	hot := func() [][]byte { return [][]byte{stationFrame(hostMAC(2), hostMAC(3))} }
+	scattered := func(to int) fdbCase {
+		return fdbCase{"tap", fmt.Sprintf("to=%d_stations stations=%d", to, number), full,
+			func(f *fdbNetwork) (outcome, error) { return f.sendScattered(to) },
+			func() [][]byte { return scatteredFrames(to) }}
 	}
 	if err := b.fdbPair(round, toEmpty, [2]fdbCase{
 		{"sender", "to=one_hot_host stations=0", empty, oneHost, hot},
@@ -174,48 +181,49 @@ func (b *bench) fdbRound(empty, full *fdbNetwork, round, number int) error {
 	}); err != nil {
 		return err
 	}
-	return b.fdbPair(round, toOne, [2]fdbCase{strewn(1), strewn(number)})
+	return b.fdbPair(round, toOne, [2]fdbCase{scattered(1), scattered(number)})
 }
 
 // fdbPair measures two cases and compares the CPU time of the switch for a frame in the second with that in the first.
 func (b *bench) fdbPair(round int, ratio string, pair [2]fdbCase) error {
-	for _, c := range inTurn(pair[:], round) {
+	for _, c := range alternate(pair[:], round) {
 		o, err := c.run(c.of)
 		if err != nil {
 			return err
 		}
-		b.record("fdb", fmt.Sprintf("from=%s %s", c.from, c.to), ofPFC, round, value{frameRate, o.rate},
+		b.record("fdb", fmt.Sprintf("from=%s %s", c.from, c.to), dutPFC, round, value{frameRate, o.rate},
 			value{ofOffered, float64(o.delivered) / float64(o.offered)}, value{cpuPerFrame, o.perFrame()})
 	}
-	own, err := b.piles(pair)
+	own, err := b.backlogCosts(pair)
 	if err != nil {
 		return err
 	}
-	b.record("fdb", "from=pile "+pair[0].to, ofPFC, round, value{ownPerFrame, own[0]})
-	b.record("fdb", "from=pile "+pair[1].to, ofPFC, round, value{ownPerFrame, own[1]}, value{ratio, own[1] / own[0]})
+	b.record("fdb", "from=pile "+pair[0].to, dutPFC, round, value{ownPerFrame, own[0]})
+	b.record("fdb", "from=pile "+pair[1].to, dutPFC, round, value{ownPerFrame, own[1]}, value{ratio, own[1] / own[0]})
 	return nil
 }
 
-// strewnFrames are to random ones of the first so many stations.
-func strewnFrames(to int) [][]byte {
+// scatteredFrames are to random ones of the first so many stations.
+func scatteredFrames(to int) [][]byte {
 	frames := make([][]byte, 1<<17)
 	for i := range frames {
-		frames[i] = stationFrame(stationMAC(rand.IntN(to)), [6]byte{2, 0, 0, 0, 0, 3})
+		frames[i] = stationFrame(stationMAC(rand.IntN(to)), hostMAC(3))
 	}
 	return frames
 }
 
-// strew writes frames to port 3 for a while, to random ones of the first so many stations, and counts what comes at host 2.
-func (f *fdbNetwork) strew(to int) (o outcome, err error) {
-	frames := strewnFrames(to)
+// sendScattered writes frames to port 3 for a while, to random ones of the first so many stations, and counts what comes
+// at host 2.
+func (f *fdbNetwork) sendScattered(to int) (o outcome, err error) {
+	frames := scatteredFrames(to)
 	if err := f.tap.drain(); err != nil {
 		return o, err
 	}
-	before, err := f.hosts[1].received("eth0")
+	before, err := f.hosts[1].Stats("eth0")
 	if err != nil {
 		return o, err
 	}
-	busy, err := machineBusy()
+	atStart, err := lab.ReadCPUTimes()
 	if err != nil {
 		return o, err
 	}
@@ -231,20 +239,100 @@ func (f *fdbNetwork) strew(to int) (o outcome, err error) {
 		}
 	}
 	o.elapsed = time.Since(start).Seconds()
-	end, err := f.hosts[1].received("eth0")
+	end, err := f.hosts[1].Stats("eth0")
 	if err != nil {
 		return o, err
 	}
 	if err := f.b.sleep(f.b.opt.settle); err != nil {
 		return o, err
 	}
-	after, err := f.hosts[1].received("eth0")
+	after, err := f.hosts[1].Stats("eth0")
 	if err != nil {
 		return o, err
 	}
-	o.delivered = after.frames - before.frames
-	o.rate = float64(end.frames-before.frames) / o.elapsed // what waits in the ring comes after the end
-	o.cpu, err = machineBusy()
-	o.cpu -= busy
+	o.delivered = after.ReceivedFrames - before.ReceivedFrames
+	o.rate = float64(end.ReceivedFrames-before.ReceivedFrames) / o.elapsed // what waits in the ring comes after the end
+	atEnd, err := lab.ReadCPUTimes()
+	o.cpu = (atEnd.Busy - atStart.Busy).Seconds()
 	return o, err
+}
+
+// A backlog burst is frames that come while the switch is stopped, half as many as port 3's ring has slots, so that the
+// ring takes all. Then the switch carries them without a break. While frames come one by one a worker waits for them, by
+// spinning, moderation or sleep, and the switch's CPU time a frame depends on the sender's rate.
+const backlogBurst = 8192
+
+// backlogCosts returns what a frame takes of the switch's CPU time in two cases, µs. Their bursts are carried in turn, so
+// that a change of the machine's speed meets both.
+func (b *bench) backlogCosts(pair [2]fdbCase) (perFrame [2]float64, err error) {
+	var frames [2][][]byte
+	for i, c := range pair {
+		frames[i] = c.frames()
+	}
+	var spent [2]time.Duration
+	var carried [2]uint64
+	for end := time.Now().Add(2 * b.opt.seconds); time.Now().Before(end) || carried[1] == 0; {
+		for i, c := range pair {
+			if err := b.ctx.Err(); err != nil {
+				return perFrame, err
+			}
+			t, n, err := c.of.carryBacklog(frames[i])
+			if err != nil {
+				return perFrame, err
+			}
+			spent[i] += t
+			carried[i] += n
+		}
+	}
+	for i := range pair {
+		perFrame[i] = spent[i].Seconds() * 1e6 / float64(carried[i])
+	}
+	return perFrame, nil
+}
+
+// carryBacklog lets the switch carry one burst of the frames, and returns its CPU time and how many frames arrived.
+func (f *fdbNetwork) carryBacklog(frames [][]byte) (spent time.Duration, carried uint64, err error) {
+	before, err := f.hosts[1].Stats("eth0")
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := f.signal(syscall.SIGSTOP); err != nil {
+		return 0, 0, err
+	}
+	err = f.fill(frames)
+	start, err2 := f.cpuUsage()
+	if err := errors.Join(err, err2, f.signal(syscall.SIGCONT)); err != nil {
+		return 0, 0, err
+	}
+	err = f.b.eventually(fmt.Sprintf("all %d frames of a backlog burst arrive", backlogBurst), patience, func() (bool, error) {
+		now, err := f.hosts[1].Stats("eth0")
+		carried = now.ReceivedFrames - before.ReceivedFrames
+		return carried >= backlogBurst, errors.Join(err, fmt.Errorf("%d did", carried))
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	end, err := f.cpuUsage()
+	return end.process - start.process, carried, err
+}
+
+// fill writes a burst to port 3, from where the last one ended.
+func (f *fdbNetwork) fill(frames [][]byte) error {
+	for range backlogBurst {
+		if err := f.tap.write(frames[f.next%len(frames)]); err != nil {
+			return err
+		}
+		f.next++
+	}
+	return nil
+}
+
+// signal stops the switch or lets it go on.
+func (f *fdbNetwork) signal(s syscall.Signal) error {
+	for _, d := range f.daemons {
+		if err := syscall.Kill(d.Pid(), s); err != nil {
+			return fmt.Errorf("%v to %s: %w", s, d.Name(), err)
+		}
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 )
 
 // frames measures the highest rate that arrives when one or two senders send as fast as they can, what that takes of the
@@ -14,8 +13,8 @@ func (b *bench) frames() error {
 		if err := b.defaultMemory(); err != nil {
 			return err
 		}
-		b.noteTwins()
-		if err := b.memory(all, "load=idle"); err != nil {
+		b.noteTwoOVS()
+		if err := b.recordMemory(all, "load=idle"); err != nil {
 			return err
 		}
 		for round := range b.opt.rounds {
@@ -25,7 +24,7 @@ func (b *bench) frames() error {
 				}
 			}
 		}
-		return b.memory(all, "load=loaded")
+		return b.recordMemory(all, "load=loaded")
 	})
 }
 
@@ -33,37 +32,26 @@ func (b *bench) framesRound(all []*network, round, senders int) error {
 	from := []int{1, 3}[:senders]
 	for _, octets := range b.opt.octets {
 		for _, priority := range b.opt.priorities {
-			for _, n := range inTurn(all, round) {
-				o, err := b.measure(load{through: n, flows: n.straight(from...), octets: octets, priority: priority, time: b.opt.seconds})
+			for _, n := range alternate(all, round) {
+				l := load{through: n, flows: n.flowsToHost2(from...), octets: octets, priority: priority, time: b.opt.seconds}
+				o, err := b.measure(l)
 				if err != nil {
 					return fmt.Errorf("%s: %w", n.name, err)
 				}
 				b.record("delivered", fmt.Sprintf("senders=%d octets=%d priority=%d", senders, octets, priority), n.name, round,
-					value{offered, float64(o.offered)}, value{delivered, float64(o.delivered)}, value{frameRate, o.rate},
-					value{cpuPerFrame, o.perFrame()}, value{cpuPerGB, o.perGB(octets)})
+					append(o.values(), value{cpuPerGB, o.perGB(octets)})...)
 			}
 		}
 	}
 	return nil
 }
 
-// inTurn returns the networks, in every other round from the last to the first: who is always measured before another gains or loses
-// by what becomes slower or faster in time.
-func inTurn[N any](all []N, round int) []N {
-	if round%2 == 0 {
-		return all
-	}
-	back := slices.Clone(all)
-	slices.Reverse(back)
-	return back
-}
-
-// rings are what scripts/bench.yaml asks for and nobody gets by default.
-var rings = regexp.MustCompile(`, ring: \{[^}]*\}`)
+// ringKey finds what scripts/bench.yaml asks for and nobody gets by default.
+var ringKey = regexp.MustCompile(`, ring: \{[^}]*\}`)
 
 // defaultMemory notes the memory of pfcswitch with the rings that it has by default, before and after a load.
 func (b *bench) defaultMemory() (err error) {
-	if !b.opt.compares(ofPFC) {
+	if !b.opt.compares(dutPFC) {
 		return nil
 	}
 	text, err := benchYAML()
@@ -75,23 +63,24 @@ func (b *bench) defaultMemory() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	n.of = ofPFC
-	if err := n.startPFC(rings.ReplaceAllString(text, "")); err != nil {
+	n.dut = dutPFC
+	if err := n.startPFC(ringKey.ReplaceAllString(text, "")); err != nil {
 		return err
 	}
-	if err := b.memory([]*network{n}, "load=idle rings=default"); err != nil {
+	if err := b.recordMemory([]*network{n}, "load=idle rings=default"); err != nil {
 		return err
 	}
 	for _, priority := range b.opt.priorities {
-		if _, err := b.measure(load{flows: n.straight(1, 3), octets: b.opt.octets[0], priority: priority, time: b.opt.seconds}); err != nil {
+		l := load{flows: n.flowsToHost2(1, 3), octets: b.opt.octets[0], priority: priority, time: b.opt.seconds}
+		if _, err := b.measure(l); err != nil {
 			return err
 		}
 	}
-	return b.memory([]*network{n}, "load=loaded rings=default")
+	return b.recordMemory([]*network{n}, "load=loaded rings=default")
 }
 
-// memory notes what the programs of a switch have in RAM; the bridge has none.
-func (b *bench) memory(all []*network, when string) error {
+// recordMemory records what the programs of a switch have in RAM; the bridge has none.
+func (b *bench) recordMemory(all []*network, when string) error {
 	for _, n := range all {
 		if len(n.daemons) == 0 {
 			continue
@@ -100,7 +89,8 @@ func (b *bench) memory(all []*network, when string) error {
 		if err != nil {
 			return err
 		}
-		b.record("memory", fmt.Sprintf("ports=%d %s", len(n.hosts), when), n.of, 0, value{rss, m.rss / (1 << 20)}, value{pss, m.pss / (1 << 20)})
+		b.record("memory", fmt.Sprintf("ports=%d %s", len(n.hosts), when), n.dut, 0,
+			value{rss, m.rss / (1 << 20)}, value{pss, m.pss / (1 << 20)})
 	}
 	return nil
 }

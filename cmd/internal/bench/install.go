@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// peers are the programs that are compared with; "" where one is missing.
+// peers are paths of the programs that are compared with; "" where one is missing.
 type peers struct {
 	ovs     string // ovs-vswitchd
 	iperf3  string
@@ -68,8 +68,8 @@ func (b *bench) install(packages []string) {
 // policyFile is the program that Debian asks whether it may start a service; 101 says no.
 const policyFile = "/usr/sbin/policy-rc.d"
 
-// withoutServices runs f, during which Debian starts no daemon that it installs: it would take part in what is measured. A
-// policy that is there already stays.
+// withoutServices runs f while Debian starts no daemon that it installs: a daemon would take part in what is measured.
+// A policy that is there already stays.
 func withoutServices(policy string, f func() error) error {
 	file, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if errors.Is(err, fs.ErrExist) {
@@ -86,15 +86,11 @@ func withoutServices(policy string, f func() error) error {
 }
 
 func (b *bench) aptGet(packages []string) error {
-	const quiet = "DEBIAN_FRONTEND=noninteractive"
-	for _, argv := range [][]string{{"-q", "update"}, append([]string{"-qy", "install", "--no-install-recommends"}, packages...)} {
-		p, err := b.startWith("", func(c *exec.Cmd) { c.Env = append(os.Environ(), quiet) }, append([]string{"apt-get"}, argv...)...)
-		if err == nil {
-			_, err = b.wait(p, 10*patience)
-		}
-		if err != nil {
-			return err
-		}
+	quiet := []string{"DEBIAN_FRONTEND=noninteractive"}
+	if _, err := b.local(10*patience, quiet, "apt-get", "-q", "update"); err != nil {
+		return err
 	}
-	return nil
+	install := append([]string{"apt-get", "-qy", "install", "--no-install-recommends"}, packages...)
+	_, err := b.local(10*patience, quiet, install...)
+	return err
 }

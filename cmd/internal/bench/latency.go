@@ -7,20 +7,24 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/frame"
 )
 
 // Probes are frames whose latency is measured: from the sender's clock read before its send call to the kernel's receive
-// stamp at the sink. They go from host 1 to host 4, beside the load from host 1 to host 2, and share with it the switch's
-// ingress port and CPU, but not the receiver.
+// stamp at the sink. They go from host 1 to host 4, beside the load from host 1 to host 2, and share with the load the
+// switch's ingress port and CPU, but not the receiver.
 const (
 	probeOctets   = 128
 	probePriority = 3
 	probeRate     = 2000 // frames/s
 )
 
-// latency measures probes without load and at half of what the switch delivers in the same round, and what all CPUs do meanwhile, the
-// probes' programs, their starts, the load's sender and whatever else runs included. Before it come the machine's gaps, while nothing is sent: the switches
-// that are compared all run, idle.
+// latency measures probes without load and at half of what the switch delivers in the same round, and what all CPUs do
+// meanwhile: the probes' programs, their starts, the load's sender and whatever else runs are in that. Before come the
+// machine's gaps, while nothing is sent: the switches that are compared all run, idle.
 func (b *bench) latency() error {
 	return b.compare(func(all []*network) error {
 		for round := range b.opt.rounds {
@@ -28,8 +32,8 @@ func (b *bench) latency() error {
 			if err != nil {
 				return err
 			}
-			b.record(ofGaps, fmt.Sprintf("cpus=%d", runtime.NumCPU()), ofMachine, round, waits...)
-			for _, n := range inTurn(all, round) {
+			b.record(machineGaps, fmt.Sprintf("cpus=%d", runtime.NumCPU()), dutMachine, round, waits...)
+			for _, n := range alternate(all, round) {
 				if err := b.latencyOf(n, round); err != nil {
 					return fmt.Errorf("%s: %w", n.name, err)
 				}
@@ -40,42 +44,43 @@ func (b *bench) latency() error {
 }
 
 func (b *bench) latencyOf(n *network, round int) error {
-	idle, err := n.busyProbe()
+	idle, err := n.probeAndMachine()
 	if err != nil {
 		return err
 	}
 	octets := b.opt.octets[0]
-	l := load{flows: n.straight(1), octets: octets, priority: probePriority, time: b.opt.seconds}
+	l := load{flows: n.flowsToHost2(1), octets: octets, priority: probePriority, time: b.opt.seconds}
 	full, err := b.measure(l)
 	if err != nil {
 		return err
 	}
 	l.rate = full.rate / 2
-	half, rate, err := b.beside(l, n.busyProbe)
+	half, rate, err := b.underLoad(l, n.probeAndMachine)
 	if err != nil {
 		return err
 	}
-	b.record("latency", probing("idle", 0), n.of, round, idle...)
-	b.record("latency", probing("half", octets), n.of, round, append(half, value{frameRate, rate}, value{ofDelivered, rate / full.rate})...)
+	half = append(half, value{frameRate, rate}, value{ofDelivered, rate / full.rate})
+	b.record("latency", probeConditions("idle", 0), n.dut, round, idle...)
+	b.record("latency", probeConditions("half", octets), n.dut, round, half...)
 	return nil
 }
 
-// busyProbe is probe, with what all CPUs did meanwhile.
-func (n *network) busyProbe() ([]value, error) {
-	before, err := n.effort()
+// probeAndMachine is probe, with what all CPUs did meanwhile.
+func (n *network) probeAndMachine() ([]value, error) {
+	before, err := n.cpuUsage()
 	if err != nil {
 		return nil, err
 	}
-	values, err := n.probe()
+	values, err := n.probe(n.hosts[0])
 	if err != nil {
 		return nil, err
 	}
-	after, err := n.effort()
-	return append(values, after.busy(before)), err
+	after, err := n.cpuUsage()
+	return append(values, after.machineSince(before)), err
 }
 
-// probing are the conditions of probes beside a load of frames of so many octets, 0 for none.
-func probing(load string, octets int) string {
+// probeConditions are the conditions of probes beside a load of frames of so many octets, 0 for none.
+func probeConditions(load string, octets int) string {
 	conditions := fmt.Sprintf("load=%s probe_octets=%d", load, probeOctets)
 	if octets > 0 {
 		conditions += fmt.Sprintf(" load_octets=%d", octets)
@@ -89,8 +94,9 @@ const (
 	halfMost  = 0.55
 )
 
-// notHalf says which switches had another load than half of what they deliver: a sender that is asked for a rate may stay behind it.
-func notHalf(results []result) (all []string) {
+// offHalfLoad says which switches had another load than half of what they deliver: a sender may stay behind the rate that
+// it is asked for.
+func offHalfLoad(results []result) (all []string) {
 	bad, rounds := map[string][]float64{}, map[string]int{}
 	for i := range results {
 		r := &results[i]
@@ -101,80 +107,65 @@ func notHalf(results []result) (all []string) {
 			if v.metric != ofDelivered {
 				continue
 			}
-			if rounds[r.of]++; v.v < halfLeast || v.v > halfMost {
-				bad[r.of] = append(bad[r.of], v.v)
+			if rounds[r.dut]++; v.v < halfLeast || v.v > halfMost {
+				bad[r.dut] = append(bad[r.dut], v.v)
 			}
 		}
 	}
-	for _, of := range columns {
-		if b := bad[of]; len(b) > 0 {
-			all = append(all, fmt.Sprintf("NOT HALF LOAD: latency of %s with load=half is with %s to %s of its delivered rate in %d of %d rounds", of,
-				number(slices.Min(b)), number(slices.Max(b)), len(b), rounds[of]))
+	for _, dut := range columns {
+		if b := bad[dut]; len(b) > 0 {
+			all = append(all, fmt.Sprintf("NOT HALF LOAD: latency of %s with load=half is with %s to %s of its delivered rate "+
+				"in %d of %d rounds", dut, number(slices.Min(b)), number(slices.Max(b)), len(b), rounds[dut]))
 		}
 	}
 	return all
 }
 
-// beside measures while the load's one sender is at work, and returns the frames/s that arrived meanwhile.
-func (b *bench) beside(l load, measure func() ([]value, error)) (values []value, rate float64, err error) {
+// underLoad measures while the load's one sender is at work, and returns the frames/s that arrived meanwhile.
+func (b *bench) underLoad(l load, measure func() ([]value, error)) (values []value, rate float64, err error) {
 	l.time = b.opt.seconds + patience
 	sender, err := b.send(l.flows[0], l)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer b.forget(sender)
 	defer sender.stop()
 	if err := b.sleep(2 * b.opt.settle); err != nil {
 		return nil, 0, err
 	}
-	before, from, err := l.now()
+	before, err := l.arrived()
 	if err != nil {
 		return nil, 0, err
 	}
+	start := time.Now()
 	if values, err = measure(); err != nil {
 		return nil, 0, err
 	}
-	after, until, err := l.now()
-	return values, float64(after-before) / until.Sub(from).Seconds(), errors.Join(err, sender.alive())
+	after, err := l.arrived()
+	return values, float64(after-before) / time.Since(start).Seconds(), errors.Join(err, sender.alive())
 }
 
-// now reads the receivers' counters and the clock.
-func (l *load) now() (uint64, time.Time, error) {
-	n, err := l.arrived()
-	return n, time.Now(), err
+// startSink starts a sink at a host that ends some time after what is measured.
+func (b *bench) startSink(at *lab.Node, more ...string) (*program, error) {
+	return b.start(at, append([]string{b.program, "sink", "eth0", "-j", "--flow-control", "off", "--speed", "none",
+		"--seconds", fmt.Sprint((b.opt.seconds + patience).Seconds())}, more...)...)
 }
 
-// sinkReport is what matters of the report of "pfcswitch sink".
-type sinkReport struct {
-	Flows []struct {
-		Received, Lost uint64
-		Finished       bool
-		Latency        struct{ P50, P99, P999, Max int64 } `json:"latency_ns"`
-	}
-}
-
-// probe sends probes from host 1 to host 4 and returns their latencies.
-func (n *network) probe() ([]value, error) { return n.probeFrom(n.hosts[0]) }
-
-func (n *network) probeFrom(from *node) ([]value, error) {
+// probe sends probes from a host to host 4 and returns their latencies.
+func (n *network) probe(from *lab.Node) ([]value, error) {
 	b := n.b
-	sinkHost := n.hosts[comparedHosts-1]
-	receiver, err := b.start(sinkHost.namespace, b.program, "sink", "eth0", "--expect", "1", "-j", "--flow-control", "off", "--speed", "none",
-		"--seconds", fmt.Sprint((b.opt.seconds + patience).Seconds()))
+	receiver, err := b.startSink(n.hosts[comparedHosts-1], "--expect", "1")
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		receiver.stop()
-		b.forget(receiver)
-	}()
-	out, err := b.start(from.namespace, b.program, "send", "eth0", "--to", mac(comparedHosts), "-j", "--flow-control", "off", "--vlan", fmt.Sprint(vlan),
-		"--flow", fmt.Sprintf("%d:octets=%d,rate=%d", probePriority, probeOctets, probeRate*8*wire(probeOctets)), "--seconds", fmt.Sprint(b.opt.seconds.Seconds()),
-		"--speed", "none")
+	defer receiver.stop()
+	bitRate := probeRate * 8 * frame.WireOctets(probeOctets)
+	sender, err := b.start(from, b.program, "send", "eth0", "--to", mac(comparedHosts), "-j", "--flow-control", "off",
+		"--vlan", fmt.Sprint(vlan), "--flow", fmt.Sprintf("%d:octets=%d,rate=%d", probePriority, probeOctets, bitRate),
+		"--seconds", fmt.Sprint(b.opt.seconds.Seconds()), "--speed", "none")
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.wait(out, b.opt.seconds+patience); err != nil {
+	if _, err := b.wait(sender, b.opt.seconds+patience); err != nil {
 		return nil, err
 	}
 	said, err := b.wait(receiver, b.opt.seconds+2*patience)
@@ -185,7 +176,7 @@ func (n *network) probeFrom(from *node) ([]value, error) {
 }
 
 func parseProbes(said []byte) ([]value, error) {
-	var r sinkReport
+	var r traffic.SinkReport
 	if err := json.Unmarshal(said, &r); err != nil {
 		return nil, fmt.Errorf("report of a sink: %w", err)
 	}

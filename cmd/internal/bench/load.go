@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/frame"
 )
 
 // A load is frames that hosts send without flow control, tagged, as fast as they can or at a rate. Nobody listens: what
@@ -20,7 +25,7 @@ type load struct {
 
 // A flow goes from one host to another.
 type flow struct {
-	from, to *node
+	from, to *lab.Node
 	address  string // of to
 }
 
@@ -39,14 +44,15 @@ func (o *outcome) perFrame() float64 { return o.cpu * 1e6 / float64(max(1, o.del
 // perGB returns seconds of all CPUs for 10⁹ octets delivered.
 func (o *outcome) perGB(octets int) float64 { return o.perFrame() * 1e3 / float64(octets) }
 
-// sendReport is what matters of the report of "pfcswitch send".
-type sendReport struct {
-	Frames  uint64 `json:"frames"`
-	Elapsed int64  `json:"elapsed_ns"`
+// values are what every part records of a load.
+func (o *outcome) values() []value {
+	return []value{
+		{offered, float64(o.offered)}, {delivered, float64(o.delivered)}, {frameRate, o.rate}, {cpuPerFrame, o.perFrame()},
+	}
 }
 
-// straight is the load's flows from each of the hosts from to host 2.
-func (n *network) straight(from ...int) (all []flow) {
+// flowsToHost2 are flows from each of the hosts from to host 2.
+func (n *network) flowsToHost2(from ...int) (all []flow) {
 	for _, f := range from {
 		all = append(all, flow{n.hosts[f-1], n.hosts[1], sink})
 	}
@@ -54,20 +60,18 @@ func (n *network) straight(from ...int) (all []flow) {
 }
 
 // send starts a sender.
-func (b *bench) send(f flow, l load) (*process, error) {
+func (b *bench) send(f flow, l load) (*program, error) {
 	speed := "none"
 	if l.rate > 0 {
-		speed = fmt.Sprintf("%.0f", l.rate*float64(8*wire(l.octets)))
+		speed = fmt.Sprintf("%.0f", l.rate*float64(8*frame.WireOctets(l.octets)))
 	}
-	return b.start(f.from.namespace, b.program, "send", "eth0", "--no-sink", "--to", f.address, "--flow-control", "off", "-j", "--vlan", fmt.Sprint(vlan),
-		"--flow", fmt.Sprintf("%d:octets=%d", l.priority, l.octets), "--seconds", fmt.Sprint(l.time.Seconds()), "--speed", speed)
+	return b.start(f.from, b.program, "send", "eth0", "--no-sink", "--to", f.address, "--flow-control", "off", "-j",
+		"--vlan", fmt.Sprint(vlan), "--flow", fmt.Sprintf("%d:octets=%d", l.priority, l.octets),
+		"--seconds", fmt.Sprint(l.time.Seconds()), "--speed", speed)
 }
 
-// wire is what a frame takes on a wire: FCS, preamble and gap more.
-func wire(octets int) int { return octets + 24 }
-
-// measure offers a load and counts. Before it the machine is at rest for the same time with every switch: only pfcswitch is asked what it
-// has sent itself, by a process of its own.
+// measure offers a load and counts. Before the load the machine is at rest for the same time with every switch; pfcswitch
+// alone is asked what it has sent itself.
 func (b *bench) measure(l load) (o outcome, err error) {
 	before, err := l.counted()
 	if err != nil {
@@ -76,23 +80,24 @@ func (b *bench) measure(l load) (o outcome, err error) {
 	if err := b.sleep(b.opt.settle); err != nil {
 		return o, err
 	}
-	busy, err := machineBusy()
+	start, err := lab.ReadCPUTimes()
 	if err != nil {
 		return o, err
 	}
-	seen := b.follow(&l)
-	if err := b.offer(l, &o); err != nil {
-		seen()
+	samples := b.sampleLoad(&l)
+	if err := b.runSenders(l, &o); err != nil {
+		samples()
 		return o, err
 	}
-	o.rate, o.behind = rateOf(seen())
+	o.rate, o.behind = rateOf(samples())
 	if err := b.drain(&l); err != nil {
 		return o, err
 	}
-	if o.cpu, err = machineBusy(); err != nil { // now: to ask a switch takes processes of the benchmark's own
+	end, err := lab.ReadCPUTimes() // now: to ask a switch takes CPU time
+	if err != nil {
 		return o, err
 	}
-	o.cpu -= busy
+	o.cpu = (end.Busy - start.Busy).Seconds()
 	after, err := l.counted()
 	o.delivered = after - before
 	return o, err
@@ -101,7 +106,7 @@ func (b *bench) measure(l load) (o outcome, err error) {
 // drain waits until nothing more comes: what waits in a deep ring arrives after the senders' end.
 func (b *bench) drain(l *load) error {
 	last, err := l.arrived()
-	for wait := b.opt.settle; err == nil; wait = still {
+	for wait := b.opt.settle; err == nil; wait = quietTime {
 		if err := b.sleep(wait); err != nil {
 			return err
 		}
@@ -114,12 +119,12 @@ func (b *bench) drain(l *load) error {
 	return err
 }
 
-// still is how long nothing has to come until nothing is under way any more.
-const still = 100 * time.Millisecond
+// quietTime is how long nothing has to come until nothing is under way any more.
+const quietTime = 100 * time.Millisecond
 
-// offer runs the senders to their end.
-func (b *bench) offer(l load, o *outcome) error {
-	var senders []*process
+// runSenders runs the senders to their end.
+func (b *bench) runSenders(l load, o *outcome) error {
+	var senders []*program
 	for _, f := range l.flows {
 		p, err := b.send(f, l)
 		if err != nil {
@@ -132,7 +137,7 @@ func (b *bench) offer(l load, o *outcome) error {
 		if err != nil {
 			return err
 		}
-		var r sendReport
+		var r traffic.SendReport
 		if err := json.Unmarshal(out, &r); err != nil {
 			return fmt.Errorf("report of a sender: %w", err)
 		}
@@ -149,7 +154,7 @@ func (b *bench) offer(l load, o *outcome) error {
 // against loops), which would hide a frame that was lost.
 func (l *load) counted() (uint64, error) {
 	for {
-		before, err := l.own()
+		before, err := l.sentBySwitch()
 		if err != nil {
 			return 0, err
 		}
@@ -157,7 +162,7 @@ func (l *load) counted() (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		after, err := l.own()
+		after, err := l.sentBySwitch()
 		if err != nil {
 			return 0, err
 		}
@@ -167,48 +172,48 @@ func (l *load) counted() (uint64, error) {
 	}
 }
 
+// receivers are the hosts that the load goes to, each once.
+func (l *load) receivers() (all []*lab.Node) {
+	for _, f := range l.flows {
+		if !slices.Contains(all, f.to) {
+			all = append(all, f.to)
+		}
+	}
+	return all
+}
+
 // arrived adds up the frames at the receivers.
 func (l *load) arrived() (sum uint64, err error) {
-	seen := map[*node]bool{}
-	for _, f := range l.flows {
-		if seen[f.to] {
-			continue
-		}
-		seen[f.to] = true
-		c, err := f.to.received("eth0")
+	for _, r := range l.receivers() {
+		c, err := r.Stats("eth0")
 		if err != nil {
 			return 0, err
 		}
-		sum += c.frames
+		sum += c.ReceivedFrames
 	}
 	return sum, nil
 }
 
-// own returns how many frames of its own the switch has sent to the receivers: what the kernel sent at their ports beyond
-// what the switch forwarded. While a load runs it is not exact.
-func (l *load) own() (sum uint64, err error) {
+// sentBySwitch returns how many frames of its own the switch has sent to the receivers: what the kernel sent at their
+// ports beyond what the switch forwarded. While a load runs the number is not exact.
+func (l *load) sentBySwitch() (sum uint64, err error) {
 	if l.through == nil || l.through.socket == "" {
 		return 0, nil
 	}
-	var said struct {
-		Ports []struct {
-			Port      string
-			Forwarded uint64 `json:"transmit_frames"`
-		}
-	}
-	if err := l.through.show(&said, "ports"); err != nil {
+	ports, err := show[*api.Ports](l.through, "ports")
+	if err != nil {
 		return 0, err
 	}
-	for _, p := range said.Ports {
+	for _, p := range ports.Ports {
 		for i, h := range l.through.hosts {
-			if p.Port != fmt.Sprintf("p%d", i+1) || !slices.ContainsFunc(l.flows, func(f flow) bool { return f.to == h }) {
+			if p.Port != fmt.Sprintf("p%d", i+1) || !slices.Contains(l.receivers(), h) {
 				continue
 			}
-			c, err := l.through.sw.received(p.Port)
+			c, err := l.through.sw.Stats(p.Port)
 			if err != nil {
 				return 0, err
 			}
-			sum += c.sent - p.Forwarded
+			sum += c.SentFrames - p.TransmitFrames
 		}
 	}
 	return sum, nil

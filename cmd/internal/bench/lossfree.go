@@ -6,8 +6,8 @@ import (
 )
 
 // A trial offers rate frames/s and returns how many frames/s were really offered (a sender stays behind what it is asked
-// for at a high rate) and whether every frame arrived, at the pace at which they were sent. Trials that confirm a result are longer.
-type trial func(rate float64, confirms bool) (offered float64, whole bool, err error)
+// for at a high rate) and whether every frame arrived, as fast as it was sent. Trials that confirm a result are longer.
+type trial func(rate float64, confirms bool) (offered float64, lossFree bool, err error)
 
 // A search looks for the highest rate without loss (RFC 2544 section 26.1).
 type search struct {
@@ -15,30 +15,32 @@ type search struct {
 	confirm   int     // trials without loss, one after the other, that confirm the result
 }
 
-// The search goes down by drop, then by twice as much each time up to half, until a trial is whole, and then halves what lies between. It
-// gives up below least frames/s. A rate that is not confirmed is lowered by step; where that has not helped often times, step is squared.
+// The search goes down by firstDrop, then by twice as much each time up to half, until a trial loses nothing, and then
+// halves what lies between. It gives up below leastRate frames/s. A rate that is not confirmed is lowered by confirmStep;
+// after each stepFailures failures the step is squared.
 const (
-	drop  = 0.1
-	least = 1000
-	step  = 0.97
-	often = 4
+	firstDrop    = 0.1
+	leastRate    = 1000
+	confirmStep  = 0.97
+	stepFailures = 4
 )
 
-// run searches from frames/s down. It returns the lowest rate that was offered in the trials that confirm it, 0 where there is none.
+// run searches from frames/s down. It returns the lowest rate that was offered in the trials that confirm a result, 0 where
+// there is none.
 func (s search) run(from float64, try trial) (float64, error) {
-	low, high, rate, drop := 0.0, from, from, drop
+	low, high, rate, drop := 0.0, from, from, firstDrop
 	for {
-		_, whole, err := try(rate, false)
+		_, lossFree, err := try(rate, false)
 		if err != nil {
 			return 0, err
 		}
-		if whole {
+		if lossFree {
 			low = rate
 		} else {
 			high = rate
 		}
 		switch {
-		case high-low <= s.precision*high || high < least:
+		case high-low <= s.precision*high || high < leastRate:
 			return s.confirmed(low, try)
 		case low == 0:
 			rate = high * (1 - drop)
@@ -50,19 +52,19 @@ func (s search) run(from float64, try trial) (float64, error) {
 }
 
 func (s search) confirmed(rate float64, try trial) (float64, error) {
-	lowest, good, bad, step := rate, 0, 0, step
-	for good < s.confirm && rate >= least {
-		offered, whole, err := try(rate, true)
+	lowest, good, bad, step := rate, 0, 0, confirmStep
+	for good < s.confirm && rate >= leastRate {
+		offered, lossFree, err := try(rate, true)
 		switch {
 		case err != nil:
 			return 0, err
-		case whole:
+		case lossFree:
 			good++
 			lowest = min(lowest, offered)
 		default:
 			good, rate = 0, rate*step
 			lowest = rate
-			if bad++; bad%often == 0 {
+			if bad++; bad%stepFailures == 0 {
 				step *= step
 			}
 		}
@@ -83,7 +85,7 @@ func (b *bench) lossFree() error {
 		for round := range b.opt.search {
 			for _, octets := range b.opt.octets {
 				for _, priority := range b.opt.priorities {
-					for _, n := range inTurn(all, round) {
+					for _, n := range alternate(all, round) {
 						if err := b.searchOne(n, round, octets, priority); err != nil {
 							return fmt.Errorf("%s: %w", n.name, err)
 						}
@@ -96,7 +98,7 @@ func (b *bench) lossFree() error {
 }
 
 func (b *bench) searchOne(n *network, round, octets, priority int) error {
-	l := load{through: n, flows: n.straight(1), octets: octets, priority: priority, time: b.opt.trial}
+	l := load{through: n, flows: n.flowsToHost2(1), octets: octets, priority: priority, time: b.opt.trial}
 	best, err := b.measure(l)
 	if err != nil {
 		return err
@@ -107,11 +109,11 @@ func (b *bench) searchOne(n *network, round, octets, priority int) error {
 		asked = rate
 		l.rate, l.time = rate, b.opt.trial
 		if !confirms {
-			l.time = b.opt.searching()
+			l.time = b.opt.searchTrial()
 		}
 		o, err := b.measure(l)
 		offered := float64(o.offered) / max(o.elapsed, l.time.Seconds())
-		return offered, o.whole(mayWait * offered * b.opt.trial.Seconds()), err
+		return offered, o.lossFree(allowedBacklog * offered * b.opt.trial.Seconds()), err
 	})
 	if err != nil {
 		return err
@@ -120,26 +122,26 @@ func (b *bench) searchOne(n *network, round, octets, priority int) error {
 	if rate > 0 { // else no trial tells who was the limit
 		values = append(values, value{ofAsked, rate / asked})
 	}
-	b.record("loss-free", fmt.Sprintf("octets=%d priority=%d trial=%s", octets, priority, short(b.opt.trial)), n.name, round, values...)
+	conditions := fmt.Sprintf("octets=%d priority=%d trial=%gs", octets, priority, b.opt.trial.Seconds())
+	b.record("loss-free", conditions, n.name, round, values...)
 	return nil
 }
 
 // A trial that only searches is as many times shorter than one that confirms, but not below a second.
 const searchShare = 3
 
-// searching is the length of a trial that only searches.
-func (o *options) searching() time.Duration {
+// searchTrial is the length of a trial that only searches.
+func (o *options) searchTrial() time.Duration {
 	return min(o.trial, max(o.trial/searchShare, time.Second))
 }
 
-// mayWait is what may have been sent and not have arrived when the senders end, as a share of what a trial that confirms offers. A ring
-// that only fills loses nothing for a while: the rate that arrives has to be at least 0.99 of the rate that is offered in the same time.
-const mayWait = 0.01
+// allowedBacklog is what may have been sent and not have arrived when the senders end, as a share of what a trial that
+// confirms offers. A ring that only fills loses nothing for a while: the rate that arrives has to be at least 0.99 of the
+// rate that is offered in the same time.
+const allowedBacklog = 0.01
 
-// whole tells whether every frame arrived, and no other that would hide a lost one, and the switch kept up: it was behind by at most so
-// many frames.
-func (o *outcome) whole(behind float64) bool {
+// lossFree tells whether every frame arrived, and no other that would hide a lost one, and the switch kept up: it was behind
+// by at most so many frames.
+func (o *outcome) lossFree(behind float64) bool {
 	return o.rate > 0 && o.delivered == o.offered && o.behind <= behind
 }
-
-func short(d time.Duration) string { return fmt.Sprintf("%gs", d.Seconds()) }

@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
 // A machine is what the figures were measured on.
@@ -26,26 +31,31 @@ type machine struct {
 }
 
 func (b *bench) describe() machine {
-	m := machine{What: "machine", CPU: field("/proc/cpuinfo", "model name"), CPUs: runtime.NumCPU(), Kernel: line("/proc/sys/kernel/osrelease"),
-		Governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), MemoryKB: field("/proc/meminfo", "MemTotal"), Load: line("/proc/loadavg"),
-		Rounds: b.opt.rounds, Seconds: b.opt.seconds.Seconds(), Time: time.Now().UTC(), Versions: map[string]string{"go": runtime.Version()}}
+	m := machine{
+		What: "machine", CPU: field("/proc/cpuinfo", "model name"), CPUs: runtime.NumCPU(),
+		Kernel:   line("/proc/sys/kernel/osrelease"),
+		Governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+		MemoryKB: field("/proc/meminfo", "MemTotal"), Load: line("/proc/loadavg"),
+		Rounds: b.opt.rounds, Seconds: b.opt.seconds.Seconds(), Time: time.Now().UTC(),
+		Versions: map[string]string{"go": runtime.Version()},
+	}
 	if m.Governor == "" {
 		m.Governor = "none shown"
 	}
-	before, err := machineBusy()
+	before, err := lab.ReadCPUTimes()
 	if b.sleep(3*b.opt.settle) == nil && err == nil {
-		if after, err := machineBusy(); err == nil {
-			m.Busy = (after - before) / (3 * b.opt.settle.Seconds() * float64(m.CPUs))
+		if after, err := lab.ReadCPUTimes(); err == nil {
+			m.Busy = after.Since(before).Busy
 		}
 	}
 	for name, argv := range map[string][]string{
-		ofPFC: {b.program, "version"}, "iproute2": {"ip", "-V"}, ofOVS: {b.peers.ovs, "--version"},
+		dutPFC: {b.program, "version"}, "iproute2": {"ip", "-V"}, dutOVS: {b.peers.ovs, "--version"},
 		"iperf3": {b.peers.iperf3, "--version"},
 	} {
 		m.Versions[name] = "missing"
 		if argv[0] != "" {
-			if said, err := b.do("", argv...); err == nil {
-				m.Versions[name], _, _ = strings.Cut(said, "\n")
+			if said, err := b.local(patience, nil, argv...); err == nil {
+				m.Versions[name], _, _ = strings.Cut(string(said), "\n")
 			}
 		}
 	}
@@ -55,9 +65,9 @@ func (b *bench) describe() machine {
 // text describes the machine for people.
 func (m *machine) text() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "machine: %d × %s, kernel %s, governor %s, memory %s, load %s; others take %.1f %% of the CPUs\n", m.CPUs, m.CPU, m.Kernel, m.Governor,
-		m.MemoryKB, m.Load, 100*m.Busy)
-	for _, name := range []string{ofPFC, "go", "iproute2", ofOVS, "iperf3"} {
+	fmt.Fprintf(&s, "machine: %d × %s, kernel %s, governor %s, memory %s, load %s; others take %.1f %% of the CPUs\n",
+		m.CPUs, m.CPU, m.Kernel, m.Governor, m.MemoryKB, m.Load, 100*m.Busy)
+	for _, name := range []string{dutPFC, "go", "iproute2", dutOVS, "iperf3"} {
 		fmt.Fprintf(&s, "  %s: %s\n", name, m.Versions[name])
 	}
 	fmt.Fprintf(&s, "%d rounds, %g s each", m.Rounds, m.Seconds)
@@ -79,4 +89,95 @@ func field(file, key string) string {
 		}
 	}
 	return ""
+}
+
+// A cpuUsage is what a switch's programs and all CPUs have done up to a moment.
+type cpuUsage struct {
+	at      time.Time
+	process time.Duration // CPU time of the switch's programs, those of their threads that are gone included
+	machine lab.CPUTimes
+}
+
+func (n *network) cpuUsage() (u cpuUsage, err error) {
+	for _, d := range n.daemons {
+		t, err := cpuTime(d.Pid())
+		if err != nil {
+			return u, fmt.Errorf("CPU time of %s: %w", d.Name(), err)
+		}
+		u.process += t
+	}
+	u.at = time.Now()
+	u.machine, err = lab.ReadCPUTimes()
+	return u, err
+}
+
+// cpuTime reads the CPU clock of a process, in ns: /proc/PID/stat counts in hundredths of a second, and schedstat lags by
+// a tick.
+func cpuTime(pid int) (time.Duration, error) {
+	const scheduled = 2 // CPUCLOCK_SCHED, as clock_getcpuclockid(3) makes the number of a clock
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &ts); err != nil {
+		return 0, err
+	}
+	return time.Duration(ts.Nano()), nil
+}
+
+// perFrame returns the CPU time of the switch's programs since start for each of the frames, µs.
+func (u cpuUsage) perFrame(start cpuUsage, frames uint64) float64 {
+	return (u.process - start.process).Seconds() * 1e6 / float64(max(1, frames))
+}
+
+// since returns what was done between two moments, each a share of what was possible.
+func (u cpuUsage) since(start cpuUsage) []value {
+	share := 100 * (u.process - start.process).Seconds() / u.at.Sub(start.at).Seconds()
+	return []value{{coreShare, share}, u.machineSince(start)}
+}
+
+// machineSince returns what all CPUs did between two moments, for whomever, as a share of what they could.
+func (u cpuUsage) machineSince(start cpuUsage) value {
+	return value{allCores, 100 * u.machine.Since(start.machine).Busy}
+}
+
+// memory is what processes have in RAM, octets. Of a page that several share, pss has a share.
+type memory struct{ rss, pss float64 }
+
+// resident adds up the memory of processes.
+func resident(all []*program) (m memory, err error) {
+	for _, p := range all {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.Pid()))
+		if err != nil {
+			return m, err
+		}
+		one, err := parseRollup(string(b))
+		if err != nil {
+			return m, fmt.Errorf("%s: %w", p.Name(), err)
+		}
+		m.rss += one.rss
+		m.pss += one.pss
+	}
+	return m, nil
+}
+
+// parseRollup reads the lines "Rss: N kB" and "Pss: N kB" of /proc/PID/smaps_rollup.
+func parseRollup(text string) (m memory, err error) {
+	found := 0
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) != 3 || f[0] != "Rss:" && f[0] != "Pss:" {
+			continue
+		}
+		kib, err := strconv.ParseUint(f[1], 10, 54)
+		if err != nil {
+			return m, fmt.Errorf("smaps_rollup: %q: %w", line, err)
+		}
+		if found++; f[0] == "Rss:" {
+			m.rss = float64(kib) * 1024
+		} else {
+			m.pss = float64(kib) * 1024
+		}
+	}
+	if found != 2 {
+		return m, fmt.Errorf("smaps_rollup: no Rss and Pss in %q", text)
+	}
+	return m, nil
 }

@@ -1,17 +1,21 @@
 package bench
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"path/filepath"
-	"strconv"
+	"os/exec"
 	"strings"
+	"syscall"
+	"time"
 
-	"golang.org/x/sys/unix"
+	"pfcswitch/cmd/internal/lab"
 )
 
-// A network is a switch's namespace and its hosts':
+// A network is a switch's namespace and those of its hosts:
 //
 //	h1 eth0 ── p1 ┐
 //	h2 eth0 ── p2 ┤ switch
@@ -19,96 +23,73 @@ import (
 type network struct {
 	b       *bench
 	name    string
-	of      string // the switch, as results call it
-	sw      *node
-	hosts   []*node // host n is [n-1]
-	daemons []*process
+	dut     string // the switch, as results call it
+	lab     *lab.Lab
+	sw      *lab.Node
+	hosts   []*lab.Node // host n is [n-1]
+	daemons []*program
 	socket  string // pfcswitch's
 }
 
-// A node is a namespace with a process that only keeps it, through which the kernel shows its counters.
-type node struct {
-	namespace string
-	holder    *process
-}
+// hostMAC is the address of host n.
+func hostMAC(n int) net.HardwareAddr { return net.HardwareAddr{0x02, 0, 0, 0, 0, byte(n)} }
 
-// namespacePrefix begins the name of every namespace, before the benchmark's process number.
-const namespacePrefix = "pfcbench-"
-
-// keep switches IPv6 off before there is an interface, says so, and stays.
-const keep = `for f in all default; do echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6; done 2>/dev/null; echo ready >"$0"; exec sleep infinity`
-
-// mac is the address of host n.
-func mac(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
+func mac(n int) string { return hostMAC(n).String() }
 
 // newNetwork makes the namespaces and links of a switch with hosts.
 func (b *bench) newNetwork(name string, hosts int) (n *network, err error) {
-	n = &network{b: b, name: name, of: name}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("network %s: %w", name, err), n.close())
-		}
-	}()
-	if err := n.nodes(hosts); err != nil {
-		return n, err
-	}
-	var links, ups strings.Builder
-	ups.WriteString("link set lo up\n") // for the switch's metrics
-	for i, h := range n.hosts {
-		fmt.Fprintf(&links, "link add p%d netns %s type veth peer name eth0 address %s netns %s\n", i+1, n.sw.namespace, mac(i+1), h.namespace)
-		fmt.Fprintf(&ups, "link set p%d up\n", i+1)
-	}
-	if _, err := b.doWith("", links.String(), "ip", "-batch", "-"); err != nil {
-		return n, err
-	}
-	if _, err := b.doWith("", ups.String(), "ip", "-n", n.sw.namespace, "-batch", "-"); err != nil {
-		return n, err
-	}
-	for _, h := range n.hosts {
-		if _, err := b.do("", "ip", "-n", h.namespace, "link", "set", "eth0", "up"); err != nil {
-			return n, err
-		}
+	n = &network{b: b, name: name, dut: name}
+	if err := n.build(hosts); err != nil {
+		return nil, errors.Join(fmt.Errorf("network %s: %w", name, err), n.close())
 	}
 	return n, nil
 }
 
-// nodes makes the namespaces, each with its holder.
-func (n *network) nodes(hosts int) error {
-	n.sw = &node{namespace: n.b.prefix + n.name}
-	for i := 1; i <= hosts; i++ {
-		n.hosts = append(n.hosts, &node{namespace: fmt.Sprintf("%s-h%d", n.sw.namespace, i)})
-	}
-	all := append([]*node{n.sw}, n.hosts...)
-	var adds strings.Builder
-	for _, x := range all {
-		fmt.Fprintf(&adds, "netns add %s\n", x.namespace)
-	}
-	if _, err := n.b.doWith("", adds.String(), "ip", "-batch", "-"); err != nil {
+func (n *network) build(hosts int) (err error) {
+	if n.lab, err = lab.New(n.b.ctx, "bench."+strings.ReplaceAll(n.name, "-", "_")); err != nil {
 		return err
 	}
-	for _, x := range all {
-		var err error
-		if x.holder, err = n.b.start(x.namespace, "sh", "-c", keep, x.ready(n.b)); err != nil {
+	if n.sw, err = n.lab.Node("switch"); err != nil {
+		return err
+	}
+	for i := 1; i <= hosts; i++ {
+		h, err := n.lab.Node(fmt.Sprintf("h%d", i))
+		if err != nil {
 			return err
 		}
-	}
-	for _, x := range all {
-		if err := n.b.eventually("namespace "+x.namespace, patience, func() (bool, error) {
-			_, err := os.Stat(x.ready(n.b))
-			return err == nil, err
-		}); err != nil {
+		n.hosts = append(n.hosts, h)
+		o := lab.LinkOptions{MACs: [2]net.HardwareAddr{nil, hostMAC(i)}}
+		if err := n.lab.Link(n.sw, fmt.Sprintf("p%d", i), h, "eth0", o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ready is the file by which a holder says that it is there.
-func (n *node) ready(b *bench) string { return filepath.Join(b.work, n.namespace+".ready") }
+// close ends all programs of the network and deletes it.
+func (n *network) close() error {
+	if n.lab == nil {
+		return nil
+	}
+	return n.lab.Close()
+}
+
+// closeAll closes networks.
+func closeAll(all []*network) error {
+	var errs []error
+	for _, n := range all {
+		errs = append(errs, n.close())
+	}
+	return errors.Join(errs...)
+}
 
 // daemon runs a program that belongs to the switch until the network is closed.
-func (n *network) daemon(argv ...string) (*process, error) {
-	p, err := n.b.start(n.sw.namespace, argv...)
+func (n *network) daemon(argv ...string) (*program, error) {
+	return n.daemonWith(lab.Command{Argv: argv})
+}
+
+func (n *network) daemonWith(c lab.Command) (*program, error) {
+	p, err := n.b.startWith(n.sw, c)
 	if err == nil {
 		n.daemons = append(n.daemons, p)
 	}
@@ -125,74 +106,97 @@ func (n *network) alive() error {
 	return nil
 }
 
-// close ends all programs of the network and deletes it.
-func (n *network) close() error {
-	for i := len(n.daemons) - 1; i >= 0; i-- {
-		n.daemons[i].stop()
-		n.b.forget(n.daemons[i])
-	}
-	var errs []error
-	for _, x := range append([]*node{n.sw}, n.hosts...) {
-		if x == nil {
-			continue
-		}
-		if x.holder != nil {
-			x.holder.stop()
-			n.b.forget(x.holder)
-		}
-		errs = append(errs, deleteNamespace(x.namespace))
-	}
-	return errors.Join(errs...)
+// A program is a process at a node whose standard output is kept. It dies with the benchmark, however that ends.
+type program struct {
+	*lab.Process
+	stdout bytes.Buffer // to be read when the process has ended
 }
 
-// sweep deletes namespaces and work folders of runs whose process is gone, and those of own.
-func sweep(own int) error {
-	var errs []error
-	namespaces, err := os.ReadDir("/run/netns")
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		errs = append(errs, err)
-	}
-	for _, e := range namespaces {
-		if stale(e.Name(), own) {
-			errs = append(errs, deleteNamespace(e.Name()))
-		}
-	}
-	folders, err := filepath.Glob(filepath.Join(os.TempDir(), namespacePrefix+"*"))
-	errs = append(errs, err)
-	for _, f := range folders {
-		if stale(filepath.Base(f), own) {
-			errs = append(errs, os.RemoveAll(f))
-		}
-	}
-	return errors.Join(errs...)
+// Bounds of the time that programs take.
+const (
+	patience     = 30 * time.Second // of those that should end at once
+	stopPatience = 3 * time.Second  // between SIGTERM and SIGKILL
+)
+
+// start runs a program at a node.
+func (b *bench) start(at *lab.Node, argv ...string) (*program, error) {
+	return b.startWith(at, lab.Command{Argv: argv})
 }
 
-// stale tells whether a name is that of a run whose process is gone, or of process own.
-func stale(name string, own int) bool {
-	rest, ok := strings.CutPrefix(name, namespacePrefix)
-	if !ok {
-		return false
+func (b *bench) startWith(at *lab.Node, c lab.Command) (p *program, err error) {
+	if err := b.ctx.Err(); err != nil {
+		return nil, err
 	}
-	digits, _, _ := strings.Cut(rest, "-")
-	pid, err := strconv.Atoi(digits)
-	if err != nil || pid < 1 {
-		return false
+	p = &program{}
+	c.Stdout, c.Untimed = &p.stdout, true
+	if p.Process, err = at.Start(c); err != nil {
+		return nil, err
 	}
-	if pid == own {
-		return true
-	}
-	_, err = os.Stat(fmt.Sprintf("/proc/%d", pid))
-	return errors.Is(err, os.ErrNotExist)
+	return p, nil
 }
 
-// deleteNamespace removes a namespace's name; the kernel deletes it with its links when no process is left in it.
-func deleteNamespace(name string) error {
-	path := filepath.Join("/run/netns", name)
-	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("unmount %s: %w", path, err)
+// alive returns an error where the program has ended, which should still be at work.
+func (p *program) alive() error {
+	select {
+	case <-p.Ended():
+		return errors.Join(fmt.Errorf("%s ended by itself", p.Name()), p.Wait())
+	default:
+		return nil
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+}
+
+// stop ends the program.
+func (p *program) stop() { _ = p.Stop(syscall.SIGTERM, stopPatience) } // how it ends does not matter
+
+// wait waits for the end of a program, at most for the given time, and returns what it printed.
+func (b *bench) wait(p *program, most time.Duration) ([]byte, error) {
+	limit := time.NewTimer(most)
+	defer limit.Stop()
+	select {
+	case <-p.Ended():
+		return p.stdout.Bytes(), p.Wait()
+	case <-b.ctx.Done():
+		return nil, b.ctx.Err()
+	case <-limit.C:
+		p.stop()
+		return nil, fmt.Errorf("%s did not end within %v: %s", p.Name(), most, p.Output())
+	}
+}
+
+// do runs a program at a node to its end and returns what it printed.
+func (b *bench) do(at *lab.Node, argv ...string) (string, error) {
+	p, err := b.start(at, argv...)
+	if err != nil {
+		return "", err
+	}
+	out, err := b.wait(p, patience)
+	return string(out), err
+}
+
+// ip runs commands of ip(8) at a node.
+func (b *bench) ip(at *lab.Node, commands ...string) error {
+	for _, c := range commands {
+		if _, err := b.do(at, append([]string{"ip"}, strings.Fields(c)...)...); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// local runs a program outside of all networks to its end, at most for the given time, and returns what it printed.
+func (b *bench) local(most time.Duration, env []string, argv ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, most)
+	defer cancel()
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.Env = append(os.Environ(), env...)
+	c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(syscall.SIGTERM) }, stopPatience
+	out, err := c.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", argv[0], err)
+	}
+	return out, nil
 }

@@ -5,10 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // options say what is measured.
@@ -50,8 +54,8 @@ var parts = []part{
 }
 
 // smokeDefaults make a run that only shows that every part works.
-var smokeDefaults = map[string]string{"rounds": "1", "search": "1", "seconds": "0.2", "trial": "0.1", "octets": "60", "priorities": "3",
-	"json": "", "svg": ""}
+var smokeDefaults = map[string]string{"rounds": "1", "search": "1", "seconds": "0.2", "trial": "0.1", "octets": "60",
+	"priorities": "3", "json": "", "svg": ""}
 
 func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("bench.sh", flag.ContinueOnError)
@@ -66,7 +70,8 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	f.StringVar(&priorities, "priorities", "0 3", "`priorities` of the frames")
 	f.StringVar(&only, "only", "", "these `parts` alone: "+strings.Join(partNames(), " "))
 	f.StringVar(&switches, "switches", "", "compare these `switches` alone: "+strings.Join(switchNames, " "))
-	f.StringVar(&o.json, "json", "bench.json", "`file` for the single results and their summary as JSON lines; - is the standard output, \"\" none")
+	f.StringVar(&o.json, "json", "bench.json",
+		"`file` for the single results and their summary as JSON lines; - is the standard output, \"\" none")
 	f.StringVar(&o.svg, "svg", "bench.svg", "`file` for a plot, likewise")
 	f.BoolVar(&o.smoke, "smoke", false, "does every part work? (seconds; the figures mean nothing)")
 	if err := f.Parse(args); err != nil {
@@ -84,7 +89,8 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	if o.search < 0 {
 		o.search = o.rounds
 	}
-	o.seconds, o.trial = time.Duration(seconds*float64(time.Second)), time.Duration(trial*float64(time.Second))
+	o.seconds = time.Duration(seconds * float64(time.Second))
+	o.trial = time.Duration(trial * float64(time.Second))
 	o.confirm, o.precision, o.settle = 3, 0.02, 300*time.Millisecond
 	if o.smoke {
 		o.confirm, o.precision, o.settle = 1, 0.5, 50*time.Millisecond
@@ -172,4 +178,53 @@ func numbers(text string, least, most int) (all []int, err error) {
 		return nil, fmt.Errorf("none given: whole numbers from %d to %d", least, most)
 	}
 	return all, nil
+}
+
+// standardOutput is the name of a file that stands for it; what people read goes to the standard error output then.
+const standardOutput = "-"
+
+// folderVariable is where scripts/bench.sh, which goes to its repository, says from which folder it was called.
+const folderVariable = "BENCH_FOLDER"
+
+// filesIn makes the names of files those of a folder, where they say none themselves.
+func (o *options) filesIn(folder string) {
+	for _, name := range []*string{&o.json, &o.svg} {
+		if *name != "" && *name != standardOutput && !filepath.IsAbs(*name) {
+			*name = filepath.Join(folder, *name)
+		}
+	}
+}
+
+// announce says what the run writes at its end. A file that cannot be written is an error, or else hours of measuring would
+// end without their results.
+func (o *options) announce(out io.Writer) error {
+	var errs []error
+	for _, f := range []struct{ name, what string }{{o.json, "the results as JSON lines"}, {o.svg, "the plot"}} {
+		switch f.name {
+		case "":
+		case standardOutput:
+			fmt.Fprintf(out, "%s: to the standard output\n", f.what)
+		default:
+			fmt.Fprintf(out, "%s: to %s at the end, in place of what stands there\n", f.what, f.name)
+			if err := unix.Access(filepath.Dir(f.name), unix.W_OK); err != nil {
+				errs = append(errs, fmt.Errorf("%s cannot be written: %w", f.name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeFile writes a file as a whole; "" is none.
+func writeFile(name string, write func(io.Writer) error) error {
+	switch name {
+	case "":
+		return nil
+	case standardOutput:
+		return write(os.Stdout)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
 }

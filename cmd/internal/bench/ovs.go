@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
-// startOVS starts Open vSwitch with its userspace datapath. tso asks for userspace TSO; where the build has none, errNoTSO
-// is returned.
+// startOVS starts Open vSwitch with its userspace datapath. tso asks for userspace TSO; where the build has none, startOVS
+// returns errNoTSO.
 func (n *network) startOVS(tso bool) error {
 	dir, err := os.MkdirTemp(n.b.work, n.name+"-")
 	if err != nil {
@@ -21,7 +22,8 @@ func (n *network) startOVS(tso bool) error {
 		return err
 	}
 	log := filepath.Join(dir, "vswitchd.log")
-	vswitchd, err := o.daemon(n.b.peers.ovs, o.db, "--unixctl="+filepath.Join(dir, "vswitchd.ctl"), "--log-file="+log, "-vconsole:warn")
+	vswitchd, err := o.daemon(n.b.peers.ovs, o.db, "--unixctl="+filepath.Join(dir, "vswitchd.ctl"), "--log-file="+log,
+		"-vconsole:warn")
 	if err != nil {
 		return err
 	}
@@ -61,22 +63,22 @@ type ovs struct {
 	dir, db string
 }
 
-// daemon runs a program with the run's own folders instead of the system's, and with the nice value that Open vSwitch's start script gives it
-// (ovs-ctl --ovs-vswitchd-priority, --ovsdb-server-priority), as pfcswitch has it by default.
-func (o *ovs) daemon(argv ...string) (*process, error) {
-	p, err := o.b.startWith(o.sw.namespace, o.own, append([]string{"nice", "-n", "-10"}, argv...)...)
-	if err == nil {
-		o.daemons = append(o.daemons, p)
-	}
-	return p, err
+// daemon runs a program of Open vSwitch with the nice value that its start script gives it (ovs-ctl
+// --ovs-vswitchd-priority, --ovsdb-server-priority), as pfcswitch has it by default.
+func (o *ovs) daemon(argv ...string) (*program, error) {
+	return o.daemonWith(lab.Command{
+		Name: filepath.Base(argv[0]), Argv: append([]string{"nice", "-n", "-10"}, argv...), Env: o.folders(),
+	})
 }
 
-func (o *ovs) own(c *exec.Cmd) {
-	c.Env = append(os.Environ(), "OVS_RUNDIR="+o.dir, "OVS_LOGDIR="+o.dir, "OVS_DBDIR="+o.dir)
+// folders are the run's own instead of the system's.
+func (o *ovs) folders() []string {
+	return []string{"OVS_RUNDIR=" + o.dir, "OVS_LOGDIR=" + o.dir, "OVS_DBDIR=" + o.dir}
 }
 
+// tell runs a program that configures Open vSwitch.
 func (o *ovs) tell(argv ...string) error {
-	p, err := o.b.startWith(o.sw.namespace, o.own, argv...)
+	p, err := o.b.startWith(o.sw, lab.Command{Argv: argv, Env: o.folders()})
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,8 @@ func (o *ovs) database(tso bool) error {
 	if made != nil {
 		return made
 	}
-	if _, err := o.daemon("ovsdb-server", conf, "--remote=p"+o.db, "--unixctl="+filepath.Join(o.dir, "db.ctl"), "-vconsole:warn"); err != nil {
+	_, err := o.daemon("ovsdb-server", conf, "--remote=p"+o.db, "--unixctl="+filepath.Join(o.dir, "db.ctl"), "-vconsole:warn")
+	if err != nil {
 		return err
 	}
 	if err := o.b.eventually("ovsdb-server", patience, func() (bool, error) {
@@ -116,16 +119,19 @@ func (o *ovs) database(tso bool) error {
 
 // ports makes the bridge and binds the hosts that receive to their ports.
 func (o *ovs) ports() error {
-	add := []string{"ovs-vsctl", "--db=" + o.db, "--timeout=20", "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev"}
+	add := []string{"ovs-vsctl", "--db=" + o.db, "--timeout=20", "add-br", "br0",
+		"--", "set", "bridge", "br0", "datapath_type=netdev"}
 	for i := range o.hosts {
 		p := fmt.Sprintf("p%d", i+1)
-		add = append(add, "--", "add-port", "br0", p, "--", "set", "interface", p, fmt.Sprintf("ofport_request=%d", i+1))
+		add = append(add, "--", "add-port", "br0", p,
+			"--", "set", "interface", p, fmt.Sprintf("ofport_request=%d", i+1))
 	}
 	if err := o.tell(add...); err != nil {
 		return err
 	}
 	for i := 1; i < len(o.hosts); i += 2 {
-		if err := o.tell("ovs-ofctl", "add-flow", filepath.Join(o.dir, "br0.mgmt"), fmt.Sprintf("dl_dst=%s,actions=output:%d", mac(i+1), i+1)); err != nil {
+		rule := fmt.Sprintf("dl_dst=%s,actions=output:%d", mac(i+1), i+1)
+		if err := o.tell("ovs-ofctl", "add-flow", filepath.Join(o.dir, "br0.mgmt"), rule); err != nil {
 			return err
 		}
 	}

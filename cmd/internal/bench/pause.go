@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"pfcswitch/cmd/internal/api"
 )
 
-// Pauses are asked for at a port of this speed, bit/s, which always has frames to send: a sender that obeys PFC offers
-// twice as many as fit. Then a frame leaves every 123 µs.
+// pauseSpeed is that of the port at which pauses are asked for, bit/s. The port always has frames to send: a sender that
+// obeys PFC offers twice as many as fit. Then a frame leaves every 123 µs.
 const pauseSpeed = 100_000_000
 
 // pauseQuanta are the pause times that are tried; a quantum is 512 bit times (IEEE 802.3 31B.2).
@@ -28,14 +30,14 @@ ports:
 `
 
 // pause asks pfcswitch by PFC to stop, and looks when frames really stop and come again. The peer that asks is a TAP, so
-// that the clock, the reader and the PFC frame are not the project's.
+// that the clock, the reader and the PFC frame are not the switch's own.
 func (b *bench) pause() (err error) {
 	n, err := b.newNetwork("pause", 1)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	t, err := b.newTap(n.sw, "p2")
+	t, err := newTap(n.sw, "p2")
 	if err != nil {
 		return err
 	}
@@ -43,16 +45,13 @@ func (b *bench) pause() (err error) {
 	if err := n.startPFC(pauseYAML + staticEntries(2)); err != nil {
 		return err
 	}
-	sender, err := b.start(n.hosts[0].namespace, b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan), "-j", "--speed", "1G",
-		"--flow", "3:octets=1514,rate=200M", "--seconds", "3600")
+	sender, err := b.start(n.hosts[0], b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan), "-j",
+		"--speed", "1G", "--flow", "3:octets=1514,rate=200M", "--seconds", "3600")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		sender.stop()
-		b.forget(sender)
-	}()
-	if err := n.held(t); err != nil {
+	defer sender.stop()
+	if err := n.awaitXOFF(t); err != nil {
 		return err
 	}
 	quanta := pauseQuanta
@@ -62,7 +61,7 @@ func (b *bench) pause() (err error) {
 	tooEarly := 0
 	for round := range b.opt.rounds {
 		for _, q := range quanta {
-			n, err := b.pauses(t, round, q)
+			n, err := b.pauseRound(t, round, q)
 			if err != nil {
 				return err
 			}
@@ -75,29 +74,27 @@ func (b *bench) pause() (err error) {
 	return errors.Join(err, n.alive())
 }
 
-// held waits until the sender is held, so that the port has frames to send all the time.
-func (n *network) held(t *tap) error {
-	return n.b.eventually("the sender is held, so that the port has frames to send all the time", patience, func() (bool, error) {
-		var said struct {
-			Ports []struct {
-				Priorities []struct {
-					Xoff uint64 `json:"sent_xoff"`
-				}
-			}
+// awaitXOFF waits until the sender is paused, so that the port has frames to send all the time.
+func (n *network) awaitXOFF(t *tap) error {
+	what := "the sender is paused, so that the port has frames to send all the time"
+	return n.b.eventually(what, patience, func() (bool, error) {
+		r, err := show[*api.PFC](n, "pfc")
+		if err := errors.Join(err, t.drain()); err != nil {
+			return false, err
 		}
-		err := errors.Join(n.show(&said, "pfc"), t.drain())
-		return err == nil && len(said.Ports) > 0 && len(said.Ports[0].Priorities) > 3 && said.Ports[0].Priorities[3].Xoff > 0, err
+		return len(r.Ports) > 0 && len(r.Ports[0].Priorities) > 3 && r.Ports[0].Priorities[3].SentXoff > 0, nil
 	})
 }
 
-// pauseSeries is how many pauses of the same quanta are asked for in a round, and betweenPauses how long there is traffic between them.
+// pauseSeries is how many pauses of the same quanta are asked for in a round, and betweenPauses how long there is traffic
+// between them.
 const (
 	pauseSeries   = 10
 	betweenPauses = 5 * time.Millisecond
 )
 
-// pauses is a series with the same quanta. It returns how many of them ended too early.
-func (b *bench) pauses(t *tap, round int, q uint16) (tooEarly int, err error) {
+// pauseRound is a series with the same quanta. It returns how many of them ended too early.
+func (b *bench) pauseRound(t *tap, round int, q uint16) (tooEarly int, err error) {
 	series := pauseSeries
 	if b.opt.smoke {
 		series = 2
@@ -107,11 +104,12 @@ func (b *bench) pauses(t *tap, round int, q uint16) (tooEarly int, err error) {
 		if b.ctx.Err() != nil {
 			return 0, b.ctx.Err()
 		}
-		s, err := t.stopFor(q)
+		s, err := t.askForPause(q)
 		if err != nil {
 			return 0, err
 		}
-		stop, tail = append(stop, float64(s.until-s.asked)/1e3), append(tail, float64(s.last-s.asked)/1e3)
+		stop = append(stop, float64(s.until-s.asked)/1e3)
+		tail = append(tail, float64(s.last-s.asked)/1e3)
 		if s.until-s.asked < pauseTime(q) {
 			tooEarly++
 		}
@@ -119,27 +117,29 @@ func (b *bench) pauses(t *tap, round int, q uint16) (tooEarly int, err error) {
 	slices.Sort(stop)
 	slices.Sort(tail)
 	nominal := float64(pauseTime(q)) / 1e3
-	b.record("pause", fmt.Sprintf("quanta=%d asked_us=%.1f", q, nominal), ofPFC, round, value{stopped, median(stop)}, value{beyond, median(stop) - nominal},
-		value{beyondMost, stop[len(stop)-1] - nominal}, value{lastAfter, median(tail)},
-		value{lastMost, tail[len(tail)-1]}, value{early, float64(tooEarly)}, value{count, float64(series)})
+	b.record("pause", fmt.Sprintf("quanta=%d asked_us=%.1f", q, nominal), dutPFC, round,
+		value{stopped, median(stop)}, value{beyond, median(stop) - nominal}, value{beyondMost, stop[len(stop)-1] - nominal},
+		value{lastAfter, median(tail)}, value{lastMost, tail[len(tail)-1]},
+		value{early, float64(tooEarly)}, value{count, float64(series)})
 	return tooEarly, nil
 }
 
-// A stop is what was seen of one pause, times of the benchmark's clock.
-type stop struct{ asked, last, until int64 }
+// An observedPause is what was seen of one pause: times of the benchmark's clock, when the pause was asked for, when the
+// last frame before the silence came, and when the silence ended.
+type observedPause struct{ asked, last, until int64 }
 
-// stopFor asks for one pause and reads until frames come again. The stop is the longest time without a frame that began before the asked
-// time was over. So a frame in its second half ends it too early; one in the first half cannot be told from a switch that stops late, and
-// is in the time of the last frame.
-func (t *tap) stopFor(q uint16) (stop, error) {
+// askForPause asks for one pause and reads until frames come again. The pause is the longest time without a frame that
+// began before the asked time was over. So a frame in the second half of the asked time ends the pause too early. A frame in
+// the first half cannot be told from a switch that stops late, and counts in the time of the last frame.
+func (t *tap) askForPause(q uint16) (observedPause, error) {
 	var frame [2048]byte
 	for end := clock() + int64(betweenPauses) + 2*pauseTime(q); clock() < end; {
 		if _, err := t.read(frame[:]); err != nil {
-			return stop{}, err
+			return observedPause{}, err
 		}
 	}
 	ask := pfcFrame(3, q)
-	s := stop{asked: clock()}
+	s := observedPause{asked: clock()}
 	if err := t.write(ask); err != nil {
 		return s, err
 	}
@@ -158,7 +158,7 @@ func (t *tap) stopFor(q uint16) (stop, error) {
 		} else if frame[12] == 0x81 { // tagged: the sender's
 			w.frame(empty, now)
 		}
-		if w.over() || now > end {
+		if w.ended() || now > end {
 			break
 		}
 	}
@@ -169,9 +169,9 @@ func (t *tap) stopFor(q uint16) (stop, error) {
 	return s, nil
 }
 
-// A silence is the longest that there can have been between two frames: the reader may have looked late, so that a frame came at any time
-// since there was none. Of a frame read before the end the switch has the benefit of that: it ended a silence as early as it can have
-// come, and the next began then.
+// A silence is the longest time that there can have been between two frames. The reader may have looked late, so that a
+// frame came at any time since there was none. For a frame read before the end the earliest of these moments counts, in
+// favour of the switch: there the silence before ended and the next began.
 type silence struct {
 	end            int64 // of the pause that was asked for
 	previous, seen int64 // earliest moment of the frame before, and when it was read
@@ -192,8 +192,8 @@ func (w *silence) frame(earliest, now int64) {
 	w.previous, w.seen = earliest, now
 }
 
-// over tells whether a frame has come after the end.
-func (w *silence) over() bool { return w.seen > w.end }
+// ended tells whether a frame has come after the end.
+func (w *silence) ended() bool { return w.seen > w.end }
 
 // pfcFrame is a PFC frame that stops one priority (IEEE 802.1Q figure 36-1), from host 2.
 func pfcFrame(priority uint8, quanta uint16) []byte {

@@ -1,21 +1,24 @@
 package bench
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"pfcswitch/cmd/internal/api"
 )
 
-// What all switches are asked to carry: frames tagged with this VLAN to host 2.
+// vlan is the tag of the frames that all switches are asked to carry to host 2.
 const vlan = 10
 
 var sink = mac(2)
 
-// startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and more flags, and waits
-// until all ports are up.
+// startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and more flags,
+// and waits until all ports are up.
 func (n *network) startPFC(text string, flags ...string) error {
 	n.socket = filepath.Join(n.b.work, n.name+".sock")
 	file := filepath.Join(n.b.work, n.name+".yaml")
@@ -35,38 +38,49 @@ func (n *network) startPFC(text string, flags ...string) error {
 }
 
 func (n *network) portsUp() (bool, error) {
-	var p struct{ Ports []struct{ Up bool } }
-	if _, err := os.Stat(n.socket); err != nil {
+	r, err := show[*api.Ports](n, "ports")
+	if err != nil {
 		return false, err
 	}
-	if err := n.show(&p, "ports"); err != nil {
-		return false, err
-	}
-	for _, port := range p.Ports {
+	for _, port := range r.Ports {
 		if !port.Up {
 			return false, nil
 		}
 	}
-	return len(p.Ports) > 0, nil
+	return len(r.Ports) > 0, nil
 }
 
-// show reads what pfcswitch answers to show.
-func (n *network) show(into any, noun string) error {
-	out, err := n.b.do(n.sw.namespace, n.b.program, "show", noun, "-s", n.socket, "-j")
-	if err != nil {
-		return err
+// stopSwitch ends the switch and leaves hosts and links for another.
+func (n *network) stopSwitch() {
+	for _, d := range n.daemons {
+		d.stop()
 	}
-	return json.Unmarshal([]byte(out), into)
+	n.daemons = nil
+}
+
+// show returns pfcswitch's answer to a noun.
+func show[R api.Reply](n *network, noun string) (answer R, err error) {
+	ctx, cancel := context.WithTimeout(n.b.ctx, patience)
+	defer cancel()
+	r, err := api.NewClient(n.socket).Show(ctx, noun)
+	if err != nil {
+		return answer, err
+	}
+	answer, ok := r.(R)
+	if !ok {
+		return answer, errors.New("show " + noun + ": an answer of another kind")
+	}
+	return answer, nil
 }
 
 // benchYAML is the configuration of the comparisons.
 func benchYAML() (string, error) {
-	text, err := unnamed("scripts/bench.yaml")
+	text, err := withoutName("scripts/bench.yaml")
 	return text + staticEntries(2, 4), err
 }
 
-// unnamed is what a configuration file says, but for its name.
-func unnamed(file string) (string, error) {
+// withoutName is what a configuration file says, but for its name.
+func withoutName(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
@@ -96,19 +110,19 @@ func (n *network) forwards() error {
 		if err := n.alive(); err != nil {
 			return true, err
 		}
-		before, err := n.hosts[1].received("eth0")
+		before, err := n.hosts[1].Stats("eth0")
 		if err != nil {
 			return true, err
 		}
 		const frames = 20
-		if _, err := n.b.do(n.hosts[0].namespace, n.b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan),
+		if _, err := n.b.do(n.hosts[0], n.b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan),
 			"--flow-control", "off", "--flow", "3:octets=60", "--count", fmt.Sprint(frames), "--speed", "1M"); err != nil {
 			return true, err
 		}
 		if err := n.b.sleep(10 * time.Millisecond); err != nil {
 			return true, err
 		}
-		after, err := n.hosts[1].received("eth0")
-		return after.frames >= before.frames+frames, err
+		after, err := n.hosts[1].Stats("eth0")
+		return after.ReceivedFrames >= before.ReceivedFrames+frames, err
 	})
 }

@@ -23,32 +23,28 @@ func portsYAML(n int) string {
 	return s.String() + staticEntries(receivers...)
 }
 
-// ports compares pfcswitch with many ports and with two: with one sender and one receiver, all other ports up and silent. What a sender
-// at every other port brings stands beside as many senders that share one port of two: both sides have the same processes, but not the same
-// load of a port.
+// ports compares pfcswitch with many ports and with two: with one sender and one receiver, all other ports up and silent.
+// What a sender at every other port brings stands beside as many senders that share one port of two: both sides have the
+// same processes, but not the same load of a port.
 func (b *bench) ports() (err error) {
 	numbers := portNumbers
 	if b.opt.smoke {
 		numbers = []int{2, 4}
 	}
 	var all []*network
-	defer func() {
-		for _, n := range all {
-			err = errors.Join(err, n.close())
-		}
-	}()
+	defer func() { err = errors.Join(err, closeAll(all)) }()
 	for _, number := range numbers {
 		n, err := b.newNetwork(fmt.Sprintf("ports%d", number), number)
 		if err != nil {
 			return err
 		}
-		n.of = ofPFC
+		n.dut = dutPFC
 		all = append(all, n)
 		if err := n.startPFC(portsYAML(number)); err != nil {
 			return err
 		}
 	}
-	if err := b.memory(all, "load=idle rings=small"); err != nil {
+	if err := b.recordMemory(all, "load=idle rings=small"); err != nil {
 		return err
 	}
 	senders := numbers[len(numbers)-1] / 2
@@ -60,46 +56,46 @@ func (b *bench) ports() (err error) {
 	return nil
 }
 
-// portsRound measures one sender and one receiver at every switch, and then as many senders as there may be: each with a receiver and
-// ports of its own, and all at one port.
+// portsRound measures one sender and one receiver at every switch, and then as many senders as there may be: each with a
+// receiver and ports of its own, and all at one port.
 func (b *bench) portsRound(all []*network, round, senders int) error {
 	few, many := all[0], all[len(all)-1]
 	rates := map[*network]float64{}
 	var err error
-	for _, n := range inTurn(all, round) {
-		if rates[n], err = b.portsRate(n, round, n.straight(1), 1); err != nil {
+	for _, n := range alternate(all, round) {
+		if rates[n], err = b.portsRate(n, round, n.flowsToHost2(1), 1); err != nil {
 			return err
 		}
 	}
 	for _, n := range all[1:] {
-		b.record("ports", n.portsCase(1, b.opt.octets[0]), ofPFC, round, value{toTwoPorts, rates[n] / rates[few]})
+		b.record("ports", n.portsConditions(1), dutPFC, round, value{toTwoPorts, rates[n] / rates[few]})
 	}
-	flows := map[*network][]flow{few: few.shared(senders), many: many.pairs()}
-	for _, n := range inTurn([]*network{few, many}, round) {
+	flows := map[*network][]flow{few: few.sharedPortFlows(senders), many: many.pairFlows()}
+	for _, n := range alternate([]*network{few, many}, round) {
 		if rates[n], err = b.portsRate(n, round, flows[n], senders); err != nil {
 			return err
 		}
 	}
-	b.record("ports", many.portsCase(senders, b.opt.octets[0]), ofPFC, round, value{toShared, rates[many] / rates[few]})
+	b.record("ports", many.portsConditions(senders), dutPFC, round, value{toShared, rates[many] / rates[few]})
 	return nil
 }
 
-func (n *network) portsCase(senders, octets int) string {
-	return fmt.Sprintf("ports=%d senders=%d octets=%d", len(n.hosts), senders, octets)
+func (n *network) portsConditions(senders int) string {
+	return fmt.Sprintf("ports=%d senders=%d octets=%d", len(n.hosts), senders, n.b.opt.octets[0])
 }
 
-// pairs are flows from every host of odd number to the next.
-func (n *network) pairs() (all []flow) {
+// pairFlows are flows from every host of odd number to the next.
+func (n *network) pairFlows() (all []flow) {
 	for i := 0; i+1 < len(n.hosts); i += 2 {
 		all = append(all, flow{n.hosts[i], n.hosts[i+1], mac(i + 2)})
 	}
 	return all
 }
 
-// shared are flows from host 1 to host 2, each of a sender of its own.
-func (n *network) shared(senders int) (all []flow) {
+// sharedPortFlows are flows from host 1 to host 2, each of a sender of its own.
+func (n *network) sharedPortFlows(senders int) (all []flow) {
 	for range senders {
-		all = append(all, n.straight(1)...)
+		all = append(all, n.flowsToHost2(1)...)
 	}
 	return all
 }
@@ -110,7 +106,71 @@ func (b *bench) portsRate(n *network, round int, flows []flow, senders int) (flo
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
 	}
-	b.record("ports", n.portsCase(senders, b.opt.octets[0]), ofPFC, round, value{offered, float64(o.offered)}, value{delivered, float64(o.delivered)},
-		value{frameRate, o.rate}, value{cpuPerFrame, o.perFrame()})
+	b.record("ports", n.portsConditions(senders), dutPFC, round, o.values()...)
 	return o.rate, nil
+}
+
+// trunk compares pfcswitch as a trunk, hosts 1 and 3 at its members and host 2 at its uplink, with the same ports as ports
+// of a bridge.
+func (b *bench) trunk() (err error) {
+	ports, err := withoutName("scripts/bench-trunk.yaml")
+	if err != nil {
+		return err
+	}
+	bridged, err := b.trunkNetwork("bridge-ports", ports+staticEntries(2))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bridged.close()) }()
+	trunk, err := b.trunkNetwork("trunk", ports+"\ntrunks: {up: {uplink: p2, members: [p1, p3]}}\n")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, trunk.close()) }()
+	for round := range b.opt.rounds {
+		for senders := 1; senders <= 2; senders++ {
+			for _, octets := range b.opt.octets {
+				for _, priority := range b.opt.priorities {
+					l := load{octets: octets, priority: priority, time: b.opt.seconds}
+					if err := b.trunkPair(bridged, trunk, round, senders, l); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// trunkPair measures both with a load.
+func (b *bench) trunkPair(bridged, trunk *network, round, senders int, l load) error {
+	conditions := func(n *network) string {
+		return fmt.Sprintf("device=%s senders=%d octets=%d priority=%d", n.name, senders, l.octets, l.priority)
+	}
+	rates := map[*network]float64{}
+	for _, n := range alternate([]*network{bridged, trunk}, round) {
+		l.through, l.flows = n, n.flowsToHost2([]int{1, 3}[:senders]...)
+		o, err := b.measure(l)
+		if err != nil {
+			return fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
+		}
+		rates[n] = o.rate
+		b.record("trunk", conditions(n), dutPFC, round, o.values()...)
+	}
+	b.record("trunk", conditions(trunk), dutPFC, round, value{toBridged, rates[trunk] / rates[bridged]})
+	return nil
+}
+
+func (b *bench) trunkNetwork(name, text string) (*network, error) {
+	n, err := b.newNetwork(name, 3)
+	if err != nil {
+		return nil, err
+	}
+	if err = n.startPFC(text); err == nil {
+		err = n.forwards()
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
 }

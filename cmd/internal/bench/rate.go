@@ -3,51 +3,57 @@ package bench
 import (
 	"slices"
 	"time"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
-// A look is how many frames had arrived at a moment, and how many each host that sends had sent. Rates come from looks while the senders
-// run: what waits in a deep ring when they end arrives later, and would add to the frames but not to their time.
-type look struct {
+// A sample is how many frames had arrived at a moment, and how many each host that sends had sent. Rates come from samples
+// while the senders run: what waits in a deep ring when they end arrives later, and would add to the frames but not to
+// their time.
+type sample struct {
 	at     time.Time
 	frames uint64
 	sent   []uint64 // by sender
 }
 
 // allSent adds up what the senders had sent.
-func (l *look) allSent() (sum uint64) {
-	for _, n := range l.sent {
+func (s *sample) allSent() (sum uint64) {
+	for _, n := range s.sent {
 		sum += n
 	}
 	return sum
 }
 
-// lookEvery is the time between two looks; a tenth of the shortest load at most. A look takes CPU time of its own for each host: at more
-// than a few of them it comes less often.
+// sampleEvery is the time between two samples, a tenth of the shortest load at most. A sample takes CPU time for each
+// host: with more than fewHosts there are fewer samples.
 const (
-	lookEvery = 10 * time.Millisecond
-	fewHosts  = 4
+	sampleEvery = 10 * time.Millisecond
+	fewHosts    = 4
 )
 
-// lookInterval is the time between two looks at the load.
-func (l *load) lookInterval() time.Duration {
-	var seen []*node
-	for _, f := range l.flows {
-		for _, n := range []*node{f.from, f.to} {
-			if !slices.Contains(seen, n) {
-				seen = append(seen, n)
-			}
-		}
-	}
-	return lookEvery * time.Duration((len(seen)+fewHosts-1)/fewHosts)
+// sampleInterval is the time between two samples of the load.
+func (l *load) sampleInterval() time.Duration {
+	hosts := len(l.senders()) + len(l.receivers()) // no host does both
+	return sampleEvery * time.Duration((hosts+fewHosts-1)/fewHosts)
 }
 
-// follow looks at what is sent and arrives until the function that it returns is called, which returns the looks.
-func (b *bench) follow(l *load) func() []look {
-	stop, done := make(chan struct{}), make(chan []look)
+// senders are the hosts that the load comes from, each once.
+func (l *load) senders() (all []*lab.Node) {
+	for _, f := range l.flows {
+		if !slices.Contains(all, f.from) {
+			all = append(all, f.from)
+		}
+	}
+	return all
+}
+
+// sampleLoad samples what is sent and arrives until the function that it returns is called, which returns the samples.
+func (b *bench) sampleLoad(l *load) func() []sample {
+	stop, done := make(chan struct{}), make(chan []sample)
 	go func() {
-		var all []look
-		for tick := time.NewTicker(l.lookInterval()); ; {
-			if s, err := l.look(); err == nil { // an error that lasts shows when the load is counted
+		var all []sample
+		for tick := time.NewTicker(l.sampleInterval()); ; {
+			if s, err := l.sample(); err == nil { // an error that lasts shows when the load is counted
 				all = append(all, s)
 			}
 			select {
@@ -59,33 +65,28 @@ func (b *bench) follow(l *load) func() []look {
 			}
 		}
 	}()
-	return func() []look {
+	return func() []sample {
 		close(stop)
 		return <-done
 	}
 }
 
-// look reads the senders' counters before the receivers', so that no frame arrives before it is sent.
-func (l *load) look() (s look, err error) {
+// sample reads the senders' counters before the receivers', so that no frame arrives before it is sent.
+func (l *load) sample() (s sample, err error) {
 	s.at = time.Now()
-	var seen []*node
-	for _, f := range l.flows {
-		if slices.Contains(seen, f.from) {
-			continue
-		}
-		seen = append(seen, f.from)
-		c, err := f.from.received("eth0")
+	for _, h := range l.senders() {
+		c, err := h.Stats("eth0")
 		if err != nil {
 			return s, err
 		}
-		s.sent = append(s.sent, c.sent)
+		s.sent = append(s.sent, c.SentFrames)
 	}
 	s.frames, err = l.arrived()
 	return s, err
 }
 
-// window returns the first and the last look between which every sender was at work.
-func window(all []look) (first, last *look, ok bool) {
+// sendingSpan returns the first and the last sample between which every sender was at work.
+func sendingSpan(all []sample) (first, last *sample, ok bool) {
 	if len(all) == 0 {
 		return nil, nil, false
 	}
@@ -97,7 +98,7 @@ func window(all []look) (first, last *look, ok bool) {
 				continue
 			}
 			if start == 0 {
-				start = i // it began before this look
+				start = i // it began before this sample
 			}
 			end = i - 1 // and went on after that one
 		}
@@ -109,10 +110,10 @@ func window(all []look) (first, last *look, ok bool) {
 	return &all[from], &all[until], true
 }
 
-// rateOf returns what arrived, frames/s, and how many frames more were sent than arrived while every sender was at work: 0 and 0 where
-// fewer than two looks fell into that time.
-func rateOf(all []look) (rate, behind float64) {
-	first, last, ok := window(all)
+// rateOf returns what arrived, frames/s, and how many frames more were sent than arrived while every sender was at work:
+// 0 and 0 where fewer than two samples fell into that time.
+func rateOf(all []sample) (rate, behind float64) {
+	first, last, ok := sendingSpan(all)
 	if !ok {
 		return 0, 0
 	}

@@ -4,14 +4,17 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
 func TestRateOf(t *testing.T) {
 	start := time.Unix(1000, 0)
-	// Looks every 10 ms: senders start after 105 ms and run for a second at 1000 frames a look; a ring that holds some empties twice as fast.
-	series := func(n int, arrived func(i int) uint64, sent ...func(i int) uint64) (all []look) {
+	// Samples every 10 ms: senders start after 105 ms and run for a second at 1000 frames a sample; a ring that holds some
+	// empties twice as fast.
+	series := func(n int, arrived func(i int) uint64, sent ...func(i int) uint64) (all []sample) {
 		for i := range n {
-			l := look{at: start.Add(time.Duration(i) * lookEvery), frames: arrived(i)}
+			l := sample{at: start.Add(time.Duration(i) * sampleEvery), frames: arrived(i)}
 			for _, f := range sent {
 				l.sent = append(l.sent, f(i))
 			}
@@ -26,7 +29,7 @@ func TestRateOf(t *testing.T) {
 		return 7 + uint64(max(0, min(900*(i-10)+450, 90_000))) + uint64(max(0, min(2000*(i-111), 10_000)))
 	}
 	for name, row := range map[string]struct {
-		looks        []look
+		looks        []sample
 		rate, behind float64
 	}{
 		"all arrives":                    {series(150, sends(10), sends(10)), 100_000, 0},
@@ -48,16 +51,16 @@ func TestRateOf(t *testing.T) {
 	}
 }
 
-// Looks at 32 hosts cost a second no more than looks at a few.
-func TestLookInterval(t *testing.T) {
+// Samples of 32 hosts cost a second no more than samples of a few.
+func TestSampleInterval(t *testing.T) {
 	n := &network{}
 	for range 32 {
-		n.hosts = append(n.hosts, &node{})
+		n.hosts = append(n.hosts, &lab.Node{})
 	}
 	for want, flows := range map[time.Duration][]flow{
-		2 * lookEvery: n.pairs()[:4], 8 * lookEvery: n.pairs(), lookEvery: n.shared(16),
+		2 * sampleEvery: n.pairFlows()[:4], 8 * sampleEvery: n.pairFlows(), sampleEvery: n.sharedPortFlows(16),
 	} {
-		if got := (&load{flows: flows}).lookInterval(); got != want {
+		if got := (&load{flows: flows}).sampleInterval(); got != want {
 			t.Errorf("%d flows: %v, want %v", len(flows), got, want)
 		}
 	}

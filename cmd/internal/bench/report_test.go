@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pfcswitch/cmd/internal/api"
 )
 
 func TestParseIperf(t *testing.T) {
@@ -28,11 +30,12 @@ func TestReactionValues(t *testing.T) {
 		99:  {{samples, 99}, {p50, 1}, {highest, 3}},
 		100: {{samples, 100}, {p50, 1}, {p99, 2}, {highest, 3}},
 	} {
-		if got, err := (&reaction{n, &middle, &high, &most}).values(); err != nil || !slices.Equal(got, want) {
+		r := api.Reaction{Count: n, P50Ns: &middle, P99Ns: &high, MaxNs: &most}
+		if got, err := reactionValues(&r); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%d: %v, %v", n, got, err)
 		}
 	}
-	if _, err := (&reaction{}).values(); err == nil {
+	if _, err := reactionValues(&api.Reaction{}); err == nil {
 		t.Error("no reaction, no error")
 	}
 }
@@ -79,10 +82,10 @@ func TestSilence(t *testing.T) {
 	for _, at := range []int64{1010, 1020, 1500, 1510} {
 		w.frame(at-1, at)
 	}
-	if w.last != 1020 || w.to != 1500 || w.over() {
+	if w.last != 1020 || w.to != 1500 || w.ended() {
 		t.Errorf("from %d to %d, want 1020 to 1500, before the end", w.last, w.to)
 	}
-	if w.frame(1899, 1900); !w.over() || w.to != 1500 {
+	if w.frame(1899, 1900); !w.ended() || w.to != 1500 {
 		t.Errorf("from %d to %d, want 1020 to 1500, and the last frame came after the end", w.last, w.to)
 	}
 	w.begin(0, 300)
@@ -111,7 +114,7 @@ func TestSilenceSeenLate(t *testing.T) {
 		for _, f := range c.frames {
 			w.frame(f[0], f[1])
 		}
-		if w.last != c.last || w.to != c.to || !w.over() {
+		if w.last != c.last || w.to != c.to || !w.ended() {
 			t.Errorf("%s: from %d to %d, want %d to %d", name, w.last, w.to, c.last, c.to)
 		}
 	}
@@ -120,14 +123,14 @@ func TestSilenceSeenLate(t *testing.T) {
 func TestStationFrames(t *testing.T) {
 	seen := map[[6]byte]bool{}
 	for i := range stations {
-		m := stationMAC(i)
+		m := [6]byte(stationMAC(i))
 		if seen[m] || m[0]&1 != 0 {
 			t.Fatalf("station %d: %x is a group's or another's", i, m)
 		}
 		seen[m] = true
 	}
 	const want = "020000000001" + "021000000102" + "8100" + "000a" + "88b5"
-	if got := hex.EncodeToString(stationFrame([6]byte{2, 0, 0, 0, 0, 1}, stationMAC(0x102))); got[:36] != want || len(got) != 120 {
+	if got := hex.EncodeToString(stationFrame(hostMAC(1), stationMAC(0x102))); got[:36] != want || len(got) != 120 {
 		t.Errorf("%s, want %s…", got, want)
 	}
 }
@@ -136,11 +139,11 @@ func TestStationFrames(t *testing.T) {
 func TestNotHalf(t *testing.T) {
 	b := &bench{}
 	for round, share := range []float64{0.5, 0.31, 0.6} {
-		b.record("latency", probing("half", 60), ofPFC, round, value{p50, 10}, value{ofDelivered, share})
-		b.record("latency", probing("half", 60), ofBridge, round, value{ofDelivered, 0.5})
-		b.record("loss-free", "octets=60", ofOVS, round, value{ofDelivered, share})
+		b.record("latency", probeConditions("half", 60), dutPFC, round, value{p50, 10}, value{ofDelivered, share})
+		b.record("latency", probeConditions("half", 60), dutBridge, round, value{ofDelivered, 0.5})
+		b.record("loss-free", "octets=60", dutOVS, round, value{ofDelivered, share})
 	}
-	if all := notHalf(b.results); len(all) != 1 || !strings.Contains(all[0], "latency of pfcswitch") || !strings.Contains(all[0], "with 0.31 to 0.6 of its delivered rate in 2 of 3 rounds") {
+	if all := offHalfLoad(b.results); len(all) != 1 || !strings.Contains(all[0], "latency of pfcswitch") || !strings.Contains(all[0], "with 0.31 to 0.6 of its delivered rate in 2 of 3 rounds") {
 		t.Errorf("%q", all)
 	}
 }

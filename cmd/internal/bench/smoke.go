@@ -8,27 +8,26 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 )
 
-// smokeRows are those that a part has to have given where it works: of the switch, and more than 0 where it is not a count
-// of faults.
-var smokeRows = map[string][]rowKey{
-	"frames": {{what: "delivered", metric: frameRate, of: ofPFC}, {what: "delivered", metric: cpuPerFrame, of: ofBridge},
-		{what: "delivered", metric: frameRate, of: ofOVS}, {what: "delivered", metric: frameRate, of: ofOVSTSO},
-		{what: "memory", metric: pss, of: ofOVS}, {what: "memory", metric: pss, of: ofOVSTSO}, {what: "memory", metric: pss, of: ofPFC}},
-	"lossfree": {{what: "loss-free", metric: frameRate, of: ofPFC}, {what: "loss-free", metric: frameRate, of: ofBridge},
-		{what: "loss-free", metric: frameRate, of: ofOVS}, {what: "loss-free", metric: frameRate, of: ofOVSTSO}},
-	"tcp": {{what: "tcp", metric: throughput, of: ofPFC}, {what: "tcp", metric: throughput, of: ofBridge},
-		{what: "tcp", metric: throughput, of: ofOVS}, {what: "tcp", metric: throughput, of: ofOVSTSO}},
-	"latency": {{what: "latency", metric: p99, of: ofPFC}, {what: "latency", metric: p99, of: ofBridge}, {what: "latency", metric: p99, of: ofOVS},
-		{what: "latency", metric: p99, of: ofOVSTSO}, {what: ofGaps, metric: highest, of: ofMachine}},
-	"xoff":    {{what: "xoff-reaction", metric: p99, of: ofPFC}},
-	"pause":   {{what: "pause", metric: stopped, of: ofPFC}},
-	"ports":   {{what: "ports", metric: toTwoPorts, of: ofPFC}},
-	"fdb":     {{what: "fdb", metric: toEmpty, of: ofPFC}, {what: "fdb", metric: toOne, of: ofPFC}},
-	"trunk":   {{what: "trunk", metric: toBridged, of: ofPFC}},
-	"choices": {{what: "choice", metric: coreShare, of: ofPFC}, {what: "choice", metric: ofFair, of: ofPFC}, {what: "choice", metric: toAsIs, of: ofPFC}},
-	"flap":    {{what: "flap", metric: outage, of: ofPFC}},
+// smokeRows are those that a part has to have given where it works, more than 0, of devices under test.
+var smokeRows = map[string][]struct {
+	what, metric string
+	duts         []string
+}{
+	"frames": {{"delivered", frameRate, switchNames}, {"delivered", cpuPerFrame, []string{dutBridge}},
+		{"memory", pss, []string{dutPFC, dutOVS, dutOVSTSO}}},
+	"lossfree": {{"loss-free", frameRate, switchNames}},
+	"tcp":      {{"tcp", throughput, switchNames}},
+	"latency":  {{"latency", p99, switchNames}, {machineGaps, highest, []string{dutMachine}}},
+	"xoff":     {{"xoff-reaction", p99, []string{dutPFC}}},
+	"pause":    {{"pause", stopped, []string{dutPFC}}},
+	"ports":    {{"ports", toTwoPorts, []string{dutPFC}}},
+	"fdb":      {{"fdb", toEmpty, []string{dutPFC}}, {"fdb", toOne, []string{dutPFC}}},
+	"trunk":    {{"trunk", toBridged, []string{dutPFC}}},
+	"choices":  {{"choice", coreShare, []string{dutPFC}}, {"choice", ofFairShare, []string{dutPFC}}, {"choice", toAsIs, []string{dutPFC}}},
+	"flap":     {{"flap", outage, []string{dutPFC}}},
 }
 
 // judgeSmoke says whether every part gave results and what is written can be read.
@@ -39,16 +38,16 @@ func (b *bench) judgeSmoke(rows []row) error {
 			continue // said before
 		}
 		for _, want := range smokeRows[p.name] {
-			if !b.present(want.of) {
-				continue // said before
-			}
-			if !given(rows, want) {
-				errs = append(errs, fmt.Errorf("part %s gave no %s of %s", p.name, want.metric, want.of))
+			for _, dut := range want.duts {
+				if b.present(dut) && !given(rows, rowKey{what: want.what, metric: want.metric, dut: dut}) { // who is absent was said before
+					errs = append(errs, fmt.Errorf("part %s gave no %s of %s", p.name, want.metric, dut))
+				}
 			}
 		}
 	}
 	var lines, drawn bytes.Buffer
-	errs = append(errs, writeJSON(&lines, b.machine, &b.gaps, b.results, rows), readable(&lines), plot(&drawn, b.machine, rows), wellFormed(&drawn))
+	errs = append(errs, writeJSON(&lines, b.machine, &b.gaps, b.results, rows), readable(&lines),
+		plot(&drawn, b.machine, rows), wellFormed(&drawn))
 	return errors.Join(errs...)
 }
 
@@ -56,7 +55,7 @@ func (b *bench) judgeSmoke(rows []row) error {
 func given(rows []row, want rowKey) bool {
 	for i := range rows {
 		r := &rows[i]
-		if r.what == want.what && r.metric == want.metric && r.of == want.of && r.median > 0 && !math.IsInf(r.median, 0) {
+		if r.what == want.what && r.metric == want.metric && r.dut == want.dut && r.median > 0 && !math.IsInf(r.median, 0) {
 			return true
 		}
 	}
@@ -87,4 +86,75 @@ func wellFormed(in io.Reader) error {
 			return fmt.Errorf("the plot: %w", err)
 		}
 	}
+}
+
+// verify shows on links whose answer is known that figures are what they say: counters against those that "ip" reads, and
+// latency against a delay that pfcswitch adds. The latency is at least as much, and less than a second more. The switch
+// sends nothing of its own.
+func (b *bench) verify() (err error) {
+	const delay = 5 * time.Millisecond
+	n, err := b.newNetwork("verify", comparedHosts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	text := fmt.Sprintf(`preset: roce
+metrics: {listen: off}
+lldp: {agent: off}
+ports:
+  p1: {speed: 1G, tagged: [10], loop: off}
+  p2: {speed: 1G, tagged: [10], loop: off}
+  p3: {speed: 1G, tagged: [10], loop: off}
+  p4: {speed: 1G, tagged: [10], loop: off, delay: %s}
+`, delay)
+	if err := n.startPFC(text + staticEntries(2, 4)); err != nil {
+		return err
+	}
+	if err := n.forwards(); err != nil {
+		return err
+	}
+	if err := n.verifyCounters(); err != nil {
+		return err
+	}
+	values, err := n.probe(n.hosts[0])
+	if err != nil {
+		return err
+	}
+	got := time.Duration(values[0].v * 1e3)
+	if values[0].metric != p50 || got < delay || got > delay+time.Second {
+		return fmt.Errorf("latency behind a port with a delay of %v: %s is %v", delay, values[0].metric, got)
+	}
+	_, err = fmt.Fprintf(b.out, "latency behind a port with a delay of %v: %v (median)\n", delay, got)
+	return err
+}
+
+// verifyCounters sends a known number of frames and compares what is counted with what "ip" says.
+func (n *network) verifyCounters() error {
+	o, err := n.b.measure(load{through: n, flows: n.flowsToHost2(1), octets: 512, priority: probePriority,
+		time: 100 * time.Millisecond, rate: 10_000})
+	if err != nil {
+		return err
+	}
+	c, err := n.hosts[1].Stats("eth0")
+	if err != nil {
+		return err
+	}
+	said, err := n.b.do(n.hosts[1], "ip", "-s", "-j", "link", "show", "eth0")
+	if err != nil {
+		return err
+	}
+	var links []struct {
+		Stats struct {
+			Rx struct{ Bytes, Packets uint64 }
+		} `json:"stats64"`
+	}
+	if err := json.Unmarshal([]byte(said), &links); err != nil || len(links) != 1 {
+		return fmt.Errorf("ip -s -j link: %q: %w", said, err)
+	}
+	rx := links[0].Stats.Rx
+	if o.delivered != o.offered || o.offered == 0 || rx.Packets != c.ReceivedFrames || rx.Bytes != c.ReceivedBytes {
+		return fmt.Errorf("%d frames offered, %d counted as delivered; counted %d frames and %d octets in all, ip says %d and %d",
+			o.offered, o.delivered, c.ReceivedFrames, c.ReceivedBytes, rx.Packets, rx.Bytes)
+	}
+	return nil
 }

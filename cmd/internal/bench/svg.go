@@ -21,7 +21,7 @@ var panels = []panel{
 	{"latency p50, µs", "latency", p50},
 	{"latency p99, µs", "latency", p99},
 	{"latency p99.9, µs", "latency", p999},
-	{"how long a thread waits for a CPU, p99.9, µs", ofGaps, p999},
+	{"how long a thread waits for a CPU, p99.9, µs", machineGaps, p999},
 	{"memory PSS, MiB", "memory", pss},
 	{"pfcswitch: time beyond the pause asked for, µs", "pause", beyond},
 	{"pfcswitch: frames/s by ports", "ports", frameRate},
@@ -29,7 +29,9 @@ var panels = []panel{
 	{"time to forward again after a flap, ms", "flap", outage},
 }
 
-var colours = map[string]string{ofPFC: "#1b6ca8", ofBridge: "#6aa84f", ofOVS: "#cc6b2c", ofOVSTSO: "#e6b422", ofMachine: "#888888"}
+var colours = map[string]string{
+	dutPFC: "#1b6ca8", dutBridge: "#6aa84f", dutOVS: "#cc6b2c", dutOVSTSO: "#e6b422", dutMachine: "#888888",
+}
 
 // Measures of the plot, in pixels.
 const (
@@ -50,9 +52,10 @@ func plot(out io.Writer, m machine, rows []row) error {
 	}
 	text(10, y, 15, "start", "pfcswitch beside the Linux bridge and Open vSwitch")
 	y += 18
-	text(10, y, 11, "start", fmt.Sprintf("%d × %s, kernel %s; median and range of %d rounds", m.CPUs, m.CPU, m.Kernel, m.Rounds))
+	text(10, y, 11, "start",
+		fmt.Sprintf("%d × %s, kernel %s; median and range of %d rounds", m.CPUs, m.CPU, m.Kernel, m.Rounds))
 	for _, p := range panels {
-		shown, largest := p.of(rows)
+		shown, largest := p.rows(rows)
 		if len(shown) == 0 {
 			continue
 		}
@@ -65,22 +68,25 @@ func plot(out io.Writer, m machine, rows []row) error {
 				y += 6
 				text(labels-90, y, 10, "end", r.conditions)
 			}
-			text(labels-6, y, 10, "end", r.of)
+			text(labels-6, y, 10, "end", r.dut)
 			x := func(v float64) float64 { return labels + max(0, v)*scale }
-			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", labels, y-barHeight+4, x(r.median)-labels, barHeight-2, colours[r.of])
-			fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%[3]d" y2="%[3]d" stroke="#222"/>`+"\n", x(r.least), x(r.most), y-barHeight/2+3)
+			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n",
+				labels, y-barHeight+4, x(r.median)-labels, barHeight-2, colours[r.dut])
+			fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%[3]d" y2="%[3]d" stroke="#222"/>`+"\n",
+				x(r.least), x(r.most), y-barHeight/2+3)
 			text(int(x(max(r.median, r.most)))+6, y, 10, "start", number(r.median))
 		}
 	}
-	_, err := fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif">`+"\n"+
-		`<rect width="100%%" height="100%%" fill="white"/>`+"\n%s</svg>\n", plotWidth, y+20, b.Bytes())
+	_, err := fmt.Fprintf(out,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif">`+"\n"+
+			`<rect width="100%%" height="100%%" fill="white"/>`+"\n%s</svg>\n", plotWidth, y+20, b.Bytes())
 	return err
 }
 
-// of returns the panel's rows and the largest value among them.
-func (p *panel) of(rows []row) (shown []*row, largest float64) {
-	for i := range rows {
-		if r := &rows[i]; r.what == p.what && r.metric == p.metric {
+// rows returns the panel's rows and the largest value among them.
+func (p *panel) rows(all []row) (shown []*row, largest float64) {
+	for i := range all {
+		if r := &all[i]; r.what == p.what && r.metric == p.metric {
 			shown = append(shown, r)
 			largest = max(largest, r.most)
 		}

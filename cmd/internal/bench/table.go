@@ -11,18 +11,18 @@ import (
 )
 
 // columns are the switches in the order of the table.
-var columns = []string{ofPFC, ofBridge, ofOVS, ofOVSTSO, ofMachine}
+var columns = []string{dutPFC, dutBridge, dutOVS, dutOVSTSO, dutMachine}
 
 // printTable prints a line for each value: the switches beside each other, and pfcswitch's ratios to its peers.
 func printTable(out io.Writer, rows []row) error {
-	shown := slices.DeleteFunc(slices.Clone(columns), func(of string) bool {
-		return !slices.ContainsFunc(rows, func(r row) bool { return r.of == of })
+	shown := slices.DeleteFunc(slices.Clone(columns), func(dut string) bool {
+		return !slices.ContainsFunc(rows, func(r row) bool { return r.dut == dut })
 	})
 	fmt.Fprintln(out, "\nMedians, with the least and the most of the rounds; ratios are those of the rounds, in the same way.")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	heads := []string{"MEASURED", "CONDITIONS", "VALUE", "ROUNDS"}
-	for _, of := range shown {
-		heads = append(heads, strings.ToUpper(of))
+	for _, dut := range shown {
+		heads = append(heads, strings.ToUpper(dut))
 	}
 	fmt.Fprintln(w, strings.Join(append(heads, "TO BRIDGE", "TO OVS", "TO OVS-TSO"), "\t"))
 	for len(rows) > 0 {
@@ -42,19 +42,19 @@ func printTable(out io.Writer, rows []row) error {
 func tableLine(rows []row, shown []string) []string {
 	line := []string{rows[0].what, rows[0].conditions, rows[0].metric, roundsOf(rows)}
 	ratios := map[string]ratio{}
-	for _, of := range shown {
+	for _, dut := range shown {
 		cell := "-"
 		for i := range rows {
-			if rows[i].of == of {
+			if rows[i].dut == dut {
 				cell = rows[i].spread()
 			}
-			if rows[i].of == ofPFC {
+			if rows[i].dut == dutPFC {
 				ratios = rows[i].ratios
 			}
 		}
 		line = append(line, cell)
 	}
-	for _, peer := range []string{ofBridge, ofOVS, ofOVSTSO} {
+	for _, peer := range []string{dutBridge, dutOVS, dutOVSTSO} {
 		cell := "-"
 		if v, ok := ratios[peer]; ok {
 			cell = v.text()

@@ -3,41 +3,43 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
-// A tap is a link whose far end is the benchmark itself: what it writes arrives at an interface in a namespace, and what is
-// sent there it reads. So it can offer any frame, and needs neither a packet socket nor the project's own code.
+// A tap is a link whose far end is the benchmark itself. What it writes arrives at an interface in a namespace, and what
+// is sent there it reads. So it can offer any frame, and needs neither a packet socket nor the project's own data path.
 type tap struct{ fd int }
 
-// newTap makes an interface in a namespace. It goes away with the tap.
-func (b *bench) newTap(n *node, name string) (t *tap, err error) {
-	t = &tap{}
-	if t.fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0); err != nil {
-		return nil, fmt.Errorf("/dev/net/tun: %w (is the tun module there, and may this process use it?)", err)
+// newTap makes an interface at a node. It goes away with the tap.
+func newTap(n *lab.Node, name string) (t *tap, err error) {
+	t = &tap{fd: -1}
+	if err = n.Do(func() error { return t.open(name) }); err == nil {
+		err = n.LinkUp(name)
 	}
-	defer func() {
-		if err != nil {
-			t.close()
-		}
-	}()
-	there := fmt.Sprintf("pb%d", os.Getpid()) // until it has moved
-	request, err := unix.NewIfreq(there)
 	if err != nil {
+		t.close()
 		return nil, err
+	}
+	return t, nil
+}
+
+func (t *tap) open(name string) (err error) {
+	if t.fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0); err != nil {
+		return fmt.Errorf("/dev/net/tun: %w (is the tun module there, and may this process use it?)", err)
+	}
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
 	}
 	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
 	if err := unix.IoctlIfreq(t.fd, unix.TUNSETIFF, request); err != nil {
-		return nil, fmt.Errorf("make a TAP interface: %w", err)
+		return fmt.Errorf("make a TAP interface: %w", err)
 	}
-	if _, err := b.do("", "ip", "link", "set", there, "netns", n.namespace, "name", name); err != nil {
-		return nil, err
-	}
-	_, err = b.do("", "ip", "-n", n.namespace, "link", "set", name, "up")
-	return t, err
+	return nil
 }
 
 func (t *tap) close() { _ = unix.Close(t.fd) }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
-// Addresses of the hosts for TCP. Hosts are plain: frames are untagged and the priority is the DSCP's.
-const tcpServer = "10.99.0.2"
+// tcpAddress is that of host n for TCP. Hosts are plain: frames are untagged and the priority is the DSCP's.
+func tcpAddress(n int) string { return fmt.Sprintf("10.99.0.%d", n) }
 
 // dscpOf is the DSCP that preset roce maps to a priority: 26 is 3, the others are eight times the priority.
 func dscpOf(priority int) int {
@@ -28,30 +30,38 @@ ports:
   p2: {speed: none, ring: {other: 16384}}
 `
 
+// A tcpNetwork has two hosts with addresses and a server.
+type tcpNetwork struct {
+	*network
+	offloads float64 // 1, or 0 where nothing arrives with the hosts' defaults
+}
+
 // tcp measures iperf3 through the switches with 1 and 4 streams.
 func (b *bench) tcp() (err error) {
 	if b.peers.iperf3 == "" {
 		return nil // findPeers has said so
 	}
-	var all []*tcpNetwork
-	defer func() {
-		for _, n := range all {
-			err = errors.Join(err, n.close())
-		}
-	}()
+	var all []*network
+	var hosts []*tcpNetwork
+	defer func() { err = errors.Join(err, closeAll(all)) }()
 	for _, name := range switchNames {
-		n, err := b.tcpNetwork(name)
-		if n != nil {
-			all = append(all, n)
-		}
+		n, err := b.comparedNetwork("tcp-"+name, name, 2, func() (string, error) { return tcpYAML, nil })
 		if err != nil {
+			return err
+		}
+		if n == nil {
+			continue
+		}
+		t := &tcpNetwork{n, 1}
+		all, hosts = append(all, n), append(hosts, t)
+		if err := t.prepare(); err != nil {
 			return err
 		}
 	}
 	for round := range b.opt.rounds {
 		for _, streams := range []int{1, 4} {
 			for _, priority := range b.opt.priorities {
-				for _, n := range inTurn(all, round) {
+				for _, n := range alternate(hosts, round) {
 					if err := n.transfer(round, streams, priority); err != nil {
 						return fmt.Errorf("%s: %w", n.name, err)
 					}
@@ -62,74 +72,39 @@ func (b *bench) tcp() (err error) {
 	return nil
 }
 
-// A tcpNetwork has two hosts with addresses and a server.
-type tcpNetwork struct {
-	*network
-	offloads float64 // 1, or 0 where nothing arrives with the hosts' defaults
-}
-
-// tcpNetwork returns the network of a switch, nil where there is no such switch.
-func (b *bench) tcpNetwork(name string) (t *tcpNetwork, err error) {
-	if !b.present(name) {
-		return nil, nil
-	}
-	n, err := b.newNetwork("tcp-"+name, 2)
-	if err != nil {
-		return nil, err
-	}
-	n.of = name
-	t = &tcpNetwork{n, 1}
-	switch name {
-	case ofPFC:
-		err = n.startPFC(tcpYAML)
-	case ofBridge:
-		n.noteBridge()
-		err = n.startBridge()
-	default:
-		err = n.startOVS(name == ofOVSTSO)
-	}
-	if errors.Is(err, errNoTSO) {
-		return nil, b.leaveOutTSO(n, err)
-	}
-	if err != nil {
-		return t, err
-	}
-	return t, t.prepare()
-}
-
-// prepare gives the hosts addresses, and starts the server. Where nothing arrives with the hosts' default offloads, it
+// prepare gives the hosts addresses, and starts the server. Where nothing arrives with the hosts' default offloads, prepare
 // switches those off.
 func (t *tcpNetwork) prepare() error {
 	for i, h := range t.hosts {
 		other := 2 - i
-		batch := fmt.Sprintf("addr add 10.99.0.%d/24 dev eth0\nneigh add 10.99.0.%d lladdr %s dev eth0 nud permanent\n", i+1, other, mac(other))
-		if _, err := t.b.doWith("", batch, "ip", "-n", h.namespace, "-batch", "-"); err != nil {
+		neighbour := fmt.Sprintf("neigh add %s lladdr %s dev eth0 nud permanent", tcpAddress(other), mac(other))
+		if err := errors.Join(h.AddAddr("eth0", tcpAddress(i+1)+"/24"), t.b.ip(h, neighbour)); err != nil {
 			return err
 		}
 	}
-	server, err := t.b.start(t.hosts[1].namespace, t.b.peers.iperf3, "-s", "-B", tcpServer)
+	server, err := t.b.start(t.hosts[1], t.b.peers.iperf3, "-s", "-B", tcpAddress(2))
 	if err != nil {
 		return err
 	}
 	t.daemons = append(t.daemons, server)
 	if err := t.b.eventually("iperf3 listens", patience, func() (bool, error) {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", server.pid()))
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", server.Pid()))
 		return strings.Contains(string(b), ":1451 00000000:0000 0A"), err // port 5201, LISTEN
 	}); err != nil {
 		return err
 	}
 	if _, err := t.iperf(1, 0, "-n", "1M"); err == nil {
 		return nil
-	} else if t.of == ofPFC || t.of == ofBridge || t.b.ctx.Err() != nil {
+	} else if t.dut == dutPFC || t.dut == dutBridge || t.b.ctx.Err() != nil {
 		return err // these have to carry what hosts send by default
 	}
 	if t.b.peers.ethtool == "" {
 		return fmt.Errorf("nothing arrives with the hosts' default offloads, and there is no ethtool to switch them off")
 	}
-	t.b.note("%s: TCP DOES NOT GET THROUGH WITH THE HOSTS' DEFAULT OFFLOADS: its hosts have them switched off", t.of)
+	t.b.note("%s: TCP DOES NOT GET THROUGH WITH THE HOSTS' DEFAULT OFFLOADS: its hosts have them switched off", t.dut)
 	t.offloads = 0
 	for _, h := range t.hosts {
-		if _, err := t.b.do(h.namespace, t.b.peers.ethtool, "-K", "eth0", "tx", "off"); err != nil {
+		if _, err := t.b.do(h, t.b.peers.ethtool, "-K", "eth0", "tx", "off"); err != nil {
 			return err
 		}
 	}
@@ -164,9 +139,9 @@ func parseIperf(out []byte) (r iperfReport, err error) {
 
 // iperf runs the client; length is "-t" or "-n" with its value.
 func (t *tcpNetwork) iperf(streams, priority int, length ...string) (r iperfReport, err error) {
-	argv := append([]string{t.b.peers.iperf3, "-c", tcpServer, "-J", "--connect-timeout", "2000", "-P", fmt.Sprint(streams), "--dscp",
-		fmt.Sprint(dscpOf(priority))}, length...)
-	p, err := t.b.start(t.hosts[0].namespace, argv...)
+	argv := append([]string{t.b.peers.iperf3, "-c", tcpAddress(2), "-J", "--connect-timeout", "2000",
+		"-P", fmt.Sprint(streams), "--dscp", fmt.Sprint(dscpOf(priority))}, length...)
+	p, err := t.b.start(t.hosts[0], argv...)
 	if err != nil {
 		return r, err
 	}
@@ -177,13 +152,14 @@ func (t *tcpNetwork) iperf(streams, priority int, length ...string) (r iperfRepo
 	return r, err
 }
 
-// transfer is one run, with the machine's CPU time and the frames that came: those of more than 1514 octets are super-frames.
+// transfer is one run, with the machine's CPU time and the frames that came: those of more than 1514 octets are
+// super-frames.
 func (t *tcpNetwork) transfer(round, streams, priority int) error {
-	before, err := t.hosts[1].received("eth0")
+	before, err := t.hosts[1].Stats("eth0")
 	if err != nil {
 		return err
 	}
-	busy, err := machineBusy()
+	start, err := lab.ReadCPUTimes()
 	if err != nil {
 		return err
 	}
@@ -195,17 +171,18 @@ func (t *tcpNetwork) transfer(round, streams, priority int) error {
 	if err != nil {
 		return errors.Join(err, t.alive())
 	}
-	after, err := t.hosts[1].received("eth0")
+	after, err := t.hosts[1].Stats("eth0")
 	if err != nil {
 		return err
 	}
-	end, err := machineBusy()
+	end, err := lab.ReadCPUTimes()
 	if err != nil {
 		return err
 	}
-	frames, octets := after.frames-before.frames, after.octets-before.octets
-	t.b.record("tcp", fmt.Sprintf("streams=%d priority=%d", streams, priority), t.of, round,
+	frames, octets := after.ReceivedFrames-before.ReceivedFrames, after.ReceivedBytes-before.ReceivedBytes
+	t.b.record("tcp", fmt.Sprintf("streams=%d priority=%d", streams, priority), t.dut, round,
 		value{throughput, r.End.Received.BitRate / 1e9}, value{resent, float64(r.End.Sent.Retransmits)},
-		value{cpuPerGB, (end - busy) / (r.End.Received.Octets / 1e9)}, value{perReceived, float64(octets) / float64(max(1, frames))}, value{offloads, t.offloads})
+		value{cpuPerGB, (end.Busy - start.Busy).Seconds() / (r.End.Received.Octets / 1e9)},
+		value{perReceived, float64(octets) / float64(max(1, frames))}, value{offloads, t.offloads})
 	return nil
 }

@@ -3,15 +3,9 @@ package bench
 import (
 	"errors"
 	"fmt"
-)
 
-// A reaction is one of those that "show pfc" knows.
-type reaction struct {
-	Count uint64
-	P50   *int64 `json:"p50_ns"`
-	P99   *int64 `json:"p99_ns"`
-	Max   *int64 `json:"max_ns"`
-}
+	"pfcswitch/cmd/internal/api"
+)
 
 // How many samples a percentile needs: of fewer it is the largest.
 const (
@@ -19,19 +13,19 @@ const (
 	enough999 = 1000
 )
 
-// values returns how many reactions there were and their quantiles in µs.
-func (r *reaction) values() ([]value, error) {
-	if r.Count == 0 || r.P50 == nil || r.P99 == nil || r.Max == nil {
+// reactionValues returns how many reactions there were and their quantiles in µs.
+func reactionValues(r *api.Reaction) ([]value, error) {
+	if r.Count == 0 || r.P50Ns == nil || r.P99Ns == nil || r.MaxNs == nil {
 		return nil, errors.New("XOFF was never sent")
 	}
-	all := []value{{samples, float64(r.Count)}, {p50, float64(*r.P50) / 1e3}}
+	all := []value{{samples, float64(r.Count)}, {p50, float64(*r.P50Ns) / 1e3}}
 	if r.Count >= enough99 {
-		all = append(all, value{p99, float64(*r.P99) / 1e3})
+		all = append(all, value{p99, float64(*r.P99Ns) / 1e3})
 	}
-	return append(all, value{highest, float64(*r.Max) / 1e3}), nil
+	return append(all, value{highest, float64(*r.MaxNs) / 1e3}), nil
 }
 
-// xoffSpeed is that of a port whose sender is twice as fast, in Mbit/s: slow enough for any machine where only the way is tried.
+// xoffSpeed is that of a port whose sender is twice as fast, in Mbit/s. In a smoke run any machine is fast enough for it.
 func (o *options) xoffSpeed() int {
 	if o.smoke {
 		return 100
@@ -65,40 +59,34 @@ ports:
 
 func (n *network) xoffRound(round int) error {
 	b := n.b
-	if _, err := b.do(n.sw.namespace, b.program, "clear", "counters", "-s", n.socket); err != nil {
+	if err := api.NewClient(n.socket).Clear(b.ctx, "counters"); err != nil {
 		return err
 	}
-	receiver, err := b.start(n.hosts[1].namespace, b.program, "sink", "eth0", "--speed", "none", "-j")
+	receiver, err := b.start(n.hosts[1], b.program, "sink", "eth0", "--speed", "none", "-j")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		receiver.stop()
-		b.forget(receiver)
-	}()
+	defer receiver.stop()
 	seconds := max(1, b.opt.seconds.Seconds()) // for hundreds of reactions
-	sender, err := b.start(n.hosts[0].namespace, b.program, "send", "eth0", "--to", sink, "--vlan", fmt.Sprint(vlan), "--flow", "3:octets=1514", "--seconds",
-		fmt.Sprint(seconds), "--speed", fmt.Sprintf("%dM", 2*b.opt.xoffSpeed()), "-j")
+	sender, err := b.start(n.hosts[0], b.program, "send", "eth0", "--to", sink, "--vlan", fmt.Sprint(vlan),
+		"--flow", "3:octets=1514", "--seconds", fmt.Sprint(seconds), "--speed", fmt.Sprintf("%dM", 2*b.opt.xoffSpeed()), "-j")
 	if err != nil {
 		return err
 	}
 	if _, err := b.wait(sender, b.opt.seconds+2*patience); err != nil {
 		return err
 	}
-	var said struct {
-		FromAdmission reaction `json:"xoff_reaction"`
-		FromArrival   reaction `json:"xoff_since_arrival"`
-	}
-	if err := n.show(&said, "pfc"); err != nil {
+	r, err := show[*api.PFC](n, "pfc")
+	if err != nil {
 		return err
 	}
-	return errors.Join(b.recordReaction("admission", round, &said.FromAdmission), b.recordReaction("arrival", round, &said.FromArrival))
+	return errors.Join(b.recordReaction("admission", round, &r.XoffReaction), b.recordReaction("arrival", round, &r.XoffAge))
 }
 
-func (b *bench) recordReaction(from string, round int, r *reaction) error {
-	values, err := r.values()
+func (b *bench) recordReaction(from string, round int, r *api.Reaction) error {
+	values, err := reactionValues(r)
 	if err == nil {
-		b.record("xoff-reaction", "from="+from, ofPFC, round, values...)
+		b.record("xoff-reaction", "from="+from, dutPFC, round, values...)
 	}
 	return err
 }

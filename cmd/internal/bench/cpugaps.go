@@ -2,24 +2,28 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
-// ofGaps names what was measured in results.
-const ofGaps = "machine-gaps"
+// machineGaps names the measurement in results.
+const machineGaps = "machine-gaps"
 
-// gaps are the times in which a thread that only reads the clock did not run: what a thread that wants a CPU all the time meets. One that
-// sleeps and is woken may fare better or worse.
-type gaps struct {
+// cpuGaps are the times in which a thread that only reads the clock did not run: what a thread meets that wants a CPU all
+// the time. A thread that sleeps and is woken may fare better or worse.
+type cpuGaps struct {
 	Watched int64             `json:"watched_ns"` // by all spinners together
 	Steps   [gapSteps]gapStep `json:"steps"`
 	Longest int64             `json:"longest_ns"`
@@ -39,7 +43,7 @@ const (
 
 func gapBound(step int) float64 { return gapLeast * math.Pow(2, float64(step)/4) }
 
-func (g *gaps) note(ns int64) {
+func (g *cpuGaps) add(ns int64) {
 	if ns < gapLeast {
 		return
 	}
@@ -49,7 +53,7 @@ func (g *gaps) note(ns int64) {
 	g.Longest = max(g.Longest, ns)
 }
 
-func (g *gaps) add(o *gaps) {
+func (g *cpuGaps) merge(o *cpuGaps) {
 	g.Watched += o.Watched
 	g.Longest = max(g.Longest, o.Longest)
 	for i := range g.Steps {
@@ -58,9 +62,9 @@ func (g *gaps) add(o *gaps) {
 	}
 }
 
-// late returns the share of all moments after which the machine does not run a thread for longer than ns: of a gap of g it
-// is the first g - ns.
-func (g *gaps) late(ns float64) float64 {
+// lateShare returns the share of all moments after which the machine does not run a thread for longer than ns: of a gap of
+// g these are the first g - ns.
+func (g *cpuGaps) lateShare(ns float64) float64 {
 	sum := 0.0
 	for _, s := range g.Steps {
 		if s.Count == 0 {
@@ -74,10 +78,10 @@ func (g *gaps) late(ns float64) float64 {
 }
 
 // wait returns the quantile of the time that such a thread waits for its CPU from a random moment, in ns.
-func (g *gaps) wait(quantile float64) float64 {
+func (g *cpuGaps) wait(quantile float64) float64 {
 	low, high := 0.0, float64(g.Longest)
 	for range 60 {
-		if middle := (low + high) / 2; g.late(middle) > 1-quantile {
+		if middle := (low + high) / 2; g.lateShare(middle) > 1-quantile {
 			low = middle
 		} else {
 			high = middle
@@ -108,11 +112,11 @@ func spin(args []string, out, errOut io.Writer) (status int) {
 		return 1
 	}
 	debug.SetGCPercent(-1)
-	var g gaps
+	var g cpuGaps
 	start := time.Now()
 	for last := int64(0); last < length; {
 		now := int64(time.Since(start))
-		g.note(now - last)
+		g.add(now - last)
 		last = now
 	}
 	g.Watched = int64(time.Since(start))
@@ -122,35 +126,42 @@ func spin(args []string, out, errOut io.Writer) (status int) {
 	return 0
 }
 
-// machineGaps spins on every CPU at once while nothing else is measured and idle switches wait, and returns how long such a thread waits from a random moment.
+// machineGaps spins on every CPU at once while nothing else is measured and idle switches wait, and returns how long such a
+// thread waits from a random moment.
 func (b *bench) machineGaps() ([]value, error) {
-	var spinners []*process
-	for cpu := range runtime.NumCPU() {
-		// Without the runtime's own signals, which stop a long loop every 10 ms.
-		p, err := b.start("", "env", "GODEBUG=asyncpreemptoff=1", b.self, spinCommand, strconv.Itoa(cpu), strconv.FormatInt(int64(b.opt.seconds), 10))
-		if err != nil {
-			return nil, err
-		}
-		spinners = append(spinners, p)
+	spinners, errs := make([]cpuGaps, runtime.NumCPU()), make([]error, runtime.NumCPU())
+	var running sync.WaitGroup
+	for cpu := range spinners {
+		running.Go(func() { errs[cpu] = b.spinner(cpu, &spinners[cpu]) })
 	}
-	var all gaps
-	for _, p := range spinners {
-		out, err := b.wait(p, b.opt.seconds+patience)
-		if err != nil {
-			return nil, err
-		}
-		var g gaps
-		if err := json.Unmarshal(out, &g); err != nil {
-			return nil, fmt.Errorf("report of a spinner: %w", err)
-		}
-		all.add(&g)
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
-	b.gaps.add(&all)
-	return []value{{p50, all.wait(.5) / 1e3}, {p99, all.wait(.99) / 1e3}, {p999, all.wait(.999) / 1e3}, {highest, float64(all.Longest) / 1e3}}, nil
+	var all cpuGaps
+	for i := range spinners {
+		all.merge(&spinners[i])
+	}
+	b.gaps.merge(&all)
+	return []value{{p50, all.wait(.5) / 1e3}, {p99, all.wait(.99) / 1e3}, {p999, all.wait(.999) / 1e3},
+		{highest, float64(all.Longest) / 1e3}}, nil
+}
+
+// spinner runs this program as a spinner on a CPU, without the runtime's own signals, which stop a long loop every 10 ms.
+func (b *bench) spinner(cpu int, g *cpuGaps) error {
+	out, err := b.local(b.opt.seconds+patience, []string{"GODEBUG=asyncpreemptoff=1"},
+		lab.Self, spinCommand, strconv.Itoa(cpu), strconv.FormatInt(int64(b.opt.seconds), 10))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, g); err != nil {
+		return fmt.Errorf("report of a spinner: %w", err)
+	}
+	return nil
 }
 
 // fields returns the histogram as the keys of a JSON object, without the steps that are empty.
-func (g *gaps) fields() map[string]any {
+func (g *cpuGaps) fields() map[string]any {
 	type step struct {
 		From  float64 `json:"from_us"`
 		To    float64 `json:"to_us"`
@@ -163,16 +174,19 @@ func (g *gaps) fields() map[string]any {
 			steps = append(steps, step{gapBound(i) / 1e3, gapBound(i+1) / 1e3, s.Count, float64(s.Sum) / 1e3})
 		}
 	}
-	return map[string]any{"what": "gap-histogram", "switch": ofMachine, "watched_s": float64(g.Watched) / 1e9, "longest_us": float64(g.Longest) / 1e3, "steps": steps}
+	return map[string]any{"what": "gap-histogram", "switch": dutMachine, "watched_s": float64(g.Watched) / 1e9,
+		"longest_us": float64(g.Longest) / 1e3, "steps": steps}
 }
 
-// printGaps prints the histogram.
-func printGaps(out io.Writer, g *gaps) error {
+// print prints the histogram.
+func (g *cpuGaps) print(out io.Writer) error {
 	if g.Watched == 0 {
 		return nil
 	}
-	fmt.Fprintf(out, "The machine's own gaps, while nothing was sent and the compared switches ran idle: for so long a thread that wants a CPU all the\n"+
-		"time, and only reads the clock, had none (%.1f s watched on all CPUs together). From 1 %% of all moments it waits longer than %s µs, from 0.1 %% longer than %s µs; the longest\n"+
+	fmt.Fprintf(out, "The machine's own gaps, while nothing was sent and the compared switches ran idle: "+
+		"for so long a thread that wants a CPU all the\n"+
+		"time, and only reads the clock, had none (%.1f s watched on all CPUs together). "+
+		"From 1 %% of all moments it waits longer than %s µs, from 0.1 %% longer than %s µs; the longest\n"+
 		"gap was %s µs.\n",
 		float64(g.Watched)/1e9, number(g.wait(.99)/1e3), number(g.wait(.999)/1e3), number(float64(g.Longest)/1e3))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

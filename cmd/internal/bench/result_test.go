@@ -17,8 +17,8 @@ func rounds(of string, values ...float64) (all []result) {
 }
 
 func TestSummarize(t *testing.T) {
-	rows := summarize(append(append(rounds(ofPFC, 30, 10, 20), rounds(ofBridge, 10, 10, 40)...), rounds(ofOVS, 0, 0, 5, 9)...))
-	if len(rows) != 3 || rows[0].of != ofPFC || rows[1].of != ofBridge || rows[2].of != ofOVS {
+	rows := summarize(append(append(rounds(dutPFC, 30, 10, 20), rounds(dutBridge, 10, 10, 40)...), rounds(dutOVS, 0, 0, 5, 9)...))
+	if len(rows) != 3 || rows[0].dut != dutPFC || rows[1].dut != dutBridge || rows[2].dut != dutOVS {
 		t.Fatalf("rows: %+v", rows)
 	}
 	p := rows[0]
@@ -26,13 +26,13 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("of 30, 10, 20: %+v", p)
 	}
 	// 30/10, 10/10, 20/40: the ratios by round, not the ratio of the medians.
-	if p.ratios[ofBridge] != (ratio{3, 1, 0.5, 3}) {
-		t.Errorf("to the bridge: %v, want 1", p.ratios[ofBridge])
+	if p.ratios[dutBridge] != (ratio{3, 1, 0.5, 3}) {
+		t.Errorf("to the bridge: %v, want 1", p.ratios[dutBridge])
 	}
-	if p.ratios[ofOVS].median != 4 || p.ratios[ofOVS].rounds != 1 { // the rounds in which it is 0 tell nothing, nor those that only one has
-		t.Errorf("to Open vSwitch: %v, want 4", p.ratios[ofOVS])
+	if p.ratios[dutOVS].median != 4 || p.ratios[dutOVS].rounds != 1 { // the rounds in which it is 0 tell nothing, nor those that only one has
+		t.Errorf("to Open vSwitch: %v, want 4", p.ratios[dutOVS])
 	}
-	if _, ok := p.ratios[ofOVSTSO]; ok {
+	if _, ok := p.ratios[dutOVSTSO]; ok {
 		t.Error("a ratio to what was not measured")
 	}
 	if got := rows[2].median; got != 2.5 {
@@ -42,9 +42,9 @@ func TestSummarize(t *testing.T) {
 
 func TestJSONLines(t *testing.T) {
 	b := &bench{}
-	b.record("pause", "quanta=200 asked_us=1024.0", ofPFC, 2, value{stopped, 1100.5}, value{early, 0}, value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
+	b.record("pause", "quanta=200 asked_us=1024.0", dutPFC, 2, value{stopped, 1100.5}, value{early, 0}, value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
 	var out bytes.Buffer
-	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &gaps{}, b.results, summarize(b.results)); err != nil {
+	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results, summarize(b.results)); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -55,7 +55,7 @@ func TestJSONLines(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[1]), &got); err != nil || len(lines) != 4 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
-	want := map[string]any{"what": "pause", "switch": ofPFC, "round": 2.0, "quanta": 200.0, "asked_us": "1024.0", stopped: 1100.5, early: 0.0}
+	want := map[string]any{"what": "pause", "switch": dutPFC, "round": 2.0, "quanta": 200.0, "asked_us": "1024.0", stopped: 1100.5, early: 0.0}
 	for k, v := range want {
 		if got[k] != v {
 			t.Errorf("%s is %v, want %v", k, got[k], v)
@@ -79,7 +79,7 @@ func TestReadableRefuses(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	if err := printTable(&out, summarize(append(rounds(ofPFC, 3e5, 1e5, 2e5), rounds(ofBridge, 1e5, 1e5, 1e5)...))); err != nil {
+	if err := printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5), rounds(dutBridge, 1e5, 1e5, 1e5)...))); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -104,7 +104,7 @@ func TestNumber(t *testing.T) {
 }
 
 func TestAims(t *testing.T) {
-	rows := summarize(append(rounds(ofPFC, 130), rounds(ofBridge, 100)...))
+	rows := summarize(append(rounds(dutPFC, 130), rounds(dutBridge, 100)...))
 	var out bytes.Buffer
 	if err := printAims(&out, rows); err != nil {
 		t.Fatal(err)
@@ -128,8 +128,8 @@ func TestAims(t *testing.T) {
 
 // A switch that has fewer rounds than another does not pass for one that has all.
 func TestRoundsThatDiffer(t *testing.T) {
-	rows := summarize(append(rounds(ofPFC, 1, 2, 3), rounds(ofBridge, 1)...))
-	if got := tableLine(rows, []string{ofPFC, ofBridge}); got[3] != "1-3" {
+	rows := summarize(append(rounds(dutPFC, 1, 2, 3), rounds(dutBridge, 1)...))
+	if got := tableLine(rows, []string{dutPFC, dutBridge}); got[3] != "1-3" {
 		t.Errorf("rounds %q, want 1-3", got[3])
 	}
 }
@@ -137,13 +137,13 @@ func TestRoundsThatDiffer(t *testing.T) {
 // Every aim is about something that a part measures: names and conditions are those of the parts.
 func TestAimsMeanRows(t *testing.T) {
 	b := &bench{}
-	for _, of := range []string{ofPFC, ofBridge, ofOVS, ofOVSTSO} {
+	for _, of := range []string{dutPFC, dutBridge, dutOVS, dutOVSTSO} {
 		for _, conditions := range []string{"senders=1 octets=60 priority=3", "senders=2 octets=60 priority=3", "senders=1 octets=1514 priority=0"} {
 			b.record("delivered", conditions, of, 0, value{frameRate, 1}, value{cpuPerFrame, 1})
 		}
 		b.record("loss-free", "octets=60 priority=3 trial=3s", of, 0, value{ofDelivered, 1})
 		b.record("tcp", "streams=4 priority=0", of, 0, value{throughput, 1})
-		b.record("latency", probing("half", 60), of, 0, value{p50, 1})
+		b.record("latency", probeConditions("half", 60), of, 0, value{p50, 1})
 		b.record("ports", "ports=32 senders=1 octets=60", of, 0, value{toTwoPorts, 1})
 		b.record("choice", "at=idle ports=8 setting=as-is", of, 0, value{coreShare, 1})
 		b.record("trunk", "device=trunk senders=1 octets=60 priority=3", of, 0, value{toBridged, 1})
@@ -155,7 +155,7 @@ func TestAimsMeanRows(t *testing.T) {
 			t.Errorf("%s: no row is meant", aims[i].text)
 		}
 		for _, r := range found {
-			if v, ok := aims[i].of(r); !ok || v != 1 {
+			if v, ok := aims[i].value(r); !ok || v != 1 {
 				t.Errorf("%s: %v, %v", aims[i].text, v, ok)
 			}
 		}
@@ -163,7 +163,7 @@ func TestAimsMeanRows(t *testing.T) {
 }
 
 func TestPlot(t *testing.T) {
-	rows := summarize(append(rounds(ofPFC, 30, 10, 20), rounds(ofBridge, 40)...))
+	rows := summarize(append(rounds(dutPFC, 30, 10, 20), rounds(dutBridge, 40)...))
 	var out bytes.Buffer
 	if err := plot(&out, machine{CPU: "<&> CPU", CPUs: 2}, rows); err != nil {
 		t.Fatal(err)
@@ -171,8 +171,8 @@ func TestPlot(t *testing.T) {
 	s := out.String()
 	for _, want := range []string{
 		"&lt;&amp;&gt; CPU",
-		`width="240.0" height="12" fill="` + colours[ofPFC], // 20 of 40 takes half of the bars' width
-		`width="480.0" height="12" fill="` + colours[ofBridge],
+		`width="240.0" height="12" fill="` + colours[dutPFC], // 20 of 40 takes half of the bars' width
+		`width="480.0" height="12" fill="` + colours[dutBridge],
 		`<line x1="450.0" x2="690.0"`, // from 10 to 30
 	} {
 		if !strings.Contains(s, want) {
@@ -189,7 +189,7 @@ func TestPlot(t *testing.T) {
 
 // Nothing but zeros, and nothing at all, can be drawn too.
 func TestPlotWithoutValues(t *testing.T) {
-	for _, rows := range [][]row{nil, summarize(rounds(ofPFC, 0))} {
+	for _, rows := range [][]row{nil, summarize(rounds(dutPFC, 0))} {
 		var out bytes.Buffer
 		if err := plot(&out, machine{}, rows); err != nil || strings.Contains(out.String(), "NaN") {
 			t.Errorf("%v: %s", err, out.String())
@@ -206,10 +206,10 @@ func TestSmokeWantsRowsOfEveryPart(t *testing.T) {
 			t.Errorf("a smoke run asks nothing of part %s", p.name)
 		}
 	}
-	if !given(summarize(rounds(ofPFC, 1)), rowKey{what: "delivered", metric: frameRate, of: ofPFC}) {
+	if !given(summarize(rounds(dutPFC, 1)), rowKey{what: "delivered", metric: frameRate, dut: dutPFC}) {
 		t.Error("a row was not found")
 	}
-	if given(summarize(rounds(ofPFC, 0)), rowKey{what: "delivered", metric: frameRate, of: ofPFC}) {
+	if given(summarize(rounds(dutPFC, 0)), rowKey{what: "delivered", metric: frameRate, dut: dutPFC}) {
 		t.Error("a rate of 0 passed")
 	}
 }
@@ -223,7 +223,7 @@ func TestSmokeWantsPeers(t *testing.T) {
 		"all":         {bench{peers: peers{ovs: "x"}}, "pfcswitch bridge ovs ovs-tso machine"},
 		"no OVS":      {bench{}, "pfcswitch bridge machine"},
 		"OVS, no TSO": {bench{peers: peers{ovs: "x"}, withoutTSO: true}, "pfcswitch bridge ovs machine"},
-		"only some":   {bench{peers: peers{ovs: "x"}, opt: options{switches: []string{ofPFC, ofOVS}}}, "pfcswitch ovs machine"},
+		"only some":   {bench{peers: peers{ovs: "x"}, opt: options{switches: []string{dutPFC, dutOVS}}}, "pfcswitch ovs machine"},
 	} {
 		var all []string
 		for _, of := range columns {

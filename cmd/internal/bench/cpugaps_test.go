@@ -12,16 +12,16 @@ import (
 
 // One gap of 10 ms in a second: 1 % of all moments fall into it, half of those wait longer than 5 ms.
 func TestWait(t *testing.T) {
-	var g gaps
-	g.note(10_000_000)
-	g.note(500) // reading the clock
+	var g cpuGaps
+	g.add(10_000_000)
+	g.add(500) // reading the clock
 	g.Watched = 1e9
 	for quantile, want := range map[float64]float64{0.5: 0, 0.98: 0, 0.995: 5e6, 0.999: 9e6} {
 		if got := g.wait(quantile); math.Abs(got-want) > 1000 {
 			t.Errorf("%v: %.0f ns, want %.0f", quantile, got, want)
 		}
 	}
-	if (&gaps{}).wait(.99) != 0 {
+	if (&cpuGaps{}).wait(.99) != 0 {
 		t.Error("without a gap nothing waits")
 	}
 }
@@ -30,9 +30,9 @@ func TestWait(t *testing.T) {
 func TestWaitOfManyGaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Int64Range(1000, 50_000_000), 1, 200).Draw(t, "gaps")
-		var g gaps
+		var g cpuGaps
 		for _, ns := range all {
-			g.note(ns)
+			g.add(ns)
 			g.Watched += ns + 10_000
 		}
 		for _, q := range []float64{.5, .9, .99} {
@@ -50,9 +50,9 @@ func TestWaitOfManyGaps(t *testing.T) {
 }
 
 func TestSteps(t *testing.T) {
-	var g gaps
+	var g cpuGaps
 	for _, ns := range []int64{999, 1000, 1999, 2000, 1 << 62} {
-		g.note(ns)
+		g.add(ns)
 	}
 	if g.Steps[0].Count != 1 || g.Steps[3].Count != 1 || g.Steps[4].Count != 1 || g.Steps[gapSteps-1].Count != 1 || g.Longest != 1<<62 {
 		t.Errorf("%+v", g)
@@ -72,30 +72,30 @@ func TestSpin(t *testing.T) {
 }
 
 func TestPrintGaps(t *testing.T) {
-	var g gaps
-	g.note(3000)
-	g.note(3000)
+	var g cpuGaps
+	g.add(3000)
+	g.add(3000)
 	g.Watched = 4e9
 	b, err := json.Marshal(&g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read gaps
+	var read cpuGaps
 	if err := json.Unmarshal(b, &read); err != nil || read != g {
 		t.Fatalf("%v: %+v", err, read)
 	}
 	var out bytes.Buffer
-	if err := printGaps(&out, &read); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "2 4 2 0.5") {
+	if err := read.print(&out); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "2 4 2 0.5") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
 
 // The JSON has the steps that are not empty, with their bounds.
 func TestGapsAsJSON(t *testing.T) {
-	var g gaps
-	g.note(3000)
-	g.note(3100)
-	g.note(5_000_000)
+	var g cpuGaps
+	g.add(3000)
+	g.add(3100)
+	g.add(5_000_000)
 	g.Watched = 2e9
 	var out bytes.Buffer
 	if err := writeJSON(&out, machine{What: "machine"}, &g, nil, nil); err != nil {

@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+)
+
+func TestParseRollup(t *testing.T) {
+	got, err := parseRollup("5581 [rollup]\nRss:   2048 kB\nPss:    512 kB\nPss_Anon: 1 kB\n")
+	if err != nil || got.rss != 2<<20 || got.pss != 512<<10 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, text := range []string{"", "Rss: 1 kB\n", "Rss: x kB\nPss: 1 kB\n"} {
+		if _, err := parseRollup(text); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+	b, err := os.ReadFile("/proc/self/smaps_rollup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := parseRollup(string(b)); err != nil || m.rss < 1<<20 || m.pss > m.rss {
+		t.Errorf("the kernel's own file: %+v, %v", m, err)
+	}
+}
+
+// A process that works has the CPU time that it knows of itself, and one that is gone none.
+func TestCPUTime(t *testing.T) {
+	before, err := cpuTime(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const work = 50 * time.Millisecond
+	start := time.Now()
+	for time.Since(start) < 20*work {
+		now, err := cpuTime(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now-before >= work {
+			if took := time.Since(start); took < work/2 {
+				t.Errorf("%v of CPU time within %v", now-before, took)
+			}
+			return
+		}
+	}
+	t.Errorf("no %v of CPU time within %v", work, time.Since(start))
+}
+
+func TestCPUUsage(t *testing.T) {
+	now := time.Now()
+	from := cpuUsage{at: now, process: time.Second, machine: lab.CPUTimes{Busy: 10 * time.Second}}
+	until := cpuUsage{at: now.Add(2 * time.Second), process: 1500 * time.Millisecond,
+		machine: lab.CPUTimes{Busy: 11 * time.Second, Idle: 3 * time.Second}}
+	if got := until.perFrame(from, 1000); got != 500 {
+		t.Errorf("half a second for 1000 frames: %v µs each", got)
+	}
+	if v := until.since(from); v[0] != (value{coreShare, 25}) || v[1] != (value{allCores, 25}) {
+		t.Errorf("half a second of two, and one of four: %v", v)
+	}
+}

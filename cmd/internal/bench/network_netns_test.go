@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
+
+// What a host sends arrives at its port, from the address that the other hosts know; nothing is left of a closed network.
+func TestNetwork(t *testing.T) {
+	labtest.Require(t)
+	b := &bench{ctx: t.Context(), work: t.TempDir()}
+	n, err := b.newNetwork("some-name", 2)
+	labtest.Must(t, err)
+	defer func() { labtest.Must(t, n.close()) }()
+	if got, err := n.hosts[1].MAC("eth0"); err != nil || got.String() != mac(2) {
+		t.Errorf("address of host 2: %v, %v, want %s", got, err, mac(2))
+	}
+	link, err := newTap(n.sw, "p3")
+	labtest.Must(t, err)
+	defer link.close()
+	labtest.Must(t, link.write(stationFrame(hostMAC(1), hostMAC(3))))
+	if got, err := n.sw.Stats("p3"); err != nil || got.ReceivedFrames != 1 || got.ReceivedBytes != 60 {
+		t.Errorf("one frame came by the TAP, counted: %+v, %v", got, err)
+	}
+	path := n.sw.Path()
+	labtest.Must(t, n.close())
+	if _, err := os.Stat(path); err == nil {
+		t.Errorf("%s is left behind", path)
+	}
+}
+
+// A program that has ended though it should be at work is told of, with what it said; one that works is not.
+func TestAlive(t *testing.T) {
+	labtest.Require(t)
+	b := &bench{ctx: t.Context(), work: t.TempDir()}
+	n, err := b.newNetwork("alive", 0)
+	labtest.Must(t, err)
+	defer func() { labtest.Must(t, n.close()) }()
+	ended, err := n.daemon("sh", "-c", "echo no such address >&2; exit 3")
+	labtest.Must(t, err)
+	atWork, err := b.start(n.sw, "sleep", "60")
+	labtest.Must(t, err)
+	<-ended.Ended()
+	if err := n.alive(); err == nil || !strings.Contains(err.Error(), "no such address") {
+		t.Errorf("it ended: %v", err)
+	}
+	if err := atWork.alive(); err != nil {
+		t.Errorf("it is at work: %v", err)
+	}
+	if out, err := b.do(n.sw, "echo", "said"); err != nil || out != "said\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}

@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// README shows every aim, what was measured, and whether that reaches it.
+func TestReadmeShowsAims(t *testing.T) {
+	b, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range aims {
+		a := &aims[i]
+		line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(a.text) + ` \|.*`).FindString(string(b))
+		f := strings.Split(line, " | ")
+		if len(f) != 5 || f[1] != a.wanted() || f[2] != a.hoped() {
+			t.Errorf("README.md has no line of the aim %q (%s, %s): %q", a.text, a.wanted(), a.hoped(), line)
+			continue
+		}
+		value, _, _ := strings.Cut(f[3], " ")
+		v, err := strconv.ParseFloat(value, 64)
+		if want := a.verdict(v); err != nil || f[4] != want+" |" {
+			t.Errorf("README.md: %q: %s, want %s (%v)", a.text, f[4], want, err)
+		}
+	}
+}
+
+// README and the script's own text say how long runs take, each in the words that are right to a tenth.
+func TestEstimatesOfTexts(t *testing.T) {
+	for _, c := range []struct {
+		args    string
+		minutes float64
+		texts   map[string]string
+	}{
+		{"", 150, map[string]string{"README.md": "# everything: about two and a half hours,", "scripts/bench.sh": "everything, 7 rounds (about two and a half hours,"}},
+		{"--only lossfree", 80, map[string]string{"README.md": "80 minutes of it the loss-free search", "scripts/bench.sh": "80 minutes of them for the loss-free rate"}},
+		{"--priorities 3", 90, map[string]string{"README.md": "the lossless priority alone: an hour and a half", "scripts/bench.sh": "the lossless priority alone (an hour and a half)"}},
+		{"--switches pfcswitch,bridge,ovs", 120, map[string]string{"README.md": "without Open vSwitch's TSO: two hours", "scripts/bench.sh": "without Open vSwitch's TSO (two hours)"}},
+		{"--only choices", 15, map[string]string{"README.md": "what each choice of waiting and waking brings: a quarter of an hour"}},
+	} {
+		b := benchWith(t, c.args)
+		sum := 0.0
+		for _, p := range b.opt.parts {
+			sum += b.takes(p.name).Minutes()
+		}
+		if sum < 0.9*c.minutes || sum > 1.1*c.minutes {
+			t.Errorf("%q takes %.1f minutes, not about %g", c.args, sum, c.minutes)
+		}
+		for name, text := range c.texts {
+			if all, err := os.ReadFile("../../../" + name); err != nil || !strings.Contains(string(all), text) {
+				t.Errorf("%s does not say %q (%v): mend this list with it", name, text, err)
+			}
+		}
+	}
+}
+
+// Every call of the benchmark in the README is one that it takes.
+func TestReadmeCalls(t *testing.T) {
+	b, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`<!--.*-->`).ReplaceAll(b, nil)
+	calls := regexp.MustCompile("scripts/bench\\.sh((?:\\s+--[a-z]+(?:\\s+(?:\"[^\"]*\"|[^-\"`#\\s][^`#\\s]*))?)+)").FindAllStringSubmatch(string(text), -1)
+	for _, call := range calls {
+		var args []string
+		for _, m := range regexp.MustCompile(`"([^"]*)"|\S+`).FindAllStringSubmatch(call[1], -1) {
+			args = append(args, strings.Trim(m[0], `"`))
+		}
+		if o, err := parseOptions(args, io.Discard); err != nil || len(o.parts) == 0 {
+			t.Errorf("README.md: bench.sh %q: %v", args, err)
+		}
+	}
+	if len(calls) < 5 {
+		t.Errorf("the README has only %d calls", len(calls))
+	}
+}
