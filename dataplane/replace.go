@@ -8,9 +8,10 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// How long the lossless ring of a port may take to run empty before it is replaced, and how often it is looked at.
+// How long the lossless ring of a port may take to run empty before it is replaced, and how often it is looked at. A peer that obeys
+// late, on a machine that is short of CPU, fills the ring meanwhile: what is left at the end is lost.
 const (
-	drainPatience = 200 * time.Millisecond
+	drainPatience = time.Second
 	drainPeriod   = 2 * time.Millisecond
 )
 
