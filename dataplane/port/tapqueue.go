@@ -78,11 +78,27 @@ const tapFlags = unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MU
 // tunFeatures returns the flags that the TUN driver knows. Tests replace it.
 var tunFeatures = func(fd int) (uint32, error) { return unix.IoctlGetUint32(fd, unix.TUNGETFEATURES) }
 
-// openQueue opens one queue of an interface. The first queue makes the interface.
-func openQueue(name string, flags uint16) (fd int, err error) {
+// CheckTUN reports why this process cannot make TAPs, as far as the TUN device alone tells.
+func CheckTUN() error {
+	fd, err := openTUN()
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
+func openTUN() (fd int, err error) {
 	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, explainTun(fmt.Errorf("open /dev/net/tun: %w", err))
+	}
+	return fd, nil
+}
+
+// openQueue opens one queue of an interface. The first queue makes the interface.
+func openQueue(name string, flags uint16) (fd int, err error) {
+	if fd, err = openTUN(); err != nil {
+		return -1, err
 	}
 	defer func() {
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/port"
 )
 
 // A hostAct is a run of demo host: hosts whose own kernels send by TCP, each through a host NIC.
@@ -58,6 +59,9 @@ func hostActs(o Options) []*hostAct {
 func Hosts(ctx context.Context, o Options) (*Report, error) {
 	o.Seconds = math.Ceil(o.Seconds) // iperf3 knows whole ones
 	r := newReport("host", o)
+	if err := port.CheckTUN(); err != nil {
+		return r.end(err)
+	}
 	if err := r.calibrate(ctx, &o, benchOfHosts); err != nil {
 		return r.end(err)
 	}
