@@ -30,8 +30,8 @@ const (
 	patientCount  = 4
 )
 
-func watchSettings(count int, action string) string {
-	return fmt.Sprintf("{period: %v, count: %d, recovery: %v, action: %s}", watchPeriod, count, watchRecovery, action)
+func watchSettings(count int, recovery time.Duration, action string) string {
+	return fmt.Sprintf("{period: %v, count: %d, recovery: %v, action: %s}", watchPeriod, count, recovery, action)
 }
 
 // A deadlockAct is one act, and what it has to show.
@@ -212,7 +212,7 @@ func (g *ring) stuck() (all []hold) {
 
 // recoverAct: the watchdog breaks the lock, and everything arrives.
 func (d *deadlockDemo) recoverAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
-	if _, err := d.openRing(ctx, p, l, watchSettings(patientCount, "forward"), ringEnd, ringEnd+afterward); err != nil {
+	if _, err := d.openRing(ctx, p, l, watchSettings(patientCount, watchRecovery, "forward"), ringEnd, ringEnd+afterward); err != nil {
 		return err
 	}
 	const locked = trigger + hang + 30*time.Millisecond // the receivers run again, and nothing was detected yet

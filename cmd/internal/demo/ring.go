@@ -87,7 +87,7 @@ func (g *ring) build(l *lab.Lab) error {
 
 // benchOfRing makes a bench of the ring, with the load of the acts that lock it up.
 func benchOfRing(b *bench, speed int64) error {
-	g := &ring{speed: speed, watchdog: watchSettings(patientCount, "forward")}
+	g := &ring{speed: speed, watchdog: watchSettings(patientCount, watchRecovery, "forward")}
 	if err := g.build(b.lab); err != nil {
 		return err
 	}
@@ -118,12 +118,13 @@ type ringLoad struct {
 	blind bool          // it asks no sink
 }
 
-// ringLoads are those at switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities.
+// ringLoads are those at switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities. The surge alone keeps
+// the ring's links full where senders get half of the CPU that they want.
 func ringLoads(k int) []ringLoad {
 	far, near := next(next(k)), next(k)
 	return []ringLoad{
 		{to: far, flows: map[int]int64{3: 30}},
-		{to: far, flows: map[int]int64{3: 25}, lasts: surgeEnd, blind: true},
+		{to: far, flows: map[int]int64{3: 60}, lasts: surgeEnd, blind: true},
 		{to: near, flows: map[int]int64{3: 5, 0: 5}},
 	}
 }

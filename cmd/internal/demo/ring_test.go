@@ -12,7 +12,7 @@ import (
 
 // Each switch of the ring sends on to the next what is not its own, and what is for nobody.
 func TestRingConfigurations(t *testing.T) {
-	g := &ring{speed: 200_000_000, watchdog: watchSettings(patientCount, "forward")}
+	g := &ring{speed: 200_000_000, watchdog: watchSettings(patientCount, watchRecovery, "forward")}
 	for k := range ringSwitches {
 		c, warnings, err := config.Parse("ring.yaml", []byte(g.config(k)))
 		if err != nil {

@@ -12,20 +12,22 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// Times of the acts with a loop and with a storm.
+// Times of the acts with a loop and with a storm. A queue that drops for loopRecovery has met every frame of the loop, on a slow
+// machine too; what is left would circle without filling the ring again.
 const (
-	loopEnd    = 300 * time.Millisecond  // of the sender whose frames circle
-	loopVictim = 1400 * time.Millisecond // of the others
-	stormBegin = 500 * time.Millisecond
-	stormSlot  = 300 * time.Millisecond
-	stormPairs = 7 // of slots, without and with the storm
-	stormEnd   = stormBegin + 2*stormPairs*stormSlot
-	stormLoad  = stormEnd + 300*time.Millisecond // of all senders
+	loopEnd      = 300 * time.Millisecond  // of the sender whose frames circle
+	loopVictim   = 2000 * time.Millisecond // of the others
+	loopRecovery = 800 * time.Millisecond
+	stormBegin   = 500 * time.Millisecond
+	stormSlot    = 300 * time.Millisecond
+	stormPairs   = 7 // of slots, without and with the storm
+	stormEnd     = stormBegin + 2*stormPairs*stormSlot
+	stormLoad    = stormEnd + 300*time.Millisecond // of all senders
 )
 
 // loopAct: frames for an address that every switch sends on to the next fill the ring; only dropping them helps.
 func (d *deadlockDemo) loopAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
-	g := &ring{speed: p.speed, watchdog: watchSettings(watchCount, "drop")}
+	g := &ring{speed: p.speed, watchdog: watchSettings(watchCount, loopRecovery, "drop")}
 	if err := g.build(l); err != nil {
 		return err
 	}
@@ -213,6 +215,6 @@ func (d *deadlockDemo) buildStorm(p *play, l *lab.Lab) (nodes []*lab.Node, err e
 		fmt.Fprintf(&ports, "  %s: {speed: %d, loop: off, %s}\n", port, p.speed, longRing)
 		fmt.Fprintf(&fdb, "  - {mac: %q, vlan: 1, port: %s}\n", stationMAC(i).String(), port)
 	}
-	s.text = "preset: roce\nwatchdog: " + watchSettings(watchCount, "forward") + "\nports:\n" + ports.String() + "fdb:\n" + fdb.String()
+	s.text = "preset: roce\nwatchdog: " + watchSettings(watchCount, watchRecovery, "forward") + "\nports:\n" + ports.String() + "fdb:\n" + fdb.String()
 	return nodes, nil
 }
