@@ -1,8 +1,12 @@
 package api
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
+
+	"pfcswitch/dataplane"
 )
 
 // Events is the answer to show events.
@@ -46,4 +50,147 @@ func (r *Events) Text() string {
 		headline += fmt.Sprintf("%s readers of the events were too slow and cut off\n", count(r.CutOff))
 	}
 	return sections(headline, section{"", t})
+}
+
+// A Line is a line of the event stream. The first line has the state; event lines follow. Equal events within a second
+// are one event: when its count grows, the event comes again with the same sequence number. A gap in the sequence
+// numbers means that the switch had forgotten those events. If the switch ends the stream, the last line says why.
+type Line struct {
+	Schema int     `json:"schema"`
+	Type   string  `json:"type"`   // state, event or end
+	State  *State  `json:"state"`  // null in other lines
+	Event  *Event  `json:"event"`  // likewise
+	Reason *string `json:"reason"` // of the end
+}
+
+// The types of a Line.
+const (
+	LineState = "state"
+	LineEvent = "event"
+	LineEnd   = "end"
+)
+
+const (
+	maxFollowers = 64
+	// What a reader may leave unread, beside what the kernel holds for it, before it is cut off; and how long it then has
+	// for what is left and the sentence that says so.
+	followBacklog = 1024
+	followGrace   = 5 * time.Second
+	followEvery   = 100 * time.Millisecond
+	// mergeWindow is among how many of the newest events the switch looks for an equal one.
+	mergeWindow = 8
+)
+
+// follow answers with the state and then with each event, until the reader closes the connection or is too slow.
+func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
+	since, err := sequence(r, s.source.NextEvent())
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	if s.followers.Add(1) > maxFollowers {
+		s.followers.Add(-1)
+		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d readers follow the events already: end one of them", maxFollowers))
+		return
+	}
+	defer s.followers.Add(-1)
+	state := s.State()
+	state.Events = []Event{} // they are lines of their own
+	clearDeadlines(w)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	c := http.NewResponseController(w)
+	f := follower{server: s, lines: make(chan Line, followBacklog), next: min(since, state.NextEvent)}
+	f.slow = func() { _ = c.SetWriteDeadline(time.Now().Add(followGrace)) }
+	go f.runPoll(r.Context().Done())
+	if f.write(w, c, Line{Type: LineState, State: state}) != nil {
+		return
+	}
+	for line := range f.lines {
+		if f.write(w, c, line) != nil {
+			return
+		}
+	}
+	if f.cut {
+		reason := fmt.Sprintf("this reader was too slow: %d events waited for it; read faster, or begin again", followBacklog)
+		_ = f.write(w, c, Line{Type: LineEnd, Reason: &reason}) // one who does not read does not read this
+	}
+}
+
+// CutOff returns how many readers of events were too slow, and cut off, since the start.
+func (s *Server) CutOff() uint64 { return uint64(s.cutOff.Load()) }
+
+// A follower is a stream of events. runPoll fills lines and closes it at the end; cut may be read after that.
+type follower struct {
+	server *Server
+	lines  chan Line
+	next   uint64              // first event that was not taken yet
+	counts [mergeWindow]uint64 // of the newest events that were taken, by sequence number
+	slow   func()              // is called once the reader is too slow
+	cut    bool
+}
+
+var errTooSlow = errors.New("too slow")
+
+// runPoll polls for events until done.
+func (f *follower) runPoll(done <-chan struct{}) {
+	defer close(f.lines)
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		if f.poll() != nil {
+			f.cut = true
+			f.server.cutOff.Add(1)
+			f.slow()
+			return
+		}
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// poll takes new events. It never waits for the reader.
+func (f *follower) poll() error {
+	first := f.next
+	for _, e := range f.server.source.Events(first - min(first, mergeWindow)) {
+		known := &f.counts[e.Seq%mergeWindow]
+		if e.Seq < first && (*known == 0 || e.Count <= *known) {
+			continue // it was there before this stream began, or has not changed
+		}
+		v := eventOf(f.server.source, &e)
+		select {
+		case f.lines <- Line{Type: LineEvent, Event: &v}:
+		default:
+			return errTooSlow
+		}
+		*known = e.Count
+		f.next = max(f.next, e.Seq+1)
+	}
+	return nil
+}
+
+func (f *follower) write(w http.ResponseWriter, c *http.ResponseController, line Line) error {
+	line.Schema = Schema
+	if err := WriteJSONLine(w, &line); err != nil {
+		return err
+	}
+	if len(f.lines) > 0 {
+		return nil // more comes at once
+	}
+	return c.Flush()
+}
+
+// eventOf translates an event.
+func eventOf(s Source, e *dataplane.Event) Event {
+	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: nonZero(e.Port), Text: e.Text, Count: e.Count}
+	if e.Peer != 0 {
+		v.Peer = nonZero(macAddress(e.Peer))
+	}
+	if e.Priority >= 0 {
+		p := Priority(e.Priority)
+		v.Priority = &p
+	}
+	return v
 }

@@ -1,6 +1,12 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+)
 
 // Health tells whether the switch is ready: every port is in service.
 type Health struct {
@@ -40,3 +46,57 @@ func (h *Health) Text() string {
 	}
 	return sections(fmt.Sprintf("%s%s: %d of %d ports up\n", h.headline(), h.Status, h.PortsUp, h.PortsConfigured), section{"", t})
 }
+
+// Version says what runs, and on what.
+type Version struct {
+	Schema   int     `json:"schema"`
+	Version  string  `json:"version"`  // "(devel)" where it was built from a plain source tree
+	Revision *string `json:"revision"` // of the source; null where the build does not know it
+	Modified bool    `json:"modified"` // the source was changed after Revision
+	Go       string  `json:"go"`
+	Platform string  `json:"platform"`
+	Kernel   string  `json:"kernel"`
+}
+
+// ThisVersion describes the running program.
+func ThisVersion() Version {
+	v := Version{Schema: Schema, Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.read(info)
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err == nil {
+		v.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	return v
+}
+
+func (v *Version) read(info *debug.BuildInfo) {
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = nonZero(s.Value)
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+}
+
+func (m *moment) readVersion() Reply {
+	v := m.version
+	return &v
+}
+
+// Text implements Reply.
+func (v *Version) Text() string {
+	revision := optionalText(v.Revision)
+	if v.Modified {
+		revision += ", modified"
+	}
+	return fmt.Sprintf("pfcswitch %s (revision %s, %s, %s, kernel %s)\n", v.Version, revision, v.Go, v.Platform, v.Kernel)
+}
+
+func (v *Version) schema() int { return v.Schema }

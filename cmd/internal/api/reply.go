@@ -3,9 +3,16 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"math/bits"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"pfcswitch/dataplane"
 )
 
 // Schema is the version of the JSON.
@@ -84,4 +91,111 @@ func (h *Header) headline() string {
 	}
 	return fmt.Sprintf("lossless drops: %s (since clear, %s ago; %s since start)\n",
 		count(h.LosslessDrops), clock(h.ElapsedNs), count(h.LosslessDropsSinceStart))
+}
+
+// WriteJSON writes the document that v points to with indentation. A nil slice is written as an empty array, never as
+// null.
+func WriteJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
+
+// WriteJSONLine writes the document that v points to in a single line.
+func WriteJSONLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+func encode(w io.Writer, v any, indent string) error {
+	makeArrays(reflect.ValueOf(v))
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", indent)
+	return enc.Encode(v)
+}
+
+// makeArrays replaces nil slices in v by empty ones. v has to be a pointer.
+func makeArrays(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			makeArrays(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				makeArrays(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() && v.CanSet() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		for i := range v.Len() {
+			makeArrays(v.Index(i))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			makeArrays(v.Index(i))
+		}
+	}
+}
+
+// A Priority is a number from 0 to 7, All or Unknown. In JSON, All and Unknown are the strings "all" and "unknown".
+type Priority int
+
+// What stands in place of a number.
+const (
+	Unknown Priority = dataplane.Unknown       // of a frame that was lost before anybody read it
+	All     Priority = dataplane.AllPriorities // of a port with 802.3x PAUSE
+)
+
+// String returns the number or the word.
+func (p Priority) String() string {
+	switch p {
+	case All:
+		return "all"
+	case Unknown:
+		return "unknown"
+	}
+	return strconv.Itoa(int(p))
+}
+
+// Priorities lists the bits of a vector of priorities, bit n = priority n.
+func Priorities(mask uint8) []Priority {
+	list := []Priority{}
+	for ; mask != 0; mask &= mask - 1 {
+		list = append(list, Priority(bits.TrailingZeros8(mask)))
+	}
+	return list
+}
+
+// joinPriorities writes priorities with commas between.
+func joinPriorities(list []Priority) string {
+	if len(list) == 0 {
+		return none
+	}
+	names := make([]string, len(list))
+	for i, p := range list {
+		names[i] = p.String()
+	}
+	return strings.Join(names, ",")
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Priority) MarshalJSON() ([]byte, error) {
+	if p == All || p == Unknown {
+		return json.Marshal(p.String())
+	}
+	return json.Marshal(int(p))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Priority) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case `"all"`:
+		*p = All
+	case `"unknown"`:
+		*p = Unknown
+	default:
+		n, err := strconv.Atoi(string(b))
+		if err != nil || n < 0 || n >= dataplane.NumPriorities {
+			return fmt.Errorf(`api: %s is not a priority: want 0 to 7, "all" or "unknown"`, b)
+		}
+		*p = Priority(n)
+	}
+	return nil
 }

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 	"slices"
@@ -153,4 +156,73 @@ func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment
 	base.subtract(&m.snapshot)
 	m.LosslessDrops = m.LosslessDropsSinceStart - base.lost
 	return m
+}
+
+// clientTimeout bounds the time for sending the rest of a request, and for taking an answer.
+const clientTimeout = 10 * time.Second
+
+// Deadlines have no effect, and no error that matters, where there is no connection.
+
+// setReadDeadline bounds the time for the rest of a request. Deadlines do nothing without a connection.
+func setReadDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(clientTimeout))
+}
+
+// setWriteDeadline bounds the time for taking an answer.
+func setWriteDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(clientTimeout))
+}
+
+// clearDeadlines removes both bounds. It is for answers that take as long as they take.
+func clearDeadlines(w http.ResponseWriter) {
+	c := http.NewResponseController(w)
+	_, _ = c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})
+}
+
+// An errorReply is an error as the socket carries it.
+type errorReply struct {
+	Schema int    `json:"schema"`
+	Error  string `json:"error"`
+}
+
+// ErrNoSwitch is wrapped by errors that say that no switch answers.
+var ErrNoSwitch = errors.New("no running switch found")
+
+// A NoPortError says that there is no port of this name.
+type NoPortError struct {
+	Name  string
+	There []string // names of those that there are
+}
+
+// Error implements error.
+func (e *NoPortError) Error() string {
+	if len(e.There) == 0 {
+		return fmt.Sprintf("there is no port %s: there is none", e.Name)
+	}
+	return fmt.Sprintf("there is no port %s: there are %s", e.Name, strings.Join(e.There, ", "))
+}
+
+func unknownNoun(name string) error {
+	return fmt.Errorf("%q is nothing that can be shown: there are %s", name, strings.Join(Nouns(), ", "))
+}
+
+// refuse answers a request with an error.
+func refuse(w http.ResponseWriter, status int, err error) {
+	setWriteDeadline(w)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(errorReply{Schema, err.Error()}) // a client that is gone needs no answer
+}
+
+// readError returns the error in a response.
+func readError(r *http.Response) error {
+	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("the switch's answer (%s) cannot be read: %w", r.Status, err)
+	}
+	var f errorReply
+	if json.Unmarshal(b, &f) != nil || f.Error == "" {
+		return fmt.Errorf("the switch answered %s", r.Status)
+	}
+	return errors.New(f.Error)
 }

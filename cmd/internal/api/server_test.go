@@ -1,10 +1,19 @@
 package api
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane"
 )
 
 // Every error is JSON, also of a path or a method that there is not.
@@ -49,5 +58,126 @@ func TestElapsedTimeIsOfTheSwitch(t *testing.T) {
 	f.later = 2e9
 	if m, state := s.moment(0), s.State(); m.ElapsedNs != 2e9 || state.ElapsedNs != 7e9 {
 		t.Errorf("%d ns since the clear and %d since the start, want 2 s and 7 s", m.ElapsedNs, state.ElapsedNs)
+	}
+}
+
+// A client that begins to send a configuration and then does nothing is told so and cut off.
+func TestStallingClientIsCutOff(t *testing.T) {
+	patience := configTimeout
+	configTimeout = 50 * time.Millisecond
+	t.Cleanup(func() { configTimeout = patience })
+	_, socket := serve(t, &fake{})
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := fmt.Fprint(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nname: x\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), "the configuration cannot be read") {
+		t.Errorf("%d %s %v, want 400 and a reason", answer.StatusCode, said, err)
+	}
+	if _, err := r.ReadByte(); err != io.EOF {
+		t.Errorf("the connection goes on: %v", err)
+	}
+}
+
+// No answer says of a port that is down, such as one whose interface is missing, that it runs or waits for its peer.
+func TestDownPorts(t *testing.T) {
+	for _, up := range []bool{true, false} {
+		m := &moment{source: &fake{}}
+		m.source.Snapshot(&m.snapshot)
+		for i := range m.snapshot.Ports {
+			m.snapshot.Ports[i].Up = up
+		}
+		for _, p := range m.readPFC().(*PFC).Ports {
+			for _, q := range p.Priorities {
+				if q.Lossless && (q.State == "down") == up {
+					t.Errorf("up %v: show pfc: %s is %s", up, p.Port, q.State)
+				}
+			}
+		}
+		buffer := m.readBuffer().(*Buffer)
+		if text := buffer.ingressTable().String(); strings.Contains(text, "runs") != up || strings.Contains(text, "held") && !up {
+			t.Errorf("up %v: show buffer:\n%s", up, text)
+		}
+		info := HeadroomInfo{Port: m.snapshot.Ports[0].Config.Name, Cell: 256}
+		if p := m.headroomPort(&info); (p.State == "down") == up {
+			t.Errorf("up %v: show headroom: %s", up, p.State)
+		}
+	}
+}
+
+// Where there is nothing to show, the answer says so.
+func TestNothingToShow(t *testing.T) {
+	m := &moment{source: &fake{empty: true}, snapshot: dataplane.Snapshot{}}
+	for want, r := range map[string]Reply{"no station is known": m.readFDB(), "no port speaks LLDP": m.readLLDP(), "there is no trunk": m.readTrunk()} {
+		if !strings.HasSuffix(r.Text(), "\n"+want+"\n") {
+			t.Errorf("no %q in %q", want, r.Text())
+		}
+	}
+}
+
+// The state has what show tells of the same moment, and goes on counting where the user began again.
+func TestState(t *testing.T) {
+	f := &fake{}
+	c, _ := serve(t, f)
+	if err := c.Clear(context.Background(), "counters"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.Raw(context.Background(), "state", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s State
+	if err := json.Unmarshal(b, &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Schema != Schema || s.Cleared != nil || s.LosslessDrops != 2 || s.SwitchNs != 20e9 || s.PFC[0].Priorities[3].SentPausedNs != 812_000_000 {
+		t.Errorf("counters were cleared, or are missing: %+v", s.Header)
+	}
+	m := momentOf(f)
+	m.recent.old = sample{} // the server that was asked has no older one
+	for noun, got := range map[string]any{
+		"ports": &Ports{s.Header, s.Ports}, "queues": &Queues{s.Header, s.Queues}, "headroom": &Headroom{s.Header, s.Headroom},
+		"watchdog": &Watchdog{s.Header, s.Watchdog}, "lldp": &LLDP{s.Header, s.LLDP}, "buffer": &Buffer{s.Header, s.Pools, s.Buffer},
+	} {
+		if text, want := got.(Reply).Text(), nouns[noun].answer(m).Text(); tail(text) != tail(want) {
+			t.Errorf("%s:\n%s\nwant\n%s", noun, text, want)
+		}
+	}
+	if len(s.Events) != 2 {
+		t.Errorf("events %+v", s.Events)
+	}
+}
+
+// tail cuts the headline off, which tells the time.
+func tail(text string) string {
+	for i := range text {
+		if text[i] == '\n' {
+			return text[i:]
+		}
+	}
+	return text
+}
+
+// Of many events the state has the newest.
+func TestStateOfManyEvents(t *testing.T) {
+	all := make([]Event, 3*newestEvents)
+	if got := newest(all); len(got) != newestEvents || &got[0] != &all[2*newestEvents] {
+		t.Errorf("%d events", len(got))
+	}
+	if got := newest(all[:7]); len(got) != 7 {
+		t.Errorf("%d events of 7", len(got))
 	}
 }

@@ -1,7 +1,11 @@
 package api
 
 import (
+	"fmt"
+	"math"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -71,4 +75,98 @@ func sections(headline string, parts ...section) string {
 type section struct {
 	title string
 	table *table
+}
+
+// none stands in a table for what does not exist.
+const none = "-"
+
+// count writes a number with thousands separators.
+func count[T int | int64 | uint64](n T) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	first := (len(digits)-1)%3 + 1
+	var s strings.Builder
+	s.WriteString(sign + digits[:first])
+	for i := first; i < len(digits); i += 3 {
+		s.WriteString("," + digits[i:i+3])
+	}
+	return s.String()
+}
+
+// optional writes a value that may be missing.
+func optional[T any](v *T, write func(T) string) string {
+	if v == nil {
+		return none
+	}
+	return write(*v)
+}
+
+// optionalCount writes a number that may be missing.
+func optionalCount(n *int64) string { return optional(n, count[int64]) }
+
+// optionalText writes a text that may be missing.
+func optionalText(s *string) string {
+	if s == nil || *s == "" {
+		return none
+	}
+	return *s
+}
+
+// Rate writes bit/s as the configuration does.
+func Rate(bits int64) string {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
+		if bits >= unit.size && bits*1000/unit.size*unit.size == bits*1000 {
+			return strconv.FormatFloat(float64(bits)/float64(unit.size), 'f', -1, 64) + unit.name
+		}
+	}
+	return strconv.FormatInt(bits, 10)
+}
+
+// duration writes ns with four significant digits.
+func duration(ns int64) string {
+	if ns == 0 {
+		return "0"
+	}
+	digits := int(math.Log10(math.Abs(float64(ns)))) + 1
+	return time.Duration(ns).Round(time.Duration(math.Pow10(max(0, digits-4)))).String()
+}
+
+// clock writes ns as days, hours, minutes and seconds.
+func clock(ns int64) string {
+	seconds := ns / int64(time.Second)
+	hms := fmt.Sprintf("%02d:%02d:%02d", seconds/3600%24, seconds/60%60, seconds%60)
+	if days := seconds / 86400; days > 0 {
+		return fmt.Sprintf("%dd %s", days, hms)
+	}
+	return hms
+}
+
+// percent writes a share.
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
+
+// Scaled writes a number with two decimals and the unit's prefix, one below 1000 without either.
+func Scaled(x float64) string {
+	for _, unit := range []struct {
+		name string
+		size float64
+	}{{"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
+		if x >= unit.size {
+			return strconv.FormatFloat(x/unit.size, 'f', 2, 64) + unit.name
+		}
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64)
+}
+
+// Tenths writes a rate with one decimal, or without decimals from 100 on.
+func Tenths(x float64) string {
+	if x >= 100 {
+		return count(int64(math.Round(x)))
+	}
+	return strconv.FormatFloat(x, 'f', 1, 64)
 }

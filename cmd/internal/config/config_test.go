@@ -2,10 +2,12 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -139,5 +141,191 @@ func TestZeroConfig(t *testing.T) {
 	}
 	if _, warnings, err := ZeroConfig(); err != nil || len(warnings) != 1 {
 		t.Errorf("no port at all\n got %v, %v\nwant a warning", warnings, err)
+	}
+}
+
+// Loopback is this machine's own.
+func TestReachable(t *testing.T) {
+	for _, tt := range []struct {
+		m    Metrics
+		want bool
+	}{
+		{Metrics{Listen: "127.0.0.1:9808"}, false},
+		{Metrics{Listen: "127.9.9.9:9808"}, false},
+		{Metrics{Listen: "[::1]:9808"}, false},
+		{Metrics{Listen: "localhost:9808"}, false},
+		{Metrics{}, false},
+		{Metrics{Listen: ":9808"}, true},
+		{Metrics{Listen: "0.0.0.0:9808"}, true},
+		{Metrics{Listen: "[::]:9808"}, true},
+		{Metrics{Listen: "192.0.2.1:9808"}, true},
+		{Metrics{Listen: "leaf1.example:9808"}, true},
+	} {
+		if got := tt.m.Reachable(); got != tt.want {
+			t.Errorf("%+v: reachable %v, want %v", tt.m, got, tt.want)
+		}
+	}
+	if listen := defaults().Metrics; listen.Reachable() {
+		t.Errorf("others reach the default %s", listen.Listen)
+	}
+}
+
+// What no machine has is refused here, where it can be said which key it comes from.
+func TestLimits(t *testing.T) {
+	var many strings.Builder
+	many.WriteString("ports:\n")
+	for i := range 257 {
+		fmt.Fprintf(&many, "  p%d: {}\n", i)
+	}
+	tests := []struct{ name, text, key, want string }{
+		{"many small cells", "buffer: {lossy: {size: 2GiB}, cell: 80B}\nports: {p1: }", "buffer.cell", "16777216 are the most: write at least 129B"},
+		{"lossy pool", "buffer: {lossy: {size: 1024GiB}, cell: 80B}\nports: {p1: }", "buffer.lossy.size", "16GiB"},
+		{"lossless pool", "buffer: {lossless: {size: 17GiB}}\nports: {p1: }", "buffer.lossless.size", "17GiB: both pools"},
+		{"both pools", "buffer: {lossless: {size: 9GiB}, lossy: {size: 8GiB}}\nports: {p1: }", "buffer.lossless.size", "together"},
+		{"k", "preset: roce\nports: {p1: {k: 1099511627776}}", "buffer.lossless.size", "auto would be 2"},
+		{"private", "preset: roce\nbuffer: {private: 1024GiB}\nports: {p1: }", "buffer.lossless.size", "auto would be"},
+		{"delay", "ports: {p1: {speed: 800G, delay: 1s, mtu: 65535}}", "ports.p1.delay", "1s: the frames under way here"},
+		{"delays", "ports: {p1: {speed: 10G, delay: 500ms}, p2: {speed: 10G, delay: 500ms}}", "ports.p2.delay", "of all ports"},
+		{"delay without a speed", "ports: {p1: {speed: none, delay: 1s}}", "ports.p1.delay", "lower delay"},
+		{"burst", "ports: {p1: {burst: 1GiB, delay: 1us}}", "ports.p1.delay", "burst"},
+		{"other ring", "ports: {p1: {ring: {frame: 64KiB, other: 1048576}}}", "ports.p1.ring.other", "1048576 slots of 65648 bytes"},
+		{"ports", many.String(), "ports", "257 ports: a switch has at most 256"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := Parse("large.yaml", []byte(tt.text))
+			var fault *Error
+			if !errors.As(err, &fault) {
+				t.Fatalf("want an *Error, got %v", err)
+			}
+			if fault.Key != tt.key || !strings.Contains(fault.Text, tt.want) {
+				t.Errorf("got %v\nwant key %s, %q", fault, tt.key, tt.want)
+			}
+		})
+	}
+	mustParse(t, "preset: roce\nbuffer: {lossless: {size: 2GiB}, lossy: {size: 2GiB}}\nports: {p1: {speed: 10G, delay: 500ms}}")
+}
+
+func TestHostNICKeys(t *testing.T) {
+	c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, Speed: "10G", MTU: 9000, Metrics: "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire, host := c.port("eth1"), c.port("host0")
+	if c.Name != "nic-eth1" || c.Metrics.Listen != "" || wire.Speed != 10e9 || wire.MTU != 9000 || host.MTU != 9000 || len(host.Addresses) != 2 {
+		t.Errorf("%+v\nwire %+v\nhost %+v", c, wire, host)
+	}
+	if other, ok := c.Joined(wire); !ok || other != "host0" {
+		t.Errorf("the wire is joined to %q", other)
+	}
+	if !c.Priorities.IsLossless(3) || host.Kind != KindTAP {
+		t.Errorf("lossless %08b, %s", c.Priorities.Lossless, host.Kind)
+	}
+	for _, streams := range []bool{false, true} {
+		c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Streams: streams})
+		if err != nil || c.Headroom.SendRequest != streams {
+			t.Errorf("send_request %v: %v, %v", streams, c.Headroom.SendRequest, err)
+		}
+	}
+	for text, want := range map[string]int{"": -10, "0": 0, "5": 5} {
+		c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Nice: text})
+		if err != nil || c.Nice != want {
+			t.Errorf("nice %q: %d, %v, want %d", text, c.Nice, err, want)
+		}
+	}
+	for want, n := range map[string]NIC{
+		"is no nice value":                    {Wire: "eth1", TAP: "host0", Nice: "-21"},
+		"(command line):4: ports.eth1.speed:": {Wire: "eth1", TAP: "host0", Speed: "fast"},
+		"is not an interface's address":       {Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1"}},
+		"cannot name a port":                  {Wire: "eth1/2", TAP: "host0"},
+	} {
+		if _, _, err := HostNIC(n); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q in it", n, err, want)
+		}
+	}
+}
+
+// The preset is exactly the plain keys that it stands for.
+func TestPresetIsItsPlainKeys(t *testing.T) {
+	preset := mustParse(t, "preset: roce\nports: {p1: }")
+	plain := mustParse(t, `
+priorities: {trust: pcp, default: 0, lossless: [3], dscp: {26: 3, 48: 6}}
+queues: {3: {weight: 50}, 0: {weight: 50}, 6: {strict: true}}
+ecn: {3: {kmin: 64KiB, kmax: 256KiB, pmax: 10%}}
+ports: {p1: }
+`)
+	if got, want := string(Expand(preset)), string(Expand(plain)); got != want {
+		t.Errorf("preset roce\n got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Keys beside the preset override it one by one, wherever in the file the preset stands.
+func TestKeysOverrideThePreset(t *testing.T) {
+	c := mustParse(t, `
+priorities: {lossless: [4], dscp: {26: 4}}
+queues: {6: {weight: 7}, 1: {strict: true}}
+ecn: {3: off, 4: {kmin: 1KiB}}
+ports: {p1: }
+preset: roce
+`)
+	for _, tt := range []struct {
+		name      string
+		got, want any
+	}{
+		{"lossless", c.Priorities.Lossless, uint8(1 << 4)},
+		{"dscp 26", c.Priorities.DSCP[26], uint8(4)},
+		{"dscp 48, not named", c.Priorities.DSCP[48], uint8(6)},
+		{"queue 6", c.Queues[6], Queue{Weight: 7}},
+		{"queue 1", c.Queues[1], Queue{Strict: true}},
+		{"queue 3, not named", c.Queues[3], Queue{Weight: 50}},
+		{"ecn 3", c.ECN[3], ECN{}},
+		{"ecn 4", c.ECN[4], ECN{Enabled: true, Kmin: 1 << 10, Kmax: 256 << 10, Pmax: 0.1}},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s\n got %+v\nwant %+v", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+// A pipe into which nobody writes is not waited for.
+func TestReadFileOfAnIdlePipe(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	for _, read := range []func() error{
+		func() error { _, err := ReadFile(fifo); return err },
+		func() error { _, err := LoadTopology(fifo); return err },
+	} {
+		go func() { done <- read() }()
+		select {
+		case err := <-done:
+			if err == nil || !strings.Contains(err.Error(), fifo+" is a pipe") {
+				t.Errorf("got %v, want an error that says what it is", err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("it is waited for")
+		}
+	}
+}
+
+// The pipe of a shell's "<(...)" is a configuration like a file.
+func TestReadFileOfAPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	const text = "ports: {p1: {}}\n"
+	go func() {
+		_, _ = w.WriteString(text[:5])
+		time.Sleep(20 * time.Millisecond)
+		_, _ = w.WriteString(text[5:])
+		_ = w.Close()
+	}()
+	got, err := ReadFile(fmt.Sprintf("/proc/self/fd/%d", r.Fd()))
+	if err != nil || string(got) != text {
+		t.Errorf("got %q, %v, want %q", got, err, text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // wantPlaced fails unless every fault names a line and says what is wrong.
@@ -101,5 +102,84 @@ func TestNearest(t *testing.T) {
 	}
 	if got := nearest("anything", nil); got != "" {
 		t.Errorf("nearest of nothing\n got %q\nwant none", got)
+	}
+}
+
+// At 1G the pause time of 65535 quanta is 33.55 ms, at 100G it is 335.5 µs.
+func TestPauseTimeAgainstTheMachine(t *testing.T) {
+	const (
+		gap    = "may not run the switch"
+		repeat = "XOFF would have to be repeated"
+		late   = "no longer than the four wake-ups"
+	)
+	tests := []struct {
+		name, port, pause string
+		machine           Machine
+		want              string // empty: no warning
+	}{
+		{"quiet machine", "speed: 1G", "65535", Machine{}, ""},
+		{"gap below half", "speed: 1G", "65535", Machine{WakeGap: 16 * time.Millisecond}, ""},
+		{"gap above half", "speed: 1G", "65535", Machine{WakeGap: 17 * time.Millisecond}, gap},
+		{"half below 200us", "speed: 100G", "65535", Machine{}, repeat},
+		{"half above 200us", "speed: 50G", "65535", Machine{}, ""},
+		{"less four wake-up delays, below 200us", "speed: 1G", "65535", Machine{WakeDelay: 8340 * time.Microsecond}, repeat},
+		{"less four wake-up delays, above 200us", "speed: 1G", "65535", Machine{WakeDelay: 8330 * time.Microsecond}, ""},
+		{"less than four wake-up delays", "speed: 1G", "65535", Machine{WakeDelay: 9 * time.Millisecond}, late},
+		{"gap and delay: one warning", "speed: 1G", "65535", Machine{WakeGap: 17 * time.Millisecond, WakeDelay: 9 * time.Millisecond}, gap},
+		{"no flow control", "speed: 100G, flow_control: off", "65535", Machine{WakeGap: time.Second}, ""},
+		{"PAUSE", "speed: 100G, flow_control: pause", "65535", Machine{}, repeat},
+		{"no speed counts as 10G", "speed: none", "1000", Machine{}, repeat},
+		{"remaining", "speed: 100G", "remaining", Machine{WakeGap: time.Second}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := mustParse(t, "priorities: {lossless: [3]}\npause: {quanta: "+tt.pause+"}\nports: {p1: {"+tt.port+"}}")
+			var got []string
+			for _, w := range c.Check(tt.machine) {
+				if !w.Note && w.Key != "priorities.lossless" {
+					got = append(got, w.Text)
+				}
+			}
+			if raise := strings.Contains(strings.Join(got, ""), "raise quanta"); raise && tt.pause == "65535" {
+				t.Errorf("got %q, though quanta are the most that there are", got)
+			}
+			switch {
+			case tt.want == "" && len(got) > 0:
+				t.Errorf("got %q\nwant no warning", got)
+			case tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)):
+				t.Errorf("got %q\nwant one with %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// Check says everything that Warnings says, and notes on the rings of ports that can lose.
+func TestCheckContainsWarnings(t *testing.T) {
+	c := mustParse(t, "preset: roce\nports: {p1: {speed: none}, p2: {flow_control: off}, p3: {flow_control: pause}}")
+	warnings, all := c.Warnings(), c.Check(Machine{})
+	if len(warnings) != 1 {
+		t.Fatalf("warnings\n got %v\nwant one, about the missing speed", warnings)
+	}
+	if all[0] != warnings[0] {
+		t.Errorf("Check begins with\n got %v\nwant %v", all[0], warnings[0])
+	}
+	var notes []string
+	for _, w := range all[1:] {
+		if w.Note {
+			notes = append(notes, w.Key)
+		}
+	}
+	if got, want := strings.Join(notes, " "), "ports.p1.ring ports.p3.ring"; got != want {
+		t.Errorf("notes\n got %q\nwant %q", got, want)
+	}
+}
+
+func TestPauseMakesAPortLossless(t *testing.T) {
+	c := mustParse(t, "ports: {p1: {flow_control: pause}}")
+	if w := c.Warnings(); len(w) != 0 {
+		t.Errorf("warnings of a PAUSE port without lossless priorities\n got %v\nwant none", w)
+	}
+	if !c.Ports[0].Queues[0].Lossless {
+		t.Error("the port's one queue is not lossless")
 	}
 }

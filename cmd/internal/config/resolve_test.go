@@ -2,7 +2,9 @@ package config
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"pfcswitch/headroom"
 )
@@ -152,5 +154,120 @@ func TestSmallestPool(t *testing.T) {
 	}
 	if _, _, err := Parse("test.yaml", []byte(text("12159B"))); err == nil {
 		t.Error("a pool that is one byte smaller is accepted")
+	}
+}
+
+// A headroom that was measured needs its room above the watermarks of a trunk, as a calculated one does: that of the ports
+// which a watermark holds, and that of all others, which the pool keeps for them.
+func TestTrunkRoom(t *testing.T) {
+	const pfc = `
+priorities: {lossless: [3]}
+buffer: {lossless: {size: 1MiB}, cell: 256}
+ports: {m1: {speed: 100M}, m2: {speed: 100M, priorities: {3: {headroom: M2}}}, u: {speed: 100M}, other: {speed: 100M}}
+trunks: {t: {uplink: u, members: [m1, m2], watermarks: {priority: {3: {high: 870KiB, low: 1KiB}}, uplink_priority: {3: {high: 700KiB, low: 1KiB}}}}}
+`
+	const pause = `
+buffer: {lossless: {size: 1MiB}, cell: 256}
+ports: {m1: {speed: 100M, flow_control: pause}, m2: {speed: 100M, flow_control: pause}, u: {speed: 100M, flow_control: pause}}
+trunks: {t: {uplink: u, members: [m1, m2], flow_control: pause, watermarks: {member: {high: 870KiB, low: 1KiB}, uplink: {high: 800KiB, low: 1KiB}}}}
+`
+	auto, byHand := strings.ReplaceAll(pfc, "M2", "auto"), strings.ReplaceAll(pfc, "M2", "60KiB")
+	for _, tt := range []struct {
+		name, yaml string
+		found      map[string]int64
+		want       []string // what the error says, in order; none: there is room
+	}{
+		{"nothing found", auto, nil, nil},
+		{"members just fit", auto, map[string]int64{"m1": 62 << 10, "m2": 62 << 10}, nil},
+		{"members one octet above", auto, map[string]int64{"m1": 62 << 10, "m2": 62<<10 + 1}, []string{"t.watermarks.priority.3.high: 870KiB leaves too little"}},
+		{"one member found, the other calculated", auto, map[string]int64{"m1": 120 << 10}, []string{"t.watermarks.priority.3.high"}},
+		{"the uplink just fits beside members", auto, map[string]int64{"u": 113 << 10}, nil},
+		{"the uplink takes the room of members", auto, map[string]int64{"u": 114 << 10}, []string{"t.watermarks.priority.3.high"}},
+		{"the uplink has room", auto, map[string]int64{"m1": 200 << 10, "u": 90 << 10}, []string{"t.watermarks.priority.3.high"}},
+		{"both ways", auto, map[string]int64{"m1": 200 << 10, "u": 91 << 10}, []string{"t.watermarks.priority.3.high", "t.watermarks.uplink_priority.3.high: 700KiB leaves too little"}},
+		{"a port of no trunk just fits", auto, map[string]int64{"other": 113 << 10, "gone": 500 << 10}, nil},
+		{"a port of no trunk takes the room", auto, map[string]int64{"other": 114 << 10}, []string{"t.watermarks.priority.3.high"}},
+		{"by hand stays by hand", byHand, map[string]int64{"m2": 500 << 10}, nil},
+		{"beside one by hand", byHand, map[string]int64{"m1": 65 << 10, "m2": 1}, []string{"t.watermarks.priority.3.high"}},
+		{"under pause just fits", pause, map[string]int64{"m1": 62 << 10, "m2": 62 << 10, "u": 22 << 10}, nil},
+		{"a member under pause", pause, map[string]int64{"m1": 62 << 10, "m2": 62<<10 + 1, "u": 22 << 10}, []string{"t.watermarks.member.high"}},
+		{"the uplink under pause", pause, map[string]int64{"u": 195 << 10}, []string{"t.watermarks.member.high", "t.watermarks.uplink.high"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := mustParse(t, tt.yaml).TrunkRoom(tt.found)
+			if tt.want == nil {
+				if err != nil {
+					t.Errorf("got %v, want room", err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatalf("there is room, want %q", tt.want)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if len(lines) != len(tt.want) {
+				t.Fatalf("got %q, want %q", lines, tt.want)
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(lines[i], want) {
+					t.Errorf("got %q, want %q in it", lines[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestLosslessSlots(t *testing.T) {
+	tests := []struct {
+		name, port string
+		slots      int64
+		slotBytes  int64
+	}{
+		{"1G", "speed: 1G", 4876, 1632}, // 60 ms · 1G / (1538 · 8)
+		{"100M", "speed: 100M", 512, 1632},
+		{"20M", "speed: 20M", 512, 1632},
+		{"20M, and a short outage", "speed: 20M, ring: {outage: 60ms}", 97, 1632},
+		{"10G is limited by max", "speed: 10G", 20_560, 1632}, // 32 MiB / 1632
+		{"jumbo", "speed: 1G, mtu: 9000", 829, 9136},
+		{"no speed counts as 10G", "speed: none, ring: {max: 1GiB}", 48_764, 1632},
+		{"one at least", "speed: 1M, ring: {outage: 1ms}", 1, 1632},
+		{"small slots", "speed: 1G, ring: {frame: 64}", 85_227, 176},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := mustParse(t, "ports: {p1: {"+tt.port+"}}").Ports[0]
+			if got := p.LosslessSlots(); got != tt.slots {
+				t.Errorf("slots\n got %d\nwant %d", got, tt.slots)
+			}
+			if got := p.Ring.SlotBytes(); got != tt.slotBytes {
+				t.Errorf("bytes of a slot\n got %d\nwant %d", got, tt.slotBytes)
+			}
+		})
+	}
+}
+
+func TestOutage(t *testing.T) {
+	p := mustParse(t, "ports: {p1: {speed: 1G}}").Ports[0]
+	tests := []struct {
+		frame int64
+		want  time.Duration
+	}{
+		{1514, 4876 * 1538 * 8},
+		{144, 16_384 * 168 * 8}, // from here on down the other ring takes them
+		{60, 16_384 * 84 * 8},
+		{145, 4876 * 169 * 8}, // the worst length
+	}
+	for _, tt := range tests {
+		if got := p.Outage(tt.frame); got != tt.want {
+			t.Errorf("outage at %d octets\n got %v\nwant %v", tt.frame, got, tt.want)
+		}
+	}
+	p.Ring.Small = 50_000
+	if got, want := p.Outage(60), time.Duration(50_000*84*8); got != want {
+		t.Errorf("outage with a number of small slots\n got %v\nwant %v", got, want)
+	}
+	p.Speed = 0
+	if got, want := p.Outage(1514), time.Duration(20_560*1538*8/10); (got - want).Abs() > time.Microsecond {
+		t.Errorf("outage without a speed\n got %v\nwant %v", got, want)
 	}
 }

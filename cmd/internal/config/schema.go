@@ -1,6 +1,7 @@
 package config
 
 import (
+	_ "embed"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -198,4 +199,18 @@ func plain(text string) any {
 		return false
 	}
 	return text
+}
+
+//go:embed keys.txt
+var keysFile string
+
+// keyTexts returns the description of each key, by its path.
+func keyTexts() map[string]string {
+	texts := map[string]string{}
+	for line := range strings.Lines(keysFile) {
+		if path, text, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && !strings.HasPrefix(line, "#") {
+			texts[path] = text
+		}
+	}
+	return texts
 }

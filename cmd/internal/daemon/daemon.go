@@ -1,26 +1,25 @@
 // Package daemon assembles a running switch: configuration, data plane, ports on Linux interfaces, API and metrics.
 //
-//	daemon.go  Daemon: start, apply, stop
-//	build.go   configuration → what the data plane wants to know
-//	trunks.go  the same for trunks
-//	ports.go   interfaces that come and go, as ports
-//	staged.go sockets that are opened before a configuration comes in force
-//	tap.go     ports towards the stack of the host
-//	link.go    links whose speed or address changes
-//	speaker.go LLDP and DCBX on one port
-//	negotiate.go  what the neighbours ask for, and what follows
-//	prober.go  the headroom.Probe of a port, for the data plane
-//	headroom.go  the headroom that was found, in force
-//	linkcheck_headroom.go  its proof by experiment
-//	check.go   interfaces that must not become ports
-//	watchdog.go, watchdog_events.go  the deadlock watchdog and what it says
-//	source.go  what the API and the metrics read
-//	lldp_reply.go what neighbours have told, for the API
-//	tuning.go  other choices of how the workers wait and share, for the benchmark
-//	serve.go   the unix socket and the metrics address, with its page
-//	notify.go  what systemd is told
-//	flight_recorder.go the last seconds before a lossless frame was lost, as a file
-//	journal.go a log that takes nothing keeps nobody waiting
+//	daemon.go              Daemon: start, apply, stop
+//	build.go               configuration → settings of the data plane, of its ports and trunks
+//	check.go               interfaces that must not become ports
+//	ports.go               ports that follow their interfaces
+//	staged.go              sockets that are opened before a configuration comes in force
+//	tap.go                 ports towards the host's stack
+//	link.go                changes of speed, address and MTU of a link
+//	speaker.go             LLDP and DCBX on one port, and how the API shows them
+//	negotiate.go           settings that neighbours ask for, and events about them
+//	prober.go              the headroom.Probe of a port, for the data plane
+//	headroom.go            the measured headroom, in force
+//	linkcheck_headroom.go  a check of the headroom by experiment
+//	watchdog.go            the deadlock watchdog and its events
+//	source.go              what the API reads
+//	serve.go               the control socket and the metrics address, with its page
+//	flight_recorder.go     the last seconds before a lossless frame was lost, as a file
+//	journal.go             a log that never blocks
+//	process.go             nice value, wake-up delays, systemd
+//	offline.go             a switch without interfaces, for explain
+//	tuning.go              experimental settings of the workers, for the benchmark
 package daemon
 
 import (

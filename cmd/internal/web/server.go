@@ -2,9 +2,73 @@ package web
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
+	"sync"
 	"time"
 )
+
+// connections limits the number of connections of a server. A new connection replaces the one that has been idle
+// longest; if all are busy, the new one is closed. So a thousand idle connections keep nobody out.
+type connections struct {
+	max int
+
+	mu      sync.Mutex // guards what follows
+	turn    uint64
+	waiting map[net.Conn]uint64 // when it began to wait for a request, in turns; 0: it is at work
+}
+
+// connState is the server's ConnState hook.
+func (c *connections) connState(conn net.Conn, s http.ConnState) {
+	if surplus := c.track(conn, s); surplus != nil {
+		_ = withoutTLS(surplus).Close()
+	}
+}
+
+// track returns the connection to close, nil if there is room.
+func (c *connections) track(conn net.Conn, s http.ConnState) net.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil {
+		c.waiting = map[net.Conn]uint64{}
+	}
+	if _, known := c.waiting[conn]; !known && s != http.StateNew {
+		return nil // it was closed for being too many
+	}
+	c.turn++
+	switch s {
+	case http.StateNew, http.StateIdle:
+		c.waiting[conn] = c.turn
+	case http.StateActive:
+		c.waiting[conn] = 0
+	case http.StateClosed, http.StateHijacked:
+		delete(c.waiting, conn)
+	}
+	if len(c.waiting) <= c.max {
+		return nil
+	}
+	surplus := c.oldest()
+	delete(c.waiting, surplus)
+	return surplus
+}
+
+// oldest returns the connection that has been idle longest. The newest connection always counts as idle.
+func (c *connections) oldest() (oldest net.Conn) {
+	for conn, since := range c.waiting {
+		if since != 0 && (oldest == nil || since < c.waiting[oldest]) {
+			oldest = conn
+		}
+	}
+	return oldest
+}
+
+// withoutTLS returns the connection below TLS. Closing it needs no TLS alert and does not block.
+func withoutTLS(c net.Conn) net.Conn {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return c
+}
 
 // What a client of a server may cost. Streams that go on lift the times for themselves.
 const (

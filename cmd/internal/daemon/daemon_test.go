@@ -1,0 +1,194 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+)
+
+// What only a restart can change is refused with the value of before, whatever that is, and what to restart.
+func TestOnlyARestartChanges(t *testing.T) {
+	parse := func(metrics string) *config.Config {
+		c, _, err := config.Parse("x.yaml", []byte("preset: roce\nports: {p1: {speed: 1G}}\nmetrics: {"+metrics+"}\n"))
+		must(t, err)
+		return c
+	}
+	const key, hosts = "web_config: /etc/web.yml", "hosts: [leaf1.example, leaf2.example]"
+	for _, tt := range []struct{ old, new, want string }{
+		{"", key, "metrics.web_config: /etc/web.yml: cannot change while the switch runs (it is off): restart the switch, or keep the value"},
+		{key, "", "metrics.web_config: off: cannot change while the switch runs (it is /etc/web.yml): restart the switch, or keep the value"},
+		{"", hosts, "metrics.hosts: [leaf1.example leaf2.example]: cannot change while the switch runs (it is []): restart the switch, or keep the value"},
+		{hosts, "", "metrics.hosts: []: cannot change while the switch runs (it is [leaf1.example leaf2.example]): restart the switch, or keep the value"},
+		{"listen: off", "listen: '127.0.0.1:1'", "metrics.listen: 127.0.0.1:1: cannot change while the switch runs (it is off): restart the switch, or keep the value"},
+		{"listen: '127.0.0.1:1'", "listen: off", "metrics.listen: off: cannot change while the switch runs (it is 127.0.0.1:1): restart the switch, or keep the value"},
+		{hosts, hosts, ""},
+	} {
+		err := (&Daemon{cfg: parse(tt.old)}).checkRestartKeys(parse(tt.new))
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want)) {
+			t.Errorf("{%s} to {%s}: %v\nwant %q", tt.old, tt.new, err, tt.want)
+		}
+	}
+}
+
+func TestTuning(t *testing.T) {
+	for text, want := range map[string]dataplane.Tuning{
+		"spin=none":                        {Spin: dataplane.SpinNone},
+		"spin=short":                       {Spin: dataplane.SpinShort},
+		"spin=most":                        {Spin: dataplane.SpinMost},
+		"spin=endless":                     {Spin: dataplane.SpinEndless},
+		"burst=8":                          {BurstFrames: 8},
+		"bursts=16":                        {Bursts: 16},
+		"gather=none":                      {NoGather: true},
+		"turn=fixed,control=frame":         {FixedTurn: true, EachFrame: true},
+		"burst=256,bursts=1024,spin=none":  {Spin: dataplane.SpinNone, BurstFrames: 256, Bursts: 1024},
+		"control=frame,burst=1,turn=fixed": {BurstFrames: 1, FixedTurn: true, EachFrame: true},
+	} {
+		var got Tuning
+		if err := got.Set(text); err != nil || got.value != want || got.String() != text {
+			t.Errorf("%s: %+v, %v, want %+v", text, got.value, err, want)
+		}
+	}
+	for _, text := range []string{"", ",", "spin", "spin=", "spin=some", "burst=0", "burst=257", "burst=-1", "burst=x", "bursts=1025", "turn=", "burst=8,", "control=burst"} {
+		var got Tuning
+		if err := got.Set(text); err == nil || got != (Tuning{}) {
+			t.Errorf("%q was taken: %+v", text, got.value)
+		}
+	}
+}
+
+// A port that comes while another goes does not get its number, and with it its sockets.
+func TestNumbersAreNotHandedOn(t *testing.T) {
+	d := &Daemon{numbers: map[string]int{"a": 0, "b": 1}}
+	got, err := d.number(&config.Config{Ports: []config.Port{{Name: "c"}, {Name: "b"}, {Name: "d"}}})
+	if err != nil || len(got) != 3 || got["b"] != 1 || got["c"] != 2 || got["d"] != 3 {
+		t.Errorf("got %v, %v, want b 1, c 2, d 3", got, err)
+	}
+}
+
+// More ports than there are numbers cannot be replaced at once: that is said before anything is touched.
+func TestTooManyPortsReplacedAtOnce(t *testing.T) {
+	d := &Daemon{numbers: map[string]int{}}
+	var b strings.Builder
+	b.WriteString("ports:\n")
+	for i := range 129 {
+		d.numbers[fmt.Sprintf("old%d", i)] = i
+		fmt.Fprintf(&b, "  new%d: {}\n", i)
+	}
+	c, _, err := config.Parse("test.yaml", []byte(b.String()))
+	must(t, err)
+	if _, err := d.number(c); err == nil || !strings.Contains(err.Error(), "test.yaml:1: ports: 258 ports, those that go counted in: a switch has at most 256 at a time, so apply it in two steps") {
+		t.Errorf("error %v, want one that says what to do", err)
+	}
+	delete(d.numbers, "old128")
+	c.Ports = c.Ports[:128]
+	if numbers, err := d.number(c); err != nil || len(numbers) != 128 {
+		t.Errorf("128 ports replaced: %d numbers, %v", len(numbers), err)
+	}
+}
+
+func TestHardwareAddressesAreWrittenAsPeopleDo(t *testing.T) {
+	if got, want := macText([6]byte{0xaa, 0x77, 0xc5, 0xb4, 0x37, 0x8f}), "aa:77:c5:b4:37:8f"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// An interface that takes shorter frames than its port is a warning; that it takes them now is none.
+func TestMTUInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	d := unpluggedLog(t, "", "flow_control: off", slog.New(slog.NewTextHandler(&log, nil)))
+	p := d.ports["p1"]
+	for _, mtu := range []int{p.cfg.MTU - 1, p.cfg.MTU - 1, p.cfg.MTU, p.cfg.MTU + 1} {
+		p.at.link = port.Link{Name: "nowhere-p1", MTU: mtu}
+		d.reportMTU(p)
+	}
+	must(t, d.Close()) // the log is written by then
+	if got := levels(log.String()); got != "WARN INFO" {
+		t.Errorf("%q in\n%s", got, log.String())
+	}
+}
+
+// levels are those of the lines about MTUs.
+func levels(log string) string {
+	var said []string
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "has an MTU of") {
+			_, line, _ = strings.Cut(line, "level=")
+			level, _, _ := strings.Cut(line, " ")
+			said = append(said, level)
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+// The wire of a host NIC that takes longer frames than its port is a warning too, once, with the flag to give.
+func TestMTUOfAWireInTheLog(t *testing.T) {
+	for speed, want := range map[string]string{"1G": "WARN INFO", "none": ""} { // without a speed frames of any length pass
+		t.Run(speed, func(t *testing.T) {
+			c, _, err := config.HostNIC(config.NIC{Wire: "nowhere0", TAP: "nowhere1", Speed: speed, Socket: t.TempDir() + "/nic.sock", Metrics: "off"})
+			must(t, err)
+			var log bytes.Buffer
+			d, err := New(c, slog.New(slog.NewTextHandler(&log, nil)))
+			must(t, err)
+			p := d.ports["nowhere0"]
+			for _, mtu := range []int{1500, 9000, 9000, 1500} {
+				p.at.link = port.Link{Name: "nowhere0", MTU: mtu}
+				d.reportMTU(p)
+			}
+			must(t, d.Close())
+			if got := levels(log.String()); got != want || strings.Contains(log.String(), "pfcswitch nic --mtu 9000") != (want != "") {
+				t.Errorf("%q, want %q, in\n%s", got, want, log.String())
+			}
+		})
+	}
+}
+
+// A password, of bcrypt's least cost, keeps metrics and page from those who do not know it; the control socket has no need of it. A
+// file that cannot be used keeps the switch from starting.
+func TestPasswordOfMetrics(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "web.yml")
+	yaml := fmt.Sprintf("metrics: {listen: \"127.0.0.1:0\", web_config: %s}\napi: {socket: %s/api.sock}\n", file, dir)
+	c, _, err := config.Parse("test.yaml", []byte(yaml))
+	must(t, err)
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	if d, err := New(c, log); err == nil || !strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
+		t.Fatalf("a file that is missing: %v, %v", d, err)
+	}
+	must(t, os.WriteFile(file, []byte("basic_auth_users: {ann: $2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}\n"), 0o600))
+	d, err := New(c, log)
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- d.Serve(ctx) }()
+	defer func() { cancel(); must(t, <-served); must(t, d.Close()) }()
+
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, path := range []string{"/", "/metrics", "/v1/state"} {
+		for password, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized, "secret": http.StatusOK} {
+			q, err := http.NewRequest(http.MethodGet, "http://"+d.metricsListener.Addr().String()+path, nil)
+			must(t, err)
+			q.SetBasicAuth("ann", password)
+			a, err := client.Do(q)
+			must(t, err)
+			_ = a.Body.Close()
+			if a.StatusCode != want {
+				t.Errorf("%s with password %q: %s, want %d", path, password, a.Status, want)
+			}
+		}
+	}
+	if _, err := api.NewClient(filepath.Join(dir, "api.sock")).Show(t.Context(), "ports"); err != nil {
+		t.Errorf("the control socket: %v", err)
+	}
+}

@@ -1,0 +1,134 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+)
+
+// ReportNiceFailure reports that SetNice has failed. The switch goes on without it.
+func (d *Daemon) ReportNiceFailure(err error) {
+	d.log.Warn("other programs of this machine may keep the switch waiting", "error", err)
+	d.addEvent(dataplane.EventConfig, "", err.Error())
+}
+
+// SetNice gives every thread of this process a nice value, -20 (most of the CPU) to 19; 0 changes nothing. Then no
+// program of a host keeps the switch from forwarding, as none keeps the kernel's own bridge. All threads need the
+// value, because a worker may wait for a thread that holds its lock. New threads inherit the value.
+func SetNice(nice int) error {
+	for changed := nice != 0; changed; {
+		changed = false
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		for _, entry := range threads {
+			thread, err := strconv.Atoi(entry.Name())
+			if err != nil {
+				return err
+			}
+			different, err := setNiceOf(thread, nice)
+			if err != nil {
+				return fmt.Errorf("nice %d: %w (allow it: CAP_SYS_NICE, or a limit on nice values as of LimitNICE=; or do without: nice: 0)", nice, err)
+			}
+			changed = changed || different
+		}
+	}
+	return nil
+}
+
+// setNiceOf changes one thread, unless it has ended, and tells whether its value was different.
+func setNiceOf(thread, nice int) (different bool, err error) {
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, thread) // 20 less it
+	if different = err == nil && 20-raw != nice; different {
+		err = unix.Setpriority(unix.PRIO_PROCESS, thread, nice)
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return false, nil
+	}
+	return different, err
+}
+
+// What MeasureMachine costs: about 0.3 s.
+const (
+	wakeSamples = 1000
+	wakeSleep   = 200 * time.Microsecond
+)
+
+// MeasureMachine finds how late wake-ups are on this machine now: the 99.9 % value, and the worst of a short run.
+func MeasureMachine() config.Machine {
+	w, err := port.NewWaiter()
+	if err != nil {
+		return config.Machine{}
+	}
+	defer func() { _ = w.Close() }()
+	late := make([]time.Duration, wakeSamples)
+	for i := range late {
+		from := time.Now()
+		w.Wait(wakeSleep)
+		late[i] = time.Since(from) - wakeSleep
+	}
+	slices.Sort(late)
+	return config.Machine{WakeGap: late[len(late)-1], WakeDelay: late[len(late)*999/1000]}
+}
+
+// notify tells systemd a state of the switch. Without systemd it does nothing.
+func (d *Daemon) notify(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		d.log.Warn("systemd cannot be told", "state", state, "error", err)
+	}
+}
+
+// notifyReload reports the start of a configuration change; done reports its end.
+func (d *Daemon) notifyReload() (done func()) {
+	d.notify(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
+	return func() { d.notify(daemon.SdNotifyReady) }
+}
+
+// runNotify tells systemd that the switch is ready: the configuration is in force and existing interfaces are ports.
+// Then it feeds systemd's watchdog while every worker makes progress.
+func (d *Daemon) runNotify(ctx context.Context) {
+	defer d.background.Done()
+	d.notify(daemon.SdNotifyReady)
+	defer d.notify(daemon.SdNotifyStopping)
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		d.log.Warn("systemd's watchdog is not fed", "error", err)
+	}
+	if every == 0 {
+		<-ctx.Done()
+		return
+	}
+	look := time.NewTicker(every / 3)
+	defer look.Stop()
+	for {
+		if err := d.alive(ctx, every/3); err == nil {
+			d.notify(daemon.SdNotifyWatchdog)
+		} else if ctx.Err() == nil {
+			d.log.Error("the switch hangs, and systemd's watchdog is not fed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// alive waits until every worker has done a round.
+func (d *Daemon) alive(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return d.runner.Alive(ctx)
+}
