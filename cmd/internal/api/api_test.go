@@ -45,7 +45,8 @@ func (f *fake) Ports() []PortInfo {
 	if f.empty {
 		return nil
 	}
-	return []PortInfo{{Name: "p1", Interface: "eth1", Kind: "ethernet"}, {Name: "p2", Interface: "eth2", Netns: "sw", Kind: "ethernet", Mismatch: true},
+	return []PortInfo{{Name: "p1", Interface: "eth1", Kind: "ethernet"}, {Name: "p2", Interface: "eth2", Netns: "sw",
+		Kind: "ethernet", Mismatch: true},
 		{Name: "p3", Interface: "eth3", Kind: "ethernet", State: "interface does not exist: eth3: waiting for it"}}
 }
 
@@ -61,7 +62,8 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
-	p1.Use[3] = dataplane.Use{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1, Exceeded: 1, Tight: dataplane.Tight{Used: 6000, Room: 5500}}
+	p1.Use[3] = dataplane.Use{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1, Exceeded: 1,
+		Tight: dataplane.Tight{Used: 6000, Room: 5500}}
 	p1.Config.Ingress[3].Headroom, p1.Config.Ingress[3].Xon = 75_008, 10_250
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 	p1.Counters.LosslessDrops[dataplane.Unknown] = 2
@@ -78,7 +80,8 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	if f.gone {
 		v.Ports, v.LosslessDropsGone = v.Ports[1:], 2
 	}
-	q := buffer.QueueSnapshot{Lossless: true, Threshold: 4 << 20, Config: buffer.QueueConfig{Private: 4096, Headroom: 72192}}
+	q := buffer.QueueSnapshot{Lossless: true, Threshold: 4 << 20, Config: buffer.QueueConfig{Private: 4096,
+		Headroom: 72192}}
 	q.Used.Shared = buffer.Level{Now: 1024, Persistent: 4096, User: 2048, Window: 3072}
 	b1 := buffer.PortSnapshot{Port: 0, Name: "p1", Mode: macctl.ModePFC}
 	b1.Ingress[3] = q
@@ -105,39 +108,57 @@ func (f *fake) Headroom() []HeadroomInfo {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 5000, Burst: 62_500}
 	finding := headroom.Finding{RoundTrip: 22_000, Precision: 30, Reaction: 100_000, SendLimit: 50_000, Burst: 500_000}
 	calculated := headroom.Calculate(in, macctl.ModePFC)
-	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", ControlPasses: true, Settings: headroom.Settings{Auto: true},
-		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000, ResultBits: 597_404, ResultAcked: true, PeerInForce: 8 * 75_008, PeerApplied: true, Target: 600_000,
+	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", ControlPasses: true,
+		Settings: headroom.Settings{Auto: true},
+		Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding), Received: 600_000, PeerFound: 590_000,
+		ResultBits: 597_404, ResultAcked: true, PeerInForce: 8 * 75_008, PeerApplied: true, Target: 600_000,
 		Finding: finding, InForce: 75_008, Xon: 10_250,
-		Idle:          headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
-		Busy:          headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000, Max: 82_000},
-		RoundTrips:    headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000, Max: 30_000},
-		Reactions:     headroom.Distribution{Samples: 2, Min: 40_000, Median: 40_000, P99: 90_000, P999: 90_000, Max: 90_000},
-		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 40_000, Median: 40_000, P99: 40_000, P999: 40_000, Max: 40_000}, ReactionsBusy: headroom.Distribution{Samples: 1, Min: 90_000, Median: 90_000, P99: 90_000, P999: 90_000, Max: 90_000},
+		Idle: headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
+		Busy: headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000,
+			Max: 82_000},
+		RoundTrips: headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000,
+			Max: 30_000},
+		Reactions: headroom.Distribution{Samples: 2, Min: 40_000, Median: 40_000, P99: 90_000, P999: 90_000,
+			Max: 90_000},
+		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 40_000, Median: 40_000, P99: 40_000, P999: 40_000,
+			Max: 40_000}, ReactionsBusy: headroom.Distribution{Samples: 1, Min: 90_000, Median: 90_000, P99: 90_000,
+			P999: 90_000, Max: 90_000},
 		Counters: headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1, Streams: 2}}
 	p1.Counters.Ignored[headroom.IgnoredUnasked], p1.Counters.Ignored[headroom.IgnoredStranger] = 3, 4
-	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ManualBytes: calculated.Bytes(), InForce: 72_192, Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
-	return []HeadroomInfo{{Port: "p1", Calculated: calculated, Report: p1, Cell: 256}, {Port: "p2", Calculated: calculated, Report: p2, Cell: 256}}
+	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ManualBytes: calculated.Bytes(),
+		InForce: 72_192, Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
+	return []HeadroomInfo{{Port: "p1", Calculated: calculated, Report: p1, Cell: 256},
+		{Port: "p2", Calculated: calculated, Report: p2, Cell: 256}}
 }
 
 func (f *fake) FDB() []bridge.Entry {
 	if f.empty {
 		return nil
 	}
-	return []bridge.Entry{{MAC: 0x020000000002, VID: 10, Port: 1, Static: true}, {MAC: 0x020000000001, VID: 1, Port: 0, Age: 12 * time.Second}}
+	return []bridge.Entry{{MAC: 0x020000000002, VID: 10, Port: 1, Static: true}, {MAC: 0x020000000001, VID: 1, Port: 0,
+		Age: 12 * time.Second}}
 }
 
 func (f *fake) LLDP() []LLDPPort {
 	if f.empty {
 		return nil
 	}
-	p1 := LLDPPort{Port: "p1", ChassisID: "02:00:00:00:01:01", PortID: "p1", Statistics: LLDPStatistics{SentFrames: 12, ReceivedFrames: 7, DiscardedFrames: 1},
-		DCBX: DCBX{Version: "ieee", Peer: true, LosslessPriorities: []Priority{3}, Reason: "mismatch", Mismatch: true, MeasuresHere: true, MeasuresPeer: true, MeasurementAgreed: true},
-		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a", SystemName: nonZero("spine1"),
-			SystemDescription: nonZero("a switch"), Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
-			TTLSeconds: 121, AgeNs: 3_200_000_000, ExpiresNs: 117_800_000_000, Frames: 6, DCBXVersions: []string{"ieee"},
-			PFC: &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true}, Applications: []DCBXApp{{3, 3, 4791}}}},
-		Transitions: []LLDPTransition{{Machine: "receive", From: "wait-for-frame", To: "frame", Cause: "frame received", AgeNs: 3_200_000_000}}}
-	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2", DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{},
+	p1 := LLDPPort{Port: "p1", ChassisID: "02:00:00:00:01:01", PortID: "p1", Statistics: LLDPStatistics{SentFrames: 12,
+		ReceivedFrames: 7, DiscardedFrames: 1},
+		DCBX: DCBX{Version: "ieee", Peer: true, LosslessPriorities: []Priority{3}, Reason: "mismatch", Mismatch: true,
+			MeasuresHere: true, MeasuresPeer: true, MeasurementAgreed: true},
+		Neighbors: []LLDPNeighbor{{ChassisID: "02:00:00:00:00:0a", PortID: "swp1", MAC: "02:00:00:00:00:0a",
+			SystemName:        nonZero("spine1"),
+			SystemDescription: nonZero("a switch"), Capabilities: []string{"bridge", "router"},
+			EnabledCapabilities: []string{"bridge"}, ManagementAddresses: []string{"192.0.2.1"},
+			TTLSeconds: 121, AgeNs: 3_200_000_000, ExpiresNs: 117_800_000_000, Frames: 6,
+			DCBXVersions: []string{"ieee"},
+			PFC:          &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true},
+			Applications: []DCBXApp{{3, 3, 4791}}}},
+		Transitions: []LLDPTransition{{Machine: "receive", From: "wait-for-frame", To: "frame", Cause: "frame received",
+			AgeNs: 3_200_000_000}}}
+	p2 := LLDPPort{Port: "p2", ChassisID: "02:00:00:00:01:01", PortID: "p2",
+		DCBX: DCBX{Version: "off", LosslessPriorities: []Priority{}, Reason: "off"}, Neighbors: []LLDPNeighbor{},
 		Transitions: []LLDPTransition{}}
 	return []LLDPPort{p1, p2}
 }
@@ -157,9 +178,11 @@ func (f *fake) Watchdog() []deadlock.Status {
 	if f.gone {
 		return nil
 	}
-	c := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: 2, Recovery: 200 * time.Millisecond, Action: deadlock.Drop}
+	c := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: 2, Recovery: 200 * time.Millisecond,
+		Action: deadlock.Drop}
 	return []deadlock.Status{
-		{Name: "p1", Queue: 3, Config: c, State: deadlock.Stormed, Since: 19e9, Detected: 2, Recovered: 1, Sent: 3, Dropped: 1200, LastDropped: 700},
+		{Name: "p1", Queue: 3, Config: c, State: deadlock.Stormed, Since: 19e9, Detected: 2, Recovered: 1, Sent: 3,
+			Dropped: 1200, LastDropped: 700},
 		{Name: "p2", Queue: deadlock.All, Config: deadlock.Config{}, State: deadlock.Operational},
 	}
 }
@@ -173,7 +196,8 @@ func (f *fake) RetiredStorms() []deadlock.Status {
 
 func (f *fake) Events(since uint64) []dataplane.Event {
 	all := []dataplane.Event{{Seq: 0, Time: 1e9, Kind: dataplane.EventPortUp, Port: "p1", Priority: -1, Count: 1},
-		{Seq: 1, Time: 2e9, Kind: dataplane.EventLosslessDrop, Port: "p1", Priority: 3, Peer: 0x02_00_00_00_00_0a, Text: "ring", Count: 7}}
+		{Seq: 1, Time: 2e9, Kind: dataplane.EventLosslessDrop, Port: "p1", Priority: 3, Peer: 0x02_00_00_00_00_0a,
+			Text: "ring", Count: 7}}
 	if f.empty || since > 1 {
 		return nil
 	}
@@ -216,15 +240,18 @@ func answer(f *fake, noun string) Reply {
 }
 
 func momentOf(f *fake) *moment {
-	m := &moment{source: f, base: &baseline{}, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}}
+	m := &moment{source: f, base: &baseline{}, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26",
+		Platform: "linux/amd64", Kernel: "6.18"}}
 	f.Snapshot(&m.snapshot)
 	m.recent = interval{now: sampleOf(&m.snapshot), old: before(&m.snapshot)}
-	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), SwitchNs: m.snapshot.Time, Started: start, ElapsedNs: 20e9,
-		LosslessDrops: m.snapshot.LosslessDrops(), LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
+	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), SwitchNs: m.snapshot.Time,
+		Started: start, ElapsedNs: 20e9, LosslessDrops: m.snapshot.LosslessDrops(),
+		LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
 	return m
 }
 
-// before is the sample of the same switch eight seconds earlier, when half of what counts had happened and p3 was not there.
+// before is the sample of the same switch eight seconds earlier, when half of what counts had happened and p3 was not
+// there.
 func before(v *dataplane.Snapshot) sample {
 	s := sampleOf(v)
 	s.at -= 8e9
@@ -387,7 +414,8 @@ func TestClearCounters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := storms.(*Watchdog).Queues[0]; q.Detected != 0 || q.Dropped != 0 || q.LastDropped != 0 || q.State != deadlock.Stormed {
+	if q := storms.(*Watchdog).Queues[0]; q.Detected != 0 || q.Dropped != 0 || q.LastDropped != 0 ||
+		q.State != deadlock.Stormed {
 		t.Errorf("after the clear: %+v", q)
 	}
 	p := r.(*Ports)
@@ -395,6 +423,7 @@ func TestClearCounters(t *testing.T) {
 		t.Errorf("%d frames since the clear, want 5", got)
 	}
 	if p.LosslessDrops != 0 || p.LosslessDropsSinceStart != 2 || p.Cleared == nil {
-		t.Errorf("lossless drops %d since the clear and %d since the start, want 0 and 2; cleared %v", p.LosslessDrops, p.LosslessDropsSinceStart, p.Cleared)
+		t.Errorf("lossless drops %d since the clear and %d since the start, want 0 and 2; cleared %v", p.LosslessDrops,
+			p.LosslessDropsSinceStart, p.Cleared)
 	}
 }

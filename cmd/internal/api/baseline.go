@@ -29,7 +29,8 @@ func addRetired(v, gone *dataplane.Snapshot) {
 	for i := range v.Trunks {
 		for j := range gone.Trunks {
 			if trunk(&v.Trunks[i]) == trunk(&gone.Trunks[j]) {
-				addMissing(&v.Trunks[i].Members, gone.Trunks[j].Members, func(m *dataplane.TrunkMember) string { return m.Port })
+				addMissing(&v.Trunks[i].Members, gone.Trunks[j].Members,
+					func(m *dataplane.TrunkMember) string { return m.Port })
 			}
 		}
 	}

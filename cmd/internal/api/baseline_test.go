@@ -11,10 +11,13 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// levels are what a snapshot holds besides counters: what is now, what was most, and configuration. They stay as they are.
+// levels are what a snapshot holds besides counters: what is now, what was most, and configuration. They stay as they
+// are.
 var levels = []string{
-	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode", "Removed",
-	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold", "Waiting", "Used", "Alpha", "Peak", "Paced", "Tight", "Ring", "Last",
+	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode",
+	"Removed",
+	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold",
+	"Waiting", "Used", "Alpha", "Peak", "Paced", "Tight", "Ring", "Last",
 }
 
 // everyCounter calls do for every counter below v.
@@ -73,7 +76,8 @@ func TestEveryCounterIsSubtracted(t *testing.T) {
 func TestLevelsStay(t *testing.T) {
 	v, old := snapshotOf(1), snapshotOf(1)
 	for _, s := range []*dataplane.Snapshot{v, old} {
-		s.Ports[0].Counters.QueueBytes[3], s.Ports[0].Counters.QueueBytesMax[3], s.Ports[0].Counters.RingFramesMax = 5, 6, 7
+		s.Ports[0].Counters.QueueBytes[3], s.Ports[0].Counters.QueueBytesMax[3], s.Ports[0].Counters.RingFramesMax = 5,
+			6, 7
 		s.Buffer.Ports[0].Ingress[3].Used.Shared = buffer.Level{Now: 1, Persistent: 4, User: 3, Window: 2}
 		s.Bridge.Entries = 9
 	}
@@ -115,23 +119,28 @@ func TestBufferOfPortsThatCameBack(t *testing.T) {
 
 // Storms are counted from the clear on, and so is what was sent and dropped in one that was there before it.
 func TestStormsSinceTheClear(t *testing.T) {
-	before := deadlock.Status{Name: "p1", Queue: 3, State: deadlock.Stormed, Since: 7, Detected: 5, Recovered: 4, Recurred: 1, Sent: 10, Dropped: 20,
-		LastSent: 1, LastDropped: 2}
+	before := deadlock.Status{Name: "p1", Queue: 3, State: deadlock.Stormed, Since: 7, Detected: 5, Recovered: 4,
+		Recurred: 1, Sent: 10, Dropped: 20, LastSent: 1, LastDropped: 2}
 	goesOn, over := before, before
 	goesOn.Sent, goesOn.LastSent, goesOn.Dropped, goesOn.LastDropped = 13, 4, 27, 9
-	over.Detected, over.Recovered, over.Recurred, over.Sent, over.LastSent, over.Dropped, over.LastDropped = 7, 6, 3, 60, 30, 80, 40
+	over.Detected, over.Recovered, over.Recurred, over.Sent, over.LastSent, over.Dropped, over.LastDropped = 7, 6, 3,
+		60, 30, 80, 40
 	for name, tt := range map[string]struct{ now, want deadlock.Status }{
-		"the same":           {before, deadlock.Status{}},
-		"it goes on":         {goesOn, deadlock.Status{Sent: 3, LastSent: 3, Dropped: 7, LastDropped: 7}},
-		"others came":        {over, deadlock.Status{Detected: 2, Recovered: 2, Recurred: 2, Sent: 50, LastSent: 30, Dropped: 60, LastDropped: 40}},
-		"another port":       {deadlock.Status{Name: "p2", Queue: 3, Detected: 9}, deadlock.Status{Name: "p2", Detected: 9}},
-		"its other priority": {deadlock.Status{Name: "p1", Queue: 4, Detected: 9}, deadlock.Status{Name: "p1", Queue: 4, Detected: 9}},
+		"the same":   {before, deadlock.Status{}},
+		"it goes on": {goesOn, deadlock.Status{Sent: 3, LastSent: 3, Dropped: 7, LastDropped: 7}},
+		"others came": {over, deadlock.Status{Detected: 2, Recovered: 2, Recurred: 2, Sent: 50, LastSent: 30,
+			Dropped: 60, LastDropped: 40}},
+		"another port": {deadlock.Status{Name: "p2", Queue: 3, Detected: 9},
+			deadlock.Status{Name: "p2", Detected: 9}},
+		"its other priority": {deadlock.Status{Name: "p1", Queue: 4, Detected: 9}, deadlock.Status{Name: "p1", Queue: 4,
+			Detected: 9}},
 	} {
 		all := []deadlock.Status{tt.now}
 		(&baseline{storms: []deadlock.Status{before}}).subtractStorms(all)
 		want := tt.now // what is now stays
 		want.Detected, want.Recovered, want.Recurred = tt.want.Detected, tt.want.Recovered, tt.want.Recurred
-		want.Sent, want.LastSent, want.Dropped, want.LastDropped = tt.want.Sent, tt.want.LastSent, tt.want.Dropped, tt.want.LastDropped
+		want.Sent, want.LastSent, want.Dropped, want.LastDropped = tt.want.Sent, tt.want.LastSent, tt.want.Dropped,
+			tt.want.LastDropped
 		if all[0] != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, all[0], want)
 		}
@@ -147,7 +156,8 @@ func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
 	f.gone = true
 	m := s.moment(0)
 	if m.LosslessDropsSinceStart != first.LosslessDropsSinceStart || m.LosslessDrops != 0 || first.LosslessDrops == 0 {
-		t.Errorf("lost %d since the start and %d since the clear, want %d and 0", m.LosslessDropsSinceStart, m.LosslessDrops, first.LosslessDropsSinceStart)
+		t.Errorf("lost %d since the start and %d since the clear, want %d and 0", m.LosslessDropsSinceStart,
+			m.LosslessDrops, first.LosslessDropsSinceStart)
 	}
 }
 
@@ -163,10 +173,12 @@ func TestClearWhilePortIsGone(t *testing.T) {
 	}
 	p1 := &m.snapshot.Ports[0]
 	if p1.Config.Name != "p1" || p1.Counters.ReceivedFrames != 7 || p1.Counters.LosslessDrops[dataplane.Unknown] != 0 {
-		t.Errorf("%s received %d frames and lost %d, want 7 and 0", p1.Config.Name, p1.Counters.ReceivedFrames, p1.Counters.LosslessDrops[dataplane.Unknown])
+		t.Errorf("%s received %d frames and lost %d, want 7 and 0", p1.Config.Name, p1.Counters.ReceivedFrames,
+			p1.Counters.LosslessDrops[dataplane.Unknown])
 	}
 	if m.LosslessDrops != 0 || m.LosslessDropsSinceStart != 2 {
-		t.Errorf("lost %d since the clear, %d since the start, want 0 and 2", m.LosslessDrops, m.LosslessDropsSinceStart)
+		t.Errorf("lost %d since the clear, %d since the start, want 0 and 2", m.LosslessDrops,
+			m.LosslessDropsSinceStart)
 	}
 }
 
@@ -183,9 +195,11 @@ func TestAddGone(t *testing.T) {
 		}
 		return v
 	}
-	v := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1")}, Trunks: []dataplane.TrunkSnapshot{trunk("up", "p1")}}
+	v := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1")},
+		Trunks: []dataplane.TrunkSnapshot{trunk("up", "p1")}}
 	v.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2", Removed: true}}
-	gone := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")}, Trunks: []dataplane.TrunkSnapshot{trunk("down", "p3"), trunk("up", "p1", "p2")}}
+	gone := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")},
+		Trunks: []dataplane.TrunkSnapshot{trunk("down", "p3"), trunk("up", "p1", "p2")}}
 	gone.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2"}}
 	addRetired(v, gone)
 	want := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")},

@@ -29,7 +29,8 @@ type Segments struct {
 
 // A Segment is a number of bytes with its watermarks.
 type Segment struct {
-	SizeBytes     *int64 `json:"size_bytes"` // null for a queue's part of the shared segment, which its threshold bounds
+	// null for a queue's part of the shared segment, which its threshold bounds
+	SizeBytes     *int64 `json:"size_bytes"`
 	UsedBytes     int64  `json:"used_bytes"`
 	MaxStartBytes int64  `json:"max_since_start_bytes"`
 	MaxClearBytes int64  `json:"max_since_clear_bytes"`    // since clear watermarks
@@ -38,9 +39,10 @@ type Segment struct {
 
 // BufferPort is what one port holds.
 type BufferPort struct {
-	Port          string         `json:"port"`
-	Up            bool           `json:"up"`
-	Removed       bool           `json:"removed"`        // no longer configured, but its frames still wait at other ports
+	Port string `json:"port"`
+	Up   bool   `json:"up"`
+	// no longer configured, but its frames still wait at other ports
+	Removed       bool           `json:"removed"`
 	IngressQueues []IngressQueue `json:"ingress_queues"` // the lossless ones
 	EgressQueues  []EgressBuffer `json:"egress_queues"`  // lossy frames that wait in queue 0 to 7, in this order
 	Ring          *Ring          `json:"ring"`           // null for a removed port
@@ -96,7 +98,8 @@ func (m *moment) readBuffer() Reply {
 }
 
 func newSegment(size *int64, l *buffer.Level) *Segment {
-	return &Segment{SizeBytes: size, UsedBytes: l.Now, MaxStartBytes: l.Persistent, MaxClearBytes: l.User, MaxWindow: l.Window}
+	return &Segment{SizeBytes: size, UsedBytes: l.Now, MaxStartBytes: l.Persistent, MaxClearBytes: l.User,
+		MaxWindow: l.Window}
 }
 
 func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
@@ -127,7 +130,8 @@ func ingressQueue(q *buffer.QueueSnapshot, mode macctl.Mode, number int) Ingress
 			Shared:   newSegment(nil, &q.Used.Shared),
 			Headroom: newSegment(&q.Config.Headroom, &q.Used.Headroom),
 		},
-		AdmittedFrames: q.Admitted, HeadroomFrames: q.AdmittedHeadroom, WaitedFrames: q.Waited, DroppedFrames: q.Dropped, OversizeFrames: q.Oversize,
+		AdmittedFrames: q.Admitted, HeadroomFrames: q.AdmittedHeadroom, WaitedFrames: q.Waited,
+		DroppedFrames: q.Dropped, OversizeFrames: q.Oversize,
 		Xoff: q.Xoff, Xon: q.Xon,
 	}
 }
@@ -147,17 +151,20 @@ func (r *Buffer) Text() string {
 		pools.segment("headroom", p.Segments.Headroom)
 	}
 	return sections(r.headline(), section{"", pools}, section{"Lossless ingress queues", r.ingressTable()},
-		section{"Lossy egress queues that were used", r.egressTable()}, section{"Lossless receive rings", r.ringTable()})
+		section{"Lossy egress queues that were used", r.egressTable()},
+		section{"Lossless receive rings", r.ringTable()})
 }
 
 func (t *table) segment(name string, s *Segment) {
 	if s != nil {
-		t.row("", name, optionalCount(s.SizeBytes), count(s.UsedBytes), count(s.MaxStartBytes), count(s.MaxClearBytes), count(s.MaxWindow))
+		t.row("", name, optionalCount(s.SizeBytes), count(s.UsedBytes), count(s.MaxStartBytes), count(s.MaxClearBytes),
+			count(s.MaxWindow))
 	}
 }
 
 func (r *Buffer) ingressTable() *table {
-	t := newTable("PORT", "PRIO", "PEER", ">PRIVATE", ">SHARED", ">THRESHOLD", ">HEADROOM", ">OF", ">PEAK", ">XOFF", ">WAITS", ">LOST")
+	t := newTable("PORT", "PRIO", "PEER", ">PRIVATE", ">SHARED", ">THRESHOLD", ">HEADROOM", ">OF", ">PEAK", ">XOFF",
+		">WAITS", ">LOST")
 	for _, p := range r.Ports {
 		for _, q := range p.IngressQueues {
 			peer, s := "runs", q.Segments
@@ -167,8 +174,9 @@ func (r *Buffer) ingressTable() *table {
 			case q.Off:
 				peer = "held"
 			}
-			t.row(p.label(), q.Priority.String(), peer, count(s.Private.UsedBytes), count(s.Shared.UsedBytes), count(q.ThresholdBytes),
-				count(s.Headroom.UsedBytes), optionalCount(s.Headroom.SizeBytes), count(s.Headroom.MaxStartBytes),
+			t.row(p.label(), q.Priority.String(), peer, count(s.Private.UsedBytes), count(s.Shared.UsedBytes),
+				count(q.ThresholdBytes), count(s.Headroom.UsedBytes), optionalCount(s.Headroom.SizeBytes),
+				count(s.Headroom.MaxStartBytes),
 				count(q.Xoff), count(q.WaitedFrames), count(q.DroppedFrames))
 		}
 	}
@@ -180,8 +188,8 @@ func (r *Buffer) egressTable() *table {
 	for _, p := range r.Ports {
 		for i, q := range p.EgressQueues {
 			if s := q.Segment; s.MaxStartBytes > 0 || q.DroppedFrames > 0 {
-				t.row(p.label(), count(i), count(s.UsedBytes), count(q.ThresholdBytes), count(s.MaxStartBytes), count(s.MaxClearBytes),
-					count(s.MaxWindow), count(q.DroppedFrames))
+				t.row(p.label(), count(i), count(s.UsedBytes), count(q.ThresholdBytes), count(s.MaxStartBytes),
+					count(s.MaxClearBytes), count(s.MaxWindow), count(q.DroppedFrames))
 			}
 		}
 	}
@@ -192,7 +200,8 @@ func (r *Buffer) ringTable() *table {
 	t := newTable("PORT", ">SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
 	for _, p := range r.Ports {
 		if p.Ring != nil && len(p.IngressQueues) > 0 {
-			t.row(p.Port, count(p.Ring.Slots), count(p.Ring.MaxFrames), duration(int64(p.Ring.HoldNs)), count(p.Ring.HoldBytes))
+			t.row(p.Port, count(p.Ring.Slots), count(p.Ring.MaxFrames), duration(int64(p.Ring.HoldNs)),
+				count(p.Ring.HoldBytes))
 		}
 	}
 	return t

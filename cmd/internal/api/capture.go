@@ -128,8 +128,8 @@ func (s *Server) captureOptions(c *CaptureRequest) (o capture.Options, want capt
 			want.Ports.Add(n)
 		}
 	}
-	o = capture.Options{Ports: c.Ports, Snap: c.Snap, Frames: c.Frames, Interfaces: s.source.Interfaces, Program: "pfcswitch " + ThisVersion().Version,
-		Comment: "switch " + s.source.Name()}
+	o = capture.Options{Ports: c.Ports, Snap: c.Snap, Frames: c.Frames, Interfaces: s.source.Interfaces,
+		Program: "pfcswitch " + ThisVersion().Version, Comment: "switch " + s.source.Name()}
 	if c.Filter != "" {
 		if o.Filter, err = capture.ParseFilter(c.Filter); err != nil {
 			return o, want, err

@@ -92,7 +92,8 @@ func blocks(t *testing.T, file []byte) map[uint32]int {
 // A capture that its client ends has what came before, and the statistics at its end.
 func TestCaptureThatItsClientEnds(t *testing.T) {
 	file, tally := record(t, CaptureRequest{}, func(f *fake) { f.feed(t, 0, 10); f.feed(t, 1, 5); f.feed(t, 7, 3) })
-	if want := map[uint32]int{0x0a0d0d0a: 1, 1: 3, 6: 18, 5: 3}; !reflect.DeepEqual(blocks(t, file), want) || tally.Frames != 18 {
+	if want := map[uint32]int{0x0a0d0d0a: 1, 1: 3, 6: 18, 5: 3}; !reflect.DeepEqual(blocks(t, file), want) ||
+		tally.Frames != 18 {
 		t.Errorf("blocks %v, %+v; want %v", blocks(t, file), tally, want)
 	}
 }
@@ -133,7 +134,8 @@ func TestCaptureThatCannotBeWritten(t *testing.T) {
 
 // What the client asks for, the server reads.
 func TestCaptureQuery(t *testing.T) {
-	want := CaptureRequest{Ports: []string{"a", "b"}, Snap: 7, Filter: "1,6 0 0 1", Frames: 9, For: time.Second, Last: time.Minute}
+	want := CaptureRequest{Ports: []string{"a", "b"}, Snap: 7, Filter: "1,6 0 0 1", Frames: 9, For: time.Second,
+		Last: time.Minute}
 	got, err := parseCapture(want.query())
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
@@ -142,7 +144,8 @@ func TestCaptureQuery(t *testing.T) {
 		t.Errorf("nothing asked: %+v, %v", got, err)
 	}
 	long := strings.Repeat("1", maxFilterText+1)
-	for _, query := range []string{"file=x", "snap=0", "snap=65601", "frames=x", "for=x", "last=-1s", "filter=" + long} {
+	for _, query := range []string{"file=x", "snap=0", "snap=65601", "frames=x", "for=x", "last=-1s",
+		"filter=" + long} {
 		q, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +164,8 @@ func FuzzCaptureQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c, err := parseCapture(q); err == nil && (c.Snap < 1 || c.Snap > capture.MaxSnap || c.For < 0 || c.Last < 0) {
+		if c, err := parseCapture(q); err == nil && (c.Snap < 1 || c.Snap > capture.MaxSnap || c.For < 0 ||
+			c.Last < 0) {
 			t.Errorf("%q: %+v", text, c)
 		}
 	})
@@ -209,9 +213,10 @@ func keeper(t *testing.T, f *fake) {
 	t.Cleanup(c.Close)
 }
 
-// slowCapture asks for a capture, reads it slowly, and returns what was in it and how long it took. begun is called when
-// it has begun, with a way for the client to end it.
-func slowCapture(t *testing.T, f *fake, query string, begun func(end func())) (tally capture.Tally, took time.Duration) {
+// slowCapture asks for a capture, reads it slowly, and returns what was in it and how long it took. begun is called
+// when it has begun, with a way for the client to end it.
+func slowCapture(t *testing.T, f *fake, query string, begun func(end func())) (tally capture.Tally,
+	took time.Duration) {
 	t.Helper()
 	server, client := net.Pipe()
 	ctx, end := context.WithCancel(t.Context())
@@ -304,7 +309,8 @@ func TestCaptureForATime(t *testing.T) {
 		server, client := net.Pipe()
 		begun := time.Now()
 		go func() {
-			NewServer(f, start, 0).capture(pipeWriter{server}, httptest.NewRequest(http.MethodGet, "/v1/capture?for=500ms", nil))
+			NewServer(f, start, 0).capture(pipeWriter{server},
+				httptest.NewRequest(http.MethodGet, "/v1/capture?for=500ms", nil))
 			_ = server.Close()
 		}()
 		var feeding sync.WaitGroup

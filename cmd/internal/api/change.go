@@ -24,7 +24,8 @@ type Applied struct {
 }
 
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(configTimeout)) // a connection that has none is no client's
+	// a connection that has none is no client's
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(configTimeout))
 	yaml, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxConfig))
 	if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) {
 		err = fmt.Errorf("it has more than %d bytes: send a configuration alone", tooLong.Limit)

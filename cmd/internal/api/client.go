@@ -28,7 +28,8 @@ type Client struct {
 // NewClient returns a client for the switch that listens on a socket.
 func NewClient(socket string) *Client {
 	c := &Client{socket: socket}
-	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	return c
@@ -114,8 +115,8 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte) (io
 	return a.Body, nil
 }
 
-// Follow reads the state and then events as they come, from sequence number since on (nil: new ones), and hands each line
-// to see, as it came and decoded, until the stream ends, see returns an error, or ctx ends, which is none.
+// Follow reads the state and then events as they come, from sequence number since on (nil: new ones), and hands each
+// line to see, as it came and decoded, until the stream ends, see returns an error, or ctx ends, which is none.
 func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte, line *Line) error) error {
 	path := "/v1/follow"
 	if since != nil {
@@ -150,7 +151,8 @@ func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte,
 
 func (c *Client) noSwitch(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the switch at %s takes questions and does not answer in time: it is stopped or hangs (kill -CONT, or start it again): %w", c.socket, err)
+		return fmt.Errorf("the switch at %s takes questions and does not answer in time: it is stopped or hangs "+
+			"(kill -CONT, or start it again): %w", c.socket, err)
 	}
 	return fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
 }
@@ -159,7 +161,8 @@ func (c *Client) noSwitch(err error) error {
 // the capture ends.
 func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Writer) (capture.Tally, error) {
 	var socket net.Conn
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		var err error
 		socket, err = new(net.Dialer).DialContext(ctx, "unix", c.socket)
 		return socket, err
@@ -188,7 +191,8 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 		return t, nil // it was to end
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("the switch has ended, or has cut off this capture, which stood still for %v: what came before can be read: %w", clientTimeout, err)
+		err = fmt.Errorf("the switch has ended, or has cut off this capture, which stood still for %v: what came "+
+			"before can be read: %w", clientTimeout, err)
 	}
 	return t, err
 }

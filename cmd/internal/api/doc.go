@@ -1,4 +1,5 @@
-// Package api is the control socket of a switch: the answers of the read commands, and the way of apply and clear to the daemon.
+// Package api is the control socket of a switch: the answers of the read commands, and the way of apply and clear to
+// the daemon.
 //
 //	Source → moment → Ports, PFC, … (one type for each noun) → JSON → unix socket → Client → JSON or Text
 //
@@ -26,8 +27,8 @@
 //
 // # JSON
 //
-// Every answer has "schema": 1. Keys may be added; no key is removed, renamed or given another type. Arrays are always arrays,
-// never null. Numbers are in the unit that ends the key's name (_bytes, _ns, _bits_per_second); shares are from 0 to 1.
-// Missing values are null. A priority is a number from 0 to 7. "all" stands for every priority of a port with 802.3x PAUSE,
-// and "unknown" for frames that were lost before their headers were read.
+// Every answer has "schema": 1. Keys may be added; no key is removed, renamed or given another type. Arrays are always
+// arrays, never null. Numbers are in the unit that ends the key's name (_bytes, _ns, _bits_per_second); shares are from
+// 0 to 1. Missing values are null. A priority is a number from 0 to 7. "all" stands for every priority of a port with
+// 802.3x PAUSE, and "unknown" for frames that were lost before their headers were read.
 package api

@@ -68,7 +68,8 @@ func (r *Doctor) Text() string {
 		if f.Interface == nil && f.Port == nil {
 			where = "machine"
 		}
-		fmt.Fprintf(&s, "\n%d. %s %s: %s\n   %s\n   seen: %s\n", i+1, strings.ToUpper(f.Severity), where, f.Trap, f.Effect, f.Seen)
+		fmt.Fprintf(&s, "\n%d. %s %s: %s\n   %s\n   seen: %s\n", i+1, strings.ToUpper(f.Severity), where, f.Trap,
+			f.Effect, f.Seen)
 		if f.Key != nil {
 			fmt.Fprintf(&s, "   write: %s\n", *f.Key)
 		}

@@ -43,7 +43,8 @@ func (m *moment) readEvents() Reply {
 func (r *Events) Text() string {
 	t := newTable("TIME", "KIND", "PORT", "PRIO", "PEER", ">COUNT", "TEXT")
 	for _, e := range r.Events {
-		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, optionalText(e.Port), optional(e.Priority, Priority.String), optionalText(e.Peer), count(e.Count), e.Text)
+		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, optionalText(e.Port),
+			optional(e.Priority, Priority.String), optionalText(e.Peer), count(e.Count), e.Text)
 	}
 	headline := r.headline()
 	if r.CutOff > 0 {
@@ -72,8 +73,8 @@ const (
 
 const (
 	maxFollowers = 64
-	// What a reader may leave unread, beside what the kernel holds for it, before it is cut off; and how long it then has
-	// for what is left and the sentence that says so.
+	// What a reader may leave unread, beside what the kernel holds for it, before it is cut off; and how long it then
+	// has for what is left and the sentence that says so.
 	followBacklog = 1024
 	followGrace   = 5 * time.Second
 	followEvery   = 100 * time.Millisecond
@@ -90,7 +91,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.followers.Add(1) > maxFollowers {
 		s.followers.Add(-1)
-		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d readers follow the events already: end one of them", maxFollowers))
+		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d readers follow the events already: end one of them",
+			maxFollowers))
 		return
 	}
 	defer s.followers.Add(-1)
@@ -111,7 +113,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if f.cut {
-		reason := fmt.Sprintf("this reader was too slow: %d events waited for it; read faster, or begin again", followBacklog)
+		reason := fmt.Sprintf("this reader was too slow: %d events waited for it; read faster, or begin again",
+			followBacklog)
 		_ = f.write(w, c, Line{Type: LineEnd, Reason: &reason}) // one who does not read does not read this
 	}
 }
@@ -184,7 +187,8 @@ func (f *follower) write(w http.ResponseWriter, c *http.ResponseController, line
 
 // eventOf translates an event.
 func eventOf(s Source, e *dataplane.Event) Event {
-	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: nonZero(e.Port), Text: e.Text, Count: e.Count}
+	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: nonZero(e.Port),
+		Text: e.Text, Count: e.Count}
 	if e.Peer != 0 {
 		v.Peer = nonZero(macAddress(e.Peer))
 	}

@@ -15,26 +15,28 @@ import (
 
 // Explanation is the answer to explain: the fate of frames in the switch, and why.
 type Explanation struct {
-	Schema  int              `json:"schema"`
-	Switch  string           `json:"switch"`
-	Running bool             `json:"running"` // false: a configuration at rest, whose ports are all up and whose buffer is empty
+	Schema int    `json:"schema"`
+	Switch string `json:"switch"`
+	// false: a configuration at rest, whose ports are all up and whose buffer is empty
+	Running bool             `json:"running"`
 	Frames  []ExplainedFrame `json:"frames"`
 }
 
 // ExplainedFrame describes one frame. Octets are without FCS.
 type ExplainedFrame struct {
-	Number   int             `json:"number"` // from 1
-	Port     string          `json:"port"`   // that it arrives at
-	Octets   int             `json:"octets"` // of the first piece of a super-frame that is cut
-	Pieces   int             `json:"pieces"` // that it is cut into; 1 where it is not
-	Priority *Priority       `json:"priority"`
-	Lossless bool            `json:"lossless"` // on arrival
-	VLAN     *uint16         `json:"vlan"`     // null where none applies
-	Verdict  string          `json:"verdict"`  // forwarded, flooded, waits (in the receive ring), taken (by the switch itself) or dropped
-	Reason   *string         `json:"reason"`   // of a drop
-	XOFF     bool            `json:"xoff"`     // it makes the switch tell the peer to stop
-	Steps    []ExplainedStep `json:"steps"`
-	Copies   []ExplainedCopy `json:"copies"` // on their way out
+	Number   int       `json:"number"` // from 1
+	Port     string    `json:"port"`   // that it arrives at
+	Octets   int       `json:"octets"` // of the first piece of a super-frame that is cut
+	Pieces   int       `json:"pieces"` // that it is cut into; 1 where it is not
+	Priority *Priority `json:"priority"`
+	Lossless bool      `json:"lossless"` // on arrival
+	VLAN     *uint16   `json:"vlan"`     // null where none applies
+	// forwarded, flooded, waits (in the receive ring), taken (by the switch itself) or dropped
+	Verdict string          `json:"verdict"`
+	Reason  *string         `json:"reason"` // of a drop
+	XOFF    bool            `json:"xoff"`   // it makes the switch tell the peer to stop
+	Steps   []ExplainedStep `json:"steps"`
+	Copies  []ExplainedCopy `json:"copies"` // on their way out
 }
 
 // ExplainedStep is one station of the way of a frame.
@@ -104,8 +106,8 @@ func verdictOf(f *dataplane.Foresight) string {
 }
 
 func copyOf(f *dataplane.Foresight, c *dataplane.Copy) ExplainedCopy {
-	e := ExplainedCopy{Port: c.Name, Queue: c.Queue, Octets: c.Octets, Tagged: c.Tagged, AheadBytes: c.AheadOctets, PausedNs: c.PausedNs,
-		MarkShare: c.MarkShare}
+	e := ExplainedCopy{Port: c.Name, Queue: c.Queue, Octets: c.Octets, Tagged: c.Tagged, AheadBytes: c.AheadOctets,
+		PausedNs: c.PausedNs, MarkShare: c.MarkShare}
 	if !f.Marks {
 		e.MarkShare = 0
 	}
@@ -131,7 +133,8 @@ func (r *Explanation) Text() string {
 		if i > 0 {
 			s.WriteString("\n")
 		}
-		fmt.Fprintf(&s, "frame %d, %d octets, in by %s, %s: %s\n", f.Number, f.Octets, f.Port, where, strings.ToUpper(f.summary()))
+		fmt.Fprintf(&s, "frame %d, %d octets, in by %s, %s: %s\n", f.Number, f.Octets, f.Port, where,
+			strings.ToUpper(f.summary()))
 		for _, step := range f.Steps {
 			key := ""
 			if step.Key != nil {
@@ -169,7 +172,8 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		v, err := hex.DecodeString(text)
 		header, ok := frame.DecodeVnetHeader(v)
 		if err != nil || !ok {
-			refuse(w, http.StatusBadRequest, fmt.Errorf("vnet=%s: not the %d octets of a virtio header", text, frame.VnetHeaderOctets))
+			refuse(w, http.StatusBadRequest, fmt.Errorf("vnet=%s: not the %d octets of a virtio header", text,
+				frame.VnetHeaderOctets))
 			return
 		}
 		q.Vnet = header
@@ -184,5 +188,6 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, unknown)
 		return
 	}
-	reply(w, Explanation{Schema: Schema, Switch: s.source.Name(), Running: true, Frames: []ExplainedFrame{Explain(max(1, number), &f)}})
+	reply(w, Explanation{Schema: Schema, Switch: s.source.Name(), Running: true,
+		Frames: []ExplainedFrame{Explain(max(1, number), &f)}})
 }

@@ -20,7 +20,8 @@ type explainer struct {
 }
 
 func (n *explainer) add(station, key, format string, args ...any) {
-	n.steps = append(n.steps, ExplainedStep{Number: len(n.steps) + 1, Station: station, Key: nonZero(key), Text: fmt.Sprintf(format, args...)})
+	n.steps = append(n.steps, ExplainedStep{Number: len(n.steps) + 1, Station: station, Key: nonZero(key),
+		Text: fmt.Sprintf(format, args...)})
 }
 
 // portKey is a key of the ingress port.
@@ -61,10 +62,12 @@ func (n *explainer) arrival() {
 		n.add("port", "", "%s is down: a frame that comes now is dropped (port-down)", f.Config.Name)
 		return
 	case f.Priority == dataplane.Unknown:
-		n.add("frame", "", "%d octets are no Ethernet frame: too short for a header, or for the rest of a tag; dropped (malformed)", f.Octets)
+		n.add("frame", "", "%d octets are no Ethernet frame: too short for a header, or for the rest of a tag; "+
+			"dropped (malformed)", f.Octets)
 		return
 	case f.Pieces > 1:
-		n.add("port", "ports.*.speed", "a super-frame: some port has a speed, so it is cut into %d frames; of these the first is explained, of %d octets", f.Pieces, f.Octets)
+		n.add("port", "ports.*.speed", "a super-frame: some port has a speed, so it is cut into %d frames; of these "+
+			"the first is explained, of %d octets", f.Pieces, f.Octets)
 	}
 	tag := "untagged"
 	if h.Tagged {
@@ -77,7 +80,8 @@ func (n *explainer) arrival() {
 	if f.DSCP >= 0 {
 		dscp = fmt.Sprintf(", DSCP %d", f.DSCP)
 	}
-	n.add("frame", "", "%s → %s, EtherType 0x%04x, %s%s, %d octets without FCS", macAddress(h.Src), macAddress(h.Dst), h.EtherType, tag, dscp, f.Octets)
+	n.add("frame", "", "%s → %s, EtherType 0x%04x, %s%s, %d octets without FCS", macAddress(h.Src), macAddress(h.Dst),
+		h.EtherType, tag, dscp, f.Octets)
 }
 
 func (n *explainer) classification() {
@@ -97,22 +101,29 @@ func (n *explainer) classification() {
 	case c.Trust == classify.TrustPCP && f.Header.Tagged:
 		n.add("classify", trust, "trust pcp: the tag says priority %d, which is %s", f.Priority, kind)
 	case c.Trust == classify.TrustPCP:
-		n.add("classify", n.portKey("default_priority"), "trust pcp, but there is no tag: the default priority %d, which is %s", f.Priority, kind)
+		n.add("classify", n.portKey("default_priority"),
+			"trust pcp, but there is no tag: the default priority %d, which is %s", f.Priority, kind)
 	case c.Trust == classify.TrustDSCP && f.DSCP >= 0:
-		n.add("classify", fmt.Sprintf("priorities.dscp.%d", f.DSCP), "trust dscp: DSCP %d is priority %d, which is %s", f.DSCP, f.Priority, kind)
+		n.add("classify", fmt.Sprintf("priorities.dscp.%d", f.DSCP), "trust dscp: DSCP %d is priority %d, which is %s",
+			f.DSCP, f.Priority, kind)
 	case c.Trust == classify.TrustDSCP:
-		n.add("classify", n.portKey("default_priority"), "trust dscp, but this is no IP packet: the default priority %d, which is %s", f.Priority, kind)
+		n.add("classify", n.portKey("default_priority"),
+			"trust dscp, but this is no IP packet: the default priority %d, which is %s", f.Priority, kind)
 	default:
-		n.add("classify", n.portKey("default_priority"), "trust port: the default priority %d, which is %s", f.Priority, kind)
+		n.add("classify", n.portKey("default_priority"), "trust port: the default priority %d, which is %s", f.Priority,
+			kind)
 	}
 }
 
 var trapTexts = map[dataplane.Taker]string{
-	dataplane.TakenMACControl:  "MAC Control (PAUSE, PFC, measurement): it is obeyed, answered or ignored here, and never forwarded",
-	dataplane.TakenLLDP:        "LLDP: it is for this port's agent, and never forwarded",
-	dataplane.TakenStream:      "a frame of the stream with which the peer fills the link for a check of the headroom: it is counted, and never forwarded",
+	dataplane.TakenMACControl: "MAC Control (PAUSE, PFC, measurement): it is obeyed, answered or ignored here, and " +
+		"never forwarded",
+	dataplane.TakenLLDP: "LLDP: it is for this port's agent, and never forwarded",
+	dataplane.TakenStream: "a frame of the stream with which the peer fills the link for a check of the " +
+		"headroom: it is counted, and never forwarded",
 	dataplane.TakenMeasurement: "a measurement frame for this port: it is answered or counted, and never forwarded",
-	dataplane.TakenLoopProbe:   "a loop probe of this very switch: there is a loop, and flooding on a port of it is switched off",
+	dataplane.TakenLoopProbe: "a loop probe of this very switch: there is a loop, and flooding on a port of it is " +
+		"switched off",
 }
 
 func (n *explainer) trapped() { n.add("switch", "", "%s", trapTexts[n.f.Taken]) }
@@ -122,7 +133,9 @@ func (n *explainer) oversize() {
 		n.add("port", "", "a super-frame that cannot be cut: dropped (malformed)")
 		return
 	}
-	n.add("port", n.portKey("mtu"), "%d octets are more than the %d that the port carries (a tag comes on top): dropped (oversize)", n.f.Octets, n.f.Config.MaxFrame)
+	n.add("port", n.portKey("mtu"),
+		"%d octets are more than the %d that the port carries (a tag comes on top): dropped (oversize)", n.f.Octets,
+		n.f.Config.MaxFrame)
 }
 
 func (n *explainer) trunk() {
@@ -130,8 +143,9 @@ func (n *explainer) trunk() {
 		n.add("trunk", "trunks."+n.f.Trunk, "a port of trunk %s: %s", n.f.Trunk, n.dropped())
 		return
 	}
-	n.add("trunk", "trunks."+n.f.Trunk, "a port of trunk %s: the frame passes unchanged to %s; meter and RED, where there are some, judge it when its turn comes, and are not foreseen",
-		n.f.Trunk, n.f.Copies[0].Name)
+	n.add("trunk", "trunks."+n.f.Trunk,
+		"a port of trunk %s: the frame passes unchanged to %s; meter and RED, where there are some, judge it when "+
+			"its turn comes, and are not foreseen", n.f.Trunk, n.f.Copies[0].Name)
 }
 
 func (n *explainer) vlan() {
@@ -148,7 +162,8 @@ func (n *explainer) vlan() {
 	case f.Member:
 		n.add("vlan", key, "%s, of which %s is a member", from, f.Config.Name)
 	default:
-		n.add("vlan", n.portKey("tagged"), "%s, of which %s is no member (pvid %d): dropped (filtered)", from, f.Config.Name, f.Config.Bridge.PVID)
+		n.add("vlan", n.portKey("tagged"), "%s, of which %s is no member (pvid %d): dropped (filtered)", from,
+			f.Config.Name, f.Config.Bridge.PVID)
 	}
 }
 
@@ -159,7 +174,8 @@ func (n *explainer) forwarding() {
 	d := &f.Decision
 	known := ""
 	if f.Station.Known {
-		known = fmt.Sprintf("the destination was learned behind %s %s ago", f.Known, time.Duration(f.Station.AgeNs).Round(time.Millisecond))
+		known = fmt.Sprintf("the destination was learned behind %s %s ago", f.Known,
+			time.Duration(f.Station.AgeNs).Round(time.Millisecond))
 		if f.Station.Static {
 			known = "a static entry has the destination behind " + f.Known
 		}
@@ -172,17 +188,21 @@ func (n *explainer) forwarding() {
 	case d.Kind == bridge.Flood:
 		n.flooding()
 	case bridge.Reserved(f.Header.Dst):
-		n.add("bridge", "", "the destination is one of those that no bridge forwards (802.1Q table 8-1): %s", n.dropped())
+		n.add("bridge", "", "the destination is one of those that no bridge forwards (802.1Q table 8-1): %s",
+			n.dropped())
 	case f.Reason == dataplane.DropSamePort:
 		n.add("bridge", "fdb", "the destination is behind the port that the frame came by: %s", n.dropped())
 	case f.Reason == dataplane.DropStorm:
-		n.add("bridge", n.portKey("storm"), "the frame would have to be flooded, and the port has used up what it may flood: %s", n.dropped())
+		n.add("bridge", n.portKey("storm"),
+			"the frame would have to be flooded, and the port has used up what it may flood: %s", n.dropped())
 	case f.Reason == dataplane.DropPortDown:
 		n.add("bridge", "", "every port that it should leave by is down (%s): %s", known, n.dropped())
 	case known != "":
-		n.add("bridge", n.portKey("tagged"), "%s, which is no member of VLAN %d, or flooding is shut by loop detection: %s", known, f.VLAN, n.dropped())
+		n.add("bridge", n.portKey("tagged"),
+			"%s, which is no member of VLAN %d, or flooding is shut by loop detection: %s", known, f.VLAN, n.dropped())
 	default:
-		n.add("bridge", "ports.*.flood", "the frame would have to be flooded, and no other port of VLAN %d floods: %s", f.VLAN, n.dropped())
+		n.add("bridge", "ports.*.flood", "the frame would have to be flooded, and no other port of VLAN %d floods: %s",
+			f.VLAN, n.dropped())
 	}
 }
 
@@ -190,10 +210,12 @@ func (n *explainer) flooding() {
 	f := n.f
 	switch {
 	case f.Dropped && f.Reason == dataplane.DropUnknownLossless:
-		n.add("bridge", "unknown_lossless", "%s: it would be flooded, which deadlocks in a lossless priority: %s", f.Decision.Cause, n.dropped())
+		n.add("bridge", "unknown_lossless", "%s: it would be flooded, which deadlocks in a lossless priority: %s",
+			f.Decision.Cause, n.dropped())
 	case f.Demoted:
-		n.add("bridge", "unknown_lossless", "%s: it is flooded to %s, through the lossy pool and queue %d, since flooding in a lossless priority deadlocks; its bytes stay as they are",
-			f.Decision.Cause, portNames(f.Copies), f.Copies[0].Queue)
+		n.add("bridge", "unknown_lossless",
+			"%s: it is flooded to %s, through the lossy pool and queue %d, since flooding in a lossless priority "+
+				"deadlocks; its bytes stay as they are", f.Decision.Cause, portNames(f.Copies), f.Copies[0].Queue)
 	default:
 		n.add("bridge", "fdb", "%s: it is flooded to %s", f.Decision.Cause, portNames(f.Copies))
 	}
@@ -223,22 +245,29 @@ func (n *explainer) admission() {
 	name, key := n.queueName()
 	q := &p.Queue
 	if n.f.InRing {
-		n.add("ring", "buffer.ring_hold", "a frame of %s waits in the receive ring for room: what comes now waits behind it", n.f.Config.Name)
+		n.add("ring", "buffer.ring_hold",
+			"a frame of %s waits in the receive ring for room: what comes now waits behind it", n.f.Config.Name)
 	}
-	n.add("buffer", key, "%s of %s: private %s of %s, shared %s of %s (threshold; %s of the shared segment are free), headroom %s of %s; the frame takes %s",
-		name, n.f.Config.Name, count(q.Used.Private.Now), count(q.Config.Private), count(q.Used.Shared.Now), count(q.Threshold), count(p.Free),
+	n.add("buffer", key, "%s of %s: private %s of %s, shared %s of %s (threshold; %s of the shared segment are "+
+		"free), headroom %s of %s; the frame takes %s", name, n.f.Config.Name, count(q.Used.Private.Now),
+		count(q.Config.Private), count(q.Used.Shared.Now), count(q.Threshold), count(p.Free),
 		count(q.Used.Headroom.Now), count(q.Config.Headroom), count(p.Size))
 	switch p.Verdict {
 	case buffer.Accept:
-		n.add("buffer", "buffer.lossless.alpha", "admitted: %s private, %s shared; no XOFF for it", count(p.Private), count(p.Shared))
+		n.add("buffer", "buffer.lossless.alpha", "admitted: %s private, %s shared; no XOFF for it", count(p.Private),
+			count(p.Shared))
 	case buffer.AcceptHeadroom:
-		n.add("buffer", "buffer.headroom", "beyond the threshold: admitted into the headroom, %s; %s", count(p.Headroom), n.xoff())
+		n.add("buffer", "buffer.headroom", "beyond the threshold: admitted into the headroom, %s; %s",
+			count(p.Headroom), n.xoff())
 	case buffer.Wait:
-		n.add("buffer", "buffer.ring_hold", "no room, in the headroom either: the frame waits in the receive ring, and is not lost; %s", n.xoff())
+		n.add("buffer", "buffer.ring_hold",
+			"no room, in the headroom either: the frame waits in the receive ring, and is not lost; %s", n.xoff())
 	case buffer.DropOversize:
 		n.add("buffer", "buffer.lossless.size", "larger than the queue can ever hold: dropped (oversize)")
 	default:
-		n.add("buffer", "buffer.ring_hold", "no room, in the headroom either, and ring_hold is off: dropped (lossless-headroom), a LOSSLESS frame is lost; %s", n.xoff())
+		n.add("buffer", "buffer.ring_hold",
+			"no room, in the headroom either, and ring_hold is off: dropped (lossless-headroom), a LOSSLESS frame is "+
+				"lost; %s", n.xoff())
 	}
 }
 
@@ -256,7 +285,8 @@ func (n *explainer) egress(c *dataplane.Copy) {
 	}
 	if c.Dropped || n.f.Dropped || n.f.Waits {
 		if c.Dropped && c.Reason == dataplane.DropOversize {
-			n.add("egress", "ports."+name+".mtu", "%s carries %d octets (a tag comes on top): dropped (oversize)", name, c.MaxFrame)
+			n.add("egress", "ports."+name+".mtu", "%s carries %d octets (a tag comes on top): dropped (oversize)", name,
+				c.MaxFrame)
 		}
 		return
 	}
@@ -265,15 +295,19 @@ func (n *explainer) egress(c *dataplane.Copy) {
 	if q.Strict {
 		served = "strict priority"
 	}
-	n.add("egress", fmt.Sprintf("queues.%d", c.Queue), "queue %d of %s (%s): %d frames with %s B wait before it", c.Queue, name, served, c.AheadFrames, count(c.AheadOctets))
+	n.add("egress", fmt.Sprintf("queues.%d", c.Queue), "queue %d of %s (%s): %d frames with %s B wait before it",
+		c.Queue, name, served, c.AheadFrames, count(c.AheadOctets))
 	if c.MarkShare > 0 {
 		n.marking(c)
 	}
 	switch {
 	case c.Discards:
-		n.add("watchdog", "watchdog.action", "a deadlock was found: the watchdog discards what queue %d of %s holds, this frame too", c.Queue, name)
+		n.add("watchdog", "watchdog.action",
+			"a deadlock was found: the watchdog discards what queue %d of %s holds, this frame too", c.Queue, name)
 	case c.PausedNs > 0:
-		n.add("pause", "ports."+name+".flow_control", "the peer of %s holds queue %d, for %s yet if it says nothing else: the frame waits", name, c.Queue, duration(c.PausedNs))
+		n.add("pause", "ports."+name+".flow_control",
+			"the peer of %s holds queue %d, for %s yet if it says nothing else: the frame waits", name, c.Queue,
+			duration(c.PausedNs))
 	}
 	n.leaving(c)
 }
@@ -284,17 +318,20 @@ func (n *explainer) lossy(c *dataplane.Copy) {
 	if !p.Accepted {
 		verdict = "dropped (lossy-threshold)"
 	}
-	n.add("buffer", "buffer.lossy.alpha", "lossy queue %d of %s: %s of %s (threshold; %s of the pool are free), the frame takes %s: %s", c.Queue, c.Name,
+	n.add("buffer", "buffer.lossy.alpha",
+		"lossy queue %d of %s: %s of %s (threshold; %s of the pool are free), the frame takes %s: %s", c.Queue, c.Name,
 		count(p.Queue.Used.Now), count(p.Queue.Threshold), count(p.Free), count(p.Size), verdict)
 }
 
 func (n *explainer) marking(c *dataplane.Copy) {
 	key := fmt.Sprintf("ecn.%d", c.Queue)
 	if !n.f.Marks {
-		n.add("ecn", key, "the queue is long enough to mark, but the sender of this frame does not know ECN: it passes unmarked")
+		n.add("ecn", key, "the queue is long enough to mark, but the sender of this frame does not know ECN: it "+
+			"passes unmarked")
 		return
 	}
-	n.add("ecn", key, "the queue holds %s B: %s %% of such frames are marked CE", count(c.AheadOctets), percent(c.MarkShare))
+	n.add("ecn", key, "the queue holds %s B: %s %% of such frames are marked CE", count(c.AheadOctets),
+		percent(c.MarkShare))
 }
 
 func (n *explainer) leaving(c *dataplane.Copy) {
@@ -314,6 +351,8 @@ func (n *explainer) leaving(c *dataplane.Copy) {
 	}
 	n.add("send", key, "leaves %s %s, %d octets, %s", name, tag, c.Octets, speed)
 	if n.f.Header.Tagged && n.f.Header.TCI.PCP() != 0 && !c.Tagged {
-		n.add("send", "ports."+name+".tagged", "its PCP %d is lost with the tag: a next hop that trusts PCP takes it for its default priority", n.f.Header.TCI.PCP())
+		n.add("send", "ports."+name+".tagged",
+			"its PCP %d is lost with the tag: a next hop that trusts PCP takes it for its default priority",
+			n.f.Header.TCI.PCP())
 	}
 }

@@ -6,8 +6,8 @@ import "slices"
 type Filter struct {
 	Ports      []string   // empty: all
 	Priorities []Priority // empty: all. "all", of a port with 802.3x PAUSE, is kept too
-	// There returns the names of the ports that there are. It is called where an answer, which may have nothing of a port, does
-	// not tell.
+	// There returns the names of the ports that there are. It is called where an answer, which may have nothing of a
+	// port, does not tell.
 	There func() ([]string, error)
 }
 
@@ -58,7 +58,10 @@ func (f Filter) Apply(r Reply) error {
 		err := f.known(func(name string) bool {
 			return slices.ContainsFunc(r.Trunks, func(t Trunk) bool { return slices.Contains(t.ports(), name) })
 		})
-		keep(&r.Trunks, func(t *Trunk) bool { return slices.ContainsFunc(t.ports(), func(n string) bool { return f.at(&n) }) })
+		keep(&r.Trunks, func(t *Trunk) bool {
+			return slices.ContainsFunc(t.ports(),
+				func(n string) bool { return f.at(&n) })
+		})
 		return err
 	case *FDB:
 		keep(&r.Entries, func(e *FDBEntry) bool { return f.at(e.Port) })

@@ -39,7 +39,8 @@ func (b *busy) happen(n int, text string) {
 	b.Lock()
 	defer b.Unlock()
 	for range n {
-		b.all = append(b.all, dataplane.Event{Seq: uint64(len(b.all)), Kind: dataplane.EventLoop, Priority: -1, Text: text, Count: 1})
+		b.all = append(b.all, dataplane.Event{Seq: uint64(len(b.all)), Kind: dataplane.EventLoop, Priority: -1,
+			Text: text, Count: 1})
 	}
 }
 
@@ -64,7 +65,8 @@ func serveBusy(t *testing.T, b *busy) (*Client, *Server, string) {
 	return NewClient(path), server, path
 }
 
-// The stream begins with the state; then come the events since, new ones, and those whose count grows, until the reader ends it.
+// The stream begins with the state; then come the events since, new ones, and those whose count grows, until the reader
+// ends it.
 func TestFollow(t *testing.T) {
 	b := &busy{}
 	b.happen(3, "before")
@@ -76,7 +78,8 @@ func TestFollow(t *testing.T) {
 	err := c.Follow(ctx, &since, func(_ []byte, line *Line) error {
 		switch {
 		case line.Type == LineState && line.State != nil && line.Event == nil:
-			got = append(got, fmt.Sprintf("state of %s, next %d, %d ports", line.State.Switch, line.State.NextEvent, len(line.State.Ports)))
+			got = append(got, fmt.Sprintf("state of %s, next %d, %d ports", line.State.Switch, line.State.NextEvent,
+				len(line.State.Ports)))
 		case line.Type == LineEvent && line.Event != nil && line.State == nil:
 			got = append(got, fmt.Sprintf("%d %s %d", line.Event.Seq, line.Event.Text, line.Event.Count))
 		}
@@ -113,7 +116,8 @@ func TestFollowAfterAClear(t *testing.T) {
 	}
 }
 
-// Without a sequence number only new events come; with one that the switch has not come to, as after a restart, likewise.
+// Without a sequence number only new events come; with one that the switch has not come to, as after a restart,
+// likewise.
 func TestFollowNew(t *testing.T) {
 	for _, since := range []*uint64{nil, new(uint64(99))} {
 		b := &busy{}

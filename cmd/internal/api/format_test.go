@@ -8,10 +8,14 @@ import (
 
 func TestFormats(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
-		{count(0), "0"}, {count(-1), "-1"}, {count(999), "999"}, {count(1000), "1,000"}, {count(-123456), "-123,456"}, {count(uint64(4021000)), "4,021,000"},
-		{Rate(1e9), "1G"}, {Rate(2_500_000_000), "2.5G"}, {Rate(800e9), "800G"}, {Rate(1.6e12), "1.6T"}, {Rate(100e6), "100M"}, {Rate(1_000_001), "1000.001k"}, {Rate(999), "999"},
-		{duration(0), "0"}, {duration(999), "999ns"}, {duration(1_204_321), "1.204ms"}, {duration(812e6), "812ms"}, {duration(123_456_789_000), "2m3.5s"},
-		{clock(0), "00:00:00"}, {clock(751 * int64(time.Second)), "00:12:31"}, {clock(2*86400e9 + 3_604e9), "2d 01:00:04"},
+		{count(0), "0"}, {count(-1), "-1"}, {count(999), "999"}, {count(1000), "1,000"}, {count(-123456), "-123,456"},
+		{count(uint64(4021000)), "4,021,000"},
+		{Rate(1e9), "1G"}, {Rate(2_500_000_000), "2.5G"}, {Rate(800e9), "800G"}, {Rate(1.6e12), "1.6T"},
+		{Rate(100e6), "100M"}, {Rate(1_000_001), "1000.001k"}, {Rate(999), "999"},
+		{duration(0), "0"}, {duration(999), "999ns"}, {duration(1_204_321), "1.204ms"}, {duration(812e6), "812ms"},
+		{duration(123_456_789_000), "2m3.5s"},
+		{clock(0), "00:00:00"}, {clock(751 * int64(time.Second)), "00:12:31"},
+		{clock(2*86400e9 + 3_604e9), "2d 01:00:04"},
 		{percent(0), "0.0"}, {percent(0.217), "21.7"}, {percent(1), "100.0"},
 	} {
 		if tt.got != tt.want {
@@ -28,7 +32,8 @@ func TestTable(t *testing.T) {
 	if got := table.String(); got != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
-	if got := sections("top\n", section{"left out", newTable("A")}, section{"title", table}); got != "top\n\ntitle\n"+want {
+	if got := sections("top\n", section{"left out", newTable("A")},
+		section{"title", table}); got != "top\n\ntitle\n"+want {
 		t.Errorf("got %q", got)
 	}
 }
@@ -67,8 +72,10 @@ func TestPauseState(t *testing.T) {
 		on, up, paused, holding bool
 		want                    string
 	}{
-		{false, true, false, false, "off"}, {false, false, false, false, "off"}, {true, true, false, false, "running"}, {true, true, true, false, "paused by peer"},
-		{true, true, false, true, "holding peer"}, {true, true, true, true, "both"}, {true, false, false, false, "down"}, {true, false, true, true, "down"},
+		{false, true, false, false, "off"}, {false, false, false, false, "off"}, {true, true, false, false, "running"},
+		{true, true, true, false, "paused by peer"},
+		{true, true, false, true, "holding peer"}, {true, true, true, true, "both"},
+		{true, false, false, false, "down"}, {true, false, true, true, "down"},
 	} {
 		if got := pauseState(tt.on, tt.up, tt.paused, tt.holding); got != tt.want {
 			t.Errorf("%+v: got %s", tt, got)

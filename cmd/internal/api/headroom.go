@@ -25,8 +25,9 @@ type HeadroomInfo struct {
 
 // HeadroomPort is the headroom of one port. Bits are counted on the wire, with FCS, preamble and gap.
 type HeadroomPort struct {
-	Port           string  `json:"port"`
-	State          string  `json:"state"`    // measuring, settling, silent, by hand, not agreed, waiting for LLDP, or down
+	Port string `json:"port"`
+	// measuring, settling, silent, by hand, not agreed, waiting for LLDP, or down
+	State          string  `json:"state"`
 	Neighbor       *string `json:"neighbor"` // as LLDP names it
 	Auto           bool    `json:"auto"`     // the headroom follows what is found
 	ManualRequired bool    `json:"manual_required"`
@@ -42,22 +43,28 @@ type HeadroomPort struct {
 	PlainBits       *int64         `json:"plain_bits"`      // the measured value without the peer's reaction and burst
 	ReceivedBits    *int64         `json:"received_bits"`   // that follows from what the peer told, bounded
 	PeerFoundBits   *int64         `json:"peer_found_bits"` // the peer's own value, as it told it
-	ToldBits        *int64         `json:"told_bits"`       // what this end told the peer last; null where it has told nothing
-	Told            bool           `json:"told"`            // and the peer has acknowledged it
-	PeerHasBytes    *int64         `json:"peer_has_bytes"`  // in force there, as that says, or told_bits where it only sends that back; null where it has said nothing
-	PeerApplied     bool           `json:"peer_applied"`    // it is no less than what it was told
-	TargetBytes     *int64         `json:"target_bytes"`    // what should be in force by all that was found; null where nothing was
-	InForceBytes    int64          `json:"in_force_bytes"`
-	InForceCells    int64          `json:"in_force_cells"`
-	XonBytes        *int64         `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
+	// what this end told the peer last; null where it has told nothing
+	ToldBits *int64 `json:"told_bits"`
+	Told     bool   `json:"told"` // and the peer has acknowledged it
+	// in force there, as that says, or told_bits where it only sends that back; null where it has said nothing
+	PeerHasBytes *int64 `json:"peer_has_bytes"`
+	PeerApplied  bool   `json:"peer_applied"` // it is no less than what it was told
+	// what should be in force by all that was found; null where nothing was
+	TargetBytes  *int64 `json:"target_bytes"`
+	InForceBytes int64  `json:"in_force_bytes"`
+	InForceCells int64  `json:"in_force_cells"`
+	XonBytes     *int64 `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
 
-	Finding      *HeadroomFinding `json:"finding"`       // what the measured value is computed of; null while this end has not measured
-	Trip         *Spread          `json:"trip"`          // samples of t: there and back, without the time at the peer where four stamps tell it
-	Turn         *Spread          `json:"turn"`          // the time at the peer
-	TurnIdle     *Spread          `json:"turn_idle"`     // the same while the link was idle
-	TurnBusy     *Spread          `json:"turn_busy"`     // and while it carried more than a tenth of its speed
-	Reaction     *Spread          `json:"reaction"`      // of this end to XOFF
-	ReactionIdle *Spread          `json:"reaction_idle"` // the same while the link was idle; a port that had nothing to send has none
+	// what the measured value is computed of; null while this end has not measured
+	Finding *HeadroomFinding `json:"finding"`
+	// samples of t: there and back, without the time at the peer where four stamps tell it
+	Trip     *Spread `json:"trip"`
+	Turn     *Spread `json:"turn"`      // the time at the peer
+	TurnIdle *Spread `json:"turn_idle"` // the same while the link was idle
+	TurnBusy *Spread `json:"turn_busy"` // and while it carried more than a tenth of its speed
+	Reaction *Spread `json:"reaction"`  // of this end to XOFF
+	// the same while the link was idle; a port that had nothing to send has none
+	ReactionIdle *Spread          `json:"reaction_idle"`
 	ReactionBusy *Spread          `json:"reaction_busy"` // and while it carried more than a tenth of its speed
 	Queues       []HeadroomQueue  `json:"queues"`
 	Messages     HeadroomMessages `json:"messages"`
@@ -100,18 +107,23 @@ type Spread struct {
 // HeadroomQueue is the headroom use of one lossless ingress queue, by the time stamps of the frames, in octets on the
 // wire.
 type HeadroomQueue struct {
-	Priority   Priority `json:"priority"`
-	SizeBytes  int64    `json:"size_bytes"`
-	XonBytes   int64    `json:"xon_bytes"`      // resume threshold in force
-	Xoffs      uint64   `json:"xoffs"`          // how often the peer was told to stop
-	PeakBytes  int64    `json:"peak_bytes"`     // most that came after an XOFF had left
-	PacedBytes int64    `json:"paced_bytes"`    // likewise, of which the link's speed passes no more in the time that has passed: without the peer's burst
-	RingBytes  int64    `json:"ring_bytes"`     // most that had come before, and was looked at after
-	RingFrames uint64   `json:"ring_frames"`    // frames that came after an XOFF had left and had to wait in the ring: the headroom was too small
-	Crowded    uint64   `json:"crowded_frames"` // the same, because of what had come before
+	Priority  Priority `json:"priority"`
+	SizeBytes int64    `json:"size_bytes"`
+	XonBytes  int64    `json:"xon_bytes"`  // resume threshold in force
+	Xoffs     uint64   `json:"xoffs"`      // how often the peer was told to stop
+	PeakBytes int64    `json:"peak_bytes"` // most that came after an XOFF had left
+	// likewise, of which the link's speed passes no more in the time that has passed: without the peer's burst
+	PacedBytes int64 `json:"paced_bytes"`
+	RingBytes  int64 `json:"ring_bytes"` // most that had come before, and was looked at after
+	// frames that came after an XOFF had left and had to wait in the ring: the headroom was too small
+	RingFrames uint64 `json:"ring_frames"`
+	Crowded    uint64 `json:"crowded_frames"` // the same, because of what had come before
 
-	ExceededXoffs uint64            `json:"exceeded_xoffs"` // XOFFs after which more came than the room of a HeadroomTightest; a check counts those that exceed what was in force
-	Tightest      *HeadroomTightest `json:"tightest"`       // the XOFF that left least of it; null where nothing has come after any
+	// XOFFs after which more came than the room of a HeadroomTightest; a check counts those that exceed what was in
+	// force
+	ExceededXoffs uint64 `json:"exceeded_xoffs"`
+	// the XOFF that left least of it; null where nothing has come after any
+	Tightest *HeadroomTightest `json:"tightest"`
 }
 
 // HeadroomTightest compares the frames after one XOFF with the headroom at that moment: the headroom in force, or the
@@ -144,20 +156,24 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 	h, value := &info.Report, valueOf(info.Cell)
 	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: nonZero(h.Neighbour), Auto: h.Settings.Auto,
 		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CellBytes: info.Cell,
-		CalculatedBytes: info.Calculated.Bytes(), Calculated: value(info.Calculated.Terms()), Eta: value(info.Calculated.Eta), Delay: value(info.Calculated.Delay),
+		CalculatedBytes: info.Calculated.Bytes(), Calculated: value(info.Calculated.Terms()),
+		Eta: value(info.Calculated.Eta), Delay: value(info.Calculated.Delay),
 		ToldBits: nonZero(h.ResultBits), Told: h.ResultAcked, TargetBytes: nonZero(headroom.Octets(h.Target)),
 		InForceBytes: h.InForce, InForceCells: headroom.Cells(h.InForce, info.Cell),
-		Trip: spread(h.RoundTrips), Turn: spread(h.Turnarounds), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions),
+		Trip: spread(h.RoundTrips), Turn: spread(h.Turnarounds), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy),
+		Reaction:     spread(h.Reactions),
 		ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy), Queues: []HeadroomQueue{},
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
-			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams, Ignored: []Ignored{}}}
+			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams,
+			Ignored: []Ignored{}}}
 	if h.ManualRequired {
 		p.Remedy = nonZero(fmt.Sprintf("%s: %d", h.Settings.Key, h.ManualBytes))
 	}
 	if h.Measured != nil {
 		v, f := value(h.Measured), &h.Finding
 		p.Measured, p.PlainBits, p.XonBytes = &v, &h.Plain, &h.Xon
-		p.Finding = &HeadroomFinding{TripNs: int64(f.RoundTrip), PrecisionNs: int64(f.Precision), ReactionNs: int64(f.Reaction), SendLimitBits: nonZero(f.SendLimit), BurstBits: f.Burst}
+		p.Finding = &HeadroomFinding{TripNs: int64(f.RoundTrip), PrecisionNs: int64(f.Precision),
+			ReactionNs: int64(f.Reaction), SendLimitBits: nonZero(f.SendLimit), BurstBits: f.Burst}
 	}
 	if h.PeerFound > 0 {
 		p.PeerFoundBits, p.ReceivedBits = &h.PeerFound, &h.Received
@@ -221,15 +237,17 @@ func spread(d headroom.Distribution) *Spread {
 	if d.Samples == 0 {
 		return nil
 	}
-	return &Spread{Samples: d.Samples, MinNs: int64(d.Min), P50Ns: int64(d.Median), P99Ns: int64(d.P99), P999Ns: int64(d.P999), MaxNs: int64(d.Max)}
+	return &Spread{Samples: d.Samples, MinNs: int64(d.Min), P50Ns: int64(d.Median), P99Ns: int64(d.P99),
+		P999Ns: int64(d.P999), MaxNs: int64(d.Max)}
 }
 
 func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
 	queues := []HeadroomQueue{}
 	use := func(q int, name Priority) {
 		u := &s.Use[q]
-		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon, Xoffs: u.Xoffs, PeakBytes: u.Peak, PacedBytes: u.Paced,
-			RingBytes: u.Ring, RingFrames: u.Waited, Crowded: u.Crowded, ExceededXoffs: u.Exceeded}
+		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon,
+			Xoffs: u.Xoffs, PeakBytes: u.Peak, PacedBytes: u.Paced, RingBytes: u.Ring, RingFrames: u.Waited,
+			Crowded: u.Crowded, ExceededXoffs: u.Exceeded}
 		if u.Tight.Used > 0 {
 			h.Tightest = &HeadroomTightest{u.Tight.Used, u.Tight.Room}
 		}

@@ -12,16 +12,20 @@ func (r *Headroom) Text() string { return sections(r.headline(), r.brief()...) }
 
 // Detail is the text with the terms of every value, the times, and the counts of measurement frames.
 func (r *Headroom) Detail() string {
-	return sections(r.headline(), append(r.brief(), section{"Terms: bits on the wire, bytes rounded up, cells of the buffer rounded up", r.ledger()},
+	return sections(r.headline(), append(r.brief(),
+		section{"Terms: bits on the wire, bytes rounded up, cells of the buffer rounded up", r.ledger()},
 		section{"Times", r.times()}, section{"Measurement frames", r.messages()})...)
 }
 
 func (r *Headroom) brief() []section {
 	return []section{
-		{"Links: T there and back, R how late the peer reacts, TOLD bytes the peer was told, PEER HAS those in force there", r.links()},
-		{"Headroom of each lossless queue, bytes; PEER SAYS is what it has told, COUNTS what that means here", r.values()},
+		{"Links: T there and back, R how late the peer reacts, TOLD bytes the peer was told, PEER HAS those in force " +
+			"there", r.links()},
+		{"Headroom of each lossless queue, bytes; PEER SAYS is what it has told, COUNTS what that means here",
+			r.values()},
 		{"Ports whose headroom cannot be measured: set it by hand", r.remedies()},
-		{"Use: bytes on the wire after XOFF had left, and what they left of the headroom of then; FROM THE RING had come before", r.used()},
+		{"Use: bytes on the wire after XOFF had left, and what they left of the headroom of then; FROM THE RING had " +
+			"come before", r.used()},
 		{"Measurement frames that were ignored", r.ignored()},
 	}
 }
@@ -34,13 +38,15 @@ func (r *Headroom) links() *table {
 		if p.Finding != nil {
 			trip, reaction = duration(p.Finding.TripNs), duration(p.Finding.ReactionNs)
 		}
-		t.row(p.Port, p.State, optionalText(p.Neighbor), p.ControlFrames, trip, reaction, count(p.Messages.Asked), count(p.Messages.Answered), octetsOf(p.ToldBits), optionalCount(p.PeerHasBytes))
+		t.row(p.Port, p.State, optionalText(p.Neighbor), p.ControlFrames, trip, reaction, count(p.Messages.Asked),
+			count(p.Messages.Answered), octetsOf(p.ToldBits), optionalCount(p.PeerHasBytes))
 	}
 	return t
 }
 
 func (r *Headroom) values() *table {
-	t := newTable("PORT", ">ETA", ">DELAY", ">CALCULATED", ">PLAIN", ">MEASURED", ">CELLS", ">PEER SAYS", ">COUNTS", ">IN FORCE", ">PEAK USED")
+	t := newTable("PORT", ">ETA", ">DELAY", ">CALCULATED", ">PLAIN", ">MEASURED", ">CELLS", ">PEER SAYS", ">COUNTS",
+		">IN FORCE", ">PEAK USED")
 	for i := range r.Ports {
 		p := &r.Ports[i]
 		measured, cells, peak := none, none, int64(0)
@@ -50,8 +56,8 @@ func (r *Headroom) values() *table {
 		for _, q := range p.Queues {
 			peak = max(peak, q.PeakBytes)
 		}
-		t.row(p.Port, count(p.Eta.Bytes), count(p.Delay.Bytes), count(p.CalculatedBytes), octetsOf(p.PlainBits), measured, cells,
-			octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), count(p.InForceBytes), count(peak))
+		t.row(p.Port, count(p.Eta.Bytes), count(p.Delay.Bytes), count(p.CalculatedBytes), octetsOf(p.PlainBits),
+			measured, cells, octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), count(p.InForceBytes), count(peak))
 	}
 	return t
 }
@@ -67,15 +73,16 @@ func (r *Headroom) remedies() *table {
 }
 
 func (r *Headroom) used() *table {
-	t := newTable("PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED", ">FROM THE RING")
+	t := newTable("PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED",
+		">FROM THE RING")
 	for i := range r.Ports {
 		for _, q := range r.Ports[i].Queues {
 			left := none
 			if q.Tightest != nil {
 				left = count(q.Tightest.RoomBytes - q.Tightest.UsedBytes)
 			}
-			t.row(r.Ports[i].Port, q.Priority.String(), count(q.Xoffs), count(q.SizeBytes), count(q.XonBytes), count(q.PeakBytes), left,
-				count(q.ExceededXoffs), count(q.RingFrames), count(q.RingBytes))
+			t.row(r.Ports[i].Port, q.Priority.String(), count(q.Xoffs), count(q.SizeBytes), count(q.XonBytes),
+				count(q.PeakBytes), left, count(q.ExceededXoffs), count(q.RingFrames), count(q.RingBytes))
 		}
 	}
 	return t
@@ -120,7 +127,8 @@ func (r *Headroom) ledger() *table {
 		for _, v := range []struct {
 			name, term string
 			bits       *int64
-		}{{"plain", "measured, without reaction and burst", p.PlainBits}, {"peer says", "as it has told", p.PeerFoundBits},
+		}{{"plain", "measured, without reaction and burst", p.PlainBits},
+			{"peer says", "as it has told", p.PeerFoundBits},
 			{"counts", "what that means here", p.ReceivedBits}, {"told", "to the peer", p.ToldBits}} {
 			if v.bits != nil {
 				whole(v.name, v.term, *v.bits)
@@ -148,14 +156,16 @@ func (r *Headroom) messages() *table {
 	t := newTable("PORT", ">ASKED", ">ANSWERED", ">LOST", ">REPLIED", ">RESULTS", ">STREAMS")
 	for i := range r.Ports {
 		m := &r.Ports[i].Messages
-		t.row(r.Ports[i].Port, count(m.Asked), count(m.Answered), count(m.Lost), count(m.Replies), count(m.Results), count(m.Streams))
+		t.row(r.Ports[i].Port, count(m.Asked), count(m.Answered), count(m.Lost), count(m.Replies), count(m.Results),
+			count(m.Streams))
 	}
 	return t
 }
 
 func (t *table) spread(port, of string, s *Spread) {
 	if s != nil {
-		t.row(port, of, count(s.Samples), duration(s.MinNs), duration(s.P50Ns), duration(s.P99Ns), duration(s.P999Ns), duration(s.MaxNs))
+		t.row(port, of, count(s.Samples), duration(s.MinNs), duration(s.P50Ns), duration(s.P99Ns), duration(s.P999Ns),
+			duration(s.MaxNs))
 	}
 }
 

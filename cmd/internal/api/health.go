@@ -44,7 +44,8 @@ func (h *Health) Text() string {
 	for _, p := range h.Waiting {
 		t.row(p.Port, p.Reason)
 	}
-	return sections(fmt.Sprintf("%s%s: %d of %d ports up\n", h.headline(), h.Status, h.PortsUp, h.PortsConfigured), section{"", t})
+	return sections(fmt.Sprintf("%s%s: %d of %d ports up\n", h.headline(), h.Status, h.PortsUp, h.PortsConfigured),
+		section{"", t})
 }
 
 // Version says what runs, and on what.
@@ -60,7 +61,8 @@ type Version struct {
 
 // ThisVersion describes the running program.
 func ThisVersion() Version {
-	v := Version{Schema: Schema, Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := Version{Schema: Schema, Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" +
+		runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		v.read(info)
 	}
@@ -96,7 +98,8 @@ func (v *Version) Text() string {
 	if v.Modified {
 		revision += ", modified"
 	}
-	return fmt.Sprintf("pfcswitch %s (revision %s, %s, %s, kernel %s)\n", v.Version, revision, v.Go, v.Platform, v.Kernel)
+	return fmt.Sprintf("pfcswitch %s (revision %s, %s, %s, kernel %s)\n", v.Version, revision, v.Go, v.Platform,
+		v.Kernel)
 }
 
 func (v *Version) schema() int { return v.Schema }

@@ -15,8 +15,8 @@ type LinkCheck struct {
 	Peer      *string    `json:"peer"`  // address of the end that answers; null: none does
 	Pass      bool       `json:"pass"`
 	Checks    []LinkTest `json:"checks"`
-	// OutBytes and BackBytes are the longest frames that passed, without FCS; null where none was tried. OwnBytes is what this
-	// end's interface takes.
+	// OutBytes and BackBytes are the longest frames that passed, without FCS; null where none was tried. OwnBytes is
+	// what this end's interface takes.
 	OutBytes  *int      `json:"out_bytes"`
 	BackBytes *int      `json:"back_bytes"`
 	OwnBytes  int       `json:"own_bytes"`
@@ -42,12 +42,13 @@ const (
 
 // LinkTrip is the round-trip time in ns. Total is the sum of the time at the peer and on the link.
 type LinkTrip struct {
-	Asked         int    `json:"asked"`
-	Lost          int    `json:"lost"`
-	Way           string `json:"way"`            // control (as PFC goes), fallback or bridged
-	Octets        int    `json:"octets"`         // of each frame, without FCS
-	KernelStamped int    `json:"kernel_stamped"` // trips whose beginning the kernel stamped; of the others it is the clock before the call
-	PrecisionNs   int64  `json:"precision_ns"`   // step of this end's clock, finer than which none of its stamps is
+	Asked  int    `json:"asked"`
+	Lost   int    `json:"lost"`
+	Way    string `json:"way"`    // control (as PFC goes), fallback or bridged
+	Octets int    `json:"octets"` // of each frame, without FCS
+	// trips whose beginning the kernel stamped; of the others it is the clock before the call
+	KernelStamped int    `json:"kernel_stamped"`
+	PrecisionNs   int64  `json:"precision_ns"` // step of this end's clock, finer than which none of its stamps is
 	Total         Spread `json:"total"`
 	Link          Spread `json:"link"`
 	Peer          Spread `json:"peer"`
@@ -88,9 +89,11 @@ func (r *LinkTrip) text() string {
 		name string
 		d    *Spread
 	}{{"there and back", &r.Total}, {"on the link", &r.Link}, {"at the peer", &r.Peer}} {
-		t.row(part.name, strconv.Itoa(part.d.Samples), duration(part.d.MinNs), duration(part.d.P50Ns), duration(part.d.P99Ns), duration(part.d.P999Ns), duration(part.d.MaxNs))
+		t.row(part.name, strconv.Itoa(part.d.Samples), duration(part.d.MinNs), duration(part.d.P50Ns),
+			duration(part.d.P99Ns), duration(part.d.P999Ns), duration(part.d.MaxNs))
 	}
-	return t.String() + fmt.Sprintf("%d of %d answered, %d octets, by %s; the kernel stamped %d of them as they left, the others are stamped before the call; the clock moves by %s\n",
+	return t.String() + fmt.Sprintf("%d of %d answered, %d octets, by %s; the kernel stamped %d of them as they "+
+		"left, the others are stamped before the call; the clock moves by %s\n",
 		r.Asked-r.Lost, r.Asked, r.Octets, r.Way, r.KernelStamped, duration(r.PrecisionNs))
 }
 

@@ -35,21 +35,26 @@ type HeadroomCheck struct {
 	Priority Priority  `json:"priority"`
 	Neighbor *string   `json:"neighbor"`
 
-	Xoffs         int     `json:"xoffs"`
-	Unstopped     int     `json:"unstopped_xoffs"` // after which the peer went on sending
-	ElapsedNs     int64   `json:"elapsed_ns"`
-	FilledRate    int64   `json:"filled_bits_per_second"` // of all that came while the link was to be full
-	Speed         *int64  `json:"speed_bits_per_second"`  // null: the port has none
-	Samples       []int64 `json:"after_xoff_bytes"`       // that came after each XOFF had left, in order of time
-	BeforeBytes   int64   `json:"before_xoff_bytes"`      // most that had come before one, and were looked at after
-	InForceBytes  int64   `json:"in_force_bytes"`         // at the end
-	Exceeded      int     `json:"exceeded_xoffs"`         // after which more came than was in force as they left, whatever had been found by then: show headroom counts stricter
-	EtaBytes      int64   `json:"eta_bytes"`
-	DelayBytes    int64   `json:"delay_bytes"`
-	Calculated    int64   `json:"calculated_bytes"`
-	MeasuredBytes *int64  `json:"measured_bytes"` // null: this end has not measured
-	Fits          bool    `json:"fits"`           // what came is no more than what was in force as the XOFF left, nor than what is at the end, and the peer stopped each time
-	Inconclusive  *string `json:"inconclusive"`   // why that it fits proves too little; null where it proves it, or where it does not fit
+	Xoffs        int     `json:"xoffs"`
+	Unstopped    int     `json:"unstopped_xoffs"` // after which the peer went on sending
+	ElapsedNs    int64   `json:"elapsed_ns"`
+	FilledRate   int64   `json:"filled_bits_per_second"` // of all that came while the link was to be full
+	Speed        *int64  `json:"speed_bits_per_second"`  // null: the port has none
+	Samples      []int64 `json:"after_xoff_bytes"`       // that came after each XOFF had left, in order of time
+	BeforeBytes  int64   `json:"before_xoff_bytes"`      // most that had come before one, and were looked at after
+	InForceBytes int64   `json:"in_force_bytes"`         // at the end
+	// after which more came than was in force as they left, whatever had been found by then: show headroom counts
+	// stricter
+	Exceeded      int    `json:"exceeded_xoffs"`
+	EtaBytes      int64  `json:"eta_bytes"`
+	DelayBytes    int64  `json:"delay_bytes"`
+	Calculated    int64  `json:"calculated_bytes"`
+	MeasuredBytes *int64 `json:"measured_bytes"` // null: this end has not measured
+	// what came is no more than what was in force as the XOFF left, nor than what is at the end, and the peer stopped
+	// each time
+	Fits bool `json:"fits"`
+	// why that it fits proves too little; null where it proves it, or where it does not fit
+	Inconclusive *string `json:"inconclusive"`
 }
 
 // fullShare is the share of the speed that makes a link full. Without a speed, the speed counts for which the headroom
@@ -73,10 +78,14 @@ func (f *HeadroomInForce) exceeded(after []int64) (n int) {
 }
 
 // NewHeadroomCheck describes the result of a check of a priority of a port.
-func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig, priority uint8, inForce HeadroomInForce) *HeadroomCheck {
-	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority), Neighbor: nonZero(info.Report.Neighbour),
-		Xoffs: len(r.AfterXoff), Unstopped: r.Unstopped, ElapsedNs: int64(time.Since(begun)), Samples: r.AfterXoff, BeforeBytes: r.BeforeXoff, InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.AfterXoff),
-		EtaBytes: headroom.Octets(info.Calculated.Eta.Bits()), DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
+func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, info HeadroomInfo, c *dataplane.PortConfig,
+	priority uint8, inForce HeadroomInForce) *HeadroomCheck {
+	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority),
+		Neighbor: nonZero(info.Report.Neighbour), Xoffs: len(r.AfterXoff), Unstopped: r.Unstopped,
+		ElapsedNs: int64(time.Since(begun)), Samples: r.AfterXoff, BeforeBytes: r.BeforeXoff,
+		InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.AfterXoff),
+		EtaBytes:   headroom.Octets(info.Calculated.Eta.Bits()),
+		DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
 	if c.Mode == macctl.ModePause {
 		h.Priority = All
 	}
@@ -97,7 +106,9 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 
 // filled tells how full the link was: a share of a speed, and what that speed is.
 func (h *HeadroomCheck) filled() (share float64, of string) {
-	speed, of := macctl.NominalSpeed, fmt.Sprintf("the %d Mbit/s that the headroom of a port without a speed is counted for", macctl.NominalSpeed/1_000_000)
+	speed, of := macctl.NominalSpeed,
+		fmt.Sprintf("the %d Mbit/s that the headroom of a port without a speed is counted for",
+			macctl.NominalSpeed/1_000_000)
 	if h.Speed != nil {
 		speed, of = *h.Speed, "the port's speed"
 	}
@@ -116,8 +127,9 @@ func (h *HeadroomCheck) inconclusive() *string {
 // Event describes the result in one sentence.
 func (h *HeadroomCheck) Event() string {
 	share, of := h.filled()
-	return fmt.Sprintf("checked by %d XOFFs into a link that carried %s %% of %s: at most %d B came after one, and %d B are in force: %s", h.Xoffs, percent(share), of,
-		slices.Max(h.Samples), h.InForceBytes, strings.TrimSuffix(h.verdict(), "\n"))
+	return fmt.Sprintf("checked by %d XOFFs into a link that carried %s %% of %s: at most %d B came after one, and "+
+		"%d B are in force: %s", h.Xoffs, percent(share), of, slices.Max(h.Samples), h.InForceBytes,
+		strings.TrimSuffix(h.verdict(), "\n"))
 }
 
 func (s *Server) checkHeadroom(w http.ResponseWriter, r *http.Request) {
@@ -173,15 +185,18 @@ func (h *HeadroomCheck) Text() string {
 	if h.Speed != nil {
 		speed = fmt.Sprintf(" (%s %% of the port's speed)", percent(float64(h.FilledRate)/float64(*h.Speed)))
 	}
-	head := fmt.Sprintf("port %s, priority %s, neighbor %s: %s XOFFs in %s, into %s Mbit/s%s\n", h.Port, h.Priority, optionalText(h.Neighbor), count(h.Xoffs),
-		duration(h.ElapsedNs), strconv.FormatFloat(float64(h.FilledRate)/1e6, 'f', 1, 64), speed)
+	head := fmt.Sprintf("port %s, priority %s, neighbor %s: %s XOFFs in %s, into %s Mbit/s%s\n", h.Port, h.Priority,
+		optionalText(h.Neighbor), count(h.Xoffs), duration(h.ElapsedNs), strconv.FormatFloat(float64(h.FilledRate)/1e6,
+			'f', 1, 64), speed)
 	sorted := slices.Sorted(slices.Values(h.Samples))
 	after := newTable(">MIN", ">P50", ">P90", ">P99", ">P99.9", ">MAX", ">BEFORE XOFF")
-	after.row(count(Quantile(sorted, 0)), count(Quantile(sorted, 500)), count(Quantile(sorted, 900)), count(Quantile(sorted, 990)),
-		count(Quantile(sorted, 999)), count(Quantile(sorted, 1000)), count(h.BeforeBytes))
+	after.row(count(Quantile(sorted, 0)), count(Quantile(sorted, 500)), count(Quantile(sorted, 900)),
+		count(Quantile(sorted, 990)), count(Quantile(sorted, 999)), count(Quantile(sorted, 1000)), count(h.BeforeBytes))
 	beside := newTable(">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">IN FORCE")
-	beside.row(count(h.EtaBytes), count(h.DelayBytes), count(h.Calculated), optionalCount(h.MeasuredBytes), count(h.InForceBytes))
-	return head + sections("", section{"Bytes on the wire that came after XOFF had left; other traffic of the priority counts too; BEFORE XOFF had come by then", after},
+	beside.row(count(h.EtaBytes), count(h.DelayBytes), count(h.Calculated), optionalCount(h.MeasuredBytes),
+		count(h.InForceBytes))
+	return head + sections("", section{"Bytes on the wire that came after XOFF had left; other traffic of the " +
+		"priority counts too; BEFORE XOFF had come by then", after},
 		section{"Headroom, bytes", beside}) + "\n" + spreadPlot(sorted, h.InForceBytes) + "\n" + h.verdict()
 }
 
@@ -190,7 +205,8 @@ func (h *HeadroomCheck) verdict() string {
 	case h.Unstopped > 0:
 		return fmt.Sprintf("FAIL: after %s of the XOFFs the peer went on sending\n", count(h.Unstopped))
 	case h.Exceeded > 0:
-		return fmt.Sprintf("FAIL: more came than the headroom in force holds, after %s of the XOFFs\n", count(h.Exceeded))
+		return fmt.Sprintf("FAIL: more came than the headroom in force holds, after %s of the XOFFs\n",
+			count(h.Exceeded))
 	case !h.Fits:
 		return "FAIL: more came than the headroom holds that is in force by now\n"
 	case h.Inconclusive != nil:
@@ -238,7 +254,8 @@ func spreadPlot(sorted []int64, inForce int64) string {
 			continue
 		}
 		bar := (n*plotWidth + most - 1) / most
-		s.WriteString(strings.TrimRight(fmt.Sprintf("%9s %-*s %5s%s", count(from), plotWidth, strings.Repeat("#", bar), count(n), mark), " ") + "\n")
+		s.WriteString(strings.TrimRight(fmt.Sprintf("%9s %-*s %5s%s", count(from), plotWidth, strings.Repeat("#", bar),
+			count(n), mark), " ") + "\n")
 	}
 	return s.String()
 }

@@ -16,7 +16,8 @@ import (
 
 // sampleCheck is a check of a port of 1 Gbit/s with a headroom of 75,008 octets.
 func sampleCheck() *HeadroomCheck {
-	r := headroom.CheckResult{AfterXoff: []int64{6152, 4614, 9228, 4614}, BeforeXoff: 3076, Filled: 12 * time.Millisecond, Octets: 1_470_000}
+	r := headroom.CheckResult{AfterXoff: []int64{6152, 4614, 9228, 4614}, BeforeXoff: 3076,
+		Filled: 12 * time.Millisecond, Octets: 1_470_000}
 	return newCheck(&r, 75_008)
 }
 
@@ -27,8 +28,9 @@ func newCheck(r *headroom.CheckResult, inForce int64) *HeadroomCheck {
 // checkOf is a check of a port with a speed, or with none, of 0.
 func checkOf(r *headroom.CheckResult, speed int64, inForce HeadroomInForce) *HeadroomCheck {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, Burst: 62_500}
-	info := HeadroomInfo{Port: "p1", Calculated: headroom.Calculate(in, macctl.ModePFC), Report: headroom.Report{Neighbour: "s2",
-		Measured: headroom.Measure(in, headroom.Finding{RoundTrip: 40 * time.Microsecond})}}
+	info := HeadroomInfo{Port: "p1", Calculated: headroom.Calculate(in, macctl.ModePFC),
+		Report: headroom.Report{Neighbour: "s2",
+			Measured: headroom.Measure(in, headroom.Finding{RoundTrip: 40 * time.Microsecond})}}
 	h := NewHeadroomCheck("s1", start, r, info, &dataplane.PortConfig{Mode: macctl.ModePFC, Speed: speed}, 3, inForce)
 	h.ElapsedNs = 31_000_000
 	return h
@@ -75,10 +77,13 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 		says    string
 	}{
 		{"it fits", full(10, 20), 20, true, false, "PASS"},
-		{"an octet more", full(10, 21, 3), 20, false, false, "FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
+		{"an octet more", full(10, 21, 3), 20, false, false,
+			"FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
 		{"the peer goes on", unstopped, 20, false, false, "FAIL: after 1 of the XOFFs"},
 		{"nothing was found", headroom.CheckResult{}, 20, false, false, "FAIL"},
-		{"it fits, and the link was not full", idle, 20, true, true, "INCONCLUSIVE: what came fits the headroom in force, but the peer was to fill the link, and it carried 50.0 % of"},
+		{"it fits, and the link was not full", idle, 20, true, true,
+			"INCONCLUSIVE: what came fits the headroom in force, but the peer was to fill the link, and it carried " +
+				"50.0 % of"},
 		{"an octet more, though the link was not full", idleAndMore, 20, false, false, "FAIL: more came"},
 	} {
 		h := newCheck(&tt.result, tt.inForce)
@@ -88,8 +93,8 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 	}
 }
 
-// What came after an XOFF is held against what was in force as it left, though the check has made that more since, and against what is
-// at the end.
+// What came after an XOFF is held against what was in force as it left, though the check has made that more since, and
+// against what is at the end.
 func TestHeadroomCheckThatGrows(t *testing.T) {
 	r := headroom.CheckResult{AfterXoff: []int64{10, 30}, Filled: time.Millisecond, Octets: 125_000}
 	for _, tt := range []struct {
@@ -100,12 +105,14 @@ func TestHeadroomCheckThatGrows(t *testing.T) {
 		says     string
 	}{
 		{"raised by the check, in time", []int64{10, 30}, 30, 0, "PASS"},
-		{"raised after more had come", []int64{20, 20}, 30, 1, "FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
+		{"raised after more had come", []int64{20, 20}, 30, 1,
+			"FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
 		{"lowered since", []int64{30, 30}, 20, 0, "FAIL: more came than the headroom holds that is in force by now"},
 		{"not known for all", []int64{30}, 30, 1, "FAIL"},
 	} {
 		h := checkOf(&r, 1e9, HeadroomInForce{tt.then, tt.now})
-		if h.Exceeded != tt.exceeded || !strings.Contains(h.Text(), tt.says) || !strings.Contains(h.Event(), tt.says) || h.Fits != (tt.says == "PASS") {
+		if h.Exceeded != tt.exceeded || !strings.Contains(h.Text(), tt.says) || !strings.Contains(h.Event(), tt.says) ||
+			h.Fits != (tt.says == "PASS") {
 			t.Errorf("%s: fits %v, %d exceeded, %s\n%s", tt.name, h.Fits, h.Exceeded, h.Event(), h.Text())
 		}
 	}
@@ -114,12 +121,16 @@ func TestHeadroomCheckThatGrows(t *testing.T) {
 // A port without a speed has to carry half of what its headroom is counted for.
 func TestHeadroomCheckWithoutSpeed(t *testing.T) {
 	for octets, want := range map[uint64]string{
-		625_000: "checked by 1 XOFFs into a link that carried 50.0 % of the 10000 Mbit/s that the headroom of a port without a speed is counted for: at most 10 B came after one, and 20 B are in force: PASS: what came after XOFF fits the headroom in force",
-		624_999: "checked by 1 XOFFs into a link that carried 50.0 % of the 10000 Mbit/s that the headroom of a port without a speed is counted for: at most " +
-			"10 B came after one, and 20 B are in force: INCONCLUSIVE: what came fits the headroom in force, " +
-			"but the peer was to fill the link, and it carried 50.0 % of the 10000 Mbit/s that the headroom of a port without a speed is counted for",
+		625_000: "checked by 1 XOFFs into a link that carried 50.0 % of the 10000 Mbit/s that the headroom of a port " +
+			"without a speed is counted for: at most 10 B came after one, and 20 B are in force: PASS: what came " +
+			"after XOFF fits the headroom in force",
+		624_999: "checked by 1 XOFFs into a link that carried 50.0 % of the 10000 Mbit/s that the headroom of a port " +
+			"without a speed is counted for: at most 10 B came after one, and 20 B are in force: INCONCLUSIVE: what " +
+			"came fits the headroom in force, but the peer was to fill the link, and it carried 50.0 % of the " +
+			"10000 Mbit/s that the headroom of a port without a speed is counted for",
 	} {
-		h := checkOf(&headroom.CheckResult{AfterXoff: []int64{10}, Filled: time.Millisecond, Octets: octets}, 0, HeadroomInForce{[]int64{20}, 20})
+		h := checkOf(&headroom.CheckResult{AfterXoff: []int64{10}, Filled: time.Millisecond, Octets: octets}, 0,
+			HeadroomInForce{[]int64{20}, 20})
 		if got := h.Event(); got != want {
 			t.Errorf("%d octets:\n got %q\nwant %q", octets, got, want)
 		}
@@ -130,10 +141,13 @@ func TestHeadroomCheckWithoutSpeed(t *testing.T) {
 func TestHeadroomCheckEvent(t *testing.T) {
 	const most = 125_000 // octets that 1 Gbit/s carries in the time
 	for octets, want := range map[uint64]string{
-		most:      "checked by 1 XOFFs into a link that carried 100.0 % of the port's speed: at most 21 B came after one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
-		most / 10: "checked by 1 XOFFs into a link that carried 10.0 % of the port's speed: at most 21 B came after one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
+		most: "checked by 1 XOFFs into a link that carried 100.0 % of the port's speed: at most 21 B came after " +
+			"one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
+		most / 10: "checked by 1 XOFFs into a link that carried 10.0 % of the port's speed: at most 21 B came after " +
+			"one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
 	} {
-		if got := newCheck(&headroom.CheckResult{AfterXoff: []int64{21}, Filled: time.Millisecond, Octets: octets}, 20).Event(); got != want {
+		if got := newCheck(&headroom.CheckResult{AfterXoff: []int64{21}, Filled: time.Millisecond, Octets: octets},
+			20).Event(); got != want {
 			t.Errorf("%d octets:\n got %q\nwant %q", octets, got, want)
 		}
 	}
@@ -160,14 +174,17 @@ func TestCheckHeadroom(t *testing.T) {
 	if f.asked.Port != "p1" || *f.asked.Priority != 5 || f.asked.Xoffs != 9 {
 		t.Errorf("asked %+v", f.asked)
 	}
-	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p1"}); err != nil || f.asked.Priority != nil || f.asked.Xoffs != DefaultXoffs {
+	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p1"}); err != nil ||
+		f.asked.Priority != nil || f.asked.Xoffs != DefaultXoffs {
 		t.Errorf("by default: %+v, %v", f.asked, err)
 	}
-	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p9"}); err == nil || err.Error() != "there is no port p9" {
+	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p9"}); err == nil ||
+		err.Error() != "there is no port p9" {
 		t.Errorf("refused: %v", err)
 	}
 	f.asked = HeadroomCheckRequest{}
-	for _, q := range []url.Values{{"priority": {"8"}}, {"priority": {"x"}}, {"xoffs": {"0"}}, {"xoffs": {"10001"}}, {"xoffs": {"1e9"}}} {
+	for _, q := range []url.Values{{"priority": {"8"}}, {"priority": {"x"}}, {"xoffs": {"0"}}, {"xoffs": {"10001"}},
+		{"xoffs": {"1e9"}}} {
 		w := httptest.NewRecorder()
 		NewServer(f, start, 0).ServeHTTP(w, httptest.NewRequest("POST", "/v1/linkcheck/headroom?"+q.Encode(), nil))
 		if w.Code != 400 || f.asked.Port != "" || f.asked.Xoffs != 0 {

@@ -104,10 +104,12 @@ func (r *LLDP) Text() string {
 		return r.headline() + "\nno port speaks LLDP\n"
 	}
 	t := newTable("PORT", "DCBX", "LOSSLESS", "WHY", "MISMATCH", "MEASURES", ">TX FRAMES", ">RX FRAMES", ">BAD")
-	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", ">AGE s", ">TTL s", "DESCRIPTION")
+	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", ">AGE s", ">TTL s",
+		"DESCRIPTION")
 	for _, p := range r.Ports {
-		t.row(p.Port, p.DCBX.Version, joinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch), p.DCBX.measures(),
-			count(p.Statistics.SentFrames), count(p.Statistics.ReceivedFrames), count(p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs))
+		t.row(p.Port, p.DCBX.Version, joinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch),
+			p.DCBX.measures(), count(p.Statistics.SentFrames), count(p.Statistics.ReceivedFrames),
+			count(p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs))
 		for _, x := range p.Neighbors {
 			pfc, willing := none, none
 			if x.PFC != nil {
@@ -117,7 +119,8 @@ func (r *LLDP) Text() string {
 			if len(x.DCBXVersions) > 0 {
 				versions = strings.Join(x.DCBXVersions, ",")
 			}
-			n.row(p.Port, optionalText(x.SystemName), x.PortID, x.ChassisID, pfc, willing, versions, seconds(x.AgeNs), strconv.Itoa(x.TTLSeconds), optionalText(x.SystemDescription))
+			n.row(p.Port, optionalText(x.SystemName), x.PortID, x.ChassisID, pfc, willing, versions, seconds(x.AgeNs),
+				strconv.Itoa(x.TTLSeconds), optionalText(x.SystemDescription))
 		}
 	}
 	return sections(r.headline(), section{"", t}, section{"neighbors", n})

@@ -11,9 +11,10 @@ import (
 // sends to this port, "sent" is what this port sends to the peer.
 type PFC struct {
 	Header
-	Ports        []PFCPort `json:"ports"`
-	XoffReaction Reaction  `json:"xoff_reaction"`      // from the admission that crosses a threshold to the send call of XOFF
-	XoffAge      Reaction  `json:"xoff_since_arrival"` // the same from the receive stamp of the frame that crosses it
+	Ports []PFCPort `json:"ports"`
+	// from the admission that crosses a threshold to the send call of XOFF
+	XoffReaction Reaction `json:"xoff_reaction"`
+	XoffAge      Reaction `json:"xoff_since_arrival"` // the same from the receive stamp of the frame that crosses it
 }
 
 // PFCPort is the flow control of one port.
@@ -21,25 +22,28 @@ type PFCPort struct {
 	Port        string `json:"port"`
 	FlowControl string `json:"flow_control"`
 	// Priorities are number 0 to 7 in this order; with 802.3x PAUSE there is one, "all".
-	Priorities    []PFCPriority `json:"priorities"`
-	Ignored       []Ignored     `json:"ignored"`
-	PauseReaction Reaction      `json:"pause_reaction"` // from XOFF received to the end of the last send call of its priority
-	DelayLate     Reaction      `json:"delay_late"`     // of each frame that left the delay line, from when it was due to the send call
+	Priorities []PFCPriority `json:"priorities"`
+	Ignored    []Ignored     `json:"ignored"`
+	// from XOFF received to the end of the last send call of its priority
+	PauseReaction Reaction `json:"pause_reaction"`
+	// of each frame that left the delay line, from when it was due to the send call
+	DelayLate Reaction `json:"delay_late"`
 }
 
 // PFCPriority is the flow control of one priority. Shares are of the header's elapsed time.
 type PFCPriority struct {
-	Priority            Priority `json:"priority"`
-	Lossless            bool     `json:"lossless"`
-	State               string   `json:"state"` // running, paused by peer, holding peer, both; down, off where port or flow control is
-	ReceivedFrames      uint64   `json:"received_frames"`
-	ReceivedPausedNs    int64    `json:"received_paused_ns"` // held by the peer
-	ReceivedPausedShare float64  `json:"received_paused_share"`
-	SentFrames          uint64   `json:"sent_frames"`
-	SentXoff            uint64   `json:"sent_xoff"` // changes: refreshes are not among them
-	SentXon             uint64   `json:"sent_xon"`
-	SentPausedNs        int64    `json:"sent_paused_ns"` // holding the peer
-	SentPausedShare     float64  `json:"sent_paused_share"`
+	Priority Priority `json:"priority"`
+	Lossless bool     `json:"lossless"`
+	// running, paused by peer, holding peer, both; down, off where port or flow control is
+	State               string  `json:"state"`
+	ReceivedFrames      uint64  `json:"received_frames"`
+	ReceivedPausedNs    int64   `json:"received_paused_ns"` // held by the peer
+	ReceivedPausedShare float64 `json:"received_paused_share"`
+	SentFrames          uint64  `json:"sent_frames"`
+	SentXoff            uint64  `json:"sent_xoff"` // changes: refreshes are not among them
+	SentXon             uint64  `json:"sent_xon"`
+	SentPausedNs        int64   `json:"sent_paused_ns"` // holding the peer
+	SentPausedShare     float64 `json:"sent_paused_share"`
 
 	Recent *PFCRecent `json:"recent"` // null where the port was not there, or began to count anew, at the begin
 }
@@ -61,11 +65,12 @@ type Reaction struct {
 }
 
 func (m *moment) readPFC() Reply {
-	r := &PFC{Header: m.Header, Ports: []PFCPort{}, XoffReaction: reaction(&m.snapshot.Xoff), XoffAge: reaction(&m.snapshot.XoffAge)}
+	r := &PFC{Header: m.Header, Ports: []PFCPort{}, XoffReaction: reaction(&m.snapshot.Xoff),
+		XoffAge: reaction(&m.snapshot.XoffAge)}
 	for i := range m.snapshot.Ports {
 		p := &m.snapshot.Ports[i]
-		v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), Ignored: []Ignored{}, PauseReaction: reaction(&p.Reaction),
-			DelayLate: reaction(&p.Late)}
+		v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), Ignored: []Ignored{},
+			PauseReaction: reaction(&p.Reaction), DelayLate: reaction(&p.Late)}
 		if p.Config.Mode == macctl.ModePause {
 			v.Priorities = []PFCPriority{m.pause(p)}
 		} else {
@@ -85,18 +90,22 @@ func (m *moment) readPFC() Reply {
 func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 	lossless := p.Config.LosslessPriorities()&(1<<prio) != 0
 	return PFCPriority{
-		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Up, p.Paused&(1<<prio) != 0, p.Wanted&(1<<prio) != 0),
-		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio], ReceivedPausedShare: m.share(p.PausedNs[prio]),
-		SentFrames: p.Told.PFCFrames[prio], SentXoff: p.Told.XoffSent[prio], SentXon: p.Told.XonSent[prio],
-		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.recent.priority(p.Config.Name, Priority(prio)),
+		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Up, p.Paused&(1<<prio) != 0,
+			p.Wanted&(1<<prio) != 0),
+		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio],
+		ReceivedPausedShare: m.share(p.PausedNs[prio]),
+		SentFrames:          p.Told.PFCFrames[prio], SentXoff: p.Told.XoffSent[prio], SentXon: p.Told.XonSent[prio],
+		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.recent.priority(p.Config.Name,
+			Priority(prio)),
 	}
 }
 
 func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
 	return PFCPriority{
 		Priority: All, Lossless: true, State: pauseState(true, p.Up, p.Paused != 0, p.Wanted != 0),
-		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs, ReceivedPausedShare: m.share(p.PausedAllNs),
-		SentFrames: p.Told.PauseFrames, SentXoff: p.Told.PauseXoffSent, SentXon: p.Told.PauseXonSent,
+		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs,
+		ReceivedPausedShare: m.share(p.PausedAllNs),
+		SentFrames:          p.Told.PauseFrames, SentXoff: p.Told.PauseXoffSent, SentXon: p.Told.PauseXonSent,
 		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs), Recent: m.recent.priority(p.Config.Name, All),
 	}
 }
@@ -128,15 +137,17 @@ func reaction(h *dataplane.Histogram) Reaction {
 
 // Text implements Reply.
 func (r *PFC) Text() string {
-	held := newTable("PORT", "PRIO", ">RX FRAMES", ">RX PAUSED", ">%", ">% NOW", ">TX FRAMES", ">TX PAUSED", ">%", ">% NOW", "STATE")
+	held := newTable("PORT", "PRIO", ">RX FRAMES", ">RX PAUSED", ">%", ">% NOW", ">TX FRAMES", ">TX PAUSED", ">%",
+		">% NOW", "STATE")
 	ignored := newTable("PORT", "REASON", ">FRAMES")
 	reactions := newTable("PORT", "OF", ">COUNT", ">P50", ">P99", ">MAX")
 	for _, p := range r.Ports {
 		for _, q := range p.Priorities {
 			if q.Lossless || q.ReceivedFrames+q.SentFrames > 0 {
 				received, sent := q.Recent.shares()
-				held.row(p.Port, q.Priority.String(), count(q.ReceivedFrames), duration(q.ReceivedPausedNs), percent(q.ReceivedPausedShare), received,
-					count(q.SentFrames), duration(q.SentPausedNs), percent(q.SentPausedShare), sent, stateText(q.State))
+				held.row(p.Port, q.Priority.String(), count(q.ReceivedFrames), duration(q.ReceivedPausedNs),
+					percent(q.ReceivedPausedShare), received, count(q.SentFrames), duration(q.SentPausedNs),
+					percent(q.SentPausedShare), sent, stateText(q.State))
 			}
 		}
 		for _, i := range p.Ignored {
@@ -152,7 +163,8 @@ func (r *PFC) Text() string {
 	reactions.add(none, "threshold crossed to XOFF sent", &r.XoffReaction)
 	reactions.add(none, "frame arrived that crossed it to XOFF sent", &r.XoffAge)
 	return sections(r.headline(), section{r.title(), held},
-		section{"MAC Control frames that were not obeyed, wholly or in part", ignored}, section{"Reaction times", reactions})
+		section{"MAC Control frames that were not obeyed, wholly or in part", ignored},
+		section{"Reaction times", reactions})
 }
 
 // title says what the columns are.
@@ -190,6 +202,7 @@ func stateText(state string) string {
 
 func (t *table) add(port, of string, r *Reaction) {
 	if r.Count > 0 {
-		t.row(port, of, count(r.Count), optional(r.P50Ns, duration), optional(r.P99Ns, duration), optional(r.MaxNs, duration))
+		t.row(port, of, count(r.Count), optional(r.P50Ns, duration), optional(r.P99Ns, duration),
+			optional(r.MaxNs, duration))
 	}
 }

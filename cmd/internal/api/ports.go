@@ -15,27 +15,30 @@ type Ports struct {
 
 // Port is the state of one port. Bytes are without FCS.
 type Port struct {
-	Port               string     `json:"port"`
-	Interface          string     `json:"interface"`
-	Netns              *string    `json:"netns"` // null: the daemon's own
-	Kind               string     `json:"kind"`
-	Up                 bool       `json:"up"`
-	Reason             *string    `json:"reason"`                // why it is down; null where it is up
-	Send               *Send      `json:"send"`                  // how frames leave; null of a TAP, and while there is no interface
+	Port      string  `json:"port"`
+	Interface string  `json:"interface"`
+	Netns     *string `json:"netns"` // null: the daemon's own
+	Kind      string  `json:"kind"`
+	Up        bool    `json:"up"`
+	Reason    *string `json:"reason"` // why it is down; null where it is up
+	// how frames leave; null of a TAP, and while there is no interface
+	Send               *Send      `json:"send"`
 	SpeedBitsPerSecond *int64     `json:"speed_bits_per_second"` // null: no shaper
 	FlowControl        *string    `json:"flow_control"`          // pfc, pause or off
 	LosslessPriorities []Priority `json:"lossless_priorities"`
 	DCBXMismatch       bool       `json:"dcbx_mismatch"` // the neighbor does not agree with these
-	Loop               *string    `json:"loop"`          // watching; shut: flooding is off, an own probe came back; idle: down, or not looking
+	// watching; shut: flooding is off, an own probe came back; idle: down, or not looking
+	Loop *string `json:"loop"`
 
-	ReceiveFrames   uint64  `json:"receive_frames"` // after super-frames were cut
-	ReceiveBytes    uint64  `json:"receive_bytes"`
-	TransmitFrames  uint64  `json:"transmit_frames"`
-	TransmitBytes   uint64  `json:"transmit_bytes"`
-	DroppedFrames   uint64  `json:"dropped_frames"` // for whatever reason, of those that arrived here
-	LosslessDrops   uint64  `json:"lossless_drops"`
-	OverspeedFrames uint64  `json:"overspeed_frames"` // arrived faster than the port's speed and burst
-	TAPDrops        *uint64 `json:"tap_drops"`        // the host sent them and its queue was full; null where the port is no TAP
+	ReceiveFrames   uint64 `json:"receive_frames"` // after super-frames were cut
+	ReceiveBytes    uint64 `json:"receive_bytes"`
+	TransmitFrames  uint64 `json:"transmit_frames"`
+	TransmitBytes   uint64 `json:"transmit_bytes"`
+	DroppedFrames   uint64 `json:"dropped_frames"` // for whatever reason, of those that arrived here
+	LosslessDrops   uint64 `json:"lossless_drops"`
+	OverspeedFrames uint64 `json:"overspeed_frames"` // arrived faster than the port's speed and burst
+	// the host sent them and its queue was full; null where the port is no TAP
+	TAPDrops *uint64 `json:"tap_drops"`
 	// FloodCopies are copies beyond the first of frames that arrived here: received + copies = sent + dropped + held.
 	FloodCopies        uint64 `json:"flood_copies"`
 	ProbeReceiveFrames uint64 `json:"probe_receive_frames"` // own loop probes, not counted among the frames
@@ -46,7 +49,9 @@ type Port struct {
 
 // Send is how the frames of a port leave.
 type Send struct {
-	By  string  `json:"by"`  // af_xdp: bursts of plain frames of up to 2048 octets by an AF_XDP socket, all others by a packet socket; packet: all
+	// af_xdp: bursts of plain frames of up to 2048 octets by an AF_XDP socket, all others by a packet socket; packet:
+	// all
+	By  string  `json:"by"`
 	Why *string `json:"why"` // null with af_xdp
 }
 
@@ -54,7 +59,8 @@ func (m *moment) readPorts() Reply {
 	r := &Ports{Header: m.Header, Ports: []Port{}}
 	for _, info := range m.source.Ports() {
 		p := Port{Port: info.Name, Interface: info.Interface, Netns: nonZero(info.Netns), Kind: info.Kind,
-			Reason: nonZero(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch, Recent: m.recent.port(info.Name)}
+			Reason: nonZero(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch,
+			Recent: m.recent.port(info.Name)}
 		if state := m.port(info.Name); state != nil {
 			p.fill(state)
 		}
@@ -84,7 +90,8 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	}
 	p.FlowControl, p.Loop = nonZero(v.Config.Mode.String()), nonZero(v.Loop.String())
 	p.LosslessPriorities = Priorities(v.Config.LosslessPriorities())
-	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes, c.SentFrames, c.SentBytes
+	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes,
+		c.SentFrames, c.SentBytes
 	p.OverspeedFrames, p.FloodCopies = c.Overspeed, c.Copies
 	p.ProbeReceiveFrames, p.ProbeSendFrames = c.ProbesReceived, c.ProbesSent
 	if v.Config.TAP {
@@ -110,8 +117,9 @@ func (r *Ports) Text() string {
 		if p.Up {
 			state = "up"
 		}
-		t.row(p.Port, p.Interface, optionalText(p.Netns), p.Kind, state, speed, optionalText(p.FlowControl), p.lossless(),
-			count(p.ReceiveFrames), count(p.ReceiveBytes), count(p.TransmitFrames), count(p.TransmitBytes),
+		t.row(p.Port, p.Interface, optionalText(p.Netns), p.Kind, state, speed, optionalText(p.FlowControl),
+			p.lossless(), count(p.ReceiveFrames), count(p.ReceiveBytes), count(p.TransmitFrames),
+			count(p.TransmitBytes),
 			count(p.DroppedFrames), count(p.LosslessDrops), count(p.OverspeedFrames), p.note())
 	}
 	return sections(r.headline(), section{"", t}, r.rates())
@@ -124,7 +132,8 @@ func (r *Ports) rates() section {
 	for _, p := range r.Ports {
 		if x := p.Recent; x != nil {
 			title = fmt.Sprintf("Rates of the last %s", duration(x.IntervalNs))
-			t.row(p.Port, Scaled(x.ReceiveBits), Tenths(x.ReceiveFrames), Scaled(x.TransmitBits), Tenths(x.TransmitFrames), Tenths(x.DroppedFrames))
+			t.row(p.Port, Scaled(x.ReceiveBits), Tenths(x.ReceiveFrames), Scaled(x.TransmitBits),
+				Tenths(x.TransmitFrames), Tenths(x.DroppedFrames))
 		}
 	}
 	return section{title, t}

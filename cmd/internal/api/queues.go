@@ -60,7 +60,8 @@ func (m *moment) egress(name string) (queues [buffer.Priorities]buffer.LossySnap
 
 func queue(p *dataplane.PortSnapshot, k int, dropped uint64) Queue {
 	q := Queue{Queue: k, Strict: p.Config.Egress[k].Strict, PausedByPeer: p.Paused&(1<<k) != 0, Frames: p.Held[k],
-		Bytes: p.Counters.QueueBytes[k], MaxBytes: p.Counters.QueueBytesMax[k], EcnMarked: p.Counters.Marked[k], Dropped: dropped}
+		Bytes: p.Counters.QueueBytes[k], MaxBytes: p.Counters.QueueBytesMax[k], EcnMarked: p.Counters.Marked[k],
+		Dropped: dropped}
 	if !q.Strict {
 		q.Weight = &p.Config.Egress[k].Weight
 	}
@@ -74,8 +75,8 @@ func (r *Queues) Text() string {
 	delayed := newTable("PORT", ">FRAMES")
 	for _, p := range r.Ports {
 		for _, q := range p.Queues {
-			queues.row(p.Port, strconv.Itoa(q.Queue), q.service(), q.state(), count(q.Frames), count(q.Bytes), count(q.MaxBytes),
-				count(q.EcnMarked), count(q.Dropped))
+			queues.row(p.Port, strconv.Itoa(q.Queue), q.service(), q.state(), count(q.Frames), count(q.Bytes),
+				count(q.MaxBytes), count(q.EcnMarked), count(q.Dropped))
 		}
 		for _, d := range p.Drops {
 			drops.row(p.Port, d.Priority.String(), d.Reason, count(d.Frames))
@@ -84,7 +85,8 @@ func (r *Queues) Text() string {
 			delayed.row(p.Port, count(p.DelayedFrames))
 		}
 	}
-	return sections(r.headline(), section{"", queues}, section{"Drops, where the frames arrived", drops}, section{"In the delay line", delayed})
+	return sections(r.headline(), section{"", queues}, section{"Drops, where the frames arrived", drops},
+		section{"In the delay line", delayed})
 }
 
 func (q *Queue) service() string {

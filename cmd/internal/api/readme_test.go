@@ -29,7 +29,8 @@ func TestReadmeNamesRequests(t *testing.T) {
 			}
 			path, _, _ := strings.Cut(m[2], "?")
 			for _, noun := range Nouns() {
-				_, pattern := s.mux.Handler(&http.Request{Method: method, URL: &url.URL{Path: strings.Replace(path, "NOUN", noun, 1)}})
+				_, pattern := s.mux.Handler(&http.Request{Method: method,
+					URL: &url.URL{Path: strings.Replace(path, "NOUN", noun, 1)}})
 				if pattern == "" {
 					t.Errorf("README.md: nothing answers %s %s", method, m[2])
 				}

@@ -37,8 +37,9 @@ func (t traffic) since(old traffic, ns int64) *PortRecent {
 		return nil
 	}
 	rate := func(now, old uint64) float64 { return rounded(float64(now-old) / (float64(ns) / 1e9)) }
-	return &PortRecent{IntervalNs: ns, ReceiveFrames: rate(t.receivedFrames, old.receivedFrames), ReceiveBits: 8 * rate(t.receivedBytes, old.receivedBytes),
-		TransmitFrames: rate(t.sentFrames, old.sentFrames), TransmitBits: 8 * rate(t.sentBytes, old.sentBytes), DroppedFrames: rate(t.dropped, old.dropped)}
+	return &PortRecent{IntervalNs: ns, ReceiveFrames: rate(t.receivedFrames, old.receivedFrames),
+		ReceiveBits: 8 * rate(t.receivedBytes, old.receivedBytes), TransmitFrames: rate(t.sentFrames, old.sentFrames),
+		TransmitBits: 8 * rate(t.sentBytes, old.sentBytes), DroppedFrames: rate(t.dropped, old.dropped)}
 }
 
 // rounded keeps a thousandth.
@@ -52,7 +53,8 @@ func (p pauses) since(old pauses, ns int64) *PFCRecent {
 	if ns <= 0 || p.received < old.received || p.sent < old.sent {
 		return nil
 	}
-	return &PFCRecent{IntervalNs: ns, ReceivedPausedShare: shareOf(p.received-old.received, ns), SentPausedShare: shareOf(p.sent-old.sent, ns)}
+	return &PFCRecent{IntervalNs: ns, ReceivedPausedShare: shareOf(p.received-old.received, ns),
+		SentPausedShare: shareOf(p.sent-old.sent, ns)}
 }
 
 // A sample holds counters of one moment, by port. Its map never changes.
@@ -71,8 +73,9 @@ func sampleOf(v *dataplane.Snapshot) sample {
 	s := sample{at: v.Time, ports: make(map[string]accounts, len(v.Ports))}
 	for i := range v.Ports {
 		p := &v.Ports[i]
-		c := accounts{traffic: traffic{receivedFrames: p.Counters.ReceivedFrames, receivedBytes: p.Counters.ReceivedBytes,
-			sentFrames: p.Counters.SentFrames, sentBytes: p.Counters.SentBytes}, all: pauses{p.PausedAllNs, p.HeldAllNs}}
+		c := accounts{traffic: traffic{receivedFrames: p.Counters.ReceivedFrames,
+			receivedBytes: p.Counters.ReceivedBytes, sentFrames: p.Counters.SentFrames,
+			sentBytes: p.Counters.SentBytes}, all: pauses{p.PausedAllNs, p.HeldAllNs}}
 		for prio := range p.Counters.Drops {
 			for _, n := range p.Counters.Drops[prio] {
 				c.dropped += n
@@ -189,7 +192,8 @@ func (h *Header) header() *Header { return h }
 
 // interval is the time between two answers in ns, 0 if their counters start at different moments.
 func (h *Header) interval(old *Header) int64 {
-	cleared := h.Cleared == nil && old.Cleared == nil || h.Cleared != nil && old.Cleared != nil && h.Cleared.Equal(*old.Cleared)
+	cleared := h.Cleared == nil && old.Cleared == nil || h.Cleared != nil && old.Cleared != nil &&
+		h.Cleared.Equal(*old.Cleared)
 	if !cleared || !h.Started.Equal(old.Started) {
 		return 0
 	}
@@ -211,7 +215,8 @@ func portsSince(ports, old []Port, ns int64) {
 }
 
 func (p *Port) traffic() traffic {
-	return traffic{receivedFrames: p.ReceiveFrames, receivedBytes: p.ReceiveBytes, sentFrames: p.TransmitFrames, sentBytes: p.TransmitBytes, dropped: p.DroppedFrames}
+	return traffic{receivedFrames: p.ReceiveFrames, receivedBytes: p.ReceiveBytes, sentFrames: p.TransmitFrames,
+		sentBytes: p.TransmitBytes, dropped: p.DroppedFrames}
 }
 
 func pausesSince(ports, old []PFCPort, ns int64) {

@@ -13,7 +13,8 @@ import (
 func TestRates(t *testing.T) {
 	old, now := traffic{10, 1000, 5, 500, 1}, traffic{30, 4000, 10, 1000, 2}
 	got := now.since(old, 500e6)
-	want := PortRecent{IntervalNs: 500e6, ReceiveFrames: 40, ReceiveBits: 48_000, TransmitFrames: 10, TransmitBits: 8000, DroppedFrames: 2}
+	want := PortRecent{IntervalNs: 500e6, ReceiveFrames: 40, ReceiveBits: 48_000, TransmitFrames: 10,
+		TransmitBits: 8000, DroppedFrames: 2}
 	if got == nil || *got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -23,7 +24,8 @@ func TestRates(t *testing.T) {
 	if got := now.since(old, 0); got != nil {
 		t.Errorf("no time between them: %+v", got)
 	}
-	if got := (pauses{300e6, 100e6}).since(pauses{100e6, 100e6}, 400e6); got == nil || got.ReceivedPausedShare != 0.5 || got.SentPausedShare != 0 {
+	if got := (pauses{300e6, 100e6}).since(pauses{100e6, 100e6}, 400e6); got == nil || got.ReceivedPausedShare != 0.5 ||
+		got.SentPausedShare != 0 {
 		t.Errorf("shares %+v", got)
 	}
 	if got := (pauses{0, 100e6}).since(pauses{100e6, 100e6}, 400e6); got != nil {
@@ -51,7 +53,8 @@ func TestLastSeconds(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		go s.Run(ctx)
 		for _, tt := range []struct{ after, want time.Duration }{
-			{1500 * time.Millisecond, 1500 * time.Millisecond}, {5 * time.Second, 6500 * time.Millisecond}, {time.Minute, 9500 * time.Millisecond},
+			{1500 * time.Millisecond, 1500 * time.Millisecond}, {5 * time.Second, 6500 * time.Millisecond},
+			{time.Minute, 9500 * time.Millisecond},
 		} {
 			time.Sleep(tt.after)
 			r := s.moment(0).readPFC().(*PFC).Ports[0].Priorities[3].Recent
@@ -104,7 +107,8 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s: %v\n%s", noun, err, r.Text())
 		}
 	}
-	if err := (Filter{Ports: []string{"p9"}}).Apply(answer(&fake{}, "pfc")); err == nil || !strings.Contains(err.Error(), "there are p1, p2") {
+	if err := (Filter{Ports: []string{"p9"}}).Apply(answer(&fake{}, "pfc")); err == nil ||
+		!strings.Contains(err.Error(), "there are p1, p2") {
 		t.Errorf("a port that is not there: %v", err)
 	}
 }

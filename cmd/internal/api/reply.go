@@ -62,7 +62,8 @@ func Parse(name string, data []byte) (Reply, error) {
 		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
 	}
 	if r.schema() != Schema {
-		return nil, fmt.Errorf("the switch speaks schema %d and this program schema %d: use the program that the switch was started with", r.schema(), Schema)
+		return nil, fmt.Errorf("the switch speaks schema %d and this program schema %d: use the program that the "+
+			"switch was started with", r.schema(), Schema)
 	}
 	return r, nil
 }
@@ -76,7 +77,8 @@ type Header struct {
 	SwitchNs int64      `json:"switch_time_ns"`
 	Started  time.Time  `json:"started"`
 	Cleared  *time.Time `json:"cleared"` // null where the user never cleared the counters
-	// ElapsedNs is the time that counters and shares cover, by the switch's monotonic clock: since Cleared, else since Started.
+	// ElapsedNs is the time that counters and shares cover, by the switch's monotonic clock: since Cleared, else since
+	// Started.
 	ElapsedNs               int64  `json:"elapsed_ns"`
 	LosslessDrops           uint64 `json:"lossless_drops"`
 	LosslessDropsSinceStart uint64 `json:"lossless_drops_since_start"`

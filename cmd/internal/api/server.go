@@ -20,8 +20,8 @@ import (
 //	GET  /v1/NOUN               the answer to show NOUN; events?since=SEQ begins at a sequence number
 //	GET  /v1/state              all that a page shows, of one moment; counters are those since the start
 //	GET  /v1/follow             JSON lines: the state, then every event; parameter since begins with an older one
-//	GET  /v1/capture            a pcapng file that goes on; parameters port (repeatable), snap, filter, frames, for, last
-//	POST /v1/explain?port=PORT  what would become of the frame in the body; parameter vnet of a super-frame. It changes nothing
+//	GET  /v1/capture            a pcapng file; parameters port (repeatable), snap, filter, frames, for, last
+//	POST /v1/explain?port=PORT  the fate of the frame in the body; parameter vnet of a GSO frame. Nothing changes
 //	POST /v1/apply?name=FILE    a configuration file as body; answers when it is in force
 //	POST /v1/clear/counters     the user's counters begin again
 //	POST /v1/clear/watermarks   the user's watermarks begin again
@@ -79,7 +79,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r)
 	case len(methods) > 0:
 		w.Header().Set("Allow", strings.Join(methods, ", "))
-		refuse(w, http.StatusMethodNotAllowed, fmt.Errorf("%s cannot be asked for by %s, only by %s", r.URL.Path, r.Method, methods[0]))
+		refuse(w, http.StatusMethodNotAllowed, fmt.Errorf("%s cannot be asked for by %s, only by %s", r.URL.Path,
+			r.Method, methods[0]))
 	case below && name != "" && !strings.Contains(name, "/"):
 		refuse(w, http.StatusNotFound, unknownNoun(name))
 	default:
@@ -150,8 +151,8 @@ func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment
 	m := &moment{source: s.source, base: base, since: event, version: ThisVersion(), cutOff: s.CutOff()}
 	s.source.Snapshot(&m.snapshot)
 	m.recent = interval{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
-	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time, Started: s.started.UTC(), Cleared: cleared,
-		LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
+	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time,
+		Started: s.started.UTC(), Cleared: cleared, LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
 	m.ElapsedNs = m.snapshot.Time - base.time
 	base.subtract(&m.snapshot)
 	m.LosslessDrops = m.LosslessDropsSinceStart - base.lost

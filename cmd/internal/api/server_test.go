@@ -39,14 +39,17 @@ func TestErrorsAreJSON(t *testing.T) {
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, httptest.NewRequest(tt.method, tt.path, nil))
 		body := w.Body.String()
-		if w.Code != tt.status || w.Header().Get("Allow") != tt.allow || w.Header().Get("Content-Type") != "application/json" ||
+		if w.Code != tt.status || w.Header().Get("Allow") != tt.allow ||
+			w.Header().Get("Content-Type") != "application/json" ||
 			!strings.HasPrefix(body, `{"schema":1,"error":"`) || !strings.Contains(body, tt.want) {
-			t.Errorf("%s %s: status %d, Allow %q, %s; want %d, %q, %s", tt.method, tt.path, w.Code, w.Header().Get("Allow"), body, tt.status, tt.allow, tt.want)
+			t.Errorf("%s %s: status %d, Allow %q, %s; want %d, %q, %s", tt.method, tt.path, w.Code,
+				w.Header().Get("Allow"), body, tt.status, tt.allow, tt.want)
 		}
 	}
 }
 
-// What counters cover, and shares are part of, is told by the switch's own clock: whoever sets the machine's clock changes neither.
+// What counters cover, and shares are part of, is told by the switch's own clock: whoever sets the machine's clock
+// changes neither.
 func TestElapsedTimeIsOfTheSwitch(t *testing.T) {
 	f := &fake{}
 	s := NewServer(f, time.Now().Add(24*time.Hour), 15e9) // the clock was set back by a day since
@@ -72,7 +75,8 @@ func TestStallingClientIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := fmt.Fprint(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nname: x\n"); err != nil {
+	_, err = fmt.Fprint(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nname: x\n")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
@@ -84,7 +88,8 @@ func TestStallingClientIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), "the configuration cannot be read") {
+	if err != nil || answer.StatusCode != http.StatusBadRequest ||
+		!strings.Contains(string(said), "the configuration cannot be read") {
 		t.Errorf("%d %s %v, want 400 and a reason", answer.StatusCode, said, err)
 	}
 	if _, err := r.ReadByte(); err != io.EOF {
@@ -108,7 +113,8 @@ func TestDownPorts(t *testing.T) {
 			}
 		}
 		buffer := m.readBuffer().(*Buffer)
-		if text := buffer.ingressTable().String(); strings.Contains(text, "runs") != up || strings.Contains(text, "held") && !up {
+		if text := buffer.ingressTable().String(); strings.Contains(text, "runs") != up ||
+			strings.Contains(text, "held") && !up {
 			t.Errorf("up %v: show buffer:\n%s", up, text)
 		}
 		info := HeadroomInfo{Port: m.snapshot.Ports[0].Config.Name, Cell: 256}
@@ -121,7 +127,8 @@ func TestDownPorts(t *testing.T) {
 // Where there is nothing to show, the answer says so.
 func TestNothingToShow(t *testing.T) {
 	m := &moment{source: &fake{empty: true}, snapshot: dataplane.Snapshot{}}
-	for want, r := range map[string]Reply{"no station is known": m.readFDB(), "no port speaks LLDP": m.readLLDP(), "there is no trunk": m.readTrunk()} {
+	for want, r := range map[string]Reply{"no station is known": m.readFDB(), "no port speaks LLDP": m.readLLDP(),
+		"there is no trunk": m.readTrunk()} {
 		if !strings.HasSuffix(r.Text(), "\n"+want+"\n") {
 			t.Errorf("no %q in %q", want, r.Text())
 		}
@@ -143,14 +150,17 @@ func TestState(t *testing.T) {
 	if err := json.Unmarshal(b, &s); err != nil {
 		t.Fatal(err)
 	}
-	if s.Schema != Schema || s.Cleared != nil || s.LosslessDrops != 2 || s.SwitchNs != 20e9 || s.PFC[0].Priorities[3].SentPausedNs != 812_000_000 {
+	if s.Schema != Schema || s.Cleared != nil || s.LosslessDrops != 2 || s.SwitchNs != 20e9 ||
+		s.PFC[0].Priorities[3].SentPausedNs != 812_000_000 {
 		t.Errorf("counters were cleared, or are missing: %+v", s.Header)
 	}
 	m := momentOf(f)
 	m.recent.old = sample{} // the server that was asked has no older one
 	for noun, got := range map[string]any{
-		"ports": &Ports{s.Header, s.Ports}, "queues": &Queues{s.Header, s.Queues}, "headroom": &Headroom{s.Header, s.Headroom},
-		"watchdog": &Watchdog{s.Header, s.Watchdog}, "lldp": &LLDP{s.Header, s.LLDP}, "buffer": &Buffer{s.Header, s.Pools, s.Buffer},
+		"ports": &Ports{s.Header, s.Ports}, "queues": &Queues{s.Header, s.Queues},
+		"headroom": &Headroom{s.Header, s.Headroom},
+		"watchdog": &Watchdog{s.Header, s.Watchdog}, "lldp": &LLDP{s.Header, s.LLDP},
+		"buffer": &Buffer{s.Header, s.Pools, s.Buffer},
 	} {
 		if text, want := got.(Reply).Text(), nouns[noun].answer(m).Text(); tail(text) != tail(want) {
 			t.Errorf("%s:\n%s\nwant\n%s", noun, text, want)

@@ -30,9 +30,11 @@ func Find(flag string) (string, error) {
 	switch len(live) {
 	case 0:
 		if len(locked) > 0 {
-			return "", fmt.Errorf("this user may not open the socket of the switch that runs here (%s): use the user that started it, or sudo", locked[0])
+			return "", fmt.Errorf("this user may not open the socket of the switch that runs here (%s): use the user "+
+				"that started it, or sudo", locked[0])
 		}
-		return "", fmt.Errorf("%w (looked in %s): start one with \"pfcswitch run\", or name its socket with -s", ErrNoSwitch, strings.Join(folders(), ", "))
+		return "", fmt.Errorf("%w (looked in %s): start one with \"pfcswitch run\", or name its socket with -s",
+			ErrNoSwitch, strings.Join(folders(), ", "))
 	case 1:
 		return live[0], nil
 	}
@@ -52,12 +54,13 @@ func named(text string) (string, error) {
 	}
 	for _, dir := range folders() {
 		path := filepath.Join(dir, text+".sock")
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) { // one that may not be seen is told of when it is opened
+		// one that may not be seen is told of when it is opened
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w by the name %s (looked for %s.sock in %s): a socket in this folder is ./%s", ErrNoSwitch, text, text,
-		strings.Join(folders(), ", "), text)
+	return "", fmt.Errorf("%w by the name %s (looked for %s.sock in %s): a socket in this folder is ./%s", ErrNoSwitch,
+		text, text, strings.Join(folders(), ", "), text)
 }
 
 // RunningNames returns the names of the switches that run here and that this user may open.
@@ -122,7 +125,8 @@ func listen(path string) (net.Listener, error) {
 	if alive, err := RemoveStale(path); err != nil {
 		return nil, err
 	} else if alive {
-		return nil, fmt.Errorf("control socket %s: another switch listens there: stop it, or give this one another name", path)
+		return nil, fmt.Errorf("control socket %s: another switch listens there: stop it, "+
+			"or give this one another name", path)
 	}
 	config := net.ListenConfig{Control: ownerOnly}
 	l, err := config.Listen(context.Background(), "unix", path)
@@ -150,7 +154,8 @@ func RemoveStale(path string) (alive bool, err error) {
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&os.ModeSocket == 0 {
-		return fmt.Errorf("control socket %s: a file of this name exists and is not a socket: remove it, or write another api.socket", path)
+		return fmt.Errorf("control socket %s: a file of this name exists and is not a socket: remove it, or write "+
+			"another api.socket", path)
 	}
 	if err == nil {
 		err = os.Remove(path)

@@ -52,7 +52,8 @@ func TestFindAndListen(t *testing.T) {
 	if got, err := Find(""); err != nil || got != "/env.sock" {
 		t.Errorf("socket from the environment: %q, %v", got, err)
 	}
-	if _, err := NewClient(filepath.Join(dir, "none.sock")).Show(context.Background(), "ports"); !errors.Is(err, ErrNoSwitch) {
+	if _, err := NewClient(filepath.Join(dir, "none.sock")).Show(context.Background(), "ports"); !errors.Is(err,
+		ErrNoSwitch) {
 		t.Errorf("a client without a switch: %v", err)
 	}
 }

@@ -37,7 +37,8 @@ func (m *moment) state() *State {
 	return &State{Header: m.Header, Version: m.version.Version, NextEvent: next,
 		Ports: m.readPorts().(*Ports).Ports, PFC: m.readPFC().(*PFC).Ports, Pools: buffer.Pools, Buffer: buffer.Ports,
 		Queues: m.readQueues().(*Queues).Ports, Headroom: m.readHeadroom().(*Headroom).Ports,
-		Watchdog: m.readWatchdog().(*Watchdog).Queues, Trunks: m.readTrunk().(*Trunks).Trunks, LLDP: m.readLLDP().(*LLDP).Ports,
+		Watchdog: m.readWatchdog().(*Watchdog).Queues, Trunks: m.readTrunk().(*Trunks).Trunks,
+		LLDP:   m.readLLDP().(*LLDP).Ports,
 		Events: newest(m.readEvents().(*Events).Events)}
 }
 

@@ -22,22 +22,26 @@ func TestHeadroomDetail(t *testing.T) {
 	}
 }
 
-// The terms of each value are what it is the sum of: at 1 Gbit/s, with frames of 1518 + 24 octets on the wire, which are 12,336 bits,
-// 1 km of cable (5000 bits), a response limit of 1024 bits, a send call of 50,000 and a burst of 500,000.
+// The terms of each value are what it is the sum of: at 1 Gbit/s, with frames of 1518 + 24 octets on the wire, which
+// are 12,336 bits, 1 km of cable (5000 bits), a response limit of 1024 bits, a send call of 50,000 and a burst of
+// 500,000.
 func TestHeadroomTermsAddUp(t *testing.T) {
 	byHand := map[string]struct{ bits, octets, cells int64 }{
 		"eta":        {2*12_336 + 2*5000 + 1024, 4462, 18},
 		"delay":      {2*12_336 + 2*5000 + 1024 + 84*8, 4546, 18},
 		"calculated": {36_368 + 50_000 + 500_000, 73_296, 287},
-		"measured":   {22_060 + 50_000 + 2*12_336 + 84*8 + 500_000, 74_676, 292}, // 22 µs, and 30 ns twice; the reaction is no more than a send call
+		// 22 µs, and 30 ns twice; the reaction is no more than a send call
+		"measured": {22_060 + 50_000 + 2*12_336 + 84*8 + 500_000, 74_676, 292},
 	}
 	for _, p := range answer(&fake{}, "headroom").(*Headroom).Ports {
-		for name, v := range map[string]*HeadroomValue{"eta": &p.Eta, "delay": &p.Delay, "calculated": &p.Calculated, "measured": p.Measured} {
+		for name, v := range map[string]*HeadroomValue{"eta": &p.Eta, "delay": &p.Delay, "calculated": &p.Calculated,
+			"measured": p.Measured} {
 			if v == nil {
 				continue
 			}
 			if want := byHand[name]; v.Bits != want.bits || v.Bytes != want.octets || v.Cells != want.cells {
-				t.Errorf("port %s: %s: %d bits, %d B, %d cells, by hand %+v", p.Port, name, v.Bits, v.Bytes, v.Cells, want)
+				t.Errorf("port %s: %s: %d bits, %d B, %d cells, by hand %+v", p.Port, name, v.Bits, v.Bytes, v.Cells,
+					want)
 			}
 			sum := int64(0)
 			for _, term := range v.Terms {
@@ -61,12 +65,15 @@ func TestHeadroomFitsTheScreen(t *testing.T) {
 	p, value := &r.Ports[0], valueOf(256)
 	measured, bits := value(headroom.Measure(in, found)), int64(9_999_999)
 	p.Port, p.Neighbor = "uplink-12", nonZero("spine-switch-number-two")
-	p.Measured, p.Eta, p.Delay, p.CalculatedBytes = &measured, value(headroom.Eta(in)), value(headroom.PFCDelay(in)), 1_400_000
-	p.PlainBits, p.PeerFoundBits, p.ReceivedBits, p.ToldBits, p.InForceBytes, p.InForceCells = &bits, &bits, &bits, &bits, 1_400_000, 5500
+	p.Measured, p.Eta, p.Delay, p.CalculatedBytes = &measured, value(headroom.Eta(in)), value(headroom.PFCDelay(in)),
+		1_400_000
+	p.PlainBits, p.PeerFoundBits, p.ReceivedBits, p.ToldBits, p.InForceBytes, p.InForceCells = &bits, &bits, &bits,
+		&bits, 1_400_000, 5500
 	p.Finding.TripNs, p.Finding.ReactionNs = int64(found.RoundTrip), int64(found.Reaction)
 	p.Messages.Asked, p.Messages.Answered = 99_999_999, 99_999_999
 	q := &p.Queues[0]
-	q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, q.RingBytes, q.RingFrames = 99_999_999, 1_400_000, 1_300_000, 1_399_000, 9_999_999, 99_999
+	q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, q.RingBytes, q.RingFrames = 99_999_999, 1_400_000, 1_300_000,
+		1_399_000, 9_999_999, 99_999
 	for line := range strings.Lines(r.Detail()) {
 		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 120 {
 			t.Errorf("%d columns:\n%s", n, line)
@@ -76,19 +83,26 @@ func TestHeadroomFitsTheScreen(t *testing.T) {
 
 // sampleTrunks are one under PFC with meters and one under PAUSE without; more are green frames beyond the sample.
 func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
-	up := dataplane.TrunkSnapshot{Uplink: "p4", Up: true, Paused: 1 << 3, Members: []dataplane.TrunkMember{{Port: "p1", Up: true, Share: 1518, Paused: 1 << 3}, {Port: "p2", Area: 64}}}
-	up.Config = dataplane.TrunkConfig{Name: "up", Aggregate: trunk.AggregatorConfig{Metered: true, Lossless: 1 << 3}, Flow: trunk.FlowConfig{Mode: macctl.ModePFC}}
+	up := dataplane.TrunkSnapshot{Uplink: "p4", Up: true, Paused: 1 << 3,
+		Members: []dataplane.TrunkMember{{Port: "p1", Up: true, Share: 1518, Paused: 1 << 3}, {Port: "p2", Area: 64}}}
+	up.Config = dataplane.TrunkConfig{Name: "up", Aggregate: trunk.AggregatorConfig{Metered: true, Lossless: 1 << 3},
+		Flow: trunk.FlowConfig{Mode: macctl.ModePFC}}
 	up.Config.Aggregate.Meters[0] = trunk.MeterConfig{CIR: 40e6, PIR: 60.5e6, CBS: 65536, PBS: 131072}
 	up.Config.Aggregate.Total = trunk.MeterConfig{CIR: 200e6, PIR: 200e6, CBS: 65536, PBS: 131072}
 	up.ToUplink[3], up.ToMembers[0] = 1518, 64
 	up.Held = trunk.Holds{Priorities: 1 << 3, Uplink: 1<<3 | 1<<4}
 	up.Holds[3], up.UplinkHolds[4] = dataplane.HoldCount{Begun: 7, Passed: 2}, dataplane.HoldCount{Begun: 8, Passed: 3}
-	up.Total = [trunk.NumColours]trunk.Tally{{Frames: 11, Octets: 1100}, {Frames: 12, Octets: 1200}, {Frames: 13, Octets: 1300}}
-	up.MeterRed[0], up.RED[0], up.TotalRED = trunk.Tally{Frames: 21, Octets: 2100}, trunk.Tally{Frames: 22, Octets: 2200}, trunk.Tally{Frames: 23, Octets: 2300}
-	up.Members[0].Colours[0] = [trunk.NumColours]trunk.Tally{{Frames: 31 + more, Octets: 3100}, {Frames: 32, Octets: 3200}, {Frames: 33, Octets: 3300}}
-	up.Sent, up.Members[0].Sent, up.Members[1].Sent = trunk.Tally{Frames: 51, Octets: 5100}, trunk.Tally{Frames: 1, Octets: 61}, trunk.Tally{Frames: 40, Octets: 4000}
+	up.Total = [trunk.NumColours]trunk.Tally{{Frames: 11, Octets: 1100}, {Frames: 12, Octets: 1200},
+		{Frames: 13, Octets: 1300}}
+	up.MeterRed[0], up.RED[0], up.TotalRED = trunk.Tally{Frames: 21, Octets: 2100},
+		trunk.Tally{Frames: 22, Octets: 2200}, trunk.Tally{Frames: 23, Octets: 2300}
+	up.Members[0].Colours[0] = [trunk.NumColours]trunk.Tally{{Frames: 31 + more, Octets: 3100},
+		{Frames: 32, Octets: 3200}, {Frames: 33, Octets: 3300}}
+	up.Sent, up.Members[0].Sent, up.Members[1].Sent = trunk.Tally{Frames: 51, Octets: 5100},
+		trunk.Tally{Frames: 1, Octets: 61}, trunk.Tally{Frames: 40, Octets: 4000}
 	up.Members[1].Distributed[5] = trunk.Tally{Frames: 41, Octets: 4100}
-	side := dataplane.TrunkSnapshot{Uplink: "p8", UplinkPauses: dataplane.HoldCount{Begun: 9, Passed: 4}, Members: []dataplane.TrunkMember{{Port: "p9", Up: true, Holds: dataplane.HoldCount{Begun: 10, Passed: 5}}}}
+	side := dataplane.TrunkSnapshot{Uplink: "p8", UplinkPauses: dataplane.HoldCount{Begun: 9, Passed: 4},
+		Members: []dataplane.TrunkMember{{Port: "p9", Up: true, Holds: dataplane.HoldCount{Begun: 10, Passed: 5}}}}
 	side.Config = dataplane.TrunkConfig{Name: "side", ByFlow: true, Flow: trunk.FlowConfig{Mode: macctl.ModePause}}
 	side.Held = trunk.Holds{Members: 1, Uplink: 0xff}
 	return []dataplane.TrunkSnapshot{up, side}
@@ -107,8 +121,10 @@ func TestTrunkBaseline(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	up := r.Trunks[0]
-	if up.Priorities[0].Green.Frames != 5 || up.Priorities[0].Yellow.Frames != 0 || up.Total.Red.Frames != 0 || up.Priorities[0].MeterDropped.Frames != 0 ||
-		up.Priorities[3].MemberHolds != 0 || up.Members[1].DistributedFrames != 0 || r.Trunks[1].Uplink.Holds != 0 || r.Trunks[1].Members[0].Holds != 0 {
+	if up.Priorities[0].Green.Frames != 5 || up.Priorities[0].Yellow.Frames != 0 || up.Total.Red.Frames != 0 ||
+		up.Priorities[0].MeterDropped.Frames != 0 ||
+		up.Priorities[3].MemberHolds != 0 || up.Members[1].DistributedFrames != 0 || r.Trunks[1].Uplink.Holds != 0 ||
+		r.Trunks[1].Members[0].Holds != 0 {
 		t.Errorf("counters: %+v", up)
 	}
 	if up.Uplink.Bytes != 1518 || !up.Priorities[3].MembersHeld || !up.Members[0].Held {
@@ -131,7 +147,8 @@ func TestTrunkTextIsTrue(t *testing.T) {
 		"p4": {"both", "41", "51"}, "p2": {"down", "0", "40"}, "p1": {"both", "96", "1"}, "p8": {"down", "0", "0"},
 	} {
 		row := rows[port]
-		if n := len(row); n < 4 || !slices.Contains(row, want.state) || row[n-2] != want.received || row[n-1] != want.sent {
+		if n := len(row); n < 4 || !slices.Contains(row, want.state) || row[n-2] != want.received ||
+			row[n-1] != want.sent {
 			t.Errorf("%s: %q, want %+v", port, row, want)
 		}
 	}
@@ -149,12 +166,14 @@ func TestFilterOfTrunks(t *testing.T) {
 			t.Fatalf("%s: %+v", name, r.Trunks)
 		}
 		for _, trunk := range r.Trunks {
-			if !slices.Contains(trunk.ports(), name) || len(trunk.Priorities) != 1 || trunk.Priorities[0].Priority != 3 || len(trunk.Members[0].Priorities) != 1 {
+			if !slices.Contains(trunk.ports(), name) || len(trunk.Priorities) != 1 ||
+				trunk.Priorities[0].Priority != 3 || len(trunk.Members[0].Priorities) != 1 {
 				t.Errorf("%s: %+v", name, trunk)
 			}
 		}
 	}
-	r := &Trunks{Trunks: []Trunk{{Trunk: "a", Uplink: TrunkUplink{Port: "p1"}}, {Trunk: "b", Uplink: TrunkUplink{Port: "p2"}}}}
+	r := &Trunks{Trunks: []Trunk{{Trunk: "a", Uplink: TrunkUplink{Port: "p1"}},
+		{Trunk: "b", Uplink: TrunkUplink{Port: "p2"}}}}
 	if err := (Filter{Ports: []string{"p2"}}).Apply(r); err != nil || len(r.Trunks) != 1 || r.Trunks[0].Trunk != "b" {
 		t.Errorf("%+v, %v, want b alone", r.Trunks, err)
 	}
@@ -172,16 +191,25 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 			there []string
 			asked bool
 			good  bool
-		}{{"p1", nil, false, true}, {"p3", []string{"p2", "p3"}, true, true}, {"p9", []string{"p2", "p3"}, true, false}} {
+		}{{"p1", nil, false, true}, {"p3", []string{"p2", "p3"}, true, true},
+			{"p9", []string{"p2", "p3"}, true, false}} {
 			asked := false
-			f := Filter{Ports: []string{tt.port}, There: func() ([]string, error) { asked = true; return tt.there, nil }}
+			f := Filter{Ports: []string{tt.port}, There: func() ([]string, error) {
+				asked = true
+				return tt.there,
+					nil
+			}}
 			err := f.Apply(answer(&fake{}, noun))
-			if missing := new(NoPortError); asked != tt.asked || (err == nil) != tt.good || err != nil && !errors.As(err, &missing) {
+			if missing := new(NoPortError); asked != tt.asked || (err == nil) != tt.good || err != nil &&
+				!errors.As(err, &missing) {
 				t.Errorf("%s of %s: asked %v, %v", noun, tt.port, asked, err)
 			}
 		}
 		refused := errors.New("refused")
-		if err := (Filter{Ports: []string{"p9"}, There: func() ([]string, error) { return nil, refused }}).Apply(answer(&fake{}, noun)); !errors.Is(err, refused) {
+		if err := (Filter{Ports: []string{"p9"}, There: func() ([]string, error) {
+			return nil,
+				refused
+		}}).Apply(answer(&fake{}, noun)); !errors.Is(err, refused) {
 			t.Errorf("%s: %v", noun, err)
 		}
 	}

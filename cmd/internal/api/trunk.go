@@ -39,15 +39,17 @@ type TrunkUplink struct {
 
 // TrunkMember is one slow port of a trunk.
 type TrunkMember struct {
-	Port              string           `json:"port"`
-	Up                bool             `json:"up"`
-	PausedByPeer      bool             `json:"paused_by_peer"`
-	Held              bool             `json:"held"`             // its peer, by the trunk
-	Holds             uint64           `json:"holds"`            // of the whole port, by PAUSE, that began
-	HoldsPassed       uint64           `json:"holds_passed"`     // of these: because the uplink was paused; the others by watermark
-	ShareBytes        int64            `json:"share_bytes"`      // came by it and wait for the uplink
-	AreaBytes         int64            `json:"area_bytes"`       // are to leave by it
-	CollectedFrames   uint64           `json:"collected_frames"` // came by it, those that are dropped by meter or RED included
+	Port         string `json:"port"`
+	Up           bool   `json:"up"`
+	PausedByPeer bool   `json:"paused_by_peer"`
+	Held         bool   `json:"held"`  // its peer, by the trunk
+	Holds        uint64 `json:"holds"` // of the whole port, by PAUSE, that began
+	// of these: because the uplink was paused; the others by watermark
+	HoldsPassed uint64 `json:"holds_passed"`
+	ShareBytes  int64  `json:"share_bytes"` // came by it and wait for the uplink
+	AreaBytes   int64  `json:"area_bytes"`  // are to leave by it
+	// came by it, those that are dropped by meter or RED included
+	CollectedFrames   uint64           `json:"collected_frames"`
 	CollectedBytes    uint64           `json:"collected_bytes"`
 	DistributedFrames uint64           `json:"distributed_frames"` // were to leave by it
 	DistributedBytes  uint64           `json:"distributed_bytes"`
@@ -84,11 +86,13 @@ type TrunkPriority struct {
 	MeterDropped Frames      `json:"meter_dropped"` // for being red, by their own meter or the total's
 	REDDropped   Frames      `json:"red_dropped"`   // by random early discard of the priority
 	MembersHeld  bool        `json:"members_held"`
-	MemberHolds  uint64      `json:"member_holds"`        // of all members, by PFC, that began
-	MemberPassed uint64      `json:"member_holds_passed"` // of these: because the uplink was paused; the others by watermark
-	UplinkHeld   bool        `json:"uplink_held"`         // by PFC
-	UplinkHolds  uint64      `json:"uplink_holds"`
-	UplinkPassed uint64      `json:"uplink_holds_passed"` // of these: because all members were paused; the others by watermark
+	MemberHolds  uint64      `json:"member_holds"` // of all members, by PFC, that began
+	// of these: because the uplink was paused; the others by watermark
+	MemberPassed uint64 `json:"member_holds_passed"`
+	UplinkHeld   bool   `json:"uplink_held"` // by PFC
+	UplinkHolds  uint64 `json:"uplink_holds"`
+	// of these: because all members were paused; the others by watermark
+	UplinkPassed uint64 `json:"uplink_holds_passed"`
 }
 
 // TrunkMeter is the profile of a meter: rates in bit/s, bursts in bytes.
@@ -118,10 +122,12 @@ func (m *moment) readTrunk() Reply {
 
 func trunkOf(v *dataplane.TrunkSnapshot) Trunk {
 	c := &v.Config
-	t := Trunk{Trunk: c.Name, Distribution: "least-filled", FlowControl: c.Flow.Mode.String(), Metered: c.Aggregate.Metered,
-		Uplink: TrunkUplink{Port: v.Uplink, Up: v.Up, PausedByPeer: v.Paused != 0, Held: v.Held.Uplink != 0, Holds: v.UplinkPauses.Begun, HoldsPassed: v.UplinkPauses.Passed,
+	t := Trunk{Trunk: c.Name, Distribution: "least-filled", FlowControl: c.Flow.Mode.String(),
+		Metered: c.Aggregate.Metered, Uplink: TrunkUplink{Port: v.Uplink, Up: v.Up, PausedByPeer: v.Paused != 0,
+			Held: v.Held.Uplink != 0, Holds: v.UplinkPauses.Begun, HoldsPassed: v.UplinkPauses.Passed,
 			SentFrames: v.Sent.Frames, SentBytes: v.Sent.Octets},
-		Total: TrunkTotal{Meter: trunkMeter(c.Aggregate.Metered, c.Aggregate.Total), Green: frames(v.Total[trunk.Green]),
+		Total: TrunkTotal{Meter: trunkMeter(c.Aggregate.Metered, c.Aggregate.Total),
+			Green:  frames(v.Total[trunk.Green]),
 			Yellow: frames(v.Total[trunk.Yellow]), Red: frames(v.Total[trunk.Red]), REDDropped: frames(v.TotalRED)}}
 	if c.ByFlow {
 		t.Distribution = "flow-hash"
@@ -153,8 +159,11 @@ func (f *Frames) add(t trunk.Tally) {
 func trunkPriority(v *dataplane.TrunkSnapshot, p int) TrunkPriority {
 	c := &v.Config.Aggregate
 	t := TrunkPriority{Priority: Priority(p), Lossless: c.Lossless>>p&1 == 1, Meter: trunkMeter(c.Metered, c.Meters[p]),
-		UplinkBytes: v.ToUplink[p], MemberBytes: v.ToMembers[p], MeterDropped: frames(v.MeterRed[p]), REDDropped: frames(v.RED[p]),
-		MembersHeld: v.Held.Priorities>>p&1 == 1, MemberHolds: v.Holds[p].Begun, MemberPassed: v.Holds[p].Passed, UplinkHeld: v.Config.Flow.Mode == macctl.ModePFC && v.Held.Uplink>>p&1 == 1, UplinkHolds: v.UplinkHolds[p].Begun, UplinkPassed: v.UplinkHolds[p].Passed}
+		UplinkBytes: v.ToUplink[p], MemberBytes: v.ToMembers[p], MeterDropped: frames(v.MeterRed[p]),
+		REDDropped:  frames(v.RED[p]),
+		MembersHeld: v.Held.Priorities>>p&1 == 1, MemberHolds: v.Holds[p].Begun, MemberPassed: v.Holds[p].Passed,
+		UplinkHeld:  v.Config.Flow.Mode == macctl.ModePFC && v.Held.Uplink>>p&1 == 1,
+		UplinkHolds: v.UplinkHolds[p].Begun, UplinkPassed: v.UplinkHolds[p].Passed}
 	for i := range v.Members {
 		colours := &v.Members[i].Colours[p]
 		t.Green.add(colours[trunk.Green])
@@ -166,11 +175,13 @@ func trunkPriority(v *dataplane.TrunkSnapshot, p int) TrunkPriority {
 
 func trunkMember(v *dataplane.TrunkSnapshot, i int) TrunkMember {
 	m := &v.Members[i]
-	t := TrunkMember{Port: m.Port, Up: m.Up, PausedByPeer: m.Paused != 0, Held: v.Held.Priorities != 0 || v.Held.Members>>i&1 == 1,
-		Holds: m.Holds.Begun, HoldsPassed: m.Holds.Passed, ShareBytes: m.Share, AreaBytes: m.Area, SentFrames: m.Sent.Frames, SentBytes: m.Sent.Octets}
+	t := TrunkMember{Port: m.Port, Up: m.Up, PausedByPeer: m.Paused != 0, Held: v.Held.Priorities != 0 ||
+		v.Held.Members>>i&1 == 1, Holds: m.Holds.Begun, HoldsPassed: m.Holds.Passed, ShareBytes: m.Share,
+		AreaBytes: m.Area, SentFrames: m.Sent.Frames, SentBytes: m.Sent.Octets}
 	for p := range m.Colours {
-		mp := MemberPriority{Priority: Priority(p), Green: frames(m.Colours[p][trunk.Green]), Yellow: frames(m.Colours[p][trunk.Yellow]),
-			Red: frames(m.Colours[p][trunk.Red]), Distributed: frames(m.Distributed[p])}
+		mp := MemberPriority{Priority: Priority(p), Green: frames(m.Colours[p][trunk.Green]),
+			Yellow: frames(m.Colours[p][trunk.Yellow]), Red: frames(m.Colours[p][trunk.Red]),
+			Distributed: frames(m.Distributed[p])}
 		t.Priorities = append(t.Priorities, mp)
 		t.CollectedFrames += mp.Green.Frames + mp.Yellow.Frames + mp.Red.Frames
 		t.CollectedBytes += mp.Green.Bytes + mp.Yellow.Bytes + mp.Red.Bytes
@@ -186,14 +197,16 @@ func (r *Trunks) Text() string {
 		return r.headline() + "\nthere is no trunk\n"
 	}
 	ports := newTable("TRUNK", "PORT", "ROLE", "STATE", ">WAITING IN", ">WAITING OUT", ">RX FRAMES", ">TX FRAMES")
-	priorities := newTable("TRUNK", "PRIO", "CLASS", ">CIR", ">PIR", ">UP BYTES", ">DOWN BYTES", ">GREEN", ">YELLOW", ">RED", ">METER DROPS",
-		">RED DROPS", "HELD", ">MEMBER HOLDS", ">PASSED", ">UPLINK HOLDS", ">PASSED")
+	priorities := newTable("TRUNK", "PRIO", "CLASS", ">CIR", ">PIR", ">UP BYTES", ">DOWN BYTES", ">GREEN", ">YELLOW",
+		">RED", ">METER DROPS", ">RED DROPS", "HELD", ">MEMBER HOLDS", ">PASSED", ">UPLINK HOLDS", ">PASSED")
 	for i := range r.Trunks {
 		t := &r.Trunks[i]
 		t.portRows(ports)
 		t.priorityRows(priorities)
 	}
-	return sections(r.headline(), section{"", ports}, section{"Priorities: colours of what came by members; total: of what was yellow before; passed: holds that a pause of the other side began, the others began by watermark", priorities})
+	return sections(r.headline(), section{"", ports},
+		section{"Priorities: colours of what came by members; total: of what was yellow before; passed: holds that a " +
+			"pause of the other side began, the others began by watermark", priorities})
 }
 
 // ports are the names of the trunk's ports.
@@ -210,13 +223,13 @@ func (t *Trunk) portRows(ports *table) {
 	var distributed uint64
 	for i := range t.Members {
 		m := &t.Members[i]
-		ports.row(t.Trunk, m.Port, "member", pauseState(true, m.Up, m.PausedByPeer, m.Held), count(m.ShareBytes), count(m.AreaBytes),
-			count(m.CollectedFrames), count(m.SentFrames))
+		ports.row(t.Trunk, m.Port, "member", pauseState(true, m.Up, m.PausedByPeer, m.Held), count(m.ShareBytes),
+			count(m.AreaBytes), count(m.CollectedFrames), count(m.SentFrames))
 		down += m.AreaBytes
 		distributed += m.DistributedFrames
 	}
-	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution, pauseState(true, t.Uplink.Up, t.Uplink.PausedByPeer, t.Uplink.Held), count(down),
-		count(t.Uplink.Bytes), count(distributed), count(t.Uplink.SentFrames))
+	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution, pauseState(true, t.Uplink.Up, t.Uplink.PausedByPeer,
+		t.Uplink.Held), count(down), count(t.Uplink.Bytes), count(distributed), count(t.Uplink.SentFrames))
 }
 
 func (t *Trunk) priorityRows(priorities *table) {
@@ -227,8 +240,10 @@ func (t *Trunk) priorityRows(priorities *table) {
 			class = "lossless"
 		}
 		cir, pir := p.Meter.rates()
-		priorities.row(t.Trunk, p.Priority.String(), class, cir, pir, count(p.UplinkBytes), count(p.MemberBytes), count(p.Green.Frames),
-			count(p.Yellow.Frames), count(p.Red.Frames), count(p.MeterDropped.Frames), count(p.REDDropped.Frames), p.held(), count(p.MemberHolds), count(p.MemberPassed), count(p.UplinkHolds), count(p.UplinkPassed))
+		priorities.row(t.Trunk, p.Priority.String(), class, cir, pir, count(p.UplinkBytes), count(p.MemberBytes),
+			count(p.Green.Frames), count(p.Yellow.Frames), count(p.Red.Frames), count(p.MeterDropped.Frames),
+			count(p.REDDropped.Frames), p.held(), count(p.MemberHolds), count(p.MemberPassed), count(p.UplinkHolds),
+			count(p.UplinkPassed))
 	}
 	cir, pir := t.Total.Meter.rates()
 	var holds, passed uint64
@@ -236,8 +251,9 @@ func (t *Trunk) priorityRows(priorities *table) {
 		holds += t.Members[i].Holds
 		passed += t.Members[i].HoldsPassed
 	}
-	priorities.row(t.Trunk, "total", none, cir, pir, none, none, count(t.Total.Green.Frames), count(t.Total.Yellow.Frames), count(t.Total.Red.Frames),
-		none, count(t.Total.REDDropped.Frames), none, count(holds), count(passed), count(t.Uplink.Holds), count(t.Uplink.HoldsPassed))
+	priorities.row(t.Trunk, "total", none, cir, pir, none, none, count(t.Total.Green.Frames),
+		count(t.Total.Yellow.Frames), count(t.Total.Red.Frames), none, count(t.Total.REDDropped.Frames), none,
+		count(holds), count(passed), count(t.Uplink.Holds), count(t.Uplink.HoldsPassed))
 }
 
 func (p *TrunkPriority) held() string {

@@ -22,8 +22,10 @@ func Views() map[string][]View {
 		for _, s := range []struct {
 			name string
 			of   func(*Segments) *Segment
-		}{{"shared", func(s *Segments) *Segment { return s.Shared }}, {"headroom", func(s *Segments) *Segment { return s.Headroom }}} {
-			all = append(all, View{kind + " " + s.name, "buffer", "most bytes in the " + s.name + " segment of each priority group", func(r Reply) string {
+		}{{"shared", func(s *Segments) *Segment { return s.Shared }},
+			{"headroom", func(s *Segments) *Segment { return s.Headroom }}} {
+			all = append(all, View{kind + " " + s.name, "buffer", "most bytes in the " + s.name +
+				" segment of each priority group", func(r Reply) string {
 				return r.(*Buffer).groupWatermarks(func(g *Segments) int64 { return level(s.of(g)) })
 			}})
 		}
@@ -31,11 +33,14 @@ func Views() map[string][]View {
 	}
 	user, start := func(s *Segment) int64 { return s.MaxClearBytes }, func(s *Segment) int64 { return s.MaxStartBytes }
 	return map[string][]View{
-		"pfc":            {{"counters", "pfc", "PFC and PAUSE frames of each priority, received and sent", func(r Reply) string { return r.(*PFC).counters() }}},
+		"pfc": {{"counters", "pfc", "PFC and PAUSE frames of each priority, received and sent",
+			func(r Reply) string { return r.(*PFC).counters() }}},
 		"priority-group": slices.Concat(watermarks("watermark", user), watermarks("persistent-watermark", start)),
 		"buffer-pool": {
-			{"watermark", "buffer", "most bytes in each pool since clear watermarks", func(r Reply) string { return r.(*Buffer).poolWatermarks(user) }},
-			{"persistent-watermark", "buffer", "most bytes in each pool since the start", func(r Reply) string { return r.(*Buffer).poolWatermarks(start) }},
+			{"watermark", "buffer", "most bytes in each pool since clear watermarks",
+				func(r Reply) string { return r.(*Buffer).poolWatermarks(user) }},
+			{"persistent-watermark", "buffer", "most bytes in each pool since the start",
+				func(r Reply) string { return r.(*Buffer).poolWatermarks(start) }},
 		},
 	}
 }

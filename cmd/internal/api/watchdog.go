@@ -14,18 +14,19 @@ type Watchdog struct {
 
 // WatchdogQueue is one egress queue. Times are in ns. Detection, restoration and poll are SONiC's words.
 type WatchdogQueue struct {
-	Port        string   `json:"port"`
-	Priority    Priority `json:"priority"`
-	State       string   `json:"state"` // operational; stormed; closed: PFC is off since the deadlock keeps coming back; off
-	Action      string   `json:"action"`
-	Detection   int64    `json:"detection_ns"`
-	Restoration int64    `json:"restoration_ns"`
-	Poll        int64    `json:"poll_ns"`
-	Slow        bool     `json:"slow"`
-	Since       *string  `json:"stormed_since"` // null: no storm lasts
-	Detected    uint64   `json:"storms_detected"`
-	Restored    uint64   `json:"storms_restored"`
-	Recurred    uint64   `json:"recurred"` // times that PFC was switched off
+	Port     string   `json:"port"`
+	Priority Priority `json:"priority"`
+	// operational; stormed; closed: PFC is off since the deadlock keeps coming back; off
+	State       string  `json:"state"`
+	Action      string  `json:"action"`
+	Detection   int64   `json:"detection_ns"`
+	Restoration int64   `json:"restoration_ns"`
+	Poll        int64   `json:"poll_ns"`
+	Slow        bool    `json:"slow"`
+	Since       *string `json:"stormed_since"` // null: no storm lasts
+	Detected    uint64  `json:"storms_detected"`
+	Restored    uint64  `json:"storms_restored"`
+	Recurred    uint64  `json:"recurred"` // times that PFC was switched off
 	// Frames of the queue that left, or were dropped, during all storms and during the last one, which may last.
 	Sent        uint64 `json:"storm_sent_frames"`
 	Dropped     uint64 `json:"storm_dropped_frames"`
@@ -48,7 +49,8 @@ func (m *moment) readWatchdog() Reply {
 
 func (m *moment) watchdogQueue(s *deadlock.Status) WatchdogQueue {
 	q := WatchdogQueue{Port: s.Name, Priority: Priority(s.Queue), State: s.State, Action: s.Config.Action.String(),
-		Detection: int64(s.Config.DetectionTime()), Restoration: int64(s.Config.Recovery), Poll: int64(s.Config.Period), Slow: s.Config.Slow,
+		Detection: int64(s.Config.DetectionTime()), Restoration: int64(s.Config.Recovery), Poll: int64(s.Config.Period),
+		Slow:     s.Config.Slow,
 		Detected: s.Detected, Restored: s.Recovered, Recurred: s.Recurred, Sent: s.Sent, Dropped: s.Dropped,
 		LastSent: s.LastSent, LastDropped: s.LastDropped}
 	if s.Queue == deadlock.All {
@@ -65,15 +67,18 @@ func (m *moment) watchdogQueue(s *deadlock.Status) WatchdogQueue {
 
 // Text implements Reply.
 func (r *Watchdog) Text() string {
-	t := newTable("PORT", "PRIO", "STATE", "ACTION", ">DETECTION", ">RESTORATION", ">POLL", ">DETECTED", ">RESTORED", ">SENT", ">DROPPED", ">LAST SENT", ">LAST DROPPED")
+	t := newTable("PORT", "PRIO", "STATE", "ACTION", ">DETECTION", ">RESTORATION", ">POLL", ">DETECTED", ">RESTORED",
+		">SENT", ">DROPPED", ">LAST SENT", ">LAST DROPPED")
 	for _, q := range r.Queues {
 		if q.State == watchdogOff {
-			t.row(q.Port, q.Priority.String(), q.State, none, none, none, none, count(q.Detected), count(q.Restored), count(q.Sent), count(q.Dropped),
-				count(q.LastSent), count(q.LastDropped))
+			t.row(q.Port, q.Priority.String(), q.State, none, none, none, none, count(q.Detected), count(q.Restored),
+				count(q.Sent), count(q.Dropped), count(q.LastSent), count(q.LastDropped))
 			continue
 		}
-		t.row(q.Port, q.Priority.String(), q.State, q.Action, duration(q.Detection), duration(q.Restoration), duration(q.Poll), count(q.Detected),
-			count(q.Restored), count(q.Sent), count(q.Dropped), count(q.LastSent), count(q.LastDropped))
+		t.row(q.Port, q.Priority.String(), q.State, q.Action, duration(q.Detection), duration(q.Restoration),
+			duration(q.Poll), count(q.Detected), count(q.Restored), count(q.Sent), count(q.Dropped), count(q.LastSent),
+			count(q.LastDropped))
 	}
-	return sections(r.headline(), section{"SENT, DROPPED: frames of the queue during storms; LAST: during the last one. A storm in which counters are cleared counts as RESTORED alone.", t})
+	return sections(r.headline(), section{"SENT, DROPPED: frames of the queue during storms; LAST: during the last " +
+		"one. A storm in which counters are cleared counts as RESTORED alone.", t})
 }

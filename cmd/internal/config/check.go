@@ -112,10 +112,12 @@ func (c *Config) checkStatic() (faults []*Error) {
 			key := "ports." + p.Name + ".priorities." + p.priorityKey(priority)
 			switch {
 			case xoff == 0:
-				return append(faults, c.Errorf("buffer.policy", "static needs a threshold, and priority %s of port %s has none: "+
-					"write buffer.xoff, or %s.xoff", p.priorityKey(priority), p.Name, key))
+				return append(faults, c.Errorf("buffer.policy",
+					"static needs a threshold, and priority %s of port %s has none: write buffer.xoff, or %s.xoff",
+					p.priorityKey(priority), p.Name, key))
 			case xon > xoff:
-				faults = append(faults, c.Errorf(key+".xon", "%s is above xoff %s, where the queue stops its peer: lower xon, or raise xoff",
+				faults = append(faults, c.Errorf(key+".xon",
+					"%s is above xoff %s, where the queue stops its peer: lower xon, or raise xoff",
 					formatSize(xon), formatSize(xoff)))
 			}
 		}
@@ -158,8 +160,8 @@ func readIndividualAddress(text string) (mac [6]byte, err error) {
 	return mac, nil
 }
 
-// What a switch may take of the machine. The accounts number cells by 32 bits and keep some 50 bytes for each, the rings
-// and the delay lines are memory that is taken at once: beyond these limits the process would not refuse but die.
+// What a switch may take of the machine. The accounts number cells by 32 bits and keep some 50 bytes for each, the
+// rings and the delay lines are memory that is taken at once: beyond these limits the process would not refuse but die.
 const (
 	maxPoolBytes  int64 = 16 << 30 // bytes of both pools
 	maxCells      int64 = 16 << 20
@@ -181,9 +183,11 @@ func (c *Config) checkLimits() (faults []*Error) {
 	}
 	switch total := b.Lossless.Size + b.Lossy.Size; {
 	case total > maxPoolBytes:
-		faults = append(faults, c.Errorf(key, "%s: both pools together may have %s: %s", what, formatSize(maxPoolBytes), remedy))
+		faults = append(faults, c.Errorf(key, "%s: both pools together may have %s: %s", what, formatSize(maxPoolBytes),
+			remedy))
 	case total/b.Cell > maxCells:
-		faults = append(faults, c.Errorf("buffer.cell", "%s: the pools would have %d cells, and %d are the most: write at least %s, or smaller pools",
+		faults = append(faults, c.Errorf("buffer.cell",
+			"%s: the pools would have %d cells, and %d are the most: write at least %s, or smaller pools",
 			formatSize(b.Cell), total/b.Cell, maxCells, formatSize((total+maxCells-1)/maxCells)))
 	}
 	return append(faults, c.checkPortLimits()...)
@@ -194,13 +198,15 @@ func (c *Config) checkPortLimits() (faults []*Error) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		if ring := int64(p.Ring.Other) * p.Ring.SlotBytes(); ring > maxRingBytes {
-			faults = append(faults, c.Errorf("ports."+p.Name+".ring.other", "%d slots of %d bytes are %s, and %s are the most: lower it, or ring.frame",
+			faults = append(faults, c.Errorf("ports."+p.Name+".ring.other",
+				"%d slots of %d bytes are %s, and %s are the most: lower it, or ring.frame",
 				p.Ring.Other, p.Ring.SlotBytes(), formatSize(ring), formatSize(maxRingBytes)))
 		}
 		before := delayed
 		if delayed += p.delayBytes(); before <= maxDelayBytes && delayed > maxDelayBytes {
-			faults = append(faults, c.Errorf("ports."+p.Name+".delay", "%s: the frames under way here would take %s, and those of all ports may take %s: "+
-				"lower delay, speed or burst", formatTime(p.Delay), formatSize(p.delayBytes()), formatSize(maxDelayBytes)))
+			faults = append(faults, c.Errorf("ports."+p.Name+".delay",
+				"%s: the frames under way here would take %s, and those of all ports may take %s: lower delay, speed "+
+					"or burst", formatTime(p.Delay), formatSize(p.delayBytes()), formatSize(maxDelayBytes)))
 		}
 	}
 	return faults

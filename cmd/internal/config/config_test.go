@@ -61,7 +61,8 @@ func TestDefaults(t *testing.T) {
 		{"priority tags", c.Ports[0].PriorityTags, KeepPriorityTags},
 		{"ring", c.Ports[0].Ring, Ring{Outage: 60 * time.Millisecond, Frame: 1514, Max: 32 << 20, Other: 2048}},
 		{"pvid", c.Ports[0].PVID, uint16(1)},
-		{"learning, flood, loop", [3]bool{c.Ports[0].Learning, c.Ports[0].Flood, c.Ports[0].Loop}, [3]bool{true, true, true}},
+		{"learning, flood, loop", [3]bool{c.Ports[0].Learning, c.Ports[0].Flood, c.Ports[0].Loop},
+			[3]bool{true, true, true}},
 		{"storm", c.Ports[0].Storm, int64(0)},
 	} {
 		if tt.got != tt.want {
@@ -178,17 +179,23 @@ func TestLimits(t *testing.T) {
 		fmt.Fprintf(&many, "  p%d: {}\n", i)
 	}
 	tests := []struct{ name, text, key, want string }{
-		{"many small cells", "buffer: {lossy: {size: 2GiB}, cell: 80B}\nports: {p1: }", "buffer.cell", "16777216 are the most: write at least 129B"},
+		{"many small cells", "buffer: {lossy: {size: 2GiB}, cell: 80B}\nports: {p1: }", "buffer.cell",
+			"16777216 are the most: write at least 129B"},
 		{"lossy pool", "buffer: {lossy: {size: 1024GiB}, cell: 80B}\nports: {p1: }", "buffer.lossy.size", "16GiB"},
-		{"lossless pool", "buffer: {lossless: {size: 17GiB}}\nports: {p1: }", "buffer.lossless.size", "17GiB: both pools"},
-		{"both pools", "buffer: {lossless: {size: 9GiB}, lossy: {size: 8GiB}}\nports: {p1: }", "buffer.lossless.size", "together"},
+		{"lossless pool", "buffer: {lossless: {size: 17GiB}}\nports: {p1: }", "buffer.lossless.size",
+			"17GiB: both pools"},
+		{"both pools", "buffer: {lossless: {size: 9GiB}, lossy: {size: 8GiB}}\nports: {p1: }", "buffer.lossless.size",
+			"together"},
 		{"k", "preset: roce\nports: {p1: {k: 1099511627776}}", "buffer.lossless.size", "auto would be 2"},
 		{"private", "preset: roce\nbuffer: {private: 1024GiB}\nports: {p1: }", "buffer.lossless.size", "auto would be"},
-		{"delay", "ports: {p1: {speed: 800G, delay: 1s, mtu: 65535}}", "ports.p1.delay", "1s: the frames under way here"},
-		{"delays", "ports: {p1: {speed: 10G, delay: 500ms}, p2: {speed: 10G, delay: 500ms}}", "ports.p2.delay", "of all ports"},
+		{"delay", "ports: {p1: {speed: 800G, delay: 1s, mtu: 65535}}", "ports.p1.delay",
+			"1s: the frames under way here"},
+		{"delays", "ports: {p1: {speed: 10G, delay: 500ms}, p2: {speed: 10G, delay: 500ms}}", "ports.p2.delay",
+			"of all ports"},
 		{"delay without a speed", "ports: {p1: {speed: none, delay: 1s}}", "ports.p1.delay", "lower delay"},
 		{"burst", "ports: {p1: {burst: 1GiB, delay: 1us}}", "ports.p1.delay", "burst"},
-		{"other ring", "ports: {p1: {ring: {frame: 64KiB, other: 1048576}}}", "ports.p1.ring.other", "1048576 slots of 65648 bytes"},
+		{"other ring", "ports: {p1: {ring: {frame: 64KiB, other: 1048576}}}", "ports.p1.ring.other",
+			"1048576 slots of 65648 bytes"},
 		{"ports", many.String(), "ports", "257 ports: a switch has at most 256"},
 	}
 	for _, tt := range tests {
@@ -203,16 +210,19 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
-	mustParse(t, "preset: roce\nbuffer: {lossless: {size: 2GiB}, lossy: {size: 2GiB}}\nports: {p1: {speed: 10G, delay: 500ms}}")
+	mustParse(t, "preset: roce\nbuffer: {lossless: {size: 2GiB}, lossy: {size: 2GiB}}\nports: {p1: {speed: 10G, "+
+		"delay: 500ms}}")
 }
 
 func TestHostNICKeys(t *testing.T) {
-	c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, Speed: "10G", MTU: 9000, Metrics: "off"})
+	c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, Speed: "10G",
+		MTU: 9000, Metrics: "off"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wire, host := c.port("eth1"), c.port("host0")
-	if c.Name != "nic-eth1" || c.Metrics.Listen != "" || wire.Speed != 10e9 || wire.MTU != 9000 || host.MTU != 9000 || len(host.Addresses) != 2 {
+	if c.Name != "nic-eth1" || c.Metrics.Listen != "" || wire.Speed != 10e9 || wire.MTU != 9000 || host.MTU != 9000 ||
+		len(host.Addresses) != 2 {
 		t.Errorf("%+v\nwire %+v\nhost %+v", c, wire, host)
 	}
 	if other, ok := c.Joined(wire); !ok || other != "host0" {

@@ -1,5 +1,5 @@
-// Package config reads the switch's YAML file into a Config. A Config has every default filled in; sizes are in bytes, rates
-// in bit/s, and times are time.Duration.
+// Package config reads the switch's YAML file into a Config. A Config has every default filled in; sizes are in bytes,
+// rates in bit/s, and times are time.Duration.
 //
 // A file passes these stations, in this order:
 //

@@ -64,12 +64,14 @@ func parseDocument(file string, data []byte) *document {
 // oversized finds input that would cost the YAML parser too much.
 func oversized(data []byte) (line int, text string) {
 	if len(data) > maxFileBytes {
-		return 1, fmt.Sprintf("the file is too long, a configuration has at most %d bytes: name another file", maxFileBytes)
+		return 1, fmt.Sprintf("the file is too long, a configuration has at most %d bytes: name another file",
+			maxFileBytes)
 	}
 	depth := 0
 	for number, row := range bytes.Split(data, []byte("\n")) {
 		if len(row) > maxLineBytes {
-			return number + 1, fmt.Sprintf("the line has %d bytes: break it into lines of at most %d", len(row), maxLineBytes)
+			return number + 1, fmt.Sprintf("the line has %d bytes: break it into lines of at most %d", len(row),
+				maxLineBytes)
 		}
 		if text := unreadable(row); text != "" {
 			return number + 1, text
@@ -92,7 +94,8 @@ func oversized(data []byte) (line int, text string) {
 // unreadable finds bytes that are not text.
 func unreadable(row []byte) string {
 	if i := bytes.IndexFunc(row, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == 0x7f }); i >= 0 {
-		return fmt.Sprintf("byte %d of the line is the control character 0x%02x: write the file as plain text (UTF-8)", i+1, row[i])
+		return fmt.Sprintf("byte %d of the line is the control character 0x%02x: write the file as plain text (UTF-8)",
+			i+1, row[i])
 	}
 	if !utf8.Valid(row) {
 		return "the line is no UTF-8: save the file as UTF-8"
@@ -103,7 +106,8 @@ func unreadable(row []byte) string {
 func (d *document) failSyntax(err error) {
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) && syntax.Token != nil && syntax.Token.Position != nil {
-		d.fail(syntax.Token.Position.Line, "", "not YAML: %s: correct the syntax here or in the line above", syntax.Message)
+		d.fail(syntax.Token.Position.Line, "", "not YAML: %s: correct the syntax here or in the line above",
+			syntax.Message)
 		return
 	}
 	d.fail(1, "", "not YAML: %v: correct the syntax", err)

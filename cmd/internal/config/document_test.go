@@ -38,7 +38,8 @@ func TestMergesAreBounded(t *testing.T) {
 	b.WriteString("ports:\n  a0: &a0 {mtu: 1500}\n")
 	for i := range 10 {
 		name, below := string(rune('a'+i+1)), string(rune('a'+i))
-		b.WriteString("  " + name + "0: &" + name + "0 {<<: [" + strings.TrimSuffix(strings.Repeat("*"+below+"0, ", 10), ", ") + "]}\n")
+		b.WriteString("  " + name + "0: &" + name + "0 {<<: [" + strings.TrimSuffix(strings.Repeat("*"+below+"0, ", 10),
+			", ") + "]}\n")
 	}
 	_, _, err := Parse("merges.yaml", []byte(b.String()))
 	if err == nil || !strings.Contains(err.Error(), "<< merges") {
@@ -48,7 +49,8 @@ func TestMergesAreBounded(t *testing.T) {
 
 // Files of other systems' editors are read: a byte order mark, lines that end in two characters.
 func TestForeignEditors(t *testing.T) {
-	if c := mustParse(t, "\ufeffname: leaf1\r\nports:\r\n  p1: {mtu: 9000}\r\n"); c.Name != "leaf1" || c.Ports[0].MTU != 9000 {
+	if c := mustParse(t, "\ufeffname: leaf1\r\nports:\r\n  p1: {mtu: 9000}\r\n"); c.Name != "leaf1" ||
+		c.Ports[0].MTU != 9000 {
 		t.Errorf("got name %q, MTU %d", c.Name, c.Ports[0].MTU)
 	}
 }
@@ -74,8 +76,9 @@ ports:
 }
 
 func TestEveryWayToWriteAScalar(t *testing.T) {
-	for _, text := range []string{"name: leaf1", "name: 'leaf1'", `"name": "leaf1"`, "name: !!str leaf1", "name: |-\n  leaf1",
-		"{name: leaf1}", "name: &n leaf1", "name:\n  leaf1", "%YAML 1.2\n---\nname: leaf1", "---\nname: leaf1\n", "name: leaf1\r\n"} {
+	for _, text := range []string{"name: leaf1", "name: 'leaf1'", `"name": "leaf1"`, "name: !!str leaf1",
+		"name: |-\n  leaf1", "{name: leaf1}", "name: &n leaf1", "name:\n  leaf1", "%YAML 1.2\n---\nname: leaf1",
+		"---\nname: leaf1\n", "name: leaf1\r\n"} {
 		c, _, err := Parse("test.yaml", []byte(text))
 		if err != nil {
 			t.Errorf("%q: %v", text, err)

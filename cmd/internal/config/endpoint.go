@@ -21,8 +21,9 @@ type Pause struct {
 
 // Metrics is the HTTP endpoint: metrics and the page.
 type Metrics struct {
-	Listen    string   // host:port; empty: off
-	WebConfig string   // absolute path of a file of Prometheus' exporter-toolkit: TLS, passwords; empty: plain HTTP for everybody
+	Listen string // host:port; empty: off
+	// absolute path of a file of Prometheus' exporter-toolkit: TLS, passwords; empty: plain HTTP for everybody
+	WebConfig string
 	Hosts     []string // names with a dot by which browsers may reach it, beside those that the machine knows
 }
 
@@ -92,8 +93,9 @@ func (c *Config) warnMetrics() (all []Warning) {
 // ExposedWarning warns that other machines reach the metrics address without authentication. With a web_config only its
 // reader can tell.
 func (c *Config) ExposedWarning() Warning {
-	return c.warning("metrics.listen", "%s: whoever reaches this address reads the state of the switch: write 127.0.0.1, "+
-		"or ask for passwords with metrics.web_config", c.Metrics.Listen)
+	return c.warning("metrics.listen",
+		"%s: whoever reaches this address reads the state of the switch: write 127.0.0.1, or ask for passwords with "+
+			"metrics.web_config", c.Metrics.Listen)
 }
 
 var webConfig = matching(`^(/.*|off)$`, readWebConfig)
@@ -133,7 +135,8 @@ func readListenAddress(text string) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(text)
 	number, numberErr := strconv.ParseUint(port, 10, 16)
-	if err != nil || numberErr != nil || number == 0 && port != "0" || !printable(host) || strings.ContainsAny(host, " /") {
+	if err != nil || numberErr != nil || number == 0 && port != "0" || !printable(host) ||
+		strings.ContainsAny(host, " /") {
 		return "", errors.New(`is not an address: write "host:port", such as "127.0.0.1:9808" or "[::1]:9808", or off`)
 	}
 	return text, nil
@@ -144,7 +147,8 @@ var socketPath = matching(`^/.*[^/]$`, readSocketPath)
 
 func readSocketPath(text string) (string, error) {
 	if !filepath.IsAbs(text) || len(text) > 107 || !printable(text) || strings.HasSuffix(text, "/") {
-		return "", errors.New("is not a socket: write an absolute path of at most 107 bytes, such as /run/pfcswitch/leaf1.sock")
+		return "", errors.New("is not a socket: write an absolute path of at most 107 bytes, such as " +
+			"/run/pfcswitch/leaf1.sock")
 	}
 	return text, nil
 }
@@ -165,7 +169,8 @@ type Capture struct {
 }
 
 func defaultCapture() Capture {
-	return Capture{Memory: capture.DefaultMemory, Last: 5 * time.Second, Snap: 256, Directory: "/var/lib/pfcswitch", Files: 4}
+	return Capture{Memory: capture.DefaultMemory, Last: 5 * time.Second, Snap: 256, Directory: "/var/lib/pfcswitch",
+		Files: 4}
 }
 
 func (c *Capture) read(v value) {
@@ -189,6 +194,6 @@ func readDirectory(text string) (string, error) {
 }
 
 func (w *writer) capture(c *Capture) {
-	w.line("capture: {ring: %s, memory: %s, last: %s, snap: %d, directory: %q, files: %d}", formatToggle(c.Ring), formatSize(c.Memory),
-		formatTime(c.Last), c.Snap, c.Directory, c.Files)
+	w.line("capture: {ring: %s, memory: %s, last: %s, snap: %d, directory: %q, files: %d}", formatToggle(c.Ring),
+		formatSize(c.Memory), formatTime(c.Last), c.Snap, c.Directory, c.Files)
 }

@@ -110,7 +110,8 @@ func (w *writer) ecn(queues [8]ECN) {
 			w.line("  %d: off", priority)
 			continue
 		}
-		w.line("  %d: {kmin: %s, kmax: %s, pmax: %s}", priority, formatSize(e.Kmin), formatSize(e.Kmax), formatShare(e.Pmax))
+		w.line("  %d: {kmin: %s, kmax: %s, pmax: %s}", priority, formatSize(e.Kmin), formatSize(e.Kmax),
+			formatShare(e.Pmax))
 	}
 }
 

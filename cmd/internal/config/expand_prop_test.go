@@ -78,14 +78,18 @@ func drawConfig(t *rapid.T) *Config {
 	}
 	c.Capture = Capture{
 		Ring: rapid.Bool().Draw(t, "capture ring"), Memory: rapid.Int64Range(5<<20, 1<<30).Draw(t, "capture memory"),
-		Last: time.Duration(rapid.Int64Range(1e8, 1e12).Draw(t, "capture last")), Snap: rapid.IntRange(14, 65600).Draw(t, "capture snap"),
-		Directory: rapid.StringMatching(`/[a-z "'\\#:]{0,20}`).Draw(t, "capture directory"), Files: rapid.IntRange(1, 1000).Draw(t, "capture files"),
+		Last:      time.Duration(rapid.Int64Range(1e8, 1e12).Draw(t, "capture last")),
+		Snap:      rapid.IntRange(14, 65600).Draw(t, "capture snap"),
+		Directory: rapid.StringMatching(`/[a-z "'\\#:]{0,20}`).Draw(t, "capture directory"),
+		Files:     rapid.IntRange(1, 1000).Draw(t, "capture files"),
 	}
-	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,14}`), 0, 4, rapid.ID[string]).Draw(t, "ports")
+	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,14}`), 0, 4,
+		rapid.ID[string]).Draw(t, "ports")
 	for _, name := range names {
 		c.Ports = append(c.Ports, drawPort(t, c, name))
 		if rapid.Bool().Draw(t, "static entry") {
-			c.FDB = append(c.FDB, StaticEntry{MAC: [6]byte{2, 0, 0, 0, 0, byte(len(c.FDB))}, VLAN: rapid.Uint16Range(1, 4094).Draw(t, "vlan"), Port: name})
+			c.FDB = append(c.FDB, StaticEntry{MAC: [6]byte{2, 0, 0, 0, 0, byte(len(c.FDB))},
+				VLAN: rapid.Uint16Range(1, 4094).Draw(t, "vlan"), Port: name})
 		}
 	}
 	drawTrunk(t, c)
@@ -118,14 +122,17 @@ func drawTrunk(t *rapid.T, c *Config) {
 	lossless := c.TrunkLossless(&trunk)
 	for p := range 7 { // the rest of the uplink is for the last one
 		if rapid.Bool().Draw(t, "metered") {
-			trunk.Meters[p] = TrunkMeter{CIR: new(rapid.Int64Range(1000, minRate/8).Draw(t, "cir")), CBS: new(rapid.Int64Range(70_000, 1<<20).Draw(t, "cbs"))}
+			trunk.Meters[p] = TrunkMeter{CIR: new(rapid.Int64Range(1000, minRate/8).Draw(t, "cir")),
+				CBS: new(rapid.Int64Range(70_000, 1<<20).Draw(t, "cbs"))}
 		}
 		if lossless>>p&1 == 1 || !rapid.Bool().Draw(t, "dropped") {
 			continue
 		}
-		trunk.Meters[p].PIR, trunk.Meters[p].PBS = new(rapid.Int64Range(maxRate/2, maxRate).Draw(t, "pir")), new(rapid.Int64Range(70_000, 1<<20).Draw(t, "pbs"))
+		trunk.Meters[p].PIR, trunk.Meters[p].PBS = new(rapid.Int64Range(maxRate/2, maxRate).Draw(t, "pir")),
+			new(rapid.Int64Range(70_000, 1<<20).Draw(t, "pbs"))
 		low := drawSize(t, "low", 0)
-		trunk.RED[p] = &TrunkRED{Low: low, High: low + drawSize(t, "high", 1), Probability: rapid.Float64Range(1e-9, 1).Draw(t, "probability")}
+		trunk.RED[p] = &TrunkRED{Low: low, High: low + drawSize(t, "high", 1), Probability: rapid.Float64Range(1e-9,
+			1).Draw(t, "probability")}
 	}
 	trunk.TotalRED = trunk.RED[0]
 	mark := func() *Mark {
@@ -208,7 +215,8 @@ func drawMeasuring(t *rapid.T, h *HeadroomDefaults) {
 
 func drawECN(t *rapid.T, e *ECN) {
 	kmin := drawSize(t, "kmin", 1)
-	*e = ECN{Enabled: true, Kmin: kmin, Kmax: kmin + drawSize(t, "kmax", 0), Pmax: rapid.Float64Range(1e-9, 1).Draw(t, "pmax")}
+	*e = ECN{Enabled: true, Kmin: kmin, Kmax: kmin + drawSize(t, "kmax", 0), Pmax: rapid.Float64Range(1e-9, 1).Draw(t,
+		"pmax")}
 }
 
 func drawPort(t *rapid.T, c *Config, name string) Port {
@@ -235,11 +243,13 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	p.PriorityTags = rapid.SampledFrom([]PriorityTags{KeepPriorityTags, StripPriorityTags}).Draw(t, "tags")
 	p.Storm = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1000, maxRate)).Draw(t, "storm")
 	p.PVID = rapid.Uint16Range(1, 2000).Draw(t, "pvid")
-	if tagged := rapid.SliceOfNDistinct(rapid.Uint16Range(2001, 4094), 0, 5, rapid.ID[uint16]).Draw(t, "tagged"); len(tagged) > 0 {
+	if tagged := rapid.SliceOfNDistinct(rapid.Uint16Range(2001, 4094), 0, 5, rapid.ID[uint16]).Draw(t,
+		"tagged"); len(tagged) > 0 {
 		p.Tagged = tagged
 	}
 	p.Ring = Ring{
-		Outage: time.Duration(rapid.Int64Range(1e6, 1e10).Draw(t, "outage")), Frame: rapid.Int64Range(60, 1<<16).Draw(t, "frame"),
+		Outage: time.Duration(rapid.Int64Range(1e6, 1e10).Draw(t, "outage")), Frame: rapid.Int64Range(60, 1<<16).Draw(t,
+			"frame"),
 		Max: rapid.Int64Range(64<<10, 1<<30).Draw(t, "max"), Other: rapid.IntRange(16, 1<<13).Draw(t, "other"),
 		Small: rapid.OneOf(rapid.Just(0), rapid.IntRange(16, 1<<22)).Draw(t, "small"),
 	}

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Files that are no configurations are refused with the place of the fault, at once, and without taking memory for them.
+// Files that are no configurations are refused with the place of the fault, at once, and without taking memory for
+// them.
 func TestHostileFiles(t *testing.T) {
 	var nested strings.Builder
 	nested.WriteString("a0: &a0 [x, x]\n")
@@ -27,7 +28,8 @@ func TestHostileFiles(t *testing.T) {
 		line       int
 		want       string
 	}{
-		{"a NUL byte", "name: x\nports: {p1\x00: {}}\n", 2, "byte 11 of the line is the control character 0x00: write the file as plain text"},
+		{"a NUL byte", "name: x\nports: {p1\x00: {}}\n", 2,
+			"byte 11 of the line is the control character 0x00: write the file as plain text"},
 		{"UTF-16", "n\x00a\x00m\x00e\x00", 1, "byte 2 of the line is the control character 0x00"},
 		{"an escape sequence", "name: x\n\x1b[31mports: {}\n", 2, "the control character 0x1b"},
 		{"Latin 1", "name: x\n# caf\xe9\n", 2, "is no UTF-8: save the file as UTF-8"},
@@ -86,7 +88,8 @@ func TestHugeFiles(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, _, err := Load(file)
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), ":1: the file is too long, a configuration has at most 262144 bytes") {
+		if err == nil || !strings.Contains(err.Error(),
+			":1: the file is too long, a configuration has at most 262144 bytes") {
 			t.Errorf("%s: error %v", file, err)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {

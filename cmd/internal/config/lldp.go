@@ -42,8 +42,8 @@ const (
 )
 
 func defaultLLDP() LLDP {
-	return LLDP{Agent: true, Interval: 30 * time.Second, Hold: 4, DCBX: DCBXAuto, TieBreak: TieHigher, BitIEEE: 0x20, BitLegacy: 0x10,
-		ChangeHold: time.Second}
+	return LLDP{Agent: true, Interval: 30 * time.Second, Hold: 4, DCBX: DCBXAuto, TieBreak: TieHigher, BitIEEE: 0x20,
+		BitLegacy: 0x10, ChangeHold: time.Second}
 }
 
 func (l *LLDP) read(v value) {
@@ -104,8 +104,9 @@ func (w *writer) lldp(l *LLDP) {
 		}
 		return fmt.Sprintf("0x%02x", b)
 	}
-	w.line("lldp: {agent: %s, interval: %s, hold: %d, dcbx: %s, willing: %t, tie_break: %s, bit_ieee: %s, bit_legacy: %s, change_hold: %s}",
-		formatToggle(l.Agent), formatTime(l.Interval), l.Hold, l.DCBX, l.Willing, l.TieBreak, bit(l.BitIEEE), bit(l.BitLegacy), formatTime(l.ChangeHold))
+	w.line("lldp: {agent: %s, interval: %s, hold: %d, dcbx: %s, willing: %t, tie_break: %s, bit_ieee: %s, "+
+		"bit_legacy: %s, change_hold: %s}", formatToggle(l.Agent), formatTime(l.Interval), l.Hold, l.DCBX, l.Willing,
+		l.TieBreak, bit(l.BitIEEE), bit(l.BitLegacy), formatTime(l.ChangeHold))
 }
 
 // Negotiated holds the settings that DCBX puts in place of a port's configuration. They stand in no file.

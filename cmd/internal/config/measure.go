@@ -83,8 +83,9 @@ type HeadroomLimit struct {
 
 func defaultHeadroom() HeadroomDefaults {
 	return HeadroomDefaults{Answer: AnswerGenerator, Mode: ModeAcknowledge, Stamps: FourStamps, Variant: VariantMAC,
-		Opcode: 0xFFFE, Identifier: [3]byte{0x02, 0x50, 0x46}, EtherType: 0x88B5, Percentile: 99.9, Interval: time.Second,
-		Max: HeadroomLimit{Times: 4}, Agree: AgreeLLDP}
+		Opcode: 0xFFFE, Identifier: [3]byte{0x02, 0x50, 0x46}, EtherType: 0x88B5, Percentile: 99.9,
+		Interval: time.Second,
+		Max:      HeadroomLimit{Times: 4}, Agree: AgreeLLDP}
 }
 
 // bitsOfK reads the part of the headroom that neither calculation nor measurement can see.
@@ -113,7 +114,8 @@ func (h *HeadroomDefaults) read(v value) {
 		field{"send_request", set(&h.SendRequest, toggle)},
 	)
 	if h.Mode == ModeLoopback && h.Stamps == FourStamps {
-		v.at("stamps").fail("4 needs the peer's stamps, which a frame that is sent back does not have: write 2, or mode: acknowledge")
+		v.at("stamps").fail("4 needs the peer's stamps, which a frame that is sent back does not have: write 2, or " +
+			"mode: acknowledge")
 	}
 }
 
@@ -151,7 +153,8 @@ func (l HeadroomLimit) String() string {
 }
 
 // opcode reads the opcode of measurement frames. The opcodes of PAUSE, PFC and EPON are refused.
-var opcode = numbers(&Schema{Type: "integer", Minimum: new(float64(0x19)), Maximum: new(float64(0xFFFF)), Not: &Schema{Enum: []any{0x0101}}}, readOpcode)
+var opcode = numbers(&Schema{Type: "integer", Minimum: new(float64(0x19)), Maximum: new(float64(0xFFFF)),
+	Not: &Schema{Enum: []any{0x0101}}}, readOpcode)
 
 func readOpcode(text string) (uint16, error) {
 	n, err := strconv.ParseUint(text, 0, 16)
@@ -159,7 +162,8 @@ func readOpcode(text string) (uint16, error) {
 	case err != nil:
 		return 0, errors.New("is no opcode: write a number such as 0xFFFE")
 	case n <= 0x18 || n == 0x0101:
-		return 0, errors.New("is the opcode of another MAC Control frame: write one above 0x0018 that is not 0x0101, such as 0xFFFE")
+		return 0, errors.New("is the opcode of another MAC Control frame: write one above 0x0018 that is not 0x0101, " +
+			"such as 0xFFFE")
 	}
 	return uint16(n), nil
 }

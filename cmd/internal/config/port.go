@@ -72,7 +72,8 @@ type Send string
 
 // The values of send.
 const (
-	SendAuto   Send = "auto"   // on a veth by an AF_XDP socket as long as nothing captures there, else by a packet socket
+	// on a veth by an AF_XDP socket as long as nothing captures there, else by a packet socket
+	SendAuto   Send = "auto"
 	SendPacket Send = "packet" // by a packet socket, which every hook of the kernel sees
 )
 
@@ -98,8 +99,8 @@ func (f FlowControl) Mode() macctl.Mode {
 }
 
 // exclusive says why a port has only one kind of flow control.
-const exclusive = "PFC and PAUSE exclude each other on a port: where PFC is enabled, a PAUSE is neither sent nor obeyed " +
-	"(IEEE 802.1Q clause 36)"
+const exclusive = "PFC and PAUSE exclude each other on a port: where PFC is enabled, a PAUSE is neither sent nor " +
+	"obeyed (IEEE 802.1Q clause 36)"
 
 const (
 	// defaultSpeed is that of a link without one of its own, in bit/s.
@@ -197,8 +198,8 @@ func (p *Port) check(v value) {
 	}
 	least := p.MaxFrame() + headroom.WireOverhead
 	if p.Speed > 0 && !p.BurstAuto && p.Burst < least {
-		v.at("burst").fail("%s is below one frame: at MTU %d write at least %dB, the frame with tag, FCS, preamble and gap, or auto",
-			formatSize(p.Burst), p.MTU, least)
+		v.at("burst").fail("%s is below one frame: at MTU %d write at least %dB, the frame with tag, FCS, preamble "+
+			"and gap, or auto", formatSize(p.Burst), p.MTU, least)
 	}
 }
 
@@ -260,8 +261,10 @@ func (p *Port) addTagged(v value, vid uint16) {
 var interfaceName = matching(`^[^/: \t]{1,15}$`, readInterfaceName)
 
 func readInterfaceName(text string) (string, error) {
-	if text == "" || len(text) > 15 || text == "." || text == ".." || strings.ContainsAny(text, "/: \t") || !printable(text) {
-		return "", errors.New("is not an interface name: write 1 to 15 bytes without space, slash and colon, as `ip link` shows it")
+	if text == "" || len(text) > 15 || text == "." || text == ".." || strings.ContainsAny(text, "/: \t") ||
+		!printable(text) {
+		return "", errors.New("is not an interface name: write 1 to 15 bytes without space, slash and colon, as `ip " +
+			"link` shows it")
 	}
 	return text, nil
 }

@@ -76,7 +76,8 @@ func TestErrorfFindsTheNearestLine(t *testing.T) {
 			t.Errorf("%q: line\n got %d\nwant %d", tt.key, got, tt.want)
 		}
 	}
-	if got, want := c.Errorf("ports.p1.mtu", "%d is odd: write even", 3).Error(), "test.yaml:4: ports.p1.mtu: 3 is odd: write even"; got != want {
+	if got, want := c.Errorf("ports.p1.mtu", "%d is odd: write even", 3).Error(),
+		"test.yaml:4: ports.p1.mtu: 3 is odd: write even"; got != want {
 		t.Errorf("Errorf\n got %q\nwant %q", got, want)
 	}
 }
@@ -122,10 +123,13 @@ func TestPauseTimeAgainstTheMachine(t *testing.T) {
 		{"gap above half", "speed: 1G", "65535", Machine{WakeGap: 17 * time.Millisecond}, gap},
 		{"half below 200us", "speed: 100G", "65535", Machine{}, repeat},
 		{"half above 200us", "speed: 50G", "65535", Machine{}, ""},
-		{"less four wake-up delays, below 200us", "speed: 1G", "65535", Machine{WakeDelay: 8340 * time.Microsecond}, repeat},
-		{"less four wake-up delays, above 200us", "speed: 1G", "65535", Machine{WakeDelay: 8330 * time.Microsecond}, ""},
+		{"less four wake-up delays, below 200us", "speed: 1G", "65535", Machine{WakeDelay: 8340 * time.Microsecond},
+			repeat},
+		{"less four wake-up delays, above 200us", "speed: 1G", "65535", Machine{WakeDelay: 8330 * time.Microsecond},
+			""},
 		{"less than four wake-up delays", "speed: 1G", "65535", Machine{WakeDelay: 9 * time.Millisecond}, late},
-		{"gap and delay: one warning", "speed: 1G", "65535", Machine{WakeGap: 17 * time.Millisecond, WakeDelay: 9 * time.Millisecond}, gap},
+		{"gap and delay: one warning", "speed: 1G", "65535", Machine{WakeGap: 17 * time.Millisecond,
+			WakeDelay: 9 * time.Millisecond}, gap},
 		{"no flow control", "speed: 100G, flow_control: off", "65535", Machine{WakeGap: time.Second}, ""},
 		{"PAUSE", "speed: 100G, flow_control: pause", "65535", Machine{}, repeat},
 		{"no speed counts as 10G", "speed: none", "1000", Machine{}, repeat},

@@ -102,7 +102,8 @@ func duration(least, most time.Duration) parser[time.Duration] {
 }
 
 // cable reads a length as its propagation delay at 5 ns/m.
-var cable = parser[time.Duration]{readCable, func() []*Schema { return []*Schema{pattern(lengthForm, ""), {Enum: []any{0}}} }}
+var cable = parser[time.Duration]{readCable,
+	func() []*Schema { return []*Schema{pattern(lengthForm, ""), {Enum: []any{0}}} }}
 
 func readCable(text string) (time.Duration, error) {
 	millimetres, ok := quantity(text, lengthUnits)

@@ -36,7 +36,8 @@ func TestRate(t *testing.T) {
 		text string
 		want int64 // -1: refused
 	}{
-		{"1M", 1e6}, {"100M", 1e8}, {"1G", 1e9}, {"2.5G", 2_500_000_000}, {"0.8T", 8e11}, {"1000K", 1e6}, {"1000000", 1e6},
+		{"1M", 1e6}, {"100M", 1e8}, {"1G", 1e9}, {"2.5G", 2_500_000_000}, {"0.8T", 8e11}, {"1000K", 1e6},
+		{"1000000", 1e6},
 		{"999K", -1}, {"801G", -1}, {"1g", -1}, {"1Gbps", -1}, {"fast", -1}, {"", -1},
 	}
 	for _, tt := range tests {
@@ -54,7 +55,8 @@ func TestDuration(t *testing.T) {
 		text string
 		want time.Duration // -1: refused
 	}{
-		{"0", 0}, {"0s", 0}, {"5us", 5 * time.Microsecond}, {"5µs", 5 * time.Microsecond}, {"10ms", 10 * time.Millisecond},
+		{"0", 0}, {"0s", 0}, {"5us", 5 * time.Microsecond}, {"5µs", 5 * time.Microsecond},
+		{"10ms", 10 * time.Millisecond},
 		{"0.5s", 500 * time.Millisecond}, {"17ns", 17}, {"1s", time.Second},
 		{"1.1s", -1}, {"10", -1}, {"1m", -1}, {"-1ms", -1}, {"0.5ns", -1}, {"soon", -1},
 	}
@@ -74,7 +76,8 @@ func TestCable(t *testing.T) {
 		text string
 		want time.Duration // -1: refused
 	}{
-		{"0", 0}, {"0m", 0}, {"1m", 5}, {"100m", 500}, {"1.5m", 7}, {"10km", 50 * time.Microsecond}, {"200000km", time.Second},
+		{"0", 0}, {"0m", 0}, {"1m", 5}, {"100m", 500}, {"1.5m", 7}, {"10km", 50 * time.Microsecond},
+		{"200000km", time.Second},
 		{"200001km", -1}, {"100", -1}, {"100ft", -1}, {"-1m", -1}, {"0.0001m", -1},
 	}
 	for _, tt := range tests {
@@ -119,7 +122,8 @@ func TestAlpha(t *testing.T) {
 }
 
 func TestToggle(t *testing.T) {
-	for text, want := range map[string]bool{"on": true, "true": true, "yes": true, "off": false, "false": false, "no": false} {
+	for text, want := range map[string]bool{"on": true, "true": true, "yes": true, "off": false, "false": false,
+		"no": false} {
 		if got, err := toggle.read(text); err != nil || got != want {
 			t.Errorf("toggle(%q)\n got %v, %v\nwant %v", text, got, err, want)
 		}
@@ -133,13 +137,15 @@ func TestToggle(t *testing.T) {
 
 func TestListenAddress(t *testing.T) {
 	for text, want := range map[string]string{
-		"127.0.0.1:9808": "127.0.0.1:9808", ":9808": ":9808", "[::1]:0": "[::1]:0", "leaf1.example:80": "leaf1.example:80", "off": "",
+		"127.0.0.1:9808": "127.0.0.1:9808", ":9808": ":9808", "[::1]:0": "[::1]:0",
+		"leaf1.example:80": "leaf1.example:80", "off": "",
 	} {
 		if got, err := listenAddress.read(text); err != nil || got != want {
 			t.Errorf("listenAddress(%q)\n got %q, %v\nwant %q", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "9808", "host", "host:", "host:http", "host:65536", "host:00", "a b:1", "::1:80", "host:1/x", "a/b:1"} {
+	for _, text := range []string{"", "9808", "host", "host:", "host:http", "host:65536", "host:00", "a b:1", "::1:80",
+		"host:1/x", "a/b:1"} {
 		if got, err := listenAddress.read(text); err == nil {
 			t.Errorf("listenAddress(%q)\n got %q\nwant an error", text, got)
 		}
@@ -206,11 +212,14 @@ func TestQuantitiesSurviveWriting(t *testing.T) {
 
 func TestRoundQuantitiesAreWrittenShort(t *testing.T) {
 	for got, want := range map[string]string{
-		formatSize(0): "0B", formatSize(256): "256B", formatSize(64 << 10): "64KiB", formatSize(1 << 40): "1024GiB", formatSize(1542): "1542B",
-		formatRate(1e9): "1G", formatRate(2_500_000_000): "2.5G", formatRate(100_000_000): "100M", formatRate(1_234_567): "1234.567K",
+		formatSize(0): "0B", formatSize(256): "256B", formatSize(64 << 10): "64KiB", formatSize(1 << 40): "1024GiB",
+		formatSize(1542): "1542B",
+		formatRate(1e9):  "1G", formatRate(2_500_000_000): "2.5G", formatRate(100_000_000): "100M",
+		formatRate(1_234_567):     "1234.567K",
 		formatRate(1_000_000_001): "1000000.001K",
-		formatTime(0):             "0ns", formatTime(300 * time.Second): "300s", formatTime(1500 * time.Microsecond): "1500us",
-		formatShare(0.1): "10%", formatShare(0.005): "0.5%", formatShare(1): "100%",
+		formatTime(0):             "0ns", formatTime(300 * time.Second): "300s",
+		formatTime(1500 * time.Microsecond): "1500us",
+		formatShare(0.1):                    "10%", formatShare(0.005): "0.5%", formatShare(1): "100%",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

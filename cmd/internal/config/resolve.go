@@ -159,18 +159,21 @@ func (c *Config) resolvePools() (faults []*Error) {
 	shared := pool.Size - r.private - r.headroom
 	switch {
 	case shared < 0:
-		faults = append(faults, c.Errorf(key, "%s does not hold what %d lossless queues reserve, %s private and %s headroom: "+
-			"write at least %s, or auto", formatSize(pool.Size), r.queues, formatSize(r.private), formatSize(r.headroom), atLeast(r.sum())))
+		faults = append(faults, c.Errorf(key,
+			"%s does not hold what %d lossless queues reserve, %s private and %s headroom: write at least %s, or auto",
+			formatSize(pool.Size), r.queues, formatSize(r.private), formatSize(r.headroom), atLeast(r.sum())))
 	case shared < r.frames:
-		faults = append(faults, c.Errorf(key, "%s leaves %s to share, beside %s private and %s headroom, and %d lossless queues need %s, "+
-			"two largest frames each: write at least %s, or auto", formatSize(pool.Size), formatSize(shared),
+		faults = append(faults, c.Errorf(key,
+			"%s leaves %s to share, beside %s private and %s headroom, and %d lossless queues need %s, two largest "+
+				"frames each: write at least %s, or auto", formatSize(pool.Size), formatSize(shared),
 			formatSize(r.private), formatSize(r.headroom), r.queues, formatSize(r.frames), atLeast(r.sum())))
 	}
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		if frame := c.Buffer.WholeCells(p.MaxFrame()); c.Buffer.Lossy.Size < frame {
-			return append(faults, c.Errorf("buffer.lossy.size", "%s does not hold one frame of port %s: write at least %s",
-				formatSize(c.Buffer.Lossy.Size), p.Name, atLeast(frame)))
+			return append(faults, c.Errorf("buffer.lossy.size",
+				"%s does not hold one frame of port %s: write at least %s", formatSize(c.Buffer.Lossy.Size), p.Name,
+				atLeast(frame)))
 		}
 	}
 	return faults

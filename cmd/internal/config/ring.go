@@ -12,11 +12,14 @@ import (
 
 // Ring sizes the receive rings of a port. Each of the two rings has another one for small frames.
 type Ring struct {
-	Outage time.Duration // how long the lossless ring takes frames while the switch does not run; default: see defaultOutage
-	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
-	Max    int64         // bytes of the lossless ring at most
-	Other  int           // slots of the ring of everything else
-	Small  int           // slots of each ring for frames of up to classify.SmallFrame octets; 0: it follows from the one beside it, see port.SmallSlots
+	// how long the lossless ring takes frames while the switch does not run; default: see defaultOutage
+	Outage time.Duration
+	Frame  int64 // octets of the frames that it is sized for; default: MTU + 14
+	Max    int64 // bytes of the lossless ring at most
+	Other  int   // slots of the ring of everything else
+	// slots of each ring for frames of up to classify.SmallFrame octets; 0: it follows from the one beside it, see
+	// port.SmallSlots
+	Small int
 }
 
 func defaultRing() Ring { return Ring{Max: 32 << 20, Other: 2048} }
@@ -32,7 +35,8 @@ func (p *Port) defaultOutage() time.Duration {
 		return usual
 	}
 	frames := minSlots * (p.Ring.Frame + headroom.WireOverhead) * 8
-	return min(most, max(usual, time.Duration(float64(frames)/float64(p.Speed)*float64(time.Second)).Round(time.Millisecond)))
+	lasts := time.Duration(float64(frames) / float64(p.Speed) * float64(time.Second))
+	return min(most, max(usual, lasts.Round(time.Millisecond)))
 }
 
 func (r *Ring) read(v value) {

@@ -150,7 +150,8 @@ func (s *Schema) simplify() {
 // writtenDefaults are the values of an empty file, by path, as Expand writes them.
 func writtenDefaults() map[string]any {
 	all := map[string]any{}
-	c, _, err := Parse("defaults", []byte("ports: {a: {}, b: {}, t: {kind: tap}}\ntrunks: {t: {uplink: a, members: [b]}}\n"))
+	c, _, err := Parse("defaults", []byte("ports: {a: {}, b: {}, t: {kind: tap}}\ntrunks: {t: {uplink: a, members: "+
+		"[b]}}\n"))
 	if err != nil {
 		return all // a constant file, which is good: a test counts the defaults
 	}

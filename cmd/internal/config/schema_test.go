@@ -94,7 +94,8 @@ func TestSchemaDefaults(t *testing.T) {
 		}
 		n++
 		text := fmt.Appendf(nil, "%v", s.Default)
-		keys := strings.Split(strings.NewReplacer("queues.*", "queues.3", "ecn.*", "ecn.3", ".*", ".p1").Replace(path), ".")
+		keys := strings.Split(strings.NewReplacer("queues.*", "queues.3", "ecn.*", "ecn.3", ".*", ".p1").Replace(path),
+			".")
 		for i := range keys {
 			text = fmt.Appendf(nil, "{%s: %s}", keys[len(keys)-1-i], text)
 		}
@@ -135,8 +136,8 @@ func TestSchemaTakesExpansions(t *testing.T) {
 	})
 }
 
-// beyond are the bad files whose fault is no key's own: what keys say to each other, and what YAML itself forbids. Of those
-// the schema says nothing.
+// beyond are the bad files whose fault is no key's own: what keys say to each other, and what YAML itself forbids. Of
+// those the schema says nothing.
 var beyond = []string{
 	"documents.yaml",                                              // two YAML documents
 	"loopback.yaml", "port_contradictions.yaml", "tap_wires.yaml", // keys that contradict each other
@@ -215,7 +216,8 @@ func TestSchemaValues(t *testing.T) {
 		{"priorities: {lossless: %s}", "[3] [] [3,4] [8] 3"},
 		{"priorities: {dscp: {%s: 3}}", "0 26 63 64 x"},
 		{"fdb: [%s]", `{mac:"02:00:00:00:00:01",port:p1} {port:p1} {mac:"zz",port:p1}`},
-		{"watchdog: %s", "off {fast: off} {action: drop} {action: nothing} {mode: sonic} {period: 100ms} {period: 50ms} {slow: {threshold: 3}} 3"},
+		{"watchdog: %s", "off {fast: off} {action: drop} {action: nothing} {mode: sonic} {period: 100ms} {period: " +
+			"50ms} {slow: {threshold: 3}} 3"},
 		{"api: {socket: %s}", "auto /run/x.sock x.sock"},
 		{"metrics: {listen: %s}", `off "127.0.0.1:9808" 9808`},
 		{"naam: %s", "x"},

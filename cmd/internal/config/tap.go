@@ -43,7 +43,8 @@ var hostAddress = matching(`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`, readHostAddress)
 func readHostAddress(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
-		return netip.Prefix{}, errors.New("is not an interface's address: write it with the length of its prefix, such as 10.0.0.1/24 or fd00::1/64")
+		return netip.Prefix{}, errors.New("is not an interface's address: write it with the length of its prefix, " +
+			"such as 10.0.0.1/24 or fd00::1/64")
 	}
 	return p, nil
 }
@@ -60,7 +61,8 @@ func (p *Port) checkTAP(v value) {
 	}
 	for _, key := range []string{"ring", "send", "cable", "delay", "force"} {
 		if e, written := find(v.pairs(), key); written {
-			e.value.fail("a TAP has none: its frames wait in the host's kernel, and there is no cable to it; remove the key")
+			e.value.fail("a TAP has none: its frames wait in the host's kernel, and there is no cable to it; remove " +
+				"the key")
 		}
 	}
 }
@@ -106,14 +108,18 @@ func (c *Config) checkWires() (faults []*Error) {
 		key := "ports." + p.Name + ".wire"
 		switch w := c.port(p.Wire); {
 		case w == nil:
-			faults = append(faults, c.Errorf(key, "%q is no port: add it under ports, or write the key of another", p.Wire))
+			faults = append(faults, c.Errorf(key, "%q is no port: add it under ports, or write the key of another",
+				p.Wire))
 		case w.isTAP():
-			faults = append(faults, c.Errorf(key, "port %s is a TAP too: name the port that leads out of the host", p.Wire))
+			faults = append(faults, c.Errorf(key, "port %s is a TAP too: name the port that leads out of the host",
+				p.Wire))
 		case taps[p.Wire] != p.Name:
-			faults = append(faults, c.Errorf(key, "port %s is the wire of port %s already: give each TAP a wire of its own", p.Wire, taps[p.Wire]))
+			faults = append(faults, c.Errorf(key,
+				"port %s is the wire of port %s already: give each TAP a wire of its own", p.Wire, taps[p.Wire]))
 		case p.MTU > w.MTU:
-			faults = append(faults, c.Errorf("ports."+p.Name+".mtu", "%d is more than the %d of its wire, port %s, which would drop the longest frames: "+
-				"write the same MTU for both", p.MTU, w.MTU, w.Name))
+			faults = append(faults, c.Errorf("ports."+p.Name+".mtu",
+				"%d is more than the %d of its wire, port %s, which would drop the longest frames: write the same "+
+					"MTU for both", p.MTU, w.MTU, w.Name))
 		}
 	}
 	return append(faults, c.checkWiredFDB(taps)...)
@@ -124,8 +130,9 @@ func (c *Config) warnWires() (all []Warning) {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		if w := c.port(p.Wire); w != nil && p.MTU < w.MTU {
-			all = append(all, c.warning("ports."+p.Name+".mtu", "%d, below the %d of its wire, port %s: with a speed, longer frames that come by the wire are "+
-				"dropped before the host: write the same MTU for both", p.MTU, w.MTU, w.Name))
+			all = append(all, c.warning("ports."+p.Name+".mtu",
+				"%d, below the %d of its wire, port %s: with a speed, longer frames that come by the wire are "+
+					"dropped before the host: write the same MTU for both", p.MTU, w.MTU, w.Name))
 		}
 	}
 	return all
@@ -134,7 +141,8 @@ func (c *Config) warnWires() (all []Warning) {
 func (c *Config) checkWiredFDB(taps map[string]string) (faults []*Error) {
 	for i, entry := range c.FDB {
 		if p := c.port(entry.Port); p != nil && (p.Wire != "" || taps[p.Name] != "") {
-			faults = append(faults, c.Errorf(fmt.Sprintf("fdb[%d].port", i), "port %s is joined to a TAP or to its wire, and no part of the bridge: remove the entry", p.Name))
+			faults = append(faults, c.Errorf(fmt.Sprintf("fdb[%d].port", i),
+				"port %s is joined to a TAP or to its wire, and no part of the bridge: remove the entry", p.Name))
 		}
 	}
 	return faults

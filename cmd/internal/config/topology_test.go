@@ -85,23 +85,36 @@ func TestTopologyFaults(t *testing.T) {
 		{"nothing in it", "name: a", "lab.yaml:1: switches: the lab is empty"},
 		{"not YAML", "name: [", "lab.yaml:1: not YAML"},
 		{"an unknown key", pair + "link: {}", "lab.yaml:4: link: unknown key: did you mean links?"},
-		{"an unknown key of a switch", "name: a\nswitches:\n  s:\n    presets: roce", "lab.yaml:4: switches.s.presets: unknown key: did you mean preset?"},
-		{"a port's fault", "name: a\nswitches:\n  s:\n    ports:\n      p1: {speed: fast}\nhosts: {h: {}}\nlinks: {l: {ends: [h, \"s:p1\"]}}", "lab.yaml:5: switches.s.ports.p1.speed: \"fast\""},
-		{"a link's key", pair + "links:\n  l: {ends: [h, \"s:p1\"], speed: fast}", "lab.yaml:5: switches.s.ports.p1.speed: \"fast\""},
-		{"an unknown key of a link", pair + "links:\n  l:\n    ends: [h, \"s:p1\"]\n    rate: 1G", "lab.yaml:7: switches.s.ports.p1.rate: unknown key"},
-		{"a key that nobody obeys", "name: a\nhosts: {h: {}, g: {}}\nlinks:\n  l: {ends: [h, g], speed: 1G}", "lab.yaml:4: links.l.speed: is a key of ports, and none is at this link"},
+		{"an unknown key of a switch", "name: a\nswitches:\n  s:\n    presets: roce",
+			"lab.yaml:4: switches.s.presets: unknown key: did you mean preset?"},
+		{"a port's fault", "name: a\nswitches:\n  s:\n    ports:\n      p1: {speed: fast}\nhosts: {h: {}}\nlinks: " +
+			"{l: {ends: [h, \"s:p1\"]}}", "lab.yaml:5: switches.s.ports.p1.speed: \"fast\""},
+		{"a link's key", pair + "links:\n  l: {ends: [h, \"s:p1\"], speed: fast}",
+			"lab.yaml:5: switches.s.ports.p1.speed: \"fast\""},
+		{"an unknown key of a link", pair + "links:\n  l:\n    ends: [h, \"s:p1\"]\n    rate: 1G",
+			"lab.yaml:7: switches.s.ports.p1.rate: unknown key"},
+		{"a key that nobody obeys", "name: a\nhosts: {h: {}, g: {}}\nlinks:\n  l: {ends: [h, g], speed: 1G}",
+			"lab.yaml:4: links.l.speed: is a key of ports, and none is at this link"},
 		{"one end", pair + "links: {l: {ends: [h]}}", "lab.yaml:4: links.l.ends: want the two ends"},
 		{"no ends", pair + "links: {l: {}}", "lab.yaml:4: links.l: has no ends"},
-		{"an end that is none", pair + "links: {l: {ends: [h, \"s:\"]}}", "lab.yaml:4: links.l.ends[1]: \"s:\" is no end of a link"},
-		{"a node that is not there", pair + "links: {l: {ends: [g, \"s:p1\"]}}", "lab.yaml:4: links.l.ends: \"g\" is no switch and no host"},
-		{"an end taken twice", pair + "links: {l: {ends: [h, \"s:p1\"]}, m: {ends: [h, \"s:p2\"]}}", "h:eth0 is an end of link l already: write another interface, such as h:eth1"},
-		{"a port without a link", "name: a\nswitches:\n  s:\n    ports:\n      p9: {}", "lab.yaml:5: switches.s.ports.p9: no link leads to p9"},
-		{"a port elsewhere", "name: a\nswitches: {s: {ports: {p1: {netns: x}}}}\nhosts: {h: {}}\nlinks: {l: {ends: [h, \"s:p1\"]}}", "has a netns"},
+		{"an end that is none", pair + "links: {l: {ends: [h, \"s:\"]}}",
+			"lab.yaml:4: links.l.ends[1]: \"s:\" is no end of a link"},
+		{"a node that is not there", pair + "links: {l: {ends: [g, \"s:p1\"]}}",
+			"lab.yaml:4: links.l.ends: \"g\" is no switch and no host"},
+		{"an end taken twice", pair + "links: {l: {ends: [h, \"s:p1\"]}, m: {ends: [h, \"s:p2\"]}}",
+			"h:eth0 is an end of link l already: write another interface, such as h:eth1"},
+		{"a port without a link", "name: a\nswitches:\n  s:\n    ports:\n      p9: {}",
+			"lab.yaml:5: switches.s.ports.p9: no link leads to p9"},
+		{"a port elsewhere", "name: a\nswitches: {s: {ports: {p1: {netns: x}}}}\nhosts: {h: {}}\nlinks: {l: {ends: " +
+			"[h, \"s:p1\"]}}", "has a netns"},
 		{"a host NIC without a link", "name: a\nhosts:\n  h: {nic: true}", "lab.yaml:3: hosts.h"},
 		{"one name twice", "name: a\nswitches: {s: {}}\nhosts:\n  s: {}", "lab.yaml:4: hosts.s: is a switch too"},
-		{"a name that is none for a node", "name: a\nswitches:\n  \"s 1\": {}", "lab.yaml:3: switches.s 1: cannot name a node"},
-		{"a file that is not there", "name: a\nswitches:\n  s: {file: s.yaml}", "lab.yaml:3: switches.s.file: file does not exist"},
-		{"a file and keys", "name: a\nswitches:\n  s: {file: s.yaml, preset: roce}", "lab.yaml:3: switches.s: has a file and other keys"},
+		{"a name that is none for a node", "name: a\nswitches:\n  \"s 1\": {}",
+			"lab.yaml:3: switches.s 1: cannot name a node"},
+		{"a file that is not there", "name: a\nswitches:\n  s: {file: s.yaml}",
+			"lab.yaml:3: switches.s.file: file does not exist"},
+		{"a file and keys", "name: a\nswitches:\n  s: {file: s.yaml, preset: roce}",
+			"lab.yaml:3: switches.s: has a file and other keys"},
 		{"a list for a switch", "name: a\nswitches:\n  s: [1]", "lab.yaml:3: switches.s: want a mapping"},
 	} {
 		_, err := ParseTopology("lab.yaml", []byte(test.text), noFiles)
@@ -114,14 +127,16 @@ func TestTopologyFaults(t *testing.T) {
 
 // A fault in the file of a switch is told of by that file's name.
 func TestTopologyFileFault(t *testing.T) {
-	_, err := ParseTopology("lab.yaml", []byte("name: a\nswitches: {s: {file: s.yaml}}"), func(string) ([]byte, error) { return []byte("\n\nno_such: 1"), nil })
+	_, err := ParseTopology("lab.yaml", []byte("name: a\nswitches: {s: {file: s.yaml}}"),
+		func(string) ([]byte, error) { return []byte("\n\nno_such: 1"), nil })
 	if err == nil || !strings.HasPrefix(err.Error(), "s.yaml:3: no_such: unknown key") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestTopologyName(t *testing.T) {
-	for text, want := range map[string]string{"name: a\nswitches: [": "", "name: a\nno_such: 1": "a", "name: A B": "", "": "", "[1]": ""} {
+	for text, want := range map[string]string{"name: a\nswitches: [": "", "name: a\nno_such: 1": "a", "name: A B": "",
+		"": "", "[1]": ""} {
 		if got := TopologyName([]byte(text)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -130,9 +145,11 @@ func TestTopologyName(t *testing.T) {
 
 // Whatever stands in a file, it is a lab whose configurations are whole, or an error with a line.
 func FuzzTopology(f *testing.F) {
-	f.Add("name: a\nswitches: {s: {preset: roce}}\nhosts: {h: {nic: true}}\nlinks: {l: {ends: [h, \"s:p1\"], speed: 1G}}")
+	f.Add("name: a\nswitches: {s: {preset: roce}}\nhosts: {h: {nic: true}}\nlinks: {l: {ends: [h, \"s:p1\"], speed: " +
+		"1G}}")
 	f.Add("name: a\nswitches: {s: &x {ports: {<<: *x}}}\nlinks: {l: {ends: [\"s:a\", \"s:b\"]}}")
-	f.Add("name: a\nswitches: {s: {file: x}, t: }\nhosts: {h: {mac: \"02:00:00:00:00:01\"}}\nlinks: {l: {ends: [h, \"t:1\"], 3: }}")
+	f.Add("name: a\nswitches: {s: {file: x}, t: }\nhosts: {h: {mac: \"02:00:00:00:00:01\"}}\nlinks: {l: {ends: [h, " +
+		"\"t:1\"], 3: }}")
 	f.Fuzz(func(t *testing.T, text string) {
 		lab, err := ParseTopology("lab.yaml", []byte(text), func(string) ([]byte, error) { return []byte(text), nil })
 		if err != nil {

@@ -107,7 +107,8 @@ func word(key, text string, line int) pair {
 
 // at is a token on a line.
 func at(text string, line int) *token.Token {
-	return &token.Token{Type: token.StringType, Value: text, Origin: text, Position: &token.Position{Line: line, Column: 1}}
+	return &token.Token{Type: token.StringType, Value: text, Origin: text, Position: &token.Position{Line: line,
+		Column: 1}}
 }
 
 // check finds faults across nodes.
@@ -127,14 +128,16 @@ func (r *labReader) check() {
 				r.doc.fail(l.line, key, "%q is no switch and no host: add it, or correct the name", end.Node)
 			}
 			if other, twice := linked[end]; twice {
-				r.doc.fail(l.line, key, "%s:%s is an end of link %s already: write another interface, such as %[1]s:eth1", end.Node, end.Interface, other)
+				r.doc.fail(l.line, key, "%s:%s is an end of link %s already: write another interface, such as "+
+					"%[1]s:eth1", end.Node, end.Interface, other)
 			}
 			linked[end] = l.Name
 			deaf = deaf && s == nil && (h == nil || h.NIC == nil || end.Interface != "eth0")
 		}
 		for _, k := range l.keys {
 			if deaf && k.name != "mtu" {
-				r.doc.fail(k.value.line, "links."+l.Name+"."+k.name, "is a key of ports, and none is at this link: remove it, or give a host nic: true")
+				r.doc.fail(k.value.line, "links."+l.Name+"."+k.name,
+					"is a key of ports, and none is at this link: remove it, or give a host nic: true")
 			}
 		}
 	}
@@ -173,7 +176,8 @@ func (r *labReader) checkPorts(linked map[LabEnd]string) {
 			switch _, ok := linked[LabEnd{s.Name, p.Interface}]; {
 			case p.Kind == KindTAP:
 			case p.Netns != "":
-				r.doc.fail(line, key, "has a netns: a switch of a lab has its ports in a namespace of its own, so remove it")
+				r.doc.fail(line, key, "has a netns: a switch of a lab has its ports in a namespace of its own, so "+
+					"remove it")
 			case !ok:
 				r.doc.fail(line, key, "no link leads to %s: add one under links, or remove the port", p.Interface)
 			}

@@ -96,8 +96,8 @@ func (c *Config) readTrunks(v value) {
 			v.fail("%q cannot name a trunk: "+nameRule, name)
 			return
 		}
-		t := Trunk{Name: name, Distribution: LeastFilled, FlowControl: FlowPFC, MeterOctets: WireOctets, Colour: ColourBlind,
-			REDQueue: InstantaneousQueue}
+		t := Trunk{Name: name, Distribution: LeastFilled, FlowControl: FlowPFC, MeterOctets: WireOctets,
+			Colour: ColourBlind, REDQueue: InstantaneousQueue}
 		t.read(v)
 		c.Trunks = append(c.Trunks, t)
 	})
@@ -187,8 +187,8 @@ func readRED(v value) *TrunkRED {
 	case r.High == 0 || r.Probability == 0:
 		v.fail("needs low, high and probability: write such as {low: 64KiB, high: 256KiB, probability: 10%%}")
 	case r.Low > r.High:
-		v.fail("low %s is above high %s: frames are dropped at random from low to high, and all of them above, so swap or change them",
-			formatSize(r.Low), formatSize(r.High))
+		v.fail("low %s is above high %s: frames are dropped at random from low to high, and all of them above, so "+
+			"swap or change them", formatSize(r.Low), formatSize(r.High))
 	}
 	return &r
 }
@@ -225,8 +225,8 @@ func (m Mark) check() error {
 	case m.High == 0 || m.Low == 0:
 		return errors.New("needs high and low: write such as {high: 256KiB, low: 128KiB}")
 	case m.High <= m.Low:
-		return fmt.Errorf("high %s is not above low %s: the peer is held above high and freed below low, so swap or change them",
-			formatSize(m.High), formatSize(m.Low))
+		return fmt.Errorf("high %s is not above low %s: the peer is held above high and freed below low, so swap or "+
+			"change them", formatSize(m.High), formatSize(m.Low))
 	}
 	return nil
 }
@@ -289,7 +289,8 @@ func (w *writer) meter(t *Trunk, name string, m *TrunkMeter, p *trunk.MeterConfi
 	}
 	comment := "not metered: the members together are no faster than the uplink"
 	if t.Metered {
-		comment = fmt.Sprintf("cir %s, pir %s, cbs %s, pbs %s", formatRate(p.CIR), formatRate(p.PIR), formatSize(p.CBS), formatSize(p.PBS))
+		comment = fmt.Sprintf("cir %s, pir %s, cbs %s, pbs %s", formatRate(p.CIR), formatRate(p.PIR), formatSize(p.CBS),
+			formatSize(p.PBS))
 	}
 	w.line("      %s: {%s} # %s", name, list(entries), comment)
 }
@@ -309,14 +310,16 @@ func (w *writer) red(t *Trunk) {
 
 // String writes the setting as the configuration does.
 func (r *TrunkRED) String() string {
-	return fmt.Sprintf("{low: %s, high: %s, probability: %s}", formatSize(r.Low), formatSize(r.High), formatShare(r.Probability))
+	return fmt.Sprintf("{low: %s, high: %s, probability: %s}", formatSize(r.Low), formatSize(r.High),
+		formatShare(r.Probability))
 }
 
 func (w *writer) watermarks(m *Watermarks) {
 	var entries []string
 	add := func(name string, mark *Mark) {
 		if mark != nil {
-			entries = append(entries, fmt.Sprintf("%s: {high: %s, low: %s}", name, formatSize(mark.High), formatSize(mark.Low)))
+			entries = append(entries, fmt.Sprintf("%s: {high: %s, low: %s}", name, formatSize(mark.High),
+				formatSize(mark.Low)))
 		}
 	}
 	add("member", m.Member)

@@ -30,7 +30,8 @@ func (c *Config) resolveSpeeds(t *Trunk) (faults []*Error) {
 			continue // found by check
 		}
 		if p.Speed == 0 {
-			faults = append(faults, c.Errorf("ports."+name+".speed", "none, and trunk %s compares the speeds of its ports: write one", t.Name))
+			faults = append(faults, c.Errorf("ports."+name+".speed",
+				"none, and trunk %s compares the speeds of its ports: write one", t.Name))
 		}
 		if i > 0 {
 			members += p.Speed
@@ -60,11 +61,12 @@ func (c *Config) resolveMeters(t *Trunk) (faults []*Error) {
 	key := "trunks." + t.Name + ".meters"
 	switch {
 	case sum > up.Speed:
-		return []*Error{c.Errorf(key, "the committed rates are %s together, above the %s of uplink %s: lower them, since the uplink could not keep to them",
-			formatRate(sum), formatRate(up.Speed), t.Uplink)}
+		return []*Error{c.Errorf(key, "the committed rates are %s together, above the %s of uplink %s: lower them, "+
+			"since the uplink could not keep to them", formatRate(sum), formatRate(up.Speed), t.Uplink)}
 	case unset == 0 && sum < up.Speed:
-		return []*Error{c.Errorf(key, "the committed rates of all eight priorities are %s together, below the %s of uplink %s: raise one by %s, or leave one out, "+
-			"which gets the rest", formatRate(sum), formatRate(up.Speed), t.Uplink, formatRate(up.Speed-sum))}
+		return []*Error{c.Errorf(key, "the committed rates of all eight priorities are %s together, below the %s of "+
+			"uplink %s: raise one by %s, or leave one out, which gets the rest", formatRate(sum), formatRate(up.Speed),
+			t.Uplink, formatRate(up.Speed-sum))}
 	}
 	if !t.Metered {
 		return nil
@@ -77,13 +79,15 @@ func (c *Config) resolveMeters(t *Trunk) (faults []*Error) {
 		}
 		t.Profiles[p] = t.Meters[p].profile(pick(t.Meters[p].CIR, rest), up.Speed, frame)
 		if m := &t.Profiles[p]; m.PIR < m.CIR {
-			faults = append(faults, c.Errorf(fmt.Sprintf("%s.%d.pir", key, p), "%s is below the committed rate of %s that the other priorities leave: "+
-				"raise it, or write cir", formatRate(m.PIR), formatRate(m.CIR)))
+			faults = append(faults, c.Errorf(fmt.Sprintf("%s.%d.pir", key, p),
+				"%s is below the committed rate of %s that the other priorities leave: raise it, or write cir",
+				formatRate(m.PIR), formatRate(m.CIR)))
 		}
 	}
 	t.Total = t.TotalMeter.profile(up.Speed, up.Speed, frame)
 	if t.Total.PIR < t.Total.CIR {
-		faults = append(faults, c.Errorf(key+".total.pir", "%s is below %s, the speed of uplink %s, which is the committed rate of all priorities together: raise it",
+		faults = append(faults, c.Errorf(key+".total.pir",
+			"%s is below %s, the speed of uplink %s, which is the committed rate of all priorities together: raise it",
 			formatRate(t.Total.PIR), formatRate(t.Total.CIR), t.Uplink))
 	}
 	return faults
@@ -111,9 +115,12 @@ func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 		}
 		size, others := c.Buffer.Lossless.Size, c.reservedBeside(held, priority, found)
 		if m.High+room > size-others {
-			faults = append(faults, c.Errorf("trunks."+t.Name+".watermarks."+key+".high", "%s leaves too little of the lossless pool's %s above it for the headroom "+
-				"of what it holds, %s, beside what is reserved for other queues, %s: lower it to %s, or enlarge buffer.lossless.size", formatSize(m.High),
-				formatSize(size), formatSize(room), formatSize(others), formatSize(max(0, (size-others-room)/1024*1024))))
+			faults = append(faults, c.Errorf("trunks."+t.Name+".watermarks."+key+".high",
+				"%s leaves too little of the lossless pool's %s above it for the headroom of what it holds, %s, "+
+					"beside what is reserved for other queues, %s: lower it to %s, or enlarge buffer.lossless.size",
+				formatSize(m.High),
+				formatSize(size), formatSize(room), formatSize(others),
+				formatSize(max(0, (size-others-room)/1024*1024))))
 		}
 	}
 	w := &t.Watermarks

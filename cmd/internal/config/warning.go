@@ -30,7 +30,8 @@ func (c *Config) Check(m Machine) []Warning {
 }
 
 func (c *Config) warnings(m Machine) []Warning {
-	all := slices.Concat(c.warnLossless(), c.warnSpeeds(), c.warnOverrides(), c.warnWires(), c.warnFDB(), c.warnTrunks(), c.warnPause(m), c.warnWatchdogs(), c.warnMetrics())
+	all := slices.Concat(c.warnLossless(), c.warnSpeeds(), c.warnOverrides(), c.warnWires(), c.warnFDB(),
+		c.warnTrunks(), c.warnPause(m), c.warnWatchdogs(), c.warnMetrics())
 	slices.SortStableFunc(all, func(a, b Warning) int { return a.Line - b.Line })
 	return all
 }
@@ -44,13 +45,16 @@ func (c *Config) warnLossless() (all []Warning) {
 	case len(c.Ports) == 0:
 		all = append(all, c.warning("ports", "there is none: the switch forwards nothing until one is given"))
 	case r.queues == 0:
-		all = append(all, c.warning("priorities.lossless", "nothing is lossless: write preset: roce, or priorities: {lossless: [3]}"))
+		all = append(all, c.warning("priorities.lossless",
+			"nothing is lossless: write preset: roce, or priorities: {lossless: [3]}"))
 	}
 	if c.Priorities.Lossless == 0xFF && c.UnknownLossless == Demote {
-		all = append(all, c.warning("unknown_lossless", "there is no lossy priority to demote to: frames to unknown stations are dropped"))
+		all = append(all, c.warning("unknown_lossless",
+			"there is no lossy priority to demote to: frames to unknown stations are dropped"))
 	}
 	if c.Buffer.Xoff != nil && c.Buffer.Policy == PolicyDT {
-		all = append(all, c.warning("buffer.xoff", "has no effect with policy: dt, which finds the threshold from alpha"))
+		all = append(all, c.warning("buffer.xoff",
+			"has no effect with policy: dt, which finds the threshold from alpha"))
 	}
 	return all
 }
@@ -67,12 +71,14 @@ func (c *Config) warnSpeeds() (all []Warning) {
 		}
 		without = p.Name
 		if !p.BurstAuto {
-			all = append(all, c.warning("ports."+p.Name+".burst", "has no effect with speed: none, which has no shaper"))
+			all = append(all, c.warning("ports."+p.Name+".burst",
+				"has no effect with speed: none, which has no shaper"))
 		}
 	}
 	if with != "" && without != "" {
-		all = append(all, c.warning("ports."+without+".speed", "none here and a speed at port %s: one port with a speed makes all ports "+
-			"cut super-frames, so TCP through this port is slower", with))
+		all = append(all, c.warning("ports."+without+".speed",
+			"none here and a speed at port %s: one port with a speed makes all ports cut super-frames, so TCP "+
+				"through this port is slower", with))
 	}
 	return all
 }
@@ -88,7 +94,8 @@ func (c *Config) warnOverrides() (all []Warning) {
 			case !p.Queues[priority].Lossless:
 				all = append(all, c.warning(key, "has no effect, because priority %d is not lossless", priority))
 			case own.Xoff != nil && c.Buffer.Policy == PolicyDT:
-				all = append(all, c.warning(key+".xoff", "has no effect with policy: dt, which finds the threshold from alpha"))
+				all = append(all, c.warning(key+".xoff",
+					"has no effect with policy: dt, which finds the threshold from alpha"))
 			}
 		}
 	}
@@ -99,7 +106,8 @@ func (c *Config) warnFDB() (all []Warning) {
 	for i, entry := range c.FDB {
 		for _, p := range c.Ports {
 			if p.Name == entry.Port && entry.VLAN != p.PVID && !slices.Contains(p.Tagged, entry.VLAN) {
-				all = append(all, c.warning(fmt.Sprintf("fdb[%d].vlan", i), "port %s is not a member of VLAN %d: frames to this address are dropped",
+				all = append(all, c.warning(fmt.Sprintf("fdb[%d].vlan", i),
+					"port %s is not a member of VLAN %d: frames to this address are dropped",
 					p.Name, entry.VLAN))
 			}
 		}
@@ -126,13 +134,18 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 		refresh := min(pause/2, pause-4*m.WakeDelay)
 		switch {
 		case pause/2 < m.WakeGap:
-			all = append(all, c.warning(key, "port %s: half of the pause time, %s, is below the %s for which this machine may not "+
-				"run the switch, so the peer may resume too early: %s", p.Name, (pause/2).Round(time.Microsecond), m.WakeGap, remedy))
+			all = append(all, c.warning(key,
+				"port %s: half of the pause time, %s, is below the %s for which this machine may not run the switch, "+
+					"so the peer may resume too early: %s", p.Name, (pause/2).Round(time.Microsecond), m.WakeGap,
+				remedy))
 		case refresh <= 0:
-			all = append(all, c.warning(key, "port %s: the pause time, %s, is no longer than the four wake-ups of up to %s that a repeated XOFF "+
-				"may take, so the peer may resume too early: %s", p.Name, pause.Round(time.Microsecond), m.WakeDelay, remedy))
+			all = append(all, c.warning(key,
+				"port %s: the pause time, %s, is no longer than the four wake-ups of up to %s that a repeated XOFF "+
+					"may take, so the peer may resume too early: %s", p.Name, pause.Round(time.Microsecond),
+				m.WakeDelay, remedy))
 		case refresh < minRefresh:
-			all = append(all, c.warning(key, "port %s: XOFF would have to be repeated after %s, and %s is the least: %s",
+			all = append(all, c.warning(key,
+				"port %s: XOFF would have to be repeated after %s, and %s is the least: %s",
 				p.Name, refresh.Round(time.Microsecond), minRefresh, remedy))
 		}
 	}
@@ -153,9 +166,12 @@ func (c *Config) ringNotes() (all []Warning) {
 		largest := int64(p.MTU) + 14
 		mib := func(slots, bytes int64) float64 { return float64(slots*bytes) / (1 << 20) }
 		lasts := func(octets int64) time.Duration { return p.Outage(octets).Round(10 * time.Microsecond) }
-		note := c.warning("ports."+p.Name+".ring", "while the switch does not run, the lossless ring (%d slots, %.1f MiB) takes frames of %d octets for %s "+
-			"and of %d octets for %s, and the one for smaller frames (%d slots, %.1f MiB) takes frames of 60 octets for %s",
-			p.LosslessSlots(), mib(p.LosslessSlots(), p.Ring.SlotBytes()), largest, lasts(largest), classify.SmallFrame+1, lasts(classify.SmallFrame+1),
+		note := c.warning("ports."+p.Name+".ring",
+			"while the switch does not run, the lossless ring (%d slots, %.1f MiB) takes frames of %d octets for %s "+
+				"and of %d octets for %s, and the one for smaller frames (%d slots, %.1f MiB) takes frames of 60 "+
+				"octets for %s",
+			p.LosslessSlots(), mib(p.LosslessSlots(), p.Ring.SlotBytes()), largest, lasts(largest),
+			classify.SmallFrame+1, lasts(classify.SmallFrame+1),
 			p.SmallSlots(), mib(p.SmallSlots(), int64(port.SlotOctets(classify.SmallFrame))), lasts(60))
 		note.Note = true
 		all = append(all, note)
@@ -180,7 +196,8 @@ func (c *Config) warnTrunks() (all []Warning) {
 			given bool
 		}{{"meters", meters}, {"red", red}} {
 			if k.given && !t.Metered {
-				all = append(all, c.warning(key+"."+k.name, "has no effect, because the members together are no faster than the uplink"))
+				all = append(all, c.warning(key+"."+k.name,
+					"has no effect, because the members together are no faster than the uplink"))
 			}
 		}
 	}
@@ -197,8 +214,9 @@ func (c *Config) warnTrunkLengths(t *Trunk) (all []Warning) {
 	}
 	for _, name := range t.ports() {
 		if p := c.port(name); p != nil && p.MTU < longest {
-			all = append(all, c.warning("ports."+name+".mtu", "%d, below the %d of another port of trunk %s: longer frames never leave by this port, "+
-				"so that they are dropped, or go by other members: write one mtu for all of them", p.MTU, longest, t.Name))
+			all = append(all, c.warning("ports."+name+".mtu",
+				"%d, below the %d of another port of trunk %s: longer frames never leave by this port, so that they "+
+					"are dropped, or go by other members: write one mtu for all of them", p.MTU, longest, t.Name))
 		}
 	}
 	return all
@@ -210,8 +228,10 @@ func (c *Config) warnLowMarks(t *Trunk) (all []Warning) {
 	n := int64(len(t.Members))
 	warn := func(key string, m *Mark) {
 		if m != nil && n > 1 && m.Low <= m.High/n {
-			all = append(all, c.warning("trunks."+t.Name+".watermarks."+key+".low", "%s is not above what each of %d members holds at the high mark: one "+
-				"member that its peer pauses keeps the uplink held while the others are empty: write more than %s", formatSize(m.Low), n, formatSize(m.High/n)))
+			all = append(all, c.warning("trunks."+t.Name+".watermarks."+key+".low",
+				"%s is not above what each of %d members holds at the high mark: one member that its peer pauses "+
+					"keeps the uplink held while the others are empty: write more than %s", formatSize(m.Low), n,
+				formatSize(m.High/n)))
 		}
 	}
 	warn("uplink", t.Watermarks.Uplink)

@@ -91,9 +91,12 @@ func (w *Watchdog) read(v value) {
 		{"restore", set(&w.Restore, watchdogRestore)},
 		{"period", w.onlyIn(WatchdogCount, set(&w.Period, watchdogPeriod))},
 		{"count", w.onlyIn(WatchdogCount, w.readCount)},
-		{"recovery", w.onlyIn(WatchdogCount, set(&w.Recovery, duration(deadlock.LeastRecovery, deadlock.MostRecovery)))},
-		{"detection", w.onlyIn(WatchdogSONiC, set(&w.Detection, duration(deadlock.LeastDetection, deadlock.MostDetection)))},
-		{"restoration", w.onlyIn(WatchdogSONiC, set(&w.Recovery, duration(deadlock.LeastRestoration, deadlock.MostRestoration)))},
+		{"recovery", w.onlyIn(WatchdogCount,
+			set(&w.Recovery, duration(deadlock.LeastRecovery, deadlock.MostRecovery)))},
+		{"detection", w.onlyIn(WatchdogSONiC,
+			set(&w.Detection, duration(deadlock.LeastDetection, deadlock.MostDetection)))},
+		{"restoration", w.onlyIn(WatchdogSONiC,
+			set(&w.Recovery, duration(deadlock.LeastRestoration, deadlock.MostRestoration)))},
 		{"poll", w.onlyIn(WatchdogSONiC, set(&w.Period, duration(deadlock.LeastPoll, deadlock.MostPoll)))},
 	}
 	before := len(v.doc.faults)
@@ -142,7 +145,8 @@ func (w *Watchdog) readSlow(v value) {
 	}
 	v.read(
 		field{"period", set(&w.SlowPeriod, duration(deadlock.LeastSlow, deadlock.MostSlow))},
-		field{"threshold", set(&w.Threshold, number[int]("threshold", deadlock.LeastThreshold, deadlock.MostThreshold))},
+		field{"threshold", set(&w.Threshold, number[int]("threshold", deadlock.LeastThreshold,
+			deadlock.MostThreshold))},
 	)
 }
 
@@ -186,7 +190,8 @@ func readWatchdogRestore(text string) (deadlock.Restore, error) {
 	return deadlock.Elapsed, err
 }
 
-var watchdogPeriod = parser[time.Duration]{readWatchdogPeriod, func() []*Schema { return oneOf(periodWords()...).forms() }}
+var watchdogPeriod = parser[time.Duration]{readWatchdogPeriod,
+	func() []*Schema { return oneOf(periodWords()...).forms() }}
 
 func periodWords() (all []string) {
 	for _, p := range deadlock.Periods {
@@ -229,11 +234,14 @@ func (c *Config) checkWatchdogs() (faults []*Error) {
 		switch limit := w.slowLimit(); {
 		case !w.Fast:
 		case w.Mode == WatchdogSONiC && w.Period > min(w.Detection, w.Recovery):
-			faults = append(faults, c.Errorf(c.watchdogKey(p), "port %s: poll %s is longer than detection %s or restoration %s: lower poll",
+			faults = append(faults, c.Errorf(c.watchdogKey(p),
+				"port %s: poll %s is longer than detection %s or restoration %s: lower poll",
 				p.Name, formatTime(w.Period), formatTime(w.Detection), formatTime(w.Recovery)))
 		case w.Slow && w.Threshold >= limit:
-			faults = append(faults, c.Errorf(c.watchdogKey(p), "port %s: no more than %d detections fit into a slow period of %s, so that a threshold "+
-				"of %d is never exceeded: lower slow.threshold, or raise slow.period", p.Name, limit, formatTime(w.SlowPeriod), w.Threshold))
+			faults = append(faults, c.Errorf(c.watchdogKey(p),
+				"port %s: no more than %d detections fit into a slow period of %s, so that a threshold of %d is "+
+					"never exceeded: lower slow.threshold, or raise slow.period", p.Name, limit,
+				formatTime(w.SlowPeriod), w.Threshold))
 		}
 	}
 	return firstOfEach(faults)
@@ -266,11 +274,14 @@ func (c *Config) warnWatchdogs() (all []Warning) {
 		switch {
 		case !w.Fast:
 			if key := "ports." + p.Name + ".watchdog"; c.hasNoEffect(key) {
-				all = append(all, c.warning(key, "port %s: has no effect, since the watchdog is off for the switch: write fast: on here too", p.Name))
+				all = append(all, c.warning(key,
+					"port %s: has no effect, since the watchdog is off for the switch: write fast: on here too",
+					p.Name))
 			}
 		case len(p.losslessPriorities(c)) > 0 && w.DetectionTime() <= p.maxPause():
-			all = append(all, c.warning(c.nearestWritten(c.watchdogKey(p), "ports."+p.Name), "port %s: a queue that is blocked for %s is taken for "+
-				"a deadlock, and one pause may last %s at %s (65535 quanta): %s", p.Name, formatTime(w.DetectionTime()),
+			all = append(all, c.warning(c.nearestWritten(c.watchdogKey(p), "ports."+p.Name),
+				"port %s: a queue that is blocked for %s is taken for a deadlock, and one pause may last %s at %s "+
+					"(65535 quanta): %s", p.Name, formatTime(w.DetectionTime()),
 				p.maxPause().Round(time.Millisecond), p.speedName(), w.remedy(p.maxPause())))
 		}
 	}
@@ -306,7 +317,8 @@ func (w *Watchdog) remedy(longest time.Duration) string {
 	case longest < most:
 		return "raise count or period"
 	default:
-		return "write watchdog: {mode: sonic, detection: " + formatTime(deadlock.MostDetection) + ", action: " + w.Action.String() + "}, since count and period reach " +
+		return "write watchdog: {mode: sonic, detection: " + formatTime(deadlock.MostDetection) + ", action: " +
+			w.Action.String() + "}, since count and period reach " +
 			formatTime(most) + " at most"
 	}
 }
@@ -338,7 +350,8 @@ func (w *Watchdog) keys(auto bool) string {
 	}
 	all := []string{"mode: " + string(w.Mode), "fast: " + formatToggle(w.Fast)}
 	if w.Mode == WatchdogSONiC {
-		all = append(all, "detection: "+formatTime(w.Detection), "restoration: "+formatTime(w.Recovery), "poll: "+formatTime(w.Period))
+		all = append(all, "detection: "+formatTime(w.Detection), "restoration: "+formatTime(w.Recovery),
+			"poll: "+formatTime(w.Period))
 	} else {
 		count := formatNumber(float64(w.Count))
 		if auto {

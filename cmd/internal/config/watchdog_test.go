@@ -78,8 +78,8 @@ func TestWatchdogDefaults(t *testing.T) {
 	c, warnings := parseWatchdog(t, "ports: {p1: {speed: 1G}, p2: {speed: 100M}, p3: {speed: none}}\n")
 	for i, count := range []int{2, 4, 2} {
 		w := c.Ports[i].Watchdog
-		want := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: count, Recovery: 200 * time.Millisecond,
-			SlowPeriod: 10 * time.Second, Threshold: 5}
+		want := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: count,
+			Recovery: 200 * time.Millisecond, SlowPeriod: 10 * time.Second, Threshold: 5}
 		if w.Config != want || w.Action != deadlock.Alert {
 			t.Errorf("%s: %+v, want %+v", c.Ports[i].Name, w.Config, want)
 		}
@@ -98,7 +98,8 @@ func TestWatchdogInheritance(t *testing.T) {
 watchdog: {period: 10ms, action: forward, slow: {period: 20s}}
 `)
 	p1, p2, p3 := c.Ports[0].Watchdog, c.Ports[1].Watchdog, c.Ports[2].Watchdog
-	if p1.Action != deadlock.Forward || p1.Period != 10*time.Millisecond || p1.Count != 4 || !p1.Slow || p1.SlowPeriod != 20*time.Second || p1.Threshold != 5 {
+	if p1.Action != deadlock.Forward || p1.Period != 10*time.Millisecond || p1.Count != 4 || !p1.Slow ||
+		p1.SlowPeriod != 20*time.Second || p1.Threshold != 5 {
 		t.Errorf("p1: %+v", p1)
 	}
 	if p2.Action != deadlock.Drop || p2.Period != 10*time.Millisecond || p2.Count != 7 || p2.Slow {
@@ -111,13 +112,15 @@ watchdog: {period: 10ms, action: forward, slow: {period: 20s}}
 	if got := c.Ports[0].Watchdog; got != defaultSONiC() {
 		t.Errorf("SONiC's defaults: %+v", got)
 	}
-	c, _ = parseWatchdog(t, `ports: {p1: {watchdog: {slow: {period: 5s, threshold: 3}}}, p2: {watchdog: {mode: sonic, poll: 100ms}}, p3: {}}
+	c, _ = parseWatchdog(t, `ports: {p1: {watchdog: {slow: {period: 5s, threshold: 3}}},
+  p2: {watchdog: {mode: sonic, poll: 100ms}}, p3: {}}
 watchdog: {slow: {period: 20s}}
 `)
 	if w := c.Ports[0].Watchdog; !w.Slow || w.SlowPeriod != 5*time.Second || w.Threshold != 3 {
 		t.Errorf("slow detection of a port's own: %+v", w)
 	}
-	if w := c.Ports[1].Watchdog; w.Mode != WatchdogSONiC || w.Period != 100*time.Millisecond || w.Action != deadlock.Drop || !w.Slow || w.SlowPeriod != 20*time.Second {
+	if w := c.Ports[1].Watchdog; w.Mode != WatchdogSONiC || w.Period != 100*time.Millisecond ||
+		w.Action != deadlock.Drop || !w.Slow || w.SlowPeriod != 20*time.Second {
 		t.Errorf("a mode of a port's own: %+v", w)
 	}
 	if w := c.Ports[2].Watchdog; w.Mode != WatchdogCount || w.Action != deadlock.Alert {
@@ -156,7 +159,8 @@ func TestWatchdogRemedy(t *testing.T) {
 	for _, w := range warnings {
 		if strings.Contains(w.Text, "deadlock") {
 			n++
-			if w.Line != 5 || !strings.Contains(w.Text, "mode: sonic, detection: 5s, action: alert") || strings.Contains(w.Text, "raise count") {
+			if w.Line != 5 || !strings.Contains(w.Text, "mode: sonic, detection: 5s, action: alert") ||
+				strings.Contains(w.Text, "raise count") {
 				t.Errorf("line %d: %s", w.Line, w.Text)
 			}
 		}
@@ -164,7 +168,9 @@ func TestWatchdogRemedy(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%v", warnings)
 	}
-	if _, warnings = parseWatchdog(t, "ports: {p1: {speed: 10M, watchdog: {mode: sonic, detection: 5s, action: alert}}}\n"); about(warnings, "deadlock") != 0 {
+	if _, warnings = parseWatchdog(t,
+		"ports: {p1: {speed: 10M, watchdog: {mode: sonic, detection: 5s, action: alert}}}\n"); about(warnings,
+		"deadlock") != 0 {
 		t.Errorf("the remedy does not help: %v", warnings)
 	}
 }
@@ -172,9 +178,12 @@ func TestWatchdogRemedy(t *testing.T) {
 // Settings of a port at which nothing looks, since the switch's watchdog is off.
 func TestWatchdogOffByInheritance(t *testing.T) {
 	for port, want := range map[string]int{
-		"{action: drop}": 1, "{count: 3}": 1, "{slow: off}": 1, "off": 0, "{fast: off, action: drop}": 0, "{fast: on, action: drop}": 0,
+		"{action: drop}": 1, "{count: 3}": 1, "{slow: off}": 1, "off": 0, "{fast: off, action: drop}": 0,
+		"{fast: on, action: drop}": 0,
 	} {
-		if _, warnings := parseWatchdog(t, "watchdog: off\nports: {p1: {speed: 1G, watchdog: "+port+"}}\n"); about(warnings, "has no effect, since the watchdog is off") != want {
+		if _, warnings := parseWatchdog(t,
+			"watchdog: off\nports: {p1: {speed: 1G, watchdog: "+port+"}}\n"); about(warnings,
+			"has no effect, since the watchdog is off") != want {
 			t.Errorf("%s: %v, want %d", port, warnings, want)
 		}
 	}
@@ -184,7 +193,8 @@ func TestWatchdogOffByInheritance(t *testing.T) {
 		"ports: {p1: {watchdog: {fast: off, slow: on}}}\n",
 		"watchdog: {fast: off, slow: on}\nports: {p1: {}}\n",
 	} {
-		if _, _, err := Parse("switch.yaml", []byte(yaml)); err == nil || !strings.Contains(err.Error(), "write fast: on, or slow: off") {
+		if _, _, err := Parse("switch.yaml", []byte(yaml)); err == nil ||
+			!strings.Contains(err.Error(), "write fast: on, or slow: off") {
 			t.Errorf("%s: %v", yaml, err)
 		}
 	}

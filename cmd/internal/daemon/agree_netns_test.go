@@ -26,7 +26,8 @@ func (p *pair) found(i int) (r headroom.Report) {
 func (p *pair) warned(i int) (n int) {
 	p.ends[i].runner.View(func(sw *dataplane.Switch) {
 		for _, e := range sw.Events(nil, 0) {
-			if e.Kind == dataplane.EventHeadroom && strings.Contains(e.Text, "by hand: ports.p1.priorities.3.headroom: ") {
+			if e.Kind == dataplane.EventHeadroom && strings.Contains(e.Text,
+				"by hand: ports.p1.priorities.3.headroom: ") {
 				n++
 			}
 		}
@@ -36,18 +37,20 @@ func (p *pair) warned(i int) (n int) {
 
 const measuring = "preset: roce\nheadroom: {interval: 100ms}\n"
 
-// Two switches hear from each other that they measure, in every version of DCBX; they measure, set and tell. One that restarts
-// without the bit ends it at both: what was found stays, and a person is told.
+// Two switches hear from each other that they measure, in every version of DCBX; they measure, set and tell. One that
+// restarts without the bit ends it at both: what was found stays, and a person is told.
 func TestHeadroomIsNegotiated(t *testing.T) {
 	for name, keys := range map[string]string{
-		"ieee": "lldp: {change_hold: 0s}", "cee": "lldp: {change_hold: 0s, dcbx: cee}", "cin": "lldp: {change_hold: 0s, dcbx: cin}",
+		"ieee": "lldp: {change_hold: 0s}", "cee": "lldp: {change_hold: 0s, dcbx: cee}",
+		"cin": "lldp: {change_hold: 0s, dcbx: cin}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, [2]string{measuring + keys, measuring + keys})
 			for i := range p.ends {
 				eventually(t, "the headroom was measured, told and set", func() bool {
 					r := p.found(i)
-					return r.Agreed && r.Measured != nil && r.ResultAcked && r.PeerApplied && r.InForce >= headroom.Octets(r.Target)
+					return r.Agreed && r.Measured != nil && r.ResultAcked && r.PeerApplied &&
+						r.InForce >= headroom.Octets(r.Target)
 				})
 			}
 			if r := p.found(0); r.Neighbour != "b" || r.ManualRequired {
@@ -60,9 +63,11 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 			for i := range p.ends {
 				eventually(t, "a person is told", func() bool { return p.found(i).ManualRequired && p.warned(i) > 0 })
 			}
-			for i, want := range []string{"neighbour b does not measure headroom: ", "this end does not tell its neighbour that it measures headroom"} {
+			for i, want := range []string{"neighbour b does not measure headroom: ",
+				"this end does not tell its neighbour that it measures headroom"} {
 				eventually(t, fmt.Sprintf("an event of end %d names who does not measure: %s", i, want), func() bool {
-					return slices.ContainsFunc(p.events(i, dataplane.EventHeadroom), func(s string) bool { return strings.HasPrefix(s, want) })
+					return slices.ContainsFunc(p.events(i, dataplane.EventHeadroom),
+						func(s string) bool { return strings.HasPrefix(s, want) })
 				})
 			}
 			if r := p.found(0); r.InForce != found {
@@ -72,9 +77,9 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 	}
 }
 
-// A neighbour that is gone ends the measurement: at once where it says goodbye, and where it dies without a word when the time
-// of what it has told is over. What was found stays in force, and a person is told. What was lossless because of it is as configured
-// again.
+// A neighbour that is gone ends the measurement: at once where it says goodbye, and where it dies without a word when
+// the time of what it has told is over. What was found stays in force, and a person is told. What was lossless because
+// of it is as configured again.
 func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 	keys := measuring + "lldp: {change_hold: 0s, interval: 1s, hold: 2}"
 	t.Run("goodbye", func(t *testing.T) {
@@ -82,7 +87,8 @@ func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 		p.loses(p.halt[1])
 	})
 	t.Run("killed", func(t *testing.T) {
-		p := newPair(t, [2]string{strings.Replace(keys, "lldp: {", "priorities: {lossless: [3, 4]}\nlldp: {willing: true, ", 1), keys})
+		p := newPair(t, [2]string{strings.Replace(keys, "lldp: {",
+			"priorities: {lossless: [3, 4]}\nlldp: {willing: true, ", 1), keys})
 		p.halt[1]()
 		eventually(t, "the first neighbour is gone", func() bool { return len(p.told(0).Neighbors) == 0 })
 		path := filepath.Join(p.dir, "b.yaml")
@@ -98,7 +104,8 @@ func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 		if m := p.ends[0].metricsPorts()[0].LLDP; m == nil || m.Neighbors != 0 {
 			t.Errorf("metrics %+v", m)
 		}
-		if texts := p.events(0, dataplane.EventLLDP); !strings.HasSuffix(texts[len(texts)-1], "b, port p1, is silent and forgotten") {
+		if texts := p.events(0, dataplane.EventLLDP); !strings.HasSuffix(texts[len(texts)-1],
+			"b, port p1, is silent and forgotten") {
 			t.Errorf("events %q", texts)
 		}
 	})
@@ -108,7 +115,11 @@ func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 func (p *pair) loses(gone func()) {
 	t := p.t
 	t.Helper()
-	eventually(t, "the headroom was measured", func() bool { r := p.found(0); return r.Agreed && r.Measured != nil && r.ResultAcked })
+	eventually(t, "the headroom was measured", func() bool {
+		r := p.found(0)
+		return r.Agreed && r.Measured != nil &&
+			r.ResultAcked
+	})
 	warned := p.warned(0)
 	gone()
 	eventually(t, "the agreement is over", func() bool { return !p.found(0).Agreed })

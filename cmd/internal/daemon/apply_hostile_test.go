@@ -21,7 +21,8 @@ import (
 func TestHostileApply(t *testing.T) {
 	dir := t.TempDir()
 	socket := dir + "/api.sock"
-	text := "name: test\nmetrics: {listen: off}\napi: {socket: " + socket + "}\ncapture: {directory: " + dir + "}\nports: {}\n"
+	text := "name: test\nmetrics: {listen: off}\napi: {socket: " + socket + "}\ncapture: {directory: " + dir +
+		"}\nports: {}\n"
 	c, _, err := config.Parse("test.yaml", []byte(text))
 	must(t, err)
 	d, _ := run(t, c)
@@ -41,18 +42,26 @@ func TestHostileApply(t *testing.T) {
 		laughs += fmt.Sprintf("b%d: &b%d [*a, *a]\n", i, i)
 	}
 	for _, tt := range []struct{ name, body, want string }{
-		{"nothing of it is text", strings.Repeat("\x00", 1000), "x.yaml:1: byte 1 of the line is the control character 0x00"},
-		{"half of it", text[:len(text)-12] + "\nports: {p1: {spe", "x.yaml:5: not YAML: ',' or '}' must be specified: correct the syntax here or in the line above"},
+		{"nothing of it is text", strings.Repeat("\x00", 1000),
+			"x.yaml:1: byte 1 of the line is the control character 0x00"},
+		{"half of it", text[:len(text)-12] + "\nports: {p1: {spe",
+			"x.yaml:5: not YAML: ',' or '}' must be specified: correct the syntax here or in the line above"},
 		{"another key", text + "prots: {}\n", "x.yaml:6: prots: unknown key: did you mean ports?"},
 		{"another type", text + "buffer: 5\n", "x.yaml:6: buffer: want a mapping (key: value), not a single value"},
-		{"a value out of range", text + "ageing: 1ms\n", "x.yaml:6: ageing: \"1ms\" is out of range: write 1s to 1000000s"},
-		{"aliases of aliases", text + laughs, "x.yaml:6: a: unknown key: remove it, or use one of name, preset, buffer"},
-		{"longer than any", text + strings.Repeat("# x\n", 100_000), "x.yaml:1: the file is too long, a configuration has at most 262144 bytes: name another file"},
+		{"a value out of range", text + "ageing: 1ms\n",
+			"x.yaml:6: ageing: \"1ms\" is out of range: write 1s to 1000000s"},
+		{"aliases of aliases", text + laughs,
+			"x.yaml:6: a: unknown key: remove it, or use one of name, preset, buffer"},
+		{"longer than any", text + strings.Repeat("# x\n", 100_000),
+			"x.yaml:1: the file is too long, a configuration has at most 262144 bytes: name another file"},
 		{"much longer", strings.Repeat("x", 3<<20), "it has more than 1048576 bytes: send a configuration alone"},
-		{"what only a restart can change", strings.Replace(text, "name: test", "name: other", 1), "x.yaml:1: name: other: cannot change while the switch runs (it is test): restart the switch, or keep the value"},
+		{"what only a restart can change", strings.Replace(text, "name: test", "name: other", 1),
+			"x.yaml:1: name: other: cannot change while the switch runs (it is test): restart the switch, or keep " +
+				"the value"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := client.Apply(context.Background(), "x.yaml", []byte(tt.body)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := client.Apply(context.Background(), "x.yaml", []byte(tt.body)); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
@@ -61,7 +70,8 @@ func TestHostileApply(t *testing.T) {
 		conn, err := net.Dial("unix", socket)
 		must(t, err)
 		defer func() { _ = conn.Close() }()
-		_, err = fmt.Fprintf(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\nname: other\n", 1000)
+		_, err = fmt.Fprintf(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\nname: other\n",
+			1000)
 		must(t, err)
 		must(t, conn.(*net.UnixConn).CloseWrite())
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -55,10 +55,12 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 	}
 	cut := segmentsGSO(c)
 	pc := dataplane.PortConfig{
-		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Nominal: macctl.SpeedOrNominal(p.Speed), Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
+		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Nominal: macctl.SpeedOrNominal(p.Speed),
+		Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
 		MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
 		Quanta: c.Pause.Quanta, Remain: c.Pause.Remaining,
-		Classify: classify.Config{Trust: trust(p.Trust), Default: p.DefaultPriority, DSCP: c.Priorities.DSCP, MTU: p.MTU},
+		Classify: classify.Config{Trust: trust(p.Trust), Default: p.DefaultPriority, DSCP: c.Priorities.DSCP,
+			MTU: p.MTU},
 		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Learning: p.Learning, Flood: p.Flood, Storm: p.Storm,
 			Loop: p.Loop},
 		StripZero: p.PriorityTags == config.StripPriorityTags,
@@ -115,8 +117,9 @@ func sockets(p *config.Port, pc *dataplane.PortConfig) (port.Config, error) {
 	if err != nil {
 		return port.Config{}, fmt.Errorf("port %s: %w", p.Name, err)
 	}
-	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()), OtherSlots: p.Ring.Other,
-		FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame, SmallSlots: p.Ring.Small, XDP: true, Fanout: fanout}, nil
+	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
+		OtherSlots: p.Ring.Other, FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame,
+		SmallSlots: p.Ring.Small, XDP: true, Fanout: fanout}, nil
 }
 
 // statics translates the static FDB entries. numbers holds the port numbers by name.
@@ -134,7 +137,8 @@ func trunkConfigs(c *config.Config, numbers map[string]int) (all []dataplane.Tru
 		t := &c.Trunks[i]
 		v := dataplane.TrunkConfig{Name: t.Name, Uplink: numbers[t.Uplink], ByFlow: t.Distribution == config.FlowHash,
 			Aware: t.Colour == config.ColourAware, IPOctets: t.MeterOctets == config.IPOctets, Flow: trunkFlow(c, t),
-			Aggregate: trunk.AggregatorConfig{Members: len(t.Members), Metered: t.Metered, Lossless: c.TrunkLossless(t), Meters: t.Profiles, Total: t.Total}}
+			Aggregate: trunk.AggregatorConfig{Members: len(t.Members), Metered: t.Metered, Lossless: c.TrunkLossless(t),
+				Meters: t.Profiles, Total: t.Total}}
 		for _, name := range t.Members {
 			v.Members = append(v.Members, numbers[name])
 		}
@@ -151,7 +155,8 @@ func trunkRED(c *config.Config, t *config.Trunk, r *config.TrunkRED) trunk.REDCo
 	if r == nil {
 		return trunk.REDConfig{}
 	}
-	v := trunk.REDConfig{Low: r.Low, High: r.High, Probability: r.Probability, Averaged: t.REDQueue == config.AveragedQueue}
+	v := trunk.REDConfig{Low: r.Low, High: r.High, Probability: r.Probability,
+		Averaged: t.REDQueue == config.AveragedQueue}
 	for i := range c.Ports {
 		if p := &c.Ports[i]; p.Name == t.Uplink && p.Speed > 0 {
 			v.TypicalNs = int64(frame.WireOctets(int(p.MaxFrame()))) * 8 * 1_000_000_000 / p.Speed

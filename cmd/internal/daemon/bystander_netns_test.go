@@ -34,9 +34,9 @@ func window(flows []bystander) []float64 {
 	return rates
 }
 
-// A flow between other hosts, without a gap, and another priority to the very host that storms lose nothing and keep their
-// rate within 5 %, in the median of interleaved pairs with and without the storm: seven, and where a busy machine scatters those
-// too far, up to 21. What a storm costs stays in the median, however many there are.
+// A flow between other hosts, without a gap, and another priority to the very host that storms lose nothing and keep
+// their rate within 5 %, in the median of interleaved pairs with and without the storm: seven, and where a busy machine
+// scatters those too far, up to 21. What a storm costs stays in the median, however many there are.
 func TestBystandersOfAStorm(t *testing.T) {
 	for _, tt := range []struct {
 		mode   macctl.Mode
@@ -44,8 +44,8 @@ func TestBystandersOfAStorm(t *testing.T) {
 	}{{macctl.ModePFC, "forward"}, {macctl.ModePFC, "drop"}, {macctl.ModePause, "drop"}} {
 		t.Run(tt.mode.String()+" "+tt.action, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
-			r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: " + tt.action + "}",
-				each: at100M + ", flow_control: " + tt.mode.String()})
+			r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, " +
+				"action: " + tt.action + "}", each: at100M + ", flow_control: " + tt.mode.String()})
 			h1, h2 := r.station(1, tt.mode, 100e6), r.station(2, tt.mode, 100e6)
 			h3, h4 := r.station(3, tt.mode, 100e6), r.station(4, tt.mode, 100e6)
 			flows := []bystander{{"between other hosts", h3, h4, 3}}
@@ -63,7 +63,8 @@ func TestBystandersOfAStorm(t *testing.T) {
 			for i, f := range flows {
 				f.to.whole(f.from, f.prio)
 				median := middle(ratios[i])
-				t.Logf("%s: %.3f of its rate in the storm, %.3f to %.3f", f.name, median, slices.Min(ratios[i]), slices.Max(ratios[i]))
+				t.Logf("%s: %.3f of its rate in the storm, %.3f to %.3f", f.name, median, slices.Min(ratios[i]),
+					slices.Max(ratios[i]))
 				if !kept(ratios[i]) {
 					t.Errorf("%s: %.3f of its rate in the storm, want 0.95 to 1.05", f.name, median)
 				}

@@ -61,7 +61,11 @@ func (r *rig) startCapture(c *api.Client, request api.CaptureRequest) *captured 
 		}
 	}()
 	r.t.Cleanup(k.end)
-	eventually(r.t, "the file begins", func() bool { info, err := f.Stat(); return err == nil && info.Size() > 0 || k.over() })
+	eventually(r.t, "the file begins", func() bool {
+		info, err := f.Stat()
+		return err == nil && info.Size() > 0 ||
+			k.over()
+	})
 	return k
 }
 
@@ -80,8 +84,9 @@ func (k *captured) end() {
 	<-k.done
 }
 
-var captureFields = []string{"frame.interface_name", "frame.packet_flags_direction", "frame.comment", "frame.len", "frame.cap_len",
-	"frame.time_epoch", "frame.drop_count", "eth.type", "vlan.priority", "macc.opcode", "macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.malformed"}
+var captureFields = []string{"frame.interface_name", "frame.packet_flags_direction", "frame.comment", "frame.len",
+	"frame.cap_len", "frame.time_epoch", "frame.drop_count", "eth.type", "vlan.priority", "macc.opcode",
+	"macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.malformed"}
 
 // Directions as tshark prints them.
 const (
@@ -95,16 +100,19 @@ func TestCapture(t *testing.T) {
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})
-			r.start(setup{keys: smallBuffers + "capture: {memory: 64MiB}\nworkers: " + workers, each: at100M + ", loop: off"})
+			r.start(setup{keys: smallBuffers + "capture: {memory: 64MiB}\nworkers: " + workers,
+				each: at100M + ", loop: off"})
 			c := r.serveControl()
-			h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+			h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+				r.station(3, macctl.ModePFC, 100e6)
 			before := time.Now()
 			k := r.startCapture(c, api.CaptureRequest{Snap: 96})
 			stop1 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
 			stop3 := h3.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
 			h2.pfc(1<<3, 0xffff)
 			eventually(t, "both senders are held, and lossy frames dropped", func() bool {
-				return h1.controls.Load() > 1 && h3.controls.Load() > 1 && r.snapshot(1).Counters.Drops[0][dataplane.DropLossyThreshold] > 0
+				return h1.controls.Load() > 1 && h3.controls.Load() > 1 &&
+					r.snapshot(1).Counters.Drops[0][dataplane.DropLossyThreshold] > 0
 			})
 			h2.pfc(1<<3, 0)
 			stop1()
@@ -115,7 +123,8 @@ func TestCapture(t *testing.T) {
 			k.end()
 			after := time.Now()
 
-			if out, err := exec.Command(filepath.Join(filepath.Dir(tshark.Need(t)), "capinfos"), "-M", k.path).CombinedOutput(); err != nil ||
+			if out, err := exec.Command(filepath.Join(filepath.Dir(tshark.Need(t)), "capinfos"), "-M",
+				k.path).CombinedOutput(); err != nil ||
 				!strings.Contains(string(out), "Number of interfaces in file: 3") {
 				t.Errorf("capinfos: %v\n%s", err, out)
 			}
@@ -133,14 +142,17 @@ func TestCapture(t *testing.T) {
 				{"p1", directionIn, "", "dropped: lossy-threshold"},
 			} {
 				if !slices.ContainsFunc(frames, func(l map[string][]string) bool {
-					return tshark.First(l, "frame.interface_name") == want.port && tshark.First(l, "frame.packet_flags_direction") == want.direction &&
-						tshark.First(l, "macc.opcode") == want.opcode && strings.HasPrefix(tshark.First(l, "frame.comment"), want.comment)
+					return tshark.First(l, "frame.interface_name") == want.port &&
+						tshark.First(l, "frame.packet_flags_direction") == want.direction &&
+						tshark.First(l, "macc.opcode") == want.opcode &&
+						strings.HasPrefix(tshark.First(l, "frame.comment"), want.comment)
 				}) {
 					t.Errorf("no frame %+v", want)
 				}
 			}
 			for i, l := range frames {
-				if l["_ws.malformed"] != nil || tshark.First(l, "macc.opcode") == "" && tshark.First(l, "frame.cap_len") != "96" {
+				if l["_ws.malformed"] != nil || tshark.First(l, "macc.opcode") == "" &&
+					tshark.First(l, "frame.cap_len") != "96" {
 					t.Errorf("frame %d: %v", i, l)
 				}
 			}
@@ -148,8 +160,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// LLDP frames are in the file too, though they pass beside the rings: those that come, whatever they are, and those that leave,
-// once each and whole.
+// LLDP frames are in the file too, though they pass beside the rings: those that come, whatever they are, and those
+// that leave, once each and whole.
 func TestCaptureShowsLLDP(t *testing.T) {
 	tshark.Need(t)
 	r := newRig(t, 2, lab.LinkOptions{})
@@ -160,7 +172,8 @@ func TestCaptureShowsLLDP(t *testing.T) {
 	eventually(t, "the port speaks", func() bool { return r.port1().Statistics.SentFrames > 0 })
 	before := r.port1().Statistics.SentFrames
 	k := r.startCapture(r.serveControl(), api.CaptureRequest{Ports: []string{"p1"}})
-	p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: 100, SystemName: "a peer"}
+	p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal,
+		Value: "1"}, TTL: 100, SystemName: "a peer"}
 	told := lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)
 	must(t, s.Send(frame.VnetHeader{}, told))
 	must(t, s.Send(frame.VnetHeader{}, told[:30])) // ends within a TLV
@@ -175,7 +188,8 @@ func TestCaptureShowsLLDP(t *testing.T) {
 	var out uint64
 	var in []string
 	for _, l := range tshark.Fields(t, k.path, append(captureFields, "eth.src", "lldp.tlv.system.name")...) {
-		if tshark.First(l, "eth.type") != "0x88cc" || tshark.First(l, "frame.interface_name") != "p1" || l["frame.comment"] != nil {
+		if tshark.First(l, "eth.type") != "0x88cc" || tshark.First(l, "frame.interface_name") != "p1" ||
+			l["frame.comment"] != nil {
 			t.Errorf("not LLDP of p1: %v", l)
 			continue
 		}
@@ -220,10 +234,11 @@ func (r *rig) wantCounted(frames []map[string][]string) {
 		p := r.snapshot(n + 1)
 		in, out := key{portName(n + 1), directionIn}, key{portName(n + 1), directionOut}
 		got := [5]uint64{data[in], data[out], pfc[in], pfc[out], drops[in]}
-		want := [5]uint64{p.Counters.ReceivedFrames, p.Counters.SentFrames, p.Received.PFCFrames[3], p.Told.PFCFrames[3],
-			p.Counters.Drops[0][dataplane.DropLossyThreshold]}
+		want := [5]uint64{p.Counters.ReceivedFrames, p.Counters.SentFrames, p.Received.PFCFrames[3],
+			p.Told.PFCFrames[3], p.Counters.Drops[0][dataplane.DropLossyThreshold]}
 		if got != want {
-			r.t.Errorf("%s: the file has %v frames received, sent, PFC received, PFC sent, dropped; the switch counted %v", portName(n+1), got, want)
+			r.t.Errorf("%s: the file has %v frames received, sent, PFC received, PFC sent, dropped; the switch "+
+				"counted %v", portName(n+1), got, want)
 		}
 	}
 }
@@ -242,7 +257,8 @@ func wantSpan(t *testing.T, frames []map[string][]string, from, to time.Time) {
 	}
 }
 
-// A filter in tcpdump's language chooses frames, also where it looks behind the snap length; a port and a number end the file.
+// A filter in tcpdump's language chooses frames, also where it looks behind the snap length; a port and a number end
+// the file.
 func TestCaptureChooses(t *testing.T) {
 	tshark.Need(t)
 	program(t, "tcpdump", "tcpdump")
@@ -257,7 +273,8 @@ func TestCaptureChooses(t *testing.T) {
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := h1.send(stream{to: 2, prio: 3, octets: 200}, stream{to: 2, prio: 5, octets: 300})
 	control := r.startCapture(c, api.CaptureRequest{Filter: compile("ether proto 0x8808"), Frames: 2})
-	behind := r.startCapture(c, api.CaptureRequest{Filter: compile("vlan and ether[15:1] & 0x7f == 0 and ether[14] >> 5 == 5 and greater 250"), Snap: 14, Frames: 20, Ports: []string{"p2"}})
+	behind := r.startCapture(c, api.CaptureRequest{Filter: compile("vlan and ether[15:1] & 0x7f == 0 and ether[14] " +
+		">> 5 == 5 and greater 250"), Snap: 14, Frames: 20, Ports: []string{"p2"}})
 	soon := r.startCapture(c, api.CaptureRequest{For: 100 * time.Millisecond})
 	h2.pfc(1<<3, 100)
 	h2.pfc(1<<3, 0)
@@ -267,12 +284,14 @@ func TestCaptureChooses(t *testing.T) {
 	stop()
 	h2.whole(h1, 3)
 
-	if frames := tshark.Fields(t, control.path, captureFields...); len(frames) != 2 || tshark.First(frames[1], "macc.opcode") != "0x0101" {
+	if frames := tshark.Fields(t, control.path, captureFields...); len(frames) != 2 ||
+		tshark.First(frames[1], "macc.opcode") != "0x0101" {
 		t.Errorf("two control frames: got %v", frames)
 	}
 	frames := tshark.Fields(t, behind.path, captureFields...)
 	for _, l := range frames {
-		if tshark.First(l, "frame.interface_name") != "p2" || tshark.First(l, "frame.len") != "300" || tshark.First(l, "frame.cap_len") != "14" {
+		if tshark.First(l, "frame.interface_name") != "p2" || tshark.First(l, "frame.len") != "300" ||
+			tshark.First(l, "frame.cap_len") != "14" {
 			t.Errorf("frame %v, want 14 of 300 octets from p2", l)
 		}
 	}
@@ -290,7 +309,8 @@ func TestCaptureChooses(t *testing.T) {
 // A client that does not read costs the switch nothing, and is told later what it missed.
 func TestSlowCaptureNeverBlocks(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\nlldp: {agent: off}\n", each: at100M + ", loop: off"})
+	r.start(setup{keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\nlldp: {agent: off}\n",
+		each: at100M + ", loop: off"})
 	c := r.serveControl()
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	in, out := io.Pipe()
@@ -337,19 +357,22 @@ func TestCaptureRefused(t *testing.T) {
 		{api.CaptureRequest{Filter: "1,5 0 0 0"}, "no program"},
 		{api.CaptureRequest{Last: time.Second}, "capture.ring is off"},
 	} {
-		if _, err := c.Capture(context.Background(), test.request, io.Discard); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := c.Capture(context.Background(), test.request, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want an error that says %q", test.request, err, test.want)
 		}
 	}
 	for range capture.MaxCursors {
 		r.startCapture(c, api.CaptureRequest{})
 	}
-	if _, err := c.Capture(context.Background(), api.CaptureRequest{}, io.Discard); err == nil || !strings.Contains(err.Error(), "too many captures") {
+	if _, err := c.Capture(context.Background(), api.CaptureRequest{}, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "too many captures") {
 		t.Errorf("one more: %v", err)
 	}
 	for _, query := range []string{"file=/etc/passwd", "write=/x", "snap=x", "for=-1s", "frames=-1", "last=0s"} {
 		w := httptest.NewRecorder()
-		api.NewServer(source{r.d}, r.d.started, r.d.startedAt).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/capture?"+query, nil))
+		api.NewServer(source{r.d}, r.d.started, r.d.startedAt).ServeHTTP(w,
+			httptest.NewRequest(http.MethodGet, "/v1/capture?"+query, nil))
 		if w.Code != http.StatusBadRequest {
 			t.Errorf("%s: status %d, want 400", query, w.Code)
 		}

@@ -64,8 +64,9 @@ func (d *Daemon) refuseUnusable(c *config.Config, places map[string]place) error
 		}
 		k := key{at.home, at.link.Index}
 		if other, twice := taken[k]; twice {
-			return c.Errorf("ports."+p.Name+".interface", "%s is already port %s, by another name of its network namespace: "+
-				"give each port an interface of its own", p.Interface, other)
+			return c.Errorf("ports."+p.Name+".interface",
+				"%s is already port %s, by another name of its network namespace: give each port an interface of its "+
+					"own", p.Interface, other)
 		}
 		taken[k] = p.Name
 		if r := d.ports[p.Name]; r != nil && r.bound(at) {

@@ -30,8 +30,8 @@ func received(t *testing.T, c *api.Client, n int) (frames, admitted uint64) {
 	return frames, admitted
 }
 
-// A port that is away while the user clears the counters, since its interface is gone or a configuration has removed it, comes
-// back with what it counts from then on.
+// A port that is away while the user clears the counters, since its interface is gone or a configuration has removed
+// it, comes back with what it counts from then on.
 func TestClearWhileAPortIsAway(t *testing.T) {
 	for _, row := range []struct {
 		name        string
@@ -41,7 +41,8 @@ func TestClearWhileAPortIsAway(t *testing.T) {
 			must(r.t, r.sw.DeleteLink("p2"))
 			r.waitUp(2, false)
 		}, func(r *rig, _ setup) { r.link(2, lab.LinkOptions{}) }},
-		{"port removed", func(r *rig, s setup) { must(r.t, r.apply(s, 1)) }, func(r *rig, s setup) { must(r.t, r.apply(s, 2)) }},
+		{"port removed", func(r *rig, s setup) { must(r.t, r.apply(s, 1)) },
+			func(r *rig, s setup) { must(r.t, r.apply(s, 2)) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})

@@ -23,8 +23,8 @@ func occupy(t *testing.T, n int, network, address string) {
 		must(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		if i%2 == 0 {
-			// It may be closed already for being too many. Its answer is awaited: what is asked here is not whether the switch
-			// answers a thousand at the same moment.
+			// It may be closed already for being too many. Its answer is awaited: what is asked here is not whether the
+			// switch answers a thousand at the same moment.
 			_, _ = io.WriteString(c, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\n\r\n")
 			_ = c.SetReadDeadline(time.Now().Add(testTimeout))
 			_, _ = c.Read(make([]byte, 1))
@@ -39,15 +39,18 @@ func TestThousandConnections(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	s := setup{keys: smallBuffers, each: at100M}
 	host := r.serveHere(s)
-	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+		r.station(3, macctl.ModePFC, 100e6)
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
-	eventually(t, "the senders are held now and then", func() bool { return h1.controls.Load() > 4 && h3.controls.Load() > 4 })
+	eventually(t, "the senders are held now and then",
+		func() bool { return h1.controls.Load() > 4 && h3.controls.Load() > 4 })
 
 	socket := filepath.Join(r.dir, "api.sock")
 	occupy(t, each, "tcp", host)
 	occupy(t, each, "unix", socket)
 	before := h2.tally(1, 3).frames
-	client, scraper := api.NewClient(socket), &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client, scraper := api.NewClient(socket), &http.Client{Timeout: 5 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true}}
 	var slowest time.Duration
 	for range 20 {
 		begun := time.Now()

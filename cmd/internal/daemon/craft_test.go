@@ -43,14 +43,16 @@ func tagged(b []byte, tag ...uint16) []byte {
 
 func serialize(l ...gopacket.SerializableLayer) []byte {
 	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, l...); err != nil {
+	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
+		l...); err != nil {
 		panic(err) // layers of these tests' own making
 	}
 	return b.Bytes()
 }
 
 func ipv4Header(from, to int, dscp uint8, protocol layers.IPProtocol) *layers.IPv4 {
-	return &layers.IPv4{Version: 4, TTL: 64, TOS: dscp << 2, Id: 0xfff0, Protocol: protocol, SrcIP: hostIP(from), DstIP: hostIP(to)}
+	return &layers.IPv4{Version: 4, TTL: 64, TOS: dscp << 2, Id: 0xfff0, Protocol: protocol, SrcIP: hostIP(from),
+		DstIP: hostIP(to)}
 }
 
 func ipv6Header(from, to int, next layers.IPProtocol) *layers.IPv6 {
@@ -78,7 +80,8 @@ func udp(network gopacket.NetworkLayer) *layers.UDP {
 
 func tcp(network gopacket.NetworkLayer) *layers.TCP {
 	l := &layers.TCP{SrcPort: 5000, DstPort: 80, Seq: 0xfffff000, Ack: 7, ACK: true, PSH: true, FIN: true, Window: 1000,
-		Options: []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)},
+		Options: []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10,
+			OptionData: make([]byte, 8)},
 			{OptionType: layers.TCPOptionKindNop}, {OptionType: layers.TCPOptionKindNop}}}
 	if err := l.SetNetworkLayerForChecksum(network); err != nil {
 		panic(err) // network is IPv4 or IPv6

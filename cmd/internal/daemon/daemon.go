@@ -98,8 +98,10 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 func NewTuned(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: dataplane.Now(), inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
-		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{}, watched: map[string]*watch{}, events: make(chan struct{}, 1),
+	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: dataplane.Now(),
+		inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
+		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
+		watched: map[string]*watch{}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
 	d.onAgreement, d.agreement = func(lldp.Agreement) { d.kickHeadroom() }, agreement
 	d.tuning = t.value
@@ -189,7 +191,8 @@ func (d *Daemon) checkRestartKeys(c *config.Config) error {
 		{"capture.directory", d.cfg.Capture.Directory, c.Capture.Directory},
 	} {
 		if k.old != k.new {
-			return c.Errorf(k.key, "%v: cannot change while the switch runs (it is %v): restart the switch, or keep the value", asWritten(k.new), asWritten(k.old))
+			return c.Errorf(k.key, "%v: cannot change while the switch runs (it is %v): restart the switch, or keep "+
+				"the value", asWritten(k.new), asWritten(k.old))
 		}
 	}
 	return nil
@@ -226,7 +229,8 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	sc := d.switchConfig(c)
 	sc.Trunks = trunkConfigs(c, numbers)
 	err = d.configure(ctx, sc, ports, statics(c, numbers))
-	if errors.Is(err, buffer.ErrConfig) && d.anyMeasured() { // what was found does not fit any more; what is calculated does
+	// what was found does not fit any more; what is calculated does
+	if errors.Is(err, buffer.ErrConfig) && d.anyMeasured() {
 		if ports, err = d.portConfigs(c, numbers, false); err == nil {
 			err = d.configure(ctx, sc, ports, statics(c, numbers))
 		}
@@ -246,7 +250,8 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 }
 
 // portConfigs translates every port, by number. keep says whether ports keep their measured headroom.
-func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool) (map[int]dataplane.PortConfig, error) {
+func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool) (map[int]dataplane.PortConfig,
+	error) {
 	ports := map[int]dataplane.PortConfig{}
 	for i := range c.Ports {
 		pc, err := portConfig(c, &c.Ports[i])
@@ -262,7 +267,8 @@ func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool
 
 // configure hands a configuration to the data plane. If the buffer is too full for the change, configure retries for
 // applyTimeout or until ctx ends. If the buffer does not drain by itself, configure pauses the peers.
-func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) (err error) {
+func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig,
+	statics []dataplane.Static) (err error) {
 	begun, drains := time.Now(), false
 	defer func() {
 		if drains {
@@ -314,8 +320,9 @@ func (d *Daemon) number(c *config.Config) (map[string]int, error) {
 		numbers[c.Ports[i].Name], taken[next] = next, true
 	}
 	if n := len(taken); n > dataplane.MaxPorts {
-		return nil, c.Errorf("ports", "%d ports, those that go counted in: a switch has at most %d at a time, so apply it in two steps, "+
-			"the first without the ports that go or change their interface", n, dataplane.MaxPorts)
+		return nil, c.Errorf("ports", "%d ports, those that go counted in: a switch has at most %d at a time, so "+
+			"apply it in two steps, the first without the ports that go or change their interface", n,
+			dataplane.MaxPorts)
 	}
 	return numbers, nil
 }

@@ -27,16 +27,25 @@ func TestOnlyARestartChanges(t *testing.T) {
 	}
 	const key, hosts = "web_config: /etc/web.yml", "hosts: [leaf1.example, leaf2.example]"
 	for _, tt := range []struct{ old, new, want string }{
-		{"", key, "metrics.web_config: /etc/web.yml: cannot change while the switch runs (it is off): restart the switch, or keep the value"},
-		{key, "", "metrics.web_config: off: cannot change while the switch runs (it is /etc/web.yml): restart the switch, or keep the value"},
-		{"", hosts, "metrics.hosts: [leaf1.example leaf2.example]: cannot change while the switch runs (it is []): restart the switch, or keep the value"},
-		{hosts, "", "metrics.hosts: []: cannot change while the switch runs (it is [leaf1.example leaf2.example]): restart the switch, or keep the value"},
-		{"listen: off", "listen: '127.0.0.1:1'", "metrics.listen: 127.0.0.1:1: cannot change while the switch runs (it is off): restart the switch, or keep the value"},
-		{"listen: '127.0.0.1:1'", "listen: off", "metrics.listen: off: cannot change while the switch runs (it is 127.0.0.1:1): restart the switch, or keep the value"},
+		{"", key, "metrics.web_config: /etc/web.yml: cannot change while the switch runs (it is off): restart the " +
+			"switch, or keep the value"},
+		{key, "", "metrics.web_config: off: cannot change while the switch runs (it is /etc/web.yml): restart the " +
+			"switch, or keep the value"},
+		{"", hosts, "metrics.hosts: [leaf1.example leaf2.example]: cannot change while the switch runs (it is []): " +
+			"restart the switch, or keep the value"},
+		{hosts, "", "metrics.hosts: []: cannot change while the switch runs (it is [leaf1.example leaf2.example]): " +
+			"restart the switch, or keep the value"},
+		{"listen: off", "listen: '127.0.0.1:1'",
+			"metrics.listen: 127.0.0.1:1: cannot change while the switch runs (it is off): restart the switch, or " +
+				"keep the value"},
+		{"listen: '127.0.0.1:1'", "listen: off",
+			"metrics.listen: off: cannot change while the switch runs (it is 127.0.0.1:1): restart the switch, or " +
+				"keep the value"},
 		{hosts, hosts, ""},
 	} {
 		err := (&Daemon{cfg: parse(tt.old)}).checkRestartKeys(parse(tt.new))
-		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want)) {
+		if tt.want == "" && err != nil || tt.want != "" &&
+			(err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want)) {
 			t.Errorf("{%s} to {%s}: %v\nwant %q", tt.old, tt.new, err, tt.want)
 		}
 	}
@@ -60,7 +69,8 @@ func TestTuning(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", text, got.value, err, want)
 		}
 	}
-	for _, text := range []string{"", ",", "spin", "spin=", "spin=some", "burst=0", "burst=257", "burst=-1", "burst=x", "bursts=1025", "turn=", "burst=8,", "control=burst"} {
+	for _, text := range []string{"", ",", "spin", "spin=", "spin=some", "burst=0", "burst=257", "burst=-1", "burst=x",
+		"bursts=1025", "turn=", "burst=8,", "control=burst"} {
 		var got Tuning
 		if err := got.Set(text); err == nil || got != (Tuning{}) {
 			t.Errorf("%q was taken: %+v", text, got.value)
@@ -88,7 +98,9 @@ func TestTooManyPortsReplacedAtOnce(t *testing.T) {
 	}
 	c, _, err := config.Parse("test.yaml", []byte(b.String()))
 	must(t, err)
-	if _, err := d.number(c); err == nil || !strings.Contains(err.Error(), "test.yaml:1: ports: 258 ports, those that go counted in: a switch has at most 256 at a time, so apply it in two steps") {
+	if _, err := d.number(c); err == nil ||
+		!strings.Contains(err.Error(), "test.yaml:1: ports: 258 ports, those that go counted in: a switch has at "+
+			"most 256 at a time, so apply it in two steps") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 	delete(d.numbers, "old128")
@@ -134,9 +146,11 @@ func levels(log string) string {
 
 // The wire of a host NIC that takes longer frames than its port is a warning too, once, with the flag to give.
 func TestMTUOfAWireInTheLog(t *testing.T) {
-	for speed, want := range map[string]string{"1G": "WARN INFO", "none": ""} { // without a speed frames of any length pass
+	// without a speed frames of any length pass
+	for speed, want := range map[string]string{"1G": "WARN INFO", "none": ""} {
 		t.Run(speed, func(t *testing.T) {
-			c, _, err := config.HostNIC(config.NIC{Wire: "nowhere0", TAP: "nowhere1", Speed: speed, Socket: t.TempDir() + "/nic.sock", Metrics: "off"})
+			c, _, err := config.HostNIC(config.NIC{Wire: "nowhere0", TAP: "nowhere1", Speed: speed,
+				Socket: t.TempDir() + "/nic.sock", Metrics: "off"})
 			must(t, err)
 			var log bytes.Buffer
 			d, err := New(c, slog.New(slog.NewTextHandler(&log, nil)))
@@ -147,15 +161,16 @@ func TestMTUOfAWireInTheLog(t *testing.T) {
 				d.reportMTU(p)
 			}
 			must(t, d.Close())
-			if got := levels(log.String()); got != want || strings.Contains(log.String(), "pfcswitch nic --mtu 9000") != (want != "") {
+			if got := levels(log.String()); got != want ||
+				strings.Contains(log.String(), "pfcswitch nic --mtu 9000") != (want != "") {
 				t.Errorf("%q, want %q, in\n%s", got, want, log.String())
 			}
 		})
 	}
 }
 
-// A password, of bcrypt's least cost, keeps metrics and page from those who do not know it; the control socket has no need of it. A
-// file that cannot be used keeps the switch from starting.
+// A password, of bcrypt's least cost, keeps metrics and page from those who do not know it; the control socket has no
+// need of it. A file that cannot be used keeps the switch from starting.
 func TestPasswordOfMetrics(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "web.yml")
@@ -166,7 +181,8 @@ func TestPasswordOfMetrics(t *testing.T) {
 	if d, err := New(c, log); err == nil || !strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
 		t.Fatalf("a file that is missing: %v, %v", d, err)
 	}
-	must(t, os.WriteFile(file, []byte("basic_auth_users: {ann: $2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}\n"), 0o600))
+	must(t, os.WriteFile(file, []byte("basic_auth_users: {ann: "+
+		"$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}\n"), 0o600))
 	d, err := New(c, log)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -176,7 +192,8 @@ func TestPasswordOfMetrics(t *testing.T) {
 
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, path := range []string{"/", "/metrics", "/v1/state"} {
-		for password, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized, "secret": http.StatusOK} {
+		for password, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized,
+			"secret": http.StatusOK} {
 			q, err := http.NewRequest(http.MethodGet, "http://"+d.metricsListener.Addr().String()+path, nil)
 			must(t, err)
 			q.SetBasicAuth("ann", password)

@@ -53,7 +53,8 @@ func (d *Daemon) newFlightRecorder(c *config.Config) (*flightRecorder, error) {
 		return f, nil // files have been written here, and one may be just now
 	}
 	if err := f.tryWrite(); err != nil {
-		return nil, errors.Join(c.Errorf("capture.directory", "%v: let the switch write there, name another folder, or write ring: off", err), folder.Close())
+		return nil, errors.Join(c.Errorf("capture.directory",
+			"%v: let the switch write there, name another folder, or write ring: off", err), folder.Close())
 	}
 	return f, nil
 }
@@ -153,7 +154,8 @@ func (f *flightRecorder) report(name string, frames uint64, err error) {
 	}
 	path := f.cfg.Directory + "/" + name
 	f.d.log.Warn("a lossless frame was lost: what led to it was written", "file", path, "frames", frames)
-	f.d.addEvent(dataplane.EventCapture, "", fmt.Sprintf("the last %v were written to %s (%d frames)", f.cfg.Last, path, frames))
+	f.d.addEvent(dataplane.EventCapture, "", fmt.Sprintf("the last %v were written to %s (%d frames)", f.cfg.Last, path,
+		frames))
 }
 
 // write writes the recorded frames to a file and returns its name.
@@ -197,7 +199,8 @@ func (f *flightRecorder) writeCapture(w *os.File) (frames uint64, err error) {
 	f.cursor.Stop()
 	now := dataplane.Now()
 	s := capture.NewStream(f.cursor, capture.Options{Snap: f.cfg.Snap, Since: now - int64(f.cfg.Last),
-		Interfaces: f.d.runner.Interfaces, Wall: time.Now().UnixNano() - now, Program: "pfcswitch " + api.ThisVersion().Version,
+		Interfaces: f.d.runner.Interfaces, Wall: time.Now().UnixNano() - now,
+		Program: "pfcswitch " + api.ThisVersion().Version,
 		Comment: "switch " + f.name + ": what led to the loss of a lossless frame"})
 	out := bufio.NewWriterSize(w, flightPiece)
 	b := s.Begin(nil)

@@ -19,8 +19,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// The loss of a lossless frame leaves a file that shows how it came to it, one for the whole incident, where the configuration
-// says and nowhere else.
+// The loss of a lossless frame leaves a file that shows how it came to it, one for the whole incident, where the
+// configuration says and nowhere else.
 func TestLossIsWritten(t *testing.T) {
 	tshark.Need(t)
 	r := newRig(t, 2, lab.LinkOptions{})
@@ -28,7 +28,8 @@ func TestLossIsWritten(t *testing.T) {
 	must(t, os.MkdirAll(folder, 0o700))
 	must(t, os.WriteFile(filepath.Join(folder, "test-loss.partial"), []byte("left by a switch that was killed"), 0o600))
 	r.start(setup{each: at100M, keys: "priorities: {lossless: [3]}\nbuffer: {ring_hold: off}\n" +
-		"capture: {ring: on, directory: " + folder + ", last: 3s, snap: 64}", ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
+		"capture: {ring: on, directory: " + folder + ", last: 3s, snap: 64}",
+		ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
 	liar, h2 := r.station(1, macctl.ModeOff, 300e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := liar.send(stream{to: 2, prio: 3})
 	path := filepath.Join(folder, "test-loss-1.pcapng")
@@ -36,7 +37,8 @@ func TestLossIsWritten(t *testing.T) {
 	eventually(t, "frames are lost on", func() bool { return r.snapshot(1).Counters.LosslessDrops[3] > 500 })
 	stop()
 	eventually(t, "what was not lost has come", func() bool {
-		lost := r.snapshot(1).Counters.LosslessDrops // of no known priority in a ring that was full, where the machine let it run full
+		// of no known priority in a ring that was full, where the machine let it run full
+		lost := r.snapshot(1).Counters.LosslessDrops
 		return h2.tally(1, 3).frames+lost[3]+lost[dataplane.NumPriorities] == liar.sent[3].Load()
 	})
 	files, err := os.ReadDir(folder)
@@ -58,13 +60,16 @@ func TestLossIsWritten(t *testing.T) {
 		t.Errorf("events %q, want one that names %s", told, path)
 	}
 	frames := tshark.Fields(t, path, captureFields...)
-	stops := regexp.MustCompile("^XOFF 3: (buffer|the receive ring fills up), ") // the ring where the machine lets the switch wait
+	// the ring where the machine lets the switch wait
+	stops := regexp.MustCompile("^XOFF 3: (buffer|the receive ring fills up), ")
 	xoff := slices.IndexFunc(frames, func(l map[string][]string) bool {
-		return tshark.First(l, "frame.packet_flags_direction") == directionOut && stops.MatchString(tshark.First(l, "frame.comment")) &&
+		return tshark.First(l, "frame.packet_flags_direction") == directionOut &&
+			stops.MatchString(tshark.First(l, "frame.comment")) &&
 			tshark.First(l, "macc.cbfc.enbv") == "0x0008"
 	})
 	lost := slices.IndexFunc(frames, func(l map[string][]string) bool {
-		return tshark.First(l, "frame.comment") == "dropped: lossless-headroom (a LOSSLESS frame is lost)" && tshark.First(l, "frame.interface_name") == "p1"
+		return tshark.First(l, "frame.comment") == "dropped: lossless-headroom (a LOSSLESS frame is lost)" &&
+			tshark.First(l, "frame.interface_name") == "p1"
 	})
 	if xoff < 0 || lost < xoff {
 		var said []string
@@ -73,7 +78,8 @@ func TestLossIsWritten(t *testing.T) {
 				said = append(said, fmt.Sprintf("%d: %s", i, c))
 			}
 		}
-		t.Errorf("XOFF is frame %d, the first loss %d of %d; want the XOFF that was not obeyed first\n%s", xoff, lost, len(frames), strings.Join(said, "\n"))
+		t.Errorf("XOFF is frame %d, the first loss %d of %d; want the XOFF that was not obeyed first\n%s", xoff, lost,
+			len(frames), strings.Join(said, "\n"))
 	}
 }
 
@@ -91,11 +97,13 @@ func TestCaptureLast(t *testing.T) {
 	h2.whole(h1, 3)
 	k := r.startCapture(c, api.CaptureRequest{Last: time.Minute})
 	eventually(t, "the capture has ended by itself", k.over)
-	if frames := tshark.Fields(t, k.path, captureFields...); len(frames) != 20 || tshark.First(frames[0], "frame.cap_len") != "256" {
+	if frames := tshark.Fields(t, k.path, captureFields...); len(frames) != 20 ||
+		tshark.First(frames[0], "frame.cap_len") != "256" {
 		t.Errorf("%d frames, want what was received and sent of 10", len(frames))
 	}
 	must(t, r.apply(keys(""), 2))
-	if _, err := c.Capture(context.Background(), api.CaptureRequest{Last: time.Minute}, io.Discard); err == nil || !strings.Contains(err.Error(), "capture.ring is off") {
+	if _, err := c.Capture(context.Background(), api.CaptureRequest{Last: time.Minute}, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "capture.ring is off") {
 		t.Errorf("with the ring off: %v", err)
 	}
 }
@@ -109,7 +117,8 @@ func TestApplyCaptureUnderLoad(t *testing.T) {
 	r.start(keys(""))
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := h1.send(stream{to: 2, prio: 3})
-	for _, step := range []string{", ring: on", ", ring: on, memory: 5MiB", ", ring: on, snap: 1514", ", ring: on, last: 1s, files: 9", "", ", memory: 32MiB", ", ring: on"} {
+	for _, step := range []string{", ring: on", ", ring: on, memory: 5MiB", ", ring: on, snap: 1514",
+		", ring: on, last: 1s, files: 9", "", ", memory: 32MiB", ", ring: on"} {
 		before := h2.tally(1, 3).frames
 		if err := r.apply(keys(step), 2); err != nil {
 			t.Errorf("%s: %v", step, err)

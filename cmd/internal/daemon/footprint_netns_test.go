@@ -28,7 +28,8 @@ func resident(t *testing.T, pid int) int {
 func TestMemoryDoesNotGrow(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	p := r.startProcess(setup{keys: smallBuffers, each: at100M})
-	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+		r.station(3, macctl.ModePFC, 100e6)
 	both := []stream{{to: 2, prio: 3}, {to: 2, prio: 0}}
 	stop1, stop3 := h1.send(both...), h3.send(both...)
 	eventually(t, "every buffer has been full once", func() bool {
@@ -47,7 +48,8 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	after, more := resident(t, p.Pid()), passed()-frames
 	stop1()
 	stop3()
-	t.Logf("resident: %.1f MiB, and %.1f MiB after %d frames more", float64(before)/(1<<20), float64(after)/(1<<20), more)
+	t.Logf("resident: %.1f MiB, and %.1f MiB after %d frames more", float64(before)/(1<<20), float64(after)/(1<<20),
+		more)
 	// What is kept of a frame, event or call shows where it is more than 256 octets a frame.
 	if after > before+(4<<20) {
 		t.Errorf("the process has grown by %d octets", after-before)
@@ -73,7 +75,8 @@ func TestIdleCost(t *testing.T) {
 		}
 	}
 	slices.Sort(shares)
-	t.Logf("eight idle ports take %.2f %% of a core and %.1f MiB", 100*shares[len(shares)/2], float64(resident(t, p.Pid()))/(1<<20))
+	t.Logf("eight idle ports take %.2f %% of a core and %.1f MiB", 100*shares[len(shares)/2],
+		float64(resident(t, p.Pid()))/(1<<20))
 	if shares[len(shares)/2] >= most {
 		t.Errorf("they take %.4f of a core in %d windows, want less than %.2f in most", shares, windows, most)
 	}

@@ -177,7 +177,8 @@ func TestFramesThatStay(t *testing.T) {
 	r.start(setup{keys: "priorities: {lossless: [3]}", each: "speed: 1G"})
 	s := r.sockets()
 	to := func(mac string, b []byte) []byte { return append([]byte(mac), b[6:]...) }
-	sctp := ethernet(1, 2, 0x0800, serialize(ipv4Header(1, 2, 0, layers.IPProtocolSCTP), gopacket.Payload(pattern(1481))))
+	sctp := ethernet(1, 2, 0x0800, serialize(ipv4Header(1, 2, 0, layers.IPProtocolSCTP),
+		gopacket.Payload(pattern(1481))))
 	for _, tt := range []struct {
 		name   string
 		sent   []byte
@@ -197,7 +198,8 @@ func TestFramesThatStay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before := r.snapshot(1).Counters.Drops[tt.prio][tt.reason]
 			must(t, s[0].Send(frame.VnetHeader{}, tt.sent))
-			eventually(t, "the drop is counted", func() bool { return r.snapshot(1).Counters.Drops[tt.prio][tt.reason] == before+1 })
+			eventually(t, "the drop is counted",
+				func() bool { return r.snapshot(1).Counters.Drops[tt.prio][tt.reason] == before+1 })
 			silent(t, s...)
 		})
 	}

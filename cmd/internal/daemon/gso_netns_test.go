@@ -32,15 +32,20 @@ func gsoFrames() []gsoFrame {
 	v4, v6 := ipv4Header(1, 2, 0, layers.IPProtocolTCP), ipv6Header(1, 2, layers.IPProtocolTCP)
 	u4, u6 := ipv4Header(1, 2, 0, layers.IPProtocolUDP), ipv6Header(1, 2, layers.IPProtocolUDP)
 	all := []gsoFrame{
-		newGSOFrame("TCP over IPv4", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv4),
-		newGSOFrame("TCP over IPv6", ethernet(1, 2, 0x86dd, serialize(v6, tcp(v6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv6),
-		newGSOFrame("UDP over IPv4", ethernet(1, 2, 0x0800, serialize(u4, udp(u4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
-		newGSOFrame("UDP over IPv6", ethernet(1, 2, 0x86dd, serialize(u6, udp(u6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
+		newGSOFrame("TCP over IPv4", ethernet(1, 2, 0x0800,
+			serialize(v4, tcp(v4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv4),
+		newGSOFrame("TCP over IPv6", ethernet(1, 2, 0x86dd,
+			serialize(v6, tcp(v6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOTCPv6),
+		newGSOFrame("UDP over IPv4", ethernet(1, 2, 0x0800,
+			serialize(u4, udp(u4), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
+		newGSOFrame("UDP over IPv6", ethernet(1, 2, 0x86dd,
+			serialize(u6, udp(u6), gopacket.Payload(pattern(40*segment+33)))), frame.GSOUDPL4),
 	}
 	for i := range all {
 		all[i].parts = 41
 	}
-	one := newGSOFrame("one TCP segment, checksum unfinished", ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(700)))), frame.GSOTCPv4)
+	one := newGSOFrame("one TCP segment, checksum unfinished",
+		ethernet(1, 2, 0x0800, serialize(v4, tcp(v4), gopacket.Payload(pattern(700)))), frame.GSOTCPv4)
 	one.vnet.GSOType, one.vnet.GSOSize, one.vnet.HdrLen, one.parts = frame.GSONone, 0, 0, 1
 	return append(all, one)
 }
@@ -100,7 +105,8 @@ func TestGSOFramesWhole(t *testing.T) {
 					must(t, s[0].Send(c.sent.vnet, c.sent.data))
 					got := next(t, s[c.out-1])
 					if !bytes.Equal(got.Data, c.want.data) {
-						t.Errorf("%d octets came, not the %d that were sent:\n got %.100x\nwant %.100x", len(got.Data), len(c.want.data), got.Data, c.want.data)
+						t.Errorf("%d octets came, not the %d that were sent:\n got %.100x\nwant %.100x", len(got.Data),
+							len(c.want.data), got.Data, c.want.data)
 					}
 					if want := c.want.vnet; !sameOffload(got.Vnet, want) {
 						t.Errorf("what is left to do\n got %+v\nwant %+v", got.Vnet, want)
@@ -193,6 +199,6 @@ func segmentOf(whole gopacket.Packet, i int, payload []byte, last bool) []byte {
 		_ = header.SetNetworkLayerForChecksum(whole.NetworkLayer())
 	}
 	link := whole.LinkLayer().(*layers.Ethernet)
-	return append(append(append(append([]byte(nil), link.DstMAC...), link.SrcMAC...), byte(link.EthernetType>>8), byte(link.EthernetType)),
-		serialize(network, transport, gopacket.Payload(payload))...)
+	return append(append(append(append([]byte(nil), link.DstMAC...), link.SrcMAC...), byte(link.EthernetType>>8),
+		byte(link.EthernetType)), serialize(network, transport, gopacket.Payload(payload))...)
 }

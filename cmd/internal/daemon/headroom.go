@@ -110,8 +110,8 @@ func (d *Daemon) applySelfTests(ctx context.Context, tested []*portLink) (busy b
 func (d *Daemon) reportSelfTest(p *portLink) {
 	text := "MAC Control frames (0x8808) pass again, or the link is another now: flow control is on again"
 	if p.swallows {
-		text = "MAC Control frames (0x8808) do not pass in both directions, though other frames do: the port is lossy until they do " +
-			"(a NIC that keeps them: switch its own flow control off, or take another)"
+		text = "MAC Control frames (0x8808) do not pass in both directions, though other frames do: the port is " +
+			"lossy until they do (a NIC that keeps them: switch its own flow control off, or take another)"
 	}
 	d.log.Warn(text, "port", p.cfg.Name)
 	d.addEvent(dataplane.EventPort, p.cfg.Name, text)
@@ -133,7 +133,8 @@ func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
 	if err != nil {
 		if p.refusedHeadroom != octets {
 			p.refusedHeadroom = octets
-			d.noteHeadroom(p, fmt.Sprintf("the link needs a headroom of %d B, and %d B stay in force: %v", octets, p.headroom, err))
+			d.noteHeadroom(p, fmt.Sprintf("the link needs a headroom of %d B, and %d B stay in force: %v", octets,
+				p.headroom, err))
 		}
 		return err
 	}
@@ -308,7 +309,8 @@ func (d *Daemon) keepMeasured(p *portLink, octets int64) {
 	case octets > p.measured:
 		p.measured = octets
 	default:
-		d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: what was measured has no place in this configuration, or is not to be used", octets, p.measured))
+		d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: what was measured has no place in this "+
+			"configuration, or is not to be used", octets, p.measured))
 		p.measured = 0
 	}
 }

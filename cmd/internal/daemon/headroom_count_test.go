@@ -24,7 +24,9 @@ func counted(d *Daemon) (asked uint64, ok bool) {
 func TestMessagesOutliveTheirPort(t *testing.T) {
 	dir := t.TempDir()
 	parse := func(ports string) *config.Config {
-		c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\ncapture: {directory: %s}\npreset: roce\nports: %s\n", dir, dir, ports))
+		c, _, err := config.Parse("test.yaml",
+			fmt.Appendf(nil, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\ncapture: {directory: "+
+				"%s}\npreset: roce\nports: %s\n", dir, dir, ports))
 		must(t, err)
 		return c
 	}
@@ -53,7 +55,9 @@ func TestCountersOfProbersAreBounded(t *testing.T) {
 	c, _, err := config.Parse("test.yaml", []byte("preset: roce\nports: {p1: {}}\n"))
 	must(t, err)
 	d, _ := run(t, func() *config.Config {
-		c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\ncapture: {ring: off}\nports: {}\n", t.TempDir()))
+		c, _, err := config.Parse("test.yaml",
+			fmt.Appendf(nil, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\ncapture: {ring: "+
+				"off}\nports: {}\n", t.TempDir()))
 		must(t, err)
 		return c
 	}())

@@ -26,24 +26,29 @@ func TestHeadroomThatThePeerHasFound(t *testing.T) {
 	eventually(t, "what end 0 has found is in force at end 1", func() bool {
 		told, own = p.report(0), p.report(1)
 		want := p.d[1].cfg.Buffer.WholeCells(headroom.Octets(own.Received))
-		return own.Received > own.Measured.Bits()+300_000 && own.InForce == want && p.snapshot(1).Config.Ingress[3].Headroom == want &&
+		return own.Received > own.Measured.Bits()+300_000 && own.InForce == want &&
+			p.snapshot(1).Config.Ingress[3].Headroom == want &&
 			told.PeerInForce == 8*want
 	})
 	if own.InForce < before+30_000 || !told.PeerApplied {
 		t.Errorf("in force %d, was %d; applied, as end 0 knows: %v", own.InForce, before, told.PeerApplied)
 	}
-	if said := p.events(1, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 || !strings.HasSuffix(said[0], ": told by neighbour test0") {
+	if said := p.events(1, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 ||
+		!strings.HasSuffix(said[0], ": told by neighbour test0") {
 		t.Errorf("end 1 says %q", said)
 	}
 }
 
-// A headroom that is lowered while frames lie in it stays until they have left, and is tried again until then; nothing is lost.
+// A headroom that is lowered while frames lie in it stays until they have left, and is tried again until then; nothing
+// is lost.
 func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	const keys = "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {agent: off}\nheadroom: {interval: 50ms, agree: always}"
+	const keys = "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {agent: off}\nheadroom: " +
+		"{interval: 50ms, agree: always}"
 	parse := func(k int) *config.Config {
-		c, _, err := config.Parse("peer.yaml", fmt.Appendf(nil, "name: peer\nmetrics: {listen: off}\napi: {socket: %s/peer.sock}\n%s\nports: {eth0: {%s, netns: %s, k: %d}}\n",
-			r.dir, keys, at100M, r.host(1).Path(), k))
+		c, _, err := config.Parse("peer.yaml",
+			fmt.Appendf(nil, "name: peer\nmetrics: {listen: off}\napi: {socket: %s/peer.sock}\n%s\nports: {eth0: "+
+				"{%s, netns: %s, k: %d}}\n", r.dir, keys, at100M, r.host(1).Path(), k))
 		must(t, err)
 		return c
 	}
@@ -96,7 +101,8 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	}
 }
 
-// A longer cable that is applied has what is calculated for it at once, and keeps it while what was measured is of the shorter one.
+// A longer cable that is applied has what is calculated for it at once, and keeps it while what was measured is of the
+// shorter one.
 func TestHeadroomOfALongerDelayStays(t *testing.T) {
 	const keys = "headroom: {interval: 1s}" // less is in force after 16 s at the earliest
 	p := newTwins(t, keys, "speed: 1G")

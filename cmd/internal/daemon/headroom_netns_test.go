@@ -48,7 +48,8 @@ func startTwins(t *testing.T, r *rig, nodes [2]*lab.Node, interfaces [2]string, 
 // parse makes the configuration of one of them.
 func (p *twins) parse(i int, keys string) *config.Config {
 	p.t.Helper()
-	text := fmt.Sprintf("name: test%d\nmetrics: {listen: off}\napi: {socket: %s/%d.sock}\npreset: roce\nlldp: {agent: off}\n%s\nports:\n  p1: {interface: %s, netns: %s, %s}\n",
+	text := fmt.Sprintf("name: test%d\nmetrics: {listen: off}\napi: {socket: %s/%d.sock}\npreset: roce\nlldp: "+
+		"{agent: off}\n%s\nports:\n  p1: {interface: %s, netns: %s, %s}\n",
 		i, p.r.dir, i, keys, p.interfaces[i], p.nodes[i].Path(), p.port)
 	c, _, err := config.Parse("test.yaml", []byte(text))
 	must(p.t, err)
@@ -141,10 +142,13 @@ func TestHeadroomIsMeasured(t *testing.T) {
 				if (r.Turnarounds.Samples > 0) != tt.turns {
 					t.Errorf("%d turn-arounds", r.Turnarounds.Samples)
 				}
-				eventually(t, "the headroom is what was measured, or what the peer told where that is more: at end 1 clearly more than what is calculated", func() bool {
+				eventually(t, "the headroom is what was measured, or what the peer told where that is more: at end 1 "+
+					"clearly more than what is calculated", func() bool {
 					r = p.report(i)
-					found, inForce := max(r.Measured.Bits(), r.Received), p.d[i].cfg.Buffer.WholeCells(headroom.Octets(r.Target))
-					return p.snapshot(i).Config.Ingress[3].Headroom == inForce && r.InForce == inForce && r.Measured.Bits() > 200_000 &&
+					found, inForce := max(r.Measured.Bits(), r.Received),
+						p.d[i].cfg.Buffer.WholeCells(headroom.Octets(r.Target))
+					return p.snapshot(i).Config.Ingress[3].Headroom == inForce && r.InForce == inForce &&
+						r.Measured.Bits() > 200_000 &&
 						(r.Target == found && (i == 0 || min(found, r.Measured.Bits()) > r.Calculated+100_000) ||
 							i == 0 && r.Target == r.Calculated && r.Target > found) // which is not left at once
 				})
@@ -152,8 +156,10 @@ func TestHeadroomIsMeasured(t *testing.T) {
 					got, want := p.snapshot(i).Config.Ingress[3].Xon, p.report(i).Xon
 					return want > 25_000 && 4*max(got-want, want-got) < want // there and back is 200 µs at 1 Gbit/s
 				})
-				if m := p.d[i].metricsPorts()[0]; m.Headroom == nil || !m.Headroom.Agreed || m.Headroom.Measured.Bits() == 0 || !m.Headroom.ControlPasses ||
-					i == 0 && 8*25_000 > m.Calculated.Eta.Bits() || m.Calculated.Delay.Bits() <= m.Calculated.Eta.Bits() {
+				if m := p.d[i].metricsPorts()[0]; m.Headroom == nil || !m.Headroom.Agreed ||
+					m.Headroom.Measured.Bits() == 0 || !m.Headroom.ControlPasses ||
+					i == 0 && 8*25_000 > m.Calculated.Eta.Bits() ||
+					m.Calculated.Delay.Bits() <= m.Calculated.Eta.Bits() {
 					t.Errorf("metrics: %+v", m)
 				}
 				for why, n := range r.Counters.Ignored {
@@ -161,13 +167,15 @@ func TestHeadroomIsMeasured(t *testing.T) {
 						t.Logf("%d messages ignored: %v", n, headroom.Ignored(why))
 					}
 				}
-				t.Logf("trip %v, turn %v, %d bits in force, calculated %d", r.RoundTrips, r.Turnarounds, 8*r.InForce, r.Calculated)
+				t.Logf("trip %v, turn %v, %d bits in force, calculated %d", r.RoundTrips, r.Turnarounds, 8*r.InForce,
+					r.Calculated)
 			}
 		})
 	}
 }
 
-// A headroom that the pool is too small for is not set: the old value stays, and a person is told once, with what is needed.
+// A headroom that the pool is too small for is not set: the old value stays, and a person is told once, with what is
+// needed.
 func TestPoolTooSmallForTheHeadroom(t *testing.T) {
 	p := newTwins(t, "headroom: {interval: 100ms, min: 200KiB}\nbuffer: {lossless: {size: 128KiB}}", "speed: 1G")
 	before := p.snapshot(0).Config.Ingress[3].Headroom
@@ -185,7 +193,8 @@ func TestPoolTooSmallForTheHeadroom(t *testing.T) {
 	}
 }
 
-// A resume threshold that is written stays, whatever was measured; an apply that takes it away lets what was measured in.
+// A resume threshold that is written stays, whatever was measured; an apply that takes it away lets what was measured
+// in.
 func TestWrittenXonStays(t *testing.T) {
 	p := newTwins(t, "headroom: {interval: 100ms}\nbuffer: {xon: 7KiB}", "speed: 1G")
 	p.agree(true)
@@ -226,7 +235,8 @@ func TestHeadroomByHand(t *testing.T) {
 	p.measured()
 	p.agree(false)
 	byHand := func() []string {
-		return p.events(0, fmt.Sprintf("neighbour test1 does not measure headroom: the %d B in force stay; set the headroom of this port by hand: ports.p1.priorities.3.headroom: ", p.report(0).InForce))
+		return p.events(0, fmt.Sprintf("neighbour test1 does not measure headroom: the %d B in force stay; set the "+
+			"headroom of this port by hand: ports.p1.priorities.3.headroom: ", p.report(0).InForce))
 	}
 	eventually(t, "a person is told", func() bool { return len(byHand()) > 0 && p.report(0).ManualRequired })
 	asked, inForce := p.report(0).Counters.Asked, p.report(0).InForce

@@ -12,8 +12,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// iperf3 as Debian ships it, with the kernels' default offloads, through the switch in a lossless class: its super-frames stay whole,
-// and the switch loses none.
+// iperf3 as Debian ships it, with the kernels' default offloads, through the switch in a lossless class: its
+// super-frames stay whole, and the switch loses none.
 func TestIperf3(t *testing.T) {
 	path := program(t, "iperf3", "iperf3")
 	r := newRig(t, 2, lab.LinkOptions{})
@@ -60,7 +60,8 @@ func (r *rig) iperf3(path string, streams int) uint64 {
 		return open
 	})
 	var report bytes.Buffer
-	client, err := r.host(1).Start(lab.Command{Stdout: &report, Argv: []string{path, "-c", hostIP(2).String(), "-t", "1", "-P", fmt.Sprint(streams), "--dscp", "26", "-J"}})
+	client, err := r.host(1).Start(lab.Command{Stdout: &report, Argv: []string{path, "-c", hostIP(2).String(), "-t",
+		"1", "-P", fmt.Sprint(streams), "--dscp", "26", "-J"}})
 	must(r.t, err)
 	failed := client.Wait()
 	var found struct {

@@ -33,7 +33,8 @@ const (
 )
 
 func newJournal(h slog.Handler) journal {
-	j := journal{h, &backlog{lines: make(chan line, journalLines), stop: make(chan struct{}), done: make(chan struct{})}}
+	j := journal{h, &backlog{lines: make(chan line, journalLines), stop: make(chan struct{}),
+		done: make(chan struct{})}}
 	go j.run()
 	return j
 }

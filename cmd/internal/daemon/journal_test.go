@@ -21,7 +21,8 @@ func TestJournalWritesEverything(t *testing.T) {
 		want := ""
 		for i := range 100 {
 			log.With("port", i).WithGroup("g").Warn("line", "n", i)
-			want += fmt.Sprintf("time=%s level=WARN msg=line port=%d g.n=%d\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), i, i)
+			want += fmt.Sprintf("time=%s level=WARN msg=line port=%d g.n=%d\n",
+				time.Now().Format("2006-01-02T15:04:05.000Z07:00"), i, i)
 			time.Sleep(time.Millisecond)
 		}
 		j.close()
@@ -61,7 +62,8 @@ func TestJournalOfAHeldLog(t *testing.T) {
 		close(l.freed)
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-		if len(lines) != 1+1+journalLines || !strings.Contains(lines[1], "missing") || !strings.Contains(lines[1], "lines=7") {
+		if len(lines) != 1+1+journalLines || !strings.Contains(lines[1], "missing") ||
+			!strings.Contains(lines[1], "lines=7") {
 			t.Errorf("%d lines, the second: %s", len(lines), lines[1])
 		}
 	})

@@ -63,8 +63,8 @@ func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c 
 	}
 	must(t, put(nil))
 	for i := range hosts {
-		far, near, err := porttest.Pair(porttest.Options{Now: func() int64 { return time.Now().UnixNano() }, Speed: 100e6, Slots: stationSlots,
-			Classify: func(b []byte) port.Class {
+		far, near, err := porttest.Pair(porttest.Options{Now: func() int64 { return time.Now().UnixNano() },
+			Speed: 100e6, Slots: stationSlots, Classify: func(b []byte) port.Class {
 				if len(b) > 15 && (b[12] == 0x81 && b[14]>>5 == 3 || b[12] == numbered>>8 && b[15] == 3) {
 					return port.Lossless
 				}
@@ -80,7 +80,8 @@ func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c 
 	return &rig{t: t, d: d, hosts: make([]*lab.Node, len(hosts))}, hosts, put
 }
 
-// The keys of the data plane, changed under load with nothing but memory around it: the same promise, where no kernel takes part.
+// The keys of the data plane, changed under load with nothing but memory around it: the same promise, where no kernel
+// takes part.
 func TestEveryKeyChangesInMemory(t *testing.T) {
 	const base = `
 buffer: {lossless: {size: 512KiB}, lossy: {size: 64KiB}}
@@ -96,13 +97,16 @@ ports:
 		name, more string
 		changes    []change
 	}{
-		{"bridge", `fdb: [{mac: "02:00:00:00:00:01", port: p1}, {mac: "02:00:00:00:00:02", port: p2}, {mac: "02:00:00:00:00:03", port: p3}]`, bridgeChanges},
+		{"bridge", threeStations, bridgeChanges},
 		{"trunk", `trunks: {up: {uplink: p2, members: [p1, p3]}, side: {uplink: p4, members: [p5]}}`, trunkChanges},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			r, hosts, put := onMemory(t, base+group.more)
 			stop1, stop3 := hosts[0].send(stream{to: 2, prio: 3}), hosts[2].send(stream{to: 2, prio: 3})
-			eventually(t, "both senders are held now and then", func() bool { return hosts[0].controls.Load() > 1 && hosts[2].controls.Load() > 1 })
+			eventually(t, "both senders are held now and then", func() bool {
+				return hosts[0].controls.Load() > 1 &&
+					hosts[2].controls.Load() > 1
+			})
 			made := 0
 			for i := range group.changes {
 				c := &group.changes[i]
@@ -116,7 +120,8 @@ ports:
 				c.inForce(t, r)
 				for _, n := range []int{1, 3} {
 					before := hosts[1].tally(n, 3).frames
-					eventually(t, c.path+": frames go on", func() bool { return hosts[1].tally(n, 3).frames > before+5 })
+					eventually(t, c.path+": frames go on",
+						func() bool { return hosts[1].tally(n, 3).frames > before+5 })
 				}
 				r.noLosslessDrops()
 			}

@@ -78,7 +78,8 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 	in := string(source{r.d}.ConfigYAML())
 	switch {
 	case c.refused != "":
-		if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.HasPrefix(err.Error(), "test.yaml:") || !strings.Contains(err.Error(), c.path) {
+		if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.HasPrefix(err.Error(), "test.yaml:") ||
+			!strings.Contains(err.Error(), c.path) {
 			t.Errorf("error %v, want one of %s about %q", err, c.path, c.refused)
 		}
 		if in != before {
@@ -118,12 +119,14 @@ func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *station) {
 	for n := 1; n <= 3; n++ {
 		r.waitUp(n, true)
 	}
-	h1, h2, h3 = r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	h1, h2, h3 = r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+		r.station(3, macctl.ModePFC, 100e6)
 	for _, h := range []*station{h1, h2, h3} {
 		h.pliant.Store(true)
 	}
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0, rate: 5e6}), h3.send(stream{to: 2, prio: 3})
-	eventually(t, "both senders are held now and then", func() bool { return h1.controls.Load() > 1 && h3.controls.Load() > 1 })
+	eventually(t, "both senders are held now and then",
+		func() bool { return h1.controls.Load() > 1 && h3.controls.Load() > 1 })
 	var missing, late [4]uint64 // frames from a host, so that only the change that costs some fails
 	for i := range changes {
 		step := &changes[i]
@@ -133,7 +136,8 @@ func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *station) {
 				before := h2.tally(from.n, 3).frames
 				eventually(t, "frames go on", func() bool { return h2.tally(from.n, 3).frames > before+10 })
 				if now := h2.tally(from.n, 3); now.next-now.frames != missing[from.n] || now.reordered != late[from.n] {
-					t.Errorf("from h%d %d frames are missing now, were %d; %d came late, were %d", from.n, now.next-now.frames, missing[from.n], now.reordered, late[from.n])
+					t.Errorf("from h%d %d frames are missing now, were %d; %d came late, were %d", from.n,
+						now.next-now.frames, missing[from.n], now.reordered, late[from.n])
 					r.account(t)
 					missing[from.n], late[from.n] = now.next-now.frames, now.reordered
 				}
@@ -148,9 +152,10 @@ func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *station) {
 	stop3()
 	h2.whole(h1, 3)
 	h2.whole(h3, 3)
-	eventually(t, "no more lossy frames of h1 are missing than p1 has dropped, when the last one has come", func() bool {
-		return h1.sent[0].Load()-h2.tally(1, 0).frames <= sum(r.drops(1))
-	})
+	eventually(t, "no more lossy frames of h1 are missing than p1 has dropped, when the last one has come",
+		func() bool {
+			return h1.sent[0].Load()-h2.tally(1, 0).frames <= sum(r.drops(1))
+		})
 	r.noLosslessDrops()
 	return h1, h2, h3
 }
@@ -172,8 +177,8 @@ func sum(all [dataplane.NumDropReasons]uint64) (n uint64) {
 	return n
 }
 
-// mayLose makes a change of port 1 that costs frames of priority 3, since they are lossless there no more, or belong elsewhere: each
-// one that h1 sends and that does not reach h2 is counted for that reason, and h3 loses none.
+// mayLose makes a change of port 1 that costs frames of priority 3, since they are lossless there no more, or belong
+// elsewhere: each one that h1 sends and that does not reach h2 is counted for that reason, and h3 loses none.
 func (r *keyed) mayLose(base string, c *change, reason dataplane.DropReason, h1, h2, h3 *station) {
 	t, before := r.t, r.drops(1)
 	missing := func() uint64 { return h1.sent[3].Load() - h2.tally(1, 3).frames }
@@ -198,19 +203,22 @@ func (r *keyed) account(t *testing.T) {
 		for prio, byReason := range p.Counters.Drops {
 			for reason, frames := range byReason {
 				if frames > 0 {
-					t.Errorf("%s dropped %d frames of priority %d: %s", portName(n), frames, prio, dataplane.DropReason(reason))
+					t.Errorf("%s dropped %d frames of priority %d: %s", portName(n), frames, prio,
+						dataplane.DropReason(reason))
 				}
 			}
 		}
 		stats, err := r.host(n).Stats("eth0")
-		t.Errorf("%s received %d frames and sent %d; its host: %+v %v", portName(n), p.Counters.ReceivedFrames, p.Counters.SentFrames, stats, err)
+		t.Errorf("%s received %d frames and sent %d; its host: %+v %v", portName(n), p.Counters.ReceivedFrames,
+			p.Counters.SentFrames, stats, err)
 	}
 }
 
-// Each key is changed under load, and no lossless frame is lost, none comes late, and nothing stays behind. What only a restart
-// can change is refused in a sentence. A change that makes frames lossy, or sends them nowhere, costs those that it counts.
+// Each key is changed under load, and no lossless frame is lost, none comes late, and nothing stays behind. What only a
+// restart can change is refused in a sentence. A change that makes frames lossy, or sends them nowhere, costs those
+// that it counts.
 func TestEveryKeyChangesUnderLoad(t *testing.T) {
-	const base = `fdb: [{mac: "02:00:00:00:00:01", port: p1}, {mac: "02:00:00:00:00:02", port: p2}, {mac: "02:00:00:00:00:03", port: p3}]`
+	const base = threeStations
 	r := newKeyed(t)
 	h1, h2, h3 := r.underLoad(base, bridgeChanges)
 	r.mayLose(base, &change{path: "ports.p1.flow_control", value: "off"}, dataplane.DropLossyThreshold, h1, h2, h3)
@@ -219,11 +227,12 @@ func TestEveryKeyChangesUnderLoad(t *testing.T) {
 
 // The same with the keys of trunks.
 func TestEveryKeyOfATrunkChangesUnderLoad(t *testing.T) {
-	newKeyed(t).underLoad(`trunks: {up: {uplink: p2, members: [p1, p3]}, side: {uplink: p4, members: [p5]}}`, trunkChanges)
+	newKeyed(t).underLoad(`trunks: {up: {uplink: p2, members: [p1, p3]}, side: {uplink: p4, members: [p5]}}`,
+		trunkChanges)
 }
 
-// A port that becomes a TAP, and one that gets another interface, takes nothing with it: what its neighbor sends reaches neither
-// the interface of before nor comes back, not for a moment.
+// A port that becomes a TAP, and one that gets another interface, takes nothing with it: what its neighbor sends
+// reaches neither the interface of before nor comes back, not for a moment.
 func TestApplyMovesPorts(t *testing.T) {
 	r := newKeyed(t)
 	const fdb = `fdb: [{mac: "02:00:00:00:00:01", port: p1}]
@@ -238,8 +247,10 @@ buffer: {lossless: {size: 4MiB}, lossy: {size: 128KiB}}`
 		for _, step := range []change{
 			{path: "ports.p4", value: tree{"kind": "tap", "interface": "tap4", "netns": "SW", "wire": "p5"}, shows: "-",
 				effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Config.TAP && p.Up })},
-			{path: "ports.p4.interface", value: "spare", effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Up })},
-			{path: "ports.p4.interface", value: "p4", effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Up })},
+			{path: "ports.p4.interface", value: "spare",
+				effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Up })},
+			{path: "ports.p4.interface", value: "p4",
+				effect: at(4, func(p *dataplane.PortSnapshot) bool { return p.Up })},
 		} {
 			r.change(t, fdb, &step)
 		}

@@ -20,8 +20,9 @@ type change struct {
 	also    tree   // what has to change with it, by path
 	shows   string // what the configuration in force says instead of value; "-": nothing
 	refused string // in the error of a change that the switch refuses; empty: it takes it
-	// effect tells whether the data plane does what the change says, beside whether what stands beside it does, which only a daemon
-	// has. Each change that is not refused has one of them, and it holds once the change has been made, or, where later is set, soon.
+	// effect tells whether the data plane does what the change says, beside whether what stands beside it does, which
+	// only a daemon has. Each change that is not refused has one of them, and it holds once the change has been made,
+	// or, where later is set, soon.
 	effect, beside func(r *rig) bool
 	later          bool
 }
@@ -139,7 +140,8 @@ func TestEveryKeyIsChanged(t *testing.T) {
 		known[path] = s.Not == nil || s.Type != nil
 	})
 	for i, path := range paths {
-		leaf := i+1 == len(paths) || !strings.HasPrefix(paths[i+1], path+".") && !strings.HasPrefix(paths[i+1], path+"[")
+		leaf := i+1 == len(paths) || !strings.HasPrefix(paths[i+1], path+".") && !strings.HasPrefix(paths[i+1],
+			path+"[")
 		if leaf && known[path] && !covered[path] {
 			t.Errorf("no test changes %s while the switch runs: add a change of it", path)
 		}

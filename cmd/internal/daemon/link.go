@@ -48,7 +48,8 @@ func (d *Daemon) reportMTU(p *portLink) {
 	p.mtuReport = text
 	say := d.log.Warn
 	if text == "" {
-		say, text = d.log.Info, fmt.Sprintf("interface %s has an MTU of %d now, enough for the port's mtu of %d", l.Name, l.MTU, want)
+		say, text = d.log.Info, fmt.Sprintf("interface %s has an MTU of %d now, enough for the port's mtu of %d",
+			l.Name, l.MTU, want)
 	}
 	say(text, "port", p.cfg.Name)
 	d.addEvent(dataplane.EventPort, p.cfg.Name, text)
@@ -62,11 +63,12 @@ func (d *Daemon) mtuMismatch(p *portLink) string {
 	wire := slices.ContainsFunc(d.cfg.Ports, func(o config.Port) bool { return o.Wire == p.cfg.Name })
 	switch {
 	case p.tap == nil && l.MTU < want:
-		return fmt.Sprintf("interface %s has an MTU of %d, below the port's mtu of %d: longer frames cannot leave by it (%s, at the far end "+
-			"too, or write mtu: %d)", l.Name, l.MTU, want, command, l.MTU)
+		return fmt.Sprintf("interface %s has an MTU of %d, below the port's mtu of %d: longer frames cannot leave by "+
+			"it (%s, at the far end too, or write mtu: %d)", l.Name, l.MTU, want, command, l.MTU)
 	case wire && l.MTU > want && segmentsGSO(d.cfg):
-		return fmt.Sprintf("interface %s has an MTU of %d, above the port's mtu of %d: longer frames that stations with that MTU send are dropped "+
-			"(%s, at the far end too, or write mtu: %d for this port and its TAP: pfcswitch nic --mtu %d)", l.Name, l.MTU, want, command, l.MTU, l.MTU)
+		return fmt.Sprintf("interface %s has an MTU of %d, above the port's mtu of %d: longer frames that stations "+
+			"with that MTU send are dropped (%s, at the far end too, or write mtu: %d for this port and its TAP: "+
+			"pfcswitch nic --mtu %d)", l.Name, l.MTU, want, command, l.MTU, l.MTU)
 	}
 	return ""
 }

@@ -58,7 +58,8 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 	r.reports(200e6)
 	speed(200e6)
 	r.passes(1, 2)
-	must(t, r.apply(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 256KiB}}", each: "ring: {outage: 1ms}"}, 2))
+	must(t, r.apply(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 256KiB}}",
+		each: "ring: {outage: 1ms}"}, 2))
 	r.reports(100e9)
 	r.tells("stays at 200 Mbit/s", "buffer.lossless.size")
 	speed(200e6)
@@ -68,7 +69,8 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 // A speed that the buffer is too full for is tried again until it is in force, and a person is told once.
 func TestSpeedWaitsForTheBuffer(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}", each: "ring: {outage: 400ms}", ports: map[int]string{2: "speed: 100M"}})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}",
+		each: "ring: {outage: 400ms}", ports: map[int]string{2: "speed: 100M"}})
 	r.reports(1e9)
 	liar, h2 := r.station(1, macctl.ModeOff, 300e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := liar.send(stream{to: 2, prio: 3})
@@ -88,7 +90,8 @@ func TestSpeedWaitsForTheBuffer(t *testing.T) {
 	}
 	h2.pfc(1<<3, 0)
 	eventually(t, "the port follows its link", func() bool { return r.snapshot(1).Config.Speed == 10e6 })
-	eventually(t, "two events say that it waits, and that it came", func() bool { return len(r.events(dataplane.EventPort, 1)) == 2 })
+	eventually(t, "two events say that it waits, and that it came",
+		func() bool { return len(r.events(dataplane.EventPort, 1)) == 2 })
 	r.reports(1e9)
 	eventually(t, "and back", func() bool { return r.snapshot(1).Config.Speed == 1e9 })
 }

@@ -14,8 +14,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// How a check of a port's headroom goes on: how long the link is full before an XOFF, which silence ends a count (longer than
-// a machine that works at all stands still, as a rule), and how often the check looks.
+// How a check of a port's headroom goes on: how long the link is full before an XOFF, which silence ends a count
+// (longer than a machine that works at all stands still, as a rule), and how often the check looks.
 const (
 	checkFill  = 3 * time.Millisecond
 	checkQuiet = 4 * time.Millisecond
@@ -71,7 +71,8 @@ func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck,
 		return nil, &api.NoPortError{Name: ask.Port, There: names}
 	}
 	if r.prober = r.view.probers[ask.Port]; r.prober == nil {
-		return nil, fmt.Errorf("port %s has no flow control, or leads to the host: there is no headroom to check", ask.Port)
+		return nil, fmt.Errorf("port %s has no flow control, or leads to the host: there is no headroom to check",
+			ask.Port)
 	}
 	var report headroom.Report
 	var c dataplane.PortConfig
@@ -93,9 +94,11 @@ func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck,
 		r.priority = uint8(*ask.Priority)
 	}
 	if !report.Agreed {
-		return nil, fmt.Errorf("port %s: the peer has not agreed to measure headroom, and fills no link: see show headroom", ask.Port)
+		return nil, fmt.Errorf("port %s: the peer has not agreed to measure headroom, and fills no link: see show "+
+			"headroom", ask.Port)
 	}
-	r.check = headroom.NewCheck(headroom.CheckSettings{Xoffs: ask.Xoffs, Fill: checkFill, Quiet: checkQuiet, RoundTrip: report.RoundTrips.Max})
+	r.check = headroom.NewCheck(headroom.CheckSettings{Xoffs: ask.Xoffs, Fill: checkFill, Quiet: checkQuiet,
+		RoundTrip: report.RoundTrips.Max})
 	return r, nil
 }
 
@@ -123,8 +126,8 @@ func (r *headroomCheck) run(ctx context.Context) (headroom.CheckResult, error) {
 func (r *headroomCheck) observe() (l headroom.CheckInput) {
 	r.d.runner.View(func(sw *dataplane.Switch) {
 		h := sw.LookAtHeadroom(r.number, r.priority)
-		l = headroom.CheckInput{Now: dataplane.Now(), Up: h.Up, Exclusive: h.Own, XoffSent: h.Told, XoffCount: h.Xoffs, AfterXoff: h.After, BeforeXoff: h.Before,
-			Streamed: h.Streamed, Octets: h.Octets}
+		l = headroom.CheckInput{Now: dataplane.Now(), Up: h.Up, Exclusive: h.Own, XoffSent: h.Told, XoffCount: h.Xoffs,
+			AfterXoff: h.After, BeforeXoff: h.Before, Streamed: h.Streamed, Octets: h.Octets}
 		l.Granted, l.Answered = r.prober.probe.Granted()
 	})
 	return l
@@ -166,6 +169,7 @@ func (r *headroomCheck) result(result headroom.CheckResult) *api.HeadroomCheck {
 		c, _ = sw.PortConfig(r.number)
 		inForce.Now = r.headroomInForce(sw)
 	})
-	return api.NewHeadroomCheck(r.view.cfg.Name, r.begun, &result, api.HeadroomInfo{Port: r.port.Name, Calculated: r.port.CalculatedHeadroom(), Report: report,
-		Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, inForce)
+	return api.NewHeadroomCheck(r.view.cfg.Name, r.begun, &result,
+		api.HeadroomInfo{Port: r.port.Name, Calculated: r.port.CalculatedHeadroom(), Report: report,
+			Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, inForce)
 }

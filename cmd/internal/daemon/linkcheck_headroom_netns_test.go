@@ -45,14 +45,15 @@ func (p *pair) free() {
 	})
 }
 
-// The headroom of a real link is proved: the peer fills the link, is stopped again and again, and what still comes fits; nothing is
-// lost, and the watchdog of the peer sees no deadlock.
+// The headroom of a real link is proved: the peer fills the link, is stopped again and again, and what still comes
+// fits; nothing is lost, and the watchdog of the peer sees no deadlock.
 func TestHeadroomIsChecked(t *testing.T) {
 	for _, tt := range []struct{ name, keys, port string }{
 		{"pfc", allowing, "speed: 100M"},
 		{"pause", strings.Replace(allowing, "preset: roce\n", "", 1), "speed: 100M, flow_control: pause"},
 		{"a long link", allowing, "speed: 100M, delay: 1ms"},
-		{"by DSCP", "headroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}\npriorities: {lossless: [3], trust: dscp, dscp: {26: 3}}\n", "speed: 100M"},
+		{"by DSCP", "headroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}\npriorities: {lossless: " +
+			"[3], trust: dscp, dscp: {26: 3}}\n", "speed: 100M"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPairOf(t, [2]string{tt.keys, tt.keys}, tt.port)
@@ -66,9 +67,11 @@ func TestHeadroomIsChecked(t *testing.T) {
 			}
 			p.reacted(1, h)
 			p.free()
-			for i, want := range []string{"checked by 40 XOFFs", "neighbour a checks its headroom, and has this end fill the link"} {
+			for i, want := range []string{"checked by 40 XOFFs",
+				"neighbour a checks its headroom, and has this end fill the link"} {
 				eventually(t, "an event says it: "+want, func() bool {
-					return slices.ContainsFunc(p.events(i, dataplane.EventHeadroom), func(s string) bool { return strings.Contains(s, want) })
+					return slices.ContainsFunc(p.events(i, dataplane.EventHeadroom),
+						func(s string) bool { return strings.Contains(s, want) })
 				})
 			}
 			for i := range p.ends {
@@ -83,14 +86,15 @@ func TestHeadroomIsChecked(t *testing.T) {
 				}
 			}
 			if p.snapshot(1).Counters.Streamed == 0 || p.snapshot(1).Counters.SentFrames != 0 {
-				t.Errorf("the peer streamed %d frames and sent %d", p.snapshot(1).Counters.Streamed, p.snapshot(1).Counters.SentFrames)
+				t.Errorf("the peer streamed %d frames and sent %d", p.snapshot(1).Counters.Streamed,
+					p.snapshot(1).Counters.SentFrames)
 			}
 		})
 	}
 }
 
-// holds fails the test where less came after the XOFFs of a check, on average, than half of what a link of so many octets holds
-// that is as full as it was.
+// holds fails the test where less came after the XOFFs of a check, on average, than half of what a link of so many
+// octets holds that is as full as it was.
 func holds(t *testing.T, h *api.HeadroomCheck, octets int64) {
 	t.Helper()
 	sum := int64(0)
@@ -102,8 +106,8 @@ func holds(t *testing.T, h *api.HeadroomCheck, octets int64) {
 	}
 }
 
-// checked has an end check its headroom: what comes has to fit what was measured and is in force. A machine that cannot fill the
-// link makes the check inconclusive, and nothing else does.
+// checked has an end check its headroom: what comes has to fit what was measured and is in force. A machine that cannot
+// fill the link makes the check inconclusive, and nothing else does.
 func (p *pair) checked(i, xoffs int) *api.HeadroomCheck {
 	p.t.Helper()
 	h, err := source{p.ends[i]}.CheckHeadroom(p.t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: xoffs})
@@ -126,7 +130,8 @@ func (p *pair) reacted(i int, h *api.HeadroomCheck) {
 	if own.Samples < h.Xoffs/2 || int64(own.Max) > h.ElapsedNs { // one is 0 where the last send call had ended before
 		p.t.Errorf("after %d XOFFs while it sent: reactions %+v", h.Xoffs, own)
 	}
-	eventually(p.t, "the peer counts with them", func() bool { r := p.found(1 - i); return r.Finding.Reaction >= own.P999 && r.Reaction() > 0 })
+	eventually(p.t, "the peer counts with them",
+		func() bool { r := p.found(1 - i); return r.Finding.Reaction >= own.P999 && r.Reaction() > 0 })
 }
 
 // A headroom that is too small is found out: more comes than it holds.
@@ -135,7 +140,8 @@ func TestHeadroomTooSmallIsFoundOut(t *testing.T) {
 	p.agreed()
 	h, err := source{p.ends[0]}.CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
 	must(t, err)
-	if h.Fits || h.InForceBytes != 12<<10 || !strings.Contains(h.Text(), "FAIL: more came than the headroom in force holds") {
+	if h.Fits || h.InForceBytes != 12<<10 ||
+		!strings.Contains(h.Text(), "FAIL: more came than the headroom in force holds") {
 		t.Errorf("with 12 KiB for a link that holds 50 kB:\n%s", h.Text())
 	}
 	p.free()
@@ -143,7 +149,8 @@ func TestHeadroomTooSmallIsFoundOut(t *testing.T) {
 
 // What cannot be checked is refused with a sentence that says what to do, and leaves no trace.
 func TestHeadroomCheckIsRefused(t *testing.T) {
-	p := newPairOf(t, [2]string{allowing, strings.Replace(allowing, "send_request: on", "send_request: off", 1)}, "speed: 1G")
+	p := newPairOf(t, [2]string{allowing, strings.Replace(allowing, "send_request: on", "send_request: off", 1)},
+		"speed: 1G")
 	p.agreed()
 	five := 5
 	for _, tt := range []struct {
@@ -154,7 +161,8 @@ func TestHeadroomCheckIsRefused(t *testing.T) {
 		{api.HeadroomCheckRequest{Port: "p1", Xoffs: 1, Priority: &five}, "priority 5 of port p1 is not lossless"},
 		{api.HeadroomCheckRequest{Port: "p1", Xoffs: 1}, "send_request: on"},
 	} {
-		if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), tt.ask); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), tt.ask); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q in it", tt.ask, err, tt.want)
 		}
 	}
@@ -175,7 +183,8 @@ func TestHeadroomCheckIsBrokenOff(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "the peer fills the link", func() bool { return p.snapshot(1).Counters.Streamed > 100 })
-	if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 1}); err == nil || !strings.Contains(err.Error(), "another check") {
+	if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1",
+		Xoffs: 1}); err == nil || !strings.Contains(err.Error(), "another check") {
 		t.Errorf("a second check: %v", err)
 	}
 	cancel()

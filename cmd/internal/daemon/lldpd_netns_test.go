@@ -31,7 +31,8 @@ func program(t *testing.T, name, debian string) string {
 	return ""
 }
 
-// needsRoot leaves out what a program does not do in a user namespace, which knows one user: it changes to a user of its own.
+// needsRoot leaves out what a program does not do in a user namespace, which knows one user: it changes to a user of
+// its own.
 func needsRoot(t *testing.T, name string) {
 	t.Helper()
 	users, err := os.ReadFile("/proc/self/uid_map")
@@ -58,7 +59,8 @@ func startLLDPD(t *testing.T, n *lab.Node) *otherEnd {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755)) // lldpd does not stay root
 	o := &otherEnd{t: t, cli: program(t, "lldpcli", "lldpd"), socket: filepath.Join(dir, "s")}
-	script := fmt.Sprintf("mount -t tmpfs none /run && mkdir -p /run/lldpd && exec %s -d -u %s -I eth0 -O /dev/null -S 'another switch'", path, o.socket)
+	script := fmt.Sprintf("mount -t tmpfs none /run && mkdir -p /run/lldpd && exec %s -d -u %s -I eth0 -O /dev/null "+
+		"-S 'another switch'", path, o.socket)
 	o.process, err = n.Start(lab.Command{Name: "lldpd", Argv: []string{"unshare", "-m", "sh", "-c", script}})
 	must(t, err)
 	t.Cleanup(func() {
@@ -138,7 +140,8 @@ func TestLLDPD(t *testing.T) {
 
 	eventually(t, "the switch knows lldpd", func() bool { return len(r.port1().Neighbors) == 1 })
 	n := r.port1().Neighbors[0]
-	if n.SystemDescription == nil || *n.SystemDescription != "another switch" || n.PortID != hostMAC(1).String() || n.PFC != nil || n.TTLSeconds != 4 {
+	if n.SystemDescription == nil || *n.SystemDescription != "another switch" || n.PortID != hostMAC(1).String() ||
+		n.PFC != nil || n.TTLSeconds != 4 {
 		t.Errorf("neighbor %+v", n)
 	}
 	if d := r.port1().DCBX; d.Reason != "no-peer" || d.MeasurementAgreed || d.Peer {
@@ -150,12 +153,16 @@ func TestLLDPD(t *testing.T) {
 	if d := r.port1().DCBX; d.Reason != "peer" || !d.MeasurementAgreed || d.Mismatch {
 		t.Errorf("following: %+v", d)
 	}
-	eventually(t, "lldpd hears of it", func() bool { return strings.Contains(o.must("show", "neighbors", "details"), "A8,30") })
+	eventually(t, "lldpd hears of it", func() bool {
+		return strings.Contains(o.must("show", "neighbors", "details"),
+			"A8,30")
+	})
 	o.tells("11", "08,30")
 	eventually(t, "the measurement is not agreed any more", func() bool { return !r.d.Agreement(portName(1)).Agreed() })
 	o.tells("12", "00,63,12,b7")
 	eventually(t, "the application is heard", func() bool {
-		return slices.Equal(r.port1().Neighbors[0].Applications, []api.DCBXApp{{Priority: 3, Selector: 3, Protocol: 4791}})
+		return slices.Equal(r.port1().Neighbors[0].Applications,
+			[]api.DCBXApp{{Priority: 3, Selector: 3, Protocol: 4791}})
 	})
 	o.tells("11", "08,30,00") // an octet too long
 	eventually(t, "the port is on its own", func() bool { return r.snapshot(1).Config.Lossless == 0x08 })
@@ -179,26 +186,31 @@ func TestGoodbye(t *testing.T) {
 	eventually(t, "lldpd has forgotten it", func() bool { return !strings.Contains(o.must("show", "neighbors"), "p1") })
 }
 
-// lldpad, the reference of DCBX on Linux, reads every TLV of every version as it was meant. It runs the exchange itself only
-// on interfaces with DCB support in the kernel's driver, which veth has not: that it takes over our priorities is NOT TESTED
-// here, only that it reads from our frames those that it would take over.
+// lldpad, the reference of DCBX on Linux, reads every TLV of every version as it was meant. It runs the exchange itself
+// only on interfaces with DCB support in the kernel's driver, which veth has not: that it takes over our priorities is
+// NOT TESTED here, only that it reads from our frames those that it would take over.
 func TestLLDPAD(t *testing.T) {
 	needsRoot(t, "lldpad")
 	path, tool := program(t, "lldpad", "lldpad"), program(t, "lldptool", "lldpad")
 	for version, want := range map[string][]string{
-		"ieee": {"MAC: " + portMAC(1).String(), "Ifname: p1", "121", "Enabled capabilities: Bridge", "PRIO_MAP: 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7",
-			"TSA_MAP: 0:ets 1:ets 2:ets 3:ets 4:ets 5:ets 6:strict 7:ets", "PFC capable traffic classes: 8", "PFC enabled: 3", "Prio 3", "UDP or DCCP Port: 4791"},
+		"ieee": {"MAC: " + portMAC(1).String(), "Ifname: p1", "121", "Enabled capabilities: Bridge",
+			"PRIO_MAP: 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7", "TSA_MAP: 0:ets 1:ets 2:ets 3:ets 4:ets 5:ets 6:strict 7:ets",
+			"PFC capable traffic classes: 8", "PFC enabled: 3", "Prio 3", "UDP or DCCP Port: 4791"},
 		"cee": {"CEE DCBX TLV", "Enabled, Not Willing, No Error", "PFC enabled priorities: 3",
-			"PGID Priorities:  0:[0] 1:[1] 2:[2] 3:[3] 4:[4] 5:[5] 7:[7] 15:[6]", "TCP/UDP Port: 0x12b7, Priority Map: 0x08"},
-		// lldptool prints the strict 2 of priority 6 as that of a group; in lldpad itself, which would act on it, it is that of the link.
+			"PGID Priorities:  0:[0] 1:[1] 2:[2] 3:[3] 4:[4] 5:[5] 7:[7] 15:[6]",
+			"TCP/UDP Port: 0x12b7, Priority Map: 0x08"},
+		// lldptool prints the strict 2 of priority 6 as that of a group; in lldpad itself, which would act on it, it is
+		// that of the link.
 		"cin": {"CIN DCBX TLV", "SeqNo: 1, AckNo: 0", "Enabled, Not Willing, No Error", "PFC enabled priorities: 3",
 			"BWG Percentages: 0:48% 1:1% 2:1% 3:47% 4:1% 5:1% 6:0% 7:1%", "3:[3-100%]", "6:[6(gs)-0%] 7:[7-100%]"},
 	} {
 		t.Run(version, func(t *testing.T) {
 			r := newRig(t, 1, lab.LinkOptions{})
 			r.start(setup{keys: "preset: roce\nlldp: {dcbx: " + version + "}"})
-			script := fmt.Sprintf("mount -t tmpfs none /run && mount -t tmpfs none /var/lib && mkdir -p /var/lib/lldpad && exec %s -f /var/lib/lldpad/lldpad.conf -p", path)
-			p, err := r.host(1).Start(lab.Command{Name: "lldpad", Argv: []string{"unshare", "-m", "-i", "sh", "-c", script}})
+			script := fmt.Sprintf("mount -t tmpfs none /run && mount -t tmpfs none /var/lib && mkdir -p "+
+				"/var/lib/lldpad && exec %s -f /var/lib/lldpad/lldpad.conf -p", path)
+			p, err := r.host(1).Start(lab.Command{Name: "lldpad", Argv: []string{"unshare", "-m", "-i", "sh", "-c",
+				script}})
 			must(t, err)
 			t.Cleanup(func() { _ = p.Stop(syscall.SIGTERM, 2*time.Second) })
 			lldptool := func(args ...string) (string, error) {

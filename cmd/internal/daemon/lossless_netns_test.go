@@ -11,8 +11,8 @@ import (
 const smallBuffers = "buffer: {lossless: {size: 256KiB}, lossy: {size: 64KiB}}\npriorities: {lossless: [3]}\n"
 
 // Two hosts send faster than a third one's port. Under PFC priority 3 all arrives, and priority 0 does not; under PAUSE
-// all of it does. It is so where one worker serves all ports, and where ports have workers of their own, as on a machine
-// with many CPUs.
+// all of it does. It is so where one worker serves all ports, and where ports have workers of their own, as on a
+// machine with many CPUs.
 func TestOversubscription(t *testing.T) {
 	for _, workers := range []string{"auto", "per-port"} {
 		for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {

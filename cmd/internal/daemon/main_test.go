@@ -70,7 +70,8 @@ func switchProcess(path string) int {
 	return 0
 }
 
-// dropAndRestart becomes the same program again without a capability. Only a new program loses it in all threads at once.
+// dropAndRestart becomes the same program again without a capability. Only a new program loses it in all threads at
+// once.
 func dropAndRestart(text string) error {
 	var capability uintptr
 	if _, err := fmt.Sscan(text, &capability); err != nil {

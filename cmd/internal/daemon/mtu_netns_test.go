@@ -13,12 +13,13 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A TAP whose name an interface has already is down and says why and what to do, the other ports go on, and it works as soon as the
-// name is free.
+// A TAP whose name an interface has already is down and says why and what to do, the other ports go on, and it works as
+// soon as the name is free.
 func TestTAPNameTaken(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	r.start(setup{ports: map[int]string{3: "kind: tap"}, ready: []int{1, 2}})
-	why := "TAP p3: interface p3 exists already and is a veth: delete it (" + port.CommandIn(r.sw.Path(), "ip link del dev p3") + "), or give the TAP another name with interface: NAME"
+	why := "TAP p3: interface p3 exists already and is a veth: delete it (" + port.CommandIn(r.sw.Path(),
+		"ip link del dev p3") + "), or give the TAP another name with interface: NAME"
 	if got := r.state(3); got != why {
 		t.Errorf("state %q, want %q", got, why)
 	}
@@ -32,8 +33,9 @@ func TestTAPNameTaken(t *testing.T) {
 	r.passes(1, 2)
 }
 
-// Where an interface takes shorter frames than its port, that is said with both numbers and what to do, once, also after a change of
-// either, and the port works with what fits. The command runs as it is said: the port is in another namespace than the daemon.
+// Where an interface takes shorter frames than its port, that is said with both numbers and what to do, once, also
+// after a change of either, and the port works with what fits. The command runs as it is said: the port is in another
+// namespace than the daemon.
 func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	big := setup{ports: map[int]string{1: "mtu: 9000"}}
@@ -46,7 +48,8 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 		})
 	}
 	command := port.CommandIn(r.sw.Path(), "ip link set dev p1 mtu 9000")
-	tells(1, "interface p1 has an MTU of 1500, below the port's mtu of 9000: longer frames cannot leave by it ("+command+", at the far end too")
+	tells(1, "interface p1 has an MTU of 1500, below the port's mtu of 9000: longer frames cannot leave by it ("+
+		command+", at the far end too")
 	r.passes(1, 2)
 	if out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
@@ -63,8 +66,8 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	}
 }
 
-// A host whose MTU is larger than its port's is told of by show events, once for a configuration: with its address, the length of the
-// first frame too long and what to do. Its other frames pass, as do others'.
+// A host whose MTU is larger than its port's is told of by show events, once for a configuration: with its address, the
+// length of the first frame too long and what to do. Its other frames pass, as do others'.
 func TestFarEndMTUAboveThePorts(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{MTU: 3000}) // a veth of 1500 would drop the frames itself
 	same := setup{keys: "priorities: {lossless: [3]}", each: "speed: 1G"}
@@ -77,7 +80,8 @@ func TestFarEndMTUAboveThePorts(t *testing.T) {
 		for range 5 {
 			must(t, h1.Send(frame.VnetHeader{}, tagged(ipv4UDP(1, 2, 0, octets-14-28), 0x8100, 3<<13)))
 		}
-		eventually(t, "the frames are dropped", func() bool { return r.snapshot(1).Counters.Drops[3][dataplane.DropOversize] == before+5 })
+		eventually(t, "the frames are dropped",
+			func() bool { return r.snapshot(1).Counters.Drops[3][dataplane.DropOversize] == before+5 })
 		r.passes(1, 2)
 		r.passes(2, 1)
 	}
@@ -85,13 +89,15 @@ func TestFarEndMTUAboveThePorts(t *testing.T) {
 		t.Helper()
 		reply, err := client.Show(t.Context(), "events")
 		must(t, err)
-		all := slices.DeleteFunc(reply.(*api.Events).Events, func(e api.Event) bool { return e.Kind != string(dataplane.EventOversize) })
+		all := slices.DeleteFunc(reply.(*api.Events).Events,
+			func(e api.Event) bool { return e.Kind != string(dataplane.EventOversize) })
 		if len(all) != len(want) {
 			t.Fatalf("events %+v, want %d", all, len(want))
 		}
 		for i, e := range all {
 			if *e.Port != "p1" || *e.Peer != hostMAC(1).String() || !strings.Contains(e.Text, want[i]) {
-				t.Errorf("event of port %s about %s: %s\nwant one of p1 about %s: %s", *e.Port, *e.Peer, e.Text, hostMAC(1), want[i])
+				t.Errorf("event of port %s about %s: %s\nwant one of p1 about %s: %s", *e.Port, *e.Peer, e.Text,
+					hostMAC(1), want[i])
 			}
 		}
 	}

@@ -34,9 +34,10 @@ func (d *Daemon) configureLLDP(p *portLink) {
 		return
 	}
 	number := p.number
-	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.handleUpdate, func(out bool, frame []byte, now int64) {
-		d.runner.TapBeside(number, out, frame, now)
-	})
+	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.handleUpdate,
+		func(out bool, frame []byte, now int64) {
+			d.runner.TapBeside(number, out, frame, now)
+		})
 	p.speaker.setLink(p.up)
 	d.renegotiate.Store(true) // what the port has may be from a neighbour of before
 	d.kick()
@@ -70,21 +71,26 @@ func (d *Daemon) lldpConfig(p *portLink) lldp.Config {
 		d.chassis = p.at.link.MAC
 	}
 	chassis := string(d.chassis[:])
-	return lldp.Config{MAC: p.at.link.MAC, Interval: int(d.cfg.LLDP.Interval / time.Second), Hold: d.cfg.LLDP.Hold, Local: lldp.PDU{
-		Chassis: lldp.ID{Subtype: lldp.ChassisMAC, Value: chassis}, Port: lldp.ID{Subtype: lldp.PortIfName, Value: p.cfg.Name},
-		PortDescription: p.cfg.Interface, SystemName: d.cfg.Name,
-		SystemDescription: "pfcswitch " + api.ThisVersion().Version + ", a software Ethernet switch that sends and obeys PAUSE and PFC",
-		Capabilities:      &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
-		Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: chassis, Numbering: lldp.NumberIfIndex,
-			Interface: uint32(p.at.link.Index)}},
-	}}
+	return lldp.Config{MAC: p.at.link.MAC, Interval: int(d.cfg.LLDP.Interval / time.Second), Hold: d.cfg.LLDP.Hold,
+		Local: lldp.PDU{
+			Chassis: lldp.ID{Subtype: lldp.ChassisMAC, Value: chassis}, Port: lldp.ID{Subtype: lldp.PortIfName,
+				Value: p.cfg.Name},
+			PortDescription: p.cfg.Interface, SystemName: d.cfg.Name,
+			SystemDescription: "pfcswitch " + api.ThisVersion().Version +
+				", a software Ethernet switch that sends and obeys PAUSE and PFC",
+			Capabilities: &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
+			Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: chassis,
+				Numbering: lldp.NumberIfIndex,
+				Interface: uint32(p.at.link.Index)}},
+		}}
 }
 
 // dcbxConfig is what a port asks for by DCBX.
 func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
 	l := &d.cfg.LLDP
-	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.unwilling, HigherWins: l.TieBreak == config.TieHigher,
-		IEEEBit: l.BitIEEE, LegacyBit: l.BitLegacy, Hold: int64(l.ChangeHold), MAC: p.at.link.MAC,
+	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.unwilling,
+		HigherWins: l.TieBreak == config.TieHigher, IEEEBit: l.BitIEEE, LegacyBit: l.BitLegacy,
+		Hold: int64(l.ChangeHold), MAC: p.at.link.MAC,
 		CanPFC: p.cfg.FlowControl == config.FlowPFC}
 	if m.CanPFC {
 		m.PFC = d.cfg.Priorities.Lossless
@@ -98,8 +104,8 @@ func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
 	return m
 }
 
-var dcbxModes = map[config.DCBX]dcbx.Mode{config.DCBXAuto: dcbx.ModeAuto, config.DCBXIEEE: dcbx.ModeIEEE, config.DCBXCEE: dcbx.ModeCEE,
-	config.DCBXCIN: dcbx.ModeCIN, config.DCBXOff: dcbx.ModeOff}
+var dcbxModes = map[config.DCBX]dcbx.Mode{config.DCBXAuto: dcbx.ModeAuto, config.DCBXIEEE: dcbx.ModeIEEE,
+	config.DCBXCEE: dcbx.ModeCEE, config.DCBXCIN: dcbx.ModeCIN, config.DCBXOff: dcbx.ModeOff}
 
 // roceDSCP is the usual DSCP of RoCEv2.
 const roceDSCP = 26
@@ -271,16 +277,19 @@ func outcomeSentence(n *lldpUpdate) (text string, why bool) {
 	case o == nil:
 		return "", false
 	case o.Mismatch && (!n.before.Mismatch || n.before.PFC != o.PFC || n.before.Reason != o.Reason):
-		return fmt.Sprintf("PFC does not agree with %s (%v): it has priorities %v, and only %v stay lossless here: give both ends the same, or write lldp.willing: true at one",
+		return fmt.Sprintf("PFC does not agree with %s (%v): it has priorities %v, and only %v stay lossless here: "+
+			"give both ends the same, or write lldp.willing: true at one",
 			n.neighbour, o.Reason, api.Priorities(n.peerPFC), api.Priorities(o.PFC)), true
 	case o.Reason == dcbx.ReasonSeveral && n.before.Reason != o.Reason:
 		return "several neighbours speak on one link: none is followed, and the configuration holds", true
-	case (o.Reason == dcbx.ReasonPeer || o.Reason == dcbx.ReasonTiePeer) && (n.before.Reason != o.Reason || n.before.PFC != o.PFC):
+	case (o.Reason == dcbx.ReasonPeer || o.Reason == dcbx.ReasonTiePeer) && (n.before.Reason != o.Reason ||
+		n.before.PFC != o.PFC):
 		return fmt.Sprintf("the port follows %s: priorities %v are lossless", n.neighbour, api.Priorities(o.PFC)), true
 	case n.before.Mismatch && !o.Mismatch, n.before.PFC != o.PFC:
 		return fmt.Sprintf("priorities %v are lossless (%v)", api.Priorities(o.PFC), o.Reason), true
 	case n.before.ETSAdopted != o.ETSAdopted:
-		return "the shares of the egress queues follow " + map[bool]string{true: "the neighbour", false: "the configuration"}[o.ETSAdopted], false
+		return "the shares of the egress queues follow " + map[bool]string{true: "the neighbour",
+			false: "the configuration"}[o.ETSAdopted], false
 	}
 	return "", false
 }
@@ -337,7 +346,8 @@ func (r *statusChange) text(lossless uint8) string {
 		version = fmt.Sprintf("the port speaks DCBX in version %v now, no longer in %v", r.to.version, r.from.version)
 	}
 	if r.from.reason != r.to.reason {
-		why = fmt.Sprintf("priorities %v are lossless, now because %s (%v)", api.Priorities(lossless), reasonTexts[r.to.reason], r.to.reason)
+		why = fmt.Sprintf("priorities %v are lossless, now because %s (%v)", api.Priorities(lossless),
+			reasonTexts[r.to.reason], r.to.reason)
 	}
 	if version != "" && why != "" {
 		return version + "; " + why

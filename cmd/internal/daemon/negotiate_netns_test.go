@@ -48,11 +48,14 @@ func newPairOf(t *testing.T, keys [2]string, port string) *pair {
 	if port != "" {
 		port += ", "
 	}
-	p := &pair{t: t, lab: l, port: port, dir: t.TempDir(), nodes: [2]*lab.Node{labtest.Node(t, l, "a"), labtest.Node(t, l, "b")}}
-	must(t, l.Link(p.nodes[0], "p1", p.nodes[1], "p1", lab.LinkOptions{MACs: [2]net.HardwareAddr{portMAC(1), portMAC(2)}}))
+	p := &pair{t: t, lab: l, port: port, dir: t.TempDir(), nodes: [2]*lab.Node{labtest.Node(t, l, "a"),
+		labtest.Node(t, l, "b")}}
+	must(t, l.Link(p.nodes[0], "p1", p.nodes[1], "p1",
+		lab.LinkOptions{MACs: [2]net.HardwareAddr{portMAC(1), portMAC(2)}}))
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
-		if err := goleak.Find(before, goleak.IgnoreAnyFunction("pfcswitch/cmd/internal/lab.(*Process).runSampler")); err != nil {
+		err := goleak.Find(before, goleak.IgnoreAnyFunction("pfcswitch/cmd/internal/lab.(*Process).runSampler"))
+		if err != nil {
 			t.Errorf("the switches have ended and something goes on: %v", err)
 		}
 	})
@@ -78,7 +81,8 @@ func (p *pair) parse(i int, keys string) *config.Config {
 // text is the configuration of an end.
 func (p *pair) text(i int, keys string) string {
 	name := p.nodes[i].Name()
-	return fmt.Sprintf("name: %s\nmetrics: {listen: off}\napi: {socket: %s/%s.sock}\n%s\nports: {p1: {%snetns: %s}}\n", name, p.dir, name, keys, p.port, p.nodes[i].Path())
+	return fmt.Sprintf("name: %s\nmetrics: {listen: off}\napi: {socket: %s/%s.sock}\n%s\nports: {p1: {%snetns: %s}}\n",
+		name, p.dir, name, keys, p.port, p.nodes[i].Path())
 }
 
 func (p *pair) told(i int) api.LLDPPort {
@@ -113,7 +117,8 @@ func (p *pair) agrees(i int, version, reason string, mask uint8) {
 	p.t.Helper()
 	eventually(p.t, fmt.Sprintf("%s: %s, %s, %#x", p.nodes[i].Name(), version, reason, mask), func() bool {
 		d := p.told(i).DCBX
-		return d.Version == version && d.Reason == reason && p.lossless(i) == mask && slices.Equal(d.LosslessPriorities, api.Priorities(mask))
+		return d.Version == version && d.Reason == reason && p.lossless(i) == mask && slices.Equal(d.LosslessPriorities,
+			api.Priorities(mask))
 	})
 }
 
@@ -130,31 +135,42 @@ func TestTwoSwitches(t *testing.T) {
 		agreed         bool
 	}{
 		{"the same", lossless("3"), lossless("3"), "ieee", [2]string{"own", "own"}, [2]uint8{8, 8}, false, true},
-		{"one follows", lossless("3, 4"), lossless("5") + "lldp: {willing: true}", "ieee", [2]string{"own", "peer"}, [2]uint8{0x18, 0x18}, false, true},
-		{"both follow", lossless("3") + "lldp: {willing: true}", lossless("5") + "lldp: {willing: true}", "ieee", [2]string{"tie-peer", "tie-own"}, [2]uint8{0x20, 0x20}, false, true},
-		{"they differ", lossless("3, 4"), lossless("4, 5"), "ieee", [2]string{"mismatch", "mismatch"}, [2]uint8{0x10, 0x10}, true, true},
-		{"one is old", lossless("3"), lossless("3") + "lldp: {bit_ieee: off, bit_legacy: off}", "ieee", [2]string{"own", "own"}, [2]uint8{8, 8}, false, false},
-		{"one speaks CEE", lossless("3"), lossless("5") + "lldp: {dcbx: cee, willing: true}", "cee", [2]string{"own", "peer"}, [2]uint8{8, 8}, false, true},
-		{"one speaks CIN", lossless("3") + "lldp: {dcbx: cin}", lossless("5") + "lldp: {willing: true}", "cin", [2]string{"own", "peer"}, [2]uint8{8, 8}, false, true},
-		{"CEE and they differ", lossless("3, 4") + "lldp: {dcbx: cee}", lossless("4, 5"), "cee", [2]string{"mismatch", "mismatch"}, [2]uint8{0x10, 0x10}, true, true},
+		{"one follows", lossless("3, 4"), lossless("5") + "lldp: {willing: true}", "ieee", [2]string{"own", "peer"},
+			[2]uint8{0x18, 0x18}, false, true},
+		{"both follow", lossless("3") + "lldp: {willing: true}", lossless("5") + "lldp: {willing: true}", "ieee",
+			[2]string{"tie-peer", "tie-own"}, [2]uint8{0x20, 0x20}, false, true},
+		{"they differ", lossless("3, 4"), lossless("4, 5"), "ieee", [2]string{"mismatch", "mismatch"},
+			[2]uint8{0x10, 0x10}, true, true},
+		{"one is old", lossless("3"), lossless("3") + "lldp: {bit_ieee: off, bit_legacy: off}", "ieee",
+			[2]string{"own", "own"}, [2]uint8{8, 8}, false, false},
+		{"one speaks CEE", lossless("3"), lossless("5") + "lldp: {dcbx: cee, willing: true}", "cee",
+			[2]string{"own", "peer"}, [2]uint8{8, 8}, false, true},
+		{"one speaks CIN", lossless("3") + "lldp: {dcbx: cin}", lossless("5") + "lldp: {willing: true}", "cin",
+			[2]string{"own", "peer"}, [2]uint8{8, 8}, false, true},
+		{"CEE and they differ", lossless("3, 4") + "lldp: {dcbx: cee}", lossless("4, 5"), "cee",
+			[2]string{"mismatch", "mismatch"}, [2]uint8{0x10, 0x10}, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPair(t, [2]string{tt.one, tt.two})
 			for i := range p.ends {
 				p.agrees(i, tt.version, tt.reason[i], tt.mask[i])
 				d, n := p.told(i).DCBX, p.told(i).Neighbors
-				if d.Mismatch != tt.mismatch || d.MeasurementAgreed != tt.agreed || p.ends[i].Agreement("p1").Agreed() != tt.agreed {
+				if d.Mismatch != tt.mismatch || d.MeasurementAgreed != tt.agreed ||
+					p.ends[i].Agreement("p1").Agreed() != tt.agreed {
 					t.Errorf("%s: %+v", p.nodes[i].Name(), d)
 				}
-				if len(n) != 1 || *n[0].SystemName != p.nodes[1-i].Name() || n[0].PortID != "p1" || n[0].ChassisID != portMAC(2-i).String() {
+				if len(n) != 1 || *n[0].SystemName != p.nodes[1-i].Name() || n[0].PortID != "p1" ||
+					n[0].ChassisID != portMAC(2-i).String() {
 					t.Errorf("%s: neighbors %+v", p.nodes[i].Name(), n)
 				}
 				if !slices.ContainsFunc(p.told(i).Transitions, func(x api.LLDPTransition) bool {
-					return x.Machine == "transmit" && x.From == "info-frame" && x.To == "idle" && x.Cause == "sent" && x.AgeNs > 0 && x.AgeNs < int64(time.Minute)
+					return x.Machine == "transmit" && x.From == "info-frame" && x.To == "idle" && x.Cause == "sent" &&
+						x.AgeNs > 0 && x.AgeNs < int64(time.Minute)
 				}) {
 					t.Errorf("%s: transitions %+v", p.nodes[i].Name(), p.told(i).Transitions)
 				}
-				told := slices.ContainsFunc(p.events(i, dataplane.EventDCBX), func(s string) bool { return strings.Contains(s, "does not agree with") })
+				told := slices.ContainsFunc(p.events(i, dataplane.EventDCBX),
+					func(s string) bool { return strings.Contains(s, "does not agree with") })
 				if told != tt.mismatch {
 					t.Errorf("%s: events %q", p.nodes[i].Name(), p.events(i, dataplane.EventDCBX))
 				}
@@ -167,7 +183,8 @@ func TestTwoSwitches(t *testing.T) {
 				}
 				if !tt.agreed {
 					eventually(t, "the headroom is to be set by hand", func() bool {
-						return p.found(i).ManualRequired && p.warned(i) > 0 && p.ends[i].metricsPorts()[0].ManualHeadroom
+						return p.found(i).ManualRequired && p.warned(i) > 0 &&
+							p.ends[i].metricsPorts()[0].ManualHeadroom
 					})
 				}
 			}
@@ -179,7 +196,8 @@ func TestTwoSwitches(t *testing.T) {
 func TestOneEndHasNoPFC(t *testing.T) {
 	for _, version := range []string{"cee", "cin"} {
 		t.Run(version, func(t *testing.T) {
-			keys := [2]string{lossless("3") + "lldp: {change_hold: 0s, dcbx: " + version + "}", lossless("3") + "lldp: {change_hold: 0s}"}
+			keys := [2]string{lossless("3") + "lldp: {change_hold: 0s, dcbx: " + version + "}",
+				lossless("3") + "lldp: {change_hold: 0s}"}
 			p := newPair(t, keys)
 			p.agrees(1, version, "own", 8)
 			speaks := "the port speaks DCBX in version " + version + " now, no longer in ieee"
@@ -197,11 +215,13 @@ func TestOneEndHasNoPFC(t *testing.T) {
 					p.agrees(i, version, end.reason, end.mask)
 				}
 				mismatch := end.mask == 0
-				if d, m := p.told(1).DCBX, p.ends[1].metricsPorts()[0].LLDP; d.Mismatch != mismatch || m == nil || m.Mismatch != mismatch {
+				if d, m := p.told(1).DCBX, p.ends[1].metricsPorts()[0].LLDP; d.Mismatch != mismatch || m == nil ||
+					m.Mismatch != mismatch {
 					t.Errorf("%s: %+v, metrics %+v", end.reason, d, m)
 				}
 				if texts := p.events(1, dataplane.EventDCBX); !strings.Contains(texts[len(texts)-1], map[bool]string{
-					true: "does not agree with a (disabled): it has priorities [], and only [] stay lossless here", false: "priorities [3] are lossless (own)"}[mismatch]) {
+					true:  "does not agree with a (disabled): it has priorities [], and only [] stay lossless here",
+					false: "priorities [3] are lossless (own)"}[mismatch]) {
 					t.Errorf("%s: events %q", end.reason, texts)
 				}
 			}
@@ -209,14 +229,15 @@ func TestOneEndHasNoPFC(t *testing.T) {
 	}
 }
 
-// What was taken over ends with the neighbour: it says goodbye, and the configuration holds again. A neighbour that comes
-// back is followed again, also through an interface that is new.
+// What was taken over ends with the neighbour: it says goodbye, and the configuration holds again. A neighbour that
+// comes back is followed again, also through an interface that is new.
 func TestNeighbourComesAndGoes(t *testing.T) {
 	p := newPair(t, [2]string{lossless("3"), lossless("5") + "lldp: {willing: true, change_hold: 0s}"})
 	p.agrees(1, "ieee", "peer", 8)
 	p.halt[0]()
 	p.agrees(1, "ieee", "no-peer", 0x20)
-	if texts := p.events(1, dataplane.EventLLDP); !strings.Contains(strings.Join(texts, "\n"), "a, port p1, has stopped speaking LLDP") {
+	if texts := p.events(1, dataplane.EventLLDP); !strings.Contains(strings.Join(texts, "\n"),
+		"a, port p1, has stopped speaking LLDP") {
 		t.Errorf("events %q", texts)
 	}
 	p.start(0, lossless("3"))
@@ -272,7 +293,8 @@ func TestNeighbourAsksForTooMuch(t *testing.T) {
 		lossless("3") + "buffer: {lossless: {size: 100KiB}, headroom: 20KiB}\nlldp: {willing: true, change_hold: 0s}"})
 	p.agrees(1, "ieee", "mismatch", 8)
 	eventually(t, "an event says so", func() bool {
-		return slices.ContainsFunc(p.events(1, dataplane.EventPort), func(s string) bool { return strings.Contains(s, "does not fit, and the port follows it no longer") })
+		return slices.ContainsFunc(p.events(1, dataplane.EventPort),
+			func(s string) bool { return strings.Contains(s, "does not fit, and the port follows it no longer") })
 	})
 	_, err := p.ends[1].Apply(t.Context(), p.parse(1, lossless("3")+"lldp: {willing: true, change_hold: 0s}"))
 	must(t, err)
@@ -284,15 +306,18 @@ func TestNeighbourAsksForTooMuch(t *testing.T) {
 func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	const hold = 300 * time.Millisecond
-	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {willing: true, change_hold: 300ms}", each: at100M})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {willing: true, " +
+		"change_hold: 300ms}", each: at100M})
 	before := r.snapshot(1).Config.Lossless
-	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+		r.station(3, macctl.ModePFC, 100e6)
 	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
 	must(t, err)
 	defer s.Close()
 	tell := func(ttl uint16, mask uint8) {
-		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: ttl,
-			Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11, Info: string([]byte{0x08, mask})}}}
+		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal,
+			Value: "1"}, TTL: ttl, Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11,
+			Info: string([]byte{0x08, mask})}}}
 		must(t, s.Send(frame.VnetHeader{}, lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)))
 	}
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
@@ -317,8 +342,8 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	r.noLosslessDrops()
 }
 
-// A thousand neighbours and frames that are none: a few are kept for as long as they say, nobody is followed, and the port
-// forwards meanwhile.
+// A thousand neighbours and frames that are none: a few are kept for as long as they say, nobody is followed, and the
+// port forwards meanwhile.
 func TestThousandNeighboursOnALink(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{keys: "priorities: {lossless: [3]}\nlldp: {willing: true, change_hold: 0s}"})
@@ -327,7 +352,8 @@ func TestThousandNeighboursOnALink(t *testing.T) {
 	defer s.Close()
 	begun := time.Now()
 	for i := range 1000 {
-		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: fmt.Sprint(i)}, Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: 2,
+		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: fmt.Sprint(i)},
+			Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: 2,
 			Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11, Info: "\x08\xf0"}}}
 		b := lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)
 		must(t, s.Send(frame.VnetHeader{}, b))
@@ -339,9 +365,11 @@ func TestThousandNeighboursOnALink(t *testing.T) {
 	}
 	eventually(t, "only a few are kept", func() bool {
 		p := r.port1()
-		return len(p.Neighbors) == lldp.MaxNeighbours && p.DCBX.Reason == "several-peers" && p.Statistics.DiscardedFrames > 0
+		return len(p.Neighbors) == lldp.MaxNeighbours && p.DCBX.Reason == "several-peers" &&
+			p.Statistics.DiscardedFrames > 0
 	})
-	eventually(t, "nobody of them is followed", func() bool { return r.snapshot(1).Config.Lossless == 0x08 }) // as the first was
+	// as the first was
+	eventually(t, "nobody of them is followed", func() bool { return r.snapshot(1).Config.Lossless == 0x08 })
 	r.passes(1, 2)
 	eventually(t, "they are forgotten", func() bool { return len(r.port1().Neighbors) == 0 })
 	if got := len(r.events(dataplane.EventLLDP, 1)); got == 0 || got > 20 {

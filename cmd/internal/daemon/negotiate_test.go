@@ -31,7 +31,8 @@ func TestOutcomeSentence(t *testing.T) {
 		want    string
 	}{
 		{"the same at both ends", alone, same, ""},
-		{"mismatch", alone, mismatch, "PFC does not agree with spine (mismatch): it has priorities [3 4], and only [3] stay lossless here"},
+		{"mismatch", alone, mismatch, "PFC does not agree with spine (mismatch): it has priorities [3 4], and only " +
+			"[3] stay lossless here"},
 		{"still", mismatch, mismatch, ""},
 		{"mismatch is over", mismatch, same, "priorities [3] are lossless (own)"},
 		{"follows", alone, follows, "the port follows spine: priorities [4 5] are lossless"},
@@ -74,11 +75,12 @@ func TestRocePriority(t *testing.T) {
 	}
 }
 
-// What the buffer is too full for is not what never fits: the port goes on wanting it, says so once, holds up other changes
-// only for a moment, and has it when the buffer has drained.
+// What the buffer is too full for is not what never fits: the port goes on wanting it, says so once, holds up other
+// changes only for a moment, and has it when the buffer has drained.
 func TestBusyBufferKeepsTheWish(t *testing.T) {
 	const before, after = 0x08, 0x18
-	d := unplugged(t, "priorities: {lossless: [3, 4]}\nbuffer: {lossless: {size: 120KiB, alpha: 8}, headroom: 20KiB}", "flow_control: pfc")
+	d := unplugged(t, "priorities: {lossless: [3, 4]}\nbuffer: {lossless: {size: 120KiB, alpha: 8}, headroom: 20KiB}",
+		"flow_control: pfc")
 	less := asConfigured(d.cfg)
 	less.Lossless = before
 	must(t, d.applyNegotiated(t.Context(), "p1", &less))
@@ -90,7 +92,8 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 			t.Errorf("everything else waits for %v", took)
 		}
 		if got := losslessOf(d, "p1"); got != before || d.ports["p1"].unwilling || !d.renegotiate.Load() {
-			t.Errorf("try %d: lossless are %#x, stubborn %v, to be tried again %v", i, got, d.ports["p1"].unwilling, d.renegotiate.Load())
+			t.Errorf("try %d: lossless are %#x, stubborn %v, to be tried again %v", i, got, d.ports["p1"].unwilling,
+				d.renegotiate.Load())
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -98,7 +101,8 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 	go func() { defer close(ran); d.Run(ctx) }()
 	eventually(t, "Run tries", func() bool { return !d.renegotiate.Load() })
 	eventually(t, "it was in vain", d.renegotiate.Load)
-	must(t, d.runner.Do(func(sw *dataplane.Switch) error { sw.SetUp(1, false, dataplane.Now()); return nil })) // what is queued there goes
+	// what is queued there goes
+	must(t, d.runner.Do(func(sw *dataplane.Switch) error { sw.SetUp(1, false, dataplane.Now()); return nil }))
 	eventually(t, "Run has tried again", func() bool { return losslessOf(d, "p1") == after })
 	cancel()
 	<-ran
@@ -168,17 +172,22 @@ func TestDCBXStatusChanges(t *testing.T) {
 		want    []string
 	}{
 		{"nothing", alone, alone, nil},
-		{"CEE", alone, with(dcbx.VersionCEE, dcbx.ReasonWaiting), []string{"the port speaks DCBX in version cee now, no longer in ieee; " +
-			"priorities [3] are lossless, now because the neighbour has not acknowledged yet what it was told (waiting)"}},
+		{"CEE", alone, with(dcbx.VersionCEE, dcbx.ReasonWaiting),
+			[]string{"the port speaks DCBX in version cee now, no longer in ieee; priorities [3] are lossless, now " +
+				"because the neighbour has not acknowledged yet what it was told (waiting)"}},
 		{"PFC is not told", alone, with(dcbx.VersionIEEE, dcbx.ReasonNoTLV),
 			[]string{"priorities [3] are lossless, now because the neighbour tells nothing of PFC (no-tlv)"}},
 		{"PFC is told twice", alone, with(dcbx.VersionIEEE, dcbx.ReasonDuplicate),
-			[]string{"priorities [3] are lossless, now because the neighbour tells PFC twice, which is void (duplicate-tlv)"}},
-		{"another version and mask", alone, follows, []string{"the port speaks DCBX in version cee now, no longer in ieee",
-			"the port follows spine: priorities [4 5] are lossless"}},
-		{"the queues' shares follow too", alone, adopted, []string{"priorities [3] are lossless, now because the neighbour has the same, or follows (own)",
-			"the shares of the egress queues follow the neighbour"}},
-		{"another mask", with(dcbx.VersionCEE, dcbx.ReasonWaiting), follows, []string{"the port follows spine: priorities [4 5] are lossless"}},
+			[]string{"priorities [3] are lossless, now because the neighbour tells PFC twice, which is void " +
+				"(duplicate-tlv)"}},
+		{"another version and mask", alone, follows,
+			[]string{"the port speaks DCBX in version cee now, no longer in ieee",
+				"the port follows spine: priorities [4 5] are lossless"}},
+		{"the queues' shares follow too", alone, adopted,
+			[]string{"priorities [3] are lossless, now because the neighbour has the same, or follows (own)",
+				"the shares of the egress queues follow the neighbour"}},
+		{"another mask", with(dcbx.VersionCEE, dcbx.ReasonWaiting), follows,
+			[]string{"the port follows spine: priorities [4 5] are lossless"}},
 	} {
 		s := speaker{outcome: tt.is, reported: dcbxStatusOf(&tt.was)}
 		n := lldpUpdate{before: tt.was, outcome: &tt.is, neighbour: "spine"}
@@ -203,7 +212,8 @@ func TestDCBXStatusChangeAfterOutcome(t *testing.T) {
 	}
 	n := lldpUpdate{before: was, outcome: &is, neighbour: "spine"}
 	s.addStatusChange(&n, 0)
-	if got, want := n.sentences(), []string{"the port follows spine: priorities [4 5] are lossless"}; !slices.Equal(got, want) {
+	if got, want := n.sentences(), []string{"the port follows spine: priorities [4 5] are lossless"}; !slices.Equal(got,
+		want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if r := s.takeStatusChange(3600e9); r != nil {

@@ -20,14 +20,15 @@ func headroomOfPort(d *Daemon, name string) (r headroom.Report) {
 	return r
 }
 
-// A host NIC, as the command nic makes it, plays both roles of a measurement: it asks and answers, sets what it finds, and tells
-// it; before that it has agreed over LLDP which priorities are lossless, and that both measure. Each end can check its
-// headroom by experiment, too.
+// A host NIC, as the command nic makes it, plays both roles of a measurement: it asks and answers, sets what it finds,
+// and tells it; before that it has agreed over LLDP which priorities are lossless, and that both measure. Each end can
+// check its headroom by experiment, too.
 func TestHostNICMeasures(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
-	r.start(setup{keys: "preset: roce\nheadroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}", each: "speed: 1G"})
-	c, _, err := config.HostNIC(config.NIC{Wire: "eth0", TAP: "nic0", Addresses: []string{hostIP(1).String() + "/24"}, Speed: "1G",
-		Socket: r.dir + "/nic.sock", Metrics: "off", Streams: true})
+	r.start(setup{keys: "preset: roce\nheadroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}",
+		each: "speed: 1G"})
+	c, _, err := config.HostNIC(config.NIC{Wire: "eth0", TAP: "nic0", Addresses: []string{hostIP(1).String() + "/24"},
+		Speed: "1G", Socket: r.dir + "/nic.sock", Metrics: "off", Streams: true})
 	must(t, err)
 	for i := range c.Ports {
 		c.Ports[i].Netns = r.host(1).Path()
@@ -40,10 +41,12 @@ func TestHostNICMeasures(t *testing.T) {
 	}{{r.d, "p1", "nic-eth0"}, {nic, "eth0", "test"}} {
 		eventually(t, end.port+": measured, told and set", func() bool {
 			h := headroomOfPort(end.d, end.port)
-			return h.Agreed && h.Measured != nil && h.ResultAcked && h.PeerFound > 0 && h.InForce >= headroom.Octets(h.Target) && h.Neighbour == end.neighbor
+			return h.Agreed && h.Measured != nil && h.ResultAcked && h.PeerFound > 0 &&
+				h.InForce >= headroom.Octets(h.Target) && h.Neighbour == end.neighbor
 		})
 		h := headroomOfPort(end.d, end.port)
-		if h.Counters.Asked == 0 || h.Counters.Answered == 0 || h.Counters.Replies == 0 || h.Counters.Results == 0 || !h.ControlPasses || h.ManualRequired {
+		if h.Counters.Asked == 0 || h.Counters.Answered == 0 || h.Counters.Replies == 0 || h.Counters.Results == 0 ||
+			!h.ControlPasses || h.ManualRequired {
 			t.Errorf("%s: %+v", end.port, h.Counters)
 		}
 		if got := losslessOf(end.d, end.port); got != 1<<3 {
@@ -57,7 +60,8 @@ func TestHostNICMeasures(t *testing.T) {
 			t.Errorf("%s: it does not fit:\n%s", port, result.Text())
 		}
 	}
-	if _, err := (source{nic}).CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "nic0", Xoffs: 1}); err == nil {
+	if _, err := (source{nic}).CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "nic0",
+		Xoffs: 1}); err == nil {
 		t.Error("the port towards the host was checked")
 	}
 	r.noLosslessDrops()

@@ -67,13 +67,13 @@ func nicUp(d *Daemon) bool {
 	return len(s.Ports) == 2
 }
 
-// Three hosts send to one through the switch, each with a host NIC and the TCP of its own kernel. In the lossless class nothing is
-// lost and no segment is sent again; in the lossy class it has to be.
+// Three hosts send to one through the switch, each with a host NIC and the TCP of its own kernel. In the lossless class
+// nothing is lost and no segment is sent again; in the lossy class it has to be.
 func TestHostNIC(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
 	const speed = "speed: 100M"
-	r.start(setup{keys: "priorities: {lossless: [3], trust: dscp, dscp: {26: 3}}\nbuffer: {lossy: {size: 256KiB}, policy: static, xoff: 16KiB, xon: 8KiB}",
-		each: speed + ", loop: off, ring: {outage: 200ms}"})
+	r.start(setup{keys: "priorities: {lossless: [3], trust: dscp, dscp: {26: 3}}\nbuffer: {lossy: {size: 256KiB}, " +
+		"policy: static, xoff: 16KiB, xon: 8KiB}", each: speed + ", loop: off, ring: {outage: 200ms}"})
 	var nics []*Daemon
 	for n := range r.hosts {
 		nics = append(nics, r.nic(n+1, speed))
@@ -81,7 +81,8 @@ func TestHostNIC(t *testing.T) {
 	for _, d := range nics {
 		eventually(t, "the host NIC is up", func() bool { return nicUp(d) })
 	}
-	for n, want := range map[int]string{1: "02:00:00:70:66:62", 2: "02:00:00:70:66:61"} { // each other than its wire's, and other than the next
+	// each other than its wire's, and other than the next
+	for n, want := range map[int]string{1: "02:00:00:70:66:62", 2: "02:00:00:70:66:61"} {
 		if got := ip(t, r.host(n), "-o", "link", "show", "dev", "nic0"); !strings.Contains(got, "link/ether "+want) {
 			t.Errorf("h%d, whose wire is %s: the TAP is not %s: %s", n, hostMAC(n), want, got)
 		}
@@ -138,7 +139,8 @@ func incast(t *testing.T, r *rig, dscp int) (again int) {
 	for n := 1; n <= 3; n++ {
 		all.Go(func() {
 			info, octets := pump(t, r.host(n), listener.Addr().(*net.TCPAddr), dscp)
-			t.Logf("h%d: %.1f Mbit/s, %d of %d segments sent again", n, float64(octets)*8/2/1e6, info.Total_retrans, info.Segs_out)
+			t.Logf("h%d: %.1f Mbit/s, %d of %d segments sent again", n, float64(octets)*8/2/1e6, info.Total_retrans,
+				info.Segs_out)
 			mu.Lock()
 			defer mu.Unlock()
 			again += int(info.Total_retrans)

@@ -30,11 +30,13 @@ func socketAt(t *testing.T, n *lab.Node, name string) *porttest.Socket {
 	return s
 }
 
-// holding makes the far end of a wire hold priority 3 of a host NIC at 100 Mbit/s until the returned function lets it go.
+// holding makes the far end of a wire hold priority 3 of a host NIC at 100 Mbit/s until the returned function lets it
+// go.
 func holding(t *testing.T, s *porttest.Socket) (free func()) {
 	t.Helper()
 	tell := func(quanta uint16) {
-		if err := s.Send(frame.VnetHeader{}, macctl.AppendPFC(nil, [6]byte(portMAC(1)), 1<<3, [8]uint16{3: quanta})); err != nil {
+		if err := s.Send(frame.VnetHeader{}, macctl.AppendPFC(nil, [6]byte(portMAC(1)), 1<<3,
+			[8]uint16{3: quanta})); err != nil {
 			t.Error(err)
 		}
 	}
@@ -70,7 +72,8 @@ func (r *rig) datagrams(dscp int) (send func(n int)) {
 	must(r.t, err)
 	must(r.t, raw.Control(func(fd uintptr) {
 		must(r.t, unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS, dscp<<2))
-		must(r.t, unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 64<<20)) // it never waits for the TAP
+		// it never waits for the TAP
+		must(r.t, unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 64<<20))
 	}))
 	b, next := make([]byte, 1400), uint32(0)
 	return func(n int) {
@@ -97,13 +100,15 @@ func datagram(t *testing.T, s *porttest.Socket) (dscp int, number uint32) {
 	}
 }
 
-// A priority that the wire's far end holds waits in its queue of the host's stack, though that holds megabytes, and another goes past it
-// at once: what was read of the first has room in the buffer, so that nothing waits between the TAP and the switch. The proof is that no
-// frame ever waited for buffer (RingHoldNs is 0), where it would have kept those behind it until the wire is let go. The bound on the time
-// proves less: most of the time of ten frames is left to the machine.
+// A priority that the wire's far end holds waits in its queue of the host's stack, though that holds megabytes, and
+// another goes past it at once: what was read of the first has room in the buffer, so that nothing waits between the
+// TAP and the switch. The proof is that no frame ever waited for buffer (RingHoldNs is 0), where it would have kept
+// those behind it until the wire is let go. The bound on the time proves less: most of the time of ten frames is left
+// to the machine.
 func TestHeldPriorityStopsNoOther(t *testing.T) {
 	const many, probes = 4000, 20
-	const oneFrame = (1400 + 28 + 18 + 24) * 8 * time.Second / 100_000_000 // of the held priority on the wire: what may be in the way
+	// of the held priority on the wire: what may be in the way
+	const oneFrame = (1400 + 28 + 18 + 24) * 8 * time.Second / 100_000_000
 	r := newRig(t, 1, lab.LinkOptions{})
 	d := r.nic(1, "speed: 100M")
 	eventually(t, "the host NIC is up", func() bool { return nicUp(d) })
@@ -125,9 +130,11 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 		took = append(took, time.Since(sent))
 	}
 	slices.Sort(took)
-	t.Logf("beside a held priority a datagram takes %v (median), %v at most; one frame of that takes %v", took[probes/2], took[probes-1], oneFrame)
+	t.Logf("beside a held priority a datagram takes %v (median), %v at most; one frame of that takes %v",
+		took[probes/2], took[probes-1], oneFrame)
 	if took[probes/2] > 10*oneFrame {
-		t.Errorf("half of the datagrams of another priority took more than %v, and one frame of the one that is held %v", took[probes/2], oneFrame)
+		t.Errorf("half of the datagrams of another priority took more than %v, and one frame of the held one %v",
+			took[probes/2], oneFrame)
 	}
 	free()
 	for i := range uint32(many) {
@@ -136,8 +143,10 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 		}
 	}
 	c := nicPort(t, d, "host").Counters
-	if c.RingHoldNs != 0 || c.RingHoldBytes != 0 || c.LosslessDrops != [len(c.LosslessDrops)]uint64{} || c.HostDrops != 0 {
-		t.Errorf("frames waited outside of their queues for %d ns (%d octets), or were lost: %v, %d", c.RingHoldNs, c.RingHoldBytes, c.LosslessDrops, c.HostDrops)
+	if c.RingHoldNs != 0 || c.RingHoldBytes != 0 || c.LosslessDrops != [len(c.LosslessDrops)]uint64{} ||
+		c.HostDrops != 0 {
+		t.Errorf("frames waited outside of their queues for %d ns (%d octets), or were lost: %v, %d", c.RingHoldNs,
+			c.RingHoldBytes, c.LosslessDrops, c.HostDrops)
 	}
 	if c.ReceivedFrames < many+probes {
 		t.Errorf("%d frames were read, want %d", c.ReceivedFrames, many+probes)
@@ -145,11 +154,13 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 	var all dataplane.Snapshot
 	eventually(t, "nothing is left", func() bool {
 		d.runner.Snapshot(&all)
-		return all.Buffer.Lossless.Used.Shared.Now == 0 && all.Buffer.Lossless.Used.Headroom.Now == 0 && all.Buffer.Off == 0
+		return all.Buffer.Lossless.Used.Shared.Now == 0 && all.Buffer.Lossless.Used.Headroom.Now == 0 &&
+			all.Buffer.Off == 0
 	})
 }
 
-// Without a speed a host's super-frames leave whole by the wire, in the priority tag that the TAP adds, and come in whole.
+// Without a speed a host's super-frames leave whole by the wire, in the priority tag that the TAP adds, and come in
+// whole.
 func TestTAPGSOFramesWhole(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
 	d := r.nicTrusting(1, "speed: none", "pcp")
@@ -173,7 +184,8 @@ func TestTAPGSOFramesWhole(t *testing.T) {
 				must(t, way.from.Send(f.vnet, f.data))
 				got := nextLong(t, way.to)
 				if !bytes.Equal(got.Data, way.want.data) {
-					t.Errorf("%d octets came, want %d:\n got %.100x\nwant %.100x", len(got.Data), len(way.want.data), got.Data, way.want.data)
+					t.Errorf("%d octets came, want %d:\n got %.100x\nwant %.100x", len(got.Data), len(way.want.data),
+						got.Data, way.want.data)
 				}
 				if !sameOffload(got.Vnet, way.want.vnet) {
 					t.Errorf("what is left to do\n got %+v\nwant %+v", got.Vnet, way.want.vnet)

@@ -65,7 +65,8 @@ func TestSetNice(t *testing.T) {
 	}
 }
 
-// Where it is not allowed the error says what would allow it, and the switch, which goes on, logs that and notes it in an event.
+// Where it is not allowed the error says what would allow it, and the switch, which goes on, logs that and notes it in
+// an event.
 func TestSetNiceIsRefused(t *testing.T) {
 	runtime.LockOSThread() // for good: the thread ends with the test
 	var none [2]unix.CapUserData

@@ -10,9 +10,10 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A switch that gets too little CPU makes its peers wait, and loses nothing of theirs: while it stands still for 50 ms again and
-// again, and while every CPU has something else to do. Two senders at the speed of the port that both want keep the buffer at
-// its threshold all the time, and 30 ms between two stops are too short to empty the rings that the first one has filled.
+// A switch that gets too little CPU makes its peers wait, and loses nothing of theirs: while it stands still for 50 ms
+// again and again, and while every CPU has something else to do. Two senders at the speed of the port that both want
+// keep the buffer at its threshold all the time, and 30 ms between two stops are too short to empty the rings that the
+// first one has filled.
 func TestOverload(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -45,10 +46,12 @@ func TestOverload(t *testing.T) {
 			const speed = 500e6
 			r := newRig(t, 3, lab.LinkOptions{})
 			p := r.startProcess(setup{keys: "priorities: {lossless: [3]}", each: "speed: 500M"})
-			h1, h2, h3 := r.station(1, macctl.ModePFC, speed), r.station(2, macctl.ModePFC, speed), r.station(3, macctl.ModePFC, speed)
+			h1, h2, h3 := r.station(1, macctl.ModePFC, speed), r.station(2, macctl.ModePFC, speed),
+				r.station(3, macctl.ModePFC, speed)
 			s := stream{to: 2, prio: 3, octets: 1518} // 1514 and a tag
 			stop1, stop3 := h1.send(s), h3.send(s)
-			eventually(t, "both senders are held now and then", func() bool { return h1.controls.Load() > 2 && h3.controls.Load() > 2 })
+			eventually(t, "both senders are held now and then",
+				func() bool { return h1.controls.Load() > 2 && h3.controls.Load() > 2 })
 			tt.make(t, r, p)
 			stop1()
 			stop3()

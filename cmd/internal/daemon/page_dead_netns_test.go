@@ -43,13 +43,14 @@ func (s *served) signal(sig os.Signal) {
 	}
 }
 
-// servedPair starts two switches with a link between them: the first with its page at an address and a host, the other with neither. It
-// returns the first and the control socket of the other.
+// servedPair starts two switches with a link between them: the first with its page at an address and a host, the other
+// with neither. It returns the first and the control socket of the other.
 func (r *rig) servedPair(address string) (s *served, other string) {
 	r.t.Helper()
 	must(r.t, r.lab.Link(r.sw, "up", r.sw, "down", lab.LinkOptions{}))
 	other = filepath.Join(r.dir, "other.sock")
-	yaml := strings.NewReplacer("listen: off", "listen: "+address, "\nports:\n", "\nports:\n  up: {netns: "+r.sw.Path()+"}\n").Replace(setup{ns: r.sw.Path()}.yaml(r, 1))
+	yaml := strings.NewReplacer("listen: off", "listen: "+address, "\nports:\n",
+		"\nports:\n  up: {netns: "+r.sw.Path()+"}\n").Replace(setup{ns: r.sw.Path()}.yaml(r, 1))
 	start := func(name, text string) *served {
 		s := &served{t: r.t, path: filepath.Join(r.dir, name+".yaml")}
 		must(r.t, os.WriteFile(s.path, []byte(text), 0o600))
@@ -57,7 +58,8 @@ func (r *rig) servedPair(address string) (s *served, other string) {
 		r.t.Cleanup(func() { s.signal(os.Kill) })
 		return s
 	}
-	start("other", "name: other\nmetrics: {listen: off}\napi: {socket: "+other+"}\nports: {down: {netns: "+r.sw.Path()+"}}\n")
+	start("other", "name: other\nmetrics: {listen: off}\napi: {socket: "+other+"}\nports: {down: {netns: "+r.sw.Path()+
+		"}}\n")
 	return start("switch", yaml), other
 }
 
@@ -70,8 +72,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Who watches a switch that is killed, or stands still, is told so and since when, and sees it when it is there again. The
-// page of several switches shows the one as dead and the other as alive.
+// Who watches a switch that is killed, or stands still, is told so and since when, and sees it when it is there again.
+// The page of several switches shows the one as dead and the other as alive.
 func TestPageOfADeadSwitch(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
 	own := freeAddress(t)
@@ -81,16 +83,19 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	ended := make(chan error, 1)
 	alive := filepath.Join(r.dir, "alive.sock") // of a switch that never runs
 	go func() {
-		ended <- web.Run(ctx, web.Options{Listen: several, Switches: []string{filepath.Join(r.dir, "api.sock"), alive, own, other}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		ended <- web.Run(ctx, web.Options{Listen: several, Switches: []string{filepath.Join(r.dir, "api.sock"), alive,
+			own, other}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	}()
 	t.Cleanup(func() { cancel(); must(t, <-ended) })
 	eventually(t, "both pages are there", func() bool { return listens(own) && listens(several) })
 
 	p := webtest.Open(t, "http://"+own+"/", false, 800, 800)
 	all := webtest.Open(t, "http://"+several+"/", false, 800, 800)
-	const connected, dead = `document.getElementById("contact").textContent === "Connected"`, `document.getElementById("contact").className === "contact dead"`
+	const connected, dead = `document.getElementById("contact").textContent === "Connected"`,
+		`document.getElementById("contact").className === "contact dead"`
 	row := func(n, cell string) string {
-		return `(document.querySelector("#switches-rows tr:nth-child(` + n + `) :nth-child(` + cell + `)") || {textContent: ""}).textContent`
+		return `(document.querySelector("#switches-rows tr:nth-child(` + n + `) :nth-child(` + cell +
+			`)") || {textContent: ""}).textContent`
 	}
 	p.Await("it is connected", connected+` && document.querySelectorAll("#matrix-rows tr").length === 2`)
 	all.Await("both ways to the switch are seen", row("1", "2")+` === "runs" && `+row("3", "2")+` === "runs"`)
@@ -101,16 +106,21 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	choose := func(key, label, name string) {
 		webtest.Eval[bool](all, `(document.getElementById("choice").focus(), true)`)
 		all.Press(key)
-		all.Await(label+" is chosen and shown", `document.getElementById("choice").value === "`+label+`" && document.getElementById("name").textContent === "`+name+`"`)
+		all.Await(label+" is chosen and shown",
+			`document.getElementById("choice").value === "`+label+`" && `+shown(name))
 	}
-	all.Await("the page of several begins with the first", `document.getElementById("name").textContent === "test" && document.querySelectorAll("#matrix-rows tr").length === 2`)
+	all.Await("the page of several begins with the first",
+		shown("test")+` && document.querySelectorAll("#matrix-rows tr").length === 2`)
 	choose("o", "other", "other")
-	all.Await("whose ports and neighbors are others", `document.querySelectorAll("#matrix-rows tr").length === 1 && `+inRow("neighbors-rows", 1, "down")+` === "test"`)
+	all.Await("whose ports and neighbors are others",
+		`document.querySelectorAll("#matrix-rows tr").length === 1 && `+inRow("neighbors-rows", 1,
+			"down")+` === "test"`)
 
 	s.signal(syscall.SIGSTOP)
 	p.Await("a switch that stands still counts as dead", dead)
 	all.Await("on the page of several too", row("1", "2")+`.includes("does not answer in time")`)
-	all.Await("the other one, which is chosen, is alive", connected+` && `+row("4", "2")+` === "runs" && document.getElementById("one").className === ""`)
+	all.Await("the other one, which is chosen, is alive",
+		connected+` && `+row("4", "2")+` === "runs" && document.getElementById("one").className === ""`)
 	choose("a", "api", "test")
 	s.signal(syscall.SIGCONT)
 	p.Await("it goes on", connected)
@@ -120,9 +130,12 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	s.signal(os.Kill)
 	p.Await("a killed switch is shown as dead", dead)
 	p.Await("and its numbers as old", `document.getElementById("one").className === "stale"`)
-	p.Await("with the time", `/since \d\d:\d\d:\d\d, for 00:00:0[2-9]/.test(document.getElementById("contact").textContent)`)
-	all.Await("and on the page of several", row("1", "2")+`.includes("it does not run") && `+row("3", "2")+`.includes("no answer for 00:00:0")`)
-	all.Await("where it is chosen, the numbers are old", dead+` && document.getElementById("one").className === "stale"`)
+	p.Await("with the time",
+		`/since \d\d:\d\d:\d\d, for 00:00:0[2-9]/.test(document.getElementById("contact").textContent)`)
+	all.Await("and on the page of several", row("1", "2")+`.includes("it does not run") && `+row("3",
+		"2")+`.includes("no answer for 00:00:0")`)
+	all.Await("where it is chosen, the numbers are old",
+		dead+` && document.getElementById("one").className === "stale"`)
 	s.start()
 	p.Await("it is there again", connected+` && document.getElementById("one").className === ""`)
 	for _, fault := range p.Faults() { // that nobody answers is no fault of the page
@@ -148,4 +161,9 @@ func listens(address string) bool {
 		_ = c.Close()
 	}
 	return err == nil
+}
+
+// shown is whether the page shows the switch of this name.
+func shown(name string) string {
+	return `document.getElementById("name").textContent === "` + name + `"`
 }

@@ -57,8 +57,8 @@ func (r *rig) storm(ctx context.Context, n int, prio uint8, lasts time.Duration)
 	}
 	ended := make(chan outcome, 1)
 	go func() {
-		report, err := traffic.RunStorm(ctx, traffic.StormConfig{Interface: "eth0", Netns: r.host(n).Path(), Speed: 100e6,
-			FlowControl: "pfc", Priority: prio, Duty: 100, Duration: lasts})
+		report, err := traffic.RunStorm(ctx, traffic.StormConfig{Interface: "eth0", Netns: r.host(n).Path(),
+			Speed: 100e6, FlowControl: "pfc", Priority: prio, Duty: 100, Duration: lasts})
 		ended <- outcome{report, err}
 	}()
 	return func() *traffic.StormReport {
@@ -74,14 +74,16 @@ func cell(port string, prio int, sent bool) string {
 	if sent {
 		part = 2
 	}
-	return fmt.Sprintf(`[...document.querySelectorAll("#matrix-rows tr")].find(r => r.cells[0].textContent === %q).cells[%d].children[%d]`, port, prio+1, part)
+	return fmt.Sprintf(`[...document.querySelectorAll("#matrix-rows tr")]
+		.find(r => r.cells[0].textContent === %q).cells[%d].children[%d]`, port, prio+1, part)
 }
 
 // inRow is the text of cell n, from 0, of the row of a table that begins with these texts; "" where there is none.
 func inRow(table string, n int, begins ...string) string {
 	want, _ := json.Marshal(begins)
-	return fmt.Sprintf(`(([...document.querySelectorAll("#%s tr")].find(r => %s.every((text, i) => r.cells[i].textContent === text)) || {cells: []}).cells[%d] || {textContent: ""}).textContent`,
-		table, want, n)
+	return fmt.Sprintf(`(([...document.querySelectorAll("#%s tr")]
+		.find(r => %s.every((text, i) => r.cells[i].textContent === text)) || {cells: []})
+		.cells[%d] || {textContent: ""}).textContent`, table, want, n)
 }
 
 // tables fails the test where the page's buffer, headroom report and watchdog are not those of the switch.
@@ -95,24 +97,31 @@ func (r *rig) tables(p *webtest.Page) {
 	}
 	var s dataplane.Snapshot
 	r.d.runner.Snapshot(&s)
-	for segment, size := range map[string]int64{"private": s.Buffer.Lossless.PrivateSize, "shared": s.Buffer.Lossless.SharedSize, "headroom": s.Buffer.Lossless.HeadroomSize} {
-		same("size of the pool's segment "+segment, inRow("pools-rows", 4, "lossless", segment), fmt.Sprintf("bytes(%d)", size))
+	for segment, size := range map[string]int64{"private": s.Buffer.Lossless.PrivateSize,
+		"shared": s.Buffer.Lossless.SharedSize, "headroom": s.Buffer.Lossless.HeadroomSize} {
+		same("size of the pool's segment "+segment, inRow("pools-rows", 4, "lossless", segment),
+			fmt.Sprintf("bytes(%d)", size))
 	}
-	same("most of it that was used", inRow("pools-rows", 5, "lossless", "shared"), fmt.Sprintf("bytes(%d)", s.Buffer.Lossless.Used.Shared.Persistent))
+	same("most of it that was used", inRow("pools-rows", 5, "lossless", "shared"),
+		fmt.Sprintf("bytes(%d)", s.Buffer.Lossless.Used.Shared.Persistent))
 	for _, h := range (source{r.d}).Headroom() {
-		same("calculated headroom of "+h.Port, inRow("headroom-rows", 2, h.Port), fmt.Sprintf("bytes(%d)", h.Calculated.Bytes()))
-		same("headroom in force of "+h.Port, inRow("headroom-rows", 4, h.Port), fmt.Sprintf("bytes(%d)", h.Report.InForce))
+		same("calculated headroom of "+h.Port, inRow("headroom-rows", 2, h.Port),
+			fmt.Sprintf("bytes(%d)", h.Calculated.Bytes()))
+		same("headroom in force of "+h.Port, inRow("headroom-rows", 4, h.Port),
+			fmt.Sprintf("bytes(%d)", h.Report.InForce))
 	}
 	for _, q := range r.d.watchdog.status() {
 		same("detections of "+q.Name, inRow("watchdog-rows", 4, q.Name, "3"), fmt.Sprintf("count(%d)", q.Detected))
-		same("frames sent in storms of "+q.Name, inRow("watchdog-rows", 6, q.Name, "3"), fmt.Sprintf("count(%d)", q.Sent))
+		same("frames sent in storms of "+q.Name, inRow("watchdog-rows", 6, q.Name, "3"),
+			fmt.Sprintf("count(%d)", q.Sent))
 	}
 }
 
 // loses makes lossless frames of host 1 get lost: the switch drops what has no room, and the host does not obey.
 func (r *rig) loses(s setup) (lost uint64) {
 	r.t.Helper()
-	s.keys, s.ports = strings.Replace(s.keys, "buffer: {", "buffer: {ring_hold: off, ", 1), map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}
+	s.keys, s.ports = strings.Replace(s.keys, "buffer: {", "buffer: {ring_hold: off, ", 1),
+		map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}
 	_, err := source{r.d}.Apply(r.t.Context(), "test.yaml", r.served(s))
 	must(r.t, err)
 	liar := r.station(1, macctl.ModeOff, 300e6)
@@ -134,8 +143,9 @@ func quiet(t *testing.T, p *webtest.Page, host string) {
 	}
 }
 
-// A real storm changes the colour and the text of its cell, and of no other port's; the watchdog finds it; the figures are the switch's
-// own. Lossless frames that are lost then are told in large type. With UPDATE_SCREENSHOT=1 it also makes the README's picture.
+// A real storm changes the colour and the text of its cell, and of no other port's; the watchdog finds it; the figures
+// are the switch's own. Lossless frames that are lost then are told in large type. With UPDATE_SCREENSHOT=1 it also
+// makes the README's picture.
 func TestPageShowsAStorm(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	s := setup{keys: smallBuffers, each: at100M}
@@ -143,17 +153,23 @@ func TestPageShowsAStorm(t *testing.T) {
 	h1, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
 	p := webtest.Open(t, "http://"+host+"/", false, 1000, 1400)
 	p.Await("the numbers are there", `document.querySelectorAll("#matrix-rows tr").length === 3`)
-	p.Await("nothing is paused", `document.getElementById("contact").textContent === "Connected" && `+cell("p2", 3, false)+`.className === "part s0"`)
-	if got := p.Text("drops"); !strings.HasPrefix(got, "0") || !strings.Contains(got, "nothing that had to arrive was lost") {
+	p.Await("nothing is paused", `document.getElementById("contact").textContent === "Connected" && `+cell("p2", 3,
+		false)+`.className === "part s0"`)
+	if got := p.Text("drops"); !strings.HasPrefix(got, "0") ||
+		!strings.Contains(got, "nothing that had to arrive was lost") {
 		t.Errorf("lossless drops: %q", got)
 	}
 	ctx, end := context.WithCancel(t.Context())
 	wait := r.storm(ctx, 2, 3, time.Minute)
-	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0}), h3.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
-	p.Await("the storm's cell is red, and says so", "/s[45]/.test("+cell("p2", 3, false)+".className) && "+cell("p2", 3, false)+`.textContent.startsWith("▼‖")`)
+	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0}),
+		h3.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0})
+	p.Await("the storm's cell is red, and says so", "/s[45]/.test("+cell("p2", 3, false)+".className) && "+cell("p2", 3,
+		false)+`.textContent.startsWith("▼‖")`)
 	p.Await("its senders are held", "/s[2345] now/.test("+cell("p1", 3, true)+".className)")
 	p.Await("the watchdog has found it", inRow("watchdog-rows", 2, "p2", "3")+` === "stormed"`)
-	p.Await("the bar of p1 reaches Xoff", `[...document.querySelectorAll("#ingress-rows tr")].find(r => r.cells[0].textContent === "p1").cells[3].textContent === "held"`)
+	p.Await("the bar of p1 reaches Xoff",
+		`[...document.querySelectorAll("#ingress-rows tr")]
+			.find(r => r.cells[0].textContent === "p1").cells[3].textContent === "held"`)
 	if os.Getenv("UPDATE_SCREENSHOT") != "" {
 		p.Look(false, 860, 700)
 		must(t, os.WriteFile("../web/testdata/page.png", p.Screenshot(), 0o644))
@@ -174,22 +190,28 @@ func TestPageShowsAStorm(t *testing.T) {
 		t.Errorf("p2 was paused for %d ns, and the storm asked for %d", paused, asked)
 	}
 	want := fmt.Sprintf("%.1f s", float64(paused)/1e9)
-	if got := webtest.Eval[string](p, `[...document.querySelectorAll("#pauses-rows tr")].find(r => r.cells[0].textContent === "p2" && r.cells[1].textContent === "3").cells[4].textContent`); got != want {
+	got := webtest.Eval[string](p, `[...document.querySelectorAll("#pauses-rows tr")]
+		.find(r => r.cells[0].textContent === "p2" && r.cells[1].textContent === "3").cells[4].textContent`)
+	if got != want {
 		t.Errorf("the page tells that p2 was paused for %s, want %s", got, want)
 	}
 	p.Await("the watchdog watches again", inRow("watchdog-rows", 2, "p2", "3")+` === "operational"`)
 	r.tables(p)
 	frames := r.loses(s)
 	lost := fmt.Sprintf("count(%d)", frames)
-	p.Await("the loss is told in large type", `document.getElementById("drops").className === "drops lost" && document.getElementById("drops-number").textContent === `+lost)
-	p.Await("where it was", inRow("ports-rows", 7, "p1")+" === "+lost+` && [...document.querySelectorAll("#events-rows .bad")].some(c => c.textContent === "lossless-drop")`)
+	p.Await("the loss is told in large type",
+		`document.getElementById("drops").className === "drops lost" &&
+		document.getElementById("drops-number").textContent === `+lost)
+	p.Await("where it was", inRow("ports-rows", 7, "p1")+" === "+lost+` &&
+		[...document.querySelectorAll("#events-rows .bad")].some(c => c.textContent === "lossless-drop")`)
 	if got := p.Text("drops"); !strings.Contains(got, "frames that had to arrive were lost") {
 		t.Errorf("lossless drops: %q", got)
 	}
 	r.removes(s, "p1")
 	p.Await("its port is gone", `document.querySelectorAll("#ports-rows tr").length === 2`)
 	p.Await("and the loss is not", `document.getElementById("drops-number").textContent === `+lost)
-	if got := body(t, "http://"+host+"/metrics"); !strings.Contains(got, fmt.Sprintf("\npfcswitch_lossless_drops_all_ports_total %d\n", frames)) || strings.Contains(got, `port="p1"`) {
+	if got := body(t, "http://"+host+"/metrics"); !strings.Contains(got,
+		fmt.Sprintf("\npfcswitch_lossless_drops_all_ports_total %d\n", frames)) || strings.Contains(got, `port="p1"`) {
 		t.Errorf("p1 is gone, and there should be %d lossless drops in all:\n%s", frames, got)
 	}
 	quiet(t, p, host)
@@ -219,7 +241,8 @@ func body(t *testing.T, url string) string {
 	return string(b)
 }
 
-// On a phone and on a screen, by day and by night, everything fits, can be read, reached and named, while the switch is busy.
+// On a phone and on a screen, by day and by night, everything fits, can be read, reached and named, while the switch is
+// busy.
 func TestPageForEverybody(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	host := r.serveHere(setup{keys: smallBuffers, each: at100M, ports: map[int]string{3: "flow_control: pause"}})
@@ -241,7 +264,8 @@ func TestPageForEverybody(t *testing.T) {
 			}
 			found, texts := p.LowContrast()
 			if len(found) > 0 || texts < 100 {
-				t.Errorf("dark %v, %d pixels: of %d texts these cannot be read:\n%s", dark, width, texts, strings.Join(found, "\n"))
+				t.Errorf("dark %v, %d pixels: of %d texts these cannot be read:\n%s", dark, width, texts,
+					strings.Join(found, "\n"))
 			}
 		}
 	}
@@ -250,29 +274,37 @@ func TestPageForEverybody(t *testing.T) {
 		t.Error(found)
 	}
 	found, roles := p.Nameless()
-	if len(found) > 0 || roles["table"] < 10 || roles["columnheader"] < 60 || roles["rowheader"] < 12 || roles["heading"] < 8 || roles["navigation"] != 1 {
+	if len(found) > 0 || roles["table"] < 10 || roles["columnheader"] < 60 || roles["rowheader"] < 12 ||
+		roles["heading"] < 8 || roles["navigation"] != 1 {
 		t.Errorf("a screen reader finds no name for %v, and these roles: %v", found, roles)
 	}
 	quiet(t, p, host)
-	webtest.Eval[bool](p, `(document.body.append(Object.assign(document.createElement("script"), {textContent: "window.broken = true"})), true)`)
+	webtest.Eval[bool](p, `(document.body.append(Object.assign(document.createElement("script"),
+		{textContent: "window.broken = true"})), true)`)
 	p.Await("a script that is not the page's own does not run", "window.broken === undefined")
-	eventually(t, "and the browser complains of it", func() bool { return strings.Contains(strings.Join(p.Faults(), " "), "Content Security Policy") })
+	eventually(t, "and the browser complains of it",
+		func() bool { return strings.Contains(strings.Join(p.Faults(), " "), "Content Security Policy") })
 	stop()
 }
 
 // A trunk has its place on the page, and a switch without one has not.
 func TestPageShowsATrunk(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
-	host := r.serveHere(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}"), each: at100M})
+	host := r.serveHere(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}"),
+		each: at100M})
 	h1, h4 := r.station(1, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)
 	p := webtest.Open(t, "http://"+host+"/", false, 1000, 900)
-	p.Await("the trunk is there", `!document.getElementById("trunks").hidden && document.querySelectorAll("#trunks-ports-rows tr").length === 4`)
+	p.Await("the trunk is there", `!document.getElementById("trunks").hidden &&
+		document.querySelectorAll("#trunks-ports-rows tr").length === 4`)
 	stop := h1.send(stream{to: 4, prio: 3, rate: 5e6})
 	p.Await("its member has received, and its uplink sent", `[0, 3].every(i => {
 		const c = document.querySelectorAll("#trunks-ports-rows tr")[i].cells;
-		return c[1].textContent === (i ? "p4" : "p1") && c[3].textContent === "running" && c[i ? 7 : 6].textContent !== "0";
+		return c[1].textContent === (i ? "p4" : "p1") && c[3].textContent === "running" &&
+			c[i ? 7 : 6].textContent !== "0";
 	})`)
-	p.Await("its priority has a row", `[...document.querySelectorAll("#trunks-priorities-rows tr")].some(r => r.cells[1].textContent === "3" && r.cells[2].textContent !== "0")`)
+	p.Await("its priority has a row",
+		`[...document.querySelectorAll("#trunks-priorities-rows tr")]
+		.some(r => r.cells[1].textContent === "3" && r.cells[2].textContent !== "0")`)
 	stop()
 	h4.whole(h1, 3)
 	for _, found := range append(p.Unreached(), p.Overflow()...) {

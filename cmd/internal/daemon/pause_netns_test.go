@@ -37,15 +37,15 @@ func (s *station) count(host int, prio uint8, from, to time.Time) (n int) {
 	return n
 }
 
-// A port at 100 Mbit/s, on which a send call is one frame of these. The pause lasts for more than all but the worst time
-// that a thread has to wait for a CPU.
+// A port at 100 Mbit/s, on which a send call is one frame of these. The pause lasts for more than all but the worst
+// time that a thread has to wait for a CPU.
 const (
 	pauseQuanta = 50_000
 	pauseTime   = 256 * time.Millisecond // of pauseQuanta
 )
 
-// A paused priority stops within one send call, for its quanta, while the others go on, and nothing of it is lost. Where
-// PAUSE is in force it stops all.
+// A paused priority stops within one send call, for its quanta, while the others go on, and nothing of it is lost.
+// Where PAUSE is in force it stops all.
 func TestPeerPauses(t *testing.T) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -53,7 +53,10 @@ func TestPeerPauses(t *testing.T) {
 			r.start(setup{keys: "priorities: {lossless: [3]}", each: at100M + ", flow_control: " + mode.String()})
 			h1, h2 := r.station(1, mode, 100e6), r.station(2, mode, 100e6)
 			stop := h1.send(stream{to: 2, prio: 3, rate: 40e6}, stream{to: 2, prio: 0, rate: 40e6})
-			eventually(t, "frames arrive", func() bool { return h2.tally(1, 3).frames > 50 && h2.tally(1, 0).frames > 50 })
+			eventually(t, "frames arrive", func() bool {
+				return h2.tally(1, 3).frames > 50 &&
+					h2.tally(1, 0).frames > 50
+			})
 
 			before := time.Now()
 			heard := h2.holdPort(r, mode, pauseQuanta)
@@ -88,10 +91,12 @@ func (s *station) holdPort(r *rig, mode macctl.Mode, quanta uint16) time.Time {
 	s.t.Helper()
 	if mode == macctl.ModePause {
 		s.pause(quanta)
-		eventually(s.t, "the switch has received PAUSE", func() bool { return r.snapshot(s.n).Received.PauseFrames == 1 })
+		eventually(s.t, "the switch has received PAUSE",
+			func() bool { return r.snapshot(s.n).Received.PauseFrames == 1 })
 	} else {
 		s.pfc(1<<3, quanta)
-		eventually(s.t, "the switch has received PFC", func() bool { return r.snapshot(s.n).Received.PFCFrames[3] == 1 })
+		eventually(s.t, "the switch has received PFC",
+			func() bool { return r.snapshot(s.n).Received.PFCFrames[3] == 1 })
 	}
 	return time.Now()
 }
@@ -117,7 +122,8 @@ func TestPeerResumes(t *testing.T) {
 // A port that its peer has paused in all priorities still tells that peer to stop.
 func TestPauseDoesNotStopControlFrames(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "buffer: {lossless: {size: 1MiB}}\npriorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}", each: at100M})
+	r.start(setup{keys: "buffer: {lossless: {size: 1MiB}}\npriorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}",
+		each: at100M})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	hold := func(quanta uint16) { h1.pfc(1<<3, quanta); h2.pfc(0xff, quanta) }
 	hold(0xffff)

@@ -160,7 +160,8 @@ func (d *Daemon) reconcile() bool {
 		for _, p := range d.ports {
 			if p.cfg.Kind == kind {
 				err := d.followInterface(p)
-				complete = complete && (p.socket != nil || kind == config.KindEthernet && errors.Is(err, port.ErrNoInterface))
+				complete = complete && (p.socket != nil || kind == config.KindEthernet &&
+					errors.Is(err, port.ErrNoInterface))
 			}
 		}
 	}

@@ -103,12 +103,13 @@ func TestNamespaceReplaced(t *testing.T) {
 	})
 }
 
-// While an interface vanishes, comes back under its name and vanishes again, all under load, the other ports lose nothing
-// and the buffer that the port held comes back.
+// While an interface vanishes, comes back under its name and vanishes again, all under load, the other ports lose
+// nothing and the buffer that the port held comes back.
 func TestInterfaceVanishesUnderLoad(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
 	r.start(setup{keys: smallBuffers, each: at100M})
-	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+		r.station(3, macctl.ModePFC, 100e6)
 	stop1 := h1.send(stream{to: 2, prio: 3, rate: 40e6})
 	stop3 := h3.send(stream{to: 4, prio: 3}, stream{to: 4, prio: 0})
 	for range 3 {
@@ -141,7 +142,8 @@ func TestInterfaceVanishesUnderLoad(t *testing.T) {
 func TestLinkFlapsUnderLoad(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
 	r.start(setup{keys: smallBuffers, each: at100M})
-	h1, h2, h3, h4 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)
+	h1, h2, h3, h4 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+		r.station(3, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)
 	stop1 := h1.send(stream{to: 2, prio: 3, rate: 40e6})
 	stop3 := h3.send(stream{to: 4, prio: 3}, stream{to: 4, prio: 0})
 	for i := range 20 {
@@ -163,8 +165,8 @@ func TestLinkFlapsUnderLoad(t *testing.T) {
 	r.noLosslessDrops()
 }
 
-// An interface that moves to another namespace is gone; in the switch's namespace again, it works again, also where it came
-// back before the switch had a look.
+// An interface that moves to another namespace is gone; in the switch's namespace again, it works again, also where it
+// came back before the switch had a look.
 func TestInterfaceMoves(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	elsewhere := r.host(3)
@@ -201,15 +203,21 @@ func TestInterfaceInUse(t *testing.T) {
 		want  string // %s: into the switch's namespace
 	}{
 		{"address", func(t *testing.T, r *rig) { must(t, r.sw.AddAddr("p2", "192.0.2.1/24")) },
-			"interface p2 has the address 192.0.2.1/24, so the kernel's stack would answer too (remove it with: %sip addr flush dev p2, or write force: true)"},
+			"interface p2 has the address 192.0.2.1/24, so the kernel's stack would answer too (remove it with: %sip " +
+				"addr flush dev p2, or write force: true)"},
 		{"IPv6 address", func(t *testing.T, r *rig) {
-			must(t, r.sw.Do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/p2/disable_ipv6", []byte("0"), 0) }))
+			must(t, r.sw.Do(func() error {
+				return os.WriteFile("/proc/sys/net/ipv6/conf/p2/disable_ipv6", []byte("0"),
+					0)
+			}))
 			must(t, r.sw.AddAddr("p2", "2001:db8::1/64"))
-		}, "interface p2 has the address 2001:db8::1/64, so the kernel's stack would answer too (remove it with: %sip addr flush dev p2, or"},
+		}, "interface p2 has the address 2001:db8::1/64, so the kernel's stack would answer too (remove it with: " +
+			"%sip addr flush dev p2, or"},
 		{"master", func(t *testing.T, r *rig) {
 			ip(t, r.sw, "link", "add", "br0", "type", "bridge")
 			ip(t, r.sw, "link", "set", "p2", "master", "br0")
-		}, "interface p2 belongs to a bridge or bond (take it out with: %sip link set dev p2 nomaster, or write force: true)"},
+		}, "interface p2 belongs to a bridge or bond (take it out with: %sip link set dev p2 nomaster, or write " +
+			"force: true)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
@@ -284,7 +292,8 @@ func ended(p *lab.Process) bool {
 // Two ports on one interface would each take half of its frames.
 func TestInterfaceTwice(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
-	yaml := fmt.Sprintf("metrics: {listen: off}\napi: {socket: %s/api.sock}\nports:\n  a: {interface: p1, netns: %s}\n  b: {interface: p1, netns: %[2]s}\n", r.dir, r.sw.Path())
+	yaml := fmt.Sprintf("metrics: {listen: off}\napi: {socket: %s/api.sock}\nports:\n  a: {interface: p1, netns: "+
+		"%s}\n  b: {interface: p1, netns: %[2]s}\n", r.dir, r.sw.Path())
 	c, _, err := config.Parse("test.yaml", []byte(yaml))
 	if err == nil {
 		_, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))

@@ -93,8 +93,9 @@ func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 // probeSettings translates what a port's Probe needs.
 func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
-	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min, Max: h.Max.Bits(calculated),
-		Auto: autoHeadroomQueues(c, p) != 0, Key: headroomKey(c, p), Precision: h.Precision, Percentile: h.Percentile / 100,
+	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min,
+		Max: h.Max.Bits(calculated), Auto: autoHeadroomQueues(c, p) != 0, Key: headroomKey(c, p),
+		Precision: h.Precision, Percentile: h.Percentile / 100,
 		Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)
 	if h.Max.Times == 0 { // a size was written: of all that is found

@@ -19,12 +19,15 @@ func TestProbeSettings(t *testing.T) {
 		least, most      int64 // bits; most 0: 4 times what is calculated
 	}{
 		{"as it is", "", "", 0, true, "ports.p1.priorities.3.headroom", 0, 0},
-		{"everything else", "headroom: {answer: link, stamps: 2, mode: loopback, variant: client, min: 1KiB, max: 1MiB}", "",
-			macctl.MeasureAtLink | macctl.MeasureTwoStamps | macctl.MeasureLoopback | macctl.MeasureClient, true, "ports.p1.priorities.3.headroom", 8 << 10, 8 << 20},
+		{"everything else",
+			"headroom: {answer: link, stamps: 2, mode: loopback, variant: client, min: 1KiB, max: 1MiB}", "",
+			macctl.MeasureAtLink | macctl.MeasureTwoStamps | macctl.MeasureLoopback | macctl.MeasureClient, true,
+			"ports.p1.priorities.3.headroom", 8 << 10, 8 << 20},
 		{"pause", "", "flow_control: pause", 0, true, "ports.p1.priorities.all.headroom", 0, 0},
 		{"by hand", "", "priorities: {3: {headroom: 64KiB}}", 0, false, "ports.p1.priorities.3.headroom", 0, 0},
 		{"calculated", "buffer: {headroom: calculated}", "", 0, false, "ports.p1.priorities.3.headroom", 0, 0},
-		{"calculated, but for this port", "buffer: {headroom: calculated}", "priorities: {3: {headroom: auto}}", 0, true, "ports.p1.priorities.3.headroom", 0, 0},
+		{"calculated, but for this port", "buffer: {headroom: calculated}", "priorities: {3: {headroom: auto}}", 0,
+			true, "ports.p1.priorities.3.headroom", 0, 0},
 	}
 	d := &Daemon{precision: 40 * time.Nanosecond, session: 7}
 	for _, tt := range tests {
@@ -33,7 +36,8 @@ func TestProbeSettings(t *testing.T) {
 			must(t, err)
 			s := d.probeSettings(c, &c.Ports[0])
 			if s.Flags != tt.flags || s.Auto != tt.auto || s.Key != tt.key || s.Min != tt.least {
-				t.Errorf("got flags %#x, auto %v, key %s, least %d\nwant %#x, %v, %s, %d", s.Flags, s.Auto, s.Key, s.Min, tt.flags, tt.auto, tt.key, tt.least)
+				t.Errorf("got flags %#x, auto %v, key %s, least %d\nwant %#x, %v, %s, %d", s.Flags, s.Auto, s.Key,
+					s.Min, tt.flags, tt.auto, tt.key, tt.least)
 			}
 			if most := max(tt.most, 0); most == 0 && s.Max != 4*s.Calculated || most > 0 && s.Max != most {
 				t.Errorf("most %d, calculated %d", s.Max, s.Calculated)
@@ -58,7 +62,8 @@ func TestClockPrecision(t *testing.T) {
 func TestProber(t *testing.T) {
 	found := 0
 	p := &prober{targetChanged: func() { found++ }, probe: headroom.NewProbe(headroom.Settings{
-		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Calculated: 1 << 20, Percentile: 0.999, Interval: time.Second, Session: 9})}
+		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Calculated: 1 << 20, Percentile: 0.999,
+		Interval: time.Second, Session: 9})}
 	p.SetUp(true, 1)
 	p.probe.SetAgreed(true, true, "b", 1)
 	own, _, fallback, ok := p.Out(2, 0)
@@ -69,12 +74,14 @@ func TestProber(t *testing.T) {
 		t.Error("one more at once")
 	}
 	p.Stamped(&own, 5, 6, 0)
-	in := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Flags: macctl.MeasureAtLink, Sequence: 3}, Peer: [6]byte{2, 2}, Group: true}
+	in := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest,
+		Flags: macctl.MeasureAtLink, Sequence: 3}, Peer: [6]byte{2, 2}, Group: true}
 	if !p.Receive(&in, 10, 11, 0, false) {
 		t.Error("an answer at the link layer is not urgent")
 	}
 	out, to, _, ok := p.Out(12, 0)
-	if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != 3 || out.Area != [2]uint64{10, 12} || to != in.Peer {
+	if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != 3 || out.Area != [2]uint64{10, 12} ||
+		to != in.Peer {
 		t.Errorf("Out\n got %+v to %v\nwant the answer", out, to)
 	}
 	p.Stamped(&out, 13, 14, 0) // of an answer: too late to matter
@@ -85,7 +92,8 @@ func TestProber(t *testing.T) {
 	if out, _, _, _ := p.Out(15, 0); out.Reaction != 7 || p.probe.Report(15).ReactionsIdle.Samples != 1 {
 		t.Errorf("the answer states a reaction of %d ns, want 7", out.Reaction)
 	}
-	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4, Sequence: 1, Area: [2]uint64{2_000_000, 1000}}}
+	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4,
+		Sequence: 1, Area: [2]uint64{2_000_000, 1000}}}
 	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.probe.Target() != 250_000 {
 		t.Errorf("told %d times, target %d", found, p.probe.Target())
 	}

@@ -40,7 +40,8 @@ func SetNice(nice int) error {
 			}
 			different, err := setNiceOf(thread, nice)
 			if err != nil {
-				return fmt.Errorf("nice %d: %w (allow it: CAP_SYS_NICE, or a limit on nice values as of LimitNICE=; or do without: nice: 0)", nice, err)
+				return fmt.Errorf("nice %d: %w (allow it: CAP_SYS_NICE, or a limit on nice values as of LimitNICE=; "+
+					"or do without: nice: 0)", nice, err)
 			}
 			changed = changed || different
 		}

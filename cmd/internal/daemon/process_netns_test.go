@@ -54,17 +54,20 @@ func TestStoppedThread(t *testing.T) {
 	}{
 		{"a call is a frame", at100M, 100e6, 1},
 		{"a call is 50 µs", "speed: 1G, ring: {outage: 400ms, max: 64MiB}", 1e9, 50_000 / 8 / (frame + 24)},
-		{"with a delay line of 1 ms", "speed: 1G, ring: {outage: 400ms, max: 64MiB}, delay: 1ms, burst: 62500B", 1e9, (1_000_000/8+62_500+50_000/8)/(frame+24) + 1},
+		{"with a delay line of 1 ms", "speed: 1G, ring: {outage: 400ms, max: 64MiB}, delay: 1ms, burst: 62500B", 1e9,
+			(1_000_000/8+62_500+50_000/8)/(frame+24) + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})
 			p := r.startProcess(setup{keys: "priorities: {lossless: [3]}", each: tt.keys})
-			h1, h2, h3 := r.station(1, macctl.ModePFC, tt.speed), r.station(2, macctl.ModePFC, tt.speed), r.station(3, macctl.ModePFC, tt.speed)
+			h1, h2, h3 := r.station(1, macctl.ModePFC, tt.speed), r.station(2, macctl.ModePFC, tt.speed),
+				r.station(3, macctl.ModePFC, tt.speed)
 			// Two senders keep the queue of p2 full, so that there is always something to send.
 			stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
 			for round := range 8 {
 				before := h2.tally(1, 3).frames + h2.tally(3, 3).frames
-				eventually(t, "a backlog has grown", func() bool { return h2.tally(1, 3).frames+h2.tally(3, 3).frames > before+100 })
+				eventually(t, "a backlog has grown",
+					func() bool { return h2.tally(1, 3).frames+h2.tally(3, 3).frames > before+100 })
 				freeze(t, p)
 				time.Sleep(5 * time.Millisecond) // what the kernel has taken arrives
 				xoff := time.Now()
@@ -89,8 +92,8 @@ func TestStoppedThread(t *testing.T) {
 	}
 }
 
-// restartBound is how long a switch may take from its launch to the first frame that it forwards. It takes a tenth of a second
-// where two CPUs are busy with something else all the time; the rest is for machines that are busier.
+// restartBound is how long a switch may take from its launch to the first frame that it forwards. It takes a tenth of a
+// second where two CPUs are busy with something else all the time; the rest is for machines that are busier.
 const restartBound = 2 * time.Second
 
 // A killed switch leaves its peers paused for no longer than they were told, and nothing behind that keeps the next one
@@ -100,9 +103,11 @@ func TestKillAndRestart(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	s := setup{keys: smallBuffers, each: at100M}
 	p := r.startProcess(s)
-	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+		r.station(3, macctl.ModePFC, 100e6)
 	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
-	eventually(t, "both senders are held now and then", func() bool { return h1.controls.Load() > 2 && h3.controls.Load() > 2 })
+	eventually(t, "both senders are held now and then",
+		func() bool { return h1.controls.Load() > 2 && h3.controls.Load() > 2 })
 	eventually(t, "a sender is held", func() bool { return h1.paused.Load()+h3.paused.Load() > 0 })
 
 	killed := time.Now()
@@ -110,7 +115,8 @@ func TestKillAndRestart(t *testing.T) {
 	eventually(t, "the senders are free", func() bool { return h1.paused.Load()+h3.paused.Load() == 0 })
 	t.Logf("the senders were free %v after the switch was killed (one pause is %v)", time.Since(killed), pause)
 	<-p.Ended()
-	if link := ip(t, r.sw, "-d", "link", "show", "p1"); !strings.Contains(link, "promiscuity 0") || !strings.Contains(link, ",UP,") {
+	if link := ip(t, r.sw, "-d", "link", "show", "p1"); !strings.Contains(link, "promiscuity 0") ||
+		!strings.Contains(link, ",UP,") {
 		t.Errorf("after SIGKILL p1 is not as it was: %s", link)
 	}
 
@@ -139,8 +145,8 @@ func TestKillAndRestart(t *testing.T) {
 	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 }
 
-// The switch takes IPv6 link-local addresses off its ports and gives them back when it ends. Where it was killed, the next
-// one makes it possible to have them again.
+// The switch takes IPv6 link-local addresses off its ports and gives them back when it ends. Where it was killed, the
+// next one makes it possible to have them again.
 func TestLinkLocalAddresses(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
 	must(t, r.sw.Do(func() error {

@@ -52,14 +52,16 @@ func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
 	}
 	const fcs = 4
 	worth := func(cell, n int) (charge int64, share float64) {
-		m, err := buffer.New(buffer.Config{Cell: cell, Lossless: buffer.PoolConfig{Alpha: 1}, Lossy: buffer.PoolConfig{Alpha: 1}}, nobodyHeld{})
+		m, err := buffer.New(buffer.Config{Cell: cell, Lossless: buffer.PoolConfig{Alpha: 1},
+			Lossy: buffer.PoolConfig{Alpha: 1}}, nobodyHeld{})
 		must(t, err)
 		charge = m.Charge(n)
 		return charge, 100 * float64(frame.WireOctets(n)) / float64(charge)
 	}
 	for _, size := range []int{64, 128, 257, 261, 1518} {
 		charge, share := worth(256, size-fcs)
-		if row := fmt.Sprintf("| %d | %d | %d | %.1f |\n", size, frame.WireOctets(size-fcs), charge, share); !strings.Contains(string(b), row) {
+		if row := fmt.Sprintf("| %d | %d | %d | %.1f |\n", size, frame.WireOctets(size-fcs), charge,
+			share); !strings.Contains(string(b), row) {
 			t.Errorf("README.md does not have the row %q", row)
 		}
 	}
@@ -68,7 +70,8 @@ func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
 		_, share := worth(80, size-fcs)
 		least = min(least, share)
 	}
-	if said := fmt.Sprintf("at least 80 B; with that no frame fills less than %.1f of 100", least); !strings.Contains(string(b), said) {
+	if said := fmt.Sprintf("at least 80 B; with that no frame fills less than %.1f of 100",
+		least); !strings.Contains(string(b), said) {
 		t.Errorf("README.md does not say %q", said)
 	}
 }

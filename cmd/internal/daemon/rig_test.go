@@ -21,8 +21,8 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// A rig is a switch with hosts around it, each in a network namespace of its own. Host number n (from 1) has the interface
-// eth0, which is linked to the switch's pN; see hostMAC for its address.
+// A rig is a switch with hosts around it, each in a network namespace of its own. Host number n (from 1) has the
+// interface eth0, which is linked to the switch's pN; see hostMAC for its address.
 //
 //	h1:eth0 ── p1 ┐
 //	h2:eth0 ── p2 ┼ sw
@@ -38,7 +38,8 @@ type rig struct {
 
 	lost map[int][dataplane.NumPriorities + 1]uint64 // lossless frames of a port whose loss has been reported
 
-	closing sync.WaitGroup // of the hosts' sockets: the kernel takes its time for each, and for all of them at once no more
+	// of the hosts' sockets: the kernel takes its time for each, and for all of them at once no more
+	closing sync.WaitGroup
 }
 
 func newRig(t *testing.T, hosts int, o lab.LinkOptions) *rig {
@@ -52,7 +53,8 @@ func newRig(t *testing.T, hosts int, o lab.LinkOptions) *rig {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { // after the switch has ended
 		r.closing.Wait()
-		if err := goleak.Find(before, goleak.IgnoreAnyFunction("pfcswitch/cmd/internal/lab.(*Process).runSampler")); err != nil {
+		err := goleak.Find(before, goleak.IgnoreAnyFunction("pfcswitch/cmd/internal/lab.(*Process).runSampler"))
+		if err != nil {
 			t.Errorf("the switch has ended and something goes on: %v", err)
 		}
 	})
@@ -166,8 +168,8 @@ func together(halts []func()) {
 	all.Wait()
 }
 
-// settle waits until the switch holds neither frames nor peers, and holds it against what it has counted. It has to be called when nobody
-// sends any more.
+// settle waits until the switch holds neither frames nor peers, and holds it against what it has counted. It has to be
+// called when nobody sends any more.
 func (r *rig) settle() {
 	r.t.Helper()
 	var s dataplane.Snapshot
@@ -269,7 +271,8 @@ func (r *rig) noLosslessDrops(except ...int) {
 			excepted = excepted || e == n
 		}
 		if got := r.snapshot(n).Counters.LosslessDrops; !excepted && got != r.lost[n] {
-			r.t.Errorf("%s lost lossless frames, by priority: %v; events: %+v", portName(n), got, r.events(dataplane.EventLosslessDrop, n))
+			r.t.Errorf("%s lost lossless frames, by priority: %v; events: %+v", portName(n), got,
+				r.events(dataplane.EventLosslessDrop, n))
 			if r.lost == nil {
 				r.lost = map[int][dataplane.NumPriorities + 1]uint64{}
 			}

@@ -29,8 +29,8 @@ func flood(s *porttest.Socket, n int, v frame.VnetHeader, lossy []byte) error {
 	return nil
 }
 
-// While the switch stands still, lossy traffic overflows its own receive ring and costs lossless traffic nothing: frames,
-// frames that do not fit a slot, and super-frames.
+// While the switch stands still, lossy traffic overflows its own receive ring and costs lossless traffic nothing:
+// frames, frames that do not fit a slot, and super-frames.
 func TestOverflowingLossyRing(t *testing.T) {
 	const lossless = 200
 	whole := gsoFrames()[0]
@@ -89,7 +89,8 @@ func TestOverflowingLosslessRing(t *testing.T) {
 	}))
 	eventually(t, "every frame has come or is counted as lost", func() bool {
 		c := r.snapshot(1).Counters
-		return c.LosslessDrops[dataplane.Unknown] > 0 && h2.tally(1, 3).frames+c.LosslessDrops[dataplane.Unknown] == sent
+		return c.LosslessDrops[dataplane.Unknown] > 0 &&
+			h2.tally(1, 3).frames+c.LosslessDrops[dataplane.Unknown] == sent
 	})
 	events := r.events(dataplane.EventLosslessDrop, 1)
 	if len(events) == 0 || !strings.Contains(events[0].Text, "ring overflowed") {
@@ -97,8 +98,8 @@ func TestOverflowingLosslessRing(t *testing.T) {
 	}
 }
 
-// A peer that is held because the ring has filled up is freed when what waited has gone, also where it is another worker
-// that sends it and nothing comes any more.
+// A peer that is held because the ring has filled up is freed when what waited has gone, also where it is another
+// worker that sends it and nothing comes any more.
 func TestRingHoldEnds(t *testing.T) {
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {

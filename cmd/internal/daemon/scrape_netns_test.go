@@ -21,19 +21,22 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// A scrape of 32 ports, each with eight lossless priorities, takes less than 20 ms of a CPU. That is of the program as it is
-// built for users, without the race detector, asked as Prometheus asks; what the switch, which is idle, does beside it is in the figure.
-// Time on a CPU is little affected by what else the machine does; of several windows the one in the middle counts.
+// A scrape of 32 ports, each with eight lossless priorities, takes less than 20 ms of a CPU. That is of the program as
+// it is built for users, without the race detector, asked as Prometheus asks; what the switch, which is idle, does
+// beside it is in the figure. Time on a CPU is little affected by what else the machine does; of several windows the
+// one in the middle counts.
 func TestScrapeCost(t *testing.T) {
 	const ports, scrapes, windows, most = 32, 20, 5, 20 * time.Millisecond
 	r := newRig(t, 0, lab.LinkOptions{})
 	var yaml strings.Builder
 	address := freeAddress(t)
-	fmt.Fprintf(&yaml, "name: wide\nmetrics: {listen: %q}\napi: {socket: %s/api.sock}\npriorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nbuffer: {private: 512B, headroom: 4KiB}\nports:\n", address, r.dir)
+	fmt.Fprintf(&yaml, "name: wide\nmetrics: {listen: %q}\napi: {socket: %s/api.sock}\npriorities: {lossless: [0, 1, "+
+		"2, 3, 4, 5, 6, 7]}\nbuffer: {private: 512B, headroom: 4KiB}\nports:\n", address, r.dir)
 	for n := 1; n <= ports; n += 2 {
 		must(t, r.lab.Link(r.sw, portName(n), r.sw, portName(n+1), lab.LinkOptions{}))
 		for _, name := range []string{portName(n), portName(n + 1)} {
-			fmt.Fprintf(&yaml, "  %s: {netns: %s, speed: 100M, flood: off, loop: off, ring: {outage: 1ms, other: 64}}\n", name, r.sw.Path())
+			const port = "  %s: {netns: %s, speed: 100M, flood: off, loop: off, ring: {outage: 1ms, other: 64}}\n"
+			fmt.Fprintf(&yaml, port, name, r.sw.Path())
 		}
 	}
 	path, program := filepath.Join(r.dir, "wide.yaml"), filepath.Join(r.dir, "pfcswitch")
@@ -72,20 +75,26 @@ func TestScrapeCost(t *testing.T) {
 		took[i] = (cpu(t, cmd.Process.Pid) - before) / scrapes
 	}
 	slices.Sort(took)
-	t.Logf("a scrape of %d ports, %d series, %d of them native histograms, takes %v of a CPU, %v to %v in %d windows of %d", ports, series, native,
-		took[windows/2].Round(10*time.Microsecond), took[0].Round(10*time.Microsecond), took[windows-1].Round(10*time.Microsecond), windows, scrapes)
+	t.Logf("a scrape of %d ports, %d series, %d of them native histograms, takes %v of a CPU, %v to %v in %d windows "+
+		"of %d", ports, series, native, took[windows/2].Round(10*time.Microsecond), took[0].Round(10*time.Microsecond),
+		took[windows-1].Round(10*time.Microsecond), windows, scrapes)
 	if took[windows/2] >= most || series < ports*100 || native < 3*ports {
-		t.Errorf("a scrape of %d series, %d of them native histograms, takes %v, want less than %v", series, native, took[windows/2], most)
+		t.Errorf("a scrape of %d series, %d of them native histograms, takes %v, want less than %v", series, native,
+			took[windows/2], most)
 	}
 }
 
-// asPrometheus is how Prometheus 3 asks where it keeps native histograms, which only the first of these formats carries.
-const asPrometheus = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6," +
-	"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4," +
+// asPrometheus is how Prometheus 3 asks where it keeps native histograms, which only the first of these formats
+// carries.
+const asPrometheus = "application/vnd.google.protobuf;" +
+	"proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6," +
+	"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5," +
+	"application/openmetrics-text;version=0.0.1;q=0.4," +
 	"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
 
-// countSeries counts the series of an answer in that format, and the native histograms among them. The numbers are those of
-// io.prometheus.client: a MetricFamily has metrics (4), a Metric may have a histogram (7), which is native where it has a schema (5).
+// countSeries counts the series of an answer in that format, and the native histograms among them. The numbers are
+// those of io.prometheus.client: a MetricFamily has metrics (4), a Metric may have a histogram (7), which is native
+// where it has a schema (5).
 func countSeries(t *testing.T, b []byte) (series, native int) {
 	t.Helper()
 	for len(b) > 0 {

@@ -15,7 +15,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A relay joins the switch side's p1 and p2 as a cable does, or as two NICs do that keep MAC Control frames for themselves.
+// A relay joins the switch side's p1 and p2 as a cable does, or as two NICs do that keep MAC Control frames for
+// themselves.
 type relay struct {
 	passes atomic.Bool // MAC Control frames too
 	ends   [2]port.Port
@@ -27,7 +28,8 @@ func (r *rig) relay() *relay {
 	l := &relay{}
 	for i := range l.ends {
 		var err error
-		l.ends[i], err = port.Open(port.Config{Interface: portName(i + 1), Netns: r.sw.Path(), LosslessSlots: 1024, OtherSlots: 1, FrameSize: 1518, Fanout: oneRing(r.t)})
+		l.ends[i], err = port.Open(port.Config{Interface: portName(i + 1), Netns: r.sw.Path(), LosslessSlots: 1024,
+			OtherSlots: 1, FrameSize: 1518, Fanout: oneRing(r.t)})
 		must(r.t, err)
 	}
 	var quit atomic.Bool
@@ -65,15 +67,17 @@ func (l *relay) forward(in, out port.Port) {
 	in.Release(port.Lossless, n)
 }
 
-// A port whose link keeps MAC Control frames, as many NICs do, is lossy and says why; when they pass again it is lossless again, says
-// so, and has the headroom that is measured then.
+// A port whose link keeps MAC Control frames, as many NICs do, is lossy and says why; when they pass again it is
+// lossless again, says so, and has the headroom that is measured then.
 func TestSelfTest(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	nic := r.relay()
-	p := startTwins(t, r, [2]*lab.Node{r.host(1), r.host(2)}, [2]string{"eth0", "eth0"}, "headroom: {interval: 100ms}", "speed: 1G, delay: 100us")
+	p := startTwins(t, r, [2]*lab.Node{r.host(1), r.host(2)}, [2]string{"eth0", "eth0"}, "headroom: {interval: 100ms}",
+		"speed: 1G, delay: 100us")
 	p.agree(true)
 	said := func(i int, text string) bool {
-		return slices.ContainsFunc((source{p.d[i]}).Events(0), func(e dataplane.Event) bool { return e.Kind == dataplane.EventPort && strings.Contains(e.Text, text) })
+		return slices.ContainsFunc((source{p.d[i]}).Events(0),
+			func(e dataplane.Event) bool { return e.Kind == dataplane.EventPort && strings.Contains(e.Text, text) })
 	}
 	for i := range p.d {
 		eventually(t, "the port is lossy", func() bool { return p.snapshot(i).Config.Mode == macctl.ModeOff })
@@ -96,7 +100,8 @@ func TestSelfTest(t *testing.T) {
 	for i := range p.d {
 		eventually(t, "what was measured is in force", func() bool {
 			r := p.report(i)
-			return p.snapshot(i).Config.Ingress[3].Headroom == r.InForce && r.InForce >= headroom.Octets(r.Measured.Bits())
+			return p.snapshot(i).Config.Ingress[3].Headroom == r.InForce &&
+				r.InForce >= headroom.Octets(r.Measured.Bits())
 		})
 	}
 }

@@ -57,12 +57,17 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	board := web.NewPoller([]web.Switch{{Label: source{d}.Name(), Read: func(context.Context) (*api.State, error) { return answers.State(), nil }}})
-	handler, err := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: scraped, Listen: cfg.Listen, Hosts: cfg.Hosts})
+	board := web.NewPoller([]web.Switch{{Label: source{d}.Name(), Read: func(context.Context) (*api.State,
+		error) {
+		return answers.State(), nil
+	}}})
+	handler, err := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: scraped, Listen: cfg.Listen,
+		Hosts: cfg.Hosts})
 	if err != nil {
 		return nil, err
 	}
-	d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.metricsListener.Addr()), "security", cfg.WebConfig)
+	d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.metricsListener.Addr()),
+		"security", cfg.WebConfig)
 	s := web.NewServer(handler, d.log)
 	go d.runServer(s, d.metricsListener, cfg.WebConfig)
 	return func() {
@@ -125,8 +130,10 @@ func (d *Daemon) closeListeners() error {
 
 func (d *Daemon) metricsHandler(answers *api.Server) (http.Handler, error) {
 	return metrics.Handler(metrics.NewCollector(metrics.Config{
-		Snapshot: func(v *dataplane.Snapshot) { d.runner.Snapshot(v) }, Ports: d.metricsPorts, KernelBacklog: kernelBacklog,
-		MissingFrames: d.runner.Tap().Missing, SlowReaders: answers.CutOff, Watchdog: d.watchdog.status, Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
+		Snapshot: func(v *dataplane.Snapshot) { d.runner.Snapshot(v) }, Ports: d.metricsPorts,
+		KernelBacklog: kernelBacklog,
+		MissingFrames: d.runner.Tap().Missing, SlowReaders: answers.CutOff, Watchdog: d.watchdog.status,
+		Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
 }
 
 // runServer serves until the server is closed.

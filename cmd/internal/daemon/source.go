@@ -30,8 +30,8 @@ type view struct {
 
 // publish gives readers the current state.
 func (d *Daemon) publish() {
-	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{}, probers: maps.Clone(d.probers),
-		numbers: d.numbers}
+	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{},
+		probers: maps.Clone(d.probers), numbers: d.numbers}
 	for name, p := range d.ports {
 		v.states[name] = p.state
 		if p.speaker != nil {

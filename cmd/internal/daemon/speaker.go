@@ -52,8 +52,10 @@ type lldpUpdate struct {
 type tapFunc func(out bool, frame []byte, now int64)
 
 // startSpeaker starts LLDP on a port whose link is down.
-func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(lldpUpdate), saw tapFunc) *speaker {
-	s := &speaker{port: name, socket: socket, onUpdate: heard, tap: saw, done: make(chan struct{}), agent: agent, machine: machine}
+func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(lldpUpdate),
+	saw tapFunc) *speaker {
+	s := &speaker{port: name, socket: socket, onUpdate: heard, tap: saw, done: make(chan struct{}), agent: agent,
+		machine: machine}
 	s.x = dcbx.NewExchange(agent, machine)
 	s.outcome, s.agreement = s.x.Outcome(), lldp.Agreement{Port: name}
 	s.reported = dcbxStatusOf(&s.outcome)
@@ -200,18 +202,25 @@ func (s source) LLDP() []api.LLDPPort {
 func (s *speaker) describe() (p api.LLDPPort) {
 	s.read(func(x *dcbx.Exchange, c *dcbx.Config, now int64) {
 		local, st, o, agreed := x.Agent().Config().Local, x.Agent().Statistics(), x.Outcome(), x.Agreement(s.port)
-		p = api.LLDPPort{Port: s.port, ChassisID: local.ChassisText(), PortID: local.PortText(), Neighbors: []api.LLDPNeighbor{},
+		p = api.LLDPPort{Port: s.port, ChassisID: local.ChassisText(), PortID: local.PortText(),
+			Neighbors:   []api.LLDPNeighbor{},
 			Transitions: []api.LLDPTransition{},
-			Statistics: api.LLDPStatistics{SentFrames: st.FramesSent, ReceivedFrames: st.FramesReceived, DiscardedFrames: st.FramesDiscarded,
-				ErrorFrames: st.FramesInErrors, DiscardedTLVs: st.TLVsDiscarded, UnrecognizedTLVs: st.TLVsUnrecognized, Ageouts: st.Ageouts,
-				NotStoredFrames: st.NotStored},
-			DCBX: api.DCBX{Version: o.Version.String(), Peer: o.Peer, Willing: c.Willing && c.CanPFC, Reason: o.Reason.String(), Mismatch: o.Mismatch,
-				ETSAdopted: o.ETSAdopted, MeasuresHere: agreed.Own, MeasuresPeer: agreed.Peer, MeasurementAgreed: agreed.Agreed()}}
+			Statistics: api.LLDPStatistics{SentFrames: st.FramesSent, ReceivedFrames: st.FramesReceived,
+				DiscardedFrames: st.FramesDiscarded,
+				ErrorFrames:     st.FramesInErrors, DiscardedTLVs: st.TLVsDiscarded,
+				UnrecognizedTLVs: st.TLVsUnrecognized,
+				Ageouts:          st.Ageouts,
+				NotStoredFrames:  st.NotStored},
+			DCBX: api.DCBX{Version: o.Version.String(), Peer: o.Peer, Willing: c.Willing && c.CanPFC,
+				Reason: o.Reason.String(), Mismatch: o.Mismatch,
+				ETSAdopted: o.ETSAdopted, MeasuresHere: agreed.Own, MeasuresPeer: agreed.Peer,
+				MeasurementAgreed: agreed.Agreed()}}
 		for _, n := range x.Agent().Neighbours() {
 			p.Neighbors = append(p.Neighbors, describeNeighbour(n, o.Version, c, now))
 		}
 		for _, t := range x.Agent().Transitions() {
-			p.Transitions = append(p.Transitions, api.LLDPTransition{Machine: t.Machine, From: t.From, To: t.To, Cause: t.Cause, AgeNs: now - t.At})
+			p.Transitions = append(p.Transitions, api.LLDPTransition{Machine: t.Machine, From: t.From, To: t.To,
+				Cause: t.Cause, AgeNs: now - t.At})
 		}
 	})
 	return p
@@ -220,11 +229,14 @@ func (s *speaker) describe() (p api.LLDPPort) {
 // describeNeighbour describes one neighbour; v is the version that this end speaks.
 func describeNeighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now int64) api.LLDPNeighbor {
 	x := api.LLDPNeighbor{ChassisID: n.ChassisText(), PortID: n.PortText(), MAC: net.HardwareAddr(n.Source[:]).String(),
-		SystemName: printable(n.SystemName), SystemDescription: printable(n.SystemDescription), PortDescription: printable(n.PortDescription),
-		Capabilities: []string{}, EnabledCapabilities: []string{}, ManagementAddresses: []string{}, DCBXVersions: []string{}, Applications: []api.DCBXApp{},
+		SystemName: printable(n.SystemName), SystemDescription: printable(n.SystemDescription),
+		PortDescription: printable(n.PortDescription),
+		Capabilities:    []string{}, EnabledCapabilities: []string{}, ManagementAddresses: []string{},
+		DCBXVersions: []string{}, Applications: []api.DCBXApp{},
 		TTLSeconds: int(n.TTL), AgeNs: now - n.Seen, ExpiresNs: n.Expires - now, Frames: n.Frames}
 	if n.Capabilities != nil {
-		x.Capabilities, x.EnabledCapabilities = lldp.CapabilityNames(n.Capabilities.Supported), lldp.CapabilityNames(n.Capabilities.Enabled)
+		x.Capabilities, x.EnabledCapabilities = lldp.CapabilityNames(n.Capabilities.Supported),
+			lldp.CapabilityNames(n.Capabilities.Enabled)
 	}
 	for _, m := range n.Management {
 		x.ManagementAddresses = append(x.ManagementAddresses, m.String())
@@ -238,7 +250,8 @@ func describeNeighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now in
 	}
 	if told := dcbx.ParseIEEE(n.Organization); told != nil {
 		for _, a := range told.Apps {
-			x.Applications = append(x.Applications, api.DCBXApp{Priority: api.Priority(a.Priority), Selector: int(a.Selector), Protocol: int(a.Protocol)})
+			x.Applications = append(x.Applications, api.DCBXApp{Priority: api.Priority(a.Priority),
+				Selector: int(a.Selector), Protocol: int(a.Protocol)})
 		}
 	}
 	return x

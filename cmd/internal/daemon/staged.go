@@ -163,7 +163,8 @@ func (d *Daemon) replace(p *portLink, o *stagedPort) error {
 	}
 	p.socket, p.opened, p.restore = o.socket, o.opened, o.restore
 	if lost > 0 {
-		text := fmt.Sprintf("%d frames waited in the lossless ring when it was replaced by a larger one, and are lost", lost)
+		text := fmt.Sprintf("%d frames waited in the lossless ring when it was replaced by a larger one, and are lost",
+			lost)
 		d.log.Warn(text, "port", p.cfg.Name)
 		d.losses = append(d.losses, "port "+p.cfg.Name+": "+text)
 	}
@@ -180,7 +181,8 @@ func (p *portLink) bound(at place) bool {
 func (p *portLink) ringsSuffice(want port.Config) bool {
 	return want.LosslessSlots <= p.opened.LosslessSlots && want.OtherSlots <= p.opened.OtherSlots &&
 		want.FrameSize <= p.opened.FrameSize &&
-		want.Small(want.LosslessSlots) <= p.opened.Small(p.opened.LosslessSlots) && want.Small(want.OtherSlots) <= p.opened.Small(p.opened.OtherSlots)
+		want.Small(want.LosslessSlots) <= p.opened.Small(p.opened.LosslessSlots) &&
+		want.Small(want.OtherSlots) <= p.opened.Small(p.opened.OtherSlots)
 }
 
 // socketConfig says how the sockets of a port are to be opened.

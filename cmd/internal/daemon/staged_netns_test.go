@@ -22,8 +22,9 @@ import (
 // put puts a configuration in force that is written out.
 func (r *rig) put(keys, ports string) error {
 	r.t.Helper()
-	c, _, err := config.Parse("test.yaml", []byte("name: test\nmetrics: {listen: off}\napi: {socket: "+r.dir+"/api.sock}\n"+keys+"ports:\n"+
-		strings.ReplaceAll(ports, "NS", r.sw.Path())))
+	c, _, err := config.Parse("test.yaml",
+		[]byte("name: test\nmetrics: {listen: off}\napi: {socket: "+r.dir+"/api.sock}\n"+keys+"ports:\n"+
+			strings.ReplaceAll(ports, "NS", r.sw.Path())))
 	must(r.t, err)
 	_, err = r.d.Apply(context.Background(), c)
 	return err
@@ -58,9 +59,12 @@ func TestApplyThatCannotOpen(t *testing.T) {
 		return port.Prepare(c)
 	}
 	for _, tt := range []struct{ name, ports, want string }{
-		{"another interface, which is in use", "  p1: {interface: p3, netns: NS}\n  p2: {netns: NS}\n", "has the address 192.0.2.1/24"},
-		{"rings that the kernel cannot make", "  p1: {netns: NS, ring: {other: 4096}}\n  p2: {netns: NS}\n", "ports.p1: no memory"},
-		{"a new port among them", "  p1: {netns: NS}\n  p2: {netns: NS}\n  p4: {interface: p3, force: true, netns: NS, ring: {other: 4096}}\n", "ports.p4: no memory"},
+		{"another interface, which is in use", "  p1: {interface: p3, netns: NS}\n  p2: {netns: NS}\n",
+			"has the address 192.0.2.1/24"},
+		{"rings that the kernel cannot make", "  p1: {netns: NS, ring: {other: 4096}}\n  p2: {netns: NS}\n",
+			"ports.p1: no memory"},
+		{"a new port among them", "  p1: {netns: NS}\n  p2: {netns: NS}\n  p4: {interface: p3, force: true, netns: " +
+			"NS, ring: {other: 4096}}\n", "ports.p4: no memory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := r.put(keys, tt.ports)
@@ -85,7 +89,8 @@ func TestApplyExchangesInterfaces(t *testing.T) {
 	must(t, r.put(keys, "  p1: {interface: p2, netns: NS}\n  p2: {interface: p1, netns: NS}\n"))
 	r.waitUp(1, true)
 	r.waitUp(2, true)
-	if got := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}; got[0] != modes[0] || got[1] != modes[1] || got[0] != "1" {
+	if got := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}; got[0] != modes[0] || got[1] != modes[1] ||
+		got[0] != "1" {
 		t.Errorf("addr_gen_mode %v, was %v, want 1", got, modes)
 	}
 	r.passes(1, 2)
@@ -100,11 +105,13 @@ func TestInterfaceTwiceByOtherNames(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
 	alias := r.dir + "/alias"
 	must(t, os.Symlink(r.sw.Path(), alias))
-	yaml := "metrics: {listen: off}\napi: {socket: " + r.dir + "/api.sock}\nports:\n  a: {interface: p1, netns: " + r.sw.Path() +
+	yaml := "metrics: {listen: off}\napi: {socket: " + r.dir + "/api.sock}\nports:\n  a: {interface: p1, netns: " +
+		r.sw.Path() +
 		"}\n  b: {interface: p1, netns: " + alias + "}\n"
 	c, _, err := config.Parse("test.yaml", []byte(yaml))
 	must(t, err)
-	if _, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil))); err == nil || !strings.Contains(err.Error(), "test.yaml:5: ports.b.interface: p1 is already port a") {
+	if _, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil))); err == nil ||
+		!strings.Contains(err.Error(), "test.yaml:5: ports.b.interface: p1 is already port a") {
 		t.Errorf("error %v, want one that names both ports", err)
 	}
 }
@@ -135,7 +142,8 @@ func TestMetricsAddressTaken(t *testing.T) {
 	c.Metrics.Listen = l.Addr().String()
 	for range 2 {
 		_, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
-		if err == nil || !strings.Contains(err.Error(), "metrics.listen: ") || !strings.Contains(err.Error(), "take another address") {
+		if err == nil || !strings.Contains(err.Error(), "metrics.listen: ") ||
+			!strings.Contains(err.Error(), "take another address") {
 			t.Errorf("error %v, want one about the metrics address", err)
 		}
 	}
@@ -153,7 +161,8 @@ func TestApplyWarns(t *testing.T) {
 	if len(r.d.cfg.Ports) != 1 || len(r.d.numbers) != 1 {
 		t.Errorf("the daemon does not know the configuration that is in force")
 	}
-	if got := r.events(dataplane.EventPort, 2); len(got) != 1 || !strings.Contains(got[0].Text, "the interface stays quiet") {
+	if got := r.events(dataplane.EventPort, 2); len(got) != 1 ||
+		!strings.Contains(got[0].Text, "the interface stays quiet") {
 		t.Errorf("events %+v, want one that says what failed", got)
 	}
 }

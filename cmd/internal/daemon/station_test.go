@@ -20,7 +20,8 @@ import (
 )
 
 // A station is a host that sends numbered frames and keeps account of those that come. It keeps its speed and obeys the
-// PFC or PAUSE of the switch, so that nothing may be lost that the switch promised to carry, unless its mode is ModeOff.
+// PFC or PAUSE of the switch, so that nothing may be lost that the switch promised to carry, unless its mode is
+// ModeOff.
 type station struct {
 	t       *testing.T
 	n       int // number of the host
@@ -30,7 +31,8 @@ type station struct {
 	speed   int64 // bit/s; 0: as fast as it can
 	mode    macctl.Mode
 	senders sync.WaitGroup
-	pliant  atomic.Bool // obeys PFC and PAUSE, and takes numbered frames that have lost their tag: whatever the switch is told
+	// obeys PFC and PAUSE, and takes numbered frames that have lost their tag: whatever the switch is told
+	pliant atomic.Bool
 
 	sent     [8]atomic.Uint64 // frames by priority
 	paused   atomic.Uint32    // priorities that the switch holds now
@@ -80,8 +82,8 @@ const (
 // station opens host n, whose account of the frames that come begins.
 func (r *rig) station(n int, mode macctl.Mode, speed int64) *station {
 	r.t.Helper()
-	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.host(n).Path(), LosslessSlots: stationSlots, OtherSlots: 1,
-		FrameSize: 1518, Fanout: oneRing(r.t)})
+	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.host(n).Path(), LosslessSlots: stationSlots,
+		OtherSlots: 1, FrameSize: 1518, Fanout: oneRing(r.t)})
 	must(r.t, err)
 	r.t.Cleanup(func() { // after the station has stopped
 		r.closing.Go(func() {

@@ -18,7 +18,8 @@ type socket interface {
 
 // openTAP creates the TAP of a port, and with it the interface.
 func (d *Daemon) openTAP(p *portLink) error {
-	t, err := port.OpenTAP(port.TAPConfig{Interface: p.cfg.Interface, Netns: p.cfg.Netns, TAPSettings: d.tapSettings(p.cfg), Held: heldPriorities})
+	t, err := port.OpenTAP(port.TAPConfig{Interface: p.cfg.Interface, Netns: p.cfg.Netns,
+		TAPSettings: d.tapSettings(p.cfg), Held: heldPriorities})
 	if err != nil {
 		return err
 	}
@@ -27,7 +28,8 @@ func (d *Daemon) openTAP(p *portLink) error {
 		return errors.Join(err, t.Close())
 	}
 	if why := t.Shared(); why != nil {
-		d.warn(p.cfg.Name, "frames of all priorities wait in one queue, so that a pause of one stops all, and the priority of a socket (SO_PRIORITY) counts for nothing", why)
+		d.warn(p.cfg.Name, "frames of all priorities wait in one queue, so that a pause of one stops all, and the "+
+			"priority of a socket (SO_PRIORITY) counts for nothing", why)
 	}
 	p.tap = t
 	if err := d.install(p, &stagedPort{socket: t, at: at, restore: func() error { return nil }}); err != nil {

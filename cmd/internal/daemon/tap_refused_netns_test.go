@@ -21,8 +21,8 @@ const (
 		"run as root, or give the container --cap-add=NET_ADMIN --device=/dev/net/tun"
 )
 
-// Where a process may have no TAP, that port is down, the log says so once and show ports as long as it is so, with what to do; the
-// other ports go on. The TAP comes as soon as the way is free.
+// Where a process may have no TAP, that port is down, the log says so once and show ports as long as it is so, with
+// what to do; the other ports go on. The TAP comes as soon as the way is free.
 func TestTAPRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -32,32 +32,38 @@ func TestTAPRefused(t *testing.T) {
 	}{
 		{"no device", "mount -t tmpfs none /dev/net", -1, noTUN + " (open /dev/net/tun: no such file or directory)"},
 		// Who may make no device node gets a file: its mode is all that the kernel looks at first.
-		{"device is somebody else's", "mount -t tmpfs none /dev/net && { mknod /dev/net/tun c 10 200 2>/dev/null || : >/dev/net/tun; } && chmod 0 /dev/net/tun",
-			unix.CAP_DAC_OVERRIDE, notAllowed + " (open /dev/net/tun: permission denied)"},
+		{"device is somebody else's", "mount -t tmpfs none /dev/net && { mknod /dev/net/tun c 10 200 2>/dev/null || " +
+			": >/dev/net/tun; } && chmod 0 /dev/net/tun", unix.CAP_DAC_OVERRIDE,
+			notAllowed + " (open /dev/net/tun: permission denied)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, 3, lab.LinkOptions{})
 			must(t, r.sw.DeleteLink("p3"))
 			p := r.launchBehind(tt.dev, setup{ports: map[int]string{3: "kind: tap"}}, tt.capability)
 			r.refuses(p, tt.want)
-			if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", p.Pid()), "--mount", "umount", "--lazy", "/dev/net").CombinedOutput(); err != nil {
+			if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", p.Pid()), "--mount", "umount", "--lazy",
+				"/dev/net").CombinedOutput(); err != nil {
 				t.Fatalf("give it the machine's /dev/net: %v\n%s", err, out)
 			}
-			eventually(t, "the TAP comes", func() bool { return strings.Contains(p.Output(), `msg="port is open" port=p3 `) })
+			eventually(t, "the TAP comes", func() bool {
+				return strings.Contains(p.Output(),
+					`msg="port is open" port=p3 `)
+			})
 			r.passes(1, 2)
 			must(t, p.Stop(syscall.SIGTERM, testTimeout))
 		})
 	}
 }
 
-// The same where the device is there and the kernel makes no interface: the process lacks CAP_NET_ADMIN in its own namespace. The
-// other ports are in one where it has it, as who made that one's user namespace has.
+// The same where the device is there and the kernel makes no interface: the process lacks CAP_NET_ADMIN in its own
+// namespace. The other ports are in one where it has it, as who made that one's user namespace has.
 func TestTAPRefusedInNamespace(t *testing.T) {
 	requireUserNamespaces(t)
 	r := newRig(t, 3, lab.LinkOptions{})
 	must(t, r.sw.DeleteLink("p3"))
 	ns := r.moveToUserNamespace("p1", "p2")
-	p := r.launch(setup{ports: map[int]string{1: "netns: " + ns, 2: "netns: " + ns, 3: "kind: tap"}}, without(unix.CAP_NET_ADMIN), serveKey+"=1")
+	p := r.launch(setup{ports: map[int]string{1: "netns: " + ns, 2: "netns: " + ns, 3: "kind: tap"}},
+		without(unix.CAP_NET_ADMIN), serveKey+"=1")
 	r.refuses(p, notAllowed+" (TUNSETIFF: operation not permitted)")
 	must(t, p.Stop(syscall.SIGTERM, testTimeout))
 }
@@ -88,16 +94,16 @@ func (r *rig) launchBehind(script string, s setup, capability int) *lab.Process 
 	return r.launchAs(c)
 }
 
-// moveToUserNamespace moves interfaces of the switch to a network namespace that belongs to a user namespace below this process's, and
-// returns its path.
+// moveToUserNamespace moves interfaces of the switch to a network namespace that belongs to a user namespace below this
+// process's, and returns its path.
 func (r *rig) moveToUserNamespace(interfaces ...string) string {
 	r.t.Helper()
 	up := ""
 	for _, name := range interfaces {
 		up += fmt.Sprintf("until ip link set dev %s up 2>/dev/null; do sleep 0.02; done; ", name)
 	}
-	p := r.launchAs(lab.Command{Name: "namespace", Argv: []string{"unshare", "--user", "--map-root-user", "--net", "sh", "-c",
-		"echo made; " + up + "echo up; exec sleep infinity"}})
+	p := r.launchAs(lab.Command{Name: "namespace", Argv: []string{"unshare", "--user", "--map-root-user", "--net", "sh",
+		"-c", "echo made; " + up + "echo up; exec sleep infinity"}})
 	r.t.Cleanup(func() { _ = p.Stop(syscall.SIGKILL, testTimeout) })
 	r.says(p, "made")
 	for _, name := range interfaces {

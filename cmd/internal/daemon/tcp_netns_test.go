@@ -75,7 +75,10 @@ func transfer(t *testing.T, r *rig, dscp int) {
 		return err
 	}))
 	defer client.Close()
-	must(t, onSocket(client, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, dscp<<2) }))
+	must(t, onSocket(client, func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS,
+			dscp<<2)
+	}))
 	received := make(chan [sha256.Size]byte, 1)
 	go digest(listener, received)
 
@@ -94,9 +97,10 @@ func transfer(t *testing.T, r *rig, dscp int) {
 		t.Errorf("what came is not what was sent")
 	}
 	took := time.Since(start)
-	t.Logf("%.2f Gbit/s, %d of %d segments sent again", transferOctets*8/took.Seconds()/1e9, info.Total_retrans, info.Segs_out)
-	// A TCP without flow control below it finds the end of the buffer by losing a window's end now and then. A switch that
-	// hands over wrong checksums or segments makes it lose whole windows all the time.
+	t.Logf("%.2f Gbit/s, %d of %d segments sent again", transferOctets*8/took.Seconds()/1e9, info.Total_retrans,
+		info.Segs_out)
+	// A TCP without flow control below it finds the end of the buffer by losing a window's end now and then. A switch
+	// that hands over wrong checksums or segments makes it lose whole windows all the time.
 	if limit := transferOctets / 1448 / 10; int(info.Total_retrans) > limit {
 		t.Errorf("%d segments were sent again, want at most %d", info.Total_retrans, limit)
 	}

@@ -13,30 +13,44 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A running trunk refuses what contradicts itself or the speeds of its links, says where and what to do, and carries on as it was.
+// A running trunk refuses what contradicts itself or the speeds of its links, says where and what to do, and carries on
+// as it was.
 func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
 	good := threeToOne(", meters: {0: {cir: 400M, pir: 600M}}")
 	r.start(setup{keys: good, each: "ring: {outage: 400ms}"}) // veth: 1 Gbit/s
 	h1, h4 := r.station(1, macctl.ModePFC, 50e6), r.station(4, macctl.ModePFC, 50e6)
 	stop := h1.send(stream{to: 4, prio: 3})
-	all := ", meters: {0: {cir: 100M}, 1: {cir: 100M}, 2: {cir: 100M}, 3: {cir: 100M}, 4: {cir: 100M}, 5: {cir: 100M}, 6: {cir: 100M}, 7: {cir: 100M}}"
+	all := ", meters: {0: {cir: 100M}, 1: {cir: 100M}, 2: {cir: 100M}, 3: {cir: 100M}, 4: {cir: 100M}, 5: {cir: " +
+		"100M}, 6: {cir: 100M}, 7: {cir: 100M}}"
 	for _, bad := range []struct{ name, keys, want string }{
-		{"more committed than the uplink carries", threeToOne(", meters: {0: {cir: 600M}, 1: {cir: 500M}}"), "trunks.up.meters: the committed rates are 1.1G together, above the 1G of uplink p4"},
-		{"all eight set, and less", threeToOne(all), "trunks.up.meters: the committed rates of all eight priorities are 800M together, below the 1G of uplink p4: raise one by 200M"},
-		{"peak below committed", threeToOne(", meters: {0: {cir: 400M, pir: 300M}}"), "trunks.up.meters.0.pir: 300M is below cir 400M"},
-		{"committed burst below a frame", threeToOne(", meters: {0: {cbs: 1500B}}"), "trunks.up.meters.0.cbs: 1500B is below one frame"},
-		{"peak burst below a frame", threeToOne(", meters: {0: {pbs: 64B}}"), "trunks.up.meters.0.pbs: 64B is below one frame"},
-		{"total's burst below a frame", threeToOne(", meters: {total: {cbs: 1KiB}}"), "trunks.up.meters.total.cbs: 1KiB is below one frame"},
-		{"a member in two trunks", strings.Replace(good, "trunks: {", "trunks: {other: {uplink: p3, members: [p2]}, ", 1), "p2 is in trunk other already"},
-		{"a member twice", strings.Replace(good, "[p1, p2, p3]", "[p1, p2, p1]", 1), "trunks.up.members[2]: port p1 is in trunk up already"},
-		{"an uplink that is a member", strings.Replace(good, "[p1, p2, p3]", "[p1, p4]", 1), `trunks.up.uplink: "p4" is a member too`},
+		{"more committed than the uplink carries", threeToOne(", meters: {0: {cir: 600M}, 1: {cir: 500M}}"),
+			"trunks.up.meters: the committed rates are 1.1G together, above the 1G of uplink p4"},
+		{"all eight set, and less", threeToOne(all),
+			"trunks.up.meters: the committed rates of all eight priorities are 800M together, below the 1G of uplink " +
+				"p4: raise one by 200M"},
+		{"peak below committed", threeToOne(", meters: {0: {cir: 400M, pir: 300M}}"),
+			"trunks.up.meters.0.pir: 300M is below cir 400M"},
+		{"committed burst below a frame", threeToOne(", meters: {0: {cbs: 1500B}}"),
+			"trunks.up.meters.0.cbs: 1500B is below one frame"},
+		{"peak burst below a frame", threeToOne(", meters: {0: {pbs: 64B}}"),
+			"trunks.up.meters.0.pbs: 64B is below one frame"},
+		{"total's burst below a frame", threeToOne(", meters: {total: {cbs: 1KiB}}"),
+			"trunks.up.meters.total.cbs: 1KiB is below one frame"},
+		{"a member in two trunks", strings.Replace(good, "trunks: {", "trunks: {other: {uplink: p3, members: [p2]}, ",
+			1), "p2 is in trunk other already"},
+		{"a member twice", strings.Replace(good, "[p1, p2, p3]", "[p1, p2, p1]", 1),
+			"trunks.up.members[2]: port p1 is in trunk up already"},
+		{"an uplink that is a member", strings.Replace(good, "[p1, p2, p3]", "[p1, p4]", 1),
+			`trunks.up.uplink: "p4" is a member too`},
 		{"a port that is not there", strings.Replace(good, "p3]", "p9]", 1), `trunks.up.members[2]: "p9" is no port`},
-		{"no room above a watermark", threeToOne(", watermarks: {priority: {3: {high: 64MiB, low: 1KiB}}}"), "trunks.up.watermarks.priority.3.high: 64MiB leaves too little"},
+		{"no room above a watermark", threeToOne(", watermarks: {priority: {3: {high: 64MiB, low: 1KiB}}}"),
+			"trunks.up.watermarks.priority.3.high: 64MiB leaves too little"},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
 			before := h4.tally(1, 3).frames
-			if err := r.apply(setup{keys: bad.keys, each: "ring: {outage: 400ms}"}, 4); err == nil || !strings.Contains(err.Error(), bad.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
+			if err := r.apply(setup{keys: bad.keys, each: "ring: {outage: 400ms}"}, 4); err == nil ||
+				!strings.Contains(err.Error(), bad.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
 				t.Errorf("got %v\nwant %s", err, bad.want)
 			}
 			v := r.trunk()
@@ -51,7 +65,8 @@ func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 	r.noLosslessDrops()
 }
 
-// A switch that starts without one of a trunk's interfaces says so and carries what it can; with the interface the trunk is whole.
+// A switch that starts without one of a trunk's interfaces says so and carries what it can; with the interface the
+// trunk is whole.
 func TestTrunkWaitsForItsPorts(t *testing.T) {
 	for _, missing := range []int{2, 4} {
 		t.Run(portName(missing), func(t *testing.T) {
@@ -63,7 +78,8 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 					there = append(there, n)
 				}
 			}
-			r.start(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 64KiB, low: 32KiB}}}"), each: at100M, ready: there})
+			r.start(setup{keys: threeToOne(", watermarks: {priority: {3: {high: 64KiB, low: 32KiB}}}"), each: at100M,
+				ready: there})
 			if r.state(missing) == "" {
 				t.Error("the missing interface is not reported")
 			}
@@ -71,7 +87,8 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 			stops := []func(){h1.send(stream{to: 4, prio: 3, rate: 20e6}), h3.send(stream{to: 4, prio: 3, rate: 20e6})}
 			if missing == 4 {
 				eventually(t, "frames for an uplink that is missing are dropped, and counted", func() bool {
-					return r.snapshot(1).Counters.Drops[3][dataplane.DropPortDown] > 50 && r.snapshot(3).Counters.Drops[3][dataplane.DropPortDown] > 50
+					return r.snapshot(1).Counters.Drops[3][dataplane.DropPortDown] > 50 &&
+						r.snapshot(3).Counters.Drops[3][dataplane.DropPortDown] > 50
 				})
 			}
 			r.link(missing, lab.LinkOptions{})
@@ -106,7 +123,8 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 // Two trunks and a bridge in one switch: each carries its own, and no frame gets from one to another.
 func TestTrunksBesideABridge(t *testing.T) {
 	r := newRig(t, 6, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nfdb: []\ntrunks: {first: {uplink: p2, members: [p1]}, second: {uplink: p3, members: [p4]}}\n", each: at100M})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nfdb: []\ntrunks: {first: {uplink: p2, members: [p1]}, second: " +
+		"{uplink: p3, members: [p4]}}\n", each: at100M})
 	var hosts []*station
 	for n := 1; n <= 6; n++ {
 		hosts = append(hosts, r.station(n, macctl.ModePFC, 100e6))
@@ -134,10 +152,12 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
-			r.start(setup{keys: threeToOne(", meters: {0: {cir: 10M, pir: 20M, cbs: 16KiB, pbs: 16KiB}, 1: {cir: 1M}}, red: {1: {low: 0, high: 1MiB, probability: 50%}}") +
+			r.start(setup{keys: threeToOne(", meters: {0: {cir: 10M, pir: 20M, cbs: 16KiB, pbs: 16KiB}, 1: {cir: "+
+				"1M}}, red: {1: {low: 0, high: 1MiB, probability: 50%}}") +
 				"capture: {memory: 64MiB}\nworkers: " + workers, each: at100M + ", loop: off"})
 			k := r.startCapture(r.serveControl(), api.CaptureRequest{Snap: 96})
-			h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6)
+			h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
+				r.station(3, macctl.ModePFC, 100e6)
 			h1.send(stream{to: 4, prio: 0, rate: 60e6, frames: 1500})
 			h2.send(stream{to: 4, prio: 1, rate: 40e6, frames: 1500})
 			h3.send(stream{to: 4, prio: 3, rate: 10e6, frames: 200})
@@ -145,7 +165,8 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 				s.finish()
 			}
 			eventually(t, "every frame has come", func() bool {
-				return r.snapshot(1).Counters.ReceivedFrames == 1500 && r.snapshot(2).Counters.ReceivedFrames == 1500 && r.snapshot(3).Counters.ReceivedFrames == 200
+				return r.snapshot(1).Counters.ReceivedFrames == 1500 && r.snapshot(2).Counters.ReceivedFrames == 1500 &&
+					r.snapshot(3).Counters.ReceivedFrames == 200
 			})
 			r.settle()
 			k.end()
@@ -160,8 +181,10 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 					counted += drops[want.reason]
 				}
 				for _, l := range frames {
-					if tshark.First(l, "frame.comment") == "dropped: "+want.reason.String() && tshark.First(l, "frame.interface_name") == "p4" &&
-						tshark.First(l, "frame.packet_flags_direction") == directionOut && tshark.First(l, "vlan.priority") == want.priority {
+					if tshark.First(l, "frame.comment") == "dropped: "+want.reason.String() &&
+						tshark.First(l, "frame.interface_name") == "p4" &&
+						tshark.First(l, "frame.packet_flags_direction") == directionOut &&
+						tshark.First(l, "vlan.priority") == want.priority {
 						captured++
 					}
 				}
@@ -170,7 +193,8 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 				}
 			}
 			dropped := func(l map[string][]string) bool {
-				return strings.HasPrefix(tshark.First(l, "frame.comment"), "dropped") && tshark.First(l, "vlan.priority") == "3"
+				return strings.HasPrefix(tshark.First(l, "frame.comment"), "dropped") &&
+					tshark.First(l, "vlan.priority") == "3"
 			}
 			if slices.ContainsFunc(frames, dropped) {
 				t.Error("a lossless frame was dropped")

@@ -19,9 +19,10 @@ type controlled struct {
 	uplink  *station
 }
 
-// forTrunkModes runs a test with a trunk under PFC, and with one under PAUSE. marks gives the watermarks: of a priority under PFC, of
-// a port under PAUSE.
-func forTrunkModes(t *testing.T, marks map[macctl.Mode]string, members, uplink float64, f func(t *testing.T, c *controlled)) {
+// forTrunkModes runs a test with a trunk under PFC, and with one under PAUSE. marks gives the watermarks: of a priority
+// under PFC, of a port under PAUSE.
+func forTrunkModes(t *testing.T, marks map[macctl.Mode]string, members, uplink float64,
+	f func(t *testing.T, c *controlled)) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		name := map[macctl.Mode]string{macctl.ModePFC: "pfc", macctl.ModePause: "pause"}[mode]
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +31,8 @@ func forTrunkModes(t *testing.T, marks map[macctl.Mode]string, members, uplink f
 			for n := 1; n <= 3; n++ {
 				ports[n] = fmt.Sprintf("speed: %.0f", members)
 			}
-			c.setup = setup{keys: threeToOne(", flow_control: " + name + marks[mode]), each: "ring: {outage: 400ms}, flow_control: " + name, ports: ports}
+			c.setup = setup{keys: threeToOne(", flow_control: " + name + marks[mode]),
+				each: "ring: {outage: 400ms}, flow_control: " + name, ports: ports}
 			c.start(c.setup)
 			for n := 1; n <= 3; n++ {
 				c.members = append(c.members, c.station(n, mode, int64(members)))
@@ -84,8 +86,9 @@ func (c *controlled) nobodyHeld() {
 	})
 }
 
-// A pause of the uplink reaches every member, and so does its end: XON, expiry, or the loss of the link. One of every member that
-// is up reaches the uplink, and ends with the first of them. At 10 Mbit/s the longest pause lasts for 3.4 s: longer than any step.
+// A pause of the uplink reaches every member, and so does its end: XON, expiry, or the loss of the link. One of every
+// member that is up reaches the uplink, and ends with the first of them. At 10 Mbit/s the longest pause lasts for 3.4
+// s: longer than any step.
 func TestPausesPassThroughATrunk(t *testing.T) {
 	const tenth = 2000 // quanta of 102 ms
 	forTrunkModes(t, nil, 10e6, 10e6, func(t *testing.T, c *controlled) {
@@ -146,9 +149,11 @@ func TestPausesPassThroughATrunk(t *testing.T) {
 	})
 }
 
-// Watermarks 1 and 2 or 3 and 4: members that offer three times what the uplink carries are held and let go, and lose nothing.
+// Watermarks 1 and 2 or 3 and 4: members that offer three times what the uplink carries are held and let go, and lose
+// nothing.
 func TestMembersAreHeldByWatermark(t *testing.T) {
-	marks := map[macctl.Mode]string{macctl.ModePFC: ", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}", macctl.ModePause: ", watermarks: {member: {high: 64KiB, low: 32KiB}}"}
+	marks := map[macctl.Mode]string{macctl.ModePFC: ", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}",
+		macctl.ModePause: ", watermarks: {member: {high: 64KiB, low: 32KiB}}"}
 	forTrunkModes(t, marks, 100e6, 100e6, func(t *testing.T, c *controlled) {
 		var stops []func()
 		for _, s := range c.members {
@@ -165,7 +170,8 @@ func TestMembersAreHeldByWatermark(t *testing.T) {
 		})
 		c.raise(map[macctl.Mode]string{macctl.ModePFC: "128KiB", macctl.ModePause: "64KiB"}[c.mode], "192KiB")
 		before := c.uplink.tally(2, 3).frames
-		eventually(t, "frames go on with other watermarks", func() bool { return c.uplink.tally(2, 3).frames > before+500 })
+		eventually(t, "frames go on with other watermarks",
+			func() bool { return c.uplink.tally(2, 3).frames > before+500 })
 		for i, stop := range stops {
 			stop()
 			c.uplink.whole(c.members[i], 3)
@@ -175,9 +181,11 @@ func TestMembersAreHeldByWatermark(t *testing.T) {
 	})
 }
 
-// Watermarks 5 and 6 or 7 and 8: an uplink that offers more than the members carry together is held and let go, and loses nothing.
+// Watermarks 5 and 6 or 7 and 8: an uplink that offers more than the members carry together is held and let go, and
+// loses nothing.
 func TestUplinkIsHeldByWatermark(t *testing.T) {
-	marks := map[macctl.Mode]string{macctl.ModePFC: ", watermarks: {uplink_priority: {3: {high: 128KiB, low: 64KiB}}}", macctl.ModePause: ", watermarks: {uplink: {high: 128KiB, low: 64KiB}}"}
+	marks := map[macctl.Mode]string{macctl.ModePFC: ", watermarks: {uplink_priority: {3: {high: 128KiB, low: 64KiB}}}",
+		macctl.ModePause: ", watermarks: {uplink: {high: 128KiB, low: 64KiB}}"}
 	forTrunkModes(t, marks, 20e6, 100e6, func(t *testing.T, c *controlled) {
 		stop := c.uplink.send(stream{to: 1, prio: 3})
 		eventually(t, "the uplink is held and freed", func() bool {
@@ -186,7 +194,8 @@ func TestUplinkIsHeldByWatermark(t *testing.T) {
 		})
 		c.raise("128KiB", "192KiB")
 		before := c.members[1].tally(4, 3).frames
-		eventually(t, "frames go on with other watermarks", func() bool { return c.members[1].tally(4, 3).frames > before+200 })
+		eventually(t, "frames go on with other watermarks",
+			func() bool { return c.members[1].tally(4, 3).frames > before+200 })
 		stop()
 		c.nobodyHeld()
 		sent := c.uplink.sent[3].Load()
@@ -213,10 +222,11 @@ func TestUplinkIsHeldByWatermark(t *testing.T) {
 	})
 }
 
-// The uplink and a member flap while all members are held, again and again: what they hold is given up with the link, frames of the
-// others go on, and in the end nobody stays held and nothing is lost track of.
+// The uplink and a member flap while all members are held, again and again: what they hold is given up with the link,
+// frames of the others go on, and in the end nobody stays held and nothing is lost track of.
 func TestTrunkFlapsUnderLoad(t *testing.T) {
-	marks := map[macctl.Mode]string{macctl.ModePFC: ", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}, uplink_priority: {3: {high: 128KiB, low: 64KiB}}}",
+	marks := map[macctl.Mode]string{macctl.ModePFC: ", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}, " +
+		"uplink_priority: {3: {high: 128KiB, low: 64KiB}}}",
 		macctl.ModePause: ", watermarks: {member: {high: 64KiB, low: 32KiB}, uplink: {high: 128KiB, low: 64KiB}}"}
 	forTrunkModes(t, marks, 50e6, 100e6, func(t *testing.T, c *controlled) {
 		stops := []func(){c.uplink.send(stream{to: 1, prio: 3, rate: 80e6})}

@@ -24,8 +24,8 @@ func (r *rig) trunk() *dataplane.TrunkSnapshot {
 	return &s.Trunks[0]
 }
 
-// Members that send three times what the uplink carries lose nothing of a lossless priority: watermarks hold them and let
-// them go. Trunks may change meanwhile.
+// Members that send three times what the uplink carries lose nothing of a lossless priority: watermarks hold them and
+// let them go. Trunks may change meanwhile.
 func TestTrunkIsLosslessUnderLoad(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
 	marks := threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}")
@@ -40,7 +40,8 @@ func TestTrunkIsLosslessUnderLoad(t *testing.T) {
 	}
 	eventually(t, "all members are held and freed", func() bool {
 		v := r.trunk()
-		return v.Holds[3].Marked() > 2 && members[0].controls.Load() > 2 && members[1].controls.Load() > 2 && members[2].controls.Load() > 2
+		return v.Holds[3].Marked() > 2 && members[0].controls.Load() > 2 && members[1].controls.Load() > 2 &&
+			members[2].controls.Load() > 2
 	})
 	for _, keys := range []string{threeToOne(", distribution: flow-hash"), marks} {
 		before := sink.tally(2, 3).frames
@@ -57,8 +58,8 @@ func TestTrunkIsLosslessUnderLoad(t *testing.T) {
 	}
 }
 
-// A member whose link goes down, or whose interface goes away, leaves its share to the others and gets it again; while it is
-// paused and away it holds nobody.
+// A member whose link goes down, or whose interface goes away, leaves its share to the others and gets it again; while
+// it is paused and away it holds nobody.
 func TestTrunkMembersComeAndGo(t *testing.T) {
 	r := newRig(t, 4, lab.LinkOptions{})
 	r.start(setup{keys: threeToOne(""), each: at100M})

@@ -28,13 +28,17 @@ func TestTsharkDecodes(t *testing.T) {
 		{macctl.ModePFC, "0x0101", func(l map[string][]string) (string, string) {
 			return tshark.First(l, "macc.cbfc.enbv"), tshark.First(l, "macc.cbfc.pause_time.c3")
 		}},
-		{macctl.ModePause, "0x0001", func(l map[string][]string) (string, string) { return "", tshark.First(l, "macc.pause_time") }},
+		{macctl.ModePause, "0x0001", func(l map[string][]string) (string, string) {
+			return "",
+				tshark.First(l, "macc.pause_time")
+		}},
 	} {
 		t.Run(tt.mode.String(), func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
-			r.start(setup{keys: smallBuffers + "pause: {quanta: 20000}", each: "speed: 100M, flow_control: " + tt.mode.String()})
-			frames := tshark.Fields(t, r.provoke(tt.mode), "frame.len", "eth.dst", "eth.src", "macc.opcode", "macc.pause_time", "macc.cbfc.enbv",
-				"macc.cbfc.pause_time.c3", "_ws.expert.message")
+			r.start(setup{keys: smallBuffers + "pause: {quanta: 20000}", each: "speed: 100M, flow_control: " +
+				tt.mode.String()})
+			frames := tshark.Fields(t, r.provoke(tt.mode), "frame.len", "eth.dst", "eth.src", "macc.opcode",
+				"macc.pause_time", "macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.expert.message")
 			var seen []string
 			for i, l := range frames {
 				if got := tshark.First(l, "macc.opcode"); got != tt.opcode {
@@ -78,7 +82,8 @@ func (r *rig) provoke(mode macctl.Mode) (path string) {
 	}
 	hold(0xffff)
 	stop := h1.send(stream{to: 2, prio: 3})
-	eventually(r.t, "host 1 was told to stop, and told again", func() bool { hold(0xffff); return h1.controls.Load() >= 2 })
+	eventually(r.t, "host 1 was told to stop, and told again",
+		func() bool { hold(0xffff); return h1.controls.Load() >= 2 })
 	stop()
 	hold(0)
 	h2.whole(h1, 3)
@@ -103,6 +108,7 @@ func recorded(t *testing.T, s *porttest.Socket, path string) string {
 		if len(p.Data) < 14 || p.Data[12] != 0x88 || p.Data[13] != 0x08 {
 			continue
 		}
-		must(t, w.WritePacket(gopacket.CaptureInfo{Timestamp: p.Stamp, CaptureLength: len(p.Data), Length: len(p.Data)}, p.Data))
+		must(t, w.WritePacket(gopacket.CaptureInfo{Timestamp: p.Stamp, CaptureLength: len(p.Data), Length: len(p.Data)},
+			p.Data))
 	}
 }

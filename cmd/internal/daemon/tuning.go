@@ -59,7 +59,8 @@ func parseChoice(v *dataplane.Tuning, choice string) (err error) {
 		case "bursts":
 			v.Bursts, err = numberUpTo(1024, value)
 		default:
-			err = errors.New("there is spin=none, spin=short, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, turn=fixed, gather=none and control=frame")
+			err = errors.New("there is spin=none, spin=short, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, " +
+				"turn=fixed, gather=none and control=frame")
 		}
 	}
 	return err

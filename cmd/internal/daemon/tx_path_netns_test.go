@@ -26,8 +26,8 @@ func TestPortMakesWayForCapture(t *testing.T) {
 	r.passes(2, 1)
 }
 
-// A port that is to send by its packet socket never does otherwise: not when it is new, nor when its rings are replaced or the
-// configuration has come back to that.
+// A port that is to send by its packet socket never does otherwise: not when it is new, nor when its rings are replaced
+// or the configuration has come back to that.
 func TestPortSendsAsConfigured(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	keys := func(p1 string) setup { return setup{ports: map[int]string{1: p1}} }

@@ -108,14 +108,16 @@ func (g *watchdog) act(f func(now int64)) {
 
 // configure makes the watchdog follow a configuration and the ports of the data plane, by number. gone are the numbers
 // of removed ports.
-func (g *watchdog) configure(c *config.Config, numbers map[string]int, ports map[int]dataplane.PortConfig, gone []int) (err error) {
+func (g *watchdog) configure(c *config.Config, numbers map[string]int, ports map[int]dataplane.PortConfig,
+	gone []int) (err error) {
 	g.act(func(now int64) {
 		for _, n := range gone {
 			g.dog.Remove(n, now)
 		}
 		for i := range c.Ports {
 			p, n := &c.Ports[i], numbers[c.Ports[i].Name]
-			if fault := g.dog.Set(n, p.Name, watchedQueues(ports[n]), p.Watchdog.Config, now); fault != nil && err == nil {
+			if fault := g.dog.Set(n, p.Name, watchedQueues(ports[n]), p.Watchdog.Config, now); fault != nil &&
+				err == nil {
 				err = fmt.Errorf("port %s: %w", p.Name, fault)
 			}
 		}
@@ -222,14 +224,14 @@ var consequences = map[deadlock.Action]string{
 func describe(e *deadlock.Event) string {
 	switch e.Kind {
 	case deadlock.Detected:
-		return fmt.Sprintf("continuous deadlock: the queue holds %d frames, sent none and was paused for %v; action %s", e.Held,
-			e.Lasted.Round(100*time.Microsecond), consequences[e.Action])
+		return fmt.Sprintf("continuous deadlock: the queue holds %d frames, sent none and was paused for %v; action %s",
+			e.Held, e.Lasted.Round(100*time.Microsecond), consequences[e.Action])
 	case deadlock.Changed:
 		return fmt.Sprintf("%s in a deadlock that lasts; action %s", e.Reason, consequences[e.Action])
 	case deadlock.Recovered:
 		if e.Action == deadlock.Alert && e.Held > 0 && e.Sent == 0 {
-			return fmt.Sprintf("still blocked after %v: XOFF was obeyed throughout, no frame was sent and %d wait; detection started again, since %s",
-				e.Lasted.Round(100*time.Microsecond), e.Held, e.Reason)
+			return fmt.Sprintf("still blocked after %v: XOFF was obeyed throughout, no frame was sent and %d wait; "+
+				"detection started again, since %s", e.Lasted.Round(100*time.Microsecond), e.Held, e.Reason)
 		}
 		what := "detection started again"
 		if e.Reason == deadlock.Unwatched {
@@ -238,7 +240,8 @@ func describe(e *deadlock.Event) string {
 		return fmt.Sprintf("%s after %v, since %s; meanwhile %d frames were sent and %d dropped, %d wait",
 			what, e.Lasted.Round(100*time.Microsecond), e.Reason, e.Sent, e.Dropped, e.Held)
 	case deadlock.Recurring:
-		return fmt.Sprintf("the deadlock keeps coming back (%s): XOFF for the queue is ignored for a slow period", e.Reason)
+		return fmt.Sprintf("the deadlock keeps coming back (%s): XOFF for the queue is ignored for a slow period",
+			e.Reason)
 	}
 	return fmt.Sprintf("XOFF for the queue is obeyed again, since %s", e.Reason)
 }

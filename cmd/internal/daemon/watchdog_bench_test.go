@@ -29,7 +29,8 @@ type benchSwitch struct {
 func newBenchSwitch(b *testing.B) *benchSwitch {
 	b.Helper()
 	var yaml, fdb strings.Builder
-	yaml.WriteString("priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {mode: sonic, poll: 100ms, detection: 5s, action: alert}\nports:\n")
+	yaml.WriteString("priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {mode: sonic, poll: 100ms, " +
+		"detection: 5s, action: alert}\nports:\n")
 	for i := range benchPorts {
 		fmt.Fprintf(&yaml, "  p%d: {speed: 1G, loop: off}\n", i)
 		fmt.Fprintf(&fdb, "  - {mac: \"02:00:00:00:00:%02x\", vlan: 1, port: p%d}\n", i, i)
@@ -63,8 +64,8 @@ func (s *benchSwitch) watch(b *testing.B, now int64) {
 	s.dog.Events()
 }
 
-// BenchmarkWatchdogLook is one look at all 256 egress queues of a switch with 32 ports, for which the switch's lock is held:
-// queues that hold a frame and are paused, and queues of a switch that is idle.
+// BenchmarkWatchdogLook is one look at all 256 egress queues of a switch with 32 ports, for which the switch's lock is
+// held: queues that hold a frame and are paused, and queues of a switch that is idle.
 func BenchmarkWatchdogLook(b *testing.B) {
 	const period = 100_000_000
 	b.Run("stuck", func(b *testing.B) {

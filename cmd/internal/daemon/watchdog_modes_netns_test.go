@@ -16,8 +16,8 @@ func TestSONiCStorm(t *testing.T) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		t.Run(mode.String(), func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
-			r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {mode: sonic, detection: 100ms, restoration: 200ms, poll: 100ms}",
-				each: at100M + ", flow_control: " + mode.String()})
+			r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {mode: sonic, detection: 100ms, restoration: " +
+				"200ms, poll: 100ms}", each: at100M + ", flow_control: " + mode.String()})
 			h1, h2 := r.station(1, mode, 100e6), r.station(2, mode, 100e6)
 			calm := h2.storm(mode)
 			eventually(t, "the switch is paused", func() bool { return r.snapshot(2).Paused&(1<<3) != 0 })
@@ -25,7 +25,8 @@ func TestSONiCStorm(t *testing.T) {
 			eventually(t, "the storm is found", func() bool { return r.watch(2).State == deadlock.Stormed })
 			time.Sleep(5 * 200 * time.Millisecond)
 			stop()
-			if s := r.watch(2); s.State != deadlock.Stormed || s.Detected != 1 || s.Recovered != 0 || s.LastDropped == 0 {
+			if s := r.watch(2); s.State != deadlock.Stormed || s.Detected != 1 || s.Recovered != 0 ||
+				s.LastDropped == 0 {
 				t.Errorf("while XOFF comes: %+v", s)
 			}
 			calm()
@@ -35,7 +36,8 @@ func TestSONiCStorm(t *testing.T) {
 			if d := time.Since(quiet); d < 200*time.Millisecond {
 				t.Errorf("restored after %v of quiet, want 200 ms", d)
 			}
-			if s := r.watch(2); s.Detected != 1 || s.Recovered != 1 || s.Dropped != s.LastDropped || s.Dropped != h1.sent[3].Load() {
+			if s := r.watch(2); s.Detected != 1 || s.Recovered != 1 || s.Dropped != s.LastDropped ||
+				s.Dropped != h1.sent[3].Load() {
 				t.Errorf("after the storm: %+v, %d frames were sent to it", s, h1.sent[3].Load())
 			}
 			r.passes(1, 2)
@@ -43,12 +45,12 @@ func TestSONiCStorm(t *testing.T) {
 	}
 }
 
-// A deadlock that keeps coming back switches PFC off for its queue, for a slow period: what waits leaves in spite of XOFF.
-// Then it is obeyed again.
+// A deadlock that keeps coming back switches PFC off for its queue, for a slow period: what waits leaves in spite of
+// XOFF. Then it is obeyed again.
 func TestRecurringStorm(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 2, recovery: 10ms, action: forward, slow: {period: 1s, threshold: 5}}",
-		each: at100M})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 2, recovery: 10ms, action: " +
+		"forward, slow: {period: 1s, threshold: 5}}", each: at100M})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	calm := h2.storm(macctl.ModePFC)
 	stop := h1.send(stream{to: 2, prio: 3, rate: 5e6})

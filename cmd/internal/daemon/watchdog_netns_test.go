@@ -51,13 +51,14 @@ func (r *rig) watch(n int) deadlock.Status {
 	return deadlock.Status{}
 }
 
-// A host that sends XOFF without end is found, by PFC and by PAUSE, and what is done about it helps: frames for it leave
-// (forward), or are dropped and counted (drop). A flow between two other hosts loses nothing.
+// A host that sends XOFF without end is found, by PFC and by PAUSE, and what is done about it helps: frames for it
+// leave (forward), or are dropped and counted (drop). A flow between two other hosts loses nothing.
 func TestStorm(t *testing.T) {
 	for _, tt := range []struct {
 		mode   macctl.Mode
 		action string
-	}{{macctl.ModePFC, "forward"}, {macctl.ModePFC, "drop"}, {macctl.ModePause, "forward"}, {macctl.ModePause, "drop"}} {
+	}{{macctl.ModePFC, "forward"}, {macctl.ModePFC, "drop"}, {macctl.ModePause, "forward"},
+		{macctl.ModePause, "drop"}} {
 		t.Run(tt.mode.String()+" "+tt.action, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
 			r.start(setup{keys: watched + tt.action + "}", each: at100M + ", flow_control: " + tt.mode.String()})
@@ -71,14 +72,16 @@ func TestStorm(t *testing.T) {
 			case "forward":
 				eventually(t, "frames leave in spite of XOFF", func() bool { return h2.tally(1, 3).frames > 10 })
 			case "drop":
-				eventually(t, "frames are dropped", func() bool { return r.snapshot(1).Counters.Drops[3][dataplane.DropWatchdog] > 10 })
+				eventually(t, "frames are dropped",
+					func() bool { return r.snapshot(1).Counters.Drops[3][dataplane.DropWatchdog] > 10 })
 			}
 			eventually(t, "it is found again", func() bool { return r.watch(2).Detected > 1 })
 			calm()
 			stop()
 			stopBystander()
 			eventually(t, "the last storm is over", func() bool { return r.watch(2).State == deadlock.Operational })
-			if s := r.watch(2); s.Detected != s.Recovered || tt.action == "drop" && s.Dropped == 0 || tt.action == "forward" && s.Sent == 0 {
+			if s := r.watch(2); s.Detected != s.Recovered || tt.action == "drop" && s.Dropped == 0 ||
+				tt.action == "forward" && s.Sent == 0 {
 				t.Errorf("%+v", s)
 			}
 			h4.whole(h3, 3)
@@ -88,7 +91,8 @@ func TestStorm(t *testing.T) {
 			r.noLosslessDrops()
 			first := r.events(dataplane.EventDeadlock, 2)
 			second := r.events(dataplane.EventDeadlockRecovered, 2)
-			if len(first) == 0 || len(second) == 0 || first[0].Peer == 0 || !strings.Contains(first[0].Text, tt.action) {
+			if len(first) == 0 || len(second) == 0 || first[0].Peer == 0 ||
+				!strings.Contains(first[0].Text, tt.action) {
 				t.Fatalf("first notifications %+v, second %+v", first, second)
 			}
 			for n := range 4 {
@@ -106,13 +110,14 @@ var stormy = map[string]string{
 	"sonic": "{mode: sonic, detection: 100ms, restoration: 60s, poll: 100ms, action: %s}",
 }
 
-// Actions that are changed in the middle of a storm leave no queue stuck, and each is in force at once; nor do a link that
-// flaps and a watchdog that is switched off. PFC and PAUSE, by looks and by SONiC's rules.
+// Actions that are changed in the middle of a storm leave no queue stuck, and each is in force at once; nor do a link
+// that flaps and a watchdog that is switched off. PFC and PAUSE, by looks and by SONiC's rules.
 func TestChangeInAStorm(t *testing.T) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		for name, settings := range stormy {
 			for _, end := range []string{"flap", "off"} {
-				t.Run(fmt.Sprintf("%v %s %s", mode, name, end), func(t *testing.T) { changeInAStorm(t, mode, settings, end) })
+				t.Run(fmt.Sprintf("%v %s %s", mode, name, end),
+					func(t *testing.T) { changeInAStorm(t, mode, settings, end) })
 			}
 		}
 	}
@@ -121,7 +126,8 @@ func TestChangeInAStorm(t *testing.T) {
 func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	with := func(watchdog string) setup {
-		return setup{keys: "priorities: {lossless: [3]}\nwatchdog: " + watchdog, each: at100M + ", flow_control: " + mode.String()}
+		return setup{keys: "priorities: {lossless: [3]}\nwatchdog: " + watchdog, each: at100M + ", flow_control: " +
+			mode.String()}
 	}
 	action := func(name string) setup { return with(fmt.Sprintf(settings, name)) }
 	r.start(action("alert"))
@@ -137,7 +143,8 @@ func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 	eventually(t, "the frames leave", func() bool { return h2.tally(1, 3).frames == 50 })
 	must(t, r.apply(action("drop"), 2))
 	h1.send(stream{to: 2, prio: 3, frames: 80}) // 30 more
-	eventually(t, "frames are dropped", func() bool { return r.snapshot(1).Counters.Drops[3][dataplane.DropWatchdog] == 30 })
+	eventually(t, "frames are dropped",
+		func() bool { return r.snapshot(1).Counters.Drops[3][dataplane.DropWatchdog] == 30 })
 	must(t, r.apply(action("alert"), 2))
 	h1.send(stream{to: 2, prio: 3, frames: 90}) // 10 more
 	eventually(t, "frames wait, since XOFF is obeyed again", func() bool { return r.snapshot(2).Held[3] == 10 })
@@ -165,7 +172,10 @@ func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 	if e := r.events(dataplane.EventDeadlockRecovered, 2); len(e) != 1 || !strings.Contains(e[0].Text, reason) {
 		t.Errorf("%+v", e)
 	}
-	eventually(t, "what waits leaves", func() bool { return r.snapshot(2).Held[3] == 0 && h2.tally(1, 3).frames == arrived })
+	eventually(t, "what waits leaves", func() bool {
+		return r.snapshot(2).Held[3] == 0 &&
+			h2.tally(1, 3).frames == arrived
+	})
 	r.passes(1, 2)
 }
 
@@ -191,11 +201,12 @@ func (n *notices) times() []time.Time {
 	return slices.Clone(n.at)
 }
 
-// Detection takes count periods, and at most one more, in the median of 20 rounds; within a period of it the first frame has
-// left in spite of XOFF; the second notification comes after the recovery time and at most a period more.
+// Detection takes count periods, and at most one more, in the median of 20 rounds; within a period of it the first
+// frame has left in spite of XOFF; the second notification comes after the recovery time and at most a period more.
 func TestTimesOfNotification(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: forward}", each: at100M})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: " +
+		"forward}", each: at100M})
 	told := &notices{Handler: slog.DiscardHandler}
 	r.d.watchdog.act(func(int64) { r.d.watchdog.log = slog.New(enabled{told}) })
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
@@ -219,9 +230,11 @@ func TestTimesOfNotification(t *testing.T) {
 	slices.Sort(restored)
 	slices.Sort(freed)
 	t.Logf("first frame %v to %v after detection, median %v", freed[0], freed[19], freed[10])
-	t.Logf("detection %v to %v, median %v; recovery %v to %v, median %v", found[0], found[19], found[10], restored[0], restored[19], restored[10])
+	t.Logf("detection %v to %v, median %v; recovery %v to %v, median %v", found[0], found[19], found[10], restored[0],
+		restored[19], restored[10])
 	if m := found[10]; found[0] < detection || m > detection+period {
-		t.Errorf("detected after %v at least and %v in the median, want %v and at most %v", found[0], m, detection, detection+period)
+		t.Errorf("detected after %v at least and %v in the median, want %v and at most %v", found[0], m, detection,
+			detection+period)
 	}
 	if m := freed[10]; m > period {
 		t.Errorf("the first frame left %v after detection in the median, want at most %v", m, period)
@@ -239,7 +252,8 @@ func (enabled) Enabled(context.Context, slog.Level) bool { return true }
 // A peer that throttles to 90 % with short pauses, gapless traffic behind it, is not taken for a storm.
 func TestThrottlingIsNoStorm(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 1ms, count: 4, action: drop}", each: "speed: 1G, ring: {outage: 400ms, max: 64MiB}"})
+	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 1ms, count: 4, action: drop}",
+		each: "speed: 1G, ring: {outage: 400ms, max: 64MiB}"})
 	h1, h2 := r.station(1, macctl.ModePFC, 1e9), r.station(2, macctl.ModePFC, 1e9)
 	stop := h1.send(stream{to: 2, prio: 3})
 	for begun := time.Now(); time.Since(begun) < 2*time.Second; time.Sleep(time.Millisecond) {
@@ -252,8 +266,8 @@ func TestThrottlingIsNoStorm(t *testing.T) {
 	h2.whole(h1, 3)
 }
 
-// Nor are 15 pauses of half the detection time in a row, with a queue that is never empty, and a queue without flow control
-// whose number the peer pauses all the time.
+// Nor are 15 pauses of half the detection time in a row, with a queue that is never empty, and a queue without flow
+// control whose number the peer pauses all the time.
 func TestBurstsAreNoDeadlock(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	r.start(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 4, action: drop}", each: at100M})
@@ -278,7 +292,8 @@ func TestBurstsAreNoDeadlock(t *testing.T) {
 // A switch that is stopped for a second, while its peer pauses it as usual, takes nothing for a deadlock.
 func TestStoppedSwitchIsNoDeadlock(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	p := r.startProcess(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, action: drop}", each: "speed: 100M, ring: {outage: 1500ms}"})
+	p := r.startProcess(setup{keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, action: drop}",
+		each: "speed: 100M, ring: {outage: 1500ms}"})
 	h1, h2 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6)
 	stop := h1.send(stream{to: 2, prio: 3, rate: 2e6})
 	for range 3 {

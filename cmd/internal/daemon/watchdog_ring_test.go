@@ -40,8 +40,8 @@ const (
 // nowhere is a receiver that every switch has behind the next one: frames for it circle.
 const nowhere = 9
 
-// A ringNode is one switch of three, its sender and its receiver, under virtual time. What leaves one step arrives with the
-// next.
+// A ringNode is one switch of three, its sender and its receiver, under virtual time. What leaves one step arrives with
+// the next.
 type ringNode struct {
 	sw       *dataplane.Switch
 	ports    [ringPorts]dataplane.PortConfig
@@ -58,9 +58,11 @@ type ringNode struct {
 func ringYAML(k int, watchdog string) string {
 	const dull = "speed: 100M, learning: off, flood: off, loop: off"
 	var b strings.Builder
-	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\nbuffer: {policy: static, xoff: 256KiB, private: 0B, xon_offset: 256KiB}\nports:\n", watchdog)
+	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\nbuffer: {policy: static, xoff: 256KiB, private: 0B, "+
+		"xon_offset: 256KiB}\nports:\n", watchdog)
 	fmt.Fprintf(&b, "  host: {%s, priorities: {3: {xoff: 64KiB, xon: 48KiB}}}\n  sink: {%s}\n", dull, dull)
-	fmt.Fprintf(&b, "  in: {%s, priorities: {3: {xon: 8KiB}}}\n  out: {%s, priorities: {3: {xon: 8KiB}}}\nfdb:\n", dull, dull)
+	fmt.Fprintf(&b, "  in: {%s, priorities: {3: {xon: 8KiB}}}\n  out: {%s, priorities: {3: {xon: 8KiB}}}\nfdb:\n", dull,
+		dull)
 	for j := range 3 {
 		to := "out"
 		if j == k {
@@ -229,7 +231,8 @@ func runNodes(nodes [3]*ringNode, end int64) (r ringRun) {
 				n.offer(0.35, now)
 			}
 			for _, e := range n.step(nodes[(k+1)%3], nodes[(k+2)%3], now) {
-				r.events = append(r.events, fmt.Sprintf("%d s%d:%s %v %s sent %d dropped %d", now, k+1, e.Name, e.Kind, e.Reason, e.Sent, e.Dropped))
+				r.events = append(r.events, fmt.Sprintf("%d s%d:%s %v %s sent %d dropped %d", now, k+1, e.Name, e.Kind,
+					e.Reason, e.Sent, e.Dropped))
 			}
 		}
 		if now == end {
@@ -280,7 +283,8 @@ func TestRingUnderVirtualTime(t *testing.T) {
 	if drop.received+drop.dropped != drop.sent || drop.dropped == 0 || drop.held != 0 {
 		t.Errorf("drop: %+v", drop)
 	}
-	if again := runRing(t, settings+"forward}", end); !slices.Equal(again.events, forward.events) || again.received != forward.received {
+	if again := runRing(t, settings+"forward}", end); !slices.Equal(again.events, forward.events) ||
+		again.received != forward.received {
 		t.Errorf("two runs differ:\n%s\n%s", strings.Join(forward.events, "\n"), strings.Join(again.events, "\n"))
 	}
 	t.Logf("sent %d, locked up %d\n%s", locked.sent, locked.held, strings.Join(forward.events, "\n"))

@@ -14,7 +14,8 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// unplugged starts a switch at 1 Gbit/s without interfaces, with keys for the whole switch and for each of its two ports.
+// unplugged starts a switch at 1 Gbit/s without interfaces, with keys for the whole switch and for each of its two
+// ports.
 func unplugged(t *testing.T, keys, port string) *Daemon {
 	t.Helper()
 	d := unpluggedLog(t, keys, port, discards)
@@ -25,7 +26,8 @@ func unplugged(t *testing.T, keys, port string) *Daemon {
 func unpluggedLog(t *testing.T, keys, port string, log *slog.Logger) *Daemon {
 	t.Helper()
 	stations := "fdb:\n"
-	text := fmt.Sprintf("name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\n%s\nports:\n", t.TempDir(), keys)
+	text := fmt.Sprintf("name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\n%s\nports:\n", t.TempDir(),
+		keys)
 	for i, name := range []string{"p1", "p2"} {
 		stations += fmt.Sprintf("  - {mac: \"02:00:00:00:00:%02x\", vlan: 1, port: %s}\n", i, name)
 		text += fmt.Sprintf("  %s: {interface: nowhere-%s, speed: 1G, %s}\n", name, name, port)
@@ -95,7 +97,8 @@ func TestSettingsOfEachPort(t *testing.T) {
 
 // A port that is removed in the middle of a storm takes its counters with it, and not what is told of the storm.
 func TestPortRemovedInAStorm(t *testing.T) {
-	d := unplugged(t, "priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {period: 1ms, count: 5, recovery: 60s, action: drop}", "flow_control: pfc")
+	d := unplugged(t, "priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {period: 1ms, count: 5, recovery: "+
+		"60s, action: drop}", "flow_control: pfc")
 	lockUp(d)
 	eventually(t, "the frames are dropped", func() bool {
 		pausePort0(d)
@@ -127,8 +130,8 @@ func TestStuckLog(t *testing.T) {
 	l := heldLog{discards.Handler(), make(chan struct{})}
 	defer close(l.freed)
 	const recovery, slack = 200 * time.Millisecond, 100 * time.Millisecond
-	d := unpluggedLog(t, "priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {period: 1ms, count: 5, recovery: 200ms, action: forward}",
-		"flow_control: pfc", slog.New(l))
+	d := unpluggedLog(t, "priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {period: 1ms, count: 5, "+
+		"recovery: 200ms, action: forward}", "flow_control: pfc", slog.New(l))
 	await := func(kind dataplane.EventKind) (at int64) {
 		eventually(t, string(kind), func() bool {
 			pausePort0(d)
@@ -185,13 +188,15 @@ func TestTextOfRecovery(t *testing.T) {
 		event deadlock.Event
 		want  string
 	}{
-		{deadlock.Event{Action: deadlock.Alert, Held: 66}, "still blocked after 200ms: XOFF was obeyed throughout, no frame was sent and 66 wait"},
+		{deadlock.Event{Action: deadlock.Alert, Held: 66},
+			"still blocked after 200ms: XOFF was obeyed throughout, no frame was sent and 66 wait"},
 		{deadlock.Event{Action: deadlock.Alert, Held: 66, Sent: 1}, "detection started again after 200ms"},
 		{deadlock.Event{Action: deadlock.Alert}, "detection started again after 200ms"},
 		{deadlock.Event{Action: deadlock.Forward, Held: 66}, "detection started again after 200ms"},
 		{deadlock.Event{Action: deadlock.Drop, Dropped: 7}, "meanwhile 0 frames were sent and 7 dropped"},
 	} {
-		tt.event.Kind, tt.event.Lasted, tt.event.Reason = deadlock.Recovered, 200*time.Millisecond, "the recovery time is over"
+		tt.event.Kind, tt.event.Lasted, tt.event.Reason = deadlock.Recovered, 200*time.Millisecond,
+			"the recovery time is over"
 		if got := describe(&tt.event); !strings.Contains(got, tt.want) {
 			t.Errorf("%+v: %q, want %q", tt.event, got, tt.want)
 		}

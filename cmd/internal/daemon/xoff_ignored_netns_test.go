@@ -9,8 +9,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A peer that ignores XOFF loses frames, is counted and named, and does the other ports no harm: neither where what finds
-// no room waits in the ring, nor where it is dropped.
+// A peer that ignores XOFF loses frames, is counted and named, and does the other ports no harm: neither where what
+// finds no room waits in the ring, nor where it is dropped.
 func TestPeerIgnoresXoff(t *testing.T) {
 	for _, tt := range []struct {
 		hold   string
@@ -19,18 +19,20 @@ func TestPeerIgnoresXoff(t *testing.T) {
 		reason dataplane.DropReason
 		prio   int
 	}{
-		{"on", []dataplane.EventKind{dataplane.EventRingHold, dataplane.EventLosslessDrop}, "sends on although it was told to stop",
-			dataplane.DropRing, dataplane.Unknown},
-		{"off", []dataplane.EventKind{dataplane.EventIgnoresXoff, dataplane.EventLosslessDrop}, "although the peer was told to stop",
-			dataplane.DropLosslessHeadroom, 3},
+		{"on", []dataplane.EventKind{dataplane.EventRingHold, dataplane.EventLosslessDrop},
+			"sends on although it was told to stop", dataplane.DropRing, dataplane.Unknown},
+		{"off", []dataplane.EventKind{dataplane.EventIgnoresXoff, dataplane.EventLosslessDrop},
+			"although the peer was told to stop", dataplane.DropLosslessHeadroom, 3},
 	} {
 		t.Run("ring_hold "+tt.hold, func(t *testing.T) {
 			r := newRig(t, 4, lab.LinkOptions{})
-			// The liar's queue is small, so that it fills; the others' is large, so that no pause of this machine fills it.
-			r.start(setup{each: at100M, keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 4MiB}, ring_hold: " + tt.hold + "}",
-				ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
+			// The liar's queue is small, so that it fills; the others' is large, so that no pause of this machine fills
+			// it.
+			r.start(setup{each: at100M, keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 4MiB}, " +
+				"ring_hold: " + tt.hold + "}", ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
 			liar := r.station(1, macctl.ModeOff, 300e6)
-			h2, h3, h4 := r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6), r.station(4, macctl.ModePFC, 100e6)
+			h2, h3, h4 := r.station(2, macctl.ModePFC, 100e6), r.station(3, macctl.ModePFC, 100e6),
+				r.station(4, macctl.ModePFC, 100e6)
 			stopLiar := liar.send(stream{to: 2, prio: 3})
 			stop := h3.send(stream{to: 4, prio: 3, rate: 60e6})
 			lost := func() uint64 { return r.snapshot(1).Counters.Drops[tt.prio][tt.reason] }
@@ -45,7 +47,8 @@ func TestPeerIgnoresXoff(t *testing.T) {
 
 			p := r.snapshot(1)
 			if p.Counters.LosslessDrops[tt.prio] != p.Counters.Drops[tt.prio][tt.reason] {
-				t.Errorf("%d drops, but %d lossless ones", p.Counters.Drops[tt.prio][tt.reason], p.Counters.LosslessDrops[tt.prio])
+				t.Errorf("%d drops, but %d lossless ones", p.Counters.Drops[tt.prio][tt.reason],
+					p.Counters.LosslessDrops[tt.prio])
 			}
 			if held := p.Counters.RingHoldNs > 0; held != (tt.hold == "on") {
 				t.Errorf("frames waited in the ring for %d ns", p.Counters.RingHoldNs)
@@ -57,7 +60,8 @@ func TestPeerIgnoresXoff(t *testing.T) {
 	}
 }
 
-// named fails the test where there is no event of each kind about port n, or one about another port, or none that says text.
+// named fails the test where there is no event of each kind about port n, or one about another port, or none that says
+// text.
 func (r *rig) named(n int, kinds []dataplane.EventKind, text string) {
 	r.t.Helper()
 	said := false

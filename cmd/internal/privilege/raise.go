@@ -30,9 +30,11 @@ func Raise() error {
 		return nil
 	}
 	// Capabilities belong to threads, and the Go runtime has some already.
-	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&raised[0])), 0)
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)),
+		uintptr(unsafe.Pointer(&raised[0])), 0)
 	if errno == syscall.ENOTSUP {
-		return errors.New("the program's file has capabilities that a build with cgo cannot raise: build it with CGO_ENABLED=0, or set them with setcap …=ep")
+		return errors.New("the program's file has capabilities that a build with cgo cannot raise: build it with " +
+			"CGO_ENABLED=0, or set them with setcap …=ep")
 	}
 	if errno != 0 {
 		return fmt.Errorf("raise the capabilities of the program's file: %w", errno)

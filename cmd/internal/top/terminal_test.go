@@ -180,7 +180,8 @@ func (x *terminal) restored() error {
 	}
 	left := func() bool { // what was written last may not be read yet
 		out := x.written()
-		return strings.Contains(out, "\x1b[?1049h") && strings.LastIndex(out, "\x1b[?1049l") > strings.LastIndex(out, "\x1b[?1049h")
+		return strings.Contains(out, "\x1b[?1049h") && strings.LastIndex(out, "\x1b[?1049l") > strings.LastIndex(out,
+			"\x1b[?1049h")
 	}
 	for deadline := time.Now().Add(15 * time.Second); !left(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

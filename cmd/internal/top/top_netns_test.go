@@ -31,11 +31,13 @@ type network struct {
 func newNetwork(t *testing.T) *network {
 	l := labtest.New(t, "top")
 	dir := t.TempDir()
-	n := &network{t: t, sw: labtest.Node(t, l, "sw"), host: labtest.Node(t, l, "h1"), file: filepath.Join(dir, "switch.yaml"), socket: filepath.Join(dir, "s.sock")}
+	n := &network{t: t, sw: labtest.Node(t, l, "sw"), host: labtest.Node(t, l, "h1"),
+		file: filepath.Join(dir, "switch.yaml"), socket: filepath.Join(dir, "s.sock")}
 	if err := l.Link(n.host, "eth0", n.sw, "p1", lab.LinkOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	yaml := fmt.Sprintf("name: leaf1\nmetrics: {listen: off}\napi: {socket: %s}\npriorities: {lossless: [3]}\nports:\n  p1: {speed: 100M}\n", n.socket)
+	yaml := fmt.Sprintf("name: leaf1\nmetrics: {listen: off}\napi: {socket: %s}\npriorities: {lossless: "+
+		"[3]}\nports:\n  p1: {speed: 100M}\n", n.socket)
 	for i := 2; i <= 9; i++ {
 		yaml += fmt.Sprintf("  absent%d: {}\n", i)
 	}
@@ -49,10 +51,12 @@ func newNetwork(t *testing.T) *network {
 func (n *network) start() {
 	n.t.Helper()
 	var err error
-	if n.daemon, err = n.sw.Start(lab.Command{Name: "switch", Argv: []string{lab.Self}, Env: []string{daemonKey + "=" + n.file}}); err != nil {
+	if n.daemon, err = n.sw.Start(lab.Command{Name: "switch", Argv: []string{lab.Self},
+		Env: []string{daemonKey + "=" + n.file}}); err != nil {
 		n.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(testTimeout); !strings.Contains(n.daemon.Output(), `msg="port is open" port=p1`); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !strings.Contains(n.daemon.Output(),
+		`msg="port is open" port=p1`); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			n.t.Fatalf("the switch has not opened its port:\n%s", n.daemon.Output())
 		}
@@ -69,7 +73,8 @@ func (n *network) storm() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		_, err := traffic.RunStorm(ctx, traffic.StormConfig{Interface: "eth0", Netns: n.host.Path(), Speed: 100e6, FlowControl: "pfc", Priority: 3, Duty: 100, Duration: time.Minute})
+		_, err := traffic.RunStorm(ctx, traffic.StormConfig{Interface: "eth0", Netns: n.host.Path(), Speed: 100e6,
+			FlowControl: "pfc", Priority: 3, Duty: 100, Duration: time.Minute})
 		done <- err
 	}()
 	return func() {
@@ -84,7 +89,8 @@ func (n *network) storm() (end func()) {
 func TestTopOnTerminal(t *testing.T) {
 	n := newNetwork(t)
 	x := startTop(t, n.socket, 80, 24)
-	x.sees("leaf1", "lossless drops: 0", "p1         up      100M", "held by the peer", "watchdog", "EVENTS", "waiting for it", "… 4 ports more", "s sort: configuration")
+	x.sees("leaf1", "lossless drops: 0", "p1         up      100M", "held by the peer", "watchdog", "EVENTS",
+		"waiting for it", "… 4 ports more", "s sort: configuration")
 	end := n.storm()
 	x.sees("p1            -   -   - 100   -   -   -   -     -   -   -   0   -")
 	end()

@@ -77,7 +77,8 @@ func (v *view) add(s style, format string, args ...any) {
 func (v *view) headline(width int) {
 	left, right, s := "pfcswitch top", "", head
 	if v.state != nil {
-		left = fmt.Sprintf("%s  up %v  every %v", v.state.Switch, time.Duration(v.state.ElapsedNs).Round(time.Second), v.delay)
+		left = fmt.Sprintf("%s  up %v  every %v", v.state.Switch, time.Duration(v.state.ElapsedNs).Round(time.Second),
+			v.delay)
 		right = fmt.Sprintf("lossless drops: %d", v.state.LosslessDropsSinceStart)
 		if v.state.LosslessDropsSinceStart > 0 {
 			s = alarm
@@ -111,7 +112,8 @@ func (v *view) overview() {
 }
 
 func (v *view) ports(ports []*api.Port, all int) {
-	v.add(head, "%-10s %-5s %6s %9s %9s %9s %9s %8s %7s", "PORT", "STATE", "SPEED", "RX bit/s", "TX bit/s", "RX F/s", "TX F/s", "DROPS/s", "LOST")
+	v.add(head, "%-10s %-5s %6s %9s %9s %9s %9s %8s %7s", "PORT", "STATE", "SPEED", "RX bit/s", "TX bit/s", "RX F/s",
+		"TX F/s", "DROPS/s", "LOST")
 	for _, p := range ports {
 		state, speed := "down", "none"
 		if p.Up {
@@ -122,9 +124,11 @@ func (v *view) ports(ports []*api.Port, all int) {
 		}
 		rates := [5]string{"-", "-", "-", "-", "-"}
 		if r := p.Recent; r != nil {
-			rates = [5]string{api.Scaled(r.ReceiveBits), api.Scaled(r.TransmitBits), api.Tenths(r.ReceiveFrames), api.Tenths(r.TransmitFrames), api.Tenths(r.DroppedFrames)}
+			rates = [5]string{api.Scaled(r.ReceiveBits), api.Scaled(r.TransmitBits), api.Tenths(r.ReceiveFrames),
+				api.Tenths(r.TransmitFrames), api.Tenths(r.DroppedFrames)}
 		}
-		v.add(v.styleOf(p), "%-10.10s %-5s %6s %9s %9s %9s %9s %8s %7d", p.Port, state, speed, rates[0], rates[1], rates[2], rates[3], rates[4], p.LosslessDrops)
+		v.add(v.styleOf(p), "%-10.10s %-5s %6s %9s %9s %9s %9s %8s %7d", p.Port, state, speed, rates[0], rates[1],
+			rates[2], rates[3], rates[4], p.LosslessDrops)
 	}
 	if hidden := all - len(ports); hidden > 0 {
 		v.add(old, "… %d ports more: up/down goes through them", hidden)
@@ -197,7 +201,8 @@ func (v *view) pools() {
 			of   *api.Segment
 		}{{"private", p.Segments.Private}, {"shared", p.Segments.Shared}, {"headroom", p.Segments.Headroom}} {
 			if s.of != nil {
-				text += fmt.Sprintf("  %s %s (most %s)", s.name, api.Scaled(float64(s.of.UsedBytes)), api.Scaled(float64(s.of.MaxStartBytes)))
+				text += fmt.Sprintf("  %s %s (most %s)", s.name, api.Scaled(float64(s.of.UsedBytes)),
+					api.Scaled(float64(s.of.MaxStartBytes)))
 			}
 		}
 		v.add(plain, "%s", text)
@@ -224,7 +229,8 @@ func (v *view) trunks() {
 			note(m.Port, m.PausedByPeer, m.Held)
 			down += m.AreaBytes
 		}
-		text := fmt.Sprintf("trunk %s  up %sB, down %sB", t.Trunk, api.Scaled(float64(t.Uplink.Bytes)), api.Scaled(float64(down)))
+		text := fmt.Sprintf("trunk %s  up %sB, down %sB", t.Trunk, api.Scaled(float64(t.Uplink.Bytes)),
+			api.Scaled(float64(down)))
 		if t.Metered {
 			green, yellow, red, dropped := colours(t)
 			text += fmt.Sprintf("  green %d yellow %d red %d, dropped %d", green, yellow, red, dropped)
@@ -265,7 +271,8 @@ func (v *view) storms() {
 		}
 	}
 	if len(stormed) > 0 {
-		v.add(alarm, "watchdog  STORM at %s (port/priority); %d storms since the start", strings.Join(stormed, " "), detected)
+		v.add(alarm, "watchdog  STORM at %s (port/priority); %d storms since the start", strings.Join(stormed, " "),
+			detected)
 		return
 	}
 	v.add(plain, "watchdog  %d queues watched, no storm now, %d since the start", watched, detected)
@@ -319,15 +326,16 @@ func (v *view) detail() {
 		v.add(alarm, "%s", *p.Reason)
 	}
 	v.add(plain, "received %d frames, sent %d, dropped %d", p.ReceiveFrames, p.TransmitFrames, p.DroppedFrames)
-	v.add(head, "%-8s %9s %12s %6s  %9s %12s %6s  %s", "PRIORITY", "HELD FOR", "OF ALL TIME", "NOW", "HOLDING", "OF ALL TIME", "NOW", "STATE")
+	v.add(head, "%-8s %9s %12s %6s  %9s %12s %6s  %s", "PRIORITY", "HELD FOR", "OF ALL TIME", "NOW", "HOLDING",
+		"OF ALL TIME", "NOW", "STATE")
 	if f := v.pfc(p.Port); f != nil {
 		for _, q := range f.Priorities {
 			in, out := "-", "-"
 			if q.Recent != nil {
 				in, out = percent(q.Recent.ReceivedPausedShare)+" %", percent(q.Recent.SentPausedShare)+" %"
 			}
-			v.add(plain, "%-8s %9s %10.1f %% %6s  %9s %10.1f %% %6s  %s", q.Priority, durationText(q.ReceivedPausedNs), 100*q.ReceivedPausedShare, in,
-				durationText(q.SentPausedNs), 100*q.SentPausedShare, out, q.State)
+			v.add(plain, "%-8s %9s %10.1f %% %6s  %9s %10.1f %% %6s  %s", q.Priority, durationText(q.ReceivedPausedNs),
+				100*q.ReceivedPausedShare, in, durationText(q.SentPausedNs), 100*q.SentPausedShare, out, q.State)
 		}
 	}
 	v.pools()

@@ -25,7 +25,8 @@ func seen(s *api.State, events ...api.Event) *model {
 }
 
 func TestPercent(t *testing.T) {
-	for share, want := range map[float64]string{0: "0", 0.0001: "<1", 0.01: "1", 0.494: "49", 0.9899: "99", 0.996: "99", 0.999999: "99", 1: "100"} {
+	for share, want := range map[float64]string{0: "0", 0.0001: "<1", 0.01: "1", 0.494: "49", 0.9899: "99", 0.996: "99",
+		0.999999: "99", 1: "100"} {
 		if got := percent(share); got != want {
 			t.Errorf("%v: %s, want %s", share, got, want)
 		}
@@ -35,7 +36,8 @@ func TestPercent(t *testing.T) {
 // Events tell their date where it is not today's, and only what is bad is an alarm.
 func TestEventLines(t *testing.T) {
 	now := time.Date(2026, 3, 4, 0, 0, 10, 0, time.Local)
-	m := seen(&api.State{}, api.Event{Kind: "deadlock", Time: now.Add(-20 * time.Second), Text: "old"}, api.Event{Kind: "deadlock-recovered", Time: now.Add(-time.Second), Text: "new"},
+	m := seen(&api.State{}, api.Event{Kind: "deadlock", Time: now.Add(-20 * time.Second), Text: "old"},
+		api.Event{Kind: "deadlock-recovered", Time: now.Add(-time.Second), Text: "new"},
 		api.Event{Kind: "deadlock-recurring", Time: now, Text: "again"})
 	alarms := 0
 	for _, r := range m.view(160, 40, now) {
@@ -44,14 +46,16 @@ func TestEventLines(t *testing.T) {
 		}
 	}
 	got := screen(m, now)
-	if !strings.Contains(got, "\n2026-03-03 23:59:50 deadlock old") || !strings.Contains(got, "\n00:00:09 deadlock-recovered new") || alarms != 2 {
+	if !strings.Contains(got, "\n2026-03-03 23:59:50 deadlock old") ||
+		!strings.Contains(got, "\n00:00:09 deadlock-recovered new") || alarms != 2 {
 		t.Errorf("%d alarms, want 2:\n%s", alarms, got)
 	}
 }
 
 // The time since the start is that of the switch's own clock.
 func TestUp(t *testing.T) {
-	s := &api.State{Header: api.Header{Switch: "s1", Time: time.Now(), Started: time.Now().Add(time.Hour), ElapsedNs: 90e9}}
+	s := &api.State{Header: api.Header{Switch: "s1", Time: time.Now(), Started: time.Now().Add(time.Hour),
+		ElapsedNs: 90e9}}
 	if got := screen(seen(s), time.Now()); !strings.Contains(got, "s1  up 1m30s") {
 		t.Error(got)
 	}
@@ -60,12 +64,15 @@ func TestUp(t *testing.T) {
 // A trunk is a line: what waits, who holds whom, its colours, and all that was dropped.
 func TestTrunks(t *testing.T) {
 	frames := func(n uint64) api.Frames { return api.Frames{Frames: n} }
-	s := &api.State{Trunks: []api.Trunk{{Trunk: "t1", Metered: true, Uplink: api.TrunkUplink{Port: "p4", Bytes: 1518, PausedByPeer: true},
-		Members:    []api.TrunkMember{{Port: "p1", Held: true, AreaBytes: 64}, {Port: "p2", Held: true}},
-		Priorities: []api.TrunkPriority{{Green: frames(10), Yellow: frames(20), Red: frames(30), MeterDropped: frames(3), REDDropped: frames(4)}, {Green: frames(1)}},
-		Total:      api.TrunkTotal{REDDropped: frames(5)}}, {Trunk: "t2"}}}
+	s := &api.State{Trunks: []api.Trunk{{Trunk: "t1", Metered: true, Uplink: api.TrunkUplink{Port: "p4", Bytes: 1518,
+		PausedByPeer: true},
+		Members: []api.TrunkMember{{Port: "p1", Held: true, AreaBytes: 64}, {Port: "p2", Held: true}},
+		Priorities: []api.TrunkPriority{{Green: frames(10), Yellow: frames(20), Red: frames(30),
+			MeterDropped: frames(3), REDDropped: frames(4)}, {Green: frames(1)}},
+		Total: api.TrunkTotal{REDDropped: frames(5)}}, {Trunk: "t2"}}}
 	got := screen(seen(s), time.Now())
-	for _, want := range []string{"trunk t1  up 1.52kB, down 64B  green 11 yellow 20 red 30, dropped 12  paused by its peer: p4  holding the peer: p1 p2\n", "trunk t2  up 0B, down 0B\n"} {
+	for _, want := range []string{"trunk t1  up 1.52kB, down 64B  green 11 yellow 20 red 30, dropped 12  paused by " +
+		"its peer: p4  holding the peer: p1 p2\n", "trunk t2  up 0B, down 0B\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing:\n%s", want, got)
 		}

@@ -1,5 +1,5 @@
-// Package watch asks a switch again and again, and prints every answer: on a terminal in the same place, into a pipe one
-// after the other. Rates and shares in them are those of the time between two answers, by the switch's own clock.
+// Package watch asks a switch again and again, and prints every answer: on a terminal in the same place, into a pipe
+// one after the other. Rates and shares in them are those of the time between two answers, by the switch's own clock.
 package watch
 
 import (
@@ -134,7 +134,8 @@ func (w *watcher) redraw(r api.Reply, said string) error {
 	columns, rows := w.Size()
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 	if most := max(1, rows-3); len(lines) > most {
-		lines = append(lines[:most-1], fmt.Sprintf("… and %d lines more: make the terminal higher, or ask for less with --port", len(lines)-most+1))
+		lines = append(lines[:most-1], fmt.Sprintf("… and %d lines more: make the terminal higher, or ask for less "+
+			"with --port", len(lines)-most+1))
 	}
 	head := fmt.Sprintf("every %v, %s; Ctrl-C ends. %s", w.Every, time.Now().Format(time.TimeOnly), said)
 	out := home

@@ -26,7 +26,8 @@ func (s *switchboard) ask(context.Context) (api.Reply, error) {
 
 // ports is an answer of a switch that was started at a time, with so many received frames at a moment of its clock.
 func ports(started time.Time, ns int64, frames uint64) *api.Ports {
-	return &api.Ports{Header: api.Header{Schema: 1, Started: started, SwitchNs: ns}, Ports: []api.Port{{Port: "p1", ReceiveFrames: frames}}}
+	return &api.Ports{Header: api.Header{Schema: 1, Started: started, SwitchNs: ns},
+		Ports: []api.Port{{Port: "p1", ReceiveFrames: frames}}}
 }
 
 func rates(out io.Writer, r api.Reply) error {
@@ -38,8 +39,8 @@ func rates(out io.Writer, r api.Reply) error {
 	return err
 }
 
-// Rates are by the measured time between two answers, not by the one that was asked for, and a switch that is away for a
-// while, or is started again, is told of once and costs nothing.
+// Rates are by the measured time between two answers, not by the one that was asked for, and a switch that is away for
+// a while, or is started again, is told of once and costs nothing.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -65,7 +66,8 @@ func TestWatch(t *testing.T) {
 		if want := "no rate\n500 frames/s\n50 frames/s\nno rate\n10 frames/s\n"; out.String() != want {
 			t.Errorf("got\n%swant\n%s", out.String(), want)
 		}
-		if got := said.String(); strings.Count(got, "no switch") != 1 || strings.Count(got, "answers again") != 1 || strings.Count(got, "started again") != 1 {
+		if got := said.String(); strings.Count(got, "no switch") != 1 || strings.Count(got, "answers again") != 1 ||
+			strings.Count(got, "started again") != 1 {
 			t.Errorf("said\n%s", got)
 		}
 	})
@@ -90,7 +92,9 @@ func TestRedraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\r\n")
-	if len(lines) != 6 || !strings.HasPrefix(lines[0], home+"every 1s, ") || lines[2] != "a line that is far t"+restOfLine || lines[4] != "… and 3 lines more: "+restOfLine || lines[5] != restOfPage {
+	if len(lines) != 6 || !strings.HasPrefix(lines[0], home+"every 1s, ") ||
+		lines[2] != "a line that is far t"+restOfLine || lines[4] != "… and 3 lines more: "+restOfLine ||
+		lines[5] != restOfPage {
 		t.Errorf("%q", lines)
 	}
 }
@@ -108,10 +112,12 @@ func TestWatchPortThatGoes(t *testing.T) {
 		var said strings.Builder
 		ctx, cancel := context.WithTimeout(context.Background(), 2500*time.Millisecond)
 		defer cancel()
-		if err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: io.Discard, Tell: &said}); err != nil {
+		if err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: io.Discard,
+			Tell: &said}); err != nil {
 			t.Fatal(err)
 		}
-		if got := said.String(); !strings.Contains(got, "nothing to show, which is tried again: there is no port p1: there are p2\n") ||
+		if got := said.String(); !strings.Contains(got,
+			"nothing to show, which is tried again: there is no port p1: there are p2\n") ||
 			!strings.Contains(got, "the port is there again") || strings.Contains(got, "answer") {
 			t.Errorf("said\n%s", got)
 		}

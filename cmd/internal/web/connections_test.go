@@ -63,7 +63,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 			conn, next := &fakeConn{number: n}, http.StateNew
 			if list := byNumber(open); len(list) > 0 && rapid.Bool().Draw(t, "old") {
 				conn = rapid.SampledFrom(list).Draw(t, "conn")
-				next = rapid.SampledFrom([]http.ConnState{http.StateActive, http.StateIdle, http.StateClosed}).Draw(t, "next")
+				next = rapid.SampledFrom([]http.ConnState{http.StateActive, http.StateIdle, http.StateClosed}).Draw(t,
+					"next")
 			}
 			open[conn] = next
 			limit.connState(conn, next)

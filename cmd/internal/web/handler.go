@@ -33,8 +33,8 @@ type Config struct {
 
 // policy holds headers that let a browser run and load only this page's files, and forbid others to frame or read it.
 var policy = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " +
+		"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	"X-Content-Type-Options":       "nosniff",
 	"Referrer-Policy":              "no-referrer",
 	"Cross-Origin-Resource-Policy": "same-origin",
@@ -124,7 +124,8 @@ func writeJSON(w http.ResponseWriter, v any) {
 func guard(names []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !allowed(r.Host, names) {
-			http.Error(w, fmt.Sprintf("%q is no name of this switch: use its address, or add the name to metrics.hosts", r.Host), http.StatusMisdirectedRequest)
+			http.Error(w, fmt.Sprintf("%q is no name of this switch: use its address, or add the name to metrics.hosts",
+				r.Host), http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -36,14 +36,19 @@ func handler(t *testing.T, c Config) http.Handler {
 
 // sampleState is that of a switch with one port.
 func sampleState() *api.State {
-	return &api.State{Header: api.Header{Schema: api.Schema, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), SwitchNs: 1e9},
-		Ports: []api.Port{}, Pools: []api.Pool{}, Buffer: []api.BufferPort{}, Queues: []api.QueuesPort{}, Headroom: []api.HeadroomPort{},
+	return &api.State{Header: api.Header{Schema: api.Schema, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		SwitchNs: 1e9},
+		Ports: []api.Port{}, Pools: []api.Pool{}, Buffer: []api.BufferPort{}, Queues: []api.QueuesPort{},
+		Headroom: []api.HeadroomPort{},
 		Watchdog: []api.WatchdogQueue{}, LLDP: []api.LLDPPort{}, Events: []api.Event{},
 		PFC: []api.PFCPort{{Port: "p1", FlowControl: "pfc", Priorities: []api.PFCPriority{{}}}}}
 }
 
 func samplePoller() *Poller {
-	return NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }}})
+	return NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) {
+		return sampleState(),
+			nil
+	}}})
 }
 
 func ask(h http.Handler, method, path string) *http.Response {
@@ -55,10 +60,12 @@ func ask(h http.Handler, method, path string) *http.Response {
 // Nothing can be changed, cleared or captured here, by whatever method.
 func TestOnlyReading(t *testing.T) {
 	h := handler(t, Config{Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
-	for _, path := range []string{"/v1/apply", "/v1/apply?name=x", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture", "/v1/config", "/v1/fdb",
-		"/", "/v1/state", "/v1/view", "/metrics", "/page.js"} {
-		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect, http.MethodTrace, http.MethodOptions} {
-			if r := ask(h, method, path); r.StatusCode != http.StatusNotFound && r.StatusCode != http.StatusMethodNotAllowed {
+	for _, path := range []string{"/v1/apply", "/v1/apply?name=x", "/v1/clear/counters", "/v1/clear/watermarks",
+		"/v1/capture", "/v1/config", "/v1/fdb", "/", "/v1/state", "/v1/view", "/metrics", "/page.js"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+			http.MethodConnect, http.MethodTrace, http.MethodOptions} {
+			if r := ask(h, method, path); r.StatusCode != http.StatusNotFound &&
+				r.StatusCode != http.StatusMethodNotAllowed {
 				t.Errorf("%s %s: status %d, want 404 or 405", method, path, r.StatusCode)
 			}
 		}
@@ -73,12 +80,14 @@ func TestOnlyReading(t *testing.T) {
 // No path leads to a file that is not the page's.
 func TestNoFiles(t *testing.T) {
 	h := handler(t, Config{})
-	for _, path := range []string{"/static/page.js", "/index.html", "/../handler.go", "/%2e%2e/handler.go", "/..%2fhandler.go", "/etc/passwd", "//etc/passwd",
-		"/page.js/../../go.mod", "/v1/view/../../../etc/passwd", "/?file=/etc/passwd&switch=http://192.0.2.1/", "/%00"} {
+	for _, path := range []string{"/static/page.js", "/index.html", "/../handler.go", "/%2e%2e/handler.go",
+		"/..%2fhandler.go", "/etc/passwd", "//etc/passwd", "/page.js/../../go.mod", "/v1/view/../../../etc/passwd",
+		"/?file=/etc/passwd&switch=http://192.0.2.1/", "/%00"} {
 		r := ask(h, http.MethodGet, path)
 		b, _ := io.ReadAll(r.Body)
 		page := r.StatusCode == http.StatusOK && strings.Contains(string(b), "<!doctype html>")
-		if moved := r.StatusCode == http.StatusMovedPermanently || r.StatusCode == http.StatusTemporaryRedirect; !moved && r.StatusCode != http.StatusNotFound && !page {
+		if moved := r.StatusCode == http.StatusMovedPermanently ||
+			r.StatusCode == http.StatusTemporaryRedirect; !moved && r.StatusCode != http.StatusNotFound && !page {
 			t.Errorf("GET %s: status %d: %.80s", path, r.StatusCode, b)
 		}
 	}
@@ -90,7 +99,8 @@ func TestHeaders(t *testing.T) {
 	for _, path := range []string{"/", "/page.css", "/page.js", "/icon.svg", "/v1/state", "/nothing"} {
 		r := ask(h, http.MethodGet, path)
 		csp := r.Header.Get("Content-Security-Policy")
-		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") || strings.Contains(csp, "http") {
+		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") ||
+			strings.Contains(csp, "*") || strings.Contains(csp, "http") {
 			t.Errorf("%s: policy %q", path, csp)
 		}
 		for key, want := range policy {
@@ -106,6 +116,10 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// foreign matches what would load or run something from outside of the page's files.
+var foreign = regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]+|@import|url\(|style="|<script>|\son[a-z]+="|` +
+	`innerHTML|eval\(`)
+
 // The page is small, and names nothing outside of itself.
 func TestPageIsSmallAndAlone(t *testing.T) {
 	total := 0
@@ -115,7 +129,7 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 		}
 		b, err := static.ReadFile(p)
 		total += len(b)
-		for _, m := range regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]+|@import|url\(|style="|<script>|\son[a-z]+="|innerHTML|eval\(`).FindAllString(string(b), -1) {
+		for _, m := range foreign.FindAllString(string(b), -1) {
 			if m != "http://www.w3.org" { // the name of SVG, which nobody fetches
 				t.Errorf("%s has %q", p, m)
 			}
@@ -152,7 +166,8 @@ func TestPageIsKept(t *testing.T) {
 // The state can be read by programs too.
 func TestState(t *testing.T) {
 	var s api.State
-	if err := json.NewDecoder(ask(handler(t, Config{}), http.MethodGet, "/v1/state").Body).Decode(&s); err != nil || s.SwitchNs != 1e9 {
+	if err := json.NewDecoder(ask(handler(t, Config{}), http.MethodGet, "/v1/state").Body).Decode(&s); err != nil ||
+		s.SwitchNs != 1e9 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -162,10 +177,14 @@ var errSilent = errors.New("it does not run")
 func TestAllowedHosts(t *testing.T) {
 	names := []string{"leaf1.example.net"}
 	for host, want := range map[string]bool{
-		"127.0.0.1:9808": true, "127.0.0.1": true, "[::1]:9808": true, "[::1]": true, "192.0.2.7:80": true, "localhost:9808": true, "LOCALHOST": true,
-		"a.localhost": true, "leaf1:9808": true, "clab-lab-leaf1:9808": true, "": true, "leaf1.example.net:9808": true, "Leaf1.Example.Net.": true,
-		"evil.example": false, "evil.example:9808": false, "127.0.0.1.evil.example": false, "localhost.evil.example:9808": false,
-		"leaf1.example.net.evil.example": false, "evil.example.": false, "xlocalhost.example": false, "[evil.example]:1": false,
+		"127.0.0.1:9808": true, "127.0.0.1": true, "[::1]:9808": true, "[::1]": true, "192.0.2.7:80": true,
+		"localhost:9808": true, "LOCALHOST": true,
+		"a.localhost": true, "leaf1:9808": true, "clab-lab-leaf1:9808": true, "": true, "leaf1.example.net:9808": true,
+		"Leaf1.Example.Net.": true,
+		"evil.example":       false, "evil.example:9808": false, "127.0.0.1.evil.example": false,
+		"localhost.evil.example:9808":    false,
+		"leaf1.example.net.evil.example": false, "evil.example.": false, "xlocalhost.example": false,
+		"[evil.example]:1": false,
 	} {
 		if got := allowed(host, names); got != want {
 			t.Errorf("%q: allowed %v, want %v", host, got, want)

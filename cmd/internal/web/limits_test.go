@@ -156,7 +156,8 @@ func TestSlowReaderOfTheSocket(t *testing.T) {
 		time.Sleep(controlTime + time.Second)
 		rest, _ := io.Copy(io.Discard, c)
 		if err != nil || first != nil || int(rest)+n > slowAnswer/2 {
-			t.Errorf("%v, %v: %d and %d octets of an answer of more than %d could still be read", err, first, n, rest, slowAnswer)
+			t.Errorf("%v, %v: %d and %d octets of an answer of more than %d could still be read", err, first, n, rest,
+				slowAnswer)
 		}
 		_ = c.Close()
 	})
@@ -200,7 +201,8 @@ func (slowSource) FDB() []bridge.Entry {
 }
 
 const (
-	slowAnswer  = 4 << 20          // octets that the answer about the filtering database has at least: more than sockets hold
+	// octets that the answer about the filtering database has at least: more than sockets hold
+	slowAnswer  = 4 << 20
 	controlTime = 10 * time.Second // what the control socket gives for the rest of a request, and for taking an answer
 )
 
@@ -221,10 +223,13 @@ func serveLocal(t *testing.T) string {
 func TestLocalBounds(t *testing.T) {
 	path := serveLocal(t)
 	for _, tt := range []struct{ name, sent, want string }{
-		{"a long header", "GET /v1/ports HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("a", 64<<10) + "\r\n\r\n", " 431 "},
+		{"a long header", "GET /v1/ports HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("a", 64<<10) +
+			"\r\n\r\n", " 431 "},
 		{"a long path", "GET /v1/" + strings.Repeat("a", 64<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", " 431 "},
-		{"a long configuration", "POST /v1/apply HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n" + strings.Repeat("a", 2_000_000), " 400 "},
-		{"a long frame", "POST /v1/explain?port=p1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" + strings.Repeat("a", 70_000), " 400 "},
+		{"a long configuration", "POST /v1/apply HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n" +
+			strings.Repeat("a", 2_000_000), " 400 "},
+		{"a long frame", "POST /v1/explain?port=p1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" +
+			strings.Repeat("a", 70_000), " 400 "},
 	} {
 		c := dial(t, path)
 		go func() { _, _ = io.WriteString(c, tt.sent) }() // it may be cut off before all is sent

@@ -28,11 +28,13 @@ func SwitchAt(address string) (Switch, error) {
 		return Switch{}, fmt.Errorf("%q is a URL: write host:port alone, or the path of a control socket", address)
 	}
 	if strings.Contains(address, "/") {
-		return Switch{Label: strings.TrimSuffix(filepath.Base(address), ".sock"), Read: reader("unix", address, "pfcswitch")}, nil
+		return Switch{Label: strings.TrimSuffix(filepath.Base(address), ".sock"),
+			Read: reader("unix", address, "pfcswitch")}, nil
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || !namesHost(host) || !namesPort(port) {
-		return Switch{}, fmt.Errorf("%q is no switch: write host:port of its metrics, such as 192.0.2.7:9808, or the path of its control socket", address)
+		return Switch{}, fmt.Errorf("%q is no switch: write host:port of its metrics, such as 192.0.2.7:9808, or the "+
+			"path of its control socket", address)
 	}
 	return Switch{Label: address, Read: reader("tcp", address, address)}, nil
 }
@@ -106,7 +108,8 @@ func decode(r io.Reader) (*api.State, error) {
 	if s.Schema != api.Schema {
 		return nil, fmt.Errorf("it speaks schema %d and this program schema %d", s.Schema, api.Schema)
 	}
-	if s.Ports == nil || s.PFC == nil || s.Pools == nil || s.Buffer == nil || s.Queues == nil || s.Headroom == nil || s.Watchdog == nil || s.LLDP == nil || s.Events == nil {
+	if s.Ports == nil || s.PFC == nil || s.Pools == nil || s.Buffer == nil || s.Queues == nil || s.Headroom == nil ||
+		s.Watchdog == nil || s.LLDP == nil || s.Events == nil {
 		return nil, errors.New("its answer is not the whole state of a switch")
 	}
 	return s, nil

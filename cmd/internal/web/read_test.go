@@ -17,7 +17,10 @@ import (
 func TestRead(t *testing.T) {
 	good, err := json.Marshal(sampleState())
 	must(t, err)
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(good) }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write(good)
+	}))
 	defer elsewhere.Close()
 	for _, tt := range []struct {
 		name   string
@@ -33,10 +36,16 @@ func TestRead(t *testing.T) {
 		{"a redirection", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/v1/state", http.StatusFound)
 		}, "it answers 302 Found"},
-		{"another service", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "is not the state of a switch"},
-		{"another object", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }, "is not the state of a switch"},
-		{"half of it", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"schema":1,"ports":[]}`) }, "not the whole state"},
-		{"another schema", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"schema":2}`) }, "schema 2"},
+		{"another service", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+			"is not the state of a switch"},
+		{"another object", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") },
+			"is not the state of a switch"},
+		{"half of it", func(w http.ResponseWriter, _ *http.Request) {
+			_,
+				_ = io.WriteString(w, `{"schema":1,"ports":[]}`)
+		}, "not the whole state"},
+		{"another schema", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"schema":2}`) },
+			"schema 2"},
 		{"no end", func(w http.ResponseWriter, _ *http.Request) {
 			for w.Header().Set("Content-Type", "text/plain"); ; {
 				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
@@ -54,7 +63,8 @@ func TestRead(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), pollTimeout)
 			defer cancel()
 			state, err := sw.Read(ctx)
-			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || err == nil && state.SwitchNs != 1e9 {
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || err == nil &&
+				state.SwitchNs != 1e9 {
 				t.Errorf("got %+v, %v, want %q", state, err, tt.want)
 			}
 		})
@@ -64,8 +74,10 @@ func TestRead(t *testing.T) {
 // What can be no address is refused before anybody is asked.
 func TestAt(t *testing.T) {
 	for address, want := range map[string]bool{
-		"192.0.2.7:9808": true, "[2001:db8::1]:9808": true, "[fe80::1%eth0]:9808": true, "leaf1:1": true, "leaf-1.example.:65535": true, "/run/a b.sock": true, "./x": true,
-		"": false, "leaf1": false, ":9808": false, "leaf1:": false, "leaf1:0": false, "leaf1:65536": false, "leaf1:-1": false, "a b:9808": false, "a b:99999": false,
+		"192.0.2.7:9808": true, "[2001:db8::1]:9808": true, "[fe80::1%eth0]:9808": true, "leaf1:1": true,
+		"leaf-1.example.:65535": true, "/run/a b.sock": true, "./x": true,
+		"": false, "leaf1": false, ":9808": false, "leaf1:": false, "leaf1:0": false, "leaf1:65536": false,
+		"leaf1:-1": false, "a b:9808": false, "a b:99999": false,
 		"-a:9808": false, "http://x/": false, "http://x:9808": false, "a@b:9808": false, "a\n:9808": false,
 	} {
 		if _, err := SwitchAt(address); (err == nil) != want {
@@ -95,8 +107,10 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
-	f.Add([]byte(`{"schema":1,"pfc":[{"port":"p1","priorities":[{"priority":"all"}]},{"port":"p1","priorities":null}]}`))
-	f.Add([]byte(`{"schema":1,"switch_time_ns":-9223372036854775808,"pfc":[{"priorities":[{"received_paused_ns":-1},{}]}]}`))
+	f.Add([]byte(`{"schema":1,"pfc":[{"port":"p1","priorities":[{"priority":"all"}]},` +
+		`{"port":"p1","priorities":null}]}`))
+	f.Add([]byte(`{"schema":1,"switch_time_ns":-9223372036854775808,` +
+		`"pfc":[{"priorities":[{"received_paused_ns":-1},{}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := decode(bytes.NewReader(b))
 		if err != nil {
@@ -112,12 +126,12 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A switch that leaves arrays out of its state is shown with empty ones, and takes nothing from the others: the page relies
-// on arrays.
+// A switch that leaves arrays out of its state is shown with empty ones, and takes nothing from the others: the page
+// relies on arrays.
 func TestOddSwitch(t *testing.T) {
 	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"schema":1,"ports":[{"port":"x"}],"pfc":[{"port":"x"}],"pools":[{}],"buffer":[{}],"queues":[{}],"headroom":[{}],` +
-			`"watchdog":[{}],"lldp":[{"neighbors":[{}]}],"events":[{}]}`))
+		_, _ = w.Write([]byte(`{"schema":1,"ports":[{"port":"x"}],"pfc":[{"port":"x"}],"pools":[{}],"buffer":[{}],` +
+			`"queues":[{}],"headroom":[{}],"watchdog":[{}],"lldp":[{"neighbors":[{}]}],"events":[{}]}`))
 	}))
 	defer odd.Close()
 	sw, err := SwitchAt(strings.TrimPrefix(odd.URL, "http://"))
@@ -130,8 +144,10 @@ func TestOddSwitch(t *testing.T) {
 	}
 	s := v.Switches[0].State // decoded: null would be a nil slice
 	for name, missing := range map[string]bool{
-		"ports.lossless_priorities": s.Ports[0].LosslessPriorities == nil, "pfc.priorities": s.PFC[0].Priorities == nil, "pfc.ignored": s.PFC[0].Ignored == nil,
-		"buffer.ingress_queues": s.Buffer[0].IngressQueues == nil, "queues.queues": s.Queues[0].Queues == nil, "headroom.queues": s.Headroom[0].Queues == nil,
+		"ports.lossless_priorities": s.Ports[0].LosslessPriorities == nil, "pfc.priorities": s.PFC[0].Priorities == nil,
+		"pfc.ignored":           s.PFC[0].Ignored == nil,
+		"buffer.ingress_queues": s.Buffer[0].IngressQueues == nil, "queues.queues": s.Queues[0].Queues == nil,
+		"headroom.queues":              s.Headroom[0].Queues == nil,
 		"lldp.neighbors.dcbx_versions": s.LLDP[0].Neighbors[0].DCBXVersions == nil,
 	} {
 		if missing {

@@ -32,7 +32,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.Reachable && !security.Authenticates {
-		o.Log.Warn("whoever reaches this address reads the state of the switches: ask for passwords with --web-config", "listen", o.Listen)
+		o.Log.Warn("whoever reaches this address reads the state of the switches: ask for passwords with --web-config",
+			"listen", o.Listen)
 	}
 	switches, err := find(o.Switches)
 	if err != nil {
@@ -64,7 +65,8 @@ func Run(ctx context.Context, o Options) error {
 func find(addresses []string) (switches []Switch, err error) {
 	if len(addresses) == 0 {
 		if addresses = api.Running(); len(addresses) == 0 {
-			return nil, fmt.Errorf("%w: start one with \"pfcswitch run\", or name switches with --switch", api.ErrNoSwitch)
+			return nil, fmt.Errorf("%w: start one with \"pfcswitch run\", or name switches with --switch",
+				api.ErrNoSwitch)
 		}
 	}
 	labels := map[string]bool{}

@@ -28,14 +28,17 @@ func certify(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
+		BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	must(t, err)
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "cert.pem"),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}),
+		0o600))
 	trust := x509.NewCertPool()
 	certificate, err := x509.ParseCertificate(der)
 	must(t, err)
@@ -56,21 +59,28 @@ func writeFile(t *testing.T, path, text string) string {
 	return path
 }
 
-// With a certificate and a password in the file, only TLS and who knows the password get anything: page, state, metrics and views.
+// With a certificate and a password in the file, only TLS and who knows the password get anything: page, state, metrics
+// and views.
 func TestTLSAndPassword(t *testing.T) {
 	dir := t.TempDir()
 	trust := certify(t, dir)
-	file := writeFile(t, filepath.Join(dir, "web.yml"), "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {ann: "+passwordHash+"}\n")
+	file := writeFile(t, filepath.Join(dir, "web.yml"),
+		"tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {ann: "+passwordHash+"}\n")
 	must(t, CheckSecurity(file))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s := NewServer(handler(t, Config{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pfcswitch_up 1\n") })}), log)
+	s := NewServer(handler(t, Config{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "pfcswitch_up 1\n")
+	})}), log)
 	ended := make(chan error, 1)
 	go func() { ended <- Serve(s, l, file, log) }()
 	defer func() { _, _ = s.Close(), <-ended }()
 
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}}
+	client := &http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
 	get := func(path, user, password string) (int, string) {
 		r, err := http.NewRequest(http.MethodGet, "https://"+l.Addr().String()+path, nil)
@@ -87,7 +97,8 @@ func TestTLSAndPassword(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/page.js", "/v1/state", "/v1/view", "/metrics"} {
 		for _, who := range [][2]string{{"", ""}, {"ann", "wrong"}, {"bob", "secret"}} {
-			if status, body := get(path, who[0], who[1]); status != http.StatusUnauthorized || strings.Contains(body, "pfcswitch") {
+			if status, body := get(path, who[0], who[1]); status != http.StatusUnauthorized ||
+				strings.Contains(body, "pfcswitch") {
 				t.Errorf("%s as %q: status %d: %s", path, who, status, body)
 			}
 		}
@@ -95,7 +106,8 @@ func TestTLSAndPassword(t *testing.T) {
 			t.Errorf("%s with the password: status %d: %q", path, status, body)
 		}
 	}
-	plain, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + l.Addr().String() + "/metrics")
+	plain, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" +
+		l.Addr().String() + "/metrics")
 	must(t, err)
 	defer func() { _ = plain.Body.Close() }()
 	if plain.StatusCode != http.StatusBadRequest {
@@ -111,19 +123,26 @@ func TestCheckSecurity(t *testing.T) {
 		{"missing", filepath.Join(dir, "no.yml"), "no such file or directory: name a file that exists"},
 		{"a folder", dir, "is no file: name one in the format"},
 		{"not YAML", writeFile(t, filepath.Join(dir, "a.yml"), "tls_server_config: ["), "correct it"},
-		{"unknown key", writeFile(t, filepath.Join(dir, "b.yml"), "tls: {}"), ": line 1: there is no such key: correct it"},
-		{"another file, of secrets", writeFile(t, filepath.Join(dir, "g.yml"), "root:$6$hush:19000:0\nann:$6$hush:19001:0\n"), ": line 1: is not what stands in such a file: correct it"},
-		{"another file, with keys", writeFile(t, filepath.Join(dir, "h.yml"), "# mine\nhush: hush\n"), ": line 2: there is no such key: correct it"},
+		{"unknown key", writeFile(t, filepath.Join(dir, "b.yml"), "tls: {}"),
+			": line 1: there is no such key: correct it"},
+		{"another file, of secrets", writeFile(t, filepath.Join(dir, "g.yml"),
+			"root:$6$hush:19000:0\nann:$6$hush:19001:0\n"), ": line 1: is not what stands in such a file: correct it"},
+		{"another file, with keys", writeFile(t, filepath.Join(dir, "h.yml"), "# mine\nhush: hush\n"),
+			": line 2: there is no such key: correct it"},
 		{"another file, key twice", writeFile(t, filepath.Join(dir, "i.yml"), "hush: 1\nhush: 2\n"), "correct it"},
 		{"another file, half", writeFile(t, filepath.Join(dir, "j.yml"), "a: *hush\n"), "correct it"},
-		{"half a certificate", writeFile(t, filepath.Join(dir, "c.yml"), "tls_server_config: {cert_file: cert.pem}"), "key_file"},
-		{"no certificate", writeFile(t, filepath.Join(dir, "d.yml"), "tls_server_config: {cert_file: cert.pem, key_file: key.pem}"), "cert.pem: no such file or directory: name a file"},
+		{"half a certificate", writeFile(t, filepath.Join(dir, "c.yml"), "tls_server_config: {cert_file: cert.pem}"),
+			"key_file"},
+		{"no certificate", writeFile(t, filepath.Join(dir, "d.yml"),
+			"tls_server_config: {cert_file: cert.pem, key_file: key.pem}"),
+			"cert.pem: no such file or directory: name a file"},
 		{"not a hash", writeFile(t, filepath.Join(dir, "e.yml"), "basic_auth_users: {ann: secret}"), "correct it"},
 		{"good", writeFile(t, filepath.Join(dir, "f.yml"), "basic_auth_users: {ann: "+passwordHash+"}"), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := CheckSecurity(tt.path)
-			if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.path)) {
+			if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), tt.path)) {
 				t.Errorf("got %v\nwant %q, with the path", err, tt.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "hush") {
@@ -147,14 +166,16 @@ func TestReadSecurity(t *testing.T) {
 		{"basic_auth_users: {ann: " + passwordHash + "}", Security{Authenticates: true}},
 		{tls + "}", Security{TLS: true}},
 		{tls + ", client_auth_type: RequireAnyClientCert, client_ca_file: ca.pem}", Security{TLS: true}},
-		{tls + ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem}", Security{TLS: true, Authenticates: true}},
+		{tls + ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem}",
+			Security{TLS: true, Authenticates: true}},
 	} {
 		got, err := ReadSecurity(writeFile(t, filepath.Join(dir, "web.yml"), tt.text))
 		if err != nil || got != tt.want {
 			t.Errorf("%q: %+v, %v, want %+v", tt.text, got, err, tt.want)
 		}
 	}
-	if got, err := ReadSecurity(""); err != nil || got != (Security{}) || got.Scheme() != "http" || (Security{TLS: true}).Scheme() != "https" {
+	if got, err := ReadSecurity(""); err != nil || got != (Security{}) || got.Scheme() != "http" ||
+		(Security{TLS: true}).Scheme() != "https" {
 		t.Errorf("no file: %+v, %v", got, err)
 	}
 }
@@ -171,9 +192,11 @@ func TestLogOfPage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out strings.Builder
-	must(t, Run(ctx, Options{Listen: "127.0.0.1:0", Reachable: true, Security: file, Switches: []string{filepath.Join(dir, "link.sock")},
-		Log: slog.New(slog.NewTextHandler(&out, nil))}))
-	if got := out.String(); !strings.Contains(got, "url=https://127.0.0.1:") || !strings.Contains(got, "level=WARN msg=\"whoever reaches") {
+	must(t, Run(ctx, Options{Listen: "127.0.0.1:0", Reachable: true, Security: file,
+		Switches: []string{filepath.Join(dir, "link.sock")},
+		Log:      slog.New(slog.NewTextHandler(&out, nil))}))
+	if got := out.String(); !strings.Contains(got, "url=https://127.0.0.1:") ||
+		!strings.Contains(got, "level=WARN msg=\"whoever reaches") {
 		t.Errorf("the log says\n%s", got)
 	}
 }

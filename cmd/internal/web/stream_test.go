@@ -112,7 +112,8 @@ func TestDeadSwitch(t *testing.T) {
 	if s := v.Switches[1]; s.Answers || s.State != nil || s.LastAnswer != nil || *s.Error != errSilent.Error() {
 		t.Fatalf("one that never answered: %+v", s)
 	}
-	if q := w.next().Switches[0].State.PFC[0].Priorities[0]; q.Recent == nil || *q.Recent != (api.PFCRecent{IntervalNs: 10e9, ReceivedPausedShare: 0.5}) {
+	if q := w.next().Switches[0].State.PFC[0].Priorities[0]; q.Recent == nil ||
+		*q.Recent != (api.PFCRecent{IntervalNs: 10e9, ReceivedPausedShare: 0.5}) {
 		t.Fatalf("of late: %+v", q.Recent)
 	}
 	dead.Store(true)
@@ -120,7 +121,8 @@ func TestDeadSwitch(t *testing.T) {
 	}
 	first := v.Switches[0]
 	second := w.next().Switches[0]
-	if first.State == nil || first.LastAnswer == nil || second.SilentNs <= first.SilentNs || *first.Error != errSilent.Error() {
+	if first.State == nil || first.LastAnswer == nil || second.SilentNs <= first.SilentNs ||
+		*first.Error != errSilent.Error() {
 		t.Errorf("silent: %+v then %+v", first, second)
 	}
 	dead.Store(false)
@@ -133,7 +135,11 @@ func TestDeadSwitch(t *testing.T) {
 
 // One switch that hangs does not hold up the others beyond the limit of a look.
 func TestHangingSwitch(t *testing.T) {
-	b := fastPoller(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) { <-ctx.Done(); return nil, plainError(ctx.Err()) }},
+	b := fastPoller(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State,
+		error) {
+		<-ctx.Done()
+		return nil, plainError(ctx.Err())
+	}},
 		Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
 	w, _ := watchAt(t, serve(t, Config{Poller: b}))
 	v := w.next()
@@ -146,7 +152,11 @@ func TestHangingSwitch(t *testing.T) {
 func TestNobodyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
-		b := NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) { looks.Add(1); return sampleState(), nil }}})
+		b := NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State,
+			error) {
+			looks.Add(1)
+			return sampleState(), nil
+		}}})
 		defer b.Close()
 		seen := int64(0)
 		for range 2 {

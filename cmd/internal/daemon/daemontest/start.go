@@ -15,8 +15,8 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// Start runs a switch in this process until the test ends, and returns when it is ready. Its name is that of the socket; yaml
-// has its other keys. It serves no metrics.
+// Start runs a switch in this process until the test ends, and returns when it is ready. Its name is that of the
+// socket; yaml has its other keys. It serves no metrics.
 func Start(t testing.TB, socket, yaml string) {
 	t.Helper()
 	c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: %s\nmetrics: {listen: off}\napi: {socket: %s}\n%s",

@@ -25,12 +25,14 @@ const lowContrast = `(() => {
   let texts = 0;
   while (walk.nextNode()) {
     const e = walk.currentNode.parentElement, style = getComputedStyle(e);
-    if (!walk.currentNode.textContent.trim() || !e.checkVisibility() || style.position === "absolute" || e.closest("script,noscript")) continue;
+    if (!walk.currentNode.textContent.trim() || !e.checkVisibility() || style.position === "absolute" ||
+        e.closest("script,noscript")) continue;
     texts++;
     const [a, b] = [light(rgb(style.color)), light(back(e))].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05), size = parseFloat(style.fontSize);
     const least = size >= 24 || size >= 18.66 && style.fontWeight >= 700 ? 3 : 4.5;
-    if (ratio < least) found.push(ratio.toFixed(2) + " " + e.className + ": " + walk.currentNode.textContent.trim().slice(0, 40));
+    const text = walk.currentNode.textContent.trim().slice(0, 40);
+    if (ratio < least) found.push(ratio.toFixed(2) + " " + e.className + ": " + text);
   }
   return {texts, found};
 })()`
@@ -52,7 +54,8 @@ func (p *Page) Overflow() []string {
 		const found = [], wide = document.documentElement.scrollWidth - innerWidth;
 		if (wide > 0) found.push("the page is wider than the window by " + wide);
 		for (const e of document.querySelectorAll("h1, h2, p, nav, .part, .matrix th")) {
-			if (e.checkVisibility() && !e.classList.contains("hidden") && e.scrollWidth > e.clientWidth + 1) found.push(e.tagName + " is cut: " + e.textContent.slice(0, 30));
+			if (e.checkVisibility() && !e.classList.contains("hidden") && e.scrollWidth > e.clientWidth + 1)
+				found.push(e.tagName + " is cut: " + e.textContent.slice(0, 30));
 		}
 		return found;
 	})()`)
@@ -62,8 +65,12 @@ func (p *Page) Overflow() []string {
 // does not show it.
 func (p *Page) Unreached() (found []string) {
 	p.t.Helper()
-	const wanted = `[...document.querySelectorAll("a, button, select, summary, input, [tabindex='0']")].filter(e => e.checkVisibility())`
-	all := Eval[[]string](p, wanted+`.map((e, i) => { e.dataset.stop = i; return i + " " + e.tagName + " " + (e.getAttribute("aria-label") || e.innerText.slice(0, 30)); })`)
+	const wanted = `[...document.querySelectorAll("a, button, select, summary, input, [tabindex='0']")]
+		.filter(e => e.checkVisibility())`
+	all := Eval[[]string](p, wanted+`.map((e, i) => {
+		e.dataset.stop = i;
+		return i + " " + e.tagName + " " + (e.getAttribute("aria-label") || e.innerText.slice(0, 30));
+	})`)
 	reached := map[int]bool{}
 	for range len(all) + 2 {
 		p.Press("\t")
@@ -71,8 +78,9 @@ func (p *Page) Unreached() (found []string) {
 			Stop  *int   `json:"stop"`
 			Style string `json:"style"`
 			Right bool   `json:"right"`
-		}](p, `(() => { const e = document.activeElement, r = e.getBoundingClientRect(); return {stop: e.dataset.stop ? +e.dataset.stop : null,
-			style: getComputedStyle(e).outlineStyle, right: r.bottom > 0 && r.top < innerHeight}; })()`)
+		}](p, `(() => { const e = document.activeElement, r = e.getBoundingClientRect();
+			return {stop: e.dataset.stop ? +e.dataset.stop : null, style: getComputedStyle(e).outlineStyle,
+				right: r.bottom > 0 && r.top < innerHeight}; })()`)
 		if v.Stop == nil {
 			continue
 		}
@@ -90,7 +98,8 @@ func (p *Page) Unreached() (found []string) {
 }
 
 // named are the roles whose nodes have to have names.
-var named = []string{"link", "button", "heading", "region", "navigation", "table", "columnheader", "rowheader", "combobox", "DisclosureTriangle", "image"}
+var named = []string{"link", "button", "heading", "region", "navigation", "table", "columnheader", "rowheader",
+	"combobox", "DisclosureTriangle", "image"}
 
 // Nameless returns what a screen reader would find without a name, and how many nodes with one of each role it finds.
 func (p *Page) Nameless() (found []string, roles map[string]int) {

@@ -45,8 +45,9 @@ func Open(t testing.TB, address string, dark bool, width, height int64) *Page {
 	case err != nil:
 		t.Skip("NOT TESTED in a browser: there is no chromium (Debian: apt-get install chromium)")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.DisableGPU,
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.Flag("disable-dev-shm-usage", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()), chromedp.DisableGPU, chromedp.Flag("host-resolver-rules",
+			"MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.Flag("disable-dev-shm-usage", true))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // root has none
 	}
@@ -77,7 +78,8 @@ func (p *Page) Look(dark bool, width, height int64) {
 	}
 	Call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
-	Call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1})
+	Call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height,
+		DeviceScaleFactor: 1})
 }
 
 // note takes what the browser tells.
@@ -140,13 +142,14 @@ func (p *Page) Await(what, js string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(timeout); !Eval[bool](p, js); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("after %v still not: %s (%s)\n%s", timeout, what, p.Text("contact"), strings.Join(p.Faults(), "\n"))
+			p.t.Fatalf("after %v still not: %s (%s)\n%s", timeout, what, p.Text("contact"),
+				strings.Join(p.Faults(), "\n"))
 		}
 	}
 }
 
-// Faults returns what the browser complained of since the last call: violations of the page's policy, errors of scripts,
-// answers that did not come.
+// Faults returns what the browser complained of since the last call: violations of the page's policy, errors of
+// scripts, answers that did not come.
 func (p *Page) Faults() (faults []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
