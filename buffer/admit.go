@@ -85,7 +85,7 @@ func (m *Manager) RestoreWait(port int, prio uint8, n int) {
 // A frame goes to the headroom as a whole, and while there is anything in the headroom so does every later one:
 // charging only what lies above T would lose frames, because T moves while the headroom is in use.
 func (m *Manager) place(q *queue, size int64) (share, Verdict) {
-	held := q.held.held()
+	held := q.held.bytes()
 	if held.headroom == 0 {
 		private := min(size, q.config.Private-held.private)
 		rest := size - private
@@ -137,7 +137,7 @@ func (m *Manager) WouldCross(port int, prio uint8, backlog int64) bool {
 	if q == nil {
 		return false
 	}
-	held := q.held.held()
+	held := q.held.bytes()
 	if held.headroom > 0 {
 		return true
 	}

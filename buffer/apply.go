@@ -56,7 +56,7 @@ func (m *Manager) Ready(next *Plan) error {
 			continue
 		}
 		pc := next.planned[p.number]
-		for k, held := range p.rehome(&pc) {
+		for k, held := range p.redistribute(&pc) {
 			if held.headroom > pc.Queues[k].Headroom {
 				return fmt.Errorf("buffer: %s: headroom holds %d B, to be lowered to %d B: %w",
 					pc.queueLabel(p.number, uint8(k)), held.headroom, pc.Queues[k].Headroom, ErrBusy)
@@ -71,20 +71,20 @@ func (m *Manager) Ready(next *Plan) error {
 	return nil
 }
 
-// rehome returns what each ingress queue of p holds under another configuration. The same bytes stay charged to the
+// redistribute returns what each ingress queue of p holds under another configuration. The same bytes stay charged to the
 // same priorities, only their segments change, so that a later Release finds them:
 //   - a queue that stays keeps its headroom, and fills its private segment from the shared one, or the reverse;
 //   - the bytes of a queue that goes become shared ones: at most φ + η move, and B_s grows by φ + η;
 //   - a change to or from ModePause joins all queues into one, or parts them by priority.
-func (p *port) rehome(next *PortConfig) [Priorities]share {
+func (p *port) redistribute(next *PortConfig) [Priorities]share {
 	var moved [Priorities]share
-	fold := next.fold()
+	fold := next.queueMask()
 	for prio, n := range p.charged {
 		moved[uint8(prio)&fold].shared += n
 	}
 	for k := range moved {
 		to := &moved[k]
-		if q := &p.ingress[k]; p.stays(q, next) {
+		if q := &p.ingress[k]; p.keepsQueue(q, next) {
 			to.headroom = q.held.headroom.now
 			to.shared -= to.headroom
 		}
@@ -94,9 +94,9 @@ func (p *port) rehome(next *PortConfig) [Priorities]share {
 	return moved
 }
 
-// stays reports whether q is the same queue under another configuration of its port.
-func (p *port) stays(q *queue, next *PortConfig) bool {
-	return q.lossless && next.isIngress(q.id.Queue) && next.fold() == p.fold
+// keepsQueue reports whether q is the same queue under another configuration of its port.
+func (p *port) keepsQueue(q *queue, next *PortConfig) bool {
+	return q.lossless && next.isIngress(q.id.Queue) && next.queueMask() == p.queueMask
 }
 
 // MaxCharged returns how many bytes may be charged at once under a plan. A lossy pool that shrinks goes on holding what it holds.
@@ -106,12 +106,12 @@ func (m *Manager) MaxCharged(next *Plan) int64 {
 
 // Commit puts a plan in force for which Ready has just returned nil. The plan must not be used again.
 func (m *Manager) Commit(next *Plan) {
-	m.config, m.configs = next.given, next.ports
-	m.ringHold, m.threshold = next.given.RingHold, next.threshold
+	m.config, m.configs = next.config, next.ports
+	m.ringHold, m.threshold = next.config.RingHold, next.threshold
 	m.lossless.size, m.lossless.limit = next.lossless, next.limit
 	m.lossy.size = next.lossy
 	for number := range next.planned {
-		m.addSlot(number)
+		m.addPort(number)
 	}
 	var used share
 	for _, p := range m.ports {
@@ -121,7 +121,7 @@ func (m *Manager) Commit(next *Plan) {
 		pc, present := next.planned[p.number]
 		m.configure(p, pc, present)
 		for k := range p.ingress {
-			held := p.ingress[k].held.held()
+			held := p.ingress[k].held.bytes()
 			used.private += held.private
 			used.shared += held.shared
 			used.headroom += held.headroom
@@ -132,15 +132,15 @@ func (m *Manager) Commit(next *Plan) {
 	m.Resume()
 }
 
-// addSlot makes room for a port number.
-func (m *Manager) addSlot(number int) {
+// addPort makes room for a port number.
+func (m *Manager) addPort(number int) {
 	if number >= len(m.ports) {
 		m.ports = append(m.ports, make([]*port, number+1-len(m.ports))...)
 	}
 	if m.ports[number] != nil {
 		return
 	}
-	p := &port{number: number, fold: Priorities - 1}
+	p := &port{number: number, queueMask: Priorities - 1}
 	for k := range p.ingress {
 		p.ingress[k].id = QueueID{Port: number, Queue: uint8(k)}
 	}
@@ -149,10 +149,10 @@ func (m *Manager) addSlot(number int) {
 
 // configure changes one port. A queue that goes is turned ON: its peer must not stay paused by a queue that is no more.
 func (m *Manager) configure(p *port, next PortConfig, present bool) {
-	moved := p.rehome(&next)
+	moved := p.redistribute(&next)
 	for k := range p.ingress {
 		q := &p.ingress[k]
-		if !p.stays(q, &next) {
+		if !p.keepsQueue(q, &next) {
 			q.waiting = 0
 			if q.off {
 				m.turnOn(q)
@@ -166,14 +166,14 @@ func (m *Manager) configure(p *port, next PortConfig, present bool) {
 	if p.present && !present {
 		p.restart()
 	}
-	p.config, p.fold, p.present = next, next.fold(), present
+	p.config, p.queueMask, p.present = next, next.queueMask(), present
 }
 
 // restart forgets the counters and watermarks of a port that goes; a later port of the same number begins at 0.
 func (p *port) restart() {
 	p.eachGauge((*gauge).restart)
 	for k := range p.ingress {
-		p.last.Ingress[k], p.ingress[k].count = p.ingress[k].count, Counters{}
-		p.last.Egress[k], p.egress[k].count = p.egress[k].count, LossyCounters{}
+		p.removedCounters.Ingress[k], p.ingress[k].count = p.ingress[k].count, Counters{}
+		p.removedCounters.Egress[k], p.egress[k].count = p.egress[k].count, LossyCounters{}
 	}
 }

@@ -35,7 +35,7 @@ func (x *machine) setPort(t *rapid.T, port int, pc PortConfig) {
 func (x *machine) setQueue(t *rapid.T, port int) {
 	prio, q := rapid.SampledFrom([]uint8{0, 3, 3, 4, 7}).Draw(t, "prio"), drawQueue.Draw(t, "config")
 	pc := x.ports[port]
-	pc.Queues[prio&pc.fold()] = q
+	pc.Queues[prio&pc.queueMask()] = q
 	x.setPort(t, port, pc)
 }
 

@@ -146,8 +146,8 @@ func (c *PortConfig) ingress() uint8 {
 
 func (c *PortConfig) isIngress(queue uint8) bool { return c.ingress()>>queue&1 == 1 }
 
-// fold maps a priority to the number of its ingress queue: priority & fold.
-func (c *PortConfig) fold() uint8 {
+// queueMask maps a priority to the number of its ingress queue: priority & fold.
+func (c *PortConfig) queueMask() uint8 {
 	if c.Mode == macctl.ModePause {
 		return 0
 	}

@@ -78,7 +78,7 @@ func newTable(t *testing.T, shared int64, c Config, queues ...QueueConfig) (*Man
 // setQueue changes the ingress queue that a priority of a port has.
 func (m *Manager) setQueue(port int, prio uint8, c QueueConfig) error {
 	pc := m.configs[port]
-	pc.Queues[prio&pc.fold()] = c
+	pc.Queues[prio&pc.queueMask()] = c
 	return m.SetPort(port, pc)
 }
 
@@ -97,7 +97,7 @@ func mustAdmit(t *testing.T, m *Manager, port int, prio uint8, n int, want Verdi
 
 func wantHeld(t *testing.T, m *Manager, port int, queue uint8, want share) {
 	t.Helper()
-	if got := m.ports[port].ingress[queue].held.held(); got != want {
+	if got := m.ports[port].ingress[queue].held.bytes(); got != want {
 		t.Fatalf("port %d queue %d holds\n got: %+v\nwant: %+v", port, queue, got, want)
 	}
 }
@@ -125,7 +125,7 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 		}
 		for k := range p.ingress {
 			q := &p.ingress[k]
-			h := q.held.held()
+			h := q.held.bytes()
 			if min(h.private, h.shared, h.headroom, p.charged[k], p.egress[k].held.now) < 0 {
 				tb.Fatalf("queue %v: negative: %+v", q.id, h)
 			}
@@ -148,7 +148,7 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 			lossy += p.egress[k].held.now
 		}
 	}
-	if got := m.lossless.used.held(); got != sum || sum.total() != charged {
+	if got := m.lossless.used.bytes(); got != sum || sum.total() != charged {
 		tb.Fatalf("lossless pool holds %+v, its queues %+v, its priorities %d", got, sum, charged)
 	}
 	if sum.shared > m.lossless.limit.shared {
@@ -169,7 +169,7 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 func wantEmpty(tb reporter, m *Manager, w *wire) {
 	tb.Helper()
 	wantSound(tb, m, w)
-	if n := m.lossless.used.held().total() + m.lossy.used.now; n != 0 {
+	if n := m.lossless.used.bytes().total() + m.lossy.used.now; n != 0 {
 		tb.Fatalf("%d B still held", n)
 	}
 	if m.OffCount() != 0 || len(w.held) != 0 {

@@ -61,7 +61,7 @@ type share struct{ private, shared, headroom int64 }
 // segments are the gauges of a lossless queue, and of the lossless pool as the sum of its queues.
 type segments struct{ private, shared, headroom gauge }
 
-func (s *segments) held() share { return share{s.private.now, s.shared.now, s.headroom.now} }
+func (s *segments) bytes() share { return share{s.private.now, s.shared.now, s.headroom.now} }
 
 func (s *segments) add(n share) {
 	s.private.add(n.private)

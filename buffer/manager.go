@@ -42,17 +42,17 @@ type lossyPool struct {
 
 // A port's queues outlive their configuration for as long as they hold bytes.
 type port struct {
-	number  int
-	present bool
-	config  PortConfig // as planned: sizes in whole cells, every α set
-	fold    uint8      // ingress queue = priority & fold
-	ingress [Priorities]queue
-	egress  [Priorities]lossyQueue
+	number    int
+	present   bool
+	config    PortConfig // as planned: sizes in whole cells, every α set
+	queueMask uint8      // ingress queue = priority & fold
+	ingress   [Priorities]queue
+	egress    [Priorities]lossyQueue
 	// charged is what is held by priority: in ModePause eight priorities are in one queue, and a change of mode must
 	// tell them apart.
 	charged [Priorities]int64
-	// last is what was counted when a port of this number was removed.
-	last PortCounters
+	// removedCounters is what was counted when a port of this number was removed.
+	removedCounters PortCounters
 }
 
 // A queue is a lossless ingress queue (SAI: priority group), or what is left of one.
@@ -100,7 +100,7 @@ func (m *Manager) queue(number int, prio uint8) (*port, *queue) {
 	if p == nil || prio >= Priorities {
 		return nil, nil
 	}
-	q := &p.ingress[prio&p.fold]
+	q := &p.ingress[prio&p.queueMask]
 	if !q.lossless {
 		return nil, nil
 	}

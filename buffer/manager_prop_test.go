@@ -137,7 +137,7 @@ func (x *machine) depart(t *rapid.T, port, n int) {
 
 func (x *machine) admit(t *rapid.T, f frame) {
 	pc := x.ports[f.port]
-	queue := f.prio & pc.fold()
+	queue := f.prio & pc.queueMask()
 	if !pc.isIngress(queue) {
 		if v := x.m.Admit(f.port, f.prio, f.n); v != NoQueue {
 			t.Fatalf("Admit(%+v) = %v, want %v", f, v, NoQueue)
@@ -172,7 +172,7 @@ func (x *machine) wantState(t *rapid.T, port int, queue uint8, want refState) {
 func (x *machine) release(t *rapid.T, f frame) {
 	t.Helper()
 	pc := x.ports[f.port]
-	queue := f.prio & pc.fold()
+	queue := f.prio & pc.queueMask()
 	rules, s := refOf(x.look(), x.config, f.port, int(queue))
 	x.m.Release(f.port, f.prio, f.n)
 	x.wantState(t, f.port, queue, rules.release(rules.bytes(f.n), s))

@@ -9,9 +9,9 @@ import (
 
 // A Plan is a configuration of the whole buffer with its sums: sizes in whole cells, every default filled in.
 type Plan struct {
-	given Config
-	ports map[int]PortConfig // as given
-	cell  int64
+	config Config
+	ports  map[int]PortConfig // as given
+	cell   int64
 
 	threshold       Threshold
 	lossless, lossy int64 // pool sizes
@@ -51,7 +51,7 @@ func (c *Config) policy() Threshold {
 func sum(c Config, ports map[int]PortConfig) *Plan {
 	cell := int64(c.Cell)
 	pl := &Plan{
-		given: c, ports: make(map[int]PortConfig, len(ports)), cell: cell,
+		config: c, ports: make(map[int]PortConfig, len(ports)), cell: cell,
 		threshold: c.policy(), lossless: c.Lossless.Size / cell * cell, lossy: c.Lossy.Size / cell * cell,
 		planned: make(map[int]PortConfig, len(ports)),
 	}
@@ -87,7 +87,7 @@ func (pl *Plan) check() error {
 		return configError("lossless pool %d B - private %d B - headroom %d B leaves B_s = %d B to share, needs 2 MTU for each of %d lossless queues = %d B: "+
 			"enlarge buffer.lossless.size to %d B, or lower headroom or private (largest: %s)",
 			pl.lossless, pl.limit.private, pl.limit.headroom, pl.limit.shared, pl.queues, pl.needed,
-			pl.lossless+pl.needed-pl.limit.shared, pl.largestReserve())
+			pl.lossless+pl.needed-pl.limit.shared, pl.largestReservation())
 	}
 	var faults []error
 	for _, port := range slices.Sorted(maps.Keys(pl.planned)) {
@@ -107,8 +107,8 @@ func (pl *Plan) check() error {
 	return errors.Join(faults...)
 }
 
-// largestReserve describes the queue with the most private and headroom bytes, the first where several have as many.
-func (pl *Plan) largestReserve() string {
+// largestReservation describes the queue with the most private and headroom bytes, the first where several have as many.
+func (pl *Plan) largestReservation() string {
 	var text string
 	most := int64(-1)
 	for _, port := range slices.Sorted(maps.Keys(pl.planned)) {

@@ -12,15 +12,15 @@ func (m *Manager) Release(port int, prio uint8, n int) {
 		return
 	}
 	p.charged[prio] -= size
-	q := &p.ingress[prio&p.fold]
-	back := q.held.giveBack(size)
+	q := &p.ingress[prio&p.queueMask]
+	back := q.held.splitRelease(size)
 	q.held.sub(back)
 	m.lossless.used.sub(back)
 	m.resume(q)
 }
 
-// giveBack splits the departure of n bytes.
-func (s *segments) giveBack(n int64) share {
+// splitRelease splits the departure of n bytes.
+func (s *segments) splitRelease(n int64) share {
 	var back share
 	back.headroom = min(n, s.headroom.now)
 	n -= back.headroom

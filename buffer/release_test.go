@@ -51,7 +51,7 @@ func TestReleaseUnbalanced(t *testing.T) {
 		t.Errorf("unbalanced = %d, want 8", m.unbalanced)
 	}
 	m.Release(0, pgA, 200)
-	if n := m.lossless.used.held().total(); n != 0 {
+	if n := m.lossless.used.bytes().total(); n != 0 {
 		t.Errorf("%d B left", n)
 	}
 }

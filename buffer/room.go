@@ -8,7 +8,7 @@ func (m *Manager) Room(port int, prio uint8) int64 {
 	if q == nil {
 		return 0
 	}
-	held := q.held.held()
+	held := q.held.bytes()
 	room := q.config.Headroom - held.headroom
 	if held.headroom == 0 {
 		room += q.config.Private - held.private + m.sharedRoom(q)

@@ -141,7 +141,7 @@ func (s *PortSnapshot) Add(o *PortCounters) {
 // Removed returns what was counted when the port of this number was removed last.
 func (m *Manager) Removed(port int) (c PortCounters) {
 	if p := m.port(port); p != nil && !p.present {
-		c = p.last
+		c = p.removedCounters
 	}
 	return c
 }

@@ -98,7 +98,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 		}
 		arrive := func(t *rapid.T, fr frame) {
 			pc := ports[fr.port]
-			p := f.peers[QueueID{fr.port, fr.prio & pc.fold()}]
+			p := f.peers[QueueID{fr.port, fr.prio & pc.queueMask()}]
 			size := m.Charge(fr.n)
 			if p.off && p.late+size > p.headroom {
 				return // the peer has stopped
@@ -146,7 +146,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 func reconfigure(t *rapid.T, m *Manager, ports map[int]PortConfig) {
 	fr := drawFrame(t, ports)
 	pc := ports[fr.port]
-	k := fr.prio & pc.fold()
+	k := fr.prio & pc.queueMask()
 	headroom := pc.Queues[k].Headroom
 	pc.Queues[k] = drawQueue.Draw(t, "queue")
 	pc.Queues[k].Headroom = headroom

@@ -152,7 +152,7 @@ func TestStopOnlyDelaysDetection(t *testing.T) {
 	}
 	begun := r.now
 	r.run(1000 * ms)
-	if at := r.the(t, Detected, 0).At - begun; at < 299*ms || at > 400*ms {
+	if at := r.event(t, Detected, 0).At - begun; at < 299*ms || at > 400*ms {
 		t.Errorf("detected %d ms after the stop, want three looks", at/ms)
 	}
 }

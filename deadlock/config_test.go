@@ -62,7 +62,7 @@ func refused(t *testing.T, name string, c Config) {
 }
 
 func TestPortNumbers(t *testing.T) {
-	for _, n := range []int{-1, mostPorts} {
+	for _, n := range []int{-1, maxPorts} {
 		if err := newRig().w.Set(n, "a", 1, patent(), 0); !errors.Is(err, ErrConfig) {
 			t.Errorf("%d: %v", n, err)
 		}

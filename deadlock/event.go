@@ -48,22 +48,22 @@ const Unwatched = "it is not watched any more"
 
 // Why transitions happen.
 const (
-	becauseStuck     = "it holds frames and is paused"
-	becauseEmpty     = "it holds no frames"
-	becauseFree      = "it is not paused"
-	becauseCount     = "it held frames, sent none and was paused all the time, at each look in a row"
-	becauseTime      = "it held frames, sent none and was paused for the whole detection time"
-	becauseElapsed   = "the recovery time is over"
-	becauseQuiet     = "the peer has not asked for a pause for the restoration time"
-	becauseRelieved  = "it has not been blocked for the restoration time"
-	becauseLink      = "the link went down"
-	becauseAction    = "the action was changed"
-	becauseSettings  = "the settings were changed"
-	becauseThreshold = "more deadlocks within a slow period than the threshold allows"
-	becausePeriod    = "the next slow period has begun"
+	reasonStuck     = "it holds frames and is paused"
+	reasonEmpty     = "it holds no frames"
+	reasonFree      = "it is not paused"
+	reasonCount     = "it held frames, sent none and was paused all the time, at each look in a row"
+	reasonTime      = "it held frames, sent none and was paused for the whole detection time"
+	reasonElapsed   = "the recovery time is over"
+	reasonQuiet     = "the peer has not asked for a pause for the restoration time"
+	reasonUnblocked = "it has not been blocked for the restoration time"
+	reasonLink      = "the link went down"
+	reasonAction    = "the action was changed"
+	reasonSettings  = "the settings were changed"
+	reasonThreshold = "more deadlocks within a slow period than the threshold allows"
+	reasonPeriod    = "the next slow period has begun"
 )
 
-func (w *Watchdog) tell(q *queue, k Kind, reason string, now int64) *Event {
+func (w *Watchdog) emit(q *queue, k Kind, reason string, now int64) *Event {
 	w.events = append(w.events, Event{Kind: k, Port: q.port.number, Name: q.port.name, Queue: q.number, At: now, Reason: reason,
 		Action: q.port.config.Action})
 	return &w.events[len(w.events)-1]

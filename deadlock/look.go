@@ -33,83 +33,83 @@ const (
 // is in its record.
 type queue struct {
 	port *port
-	*record
-	due     int64 // when it is visited next
-	last    mark  // the last look
-	spent   int64 // ns of blocked looks, or of looks at which the peer was quiet, in a row
-	session uint32
-	left    int8 // blocked looks until detection
-	number  uint8
-	state   state
-	listed  bool // in Watchdog.active
+	*stormRecord
+	due       int64  // when it is visited next
+	last      sample // the last look
+	elapsed   int64  // ns of blocked looks, or of looks at which the peer was quiet, in a row
+	session   uint32
+	pollsLeft int8 // blocked looks until detection
+	number    uint8
+	state     state
+	listed    bool // in Watchdog.active
 }
 
-// A mark is what the next look is compared with.
-type mark struct {
+// A sample is what the next look is compared with.
+type sample struct {
 	at, paused int64
 	sent       uint64
 }
 
-// A tally is what a queue has sent and discarded.
-type tally struct{ sent, dropped uint64 }
+// A frameCounts is what a queue has sent and discarded.
+type frameCounts struct{ sent, dropped uint64 }
 
-// A record is what transitions and storms need of a queue.
-type record struct {
-	since    int64  // when its storm began
-	first    tally  // when it began
-	seen     tally  // at the last Save of it
-	xoffs    uint64 // at the last look of a storm
-	asked    bool   // likewise
-	baseline uint64 // detections when the slow period began
+// A stormRecord is what transitions and storms need of a queue.
+type stormRecord struct {
+	since    int64       // when its storm began
+	first    frameCounts // when it began
+	seen     frameCounts // at the last Save of it
+	xoffs    uint64      // at the last look of a storm
+	asked    bool        // likewise
+	baseline uint64      // detections when the slow period began
 	counts
 }
 
-// note keeps a reading for the next look.
-func (q *queue) note(r *QueueState, now int64) {
+// keep keeps a reading for the next look.
+func (q *queue) keep(r *QueueState, now int64) {
 	q.last.at, q.last.paused, q.last.sent, q.session = now, r.PausedNs, r.Sent, r.Session
 }
 
 // watched tells whether the queue is looked at at all.
 func (q *queue) watched() bool { return q.port.watched()&(1<<q.number) != 0 }
 
-// rest arms a queue that is stuck, and waits for others to be.
-func (w *Watchdog) rest(q *queue, now int64) {
+// await arms a queue that is stuck, and waits for others to be.
+func (w *Watchdog) await(q *queue, now int64) {
 	q.state = idle
 	r := w.read(q, now)
-	q.note(r, now)
+	q.keep(r, now)
 	if !r.stuck() {
-		w.schedule(q, never)
+		w.schedule(q, noDeadline)
 		w.sw.NotifyStuck(q.port.number, q.number, true)
 		return
 	}
 	q.state = armed
-	q.refill()
-	w.tell(q, Armed, becauseStuck, now).Held = r.Held
+	q.resetCount()
+	w.emit(q, Armed, reasonStuck, now).Held = r.Held
 	w.schedule(q, now+int64(q.port.config.Period))
 }
 
-// refill forgets blocked looks.
-func (q *queue) refill() { q.left, q.spent = int8(q.port.config.Count), 0 }
+// resetCount forgets blocked looks.
+func (q *queue) resetCount() { q.pollsLeft, q.elapsed = int8(q.port.config.Count), 0 }
 
 // disarm ends the suspicion.
 func (w *Watchdog) disarm(q *queue, reason string, now int64) {
 	q.state = idle
-	w.tell(q, Disarmed, reason, now)
-	w.schedule(q, never)
+	w.emit(q, Disarmed, reason, now)
+	w.schedule(q, noDeadline)
 }
 
-// visit looks at a queue whose look is due.
-func (w *Watchdog) visit(q *queue, now int64) {
+// pollQueue looks at a queue whose look is due.
+func (w *Watchdog) pollQueue(q *queue, now int64) {
 	r := w.read(q, now)
 	switch {
 	case r.Session != q.session:
-		w.unlink(q, now)
+		w.linkDown(q, now)
 	case q.state == armed:
-		w.lookArmed(q, r, now)
+		w.pollArmed(q, r, now)
 	case q.state == stormed:
-		w.lookStormed(q, r, now)
+		w.pollStormed(q, r, now)
 	default:
-		w.schedule(q, never)
+		w.schedule(q, noDeadline)
 	}
 }
 
@@ -133,27 +133,27 @@ func (q *queue) judge(r *QueueState, elapsed int64) verdict {
 	return free
 }
 
-// lookArmed counts a blocked look, and forgets all on a free one.
-func (w *Watchdog) lookArmed(q *queue, r *QueueState, now int64) {
-	elapsed, next := now-q.last.at, q.nextLook(now)
+// pollArmed counts a blocked look, and forgets all on a free one.
+func (w *Watchdog) pollArmed(q *queue, r *QueueState, now int64) {
+	elapsed, next := now-q.last.at, q.nextPoll(now)
 	switch q.judge(r, elapsed) {
 	case free:
-		q.refill()
+		q.resetCount()
 		next = now + int64(q.port.config.Period) // this look may be late, and count looks have to span count periods
 	case blocked:
-		q.left--
-		q.spent += elapsed
+		q.pollsLeft--
+		q.elapsed += elapsed
 	}
-	q.note(r, now)
+	q.keep(r, now)
 	switch {
-	case q.convicted():
+	case q.detected():
 		w.storm(q, r, now)
 	case r.Held == 0:
-		w.disarm(q, becauseEmpty, now)
-		w.rest(q, now)
+		w.disarm(q, reasonEmpty, now)
+		w.await(q, now)
 	case !r.PausedNow:
-		w.disarm(q, becauseFree, now)
-		w.rest(q, now)
+		w.disarm(q, reasonFree, now)
+		w.await(q, now)
 	default:
 		w.schedule(q, next)
 	}
@@ -163,18 +163,18 @@ func (w *Watchdog) lookArmed(q *queue, r *QueueState, now int64) {
 // of SONiC's pfcwd.
 const tolerance = 99
 
-// convicted tells whether the queue has been blocked for long enough.
-func (q *queue) convicted() bool {
+// detected tells whether the queue has been blocked for long enough.
+func (q *queue) detected() bool {
 	c := &q.port.config
 	if c.Count == 0 {
-		return 100*q.spent >= tolerance*int64(c.Detection)
+		return 100*q.elapsed >= tolerance*int64(c.Detection)
 	}
-	return q.left <= 0
+	return q.pollsLeft <= 0
 }
 
-// nextLook is a period after the look that was due, so that lateness does not add up; where that has passed, a period
+// nextPoll is a period after the look that was due, so that lateness does not add up; where that has passed, a period
 // after this one.
-func (q *queue) nextLook(now int64) int64 {
+func (q *queue) nextPoll(now int64) int64 {
 	period := int64(q.port.config.Period)
 	if at := q.due + period; at > now {
 		return at
@@ -182,5 +182,5 @@ func (q *queue) nextLook(now int64) int64 {
 	return now + period
 }
 
-// lasted is the time since the queue's storm began.
-func (q *queue) lasted(now int64) time.Duration { return time.Duration(now - q.since) }
+// stormAge is the time since the queue's storm began.
+func (q *queue) stormAge(now int64) time.Duration { return time.Duration(now - q.since) }

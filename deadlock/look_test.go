@@ -21,7 +21,7 @@ func TestDetectionAndRecovery(t *testing.T) {
 				t.Fatalf("%v x %d: %v a moment too early", period, count, r.kinds())
 			}
 			r.run(1)
-			e := r.the(t, Detected, 0)
+			e := r.event(t, Detected, 0)
 			if e.At != begun+int64(count)*int64(period) || e.Lasted != time.Duration(count)*period || e.Held != 5 {
 				t.Fatalf("%v x %d: %+v", period, count, e)
 			}
@@ -35,7 +35,7 @@ func TestDetectionAndRecovery(t *testing.T) {
 				t.Fatalf("%v x %d: obeyed again too early", period, count)
 			}
 			r.run(1)
-			e = r.the(t, Recovered, 0)
+			e = r.event(t, Recovered, 0)
 			if q.order != Obey || e.Sent != 5 || e.Lasted != 70*time.Millisecond || !q.await || r.w.Next() != math.MaxInt64 {
 				t.Fatalf("%v x %d: order %v, await %v, next %d, %+v", period, count, q.order, q.await, r.w.Next(), e)
 			}
@@ -77,7 +77,7 @@ func TestEachConditionAlone(t *testing.T) {
 
 // judge on its own, the conditions at their borders.
 func TestJudge(t *testing.T) {
-	q := &queue{port: &port{config: patent()}, last: mark{sent: 7, paused: 1000}}
+	q := &queue{port: &port{config: patent()}, last: sample{sent: 7, paused: 1000}}
 	elapsed := 100 * ms
 	whole := QueueState{Held: 1, Sent: 7, PausedNs: 1000 + elapsed}
 	for _, tt := range []struct {
@@ -111,7 +111,7 @@ func TestLateLooksDoNotAddUp(t *testing.T) {
 	begun := r.now
 	r.block(q)
 	r.run(15*100*ms + 60*ms)
-	if at := r.the(t, Detected, 0).At - begun; at != 1560*ms {
+	if at := r.event(t, Detected, 0).At - begun; at != 1560*ms {
 		t.Errorf("detected after %d ms, want 1500 and the lateness of the last look, 60", at/ms)
 	}
 }
@@ -127,7 +127,7 @@ func TestLateLookIsNoHeadStart(t *testing.T) {
 	found := r.now - 10*ms
 	r.lag = nil
 	r.run(1000 * ms)
-	e := r.the(t, Detected, 0)
+	e := r.event(t, Detected, 0)
 	if got := e.At - found; got != 200*ms || e.Lasted != 200*time.Millisecond {
 		t.Errorf("detected %d ms after the look that found it free, blocked for %v, want 200 ms", got/ms, e.Lasted)
 	}
@@ -166,18 +166,18 @@ func TestLookDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// still is a switch whose queues are all blocked.
-type still struct{}
+// blockedSwitch is a switch whose queues are all blocked.
+type blockedSwitch struct{}
 
-func (*still) Read(_ int, _ uint8, now int64, r *QueueState) {
+func (*blockedSwitch) Read(_ int, _ uint8, now int64, r *QueueState) {
 	r.Held, r.Sent, r.PausedNs, r.PausedNow, r.Requested = 3, 7, now, true, true
 }
-func (*still) NotifyStuck(int, uint8, bool)   {}
-func (*still) Order(int, uint8, Order, int64) {}
+func (*blockedSwitch) NotifyStuck(int, uint8, bool)   {}
+func (*blockedSwitch) Order(int, uint8, Order, int64) {}
 
 // BenchmarkLook256 is one look at 256 queues that are stuck, the readings of a trivial switch included.
 func BenchmarkLook256(b *testing.B) {
-	w := New(&still{})
+	w := New(&blockedSwitch{})
 	c := patent()
 	c.Count = MostCount
 	for p := range 32 {
@@ -193,7 +193,7 @@ func BenchmarkLook256(b *testing.B) {
 	for b.Loop() {
 		if looks++; looks%(MostCount-1) == 0 { // never detected: the price of a look is wanted
 			for _, q := range w.active {
-				q.left = MostCount
+				q.pollsLeft = MostCount
 			}
 		}
 		now += 100 * ms

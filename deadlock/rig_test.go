@@ -125,7 +125,7 @@ func (r *rig) pause(q *fakeQueue, d int64) {
 	} else {
 		q.asked = r.now + d
 	}
-	r.notice()
+	r.notify()
 }
 
 // hold says how many frames wait.
@@ -135,7 +135,7 @@ func (r *rig) hold(q *fakeQueue, frames int) {
 		frames = 0
 	}
 	q.Held = frames
-	r.notice()
+	r.notify()
 }
 
 // flap takes the link of a queue down for a moment.
@@ -143,11 +143,11 @@ func (r *rig) flap(q *fakeQueue) {
 	q.load(r.now, 0)
 	q.Session++
 	q.Held, q.asked, q.order, q.lost = 0, 0, Obey, true
-	r.notice()
+	r.notify()
 }
 
-// notice tells the watchdog what it asked for.
-func (r *rig) notice() {
+// notify tells the watchdog what it asked for.
+func (r *rig) notify() {
 	for k, q := range r.queues {
 		if q.lost || q.await && q.Held > 0 && q.until > r.now {
 			q.lost, q.await = false, false
@@ -194,8 +194,8 @@ func (r *rig) kinds() (all []Kind) {
 	return all
 }
 
-// the returns the n-th event of a kind.
-func (r *rig) the(t *testing.T, k Kind, n int) Event {
+// event returns the n-th event of a kind.
+func (r *rig) event(t *testing.T, k Kind, n int) Event {
 	t.Helper()
 	for _, e := range r.events {
 		if e.Kind == k {

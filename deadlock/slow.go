@@ -11,10 +11,10 @@ type slow struct {
 
 // restartSlow begins slow detection anew.
 func (w *Watchdog) restartSlow(p *port, now int64) {
-	p.slow = slow{start: now, due: never}
+	p.slow = slow{start: now, due: noDeadline}
 	for q := range p.queues {
 		if q := &p.queues[q]; q.state == closed {
-			w.reopen(q, becauseSettings, now)
+			w.reopen(q, reasonSettings, now)
 		}
 	}
 	p.baselines()
@@ -31,7 +31,7 @@ func (p *port) baselines() {
 func (w *Watchdog) countDetection(q *queue, now int64) {
 	p := q.port
 	if p.config.Slow {
-		if k := p.slowPeriod(now); k > p.slow.period && p.slow.due == never {
+		if k := p.slowPeriod(now); k > p.slow.period && p.slow.due == noDeadline {
 			p.slow.period = k
 			p.baselines()
 		}
@@ -49,30 +49,30 @@ func (w *Watchdog) scheduleSlow(p *port) {
 	w.next = min(w.next, w.slow)
 }
 
-// lookSlow looks at every port whose period has ended.
-func (w *Watchdog) lookSlow(now int64) {
-	w.slow = never
+// endSlowPeriods looks at every port whose period has ended.
+func (w *Watchdog) endSlowPeriods(now int64) {
+	w.slow = noDeadline
 	for _, p := range w.ports {
 		if p == nil {
 			continue
 		}
 		if p.slow.due <= now {
-			w.compare(p, now)
+			w.judgeSlowPeriod(p, now)
 		}
 		w.slow = min(w.slow, p.slow.due)
 	}
 }
 
-// compare looks at a period that has ended: queues with more detections than the threshold are closed. After a period in
+// judgeSlowPeriod looks at a period that has ended: queues with more detections than the threshold are closed. After a period in
 // which slow detection was closed it opens again instead.
-func (w *Watchdog) compare(p *port, now int64) {
+func (w *Watchdog) judgeSlowPeriod(p *port, now int64) {
 	judged := p.slow.period > 0 && !p.slow.closed
-	p.slow.closed, p.slow.due = false, never
+	p.slow.closed, p.slow.due = false, noDeadline
 	for q := range p.queues {
 		q := &p.queues[q]
 		switch {
 		case q.state == closed:
-			w.reopen(q, becausePeriod, now)
+			w.reopen(q, reasonPeriod, now)
 		case judged && q.Detected-q.baseline > uint64(p.config.Threshold):
 			w.closeRecurring(q, now)
 			p.slow.closed = true
@@ -88,22 +88,22 @@ func (w *Watchdog) compare(p *port, now int64) {
 // closeRecurring switches PFC off for a queue whose deadlock keeps coming back. A storm of it is over then: what leaves from
 // now on is not let out by one.
 func (w *Watchdog) closeRecurring(q *queue, now int64) {
-	e := w.tell(q, Recurring, becauseThreshold, now)
+	e := w.emit(q, Recurring, reasonThreshold, now)
 	e.Held = w.read(q, now).Held
 	if q.state == stormed {
-		w.close(q, e, now)
+		w.endStorm(q, e, now)
 	}
 	q.Recurred++
 	q.state = closed
-	q.note(w.read(q, now), now)
+	q.keep(w.read(q, now), now)
 	w.order(q, now)
-	w.schedule(q, never)
+	w.schedule(q, noDeadline)
 }
 
 // reopen obeys PFC again.
 func (w *Watchdog) reopen(q *queue, reason string, now int64) {
-	w.tell(q, Reopened, reason, now).Held = w.read(q, now).Held
+	w.emit(q, Reopened, reason, now).Held = w.read(q, now).Held
 	q.state = idle
 	w.order(q, now)
-	w.rest(q, now)
+	w.await(q, now)
 }

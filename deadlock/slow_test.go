@@ -25,7 +25,7 @@ func TestRecurringDeadlock(t *testing.T) {
 		t.Fatal("closed before the end of the second period")
 	}
 	r.run(1)
-	if e := r.the(t, Recurring, 0); e.At != begun+20_000*ms || q.order != Ignore || r.status(t).State != Closed || r.status(t).Recurred != 1 {
+	if e := r.event(t, Recurring, 0); e.At != begun+20_000*ms || q.order != Ignore || r.status(t).State != Closed || r.status(t).Recurred != 1 {
 		t.Fatalf("%+v, order %v, %+v", e, q.order, r.status(t))
 	}
 	before := r.status(t).Detected
@@ -34,11 +34,11 @@ func TestRecurringDeadlock(t *testing.T) {
 		t.Errorf("order %v, %d detections while closed", q.order, r.status(t).Detected-before)
 	}
 	r.run(1)
-	if e := r.the(t, Reopened, 0); e.At != begun+30_000*ms || q.order != Obey || r.status(t).State != Operational {
+	if e := r.event(t, Reopened, 0); e.At != begun+30_000*ms || q.order != Obey || r.status(t).State != Operational {
 		t.Errorf("%+v, order %v", e, q.order)
 	}
 	r.run(10_000 * ms) // the deadlock is still there
-	if e := r.the(t, Recurring, 1); e.At != begun+40_000*ms {
+	if e := r.event(t, Recurring, 1); e.At != begun+40_000*ms {
 		t.Errorf("closed again at %d ms, want the end of the next whole period", (e.At-begun)/ms)
 	}
 	if s := r.status(t); s.Detected < s.Recovered || s.Detected > s.Recovered+1 {
@@ -104,7 +104,7 @@ func TestSlowDetectionClosesByPort(t *testing.T) {
 			t.Errorf("queue 4 was closed at %d ms, want the end of the first whole period, 40000", (e.At-begun)/ms)
 		}
 	}
-	if e := r.the(t, Recurring, 2); e.Queue != 4 || e.At != begun+40_000*ms {
+	if e := r.event(t, Recurring, 2); e.Queue != 4 || e.At != begun+40_000*ms {
 		t.Errorf("%+v", e)
 	}
 }
@@ -145,7 +145,7 @@ func TestClosedInAStorm(t *testing.T) {
 		q.Sent += 3
 		q.Dropped += 2
 		r.run(1 * ms)
-		e := r.the(t, Recurring, 0)
+		e := r.event(t, Recurring, 0)
 		check := func(when string) {
 			t.Helper()
 			if s := r.status(t); s.Detected != s.Recovered || s.Sent != 3 || s.Dropped != 2 || s.LastSent != 3 || s.LastDropped != 2 || s.Since != 0 {
@@ -160,7 +160,7 @@ func TestClosedInAStorm(t *testing.T) {
 		r.run(1000 * ms)
 		check("closed for a second")
 		reopen(r, q)
-		r.the(t, Reopened, 0)
+		r.event(t, Reopened, 0)
 		check("open again")
 	}
 }
@@ -182,7 +182,7 @@ func TestSlowSettingsBeginAnew(t *testing.T) {
 		r.run(quiet)
 		r.hold(q, 5)
 		r.run(20_000*ms - quiet)
-		if e := r.the(t, Recurring, 1); e.At != begun+20_000*ms {
+		if e := r.event(t, Recurring, 1); e.At != begun+20_000*ms {
 			t.Errorf("%d ms without a deadlock: closed again %d ms after the change, want 20000", quiet/ms, (e.At-begun)/ms)
 		}
 	}
@@ -204,7 +204,7 @@ func TestClosedIsNoTrap(t *testing.T) {
 			t.Fatal("not closed")
 		}
 		do(t, r, q)
-		r.the(t, Reopened, 0)
+		r.event(t, Reopened, 0)
 		if q.order != Obey {
 			t.Errorf("%s: order %v", name, q.order)
 		}

@@ -60,7 +60,7 @@ func (w *Watchdog) Status(dst []Status, now int64) []Status {
 // RemovedCounts appends the counts, in no order, from which queues go on that are not in Status: those of ports that are gone, and those
 // that are lossless no more.
 func (w *Watchdog) RemovedCounts(dst []Status) []Status {
-	for name, all := range w.retired {
+	for name, all := range w.removed {
 		for q := range all {
 			dst = all[q].append(dst, name, uint8(q))
 		}
@@ -101,7 +101,7 @@ func (w *Watchdog) status(q *queue, now int64) Status {
 	}
 	if q.state == stormed {
 		r := w.read(q, now)
-		s.LastSent, s.LastDropped = q.passed(r)
+		s.LastSent, s.LastDropped = q.stormFrames(r)
 		s.Sent, s.Dropped, s.Since = s.Sent+s.LastSent, s.Dropped+s.LastDropped, q.since
 	}
 	return s

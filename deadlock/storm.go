@@ -4,15 +4,15 @@ import "time"
 
 // storm begins where a deadlock was detected: detection of the queue closes, the action comes in force.
 func (w *Watchdog) storm(q *queue, r *QueueState, now int64) {
-	reason := becauseCount
+	reason := reasonCount
 	if q.port.config.Count == 0 {
-		reason = becauseTime
+		reason = reasonTime
 	}
-	e := w.tell(q, Detected, reason, now)
-	e.Held, e.Lasted = r.Held, time.Duration(q.spent)
+	e := w.emit(q, Detected, reason, now)
+	e.Held, e.Lasted = r.Held, time.Duration(q.elapsed)
 	w.countDetection(q, now)
-	q.state, q.since, q.spent = stormed, now, 0
-	q.first, q.xoffs, q.asked = tally{r.Sent, r.Dropped}, r.Xoffs, r.Requested
+	q.state, q.since, q.elapsed = stormed, now, 0
+	q.first, q.xoffs, q.asked = frameCounts{r.Sent, r.Dropped}, r.Xoffs, r.Requested
 	q.seen = q.first
 	w.order(q, now)
 	w.schedule(q, q.stormDue(now))
@@ -42,18 +42,18 @@ func (q *queue) stormDue(now int64) int64 {
 	return now + int64(c.Period)
 }
 
-// lookStormed tells whether the storm is over.
-func (w *Watchdog) lookStormed(q *queue, r *QueueState, now int64) {
+// pollStormed tells whether the storm is over.
+func (w *Watchdog) pollStormed(q *queue, r *QueueState, now int64) {
 	c := &q.port.config
-	reason, over := becauseElapsed, now-q.since >= int64(c.Recovery)
+	reason, over := reasonElapsed, now-q.since >= int64(c.Recovery)
 	if c.Restore == Quiet {
-		q.listen(r, now)
-		reason, over = becauseQuiet, q.spent >= int64(c.Recovery)
+		q.addQuietTime(r, now)
+		reason, over = reasonQuiet, q.elapsed >= int64(c.Recovery)
 		if c.Action == Alert {
-			reason = becauseRelieved
+			reason = reasonUnblocked
 		}
 	}
-	q.note(r, now)
+	q.keep(r, now)
 	q.xoffs, q.asked = r.Xoffs, r.Requested
 	if !over {
 		w.schedule(q, q.stormDue(now))
@@ -62,56 +62,56 @@ func (w *Watchdog) lookStormed(q *queue, r *QueueState, now int64) {
 	w.recover(q, reason, now)
 }
 
-// listen adds up the time for which the peer has not asked for a pause. A look that comes too late says nothing: what the
+// addQuietTime adds up the time for which the peer has not asked for a pause. A look that comes too late says nothing: what the
 // peer sent meanwhile may not have been read.
-func (q *queue) listen(r *QueueState, now int64) {
+func (q *queue) addQuietTime(r *QueueState, now int64) {
 	elapsed := now - q.last.at
 	if q.port.config.Action == Alert {
-		q.recede(r, elapsed)
+		q.addUnblockedTime(r, elapsed)
 		return
 	}
 	switch {
 	case r.Requested || r.Xoffs != q.xoffs:
-		q.spent = 0
+		q.elapsed = 0
 	case !q.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the looks
-		q.spent += elapsed
+		q.elapsed += elapsed
 	}
 }
 
-// recede adds up the time for which a queue whose XOFF is obeyed was not blocked: what the peer still asks for does not
+// addUnblockedTime adds up the time for which a queue whose XOFF is obeyed was not blocked: what the peer still asks for does not
 // matter where frames leave.
-func (q *queue) recede(r *QueueState, elapsed int64) {
+func (q *queue) addUnblockedTime(r *QueueState, elapsed int64) {
 	switch q.judge(r, elapsed) {
 	case blocked:
-		q.spent = 0
+		q.elapsed = 0
 	case free:
-		q.spent += elapsed
+		q.elapsed += elapsed
 	}
 }
 
 // recover ends a storm: XOFF is obeyed again, detection opens again.
 func (w *Watchdog) recover(q *queue, reason string, now int64) {
-	e := w.tell(q, Recovered, reason, now)
-	w.close(q, e, now)
+	e := w.emit(q, Recovered, reason, now)
+	w.endStorm(q, e, now)
 	q.state = idle
 	w.order(q, now)
-	w.rest(q, now)
+	w.await(q, now)
 }
 
-// close counts a storm as over.
-func (w *Watchdog) close(q *queue, e *Event, now int64) {
+// endStorm counts a storm as over.
+func (w *Watchdog) endStorm(q *queue, e *Event, now int64) {
 	r := w.read(q, now)
-	e.Held, e.Lasted = r.Held, q.lasted(now)
-	e.Sent, e.Dropped = q.passed(r)
+	e.Held, e.Lasted = r.Held, q.stormAge(now)
+	e.Sent, e.Dropped = q.stormFrames(r)
 	q.Recovered++
 	q.Sent += e.Sent
 	q.Dropped += e.Dropped
 	q.LastSent, q.LastDropped = e.Sent, e.Dropped
 }
 
-// passed returns what the running storm let out and discarded: where the port and its counters are gone, up to the last Save.
-func (q *queue) passed(r *QueueState) (sent, dropped uint64) {
-	now := tally{r.Sent, r.Dropped}
+// stormFrames returns what the running storm let out and discarded: where the port and its counters are gone, up to the last Save.
+func (q *queue) stormFrames(r *QueueState) (sent, dropped uint64) {
+	now := frameCounts{r.Sent, r.Dropped}
 	if now.sent < q.seen.sent || now.dropped < q.seen.dropped {
 		now = q.seen
 	}
@@ -127,17 +127,17 @@ func (w *Watchdog) SaveCounts(number int, now int64) {
 	for i := range p.queues {
 		if q := &p.queues[i]; q.state == stormed {
 			r := w.read(q, now)
-			q.seen = tally{r.Sent, r.Dropped}
+			q.seen = frameCounts{r.Sent, r.Dropped}
 		}
 	}
 }
 
-// unlink forgets what a peer did whose link has gone down; the next one is obeyed.
-func (w *Watchdog) unlink(q *queue, now int64) {
-	w.release(q, becauseLink, now)
+// linkDown forgets what a peer did whose link has gone down; the next one is obeyed.
+func (w *Watchdog) linkDown(q *queue, now int64) {
+	w.release(q, reasonLink, now)
 	q.baseline = q.Detected
 	if q.watched() {
-		w.rest(q, now)
+		w.await(q, now)
 	}
 }
 
@@ -145,14 +145,14 @@ func (w *Watchdog) unlink(q *queue, now int64) {
 func (w *Watchdog) release(q *queue, reason string, now int64) {
 	before := q.state
 	q.state = idle
-	w.schedule(q, never)
+	w.schedule(q, noDeadline)
 	switch before {
 	case armed:
-		w.tell(q, Disarmed, reason, now)
+		w.emit(q, Disarmed, reason, now)
 	case stormed:
-		w.close(q, w.tell(q, Recovered, reason, now), now)
+		w.endStorm(q, w.emit(q, Recovered, reason, now), now)
 	case closed:
-		w.tell(q, Reopened, reason, now).Held = w.read(q, now).Held
+		w.emit(q, Reopened, reason, now).Held = w.read(q, now).Held
 	}
 	if before == stormed || before == closed {
 		w.order(q, now)

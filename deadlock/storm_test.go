@@ -18,7 +18,7 @@ func TestActions(t *testing.T) {
 		if q.order != want || other.order != Obey {
 			t.Errorf("%v: order %v, want %v; the queue beside it %v", action, q.order, want, other.order)
 		}
-		if e := r.the(t, Detected, 0); e.Action != action || e.Reason == "" || e.Name != "a" || e.Queue != 3 {
+		if e := r.event(t, Detected, 0); e.Action != action || e.Reason == "" || e.Name != "a" || e.Queue != 3 {
 			t.Errorf("%v: %+v", action, e)
 		}
 		if s := r.status(t); s.Detected != 1 || s.Recovered != 0 || !s.Blocked() {
@@ -46,7 +46,7 @@ func TestStormCounts(t *testing.T) {
 		if s := r.status(t); s.State != Operational || s.LastDropped != 7 || s.Dropped != 7*(storm+1) || s.Recovered != storm+1 || s.Since != 0 {
 			t.Errorf("after storm %d: %+v", storm, s)
 		}
-		if e := r.the(t, Recovered, int(storm)); e.Dropped != 7 || e.Sent != 1 {
+		if e := r.event(t, Recovered, int(storm)); e.Dropped != 7 || e.Sent != 1 {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -97,7 +97,7 @@ func TestChangeOfSettings(t *testing.T) {
 	c.Recovery = 100 * time.Millisecond // which is over now
 	r.set(t, 0, 1<<3, c)
 	r.run(0)
-	if r.the(t, Recovered, 0).At != r.now {
+	if r.event(t, Recovered, 0).At != r.now {
 		t.Error("a shorter recovery time does not count from the detection")
 	}
 	r.run(150 * ms) // armed again, one look taken
@@ -105,11 +105,11 @@ func TestChangeOfSettings(t *testing.T) {
 	r.set(t, 0, 1<<3, c)
 	begun := r.now
 	r.run(350 * ms)
-	if at := r.the(t, Detected, 1).At - begun; at != 300*ms {
+	if at := r.event(t, Detected, 1).At - begun; at != 300*ms {
 		t.Errorf("detected %d ms after the count was changed, want 300", at/ms)
 	}
 	r.set(t, 0, 0, c)
-	if e := r.the(t, Recovered, 1); e.Reason != Unwatched || q.order != Obey || q.await {
+	if e := r.event(t, Recovered, 1); e.Reason != Unwatched || q.order != Obey || q.await {
 		t.Errorf("a priority that is lossless no more: %+v, order %v, await %v", e, q.order, q.await)
 	}
 	r.set(t, 0, 1<<3, Config{})
@@ -119,7 +119,7 @@ func TestChangeOfSettings(t *testing.T) {
 	}
 	r.set(t, 0, 1<<3, patent()) // the queue is stuck already
 	r.run(200 * ms)
-	r.the(t, Detected, 2)
+	r.event(t, Detected, 2)
 }
 
 // A link that flaps ends the storm, also where it is up again at once; the next peer is obeyed.
@@ -129,7 +129,7 @@ func TestFlapInAStorm(t *testing.T) {
 		r.block(q)
 		r.run(300 * ms)
 		r.flap(q)
-		if e := r.the(t, Recovered, 0); e.Reason != becauseLink || e.At != r.now {
+		if e := r.event(t, Recovered, 0); e.Reason != reasonLink || e.At != r.now {
 			t.Errorf("%+v", e)
 		}
 		if q.order != Obey || !q.await || r.status(t).State != Operational {
@@ -138,7 +138,7 @@ func TestFlapInAStorm(t *testing.T) {
 		begun := r.now
 		r.block(q)
 		r.run(1000 * ms)
-		if at := r.the(t, Detected, 1).At - begun; at != int64(c.DetectionTime()) {
+		if at := r.event(t, Detected, 1).At - begun; at != int64(c.DetectionTime()) {
 			t.Errorf("detected again after %d ms, want a whole detection time", at/ms)
 		}
 	}
@@ -166,7 +166,7 @@ func TestQuiet(t *testing.T) {
 	}
 	quiet := r.now
 	r.run(1000 * ms)
-	if at := r.the(t, Recovered, 0).At - quiet; at < 200*ms || at > 400*ms {
+	if at := r.event(t, Recovered, 0).At - quiet; at < 200*ms || at > 400*ms {
 		t.Errorf("restored %d ms after the peer was quiet, want 200 and at most a poll more", at/ms)
 	}
 }
@@ -193,7 +193,7 @@ func TestQuietUnderAlert(t *testing.T) {
 		r.run(90 * ms)
 		r.pause(q, 60_000*ms)
 	}
-	if e := r.the(t, Recovered, 0); e.At-begun > 600*ms || e.Reason != becauseRelieved {
+	if e := r.event(t, Recovered, 0); e.At-begun > 600*ms || e.Reason != reasonUnblocked {
 		t.Errorf("%d ms after frames leave again: %+v", (e.At-begun)/ms, e)
 	}
 }
@@ -227,7 +227,7 @@ func TestSave(t *testing.T) {
 	delete(r.queues, fakeKey{0, 3})
 	r.w.Remove(0, r.now)
 	r.collect()
-	if e := r.the(t, Recovered, 0); e.Sent != 4 || e.Dropped != 7 || e.Held != 0 {
+	if e := r.event(t, Recovered, 0); e.Sent != 4 || e.Dropped != 7 || e.Held != 0 {
 		t.Errorf("%+v, want 4 sent and 7 dropped", e)
 	}
 }
@@ -254,23 +254,23 @@ func TestPausePort(t *testing.T) {
 	q := r.queue(2, All)
 	r.block(q)
 	r.run(200 * ms)
-	if e := r.the(t, Detected, 0); e.Queue != All || q.order != Ignore {
+	if e := r.event(t, Detected, 0); e.Queue != All || q.order != Ignore {
 		t.Errorf("%+v, order %v", e, q.order)
 	}
 }
 
-// overlap is a switch on which All and the priorities are the same frames, and remembers what was said of priority 3 last.
-type overlap struct{ await, obey bool }
+// pauseSwitch is a switch on which All and the priorities are the same frames, and remembers what was said of priority 3 last.
+type pauseSwitch struct{ await, obey bool }
 
-func (o *overlap) Read(int, uint8, int64, *QueueState) {}
+func (o *pauseSwitch) Read(int, uint8, int64, *QueueState) {}
 
-func (o *overlap) NotifyStuck(_ int, queue uint8, on bool) {
+func (o *pauseSwitch) NotifyStuck(_ int, queue uint8, on bool) {
 	if queue == 3 || queue == All {
 		o.await = on
 	}
 }
 
-func (o *overlap) Order(_ int, queue uint8, order Order, _ int64) {
+func (o *pauseSwitch) Order(_ int, queue uint8, order Order, _ int64) {
 	if queue == 3 || queue == All {
 		o.obey = order == Obey
 	}
@@ -278,7 +278,7 @@ func (o *overlap) Order(_ int, queue uint8, order Order, _ int64) {
 
 // To stop watching one of All and the priorities does not stop the other.
 func TestChangeOfMode(t *testing.T) {
-	o := &overlap{}
+	o := &pauseSwitch{}
 	w := New(o)
 	for i, mask := range []uint16{1 << 3, 1 << All, 1 << 3, 1 << 4, 1 << All} {
 		if err := w.Set(0, "a", mask, patent(), 1); err != nil {

@@ -8,27 +8,27 @@ import (
 )
 
 // never is a time that does not come.
-const never = math.MaxInt64
+const noDeadline = math.MaxInt64
 
 // A Watchdog watches the lossless egress queues of one switch. Times are nanoseconds of one monotonic clock. It is not
 // safe for concurrent use, and neither is the Switch while a method runs.
 type Watchdog struct {
-	sw      Switch
-	ports   []*port  // by number; nil where there is none
-	active  []*queue // with a look to come, in no order
-	next    int64
-	slow    int64 // first end of a slow period that has to be looked at
-	events  []Event
-	reading QueueState
-	retired map[string]*[NumQueues]counts // of ports that are gone, by name
-	names   []string                      // in retired, the oldest first
+	sw           Switch
+	ports        []*port  // by number; nil where there is none
+	active       []*queue // with a look to come, in no order
+	next         int64
+	slow         int64 // first end of a slow period that has to be looked at
+	events       []Event
+	reading      QueueState
+	removed      map[string]*[NumQueues]counts // of ports that are gone, by name
+	removedNames []string                      // in retired, the oldest first
 }
 
 // maxRetired is how many ports that are gone are remembered. One that comes back later than that begins at 0.
-const maxRetired = 1024
+const maxRemoved = 1024
 
 // mostPorts bounds port numbers.
-const mostPorts = 1 << 16
+const maxPorts = 1 << 16
 
 // port is one port.
 type port struct {
@@ -37,13 +37,13 @@ type port struct {
 	config  Config
 	mask    uint16 // its lossless queues
 	queues  [NumQueues]queue
-	records [NumQueues]record
+	records [NumQueues]stormRecord
 	slow    slow
 }
 
 // New returns a watchdog without ports.
 func New(sw Switch) *Watchdog {
-	return &Watchdog{sw: sw, next: never, slow: never, retired: map[string]*[NumQueues]counts{}}
+	return &Watchdog{sw: sw, next: noDeadline, slow: noDeadline, removed: map[string]*[NumQueues]counts{}}
 }
 
 // Set makes a port, by its number, watched as c says, or changes how it is: in the middle of a storm too. Bit n of queues
@@ -53,8 +53,8 @@ func (w *Watchdog) Set(number int, name string, queues uint16, c Config, now int
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if number < 0 || number >= mostPorts {
-		return fmt.Errorf("%w: port number %d: 0 to %d are possible", ErrConfig, number, mostPorts-1)
+	if number < 0 || number >= maxPorts {
+		return fmt.Errorf("%w: port number %d: 0 to %d are possible", ErrConfig, number, maxPorts-1)
 	}
 	p := w.port(number)
 	if p != nil && p.name != name {
@@ -91,15 +91,15 @@ func (p *port) watched() uint16 {
 }
 
 func (w *Watchdog) newPort(number int, name string) *port {
-	p := &port{number: number, name: name, slow: slow{due: never}}
+	p := &port{number: number, name: name, slow: slow{due: noDeadline}}
 	for q := range p.queues {
-		p.queues[q] = queue{port: p, record: &p.records[q], number: uint8(q), due: never}
-		if old := w.retired[name]; old != nil {
+		p.queues[q] = queue{port: p, stormRecord: &p.records[q], number: uint8(q), due: noDeadline}
+		if old := w.removed[name]; old != nil {
 			p.queues[q].counts = old[q]
 			p.queues[q].baseline = old[q].Detected
 		}
 	}
-	w.forget(name)
+	w.forgetRemoved(name)
 	for len(w.ports) <= number {
 		w.ports = append(w.ports, nil)
 	}
@@ -130,21 +130,21 @@ func (w *Watchdog) Remove(number int, now int64) {
 		}
 		kept[q] = p.queues[q].counts
 	}
-	p.slow.due = never
+	p.slow.due = noDeadline
 	w.ports[number] = nil
-	w.forget(p.name) // another port of that name
-	w.retired[p.name], w.names = &kept, append(w.names, p.name)
-	if len(w.names) > maxRetired {
-		w.forget(w.names[0])
+	w.forgetRemoved(p.name) // another port of that name
+	w.removed[p.name], w.removedNames = &kept, append(w.removedNames, p.name)
+	if len(w.removedNames) > maxRemoved {
+		w.forgetRemoved(w.removedNames[0])
 	}
 }
 
-// forget drops the counts of a port that is gone.
-func (w *Watchdog) forget(name string) {
-	if i := slices.Index(w.names, name); i >= 0 {
-		w.names = slices.Delete(w.names, i, i+1)
+// forgetRemoved drops the counts of a port that is gone.
+func (w *Watchdog) forgetRemoved(name string) {
+	if i := slices.Index(w.removedNames, name); i >= 0 {
+		w.removedNames = slices.Delete(w.removedNames, i, i+1)
 	}
-	delete(w.retired, name)
+	delete(w.removed, name)
 }
 
 // change makes a queue follow the new configuration of its port.
@@ -152,14 +152,14 @@ func (w *Watchdog) change(q *queue, old *Config, now int64) {
 	c := &q.port.config
 	switch q.state {
 	case idle:
-		w.rest(q, now)
+		w.await(q, now)
 	case armed:
-		w.disarm(q, becauseSettings, now)
-		w.rest(q, now)
+		w.disarm(q, reasonSettings, now)
+		w.await(q, now)
 	case stormed:
 		if c.Action != old.Action {
 			w.order(q, now)
-			w.tell(q, Changed, becauseAction, now).Lasted = q.lasted(now)
+			w.emit(q, Changed, reasonAction, now).Lasted = q.stormAge(now)
 		}
 		w.schedule(q, q.stormDue(now))
 	}
@@ -175,9 +175,9 @@ func (w *Watchdog) Notify(number int, now int64) {
 		q := &p.queues[bits.TrailingZeros16(m)]
 		switch {
 		case q.session != w.read(q, now).Session:
-			w.unlink(q, now)
+			w.linkDown(q, now)
 		case q.state == idle:
-			w.rest(q, now)
+			w.await(q, now)
 		}
 	}
 }
@@ -190,20 +190,20 @@ func (w *Watchdog) Poll(now int64) {
 	if now < w.next {
 		return
 	}
-	w.next = never
+	w.next = noDeadline
 	left := w.active[:0]
 	for _, q := range w.active {
 		if q.due <= now {
-			w.visit(q, now)
+			w.pollQueue(q, now)
 		}
-		if q.listed = q.due != never; q.listed {
+		if q.listed = q.due != noDeadline; q.listed {
 			left = append(left, q)
 			w.next = min(w.next, q.due)
 		}
 	}
 	w.active = left
 	if w.slow <= now {
-		w.lookSlow(now)
+		w.endSlowPeriods(now)
 	}
 	w.next = min(w.next, w.slow)
 }
@@ -219,7 +219,7 @@ func (w *Watchdog) Events() []Event {
 func (w *Watchdog) schedule(q *queue, at int64) {
 	q.due = at
 	w.next = min(w.next, at)
-	if !q.listed && at != never {
+	if !q.listed && at != noDeadline {
 		q.listed = true
 		w.active = append(w.active, q)
 	}

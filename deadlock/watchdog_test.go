@@ -15,12 +15,12 @@ func TestPortsOfManyNames(t *testing.T) {
 		}
 		return r.w.ports[0]
 	}
-	const names = maxRetired + 10
+	const names = maxRemoved + 10
 	for n := range names {
 		come(fmt.Sprint("p", n)).queues[3].counts.Detected = 1
 		r.w.Remove(0, r.now)
-		if len(r.w.retired) > maxRetired || len(r.w.names) != len(r.w.retired) {
-			t.Fatalf("%d ports are remembered, %d in order", len(r.w.retired), len(r.w.names))
+		if len(r.w.removed) > maxRemoved || len(r.w.removedNames) != len(r.w.removed) {
+			t.Fatalf("%d ports are remembered, %d in order", len(r.w.removed), len(r.w.removedNames))
 		}
 	}
 	for name, want := range map[string]uint64{"p0": 0, fmt.Sprint("p", names-1): 1} { // forgotten, and not

@@ -3,22 +3,22 @@ package headroom
 import "pfcswitch/macctl"
 
 // openAnswers is how many requests may wait for their answers. A peer has no reason to ask faster.
-const openAnswers = 8
+const maxPendingReplies = 8
 
-// A reply is a request that waits for its answer.
-type reply struct {
+// A pendingReply is a request that waits for its answer.
+type pendingReply struct {
 	request macctl.MeasurementFrame
 	stamp   int64 // t2
 	at      Moment
 }
 
-// takeRequest queues the answer to a request, and reports whether it is to be sent at once.
-func (p *Probe) takeRequest(in macctl.MeasurementFrame, stamp int64, at Moment) (urgent bool) {
-	if p.waiting == openAnswers {
+// handleRequest queues the answer to a request, and reports whether it is to be sent at once.
+func (p *Probe) handleRequest(in macctl.MeasurementFrame, stamp int64, at Moment) (urgent bool) {
+	if p.waiting == maxPendingReplies {
 		p.ignore(IgnoredBusy)
 		return false
 	}
-	p.answers[(p.first+p.waiting)%openAnswers] = reply{request: in, stamp: stamp, at: at}
+	p.replies[(p.first+p.waiting)%maxPendingReplies] = pendingReply{request: in, stamp: stamp, at: at}
 	p.waiting++
 	return in.Flags&macctl.MeasureAtLink != 0
 }
@@ -26,10 +26,10 @@ func (p *Probe) takeRequest(in macctl.MeasurementFrame, stamp int64, at Moment) 
 // answer makes the oldest answer.
 func (p *Probe) answer(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	for p.waiting > 0 {
-		r := &p.answers[p.first]
-		p.first = (p.first + 1) % openAnswers
+		r := &p.replies[p.first]
+		p.first = (p.first + 1) % maxPendingReplies
 		p.waiting--
-		if p.disagree(r.at, at) || at.Now < r.stamp {
+		if p.clocksDisagree(r.at, at) || at.Now < r.stamp {
 			p.ignore(IgnoredClock)
 			continue
 		}
@@ -39,7 +39,7 @@ func (p *Probe) answer(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	return out, false
 }
 
-func (p *Probe) reply(r *reply, now int64) macctl.MeasurementFrame {
+func (p *Probe) reply(r *pendingReply, now int64) macctl.MeasurementFrame {
 	out := macctl.MeasurementFrame{Measurement: r.request.Measurement, Peer: r.request.Peer, Fallback: r.request.Fallback}
 	if out.Flags&macctl.MeasureLoopback != 0 {
 		return out
@@ -48,6 +48,6 @@ func (p *Probe) reply(r *reply, now int64) macctl.MeasurementFrame {
 	if out.Flags&macctl.MeasureTwoStamps == 0 {
 		out.Area = [2]uint64{uint64(r.stamp), uint64(now)}
 	}
-	p.state(&out.Measurement)
+	p.fillOwnParameters(&out.Measurement)
 	return out
 }

@@ -104,10 +104,10 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 		{"another wire part", func(a *macctl.MeasurementFrame) { a.Area[1]++ }, IgnoredAltered},
 		{"to everybody", func(a *macctl.MeasurementFrame) { a.Group = true }, IgnoredAltered},
 		{"of a stranger", func(a *macctl.MeasurementFrame) { a.Peer = stranger }, IgnoredStranger},
-		{"more than is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = mostBits + 1 }, IgnoredProportion},
+		{"more than is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = maxHeadroomBits + 1 }, IgnoredProportion},
 		{"out of all proportion", func(a *macctl.MeasurementFrame) { a.Area[0] = math.MaxUint64 }, IgnoredProportion},
 		{"sound", func(*macctl.MeasurementFrame) {}, NumIgnored},
-		{"the most that is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = mostBits }, NumIgnored},
+		{"the most that is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = maxHeadroomBits }, NumIgnored},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWire(settings(7), settings(8))
@@ -233,7 +233,7 @@ func TestReasonOfALimit(t *testing.T) {
 		t.Errorf("%d bits of %d: %q", p.target.bits, s.Limit, p.Reason())
 	}
 	p := agreed(settings(7))
-	p.Receive(result(stranger, 1, 1, mostBits), 2, Moment{Now: 2})
+	p.Receive(result(stranger, 1, 1, maxHeadroomBits), 2, Moment{Now: 2})
 	if p.Reason() != "headroom.max allows no more" {
 		t.Errorf("told of more than may be: %q", p.Reason())
 	}
@@ -242,10 +242,10 @@ func TestReasonOfALimit(t *testing.T) {
 // Whoever has more in force than is believed says so as far as it is, and is not told for ever.
 func TestAcknowledgementOfMore(t *testing.T) {
 	w := newWire(settings(7), settings(8))
-	w.ends[1].SetInForce(mostBits/8 + 256)
+	w.ends[1].SetInForce(maxHeadroomBits/8 + 256)
 	w.agree()
 	w.run(time.Second)
-	if r := w.report(0); !r.PeerApplied || r.PeerInForce != mostBits || ignored(r) != 0 {
+	if r := w.report(0); !r.PeerApplied || r.PeerInForce != maxHeadroomBits || ignored(r) != 0 {
 		t.Errorf("applied %v, the peer has %d, ignored %v", r.PeerApplied, r.PeerInForce, r.Counters.Ignored)
 	}
 }

@@ -8,53 +8,53 @@ import (
 
 // How questions are asked.
 const (
-	openQuestions = 16
-	perInterval   = 2 * settleSamples // requests
-	fastSamples   = 4 * perInterval   // after the agreement, fastInterval apart
-	fastInterval  = int64(10 * time.Millisecond)
-	answerTime    = int64(time.Second)    // after which an answer counts no more, however long the peer kept the question
-	believedTrip  = 10 * time.Millisecond // 1,000 km of cable, there and back
-	proofAfter    = 16                    // unanswered requests in a row after which the fallback is tried as well
-	worstStamp    = time.Millisecond      // a precision that no clock has
-	worstReaction = time.Second
+	maxOpenRequests = 16
+	perInterval     = 2 * settleSamples // requests
+	fastSamples     = 4 * perInterval   // after the agreement, fastInterval apart
+	fastInterval    = int64(10 * time.Millisecond)
+	answerTime      = int64(time.Second)    // after which an answer counts no more, however long the peer kept the question
+	maxRoundTrip    = 10 * time.Millisecond // 1,000 km of cable, there and back
+	manyInARow      = 16                    // unanswered requests in a row after which the fallback is tried as well
+	maxPrecision    = time.Millisecond      // a precision that no clock has
+	maxReaction     = time.Second
 )
 
-// A question is a request that may be answered.
-type question struct {
+// A openRequest is a request that may be answered.
+type openRequest struct {
 	open     bool
 	fallback bool
 	sequence uint32
 	flags    uint8
-	stated   int64 // t1 as the frame states it
+	statedAt int64 // t1 as the frame states it
 	sent     int64 // t1
 	at       Moment
 }
 
 // ask makes the next request, where it is time.
 func (p *Probe) ask(at Moment) (out macctl.MeasurementFrame, ok bool) {
-	if at.Now < p.askAt {
+	if at.Now < p.nextRequest {
 		return out, false
 	}
 	p.schedule(at.Now)
-	p.forget(at.Now)
-	q := &p.questions[p.sequence%openQuestions]
+	p.expireResult(at.Now)
+	q := &p.requests[p.sequence%maxOpenRequests]
 	if q.open {
 		p.count.Lost++
 	}
-	*q = question{open: true, sequence: p.sequence, flags: p.set.Flags, stated: at.Now, sent: at.Now, at: at,
-		fallback: p.silence >= proofAfter && p.silence%2 == 1}
+	*q = openRequest{open: true, sequence: p.sequence, flags: p.set.Flags, statedAt: at.Now, sent: at.Now, at: at,
+		fallback: p.unanswered >= manyInARow && p.unanswered%2 == 1}
 	p.sequence++
 	p.asked++
 	p.count.Asked++
-	if p.silence++; p.silence == proofAfter {
+	if p.unanswered++; p.unanswered == manyInARow {
 		p.note(at.Now, "%s agreed to measure and does not answer: the headroom in force stays", p.peer())
 	}
 	out.Measurement = macctl.Measurement{Flags: q.flags, Operation: macctl.MeasureRequest, Session: p.set.Session, Sequence: q.sequence}
 	if q.flags&macctl.MeasureTwoStamps != 0 {
-		out.Area[0] = uint64(q.stated)
+		out.Area[0] = uint64(q.statedAt)
 	}
 	out.Fallback = q.fallback
-	p.state(&out.Measurement)
+	p.fillOwnParameters(&out.Measurement)
 	return out, true
 }
 
@@ -64,86 +64,86 @@ func (p *Probe) schedule(now int64) {
 	if p.asked < fastSamples {
 		wait = min(wait, fastInterval)
 	}
-	p.askAt = now + wait
+	p.nextRequest = now + wait
 }
 
 // Stamped says when, by the switch's clock as it was compared at a moment, a request really left, where the kernel tells. The session
 // tells those of this end from those of the peer that are sent back. The time must be between the one that Out was given and that of the
 // answer. A doubtful one is passed over: the time that Out was given makes the trip longer.
 func (p *Probe) Stamped(session uint16, sequence uint32, sent int64, at Moment) {
-	q := &p.questions[sequence%openQuestions]
-	if q.open && session == p.set.Session && q.sequence == sequence && q.flags&macctl.MeasureClient == 0 && sent > q.sent && !p.disagree(q.at, at) {
+	q := &p.requests[sequence%maxOpenRequests]
+	if q.open && session == p.set.Session && q.sequence == sequence && q.flags&macctl.MeasureClient == 0 && sent > q.sent && !p.clocksDisagree(q.at, at) {
 		q.sent = sent
 	}
 }
 
-// takeAnswer takes the answer to a question: a new message, or the request itself that was sent back.
-func (p *Probe) takeAnswer(in macctl.MeasurementFrame, stamp int64, at Moment) {
-	q := &p.questions[in.Sequence%openQuestions]
+// handleAnswer takes the answer to a question: a new message, or the request itself that was sent back.
+func (p *Probe) handleAnswer(in macctl.MeasurementFrame, stamp int64, at Moment) {
+	q := &p.requests[in.Sequence%maxOpenRequests]
 	switch {
 	case in.Session != p.set.Session || in.Sequence != q.sequence || !q.open || at.Now-q.at.Now > answerTime:
 		p.ignore(IgnoredUnasked)
 		return
 	case in.Group, in.Flags != q.flags, in.Fallback != q.fallback, (in.Operation == macctl.MeasureRequest) != (q.flags&macctl.MeasureLoopback != 0),
-		q.flags&macctl.MeasureTwoStamps != 0 && in.Area[0] != uint64(q.stated):
+		q.flags&macctl.MeasureTwoStamps != 0 && in.Area[0] != uint64(q.statedAt):
 		p.ignore(IgnoredAltered)
 		return
 	}
-	q.open, p.silence = false, 0 // whatever it is good for, it is an answer
-	if p.disagree(q.at, at) {
-		p.refuse(at.Now, IgnoredClock)
+	q.open, p.unanswered = false, 0 // whatever it is good for, it is an answer
+	if p.clocksDisagree(q.at, at) {
+		p.rejectAnswer(at.Now, IgnoredClock)
 		return
 	}
 	trip, turn, why := q.measure(in, stamp)
 	if why != NumIgnored {
-		p.refuse(at.Now, why)
+		p.rejectAnswer(at.Now, why)
 		return
 	}
-	if trip+TurnaroundError(turn) > p.longestTrip() {
-		p.tooFar(at.Now, trip)
+	if trip+TurnaroundError(turn) > p.longestRoundTrip() {
+		p.rejectTooFar(at.Now, trip)
 		return
 	}
 	if q.flags&macctl.MeasureLoopback == 0 {
-		p.claims.add(p.set.Inputs.claimed(&in.Measurement))
+		p.parameters.add(p.set.Inputs.parametersOf(&in.Measurement))
 	}
 	p.answeredBy(in.Peer)
 	p.count.Answered++
-	p.refused, p.far, p.farTrip = 0, 0, 0
-	p.path.answered(in.Fallback)
+	p.unusable, p.tooFar, p.farTrip = 0, 0, 0
+	p.controlPath.answered(in.Fallback)
 	p.estimate.Add(trip, turn, in.Busy)
-	p.found(at.Now)
+	p.sampleAdded(at.Now)
 }
 
-// longestTrip is how long a trip may be at most: a peer that keeps its answers back must not look like ever longer cable.
-func (p *Probe) longestTrip() time.Duration { return max(believedTrip, 4*p.set.Inputs.Delay) }
+// longestRoundTrip is how long a trip may be at most: a peer that keeps its answers back must not look like ever longer cable.
+func (p *Probe) longestRoundTrip() time.Duration { return max(maxRoundTrip, 4*p.set.Inputs.Delay) }
 
-// refuse ignores an answer that cannot be used, and tells a person where none can.
-func (p *Probe) refuse(now int64, why Ignored) {
+// rejectAnswer ignores an answer that cannot be used, and tells a person where none can.
+func (p *Probe) rejectAnswer(now int64, why Ignored) {
 	p.ignore(why)
-	if p.refused++; p.refused == proofAfter {
-		p.note(now, "%s answers, and %d answers in a row could not be used, the newest being ignored as %q: the headroom in force stays", p.peer(), proofAfter, why)
+	if p.unusable++; p.unusable == manyInARow {
+		p.note(now, "%s answers, and %d answers in a row could not be used, the newest being ignored as %q: the headroom in force stays", p.peer(), manyInARow, why)
 	}
 }
 
-// tooFar ignores an answer, and tells a person where none is nearer. How long the way is, is the shortest of the newest proofAfter.
-func (p *Probe) tooFar(now int64, trip time.Duration) {
+// rejectTooFar ignores an answer, and tells a person where none is nearer. How long the way is, is the shortest of the newest proofAfter.
+func (p *Probe) rejectTooFar(now int64, trip time.Duration) {
 	p.ignore(IgnoredProportion)
-	if p.far%proofAfter == 0 {
-		p.nearest = trip
+	if p.tooFar%manyInARow == 0 {
+		p.shortestFar = trip
 	}
-	p.nearest = min(p.nearest, trip)
-	if p.far++; p.far%proofAfter > 0 {
+	p.shortestFar = min(p.shortestFar, trip)
+	if p.tooFar++; p.tooFar%manyInARow > 0 {
 		return
 	}
-	p.farTrip = p.nearest
-	if p.far == proofAfter {
+	p.farTrip = p.shortestFar
+	if p.tooFar == manyInARow {
 		p.note(now, "the way to %s and back%s takes %v, and no more than %v are believed: where it is that long, set the headroom of this port by hand: %s: %d",
-			p.peer(), p.withTurn(), p.farTrip, p.longestTrip(), p.set.Key, p.byHand())
+			p.peer(), p.turnaroundNote(), p.farTrip, p.longestRoundTrip(), p.set.Key, p.manualBytes())
 	}
 }
 
-// withTurn says what else is in a trip: two stamps do not tell it from the time that the peer keeps a question.
-func (p *Probe) withTurn() string {
+// turnaroundNote says what else is in a trip: two stamps do not tell it from the time that the peer keeps a question.
+func (p *Probe) turnaroundNote() string {
 	if p.set.Flags&macctl.MeasureTwoStamps == 0 {
 		return ""
 	}
@@ -151,7 +151,7 @@ func (p *Probe) withTurn() string {
 }
 
 // measure returns the trip, and the turn-around or -1 with two stamps; why is NumIgnored where they are sound.
-func (q *question) measure(in macctl.MeasurementFrame, stamp int64) (trip, turn time.Duration, why Ignored) {
+func (q *openRequest) measure(in macctl.MeasurementFrame, stamp int64) (trip, turn time.Duration, why Ignored) {
 	whole := stamp - q.sent
 	turn = -1
 	if q.flags&macctl.MeasureTwoStamps == 0 {
@@ -167,7 +167,7 @@ func (q *question) measure(in macctl.MeasurementFrame, stamp int64) (trip, turn 
 	switch {
 	case whole < 0:
 		return 0, 0, IgnoredBackwards
-	case nanoseconds(in.Precision) > worstStamp, nanoseconds(in.Reaction) > worstReaction:
+	case nanoseconds(in.Precision) > maxPrecision, nanoseconds(in.Reaction) > maxReaction:
 		return 0, 0, IgnoredProportion
 	}
 	return time.Duration(whole) - max(turn, 0), turn, NumIgnored
@@ -175,15 +175,15 @@ func (q *question) measure(in macctl.MeasurementFrame, stamp int64) (trip, turn 
 
 // finding is what this end knows now.
 func (p *Probe) finding() Finding {
-	c := p.peerClaims()
+	c := p.peerParameters()
 	return Finding{RoundTrip: p.estimate.RoundTrip(), Precision: max(p.set.Precision, c.precision),
 		Reaction: max(p.estimate.Turnaround(), c.reaction), SendLimit: c.sendLimit, Burst: c.burst}
 }
 
-// A path is what the answers tell of the way of MAC Control frames: many MACs swallow them.
-type path struct{ control, fallback uint64 }
+// A controlPath is what the answers tell of the way of MAC Control frames: many MACs swallow them.
+type controlPath struct{ control, fallback uint64 }
 
-func (p *path) answered(fallback bool) {
+func (p *controlPath) answered(fallback bool) {
 	if fallback {
 		p.fallback++
 	} else {
@@ -194,7 +194,9 @@ func (p *path) answered(fallback bool) {
 // ControlDiscarded reports that MAC Control frames do not pass both ways, though other frames do: no pause frame can work. One answer
 // is no proof, since a peer that agrees late has ignored what came before; between two, it has answered none of proofAfter MAC
 // Control frames.
-func (p *Probe) ControlDiscarded() bool { return p.path.control == 0 && p.path.fallback > 1 }
+func (p *Probe) ControlDiscarded() bool {
+	return p.controlPath.control == 0 && p.controlPath.fallback > 1
+}
 
 // ControlPasses reports that MAC Control frames have passed both ways.
-func (p *Probe) ControlPasses() bool { return p.path.control > 0 }
+func (p *Probe) ControlPasses() bool { return p.controlPath.control > 0 }

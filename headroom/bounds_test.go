@@ -43,7 +43,7 @@ func TestHeadroomStaysWithinItsBounds(t *testing.T) {
 		now, sequence := int64(1_000_000_000), uint32(0)
 		duration := rapid.OneOf(rapid.Uint32Range(0, 100_000), rapid.Uint32Range(0, 1_000_000_000), rapid.Uint32())
 		for range rapid.IntRange(1, 40).Draw(t, "questions") {
-			now = max(now+1, p.askAt)
+			now = max(now+1, p.nextRequest)
 			for {
 				q, ok := p.Out(Moment{Now: now})
 				if !ok {
@@ -71,7 +71,7 @@ func TestHeadroomStaysWithinItsBounds(t *testing.T) {
 				t.Fatalf("wanted are %d bits: the least is %d, the most %d, and %d were in force", got, least, most, s.Calculated)
 			}
 		}
-		if r := p.Report(now); p.estimate.Settled() && (r.Target == 0 || r.RoundTrips.Max > p.longestTrip()) {
+		if r := p.Report(now); p.estimate.Settled() && (r.Target == 0 || r.RoundTrips.Max > p.longestRoundTrip()) {
 			t.Fatalf("settled, and %d is wanted; trips %+v", r.Target, r.RoundTrips)
 		}
 	})

@@ -60,9 +60,9 @@ type Check struct {
 	err   error
 	order CheckOutput
 
-	asks    int
-	askedAt int64
-	asked   bool
+	attempts int
+	askedAt  int64
+	asked    bool
 
 	since    int64 // of the state
 	streamed uint64
@@ -131,10 +131,10 @@ func (c *Check) ask(l *CheckInput) checkState {
 		return c.enter(l, (*Check).wait)
 	case c.asked && l.Now-c.askedAt < int64(checkAnswer):
 		return (*Check).ask
-	case c.asks == checkAsks:
+	case c.attempts == checkAsks:
 		return c.fail("the peer has not answered %d requests to fill the link: it is older than they are, or does not hear them", checkAsks)
 	}
-	c.asks++
+	c.attempts++
 	c.request(l)
 	return (*Check).ask
 }

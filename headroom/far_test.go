@@ -96,7 +96,7 @@ func TestOneFarAnswer(t *testing.T) {
 	w.agree()
 	w.run(10 * time.Second)
 	found := w.ends[0].Target()
-	for range 3 * proofAfter {
+	for range 3 * manyInARow {
 		w.delay[1] = 10_000_000
 		w.run(12 * time.Millisecond)
 		w.delay[1] = 20_000
@@ -115,8 +115,8 @@ func TestFarByTwoStamps(t *testing.T) {
 		s := settings(7)
 		s.Flags = flags
 		p := agreed(s)
-		for range proofAfter {
-			asked := p.askAt
+		for range manyInARow {
+			asked := p.nextRequest
 			q, ok := p.Out(Moment{Now: asked})
 			for ; ok && q.Operation != macctl.MeasureRequest; q, ok = p.Out(Moment{Now: asked}) {
 			}
@@ -130,7 +130,7 @@ func TestFarByTwoStamps(t *testing.T) {
 			}
 			back := asked + int64(way+late)
 			p.Receive(a, back, Moment{Now: back})
-			p.askAt = max(p.askAt, back)
+			p.nextRequest = max(p.nextRequest, back)
 		}
 		notes := strings.Join(p.Notes(), "\n")
 		if far := strings.Contains(notes, "are believed"); far != (flags != 0) || far != strings.Contains(notes, told) {

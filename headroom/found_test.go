@@ -14,7 +14,7 @@ func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	p := w.ends[0]
 	check := func(when string) {
 		t.Helper()
-		if got, want := p.Found(), Octets(p.ownBits()); got != want {
+		if got, want := p.Found(), Octets(p.boundedMeasured()); got != want {
 			t.Fatalf("%s: found %d B, want %d", when, got, want)
 		}
 	}

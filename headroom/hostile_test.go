@@ -97,7 +97,7 @@ func TestResultOfAStranger(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
 	p := w.ends[0]
-	p.Receive(result(stranger, 99, 1<<31, mostBits), w.now, w.moment(0))
+	p.Receive(result(stranger, 99, 1<<31, maxHeadroomBits), w.now, w.moment(0))
 	if got := p.Target(); got != Octets(4*p.set.Calculated) {
 		t.Fatalf("before the first answer: %d", got)
 	}
@@ -114,7 +114,7 @@ func TestResultOfAStranger(t *testing.T) {
 	if !w.report(1).ResultAcked {
 		t.Error("the peer's result was not heard")
 	}
-	p.Receive(result(stranger, 99, 1<<31, mostBits), w.now, w.moment(0))
+	p.Receive(result(stranger, 99, 1<<31, maxHeadroomBits), w.now, w.moment(0))
 	if p.Target() != found || p.count.Ignored[IgnoredStranger] != 1 {
 		t.Errorf("target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
 	}
@@ -126,16 +126,16 @@ func TestForgedResultIsForgotten(t *testing.T) {
 	w.agree()
 	w.run(time.Second)
 	p, found := w.ends[0], w.ends[0].Target()
-	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump+1, mostBits), w.now, w.moment(0))
+	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump+1, maxHeadroomBits), w.now, w.moment(0))
 	if p.Target() != found || p.count.Ignored[IgnoredProportion] != 1 {
 		t.Errorf("far ahead: target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
 	}
-	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump, mostBits), w.now, w.moment(0))
+	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump, maxHeadroomBits), w.now, w.moment(0))
 	if got := p.Target(); got != Octets(4*p.set.Calculated) {
 		t.Fatalf("target %d", got)
 	}
 	w.run(time.Duration(resultLife) + 40*p.set.Interval)
-	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == mostBits || !p.results.heard {
+	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == maxHeadroomBits || !p.results.received {
 		t.Errorf("target %d, was %d; peer %+v", got, found, p.results.peer)
 	}
 }
@@ -192,7 +192,7 @@ func TestThePeersWordIsBounded(t *testing.T) {
 			a := replied(q)
 			lie(&a)
 			p.Receive(a, now+5_002_000, Moment{Now: now + 5_002_000})
-			now = max(p.askAt, now+6_000_000)
+			now = max(p.nextRequest, now+6_000_000)
 			q, _ = p.Out(Moment{Now: now})
 		}
 		want := p.set.Inputs.WireBits(Finding{RoundTrip: 5*time.Millisecond + 2, Precision: p.set.Precision}) + 4*p.set.Calculated
@@ -223,15 +223,15 @@ func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 				a.Area, a.SendLimit, a.Burst, a.Reaction, a.Precision = [2]uint64{0, 100}, 1, 0, 0, 0
 				p.Receive(a, now+100, Moment{Now: now + 100})
 			}
-			now = max(now+1, p.askAt)
+			now = max(now+1, p.nextRequest)
 		}
-		if p.ownNeeds() >= want || p.target.bits != want || p.Reason() != "less has been enough for 16 intervals" {
-			t.Errorf("%d bit/s: found %d, wanted %d: %s; want %d", speed, p.ownNeeds(), p.target.bits, p.Reason(), want)
+		if p.measuredNeed() >= want || p.target.bits != want || p.Reason() != "less has been enough for 16 intervals" {
+			t.Errorf("%d bit/s: found %d, wanted %d: %s; want %d", speed, p.measuredNeed(), p.target.bits, p.Reason(), want)
 		}
 		s.Min = 1 // a person may have less
 		p.Configure(s, now)
-		p.retarget(now + lowerAfter*int64(s.Interval))
-		if p.target.bits != p.ownNeeds() {
+		p.updateTarget(now + lowerAfter*int64(s.Interval))
+		if p.target.bits != p.measuredNeed() {
 			t.Errorf("%d bit/s: with less allowed %d are wanted", speed, p.target.bits)
 		}
 	}
@@ -244,13 +244,13 @@ func TestSendLimitOfABit(t *testing.T) {
 		a := replied(q)
 		a.SendLimit, a.Area = 1, [2]uint64{5000, 25_000}
 		p.Receive(a, now+40_000, Moment{Now: now + 40_000})
-		now = p.askAt
+		now = p.nextRequest
 		q, _ = p.Out(Moment{Now: now})
 	}
 	if r := p.Report(now); r.Reaction() != p.set.Inputs.frameBits() {
 		t.Errorf("reaction %d bits, want a frame, %d", r.Reaction(), p.set.Inputs.frameBits())
 	}
-	c := p.set.Inputs.claimed(&macctl.Measurement{SendLimit: 0})
+	c := p.set.Inputs.parametersOf(&macctl.Measurement{SendLimit: 0})
 	if c.sendLimit != 0 {
 		t.Errorf("not stated: %d", c.sendLimit)
 	}
@@ -259,10 +259,10 @@ func TestSendLimitOfABit(t *testing.T) {
 // What counts is the worst of the newest claims, and not of all that ever were.
 func TestClaimWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var w claimWindow
-		var all []claims
-		draw := rapid.Custom(func(t *rapid.T) claims {
-			return claims{time.Duration(rapid.IntRange(0, 9).Draw(t, "precision")), time.Duration(rapid.IntRange(0, 9).Draw(t, "reaction")),
+		var w parameterWindow
+		var all []peerParameters
+		draw := rapid.Custom(func(t *rapid.T) peerParameters {
+			return peerParameters{time.Duration(rapid.IntRange(0, 9).Draw(t, "precision")), time.Duration(rapid.IntRange(0, 9).Draw(t, "reaction")),
 				rapid.Int64Range(0, 9).Draw(t, "limit"), rapid.Int64Range(0, 9).Draw(t, "burst")}
 		})
 		for range rapid.IntRange(1, 20).Draw(t, "runs") {

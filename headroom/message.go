@@ -9,10 +9,10 @@ type Moment struct {
 	Clock int64
 }
 
-// disagree reports whether stamps that were converted at two moments cannot be held against each other, since the clocks were
+// clocksDisagree reports whether stamps that were converted at two moments cannot be held against each other, since the clocks were
 // not as far apart at both: the real-time clock was set meanwhile, or this program stood still between reading the one and the
 // other. Slewing is not that: Linux slews both alike. What goes unseen is no more than the precision of the stamps.
-func (p *Probe) disagree(a, b Moment) bool {
+func (p *Probe) clocksDisagree(a, b Moment) bool {
 	return max(a.Clock-b.Clock, b.Clock-a.Clock) > int64(p.set.Precision)
 }
 

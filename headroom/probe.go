@@ -29,7 +29,7 @@ type Settings struct {
 }
 
 // patience is how long after the link came up a port without a neighbour waits for one before a person has to act.
-const patience = int64(10 * time.Second)
+const neighbourWait = int64(10 * time.Second)
 
 // A Probe measures the headroom of one port: it asks, answers, tells the peer what it has found, and says what the
 // headroom of the port should be. Frames and time come in, frames and a value come out:
@@ -40,45 +40,45 @@ const patience = int64(10 * time.Second)
 type Probe struct {
 	set Settings
 
-	up        bool
-	upSince   int64
-	own       bool // this end tells its neighbour that it measures
-	agreed    bool
-	known     bool // somebody has said whether there is an agreement
-	neighbour string
-	warned    bool
-	notes     []string
-	noted     int64 // up to when the notes of noteGap each reach
+	up             bool
+	upSince        int64
+	ownMeasures    bool // this end tells its neighbour that it measures
+	agreed         bool
+	agreementKnown bool // somebody has said whether there is an agreement
+	neighbour      string
+	warned         bool
+	notes          []string
+	notesUntil     int64 // up to when the notes of noteGap each reach
 
 	// initiator
-	estimate  *Estimator
-	questions [openQuestions]question
-	sequence  uint32
-	asked     int64 // since the agreement
-	askAt     int64
-	silence   int64         // requests in a row without an answer
-	refused   int           // answers in a row that could not be used
-	far       int           // answers in a row whose trip is out of proportion
-	nearest   time.Duration // of them, since the last proofAfter were whole
-	farTrip   time.Duration // the shortest of the last whole proofAfter, 0 where there is none
-	claims    claimWindow   // of the peer
-	answerer  [6]byte       // who gave the newest answer; zero: nobody yet
-	path      path
+	estimate    *Estimator
+	requests    [maxOpenRequests]openRequest
+	sequence    uint32
+	asked       int64 // since the agreement
+	nextRequest int64
+	unanswered  int64           // requests in a row without an answer
+	unusable    int             // answers in a row that could not be used
+	tooFar      int             // answers in a row whose trip is out of proportion
+	shortestFar time.Duration   // of them, since the last proofAfter were whole
+	farTrip     time.Duration   // the shortest of the last whole proofAfter, 0 where there is none
+	parameters  parameterWindow // of the peer
+	responder   [6]byte         // who gave the newest answer; zero: nobody yet
+	controlPath controlPath
 
 	// responder
-	answers   [openAnswers]reply
-	first     int
-	waiting   int
-	before    Moment    // of the newest message in, or call of Out
-	doubted   int64     // up to when stamps of requests may be wrong
-	reactions reactions // of this end
+	replies       [maxPendingReplies]pendingReply
+	first         int
+	waiting       int
+	lastMoment    Moment    // of the newest message in, or call of Out
+	doubtfulUntil int64     // up to when stamps of requests may be wrong
+	reactions     reactions // of this end
 
 	// results
-	results results
-	target  target
-	mine    int64 // bits that this end has found
-	inForce int64 // octets
-	over    bool  // more was found than may be
+	results      results
+	target       target
+	measuredBits int64 // bits that this end has found
+	inForce      int64 // octets
+	exceedsMax   bool  // more was found than may be
 
 	stream streams
 
@@ -98,7 +98,7 @@ type Counters struct {
 // NewProbe returns a Probe whose link is down.
 func NewProbe(s Settings) *Probe {
 	p := &Probe{estimate: NewEstimator(s.Percentile), reactions: newReactions()}
-	p.askAt, p.results.at = math.MaxInt64, math.MaxInt64
+	p.nextRequest, p.results.nextCheck = math.MaxInt64, math.MaxInt64
 	p.Configure(s, 0)
 	return p
 }
@@ -124,17 +124,17 @@ func (p *Probe) Configure(s Settings, now int64) {
 		p.estimate.percentile = s.Percentile
 		p.restart(now)
 	}
-	if other && p.ownBits() == 0 {
+	if other && p.boundedMeasured() == 0 {
 		p.target = target{} // it was found for another link
 	}
 	if p.target.bits > 0 {
-		p.target.bits = max(p.target.bits, p.least())
+		p.target.bits = max(p.target.bits, p.floor())
 	}
 	if other && p.target.bits > 0 { // the samples are of the link as it was before
-		p.target.bits, p.target.lower = max(p.target.bits, s.Calculated), 0
+		p.target.bits, p.target.lowerTo = max(p.target.bits, s.Calculated), 0
 	}
-	p.retarget(now)
-	p.target.why = p.source()
+	p.updateTarget(now)
+	p.target.reason = p.targetSource()
 }
 
 // Inputs returns what the headroom was last computed for.
@@ -155,14 +155,14 @@ func (p *Probe) SetAgreed(own, peer bool, neighbour string, now int64) {
 	agreed, before := own && peer, p.neighbour
 	p.neighbour = neighbour
 	switch {
-	case p.known && p.own == own && p.agreed == agreed && (before == "") == (neighbour == ""):
+	case p.agreementKnown && p.ownMeasures == own && p.agreed == agreed && (before == "") == (neighbour == ""):
 		return // at most a neighbour has another name now
-	case !p.known && !agreed && neighbour == "": // nobody has spoken yet
-		p.own = own
+	case !p.agreementKnown && !agreed && neighbour == "": // nobody has spoken yet
+		p.ownMeasures = own
 		return
 	}
-	p.warned = p.warned && !agreed && before == neighbour && p.own == own
-	p.known, p.own, p.agreed = true, own, agreed
+	p.warned = p.warned && !agreed && before == neighbour && p.ownMeasures == own
+	p.agreementKnown, p.ownMeasures, p.agreed = true, own, agreed
 	if agreed {
 		p.note(now, "%s measures headroom too", p.peer())
 	}
@@ -172,7 +172,9 @@ func (p *Probe) SetAgreed(own, peer bool, neighbour string, now int64) {
 
 // Agreed returns what SetAgreed has said last; false and "" where it has said nothing yet. A peer counts as measuring only where
 // this end does.
-func (p *Probe) Agreed() (own, agreed bool, neighbour string) { return p.own, p.agreed, p.neighbour }
+func (p *Probe) Agreed() (own, agreed bool, neighbour string) {
+	return p.ownMeasures, p.agreed, p.neighbour
+}
 
 // Measuring reports whether the link is up and both ends measure.
 func (p *Probe) Measuring() bool { return p.measuring() }
@@ -183,16 +185,16 @@ func (p *Probe) restart(now int64) {
 		p.target.proven = p.target.bits // until this end knows better
 	}
 	p.estimate.Reset()
-	p.mine = 0
-	p.questions = [openQuestions]question{}
-	p.waiting, p.asked, p.silence, p.refused, p.far, p.farTrip = 0, 0, 0, 0, 0, 0
-	p.claims, p.answerer, p.path = claimWindow{}, [6]byte{}, path{}
-	p.target.lower, p.over = 0, false
+	p.measuredBits = 0
+	p.requests = [maxOpenRequests]openRequest{}
+	p.waiting, p.asked, p.unanswered, p.unusable, p.tooFar, p.farTrip = 0, 0, 0, 0, 0, 0
+	p.parameters, p.responder, p.controlPath = parameterWindow{}, [6]byte{}, controlPath{}
+	p.target.lowerTo, p.exceedsMax = 0, false
 	p.results.restart()
 	p.stream.restart()
-	p.askAt = math.MaxInt64
+	p.nextRequest = math.MaxInt64
 	if p.measuring() {
-		p.askAt = now
+		p.nextRequest = now
 	}
 }
 
@@ -201,26 +203,26 @@ func (p *Probe) measuring() bool { return p.up && p.agreed }
 // ManualRequired reports whether a person has to set the port's headroom: it is to be found, and the peer cannot
 // measure, or is further away than is believed.
 func (p *Probe) ManualRequired(now int64) bool {
-	return p.alone(now) || p.set.Auto && p.farTrip > 0
+	return p.noPeerMeasures(now) || p.set.Auto && p.farTrip > 0
 }
 
-// alone reports whether the headroom is to be found, and nobody is there to measure with.
-func (p *Probe) alone(now int64) bool {
-	return p.set.Auto && p.up && !p.agreed && (p.known || now-p.upSince >= patience)
+// noPeerMeasures reports whether the headroom is to be found, and nobody is there to measure with.
+func (p *Probe) noPeerMeasures(now int64) bool {
+	return p.set.Auto && p.up && !p.agreed && (p.agreementKnown || now-p.upSince >= neighbourWait)
 }
 
 // warn tells a person once what to do.
 func (p *Probe) warn(now int64) {
-	if p.warned || !p.alone(now) {
+	if p.warned || !p.noPeerMeasures(now) {
 		return
 	}
 	p.warned = true
-	p.note(now, "%s: the %d B in force stay; set the headroom of this port by hand: %s: %d", p.unable(), p.inForce, p.set.Key, p.byHand())
+	p.note(now, "%s: the %d B in force stay; set the headroom of this port by hand: %s: %d", p.whoDoesNotMeasure(), p.inForce, p.set.Key, p.manualBytes())
 }
 
-// byHand is what a person should set, in octets: what is calculated, for a cable as long as the way is where that is known, and no
+// manualBytes is what a person should set, in octets: what is calculated, for a cable as long as the way is where that is known, and no
 // less than is in force.
-func (p *Probe) byHand() int64 {
+func (p *Probe) manualBytes() int64 {
 	in, calculated := p.set.Inputs, p.set.Calculated
 	if p.farTrip > 0 {
 		in.Delay = max(in.Delay, (p.farTrip+1)/2)
@@ -229,10 +231,10 @@ func (p *Probe) byHand() int64 {
 	return max(p.inForce, Octets(calculated))
 }
 
-// unable names who does not measure headroom.
-func (p *Probe) unable() string {
+// whoDoesNotMeasure names who does not measure headroom.
+func (p *Probe) whoDoesNotMeasure() string {
 	switch {
-	case !p.own:
+	case !p.ownMeasures:
 		return "this end does not tell its neighbour that it measures headroom, since its LLDP agent, DCBX or the bit for that is off (lldp.agent, lldp.dcbx, lldp.bit_ieee, lldp.bit_legacy)"
 	case p.neighbour == "":
 		return "no neighbour has said over LLDP that it measures headroom"
@@ -254,11 +256,11 @@ const (
 )
 
 func (p *Probe) note(now int64, format string, args ...any) {
-	next := max(p.noted, now) + noteGap
+	next := max(p.notesUntil, now) + noteGap
 	if len(p.notes) == maxNotes || next > now+maxNotes*noteGap {
 		return
 	}
-	p.noted = next
+	p.notesUntil = next
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
 
@@ -278,34 +280,34 @@ func (p *Probe) Receive(in macctl.MeasurementFrame, stamp int64, at Moment) (urg
 	if in.Flags&macctl.MeasureClient != 0 {
 		stamp = at.Now
 	}
-	p.doubt(at)
+	p.checkClocks(at)
 	switch {
 	case !p.measuring():
 		p.ignore(IgnoredNotAgreed)
-	case in.Operation == macctl.MeasureRequest && in.Group && stamp <= p.doubted:
+	case in.Operation == macctl.MeasureRequest && in.Group && stamp <= p.doubtfulUntil:
 		p.ignore(IgnoredClock)
 	case in.Operation == macctl.MeasureRequest && in.Group:
-		return p.takeRequest(in, stamp, at)
+		return p.handleRequest(in, stamp, at)
 	case in.Operation == macctl.MeasureAnswer, in.Operation == macctl.MeasureRequest:
-		p.takeAnswer(in, stamp, at)
+		p.handleAnswer(in, stamp, at)
 	case in.Operation == macctl.MeasureResult:
-		p.takeResult(in, at.Now)
+		p.handleResult(in, at.Now)
 	case in.Operation == macctl.MeasureResultAck:
-		p.takeAck(in, at.Now)
+		p.handleAck(in, at.Now)
 	case in.Operation == macctl.MeasureStream && in.Group:
-		p.takeStream(in, at.Now)
+		p.handleStreamRequest(in, at.Now)
 	case in.Operation == macctl.MeasureStream:
-		p.takeGrant(in)
+		p.handleStreamGrant(in)
 	}
 	return false
 }
 
-// doubt notes that the clocks are not as far apart as at the moment before: what came before now may have a stamp that is wrong.
-func (p *Probe) doubt(at Moment) {
-	if p.disagree(p.before, at) {
-		p.doubted = at.Now
+// checkClocks notes that the clocks are not as far apart as at the moment before: what came before now may have a stamp that is wrong.
+func (p *Probe) checkClocks(at Moment) {
+	if p.clocksDisagree(p.lastMoment, at) {
+		p.doubtfulUntil = at.Now
 	}
-	p.before = at
+	p.lastMoment = at
 }
 
 func (p *Probe) ignore(why Ignored) { p.count.Ignored[why]++ }
@@ -316,15 +318,15 @@ func (p *Probe) Next() int64 {
 	case p.waiting > 0 || p.results.ack || p.stream.pending():
 		return 0
 	case !p.warned && p.up && !p.agreed && p.set.Auto:
-		return p.upSince + patience
+		return p.upSince + neighbourWait
 	}
-	return min(p.askAt, p.results.at)
+	return min(p.nextRequest, p.results.nextCheck)
 }
 
 // Out returns the message to be sent now, if there is one. at is read just before: it is the time at which the message
 // leaves, unless Stamped knows better.
 func (p *Probe) Out(at Moment) (out macctl.MeasurementFrame, ok bool) {
-	p.doubt(at)
+	p.checkClocks(at)
 	p.warn(at.Now)
 	if !p.measuring() {
 		return out, false
@@ -335,17 +337,17 @@ func (p *Probe) Out(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	if out, ok = p.acknowledge(); ok {
 		return out, true
 	}
-	if out, ok = p.streamOut(); ok {
+	if out, ok = p.nextStreamMessage(); ok {
 		return out, true
 	}
-	if out, ok = p.tell(at.Now); ok {
+	if out, ok = p.nextResult(at.Now); ok {
 		return out, true
 	}
 	return p.ask(at)
 }
 
-// state fills in what a message says of this end. A request and a result that are sent back go on saying it of the other one.
-func (p *Probe) state(m *macctl.Measurement) {
+// fillOwnParameters fills in what a message says of this end. A request and a result that are sent back go on saying it of the other one.
+func (p *Probe) fillOwnParameters(m *macctl.Measurement) {
 	m.Precision = saturate32(int64(p.set.Precision))
 	m.Reaction = saturate32(int64(p.reactions.all.quantile(p.set.Percentile)))
 	m.SendLimit = saturate32(8 * SendLimit(p.set.Inputs.Speed, p.set.Inputs.MaxFrame))

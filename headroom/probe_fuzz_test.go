@@ -36,7 +36,7 @@ func FuzzProbe(f *testing.F) {
 				if !ok {
 					break
 				}
-				if n > openAnswers+4 {
+				if n > maxPendingReplies+4 {
 					t.Fatalf("more and more to send: %+v", out)
 				}
 				if out.Operation == macctl.MeasureRequest {

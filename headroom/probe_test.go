@@ -45,7 +45,7 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 	}{
 		{"another session", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Session++ }, IgnoredUnasked},
 		{"another sequence", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence++ }, IgnoredUnasked},
-		{"sixteen sequences later", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence += openQuestions }, IgnoredUnasked},
+		{"sixteen sequences later", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence += maxOpenRequests }, IgnoredUnasked},
 		{"too late", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Now += int64(2 * time.Second) }, IgnoredUnasked},
 		{"to everybody", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Group = true }, IgnoredAltered},
 		{"other flags", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Flags = macctl.MeasureTwoStamps }, IgnoredAltered},
@@ -238,8 +238,8 @@ func TestResultsAreBounded(t *testing.T) {
 		want int64 // 0: ignored
 	}{
 		{"a value", macctl.Measurement{Area: [2]uint64{2_000_000, 1000}}, 2_000_000},
-		{"more than may be", macctl.Measurement{Area: [2]uint64{mostBits, 1000}}, 4_000_000},
-		{"more than any buffer", macctl.Measurement{Area: [2]uint64{mostBits + 1, 1000}}, 0},
+		{"more than may be", macctl.Measurement{Area: [2]uint64{maxHeadroomBits, 1000}}, 4_000_000},
+		{"more than any buffer", macctl.Measurement{Area: [2]uint64{maxHeadroomBits + 1, 1000}}, 0},
 		{"out of all proportion", macctl.Measurement{Area: [2]uint64{math.MaxUint64, math.MaxUint64}}, 0},
 		{"too much in its parts", macctl.Measurement{Area: [2]uint64{1_000_000, 1000}, Burst: math.MaxUint32}, 4_000_000},
 		{"parts that mean more here", macctl.Measurement{Area: [2]uint64{1000, 1000}, Reaction: 1_000_000, SendLimit: 50_000, Burst: 8000},
@@ -293,14 +293,14 @@ func TestRequestsAreBounded(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
-	for i := range uint32(3 * openAnswers) {
+	for i := range uint32(3 * maxPendingReplies) {
 		m := macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: i}
 		p.Receive(macctl.MeasurementFrame{Measurement: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
 	}
-	if got := p.count.Ignored[IgnoredBusy]; got != 2*openAnswers {
-		t.Errorf("busy\n got %d\nwant %d", got, 2*openAnswers)
+	if got := p.count.Ignored[IgnoredBusy]; got != 2*maxPendingReplies {
+		t.Errorf("busy\n got %d\nwant %d", got, 2*maxPendingReplies)
 	}
-	for i := range uint32(openAnswers) {
+	for i := range uint32(maxPendingReplies) {
 		out, ok := p.Out(Moment{Now: 3})
 		if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != i || out.Area != [2]uint64{2, 3} {
 			t.Fatalf("answer %d\n got %+v, %v", i, out, ok)

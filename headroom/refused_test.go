@@ -11,7 +11,7 @@ import (
 // answerAll answers every request of a Probe for so many requests, each time with what spoil makes of a sound answer.
 func answerAll(p *Probe, now int64, requests int, spoil func(a *macctl.MeasurementFrame, at *Moment)) (fallback int, after int64) {
 	for range requests {
-		now = max(now+1, p.askAt)
+		now = max(now+1, p.nextRequest)
 		for {
 			q, ok := p.Out(Moment{Now: now})
 			if !ok {
@@ -45,7 +45,7 @@ func TestAnswersThatAreRefusedAreNoSilence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := agreed(settings(7))
 			p.Notes()
-			fallback, now := answerAll(p, 2, 4*proofAfter, tt.spoil)
+			fallback, now := answerAll(p, 2, 4*manyInARow, tt.spoil)
 			r, notes := p.Report(now), strings.Join(p.Notes(), "\n")
 			if r.PeerSilent || fallback != 0 || r.Counters.Answered != 0 || r.Counters.Lost != 0 {
 				t.Errorf("silent %v, %d asked by ordinary frames, answered %d, lost %d", r.PeerSilent, fallback, r.Counters.Answered, r.Counters.Lost)
@@ -69,7 +69,7 @@ func TestForgedAnswersAreSilence(t *testing.T) {
 	} {
 		p := agreed(settings(7))
 		p.Notes()
-		_, now := answerAll(p, 2, 2*proofAfter, forge)
+		_, now := answerAll(p, 2, 2*manyInARow, forge)
 		if notes := strings.Join(p.Notes(), "\n"); !p.Report(now).PeerSilent || strings.Count(notes, "does not answer") != 1 {
 			t.Errorf("%s: silent %v, notes %q", name, p.Report(now).PeerSilent, notes)
 		}

@@ -40,9 +40,9 @@ type Report struct {
 
 // Report describes the Probe.
 func (p *Probe) Report(now int64) Report {
-	r := Report{Agreed: p.agreed, Known: p.known, Neighbour: p.neighbour, ManualRequired: p.ManualRequired(now), ManualBytes: p.byHand(),
-		PeerSilent: p.measuring() && p.silence >= proofAfter, ControlPasses: p.ControlPasses(), ControlDiscarded: p.ControlDiscarded(),
-		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.told, PeerInForce: p.results.peerHas, PeerApplied: p.results.applied(),
+	r := Report{Agreed: p.agreed, Known: p.agreementKnown, Neighbour: p.neighbour, ManualRequired: p.ManualRequired(now), ManualBytes: p.manualBytes(),
+		PeerSilent: p.measuring() && p.unanswered >= manyInARow, ControlPasses: p.ControlPasses(), ControlDiscarded: p.ControlDiscarded(),
+		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.acked, PeerInForce: p.results.peerInForce, PeerApplied: p.results.applied(),
 		Target: p.target.bits, InForce: p.inForce,
 		RoundTrips: p.estimate.trips.distribution(), Turnarounds: p.estimate.turns.distribution(),
 		Idle: p.estimate.idle.distribution(), Busy: p.estimate.busy.distribution(),
@@ -51,7 +51,7 @@ func (p *Probe) Report(now int64) Report {
 	if sent := &p.results.sent; sent.Operation == macctl.MeasureResult {
 		r.ResultBits = saturate(sent.Area[0])
 	}
-	if p.results.heard {
+	if p.results.received {
 		r.PeerFound = saturate(p.results.peer.Area[0])
 	}
 	if p.estimate.Settled() {

@@ -9,58 +9,58 @@ import (
 
 // How results are told and believed. A peer asks at most every 100 s, so that none is forgotten that it still tells.
 const (
-	repeatAfter = 16                     // intervals after which an acknowledged result is told again,
-	repeatLimit = int64(time.Minute)     // or after this time
-	resultLife  = int64(5 * time.Minute) // for which a result counts that is not told again
-	resultJump  = 1 << 10                // results that may be lost one after the other
-	shortAfter  = 16                     // acknowledgements of less, and of no other value, in a row after which a person is told
-	mostBits    = 1 << 33                // of a headroom that is told and believed: 1 GiB, which 100 Gbit/s fill in 86 ms
+	repeatAfter     = 16                     // intervals after which an acknowledged result is told again,
+	repeatLimit     = int64(time.Minute)     // or after this time
+	resultLife      = int64(5 * time.Minute) // for which a result counts that is not told again
+	resultJump      = 1 << 10                // results that may be lost one after the other
+	shortAfter      = 16                     // acknowledgements of less, and of no other value, in a row after which a person is told
+	maxHeadroomBits = 1 << 33                // of a headroom that is told and believed: 1 GiB, which 100 Gbit/s fill in 86 ms
 )
 
 // results is the exchange of what the two ends have found.
 type results struct {
 	// own, to the peer
-	sequence uint32
-	at       int64              // when it is to be looked at
-	sent     macctl.Measurement // the newest
-	told     bool               // and acknowledged
-	peerHas  int64              // bits in force at the peer, as its newest acknowledgement says
-	short    int                // acknowledgements in a row that say less than was told, and the same
-	repeatAt int64              // when it is told again all the same
-	waits    bool               // for an acknowledgement
+	sequence    uint32
+	nextCheck   int64              // when it is to be looked at
+	sent        macctl.Measurement // the newest
+	acked       bool               // and acknowledged
+	peerInForce int64              // bits in force at the peer, as its newest acknowledgement says
+	short       int                // acknowledgements in a row that say less than was told, and the same
+	repeatAt    int64              // when it is told again all the same
+	awaitsAck   bool               // for an acknowledgement
 
 	// of the peer
-	peer   macctl.Measurement
-	heard  bool
-	until  int64 // when it counts no more
-	lapsed bool  // what followed from one that counts no more is still in force
-	ack    bool  // the peer's newest is to be acknowledged
-	from   macctl.MeasurementFrame
+	peer     macctl.Measurement
+	received bool
+	until    int64 // when it counts no more
+	lapsed   bool  // what followed from one that counts no more is still in force
+	ack      bool  // the peer's newest is to be acknowledged
+	from     macctl.MeasurementFrame
 }
 
 func (r *results) restart() {
 	sequence := r.sequence
-	*r = results{sequence: sequence, at: math.MaxInt64}
+	*r = results{sequence: sequence, nextCheck: math.MaxInt64}
 }
 
-// tell makes the newest result. It looks once an interval, and repeats what is not acknowledged as in force, now and then also
+// nextResult makes the newest result. It looks once an interval, and repeats what is not acknowledged as in force, now and then also
 // what is: so that the peer can forget what nobody tells.
-func (p *Probe) tell(now int64) (out macctl.MeasurementFrame, ok bool) {
+func (p *Probe) nextResult(now int64) (out macctl.MeasurementFrame, ok bool) {
 	r := &p.results
-	if now < r.at {
+	if now < r.nextCheck {
 		return out, false
 	}
-	r.at = now + int64(p.set.Interval)
-	p.forget(now)
+	r.nextCheck = now + int64(p.set.Interval)
+	p.expireResult(now)
 	if m := p.result(); !same(m, r.sent) {
 		r.sequence++
 		m.Sequence = r.sequence
-		r.sent, r.told = m, false
+		r.sent, r.acked = m, false
 	}
 	if r.applied() && now < r.repeatAt {
 		return out, false
 	}
-	r.waits, r.repeatAt = true, now+min(repeatAfter*int64(p.set.Interval), repeatLimit)
+	r.awaitsAck, r.repeatAt = true, now+min(repeatAfter*int64(p.set.Interval), repeatLimit)
 	out.Measurement = r.sent
 	return out, true
 }
@@ -70,7 +70,7 @@ func (p *Probe) result() macctl.Measurement {
 	in, f := p.set.Inputs, p.finding()
 	m := macctl.Measurement{Operation: macctl.MeasureResult, Session: p.set.Session,
 		Area: [2]uint64{uint64(Measure(in, f).Bits()), uint64(in.WireBits(f))}}
-	p.state(&m)
+	p.fillOwnParameters(&m)
 	return m
 }
 
@@ -82,18 +82,18 @@ func same(a, b macctl.Measurement) bool {
 
 // applied reports whether the peer has at least as much in force as it was told. One that only sends the result back seems to have just
 // that, whatever is in force there.
-func (r *results) applied() bool { return r.told && r.peerHas >= saturate(r.sent.Area[0]) }
+func (r *results) applied() bool { return r.acked && r.peerInForce >= saturate(r.sent.Area[0]) }
 
-// takeAck takes the peer's acknowledgement. It leaves before the peer can put in force what it hears, which may be more each time:
+// handleAck takes the peer's acknowledgement. It leaves before the peer can put in force what it hears, which may be more each time:
 // only a peer whose headroom does not move has none for what it is told.
-func (p *Probe) takeAck(in macctl.MeasurementFrame, now int64) {
+func (p *Probe) handleAck(in macctl.MeasurementFrame, now int64) {
 	r := &p.results
-	if why := p.judgeAck(in); why != NumIgnored {
+	if why := p.checkAck(in); why != NumIgnored {
 		p.ignore(why)
 		return
 	}
-	moved := r.peerHas != int64(in.Area[0])
-	r.told, r.waits, r.peerHas = true, false, int64(in.Area[0])
+	moved := r.peerInForce != int64(in.Area[0])
+	r.acked, r.awaitsAck, r.peerInForce = true, false, int64(in.Area[0])
 	switch {
 	case r.applied():
 		r.short = 0
@@ -103,36 +103,36 @@ func (p *Probe) takeAck(in macctl.MeasurementFrame, now int64) {
 		r.short++
 	}
 	if r.short == shortAfter {
-		p.note(now, "%s has a headroom of %d B in force, and was told that the link needs %d B", p.peer(), Octets(r.peerHas), Octets(saturate(r.sent.Area[0])))
+		p.note(now, "%s has a headroom of %d B in force, and was told that the link needs %d B", p.peer(), Octets(r.peerInForce), Octets(saturate(r.sent.Area[0])))
 	}
 }
 
-// judgeAck says why an acknowledgement is to be ignored, NumIgnored where it is sound.
-func (p *Probe) judgeAck(in macctl.MeasurementFrame) Ignored {
+// checkAck says why an acknowledgement is to be ignored, NumIgnored where it is sound.
+func (p *Probe) checkAck(in macctl.MeasurementFrame) Ignored {
 	r := &p.results
 	switch {
-	case p.stranger(in.Peer):
+	case p.isStranger(in.Peer):
 		return IgnoredStranger
-	case !r.waits || in.Session != p.set.Session || in.Sequence != r.sent.Sequence:
+	case !r.awaitsAck || in.Session != p.set.Session || in.Sequence != r.sent.Sequence:
 		return IgnoredUnasked
 	case in.Group || in.Area[1] != r.sent.Area[1]:
 		return IgnoredAltered
-	case in.Area[0] > mostBits:
+	case in.Area[0] > maxHeadroomBits:
 		return IgnoredProportion
 	}
 	return NumIgnored
 }
 
-// stranger reports whether another station than this one answers.
-func (p *Probe) stranger(peer [6]byte) bool { return p.answerer != [6]byte{} && peer != p.answerer }
+// isStranger reports whether another station than this one answers.
+func (p *Probe) isStranger(peer [6]byte) bool { return p.responder != [6]byte{} && peer != p.responder }
 
-// takeResult takes what the peer has found. A result of another session is that of a peer that began anew.
-func (p *Probe) takeResult(in macctl.MeasurementFrame, now int64) {
+// handleResult takes what the peer has found. A result of another session is that of a peer that began anew.
+func (p *Probe) handleResult(in macctl.MeasurementFrame, now int64) {
 	r := &p.results
-	p.forget(now)
-	known := r.heard && in.Peer == r.from.Peer && in.Session == r.peer.Session
+	p.expireResult(now)
+	known := r.received && in.Peer == r.from.Peer && in.Session == r.peer.Session
 	switch ahead := int32(in.Sequence - r.peer.Sequence); {
-	case p.stranger(in.Peer):
+	case p.isStranger(in.Peer):
 		p.ignore(IgnoredStranger)
 		return
 	case known && ahead < 0:
@@ -142,45 +142,45 @@ func (p *Probe) takeResult(in macctl.MeasurementFrame, now int64) {
 		p.ignore(IgnoredProportion)
 		return
 	}
-	if nanoseconds(in.Precision) > worstStamp || nanoseconds(in.Reaction) > worstReaction || in.Area[0] > mostBits || in.Area[1] > in.Area[0] {
+	if nanoseconds(in.Precision) > maxPrecision || nanoseconds(in.Reaction) > maxReaction || in.Area[0] > maxHeadroomBits || in.Area[1] > in.Area[0] {
 		p.ignore(IgnoredProportion)
 		return
 	}
-	again, replaces := known && in.Sequence == r.peer.Sequence, r.heard && !known
+	again, replaces := known && in.Sequence == r.peer.Sequence, r.received && !known
 	if again && in.Measurement != r.peer {
 		p.ignore(IgnoredAltered)
 		return
 	}
-	r.peer, r.heard, r.from, r.ack, r.until = in.Measurement, true, in, true, now+resultLife
+	r.peer, r.received, r.from, r.ack, r.until = in.Measurement, true, in, true, now+resultLife
 	if again {
 		return
 	}
 	p.count.Results++
 	before := p.target.bits
-	p.retarget(now)
-	r.lapsed = (r.lapsed || replaces) && p.target.lower > 0
+	p.updateTarget(now)
+	r.lapsed = (r.lapsed || replaces) && p.target.lowerTo > 0
 	if p.target.bits > before {
 		p.note(now, "%s has found %d B, which here means a headroom of %d B", p.peer(), Octets(saturate(in.Area[0])), p.Target())
 	}
 }
 
-// forget forgets a result that was not told for long, and what followed from it, also where nobody answers.
-func (p *Probe) forget(now int64) {
+// expireResult forgets a result that was not told for long, and what followed from it, also where nobody answers.
+func (p *Probe) expireResult(now int64) {
 	r := &p.results
-	if r.heard && now >= r.until {
-		r.heard, r.lapsed = false, true
+	if r.received && now >= r.until {
+		r.received, r.lapsed = false, true
 	}
 	if r.lapsed {
-		p.retarget(now)
-		r.lapsed = p.target.lower > 0
+		p.updateTarget(now)
+		r.lapsed = p.target.lowerTo > 0
 	}
 }
 
 // answeredBy says who has answered: nobody else's results count.
 func (p *Probe) answeredBy(peer [6]byte) {
-	p.answerer = peer
-	if r := &p.results; r.heard && r.from.Peer != peer {
-		r.heard, r.ack, r.lapsed = false, false, true
+	p.responder = peer
+	if r := &p.results; r.received && r.from.Peer != peer {
+		r.received, r.ack, r.lapsed = false, false, true
 	}
 }
 
@@ -191,27 +191,27 @@ func (p *Probe) acknowledge() (out macctl.MeasurementFrame, ok bool) {
 	}
 	r.ack = false
 	out = r.from
-	out.Operation, out.Group, out.Area[0] = macctl.MeasureResultAck, false, uint64(min(8*p.inForce, mostBits))
+	out.Operation, out.Group, out.Area[0] = macctl.MeasureResultAck, false, uint64(min(8*p.inForce, maxHeadroomBits))
 	return out, true
 }
 
-// found says that there is a new sample.
-func (p *Probe) found(now int64) {
+// sampleAdded says that there is a new sample.
+func (p *Probe) sampleAdded(now int64) {
 	if !p.estimate.Settled() {
 		return
 	}
 	p.warnOver(now)
-	p.retarget(now)
-	p.results.at = min(p.results.at, now+int64(p.set.Interval))
+	p.updateTarget(now)
+	p.results.nextCheck = min(p.results.nextCheck, now+int64(p.set.Interval))
 	if p.results.sequence == 0 {
-		p.results.at = now
+		p.results.nextCheck = now
 	}
 }
 
-// ownBits is the headroom that this end has found, 0 where it has none yet. What this end sees itself, the wire part, is bounded
+// boundedMeasured is the headroom that this end has found, 0 where it has none yet. What this end sees itself, the wire part, is bounded
 // by longestTrip; what rests on the peer's word by Max; and all of it by the Limit.
-func (p *Probe) ownBits() int64 {
-	needs := p.ownNeeds()
+func (p *Probe) boundedMeasured() int64 {
+	needs := p.measuredNeed()
 	if needs == 0 {
 		return 0
 	}
@@ -225,8 +225,8 @@ func (p *Probe) ownBits() int64 {
 	return own
 }
 
-// ownNeeds is what the link needs by what this end has measured and been told, however much that is.
-func (p *Probe) ownNeeds() int64 {
+// measuredNeed is what the link needs by what this end has measured and been told, however much that is.
+func (p *Probe) measuredNeed() int64 {
 	if !p.estimate.Settled() {
 		return 0
 	}
@@ -235,23 +235,23 @@ func (p *Probe) ownNeeds() int64 {
 
 // warnOver tells a person of the first samples that mean more than may be.
 func (p *Probe) warnOver(now int64) {
-	needs, own, was := p.ownNeeds(), p.ownBits(), p.over
-	if p.over = needs > own; p.over && !was {
+	needs, own, was := p.measuredNeed(), p.boundedMeasured(), p.exceedsMax
+	if p.exceedsMax = needs > own; p.exceedsMax && !was {
 		p.note(now, "the link to %s needs a headroom of %d B by what was measured and by what the peer says of itself, and headroom.max leaves %d B of that: where it is true, write a larger headroom.max",
 			p.peer(), Octets(needs), Octets(own))
 	}
 }
 
 // receivedBits is the headroom that follows from the peer's newest result, as far as it may count.
-func (p *Probe) receivedBits() int64 { return min(p.receivedNeeds(), p.set.Max) }
+func (p *Probe) receivedBits() int64 { return min(p.receivedNeed(), p.set.Max) }
 
-// receivedNeeds is what the peer has found for itself, or what its parts mean for this end, whose peer it is.
-func (p *Probe) receivedNeeds() int64 {
-	if !p.results.heard {
+// receivedNeed is what the peer has found for itself, or what its parts mean for this end, whose peer it is.
+func (p *Probe) receivedNeed() int64 {
+	if !p.results.received {
 		return 0
 	}
 	m, in := &p.results.peer, p.set.Inputs
-	c := in.claimed(m)
+	c := in.parametersOf(m)
 	parts := Measure(in, Finding{Reaction: c.reaction, SendLimit: c.sendLimit, Burst: c.burst}).Bits() + int64(m.Area[1])
 	return max(int64(m.Area[0]), parts)
 }

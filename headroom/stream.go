@@ -18,38 +18,38 @@ const (
 // it is done only where a person has allowed it, for a priority that can be stopped, and for a bounded time.
 type streams struct {
 	// initiator
-	ask      bool // wanted is to be asked for
-	wanted   macctl.Measurement
-	sequence uint32
-	answered bool
-	granted  time.Duration
+	pendingRequest bool // wanted is to be asked for
+	request        macctl.Measurement
+	sequence       uint32
+	answered       bool
+	granted        time.Duration
 
 	// responder
-	priority uint8
-	until    int64
-	takenAt  int64
-	spent    time.Duration // of the budget, at takenAt
-	session  uint16        // of the newest request
-	newest   uint32
-	heard    bool
-	answer   bool
-	reply    macctl.MeasurementFrame
+	priority     uint8
+	until        int64
+	lastGrant    int64
+	spent        time.Duration // of the budget, at takenAt
+	session      uint16        // of the newest request
+	newest       uint32
+	received     bool
+	pendingReply bool
+	reply        macctl.MeasurementFrame
 }
 
 // restart forgets what is under way. What was spent stays spent.
 func (s *streams) restart() {
-	*s = streams{sequence: s.sequence, takenAt: s.takenAt, spent: s.spent}
+	*s = streams{sequence: s.sequence, lastGrant: s.lastGrant, spent: s.spent}
 }
 
-func (s *streams) pending() bool { return s.ask || s.answer }
+func (s *streams) pending() bool { return s.pendingRequest || s.pendingReply }
 
 // AskStream asks the peer to fill the link with frames of a priority for so long from the arrival of the request on; 0 asks
 // it to end that.
 func (p *Probe) AskStream(priority uint8, d time.Duration) {
 	s := &p.stream
 	s.sequence++
-	s.wanted = macctl.Measurement{Operation: macctl.MeasureStream, Session: p.set.Session, Sequence: s.sequence, Area: [2]uint64{uint64(priority), uint64(max(d, 0))}}
-	s.ask, s.answered, s.granted = p.measuring(), false, 0
+	s.request = macctl.Measurement{Operation: macctl.MeasureStream, Session: p.set.Session, Sequence: s.sequence, Area: [2]uint64{uint64(priority), uint64(max(d, 0))}}
+	s.pendingRequest, s.answered, s.granted = p.measuring(), false, 0
 }
 
 // Granted returns what the peer has answered to the newest AskStream: for how long it fills the link, 0 for not at all.
@@ -60,18 +60,18 @@ func (p *Probe) Granted() (d time.Duration, answered bool) {
 // Stream returns the priority that this end fills the link with for its peer, and until when; 0 where it does not.
 func (p *Probe) Stream() (priority uint8, until int64) { return p.stream.priority, p.stream.until }
 
-// takeStream answers a request for a stream with what is granted of it.
-func (p *Probe) takeStream(in macctl.MeasurementFrame, now int64) {
+// handleStreamRequest answers a request for a stream with what is granted of it.
+func (p *Probe) handleStreamRequest(in macctl.MeasurementFrame, now int64) {
 	s := &p.stream
 	switch {
-	case s.heard && in.Session == s.session && int32(in.Sequence-s.newest) <= 0:
+	case s.received && in.Session == s.session && int32(in.Sequence-s.newest) <= 0:
 		p.ignore(IgnoredOld)
 		return
-	case s.until > 0 && in.Area[1] > 0 && now-s.takenAt < int64(streamGap), s.answer:
+	case s.until > 0 && in.Area[1] > 0 && now-s.lastGrant < int64(streamGap), s.pendingReply:
 		p.ignore(IgnoredBusy)
 		return
 	}
-	s.heard, s.session, s.newest = true, in.Session, in.Sequence
+	s.received, s.session, s.newest = true, in.Session, in.Sequence
 	d := p.grant(&in.Measurement, now)
 	goesOn := s.until > now
 	s.priority, s.until = uint8(in.Area[0]&7), 0
@@ -82,15 +82,15 @@ func (p *Probe) takeStream(in macctl.MeasurementFrame, now int64) {
 	if d > 0 && !goesOn {
 		p.note(now, "%s checks its headroom, and has this end fill the link with frames of priority %d meanwhile", p.peer(), s.priority)
 	}
-	s.takenAt = now
-	s.reply, s.answer = in, true
+	s.lastGrant = now
+	s.reply, s.pendingReply = in, true
 	s.reply.Area[1] = uint64(d)
 }
 
 // grant is for how long a stream is granted, and takes it off the budget.
 func (p *Probe) grant(m *macctl.Measurement, now int64) time.Duration {
 	s := &p.stream
-	rest := now - max(s.takenAt, s.until) // since the end of the stream before
+	rest := now - max(s.lastGrant, s.until) // since the end of the stream before
 	if unused := s.until - now; unused > 0 {
 		s.spent -= time.Duration(unused)
 	}
@@ -103,33 +103,33 @@ func (p *Probe) grant(m *macctl.Measurement, now int64) time.Duration {
 	return d
 }
 
-// takeGrant takes the peer's answer to AskStream.
-func (p *Probe) takeGrant(in macctl.MeasurementFrame) {
+// handleStreamGrant takes the peer's answer to AskStream.
+func (p *Probe) handleStreamGrant(in macctl.MeasurementFrame) {
 	s := &p.stream
 	switch {
-	case s.answered || s.ask || in.Session != p.set.Session || in.Sequence != s.wanted.Sequence || s.wanted.Operation != macctl.MeasureStream:
+	case s.answered || s.pendingRequest || in.Session != p.set.Session || in.Sequence != s.request.Sequence || s.request.Operation != macctl.MeasureStream:
 		p.ignore(IgnoredUnasked)
-	case in.Area[0] != s.wanted.Area[0]:
+	case in.Area[0] != s.request.Area[0]:
 		p.ignore(IgnoredAltered)
-	case in.Area[1] > s.wanted.Area[1]:
+	case in.Area[1] > s.request.Area[1]:
 		p.ignore(IgnoredProportion)
 	default:
 		s.answered, s.granted = true, time.Duration(in.Area[1])
 	}
 }
 
-// streamOut is the answer to the peer's request, or the own one.
-func (p *Probe) streamOut() (out macctl.MeasurementFrame, ok bool) {
+// nextStreamMessage is the answer to the peer's request, or the own one.
+func (p *Probe) nextStreamMessage() (out macctl.MeasurementFrame, ok bool) {
 	s := &p.stream
 	switch {
-	case s.answer:
-		s.answer, out = false, s.reply
+	case s.pendingReply:
+		s.pendingReply, out = false, s.reply
 		out.Group = false
-	case s.ask:
-		s.ask, out.Measurement = false, s.wanted
+	case s.pendingRequest:
+		s.pendingRequest, out.Measurement = false, s.request
 	default:
 		return out, false
 	}
-	p.state(&out.Measurement)
+	p.fillOwnParameters(&out.Measurement)
 	return out, true
 }

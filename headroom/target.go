@@ -9,31 +9,31 @@ const lowerAfter = 16
 type target struct {
 	bits    int64 // 0 where nothing was found
 	proven  int64 // of them, what does not rest on the peer's word alone
-	lower   int64 // the most that was wanted since it was less than bits; 0 where it is not
+	lowerTo int64 // the most that was wanted since it was less than bits; 0 where it is not
 	lowerAt int64 // when that is enough
-	why     string
+	reason  string
 }
 
 // set takes what is wanted now.
 func (t *target) set(want, now, hold int64) {
 	switch {
 	case want >= t.bits:
-		t.bits, t.lower = want, 0
-	case t.lower == 0:
-		t.lower, t.lowerAt = want, now+hold
+		t.bits, t.lowerTo = want, 0
+	case t.lowerTo == 0:
+		t.lowerTo, t.lowerAt = want, now+hold
 	default:
-		t.lower = max(t.lower, want)
+		t.lowerTo = max(t.lowerTo, want)
 		if now >= t.lowerAt {
-			t.bits, t.lower = t.lower, 0
+			t.bits, t.lowerTo = t.lowerTo, 0
 		}
 	}
 }
 
-// retarget computes anew what the headroom should be. What the peer says is no reason for less; what it said, and says no
+// updateTarget computes anew what the headroom should be. What the peer says is no reason for less; what it said, and says no
 // more, is none for more.
-func (p *Probe) retarget(now int64) {
-	own, received := p.ownBits(), p.receivedBits()
-	p.mine = own
+func (p *Probe) updateTarget(now int64) {
+	own, received := p.boundedMeasured(), p.receivedBits()
+	p.measuredBits = own
 	if own == 0 && received == 0 && (p.target.bits == 0 || !p.measuring()) {
 		return
 	}
@@ -44,43 +44,43 @@ func (p *Probe) retarget(now int64) {
 		p.target.proven = own
 	}
 	before := p.target.bits
-	p.target.set(max(p.target.proven, received, p.least()), now, lowerAfter*int64(p.set.Interval))
+	p.target.set(max(p.target.proven, received, p.floor()), now, lowerAfter*int64(p.set.Interval))
 	if p.target.bits != before {
-		p.target.why = p.reason(p.target.bits > before)
+		p.target.reason = p.changeReason(p.target.bits > before)
 	}
 }
 
-// least is what nothing found goes below.
-func (p *Probe) least() int64 {
+// floor is what nothing found goes below.
+func (p *Probe) floor() int64 {
 	if p.set.Min > 0 {
 		return p.set.Min
 	}
 	return Floor(p.set.Inputs)
 }
 
-// reason says why the target has changed.
-func (p *Probe) reason(raised bool) string {
+// changeReason says why the target has changed.
+func (p *Probe) changeReason(raised bool) string {
 	switch {
-	case max(p.ownNeeds(), p.receivedNeeds()) > p.target.bits:
+	case max(p.measuredNeed(), p.receivedNeed()) > p.target.bits:
 		return "headroom.max allows no more"
 	case raised:
-		return p.source()
+		return p.targetSource()
 	}
 	return fmt.Sprintf("less has been enough for %d intervals", lowerAfter)
 }
 
-// source says what the target follows from, "" where that is the calculated headroom.
-func (p *Probe) source() string {
+// targetSource says what the target follows from, "" where that is the calculated headroom.
+func (p *Probe) targetSource() string {
 	switch bits := p.target.bits; {
 	case bits == 0:
 		return ""
-	case bits == p.mine:
+	case bits == p.measuredBits:
 		return "measured"
 	case bits == p.receivedBits():
 		return "told by " + p.peer()
 	case bits == p.set.Min:
 		return "headroom.min"
-	case bits == p.least():
+	case bits == p.floor():
 		return "the least that IEEE 802.1Q asks for"
 	case bits == p.set.Calculated:
 		return ""
@@ -90,17 +90,17 @@ func (p *Probe) source() string {
 
 // Reason says what the Target follows from: what this end has measured, what its peer has told, or how much the least is.
 func (p *Probe) Reason() string {
-	if p.target.why == "" {
+	if p.target.reason == "" {
 		return "calculated"
 	}
-	return p.target.why
+	return p.target.reason
 }
 
 // Target is the headroom that the port should have, in octets; 0 where nothing was found yet.
 func (p *Probe) Target() int64 { return Octets(p.target.bits) }
 
 // Found is the headroom that this end has found, in octets; 0 where it has not measured yet. It is known without computing it.
-func (p *Probe) Found() int64 { return Octets(p.mine) }
+func (p *Probe) Found() int64 { return Octets(p.measuredBits) }
 
 // Xon is the resume threshold that the port should have where nothing else is configured, in octets; 0 where this end has not
 // measured yet.

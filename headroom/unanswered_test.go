@@ -25,9 +25,9 @@ func TestForgedResultWithoutAnswers(t *testing.T) {
 		for range answers {
 			q, _ := p.Out(Moment{Now: now})
 			p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
-			now = p.askAt
+			now = p.nextRequest
 		}
-		p.Receive(result(stranger, 99, 1<<31, mostBits), now, Moment{Now: now})
+		p.Receive(result(stranger, 99, 1<<31, maxHeadroomBits), now, Moment{Now: now})
 		calculated := Octets(p.set.Calculated)
 		if got := p.Target(); got != Octets(4*p.set.Calculated) {
 			t.Fatalf("%d answers: after the result %d", answers, got)
@@ -49,7 +49,7 @@ func TestForgedResultWithoutAnswers(t *testing.T) {
 // A forged result does not live on in the repeats of another one.
 func TestForgedResultBeforeRepeatedOnes(t *testing.T) {
 	p := agreed(settings(7))
-	p.Receive(result(stranger, 99, 1, mostBits), 1, Moment{Now: 1})
+	p.Receive(result(stranger, 99, 1, maxHeadroomBits), 1, Moment{Now: 1})
 	now, small := int64(2), uint64(p.set.Calculated/2)
 	for range 3 + lowerAfter*int(p.set.Interval)/int(time.Minute) {
 		p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 5, 1, small), now, Moment{Now: now})
@@ -63,7 +63,7 @@ func TestForgedResultBeforeRepeatedOnes(t *testing.T) {
 // One answer of the peer is enough to doubt what another station has said, and to take back what followed from it.
 func TestForgedResultBeforeTheOnlyAnswer(t *testing.T) {
 	p := agreed(settings(7))
-	p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 99, 1, mostBits), 1, Moment{Now: 1})
+	p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 99, 1, maxHeadroomBits), 1, Moment{Now: 1})
 	p.acknowledge()
 	q, _ := p.Out(Moment{Now: 2})
 	p.Receive(replied(q), 40_000, Moment{Now: 40_000})
@@ -121,7 +121,7 @@ func TestForgottenResultLeavesWhatWasInForce(t *testing.T) {
 // A headroom that the peer's word has raised stays while nothing is measured, whatever is configured meanwhile.
 func TestRaisedStaysWithoutAgreement(t *testing.T) {
 	p := agreed(settings(7))
-	p.Receive(result(stranger, 99, 1, mostBits), 1, Moment{Now: 1})
+	p.Receive(result(stranger, 99, 1, maxHeadroomBits), 1, Moment{Now: 1})
 	raised := p.Target()
 	p.SetAgreed(true, false, "", 2)
 	s := p.set

@@ -28,13 +28,13 @@ type Agent struct {
 	linkUp bool // portEnabled
 	on     bool // adminStatus is enabledRxTx
 
-	tickAt int64 // next tick of the transmit timers
-	rx     receiver
-	tx     transmitter
-	timer  txTimer
-	heard  table
-	log    eventLog
-	stats  Statistics
+	tickAt     int64 // next tick of the transmit timers
+	rx         receiver
+	tx         transmitter
+	timer      txTimer
+	neighbours neighbourTable
+	log        eventLog
+	stats      Statistics
 
 	now         int64  // of run
 	transitions uint64 // of all machines
@@ -66,7 +66,7 @@ func NewAgent(c Config) *Agent {
 
 // Configure changes what the Agent is told. Where that makes it another speaker, the old one says goodbye first.
 func (a *Agent) Configure(c Config, now int64) {
-	if a.talking() && (c.Local.MSAP() != a.cfg.Local.MSAP() || c.MAC != a.cfg.MAC) {
+	if a.announced() && (c.Local.MSAP() != a.cfg.Local.MSAP() || c.MAC != a.cfg.MAC) {
 		a.next = &c
 	} else {
 		a.cfg, a.next = c, nil
@@ -107,8 +107,8 @@ func (a *Agent) SetOn(on bool, now int64) {
 // enabled is adminStatus; it is off for a moment while the Agent becomes another speaker.
 func (a *Agent) enabled() bool { return a.on && a.next == nil }
 
-// talking tells whether neighbours may know this end.
-func (a *Agent) talking() bool { return a.tx.at == txIdle }
+// announced tells whether neighbours may know this end.
+func (a *Agent) announced() bool { return a.tx.at == txIdle }
 
 // Receive takes a frame of the link. It is counted, whatever it is.
 func (a *Agent) Receive(frame []byte, now int64) {
@@ -135,7 +135,7 @@ func (a *Agent) Transmit() []byte {
 
 // Next returns when Advance must be called at the latest, math.MaxInt64 where only a frame or a call changes anything.
 func (a *Agent) Next() int64 {
-	next := a.heard.next()
+	next := a.neighbours.next()
 	if a.ticking() {
 		next = min(next, a.tickAt+(a.ticksToGo()-1)*second)
 	}
@@ -160,7 +160,7 @@ func (a *Agent) ticksToGo() int64 {
 func (a *Agent) run(now int64) {
 	a.now = now
 	a.tick(now)
-	a.heard.relax(now)
+	a.neighbours.expireFull(now)
 	a.rx.machine.run(a)
 	a.timer.machine.run(a)
 	a.tx.machine.run(a)
@@ -184,10 +184,10 @@ func (a *Agent) tick(now int64) {
 }
 
 // Neighbours returns what the neighbours have told, in the order in which they came. The list must not be changed.
-func (a *Agent) Neighbours() []*Neighbour { return a.heard.list }
+func (a *Agent) Neighbours() []*Neighbour { return a.neighbours.list }
 
 // TooMany tells whether a neighbour could not be stored lately.
-func (a *Agent) TooMany() bool { return a.heard.crowded != 0 }
+func (a *Agent) TooMany() bool { return a.neighbours.fullUntil != 0 }
 
 // Statistics returns the counters.
 func (a *Agent) Statistics() Statistics { return a.stats }

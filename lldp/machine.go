@@ -39,10 +39,10 @@ type Transition struct {
 
 // Causes of several machines.
 const (
-	becauseUp   = "link up"
-	becauseDown = "link down"
-	becauseOn   = "enabled"
-	becauseOff  = "disabled"
+	reasonUp   = "link up"
+	reasonDown = "link down"
+	reasonOn   = "enabled"
+	reasonOff  = "disabled"
 )
 
 // newMachine returns a machine in its first state.
@@ -51,14 +51,14 @@ func newMachine(name string, states []state) machine { return machine{name: name
 // run follows transitions until the machine rests.
 func (m *machine) run(a *Agent) {
 	for next, why := m.states[m.at].next(a); next != m.at; next, why = m.states[m.at].next(a) {
-		m.note(a, next, why)
+		m.recordTransition(a, next, why)
 		m.at = next
 		m.states[next].enter(a)
 	}
 }
 
-// note keeps a transition that is about to be made.
-func (m *machine) note(a *Agent, next int, why string) {
+// recordTransition keeps a transition that is about to be made.
+func (m *machine) recordTransition(a *Agent, next int, why string) {
 	a.transitions++
 	m.newest[m.made%TransitionsKept] = Transition{At: a.now, Machine: m.name, From: m.states[m.at].name, To: m.states[next].name, Cause: why,
 		number: a.transitions}

@@ -22,51 +22,51 @@ type Neighbour struct {
 	raw string
 }
 
-// A table holds the neighbours of a port. crowded is when the last one expires that there was no room for, 0 where there
+// A neighbourTable holds the neighbours of a port. crowded is when the last one expires that there was no room for, 0 where there
 // was room for all.
-type table struct {
-	list    []*Neighbour
-	crowded int64
+type neighbourTable struct {
+	list      []*Neighbour
+	fullUntil int64
 }
 
-func (t *table) find(who MSAP) int {
+func (t *neighbourTable) find(who MSAP) int {
 	return slices.IndexFunc(t.list, func(n *Neighbour) bool { return n.MSAP() == who })
 }
 
 // refresh prolongs what a neighbour told that tells the same again. It returns false where there is news.
-func (t *table) refresh(who MSAP, source [6]byte, raw string, now int64) bool {
+func (t *neighbourTable) refresh(who MSAP, source [6]byte, raw string, now int64) bool {
 	i := t.find(who)
 	if i < 0 || t.list[i].raw != raw {
 		return false
 	}
 	t.list[i].Source = source
-	t.list[i].see(now)
+	t.list[i].refresh(now)
 	return true
 }
 
-func (n *Neighbour) see(now int64) {
+func (n *Neighbour) refresh(now int64) {
 	n.Seen, n.Expires = now, now+int64(n.TTL)*second
 	n.Frames++
 }
 
 // store keeps what a neighbour has told. It returns nil where there is no room, and whether the neighbour is new.
-func (t *table) store(p PDU, source [6]byte, raw string, now int64) (n *Neighbour, isNew bool) {
+func (t *neighbourTable) store(p PDU, source [6]byte, raw string, now int64) (n *Neighbour, isNew bool) {
 	if i := t.find(p.MSAP()); i >= 0 {
 		n = t.list[i]
 	} else {
 		if len(t.list) >= MaxNeighbours {
-			t.crowded = max(t.crowded, now+int64(p.TTL)*second)
+			t.fullUntil = max(t.fullUntil, now+int64(p.TTL)*second)
 			return nil, false
 		}
 		n, isNew = &Neighbour{Since: now}, true
 		t.list = append(t.list, n)
 	}
 	n.PDU, n.Source, n.raw, n.Changed = p, source, raw, now
-	n.see(now)
+	n.refresh(now)
 	return n, isNew
 }
 
-func (t *table) remove(who MSAP) *Neighbour {
+func (t *neighbourTable) remove(who MSAP) *Neighbour {
 	i := t.find(who)
 	if i < 0 {
 		return nil
@@ -76,15 +76,15 @@ func (t *table) remove(who MSAP) *Neighbour {
 	return n
 }
 
-// relax forgets that there was no room for neighbours, when all of those have expired.
-func (t *table) relax(now int64) {
-	if t.crowded <= now {
-		t.crowded = 0
+// expireFull forgets that there was no room for neighbours, when all of those have expired.
+func (t *neighbourTable) expireFull(now int64) {
+	if t.fullUntil <= now {
+		t.fullUntil = 0
 	}
 }
 
 // expire removes and returns the neighbours that nobody has heard of for too long.
-func (t *table) expire(now int64) (gone []*Neighbour) {
+func (t *neighbourTable) expire(now int64) (gone []*Neighbour) {
 	t.list = slices.DeleteFunc(t.list, func(n *Neighbour) bool {
 		old := n.Expires <= now
 		if old {
@@ -95,19 +95,19 @@ func (t *table) expire(now int64) (gone []*Neighbour) {
 	return gone
 }
 
-func (t *table) clear() (gone []*Neighbour) {
-	gone, t.list, t.crowded = t.list, nil, 0
+func (t *neighbourTable) clear() (gone []*Neighbour) {
+	gone, t.list, t.fullUntil = t.list, nil, 0
 	return gone
 }
 
 // next returns when relax or expire has something to do.
-func (t *table) next() int64 {
+func (t *neighbourTable) next() int64 {
 	next := int64(math.MaxInt64)
 	for _, n := range t.list {
 		next = min(next, n.Expires)
 	}
-	if t.crowded != 0 {
-		next = min(next, t.crowded)
+	if t.fullUntil != 0 {
+		next = min(next, t.fullUntil)
 	}
 	return next
 }

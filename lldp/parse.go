@@ -35,7 +35,7 @@ func ParsePDU(b []byte) (p PDU, d Discarded, err error) {
 			return p, d, nil
 		case t.Type <= TypeTTL:
 			return PDU{}, Discarded{}, fmt.Errorf("%w: type %d of %d octets among the optional ones", ErrPDU, t.Type, len(t.Value))
-		case single(t.Type) && seen[t.Type], !p.take(t):
+		case single(t.Type) && seen[t.Type], !p.addTLV(t):
 			d.Malformed++
 		case t.Type > TypeManagementAddress && t.Type < TypeOrganization:
 			d.Reserved++
@@ -77,8 +77,8 @@ func (p *PDU) parseMandatory(b []byte) ([]byte, error) {
 // single tells whether an LLDPDU may have one TLV of the type.
 func single(t Type) bool { return t >= TypePortDescription && t <= TypeCapabilities }
 
-// take adds an optional TLV. It returns false where it cannot be.
-func (p *PDU) take(t TLV) (ok bool) {
+// addTLV adds an optional TLV. It returns false where it cannot be.
+func (p *PDU) addTLV(t TLV) (ok bool) {
 	switch t.Type {
 	case TypePortDescription, TypeSystemName, TypeSystemDescription:
 		if len(t.Value) > maxText {

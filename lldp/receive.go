@@ -41,7 +41,7 @@ type receiver struct {
 
 func (a *Agent) afterOperational() (int, string) {
 	if a.linkUp {
-		return rxInitialize, becauseUp
+		return rxInitialize, reasonUp
 	}
 	return rxOperational, ""
 }
@@ -49,9 +49,9 @@ func (a *Agent) afterOperational() (int, string) {
 func (a *Agent) afterReceiveInitialize() (int, string) {
 	switch {
 	case !a.linkUp:
-		return rxOperational, becauseDown
+		return rxOperational, reasonDown
 	case a.enabled():
-		return rxWait, becauseOn
+		return rxWait, reasonOn
 	}
 	return rxInitialize, ""
 }
@@ -59,10 +59,10 @@ func (a *Agent) afterReceiveInitialize() (int, string) {
 func (a *Agent) afterWait() (int, string) {
 	switch {
 	case !a.linkUp:
-		return rxOperational, becauseDown
+		return rxOperational, reasonDown
 	case !a.enabled():
-		return rxInitialize, becauseOff
-	case a.heard.next() <= a.now:
+		return rxInitialize, reasonOff
+	case a.neighbours.next() <= a.now:
 		return rxAged, "time to live is over"
 	case a.rx.frame != nil:
 		return rxFrame, "frame received"
@@ -101,20 +101,20 @@ func (a *Agent) afterFrame() (int, string) {
 		return rxWait, "discarded"
 	case p.TTL == 0:
 		return rxDelete, "time to live 0"
-	case a.heard.refresh(p.MSAP(), a.rx.source, a.rx.raw, a.now):
+	case a.neighbours.refresh(p.MSAP(), a.rx.source, a.rx.raw, a.now):
 		return rxWait, "the same again"
 	}
 	return rxUpdate, "news"
 }
 
 func (a *Agent) deleteInfo() {
-	if n := a.heard.remove(a.rx.pdu.MSAP()); n != nil {
+	if n := a.neighbours.remove(a.rx.pdu.MSAP()); n != nil {
 		a.log.add(EventShutdown, n, a.now)
 	}
 }
 
 func (a *Agent) updateInfo() {
-	n, isNew := a.heard.store(*a.rx.pdu, a.rx.source, a.rx.raw, a.now)
+	n, isNew := a.neighbours.store(*a.rx.pdu, a.rx.source, a.rx.raw, a.now)
 	switch {
 	case n == nil:
 		a.stats.NotStored++
@@ -127,14 +127,14 @@ func (a *Agent) updateInfo() {
 
 // age deletes what has expired.
 func (a *Agent) age() {
-	for _, n := range a.heard.expire(a.now) {
+	for _, n := range a.neighbours.expire(a.now) {
 		a.stats.Ageouts++
 		a.log.add(EventAged, n, a.now)
 	}
 }
 
 func (a *Agent) forgetAll() {
-	for _, n := range a.heard.clear() {
+	for _, n := range a.neighbours.clear() {
 		a.log.add(EventGone, n, a.now)
 	}
 }

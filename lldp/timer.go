@@ -50,15 +50,15 @@ func (a *Agent) afterTimerInitialize() (int, string) {
 	if !a.linkUp || !a.enabled() || a.tx.at != txIdle {
 		return timerInitialize, ""
 	}
-	return timerIdle, becauseOn
+	return timerIdle, reasonOn
 }
 
 func (a *Agent) afterTimerIdle() (int, string) {
 	switch t := &a.timer; {
 	case !a.linkUp:
-		return timerInitialize, becauseDown
+		return timerInitialize, reasonDown
 	case !a.enabled():
-		return timerInitialize, becauseOff
+		return timerInitialize, reasonOff
 	case t.newNeighbour:
 		return timerFastStart, "new neighbour"
 	case t.ttr == 0:

@@ -41,7 +41,7 @@ func (a *Agent) initializeTransmit() {
 
 func (a *Agent) afterInitialize() (int, string) {
 	if a.linkUp && a.enabled() {
-		return txIdle, becauseOn
+		return txIdle, reasonOn
 	}
 	return txInitialize, ""
 }
@@ -49,9 +49,9 @@ func (a *Agent) afterInitialize() (int, string) {
 func (a *Agent) afterIdle() (int, string) {
 	switch {
 	case !a.linkUp:
-		return txInitialize, becauseDown
+		return txInitialize, reasonDown
 	case !a.enabled():
-		return txShutdown, becauseOff
+		return txShutdown, reasonOff
 	case a.timer.now && a.timer.credit > 0:
 		return txInfo, "a frame is to leave"
 	}
@@ -68,7 +68,7 @@ func (a *Agent) sendShutdown() {
 func (a *Agent) afterShutdown() (int, string) {
 	switch {
 	case !a.linkUp:
-		return txInitialize, becauseDown
+		return txInitialize, reasonDown
 	case a.tx.shutdownWhile == 0:
 		return txInitialize, "silence is over"
 	}

@@ -148,13 +148,13 @@ func (f *MeasurementFormat) AppendEcho(b []byte, to, source [6]byte, way EchoPat
 	binary.BigEndian.PutUint32(w[echoPattern:], e.Sequence^0x50464331)
 	binary.BigEndian.PutUint16(w[echoPattern+4:], e.Session|1)
 	if e.Answer || e.Checksum == ChecksumNone {
-		binary.BigEndian.PutUint16(w[EchoSumOffset:], ^onesSum(w[EchoSumOffset:]))
+		binary.BigEndian.PutUint16(w[EchoSumOffset:], ^internetChecksum(w[EchoSumOffset:]))
 	}
 	return b
 }
 
-// onesSum is the one's complement sum of RFC 1071.
-func onesSum(b []byte) uint16 {
+// internetChecksum is the one's complement sum of RFC 1071.
+func internetChecksum(b []byte) uint16 {
 	var s uint32
 	for ; len(b) > 1; b = b[2:] {
 		s += uint32(binary.BigEndian.Uint16(b))
@@ -168,7 +168,7 @@ func onesSum(b []byte) uint16 {
 
 // RecognizesEcho reports whether b, with or without a tag, is an echo frame of this format, whatever else may be wrong with it.
 func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
-	w, _ := untagged(b)
+	w, _ := skipTag(b)
 	if len(w) < operationOffset+2 || [3]byte(w[identifierOffset:]) != f.Identifier || binary.BigEndian.Uint16(w[opcodeOffset:]) != f.Opcode {
 		return false
 	}
@@ -176,11 +176,11 @@ func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
 	return (kind == EtherType || kind == f.Fallback) && (operation == echoRequest || operation == echoAnswer)
 }
 
-// station tells whether an address can be that of a station: no group, and not zero.
-func station(address [6]byte) bool { return address[0]&1 == 0 && address != [6]byte{} }
+// isStation tells whether an address can be that of a station: no group, and not zero.
+func isStation(address [6]byte) bool { return address[0]&1 == 0 && address != [6]byte{} }
 
-// untagged returns b such that the offsets of an untagged frame hold from the EtherType on.
-func untagged(b []byte) (w []byte, tagged bool) {
+// skipTag returns b such that the offsets of an untagged frame hold from the EtherType on.
+func skipTag(b []byte) (w []byte, tagged bool) {
 	if len(b) >= typeOffset+tagOctets+2 && binary.BigEndian.Uint16(b[typeOffset:]) == typeTag {
 		return b[tagOctets:], true
 	}
@@ -191,12 +191,12 @@ func untagged(b []byte) (w []byte, tagged bool) {
 // ReasonTruncated, ReasonDestination (neither a group of its way nor own, or from a group or nobody, which has no answer),
 // ReasonOpcode (a version or a way that is not known).
 func (f *MeasurementFormat) ParseEcho(b []byte, own [6]byte) (e EchoFrame, reason Reason) {
-	w, tagged := untagged(b)
+	w, tagged := skipTag(b)
 	if len(w) < FrameSize {
 		return e, ReasonTruncated
 	}
 	e.Source, e.Length, e.HasTag = [6]byte(b[sourceOffset:]), len(b), tagged
-	if !station(e.Source) {
+	if !isStation(e.Source) {
 		return e, ReasonDestination
 	}
 	if tagged {
@@ -225,7 +225,7 @@ func (f *MeasurementFormat) ParseEcho(b []byte, own [6]byte) (e EchoFrame, reaso
 	e.Tagged = w[echoBits]&echoTagged != 0
 	e.Checksum = Checksum(w[echoBits] >> echoSumBits & 3)
 	e.Path = EchoPath(w[echoPath])
-	e.ChecksumOK = onesSum(w[EchoSumOffset:]) == 0xFFFF
+	e.ChecksumOK = internetChecksum(w[EchoSumOffset:]) == 0xFFFF
 	if w[flagsOffset]>>4 != measureVersion || e.Path >= NumPaths {
 		return e, ReasonOpcode
 	}

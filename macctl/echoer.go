@@ -3,25 +3,25 @@ package macctl
 // Bounds of what an EchoResponder answers: an answer is never longer than its request, and goes to one station on the link that it came
 // by, so that nobody gains by asking; the rate is that of a check of a link.
 const (
-	echoRate  = 250_000 // octets a second
-	echoDepth = 1 << 17 // octets at once: one request of each length that a check tries
-	openEchos = 8       // requests that wait for their answers
-	second    = 1_000_000_000
+	echoRate        = 250_000 // octets a second
+	echoDepth       = 1 << 17 // octets at once: one request of each length that a check tries
+	maxQueuedEchoes = 8       // requests that wait for their answers
+	second          = 1_000_000_000
 )
 
 // An EchoResponder answers the echo requests of one port. The zero value is ready.
 type EchoResponder struct {
-	waiting [openEchos]waitingEcho
-	first   int
-	n       int
-	used    int64 // of the bucket, in octets · second, at time at
-	at      int64
+	queue [maxQueuedEchoes]queuedEcho
+	first int
+	n     int
+	used  int64 // of the bucket, in octets · second, at time at
+	at    int64
 
 	// Answered and Refused count requests; those refused came too fast, or while their answer could not be sent.
 	Answered, Refused uint64
 }
 
-type waitingEcho struct {
+type queuedEcho struct {
 	frame    EchoFrame
 	checksum Checksum
 	stamp    int64
@@ -35,12 +35,12 @@ func (e *EchoResponder) HandleRequest(f *EchoFrame, unfinished bool, stamp, now 
 	}
 	e.used -= min(e.used, min(max(0, now-e.at), echoDepth*second/echoRate)*echoRate)
 	e.at = now
-	if e.n == openEchos || e.used+int64(f.Length)*second > echoDepth*second {
+	if e.n == maxQueuedEchoes || e.used+int64(f.Length)*second > echoDepth*second {
 		e.Refused++
 		return
 	}
 	e.used += int64(f.Length) * second
-	w := waitingEcho{frame: *f, stamp: stamp}
+	w := queuedEcho{frame: *f, stamp: stamp}
 	switch {
 	case f.Checksum == ChecksumNone:
 	case unfinished:
@@ -50,7 +50,7 @@ func (e *EchoResponder) HandleRequest(f *EchoFrame, unfinished bool, stamp, now 
 	default:
 		w.checksum = ChecksumWrong
 	}
-	e.waiting[(e.first+e.n)%openEchos] = w
+	e.queue[(e.first+e.n)%maxQueuedEchoes] = w
 	e.n++
 }
 
@@ -70,7 +70,7 @@ func (e *EchoResponder) Next() (a EchoAnswer, ok bool) {
 	if e.n == 0 {
 		return a, false
 	}
-	q := &e.waiting[e.first].frame
+	q := &e.queue[e.first].frame
 	a = EchoAnswer{Octets: max(min(q.Octets, q.Length), FrameSize), Tagged: q.Tagged && q.Path != PathControl, TCI: q.TCI}
 	a.Control = q.Path == PathControl && a.Octets == FrameSize
 	return a, true
@@ -79,15 +79,15 @@ func (e *EchoResponder) Next() (a EchoAnswer, ok bool) {
 // Drop forgets the oldest answer.
 func (e *EchoResponder) Drop() {
 	if e.n > 0 {
-		e.take()
+		e.pop()
 		e.Refused++
 	}
 }
 
-// take takes the oldest question.
-func (e *EchoResponder) take() *waitingEcho {
-	w := &e.waiting[e.first]
-	e.first = (e.first + 1) % openEchos
+// pop takes the oldest question.
+func (e *EchoResponder) pop() *queuedEcho {
+	w := &e.queue[e.first]
+	e.first = (e.first + 1) % maxQueuedEchoes
 	e.n--
 	return w
 }
@@ -97,7 +97,7 @@ func (e *EchoResponder) Append(b []byte, format *MeasurementFormat, own [6]byte,
 	if e.n == 0 {
 		return b, false
 	}
-	w := e.take()
+	w := e.pop()
 	e.Answered++
 	q := &w.frame
 	answer := Echo{Answer: true, Session: q.Session, Sequence: q.Sequence, Received: w.stamp, Sent: now, Octets: q.Length, Path: q.ReceivedPath,

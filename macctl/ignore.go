@@ -24,11 +24,11 @@ func (r *Receiver) Ignore(unit uint8, on bool, now int64) {
 			r.timers[unit].load(now, left)
 		}
 	}
-	r.look(now)
+	r.update(now)
 }
 
-// disobeys tells whether a frame holds an XOFF that is ignored.
-func (r *Receiver) disobeys(f *Frame) bool {
+// ignoresXoff tells whether a frame holds an XOFF that is ignored.
+func (r *Receiver) ignoresXoff(f *Frame) bool {
 	for s := f.units() & r.ignored; s != 0; s &= s - 1 {
 		if f.quanta(s.first()) > 0 {
 			return true

@@ -45,9 +45,9 @@ type InitiatorCounters struct {
 // A lost XOFF is healed by the refresh, a lost XON by expiry or by the next frame: every frame states all enabled
 // priorities.
 type Initiator struct {
-	config InitiatorConfig
-	units  unitSet // under flow control
-	least  uint16  // quanta of the shortest XOFF that Remaining may ask for
+	config    InitiatorConfig
+	units     unitSet // under flow control
+	minQuanta uint16  // quanta of the shortest XOFF that Remaining may ask for
 
 	holds      [numUnits]Cause
 	remaining  [numUnits]uint16 // quanta
@@ -56,7 +56,7 @@ type Initiator struct {
 	xoffSent  unitSet // units of one kind only: priorities or the whole port
 	sentAt    int64
 	refreshAt int64
-	offer     offer
+	draft     draft
 
 	timers              [numUnits]pauseTimer // as the peer's run
 	frames              [numUnits]uint64
@@ -64,8 +64,8 @@ type Initiator struct {
 	pauses              func(ns int64)
 }
 
-// An offer is the frame that AppendFrame last made: the units it names, and of these the ones that it holds.
-type offer struct {
+// An draft is the frame that AppendFrame last made: the units it names, and of these the ones that it holds.
+type draft struct {
 	units, held unitSet
 	time        [numUnits]uint16
 }
@@ -92,7 +92,7 @@ func (i *Initiator) Configure(c InitiatorConfig, now int64) {
 	}
 	i.config = c
 	i.units = c.Mode.units(c.Enabled)
-	i.least = leastQuanta(c.Speed, c.WakeDelay)
+	i.minQuanta = minRefreshQuanta(c.Speed, c.WakeDelay)
 	i.xoffWanted = 0
 	for n, causes := range i.holds {
 		i.setWanted(n, causes)
@@ -108,7 +108,7 @@ func (i *Initiator) Hold(prio uint8, c Cause) {
 	i.holds[n] |= c
 	i.setWanted(n, i.holds[n])
 	if i.xoffSent>>n&1 != 0 {
-		i.refreshAt = min(i.refreshAt, i.refreshOf(n, i.quanta(n)))
+		i.refreshAt = min(i.refreshAt, i.refreshTime(n, i.quanta(n)))
 	}
 }
 
@@ -164,23 +164,23 @@ func (i *Initiator) NextRefresh() int64 {
 // AppendFrame appends the one frame that tells the peer what is wanted now, and reports whether there is anything to
 // tell. Nothing else changes until Sent; if the frame cannot be sent, forget it and ask again later.
 func (i *Initiator) AppendFrame(b []byte, now int64) ([]byte, bool) {
-	i.offer = offer{}
+	i.draft = draft{}
 	if !i.Pending(now) {
 		return b, false
 	}
-	i.offer = i.state()
-	if i.offer.units == onlyWholePort {
-		return AppendPause(b, i.config.Source, i.offer.time[wholePort]), true
+	i.draft = i.state()
+	if i.draft.units == onlyWholePort {
+		return AppendPause(b, i.config.Source, i.draft.time[wholePort]), true
 	}
-	return AppendPFC(b, i.config.Source, i.offer.units.vector(), [8]uint16(i.offer.time[:])), true
+	return AppendPFC(b, i.config.Source, i.draft.units.vector(), [8]uint16(i.draft.time[:])), true
 }
 
 // state returns what the next frame says: the state of all units under flow control, and of those that have left it.
-func (i *Initiator) state() offer {
+func (i *Initiator) state() draft {
 	if i.xoffSent&^i.config.Mode.kind() != 0 {
-		return offer{units: i.xoffSent} // the mode has changed: XON in the old one first
+		return draft{units: i.xoffSent} // the mode has changed: XON in the old one first
 	}
-	o := offer{units: i.units | i.xoffSent, held: i.xoffWanted}
+	o := draft{units: i.units | i.xoffSent, held: i.xoffWanted}
 	for s := o.held; s != 0; s &= s - 1 {
 		o.time[s.first()] = i.quanta(s.first())
 	}
@@ -194,7 +194,7 @@ func (i *Initiator) quanta(unit int) uint16 {
 		return 0xFFFF
 	}
 	if i.config.Remaining {
-		return max(i.remaining[unit], i.least)
+		return max(i.remaining[unit], i.minQuanta)
 	}
 	return i.config.Quanta
 }
@@ -202,17 +202,17 @@ func (i *Initiator) quanta(unit int) uint16 {
 // Sent says that the kernel took the frame that AppendFrame last made. now should be read before the send call, so that
 // the peer's pause is never thought to last longer than it does.
 func (i *Initiator) Sent(now int64) {
-	if i.offer.units == 0 {
+	if i.draft.units == 0 {
 		return
 	}
-	for s := i.offer.units; s != 0; s &= s - 1 {
+	for s := i.draft.units; s != 0; s &= s - 1 {
 		n := s.first()
-		i.load(n, now, QuantaDuration(i.offer.time[n], i.config.Speed))
+		i.load(n, now, QuantaDuration(i.draft.time[n], i.config.Speed))
 		i.count(n)
 	}
-	i.xoffSent, i.sentAt = i.offer.held, now
-	i.refreshAt = i.nextRefresh(&i.offer)
-	i.offer = offer{}
+	i.xoffSent, i.sentAt = i.draft.held, now
+	i.refreshAt = i.nextRefresh(&i.draft)
+	i.draft = draft{}
 }
 
 // OnPauseEnd makes f be called with the time for which the peer was held, in ns, by PFC or PAUSE: each time when the peer is
@@ -221,16 +221,16 @@ func (i *Initiator) OnPauseEnd(f func(ns int64)) { i.pauses = f }
 
 // load replaces a unit's timer, and tells of pauses that have ended by then.
 func (i *Initiator) load(unit int, now, d int64) {
-	i.tell(unit, now)
+	i.reportPause(unit, now)
 	i.timers[unit].load(now, d)
-	i.tell(unit, now)
+	i.reportPause(unit, now)
 }
 
-func (i *Initiator) tell(unit int, now int64) {
+func (i *Initiator) reportPause(unit int, now int64) {
 	if i.pauses == nil {
 		return
 	}
-	if ns, ok := i.timers[unit].ended(now); ok {
+	if ns, ok := i.timers[unit].takeEnded(now); ok {
 		i.pauses(ns)
 	}
 }
@@ -238,7 +238,7 @@ func (i *Initiator) tell(unit int, now int64) {
 // count counts what the offer says of a unit.
 func (i *Initiator) count(unit int) {
 	i.frames[unit]++
-	held, was := i.offer.held>>unit&1, i.xoffSent>>unit&1
+	held, was := i.draft.held>>unit&1, i.xoffSent>>unit&1
 	switch {
 	case held > was:
 		i.xoffCount[unit]++
@@ -253,7 +253,7 @@ func (i *Initiator) Reset(now int64) {
 	for n := range i.timers {
 		i.load(n, now, 0)
 	}
-	i.xoffSent, i.offer, i.refreshAt = 0, offer{}, math.MaxInt64
+	i.xoffSent, i.draft, i.refreshAt = 0, draft{}, math.MaxInt64
 }
 
 // HeldTime returns the ns, in all and up to now, for which PFC held a priority of the peer: from XOFF to XON, or to its

@@ -164,7 +164,7 @@ func TestInitiatorNeverLetsAHeldPeerGo(t *testing.T) {
 			Remaining: rapid.Bool().Draw(t, "remaining"),
 			WakeDelay: rapid.Int64Range(0, 150_000).Draw(t, "wake-up delay"),
 		}
-		c.Quanta = rapid.Uint16Range(leastQuanta(c.Speed, c.WakeDelay), 0xFFFF).Draw(t, "quanta")
+		c.Quanta = rapid.Uint16Range(minRefreshQuanta(c.Speed, c.WakeDelay), 0xFFFF).Draw(t, "quanta")
 		i := NewInitiator(c)
 		peer := &modelPeer{speed: float64(c.Speed)}
 		var now, last int64

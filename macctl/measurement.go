@@ -163,7 +163,7 @@ func (f *MeasurementFormat) Parse(b []byte, own [6]byte) (MeasurementFrame, Reas
 	m.SendLimit = binary.BigEndian.Uint32(b[sendLimitOffset:])
 	m.Burst = binary.BigEndian.Uint32(b[burstOffset:])
 	switch {
-	case !m.Group && destination != own, !station(m.Peer):
+	case !m.Group && destination != own, !isStation(m.Peer):
 		return m, ReasonDestination
 	case b[flagsOffset]>>4 != measureVersion, m.Operation < MeasureRequest, m.Operation > MeasureStream:
 		return m, ReasonOpcode

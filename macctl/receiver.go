@@ -54,19 +54,19 @@ func (r *Receiver) Configure(mode Mode, enabled uint8, speed int64, own [6]byte,
 			r.timers[n].load(now, 0)
 		}
 	}
-	r.look(now)
+	r.update(now)
 }
 
 // OnPauseEnd makes f be called with the length of each pause that has ended, in ns, by PFC or PAUSE: when a call that is
 // given the time finds it so.
 func (r *Receiver) OnPauseEnd(f func(ns int64)) { r.pauses = f }
 
-// tell tells of the latest pause of a unit if it has ended.
-func (r *Receiver) tell(unit int, now int64) {
+// reportPause tells of the latest pause of a unit if it has ended.
+func (r *Receiver) reportPause(unit int, now int64) {
 	if r.pauses == nil {
 		return
 	}
-	if ns, ok := r.timers[unit].ended(now); ok {
+	if ns, ok := r.timers[unit].takeEnded(now); ok {
 		r.pauses(ns)
 	}
 }
@@ -84,11 +84,11 @@ func (r *Receiver) Receive(b []byte, stamp, now int64) Reason {
 		}
 	}
 	r.count(&f)
-	if refusal := r.refuse(&f); refusal != ReasonNone {
+	if refusal := r.ignoreReason(&f); refusal != ReasonNone {
 		r.counters.Ignored[refusal]++
 		reason = refusal
 	}
-	if r.disobeys(&f) {
+	if r.ignoresXoff(&f) {
 		r.counters.Ignored[ReasonWatchdog]++
 		reason = ReasonWatchdog
 	}
@@ -96,7 +96,7 @@ func (r *Receiver) Receive(b []byte, stamp, now int64) Reason {
 		stamp = now
 	}
 	r.load(&f, stamp)
-	r.look(now)
+	r.update(now)
 	return reason
 }
 
@@ -113,8 +113,8 @@ func (r *Receiver) count(f *Frame) {
 	}
 }
 
-// refuse tells why some of the units that a frame names are not obeyed.
-func (r *Receiver) refuse(f *Frame) Reason {
+// ignoreReason tells why some of the units that a frame names are not obeyed.
+func (r *Receiver) ignoreReason(f *Frame) Reason {
 	switch {
 	case f.mode() != r.mode:
 		return ReasonDisabled
@@ -135,13 +135,13 @@ func (r *Receiver) load(f *Frame, stamp int64) {
 			r.requestedUntil[n] = stamp + d
 			continue
 		}
-		r.tell(n, stamp)
+		r.reportPause(n, stamp)
 		r.timers[n].load(stamp, d)
 	}
 }
 
-// look brings paused and next up to date.
-func (r *Receiver) look(now int64) {
+// update brings paused and next up to date.
+func (r *Receiver) update(now int64) {
 	var running unitSet
 	r.next = math.MaxInt64
 	for n := range r.timers {
@@ -149,7 +149,7 @@ func (r *Receiver) look(now int64) {
 			running |= 1 << n
 			r.next = min(r.next, expiry)
 		}
-		r.tell(n, now)
+		r.reportPause(n, now)
 	}
 	r.paused = running.vector()
 }
@@ -158,7 +158,7 @@ func (r *Receiver) look(now int64) {
 // run out since the last call, so it can be asked before every send call.
 func (r *Receiver) Paused(now int64) uint8 {
 	if now >= r.next {
-		r.look(now)
+		r.update(now)
 	}
 	return r.paused
 }
@@ -181,7 +181,7 @@ func (r *Receiver) Reset(now int64) {
 	for n := range r.timers {
 		r.timers[n].load(now, 0)
 	}
-	r.look(now)
+	r.update(now)
 }
 
 // PausedTime returns the ns, in all and up to now, for which PFC paused a priority. It never goes back.

@@ -16,8 +16,8 @@ func RefreshInterval(quanta uint16, bitsPerSecond, wakeDelay int64) int64 {
 	return min(d/2, d-wakeMargin*wakeDelay)
 }
 
-// leastQuanta returns the shortest pause that can be refreshed in time.
-func leastQuanta(bitsPerSecond, wakeDelay int64) uint16 {
+// minRefreshQuanta returns the shortest pause that can be refreshed in time.
+func minRefreshQuanta(bitsPerSecond, wakeDelay int64) uint16 {
 	return quantaFor(max(2*MinRefresh, MinRefresh+wakeMargin*wakeDelay), bitsPerSecond)
 }
 
@@ -26,16 +26,16 @@ func leastQuanta(bitsPerSecond, wakeDelay int64) uint16 {
 const ringRefresh = 8
 
 // nextRefresh returns when the holds stated at sentAt, in o, have to be stated again.
-func (i *Initiator) nextRefresh(o *offer) int64 {
+func (i *Initiator) nextRefresh(o *draft) int64 {
 	next := int64(math.MaxInt64)
 	for s := o.held; s != 0; s &= s - 1 {
-		next = min(next, i.refreshOf(s.first(), o.time[s.first()]))
+		next = min(next, i.refreshTime(s.first(), o.time[s.first()]))
 	}
 	return next
 }
 
-// refreshOf returns when a pause of a unit, told at sentAt, has to be told again.
-func (i *Initiator) refreshOf(unit int, quanta uint16) int64 {
+// refreshTime returns when a pause of a unit, told at sentAt, has to be told again.
+func (i *Initiator) refreshTime(unit int, quanta uint16) int64 {
 	after := RefreshInterval(quanta, i.config.Speed, i.config.WakeDelay)
 	if i.holds[unit]&CauseRing != 0 {
 		after = min(after, QuantaDuration(quanta, i.config.Speed)/ringRefresh)

@@ -34,7 +34,7 @@ func TestLeastQuantaCanBeRefreshed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		speed := rapid.Int64Range(10*mega, 400*giga).Draw(t, "speed")
 		wake := rapid.Int64Range(0, 20*mega).Draw(t, "wake-up delay")
-		q := leastQuanta(speed, wake)
+		q := minRefreshQuanta(speed, wake)
 		if q == 0 {
 			t.Fatal("0 quanta would resume the peer")
 		}

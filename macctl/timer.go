@@ -5,8 +5,8 @@ package macctl
 type pauseTimer struct {
 	since, expiry int64
 	total         int64 // ns of the pauses before the latest
-	reported      int64 // highest sum ever returned
-	told          bool  // the length of the latest pause was told
+	highest       int64 // highest sum ever returned
+	reported      bool  // the length of the latest pause was told
 }
 
 // load replaces what is left of the timer by a pause of d ns from at on. A pause that is still running at that moment
@@ -17,7 +17,7 @@ func (t *pauseTimer) load(at, d int64) {
 			return // free already, and since when must not change
 		}
 		t.total += t.expiry - t.since
-		t.since, t.told = at, false
+		t.since, t.reported = at, false
 	}
 	t.expiry = max(at+d, t.since)
 }
@@ -26,16 +26,16 @@ func (t *pauseTimer) load(at, d int64) {
 // earlier, and the sum then shrinks; since it feeds counters, it stands still instead until time has caught up.
 func (t *pauseTimer) paused(now int64) int64 {
 	sum := t.total + max(0, min(now, t.expiry)-t.since)
-	t.reported = max(t.reported, sum)
-	return t.reported
+	t.highest = max(t.highest, sum)
+	return t.highest
 }
 
-// ended returns how long the latest pause was, once, when it is over at time now. One that goes on later after all, by a
+// takeEnded returns how long the latest pause was, once, when it is over at time now. One that goes on later after all, by a
 // frame that was received before it ended and looked at afterwards, stays as it was told.
-func (t *pauseTimer) ended(now int64) (ns int64, ok bool) {
-	if t.told || t.expiry == t.since || now < t.expiry {
+func (t *pauseTimer) takeEnded(now int64) (ns int64, ok bool) {
+	if t.reported || t.expiry == t.since || now < t.expiry {
 		return 0, false
 	}
-	t.told = true
+	t.reported = true
 	return t.expiry - t.since, true
 }

@@ -86,7 +86,7 @@ func (c *Collector) collect() *output {
 		collectWatchdog(o, c.cfg.Watchdog())
 	}
 	if c.cfg.Ports != nil {
-		collectConfigured(o, c.cfg.Ports(), &v)
+		collectConfiguredPorts(o, c.cfg.Ports(), &v)
 	}
 	return o
 }
@@ -123,8 +123,8 @@ func collectPools(o *output, b *buffer.Snapshot) {
 	segment("lossy", "shared", b.Lossy.SharedSize, b.Lossy.Used.Shared)
 }
 
-// collectConfigured exports what only the daemon knows: ports whose interface is not there, and calculated headroom.
-func collectConfigured(o *output, ports []Port, v *dataplane.Snapshot) {
+// collectConfiguredPorts exports what only the daemon knows: ports whose interface is not there, and calculated headroom.
+func collectConfiguredPorts(o *output, ports []Port, v *dataplane.Snapshot) {
 	attached := make(map[string]*dataplane.PortSnapshot, len(v.Ports))
 	for i := range v.Ports {
 		attached[v.Ports[i].Config.Name] = &v.Ports[i]
@@ -132,7 +132,7 @@ func collectConfigured(o *output, ports []Port, v *dataplane.Snapshot) {
 	for _, p := range ports {
 		if p.LLDP != nil {
 			o.value(lldpNeighbors, float64(p.LLDP.Neighbors), p.Name)
-			o.value(dcbxMismatch, number(p.LLDP.Mismatch), p.Name)
+			o.value(dcbxMismatch, boolValue(p.LLDP.Mismatch), p.Name)
 		}
 		a := attached[p.Name]
 		if a == nil {
@@ -156,7 +156,7 @@ func collectHeadroom(o *output, p *Port, c *dataplane.PortConfig) {
 	if p.Measurement == nil {
 		return
 	}
-	o.value(headroomManual, number(p.ManualHeadroom), p.Name)
+	o.value(headroomManual, boolValue(p.ManualHeadroom), p.Name)
 	collectMeasurement(o, p.Name, p.Measurement)
 	if p.Headroom != nil {
 		collectMeasured(o, p)

@@ -25,8 +25,8 @@ func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
 	o := c.collect()
 	all := make([]*dto.MetricFamily, 0, numFamilies)
 	for _, f := range byName {
-		if len(o.found[f]) > 0 {
-			all = append(all, &dto.MetricFamily{Name: &fullNames[f], Help: &families[f].help, Type: protoTypes[families[f].kind].Enum(), Metric: o.found[f]})
+		if len(o.series[f]) > 0 {
+			all = append(all, &dto.MetricFamily{Name: &fullNames[f], Help: &families[f].help, Type: protoTypes[families[f].kind].Enum(), Metric: o.series[f]})
 		}
 	}
 	return all, o.err
@@ -45,24 +45,24 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	if o.err != nil {
 		ch <- prometheus.NewInvalidMetric(descs[up], o.err)
 	}
-	for f, list := range o.found {
+	for f, list := range o.series {
 		for _, m := range list {
-			ch <- finished{descs[f], m}
+			ch <- constMetric{descs[f], m}
 		}
 	}
 }
 
-// finished is a metric as a registry takes it.
-type finished struct {
+// constMetric is a metric as a registry takes it.
+type constMetric struct {
 	desc *prometheus.Desc
 	m    *dto.Metric
 }
 
 // Desc implements prometheus.Metric.
-func (f finished) Desc() *prometheus.Desc { return f.desc }
+func (f constMetric) Desc() *prometheus.Desc { return f.desc }
 
 // Write implements prometheus.Metric.
-func (f finished) Write(out *dto.Metric) error {
+func (f constMetric) Write(out *dto.Metric) error {
 	out.Label, out.Counter, out.Gauge, out.Histogram = f.m.Label, f.m.Counter, f.m.Gauge, f.m.Histogram
 	return nil
 }
@@ -89,7 +89,7 @@ func order() (byName []familyID, names [numFamilies]string, sorted [numFamilies]
 // An output takes the metrics of one scrape.
 type output struct {
 	started time.Time
-	found   [numFamilies][]*dto.Metric
+	series  [numFamilies][]*dto.Metric
 	pairs   map[label]*dto.LabelPair // each once
 	err     error                    // a label that cannot be told, such as a port's name that is not UTF-8
 
@@ -134,7 +134,7 @@ func (o *output) metric(f familyID, labels []string) *dto.Metric {
 	for i, at := range sorted[f] {
 		m.Label[i] = o.pair(families[f].labels[at], labels[at])
 	}
-	o.found[f] = append(o.found[f], m)
+	o.series[f] = append(o.series[f], m)
 	return m
 }
 

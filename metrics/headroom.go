@@ -28,12 +28,12 @@ func collectMeasured(o *output, p *Port) {
 	if r.Measured != nil {
 		collectFinding(o, p.Name, r)
 	}
-	collectSpread(o, headroomTrip, &r.RoundTrips, p.Name)
-	collectSpread(o, headroomTurn, &r.Idle, p.Name, "idle")
-	collectSpread(o, headroomTurn, &r.Busy, p.Name, "busy")
-	collectSpread(o, headroomReaction, &r.ReactionsIdle, p.Name, "idle")
-	collectSpread(o, headroomReaction, &r.ReactionsBusy, p.Name, "busy")
-	collectSpread(o, headroomReaction, &r.Reactions, p.Name, "any")
+	collectPercentiles(o, headroomTrip, &r.RoundTrips, p.Name)
+	collectPercentiles(o, headroomTurn, &r.Idle, p.Name, "idle")
+	collectPercentiles(o, headroomTurn, &r.Busy, p.Name, "busy")
+	collectPercentiles(o, headroomReaction, &r.ReactionsIdle, p.Name, "idle")
+	collectPercentiles(o, headroomReaction, &r.ReactionsBusy, p.Name, "busy")
+	collectPercentiles(o, headroomReaction, &r.Reactions, p.Name, "any")
 	for _, told := range []struct {
 		of string
 		d  *headroom.Distribution
@@ -50,12 +50,12 @@ func (o *output) bits(n int64, port, value string) {
 
 // collectLink exports how the two ends get on.
 func collectLink(o *output, port string, r *headroom.Report) {
-	o.value(headroomAgreed, number(r.Agreed), port)
-	o.value(headroomSilent, number(r.PeerSilent), port)
-	o.value(headroomAuto, number(r.Settings.Auto), port)
-	o.value(headroomTold, number(r.ResultAcked), port)
+	o.value(headroomAgreed, boolValue(r.Agreed), port)
+	o.value(headroomSilent, boolValue(r.PeerSilent), port)
+	o.value(headroomAuto, boolValue(r.Settings.Auto), port)
+	o.value(headroomTold, boolValue(r.ResultAcked), port)
 	if r.ControlPasses || r.ControlDiscarded {
-		o.value(headroomPasses, number(r.ControlPasses), port)
+		o.value(headroomPasses, boolValue(r.ControlPasses), port)
 	}
 }
 
@@ -95,8 +95,8 @@ func partName(term string) string { return hyphens.Replace(strings.ToLower(term)
 
 var hyphens = strings.NewReplacer(" ", "-", ",", "")
 
-// collectSpread exports the percentiles of samples, where there are some. The percentile is the last label.
-func collectSpread(o *output, id familyID, d *headroom.Distribution, labels ...string) {
+// collectPercentiles exports the percentiles of samples, where there are some. The percentile is the last label.
+func collectPercentiles(o *output, id familyID, d *headroom.Distribution, labels ...string) {
 	if d.Samples == 0 {
 		return
 	}

@@ -14,9 +14,9 @@ const second = 1e9
 
 func collectPort(o *output, p *dataplane.PortSnapshot) {
 	name, c := p.Config.Name, &p.Counters
-	o.value(portUp, number(p.Up), name)
+	o.value(portUp, boolValue(p.Up), name)
 	o.value(portSpeed, float64(p.Config.Speed), name)
-	o.value(portLoop, number(p.Loop == bridge.LoopShut), name)
+	o.value(portLoop, boolValue(p.Loop == bridge.LoopShut), name)
 	o.value(receiveFrames, float64(c.ReceivedFrames), name)
 	o.value(receiveBytes, float64(c.ReceivedBytes), name)
 	o.value(transmitFrames, float64(c.SentFrames), name)
@@ -55,7 +55,7 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 	collectEgress(o, p)
 }
 
-func number(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -38,12 +38,12 @@ func collectTrunk(o *output, t *dataplane.TrunkSnapshot) {
 // collectHolds exports whom the trunk holds: priorities of a port where PFC is on, and else all of them.
 func collectHolds(o *output, t *dataplane.TrunkSnapshot, port string, held uint8, begun [dataplane.NumPriorities]dataplane.HoldCount, pauses dataplane.HoldCount) {
 	if t.Config.Flow.Mode == macctl.ModePause {
-		o.value(trunkHeld, number(held != 0), t.Config.Name, port, all)
+		o.value(trunkHeld, boolValue(held != 0), t.Config.Name, port, all)
 		o.value(trunkHolds, float64(pauses.Begun), t.Config.Name, port, all)
 		return
 	}
 	for p := range dataplane.NumPriorities {
-		o.value(trunkHeld, number(held>>p&1 == 1), t.Config.Name, port, strconv.Itoa(p))
+		o.value(trunkHeld, boolValue(held>>p&1 == 1), t.Config.Name, port, strconv.Itoa(p))
 		o.value(trunkHolds, float64(begun[p].Begun), t.Config.Name, port, strconv.Itoa(p))
 	}
 }

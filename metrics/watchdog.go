@@ -19,6 +19,6 @@ func collectWatchdog(o *output, queues []deadlock.Status) {
 		o.value(watchdogRecurred, float64(s.Recurred), s.Name, label)
 		o.value(watchdogSent, float64(s.Sent), s.Name, label)
 		o.value(watchdogDropped, float64(s.Dropped), s.Name, label)
-		o.value(watchdogBlocked, number(s.Blocked()), s.Name, label)
+		o.value(watchdogBlocked, boolValue(s.Blocked()), s.Name, label)
 	}
 }

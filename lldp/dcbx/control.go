@@ -8,8 +8,8 @@ type control struct {
 	acked uint32 // the own number that the peer acknowledges
 }
 
-// hear takes the peer's control TLV. It returns false where the peer operates in another version than 0, the only one.
-func (c *control) hear(peer *Control) bool {
+// receive takes the peer's control TLV. It returns false where the peer operates in another version than 0, the only one.
+func (c *control) receive(peer *Control) bool {
 	if peer == nil || peer.Oper != 0 {
 		return false
 	}
@@ -20,8 +20,8 @@ func (c *control) hear(peer *Control) bool {
 // next is the number under which a change will be told.
 func (c *control) next() uint32 { return c.seq + 1 }
 
-// tell takes the next number where a feature has changed and nothing is on its way, and returns whether it did.
-func (c *control) tell(features *[NumKinds]feature) bool {
+// advance takes the next number where a feature has changed and nothing is on its way, and returns whether it did.
+func (c *control) advance(features *[NumKinds]feature) bool {
 	if c.seq != c.acked {
 		return false
 	}

@@ -19,31 +19,31 @@ func NewExchange(l lldp.Config, c Config) *Exchange {
 func (x *Exchange) Configure(l lldp.Config, c Config, now int64) {
 	x.agent.Configure(l, now)
 	x.machine.Configure(c)
-	x.settle(now)
+	x.sync(now)
 }
 
 // SetLink tells whether the link is up.
 func (x *Exchange) SetLink(up bool, now int64) {
 	x.agent.SetLink(up, now)
-	x.settle(now)
+	x.sync(now)
 }
 
 // Stop makes Transmit return a last frame, which says goodbye.
 func (x *Exchange) Stop(now int64) {
 	x.agent.SetOn(false, now)
-	x.settle(now)
+	x.sync(now)
 }
 
 // Receive takes a frame of the link.
 func (x *Exchange) Receive(frame []byte, now int64) {
 	x.agent.Receive(frame, now)
-	x.settle(now)
+	x.sync(now)
 }
 
 // Advance does what is due.
 func (x *Exchange) Advance(now int64) {
 	x.agent.Advance(now)
-	x.settle(now)
+	x.sync(now)
 }
 
 // Next returns when Advance must be called at the latest, math.MaxInt64 where only a frame or a call changes anything.
@@ -69,8 +69,8 @@ func (x *Exchange) Agreement(port string) lldp.Agreement {
 	return a
 }
 
-// settle lets the halves hear of each other.
-func (x *Exchange) settle(now int64) {
+// sync lets the halves hear of each other.
+func (x *Exchange) sync(now int64) {
 	x.machine.Update(x.agent.Neighbours(), x.agent.TooMany(), now)
 	x.agent.SetOrganization(x.machine.Organization(), now)
 }

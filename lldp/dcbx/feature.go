@@ -23,15 +23,15 @@ type feature struct {
 type featureState uint8
 
 const (
-	featureInit    featureState = iota
-	featureNoTLV                // the peer does not tell it
-	featureWait                 // the peer has not acknowledged, or speaks another version of the feature
-	featureTwice                // the peer tells it twice
-	featureOff                  // one end has disabled it
-	featurePeer                 // own end willing, peer not
-	featureOwn                  // peer willing, own end not
-	featureAlike                // both willing or both not, and they want the same
-	featureDiffers              // and they do not
+	featureInit      featureState = iota
+	featureNoTLV                  // the peer does not tell it
+	featureWait                   // the peer has not acknowledged, or speaks another version of the feature
+	featureDuplicate              // the peer tells it twice
+	featureOff                    // one end has disabled it
+	featurePeer                   // own end willing, peer not
+	featureOwn                    // peer willing, own end not
+	featureSame                   // both willing or both not, and they want the same
+	featureDiffers                // and they do not
 )
 
 // init tells own anew.
@@ -41,32 +41,32 @@ func (f *feature) init(c *control) {
 	f.state, f.data, f.on = featureInit, f.own.Data, false
 }
 
-// told is what the peer tells of a feature, nil where it does not, and whether it tells it twice.
-type told struct {
+// peerFeature is what the peer tells of a feature, nil where it does not, and whether it tells it twice.
+type peerFeature struct {
 	*Feature
-	twice bool
+	duplicate bool
 }
 
 // featureStates has, for each state, whether what the peer tells leads there, and what is done then.
 var featureStates = [...]struct {
-	fits  func(f *feature, x told) bool
-	enter func(f *feature, x told)
+	fits  func(f *feature, x peerFeature) bool
+	enter func(f *feature, x peerFeature)
 }{
-	featureInit:    {(*feature).never, (*feature).rest}, // init leads there
-	featureNoTLV:   {(*feature).untold, (*feature).fallSilent},
-	featureWait:    {(*feature).waits, (*feature).rest},
-	featureTwice:   {(*feature).doubled, (*feature).fail},
-	featureOff:     {(*feature).disabled, (*feature).stop},
-	featurePeer:    {(*feature).follows, (*feature).adopt},
-	featureOwn:     {(*feature).leads, (*feature).operate},
-	featureAlike:   {(*feature).compatible, (*feature).operate},
-	featureDiffers: {(*feature).always, (*feature).fail},
+	featureInit:      {(*feature).never, (*feature).keep}, // init leads there
+	featureNoTLV:     {(*feature).missing, (*feature).noTLV},
+	featureWait:      {(*feature).waits, (*feature).keep},
+	featureDuplicate: {(*feature).duplicate, (*feature).fail},
+	featureOff:       {(*feature).disabled, (*feature).stop},
+	featurePeer:      {(*feature).follows, (*feature).adopt},
+	featureOwn:       {(*feature).leads, (*feature).operate},
+	featureSame:      {(*feature).compatible, (*feature).operate},
+	featureDiffers:   {(*feature).always, (*feature).fail},
 }
 
-// hear takes what the peer tells.
-func (f *feature) hear(peer *Legacy, c *control) {
-	x := told{peer.Features[f.kind], peer.Duplicate[f.kind]}
-	if !f.untold(x) && c.acked == f.seq {
+// receive takes what the peer tells.
+func (f *feature) receive(peer *Legacy, c *control) {
+	x := peerFeature{peer.Features[f.kind], peer.Duplicate[f.kind]}
+	if !f.missing(x) && c.acked == f.seq {
 		f.synced = true
 	}
 	f.state = featureInit
@@ -81,20 +81,20 @@ func (f *feature) hear(peer *Legacy, c *control) {
 	}
 }
 
-func (f *feature) never(told) bool    { return false }
-func (f *feature) always(told) bool   { return true }
-func (f *feature) untold(x told) bool { return x.Feature == nil && !x.twice }
+func (f *feature) never(peerFeature) bool     { return false }
+func (f *feature) always(peerFeature) bool    { return true }
+func (f *feature) missing(x peerFeature) bool { return x.Feature == nil && !x.duplicate }
 
-func (f *feature) waits(x told) bool { return !f.synced || !x.twice && x.Oper != 0 }
+func (f *feature) waits(x peerFeature) bool { return !f.synced || !x.duplicate && x.Oper != 0 }
 
-func (f *feature) doubled(x told) bool  { return x.twice }
-func (f *feature) disabled(x told) bool { return !f.own.Enable || !x.Enable }
-func (f *feature) follows(x told) bool  { return f.own.Willing && !x.Willing }
-func (f *feature) leads(x told) bool    { return !f.own.Willing && x.Willing }
+func (f *feature) duplicate(x peerFeature) bool { return x.duplicate }
+func (f *feature) disabled(x peerFeature) bool  { return !f.own.Enable || !x.Enable }
+func (f *feature) follows(x peerFeature) bool   { return f.own.Willing && !x.Willing }
+func (f *feature) leads(x peerFeature) bool     { return !f.own.Willing && x.Willing }
 
 // compatible tells whether both ends want the same. The groups of CEE never contradict each other: each end schedules
 // what it sends.
-func (f *feature) compatible(x told) bool {
+func (f *feature) compatible(x peerFeature) bool {
 	switch {
 	case f.kind == KindGroups && f.version == VersionCEE:
 		return true
@@ -104,18 +104,18 @@ func (f *feature) compatible(x told) bool {
 	return f.own.Data == x.Data
 }
 
-// rest leaves all as it is.
-func (f *feature) rest(told) {}
+// keep leaves all as it is.
+func (f *feature) keep(peerFeature) {}
 
-// fallSilent is an error in CEE, which has every feature told.
-func (f *feature) fallSilent(told) { f.on, f.own.Error = false, f.version == VersionCEE }
+// noTLV is an error in CEE, which has every feature told.
+func (f *feature) noTLV(peerFeature) { f.on, f.own.Error = false, f.version == VersionCEE }
 
-func (f *feature) fail(told)      { f.on, f.own.Error = false, true }
-func (f *feature) stop(told)      { f.on, f.own.Error = false, false }
-func (f *feature) operate(x told) { f.on, f.own.Error = !x.Error, false }
+func (f *feature) fail(peerFeature)      { f.on, f.own.Error = false, true }
+func (f *feature) stop(peerFeature)      { f.on, f.own.Error = false, false }
+func (f *feature) operate(x peerFeature) { f.on, f.own.Error = !x.Error, false }
 
 // adopt operates with what the peer wants.
-func (f *feature) adopt(x told) {
+func (f *feature) adopt(x peerFeature) {
 	f.operate(x)
 	f.data = x.Data
 }

@@ -187,7 +187,7 @@ func ParseIEEE(list []lldp.Organization) *IEEE {
 	if seen == [len(seen)]int{} {
 		return nil
 	}
-	x.dropTwice(seen[:])
+	x.dropDuplicates(seen[:])
 	return &x
 }
 
@@ -215,8 +215,8 @@ func (x *IEEE) take(o lldp.Organization) (ok bool) {
 	return ok
 }
 
-// dropTwice forgets what stands twice: nobody knows which is meant.
-func (x *IEEE) dropTwice(seen []int) {
+// dropDuplicates forgets what stands twice: nobody knows which is meant.
+func (x *IEEE) dropDuplicates(seen []int) {
 	for subtype, n := range seen {
 		if n < 2 {
 			continue

@@ -21,31 +21,31 @@ type Config struct {
 
 // A Machine is DCBX on one port.
 type Machine struct {
-	cfg     Config
-	version Version
-	control control
-	feature [NumKinds]feature
-	told    [NumKinds]Feature // under control.seq
-	hold    hold
+	cfg       Config
+	version   Version
+	control   control
+	feature   [NumKinds]feature
+	announced [NumKinds]Feature // under control.seq
+	holdDown  holdDown
 }
 
 // NewMachine returns a Machine that has heard of nobody.
 func NewMachine(c Config) *Machine {
 	m := &Machine{}
 	m.configure(c)
-	m.hold.force(m.cfg.alone(m.version, m.cfg.lonely()))
+	m.holdDown.set(m.cfg.localOutcome(m.version, m.cfg.noPeerReason()))
 	return m
 }
 
 // Configure changes what the Machine is told. It follows at the next Hear: who configures a port is no peer that changes
 // its mind. Numbers go on, so that what the peer has acknowledged so far is nothing of what is told now.
 func (m *Machine) Configure(c Config) {
-	m.hold.free = 0
-	if !m.version.legacy() || !c.Mode.keeps(m.version) {
+	m.holdDown.free = 0
+	if !m.version.legacy() || !c.Mode.allows(m.version) {
 		m.configure(c)
 		return
 	}
-	m.cfg, m.hold.gap = c, c.Hold
+	m.cfg, m.holdDown.gap = c, c.Hold
 	for k := range m.feature {
 		f := &m.feature[k]
 		now, before := m.own(f.kind), f.own
@@ -54,16 +54,16 @@ func (m *Machine) Configure(c Config) {
 			f.init(&m.control)
 		}
 	}
-	m.tell()
+	m.announce()
 }
 
 func (m *Machine) configure(c Config) {
-	m.cfg, m.hold.gap = c, c.Hold
-	m.speak(c.Mode.start())
+	m.cfg, m.holdDown.gap = c, c.Hold
+	m.setVersion(c.Mode.initialVersion())
 }
 
-// lonely is why the configuration holds without a peer.
-func (c *Config) lonely() Reason {
+// noPeerReason is why the configuration holds without a peer.
+func (c *Config) noPeerReason() Reason {
 	if c.Mode == ModeOff {
 		return ReasonOff
 	}
@@ -73,8 +73,8 @@ func (c *Config) lonely() Reason {
 // forget begins to number anew: there is nobody any more who has acknowledged anything.
 func (m *Machine) forget() { m.control = control{} }
 
-// speak begins to speak a version.
-func (m *Machine) speak(v Version) {
+// setVersion begins to speak a version.
+func (m *Machine) setVersion(v Version) {
 	m.version = v
 	m.control = control{seq: m.control.seq, acked: m.control.seq}
 	if !v.legacy() {
@@ -85,7 +85,7 @@ func (m *Machine) speak(v Version) {
 		*f = feature{kind: Kind(k), version: v, own: m.own(Kind(k))}
 		f.init(&m.control)
 	}
-	m.tell()
+	m.announce()
 }
 
 // own is what the configuration says of a feature.
@@ -96,7 +96,7 @@ func (m *Machine) own(k Kind) Feature {
 	case KindGroups:
 		own.Data = c.Queues.groupsOf(m.version)
 	case KindPFC:
-		own.Willing, own.Enable, own.Reserved = c.follows(), c.CanPFC, c.LegacyBit&reservedFeature
+		own.Willing, own.Enable, own.Reserved = c.willingPFC(), c.CanPFC, c.LegacyBit&reservedFeature
 		own.Data = pfcData(m.version, c.PFC)
 	default:
 		own.Data = appData(c.Apps)
@@ -104,49 +104,49 @@ func (m *Machine) own(k Kind) Feature {
 	return own
 }
 
-// tell tells what has changed, if it may.
-func (m *Machine) tell() {
-	if !m.control.tell(&m.feature) {
+// announce tells what has changed, if it may.
+func (m *Machine) announce() {
+	if !m.control.advance(&m.feature) {
 		return
 	}
 	for k := range m.feature {
-		m.told[k] = m.feature[k].own
+		m.announced[k] = m.feature[k].own
 	}
 }
 
-// tells returns whether a feature is told at all.
-func (m *Machine) tells(k Kind) bool {
+// announces returns whether a feature is told at all.
+func (m *Machine) announces(k Kind) bool {
 	return m.version.types()[k] != 0 && (k != KindApplication || len(m.feature[k].own.Data) > 0)
 }
 
 // Update takes what the neighbours of the port have told. crowded says that there are more. To hear the same again changes
 // nothing.
 func (m *Machine) Update(neighbours []*lldp.Neighbour, crowded bool, now int64) {
-	m.hold.want(m.decide(neighbours, crowded), now)
+	m.holdDown.propose(m.decide(neighbours, crowded), now)
 }
 
 // decide says what follows.
 func (m *Machine) decide(neighbours []*lldp.Neighbour, crowded bool) Outcome {
 	switch {
 	case m.cfg.Mode == ModeOff:
-		return m.cfg.alone(m.version, ReasonOff)
+		return m.cfg.localOutcome(m.version, ReasonOff)
 	case len(neighbours) == 0:
-		if m.version != m.cfg.Mode.start() || m.control.ack != 0 || m.control.acked != 0 {
+		if m.version != m.cfg.Mode.initialVersion() || m.control.ack != 0 || m.control.acked != 0 {
 			m.forget()
-			m.speak(m.cfg.Mode.start())
+			m.setVersion(m.cfg.Mode.initialVersion())
 		}
-		return m.cfg.alone(m.version, ReasonNoPeer)
+		return m.cfg.localOutcome(m.version, ReasonNoPeer)
 	case len(neighbours) > 1 || crowded:
-		return m.cfg.alone(m.version, ReasonSeveral)
+		return m.cfg.localOutcome(m.version, ReasonSeveral)
 	}
 	n := neighbours[0]
 	if v := m.cfg.Mode.detect(m.version, n.Organization); v != m.version {
-		m.speak(v)
+		m.setVersion(v)
 	}
 	if m.version.legacy() {
 		return m.decideLegacy(n)
 	}
-	o := m.cfg.alone(m.version, ReasonNoPeer)
+	o := m.cfg.localOutcome(m.version, ReasonNoPeer)
 	if peer := ParseIEEE(n.Organization); peer != nil {
 		o.Peer = true
 		m.cfg.decideIEEE(peer, n.Source, &o)
@@ -155,23 +155,23 @@ func (m *Machine) decide(neighbours []*lldp.Neighbour, crowded bool) Outcome {
 }
 
 func (m *Machine) decideLegacy(n *lldp.Neighbour) Outcome {
-	o := m.cfg.alone(m.version, ReasonNoPeer)
+	o := m.cfg.localOutcome(m.version, ReasonNoPeer)
 	peer := ParseLegacy(n.Organization, m.version)
-	if peer == nil || !m.control.hear(peer.Control) {
+	if peer == nil || !m.control.receive(peer.Control) {
 		return o
 	}
 	o.Peer = true
 	for k := range m.feature {
-		if m.tells(Kind(k)) {
-			m.feature[k].hear(peer, &m.control)
+		if m.announces(Kind(k)) {
+			m.feature[k].receive(peer, &m.control)
 		}
 	}
-	m.tell()
+	m.announce()
 	o.setPFC(m.legacyPFC(peer.Features[KindPFC]))
 	if f := peer.Features[KindPFC]; f != nil {
 		o.Measures = f.Reserved&m.cfg.LegacyBit != 0
 	}
-	before := &m.hold.inForce
+	before := &m.holdDown.inForce
 	if f := &m.feature[KindGroups]; f.state == featureWait && f.own.Willing && before.ETSAdopted && before.Version == m.version {
 		o.Queues, o.ETSAdopted = before.Queues, true // until the peer has acknowledged
 	} else if f.on && f.state == featurePeer {
@@ -184,29 +184,29 @@ func (m *Machine) decideLegacy(n *lldp.Neighbour) Outcome {
 
 // legacyPFC says which priorities are lossless. Where the ends do not fit together PFC does not operate in CEE and CIN;
 // here it does for the priorities that both have, as in the IEEE version.
-func (m *Machine) legacyPFC(remote *Feature) verdict {
+func (m *Machine) legacyPFC(remote *Feature) pfcDecision {
 	f := &m.feature[KindPFC]
-	alone := func(why Reason) verdict { return verdict{enable: m.cfg.PFC, reason: why} }
+	alone := func(why Reason) pfcDecision { return pfcDecision{enable: m.cfg.PFC, reason: why} }
 	switch f.state {
 	case featureInit, featureWait:
-		if o := &m.hold.inForce; f.own.Willing && o.Reason == ReasonPeer && o.Version == m.version {
-			return verdict{enable: o.PFC, reason: ReasonPeer} // until the peer has acknowledged
+		if o := &m.holdDown.inForce; f.own.Willing && o.Reason == ReasonPeer && o.Version == m.version {
+			return pfcDecision{enable: o.PFC, reason: ReasonPeer} // until the peer has acknowledged
 		}
 		return alone(ReasonWaiting)
 	case featureNoTLV:
 		return alone(ReasonNoTLV)
-	case featureTwice:
+	case featureDuplicate:
 		return alone(ReasonDuplicate)
 	case featureOff:
-		return verdict{reason: ReasonDisabled, mismatch: m.cfg.PFC != 0 || remote.Enable && remote.Data[0] != 0}
+		return pfcDecision{reason: ReasonDisabled, mismatch: m.cfg.PFC != 0 || remote.Enable && remote.Data[0] != 0}
 	case featureDiffers:
-		return verdict{enable: m.cfg.PFC & remote.Data[0], reason: ReasonMismatch, mismatch: true}
+		return pfcDecision{enable: m.cfg.PFC & remote.Data[0], reason: ReasonMismatch, mismatch: true}
 	}
 	switch {
 	case !f.on:
-		return verdict{enable: m.cfg.PFC & remote.Data[0], reason: ReasonPeerError, mismatch: true}
+		return pfcDecision{enable: m.cfg.PFC & remote.Data[0], reason: ReasonPeerError, mismatch: true}
 	case f.state == featurePeer:
-		return verdict{enable: f.data[0], reason: ReasonPeer}
+		return pfcDecision{enable: f.data[0], reason: ReasonPeer}
 	}
 	return alone(ReasonOwn)
 }
@@ -223,10 +223,10 @@ func (m *Machine) measures() bool {
 }
 
 // Next returns when Hear must be called at the latest, math.MaxInt64 where nothing is due.
-func (m *Machine) Next() int64 { return m.hold.next() }
+func (m *Machine) Next() int64 { return m.holdDown.next() }
 
 // Outcome returns what is in force.
-func (m *Machine) Outcome() Outcome { return m.hold.inForce }
+func (m *Machine) Outcome() Outcome { return m.holdDown.inForce }
 
 // Organization returns the TLVs to tell.
 func (m *Machine) Organization() []lldp.Organization {
@@ -234,21 +234,21 @@ func (m *Machine) Organization() []lldp.Organization {
 	case m.version == VersionNone:
 		return nil
 	case m.version.legacy():
-		return []lldp.Organization{m.tellLegacy()}
+		return []lldp.Organization{m.organizationLegacy()}
 	}
-	return m.tellIEEE()
+	return m.organizationIEEE()
 }
 
-// tellIEEE tells the configuration, or what was taken over from the peer.
-func (m *Machine) tellIEEE() []lldp.Organization {
-	c, o := &m.cfg, &m.hold.inForce
+// organizationIEEE tells the configuration, or what was taken over from the peer.
+func (m *Machine) organizationIEEE() []lldp.Organization {
+	c, o := &m.cfg, &m.holdDown.inForce
 	ets := c.Queues.ets(c.Willing)
 	recommend := ets
 	if o.ETSAdopted && o.Version == VersionIEEE {
 		ets = o.ets
 		ets.Willing = c.Willing
 	}
-	pfc := PFC{Willing: c.follows(), Reserved: c.IEEEBit & reservedPFC, Cap: 8, Enable: c.PFC}
+	pfc := PFC{Willing: c.willingPFC(), Reserved: c.IEEEBit & reservedPFC, Cap: 8, Enable: c.PFC}
 	if o.Reason == ReasonPeer || o.Reason == ReasonTiePeer {
 		pfc.Enable = o.PFC
 	}
@@ -259,12 +259,12 @@ func (m *Machine) tellIEEE() []lldp.Organization {
 	return all
 }
 
-// tellLegacy tells the configuration, whatever the peer has: an end does not repeat there what it took over.
-func (m *Machine) tellLegacy() lldp.Organization {
+// organizationLegacy tells the configuration, whatever the peer has: an end does not repeat there what it took over.
+func (m *Machine) organizationLegacy() lldp.Organization {
 	x := Legacy{Version: m.version, Control: &Control{Seq: m.control.seq, Ack: m.control.ack}}
 	for k := range m.feature {
-		if m.tells(Kind(k)) {
-			x.Features[k] = &m.told[k]
+		if m.announces(Kind(k)) {
+			x.Features[k] = &m.announced[k]
 		}
 	}
 	return x.organization()

@@ -34,20 +34,20 @@ func TestFeatureStates(t *testing.T) {
 		peer  lldp.Organization
 		state featureState
 		err   bool
-		v     verdict
+		v     pfcDecision
 	}{
-		{"not told", end(1, 8), ceePeer(1, 1, nil), featureNoTLV, true, verdict{8, ReasonNoTLV, false}},
-		{"not acknowledged", end(1, 8), ceePeer(1, 0, same), featureWait, false, verdict{8, ReasonWaiting, false}},
-		{"something else acknowledged", end(1, 8), ceePeer(1, 7, same), featureWait, false, verdict{8, ReasonWaiting, false}},
-		{"another version", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Oper = 1 })), featureWait, false, verdict{8, ReasonWaiting, false}},
-		{"disabled by the peer", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff, false, verdict{0, ReasonDisabled, true}},
-		{"disabled by both", end(1, 0, noPFC), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff, false, verdict{0, ReasonDisabled, false}},
-		{"own end follows", end(1, 0x10, willing), ceePeer(1, 1, same), featurePeer, false, verdict{8, ReasonPeer, false}},
-		{"own end follows a peer that sees an error", end(1, 0x18, willing), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featurePeer, false, verdict{8, ReasonPeerError, true}},
-		{"the peer follows", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Willing, f.Data = true, "\x10\x08" })), featureOwn, false, verdict{8, ReasonOwn, false}},
-		{"alike", end(1, 8), ceePeer(1, 1, same), featureAlike, false, verdict{8, ReasonOwn, false}},
-		{"alike, and the peer sees an error", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featureAlike, false, verdict{8, ReasonPeerError, true}},
-		{"different", end(1, 0x18), ceePeer(1, 1, same), featureDiffers, true, verdict{8, ReasonMismatch, true}},
+		{"not told", end(1, 8), ceePeer(1, 1, nil), featureNoTLV, true, pfcDecision{8, ReasonNoTLV, false}},
+		{"not acknowledged", end(1, 8), ceePeer(1, 0, same), featureWait, false, pfcDecision{8, ReasonWaiting, false}},
+		{"something else acknowledged", end(1, 8), ceePeer(1, 7, same), featureWait, false, pfcDecision{8, ReasonWaiting, false}},
+		{"another version", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Oper = 1 })), featureWait, false, pfcDecision{8, ReasonWaiting, false}},
+		{"disabled by the peer", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff, false, pfcDecision{0, ReasonDisabled, true}},
+		{"disabled by both", end(1, 0, noPFC), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff, false, pfcDecision{0, ReasonDisabled, false}},
+		{"own end follows", end(1, 0x10, willing), ceePeer(1, 1, same), featurePeer, false, pfcDecision{8, ReasonPeer, false}},
+		{"own end follows a peer that sees an error", end(1, 0x18, willing), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featurePeer, false, pfcDecision{8, ReasonPeerError, true}},
+		{"the peer follows", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Willing, f.Data = true, "\x10\x08" })), featureOwn, false, pfcDecision{8, ReasonOwn, false}},
+		{"alike", end(1, 8), ceePeer(1, 1, same), featureSame, false, pfcDecision{8, ReasonOwn, false}},
+		{"alike, and the peer sees an error", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featureSame, false, pfcDecision{8, ReasonPeerError, true}},
+		{"different", end(1, 0x18), ceePeer(1, 1, same), featureDiffers, true, pfcDecision{8, ReasonMismatch, true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestFeatureStates(t *testing.T) {
 			m.Update([]*lldp.Neighbour{neighbour(tt.peer)}, false, 0) // the version is detected here
 			f := &m.feature[KindPFC]
 			o := m.Outcome()
-			got := verdict{o.PFC, o.Reason, o.Mismatch}
+			got := pfcDecision{o.PFC, o.Reason, o.Mismatch}
 			if f.state != tt.state || f.own.Error != tt.err || got != tt.v {
 				t.Errorf("got state %d, error %t, %+v; want %d, %t, %+v", f.state, f.own.Error, got, tt.state, tt.err, tt.v)
 			}

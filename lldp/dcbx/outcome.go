@@ -17,9 +17,9 @@ type Outcome struct {
 	ets ETS // that was adopted
 }
 
-func (o *Outcome) setPFC(v verdict) { o.PFC, o.Reason, o.Mismatch = v.enable, v.reason, v.mismatch }
+func (o *Outcome) setPFC(v pfcDecision) { o.PFC, o.Reason, o.Mismatch = v.enable, v.reason, v.mismatch }
 
-// alone is what holds without a peer.
-func (c *Config) alone(v Version, why Reason) Outcome {
+// localOutcome is what holds without a peer.
+func (c *Config) localOutcome(v Version, why Reason) Outcome {
 	return Outcome{Version: v, PFC: c.PFC, Reason: why, Queues: c.Queues}
 }

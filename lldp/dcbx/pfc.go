@@ -34,8 +34,8 @@ func (r Reason) String() string {
 	return "?"
 }
 
-// A verdict is what follows for PFC from an exchange.
-type verdict struct {
+// A pfcDecision is what follows for PFC from an exchange.
+type pfcDecision struct {
 	enable   uint8 // priorities that are lossless
 	reason   Reason
 	mismatch bool

@@ -71,39 +71,39 @@ func TestWhichPrioritiesAreLossless(t *testing.T) {
 		versions []Version
 		own      Config
 		peer     peer
-		want     verdict
+		want     pfcDecision
 	}{
-		{"own rules", all, end(1, 0x18), peer{willing: true, mask: 0x30}, verdict{0x18, ReasonOwn, false}},
-		{"the peer's rules", all, end(1, 0x18, willing), peer{mask: 0x30}, verdict{0x30, ReasonPeer, false}},
-		{"both follow, the peer's address is higher", ieee, end(1, 0x18, willing), peer{willing: true, mask: 0x30}, verdict{0x30, ReasonTiePeer, false}},
-		{"both follow, the own address is higher", ieee, end(10, 0x18, willing), peer{willing: true, mask: 0x30}, verdict{0x18, ReasonTieOwn, false}},
-		{"both follow, the lower address decides", ieee, end(1, 0x18, willing, lowerWins), peer{willing: true, mask: 0x30}, verdict{0x18, ReasonTieOwn, false}},
-		{"both follow, and have the same", old, end(1, 0x18, willing), peer{willing: true, mask: 0x18}, verdict{0x18, ReasonOwn, false}},
-		{"both follow, and differ", old, end(1, 0x18, willing), peer{willing: true, mask: 0x30}, verdict{0x10, ReasonMismatch, true}},
-		{"neither follows, and they have the same", all, end(1, 0x18), peer{mask: 0x18}, verdict{0x18, ReasonOwn, false}},
-		{"neither follows, and they differ", all, end(1, 0x18), peer{mask: 0x30}, verdict{0x10, ReasonMismatch, true}},
-		{"the peer sees an error", old, end(1, 0x18), peer{mask: 0x18, sees: true}, verdict{0x18, ReasonPeerError, true}},
-		{"the peer sees an error, and has others", old, end(1, 0x18, willing), peer{mask: 0x30, sees: true}, verdict{0x10, ReasonPeerError, true}},
+		{"own rules", all, end(1, 0x18), peer{willing: true, mask: 0x30}, pfcDecision{0x18, ReasonOwn, false}},
+		{"the peer's rules", all, end(1, 0x18, willing), peer{mask: 0x30}, pfcDecision{0x30, ReasonPeer, false}},
+		{"both follow, the peer's address is higher", ieee, end(1, 0x18, willing), peer{willing: true, mask: 0x30}, pfcDecision{0x30, ReasonTiePeer, false}},
+		{"both follow, the own address is higher", ieee, end(10, 0x18, willing), peer{willing: true, mask: 0x30}, pfcDecision{0x18, ReasonTieOwn, false}},
+		{"both follow, the lower address decides", ieee, end(1, 0x18, willing, lowerWins), peer{willing: true, mask: 0x30}, pfcDecision{0x18, ReasonTieOwn, false}},
+		{"both follow, and have the same", old, end(1, 0x18, willing), peer{willing: true, mask: 0x18}, pfcDecision{0x18, ReasonOwn, false}},
+		{"both follow, and differ", old, end(1, 0x18, willing), peer{willing: true, mask: 0x30}, pfcDecision{0x10, ReasonMismatch, true}},
+		{"neither follows, and they have the same", all, end(1, 0x18), peer{mask: 0x18}, pfcDecision{0x18, ReasonOwn, false}},
+		{"neither follows, and they differ", all, end(1, 0x18), peer{mask: 0x30}, pfcDecision{0x10, ReasonMismatch, true}},
+		{"the peer sees an error", old, end(1, 0x18), peer{mask: 0x18, sees: true}, pfcDecision{0x18, ReasonPeerError, true}},
+		{"the peer sees an error, and has others", old, end(1, 0x18, willing), peer{mask: 0x30, sees: true}, pfcDecision{0x10, ReasonPeerError, true}},
 
-		{"own port without PFC", ieee, end(1, 0, noPFC), peer{mask: 0x18}, verdict{0, ReasonMismatch, true}},
-		{"own port without PFC", old, end(1, 0, noPFC), peer{mask: 0x18}, verdict{0, ReasonDisabled, true}},
-		{"own port without PFC, willing", ieee, end(1, 0, noPFC, willing), peer{mask: 0x18}, verdict{0, ReasonMismatch, true}},
-		{"own port without PFC, willing", old, end(1, 0, noPFC, willing), peer{mask: 0x18}, verdict{0, ReasonDisabled, true}},
-		{"the peer's port without PFC", ieee, end(1, 0x18), peer{noPFC: true}, verdict{0, ReasonMismatch, true}},
-		{"the peer's port without PFC", old, end(1, 0x18), peer{noPFC: true, willing: true}, verdict{0, ReasonDisabled, true}},
-		{"the peer's port without PFC, own end follows", ieee, end(1, 0x18, willing), peer{noPFC: true}, verdict{0, ReasonPeer, false}},
-		{"the peer's port without PFC, own end follows", old, end(1, 0x18, willing), peer{noPFC: true}, verdict{0, ReasonDisabled, true}},
-		{"both without PFC", ieee, end(1, 0, noPFC), peer{noPFC: true}, verdict{0, ReasonOwn, false}},
-		{"both without PFC", old, end(1, 0, noPFC), peer{noPFC: true}, verdict{0, ReasonDisabled, false}},
-		{"own port without PFC, the peer's with and no priority", old, end(1, 0, noPFC), peer{}, verdict{0, ReasonDisabled, false}},
+		{"own port without PFC", ieee, end(1, 0, noPFC), peer{mask: 0x18}, pfcDecision{0, ReasonMismatch, true}},
+		{"own port without PFC", old, end(1, 0, noPFC), peer{mask: 0x18}, pfcDecision{0, ReasonDisabled, true}},
+		{"own port without PFC, willing", ieee, end(1, 0, noPFC, willing), peer{mask: 0x18}, pfcDecision{0, ReasonMismatch, true}},
+		{"own port without PFC, willing", old, end(1, 0, noPFC, willing), peer{mask: 0x18}, pfcDecision{0, ReasonDisabled, true}},
+		{"the peer's port without PFC", ieee, end(1, 0x18), peer{noPFC: true}, pfcDecision{0, ReasonMismatch, true}},
+		{"the peer's port without PFC", old, end(1, 0x18), peer{noPFC: true, willing: true}, pfcDecision{0, ReasonDisabled, true}},
+		{"the peer's port without PFC, own end follows", ieee, end(1, 0x18, willing), peer{noPFC: true}, pfcDecision{0, ReasonPeer, false}},
+		{"the peer's port without PFC, own end follows", old, end(1, 0x18, willing), peer{noPFC: true}, pfcDecision{0, ReasonDisabled, true}},
+		{"both without PFC", ieee, end(1, 0, noPFC), peer{noPFC: true}, pfcDecision{0, ReasonOwn, false}},
+		{"both without PFC", old, end(1, 0, noPFC), peer{noPFC: true}, pfcDecision{0, ReasonDisabled, false}},
+		{"own port without PFC, the peer's with and no priority", old, end(1, 0, noPFC), peer{}, pfcDecision{0, ReasonDisabled, false}},
 
-		{"no PFC told", all, end(1, 0x18, willing), peer{silent: true}, verdict{0x18, ReasonNoTLV, false}},
-		{"PFC told twice", all, end(1, 0x18, willing), peer{twice: true, mask: 0x30}, verdict{0x18, ReasonDuplicate, false}},
+		{"no PFC told", all, end(1, 0x18, willing), peer{silent: true}, pfcDecision{0x18, ReasonNoTLV, false}},
+		{"PFC told twice", all, end(1, 0x18, willing), peer{twice: true, mask: 0x30}, pfcDecision{0x18, ReasonDuplicate, false}},
 	} {
 		for _, v := range tt.versions {
 			t.Run(fmt.Sprintf("%v: %s", v, tt.name), func(t *testing.T) {
 				o := hears(tt.own, v, tt.peer).Outcome()
-				if got := (verdict{o.PFC, o.Reason, o.Mismatch}); got != tt.want || !o.Peer || o.Version != v {
+				if got := (pfcDecision{o.PFC, o.Reason, o.Mismatch}); got != tt.want || !o.Peer || o.Version != v {
 					t.Errorf("got %+v, %v, peer %t\nwant %+v", got, o.Version, o.Peer, tt.want)
 				}
 			})

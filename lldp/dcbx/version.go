@@ -45,22 +45,22 @@ const (
 	ModeAuto = Mode(VersionCIN + 1)
 )
 
-// start is the version with which a mode begins.
-func (m Mode) start() Version {
+// initialVersion is the version with which a mode begins.
+func (m Mode) initialVersion() Version {
 	if m == ModeAuto {
 		return VersionIEEE
 	}
 	return Version(m)
 }
 
-// keeps tells whether a mode leaves the version as it is that is spoken with a peer.
-func (m Mode) keeps(v Version) bool { return m == ModeAuto || m == Mode(v) }
+// allows tells whether a mode leaves the version as it is that is spoken with a peer.
+func (m Mode) allows(v Version) bool { return m == ModeAuto || m == Mode(v) }
 
 // detect returns the version to speak with a peer that told list, being in version v. Two are never spoken at once, and
 // a peer that speaks several is answered in the newest one.
 func (m Mode) detect(v Version, list []lldp.Organization) Version {
 	if m != ModeAuto {
-		return m.start()
+		return m.initialVersion()
 	}
 	for _, spoken := range Versions(list) {
 		return spoken

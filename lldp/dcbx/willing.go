@@ -9,29 +9,29 @@ import "bytes"
 //	yes          no            peer's
 //	yes          yes           those of the end whose MAC address decides
 //	no           no            own; where they differ, those that both have: a priority that only one end pauses loses frames
-func (c *Config) symmetric(peer *PFC, mac [6]byte) verdict {
-	willing := c.follows()
+func (c *Config) symmetric(peer *PFC, mac [6]byte) pfcDecision {
+	willing := c.willingPFC()
 	switch {
 	case willing && !peer.Willing:
-		return verdict{enable: peer.Enable, reason: ReasonPeer}
-	case willing && c.rules(mac):
-		return verdict{enable: c.PFC, reason: ReasonTieOwn}
+		return pfcDecision{enable: peer.Enable, reason: ReasonPeer}
+	case willing && c.winsTie(mac):
+		return pfcDecision{enable: c.PFC, reason: ReasonTieOwn}
 	case willing:
-		return verdict{enable: peer.Enable, reason: ReasonTiePeer}
+		return pfcDecision{enable: peer.Enable, reason: ReasonTiePeer}
 	case peer.Willing || peer.Enable == c.PFC:
-		return verdict{enable: c.PFC, reason: ReasonOwn}
+		return pfcDecision{enable: c.PFC, reason: ReasonOwn}
 	}
-	return verdict{enable: c.PFC & peer.Enable, reason: ReasonMismatch, mismatch: true}
+	return pfcDecision{enable: c.PFC & peer.Enable, reason: ReasonMismatch, mismatch: true}
 }
 
-// rules tells whether this end decides where both are willing. Implementations differ in which address wins.
-func (c *Config) rules(peer [6]byte) bool {
+// winsTie tells whether this end decides where both are willing. Implementations differ in which address wins.
+func (c *Config) winsTie(peer [6]byte) bool {
 	higher := bytes.Compare(c.MAC[:], peer[:]) >= 0
 	return higher == c.HigherWins
 }
 
-// follows tells whether this end takes over what the peer has. A port without PFC cannot.
-func (c *Config) follows() bool { return c.Willing && c.CanPFC }
+// willingPFC tells whether this end takes over what the peer has. A port without PFC cannot.
+func (c *Config) willingPFC() bool { return c.Willing && c.CanPFC }
 
 // decideIEEE fills in what follows from the IEEE TLVs of the only neighbour.
 func (c *Config) decideIEEE(peer *IEEE, mac [6]byte, o *Outcome) {
