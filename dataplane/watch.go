@@ -38,7 +38,7 @@ func (s *Switch) ReadWatch(i int, queue uint8, now int64, r *WatchReading) {
 			r.Dropped += p.count.QueueDiscarded[q]
 		}
 	}
-	r.PausedNs, r.PausedNow = p.receiver.UnitTime(queue, now)
+	r.PausedNs, r.PausedNow = p.receiver.PausedTime(queue, now), p.receiver.PausedUnit(queue, now)
 	r.Requested = r.PausedNow || p.receiver.Requested(queue, now)
 	r.Xoffs, r.Session = p.receiver.Xoffs(queue), p.session
 }

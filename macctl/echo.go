@@ -2,20 +2,20 @@ package macctl
 
 import "encoding/binary"
 
-// Operations of echo frames, which ask how frames pass a link. Unlike those of measurement frames they need no agreement.
+// Operations of echo frames, which try how frames pass a link. They need no agreement of the two ends.
 const (
 	echoRequest uint16 = 6
 	echoAnswer  uint16 = 7
 )
 
-// EchoAddress is the destination of requests that bridges between the ends would forward: locally administered, next to that
-// of loop probes.
+// EchoAddress is the destination of requests that bridges between the ends forward. It is a locally administered group
+// address, next to that of loop probes.
 var EchoAddress = [6]byte{0x03, 0x50, 0x46, 0x43, 0x00, 0x02}
 
-// An EchoPath is how an echo frame goes.
+// An EchoPath is how an echo frame is addressed, and so which devices pass it on.
 type EchoPath uint8
 
-// The ways.
+// The paths.
 const (
 	PathControl  EchoPath = iota // as PAUSE and PFC do: EtherType 0x8808 to GroupAddress
 	PathFallback                 // as an ordinary frame to FallbackAddress, which bridges keep
@@ -23,7 +23,7 @@ const (
 	NumPaths
 )
 
-// A Checksum tells how the checksum of a request arrived that had left it to the link to finish.
+// A Checksum says how a checksum arrived that the request had left to the link to finish.
 type Checksum uint8
 
 // The states of a checksum.
@@ -31,20 +31,23 @@ const (
 	ChecksumNone       Checksum = iota // none was asked for
 	ChecksumRight                      // finished
 	ChecksumUnfinished                 // left to the receiver, and marked so
-	ChecksumWrong                      // unfinished, and nothing says so
+	ChecksumWrong                      // unfinished, and not marked
 )
 
 // An Echo is the contents of an echo frame.
 type Echo struct {
-	Answer         bool
-	Session        uint16 // of the end that asks
-	Sequence       uint32
-	Received, Sent int64    // ns of the answering end's clock; of an answer
-	Octets         int      // of a request: how long its answer is to be; of an answer: how long the request was that came. With its tag
-	Path           EchoPath // of a request: how the answer is to come; of an answer: how the request came
-	Tagged         bool     // of a request: the answer is to have its tag; of an answer: the request came with a tag, TCI
-	TCI            uint16   // likewise
-	Checksum       Checksum // of an answer; of a request: any but ChecksumNone says that its checksum is to be looked at
+	Answer   bool
+	Session  uint16 // of the requesting end
+	Sequence uint32
+
+	Received, Sent int64 // answer: ns of the answering end's clock
+
+	// A request states how its answer is to come. The answer states how the request came.
+	Octets   int      // length with the tag
+	Path     EchoPath // addressing
+	Tagged   bool     // has a tag
+	TCI      uint16   // of the tag
+	Checksum Checksum // request: any but ChecksumNone asks for a look at the checksum; answer: what was found
 }
 
 // An EchoFrame is an Echo as received.
@@ -77,9 +80,8 @@ const (
 	typeTag   = 0x8100
 )
 
-// AppendEcho appends an echo frame of that many octets, at least FrameSize and its tag, and returns the longer slice. to is the
-// station that asked, for an answer by PathBridged; tagged says whether the frame has the tag tci, which one by PathControl
-// never has.
+// AppendEcho appends an echo frame of that many octets, at least FrameSize and its tag, and returns the longer slice.
+// An answer by PathBridged goes to the station to. With tagged the frame has the tag tci, but never by PathControl.
 //
 //	 6 octets: destination
 //	 6 octets: source
@@ -97,24 +99,25 @@ const (
 //	 2 octets: octets
 //	 2 octets: TCI
 //	 1 octet:  bit 0 tagged, bits 1-2 checksum
-//	 1 octet:  way
+//	 1 octet:  path
 //	 2 octets: zero
 //	 2 octets: checksum, zero where the link is to finish it
 //	 6 octets: a pattern
 //	 rest:     zero
-func (f *MeasurementFormat) AppendEcho(b []byte, to, source [6]byte, way EchoPath, octets int, tagged bool, tci uint16, e Echo) []byte {
+func (f *MeasurementFormat) AppendEcho(
+	b []byte, to, source [6]byte, path EchoPath, octets int, tagged bool, tci uint16, e Echo) []byte {
 	start, shift := len(b), 0
-	if tagged && way != PathControl {
+	if tagged && path != PathControl {
 		shift = tagOctets
 	}
 	b = append(b, make([]byte, max(octets, FrameSize+shift))...)
 	w := b[start:]
 	kind, operation := f.Fallback, echoRequest
 	switch {
-	case way == PathControl:
+	case path == PathControl:
 		kind = EtherType
 		to = GroupAddress
-	case way == PathFallback:
+	case path == PathFallback:
 		to = FallbackAddress
 	case !e.Answer:
 		to = EchoAddress
@@ -166,20 +169,22 @@ func internetChecksum(b []byte) uint16 {
 	return uint16(s>>16 + s)
 }
 
-// RecognizesEcho reports whether b, with or without a tag, is an echo frame of this format, whatever else may be wrong with it.
+// RecognizesEcho reports whether b, with or without a tag, is an echo frame of this format, whatever else may be wrong
+// with it.
 func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
 	w, _ := skipTag(b)
-	if len(w) < operationOffset+2 || [3]byte(w[identifierOffset:]) != f.Identifier || binary.BigEndian.Uint16(w[opcodeOffset:]) != f.Opcode {
+	if len(w) < operationOffset+2 || [3]byte(w[identifierOffset:]) != f.Identifier ||
+		binary.BigEndian.Uint16(w[opcodeOffset:]) != f.Opcode {
 		return false
 	}
 	kind, operation := binary.BigEndian.Uint16(w[typeOffset:]), binary.BigEndian.Uint16(w[operationOffset:])
 	return (kind == EtherType || kind == f.Fallback) && (operation == echoRequest || operation == echoAnswer)
 }
 
-// isStation tells whether an address can be that of a station: no group, and not zero.
+// isStation reports whether an address can be that of a station: no group, and not zero.
 func isStation(address [6]byte) bool { return address[0]&1 == 0 && address != [6]byte{} }
 
-// skipTag returns b such that the offsets of an untagged frame hold from the EtherType on.
+// skipTag returns b such that the offsets of an skipTag frame hold from the EtherType on.
 func skipTag(b []byte) (w []byte, tagged bool) {
 	if len(b) >= typeOffset+tagOctets+2 && binary.BigEndian.Uint16(b[typeOffset:]) == typeTag {
 		return b[tagOctets:], true
@@ -187,9 +192,9 @@ func skipTag(b []byte) (w []byte, tagged bool) {
 	return b, false
 }
 
-// ParseEcho reads a frame that RecognizesEcho has accepted. The reason is ReasonNone, or why the frame is not for this port:
-// ReasonTruncated, ReasonDestination (neither a group of its way nor own, or from a group or nobody, which has no answer),
-// ReasonOpcode (a version or a way that is not known).
+// ParseEcho reads a frame that RecognizesEcho has accepted. The reason is ReasonNone, or why the frame is not for this
+// port: ReasonTruncated, ReasonDestination (neither the group of its path nor own, or from a source that no answer
+// reaches), ReasonOpcode (an unknown version or path).
 func (f *MeasurementFormat) ParseEcho(b []byte, own [6]byte) (e EchoFrame, reason Reason) {
 	w, tagged := skipTag(b)
 	if len(w) < FrameSize {

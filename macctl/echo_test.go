@@ -16,9 +16,12 @@ var (
 func TestEchoRoundTrip(t *testing.T) {
 	f := DefaultMeasurementFormat
 	rapid.Check(t, func(t *rapid.T) {
-		e := Echo{Answer: rapid.Bool().Draw(t, "answer"), Session: rapid.Uint16().Draw(t, "session"), Sequence: rapid.Uint32().Draw(t, "sequence"),
-			Received: rapid.Int64().Draw(t, "received"), Sent: rapid.Int64().Draw(t, "sent"), Octets: rapid.IntRange(0, 65535).Draw(t, "octets"),
-			Path: EchoPath(rapid.IntRange(0, int(NumPaths)-1).Draw(t, "way")), Tagged: rapid.Bool().Draw(t, "tag wanted"), TCI: rapid.Uint16().Draw(t, "TCI"),
+		e := Echo{Answer: rapid.Bool().Draw(t, "answer"), Session: rapid.Uint16().Draw(t, "session"),
+			Sequence: rapid.Uint32().Draw(t, "sequence"),
+			Received: rapid.Int64().Draw(t, "received"), Sent: rapid.Int64().Draw(t, "sent"),
+			Octets: rapid.IntRange(0, 65535).Draw(t, "octets"),
+			Path:   EchoPath(rapid.IntRange(0, int(NumPaths)-1).Draw(t, "way")),
+			Tagged: rapid.Bool().Draw(t, "tag wanted"), TCI: rapid.Uint16().Draw(t, "TCI"),
 			Checksum: Checksum(rapid.IntRange(0, 3).Draw(t, "checksum"))}
 		way := EchoPath(rapid.IntRange(0, int(NumPaths)-1).Draw(t, "sent by"))
 		tagged, tag := rapid.Bool().Draw(t, "tagged"), rapid.Uint16().Draw(t, "tag")
@@ -28,7 +31,8 @@ func TestEchoRoundTrip(t *testing.T) {
 			t.Fatalf("not recognized: % x", b)
 		}
 		got, reason := f.ParseEcho(b, answerer)
-		want := EchoFrame{Echo: e, Source: asker, ReceivedPath: way, Length: len(b), HasTag: tagged && way != PathControl,
+		want := EchoFrame{Echo: e, Source: asker, ReceivedPath: way, Length: len(b),
+			HasTag:     tagged && way != PathControl,
 			ChecksumOK: e.Answer || e.Checksum == ChecksumNone}
 		if want.HasTag {
 			want.Tag = tag
@@ -59,25 +63,31 @@ func TestParseEchoRefuses(t *testing.T) {
 		{"as it should be", good, ReasonNone},
 		{"cut short", good[:59], ReasonTruncated},
 		{"for another station", change(0, 2), ReasonDestination},
-		{"from everybody", f.AppendEcho(nil, answerer, [6]byte{255, 255, 255, 255, 255, 255}, PathFallback, 60, false, 0, Echo{}), ReasonDestination},
-		{"from where bridges flood to", f.AppendEcho(nil, answerer, EchoAddress, PathControl, 60, false, 0, Echo{}), ReasonDestination},
+		{"from everybody",
+			f.AppendEcho(nil, answerer, [6]byte{255, 255, 255, 255, 255, 255}, PathFallback, 60, false, 0, Echo{}),
+			ReasonDestination},
+		{"from where bridges flood to", f.AppendEcho(nil, answerer, EchoAddress, PathControl, 60, false, 0, Echo{}),
+			ReasonDestination},
 		{"from nobody", f.AppendEcho(nil, answerer, [6]byte{}, PathBridged, 60, false, 0, Echo{}), ReasonDestination},
 		{"another version", change(flagsOffset, 2<<4), ReasonOpcode},
 		{"an unknown way", change(echoPath, byte(NumPaths)), ReasonOpcode},
-		{"MAC Control for another", f.AppendEcho(nil, answerer, asker, PathControl, 60, false, 0, Echo{})[:60], ReasonNone},
+		{"MAC Control for another", f.AppendEcho(nil, answerer, asker, PathControl, 60, false, 0, Echo{})[:60],
+			ReasonNone},
 	} {
 		if _, got := f.ParseEcho(test.b, answerer); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
-	for _, b := range [][]byte{nil, good[:20], change(operationOffset+1, 1), change(identifierOffset, 9), change(opcodeOffset, 0), change(typeOffset, 8)} {
+	for _, b := range [][]byte{nil, good[:20], change(operationOffset+1, 1), change(identifierOffset, 9),
+		change(opcodeOffset, 0), change(typeOffset, 8)} {
 		if f.RecognizesEcho(b) {
 			t.Errorf("recognized: % x", b)
 		}
 	}
 }
 
-// An answer comes by the way and with the tag that were asked for, never longer than its request, and says how that came.
+// An answer comes by the way and with the tag that were asked for, never longer than its request, and says how that
+// came.
 func TestEchoerAnswers(t *testing.T) {
 	f := DefaultMeasurementFormat
 	for _, test := range []struct {
@@ -97,7 +107,8 @@ func TestEchoerAnswers(t *testing.T) {
 		{PathBridged, PathBridged, 60, 60, false, ChecksumNone, false, 60, ChecksumNone},
 	} {
 		b := f.AppendEcho(nil, [6]byte{}, asker, test.way, test.octets, test.tagged, 0x600a,
-			Echo{Session: 7, Sequence: 9, Octets: test.ask, Path: test.back, Tagged: test.tagged, TCI: 0x600a, Checksum: test.checksum})
+			Echo{Session: 7, Sequence: 9, Octets: test.ask, Path: test.back, Tagged: test.tagged, TCI: 0x600a,
+				Checksum: test.checksum})
 		q, reason := f.ParseEcho(b, answerer)
 		var e EchoResponder
 		e.HandleRequest(&q, test.unfinished, 100, 110)
@@ -106,8 +117,10 @@ func TestEchoerAnswers(t *testing.T) {
 		}
 		b, ok := e.Append(nil, &f, answerer, 150)
 		a, reason := f.ParseEcho(b, asker)
-		if !ok || reason != ReasonNone || !a.Answer || a.ReceivedPath != test.back || a.Length != test.length || a.Path != test.way || a.Octets != test.octets ||
-			a.Tagged != test.tagged || a.HasTag != test.tagged || a.Received != 100 || a.Sent != 150 || a.Session != 7 || a.Sequence != 9 || a.Checksum != test.sum || !a.ChecksumOK {
+		if !ok || reason != ReasonNone || !a.Answer || a.ReceivedPath != test.back || a.Length != test.length ||
+			a.Path != test.way || a.Octets != test.octets ||
+			a.Tagged != test.tagged || a.HasTag != test.tagged || a.Received != 100 || a.Sent != 150 ||
+			a.Session != 7 || a.Sequence != 9 || a.Checksum != test.sum || !a.ChecksumOK {
 			t.Errorf("%+v: %v %+v", test, reason, a)
 		}
 		if test.back == PathBridged && [6]byte(b) != asker {
@@ -129,7 +142,8 @@ func TestEchoerIsBounded(t *testing.T) {
 		for range 400 {
 			now += rapid.SampledFrom([]int64{0, 1000, 1_000_000}).Draw(t, "ns")
 			octets := rapid.SampledFrom([]int{60, 1514, 9014}).Draw(t, "octets")
-			q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, PathFallback, octets, false, 0, Echo{Octets: 65535}), answerer)
+			q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, PathFallback, octets, false, 0,
+				Echo{Octets: 65535}), answerer)
 			e.HandleRequest(&q, false, now, now)
 			in += int64(octets)
 			if rapid.Bool().Draw(t, "send") {

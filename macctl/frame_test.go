@@ -65,9 +65,11 @@ func TestParse(t *testing.T) {
 			with(pfc, func(f *Frame) { f.VectorHigh = 0x80 }), ReasonVector},
 
 		{"other group address", "0180c200000e" + peer + "8808 0001 1234" + padding(42),
-			Frame{Destination: [6]byte{0x01, 0x80, 0xC2, 0, 0, 0x0E}, Source: peerMAC, Opcode: OpcodePause}, ReasonDestination},
+			Frame{Destination: [6]byte{0x01, 0x80, 0xC2, 0, 0, 0x0E}, Source: peerMAC, Opcode: OpcodePause},
+			ReasonDestination},
 		{"broadcast", "ffffffffffff" + peer + "8808 0101 0088" + times,
-			Frame{Destination: [6]byte{255, 255, 255, 255, 255, 255}, Source: peerMAC, Opcode: OpcodePFC}, ReasonDestination},
+			Frame{Destination: [6]byte{255, 255, 255, 255, 255, 255}, Source: peerMAC, Opcode: OpcodePFC},
+			ReasonDestination},
 		{"extension", header + "fffe 025046" + padding(41),
 			Frame{Destination: GroupAddress, Source: peerMAC, Opcode: OpcodeExtension}, ReasonOpcode},
 		{"EPON gate", header + "0002" + padding(44),
@@ -126,5 +128,26 @@ func TestAppendIntoUsedBuffer(t *testing.T) {
 	}
 	if &got[0] != &used[0] {
 		t.Error("the frames were not written in place although there was room")
+	}
+}
+
+func TestModeString(t *testing.T) {
+	for m, name := range []string{"off", "pause", "pfc", "unknown"} {
+		if got := Mode(m).String(); got != name {
+			t.Errorf("Mode(%d) = %q, want %q", m, got, name)
+		}
+	}
+}
+
+func TestReasonString(t *testing.T) {
+	want := []string{"none", "truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog",
+		"unknown"}
+	for r, name := range want {
+		if got := Reason(r).String(); got != name {
+			t.Errorf("Reason(%d) = %q, want %q", r, got, name)
+		}
+	}
+	if NumReasons != len(want)-1 {
+		t.Errorf("NumReasons = %d, want %d", NumReasons, len(want)-1)
 	}
 }

@@ -24,7 +24,7 @@ type InitiatorConfig struct {
 	WakeDelay int64   // ns by which this machine's wake-ups are late (99.9 %)
 }
 
-// InitiatorCounters count frames that the kernel took. XOFF and XON are changes of what the peer is told: a refresh is
+// InitiatorCounters count frames that the kernel took. XOFF and XON are changes of what the peer was sent: a refresh is
 // neither.
 type InitiatorCounters struct {
 	PFCFrames         [8]uint64 // PFC frames whose vector has the priority's bit
@@ -34,20 +34,21 @@ type InitiatorCounters struct {
 	PauseXoffSent, PauseXonSent uint64
 }
 
-// An Initiator tells the peer of one port what it must not send (the PFC initiator of IEEE 802.1Q clause 36, the PAUSE
-// transmission of IEEE 802.3 31B.3.2). It is level-triggered: it remembers what is wanted and what the peer was last
-// told, never an edge, so that XOFF and XON cannot overtake each other and a frame that could not be sent is forgotten:
+// An Initiator tells the peer of one port what the peer must not send: the PFC initiator of IEEE 802.1Q clause 36, and
+// the PAUSE transmission of IEEE 802.3 31B.3.2. The Initiator is level-triggered: it remembers which XOFF is wanted and
+// which was last sent, never an edge. So XOFF and XON cannot overtake each other, and a frame that could not be sent is
+// forgotten:
 //
-//	Hold, Release → wanted → Pending → AppendFrame → (send) → Sent → told
-//	                            ▲                      │ failed: nothing has changed
-//	                            └──────────────────────┘
+//	Hold, Release → xoffWanted → Pending → AppendFrame → (send) → Sent → xoffSent
+//	                                ▲                      │ failed: nothing has changed
+//	                                └──────────────────────┘
 //
-// A lost XOFF is healed by the refresh, a lost XON by expiry or by the next frame: every frame states all enabled
+// The refresh heals a lost XOFF. Expiry or the next frame heals a lost XON, since every frame states all enabled
 // priorities.
 type Initiator struct {
 	config    InitiatorConfig
 	units     unitSet // under flow control
-	minQuanta uint16  // quanta of the shortest XOFF that Remaining may ask for
+	minQuanta uint16  // shortest XOFF that Remaining may ask for
 
 	holds      [numUnits]Cause
 	remaining  [numUnits]uint16 // quanta
@@ -61,10 +62,10 @@ type Initiator struct {
 	timers              [numUnits]pauseTimer // as the peer's run
 	frames              [numUnits]uint64
 	xoffCount, xonCount [numUnits]uint64
-	pauses              func(ns int64)
+	onPauseEnd          func(ns int64)
 }
 
-// An draft is the frame that AppendFrame last made: the units it names, and of these the ones that it holds.
+// A draft is the frame that AppendFrame last made: the units that it names, and those of them that it holds.
 type draft struct {
 	units, held unitSet
 	time        [numUnits]uint16
@@ -77,9 +78,9 @@ func NewInitiator(c InitiatorConfig) *Initiator {
 	return i
 }
 
-// Configure changes the configuration. What the peer is still held for and should not be any more (other mode, priority
-// no longer enabled) is freed by the next frames. After a change of mode the holds are gone, since their holders count
-// by another unit: they have to state them anew.
+// Configure changes the configuration. The next frames free what the peer is still held for and should not be (other
+// mode, priority no longer enabled). A change of mode clears all holds, since holders then count by another unit; they
+// have to hold anew.
 func (i *Initiator) Configure(c InitiatorConfig, now int64) {
 	if c.Quanta == 0 {
 		c.Quanta = 0xFFFF
@@ -97,7 +98,7 @@ func (i *Initiator) Configure(c InitiatorConfig, now int64) {
 	for n, causes := range i.holds {
 		i.setWanted(n, causes)
 	}
-	if i.xoffSent != 0 { // the new times soon, the old refresh may come too late
+	if i.xoffSent != 0 { // the old refresh may come too late for the new times
 		i.refreshAt = min(i.refreshAt, max(now, i.sentAt+MinRefresh))
 	}
 }
@@ -119,7 +120,7 @@ func (i *Initiator) Release(prio uint8, c Cause) {
 	i.setWanted(n, i.holds[n])
 }
 
-// setWanted sets what is wanted of a unit that is held for these causes.
+// setWanted sets whether XOFF is wanted for a unit that is held for these causes.
 func (i *Initiator) setWanted(unit int, causes Cause) {
 	i.xoffWanted &^= 1 << unit
 	if causes != 0 {
@@ -128,41 +129,29 @@ func (i *Initiator) setWanted(unit int, causes Cause) {
 }
 
 // Causes returns the causes for which a priority is to be held.
-func (i *Initiator) Causes(prio uint8) Cause {
-	return i.holds[i.config.Mode.unit(prio)]
-}
+func (i *Initiator) Causes(prio uint8) Cause { return i.holds[i.config.Mode.unit(prio)] }
 
-// SetRemaining sets the bits that a priority's ingress queue can still take. With InitiatorConfig.Remaining, an XOFF or
-// refresh from then on asks for the time in which they arrive, bits / 512 quanta, but never for less than can be
-// refreshed before it runs out.
+// SetRemaining sets the bits that a priority's ingress queue can still take. With InitiatorConfig.Remaining, each later
+// XOFF or refresh asks for the time in which those bits arrive, bits / 512 quanta. It never asks for a pause that runs
+// out before it can be refreshed.
 func (i *Initiator) SetRemaining(prio uint8, bits int64) {
 	i.remaining[i.config.Mode.unit(prio)] = uint16(max(0, min(bits/QuantumBits, 0xFFFF)))
 }
 
 // XoffWanted returns the priorities that are to be held: 0xFF under PAUSE.
-func (i *Initiator) XoffWanted() uint8 {
-	return i.xoffWanted.vector()
-}
+func (i *Initiator) XoffWanted() uint8 { return i.xoffWanted.vector() }
 
 // XoffSent returns the priorities that the last frame sent holds: 0xFF under PAUSE.
-func (i *Initiator) XoffSent() uint8 {
-	return i.xoffSent.vector()
-}
+func (i *Initiator) XoffSent() uint8 { return i.xoffSent.vector() }
 
-// Pending reports whether a frame has to go out now: the peer was told something else than what is wanted, or a refresh
-// is due. After each frame sent it must be asked again.
+// Pending reports whether a frame has to go out now: what was sent differs from what is wanted, or a refresh is due.
+// The caller asks again after each frame sent.
 func (i *Initiator) Pending(now int64) bool {
 	return i.xoffSent != i.xoffWanted || now >= i.refreshAt
 }
 
-// NextRefresh returns when a refresh is due: after half of the shortest pause told (an eighth where CauseRing is among the holds) or
-// 4 · WakeDelay before its end, whichever is earlier, but at least MinRefresh after the last frame. It is math.MaxInt64 when nothing is held.
-func (i *Initiator) NextRefresh() int64 {
-	return i.refreshAt
-}
-
-// AppendFrame appends the one frame that tells the peer what is wanted now, and reports whether there is anything to
-// tell. Nothing else changes until Sent; if the frame cannot be sent, forget it and ask again later.
+// AppendFrame appends the frame that tells the peer what is wanted now, and reports whether there is one. Nothing else
+// changes until Sent. A caller that cannot send the frame forgets it and asks again later.
 func (i *Initiator) AppendFrame(b []byte, now int64) ([]byte, bool) {
 	i.draft = draft{}
 	if !i.Pending(now) {
@@ -170,25 +159,25 @@ func (i *Initiator) AppendFrame(b []byte, now int64) ([]byte, bool) {
 	}
 	i.draft = i.state()
 	if i.draft.units == onlyWholePort {
-		return AppendPause(b, i.config.Source, i.draft.time[wholePort]), true
+		return AppendPause(b, i.config.Source, i.draft.time[WholePort]), true
 	}
 	return AppendPFC(b, i.config.Source, i.draft.units.vector(), [8]uint16(i.draft.time[:])), true
 }
 
-// state returns what the next frame says: the state of all units under flow control, and of those that have left it.
+// state returns the next frame: the state of all units under flow control, and of those that have left it.
 func (i *Initiator) state() draft {
 	if i.xoffSent&^i.config.Mode.kind() != 0 {
 		return draft{units: i.xoffSent} // the mode has changed: XON in the old one first
 	}
-	o := draft{units: i.units | i.xoffSent, held: i.xoffWanted}
-	for s := o.held; s != 0; s &= s - 1 {
-		o.time[s.first()] = i.quanta(s.first())
+	d := draft{units: i.units | i.xoffSent, held: i.xoffWanted}
+	for s := d.held; s != 0; s &= s - 1 {
+		d.time[s.first()] = i.quanta(s.first())
 	}
-	return o
+	return d
 }
 
-// quanta returns the time of an XOFF for a unit. A trunk's hold is as long as can be: it stands for a pause of which only the
-// beginning and the end pass through.
+// quanta returns the time of an XOFF for a unit. A trunk's hold is as long as can be: it stands for a pause of which
+// only the beginning and the end pass through.
 func (i *Initiator) quanta(unit int) uint16 {
 	if i.holds[unit]&CauseTrunk != 0 {
 		return 0xFFFF
@@ -199,8 +188,8 @@ func (i *Initiator) quanta(unit int) uint16 {
 	return i.config.Quanta
 }
 
-// Sent says that the kernel took the frame that AppendFrame last made. now should be read before the send call, so that
-// the peer's pause is never thought to last longer than it does.
+// Sent says that the kernel took the frame that AppendFrame last made. The caller reads now before the send call, so
+// that the peer's pause is never thought to last longer than it does.
 func (i *Initiator) Sent(now int64) {
 	if i.draft.units == 0 {
 		return
@@ -215,11 +204,11 @@ func (i *Initiator) Sent(now int64) {
 	i.draft = draft{}
 }
 
-// OnPauseEnd makes f be called with the time for which the peer was held, in ns, by PFC or PAUSE: each time when the peer is
-// freed, or held anew after a pause that ran out.
-func (i *Initiator) OnPauseEnd(f func(ns int64)) { i.pauses = f }
+// OnPauseEnd makes f be called with the ns for which the peer was held, by PFC or PAUSE: when the peer is freed, or
+// when it is held anew after a pause that ran out.
+func (i *Initiator) OnPauseEnd(f func(ns int64)) { i.onPauseEnd = f }
 
-// load replaces a unit's timer, and tells of pauses that have ended by then.
+// load replaces a unit's timer, and reports pauses that have ended by then.
 func (i *Initiator) load(unit int, now, d int64) {
 	i.reportPause(unit, now)
 	i.timers[unit].load(now, d)
@@ -227,15 +216,15 @@ func (i *Initiator) load(unit int, now, d int64) {
 }
 
 func (i *Initiator) reportPause(unit int, now int64) {
-	if i.pauses == nil {
+	if i.onPauseEnd == nil {
 		return
 	}
 	if ns, ok := i.timers[unit].takeEnded(now); ok {
-		i.pauses(ns)
+		i.onPauseEnd(ns)
 	}
 }
 
-// count counts what the offer says of a unit.
+// count counts what the draft says of a unit.
 func (i *Initiator) count(unit int) {
 	i.frames[unit]++
 	held, was := i.draft.held>>unit&1, i.xoffSent>>unit&1
@@ -247,8 +236,8 @@ func (i *Initiator) count(unit int) {
 	}
 }
 
-// Reset says that the link is down: the peer has forgotten what it was told. The holds stay, so that they are told when
-// the link is back.
+// Reset says that the link is down: the peer has forgotten what it was sent. The holds stay, so that XOFF is sent again
+// when the link is back.
 func (i *Initiator) Reset(now int64) {
 	for n := range i.timers {
 		i.load(n, now, 0)
@@ -256,25 +245,69 @@ func (i *Initiator) Reset(now int64) {
 	i.xoffSent, i.draft, i.refreshAt = 0, draft{}, math.MaxInt64
 }
 
-// HeldTime returns the ns, in all and up to now, for which PFC held a priority of the peer: from XOFF to XON, or to its
-// expiry where it was not refreshed in time. It never goes back.
-func (i *Initiator) HeldTime(prio uint8, now int64) int64 {
-	return i.timers[prio&7].paused(now)
-}
-
-// PauseTime returns the ns, in all and up to now, for which PAUSE held the peer. It never goes back.
-func (i *Initiator) PauseTime(now int64) int64 {
-	return i.timers[wholePort].paused(now)
+// HeldTime returns the ns, in all and up to now, for which PFC held a priority of the peer, or PAUSE the WholePort:
+// from XOFF to XON, or to expiry where the refresh came too late. The time never goes back.
+func (i *Initiator) HeldTime(unit uint8, now int64) int64 {
+	return i.timers[min(unit, WholePort)].paused(now)
 }
 
 // Counters returns the counters. They never go back.
 func (i *Initiator) Counters() InitiatorCounters {
 	return InitiatorCounters{
 		PFCFrames:     [8]uint64(i.frames[:]),
-		PauseFrames:   i.frames[wholePort],
+		PauseFrames:   i.frames[WholePort],
 		XoffSent:      [8]uint64(i.xoffCount[:]),
 		XonSent:       [8]uint64(i.xonCount[:]),
-		PauseXoffSent: i.xoffCount[wholePort],
-		PauseXonSent:  i.xonCount[wholePort],
+		PauseXoffSent: i.xoffCount[WholePort],
+		PauseXonSent:  i.xonCount[WholePort],
 	}
+}
+
+// MinRefresh is the least time in ns between a frame and a later one that only refreshes it.
+const MinRefresh = 200_000
+
+const (
+	// wakeMargin is how many wake-up delays before the end of a pause its refresh is due.
+	wakeMargin = 4
+
+	// ringRefresh is the part of a pause after which XOFF for CauseRing is refreshed. Such a hold says that the switch
+	// gets too little CPU time and may stand still again, and then a peer whose pause ran out would meet a ring that is
+	// not empty.
+	ringRefresh = 8
+)
+
+// RefreshInterval returns after how many ns a pause of that many quanta should be refreshed: after half of it, or
+// 4 · wakeDelay before its end if that is earlier. Where the result is below MinRefresh, the pause is too short for
+// this machine: the Initiator waits for MinRefresh, and the peer may run free in between.
+func RefreshInterval(quanta uint16, bitsPerSecond, wakeDelay int64) int64 {
+	d := QuantaDuration(quanta, bitsPerSecond)
+	return min(d/2, d-wakeMargin*wakeDelay)
+}
+
+// minRefreshQuanta returns the shortest pause that can be refreshed in time.
+func minRefreshQuanta(bitsPerSecond, wakeDelay int64) uint16 {
+	return quantaFor(max(2*MinRefresh, MinRefresh+wakeMargin*wakeDelay), bitsPerSecond)
+}
+
+// NextRefresh returns when a refresh is due, math.MaxInt64 when nothing is held. It is the RefreshInterval of the
+// shortest pause sent, or an eighth of the pause where CauseRing is among the holds, but at least MinRefresh after the
+// last frame.
+func (i *Initiator) NextRefresh() int64 { return i.refreshAt }
+
+// nextRefresh returns when the holds of a frame that was sent at sentAt have to be sent again.
+func (i *Initiator) nextRefresh(d *draft) int64 {
+	next := int64(math.MaxInt64)
+	for s := d.held; s != 0; s &= s - 1 {
+		next = min(next, i.refreshTime(s.first(), d.time[s.first()]))
+	}
+	return next
+}
+
+// refreshTime returns when a pause of a unit that was sent at sentAt has to be sent again.
+func (i *Initiator) refreshTime(unit int, quanta uint16) int64 {
+	after := RefreshInterval(quanta, i.config.Speed, i.config.WakeDelay)
+	if i.holds[unit]&CauseRing != 0 {
+		after = min(after, QuantaDuration(quanta, i.config.Speed)/ringRefresh)
+	}
+	return i.sentAt + max(MinRefresh, after)
 }

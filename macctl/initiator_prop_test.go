@@ -239,7 +239,7 @@ func TestInitiatorAndReceiverAgree(t *testing.T) {
 				t.Errorf("priority %d was paused for %d ns, held for %d", prio, got, want)
 			}
 		}
-		if got, want := r.PauseTime(now), i.PauseTime(now); got != want {
+		if got, want := r.PausedTime(WholePort, now), i.HeldTime(WholePort, now); got != want {
 			t.Errorf("paused for %d ns, held for %d", got, want)
 		}
 		received, sent := r.Counters(), i.Counters()

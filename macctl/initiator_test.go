@@ -3,7 +3,10 @@ package macctl
 import (
 	"bytes"
 	"math"
+	"reflect"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 const pfcHeader = group + own + "8808 0101"
@@ -199,7 +202,8 @@ func TestInitiatorRefreshTime(t *testing.T) {
 		want   int64 // ns after the frame
 	}{
 		{"half", nil, halfPause},
-		{"before the end by four wake-up delays", func(c *InitiatorConfig) { c.WakeDelay = 500_000 }, fullPause - 2_000_000},
+		{"before the end by four wake-up delays", func(c *InitiatorConfig) { c.WakeDelay = 500_000 },
+			fullPause - 2_000_000},
 		{"at 1G", func(c *InitiatorConfig) { c.Speed = giga }, 16_776_960},
 		{"nominal speed", func(c *InitiatorConfig) { c.Speed = 0 }, halfPause},
 		{"least", func(c *InitiatorConfig) { c.Speed = 400 * giga }, MinRefresh},
@@ -246,7 +250,7 @@ func TestInitiatorPause(t *testing.T) {
 		t.Errorf("counters\n got %+v\nwant %+v", got, want)
 	}
 	// 255 quanta are 13,056 ns: the first pause ran out, the second was ended.
-	if got := s.PauseTime(giga); got != 13_056+1000 {
+	if got := s.HeldTime(WholePort, giga); got != 13_056+1000 {
 		t.Errorf("held for %d ns, want 14056", got)
 	}
 	if got := s.HeldTime(0, giga); got != 0 {
@@ -337,4 +341,97 @@ func TestInitiatorReset(t *testing.T) {
 	s.Sent(30) // too late: that frame went down with the link
 	s.state(0x18, 0, never)
 	s.sends(1000, hold34)
+}
+
+// A trunk's hold asks for the longest time, whatever the port's other holds ask for.
+func TestInitiatorTrunkHoldsForLongest(t *testing.T) {
+	for name, change := range map[string]func(*InitiatorConfig){
+		"a fixed time":       func(c *InitiatorConfig) { c.Quanta = 20_000 },
+		"the remaining time": func(c *InitiatorConfig) { c.Quanta, c.Remaining = 20_000, true },
+	} {
+		s := newSender(t, change)
+		s.SetRemaining(3, 20_000*QuantumBits)
+		s.SetRemaining(4, 20_000*QuantumBits)
+		times := func() [8]uint16 {
+			b, ok := s.AppendFrame(nil, 0)
+			f, reason := Parse(b, [6]byte{})
+			if !ok || reason != ReasonNone {
+				t.Fatalf("%s: %v, %v", name, ok, reason)
+			}
+			return f.Time
+		}
+		s.Hold(3, CauseTrunk)
+		s.Hold(4, CauseBuffer)
+		if got, want := times(), [8]uint16{3: 0xFFFF, 4: 20_000}; got != want {
+			t.Errorf("%s: times %v, want %v", name, got, want)
+		}
+		s.Hold(3, CauseBuffer)
+		s.Release(3, CauseTrunk)
+		if got, want := times(), [8]uint16{3: 20_000, 4: 20_000}; got != want {
+			t.Errorf("%s: without the trunk's hold times %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestInitiatorReportsPauses(t *testing.T) {
+	var got []int64
+	i := NewInitiator(InitiatorConfig{Mode: ModePFC, Enabled: 1 << 3, Speed: 1e9, Quanta: 100})
+	i.OnPauseEnd(func(ns int64) { got = append(got, ns) })
+	tell := func(now int64) {
+		if _, ok := i.AppendFrame(nil, now); ok {
+			i.Sent(now)
+		}
+	}
+	i.Hold(3, CauseBuffer)
+	tell(1_000)
+	i.Release(3, CauseBuffer)
+	tell(9_000) // XON
+	i.Hold(3, CauseRing)
+	tell(20_000)
+	tell(900_000) // the refresh came too late: the pause had run out
+	i.Reset(900_100)
+	if want := []int64{8_000, 100 * nsQuantum, 100}; !reflect.DeepEqual(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+}
+
+func TestRefreshInterval(t *testing.T) {
+	tests := []struct {
+		name      string
+		quanta    uint16
+		speed     int64
+		wakeDelay int64
+		want      int64
+	}{
+		{"half", 0xFFFF, giga, 100_000, 16_776_960},
+		{"half at 10G", 0xFFFF, 10 * giga, 100_000, 1_677_696},
+		{"wake-up delay earlier than half", 0xFFFF, 10 * giga, 500_000, 1_355_392},
+		{"both the same", 1000, giga, 64_000, 256_000},
+		{"half below the least", 0xFFFF, 400 * giga, 0, 41_942},
+		{"nothing left", 0xFFFF, 10 * giga, 1_000_000, -644_608},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := RefreshInterval(tt.quanta, tt.speed, tt.wakeDelay); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestLeastQuantaCanBeRefreshed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		speed := rapid.Int64Range(10*mega, 400*giga).Draw(t, "speed")
+		wake := rapid.Int64Range(0, 20*mega).Draw(t, "wake-up delay")
+		q := minRefreshQuanta(speed, wake)
+		if q == 0 {
+			t.Fatal("0 quanta would resume the peer")
+		}
+		if after := RefreshInterval(q, speed, wake); q < 0xFFFF && after < MinRefresh {
+			t.Errorf("%d quanta have to be refreshed after %d ns", q, after)
+		}
+		if q > 1 && q < 0xFFFF && RefreshInterval(q-1, speed, wake) >= MinRefresh {
+			t.Errorf("%d quanta would do, got %d", q-1, q)
+		}
+	})
 }

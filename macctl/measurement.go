@@ -4,19 +4,19 @@ import "encoding/binary"
 
 // Operations of measurement frames.
 const (
-	MeasureRequest   uint16 = 1 + iota // a question, to the group address
+	MeasureRequest   uint16 = 1 + iota // to the group address
 	MeasureAnswer                      // to the source of the request
 	MeasureResult                      // what one end has found, for the other
 	MeasureResultAck                   // the same frame, with what is in force at the end that acknowledges
-	MeasureStream                      // asks for a bounded stream of test frames
+	MeasureStream                      // asks for a bounded stream of test frames, or grants one
 )
 
-// Flags of measurement frames, the low four bits of the octet behind the identifier. A request states how it wants to be
-// answered; its answer repeats them.
+// Flags of measurement frames, the low four bits of the octet behind the identifier. A request states how it is to be
+// answered. Its answer repeats the flags.
 const (
 	MeasureAtLink    uint8 = 1 << iota // answer where flow control is handled, not by the probe above
 	MeasureLoopback                    // send the request back as it is, instead of a new frame
-	MeasureTwoStamps                   // only the first device's stamps count
+	MeasureTwoStamps                   // only the stamps of the requesting end count
 	MeasureClient                      // stamps are those of the MAC's client, not of the MAC
 
 	measureFlags = 1<<4 - 1
@@ -24,16 +24,18 @@ const (
 
 const measureVersion = 1
 
-// A Measurement is the contents of a frame that measures the headroom of a link. What it asks and answers is decided
-// elsewhere; this is its form.
+// A Measurement is the contents of a frame that measures the headroom of a link. Package headroom decides what a
+// Measurement says; macctl knows the form.
 type Measurement struct {
 	Flags     uint8  // Measure…
 	Operation uint16 // 1 to 5
 	Session   uint16 // of the end that began the exchange
 	Sequence  uint32 // counts its frames
-	// Area is, by operation: two stamps in ns (request and answer: t2 and t3 of four stamps, t1 and t4 of two); the
-	// headroom found and the wire part of it, in bits (result); the headroom in force at the end that acknowledges, and that wire
-	// part (acknowledgement of a result); priority and ns (stream).
+	// Area has two values, by operation:
+	//   - request, answer: stamps in ns, t2 and t3 of four stamps, t1 and t4 of two;
+	//   - result: the headroom found and the wire part of it, in bits;
+	//   - acknowledgement of a result: the headroom in force at the end that acknowledges, and that wire part;
+	//   - stream: priority and ns.
 	Area      [2]uint64
 	Precision uint32 // ns by which a stamp may be wrong
 	Reaction  uint32 // ns from an XOFF to the end of the last send call; 0: not known
@@ -41,19 +43,20 @@ type Measurement struct {
 	Burst     uint32 // bits that the sender's shaper lets pass above its rate
 }
 
-// A MeasurementFormat says how a private measurement frame is told from other frames. Both ends must have the same.
+// A MeasurementFormat tells private measurement frames from other frames. Both ends must have the same.
 type MeasurementFormat struct {
 	Opcode     uint16  // in MAC Control frames
 	Identifier [3]byte // whose extension it is
-	// Fallback is the EtherType of the same frame for links whose MACs swallow MAC Control frames.
-	Fallback uint16
+	Fallback   uint16  // EtherType of the same frame for links whose MACs discard MAC Control frames
 }
 
 // DefaultMeasurementFormat is the extension opcode with the locally administered identifier 02-50-46, and Local
 // Experimental EtherType 1 of IEEE 802.
-var DefaultMeasurementFormat = MeasurementFormat{Opcode: OpcodeExtension, Identifier: [3]byte{0x02, 0x50, 0x46}, Fallback: 0x88B5}
+var DefaultMeasurementFormat = MeasurementFormat{
+	Opcode: OpcodeExtension, Identifier: [3]byte{0x02, 0x50, 0x46}, Fallback: 0x88B5}
 
-// FallbackAddress is the destination of requests that are no MAC Control frames: nearest bridge. No bridge forwards it.
+// FallbackAddress is the destination of requests that are no MAC Control frames: the nearest bridge. No bridge forwards
+// it.
 var FallbackAddress = [6]byte{0x01, 0x80, 0xC2, 0x00, 0x00, 0x0E}
 
 // Offsets of the fields of a measurement frame.
@@ -117,28 +120,29 @@ func (f *MeasurementFormat) Append(b []byte, destination, source [6]byte, fallba
 	return b
 }
 
-// A MeasurementFrame is a Measurement with its way: received from Peer, or to be sent to Peer.
+// A MeasurementFrame is a Measurement that was received from Peer, or is to be sent to Peer.
 type MeasurementFrame struct {
 	Measurement
 	Peer     [6]byte // zero: to the group address
 	Group    bool    // received at the group address, not at the port's own
-	Fallback bool    // an ordinary frame, for links whose MACs swallow MAC Control
-	Busy     bool    // the link carried traffic when the frame came; Parse leaves that to its caller
+	Fallback bool    // an ordinary frame, for links whose MACs discard MAC Control
+	Busy     bool    // the link carried traffic when the frame came; the caller of Parse sets this
 }
 
-// Recognizes reports whether b is a frame of this format, whatever else may be wrong with it: EtherType, opcode and
-// identifier are right.
+// Recognizes reports whether b has the EtherType, the opcode and the identifier of this format, whatever else may be
+// wrong with it.
 func (f *MeasurementFormat) Recognizes(b []byte) bool {
-	if len(b) < flagsOffset || [3]byte(b[identifierOffset:]) != f.Identifier || binary.BigEndian.Uint16(b[opcodeOffset:]) != f.Opcode {
+	if len(b) < flagsOffset || [3]byte(b[identifierOffset:]) != f.Identifier ||
+		binary.BigEndian.Uint16(b[opcodeOffset:]) != f.Opcode {
 		return false
 	}
 	kind := binary.BigEndian.Uint16(b[typeOffset:])
 	return kind == EtherType || kind == f.Fallback
 }
 
-// Parse reads a frame that Recognizes has accepted; it starts with the destination address and has no FCS. The reason
-// is ReasonNone, or why the frame is to be ignored: ReasonTruncated, ReasonDestination (neither the group address nor
-// own, or from a group or nobody), ReasonOpcode (a version or an operation that is not known).
+// Parse reads a frame that Recognizes has accepted. The frame starts with the destination address and has no FCS. The
+// reason is ReasonNone, or why the frame is to be ignored: ReasonTruncated, ReasonDestination (neither the group
+// address nor own, or from a group or the zero address), ReasonOpcode (an unknown version or operation).
 func (f *MeasurementFormat) Parse(b []byte, own [6]byte) (MeasurementFrame, Reason) {
 	var m MeasurementFrame
 	if len(b) < FrameSize {

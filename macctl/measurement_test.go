@@ -11,7 +11,8 @@ var sample = Measurement{
 	SendLimit: 0x41424344, Burst: 0x51525354,
 }
 
-const sampleFields = "025046 1c 0002 1234 89abcdef 0102030405060708 1112131415161718 21222324 31323334 41424344 51525354"
+const sampleFields = "025046 1c 0002 1234 89abcdef 0102030405060708 1112131415161718 " +
+	"21222324 31323334 41424344 51525354"
 
 func TestMeasurementFormatAppend(t *testing.T) {
 	tests := []struct {
@@ -26,7 +27,8 @@ func TestMeasurementFormatAppend(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := DefaultMeasurementFormat.Append(nil, tt.destination, [6]byte{10, 11, 12, 13, 14, 15}, tt.fallback, sample)
+			got := DefaultMeasurementFormat.Append(nil, tt.destination, [6]byte{10, 11, 12, 13, 14, 15}, tt.fallback,
+				sample)
 			if !bytes.Equal(got, tt.want) {
 				t.Errorf("Append\n got %x\nwant %x", got, tt.want)
 			}
@@ -46,7 +48,8 @@ func TestMeasurementFormatParse(t *testing.T) {
 		{"fallback", unhex(t, "0180c200000e", peer, "88b5 fffe", sampleFields), true, ReasonNone},
 		{"longer", unhex(t, header, "fffe", sampleFields, padding(4)), true, ReasonNone},
 		{"to another", unhex(t, "020000000099", peer, "8808 fffe", sampleFields), true, ReasonDestination},
-		{"fallback to the group of MAC Control", unhex(t, "0180c2000001", peer, "88b5 fffe", sampleFields), true, ReasonDestination},
+		{"fallback to the group of MAC Control", unhex(t, "0180c2000001", peer, "88b5 fffe", sampleFields), true,
+			ReasonDestination},
 		{"from a group", unhex(t, "0180c2000001 ffffffffffff 8808 fffe", sampleFields), true, ReasonDestination},
 		{"from nobody", unhex(t, "0180c2000001 000000000000 8808 fffe", sampleFields), true, ReasonDestination},
 		{"one octet short", unhex(t, header, "fffe", sampleFields)[:FrameSize-1], true, ReasonTruncated},

@@ -2,10 +2,10 @@ package macctl
 
 import "math/bits"
 
-// A Mode is the kind of flow control of a port. PAUSE and PFC exclude each other (IEEE 802.3 Annex 31D).
+// A Mode is the kind of flow control of a port or trunk. PAUSE and PFC exclude each other (IEEE 802.3 Annex 31D).
 type Mode uint8
 
-// The modes of a port.
+// The modes.
 const (
 	ModeOff   Mode = iota // neither obeyed nor sent
 	ModePause             // PAUSE: all priorities as one
@@ -22,10 +22,10 @@ func (m Mode) String() string {
 	return modeNames[m]
 }
 
-// A unit is what one pause timer stops: a priority (PFC), or the whole port (PAUSE). They are kept apart, so that
-// counters stay right when the mode changes, and so that a set of units tells which kind of frame it belongs in.
+// A unit is what one pause timer stops: a priority (PFC, units 0-7), or the whole port (PAUSE). The two kinds are kept
+// apart: counters stay right when the mode changes, and a set of units tells which kind of frame it belongs in.
 const (
-	wholePort = 8 // units 0-7 are priorities
+	WholePort = 8 // stands for the whole port where a priority is asked for
 	numUnits  = 9
 )
 
@@ -33,8 +33,8 @@ const (
 type unitSet uint16
 
 const (
-	everyPriority unitSet = 1<<wholePort - 1
-	onlyWholePort unitSet = 1 << wholePort
+	everyPriority unitSet = 1<<WholePort - 1
+	onlyWholePort unitSet = 1 << WholePort
 )
 
 // kind returns all units that frames of this mode can name.
@@ -53,13 +53,13 @@ func (m Mode) units(enabled uint8) unitSet {
 	return m.kind() & (unitSet(enabled) | onlyWholePort)
 }
 
-// Lossless returns the priorities under flow control where PFC is enabled for some: those in ModePFC, all in ModePause.
+// Lossless returns the priorities under flow control: with ModePFC those enabled, with ModePause all.
 func (m Mode) Lossless(enabled uint8) uint8 { return m.units(enabled).vector() }
 
 // unit returns the unit to which a priority belongs.
 func (m Mode) unit(prio uint8) int {
 	if m == ModePause {
-		return wholePort
+		return WholePort
 	}
 	return int(prio & 7)
 }
@@ -73,6 +73,4 @@ func (s unitSet) vector() uint8 {
 }
 
 // first returns the lowest unit of a set that is not empty.
-func (s unitSet) first() int {
-	return bits.TrailingZeros16(uint16(s))
-}
+func (s unitSet) first() int { return bits.TrailingZeros16(uint16(s)) }

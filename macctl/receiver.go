@@ -2,37 +2,44 @@ package macctl
 
 import "math"
 
-// MaxStampAge is the age in ns up to which a receive stamp is believed. A frame with an older stamp, or one from the
-// future, counts as received now: the clocks that the stamp was converted between have been stepped.
+// MaxStampAge is the age in ns up to which a receive stamp is believed. An older stamp, or one from the future, means
+// that the clocks were stepped between which the stamp was converted.
 const MaxStampAge = 100_000_000
+
+// ReceiveTime returns when a frame came: at its stamp, or now where the stamp is not believed.
+func ReceiveTime(stamp, now int64) int64 {
+	if age := now - stamp; age < 0 || age > MaxStampAge {
+		return now
+	}
+	return stamp
+}
 
 // ReceiverCounters count received frames. Frames that are well formed and for this port are counted whether they are
 // obeyed or not, as a switching chip does.
 type ReceiverCounters struct {
 	PFCFrames   [8]uint64          // PFC frames whose vector has the priority's bit
 	PauseFrames uint64             // PAUSE frames
-	Ignored     [NumReasons]uint64 // frames by reason; one with two reasons counts under both
+	Ignored     [NumReasons]uint64 // frames by reason; a frame with two reasons counts under both
 }
 
-// A Receiver obeys the PAUSE or PFC frames of the peer: it keeps the pause timers of one port (the PFC receiver of IEEE
-// 802.1Q clause 36, the PAUSE reception of IEEE 802.3 31B.3.3). Timers count from the moment at which a frame was
-// received: how late it is looked at changes neither when they expire nor how long the port is said to have been
-// paused.
+// A Receiver obeys the PAUSE or PFC frames of the peer with the pause timers of one port: the PFC receiver of IEEE
+// 802.1Q clause 36, and the PAUSE reception of IEEE 802.3 31B.3.3. Timers count from the moment at which a frame was
+// received. A frame that is looked at late changes neither their expiry nor the paused time.
 type Receiver struct {
 	mode  Mode
 	units unitSet // under flow control
 	speed int64
 	own   [6]byte
 
-	paused uint8 // as of the last look
+	paused uint8 // as of the last update
 	next   int64 // until then paused is right
 
 	timers         [numUnits]pauseTimer
-	ignored        unitSet
+	ignored        unitSet          // by Ignore
 	requestedUntil [numUnits]int64  // end of the latest pause of an ignored unit
 	xoffs          [numUnits]uint64 // XOFFs received, obeyed or not
 	counters       ReceiverCounters
-	pauses         func(ns int64)
+	onPauseEnd     func(ns int64)
 }
 
 // NewReceiver returns a Receiver with no timer running; Configure says what the arguments mean.
@@ -42,9 +49,9 @@ func NewReceiver(mode Mode, enabled uint8, speed int64, own [6]byte) *Receiver {
 	return r
 }
 
-// Configure sets the mode, the vector of priorities on which PFC is obeyed (no matter in other modes), the speed in
-// bit/s by which quanta are counted, and the address of the port. Priorities that are no longer under flow control
-// become free; timers that go on keep the deadline that they have.
+// Configure sets the mode, the vector of priorities on which PFC is obeyed (unused in other modes), the speed in bit/s
+// by which quanta are counted, and the address of the port. Priorities that leave flow control become free. Running
+// timers keep their deadlines.
 func (r *Receiver) Configure(mode Mode, enabled uint8, speed int64, own [6]byte, now int64) {
 	r.mode, r.speed, r.own = mode, speed, own
 	r.units = mode.units(enabled)
@@ -57,24 +64,23 @@ func (r *Receiver) Configure(mode Mode, enabled uint8, speed int64, own [6]byte,
 	r.update(now)
 }
 
-// OnPauseEnd makes f be called with the length of each pause that has ended, in ns, by PFC or PAUSE: when a call that is
-// given the time finds it so.
-func (r *Receiver) OnPauseEnd(f func(ns int64)) { r.pauses = f }
+// OnPauseEnd makes f be called with the length in ns of each pause that has ended, by PFC or PAUSE. The first method
+// that is given a later time calls f.
+func (r *Receiver) OnPauseEnd(f func(ns int64)) { r.onPauseEnd = f }
 
-// reportPause tells of the latest pause of a unit if it has ended.
+// reportPause calls onPauseEnd if the latest pause of a unit has ended.
 func (r *Receiver) reportPause(unit int, now int64) {
-	if r.pauses == nil {
+	if r.onPauseEnd == nil {
 		return
 	}
 	if ns, ok := r.timers[unit].takeEnded(now); ok {
-		r.pauses(ns)
+		r.onPauseEnd(ns)
 	}
 }
 
-// Receive takes a frame from the wire, as Parse wants it, that was received at stamp, and obeys it: a running timer is
-// replaced, be the new time longer or shorter, time 0 resumes at once, a priority whose vector bit is clear is left
-// alone. The result is ReasonNone, or why the frame was ignored as a whole or in part; ReasonVector alone means that it
-// was obeyed. It is counted already.
+// Receive obeys and counts a frame from the wire, as Parse wants it, that was received at stamp. The frame replaces
+// running timers, also by shorter times; time 0 resumes at once; a priority whose vector bit is clear is left alone.
+// The result is ReasonNone, or why the frame was ignored as a whole or in part. With ReasonVector it was obeyed.
 func (r *Receiver) Receive(b []byte, stamp, now int64) Reason {
 	f, reason := Parse(b, r.own)
 	if reason != ReasonNone {
@@ -84,23 +90,20 @@ func (r *Receiver) Receive(b []byte, stamp, now int64) Reason {
 		}
 	}
 	r.count(&f)
-	if refusal := r.ignoreReason(&f); refusal != ReasonNone {
-		r.counters.Ignored[refusal]++
-		reason = refusal
+	if why := r.ignoreReason(&f); why != ReasonNone {
+		r.counters.Ignored[why]++
+		reason = why
 	}
 	if r.ignoresXoff(&f) {
 		r.counters.Ignored[ReasonWatchdog]++
 		reason = ReasonWatchdog
 	}
-	if age := now - stamp; age < 0 || age > MaxStampAge {
-		stamp = now
-	}
-	r.load(&f, stamp)
+	r.load(&f, ReceiveTime(stamp, now))
 	r.update(now)
 	return reason
 }
 
-// CountIgnored counts a frame that the caller kept from Receive, and ignored.
+// CountIgnored counts a frame that the caller ignored without Receive.
 func (r *Receiver) CountIgnored(reason Reason) { r.counters.Ignored[reason]++ }
 
 func (r *Receiver) count(f *Frame) {
@@ -113,7 +116,7 @@ func (r *Receiver) count(f *Frame) {
 	}
 }
 
-// ignoreReason tells why some of the units that a frame names are not obeyed.
+// ignoreReason says why some of the units that a frame names are not under flow control.
 func (r *Receiver) ignoreReason(f *Frame) Reason {
 	switch {
 	case f.mode() != r.mode:
@@ -122,6 +125,16 @@ func (r *Receiver) ignoreReason(f *Frame) Reason {
 		return ReasonPriority
 	}
 	return ReasonNone
+}
+
+// ignoresXoff reports whether Ignore switched off an XOFF of the frame.
+func (r *Receiver) ignoresXoff(f *Frame) bool {
+	for s := f.units() & r.ignored; s != 0; s &= s - 1 {
+		if f.quanta(s.first()) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Receiver) load(f *Frame, stamp int64) {
@@ -154,8 +167,8 @@ func (r *Receiver) update(now int64) {
 	r.paused = running.vector()
 }
 
-// Paused returns the priorities that must not be sent now: 0xFF under PAUSE. It costs a comparison unless a timer has
-// run out since the last call, so it can be asked before every send call.
+// Paused returns the priorities that must not be sent now: 0xFF under PAUSE. The call costs one comparison unless a
+// timer has run out since the last call, so that it can stand before every send call.
 func (r *Receiver) Paused(now int64) uint8 {
 	if now >= r.next {
 		r.update(now)
@@ -163,16 +176,14 @@ func (r *Receiver) Paused(now int64) uint8 {
 	return r.paused
 }
 
-// NextExpiry returns when the first running timer runs out, or math.MaxInt64. It is as of the last call with a now: a
-// moment that has passed means that Paused will answer differently.
-func (r *Receiver) NextExpiry() int64 {
-	return r.next
-}
+// NextExpiry returns when the first running timer runs out, or math.MaxInt64. The answer is as of the last call with a
+// now. Once that moment has passed, Paused answers differently.
+func (r *Receiver) NextExpiry() int64 { return r.next }
 
-// FreeSince returns when a priority that is free now became so: by expiry, by the arrival of the frame that resumed it,
-// or by Reset; 0 if it was never paused. For a paused priority it is the moment of expiry.
+// FreeSince returns when a priority that is free now became free: by expiry, by a frame that resumed it, or by Reset; 0
+// if it was never paused. For a paused priority it is the moment of expiry.
 func (r *Receiver) FreeSince(prio uint8) int64 {
-	return max(r.timers[prio&7].expiry, r.timers[wholePort].expiry)
+	return max(r.timers[prio&7].expiry, r.timers[WholePort].expiry)
 }
 
 // Reset stops every timer and obeys everything again: the link is down.
@@ -184,41 +195,52 @@ func (r *Receiver) Reset(now int64) {
 	r.update(now)
 }
 
-// PausedTime returns the ns, in all and up to now, for which PFC paused a priority. It never goes back.
-func (r *Receiver) PausedTime(prio uint8, now int64) int64 {
-	return r.timers[prio&7].paused(now)
+// Ignore makes XOFF for a priority, or for WholePort, be counted and not obeyed; a running pause ends. With on false
+// XOFF is obeyed again, first of all the rest of a pause that was ignored. A unit that is not under flow control is
+// left alone. Reset obeys everything again.
+func (r *Receiver) Ignore(unit uint8, on bool, now int64) {
+	if unit >= numUnits {
+		return
+	}
+	bit := unitSet(1) << unit & r.units
+	switch {
+	case bit == 0 || on == (r.ignored&bit != 0):
+		return
+	case on:
+		r.ignored |= bit
+		r.requestedUntil[unit] = r.timers[unit].expiry
+		r.timers[unit].load(now, 0)
+	default:
+		r.ignored &^= bit
+		if left := r.requestedUntil[unit] - now; left > 0 {
+			r.timers[unit].load(now, left)
+		}
+	}
+	r.update(now)
 }
 
-// PauseTime returns the ns, in all and up to now, for which PAUSE paused the port. It never goes back.
-func (r *Receiver) PauseTime(now int64) int64 {
-	return r.timers[wholePort].paused(now)
+// Requested reports whether the peer wants a priority, or WholePort, paused now, obeyed or not.
+func (r *Receiver) Requested(unit uint8, now int64) bool {
+	if unit = min(unit, WholePort); r.ignored&(1<<unit) != 0 {
+		return r.requestedUntil[unit] > now
+	}
+	return r.timers[unit].expiry > now
+}
+
+// Xoffs returns how many XOFFs came for a priority, or for WholePort, while it was under flow control. The number never
+// goes back.
+func (r *Receiver) Xoffs(unit uint8) uint64 { return r.xoffs[min(unit, WholePort)] }
+
+// PausedTime returns the ns, in all and up to now, for which PFC paused a priority, or PAUSE the WholePort. The time
+// never goes back.
+func (r *Receiver) PausedTime(unit uint8, now int64) int64 {
+	return r.timers[min(unit, WholePort)].paused(now)
+}
+
+// PausedUnit reports whether PFC pauses a priority now, or PAUSE the WholePort.
+func (r *Receiver) PausedUnit(unit uint8, now int64) bool {
+	return r.timers[min(unit, WholePort)].expiry > now
 }
 
 // Counters returns the counters. They never go back.
-func (r *Receiver) Counters() ReceiverCounters {
-	return r.counters
-}
-
-// mode returns the mode in which a port obeys f, a frame that is to be obeyed.
-func (f *Frame) mode() Mode {
-	if f.Opcode == OpcodePause {
-		return ModePause
-	}
-	return ModePFC
-}
-
-// units returns the units that f has a time for.
-func (f *Frame) units() unitSet {
-	if f.Opcode == OpcodePause {
-		return onlyWholePort
-	}
-	return unitSet(f.Vector)
-}
-
-// quanta returns the time that f has for a unit.
-func (f *Frame) quanta(unit int) uint16 {
-	if unit == wholePort {
-		return f.Pause
-	}
-	return f.Time[unit]
-}
+func (r *Receiver) Counters() ReceiverCounters { return r.counters }

@@ -2,6 +2,7 @@ package macctl
 
 import (
 	"math"
+	"reflect"
 	"testing"
 )
 
@@ -20,6 +21,9 @@ func pfc(quanta map[int]uint16) []byte {
 	}
 	return AppendPFC(nil, [6]byte{2, 0, 0, 0, 0, 0x0B}, vector, time)
 }
+
+// xoff3 makes a frame that pauses priority 3.
+func xoff3(quanta uint16) []byte { return pfc(map[int]uint16{3: quanta}) }
 
 func pause(quanta uint16) []byte {
 	return AppendPause(nil, [6]byte{2, 0, 0, 0, 0, 0x0B}, quanta)
@@ -61,39 +65,38 @@ func TestReceiverTimers(t *testing.T) {
 		now   int64
 		look  look
 	}
-	xoff := func(q uint16) []byte { return pfc(map[int]uint16{3: q}) }
-	xon := xoff(0)
+	xon := xoff3(0)
 	tests := []struct {
 		name  string
 		steps []step
 	}{
 		{"runs out", []step{
-			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
 			{nil, 0, 0, look{1099, 0x08, 1100, 1100, 99}},
 			{nil, 0, 0, look{1100, 0x00, 0, 1100, 100}},
 			{nil, 0, 0, look{5000, 0x00, 0, 1100, 100}},
 		}},
 		{"replaced by a longer time", []step{
-			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
-			{xoff(500), 1050, 1050, look{1060, 0x08, 1550, 1550, 60}},
+			{xoff3(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(500), 1050, 1050, look{1060, 0x08, 1550, 1550, 60}},
 			{nil, 0, 0, look{1550, 0x00, 0, 1550, 550}},
 		}},
 		{"replaced by a shorter time", []step{
-			{xoff(1000), 1000, 1000, look{1000, 0x08, 2000, 2000, 0}},
-			{xoff(10), 1050, 1050, look{1059, 0x08, 1060, 1060, 59}},
+			{xoff3(1000), 1000, 1000, look{1000, 0x08, 2000, 2000, 0}},
+			{xoff3(10), 1050, 1050, look{1059, 0x08, 1060, 1060, 59}},
 			{nil, 0, 0, look{1060, 0x00, 0, 1060, 60}},
 		}},
 		{"time 0 resumes at once", []step{
-			{xoff(1000), 1000, 1000, look{1000, 0x08, 2000, 2000, 0}},
+			{xoff3(1000), 1000, 1000, look{1000, 0x08, 2000, 2000, 0}},
 			{xon, 1050, 1050, look{1050, 0x00, 0, 1050, 50}},
 		}},
 		{"time 0 for a free priority changes nothing", []step{
 			{xon, 900, 900, look{900, 0x00, 0, 0, 0}},
-			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
 			{xon, 1500, 1500, look{1500, 0x00, 0, 1100, 100}},
 		}},
 		{"clear vector bit leaves the timer alone", []step{
-			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
 			{pfc(map[int]uint16{4: 300}), 1010, 1010, look{1010, 0x18, 1100, 1100, 10}},
 			{pfc(map[int]uint16{4: 0}), 1020, 1020, look{1020, 0x08, 1100, 1100, 20}},
 			{pfc(nil), 1030, 1030, look{1030, 0x08, 1100, 1100, 30}},
@@ -105,46 +108,47 @@ func TestReceiverTimers(t *testing.T) {
 			{nil, 0, 0, look{1200, 0x00, 0, 1100, 100}},
 		}},
 		{"two pauses", []step{
-			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
-			{xoff(100), 1300, 1300, look{1350, 0x08, 1400, 1400, 150}},
+			{xoff3(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(100), 1300, 1300, look{1350, 0x08, 1400, 1400, 150}},
 			{nil, 0, 0, look{1400, 0x00, 0, 1400, 200}},
 		}},
 		{"next pause at the moment of expiry", []step{
-			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
-			{xoff(100), 1100, 1100, look{1100, 0x08, 1200, 1200, 100}},
+			{xoff3(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(100), 1100, 1100, look{1100, 0x08, 1200, 1200, 100}},
 			{nil, 0, 0, look{1200, 0x00, 0, 1200, 200}},
 		}},
 		{"counts from the stamp", []step{
-			{xoff(100), 1000, 1070, look{1070, 0x08, 1100, 1100, 70}},
+			{xoff3(100), 1000, 1070, look{1070, 0x08, 1100, 1100, 70}},
 			{nil, 0, 0, look{1100, 0x00, 0, 1100, 100}},
 		}},
 		{"has run out before it is looked at", []step{
-			{xoff(100), 1000, 1500, look{1500, 0x00, 0, 1100, 100}},
+			{xoff3(100), 1000, 1500, look{1500, 0x00, 0, 1100, 100}},
 		}},
 		{"refresh that is looked at late leaves no gap", []step{
-			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
-			{xoff(100), 1090, 1150, look{1150, 0x08, 1190, 1190, 150}},
+			{xoff3(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(100), 1090, 1150, look{1150, 0x08, 1190, 1190, 150}},
 		}},
 		{"resumed before it is looked at", []step{
-			{xoff(100), 1000, 1070, look{1070, 0x08, 1100, 1100, 70}},
+			{xoff3(100), 1000, 1070, look{1070, 0x08, 1100, 1100, 70}},
 			{xon, 1020, 1070, look{1070, 0x00, 0, 1020, 70}}, // 20, but 70 was said already
-			{xoff(100), 2000, 2000, look{2040, 0x08, 2100, 2100, 70}},
+			{xoff3(100), 2000, 2000, look{2040, 0x08, 2100, 2100, 70}},
 			{nil, 0, 0, look{2060, 0x08, 2100, 2100, 80}},
 			{nil, 0, 0, look{2100, 0x00, 0, 2100, 120}},
 		}},
 		{"stamps that jitter backwards count nothing twice", []step{
-			{xoff(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
-			{xoff(100), 990, 1001, look{1001, 0x08, 1090, 1090, 1}},
+			{xoff3(100), 1000, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(100), 990, 1001, look{1001, 0x08, 1090, 1090, 1}},
 			{xon, 980, 1002, look{1002, 0x00, 0, 1000, 1}},
 		}},
 		{"stamp of the future counts as now", []step{
-			{xoff(100), 1001, 1000, look{1000, 0x08, 1100, 1100, 0}},
+			{xoff3(100), 1001, 1000, look{1000, 0x08, 1100, 1100, 0}},
 		}},
 		{"oldest stamp", []step{
-			{xoff(100), 1000, 1000 + MaxStampAge, look{1000 + MaxStampAge, 0x00, 0, 1100, 100}},
+			{xoff3(100), 1000, 1000 + MaxStampAge, look{1000 + MaxStampAge, 0x00, 0, 1100, 100}},
 		}},
 		{"older stamp counts as now", []step{
-			{xoff(100), 999, 1000 + MaxStampAge, look{1000 + MaxStampAge, 0x08, 1100 + MaxStampAge, 1100 + MaxStampAge, 0}},
+			{xoff3(100), 999, 1000 + MaxStampAge,
+				look{1000 + MaxStampAge, 0x08, 1100 + MaxStampAge, 1100 + MaxStampAge, 0}},
 		}},
 	}
 	for _, tt := range tests {
@@ -166,12 +170,12 @@ func TestReceiverPause(t *testing.T) {
 	r := NewReceiver(ModePause, 0, oneNS, port)
 	r.Receive(pause(100), 1000, 1000)
 	look{1040, 0xFF, 1100, 1100, 0}.check(t, r) // PFC time is counted apart
-	if got := r.PauseTime(1040); got != 40 {
+	if got := r.PausedTime(WholePort, 1040); got != 40 {
 		t.Errorf("paused for %d ns, want 40", got)
 	}
 	r.Receive(pause(0), 1060, 1060)
 	look{1060, 0x00, 0, 1060, 0}.check(t, r)
-	if got := r.PauseTime(2000); got != 60 {
+	if got := r.PausedTime(WholePort, 2000); got != 60 {
 		t.Errorf("paused for %d ns, want 60", got)
 	}
 }
@@ -215,10 +219,12 @@ func TestReceiverReasons(t *testing.T) {
 		{"pfc where pause is on", ModePause, 0x08, pfc(map[int]uint16{3: 9}), ReasonDisabled, 0, 0, [8]uint64{3: 1}, 0},
 		{"pfc where both are off", ModeOff, 0x08, pfc(map[int]uint16{3: 9}), ReasonDisabled, 0, 0, [8]uint64{3: 1}, 0},
 		{"other priority", ModePFC, 0x08, pfc(map[int]uint16{4: 9}), ReasonPriority, 0, 0, [8]uint64{4: 1}, 0},
-		{"other priorities besides", ModePFC, 0x28, pfc(every), ReasonPriority, 0, 0x28, [8]uint64{1, 1, 1, 1, 1, 1, 1, 1}, 0},
+		{"other priorities besides", ModePFC, 0x28, pfc(every), ReasonPriority, 0, 0x28,
+			[8]uint64{1, 1, 1, 1, 1, 1, 1, 1}, 0},
 		{"no priority", ModePFC, 0x08, pfc(nil), ReasonNone, 0, 0, [8]uint64{}, 0},
 		{"high octet", ModePFC, 0x08, high, ReasonVector, 0, 0x08, [8]uint64{3: 1}, 0},
-		{"high octet and other", ModePFC, 0x08, highAndOther, ReasonPriority, ReasonVector, 0x08, [8]uint64{2: 1, 3: 1}, 0},
+		{"high octet and other", ModePFC, 0x08, highAndOther, ReasonPriority, ReasonVector, 0x08, [8]uint64{2: 1, 3: 1},
+			0},
 		{"foreign destination", ModePause, 0, foreign, ReasonDestination, 0, 0, [8]uint64{}, 0},
 		{"truncated", ModePFC, 0x08, pfc(every)[:33], ReasonTruncated, 0, 0, [8]uint64{}, 0},
 		{"extension", ModePFC, 0x08, unhex(t, header, "fffe 025046", padding(41)), ReasonOpcode, 0, 0, [8]uint64{}, 0},
@@ -299,7 +305,139 @@ func TestReceiverConfigureFromPause(t *testing.T) {
 	r.Receive(pause(100), 1000, 1000)
 	r.Configure(ModePFC, 0x08, oneNS, port, 1010)
 	look{1010, 0x00, 0, 1010, 0}.check(t, r)
-	if got := r.PauseTime(2000); got != 10 {
+	if got := r.PausedTime(WholePort, 2000); got != 10 {
 		t.Errorf("paused for %d ns, want 10", got)
+	}
+}
+
+const nsQuantum = 512 // at 1 Gbit/s
+
+// Each pause is told of once, when it is over, with its whole length.
+func TestReceiverReportsPauses(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		run  func(r *Receiver)
+		want []int64
+	}{
+		{"resumed", func(r *Receiver) { r.Receive(xoff3(100), 10, 10); r.Receive(xoff3(0), 5_000, 5_000) },
+			[]int64{4_990}},
+		{"run out", func(r *Receiver) { r.Receive(xoff3(100), 10, 10); r.Paused(90_000); r.Paused(95_000) },
+			[]int64{100 * nsQuantum}},
+		{"refreshed", func(r *Receiver) {
+			r.Receive(xoff3(100), 10, 10)
+			r.Receive(xoff3(100), 20_010, 20_010)
+			r.Paused(99_000)
+		}, []int64{20_000 + 100*nsQuantum}},
+		{"run out unseen, and held again", func(r *Receiver) {
+			r.Receive(xoff3(1), 10, 10)
+			r.Receive(xoff3(2), 10_000, 10_000)
+			r.Reset(10_100)
+		}, []int64{nsQuantum, 100}},
+		{"goes on", func(r *Receiver) { r.Receive(xoff3(100), 10, 10); r.Paused(20) }, nil},
+		{"told, and a late look at an earlier frame", func(r *Receiver) {
+			r.Receive(xoff3(10), 10, 10)
+			r.Paused(6_000)
+			r.Receive(xoff3(100), 5_000, 6_001)
+			r.Paused(90_000)
+		}, []int64{10 * nsQuantum}},
+		{"free already", func(r *Receiver) { r.Receive(xoff3(0), 10, 10); r.Paused(99) }, nil},
+	} {
+		var got []int64
+		r := NewReceiver(ModePFC, 1<<3, 1e9, [6]byte{2, 1})
+		r.OnPauseEnd(func(ns int64) { got = append(got, ns) })
+		test.run(r)
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: told %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+// xoff makes a receiver receive a PFC frame for one priority.
+func xoff(r *Receiver, prio uint8, quanta uint16, now int64) Reason {
+	return r.Receive(pfc(map[int]uint16{int(prio): quanta}), now, now)
+}
+
+// What is ignored is counted and not obeyed, and a pause that runs ends; the other priorities are obeyed.
+func TestIgnore(t *testing.T) {
+	r := NewReceiver(ModePFC, 1<<3|1<<4, 1_000_000_000, [6]byte{1})
+	pause := QuantaDuration(1000, 1_000_000_000)
+	xoff(r, 3, 1000, 100)
+	r.Ignore(3, true, 200)
+	if r.Paused(200) != 0 || !r.Requested(3, 200) || r.FreeSince(3) != 200 {
+		t.Fatalf("paused %b, asked %v, free since %d", r.Paused(200), r.Requested(3, 200), r.FreeSince(3))
+	}
+	if reason := xoff(r, 3, 1000, 300); reason != ReasonWatchdog || r.Paused(300) != 0 {
+		t.Errorf("%v, paused %b: XOFF was obeyed", reason, r.Paused(300))
+	}
+	if reason := xoff(r, 4, 1000, 300); reason != ReasonNone || r.Paused(300) != 1<<4 {
+		t.Errorf("%v, paused %b: the priority beside it has to be", reason, r.Paused(300))
+	}
+	if c := r.Counters(); c.PFCFrames[3] != 2 || c.Ignored[ReasonWatchdog] != 1 || r.Xoffs(3) != 2 {
+		t.Errorf("%+v, %d XOFFs", c, r.Xoffs(3))
+	}
+	if paused, now := r.PausedTime(3, 400), r.PausedUnit(3, 400); paused != 100 || now {
+		t.Errorf("paused for %d ns, and now %v, want 100 and not", paused, now)
+	}
+	if !r.Requested(3, 300+pause-1) || r.Requested(3, 300+pause) {
+		t.Error("the ignored pause does not end when it would have")
+	}
+	if reason := xoff(r, 3, 0, 500); reason != ReasonNone || r.Requested(3, 500) || r.Xoffs(3) != 2 {
+		t.Errorf("XON: %v, asked %v, %d XOFFs", reason, r.Requested(3, 500), r.Xoffs(3))
+	}
+}
+
+// Obeying begins with what is left of the pause that was ignored.
+func TestObeyAgain(t *testing.T) {
+	for _, unit := range []uint8{3, WholePort} {
+		mode := ModePFC
+		if unit == WholePort {
+			mode = ModePause
+		}
+		r := NewReceiver(mode, 0xff, 1_000_000_000, [6]byte{1})
+		say := func(quanta uint16, now int64) {
+			if unit == WholePort {
+				r.Receive(AppendPause(nil, [6]byte{2}, quanta), now, now)
+			} else {
+				xoff(r, 3, quanta, now)
+			}
+		}
+		pause := QuantaDuration(1000, 1_000_000_000)
+		r.Ignore(unit, true, 100)
+		say(1000, 200)
+		if r.Paused(200) != 0 {
+			t.Fatalf("unit %d: obeyed", unit)
+		}
+		r.Ignore(unit, false, 300)
+		if r.Paused(300)&(1<<3) == 0 || r.NextExpiry() != 200+pause {
+			t.Errorf("unit %d: paused %b until %d, want until %d", unit, r.Paused(300), r.NextExpiry(), 200+pause)
+		}
+		r.Ignore(unit, true, 400)
+		r.Ignore(unit, false, 200+pause)
+		if r.Paused(200+pause) != 0 {
+			t.Errorf("unit %d: paused by a pause that is over", unit)
+		}
+		r.Ignore(unit, true, 0)
+		r.Reset(500_000_000)
+		if say(1000, 500_000_000); r.Paused(500_000_000)&(1<<3) == 0 {
+			t.Errorf("unit %d: a link that was down does not obey again", unit)
+		}
+	}
+}
+
+// What is not under flow control cannot be ignored, and is obeyed once it is under it.
+func TestIgnoreWithoutFlowControl(t *testing.T) {
+	r := NewReceiver(ModePFC, 1<<3, 1_000_000_000, [6]byte{1})
+	r.Ignore(4, true, 1)
+	r.Ignore(WholePort, true, 1)
+	r.Ignore(200, true, 1)
+	r.Configure(ModePFC, 1<<3|1<<4, 1_000_000_000, [6]byte{1}, 2)
+	if xoff(r, 4, 1, 3); r.Paused(3) != 1<<4 {
+		t.Errorf("paused %b", r.Paused(3))
+	}
+	r.Ignore(4, true, 4)
+	r.Configure(ModePFC, 1<<3, 1_000_000_000, [6]byte{1}, 5)
+	r.Configure(ModePFC, 1<<3|1<<4, 1_000_000_000, [6]byte{1}, 6)
+	if xoff(r, 4, 1, 7); r.Paused(7) != 1<<4 {
+		t.Errorf("an order outlasts flow control: paused %b", r.Paused(7))
 	}
 }

@@ -179,7 +179,7 @@ type pausedTime struct {
 }
 
 func (s *source) pausedTime(now int64) pausedTime {
-	t := pausedTime{all: s.receiver.PauseTime(now)}
+	t := pausedTime{all: s.receiver.PausedTime(macctl.WholePort, now)}
 	for q := range t.each {
 		t.each[q] = s.receiver.PausedTime(uint8(q), now)
 	}

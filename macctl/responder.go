@@ -1,7 +1,7 @@
 package macctl
 
-// Bounds of what an EchoResponder answers: an answer is never longer than its request, and goes to one station on the link that it came
-// by, so that nobody gains by asking; the rate is that of a check of a link.
+// Bounds of what an EchoResponder answers. The rate is that of a check of a link. An answer is never longer than its
+// request and goes to one station on the link, so that nobody gains by asking.
 const (
 	echoRate        = 250_000 // octets a second
 	echoDepth       = 1 << 17 // octets at once: one request of each length that a check tries
@@ -17,7 +17,7 @@ type EchoResponder struct {
 	used  int64 // of the bucket, in octets · second, at time at
 	at    int64
 
-	// Answered and Refused count requests; those refused came too fast, or while their answer could not be sent.
+	// Answered and Refused count requests. A refused one came too fast, or while its answer could not be sent.
 	Answered, Refused uint64
 }
 
@@ -27,8 +27,8 @@ type queuedEcho struct {
 	stamp    int64
 }
 
-// HandleRequest takes a request that came at stamp; answers are none of its business. unfinished says that the frame came with the mark
-// that its checksum is left to the receiver.
+// HandleRequest queues the answer to a request that came at stamp; an answer is left alone. unfinished says that the
+// frame came with the mark that leaves its checksum to the receiver.
 func (e *EchoResponder) HandleRequest(f *EchoFrame, unfinished bool, stamp, now int64) {
 	if f.Answer {
 		return
@@ -60,7 +60,7 @@ func (e *EchoResponder) Pending() bool { return e.n > 0 }
 // An EchoAnswer is how an answer will leave.
 type EchoAnswer struct {
 	Octets  int
-	Control bool // as PAUSE and PFC do, and no longer than they: no pause holds it
+	Control bool // as a MAC Control frame of FrameSize, which no pause holds
 	Tagged  bool // with this tag
 	TCI     uint16
 }
@@ -71,7 +71,8 @@ func (e *EchoResponder) Next() (a EchoAnswer, ok bool) {
 		return a, false
 	}
 	q := &e.queue[e.first].frame
-	a = EchoAnswer{Octets: max(min(q.Octets, q.Length), FrameSize), Tagged: q.Tagged && q.Path != PathControl, TCI: q.TCI}
+	a = EchoAnswer{
+		Octets: max(min(q.Octets, q.Length), FrameSize), Tagged: q.Tagged && q.Path != PathControl, TCI: q.TCI}
 	a.Control = q.Path == PathControl && a.Octets == FrameSize
 	return a, true
 }
@@ -84,7 +85,7 @@ func (e *EchoResponder) Drop() {
 	}
 }
 
-// pop takes the oldest question.
+// pop takes the oldest request off the queue.
 func (e *EchoResponder) pop() *queuedEcho {
 	w := &e.queue[e.first]
 	e.first = (e.first + 1) % maxQueuedEchoes
@@ -100,10 +101,10 @@ func (e *EchoResponder) Append(b []byte, format *MeasurementFormat, own [6]byte,
 	w := e.pop()
 	e.Answered++
 	q := &w.frame
-	answer := Echo{Answer: true, Session: q.Session, Sequence: q.Sequence, Received: w.stamp, Sent: now, Octets: q.Length, Path: q.ReceivedPath,
-		Tagged: q.HasTag, TCI: q.Tag, Checksum: w.checksum}
+	answer := Echo{Answer: true, Session: q.Session, Sequence: q.Sequence, Received: w.stamp, Sent: now,
+		Octets: q.Length, Path: q.ReceivedPath, Tagged: q.HasTag, TCI: q.Tag, Checksum: w.checksum}
 	return format.AppendEcho(b, q.Source, own, q.Path, min(q.Octets, q.Length), q.Tagged, q.TCI, answer), true
 }
 
-// Reset forgets what waits: the link is down.
+// Reset empties the queue: the link is down.
 func (e *EchoResponder) Reset() { e.n = 0 }
