@@ -1,6 +1,6 @@
 package buffer
 
-// Verdict is what becomes of a lossless frame on arrival.
+// A Verdict says what becomes of a lossless frame on arrival.
 type Verdict uint8
 
 const (
@@ -11,15 +11,16 @@ const (
 	AcceptHeadroom
 	// Wait: there is no room, the queue is OFF, and the frame has to stay in the receive ring (Config.RingHold).
 	Wait
-	// DropHeadroom: as Wait, without RingHold: the frame is lost, drop reason lossless-headroom.
+	// DropHeadroom: there is no room, without RingHold: the frame is lost, drop reason lossless-headroom.
 	DropHeadroom
-	// DropOversize: the frame would not fit even into the empty buffer, so that it must not wait either.
+	// DropOversize: the frame would not fit even into the empty buffer, so waiting would not help.
 	DropOversize
 	// NoQueue: the priority is not lossless at this port.
 	NoQueue
 )
 
-var verdictNames = [...]string{"invalid", "accept", "accept-headroom", "wait", "lossless-headroom", "oversize", "no-queue"}
+var verdictNames = [...]string{
+	"invalid", "accept", "accept-headroom", "wait", "lossless-headroom", "oversize", "no-queue"}
 
 // String returns the verdict's name; a drop's is its drop reason.
 func (v Verdict) String() string {
@@ -33,8 +34,8 @@ func (v Verdict) String() string {
 func (v Verdict) Accepted() bool { return v == Accept || v == AcceptHeadroom }
 
 // Admit decides on a lossless frame of n octets without FCS that arrived at a port, and charges it if it is accepted.
-// The queue turns OFF when the frame needs the headroom or finds no room; if it is OFF, it may turn ON again.
-// A frame that was told to Wait is offered again in the same way, before any later frame of its port.
+// The queue turns OFF when the frame needs the headroom or finds no room. A queue that is OFF may turn ON again.
+// After Wait the caller offers the same frame again, before any later frame of its port.
 func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 	p, q := m.queue(port, prio)
 	if q == nil {
@@ -65,7 +66,7 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 	return v
 }
 
-// CancelWait says that the frame that was told to Wait will not be offered again.
+// CancelWait says that the frame with the verdict Wait will not be offered again.
 func (m *Manager) CancelWait(port int, prio uint8) {
 	if _, q := m.queue(port, prio); q != nil && q.waiting != 0 {
 		q.waiting = 0
@@ -73,7 +74,7 @@ func (m *Manager) CancelWait(port int, prio uint8) {
 	}
 }
 
-// RestoreWait takes CancelWait back: the frame of n octets that was told to Wait is offered next after all, and is not counted anew.
+// RestoreWait takes CancelWait back: the frame of n octets is offered next after all, and is not counted anew.
 func (m *Manager) RestoreWait(port int, prio uint8, n int) {
 	if _, q := m.queue(port, prio); q != nil {
 		q.waiting = m.Charge(n)
@@ -82,8 +83,8 @@ func (m *Manager) RestoreWait(port int, prio uint8, n int) {
 
 // place decides where a frame of size bytes goes, without charging it.
 //
-// A frame goes to the headroom as a whole, and while there is anything in the headroom so does every later one:
-// charging only what lies above T would lose frames, because T moves while the headroom is in use.
+// A frame goes to the headroom as a whole. While the headroom holds anything, every later frame goes there too.
+// Charging only what lies above T would lose frames, because T moves while the headroom is in use.
 func (m *Manager) place(q *queue, size int64) (share, Verdict) {
 	held := q.held.bytes()
 	if held.headroom == 0 {
@@ -128,23 +129,3 @@ func (m *Manager) fitsShared(q *queue, n int64) bool {
 }
 
 func (p *losslessPool) free() int64 { return p.limit.shared - p.used.shared.now }
-
-// WouldCross reports whether a queue would stand above its threshold with backlog more bytes, or stands in its headroom
-// already. It lets the caller stop the peer before it admits what piled up in the receive ring. Backlog counts as it
-// is; to be exact it has to be a sum of Charge.
-func (m *Manager) WouldCross(port int, prio uint8, backlog int64) bool {
-	_, q := m.queue(port, prio)
-	if q == nil {
-		return false
-	}
-	held := q.held.bytes()
-	if held.headroom > 0 {
-		return true
-	}
-	rest := backlog - (q.config.Private - held.private)
-	if rest <= 0 {
-		return false
-	}
-	free := m.lossless.free() - rest
-	return free < 0 || held.shared+rest > m.threshold.Limit(q.id, q.config, free)
-}

@@ -8,8 +8,8 @@ import (
 )
 
 // ErrBusy is wrapped by the error about a configuration that fits, but not yet: a headroom to be lowered still holds
-// more than its new size, or the shared segment, which shrinks when something else grows, is still too full. Nothing
-// has changed; the caller tries again after departures.
+// more than its new size, or the shared segment is still too full for its new size. Nothing has changed; the caller
+// tries again after departures.
 var ErrBusy = errors.New("not yet, try again when the buffer has drained")
 
 // Apply puts a configuration of the whole buffer in force: all of it, or on error nothing. Ports that are not in it
@@ -33,22 +33,24 @@ func (m *Manager) SetPort(port int, c PortConfig) error {
 	return m.Apply(m.config, ports)
 }
 
-// RemovePort takes a port away at once, with its counters, which Removed tells. Frames that are still charged to it stay in the accounts,
-// in the shared segment, until their Release; its queues that are OFF turn ON.
+// RemovePort takes a port away at once, with its counters; Removed returns those. Frames that are still charged to the
+// port stay in the shared segment until their Release. Its queues that are OFF turn ON.
 func (m *Manager) RemovePort(port int) {
 	if _, there := m.configs[port]; !there {
 		return
 	}
 	ports := maps.Clone(m.configs)
 	delete(ports, port)
-	// Not checked: what goes frees at least what its frames move to the shared segment.
+	// Nothing can fail: the port frees at least as many bytes as its frames move to the shared segment.
 	m.Commit(sum(m.config, ports))
 }
 
-// Ready reports whether the shared segment and each headroom take what they would hold under the plan. Its errors are those of Apply.
+// Ready reports whether the shared segment and each headroom have room for what they would hold under the plan. Its
+// errors are those of Apply.
 func (m *Manager) Ready(next *Plan) error {
 	if next.cell != m.cell {
-		return configError("cell cannot change from %d B to %d B while frames are charged in it: restart", m.cell, next.cell)
+		return configError("cell cannot change from %d B to %d B while frames are charged in it: restart",
+			m.cell, next.cell)
 	}
 	var shared int64
 	for _, p := range m.ports {
@@ -71,16 +73,16 @@ func (m *Manager) Ready(next *Plan) error {
 	return nil
 }
 
-// redistribute returns what each ingress queue of p holds under another configuration. The same bytes stay charged to the
-// same priorities, only their segments change, so that a later Release finds them:
+// redistribute returns what each ingress queue of p holds under another configuration. The same bytes stay charged to
+// the same priorities, so that a later Release finds them; only their segments change:
 //   - a queue that stays keeps its headroom, and fills its private segment from the shared one, or the reverse;
-//   - the bytes of a queue that goes become shared ones: at most φ + η move, and B_s grows by φ + η;
+//   - the bytes of a queue that goes become shared: at most φ + η move, and B_s grows by φ + η;
 //   - a change to or from ModePause joins all queues into one, or parts them by priority.
 func (p *port) redistribute(next *PortConfig) [Priorities]share {
 	var moved [Priorities]share
-	fold := next.queueMask()
+	queueMask := next.queueMask()
 	for prio, n := range p.charged {
-		moved[uint8(prio)&fold].shared += n
+		moved[uint8(prio)&queueMask].shared += n
 	}
 	for k := range moved {
 		to := &moved[k]
@@ -99,12 +101,12 @@ func (p *port) keepsQueue(q *queue, next *PortConfig) bool {
 	return q.lossless && next.isIngress(q.id.Queue) && next.queueMask() == p.queueMask
 }
 
-// MaxCharged returns how many bytes may be charged at once under a plan. A lossy pool that shrinks goes on holding what it holds.
+// MaxCharged returns how many bytes may be charged at once under a plan. A lossy pool that shrinks keeps its bytes.
 func (m *Manager) MaxCharged(next *Plan) int64 {
 	return next.lossless + max(next.lossy, m.lossy.used.now)
 }
 
-// Commit puts a plan in force for which Ready has just returned nil. The plan must not be used again.
+// Commit puts a plan in force for which Ready has just returned nil. The caller must not use the plan again.
 func (m *Manager) Commit(next *Plan) {
 	m.config, m.configs = next.config, next.ports
 	m.ringHold, m.threshold = next.config.RingHold, next.threshold
@@ -147,7 +149,7 @@ func (m *Manager) addPort(number int) {
 	m.ports[number] = p
 }
 
-// configure changes one port. A queue that goes is turned ON: its peer must not stay paused by a queue that is no more.
+// configure changes one port. A queue that goes turns ON, since nothing would free its peer later.
 func (m *Manager) configure(p *port, next PortConfig, present bool) {
 	moved := p.redistribute(&next)
 	for k := range p.ingress {
@@ -169,7 +171,7 @@ func (m *Manager) configure(p *port, next PortConfig, present bool) {
 	p.config, p.queueMask, p.present = next, next.queueMask(), present
 }
 
-// restart forgets the counters and watermarks of a port that goes; a later port of the same number begins at 0.
+// restart clears the counters and watermarks of a port that goes. A later port of the same number begins at 0.
 func (p *port) restart() {
 	p.eachGauge((*gauge).restart)
 	for k := range p.ingress {

@@ -116,7 +116,8 @@ func TestChangeResumes(t *testing.T) {
 // A port goes while frames are charged to it, in all three segments. They leave later, and even after the port has
 // come back they are given back once, to the right queue.
 func TestRemovePort(t *testing.T) {
-	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Private: 200, Headroom: 300}, QueueConfig{Alpha: MaxAlpha})
+	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Private: 200, Headroom: 300},
+		QueueConfig{Alpha: MaxAlpha})
 	mustAdmit(t, m, 0, pgA, 500, Accept)
 	mustAdmit(t, m, 1, pgA, 700, Accept)
 	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
@@ -249,7 +250,8 @@ func TestApplyIsAtomic(t *testing.T) {
 	}
 }
 
-// A pool can shrink under load: the lossless one when it is empty enough, the lossy one at once, dropping until it fits.
+// A pool can shrink under load: the lossless one when it is empty enough, the lossy one at once, dropping until it
+// fits.
 func TestShrinkPools(t *testing.T) {
 	c := Config{Lossy: PoolConfig{Size: 2000}}
 	m, w := newTable(t, 1000, c, QueueConfig{Headroom: 300})

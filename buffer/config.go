@@ -14,7 +14,7 @@ const (
 	MinAlpha, MaxAlpha = 1.0 / 1024, 1024.0
 	// MaxSize bounds every size, in bytes, so that no product or sum of sizes overflows or loses a bit in a float64.
 	MaxSize = 1 << 40
-	// MaxPort is the highest port number; ports are kept in a slice.
+	// MaxPort is the highest port number: ports stand in a slice.
 	MaxPort = 1<<16 - 1
 )
 
@@ -23,7 +23,7 @@ type Config struct {
 	Cell     int        // bytes of an allocation unit, e.g. 256; fixed for a Manager's life
 	Lossless PoolConfig // rounded down to cells
 	Lossy    PoolConfig // rounded down to cells
-	// RingHold makes a lossless frame that finds no room Wait in the receive ring; without it the frame is dropped.
+	// RingHold makes a lossless frame that finds no room Wait in the receive ring. Without it the frame is dropped.
 	RingHold bool
 	// Threshold is the policy of the lossless pool; nil means DynamicThreshold. The lossy pool is always dynamic.
 	Threshold Threshold
@@ -70,21 +70,24 @@ func configError(format string, args ...any) error {
 	return fmt.Errorf("buffer: "+format+" (%w)", append(args, ErrConfig)...)
 }
 
-// validate reports what is out of range, every fault of it.
+// validate reports every number that is out of range.
 func (c *Config) validate() error {
 	var faults []error
 	if c.Cell < 1 || c.Cell > 1<<16 {
-		faults = append(faults, configError("cell %d B is outside 1 to 65536: a chip has 64 to 512, 256 is usual", c.Cell))
+		faults = append(faults,
+			configError("cell %d B is outside 1 to 65536: a chip has 64 to 512, 256 is usual", c.Cell))
 	}
 	for _, p := range []struct {
 		name string
 		PoolConfig
 	}{{"lossless", c.Lossless}, {"lossy", c.Lossy}} {
 		if p.Size < 0 || p.Size > MaxSize {
-			faults = append(faults, configError("%s pool: size %d B is outside 0 to %d", p.name, p.Size, int64(MaxSize)))
+			faults = append(faults,
+				configError("%s pool: size %d B is outside 0 to %d", p.name, p.Size, int64(MaxSize)))
 		}
 		if !validAlpha(p.Alpha) {
-			faults = append(faults, configError("%s pool: alpha %v is outside %v to %v: 1 is usual", p.name, p.Alpha, MinAlpha, MaxAlpha))
+			faults = append(faults, configError("%s pool: alpha %v is outside %v to %v: 1 is usual",
+				p.name, p.Alpha, MinAlpha, MaxAlpha))
 		}
 	}
 	return errors.Join(faults...)
@@ -99,11 +102,13 @@ func (c *PortConfig) validate(port int, policy Threshold) error {
 		faults = append(faults, configError("%s: unknown flow control mode %d", c.label(port), c.Mode))
 	}
 	if c.ingress() != 0 && (c.MTU < 1 || int64(c.MTU) > MaxSize) {
-		faults = append(faults, configError("%s: MTU %d is outside 1 to %d, a port with lossless priorities needs one", c.label(port), c.MTU, int64(MaxSize)))
+		faults = append(faults, configError("%s: MTU %d is outside 1 to %d, a port with lossless priorities needs one",
+			c.label(port), c.MTU, int64(MaxSize)))
 	}
 	for k := range uint8(Priorities) {
 		if a := c.LossyAlpha[k]; a != 0 && !validAlpha(a) {
-			faults = append(faults, configError("%s: alpha %v of lossy queue %d is outside %v to %v", c.label(port), a, k, MinAlpha, MaxAlpha))
+			faults = append(faults, configError("%s: alpha %v of lossy queue %d is outside %v to %v",
+				c.label(port), a, k, MinAlpha, MaxAlpha))
 		}
 		if !c.isIngress(k) {
 			continue
@@ -119,7 +124,9 @@ func (c *QueueConfig) validate(policy Threshold) error {
 	for _, s := range []struct {
 		name string
 		size int64
-	}{{"private", c.Private}, {"headroom", c.Headroom}, {"xon", c.Xon}, {"xon_offset", c.XonOffset}, {"xoff", c.Xoff}} {
+	}{
+		{"private", c.Private}, {"headroom", c.Headroom}, {"xon", c.Xon}, {"xon_offset", c.XonOffset}, {"xoff", c.Xoff},
+	} {
 		if s.size < 0 || s.size > MaxSize {
 			return fmt.Errorf("%s %d B is outside 0 to %d", s.name, s.size, int64(MaxSize))
 		}
@@ -146,7 +153,7 @@ func (c *PortConfig) ingress() uint8 {
 
 func (c *PortConfig) isIngress(queue uint8) bool { return c.ingress()>>queue&1 == 1 }
 
-// queueMask maps a priority to the number of its ingress queue: priority & fold.
+// queueMask maps a priority to the number of its ingress queue: priority & queueMask.
 func (c *PortConfig) queueMask() uint8 {
 	if c.Mode == macctl.ModePause {
 		return 0

@@ -13,8 +13,8 @@ type Occupancy struct {
 	Private, Shared, Headroom Level
 }
 
-// A gauge is a Level under change. The data path moves only now and peak; the watermarks are folded in when somebody
-// clears, rotates or looks.
+// A gauge is a Level under change. The data path moves only now and peak. The watermarks follow when somebody clears,
+// rotates or looks.
 type gauge struct {
 	now, peak                int64 // peak: since the last fold
 	persistent, user, window int64
@@ -47,7 +47,7 @@ func (g *gauge) rotate() {
 	g.last, g.window = g.window, g.now
 }
 
-// restart forgets the watermarks and keeps the bytes.
+// restart clears the watermarks and keeps the bytes.
 func (g *gauge) restart() { *g = gauge{now: g.now, peak: g.now} }
 
 func (g *gauge) level() Level {
@@ -91,11 +91,11 @@ func (s *segments) occupancy() Occupancy {
 	return Occupancy{Private: s.private.level(), Shared: s.shared.level(), Headroom: s.headroom.level()}
 }
 
-// ClearUser starts the user watermarks of all queues and pools again, from what they hold now. The other kinds of
-// watermark do not move.
+// ClearUser starts the user watermarks of all queues and pools again, from the bytes held now. The other watermarks do
+// not move.
 func (m *Manager) ClearUser() { m.eachGauge((*gauge).clearUser) }
 
-// RotateWindow closes the current window of all watermarks, which Snapshot shows from now on, and opens the next.
+// RotateWindow closes the current window of all watermarks and opens the next. Snapshot shows the closed window.
 func (m *Manager) RotateWindow() { m.eachGauge((*gauge).rotate) }
 
 func (m *Manager) eachGauge(do func(*gauge)) {

@@ -23,12 +23,15 @@ func TestWatermarks(t *testing.T) {
 	}{
 		{"up", to(500), Level{Now: 500, Persistent: 500, User: 500}},
 		{"down", to(200), Level{Now: 200, Persistent: 500, User: 500}},
-		{"rotate: the peak is that of the window", m.RotateWindow, Level{Now: 200, Persistent: 500, User: 500, Window: 500}},
+		{"rotate: the peak is that of the window", m.RotateWindow,
+			Level{Now: 200, Persistent: 500, User: 500, Window: 500}},
 		{"lower peak in the next window", to(300), Level{Now: 300, Persistent: 500, User: 500, Window: 500}},
 		{"clear: user begins at what is held", m.ClearUser, Level{Now: 300, Persistent: 500, User: 300, Window: 500}},
 		{"down again", to(100), Level{Now: 100, Persistent: 500, User: 300, Window: 500}},
-		{"rotate: the clear did not cost the window its peak", m.RotateWindow, Level{Now: 100, Persistent: 500, User: 300, Window: 300}},
-		{"rotate: an idle window shows what is held", m.RotateWindow, Level{Now: 100, Persistent: 500, User: 300, Window: 100}},
+		{"rotate: the clear did not cost the window its peak", m.RotateWindow,
+			Level{Now: 100, Persistent: 500, User: 300, Window: 300}},
+		{"rotate: an idle window shows what is held", m.RotateWindow,
+			Level{Now: 100, Persistent: 500, User: 300, Window: 100}},
 		{"highest of all", to(800), Level{Now: 800, Persistent: 800, User: 800, Window: 100}},
 		{"clear at the top", m.ClearUser, Level{Now: 800, Persistent: 800, User: 800, Window: 100}},
 		{"empty", to(0), Level{Persistent: 800, User: 800, Window: 100}},
@@ -52,7 +55,8 @@ func TestWatermarks(t *testing.T) {
 
 // Segments have watermarks of their own, and a pool's is the peak of the sum, not the sum of the peaks.
 func TestWatermarksBySegment(t *testing.T) {
-	m, _ := newTable(t, 1000, Config{}, QueueConfig{Private: 100, Headroom: 300}, QueueConfig{Private: 100, Headroom: 300})
+	m, _ := newTable(t, 1000, Config{}, QueueConfig{Private: 100, Headroom: 300},
+		QueueConfig{Private: 100, Headroom: 300})
 	for port := range 2 {
 		mustAdmit(t, m, port, pgA, 600, Accept)
 		mustAdmit(t, m, port, pgA, 200, AcceptHeadroom)

@@ -1,7 +1,8 @@
 package buffer
 
-// AdmitLossy decides on a lossy frame of n octets without FCS for an egress queue, and charges it if it returns true.
-// It is dropped, reason lossy-threshold, where the queue would hold more than α·(size - what all lossy queues hold).
+// AdmitLossy decides on a lossy frame of n octets without FCS for an egress queue, and charges the frame if the result
+// is true. Where the queue would hold more than α·(size - bytes of all lossy queues), the frame is dropped, reason
+// lossy-threshold.
 func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
 	p := m.port(port)
 	if p == nil || !p.present || queue >= Priorities {
@@ -35,4 +36,26 @@ func (m *Manager) ReleaseLossy(port int, queue uint8, n int) {
 	}
 	p.egress[queue].held.sub(size)
 	m.lossy.used.sub(size)
+}
+
+// A LossyTraceResult is what AdmitLossy would do with a frame now. Sizes are in bytes, of whole cells.
+type LossyTraceResult struct {
+	Accepted bool
+	Size     int64 // of the frame
+	Queue    LossySnapshot
+	Free     int64 // of the pool
+}
+
+// TraceLossy returns what AdmitLossy would decide when other queues have taken so many bytes more, and changes nothing.
+func (m *Manager) TraceLossy(port int, queue uint8, n int, taken int64) LossyTraceResult {
+	p := m.port(port)
+	if p == nil || !p.present || queue >= Priorities {
+		return LossyTraceResult{}
+	}
+	size := m.Charge(n)
+	q := &p.egress[queue]
+	l := LossyTraceResult{Size: size, Queue: m.snapshotLossy(q), Free: m.lossyFree() - taken}
+	l.Queue.Threshold = dynamicLimit(q.alpha, l.Free)
+	l.Accepted = fitsLossy(q, size, l.Free)
+	return l
 }

@@ -35,7 +35,8 @@ func TestLossy(t *testing.T) {
 		{"T falls as others fill", 1000, nil, []frame{
 			{queue: 1, n: 500, want: true}, {n: 500, want: true}, {queue: 2, n: 1}}},
 		{"and rises as they drain", 1000, nil, []frame{
-			{queue: 1, n: 500, want: true}, {n: 500, want: true}, {n: 100}, {queue: 1, n: 500, departs: true}, {n: 1}, {n: 500, departs: true}, {n: 1, want: true}}},
+			{queue: 1, n: 500, want: true}, {n: 500, want: true}, {n: 100}, {queue: 1, n: 500, departs: true}, {n: 1},
+			{n: 500, departs: true}, {n: 1, want: true}}},
 		{"alpha per queue", 1000, []float64{MaxAlpha, 1.0 / 4}, []frame{
 			{queue: 1, n: 300}, {queue: 1, n: 200, want: true}, {n: 800, want: true}, {n: 1}}},
 		{"cells", 1000, []float64{MaxAlpha}, []frame{

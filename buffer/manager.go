@@ -1,9 +1,9 @@
 package buffer
 
 // A FlowController is told when an ingress queue turns OFF (its peer must stop) and ON again. The calls set and clear
-// one bit per queue: how it reaches the peer, and which other causes hold the peer, is the controller's business.
-// On a port with ModePause the queue is 0. Both are called from within Admit, Release, Resume and the methods that
-// change the configuration, and must not call the Manager. Release may come for a port that is being removed.
+// one bit per queue; the controller knows which other causes hold the peer, and sends XOFF and XON. On a port with
+// ModePause the queue is 0. Admit, Release, Resume and the methods that change the configuration call the controller,
+// which must not call the Manager. Release may come for a port that is being removed.
 type FlowController interface {
 	// Hold says that the queue turned OFF: its peer must stop.
 	Hold(port int, queue uint8)
@@ -11,7 +11,7 @@ type FlowController interface {
 	Release(port int, queue uint8)
 }
 
-// A Manager is the accounts of one switch's packet memory.
+// A Manager keeps the accounts of one switch's packet memory.
 type Manager struct {
 	flow FlowController
 
@@ -45,24 +45,23 @@ type port struct {
 	number    int
 	present   bool
 	config    PortConfig // as planned: sizes in whole cells, every α set
-	queueMask uint8      // ingress queue = priority & fold
+	queueMask uint8      // ingress queue = priority & queueMask
 	ingress   [Priorities]queue
 	egress    [Priorities]lossyQueue
-	// charged is what is held by priority: in ModePause eight priorities are in one queue, and a change of mode must
-	// tell them apart.
+	// charged is held by priority: in ModePause eight priorities are in one queue, and a change of mode parts them.
 	charged [Priorities]int64
-	// removedCounters is what was counted when a port of this number was removed.
+	// removedCounters are those of the port of this number that was removed last.
 	removedCounters PortCounters
 }
 
-// A queue is a lossless ingress queue (SAI: priority group), or what is left of one.
+// A queue is a lossless ingress queue (SAI: priority group), or the bytes that are left of one.
 type queue struct {
 	id       QueueID
 	config   QueueConfig
 	lossless bool
 	off      bool
 	offIndex int   // in Manager.off
-	waiting  int64 // bytes of the frame that was told to wait and has not come in yet, else 0
+	waiting  int64 // bytes of the frame that got the verdict Wait and has not come in yet, else 0
 	held     segments
 	count    Counters
 }

@@ -49,7 +49,8 @@ var (
 	})
 	drawPortConfig = rapid.Custom(func(t *rapid.T) PortConfig {
 		pc := PortConfig{
-			Mode:     rapid.SampledFrom([]macctl.Mode{macctl.ModeOff, macctl.ModePFC, macctl.ModePFC, macctl.ModePFC, macctl.ModePause, macctl.ModePause}).Draw(t, "mode"),
+			Mode: rapid.SampledFrom([]macctl.Mode{macctl.ModeOff, macctl.ModePFC, macctl.ModePFC, macctl.ModePFC,
+				macctl.ModePause, macctl.ModePause}).Draw(t, "mode"),
 			Lossless: rapid.SampledFrom([]uint8{0, 1 << 3, 1 << 3, 1<<3 | 1<<4, 1<<0 | 1<<3}).Draw(t, "lossless"),
 			MTU:      rapid.IntRange(500, 2000).Draw(t, "MTU"),
 		}
@@ -63,8 +64,10 @@ var (
 	})
 	drawConfig = rapid.Custom(func(t *rapid.T) Config {
 		return Config{
-			Lossless:  PoolConfig{Size: rapid.Int64Range(15_000, 50_000).Draw(t, "lossless"), Alpha: drawAlpha.Draw(t, "alpha")},
-			Lossy:     PoolConfig{Size: rapid.Int64Range(0, 20_000).Draw(t, "lossy"), Alpha: drawAlpha.Draw(t, "lossy alpha")},
+			Lossless: PoolConfig{Size: rapid.Int64Range(15_000, 50_000).Draw(t, "lossless"),
+				Alpha: drawAlpha.Draw(t, "alpha")},
+			Lossy: PoolConfig{Size: rapid.Int64Range(0, 20_000).Draw(t, "lossy"),
+				Alpha: drawAlpha.Draw(t, "lossy alpha")},
 			RingHold:  rapid.Bool().Draw(t, "ring hold"),
 			Threshold: rapid.SampledFrom([]Threshold{nil, DynamicThreshold{}, StaticThreshold{}}).Draw(t, "threshold"),
 		}
@@ -102,7 +105,8 @@ func TestManagerAgainstReference(t *testing.T) {
 func (x *machine) traffic(t *rapid.T) {
 	for range drawCount.Draw(t, "rounds") {
 		port, prio := drawPort.Draw(t, "port"), drawPrio.Draw(t, "prio")
-		if pc := x.ports[port]; pc.Mode == macctl.ModePFC && pc.Lossless != 0 && rapid.IntRange(0, 7).Draw(t, "any priority") > 0 {
+		if pc := x.ports[port]; pc.Mode == macctl.ModePFC && pc.Lossless != 0 &&
+			rapid.IntRange(0, 7).Draw(t, "any priority") > 0 {
 			prio = uint8(bits.TrailingZeros8(pc.Lossless))
 		}
 		for range drawCount.Draw(t, "arrivals") {
@@ -235,13 +239,15 @@ func (x *machine) watermark(t *rapid.T) {
 	switch rapid.IntRange(0, 1).Draw(t, "kind") {
 	case 0:
 		x.m.ClearUser()
-		if got, want := state(x.m).Lossless.Used.Shared, (Level{before.Now, before.Persistent, before.Now, before.Window}); got != want {
+		if got, want := state(x.m).Lossless.Used.Shared, (Level{before.Now, before.Persistent, before.Now,
+			before.Window}); got != want {
 			t.Fatalf("ClearUser\n got: %+v\nwant: %+v", got, want)
 		}
 	case 1:
 		x.m.RotateWindow()
 		got := state(x.m).Lossless.Used.Shared
-		if want := (Level{before.Now, before.Persistent, before.User, got.Window}); got != want || got.Window < got.Now || got.Window > got.Persistent {
+		if want := (Level{before.Now, before.Persistent, before.User, got.Window}); got != want ||
+			got.Window < got.Now || got.Window > got.Persistent {
 			t.Fatalf("RotateWindow\n got: %+v\nwant: %+v", got, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // A Plan is a configuration of the whole buffer with its sums: sizes in whole cells, every default filled in.
 type Plan struct {
-	config Config
+	config Config             // as given
 	ports  map[int]PortConfig // as given
 	cell   int64
 
@@ -84,7 +84,8 @@ func sum(c Config, ports map[int]PortConfig) *Plan {
 // check refuses a plan that leaves too little to share, or in which some queue could never take a frame.
 func (pl *Plan) check() error {
 	if pl.limit.shared < pl.needed {
-		return configError("lossless pool %d B - private %d B - headroom %d B leaves B_s = %d B to share, needs 2 MTU for each of %d lossless queues = %d B: "+
+		return configError("lossless pool %d B - private %d B - headroom %d B leaves B_s = %d B to share, "+
+			"needs 2 MTU for each of %d lossless queues = %d B: "+
 			"enlarge buffer.lossless.size to %d B, or lower headroom or private (largest: %s)",
 			pl.lossless, pl.limit.private, pl.limit.headroom, pl.limit.shared, pl.queues, pl.needed,
 			pl.lossless+pl.needed-pl.limit.shared, pl.largestReservation())
@@ -99,7 +100,8 @@ func (pl *Plan) check() error {
 			}
 			q := pc.Queues[k]
 			if most := largestFrame(pl.threshold, QueueID{port, k}, q, pl.limit.shared); most < mtu {
-				faults = append(faults, configError("%s: a frame of the MTU takes %d B and would never fit: headroom is %d B, private %d B and threshold at most %d B: raise headroom, alpha or xoff",
+				faults = append(faults, configError("%s: a frame of the MTU takes %d B and would never fit: "+
+					"headroom is %d B, private %d B and threshold at most %d B: raise headroom, alpha or xoff",
 					pc.queueLabel(port, k), mtu, q.Headroom, q.Private, most-q.Private))
 			}
 		}
@@ -107,7 +109,7 @@ func (pl *Plan) check() error {
 	return errors.Join(faults...)
 }
 
-// largestReservation describes the queue with the most private and headroom bytes, the first where several have as many.
+// largestReservation describes the queue with the most private and headroom bytes. Of equals it takes the first.
 func (pl *Plan) largestReservation() string {
 	var text string
 	most := int64(-1)
@@ -122,3 +124,15 @@ func (pl *Plan) largestReservation() string {
 	}
 	return text
 }
+
+// wholeCells returns n bytes rounded up to whole cells, 0 for a negative n.
+func wholeCells(n, cell int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	return (n + cell - 1) / cell * cell
+}
+
+// Charge returns the bytes that a frame of n octets without FCS occupies: n rounded up to whole cells. Headroom is
+// counted in these bytes too: in cells of 256 B a stream of 60-octet frames occupies more than four times its size.
+func (m *Manager) Charge(n int) int64 { return wholeCells(int64(n), m.cell) }

@@ -20,7 +20,8 @@ type refRules struct {
 func refOf(s Snapshot, c Config, port, queue int) (refRules, refState) {
 	_, static := c.Threshold.(StaticThreshold)
 	q := s.Ports[port].Ingress[queue]
-	return refRules{cell: int64(c.Cell), ringHold: c.RingHold, static: static, segment: s.Lossless.SharedSize, q: q.Config},
+	return refRules{cell: int64(c.Cell), ringHold: c.RingHold, static: static, segment: s.Lossless.SharedSize,
+			q: q.Config},
 		refState{
 			private: q.Used.Private.Now, shared: q.Used.Shared.Now, headroom: q.Used.Headroom.Now,
 			others: s.Lossless.Used.Shared.Now - q.Used.Shared.Now, off: q.Off, waiting: q.Waiting,

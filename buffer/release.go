@@ -1,9 +1,9 @@
 package buffer
 
 // Release gives back a lossless frame that left the port's ingress queue: sent, or discarded after admission. Port,
-// prio and n are those of its Admit, whatever has been reconfigured since; a frame with several copies is given back
-// with the last one. Bytes go back to the headroom first, then to the shared, then to the private segment.
-// The queue may turn ON; other queues, whose thresholds rise as well, are Resume's business.
+// prio and n are those of its Admit, whatever has been reconfigured since. A frame with several copies is released
+// with the last copy. Bytes leave the headroom first, then the shared, then the private segment. The queue may turn
+// ON. The thresholds of other queues rise as well: Resume turns those ON.
 func (m *Manager) Release(port int, prio uint8, n int) {
 	size := m.Charge(n)
 	p := m.port(port)
@@ -19,7 +19,7 @@ func (m *Manager) Release(port int, prio uint8, n int) {
 	m.resume(q)
 }
 
-// splitRelease splits the departure of n bytes.
+// splitRelease splits the departure of n bytes by segment.
 func (s *segments) splitRelease(n int64) share {
 	var back share
 	back.headroom = min(n, s.headroom.now)
@@ -29,8 +29,8 @@ func (s *segments) splitRelease(n int64) share {
 	return back
 }
 
-// Resume turns every queue ON that may be. Thresholds rise when any queue drains, and a queue that is OFF sees no
-// arrivals, so the caller calls this after departures, and at a deadline while OffCount is not 0.
+// Resume turns every queue ON that may turn ON. Thresholds rise when any queue drains, and a queue that is OFF sees no
+// arrivals. So the caller calls Resume after departures, and at a deadline while OffCount is not 0.
 func (m *Manager) Resume() {
 	for i := len(m.off) - 1; i >= 0; i-- { // backwards: turnOn moves the last one, already seen, into the gap
 		m.resume(m.off[i])
@@ -43,10 +43,10 @@ func (m *Manager) resume(q *queue) {
 	}
 }
 
-// mayResume decides on a queue that is OFF. It may turn ON when its headroom is empty and it holds no more of the
-// shared segment than min(T, max(xon, T - xon_offset)). Neither side of that is ever negative, so an empty queue may
-// always, however low T and xon are. A frame of it that would still have to wait in the ring forbids it: that frame
-// would turn it OFF again at once.
+// mayResume decides on a queue that is OFF. The queue may turn ON when its headroom is empty and it holds no more of
+// the shared segment than min(T, max(xon, T - xon_offset)). That bound is never negative, so an empty queue may always
+// turn ON, however low T and xon are. The queue stays OFF while a frame would still have to wait in the ring: that
+// frame would turn it OFF again at once.
 func (m *Manager) mayResume(q *queue) bool {
 	if q.held.headroom.now > 0 {
 		return false

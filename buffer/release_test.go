@@ -66,7 +66,8 @@ func TestResumeLevel(t *testing.T) {
 		want      share // held when it turns ON
 	}{
 		{"no xon, no offset: as soon as headroom is empty", DynamicThreshold{}, QueueConfig{}, share{shared: 500}},
-		{"offset below T", DynamicThreshold{}, QueueConfig{XonOffset: 300}, share{shared: 300}}, // T - 300 = 400 at ω = 300
+		// T - 300 = 400 at ω = 300
+		{"offset below T", DynamicThreshold{}, QueueConfig{XonOffset: 300}, share{shared: 300}},
 		{"xon above T - offset", DynamicThreshold{}, QueueConfig{XonOffset: 900, Xon: 400}, share{shared: 400}},
 		{"xon below T - offset", DynamicThreshold{}, QueueConfig{XonOffset: 300, Xon: 100}, share{shared: 300}},
 		{"xon above T: T counts", DynamicThreshold{}, QueueConfig{Xon: 5000}, share{shared: 500}},
@@ -74,7 +75,8 @@ func TestResumeLevel(t *testing.T) {
 		{"offset above T and xon 0: only empty of shared", DynamicThreshold{}, QueueConfig{XonOffset: 5000}, share{}},
 		{"private does not count", DynamicThreshold{}, QueueConfig{Private: 200, XonOffset: 5000}, share{private: 200}},
 		{"static", StaticThreshold{}, QueueConfig{Xoff: 500, XonOffset: 200}, share{shared: 300}},
-		{"static, xon above xoff: xoff counts", StaticThreshold{}, QueueConfig{Xoff: 500, Xon: 5000}, share{shared: 500}},
+		{"static, xon above xoff: xoff counts", StaticThreshold{}, QueueConfig{Xoff: 500, Xon: 5000},
+			share{shared: 500}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,7 +114,8 @@ func TestResumeWhenEmpty(t *testing.T) {
 func TestResumeWhenOthersDrain(t *testing.T) {
 	for _, by := range []string{"Resume", "arrival"} {
 		t.Run(by, func(t *testing.T) {
-			m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100, XonOffset: 100}, QueueConfig{Alpha: MaxAlpha})
+			m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100, XonOffset: 100},
+				QueueConfig{Alpha: MaxAlpha})
 			mustAdmit(t, m, 0, pgA, 300, Accept)
 			mustAdmit(t, m, 1, pgA, 500, Accept)
 			mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)

@@ -5,7 +5,7 @@ import "pfcswitch/macctl"
 // Counters of a lossless ingress queue, in frames unless they say otherwise. They only rise until the port is removed.
 type Counters struct {
 	Admitted         uint64 // all accepted frames
-	AdmittedHeadroom uint64 // those of them that were charged to the headroom
+	AdmittedHeadroom uint64 // accepted frames that were charged to the headroom
 	Waited           uint64 // frames that had to wait in the receive ring, each counted once
 	Dropped          uint64 // dropped for want of headroom (DropHeadroom)
 	Oversize         uint64 // dropped because they would never fit (DropOversize)
@@ -75,7 +75,7 @@ type PoolSnapshot struct {
 	Used                                  Occupancy
 }
 
-// PortSnapshot is the state of a port. A port that was removed stays in sight while it holds bytes, without counters.
+// PortSnapshot is the state of a port. A removed port is shown while it holds bytes, without counters.
 type PortSnapshot struct {
 	Port    int
 	Removed bool
@@ -104,7 +104,7 @@ type LossySnapshot struct {
 	LossyCounters
 }
 
-// Snapshot fills s. It allocates only where s.Ports is too short, so that a caller that keeps s allocates once.
+// Snapshot fills s. It allocates only where s.Ports is too short: a caller that keeps s allocates once.
 func (m *Manager) Snapshot(s *Snapshot) {
 	*s = Snapshot{Off: len(m.off), Unbalanced: m.unbalanced, Ports: s.Ports[:0]}
 	limit := m.lossless.limit
@@ -138,7 +138,7 @@ func (s *PortSnapshot) Add(o *PortCounters) {
 	}
 }
 
-// Removed returns what was counted when the port of this number was removed last.
+// Removed returns the counters of the port of this number that was removed last.
 func (m *Manager) Removed(port int) (c PortCounters) {
 	if p := m.port(port); p != nil && !p.present {
 		c = p.removedCounters

@@ -3,9 +3,9 @@ package buffer
 // A TraceResult is what Admit would do with a frame now. Sizes are in bytes, of whole cells.
 type TraceResult struct {
 	Verdict                   Verdict
-	Size                      int64 // that the frame is charged with
-	Private, Shared, Headroom int64 // where it is charged
-	TurnsOff                  bool  // the queue turns OFF: its peer is told to stop
+	Size                      int64 // of the frame
+	Private, Shared, Headroom int64 // its parts by segment
+	TurnsOff                  bool  // the queue turns OFF: its peer must stop
 	Queue                     QueueSnapshot
 	Free                      int64 // of the shared segment
 }
@@ -19,28 +19,58 @@ func (m *Manager) Trace(port int, prio uint8, n int) TraceResult {
 	size := m.Charge(n)
 	where, v := m.place(q, size)
 	turns := (v == AcceptHeadroom || v == Wait || v == DropHeadroom) && !q.off
-	return TraceResult{Verdict: v, Size: size, Private: where.private, Shared: where.shared, Headroom: where.headroom, TurnsOff: turns,
-		Queue: m.snapshotQueue(q), Free: m.lossless.free()}
+	return TraceResult{Verdict: v, Size: size, Private: where.private, Shared: where.shared, Headroom: where.headroom,
+		TurnsOff: turns, Queue: m.snapshotQueue(q), Free: m.lossless.free()}
 }
 
-// A LossyTraceResult is what AdmitLossy would do with a frame now. Sizes are in bytes, of whole cells.
-type LossyTraceResult struct {
-	Accepted bool
-	Size     int64 // that the frame is charged with
-	Queue    LossySnapshot
-	Free     int64 // of the pool
-}
-
-// TraceLossy returns what AdmitLossy would decide when other queues have taken so many bytes more, and changes nothing.
-func (m *Manager) TraceLossy(port int, queue uint8, n int, taken int64) LossyTraceResult {
-	p := m.port(port)
-	if p == nil || !p.present || queue >= Priorities {
-		return LossyTraceResult{}
+// WouldCross reports whether a queue would stand above its threshold with backlog more bytes, or has bytes in its
+// headroom already. So the caller can stop the peer before it admits what piled up in the receive ring. An exact
+// backlog is a sum of Charge.
+func (m *Manager) WouldCross(port int, prio uint8, backlog int64) bool {
+	_, q := m.queue(port, prio)
+	if q == nil {
+		return false
 	}
-	size := m.Charge(n)
-	q := &p.egress[queue]
-	l := LossyTraceResult{Size: size, Queue: m.snapshotLossy(q), Free: m.lossyFree() - taken}
-	l.Queue.Threshold = dynamicLimit(q.alpha, l.Free)
-	l.Accepted = fitsLossy(q, size, l.Free)
-	return l
+	held := q.held.bytes()
+	if held.headroom > 0 {
+		return true
+	}
+	rest := backlog - (q.config.Private - held.private)
+	if rest <= 0 {
+		return false
+	}
+	free := m.lossless.free() - rest
+	return free < 0 || held.shared+rest > m.threshold.Limit(q.id, q.config, free)
+}
+
+// Room returns how many bytes a queue can still take before a frame finds no room: the rest of its private segment, its
+// part of the shared segment, and the headroom. Under DynamicThreshold the threshold falls while the queue fills. A
+// priority that is not lossless has no room.
+func (m *Manager) Room(port int, prio uint8) int64 {
+	_, q := m.queue(port, prio)
+	if q == nil {
+		return 0
+	}
+	held := q.held.bytes()
+	room := q.config.Headroom - held.headroom
+	if held.headroom == 0 {
+		room += q.config.Private - held.private + m.sharedRoom(q)
+	}
+	return room
+}
+
+// sharedRoom returns the most bytes that a queue can add to the shared segment: the largest x with ω + x ≤ T, where T
+// is that before the last byte came. The left side rises with x and the right side does not, so bisection finds x.
+func (m *Manager) sharedRoom(q *queue) int64 {
+	free, held := m.lossless.free(), q.held.shared.now
+	low, high := int64(0), max(0, free)
+	for low < high {
+		x := (low + high + 1) / 2
+		if held+x <= m.threshold.Limit(q.id, q.config, free-x+1) {
+			low = x
+		} else {
+			high = x - 1
+		}
+	}
+	return low
 }

@@ -78,7 +78,8 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 var drawOctets = rapid.SampledFrom([]int{60, 256, 257, 1000, fabricMTU, fabricMTU})
 
 func drawFrame(t *rapid.T, ports map[int]PortConfig) frame {
-	f := frame{port: rapid.IntRange(0, fabricPorts-1).Draw(t, "port"), prio: drawPrio.Draw(t, "prio"), n: drawOctets.Draw(t, "octets")}
+	f := frame{port: rapid.IntRange(0, fabricPorts-1).Draw(t, "port"), prio: drawPrio.Draw(t, "prio"),
+		n: drawOctets.Draw(t, "octets")}
 	if ports[f.port].Mode == macctl.ModePFC {
 		f.prio = 3 + f.prio&1
 	}
@@ -183,7 +184,8 @@ func TestRingHoldLosesNothing(t *testing.T) {
 				}
 			}
 		}
-		arrived := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) frame { return drawFrame(t, ports) }), 20, 300).Draw(t, "frames")
+		arrived := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) frame { return drawFrame(t, ports) }), 20, 300).Draw(t,
+			"frames")
 		for _, fr := range arrived {
 			rings[fr.port] = append(rings[fr.port], fr)
 			receive(fr.port)
