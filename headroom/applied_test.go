@@ -28,7 +28,8 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	w.run(a.Interval)
 	r := w.report(0)
 	if !r.ResultAcked || r.PeerApplied || r.PeerInForce != 8*Octets(b.Calculated) {
-		t.Errorf("told %v, applied %v, the peer has %d of %d\nwant that it was told, and has what is calculated", r.ResultAcked, r.PeerApplied, r.PeerInForce, r.Measured.Bits())
+		t.Errorf("told %v, applied %v, the peer has %d of %d\nwant that it was told, and has what is calculated",
+			r.ResultAcked, r.PeerApplied, r.PeerInForce, r.Measured.Bits())
 	}
 	before := results()
 	w.run(5 * a.Interval)
@@ -39,7 +40,8 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	w.run(2 * a.Interval)
 	r = w.report(0)
 	if !r.PeerApplied || r.PeerInForce != 8*w.ends[1].Target() || r.PeerInForce < r.Measured.Bits() {
-		t.Errorf("applied %v, the peer has %d\nwant the %d that were set there", r.PeerApplied, r.PeerInForce, 8*w.ends[1].Target())
+		t.Errorf("applied %v, the peer has %d\nwant the %d that were set there", r.PeerApplied, r.PeerInForce,
+			8*w.ends[1].Target())
 	}
 	before = results()
 	w.run(10 * a.Interval)
@@ -51,23 +53,26 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	}
 }
 
-// A peer that does not put in force what it was told, its pool being too small or its headroom set by hand, is named once.
+// A peer that does not put in force what it was told, its pool being too small or its headroom set by hand, is named
+// once.
 func TestPeerHasLess(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.ends[1].SetInForce(1000)
 	w.agree()
 	w.run(time.Minute)
 	notes := strings.Join(w.ends[0].Notes(), "\n")
-	if n := strings.Count(notes, "neighbour b has a headroom of 1000 B in force, and was told that the link needs "); n != 1 {
+	if n := strings.Count(notes,
+		"neighbour b has a headroom of 1000 B in force, and was told that the link needs "); n != 1 {
 		t.Errorf("told %d times: %q", n, notes)
 	}
 	if r := w.report(0); r.PeerApplied || !r.ResultAcked || ignored(r) != 0 || ignored(w.report(1)) != 0 {
-		t.Errorf("applied %v, told %v, ignored %v and %v", r.PeerApplied, r.ResultAcked, r.Counters.Ignored, w.report(1).Counters.Ignored)
+		t.Errorf("applied %v, told %v, ignored %v and %v", r.PeerApplied, r.ResultAcked, r.Counters.Ignored,
+			w.report(1).Counters.Ignored)
 	}
 }
 
-// A peer whose link grows in every interval is told more each time than it can have in force: nobody is told of that. Where
-// what it has stays, whatever it is told, somebody is.
+// A peer whose link grows in every interval is told more each time than it can have in force: nobody is told of that.
+// Where what it has stays, whatever it is told, somebody is.
 func TestGrowingLinkIsNoShortage(t *testing.T) {
 	for _, follows := range []bool{true, false} {
 		w := newWire(settings(7), settings(8))
@@ -82,7 +87,8 @@ func TestGrowingLinkIsNoShortage(t *testing.T) {
 			}
 		}
 		r, notes := w.report(0), strings.Join(w.ends[0].Notes(), "\n")
-		if told := strings.Contains(notes, "neighbour b has a headroom of 1000 B in force"); told == follows || r.PeerApplied {
+		if told := strings.Contains(notes, "neighbour b has a headroom of 1000 B in force"); told == follows ||
+			r.PeerApplied {
 			t.Errorf("the peer follows: %v; told: %v, applied %v: %q", follows, told, r.PeerApplied, notes)
 		}
 		if follows && strings.Contains(notes, "in force, and was told") {
@@ -104,7 +110,8 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 		{"another wire part", func(a *macctl.MeasurementFrame) { a.Area[1]++ }, IgnoredAltered},
 		{"to everybody", func(a *macctl.MeasurementFrame) { a.Group = true }, IgnoredAltered},
 		{"of a stranger", func(a *macctl.MeasurementFrame) { a.Peer = stranger }, IgnoredStranger},
-		{"more than is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = maxHeadroomBits + 1 }, IgnoredProportion},
+		{"more than is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = maxHeadroomBits + 1 },
+			IgnoredProportion},
 		{"out of all proportion", func(a *macctl.MeasurementFrame) { a.Area[0] = math.MaxUint64 }, IgnoredProportion},
 		{"sound", func(*macctl.MeasurementFrame) {}, NumIgnored},
 		{"the most that is believed", func(a *macctl.MeasurementFrame) { a.Area[0] = maxHeadroomBits }, NumIgnored},
@@ -134,7 +141,8 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 			}
 			before[tt.want]++
 			if p.count.Ignored != before || r.ResultAcked || r.PeerInForce != 0 {
-				t.Errorf("ignored %v, told %v, the peer has %d\nwant %v", p.count.Ignored, r.ResultAcked, r.PeerInForce, tt.want)
+				t.Errorf("ignored %v, told %v, the peer has %d\nwant %v", p.count.Ignored, r.ResultAcked, r.PeerInForce,
+					tt.want)
 			}
 			a = macctl.MeasurementFrame{Measurement: p.results.sent, Peer: w.address[1]}
 			a.Operation, a.Area[0] = macctl.MeasureResultAck, sound
@@ -156,14 +164,16 @@ func TestAcknowledgementThatIsAnEcho(t *testing.T) {
 	a.Operation = macctl.MeasureResultAck
 	p.Receive(a, w.now, w.moment(0))
 	if r := w.report(0); !r.ResultAcked || !r.PeerApplied || r.PeerInForce != r.ResultBits {
-		t.Errorf("told %v, applied %v, the peer seems to have %d of %d", r.ResultAcked, r.PeerApplied, r.PeerInForce, r.ResultBits)
+		t.Errorf("told %v, applied %v, the peer seems to have %d of %d", r.ResultAcked, r.PeerApplied, r.PeerInForce,
+			r.ResultBits)
 	}
 }
 
 // Nothing is acknowledged before anything was told.
 func TestAcknowledgementOfNothing(t *testing.T) {
 	p := agreed(settings(7))
-	p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResultAck, Session: 7, Area: [2]uint64{800, 0}}, Peer: stranger}, 2, Moment{Now: 2})
+	p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResultAck, Session: 7,
+		Area: [2]uint64{800, 0}}, Peer: stranger}, 2, Moment{Now: 2})
 	if r := p.Report(2); p.count.Ignored[IgnoredUnasked] != 1 || r.ResultAcked || r.PeerInForce != 0 {
 		t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.ResultAcked, r.PeerInForce)
 	}
@@ -220,8 +230,8 @@ func TestReason(t *testing.T) {
 	expect(w.ends[0], "the least that IEEE 802.1Q asks for")
 }
 
-// A headroom that a size in headroom.max cuts off is not only measured, whether it rises or sinks to that; nor is one for which the
-// peer wants more than it gets.
+// A headroom that a size in headroom.max cuts off is not only measured, whether it rises or sinks to that; nor is one
+// for which the peer wants more than it gets.
 func TestReasonOfALimit(t *testing.T) {
 	s := settings(7)
 	s.Limit = 2 * s.Calculated

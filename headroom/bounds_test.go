@@ -9,9 +9,9 @@ import (
 	"pfcswitch/macctl"
 )
 
-// bounds are what the target of a Probe may be, in bits, whatever its peer does: the least is what is written, or else what IEEE
-// 802.1Q asks for without a cable; the most that of all trips and what the peer's word may add, or a written limit. What was in force
-// before may be more.
+// bounds are what the target of a Probe may be, in bits, whatever its peer does: the least is what is written, or else
+// what IEEE 802.1Q asks for without a cable; the most that of all trips and what the peer's word may add, or a written
+// limit. What was in force before may be more.
 func bounds(s Settings) (least, most int64) {
 	if least = s.Min; least == 0 {
 		in := s.Inputs
@@ -29,8 +29,8 @@ func bounds(s Settings) (least, most int64) {
 	return least, max(least, most, s.Calculated)
 }
 
-// However late a peer answers, and whatever it says of itself and of what it has found, the headroom that is wanted stays within
-// the bounds that are set.
+// However late a peer answers, and whatever it says of itself and of what it has found, the headroom that is wanted
+// stays within the bounds that are set.
 func TestHeadroomStaysWithinItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := settings(7)
@@ -57,7 +57,8 @@ func TestHeadroomStaysWithinItsBounds(t *testing.T) {
 				a := q
 				a.Operation, a.Peer = macctl.MeasureAnswer, peer
 				a.Area = [2]uint64{5, 5 + uint64(min(int64(duration.Draw(t, "turn-around")), now-asked))}
-				a.Reaction, a.Precision = min(duration.Draw(t, "reaction"), 1e9), min(duration.Draw(t, "precision"), 1e6)
+				a.Reaction, a.Precision = min(duration.Draw(t, "reaction"), 1e9),
+					min(duration.Draw(t, "precision"), 1e6)
 				a.SendLimit, a.Burst = rapid.Uint32().Draw(t, "send limit"), rapid.Uint32().Draw(t, "burst")
 				p.Receive(a, now, Moment{Now: now})
 				if sequence++; rapid.Bool().Draw(t, "a result") {
@@ -68,7 +69,8 @@ func TestHeadroomStaysWithinItsBounds(t *testing.T) {
 				break
 			}
 			if got := p.target.bits; got != 0 && (got < least || got > most) {
-				t.Fatalf("wanted are %d bits: the least is %d, the most %d, and %d were in force", got, least, most, s.Calculated)
+				t.Fatalf("wanted are %d bits: the least is %d, the most %d, and %d were in force", got, least, most,
+					s.Calculated)
 			}
 		}
 		if r := p.Report(now); p.estimate.Settled() && (r.Target == 0 || r.RoundTrips.Max > p.longestRoundTrip()) {

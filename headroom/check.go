@@ -8,10 +8,10 @@ import (
 
 // CheckSettings say how a Check is made.
 type CheckSettings struct {
-	Xoffs     int           // how often the peer is told to stop
-	Fill      time.Duration // for which the link is full before each
-	Quiet     time.Duration // without a frame, after which nothing comes any more
-	RoundTrip time.Duration // there and back, as far as it is known
+	Xoffs     int           // number of XOFFs
+	Fill      time.Duration // for which the link is full before each XOFF
+	Quiet     time.Duration // without a frame, after which the peer counts as stopped
+	RoundTrip time.Duration // as far as it is known
 }
 
 // Limits of a Check.
@@ -19,8 +19,8 @@ const (
 	MaxXoffs        = 10_000
 	checkAnswer     = 300 * time.Millisecond // for the answer to one request for a stream
 	checkAsks       = 5                      // requests without an answer
-	checkPatience   = 2 * time.Second        // for a frame of the stream that was granted, and for other causes to free the peer
-	checkUnstopped  = 60 * time.Millisecond  // of frames that go on coming after XOFF: the peer does not stop
+	checkPatience   = 2 * time.Second        // for frames of a granted stream, and for other causes to free the peer
+	checkUnstopped  = 60 * time.Millisecond  // of frames after XOFF: the peer does not stop
 	checkRenewAfter = MaxStream / 2
 )
 
@@ -29,10 +29,10 @@ type CheckInput struct {
 	Now        int64
 	Up         bool
 	Exclusive  bool   // nothing but the Check holds the priority
-	XoffSent   bool   // the peer was told to stop, and that has left
-	XoffCount  uint64 // how often it was
+	XoffSent   bool   // the newest frame sent holds the priority
+	XoffCount  uint64 // XOFFs sent
 	AfterXoff  int64  // octets that came after the newest XOFF had left
-	BeforeXoff int64  // those that had come before, and were looked at after
+	BeforeXoff int64  // octets that had come before that, and were looked at after it
 	Streamed   uint64 // frames of the stream that have come
 	Octets     uint64 // of all frames that have come
 
@@ -40,16 +40,15 @@ type CheckInput struct {
 	Answered bool
 }
 
-// A CheckOutput is what is to be done after a look.
+// A CheckOutput is what the port has to do after a step.
 type CheckOutput struct {
-	Hold bool // the priority, from now on until the next order
-	Ask  bool // for a stream of MaxStream
-	Done bool // nothing more: end the stream, and free the peer
+	Hold bool // hold the priority until the next step
+	Ask  bool // ask for a stream of MaxStream
+	Done bool // end the stream, and free the peer: the Check is over
 }
 
-// A Check proves a headroom by experiment: it has the peer fill the link, tells it to stop, counts what still comes, and does
-// so again and again. It is driven by looks, which should not be much rarer than one in a millisecond; what it counts does not
-// depend on them:
+// A Check proves a headroom by experiment. It makes the peer fill the link, sends XOFF, counts what still comes, and
+// begins again. Steps drive the Check, about one each millisecond; its counts do not depend on their times:
 //
 //	ask ──▶ wait ──▶ fill ──▶ stop ──▶ drain ──▶ wait …
 //
@@ -69,8 +68,8 @@ type Check struct {
 	octets   uint64 // when the filling began
 	xoffs    uint64
 	after    int64
-	afterAt  int64 // when it last grew
-	lookedAt int64 // the last look of drain
+	afterAt  int64 // when after last grew
+	lookedAt int64 // last step of drain
 
 	result CheckResult
 }
@@ -79,11 +78,11 @@ type checkState func(*Check, *CheckInput) checkState
 
 // A CheckResult is what a Check has found so far.
 type CheckResult struct {
-	AfterXoff  []int64 // octets that came after each XOFF, in order of time
-	BeforeXoff int64   // most that had come before an XOFF, and were looked at after
-	Unstopped  int     // XOFFs after which frames went on coming
-	Filled     time.Duration
-	Octets     uint64 // that came while the link was to be full
+	AfterXoff  []int64       // octets that came after each XOFF, in order of time
+	BeforeXoff int64         // most octets that had come before an XOFF, and were looked at after it
+	Unstopped  int           // XOFFs after which frames went on coming
+	Filled     time.Duration // time for which the link was full
+	Octets     uint64        // that came in that time
 }
 
 // NewCheck returns a Check that has not begun.
@@ -92,7 +91,7 @@ func NewCheck(s CheckSettings) *Check {
 	return &Check{set: s, state: (*Check).ask, result: CheckResult{AfterXoff: make([]int64, 0, s.Xoffs)}}
 }
 
-// Step takes a look and returns what is to be done.
+// Step takes the state of the port and returns what the port has to do.
 func (c *Check) Step(l CheckInput) CheckOutput {
 	c.order.Ask = false
 	if c.order.Done {
@@ -108,7 +107,7 @@ func (c *Check) Step(l CheckInput) CheckOutput {
 	return c.order
 }
 
-// Result returns what was found, and why there is no more.
+// Result returns what was found, and why the Check failed.
 func (c *Check) Result() (CheckResult, error) { return c.result, c.err }
 
 func (c *Check) fail(format string, args ...any) checkState {
@@ -132,7 +131,8 @@ func (c *Check) ask(l *CheckInput) checkState {
 	case c.asked && l.Now-c.askedAt < int64(checkAnswer):
 		return (*Check).ask
 	case c.attempts == checkAsks:
-		return c.fail("the peer has not answered %d requests to fill the link: it is older than they are, or does not hear them", checkAsks)
+		return c.fail("the peer has not answered %d requests to fill the link: it is older than they are, "+
+			"or does not hear them", checkAsks)
 	}
 	c.attempts++
 	c.request(l)
@@ -143,7 +143,7 @@ func (c *Check) request(l *CheckInput) {
 	c.asked, c.askedAt, c.order.Ask = true, l.Now, true
 }
 
-// renew asks again before the stream ends. A request that is lost is followed by another one.
+// renew asks again before the stream ends. Another request follows one that is lost.
 func (c *Check) renew(l *CheckInput) {
 	if l.Now-c.askedAt >= int64(checkRenewAfter) {
 		c.request(l)
@@ -156,10 +156,11 @@ func (c *Check) enter(l *CheckInput, s checkState) checkState {
 }
 
 func (c *Check) endOfStream() checkState {
-	return c.fail("the peer fills the link no longer: its time for that is used up for now, or it is configured anew")
+	return c.fail("the peer fills the link no longer: its time for that is used up for now, " +
+		"or it is configured anew")
 }
 
-// wait waits until frames of the stream come, and nobody else holds the peer.
+// wait waits until frames of the stream come, and no other cause holds the peer.
 func (c *Check) wait(l *CheckInput) checkState {
 	c.renew(l)
 	switch {
@@ -171,20 +172,21 @@ func (c *Check) wait(l *CheckInput) checkState {
 	case l.Now-c.since < int64(checkPatience):
 		return (*Check).wait
 	case !l.Exclusive:
-		return c.fail("the priority is held for other reasons all the time (see show pfc): take load off what the port's frames go to")
+		return c.fail("the priority is held for other reasons all the time (see show pfc): " +
+			"take load off what the port's frames go to")
 	case len(c.result.AfterXoff) > 0:
 		return c.endOfStream()
 	}
-	return c.fail("the peer fills the link, as it says, but no frame of it comes: does it give its frames the same priority, and is its MTU no larger? " +
-		"Both ends need the same trust and priorities")
+	return c.fail("the peer fills the link, as it says, but no frame of it comes: does it give its frames " +
+		"the same priority, and is its MTU no larger? Both ends need the same trust and priorities")
 }
 
-// fill lets the link be full for a while.
+// fill keeps the link full for a while.
 func (c *Check) fill(l *CheckInput) checkState {
 	c.renew(l)
-	// Not always for as long: what happens at the peer at a steady beat must meet XOFF at all of its phases.
+	// The time varies, so that XOFF meets all phases of what the peer does periodically.
 	least := int64(c.set.Fill) + int64(c.set.Fill)*int64(len(c.result.AfterXoff)%8)/8
-	full := l.Streamed > c.streamed // else the peer stands still, and XOFF would stop nothing
+	full := l.Streamed > c.streamed // otherwise XOFF would stop nothing
 	c.streamed = l.Streamed
 	switch {
 	case !l.Exclusive || l.XoffSent || l.Now-c.since > least+int64(checkPatience):
@@ -210,8 +212,8 @@ func (c *Check) stop(l *CheckInput) checkState {
 	return c.fail("XOFF does not leave the port")
 }
 
-// drain counts until nothing comes any more. Between looks that are far apart, since this machine stood still, nobody knows for how
-// long frames went on coming: such time is none in which the peer did not stop.
+// drain counts until no more frames come. Steps are far apart when this machine stood still. Nobody knows then how long
+// frames went on coming, so that time does not count against the peer.
 func (c *Check) drain(l *CheckInput) checkState {
 	if gap := l.Now - c.lookedAt; gap > int64(c.set.Quiet) {
 		c.since += gap

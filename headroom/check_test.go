@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A checked is a port under a check in virtual time, and its peer: a stream of a frame each 12 µs that ends a while after the
-// hold begins, and begins a while after it ends.
+// A checked is a port under a check in virtual time, and its peer: a stream of a frame each 12 µs that ends a while
+// after the hold begins, and begins a while after it ends.
 type checked struct {
 	now      int64
 	look     CheckInput
@@ -84,7 +84,8 @@ func (w *checked) arrive(d int64) {
 			w.look.XoffSent, w.look.AfterXoff = true, 0
 			w.look.XoffCount++
 		}
-		if w.mute || w.now >= w.until || w.look.XoffSent && w.now > w.heldAt+w.late(int(w.look.XoffCount)) || !w.held && w.now < w.freedAt+50_000 {
+		if w.mute || w.now >= w.until || w.look.XoffSent && w.now > w.heldAt+w.late(int(w.look.XoffCount)) ||
+			!w.held && w.now < w.freedAt+50_000 {
 			continue
 		}
 		w.look.Streamed++
@@ -96,7 +97,8 @@ func (w *checked) arrive(d int64) {
 }
 
 func checkSettings(xoffs int) CheckSettings {
-	return CheckSettings{Xoffs: xoffs, Fill: 3 * time.Millisecond, Quiet: 4 * time.Millisecond, RoundTrip: 40 * time.Microsecond}
+	return CheckSettings{Xoffs: xoffs, Fill: 3 * time.Millisecond, Quiet: 4 * time.Millisecond,
+		RoundTrip: 40 * time.Microsecond}
 }
 
 // What came after each XOFF is counted, whatever it is, and nothing else.
@@ -158,8 +160,10 @@ func TestCheckFails(t *testing.T) {
 		spoil func(w *checked)
 		want  string
 	}{
-		{"the peer does not allow it", func(w *checked) { w.answers = func(int) (time.Duration, bool) { return 0, true } }, "send_request: on"},
-		{"the peer says nothing", func(w *checked) { w.answers = func(int) (time.Duration, bool) { return 0, false } }, "has not answered 5 requests"},
+		{"the peer does not allow it",
+			func(w *checked) { w.answers = func(int) (time.Duration, bool) { return 0, true } }, "send_request: on"},
+		{"the peer says nothing", func(w *checked) { w.answers = func(int) (time.Duration, bool) { return 0, false } },
+			"has not answered 5 requests"},
 		{"the stream comes with another priority", func(w *checked) {
 			w.mute = true
 		}, "the same priority"},

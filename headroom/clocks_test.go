@@ -9,7 +9,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A kernel stamp that was converted by clocks that disagree with those of the question is passed over: the trip is longer then.
+// A kernel stamp that was converted by clocks that disagree with those of the question is passed over: the trip is
+// longer then.
 func TestDoubtfulStamp(t *testing.T) {
 	p, q, now := asking(t, 0)
 	p.Stamped(q.Session, q.Sequence, now+10_000, Moment{Now: now + 20_000, Clock: -31})
@@ -37,7 +38,8 @@ func TestDoubtfulRequest(t *testing.T) {
 	}
 }
 
-// Nor is any other that came before the clocks were seen to disagree, in the same batch of frames or with one that is looked at later.
+// Nor is any other that came before the clocks were seen to disagree, in the same batch of frames or with one that is
+// looked at later.
 func TestDoubtfulRequests(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -53,7 +55,8 @@ func TestDoubtfulRequests(t *testing.T) {
 			ask(8999, Moment{Now: 9500, Clock: 8_000_000})
 		}, 0},
 		{"after another message", func(p *Probe, ask func(int64, Moment)) {
-			p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResultAck}, Peer: stranger}, 7000, Moment{Now: 9000, Clock: 8_000_000})
+			p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResultAck},
+				Peer: stranger}, 7000, Moment{Now: 9000, Clock: 8_000_000})
 			ask(8000, Moment{Now: 9500, Clock: 8_000_000})
 		}, 0},
 		{"that came since", func(p *Probe, ask func(int64, Moment)) {
@@ -73,17 +76,19 @@ func TestDoubtfulRequests(t *testing.T) {
 			before, sequence := p.count.Ignored[IgnoredClock], uint32(0)
 			tt.steps(p, func(stamp int64, at Moment) {
 				sequence++
-				p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: sequence}, Peer: stranger, Group: true}, stamp, at)
+				p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest,
+					Session: 9, Sequence: sequence}, Peer: stranger, Group: true}, stamp, at)
 			})
-			if ignored := p.count.Ignored[IgnoredClock] - before; p.waiting != tt.want || ignored != uint64(sequence)-uint64(tt.want) {
+			if ignored := p.count.Ignored[IgnoredClock] - before; p.waiting != tt.want ||
+				ignored != uint64(sequence)-uint64(tt.want) {
 				t.Errorf("%d of %d are to be answered, %d ignored\nwant %d", p.waiting, sequence, ignored, tt.want)
 			}
 		})
 	}
 }
 
-// A clocked end converts stamps of its real-time clock, as the data plane does. That clock is set now and then, and this program
-// may stand still between reading it and the other one: then stamps come out too late.
+// A clocked end converts stamps of its real-time clock, as the data plane does. That clock is set now and then, and
+// this program may stand still between reading it and the other one: then stamps come out too late.
 type clocked struct {
 	probe *Probe
 	real  int64 // what the real-time clock is ahead
@@ -104,7 +109,8 @@ func (c *clocked) moment(t *rapid.T, now int64) Moment {
 func (c *clocked) passTime(t *rapid.T, now *int64, most int64) {
 	*now += rapid.Int64Range(0, most).Draw(t, "ns")
 	if !c.set {
-		step := rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 10, -10, 600, -600, 45_000, -45_000, 3_005_000, -3_005_000}).Draw(t, "step")
+		step := rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, 10, -10, 600, -600, 45_000, -45_000, 3_005_000,
+			-3_005_000}).Draw(t, "step")
 		c.real, c.set = c.real+step, step != 0
 	}
 }
@@ -112,8 +118,8 @@ func (c *clocked) passTime(t *rapid.T, now *int64, most int64) {
 // convert is what the data plane makes of a stamp at a moment.
 func convert(stamp int64, at Moment) int64 { return stamp - at.Clock }
 
-// However clocks are set and read, the headroom is no smaller than the link: twice the precision that is stated makes up for all
-// that stamps are wrong by.
+// However clocks are set and read, the headroom is no smaller than the link: twice the precision that is stated makes
+// up for all that stamps are wrong by.
 func TestPrecisionIsTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := settings(7)
@@ -160,7 +166,8 @@ func TestPrecisionIsTrue(t *testing.T) {
 			}
 			a.probe.Receive(answer, at, back)
 		}
-		if shortest := a.probe.estimate.trips; len(shortest.sorted) > 0 && shortest.sorted[0]+2*s.Precision < time.Duration(2*link) {
+		if shortest := a.probe.estimate.trips; len(shortest.sorted) > 0 &&
+			shortest.sorted[0]+2*s.Precision < time.Duration(2*link) {
 			t.Fatalf("a trip of %v, and the link takes %v", shortest.sorted[0], time.Duration(2*link))
 		}
 	})

@@ -15,8 +15,9 @@ func reconfigured(before Settings, change func(*Inputs)) Settings {
 	return before
 }
 
-// A cable that is configured to be longer is so at once, and the samples are still those of the shorter one: until there are new
-// ones, and as long as ever after, no less is wanted than the longer one needs, also where less was about to come in force.
+// A cable that is configured to be longer is so at once, and the samples are still those of the shorter one: until
+// there are new ones, and as long as ever after, no less is wanted than the longer one needs, also where less was about
+// to come in force.
 func TestLongerCableByConfiguration(t *testing.T) {
 	const short, long = 50 * time.Microsecond, 500 * time.Microsecond
 	for _, interval := range []time.Duration{time.Second, 100 * time.Second} {
@@ -30,7 +31,8 @@ func TestLongerCableByConfiguration(t *testing.T) {
 				w := newWire(all[0], all[1])
 				w.delay = [2]int64{int64(short), int64(short)}
 				w.agree()
-				w.run(lowerAfter * interval * 3 / 4) // what was calculated is more than what is found, and stays for now
+				// what was calculated is more than what is found, and stays for now
+				w.run(lowerAfter * interval * 3 / 4)
 				if !lowering {
 					w.run(2 * lowerAfter * interval)
 				}
@@ -47,7 +49,8 @@ func TestLongerCableByConfiguration(t *testing.T) {
 				until := w.now + lowerAfter*int64(interval)
 				for ok := true; ok; ok = w.step(until) {
 					if has := p.target.bits; has < needs || has < set.Calculated {
-						t.Fatalf("%v after it: %d bits, the link needs %d, and %d are calculated", time.Duration(w.now-until)+lowerAfter*interval, has, needs, set.Calculated)
+						t.Fatalf("%v after it: %d bits, the link needs %d, and %d are calculated",
+							time.Duration(w.now-until)+lowerAfter*interval, has, needs, set.Calculated)
 					}
 				}
 				w.run(2 * interval)

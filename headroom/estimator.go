@@ -1,36 +1,40 @@
 package headroom
 
-import "time"
+import (
+	"math"
+	"slices"
+	"time"
+)
 
-// settleSamples is how many samples in a row must agree on a longer trip: one alone may have met a frame that was being
-// sent, or a machine that stood still. They are half of what an interval has, so that a link that grows is followed
-// within one.
+// settleSamples is how many samples in a row must agree on a longer round trip. A single sample may have met a frame
+// that was being sent, or a machine that stood still. An interval has twice as many samples, so a link that grows is
+// followed within one interval.
 const settleSamples = 4
 
-// clockRates is how much of a turn-around the clocks of the two ends may disagree about: Linux slews each by 500 ppm at most.
+// clockRates is the divisor of a turnaround for the disagreement of two clocks: Linux slews each by 500 ppm at most.
 const clockRates = 1000
 
-// TurnaroundError is how much too short a trip may be because of its turn-around, which the clock of the other end has measured. It is 0 for a
-// negative one.
+// TurnaroundError is how much too short a round trip may be, since the clock of the other end measured the turnaround.
+// The result is 0 for a negative turnaround.
 func TurnaroundError(turn time.Duration) time.Duration { return max(turn, 0) / clockRates }
 
-// An Estimator makes a finding of many samples. The trip is the shortest of the last settleSamples, since only what
-// delays all of them is the link; where that was longer within the window, it is the longest that it was. So on a link that
-// stays as it is the trip is the shortest of all as soon as one in settleSamples has met no delay, a link that grows is
-// followed within settleSamples, and one that shrinks after a whole window.
+// An Estimator makes a finding of many samples. Only what delays all of the last settleSamples is the link, so the
+// shortest of them counts. The round trip is the longest of these minima within the window. So a link that grows is
+// followed within settleSamples, and a link that shrinks after a whole window.
 type Estimator struct {
 	percentile float64
 	trips      window // t
 	settled    window // the shortest of settleSamples, after each sample
-	turns      window // how long the peer kept the question: t3-t2
-	idle, busy window // the same, while the link was idle and while it carried traffic
+	turns      window // how long the peer kept the request: t3-t2
+	idle, busy window // turns while the link was idle, and while it carried traffic
 	last       [settleSamples]time.Duration
 	count      int
 }
 
-// NewEstimator returns an Estimator without samples. The reaction is this share of all turn-arounds, 0 to 1.
+// NewEstimator returns an Estimator without samples. Turnaround is this share of all turnarounds, 0 to 1.
 func NewEstimator(percentile float64) *Estimator {
-	return &Estimator{percentile: percentile, trips: newWindow(), settled: newWindow(), turns: newWindow(), idle: newWindow(), busy: newWindow()}
+	return &Estimator{percentile: percentile, trips: newWindow(), settled: newWindow(), turns: newWindow(),
+		idle: newWindow(), busy: newWindow()}
 }
 
 // Reset forgets every sample.
@@ -43,8 +47,8 @@ func (e *Estimator) Reset() {
 	e.count = 0
 }
 
-// Add takes a sample: the trip, and the peer's turn-around where four stamps tell it. With two stamps, turn is
-// negative. busy says that the link carried traffic.
+// Add takes a sample: the round trip, and the peer's turnaround, which is negative with two stamps. busy says that the
+// link carried traffic.
 func (e *Estimator) Add(trip, turn time.Duration, busy bool) {
 	e.trips.add(trip)
 	switch {
@@ -67,17 +71,81 @@ func (e *Estimator) Add(trip, turn time.Duration, busy bool) {
 	}
 }
 
-// Settled reports whether there are samples enough for an estimate.
+// Settled reports whether there are enough samples for an estimate.
 func (e *Estimator) Settled() bool { return e.count >= settleSamples }
 
-// RoundTrip is the time t of the headroom in force, with what a turn-around may be wrong by.
+// RoundTrip is the time t of the headroom in force, with the TurnaroundError.
 func (e *Estimator) RoundTrip() time.Duration { return e.settled.quantile(1) }
 
-// Turnaround is how late the peer answers at its worst: the percentile of its turn-arounds, or with two stamps of what trips
-// took beyond the shortest.
+// Turnaround is how late the peer answers: the percentile of its turnarounds, or with two stamps that of the round
+// trips beyond the shortest.
 func (e *Estimator) Turnaround() time.Duration {
 	if len(e.turns.sorted) == 0 {
 		return e.trips.quantile(e.percentile) - e.trips.quantile(0)
 	}
 	return e.turns.quantile(e.percentile)
+}
+
+// windowSamples is how many samples a window holds: enough for a 99.9 % value that is not the largest.
+const windowSamples = 1024
+
+// A window holds the newest samples of a duration, also in order of size. Adding one neither allocates nor sorts.
+type window struct {
+	newest [windowSamples]time.Duration // a ring, in order of time
+	sorted []time.Duration
+	next   int
+}
+
+func newWindow() window { return window{sorted: make([]time.Duration, 0, windowSamples)} }
+
+func (w *window) add(d time.Duration) {
+	if len(w.sorted) == windowSamples {
+		i, _ := slices.BinarySearch(w.sorted, w.newest[w.next])
+		w.sorted = slices.Delete(w.sorted, i, i+1)
+	}
+	w.newest[w.next] = d
+	w.next = (w.next + 1) % windowSamples
+	i, _ := slices.BinarySearch(w.sorted, d)
+	w.sorted = slices.Insert(w.sorted, i, d)
+}
+
+func (w *window) reset() { w.sorted, w.next = w.sorted[:0], 0 }
+
+// quantile returns the smallest sample that a share of all samples does not exceed, 0 where there is none.
+func (w *window) quantile(share float64) time.Duration {
+	n := len(w.sorted)
+	if n == 0 {
+		return 0
+	}
+	const rounding = 1e-9 // 99.9 / 100 is a little more than 0.999
+	rank := int(math.Ceil(share*float64(n) - rounding))
+	return w.sorted[min(max(rank, 1), n)-1]
+}
+
+// A Distribution describes the samples of a window.
+type Distribution struct {
+	Samples                int
+	Min, Median, P99, P999 time.Duration
+	Max                    time.Duration
+}
+
+func (w *window) distribution() Distribution {
+	return Distribution{Samples: len(w.sorted), Min: w.quantile(0), Median: w.quantile(0.5), P99: w.quantile(0.99),
+		P999: w.quantile(0.999), Max: w.quantile(1)}
+}
+
+// reactions are the times for which this end goes on sending after an XOFF. The peer is told the percentile of all,
+// since its headroom must do whatever the link carries.
+type reactions struct{ all, idle, busy window }
+
+func newReactions() reactions { return reactions{newWindow(), newWindow(), newWindow()} }
+
+// add takes a sample. busy says that the link carried traffic.
+func (r *reactions) add(d time.Duration, busy bool) {
+	r.all.add(d)
+	if busy {
+		r.busy.add(d)
+	} else {
+		r.idle.add(d)
+	}
 }

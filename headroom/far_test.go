@@ -35,20 +35,25 @@ func TestOwnHeadroomIsBounded(t *testing.T) {
 			p, r := w.ends[0], w.report(0)
 			notes := strings.Join(p.Notes(), "\n")
 			if tt.far {
-				if r.Measured != nil || r.PeerSilent || r.Counters.Answered != 0 || r.Counters.Ignored[IgnoredProportion] < 100 {
-					t.Errorf("measured %v, silent %v, answered %d, ignored %v", r.Measured, r.PeerSilent, r.Counters.Answered, r.Counters.Ignored)
+				if r.Measured != nil || r.PeerSilent || r.Counters.Answered != 0 ||
+					r.Counters.Ignored[IgnoredProportion] < 100 {
+					t.Errorf("measured %v, silent %v, answered %d, ignored %v", r.Measured, r.PeerSilent,
+						r.Counters.Answered, r.Counters.Ignored)
 				}
 				in := a.Inputs
 				in.Delay = (time.Duration(w.delay[0]+w.delay[1]) + 1) / 2
 				size := Octets(Calculate(in, macctl.ModePFC).Bits()) // by hand, for a cable as long
-				const told = "are believed: where it is that long, set the headroom of this port by hand: ports.p1.priorities.3.headroom: "
+				const told = "are believed: where it is that long, set the headroom of this port by hand: " +
+					"ports.p1.priorities.3.headroom: "
 				var noted int64
-				if n, err := fmt.Sscan(notes[strings.LastIndex(notes, " ")+1:], &noted); n != 1 || strings.Count(notes, told) != 1 {
+				if n, err := fmt.Sscan(notes[strings.LastIndex(notes, " ")+1:], &noted); n != 1 ||
+					strings.Count(notes, told) != 1 {
 					t.Errorf("notes %q: %v", notes, err)
 				}
 				looks := Octets(BitsIn(gbit, 2*time.Duration(w.turn))) // at other frames, before those that come back
 				if !r.ManualRequired || min(noted, r.ManualBytes) < size || max(noted, r.ManualBytes) > size+looks {
-					t.Errorf("by hand %v, %d B, told %d, want %d to %d", r.ManualRequired, r.ManualBytes, noted, size, size+looks)
+					t.Errorf("by hand %v, %d B, told %d, want %d to %d", r.ManualRequired, r.ManualBytes, noted, size,
+						size+looks)
 				}
 				w.delay[1] = int64(tt.back / 100)
 				w.run(2 * time.Second)
@@ -76,7 +81,8 @@ func TestOwnHeadroomIsBounded(t *testing.T) {
 
 // A thousandth of the time at the peer is part of the trip, and of what a trip may be.
 func TestFarWithTheTurnAround(t *testing.T) {
-	for _, tt := range []struct{ whole, turn time.Duration }{{10 * time.Millisecond, 0}, {210 * time.Millisecond, 200*time.Millisecond + 200_200}} {
+	for _, tt := range []struct{ whole, turn time.Duration }{{10 * time.Millisecond, 0},
+		{210 * time.Millisecond, 200*time.Millisecond + 200_200}} {
 		for late, want := range []uint64{0, 1} {
 			p, q, now := asking(t, 0)
 			a := replied(q)
@@ -102,7 +108,8 @@ func TestOneFarAnswer(t *testing.T) {
 		w.delay[1] = 20_000
 		w.run(100 * time.Millisecond)
 	}
-	if r, notes := w.report(0), strings.Join(w.ends[0].Notes(), "\n"); strings.Contains(notes, "are believed") || r.Counters.Ignored[IgnoredProportion] == 0 || w.ends[0].Target() != found {
+	if r, notes := w.report(0), strings.Join(w.ends[0].Notes(), "\n"); strings.Contains(notes, "are believed") ||
+		r.Counters.Ignored[IgnoredProportion] == 0 || w.ends[0].Target() != found {
 		t.Errorf("target %d, was %d; ignored %v; told %q", w.ends[0].Target(), found, r.Counters.Ignored, notes)
 	}
 }
@@ -110,7 +117,8 @@ func TestOneFarAnswer(t *testing.T) {
 // With two stamps a peer that is late looks like a long way, and the sentence about it says so.
 func TestFarByTwoStamps(t *testing.T) {
 	const way, late = 40 * time.Microsecond, 50 * time.Millisecond
-	const told = "the way to neighbour b and back, with how long it keeps a question, which only headroom.stamps: 4 tells apart, takes 50.04ms, and no more than 10ms are believed"
+	const told = "the way to neighbour b and back, with how long it keeps a question, which only headroom.stamps: 4 " +
+		"tells apart, takes 50.04ms, and no more than 10ms are believed"
 	for _, flags := range []uint8{0, macctl.MeasureTwoStamps, macctl.MeasureTwoStamps | macctl.MeasureLoopback} {
 		s := settings(7)
 		s.Flags = flags

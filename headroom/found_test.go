@@ -7,8 +7,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// What was found is known at every moment as if it were computed then, also after the link was down, at another speed, and without
-// another end.
+// What was found is known at every moment as if it were computed then, also after the link was down, at another speed,
+// and without another end.
 func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	p := w.ends[0]
@@ -69,7 +69,8 @@ func TestReportOfWhatWasTold(t *testing.T) {
 	w.agree()
 	w.run(time.Second)
 	if r := w.report(0); r.ResultBits != r.Measured.Bits() || r.ResultAcked {
-		t.Errorf("without acknowledgements: told %d bits of %d, heard %v", r.ResultBits, r.Measured.Bits(), r.ResultAcked)
+		t.Errorf("without acknowledgements: told %d bits of %d, heard %v", r.ResultBits, r.Measured.Bits(),
+			r.ResultAcked)
 	}
 	w.lose = nil
 	w.run(time.Second)

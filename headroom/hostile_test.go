@@ -21,7 +21,8 @@ func agreed(s Settings) *Probe {
 
 // result is one as a peer tells it.
 func result(from [6]byte, session uint16, sequence uint32, bits uint64) macctl.MeasurementFrame {
-	return macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}, Peer: from, Group: true}
+	return macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: session,
+		Sequence: sequence, Area: [2]uint64{bits, 0}}, Peer: from, Group: true}
 }
 
 // The calculated headroom is in force at first: nothing that the peer says lowers it, and own samples not at once.
@@ -135,7 +136,8 @@ func TestForgedResultIsForgotten(t *testing.T) {
 		t.Fatalf("target %d", got)
 	}
 	w.run(time.Duration(resultLife) + 40*p.set.Interval)
-	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == maxHeadroomBits || !p.results.received {
+	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == maxHeadroomBits ||
+		!p.results.received {
 		t.Errorf("target %d, was %d; peer %+v", got, found, p.results.peer)
 	}
 }
@@ -152,8 +154,8 @@ func TestResultsAreRepeated(t *testing.T) {
 	}
 }
 
-// 100 km of cable that nobody has written down fit, whatever the speed and however small the burst, and with a peer that answers
-// late, with four stamps and with two.
+// 100 km of cable that nobody has written down fit, whatever the speed and however small the burst, and with a peer
+// that answers late, with four stamps and with two.
 func TestBoundLeavesRoom(t *testing.T) {
 	for _, speed := range []int64{0, 1e8, 1e9, 1e10} {
 		for _, burst := range []int64{4096, DefaultBurst(speed, tagged)} {
@@ -169,7 +171,8 @@ func TestBoundLeavesRoom(t *testing.T) {
 				w.run(2 * time.Second)
 				r := w.report(0)
 				if ignored(r) != 0 || r.Target < r.Measured.Bits() || r.Wire() < BitsIn(speed, time.Millisecond) {
-					t.Errorf("%d bit/s, burst %d, flags %d: measured %d, of which %d on the way, target %d, ignored %v", speed, burst, flags, r.Measured.Bits(), r.Wire(), r.Target, r.Counters.Ignored)
+					t.Errorf("%d bit/s, burst %d, flags %d: measured %d, of which %d on the way, target %d, ignored %v",
+						speed, burst, flags, r.Measured.Bits(), r.Wire(), r.Target, r.Counters.Ignored)
 				}
 				if notes := strings.Join(w.ends[0].Notes(), "\n"); strings.Contains(notes, "headroom.max") {
 					t.Errorf("%d bit/s, burst %d: told %q", speed, burst, notes)
@@ -179,8 +182,8 @@ func TestBoundLeavesRoom(t *testing.T) {
 	}
 }
 
-// Only what rests on the peer's word is bounded by the calculated headroom: its reaction where it states no send limit, its burst,
-// the precision of its clock, and what it has found.
+// Only what rests on the peer's word is bounded by the calculated headroom: its reaction where it states no send limit,
+// its burst, the precision of its clock, and what it has found.
 func TestThePeersWordIsBounded(t *testing.T) {
 	for name, lie := range map[string]func(a *macctl.MeasurementFrame){
 		"reaction":  func(a *macctl.MeasurementFrame) { a.Reaction, a.SendLimit = 1e9, 0 },
@@ -195,17 +198,20 @@ func TestThePeersWordIsBounded(t *testing.T) {
 			now = max(p.nextRequest, now+6_000_000)
 			q, _ = p.Out(Moment{Now: now})
 		}
-		want := p.set.Inputs.WireBits(Finding{RoundTrip: 5*time.Millisecond + 2, Precision: p.set.Precision}) + 4*p.set.Calculated
+		want := p.set.Inputs.WireBits(Finding{RoundTrip: 5*time.Millisecond + 2, Precision: p.set.Precision}) +
+			4*p.set.Calculated
 		if got := p.target.bits; got != want || p.count.Ignored != [NumIgnored]uint64{} {
 			t.Errorf("%s: target %d, want %d; ignored %v", name, got, want, p.count.Ignored)
 		}
-		if notes := strings.Join(p.Notes(), "\n"); strings.Count(notes, fmt.Sprintf("headroom.max leaves %d B", Octets(want))) != 1 {
+		if notes := strings.Join(p.Notes(), "\n"); strings.Count(notes,
+			fmt.Sprintf("headroom.max leaves %d B", Octets(want))) != 1 {
 			t.Errorf("%s: told %q", name, notes)
 		}
 	}
 }
 
-// A peer that lies for less, with no time on the way, a send limit of a bit and no burst, gets no less than IEEE 802.1Q asks for.
+// A peer that lies for less, with no time on the way, a send limit of a bit and no burst, gets no less than IEEE 802.1Q
+// asks for.
 func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 	for speed, want := range map[int64]int64{ // bits
 		1e8:  2*12_336 + 672 + 512,
@@ -226,7 +232,8 @@ func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 			now = max(now+1, p.nextRequest)
 		}
 		if p.measuredNeed() >= want || p.target.bits != want || p.Reason() != "less has been enough for 16 intervals" {
-			t.Errorf("%d bit/s: found %d, wanted %d: %s; want %d", speed, p.measuredNeed(), p.target.bits, p.Reason(), want)
+			t.Errorf("%d bit/s: found %d, wanted %d: %s; want %d", speed, p.measuredNeed(), p.target.bits, p.Reason(),
+				want)
 		}
 		s.Min = 1 // a person may have less
 		p.Configure(s, now)
@@ -262,7 +269,8 @@ func TestClaimWindow(t *testing.T) {
 		var w parameterWindow
 		var all []peerParameters
 		draw := rapid.Custom(func(t *rapid.T) peerParameters {
-			return peerParameters{time.Duration(rapid.IntRange(0, 9).Draw(t, "precision")), time.Duration(rapid.IntRange(0, 9).Draw(t, "reaction")),
+			return peerParameters{time.Duration(rapid.IntRange(0, 9).Draw(t, "precision")),
+				time.Duration(rapid.IntRange(0, 9).Draw(t, "reaction")),
 				rapid.Int64Range(0, 9).Draw(t, "limit"), rapid.Int64Range(0, 9).Draw(t, "burst")}
 		})
 		for range rapid.IntRange(1, 20).Draw(t, "runs") {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A peer that agrees late has ignored what it was asked before. The first answer may be to an ordinary frame: that is no proof
-// against a link that passes MAC Control frames.
+// A peer that agrees late has ignored what it was asked before. The first answer may be to an ordinary frame: that is
+// no proof against a link that passes MAC Control frames.
 func TestLateAgreementProvesNothing(t *testing.T) {
 	for late := 300 * time.Millisecond; late < 1200*time.Millisecond; late += 7 * time.Millisecond {
 		w := newWire(settings(7), settings(8))

@@ -67,12 +67,14 @@ func TestBitsIn(t *testing.T) {
 }
 
 func TestOctetsAndCells(t *testing.T) {
-	for _, tt := range []struct{ bits, want int64 }{{0, 0}, {1, 1}, {8, 1}, {9, 2}, {math.MaxInt64, math.MaxInt64/8 + 1}} {
+	for _, tt := range []struct{ bits, want int64 }{{0, 0}, {1, 1}, {8, 1}, {9, 2},
+		{math.MaxInt64, math.MaxInt64/8 + 1}} {
 		if got := Octets(tt.bits); got != tt.want {
 			t.Errorf("Octets(%d)\n got %d\nwant %d", tt.bits, got, tt.want)
 		}
 	}
-	for _, tt := range []struct{ octets, cell, want int64 }{{0, 256, 0}, {1, 256, 1}, {256, 256, 1}, {257, 256, 2}, {257, 1, 257}} {
+	for _, tt := range []struct{ octets, cell, want int64 }{{0, 256, 0}, {1, 256, 1}, {256, 256, 1}, {257, 256, 2},
+		{257, 1, 257}} {
 		if got := Cells(tt.octets, tt.cell); got != tt.want {
 			t.Errorf("Cells(%d, %d)\n got %d\nwant %d", tt.octets, tt.cell, got, tt.want)
 		}

@@ -21,7 +21,8 @@ func TestMeasure(t *testing.T) {
 		{"precision counts twice", in, Finding{RoundTrip: 10 * time.Microsecond, Precision: 50}, 10_100 + frames + 800},
 		{"reaction", in, Finding{Reaction: 3 * time.Microsecond}, 3000 + frames + 800},
 		{"one send call at most", in, Finding{Reaction: time.Millisecond, SendLimit: 50_000}, 50_000 + frames + 800},
-		{"a quick peer needs less than a send call", in, Finding{Reaction: 3 * time.Microsecond, SendLimit: 50_000}, 3000 + frames + 800},
+		{"a quick peer needs less than a send call", in, Finding{Reaction: 3 * time.Microsecond, SendLimit: 50_000},
+			3000 + frames + 800},
 		{"the peer's burst", in, Finding{Burst: 500_000}, 500_000 + frames + 800},
 		{"no rate", Inputs{}, Finding{RoundTrip: time.Microsecond}, 10_000 + 2*(65_550+24)*8 + 672},
 	}
@@ -63,7 +64,8 @@ func TestWindowIsTheNewestSamples(t *testing.T) {
 			}
 		}
 		if n := share*float64(len(newest)) - 1e-9; float64(upto) < n || below > 0 && float64(below) >= n {
-			t.Fatalf("quantile %v is %d: of %d samples %d are below, %d not above", share, got, len(newest), below, upto)
+			t.Fatalf("quantile %v is %d: of %d samples %d are below, %d not above", share, got, len(newest), below,
+				upto)
 		}
 	})
 }
@@ -141,7 +143,8 @@ func TestEstimatorTurn(t *testing.T) {
 	if got, want := two.Turnaround(), time.Duration(windowSamples-2); got != want {
 		t.Errorf("two stamps: Turn\n got %v\nwant %v", got, want)
 	}
-	if idle, busy := four.idle.distribution(), four.busy.distribution(); busy.Samples != windowSamples/4 || idle.Samples != 3*windowSamples/4 || busy.Max != windowSamples-4 || idle.Min != 1 {
+	if idle, busy := four.idle.distribution(), four.busy.distribution(); busy.Samples != windowSamples/4 ||
+		idle.Samples != 3*windowSamples/4 || busy.Max != windowSamples-4 || idle.Min != 1 {
 		t.Errorf("idle %+v, busy %+v", idle, busy)
 	}
 	if two.idle.distribution().Samples+two.busy.distribution().Samples != 0 {
@@ -163,8 +166,8 @@ func TestEstimatorIsNeverBelowTheLink(t *testing.T) {
 	})
 }
 
-// On a link that stays as it is the trip is the shortest of all, whatever delays the others, where one in settleSamples meets no
-// delay.
+// On a link that stays as it is the trip is the shortest of all, whatever delays the others, where one in settleSamples
+// meets no delay.
 func TestEstimatorFindsTheShortestTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		link := time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "link"))
@@ -192,7 +195,8 @@ func TestMeasuredXon(t *testing.T) {
 		{"nothing takes time", Finding{}, 0},
 		{"the reaction", Finding{Reaction: 80 * time.Microsecond}, 10_000},
 		{"the way", Finding{RoundTrip: 40 * time.Microsecond, Precision: 4}, 5001},
-		{"both, whatever one send call takes", Finding{RoundTrip: 40 * time.Microsecond, Reaction: 80 * time.Microsecond, SendLimit: 8}, 15_000},
+		{"both, whatever one send call takes",
+			Finding{RoundTrip: 40 * time.Microsecond, Reaction: 80 * time.Microsecond, SendLimit: 8}, 15_000},
 	} {
 		if got := MeasuredXon(in, tt.f); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
@@ -206,9 +210,11 @@ func TestMeasureKnowsNoCable(t *testing.T) {
 		in := drawInputs(t)
 		other := in
 		other.Delay = time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "another delay"))
-		f := Finding{RoundTrip: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "trip")), Reaction: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "reaction")),
+		f := Finding{RoundTrip: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "trip")),
+			Reaction:  time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "reaction")),
 			SendLimit: rapid.Int64Range(0, 1e9).Draw(t, "send limit"), Burst: rapid.Int64Range(0, 1e9).Draw(t, "burst")}
-		if a, b := Measure(in, f).Bits(), Measure(other, f).Bits(); a != b || MeasuredXon(in, f) != MeasuredXon(other, f) {
+		if a, b := Measure(in, f).Bits(), Measure(other, f).Bits(); a != b ||
+			MeasuredXon(in, f) != MeasuredXon(other, f) {
 			t.Fatalf("%d bits with one cable, %d with another", a, b)
 		}
 	})

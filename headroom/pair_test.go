@@ -30,7 +30,8 @@ type flight struct {
 
 func settings(session uint16) Settings {
 	in := Inputs{Speed: gbit, MaxFrame: tagged, Burst: 62_500}
-	return Settings{Inputs: in, Calculated: Calculate(in, macctl.ModePFC).Bits(), Auto: true, Key: "ports.p1.priorities.3.headroom",
+	return Settings{Inputs: in, Calculated: Calculate(in, macctl.ModePFC).Bits(), Auto: true,
+		Key:       "ports.p1.priorities.3.headroom",
 		Precision: 30, Percentile: 0.999, Interval: 100 * time.Millisecond, Session: session}
 }
 
@@ -181,10 +182,11 @@ func TestPairTellsWhatItFound(t *testing.T) {
 	}
 }
 
-// How late an end reacts to pause frames reaches the headroom of the other one with its next answer; where the answer is the request
-// itself, with its result.
+// How late an end reacts to pause frames reaches the headroom of the other one with its next answer; where the answer
+// is the request itself, with its result.
 func TestReactionReachesThePeer(t *testing.T) {
-	for name, flags := range map[string]uint8{"answers": 0, "loopback": macctl.MeasureTwoStamps | macctl.MeasureLoopback} {
+	for name, flags := range map[string]uint8{"answers": 0,
+		"loopback": macctl.MeasureTwoStamps | macctl.MeasureLoopback} {
 		a := settings(7)
 		a.Flags = flags
 		w := newWire(a, settings(8))
@@ -196,8 +198,10 @@ func TestReactionReachesThePeer(t *testing.T) {
 		w.ends[1].Reacted(-5, false) // its last send call had ended before
 		w.run(time.Second)
 		r := w.report(0)
-		if before.Finding.Reaction >= late || r.Finding.Reaction != late || r.Reaction() != BitsIn(gbit, late) || r.Reactions.Samples != 0 {
-			t.Errorf("%s: reaction %v, was %v: %d bits\nwant %v", name, r.Finding.Reaction, before.Finding.Reaction, r.Reaction(), late)
+		if before.Finding.Reaction >= late || r.Finding.Reaction != late || r.Reaction() != BitsIn(gbit, late) ||
+			r.Reactions.Samples != 0 {
+			t.Errorf("%s: reaction %v, was %v: %d bits\nwant %v", name, r.Finding.Reaction, before.Finding.Reaction,
+				r.Reaction(), late)
 		}
 		idle, busy := w.report(1).ReactionsIdle, w.report(1).ReactionsBusy
 		if idle.Samples != 1 || idle.Max != 0 || busy.Samples != 1 || busy.Min != late {
@@ -224,8 +228,8 @@ func TestPairDoublesWithTheDelay(t *testing.T) {
 	}
 }
 
-// A link that grows by a tenth of the headroom's time in every interval is followed within the interval: there is room for the
-// peer's burst beside what the cable needs then.
+// A link that grows by a tenth of the headroom's time in every interval is followed within the interval: there is room
+// for the peer's burst beside what the cable needs then.
 func TestPairFollowsAGrowingDelay(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.delay = [2]int64{500_000, 500_000}
@@ -235,7 +239,8 @@ func TestPairFollowsAGrowingDelay(t *testing.T) {
 		hdrm := time.Duration(w.ends[0].Target() * 8) // ns at 1 Gbit/s
 		w.delay[1] += int64(hdrm) / 10                // of one way: the trip grows by as much
 		w.run(settings(7).Interval)
-		needs := BitsIn(gbit, time.Duration(w.delay[0]+w.delay[1])) + 2*12_336 + ControlFrameBits + 8*settings(8).Inputs.Burst
+		needs := BitsIn(gbit, time.Duration(w.delay[0]+w.delay[1])) + 2*12_336 + ControlFrameBits +
+			8*settings(8).Inputs.Burst
 		if has := w.ends[0].Target() * 8; has < needs {
 			t.Fatalf("delay %v: headroom %d bits, the link needs %d", time.Duration(w.delay[1]), has, needs)
 		}

@@ -10,33 +10,33 @@ import (
 
 // Settings of a Probe. Values in bits count as on the wire.
 type Settings struct {
-	Inputs     Inputs // of this port; the Delay only says which trips are out of proportion
+	Inputs     Inputs // of this port; the Delay only bounds the round trips that are believed
 	Calculated int64  // bits of the calculated headroom, in force until a better one is found
-	Min        int64  // bits below which nothing found goes; 0: Floor
-	Max        int64  // bits above which nothing goes that rests on the peer's word; 0: 4 × Calculated
-	Limit      int64  // bits above which nothing found goes, but for the least; 0: none
+	Min        int64  // least bits of a headroom that was found; 0: Floor
+	Max        int64  // most bits that rest on the peer's word; 0: 4 × Calculated
+	Limit      int64  // most bits of a headroom that was found, but for the least; 0: none
 	Auto       bool   // the port's headroom is to follow
 	Key        string // where the headroom is set by hand, for messages
 
-	Precision  time.Duration // by which this end's stamps may be wrong; those that disagree by more are not used
+	Precision  time.Duration // by which this end's stamps may be wrong; stamps that disagree by more are not used
 	Percentile float64       // share of reactions that counts, 0.999
 	Interval   time.Duration // in which eight samples are taken
 	Flags      uint8         // how requests are to be answered
-	Session    uint16        // tells this run of this end from others; should be random
+	Session    uint16        // tells this run of this end from others; random
 
 	Streams  bool  // the peer may have this end fill the link
-	Lossless uint8 // priorities of which, bit n = priority n
+	Lossless uint8 // with these priorities, bit n = priority n
 }
 
-// patience is how long after the link came up a port without a neighbour waits for one before a person has to act.
+// patience is how long a port waits for a neighbour after the link came up, before a person has to act.
 const neighbourWait = int64(10 * time.Second)
 
-// A Probe measures the headroom of one port: it asks, answers, tells the peer what it has found, and says what the
+// A Probe measures the headroom of one port. It requests, answers, sends its results to the peer, and says what the
 // headroom of the port should be. Frames and time come in, frames and a value come out:
 //
 //	Receive → Next → Out → Stamped            Target → InForce
 //
-// It is not safe for concurrent use.
+// A Probe is not safe for concurrent use.
 type Probe struct {
 	set Settings
 
@@ -44,11 +44,11 @@ type Probe struct {
 	upSince        int64
 	ownMeasures    bool // this end tells its neighbour that it measures
 	agreed         bool
-	agreementKnown bool // somebody has said whether there is an agreement
+	agreementKnown bool // SetAgreed was called
 	neighbour      string
 	warned         bool
 	notes          []string
-	notesUntil     int64 // up to when the notes of noteGap each reach
+	notesUntil     int64 // until then notes use up noteGap each
 
 	// initiator
 	estimate    *Estimator
@@ -59,26 +59,26 @@ type Probe struct {
 	unanswered  int64           // requests in a row without an answer
 	unusable    int             // answers in a row that could not be used
 	tooFar      int             // answers in a row whose trip is out of proportion
-	shortestFar time.Duration   // of them, since the last proofAfter were whole
-	farTrip     time.Duration   // the shortest of the last whole proofAfter, 0 where there is none
+	shortestFar time.Duration   // shortest of those since the last whole proofAfter
+	farTrip     time.Duration   // shortest of the last whole proofAfter, 0 where there is none
 	parameters  parameterWindow // of the peer
-	responder   [6]byte         // who gave the newest answer; zero: nobody yet
+	responder   [6]byte         // source of the newest answer; zero: none yet
 	controlPath controlPath
 
 	// responder
 	replies       [maxPendingReplies]pendingReply
 	first         int
 	waiting       int
-	lastMoment    Moment    // of the newest message in, or call of Out
-	doubtfulUntil int64     // up to when stamps of requests may be wrong
+	lastMoment    Moment    // of the newest Receive or Out
+	doubtfulUntil int64     // until then stamps of requests may be wrong
 	reactions     reactions // of this end
 
 	// results
 	results      results
 	target       target
-	measuredBits int64 // bits that this end has found
+	measuredBits int64 // bits that this end has measured
 	inForce      int64 // octets
-	exceedsMax   bool  // more was found than may be
+	exceedsMax   bool  // more was measured than Max and Limit allow
 
 	stream streams
 
@@ -87,11 +87,11 @@ type Probe struct {
 
 // Counters of a Probe. They only grow.
 type Counters struct {
-	Asked, Answered uint64 // requests of this end, and those that the peer answered
+	Asked, Answered uint64 // requests of this end, and answers of the peer
 	Replies         uint64 // answers to the peer's requests
 	Lost            uint64 // requests that were not answered in time
-	Results         uint64 // results that the peer sent and this end took
-	Streams         uint64 // streams that the peer asked for and got
+	Results         uint64 // results of the peer that count
+	Streams         uint64 // streams granted to the peer
 	Ignored         [NumIgnored]uint64
 }
 
@@ -106,7 +106,7 @@ func NewProbe(s Settings) *Probe {
 // Continue makes the counters go on from those of an earlier Probe of the same port.
 func (p *Probe) Continue(c Counters) { p.count = c }
 
-// Configure changes the settings. What was measured counts on where it still means the same.
+// Configure changes the settings. Samples stay where they still mean the same.
 func (p *Probe) Configure(s Settings, now int64) {
 	if s.Max == 0 {
 		s.Max = 4 * s.Calculated
@@ -125,22 +125,22 @@ func (p *Probe) Configure(s Settings, now int64) {
 		p.restart(now)
 	}
 	if other && p.boundedMeasured() == 0 {
-		p.target = target{} // it was found for another link
+		p.target = target{} // which was found for another link
 	}
 	if p.target.bits > 0 {
 		p.target.bits = max(p.target.bits, p.floor())
 	}
-	if other && p.target.bits > 0 { // the samples are of the link as it was before
+	if other && p.target.bits > 0 { // the samples are those of the link before the change
 		p.target.bits, p.target.lowerTo = max(p.target.bits, s.Calculated), 0
 	}
 	p.updateTarget(now)
 	p.target.reason = p.targetSource()
 }
 
-// Inputs returns what the headroom was last computed for.
+// Inputs returns the inputs of the latest settings.
 func (p *Probe) Inputs() Inputs { return p.set.Inputs }
 
-// SetUp says that the link came up or went down. What was found stays in force.
+// SetUp says that the link came up or went down. The headroom that was found stays in force.
 func (p *Probe) SetUp(up bool, now int64) {
 	if p.up == up {
 		return
@@ -149,15 +149,15 @@ func (p *Probe) SetUp(up bool, now int64) {
 	p.restart(now)
 }
 
-// SetAgreed says whether this end and its peer have stated that they measure, and who the neighbour is ("" where there is none).
-// Where both have not, or not any more, measuring stops, the headroom in force stays, and a person is told.
+// SetAgreed says whether this end and its peer state that they measure, and who the neighbour is ("" where there is
+// none). Unless both state it, measuring stops, the headroom in force stays, and a note tells a person.
 func (p *Probe) SetAgreed(own, peer bool, neighbour string, now int64) {
 	agreed, before := own && peer, p.neighbour
 	p.neighbour = neighbour
 	switch {
 	case p.agreementKnown && p.ownMeasures == own && p.agreed == agreed && (before == "") == (neighbour == ""):
-		return // at most a neighbour has another name now
-	case !p.agreementKnown && !agreed && neighbour == "": // nobody has spoken yet
+		return // at most the name of the neighbour is new
+	case !p.agreementKnown && !agreed && neighbour == "": // no neighbour has spoken yet
 		p.ownMeasures = own
 		return
 	}
@@ -170,8 +170,8 @@ func (p *Probe) SetAgreed(own, peer bool, neighbour string, now int64) {
 	p.warn(now)
 }
 
-// Agreed returns what SetAgreed has said last; false and "" where it has said nothing yet. A peer counts as measuring only where
-// this end does.
+// Agreed returns the arguments of the last SetAgreed, false and "" before the first. agreed means that both ends
+// measure.
 func (p *Probe) Agreed() (own, agreed bool, neighbour string) {
 	return p.ownMeasures, p.agreed, p.neighbour
 }
@@ -179,10 +179,10 @@ func (p *Probe) Agreed() (own, agreed bool, neighbour string) {
 // Measuring reports whether the link is up and both ends measure.
 func (p *Probe) Measuring() bool { return p.measuring() }
 
-// restart begins to measure anew, where that is agreed.
+// restart begins to measure anew, where both ends agree.
 func (p *Probe) restart(now int64) {
 	if p.estimate.Settled() {
-		p.target.proven = p.target.bits // until this end knows better
+		p.target.proven = p.target.bits // until this end has measured again
 	}
 	p.estimate.Reset()
 	p.measuredBits = 0
@@ -200,42 +200,44 @@ func (p *Probe) restart(now int64) {
 
 func (p *Probe) measuring() bool { return p.up && p.agreed }
 
-// ManualRequired reports whether a person has to set the port's headroom: it is to be found, and the peer cannot
-// measure, or is further away than is believed.
+// ManualRequired reports whether a person has to set the port's headroom: it should be measured, and the peer cannot
+// measure, or is farther away than is believed.
 func (p *Probe) ManualRequired(now int64) bool {
 	return p.noPeerMeasures(now) || p.set.Auto && p.farTrip > 0
 }
 
-// noPeerMeasures reports whether the headroom is to be found, and nobody is there to measure with.
+// noPeerMeasures reports whether the headroom should be measured, and no peer measures.
 func (p *Probe) noPeerMeasures(now int64) bool {
 	return p.set.Auto && p.up && !p.agreed && (p.agreementKnown || now-p.upSince >= neighbourWait)
 }
 
-// warn tells a person once what to do.
+// warn notes once what a person has to do.
 func (p *Probe) warn(now int64) {
 	if p.warned || !p.noPeerMeasures(now) {
 		return
 	}
 	p.warned = true
-	p.note(now, "%s: the %d B in force stay; set the headroom of this port by hand: %s: %d", p.whoDoesNotMeasure(), p.inForce, p.set.Key, p.manualBytes())
+	p.note(now, "%s: the %d B in force stay; set the headroom of this port by hand: %s: %d",
+		p.whoDoesNotMeasure(), p.inForce, p.set.Key, p.manualBytes())
 }
 
-// manualBytes is what a person should set, in octets: what is calculated, for a cable as long as the way is where that is known, and no
-// less than is in force.
+// manualBytes returns the octets that a person should set: the calculated headroom, for the measured distance where
+// that is known, and no less than is in force.
 func (p *Probe) manualBytes() int64 {
 	in, calculated := p.set.Inputs, p.set.Calculated
 	if p.farTrip > 0 {
 		in.Delay = max(in.Delay, (p.farTrip+1)/2)
-		calculated = max(calculated, Calculate(in, macctl.ModePFC).Bits()) // with PauseDelay it is as much
+		calculated = max(calculated, Calculate(in, macctl.ModePFC).Bits()) // ModePause gives as much
 	}
 	return max(p.inForce, Octets(calculated))
 }
 
-// whoDoesNotMeasure names who does not measure headroom.
+// whoDoesNotMeasure says which end does not measure headroom, and why.
 func (p *Probe) whoDoesNotMeasure() string {
 	switch {
 	case !p.ownMeasures:
-		return "this end does not tell its neighbour that it measures headroom, since its LLDP agent, DCBX or the bit for that is off (lldp.agent, lldp.dcbx, lldp.bit_ieee, lldp.bit_legacy)"
+		return "this end does not tell its neighbour that it measures headroom, since its LLDP agent, DCBX " +
+			"or the bit for that is off (lldp.agent, lldp.dcbx, lldp.bit_ieee, lldp.bit_legacy)"
 	case p.neighbour == "":
 		return "no neighbour has said over LLDP that it measures headroom"
 	}
@@ -249,10 +251,10 @@ func (p *Probe) peer() string {
 	return "neighbour " + p.neighbour
 }
 
-// Bounds of notes: of what nobody fetches, and of what a peer that changes its mind all the time can cause.
+// Bounds of notes, for a caller that fetches none and for a peer that changes its mind all the time.
 const (
 	maxNotes = 16
-	noteGap  = int64(10 * time.Second) // between two, after maxNotes at once
+	noteGap  = int64(10 * time.Second) // between two notes, after maxNotes at once
 )
 
 func (p *Probe) note(now int64, format string, args ...any) {
@@ -264,7 +266,7 @@ func (p *Probe) note(now int64, format string, args ...any) {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
 
-// Notes returns and forgets what a person should know.
+// Notes returns and clears the sentences that a person should read.
 func (p *Probe) Notes() []string {
 	if len(p.notes) == 0 {
 		return nil
@@ -274,8 +276,8 @@ func (p *Probe) Notes() []string {
 	return notes
 }
 
-// Receive takes a message that was received at stamp, by the switch's clock. at is when it is looked at. It reports
-// whether Out has an answer that is to be sent before anything else.
+// Receive handles a message that came at stamp, by the switch's clock, and is looked at now. It reports whether Out has
+// an answer that is to be sent before anything else.
 func (p *Probe) Receive(in macctl.MeasurementFrame, stamp int64, at Moment) (urgent bool) {
 	if in.Flags&macctl.MeasureClient != 0 {
 		stamp = at.Now
@@ -302,7 +304,8 @@ func (p *Probe) Receive(in macctl.MeasurementFrame, stamp int64, at Moment) (urg
 	return false
 }
 
-// checkClocks notes that the clocks are not as far apart as at the moment before: what came before now may have a stamp that is wrong.
+// checkClocks compares the distance of the clocks with that of the moment before. Where it has changed, stamps before
+// now may be wrong.
 func (p *Probe) checkClocks(at Moment) {
 	if p.clocksDisagree(p.lastMoment, at) {
 		p.doubtfulUntil = at.Now
@@ -323,8 +326,8 @@ func (p *Probe) Next() int64 {
 	return min(p.nextRequest, p.results.nextCheck)
 }
 
-// Out returns the message to be sent now, if there is one. at is read just before: it is the time at which the message
-// leaves, unless Stamped knows better.
+// Out returns the message to be sent now, if there is one. The caller reads at just before: it counts as the time of
+// sending, unless Stamped gives a better one.
 func (p *Probe) Out(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	p.checkClocks(at)
 	p.warn(at.Now)
@@ -346,7 +349,8 @@ func (p *Probe) Out(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	return p.ask(at)
 }
 
-// fillOwnParameters fills in what a message says of this end. A request and a result that are sent back go on saying it of the other one.
+// fillOwnParameters fills in what a message states of this end. A request or result that is sent back keeps the values
+// of the peer.
 func (p *Probe) fillOwnParameters(m *macctl.Measurement) {
 	m.Precision = saturate32(int64(p.set.Precision))
 	m.Reaction = saturate32(int64(p.reactions.all.quantile(p.set.Percentile)))
@@ -354,6 +358,58 @@ func (p *Probe) fillOwnParameters(m *macctl.Measurement) {
 	m.Burst = saturate32(8 * p.set.Inputs.Burst)
 }
 
-// Reacted says how long after an XOFF was received the last send call of its priority ended; 0 or less where it had
-// ended before. A priority that had nothing to send has not reacted. busy says that the link carried traffic.
+// Reacted says how long after the arrival of an XOFF the last send call of its priority ended; 0 or less where that
+// call had ended before. A priority with nothing to send has no reaction. busy says that the link carried traffic.
 func (p *Probe) Reacted(d time.Duration, busy bool) { p.reactions.add(max(d, 0), busy) }
+
+// A Moment is a time at a port, in ns. Clock is by how much the real-time clock, which stamps are taken from, is ahead
+// of the switch's clock.
+type Moment struct {
+	Now   int64
+	Clock int64
+}
+
+// clocksDisagree reports whether stamps that were converted at two moments cannot be compared, since the distance of
+// the clocks has changed: the real-time clock was set, or this program stood still between reading the two clocks.
+// Linux slews both clocks alike, so slewing does not count. A change that goes unseen is below the precision of the
+// stamps.
+func (p *Probe) clocksDisagree(a, b Moment) bool {
+	return max(a.Clock-b.Clock, b.Clock-a.Clock) > int64(p.set.Precision)
+}
+
+// An Ignored says why a message was ignored.
+type Ignored uint8
+
+// The reasons.
+const (
+	IgnoredNotAgreed  Ignored = iota // the two ends have not agreed to measure
+	IgnoredUnasked                   // an answer or acknowledgement to no open request, late or for the second time
+	IgnoredAltered                   // an answer that does not fit its request
+	IgnoredBackwards                 // stamps that run backwards
+	IgnoredProportion                // values out of all proportion
+	// the real-time clock was set meanwhile, or was not read at the same moment as the other
+	IgnoredClock
+	IgnoredOld      // a result or a request for a stream older than the newest
+	IgnoredBusy     // more requests at once than are answered, or faster than streams are granted
+	IgnoredStranger // a result of a station other than the one that answers
+	NumIgnored
+)
+
+var ignoredNames = [NumIgnored]string{"not-agreed", "unasked", "altered", "backwards", "proportion", "clock", "old",
+	"busy", "stranger"}
+
+// String returns the reason as it stands in metric labels.
+func (i Ignored) String() string {
+	if i >= NumIgnored {
+		return "unknown"
+	}
+	return ignoredNames[i]
+}
+
+// saturate32 writes a value into a field of 4 octets.
+func saturate32(n int64) uint32 { return uint32(min(max(n, 0), 1<<32-1)) }
+
+// saturate reads a value of the frame, limited to 2^62.
+func saturate(n uint64) int64 { return int64(min(n, 1<<62)) }
+
+func nanoseconds(n uint32) time.Duration { return time.Duration(n) }

@@ -8,10 +8,11 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Whatever a peer sends, a Probe that asks and answers meanwhile neither fails nor grows, and the headroom that it wants stays
-// within the bounds that are set, whatever they are.
+// Whatever a peer sends, a Probe that asks and answers meanwhile neither fails nor grows, and the headroom that it
+// wants stays within the bounds that are set, whatever they are.
 func FuzzProbe(f *testing.F) {
-	f.Add([]byte{1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34})
+	f.Add([]byte{1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+		27, 28, 29, 30, 31, 32, 33, 34})
 	f.Add(make([]byte, 400))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := settings(7)
@@ -69,7 +70,8 @@ func decode(b []byte, asked macctl.MeasurementFrame) macctl.MeasurementFrame {
 	in.Reaction = binary.BigEndian.Uint32(b[26:]) >> (b[1] >> 4)
 	in.SendLimit, in.Burst = binary.BigEndian.Uint32(b[28:]), binary.BigEndian.Uint32(b[30:])
 	if b[1]&64 != 0 {
-		in.Session, in.Sequence, in.Flags, in.Group, in.Fallback = asked.Session, asked.Sequence, asked.Flags, false, asked.Fallback
+		in.Session, in.Sequence, in.Flags, in.Group, in.Fallback = asked.Session, asked.Sequence, asked.Flags, false,
+			asked.Fallback
 		in.Area[1] = in.Area[0] + uint64(b[32])
 	}
 	return in

@@ -45,21 +45,32 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 	}{
 		{"another session", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Session++ }, IgnoredUnasked},
 		{"another sequence", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence++ }, IgnoredUnasked},
-		{"sixteen sequences later", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence += maxOpenRequests }, IgnoredUnasked},
-		{"too late", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Now += int64(2 * time.Second) }, IgnoredUnasked},
+		{"sixteen sequences later", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence += maxOpenRequests },
+			IgnoredUnasked},
+		{"too late", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Now += int64(2 * time.Second) },
+			IgnoredUnasked},
 		{"to everybody", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Group = true }, IgnoredAltered},
-		{"other flags", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Flags = macctl.MeasureTwoStamps }, IgnoredAltered},
+		{"other flags", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Flags = macctl.MeasureTwoStamps },
+			IgnoredAltered},
 		{"the other EtherType", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Fallback = true }, IgnoredAltered},
-		{"a reflection that was not asked for", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Operation = macctl.MeasureRequest }, IgnoredAltered},
-		{"an answer where a reflection was asked for", macctl.MeasureTwoStamps | macctl.MeasureLoopback, func(*macctl.MeasurementFrame, *Moment) {}, IgnoredAltered},
-		{"another t1", macctl.MeasureTwoStamps, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[0] = 1 }, IgnoredAltered},
+		{"a reflection that was not asked for", 0,
+			func(a *macctl.MeasurementFrame, _ *Moment) { a.Operation = macctl.MeasureRequest }, IgnoredAltered},
+		{"an answer where a reflection was asked for", macctl.MeasureTwoStamps | macctl.MeasureLoopback,
+			func(*macctl.MeasurementFrame, *Moment) {}, IgnoredAltered},
+		{"another t1", macctl.MeasureTwoStamps, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[0] = 1 },
+			IgnoredAltered},
 		{"t3 before t2", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[1] = 4999 }, IgnoredBackwards},
-		{"longer at the peer than on the way", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[1] = 5000 + rtt + 1 }, IgnoredProportion},
-		{"the largest turn-around", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Area = [2]uint64{0, math.MaxUint64} }, IgnoredProportion},
-		{"a clock of 2 ms", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Precision = 2_000_000 }, IgnoredProportion},
-		{"a reaction of 2 s", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Reaction = 2_000_000_000 }, IgnoredProportion},
+		{"longer at the peer than on the way", 0,
+			func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[1] = 5000 + rtt + 1 }, IgnoredProportion},
+		{"the largest turn-around", 0,
+			func(a *macctl.MeasurementFrame, _ *Moment) { a.Area = [2]uint64{0, math.MaxUint64} }, IgnoredProportion},
+		{"a clock of 2 ms", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Precision = 2_000_000 },
+			IgnoredProportion},
+		{"a reaction of 2 s", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Reaction = 2_000_000_000 },
+			IgnoredProportion},
 		{"the clock was set", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock += 1_000_000 }, IgnoredClock},
-		{"the clocks disagree by a little more than stamps may", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock -= 31 }, IgnoredClock},
+		{"the clocks disagree by a little more than stamps may", 0,
+			func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock -= 31 }, IgnoredClock},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,7 +125,8 @@ func TestStampAfterTheAnswer(t *testing.T) {
 func TestNothingWithoutAgreement(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
-	request := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Session: 1}, Peer: stranger, Group: true}
+	request := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Session: 1},
+		Peer: stranger, Group: true}
 	p.Receive(request, 5, Moment{Now: 5})
 	if _, ok := p.Out(Moment{Now: 10}); ok {
 		t.Error("something is sent")
@@ -155,15 +167,20 @@ func TestManualRequired(t *testing.T) {
 	expect("nobody speaks", 12*second, true, "no neighbour has said over LLDP that it measures headroom")
 	expect("said once", 13*second, true)
 	p.SetAgreed(true, false, "old-switch", 14*second)
-	expect("a neighbour without the bit", 14*second, true, "neighbour old-switch does not measure headroom: the 12345 B in force stay")
+	expect("a neighbour without the bit", 14*second, true,
+		"neighbour old-switch does not measure headroom: the 12345 B in force stay")
 	p.SetAgreed(true, true, "old-switch", 15*second)
 	expect("upgraded", 15*second, false, "neighbour old-switch measures headroom too")
 	p.SetAgreed(true, false, "", 16*second)
-	expect("gone", 16*second, true, "no neighbour has said over LLDP that it measures headroom: the 12345 B in force stay")
+	expect("gone", 16*second, true,
+		"no neighbour has said over LLDP that it measures headroom: the 12345 B in force stay")
 	p.SetAgreed(false, true, "old-switch", 16*second)
-	expect("back, and this end says nothing", 16*second, true, "this end does not tell its neighbour that it measures headroom, since its LLDP agent, DCBX or the bit for that is off")
+	expect("back, and this end says nothing", 16*second, true,
+		"this end does not tell its neighbour that it measures headroom, since its LLDP agent, DCBX or the bit "+
+			"for that is off")
 	p.SetAgreed(true, false, "old-switch", 16*second)
-	expect("this end speaks, and the neighbour says nothing", 16*second, true, "neighbour old-switch does not measure headroom")
+	expect("this end speaks, and the neighbour says nothing", 16*second, true,
+		"neighbour old-switch does not measure headroom")
 	s.Auto = false
 	p.Configure(s, 17*second)
 	expect("set by hand", 17*second, false)
@@ -196,7 +213,8 @@ func TestPeerFallsSilent(t *testing.T) {
 	w.run(10 * time.Second)
 	r := w.report(0)
 	if !r.PeerSilent || r.Counters.Lost == 0 || w.ends[0].Target() != found || r.ControlDiscarded {
-		t.Errorf("silent %v, lost %d, target %d, swallowed %v\nwant silent, and %d as before", r.PeerSilent, r.Counters.Lost, w.ends[0].Target(), r.ControlDiscarded, found)
+		t.Errorf("silent %v, lost %d, target %d, swallowed %v\nwant silent, and %d as before", r.PeerSilent,
+			r.Counters.Lost, w.ends[0].Target(), r.ControlDiscarded, found)
 	}
 	notes := strings.Join(w.ends[0].Notes(), "\n")
 	if strings.Count(notes, "does not answer") != 1 {
@@ -213,7 +231,8 @@ func TestSwallowed(t *testing.T) {
 		w.run(5 * time.Second)
 		r := w.report(0)
 		if !r.ControlDiscarded || r.ControlPasses || r.PeerSilent || r.Measured == nil {
-			t.Errorf("lost from end %d: swallowed %v, passes %v, silent %v\nwant swallowed, and measured", from, r.ControlDiscarded, r.ControlPasses, r.PeerSilent)
+			t.Errorf("lost from end %d: swallowed %v, passes %v, silent %v\nwant swallowed, and measured", from,
+				r.ControlDiscarded, r.ControlPasses, r.PeerSilent)
 		}
 		w.lose = nil
 		w.run(time.Second)
@@ -241,8 +260,10 @@ func TestResultsAreBounded(t *testing.T) {
 		{"more than may be", macctl.Measurement{Area: [2]uint64{maxHeadroomBits, 1000}}, 4_000_000},
 		{"more than any buffer", macctl.Measurement{Area: [2]uint64{maxHeadroomBits + 1, 1000}}, 0},
 		{"out of all proportion", macctl.Measurement{Area: [2]uint64{math.MaxUint64, math.MaxUint64}}, 0},
-		{"too much in its parts", macctl.Measurement{Area: [2]uint64{1_000_000, 1000}, Burst: math.MaxUint32}, 4_000_000},
-		{"parts that mean more here", macctl.Measurement{Area: [2]uint64{1000, 1000}, Reaction: 1_000_000, SendLimit: 50_000, Burst: 8000},
+		{"too much in its parts", macctl.Measurement{Area: [2]uint64{1_000_000, 1000}, Burst: math.MaxUint32},
+			4_000_000},
+		{"parts that mean more here",
+			macctl.Measurement{Area: [2]uint64{1000, 1000}, Reaction: 1_000_000, SendLimit: 50_000, Burst: 8000},
 			1000 + 50_000 + 2*12_336 + 672 + 8000},
 		{"a wire part above the whole", macctl.Measurement{Area: [2]uint64{1000, 2000}}, 0},
 		{"a clock of 2 ms", macctl.Measurement{Area: [2]uint64{2_000_000, 1000}, Precision: 2_000_000}, 0},
@@ -258,7 +279,8 @@ func TestResultsAreBounded(t *testing.T) {
 				t.Errorf("target\n got %d bits\nwant %d", p.target.bits, tt.want)
 			}
 			out, ok := p.Out(Moment{Now: 3})
-			if acked := ok && out.Operation == macctl.MeasureResultAck && out.Peer == stranger; acked != (tt.want != 0) {
+			if acked := ok && out.Operation == macctl.MeasureResultAck &&
+				out.Peer == stranger; acked != (tt.want != 0) {
 				t.Errorf("acknowledged %v: %+v", acked, out)
 			}
 			if taken := p.count.Results == 1 && p.count.Ignored[IgnoredProportion] == 0; taken != (tt.want != 0) {
@@ -273,7 +295,8 @@ func TestOldResultsAreIgnored(t *testing.T) {
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
 	send := func(session uint16, sequence uint32, bits uint64) {
-		m := macctl.Measurement{Operation: macctl.MeasureResult, Session: session, Sequence: sequence, Area: [2]uint64{bits, 0}}
+		m := macctl.Measurement{Operation: macctl.MeasureResult, Session: session, Sequence: sequence,
+			Area: [2]uint64{bits, 0}}
 		p.Receive(macctl.MeasurementFrame{Measurement: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
 	}
 	send(1, 5, 1_000_000)
@@ -312,7 +335,8 @@ func TestAnswerAcrossAClockStep(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
-	p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest}, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+	p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest}, Peer: stranger,
+		Group: true}, 2, Moment{Now: 2})
 	out, ok := p.Out(Moment{Now: 3, Clock: 1_000_000})
 	if ok && out.Operation == macctl.MeasureAnswer || p.count.Ignored[IgnoredClock] != 1 {
 		t.Errorf("got %+v, ignored %v\nwant no answer", out, p.count.Ignored)

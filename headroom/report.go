@@ -2,52 +2,57 @@ package headroom
 
 import "pfcswitch/macctl"
 
-// A Report is everything that there is to see of a Probe. Sizes are in bits unless they say otherwise.
+// A Report is everything that there is to see of a Probe. Sizes are in bits unless their comment says otherwise.
 type Report struct {
 	Agreed           bool
-	Known            bool // somebody has said whether there is an agreement
+	Known            bool // SetAgreed was called
 	Neighbour        string
 	ManualRequired   bool
-	ManualBytes      int64 // octets that are to be set by hand where that is required
+	ManualBytes      int64 // octets to set by hand where that is required
 	PeerSilent       bool  // the peer agreed, and has not answered for a while
 	ControlPasses    bool  // MAC Control frames pass both ways
-	ControlDiscarded bool  // they do not, though others do
+	ControlDiscarded bool  // MAC Control frames do not pass, though other frames do
 
 	Settings    Settings
 	Calculated  int64
 	Measured    Terms // by this end; nil where it has not measured yet
 	Plain       int64 // the formula without the reaction and the burst
-	Received    int64 // that follows from what the peer found, bounded; 0 where it found nothing
+	Received    int64 // that follows from the peer's result, bounded; 0 where there is none
 	PeerFound   int64 // the peer's own value as it sent it
-	ResultBits  int64 // what this end told the peer last; 0 where it has told nothing since the link came up
-	ResultAcked bool  // and the peer has acknowledged it
+	ResultBits  int64 // newest result sent to the peer; 0 where none was sent since the link came up
+	ResultAcked bool  // the peer has acknowledged that result
 	PeerInForce int64 // in force at the peer, as its newest acknowledgement says; 0 where there is none
-	PeerApplied bool  // that is at least what the newest result told it
-	Target      int64 // what should be in force; 0 where nothing was found
+	PeerApplied bool  // PeerInForce is at least the newest result
+	Target      int64 // that should be in force; 0 where nothing was found
 	InForce     int64 // octets
-	Xon         int64 // resume threshold that the measurement means, in octets; 0 where this end has not measured yet
+	Xon         int64 // resume threshold by measurement, in octets; 0 where this end has not measured yet
 
 	Finding       Finding
 	RoundTrips    Distribution // t
 	Turnarounds   Distribution // t3-t2 of the peer
-	Idle          Distribution // the same while the link was idle
-	Busy          Distribution // and while it carried traffic
+	Idle          Distribution // turnarounds while the link was idle
+	Busy          Distribution // turnarounds while the link carried traffic
 	Reactions     Distribution // of this end to the peer's pause frames
-	ReactionsIdle Distribution // those while the link was idle
-	ReactionsBusy Distribution // and while it carried traffic
+	ReactionsIdle Distribution // reactions while the link was idle
+	ReactionsBusy Distribution // reactions while the link carried traffic
 	Counters      Counters
 }
 
 // Report describes the Probe.
 func (p *Probe) Report(now int64) Report {
-	r := Report{Agreed: p.agreed, Known: p.agreementKnown, Neighbour: p.neighbour, ManualRequired: p.ManualRequired(now), ManualBytes: p.manualBytes(),
-		PeerSilent: p.measuring() && p.unanswered >= manyInARow, ControlPasses: p.ControlPasses(), ControlDiscarded: p.ControlDiscarded(),
-		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.acked, PeerInForce: p.results.peerInForce, PeerApplied: p.results.applied(),
+	r := Report{Agreed: p.agreed, Known: p.agreementKnown, Neighbour: p.neighbour,
+		ManualRequired: p.ManualRequired(now),
+		ManualBytes:    p.manualBytes(),
+		PeerSilent:     p.measuring() && p.unanswered >= manyInARow, ControlPasses: p.ControlPasses(),
+		ControlDiscarded: p.ControlDiscarded(),
+		Settings:         p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.acked,
+		PeerInForce: p.results.peerInForce, PeerApplied: p.results.applied(),
 		Target: p.target.bits, InForce: p.inForce,
 		RoundTrips: p.estimate.trips.distribution(), Turnarounds: p.estimate.turns.distribution(),
 		Idle: p.estimate.idle.distribution(), Busy: p.estimate.busy.distribution(),
-		Reactions: p.reactions.all.distribution(), ReactionsIdle: p.reactions.idle.distribution(), ReactionsBusy: p.reactions.busy.distribution(),
-		Counters: p.count}
+		Reactions: p.reactions.all.distribution(), ReactionsIdle: p.reactions.idle.distribution(),
+		ReactionsBusy: p.reactions.busy.distribution(),
+		Counters:      p.count}
 	if sent := &p.results.sent; sent.Operation == macctl.MeasureResult {
 		r.ResultBits = saturate(sent.Area[0])
 	}
@@ -63,7 +68,7 @@ func (p *Probe) Report(now int64) Report {
 	return r
 }
 
-// Wire is the part of the measured headroom that the way there and back takes.
+// Wire is the part of the measured headroom for the round trip.
 func (r *Report) Wire() int64 {
 	if r.Measured == nil {
 		return 0
@@ -71,7 +76,7 @@ func (r *Report) Wire() int64 {
 	return r.Measured[0].Bits
 }
 
-// Reaction is the part that the peer's lateness takes.
+// Reaction is the part of the measured headroom for the peer's reaction.
 func (r *Report) Reaction() int64 {
 	if r.Measured == nil {
 		return 0

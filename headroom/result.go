@@ -7,34 +7,34 @@ import (
 	"pfcswitch/macctl"
 )
 
-// How results are told and believed. A peer asks at most every 100 s, so that none is forgotten that it still tells.
+// How results are repeated and believed. An interval is 100 s at most, so that a repeated result never expires.
 const (
-	repeatAfter     = 16                     // intervals after which an acknowledged result is told again,
-	repeatLimit     = int64(time.Minute)     // or after this time
-	resultLife      = int64(5 * time.Minute) // for which a result counts that is not told again
-	resultJump      = 1 << 10                // results that may be lost one after the other
-	shortAfter      = 16                     // acknowledgements of less, and of no other value, in a row after which a person is told
-	maxHeadroomBits = 1 << 33                // of a headroom that is told and believed: 1 GiB, which 100 Gbit/s fill in 86 ms
+	repeatAfter     = 16                     // intervals after which an acknowledged result is repeated,
+	repeatLimit     = int64(time.Minute)     // or this time, if that is shorter
+	resultLife      = int64(5 * time.Minute) // after which a result expires that is not repeated
+	resultJump      = 1 << 10                // results that may be lost in a row
+	shortAfter      = 16                     // acknowledgements of the same smaller value in a row before a note
+	maxHeadroomBits = 1 << 33                // largest headroom that is sent and believed: 1 GiB, 86 ms at 100 Gbit/s
 )
 
-// results is the exchange of what the two ends have found.
+// results is the exchange of the headrooms that the two ends have found.
 type results struct {
 	// own, to the peer
 	sequence    uint32
-	nextCheck   int64              // when it is to be looked at
-	sent        macctl.Measurement // the newest
-	acked       bool               // and acknowledged
-	peerInForce int64              // bits in force at the peer, as its newest acknowledgement says
-	short       int                // acknowledgements in a row that say less than was told, and the same
-	repeatAt    int64              // when it is told again all the same
+	nextCheck   int64              // when tell looks for a new result
+	sent        macctl.Measurement // newest result sent
+	acked       bool               // sent was acknowledged
+	peerInForce int64              // bits in force at the peer, by its newest acknowledgement
+	short       int                // acknowledgements in a row with the same value below that of sent
+	repeatAt    int64              // when sent is repeated even if it was applied
 	awaitsAck   bool               // for an acknowledgement
 
 	// of the peer
 	peer     macctl.Measurement
 	received bool
-	until    int64 // when it counts no more
-	lapsed   bool  // what followed from one that counts no more is still in force
-	ack      bool  // the peer's newest is to be acknowledged
+	until    int64 // when peer expires
+	lapsed   bool  // the target still follows from a result that has expired
+	ack      bool  // peer is to be acknowledged
 	from     macctl.MeasurementFrame
 }
 
@@ -43,8 +43,8 @@ func (r *results) restart() {
 	*r = results{sequence: sequence, nextCheck: math.MaxInt64}
 }
 
-// nextResult makes the newest result. It looks once an interval, and repeats what is not acknowledged as in force, now and then also
-// what is: so that the peer can forget what nobody tells.
+// nextResult makes the next result message. Once an interval it sends a new result, or repeats one that the peer has
+// not applied. Applied results are repeated too, more rarely, so that the peer can let results expire.
 func (p *Probe) nextResult(now int64) (out macctl.MeasurementFrame, ok bool) {
 	r := &p.results
 	if now < r.nextCheck {
@@ -65,7 +65,7 @@ func (p *Probe) nextResult(now int64) (out macctl.MeasurementFrame, ok bool) {
 	return out, true
 }
 
-// result is what this end would tell now.
+// result returns what this end has found.
 func (p *Probe) result() macctl.Measurement {
 	in, f := p.set.Inputs, p.finding()
 	m := macctl.Measurement{Operation: macctl.MeasureResult, Session: p.set.Session,
@@ -74,18 +74,18 @@ func (p *Probe) result() macctl.Measurement {
 	return m
 }
 
-// same reports whether two results say the same.
+// same reports whether two results differ at most in their sequence.
 func same(a, b macctl.Measurement) bool {
 	a.Sequence, b.Sequence = 0, 0
 	return a == b
 }
 
-// applied reports whether the peer has at least as much in force as it was told. One that only sends the result back seems to have just
-// that, whatever is in force there.
+// applied reports whether the peer has at least as much in force as the newest result. A peer that only sends the
+// result back seems to have just that.
 func (r *results) applied() bool { return r.acked && r.peerInForce >= saturate(r.sent.Area[0]) }
 
-// handleAck takes the peer's acknowledgement. It leaves before the peer can put in force what it hears, which may be more each time:
-// only a peer whose headroom does not move has none for what it is told.
+// handleAck takes the peer's acknowledgement. The acknowledgement leaves before the peer can apply the result, and each
+// result may be larger. So only a peer whose headroom does not move is one that cannot apply it.
 func (p *Probe) handleAck(in macctl.MeasurementFrame, now int64) {
 	r := &p.results
 	if why := p.checkAck(in); why != NumIgnored {
@@ -103,7 +103,8 @@ func (p *Probe) handleAck(in macctl.MeasurementFrame, now int64) {
 		r.short++
 	}
 	if r.short == shortAfter {
-		p.note(now, "%s has a headroom of %d B in force, and was told that the link needs %d B", p.peer(), Octets(r.peerInForce), Octets(saturate(r.sent.Area[0])))
+		p.note(now, "%s has a headroom of %d B in force, and was told that the link needs %d B",
+			p.peer(), Octets(r.peerInForce), Octets(saturate(r.sent.Area[0])))
 	}
 }
 
@@ -123,10 +124,10 @@ func (p *Probe) checkAck(in macctl.MeasurementFrame) Ignored {
 	return NumIgnored
 }
 
-// isStranger reports whether another station than this one answers.
+// isStranger reports whether answers come from another station.
 func (p *Probe) isStranger(peer [6]byte) bool { return p.responder != [6]byte{} && peer != p.responder }
 
-// handleResult takes what the peer has found. A result of another session is that of a peer that began anew.
+// handleResult takes the peer's result. A result of another session means that the peer began anew.
 func (p *Probe) handleResult(in macctl.MeasurementFrame, now int64) {
 	r := &p.results
 	p.expireResult(now)
@@ -142,7 +143,8 @@ func (p *Probe) handleResult(in macctl.MeasurementFrame, now int64) {
 		p.ignore(IgnoredProportion)
 		return
 	}
-	if nanoseconds(in.Precision) > maxPrecision || nanoseconds(in.Reaction) > maxReaction || in.Area[0] > maxHeadroomBits || in.Area[1] > in.Area[0] {
+	if nanoseconds(in.Precision) > maxPrecision || nanoseconds(in.Reaction) > maxReaction ||
+		in.Area[0] > maxHeadroomBits || in.Area[1] > in.Area[0] {
 		p.ignore(IgnoredProportion)
 		return
 	}
@@ -160,11 +162,12 @@ func (p *Probe) handleResult(in macctl.MeasurementFrame, now int64) {
 	p.updateTarget(now)
 	r.lapsed = (r.lapsed || replaces) && p.target.lowerTo > 0
 	if p.target.bits > before {
-		p.note(now, "%s has found %d B, which here means a headroom of %d B", p.peer(), Octets(saturate(in.Area[0])), p.Target())
+		p.note(now, "%s has found %d B, which here means a headroom of %d B",
+			p.peer(), Octets(saturate(in.Area[0])), p.Target())
 	}
 }
 
-// expireResult forgets a result that was not told for long, and what followed from it, also where nobody answers.
+// expireResult drops a result that has expired, and then the target that followed from it, also where no peer answers.
 func (p *Probe) expireResult(now int64) {
 	r := &p.results
 	if r.received && now >= r.until {
@@ -176,7 +179,7 @@ func (p *Probe) expireResult(now int64) {
 	}
 }
 
-// answeredBy says who has answered: nobody else's results count.
+// answeredBy says which station has answered. Results of other stations do not count.
 func (p *Probe) answeredBy(peer [6]byte) {
 	p.responder = peer
 	if r := &p.results; r.received && r.from.Peer != peer {
@@ -195,7 +198,7 @@ func (p *Probe) acknowledge() (out macctl.MeasurementFrame, ok bool) {
 	return out, true
 }
 
-// sampleAdded says that there is a new sample.
+// sampleAdded follows a new sample.
 func (p *Probe) sampleAdded(now int64) {
 	if !p.estimate.Settled() {
 		return
@@ -208,8 +211,8 @@ func (p *Probe) sampleAdded(now int64) {
 	}
 }
 
-// boundedMeasured is the headroom that this end has found, 0 where it has none yet. What this end sees itself, the wire part, is bounded
-// by longestTrip; what rests on the peer's word by Max; and all of it by the Limit.
+// boundedMeasured returns the headroom that this end has measured, 0 where it has not yet. The wire part, which this
+// end sees itself, is bounded by longestTrip; the part that rests on the peer's word by Max; and the sum by Limit.
 func (p *Probe) boundedMeasured() int64 {
 	needs := p.measuredNeed()
 	if needs == 0 {
@@ -225,7 +228,7 @@ func (p *Probe) boundedMeasured() int64 {
 	return own
 }
 
-// measuredNeed is what the link needs by what this end has measured and been told, however much that is.
+// measuredNeed returns the headroom that this end has measured, without bounds.
 func (p *Probe) measuredNeed() int64 {
 	if !p.estimate.Settled() {
 		return 0
@@ -233,25 +236,28 @@ func (p *Probe) measuredNeed() int64 {
 	return Measure(p.set.Inputs, p.finding()).Bits()
 }
 
-// warnOver tells a person of the first samples that mean more than may be.
+// warnOver notes when the measured headroom begins to exceed its bounds.
 func (p *Probe) warnOver(now int64) {
 	needs, own, was := p.measuredNeed(), p.boundedMeasured(), p.exceedsMax
 	if p.exceedsMax = needs > own; p.exceedsMax && !was {
-		p.note(now, "the link to %s needs a headroom of %d B by what was measured and by what the peer says of itself, and headroom.max leaves %d B of that: where it is true, write a larger headroom.max",
+		p.note(now, "the link to %s needs a headroom of %d B by what was measured and by what the peer says of "+
+			"itself, and headroom.max leaves %d B of that: where it is true, write a larger headroom.max",
 			p.peer(), Octets(needs), Octets(own))
 	}
 }
 
-// receivedBits is the headroom that follows from the peer's newest result, as far as it may count.
+// receivedBits returns the headroom that follows from the peer's newest result, bounded by Max.
 func (p *Probe) receivedBits() int64 { return min(p.receivedNeed(), p.set.Max) }
 
-// receivedNeed is what the peer has found for itself, or what its parts mean for this end, whose peer it is.
+// receivedNeed returns the headroom that the peer has found for itself, or that its parts mean for this end if that is
+// more.
 func (p *Probe) receivedNeed() int64 {
 	if !p.results.received {
 		return 0
 	}
 	m, in := &p.results.peer, p.set.Inputs
 	c := in.parametersOf(m)
-	parts := Measure(in, Finding{Reaction: c.reaction, SendLimit: c.sendLimit, Burst: c.burst}).Bits() + int64(m.Area[1])
+	parts := Measure(in, Finding{Reaction: c.reaction, SendLimit: c.sendLimit, Burst: c.burst}).Bits() +
+		int64(m.Area[1])
 	return max(int64(m.Area[0]), parts)
 }

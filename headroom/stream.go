@@ -6,16 +6,16 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Limits of what a peer gets that asks for a stream.
+// Limits of the streams that a peer gets.
 const (
-	MaxStream    = time.Second           // one request; the next one goes on from there
+	MaxStream    = time.Second           // for one request; the next request prolongs the stream
 	streamGap    = 50 * time.Millisecond // between two requests that are granted
 	streamBudget = 60 * time.Second      // of streams in a row
-	streamRefill = 4                     // ns of rest that are worth one ns of stream
+	streamRefill = 4                     // ns without a stream that earn one ns of stream
 )
 
-// streams is filling the link on the peer's behalf: a port sends at its full speed because somebody else has asked it to, so
-// it is done only where a person has allowed it, for a priority that can be stopped, and for a bounded time.
+// streams fill the link for a check of the peer's headroom. A port then sends at its full speed because its peer asks,
+// so a person must have allowed it, the priority must be lossless, and the time is bounded.
 type streams struct {
 	// initiator
 	pendingRequest bool // wanted is to be asked for
@@ -36,31 +36,32 @@ type streams struct {
 	reply        macctl.MeasurementFrame
 }
 
-// restart forgets what is under way. What was spent stays spent.
+// restart ends what is under way. What was spent of the budget stays spent.
 func (s *streams) restart() {
 	*s = streams{sequence: s.sequence, lastGrant: s.lastGrant, spent: s.spent}
 }
 
 func (s *streams) pending() bool { return s.pendingRequest || s.pendingReply }
 
-// AskStream asks the peer to fill the link with frames of a priority for so long from the arrival of the request on; 0 asks
-// it to end that.
+// AskStream asks the peer to fill the link with frames of a priority for d from the arrival of the request on; 0 ends
+// the stream.
 func (p *Probe) AskStream(priority uint8, d time.Duration) {
 	s := &p.stream
 	s.sequence++
-	s.request = macctl.Measurement{Operation: macctl.MeasureStream, Session: p.set.Session, Sequence: s.sequence, Area: [2]uint64{uint64(priority), uint64(max(d, 0))}}
+	s.request = macctl.Measurement{Operation: macctl.MeasureStream, Session: p.set.Session, Sequence: s.sequence,
+		Area: [2]uint64{uint64(priority), uint64(max(d, 0))}}
 	s.pendingRequest, s.answered, s.granted = p.measuring(), false, 0
 }
 
-// Granted returns what the peer has answered to the newest AskStream: for how long it fills the link, 0 for not at all.
+// Granted returns the peer's answer to the newest AskStream: for how long it fills the link, 0 for not at all.
 func (p *Probe) Granted() (d time.Duration, answered bool) {
 	return p.stream.granted, p.stream.answered
 }
 
-// Stream returns the priority that this end fills the link with for its peer, and until when; 0 where it does not.
+// Stream returns the priority with whose frames this end fills the link, and until when; 0 where it does not.
 func (p *Probe) Stream() (priority uint8, until int64) { return p.stream.priority, p.stream.until }
 
-// handleStreamRequest answers a request for a stream with what is granted of it.
+// handleStreamRequest answers a request for a stream with the time that is granted.
 func (p *Probe) handleStreamRequest(in macctl.MeasurementFrame, now int64) {
 	s := &p.stream
 	switch {
@@ -80,14 +81,15 @@ func (p *Probe) handleStreamRequest(in macctl.MeasurementFrame, now int64) {
 		p.count.Streams++
 	}
 	if d > 0 && !goesOn {
-		p.note(now, "%s checks its headroom, and has this end fill the link with frames of priority %d meanwhile", p.peer(), s.priority)
+		p.note(now, "%s checks its headroom, and has this end fill the link with frames of priority %d meanwhile",
+			p.peer(), s.priority)
 	}
 	s.lastGrant = now
 	s.reply, s.pendingReply = in, true
 	s.reply.Area[1] = uint64(d)
 }
 
-// grant is for how long a stream is granted, and takes it off the budget.
+// grant returns the time that is granted, and takes it off the budget.
 func (p *Probe) grant(m *macctl.Measurement, now int64) time.Duration {
 	s := &p.stream
 	rest := now - max(s.lastGrant, s.until) // since the end of the stream before
@@ -107,7 +109,8 @@ func (p *Probe) grant(m *macctl.Measurement, now int64) time.Duration {
 func (p *Probe) handleStreamGrant(in macctl.MeasurementFrame) {
 	s := &p.stream
 	switch {
-	case s.answered || s.pendingRequest || in.Session != p.set.Session || in.Sequence != s.request.Sequence || s.request.Operation != macctl.MeasureStream:
+	case s.answered || s.pendingRequest || in.Session != p.set.Session || in.Sequence != s.request.Sequence ||
+		s.request.Operation != macctl.MeasureStream:
 		p.ignore(IgnoredUnasked)
 	case in.Area[0] != s.request.Area[0]:
 		p.ignore(IgnoredAltered)
@@ -118,7 +121,7 @@ func (p *Probe) handleStreamGrant(in macctl.MeasurementFrame) {
 	}
 }
 
-// nextStreamMessage is the answer to the peer's request, or the own one.
+// nextStreamMessage returns the answer to the peer's request, or this end's own request.
 func (p *Probe) nextStreamMessage() (out macctl.MeasurementFrame, ok bool) {
 	s := &p.stream
 	switch {

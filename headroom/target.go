@@ -2,19 +2,19 @@ package headroom
 
 import "fmt"
 
-// lowerAfter is for how many intervals less must have been enough before the headroom is lowered.
+// lowerAfter is for how many intervals a smaller value must have been enough before the headroom is lowered.
 const lowerAfter = 16
 
-// A target is the headroom that a port should have: raised at once, lowered slowly, the first time as ever after.
+// A target is the headroom that a port should have. It rises at once and falls slowly, from the first value on.
 type target struct {
 	bits    int64 // 0 where nothing was found
-	proven  int64 // of them, what does not rest on the peer's word alone
-	lowerTo int64 // the most that was wanted since it was less than bits; 0 where it is not
-	lowerAt int64 // when that is enough
+	proven  int64 // part of bits that does not rest on the peer's word alone
+	lowerTo int64 // most that was wanted since less than bits was wanted; 0 where bits are wanted
+	lowerAt int64 // when bits falls to lower
 	reason  string
 }
 
-// set takes what is wanted now.
+// set follows the bits that are wanted now.
 func (t *target) set(want, now, hold int64) {
 	switch {
 	case want >= t.bits:
@@ -29,8 +29,8 @@ func (t *target) set(want, now, hold int64) {
 	}
 }
 
-// updateTarget computes anew what the headroom should be. What the peer says is no reason for less; what it said, and says no
-// more, is none for more.
+// updateTarget computes the target anew. The peer's word never lowers it, and an expired word of the peer never raises
+// it.
 func (p *Probe) updateTarget(now int64) {
 	own, received := p.boundedMeasured(), p.receivedBits()
 	p.measuredBits = own
@@ -38,7 +38,7 @@ func (p *Probe) updateTarget(now int64) {
 		return
 	}
 	if p.target.bits == 0 {
-		p.target.bits, p.target.proven = p.set.Calculated, p.set.Calculated // which is in force
+		p.target.bits, p.target.proven = p.set.Calculated, p.set.Calculated // the value in force so far
 	}
 	if own > 0 {
 		p.target.proven = own
@@ -50,7 +50,7 @@ func (p *Probe) updateTarget(now int64) {
 	}
 }
 
-// floor is what nothing found goes below.
+// floor returns the bits below which the target never goes.
 func (p *Probe) floor() int64 {
 	if p.set.Min > 0 {
 		return p.set.Min
@@ -69,7 +69,7 @@ func (p *Probe) changeReason(raised bool) string {
 	return fmt.Sprintf("less has been enough for %d intervals", lowerAfter)
 }
 
-// targetSource says what the target follows from, "" where that is the calculated headroom.
+// targetSource says what the target follows from, "" for the calculated headroom.
 func (p *Probe) targetSource() string {
 	switch bits := p.target.bits; {
 	case bits == 0:
@@ -88,7 +88,7 @@ func (p *Probe) targetSource() string {
 	return "measured or told before"
 }
 
-// Reason says what the Target follows from: what this end has measured, what its peer has told, or how much the least is.
+// Reason says what the Target follows from: a measurement, the peer's result, or the least.
 func (p *Probe) Reason() string {
 	if p.target.reason == "" {
 		return "calculated"
@@ -99,10 +99,10 @@ func (p *Probe) Reason() string {
 // Target is the headroom that the port should have, in octets; 0 where nothing was found yet.
 func (p *Probe) Target() int64 { return Octets(p.target.bits) }
 
-// Found is the headroom that this end has found, in octets; 0 where it has not measured yet. It is known without computing it.
+// Found is the headroom that this end has measured, in octets; 0 where it has not measured yet. The call is cheap.
 func (p *Probe) Found() int64 { return Octets(p.measuredBits) }
 
-// Xon is the resume threshold that the port should have where nothing else is configured, in octets; 0 where this end has not
+// Xon is the resume threshold that the port should have where none is configured, in octets; 0 where this end has not
 // measured yet.
 func (p *Probe) Xon() int64 {
 	if !p.estimate.Settled() {

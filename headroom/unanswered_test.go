@@ -19,7 +19,8 @@ func passTime(p *Probe, from int64, d time.Duration) (now int64) {
 
 // A forged result raises the headroom of an end that nobody answers for some minutes, and not for ever.
 func TestForgedResultWithoutAnswers(t *testing.T) {
-	for _, answers := range []int{0, 1, settleSamples - 1} { // a peer that answers once and then never is as good as none
+	// a peer that answers once and then never is as good as none
+	for _, answers := range []int{0, 1, settleSamples - 1} {
 		p := agreed(settings(7))
 		now := int64(1)
 		for range answers {
@@ -98,8 +99,8 @@ func TestForgottenResultLeavesWhatWasFound(t *testing.T) {
 	}
 }
 
-// What was in force while this end measured is proved, the peer's part of it too: when the link has flapped and nobody answers
-// any more, a last result that lapses takes nothing from it.
+// What was in force while this end measured is proved, the peer's part of it too: when the link has flapped and nobody
+// answers any more, a last result that lapses takes nothing from it.
 func TestForgottenResultLeavesWhatWasInForce(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()

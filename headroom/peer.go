@@ -6,13 +6,14 @@ import (
 	"pfcswitch/macctl"
 )
 
-// peerParameters are what a peer says of itself.
+// peerParameters are what a peer states of itself.
 type peerParameters struct {
 	precision, reaction time.Duration
-	sendLimit, burst    int64 // bits; a send limit of 0: none is stated
+	sendLimit, burst    int64 // bits; a send limit of 0 is not stated
 }
 
-// parametersOf reads what a message says of its sender. No send call can be less than a frame, so no less is believed.
+// parametersOf reads what a message states of its sender. A send call is a frame at least, so a smaller limit is
+// raised.
 func (in Inputs) parametersOf(m *macctl.Measurement) peerParameters {
 	c := peerParameters{nanoseconds(m.Precision), nanoseconds(m.Reaction), int64(m.SendLimit), int64(m.Burst)}
 	if c.sendLimit > 0 {
@@ -21,16 +22,17 @@ func (in Inputs) parametersOf(m *macctl.Measurement) peerParameters {
 	return c
 }
 
-// worst returns the claims that need the most headroom.
+// worst returns the maximum of each claim: those that need the most headroom.
 func (c peerParameters) worst(other peerParameters) peerParameters {
 	limit := max(c.sendLimit, other.sendLimit)
 	if c.sendLimit == 0 || other.sendLimit == 0 {
 		limit = 0
 	}
-	return peerParameters{max(c.precision, other.precision), max(c.reaction, other.reaction), limit, max(c.burst, other.burst)}
+	return peerParameters{max(c.precision, other.precision), max(c.reaction, other.reaction), limit,
+		max(c.burst, other.burst)}
 }
 
-// A parameterWindow knows the worst claims of the newest answers: of windowSamples, or of half as many.
+// A parameterWindow has the worst claims of the newest answers: of windowSamples, or of half as many.
 type parameterWindow struct {
 	newest, before peerParameters
 	count          int // in newest
@@ -49,7 +51,7 @@ func (w *parameterWindow) add(c peerParameters) {
 	w.count++
 }
 
-// worst is zero where nothing was claimed.
+// worst returns zero where nothing was claimed.
 func (w *parameterWindow) worst() peerParameters {
 	if w.turned {
 		return w.newest.worst(w.before)
@@ -59,8 +61,8 @@ func (w *parameterWindow) worst() peerParameters {
 
 func (w *parameterWindow) empty() bool { return w.count == 0 }
 
-// peerParameters are the claims that count. An answer that is the request itself, sent back, says nothing of the peer: there its
-// result does. Until that comes the peer's burst is taken to be that of this end, as it is in the calculated headroom.
+// peerParameters returns the claims in force. A request that was sent back states nothing of the peer; there the peer's
+// result does. Until a result comes, the peer's burst is taken to be that of this end, as in the calculated headroom.
 func (p *Probe) peerParameters() peerParameters {
 	switch {
 	case !p.parameters.empty():

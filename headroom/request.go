@@ -6,20 +6,20 @@ import (
 	"pfcswitch/macctl"
 )
 
-// How questions are asked.
+// Limits of requests and of their answers.
 const (
 	maxOpenRequests = 16
 	perInterval     = 2 * settleSamples // requests
 	fastSamples     = 4 * perInterval   // after the agreement, fastInterval apart
 	fastInterval    = int64(10 * time.Millisecond)
-	answerTime      = int64(time.Second)    // after which an answer counts no more, however long the peer kept the question
+	answerTime      = int64(time.Second)    // after which an answer is ignored, however long the peer kept the request
 	maxRoundTrip    = 10 * time.Millisecond // 1,000 km of cable, there and back
-	manyInARow      = 16                    // unanswered requests in a row after which the fallback is tried as well
+	manyInARow      = 16                    // events in a row that prove something, such as unanswered requests
 	maxPrecision    = time.Millisecond      // a precision that no clock has
 	maxReaction     = time.Second
 )
 
-// A openRequest is a request that may be answered.
+// A openRequest is a request that may still be answered.
 type openRequest struct {
 	open     bool
 	fallback bool
@@ -30,7 +30,7 @@ type openRequest struct {
 	at       Moment
 }
 
-// ask makes the next request, where it is time.
+// ask makes the next request when it is due.
 func (p *Probe) ask(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	if at.Now < p.nextRequest {
 		return out, false
@@ -49,7 +49,8 @@ func (p *Probe) ask(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	if p.unanswered++; p.unanswered == manyInARow {
 		p.note(at.Now, "%s agreed to measure and does not answer: the headroom in force stays", p.peer())
 	}
-	out.Measurement = macctl.Measurement{Flags: q.flags, Operation: macctl.MeasureRequest, Session: p.set.Session, Sequence: q.sequence}
+	out.Measurement = macctl.Measurement{Flags: q.flags, Operation: macctl.MeasureRequest, Session: p.set.Session,
+		Sequence: q.sequence}
 	if q.flags&macctl.MeasureTwoStamps != 0 {
 		out.Area[0] = uint64(q.statedAt)
 	}
@@ -67,29 +68,31 @@ func (p *Probe) schedule(now int64) {
 	p.nextRequest = now + wait
 }
 
-// Stamped says when, by the switch's clock as it was compared at a moment, a request really left, where the kernel tells. The session
-// tells those of this end from those of the peer that are sent back. The time must be between the one that Out was given and that of the
-// answer. A doubtful one is passed over: the time that Out was given makes the trip longer.
+// Stamped says when a request really left, where the kernel says so: by the switch's clock, as it was compared at a
+// moment. The session tells requests of this end from those of the peer that are sent back. The time must lie between
+// that given to Out and that of the answer. A doubtful time is ignored: that given to Out makes the round trip longer.
 func (p *Probe) Stamped(session uint16, sequence uint32, sent int64, at Moment) {
 	q := &p.requests[sequence%maxOpenRequests]
-	if q.open && session == p.set.Session && q.sequence == sequence && q.flags&macctl.MeasureClient == 0 && sent > q.sent && !p.clocksDisagree(q.at, at) {
+	if q.open && session == p.set.Session && q.sequence == sequence && q.flags&macctl.MeasureClient == 0 &&
+		sent > q.sent && !p.clocksDisagree(q.at, at) {
 		q.sent = sent
 	}
 }
 
-// handleAnswer takes the answer to a question: a new message, or the request itself that was sent back.
+// handleAnswer takes the answer to a request: a new message, or the request itself that was sent back.
 func (p *Probe) handleAnswer(in macctl.MeasurementFrame, stamp int64, at Moment) {
 	q := &p.requests[in.Sequence%maxOpenRequests]
 	switch {
 	case in.Session != p.set.Session || in.Sequence != q.sequence || !q.open || at.Now-q.at.Now > answerTime:
 		p.ignore(IgnoredUnasked)
 		return
-	case in.Group, in.Flags != q.flags, in.Fallback != q.fallback, (in.Operation == macctl.MeasureRequest) != (q.flags&macctl.MeasureLoopback != 0),
+	case in.Group, in.Flags != q.flags, in.Fallback != q.fallback,
+		(in.Operation == macctl.MeasureRequest) != (q.flags&macctl.MeasureLoopback != 0),
 		q.flags&macctl.MeasureTwoStamps != 0 && in.Area[0] != uint64(q.statedAt):
 		p.ignore(IgnoredAltered)
 		return
 	}
-	q.open, p.unanswered = false, 0 // whatever it is good for, it is an answer
+	q.open, p.unanswered = false, 0 // also where the answer turns out to be unusable
 	if p.clocksDisagree(q.at, at) {
 		p.rejectAnswer(at.Now, IgnoredClock)
 		return
@@ -114,18 +117,21 @@ func (p *Probe) handleAnswer(in macctl.MeasurementFrame, stamp int64, at Moment)
 	p.sampleAdded(at.Now)
 }
 
-// longestRoundTrip is how long a trip may be at most: a peer that keeps its answers back must not look like ever longer cable.
+// longestRoundTrip is the longest round trip that is believed: a peer that delays its answers must not look like more
+// cable.
 func (p *Probe) longestRoundTrip() time.Duration { return max(maxRoundTrip, 4*p.set.Inputs.Delay) }
 
-// rejectAnswer ignores an answer that cannot be used, and tells a person where none can.
+// rejectAnswer ignores an answer that cannot be used, and notes when many in a row could not.
 func (p *Probe) rejectAnswer(now int64, why Ignored) {
 	p.ignore(why)
 	if p.unusable++; p.unusable == manyInARow {
-		p.note(now, "%s answers, and %d answers in a row could not be used, the newest being ignored as %q: the headroom in force stays", p.peer(), manyInARow, why)
+		p.note(now, "%s answers, and %d answers in a row could not be used, the newest being ignored as %q: "+
+			"the headroom in force stays", p.peer(), manyInARow, why)
 	}
 }
 
-// rejectTooFar ignores an answer, and tells a person where none is nearer. How long the way is, is the shortest of the newest proofAfter.
+// rejectTooFar ignores an answer, and makes a note when none is nearer. The distance is the shortest of the newest
+// proofAfter.
 func (p *Probe) rejectTooFar(now int64, trip time.Duration) {
 	p.ignore(IgnoredProportion)
 	if p.tooFar%manyInARow == 0 {
@@ -137,12 +143,13 @@ func (p *Probe) rejectTooFar(now int64, trip time.Duration) {
 	}
 	p.farTrip = p.shortestFar
 	if p.tooFar == manyInARow {
-		p.note(now, "the way to %s and back%s takes %v, and no more than %v are believed: where it is that long, set the headroom of this port by hand: %s: %d",
+		p.note(now, "the way to %s and back%s takes %v, and no more than %v are believed: "+
+			"where it is that long, set the headroom of this port by hand: %s: %d",
 			p.peer(), p.turnaroundNote(), p.farTrip, p.longestRoundTrip(), p.set.Key, p.manualBytes())
 	}
 }
 
-// turnaroundNote says what else is in a trip: two stamps do not tell it from the time that the peer keeps a question.
+// turnaroundNote says what else is in a round trip: with two stamps also the time for which the peer keeps a request.
 func (p *Probe) turnaroundNote() string {
 	if p.set.Flags&macctl.MeasureTwoStamps == 0 {
 		return ""
@@ -150,7 +157,7 @@ func (p *Probe) turnaroundNote() string {
 	return ", with how long it keeps a question, which only headroom.stamps: 4 tells apart,"
 }
 
-// measure returns the trip, and the turn-around or -1 with two stamps; why is NumIgnored where they are sound.
+// measure returns the round trip, and the turnaround or -1 with two stamps. why is NumIgnored where both are sound.
 func (q *openRequest) measure(in macctl.MeasurementFrame, stamp int64) (trip, turn time.Duration, why Ignored) {
 	whole := stamp - q.sent
 	turn = -1
@@ -180,7 +187,7 @@ func (p *Probe) finding() Finding {
 		Reaction: max(p.estimate.Turnaround(), c.reaction), SendLimit: c.sendLimit, Burst: c.burst}
 }
 
-// A controlPath is what the answers tell of the way of MAC Control frames: many MACs swallow them.
+// A controlPath counts the answers by kind of frame: many MACs discard MAC Control frames.
 type controlPath struct{ control, fallback uint64 }
 
 func (p *controlPath) answered(fallback bool) {
@@ -191,12 +198,63 @@ func (p *controlPath) answered(fallback bool) {
 	}
 }
 
-// ControlDiscarded reports that MAC Control frames do not pass both ways, though other frames do: no pause frame can work. One answer
-// is no proof, since a peer that agrees late has ignored what came before; between two, it has answered none of proofAfter MAC
-// Control frames.
+// ControlDiscarded reports that MAC Control frames do not pass both ways, though other frames do, so that no pause
+// frame can work. One fallback answer is no proof, since a peer that agrees late has ignored earlier requests. Between
+// two of them, the peer has answered none of proofAfter MAC Control frames.
 func (p *Probe) ControlDiscarded() bool {
 	return p.controlPath.control == 0 && p.controlPath.fallback > 1
 }
 
 // ControlPasses reports that MAC Control frames have passed both ways.
 func (p *Probe) ControlPasses() bool { return p.controlPath.control > 0 }
+
+// openAnswers is how many requests may wait for their answers. A peer has no reason to ask faster.
+const maxPendingReplies = 8
+
+// A pendingReply is a request that waits for its answer.
+type pendingReply struct {
+	request macctl.MeasurementFrame
+	stamp   int64 // t2
+	at      Moment
+}
+
+// handleRequest queues the answer to a request, and reports whether the answer is to be sent at once.
+func (p *Probe) handleRequest(in macctl.MeasurementFrame, stamp int64, at Moment) (urgent bool) {
+	if p.waiting == maxPendingReplies {
+		p.ignore(IgnoredBusy)
+		return false
+	}
+	p.replies[(p.first+p.waiting)%maxPendingReplies] = pendingReply{request: in, stamp: stamp, at: at}
+	p.waiting++
+	return in.Flags&macctl.MeasureAtLink != 0
+}
+
+// answer makes the oldest answer.
+func (p *Probe) answer(at Moment) (out macctl.MeasurementFrame, ok bool) {
+	for p.waiting > 0 {
+		r := &p.replies[p.first]
+		p.first = (p.first + 1) % maxPendingReplies
+		p.waiting--
+		if p.clocksDisagree(r.at, at) || at.Now < r.stamp {
+			p.ignore(IgnoredClock)
+			continue
+		}
+		p.count.Replies++
+		return p.reply(r, at.Now), true
+	}
+	return out, false
+}
+
+func (p *Probe) reply(r *pendingReply, now int64) macctl.MeasurementFrame {
+	out := macctl.MeasurementFrame{Measurement: r.request.Measurement, Peer: r.request.Peer,
+		Fallback: r.request.Fallback}
+	if out.Flags&macctl.MeasureLoopback != 0 {
+		return out
+	}
+	out.Operation = macctl.MeasureAnswer
+	if out.Flags&macctl.MeasureTwoStamps == 0 {
+		out.Area = [2]uint64{uint64(r.stamp), uint64(now)}
+	}
+	p.fillOwnParameters(&out.Measurement)
+	return out
+}
