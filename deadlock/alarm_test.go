@@ -81,12 +81,13 @@ func TestNoFalseAlarm(t *testing.T) {
 				r.hold(q, 0)
 			}
 		}},
-		{"the switch is stopped while it is paused, and runs for less than the detection time between", func(r *rig, q *fakeQueue, detection int64) {
-			r.block(q)
-			r.run(detection * 2 / 5)
-			r.now += max(1000*ms, 3*detection)
-			r.run(detection / 10)
-		}},
+		{"the switch is stopped while it is paused, and runs for less than the detection time between",
+			func(r *rig, q *fakeQueue, detection int64) {
+				r.block(q)
+				r.run(detection * 2 / 5)
+				r.now += max(1000*ms, 3*detection)
+				r.run(detection / 10)
+			}},
 	} {
 		for name, c := range map[string]Config{"100 ms x 2": patent(), "10 ms x 2": fast, "100 ms x 15": fifteen} {
 			r, q := watchOne(t, c)

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// An Action is what is done with a queue that is locked up.
+// An Action is what the watchdog does with a queue that is locked up.
 type Action uint8
 
 // The actions.
 const (
 	Alert   Action = iota // nothing but the events: XOFF stays obeyed
 	Forward               // XOFF for the queue is counted and not obeyed
-	Drop                  // the same, and what the queue holds and still gets is discarded
+	Drop                  // as Forward, and the frames that the queue holds and gets are discarded
 )
 
 var actionNames = [...]string{"alert", "forward", "drop"}
@@ -32,16 +32,16 @@ type Restore uint8
 
 // The ends of a storm.
 const (
-	Elapsed Restore = iota // so long after detection, whatever the peer sent meanwhile
-	Quiet                  // when the peer has not asked for a pause for so long
+	Elapsed Restore = iota // the recovery time after detection, whatever the peer sent meanwhile
+	Quiet                  // when the peer has not asked for a pause for the recovery time
 )
 
 // A Config says how the queues of one port are watched. The zero value watches nothing.
 type Config struct {
-	Fast   bool          // look at queues that hold frames and are paused
-	Period time.Duration // between two looks
-	// Count is how many blocked looks in a row are a deadlock, 2 to 15. With 0 Detection says it instead: the time for
-	// which looks have found the queue blocked.
+	Fast   bool          // poll queues that hold frames and are paused
+	Period time.Duration // between two polls
+	// Count is how many blocked polls in a row are a deadlock, 2 to 15. With Count 0, the time Detection counts
+	// instead: for so long polls have to find the queue blocked.
 	Count     int
 	Detection time.Duration
 	Action    Action
@@ -50,7 +50,7 @@ type Config struct {
 
 	Slow       bool          // find deadlocks that keep coming back
 	SlowPeriod time.Duration // how often the number of detections is compared with that of one period ago
-	Threshold  int           // by how many it may have grown, 1 to 500
+	Threshold  int           // most new detections in a period, 1 to 500
 }
 
 // Limits of a Config.
@@ -61,7 +61,7 @@ const (
 	LeastSlow, MostSlow           = time.Second, time.Hour
 )
 
-// Limits of a Config that counts time instead of looks; they are those of SONiC's pfcwd.
+// Limits of a Config with a Detection time. They are those of SONiC's pfcwd.
 const (
 	LeastDetection, MostDetection     = 100 * time.Millisecond, 5 * time.Second
 	LeastRestoration, MostRestoration = 100 * time.Millisecond, time.Minute
@@ -71,8 +71,7 @@ const (
 // Periods are the periods of a Config with a Count.
 var Periods = []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond}
 
-// DefaultCount is how many looks are safe where single pauses last up to longest: more than one of them lasts, at least 2
-// and at most 15.
+// DefaultCount is how many polls outlast a single pause of the duration longest: at least 2 and at most 15.
 func DefaultCount(longest, period time.Duration) int {
 	return min(MostCount, max(LeastCount, int(longest/period)+1))
 }
@@ -85,8 +84,8 @@ func (c *Config) DetectionTime() time.Duration {
 	return time.Duration(c.Count) * c.Period
 }
 
-// SlowLimit is the number of detections that fit into a slow period, at least 0: the threshold has to lie below it, else
-// nothing could exceed it.
+// SlowLimit is the number of detections that fit into a slow period. A threshold at or above it could never be
+// exceeded.
 func (c *Config) SlowLimit() int { return int(c.SlowPeriod / (c.DetectionTime() + c.Recovery)) }
 
 // ErrConfig is what the errors of Config.Check wrap.
@@ -108,9 +107,11 @@ func (c *Config) Check() error {
 	case c.SlowPeriod < LeastSlow || c.SlowPeriod > MostSlow:
 		return fmt.Errorf("%w: slow period %v: %v to %v are possible", ErrConfig, c.SlowPeriod, LeastSlow, MostSlow)
 	case c.Threshold < LeastThreshold || c.Threshold > MostThreshold:
-		return fmt.Errorf("%w: threshold %d: %d to %d are possible", ErrConfig, c.Threshold, LeastThreshold, MostThreshold)
+		return fmt.Errorf("%w: threshold %d: %d to %d are possible", ErrConfig, c.Threshold, LeastThreshold,
+			MostThreshold)
 	case c.Threshold >= c.SlowLimit():
-		return fmt.Errorf("%w: threshold %d is never exceeded: no more than %d detections fit into %v", ErrConfig, c.Threshold,
+		return fmt.Errorf("%w: threshold %d is never exceeded: no more than %d detections fit into %v", ErrConfig,
+			c.Threshold,
 			c.SlowLimit(), c.SlowPeriod)
 	}
 	return nil
@@ -137,13 +138,16 @@ func (c *Config) checkFast() error {
 func (c *Config) checkTimes() error {
 	switch {
 	case c.Detection < LeastDetection || c.Detection > MostDetection:
-		return fmt.Errorf("%w: detection %v: %v to %v are possible", ErrConfig, c.Detection, LeastDetection, MostDetection)
+		return fmt.Errorf("%w: detection %v: %v to %v are possible", ErrConfig, c.Detection, LeastDetection,
+			MostDetection)
 	case c.Recovery < LeastRestoration || c.Recovery > MostRestoration:
-		return fmt.Errorf("%w: restoration %v: %v to %v are possible", ErrConfig, c.Recovery, LeastRestoration, MostRestoration)
+		return fmt.Errorf("%w: restoration %v: %v to %v are possible", ErrConfig, c.Recovery, LeastRestoration,
+			MostRestoration)
 	case c.Period < LeastPoll || c.Period > MostPoll:
 		return fmt.Errorf("%w: poll %v: %v to %v are possible", ErrConfig, c.Period, LeastPoll, MostPoll)
 	case c.Period > min(c.Detection, c.Recovery):
-		return fmt.Errorf("%w: poll %v is longer than detection %v or restoration %v", ErrConfig, c.Period, c.Detection, c.Recovery)
+		return fmt.Errorf("%w: poll %v is longer than detection %v or restoration %v", ErrConfig, c.Period, c.Detection,
+			c.Recovery)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	Armed     Kind = iota // a queue holds frames and is paused: it is looked at from now on
-	Disarmed              // it does not any more
+	Armed     Kind = iota // a queue holds frames and is paused: it is polled from now on
+	Disarmed              // the queue holds no frames or is not paused
 	Detected              // first notification: a continuous deadlock
 	Changed               // the action was changed while a storm lasts
 	Recovered             // second notification: XOFF is obeyed and detection started again
@@ -36,14 +36,14 @@ type Event struct {
 	Reason string
 	Action Action
 	Held   int // frames that the queue holds
-	// Lasted is for how long looks have found the queue blocked (Detected), or that of the storm (Changed, Recovered,
+	// Lasted is the time for which polls found the queue blocked (Detected), or that of the storm (Changed, Recovered,
 	// Recurring).
 	Lasted time.Duration
 	// Sent and Dropped are the frames that the storm let out and discarded (Recovered, Recurring).
 	Sent, Dropped uint64
 }
 
-// Unwatched is the reason of a transition after which a queue is not looked at: detection has not started again.
+// Unwatched is the reason of a transition after which a queue is not watched: detection has not started again.
 const Unwatched = "it is not watched any more"
 
 // Why transitions happen.
@@ -64,7 +64,8 @@ const (
 )
 
 func (w *Watchdog) emit(q *queue, k Kind, reason string, now int64) *Event {
-	w.events = append(w.events, Event{Kind: k, Port: q.port.number, Name: q.port.name, Queue: q.number, At: now, Reason: reason,
-		Action: q.port.config.Action})
+	w.events = append(w.events,
+		Event{Kind: k, Port: q.port.number, Name: q.port.name, Queue: q.number, At: now, Reason: reason,
+			Action: q.port.config.Action})
 	return &w.events[len(w.events)-1]
 }

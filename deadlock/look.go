@@ -4,7 +4,7 @@ import "time"
 
 // state is where a queue stands.
 //
-//	           holds frames, is paused       N blocked looks in a row
+//	           holds frames, is paused       N blocked polls in a row
 //	┌────────┐ ────────────────────▶ ┌────────┐ ─────────────▶ ┌─────────┐
 //	│  idle  │                       │ armed  │                │ stormed │
 //	└────────┘ ◀──────────────────── └────────┘                └─────────┘
@@ -17,62 +17,63 @@ import "time"
 //	│ closed │ ◀─────────────────────────────────────────────────────┘
 //	└────────┘   more detections in a slow period than the threshold
 //
-// A queue may be closed from any state, since the end of a slow period may fall anywhere; it is idle again with the next, or
-// with other settings of slow detection. A link that goes down, and settings that do not want the queue watched, lead to idle
-// from everywhere, other settings from armed to idle. An idle queue that holds frames and is paused is armed at once.
+// A slow period may end in any state, so a queue may be closed from any state. The next slow period, or other settings
+// of slow detection, lead from closed to idle. A link that goes down, or settings that do not watch the queue, lead to
+// idle from everywhere. Other settings lead from armed to idle. An idle queue that holds frames and is paused is armed
+// at once.
 type state uint8
 
 const (
 	idle    state = iota
-	armed         // looked at every period
+	armed         // polled every period
 	stormed       // detected; the action is in force
 	closed        // PFC is off for it until the next slow period
 )
 
-// queue is the watch of one egress queue: what an ordinary look needs, in 64 octets, a line of the CPU's cache. The rest
-// is in its record.
+// queue is the watch of one egress queue. It holds what an ordinary poll needs in 64 octets, one cache line. The rest
+// is in its stormRecord.
 type queue struct {
 	port *port
 	*stormRecord
-	due       int64  // when it is visited next
-	last      sample // the last look
-	elapsed   int64  // ns of blocked looks, or of looks at which the peer was quiet, in a row
+	due       int64  // when it is polled next
+	last      sample // at the last poll
+	elapsed   int64  // ns of blocked polls in a row, in a storm of quiet ones
 	session   uint32
-	pollsLeft int8 // blocked looks until detection
+	pollsLeft int8 // blocked polls until detection
 	number    uint8
 	state     state
 	listed    bool // in Watchdog.active
 }
 
-// A sample is what the next look is compared with.
+// A sample is what the next poll is compared with.
 type sample struct {
 	at, paused int64
 	sent       uint64
 }
 
-// A frameCounts is what a queue has sent and discarded.
+// frameCounts are the frames that a queue has sent and discarded.
 type frameCounts struct{ sent, dropped uint64 }
 
 // A stormRecord is what transitions and storms need of a queue.
 type stormRecord struct {
 	since    int64       // when its storm began
 	first    frameCounts // when it began
-	seen     frameCounts // at the last Save of it
-	xoffs    uint64      // at the last look of a storm
+	seen     frameCounts // at the last SaveCounts
+	xoffs    uint64      // at the last poll of a storm
 	asked    bool        // likewise
 	baseline uint64      // detections when the slow period began
 	counts
 }
 
-// keep keeps a reading for the next look.
+// keep stores a reading for the next poll.
 func (q *queue) keep(r *QueueState, now int64) {
 	q.last.at, q.last.paused, q.last.sent, q.session = now, r.PausedNs, r.Sent, r.Session
 }
 
-// watched tells whether the queue is looked at at all.
+// watched reports whether the queue is watched.
 func (q *queue) watched() bool { return q.port.watched()&(1<<q.number) != 0 }
 
-// await arms a queue that is stuck, and waits for others to be.
+// await arms a queue that is stuck, and waits for one that is not stuck yet.
 func (w *Watchdog) await(q *queue, now int64) {
 	q.state = idle
 	r := w.read(q, now)
@@ -88,7 +89,7 @@ func (w *Watchdog) await(q *queue, now int64) {
 	w.schedule(q, now+int64(q.port.config.Period))
 }
 
-// resetCount forgets blocked looks.
+// resetCount forgets blocked polls.
 func (q *queue) resetCount() { q.pollsLeft, q.elapsed = int8(q.port.config.Count), 0 }
 
 // disarm ends the suspicion.
@@ -98,7 +99,7 @@ func (w *Watchdog) disarm(q *queue, reason string, now int64) {
 	w.schedule(q, noDeadline)
 }
 
-// pollQueue looks at a queue whose look is due.
+// pollQueue polls one queue that is due.
 func (w *Watchdog) pollQueue(q *queue, now int64) {
 	r := w.read(q, now)
 	switch {
@@ -113,16 +114,16 @@ func (w *Watchdog) pollQueue(q *queue, now int64) {
 	}
 }
 
-// verdict is what one look says.
+// A verdict is the result of one poll.
 type verdict uint8
 
 const (
 	free    verdict = iota
-	late            // too much time has passed: whoever stood still saw nothing
-	blocked         // for the whole time since the last look
+	late            // too much time has passed: the switch stood still and saw nothing
+	blocked         // for the whole time since the last poll
 )
 
-// judge compares a reading with that of the last look, elapsed ns ago.
+// judge compares a reading with that of the last poll, elapsed ns ago.
 func (q *queue) judge(r *QueueState, elapsed int64) verdict {
 	switch {
 	case elapsed > 2*int64(q.port.config.Period):
@@ -133,13 +134,13 @@ func (q *queue) judge(r *QueueState, elapsed int64) verdict {
 	return free
 }
 
-// pollArmed counts a blocked look, and forgets all on a free one.
+// pollArmed counts a blocked poll, and begins anew after a free one.
 func (w *Watchdog) pollArmed(q *queue, r *QueueState, now int64) {
 	elapsed, next := now-q.last.at, q.nextPoll(now)
 	switch q.judge(r, elapsed) {
 	case free:
 		q.resetCount()
-		next = now + int64(q.port.config.Period) // this look may be late, and count looks have to span count periods
+		next = now + int64(q.port.config.Period) // this poll may be late, and Count polls have to span Count periods
 	case blocked:
 		q.pollsLeft--
 		q.elapsed += elapsed
@@ -159,11 +160,11 @@ func (w *Watchdog) pollArmed(q *queue, r *QueueState, now int64) {
 	}
 }
 
-// tolerance is the share, in percent, of the detection time that is enough: a look cannot be exactly on time. It is that
-// of SONiC's pfcwd.
+// tolerance is the share, in percent, of the detection time that is enough, since a poll cannot be exactly on time. The
+// value is that of SONiC's pfcwd.
 const tolerance = 99
 
-// detected tells whether the queue has been blocked for long enough.
+// detected reports whether the queue has been blocked for long enough.
 func (q *queue) detected() bool {
 	c := &q.port.config
 	if c.Count == 0 {
@@ -172,8 +173,8 @@ func (q *queue) detected() bool {
 	return q.pollsLeft <= 0
 }
 
-// nextPoll is a period after the look that was due, so that lateness does not add up; where that has passed, a period
-// after this one.
+// nextPoll returns a time one period after the poll that was due, so that lateness does not add up. Where that time has
+// passed, the next poll is one period after this one.
 func (q *queue) nextPoll(now int64) int64 {
 	period := int64(q.port.config.Period)
 	if at := q.due + period; at > now {

@@ -36,7 +36,8 @@ func TestDetectionAndRecovery(t *testing.T) {
 			}
 			r.run(1)
 			e = r.event(t, Recovered, 0)
-			if q.order != Obey || e.Sent != 5 || e.Lasted != 70*time.Millisecond || !q.await || r.w.Next() != math.MaxInt64 {
+			if q.order != Obey || e.Sent != 5 || e.Lasted != 70*time.Millisecond || !q.await ||
+				r.w.Next() != math.MaxInt64 {
 				t.Fatalf("%v x %d: order %v, await %v, next %d, %+v", period, count, q.order, q.await, r.w.Next(), e)
 			}
 		}
@@ -116,7 +117,8 @@ func TestLateLooksDoNotAddUp(t *testing.T) {
 	}
 }
 
-// A look that is late, and finds a queue that sent, does not shorten the time for which it has to be blocked afterwards.
+// A look that is late, and finds a queue that sent, does not shorten the time for which it has to be blocked
+// afterwards.
 func TestLateLookIsNoHeadStart(t *testing.T) {
 	r, q := watchOne(t, patent())
 	r.block(q)

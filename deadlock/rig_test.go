@@ -10,12 +10,14 @@ const ms = int64(time.Millisecond)
 
 // patent is a configuration of the usual kind: detection after 2 looks, 100 ms apart.
 func patent() Config {
-	return Config{Fast: true, Period: 100 * time.Millisecond, Count: 2, Action: Forward, Recovery: 200 * time.Millisecond}
+	return Config{Fast: true, Period: 100 * time.Millisecond, Count: 2, Action: Forward,
+		Recovery: 200 * time.Millisecond}
 }
 
 // sonic is a configuration with the names and defaults of SONiC's pfcwd.
 func sonic() Config {
-	return Config{Fast: true, Period: 200 * time.Millisecond, Detection: 200 * time.Millisecond, Action: Drop, Restore: Quiet,
+	return Config{Fast: true, Period: 200 * time.Millisecond, Detection: 200 * time.Millisecond, Action: Drop,
+		Restore:  Quiet,
 		Recovery: 200 * time.Millisecond}
 }
 

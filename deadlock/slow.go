@@ -1,12 +1,12 @@
 package deadlock
 
-// slow is the slow detection of one port. Periods follow each other from its start on, but only those in which something
-// was detected, or a queue is closed, are looked at: the others could only say that nothing happened.
+// slow is the slow detection of one port. Periods follow each other from its start on. Only those are judged in which
+// something was detected or a queue is closed: in the others nothing has happened.
 type slow struct {
 	start  int64 // of period 0, which stores a baseline and is not judged
 	period int64 // number of the period that the baselines belong to
 	closed bool  // slow detection is closed until the next period
-	due    int64 // end of a period that has to be looked at
+	due    int64 // end of a period that has to be judged
 }
 
 // restartSlow begins slow detection anew.
@@ -27,7 +27,7 @@ func (p *port) baselines() {
 	}
 }
 
-// countDetection counts a detection and sees to it that its period is looked at.
+// countDetection counts a detection and schedules the end of its slow period.
 func (w *Watchdog) countDetection(q *queue, now int64) {
 	p := q.port
 	if p.config.Slow {
@@ -40,7 +40,7 @@ func (w *Watchdog) countDetection(q *queue, now int64) {
 	q.Detected++
 }
 
-// slowPeriod is the number of the period that a moment lies in.
+// slowPeriod returns the number of the period that a moment lies in.
 func (p *port) slowPeriod(now int64) int64 { return (now - p.slow.start) / int64(p.config.SlowPeriod) }
 
 func (w *Watchdog) scheduleSlow(p *port) {
@@ -49,7 +49,7 @@ func (w *Watchdog) scheduleSlow(p *port) {
 	w.next = min(w.next, w.slow)
 }
 
-// endSlowPeriods looks at every port whose period has ended.
+// endSlowPeriods judges every port whose period has ended.
 func (w *Watchdog) endSlowPeriods(now int64) {
 	w.slow = noDeadline
 	for _, p := range w.ports {
@@ -63,8 +63,8 @@ func (w *Watchdog) endSlowPeriods(now int64) {
 	}
 }
 
-// judgeSlowPeriod looks at a period that has ended: queues with more detections than the threshold are closed. After a period in
-// which slow detection was closed it opens again instead.
+// judgeSlowPeriod closes the queues with more detections in the ended period than the threshold. After a period in
+// which slow detection was closed, closed queues open again instead.
 func (w *Watchdog) judgeSlowPeriod(p *port, now int64) {
 	judged := p.slow.period > 0 && !p.slow.closed
 	p.slow.closed, p.slow.due = false, noDeadline
@@ -85,8 +85,8 @@ func (w *Watchdog) judgeSlowPeriod(p *port, now int64) {
 	}
 }
 
-// closeRecurring switches PFC off for a queue whose deadlock keeps coming back. A storm of it is over then: what leaves from
-// now on is not let out by one.
+// closeRecurring switches PFC off for a queue whose deadlock keeps coming back. A storm of the queue ends: the frames
+// that leave from now on do not count as its own.
 func (w *Watchdog) closeRecurring(q *queue, now int64) {
 	e := w.emit(q, Recurring, reasonThreshold, now)
 	e.Held = w.read(q, now).Held

@@ -14,8 +14,8 @@ func recurring() Config {
 	return c
 }
 
-// A deadlock that keeps coming back: the first period stores the baseline, the end of the second switches PFC off for the
-// queue, that of the third on again.
+// A deadlock that keeps coming back: the first period stores the baseline, the end of the second switches PFC off for
+// the queue, that of the third on again.
 func TestRecurringDeadlock(t *testing.T) {
 	r, q := watchOne(t, recurring())
 	begun := r.now
@@ -25,7 +25,8 @@ func TestRecurringDeadlock(t *testing.T) {
 		t.Fatal("closed before the end of the second period")
 	}
 	r.run(1)
-	if e := r.event(t, Recurring, 0); e.At != begun+20_000*ms || q.order != Ignore || r.status(t).State != Closed || r.status(t).Recurred != 1 {
+	if e := r.event(t, Recurring, 0); e.At != begun+20_000*ms || q.order != Ignore || r.status(t).State != Closed ||
+		r.status(t).Recurred != 1 {
 		t.Fatalf("%+v, order %v, %+v", e, q.order, r.status(t))
 	}
 	before := r.status(t).Detected
@@ -148,7 +149,8 @@ func TestClosedInAStorm(t *testing.T) {
 		e := r.event(t, Recurring, 0)
 		check := func(when string) {
 			t.Helper()
-			if s := r.status(t); s.Detected != s.Recovered || s.Sent != 3 || s.Dropped != 2 || s.LastSent != 3 || s.LastDropped != 2 || s.Since != 0 {
+			if s := r.status(t); s.Detected != s.Recovered || s.Sent != 3 || s.Dropped != 2 || s.LastSent != 3 ||
+				s.LastDropped != 2 || s.Since != 0 {
 				t.Errorf("%s, %s: %+v", name, when, s)
 			}
 		}
@@ -183,7 +185,8 @@ func TestSlowSettingsBeginAnew(t *testing.T) {
 		r.hold(q, 5)
 		r.run(20_000*ms - quiet)
 		if e := r.event(t, Recurring, 1); e.At != begun+20_000*ms {
-			t.Errorf("%d ms without a deadlock: closed again %d ms after the change, want 20000", quiet/ms, (e.At-begun)/ms)
+			t.Errorf("%d ms without a deadlock: closed again %d ms after the change, want 20000", quiet/ms,
+				(e.At-begun)/ms)
 		}
 	}
 }

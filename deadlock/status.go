@@ -10,7 +10,8 @@ import (
 type counts struct {
 	Detected, Recovered uint64 // storms
 	Recurred            uint64 // times that PFC was switched off because the deadlock kept coming back
-	// Sent and Dropped are frames that storms which are over let out and discarded; the Last ones are of the last of them.
+	// Sent and Dropped are frames that ended storms let out and discarded. LastSent and LastDropped are of the last
+	// storm.
 	Sent, Dropped         uint64
 	LastSent, LastDropped uint64
 }
@@ -21,11 +22,11 @@ type Status struct {
 	Queue  uint8
 	Config Config
 	State  string // operational, stormed, or closed: PFC is off because the deadlock kept coming back
-	Since  int64  // when the storm that lasts began; 0: none does
+	Since  int64  // when the running storm began; 0: none runs
 
 	Detected, Recovered, Recurred uint64
-	// Sent and Dropped are frames that storms let out and discarded, in all; the Last ones are of the last storm, the one
-	// that lasts included.
+	// Sent and Dropped are frames that storms let out and discarded, in all. LastSent and LastDropped are of the last
+	// storm, also while it runs.
 	Sent, Dropped         uint64
 	LastSent, LastDropped uint64
 }
@@ -37,7 +38,7 @@ const (
 	Closed      = "closed"
 )
 
-// Blocked tells whether the watchdog has taken the queue out of flow control, or would have.
+// Blocked reports whether a storm runs or PFC is off.
 func (s *Status) Blocked() bool { return s.State != Operational }
 
 // Status appends the state of every lossless queue, by name of the port and queue, to dst.
@@ -57,8 +58,8 @@ func (w *Watchdog) Status(dst []Status, now int64) []Status {
 	return dst
 }
 
-// RemovedCounts appends the counts, in no order, from which queues go on that are not in Status: those of ports that are gone, and those
-// that are lossless no more.
+// RemovedCounts appends the counts of queues that are not in Status, in no order: those of removed ports, and those
+// that are lossless no more. Such a queue goes on from there when it comes back.
 func (w *Watchdog) RemovedCounts(dst []Status) []Status {
 	for name, all := range w.removed {
 		for q := range all {
@@ -86,8 +87,9 @@ func (c *counts) append(dst []Status, name string, queue uint8) []Status {
 }
 
 func (c *counts) status(name string, queue uint8) Status {
-	return Status{Name: name, Queue: queue, State: Operational, Detected: c.Detected, Recovered: c.Recovered, Recurred: c.Recurred,
-		Sent: c.Sent, Dropped: c.Dropped, LastSent: c.LastSent, LastDropped: c.LastDropped}
+	return Status{Name: name, Queue: queue, State: Operational, Detected: c.Detected, Recovered: c.Recovered,
+		Recurred: c.Recurred,
+		Sent:     c.Sent, Dropped: c.Dropped, LastSent: c.LastSent, LastDropped: c.LastDropped}
 }
 
 func (w *Watchdog) status(q *queue, now int64) Status {

@@ -2,7 +2,7 @@ package deadlock
 
 import "time"
 
-// storm begins where a deadlock was detected: detection of the queue closes, the action comes in force.
+// storm begins a storm after a detection: detection of the queue closes, and the action comes in force.
 func (w *Watchdog) storm(q *queue, r *QueueState, now int64) {
 	reason := reasonCount
 	if q.port.config.Count == 0 {
@@ -18,7 +18,7 @@ func (w *Watchdog) storm(q *queue, r *QueueState, now int64) {
 	w.schedule(q, q.stormDue(now))
 }
 
-// order puts in force what the state of the queue and the port's action want.
+// order puts the Order in force that follows from the state of the queue and the port's action.
 func (w *Watchdog) order(q *queue, now int64) {
 	o := Obey
 	switch {
@@ -33,7 +33,7 @@ func (w *Watchdog) order(q *queue, now int64) {
 	w.sw.Order(q.port.number, q.number, o, now)
 }
 
-// stormDue is when the storm has to be looked at: at its end where that is known, else after a period.
+// stormDue returns when the storm has to be polled: at its end where that is known, else after a period.
 func (q *queue) stormDue(now int64) int64 {
 	c := &q.port.config
 	if c.Restore == Elapsed {
@@ -42,7 +42,7 @@ func (q *queue) stormDue(now int64) int64 {
 	return now + int64(c.Period)
 }
 
-// pollStormed tells whether the storm is over.
+// pollStormed ends the storm if it is over.
 func (w *Watchdog) pollStormed(q *queue, r *QueueState, now int64) {
 	c := &q.port.config
 	reason, over := reasonElapsed, now-q.since >= int64(c.Recovery)
@@ -62,8 +62,8 @@ func (w *Watchdog) pollStormed(q *queue, r *QueueState, now int64) {
 	w.recover(q, reason, now)
 }
 
-// addQuietTime adds up the time for which the peer has not asked for a pause. A look that comes too late says nothing: what the
-// peer sent meanwhile may not have been read.
+// addQuietTime adds up the time for which the peer has not asked for a pause. A poll that comes too late proves
+// nothing: what the peer sent meanwhile may not have been read.
 func (q *queue) addQuietTime(r *QueueState, now int64) {
 	elapsed := now - q.last.at
 	if q.port.config.Action == Alert {
@@ -73,13 +73,13 @@ func (q *queue) addQuietTime(r *QueueState, now int64) {
 	switch {
 	case r.Requested || r.Xoffs != q.xoffs:
 		q.elapsed = 0
-	case !q.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the looks
+	case !q.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the polls
 		q.elapsed += elapsed
 	}
 }
 
-// addUnblockedTime adds up the time for which a queue whose XOFF is obeyed was not blocked: what the peer still asks for does not
-// matter where frames leave.
+// addUnblockedTime adds up the time for which a queue whose XOFF is obeyed was not blocked. The peer may still ask for
+// pauses while frames leave.
 func (q *queue) addUnblockedTime(r *QueueState, elapsed int64) {
 	switch q.judge(r, elapsed) {
 	case blocked:
@@ -98,7 +98,7 @@ func (w *Watchdog) recover(q *queue, reason string, now int64) {
 	w.await(q, now)
 }
 
-// endStorm counts a storm as over.
+// endStorm counts a storm that is over, and fills in its event.
 func (w *Watchdog) endStorm(q *queue, e *Event, now int64) {
 	r := w.read(q, now)
 	e.Held, e.Lasted = r.Held, q.stormAge(now)
@@ -109,7 +109,8 @@ func (w *Watchdog) endStorm(q *queue, e *Event, now int64) {
 	q.LastSent, q.LastDropped = e.Sent, e.Dropped
 }
 
-// stormFrames returns what the running storm let out and discarded: where the port and its counters are gone, up to the last Save.
+// stormFrames returns the frames that the running storm let out and discarded. Where the port and its counters are
+// gone, the last SaveCounts counts.
 func (q *queue) stormFrames(r *QueueState) (sent, dropped uint64) {
 	now := frameCounts{r.Sent, r.Dropped}
 	if now.sent < q.seen.sent || now.dropped < q.seen.dropped {
@@ -118,7 +119,8 @@ func (q *queue) stormFrames(r *QueueState) (sent, dropped uint64) {
 	return now.sent - q.first.sent, now.dropped - q.first.dropped
 }
 
-// SaveCounts keeps what the storms of a port have let out and discarded so far: the port is about to go, and its counters with it.
+// SaveCounts keeps the frames that the storms of a port have let out and discarded so far. The port is about to go, and
+// its counters with it.
 func (w *Watchdog) SaveCounts(number int, now int64) {
 	p := w.port(number)
 	if p == nil {
@@ -132,7 +134,7 @@ func (w *Watchdog) SaveCounts(number int, now int64) {
 	}
 }
 
-// linkDown forgets what a peer did whose link has gone down; the next one is obeyed.
+// linkDown ends whatever the peer caused, since the next peer is obeyed.
 func (w *Watchdog) linkDown(q *queue, now int64) {
 	w.release(q, reasonLink, now)
 	q.baseline = q.Detected

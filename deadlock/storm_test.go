@@ -37,13 +37,15 @@ func TestStormCounts(t *testing.T) {
 		r.run(200 * ms)
 		q.Sent++
 		r.hold(q, 2)
-		if s := r.status(t); s.LastSent != 1 || s.LastDropped != 7 || s.Sent != storm+1 || s.Dropped != 7*(storm+1) || s.Since == 0 {
+		if s := r.status(t); s.LastSent != 1 || s.LastDropped != 7 || s.Sent != storm+1 || s.Dropped != 7*(storm+1) ||
+			s.Since == 0 {
 			t.Errorf("storm %d: %+v", storm, s)
 		}
 		r.pause(q, 0)
 		q.asked = 0
 		r.run(200 * ms)
-		if s := r.status(t); s.State != Operational || s.LastDropped != 7 || s.Dropped != 7*(storm+1) || s.Recovered != storm+1 || s.Since != 0 {
+		if s := r.status(t); s.State != Operational || s.LastDropped != 7 || s.Dropped != 7*(storm+1) ||
+			s.Recovered != storm+1 || s.Since != 0 {
 			t.Errorf("after storm %d: %+v", storm, s)
 		}
 		if e := r.event(t, Recovered, int(storm)); e.Dropped != 7 || e.Sent != 1 {
@@ -82,7 +84,8 @@ func TestChangeOfActionInAStorm(t *testing.T) {
 			q.asked, q.Held = 0, 0
 			r.run(100 * ms)
 			if q.order != Obey || !q.await || r.status(t).State != Operational {
-				t.Errorf("%v to %v: the queue is left stuck: order %v, await %v, %+v", from, to, q.order, q.await, r.status(t))
+				t.Errorf("%v to %v: the queue is left stuck: order %v, await %v, %+v", from, to, q.order, q.await,
+					r.status(t))
 			}
 		}
 	}
@@ -171,8 +174,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// Under alert the peer is obeyed all the time: the storm is over once the queue is not blocked any more, though the peer goes
-// on to throttle it.
+// Under alert the peer is obeyed all the time: the storm is over once the queue is not blocked any more, though the
+// peer goes on to throttle it.
 func TestQuietUnderAlert(t *testing.T) {
 	c := sonic()
 	c.Action = Alert
@@ -259,7 +262,8 @@ func TestPausePort(t *testing.T) {
 	}
 }
 
-// pauseSwitch is a switch on which All and the priorities are the same frames, and remembers what was said of priority 3 last.
+// pauseSwitch is a switch on which All and the priorities are the same frames, and remembers what was said of priority
+// 3 last.
 type pauseSwitch struct{ await, obey bool }
 
 func (o *pauseSwitch) Read(int, uint8, int64, *QueueState) {}
@@ -308,7 +312,8 @@ func TestRemovedPort(t *testing.T) {
 	retired := func(want int) {
 		t.Helper()
 		got := r.w.RemovedCounts(nil)
-		if len(got) != want || want == 1 && (got[0].Name != "a" || got[0].Queue != 3 || got[0].Detected != 1 || got[0].Recovered != 1) {
+		if len(got) != want ||
+			want == 1 && (got[0].Name != "a" || got[0].Queue != 3 || got[0].Detected != 1 || got[0].Recovered != 1) {
 			t.Errorf("%d queues of those that are gone have counts, want %d: %+v", len(got), want, got)
 		}
 	}

@@ -7,7 +7,50 @@ import (
 	"slices"
 )
 
-// never is a time that does not come.
+// Queues of a port: 0 to 7 are its priorities, All is the whole of an 802.3x PAUSE port.
+const (
+	All       = 8
+	NumQueues = 9
+)
+
+// A QueueState is what a switch knows of an egress queue at one moment. Counters never go back while Session is the
+// same.
+type QueueState struct {
+	Held      int    // frames that wait
+	Sent      uint64 // frames that left, in all
+	Dropped   uint64 // frames that were discarded by an Order, in all
+	PausedNs  int64  // ns for which the peer paused the queue, in all and up to this moment
+	PausedNow bool   // the peer pauses the queue now
+	Requested bool   // PausedNow, or a pause would run now if it were not ignored
+	Xoffs     uint64 // XOFFs that came, obeyed or not, in all
+	Session   uint32 // changes when the link goes down
+}
+
+// stuck reports whether the queue holds frames that it must not send.
+func (r *QueueState) stuck() bool { return r.Held > 0 && r.PausedNow }
+
+// An Order is what a switch does with a queue.
+type Order uint8
+
+// The orders.
+const (
+	Obey    Order = iota // obey XOFF
+	Ignore               // count XOFF and do not obey it; a running pause ends
+	Discard              // as Ignore, and drop all frames that the queue holds and gets
+)
+
+// A Switch is what a Watchdog sees and orders. Only the Watchdog's methods call it. A link that goes down ends every
+// order.
+type Switch interface {
+	// Read fills r with the state of a queue at time now, zero for a queue that does not exist.
+	Read(port int, queue uint8, now int64, r *QueueState)
+	// NotifyStuck asks for one Notify when the queue next holds frames and is paused. With on false it asks for none.
+	NotifyStuck(port int, queue uint8, on bool)
+	// Order puts an order in force.
+	Order(port int, queue uint8, o Order, now int64)
+}
+
+// noDeadline is a time that never comes.
 const noDeadline = math.MaxInt64
 
 // A Watchdog watches the lossless egress queues of one switch. Times are nanoseconds of one monotonic clock. It is not
@@ -15,19 +58,19 @@ const noDeadline = math.MaxInt64
 type Watchdog struct {
 	sw           Switch
 	ports        []*port  // by number; nil where there is none
-	active       []*queue // with a look to come, in no order
+	active       []*queue // with a poll to come, in no order
 	next         int64
-	slow         int64 // first end of a slow period that has to be looked at
+	slow         int64 // first end of a slow period that has to be judged
 	events       []Event
 	reading      QueueState
 	removed      map[string]*[NumQueues]counts // of ports that are gone, by name
-	removedNames []string                      // in retired, the oldest first
+	removedNames []string                      // in removed, the oldest first
 }
 
 // maxRetired is how many ports that are gone are remembered. One that comes back later than that begins at 0.
 const maxRemoved = 1024
 
-// mostPorts bounds port numbers.
+// maxPorts bounds port numbers.
 const maxPorts = 1 << 16
 
 // port is one port.
@@ -46,9 +89,9 @@ func New(sw Switch) *Watchdog {
 	return &Watchdog{sw: sw, next: noDeadline, slow: noDeadline, removed: map[string]*[NumQueues]counts{}}
 }
 
-// Set makes a port, by its number, watched as c says, or changes how it is: in the middle of a storm too. Bit n of queues
-// is set for each lossless queue. A port that was removed goes on counting under its name. The error wraps ErrConfig; then
-// nothing has changed.
+// Set adds or changes a port, by its number, also in the middle of a storm. Bit n of queues is set for each lossless
+// queue. A port that was removed goes on counting under its name. After an error, which wraps ErrConfig, nothing has
+// changed.
 func (w *Watchdog) Set(number int, name string, queues uint16, c Config, now int64) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -73,7 +116,7 @@ func (w *Watchdog) Set(number int, name string, queues uint16, c Config, now int
 	if old.Slow != c.Slow || old.SlowPeriod != c.SlowPeriod || old.Threshold != c.Threshold {
 		w.restartSlow(p, now)
 	}
-	for m := before &^ after; m != 0; m &= m - 1 { // first: All and the priorities are the same frames
+	for m := before &^ after; m != 0; m &= m - 1 { // these first: All and the priorities have the same frames
 		w.release(&p.queues[bits.TrailingZeros16(m)], Unwatched, now)
 	}
 	for m := after; m != 0; m &= m - 1 {
@@ -82,7 +125,7 @@ func (w *Watchdog) Set(number int, name string, queues uint16, c Config, now int
 	return nil
 }
 
-// watched are the queues of the port that are looked at.
+// watched returns the queues of the port that are watched.
 func (p *port) watched() uint16 {
 	if !p.config.Fast {
 		return 0
@@ -115,7 +158,7 @@ func (w *Watchdog) port(number int) *port {
 	return w.ports[number]
 }
 
-// Remove forgets a port but for its counts.
+// Remove removes a port and keeps its counts.
 func (w *Watchdog) Remove(number int, now int64) {
 	p := w.port(number)
 	if p == nil {
@@ -132,7 +175,7 @@ func (w *Watchdog) Remove(number int, now int64) {
 	}
 	p.slow.due = noDeadline
 	w.ports[number] = nil
-	w.forgetRemoved(p.name) // another port of that name
+	w.forgetRemoved(p.name) // an older port of that name
 	w.removed[p.name], w.removedNames = &kept, append(w.removedNames, p.name)
 	if len(w.removedNames) > maxRemoved {
 		w.forgetRemoved(w.removedNames[0])
@@ -165,7 +208,8 @@ func (w *Watchdog) change(q *queue, old *Config, now int64) {
 	}
 }
 
-// Notify says that queues of a port, for which Await asked, hold frames and are paused, or that its link has gone down.
+// Notify says that queues of a port hold frames and are paused, which NotifyStuck asked for, or that the link of the
+// port has gone down.
 func (w *Watchdog) Notify(number int, now int64) {
 	p := w.port(number)
 	if p == nil {
@@ -182,10 +226,10 @@ func (w *Watchdog) Notify(number int, now int64) {
 	}
 }
 
-// Next returns when Look has to be called, or math.MaxInt64.
+// Next returns when Poll has to be called, or math.MaxInt64.
 func (w *Watchdog) Next() int64 { return w.next }
 
-// Poll takes every look that is due.
+// Poll polls every queue that is due.
 func (w *Watchdog) Poll(now int64) {
 	if now < w.next {
 		return
@@ -215,7 +259,7 @@ func (w *Watchdog) Events() []Event {
 	return all
 }
 
-// schedule sets when a queue is visited next.
+// schedule sets when a queue is polled next.
 func (w *Watchdog) schedule(q *queue, at int64) {
 	q.due = at
 	w.next = min(w.next, at)

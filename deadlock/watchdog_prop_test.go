@@ -42,9 +42,9 @@ func (h *history) pass(d int64) {
 	}
 }
 
-// Whatever happens to a queue, with looks that are late and a switch that is stopped: only a queue that was blocked for the
-// whole detection time is detected; one that was, and a period more, is where looks are on time; and when all is over
-// nothing is left in force.
+// Whatever happens to a queue, with looks that are late and a switch that is stopped: only a queue that was blocked for
+// the whole detection time is detected; one that was, and a period more, is where looks are on time; and when all is
+// over nothing is left in force.
 func TestDetectionAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := patent()
