@@ -4,26 +4,26 @@ import "slices"
 
 // Timers of IEEE 802.1AB 9.2.5 that are not settable here, in seconds, and counts.
 const (
-	FastInterval = 1 // between frames while a new neighbour is greeted
-	FastInit     = 4 // frames that greet a new neighbour
+	FastInterval = 1 // between the fast frames for a new neighbour
+	FastInit     = 4 // fast frames for a new neighbour
 	CreditMax    = 5 // frames that may leave at once; one more every second
 	ReinitDelay  = 2 // silence after a shutdown frame
 )
 
-// Config is what an Agent is told.
+// Config is the configuration of an Agent.
 type Config struct {
-	// Local is what this end tells of itself; TTL and Organization are filled in.
+	// Local is what this end announces of itself. The Agent fills in TTL and Organization.
 	Local    PDU
 	MAC      [6]byte // source of frames
 	Interval int     // seconds between frames, 1 to 3600
-	Hold     int     // intervals that what was told holds for, 2 to 10 (TTL = Interval · Hold + 1)
+	Hold     int     // intervals for which an announcement holds, 2 to 10 (TTL = Interval · Hold + 1)
 }
 
-// An Agent speaks LLDP on one port. It sleeps until Next, or a frame comes, or it is told something; whatever happens,
-// Transmit then has the frames that are to be sent.
+// An Agent speaks LLDP on one port. It has something to do at Next, when a frame comes, or when a method changes it.
+// After that, Transmit has the frames to send.
 type Agent struct {
 	cfg    Config
-	next   *Config // comes in force after a shutdown frame
+	next   *Config // that follows after a shutdown frame
 	extra  []Organization
 	linkUp bool // portEnabled
 	on     bool // adminStatus is enabledRxTx
@@ -43,9 +43,9 @@ type Agent struct {
 // Statistics are those of IEEE 802.1AB 9.2.6. They never go back.
 type Statistics struct {
 	FramesSent       uint64
-	FramesReceived   uint64 // those that were discarded too
+	FramesReceived   uint64 // discarded ones too
 	FramesDiscarded  uint64 // as a whole
-	FramesInErrors   uint64 // discarded, or with a TLV that was
+	FramesInErrors   uint64 // discarded, or with a discarded TLV
 	TLVsDiscarded    uint64
 	TLVsUnrecognized uint64 // of reserved types
 	Ageouts          uint64 // neighbours whose time to live ran out
@@ -64,7 +64,8 @@ func NewAgent(c Config) *Agent {
 	return a
 }
 
-// Configure changes what the Agent is told. Where that makes it another speaker, the old one says goodbye first.
+// Configure changes the configuration. A new MSAP or MAC makes the Agent another sender; the old sender first sends a
+// shutdown frame.
 func (a *Agent) Configure(c Config, now int64) {
 	if a.announced() && (c.Local.MSAP() != a.cfg.Local.MSAP() || c.MAC != a.cfg.MAC) {
 		a.next = &c
@@ -85,8 +86,8 @@ func (a *Agent) SetOrganization(list []Organization, now int64) {
 	a.run(now)
 }
 
-// SetLink tells whether the link is up. What neighbours told goes with the link: it must not outlive the cable, although
-// the standard lets it age.
+// SetLink says whether the link is up. A link that goes down removes the neighbours at once, though the standard lets
+// them age: no neighbour may outlive the cable.
 func (a *Agent) SetLink(up bool, now int64) {
 	if up == a.linkUp {
 		return
@@ -98,19 +99,19 @@ func (a *Agent) SetLink(up bool, now int64) {
 	a.run(now)
 }
 
-// SetOn switches the Agent on or off. One that is switched off says goodbye and forgets its neighbours.
+// SetOn switches the Agent on or off. An Agent that is switched off sends a shutdown frame and forgets its neighbours.
 func (a *Agent) SetOn(on bool, now int64) {
 	a.on = on
 	a.run(now)
 }
 
-// enabled is adminStatus; it is off for a moment while the Agent becomes another speaker.
+// enabled is adminStatus. It is off for a moment while the Agent becomes another sender.
 func (a *Agent) enabled() bool { return a.on && a.next == nil }
 
-// announced tells whether neighbours may know this end.
+// announced reports whether neighbours may know this end.
 func (a *Agent) announced() bool { return a.tx.at == txIdle }
 
-// Receive takes a frame of the link. It is counted, whatever it is.
+// Receive handles and counts a frame of the link, whatever it is.
 func (a *Agent) Receive(frame []byte, now int64) {
 	if !a.linkUp || !a.enabled() {
 		return
@@ -133,7 +134,8 @@ func (a *Agent) Transmit() []byte {
 	return frame
 }
 
-// Next returns when Advance must be called at the latest, math.MaxInt64 where only a frame or a call changes anything.
+// Next returns when Advance has to be called at the latest; math.MaxInt64 where only a frame or a call changes
+// anything.
 func (a *Agent) Next() int64 {
 	next := a.neighbours.next()
 	if a.ticking() {
@@ -142,7 +144,7 @@ func (a *Agent) Next() int64 {
 	return next
 }
 
-// ticking tells whether a timer of the transmit machines runs.
+// ticking reports whether a timer of the transmit machines runs.
 func (a *Agent) ticking() bool { return a.linkUp && (a.tx.at == txIdle || a.tx.at == txShutdown) }
 
 // ticksToGo returns how many ticks must pass until something happens.
@@ -156,7 +158,7 @@ func (a *Agent) ticksToGo() int64 {
 	return int64(max(1, a.timer.ttr))
 }
 
-// run lets time pass and the machines follow what has changed.
+// run advances the time and lets the machines follow.
 func (a *Agent) run(now int64) {
 	a.now = now
 	a.tick(now)
@@ -164,11 +166,11 @@ func (a *Agent) run(now int64) {
 	a.rx.machine.run(a)
 	a.timer.machine.run(a)
 	a.tx.machine.run(a)
-	a.timer.machine.run(a) // a machine that began anew by now
+	a.timer.machine.run(a) // the transmit machine may have begun anew
 	a.tx.machine.run(a)
 }
 
-// tick makes up for the seconds that have passed.
+// tick runs the ticks of the seconds that have passed.
 func (a *Agent) tick(now int64) {
 	if !a.linkUp || now < a.tickAt {
 		return
@@ -183,16 +185,16 @@ func (a *Agent) tick(now int64) {
 	}
 }
 
-// Neighbours returns what the neighbours have told, in the order in which they came. The list must not be changed.
+// Neighbours returns the neighbours in the order in which they came. The caller must not change the list.
 func (a *Agent) Neighbours() []*Neighbour { return a.neighbours.list }
 
-// TooMany tells whether a neighbour could not be stored lately.
+// TooMany reports whether a neighbour could not be stored lately.
 func (a *Agent) TooMany() bool { return a.neighbours.fullUntil != 0 }
 
 // Statistics returns the counters.
 func (a *Agent) Statistics() Statistics { return a.stats }
 
-// Config returns what the Agent was told last.
+// Config returns the newest configuration.
 func (a *Agent) Config() Config {
 	if a.next != nil {
 		return *a.next

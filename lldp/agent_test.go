@@ -211,7 +211,8 @@ func TestStatistics(t *testing.T) {
 	} {
 		a.Receive(f, 1)
 	}
-	want := Statistics{FramesSent: 5, FramesReceived: 3, FramesDiscarded: 2, FramesInErrors: 2, TLVsDiscarded: 1, TLVsUnrecognized: 1}
+	want := Statistics{FramesSent: 5, FramesReceived: 3, FramesDiscarded: 2, FramesInErrors: 2, TLVsDiscarded: 1,
+		TLVsUnrecognized: 1}
 	for range 3 {
 		a.Advance(a.Next())
 	}
@@ -251,7 +252,8 @@ func TestThousandNeighbours(t *testing.T) {
 	}
 }
 
-// However many neighbours come and go, and whether somebody asks or not, there are few events: a burst, and then one in a while.
+// However many neighbours come and go, and whether somebody asks or not, there are few events: a burst, and then one in
+// a while.
 func TestEventsAreFew(t *testing.T) {
 	for _, asks := range []bool{true, false} {
 		r, events := record(t), 0
@@ -265,7 +267,8 @@ func TestEventsAreFew(t *testing.T) {
 			}
 		}
 		events += len(r.a.Events())
-		if most := eventBurst + int(r.now/eventPeriod); asks && (events > most || events < most-2) || !asks && events != eventBurst {
+		if most := eventBurst + int(r.now/eventPeriod); asks && (events > most || events < most-2) ||
+			!asks && events != eventBurst {
 			t.Errorf("asked in between %t: %d events", asks, events)
 		}
 	}

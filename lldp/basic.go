@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// Subtypes of chassis and port IDs that are read as more than octets (IEEE 802.1AB tables 8-2 and 8-3).
+// Subtypes of chassis and port IDs (IEEE 802.1AB tables 8-2 and 8-3).
 const (
 	ChassisMAC     = 4
 	ChassisNetwork = 5
@@ -29,7 +29,7 @@ type ID struct {
 // MaxID is the longest value of an ID, in octets.
 const MaxID = 255
 
-// chassisText writes a chassis ID as people do, portText a port ID.
+// chassisText and portText return a chassis or port ID as people write it.
 func chassisText(id ID) string { return id.text(ChassisMAC, ChassisNetwork) }
 func portText(id ID) string    { return id.text(PortMAC, PortNetwork) }
 
@@ -45,7 +45,7 @@ func (id ID) text(mac, network uint8) string {
 	return Printable(id.Value)
 }
 
-// Printable returns s as it may be shown on a terminal: octets in hexadecimal where it is not printable ASCII.
+// Printable returns s where it is printable ASCII, else its octets in hexadecimal.
 func Printable(s string) string {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -70,7 +70,7 @@ func (id ID) tlv(t Type) TLV {
 	return TLV{t, append([]byte{id.Subtype}, id.Value[:min(len(id.Value), MaxID)]...)}
 }
 
-// Capabilities say what a system is and which of it is switched on, bit n = bit n of IEEE 802.1AB table 8-4.
+// Capabilities say what a system supports and has enabled, bit n = bit n of IEEE 802.1AB table 8-4.
 type Capabilities struct {
 	Supported, Enabled uint16
 }
@@ -87,9 +87,10 @@ const (
 	CapabilityStation
 )
 
-var capabilityNames = []string{"other", "repeater", "bridge", "wlan", "router", "telephone", "docsis", "station", "c-vlan", "s-vlan", "tpmr"}
+var capabilityNames = []string{"other", "repeater", "bridge", "wlan", "router", "telephone", "docsis", "station",
+	"c-vlan", "s-vlan", "tpmr"}
 
-// CapabilityNames lists the bits that are set. Reserved ones are left out.
+// CapabilityNames lists the bits that are set, without reserved bits.
 func CapabilityNames(bits uint16) []string {
 	names := []string{}
 	for i, name := range capabilityNames {
@@ -141,7 +142,7 @@ const (
 	maxOID        = 128
 )
 
-// String writes the address as people do.
+// String returns the address as people write it.
 func (m ManagementAddress) String() string {
 	switch a, ok := netip.AddrFromSlice([]byte(m.Address)); {
 	case ok && (m.Family == FamilyIPv4 && a.Is4() || m.Family == FamilyIPv6 && a.Is6()):

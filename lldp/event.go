@@ -5,17 +5,18 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	EventNew      EventKind = iota // it spoke for the first time
-	EventAged                      // it has been silent for its time to live
-	EventShutdown                  // it said goodbye
+	EventNew      EventKind = iota // its first frame came
+	EventAged                      // its time to live is over
+	EventShutdown                  // its shutdown frame came
 	EventGone                      // the link went down, or this end was switched off
 	EventTooMany                   // there was no room for it
 )
 
-var eventTexts = [...]string{"is the neighbour", "is silent and forgotten", "has stopped speaking LLDP", "is forgotten with the link",
+var eventTexts = [...]string{"is the neighbour", "is silent and forgotten", "has stopped speaking LLDP",
+	"is forgotten with the link",
 	"is not stored: there are too many neighbours, although LLDP crosses no bridge"}
 
-// String says what happened, as the end of a sentence that begins with the neighbour.
+// String returns the end of a sentence that begins with the neighbour.
 func (k EventKind) String() string {
 	if int(k) >= len(eventTexts) {
 		return "?"
@@ -31,7 +32,7 @@ type Event struct {
 	Source [6]byte
 }
 
-// Events are limited, so that nobody who makes up neighbours hides all others.
+// Events are limited, so that a peer with invented neighbours cannot hide all others.
 const (
 	eventBurst  = 8
 	eventPeriod = 5 * second // until one more may follow
@@ -43,7 +44,7 @@ type EventLimiter struct {
 	refill int64
 }
 
-// Allow tells whether there may be an event at time now, in ns, and counts it.
+// Allow reports whether there may be an event at time now, in ns, and counts that event.
 func (l *EventLimiter) Allow(now int64) bool {
 	if back := int((now - l.refill) / eventPeriod); l.spent == 0 || back >= l.spent {
 		l.spent, l.refill = 0, now

@@ -9,10 +9,10 @@ import (
 // EtherType is that of LLDP frames.
 const EtherType = 0x88CC
 
-// NearestBridge is the destination of LLDP frames. No bridge forwards it, and DCBX speaks with nobody farther away.
+// NearestBridge is the destination of LLDP frames. No bridge forwards it, and DCBX needs no peer farther away.
 var NearestBridge = [6]byte{0x01, 0x80, 0xC2, 0x00, 0x00, 0x0E}
 
-// Sizes of frames in octets, without FCS. Larger frames are not LLDP of a neighbour: none may be cut on the way.
+// Sizes of frames in octets, without FCS. No LLDPDU may be fragmented, so larger frames are not LLDP of a neighbour.
 const (
 	headerLength = 14
 	minFrame     = 60
@@ -34,7 +34,7 @@ func AppendFrame(b []byte, source [6]byte, p *PDU) []byte {
 	return b
 }
 
-// ParseFrame takes the Ethernet header off a frame without FCS.
+// ParseFrame removes the Ethernet header from a frame without FCS.
 func ParseFrame(b []byte) (source [6]byte, pdu []byte, err error) {
 	if len(b) < headerLength || len(b) > maxFrame {
 		return source, nil, fmt.Errorf("%w: %d octets", ErrFrame, len(b))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A state of a state machine: what is done on entry, and to which state what has changed leads, and why. A state that next
-// returns itself rests.
+// A state of a state machine: enter acts on entry, next returns the following state and the reason. The machine rests
+// in a state that is its own next.
 type state struct {
 	name  string
 	enter func(*Agent)
@@ -23,8 +23,8 @@ type machine struct {
 	made   int                         // transitions so far
 }
 
-// TransitionsKept is how many of the newest transitions of each machine are kept. Each machine has its own, so that a peer that sends
-// frame after frame hides only what the receive machine did before.
+// TransitionsKept is how many of the newest transitions of each machine are kept. Each machine has its own ring, so
+// that a peer that sends frame after frame hides only older transitions of the receive machine.
 const TransitionsKept = 16
 
 // A Transition is a step of a state machine.
@@ -60,12 +60,13 @@ func (m *machine) run(a *Agent) {
 // recordTransition keeps a transition that is about to be made.
 func (m *machine) recordTransition(a *Agent, next int, why string) {
 	a.transitions++
-	m.newest[m.made%TransitionsKept] = Transition{At: a.now, Machine: m.name, From: m.states[m.at].name, To: m.states[next].name, Cause: why,
+	m.newest[m.made%TransitionsKept] = Transition{At: a.now, Machine: m.name, From: m.states[m.at].name,
+		To: m.states[next].name, Cause: why,
 		number: a.transitions}
 	m.made++
 }
 
-// Transitions returns the newest transitions, TransitionsKept of each machine at most, in the order in which they were made.
+// Transitions returns the newest transitions, TransitionsKept of each machine at most, oldest first.
 func (a *Agent) Transitions() []Transition {
 	var all []Transition
 	for _, m := range []*machine{&a.rx.machine, &a.timer.machine, &a.tx.machine} {

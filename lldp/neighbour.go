@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// MaxNeighbours is how many neighbours an Agent keeps. A link has one; more means a bridge that forwards what it must
-// not, or an attack.
+// MaxNeighbours is how many neighbours an Agent keeps. A link has one neighbour. More mean an attack, or a bridge that
+// forwards what it must not forward.
 const MaxNeighbours = 16
 
-// A Neighbour is what another end has told.
+// A Neighbour is what another end has announced.
 type Neighbour struct {
 	PDU
 	Source  [6]byte // of its last frame
-	Since   int64   // when it came
-	Changed int64   // when it last told something else
+	Since   int64   // when its first frame came
+	Changed int64   // when its last frame with a change came
 	Seen    int64   // when its last frame came
-	Expires int64   // when that no longer holds
+	Expires int64   // when its time to live ends
 	Frames  uint64
 
 	raw string
 }
 
-// A neighbourTable holds the neighbours of a port. crowded is when the last one expires that there was no room for, 0 where there
-// was room for all.
+// A neighbourTable holds the neighbours of a port. fullUntil is when the last neighbour expires for which there was no
+// room, 0 where there was room for all.
 type neighbourTable struct {
 	list      []*Neighbour
 	fullUntil int64
@@ -33,7 +33,7 @@ func (t *neighbourTable) find(who MSAP) int {
 	return slices.IndexFunc(t.list, func(n *Neighbour) bool { return n.MSAP() == who })
 }
 
-// refresh prolongs what a neighbour told that tells the same again. It returns false where there is news.
+// refresh prolongs a neighbour that announces the same again. It returns false where there is a change.
 func (t *neighbourTable) refresh(who MSAP, source [6]byte, raw string, now int64) bool {
 	i := t.find(who)
 	if i < 0 || t.list[i].raw != raw {
@@ -49,7 +49,7 @@ func (n *Neighbour) refresh(now int64) {
 	n.Frames++
 }
 
-// store keeps what a neighbour has told. It returns nil where there is no room, and whether the neighbour is new.
+// store keeps an announcement. It returns nil where there is no room, and whether the neighbour is new.
 func (t *neighbourTable) store(p PDU, source [6]byte, raw string, now int64) (n *Neighbour, isNew bool) {
 	if i := t.find(p.MSAP()); i >= 0 {
 		n = t.list[i]
@@ -76,14 +76,14 @@ func (t *neighbourTable) remove(who MSAP) *Neighbour {
 	return n
 }
 
-// expireFull forgets that there was no room for neighbours, when all of those have expired.
+// expireFull clears fullUntil when all neighbours have expired for which there was no room.
 func (t *neighbourTable) expireFull(now int64) {
 	if t.fullUntil <= now {
 		t.fullUntil = 0
 	}
 }
 
-// expire removes and returns the neighbours that nobody has heard of for too long.
+// expire removes and returns the neighbours whose time to live is over.
 func (t *neighbourTable) expire(now int64) (gone []*Neighbour) {
 	t.list = slices.DeleteFunc(t.list, func(n *Neighbour) bool {
 		old := n.Expires <= now
@@ -100,7 +100,7 @@ func (t *neighbourTable) clear() (gone []*Neighbour) {
 	return gone
 }
 
-// next returns when relax or expire has something to do.
+// next returns when expireFull or expire has something to do.
 func (t *neighbourTable) next() int64 {
 	next := int64(math.MaxInt64)
 	for _, n := range t.list {
@@ -111,3 +111,17 @@ func (t *neighbourTable) next() int64 {
 	}
 	return next
 }
+
+// An Agreement says which ends of a port's link support automatic headroom measurement. Both announce it by a reserved
+// bit of the PFC TLV that DCBX sends (mask 0x20 of its flags in the IEEE version, 0x10 in the older ones).
+type Agreement struct {
+	Port      string // of the switch
+	Own, Peer bool   // the bit as this end sends it, and as the peer sent it last; without a peer Peer is false
+	Neighbour string // name of the peer for messages: its system name, else its chassis ID; "" where there is none
+}
+
+// Agreed reports whether both ends support it. Only then measurement frames are sent and answered.
+func (a Agreement) Agreed() bool { return a.Own && a.Peer }
+
+// An AgreementFunc is called at each change of a port's agreement. It must return at once.
+type AgreementFunc func(Agreement)

@@ -14,12 +14,12 @@ var ErrPDU = errors.New("lldp: LLDPDU")
 
 // Discarded counts the TLVs of an LLDPDU that were not taken.
 type Discarded struct {
-	Malformed int // a length that cannot be, or a second TLV of a kind that stands once
-	Reserved  int // of a reserved type; they are kept
+	Malformed int // impossible length, or a second TLV of a type that may stand once
+	Reserved  int // of a reserved type; the PDU keeps them
 }
 
-// ParsePDU reads an LLDPDU. What follows its end is padding; the end itself may be missing. Optional TLVs that are
-// malformed are left out and counted: the rest of the LLDPDU holds.
+// ParsePDU reads an LLDPDU. Padding may follow its end, and the end itself may be missing. Malformed optional TLVs are
+// left out and counted; the rest of the LLDPDU holds.
 func ParsePDU(b []byte) (p PDU, d Discarded, err error) {
 	if b, err = p.parseMandatory(b); err != nil {
 		return PDU{}, Discarded{}, err
@@ -34,7 +34,8 @@ func ParsePDU(b []byte) (p PDU, d Discarded, err error) {
 		case t.Type == TypeEnd && len(t.Value) == 0:
 			return p, d, nil
 		case t.Type <= TypeTTL:
-			return PDU{}, Discarded{}, fmt.Errorf("%w: type %d of %d octets among the optional ones", ErrPDU, t.Type, len(t.Value))
+			return PDU{}, Discarded{},
+				fmt.Errorf("%w: type %d of %d octets among the optional ones", ErrPDU, t.Type, len(t.Value))
 		case single(t.Type) && seen[t.Type], !p.addTLV(t):
 			d.Malformed++
 		case t.Type > TypeManagementAddress && t.Type < TypeOrganization:
@@ -74,10 +75,10 @@ func (p *PDU) parseMandatory(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// single tells whether an LLDPDU may have one TLV of the type.
+// single reports whether an LLDPDU may have only one TLV of the type.
 func single(t Type) bool { return t >= TypePortDescription && t <= TypeCapabilities }
 
-// addTLV adds an optional TLV. It returns false where it cannot be.
+// addTLV adds an optional TLV. It returns false for a malformed one.
 func (p *PDU) addTLV(t TLV) (ok bool) {
 	switch t.Type {
 	case TypePortDescription, TypeSystemName, TypeSystemDescription:

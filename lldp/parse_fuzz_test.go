@@ -10,7 +10,8 @@ import (
 // What can be understood says the same after it was written and read again; anything else is only refused.
 func FuzzParsePDU(f *testing.F) {
 	f.Add(unhex(f, chassis, port, lifetime, end))
-	f.Add(unhex(f, chassis, port, lifetime, "0802 6131 0a01 62 0c01 63 0e04 0014 0004 100c 05 01 c0000201 02 00000007 00 fe06 0080c2 0b 2808", end))
+	f.Add(unhex(f, chassis, port, lifetime,
+		"0802 6131 0a01 62 0c01 63 0e04 0014 0004 100c 05 01 c0000201 02 00000007 00 fe06 0080c2 0b 2808", end))
 	f.Add(unhex(f, chassis, port, lifetime, "0a05 6162"))
 	f.Add(unhex(f, port, chassis))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -25,8 +26,8 @@ func FuzzParsePDU(f *testing.F) {
 	})
 }
 
-// A frame is LLDP of a neighbour, and what it says makes a frame that says the same, or it is refused as a whole. Nothing is
-// read that is not there.
+// A frame is LLDP of a neighbour, and what it says makes a frame that says the same, or it is refused as a whole.
+// Nothing is read that is not there.
 func FuzzParseFrame(f *testing.F) {
 	p := leaf
 	p.TTL, p.Organization = 121, []Organization{{OUI{0, 0x80, 0xc2}, 11, "\x28\x08"}}
@@ -41,7 +42,8 @@ func FuzzParseFrame(f *testing.F) {
 			}
 			return
 		}
-		if !bytes.HasSuffix(b, raw) || len(b) != headerLength+len(raw) || [6]byte(b) != NearestBridge || [6]byte(b[6:]) != source {
+		if !bytes.HasSuffix(b, raw) || len(b) != headerLength+len(raw) || [6]byte(b) != NearestBridge ||
+			[6]byte(b[6:]) != source {
 			t.Fatalf("%x from %x of %x", raw, source, b)
 		}
 		p, _, err := ParsePDU(raw)

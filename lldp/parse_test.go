@@ -27,21 +27,28 @@ func TestParsePDU(t *testing.T) {
 			with(func(p *PDU) { p.PortDescription, p.SystemName, p.SystemDescription = "a1", "b", "c" }), Discarded{}},
 		{"capabilities", chassis + port + lifetime + "0e04 0014 0004" + end,
 			with(func(p *PDU) { p.Capabilities = &Capabilities{0x14, CapabilityBridge} }), Discarded{}},
-		{"two management addresses", chassis + port + lifetime + "100c 05 01 c0000201 02 00000007 00" + "100e 07 06 020000000001 01 00000000 00" + end,
+		{"two management addresses",
+			chassis + port + lifetime + "100c 05 01 c0000201 02 00000007 00" +
+				"100e 07 06 020000000001 01 00000000 00" + end,
 			with(func(p *PDU) {
 				p.Management = []ManagementAddress{
-					{FamilyIPv4, "\xc0\x00\x02\x01", NumberIfIndex, 7, ""}, {FamilyMAC, "\x02\x00\x00\x00\x00\x01", NumberUnknown, 0, ""}}
+					{FamilyIPv4, "\xc0\x00\x02\x01", NumberIfIndex, 7, ""}, {FamilyMAC, "\x02\x00\x00\x00\x00\x01",
+						NumberUnknown, 0, ""}}
 			}), Discarded{}},
 		{"organization", chassis + port + lifetime + "fe06 0080c2 0b 2808" + end,
 			with(func(p *PDU) { p.Organization = []Organization{{OUI{0, 0x80, 0xc2}, 11, "\x28\x08"}} }), Discarded{}},
 		{"reserved type", chassis + port + lifetime + "1402 abcd" + end,
 			with(func(p *PDU) { p.Reserved = []TLV{{10, []byte{0xab, 0xcd}}} }), Discarded{Reserved: 1}},
-		{"second system name", chassis + port + lifetime + "0a01 62 0a01 63" + end, with(func(p *PDU) { p.SystemName = "b" }), Discarded{Malformed: 1}},
+		{"second system name", chassis + port + lifetime + "0a01 62 0a01 63" + end,
+			with(func(p *PDU) { p.SystemName = "b" }), Discarded{Malformed: 1}},
 		{"short capabilities", chassis + port + lifetime + "0e03 001400" + end, base, Discarded{Malformed: 1}},
-		{"organization without a subtype", chassis + port + lifetime + "fe03 0080c2" + end, base, Discarded{Malformed: 1}},
-		{"management address that is too long", chassis + port + lifetime + "100c 09 01 c0000201 02 00000007 00" + end, base, Discarded{Malformed: 1}},
+		{"organization without a subtype", chassis + port + lifetime + "fe03 0080c2" + end, base,
+			Discarded{Malformed: 1}},
+		{"management address that is too long", chassis + port + lifetime + "100c 09 01 c0000201 02 00000007 00" + end,
+			base, Discarded{Malformed: 1}},
 		{"management address without octets", chassis + port + lifetime + "1000" + end, base, Discarded{Malformed: 1}},
-		{"description of 256 octets", chassis + port + lifetime + "0900" + strings.Repeat("61", 256) + end, base, Discarded{Malformed: 1}},
+		{"description of 256 octets", chassis + port + lifetime + "0900" + strings.Repeat("61", 256) + end, base,
+			Discarded{Malformed: 1}},
 		{"time to live 0", chassis + port + "0602 0000" + end, with(func(p *PDU) { p.TTL = 0 }), Discarded{}},
 	}
 	for _, tt := range tests {
@@ -89,14 +96,22 @@ func TestLengths(t *testing.T) {
 		value func(n int) []byte
 		fits  func(n int) bool
 	}{
-		{"port description", TypePortDescription, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n <= 255 }},
-		{"system name", TypeSystemName, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n <= 255 }},
-		{"system description", TypeSystemDescription, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n <= 255 }},
-		{"capabilities", TypeCapabilities, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n == 4 }},
-		{"organization", TypeOrganization, func(n int) []byte { return make([]byte, n) }, func(n int) bool { return n >= 4 }},
-		{"address", TypeManagementAddress, func(n int) []byte { return management(n%200, 0) }, func(n int) bool { return n%200 >= 1 && n%200 <= 31 }},
-		{"object identifier", TypeManagementAddress, func(n int) []byte { return management(6, n%200) }, func(n int) bool { return n%200 <= 128 }},
-		{"management that ends early", TypeManagementAddress, func(n int) []byte { b := management(6, 9); return b[:n%len(b)] }, func(int) bool { return false }},
+		{"port description", TypePortDescription, func(n int) []byte { return make([]byte, n) },
+			func(n int) bool { return n <= 255 }},
+		{"system name", TypeSystemName, func(n int) []byte { return make([]byte, n) },
+			func(n int) bool { return n <= 255 }},
+		{"system description", TypeSystemDescription, func(n int) []byte { return make([]byte, n) },
+			func(n int) bool { return n <= 255 }},
+		{"capabilities", TypeCapabilities, func(n int) []byte { return make([]byte, n) },
+			func(n int) bool { return n == 4 }},
+		{"organization", TypeOrganization, func(n int) []byte { return make([]byte, n) },
+			func(n int) bool { return n >= 4 }},
+		{"address", TypeManagementAddress, func(n int) []byte { return management(n%200, 0) },
+			func(n int) bool { return n%200 >= 1 && n%200 <= 31 }},
+		{"object identifier", TypeManagementAddress, func(n int) []byte { return management(6, n%200) },
+			func(n int) bool { return n%200 <= 128 }},
+		{"management that ends early", TypeManagementAddress,
+			func(n int) []byte { b := management(6, 9); return b[:n%len(b)] }, func(int) bool { return false }},
 	} {
 		for n := range MaxValue + 1 {
 			b := AppendTLV(AppendTLV(unhex(t, chassis, port, lifetime), TLV{tt.typ, tt.value(n)}), TLV{Type: 9})
@@ -114,7 +129,8 @@ func TestLengths(t *testing.T) {
 
 func TestParseFrame(t *testing.T) {
 	const header = "0180c200000e 020000000002 "
-	if source, pdu, err := ParseFrame(unhex(t, header, "88cc", chassis)); err != nil || source != spineMAC || len(pdu) != 9 {
+	if source, pdu, err := ParseFrame(unhex(t, header, "88cc", chassis)); err != nil || source != spineMAC ||
+		len(pdu) != 9 {
 		t.Errorf("got %x, %x, %v", source, pdu, err)
 	}
 	for name, b := range map[string][]byte{
@@ -133,7 +149,8 @@ func TestParseFrame(t *testing.T) {
 func TestAppendFrame(t *testing.T) {
 	p := leaf
 	p.TTL, p.SystemName = 121, "s"
-	want := unhex(t, "0180c200000e 020000000001 88cc", chassis, port, lifetime, "0a01 73", end, strings.Repeat("00", 23))
+	want := unhex(t, "0180c200000e 020000000001 88cc", chassis, port, lifetime, "0a01 73", end,
+		strings.Repeat("00", 23))
 	if got := AppendFrame(nil, leafMAC, &p); string(got) != string(want) {
 		t.Errorf("got  %x\nwant %x", got, want)
 	}
@@ -151,7 +168,8 @@ func drawPDU(t *rapid.T) PDU {
 	}
 	id := func(what string) ID { return ID{rapid.Byte().Draw(t, what), octets(what+" ID", 1, MaxID)} }
 	p := PDU{Chassis: id("chassis"), Port: id("port"), TTL: rapid.Uint16Min(1).Draw(t, "TTL"),
-		PortDescription: octets("port description", 0, 255), SystemName: octets("system name", 0, 255), SystemDescription: octets("system description", 0, 255)}
+		PortDescription: octets("port description", 0, 255), SystemName: octets("system name", 0,
+			255), SystemDescription: octets("system description", 0, 255)}
 	if rapid.Bool().Draw(t, "has capabilities") {
 		p.Capabilities = &Capabilities{rapid.Uint16().Draw(t, "supported"), rapid.Uint16().Draw(t, "enabled")}
 	}
@@ -164,12 +182,14 @@ func drawPDU(t *rapid.T) PDU {
 			rapid.Byte().Draw(t, "subtype"), octets("info", 0, MaxInfo)})
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "reserved") {
-		p.Reserved = append(p.Reserved, TLV{Type(rapid.IntRange(9, 126).Draw(t, "type")), []byte(octets("value", 1, 20))})
+		p.Reserved = append(p.Reserved,
+			TLV{Type(rapid.IntRange(9, 126).Draw(t, "type")), []byte(octets("value", 1, 20))})
 	}
 	return p
 }
 
-// What is told is what is understood, and told again it is the same frame. One that is longer than Ethernet has is refused.
+// What is told is what is understood, and told again it is the same frame. One that is longer than Ethernet has is
+// refused.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawPDU(t)
@@ -215,7 +235,8 @@ func TestTexts(t *testing.T) {
 		{(&PDU{Chassis: leaf.Chassis}).Name(), "02:00:00:00:00:01"},
 		{(&PDU{Chassis: ID{ChassisNetwork, "\x01\xc0\x00\x02\x01"}}).Name(), "192.0.2.1"},
 		{(&PDU{SystemName: "a\x1b[2Jb"}).Name(), "611b5b324a62"},
-		{ManagementAddress{Family: FamilyIPv6, Address: "\xfe\x80" + strings.Repeat("\x00", 13) + "\x01"}.String(), "fe80::1"},
+		{ManagementAddress{Family: FamilyIPv6, Address: "\xfe\x80" + strings.Repeat("\x00", 13) + "\x01"}.String(),
+			"fe80::1"},
 		{ManagementAddress{Family: FamilyMAC, Address: string(leafMAC[:])}.String(), "02:00:00:00:00:01"},
 		{ManagementAddress{Family: 9, Address: "ab"}.String(), "6162"},
 		{strings.Join(CapabilityNames(0x8014), ","), "bridge,router"},

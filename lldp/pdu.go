@@ -2,29 +2,29 @@ package lldp
 
 import "encoding/binary"
 
-// A PDU is what an LLDPDU says (IEEE 802.1AB clause 8). Texts hold what was sent, whatever it is: Printable makes them
-// fit for a terminal.
+// A PDU is the contents of an LLDPDU (IEEE 802.1AB clause 8). Texts hold the octets that were sent. Printable makes
+// them fit for a terminal.
 type PDU struct {
 	Chassis ID
 	Port    ID
-	TTL     uint16 // seconds for which this holds; 0: it ends now
+	TTL     uint16 // seconds for which the PDU holds; 0: the announcement ends now
 
-	PortDescription   string // "" where it is not told; at most 255 octets, as the next two
+	PortDescription   string // "" where it is missing; at most 255 octets, as the next two
 	SystemName        string
 	SystemDescription string
-	Capabilities      *Capabilities // nil where they are not told
+	Capabilities      *Capabilities // nil where they are missing
 	Management        []ManagementAddress
 	Organization      []Organization
 	Reserved          []TLV // of types that are reserved today
 }
 
-// MSAP names who speaks: a port of a chassis.
+// An MSAP names the sender: a port of a chassis.
 type MSAP struct{ Chassis, Port ID }
 
 // MSAP returns who sent the PDU.
 func (p *PDU) MSAP() MSAP { return MSAP{p.Chassis, p.Port} }
 
-// Name returns what to call the sender: its system name, else its chassis ID.
+// Name returns the name of the sender: its system name, else its chassis ID.
 func (p *PDU) Name() string {
 	if p.SystemName != "" {
 		return Printable(p.SystemName)
@@ -38,8 +38,8 @@ func (p *PDU) ChassisText() string { return chassisText(p.Chassis) }
 // PortText returns the port ID as people write it.
 func (p *PDU) PortText() string { return portText(p.Port) }
 
-// AppendPDU appends p in wire form: chassis ID, port ID and TTL first, in this order, the end last. Of a PDU with TTL 0
-// nothing else is sent (a shutdown LLDPDU).
+// AppendPDU appends p in wire form: chassis ID, port ID and TTL first, in this order, and the end last. A PDU with TTL
+// 0 has nothing else (a shutdown LLDPDU).
 func AppendPDU(b []byte, p *PDU) []byte {
 	b = AppendTLV(b, p.Chassis.tlv(TypeChassisID))
 	b = AppendTLV(b, p.Port.tlv(TypePortID))
@@ -54,7 +54,8 @@ func (p *PDU) appendOptional(b []byte) []byte {
 	for _, t := range []struct {
 		typ  Type
 		text string
-	}{{TypePortDescription, p.PortDescription}, {TypeSystemName, p.SystemName}, {TypeSystemDescription, p.SystemDescription}} {
+	}{{TypePortDescription, p.PortDescription}, {TypeSystemName, p.SystemName}, {TypeSystemDescription,
+		p.SystemDescription}} {
 		if t.text != "" {
 			b = AppendTLV(b, TLV{t.typ, []byte(t.text[:min(len(t.text), maxText)])})
 		}

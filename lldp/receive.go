@@ -32,7 +32,7 @@ var rxStates = [...]state{
 
 type receiver struct {
 	machine
-	frame []byte // that has just come, nil where none has
+	frame []byte // the frame that has just come, else nil
 
 	source [6]byte
 	pdu    *PDU // of the frame in state rxFrame, nil where it was discarded
@@ -70,7 +70,7 @@ func (a *Agent) afterWait() (int, string) {
 	return rxWait, ""
 }
 
-// process reads a frame, and counts what is wrong with it.
+// process reads a frame, and counts its errors.
 func (a *Agent) process() {
 	frame, s := a.rx.frame, &a.stats
 	a.rx.frame, a.rx.pdu = nil, nil
@@ -89,7 +89,7 @@ func (a *Agent) process() {
 	if errors.Is(err, ErrPDU) || discarded.Malformed > 0 {
 		s.FramesInErrors++
 	}
-	if err == nil && p.MSAP() != a.cfg.Local.MSAP() { // an own frame that came back is no neighbour
+	if err == nil && p.MSAP() != a.cfg.Local.MSAP() { // an own frame that came back has no neighbour
 		a.rx.source, a.rx.pdu, a.rx.raw = source, &p, string(raw)
 	}
 }
@@ -125,7 +125,7 @@ func (a *Agent) updateInfo() {
 	}
 }
 
-// age deletes what has expired.
+// age deletes expired neighbours.
 func (a *Agent) age() {
 	for _, n := range a.neighbours.expire(a.now) {
 		a.stats.Ageouts++

@@ -1,7 +1,7 @@
 package lldp
 
-// The transmit timer state machine, IEEE 802.1AB 9.2.10. It says when a frame should leave; the transmit machine sends it
-// as soon as there is credit.
+// The transmit timer state machine, IEEE 802.1AB 9.2.10. It says when a frame should leave. The transmit machine sends
+// that frame as soon as there is credit.
 //
 //	INITIALIZE ──on──▶ IDLE ──time is up──▶ EXPIRES ──▶ SIGNAL ──▶ IDLE
 //	                    ├───new neighbour──▶ FAST_START ──▶ EXPIRES
@@ -20,15 +20,16 @@ const (
 var timerStates = [...]state{
 	timerInitialize: {"initialize", (*Agent).initializeTimer, (*Agent).afterTimerInitialize},
 	timerIdle:       {"idle", func(*Agent) {}, (*Agent).afterTimerIdle},
-	timerExpires:    {"expires", (*Agent).timerExpired, func(*Agent) (int, string) { return timerSignal, "a frame is due" }},
-	timerSignal:     {"signal", (*Agent).signal, func(*Agent) (int, string) { return timerIdle, "signalled" }},
-	timerFastStart:  {"fast-start", (*Agent).fastStart, func(*Agent) (int, string) { return timerExpires, "greeting" }},
+	timerExpires: {"expires", (*Agent).timerExpired,
+		func(*Agent) (int, string) { return timerSignal, "a frame is due" }},
+	timerSignal:    {"signal", (*Agent).signal, func(*Agent) (int, string) { return timerIdle, "signalled" }},
+	timerFastStart: {"fast-start", (*Agent).fastStart, func(*Agent) (int, string) { return timerExpires, "greeting" }},
 }
 
 type txTimer struct {
 	machine
 	ttr          int  // seconds until the next frame
-	fast         int  // frames that are left of a greeting
+	fast         int  // fast frames that are left
 	credit       int  // frames that may leave now
 	now          bool // a frame is to leave
 	localChange  bool

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// A Type says what a TLV is (IEEE 802.1AB table 8-1).
+// A Type is the type of a TLV (IEEE 802.1AB table 8-1).
 type Type uint8
 
 // The types. 9 to 126 are reserved.
@@ -31,7 +31,7 @@ const tlvHeader = 2
 // A TLV is one element of an LLDPDU, or of another sequence with the same header.
 type TLV struct {
 	Type  Type
-	Value []byte // at most MaxValue octets; of a parsed TLV a part of what was parsed
+	Value []byte // at most MaxValue octets; in a parsed TLV it aliases the input
 }
 
 // ErrTLV is wrapped by errors about a sequence of TLVs that
@@ -39,7 +39,7 @@ type TLV struct {
 //   - has a TLV that is longer than what is left.
 var ErrTLV = errors.New("lldp: TLV beyond the end")
 
-// AppendTLV appends t in wire form. What is longer than MaxValue is cut there.
+// AppendTLV appends t in wire form. A longer value is cut at MaxValue.
 //
 //	7 bits: type
 //	9 bits: length of the value
@@ -65,7 +65,7 @@ func NextTLV(b []byte) (t TLV, rest []byte, err error) {
 	return t, left[n:], nil
 }
 
-// An OUI tells whose organizationally specific TLVs these are.
+// An OUI names the organization of organizationally specific TLVs.
 type OUI [3]byte
 
 // An Organization is an organizationally specific TLV (type 127).

@@ -27,7 +27,7 @@ type transmitter struct {
 	out           [][]byte // frames that are to be sent
 }
 
-// maxOut bounds the frames that wait for a caller who does not take them.
+// maxOut bounds the frames that wait where the caller does not fetch them.
 const maxOut = 2 * CreditMax
 
 func (t *transmitter) tick() { t.shutdownWhile = max(0, t.shutdownWhile-1) }
@@ -58,7 +58,7 @@ func (a *Agent) afterIdle() (int, string) {
 	return txIdle, ""
 }
 
-// sendShutdown says that what was told ends now.
+// sendShutdown ends what was announced.
 func (a *Agent) sendShutdown() {
 	p := PDU{Chassis: a.cfg.Local.Chassis, Port: a.cfg.Local.Port}
 	a.send(&p)
@@ -85,7 +85,7 @@ func (a *Agent) sendInfo() {
 
 func (a *Agent) afterInfo() (int, string) { return txIdle, "sent" }
 
-// ttl returns the time to live that is told, in seconds.
+// ttl returns the time to live that is announced, in seconds.
 func (a *Agent) ttl() uint16 { return uint16(min(0xFFFF, a.cfg.Interval*a.cfg.Hold+1)) }
 
 func (a *Agent) send(p *PDU) {

@@ -7,12 +7,14 @@ import (
 	"pfcswitch/lldp"
 )
 
-// Whatever stands in a TLV of the IEEE version is what it says after it was written and read again, or it is malformed and
-// says nothing; twice it says nothing at all.
+// Whatever stands in a TLV of the IEEE version is what it says after it was written and read again, or it is malformed
+// and says nothing; twice it says nothing at all.
 func FuzzParseIEEE(f *testing.F) {
 	ets := weights.ets(true)
 	for _, o := range []lldp.Organization{ets.organization(subtypeETS), ets.organization(subtypeRecommendation),
-		PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 8}.organization(), organizationApps([]App{{3, SelectUDP, RoCEv2Port}, {3, SelectEtherType, 0x8906}})} {
+		PFC{Willing: true, Reserved: 0x20, Cap: 8,
+			Enable: 8}.organization(),
+		organizationApps([]App{{3, SelectUDP, RoCEv2Port}, {3, SelectEtherType, 0x8906}})} {
 		f.Add(o.Subtype, []byte(o.Info))
 		f.Add(o.Subtype, []byte(o.Info)[:len(o.Info)-1])
 	}
@@ -39,21 +41,23 @@ func FuzzParseIEEE(f *testing.F) {
 		if len(list) > 0 && !reflect.DeepEqual(ParseIEEE(list), x) {
 			t.Errorf("read again: got %+v\nwant %+v", ParseIEEE(list), x)
 		}
-		if both := ParseIEEE([]lldp.Organization{o, o}); both.Duplicates != 1 || len(both.tell()) > 0 || both.DuplicatePFC != (subtype == subtypePFC) {
+		if both := ParseIEEE([]lldp.Organization{o, o}); both.Duplicates != 1 || len(both.tell()) > 0 ||
+			both.DuplicatePFC != (subtype == subtypePFC) {
 			t.Errorf("told twice: %+v", both)
 		}
 	})
 }
 
-// Whatever stands in the TLV of an older version is what it says after it was written and read again; a second one makes it
-// void.
+// Whatever stands in the TLV of an older version is what it says after it was written and read again; a second one
+// makes it void.
 func FuzzParseLegacy(f *testing.F) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
 		x := Legacy{Version: v, Control: &Control{Seq: 1, Ack: 2}}
 		x.Features[KindPFC] = &Feature{Enable: true, Reserved: 0x10, Data: pfcData(v, 8)}
 		x.Features[KindGroups] = &Feature{Enable: true, Willing: true, Data: weights.groupsOf(v)}
 		if v == VersionCEE {
-			x.Features[KindApplication] = &Feature{Enable: true, Error: true, Data: appData([]App{{3, SelectUDP, RoCEv2Port}})}
+			x.Features[KindApplication] = &Feature{Enable: true, Error: true,
+				Data: appData([]App{{3, SelectUDP, RoCEv2Port}})}
 		}
 		info := []byte(x.organization().Info)
 		f.Add(v == VersionCIN, info)
@@ -72,14 +76,15 @@ func FuzzParseLegacy(f *testing.F) {
 		if !reflect.DeepEqual(again, want) {
 			t.Errorf("read again: got %+v\nwant %+v", again, want)
 		}
-		if both := ParseLegacy([]lldp.Organization{o, o}, v); !reflect.DeepEqual(both, &Legacy{Version: v, Malformed: 1}) {
+		if both := ParseLegacy([]lldp.Organization{o, o}, v); !reflect.DeepEqual(both,
+			&Legacy{Version: v, Malformed: 1}) {
 			t.Errorf("told twice: %+v", both)
 		}
 	})
 }
 
-// Whatever shares a peer asks for: they make queues of which each is strict or has a weight, and which are told with shares
-// that add up; or they are refused.
+// Whatever shares a peer asks for: they make queues of which each is strict or has a weight, and which are told with
+// shares that add up; or they are refused.
 func FuzzGroups(f *testing.F) {
 	ets := weights.ets(false)
 	f.Add([]byte(weights.groupsOf(VersionCEE)))

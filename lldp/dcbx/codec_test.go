@@ -20,10 +20,14 @@ func TestIEEETLVs(t *testing.T) {
 		got  lldp.Organization
 		want lldp.Organization
 	}{
-		{"PFC with the measurement bit", PFC{Reserved: 0x20, Cap: 8, Enable: 0x08}.organization(), ieeeTLV(t, 11, "28 08")},
-		{"PFC with all bits", PFC{Willing: true, MBC: true, Reserved: 0xFF, Cap: 8, Enable: 0x81}.organization(), ieeeTLV(t, 11, "f8 81")},
-		{"ETS configuration", ets.organization(subtypeETS), ieeeTLV(t, 9, "80 01234567 3001013001010001 0202020202020002")},
-		{"ETS recommendation", ets.organization(subtypeRecommendation), ieeeTLV(t, 10, "00 01234567 3001013001010001 0202020202020002")},
+		{"PFC with the measurement bit", PFC{Reserved: 0x20, Cap: 8, Enable: 0x08}.organization(),
+			ieeeTLV(t, 11, "28 08")},
+		{"PFC with all bits", PFC{Willing: true, MBC: true, Reserved: 0xFF, Cap: 8, Enable: 0x81}.organization(),
+			ieeeTLV(t, 11, "f8 81")},
+		{"ETS configuration", ets.organization(subtypeETS),
+			ieeeTLV(t, 9, "80 01234567 3001013001010001 0202020202020002")},
+		{"ETS recommendation", ets.organization(subtypeRecommendation),
+			ieeeTLV(t, 10, "00 01234567 3001013001010001 0202020202020002")},
 		{"RoCEv2", organizationApps([]App{{3, SelectUDP, RoCEv2Port}}), ieeeTLV(t, 12, "00 63 12b7")},
 	} {
 		if tt.name[:3] == "ETS" { // the shares are a matter of their own
@@ -42,12 +46,16 @@ func TestParseIEEE(t *testing.T) {
 		list []lldp.Organization
 		want *IEEE
 	}{
-		{"none", []lldp.Organization{{OUI: ouiIEEE, Subtype: 1, Info: "ab"}, {OUI: ouiIntel, Subtype: 11, Info: "ab"}}, nil},
-		{"PFC", []lldp.Organization{pfc}, &IEEE{PFC: &PFC{Willing: true, MBC: true, Reserved: 0x20, Cap: 8, Enable: 0x18}}},
+		{"none", []lldp.Organization{{OUI: ouiIEEE, Subtype: 1, Info: "ab"}, {OUI: ouiIntel, Subtype: 11, Info: "ab"}},
+			nil},
+		{"PFC", []lldp.Organization{pfc},
+			&IEEE{PFC: &PFC{Willing: true, MBC: true, Reserved: 0x20, Cap: 8, Enable: 0x18}}},
 		{"PFC twice is none", []lldp.Organization{pfc, pfc2}, &IEEE{Duplicates: 1, DuplicatePFC: true}},
 		{"PFC of three octets", []lldp.Organization{ieeeTLV(t, 11, "28 08 00")}, &IEEE{Malformed: 1}},
-		{"ETS of twenty octets", []lldp.Organization{ieeeTLV(t, 9, "00 01234567 0000000000000000 00000000000000")}, &IEEE{Malformed: 1}},
-		{"applications", []lldp.Organization{ieeeTLV(t, 12, "00 63 12b7 61 8906")}, &IEEE{Apps: []App{{3, 3, 4791}, {3, 1, 0x8906}}}},
+		{"ETS of twenty octets", []lldp.Organization{ieeeTLV(t, 9, "00 01234567 0000000000000000 00000000000000")},
+			&IEEE{Malformed: 1}},
+		{"applications", []lldp.Organization{ieeeTLV(t, 12, "00 63 12b7 61 8906")},
+			&IEEE{Apps: []App{{3, 3, 4791}, {3, 1, 0x8906}}}},
 		{"half an application", []lldp.Organization{ieeeTLV(t, 12, "00 63 12")}, &IEEE{Malformed: 1}},
 		{"empty", []lldp.Organization{ieeeTLV(t, 12, "")}, &IEEE{Malformed: 1}},
 	}
@@ -62,7 +70,8 @@ func TestParseIEEE(t *testing.T) {
 func TestLegacyTLVs(t *testing.T) {
 	cee := Legacy{Version: VersionCEE, Control: &Control{Seq: 1, Ack: 2}}
 	cee.Features[KindPFC] = &Feature{Enable: true, Willing: true, Reserved: 0x10, Data: pfcData(VersionCEE, 0x08)}
-	cee.Features[KindApplication] = &Feature{Enable: true, Error: true, Data: appData([]App{{3, SelectUDP, RoCEv2Port}, {3, SelectEtherType, 0x8906}, {3, SelectDSCP, 26}})}
+	cee.Features[KindApplication] = &Feature{Enable: true, Error: true,
+		Data: appData([]App{{3, SelectUDP, RoCEv2Port}, {3, SelectEtherType, 0x8906}, {3, SelectDSCP, 26}})}
 	cee.Features[KindGroups] = &Feature{Enable: true, Data: weights.groupData()}
 	want := "020a 0000 00000001 00000002" + "0411 0000 80 00 012345f7"
 	got := cee.organization()
@@ -80,7 +89,8 @@ func TestLegacyTLVs(t *testing.T) {
 	cin.Features[KindPFC] = &Feature{Enable: true, Reserved: 0x10, Data: pfcData(VersionCIN, 0x18)}
 	cin.Features[KindGroups] = &Feature{Enable: true, Data: weights.groupsOf(VersionCIN)}
 	const groups = "041c 0000 80 00 30 01 01 2f 01 01 00 01  0064 2064 4064 6064 8064 a064 d000 e064"
-	if got, want := cin.organization(), unhex(t, "020a 0000 00000001 00000000 0605 0000 90 00 18"+groups); got.Subtype != 1 || got.Info != want {
+	if got, want := cin.organization(), unhex(t,
+		"020a 0000 00000001 00000000 0605 0000 90 00 18"+groups); got.Subtype != 1 || got.Info != want {
 		t.Errorf("CIN: got %x, want %x", got.Info, want)
 	}
 }
@@ -119,7 +129,8 @@ func TestParseLegacy(t *testing.T) {
 		"two of it":          {[]string{control + pfc, control + pfc}, false, false, 1, false},
 	} {
 		x := parse(tt.info...)
-		if (x.Control != nil) != tt.control || (x.Features[KindPFC] != nil) != tt.feature || x.Malformed != tt.malformed || x.Duplicate[KindPFC] != tt.twice {
+		if (x.Control != nil) != tt.control || (x.Features[KindPFC] != nil) != tt.feature ||
+			x.Malformed != tt.malformed || x.Duplicate[KindPFC] != tt.twice {
 			t.Errorf("%s: got %+v", name, x)
 		}
 	}
@@ -168,7 +179,8 @@ func TestShares(t *testing.T) {
 func TestSharesOfClasses(t *testing.T) {
 	e := ETS{Class: [8]uint8{0, 0, 0, 1, 1, 2, 2, 2}, Bandwidth: [8]uint8{60, 40}, Selection: [8]uint8{2, 2, 0}}
 	q, ok := e.Queues()
-	want := Queues{{false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {Strict: true}, {Strict: true}, {Strict: true}}
+	want := Queues{{false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840},
+		{Strict: true}, {Strict: true}, {Strict: true}}
 	if !ok || q != want {
 		t.Errorf("got %v, %t", q, ok)
 	}
@@ -185,7 +197,8 @@ func TestSharesOfClasses(t *testing.T) {
 // Groups of CIN with several priorities, one of them strict in its group, and those that contradict themselves.
 func TestGroupsOfCIN(t *testing.T) {
 	const good = "3c 28 00 00 00 00 00 00  001e 0846 2064 1000 1000 1000 1000 1000"
-	want := Queues{{false, 60 * 840 * 30 / 100}, {false, 60 * 840 * 70 / 100}, {false, 40 * 840}, {true, 0}, {true, 0}, {true, 0}, {true, 0}, {true, 0}}
+	want := Queues{{false, 60 * 840 * 30 / 100}, {false, 60 * 840 * 70 / 100}, {false, 40 * 840}, {true, 0}, {true, 0},
+		{true, 0}, {true, 0}, {true, 0}}
 	if q, ok := parseGroupsCIN(unhex(t, good)); !ok || q != want {
 		t.Errorf("got %v, %t, want %v", q, ok, want)
 	}
@@ -206,7 +219,8 @@ func TestGroupsOfCIN(t *testing.T) {
 // An end that follows takes over the queues of its peer in CIN too.
 func TestGroupsOfCINAreFollowed(t *testing.T) {
 	other := end(2, 0x08)
-	other.Queues = Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true}, {Strict: true}, {Strict: true}}
+	other.Queues = Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true},
+		{Strict: true}, {Strict: true}}
 	l := connect(t, end(1, 0x08, willing, mode(ModeCIN)), other)
 	l.run(20)
 	o := l.ends[0].Outcome()

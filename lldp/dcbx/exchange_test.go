@@ -178,7 +178,8 @@ func TestEndsAgree(t *testing.T) {
 			noPFC(&c)
 		}
 		for q := range c.Queues {
-			c.Queues[q] = Queue{Strict: rapid.Bool().Draw(t, "strict"), Weight: rapid.IntRange(1, 100).Draw(t, "weight")}
+			c.Queues[q] = Queue{Strict: rapid.Bool().Draw(t, "strict"),
+				Weight: rapid.IntRange(1, 100).Draw(t, "weight")}
 		}
 		return c
 	}

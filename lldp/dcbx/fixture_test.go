@@ -20,11 +20,13 @@ func unhex(tb testing.TB, text string) string {
 }
 
 // weights are half for 0, half for 3, and 6 strict, the other queues without a share to speak of.
-var weights = Queues{{Weight: 50}, {Weight: 1}, {Weight: 1}, {Weight: 50}, {Weight: 1}, {Weight: 1}, {Strict: true}, {Weight: 1}}
+var weights = Queues{{Weight: 50}, {Weight: 1}, {Weight: 1}, {Weight: 50}, {Weight: 1}, {Weight: 1}, {Strict: true},
+	{Weight: 1}}
 
 // end returns the configuration of an end with priorities pfc. n is its address.
 func end(n byte, pfc uint8, change ...func(c *Config)) Config {
-	c := Config{Mode: ModeAuto, HigherWins: true, IEEEBit: 0x20, LegacyBit: 0x10, Hold: second, MAC: [6]byte{2, 0, 0, 0, 0, n}, CanPFC: true,
+	c := Config{Mode: ModeAuto, HigherWins: true, IEEEBit: 0x20, LegacyBit: 0x10, Hold: second,
+		MAC: [6]byte{2, 0, 0, 0, 0, n}, CanPFC: true,
 		PFC: pfc, Queues: weights, Apps: []App{{3, SelectUDP, RoCEv2Port}}}
 	for _, f := range change {
 		f(&c)
@@ -41,9 +43,12 @@ func mode(m Mode) func(*Config) { return func(c *Config) { c.Mode = m } }
 
 func agent(c Config) lldp.Config {
 	return lldp.Config{MAC: c.MAC, Interval: 30, Hold: 4, Local: lldp.PDU{
-		Chassis: lldp.ID{Subtype: lldp.ChassisMAC, Value: string(c.MAC[:])}, Port: lldp.ID{Subtype: lldp.PortIfName, Value: "p1"},
-		PortDescription: "eth1", SystemDescription: "an end", Capabilities: &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
-		Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: string(c.MAC[:]), Numbering: lldp.NumberIfIndex, Interface: 2}}}}
+		Chassis:         lldp.ID{Subtype: lldp.ChassisMAC, Value: string(c.MAC[:])},
+		Port:            lldp.ID{Subtype: lldp.PortIfName, Value: "p1"},
+		PortDescription: "eth1", SystemDescription: "an end",
+		Capabilities: &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
+		Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: string(c.MAC[:]),
+			Numbering: lldp.NumberIfIndex, Interface: 2}}}}
 }
 
 // A link joins two ends under virtual time.

@@ -7,7 +7,7 @@ const (
 	groupLengthCIN = 24
 )
 
-// groupsOf writes the data of the priority group feature in a version.
+// groupsOf returns the data of the priority group feature in a version.
 func (q Queues) groupsOf(v Version) string {
 	if v == VersionCIN {
 		return q.groupDataCIN()
@@ -23,7 +23,7 @@ func parseGroupsOf(v Version, data string) (Queues, bool) {
 	return parseGroups(data)
 }
 
-// groupData writes the data of the priority group feature of CEE: group n is priority n.
+// groupData returns the data of the priority group feature of CEE: group n is priority n.
 //
 //	4 octets: group of priority 0 to 7, 4 bits each
 //	8 octets: percent of group 0 to 7
@@ -43,8 +43,8 @@ func (q Queues) groupData() string {
 	return string(append(append(b, shares[:]...), 8))
 }
 
-// parseGroups returns the queues that the data of a priority group feature of CEE asks for. It is false where the
-// percentages do not add up to 100.
+// parseGroups returns the queues that the data of a priority group feature of CEE asks for, false where the percentages
+// do not add up to 100.
 func parseGroups(data string) (q Queues, ok bool) {
 	if len(data) != groupLength {
 		return q, false
@@ -78,7 +78,7 @@ const (
 	strictOfLink = 2 // before all groups; 1 is before the others of its group
 )
 
-// groupDataCIN writes the data of the priority group feature of CIN: bandwidth group n is priority n.
+// groupDataCIN returns the data of the priority group feature of CIN: bandwidth group n is priority n.
 //
 //	8 octets: percent of bandwidth group 0 to 7
 //	for each priority:
@@ -99,7 +99,7 @@ func (q Queues) groupDataCIN() string {
 	return string(b)
 }
 
-// parseGroupsCIN returns the queues that the data of a priority group feature of CIN asks for. It is false where the
+// parseGroupsCIN returns the queues that the data of a priority group feature of CIN asks for, false where the
 // percentages of the link, or of a group, do not add up to 100.
 func parseGroupsCIN(data string) (q Queues, ok bool) {
 	if len(data) != groupLengthCIN {

@@ -1,12 +1,13 @@
 package dcbx
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"pfcswitch/lldp"
 )
 
-// ouiIEEE marks the TLVs of IEEE 802.1. The lengths are those of the information behind the subtype.
+// ouiIEEE marks the TLVs of IEEE 802.1. Lengths count the information behind the subtype.
 var ouiIEEE = lldp.OUI{0x00, 0x80, 0xC2}
 
 const (
@@ -31,7 +32,7 @@ const (
 type ETS struct {
 	Willing   bool
 	CBS       bool
-	MaxTCs    uint8    // traffic classes that can be, 0 = 8
+	MaxTCs    uint8    // most traffic classes, 0 = 8
 	Class     [8]uint8 // traffic class of each priority
 	Bandwidth [8]uint8 // percent of each traffic class with selection ETS; together 100
 	Selection [8]uint8 // of each traffic class
@@ -78,8 +79,8 @@ func parseETS(info string) (e ETS, ok bool) {
 // A PFC is a PFC configuration TLV (IEEE 802.1Q D.2.10).
 type PFC struct {
 	Willing  bool
-	MBC      bool  // cannot bypass MACsec when that is off
-	Reserved uint8 // the bits of mask 0x30; 0x20 says that headroom can be measured automatically
+	MBC      bool  // cannot bypass MACsec while MACsec is off
+	Reserved uint8 // bits of mask 0x30; 0x20 says that headroom can be measured automatically
 	Cap      uint8 // traffic classes that can have PFC at a time, 8 = all
 	Enable   uint8 // bit n = priority n
 }
@@ -97,14 +98,15 @@ func parsePFC(info string) (p PFC, ok bool) {
 	if len(info) != pfcLength {
 		return p, false
 	}
-	return PFC{Willing: info[0]&flagWilling != 0, MBC: info[0]&flagMBC != 0, Reserved: info[0] & reservedPFC, Cap: info[0] & 0xF,
+	return PFC{Willing: info[0]&flagWilling != 0, MBC: info[0]&flagMBC != 0, Reserved: info[0] & reservedPFC,
+		Cap:    info[0] & 0xF,
 		Enable: info[1]}, true
 }
 
-// An App says which priority an application belongs to (IEEE 802.1Q D.2.11).
+// An App gives the priority of an application (IEEE 802.1Q D.2.11).
 type App struct {
 	Priority uint8
-	Selector uint8 // what Protocol is
+	Selector uint8 // kind of Protocol
 	Protocol uint16
 }
 
@@ -122,7 +124,7 @@ const RoCEv2Port = 4791
 
 const appLength = 3
 
-// maxApps is how many applications fit a TLV.
+// maxApps is how many applications fit into a TLV.
 const maxApps = (lldp.MaxInfo - 1) / appLength
 
 // organizationApps returns an application priority TLV.
@@ -158,18 +160,18 @@ func flag(on bool, mask uint8) uint8 {
 	return 0
 }
 
-// An IEEE is what the IEEE TLVs of an LLDPDU say; what is not told, malformed or told twice is nil.
+// An IEEE has the IEEE TLVs of an LLDPDU. A missing, malformed or duplicate TLV is nil.
 type IEEE struct {
 	ETS            *ETS
 	Recommendation *ETS
 	PFC            *PFC
 	Apps           []App
-	Malformed      int // TLVs with a length that cannot be
-	Duplicates     int // TLVs that may stand once
+	Malformed      int // TLVs with an impossible length
+	Duplicates     int // subtypes that stand more than once
 	DuplicatePFC   bool
 }
 
-// ParseIEEE reads the IEEE TLVs among list. It is nil where there is none.
+// ParseIEEE reads the IEEE TLVs among list. The result is nil where there is none.
 func ParseIEEE(list []lldp.Organization) *IEEE {
 	var (
 		x    IEEE
@@ -215,7 +217,7 @@ func (x *IEEE) take(o lldp.Organization) (ok bool) {
 	return ok
 }
 
-// dropDuplicates forgets what stands twice: nobody knows which is meant.
+// dropDuplicates removes TLVs that stand twice: nobody knows which is meant.
 func (x *IEEE) dropDuplicates(seen []int) {
 	for subtype, n := range seen {
 		if n < 2 {
@@ -231,6 +233,57 @@ func (x *IEEE) dropDuplicates(seen []int) {
 			x.PFC, x.DuplicatePFC = nil, true
 		default:
 			x.Apps = nil
+		}
+	}
+}
+
+// symmetric decides which priorities are lossless in the IEEE version (802.1Q 38.4.2), whose ends must have the same:
+//
+//	own willing  peer willing
+//	no           yes           own
+//	yes          no            peer's
+//	yes          yes           those of the end whose MAC address decides
+//	no           no            own; where they differ, those that both have, else the priorities of one end lose frames
+func (c *Config) symmetric(peer *PFC, mac [6]byte) pfcDecision {
+	willing := c.willingPFC()
+	switch {
+	case willing && !peer.Willing:
+		return pfcDecision{enable: peer.Enable, reason: ReasonPeer}
+	case willing && c.winsTie(mac):
+		return pfcDecision{enable: c.PFC, reason: ReasonTieOwn}
+	case willing:
+		return pfcDecision{enable: peer.Enable, reason: ReasonTiePeer}
+	case peer.Willing || peer.Enable == c.PFC:
+		return pfcDecision{enable: c.PFC, reason: ReasonOwn}
+	}
+	return pfcDecision{enable: c.PFC & peer.Enable, reason: ReasonMismatch, mismatch: true}
+}
+
+// winsTie reports whether this end decides where both are willing. Implementations differ in which address wins.
+func (c *Config) winsTie(peer [6]byte) bool {
+	higher := bytes.Compare(c.MAC[:], peer[:]) >= 0
+	return higher == c.HigherWins
+}
+
+// willingPFC reports whether this end adopts the peer's PFC. A port without PFC cannot.
+func (c *Config) willingPFC() bool { return c.Willing && c.CanPFC }
+
+// decideIEEE completes the outcome by the IEEE TLVs of the only neighbour.
+func (c *Config) decideIEEE(peer *IEEE, mac [6]byte, o *Outcome) {
+	switch {
+	case peer.PFC != nil:
+		o.setPFC(c.symmetric(peer.PFC, mac))
+		o.Measures = peer.PFC.Reserved&c.IEEEBit != 0
+	case peer.DuplicatePFC:
+		o.Reason = ReasonDuplicate
+	default:
+		o.Reason = ReasonNoTLV
+	}
+	// ETS is asymmetric (802.1Q 38.4.1): a willing end takes the recommendation, whatever the peer itself does.
+	if peer.Recommendation != nil && c.Willing {
+		if q, ok := peer.Recommendation.Queues(); ok {
+			o.Queues, o.ETSAdopted = q, true
+			o.ets = *peer.Recommendation
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"pfcswitch/lldp"
 )
 
-// ouiIntel marks the one TLV that holds all of CEE or CIN, as TLVs with the same header.
+// ouiIntel marks the one TLV of CEE or CIN, which contains TLVs with the same header.
 var ouiIntel = lldp.OUI{0x00, 0x1B, 0x21}
 
 // A Control is the control TLV of CEE and CIN.
@@ -59,8 +59,8 @@ func (k Kind) String() string {
 	return "?"
 }
 
-// types are the TLV types of the features in each version, 0 where a feature is left out: the applications of CIN are FCoE
-// alone, which nobody has here.
+// types are the TLV types of the features in each version, 0 where a feature is left out: CIN knows no applications but
+// FCoE, which has no use here.
 func (v Version) types() [NumKinds]lldp.Type {
 	if v == VersionCIN {
 		return [NumKinds]lldp.Type{KindGroups: 2, KindPFC: 3}
@@ -68,8 +68,8 @@ func (v Version) types() [NumKinds]lldp.Type {
 	return [NumKinds]lldp.Type{2, 3, 4}
 }
 
-// order is that of the features in the TLV. Who takes CIN for CEE, as Wireshark does, is lost behind CIN's PFC, which is an octet
-// shorter, but has read its map by then. Behind CIN's groups, which are longer, it would not find PFC at all.
+// order is that of the features in the TLV. Wireshark takes CIN for CEE and gets lost behind CIN's PFC, which is an
+// octet shorter, but has read the map by then. Behind CIN's groups, which are longer, it would not find PFC at all.
 func (v Version) order() [NumKinds]Kind {
 	if v == VersionCIN {
 		return [NumKinds]Kind{KindPFC, KindGroups, KindApplication}
@@ -82,10 +82,10 @@ type Feature struct {
 	Oper, Max uint8 // versions of the feature; 0 is the only one
 	Enable    bool
 	Willing   bool
-	Error     bool  // what both ends want does not fit together
-	Reserved  uint8 // the bits of mask 0x1F; of PFC, 0x10 says that headroom can be measured automatically
+	Error     bool  // the two ends are not compatible
+	Reserved  uint8 // bits of mask 0x1F; with PFC, 0x10 says that headroom can be measured automatically
 	Subtype   uint8
-	Data      string // as the feature and the version want it
+	Data      string // in the form of the feature and the version
 }
 
 const (
@@ -104,7 +104,8 @@ const (
 //	1 octet:  subtype
 //	n octets: data
 func (f Feature) tlv(t lldp.Type) lldp.TLV {
-	flags := flag(f.Enable, flagEnable) | flag(f.Willing, flagWillingOld) | flag(f.Error, flagError) | f.Reserved&reservedFeature
+	flags := flag(f.Enable, flagEnable) | flag(f.Willing, flagWillingOld) | flag(f.Error,
+		flagError) | f.Reserved&reservedFeature
 	return lldp.TLV{Type: t, Value: append([]byte{f.Oper, f.Max, flags, f.Subtype}, f.Data...)}
 }
 
@@ -112,11 +113,12 @@ func parseFeature(k Kind, v Version, b []byte) (f Feature, ok bool) {
 	if len(b) < featureHeader || !dataFits(k, v, len(b)-featureHeader) {
 		return f, false
 	}
-	return Feature{Oper: b[0], Max: b[1], Enable: b[2]&flagEnable != 0, Willing: b[2]&flagWillingOld != 0, Error: b[2]&flagError != 0,
+	return Feature{Oper: b[0], Max: b[1], Enable: b[2]&flagEnable != 0, Willing: b[2]&flagWillingOld != 0,
+		Error:    b[2]&flagError != 0,
 		Reserved: b[2] & reservedFeature, Subtype: b[3], Data: string(b[featureHeader:])}, true
 }
 
-// dataFits tells whether a feature can have n octets of data.
+// dataFits reports whether a feature can have n octets of data.
 func dataFits(k Kind, v Version, n int) bool {
 	switch k {
 	case KindGroups:
@@ -127,7 +129,7 @@ func dataFits(k Kind, v Version, n int) bool {
 	return n%appLengthCEE == 0
 }
 
-// pfcDataLength: CEE adds the number of traffic classes to the map.
+// pfcDataLength returns the length of the data of PFC. CEE adds the number of traffic classes to the map.
 //
 //	1 octet: map, bit n = priority n
 //	1 octet: traffic classes that can have PFC at a time (CEE)
@@ -138,14 +140,14 @@ func pfcDataLength(v Version) int {
 	return 2
 }
 
-// pfcData writes the data of a PFC feature.
+// pfcData returns the data of a PFC feature.
 func pfcData(v Version, enable uint8) string {
 	return string([]byte{enable, 8}[:pfcDataLength(v)])
 }
 
 const appLengthCEE = 6
 
-// appData writes the data of the application feature of CEE. What CEE has no selector for is left out.
+// appData returns the data of the application feature of CEE. Applications without a selector in CEE are left out.
 //
 //	2 octets: protocol
 //	6 bits:   the first 6 bits of the OUI
@@ -168,7 +170,7 @@ func appData(apps []App) string {
 	return string(b)
 }
 
-// A Legacy is what the TLV of CEE or CIN says.
+// A Legacy is the contents of the TLV of CEE or CIN.
 type Legacy struct {
 	Version   Version
 	Control   *Control // nil where it is missing, malformed or stands twice
@@ -177,7 +179,8 @@ type Legacy struct {
 	Malformed int
 }
 
-// ParseLegacy reads the TLV of version v among list. It is nil where there is none; a second one makes all of it void.
+// ParseLegacy reads the TLV of version v among list. The result is nil where there is none, and empty where there are
+// two.
 func ParseLegacy(list []lldp.Organization, v Version) *Legacy {
 	var x *Legacy
 	for _, o := range list {
@@ -239,7 +242,7 @@ func (x *Legacy) takeFeature(k Kind, b []byte) {
 	}
 }
 
-// organization returns all of it as a TLV.
+// organization returns x as a TLV.
 func (x *Legacy) organization() lldp.Organization {
 	var b []byte
 	if x.Control != nil {

@@ -2,15 +2,15 @@ package dcbx
 
 import "pfcswitch/lldp"
 
-// Config is what a Machine is told.
+// Config is the configuration of a Machine.
 type Config struct {
 	Mode       Mode
 	Willing    bool
 	HigherWins bool // where both ends are willing, the one with the higher MAC address decides (IEEE)
 	// The bits that say "supports automatic headroom measurement": one of mask 0x30 of the IEEE PFC flags, one of mask
-	// 0x1F of the PFC feature's flags in CEE and CIN. 0: it is not said, and not believed.
+	// 0x1F of the PFC feature's flags in CEE and CIN. With 0 the bit is neither sent nor believed.
 	IEEEBit, LegacyBit uint8
-	Hold               int64 // ns between two changes of the outcome, at least
+	Hold               int64 // least ns between two changes of the outcome
 
 	MAC    [6]byte
 	CanPFC bool   // the port's flow control is PFC
@@ -29,7 +29,7 @@ type Machine struct {
 	holdDown  holdDown
 }
 
-// NewMachine returns a Machine that has heard of nobody.
+// NewMachine returns a Machine without a peer.
 func NewMachine(c Config) *Machine {
 	m := &Machine{}
 	m.configure(c)
@@ -37,8 +37,8 @@ func NewMachine(c Config) *Machine {
 	return m
 }
 
-// Configure changes what the Machine is told. It follows at the next Hear: who configures a port is no peer that changes
-// its mind. Numbers go on, so that what the peer has acknowledged so far is nothing of what is told now.
+// Configure changes the configuration. The outcome follows at the next Update without hold-down, which is for peers
+// that change their mind. Sequence numbers go on, so that no old acknowledgement counts for the new announcement.
 func (m *Machine) Configure(c Config) {
 	m.holdDown.free = 0
 	if !m.version.legacy() || !c.Mode.allows(m.version) {
@@ -62,7 +62,7 @@ func (m *Machine) configure(c Config) {
 	m.setVersion(c.Mode.initialVersion())
 }
 
-// noPeerReason is why the configuration holds without a peer.
+// noPeerReason returns why the configuration is in force without a peer.
 func (c *Config) noPeerReason() Reason {
 	if c.Mode == ModeOff {
 		return ReasonOff
@@ -70,7 +70,7 @@ func (c *Config) noPeerReason() Reason {
 	return ReasonNoPeer
 }
 
-// forget begins to number anew: there is nobody any more who has acknowledged anything.
+// forget begins to number anew: the peer that has acknowledged numbers is gone.
 func (m *Machine) forget() { m.control = control{} }
 
 // setVersion begins to speak a version.
@@ -88,7 +88,7 @@ func (m *Machine) setVersion(v Version) {
 	m.announce()
 }
 
-// own is what the configuration says of a feature.
+// own returns a feature by configuration.
 func (m *Machine) own(k Kind) Feature {
 	c := &m.cfg
 	own := Feature{Enable: true, Willing: c.Willing}
@@ -104,7 +104,7 @@ func (m *Machine) own(k Kind) Feature {
 	return own
 }
 
-// announce tells what has changed, if it may.
+// announce announces changed features, once the announcement before is acknowledged.
 func (m *Machine) announce() {
 	if !m.control.advance(&m.feature) {
 		return
@@ -114,18 +114,18 @@ func (m *Machine) announce() {
 	}
 }
 
-// announces returns whether a feature is told at all.
+// announces reports whether a feature is announced at all.
 func (m *Machine) announces(k Kind) bool {
 	return m.version.types()[k] != 0 && (k != KindApplication || len(m.feature[k].own.Data) > 0)
 }
 
-// Update takes what the neighbours of the port have told. crowded says that there are more. To hear the same again changes
-// nothing.
+// Update follows the neighbours of the port. crowded says that there are more than are listed. The same neighbours
+// again change nothing.
 func (m *Machine) Update(neighbours []*lldp.Neighbour, crowded bool, now int64) {
 	m.holdDown.propose(m.decide(neighbours, crowded), now)
 }
 
-// decide says what follows.
+// decide returns the outcome.
 func (m *Machine) decide(neighbours []*lldp.Neighbour, crowded bool) Outcome {
 	switch {
 	case m.cfg.Mode == ModeOff:
@@ -172,7 +172,8 @@ func (m *Machine) decideLegacy(n *lldp.Neighbour) Outcome {
 		o.Measures = f.Reserved&m.cfg.LegacyBit != 0
 	}
 	before := &m.holdDown.inForce
-	if f := &m.feature[KindGroups]; f.state == featureWait && f.own.Willing && before.ETSAdopted && before.Version == m.version {
+	if f := &m.feature[KindGroups]; f.state == featureWait && f.own.Willing && before.ETSAdopted &&
+		before.Version == m.version {
 		o.Queues, o.ETSAdopted = before.Queues, true // until the peer has acknowledged
 	} else if f.on && f.state == featurePeer {
 		if q, ok := parseGroupsOf(m.version, f.data); ok {
@@ -182,8 +183,8 @@ func (m *Machine) decideLegacy(n *lldp.Neighbour) Outcome {
 	return o
 }
 
-// legacyPFC says which priorities are lossless. Where the ends do not fit together PFC does not operate in CEE and CIN;
-// here it does for the priorities that both have, as in the IEEE version.
+// legacyPFC decides which priorities are lossless. In CEE and CIN, PFC does not operate between incompatible ends. Here
+// it operates for the priorities that both have, as in the IEEE version.
 func (m *Machine) legacyPFC(remote *Feature) pfcDecision {
 	f := &m.feature[KindPFC]
 	alone := func(why Reason) pfcDecision { return pfcDecision{enable: m.cfg.PFC, reason: why} }
@@ -211,7 +212,7 @@ func (m *Machine) legacyPFC(remote *Feature) pfcDecision {
 	return alone(ReasonOwn)
 }
 
-// measures tells whether this end says that it can measure headroom.
+// measures reports whether this end announces that it can measure headroom.
 func (m *Machine) measures() bool {
 	switch {
 	case m.version == VersionNone:
@@ -222,13 +223,13 @@ func (m *Machine) measures() bool {
 	return m.cfg.IEEEBit != 0
 }
 
-// Next returns when Hear must be called at the latest, math.MaxInt64 where nothing is due.
+// Next returns when Update has to be called at the latest, math.MaxInt64 where nothing is due.
 func (m *Machine) Next() int64 { return m.holdDown.next() }
 
 // Outcome returns what is in force.
 func (m *Machine) Outcome() Outcome { return m.holdDown.inForce }
 
-// Organization returns the TLVs to tell.
+// Organization returns the TLVs to announce.
 func (m *Machine) Organization() []lldp.Organization {
 	switch {
 	case m.version == VersionNone:
@@ -239,7 +240,7 @@ func (m *Machine) Organization() []lldp.Organization {
 	return m.organizationIEEE()
 }
 
-// organizationIEEE tells the configuration, or what was taken over from the peer.
+// organizationIEEE returns the configuration, or what was adopted from the peer.
 func (m *Machine) organizationIEEE() []lldp.Organization {
 	c, o := &m.cfg, &m.holdDown.inForce
 	ets := c.Queues.ets(c.Willing)
@@ -252,14 +253,16 @@ func (m *Machine) organizationIEEE() []lldp.Organization {
 	if o.Reason == ReasonPeer || o.Reason == ReasonTiePeer {
 		pfc.Enable = o.PFC
 	}
-	all := []lldp.Organization{ets.organization(subtypeETS), recommend.organization(subtypeRecommendation), pfc.organization()}
+	all := []lldp.Organization{ets.organization(subtypeETS), recommend.organization(subtypeRecommendation),
+		pfc.organization()}
 	if len(c.Apps) > 0 {
 		all = append(all, organizationApps(c.Apps))
 	}
 	return all
 }
 
-// organizationLegacy tells the configuration, whatever the peer has: an end does not repeat there what it took over.
+// organizationLegacy returns the configuration, whatever the peer has: in CEE and CIN an end does not repeat what it
+// adopted.
 func (m *Machine) organizationLegacy() lldp.Organization {
 	x := Legacy{Version: m.version, Control: &Control{Seq: m.control.seq, Ack: m.control.ack}}
 	for k := range m.feature {

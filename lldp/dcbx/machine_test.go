@@ -38,15 +38,25 @@ func TestFeatureStates(t *testing.T) {
 	}{
 		{"not told", end(1, 8), ceePeer(1, 1, nil), featureNoTLV, true, pfcDecision{8, ReasonNoTLV, false}},
 		{"not acknowledged", end(1, 8), ceePeer(1, 0, same), featureWait, false, pfcDecision{8, ReasonWaiting, false}},
-		{"something else acknowledged", end(1, 8), ceePeer(1, 7, same), featureWait, false, pfcDecision{8, ReasonWaiting, false}},
-		{"another version", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Oper = 1 })), featureWait, false, pfcDecision{8, ReasonWaiting, false}},
-		{"disabled by the peer", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff, false, pfcDecision{0, ReasonDisabled, true}},
-		{"disabled by both", end(1, 0, noPFC), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff, false, pfcDecision{0, ReasonDisabled, false}},
-		{"own end follows", end(1, 0x10, willing), ceePeer(1, 1, same), featurePeer, false, pfcDecision{8, ReasonPeer, false}},
-		{"own end follows a peer that sees an error", end(1, 0x18, willing), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featurePeer, false, pfcDecision{8, ReasonPeerError, true}},
-		{"the peer follows", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Willing, f.Data = true, "\x10\x08" })), featureOwn, false, pfcDecision{8, ReasonOwn, false}},
+		{"something else acknowledged", end(1, 8), ceePeer(1, 7, same), featureWait, false,
+			pfcDecision{8, ReasonWaiting, false}},
+		{"another version", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Oper = 1 })), featureWait, false,
+			pfcDecision{8, ReasonWaiting, false}},
+		{"disabled by the peer", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })), featureOff,
+			false, pfcDecision{0, ReasonDisabled, true}},
+		{"disabled by both", end(1, 0, noPFC), ceePeer(1, 1, feature(func(f *Feature) { f.Enable = false })),
+			featureOff, false, pfcDecision{0, ReasonDisabled, false}},
+		{"own end follows", end(1, 0x10, willing), ceePeer(1, 1, same), featurePeer, false,
+			pfcDecision{8, ReasonPeer, false}},
+		{"own end follows a peer that sees an error", end(1, 0x18, willing),
+			ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featurePeer, false,
+			pfcDecision{8, ReasonPeerError, true}},
+		{"the peer follows", end(1, 8),
+			ceePeer(1, 1, feature(func(f *Feature) { f.Willing, f.Data = true, "\x10\x08" })), featureOwn, false,
+			pfcDecision{8, ReasonOwn, false}},
 		{"alike", end(1, 8), ceePeer(1, 1, same), featureSame, false, pfcDecision{8, ReasonOwn, false}},
-		{"alike, and the peer sees an error", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })), featureSame, false, pfcDecision{8, ReasonPeerError, true}},
+		{"alike, and the peer sees an error", end(1, 8), ceePeer(1, 1, feature(func(f *Feature) { f.Error = true })),
+			featureSame, false, pfcDecision{8, ReasonPeerError, true}},
 		{"different", end(1, 0x18), ceePeer(1, 1, same), featureDiffers, true, pfcDecision{8, ReasonMismatch, true}},
 	}
 	for _, tt := range tests {
@@ -57,7 +67,8 @@ func TestFeatureStates(t *testing.T) {
 			o := m.Outcome()
 			got := pfcDecision{o.PFC, o.Reason, o.Mismatch}
 			if f.state != tt.state || f.own.Error != tt.err || got != tt.v {
-				t.Errorf("got state %d, error %t, %+v; want %d, %t, %+v", f.state, f.own.Error, got, tt.state, tt.err, tt.v)
+				t.Errorf("got state %d, error %t, %+v; want %d, %t, %+v", f.state, f.own.Error, got, tt.state, tt.err,
+					tt.v)
 			}
 		})
 	}
@@ -107,8 +118,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// A peer that has acknowledged the first numbers has not acknowledged what is told anew after an apply: until it has, what
-// follows from it stays.
+// A peer that has acknowledged the first numbers has not acknowledged what is told anew after an apply: until it has,
+// what follows from it stays.
 func TestConfigureIsToldUnderANewNumber(t *testing.T) {
 	c := end(1, 0x18, mode(ModeCEE), willing)
 	m := NewMachine(c)
@@ -129,7 +140,8 @@ func TestConfigureIsToldUnderANewNumber(t *testing.T) {
 	hear(3)
 	c.PFC = 0x30
 	m.Configure(c)
-	if o := hear(3); o.PFC != 8 || o.Reason != ReasonPeer || told() != (Control{Seq: 4, Ack: 5}) || m.feature[KindPFC].synced {
+	if o := hear(3); o.PFC != 8 || o.Reason != ReasonPeer || told() != (Control{Seq: 4, Ack: 5}) ||
+		m.feature[KindPFC].synced {
 		t.Errorf("other priorities: %+v, told %+v, acknowledged %v", o, told(), m.feature[KindPFC].synced)
 	}
 	if hear(4); !m.feature[KindPFC].synced {
@@ -190,10 +202,12 @@ func TestSeveralPeers(t *testing.T) {
 		want    Reason
 	}{
 		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one, two}, false, ReasonSeveral},
-		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one}, true, ReasonSeveral}, {nil, false, ReasonNoPeer},
+		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one}, true, ReasonSeveral},
+		{nil, false, ReasonNoPeer},
 	} {
 		m.Update(step.list, step.crowded, int64(i)*second)
-		if o := m.Outcome(); o.Reason != step.want || o.Measures != (step.want == ReasonPeer) || (o.PFC == 0x10) != (step.want == ReasonPeer) {
+		if o := m.Outcome(); o.Reason != step.want || o.Measures != (step.want == ReasonPeer) ||
+			(o.PFC == 0x10) != (step.want == ReasonPeer) {
 			t.Errorf("step %d: %+v, want %v", i, o, step.want)
 		}
 	}
@@ -201,7 +215,8 @@ func TestSeveralPeers(t *testing.T) {
 
 // A willing end takes a recommendation that makes sense, and says what it took.
 func TestRecommendation(t *testing.T) {
-	other := Queues{{Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Strict: true}, {Strict: true}, {Strict: true}, {Strict: true}}
+	other := Queues{{Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Strict: true}, {Strict: true}, {Strict: true},
+		{Strict: true}}
 	recommended := other.ets(false)
 	m := NewMachine(end(1, 8, willing))
 	m.Update([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, 0)
@@ -209,7 +224,8 @@ func TestRecommendation(t *testing.T) {
 	if want, _ := recommended.Queues(); !o.ETSAdopted || o.Queues != want || o.Reason != ReasonNoTLV {
 		t.Errorf("got %+v", o)
 	}
-	if x := ParseIEEE(m.Organization()); x.ETS.Bandwidth != recommended.Bandwidth || !x.ETS.Willing || x.Recommendation.Bandwidth == recommended.Bandwidth {
+	if x := ParseIEEE(m.Organization()); x.ETS.Bandwidth != recommended.Bandwidth || !x.ETS.Willing ||
+		x.Recommendation.Bandwidth == recommended.Bandwidth {
 		t.Errorf("tells %+v and recommends %+v", x.ETS, x.Recommendation)
 	}
 	recommended.Bandwidth[0]++
@@ -219,8 +235,8 @@ func TestRecommendation(t *testing.T) {
 	}
 }
 
-// However often a peer changes its mind, the outcome changes no more than once in the time of the hold, and the last word
-// counts in the end.
+// However often a peer changes its mind, the outcome changes no more than once in the time of the hold, and the last
+// word counts in the end.
 func TestHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewMachine(end(1, 8, willing))
@@ -288,14 +304,17 @@ func TestHoldIsSettable(t *testing.T) {
 
 // Whatever a neighbour tells: a configuration that follows nobody keeps to its own priorities.
 func FuzzHear(f *testing.F) {
-	f.Add([]byte(PFC{Cap: 8, Enable: 8}.organization().Info), uint8(11), []byte(ceePeer(1, 1, &Feature{Enable: true, Data: "\x08\x08"}).Info), uint8(2))
+	f.Add([]byte(PFC{Cap: 8, Enable: 8}.organization().Info), uint8(11),
+		[]byte(ceePeer(1, 1, &Feature{Enable: true, Data: "\x08\x08"}).Info), uint8(2))
 	f.Add([]byte(weights.groupData()), uint8(9), []byte("\x02\x0a"), uint8(1))
 	f.Fuzz(func(t *testing.T, ieee []byte, subtype uint8, legacy []byte, old uint8) {
 		if len(ieee) > lldp.MaxInfo || len(legacy) > lldp.MaxInfo {
 			return
 		}
-		n := neighbour(lldp.Organization{OUI: ouiIEEE, Subtype: subtype, Info: string(ieee)}, lldp.Organization{OUI: ouiIntel, Subtype: old, Info: string(legacy)})
-		for _, c := range []Config{end(1, 0x18), end(1, 0x18, willing), end(1, 0x18, mode(ModeCEE)), end(1, 0x18, mode(ModeCIN), willing)} {
+		n := neighbour(lldp.Organization{OUI: ouiIEEE, Subtype: subtype, Info: string(ieee)},
+			lldp.Organization{OUI: ouiIntel, Subtype: old, Info: string(legacy)})
+		for _, c := range []Config{end(1, 0x18), end(1, 0x18, willing), end(1, 0x18, mode(ModeCEE)),
+			end(1, 0x18, mode(ModeCIN), willing)} {
 			m := NewMachine(c)
 			for now := range int64(4) {
 				m.Update([]*lldp.Neighbour{n}, false, now*second)

@@ -6,8 +6,8 @@ import (
 	"pfcswitch/lldp"
 )
 
-// A peer that has acknowledged what was told in one mode has not acknowledged what is told in another one, though it is the
-// first thing told there: until it has, it follows nothing.
+// A peer that has acknowledged what was told in one mode has not acknowledged what is told in another one, though it is
+// the first thing told there: until it has, it follows nothing.
 func TestModesGoOnNumbering(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

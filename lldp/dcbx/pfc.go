@@ -2,28 +2,31 @@ package dcbx
 
 import "pfcswitch/lldp"
 
-// A Reason says why the priorities of a port are lossless that are.
+// A Reason says why just these priorities of a port are lossless.
 type Reason uint8
 
 // The reasons.
 const (
 	ReasonOff       Reason = iota // DCBX is off: those of the configuration
-	ReasonNoPeer                  // nobody speaks DCBX at the other end: those of the configuration
+	ReasonNoPeer                  // no neighbour speaks DCBX: those of the configuration
 	ReasonSeveral                 // several do, so none is believed: those of the configuration
-	ReasonNoTLV                   // the peer tells nothing of PFC: those of the configuration
-	ReasonDuplicate               // the peer tells two things of PFC: those of the configuration
-	ReasonWaiting                 // the peer has not acknowledged what was told yet (CEE, CIN): those of the configuration
-	ReasonOwn                     // those of the configuration rule: the peer has the same, or follows
-	ReasonPeer                    // this end follows the peer
-	ReasonTieOwn                  // both would follow, and this end's address decides for it
-	ReasonTiePeer                 // both would follow, and the peer's address decides for the peer
-	ReasonDisabled                // one end has switched PFC off (CEE, CIN)
-	ReasonMismatch                // neither follows, and they differ: the priorities that both have
-	ReasonPeerError               // the peer says that they do not fit together (CEE, CIN): the priorities that both have
+	ReasonNoTLV                   // the peer announces no PFC: those of the configuration
+	ReasonDuplicate               // the peer announces PFC twice: those of the configuration
+	// the peer has not acknowledged the announcement yet (CEE, CIN): those of the configuration
+	ReasonWaiting
+	ReasonOwn      // those of the configuration: the peer has the same, or follows
+	ReasonPeer     // this end follows the peer
+	ReasonTieOwn   // both are willing, and this end's address wins
+	ReasonTiePeer  // both are willing, and the peer's address wins
+	ReasonDisabled // one end has switched PFC off (CEE, CIN)
+	ReasonMismatch // neither is willing, and they differ: the priorities that both have
+	// the peer says that the ends are not compatible (CEE, CIN): the priorities that both have
+	ReasonPeerError
 	numReasons
 )
 
-var reasonNames = [numReasons]string{"off", "no-peer", "several-peers", "no-tlv", "duplicate-tlv", "waiting", "own", "peer", "tie-own", "tie-peer",
+var reasonNames = [numReasons]string{"off", "no-peer", "several-peers", "no-tlv", "duplicate-tlv", "waiting", "own",
+	"peer", "tie-own", "tie-peer",
 	"disabled", "mismatch", "peer-error"}
 
 // String returns the reason as tables print it.
@@ -41,7 +44,7 @@ type pfcDecision struct {
 	mismatch bool
 }
 
-// A PeerConfig is what a peer says of its own PFC.
+// A PeerConfig is what a peer announces of its PFC.
 type PeerConfig struct {
 	IEEE     bool // in the IEEE version, else in an older one
 	Willing  bool
@@ -49,7 +52,7 @@ type PeerConfig struct {
 	Reserved uint8 // bits of its flags
 }
 
-// PeerPFC returns what the TLVs of a peer say of PFC in a version; false where they say nothing.
+// PeerPFC returns what the TLVs of a peer announce of PFC in a version, false where there is nothing.
 func PeerPFC(v Version, list []lldp.Organization) (t PeerConfig, ok bool) {
 	if v.legacy() {
 		if x := ParseLegacy(list, v); x != nil && x.Features[KindPFC] != nil {

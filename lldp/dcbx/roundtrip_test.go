@@ -10,8 +10,8 @@ import (
 	"pfcswitch/lldp"
 )
 
-// These tests know what was told, and that it is what is read; that what is read makes the same octets again follows from
-// comparing both. The layouts themselves stand in codec_test.go.
+// These tests know what was told, and that it is what is read; that what is read makes the same octets again follows
+// from comparing both. The layouts themselves stand in codec_test.go.
 
 func octets(t *rapid.T, name string, n int) []byte {
 	return rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, name)
@@ -24,19 +24,23 @@ func drawETS(t *rapid.T, subtype uint8) *ETS {
 		e.Class[p] = rapid.Uint8Max(15).Draw(t, "class")
 	}
 	if subtype == subtypeETS {
-		e.Willing, e.CBS, e.MaxTCs = rapid.Bool().Draw(t, "willing"), rapid.Bool().Draw(t, "CBS"), rapid.Uint8Max(7).Draw(t, "classes")
+		e.Willing, e.CBS, e.MaxTCs = rapid.Bool().Draw(t, "willing"), rapid.Bool().Draw(t, "CBS"),
+			rapid.Uint8Max(7).Draw(t, "classes")
 	}
 	return e
 }
 
 func drawPFC(t *rapid.T) *PFC {
-	return &PFC{Willing: rapid.Bool().Draw(t, "willing"), MBC: rapid.Bool().Draw(t, "MBC"), Reserved: rapid.Byte().Draw(t, "reserved") & 0x30,
-		Cap: rapid.Uint8Max(15).Draw(t, "cap"), Enable: rapid.Byte().Draw(t, "enable")}
+	return &PFC{Willing: rapid.Bool().Draw(t, "willing"), MBC: rapid.Bool().Draw(t, "MBC"),
+		Reserved: rapid.Byte().Draw(t, "reserved") & 0x30,
+		Cap:      rapid.Uint8Max(15).Draw(t, "cap"), Enable: rapid.Byte().Draw(t, "enable")}
 }
 
 func drawApps(t *rapid.T, least, most int) (apps []App) {
 	for range rapid.IntRange(least, most).Draw(t, "applications") {
-		apps = append(apps, App{rapid.Uint8Max(7).Draw(t, "priority"), rapid.Uint8Max(7).Draw(t, "selector"), rapid.Uint16().Draw(t, "protocol")})
+		apps = append(apps,
+			App{rapid.Uint8Max(7).Draw(t, "priority"), rapid.Uint8Max(7).Draw(t, "selector"),
+				rapid.Uint16().Draw(t, "protocol")})
 	}
 	return apps
 }
@@ -106,7 +110,8 @@ func TestAppsRoundTrip(t *testing.T) {
 		want := told[:min(len(told), maxApps)] // no more fit a TLV
 		o := organizationApps(told)
 		got, ok := parseApps(o.Info)
-		if !ok || len(o.Info) > lldp.MaxInfo || organizationApps(got) != o || len(want) > 0 && !reflect.DeepEqual(got, want) || len(got) != len(want) {
+		if !ok || len(o.Info) > lldp.MaxInfo || organizationApps(got) != o ||
+			len(want) > 0 && !reflect.DeepEqual(got, want) || len(got) != len(want) {
 			t.Fatalf("%x: got %+v, %t\nwant %+v", o.Info, got, ok, want)
 		}
 	})
@@ -123,14 +128,17 @@ func TestControlRoundTrip(t *testing.T) {
 }
 
 func drawControl(t *rapid.T) *Control {
-	return &Control{rapid.Byte().Draw(t, "oper"), rapid.Byte().Draw(t, "max"), rapid.Uint32().Draw(t, "seq"), rapid.Uint32().Draw(t, "ack")}
+	return &Control{rapid.Byte().Draw(t, "oper"), rapid.Byte().Draw(t, "max"), rapid.Uint32().Draw(t, "seq"),
+		rapid.Uint32().Draw(t, "ack")}
 }
 
 // drawFeature makes up any TLV of a feature, and data of the length that it can have.
 func drawFeature(t *rapid.T, k Kind, v Version) *Feature {
-	f := &Feature{Oper: rapid.Byte().Draw(t, "oper"), Max: rapid.Byte().Draw(t, "max"), Enable: rapid.Bool().Draw(t, "enable"),
-		Willing: rapid.Bool().Draw(t, "willing"), Error: rapid.Bool().Draw(t, "error"), Reserved: rapid.Byte().Draw(t, "reserved") & 0x1F,
-		Subtype: rapid.Byte().Draw(t, "subtype")}
+	f := &Feature{Oper: rapid.Byte().Draw(t, "oper"), Max: rapid.Byte().Draw(t, "max"),
+		Enable:  rapid.Bool().Draw(t, "enable"),
+		Willing: rapid.Bool().Draw(t, "willing"), Error: rapid.Bool().Draw(t, "error"),
+		Reserved: rapid.Byte().Draw(t, "reserved") & 0x1F,
+		Subtype:  rapid.Byte().Draw(t, "subtype")}
 	n := pfcDataLength(v)
 	switch {
 	case k == KindApplication:
@@ -176,7 +184,8 @@ func TestFeatureRoundTrip(t *testing.T) {
 	}
 }
 
-// What an end tells of the shares of its queues asks for shares that it would tell in the same octets, in every version.
+// What an end tells of the shares of its queues asks for shares that it would tell in the same octets, in every
+// version.
 func TestGroupsRoundTrip(t *testing.T) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
 		rapid.Check(t, func(t *rapid.T) {
@@ -207,8 +216,8 @@ func TestLegacyRoundTrip(t *testing.T) {
 	}
 }
 
-// A whole frame with all three versions in it: through the Ethernet header, the LLDPDU and its TLVs comes what was told, and
-// of what came the same frame can be made.
+// A whole frame with all three versions in it: through the Ethernet header, the LLDPDU and its TLVs comes what was
+// told, and of what came the same frame can be made.
 func TestFrameRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := [6]byte(octets(t, "source", 6))
@@ -232,7 +241,8 @@ func TestFrameRoundTrip(t *testing.T) {
 		if err != nil || discarded != (lldp.Discarded{}) || !reflect.DeepEqual(read, p) {
 			t.Fatalf("got %+v, %+v, %v\nwant %+v", read, discarded, err, p)
 		}
-		gotIEEE, gotCEE, gotCIN := ParseIEEE(read.Organization), ParseLegacy(read.Organization, VersionCEE), ParseLegacy(read.Organization, VersionCIN)
+		gotIEEE, gotCEE, gotCIN := ParseIEEE(read.Organization), ParseLegacy(read.Organization, VersionCEE),
+			ParseLegacy(read.Organization, VersionCIN)
 		if gotIEEE == nil {
 			gotIEEE = &IEEE{}
 		}

@@ -9,7 +9,8 @@ import (
 
 // A peer is another end, of any make, that tells what it is told to, whatever it hears.
 type peer struct {
-	willing, noPFC, sees bool // it follows; its port is without PFC; it says that the ends do not fit together (CEE, CIN)
+	// it follows; its port is without PFC; it says that the ends do not fit together (CEE, CIN)
+	willing, noPFC, sees bool
 	mask                 uint8
 	silent, twice        bool // it tells no PFC; it tells PFC twice
 	queues               *Queues
@@ -62,10 +63,11 @@ func hears(c Config, v Version, p peer) *Machine {
 	return m
 }
 
-// Which priorities are lossless, whatever the peer does with what it hears: every line of the README's table, in every version.
-// The peer's address ends in 9.
+// Which priorities are lossless, whatever the peer does with what it hears: every line of the README's table, in every
+// version. The peer's address ends in 9.
 func TestWhichPrioritiesAreLossless(t *testing.T) {
-	ieee, old, all := []Version{VersionIEEE}, []Version{VersionCEE, VersionCIN}, []Version{VersionIEEE, VersionCEE, VersionCIN}
+	ieee, old, all := []Version{VersionIEEE}, []Version{VersionCEE, VersionCIN},
+		[]Version{VersionIEEE, VersionCEE, VersionCIN}
 	for _, tt := range []struct {
 		name     string
 		versions []Version
@@ -75,30 +77,46 @@ func TestWhichPrioritiesAreLossless(t *testing.T) {
 	}{
 		{"own rules", all, end(1, 0x18), peer{willing: true, mask: 0x30}, pfcDecision{0x18, ReasonOwn, false}},
 		{"the peer's rules", all, end(1, 0x18, willing), peer{mask: 0x30}, pfcDecision{0x30, ReasonPeer, false}},
-		{"both follow, the peer's address is higher", ieee, end(1, 0x18, willing), peer{willing: true, mask: 0x30}, pfcDecision{0x30, ReasonTiePeer, false}},
-		{"both follow, the own address is higher", ieee, end(10, 0x18, willing), peer{willing: true, mask: 0x30}, pfcDecision{0x18, ReasonTieOwn, false}},
-		{"both follow, the lower address decides", ieee, end(1, 0x18, willing, lowerWins), peer{willing: true, mask: 0x30}, pfcDecision{0x18, ReasonTieOwn, false}},
-		{"both follow, and have the same", old, end(1, 0x18, willing), peer{willing: true, mask: 0x18}, pfcDecision{0x18, ReasonOwn, false}},
-		{"both follow, and differ", old, end(1, 0x18, willing), peer{willing: true, mask: 0x30}, pfcDecision{0x10, ReasonMismatch, true}},
-		{"neither follows, and they have the same", all, end(1, 0x18), peer{mask: 0x18}, pfcDecision{0x18, ReasonOwn, false}},
-		{"neither follows, and they differ", all, end(1, 0x18), peer{mask: 0x30}, pfcDecision{0x10, ReasonMismatch, true}},
-		{"the peer sees an error", old, end(1, 0x18), peer{mask: 0x18, sees: true}, pfcDecision{0x18, ReasonPeerError, true}},
-		{"the peer sees an error, and has others", old, end(1, 0x18, willing), peer{mask: 0x30, sees: true}, pfcDecision{0x10, ReasonPeerError, true}},
+		{"both follow, the peer's address is higher", ieee, end(1, 0x18, willing), peer{willing: true, mask: 0x30},
+			pfcDecision{0x30, ReasonTiePeer, false}},
+		{"both follow, the own address is higher", ieee, end(10, 0x18, willing), peer{willing: true, mask: 0x30},
+			pfcDecision{0x18, ReasonTieOwn, false}},
+		{"both follow, the lower address decides", ieee, end(1, 0x18, willing, lowerWins),
+			peer{willing: true, mask: 0x30}, pfcDecision{0x18, ReasonTieOwn, false}},
+		{"both follow, and have the same", old, end(1, 0x18, willing), peer{willing: true, mask: 0x18},
+			pfcDecision{0x18, ReasonOwn, false}},
+		{"both follow, and differ", old, end(1, 0x18, willing), peer{willing: true, mask: 0x30},
+			pfcDecision{0x10, ReasonMismatch, true}},
+		{"neither follows, and they have the same", all, end(1, 0x18), peer{mask: 0x18},
+			pfcDecision{0x18, ReasonOwn, false}},
+		{"neither follows, and they differ", all, end(1, 0x18), peer{mask: 0x30},
+			pfcDecision{0x10, ReasonMismatch, true}},
+		{"the peer sees an error", old, end(1, 0x18), peer{mask: 0x18, sees: true},
+			pfcDecision{0x18, ReasonPeerError, true}},
+		{"the peer sees an error, and has others", old, end(1, 0x18, willing), peer{mask: 0x30, sees: true},
+			pfcDecision{0x10, ReasonPeerError, true}},
 
 		{"own port without PFC", ieee, end(1, 0, noPFC), peer{mask: 0x18}, pfcDecision{0, ReasonMismatch, true}},
 		{"own port without PFC", old, end(1, 0, noPFC), peer{mask: 0x18}, pfcDecision{0, ReasonDisabled, true}},
-		{"own port without PFC, willing", ieee, end(1, 0, noPFC, willing), peer{mask: 0x18}, pfcDecision{0, ReasonMismatch, true}},
-		{"own port without PFC, willing", old, end(1, 0, noPFC, willing), peer{mask: 0x18}, pfcDecision{0, ReasonDisabled, true}},
+		{"own port without PFC, willing", ieee, end(1, 0, noPFC, willing), peer{mask: 0x18},
+			pfcDecision{0, ReasonMismatch, true}},
+		{"own port without PFC, willing", old, end(1, 0, noPFC, willing), peer{mask: 0x18},
+			pfcDecision{0, ReasonDisabled, true}},
 		{"the peer's port without PFC", ieee, end(1, 0x18), peer{noPFC: true}, pfcDecision{0, ReasonMismatch, true}},
-		{"the peer's port without PFC", old, end(1, 0x18), peer{noPFC: true, willing: true}, pfcDecision{0, ReasonDisabled, true}},
-		{"the peer's port without PFC, own end follows", ieee, end(1, 0x18, willing), peer{noPFC: true}, pfcDecision{0, ReasonPeer, false}},
-		{"the peer's port without PFC, own end follows", old, end(1, 0x18, willing), peer{noPFC: true}, pfcDecision{0, ReasonDisabled, true}},
+		{"the peer's port without PFC", old, end(1, 0x18), peer{noPFC: true, willing: true},
+			pfcDecision{0, ReasonDisabled, true}},
+		{"the peer's port without PFC, own end follows", ieee, end(1, 0x18, willing), peer{noPFC: true},
+			pfcDecision{0, ReasonPeer, false}},
+		{"the peer's port without PFC, own end follows", old, end(1, 0x18, willing), peer{noPFC: true},
+			pfcDecision{0, ReasonDisabled, true}},
 		{"both without PFC", ieee, end(1, 0, noPFC), peer{noPFC: true}, pfcDecision{0, ReasonOwn, false}},
 		{"both without PFC", old, end(1, 0, noPFC), peer{noPFC: true}, pfcDecision{0, ReasonDisabled, false}},
-		{"own port without PFC, the peer's with and no priority", old, end(1, 0, noPFC), peer{}, pfcDecision{0, ReasonDisabled, false}},
+		{"own port without PFC, the peer's with and no priority", old, end(1, 0, noPFC), peer{},
+			pfcDecision{0, ReasonDisabled, false}},
 
 		{"no PFC told", all, end(1, 0x18, willing), peer{silent: true}, pfcDecision{0x18, ReasonNoTLV, false}},
-		{"PFC told twice", all, end(1, 0x18, willing), peer{twice: true, mask: 0x30}, pfcDecision{0x18, ReasonDuplicate, false}},
+		{"PFC told twice", all, end(1, 0x18, willing), peer{twice: true, mask: 0x30},
+			pfcDecision{0x18, ReasonDuplicate, false}},
 	} {
 		for _, v := range tt.versions {
 			t.Run(fmt.Sprintf("%v: %s", v, tt.name), func(t *testing.T) {
@@ -111,11 +129,13 @@ func TestWhichPrioritiesAreLossless(t *testing.T) {
 	}
 }
 
-// Whose shares the egress queues have, likewise: in the IEEE version a willing end takes what is recommended to it, in the older
-// ones it takes the groups of a peer that is not willing.
+// Whose shares the egress queues have, likewise: in the IEEE version a willing end takes what is recommended to it, in
+// the older ones it takes the groups of a peer that is not willing.
 func TestWhoseSharesAreServed(t *testing.T) {
-	ieee, old, all := []Version{VersionIEEE}, []Version{VersionCEE, VersionCIN}, []Version{VersionIEEE, VersionCEE, VersionCIN}
-	theirs := Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true}, {Strict: true}, {Strict: true}}
+	ieee, old, all := []Version{VersionIEEE}, []Version{VersionCEE, VersionCIN},
+		[]Version{VersionIEEE, VersionCEE, VersionCIN}
+	theirs := Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true},
+		{Strict: true}, {Strict: true}}
 	for _, tt := range []struct {
 		name     string
 		versions []Version
@@ -128,9 +148,11 @@ func TestWhoseSharesAreServed(t *testing.T) {
 		{"own end follows", all, end(1, 8, willing), peer{mask: 8, queues: &theirs}, true},
 		{"own end follows without PFC", all, end(1, 0, willing, noPFC), peer{noPFC: true, queues: &theirs}, true},
 		{"both follow", ieee, end(1, 8, willing), peer{willing: true, mask: 8, queues: &theirs}, true},
-		{"both follow, and the own address is higher", ieee, end(10, 8, willing), peer{willing: true, mask: 8, queues: &theirs}, true},
+		{"both follow, and the own address is higher", ieee, end(10, 8, willing),
+			peer{willing: true, mask: 8, queues: &theirs}, true},
 		{"both follow", old, end(1, 8, willing), peer{willing: true, mask: 8, queues: &theirs}, false},
-		{"the peer has queues and recommends none", ieee, end(1, 8, willing), peer{mask: 8, configured: &theirs}, false},
+		{"the peer has queues and recommends none", ieee, end(1, 8, willing), peer{mask: 8, configured: &theirs},
+			false},
 		{"the peer tells none", all, end(1, 8, willing), peer{mask: 8}, false},
 		{"the peer sees an error", old, end(1, 8, willing), peer{mask: 8, sees: true, queues: &theirs}, false},
 	} {
@@ -163,8 +185,8 @@ func scaled(t *testing.T, v Version, q Queues) Queues {
 	return told
 }
 
-// Groups that contradict themselves are not followed. Groups that differ are an error of CIN, never of CEE, whose ends schedule
-// what each sends; that a feature is not told is an error of CEE only.
+// Groups that contradict themselves are not followed. Groups that differ are an error of CIN, never of CEE, whose ends
+// schedule what each sends; that a feature is not told is an error of CEE only.
 func TestErrorsOfGroups(t *testing.T) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
 		x := ParseLegacy(peer{mask: 8, queues: &weights}.tell(v), v)
@@ -177,8 +199,10 @@ func TestErrorsOfGroups(t *testing.T) {
 		if o := m.Outcome(); o.ETSAdopted || o.Queues != weights {
 			t.Errorf("%v: 101 percent: %+v", v, o)
 		}
-		other := Queues{{Weight: 1}, {Weight: 1}, {Strict: true}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1}}
-		if got := hears(end(1, 8), v, peer{mask: 8, queues: &other}).feature[KindGroups].own.Error; got != (v == VersionCIN) {
+		other := Queues{{Weight: 1}, {Weight: 1}, {Strict: true}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1},
+			{Weight: 1}}
+		if got := hears(end(1, 8), v,
+			peer{mask: 8, queues: &other}).feature[KindGroups].own.Error; got != (v == VersionCIN) {
 			t.Errorf("%v: groups that differ: error %t", v, got)
 		}
 		if got := hears(end(1, 8), v, peer{mask: 8}).feature[KindGroups].own.Error; got != (v == VersionCEE) {
@@ -190,14 +214,16 @@ func TestErrorsOfGroups(t *testing.T) {
 // Shares that were taken over stay while the peer has not acknowledged what is told anew.
 func TestSharesStayWhileThePeerThinks(t *testing.T) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
-		theirs := Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true}, {Strict: true}, {Strict: true}}
+		theirs := Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true},
+			{Strict: true}, {Strict: true}}
 		p := peer{mask: 8, queues: &theirs}
 		c := end(1, 8, willing, mode(Mode(v)))
 		m := hears(c, v, p)
 		c.Queues[0].Weight = 99
 		m.Configure(c)
 		m.Update([]*lldp.Neighbour{neighbour(p.tell(v)...)}, false, 1)
-		if o := m.Outcome(); m.feature[KindGroups].state != featureWait || !o.ETSAdopted || o.Queues != scaled(t, v, theirs) {
+		if o := m.Outcome(); m.feature[KindGroups].state != featureWait || !o.ETSAdopted ||
+			o.Queues != scaled(t, v, theirs) {
 			t.Errorf("%v: state %d, %+v", v, m.feature[KindGroups].state, o)
 		}
 	}

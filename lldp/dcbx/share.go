@@ -2,7 +2,7 @@ package dcbx
 
 import "slices"
 
-// A Queue is how the queue of a priority is served.
+// A Queue says how the queue of a priority is served.
 type Queue struct {
 	Strict bool // before all queues with a weight
 	Weight int  // relative to the other weighted queues, at least 1
@@ -11,8 +11,8 @@ type Queue struct {
 // Queues are those of a port by priority.
 type Queues [8]Queue
 
-// percents returns the share of each weighted queue in percent, together 100 where there is one. What rounding leaves
-// goes to the largest remainders.
+// percents returns the share of each weighted queue in percent, together 100. The percents that rounding leaves go to
+// the largest remainders.
 func (q Queues) percents() (shares [8]uint8) {
 	sum := 0
 	for _, queue := range q {
@@ -29,14 +29,15 @@ func (q Queues) percents() (shares [8]uint8) {
 		left -= int(shares[p])
 		order = append(order, p)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return 100*max(1, q[b].Weight)%sum - 100*max(1, q[a].Weight)%sum })
+	slices.SortStableFunc(order,
+		func(a, b int) int { return 100*max(1, q[b].Weight)%sum - 100*max(1, q[a].Weight)%sum })
 	for _, p := range order[:min(left, len(order))] {
 		shares[p]++
 	}
 	return shares
 }
 
-// ets returns what the queues are in an ETS TLV: traffic class n is priority n.
+// ets returns the queues as an ETS TLV: traffic class n is priority n.
 func (q Queues) ets(willing bool) ETS {
 	e := ETS{Willing: willing, Bandwidth: q.percents()}
 	for p, queue := range q {
@@ -49,16 +50,16 @@ func (q Queues) ets(willing bool) ETS {
 	return e
 }
 
-// weightScale divides evenly among up to eight priorities of a class.
+// weightScale is divisible by every number of priorities up to eight.
 const weightScale = 840
 
-// share is what the priorities of a class get that has a percentage.
+// share returns the queue of each priority of a class with a percentage.
 func share(percent uint8, priorities int) Queue {
 	return Queue{Weight: max(1, int(percent)*weightScale/max(1, priorities))}
 }
 
-// Queues returns the queues by priority that an ETS TLV asks for. Priorities of one class share what it has evenly. It is
-// false where the TLV contradicts itself: a class above 7, or percentages that do not add up to 100.
+// Queues returns the queues by priority that an ETS TLV asks for. Priorities of one class share its percentage evenly.
+// The result is false where the TLV contradicts itself: a class above 7, or percentages that do not add up to 100.
 func (e *ETS) Queues() (q Queues, ok bool) {
 	var members [8]int
 	sum, weighted := 0, false

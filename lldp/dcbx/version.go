@@ -23,7 +23,7 @@ func (v Version) String() string {
 	return "?"
 }
 
-// subtype is that of the TLV of an older version.
+// subtype returns the subtype of the TLV of an older version.
 func (v Version) subtype() uint8 {
 	if v == VersionCIN {
 		return 1
@@ -33,7 +33,7 @@ func (v Version) subtype() uint8 {
 
 func (v Version) legacy() bool { return v == VersionCEE || v == VersionCIN }
 
-// A Mode says which version is spoken: one of them, none, or ModeAuto: IEEE unless the peer speaks only an older one.
+// A Mode says which version is spoken: one, none, or with ModeAuto IEEE unless the peer speaks only an older one.
 type Mode uint8
 
 // The modes.
@@ -45,7 +45,7 @@ const (
 	ModeAuto = Mode(VersionCIN + 1)
 )
 
-// initialVersion is the version with which a mode begins.
+// initialVersion returns the version with which a mode begins.
 func (m Mode) initialVersion() Version {
 	if m == ModeAuto {
 		return VersionIEEE
@@ -53,11 +53,11 @@ func (m Mode) initialVersion() Version {
 	return Version(m)
 }
 
-// allows tells whether a mode leaves the version as it is that is spoken with a peer.
+// allows reports whether a mode allows the version that is spoken with a peer.
 func (m Mode) allows(v Version) bool { return m == ModeAuto || m == Mode(v) }
 
-// detect returns the version to speak with a peer that told list, being in version v. Two are never spoken at once, and
-// a peer that speaks several is answered in the newest one.
+// detect returns the version to speak with a peer that announces list, where this end speaks v. An end never speaks two
+// versions at once, and answers a peer that does in the newest one.
 func (m Mode) detect(v Version, list []lldp.Organization) Version {
 	if m != ModeAuto {
 		return m.initialVersion()
@@ -65,7 +65,7 @@ func (m Mode) detect(v Version, list []lldp.Organization) Version {
 	for _, spoken := range Versions(list) {
 		return spoken
 	}
-	return v // it says nothing yet
+	return v // the peer announces nothing yet
 }
 
 // Versions lists the versions that the TLVs of an LLDPDU belong to, the newest one first.
