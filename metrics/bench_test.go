@@ -21,8 +21,9 @@ func wide() Config {
 	var queues []deadlock.Status
 	for n := range ports {
 		name := fmt.Sprintf("p%d", n+1)
-		all = append(all, Port{Name: name, CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, LLDP: &LLDP{Neighbors: 1},
-			Measurement: &headroom.Counters{Asked: 8, Answered: 8, Replies: 8, Results: 1}})
+		all = append(all,
+			Port{Name: name, CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, LLDP: &LLDP{Neighbors: 1},
+				Measurement: &headroom.Counters{Asked: 8, Answered: 8, Replies: 8, Results: 1}})
 		for q := range dataplane.NumPriorities {
 			queues = append(queues, deadlock.Status{Name: name, Queue: uint8(q)})
 		}
@@ -56,7 +57,8 @@ func BenchmarkScrape(b *testing.B) {
 	for b.Loop() {
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.Header.Set("Accept-Encoding", "gzip")
-		r.Header.Set("Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+		r.Header.Set("Accept",
+			"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
 }

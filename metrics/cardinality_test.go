@@ -18,8 +18,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// crowded is a switch of so many ports, of which everything is known and everything that can be counted was, and of so many trunks, each
-// with so many members.
+// crowded is a switch of so many ports, of which everything is known and everything that can be counted was, and of so
+// many trunks, each with so many members.
 func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 	name := func(i int) string { return fmt.Sprintf("p%d", i) }
 	zero := func() uint64 { return 0 }
@@ -41,7 +41,9 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 				v.Buffer.Ports = append(v.Buffer.Ports, b)
 			}
 			for i := range trunks {
-				t := dataplane.TrunkSnapshot{Uplink: "up", Config: dataplane.TrunkConfig{Name: fmt.Sprintf("t%d", i), Flow: trunk.FlowConfig{Mode: macctl.ModePFC}}}
+				t := dataplane.TrunkSnapshot{Uplink: "up",
+					Config: dataplane.TrunkConfig{Name: fmt.Sprintf("t%d", i),
+						Flow: trunk.FlowConfig{Mode: macctl.ModePFC}}}
 				for m := range members {
 					t.Members = append(t.Members, dataplane.TrunkMember{Port: name(m)})
 				}
@@ -50,8 +52,11 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 		},
 		Ports: func() (all []Port) {
 			for i := range ports {
-				all = append(all, Port{Name: name(i), MeasuredHeadroom: 1, CalculatedHeadroom: 1, Measurement: &headroom.Counters{}, Headroom: found,
-					Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518}, macctl.ModePFC), LLDP: &LLDP{}})
+				all = append(all,
+					Port{Name: name(i), MeasuredHeadroom: 1, CalculatedHeadroom: 1, Measurement: &headroom.Counters{},
+						Headroom: found,
+						Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518},
+							macctl.ModePFC), LLDP: &LLDP{}})
 			}
 			return all
 		},
@@ -71,7 +76,8 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 }
 
 func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
-	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: name, Mode: mode, Lossless: 0xff, TAP: true, Delay: 1}}
+	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: name, Mode: mode, Lossless: 0xff, TAP: true,
+		Delay: 1}}
 	for prio := range p.Counters.Drops {
 		for r := range p.Counters.Drops[prio] {
 			p.Counters.Drops[prio][r] = 1
@@ -84,7 +90,8 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 	return p
 }
 
-// The number of series is a sum over ports, trunks and their members, and what each of them adds is bounded, whatever has happened.
+// The number of series is a sum over ports, trunks and their members, and what each of them adds is bounded, whatever
+// has happened.
 func TestCardinality(t *testing.T) {
 	b, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -100,11 +107,13 @@ func TestCardinality(t *testing.T) {
 		want      int    // that each adds
 		said      string // by the README
 	}{
-		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 504, "A port adds 504 series at most"},
+		{"port with PFC", count(1, macctl.ModePFC, 0, 0), count(11, macctl.ModePFC, 0, 0), 504,
+			"A port adds 504 series at most"},
 		{"port with PAUSE", count(1, macctl.ModePause, 0, 0), count(11, macctl.ModePause, 0, 0), 208, ""},
 		{"port without flow control", count(1, macctl.ModeOff, 0, 0), count(11, macctl.ModeOff, 0, 0), 328, ""},
 		{"trunk", count(0, macctl.ModeOff, 1, 0), count(0, macctl.ModeOff, 11, 0), 55, "a trunk 55 and"},
-		{"member of a trunk", count(0, macctl.ModeOff, 1, 1), count(0, macctl.ModeOff, 1, 11), 82, "each of its members 82"},
+		{"member of a trunk", count(0, macctl.ModeOff, 1, 1), count(0, macctl.ModeOff, 1, 11), 82,
+			"each of its members 82"},
 	} {
 		if tt.said != "" && !strings.Contains(readme, tt.said) {
 			t.Errorf("the README does not say: %s", tt.said)

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"runtime"
+	"strconv"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -12,49 +13,49 @@ import (
 	"pfcswitch/headroom"
 )
 
-// A Config tells a Collector where its numbers come from. Its functions are called at every scrape, from several
-// goroutines at once.
+// A Config gives a Collector its sources. Every scrape calls the functions, from several goroutines at once.
 type Config struct {
 	// Snapshot fills a snapshot of the switch.
 	Snapshot func(*dataplane.Snapshot)
-	// Ports returns the configured ports, those too whose interface does not exist yet; nil: what the snapshot has.
+	// Ports returns the configured ports, also those whose interface does not exist yet. nil: only the snapshot's
+	// ports.
 	Ports func() []Port
-	// KernelBacklog returns how many frames the kernel dropped before any ring, since its boot: column 2 of
-	// /proc/net/softnet_stat, summed up. nil: not known, not exported.
+	// KernelBacklog returns how many frames the kernel dropped before any ring since its boot: the sum of column 2 of
+	// /proc/net/softnet_stat. nil: not exported.
 	KernelBacklog func() uint64
-	// MissingFrames returns how many frames captures wanted and did not get, and SlowReaders how many readers of events were cut
-	// off; nil: not exported.
+	// MissingFrames returns how many frames captures missed. SlowReaders returns how many slow readers of events were
+	// cut off. nil: not exported.
 	MissingFrames, SlowReaders func() uint64
 	// Watchdog returns the state of every watched egress queue; nil: there is no watchdog.
 	Watchdog func() []deadlock.Status
-	// Version and Revision tell what runs; Started, when it began to count.
+	// Version and Revision name the program. Started is when its counters began.
 	Version, Revision string
 	Started           time.Time
 }
 
-// A Port is what the daemon knows of a configured port and the switch does not.
+// A Port is what only the daemon knows of a configured port.
 type Port struct {
 	Name string
-	// Headroom is what the port's Probe knows; nil: the port does not measure.
+	// Headroom is the report of the port's Probe; nil: the port does not measure.
 	Headroom *headroom.Report
 	// Calculated is its headroom by formula.
 	Calculated headroom.Calculation
-	// MeasuredHeadroom is what each lossless ingress queue needs by measurement, in bytes; 0: nothing was found.
+	// MeasuredHeadroom is the need of each lossless ingress queue by measurement, in bytes; 0: nothing was found.
 	MeasuredHeadroom int64
 	// ManualHeadroom says that the headroom is to be measured and cannot be.
 	ManualHeadroom bool
 	// Measurement counts the measurement frames of the port; nil: the port does not measure.
 	Measurement *headroom.Counters
-	// CalculatedHeadroom is what each lossless ingress queue of the port needs by calculation, in bytes; 0: not known.
+	// CalculatedHeadroom is the need of each lossless ingress queue by calculation, in bytes; 0: not known.
 	CalculatedHeadroom int64
-	// LLDP is what its neighbours are; nil where the port speaks no LLDP.
+	// LLDP has the port's neighbours; nil where the port speaks no LLDP.
 	LLDP *LLDP
 }
 
-// LLDP is what a port has heard of its neighbours.
+// LLDP is what a port knows of its neighbours.
 type LLDP struct {
 	Neighbors int
-	Mismatch  bool // they do not agree with it which priorities are lossless
+	Mismatch  bool // the two ends do not agree which priorities are lossless
 }
 
 // A Collector exports a switch. It keeps nothing between scrapes and is safe for concurrent use.
@@ -101,12 +102,15 @@ func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 	o.value(fdbEntries, float64(v.Bridge.Entries))
 	o.value(fdbMoves, float64(v.Bridge.Moves))
 	o.value(fdbNotLearned, float64(v.Bridge.Full))
-	for _, told := range []struct {
+	for _, source := range []struct {
 		f     familyID
 		count func() uint64
-	}{{kernelBacklogDrops, c.cfg.KernelBacklog}, {captureMissing, c.cfg.MissingFrames}, {eventReadersCut, c.cfg.SlowReaders}} {
-		if told.count != nil {
-			o.value(told.f, float64(told.count()))
+	}{
+		{kernelBacklogDrops, c.cfg.KernelBacklog}, {captureMissing, c.cfg.MissingFrames},
+		{eventReadersCut, c.cfg.SlowReaders},
+	} {
+		if source.count != nil {
+			o.value(source.f, float64(source.count()))
 		}
 	}
 }
@@ -123,7 +127,7 @@ func collectPools(o *output, b *buffer.Snapshot) {
 	segment("lossy", "shared", b.Lossy.SharedSize, b.Lossy.Used.Shared)
 }
 
-// collectConfiguredPorts exports what only the daemon knows: ports whose interface is not there, and calculated headroom.
+// collectConfiguredPorts exports what only the daemon knows: ports without an interface, LLDP and headroom.
 func collectConfiguredPorts(o *output, ports []Port, v *dataplane.Snapshot) {
 	attached := make(map[string]*dataplane.PortSnapshot, len(v.Ports))
 	for i := range v.Ports {
@@ -163,15 +167,35 @@ func collectHeadroom(o *output, p *Port, c *dataplane.PortConfig) {
 	}
 }
 
-// collectMeasurement exports the measurement frames of a port by what became of them.
+// collectMeasurement exports the measurement frames of a port by outcome.
 func collectMeasurement(o *output, port string, c *headroom.Counters) {
-	for _, told := range []struct {
+	for _, count := range []struct {
 		outcome string
 		n       uint64
-	}{{"asked", c.Asked}, {"answered", c.Answered}, {"lost", c.Lost}, {"replied", c.Replies}, {"results", c.Results}, {"streams", c.Streams}} {
-		o.value(headroomMessages, float64(told.n), port, told.outcome)
+	}{
+		{"asked", c.Asked}, {"answered", c.Answered}, {"lost", c.Lost},
+		{"replied", c.Replies}, {"results", c.Results}, {"streams", c.Streams},
+	} {
+		o.value(headroomMessages, float64(count.n), port, count.outcome)
 	}
 	for why, n := range c.Ignored {
 		o.value(headroomMessages, float64(n), port, headroom.Ignored(why).String())
+	}
+}
+
+// collectWatchdog exports every egress queue that is watched for deadlocks, also the zeros.
+func collectWatchdog(o *output, queues []deadlock.Status) {
+	for i := range queues {
+		s := &queues[i]
+		label := strconv.Itoa(int(s.Queue))
+		if s.Queue == deadlock.All {
+			label = all
+		}
+		o.value(watchdogDetected, float64(s.Detected), s.Name, label)
+		o.value(watchdogRecovered, float64(s.Recovered), s.Name, label)
+		o.value(watchdogRecurred, float64(s.Recurred), s.Name, label)
+		o.value(watchdogSent, float64(s.Sent), s.Name, label)
+		o.value(watchdogDropped, float64(s.Dropped), s.Name, label)
+		o.value(watchdogBlocked, boolValue(s.Blocked()), s.Name, label)
 	}
 }

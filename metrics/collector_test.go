@@ -131,7 +131,8 @@ func TestConfiguredPorts(t *testing.T) {
 		pattern string
 		want    []string
 	}{
-		{"port_up", []string{`pfcswitch_port_up{port="p1"} 1`, `pfcswitch_port_up{port="p2"} 1`, `pfcswitch_port_up{port="p3"} 0`, `pfcswitch_port_up{port="p4"} 0`}},
+		{"port_up", []string{`pfcswitch_port_up{port="p1"} 1`, `pfcswitch_port_up{port="p2"} 1`,
+			`pfcswitch_port_up{port="p3"} 0`, `pfcswitch_port_up{port="p4"} 0`}},
 		{"headroom_calculated", []string{
 			`pfcswitch_headroom_calculated_bytes{port="p1",priority="3"} 12345`,
 			`pfcswitch_headroom_calculated_bytes{port="p2",priority="all"} 23456`,
@@ -182,16 +183,21 @@ func TestLabelValues(t *testing.T) {
 	sets := map[string][]string{
 		"port":     {"p1", "p2", "p3", "p4", "p8", "p9"},
 		"priority": {"0", "1", "2", "3", "4", "5", "6", "7", "all", "unknown", "total"},
-		"trunk":    {"up", "side"}, "member": {"p1", "p2", "p9", "all"}, "to": {"uplink", "members"}, "colour": {"green", "yellow", "red"},
+		"trunk":    {"up", "side"}, "member": {"p1", "p2", "p9", "all"}, "to": {"uplink", "members"},
+		"colour":  {"green", "yellow", "red"},
 		"pool":    {"lossless", "lossy"},
 		"segment": {"private", "shared", "headroom"},
 		"outcome": outcomes, "load": {"idle", "busy", "any"}, "percentile": {"0", "50", "99", "99.9", "100"},
 		"reason": {"truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"},
-		"value":  {"eta", "delay", "plain", "measured", "peer", "received", "told", "peer_has", "target"}, "behind": {"after", "before"},
-		"part": {"wire", "reaction", "largest-frame-before-the-pause-frame", "largest-frame-that-the-peer-finishes", "measurement-frame", "k", "burst",
+		"value":  {"eta", "delay", "plain", "measured", "peer", "received", "told", "peer_has", "target"},
+		"behind": {"after", "before"},
+		"part": {"wire", "reaction", "largest-frame-before-the-pause-frame", "largest-frame-that-the-peer-finishes",
+			"measurement-frame", "k", "burst",
 			"waiting", "propagation-of-the-pause-frame", "processing", "response", "propagation-of-the-last-frame",
-			"largest-frame-before-the-pfc-frame", "pfc-frame", "cable-there-and-back", "higher-layer-delay", "eta", "delay", "send-call"},
-		"formula": {"eta", "delay", "calculated"}, "term": {"trip", "precision", "reaction"}, "of": {"trip", "idle", "busy", "reaction", "reaction-idle", "reaction-busy"},
+			"largest-frame-before-the-pfc-frame", "pfc-frame", "cable-there-and-back", "higher-layer-delay", "eta",
+			"delay", "send-call"},
+		"formula": {"eta", "delay", "calculated"}, "term": {"trip", "precision", "reaction"},
+		"of":      {"trip", "idle", "busy", "reaction", "reaction-idle", "reaction-busy"},
 		"version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}
 	for r := range dataplane.NumDropReasons {

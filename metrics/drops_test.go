@@ -55,11 +55,15 @@ func TestZerosFromTheStart(t *testing.T) {
 		mode     macctl.Mode
 		lossless []string
 	}{
-		{macctl.ModePFC, []string{`pfcswitch_lossless_drops_total{port="p1",priority="3"} 0`, `pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 0`}},
-		{macctl.ModePause, []string{`pfcswitch_lossless_drops_total{port="p1",priority="all"} 0`, `pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 0`}},
+		{macctl.ModePFC, []string{`pfcswitch_lossless_drops_total{port="p1",priority="3"} 0`,
+			`pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 0`}},
+		{macctl.ModePause,
+			[]string{`pfcswitch_lossless_drops_total{port="p1",priority="all"} 0`,
+				`pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 0`}},
 		{macctl.ModeOff, []string{`pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 0`}},
 	} {
-		got := portText(t, dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: tt.mode, Lossless: 1 << 3}})
+		got := portText(t,
+			dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: tt.mode, Lossless: 1 << 3}})
 		if got := series(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
 			t.Errorf("%v: got %q, want %q", tt.mode, got, tt.lossless)
 		}

@@ -32,8 +32,10 @@ func TestHandler(t *testing.T) {
 	if !strings.HasPrefix(contentType, "text/plain") || !strings.Contains(body, "\npfcswitch_up 1\n") {
 		t.Errorf("content type %s, want text with pfcswitch_up:\n%s", contentType, body)
 	}
-	contentType, body = get(t, h, "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
-	if !strings.HasPrefix(contentType, "application/vnd.google.protobuf") || !strings.Contains(body, "pfcswitch_pause_reaction_seconds") {
+	contentType, body = get(t, h,
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+	if !strings.HasPrefix(contentType, "application/vnd.google.protobuf") ||
+		!strings.Contains(body, "pfcswitch_pause_reaction_seconds") {
 		t.Errorf("content type %s: native histograms need protobuf", contentType)
 	}
 }
@@ -45,7 +47,8 @@ func TestHandlerServesOnlyTheSwitch(t *testing.T) {
 	}
 	_, body := get(t, h, "text/plain")
 	for line := range strings.Lines(body) {
-		if name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE "); !strings.HasPrefix(name, "pfcswitch_") {
+		if name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE "); !strings.HasPrefix(name,
+			"pfcswitch_") {
 			t.Errorf("a metric of somebody else: %s", line)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"pfcswitch/headroom"
 )
 
-// collectMeasured exports what there is to know of a port that measures its link.
+// collectMeasured exports the report of a port that measures its link.
 func collectMeasured(o *output, p *Port) {
 	r := p.Headroom
 	collectLink(o, p.Name, r)
@@ -34,12 +34,12 @@ func collectMeasured(o *output, p *Port) {
 	collectPercentiles(o, headroomReaction, &r.ReactionsIdle, p.Name, "idle")
 	collectPercentiles(o, headroomReaction, &r.ReactionsBusy, p.Name, "busy")
 	collectPercentiles(o, headroomReaction, &r.Reactions, p.Name, "any")
-	for _, told := range []struct {
+	for _, samples := range []struct {
 		of string
 		d  *headroom.Distribution
 	}{{"trip", &r.RoundTrips}, {"idle", &r.Idle}, {"busy", &r.Busy}, {"reaction", &r.Reactions},
 		{"reaction-idle", &r.ReactionsIdle}, {"reaction-busy", &r.ReactionsBusy}} {
-		o.value(headroomSamples, float64(told.d.Samples), p.Name, told.of)
+		o.value(headroomSamples, float64(samples.d.Samples), p.Name, samples.of)
 	}
 }
 
@@ -48,7 +48,7 @@ func (o *output) bits(n int64, port, value string) {
 	o.value(headroomValue, float64(headroom.Octets(n)), port, value)
 }
 
-// collectLink exports how the two ends get on.
+// collectLink exports the state between the two ends.
 func collectLink(o *output, port string, r *headroom.Report) {
 	o.value(headroomAgreed, boolValue(r.Agreed), port)
 	o.value(headroomSilent, boolValue(r.PeerSilent), port)
@@ -59,7 +59,7 @@ func collectLink(o *output, port string, r *headroom.Report) {
 	}
 }
 
-// collectFormulas exports what the port needs by calculation, with its parts.
+// collectFormulas exports the calculated headroom of the port, with its parts.
 func collectFormulas(o *output, p *Port) {
 	o.bits(p.Calculated.Eta.Bits(), p.Name, "eta")
 	o.bits(p.Calculated.Delay.Bits(), p.Name, "delay")
@@ -90,7 +90,7 @@ func collectFinding(o *output, port string, r *headroom.Report) {
 	o.value(headroomXonMeasured, float64(r.Xon), port)
 }
 
-// partName is a term as it stands in a label.
+// partName returns a term as it stands in a label.
 func partName(term string) string { return hyphens.Replace(strings.ToLower(term)) }
 
 var hyphens = strings.NewReplacer(" ", "-", ",", "")
@@ -100,10 +100,10 @@ func collectPercentiles(o *output, id familyID, d *headroom.Distribution, labels
 	if d.Samples == 0 {
 		return
 	}
-	for _, told := range []struct {
+	for _, value := range []struct {
 		percentile string
 		t          time.Duration
 	}{{"0", d.Min}, {"50", d.Median}, {"99", d.P99}, {"99.9", d.P999}, {"100", d.Max}} {
-		o.value(id, told.t.Seconds(), append(labels[:len(labels):len(labels)], told.percentile)...)
+		o.value(id, value.t.Seconds(), append(labels[:len(labels):len(labels)], value.percentile)...)
 	}
 }

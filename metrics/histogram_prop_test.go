@@ -13,7 +13,8 @@ import (
 // TestHistogramBuckets records durations and asks Prometheus' own representation, spans and deltas, where they are.
 func TestHistogramBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		durations := rapid.SliceOf(rapid.OneOf(rapid.Int64Range(-5, 10_000_000_000), rapid.Int64Range(0, 1<<20*1e9))).Draw(t, "ns")
+		durations := rapid.SliceOf(rapid.OneOf(rapid.Int64Range(-5, 10_000_000_000),
+			rapid.Int64Range(0, 1<<20*1e9))).Draw(t, "ns")
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(NewCollector(Config{Started: started, Snapshot: func(v *dataplane.Snapshot) {
 			for _, ns := range durations {
@@ -66,7 +67,8 @@ func wantRecorded(t *rapid.T, durations []int64, schema int32, zero, count uint6
 		seconds := float64(ns) / 1e9
 		total += seconds
 		for i := range buckets {
-			if math.Pow(base, float64(i-1)) < seconds*(1+1e-12) && seconds <= math.Pow(base, float64(i))*(1+1e-12) && buckets[i] > 0 {
+			if math.Pow(base, float64(i-1)) < seconds*(1+1e-12) && seconds <= math.Pow(base, float64(i))*(1+1e-12) &&
+				buckets[i] > 0 {
 				buckets[i]--
 				seconds = 0
 				break

@@ -9,7 +9,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// second is one in nanoseconds.
+// second is a second in nanoseconds.
 const second = 1e9
 
 func collectPort(o *output, p *dataplane.PortSnapshot) {
@@ -62,7 +62,8 @@ func boolValue(b bool) float64 {
 	return 0
 }
 
-// collectControl exports PAUSE and PFC. A port has the time of one of them: that of the whole link where PAUSE is on.
+// collectControl exports PAUSE and PFC. A port has the paused time of one of them: that of the whole link where PAUSE
+// is on.
 func collectControl(o *output, p *dataplane.PortSnapshot) {
 	name := p.Config.Name
 	o.value(pauseReceived, float64(p.Received.PauseFrames), name)

@@ -33,7 +33,8 @@ func TestPauseTimeByMode(t *testing.T) {
 	} {
 		p.Config.Mode = tt.mode
 		got := portText(t, p)
-		paused, held := series(t, got, "pfc_received_paused_seconds_total"), series(t, got, "pfc_sent_paused_seconds_total")
+		paused, held := series(t, got, "pfc_received_paused_seconds_total"),
+			series(t, got, "pfc_sent_paused_seconds_total")
 		if !slices.Contains(paused, tt.paused) || len(paused) != tt.priorities {
 			t.Errorf("%v: paused by peer: got %q, want %d with %s", tt.mode, paused, tt.priorities, tt.paused)
 		}

@@ -10,7 +10,7 @@ import (
 // Values of the label "priority" beside "0" to "7".
 const (
 	all     = "all"     // a port with 802.3x PAUSE has one ingress queue and one pause state for all priorities
-	unknown = "unknown" // lost before anybody read the frame
+	unknown = "unknown" // lost before the frame was read
 )
 
 // ingressLabels returns the labels of a port's lossless ingress queues.
@@ -27,8 +27,9 @@ func ingressLabels(c *dataplane.PortConfig) (labels []string) {
 }
 
 // byLabel yields the label of every priority of a port with its count, and whether it is lossless. n has a count for
-// each priority and, at dataplane.Unknown, one for frames whose priority nobody has read.
-func byLabel(c *dataplane.PortConfig, n *[dataplane.NumPriorities + 1]uint64, yield func(label string, n uint64, lossless bool)) {
+// each priority, and at dataplane.Unknown one for frames that were lost before they were read.
+func byLabel(c *dataplane.PortConfig, n *[dataplane.NumPriorities + 1]uint64,
+	yield func(label string, n uint64, lossless bool)) {
 	if c.Mode == macctl.ModePause {
 		sum := uint64(0)
 		for _, n := range n[:dataplane.NumPriorities] {
@@ -41,4 +42,26 @@ func byLabel(c *dataplane.PortConfig, n *[dataplane.NumPriorities + 1]uint64, yi
 		}
 	}
 	yield(unknown, n[dataplane.Unknown], true)
+}
+
+// collectDrops exports what a port lost. A reason has a series from its first frame on, the ring's from the start.
+// Lossless drops have a series for each lossless priority from the start, so that their 0 can be seen.
+func collectDrops(o *output, p *dataplane.PortSnapshot) {
+	c := &p.Config
+	for r := range dataplane.NumDropReasons {
+		var frames [dataplane.NumPriorities + 1]uint64
+		for prio := range frames {
+			frames[prio] = p.Counters.Drops[prio][r]
+		}
+		byLabel(c, &frames, func(label string, n uint64, _ bool) {
+			if n > 0 || r == dataplane.DropRing && label == unknown {
+				o.value(drops, float64(n), c.Name, label, r.String())
+			}
+		})
+	}
+	byLabel(c, &p.Counters.LosslessDrops, func(label string, n uint64, lossless bool) {
+		if n > 0 || lossless {
+			o.value(losslessDrops, float64(n), c.Name, label)
+		}
+	})
 }

@@ -25,8 +25,8 @@ const (
 	dashboardFile = "grafana/pfcswitch.json"
 )
 
-// program returns the path of a program of Debian's package prometheus, which CI installs; elsewhere the test is skipped where
-// there is none.
+// program returns the path of a program of Debian's package prometheus, which CI installs; elsewhere the test is
+// skipped where there is none.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -130,13 +130,16 @@ func startPrometheus(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	conf := filepath.Join(dir, "prometheus.yml")
-	yaml := fmt.Sprintf("global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}\nrule_files: [%q]\nscrape_configs:\n"+
-		"  - {job_name: pfcswitch, metrics_path: /, static_configs: [{targets: [%q]}]}\n", rules, strings.TrimPrefix(target.URL, "http://"))
+	yaml := fmt.Sprintf("global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}\n"+
+		"rule_files: [%q]\nscrape_configs:\n"+
+		"  - {job_name: pfcswitch, metrics_path: /, static_configs: [{targets: [%q]}]}\n",
+		rules, strings.TrimPrefix(target.URL, "http://"))
 	if err := os.WriteFile(conf, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	address := freeAddress(t)
-	cmd := exec.Command(path, "--config.file="+conf, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address,
+	cmd := exec.Command(path, "--config.file="+conf, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+address,
 		"--enable-feature=native-histograms", "--log.level=warn")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -202,8 +205,8 @@ func (s *server) await(expr string) {
 	s.t.Fatalf("after 20 s still nothing: %s (%v)", expr, err)
 }
 
-// The real Prometheus scrapes a switch, native histograms included, evaluates every rule, and has something for every panel of
-// the dashboard whose metrics are exported.
+// The real Prometheus scrapes a switch, native histograms included, evaluates every rule, and has something for every
+// panel of the dashboard whose metrics are exported.
 func TestPrometheus(t *testing.T) {
 	s := startPrometheus(t)
 	s.await(`rate(pfcswitch_receive_frames_total[5s]) > 0`)
@@ -243,7 +246,8 @@ func (s *server) rulesAreHealthy() {
 		}
 	}
 	n := 0
-	for deadline := time.Now().Add(20 * time.Second); n < len(alertNames(s.t)) && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); n < len(alertNames(s.t)) &&
+		time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if err := s.ask("rules", &data); err != nil {
 			s.t.Fatal(err)
 		}

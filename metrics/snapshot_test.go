@@ -59,7 +59,8 @@ func pfcPort() dataplane.PortSnapshot {
 		Counters: dataplane.Counters{
 			ReceivedFrames: 4021, ReceivedBytes: 6087794, SentFrames: 12, SentBytes: 768, Overspeed: 5,
 			RingHoldNs: 1_250_000_000, RingHoldBytes: 3028, RingFramesMax: 96,
-			QueueSent: [8]uint64{0: 4, 3: 8}, Marked: [8]uint64{3: 77}, QueueBytes: [8]int64{0: 64, 3: 1514}, QueueBytesMax: [8]int64{0: 128, 3: 98410},
+			QueueSent: [8]uint64{0: 4, 3: 8}, Marked: [8]uint64{3: 77}, QueueBytes: [8]int64{0: 64, 3: 1514},
+			QueueBytesMax: [8]int64{0: 128, 3: 98410},
 		},
 		Received: macctl.ReceiverCounters{PFCFrames: [8]uint64{3: 12, 4: 1}, PauseFrames: 2},
 		Told:     macctl.InitiatorCounters{PFCFrames: [8]uint64{3: 40}},
@@ -74,7 +75,8 @@ func pfcPort() dataplane.PortSnapshot {
 		p.Reaction.Record(ns)
 		p.Late.Record(ns / 2)
 	}
-	p.Use[3] = dataplane.Use{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4, Crowded: 5, Exceeded: 2, Tight: dataplane.Tight{Used: 7001, Room: 7000}}
+	p.Use[3] = dataplane.Use{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4, Crowded: 5, Exceeded: 2,
+		Tight: dataplane.Tight{Used: 7001, Room: 7000}}
 	p.Config.Ingress[3].Xon = 6125
 	p.Pauses.Record(1_204_000)
 	p.Holds.Record(800_000_000)
@@ -85,7 +87,8 @@ func pfcPort() dataplane.PortSnapshot {
 func pausePort() dataplane.PortSnapshot {
 	p := dataplane.PortSnapshot{
 		Index: 1, Up: true, PausedAllNs: 2_500_000_000, HeldAllNs: 1_000_000,
-		Config:   dataplane.PortConfig{Name: "p2", Speed: 100e6, Nominal: 100e6, Mode: macctl.ModePause, Lossless: 0xff},
+		Config: dataplane.PortConfig{Name: "p2", Speed: 100e6, Nominal: 100e6, Mode: macctl.ModePause,
+			Lossless: 0xff},
 		Counters: dataplane.Counters{ReceivedFrames: 7, ReceivedBytes: 448},
 		Received: macctl.ReceiverCounters{PauseFrames: 3},
 		Told:     macctl.InitiatorCounters{PauseFrames: 4},
@@ -97,7 +100,8 @@ func pausePort() dataplane.PortSnapshot {
 }
 
 func offPort() dataplane.PortSnapshot {
-	return dataplane.PortSnapshot{Index: 2, Config: dataplane.PortConfig{Name: "p3", Nominal: 10e9, Lossless: 1 << 3, TAP: true},
+	return dataplane.PortSnapshot{Index: 2,
+		Config:   dataplane.PortConfig{Name: "p3", Nominal: 10e9, Lossless: 1 << 3, TAP: true},
 		Counters: dataplane.Counters{HostDrops: 31}}
 }
 
@@ -105,9 +109,12 @@ func offPort() dataplane.PortSnapshot {
 func measured() *headroom.Report {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, K: 99}
 	found := headroom.Finding{RoundTrip: 50_000, Precision: 30, Reaction: 7000, SendLimit: 50_001, Burst: 2048}
-	return &headroom.Report{Agreed: true, PeerSilent: true, ControlDiscarded: true, ResultBits: 88_809, ResultAcked: true, Target: 88_816, Settings: headroom.Settings{Auto: true}, Finding: found, Xon: 7070, Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
-		RoundTrips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000, Max: 50_000},
-		Idle:       headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000},
+	return &headroom.Report{Agreed: true, PeerSilent: true, ControlDiscarded: true, ResultBits: 88_809,
+		ResultAcked: true, Target: 88_816, Settings: headroom.Settings{Auto: true}, Finding: found, Xon: 7070,
+		Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
+		RoundTrips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000,
+			Max: 50_000},
+		Idle: headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000},
 
 		Reactions:     headroom.Distribution{Samples: 3, Min: 100, Median: 200, P99: 300, P999: 400, Max: 500},
 		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 100, Median: 100, P99: 100, P999: 100, Max: 100},
@@ -119,13 +126,17 @@ func config() Config {
 	return Config{
 		Snapshot: sample,
 		Ports: func() []Port {
-			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111, Measurement: &headroom.Counters{Asked: 8, Ignored: [headroom.NumIgnored]uint64{headroom.IgnoredUnasked: 1}},
-				Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 50_000, Burst: 62_500}, macctl.ModePFC), Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
+			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111,
+				Measurement: &headroom.Counters{Asked: 8,
+					Ignored: [headroom.NumIgnored]uint64{headroom.IgnoredUnasked: 1}},
+				Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 50_000,
+					Burst: 62_500}, macctl.ModePFC), Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
 				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, Measurement: &headroom.Counters{}},
 				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", CalculatedHeadroom: 12345}}
 		},
 		Watchdog:      watched,
-		KernelBacklog: func() uint64 { return 11 }, MissingFrames: func() uint64 { return 12 }, SlowReaders: func() uint64 { return 13 },
-		Version: "v1.2.3", Revision: "0123abc", Started: started,
+		KernelBacklog: func() uint64 { return 11 }, MissingFrames: func() uint64 { return 12 },
+		SlowReaders: func() uint64 { return 13 },
+		Version:     "v1.2.3", Revision: "0123abc", Started: started,
 	}
 }

@@ -35,8 +35,9 @@ func collectTrunk(o *output, t *dataplane.TrunkSnapshot) {
 	}
 }
 
-// collectHolds exports whom the trunk holds: priorities of a port where PFC is on, and else all of them.
-func collectHolds(o *output, t *dataplane.TrunkSnapshot, port string, held uint8, begun [dataplane.NumPriorities]dataplane.HoldCount, pauses dataplane.HoldCount) {
+// collectHolds exports what the trunk holds at a port: priorities where PFC is on, else the whole port.
+func collectHolds(o *output, t *dataplane.TrunkSnapshot, port string, held uint8,
+	begun [dataplane.NumPriorities]dataplane.HoldCount, pauses dataplane.HoldCount) {
 	if t.Config.Flow.Mode == macctl.ModePause {
 		o.value(trunkHeld, boolValue(held != 0), t.Config.Name, port, all)
 		o.value(trunkHolds, float64(pauses.Begun), t.Config.Name, port, all)
