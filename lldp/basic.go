@@ -11,7 +11,6 @@ import (
 const (
 	ChassisMAC     = 4
 	ChassisNetwork = 5
-	ChassisIfName  = 6
 	ChassisLocal   = 7
 
 	PortMAC     = 3
@@ -75,17 +74,8 @@ type Capabilities struct {
 	Supported, Enabled uint16
 }
 
-// The bits of Capabilities.
-const (
-	CapabilityOther uint16 = 1 << iota
-	CapabilityRepeater
-	CapabilityBridge
-	CapabilityWLAN
-	CapabilityRouter
-	CapabilityTelephone
-	CapabilityDOCSIS
-	CapabilityStation
-)
+// CapabilityBridge is the bit of a bridge.
+const CapabilityBridge uint16 = 1 << 2
 
 var capabilityNames = []string{"other", "repeater", "bridge", "wlan", "router", "telephone", "docsis", "station",
 	"c-vlan", "s-vlan", "tpmr"}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 
 	"pfcswitch/dataplane"
 )
@@ -59,7 +60,7 @@ func TestGolden(t *testing.T) {
 // Ethernet counts it.
 func TestLint(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(NewCollector(config()))
+	registry.MustRegister(checkedCollector{NewCollector(config())})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func TestLint(t *testing.T) {
 // TestFamilies compares the table with what is really exported: every family, with its labels.
 func TestFamilies(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(NewCollector(config()))
+	registry.MustRegister(checkedCollector{NewCollector(config())})
 	gathered, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +169,7 @@ func TestBadPortNameFailsTheScrape(t *testing.T) {
 	c := config()
 	c.Ports = func() []Port { return []Port{{Name: "p\xff"}} }
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewCollector(c))
+	registry.MustRegister(checkedCollector{NewCollector(c)})
 	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "UTF-8") {
 		t.Errorf("error %v, want one about UTF-8", err)
 	}
@@ -211,4 +212,42 @@ func TestLabelValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A checkedCollector is a Collector for a registry, which checks each series against all others.
+type checkedCollector struct{ *Collector }
+
+// Describe implements prometheus.Collector.
+func (c checkedCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c checkedCollector) Collect(ch chan<- prometheus.Metric) {
+	o := c.collect()
+	if o.err != nil {
+		ch <- prometheus.NewInvalidMetric(descs[up], o.err)
+	}
+	for f, list := range o.series {
+		for _, m := range list {
+			ch <- constMetric{descs[f], m}
+		}
+	}
+}
+
+// A constMetric is a metric as a registry takes it.
+type constMetric struct {
+	desc *prometheus.Desc
+	m    *dto.Metric
+}
+
+// Desc implements prometheus.Metric.
+func (f constMetric) Desc() *prometheus.Desc { return f.desc }
+
+// Write implements prometheus.Metric.
+func (f constMetric) Write(out *dto.Metric) error {
+	out.Label, out.Counter, out.Gauge, out.Histogram = f.m.Label, f.m.Counter, f.m.Gauge, f.m.Histogram
+	return nil
 }

@@ -16,15 +16,11 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// A Collector gives everything at once: to Handler as a Gatherer, to a registry with other metrics as a
-// prometheus.Collector. Handler is cheap, so that scrapes do not disturb the switch: Gather makes only what is encoded.
-// A registry sends each series through a channel, checks it against all others and sorts all; the tests let one do so.
-var (
-	_ prometheus.Gatherer  = (*Collector)(nil)
-	_ prometheus.Collector = (*Collector)(nil)
-)
+var _ prometheus.Gatherer = (*Collector)(nil)
 
-// Gather implements prometheus.Gatherer: families by name, the series of each in the order of the ports.
+// Gather implements prometheus.Gatherer: families by name, the series of each in the order of the ports. Gather makes
+// only what is encoded, so that scrapes disturb the switch little. A registry would send each series through a channel,
+// check it against all others and sort all; the tests let one do so.
 func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
 	o := c.collect()
 	all := make([]*dto.MetricFamily, 0, numFamilies)
@@ -36,41 +32,6 @@ func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
 		}
 	}
 	return all, o.err
-}
-
-// Describe implements prometheus.Collector.
-func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range descs {
-		ch <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *Collector) Collect(ch chan<- prometheus.Metric) {
-	o := c.collect()
-	if o.err != nil {
-		ch <- prometheus.NewInvalidMetric(descs[up], o.err)
-	}
-	for f, list := range o.series {
-		for _, m := range list {
-			ch <- constMetric{descs[f], m}
-		}
-	}
-}
-
-// constMetric is a metric as a registry takes it.
-type constMetric struct {
-	desc *prometheus.Desc
-	m    *dto.Metric
-}
-
-// Desc implements prometheus.Metric.
-func (f constMetric) Desc() *prometheus.Desc { return f.desc }
-
-// Write implements prometheus.Metric.
-func (f constMetric) Write(out *dto.Metric) error {
-	out.Label, out.Counter, out.Gauge, out.Histogram = f.m.Label, f.m.Counter, f.m.Gauge, f.m.Histogram
-	return nil
 }
 
 var protoTypes = map[prometheus.ValueType]dto.MetricType{counter: dto.MetricType_COUNTER, gauge: dto.MetricType_GAUGE,

@@ -16,11 +16,12 @@ func TestHistogramBuckets(t *testing.T) {
 		durations := rapid.SliceOf(rapid.OneOf(rapid.Int64Range(-5, 10_000_000_000),
 			rapid.Int64Range(0, 1<<20*1e9))).Draw(t, "ns")
 		registry := prometheus.NewPedanticRegistry()
-		registry.MustRegister(NewCollector(Config{Started: started, Snapshot: func(v *dataplane.Snapshot) {
+		snapshot := func(v *dataplane.Snapshot) {
 			for _, ns := range durations {
 				v.Xoff.Record(ns)
 			}
-		}}))
+		}
+		registry.MustRegister(checkedCollector{NewCollector(Config{Started: started, Snapshot: snapshot})})
 		gathered, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)

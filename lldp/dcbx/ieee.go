@@ -41,7 +41,6 @@ type ETS struct {
 // Transmission selection algorithms.
 const (
 	SelectStrict = 0
-	SelectCBS    = 1
 	SelectETS    = 2
 )
 
@@ -113,9 +112,7 @@ type App struct {
 // Selectors.
 const (
 	SelectEtherType = 1
-	SelectTCP       = 2
 	SelectUDP       = 3
-	SelectPort      = 4 // of TCP or UDP
 	SelectDSCP      = 5
 )
 
