@@ -5,7 +5,7 @@
 //	estimator.go many samples → one finding
 //	probe.go     Probe, which measures one port: agreement, what comes in, what goes out
 //	request.go   the requests of this end (initiator), and its answers (responder)
-//	peer.go      what the peer states of itself
+//	peer.go      what the peer states of itself, and why a message is ignored
 //	result.go    what each end tells the other
 //	target.go    the headroom that should be in force: raised at once, lowered slowly
 //	stream.go    filling the link for the peer's check, where that is allowed

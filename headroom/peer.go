@@ -72,3 +72,55 @@ func (p *Probe) peerParameters() peerParameters {
 	}
 	return peerParameters{burst: 8 * p.set.Inputs.Burst}
 }
+
+// A Moment is a time at a port, in ns. Clock is by how much the real-time clock, which stamps are taken from, is ahead
+// of the switch's clock.
+type Moment struct {
+	Now   int64
+	Clock int64
+}
+
+// clocksDisagree reports whether stamps that were converted at two moments cannot be compared, since the distance of
+// the clocks has changed: the real-time clock was set, or this program stood still between reading the two clocks.
+// Linux slews both clocks alike, so slewing does not count. A change that goes unseen is below the precision of the
+// stamps.
+func (p *Probe) clocksDisagree(a, b Moment) bool {
+	return max(a.Clock-b.Clock, b.Clock-a.Clock) > int64(p.set.Precision)
+}
+
+// An Ignored says why a message was ignored.
+type Ignored uint8
+
+// The reasons.
+const (
+	IgnoredNotAgreed  Ignored = iota // the two ends have not agreed to measure
+	IgnoredUnasked                   // an answer or acknowledgement to no open request, late or for the second time
+	IgnoredAltered                   // an answer that does not fit its request
+	IgnoredBackwards                 // stamps that run backwards
+	IgnoredProportion                // values out of all proportion
+	// the real-time clock was set meanwhile, or was not read at the same moment as the other
+	IgnoredClock
+	IgnoredOld      // a result or a request for a stream older than the newest
+	IgnoredBusy     // more requests at once than are answered, or faster than streams are granted
+	IgnoredStranger // a result of a station other than the one that answers
+	NumIgnored
+)
+
+var ignoredNames = [NumIgnored]string{"not-agreed", "unasked", "altered", "backwards", "proportion", "clock", "old",
+	"busy", "stranger"}
+
+// String returns the reason as it stands in metric labels.
+func (i Ignored) String() string {
+	if i >= NumIgnored {
+		return "unknown"
+	}
+	return ignoredNames[i]
+}
+
+// saturate32 writes a value into a field of 4 octets.
+func saturate32(n int64) uint32 { return uint32(min(max(n, 0), 1<<32-1)) }
+
+// saturate reads a value of the frame, limited to 2^62.
+func saturate(n uint64) int64 { return int64(min(n, 1<<62)) }
+
+func nanoseconds(n uint32) time.Duration { return time.Duration(n) }

@@ -1,8 +1,12 @@
 package headroom
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"pfcswitch/macctl"
 )
@@ -77,4 +81,191 @@ func TestReportOfWhatWasTold(t *testing.T) {
 	if r, other := w.report(0), w.report(1); r.ResultBits != other.PeerFound || !r.ResultAcked {
 		t.Errorf("told %d bits, and the other end has heard %d: %v", r.ResultBits, other.PeerFound, r.ResultAcked)
 	}
+}
+
+// A peer that agrees late has ignored what it was asked before. The first answer may be to an ordinary frame: that is
+// no proof against a link that passes MAC Control frames.
+func TestLateAgreementProvesNothing(t *testing.T) {
+	for late := 300 * time.Millisecond; late < 1200*time.Millisecond; late += 7 * time.Millisecond {
+		w := newWire(settings(7), settings(8))
+		w.ends[0].SetAgreed(true, true, "b", w.now)
+		w.run(late)
+		w.ends[1].SetAgreed(true, true, "a", w.now)
+		for range 200 {
+			w.run(5 * time.Millisecond)
+			if w.ends[0].ControlDiscarded() {
+				t.Fatalf("swallowed, with a peer that agreed %v late", late)
+			}
+		}
+		if !w.ends[0].ControlPasses() {
+			t.Errorf("MAC Control frames do not pass, with a peer that agreed %v late", late)
+		}
+	}
+}
+
+// After a flap to a host that is silent a person is told again.
+func TestFlapIsToldAgain(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(time.Second)
+	p := w.ends[0]
+	p.SetUp(false, w.now)
+	p.SetAgreed(true, false, "", w.now)
+	p.Notes()
+	p.SetUp(true, w.now)
+	w.run(time.Minute)
+	if notes := p.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "by hand") {
+		t.Errorf("told %q, want one sentence about the headroom that is to be set by hand", notes)
+	}
+}
+
+// What was found at one speed says nothing at another.
+func TestFoundForAnotherLink(t *testing.T) {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(time.Second)
+	p := w.ends[0]
+	if p.Target() == 0 {
+		t.Fatal("nothing was found")
+	}
+	s := settings(7)
+	s.Inputs.Speed *= 10
+	p.Configure(s, w.now)
+	if got := p.Target(); got != 0 {
+		t.Errorf("at ten times the speed the headroom is still %d", got)
+	}
+	w.run(time.Second)
+	if p.Target() == 0 {
+		t.Error("nothing is found any more")
+	}
+	p.SetAgreed(true, false, "b", w.now)
+	s.Min = 8 * (p.Target() + 1000)
+	p.Configure(s, w.now)
+	if got := p.Target(); got != Octets(s.Min) {
+		t.Errorf("the headroom is %d, want the new least one, %d", got, Octets(s.Min))
+	}
+}
+
+// reconfigured is what an end is set to where something of its link is another now.
+func reconfigured(before Settings, change func(*Inputs)) Settings {
+	change(&before.Inputs)
+	before.Calculated, before.Max = Calculate(before.Inputs, macctl.ModePFC).Bits(), 0
+	return before
+}
+
+// A cable that is configured to be longer is so at once, and the samples are still those of the shorter one: until
+// there are new ones, and as long as ever after, no less is wanted than the longer one needs, also where less was about
+// to come in force.
+func TestLongerCableByConfiguration(t *testing.T) {
+	const short, long = 50 * time.Microsecond, 500 * time.Microsecond
+	for _, interval := range []time.Duration{time.Second, 100 * time.Second} {
+		for _, lowering := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, lowering %v", interval, lowering), func(t *testing.T) {
+				all := [2]Settings{settings(7), settings(8)}
+				for i := range all {
+					all[i].Interval = interval
+					all[i] = reconfigured(all[i], func(in *Inputs) { in.Delay = short })
+				}
+				w := newWire(all[0], all[1])
+				w.delay = [2]int64{int64(short), int64(short)}
+				w.agree()
+				// what was calculated is more than what is found, and stays for now
+				w.run(lowerAfter * interval * 3 / 4)
+				if !lowering {
+					w.run(2 * lowerAfter * interval)
+				}
+				p, set := w.ends[0], reconfigured(all[0], func(in *Inputs) { in.Delay = long })
+				if has := p.target.bits; lowering != (has == all[0].Calculated) || has >= set.Calculated {
+					t.Fatalf("before: %d bits", has)
+				}
+				w.delay = [2]int64{int64(long), int64(long)}
+				p.Configure(set, w.now)
+				if got := p.Reason(); got != "calculated" {
+					t.Errorf("reason %q, want that it was calculated", got)
+				}
+				needs := BitsIn(gbit, 2*long) + 2*12_336 + ControlFrameBits + 8*all[1].Inputs.Burst
+				until := w.now + lowerAfter*int64(interval)
+				for ok := true; ok; ok = w.step(until) {
+					if has := p.target.bits; has < needs || has < set.Calculated {
+						t.Fatalf("%v after it: %d bits, the link needs %d, and %d are calculated",
+							time.Duration(w.now-until)+lowerAfter*interval, has, needs, set.Calculated)
+					}
+				}
+				w.run(2 * interval)
+				if has := p.target.bits; has < needs || has >= set.Calculated {
+					t.Errorf("in the end %d bits, the link needs %d, and %d are calculated", has, needs, set.Calculated)
+				}
+			})
+		}
+	}
+}
+
+// bounds are what the target of a Probe may be, in bits, whatever its peer does: the least is what is written, or else
+// what IEEE 802.1Q asks for without a cable; the most that of all trips and what the peer's word may add, or a written
+// limit. What was in force before may be more.
+func bounds(s Settings) (least, most int64) {
+	if least = s.Min; least == 0 {
+		in := s.Inputs
+		in.Delay = 0
+		least = max(PFCDelay(in).Bits(), Eta(in).Bits()) + in.K
+	}
+	word := s.Max
+	if word == 0 {
+		word = 4 * s.Calculated
+	}
+	most = word + BitsIn(s.Inputs.Speed, max(10*time.Millisecond, 4*s.Inputs.Delay)+2*s.Precision)
+	if s.Limit > 0 {
+		most = s.Limit
+	}
+	return least, max(least, most, s.Calculated)
+}
+
+// However late a peer answers, and whatever it says of itself and of what it has found, the headroom that is wanted
+// stays within the bounds that are set.
+func TestHeadroomStaysWithinItsBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := settings(7)
+		size := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 8*s.Calculated))
+		s.Min, s.Max, s.Limit = size.Draw(t, "least"), size.Draw(t, "most"), size.Draw(t, "limit")
+		s.Inputs.Speed = rapid.SampledFrom([]int64{1e8, 1e9, 1e10, 0}).Draw(t, "speed")
+		s.Inputs.Delay = time.Duration(rapid.SampledFrom([]int64{0, 0, 1e6, 1e7}).Draw(t, "cable"))
+		least, most := bounds(s)
+		p, peer := agreed(s), [6]byte{2, 0, 0, 0, 0, 8}
+		now, sequence := int64(1_000_000_000), uint32(0)
+		duration := rapid.OneOf(rapid.Uint32Range(0, 100_000), rapid.Uint32Range(0, 1_000_000_000), rapid.Uint32())
+		for range rapid.IntRange(1, 40).Draw(t, "questions") {
+			now = max(now+1, p.nextRequest)
+			for {
+				q, ok := p.Out(Moment{Now: now})
+				if !ok {
+					break
+				}
+				if q.Operation != macctl.MeasureRequest {
+					continue
+				}
+				asked := now
+				now += int64(min(duration.Draw(t, "held back"), 990_000_000))
+				a := q
+				a.Operation, a.Peer = macctl.MeasureAnswer, peer
+				a.Area = [2]uint64{5, 5 + uint64(min(int64(duration.Draw(t, "turn-around")), now-asked))}
+				a.Reaction, a.Precision = min(duration.Draw(t, "reaction"), 1e9),
+					min(duration.Draw(t, "precision"), 1e6)
+				a.SendLimit, a.Burst = rapid.Uint32().Draw(t, "send limit"), rapid.Uint32().Draw(t, "burst")
+				p.Receive(a, now, Moment{Now: now})
+				if sequence++; rapid.Bool().Draw(t, "a result") {
+					r := result(peer, 3, sequence, rapid.Uint64().Draw(t, "found"))
+					r.Burst = a.Burst
+					p.Receive(r, now, Moment{Now: now})
+				}
+				break
+			}
+			if got := p.target.bits; got != 0 && (got < least || got > most) {
+				t.Fatalf("wanted are %d bits: the least is %d, the most %d, and %d were in force", got, least, most,
+					s.Calculated)
+			}
+		}
+		if r := p.Report(now); p.estimate.Settled() && (r.Target == 0 || r.RoundTrips.Max > p.longestRoundTrip()) {
+			t.Fatalf("settled, and %d is wanted; trips %+v", r.Target, r.RoundTrips)
+		}
+	})
 }
