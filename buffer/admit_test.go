@@ -154,7 +154,7 @@ func TestAdmitStatic(t *testing.T) {
 	wantSound(t, m, w)
 }
 
-// A frame that is forgotten and remembered has been counted; one that is dropped then waits no more.
+// A frame whose wait is cancelled and restored is counted once. A dropped frame waits no more.
 func TestRememberedFrameIsCountedOnce(t *testing.T) {
 	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Headroom: 100})
 	mustAdmit(t, m, 0, pgA, 500, Accept)
@@ -189,7 +189,7 @@ func TestRememberedFrameIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A queue that is OFF is told so once, and a waiting frame is counted once, however often it is offered again.
+// An OFF queue calls Hold once, and a waiting frame is counted once, however often it is offered.
 func TestHoldOncePerTurn(t *testing.T) {
 	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Headroom: 100})
 	mustAdmit(t, m, 0, pgA, 500, Accept)

@@ -53,7 +53,7 @@ func (x *machine) apply(t *rapid.T) {
 	x.settle(t, before, c, ports, x.m.Apply(c, ports))
 }
 
-// settle judges the outcome of a change: in force, or nothing has changed for a reason that is true.
+// settle judges the outcome of a change: it is in force, or nothing has changed and the reason is true.
 func (x *machine) settle(t *rapid.T, before Snapshot, c Config, ports map[int]PortConfig, err error) {
 	t.Helper()
 	switch fits := refFits(c, ports); {

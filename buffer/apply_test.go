@@ -21,7 +21,7 @@ func setQueue(t *testing.T, m *Manager, port int, c QueueConfig, want error) {
 	}
 }
 
-// state returns everything that is to be seen.
+// state returns the whole visible state.
 func state(m *Manager) Snapshot {
 	var s Snapshot
 	m.Snapshot(&s)
@@ -51,7 +51,7 @@ func TestRaiseHeadroomWaits(t *testing.T) {
 	wantSound(t, m, w)
 }
 
-// Lowering waits until what is in the headroom fits.
+// Lowering waits until the bytes in the headroom fit.
 func TestLowerHeadroomWaits(t *testing.T) {
 	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300}, QueueConfig{Alpha: MaxAlpha})
 	mustAdmit(t, m, 1, pgA, 1000, Accept)
@@ -72,7 +72,7 @@ func TestLowerHeadroomWaits(t *testing.T) {
 	wantEmpty(t, m, w)
 }
 
-// A headroom that can never fit is refused for good, by name and number; the old one stays.
+// A headroom that can never fit is refused by name and number, and the old one stays.
 func TestHeadroomNeverFits(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300}, QueueConfig{Headroom: 300})
 	err := m.setQueue(0, pgA, QueueConfig{Headroom: 1000}) // leaves 300, two queues need 400
@@ -113,8 +113,8 @@ func TestChangeResumes(t *testing.T) {
 	wantOff(t, m, w, 0, pgA, false)
 }
 
-// A port goes while frames are charged to it, in all three segments. They leave later, and even after the port has
-// come back they are given back once, to the right queue.
+// A port is removed while frames are charged to it, in all three segments. Each frame is released once, from the right
+// queue, even after the port has come back.
 func TestRemovePort(t *testing.T) {
 	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Private: 200, Headroom: 300},
 		QueueConfig{Alpha: MaxAlpha})
@@ -250,8 +250,8 @@ func TestApplyIsAtomic(t *testing.T) {
 	}
 }
 
-// A pool can shrink under load: the lossless one when it is empty enough, the lossy one at once, dropping until it
-// fits.
+// A pool can shrink under load: the lossless pool when it is empty enough, the lossy pool at once, with drops until its
+// bytes fit.
 func TestShrinkPools(t *testing.T) {
 	c := Config{Lossy: PoolConfig{Size: 2000}}
 	m, w := newTable(t, 1000, c, QueueConfig{Headroom: 300})
@@ -284,7 +284,7 @@ func TestShrinkPools(t *testing.T) {
 	wantEmpty(t, m, w)
 }
 
-// A policy or ring hold that changes is in force from the next frame on.
+// A new policy or ring hold is in force from the next frame on.
 func TestChangePolicy(t *testing.T) {
 	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Xoff: 800})
 	mustAdmit(t, m, 0, pgA, 500, Accept)

@@ -274,7 +274,7 @@ func (x *machine) sound(t *rapid.T) {
 	}
 }
 
-// drain lets every frame leave; then nothing is held and every queue is ON.
+// drain lets every frame leave. Then nothing is held and every queue is ON.
 func (x *machine) drain(t *rapid.T) {
 	for port := range machinePorts {
 		x.depart(t, port, len(x.lossless))

@@ -32,7 +32,7 @@ func TestDynamicThresholdExact(t *testing.T) {
 	})
 }
 
-// For any α T is within a byte of the real product, and never falls when the free part of the segment grows.
+// For any α, T is within a byte of the real product, and never falls when the free part of the segment grows.
 func TestDynamicThresholdMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := QueueConfig{Alpha: rapid.Float64Range(MinAlpha, MaxAlpha).Draw(t, "alpha")}
@@ -75,7 +75,7 @@ func TestThresholdLimits(t *testing.T) {
 	}
 }
 
-// A policy of somebody else's: it sees who asks, and its own state.
+// fairByCount is a policy from outside of the package: it uses the queue's identity and a state of its own.
 type fairByCount struct{ congested map[QueueID]bool }
 
 func (f fairByCount) Limit(id QueueID, c QueueConfig, free int64) int64 {

@@ -8,15 +8,15 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A peer sends to one ingress queue. After XOFF at most η bytes, in cells, still arrive, counted from the frame
-// whose arrival turned the queue OFF; that is what a headroom promises to take.
+// A peer sends to one ingress queue. After XOFF at most η bytes, in cells, still arrive, counted from the frame that
+// turned the queue OFF. A headroom promises to hold them.
 type peer struct {
 	headroom int64
 	late     int64 // bytes arrived since the queue turned OFF, or since just before
 	off      bool
 }
 
-// A fabric is peers around one Manager; it is the Manager's flow controller.
+// A fabric has peers around one Manager, and is the Manager's flow controller.
 type fabric struct {
 	*wire
 	peers map[QueueID]*peer
@@ -86,8 +86,7 @@ func drawFrame(t *rapid.T, ports map[int]PortConfig) frame {
 	return f
 }
 
-// With peers that keep what they promise nothing is dropped and nothing waits, whatever the order of arrivals,
-// departures and changes of configuration.
+// Peers that obey XOFF lose nothing and never wait, in any order of arrivals, departures and changes of configuration.
 func TestObedientPeersLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, f, ports := newFabric(t, rapid.Bool().Draw(t, "ring hold"))
@@ -143,7 +142,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 	})
 }
 
-// reconfigure changes all of a queue but its headroom, on which what is on its way counts.
+// reconfigure changes all of a queue but its headroom, on which bytes under way count.
 func reconfigure(t *rapid.T, m *Manager, ports map[int]PortConfig) {
 	fr := drawFrame(t, ports)
 	pc := ports[fr.port]
@@ -156,7 +155,7 @@ func reconfigure(t *rapid.T, m *Manager, ports map[int]PortConfig) {
 	}
 }
 
-// Peers that never stop lose nothing either as long as their frames may wait in the ring: every frame gets in, in its
+// Peers that never stop lose nothing either, as long as their frames may wait in the ring. Every frame gets in, in its
 // port's order, and the buffer is empty in the end.
 func TestRingHoldLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

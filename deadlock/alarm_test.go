@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What must never be taken for a deadlock, with the fastest and with the usual settings, and by SONiC's rules.
+// These queues must never count as deadlocked, with the fastest and the usual settings, and by SONiC's rules.
 func TestNoFalseAlarm(t *testing.T) {
 	fast := patent()
 	fast.Period = Periods[1]

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A queue that is blocked for good is detected after count looks, not earlier; it recovers after its time.
+// A queue that is blocked for good is detected after Count polls, not earlier. It recovers after its time.
 func TestDetectionAndRecovery(t *testing.T) {
 	for _, period := range Periods {
 		for count := LeastCount; count <= MostCount; count++ {
@@ -44,7 +44,7 @@ func TestDetectionAndRecovery(t *testing.T) {
 	}
 }
 
-// Each of the three conditions, taken away alone at one look in each count, keeps the queue from being detected.
+// The queue is not detected while one of the three conditions is missing at one poll in each count.
 func TestEachConditionAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -76,7 +76,7 @@ func TestEachConditionAlone(t *testing.T) {
 	}
 }
 
-// judge on its own, the conditions at their borders.
+// TestJudge tries judge with its conditions at their borders.
 func TestJudge(t *testing.T) {
 	q := &queue{port: &port{config: patent()}, last: sample{sent: 7, paused: 1000}}
 	elapsed := 100 * ms
@@ -103,7 +103,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Looks that are late by less than a period do not add up.
+// Polls that are late by less than a period do not add up.
 func TestLateLooksDoNotAddUp(t *testing.T) {
 	c := patent()
 	c.Count = 15
@@ -117,8 +117,7 @@ func TestLateLooksDoNotAddUp(t *testing.T) {
 	}
 }
 
-// A look that is late, and finds a queue that sent, does not shorten the time for which it has to be blocked
-// afterwards.
+// A late poll that finds a queue which sent does not shorten the detection time after it.
 func TestLateLookIsNoHeadStart(t *testing.T) {
 	r, q := watchOne(t, patent())
 	r.block(q)
@@ -135,7 +134,7 @@ func TestLateLookIsNoHeadStart(t *testing.T) {
 	}
 }
 
-// Nothing is looked at, and no time is asked for, while no queue is stuck.
+// No poll is due while no queue is stuck.
 func TestIdlePaysNothing(t *testing.T) {
 	r, q := watchOne(t, patent())
 	r.hold(q, 5)

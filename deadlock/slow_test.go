@@ -14,8 +14,8 @@ func recurring() Config {
 	return c
 }
 
-// A deadlock that keeps coming back: the first period stores the baseline, the end of the second switches PFC off for
-// the queue, that of the third on again.
+// A deadlock keeps coming back. The first period stores the baseline, the end of the second switches PFC off for the
+// queue, and that of the third switches PFC on again.
 func TestRecurringDeadlock(t *testing.T) {
 	r, q := watchOne(t, recurring())
 	begun := r.now
@@ -47,7 +47,7 @@ func TestRecurringDeadlock(t *testing.T) {
 	}
 }
 
-// As many detections as the threshold are allowed, one more is not; they count within one period.
+// Detections up to the threshold are allowed, one more is not. They count within one period.
 func TestThreshold(t *testing.T) {
 	for detections, want := range map[int]bool{5: false, 6: true} {
 		r, q := watchOne(t, recurring())
@@ -130,7 +130,8 @@ func TestThresholdIsOfOnePeer(t *testing.T) {
 	}
 }
 
-// A storm that the end of a slow period meets is over and counted; what leaves while PFC is off, none let out.
+// A storm ends and is counted when the end of a slow period closes its queue. Frames that leave while PFC is off belong
+// to no storm.
 func TestClosedInAStorm(t *testing.T) {
 	for name, reopen := range map[string]func(r *rig, q *fakeQueue){
 		"the next period": func(r *rig, _ *fakeQueue) { r.run(9_000 * ms) },
@@ -167,7 +168,7 @@ func TestClosedInAStorm(t *testing.T) {
 	}
 }
 
-// Other settings of slow detection begin it anew: a period without judgement, and then one with.
+// Other settings of slow detection begin it anew: a period with only a baseline, and then one that is judged.
 func TestSlowSettingsBeginAnew(t *testing.T) {
 	for _, quiet := range []int64{0, 10_000 * ms} {
 		r, q := watchOne(t, recurring())
@@ -191,7 +192,7 @@ func TestSlowSettingsBeginAnew(t *testing.T) {
 	}
 }
 
-// A queue that is closed is not left so by a flap, a change of settings, or the end of slow detection.
+// A flap, a change of settings and the end of slow detection each open a closed queue.
 func TestClosedIsNoTrap(t *testing.T) {
 	for name, do := range map[string]func(t *testing.T, r *rig, q *fakeQueue){
 		"flap":         func(_ *testing.T, r *rig, q *fakeQueue) { r.flap(q) },

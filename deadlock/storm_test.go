@@ -65,7 +65,7 @@ func TestLastingDeadlock(t *testing.T) {
 	}
 }
 
-// Whatever the action is changed to in the middle of a storm is in force at once, and the storm ends in time.
+// A change of the action in the middle of a storm comes in force at once, and the storm ends in time.
 func TestChangeOfActionInAStorm(t *testing.T) {
 	orders := map[Action]Order{Alert: Obey, Forward: Ignore, Drop: Discard}
 	for from := range orders {
@@ -91,7 +91,7 @@ func TestChangeOfActionInAStorm(t *testing.T) {
 	}
 }
 
-// Other settings that change in a storm, or before.
+// TestChangeOfSettings changes other settings in a storm, and before.
 func TestChangeOfSettings(t *testing.T) {
 	r, q := watchOne(t, patent())
 	r.block(q)
@@ -125,7 +125,7 @@ func TestChangeOfSettings(t *testing.T) {
 	r.event(t, Detected, 2)
 }
 
-// A link that flaps ends the storm, also where it is up again at once; the next peer is obeyed.
+// A link that flaps ends the storm, also where it is up again at once. The next peer is obeyed.
 func TestFlapInAStorm(t *testing.T) {
 	for _, c := range []Config{patent(), sonic()} {
 		r, q := watchOne(t, c)
@@ -147,7 +147,7 @@ func TestFlapInAStorm(t *testing.T) {
 	}
 }
 
-// SONiC's restoration: the peer has to be quiet, and a pause that would still run is not quiet.
+// SONiC's restoration needs a quiet peer, and a pause that would still run is not quiet.
 func TestQuiet(t *testing.T) {
 	r, q := watchOne(t, sonic())
 	r.block(q)
@@ -174,8 +174,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// Under alert the peer is obeyed all the time: the storm is over once the queue is not blocked any more, though the
-// peer goes on to throttle it.
+// Under alert the peer is always obeyed. The storm is over once the queue is not blocked, though the peer still
+// throttles it.
 func TestQuietUnderAlert(t *testing.T) {
 	c := sonic()
 	c.Action = Alert
@@ -201,7 +201,7 @@ func TestQuietUnderAlert(t *testing.T) {
 	}
 }
 
-// A switch that was stopped has not read what the peer said: that is no quiet time, whether or not it was quiet before.
+// A switch that was stopped has not read what the peer sent, so that time is not quiet, whatever came before.
 func TestQuietIsNotAStop(t *testing.T) {
 	for _, before := range []int64{0, 200 * ms} {
 		r, q := watchOne(t, sonic())
@@ -217,7 +217,7 @@ func TestQuietIsNotAStop(t *testing.T) {
 	}
 }
 
-// A port that goes takes its counters with it; what the storm let out until then is not forgotten.
+// A removed port takes its counters with it. The frames of the storm until then are kept.
 func TestSave(t *testing.T) {
 	c := patent()
 	c.Action = Drop
@@ -235,7 +235,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// After restoration a pause that was ignored and would still run is obeyed, so that a peer in need is not run over.
+// After restoration, an ignored pause that would still run is obeyed.
 func TestRecoveryObeysTheStandingPause(t *testing.T) {
 	r, q := watchOne(t, patent())
 	r.hold(q, 5)
@@ -262,8 +262,8 @@ func TestPausePort(t *testing.T) {
 	}
 }
 
-// pauseSwitch is a switch on which All and the priorities are the same frames, and remembers what was said of priority
-// 3 last.
+// pauseSwitch is a switch on which All and the priorities have the same frames. It remembers the last call for priority
+// 3.
 type pauseSwitch struct{ await, obey bool }
 
 func (o *pauseSwitch) Read(int, uint8, int64, *QueueState) {}
@@ -280,7 +280,7 @@ func (o *pauseSwitch) Order(_ int, queue uint8, order Order, _ int64) {
 	}
 }
 
-// To stop watching one of All and the priorities does not stop the other.
+// All and the priorities are watched apart: the end of one watch does not end the other.
 func TestChangeOfMode(t *testing.T) {
 	o := &pauseSwitch{}
 	w := New(o)
@@ -294,7 +294,7 @@ func TestChangeOfMode(t *testing.T) {
 	}
 }
 
-// Counts go on where a port of the same name comes back, and a port that goes leaves no look behind.
+// Counts go on where a port of the same name comes back. A removed port leaves no poll behind.
 func TestRemovedPort(t *testing.T) {
 	r, q := watchOne(t, patent())
 	r.block(q)

@@ -42,9 +42,9 @@ func (h *history) pass(d int64) {
 	}
 }
 
-// Whatever happens to a queue, with looks that are late and a switch that is stopped: only a queue that was blocked for
-// the whole detection time is detected; one that was, and a period more, is where looks are on time; and when all is
-// over nothing is left in force.
+// Polls are late and the switch is stopped at times. Only a queue that was blocked for the whole detection time is
+// detected. With polls on time, a queue that was blocked for a period more is always detected. Nothing is left in force
+// at the end.
 func TestDetectionAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := patent()

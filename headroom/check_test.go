@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A checked is a port under a check in virtual time, and its peer: a stream of a frame each 12 µs that ends a while
-// after the hold begins, and begins a while after it ends.
+// A checked is a port under a check in virtual time, with its peer. The peer streams a frame each 12 µs, stops some
+// time after the hold begins, and goes on some time after the hold ends.
 type checked struct {
 	now      int64
 	look     CheckInput
@@ -34,7 +34,7 @@ func newChecked() *checked {
 		answers: func(int) (time.Duration, bool) { return MaxStream, true }}
 }
 
-// run drives a check until it is done, one look each half millisecond.
+// run drives a check until it is done, one step each half millisecond.
 func (w *checked) run(t *testing.T, c *Check) {
 	t.Helper()
 	for n := range 1_000_000 {
@@ -77,7 +77,7 @@ func (w *checked) run(t *testing.T, c *Check) {
 	t.Fatal("the check does not end")
 }
 
-// arrive lets a time pass.
+// arrive advances the time and lets frames arrive.
 func (w *checked) arrive(d int64) {
 	for end := w.now + d; w.now < end; w.now += 12_000 {
 		if w.held && !w.look.XoffSent && w.now >= w.heldAt {
@@ -101,7 +101,7 @@ func checkSettings(xoffs int) CheckSettings {
 		RoundTrip: 40 * time.Microsecond}
 }
 
-// What came after each XOFF is counted, whatever it is, and nothing else.
+// All octets after each XOFF are counted, and nothing else.
 func TestCheckCounts(t *testing.T) {
 	w := newChecked()
 	w.late = func(xoff int) int64 { return int64(xoff) * 30_000 }
@@ -124,7 +124,7 @@ func TestCheckCounts(t *testing.T) {
 	}
 }
 
-// A stream that is granted for a second is asked for again before it ends, and goes on.
+// A stream that is granted for a second is requested again before it ends.
 func TestCheckRenewsTheStream(t *testing.T) {
 	w := newChecked()
 	c := NewCheck(checkSettings(1000))
@@ -137,7 +137,7 @@ func TestCheckRenewsTheStream(t *testing.T) {
 	}
 }
 
-// Answers that get lost are asked for again, five times in all.
+// A request whose answer is lost is repeated, five times in all.
 func TestCheckAsksAgain(t *testing.T) {
 	for _, tt := range []struct {
 		lost int
@@ -196,7 +196,7 @@ func TestCheckOfAPeerThatRefuses(t *testing.T) {
 	}
 }
 
-// A peer that does not stop is counted as one, and the check ends.
+// A peer that does not stop counts as unstopped, and the check ends.
 func TestCheckOfAPeerThatGoesOn(t *testing.T) {
 	w := newChecked()
 	w.late = func(int) int64 { return 1e15 }
@@ -207,7 +207,7 @@ func TestCheckOfAPeerThatGoesOn(t *testing.T) {
 	}
 }
 
-// A checking end that stands still while the last frames come does not take the peer for one that goes on.
+// A machine that stands still while the last frames come does not count its peer as unstopped.
 func TestCheckOfAMachineThatStandsStill(t *testing.T) {
 	w := newChecked()
 	w.late = func(int) int64 { return 3_000_000 }
@@ -224,7 +224,7 @@ func TestCheckOfAMachineThatStandsStill(t *testing.T) {
 	}
 }
 
-// However many are wanted, a check is bounded.
+// A check has a largest number of XOFFs.
 func TestCheckIsBounded(t *testing.T) {
 	for given, want := range map[int]int{-1: 1, 0: 1, MaxXoffs: MaxXoffs, 1 << 40: MaxXoffs} {
 		if c := NewCheck(CheckSettings{Xoffs: given}); c.set.Xoffs != want {
@@ -233,7 +233,7 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 }
 
-// XOFF is sent into a link that is full: while the peer stands still, the check waits.
+// XOFF needs a full link: while the peer stands still, the check waits.
 func TestCheckWaitsForAFullLink(t *testing.T) {
 	w := newChecked()
 	w.standStill = func(look int) bool { return look%40 > 10 } // for 15 ms each time

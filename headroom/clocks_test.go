@@ -9,8 +9,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A kernel stamp that was converted by clocks that disagree with those of the question is passed over: the trip is
-// longer then.
+// A kernel stamp is ignored if the distance of the clocks has changed since the request. The round trip is longer then.
 func TestDoubtfulStamp(t *testing.T) {
 	p, q, now := asking(t, 0)
 	p.Stamped(q.Session, q.Sequence, now+10_000, Moment{Now: now + 20_000, Clock: -31})
@@ -21,7 +20,7 @@ func TestDoubtfulStamp(t *testing.T) {
 	}
 }
 
-// A request whose stamp was converted by clocks that disagree with those of the message before is not answered.
+// A request is not answered if the distance of the clocks has changed since the message before.
 func TestDoubtfulRequest(t *testing.T) {
 	p := agreed(settings(7))
 	ask := func(sequence uint32, at Moment) {
@@ -38,8 +37,7 @@ func TestDoubtfulRequest(t *testing.T) {
 	}
 }
 
-// Nor is any other that came before the clocks were seen to disagree, in the same batch of frames or with one that is
-// looked at later.
+// Requests that came before such a change was seen are not answered either: in the same batch, or looked at later.
 func TestDoubtfulRequests(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -87,8 +85,8 @@ func TestDoubtfulRequests(t *testing.T) {
 	}
 }
 
-// A clocked end converts stamps of its real-time clock, as the data plane does. That clock is set now and then, and
-// this program may stand still between reading it and the other one: then stamps come out too late.
+// A clocked end converts stamps of its real-time clock, as the data plane does. That clock is set now and then. The
+// program may also stand still between reading its two clocks, and then stamps come out too late.
 type clocked struct {
 	probe *Probe
 	real  int64 // what the real-time clock is ahead
@@ -105,7 +103,7 @@ func (c *clocked) moment(t *rapid.T, now int64) Moment {
 	return Moment{Now: now, Clock: c.real - gap}
 }
 
-// passTime lets some time pass, in which the clock may be set.
+// passTime lets time pass, in which the clock may be set.
 func (c *clocked) passTime(t *rapid.T, now *int64, most int64) {
 	*now += rapid.Int64Range(0, most).Draw(t, "ns")
 	if !c.set {
@@ -115,11 +113,11 @@ func (c *clocked) passTime(t *rapid.T, now *int64, most int64) {
 	}
 }
 
-// convert is what the data plane makes of a stamp at a moment.
+// convert converts a stamp at a moment, as the data plane does.
 func convert(stamp int64, at Moment) int64 { return stamp - at.Clock }
 
-// However clocks are set and read, the headroom is no smaller than the link: twice the precision that is stated makes
-// up for all that stamps are wrong by.
+// However clocks are set and read, the headroom is no smaller than the link: twice the stated precision covers all
+// errors of stamps.
 func TestPrecisionIsTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := settings(7)

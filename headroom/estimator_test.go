@@ -152,7 +152,7 @@ func TestEstimatorTurn(t *testing.T) {
 	}
 }
 
-// Late samples never make the trip shorter than the link is.
+// Late samples never make the round trip shorter than that of the link.
 func TestEstimatorIsNeverBelowTheLink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		link := time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "link"))
@@ -166,8 +166,8 @@ func TestEstimatorIsNeverBelowTheLink(t *testing.T) {
 	})
 }
 
-// On a link that stays as it is the trip is the shortest of all, whatever delays the others, where one in settleSamples
-// meets no delay.
+// On a link that does not change, the round trip is the shortest of all samples, where one in settleSamples meets no
+// delay.
 func TestEstimatorFindsTheShortestTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		link := time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "link"))
@@ -184,7 +184,7 @@ func TestEstimatorFindsTheShortestTrip(t *testing.T) {
 	})
 }
 
-// The resume threshold covers what the peer could have sent while it reacts, and while its first frame is on the way.
+// The resume threshold covers what the peer could have sent in its reaction and until its first frame arrives.
 func TestMeasuredXon(t *testing.T) {
 	in := Inputs{Speed: 1e9, MaxFrame: 1514}
 	for _, tt := range []struct {
@@ -204,7 +204,7 @@ func TestMeasuredXon(t *testing.T) {
 	}
 }
 
-// What is configured as cable has no part in what is measured.
+// The configured cable has no part in the measured headroom.
 func TestMeasureKnowsNoCable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInputs(t)

@@ -37,9 +37,8 @@ func TestCalculateIsMonotonic(t *testing.T) {
 	})
 }
 
-// The headroom holds what a peer sends that is as late as every limit allows: the frame that our
-// pause frame waits for, the response time, the frame and the send call that it had begun, its
-// shaper's burst, and a cable full in both directions.
+// The headroom holds what the slowest legal peer sends: the frame that our pause frame waits for, the response time,
+// the frame and the send call that it had begun, its shaper's burst, and a cable full in both directions.
 func TestCalculateCoversTheSlowestLegalPeer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInputs(t)

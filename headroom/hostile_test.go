@@ -19,13 +19,13 @@ func agreed(s Settings) *Probe {
 	return p
 }
 
-// result is one as a peer tells it.
+// result returns a result message.
 func result(from [6]byte, session uint16, sequence uint32, bits uint64) macctl.MeasurementFrame {
 	return macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: session,
 		Sequence: sequence, Area: [2]uint64{bits, 0}}, Peer: from, Group: true}
 }
 
-// The calculated headroom is in force at first: nothing that the peer says lowers it, and own samples not at once.
+// The calculated headroom is in force at first. The peer never lowers it, and own samples do not lower it at once.
 func TestTheFirstValueDoesNotLower(t *testing.T) {
 	p := agreed(settings(7))
 	p.Receive(result(stranger, 1, 1, 1000), 2, Moment{Now: 2})
@@ -55,7 +55,7 @@ func TestTheFirstValueDoesNotLower(t *testing.T) {
 	}
 }
 
-// Intervals in which the link was down are none in which less was enough.
+// Intervals in which the link was down do not count towards lowering.
 func TestAFlapDoesNotLower(t *testing.T) {
 	a, b := settings(7), settings(8)
 	a.Inputs.Burst, b.Inputs.Burst = 0, 0
@@ -75,7 +75,7 @@ func TestAFlapDoesNotLower(t *testing.T) {
 	}
 }
 
-// A request that comes back as it was says nothing of the peer: its burst is that of this end until a result says more.
+// A request that is sent back states nothing of the peer. Its burst is that of this end until a result states one.
 func TestLoopbackBeforeAResult(t *testing.T) {
 	a := settings(7)
 	a.Flags = macctl.MeasureTwoStamps | macctl.MeasureLoopback
@@ -93,7 +93,7 @@ func TestLoopbackBeforeAResult(t *testing.T) {
 	}
 }
 
-// Only who answers is believed.
+// Only results of the station that answers count.
 func TestResultOfAStranger(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
@@ -121,7 +121,7 @@ func TestResultOfAStranger(t *testing.T) {
 	}
 }
 
-// Who forges the peer's address too is believed for some minutes; then the peer is again.
+// A forged result with the peer's address counts for some minutes. Then the peer's own result counts again.
 func TestForgedResultIsForgotten(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
@@ -142,7 +142,7 @@ func TestForgedResultIsForgotten(t *testing.T) {
 	}
 }
 
-// What the peer goes on telling is not forgotten.
+// A result that the peer repeats does not expire.
 func TestResultsAreRepeated(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
@@ -154,8 +154,8 @@ func TestResultsAreRepeated(t *testing.T) {
 	}
 }
 
-// 100 km of cable that nobody has written down fit, whatever the speed and however small the burst, and with a peer
-// that answers late, with four stamps and with two.
+// 100 km of cable that is not configured fit, at every speed, with a small burst, with a peer that answers late, and
+// with four stamps and two.
 func TestBoundLeavesRoom(t *testing.T) {
 	for _, speed := range []int64{0, 1e8, 1e9, 1e10} {
 		for _, burst := range []int64{4096, DefaultBurst(speed, tagged)} {
@@ -182,8 +182,8 @@ func TestBoundLeavesRoom(t *testing.T) {
 	}
 }
 
-// Only what rests on the peer's word is bounded by the calculated headroom: its reaction where it states no send limit,
-// its burst, the precision of its clock, and what it has found.
+// The calculated headroom bounds only what rests on the peer's word: its reaction without a send limit, its burst, the
+// precision of its clock, and its result.
 func TestThePeersWordIsBounded(t *testing.T) {
 	for name, lie := range map[string]func(a *macctl.MeasurementFrame){
 		"reaction":  func(a *macctl.MeasurementFrame) { a.Reaction, a.SendLimit = 1e9, 0 },
@@ -210,8 +210,7 @@ func TestThePeersWordIsBounded(t *testing.T) {
 	}
 }
 
-// A peer that lies for less, with no time on the way, a send limit of a bit and no burst, gets no less than IEEE 802.1Q
-// asks for.
+// A peer that claims no round trip, a send limit of a bit and no burst gets no less than IEEE 802.1Q asks for.
 func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 	for speed, want := range map[int64]int64{ // bits
 		1e8:  2*12_336 + 672 + 512,
@@ -244,7 +243,7 @@ func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 	}
 }
 
-// A send limit that no frame fits takes nothing away.
+// A send limit below a frame lowers nothing.
 func TestSendLimitOfABit(t *testing.T) {
 	p, q, now := asking(t, 0)
 	for range settleSamples {
@@ -263,7 +262,7 @@ func TestSendLimitOfABit(t *testing.T) {
 	}
 }
 
-// What counts is the worst of the newest claims, and not of all that ever were.
+// The worst of the newest claims counts. Older claims do not.
 func TestClaimWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var w parameterWindow
@@ -294,7 +293,7 @@ func TestClaimWindow(t *testing.T) {
 	})
 }
 
-// A neighbour with another name is measured on, and nobody is told.
+// A neighbour with a new name is still measured, without a note.
 func TestRename(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()

@@ -53,7 +53,7 @@ func (w *wire) agree() {
 
 func (w *wire) moment(end int) Moment { return Moment{w.now, w.clock[end]} }
 
-// step goes to the next thing that happens, no further than until.
+// step goes to the next event, but not beyond until.
 func (w *wire) step(until int64) bool {
 	next := int64(math.MaxInt64)
 	for _, f := range w.flying {
@@ -157,8 +157,7 @@ func TestPairMeasures(t *testing.T) {
 	}
 }
 
-// Both ends know after the exchange what the link needs, though only one measures well: the other's answers never
-// arrive.
+// After the exchange both ends know the need of the link, though only one measures: the answers to the other are lost.
 func TestPairTellsWhatItFound(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.lose = func(from int, p macctl.MeasurementFrame) bool {
@@ -182,8 +181,8 @@ func TestPairTellsWhatItFound(t *testing.T) {
 	}
 }
 
-// How late an end reacts to pause frames reaches the headroom of the other one with its next answer; where the answer
-// is the request itself, with its result.
+// An end's reaction to pause frames reaches the headroom of its peer with the next answer. Where requests are sent
+// back, it comes with the result.
 func TestReactionReachesThePeer(t *testing.T) {
 	for name, flags := range map[string]uint8{"answers": 0,
 		"loopback": macctl.MeasureTwoStamps | macctl.MeasureLoopback} {
@@ -228,8 +227,8 @@ func TestPairDoublesWithTheDelay(t *testing.T) {
 	}
 }
 
-// A link that grows by a tenth of the headroom's time in every interval is followed within the interval: there is room
-// for the peer's burst beside what the cable needs then.
+// A link that grows by a tenth of the headroom's time in each interval is followed within the interval. The peer's
+// burst leaves room for the longer cable meanwhile.
 func TestPairFollowsAGrowingDelay(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.delay = [2]int64{500_000, 500_000}
@@ -247,7 +246,7 @@ func TestPairFollowsAGrowingDelay(t *testing.T) {
 	}
 }
 
-// Less is in force only after less has been enough for long.
+// A smaller headroom comes in force only after it has been enough for long.
 func TestPairLowersSlowly(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.delay = [2]int64{500_000, 500_000}

@@ -33,8 +33,8 @@ func answerAll(p *Probe, now int64, requests int, spoil func(a *macctl.Measureme
 	return fallback, now
 }
 
-// A peer all of whose answers are ignored is not silent: it is not asked by ordinary frames, and a person is told once
-// what it is.
+// A peer whose answers are all ignored is not silent: no fallback requests follow, and one note says why the answers
+// are ignored.
 func TestAnswersThatAreRefusedAreNoSilence(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -63,7 +63,7 @@ func TestAnswersThatAreRefusedAreNoSilence(t *testing.T) {
 	}
 }
 
-// Answers to no open question, and altered ones, do not hide that a peer is dead.
+// Forged and altered answers do not hide that a peer is dead.
 func TestForgedAnswersAreSilence(t *testing.T) {
 	for name, forge := range map[string]func(a *macctl.MeasurementFrame, at *Moment){
 		"another session":  func(a *macctl.MeasurementFrame, _ *Moment) { a.Session++ },
@@ -86,7 +86,7 @@ func TestForgedAnswersAreSilence(t *testing.T) {
 	}
 }
 
-// passTime lets a Probe send what it has to for so long. Nobody hears it.
+// passTime makes a Probe send for d, without a peer.
 func passTime(p *Probe, from int64, d time.Duration) (now int64) {
 	for now = from; now < from+int64(d); now = max(now+1, p.Next()) {
 		for {
@@ -98,7 +98,7 @@ func passTime(p *Probe, from int64, d time.Duration) (now int64) {
 	return now
 }
 
-// A forged result raises the headroom of an end that nobody answers for some minutes, and not for ever.
+// A forged result raises the headroom of an end without a peer for some minutes, and not for ever.
 func TestForgedResultWithoutAnswers(t *testing.T) {
 	// a peer that answers once and then never is as good as none
 	for _, answers := range []int{0, 1, settleSamples - 1} {
@@ -128,7 +128,7 @@ func TestForgedResultWithoutAnswers(t *testing.T) {
 	}
 }
 
-// A forged result does not live on in the repeats of another one.
+// Repeats of another result do not prolong a forged one.
 func TestForgedResultBeforeRepeatedOnes(t *testing.T) {
 	p := agreed(settings(7))
 	p.Receive(result(stranger, 99, 1, maxHeadroomBits), 1, Moment{Now: 1})
@@ -142,7 +142,7 @@ func TestForgedResultBeforeRepeatedOnes(t *testing.T) {
 	}
 }
 
-// One answer of the peer is enough to doubt what another station has said, and to take back what followed from it.
+// One answer of the peer ends the results of other stations, and what followed from them.
 func TestForgedResultBeforeTheOnlyAnswer(t *testing.T) {
 	p := agreed(settings(7))
 	p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 99, 1, maxHeadroomBits), 1, Moment{Now: 1})
@@ -155,7 +155,7 @@ func TestForgedResultBeforeTheOnlyAnswer(t *testing.T) {
 	}
 }
 
-// What this end had found before its link flapped is no word of the peer: a result that ends leaves it.
+// A measurement before a flap does not rest on the peer's word: an expired result leaves it.
 func TestForgottenResultLeavesWhatWasFound(t *testing.T) {
 	a := settings(7)
 	a.Inputs.Burst = 0
@@ -180,8 +180,8 @@ func TestForgottenResultLeavesWhatWasFound(t *testing.T) {
 	}
 }
 
-// What was in force while this end measured is proved, the peer's part of it too: when the link has flapped and nobody
-// answers any more, a last result that lapses takes nothing from it.
+// A value in force while this end measured is proven, with the peer's part. An expired result does not lower it, also
+// after a flap to a silent peer.
 func TestForgottenResultLeavesWhatWasInForce(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
@@ -215,7 +215,7 @@ func TestRaisedStaysWithoutAgreement(t *testing.T) {
 	}
 }
 
-// A peer that keeps its answers back looks like a long link, up to longestTrip and to the size that is written.
+// A peer that delays its answers looks like a long link, up to longestRoundTrip and the configured size.
 func TestOwnHeadroomIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -285,7 +285,7 @@ func TestOwnHeadroomIsBounded(t *testing.T) {
 	}
 }
 
-// A thousandth of the time at the peer is part of the trip, and of what a trip may be.
+// A thousandth of the turnaround counts in the round trip, and against its limit.
 func TestFarWithTheTurnAround(t *testing.T) {
 	for _, tt := range []struct{ whole, turn time.Duration }{{10 * time.Millisecond, 0},
 		{210 * time.Millisecond, 200*time.Millisecond + 200_200}} {
@@ -302,7 +302,7 @@ func TestFarWithTheTurnAround(t *testing.T) {
 	}
 }
 
-// One answer that is too late is no reason to tell a person, and to doubt what was found.
+// One late answer causes no note, and leaves the headroom.
 func TestOneFarAnswer(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
@@ -320,7 +320,7 @@ func TestOneFarAnswer(t *testing.T) {
 	}
 }
 
-// With two stamps a peer that is late looks like a long way, and the sentence about it says so.
+// With two stamps a late peer looks far away, and the note says so.
 func TestFarByTwoStamps(t *testing.T) {
 	const way, late = 40 * time.Microsecond, 50 * time.Millisecond
 	const told = "the way to neighbour b and back, with how long it keeps a question, which only headroom.stamps: 4 " +

@@ -9,7 +9,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// An acknowledgement says what is in force at the peer. Until that is what it was told, it is told again each interval.
+// An acknowledgement states what is in force at the peer. Until that is the result, the result is repeated each
+// interval.
 func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	a, b := settings(7), settings(8)
 	a.Min = 8 * 200_000 // what a has in force has nothing to do with what it tells
@@ -53,8 +54,7 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	}
 }
 
-// A peer that does not put in force what it was told, its pool being too small or its headroom set by hand, is named
-// once.
+// A peer that does not apply a result, since its pool is too small or its headroom is set by hand, causes one note.
 func TestPeerHasLess(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.ends[1].SetInForce(1000)
@@ -71,8 +71,8 @@ func TestPeerHasLess(t *testing.T) {
 	}
 }
 
-// A peer whose link grows in every interval is told more each time than it can have in force: nobody is told of that.
-// Where what it has stays, whatever it is told, somebody is.
+// A link that grows in every interval makes each result larger than what the peer has in force, which causes no note. A
+// peer whose value does not move causes one.
 func TestGrowingLinkIsNoShortage(t *testing.T) {
 	for _, follows := range []bool{true, false} {
 		w := newWire(settings(7), settings(8))
@@ -97,7 +97,7 @@ func TestGrowingLinkIsNoShortage(t *testing.T) {
 	}
 }
 
-// An acknowledgement that is not that of the newest result, or not the peer's, says nothing of what is in force there.
+// Acknowledgements of older results, or of other stations, do not count.
 func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -153,7 +153,7 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 	}
 }
 
-// An acknowledgement that is the result itself, sent back, says no more than that it was heard.
+// A result that is sent back as its acknowledgement proves only that it arrived.
 func TestAcknowledgementThatIsAnEcho(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.lose = func(_ int, p macctl.MeasurementFrame) bool { return p.Operation == macctl.MeasureResultAck }
@@ -169,7 +169,7 @@ func TestAcknowledgementThatIsAnEcho(t *testing.T) {
 	}
 }
 
-// Nothing is acknowledged before anything was told.
+// No acknowledgement counts before a result was sent.
 func TestAcknowledgementOfNothing(t *testing.T) {
 	p := agreed(settings(7))
 	p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResultAck, Session: 7,
@@ -179,7 +179,7 @@ func TestAcknowledgementOfNothing(t *testing.T) {
 	}
 }
 
-// What a target follows from is said: what was measured, what the peer has told, or the least.
+// The reason of a target is a measurement, the peer's result, or the least.
 func TestReason(t *testing.T) {
 	expect := func(p *Probe, want string) {
 		t.Helper()
@@ -230,8 +230,8 @@ func TestReason(t *testing.T) {
 	expect(w.ends[0], "the least that IEEE 802.1Q asks for")
 }
 
-// A headroom that a size in headroom.max cuts off is not only measured, whether it rises or sinks to that; nor is one
-// for which the peer wants more than it gets.
+// A headroom that a size in headroom.max cuts off has that as its reason, whether it rises or falls. So has one for
+// which the peer wants more than it gets.
 func TestReasonOfALimit(t *testing.T) {
 	s := settings(7)
 	s.Limit = 2 * s.Calculated
@@ -249,7 +249,8 @@ func TestReasonOfALimit(t *testing.T) {
 	}
 }
 
-// Whoever has more in force than is believed says so as far as it is, and is not told for ever.
+// An end with more in force than is believed acknowledges the largest value that is, and the result is not repeated for
+// ever.
 func TestAcknowledgementOfMore(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.ends[1].SetInForce(maxHeadroomBits/8 + 256)

@@ -10,14 +10,14 @@ import (
 	"pfcswitch/macctl"
 )
 
-// allowing are settings of an end that fills the link for its peer, with priority 3.
+// allowing returns settings of an end that fills the link for its peer, with priority 3.
 func allowing(session uint16) Settings {
 	s := settings(session)
 	s.Streams, s.Lossless = true, 1<<3
 	return s
 }
 
-// wanted is a request for a stream.
+// wanted returns a request for a stream.
 func wanted(session uint16, sequence uint32, priority, ns uint64) macctl.MeasurementFrame {
 	return macctl.MeasurementFrame{Group: true, Peer: stranger,
 		Measurement: macctl.Measurement{Operation: macctl.MeasureStream, Session: session, Sequence: sequence,
@@ -66,7 +66,7 @@ func TestStreamIsAskedFor(t *testing.T) {
 	}
 }
 
-// A stream ends with the agreement, with the link, and where it is not allowed any more.
+// A stream ends with the agreement, with the link, and with its permission.
 func TestStreamEnds(t *testing.T) {
 	for name, end := range map[string]func(p *Probe, now int64){
 		"no agreement": func(p *Probe, now int64) { p.SetAgreed(true, false, "", now) },
@@ -87,7 +87,7 @@ func TestStreamEnds(t *testing.T) {
 	}
 }
 
-// Who has not agreed gets nothing, nor who replays or repeats requests.
+// Without agreement there is no stream, nor for replayed or repeated requests.
 func TestStreamRequestsAreBounded(t *testing.T) {
 	p := NewProbe(allowing(8))
 	p.SetUp(true, 1)
@@ -168,7 +168,7 @@ func TestForgedGrantsAreIgnored(t *testing.T) {
 	}
 }
 
-// However a peer asks, the time for which it gets streams is bounded: the budget, and a fifth of all time.
+// However a peer asks, its streams are bounded by the budget and a fifth of all time.
 func TestStreamBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := NewProbe(allowing(8))

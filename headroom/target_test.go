@@ -11,8 +11,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// What was found is known at every moment as if it were computed then, also after the link was down, at another speed,
-// and without another end.
+// Found always equals the value computed at that moment, also after the link was down, at another speed, and without a
+// peer.
 func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	p := w.ends[0]
@@ -53,7 +53,7 @@ func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	}
 }
 
-// It is asked for at every XOFF.
+// Every XOFF calls Found.
 func TestFoundDoesNotAllocate(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
@@ -63,7 +63,7 @@ func TestFoundDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The report says what this end has told the other, and whether that has heard it.
+// The report has the newest result sent, and whether the peer has acknowledged it.
 func TestReportOfWhatWasTold(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	if r := w.report(0); r.ResultBits != 0 || r.ResultAcked {
@@ -83,8 +83,8 @@ func TestReportOfWhatWasTold(t *testing.T) {
 	}
 }
 
-// A peer that agrees late has ignored what it was asked before. The first answer may be to an ordinary frame: that is
-// no proof against a link that passes MAC Control frames.
+// A peer that agrees late has ignored earlier requests. Its first answer may be to a fallback request, which proves
+// nothing against MAC Control frames.
 func TestLateAgreementProvesNothing(t *testing.T) {
 	for late := 300 * time.Millisecond; late < 1200*time.Millisecond; late += 7 * time.Millisecond {
 		w := newWire(settings(7), settings(8))
@@ -103,7 +103,7 @@ func TestLateAgreementProvesNothing(t *testing.T) {
 	}
 }
 
-// After a flap to a host that is silent a person is told again.
+// After a flap to a silent host the note comes again.
 func TestFlapIsToldAgain(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
@@ -119,7 +119,7 @@ func TestFlapIsToldAgain(t *testing.T) {
 	}
 }
 
-// What was found at one speed says nothing at another.
+// A measurement at one speed does not count at another.
 func TestFoundForAnotherLink(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	w.agree()
@@ -146,16 +146,15 @@ func TestFoundForAnotherLink(t *testing.T) {
 	}
 }
 
-// reconfigured is what an end is set to where something of its link is another now.
+// reconfigured returns the settings of an end after a change of its link.
 func reconfigured(before Settings, change func(*Inputs)) Settings {
 	change(&before.Inputs)
 	before.Calculated, before.Max = Calculate(before.Inputs, macctl.ModePFC).Bits(), 0
 	return before
 }
 
-// A cable that is configured to be longer is so at once, and the samples are still those of the shorter one: until
-// there are new ones, and as long as ever after, no less is wanted than the longer one needs, also where less was about
-// to come in force.
+// A longer cable in the configuration counts at once, though the samples are those of the shorter one. Until new
+// samples count, the target is never below the need of the longer cable.
 func TestLongerCableByConfiguration(t *testing.T) {
 	const short, long = 50 * time.Microsecond, 500 * time.Microsecond
 	for _, interval := range []time.Duration{time.Second, 100 * time.Second} {
@@ -220,8 +219,7 @@ func bounds(s Settings) (least, most int64) {
 	return least, max(least, most, s.Calculated)
 }
 
-// However late a peer answers, and whatever it says of itself and of what it has found, the headroom that is wanted
-// stays within the bounds that are set.
+// However late a peer answers, and whatever it states, the target stays within its bounds.
 func TestHeadroomStaysWithinItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := settings(7)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// run lets an Agent live until end, and returns when it sent what: TTLs by second.
+// run runs an Agent until end, and returns the TTLs of its frames by second.
 func (r *recorder) run(end int64) {
 	for {
 		for _, p := range sent(r.t, r.a) {
@@ -221,7 +221,7 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// A thousand neighbours cost no more than MaxNeighbours, and hide no more events than a few.
+// A thousand neighbours need no more memory than MaxNeighbours, and hide no more events than a few.
 func TestThousandNeighbours(t *testing.T) {
 	r := record(t)
 	r.a.SetLink(true, 0)
@@ -252,8 +252,7 @@ func TestThousandNeighbours(t *testing.T) {
 	}
 }
 
-// However many neighbours come and go, and whether somebody asks or not, there are few events: a burst, and then one in
-// a while.
+// However many neighbours come and go, events are few: a burst, and then one in a while.
 func TestEventsAreFew(t *testing.T) {
 	for _, asks := range []bool{true, false} {
 		r, events := record(t), 0
@@ -274,7 +273,7 @@ func TestEventsAreFew(t *testing.T) {
 	}
 }
 
-// What there was no room for is over when the last of it expires, and the Agent wants to be asked then.
+// TooMany ends when the last neighbour expires for which there was no room, and Next says when.
 func TestCrowdIsOver(t *testing.T) {
 	r := record(t)
 	for i := range MaxNeighbours + 2 {
@@ -302,7 +301,7 @@ func TestCrowdIsOver(t *testing.T) {
 	}
 }
 
-// One that speaks to nobody who listens does not collect frames, and an Agent that was not asked for a day is quick.
+// An Agent whose frames are not fetched does not collect them. An Agent that was idle for a day catches up quickly.
 func TestNobodyAsks(t *testing.T) {
 	a := NewAgent(config(leaf, leafMAC))
 	a.SetLink(true, 0)
@@ -318,7 +317,7 @@ func TestNobodyAsks(t *testing.T) {
 	}
 }
 
-// Two Agents that greet each other know each other at once, and fall silent to the interval.
+// Two Agents with fast start know each other at once, and then keep to the interval.
 func TestTwoAgents(t *testing.T) {
 	one, two := record(t), &recorder{t: t, a: NewAgent(config(spine, spineMAC))}
 	frames := 0

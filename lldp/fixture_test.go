@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// unhex joins parts of hexadecimal text, blanks left out.
+// unhex decodes hexadecimal text, without its blanks.
 func unhex(tb testing.TB, parts ...string) []byte {
 	tb.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(strings.Join(parts, ""), " ", ""))
@@ -36,13 +36,13 @@ func config(local PDU, mac [6]byte) Config {
 	return Config{Local: local, MAC: mac, Interval: 30, Hold: 4}
 }
 
-// told is the frame with which a neighbour tells p for ttl seconds.
+// told returns the frame by which a neighbour announces p for ttl seconds.
 func told(p PDU, ttl uint16) []byte {
 	p.TTL = ttl
 	return AppendFrame(nil, spineMAC, &p)
 }
 
-// sent takes all frames that an Agent has to send.
+// sent returns all frames that an Agent has to send.
 func sent(t *testing.T, a *Agent) (pdus []PDU) {
 	t.Helper()
 	for f := a.Transmit(); f != nil; f = a.Transmit() {

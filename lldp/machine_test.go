@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the machines do from the start to the end of a link, and why, with the second in which they do it.
+// TestTransitions lists what the machines do from the start to the end of a link, with reason and second.
 func TestTransitions(t *testing.T) {
 	r := record(t)
 	for _, step := range []struct {
@@ -114,7 +114,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// A peer that never stops talking neither makes the log of transitions grow nor takes from it what the others did.
+// A peer that sends all the time neither makes the log of transitions grow nor hides the other machines' transitions.
 func TestTransitionsAreBounded(t *testing.T) {
 	r := record(t)
 	r.a.SetLink(true, 0)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What can be understood says the same after it was written and read again; anything else is only refused.
+// An LLDPDU is the same after it was written and read again, or it is refused.
 func FuzzParsePDU(f *testing.F) {
 	f.Add(unhex(f, chassis, port, lifetime, end))
 	f.Add(unhex(f, chassis, port, lifetime,
@@ -26,8 +26,8 @@ func FuzzParsePDU(f *testing.F) {
 	})
 }
 
-// A frame is LLDP of a neighbour, and what it says makes a frame that says the same, or it is refused as a whole.
-// Nothing is read that is not there.
+// A frame of a neighbour is the same after it was written and read again, or it is refused as a whole. Nothing is read
+// beyond its end.
 func FuzzParseFrame(f *testing.F) {
 	p := leaf
 	p.TTL, p.Organization = 121, []Organization{{OUI{0, 0x80, 0xc2}, 11, "\x28\x08"}}
@@ -65,7 +65,7 @@ func FuzzParseFrame(f *testing.F) {
 	})
 }
 
-// A sequence of TLVs reads as what it is made of, up to where it ends within one.
+// A sequence of TLVs is read up to where it ends within one.
 func FuzzNextTLV(f *testing.F) {
 	f.Add(unhex(f, chassis, port, lifetime, end))
 	f.Add(unhex(f, "fe06 0080c2 0b 2808", "0a05 6162"))
@@ -85,7 +85,7 @@ func FuzzNextTLV(f *testing.F) {
 	})
 }
 
-// Whatever arrives, in whatever order: an Agent neither grows nor stops telling when it wants to be asked again.
+// Whatever frames come, in whatever order, an Agent neither grows nor loses its next deadline.
 func FuzzAgent(f *testing.F) {
 	f.Add(unhex(f, chassis, port, lifetime, end), unhex(f, chassis, "0403 05 7032", "0602 0000", end), uint32(1000))
 	f.Fuzz(func(t *testing.T, one, two []byte, gap uint32) {

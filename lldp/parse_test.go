@@ -84,7 +84,7 @@ func TestParsePDURefuses(t *testing.T) {
 	}
 }
 
-// Each optional TLV has the lengths that it can have and no other; one that has not is left out, and the others hold.
+// Each optional TLV has its valid lengths. One with another length is left out, and the others hold.
 func TestLengths(t *testing.T) {
 	management := func(address, oid int) []byte {
 		b := append([]byte{byte(1 + address), FamilyMAC}, make([]byte, address)...)
@@ -161,7 +161,7 @@ func TestAppendFrame(t *testing.T) {
 	}
 }
 
-// drawPDU makes up anything that can be told.
+// drawPDU draws any PDU.
 func drawPDU(t *rapid.T) PDU {
 	octets := func(what string, least, most int) string {
 		return string(rapid.SliceOfN(rapid.Byte(), least, most).Draw(t, what))
@@ -188,8 +188,7 @@ func drawPDU(t *rapid.T) PDU {
 	return p
 }
 
-// What is told is what is understood, and told again it is the same frame. One that is longer than Ethernet has is
-// refused.
+// A PDU is read as it was written, and makes the same frame again. A frame longer than Ethernet's is refused.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawPDU(t)
@@ -214,7 +213,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// A shutdown LLDPDU says who goes and nothing else, whatever there would be to tell.
+// A shutdown LLDPDU names its sender and has nothing else.
 func TestShutdownRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		told := drawPDU(t)

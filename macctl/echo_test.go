@@ -12,7 +12,7 @@ var (
 	answerer = [6]byte{2, 0, 0, 0, 0, 2}
 )
 
-// An echo frame of every way, length and tag comes out as it went in.
+// An echo frame of every path, length and tag is read as it was written.
 func TestEchoRoundTrip(t *testing.T) {
 	f := DefaultMeasurementFormat
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,8 +86,7 @@ func TestParseEchoRefuses(t *testing.T) {
 	}
 }
 
-// An answer comes by the way and with the tag that were asked for, never longer than its request, and says how that
-// came.
+// An answer has the path and the tag of its request and is never longer. It says how the request came.
 func TestEchoerAnswers(t *testing.T) {
 	f := DefaultMeasurementFormat
 	for _, test := range []struct {
@@ -133,7 +132,7 @@ func TestEchoerAnswers(t *testing.T) {
 	}
 }
 
-// Nobody gains by asking: fewer octets go out than came in, and no more than the rate.
+// Fewer octets go out than came in, and no more than the rate.
 func TestEchoerIsBounded(t *testing.T) {
 	f := DefaultMeasurementFormat
 	rapid.Check(t, func(t *rapid.T) {
@@ -157,7 +156,7 @@ func TestEchoerIsBounded(t *testing.T) {
 	})
 }
 
-// However fast the questions follow each other, the rate is answered.
+// However fast requests follow each other, answers go out at the rate.
 func TestEchoerUnderAFlood(t *testing.T) {
 	f := DefaultMeasurementFormat
 	q, _ := f.ParseEcho(f.AppendEcho(nil, [6]byte{}, asker, PathFallback, 60, false, 0, Echo{Octets: 60}), answerer)

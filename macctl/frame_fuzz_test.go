@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// A frame that is to be obeyed says the same after it was written and read again; any other input is only refused.
+// A frame that is to be obeyed is the same after it was written and read again. All other input is ignored with a
+// reason.
 func FuzzParse(f *testing.F) {
 	f.Add(unhex(f, header, "0001 1234", padding(42)))
 	f.Add(unhex(f, header, "0101 0088", times, padding(26)))

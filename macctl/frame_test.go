@@ -117,7 +117,7 @@ func TestAppendPFC(t *testing.T) {
 	}
 }
 
-// A buffer is used again and again: what stood there must not shine through the padding, what stands before stays.
+// A buffer is used again and again: old octets must not appear in the padding, and octets before the frame stay.
 func TestAppendIntoUsedBuffer(t *testing.T) {
 	used := bytes.Repeat([]byte{0xEE}, 2*FrameSize+2)
 	got := AppendPause(used[:2], port, 7)

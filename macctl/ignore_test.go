@@ -7,7 +7,7 @@ func xoff(r *Receiver, prio uint8, quanta uint16, now int64) Reason {
 	return r.Receive(pfc(map[int]uint16{int(prio): quanta}), now, now)
 }
 
-// What is ignored is counted and not obeyed, and a pause that runs ends; the other priorities are obeyed.
+// An ignored XOFF is counted and not obeyed, and a running pause ends. Other priorities are obeyed.
 func TestIgnore(t *testing.T) {
 	r := NewReceiver(ModePFC, 1<<3|1<<4, 1_000_000_000, [6]byte{1})
 	pause := QuantaDuration(1000, 1_000_000_000)
@@ -36,7 +36,7 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-// Obeying begins with what is left of the pause that was ignored.
+// When XOFF is obeyed again, the rest of an ignored pause comes first.
 func TestObeyAgain(t *testing.T) {
 	for _, unit := range []uint8{3, WholePort} {
 		mode := ModePFC
@@ -74,7 +74,7 @@ func TestObeyAgain(t *testing.T) {
 	}
 }
 
-// What is not under flow control cannot be ignored, and is obeyed once it is under it.
+// A unit without flow control cannot be ignored. It is obeyed once it has flow control.
 func TestIgnoreWithoutFlowControl(t *testing.T) {
 	r := NewReceiver(ModePFC, 1<<3, 1_000_000_000, [6]byte{1})
 	r.Ignore(4, true, 1)

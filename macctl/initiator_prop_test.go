@@ -82,8 +82,8 @@ func drawConfig(t *rapid.T) InitiatorConfig {
 	}
 }
 
-// However holds, time, failed sends, resets and new configurations mix: once frames can be sent, the peer is told what
-// is wanted, with few frames, and does that.
+// Holds, time, failed sends, resets and new configurations come in any mix. Once frames can be sent, few frames bring
+// the peer to what is wanted.
 func TestInitiatorConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &wish{config: drawConfig(t), holds: map[[2]uint8]bool{}}

@@ -95,7 +95,7 @@ func TestInitiatorXoffRefreshXon(t *testing.T) {
 	s.sends(9_000_000, "")
 }
 
-// One frame tells everything that changed, and is as good as a refresh.
+// One frame states all changes, and counts as a refresh.
 func TestInitiatorOneFrameForAll(t *testing.T) {
 	s := newSender(t, nil)
 	s.Hold(3, CauseBuffer)
@@ -111,7 +111,7 @@ func TestInitiatorOneFrameForAll(t *testing.T) {
 	s.sends(3000, "")
 }
 
-// A level that comes back before anything was sent leaves no trace.
+// A hold that begins and ends before a frame is sent causes no frame.
 func TestInitiatorHasNoEdges(t *testing.T) {
 	s := newSender(t, nil)
 	s.Hold(3, CauseBuffer)
@@ -163,7 +163,7 @@ func TestInitiatorFailedSend(t *testing.T) {
 	}
 }
 
-// What changes between append and sent is told by the next frame.
+// The next frame states changes between AppendFrame and Sent.
 func TestInitiatorChangeWhileSending(t *testing.T) {
 	s := newSender(t, nil)
 	s.Hold(3, CauseBuffer)
@@ -176,7 +176,7 @@ func TestInitiatorChangeWhileSending(t *testing.T) {
 	s.state(0x10, 0x10, 10+fullPause/8)
 }
 
-// A ring that fills up says that the switch may stand still again: the peer's pause is then kept long.
+// A ring that fills up says that the switch may stand still again, so the peer's pause is kept long.
 func TestInitiatorRefreshesOftenForTheRing(t *testing.T) {
 	s := newSender(t, nil)
 	s.Hold(3, CauseBuffer)
@@ -263,7 +263,7 @@ func TestInitiatorOff(t *testing.T) {
 	s.state(0, 0, never)
 }
 
-// A priority that is not under PFC is never named.
+// A frame never names a priority without PFC.
 func TestInitiatorNotEnabled(t *testing.T) {
 	s := newSender(t, nil)
 	s.Hold(5, CauseBuffer)
@@ -328,7 +328,7 @@ func TestInitiatorHeldTime(t *testing.T) {
 	}
 }
 
-// The peer forgets at link down, the holders do not.
+// At link down the peer forgets its pause, and the holds stay.
 func TestInitiatorReset(t *testing.T) {
 	s := newSender(t, nil)
 	s.Hold(3, CauseBuffer)

@@ -94,7 +94,7 @@ func TestMeasurementFormatDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Only a whole frame of this version reads, and it reads the same after it was written again.
+// Only a whole frame of this version is read, and it is the same when it is written again.
 func FuzzMeasurement(f *testing.F) {
 	f.Add(unhex(f, header, "fffe", sampleFields))
 	f.Add(unhex(f, own, peer, "88b5 fffe", sampleFields))

@@ -299,7 +299,7 @@ func TestReceiverConfigure(t *testing.T) {
 	}
 }
 
-// Out of PAUSE into PFC: the whole port becomes free, which each priority remembers.
+// A change from PAUSE to PFC frees the whole port, and each priority remembers since when it is free.
 func TestReceiverConfigureFromPause(t *testing.T) {
 	r := NewReceiver(ModePause, 0, oneNS, port)
 	r.Receive(pause(100), 1000, 1000)
@@ -312,7 +312,7 @@ func TestReceiverConfigureFromPause(t *testing.T) {
 
 const nsQuantum = 512 // at 1 Gbit/s
 
-// Each pause is told of once, when it is over, with its whole length.
+// Each pause is reported once, when it is over, with its whole length.
 func TestReceiverReportsPauses(t *testing.T) {
 	for _, test := range []struct {
 		name string

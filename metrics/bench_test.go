@@ -47,7 +47,7 @@ func wide() Config {
 	return c
 }
 
-// A scrape of 32 ports, as Prometheus asks for it.
+// BenchmarkScrape scrapes 32 ports as Prometheus does.
 func BenchmarkScrape(b *testing.B) {
 	h, err := Handler(NewCollector(wide()))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// crowded is a switch of so many ports, of which everything is known and everything that can be counted was, and of so
-// many trunks, each with so many members.
+// crowded returns a switch with so many ports, and so many trunks with so many members, on which everything was
+// counted.
 func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 	name := func(i int) string { return fmt.Sprintf("p%d", i) }
 	zero := func() uint64 { return 0 }
@@ -90,8 +90,8 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 	return p
 }
 
-// The number of series is a sum over ports, trunks and their members, and what each of them adds is bounded, whatever
-// has happened.
+// The number of series is a sum over ports, trunks and their members, and the part of each is bounded, whatever has
+// happened.
 func TestCardinality(t *testing.T) {
 	b, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -124,7 +124,7 @@ func TestCardinality(t *testing.T) {
 	}
 }
 
-// Every family is in the crowded switch: none grows unseen.
+// The crowded switch has every family, so that none grows unseen.
 func TestCrowdedHasEveryFamily(t *testing.T) {
 	got := text(t, crowded(1, macctl.ModePFC, 1, 1))
 	for name := range Families() {
@@ -134,7 +134,7 @@ func TestCrowdedHasEveryFamily(t *testing.T) {
 	}
 }
 
-// Every outcome of a measurement frame is told from the start, and no others.
+// Every outcome of a measurement frame has a series from the start, and there are no others.
 func TestOutcomes(t *testing.T) {
 	var got []string
 	for _, line := range series(t, text(t, crowded(1, macctl.ModePFC, 0, 0)), "headroom_messages_total") {

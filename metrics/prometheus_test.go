@@ -39,7 +39,7 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// The rules are rules, and each alert is told when it should be and not otherwise.
+// promtool accepts the rules, and each alert fires when it should and not otherwise.
 func TestRules(t *testing.T) {
 	promtool := program(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", "rules/pfcswitch_test.yml"}} {
@@ -78,7 +78,7 @@ func alertNames(t *testing.T) (names []string) {
 	return names
 }
 
-// What a scrape yields passes promtool's lint too. Speed alone is in bits per second, which is how Ethernet counts it.
+// A scrape passes promtool's lint too. Speed alone is in bits per second, which is how Ethernet counts it.
 func TestPromtoolLint(t *testing.T) {
 	cmd := exec.Command(program(t, "promtool"), "check", "metrics")
 	cmd.Stdin = strings.NewReader(text(t, config()))
@@ -227,7 +227,7 @@ func TestPrometheus(t *testing.T) {
 	}
 }
 
-// exported tells whether every metric of an expression is exported.
+// exported reports whether every metric of an expression is exported.
 func exported(expr string) bool {
 	families := Families()
 	for _, name := range regexp.MustCompile(`pfcswitch_\w+`).FindAllString(expr, -1) {
@@ -268,7 +268,7 @@ func (s *server) rulesAreHealthy() {
 	}
 }
 
-// expressions returns what the dashboard asks.
+// expressions returns the dashboard's queries.
 func expressions(t *testing.T) (all []string) {
 	t.Helper()
 	b, err := os.ReadFile(dashboardFile)

@@ -105,7 +105,7 @@ func offPort() dataplane.PortSnapshot {
 		Counters: dataplane.Counters{HostDrops: 31}}
 }
 
-// measured is what a Probe knows that has measured.
+// measured returns the report of a Probe that has measured.
 func measured() *headroom.Report {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, K: 99}
 	found := headroom.Finding{RoundTrip: 50_000, Precision: 30, Reaction: 7000, SendLimit: 50_001, Burst: 2048}

@@ -7,8 +7,8 @@ import (
 	"pfcswitch/lldp"
 )
 
-// Whatever stands in a TLV of the IEEE version is what it says after it was written and read again, or it is malformed
-// and says nothing; twice it says nothing at all.
+// TLVs of the IEEE version are the same after they were written and read again, or they are malformed. A duplicate
+// counts as missing.
 func FuzzParseIEEE(f *testing.F) {
 	ets := weights.ets(true)
 	for _, o := range []lldp.Organization{ets.organization(subtypeETS), ets.organization(subtypeRecommendation),
@@ -48,8 +48,7 @@ func FuzzParseIEEE(f *testing.F) {
 	})
 }
 
-// Whatever stands in the TLV of an older version is what it says after it was written and read again; a second one
-// makes it void.
+// The TLV of an older version is the same after it was written and read again. A second one makes it void.
 func FuzzParseLegacy(f *testing.F) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
 		x := Legacy{Version: v, Control: &Control{Seq: 1, Ack: 2}}
@@ -83,8 +82,8 @@ func FuzzParseLegacy(f *testing.F) {
 	})
 }
 
-// Whatever shares a peer asks for: they make queues of which each is strict or has a weight, and which are told with
-// shares that add up; or they are refused.
+// Shares of a peer make queues that are strict or have a weight, whose announced shares add up to 100; or they are
+// refused.
 func FuzzGroups(f *testing.F) {
 	ets := weights.ets(false)
 	f.Add([]byte(weights.groupsOf(VersionCEE)))

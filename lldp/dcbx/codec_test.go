@@ -143,7 +143,7 @@ func drawQueues(t *rapid.T) (q Queues) {
 	return q
 }
 
-// Shares add up to a hundred, are within one of what they stand for, and mean the same again at the other end.
+// Shares add up to 100, are within one percent of the weights, and mean the same at the other end.
 func TestShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := drawQueues(t)
@@ -194,7 +194,7 @@ func TestSharesOfClasses(t *testing.T) {
 	}
 }
 
-// Groups of CIN with several priorities, one of them strict in its group, and those that contradict themselves.
+// CIN has groups with several priorities, with a strict one in its group, and contradictory ones.
 func TestGroupsOfCIN(t *testing.T) {
 	const good = "3c 28 00 00 00 00 00 00  001e 0846 2064 1000 1000 1000 1000 1000"
 	want := Queues{{false, 60 * 840 * 30 / 100}, {false, 60 * 840 * 70 / 100}, {false, 40 * 840}, {true, 0}, {true, 0},
@@ -216,7 +216,7 @@ func TestGroupsOfCIN(t *testing.T) {
 	}
 }
 
-// An end that follows takes over the queues of its peer in CIN too.
+// A willing end adopts the queues of its peer in CIN too.
 func TestGroupsOfCINAreFollowed(t *testing.T) {
 	other := end(2, 0x08)
 	other.Queues = Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true},
@@ -241,7 +241,7 @@ func mustGroups(t *testing.T, q Queues) Queues {
 	return told
 }
 
-// Each TLV has the lengths that it has and no other.
+// A TLV of any other length is malformed.
 func TestLengths(t *testing.T) {
 	feature := func(k Kind, v Version) func(string) bool {
 		return func(s string) bool { _, ok := parseFeature(k, v, []byte(s)); return ok }

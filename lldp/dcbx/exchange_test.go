@@ -8,7 +8,7 @@ import (
 	"pfcswitch/lldp"
 )
 
-// Two ends come to the same conclusion within the seconds of a greeting.
+// Two ends come to the same outcome within the fast start.
 func TestTwoEnds(t *testing.T) {
 	const ieee, cee, cin = VersionIEEE, VersionCEE, VersionCIN
 	old := func(m Mode, c Config) Config { c.Mode = m; return c }
@@ -70,7 +70,7 @@ func TestTwoEnds(t *testing.T) {
 	}
 }
 
-// What an end has taken over ends with the neighbour: by goodbye, by silence, or with the link.
+// An adopted configuration ends with the neighbour: by a shutdown frame, by its time to live, or with the link.
 func TestPeerGoes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		leave   func(l *link)
@@ -101,7 +101,7 @@ func TestPeerGoes(t *testing.T) {
 	}
 }
 
-// A peer that becomes another one under the same name is followed, in every version.
+// A peer with a new configuration under the same name is followed, in every version.
 func TestConfigure(t *testing.T) {
 	for _, m := range []Mode{ModeIEEE, ModeCEE, ModeCIN} {
 		l := connect(t, end(1, 0x08, mode(m)), end(2, 0x10, willing))
@@ -135,7 +135,7 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// A peer that has gone can measure no more, however long its priorities stay in force.
+// A peer that is gone measures no more, however long its priorities stay in force.
 func TestAgreementEndsWithThePeer(t *testing.T) {
 	l := connect(t, end(1, 0x08), end(2, 0x10, willing, func(c *Config) { c.Hold = 1000 * second }))
 	l.run(5)
@@ -168,7 +168,7 @@ func TestPeerPFC(t *testing.T) {
 	}
 }
 
-// However two ends are configured: what one does the other does too, unless it says that they do not agree.
+// However two ends are configured, both do the same unless they report a mismatch.
 func TestEndsAgree(t *testing.T) {
 	draw := func(t *rapid.T, n byte) Config {
 		c := end(n, rapid.Byte().Draw(t, "priorities"))

@@ -68,7 +68,7 @@ func connect(t *testing.T, one, two Config) *link {
 	return l
 }
 
-// run lets both live for some seconds.
+// run runs both ends for some seconds.
 func (l *link) run(seconds int64) {
 	l.t.Helper()
 	for until := l.now + seconds*second; ; {
@@ -99,7 +99,7 @@ func (l *link) carry(from int) bool {
 	return true
 }
 
-// A result is the part of an Outcome that tests of two ends compare.
+// A result is the part of an Outcome that tests compare.
 type result struct {
 	Version  Version
 	PFC      uint8

@@ -9,7 +9,7 @@ import (
 	"pfcswitch/lldp"
 )
 
-// neighbour is one that tells list.
+// neighbour returns a neighbour that announces list.
 func neighbour(list ...lldp.Organization) *lldp.Neighbour {
 	return &lldp.Neighbour{PDU: lldp.PDU{TTL: 120, Organization: list}, Source: [6]byte{2, 0, 0, 0, 0, 9}}
 }
@@ -20,7 +20,7 @@ func ceePeer(seq, ack uint32, pfc *Feature) lldp.Organization {
 	return x.organization()
 }
 
-// The PFC feature of CEE, in the order of its rules.
+// TestFeatureStates goes through the rules of the PFC feature of CEE, in their order.
 func TestFeatureStates(t *testing.T) {
 	feature := func(change func(f *Feature)) *Feature {
 		f := &Feature{Enable: true, Data: "\x08\x08"}
@@ -74,7 +74,7 @@ func TestFeatureStates(t *testing.T) {
 	}
 }
 
-// What is told has a number, and nothing else is told under the same number.
+// An announcement has a number, and no other announcement has the same number.
 func TestControl(t *testing.T) {
 	m := NewMachine(end(1, 0x18, mode(ModeCEE)))
 	told := func() *Legacy { return ParseLegacy(m.Organization(), VersionCEE) }
@@ -118,8 +118,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// A peer that has acknowledged the first numbers has not acknowledged what is told anew after an apply: until it has,
-// what follows from it stays.
+// Old acknowledgements do not count for the announcement after an apply. Until the peer acknowledges that, the outcome
+// stays.
 func TestConfigureIsToldUnderANewNumber(t *testing.T) {
 	c := end(1, 0x18, mode(ModeCEE), willing)
 	m := NewMachine(c)
@@ -159,7 +159,7 @@ func TestConfigureIsToldUnderANewNumber(t *testing.T) {
 	}
 }
 
-// Only a PFC TLV that stands twice is told as one.
+// Only a duplicate PFC TLV has the reason duplicate.
 func TestTwoOfAnotherTLV(t *testing.T) {
 	m := NewMachine(end(1, 8))
 	ets := weights.ets(false)
@@ -192,7 +192,7 @@ func TestVersionDetection(t *testing.T) {
 	}
 }
 
-// Who is not alone at the other end is not believed.
+// Where there are several neighbours, none is followed.
 func TestSeveralPeers(t *testing.T) {
 	one, two := neighbour(PFC{Cap: 8, Enable: 0x10, Reserved: 0x20}.organization()), neighbour()
 	m := NewMachine(end(1, 0x08, willing))
@@ -213,7 +213,7 @@ func TestSeveralPeers(t *testing.T) {
 	}
 }
 
-// A willing end takes a recommendation that makes sense, and says what it took.
+// A willing end adopts a valid recommendation, and announces it.
 func TestRecommendation(t *testing.T) {
 	other := Queues{{Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Strict: true}, {Strict: true}, {Strict: true},
 		{Strict: true}}
@@ -235,8 +235,8 @@ func TestRecommendation(t *testing.T) {
 	}
 }
 
-// However often a peer changes its mind, the outcome changes no more than once in the time of the hold, and the last
-// word counts in the end.
+// However often a peer changes its mind, the outcome changes at most once in the hold-down time, and the last change
+// counts in the end.
 func TestHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewMachine(end(1, 8, willing))
@@ -272,7 +272,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// The time of the hold can be set, also while a peer is there, in every version; zero lets every change through.
+// The hold-down time can be set, also while a peer is there, in every version. With zero every change counts at once.
 func TestHoldIsSettable(t *testing.T) {
 	for _, v := range []Version{VersionIEEE, VersionCEE, VersionCIN} {
 		c := end(1, 8, willing, mode(Mode(v)))
@@ -302,7 +302,7 @@ func TestHoldIsSettable(t *testing.T) {
 	}
 }
 
-// Whatever a neighbour tells: a configuration that follows nobody keeps to its own priorities.
+// Whatever a neighbour announces, an end that is not willing keeps to its own priorities.
 func FuzzHear(f *testing.F) {
 	f.Add([]byte(PFC{Cap: 8, Enable: 8}.organization().Info), uint8(11),
 		[]byte(ceePeer(1, 1, &Feature{Enable: true, Data: "\x08\x08"}).Info), uint8(2))
@@ -331,8 +331,7 @@ func FuzzHear(f *testing.F) {
 	})
 }
 
-// A peer that has acknowledged what was told in one mode has not acknowledged what is told in another one, though it is
-// the first thing told there: until it has, it follows nothing.
+// An acknowledgement in one mode does not count in another one, though it is for the first announcement there.
 func TestModesGoOnNumbering(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

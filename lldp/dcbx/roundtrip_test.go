@@ -17,7 +17,7 @@ func octets(t *rapid.T, name string, n int) []byte {
 	return rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, name)
 }
 
-// drawETS makes up any ETS configuration, or any recommendation, whose first octet is reserved.
+// drawETS draws any ETS configuration, or any recommendation, whose first octet is reserved.
 func drawETS(t *rapid.T, subtype uint8) *ETS {
 	e := &ETS{Bandwidth: [8]uint8(octets(t, "bandwidth", 8)), Selection: [8]uint8(octets(t, "selection", 8))}
 	for p := range e.Class {
@@ -45,7 +45,7 @@ func drawApps(t *rapid.T, least, most int) (apps []App) {
 	return apps
 }
 
-// drawIEEE makes up what an end tells in the IEEE version, of which anything may be left out.
+// drawIEEE draws an announcement in the IEEE version, with any TLV left out.
 func drawIEEE(t *rapid.T) (x IEEE) {
 	told := func(what string) bool { return rapid.Bool().Draw(t, what+" told") }
 	if told("ETS") {
@@ -63,7 +63,7 @@ func drawIEEE(t *rapid.T) (x IEEE) {
 	return x
 }
 
-// tell writes the TLVs of what x says.
+// tell returns the TLVs of x.
 func (x *IEEE) tell() (list []lldp.Organization) {
 	if x.ETS != nil {
 		list = append(list, x.ETS.organization(subtypeETS))
@@ -132,7 +132,7 @@ func drawControl(t *rapid.T) *Control {
 		rapid.Uint32().Draw(t, "ack")}
 }
 
-// drawFeature makes up any TLV of a feature, and data of the length that it can have.
+// drawFeature draws any TLV of a feature, with data of a valid length.
 func drawFeature(t *rapid.T, k Kind, v Version) *Feature {
 	f := &Feature{Oper: rapid.Byte().Draw(t, "oper"), Max: rapid.Byte().Draw(t, "max"),
 		Enable:  rapid.Bool().Draw(t, "enable"),
@@ -152,7 +152,7 @@ func drawFeature(t *rapid.T, k Kind, v Version) *Feature {
 	return f
 }
 
-// drawLegacy makes up what an end tells in CEE or CIN, of which anything may be left out.
+// drawLegacy draws an announcement in CEE or CIN, with any feature left out.
 func drawLegacy(t *rapid.T, v Version) *Legacy {
 	x := &Legacy{Version: v}
 	if rapid.Bool().Draw(t, "control told") {
@@ -184,8 +184,7 @@ func TestFeatureRoundTrip(t *testing.T) {
 	}
 }
 
-// What an end tells of the shares of its queues asks for shares that it would tell in the same octets, in every
-// version.
+// The shares of an end's queues are announced, read and announced again in the same octets, in every version.
 func TestGroupsRoundTrip(t *testing.T) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
 		rapid.Check(t, func(t *rapid.T) {
@@ -216,8 +215,8 @@ func TestLegacyRoundTrip(t *testing.T) {
 	}
 }
 
-// A whole frame with all three versions in it: through the Ethernet header, the LLDPDU and its TLVs comes what was
-// told, and of what came the same frame can be made.
+// A whole frame with all three versions is read through the Ethernet header, the LLDPDU and its TLVs, and is the same
+// when it is written again.
 func TestFrameRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := [6]byte(octets(t, "source", 6))

@@ -7,7 +7,7 @@ import (
 	"pfcswitch/lldp"
 )
 
-// A peer is another end, of any make, that tells what it is told to, whatever it hears.
+// A peer is another end, of any make, with a fixed announcement.
 type peer struct {
 	// it follows; its port is without PFC; it says that the ends do not fit together (CEE, CIN)
 	willing, noPFC, sees bool
@@ -17,7 +17,7 @@ type peer struct {
 	configured           *Queues // its own queues, in the IEEE version
 }
 
-// tell returns what it tells in a version, to an end that has told one thing so far.
+// tell returns its announcement in a version, to an end that has made one announcement so far.
 func (p peer) tell(v Version) (list []lldp.Organization) {
 	times := 1
 	if p.silent {
@@ -63,8 +63,8 @@ func hears(c Config, v Version, p peer) *Machine {
 	return m
 }
 
-// Which priorities are lossless, whatever the peer does with what it hears: every line of the README's table, in every
-// version. The peer's address ends in 9.
+// TestWhichPrioritiesAreLossless tries all combinations of willing and enabled ends, in every version. The peer's address
+// ends in 9.
 func TestWhichPrioritiesAreLossless(t *testing.T) {
 	ieee, old, all := []Version{VersionIEEE}, []Version{VersionCEE, VersionCIN},
 		[]Version{VersionIEEE, VersionCEE, VersionCIN}
@@ -129,8 +129,8 @@ func TestWhichPrioritiesAreLossless(t *testing.T) {
 	}
 }
 
-// Whose shares the egress queues have, likewise: in the IEEE version a willing end takes what is recommended to it, in
-// the older ones it takes the groups of a peer that is not willing.
+// In the IEEE version a willing end adopts the recommended shares. In the older versions it adopts the groups of a peer
+// that is not willing.
 func TestWhoseSharesAreServed(t *testing.T) {
 	ieee, old, all := []Version{VersionIEEE}, []Version{VersionCEE, VersionCIN},
 		[]Version{VersionIEEE, VersionCEE, VersionCIN}
@@ -170,7 +170,7 @@ func TestWhoseSharesAreServed(t *testing.T) {
 	}
 }
 
-// scaled is what queues are when they have been told in a version.
+// scaled returns queues as they are after an announcement in a version.
 func scaled(t *testing.T, v Version, q Queues) Queues {
 	t.Helper()
 	if v == VersionIEEE {
@@ -185,8 +185,8 @@ func scaled(t *testing.T, v Version, q Queues) Queues {
 	return told
 }
 
-// Groups that contradict themselves are not followed. Groups that differ are an error of CIN, never of CEE, whose ends
-// schedule what each sends; that a feature is not told is an error of CEE only.
+// Contradictory groups are not adopted. Different groups are an error of CIN, never of CEE, whose ends schedule what
+// each sends. A missing feature is an error of CEE only.
 func TestErrorsOfGroups(t *testing.T) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
 		x := ParseLegacy(peer{mask: 8, queues: &weights}.tell(v), v)
@@ -211,7 +211,7 @@ func TestErrorsOfGroups(t *testing.T) {
 	}
 }
 
-// Shares that were taken over stay while the peer has not acknowledged what is told anew.
+// Adopted shares stay until the peer has acknowledged a new announcement.
 func TestSharesStayWhileThePeerThinks(t *testing.T) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
 		theirs := Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true},
