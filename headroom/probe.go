@@ -177,7 +177,7 @@ func (p *Probe) Agreed() (own, agreed bool, neighbour string) {
 }
 
 // Measuring reports whether the link is up and both ends measure.
-func (p *Probe) Measuring() bool { return p.measuring() }
+func (p *Probe) Measuring() bool { return p.up && p.agreed }
 
 // restart begins to measure anew, where both ends agree.
 func (p *Probe) restart(now int64) {
@@ -193,12 +193,10 @@ func (p *Probe) restart(now int64) {
 	p.results.restart()
 	p.stream.restart()
 	p.nextRequest = math.MaxInt64
-	if p.measuring() {
+	if p.Measuring() {
 		p.nextRequest = now
 	}
 }
-
-func (p *Probe) measuring() bool { return p.up && p.agreed }
 
 // ManualRequired reports whether a person has to set the port's headroom: it should be measured, and the peer cannot
 // measure, or is farther away than is believed.
@@ -284,7 +282,7 @@ func (p *Probe) Receive(in macctl.MeasurementFrame, stamp int64, at Moment) (urg
 	}
 	p.checkClocks(at)
 	switch {
-	case !p.measuring():
+	case !p.Measuring():
 		p.ignore(IgnoredNotAgreed)
 	case in.Operation == macctl.MeasureRequest && in.Group && stamp <= p.doubtfulUntil:
 		p.ignore(IgnoredClock)
@@ -331,7 +329,7 @@ func (p *Probe) Next() int64 {
 func (p *Probe) Out(at Moment) (out macctl.MeasurementFrame, ok bool) {
 	p.checkClocks(at)
 	p.warn(at.Now)
-	if !p.measuring() {
+	if !p.Measuring() {
 		return out, false
 	}
 	if out, ok = p.answer(at); ok {

@@ -43,7 +43,7 @@ func (p *Probe) Report(now int64) Report {
 	r := Report{Agreed: p.agreed, Known: p.agreementKnown, Neighbour: p.neighbour,
 		ManualRequired: p.ManualRequired(now),
 		ManualBytes:    p.manualBytes(),
-		PeerSilent:     p.measuring() && p.unanswered >= manyInARow, ControlPasses: p.ControlPasses(),
+		PeerSilent:     p.Measuring() && p.unanswered >= manyInARow, ControlPasses: p.ControlPasses(),
 		ControlDiscarded: p.ControlDiscarded(),
 		Settings:         p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.acked,
 		PeerInForce: p.results.peerInForce, PeerApplied: p.results.applied(),

@@ -50,7 +50,7 @@ func (p *Probe) AskStream(priority uint8, d time.Duration) {
 	s.sequence++
 	s.request = macctl.Measurement{Operation: macctl.MeasureStream, Session: p.set.Session, Sequence: s.sequence,
 		Area: [2]uint64{uint64(priority), uint64(max(d, 0))}}
-	s.pendingRequest, s.answered, s.granted = p.measuring(), false, 0
+	s.pendingRequest, s.answered, s.granted = p.Measuring(), false, 0
 }
 
 // Granted returns the peer's answer to the newest AskStream: for how long it fills the link, 0 for not at all.

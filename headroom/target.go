@@ -34,7 +34,7 @@ func (t *target) set(want, now, hold int64) {
 func (p *Probe) updateTarget(now int64) {
 	own, received := p.boundedMeasured(), p.receivedBits()
 	p.measuredBits = own
-	if own == 0 && received == 0 && (p.target.bits == 0 || !p.measuring()) {
+	if own == 0 && received == 0 && (p.target.bits == 0 || !p.Measuring()) {
 		return
 	}
 	if p.target.bits == 0 {

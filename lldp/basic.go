@@ -28,10 +28,7 @@ type ID struct {
 // MaxID is the longest value of an ID, in octets.
 const MaxID = 255
 
-// chassisText and portText return a chassis or port ID as people write it.
-func chassisText(id ID) string { return id.text(ChassisMAC, ChassisNetwork) }
-func portText(id ID) string    { return id.text(PortMAC, PortNetwork) }
-
+// text returns an ID as people write it; mac and network are the subtypes of its kind of ID.
 func (id ID) text(mac, network uint8) string {
 	switch {
 	case id.Subtype == mac && len(id.Value) == 6:

@@ -33,10 +33,10 @@ func (p *PDU) Name() string {
 }
 
 // ChassisText returns the chassis ID as people write it.
-func (p *PDU) ChassisText() string { return chassisText(p.Chassis) }
+func (p *PDU) ChassisText() string { return p.Chassis.text(ChassisMAC, ChassisNetwork) }
 
 // PortText returns the port ID as people write it.
-func (p *PDU) PortText() string { return portText(p.Port) }
+func (p *PDU) PortText() string { return p.Port.text(PortMAC, PortNetwork) }
 
 // AppendPDU appends p in wire form: chassis ID, port ID and TTL first, in this order, and the end last. A PDU with TTL
 // 0 has nothing else (a shutdown LLDPDU).

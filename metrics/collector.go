@@ -70,7 +70,8 @@ func NewCollector(cfg Config) *Collector { return &Collector{cfg: cfg} }
 func (c *Collector) collect() *output {
 	var v dataplane.Snapshot
 	c.cfg.Snapshot(&v)
-	o := &output{started: c.cfg.Started, pairs: map[label]*dto.LabelPair{}}
+	o := &output{started: c.cfg.Started, series: make([][]*dto.Metric, len(families)),
+		pairs: map[label]*dto.LabelPair{}}
 	c.collectSwitch(o, &v)
 	for i := range v.Ports {
 		collectPort(o, &v.Ports[i])
@@ -103,7 +104,7 @@ func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 	o.value(fdbMoves, float64(v.Bridge.Moves))
 	o.value(fdbNotLearned, float64(v.Bridge.Full))
 	for _, source := range []struct {
-		f     familyID
+		f     *family
 		count func() uint64
 	}{
 		{kernelBacklogDrops, c.cfg.KernelBacklog}, {captureMissing, c.cfg.MissingFrames},

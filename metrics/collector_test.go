@@ -81,8 +81,8 @@ func TestFamilies(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Families()
-	if len(want) != int(numFamilies) {
-		t.Errorf("%d names for %d families: two have the same", len(want), numFamilies)
+	if len(want) != len(families) {
+		t.Errorf("%d names for %d families: two have the same", len(want), len(families))
 	}
 	for _, f := range gathered {
 		labels, ok := want[f.GetName()]
@@ -219,8 +219,8 @@ type checkedCollector struct{ *Collector }
 
 // Describe implements prometheus.Collector.
 func (c checkedCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range descs {
-		ch <- d
+	for _, f := range families {
+		ch <- f.desc
 	}
 }
 
@@ -228,11 +228,11 @@ func (c checkedCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c checkedCollector) Collect(ch chan<- prometheus.Metric) {
 	o := c.collect()
 	if o.err != nil {
-		ch <- prometheus.NewInvalidMetric(descs[up], o.err)
+		ch <- prometheus.NewInvalidMetric(up.desc, o.err)
 	}
-	for f, list := range o.series {
+	for i, list := range o.series {
 		for _, m := range list {
-			ch <- constMetric{descs[f], m}
+			ch <- constMetric{families[i].desc, m}
 		}
 	}
 }

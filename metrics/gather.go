@@ -1,11 +1,9 @@
 package metrics
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -23,12 +21,11 @@ var _ prometheus.Gatherer = (*Collector)(nil)
 // check it against all others and sort all; the tests let one do so.
 func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
 	o := c.collect()
-	all := make([]*dto.MetricFamily, 0, numFamilies)
+	all := make([]*dto.MetricFamily, 0, len(families))
 	for _, f := range byName {
-		if len(o.series[f]) > 0 {
+		if series := o.series[f.index]; len(series) > 0 {
 			all = append(all,
-				&dto.MetricFamily{Name: &fullNames[f], Help: &families[f].help,
-					Type: protoTypes[families[f].kind].Enum(), Metric: o.series[f]})
+				&dto.MetricFamily{Name: &f.name, Help: &f.help, Type: protoTypes[f.kind].Enum(), Metric: series})
 		}
 	}
 	return all, o.err
@@ -37,28 +34,10 @@ func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
 var protoTypes = map[prometheus.ValueType]dto.MetricType{counter: dto.MetricType_COUNTER, gauge: dto.MetricType_GAUGE,
 	histogram: dto.MetricType_HISTOGRAM}
 
-// byName has the families in the order of their names, fullNames their names with prefix. sorted has the positions of a
-// family's labels in the order of the labels' names, which is that of the protocol.
-var byName, fullNames, sorted = order()
-
-func order() (byName []familyID, names [numFamilies]string, sorted [numFamilies][]int) {
-	for f := range numFamilies {
-		byName = append(byName, f)
-		names[f] = prefix + families[f].name
-		for i := range families[f].labels {
-			sorted[f] = append(sorted[f], i)
-		}
-		slices.SortFunc(sorted[f],
-			func(i, j int) int { return cmp.Compare(families[f].labels[i], families[f].labels[j]) })
-	}
-	slices.SortFunc(byName, func(f, g familyID) int { return cmp.Compare(names[f], names[g]) })
-	return byName, names, sorted
-}
-
 // An output takes the metrics of one scrape.
 type output struct {
 	started time.Time
-	series  [numFamilies][]*dto.Metric
+	series  [][]*dto.Metric          // by family
 	pairs   map[label]*dto.LabelPair // each once
 	err     error                    // a label that cannot be exported, such as a port's name that is not UTF-8
 
@@ -84,10 +63,10 @@ func (s *slab[T]) take(n int) []T {
 }
 
 // value exports one number. The labels have the order of the family's.
-func (o *output) value(f familyID, v float64, labels ...string) {
+func (o *output) value(f *family, v float64, labels ...string) {
 	m, number := o.metric(f, labels), &o.numbers.take(1)[0]
 	*number = v
-	if families[f].kind == counter {
+	if f.kind == counter {
 		m.Counter = &o.counters.take(1)[0]
 		m.Counter.Value = number
 		return
@@ -97,13 +76,13 @@ func (o *output) value(f familyID, v float64, labels ...string) {
 }
 
 // metric adds a metric that has no value yet.
-func (o *output) metric(f familyID, labels []string) *dto.Metric {
+func (o *output) metric(f *family, labels []string) *dto.Metric {
 	m := &o.metrics.take(1)[0]
 	m.Label = o.lists.take(len(labels))
-	for i, at := range sorted[f] {
-		m.Label[i] = o.pair(families[f].labels[at], labels[at])
+	for i, at := range f.sorted {
+		m.Label[i] = o.pair(f.labels[at], labels[at])
 	}
-	o.series[f] = append(o.series[f], m)
+	o.series[f.index] = append(o.series[f.index], m)
 	return m
 }
 
@@ -122,14 +101,14 @@ func (o *output) pair(name, value string) *dto.LabelPair {
 
 // histogram exports durations. The buckets of a dataplane.Histogram are those of schema 2: number i holds what is above
 // 2^((i-1)/4) s and not above 2^(i/4) s. Its zero bucket holds nothing but zeros.
-func (o *output) histogram(f familyID, h *dataplane.Histogram, labels ...string) {
+func (o *output) histogram(f *family, h *dataplane.Histogram, labels ...string) {
 	buckets := map[int]int64{}
 	for i, n := range h.Buckets {
 		if n > 0 {
 			buckets[h.Index(i)] = int64(n)
 		}
 	}
-	made, err := prometheus.NewConstNativeHistogram(descs[f], h.Count, float64(h.Sum)/second, buckets, nil,
+	made, err := prometheus.NewConstNativeHistogram(f.desc, h.Count, float64(h.Sum)/second, buckets, nil,
 		h.Zero, dataplane.HistogramSchema, 0, o.started, labels...)
 	m := o.metric(f, labels)
 	if err == nil {

@@ -96,7 +96,7 @@ func partName(term string) string { return hyphens.Replace(strings.ToLower(term)
 var hyphens = strings.NewReplacer(" ", "-", ",", "")
 
 // collectPercentiles exports the percentiles of samples, where there are some. The percentile is the last label.
-func collectPercentiles(o *output, id familyID, d *headroom.Distribution, labels ...string) {
+func collectPercentiles(o *output, f *family, d *headroom.Distribution, labels ...string) {
 	if d.Samples == 0 {
 		return
 	}
@@ -104,6 +104,6 @@ func collectPercentiles(o *output, id familyID, d *headroom.Distribution, labels
 		percentile string
 		t          time.Duration
 	}{{"0", d.Min}, {"50", d.Median}, {"99", d.P99}, {"99.9", d.P999}, {"100", d.Max}} {
-		o.value(id, value.t.Seconds(), append(labels[:len(labels):len(labels)], value.percentile)...)
+		o.value(f, value.t.Seconds(), append(labels[:len(labels):len(labels)], value.percentile)...)
 	}
 }
