@@ -22,7 +22,7 @@ func (in Inputs) parametersOf(m *macctl.Measurement) peerParameters {
 	return c
 }
 
-// worst returns the maximum of each claim: those that need the most headroom.
+// worst returns the parameters that need the most headroom: the maximum of each, and no send limit where one has none.
 func (c peerParameters) worst(other peerParameters) peerParameters {
 	limit := max(c.sendLimit, other.sendLimit)
 	if c.sendLimit == 0 || other.sendLimit == 0 {
@@ -32,7 +32,7 @@ func (c peerParameters) worst(other peerParameters) peerParameters {
 		max(c.burst, other.burst)}
 }
 
-// A parameterWindow has the worst claims of the newest answers: of windowSamples, or of half as many.
+// A parameterWindow has the worst parameters of the newest answers: of windowSamples, or of half as many.
 type parameterWindow struct {
 	newest, before peerParameters
 	count          int // in newest
@@ -51,7 +51,7 @@ func (w *parameterWindow) add(c peerParameters) {
 	w.count++
 }
 
-// worst returns zero where nothing was claimed.
+// worst returns zero before the first add.
 func (w *parameterWindow) worst() peerParameters {
 	if w.turned {
 		return w.newest.worst(w.before)
@@ -61,8 +61,9 @@ func (w *parameterWindow) worst() peerParameters {
 
 func (w *parameterWindow) empty() bool { return w.count == 0 }
 
-// peerParameters returns the claims in force. A request that was sent back states nothing of the peer; there the peer's
-// result does. Until a result comes, the peer's burst is taken to be that of this end, as in the calculated headroom.
+// peerParameters returns the parameters that count. A request that was sent back states nothing of the peer; there the
+// peer's result does. Until a result comes, the peer's burst is taken to be that of this end, as in the calculated
+// headroom.
 func (p *Probe) peerParameters() peerParameters {
 	switch {
 	case !p.parameters.empty():

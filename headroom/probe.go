@@ -28,13 +28,13 @@ type Settings struct {
 	Lossless uint8 // with these priorities, bit n = priority n
 }
 
-// patience is how long a port waits for a neighbour after the link came up, before a person has to act.
+// neighbourWait is how long a port waits for a neighbour after the link came up, before a person has to act.
 const neighbourWait = int64(10 * time.Second)
 
 // A Probe measures the headroom of one port. It requests, answers, sends its results to the peer, and says what the
 // headroom of the port should be. Frames and time come in, frames and a value come out:
 //
-//	Receive → Next → Out → Stamped            Target → InForce
+//	Receive → Next → Out → Stamped            Target → SetInForce
 //
 // A Probe is not safe for concurrent use.
 type Probe struct {
@@ -59,8 +59,8 @@ type Probe struct {
 	unanswered  int64           // requests in a row without an answer
 	unusable    int             // answers in a row that could not be used
 	tooFar      int             // answers in a row whose trip is out of proportion
-	shortestFar time.Duration   // shortest of those since the last whole proofAfter
-	farTrip     time.Duration   // shortest of the last whole proofAfter, 0 where there is none
+	shortestFar time.Duration   // shortest of those since the last whole manyInARow
+	farTrip     time.Duration   // shortest of the last whole manyInARow, 0 where there is none
 	parameters  parameterWindow // of the peer
 	responder   [6]byte         // source of the newest answer; zero: none yet
 	controlPath controlPath

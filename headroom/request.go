@@ -131,7 +131,7 @@ func (p *Probe) rejectAnswer(now int64, why Ignored) {
 }
 
 // rejectTooFar ignores an answer, and makes a note when none is nearer. The distance is the shortest of the newest
-// proofAfter.
+// manyInARow.
 func (p *Probe) rejectTooFar(now int64, trip time.Duration) {
 	p.ignore(IgnoredProportion)
 	if p.tooFar%manyInARow == 0 {
@@ -200,7 +200,7 @@ func (p *controlPath) answered(fallback bool) {
 
 // ControlDiscarded reports that MAC Control frames do not pass both ways, though other frames do, so that no pause
 // frame can work. One fallback answer is no proof, since a peer that agrees late has ignored earlier requests. Between
-// two of them, the peer has answered none of proofAfter MAC Control frames.
+// two of them, the peer has answered none of manyInARow MAC Control frames.
 func (p *Probe) ControlDiscarded() bool {
 	return p.controlPath.control == 0 && p.controlPath.fallback > 1
 }
@@ -208,7 +208,7 @@ func (p *Probe) ControlDiscarded() bool {
 // ControlPasses reports that MAC Control frames have passed both ways.
 func (p *Probe) ControlPasses() bool { return p.controlPath.control > 0 }
 
-// openAnswers is how many requests may wait for their answers. A peer has no reason to ask faster.
+// maxPendingReplies is how many requests may wait for their answers. A peer has no reason to ask faster.
 const maxPendingReplies = 8
 
 // A pendingReply is a request that waits for its answer.

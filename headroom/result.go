@@ -212,7 +212,7 @@ func (p *Probe) sampleAdded(now int64) {
 }
 
 // boundedMeasured returns the headroom that this end has measured, 0 where it has not yet. The wire part, which this
-// end sees itself, is bounded by longestTrip; the part that rests on the peer's word by Max; and the sum by Limit.
+// end sees itself, is bounded by longestRoundTrip; the part that rests on the peer's word by Max; and the sum by Limit.
 func (p *Probe) boundedMeasured() int64 {
 	needs := p.measuredNeed()
 	if needs == 0 {

@@ -18,7 +18,7 @@ const (
 // so a person must have allowed it, the priority must be lossless, and the time is bounded.
 type streams struct {
 	// initiator
-	pendingRequest bool // wanted is to be asked for
+	pendingRequest bool // request is to be sent
 	request        macctl.Measurement
 	sequence       uint32
 	answered       bool
@@ -28,7 +28,7 @@ type streams struct {
 	priority     uint8
 	until        int64
 	lastGrant    int64
-	spent        time.Duration // of the budget, at takenAt
+	spent        time.Duration // of the budget, at lastGrant
 	session      uint16        // of the newest request
 	newest       uint32
 	received     bool

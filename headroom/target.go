@@ -10,7 +10,7 @@ type target struct {
 	bits    int64 // 0 where nothing was found
 	proven  int64 // part of bits that does not rest on the peer's word alone
 	lowerTo int64 // most that was wanted since less than bits was wanted; 0 where bits are wanted
-	lowerAt int64 // when bits falls to lower
+	lowerAt int64 // when bits falls to lowerTo
 	reason  string
 }
 
