@@ -64,8 +64,7 @@ const (
 )
 
 func (w *Watchdog) emit(q *queue, k Kind, reason string, now int64) *Event {
-	w.events = append(w.events,
-		Event{Kind: k, Port: q.port.number, Name: q.port.name, Queue: q.number, At: now, Reason: reason,
-			Action: q.port.config.Action})
+	w.events = append(w.events, Event{Kind: k, Port: q.port.number, Name: q.port.name, Queue: q.number, At: now,
+		Reason: reason, Action: q.port.config.Action})
 	return &w.events[len(w.events)-1]
 }

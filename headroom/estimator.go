@@ -23,18 +23,16 @@ func TurnaroundError(turn time.Duration) time.Duration { return max(turn, 0) / c
 // followed within settleSamples, and a link that shrinks after a whole window.
 type Estimator struct {
 	percentile float64
-	trips      window // t
-	settled    window // the shortest of settleSamples, after each sample
-	turns      window // how long the peer kept the request: t3-t2
-	idle, busy window // turns while the link was idle, and while it carried traffic
+	trips      window     // t
+	settled    window     // the shortest of settleSamples, after each sample
+	turns      loadWindow // how long the peer kept the request: t3-t2
 	last       [settleSamples]time.Duration
 	count      int
 }
 
 // NewEstimator returns an Estimator without samples. Turnaround is this share of all turnarounds, 0 to 1.
 func NewEstimator(percentile float64) *Estimator {
-	return &Estimator{percentile: percentile, trips: newWindow(), settled: newWindow(), turns: newWindow(),
-		idle: newWindow(), busy: newWindow()}
+	return &Estimator{percentile: percentile, trips: newWindow(), settled: newWindow(), turns: newLoadWindow()}
 }
 
 // Reset forgets every sample.
@@ -42,8 +40,6 @@ func (e *Estimator) Reset() {
 	e.trips.reset()
 	e.settled.reset()
 	e.turns.reset()
-	e.idle.reset()
-	e.busy.reset()
 	e.count = 0
 }
 
@@ -51,23 +47,13 @@ func (e *Estimator) Reset() {
 // link carried traffic.
 func (e *Estimator) Add(trip, turn time.Duration, busy bool) {
 	e.trips.add(trip)
-	switch {
-	case turn < 0:
-	case busy:
-		e.turns.add(turn)
-		e.busy.add(turn)
-	default:
-		e.turns.add(turn)
-		e.idle.add(turn)
+	if turn >= 0 {
+		e.turns.add(turn, busy)
 	}
 	e.last[e.count%settleSamples] = trip + TurnaroundError(turn)
 	e.count++
-	if e.count >= settleSamples {
-		shortest := e.last[0]
-		for _, t := range e.last[1:] {
-			shortest = min(shortest, t)
-		}
-		e.settled.add(shortest)
+	if e.Settled() {
+		e.settled.add(slices.Min(e.last[:]))
 	}
 }
 
@@ -80,10 +66,10 @@ func (e *Estimator) RoundTrip() time.Duration { return e.settled.quantile(1) }
 // Turnaround is how late the peer answers: the percentile of its turnarounds, or with two stamps that of the round
 // trips beyond the shortest.
 func (e *Estimator) Turnaround() time.Duration {
-	if len(e.turns.sorted) == 0 {
+	if len(e.turns.all.sorted) == 0 {
 		return e.trips.quantile(e.percentile) - e.trips.quantile(0)
 	}
-	return e.turns.quantile(e.percentile)
+	return e.turns.all.quantile(e.percentile)
 }
 
 // windowSamples is how many samples a window holds: enough for a 99.9 % value that is not the largest.
@@ -134,18 +120,23 @@ func (w *window) distribution() Distribution {
 		P999: w.quantile(0.999), Max: w.quantile(1)}
 }
 
-// reactions are the times for which this end goes on sending after an XOFF. The peer is told the percentile of all,
-// since its headroom must do whatever the link carries.
-type reactions struct{ all, idle, busy window }
+// A loadWindow has samples of a duration, with those of an idle and of a busy link apart.
+type loadWindow struct{ all, idle, busy window }
 
-func newReactions() reactions { return reactions{newWindow(), newWindow(), newWindow()} }
+func newLoadWindow() loadWindow { return loadWindow{newWindow(), newWindow(), newWindow()} }
 
 // add takes a sample. busy says that the link carried traffic.
-func (r *reactions) add(d time.Duration, busy bool) {
-	r.all.add(d)
+func (w *loadWindow) add(d time.Duration, busy bool) {
+	w.all.add(d)
 	if busy {
-		r.busy.add(d)
+		w.busy.add(d)
 	} else {
-		r.idle.add(d)
+		w.idle.add(d)
 	}
+}
+
+func (w *loadWindow) reset() {
+	w.all.reset()
+	w.idle.reset()
+	w.busy.reset()
 }

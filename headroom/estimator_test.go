@@ -143,11 +143,11 @@ func TestEstimatorTurn(t *testing.T) {
 	if got, want := two.Turnaround(), time.Duration(windowSamples-2); got != want {
 		t.Errorf("two stamps: Turn\n got %v\nwant %v", got, want)
 	}
-	if idle, busy := four.idle.distribution(), four.busy.distribution(); busy.Samples != windowSamples/4 ||
+	if idle, busy := four.turns.idle.distribution(), four.turns.busy.distribution(); busy.Samples != windowSamples/4 ||
 		idle.Samples != 3*windowSamples/4 || busy.Max != windowSamples-4 || idle.Min != 1 {
 		t.Errorf("idle %+v, busy %+v", idle, busy)
 	}
-	if two.idle.distribution().Samples+two.busy.distribution().Samples != 0 {
+	if two.turns.idle.distribution().Samples+two.turns.busy.distribution().Samples != 0 {
 		t.Error("two stamps tell no turn-around")
 	}
 }

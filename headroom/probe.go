@@ -69,9 +69,9 @@ type Probe struct {
 	replies       [maxPendingReplies]pendingReply
 	first         int
 	waiting       int
-	lastMoment    Moment    // of the newest Receive or Out
-	doubtfulUntil int64     // until then stamps of requests may be wrong
-	reactions     reactions // of this end
+	lastMoment    Moment     // of the newest Receive or Out
+	doubtfulUntil int64      // until then stamps of requests may be wrong
+	reactions     loadWindow // times for which this end goes on sending after an XOFF
 
 	// results
 	results      results
@@ -97,7 +97,7 @@ type Counters struct {
 
 // NewProbe returns a Probe whose link is down.
 func NewProbe(s Settings) *Probe {
-	p := &Probe{estimate: NewEstimator(s.Percentile), reactions: newReactions()}
+	p := &Probe{estimate: NewEstimator(s.Percentile), reactions: newLoadWindow()}
 	p.nextRequest, p.results.nextCheck = math.MaxInt64, math.MaxInt64
 	p.Configure(s, 0)
 	return p

@@ -40,19 +40,18 @@ type Report struct {
 
 // Report describes the Probe.
 func (p *Probe) Report(now int64) Report {
-	r := Report{Agreed: p.agreed, Known: p.agreementKnown, Neighbour: p.neighbour,
-		ManualRequired: p.ManualRequired(now),
-		ManualBytes:    p.manualBytes(),
-		PeerSilent:     p.Measuring() && p.unanswered >= manyInARow, ControlPasses: p.ControlPasses(),
-		ControlDiscarded: p.ControlDiscarded(),
-		Settings:         p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.acked,
-		PeerInForce: p.results.peerInForce, PeerApplied: p.results.applied(),
-		Target: p.target.bits, InForce: p.inForce,
-		RoundTrips: p.estimate.trips.distribution(), Turnarounds: p.estimate.turns.distribution(),
-		Idle: p.estimate.idle.distribution(), Busy: p.estimate.busy.distribution(),
+	r := Report{
+		Agreed: p.agreed, Known: p.agreementKnown, Neighbour: p.neighbour,
+		ManualRequired: p.ManualRequired(now), ManualBytes: p.manualBytes(),
+		PeerSilent:    p.Measuring() && p.unanswered >= manyInARow,
+		ControlPasses: p.ControlPasses(), ControlDiscarded: p.ControlDiscarded(),
+		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.acked,
+		PeerInForce: p.results.peerInForce, PeerApplied: p.results.applied(), Target: p.target.bits, InForce: p.inForce,
+		RoundTrips: p.estimate.trips.distribution(), Turnarounds: p.estimate.turns.all.distribution(),
+		Idle: p.estimate.turns.idle.distribution(), Busy: p.estimate.turns.busy.distribution(),
 		Reactions: p.reactions.all.distribution(), ReactionsIdle: p.reactions.idle.distribution(),
-		ReactionsBusy: p.reactions.busy.distribution(),
-		Counters:      p.count}
+		ReactionsBusy: p.reactions.busy.distribution(), Counters: p.count,
+	}
 	if sent := &p.results.sent; sent.Operation == macctl.MeasureResult {
 		r.ResultBits = saturate(sent.Area[0])
 	}

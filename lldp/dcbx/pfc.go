@@ -26,8 +26,7 @@ const (
 )
 
 var reasonNames = [numReasons]string{"off", "no-peer", "several-peers", "no-tlv", "duplicate-tlv", "waiting", "own",
-	"peer", "tie-own", "tie-peer",
-	"disabled", "mismatch", "peer-error"}
+	"peer", "tie-own", "tie-peer", "disabled", "mismatch", "peer-error"}
 
 // String returns the reason as tables print it.
 func (r Reason) String() string {
