@@ -99,7 +99,7 @@ func TestCardinality(t *testing.T) {
 	}
 	readme := strings.Join(strings.Fields(string(b)), " ")
 	count := func(ports int, mode macctl.Mode, trunks, members int) int {
-		return testutil.CollectAndCount(NewCollector(crowded(ports, mode, trunks, members)))
+		return testutil.CollectAndCount(checkedCollector{NewCollector(crowded(ports, mode, trunks, members))})
 	}
 	for _, tt := range []struct {
 		what      string
