@@ -36,7 +36,7 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	// A sender without a speed keeps to the packet socket: how fast it is tells the same on every kernel.
+	// A sender without a speed uses only the packet socket, so that its rate is comparable on every kernel.
 	p, link, err := open(c.Netns, c.Interface, 0, senderSlots, c.Speed > 0)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (s *sender) waitForStart(ctx context.Context) error {
 	}
 }
 
-// load is the load itself.
+// load sends until the duration is over or the count is reached.
 func (s *sender) load(ctx context.Context) error {
 	defer ownThread()()
 	now := dataplane.Now()
@@ -136,8 +136,7 @@ func (s *sender) load(ctx context.Context) error {
 	return nil
 }
 
-// endLoad takes note of how long the load was, how long pauses held it, and how late its end is. Pauses that come while totals are
-// settled are no part of that.
+// endLoad records the duration of the load and the time in which it was paused. Pauses during settle do not count.
 func (s *sender) endLoad(now int64) {
 	s.stalls.look(now)
 	s.elapsed = now - s.startNs
@@ -162,7 +161,7 @@ func (s *sender) total() (n uint64) {
 	return n
 }
 
-// hand gives the planned frames to the kernel.
+// hand sends the planned frames.
 func (s *sender) hand(now, wall int64) error {
 	s.batch.Reset()
 	s.source.fill(s.batch, wall)
@@ -180,9 +179,8 @@ func (s *sender) hand(now, wall int64) error {
 	return fmt.Errorf("%s: the kernel refuses frames of this length or kind: %w", s.c.Interface, err)
 }
 
-// rest sleeps until something may go. Where a pause holds all that waits, a MAC Control frame ends the sleep. Where tokens
-// are missing nothing does: what the peer says meanwhile is read before the next send call, and pauses count from when
-// they came.
+// rest sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep. Where tokens are
+// missing, nothing ends it: control frames are read before the next send call, and pauses count from their arrival.
 func (s *sender) rest(now, end int64) error {
 	until := s.source.retry
 	if s.c.Duration != 0 {
@@ -200,7 +198,7 @@ func (s *sender) rest(now, end int64) error {
 	return nil
 }
 
-// obey reads every MAC Control frame that has come.
+// obey reads all received MAC Control frames.
 func (s *sender) obey() {
 	b, stamp := s.port.Control()
 	if b == nil {
@@ -208,7 +206,7 @@ func (s *sender) obey() {
 	}
 	now, wall := dataplane.ClockPair()
 	for ; b != nil; b, stamp = s.port.Control() {
-		if stamp > wall { // it has come since
+		if stamp > wall { // the frame came after the clock was read
 			now, wall = dataplane.ClockPair()
 		}
 		if s.source != nil {
