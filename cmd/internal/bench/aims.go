@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// An aim is what a value of pfcswitch should reach: its median, or the median of the rounds' ratios to a peer. It decides
-// nothing.
+// An aim is what a value of pfcswitch should reach: its median, or the median of the rounds' ratios to a peer. It
+// decides nothing.
 type aim struct {
 	text       string
 	what       string
@@ -23,17 +23,22 @@ type aim struct {
 type cond = map[string]any
 
 var aims = []aim{
-	{"60 octets, one sender, to the bridge", "delivered", cond{"senders": 1, "octets": 60}, frameRate, dutBridge, 1.2, 0, 1.6},
-	{"60 octets, one sender, to Open vSwitch", "delivered", cond{"senders": 1, "octets": 60}, frameRate, dutOVS, 2.5, 0, 0},
-	{"60 octets, two senders, to the bridge", "delivered", cond{"senders": 2, "octets": 60}, frameRate, dutBridge, 0, 0, 0.6},
+	{"60 octets, one sender, to the bridge", "delivered", cond{"senders": 1, "octets": 60},
+		frameRate, dutBridge, 1.2, 0, 1.6},
+	{"60 octets, one sender, to Open vSwitch", "delivered", cond{"senders": 1, "octets": 60},
+		frameRate, dutOVS, 2.5, 0, 0},
+	{"60 octets, two senders, to the bridge", "delivered", cond{"senders": 2, "octets": 60},
+		frameRate, dutBridge, 0, 0, 0.6},
 	{"loss-free rate, of its own delivered", "loss-free", nil, ofDelivered, "", 0.9, 0, 0},
 	{"TCP, 4 streams, to the bridge", "tcp", cond{"streams": 4}, throughput, dutBridge, 0.7, 0, 1},
 	{"TCP, 4 streams, to Open vSwitch with TSO", "tcp", cond{"streams": 4}, throughput, dutOVSTSO, 2, 0, 0},
 	{"latency at half load, p50, to the bridge", "latency", cond{"load": "half"}, p50, dutBridge, 0, 5, 2},
 	{"latency at half load, p50, to Open vSwitch", "latency", cond{"load": "half"}, p50, dutOVS, 0, 0.5, 0},
-	{"CPU of a frame of 1514 octets, to the bridge", "delivered", cond{"senders": 1, "octets": 1514}, cpuPerFrame, dutBridge, 0, 2, 1.2},
+	{"CPU of a frame of 1514 octets, to the bridge", "delivered", cond{"senders": 1, "octets": 1514},
+		cpuPerFrame, dutBridge, 0, 2, 1.2},
 	{"rate with 32 ports against 2", "ports", cond{"ports": 32, "senders": 1}, toTwoPorts, "", 0.9, 0, 0},
-	{"idle with eight ports, % of a core", "choice", cond{"at": "idle", "ports": 8, "setting": "as-is"}, coreShare, "", 0, 1, 0},
+	{"idle with eight ports, % of a core", "choice", cond{"at": "idle", "ports": 8, "setting": "as-is"},
+		coreShare, "", 0, 1, 0},
 	{"rate of a trunk against the same ports of a bridge", "trunk", nil, toBridged, "", 0.9, 0, 0},
 }
 

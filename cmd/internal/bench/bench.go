@@ -1,16 +1,16 @@
 // Package bench is what scripts/bench.sh builds and runs (cmd/bench): it compares pfcswitch, the Linux bridge and Open
 // vSwitch's userspace datapath in interleaved rounds on the same veth links, in network namespaces of its own.
 //
-//	options.go                       what to measure, how often and how long; the parts; the files that are written
-//	machine.go, install.go           what it runs on, CPU time and memory; which peers there are
-//	network.go, tap.go               namespaces, links and programs in them; a link end that is the benchmark's own
-//	compare.go, pfcswitch.go, ovs.go the switches that are compared
-//	load.go, rate.go                 frames sent and what became of them; rates while senders are at work
-//	estimate.go                      how long it will take
-//	frames.go … flap.go              the parts; cpugaps.go: when the machine does not run a thread
-//	result.go                        single results; their medians, spreads and ratios by round
-//	table.go, aims.go, svg.go        how they are shown
-//	smoke.go                         whether every part works and figures are what they say
+//	options.go                        what to measure, how often and how long; the parts; the files that are written
+//	machine.go, install.go            the machine, CPU time and memory; which peers there are
+//	network.go, tap.go                namespaces, links and programs in them; a link end of the benchmark's own
+//	compare.go, pfcswitch.go, ovs.go  the switches that are compared
+//	load.go, rate.go                  frames sent and what became of them; rates while senders are at work
+//	estimate.go                       how long the run will take
+//	frames.go … flap.go               the parts, one a file; cpugaps.go: when the machine does not run a thread
+//	result.go                         single results; their medians, spreads and ratios by round
+//	table.go, aims.go, svg.go         how results are shown
+//	smoke.go                          whether every part works and figures are right
 //
 // The exit status is 0 where every part worked, 1 where one did not, 2 for a wrong option and 128 + n after signal n.
 // A speed never decides the exit status.
@@ -88,8 +88,9 @@ type bench struct {
 	ctx        context.Context
 	opt        options
 	out        io.Writer
-	work       string // folder of this run
-	program    string // pfcswitch
+	work       string     // folder of this run
+	program    string     // pfcswitch
+	networks   []*network // of the part that runs
 	peers      peers
 	withoutTSO bool // the peer's build has none
 	machine    machine
@@ -98,7 +99,7 @@ type bench struct {
 	gaps       cpuGaps // of the machine, added up over the rounds
 }
 
-// run is the run from its first file to its last.
+// run announces the files, runs the parts and shows what they gave.
 func (b *bench) run() (err error) {
 	if err := b.opt.announce(b.out); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (b *bench) run() (err error) {
 	var failed []error
 	for _, p := range b.opt.parts {
 		start := time.Now()
-		err := p.run(b)
+		err := b.runPart(p.run)
 		if b.ctx.Err() != nil { // what two hours have measured is not thrown away
 			fmt.Fprintf(b.out, "ENDED EARLY, in part %s: what follows are the rounds until then\n", p.name)
 			return b.ctx.Err()
@@ -132,11 +133,21 @@ func (b *bench) run() (err error) {
 		}
 	}
 	if b.opt.smoke {
-		if err := b.verify(); err != nil {
+		if err := b.runPart((*bench).verify); err != nil {
 			failed = append(failed, fmt.Errorf("a figure is not what it says: %w", err))
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// runPart runs a part and closes its networks, the last one first.
+func (b *bench) runPart(run func(*bench) error) error {
+	errs := []error{run(b)}
+	for _, n := range slices.Backward(b.networks) {
+		errs = append(errs, n.close())
+	}
+	b.networks = nil
+	return errors.Join(errs...)
 }
 
 // folderPrefix begins the names of the run's folders, before its process number: scripts/bench.sh makes one of them.
@@ -196,7 +207,8 @@ func (b *bench) show(atStart lab.CPUTimes) error {
 	errs := []error{err, printTable(b.out, rows)}
 	fmt.Fprintf(b.out, "While this ran, the machine's host took %.2f %% of the CPUs' time for others (steal), "+
 		"which is in no figure of the machine's\n"+
-		"CPU time; whether a process's own (switch_cpu, percent_of_a_core) holds some is a matter of the kernel's accounting.\n",
+		"CPU time; whether a process's own (switch_cpu, percent_of_a_core) holds some is a matter of "+
+		"the kernel's accounting.\n",
 		100*b.machine.Stolen)
 	for _, n := range append(slices.Clone(b.notes), offHalfLoad(b.results)...) {
 		fmt.Fprintln(b.out, n)
@@ -216,7 +228,7 @@ func (b *bench) show(atStart lab.CPUTimes) error {
 	return errors.Join(errs...)
 }
 
-// noteOnce notes something that may come up again.
+// noteOnce notes something that several parts may find.
 func (b *bench) noteOnce(format string, args ...any) {
 	if n := fmt.Sprintf(format, args...); !slices.Contains(b.notes, n) {
 		b.note("%s", n)

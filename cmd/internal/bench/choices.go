@@ -28,7 +28,7 @@ var (
 	waits    = []setting{tuned("spin=none"), tuned("spin=most"), tuned("spin=endless"), tuned("gather=none")}
 	loaded   = []setting{tuned("spin=none"), tuned("spin=short"), tuned("spin=endless"), niceZero}
 	niceZero = setting{name: "nice=0", keys: "nice: 0\n"}
-	bursts   = []setting{tuned("burst=8"), tuned("burst=256"), tuned("bursts=16")} // bursts: up to 1024 frames of a port in a row
+	bursts   = []setting{tuned("burst=8"), tuned("burst=256"), tuned("bursts=16")} // the last: 1024 frames of a port
 	turns    = []setting{tuned("turn=fixed")}
 	controls = []setting{tuned("control=frame")}
 	workers  = []setting{{name: "workers=per-port", keys: "workers: per-port\n"}}
@@ -53,7 +53,7 @@ type measurement struct {
 var experiments = []experiment{
 	{8, false, slices.Concat(waits, workers), []measurement{{"idle", (*network).idleUsage}}},
 	{4, false, waits, []measurement{
-		{"few-frames", func(n *network, _ int) ([]value, error) { return n.probeAndUsage(n.hosts[0]) }},
+		{"few-frames", func(n *network, _ int) ([]value, error) { return n.probeShares(n.hosts[0]) }},
 		{"some-load", probeUnderLoad(moderateRate, 1)},
 	}},
 	{4, false, loaded, []measurement{{"half-load", probeUnderLoad(halfRate, 1)}}},
@@ -73,7 +73,7 @@ var experiments = []experiment{
 
 var fullRates = []measurement{{"full-rate", (*network).fullRate}}
 
-// name tells a setting of the experiment from the same one of another experiment.
+// name distinguishes baselines of experiments with one setting.
 func (e *experiment) name(s setting) string {
 	if s == baseline && len(e.settings) == 1 {
 		return s.name + " beside=" + e.settings[0].name
@@ -81,21 +81,19 @@ func (e *experiment) name(s setting) string {
 	return s.name
 }
 
-// choices compares pfcswitch as it is with itself where one choice of how workers wait and share their time is another.
-// There are so many settings that each measurement takes a third of the usual time.
-func (b *bench) choices() (err error) {
+// choices compares pfcswitch with itself, with one choice changed of how workers wait and share their time. There are
+// so many settings that each measurement takes a third of the usual time.
+func (b *bench) choices() error {
 	defer func(usual time.Duration) { b.opt.seconds = usual }(b.opt.seconds)
 	b.opt.seconds = max(b.opt.seconds/3, 100*time.Millisecond)
 	most := 0
 	for _, e := range experiments {
 		most = max(most, e.ports)
 	}
-	n, err := b.newNetwork("choices", most)
+	n, err := b.newNetwork("choices", dutPFC, most)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.close()) }()
-	n.dut = dutPFC
 	for round := range b.opt.rounds {
 		for _, e := range experiments {
 			if err := n.experimentRound(&e, round); err != nil {
@@ -122,14 +120,15 @@ func (n *network) experimentRound(e *experiment, round int) error {
 			if s != baseline {
 				values = append(values, value{toAsIs, values[0].v / got[baseline.name][m.at][0].v})
 			}
-			n.b.record("choice", fmt.Sprintf("at=%s ports=%d setting=%s", m.at, e.ports, e.name(s)), n.dut, round, values...)
+			conditions := fmt.Sprintf("at=%s ports=%d setting=%s", m.at, e.ports, e.name(s))
+			n.b.record("choice", conditions, n.dut, round, values...)
 		}
 	}
 	return nil
 }
 
-// rotated begins with another of the settings in each round: the first one follows another experiment, on a machine that
-// this has changed.
+// rotated begins with another of the settings in each round: the first one follows another experiment, on a machine
+// that this has changed.
 func rotated(all []setting, round int) []setting {
 	first := round % len(all)
 	return slices.Concat(all[first:], all[:first])
@@ -181,15 +180,8 @@ func (n *network) idleUsage(int) ([]value, error) {
 	if err := n.b.sleep(n.b.opt.settle); err != nil {
 		return nil, err
 	}
-	from, err := n.cpuUsage()
-	if err != nil {
-		return nil, err
-	}
-	if err := n.b.sleep(n.b.opt.seconds); err != nil {
-		return nil, err
-	}
-	until, err := n.cpuUsage()
-	return until.since(from), err
+	used, err := n.usageOf(func() error { return n.b.sleep(n.b.opt.seconds) })
+	return used.shares(), err
 }
 
 // Loads of frames/s that share the ingress port with probes.
@@ -202,40 +194,28 @@ const (
 func probeUnderLoad(rate float64, from int) func(n *network, ports int) ([]value, error) {
 	return func(n *network, _ int) ([]value, error) {
 		l := load{flows: n.flowsToHost2(1), octets: n.b.opt.octets[0], priority: probePriority, rate: rate}
-		values, arrived, err := n.b.underLoad(l, func() ([]value, error) { return n.probeAndUsage(n.hosts[from-1]) })
+		values, arrived, err := n.b.underLoad(l, func() ([]value, error) { return n.probeShares(n.hosts[from-1]) })
 		return append(values, value{frameRate, arrived}), err
 	}
 }
 
-// probeAndUsage is probe, with the CPU time of the switch and of the machine.
-func (n *network) probeAndUsage(from *lab.Node) ([]value, error) {
-	before, err := n.cpuUsage()
-	if err != nil {
-		return nil, err
-	}
-	values, err := n.probe(from)
-	if err != nil {
-		return nil, err
-	}
-	after, err := n.cpuUsage()
-	return append(values, after.since(before)...), err
+// probeShares is probe, with the CPU time of the switch and of the machine.
+func (n *network) probeShares(from *lab.Node) ([]value, error) {
+	values, used, err := n.probeUsage(from)
+	return append(values, used.shares()...), err
 }
 
-// fullRate measures what arrives when every host of odd number sends to the next as fast as it can, and what a frame takes
-// of the switch. Where the sender is the limit, the time that a worker spins or moderates is in that.
+// fullRate measures what arrives when every host of odd number sends to the next as fast as it can, and what a frame
+// takes of the switch. Where the sender is the limit, the time that a worker spins or moderates is in that.
 func (n *network) fullRate(ports int) ([]value, error) {
-	before, err := n.cpuUsage()
-	if err != nil {
-		return nil, err
-	}
 	l := load{flows: n.pairFlows()[:ports/2], octets: n.b.opt.octets[0], priority: probePriority, time: n.b.opt.seconds}
-	o, err := n.b.measure(l)
-	if err != nil {
-		return nil, err
-	}
-	after, err := n.cpuUsage()
+	var o outcome
+	used, err := n.usageOf(func() (err error) {
+		o, err = n.b.measure(l)
+		return err
+	})
 	return []value{
-		{frameRate, o.rate}, {ownPerFrame, after.perFrame(before, o.delivered)}, {cpuPerFrame, o.perFrame()},
+		{frameRate, o.rate}, {ownPerFrame, used.perFrame(o.delivered)}, {cpuPerFrame, o.perFrame()},
 		{offered, float64(o.offered)}, {delivered, float64(o.delivered)},
 	}, err
 }
@@ -266,8 +246,8 @@ func (n *network) floodOne(ports int) ([]value, error) {
 // floodOctets is the length of frames of which a port of 100 Mbit/s takes 23,000 a second.
 const floodOctets = 512
 
-// weakestShare reads of a sink's report what the weakest of so many flows got, as a share of what each would get if all got
-// as much.
+// weakestShare reads of a sink's report what the weakest of so many flows got, as a share of what each would get if
+// all got as much.
 func weakestShare(said []byte, flows int) (float64, error) {
 	var r traffic.SinkReport
 	if err := json.Unmarshal(said, &r); err != nil {

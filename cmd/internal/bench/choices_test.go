@@ -8,25 +8,29 @@ import (
 
 func TestWeakest(t *testing.T) {
 	for text, want := range map[string]float64{
-		`{"flows":[{"received":300},{"received":100}]}`: 0.5, `{"flows":[{"received":7},{"received":7}]}`: 1, `{"flows":[{"received":7}]}`: 0,
+		`{"flows":[{"received":300},{"received":100}]}`: 0.5,
+		`{"flows":[{"received":7},{"received":7}]}`:     1,
+		`{"flows":[{"received":7}]}`:                    0,
 	} {
 		if got, err := weakestShare([]byte(text), 2); got != want || err != nil {
 			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "{}", `{"flows":[{},{}]}`, `{"flows":[{"received":1},{"received":1},{"received":1}]}`} {
+	for _, text := range []string{"", "{}", `{"flows":[{},{}]}`,
+		`{"flows":[{"received":1},{"received":1},{"received":1}]}`} {
 		if _, err := weakestShare([]byte(text), 2); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}
 }
 
-// Port 2 alone is slow, and every contest has a switch as it is and another.
+// Port 2 alone is slow, and every experiment has a baseline and another setting.
 func TestExperiments(t *testing.T) {
 	for i := range experiments {
 		c := &experiments[i]
 		text := c.yaml()
-		if slow := strings.Count(text, "100M"); slow > 1 || (slow == 1) != c.slow || c.slow && !strings.Contains(text, "p2: {speed: 100M, tagged") || strings.Count(text, "tagged") != c.ports {
+		if slow := strings.Count(text, "100M"); slow > 1 || (slow == 1) != c.slow ||
+			c.slow && !strings.Contains(text, "p2: {speed: 100M, tagged") || strings.Count(text, "tagged") != c.ports {
 			t.Errorf("%d ports, slow: %v:\n%s", c.ports, c.slow, text)
 		}
 		for _, smoke := range []bool{false, true} {
@@ -45,7 +49,8 @@ func TestRotated(t *testing.T) {
 	for round := range 2 * len(all) {
 		r := rotated(all, round)
 		firsts[r[0]]++
-		if len(r) != len(all) || !slices.Contains(r, baseline) || !slices.Contains(r, all[1]) || !slices.Contains(r, all[2]) {
+		if len(r) != len(all) || !slices.Contains(r, baseline) || !slices.Contains(r, all[1]) ||
+			!slices.Contains(r, all[2]) {
 			t.Errorf("round %d: %v", round, r)
 		}
 	}

@@ -28,65 +28,50 @@ var switchNames = []string{dutPFC, dutBridge, dutOVS, dutOVSTSO}
 // receives the frames whose latency is measured.
 const comparedHosts = 4
 
-// compare gives f a network for each of the switches that are compared, all of them at once, and removes them. TSO is a
-// setting of Open vSwitch's whole daemon: with and without TSO there is a daemon each, with a database of its own.
-func (b *bench) compare(f func([]*network) error) (err error) {
-	var all []*network
-	defer func() { err = errors.Join(err, closeAll(all)) }()
-	for _, name := range switchNames {
-		n, err := b.comparedNetwork(name, name, comparedHosts, benchYAML)
+// compare makes a network for each of the switches that are compared, all of them at once.
+func (b *bench) compare() (all []*network, err error) {
+	text, err := benchYAML()
+	if err != nil {
+		return nil, err
+	}
+	for _, dut := range switchNames {
+		n, err := b.comparedNetwork(dut, dut, comparedHosts, text)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if n == nil {
 			continue
 		}
 		all = append(all, n)
-		if name == dutPFC {
+		if dut == dutPFC {
 			if err := n.notePFC(); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if err := n.forwards(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return f(all)
+	return all, nil
 }
 
-// comparedNetwork makes a network of a switch that is compared and starts the switch; nil where there is no such switch.
-// yaml is pfcswitch's configuration.
-func (b *bench) comparedNetwork(name, dut string, hosts int, yaml func() (string, error)) (*network, error) {
+// comparedNetwork is startNetwork for a switch that is compared; nil where there is no such switch. TSO is a setting
+// of Open vSwitch's whole daemon: with and without TSO there is a daemon each, with a database of its own.
+func (b *bench) comparedNetwork(name, dut string, hosts int, yaml string) (*network, error) {
 	if !b.present(dut) {
 		return nil, nil
 	}
-	n, err := b.newNetwork(name, hosts)
-	if err != nil {
-		return nil, err
-	}
-	n.dut = dut
-	switch dut {
-	case dutPFC:
-		var text string
-		if text, err = yaml(); err == nil {
-			err = n.startPFC(text)
-		}
-	case dutBridge:
+	if dut == dutBridge {
 		b.noteOnce("Linux bridge: without VLAN filtering, its default, while pfcswitch filters; " +
 			"it forwards in the sender's call and needs no receive ring.")
-		err = n.startBridge()
-	default:
-		err = n.startOVS(dut == dutOVSTSO)
 	}
+	n, err := b.startNetwork(name, dut, hosts, yaml)
 	if errors.Is(err, errNoTSO) { // no later part tries again
 		b.note("OPEN VSWITCH WITH USERSPACE TSO IS LEFT OUT: %v", err)
 		b.withoutTSO = true
 		return nil, n.close()
 	}
-	if err != nil {
-		return nil, errors.Join(err, n.close())
-	}
-	return n, nil
+	return n, err
 }
 
 // present tells whether a switch is one of those that are measured: asked for, and there.
@@ -147,8 +132,10 @@ func (n *network) notePFC() error {
 	}
 	for _, p := range buffer.Ports {
 		if p.Port == "p1" && p.Ring != nil {
-			n.b.noteOnce("pfcswitch: every feature and the metrics on; the receive rings of its senders' ports are deep: "+
-				"%s of scripts/bench.yaml, %d slots for lossless frames alone.", ring[1], p.Ring.Slots)
+			n.b.noteOnce("pfcswitch: every feature and the metrics on; "+
+				"the receive rings of its senders' ports are deep: %s of scripts/bench.yaml, "+
+				"%d slots for lossless frames alone.",
+				ring[1], p.Ring.Slots)
 		}
 	}
 	return nil
@@ -167,13 +154,13 @@ func (b *bench) noteOVS(vswitchd *program) error {
 	return nil
 }
 
-// kernelNice is what the system call's answer, 1 to 40, is subtracted from (getpriority(2)).
+// kernelNice less the system call's answer, 1 to 40, is the nice value (getpriority(2)).
 const kernelNice = 20
 
-// noteTwoOVS notes what it does to the memory of Open vSwitch that it runs twice.
+// noteTwoOVS notes what two instances of Open vSwitch mean for its memory.
 func (b *bench) noteTwoOVS() {
 	if b.present(dutOVS) && b.present(dutOVSTSO) {
-		b.noteOnce("Open vSwitch runs twice, with and without TSO: the PSS of each is without half of the pages of their " +
-			"common programs, RSS with all.")
+		b.noteOnce("Open vSwitch runs twice, with and without TSO: " +
+			"the PSS of each is without half of the pages of their common programs, RSS with all.")
 	}
 }

@@ -16,15 +16,17 @@ func TestRingsOfBenchYAML(t *testing.T) {
 	if ring == nil || string(ring[1]) == "{}" {
 		t.Fatalf("no ring of p1 in %s", text)
 	}
-	if left := ringKey.ReplaceAll(text, nil); senderRing.Match(left) || len(ringKey.FindAll(text, -1)) != comparedHosts {
+	if left := ringKey.ReplaceAll(text, nil); senderRing.Match(left) ||
+		len(ringKey.FindAll(text, -1)) != comparedHosts {
 		t.Errorf("without rings:\n%s", left)
 	}
 }
 
 func TestHasTSO(t *testing.T) {
 	for log, want := range map[string]string{
-		"2026|dpdk|INFO|x\n2026|userspace_tso|INFO|Userspace TCP Segmentation Offloading support enabled\n":             "",
-		"2026|WARN|Userspace TCP Segmentation Offloading can not be enabled since OVS is built without DPDK support.\n": "without DPDK",
+		"2026|dpdk|INFO|x\n2026|userspace_tso|INFO|Userspace TCP Segmentation Offloading support enabled\n": "",
+		"2026|WARN|Userspace TCP Segmentation Offloading can not be enabled " +
+			"since OVS is built without DPDK support.\n": "without DPDK",
 		"nothing": "does not speak of it",
 	} {
 		err := hasTSO(log)

@@ -21,8 +21,8 @@ import (
 // machineGaps names the measurement in results.
 const machineGaps = "machine-gaps"
 
-// cpuGaps are the times in which a thread that only reads the clock did not run: what a thread meets that wants a CPU all
-// the time. A thread that sleeps and is woken may fare better or worse.
+// cpuGaps are the times in which a thread that only reads the clock did not run: what a thread meets that wants a CPU
+// all the time. A thread that sleeps and is woken may fare better or worse.
 type cpuGaps struct {
 	Watched int64             `json:"watched_ns"` // by all spinners together
 	Steps   [gapSteps]gapStep `json:"steps"`
@@ -62,8 +62,8 @@ func (g *cpuGaps) merge(o *cpuGaps) {
 	}
 }
 
-// lateShare returns the share of all moments after which the machine does not run a thread for longer than ns: of a gap of
-// g these are the first g - ns.
+// lateShare returns the share of all moments after which the machine does not run a thread for longer than ns: of a
+// gap of g these are the first g - ns.
 func (g *cpuGaps) lateShare(ns float64) float64 {
 	sum := 0.0
 	for _, s := range g.Steps {
@@ -126,8 +126,8 @@ func spin(args []string, out, errOut io.Writer) (status int) {
 	return 0
 }
 
-// machineGaps spins on every CPU at once while nothing else is measured and idle switches wait, and returns how long such a
-// thread waits from a random moment.
+// machineGaps spins on every CPU at once while nothing else is measured and idle switches wait, and returns how long
+// such a thread waits from a random moment.
 func (b *bench) machineGaps() ([]value, error) {
 	spinners, errs := make([]cpuGaps, runtime.NumCPU()), make([]error, runtime.NumCPU())
 	var running sync.WaitGroup
@@ -147,7 +147,8 @@ func (b *bench) machineGaps() ([]value, error) {
 		{highest, float64(all.Longest) / 1e3}}, nil
 }
 
-// spinner runs this program as a spinner on a CPU, without the runtime's own signals, which stop a long loop every 10 ms.
+// spinner runs this program as a spinner on a CPU. The runtime's own signals, which stop a long loop every 10 ms, are
+// off.
 func (b *bench) spinner(cpu int, g *cpuGaps) error {
 	out, err := b.local(b.opt.seconds+patience, []string{"GODEBUG=asyncpreemptoff=1"},
 		lab.Self, spinCommand, strconv.Itoa(cpu), strconv.FormatInt(int64(b.opt.seconds), 10))
@@ -197,7 +198,8 @@ func (g *cpuGaps) print(out io.Writer) error {
 			n += s.Count
 		}
 		if n > 0 {
-			fmt.Fprintf(w, "%.0f\t%.0f\t%d\t%s\t\n", gapBound(i)/1e3, gapBound(i+4)/1e3, n, number(float64(n)/(float64(g.Watched)/1e9)))
+			perSecond := number(float64(n) / (float64(g.Watched) / 1e9))
+			fmt.Fprintf(w, "%.0f\t%.0f\t%d\t%s\t\n", gapBound(i)/1e3, gapBound(i+4)/1e3, n, perSecond)
 		}
 	}
 	return w.Flush()

@@ -54,7 +54,8 @@ func TestSteps(t *testing.T) {
 	for _, ns := range []int64{999, 1000, 1999, 2000, 1 << 62} {
 		g.add(ns)
 	}
-	if g.Steps[0].Count != 1 || g.Steps[3].Count != 1 || g.Steps[4].Count != 1 || g.Steps[gapSteps-1].Count != 1 || g.Longest != 1<<62 {
+	if g.Steps[0].Count != 1 || g.Steps[3].Count != 1 || g.Steps[4].Count != 1 || g.Steps[gapSteps-1].Count != 1 ||
+		g.Longest != 1<<62 {
 		t.Errorf("%+v", g)
 	}
 }
@@ -85,7 +86,8 @@ func TestPrintGaps(t *testing.T) {
 		t.Fatalf("%v: %+v", err, read)
 	}
 	var out bytes.Buffer
-	if err := read.print(&out); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "2 4 2 0.5") {
+	if err := read.print(&out); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "),
+		"2 4 2 0.5") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }
@@ -113,7 +115,8 @@ func TestGapsAsJSON(t *testing.T) {
 		}
 	}
 	_, second, _ := bytes.Cut(out.Bytes(), []byte("\n"))
-	if err := json.Unmarshal(second, &got); err != nil || got.What != "gap-histogram" || got.Watched != 2 || got.Longest != 5000 || len(got.Steps) != 2 {
+	if err := json.Unmarshal(second, &got); err != nil || got.What != "gap-histogram" || got.Watched != 2 ||
+		got.Longest != 5000 || len(got.Steps) != 2 {
 		t.Fatalf("%v: %+v", err, got)
 	}
 	if s := got.Steps[0]; s.Count != 2 || s.Sum != 6.1 || s.From > 3 || s.To < 3.1 {

@@ -22,7 +22,8 @@ func TestEstimate(t *testing.T) {
 	}
 	ofAll, memory := usual.takes("frames"), usual.opt.defaults()
 	usual.peers = peers{}
-	if memory <= 0 || usual.takes("tcp") != 0 || usual.takes("frames")-memory != (ofAll-memory)/2 || benchWith(t, "--switches bridge").opt.defaults() != 0 {
+	if memory <= 0 || usual.takes("tcp") != 0 || usual.takes("frames")-memory != (ofAll-memory)/2 ||
+		benchWith(t, "--switches bridge").opt.defaults() != 0 {
 		t.Errorf("without peers: %s", usual.estimate())
 	}
 }

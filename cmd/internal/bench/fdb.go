@@ -36,11 +36,12 @@ type fdbNetwork struct {
 	next int // frame of those that a backlog burst is made of
 }
 
-// fdb compares what a frame takes of the CPU time of a switch that has learned 100,000 stations with the same of one that
-// knows its two hosts: frames to one host, whose entry is hot all the time. And frames to all stations in random order
-// with frames to one. Rates stand beside, of a sender and of what is written to a TAP. Both may be slower than the switch,
-// so that they tell little: share_of_offered is 1 then. So CPU time is that of backlog bursts.
-func (b *bench) fdb() (err error) {
+// fdb makes two comparisons of the switch's CPU time for a frame. A switch that has learned 100,000 stations stands
+// against one that knows its two hosts, both with frames to one host, whose entry is in the CPU's cache. And frames to
+// all stations in random order stand against frames to one. Rates of a sender and of a TAP are measured too. Where
+// both are slower than the switch, share_of_offered is 1 and rates tell little: so the CPU time is that of backlog
+// bursts.
+func (b *bench) fdb() error {
 	number := stations
 	if b.opt.smoke {
 		number = smokeStations
@@ -49,12 +50,10 @@ func (b *bench) fdb() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, empty.end()) }()
 	full, err := b.fdbNetwork("fdb-full")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, full.end()) }()
 	took, err := full.learn(number)
 	if err != nil {
 		return err
@@ -69,25 +68,15 @@ func (b *bench) fdb() (err error) {
 }
 
 func (b *bench) fdbNetwork(name string) (*fdbNetwork, error) {
-	n, err := b.newNetwork(name, 2)
+	n, err := b.newNetwork(name, dutPFC, 2)
 	if err != nil {
 		return nil, err
 	}
-	f := &fdbNetwork{network: n}
-	if f.tap, err = newTap(n.sw, "p3"); err == nil {
-		err = n.startPFC(fdbYAML + staticEntries(1, 2))
-	}
+	t, err := n.newTap(n.sw, "p3")
 	if err != nil {
-		return nil, errors.Join(err, f.end())
+		return nil, err
 	}
-	return f, nil
-}
-
-func (f *fdbNetwork) end() error {
-	if f.tap != nil {
-		f.tap.close()
-	}
-	return f.network.close()
+	return &fdbNetwork{network: n, tap: t}, n.startPFC(fdbYAML + staticEntries(1, 2))
 }
 
 // stationMAC is the address of station i, in a block of addresses of their own.
@@ -104,15 +93,14 @@ func stationFrame(to, from net.HardwareAddr) []byte {
 	return b
 }
 
-// learn lets a frame of each station come to port 2, from a TAP that a bridge in host 2's namespace joins with the link,
-// and returns how long it took until the switch knew all.
+// learn lets a frame of each station come to port 2, from a TAP that a bridge in host 2's namespace joins with the
+// link, and returns how long it took until the switch knew all.
 func (f *fdbNetwork) learn(number int) (time.Duration, error) {
 	host := f.hosts[1]
-	t, err := newTap(host, "stations")
+	t, err := f.newTap(host, "stations")
 	if err != nil {
 		return 0, err
 	}
-	defer t.close()
 	if err := f.b.ip(host, "link add br0 type bridge", "link set eth0 master br0", "link set stations master br0",
 		"link set br0 up"); err != nil {
 		return 0, err
@@ -135,7 +123,7 @@ func (f *fdbNetwork) learn(number int) (time.Duration, error) {
 		}
 	}
 	took := time.Since(start)
-	return took, errors.Join(err, host.DeleteLink("br0"))
+	return took, errors.Join(err, host.DeleteLink("br0"), host.DeleteLink("stations"))
 }
 
 // knows asks the switch how many learned stations it has.
@@ -156,7 +144,7 @@ func (f *fdbNetwork) knows(number int) error {
 	return nil
 }
 
-// A fdbCase is a load of this part, to hosts or stations of which the switch knows so many.
+// A fdbCase is a load of this part. from and to are its conditions.
 type fdbCase struct {
 	from, to string
 	of       *fdbNetwork
@@ -212,8 +200,8 @@ func scatteredFrames(to int) [][]byte {
 	return frames
 }
 
-// sendScattered writes frames to port 3 for a while, to random ones of the first so many stations, and counts what comes
-// at host 2.
+// sendScattered writes frames to port 3 for a while, to random ones of the first so many stations, and counts what
+// comes at host 2.
 func (f *fdbNetwork) sendScattered(to int) (o outcome, err error) {
 	frames := scatteredFrames(to)
 	if err := f.tap.drain(); err != nil {
@@ -257,13 +245,13 @@ func (f *fdbNetwork) sendScattered(to int) (o outcome, err error) {
 	return o, err
 }
 
-// A backlog burst is frames that come while the switch is stopped, half as many as port 3's ring has slots, so that the
-// ring takes all. Then the switch carries them without a break. While frames come one by one a worker waits for them, by
-// spinning, moderation or sleep, and the switch's CPU time a frame depends on the sender's rate.
+// A backlog burst is frames that come while the switch is stopped, half as many as port 3's ring has slots, so that
+// the ring takes all. Then the switch carries them without a break. While frames come one by one a worker waits for
+// them, by spinning, moderation or sleep, and the switch's CPU time a frame depends on the sender's rate.
 const backlogBurst = 8192
 
-// backlogCosts returns what a frame takes of the switch's CPU time in two cases, µs. Their bursts are carried in turn, so
-// that a change of the machine's speed meets both.
+// backlogCosts returns what a frame takes of the switch's CPU time in two cases, µs. Their bursts are carried in turn,
+// so that a change of the machine's speed meets both.
 func (b *bench) backlogCosts(pair [2]fdbCase) (perFrame [2]float64, err error) {
 	var frames [2][][]byte
 	for i, c := range pair {
@@ -299,21 +287,18 @@ func (f *fdbNetwork) carryBacklog(frames [][]byte) (spent time.Duration, carried
 	if err := f.signal(syscall.SIGSTOP); err != nil {
 		return 0, 0, err
 	}
-	err = f.fill(frames)
-	start, err2 := f.cpuUsage()
-	if err := errors.Join(err, err2, f.signal(syscall.SIGCONT)); err != nil {
-		return 0, 0, err
+	if err := f.fill(frames); err != nil {
+		return 0, 0, errors.Join(err, f.signal(syscall.SIGCONT))
 	}
-	err = f.b.eventually(fmt.Sprintf("all %d frames of a backlog burst arrive", backlogBurst), patience, func() (bool, error) {
-		now, err := f.hosts[1].Stats("eth0")
-		carried = now.ReceivedFrames - before.ReceivedFrames
-		return carried >= backlogBurst, errors.Join(err, fmt.Errorf("%d did", carried))
+	what := fmt.Sprintf("all %d frames of a backlog burst arrive", backlogBurst)
+	used, err := f.usageOf(func() error {
+		return errors.Join(f.signal(syscall.SIGCONT), f.b.eventually(what, patience, func() (bool, error) {
+			now, err := f.hosts[1].Stats("eth0")
+			carried = now.ReceivedFrames - before.ReceivedFrames
+			return carried >= backlogBurst, errors.Join(err, fmt.Errorf("%d did", carried))
+		}))
 	})
-	if err != nil {
-		return 0, 0, err
-	}
-	end, err := f.cpuUsage()
-	return end.process - start.process, carried, err
+	return used.process, carried, err
 }
 
 // fill writes a burst to port 3, from where the last one ended.

@@ -14,25 +14,25 @@ const (
 	flapDown   = 300 * time.Millisecond
 )
 
-// flap takes the link of port 2 away at the far end, gives it back, and looks how long it takes until frames come again.
-// The bridge, whose time is the kernel's own for the link, stands beside pfcswitch.
-func (b *bench) flap() (err error) {
+// flap sets the far end of port 2's link down and up again, and measures the time until frames come again. The time of
+// the bridge, which is the kernel's own for the link, is measured too.
+func (b *bench) flap() error {
 	var all []*network
-	defer func() { err = errors.Join(err, closeAll(all)) }()
 	for _, dut := range []string{dutPFC, dutBridge} {
 		if !b.opt.compares(dut) {
 			continue
 		}
-		n, err := b.newNetwork("flap-"+dut, 2)
+		n, err := b.startNetwork("flap-"+dut, dut, 2, flapYAML+staticEntries(2))
 		if err != nil {
 			return err
 		}
-		all = append(all, n)
-		if err := n.startFlap(dut); err != nil {
+		if err := n.forwards(); err != nil {
 			return err
 		}
+		all = append(all, n)
 	}
-	b.noteOnce("Flaps: pfcswitch runs with LLDP and its probes against loops off, so that no frame comes but the sender's.")
+	b.noteOnce("Flaps: pfcswitch runs with LLDP and its probes against loops off, " +
+		"so that no frame comes but the sender's.")
 	for round := range b.opt.rounds {
 		for _, n := range alternate(all, round) {
 			if err := n.flapRound(round); err != nil {
@@ -51,19 +51,6 @@ ports:
   p1: {speed: none, tagged: [10], loop: off}
   p2: {speed: none, tagged: [10], loop: off}
 `
-
-func (n *network) startFlap(dut string) (err error) {
-	n.dut = dut
-	if dut == dutBridge {
-		err = n.startBridge()
-	} else {
-		err = n.startPFC(flapYAML + staticEntries(2))
-	}
-	if err != nil {
-		return err
-	}
-	return n.forwards()
-}
 
 // flapRound is a series of flaps under load.
 func (n *network) flapRound(round int) error {

@@ -6,26 +6,28 @@ import (
 	"regexp"
 )
 
-// frames measures the highest rate that arrives when one or two senders send as fast as they can, what that takes of the
-// machine's CPUs, and the switches' memory before and after.
+// frames measures the highest rate that arrives when one or two senders send as fast as they can, what that takes of
+// the machine's CPUs, and the switches' memory before and after.
 func (b *bench) frames() error {
-	return b.compare(func(all []*network) error {
-		if err := b.defaultMemory(); err != nil {
-			return err
-		}
-		b.noteTwoOVS()
-		if err := b.recordMemory(all, "load=idle"); err != nil {
-			return err
-		}
-		for round := range b.opt.rounds {
-			for senders := 1; senders <= 2; senders++ {
-				if err := b.framesRound(all, round, senders); err != nil {
-					return err
-				}
+	all, err := b.compare()
+	if err != nil {
+		return err
+	}
+	if err := b.defaultMemory(); err != nil {
+		return err
+	}
+	b.noteTwoOVS()
+	if err := b.recordMemory(all, "load=idle"); err != nil {
+		return err
+	}
+	for round := range b.opt.rounds {
+		for senders := 1; senders <= 2; senders++ {
+			if err := b.framesRound(all, round, senders); err != nil {
+				return err
 			}
 		}
-		return b.recordMemory(all, "load=loaded")
-	})
+	}
+	return b.recordMemory(all, "load=loaded")
 }
 
 func (b *bench) framesRound(all []*network, round, senders int) error {
@@ -33,13 +35,15 @@ func (b *bench) framesRound(all []*network, round, senders int) error {
 	for _, octets := range b.opt.octets {
 		for _, priority := range b.opt.priorities {
 			for _, n := range alternate(all, round) {
-				l := load{through: n, flows: n.flowsToHost2(from...), octets: octets, priority: priority, time: b.opt.seconds}
+				l := load{octets: octets, priority: priority, time: b.opt.seconds}
+				l.through, l.flows = n, n.flowsToHost2(from...)
 				o, err := b.measure(l)
 				if err != nil {
 					return fmt.Errorf("%s: %w", n.name, err)
 				}
-				b.record("delivered", fmt.Sprintf("senders=%d octets=%d priority=%d", senders, octets, priority), n.name, round,
-					append(o.values(), value{cpuPerGB, o.perGB(octets)})...)
+				conditions := fmt.Sprintf("senders=%d octets=%d priority=%d", senders, octets, priority)
+				values := append(o.values(), value{cpuPerGB, o.perGB(octets)})
+				b.record("delivered", conditions, n.name, round, values...)
 			}
 		}
 	}
@@ -50,7 +54,7 @@ func (b *bench) framesRound(all []*network, round, senders int) error {
 var ringKey = regexp.MustCompile(`, ring: \{[^}]*\}`)
 
 // defaultMemory notes the memory of pfcswitch with the rings that it has by default, before and after a load.
-func (b *bench) defaultMemory() (err error) {
+func (b *bench) defaultMemory() error {
 	if !b.opt.compares(dutPFC) {
 		return nil
 	}
@@ -58,13 +62,8 @@ func (b *bench) defaultMemory() (err error) {
 	if err != nil {
 		return err
 	}
-	n, err := b.newNetwork("defaults", comparedHosts)
+	n, err := b.startNetwork("defaults", dutPFC, comparedHosts, ringKey.ReplaceAllString(text, ""))
 	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.close()) }()
-	n.dut = dutPFC
-	if err := n.startPFC(ringKey.ReplaceAllString(text, "")); err != nil {
 		return err
 	}
 	if err := b.recordMemory([]*network{n}, "load=idle rings=default"); err != nil {
@@ -76,7 +75,7 @@ func (b *bench) defaultMemory() (err error) {
 			return err
 		}
 	}
-	return b.recordMemory([]*network{n}, "load=loaded rings=default")
+	return errors.Join(b.recordMemory([]*network{n}, "load=loaded rings=default"), n.close())
 }
 
 // recordMemory records what the programs of a switch have in RAM; the bridge has none.

@@ -16,7 +16,7 @@ type peers struct {
 	ethtool string
 }
 
-// findPeers looks for the peers, and installs those that are missing where that may be done. A smoke run takes what is there.
+// findPeers looks for the peers, and installs missing ones where that is allowed. A smoke run installs nothing.
 func (b *bench) findPeers() (p peers) {
 	p.look()
 	if missing := p.packages(); len(missing) > 0 && !b.opt.smoke && os.Getenv("INSTALL") != "0" {
@@ -58,7 +58,7 @@ func (p *peers) packages() (all []string) {
 	return all
 }
 
-// install does what it can; what is missing afterwards is said by those who miss it.
+// install reports an error and goes on: findPeers notes what is missing afterwards.
 func (b *bench) install(packages []string) {
 	if err := withoutServices(policyFile, func() error { return b.aptGet(packages) }); err != nil {
 		fmt.Fprintln(b.out, "cannot install:", err)

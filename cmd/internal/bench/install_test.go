@@ -17,7 +17,8 @@ func TestWithoutServices(t *testing.T) {
 		err := withoutServices(policy, func() error {
 			ran = true
 			var exit *exec.ExitError
-			if err := exec.Command(policy, "openvswitch-switch", "start").Run(); !errors.As(err, &exit) || exit.ExitCode() != 101 {
+			if err := exec.Command(policy, "openvswitch-switch", "start").Run(); !errors.As(err, &exit) ||
+				exit.ExitCode() != 101 {
 				t.Errorf("asked whether a daemon may be started: %v, want exit status 101", err)
 			}
 			return want
@@ -38,7 +39,8 @@ func TestWithoutServices(t *testing.T) {
 	if b, err := os.ReadFile(policy); err != nil || string(b) != "theirs" {
 		t.Errorf("somebody's own policy is now %q, %v", b, err)
 	}
-	if err := withoutServices(filepath.Join(policy, "x"), func() error { t.Error("it was installed all the same"); return nil }); err == nil {
+	if err := withoutServices(filepath.Join(policy, "x"),
+		func() error { t.Error("it was installed all the same"); return nil }); err == nil {
 		t.Error("no policy could be written: no error")
 	}
 }

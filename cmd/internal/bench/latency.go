@@ -13,9 +13,9 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// Probes are frames whose latency is measured: from the sender's clock read before its send call to the kernel's receive
-// stamp at the sink. They go from host 1 to host 4, beside the load from host 1 to host 2, and share with the load the
-// switch's ingress port and CPU, but not the receiver.
+// Probes are frames whose latency is measured: from the sender's clock read before its send call to the kernel's
+// receive stamp at the sink. They go from host 1 to host 4, beside the load from host 1 to host 2, and share with the
+// load the switch's ingress port and CPU, but not the receiver.
 const (
 	probeOctets   = 128
 	probePriority = 3
@@ -26,25 +26,31 @@ const (
 // meanwhile: the probes' programs, their starts, the load's sender and whatever else runs are in that. Before come the
 // machine's gaps, while nothing is sent: the switches that are compared all run, idle.
 func (b *bench) latency() error {
-	return b.compare(func(all []*network) error {
-		for round := range b.opt.rounds {
-			waits, err := b.machineGaps()
-			if err != nil {
-				return err
-			}
-			b.record(machineGaps, fmt.Sprintf("cpus=%d", runtime.NumCPU()), dutMachine, round, waits...)
-			for _, n := range alternate(all, round) {
-				if err := b.latencyOf(n, round); err != nil {
-					return fmt.Errorf("%s: %w", n.name, err)
-				}
+	all, err := b.compare()
+	if err != nil {
+		return err
+	}
+	for round := range b.opt.rounds {
+		waits, err := b.machineGaps()
+		if err != nil {
+			return err
+		}
+		b.record(machineGaps, fmt.Sprintf("cpus=%d", runtime.NumCPU()), dutMachine, round, waits...)
+		for _, n := range alternate(all, round) {
+			if err := b.latencyOf(n, round); err != nil {
+				return fmt.Errorf("%s: %w", n.name, err)
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (b *bench) latencyOf(n *network, round int) error {
-	idle, err := n.probeAndMachine()
+	probe := func() ([]value, error) {
+		values, used, err := n.probeUsage(n.hosts[0])
+		return append(values, used.machineShare()), err
+	}
+	idle, err := probe()
 	if err != nil {
 		return err
 	}
@@ -55,7 +61,7 @@ func (b *bench) latencyOf(n *network, round int) error {
 		return err
 	}
 	l.rate = full.rate / 2
-	half, rate, err := b.underLoad(l, n.probeAndMachine)
+	half, rate, err := b.underLoad(l, probe)
 	if err != nil {
 		return err
 	}
@@ -65,18 +71,13 @@ func (b *bench) latencyOf(n *network, round int) error {
 	return nil
 }
 
-// probeAndMachine is probe, with what all CPUs did meanwhile.
-func (n *network) probeAndMachine() ([]value, error) {
-	before, err := n.cpuUsage()
-	if err != nil {
-		return nil, err
-	}
-	values, err := n.probe(n.hosts[0])
-	if err != nil {
-		return nil, err
-	}
-	after, err := n.cpuUsage()
-	return append(values, after.machineSince(before)), err
+// probeUsage is probe, with the CPU time that was used meanwhile.
+func (n *network) probeUsage(from *lab.Node) (values []value, used cpuUsage, err error) {
+	used, err = n.usageOf(func() (err error) {
+		values, err = n.probe(from)
+		return err
+	})
+	return values, used, err
 }
 
 // probeConditions are the conditions of probes beside a load of frames of so many octets, 0 for none.
@@ -94,8 +95,8 @@ const (
 	halfMost  = 0.55
 )
 
-// offHalfLoad says which switches had another load than half of what they deliver: a sender may stay behind the rate that
-// it is asked for.
+// offHalfLoad says which switches had another load than half of what they deliver: a sender may stay behind the rate
+// that it is asked for.
 func offHalfLoad(results []result) (all []string) {
 	bad, rounds := map[string][]float64{}, map[string]int{}
 	for i := range results {
@@ -114,8 +115,9 @@ func offHalfLoad(results []result) (all []string) {
 	}
 	for _, dut := range columns {
 		if b := bad[dut]; len(b) > 0 {
-			all = append(all, fmt.Sprintf("NOT HALF LOAD: latency of %s with load=half is with %s to %s of its delivered rate "+
-				"in %d of %d rounds", dut, number(slices.Min(b)), number(slices.Max(b)), len(b), rounds[dut]))
+			all = append(all, fmt.Sprintf("NOT HALF LOAD: latency of %s with load=half is "+
+				"with %s to %s of its delivered rate in %d of %d rounds",
+				dut, number(slices.Min(b)), number(slices.Max(b)), len(b), rounds[dut]))
 		}
 	}
 	return all
@@ -189,5 +191,6 @@ func parseProbes(said []byte) ([]value, error) {
 	if f.Received >= enough999 {
 		all = append(all, value{p999, us(f.Latency.P999)})
 	}
-	return append(all, value{highest, us(f.Latency.Max)}, value{samples, float64(f.Received)}, value{lost, float64(f.Lost)}), nil
+	return append(all, value{highest, us(f.Latency.Max)}, value{samples, float64(f.Received)},
+		value{lost, float64(f.Lost)}), nil
 }

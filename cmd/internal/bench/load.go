@@ -47,7 +47,8 @@ func (o *outcome) perGB(octets int) float64 { return o.perFrame() * 1e3 / float6
 // values are what every part records of a load.
 func (o *outcome) values() []value {
 	return []value{
-		{offered, float64(o.offered)}, {delivered, float64(o.delivered)}, {frameRate, o.rate}, {cpuPerFrame, o.perFrame()},
+		{offered, float64(o.offered)}, {delivered, float64(o.delivered)},
+		{frameRate, o.rate}, {cpuPerFrame, o.perFrame()},
 	}
 }
 
@@ -70,8 +71,8 @@ func (b *bench) send(f flow, l load) (*program, error) {
 		"--seconds", fmt.Sprint(l.time.Seconds()), "--speed", speed)
 }
 
-// measure offers a load and counts. Before the load the machine is at rest for the same time with every switch; pfcswitch
-// alone is asked what it has sent itself.
+// measure offers a load and counts. Before the load the machine is at rest for the same time with every switch, though
+// pfcswitch alone is asked what it has sent itself.
 func (b *bench) measure(l load) (o outcome, err error) {
 	before, err := l.counted()
 	if err != nil {

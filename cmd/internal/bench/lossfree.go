@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A trial offers rate frames/s and returns how many frames/s were really offered (a sender stays behind what it is asked
-// for at a high rate) and whether every frame arrived, as fast as it was sent. Trials that confirm a result are longer.
+// A trial offers rate frames/s and returns how many frames/s were really offered (a sender stays behind what it is
+// asked for at a high rate) and whether every frame arrived, as fast as it was sent. Trials that confirm a result are
+// longer.
 type trial func(rate float64, confirms bool) (offered float64, lossFree bool, err error)
 
 // A search looks for the highest rate without loss (RFC 2544 section 26.1).
@@ -16,8 +17,8 @@ type search struct {
 }
 
 // The search goes down by firstDrop, then by twice as much each time up to half, until a trial loses nothing, and then
-// halves what lies between. It gives up below leastRate frames/s. A rate that is not confirmed is lowered by confirmStep;
-// after each stepFailures failures the step is squared.
+// halves what lies between. It gives up below leastRate frames/s. A rate that is not confirmed is lowered by
+// confirmStep; after each stepFailures failures the step is squared.
 const (
 	firstDrop    = 0.1
 	leastRate    = 1000
@@ -25,8 +26,8 @@ const (
 	stepFailures = 4
 )
 
-// run searches from frames/s down. It returns the lowest rate that was offered in the trials that confirm a result, 0 where
-// there is none.
+// run searches from frames/s down. It returns the lowest rate that was offered in the trials that confirm a result, 0
+// where there is none.
 func (s search) run(from float64, try trial) (float64, error) {
 	low, high, rate, drop := 0.0, from, from, firstDrop
 	for {
@@ -81,20 +82,22 @@ func (b *bench) lossFree() error {
 		b.note("loss-free rate: left out by --search 0")
 		return nil
 	}
-	return b.compare(func(all []*network) error {
-		for round := range b.opt.search {
-			for _, octets := range b.opt.octets {
-				for _, priority := range b.opt.priorities {
-					for _, n := range alternate(all, round) {
-						if err := b.searchOne(n, round, octets, priority); err != nil {
-							return fmt.Errorf("%s: %w", n.name, err)
-						}
+	all, err := b.compare()
+	if err != nil {
+		return err
+	}
+	for round := range b.opt.search {
+		for _, octets := range b.opt.octets {
+			for _, priority := range b.opt.priorities {
+				for _, n := range alternate(all, round) {
+					if err := b.searchOne(n, round, octets, priority); err != nil {
+						return fmt.Errorf("%s: %w", n.name, err)
 					}
 				}
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (b *bench) searchOne(n *network, round, octets, priority int) error {
@@ -136,12 +139,12 @@ func (o *options) searchTrial() time.Duration {
 }
 
 // allowedBacklog is what may have been sent and not have arrived when the senders end, as a share of what a trial that
-// confirms offers. A ring that only fills loses nothing for a while: the rate that arrives has to be at least 0.99 of the
-// rate that is offered in the same time.
+// confirms offers. A ring that only fills loses nothing for a while: the rate that arrives has to be at least 0.99 of
+// the rate that is offered in the same time.
 const allowedBacklog = 0.01
 
-// lossFree tells whether every frame arrived, and no other that would hide a lost one, and the switch kept up: it was behind
-// by at most so many frames.
+// lossFree tells whether every frame arrived, and no other that would hide a lost one, and the switch kept up: it was
+// behind by at most so many frames.
 func (o *outcome) lossFree(behind float64) bool {
 	return o.rate > 0 && o.delivered == o.offered && o.behind <= behind
 }

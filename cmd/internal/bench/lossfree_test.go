@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A switch that loses nothing up to its capacity is found within the precision, by any sender: what counts is the rate that was
-// really offered.
+// A switch that loses nothing up to its capacity is found within the precision, by any sender: what counts is the rate
+// that was really offered.
 func TestSearchFindsCapacity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.Float64Range(2*leastRate, 3e6).Draw(t, "capacity")
@@ -45,7 +45,8 @@ func TestSearchConfirms(t *testing.T) {
 
 // A switch that loses at every rate ends the search soon, and with 0.
 func TestSearchGivesUp(t *testing.T) {
-	for name, loses := range map[string]func(n int) bool{"always": func(int) bool { return true }, "but once": func(n int) bool { return n > 1 }} {
+	for name, loses := range map[string]func(n int) bool{"always": func(int) bool { return true },
+		"but once": func(n int) bool { return n > 1 }} {
 		n := 0
 		got, err := search{precision: 0.02, confirm: 3}.run(1e6, func(rate float64, _ bool) (float64, bool, error) {
 			n++
@@ -76,17 +77,19 @@ func TestSearchStopsAtErrors(t *testing.T) {
 // Trials that confirm are those at the end, and what a ring hides from a short one shows in them.
 func TestSearchConfirmsByLongTrials(t *testing.T) {
 	var long []bool
-	got, err := search{precision: 0.02, confirm: 3}.run(100_000, func(rate float64, confirms bool) (float64, bool, error) {
-		long = append(long, confirms)
-		return rate, rate <= 80_000 || !confirms && rate <= 90_000, nil
-	})
+	got, err := search{precision: 0.02, confirm: 3}.run(100_000,
+		func(rate float64, confirms bool) (float64, bool, error) {
+			long = append(long, confirms)
+			return rate, rate <= 80_000 || !confirms && rate <= 90_000, nil
+		})
 	n := len(long)
 	if err != nil || got > 80_000 || got < 0.97*80_000 || n < 6 || long[0] || !long[n-3] || !long[n-2] || !long[n-1] {
 		t.Errorf("got %.0f, %v; trials that confirm: %v", got, err, long)
 	}
 }
 
-// A trial in which the ring only fills is not whole, nor one in which a frame is lost, or in which one more arrives than was sent.
+// A trial in which the ring only fills is not whole, nor one in which a frame is lost, or in which one more arrives
+// than was sent.
 func TestWhole(t *testing.T) {
 	for name, row := range map[string]struct {
 		o    outcome

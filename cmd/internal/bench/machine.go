@@ -91,28 +91,51 @@ func field(file, key string) string {
 	return ""
 }
 
-// A cpuUsage is what a switch's programs and all CPUs have done up to a moment.
+// A cpuUsage is what a switch's programs and all CPUs did in some time.
 type cpuUsage struct {
-	at      time.Time
+	took    time.Duration
 	process time.Duration // CPU time of the switch's programs, those of their threads that are gone included
-	machine lab.CPUTimes
+	machine lab.CPUShares // of all CPUs, for whomever
 }
 
-func (n *network) cpuUsage() (u cpuUsage, err error) {
-	for _, d := range n.daemons {
-		t, err := cpuTime(d.Pid())
-		if err != nil {
-			return u, fmt.Errorf("CPU time of %s: %w", d.Name(), err)
-		}
-		u.process += t
+// usageOf returns the CPU time that was used while run ran.
+func (n *network) usageOf(run func() error) (u cpuUsage, err error) {
+	before, err := n.cpuTime()
+	if err != nil {
+		return u, err
 	}
-	u.at = time.Now()
-	u.machine, err = lab.ReadCPUTimes()
+	machine, err := lab.ReadCPUTimes()
+	if err != nil {
+		return u, err
+	}
+	start := time.Now()
+	if err := run(); err != nil {
+		return u, err
+	}
+	after, err := n.cpuTime()
+	if err != nil {
+		return u, err
+	}
+	u.process, u.took = after-before, time.Since(start)
+	now, err := lab.ReadCPUTimes()
+	u.machine = now.Since(machine)
 	return u, err
 }
 
-// cpuTime reads the CPU clock of a process, in ns: /proc/PID/stat counts in hundredths of a second, and schedstat lags by
-// a tick.
+// cpuTime adds up the CPU time of the switch's programs.
+func (n *network) cpuTime() (sum time.Duration, err error) {
+	for _, d := range n.daemons {
+		t, err := cpuTime(d.Pid())
+		if err != nil {
+			return 0, fmt.Errorf("CPU time of %s: %w", d.Name(), err)
+		}
+		sum += t
+	}
+	return sum, nil
+}
+
+// cpuTime reads the CPU clock of a process, in ns: /proc/PID/stat counts in hundredths of a second, and schedstat lags
+// by a tick.
 func cpuTime(pid int) (time.Duration, error) {
 	const scheduled = 2 // CPUCLOCK_SCHED, as clock_getcpuclockid(3) makes the number of a clock
 	var ts unix.Timespec
@@ -122,21 +145,18 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// perFrame returns the CPU time of the switch's programs since start for each of the frames, µs.
-func (u cpuUsage) perFrame(start cpuUsage, frames uint64) float64 {
-	return (u.process - start.process).Seconds() * 1e6 / float64(max(1, frames))
+// perFrame returns the CPU time of the switch's programs for each of the frames, µs.
+func (u cpuUsage) perFrame(frames uint64) float64 {
+	return u.process.Seconds() * 1e6 / float64(max(1, frames))
 }
 
-// since returns what was done between two moments, each a share of what was possible.
-func (u cpuUsage) since(start cpuUsage) []value {
-	share := 100 * (u.process - start.process).Seconds() / u.at.Sub(start.at).Seconds()
-	return []value{{coreShare, share}, u.machineSince(start)}
+// shares are parts of what was possible: of a core, by the switch, and of all CPUs.
+func (u cpuUsage) shares() []value {
+	return []value{{coreShare, 100 * u.process.Seconds() / u.took.Seconds()}, u.machineShare()}
 }
 
-// machineSince returns what all CPUs did between two moments, for whomever, as a share of what they could.
-func (u cpuUsage) machineSince(start cpuUsage) value {
-	return value{allCores, 100 * u.machine.Since(start.machine).Busy}
-}
+// machineShare is what all CPUs did, for whomever, of what they could.
+func (u cpuUsage) machineShare() value { return value{allCores, 100 * u.machine.Busy} }
 
 // memory is what processes have in RAM, octets. Of a page that several share, pss has a share.
 type memory struct{ rss, pss float64 }

@@ -51,14 +51,11 @@ func TestCPUTime(t *testing.T) {
 }
 
 func TestCPUUsage(t *testing.T) {
-	now := time.Now()
-	from := cpuUsage{at: now, process: time.Second, machine: lab.CPUTimes{Busy: 10 * time.Second}}
-	until := cpuUsage{at: now.Add(2 * time.Second), process: 1500 * time.Millisecond,
-		machine: lab.CPUTimes{Busy: 11 * time.Second, Idle: 3 * time.Second}}
-	if got := until.perFrame(from, 1000); got != 500 {
+	u := cpuUsage{took: 2 * time.Second, process: 500 * time.Millisecond, machine: lab.CPUShares{Busy: 0.25}}
+	if got := u.perFrame(1000); got != 500 {
 		t.Errorf("half a second for 1000 frames: %v µs each", got)
 	}
-	if v := until.since(from); v[0] != (value{coreShare, 25}) || v[1] != (value{allCores, 25}) {
-		t.Errorf("half a second of two, and one of four: %v", v)
+	if v := u.shares(); v[0] != (value{coreShare, 25}) || v[1] != (value{allCores, 25}) {
+		t.Errorf("half a second of two, and a quarter of all CPUs: %v", v)
 	}
 }

@@ -27,6 +27,7 @@ type network struct {
 	lab     *lab.Lab
 	sw      *lab.Node
 	hosts   []*lab.Node // host n is [n-1]
+	taps    []*tap
 	daemons []*program
 	socket  string // pfcswitch's
 }
@@ -36,13 +37,31 @@ func hostMAC(n int) net.HardwareAddr { return net.HardwareAddr{0x02, 0, 0, 0, 0,
 
 func mac(n int) string { return hostMAC(n).String() }
 
-// newNetwork makes the namespaces and links of a switch with hosts.
-func (b *bench) newNetwork(name string, hosts int) (n *network, err error) {
-	n = &network{b: b, name: name, dut: name}
+// newNetwork makes the namespaces and links of a switch with hosts. The end of the part closes the network.
+func (b *bench) newNetwork(name, dut string, hosts int) (*network, error) {
+	n := &network{b: b, name: name, dut: dut}
+	b.networks = append(b.networks, n)
 	if err := n.build(hosts); err != nil {
-		return nil, errors.Join(fmt.Errorf("network %s: %w", name, err), n.close())
+		return nil, fmt.Errorf("network %s: %w", name, err)
 	}
 	return n, nil
+}
+
+// startNetwork makes a network and starts its switch. yaml is pfcswitch's configuration.
+func (b *bench) startNetwork(name, dut string, hosts int, yaml string) (*network, error) {
+	n, err := b.newNetwork(name, dut, hosts)
+	if err != nil {
+		return nil, err
+	}
+	switch dut {
+	case dutPFC:
+		err = n.startPFC(yaml)
+	case dutBridge:
+		err = n.startBridge()
+	default:
+		err = n.startOVS(dut == dutOVSTSO)
+	}
+	return n, err
 }
 
 func (n *network) build(hosts int) (err error) {
@@ -66,21 +85,16 @@ func (n *network) build(hosts int) (err error) {
 	return nil
 }
 
-// close ends all programs of the network and deletes it.
+// close ends all programs of the network and deletes it; a second time it does nothing.
 func (n *network) close() error {
+	for _, t := range n.taps {
+		t.close()
+	}
+	n.taps = nil
 	if n.lab == nil {
 		return nil
 	}
 	return n.lab.Close()
-}
-
-// closeAll closes networks.
-func closeAll(all []*network) error {
-	var errs []error
-	for _, n := range all {
-		errs = append(errs, n.close())
-	}
-	return errors.Join(errs...)
 }
 
 // daemon runs a program that belongs to the switch until the network is closed.

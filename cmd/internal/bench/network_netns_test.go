@@ -10,19 +10,19 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// What a host sends arrives at its port, from the address that the other hosts know; nothing is left of a closed network.
+// What a host sends arrives at its port, from the address that the other hosts know; nothing is left of a closed
+// network.
 func TestNetwork(t *testing.T) {
 	labtest.Require(t)
 	b := &bench{ctx: t.Context(), work: t.TempDir()}
-	n, err := b.newNetwork("some-name", 2)
+	n, err := b.newNetwork("some-name", dutPFC, 2)
 	labtest.Must(t, err)
 	defer func() { labtest.Must(t, n.close()) }()
 	if got, err := n.hosts[1].MAC("eth0"); err != nil || got.String() != mac(2) {
 		t.Errorf("address of host 2: %v, %v, want %s", got, err, mac(2))
 	}
-	link, err := newTap(n.sw, "p3")
+	link, err := n.newTap(n.sw, "p3")
 	labtest.Must(t, err)
-	defer link.close()
 	labtest.Must(t, link.write(stationFrame(hostMAC(1), hostMAC(3))))
 	if got, err := n.sw.Stats("p3"); err != nil || got.ReceivedFrames != 1 || got.ReceivedBytes != 60 {
 		t.Errorf("one frame came by the TAP, counted: %+v, %v", got, err)
@@ -38,7 +38,7 @@ func TestNetwork(t *testing.T) {
 func TestAlive(t *testing.T) {
 	labtest.Require(t)
 	b := &bench{ctx: t.Context(), work: t.TempDir()}
-	n, err := b.newNetwork("alive", 0)
+	n, err := b.newNetwork("alive", dutPFC, 0)
 	labtest.Must(t, err)
 	defer func() { labtest.Must(t, n.close()) }()
 	ended, err := n.daemon("sh", "-c", "echo no such address >&2; exit 3")

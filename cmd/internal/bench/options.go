@@ -129,7 +129,8 @@ func (o *options) lists(octets, priorities, only, switches string, rest []string
 	o.switches = words(switches)
 	for _, w := range o.switches {
 		if !slices.Contains(switchNames, w) {
-			return fmt.Errorf("--switches %s: there is no such switch; there are: %s", w, strings.Join(switchNames, " "))
+			return fmt.Errorf("--switches %s: there is no such switch; there are: %s",
+				w, strings.Join(switchNames, " "))
 		}
 	}
 	return nil
@@ -180,13 +181,14 @@ func numbers(text string, least, most int) (all []int, err error) {
 	return all, nil
 }
 
-// standardOutput is the name of a file that stands for it; what people read goes to the standard error output then.
+// standardOutput is the file name that means the standard output. What people read then goes to the standard error
+// output.
 const standardOutput = "-"
 
 // folderVariable is where scripts/bench.sh, which goes to its repository, says from which folder it was called.
 const folderVariable = "BENCH_FOLDER"
 
-// filesIn makes the names of files those of a folder, where they say none themselves.
+// filesIn makes relative names of files relative to a folder.
 func (o *options) filesIn(folder string) {
 	for _, name := range []*string{&o.json, &o.svg} {
 		if *name != "" && *name != standardOutput && !filepath.IsAbs(*name) {
@@ -195,8 +197,8 @@ func (o *options) filesIn(folder string) {
 	}
 }
 
-// announce says what the run writes at its end. A file that cannot be written is an error, or else hours of measuring would
-// end without their results.
+// announce says what the run writes at its end. A file that cannot be written is an error, or else hours of measuring
+// would end without their results.
 func (o *options) announce(out io.Writer) error {
 	var errs []error
 	for _, f := range []struct{ name, what string }{{o.json, "the results as JSON lines"}, {o.svg, "the plot"}} {

@@ -19,12 +19,15 @@ func TestParseOptions(t *testing.T) {
 		return all
 	}
 	o, err := parseOptions(nil, io.Discard)
-	if err != nil || o.rounds < 7 || o.search != o.rounds || !slices.Equal(o.octets, []int{60, 512, 1514}) || !slices.Equal(o.priorities, []int{0, 3}) ||
+	if err != nil || o.rounds < 7 || o.search != o.rounds || !slices.Equal(o.octets, []int{60, 512, 1514}) ||
+		!slices.Equal(o.priorities, []int{0, 3}) ||
 		len(o.parts) != len(parts) || o.smoke {
 		t.Errorf("defaults: %+v, %v", o, err)
 	}
-	o, err = parseOptions(strings.Split("--rounds 3 --seconds 0.5 --trial 10 --search 0 --octets 64 --json a --svg b", " "), io.Discard)
-	if err != nil || o.rounds != 3 || o.seconds != 500*time.Millisecond || o.trial != 10*time.Second || o.search != 0 || !slices.Equal(o.octets, []int{64}) ||
+	o, err = parseOptions(strings.Split("--rounds 3 --seconds 0.5 --trial 10 --search 0 --octets 64 --json a --svg b",
+		" "), io.Discard)
+	if err != nil || o.rounds != 3 || o.seconds != 500*time.Millisecond || o.trial != 10*time.Second || o.search != 0 ||
+		!slices.Equal(o.octets, []int{64}) ||
 		o.json != "a" || o.svg != "b" {
 		t.Errorf("given: %+v, %v", o, err)
 	}
@@ -39,7 +42,8 @@ func TestParseOptions(t *testing.T) {
 	// What is given counts before and after --smoke.
 	for _, args := range []string{"--smoke --rounds 2", "--rounds 2 --smoke"} {
 		o, err = parseOptions(strings.Fields(args), io.Discard)
-		if err != nil || o.rounds != 2 || o.search != 1 || !slices.Equal(o.octets, []int{60}) || len(o.parts) != len(parts) {
+		if err != nil || o.rounds != 2 || o.search != 1 || !slices.Equal(o.octets, []int{60}) ||
+			len(o.parts) != len(parts) {
 			t.Errorf("%s: %+v, %v", args, o, err)
 		}
 	}
@@ -47,8 +51,9 @@ func TestParseOptions(t *testing.T) {
 
 func TestParseOptionsRefuses(t *testing.T) {
 	for _, args := range [][]string{
-		{"--nonsense"}, {"more"}, {"--rounds", "0"}, {"--seconds", "0"}, {"--seconds", "NaN"}, {"--seconds", "1e9"}, {"--trial", "-1"}, {"--octets", "59"},
-		{"--octets", "1515"}, {"--octets", ""}, {"--octets", "x"}, {"--priorities", "8"}, {"--only", "everything"}, {"--switches", "vpp"},
+		{"--nonsense"}, {"more"}, {"--rounds", "0"}, {"--seconds", "0"}, {"--seconds", "NaN"},
+		{"--seconds", "1e9"}, {"--trial", "-1"}, {"--octets", "59"}, {"--octets", "1515"}, {"--octets", ""},
+		{"--octets", "x"}, {"--priorities", "8"}, {"--only", "everything"}, {"--switches", "vpp"},
 		{"--json", "-", "--svg", "-"},
 	} {
 		var said strings.Builder
@@ -67,7 +72,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Results and plot are written into the folder from which the script was called; a smoke run writes only what it is asked to.
+// Results and plot are written into the folder from which the script was called; a smoke run writes only what it is
+// asked to.
 func TestFilesOfOptions(t *testing.T) {
 	for args, want := range map[string][2]string{
 		"":                           {"/from/bench.json", "/from/bench.svg"},
@@ -121,7 +127,10 @@ func TestAnnounce(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	for _, text := range []string{"longer than the next", "short"} {
-		if err := writeFile(name, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		if err := writeFile(name, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(name); err != nil || string(got) != text {
@@ -136,8 +145,9 @@ func TestWriteFile(t *testing.T) {
 func TestStale(t *testing.T) {
 	const gone = "4194305" // above the largest process number that Linux gives (2²²)
 	for name, want := range map[string]bool{
-		"pfcbench-" + gone + "-x": true, "pfcbench-" + gone + "-x-y": true, "pfcbench-1-x": false, "pfcbench-77-x": true,
-		"pfcbench-x-y": false, "other-" + gone + "-x": false, "pfcbench-": false, "pfcbench-0-x": false, "pfcbench--1-x": false,
+		"pfcbench-" + gone + "-x": true, "pfcbench-" + gone + "-x-y": true, "pfcbench-1-x": false,
+		"pfcbench-77-x": true, "pfcbench-x-y": false, "other-" + gone + "-x": false, "pfcbench-": false,
+		"pfcbench-0-x": false, "pfcbench--1-x": false,
 	} {
 		if got := stale(name, 77); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)

@@ -10,8 +10,8 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// startOVS starts Open vSwitch with its userspace datapath. tso asks for userspace TSO; where the build has none, startOVS
-// returns errNoTSO.
+// startOVS starts Open vSwitch with its userspace datapath. tso asks for userspace TSO; where the build has none,
+// startOVS returns errNoTSO.
 func (n *network) startOVS(tso bool) error {
 	dir, err := os.MkdirTemp(n.b.work, n.name+"-")
 	if err != nil {
@@ -101,7 +101,8 @@ func (o *ovs) database(tso bool) error {
 	if made != nil {
 		return made
 	}
-	_, err := o.daemon("ovsdb-server", conf, "--remote=p"+o.db, "--unixctl="+filepath.Join(o.dir, "db.ctl"), "-vconsole:warn")
+	_, err := o.daemon("ovsdb-server", conf, "--remote=p"+o.db, "--unixctl="+filepath.Join(o.dir, "db.ctl"),
+		"-vconsole:warn")
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,8 @@ func (o *ovs) database(tso bool) error {
 	if err := o.tell("ovs-vsctl", "--db="+o.db, "--no-wait", "init"); err != nil || !tso {
 		return err
 	}
-	return o.tell("ovs-vsctl", "--db="+o.db, "--no-wait", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true")
+	return o.tell("ovs-vsctl", "--db="+o.db, "--no-wait", "set", "Open_vSwitch", ".",
+		"other_config:userspace-tso-enable=true")
 }
 
 // ports makes the bridge and binds the hosts that receive to their ports.

@@ -10,8 +10,8 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// pauseSpeed is that of the port at which pauses are asked for, bit/s. The port always has frames to send: a sender that
-// obeys PFC offers twice as many as fit. Then a frame leaves every 123 µs.
+// pauseSpeed is that of the port at which pauses are asked for, bit/s. The port always has frames to send: a sender
+// that obeys PFC offers twice as many as fit. Then a frame leaves every 123 µs.
 const pauseSpeed = 100_000_000
 
 // pauseQuanta are the pause times that are tried; a quantum is 512 bit times (IEEE 802.3 31B.2).
@@ -29,24 +29,22 @@ ports:
   p2: {speed: 100M, tagged: [10], loop: off}
 `
 
-// pause asks pfcswitch by PFC to stop, and looks when frames really stop and come again. The peer that asks is a TAP, so
-// that the clock, the reader and the PFC frame are not the switch's own.
-func (b *bench) pause() (err error) {
-	n, err := b.newNetwork("pause", 1)
+// pause asks pfcswitch by PFC to stop, and looks when frames really stop and come again. The peer that asks is a TAP,
+// so that the clock, the reader and the PFC frame are not the switch's own.
+func (b *bench) pause() error {
+	n, err := b.newNetwork("pause", dutPFC, 1)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.close()) }()
-	t, err := newTap(n.sw, "p2")
+	t, err := n.newTap(n.sw, "p2")
 	if err != nil {
 		return err
 	}
-	defer t.close()
 	if err := n.startPFC(pauseYAML + staticEntries(2)); err != nil {
 		return err
 	}
-	sender, err := b.start(n.hosts[0], b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan), "-j",
-		"--speed", "1G", "--flow", "3:octets=1514,rate=200M", "--seconds", "3600")
+	sender, err := b.start(n.hosts[0], b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan),
+		"-j", "--speed", "1G", "--flow", "3:octets=1514,rate=200M", "--seconds", "3600")
 	if err != nil {
 		return err
 	}
@@ -86,8 +84,8 @@ func (n *network) awaitXOFF(t *tap) error {
 	})
 }
 
-// pauseSeries is how many pauses of the same quanta are asked for in a round, and betweenPauses how long there is traffic
-// between them.
+// pauseSeries is how many pauses of the same quanta are asked for in a round, and betweenPauses how long there is
+// traffic between them.
 const (
 	pauseSeries   = 10
 	betweenPauses = 5 * time.Millisecond
@@ -118,19 +116,20 @@ func (b *bench) pauseRound(t *tap, round int, q uint16) (tooEarly int, err error
 	slices.Sort(tail)
 	nominal := float64(pauseTime(q)) / 1e3
 	b.record("pause", fmt.Sprintf("quanta=%d asked_us=%.1f", q, nominal), dutPFC, round,
-		value{stopped, median(stop)}, value{beyond, median(stop) - nominal}, value{beyondMost, stop[len(stop)-1] - nominal},
-		value{lastAfter, median(tail)}, value{lastMost, tail[len(tail)-1]},
+		value{stopped, median(stop)}, value{beyond, median(stop) - nominal},
+		value{beyondMost, stop[len(stop)-1] - nominal}, value{lastAfter, median(tail)},
+		value{lastMost, tail[len(tail)-1]},
 		value{early, float64(tooEarly)}, value{count, float64(series)})
 	return tooEarly, nil
 }
 
-// An observedPause is what was seen of one pause: times of the benchmark's clock, when the pause was asked for, when the
-// last frame before the silence came, and when the silence ended.
+// An observedPause is what was seen of one pause: times of the benchmark's clock, when the pause was asked for, when
+// the last frame before the silence came, and when the silence ended.
 type observedPause struct{ asked, last, until int64 }
 
 // askForPause asks for one pause and reads until frames come again. The pause is the longest time without a frame that
-// began before the asked time was over. So a frame in the second half of the asked time ends the pause too early. A frame in
-// the first half cannot be told from a switch that stops late, and counts in the time of the last frame.
+// began before the asked time was over. So a frame in the second half of the asked time ends the pause too early. A
+// frame in the first half cannot be told from a switch that stops late, and counts in the time of the last frame.
 func (t *tap) askForPause(q uint16) (observedPause, error) {
 	var frame [2048]byte
 	for end := clock() + int64(betweenPauses) + 2*pauseTime(q); clock() < end; {

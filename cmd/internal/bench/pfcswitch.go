@@ -17,8 +17,8 @@ const vlan = 10
 
 var sink = mac(2)
 
-// startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and more flags,
-// and waits until all ports are up.
+// startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and more
+// flags, and waits until all ports are up.
 func (n *network) startPFC(text string, flags ...string) error {
 	n.socket = filepath.Join(n.b.work, n.name+".sock")
 	file := filepath.Join(n.b.work, n.name+".yaml")
@@ -115,8 +115,9 @@ func (n *network) forwards() error {
 			return true, err
 		}
 		const frames = 20
-		if _, err := n.b.do(n.hosts[0], n.b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan),
-			"--flow-control", "off", "--flow", "3:octets=60", "--count", fmt.Sprint(frames), "--speed", "1M"); err != nil {
+		if _, err := n.b.do(n.hosts[0], n.b.program, "send", "eth0", "--no-sink", "--to", sink,
+			"--vlan", fmt.Sprint(vlan), "--flow-control", "off", "--flow", "3:octets=60",
+			"--count", fmt.Sprint(frames), "--speed", "1M"); err != nil {
 			return true, err
 		}
 		if err := n.b.sleep(10 * time.Millisecond); err != nil {

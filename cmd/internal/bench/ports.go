@@ -23,26 +23,21 @@ func portsYAML(n int) string {
 	return s.String() + staticEntries(receivers...)
 }
 
-// ports compares pfcswitch with many ports and with two: with one sender and one receiver, all other ports up and silent.
-// What a sender at every other port brings stands beside as many senders that share one port of two: both sides have the
-// same processes, but not the same load of a port.
-func (b *bench) ports() (err error) {
+// ports compares pfcswitch with many ports and with two: with one sender and one receiver, all other ports up and
+// silent. What a sender at every other port brings stands beside as many senders that share one port of two: both
+// sides have the same processes, but not the same load of a port.
+func (b *bench) ports() error {
 	numbers := portNumbers
 	if b.opt.smoke {
 		numbers = []int{2, 4}
 	}
 	var all []*network
-	defer func() { err = errors.Join(err, closeAll(all)) }()
 	for _, number := range numbers {
-		n, err := b.newNetwork(fmt.Sprintf("ports%d", number), number)
+		n, err := b.startNetwork(fmt.Sprintf("ports%d", number), dutPFC, number, portsYAML(number))
 		if err != nil {
 			return err
 		}
-		n.dut = dutPFC
 		all = append(all, n)
-		if err := n.startPFC(portsYAML(number)); err != nil {
-			return err
-		}
 	}
 	if err := b.recordMemory(all, "load=idle rings=small"); err != nil {
 		return err
@@ -56,8 +51,8 @@ func (b *bench) ports() (err error) {
 	return nil
 }
 
-// portsRound measures one sender and one receiver at every switch, and then as many senders as there may be: each with a
-// receiver and ports of its own, and all at one port.
+// portsRound measures one sender and one receiver at every switch, and then as many senders as there may be: each with
+// a receiver and ports of its own, and all at one port.
 func (b *bench) portsRound(all []*network, round, senders int) error {
 	few, many := all[0], all[len(all)-1]
 	rates := map[*network]float64{}
@@ -110,9 +105,9 @@ func (b *bench) portsRate(n *network, round int, flows []flow, senders int) (flo
 	return o.rate, nil
 }
 
-// trunk compares pfcswitch as a trunk, hosts 1 and 3 at its members and host 2 at its uplink, with the same ports as ports
-// of a bridge.
-func (b *bench) trunk() (err error) {
+// trunk compares pfcswitch as a trunk, hosts 1 and 3 at its members and host 2 at its uplink, with the same ports as
+// ports of a bridge.
+func (b *bench) trunk() error {
 	ports, err := withoutName("scripts/bench-trunk.yaml")
 	if err != nil {
 		return err
@@ -121,12 +116,10 @@ func (b *bench) trunk() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, bridged.close()) }()
 	trunk, err := b.trunkNetwork("trunk", ports+"\ntrunks: {up: {uplink: p2, members: [p1, p3]}}\n")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, trunk.close()) }()
 	for round := range b.opt.rounds {
 		for senders := 1; senders <= 2; senders++ {
 			for _, octets := range b.opt.octets {
@@ -162,15 +155,9 @@ func (b *bench) trunkPair(bridged, trunk *network, round, senders int, l load) e
 }
 
 func (b *bench) trunkNetwork(name, text string) (*network, error) {
-	n, err := b.newNetwork(name, 3)
+	n, err := b.startNetwork(name, dutPFC, 3, text)
 	if err != nil {
 		return nil, err
 	}
-	if err = n.startPFC(text); err == nil {
-		err = n.forwards()
-	}
-	if err != nil {
-		return nil, errors.Join(err, n.close())
-	}
-	return n, nil
+	return n, n.forwards()
 }

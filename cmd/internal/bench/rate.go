@@ -7,9 +7,9 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A sample is how many frames had arrived at a moment, and how many each host that sends had sent. Rates come from samples
-// while the senders run: what waits in a deep ring when they end arrives later, and would add to the frames but not to
-// their time.
+// A sample is how many frames had arrived at a moment, and how many each host that sends had sent. Rates come from
+// samples while the senders run: what waits in a deep ring when they end arrives later, and would add to the frames
+// but not to their time.
 type sample struct {
 	at     time.Time
 	frames uint64
@@ -110,8 +110,8 @@ func sendingSpan(all []sample) (first, last *sample, ok bool) {
 	return &all[from], &all[until], true
 }
 
-// rateOf returns what arrived, frames/s, and how many frames more were sent than arrived while every sender was at work:
-// 0 and 0 where fewer than two samples fell into that time.
+// rateOf returns what arrived, frames/s, and how many frames more were sent than arrived while every sender was at
+// work: 0 and 0 where fewer than two samples fell into that time.
 func rateOf(all []sample) (rate, behind float64) {
 	first, last, ok := sendingSpan(all)
 	if !ok {

@@ -38,11 +38,16 @@ func TestEstimatesOfTexts(t *testing.T) {
 		minutes float64
 		texts   map[string]string
 	}{
-		{"", 150, map[string]string{"README.md": "# everything: about two and a half hours,", "scripts/bench.sh": "everything, 7 rounds (about two and a half hours,"}},
-		{"--only lossfree", 80, map[string]string{"README.md": "80 minutes of it the loss-free search", "scripts/bench.sh": "80 minutes of them for the loss-free rate"}},
-		{"--priorities 3", 90, map[string]string{"README.md": "the lossless priority alone: an hour and a half", "scripts/bench.sh": "the lossless priority alone (an hour and a half)"}},
-		{"--switches pfcswitch,bridge,ovs", 120, map[string]string{"README.md": "without Open vSwitch's TSO: two hours", "scripts/bench.sh": "without Open vSwitch's TSO (two hours)"}},
-		{"--only choices", 15, map[string]string{"README.md": "what each choice of waiting and waking brings: a quarter of an hour"}},
+		{"", 150, map[string]string{"README.md": "# everything: about two and a half hours,",
+			"scripts/bench.sh": "everything, 7 rounds (about two and a half hours,"}},
+		{"--only lossfree", 80, map[string]string{"README.md": "80 minutes of it the loss-free search",
+			"scripts/bench.sh": "80 minutes of them for the loss-free rate"}},
+		{"--priorities 3", 90, map[string]string{"README.md": "the lossless priority alone: an hour and a half",
+			"scripts/bench.sh": "the lossless priority alone (an hour and a half)"}},
+		{"--switches pfcswitch,bridge,ovs", 120, map[string]string{"README.md": "without Open vSwitch's TSO: two hours",
+			"scripts/bench.sh": "without Open vSwitch's TSO (two hours)"}},
+		{"--only choices", 15, map[string]string{
+			"README.md": "what each choice of waiting and waking brings: a quarter of an hour"}},
 	} {
 		b := benchWith(t, c.args)
 		sum := 0.0
@@ -67,7 +72,8 @@ func TestReadmeCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := regexp.MustCompile(`<!--.*-->`).ReplaceAll(b, nil)
-	calls := regexp.MustCompile("scripts/bench\\.sh((?:\\s+--[a-z]+(?:\\s+(?:\"[^\"]*\"|[^-\"`#\\s][^`#\\s]*))?)+)").FindAllStringSubmatch(string(text), -1)
+	options := regexp.MustCompile("scripts/bench\\.sh((?:\\s+--[a-z]+(?:\\s+(?:\"[^\"]*\"|[^-\"`#\\s][^`#\\s]*))?)+)")
+	calls := options.FindAllStringSubmatch(string(text), -1)
 	for _, call := range calls {
 		var args []string
 		for _, m := range regexp.MustCompile(`"([^"]*)"|\S+`).FindAllStringSubmatch(call[1], -1) {

@@ -11,12 +11,14 @@ import (
 )
 
 func TestParseIperf(t *testing.T) {
-	const good = `{"end":{"sum_sent":{"bytes":100,"bits_per_second":1,"retransmits":42},"sum_received":{"bytes":90,"bits_per_second":8e9}}}`
+	const good = `{"end":{"sum_sent":{"bytes":100,"bits_per_second":1,"retransmits":42},
+		"sum_received":{"bytes":90,"bits_per_second":8e9}}}`
 	r, err := parseIperf([]byte(good))
 	if err != nil || r.End.Sent.Retransmits != 42 || r.End.Received.BitRate != 8e9 || r.End.Received.Octets != 90 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	for _, text := range []string{"", "{", `{"error":"unable to connect"}`, `{"end":{"sum_received":{"bytes":0,"bits_per_second":0}}}`} {
+	for _, text := range []string{"", "{", `{"error":"unable to connect"}`,
+		`{"end":{"sum_received":{"bytes":0,"bits_per_second":0}}}`} {
 		if _, err := parseIperf([]byte(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
@@ -42,7 +44,8 @@ func TestReactionValues(t *testing.T) {
 
 // Of fewer than 1000 probes there is no percentile of 99.9.
 func TestParseProbes(t *testing.T) {
-	const good = `{"flows":[{"received":%d,"lost":2,"finished":true,"latency_ns":{"p50":1000,"p99":20000,"p999":300000,"max":400000}}]}`
+	const good = `{"flows":[{"received":%d,"lost":2,"finished":true,
+		"latency_ns":{"p50":1000,"p99":20000,"p999":300000,"max":400000}}]}`
 	for n, want := range map[int][]value{
 		999:  {{p50, 1}, {p99, 20}, {highest, 400}, {samples, 999}, {lost, 2}},
 		1000: {{p50, 1}, {p99, 20}, {p999, 300}, {highest, 400}, {samples, 1000}, {lost, 2}},
@@ -51,7 +54,8 @@ func TestParseProbes(t *testing.T) {
 			t.Errorf("%d: %v, %v", n, got, err)
 		}
 	}
-	for _, text := range []string{"", "{}", `{"flows":[{"received":0,"finished":true}]}`, `{"flows":[{"received":5}]}`, `{"flows":[{},{}]}`} {
+	for _, text := range []string{"", "{}", `{"flows":[{"received":0,"finished":true}]}`, `{"flows":[{"received":5}]}`,
+		`{"flows":[{},{}]}`} {
 		if _, err := parseProbes([]byte(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
@@ -60,7 +64,8 @@ func TestParseProbes(t *testing.T) {
 
 // The octets of IEEE 802.1Q figure 36-1: opcode 0101, enable vector with bit 3, eight times.
 func TestPFCFrame(t *testing.T) {
-	const want = "0180c2000001" + "020000000002" + "8808" + "0101" + "0008" + "0000" + "0000" + "0000" + "1234" + "0000" + "0000" + "0000" + "0000"
+	const want = "0180c2000001" + "020000000002" + "8808" + "0101" + "0008" + "0000" + "0000" + "0000" + "1234" +
+		"0000" + "0000" + "0000" + "0000"
 	b := pfcFrame(3, 0x1234)
 	if got := hex.EncodeToString(b[:34]); got != want || len(b) != 60 {
 		t.Errorf("%d octets %s, want 60 with %s", len(b), got, want)
@@ -105,10 +110,11 @@ func TestSilenceSeenLate(t *testing.T) {
 		"came before the pause, at 10 to 300":             {[][2]int64{{10, 300}, {515, 516}}, 300, 516},
 		"came at 300: the pause did not hold":             {[][2]int64{{299, 300}, {515, 516}}, 0, 300},
 		"came at 100 to 490, after a look that was empty": {[][2]int64{{10, 11}, {100, 490}, {515, 516}}, 490, 516},
-		"many waited while the reader slept":              {[][2]int64{{100, 400}, {100, 401}, {100, 402}, {515, 516}}, 402, 516},
-		"the reader slept over the end":                   {[][2]int64{{10, 11}, {100, 600}}, 11, 600},
-		"in the first half: as one that came late":        {[][2]int64{{10, 11}, {199, 200}, {515, 516}}, 200, 516},
-		"in the second half":                              {[][2]int64{{10, 11}, {399, 400}, {515, 516}}, 11, 400},
+		"many waited while the reader slept": {[][2]int64{{100, 400}, {100, 401}, {100, 402}, {515, 516}},
+			402, 516},
+		"the reader slept over the end":            {[][2]int64{{10, 11}, {100, 600}}, 11, 600},
+		"in the first half: as one that came late": {[][2]int64{{10, 11}, {199, 200}, {515, 516}}, 200, 516},
+		"in the second half":                       {[][2]int64{{10, 11}, {399, 400}, {515, 516}}, 11, 400},
 	} {
 		w.begin(0, 500)
 		for _, f := range c.frames {
@@ -143,7 +149,8 @@ func TestNotHalf(t *testing.T) {
 		b.record("latency", probeConditions("half", 60), dutBridge, round, value{ofDelivered, 0.5})
 		b.record("loss-free", "octets=60", dutOVS, round, value{ofDelivered, share})
 	}
-	if all := offHalfLoad(b.results); len(all) != 1 || !strings.Contains(all[0], "latency of pfcswitch") || !strings.Contains(all[0], "with 0.31 to 0.6 of its delivered rate in 2 of 3 rounds") {
+	if all := offHalfLoad(b.results); len(all) != 1 || !strings.Contains(all[0], "latency of pfcswitch") ||
+		!strings.Contains(all[0], "with 0.31 to 0.6 of its delivered rate in 2 of 3 rounds") {
 		t.Errorf("%q", all)
 	}
 }

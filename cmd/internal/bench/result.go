@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A result is what one measurement gave: what was measured, the conditions ("octets=60 priority=3"), of which device under
-// test, in which round, and the values.
+// A result is what one measurement gave: what was measured, the conditions ("octets=60 priority=3"), of which device
+// under test, in which round, and the values.
 type result struct {
 	what, conditions, dut string
 	round                 int
@@ -100,8 +100,8 @@ func conditionFields(conditions string) map[string]any {
 	return m
 }
 
-// A row is a line of the table: a value's median and spread over the rounds, and the median of its ratios to the same value
-// of the peers in the same round.
+// A row is a line of the table: a value's median and spread over the rounds, and the median of its ratios to the same
+// value of the peers in the same round.
 type row struct {
 	what, conditions, metric, dut string
 	rounds                        int
@@ -150,8 +150,8 @@ func summarize(results []result) (rows []row) {
 
 func summary(key rowKey, all map[rowKey]map[int]float64) row {
 	values := slices.Sorted(maps.Values(all[key]))
-	r := row{key.what, key.conditions, key.metric, key.dut, len(values), median(values), values[0], values[len(values)-1],
-		map[string]ratio{}}
+	r := row{key.what, key.conditions, key.metric, key.dut,
+		len(values), median(values), values[0], values[len(values)-1], map[string]ratio{}}
 	for _, peer := range []string{dutBridge, dutOVS, dutOVSTSO} {
 		other := key
 		other.dut = peer
@@ -193,8 +193,8 @@ func (r *row) fields() map[string]any {
 	return m
 }
 
-// writeJSON writes a line for the machine, one for the histogram of its gaps where they were measured, one for each result
-// and one for each row of the table.
+// writeJSON writes a line for the machine, one for the histogram of its gaps where they were measured, one for each
+// result and one for each row of the table.
 func writeJSON(out io.Writer, m machine, g *cpuGaps, results []result, rows []row) error {
 	enc := json.NewEncoder(out)
 	if err := enc.Encode(m); err != nil {

@@ -17,7 +17,8 @@ func rounds(of string, values ...float64) (all []result) {
 }
 
 func TestSummarize(t *testing.T) {
-	rows := summarize(append(append(rounds(dutPFC, 30, 10, 20), rounds(dutBridge, 10, 10, 40)...), rounds(dutOVS, 0, 0, 5, 9)...))
+	rows := summarize(append(append(rounds(dutPFC, 30, 10, 20), rounds(dutBridge, 10, 10, 40)...),
+		rounds(dutOVS, 0, 0, 5, 9)...))
 	if len(rows) != 3 || rows[0].dut != dutPFC || rows[1].dut != dutBridge || rows[2].dut != dutOVS {
 		t.Fatalf("rows: %+v", rows)
 	}
@@ -29,7 +30,8 @@ func TestSummarize(t *testing.T) {
 	if p.ratios[dutBridge] != (ratio{3, 1, 0.5, 3}) {
 		t.Errorf("to the bridge: %v, want 1", p.ratios[dutBridge])
 	}
-	if p.ratios[dutOVS].median != 4 || p.ratios[dutOVS].rounds != 1 { // the rounds in which it is 0 tell nothing, nor those that only one has
+	// Rounds in which the peer has 0 tell nothing, nor rounds that only one of both has.
+	if p.ratios[dutOVS].median != 4 || p.ratios[dutOVS].rounds != 1 {
 		t.Errorf("to Open vSwitch: %v, want 4", p.ratios[dutOVS])
 	}
 	if _, ok := p.ratios[dutOVSTSO]; ok {
@@ -42,9 +44,11 @@ func TestSummarize(t *testing.T) {
 
 func TestJSONLines(t *testing.T) {
 	b := &bench{}
-	b.record("pause", "quanta=200 asked_us=1024.0", dutPFC, 2, value{stopped, 1100.5}, value{early, 0}, value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
+	b.record("pause", "quanta=200 asked_us=1024.0", dutPFC, 2, value{stopped, 1100.5}, value{early, 0},
+		value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
 	var out bytes.Buffer
-	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results, summarize(b.results)); err != nil {
+	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results,
+		summarize(b.results)); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -55,7 +59,8 @@ func TestJSONLines(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[1]), &got); err != nil || len(lines) != 4 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
-	want := map[string]any{"what": "pause", "switch": dutPFC, "round": 2.0, "quanta": 200.0, "asked_us": "1024.0", stopped: 1100.5, early: 0.0}
+	want := map[string]any{"what": "pause", "switch": dutPFC, "round": 2.0, "quanta": 200.0, "asked_us": "1024.0",
+		stopped: 1100.5, early: 0.0}
 	for k, v := range want {
 		if got[k] != v {
 			t.Errorf("%s is %v, want %v", k, got[k], v)
@@ -79,24 +84,28 @@ func TestReadableRefuses(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	if err := printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5), rounds(dutBridge, 1e5, 1e5, 1e5)...))); err != nil {
+	if err := printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5),
+		rounds(dutBridge, 1e5, 1e5, 1e5)...))); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 {
 		t.Fatalf("%d lines:\n%s", len(lines), out.String())
 	}
-	if got, want := strings.Fields(lines[1]), "MEASURED CONDITIONS VALUE ROUNDS PFCSWITCH BRIDGE TO BRIDGE TO OVS TO OVS-TSO"; strings.Join(got, " ") != want {
+	want := "MEASURED CONDITIONS VALUE ROUNDS PFCSWITCH BRIDGE TO BRIDGE TO OVS TO OVS-TSO"
+	if got := strings.Join(strings.Fields(lines[1]), " "); got != want {
 		t.Errorf("head %q, want %q", got, want)
 	}
-	want := "delivered senders=1 octets=60 priority=3 frames_per_second 3 200000 (100000-300000) 100000 (100000-100000) 2.00 (1.00-3.00) - -"
+	want = "delivered senders=1 octets=60 priority=3 frames_per_second 3 " +
+		"200000 (100000-300000) 100000 (100000-100000) 2.00 (1.00-3.00) - -"
 	if got := strings.Join(strings.Fields(lines[2]), " "); got != want {
 		t.Errorf("line %q, want %q", got, want)
 	}
 }
 
 func TestNumber(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1234567.8: "1234568", 123.4: "123", 12.34: "12.3", 1: "1", 0.9876: "0.988", 0.000012345: "0.000012", -2.5: "-2.5", 100: "100"} {
+	for v, want := range map[float64]string{0: "0", 1234567.8: "1234568", 123.4: "123", 12.34: "12.3", 1: "1",
+		0.9876: "0.988", 0.000012345: "0.000012", -2.5: "-2.5", 100: "100"} {
 		if got := number(v); got != want {
 			t.Errorf("%v: %s, want %s", v, got, want)
 		}
@@ -110,7 +119,8 @@ func TestAims(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := strings.Join(strings.Fields(out.String()), " ")
-	if !strings.Contains(said, "to the bridge senders=1 octets=60 priority=3 at least 1.2 1.6 1.30 yes") || strings.Contains(said, "Open vSwitch") {
+	if !strings.Contains(said, "to the bridge senders=1 octets=60 priority=3 at least 1.2 1.6 1.30 yes") ||
+		strings.Contains(said, "Open vSwitch") {
 		t.Error(said)
 	}
 	for _, test := range []struct {
@@ -118,7 +128,8 @@ func TestAims(t *testing.T) {
 		v    float64
 		want string
 	}{
-		{aim{least: 0.9}, 0.9, "yes"}, {aim{least: 0.9}, 0.89, "no"}, {aim{most: 2}, 2, "yes"}, {aim{most: 2}, 2.1, "no"}, {aim{better: 0.6}, 0.1, "-"},
+		{aim{least: 0.9}, 0.9, "yes"}, {aim{least: 0.9}, 0.89, "no"}, {aim{most: 2}, 2, "yes"}, {aim{most: 2}, 2.1,
+			"no"}, {aim{better: 0.6}, 0.1, "-"},
 	} {
 		if got := test.aim.verdict(test.v); got != test.want {
 			t.Errorf("%+v, %v: %s, want %s", test.aim, test.v, got, test.want)
@@ -138,7 +149,8 @@ func TestRoundsThatDiffer(t *testing.T) {
 func TestAimsMeanRows(t *testing.T) {
 	b := &bench{}
 	for _, of := range []string{dutPFC, dutBridge, dutOVS, dutOVSTSO} {
-		for _, conditions := range []string{"senders=1 octets=60 priority=3", "senders=2 octets=60 priority=3", "senders=1 octets=1514 priority=0"} {
+		for _, conditions := range []string{"senders=1 octets=60 priority=3", "senders=2 octets=60 priority=3",
+			"senders=1 octets=1514 priority=0"} {
 			b.record("delivered", conditions, of, 0, value{frameRate, 1}, value{cpuPerFrame, 1})
 		}
 		b.record("loss-free", "octets=60 priority=3 trial=3s", of, 0, value{ofDelivered, 1})
@@ -223,7 +235,8 @@ func TestSmokeWantsPeers(t *testing.T) {
 		"all":         {bench{peers: peers{ovs: "x"}}, "pfcswitch bridge ovs ovs-tso machine"},
 		"no OVS":      {bench{}, "pfcswitch bridge machine"},
 		"OVS, no TSO": {bench{peers: peers{ovs: "x"}, withoutTSO: true}, "pfcswitch bridge ovs machine"},
-		"only some":   {bench{peers: peers{ovs: "x"}, opt: options{switches: []string{dutPFC, dutOVS}}}, "pfcswitch ovs machine"},
+		"only some": {bench{peers: peers{ovs: "x"}, opt: options{switches: []string{dutPFC, dutOVS}}},
+			"pfcswitch ovs machine"},
 	} {
 		var all []string
 		for _, of := range columns {

@@ -26,8 +26,9 @@ var smokeRows = map[string][]struct {
 	"ports":    {{"ports", toTwoPorts, []string{dutPFC}}},
 	"fdb":      {{"fdb", toEmpty, []string{dutPFC}}, {"fdb", toOne, []string{dutPFC}}},
 	"trunk":    {{"trunk", toBridged, []string{dutPFC}}},
-	"choices":  {{"choice", coreShare, []string{dutPFC}}, {"choice", ofFairShare, []string{dutPFC}}, {"choice", toAsIs, []string{dutPFC}}},
-	"flap":     {{"flap", outage, []string{dutPFC}}},
+	"choices": {{"choice", coreShare, []string{dutPFC}}, {"choice", ofFairShare, []string{dutPFC}},
+		{"choice", toAsIs, []string{dutPFC}}},
+	"flap": {{"flap", outage, []string{dutPFC}}},
 }
 
 // judgeSmoke says whether every part gave results and what is written can be read.
@@ -39,7 +40,8 @@ func (b *bench) judgeSmoke(rows []row) error {
 		}
 		for _, want := range smokeRows[p.name] {
 			for _, dut := range want.duts {
-				if b.present(dut) && !given(rows, rowKey{what: want.what, metric: want.metric, dut: dut}) { // who is absent was said before
+				key := rowKey{what: want.what, metric: want.metric, dut: dut}
+				if b.present(dut) && !given(rows, key) { // an absent one was noted
 					errs = append(errs, fmt.Errorf("part %s gave no %s of %s", p.name, want.metric, dut))
 				}
 			}
@@ -55,7 +57,8 @@ func (b *bench) judgeSmoke(rows []row) error {
 func given(rows []row, want rowKey) bool {
 	for i := range rows {
 		r := &rows[i]
-		if r.what == want.what && r.metric == want.metric && r.dut == want.dut && r.median > 0 && !math.IsInf(r.median, 0) {
+		if r.what == want.what && r.metric == want.metric && r.dut == want.dut &&
+			r.median > 0 && !math.IsInf(r.median, 0) {
 			return true
 		}
 	}
@@ -88,16 +91,11 @@ func wellFormed(in io.Reader) error {
 	}
 }
 
-// verify shows on links whose answer is known that figures are what they say: counters against those that "ip" reads, and
-// latency against a delay that pfcswitch adds. The latency is at least as much, and less than a second more. The switch
-// sends nothing of its own.
-func (b *bench) verify() (err error) {
+// verify shows on links whose answer is known that figures are what they say: counters against those that "ip" reads,
+// and latency against a delay that pfcswitch adds. The latency is at least as much, and less than a second more. The
+// switch sends nothing of its own.
+func (b *bench) verify() error {
 	const delay = 5 * time.Millisecond
-	n, err := b.newNetwork("verify", comparedHosts)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.close()) }()
 	text := fmt.Sprintf(`preset: roce
 metrics: {listen: off}
 lldp: {agent: off}
@@ -107,7 +105,8 @@ ports:
   p3: {speed: 1G, tagged: [10], loop: off}
   p4: {speed: 1G, tagged: [10], loop: off, delay: %s}
 `, delay)
-	if err := n.startPFC(text + staticEntries(2, 4)); err != nil {
+	n, err := b.startNetwork("verify", dutPFC, comparedHosts, text+staticEntries(2, 4))
+	if err != nil {
 		return err
 	}
 	if err := n.forwards(); err != nil {
@@ -153,7 +152,8 @@ func (n *network) verifyCounters() error {
 	}
 	rx := links[0].Stats.Rx
 	if o.delivered != o.offered || o.offered == 0 || rx.Packets != c.ReceivedFrames || rx.Bytes != c.ReceivedBytes {
-		return fmt.Errorf("%d frames offered, %d counted as delivered; counted %d frames and %d octets in all, ip says %d and %d",
+		return fmt.Errorf("%d frames offered, %d counted as delivered; "+
+			"counted %d frames and %d octets in all, ip says %d and %d",
 			o.offered, o.delivered, c.ReceivedFrames, c.ReceivedBytes, rx.Packets, rx.Bytes)
 	}
 	return nil

@@ -18,7 +18,8 @@ func printTable(out io.Writer, rows []row) error {
 	shown := slices.DeleteFunc(slices.Clone(columns), func(dut string) bool {
 		return !slices.ContainsFunc(rows, func(r row) bool { return r.dut == dut })
 	})
-	fmt.Fprintln(out, "\nMedians, with the least and the most of the rounds; ratios are those of the rounds, in the same way.")
+	fmt.Fprintln(out, "\nMedians, with the least and the most of the rounds; "+
+		"ratios are those of the rounds, in the same way.")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	heads := []string{"MEASURED", "CONDITIONS", "VALUE", "ROUNDS"}
 	for _, dut := range shown {

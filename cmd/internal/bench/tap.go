@@ -10,21 +10,19 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A tap is a link whose far end is the benchmark itself. What it writes arrives at an interface in a namespace, and what
-// is sent there it reads. So it can offer any frame, and needs neither a packet socket nor the project's own data path.
+// A tap is a link whose far end is the benchmark itself. What it writes arrives at an interface in a namespace, and
+// what is sent there it reads. So it can offer any frame, and needs neither a packet socket nor the project's own data
+// path.
 type tap struct{ fd int }
 
-// newTap makes an interface at a node. It goes away with the tap.
-func newTap(n *lab.Node, name string) (t *tap, err error) {
-	t = &tap{fd: -1}
-	if err = n.Do(func() error { return t.open(name) }); err == nil {
-		err = n.LinkUp(name)
-	}
-	if err != nil {
-		t.close()
+// newTap makes an interface at a node of the network. The interface goes away with the network.
+func (n *network) newTap(at *lab.Node, name string) (*tap, error) {
+	t := &tap{fd: -1}
+	n.taps = append(n.taps, t)
+	if err := at.Do(func() error { return t.open(name) }); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return t, at.LinkUp(name)
 }
 
 func (t *tap) open(name string) (err error) {

@@ -37,15 +37,13 @@ type tcpNetwork struct {
 }
 
 // tcp measures iperf3 through the switches with 1 and 4 streams.
-func (b *bench) tcp() (err error) {
+func (b *bench) tcp() error {
 	if b.peers.iperf3 == "" {
 		return nil // findPeers has said so
 	}
-	var all []*network
-	var hosts []*tcpNetwork
-	defer func() { err = errors.Join(err, closeAll(all)) }()
-	for _, name := range switchNames {
-		n, err := b.comparedNetwork("tcp-"+name, name, 2, func() (string, error) { return tcpYAML, nil })
+	var all []*tcpNetwork
+	for _, dut := range switchNames {
+		n, err := b.comparedNetwork("tcp-"+dut, dut, 2, tcpYAML)
 		if err != nil {
 			return err
 		}
@@ -53,7 +51,7 @@ func (b *bench) tcp() (err error) {
 			continue
 		}
 		t := &tcpNetwork{n, 1}
-		all, hosts = append(all, n), append(hosts, t)
+		all = append(all, t)
 		if err := t.prepare(); err != nil {
 			return err
 		}
@@ -61,7 +59,7 @@ func (b *bench) tcp() (err error) {
 	for round := range b.opt.rounds {
 		for _, streams := range []int{1, 4} {
 			for _, priority := range b.opt.priorities {
-				for _, n := range alternate(hosts, round) {
+				for _, n := range alternate(all, round) {
 					if err := n.transfer(round, streams, priority); err != nil {
 						return fmt.Errorf("%s: %w", n.name, err)
 					}
@@ -72,8 +70,8 @@ func (b *bench) tcp() (err error) {
 	return nil
 }
 
-// prepare gives the hosts addresses, and starts the server. Where nothing arrives with the hosts' default offloads, prepare
-// switches those off.
+// prepare gives the hosts addresses, and starts the server. Where nothing arrives with the hosts' default offloads,
+// prepare switches those off.
 func (t *tcpNetwork) prepare() error {
 	for i, h := range t.hosts {
 		other := 2 - i
@@ -99,7 +97,7 @@ func (t *tcpNetwork) prepare() error {
 		return err // these have to carry what hosts send by default
 	}
 	if t.b.peers.ethtool == "" {
-		return fmt.Errorf("nothing arrives with the hosts' default offloads, and there is no ethtool to switch them off")
+		return errors.New("nothing arrives with the hosts' default offloads, and there is no ethtool to switch them off")
 	}
 	t.b.note("%s: TCP DOES NOT GET THROUGH WITH THE HOSTS' DEFAULT OFFLOADS: its hosts have them switched off", t.dut)
 	t.offloads = 0

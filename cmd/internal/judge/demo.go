@@ -10,15 +10,20 @@ import (
 )
 
 // findings are what is looked for in the report of a demo.
-func findings(name string) []func(*demo.Report) []string {
+func findings(name string) []func(*demo.Report) faultList {
 	switch name {
 	case "deadlock":
-		return []func(*demo.Report) []string{ownVerdict, lossAndOrder, deadlockShown}
+		return []func(*demo.Report) faultList{ownVerdict, lossAndOrder, deadlockShown}
 	case "headroom":
-		return []func(*demo.Report) []string{ownVerdict, allLinks, lossAndOrder, headroomSuffices, trips}
+		return []func(*demo.Report) faultList{ownVerdict, allLinks, lossAndOrder, headroomSuffices, trips}
 	}
-	return []func(*demo.Report) []string{ownVerdict, allActs, lossAndOrder, pauses, controlRun, metering}
+	return []func(*demo.Report) faultList{ownVerdict, allActs, lossAndOrder, pauses, controlRun, metering}
 }
+
+// A faultList says what is wrong with a report.
+type faultList []string
+
+func (f *faultList) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
 // judgeDemo does not take the demo's word: it looks at the frames and counters of the report itself.
 func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
@@ -29,7 +34,7 @@ func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
 	if r.Schema != 1 {
 		return false, fmt.Errorf("demo report: schema %d, this script knows 1", r.Schema)
 	}
-	var faults []string
+	var faults faultList
 	for _, find := range findings(r.Demo) {
 		faults = append(faults, find(&r)...)
 	}
@@ -42,23 +47,22 @@ func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
 }
 
 // ownVerdict finds checks that failed, hard ones that were not judged, and a verdict that does not follow from them.
-func ownVerdict(r *demo.Report) (faults []string) {
+func ownVerdict(r *demo.Report) (faults faultList) {
 	all := len(r.Checks) > 0 && r.CouldNot == ""
 	for _, c := range r.Checks {
 		switch {
 		case !c.Judged && (c.Kind != "soft" || c.Reason == ""):
-			faults = append(faults, fmt.Sprintf("act %s: %s: a check of kind %q is not judged, by reason %q",
-				c.Act, c.Name, c.Kind, c.Reason))
+			faults.add("act %s: %s: a check of kind %q is not judged, by reason %q", c.Act, c.Name, c.Kind, c.Reason)
 		case c.Judged && !c.Pass:
 			all = false
-			faults = append(faults, fmt.Sprintf("act %s: %s: got %s, want %s", c.Act, c.Name, c.Got, c.Want))
+			faults.add("act %s: %s: got %s, want %s", c.Act, c.Name, c.Got, c.Want)
 		}
 	}
 	if r.CouldNot != "" {
-		faults = append(faults, "it could not run: "+r.CouldNot)
+		faults.add("it could not run: %s", r.CouldNot)
 	}
 	if r.Pass != all {
-		faults = append(faults, fmt.Sprintf("pass is %v, but of %d checks all that were judged passed: %v", r.Pass, len(r.Checks), all))
+		faults.add("pass is %v, but of %d checks all that were judged passed: %v", r.Pass, len(r.Checks), all)
 	}
 	return faults
 }
@@ -86,68 +90,68 @@ var lossyActs = map[string][]string{"trunk": {"1", "3a", "3b"}}
 // spreadActs send the frames of a lossless flow over several links, where one overtakes another.
 var spreadActs = map[string][]string{"trunk": {"2b"}}
 
-// allActs finds acts that are missing, are not what they have to be or show nothing. Where nothing must be lost there has
-// to be a lossless flow, and a switch that says what it did.
-func allActs(r *demo.Report) (faults []string) {
+// allActs finds acts that are missing, are not what they have to be or show nothing. Where nothing must be lost there
+// has to be a lossless flow, and a switch that says what it did.
+func allActs(r *demo.Report) (faults faultList) {
 	if wantedActs[r.Demo] == nil {
-		return []string{fmt.Sprintf("demo %q: this script does not know it", r.Demo)}
+		faults.add("demo %q: this script does not know it", r.Demo)
+		return faults
 	}
 	for _, a := range wantedActs[r.Demo] {
 		shown := func(b demo.ActResult) bool { return b.Act == a.act && b.Control == a.control }
 		switch {
 		case !slices.ContainsFunc(r.Acts, shown):
-			faults = append(faults, fmt.Sprintf("no act %s (control: %v): the demo did not show all", a.act, a.control))
+			faults.add("no act %s (control: %v): the demo did not show all", a.act, a.control)
 		case a.control:
 		case !losslessAct(r, a.act) && !slices.Contains(lossyActs[r.Demo], a.act):
-			faults = append(faults, fmt.Sprintf("act %s: no lossless flow", a.act))
+			faults.add("act %s: no lossless flow", a.act)
 		case !slices.ContainsFunc(r.Switches, func(s demo.SwitchResult) bool { return s.Act == a.act }):
-			faults = append(faults, fmt.Sprintf("act %s: no counters of any switch", a.act))
+			faults.add("act %s: no counters of any switch", a.act)
 		}
 	}
 	return faults
 }
 
 // lossAndOrder finds lossless flows that did not arrive whole, in order (where that is promised) and once.
-func lossAndOrder(r *demo.Report) (faults []string) {
+func lossAndOrder(r *demo.Report) (faults faultList) {
 	for _, f := range r.Flows {
 		if !f.Lossless {
 			continue
 		}
 		late := f.Reordered != 0 && !slices.Contains(spreadActs[r.Demo], f.Act)
 		if f.Sent == 0 || f.Received != f.Sent || f.Lost != 0 || late || f.Duplicated != 0 {
-			faults = append(faults, fmt.Sprintf("act %s, flow %s, priority %d: "+
-				"sent %d, received %d, lost %d, reordered %d, duplicated %d",
-				f.Act, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated))
+			faults.add("act %s, flow %s, priority %d: sent %d, received %d, lost %d, reordered %d, duplicated %d",
+				f.Act, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated)
 		}
 	}
 	for _, t := range r.Transfers {
 		if t.Octets == 0 {
-			faults = append(faults, fmt.Sprintf("act %s, %s: nothing arrived by TCP", t.Act, t.Name))
+			faults.add("act %s, %s: nothing arrived by TCP", t.Act, t.Name)
 		}
 	}
 	for _, s := range r.Switches {
 		if losslessAct(r, s.Act) && s.LosslessDrops != 0 {
-			faults = append(faults, fmt.Sprintf("act %s, switch %s: lossless_drops %d", s.Act, s.Name, s.LosslessDrops))
+			faults.add("act %s, switch %s: lossless_drops %d", s.Act, s.Name, s.LosslessDrops)
 		}
 	}
 	return faults
 }
 
 // pauses finds acts in which flow control was not put to the test, and headroom that did not suffice.
-func pauses(r *demo.Report) (faults []string) {
+func pauses(r *demo.Report) (faults faultList) {
 	sent := map[string]uint64{}
 	for _, s := range r.Switches {
 		sent[s.Act] += s.PFCSent
 		for _, h := range s.Headroom {
 			if losslessAct(r, s.Act) && h.Peak > h.Configured {
-				faults = append(faults, fmt.Sprintf("act %s, %s:%s, priority %d: %d bytes of headroom used, %d configured",
-					s.Act, s.Name, h.Port, h.Priority, h.Peak, h.Configured))
+				faults.add("act %s, %s:%s, priority %d: %d bytes of headroom used, %d configured",
+					s.Act, s.Name, h.Port, h.Priority, h.Peak, h.Configured)
 			}
 		}
 	}
 	for act, n := range sent {
 		if losslessAct(r, act) && n == 0 {
-			faults = append(faults, fmt.Sprintf("act %s: no switch sent PFC, so nothing was shown", act))
+			faults.add("act %s: no switch sent PFC, so nothing was shown", act)
 		}
 	}
 	return faults
@@ -159,9 +163,9 @@ func losslessAct(r *demo.Report, act string) bool {
 		slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Act == act && t.Lossless })
 }
 
-// controlRun finds a demo whose control acts lost nothing in the priority that is lossless elsewhere. The same load without
-// flow control must lose frames, else the lossless acts show nothing.
-func controlRun(r *demo.Report) (faults []string) {
+// controlRun finds a demo whose control acts lost nothing in the priority that is lossless elsewhere. The same load
+// without flow control must lose frames, else the lossless acts show nothing.
+func controlRun(r *demo.Report) (faults faultList) {
 	protected := map[uint8]bool{}
 	for _, f := range r.Flows {
 		protected[f.Priority] = protected[f.Priority] || f.Lossless
@@ -175,16 +179,16 @@ func controlRun(r *demo.Report) (faults []string) {
 		})
 		again := slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Act == a.Act && t.Again > 0 })
 		if !lost && !again {
-			faults = append(faults, fmt.Sprintf("act %s: without flow control nothing was lost, "+
-				"so the load was too small to show anything", a.Act))
+			faults.add("act %s: without flow control nothing was lost, so the load was too small to show anything",
+				a.Act)
 		}
 	}
 	return faults
 }
 
-// metering finds a demo trunk whose meters did not meter: one priority has to lose frames for being red, one to have yellow
-// ones without that, and one to arrive whole.
-func metering(r *demo.Report) (faults []string) {
+// metering finds a demo trunk whose meters did not meter: one priority has to lose frames for being red, one to have
+// yellow ones without that, and one to arrive whole.
+func metering(r *demo.Report) (faults faultList) {
 	if r.Demo != "trunk" || leftOpen(r, "1") {
 		return nil
 	}
@@ -196,8 +200,8 @@ func metering(r *demo.Report) (faults []string) {
 		below = below || n.Offered > 0 && n.Green == n.Offered && n.Delivered == n.Offered
 	}
 	if !above || !between || !below {
-		faults = append(faults, fmt.Sprintf("a priority above its peak rate: %v, between its rates: %v, "+
-			"below its committed rate: %v: all three have to be shown", above, between, below))
+		faults.add("a priority above its peak rate: %v, between its rates: %v, below its committed rate: %v: all "+
+			"three have to be shown", above, between, below)
 	}
 	return faults
 }
@@ -240,31 +244,31 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// deadlockActs are the acts of demo deadlock, and whether the lossless priority has to lose frames in them: frames that are
-// stuck for ever, or are dropped to end a deadlock.
+// deadlockActs are the acts of demo deadlock, and whether the lossless priority has to lose frames in them: frames
+// that are stuck for ever, or are dropped to end a deadlock.
 var deadlockActs = []struct {
 	act    string
 	lockUp bool
 }{{"a", true}, {"b", false}, {"c", true}, {"d", false}}
 
-// deadlockShown finds acts of demo deadlock that are missing or show nothing: a deadlock that stopped no flow, or a recovery
-// without a lossless flow.
-func deadlockShown(r *demo.Report) (faults []string) {
+// deadlockShown finds acts of demo deadlock that are missing or show nothing: a deadlock that stopped no flow, or a
+// recovery without a lossless flow.
+func deadlockShown(r *demo.Report) (faults faultList) {
 	for _, a := range deadlockActs {
 		lost := slices.ContainsFunc(r.Flows, func(f demo.Flow) bool {
 			return f.Act == a.act && f.Priority == 3 && f.Lost > 0
 		})
 		switch {
 		case !slices.ContainsFunc(r.Acts, func(b demo.ActResult) bool { return b.Act == a.act }):
-			faults = append(faults, fmt.Sprintf("no act %s: the demo did not show all", a.act))
+			faults.add("no act %s: the demo did not show all", a.act)
 		case !slices.ContainsFunc(r.Checks, func(c demo.Check) bool {
 			return c.Act == a.act && slices.Contains([]string{"deadlock", "control"}, c.Topic)
 		}):
-			faults = append(faults, fmt.Sprintf("act %s: nothing was checked about a deadlock", a.act))
+			faults.add("act %s: nothing was checked about a deadlock", a.act)
 		case a.lockUp && !lost:
-			faults = append(faults, fmt.Sprintf("act %s: every frame of priority 3 arrived, so nothing was locked up", a.act))
+			faults.add("act %s: every frame of priority 3 arrived, so nothing was locked up", a.act)
 		case !a.lockUp && !losslessAct(r, a.act):
-			faults = append(faults, fmt.Sprintf("act %s: no lossless flow", a.act))
+			faults.add("act %s: no lossless flow", a.act)
 		}
 	}
 	return faults

@@ -1,10 +1,6 @@
 package judge
 
-import (
-	"fmt"
-
-	"pfcswitch/cmd/internal/demo"
-)
+import "pfcswitch/cmd/internal/demo"
 
 // enoughXoffs is how many each run has to have, and how often its receiver has to block.
 const enoughXoffs = 200
@@ -25,61 +21,60 @@ func wantedLinks(quick bool) map[link]int {
 		return all
 	}
 	for _, speed := range []int64{1e8, 1e9} {
-		for length, runs := range map[string]int{"0 m": 5, "100 m": 5, "10 km": 5, "100 km": 5, "20 km": 1, "200 km": 1} {
-			all[link{length, speed, false}] = runs
+		for _, length := range []string{"0 m", "100 m", "10 km", "100 km"} {
+			all[link{length, speed, false}] = 5
 		}
+		all[link{"20 km", speed, false}], all[link{"200 km", speed, false}] = 1, 1
 	}
 	return all
 }
 
 // allLinks finds runs that are missing.
-func allLinks(r *demo.Report) (faults []string) {
+func allLinks(r *demo.Report) (faults faultList) {
 	seen := map[link]int{}
 	for _, k := range r.Links {
 		seen[link{k.Length, k.Speed, k.Control}]++
 	}
 	for k, runs := range wantedLinks(r.Quick) {
 		if n := seen[k]; n < runs {
-			faults = append(faults, fmt.Sprintf("%d of %d runs of %s at %d Mbit/s (control: %v): the demo did not show all",
-				n, runs, k.length, k.speed/1e6, k.control))
+			faults.add("%d of %d runs of %s at %d Mbit/s (control: %v): the demo did not show all",
+				n, runs, k.length, k.speed/1e6, k.control)
 		}
 	}
 	return faults
 }
 
-// headroomSuffices finds links that needed more than was found, were not put to the test, or, as a control, lost nothing
-// with less than they need.
-func headroomSuffices(r *demo.Report) (faults []string) {
+// headroomSuffices finds links that needed more than was found, were not put to the test, or, as a control, lost
+// nothing with less than they need.
+func headroomSuffices(r *demo.Report) (faults faultList) {
 	for _, k := range r.Links {
 		switch {
 		case k.Control && k.Lost == 0:
-			faults = append(faults, fmt.Sprintf("act %s: nothing was lost with too little headroom, "+
-				"so the load was too small to show anything", k.Act))
+			faults.add("act %s: nothing was lost with too little headroom, so the load was too small to show anything",
+				k.Act)
 		case k.Control:
 		case !losslessAct(r, k.Act):
-			faults = append(faults, fmt.Sprintf("act %s: no lossless flow", k.Act))
+			faults.add("act %s: no lossless flow", k.Act)
 		case k.Measured == 0 || k.Configured < k.Measured:
-			faults = append(faults, fmt.Sprintf("act %s: %d bytes measured, %d in force", k.Act, k.Measured, k.Configured))
+			faults.add("act %s: %d bytes measured, %d in force", k.Act, k.Measured, k.Configured)
 		case leftOpen(r, k.Act): // processes that stood still make too few pauses, and late frames
 		case k.Blocked < enoughXoffs:
-			faults = append(faults, fmt.Sprintf("act %s: the receiver blocked %d times", k.Act, k.Blocked))
+			faults.add("act %s: the receiver blocked %d times", k.Act, k.Blocked)
 		case k.Xoffs < enoughXoffs || k.Peak == 0:
-			faults = append(faults, fmt.Sprintf("act %s: %d XOFFs, at most %d bytes after one: nothing was shown",
-				k.Act, k.Xoffs, k.Peak))
+			faults.add("act %s: %d XOFFs, at most %d bytes after one: nothing was shown", k.Act, k.Xoffs, k.Peak)
 		case k.Used == 0 || k.Used > k.Peak || k.Used > k.Room || k.Exceeded > 0 || k.Ringed > 0:
-			faults = append(faults, fmt.Sprintf("act %s: %d bytes came after an XOFF, %d had been found by then; "+
-				"%d XOFFs let more through; %d frames waited in the ring", k.Act, k.Used, k.Room, k.Exceeded, k.Ringed))
+			faults.add("act %s: %d bytes came after an XOFF, %d had been found by then; %d XOFFs let more "+
+				"through; %d frames waited in the ring", k.Act, k.Used, k.Room, k.Exceeded, k.Ringed)
 		}
 	}
 	return faults
 }
 
 // trips finds measurements that have nothing to do with the link: trips that are shorter than it.
-func trips(r *demo.Report) (faults []string) {
+func trips(r *demo.Report) (faults faultList) {
 	for _, k := range r.Links {
 		if least := leastTrips[k.Length]; !k.Control && k.TripNs < least {
-			faults = append(faults, fmt.Sprintf("act %s: a trip of %d ns there and back, on a link that takes %d",
-				k.Act, k.TripNs, least))
+			faults.add("act %s: a trip of %d ns there and back, on a link that takes %d", k.Act, k.TripNs, least)
 		}
 	}
 	return faults
@@ -87,5 +82,6 @@ func trips(r *demo.Report) (faults []string) {
 
 // leastTrips are what links of demo headroom take there and back, at 5 ns/m.
 var leastTrips = map[string]int64{
-	"0 m": 1, "100 m": 1000, "10 km": 100_000, "10 km+": 100_000, "20 km": 200_000, "100 km": 1_000_000, "200 km": 2_000_000,
+	"0 m": 1, "100 m": 1000, "10 km": 100_000, "10 km+": 100_000, "20 km": 200_000,
+	"100 km": 1_000_000, "200 km": 2_000_000,
 }

@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// fakeGo stands for the go command: what it builds is a demo that notes each of its runs and says what DEMO_SAYS has, with
-// status DEMO_STATUS, and a judge that is always content.
+// fakeGo stands for the go command: what it builds is a demo that notes each of its runs and says what DEMO_SAYS has,
+// with status DEMO_STATUS, and a judge that is always content.
 const fakeGo = `#!/bin/sh
 [ "$1" = build ] || { echo sh; exit 0; }
 case $4 in
-*pfcswitch) printf '#!/bin/sh\necho "run, CI=$CI" >>"$DEMO_RUNS"\nprintf %%s "$DEMO_SAYS"\nexit "$DEMO_STATUS"\n' >"$3" ;;
+*pfcswitch) printf '#!/bin/sh\necho "run, CI=$CI" >>"$DEMO_RUNS"\nprintf %%s "$DEMO_SAYS"\nexit "$DEMO_STATUS"\n' \
+  >"$3" ;;
 *) printf '#!/bin/sh\n' >"$3" ;;
 esac
 chmod +x "$3"
@@ -30,7 +31,8 @@ func demoStage(t *testing.T, script, says, status string) (runs string, err erro
 		t.Fatal(err)
 	}
 	c := exec.Command(script, "demo")
-	c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "DEMO_RUNS="+filepath.Join(dir, "runs"), "DEMO_SAYS="+says,
+	c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "DEMO_RUNS="+filepath.Join(dir, "runs"),
+		"DEMO_SAYS="+says,
 		"DEMO_STATUS="+status, "CI=")
 	out, err := c.CombinedOutput()
 	if _, ok := err.(*exec.ExitError); err != nil && !ok {
@@ -63,18 +65,21 @@ func TestDemoStage(t *testing.T) {
 	} {
 		runs, err := demoStage(t, "../../../scripts/test.sh", test.says, test.status)
 		if got := strings.Count(runs, "run"); got != test.runs || (err == nil) != test.ok {
-			t.Errorf("report %q, status %s: %d runs, %v, want %d and passed: %v", test.says, test.status, got, err, test.runs, test.ok)
+			t.Errorf("report %q, status %s: %d runs, %v, want %d and passed: %v", test.says, test.status, got, err,
+				test.runs, test.ok)
 		}
 	}
 }
 
 func TestCIRunSaysThatItIsCI(t *testing.T) {
-	if runs, err := demoStage(t, "../../../.ci/run", "{}", "0"); err != nil || runs != strings.Repeat("run, CI=true\n", demos) {
+	if runs, err := demoStage(t, "../../../.ci/run", "{}", "0"); err != nil ||
+		runs != strings.Repeat("run, CI=true\n", demos) {
 		t.Errorf("%q, %v, want %d runs with CI=true", runs, err, demos)
 	}
 }
 
-// ordinaryBench runs bench.sh as an ordinary user, who may read none of it: from standard input, with the programs in path first.
+// ordinaryBench runs bench.sh as an ordinary user, who may read none of it: from standard input, with the programs in
+// path first.
 func ordinaryBench(t *testing.T, path string, args ...string) (status int, out string) {
 	t.Helper()
 	script, err := os.Open("../../../scripts/bench.sh")
@@ -101,7 +106,8 @@ func TestBenchAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo),
+		0o755)); err != nil {
 		t.Fatal(err)
 	}
 	if got, out := ordinaryBench(t, dir+":", "--help"); got != 0 {
@@ -112,9 +118,11 @@ func TestBenchAsOrdinaryUser(t *testing.T) {
 // In CI the benchmark has to run; elsewhere an ordinary user passes without it.
 func TestBenchStage(t *testing.T) {
 	dir := t.TempDir()
-	for path, text := range map[string]string{"scripts/bench.sh": "#!/bin/bash\n[ $BENCH_STATUS != 0 ] || tee \"$3\" \"$5\" <<< {}\nexit $BENCH_STATUS\n", "bin/go": fakeGo} {
+	const fakeBench = "#!/bin/bash\n[ $BENCH_STATUS != 0 ] || tee \"$3\" \"$5\" <<< {}\nexit $BENCH_STATUS\n"
+	for path, text := range map[string]string{"scripts/bench.sh": fakeBench, "bin/go": fakeGo} {
 		path = filepath.Join(dir, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,12 +137,15 @@ func TestBenchStage(t *testing.T) {
 		status, ci string
 		ok         bool
 	}{
-		{"0", "", true}, {"0", "true", true}, {"1", "", false}, {"1", "true", false}, {"77", "", true}, {"77", "true", false},
+		{"0", "", true}, {"0", "true", true}, {"1", "", false}, {"1", "true", false}, {"77", "", true}, {"77", "true",
+			false},
 	} {
 		c := exec.Command(filepath.Join(dir, "scripts/test.sh"), "bench")
-		c.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "BENCH_STATUS="+test.status, "CI="+test.ci)
+		c.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
+			"BENCH_STATUS="+test.status, "CI="+test.ci)
 		if out, err := c.CombinedOutput(); (err == nil) != test.ok {
-			t.Errorf("status %s of the benchmark, CI=%s: %v, want passed: %v\n%s", test.status, test.ci, err, test.ok, out)
+			t.Errorf("status %s of the benchmark, CI=%s: %v, want passed: %v\n%s", test.status, test.ci, err, test.ok,
+				out)
 		}
 	}
 }
@@ -146,7 +157,8 @@ func TestInterruptedInstallation(t *testing.T) {
 	}
 	dir := t.TempDir()
 	policy, started := filepath.Join(dir, "policy-rc.d"), filepath.Join(dir, "started")
-	for _, program := range []string{"bash", "sh", "dirname", "mktemp", "rm", "find", "sort", "touch", "chmod", "tail", "sleep"} { // of those to be installed none
+	for _, program := range []string{"bash", "sh", "dirname", "mktemp", "rm", "find", "sort", "touch", "chmod", "tail",
+		"sleep"} { // of those to be installed none
 		path, err := exec.LookPath(program)
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(dir, program))
@@ -156,7 +168,8 @@ func TestInterruptedInstallation(t *testing.T) {
 		}
 	}
 	aptGet := "#!/bin/sh\n[ \"$2\" = update ] || { touch " + started + "; exec sleep 60; }\n"
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755), os.WriteFile(filepath.Join(dir, "apt-get"), []byte(aptGet), 0o755)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755),
+		os.WriteFile(filepath.Join(dir, "apt-get"), []byte(aptGet), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command("../../../scripts/test.sh", "tools")

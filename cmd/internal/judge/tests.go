@@ -98,8 +98,8 @@ func (r *testRun) testEnded(e event) {
 	}
 }
 
-// packageEnded shows what no test that failed has taken the blame for: the output of a build that failed, of a panic, of a
-// time-out, which may come after ordinary failures.
+// packageEnded shows what no test that failed has taken the blame for: the output of a build that failed, of a panic,
+// of a time-out, which may come after ordinary failures.
 func (r *testRun) packageEnded(e event) {
 	switch e.Action {
 	case "pass":
@@ -131,7 +131,9 @@ func (r *testRun) interrupted(pkg string) (some bool) {
 
 func (r *testRun) print(key string) {
 	for _, line := range r.output[key] {
-		if !strings.HasPrefix(line, "=== ") && line != "FAIL\n" && !strings.HasPrefix(line, "FAIL\t") { // RUN, PAUSE, CONT; a package's verdict
+		progress := strings.HasPrefix(line, "=== ") // RUN, PAUSE, CONT
+		verdict := line == "FAIL\n" || strings.HasPrefix(line, "FAIL\t")
+		if !progress && !verdict {
 			fmt.Fprint(r.out, "    ", line)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The linter's govet runs what go vet runs, which is therefore not run beside it: it has every check of the go command in use.
+// The linter's govet runs what go vet runs, which is therefore not run beside it: it has every check of the go command
+// in use.
 func TestLintHasAllOfVet(t *testing.T) {
 	config, err := os.ReadFile("../../../.golangci.yml")
 	if err != nil {
