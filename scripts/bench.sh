@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Compares pfcswitch, the Linux bridge and Open vSwitch's userspace datapath, without and with TSO, in interleaved runs on the
-# same veth links: h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged, and leaves tagged;
-# what arrives is the kernel's counter of h2's interface, on which no socket listens; IPv6 is off. The work is done by cmd/bench.
+# Compares pfcswitch, the Linux bridge and Open vSwitch's userspace datapath, without and with TSO, in interleaved runs on
+# the same veth links: h1, h3 ── switch ── h2. The load comes from "pfcswitch send" without flow control, tagged, and leaves
+# tagged. What arrives is the kernel's counter of h2's interface, on which no socket listens. IPv6 is off. cmd/bench does
+# the work.
 #
 #   scripts/bench.sh                      everything, 7 rounds (about two and a half hours, 80 minutes of them for the loss-free rate;
 #                                         it says at the start what the parts take), into bench.json and bench.svg
@@ -15,8 +16,9 @@
 #                                         without its peers
 #   scripts/bench.sh --smoke              does every part work? (a minute; the figures mean nothing; writes no file unasked)
 #   scripts/bench.sh --json FILE --svg FILE
-#                                         the single results and their summary as JSON lines, and a plot, elsewhere than in bench.json and
-#                                         bench.svg of the folder that it is called from; "" is no file, - the standard output
+#                                         the single results and their summary as JSON lines, and a plot, elsewhere
+#                                         than in bench.json and bench.svg of the current folder; "" is no file, - the
+#                                         standard output
 #   scripts/bench.sh --help               all options
 #
 # Needs root. Open vSwitch and iperf3 are installed where they are missing and apt-get may;

@@ -6,8 +6,8 @@
 #   FUZZ=1 scripts/test.sh         all, and 10 s of each fuzz target
 #   INSTALL=0 scripts/test.sh      without installing missing programs
 #
-# Stages: tools gofmt unit netns lint alone fuzz demo bench leftovers. Every stage runs, whatever the others said; the
-# exit status is 0 when none failed. With CI=true a skipped test fails. "lint" is all of go vet, too: see .golangci.yml.
+# Stages: tools gofmt unit netns lint alone fuzz demo bench leftovers. Every stage runs, also where another one failed;
+# the exit status is 0 when none failed. With CI=true a skipped test fails. "lint" includes all of go vet: see .golangci.yml.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,16 +16,16 @@ readonly absent=77 # what a stage returns that has nothing to do
 
 # Debian packages of the programs that some tests compare with. The project itself needs none of them.
 readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2
-  [ovs-vswitchd]=openvswitch-switch [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad [curl]=curl [chromium]=chromium
-  [setcap]=libcap2-bin [setpriv]=util-linux [systemd-analyze]=systemd)
+  [ovs-vswitchd]=openvswitch-switch [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad [curl]=curl
+  [chromium]=chromium [setcap]=libcap2-bin [setpriv]=util-linux [systemd-analyze]=systemd)
 
 work=$(mktemp -d)
 readonly work
 export WORK=$work # to functions that run in shells of their own
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 readonly policy own_policy=$work/own_policy # a file, which a stage's own shell makes for this one to see
-beside="" # the process, and its group, of the checker that runs beside tests
-trap '[[ -z $beside ]] || kill -- "-$beside" 2>/dev/null; [[ ! -e $own_policy ]] || rm -f "$policy"; rm -rf "$work"' EXIT
+linter="" # the process, and its group, of linters that run during tests
+trap '[[ -z $linter ]] || kill -- "-$linter" 2>/dev/null; [[ ! -e $own_policy ]] || rm -f "$policy"; rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -35,14 +35,14 @@ if ! command -v "$(go env CC)" >/dev/null; then
   race=()
 fi
 
-# What has no race detector is compiled as the image is, here and by the tests that build the program: so once.
+# Programs without the race detector are compiled as in the image, here and by tests, so that they are compiled once.
 export CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)"
 
-# A program with the race detector sleeps for a second before it ends, so that what still runs may be seen to race. Some
-# hundred of them end here, tests and the switches that they start: 50 ms each.
+# A program with the race detector sleeps for a second before it ends, so that the detector sees races of what still runs.
+# Some hundred programs end here, tests and the switches that they start: 50 ms each.
 export GORACE="atexit_sleep_ms=50 ${GORACE:-}"
 
-# Root may make network namespaces, and CI must: there a test may not excuse itself.
+# Root may make network namespaces, and CI must: there a test that cannot make them fails.
 skips=()
 if [[ ${CI:-} == true || $EUID -eq 0 ]]; then
   export REQUIRE_NETNS=1
@@ -58,7 +58,7 @@ missing_programs() {
   done
 }
 
-# without_services runs a command during which Debian starts no daemon that it installs: lldpd would speak on this machine.
+# without_services runs a command while Debian starts no daemon that it installs: lldpd would send frames from this machine.
 without_services() {
   local status=0
   [[ -e $policy ]] || { touch "$own_policy" && printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy"; }
@@ -92,7 +92,7 @@ stage_gofmt() {
   [[ -z $unformatted ]] || { printf 'not formatted (gofmt -w):\n%s\n' "$unformatted"; return 1; }
 }
 
-# lint runs the linters, go vet's checks among them; those of assembler files only go vet itself has.
+# lint runs the linters, which include go vet's checks but for those of assembler files.
 lint() {
   local status=0
   # shellcheck disable=SC2046 # the names of Go packages have no blanks
@@ -102,17 +102,17 @@ lint() {
 }
 export -f lint
 
-# The linters take long to compile, and tests on real links mostly wait. Nice 10 lets these go first, and is no standstill where
-# something else keeps all CPUs busy.
-lint_beside() {
+# The linters take long to compile, and tests on real links mostly wait, so both run at once. Nice 10 gives the tests
+# precedence, and leaves the linters some time where other programs keep all CPUs busy.
+start_lint() {
   setsid nice -n 10 bash -c 'lint >"$WORK/lint.said" 2>&1; echo "$? $SECONDS" >"$WORK/lint.status"' &
-  beside=$!
+  linter=$!
 }
 
 stage_lint() {
   local status seconds
-  [[ -n $beside ]] || { lint; return; }
-  tail --pid="$beside" -f /dev/null
+  [[ -n $linter ]] || { lint; return; }
+  tail --pid="$linter" -f /dev/null
   cat "$work/lint.said"
   read -r status seconds <"$work/lint.status"
   echo "took $seconds s, most of them beside tests on real links"
@@ -139,21 +139,25 @@ pattern() {
   echo "^($(paste -sd'|'))\$"
 }
 
-# test_flags are those of all tests but archtest. One set of test programs, without tables for debuggers, is for all stages.
+# test_flags are those of all tests but archtest. All stages use one set of test programs, without tables for debuggers.
 test_flags=("${race[@]}" -vet=off -ldflags="-s -w" -o "$work/tests/")
 
 go_test() {
   CGO_ENABLED=${race:+1} go test "$@"
 }
 
-# One go test for all packages, so that one compiles while another runs: the names of tests on real links are nobody else's. To vet
-# them belongs to lint.
-# What the source is checked for has no use for the race detector, which makes the checker seven times slower.
+# One go test runs all packages, so that one compiles while another runs. The tests on real links are left out by name, so
+# no other test may have their names. Stage lint vets the tests. archtest, which reads the source, runs without the race
+# detector, which makes it seven times slower.
 unit_tests() {
   local both skip source=./cmd/internal/archtest status=0
   # shellcheck disable=SC2046 # the names of Go files have no blanks
-  both=$(comm -12 <(tests_in $(netns_files)) <(tests_in $(find . -name '*_test.go' -not -name '*_netns_test.go' -not -path '*/.*/*')))
-  [[ -z $both ]] || { printf 'names of a test on real links and of another test (rename one):\n%s\n' "$both" >&2; return 1; }
+  both=$(comm -12 <(tests_in $(netns_files)) \
+    <(tests_in $(find . -name '*_test.go' -not -name '*_netns_test.go' -not -path '*/.*/*')))
+  if [[ -n $both ]]; then
+    printf 'names of a test on real links and of another test (rename one):\n%s\n' "$both" >&2
+    return 1
+  fi
   # shellcheck disable=SC2046
   skip=$(tests_in $(netns_files) | pattern)
   # shellcheck disable=SC2046
@@ -166,16 +170,16 @@ stage_unit() {
   unit_tests | judge tests "${skips[@]}" | tee "$work/unit.out"
 }
 
-# Tests on real links run side by side, each in namespaces of its own, but for those that judge what the machine gives, which has to be
-# all of it: rates in a storm against rates before; what a busy process on every CPU does; shares of a CPU; medians of times; senders
-# that take all CPUs in the labs; TCP's patience; a ring's outage; a tunnel that has to be full; the demos, which judge the machine themselves. The commands of README, which a person runs one at a
-# time, are run after the others, beside the linters.
-readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther TestTimesOfNotification
-  TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestTunnel)
+# Tests on real links run in parallel, each in namespaces of its own. Some tests need the whole machine and run alone: rates
+# in a storm against rates before; a busy process on every CPU; shares of a CPU; medians of times; senders that take all
+# CPUs in the labs; TCP's time-outs; a ring's outage; a full tunnel; the demos, which judge the machine themselves. The
+# commands of README, which a person runs one at a time, are run after the others, while the linters run.
+readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
+  TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestTunnel)
 readonly alone_folders=(./cmd/internal/demo) last_folders=(./cmd/internal/readme)
 
-# runs prints a line for each run of a test program: its folder and its tests. "beside" are those that run side by side, of a folder
-# twelve at a time, few and long ones first; "last" and "alone" are the others.
+# runs prints a line for each run of a test program: its folder and its tests. "parallel" are twelve tests of a folder at a
+# time, folders with few tests first; "last" and "alone" are the others.
 runs() {
   local folder of_folder here
   while read -r folder; do
@@ -194,7 +198,7 @@ runs() {
   done | sort -n | cut -d ' ' -f 2)
 }
 
-# in_turns deals the tests that it reads out to as many runs as they need.
+# in_turns distributes the tests that it reads over as many runs as they need.
 in_turns() {
   awk -v folder="$1" '{ name[NR] = $1 }
     END { n = int((NR + 11) / 12)
@@ -202,19 +206,19 @@ in_turns() {
       for (r = 0; r < n; r++) print folder, of[r] }'
 }
 
-# run_tests FOLDER NAMES runs them and prints what they say at once.
+# run_tests FOLDER NAMES runs tests and prints their output in one piece.
 run_tests() {
   local status=0 said
   said=$(mktemp "$WORK/said.XXXXXX")
-  (cd "$1" && go tool test2json -t -p "pfcswitch/${1#./}" "$WORK/tests/${1##*/}.test" -test.v=test2json -test.paniconexit0 \
-    -test.timeout=10m -test.run="^($2)\$") >"$said" || status=1
+  (cd "$1" && go tool test2json -t -p "pfcswitch/${1#./}" "$WORK/tests/${1##*/}.test" -test.v=test2json \
+    -test.paniconexit0 -test.timeout=10m -test.run="^($2)\$") >"$said" || status=1
   flock "$WORK" cat "$said"
   rm "$said"
   return "$status"
 }
 export -f run_tests
 
-# real_link_tests WHICH NUMBER runs the tests on real links that run alone, or beside others, so many runs at once.
+# real_link_tests WHICH NUMBER runs the tests on real links that are parallel, last or alone, so many runs at once.
 real_link_tests() {
   local status=0
   # shellcheck disable=SC2046 # the names of Go packages have no blanks
@@ -225,7 +229,7 @@ real_link_tests() {
 
 netns_tests() {
   local status=0
-  real_link_tests beside 3 || status=1
+  real_link_tests parallel 3 || status=1
   real_link_tests last 1 || status=1
   return "$status"
 }
@@ -242,7 +246,7 @@ stage_alone() {
   real_link_tests alone 1 | judge tests "${skips[@]}" | tee "$work/alone.out"
 }
 
-# An input that is new is made smaller for up to 60 s as a rule, which leaves nothing of the time: 20 tries must do.
+# By default the fuzzer minimizes a new input for up to 60 s, which is more than the time of a target: 20 tries suffice.
 stage_fuzz() {
   local file target
   [[ ${FUZZ:-} == 1 ]] || { echo "with FUZZ=1: 10 s of each fuzz target (their seeds are unit tests)"; return "$absent"; }
@@ -251,7 +255,7 @@ stage_fuzz() {
   done < <(grep -rHoP --include='*_test.go' '^func \KFuzz\w+' .)
 }
 
-# The demo's own verdict is not enough: the judge reads frames and counters of its report.
+# The demo's own verdict is not enough: the judge reads frames and counters of the demo's report.
 stage_demo() {
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
   run_demo incast
@@ -272,7 +276,7 @@ run_demo() {
 
 stage_bench() {
   local status=0 root=$PWD
-  (cd "$work" && "$root"/scripts/bench.sh --smoke --json bench.json --svg bench.svg) || status=$? # names are meant from there
+  (cd "$work" && "$root"/scripts/bench.sh --smoke --json bench.json --svg bench.svg) || status=$?
   if [[ $status -eq $absent && ${CI:-} == true ]]; then
     echo "with CI=true it has to run: start this script as root"
     return 1
@@ -324,9 +328,9 @@ for stage in "${stages[@]}"; do
   declare -F "stage_$stage" >/dev/null || { echo "no stage $stage; there are: ${all_stages[*]}"; exit 2; }
 done
 for stage in "${stages[@]}"; do
-  [[ $stage != netns || " ${stages[*]} " != *" netns lint "* ]] || lint_beside
+  [[ $stage != netns || " ${stages[*]} " != *" netns lint "* ]] || start_lint
   run "$stage"
-  [[ $stage != lint ]] || beside=""
+  [[ $stage != lint ]] || linter=""
 done
 
 [[ ! -e $work/failures ]] || cat "$work/failures"
