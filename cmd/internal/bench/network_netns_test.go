@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"pfcswitch/cmd/internal/lab/labtest"
 )
@@ -27,6 +28,7 @@ func TestNetwork(t *testing.T) {
 	if got, err := n.sw.Stats("p3"); err != nil || got.ReceivedFrames != 1 || got.ReceivedBytes != 60 {
 		t.Errorf("one frame came by the TAP, counted: %+v, %v", got, err)
 	}
+	labtest.Must(t, n.sw.DeleteLink("p3")) // though the TAP is open
 	path := n.sw.Path()
 	labtest.Must(t, n.close())
 	if _, err := os.Stat(path); err == nil {
@@ -48,6 +50,14 @@ func TestAlive(t *testing.T) {
 	<-ended.Ended()
 	if err := n.alive(); err == nil || !strings.Contains(err.Error(), "no such address") {
 		t.Errorf("it ended: %v", err)
+	}
+	n.daemons = []*program{atWork}
+	if used, err := n.usageOf(func() error { return b.sleep(10 * time.Millisecond) }); err != nil ||
+		used.took < 10*time.Millisecond || used.process < 0 || used.process > used.took {
+		t.Errorf("a program that sleeps used %+v, %v", used, err)
+	}
+	if m, err := resident(n.daemons); err != nil || m.rss <= 0 {
+		t.Errorf("its memory: %+v, %v", m, err)
 	}
 	if err := atWork.alive(); err != nil {
 		t.Errorf("it is at work: %v", err)

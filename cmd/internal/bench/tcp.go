@@ -97,7 +97,8 @@ func (t *tcpNetwork) prepare() error {
 		return err // these have to carry what hosts send by default
 	}
 	if t.b.peers.ethtool == "" {
-		return errors.New("nothing arrives with the hosts' default offloads, and there is no ethtool to switch them off")
+		return errors.New("nothing arrives with the hosts' default offloads, " +
+			"and there is no ethtool to switch them off")
 	}
 	t.b.note("%s: TCP DOES NOT GET THROUGH WITH THE HOSTS' DEFAULT OFFLOADS: its hosts have them switched off", t.dut)
 	t.offloads = 0
