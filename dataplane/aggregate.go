@@ -131,7 +131,7 @@ func (s *Switch) deliver(p *portState, d uint32) {
 	}
 	q.tail = d
 	p.queues[dsc.queue].staged++
-	s.rouse(p)
+	s.markPending(p)
 }
 
 // takeTurn takes the next frame out of the arbiter queues, none where they are empty.

@@ -1,13 +1,11 @@
 package dataplane
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"pfcswitch/dataplane/capture"
-	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
@@ -41,114 +39,10 @@ func read(c *capture.Cursor) (all []seen) {
 	return all
 }
 
-// What a worker carries is captured once where it came in and once where it went out, whichever way it took, and the notes
-// say what the counters count.
-func TestTapSeesWhatCounts(t *testing.T) {
-	for name, m := range loads(t) {
-		c := tapped(t, m.w.r.sw, capture.MaxSnap)
-		var in, out, dropped, heard, told uint64
-		for range 50 {
-			m.round()
-			for _, s := range read(c) {
-				control := strings.Contains(s.note, "XO") || strings.Contains(s.note, "obeyed")
-				switch {
-				case control && s.out:
-					told++
-				case control:
-					heard++
-				case s.out && strings.HasPrefix(s.note, "dropped: "): // in the trunk
-				case s.out:
-					out++
-				default:
-					in++
-				}
-				if strings.HasPrefix(s.note, "dropped: ") {
-					dropped++
-				}
-				if len(s.data) != s.length {
-					t.Fatalf("%s: %d of %d octets", name, len(s.data), s.length)
-				}
-			}
-		}
-		var v Snapshot
-		m.w.r.sw.Snapshot(&v, Now())
-		var want struct{ in, out, dropped, told uint64 }
-		for i := range v.Ports {
-			p := &v.Ports[i]
-			want.in += p.Counters.ReceivedFrames
-			want.out += p.Counters.SentFrames + uint64(p.Delayed) // what is in a delay line was seen when it was put in
-			want.told += p.Told.PFCFrames[lossless]
-			for prio := range p.Counters.Drops {
-				for _, n := range p.Counters.Drops[prio] {
-					want.dropped += n
-				}
-			}
-		}
-		if in != want.in || out != want.out || dropped != want.dropped || told != want.told || in == 0 {
-			t.Errorf("%s: captured %d in, %d out, %d dropped, %d told; counted %+v", name, in, out, dropped, told, want)
-		}
-		if name == "paused" && (heard != 50 || told == 0) {
-			t.Errorf("%s: %d control frames heard of 50, %d told", name, heard, told)
-		}
-	}
-}
-
-// What a trunk drops is in the capture of its uplink, with the reason, whether it still lies in the ring of its worker or was handed
-// over by another one.
-func TestTapSeesWhatATrunkDrops(t *testing.T) {
-	for _, owner := range []int{0, 1} {
-		m := loads(t)["trunk that drops"]
-		sw := m.w.r.sw
-		c := tapped(t, sw, capture.MaxSnap)
-		if owner != 0 { // another worker sends by the uplink
-			sw.SetOwner(1, owner)
-			m.w.transmitters = m.w.transmitters[:1]
-		}
-		m.round()
-		sw.Dequeue(1, Now())
-		notes := map[string]int{}
-		for _, s := range read(c) {
-			if s.note == "" || s.port != 1 {
-				continue
-			}
-			notes[s.note]++
-			want := m.in.frames[0].Data
-			if s.note == "dropped: meter-red" {
-				want = m.in.frames[burstFrames-1].Data
-			}
-			if !s.out || s.data != string(want) || s.length != len(want) {
-				t.Errorf("captured %+v, want the frame, on its way out", s)
-			}
-		}
-		drops := m.w.r.sw.ports[0].count.Drops
-		if notes["dropped: meter-red"] != burstFrames/2 || uint64(notes["dropped: red"]) != drops[0][DropRED] || drops[0][DropRED] == 0 {
-			t.Errorf("worker %d sends: captured %v, counted %d by RED, %d red", owner, notes, drops[0][DropRED], drops[1][DropMeterRed])
-		}
-	}
-}
-
-// A frame leaves the file as it leaves the port: its tag put in, taken out, or changed.
-func TestTapSeesTagsOfEgress(t *testing.T) {
-	m := newMill(t, port.Other, repeated(data(0, 1, 0, 9, 300), 2), func(_ *Config, ports []PortConfig) { ports[1].StripZero = true })
-	c := tapped(t, m.w.r.sw, 100)
-	m.round()
-	var out []seen
-	for _, s := range read(c) {
-		if s.out {
-			out = append(out, s)
-		}
-	}
-	want := data(0, 1, 0, 9, 300)
-	stripped := string(want[:12]) + string(want[16:])
-	if len(out) != 2 || out[0].data != stripped[:100] || out[0].length != 296 {
-		t.Errorf("captured %+v, want two frames without a tag", out)
-	}
-}
-
 // Notes say why the peer is told what it is told.
 func TestNotesOfControl(t *testing.T) {
 	r := plainRig(t, 2)
-	hold := func() string { return string(r.sw.explainTold(nil, 0)) }
+	hold := func() string { return string(r.sw.ExplainControlOut(nil, 0)) }
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	for _, want := range []string{"XOFF 3: buffer, ingress queue holds ", " B, threshold ", " of 16384 B"} {
 		if got := hold(); !strings.Contains(got, want) {
@@ -167,22 +61,22 @@ func TestNotesOfControl(t *testing.T) {
 	}
 
 	r.hear(1, lossless, 0xffff)
-	if got := string(r.sw.explainHeard(nil, 1)); got != "obeyed; paused: 3" {
+	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed; paused: 3" {
 		t.Errorf("note %q", got)
 	}
 	r.hear(1, 5, 0xffff) // not under PFC
-	if got := string(r.sw.explainHeard(nil, 1)); got != "obeyed in part: priority; paused: 3" {
+	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed in part: priority; paused: 3" {
 		t.Errorf("note %q", got)
 	}
 	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 9), r.now, r.now)
-	if got := string(r.sw.explainHeard(nil, 1)); got != "ignored: disabled" {
+	if got := string(r.sw.ExplainControl(nil, 1)); got != "ignored: disabled" {
 		t.Errorf("note %q", got)
 	}
 	r.hear(1, lossless, 0)
-	if got := string(r.sw.explainHeard(nil, 1)); got != "obeyed; nothing is paused" {
+	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed; nothing is paused" {
 		t.Errorf("note %q", got)
 	}
-	if got := string(r.sw.explainHeard(nil, 7)); !strings.Contains(got, "not configured") {
+	if got := string(r.sw.ExplainControl(nil, 7)); !strings.Contains(got, "not configured") {
 		t.Errorf("note %q", got)
 	}
 }
@@ -190,11 +84,11 @@ func TestNotesOfControl(t *testing.T) {
 func TestNotesOfPause(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
 	r.offer(0, several(0, 1, 0, alone+1, small)...)
-	if got := string(r.sw.explainTold(nil, 0)); !strings.HasPrefix(got, "XOFF all: buffer, ingress queue holds ") {
+	if got := string(r.sw.ExplainControlOut(nil, 0)); !strings.HasPrefix(got, "XOFF all: buffer, ingress queue holds ") {
 		t.Errorf("note %q", got)
 	}
 	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now)
-	if got := string(r.sw.explainHeard(nil, 1)); got != "obeyed; paused: all" {
+	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed; paused: all" {
 		t.Errorf("note %q", got)
 	}
 }
@@ -224,7 +118,7 @@ func TestHeldFrame(t *testing.T) {
 	for r.send(1, 8) != nil { // room
 	}
 	burst := r.receive(0, frames[taken:taken+2])
-	if n, _ := r.sw.Ingress(0, 0, burst, 0, r.now); n == 0 {
+	if n, _ := r.sw.Ingress(0, burst, 0, r.now, 0); n == 0 {
 		t.Fatal("the frame still waits")
 	}
 	if burst[0].held < wait || burst[1].held != 0 {
@@ -240,7 +134,7 @@ func TestFateOfCopy(t *testing.T) {
 	ports[2].MaxFrame = small - 100
 	r := newRig(t, testConfig(3), ports...)
 	burst := r.receive(0, [][]byte{ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small), data(0, 2, 0, 1, small), data(0, 1, 0, 1, small)})
-	r.sw.Ingress(0, 0, burst, 0, r.now)
+	r.sw.Ingress(0, burst, 0, r.now, 0)
 	var notes []string
 	for i := range burst {
 		notes = append(notes, string(burst[i].fate.note()))
@@ -264,7 +158,7 @@ func TestFates(t *testing.T) {
 		flooded = append(flooded, broadcast)
 	}
 	burst := r.receive(0, flooded)
-	if n, _ := r.sw.Ingress(0, 0, burst, 0, r.now); n != len(burst) {
+	if n, _ := r.sw.Ingress(0, burst, 0, r.now, 0); n != len(burst) {
 		t.Fatalf("%d of %d frames taken", n, len(burst))
 	}
 	if burst[0].fate != 0 || string(burst[len(burst)-1].fate.note()) != "dropped: lossy-threshold" {
@@ -278,41 +172,5 @@ func TestFates(t *testing.T) {
 	purged := read(c)
 	if len(purged) == 0 || !purged[0].out || purged[0].port != 1 || purged[0].note != "dropped: port-down" || purged[0].data != string(broadcast[:64]) || purged[0].length != small {
 		t.Errorf("captured %+v, want the frames of the queue that was emptied", purged)
-	}
-}
-
-// A tap costs a round no allocation.
-func TestTappedRoundsAllocateNothing(t *testing.T) {
-	for name, m := range loads(t) {
-		tapped(t, m.w.r.sw, 128)
-		for range 100 {
-			m.round()
-		}
-		if n := testing.AllocsPerRun(200, m.round); n != 0 {
-			t.Errorf("%s: %v allocations a round", name, n)
-		}
-	}
-}
-
-// What a capture adds to a worker's round: nothing where nobody captures (off), else a copy of each frame's first octets where
-// it comes in and where it goes out.
-func BenchmarkTap(b *testing.B) {
-	for _, octets := range []int{60, 1514} {
-		for _, snap := range []int{0, 64, capture.MaxSnap} {
-			name := fmt.Sprintf("frame=%d/snap=%d", octets, snap)
-			if snap == 0 {
-				name = fmt.Sprintf("frame=%d/off", octets)
-			}
-			b.Run(name, func(b *testing.B) {
-				m := newMill(b, port.Lossless, repeated(data(0, 1, lossless, 0, octets), burstFrames), nil)
-				if snap > 0 {
-					tapped(b, m.w.r.sw, snap)
-				}
-				for b.Loop() {
-					m.round()
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(m.out.sent), "ns/frame")
-			})
-		}
 	}
 }

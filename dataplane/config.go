@@ -36,8 +36,6 @@ type Config struct {
 	// Clock, if set, is read when a threshold is crossed, to measure how fast XOFF leaves. Frames themselves carry
 	// the time that the caller gives.
 	Clock func() int64
-	// Tuning is for experiments. A worker takes it over at its start.
-	Tuning Tuning
 	// Suspect, if set, is called when Suspects has something new to tell. It must not block, nor call the switch.
 	Suspect func()
 }
@@ -90,8 +88,6 @@ func (c *PortConfig) LosslessPriorities() uint8 {
 	return c.Mode.Lossless(c.Lossless)
 }
 
-// sendLimit is the largest number of octets of one send call beyond its first frame: what may still follow after XOFF
-// arrived. 64 frames or 50 µs at the port's speed.
-func (c *PortConfig) sendLimit() int64 { return sendLimit(c.Nominal) }
-
-func sendLimit(nominal int64) int64 { return nominal / 8 * 50 / 1_000_000 }
+// SendLimit is the largest number of octets of one send call beyond its first frame at a speed in bit/s: what may still
+// follow after XOFF arrived. 64 frames or 50 µs at the port's speed.
+func SendLimit(nominal int64) int64 { return nominal / 8 * 50 / 1_000_000 }

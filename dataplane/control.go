@@ -23,7 +23,7 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	}
 	before := p.receiver.Paused(now)
 	p.heard = p.receiver.Receive(b, stamp, now)
-	s.rouse(p)
+	s.markPending(p)
 	s.reviewPort(p)
 	return p.receiver.Paused(now) &^ before
 }
@@ -82,8 +82,8 @@ func (s *Switch) RingHold(i int, hold bool, now int64) {
 	}
 }
 
-// told reports whether the peer of port i knows that it must not send what is to be held, or there is nobody to be told.
-func (s *Switch) told(i int) bool {
+// XoffSent reports whether the peer of port i knows that it must not send what is to be held, or there is nobody to be told.
+func (s *Switch) XoffSent(i int) bool {
 	p := s.ports[i]
 	return p == nil || !p.up || p.sender.XoffWanted()&^p.sender.XoffSent() == 0
 }
@@ -109,13 +109,6 @@ func (s *Switch) SeeRing(i, frames int) {
 	if p := s.ports[i]; p != nil {
 		p.count.RingFramesMax = max(p.count.RingFramesMax, uint64(frames))
 	}
-}
-
-// Urgent returns and clears whether the transmit task of port i has work: something to tell the peer, or frames.
-func (s *Switch) Urgent(i int) bool {
-	u := s.urgent.Has(i)
-	s.urgent.Remove(i)
-	return u
 }
 
 // TxDeadline returns the time at which the transmit task of port i has to look again even if nothing happens.

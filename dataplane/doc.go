@@ -6,62 +6,68 @@
 //
 // The stations follow the forwarding process of IEEE 802.1Q clause 8.6; each has a folder. What joins them is Switch, a
 // sequential state machine without I/O that takes the time as an argument: frames in at time now, which frames may port
-// p send at time now, tick at time now. Runner puts it on real ports.
+// p send at time now, tick at time now. Package runner puts it on real ports.
 //
-//	config.go    what a switch and its ports are told
-//	switch.go    Switch: its state, ports that come, go, flap and change
-//	memory.go    packet memory: cells, and frame descriptors without pointers
-//	mapping.go   tables outside the Go heap, which can grow without being copied
-//	ingress.go   a received burst: VLAN, learning, forwarding, admission, into the egress queues
-//	wait.go      a frame that waits in its ring for buffer
-//	queue.go     egress queues as lists
-//	ecn.go       congestion marking on the egress queue
-//	egress.go    what a port may send now, and what it has sent
-//	trunks.go    trunks of ports that are no longer the bridge's
-//	aggregate.go a frame's way through a trunk: members in turn, meters, the choice of a member
-//	trunkflow.go whom a trunk holds
-//	control.go   MAC Control frames in and out, causes to hold a peer
-//	watch.go     what a deadlock watchdog reads and orders
-//	measure.go   frames that measure the headroom of a link, and what a Prober makes of them
-//	use.go       what really came after an XOFF
-//	stream.go    frames of a port's own that fill the link for the peer's check of its headroom
-//	probe.go     loop detection and ageing
-//	counters.go  drop reasons and counters
-//	events.go    what a person should know
-//	capture.go   what is captured, and when
-//	explain.go   what a capture says of MAC Control frames and drops
-//	foresee.go   what would become of a frame
+//	config.go         what a switch and its ports are told
+//	switch.go         Switch: its state, ports that come, go, flap and change
+//	ports.go          whole configurations, tried before they are put in force
+//	drive.go          what its driver asks beside the calls below
+//	ingress.go        a received burst: VLAN, learning, forwarding, admission, into the egress queues
+//	wait.go           a frame that waits in its ring for buffer
+//	ecn.go            congestion marking on the egress queue
+//	settle.go         what must wait leaves the ring
+//	memory.go         packet memory: cells, and frame descriptors without pointers
+//	queue.go          egress queues as lists
+//	egress.go         what a port may send now, and what it has sent
+//	line.go           what a driver tells of a port's delay line
+//	trunks.go         trunks of ports that are no longer the bridge's
+//	aggregate.go      a frame's way through a trunk: members in turn, meters, the choice of a member
+//	trunkflow.go      whom a trunk holds
+//	control.go        MAC Control frames in and out, causes to hold a peer
+//	watch.go          what a deadlock watchdog reads and orders
+//	measure.go        frames that measure the headroom of a link, and what a Prober makes of them
+//	use.go            what really came after an XOFF
+//	stream.go         frames of a port's own that fill the link for the peer's check of its headroom
+//	probe.go          loop detection and ageing
+//	foresee.go        what would become of a frame
+//	counters.go       drop reasons and counters
+//	histogram.go      durations
+//	events.go         what a person should know
+//	capture.go        what is captured, and when
+//	explain.go        what a capture says of MAC Control frames and drops
+//	snapshot.go       one consistent picture for metrics and tables
 //	trunksnapshot.go  what a trunk holds and has counted
-//	snapshot.go  one consistent picture for metrics and tables
-//	run.go       Runner: stopping the workers for a change, and changing what they run
-//	attach.go    ports get their sockets and their workers
-//	task.go      the receive and transmit task of one port
-//	alive.go     whether the workers still work
-//	change.go    changes of a running port, and what goes wrong after one
-//	retired.go   counters that outlive their port
-//	forgotten.go how many of them
-//	worker.go    a worker's round, spinning and sleeping
-//	crowd.go     whether other threads want the CPU that a worker spins on
-//	tuning.go    other choices for that, for experiments
-//	gather.go    waiting for more frames
-//	moderate.go  leaving rings alone under load, as NICs moderate interrupts
-//	receive.go   the receive task of a port
-//	transmit.go  the transmit task of a port
-//	delay.go     the delay line of a port
-//	stuck.go     frames that the kernel or the link never takes
-//	tick.go      what is done once a second
-//	tend.go      which way frames leave, looked at again and again
+//	retired.go        counters that outlive their port
+//	forgotten.go      how many of them
 //
-// Every port has a receive task and a transmit task; a worker is a goroutine that runs the tasks of its ports and alone
-// touches their sockets. A frame whose queue is empty and may go is sent straight from its receive ring slot; what must
-// wait is copied into the packet memory, so that a paused priority never blocks a ring.
+// A driver puts the switch on links: package runner on those of this machine. It calls, for a burst that port i has received,
 //
-// One mutex (Runner.mu) guards the Switch. A worker takes it once per burst and copies and sends outside of it.
+//	Begin            which worker calls; a driver with one goroutine needs it not
+//	Arrival.Prepare  each frame is parsed and classified; needs no lock
+//	Ingress          until the burst is taken: after Crossed what peers must be told is sent first, after Hold the rest waits in the ring
+//	Staged, Store, Publish  copies for ports of other workers are stored, without a lock, and queued
+//
+// and then for each port with work (TakePending), also where a deadline has come (TxDeadline, ProbeDeadline, MeasureDeadline),
+//
+//	Control, Measurement     MAC Control frames that have come
+//	ControlOut, ControlSent  what the peer must be told, until there is nothing more
+//	MeasureOut, Probe        and what it is to be asked
+//	Dequeue          what may be sent now
+//	Fill             the chosen frames as a batch; needs no lock
+//	Sent, or Refuse  how many the link took, and the one that it never will
+//
+// and at the end of the burst
+//
+//	Settle, Store    what still waits gets memory of its own, so that the ring is free; needs no lock for storing
+//	Tick             holds that may end by themselves
+//
+// This order is the contract: a frame stays charged, and at the head of its queue, from Dequeue until Sent, and its octets stay in the ring
+// until Settle. Calls must not run at the same time but for those that need no lock.
 //
 // Goroutines:
 //
-//	go w.run()          — Runner: one per worker
-//	go r.runLosses()    — Runner: reads the kernel's loss counters of the rings once a second
+//	go w.run()          — runner: one per worker
+//	go r.runLosses()    — runner: reads the kernel's loss counters of the rings once a second
 //	go OnOwnThread()    — port: one function call inside another network namespace, then gone
 //	go runOffMain()     — port: the same where that would have been the main thread
 //	go runWatch()       — port: link changes of one namespace

@@ -21,8 +21,15 @@ type plan struct {
 // Dequeue chooses what port i may send at time now, in order: by strict and weighted priority, not paused, within the
 // port's speed, and no more than one send call may take. It returns the number of frames, which Fill puts into a batch.
 // They stay charged and at the head of their queues until Sent. Where it returns 0, TxDeadline tells when to look again.
-func (s *Switch) Dequeue(i int, now int64) int {
-	s.now = now
+// unsettled is the burst that has not been settled: of a frame of it that is dropped here a capture shows the octets.
+func (s *Switch) Dequeue(i int, now int64, unsettled []Arrival) int {
+	s.now, s.unsettled = now, unsettled
+	n := s.dequeue(i, now)
+	s.unsettled = nil
+	return n
+}
+
+func (s *Switch) dequeue(i int, now int64) int {
 	p := s.ports[i]
 	if p == nil {
 		return 0
@@ -80,7 +87,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 		}
 	}
 	round := p.round
-	limit := p.cfg.sendLimit()
+	limit := SendLimit(p.cfg.Nominal)
 	var octets int64
 	for p.plan.n < port.BatchFrames {
 		q := p.sched.Pick(&round, occupied, ready, &lengths)
@@ -254,80 +261,44 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 	return priorities, longest
 }
 
-// Passed says that frames left, or were refused by the kernel, at the end of a port's delay line.
-func (s *Switch) Passed(i, sent, octets int, refused []refusal, now int64) {
-	s.now = now
+// A Planned is one frame of the plan that Dequeue made.
+type Planned struct {
+	ID     uint64 // tells it apart from the others that wait
+	Length int    // octets as it leaves
+	InRing bool   // its octets lie where they were received
+	Origin Origin
+
+	frame uint32
+}
+
+// Plan returns frame n of the plan of port i; ok is false where the plan is shorter. Sent and Refuse end the plan.
+func (s *Switch) Plan(i, n int) (f Planned, ok bool) {
 	p := s.ports[i]
-	p.delayed -= sent + len(refused)
-	p.count.SentFrames += uint64(sent)
-	p.count.SentBytes += uint64(octets)
-	for _, r := range refused {
-		from := s.ports[r.in]
-		if from == nil {
-			from = p
-		}
-		s.drop(from, r.prio, r.reason, r.lossless)
+	if n >= p.plan.n {
+		return Planned{frame: none}, false
 	}
-}
-
-// lineHolds says how many octets on the wire the delay line of port i holds when Dequeue is called next. Where the line is late,
-// what it still has to send counts as part of the burst: after XOFF no more than that, and what the rate lets pass, is to come.
-func (s *Switch) lineHolds(i int, octets int64) { s.ports[i].inLine = octets }
-
-// lineFirst says that port i sends nothing before its line is empty, whose due times bring its worker back.
-func (s *Switch) lineFirst(i int) { s.ports[i].txAt = math.MaxInt64 }
-
-// lineHeld says that the line held so many until time now.
-func (s *Switch) lineHeld(i int, octets, now int64) {
-	p := s.ports[i]
-	p.shaper.Held(octets, p.cfg.Delay, now)
-}
-
-// origin returns where frame k of the plan of port i came from.
-func (s *Switch) origin(i, k int) origin {
-	n := s.ports[i].plan.frames[k]
-	if n == ownFrame {
-		return origin{own: true}
+	d := p.plan.frames[n]
+	f = Planned{ID: uint64(d), Length: s.leaving(p, d), Origin: Origin{Own: true}, frame: d}
+	if d != ownFrame {
+		dsc := &s.memory.descs[d]
+		f.InRing, f.Origin = dsc.cell == none, Origin{Lossless: dsc.charge == chargeLossless, In: dsc.in, Priority: dsc.prio}
 	}
-	d := &s.memory.descs[n]
-	return origin{lossless: d.charge == chargeLossless, in: d.in, prio: d.prio}
+	return f, true
 }
 
-// occupied returns the priorities that have frames to send at port i.
-func (s *Switch) occupied(i int, now int64) uint8 {
+// Occupied returns the priorities that have frames to send at port i.
+func (s *Switch) Occupied(i int, now int64) uint8 {
 	if p := s.ports[i]; p != nil {
 		return p.occupied | p.streaming(now)
 	}
 	return 0
 }
 
-// planned returns frame n of the plan of port i, none where the plan is shorter.
-func (s *Switch) planned(i, n int) uint32 {
-	if p := s.ports[i]; n < p.plan.n {
-		return p.plan.frames[n]
-	}
-	return none
-}
-
-// lengthOf returns the length of a planned frame of port i as it leaves.
-func (s *Switch) lengthOf(i int, d uint32) int {
-	if d == none {
-		return 0
-	}
-	return s.leaving(s.ports[i], d)
-}
-
-// linkDrops notes that the link of port i drops a frame of that length whenever it is sent.
-func (s *Switch) linkDrops(i, length int) {
-	s.event(Event{Kind: EventLinkDrops, Port: s.ports[i].cfg.Name, Priority: -1,
-		Text: fmt.Sprintf("the link drops each frame of %d octets, so that such frames are given up: make the MTU of the interface at the far end as large as this port's, or look for a queueing discipline (tc qdisc show) that refuses them", length)})
-}
-
-// Refuse drops frame d of the plan, which the kernel will never take. Those before it were confirmed by Sent, so that it is
+// Refuse drops a frame of the plan, which the kernel will never take. Those before it were confirmed by Sent, so that it is
 // at the head of its queue.
-func (s *Switch) Refuse(i int, d uint32, r DropReason, now int64) {
+func (s *Switch) Refuse(i int, f Planned, r DropReason, now int64) {
 	s.now = now
-	p := s.ports[i]
+	p, d := s.ports[i], f.frame
 	if d == none {
 		return
 	}
@@ -340,6 +311,12 @@ func (s *Switch) Refuse(i int, d uint32, r DropReason, now int64) {
 	s.dropQueued(p, d, r)
 	s.buffer.Resume()
 	s.reviewSide(p)
+}
+
+// LinkDrops notes that the link of port i drops a frame of that length whenever it is sent.
+func (s *Switch) LinkDrops(i, length int) {
+	s.event(Event{Kind: EventLinkDrops, Port: s.ports[i].cfg.Name, Priority: -1,
+		Text: fmt.Sprintf("the link drops each frame of %d octets, so that such frames are given up: make the MTU of the interface at the far end as large as this port's, or look for a queueing discipline (tc qdisc show) that refuses them", length)})
 }
 
 // release gives back the charge, the cells and the descriptor of a frame that left a queue of p.

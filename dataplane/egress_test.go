@@ -42,7 +42,7 @@ func TestSendCallLimit(t *testing.T) {
 			if got := r.send(1, 64); len(got) != row.want {
 				t.Errorf("%d frames in a call, want %d", len(got), row.want)
 			}
-			if at := r.sw.TxDeadline(1, r.now); row.speed != 0 && r.sw.Dequeue(1, r.now) == 0 {
+			if at := r.sw.TxDeadline(1, r.now); row.speed != 0 && r.sw.Dequeue(1, r.now, nil) == 0 {
 				t.Errorf("no second call at once, deadline %d", at)
 			}
 		})
@@ -156,7 +156,7 @@ func TestUnsentPlanCostsNothing(t *testing.T) {
 	r := newRig(t, testConfig(2), testPort(0), out)
 	r.offer(0, several(0, 1, 0, 5, mtu)...)
 	for range 10 {
-		if n := r.sw.Dequeue(1, r.now); n != 3 {
+		if n := r.sw.Dequeue(1, r.now, nil); n != 3 {
 			t.Fatalf("the bucket pays for %d frames, want 3", n)
 		}
 		if prios, longest := r.sw.Sent(1, 0, r.now); prios != 0 || longest != 0 {
@@ -167,7 +167,7 @@ func TestUnsentPlanCostsNothing(t *testing.T) {
 	if got := r.send(1, 2); len(got) != 2 || sequence(got[0]) != 0 || sequence(got[1]) != 1 {
 		t.Fatalf("sent %d frames", len(got))
 	}
-	if n := r.sw.Dequeue(1, r.now); n != 1 {
+	if n := r.sw.Dequeue(1, r.now, nil); n != 1 {
 		t.Errorf("%d frames may go, want the one that is paid for", n)
 	}
 	if got := r.drain(1, r.now+second); len(got) != 3 || sequence(got[0]) != 2 {
@@ -180,10 +180,10 @@ func TestUnsentPlanCostsNothing(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	r := newRig(t, testConfig(2), testPort(0), unshaped(1))
 	r.offer(0, several(0, 1, lossless, 3, small)...)
-	r.sw.Dequeue(1, r.now)
-	r.sw.Refuse(1, r.sw.planned(1, 0), DropSend, r.now)
-	r.sw.Dequeue(1, r.now)
-	r.sw.Refuse(1, r.sw.planned(1, 0), DropOversize, r.now)
+	r.sw.Dequeue(1, r.now, nil)
+	r.refuse(1, DropSend, r.now)
+	r.sw.Dequeue(1, r.now, nil)
+	r.refuse(1, DropOversize, r.now)
 	c := r.count(0)
 	if c.Drops[lossless][DropSend] != 1 || c.Drops[lossless][DropOversize] != 1 || c.LosslessDrops[lossless] != 1 {
 		t.Errorf("drops %v, lossless %v: want one send, a fault, and one oversize, none", c.Drops[lossless], c.LosslessDrops)
@@ -198,8 +198,8 @@ func TestRefuse(t *testing.T) {
 func TestRefuseBeforeSettle(t *testing.T) {
 	r := newRig(t, testConfig(2), testPort(0), unshaped(1))
 	r.arrive(0, several(0, 1, 0, 3, small)...)
-	r.sw.Dequeue(1, r.now)
-	r.sw.Refuse(1, r.sw.planned(1, 0), DropSend, r.now)
+	r.sw.Dequeue(1, r.now, nil)
+	r.refuse(1, DropSend, r.now)
 	if got := r.send(1, 1); len(got) != 1 || sequence(got[0]) != 1 {
 		t.Errorf("sent %x, want frame 1", got)
 	}
@@ -221,7 +221,7 @@ func TestPortDownPurges(t *testing.T) {
 	r.wantTold(0, 0xffff)
 	r.offer(2, several(2, 1, 5, 7, small)...)
 	r.arrive(2, several(2, 1, 6, 4, small)...)
-	r.sw.Dequeue(1, r.now)
+	r.sw.Dequeue(1, r.now, nil)
 	r.sw.SetUp(1, false, r.now)
 	r.settle()
 	if r.count(0).Drops[lossless][DropPortDown] != alone+1 || r.count(2).Drops[5][DropPortDown] != 7 || r.count(2).Drops[6][DropPortDown] != 4 {
@@ -233,7 +233,7 @@ func TestPortDownPurges(t *testing.T) {
 	r.wantTold(0, 0)
 	r.empty()
 	r.sw.SetUp(1, true, r.now)
-	if n := r.sw.Dequeue(1, r.now); n != 0 {
+	if n := r.sw.Dequeue(1, r.now, nil); n != 0 {
 		t.Errorf("%d frames wait at a port that has just come up", n)
 	}
 }

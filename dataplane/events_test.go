@@ -105,7 +105,7 @@ func TestOversizeIsTold(t *testing.T) {
 	r.offer(0, data(0, 1, lossless, 0, 3014+4), data(0, 1, 0, 1, 3014+4), ether(host(1), host(0), nil, experimental, 2, 9014))
 	told(first)
 	burst := r.receive(0, [][]byte{data(0, 1, lossless, 0, 3018)})
-	if n := testing.AllocsPerRun(100, func() { r.sw.Ingress(0, 0, burst, 0, r.now) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { r.sw.Ingress(0, burst, 0, r.now, 0) }); n != 0 {
 		t.Errorf("%v allocations for each such frame after the first", n)
 	}
 	if _, err := r.sw.SetMAC(0, [6]byte{2, 9}, r.now); err != nil { // which changes nothing of it

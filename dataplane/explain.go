@@ -37,6 +37,15 @@ var notes = func() (all [256][]byte) {
 
 func (f fate) note() []byte { return notes[f] }
 
+// DropNote is what a capture says of a frame that is dropped.
+func DropNote(r DropReason, lossless bool) []byte { return dropped(r, lossless).note() }
+
+// Note is what a capture says of the frame: nothing where it goes on.
+func (a *Arrival) Note() []byte { return a.fate.note() }
+
+// Waited is for how many ns the frame waited in its ring for buffer.
+func (a *Arrival) Waited() int64 { return a.held }
+
 // takeFate notes that a frame, or a copy of it, was dropped.
 func (s *Switch) takeFate(a *Arrival) {
 	a.fate, s.fate = s.fate, 0
@@ -46,8 +55,8 @@ func (s *Switch) takeFate(a *Arrival) {
 	}
 }
 
-// explainHeard appends what the newest MAC Control frame of port i has done.
-func (s *Switch) explainHeard(b []byte, i int) []byte {
+// ExplainControl appends what the newest MAC Control frame of port i has done.
+func (s *Switch) ExplainControl(b []byte, i int) []byte {
 	p := s.ports[i]
 	if p == nil {
 		return append(b, "ignored: the port is not configured"...)
@@ -80,8 +89,8 @@ func appendPriorities(b []byte, set uint8) []byte {
 	return b
 }
 
-// explainTold appends why port i tells its peer what it is about to tell.
-func (s *Switch) explainTold(b []byte, i int) []byte {
+// ExplainControlOut appends why port i tells its peer what it is about to tell.
+func (s *Switch) ExplainControlOut(b []byte, i int) []byte {
 	p := s.ports[i]
 	wanted, told := p.sender.XoffWanted(), p.sender.XoffSent()
 	if p.cfg.Mode == macctl.ModePause {

@@ -190,7 +190,7 @@ func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, p
 	}
 	first[3] = portAt(first[3], 3*speed, edge)
 	second := []PortConfig{portAt(testPort(0), speed, edge), portAt(testPort(1), 3*speed, 0)}
-	trunk := inFlight(3*speed, delay, 0, first[3].Burst+first[3].sendLimit(), octets)
+	trunk := inFlight(3*speed, delay, 0, first[3].Burst+SendLimit(first[3].Nominal), octets)
 	second[1] = portAt(second[1], 3*speed, trunk)
 	s1 := f.add(sized(4*40*cell, first...), first...)
 	s2 := f.add(sized(2*40*cell, second...), second...)

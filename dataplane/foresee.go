@@ -95,9 +95,8 @@ func (s *Switch) Foresee(in int, b []byte, v frame.VnetHeader, now int64) (f For
 	a := Arrival{Data: slices.Clone(b), Vnet: v, At: now}
 	refused := f.cut(&a)
 	f.Octets = len(a.Data)
-	a.Prepare(&p.cfg.Classify, p.cfg.MaxFrame)
-	if refused {
-		a.fault, a.bad = DropMalformed, true
+	if a.Prepare(&p.cfg.Classify, p.cfg.MaxFrame); refused {
+		a.PrepareRefused(&p.cfg.Classify, p.cfg.MaxFrame)
 	}
 	f.Header, f.Priority = a.header, a.priority
 	f.Marks = frame.MarkCE(slices.Clone(a.Data[:min(len(a.Data), ceOctets)]), a.header.NetOffset, a.header.EtherType)
@@ -290,15 +289,3 @@ func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
 func (f *Foresight) drop(r DropReason) { f.Dropped, f.Reason = true, r }
 
 func (c *Copy) drop(r DropReason) { c.Dropped, c.Reason = true, r }
-
-// Foresee is Switch.Foresee for the port of that name. The workers go on meanwhile.
-func (r *Runner) Foresee(name string, b []byte, v frame.VnetHeader) (f Foresight, ok bool) {
-	r.View(func(sw *Switch) {
-		for i, p := range sw.ports {
-			if p != nil && p.cfg.Name == name {
-				f, ok = sw.Foresee(i, b, v, Now())
-			}
-		}
-	})
-	return f, ok
-}

@@ -168,7 +168,8 @@ func (w *world) foresight(t *rapid.T) {
 	}
 	burst := w.receive(in, [][]byte{b})
 	got := w.observe(in, func() bool {
-		_, stop := w.sw.Ingress(in, p.owner, burst, 0, w.now)
+		w.sw.Begin(p.owner)
+		_, stop := w.sw.Ingress(in, burst, 0, w.now, 0)
 		return stop == Hold
 	})
 	got.crossed = w.sw.buffer.OffCount() > off

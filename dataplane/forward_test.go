@@ -149,7 +149,7 @@ func TestMalformedHasNoPriority(t *testing.T) {
 	a.Prepare(&c.Classify, c.MaxFrame)
 	a.Data = a.Data[:10]
 	a.Prepare(&c.Classify, c.MaxFrame)
-	r.sw.Ingress(0, 0, []Arrival{a}, 0, r.now)
+	r.sw.Ingress(0, []Arrival{a}, 0, r.now, 0)
 	if got := r.count(0).Drops[Unknown][DropMalformed]; got != 1 {
 		t.Errorf("%d frames of unknown priority were malformed, want 1: %v", got, r.count(0).Drops)
 	}
@@ -163,7 +163,7 @@ func TestIngressDown(t *testing.T) {
 	if got := r.count(0).Drops[lossless][DropPortDown]; got != 1 {
 		t.Errorf("port-down drops %d, want 1", got)
 	}
-	if taken, stop := r.sw.Ingress(9, 0, make([]Arrival, 3), 1, r.now); taken != 3 || stop != Done {
+	if taken, stop := r.sw.Ingress(9, make([]Arrival, 3), 1, r.now, 0); taken != 3 || stop != Done {
 		t.Errorf("a port that is not there: %d, %v, want 3, %v", taken, stop, Done)
 	}
 	r.empty()

@@ -29,8 +29,8 @@ func (h *Histogram) Record(ns int64) {
 	h.Buckets[min(max(i, 0), histogramLen-1)]++
 }
 
-// halve makes what was recorded count half. What was recorded a few times only may vanish.
-func (h *Histogram) halve() {
+// Halve makes what was recorded count half. What was recorded a few times only may vanish.
+func (h *Histogram) Halve() {
 	h.Zero /= 2
 	h.Count = h.Zero
 	for i := range h.Buckets {

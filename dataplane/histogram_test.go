@@ -67,44 +67,14 @@ func TestHistogramHalves(t *testing.T) {
 		}
 	}
 	median := h.Quantile(0.5)
-	h.halve()
+	h.Halve()
 	if h.Count != 14 || h.Zero != 2 || h.Sum != 7_505_000 || h.Quantile(0.5) != median {
 		t.Errorf("count %d, zero %d, sum %d, median %d of %d", h.Count, h.Zero, h.Sum, h.Quantile(0.5), median)
 	}
 	for range 10 {
-		h.halve()
+		h.Halve()
 	}
 	if h.Count != 0 || h.Quantile(1) != 0 {
 		t.Errorf("%d are left of a few values that are long past", h.Count)
-	}
-}
-
-// A machine that was slow for an hour does not count as slow for the rest of its life.
-func TestWakesOfLongAgoFade(t *testing.T) {
-	sw, err := New(testConfig(1), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = sw.Close() }()
-	r := &Runner{sw: sw}
-	wakes := func(n int, ns int64) {
-		for range n {
-			r.wake.Record(ns)
-		}
-		r.followWakes(sw, 1)
-	}
-	wakes(wakeSamples-1, 20_000_000)
-	if sw.wakeDelay != wakeDelayGuess {
-		t.Errorf("a delay of %d ns by too few sleeps", sw.wakeDelay)
-	}
-	wakes(wakeMemory, 20_000_000)
-	if sw.wakeDelay < 20_000_000 {
-		t.Errorf("a delay of %d ns, want 20 ms", sw.wakeDelay)
-	}
-	for range 40 {
-		wakes(wakeMemory/4, 100_000)
-	}
-	if sw.wakeDelay > 200_000 || r.wake.Count > 2*wakeMemory {
-		t.Errorf("a delay of %d ns by %d sleeps, want 0.1 ms", sw.wakeDelay, r.wake.Count)
 	}
 }

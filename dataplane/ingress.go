@@ -44,6 +44,12 @@ func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
 	}
 }
 
+// PrepareRefused is Prepare for a super-frame that cannot be cut.
+func (a *Arrival) PrepareRefused(c *classify.Config, maxFrame int) {
+	a.Prepare(c, maxFrame)
+	a.fault, a.bad = DropMalformed, true
+}
+
 // Stop says why Ingress returned before the end of a burst.
 type Stop uint8
 
@@ -56,10 +62,12 @@ const (
 
 // Ingress takes the frames of a burst that port in received, in order from frame first on, and returns the number of the
 // frame that it did not take any more. The caller goes on with that: at once after Crossed, when buffer was given back
-// after Hold. Copies for ports that worker owns lie in their egress queues, but still in the arrival's memory: after
+// after Hold. Copies for ports that the running worker owns lie in their egress queues, but still in the arrival's memory: after
 // sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
-func (s *Switch) Ingress(in, worker int, burst []Arrival, first int, now int64) (int, Stop) {
-	s.now, s.worker, s.fate, s.prompt = now, worker, 0, false
+//
+// clock is what the real-time clock is ahead of the switch's, for frames that measure.
+func (s *Switch) Ingress(in int, burst []Arrival, first int, now, clock int64) (int, Stop) {
+	s.now, s.clock, s.fate, s.prompt = now, clock, 0, false
 	p := s.ports[in]
 	if p == nil || !p.up {
 		s.prompt = true

@@ -56,7 +56,7 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 	p.partner = frame.Address(m.Peer[:])
 	urgent = p.cfg.Prober.Receive(&m, stamp, now, clock, p.busy(now))
 	s.followStream(p)
-	s.rouse(p)
+	s.markPending(p)
 	return true, urgent
 }
 
@@ -103,7 +103,7 @@ func (s *Switch) takeEcho(p *portState, b []byte, stamp int64) (taken, urgent bo
 		return false, false
 	}
 	p.echo.HandleRequest(&f, false, stamp, s.now)
-	s.rouse(p)
+	s.markPending(p)
 	return true, true
 }
 
@@ -178,15 +178,15 @@ func (s *Switch) MeasureDeadline(i int) int64 {
 	return p.cfg.Prober.Next()
 }
 
-// measured hands what a send call showed to the Prober of port i.
-func (s *Switch) measured(i int, m *macctl.Measurement, sent, now, clock int64) {
+// MeasurementSent hands what a send call showed to the Prober of port i.
+func (s *Switch) MeasurementSent(i int, m *macctl.Measurement, sent, now, clock int64) {
 	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
 		p.cfg.Prober.Stamped(m, sent, now, clock)
 	}
 }
 
-// reacted hands a reaction to a pause frame to the Prober of port i.
-func (s *Switch) reacted(i int, ns int64) {
+// Reacted hands a reaction to a pause frame to the Prober of port i.
+func (s *Switch) Reacted(i int, ns int64) {
 	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
 		p.cfg.Prober.Reacted(ns, p.busy(s.now))
 	}

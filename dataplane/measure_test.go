@@ -113,7 +113,7 @@ func TestMeasurementFramesGoToTheProber(t *testing.T) {
 		t.Errorf("the prober got %+v at %v", p.received, p.stamps)
 	}
 	p.urgent = true
-	if _, urgent := r.sw.Measurement(0, request([6]byte{}, false), 5, r.now, 0); !urgent || !r.sw.Urgent(0) {
+	if _, urgent := r.sw.Measurement(0, request([6]byte{}, false), 5, r.now, 0); !urgent || !r.sw.TakePending(0) {
 		t.Error("an answer that is to be sent at once does not make the port urgent")
 	}
 }
@@ -225,7 +225,7 @@ func (r *rig) offerAt(at int64, frames [][]byte) (taken int) {
 		r.burst[i].At = at
 	}
 	for stop := Crossed; stop == Crossed && taken < len(frames); {
-		taken, stop = r.sw.Ingress(0, 0, r.burst, taken, r.now)
+		taken, stop = r.sw.Ingress(0, r.burst, taken, r.now, 0)
 	}
 	r.settle()
 	return taken
@@ -283,7 +283,7 @@ func TestUseWaited(t *testing.T) {
 			}
 			r.now += 1000
 		}
-		r.sw.passedLine(0, 1000, 0)
+		r.sw.LineControl(0, 1000, 0)
 		if use := r.snapshot().Ports[0].Use[lossless]; use.Waited != tt.waited || use.Crowded != tt.crowded {
 			t.Errorf("%s\n got %d waited, %d crowded\nwant %d, %d", tt.name, use.Waited, use.Crowded, tt.waited, tt.crowded)
 		}
@@ -304,7 +304,7 @@ func TestUseOfALateDelayLine(t *testing.T) {
 	if use := r.snapshot().Ports[0].Use[lossless]; use.Peak != 0 || use.Ring != 0 {
 		t.Errorf("counted before XOFF has left the line: %+v", use)
 	}
-	r.sw.passedLine(0, 1000, 50) // at 1150 instead of 1100
+	r.sw.LineControl(0, 1000, 50) // at 1150 instead of 1100
 	r.offerAt(1170, several(0, 1, lossless, 4, small))
 	use := r.snapshot().Ports[0].Use[lossless]
 	if use.Peak != 7*onWire || use.Ring != 2*onWire {

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/mapping"
 )
 
 // none is the index that stands for no cell or no descriptor.
@@ -93,16 +92,16 @@ func (m *memory) grow(n int) error {
 		return nil
 	}
 	var err error
-	if m.data, err = remap(m.data, n*m.cell); err == nil {
-		m.descs, err = remap(m.descs, n+unsettled)
+	if m.data, err = mapping.Grow(m.data, n*m.cell); err == nil {
+		m.descs, err = mapping.Grow(m.descs, n+unsettled)
 	}
 	if err == nil {
-		m.next, err = remap(m.next, n) // the last: its length is that of the memory
+		m.next, err = mapping.Grow(m.next, n) // the last: its length is that of the memory
 	}
 	if err != nil {
 		return fmt.Errorf("map packet buffer of %d octets: %w", n*m.cell, err)
 	}
-	_ = unix.Madvise(m.data, unix.MADV_HUGEPAGE)
+	mapping.Huge(m.data)
 	m.free.left += n - old
 	m.spare.left += n - old
 	if old == 0 {
@@ -113,9 +112,9 @@ func (m *memory) grow(n int) error {
 
 func (m *memory) close() error {
 	var errs [3]error
-	m.data, errs[0] = unmap(m.data)
-	m.next, errs[1] = unmap(m.next)
-	m.descs, errs[2] = unmap(m.descs)
+	m.data, errs[0] = mapping.Free(m.data)
+	m.next, errs[1] = mapping.Free(m.next)
+	m.descs, errs[2] = mapping.Free(m.descs)
 	return errors.Join(errs[:]...)
 }
 

@@ -219,7 +219,7 @@ func (r *rig) fillUp(t *rapid.T, n int) {
 		}
 		stop, taken := Crossed, 0
 		for stop == Crossed && taken < len(burst) {
-			taken, stop = r.sw.Ingress(in, 0, burst, taken, r.now)
+			taken, stop = r.sw.Ingress(in, burst, taken, r.now, 0)
 		}
 		if bits.OnesCount(uint(taken))%2 == 0 { // some of it leaves before the rest is settled
 			r.burst = burst

@@ -36,7 +36,7 @@ func TestPausedPriorityStopsForItsQuanta(t *testing.T) {
 		if got := counts(r.send(1, 64)); got[0] != 5 || got[lossless] != 0 {
 			t.Errorf("%d quanta: sent by priority %v, want 5 of priority 0 only", quanta, got)
 		}
-		if at := r.sw.TxDeadline(1, r.now); r.sw.Dequeue(1, r.now) != 0 || r.sw.TxDeadline(1, r.now) != expiry {
+		if at := r.sw.TxDeadline(1, r.now); r.sw.Dequeue(1, r.now, nil) != 0 || r.sw.TxDeadline(1, r.now) != expiry {
 			t.Errorf("%d quanta: deadline %d, want the end of the pause, %d", quanta, at, expiry)
 		}
 		r.now = expiry - 1
@@ -65,7 +65,7 @@ func TestPauseCountsFromTheStamp(t *testing.T) {
 	if got := r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), stamp, r.now); got != 1<<lossless {
 		t.Errorf("paused anew: %08b, want priority %d", got, lossless)
 	}
-	if r.sw.Dequeue(1, r.now) != 0 || r.sw.TxDeadline(1, r.now) != stamp+512_000 {
+	if r.sw.Dequeue(1, r.now, nil) != 0 || r.sw.TxDeadline(1, r.now) != stamp+512_000 {
 		t.Errorf("deadline %d, want %d", r.sw.TxDeadline(1, r.now), stamp+512_000)
 	}
 	if got := r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), r.now, r.now); got != 0 {
@@ -101,7 +101,7 @@ func TestPauseIsReplaced(t *testing.T) {
 			r.hear(1, lossless, 1000)
 			r.now += 100 * 512
 			r.sw.Control(1, row.second, r.now, r.now)
-			if !r.sw.Urgent(1) {
+			if !r.sw.TakePending(1) {
 				t.Error("the transmit task was not told")
 			}
 			from := r.now
@@ -182,12 +182,12 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 	spend(r)
 	r.hear(1, lossless, 20_000)
 	r.offer(0, several(0, 1, lossless, n, mtu)...)
-	if r.sw.Dequeue(1, r.now) != 0 {
+	if r.sw.Dequeue(1, r.now, nil) != 0 {
 		t.Fatal("a paused frame may go")
 	}
 	expiry := r.sw.TxDeadline(1, r.now)
 	r.now = expiry + 1000 // looked at late: what passed since the expiry counts
-	if r.sw.Dequeue(1, r.now) != 0 {
+	if r.sw.Dequeue(1, r.now, nil) != 0 {
 		t.Fatal("a frame may go at once: the pause has earned tokens")
 	}
 	// A port without tokens sleeps until they are worth three quarters of a burst.
@@ -195,7 +195,7 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 		t.Errorf("the first frames may go at %d, want %d", at-expiry, want-expiry)
 	}
 	r.now = expiry + wireTime(1, mtu) - 1
-	if r.sw.Dequeue(1, r.now) != 0 {
+	if r.sw.Dequeue(1, r.now, nil) != 0 {
 		t.Error("a frame may go 1 ns before it is paid for")
 	}
 	r.drain(1, expiry+wireTime(n, mtu)-1)

@@ -29,6 +29,16 @@ func (s *Switch) PortConfig(i int) (c PortConfig, ok bool) {
 	return c, false
 }
 
+// PortNumber returns the number of the port of that name, and whether there is one.
+func (s *Switch) PortNumber(name string) (i int, ok bool) {
+	for i, p := range s.ports {
+		if p != nil && p.cfg.Name == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
 // SetMAC gives a port the address of its interface and returns its configuration.
 func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 	s.now = now
@@ -45,23 +55,23 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 // Reconfigure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those
 // that are gone included. Ports keep the address that SetMAC gave them.
 func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Static, now int64) error {
-	next, err := prepare(cfg, ports, statics)
+	next, err := Prepare(cfg, ports, statics)
 	if err != nil {
 		return err
 	}
-	return s.apply(next, now)
+	return s.Apply(next, now)
 }
 
-// A configuration is a whole one that is right in itself. Whether what waits in the switch leaves room for it is still open.
-type configuration struct {
+// A Configuration is a whole one that is right in itself. Whether what waits in the switch leaves room for it is still open.
+type Configuration struct {
 	Config
 	ports   map[int]PortConfig
 	statics []Static
 	plan    *buffer.Plan
 }
 
-// prepare does what a configuration takes that does not touch the switch, so that the workers go on meanwhile.
-func prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*configuration, error) {
+// Prepare does what a configuration takes that does not touch the switch, so that the workers go on meanwhile.
+func Prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*Configuration, error) {
 	if err := tryBridge(cfg, ports, statics); err != nil {
 		return nil, err
 	}
@@ -73,11 +83,11 @@ func prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*configura
 		buffers[i] = bufferPort(c)
 	}
 	plan, err := buffer.NewPlan(cfg.Buffer, buffers)
-	return &configuration{cfg, ports, statics, plan}, err
+	return &Configuration{cfg, ports, statics, plan}, err
 }
 
-// apply is the rest of Reconfigure. Every worker stands still meanwhile, so it must be over long before a receive ring is full.
-func (s *Switch) apply(next *configuration, now int64) error {
+// Apply is the rest of Reconfigure. Every worker stands still meanwhile, so it must be over long before a receive ring is full.
+func (s *Switch) Apply(next *Configuration, now int64) error {
 	s.now = now
 	if err := s.buffer.Ready(next.plan); err != nil {
 		return err
@@ -147,7 +157,7 @@ func (s *Switch) setPort(i int, c PortConfig) error {
 func (s *Switch) instruct(p *portState) {
 	p.receiver.Configure(p.cfg.Mode, p.cfg.Lossless, p.cfg.Nominal, p.cfg.MAC, s.now)
 	p.sender.Configure(s.initiatorConfig(p.cfg), s.now)
-	s.rouse(p)
+	s.markPending(p)
 }
 
 // setStatics replaces the static entries of the filtering database.
@@ -165,6 +175,13 @@ func (s *Switch) setStatics(statics []Static) error {
 	return nil
 }
 
+// Static is a static entry of the filtering database.
+type Static struct {
+	MAC  uint64
+	VID  uint16
+	Port int
+}
+
 // RingLosses is what the kernel has counted of frames that a port's rings, or the host's queues towards it, had no room for.
 type RingLosses struct{ Other, Lossless, Control, Host uint64 }
 
@@ -180,6 +197,15 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	p.count.ControlLost += l.Control - p.losses.Control
 	p.count.HostDrops += l.Host - p.losses.Host
 	p.losses = l
+}
+
+// RingsReplaced says that port i has other rings: they count from 0, and what waited in those of before does not wait any more.
+func (s *Switch) RingsReplaced(i int, now int64) {
+	s.now = now
+	if p := s.ports[i]; p != nil {
+		p.losses = RingLosses{}
+		s.abandonWaits(p)
+	}
 }
 
 // RingLost counts n frames that were lost in a ring of a port. Nobody has read their priority.

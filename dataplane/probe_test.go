@@ -2,12 +2,9 @@ package dataplane
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"pfcswitch/dataplane/bridge"
-	"pfcswitch/dataplane/port"
-	"pfcswitch/dataplane/port/porttest"
 )
 
 // looping is a rig whose ports look for loops.
@@ -48,46 +45,6 @@ func TestProbeIsSent(t *testing.T) {
 	if _, ok := r.sw.Probe(7, nil, r.now); ok {
 		t.Error("a port that is not there sends a probe")
 	}
-}
-
-// A probeless end takes no loop probes.
-type probeless struct {
-	*porttest.End
-	refused atomic.Int64
-	passes  atomic.Bool
-}
-
-func (p *probeless) SendControl(b []byte) error {
-	if _, err := bridge.ParseProbe(b); err == nil && !p.passes.Load() {
-		p.refused.Add(1)
-		return port.ErrAgain
-	}
-	return p.End.SendControl(b)
-}
-
-// A probe that the kernel does not take is not counted.
-func TestProbeThatIsRefused(t *testing.T) {
-	c := unshaped(0)
-	c.Bridge.Loop = true
-	l := newLan(t, executors[0], roomy(1), c)
-	l.must(l.r.Detach(0))
-	sent := func() uint64 {
-		var v Snapshot
-		l.r.Snapshot(&v)
-		return v.Ports[0].Counters.ProbesSent
-	}
-	before := sent()
-	end := &probeless{}
-	l.attach(0, func(near *porttest.End) port.Port {
-		end.End = near
-		return end
-	})
-	eventually(t, "a probe is refused", func() bool { return end.refused.Load() > 0 })
-	if got := sent(); got != before {
-		t.Errorf("%d probes were sent that were refused", got-before)
-	}
-	end.passes.Store(true)
-	eventually(t, "the next one is sent", func() bool { return sent() > before })
 }
 
 // An own probe that comes back shuts the port for flooding, with an event; it is no data frame.

@@ -3,7 +3,7 @@ package dataplane
 // push puts a frame into its egress queue and says so to the transmit task.
 func (s *Switch) push(p *portState, d uint32) {
 	s.link(p, d)
-	s.rouse(p)
+	s.markPending(p)
 }
 
 // link puts a frame at the end of its egress queue.

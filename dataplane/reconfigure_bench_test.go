@@ -32,12 +32,12 @@ func BenchmarkReconfigure(b *testing.B) {
 
 // standstill puts a configuration in force and returns for how long the workers would stand still.
 func (r *rig) standstill(b *testing.B, cfg Config, ports map[int]PortConfig) time.Duration {
-	next, err := prepare(cfg, ports, nil)
+	next, err := Prepare(cfg, ports, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	began := time.Now()
-	if err := r.sw.apply(next, r.now); err != nil {
+	if err := r.sw.Apply(next, r.now); err != nil {
 		b.Fatal(err)
 	}
 	return time.Since(began)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"pfcswitch/buffer"
-	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
@@ -25,39 +24,45 @@ func (s *Switch) retire(p *portState) {
 	s.retired[p.cfg.Name] = now
 }
 
-// retireTask keeps what the task of a port has measured. What waits in its rings is lost with them: it has not been received, and is
-// no fault.
-func (s *Switch) retireTask(name string, t *portTask) {
+// Retire keeps what the driver of a port has measured whose sockets go: reactions, how late its delay line was, and inRings frames
+// that wait in its rings, which are lost with them. They have not been received, and are no fault.
+func (s *Switch) Retire(name string, reaction, late *Histogram, inRings int) {
 	now := &retiredPort{}
 	if old := s.retired[name]; old != nil {
 		*now = *old
 	}
-	now.Reaction.add(&t.reaction)
-	now.Late.add(&t.late)
-	for c := range port.NumClasses {
-		now.Counters.Drops[Unknown][DropRing] += uint64(t.port.Backlog(c).Frames)
-	}
+	now.Reaction.Add(reaction)
+	now.Late.Add(late)
+	now.Counters.Drops[Unknown][DropRing] += uint64(inRings)
 	s.retired[name] = now
 	s.renewRetired(name)
 }
 
+// A Retired is what ports and trunks that are gone have counted.
+type Retired struct {
+	ports  map[string]*retiredPort
+	trunks map[string]*TrunkSnapshot
+}
+
 // Retired returns the counters from which ports and trunks go on that come under the names of some that are gone. Ports that are
-// here are among them where they, or their sockets, were gone before. Nothing in it but counters and names means anything.
-func (r *Runner) Retired() *Snapshot {
-	var ports map[string]*retiredPort
-	var trunks map[string]*TrunkSnapshot
-	r.View(func(sw *Switch) { ports, trunks = maps.Clone(sw.retired), maps.Clone(sw.retiredTrunks) })
+// here are among them where they, or their sockets, were gone before. They do not change any more.
+func (s *Switch) Retired() Retired {
+	return Retired{maps.Clone(s.retired), maps.Clone(s.retiredTrunks)}
+}
+
+// Snapshot returns them as a snapshot, in which nothing but counters and names means anything. It needs no lock.
+func (r Retired) Snapshot() *Snapshot {
 	v := new(Snapshot)
-	for _, name := range slices.Sorted(maps.Keys(ports)) {
-		p := ports[name].PortSnapshot
+	for _, name := range slices.Sorted(maps.Keys(r.ports)) {
+		p := r.ports[name].PortSnapshot
 		p.Config.Name = name
 		v.Ports = append(v.Ports, p)
 		b := buffer.PortSnapshot{Name: name}
-		b.Add(&ports[name].buffer)
+		b.Add(&r.ports[name].buffer)
 		v.Buffer.Ports = append(v.Buffer.Ports, b)
 	}
-	for _, name := range slices.Sorted(maps.Keys(trunks)) {
-		v.Trunks = append(v.Trunks, *trunks[name])
+	for _, name := range slices.Sorted(maps.Keys(r.trunks)) {
+		v.Trunks = append(v.Trunks, *r.trunks[name])
 	}
 	return v
 }
@@ -71,10 +76,10 @@ func (v *PortSnapshot) add(old *PortSnapshot) {
 	addEach(v.HeldNs[:], old.HeldNs[:])
 	v.PausedAllNs += old.PausedAllNs
 	v.HeldAllNs += old.HeldAllNs
-	v.Pauses.add(&old.Pauses)
-	v.Holds.add(&old.Holds)
-	v.Reaction.add(&old.Reaction)
-	v.Late.add(&old.Late)
+	v.Pauses.Add(&old.Pauses)
+	v.Holds.Add(&old.Holds)
+	v.Reaction.Add(&old.Reaction)
+	v.Late.Add(&old.Late)
 	for q := range v.Use {
 		v.Use[q].Xoffs += old.Use[q].Xoffs
 		v.Use[q].Waited += old.Use[q].Waited
@@ -128,7 +133,8 @@ func addTold(c, old *macctl.InitiatorCounters) {
 	c.PauseXonSent += old.PauseXonSent
 }
 
-func (h *Histogram) add(old *Histogram) {
+// Add adds what another one has recorded.
+func (h *Histogram) Add(old *Histogram) {
 	h.Count += old.Count
 	h.Zero += old.Zero
 	h.Sum += old.Sum

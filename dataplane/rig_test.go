@@ -185,7 +185,8 @@ func (r *rig) arrive(in int, frames ...[]byte) (taken int, stop Stop) {
 	r.burst = r.receive(in, frames)
 	stop = Crossed
 	for stop == Crossed && taken < len(frames) {
-		taken, stop = r.sw.Ingress(in, 0, r.burst, taken, r.now)
+		r.sw.Begin(0)
+		taken, stop = r.sw.Ingress(in, r.burst, taken, r.now, 0)
 	}
 	return taken, stop
 }
@@ -211,7 +212,7 @@ func (r *rig) offer(in int, frames ...[]byte) {
 // send makes one send call of port i, of which the kernel takes at most most frames, and returns what it took.
 func (r *rig) send(i, most int) (frames [][]byte) {
 	r.batch.Reset()
-	if r.sw.Dequeue(i, r.now) == 0 {
+	if r.sw.Dequeue(i, r.now, nil) == 0 {
 		return nil
 	}
 	r.sw.Fill(i, r.batch, r.burst)
@@ -221,6 +222,20 @@ func (r *rig) send(i, most int) (frames [][]byte) {
 	}
 	r.sw.Sent(i, n, r.now)
 	return frames
+}
+
+// refuse drops the first frame of the plan of port i.
+func (r *rig) refuse(i int, reason DropReason, now int64) {
+	f, _ := r.sw.Plan(i, 0)
+	r.sw.Refuse(i, f, reason, now)
+}
+
+// roomy is a configuration in which n ports seldom fill the buffer.
+func roomy(n int) Config {
+	cfg := testConfig(n)
+	cfg.Buffer.Lossless.Size += 1 << 20
+	cfg.Buffer.Lossy.Size = 16 << 20
+	return cfg
 }
 
 // drain lets port i send until time until.

@@ -50,28 +50,7 @@ type PortSnapshot struct {
 	Late      Histogram          // from when a frame was due at the end of the delay line to the send call that it left with
 }
 
-// Snapshot fills v. It allocates only where v's slices are too short, and does not wait for a change that waits for something.
-func (r *Runner) Snapshot(v *Snapshot) {
-	r.readLosses()
-	r.shape.Lock()
-	defer r.shape.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sw.Snapshot(v, Now())
-	v.Xoff, v.XoffAge = r.xoff, r.xoffAge
-	for i := range v.Ports {
-		if t := r.tasks[v.Ports[i].Index]; t != nil {
-			v.Ports[i].Reaction.add(&t.reaction)
-			v.Ports[i].Late.add(&t.late)
-			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
-			if p, ok := t.port.(*port.AFPacket); ok {
-				v.Ports[i].Way = p.TxPath()
-			}
-		}
-	}
-}
-
-// Snapshot fills v but for what only the runner knows.
+// Snapshot fills v but for what only the driver of the ports knows. It allocates only where v's slices are too short.
 func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.now, v.Time, v.Config = now, now, s.cfg
 	s.buffer.Snapshot(&v.Buffer)
@@ -122,18 +101,14 @@ func (v *Snapshot) LosslessDrops() uint64 {
 	return sum
 }
 
-// FDB returns the entries of the filtering database, in no order. The data path goes on meanwhile.
-func (r *Runner) FDB() []bridge.Entry {
-	var all []bridge.Entry
-	for cursor := 0; ; {
-		r.View(func(sw *Switch) { all, cursor = sw.bridge.Dump(all, cursor, ageBudget, Now()) })
-		if cursor == 0 {
-			return all
-		}
-	}
+// FDB appends entries of the filtering database to dst, in no order, from where cursor points to, at first 0. It returns where the next
+// ones are; 0 where there are no more.
+func (s *Switch) FDB(dst []bridge.Entry, cursor int, now int64) ([]bridge.Entry, int) {
+	return s.bridge.Dump(dst, cursor, ageBudget, now)
 }
 
 // ClearWatermarks starts the user watermarks again. The other kinds go on.
-func (r *Runner) ClearWatermarks() {
-	r.View(func(sw *Switch) { sw.buffer.ClearUser() })
-}
+func (s *Switch) ClearWatermarks() { s.buffer.ClearUser() }
+
+// RotateWatermarks ends the window of the windowed watermarks and begins the next one.
+func (s *Switch) RotateWatermarks() { s.buffer.RotateWindow() }

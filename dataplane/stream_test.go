@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -137,18 +135,15 @@ func TestStreamGoesBehindData(t *testing.T) {
 func TestStreamIsRefused(t *testing.T) {
 	r, p := measuringRig(t)
 	r.streams(p, lossless, r.now+second)
-	if n := r.sw.Dequeue(0, r.now); n == 0 {
+	if n := r.sw.Dequeue(0, r.now, nil); n == 0 {
 		t.Fatal("there is no stream")
 	}
-	d := r.sw.planned(0, 0)
-	if got := r.sw.lengthOf(0, d); got != mtu+frame.TagOctets {
-		t.Errorf("its length is %d", got)
-	}
-	if o := r.sw.origin(0, 0); !o.own || o.lossless {
-		t.Errorf("its origin is %+v", o)
+	f, _ := r.sw.Plan(0, 0)
+	if f.Length != mtu+frame.TagOctets || !f.Origin.Own || f.Origin.Lossless {
+		t.Errorf("the plan begins with %+v", f)
 	}
 	r.sw.Sent(0, 0, r.now)
-	r.sw.Refuse(0, d, DropSend, r.now)
+	r.sw.Refuse(0, f, DropSend, r.now)
 	if got := r.send(0, 64); got != nil || *r.count(0) != (Counters{}) {
 		t.Errorf("%d frames more, counters %+v", len(got), r.count(0))
 	}
@@ -162,35 +157,13 @@ func TestNoStream(t *testing.T) {
 		t.Errorf("%d frames of a lossy priority", len(got))
 	}
 	r.streams(p, lossless, r.now+second)
-	if r.sw.occupied(0, r.now) != 1<<lossless {
+	if r.sw.Occupied(0, r.now) != 1<<lossless {
 		t.Error("there is no stream")
 	}
 	r.sw.SetUp(0, false, r.now)
 	r.sw.SetUp(0, true, r.now)
 	if got := r.send(0, 64); got != nil {
 		t.Errorf("%d frames after the link was down", len(got))
-	}
-}
-
-// The delay line takes the stream as it takes data, and counts it as none.
-func TestStreamInTheDelayLine(t *testing.T) {
-	l, out := newDelayLine(1000, gigabit, 10_000), &sink{}
-	b := make([]byte, 100)
-	for range 3 {
-		if !l.put(5, origin{own: true}, &frame.VnetHeader{}, b) {
-			t.Fatal("the line is full")
-		}
-	}
-	out.refuse = []error{nil, unix.EINVAL}
-	if sent, octets, refused, err := flushAll(l, out, 1005); sent != 0 || octets != 0 || len(refused) != 0 || err != nil || len(out.frames) != 2 || l.longest != 0 {
-		t.Errorf("%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err, len(out.frames))
-	}
-	if l.entered != 0 || l.holds != 0 || l.due() != math.MaxInt64 {
-		t.Error("they count as MAC Control, or stay")
-	}
-	_ = l.put(5, origin{own: true}, &frame.VnetHeader{}, b)
-	if got := l.giveUp(nil); len(got) != 0 {
-		t.Errorf("%d data frames dropped", len(got))
 	}
 }
 
@@ -284,7 +257,7 @@ func TestStreamAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(200, func() {
 		b.Reset()
 		r.now += 1_000_000
-		n := r.sw.Dequeue(0, r.now)
+		n := r.sw.Dequeue(0, r.now, nil)
 		r.sw.Fill(0, b, nil)
 		r.sw.Sent(0, n, r.now)
 	}); n != 0 {

@@ -29,8 +29,8 @@ type Switch struct {
 	clock   int64  // what the real-time clock is ahead of the switch's, in the running burst
 	worker  int    // who runs the running call of Ingress
 	staged  []Move // copies of the running burst for ports of other workers
-	// urgent lists ports whose transmit task has work: a peer to be told something, frames to send.
-	urgent    bridge.PortSet
+	// pending lists ports whose transmit task has work: a peer to be told something, frames to send.
+	pending   bridge.PortSet
 	foreign   bridge.PortSet // those of them that another worker than the running one sends on
 	queued    bool           // the running frame has to wait in deep egress queues
 	prompt    bool           // a frame of the running burst has not
@@ -186,7 +186,7 @@ func (s *Switch) RemovePort(i int, now int64) {
 	s.retire(p)
 	s.bridge.RemovePort(i)
 	s.ports[i] = nil
-	s.urgent.Remove(i)
+	s.pending.Remove(i)
 	s.renewRetired(p.cfg.Name)
 	s.countGone()
 }
@@ -211,7 +211,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	defer s.reviewPort(p)
 	if up {
 		s.event(Event{Kind: EventPortUp, Port: p.cfg.Name, Priority: -1})
-		s.rouse(p) // a peer that missed our XOFF must hear it
+		s.markPending(p) // a peer that missed our XOFF must hear it
 		return
 	}
 	p.receiver.Reset(now)
@@ -255,9 +255,9 @@ func (s *Switch) Hold(port int, prio uint8) { s.hold(s.ports[port], prio, macctl
 // Release implements the buffer manager's flow control: the peer of port may send priority prio again.
 func (s *Switch) Release(port int, prio uint8) { s.free(s.ports[port], prio, macctl.CauseBuffer) }
 
-// rouse says that the transmit task of p has work.
-func (s *Switch) rouse(p *portState) {
-	s.urgent.Add(p.index)
+// markPending says that the transmit task of p has work.
+func (s *Switch) markPending(p *portState) {
+	s.pending.Add(p.index)
 	if p.owner != s.worker {
 		s.foreign.Add(p.index)
 	}
@@ -271,7 +271,7 @@ func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
 	if c == macctl.CauseBuffer && s.cfg.Clock != nil && p.crossed == 0 {
 		p.crossed, p.culprit = s.cfg.Clock(), s.arrived
 	}
-	s.rouse(p)
+	s.markPending(p)
 }
 
 func (s *Switch) free(p *portState, prio uint8, c macctl.Cause) {
@@ -279,7 +279,7 @@ func (s *Switch) free(p *portState, prio uint8, c macctl.Cause) {
 		return
 	}
 	p.sender.Release(prio, c)
-	s.rouse(p)
+	s.markPending(p)
 }
 
 // wakeDelayGuess is how late a wake-up is taken to be until it has been measured, in ns.
@@ -296,7 +296,7 @@ func (s *Switch) SetWakeDelay(ns, now int64) (changed bool) {
 	for _, p := range s.ports {
 		if p != nil {
 			p.sender.Configure(s.initiatorConfig(p.cfg), now)
-			s.rouse(p)
+			s.markPending(p)
 		}
 	}
 	return true

@@ -104,7 +104,8 @@ func (w *world) take(t *rapid.T, in int) {
 	burst := w.receive(in, w.rings[in])
 	taken, stop := 0, Crossed
 	for stop == Crossed && taken < len(burst) {
-		taken, stop = w.sw.Ingress(in, worker, burst, taken, w.now)
+		w.sw.Begin(worker)
+		taken, stop = w.sw.Ingress(in, burst, taken, w.now, 0)
 		w.check(t) // staged copies count as held
 		staged := w.sw.Staged(nil)
 		w.sw.Store(staged)
@@ -122,8 +123,8 @@ func (w *world) take(t *rapid.T, in int) {
 
 // call makes a send call of which the kernel takes a part.
 func (w *world) call(t *rapid.T, i int) {
-	if rapid.IntRange(0, 20).Draw(t, "refuse") == 0 && w.sw.Dequeue(i, w.now) > 0 {
-		w.sw.Refuse(i, w.sw.planned(i, 0), DropOversize, w.now)
+	if rapid.IntRange(0, 20).Draw(t, "refuse") == 0 && w.sw.Dequeue(i, w.now, nil) > 0 {
+		w.refuse(i, DropOversize, w.now)
 		return
 	}
 	n := len(w.send(i, rapid.IntRange(0, port.BatchFrames).Draw(t, "taken")))
@@ -267,7 +268,7 @@ func (w *world) drainAll(t *rapid.T) {
 			if p.cfg.Delay > 0 {
 				w.lines[i] += n
 			}
-			w.sw.Passed(i, w.lines[i], 0, nil, w.now)
+			w.sw.LinePassed(i, w.lines[i], 0, nil, w.now)
 			w.lines[i] = 0
 		}
 		w.sw.Tick(w.now)
@@ -313,7 +314,7 @@ func TestSwitchKeepsItsAccounts(t *testing.T) {
 				n := rapid.IntRange(0, w.lines[i]).Draw(t, "passed")
 				w.lines[i] -= n
 				if w.sw.ports[i] != nil {
-					w.sw.Passed(i, n, 60*n, nil, w.now)
+					w.sw.LinePassed(i, n, 60*n, nil, w.now)
 				}
 			},
 			"time":    func(t *rapid.T) { w.now += rapid.SampledFrom([]int64{1, 10_000, 1_000_000, 100_000_000}).Draw(t, "ns") },

@@ -132,7 +132,7 @@ func TestTrunkMetersByArrival(t *testing.T) {
 		burst[i].At = r.now + int64(i)*wire*1000
 	}
 	r.now += second
-	if taken, stop := r.sw.Ingress(0, 0, burst, 0, r.now); taken != 50 || stop != Done {
+	if taken, stop := r.sw.Ingress(0, burst, 0, r.now, 0); taken != 50 || stop != Done {
 		t.Fatalf("took %d frames, stop %d", taken, stop)
 	}
 	r.burst = burst

@@ -9,6 +9,12 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
+// As workers do: send calls of one port in a row, and ns to which deadlines are coalesced.
+const (
+	serveCalls = 4
+	servePause = 100_000
+)
+
 // A served rig runs transmit tasks as workers do: only where the switch says that there is work, or at the deadline that the last run
 // of the task has set.
 type servedRig struct {
@@ -20,7 +26,7 @@ type servedRig struct {
 // serve runs the transmit task of a port and tells whether it has sent something.
 func (s *servedRig) serve(i int) bool {
 	calls := 0
-	for ; calls < sendCalls; calls++ {
+	for ; calls < serveCalls; calls++ {
 		for b := s.tell(i); b != nil; b = s.tell(i) {
 		}
 		if len(s.send(i, port.BatchFrames)) == 0 {
@@ -28,10 +34,10 @@ func (s *servedRig) serve(i int) bool {
 		}
 	}
 	s.sw.Tick(s.now)
-	if s.deadline[i] = s.sw.TxDeadline(i, s.now); calls == sendCalls {
+	if s.deadline[i] = s.sw.TxDeadline(i, s.now); calls == serveCalls {
 		s.deadline[i] = s.now
 	} else if s.deadline[i] <= s.now {
-		s.deadline[i] = s.now + minSleep
+		s.deadline[i] = s.now + servePause
 	}
 	return calls > 0
 }
@@ -39,7 +45,7 @@ func (s *servedRig) serve(i int) bool {
 // round serves every port that has work, and tells whether one had.
 func (s *servedRig) round() (work bool) {
 	for i := range trunkPorts {
-		if s.sw.Urgent(i) || s.deadline[i] <= s.now {
+		if s.sw.TakePending(i) || s.deadline[i] <= s.now {
 			s.serve(i)
 			work = true
 		}
@@ -112,7 +118,7 @@ func (s *servedRig) endsWell() {
 	for i := range uplinkPort + 1 {
 		s.hear(i, lossless, 0)
 	}
-	s.run(s.now + s.offered*(small+24)*8 + 2*minSleep) // all of it by one port, where a pause would last 33 ms
+	s.run(s.now + s.offered*(small+24)*8 + 2*servePause) // all of it by one port, where a pause would last 33 ms
 	for i := range uplinkPort + 1 {
 		if p := s.sw.ports[i]; p.sender.XoffSent() != 0 || p.sender.XoffWanted() != 0 {
 			s.tb.Errorf("port %d: its peer is told %08b, want is %08b", i, p.sender.XoffSent(), p.sender.XoffWanted())

@@ -166,7 +166,7 @@ func TestLoadAloneDoesNotFree(t *testing.T) {
 			m.wantHeld("above the high mark", true)
 			planned := map[int]int{}
 			for _, i := range m.senders() {
-				planned[i] = m.sw.Dequeue(i, m.now)
+				planned[i] = m.sw.Dequeue(i, m.now, nil)
 			}
 			m.block(quanta)
 			for i, n := range planned {

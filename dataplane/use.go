@@ -84,17 +84,6 @@ func (p *portState) roomNow(q uint8) int64 {
 	return room
 }
 
-// passedLine says that a MAC Control frame that was put into the delay line of port i at time entered has left it, so many
-// ns too late. XOFF then counts as sent that much later: from that time on the delay was what it should be.
-func (s *Switch) passedLine(i int, entered, late int64) {
-	p := s.ports[i]
-	for q := range uint8(NumPriorities) {
-		if u := &p.use[q]; u.inLine && u.left == entered {
-			p.leftLine(q, late)
-		}
-	}
-}
-
 func (p *portState) leftLine(q uint8, late int64) {
 	u := &p.use[q]
 	u.left += late

@@ -102,7 +102,7 @@ func TestTagOnTheWire(t *testing.T) {
 				want = append(want[:header+row.shifted], body...)
 				r.burst = r.receive(row.in, [][]byte{frameIn})
 				r.burst[0].Vnet = unfinished(header)
-				if taken, stop := r.sw.Ingress(row.in, 0, r.burst, 0, r.now); taken != 1 || stop != Done {
+				if taken, stop := r.sw.Ingress(row.in, r.burst, 0, r.now, 0); taken != 1 || stop != Done {
 					t.Fatalf("Ingress: %d, %v", taken, stop)
 				}
 				if queued {
@@ -166,7 +166,7 @@ func TestWireLengthCountsTheTagThatLeaves(t *testing.T) {
 	if got := r.send(0, 64); len(got) != 2 {
 		t.Errorf("%d frames left at once, want the two that the bucket pays for with their tags", len(got))
 	}
-	if at, want := r.sw.TxDeadline(0, r.now), r.now; r.sw.Dequeue(0, r.now) != 0 || r.sw.TxDeadline(0, r.now) != want+(100+4+24)*8 {
+	if at, want := r.sw.TxDeadline(0, r.now), r.now; r.sw.Dequeue(0, r.now, nil) != 0 || r.sw.TxDeadline(0, r.now) != want+(100+4+24)*8 {
 		t.Errorf("deadline %d", at)
 	}
 	r.drain(0, r.now+second)

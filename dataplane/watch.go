@@ -108,7 +108,7 @@ func (s *Switch) Order(i int, queue uint8, ignore, discard bool, now int64) {
 		p.discard |= covers(queue)
 	}
 	s.reviewPort(p)
-	s.rouse(p)
+	s.markPending(p)
 }
 
 // discardFrames is how many frames one call of Dequeue discards: the lock is held meanwhile.
@@ -131,7 +131,7 @@ func (s *Switch) discard(p *portState) {
 	s.buffer.Resume()
 	s.reviewSide(p)
 	if p.discard&p.occupied != 0 {
-		s.rouse(p)
+		s.markPending(p)
 	}
 }
 
@@ -148,20 +148,3 @@ func (s *Switch) NoteWatch(i int, name string, queue uint8, kind EventKind, text
 		s.event(Event{Kind: kind, Port: name, Priority: int(queue), Text: text})
 	}
 }
-
-// Act runs f, which may change what is done with queues, while the workers go on; it wakes those whose ports got work.
-func (r *Runner) Act(f func(sw *Switch)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sw.worker = nobody
-	f(r.sw)
-	for i := range r.sw.foreign.All() {
-		if t := r.tasks[i]; t != nil {
-			t.tx.wake()
-		}
-	}
-	r.sw.foreign = bridge.PortSet{}
-}
-
-// nobody is a worker that owns no port: all work is others'.
-const nobody = -1

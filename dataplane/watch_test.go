@@ -43,7 +43,7 @@ func TestSuspects(t *testing.T) {
 	cfg.Suspect = func() { calls++ }
 	r := newRig(t, cfg, testPort(0), testPort(1), testPort(2))
 	told := func() bool {
-		r.sw.Dequeue(1, r.now)
+		r.sw.Dequeue(1, r.now, nil)
 		all := r.sw.Suspects()
 		return all.Has(1)
 	}
@@ -92,9 +92,9 @@ func stuckRig(t *testing.T, held int) *rig {
 // Ignoring XOFF lets the queue go, in order and without loss, and with it upstream.
 func TestOrderIgnore(t *testing.T) {
 	r := stuckRig(t, alone+1)
-	r.sw.Urgent(1)
+	r.sw.TakePending(1)
 	r.sw.Order(1, lossless, true, false, r.now)
-	if !r.sw.Urgent(1) {
+	if !r.sw.TakePending(1) {
 		t.Error("the port is not told that it has work")
 	}
 	r.hear(1, lossless, 0xffff) // the peer goes on
@@ -165,7 +165,7 @@ func TestDiscardReleasesOthers(t *testing.T) {
 		t.Fatalf("%d queues are held, want those of ports 0 and 2", n)
 	}
 	r.sw.Order(1, lossless, true, true, r.now)
-	if n := r.sw.Dequeue(1, r.now); n != 0 || r.sw.buffer.OffCount() != 0 {
+	if n := r.sw.Dequeue(1, r.now, nil); n != 0 || r.sw.buffer.OffCount() != 0 {
 		t.Errorf("%d frames to send, %d queues held", n, r.sw.buffer.OffCount())
 	}
 }
@@ -184,7 +184,7 @@ func TestOrderFreesTheTrunk(t *testing.T) {
 	}
 	r.wantHolds("above the mark", 1<<lossless, 0)
 	r.sw.Order(uplinkPort, lossless, true, true, r.now)
-	r.sw.Dequeue(uplinkPort, r.now)
+	r.sw.Dequeue(uplinkPort, r.now, nil)
 	r.wantHolds("what waited is dropped", 0, 0)
 }
 
@@ -192,7 +192,7 @@ func TestOrderFreesTheTrunk(t *testing.T) {
 func TestDiscardAndSending(t *testing.T) {
 	r := plainRig(t, 2)
 	r.offer(0, several(0, 1, lossless, 4, small)...)
-	n := r.sw.Dequeue(1, r.now)
+	n := r.sw.Dequeue(1, r.now, nil)
 	r.batch.Reset()
 	r.sw.Fill(1, r.batch, r.burst)
 	r.sw.Order(1, lossless, true, true, r.now)
@@ -200,7 +200,7 @@ func TestDiscardAndSending(t *testing.T) {
 		t.Fatalf("%d frames are left while some are being sent", v.Held)
 	}
 	r.sw.Sent(1, n, r.now)
-	r.sw.Dequeue(1, r.now)
+	r.sw.Dequeue(1, r.now, nil)
 	if v := r.read(1, lossless); v.Sent != uint64(n) || v.Dropped != uint64(4-n) {
 		t.Errorf("%+v, want %d sent", v, n)
 	}
@@ -212,11 +212,11 @@ func TestDiscardAndSending(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, discardFrames+1, small)...)
 	r.sw.Order(1, lossless, true, true, r.now)
-	r.sw.Urgent(1)
-	if n := r.sw.Dequeue(1, r.now); n != 0 || r.read(1, lossless).Held != 1 || !r.sw.Urgent(1) {
+	r.sw.TakePending(1)
+	if n := r.sw.Dequeue(1, r.now, nil); n != 0 || r.read(1, lossless).Held != 1 || !r.sw.TakePending(1) {
 		t.Errorf("sends %d, holds %d, want to be called again for the last one", n, r.read(1, lossless).Held)
 	}
-	if r.sw.Dequeue(1, r.now); r.read(1, lossless).Held != 0 {
+	if r.sw.Dequeue(1, r.now, nil); r.read(1, lossless).Held != 0 {
 		t.Error("not emptied")
 	}
 	r.empty()
@@ -229,7 +229,7 @@ func TestWatchWhole(t *testing.T) {
 	pause := func() { r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now) }
 	pause()
 	r.offer(0, data(0, 1, 0, 0, small), data(0, 1, 5, 0, small))
-	r.sw.Dequeue(1, r.now)
+	r.sw.Dequeue(1, r.now, nil)
 	if all := r.sw.Suspects(); !all.Has(1) {
 		t.Error("not told")
 	}
@@ -274,8 +274,8 @@ func TestDiscardDoesNotAllocate(t *testing.T) {
 		for i := range burst {
 			burst[i].copies = none
 		}
-		r.sw.Ingress(0, 0, burst, 0, r.now)
-		r.sw.Dequeue(1, r.now)
+		r.sw.Ingress(0, burst, 0, r.now, 0)
+		r.sw.Dequeue(1, r.now, nil)
 		moves = r.sw.Settle(burst, moves[:0])
 	}); n != 0 {
 		t.Errorf("%v allocations for 8 frames", n)

@@ -45,15 +45,15 @@ func TestXoffBeforeTheRestOfTheBurst(t *testing.T) {
 	r := plainRig(t, 2)
 	r.hear(1, lossless, 0xffff)
 	r.burst = r.receive(0, several(0, 1, lossless, alone+10, small))
-	taken, stop := r.sw.Ingress(0, 0, r.burst, 0, r.now)
+	taken, stop := r.sw.Ingress(0, r.burst, 0, r.now, 0)
 	if taken != alone+1 || stop != Crossed {
 		t.Fatalf("Ingress took %d (%v), want to stop behind the frame that crossed: %d (%v)", taken, stop, alone+1, Crossed)
 	}
-	if !r.sw.Urgent(0) || r.sw.Urgent(0) {
+	if !r.sw.TakePending(0) || r.sw.TakePending(0) {
 		t.Error("port 0 is not urgent, or twice")
 	}
 	r.wantTold(0, 0xffff)
-	if taken, stop = r.sw.Ingress(0, 0, r.burst, taken, r.now); taken != alone+10 || stop != Done {
+	if taken, stop = r.sw.Ingress(0, r.burst, taken, r.now, 0); taken != alone+10 || stop != Done {
 		t.Fatalf("the rest: %d (%v)", taken, stop)
 	}
 	r.wantSilent(0)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +40,7 @@ func captureCommand() *cobra.Command {
 			if request.Last, err = positive("--last", last); err != nil {
 				return err
 			}
-			ctx, stop := untilSignal(cmd.Context())
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			if request.Filter, err = tcpdump.Compile(ctx, filter); err != nil {
 				return err
@@ -62,7 +64,7 @@ func captureCommand() *cobra.Command {
 	return c
 }
 
-// positive converts a flag in seconds; 0 is no limit.
+// positive returns a time that a flag gives in seconds; 0 is none.
 func positive(flag string, seconds float64) (time.Duration, error) {
 	if !(seconds >= 0 && seconds < 1e9) {
 		return 0, fmt.Errorf("%s %v: write a number of seconds", flag, seconds)
@@ -74,7 +76,7 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	dst := io.WriteCloser(standardOutput{os.Stdout})
 	switch {
 	case file != "" && file != "-":
-		dst = &lazyFile{path: file}
+		dst = &lateFile{path: file}
 	case file == "" && terminal(os.Stdout):
 		return errors.New("a capture is no text for a terminal: name a file with -w, or write: pfcswitch capture | wireshark -k -i -")
 	}
@@ -89,14 +91,15 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	return nil
 }
 
-// A lazyFile is created or truncated by the first write. Where no switch answers, the file stays as it was.
-type lazyFile struct {
+// A lateFile is made, or emptied, when the first octet is there to be written: where no switch answers, or it refuses, the
+// file stays as it was.
+type lateFile struct {
 	path string
-	file *os.File // nil before the first write
+	file *os.File // nil: nothing was written yet
 }
 
 // Write implements io.Writer.
-func (l *lazyFile) Write(b []byte) (int, error) {
+func (l *lateFile) Write(b []byte) (int, error) {
 	if l.file == nil {
 		f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {
@@ -108,14 +111,14 @@ func (l *lazyFile) Write(b []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (l *lazyFile) Close() error {
+func (l *lateFile) Close() error {
 	if l.file == nil {
 		return nil
 	}
 	return l.file.Close()
 }
 
-// standardOutput is an output that Close leaves open.
+// standardOutput stays open: it is not this command's own.
 type standardOutput struct{ io.Writer }
 
 // Close implements io.Closer.

@@ -40,14 +40,14 @@ func checkCommand() *cobra.Command {
 	return c
 }
 
-// checkReport is the result of check.
-type checkReport struct {
+// checked is what check has to say of a file.
+type checked struct {
 	Schema   int       `json:"schema"`
 	File     string    `json:"file"`
 	Good     bool      `json:"good"`
 	Errors   []finding `json:"errors"`   // in the order of the file
-	More     int       `json:"more"`     // further errors
-	Warnings []finding `json:"warnings"` // legal, but probably not intended
+	More     int       `json:"more"`     // errors beyond those
+	Warnings []finding `json:"warnings"` // legal, and probably not meant
 	Notes    []finding `json:"notes"`    // numbers worth knowing
 }
 
@@ -57,12 +57,12 @@ type finding struct {
 	Key  *string `json:"key"`  // path, such as ports.p1.speed; null for the file as a whole
 	Text string  `json:"text"`
 
-	line string // as text
+	whole string // the same as one line for people
 }
 
-func checkFile(path string) *checkReport {
-	r := &checkReport{Schema: api.Schema, File: path}
-	cfg, warnings, err := loadWithFiles(path)
+func checkFile(path string) *checked {
+	r := &checked{Schema: api.Schema, File: path}
+	cfg, warnings, err := loadWhole(path)
 	var faults *config.Errors
 	switch {
 	case errors.As(err, &faults):
@@ -71,7 +71,7 @@ func checkFile(path string) *checkReport {
 		}
 		r.More = faults.More
 	case err != nil:
-		r.Errors = []finding{{Text: err.Error(), line: err.Error()}}
+		r.Errors = []finding{{Text: err.Error(), whole: err.Error()}}
 	default:
 		r.Good = true
 		for _, w := range append(warnings, cfg.Check(daemon.MeasureMachine())...) {
@@ -86,20 +86,20 @@ func checkFile(path string) *checkReport {
 }
 
 func found(line int, key, text, whole string) finding {
-	f := finding{Line: &line, Text: text, line: whole}
+	f := finding{Line: &line, Text: text, whole: whole}
 	if key != "" {
 		f.Key = &key
 	}
 	return f
 }
 
-func (r *checkReport) text(out io.Writer) {
+func (r *checked) text(out io.Writer) {
 	for _, list := range []struct {
 		level string
 		found []finding
 	}{{"", r.Errors}, {"warning: ", r.Warnings}, {"note: ", r.Notes}} {
 		for _, f := range list.found {
-			fmt.Fprintln(out, list.level+f.line)
+			fmt.Fprintln(out, list.level+f.whole)
 		}
 	}
 	if r.More > 0 {
@@ -107,32 +107,10 @@ func (r *checkReport) text(out io.Writer) {
 	}
 }
 
-// loadWithFiles reads a configuration and checks the files that it names. The warnings are about those files.
-func loadWithFiles(path string) (cfg *config.Config, warnings []config.Warning, err error) {
+// loadWhole reads a configuration and what the files that it names must be. The warnings are about these.
+func loadWhole(path string) (cfg *config.Config, warnings []config.Warning, err error) {
 	if cfg, _, err = config.Load(path); err == nil {
 		warnings, err = daemon.CheckFiles(cfg)
 	}
 	return cfg, warnings, err
-}
-
-func schemaCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "schema",
-		Short: "print the JSON Schema of the configuration file",
-		Long: "Prints a JSON Schema (draft 2020-12) with every key, its values, its default and what it means, for editors that complete\n" +
-			"and check YAML. What keys say to each other \"check\" alone knows.",
-		Example: "  pfcswitch schema > pfcswitch.schema.json\n" +
-			"  # first line of a configuration: # yaml-language-server: $schema=./pfcswitch.schema.json",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := config.NewSchema().JSON()
-			if err != nil {
-				return err
-			}
-			_, err = cmd.OutOrStdout().Write(b)
-			return err
-		},
-	}
-	acceptJSON(c)
-	return c
 }

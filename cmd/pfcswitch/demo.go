@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,17 +21,17 @@ import (
 // couldNotRun is the exit status where nothing was judged.
 const couldNotRun = 2
 
-// A demoEntry is one demo.
-type demoEntry struct {
+// A demonstration is one of the demos.
+type demonstration struct {
 	name string
 	run  func(context.Context, demo.Options) (*demo.Report, error)
 	text func(*demo.Report, io.Writer) error
 
-	seconds float64 // default of --seconds; 0: the flag's own default
+	seconds float64 // of load where the user does not say; 0: the flag's default
 }
 
-// demos are all demos. Without a name the first one runs.
-var demos = []demoEntry{
+// demonstrations are all demos. Without a name the first one runs.
+var demonstrations = []demonstration{
 	{"incast", demo.Incast, (*demo.Report).Text, 0},
 	{"host", demo.Hosts, (*demo.Report).Text, 0},
 	{"headroom", demo.Links, (*demo.Report).LinksText, 1},
@@ -38,20 +40,20 @@ var demos = []demoEntry{
 }
 
 func demoNames() (names []string) {
-	for _, d := range demos {
+	for _, d := range demonstrations {
 		names = append(names, d.name)
 	}
 	return names
 }
 
-// demoNamed returns the demo that the arguments name.
-func demoNamed(args []string) demoEntry {
-	for _, d := range demos {
+// chosen is the demo that the arguments name.
+func chosen(args []string) demonstration {
+	for _, d := range demonstrations {
 		if slices.Contains(args, d.name) {
 			return d
 		}
 	}
-	return demos[0]
+	return demonstrations[0]
 }
 
 func demoCommand() *cobra.Command {
@@ -67,19 +69,19 @@ func demoCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := demoOptions(seconds, speed)
 			if err != nil {
-				return demoNotRun(err)
+				return notRun(err)
 			}
 			status, inside, err := lab.Enter(os.Args[1:])
 			if err != nil {
-				return demoNotRun(err)
+				return notRun(err)
 			}
 			if !inside {
 				return exit{status}
 			}
 			if keep {
-				o.Enter = func(ctx context.Context, commands []string) { waitForUser(ctx, os.Stdin, os.Stderr, commands) }
+				o.Enter = func(ctx context.Context, commands []string) { stay(ctx, os.Stdin, os.Stderr, commands) }
 			}
-			d := demoNamed(args)
+			d := chosen(args)
 			if o.Quick = quick; d.seconds > 0 && !cmd.Flags().Changed("seconds") {
 				o.Seconds = d.seconds
 			}
@@ -88,11 +90,11 @@ func demoCommand() *cobra.Command {
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 || cobra.OnlyValidArgs(cmd, args) != nil {
-			return demoNotRun(fmt.Errorf("demo %s: there are %s", strings.Join(args, " "), strings.Join(demoNames(), ", ")))
+			return notRun(fmt.Errorf("demo %s: there are %s", strings.Join(args, " "), strings.Join(demoNames(), ", ")))
 		}
 		return nil
 	}
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return demoNotRun(err) })
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(err) })
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in demo deadlock")
 	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else the highest that the machine carries)")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
@@ -101,8 +103,8 @@ func demoCommand() *cobra.Command {
 	return c
 }
 
-// demoNotRun prints why the demo does not run and returns the exit status for it; nil for nil.
-func demoNotRun(err error) error {
+// notRun tells the user why the demo does not run and returns the exit status that says so; nil for nil.
+func notRun(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -123,28 +125,28 @@ func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
 	return o, nil
 }
 
-func show(cmd *cobra.Command, d demoEntry, o demo.Options, asJSON bool) error {
-	ctx, stop := untilSignal(cmd.Context())
+func show(cmd *cobra.Command, d demonstration, o demo.Options, asJSON bool) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r, err := d.run(ctx, o)
 	if err != nil {
-		return demoNotRun(err)
+		return notRun(err)
 	}
 	err = printReport(cmd.OutOrStdout(), asJSON, r, func(out io.Writer) error { return d.text(r, out) })
 	switch {
 	case r.Failed():
 		return exit{1}
 	case err != nil:
-		return demoNotRun(err)
+		return notRun(err)
 	case !r.Pass:
 		return exit{couldNotRun}
 	}
 	return nil
 }
 
-// waitForUser waits until the user presses Enter or an interrupt ends ctx. The end of the input, as in a script, does not
-// count.
-func waitForUser(ctx context.Context, in io.Reader, out io.Writer, commands []string) {
+// stay keeps the lab until the user presses Enter or ctx ends, which an interrupt does. An input that has ended, as that of
+// a script, says nothing.
+func stay(ctx context.Context, in io.Reader, out io.Writer, commands []string) {
 	fmt.Fprintln(out, "the lab stays up; enter its nodes, and ask its switches, with")
 	for _, c := range commands {
 		fmt.Fprintln(out, " ", c)

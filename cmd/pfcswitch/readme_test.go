@@ -38,7 +38,7 @@ func quoted(markdown string) (all []string) {
 // known returns the command that words stand for. Words in capitals, or in brackets, stand for others.
 func known(words []string) (*cobra.Command, error) {
 	root := rootCommand()
-	args, err := expandWords(root, words)
+	args, err := spell(root, words)
 	if err != nil {
 		return nil, err
 	}

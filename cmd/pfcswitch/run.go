@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +28,7 @@ func runCommand() *cobra.Command {
 			"  pfcswitch run --port eth1 --port eth2",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			cfg, err := chooseConfig(ctx, file, ports)
 			if err != nil {
@@ -66,7 +68,7 @@ func chooseConfig(ctx context.Context, file string, ports []string) (*config.Con
 	return cfg, err
 }
 
-// intfsVariable is the number of interfaces that containerlab will add to a container.
+// intfsVariable is where containerlab says how many interfaces it is going to make in a container.
 const intfsVariable = "CLAB_INTFS"
 
 // zeroPorts finds the interfaces of a switch without a configuration.
@@ -95,7 +97,7 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tuningFlag is hidden: it is for the benchmark.
+// tuningFlag is not for users: help does not show it.
 const tuningFlag = "tuning"
 
 func serve(ctx context.Context, cfg *config.Config, t daemon.Tuning) error {

@@ -6,8 +6,10 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,17 +27,17 @@ func socketFlag(c *cobra.Command, socket *string) {
 	completeSocket(c)
 }
 
-// showFlags has the flags of show and its nouns.
-type showFlags struct {
+// shown are the flags of show and its nouns.
+type shown struct {
 	socket     string
 	json       bool
 	ports      []string
 	priorities []uint
-	every      intervalValue
+	every      every
 }
 
 func showCommand() *cobra.Command {
-	var o showFlags
+	var o shown
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "show the state of a running switch",
@@ -72,8 +74,8 @@ func showCommand() *cobra.Command {
 	return c
 }
 
-// showNoun completes the command of a noun.
-func showNoun(o *showFlags, c *cobra.Command) *cobra.Command {
+// showNoun completes the command that shows what it is named after.
+func showNoun(o *shown, c *cobra.Command) *cobra.Command {
 	var since uint64
 	var detail bool
 	noun := c.Use
@@ -88,7 +90,7 @@ func showNoun(o *showFlags, c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// textOf returns the function that formats an answer as text, with details where the answer has some.
+// textOf returns what writes an answer for a person; detail asks for more where there is more.
 func textOf(detail bool) func(api.Reply) string {
 	return func(r api.Reply) string {
 		if h, ok := r.(*api.Headroom); ok && detail {
@@ -98,25 +100,25 @@ func textOf(detail bool) func(api.Reply) string {
 	}
 }
 
-// showViews adds the tables of SONiC's commands, each under its own words.
-func showViews(o *showFlags, show *cobra.Command) {
+// showViews adds the tables in SONiC's words, each behind its own words.
+func showViews(o *shown, show *cobra.Command) {
 	views := api.Views()
 	for _, group := range slices.Sorted(maps.Keys(views)) {
 		for _, v := range views[group] {
 			c := show
 			for _, word := range append([]string{group}, strings.Fields(v.Words)...) {
-				c = subcommand(c, word)
+				c = below(c, word)
 			}
 			c.Short, c.Args = v.Short, cobra.NoArgs
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, v.Noun, 0, v.Text) }
 		}
 	}
-	subcommand(show, "priority-group").Short = "watermarks of priority groups, as SONiC shows them"
-	subcommand(show, "buffer-pool").Short = "watermarks of pools, as SONiC shows them"
+	below(show, "priority-group").Short = "watermarks of priority groups, as SONiC shows them"
+	below(show, "buffer-pool").Short = "watermarks of pools, as SONiC shows them"
 }
 
-// subcommand returns the command of a name below c, and adds it where there is none.
-func subcommand(c *cobra.Command, name string) *cobra.Command {
+// below returns the command of a name below c, which it makes where there is none.
+func below(c *cobra.Command, name string) *cobra.Command {
 	for _, sub := range c.Commands() {
 		if sub.Name() == name {
 			return sub
@@ -127,8 +129,8 @@ func subcommand(c *cobra.Command, name string) *cobra.Command {
 	return sub
 }
 
-// show prints the answer to a noun once, or again and again.
-func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text func(api.Reply) string) error {
+// show prints the answer to a noun once, or watches it.
+func (o *shown) show(cmd *cobra.Command, noun string, since uint64, text func(api.Reply) string) error {
 	filter, err := o.filter()
 	if err != nil {
 		return err
@@ -179,8 +181,8 @@ func portNames(ctx context.Context, client *api.Client) (names []string, err err
 }
 
 // watch prints the answers until Ctrl-C.
-func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error), text func(api.Reply) string) error {
-	ctx, stop := untilSignal(cmd.Context())
+func (o *shown) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error), text func(api.Reply) string) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Tell: cmd.ErrOrStderr(), Apart: !o.json}
 	w.Print = func(out io.Writer, r api.Reply) error {
@@ -205,7 +207,7 @@ func terminalSize() (columns, rows int) {
 	return int(size.Col), int(size.Row)
 }
 
-func (o *showFlags) filter() (f api.Filter, err error) {
+func (o *shown) filter() (f api.Filter, err error) {
 	f.Ports = o.ports
 	for _, p := range o.priorities {
 		if p > 7 {
@@ -216,20 +218,20 @@ func (o *showFlags) filter() (f api.Filter, err error) {
 	return f, nil
 }
 
-// intervalValue is the flag for the time between two answers; 0: print once.
-type intervalValue time.Duration
+// every is the time between two looks as a flag; 0: there is one only.
+type every time.Duration
 
-func (e *intervalValue) String() string { return "" }
+func (e *every) String() string { return "" }
 
 // Set implements pflag.Value.
-func (e *intervalValue) Set(text string) error {
-	d, err := parseInterval(text)
-	*e = intervalValue(d)
+func (e *every) Set(text string) error {
+	d, err := interval(text)
+	*e = every(d)
 	return err
 }
 
 // Type implements pflag.Value.
-func (e *intervalValue) Type() string { return "interval" }
+func (e *every) Type() string { return "interval" }
 
 func clearCommand() *cobra.Command {
 	var socket string

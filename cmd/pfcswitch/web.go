@@ -3,6 +3,8 @@ package main
 import (
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +27,7 @@ func webCommand() *cobra.Command {
 				return err
 			}
 			o.Reachable = m.Reachable()
-			ctx, stop := untilSignal(cmd.Context())
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 			return web.Run(ctx, o)

@@ -51,7 +51,7 @@ func TestCheckOfWebConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, _, err := loadWithFiles(path)
+		_, _, err := loadWhole(path)
 		if tt.want == "" {
 			if err != nil {
 				t.Errorf("a good file: %v", err)

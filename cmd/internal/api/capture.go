@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/runner"
 )
 
 // A CaptureRequest says what to capture.
@@ -101,8 +101,8 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer cursor.Close()
-	o.Wall = time.Now().UnixNano() - dataplane.Now()
-	a := captureReply{w: w, cursor: cursor, from: dataplane.Now()}
+	o.Wall = time.Now().UnixNano() - runner.Now()
+	a := captureReply{w: w, cursor: cursor, from: runner.Now()}
 	if c.Last > 0 {
 		cursor.Rewind()
 		a.stop()
@@ -162,7 +162,7 @@ type captureReply struct {
 func (a *captureReply) stop() {
 	if a.to == 0 {
 		a.cursor.Stop()
-		a.to = dataplane.Now()
+		a.to = runner.Now()
 	}
 }
 
@@ -197,7 +197,7 @@ func (a *captureReply) run(client context.Context, lasts time.Duration) {
 		}
 		b, more = a.stream.Append(b[:0], capturePiece)
 		if a.stream.Done() || a.to != 0 && !more {
-			_ = a.write(a.stream.End(b, a.from, cmp.Or(a.to, dataplane.Now())))
+			_ = a.write(a.stream.End(b, a.from, cmp.Or(a.to, runner.Now())))
 			return
 		}
 	}

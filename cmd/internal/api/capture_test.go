@@ -18,8 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/runner"
 )
 
 func (f *fake) Tap() *capture.Tap { return &f.tap }
@@ -37,7 +37,7 @@ func (f *fake) feed(t *testing.T, port, frames int) {
 	}
 	r.Lock()
 	for range frames {
-		if b := r.Put(&capture.Record{Port: port, Time: dataplane.Now(), Length: 100}); len(b) > 0 {
+		if b := r.Put(&capture.Record{Port: port, Time: runner.Now(), Length: 100}); len(b) > 0 {
 			b[0] = byte(port)
 		}
 	}

@@ -18,6 +18,9 @@ type layer struct {
 // a measurement and a table of response limits have one type each.
 var leaves = []string{"macctl/...", "buffer/...", "headroom/...", "lldp/...", "deadlock/...", "dataplane/frame/..."}
 
+// stations decide on frames; the switch joins them.
+var stations = []string{"dataplane/frame", "dataplane/classify", "dataplane/bridge", "dataplane/sched", "dataplane/trunk", "dataplane/capture"}
+
 var layers = []layer{
 	{[]string{"macctl/..."}, []string{"macctl/..."}, "a leaf imports nothing of ours"},
 	{[]string{"buffer/..."}, []string{"buffer/...", "macctl"}, "a leaf imports macctl's plain types at most"},
@@ -31,7 +34,13 @@ var layers = []layer{
 	{[]string{"dataplane/sched"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
 	{[]string{"dataplane/trunk"}, []string{"dataplane/frame", "macctl"}, "a station knows frames, not other stations"},
 	{[]string{"dataplane/capture"}, []string{"dataplane/frame"}, "a station knows frames, not other stations"},
-	{[]string{"dataplane"}, []string{"dataplane/...", "buffer", "macctl"}, "the switch joins its stations, the buffer and MAC control; the rest watches from the side"},
+	{[]string{"dataplane/mapping"}, nil, "memory knows nothing of what lies in it"},
+	{[]string{"dataplane/runner"}, []string{"dataplane", "dataplane/...", "buffer", "macctl"}, "the runner drives the switch; the rest watches from the side"},
+	{
+		[]string{"dataplane"},
+		append([]string{"dataplane/mapping", "dataplane/port", "buffer", "macctl"}, stations...),
+		"the switch joins its stations, the buffer and MAC control; who drives it stands above",
+	},
 	{[]string{"metrics/..."}, append([]string{"dataplane", "dataplane/bridge", "dataplane/trunk", "metrics/..."}, leaves...), "metrics reads the switch and the leaves"},
 	{
 		[]string{"cmd/internal/..."},
@@ -90,6 +99,7 @@ func TestCheckLayers(t *testing.T) {
 			"lldp/dcbx/a.go":           imports("pfcswitch/lldp"),
 			"dataplane/port/tap/a.go":  imports("pfcswitch/dataplane/port", "pfcswitch/dataplane/frame"),
 			"dataplane/a.go":           imports("pfcswitch/buffer", "pfcswitch/macctl", "pfcswitch/dataplane/sched"),
+			"dataplane/runner/a.go":    imports("pfcswitch/dataplane", "pfcswitch/dataplane/port"),
 			"metrics/a.go":             imports("pfcswitch/dataplane", "pfcswitch/headroom", "pfcswitch/lldp/dcbx"),
 			"cmd/internal/daemon/a.go": imports("pfcswitch/metrics", "pfcswitch/dataplane/port", "pfcswitch/cmd/internal/config"),
 			"cmd/pfcswitch/a.go":       imports("pfcswitch/cmd/internal/daemon"),
@@ -105,6 +115,7 @@ func TestCheckLayers(t *testing.T) {
 		{"a station imports another", map[string]string{"dataplane/bridge/a.go": imports("pfcswitch/dataplane/sched")}, []string{"imports dataplane/sched: a station"}},
 		{"a station imports the switch", map[string]string{"dataplane/port/a.go": imports("pfcswitch/dataplane")}, []string{"imports dataplane: a station"}},
 		{"the switch imports the side", map[string]string{"dataplane/a.go": imports("pfcswitch/lldp")}, []string{"imports lldp: the switch"}},
+		{"the switch imports who drives it", map[string]string{"dataplane/a_test.go": imports("pfcswitch/dataplane/runner")}, []string{"imports dataplane/runner: the switch"}},
 		{"metrics imports a station", map[string]string{"metrics/a.go": imports("pfcswitch/dataplane/port")}, []string{"imports dataplane/port: metrics"}},
 		{"cmd/internal imports the command", map[string]string{"cmd/internal/web/a.go": imports("pfcswitch/cmd/pfcswitch")}, []string{"imports cmd/pfcswitch"}},
 		{"the command does the work itself", map[string]string{"cmd/pfcswitch/a.go": imports("pfcswitch/dataplane")}, []string{"only parses"}},

@@ -11,7 +11,7 @@ import (
 
 // stateMachines take frames and time and return decisions, so that every rule can be tested as a table and the
 // same code can run under virtual time.
-var stateMachines = append([]string{"dataplane/classify", "dataplane/bridge", "dataplane/sched", "dataplane/trunk", "dataplane/capture"}, leaves...)
+var stateMachines = append([]string{"dataplane", "dataplane/classify", "dataplane/bridge", "dataplane/sched", "dataplane/trunk", "dataplane/capture"}, leaves...)
 
 // impure are the clocks and timers, and the packages that do I/O (all names).
 var impure = map[string][]string{
@@ -23,7 +23,13 @@ var impure = map[string][]string{
 	"net/http":              nil,
 }
 
-// checkPure finds clocks, goroutines and I/O in the state machines; their tests may.
+// locks would be needed only where goroutines share something. The readers of a capture do.
+var (
+	locks      = []string{"sync", "sync/atomic"}
+	lockedOnly = "dataplane/capture"
+)
+
+// checkPure finds clocks, locks, goroutines and I/O in the state machines; their tests may.
 func checkPure(t *tree) (found []string) {
 	for _, f := range t.files {
 		if f.test || !matches(f.pkg, stateMachines) {
@@ -34,9 +40,14 @@ func checkPure(t *tree) (found []string) {
 				found = append(found, fmt.Sprintf("%s: uses %s.%s: %s is a state machine: take time and frames as arguments", t.at(at), importPath, name, f.pkg))
 			}
 		})
+		for _, imported := range f.imports() {
+			if slices.Contains(locks, imported) && f.pkg != lockedOnly {
+				found = append(found, fmt.Sprintf("%s: imports %s: %s is sequential, who drives it locks it", f.path, imported, f.pkg))
+			}
+		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if g, ok := n.(*ast.GoStmt); ok {
-				found = append(found, fmt.Sprintf("%s: starts a goroutine: %s is a state machine, dataplane/run.go and dataplane/port run it", t.at(g.Pos()), f.pkg))
+				found = append(found, fmt.Sprintf("%s: starts a goroutine: %s is a state machine, dataplane/runner and dataplane/port run it", t.at(g.Pos()), f.pkg))
 			}
 			return true
 		})
@@ -78,12 +89,13 @@ func TestNoPanic(t *testing.T) {
 func TestCheckPure(t *testing.T) {
 	verify(t, checkPure, []check{
 		{"durations, and all in tests", map[string]string{
-			"macctl/a.go":      "import \"time\"\nconst d = time.Second",
-			"macctl/a_test.go": "import \"time\"\nfunc f() { go time.Sleep(time.Now().Sub(time.Time{})) }",
-			"dataplane/run.go": "import \"time\"\nfunc f() { go time.Sleep(1) }",
+			"macctl/a.go":             "import \"time\"\nconst d = time.Second",
+			"macctl/a_test.go":        "import \"time\"\nfunc f() { go time.Sleep(time.Now().Sub(time.Time{})) }",
+			"dataplane/runner/run.go": "import \"time\"\nfunc f() { go time.Sleep(1) }",
 		}, nil},
 		{"a clock", map[string]string{"lldp/a.go": "import \"time\"\nvar n = time.Now()"}, []string{"lldp/a.go:3: uses time.Now"}},
 		{"a goroutine", map[string]string{"buffer/a.go": "func f() { go f() }"}, []string{"buffer/a.go:2: starts a goroutine"}},
+		{"a lock", map[string]string{"dataplane/a.go": "import \"sync\"\nvar m sync.Mutex"}, []string{"dataplane/a.go: imports sync"}},
 		{"I/O", map[string]string{"headroom/a.go": "import \"os\"\nvar n = os.Stdout"}, []string{"uses os.Stdout"}},
 	})
 }

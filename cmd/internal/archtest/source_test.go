@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -28,11 +29,11 @@ type tree struct {
 
 // A goFile is a parsed Go file.
 type goFile struct {
-	path string // from the root, with slashes
-	pkg  string // its folder, "." for the root
-	test bool
-	src  []byte
-	ast  *ast.File
+	path  string // from the root, with slashes
+	pkg   string // its folder, "." for the root
+	test  bool
+	lines int
+	ast   *ast.File
 }
 
 // imports returns the file's imports by the name that they have in it.
@@ -101,7 +102,8 @@ func load(fsys fs.FS) (*tree, error) {
 			return err
 		}
 		t.files = append(t.files, &goFile{
-			path: p, pkg: path.Dir(p), ast: parsed, src: src, test: strings.HasSuffix(p, "_test.go"),
+			path: p, pkg: path.Dir(p), ast: parsed,
+			test: strings.HasSuffix(p, "_test.go"), lines: bytes.Count(src, []byte("\n")),
 		})
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
 )
 
 // What is no configuration is refused over the real socket with its place and what to do, and changes nothing.
@@ -26,7 +26,7 @@ func TestHostileApply(t *testing.T) {
 	c, _, err := config.Parse("test.yaml", []byte(text))
 	must(t, err)
 	d, _ := run(t, c)
-	server := d.serveControl(api.NewServer(source{d}, time.Now(), dataplane.Now()))
+	server := d.serveControl(api.NewServer(source{d}, time.Now(), runner.Now()))
 	t.Cleanup(func() { _ = server.Close() })
 
 	info, err := os.Stat(socket)

@@ -39,6 +39,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp"
 )
@@ -47,8 +48,8 @@ import (
 type Daemon struct {
 	log             *slog.Logger // the journal
 	journal         journal
-	runner          *dataplane.Runner
-	tuning          dataplane.Tuning
+	runner          *runner.Runner
+	tuning          runner.Tuning
 	watchdog        *watchdog
 	identity        bridge.Identity
 	started         time.Time
@@ -98,7 +99,7 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 func NewTuned(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: dataplane.Now(),
+	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: runner.Now(),
 		inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, events: make(chan struct{}, 1),
@@ -123,7 +124,7 @@ func (d *Daemon) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.runner, err = dataplane.NewRunner(d.switchConfig(resolved), c.Workers == config.WorkersPerPort); err != nil {
+	if d.runner, err = runner.New(d.switchConfig(resolved), runner.Options{PerPort: c.Workers == config.WorkersPerPort, Tuning: d.tuning}); err != nil {
 		return err
 	}
 	d.watchdog.start(d.runner)
@@ -135,7 +136,7 @@ func (d *Daemon) start(c *config.Config) error {
 // switchConfig translates what concerns the whole switch, which calls the watchdog.
 func (d *Daemon) switchConfig(c *config.Config) dataplane.Config {
 	sc := switchConfig(c, d.identity)
-	sc.Suspect, sc.Tuning = d.watchdog.suspect, d.tuning
+	sc.Suspect = d.watchdog.suspect
 	return sc
 }
 

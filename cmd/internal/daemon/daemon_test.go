@@ -14,8 +14,8 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // What only a restart can change is refused with the value of before, whatever that is, and what to restart.
@@ -52,16 +52,16 @@ func TestOnlyARestartChanges(t *testing.T) {
 }
 
 func TestTuning(t *testing.T) {
-	for text, want := range map[string]dataplane.Tuning{
-		"spin=none":                        {Spin: dataplane.SpinNone},
-		"spin=short":                       {Spin: dataplane.SpinShort},
-		"spin=most":                        {Spin: dataplane.SpinMost},
-		"spin=endless":                     {Spin: dataplane.SpinEndless},
+	for text, want := range map[string]runner.Tuning{
+		"spin=none":                        {Spin: runner.SpinNone},
+		"spin=short":                       {Spin: runner.SpinShort},
+		"spin=most":                        {Spin: runner.SpinMost},
+		"spin=endless":                     {Spin: runner.SpinEndless},
 		"burst=8":                          {BurstFrames: 8},
 		"bursts=16":                        {Bursts: 16},
 		"gather=none":                      {NoGather: true},
 		"turn=fixed,control=frame":         {FixedTurn: true, EachFrame: true},
-		"burst=256,bursts=1024,spin=none":  {Spin: dataplane.SpinNone, BurstFrames: 256, Bursts: 1024},
+		"burst=256,bursts=1024,spin=none":  {Spin: runner.SpinNone, BurstFrames: 256, Bursts: 1024},
 		"control=frame,burst=1,turn=fixed": {BurstFrames: 1, FixedTurn: true, EachFrame: true},
 	} {
 		var got Tuning

@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/runner"
 )
 
 // A flightRecorder keeps the last seconds of traffic and writes them to a file when a lossless frame is lost. The
@@ -197,7 +198,7 @@ func (f *flightRecorder) nextName() (name string, err error) {
 func (f *flightRecorder) writeCapture(w *os.File) (frames uint64, err error) {
 	f.cursor.Rewind()
 	f.cursor.Stop()
-	now := dataplane.Now()
+	now := runner.Now()
 	s := capture.NewStream(f.cursor, capture.Options{Snap: f.cfg.Snap, Since: now - int64(f.cfg.Last),
 		Interfaces: f.d.runner.Interfaces, Wall: time.Now().UnixNano() - now,
 		Program: "pfcswitch " + api.ThisVersion().Version,

@@ -10,6 +10,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
@@ -260,7 +261,7 @@ func (d *Daemon) retireProber(name string) {
 		}
 	}
 	d.runner.View(func(*dataplane.Switch) {
-		d.retiredCounters[name] = d.probers[name].probe.Report(dataplane.Now()).Counters
+		d.retiredCounters[name] = d.probers[name].probe.Report(runner.Now()).Counters
 	})
 	delete(d.probers, name)
 }

@@ -10,6 +10,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp"
 )
@@ -90,7 +91,7 @@ func (p *twins) report(i int) (r headroom.Report) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	probe := d.ports["p1"].prober.probe
-	d.runner.View(func(*dataplane.Switch) { r = probe.Report(dataplane.Now()) })
+	d.runner.View(func(*dataplane.Switch) { r = probe.Report(runner.Now()) })
 	return r
 }
 

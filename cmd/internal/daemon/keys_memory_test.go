@@ -14,6 +14,7 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
 )
 
@@ -39,7 +40,7 @@ func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c 
 	}
 	cfg, _, err := configure(nil)
 	must(t, err)
-	runner, err := dataplane.NewRunner(switchConfig(cfg, bridge.Identity{1}), false)
+	runner, err := runner.New(switchConfig(cfg, bridge.Identity{1}), runner.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, runner.Close()) })
 	d := &Daemon{runner: runner, watchdog: newWatchdog(slog.New(slog.DiscardHandler))}

@@ -10,6 +10,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -79,7 +80,7 @@ func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck,
 	known := false
 	r.number = r.view.numbers[ask.Port]
 	d.runner.View(func(sw *dataplane.Switch) {
-		report = r.prober.probe.Report(dataplane.Now())
+		report = r.prober.probe.Report(runner.Now())
 		c, known = sw.PortConfig(r.number)
 	})
 	if !known || c.Mode == macctl.ModeOff {
@@ -126,7 +127,7 @@ func (r *headroomCheck) run(ctx context.Context) (headroom.CheckResult, error) {
 func (r *headroomCheck) observe() (l headroom.CheckInput) {
 	r.d.runner.View(func(sw *dataplane.Switch) {
 		h := sw.LookAtHeadroom(r.number, r.priority)
-		l = headroom.CheckInput{Now: dataplane.Now(), Up: h.Up, Exclusive: h.Own, XoffSent: h.Told, XoffCount: h.Xoffs,
+		l = headroom.CheckInput{Now: runner.Now(), Up: h.Up, Exclusive: h.Own, XoffSent: h.Told, XoffCount: h.Xoffs,
 			AfterXoff: h.After, BeforeXoff: h.Before, Streamed: h.Streamed, Octets: h.Octets}
 		l.Granted, l.Answered = r.prober.probe.Granted()
 	})
@@ -140,7 +141,7 @@ func (r *headroomCheck) execute(o headroom.CheckOutput) {
 			r.inForce = append(r.inForce, r.headroomInForce(sw))
 		}
 		r.held = o.Hold
-		sw.HoldForProbe(r.number, r.priority, o.Hold, dataplane.Now())
+		sw.HoldForProbe(r.number, r.priority, o.Hold, runner.Now())
 		switch {
 		case o.Done:
 			r.prober.probe.AskStream(r.priority, 0)
@@ -165,7 +166,7 @@ func (r *headroomCheck) result(result headroom.CheckResult) *api.HeadroomCheck {
 	var c dataplane.PortConfig
 	inForce := api.HeadroomInForce{Then: r.inForce}
 	r.d.runner.View(func(sw *dataplane.Switch) {
-		report = r.prober.probe.Report(dataplane.Now())
+		report = r.prober.probe.Report(runner.Now())
 		c, _ = sw.PortConfig(r.number)
 		inForce.Now = r.headroomInForce(sw)
 	})

@@ -12,6 +12,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
 )
@@ -102,7 +103,7 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 	eventually(t, "Run tries", func() bool { return !d.renegotiate.Load() })
 	eventually(t, "it was in vain", d.renegotiate.Load)
 	// what is queued there goes
-	must(t, d.runner.Do(func(sw *dataplane.Switch) error { sw.SetUp(1, false, dataplane.Now()); return nil }))
+	must(t, d.runner.Do(func(sw *dataplane.Switch) error { sw.SetUp(1, false, runner.Now()); return nil }))
 	eventually(t, "Run has tried again", func() bool { return losslessOf(d, "p1") == after })
 	cancel()
 	<-ran
@@ -136,7 +137,7 @@ func crowd(t *testing.T, d *Daemon) {
 	t.Helper()
 	var s dataplane.Snapshot
 	d.runner.Snapshot(&s)
-	c, now := s.Ports[0].Config, dataplane.Now()
+	c, now := s.Ports[0].Config, runner.Now()
 	f := make([]byte, 1000)
 	frame.PutAddress(f, 0x02_00_00_00_00_01)
 	frame.PutAddress(f[6:], 0x02_00_00_00_00_00)
@@ -149,7 +150,7 @@ func crowd(t *testing.T, d *Daemon) {
 		for stop := dataplane.Done; stop == dataplane.Done; {
 			burst := []dataplane.Arrival{{Data: f, At: now}}
 			burst[0].Prepare(&c.Classify, c.MaxFrame)
-			_, stop = sw.Ingress(0, 0, burst, 0, now)
+			_, stop = sw.Ingress(0, burst, 0, now, 0)
 			sw.Store(sw.Settle(burst, nil))
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -62,7 +63,7 @@ func (p *prober) SetUp(up bool, now int64) { p.probe.SetUp(up, now) }
 // clockPrecision is the error bound of a time stamp of this machine: the smallest step of the clock plus the error
 // between its two clocks.
 func clockPrecision() time.Duration {
-	return time.Duration(port.ClockStep(dataplane.Now) + port.ClockError(dataplane.ClockPair))
+	return time.Duration(port.ClockStep(runner.Now) + port.ClockError(runner.ClockPair))
 }
 
 // autoHeadroomQueues are the ingress queues of a port whose headroom follows the measurement: buffer.headroom or their

@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp/dcbx"
 	"pfcswitch/metrics"
@@ -167,7 +168,7 @@ func (d *Daemon) metricsPorts() []metrics.Port {
 // measured fills in the measurements of the Probe of a port.
 func (d *Daemon) measured(m *metrics.Port, known *prober) {
 	var r headroom.Report
-	d.runner.View(func(*dataplane.Switch) { r = known.probe.Report(dataplane.Now()) })
+	d.runner.View(func(*dataplane.Switch) { r = known.probe.Report(runner.Now()) })
 	m.ManualHeadroom, m.MeasuredHeadroom = r.ManualRequired, headroom.Octets(max(r.Measured.Bits(), r.Received))
 	m.Measurement, m.Headroom = &r.Counters, &r
 }

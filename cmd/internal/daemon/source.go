@@ -10,6 +10,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/deadlock"
 )
 
@@ -75,7 +76,7 @@ func (s source) Headroom() []api.HeadroomInfo {
 			continue
 		}
 		info := api.HeadroomInfo{Port: c.Name, Calculated: c.CalculatedHeadroom(), Cell: v.cfg.Buffer.Cell}
-		s.d.runner.View(func(*dataplane.Switch) { info.Report = p.probe.Report(dataplane.Now()) })
+		s.d.runner.View(func(*dataplane.Switch) { info.Report = p.probe.Report(runner.Now()) })
 		all = append(all, info)
 	}
 	return all
@@ -108,7 +109,7 @@ func (s source) NextEvent() (next uint64) {
 
 // WallOf implements api.Source.
 func (s source) WallOf(ns int64) time.Time {
-	return time.Now().Add(time.Duration(ns - dataplane.Now()))
+	return time.Now().Add(time.Duration(ns - runner.Now()))
 }
 
 // ConfigYAML implements api.Source.

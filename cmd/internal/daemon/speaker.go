@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
 )
@@ -100,7 +100,7 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 		s.mu.Unlock()
 		return false
 	}
-	now := dataplane.Now()
+	now := runner.Now()
 	f(s.x, now)
 	for frame := s.x.Transmit(); frame != nil; frame = s.x.Transmit() {
 		if s.socket.Send(frame) == nil { // a link that takes none now gets the next one
@@ -169,7 +169,7 @@ func (s *speaker) inForce() dcbx.Outcome {
 func (s *speaker) read(f func(x *dcbx.Exchange, c *dcbx.Config, now int64)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(s.x, &s.machine, dataplane.Now())
+	f(s.x, &s.machine, runner.Now())
 }
 
 // close sends a goodbye and ends.

@@ -17,6 +17,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // put puts a configuration in force that is written out.
@@ -180,7 +181,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		if s.Name() != "test" || len(s.Ports()) != 1 || len(s.ConfigYAML()) == 0 || len(r.d.metricsPorts()) != 1 {
 			t.Errorf("the readers are told something else than what is in force")
 		}
-		server := api.NewServer(s, time.Now(), dataplane.Now())
+		server := api.NewServer(s, time.Now(), runner.Now())
 		for _, noun := range api.Nouns() {
 			begun, w := time.Now(), httptest.NewRecorder()
 			server.ServeHTTP(w, httptest.NewRequest("GET", "/v1/"+noun, nil))

@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
 )
 
 // A Tuning is the flag by which the benchmark changes how workers wait and share: choices with commas between, such as
 // spin=none,burst=8. Tuning is not a setting, and its choices may change.
 type Tuning struct {
 	text  string
-	value dataplane.Tuning
+	value runner.Tuning
 }
 
 // String returns what was given.
@@ -24,7 +24,7 @@ func (t *Tuning) Type() string { return "choices" }
 
 // Set reads choices.
 func (t *Tuning) Set(text string) error {
-	var v dataplane.Tuning
+	var v runner.Tuning
 	for choice := range strings.SplitSeq(text, ",") {
 		if err := parseChoice(&v, choice); err != nil {
 			return fmt.Errorf("%q: %w", choice, err)
@@ -35,17 +35,17 @@ func (t *Tuning) Set(text string) error {
 }
 
 // parseChoice takes over one choice.
-func parseChoice(v *dataplane.Tuning, choice string) (err error) {
+func parseChoice(v *runner.Tuning, choice string) (err error) {
 	name, value, _ := strings.Cut(choice, "=")
 	switch choice {
 	case "spin=none":
-		v.Spin = dataplane.SpinNone
+		v.Spin = runner.SpinNone
 	case "spin=short":
-		v.Spin = dataplane.SpinShort
+		v.Spin = runner.SpinShort
 	case "spin=most":
-		v.Spin = dataplane.SpinMost
+		v.Spin = runner.SpinMost
 	case "spin=endless":
-		v.Spin = dataplane.SpinEndless
+		v.Spin = runner.SpinEndless
 	case "turn=fixed":
 		v.FixedTurn = true
 	case "gather=none":

@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
@@ -17,7 +18,7 @@ import (
 // reports a stuck queue, and then polls in time. The runner's lock guards dog and view.
 type watchdog struct {
 	log    *slog.Logger // which keeps nobody waiting
-	runner *dataplane.Runner
+	runner *runner.Runner
 	dog    *deadlock.Watchdog
 	view   switchView
 	wake   chan struct{}
@@ -37,7 +38,7 @@ func newWatchdog(log *slog.Logger) *watchdog {
 }
 
 // start begins to watch a runner whose switch calls suspect.
-func (g *watchdog) start(r *dataplane.Runner) {
+func (g *watchdog) start(r *runner.Runner) {
 	g.runner, g.done = r, make(chan struct{})
 	go g.run()
 }
@@ -66,7 +67,7 @@ func (g *watchdog) run() {
 		if next := g.look(); next == math.MaxInt64 {
 			timer.Stop()
 		} else {
-			timer.Reset(time.Duration(next - dataplane.Now()))
+			timer.Reset(time.Duration(next - runner.Now()))
 		}
 		select {
 		case <-g.stop:
@@ -95,7 +96,7 @@ func (g *watchdog) act(f func(now int64)) {
 	var happened []deadlock.Event
 	g.runner.Act(func(sw *dataplane.Switch) {
 		g.view.sw = sw
-		f(dataplane.Now())
+		f(runner.Now())
 		happened = slices.Clone(g.dog.Events())
 		for i := range happened {
 			addWatchdogEvent(sw, &happened[i])

@@ -133,7 +133,7 @@ func (n *ringNode) receive(i int, now int64) {
 	}
 	taken, stop := 0, dataplane.Crossed
 	for stop == dataplane.Crossed && taken < len(burst) {
-		taken, stop = n.sw.Ingress(i, 0, burst, taken, now)
+		taken, stop = n.sw.Ingress(i, burst, taken, now, 0)
 	}
 	n.sw.Store(n.sw.Settle(burst[:taken], nil))
 	n.rings[i] = slices.Clone(n.rings[i][taken:])
@@ -150,7 +150,7 @@ func (n *ringNode) transmit(i int, now int64, data, control func(b []byte)) {
 		control(b)
 	}
 	n.batch.Reset()
-	if n.sw.Dequeue(i, now) == 0 {
+	if n.sw.Dequeue(i, now, nil) == 0 {
 		return
 	}
 	n.sw.Fill(i, n.batch, nil)

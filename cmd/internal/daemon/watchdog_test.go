@@ -11,6 +11,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/deadlock"
 )
 
@@ -162,7 +163,7 @@ func TestStuckLog(t *testing.T) {
 // lockUp makes every queue of port 0 hold a frame and be paused.
 func lockUp(d *Daemon) {
 	d.runner.Act(func(sw *dataplane.Switch) {
-		now, ports := dataplane.Now(), map[int]dataplane.PortConfig{}
+		now, ports := runner.Now(), map[int]dataplane.PortConfig{}
 		var s dataplane.Snapshot
 		sw.Snapshot(&s, now)
 		for i, p := range s.Ports {
@@ -176,9 +177,9 @@ func lockUp(d *Daemon) {
 
 func pausePort0(d *Daemon) {
 	d.runner.Act(func(sw *dataplane.Switch) {
-		now := dataplane.Now()
+		now := runner.Now()
 		pauseAll(sw, 0, now)
-		sw.Dequeue(0, now)
+		sw.Dequeue(0, now, nil)
 	})
 }
 

@@ -1,28 +1,27 @@
-// Package doctor inspects a topology and reports its faults, each with the command that repairs it.
+// Package doctor looks at a topology and names what spoils it, each with the command that mends it.
 //
-//	doctor.go   Facts, Judge, which makes findings of them, and the commands that repair
-//	facts.go    Facts of a running switch, of a configuration file, of this network namespace
-//	machine.go  faults of the machine and of the rights of the process
-//	nice.go     the nice value of the switch
-//	link.go     faults of an interface and of the link behind it
-//	host.go     faults of the host at the far end
-//	switch.go   faults of a configuration and of a running switch
+//	doctor.go   Facts, and Judge, which makes findings of them
+//	gather.go   Facts of a running switch, of a configuration file, of this network namespace
+//	machine.go  what the machine is like, and what is wrong with that
+//	nice.go     how the switch may come before other programs
+//	link.go     traps of an interface and of the link behind it
+//	host.go     traps of the host at the far end
+//	switch.go   traps of a configuration and of a running switch
+//	command.go  commands that mend
 //
-// Only facts.go does I/O. Every rule is a function from facts to findings.
+// Gathering does the I/O; every rule is a function from facts to findings.
 package doctor
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/port"
 )
 
-// Facts are the input of Judge.
+// Facts are what there is to judge.
 type Facts struct {
 	Looked  string
 	Switch  string // "" where none runs
@@ -30,7 +29,7 @@ type Facts struct {
 	Config  *config.Config
 	Targets []Target
 	Machine api.Machine
-	Process *Process // that opens the ports; nil where there is none
+	Process *Process // that has, or will have, the ports; nil where nobody is meant to
 	NotSeen []string
 }
 
@@ -43,22 +42,22 @@ type Target struct {
 	Lossless  uint8        // priorities
 
 	Survey *port.Survey // nil where the interface does not exist
-	Absent error        // why the interface does not exist
-	Live   *api.Port    // the running switch's answer, nil where none runs
+	Absent error        // then: why not
+	Live   *api.Port    // what a running switch says, nil where none runs
 	LLDP   *api.LLDPPort
-	Manual bool // the running switch asks for a headroom by configuration
+	Manual bool // the running switch wants the headroom to be set by hand
 	Remedy string
 }
 
-// rules of a port, in the order in which a person should read the findings.
+// rules of a port, in the order in which a person should read what they find.
 var rules = []func(*Facts, *Target) []api.Finding{
-	missingNamespace, missingInterface, linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, receiveOffload, receiveReordering, packetSteering, queueingDiscipline,
-	hostWithoutNIC, segmentationOffload, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors, overspeed, losslessLost,
+	missingNamespace, missingInterface, linkDown, enslaved, addressed, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, mergedReceive, dividedReceive, steeredReceive, queueingDiscipline,
+	hostWithoutNIC, superFrames, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, headroomByHand, severalNeighbors, overspeed, losslessLost,
 }
 
 var severities = map[string]int{api.SeverityError: 0, api.SeverityWarning: 1, api.SeverityNote: 2}
 
-// Judge applies all rules and sorts the findings by severity.
+// Judge names what is wrong.
 func Judge(f *Facts) *api.Doctor {
 	r := &api.Doctor{Schema: api.Schema, Looked: f.Looked, Ports: len(f.Targets), Machine: f.Machine, Findings: []api.Finding{}, NotSeen: f.NotSeen}
 	if r.NotSeen == nil {
@@ -78,10 +77,10 @@ func Judge(f *Facts) *api.Doctor {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.Finding) int { return cmp.Compare(severities[a.Severity], severities[b.Severity]) })
-	seen := map[findingKey]bool{}
-	for i := range all { // both ends of a link may be ports: one fault of an interface is one finding
-		if id := keyOf(&all[i]); !seen[id] {
-			seen[id] = true
+	said := map[identity]bool{}
+	for i := range all { // both ends of a link may be ports: what is wrong with one interface is said once
+		if id := identify(&all[i]); !said[id] {
+			said[id] = true
 			r.Findings = append(r.Findings, all[i])
 		}
 	}
@@ -89,67 +88,39 @@ func Judge(f *Facts) *api.Doctor {
 	return r
 }
 
-// A findingKey is equal for two findings that are one fault, seen from both ends of a link.
-type findingKey struct{ trap, netns, name, remedy string }
+// An identity is what two findings have in common that are one, seen from both ends of a link.
+type identity struct{ trap, where, name, mend string }
 
-func keyOf(f *api.Finding) findingKey {
-	id := findingKey{trap: f.Trap, remedy: f.Seen}
+func identify(f *api.Finding) identity {
+	id := identity{trap: f.Trap, mend: f.Seen}
 	if f.Interface != nil {
 		id.name = *f.Interface
 	}
 	if f.Netns != nil {
-		id.netns = port.NetnsPath(*f.Netns)
+		id.where = port.NetnsPath(*f.Netns)
 	}
 	switch {
 	case f.Command != nil:
-		id.remedy = *f.Command
+		id.mend = *f.Command
 	case f.Key != nil:
-		id.remedy = *f.Key
+		id.mend = *f.Key
 	}
 	return id
 }
 
-// finding makes a finding about the interface of a survey: the port's own or its far end.
-func (t *Target) finding(severity, trap string, s *port.Survey, effect, seen, command string) []api.Finding {
-	f := api.Finding{Trap: trap, Severity: severity, Port: optional(t.Port), Effect: effect, Seen: seen, Command: optional(command)}
-	f.Interface, f.Netns = optional(t.Interface), optional(t.Netns)
+// found makes a finding about the interface of a survey, which is that of the port or its far end.
+func (t *Target) found(severity, trap string, s *port.Survey, effect, seen, command string) []api.Finding {
+	f := api.Finding{Trap: trap, Severity: severity, Port: present(t.Port), Effect: effect, Seen: seen, Command: present(command)}
+	f.Interface, f.Netns = present(t.Interface), present(t.Netns)
 	if s != nil {
-		f.Interface, f.Netns = optional(s.Name), optional(s.Netns)
+		f.Interface, f.Netns = present(s.Name), present(s.Netns)
 	}
 	return []api.Finding{f}
 }
 
-func optional(s string) *string {
+func present(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
-}
-
-// commandIn makes a command that runs in the namespace of an interface, shellWord quotes a word for the shell.
-var commandIn, shellWord = port.CommandIn, port.ShellWord
-
-// interfaceCommand is a command about an interface. The format has %s for its name.
-func interfaceCommand(s *port.Survey, format string, args ...any) string {
-	return commandIn(s.Netns, fmt.Sprintf(format, append([]any{shellWord(s.Name)}, args...)...))
-}
-
-// applyCommand is a command that changes lines in the configuration of a running switch: of a port, or of the whole switch
-// where port is "". The command relies on show config, which writes every key on a line of its own. It is "" where no
-// switch runs, or there is nothing to change.
-func (f *Facts) applyCommand(port string, lines ...string) string {
-	if f.Socket == "" || len(lines) == 0 {
-		return ""
-	}
-	var script []string
-	for _, line := range lines {
-		key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
-		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		change := fmt.Sprintf("s|^%s%s: .*|%s|", indent, key, line)
-		if port != "" {
-			change = fmt.Sprintf("/^  %s:$/,/^  [^ ]/%s", port, change)
-		}
-		script = append(script, change)
-	}
-	return fmt.Sprintf("pfcswitch show config -s %[1]s | sed %[2]s | pfcswitch apply /dev/stdin -s %[1]s", shellWord(f.Socket), shellWord(strings.Join(script, ";")))
 }

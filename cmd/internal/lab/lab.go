@@ -34,24 +34,25 @@ var (
 	nodeName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 )
 
-// ErrClosed is the error of a closed lab.
+// ErrClosed is what the methods of a closed lab return.
 var ErrClosed = errors.New("lab: closed")
 
-// New removes what labs of dead processes left behind, then starts an empty lab. The name has 1 to 32 characters of a-z,
-// 0-9, "_" and ".", and is unique in the process. The lab closes when ctx ends. The process needs the rights of Enter.
+// New clears away what labs of dead processes left behind, then starts an empty lab. Its name consists of 1
+// to 32 characters of a-z, 0-9, "_" and "." and is unique in the process. The lab closes itself when ctx ends.
+// The process needs the rights that Enter gets.
 func New(ctx context.Context, name string) (*Lab, error) {
 	if !labName.MatchString(name) {
 		return nil, fmt.Errorf("lab: name %q: must match %s", name, labName)
 	}
-	if err := systemRegistry.sweep(); err != nil {
+	if err := system.sweep(); err != nil {
 		return nil, fmt.Errorf("lab %s: clear leftovers of dead labs: %w", name, err)
 	}
-	if err := systemRegistry.makeShared(); err != nil {
+	if err := system.share(); err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
 	l := &Lab{name: name, key: fmt.Sprintf("%d-%s", os.Getpid(), name)}
 	var err error
-	switch l.lock, err = systemRegistry.lock(l.key); {
+	switch l.lock, err = system.lock(l.key); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return nil, fmt.Errorf("lab %s: this process has one of that name already: close it or choose another name", name)
 	case err != nil:
@@ -73,8 +74,8 @@ func (l *Lab) Nodes() []*Node {
 	return append([]*Node(nil), l.state.nodes...)
 }
 
-// Node makes a node: a network namespace with loopback up and IPv6 off. The name has 1 to 64 letters, digits, "_", "." and
-// "-", and is unique in the lab.
+// Node makes a node: a network namespace of its own with loopback up and IPv6 off. Its name, unique in the
+// lab, consists of 1 to 64 letters, digits, "_", "." and "-".
 func (l *Lab) Node(name string) (*Node, error) {
 	if !nodeName.MatchString(name) {
 		return nil, fmt.Errorf("lab %s: node %q: the name must match %s", l.name, name, nodeName)
@@ -97,8 +98,8 @@ func (l *Lab) Node(name string) (*Node, error) {
 	return n, nil
 }
 
-// stopTimeout is the time that Close gives processes between SIGTERM and SIGKILL.
-const stopTimeout = 2 * time.Second
+// stopGrace is the time that Close gives processes between SIGTERM and SIGKILL.
+const stopGrace = 2 * time.Second
 
 // Close stops all processes (SIGTERM, SIGKILL after 2 s), deletes all links and namespaces and returns what
 // could not be deleted. Every further call waits for the first and returns the same.
@@ -117,7 +118,7 @@ func (l *Lab) close() error {
 	var stops sync.WaitGroup
 	for _, n := range nodes {
 		for _, p := range n.takeProcesses() {
-			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopTimeout) }) // the error is that of Wait
+			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopGrace) }) // how it ended is Wait's to tell
 		}
 	}
 	stops.Wait()
@@ -125,7 +126,7 @@ func (l *Lab) close() error {
 	for _, n := range nodes {
 		errs = append(errs, n.close())
 	}
-	if err := errors.Join(append(errs, systemRegistry.unlock(l.lock))...); err != nil {
+	if err := errors.Join(append(errs, system.unlock(l.lock))...); err != nil {
 		return fmt.Errorf("lab %s: close: %w", l.name, err)
 	}
 	return nil

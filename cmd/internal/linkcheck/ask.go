@@ -1,99 +1,97 @@
 package linkcheck
 
 import (
-	"context"
 	"encoding/binary"
-	"time"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
 
-// attempts is how often a request is sent before it counts as unanswered: a frame may be lost by chance.
-const attempts = 3
+// tries is how often a question is asked before it counts as unanswered: one frame may be lost by chance.
+const tries = 3
 
-// A request is one echo request.
-type request struct {
-	path, answerPath macctl.EchoPath
-	octets           int // of the request; 0: the shortest
-	answerOctets     int // octets of the answer; 0: the shortest
-	tagged           bool
-	tci              uint16
-	partialChecksum  bool // its checksum is left to the link
+// A question is one echo request.
+type question struct {
+	way, back macctl.EchoPath
+	octets    int // of the request; 0: the shortest
+	answer    int // octets of the answer; 0: the shortest
+	tagged    bool
+	tci       uint16
+	unsummed  bool // its checksum is left to the link
 }
 
 // An answer is what came back.
 type answer struct {
 	macctl.EchoFrame
-	sent, received int64 // stamps of this end
-	kernelStamp    bool  // sent is the kernel's
+	sent, got int64 // stamps of this end
+	kernel    bool  // sent is the kernel's
 }
 
-// request sends a request until there is an answer.
-func (c *checker) request(q request) (a answer, ok bool) {
-	for range attempts {
-		if a, ok = c.requestOnce(q); ok {
+// ask asks until there is an answer.
+func (c *checker) ask(q question) (a answer, ok bool) {
+	for range tries {
+		if a, ok = c.askOnce(q); ok {
 			return a, true
 		}
 	}
 	return a, false
 }
 
-func (c *checker) requestOnce(q request) (a answer, ok bool) {
-	if c.interrupted() {
+func (c *checker) askOnce(q question) (a answer, ok bool) {
+	if c.ended() {
 		return a, false
 	}
 	c.sequence++
-	e := macctl.Echo{Session: c.session, Sequence: c.sequence, Octets: max(q.answerOctets, macctl.FrameSize), Path: q.answerPath, Tagged: q.tagged, TCI: q.tci}
+	e := macctl.Echo{Session: c.session, Sequence: c.sequence, Octets: max(q.answer, macctl.FrameSize), Path: q.back, Tagged: q.tagged, TCI: q.tci}
 	var v frame.VnetHeader
-	if q.partialChecksum {
+	if q.unsummed {
 		e.Checksum = macctl.ChecksumWrong
 		v = frame.VnetHeader{Flags: frame.VnetNeedsCsum, CsumStart: macctl.EchoSumOffset}
 	}
-	b := c.o.Format.AppendEcho(nil, [6]byte{}, c.wire.Address(), q.path, q.octets, q.tagged, q.tci, e)
+	b := c.o.Format.AppendEcho(nil, [6]byte{}, c.wire.Own(), q.way, q.octets, q.tagged, q.tci, e)
 	var err error
-	if a.sent, a.kernelStamp, err = c.wire.Send(b, v); err != nil {
-		c.counts.refused, c.counts.refusedErr = c.counts.refused+1, err
+	if a.sent, a.kernel, err = c.wire.Send(b, v); err != nil {
+		c.heard.refused, c.heard.refusal = c.heard.refused+1, err
 		return a, false
 	}
-	c.counts.sent++
+	c.heard.sent++
 	until := c.wire.Now() + int64(c.o.Patience)
 	for {
 		now := c.wire.Now()
-		h, ok := c.wire.Receive(min(until, now+int64(pollInterval)))
+		h, ok := c.wire.Receive(min(until, now+int64(look)))
 		switch {
 		case ok:
-		case c.interrupted(), now >= until:
+		case c.ended(), now >= until:
 			return a, false
 		default:
 			continue
 		}
 		f, ours := c.read(h)
-		if ours && f.Sequence == c.sequence && f.ReceivedPath == q.answerPath {
-			a.EchoFrame, a.received = f, h.Stamp
+		if ours && f.Sequence == c.sequence && f.ReceivedPath == q.back {
+			a.EchoFrame, a.got = f, h.Stamp
 			return a, true
 		}
 	}
 }
 
-// read parses an answer of this check, and counts every other frame.
-func (c *checker) read(h Received) (f macctl.EchoFrame, ours bool) {
+// read takes an answer of this check out of what comes, and notes the rest.
+func (c *checker) read(h Heard) (f macctl.EchoFrame, ours bool) {
 	if c.o.Format.RecognizesEcho(h.Data) {
-		f, reason := c.o.Format.ParseEcho(h.Data, c.wire.Address())
+		f, reason := c.o.Format.ParseEcho(h.Data, c.wire.Own())
 		return f, reason == macctl.ReasonNone && f.Answer && f.Session == c.session
 	}
-	c.counts.count(h.Data)
+	c.heard.take(h.Data)
 	return f, false
 }
 
-// linkCounts counts the other frames on the link.
-type linkCounts struct {
+// overheard is what else happened on the link meanwhile.
+type overheard struct {
 	frames, pause, pfc int
 	sent, refused      int
-	refusedErr         error
+	refusal            error
 }
 
-func (o *linkCounts) count(b []byte) {
+func (o *overheard) take(b []byte) {
 	o.frames++
 	if len(b) < 16 || binary.BigEndian.Uint16(b[12:]) != macctl.EtherType {
 		return
@@ -104,29 +102,4 @@ func (o *linkCounts) count(b []byte) {
 	case macctl.OpcodePFC:
 		o.pfc++
 	}
-}
-
-// pollInterval bounds a wait for a frame, so that the end of ctx is noticed.
-const pollInterval = 100 * time.Millisecond
-
-// Answer answers the other end until ctx ends, within the limits of an EchoResponder. It returns how many requests it has
-// answered, and how many came too fast.
-func Answer(ctx context.Context, format *macctl.MeasurementFormat, w Wire) (answered, refused uint64) {
-	var e macctl.EchoResponder
-	var b []byte
-	for ctx.Err() == nil {
-		h, ok := w.Receive(w.Now() + int64(pollInterval))
-		if !ok || !format.RecognizesEcho(h.Data) {
-			continue
-		}
-		f, reason := format.ParseEcho(h.Data, w.Address())
-		if reason != macctl.ReasonNone {
-			continue
-		}
-		e.HandleRequest(&f, h.PartialChecksum, h.Stamp, w.Now())
-		if b, ok = e.Append(b[:0], format, w.Address(), w.Now()); ok {
-			_, _, _ = w.Send(b, frame.VnetHeader{}) // the other end repeats a request whose answer the kernel refused
-		}
-	}
-	return e.Answered, e.Refused
 }

@@ -1,14 +1,17 @@
-// Package linkcheck finds out what passes a link, by requests to the other end.
+// Package linkcheck finds out what passes a link, by asking the other end.
 //
-//	check.go   Run: the requests in their order, and what follows from the answers
-//	ask.go     one request with its retries; Answer: the other end, where no switch runs
-//	tests.go   PFC, tag, MTU, checksum, round trip; what is known where nobody answers
-//	port.go    the interface of a port of a running switch
+//	check.go   Check: the questions in their order, and what follows from the answers
+//	ask.go     one question, asked until it is answered or given up
+//	tests.go   PFC, tag, MTU and checksum
+//	trip.go    the round trip
+//	silent.go  what is known where nobody answers
+//	port.go    where a port of a running switch has its interface
 //	wire.go    frames on a real interface
+//	answer.go  Answer: the other end, where no switch runs
 //
-// The other end is a switch, a host NIC, or Answer. The requests are echo frames (macctl), which take one of three paths:
-// as PAUSE and PFC, as ordinary frames that bridges do not forward, and as frames that bridges forward. Each request names
-// the path of its answer, so that the two directions are tested apart.
+// The other end is a switch, a host NIC, or this package's Answer. It is asked by echo frames (macctl), which go one way as
+// PAUSE and PFC do, another as ordinary frames that bridges keep to themselves, and a third that bridges forward; each
+// question says which way its answer is to come, so that both directions are told apart.
 package linkcheck
 
 import (
@@ -51,62 +54,61 @@ func (o *Options) Check() error {
 
 // A Wire carries frames to the other end and back. Times are ns of the real-time clock.
 type Wire interface {
-	// Send sends a frame that starts with its destination; v names what the link has to finish. stamp is the time of
-	// sending: the kernel's where kernel is true, else the time before the call.
+	// Send sends a frame that starts with its destination; v says what the link is to finish. stamp is when it left, by the
+	// kernel where that tells, else read before the call.
 	Send(b []byte, v frame.VnetHeader) (stamp int64, kernel bool, err error)
 	// Receive waits for a frame up to the time until; ok is false where none came.
-	Receive(until int64) (h Received, ok bool)
+	Receive(until int64) (h Heard, ok bool)
 	// Now reads the clock.
 	Now() int64
-	// Address is the MAC address of this end.
-	Address() [6]byte
-	// MaxFrame is the longest frame, in octets, that the interface takes.
-	MaxFrame() int
+	// Own is the address of this end, and Octets the longest frame that its interface takes.
+	Own() [6]byte
+	Octets() int
 }
 
-// Received is a received frame.
-type Received struct {
-	Data            []byte
-	Stamp           int64
-	PartialChecksum bool // it came with the mark that its checksum is left to the receiver
+// Heard is a received frame.
+type Heard struct {
+	Data       []byte
+	Stamp      int64
+	Unfinished bool // it came with the mark that its checksum is left to the receiver
 }
 
-// A checker is one run of all tests.
+// checker is one check.
 type checker struct {
-	interrupted func() bool // it was interrupted
-	o           *Options
-	wire        Wire
-	session     uint16
-	sequence    uint32
-	base        macctl.EchoPath // that is answered
-	peer        [6]byte
-	passes      [macctl.NumPaths]direction
-	counts      linkCounts
-	report      *api.LinkCheck
+	ended    func() bool // it was interrupted
+	o        *Options
+	wire     Wire
+	session  uint16
+	sequence uint32
+	base     macctl.EchoPath // that is answered
+	peer     [6]byte
+	passes   [macctl.NumPaths]direction
+	heard    overheard
+	report   *api.LinkCheck
 }
 
-// A direction says in which directions a path passes.
+// direction tells in which directions a way passes.
 type direction struct{ out, back bool }
 
-// Run checks a link. It returns an error when ctx ends first.
+// Run checks a link. Where ctx ends first, that is an error.
 func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkCheck, error) {
-	c := &checker{interrupted: func() bool { return ctx.Err() != nil }, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.MaxFrame(), Checks: []api.LinkTest{}}}
+	c := &checker{ended: func() bool { return ctx.Err() != nil }, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.Octets(), Checks: []api.LinkTest{}}}
 	if o.Netns != "" {
 		c.report.Netns = &o.Netns
 	}
 	if c.findPeer() {
-		c.runTests()
+		c.examine()
 	} else {
-		c.reportSilence()
+		c.silent()
 	}
-	if c.interrupted() {
+	if c.ended() {
 		return nil, errors.New("interrupted: what was found till then says nothing")
 	}
 	return c.report, nil
 }
 
-// runTests asks a peer that answers.
-func (c *checker) runTests() {
+// examine asks a peer that answers.
+func (c *checker) examine() {
 	peer := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", c.peer[0], c.peer[1], c.peer[2], c.peer[3], c.peer[4], c.peer[5])
 	c.report.Peer = &peer
 	c.pfc()
@@ -123,7 +125,7 @@ func (c *checker) runTests() {
 // findPeer finds the first way that is answered in kind, and with it which ways pass in which direction.
 func (c *checker) findPeer() bool {
 	for _, way := range []macctl.EchoPath{macctl.PathFallback, macctl.PathControl, macctl.PathBridged} {
-		if a, ok := c.request(request{path: way, answerPath: way}); ok {
+		if a, ok := c.ask(question{way: way, back: way}); ok {
 			c.base, c.peer = way, a.Source
 			c.passes[way] = direction{true, true}
 			return true

@@ -10,20 +10,20 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// slots of each receive ring: other traffic on the link must not push out the answers.
+// slots of each receive ring: what else is on the link must not push out the answers.
 const slots = 1024
 
-// burst is the number of frames read at once.
+// burst is how many frames are read at once.
 const burst = 64
 
-// An Interface is the Wire of a real interface. A switch on the same interface still receives every frame.
+// An Interface is the Wire of a real one. It takes nothing away from a switch that has it too.
 type Interface struct {
-	link    port.Link
-	port    *port.AFPacket
-	waiter  *port.Waiter
-	batch   *port.Batch
-	frames  [burst]port.Frame
-	pending []Received
+	link   port.Link
+	port   *port.AFPacket
+	waiter *port.Waiter
+	batch  *port.Batch
+	frames [burst]port.Frame
+	read   []Heard
 }
 
 var _ Wire = (*Interface)(nil)
@@ -64,11 +64,11 @@ func (i *Interface) Close() error {
 // Now implements Wire.
 func (i *Interface) Now() int64 { return time.Now().UnixNano() }
 
-// Address implements Wire.
-func (i *Interface) Address() [6]byte { return i.link.MAC }
+// Own implements Wire.
+func (i *Interface) Own() [6]byte { return i.link.MAC }
 
-// MaxFrame implements Wire.
-func (i *Interface) MaxFrame() int {
+// Octets implements Wire.
+func (i *Interface) Octets() int {
 	return min(i.link.MTU, port.MaxFrame-frame.HeaderOctets) + frame.HeaderOctets
 }
 
@@ -91,14 +91,14 @@ func (i *Interface) Send(b []byte, v frame.VnetHeader) (stamp int64, kernel bool
 }
 
 // Receive implements Wire.
-func (i *Interface) Receive(until int64) (h Received, ok bool) {
+func (i *Interface) Receive(until int64) (h Heard, ok bool) {
 	for {
-		if len(i.pending) > 0 {
-			h, i.pending = i.pending[0], i.pending[1:]
+		if len(i.read) > 0 {
+			h, i.read = i.read[0], i.read[1:]
 			return h, true
 		}
-		i.readRings()
-		if len(i.pending) > 0 {
+		i.take()
+		if len(i.read) > 0 {
 			continue
 		}
 		left := until - i.Now()
@@ -111,11 +111,11 @@ func (i *Interface) Receive(until int64) (h Received, ok bool) {
 	}
 }
 
-// readRings copies the frames that wait in the rings.
-func (i *Interface) readRings() {
-	i.pending = i.pending[:0]
+// take copies what waits in the rings.
+func (i *Interface) take() {
+	i.read = i.read[:0]
 	for b, stamp := i.port.Control(); b != nil; b, stamp = i.port.Control() {
-		i.pending = append(i.pending, Received{Data: slices.Clone(b), Stamp: stamp})
+		i.read = append(i.read, Heard{Data: slices.Clone(b), Stamp: stamp})
 		i.port.ControlDone()
 	}
 	for _, c := range []port.Class{port.Other, port.Lossless} {
@@ -123,7 +123,7 @@ func (i *Interface) readRings() {
 		for k := range n {
 			f := &i.frames[k]
 			if !f.Truncated {
-				i.pending = append(i.pending, Received{Data: slices.Clone(f.Data), Stamp: f.Stamp, PartialChecksum: f.Vnet.NeedsCsum()})
+				i.read = append(i.read, Heard{Data: slices.Clone(f.Data), Stamp: f.Stamp, Unfinished: f.Vnet.NeedsCsum()})
 			}
 		}
 		i.port.Release(c, n)

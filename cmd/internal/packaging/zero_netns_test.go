@@ -53,7 +53,7 @@ func TestRunWithoutAFile(t *testing.T) {
 		{[]string{"--port", "eth1", "--port", "eth0"}, []string{"eth0", "eth1"}},
 	} {
 		p := run(tt.args...)
-		waitFor(t, p, socket)
+		await(t, p, socket)
 		if got := portsOf(t, socket); !slices.Equal(got, tt.want) {
 			t.Errorf("run %v: it takes %v, want %v", tt.args, got, tt.want)
 		}

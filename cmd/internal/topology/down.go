@@ -6,24 +6,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 )
 
 // ErrNotUp is the error where there is no such lab.
 var ErrNotUp = errors.New("is not up")
 
-// stopTimeout is how long a keeper may take to end its lab before it is killed.
-const stopTimeout = 10 * time.Second
+// grace is how long a keeper may take to end its lab before it is killed.
+const grace = 10 * time.Second
 
-// Down takes a lab down, by the file of its topology or its name. It removes everything, also where processes of the lab
-// were killed.
+// Down takes a lab down, by the file of its topology or its name: all of it, whoever of its processes was killed before.
 func Down(ctx context.Context, argument string, out io.Writer) error {
 	name, err := nameOf(argument)
 	if err != nil {
@@ -34,22 +30,22 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), removeLeftovers(name, path))
+		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), clean(name, path))
 	}
-	log, err := os.Open(logPath(path)) // before the keeper ends, which removes the file
+	said, err := os.Open(logPath(path)) // now: a keeper that ends removes it
 	if err == nil {
-		defer func() { _ = log.Close() }()
+		defer func() { _ = said.Close() }()
 	}
 	lock, err := lab.LockFile(path)
 	killed := err == nil
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		lock, err = stopKeeper(ctx, name, path)
+		lock, err = end(ctx, name, path)
 	}
 	if err != nil {
 		return fmt.Errorf("lab %s: %w", name, err)
 	}
 	defer func() { _ = lock.Close() }()
-	if err := errors.Join(removeLeftovers(name, path), removeState(path)); err != nil {
+	if err := errors.Join(clean(name, path), forget(path)); err != nil {
 		return err
 	}
 	how := " is down"
@@ -59,15 +55,15 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "lab %s%s\n", name, how); err != nil {
 		return err
 	}
-	return printLog(log, out)
+	return handOn(said, out)
 }
 
-// printLog prints the output of a lab's keeper, if any.
-func printLog(log *os.File, out io.Writer) error {
-	if log == nil {
+// handOn tells what the keeper of a lab said, where it said anything.
+func handOn(said *os.File, out io.Writer) error {
+	if said == nil {
 		return nil
 	}
-	text, err := io.ReadAll(log)
+	text, err := io.ReadAll(said)
 	if err != nil || len(text) == 0 {
 		return err
 	}
@@ -75,8 +71,8 @@ func printLog(log *os.File, out io.Writer) error {
 	return err
 }
 
-// stopKeeper makes the keeper end its lab and returns the lock that it had.
-func stopKeeper(ctx context.Context, name, path string) (*os.File, error) {
+// end makes the keeper end its lab and returns the lock that it had.
+func end(ctx context.Context, name, path string) (*os.File, error) {
 	s, ok := readState(path)
 	for began := time.Now(); !ok && time.Since(began) < time.Second; time.Sleep(10 * time.Millisecond) {
 		s, ok = readState(path) // the keeper has just begun
@@ -91,12 +87,12 @@ func stopKeeper(ctx context.Context, name, path string) (*os.File, error) {
 	if err == nil {
 		defer func() { _ = unix.Close(keeper) }()
 	}
-	// The lock was still held after pidfd_open, so the pidfd is that of the process that wrote its number into the file.
+	// The lock is held after the process was pinned: it is the one that wrote its number there.
 	if lock, err := lab.LockFile(path); err == nil {
 		return lock, nil
 	}
 	_ = unix.PidfdSendSignal(keeper, unix.SIGTERM, nil, 0)
-	for deadline := time.Now().Add(stopTimeout); ; {
+	for deadline := time.Now().Add(grace); ; {
 		lock, err := lab.LockFile(path)
 		switch {
 		case !errors.Is(err, unix.EWOULDBLOCK):
@@ -105,46 +101,8 @@ func stopKeeper(ctx context.Context, name, path string) (*os.File, error) {
 			return nil, ctx.Err()
 		case time.Now().After(deadline):
 			_ = unix.PidfdSendSignal(keeper, unix.SIGKILL, nil, 0)
-			deadline = time.Now().Add(stopTimeout)
+			deadline = time.Now().Add(grace)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-}
-
-// removeLeftovers removes what is left of a lab whose keeper was killed; state is the path of its state file.
-func removeLeftovers(name, state string) error {
-	if os.Geteuid() != 0 {
-		return nil // the kernel removed the keeper's namespaces and everything in them
-	}
-	err := errors.Join(lab.Sweep(), os.RemoveAll(configFolder(name)), removeSockets(name, state))
-	if err != nil {
-		return fmt.Errorf("lab %s: clear away what a killed one left: %w", name, err)
-	}
-	return nil
-}
-
-// exitTimeout is the time in which the kernel ends the switches of a killed keeper.
-const exitTimeout = time.Second
-
-// removeSockets removes the sockets with the lab's name that nobody listens on. A switch that listens either belongs to
-// somebody else, or is in the lab's state and about to end.
-func removeSockets(name, state string) error {
-	sockets, err := filepath.Glob(config.LabSocket(name, "*"))
-	errs := []error{err}
-	own := map[string]bool{}
-	if s, ok := readState(state); ok {
-		for _, n := range s.Nodes {
-			own[n.Socket] = true
-		}
-	}
-	deadline := time.Now().Add(exitTimeout)
-	for _, socket := range sockets {
-		alive, err := api.RemoveStale(socket)
-		for alive && err == nil && own[socket] && time.Now().Before(deadline) {
-			time.Sleep(5 * time.Millisecond)
-			alive, err = api.RemoveStale(socket)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }

@@ -15,8 +15,8 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A runningLab is a lab as its keeper sees it.
-type runningLab struct {
+// A kept lab is one that is up, as its keeper has it.
+type kept struct {
 	topology *config.Topology
 	lab      *lab.Lab
 	folder   string // for its switches' configurations
@@ -37,12 +37,12 @@ func Hold(ctx context.Context, file string) error {
 	unix.CloseOnExec(lockFD)
 	unix.CloseOnExec(answerFD)
 	lock, to := os.NewFile(lockFD, "state"), os.NewFile(answerFD, "answer")
-	if err := os.Chdir("/"); err != nil { // so that no folder is kept from being unmounted
+	if err := os.Chdir("/"); err != nil { // it keeps no folder from being unmounted
 		return err
 	}
 	k, err := hold(ctx, file, lock)
 	if err == nil {
-		err = json.NewEncoder(to).Encode(answer{State: k.state}) // fails where Up has died: then nobody wants the lab
+		err = json.NewEncoder(to).Encode(answer{State: k.state}) // an Up that died hears nothing: then nobody wants the lab
 		_ = to.Close()
 		if err == nil {
 			<-ctx.Done()
@@ -50,12 +50,12 @@ func Hold(ctx context.Context, file string) error {
 		return errors.Join(err, k.close())
 	}
 	err = errors.Join(err, k.close())
-	_ = json.NewEncoder(to).Encode(answer{Error: err.Error()}) // Up may have died
+	_ = json.NewEncoder(to).Encode(answer{Error: err.Error()}) // likewise
 	return err
 }
 
-func hold(ctx context.Context, file string, lock *os.File) (k *runningLab, err error) {
-	k = &runningLab{nodes: map[string]*lab.Node{}}
+func hold(ctx context.Context, file string, lock *os.File) (k *kept, err error) {
+	k = &kept{nodes: map[string]*lab.Node{}}
 	_, inside, err := lab.Enter(nil)
 	if err == nil && !inside {
 		err = errors.New("the keeper of a lab is started by \"pfcswitch lab up FILE\"")
@@ -83,7 +83,7 @@ func hold(ctx context.Context, file string, lock *os.File) (k *runningLab, err e
 }
 
 // close ends the lab and leaves nothing behind.
-func (k *runningLab) close() error {
+func (k *kept) close() error {
 	if k.lab == nil {
 		return nil
 	}
@@ -93,14 +93,14 @@ func (k *runningLab) close() error {
 	}
 	path, pathErr := statePath(k.topology.Name)
 	if pathErr == nil {
-		pathErr = removeState(path)
+		pathErr = forget(path)
 	}
 	return errors.Join(err, pathErr)
 }
 
-// removeState removes the state file of a lab and the log of its keeper. Where a user namespace hides the folder from the
-// keeper, Down removes them.
-func removeState(path string) error {
+// forget removes the state of a lab that is no more, and what its keeper said. In a user namespace that hides the
+// folder the command that ends the lab does it.
+func forget(path string) error {
 	var errs []error
 	for _, p := range []string{logPath(path), path} {
 		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -110,7 +110,7 @@ func removeState(path string) error {
 	return errors.Join(errs...)
 }
 
-// runWatch logs why a switch ended unexpectedly.
+// runWatch writes down why a switch ended, where that was not wanted.
 func (d *daemon) runWatch(ctx context.Context) {
 	select {
 	case <-ctx.Done():

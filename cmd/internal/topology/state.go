@@ -11,12 +11,12 @@ import (
 	"pfcswitch/cmd/internal/config"
 )
 
-// A State is the content of a lab's state file.
+// A State is what is written down of a lab that is up.
 type State struct {
 	Schema int    `json:"schema"`
 	Name   string `json:"name"`
 	File   string `json:"file"`
-	Keeper int    `json:"pid"` // of the keeper
+	Keeper int    `json:"pid"` // of the process that keeps it
 	Nodes  []Node `json:"nodes"`
 	Links  int    `json:"links"`
 }
@@ -26,12 +26,12 @@ type Node struct {
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind"`      // switch, host, or nic: a host with a host NIC
 	Namespace string   `json:"namespace"` // as "ip netns" lists it
-	Enter     []string `json:"enter"`     // the command that runs a program, appended to it, inside
+	Enter     []string `json:"enter"`     // the command, to which a program is added, that runs it inside
 	Socket    string   `json:"socket"`    // of the switch or host NIC; "" where there is none
 }
 
-// stateDir is the folder of state files: for root beside the sockets, else in the user's run-time folder.
-func stateDir() (string, error) {
+// folder is where states are: for root where sockets are, else in the user's own run-time folder.
+func folder() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/run/pfcswitch/topologies", nil
 	}
@@ -44,11 +44,11 @@ func stateDir() (string, error) {
 
 // statePath returns the state file of a lab.
 func statePath(name string) (string, error) {
-	dir, err := stateDir()
+	dir, err := folder()
 	return filepath.Join(dir, name+".json"), err
 }
 
-// logPath is the file with the output of a lab's keeper.
+// logPath is where the keeper of a lab says what it has to say.
 func logPath(state string) string { return state + ".log" }
 
 // nameOf returns the lab that an argument names: the file of a topology, or its name.
@@ -72,13 +72,13 @@ func nameOf(argument string) (string, error) {
 	return name, nil
 }
 
-// readState reads a state file. ok is false before the keeper has written the file, and after it has removed it.
+// readState reads what is written down. ok is false where the keeper has not written it yet, or no more.
 func readState(path string) (s State, ok bool) {
 	b, err := os.ReadFile(path)
 	return s, err == nil && json.Unmarshal(b, &s) == nil && s.Keeper > 0
 }
 
-// write replaces the content of the state file.
+// write replaces what the file says.
 func (s *State) write(f *os.File) error {
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Blocking makes a sink pause its peer for a while, once or periodically.
+// A Blocking is a sink that hangs for a while, once or again and again: it holds its peer meanwhile.
 type Blocking struct {
 	At    time.Time
 	For   time.Duration // 0: never
@@ -25,7 +25,7 @@ func (b *Blocking) check() error {
 	return nil
 }
 
-// on tells whether the sink pauses its peer at a moment.
+// on tells whether the peer is to be held at a moment.
 func (b *Blocking) on(at time.Time) bool {
 	since := at.Sub(b.At)
 	if b.Every > 0 && since >= 0 && since/b.Every < time.Duration(b.Times) {

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/dataplane/runner"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // wire is a sender's end of a link, and the far end at which the test speaks.
 func wire(t *testing.T) (near, far *porttest.End) {
 	t.Helper()
-	near, far, err := porttest.Pair(porttest.Options{Now: dataplane.Now, Slots: 4096})
+	near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@ package traffic
 
 import "time"
 
-// A sink keeps the first mostGaps times of at least LongGap without a frame of a flow.
+// LongGap is the shortest time without a frame of a flow that a sink keeps, and mostGaps how many of them.
 const (
 	LongGap  = 30 * time.Millisecond
 	mostGaps = 32
@@ -14,7 +14,7 @@ type Gap struct {
 	Time int64 `json:"time_ns"`
 }
 
-// pass records the time between the last frame and the frame with stamp.
+// pass notes the time between the last frame and the one of stamp.
 func (f *sinkFlow) pass(stamp int64) {
 	gap := stamp - f.stamp
 	if gap > f.gap {

@@ -5,8 +5,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A holder pauses the peer of a sink from the time when a quarter of the lossless ring is full until an eighth is full. The
-// rest is for frames that arrive before the sink runs again: a switch without a speed sends a million frames a second.
+// A holder stops the peer of a sink while the sink's own lossless ring fills: past a quarter of its slots until an eighth is
+// left. The rest is for what comes before the sink has run again: a switch without a speed sends a million frames a second.
 type holder struct {
 	port    port.Port
 	sender  *macctl.Initiator
@@ -20,7 +20,7 @@ func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [
 	return &holder{port: p, mask: lossless, sender: macctl.NewInitiator(macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
 }
 
-// look decides by the ring's backlog whether to pause the peer, and sends the control frames that are due.
+// look sets or clears the hold by the ring's backlog and tells the peer where that is needed.
 func (h *holder) look(now int64) {
 	if h.holding || h.port.BacklogExceeds(port.Lossless, watched) {
 		fill := h.port.Backlog(port.Lossless).Fill
@@ -42,7 +42,7 @@ func (h *holder) look(now int64) {
 	}
 }
 
-// block pauses the peer, or not, independently of the ring.
+// block holds the peer, or not, beside what the ring wants.
 func (h *holder) block(on bool) {
 	if on != h.blocked {
 		h.blocked = on
@@ -50,7 +50,7 @@ func (h *holder) block(on bool) {
 	}
 }
 
-// watched is the backlog, in frames, from which on look reads the fill of the ring.
+// watched is how many frames may wait before it is worth a look how full the ring is.
 const watched = 64
 
 func (h *holder) set(on bool, c macctl.Cause) {

@@ -2,7 +2,7 @@ package traffic
 
 import "math/bits"
 
-// latency is a histogram with 32 buckets per power of two: quantiles have an error of about 3 %.
+// latency is a histogram with 32 steps to each power of two: quantiles are right within about 3 %.
 type latency struct {
 	count   uint64
 	max     int64
@@ -11,7 +11,7 @@ type latency struct {
 
 const latencySteps = 32
 
-// record adds a latency in ns. It ignores a negative one, which a stepped clock gives.
+// record adds a latency in ns. A negative one, seen when a clock was stepped, is left out.
 func (l *latency) record(ns int64) {
 	if ns < 0 {
 		return

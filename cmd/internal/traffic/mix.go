@@ -13,19 +13,19 @@ func (f *Flow) length(sequence uint64) int {
 // longest returns the octets of the flow's longest frame.
 func (f *Flow) longest() int { return max(f.Octets, f.Large) }
 
-// wire returns the octets on the wire of the frame with a sequence number.
+// wire returns what the frame with a sequence number takes of the link, in octets.
 func (f *Flow) wire(sequence uint64) int64 { return int64(frame.WireOctets(f.length(sequence))) }
 
-// overtaking measures by how many octets a frame was overtaken: the octets of later frames of its flow that came first.
+// overtaking measures by how many octets a frame was overtaken: those of later frames of its flow that came before it.
 type overtaking struct {
 	lengths [overtakingWindow]uint16 // of the frames that came, by sequence number
 	most    uint64
 }
 
-// overtakingWindow is the lateness, in frames, up to which a frame is measured.
+// overtakingWindow is how far back, in frames, one is still measured that comes late.
 const overtakingWindow = 4096
 
-// see measures a frame, with FCS, before the tracker takes it.
+// see takes note of a frame with FCS that the tracker has not taken yet.
 func (o *overtaking) see(t *tracker, sequence uint64, octets int) {
 	if sequence < t.next && t.next-sequence <= overtakingWindow && !t.has(sequence) {
 		var sum uint64

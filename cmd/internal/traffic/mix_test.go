@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // Each frame has the length of its place in the stream, also where the kernel took only a part of a send call, and the rate is
@@ -20,7 +20,7 @@ func TestMixedFlow(t *testing.T) {
 	s := &sender{c: c, batch: port.NewBatch()}
 	s.prepare([6]byte{2})
 	var wire int64
-	now, sequence := dataplane.Now(), uint64(0)
+	now, sequence := runner.Now(), uint64(0)
 	begin := now
 	for now < begin+100_000_000 {
 		if s.source.next(now) == 0 {

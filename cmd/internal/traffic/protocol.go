@@ -7,18 +7,18 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// kind is the type of a test frame.
+// kind is what a test frame is for.
 type kind uint8
 
 const (
 	kindData     kind = iota + 1
-	kindHello         // a sender asks for a sink
-	kindHelloAck      // a sink answers
-	kindFin           // a sender's total of a flow
-	kindFinAck        // the sink's totals of the flow
+	kindHello         // is there a sink?
+	kindHelloAck      // here
+	kindFin           // so many frames I sent in this flow
+	kindFinAck        // and these have come
 )
 
-// Addresses of the packets: the benchmarking range of RFC 2544, and an unused port.
+// Addresses of the packets: the benchmarking range of RFC 2544, and a port that nobody listens on.
 const (
 	sourceIP      = 198<<24 | 18<<16 | 1
 	destinationIP = 198<<24 | 19<<16 | 1
@@ -43,7 +43,7 @@ const minRaw = 60
 //   - has another magic number or version.
 var errNotOurs = errors.New("traffic: not a test frame")
 
-// A message is the payload of a test frame. After the UDP header:
+// A message is what a test frame says. In the frame, behind the UDP header:
 //
 //	 4 octets  magic "PFCT"
 //	 1 octet   version
@@ -57,7 +57,7 @@ var errNotOurs = errors.New("traffic: not a test frame")
 //	24 octets  received, reordered, duplicated (finAck)
 type message struct {
 	kind                            kind
-	short                           bool // sequence and time are low bits only: see complete
+	short                           bool // sequence and time are the low bits of theirs: see complete
 	priority                        uint8
 	flow                            uint32
 	sequence, time, total           uint64
@@ -73,7 +73,7 @@ func (m *message) encode(b []byte) {
 	}
 }
 
-// sequenceAt and timeAt are offsets in an encoded message. A sender changes only these two fields: see putNumber.
+// sequenceAt and timeAt are where these stand in an encoded message; a sender changes only them: see putNumber.
 const (
 	sequenceAt = 12
 	timeAt     = 20
@@ -101,7 +101,7 @@ func parse(b []byte) (message, frame.Header, error) {
 		received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
 }
 
-// An envelope has the addresses, the tag and the length of a frame.
+// An envelope is what surrounds a message.
 type envelope struct {
 	destination, source uint64
 	tci                 frame.TCI
@@ -110,7 +110,7 @@ type envelope struct {
 	octets              int // of the frame, without FCS
 }
 
-// wrap returns a frame of e.octets with message m, in the short form where the long one does not fit.
+// wrap returns a frame of e.octets with message m, a short one where it has no room for a whole one.
 func wrap(e envelope, m message) []byte {
 	b := make([]byte, e.octets)
 	frame.PutAddress(b, e.destination)
@@ -130,7 +130,7 @@ func wrap(e envelope, m message) []byte {
 	binary.BigEndian.PutUint32(ip[16:], destinationIP)
 	binary.BigEndian.PutUint16(ip[10:], ^frame.Sum(ip[:ipOctets], 0))
 	udp := ip[ipOctets:]
-	binary.BigEndian.PutUint16(udp, udpPort+uint16(m.priority)) // so that each priority is a flow of its own
+	binary.BigEndian.PutUint16(udp, udpPort+uint16(m.priority)) // another flow for whoever balances by flow
 	binary.BigEndian.PutUint16(udp[2:], udpPort)
 	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp))) // checksum 0: none (RFC 768)
 	if len(udp) >= udpOctets+messageOctets {
@@ -141,7 +141,7 @@ func wrap(e envelope, m message) []byte {
 	return b
 }
 
-// messageAt is the offset of the message in a frame of wrap.
+// messageAt is where the message stands in a frame that wrap made.
 func (e *envelope) messageAt() int {
 	at := frame.HeaderOctets + ipOctets + udpOctets
 	if e.tagged {

@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // sender is a running sender.
@@ -36,7 +36,7 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	// A sender without a speed uses only the packet socket, so that its rate is comparable on every kernel.
+	// A sender without a speed keeps to the packet socket: how fast it is tells the same on every kernel.
 	p, link, err := open(c.Netns, c.Interface, 0, senderSlots, c.Speed > 0)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (s *sender) prepare(mac [6]byte) {
 		}
 		s.flows = append(s.flows, st)
 	}
-	s.source = newSource(s.c, s.flows, mac, dataplane.Now())
+	s.source = newSource(s.c, s.flows, mac, runner.Now())
 }
 
 func (s *sender) waitForStart(ctx context.Context) error {
@@ -103,10 +103,10 @@ func (s *sender) waitForStart(ctx context.Context) error {
 	}
 }
 
-// load sends until the duration is over or the count is reached.
+// load is the load itself.
 func (s *sender) load(ctx context.Context) error {
 	defer ownThread()()
-	now := dataplane.Now()
+	now := runner.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
 	s.startNs, s.paused = now, s.source.pausedTime(now)
 	s.stalls.begin(now)
@@ -117,7 +117,7 @@ func (s *sender) load(ctx context.Context) error {
 		}
 		s.obey()
 		var wall int64
-		now, wall = dataplane.ClockPair()
+		now, wall = runner.ClockPair()
 		s.stalls.look(now)
 		if s.source.next(now) == 0 {
 			if err := s.rest(now, end); err != nil {
@@ -132,11 +132,12 @@ func (s *sender) load(ctx context.Context) error {
 			return err
 		}
 	}
-	s.endLoad(dataplane.Now())
+	s.endLoad(runner.Now())
 	return nil
 }
 
-// endLoad records the duration of the load and the time in which it was paused. Pauses during settle do not count.
+// endLoad takes note of how long the load was, how long pauses held it, and how late its end is. Pauses that come while totals are
+// settled are no part of that.
 func (s *sender) endLoad(now int64) {
 	s.stalls.look(now)
 	s.elapsed = now - s.startNs
@@ -161,7 +162,7 @@ func (s *sender) total() (n uint64) {
 	return n
 }
 
-// hand sends the planned frames.
+// hand gives the planned frames to the kernel.
 func (s *sender) hand(now, wall int64) error {
 	s.batch.Reset()
 	s.source.fill(s.batch, wall)
@@ -179,8 +180,9 @@ func (s *sender) hand(now, wall int64) error {
 	return fmt.Errorf("%s: the kernel refuses frames of this length or kind: %w", s.c.Interface, err)
 }
 
-// rest sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep. Where tokens are
-// missing, nothing ends it: control frames are read before the next send call, and pauses count from their arrival.
+// rest sleeps until something may go. Where a pause holds all that waits, a MAC Control frame ends the sleep. Where tokens
+// are missing nothing does: what the peer says meanwhile is read before the next send call, and pauses count from when
+// they came.
 func (s *sender) rest(now, end int64) error {
 	until := s.source.retry
 	if s.c.Duration != 0 {
@@ -198,16 +200,16 @@ func (s *sender) rest(now, end int64) error {
 	return nil
 }
 
-// obey reads all received MAC Control frames.
+// obey reads every MAC Control frame that has come.
 func (s *sender) obey() {
 	b, stamp := s.port.Control()
 	if b == nil {
 		return
 	}
-	now, wall := dataplane.ClockPair()
+	now, wall := runner.ClockPair()
 	for ; b != nil; b, stamp = s.port.Control() {
-		if stamp > wall { // the frame came after the clock was read
-			now, wall = dataplane.ClockPair()
+		if stamp > wall { // it has come since
+			now, wall = runner.ClockPair()
 		}
 		if s.source != nil {
 			s.source.receiver.Receive(b, now-(wall-stamp), now)

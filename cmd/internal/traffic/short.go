@@ -2,8 +2,8 @@ package traffic
 
 import "encoding/binary"
 
-// A data frame that is too short for a whole message carries a short one. The UDP source port gives the priority. After the
-// UDP header:
+// A frame that is too short for a whole message, down to the shortest of Ethernet, carries a short one, of data. Behind the UDP
+// header, whose source port tells the priority:
 //
 //	2 octets  magic "PS"
 //	4 octets  flow
@@ -17,14 +17,14 @@ const (
 	shortTick       = 6 // 2⁶ ns
 )
 
-// encodeShort writes m as a short message.
+// encodeShort writes what a short message says of m.
 func (m *message) encodeShort(b []byte) {
 	binary.BigEndian.PutUint16(b, shortMagic)
 	binary.BigEndian.PutUint32(b[2:], m.flow)
 	putNumber(b[:shortOctets], m.sequence, int64(m.time))
 }
 
-// putNumber changes the sequence number and the time, in ns, of the encoded message in b, which is the rest of the frame.
+// putNumber changes the sequence number and the time, in ns, of an encoded message, of which b is all that the frame has room for.
 func putNumber(b []byte, sequence uint64, wall int64) {
 	if len(b) >= messageOctets {
 		binary.BigEndian.PutUint64(b[sequenceAt:], sequence)
@@ -46,7 +46,7 @@ func parseShort(udp []byte) (message, bool) {
 		sequence: uint64(binary.BigEndian.Uint32(m[shortSequenceAt:])), time: uint64(binary.BigEndian.Uint32(m[shortTimeAt:]))}, true
 }
 
-// complete adds the high bits of a short message: the sequence number is the nearest to next, the time the nearest to stamp.
+// complete fills in what a short message leaves out: the number is the one nearest to next, the time the one nearest to stamp.
 func (m *message) complete(next uint64, stamp int64) {
 	if !m.short {
 		return

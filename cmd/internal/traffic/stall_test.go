@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
 )
 
@@ -75,7 +75,7 @@ func TestStallOfASleeper(t *testing.T) {
 	c.Duration = time.Second
 	s, _ := testSender(t, c)
 	s.source, s.flows = newTestSource(c)
-	now := dataplane.Now()
+	now := runner.Now()
 	s.stalls.begin(now)
 	for _, tt := range []struct{ retry, end, want int64 }{{now + 1000, now + 5000, now + 1000}, {now + 9000, now + 5000, now + 5000}} {
 		s.source.retry = tt.retry
@@ -105,12 +105,12 @@ func TestSleepsOfASender(t *testing.T) {
 	}
 	sleep := func() (longest time.Duration) {
 		for range 10 { // a signal of the runtime's ends a sleep as well
-			now := dataplane.Now()
+			now := runner.Now()
 			s.source.retry = now + int64(long)
 			if err := s.rest(now, math.MaxInt64); err != nil {
 				t.Fatal(err)
 			}
-			longest = max(longest, time.Duration(dataplane.Now()-now))
+			longest = max(longest, time.Duration(runner.Now()-now))
 		}
 		return longest
 	}

@@ -7,13 +7,13 @@ import (
 	"runtime"
 	"time"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
 )
 
-// A StormConfig says how a broken host pauses its peer.
+// A StormConfig says how a host that is broken pauses its peer.
 type StormConfig struct {
 	Interface, Netns string
 	Speed            int64  // bit/s that quanta are counted in; 0: 10G
@@ -39,8 +39,8 @@ func (c *StormConfig) Check() error {
 	return nil
 }
 
-// stormCycle is the time between two XOFFs. Each asks for duty percent of it. At 100 percent each asks for the longest pause,
-// so that a storm has no gap while the process waits for a CPU.
+// stormCycle is the time between two XOFFs. Each asks for duty percent of it; where that is all of it, for the longest
+// pause there is, so that a storm has no gap while the process waits for a CPU.
 const stormCycle = time.Millisecond
 
 // quanta returns the pause time of each XOFF.
@@ -52,7 +52,8 @@ func (c *StormConfig) quanta() uint16 {
 	return uint16(min(0xffff, max(1, pause*macctl.SpeedOrNominal(c.Speed)/macctl.QuantumBits/int64(time.Second))))
 }
 
-// A StormReport is the result of a storm. Shares and gaps follow from the pause times of the XOFFs that left, at Speed.
+// A StormReport is what a storm was. Shares and gaps are of the time that the XOFFs which left asked for, by a peer that counts
+// quanta at Speed.
 type StormReport struct {
 	Schema      int     `json:"schema"`
 	Interface   string  `json:"interface"`
@@ -69,7 +70,7 @@ type StormReport struct {
 	LongestGap  int64   `json:"longest_gap_ns"` // between the end of a pause and the next
 }
 
-// A storm adds up the pause times of XOFFs.
+// A storm adds up what XOFFs asked for.
 type storm struct {
 	from, until int64 // the first XOFF, the end of the latest pause
 	free        int64 // ns between pauses
@@ -77,7 +78,7 @@ type storm struct {
 	frames      uint64
 }
 
-// sent records an XOFF that left at time now and asks for d ns.
+// sent notes an XOFF that left at time now and asks for d ns.
 func (s *storm) sent(now, d int64) {
 	if s.frames == 0 {
 		s.from, s.until = now, now
@@ -116,16 +117,16 @@ func RunStorm(ctx context.Context, c StormConfig) (*StormReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	ended := dataplane.Now()
+	ended := runner.Now()
 	_ = p.SendControl(c.frame(link.MAC, 0))
 	return c.report(s, begun, ended, link.MAC), nil
 }
 
 // blow sends XOFF until the time is over or ctx ends, and returns when it began.
 func (c *StormConfig) blow(ctx context.Context, p port.Port, own [6]byte) (s *storm, begun int64, err error) {
-	s, begun = &storm{}, dataplane.Now()
+	s, begun = &storm{}, runner.Now()
 	next := begun
-	for now := begun; now-begun < int64(c.Duration) && ctx.Err() == nil; now = dataplane.Now() {
+	for now := begun; now-begun < int64(c.Duration) && ctx.Err() == nil; now = runner.Now() {
 		if now < next {
 			time.Sleep(time.Duration(next - now))
 			continue
@@ -137,7 +138,7 @@ func (c *StormConfig) blow(ctx context.Context, p port.Port, own [6]byte) (s *st
 		case err != nil:
 			return nil, 0, fmt.Errorf("%s: the storm ended after %d frames: %w", c.Interface, s.frames, err)
 		}
-		s.sent(dataplane.Now(), macctl.QuantaDuration(c.quanta(), c.Speed))
+		s.sent(runner.Now(), macctl.QuantaDuration(c.quanta(), c.Speed))
 		next += int64(stormCycle) // late ones are made up for
 	}
 	return s, begun, nil

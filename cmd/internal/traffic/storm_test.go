@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
 )
 
@@ -45,7 +45,7 @@ func TestStormIsRefused(t *testing.T) {
 		refusal error
 		ends    bool
 	}{{port.ErrDropped, false}, {port.ErrAgain, false}, {port.ErrDown, true}} {
-		near, far, err := porttest.Pair(porttest.Options{Now: dataplane.Now, Slots: 64})
+		near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 64})
 		if err != nil {
 			t.Fatal(err)
 		}

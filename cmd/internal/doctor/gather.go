@@ -1,0 +1,154 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/linkcheck"
+	"pfcswitch/dataplane/port"
+)
+
+// OfFile gathers the facts of a configuration file, which this user would run.
+func OfFile(file string) (*Facts, error) {
+	c, _, err := config.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	f := &Facts{Looked: file, Config: c, Machine: ReadMachine("/")}
+	if f.Process, err = ReadProcess(0); err != nil {
+		return nil, err
+	}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		f.Process.Netns = f.Process.Netns || p.Netns != ""
+		if p.Kind != config.KindTAP {
+			f.Targets = append(f.Targets, Target{Port: p.Name, Interface: p.Interface, Netns: p.Netns, Config: p, Lossless: losslessOf(c, p)})
+		}
+	}
+	return f, f.survey()
+}
+
+// OfSwitch gathers the facts of the switch behind a control socket.
+func OfSwitch(ctx context.Context, socket string) (*Facts, error) {
+	client := api.NewClient(socket)
+	pid, err := client.PID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := client.Show(ctx, "config")
+	if err != nil {
+		return nil, err
+	}
+	c, _, err := config.Parse(socket, []byte(r.(*api.Config).YAML))
+	if err != nil {
+		return nil, err
+	}
+	f := &Facts{Looked: "switch " + c.Name, Switch: c.Name, Socket: socket, Config: c, Machine: ReadMachine("/")}
+	if f.Process, err = ReadProcess(pid); err != nil {
+		f.NotSeen = append(f.NotSeen, fmt.Sprintf("the capabilities and the nice value of the switch: %v", err))
+	}
+	if err := f.readPorts(ctx, client); err != nil {
+		return nil, err
+	}
+	return f, f.survey()
+}
+
+// readPorts makes a target of each port of a running switch.
+func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
+	var replies [3]api.Reply
+	for i, noun := range []string{"ports", "lldp", "headroom"} {
+		var err error
+		if replies[i], err = client.Show(ctx, noun); err != nil {
+			return err
+		}
+	}
+	live, lldp, headroom := replies[0].(*api.Ports), replies[1].(*api.LLDP), replies[2].(*api.Headroom)
+	for i := range f.Config.Ports {
+		p := &f.Config.Ports[i]
+		t := Target{Port: p.Name, Interface: p.Interface, Netns: p.Netns, Config: p, Lossless: losslessOf(f.Config, p)}
+		for k := range live.Ports {
+			if live.Ports[k].Port == p.Name {
+				t.Live = &live.Ports[k]
+			}
+		}
+		for k := range lldp.Ports {
+			if lldp.Ports[k].Port == p.Name {
+				t.LLDP = &lldp.Ports[k]
+			}
+		}
+		for k := range headroom.Ports {
+			if h := &headroom.Ports[k]; h.Port == p.Name && h.ManualRequired {
+				t.Manual = true
+				if h.Remedy != nil {
+					t.Remedy = *h.Remedy
+				}
+			}
+		}
+		if p.Kind == config.KindTAP {
+			continue
+		}
+		if f.Process != nil {
+			f.Process.Netns = f.Process.Netns || p.Netns != ""
+		}
+		var err error
+		if t.Netns, err = linkcheck.NetnsOf(ctx, client, present(p.Netns)); err != nil {
+			return err
+		}
+		f.Targets = append(f.Targets, t)
+	}
+	return nil
+}
+
+// OfNamespace gathers the facts of this network namespace: every interface that might be a port or a host's. One with a default
+// route is how people get here, and left alone.
+func OfNamespace() (*Facts, error) {
+	f := &Facts{Looked: "this network namespace", Machine: ReadMachine("/")}
+	links, err := port.Interfaces("")
+	if err != nil {
+		return nil, err
+	}
+	if f.Targets, err = targetsAmong(links); err != nil {
+		return nil, err
+	}
+	return f, f.survey()
+}
+
+func targetsAmong(links []port.Link) (all []Target, err error) {
+	for _, l := range links {
+		if (l.Kind == "veth" || l.Kind == "") && !l.Default {
+			all = append(all, Target{Interface: l.Name})
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no switch runs here, and this network namespace has no interface that might be a port: name a configuration file, or a running switch (-s)")
+	}
+	return all, nil
+}
+
+func losslessOf(c *config.Config, p *config.Port) uint8 {
+	if p.FlowControl == config.FlowPause {
+		return 0xff
+	}
+	return c.LosslessOf(p)
+}
+
+// survey looks at the interface of every target.
+func (f *Facts) survey() error {
+	for i := range f.Targets {
+		t := &f.Targets[i]
+		s, err := port.SurveyOne(t.Netns, t.Interface)
+		switch {
+		case errors.Is(err, port.ErrNoInterface), errors.Is(err, port.ErrNoNetns):
+			t.Absent = err
+		case err != nil:
+			return fmt.Errorf("look at %s: %w", t.Interface, err)
+		}
+		if t.Survey = s; s != nil && s.Kind == "veth" && s.Peer == nil {
+			f.NotSeen = append(f.NotSeen, fmt.Sprintf("the far end of %s: its network namespace has no name, and no process in it that this user may look at", s.Name))
+		}
+	}
+	return nil
+}

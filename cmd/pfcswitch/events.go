@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/api"
+)
+
+func eventsCommand() *cobra.Command {
+	var socket string
+	var since uint64
+	c := &cobra.Command{
+		Use:   "events",
+		Short: "follow what happens, for scripts: JSON lines that begin with the state",
+		Long: "Prints the state of the switch and then every event as it comes, one JSON document a line, until Ctrl-C. The type of a\n" +
+			"line is state, event or end. An event that comes again, with a higher count, has the same sequence number; where numbers\n" +
+			"leave a gap, events were forgotten before this command came to them. Exit status 1 where the switch ends, or cuts off a\n" +
+			"reader that is too slow: the last line, or standard error, says why.",
+		Example: "  pfcswitch events | jq -c 'select(.type == \"event\") | .event'\n  pfcswitch events --since 0",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := api.Find(socket)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			var from *uint64
+			if cmd.Flags().Changed("since") {
+				from = &since
+			}
+			out := cmd.OutOrStdout()
+			return api.NewClient(path).Follow(ctx, from, func(raw []byte, _ *api.Line) error {
+				_, err := out.Write(raw)
+				return err
+			})
+		},
+	}
+	socketFlag(c, &socket)
+	jsonAnyway(c)
+	c.Flags().Uint64Var(&since, "since", 0, "first event, by sequence number, of those that are kept (default: new ones)")
+	return c
+}
+
+// jsonAnyway takes -j where a command prints nothing but JSON, so that scripts may say it of every command that reads.
+func jsonAnyway(c *cobra.Command) {
+	c.Flags().BoolP("json", "j", false, "print JSON, which it does anyway")
+}

@@ -1,0 +1,56 @@
+package dataplane
+
+import "pfcswitch/dataplane/bridge"
+
+// Nobody is a worker that owns no port: all work is others'.
+const Nobody = -1
+
+// Begin says which worker makes the calls that follow. A driver with one goroutine needs it not: it is worker 0, which owns every port.
+func (s *Switch) Begin(worker int) { s.worker = worker }
+
+// Foreign returns and clears the ports of other workers that got work since it was asked last.
+func (s *Switch) Foreign() bridge.PortSet {
+	foreign := s.foreign
+	if !foreign.Empty() {
+		s.foreign = bridge.PortSet{}
+	}
+	return foreign
+}
+
+// Pending tells whether the transmit task of port i has work: something to tell the peer, or frames.
+func (s *Switch) Pending(i int) bool { return s.pending.Has(i) }
+
+// TakePending is Pending, and clears it.
+func (s *Switch) TakePending(i int) bool {
+	pending := s.pending.Has(i)
+	s.pending.Remove(i)
+	return pending
+}
+
+// MarkPending says that the transmit task of port i has work.
+func (s *Switch) MarkPending(i int) {
+	if p := s.ports[i]; p != nil {
+		s.markPending(p)
+	}
+}
+
+// Departures counts lossless frames that have left the buffer. A frame that has to wait in its ring need not be offered again before it
+// has changed.
+func (s *Switch) Departures() uint64 { return s.room }
+
+// Prompt tells whether a frame of the burst that Ingress took last may leave within DeepQueue.
+func (s *Switch) Prompt() bool { return s.prompt }
+
+// DeepQueue is how long, in ns, an egress queue lasts that makes a frame wait in any case.
+const DeepQueue = 1_000_000
+
+// deep tells whether a frame that comes to queue q of p now would wait for DeepQueue at the port's speed.
+func (p *portState) deep(q uint8) bool {
+	return p.cfg.Speed > 0 && p.count.QueueBytes[q] >= p.cfg.Speed/8*DeepQueue/1_000_000_000
+}
+
+// InUse returns how many cells and descriptors of the packet memory are not free.
+func (s *Switch) InUse() (cells, descriptors int) {
+	m := s.memory
+	return len(m.next) - m.free.left, len(m.descs) - m.spare.left
+}

@@ -1,0 +1,139 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+)
+
+// Attach gives the configured port number i its sockets and its address. The runner closes p when the port is detached.
+// The port is down until SetUp.
+func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
+	r.change.Lock()
+	defer r.change.Unlock()
+	if err := r.grow(); err != nil {
+		return fmt.Errorf("start a worker: %w", err)
+	}
+	t := &portTask{index: i, port: p}
+	known := false
+	r.View(func(sw *dataplane.Switch) { t.cfg, known = sw.PortConfig(i) })
+	if !known {
+		return fmt.Errorf("there is no port number %d", i)
+	}
+	if err := r.steer(t); err != nil {
+		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
+	}
+	t.follow(p, new(port.PacketSockets))
+	return r.do(func(sw *dataplane.Switch) error {
+		cfg, err := sw.SetMAC(i, mac, Now())
+		if err != nil {
+			return err
+		}
+		if r.tasks[i] != nil {
+			return fmt.Errorf("port %s: has its sockets already", cfg.Name)
+		}
+		t.configure(cfg)
+		sw.RingsReplaced(i, Now())
+		r.tasks[i] = t
+		r.assign(sw)
+		return nil
+	})
+}
+
+// Detach takes the sockets of port number i away and closes them, the slow part, beside others. The port stays configured, and down.
+func (r *Runner) Detach(i int) error {
+	t, err := r.detach(i)
+	if t != nil {
+		err = errors.Join(err, t.port.Close())
+	}
+	return err
+}
+
+// detach takes the task of port number i away from the workers and returns it; nil where it has none.
+func (r *Runner) detach(i int) (*portTask, error) {
+	r.change.Lock()
+	defer r.change.Unlock()
+	t := r.tasks[i]
+	if t == nil {
+		return nil, nil
+	}
+	r.askHosts(func(n int) bool { return n == i })
+	return t, r.do(func(sw *dataplane.Switch) error {
+		t.freeRing(sw)
+		sw.ReadLosses(i, t.losses(), Now())
+		sw.SetUp(i, false, Now())
+		t.retire(sw)
+		r.tasks[i] = nil
+		r.assign(sw)
+		return nil
+	})
+}
+
+// SetUp tells that the link of port i came up or went down.
+func (r *Runner) SetUp(i int, up bool) error {
+	return r.Do(func(sw *dataplane.Switch) error {
+		if t := r.tasks[i]; t != nil {
+			t.freeRing(sw)
+			sw.SetUp(i, up, Now())
+			if !up && t.delay != nil {
+				t.delay.clear()
+			}
+			if tap, ok := t.port.(hostPort); ok {
+				return tap.ClearPause()
+			}
+		}
+		return nil
+	})
+}
+
+// grow starts workers until there are as many as the ports need with one more.
+func (r *Runner) grow() error {
+	n := 1
+	for _, t := range r.tasks {
+		if t != nil {
+			n++
+		}
+	}
+	for len(r.workers) < r.maxWorkers(n) {
+		w, err := newWorker(r, len(r.workers))
+		if err != nil {
+			return err
+		}
+		r.shape.Lock()
+		r.workers = append(r.workers, w)
+		r.shape.Unlock()
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(r.workers)+4))
+		r.done.Add(1)
+		go w.run()
+	}
+	return nil
+}
+
+// assign shares the tasks among the workers, which stand still.
+func (r *Runner) assign(sw *dataplane.Switch) {
+	for _, w := range r.workers {
+		w.receivers, w.transmitters, w.lines = w.receivers[:0], w.transmitters[:0], w.lines[:0]
+		w.rewatch = true
+	}
+	next := 0
+	for _, t := range r.tasks {
+		if t == nil {
+			continue
+		}
+		t.rx = r.workers[next%len(r.workers)]
+		if r.perPort {
+			next++
+		}
+		t.tx = r.workers[next%len(r.workers)]
+		next++
+		t.rx.receivers = append(t.rx.receivers, t)
+		t.tx.transmitters = append(t.tx.transmitters, t)
+		if t.delay != nil {
+			t.tx.lines = append(t.tx.lines, t)
+		}
+		sw.SetOwner(t.index, t.tx.id)
+	}
+}

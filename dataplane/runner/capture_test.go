@@ -1,0 +1,153 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/port"
+)
+
+// What a worker carries is captured once where it came in and once where it went out, whichever way it took, and the notes
+// say what the counters count.
+func TestTapSeesWhatCounts(t *testing.T) {
+	for name, m := range loads(t) {
+		c := tapped(t, m.w.r.sw, capture.MaxSnap)
+		var in, out, dropped, heard, told uint64
+		for range 50 {
+			m.round()
+			for _, s := range read(c) {
+				control := strings.Contains(s.note, "XO") || strings.Contains(s.note, "obeyed")
+				switch {
+				case control && s.out:
+					told++
+				case control:
+					heard++
+				case s.out && strings.HasPrefix(s.note, "dropped: "): // in the trunk
+				case s.out:
+					out++
+				default:
+					in++
+				}
+				if strings.HasPrefix(s.note, "dropped: ") {
+					dropped++
+				}
+				if len(s.data) != s.length {
+					t.Fatalf("%s: %d of %d octets", name, len(s.data), s.length)
+				}
+			}
+		}
+		var v dataplane.Snapshot
+		m.w.r.sw.Snapshot(&v, Now())
+		var want struct{ in, out, dropped, told uint64 }
+		for i := range v.Ports {
+			p := &v.Ports[i]
+			want.in += p.Counters.ReceivedFrames
+			want.out += p.Counters.SentFrames + uint64(p.Delayed) // what is in a delay line was seen when it was put in
+			want.told += p.Told.PFCFrames[lossless]
+			for prio := range p.Counters.Drops {
+				for _, n := range p.Counters.Drops[prio] {
+					want.dropped += n
+				}
+			}
+		}
+		if in != want.in || out != want.out || dropped != want.dropped || told != want.told || in == 0 {
+			t.Errorf("%s: captured %d in, %d out, %d dropped, %d told; counted %+v", name, in, out, dropped, told, want)
+		}
+		if name == "paused" && (heard != 50 || told == 0) {
+			t.Errorf("%s: %d control frames heard of 50, %d told", name, heard, told)
+		}
+	}
+}
+
+// What a trunk drops is in the capture of its uplink, with the reason, whether it still lies in the ring of its worker or was handed
+// over by another one.
+func TestTapSeesWhatATrunkDrops(t *testing.T) {
+	for _, owner := range []int{0, 1} {
+		m := loads(t)["trunk that drops"]
+		sw := m.w.r.sw
+		c := tapped(t, sw, capture.MaxSnap)
+		if owner != 0 { // another worker sends by the uplink
+			sw.SetOwner(1, owner)
+			m.w.transmitters = m.w.transmitters[:1]
+		}
+		m.round()
+		sw.Dequeue(1, Now(), nil)
+		notes := map[string]int{}
+		for _, s := range read(c) {
+			if s.note == "" || s.port != 1 {
+				continue
+			}
+			notes[s.note]++
+			want := m.in.frames[0].Data
+			if s.note == "dropped: meter-red" {
+				want = m.in.frames[burstFrames-1].Data
+			}
+			if !s.out || s.data != string(want) || s.length != len(want) {
+				t.Errorf("captured %+v, want the frame, on its way out", s)
+			}
+		}
+		var v dataplane.Snapshot
+		sw.Snapshot(&v, Now())
+		drops := v.Ports[0].Counters.Drops
+		if notes["dropped: meter-red"] != burstFrames/2 || uint64(notes["dropped: red"]) != drops[0][dataplane.DropRED] || drops[0][dataplane.DropRED] == 0 {
+			t.Errorf("worker %d sends: captured %v, counted %d by RED, %d red", owner, notes, drops[0][dataplane.DropRED], drops[1][dataplane.DropMeterRed])
+		}
+	}
+}
+
+// A frame leaves the file as it leaves the port: its tag put in, taken out, or changed.
+func TestTapSeesTagsOfEgress(t *testing.T) {
+	m := newMill(t, port.Other, repeated(data(0, 1, 0, 9, 300), 2), func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[1].StripZero = true })
+	c := tapped(t, m.w.r.sw, 100)
+	m.round()
+	var out []seen
+	for _, s := range read(c) {
+		if s.out {
+			out = append(out, s)
+		}
+	}
+	want := data(0, 1, 0, 9, 300)
+	stripped := string(want[:12]) + string(want[16:])
+	if len(out) != 2 || out[0].data != stripped[:100] || out[0].length != 296 {
+		t.Errorf("captured %+v, want two frames without a tag", out)
+	}
+}
+
+// A tap costs a round no allocation.
+func TestTappedRoundsAllocateNothing(t *testing.T) {
+	for name, m := range loads(t) {
+		tapped(t, m.w.r.sw, 128)
+		for range 100 {
+			m.round()
+		}
+		if n := testing.AllocsPerRun(200, m.round); n != 0 {
+			t.Errorf("%s: %v allocations a round", name, n)
+		}
+	}
+}
+
+// What a capture adds to a worker's round: nothing where nobody captures (off), else a copy of each frame's first octets where
+// it comes in and where it goes out.
+func BenchmarkTap(b *testing.B) {
+	for _, octets := range []int{60, 1514} {
+		for _, snap := range []int{0, 64, capture.MaxSnap} {
+			name := fmt.Sprintf("frame=%d/snap=%d", octets, snap)
+			if snap == 0 {
+				name = fmt.Sprintf("frame=%d/off", octets)
+			}
+			b.Run(name, func(b *testing.B) {
+				m := newMill(b, port.Lossless, repeated(data(0, 1, lossless, 0, octets), burstFrames), nil)
+				if snap > 0 {
+					tapped(b, m.w.r.sw, snap)
+				}
+				for b.Loop() {
+					m.round()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(m.out.sent), "ns/frame")
+			})
+		}
+	}
+}

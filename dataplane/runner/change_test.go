@@ -1,0 +1,338 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/macctl"
+)
+
+// A fickle port refuses what it is told to refuse.
+type fickle struct {
+	*porttest.End
+	started, steered error
+	meanwhile        func() // what happens while it starts
+}
+
+func (f *fickle) Start() error {
+	if f.meanwhile != nil {
+		f.meanwhile()
+	}
+	return f.started
+}
+
+func (f *fickle) Steer([]bpf.RawInstruction) error { return f.steered }
+
+// second makes another link of port i, whose station is not told.
+func (l *lan) second() (*fickle, *porttest.End) {
+	l.t.Helper()
+	near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 16384, Classify: byPriority})
+	l.must(err)
+	l.t.Cleanup(func() { _ = far.Close() })
+	return &fickle{End: near}, far
+}
+
+// Sockets are replaced when the ring is empty; the port stays up and knows what it knew.
+func TestReplace(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		a, b := l.stations[0], l.stations[1]
+		const n = 300
+		a.send(several(0, 1, lossless, n, small)...)
+		near, far := l.second()
+		near.started = errors.New("not now")
+		if _, err := l.r.Replace(0, near); !errors.Is(err, near.started) {
+			t.Errorf("error %v, want %v", err, near.started)
+		}
+		near.started = nil
+		lost, err := l.r.Replace(0, near)
+		if err != nil || lost != 0 {
+			t.Errorf("lost %d, %v", lost, err)
+		}
+		a.link(near.End, far)
+		a.send(several(0, 1, 0, 10, small)...)
+		eventually(t, "all arrive", func() bool { return len(b.received(0, lossless)) == n && len(b.received(0, 0)) == 10 })
+		v := l.empties()
+		if !v.Ports[0].Up || v.Ports[0].RingSlots != 16384 || v.Ports[0].Wanted != 0 {
+			t.Errorf("up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots, v.Ports[0].Wanted)
+		}
+		for _, event := range l.r.sw.Events(nil, 0) {
+			if event.Kind == dataplane.EventPortDown {
+				t.Errorf("event %+v", event)
+			}
+		}
+		if _, err := l.r.Replace(7, near); err == nil {
+			t.Error("a port that does not exist got sockets")
+		}
+	})
+}
+
+// Frames that come while sockets are replaced, to those of before or to both, are forwarded once and in order.
+func TestReplaceLosesNothing(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		a, b := l.stations[0], l.stations[1]
+		near, far := l.second()
+		const before, after = 150, 250 // more than a burst
+		frames := map[uint8][][]byte{0: several(0, 1, 0, after, small), lossless: several(0, 1, lossless, after, small)}
+		near.meanwhile = func() {
+			a.send(frames[lossless]...)
+			a.send(frames[0]...)
+			a.link(near.End, far)
+			a.send(frames[lossless][before:]...)
+			a.send(frames[0][before:]...)
+		}
+		lost, err := l.r.Replace(0, near)
+		if err != nil || lost != 0 {
+			t.Errorf("lost %d, %v", lost, err)
+		}
+		for prio, sent := range frames {
+			eventually(t, "all arrive", func() bool { return len(b.received(0, prio)) >= len(sent) })
+			if got := b.received(0, prio); len(got) != len(sent) || !slices.IsSorted(got) {
+				t.Errorf("priority %d: %d frames arrive, in order %v, want %d", prio, len(got), slices.IsSorted(got), len(sent))
+			}
+		}
+		if c := l.empties().Ports[0].Counters; c.Drops != [len(c.Drops)][dataplane.NumDropReasons]uint64{} || c.ReceivedFrames != 2*after {
+			t.Errorf("received %d frames, dropped %v", c.ReceivedFrames, c.Drops)
+		}
+	})
+}
+
+// crowded is a switch whose buffer takes few lossless frames for port 1, which sends none.
+func crowded(t *testing.T) *lan {
+	ports := unshapedPorts(2)
+	ports[0].Ingress[lossless].Headroom = cell
+	ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
+	l := newLan(t, executors[0], testConfig(2), ports...)
+	l.stations[1].stop()
+	return l
+}
+
+// waits waits until a frame waits in the ring of port i.
+func (l *lan) waits(i int) {
+	l.t.Helper()
+	eventually(l.t, "a frame waits in the ring", func() (waits bool) {
+		l.r.View(func(sw *dataplane.Switch) { waits = inRing(sw, i) })
+		return waits
+	})
+}
+
+// What does not leave the ring in time is lost, and counted.
+func TestReplaceCountsWhatWaits(t *testing.T) {
+	l := crowded(t)
+	l.stations[0].send(several(0, 1, lossless, 500, small)...)
+	l.waits(0)
+	near, _ := l.second()
+	var lost int
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lost, err = l.r.Replace(0, near)
+	}()
+	var v dataplane.Snapshot
+	if meanwhile := l.readsUntil(done, &v); meanwhile < 3 {
+		t.Errorf("%d snapshots while the change waited, want that nobody waits for it", meanwhile)
+	}
+	l.r.Snapshot(&v)
+	c := v.Ports[0].Counters
+	if err != nil || lost == 0 || c.LosslessDrops[dataplane.Unknown] != uint64(lost) || c.Drops[dataplane.Unknown][dataplane.DropRing] != uint64(lost) {
+		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[dataplane.Unknown], c.Drops[dataplane.Unknown][dataplane.DropRing])
+	}
+}
+
+// What waits in the rings of a port whose sockets go, or which goes itself, is counted as lost in them.
+func TestRingsThatGoAreCounted(t *testing.T) {
+	for name, leave := range map[string]func(l *lan) error{
+		"sockets": func(l *lan) error { return l.r.Detach(0) },
+		"port": func(l *lan) error {
+			return l.r.Configure(testConfig(2), map[int]dataplane.PortConfig{1: l.ports[1]}, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := crowded(t)
+			l.mortal = true
+			const n = 500
+			l.stations[0].send(several(0, 1, lossless, n, small)...)
+			l.waits(0)
+			l.must(leave(l))
+			var c *dataplane.Counters
+			if old := l.r.Retired().Ports; len(old) == 1 {
+				c = &old[0].Counters
+			}
+			var v dataplane.Snapshot
+			l.r.Snapshot(&v)
+			if p := &v.Ports[0]; p.Config.Name == "p0" {
+				c = &p.Counters
+			}
+			if c == nil || c.ReceivedFrames == n || c.ReceivedFrames+c.Drops[dataplane.Unknown][dataplane.DropRing] != n || c.LosslessDrops[dataplane.Unknown] != 0 {
+				t.Errorf("%+v, want %d frames received or lost in the ring, and no fault", c, n)
+			}
+		})
+	}
+}
+
+// A peer that is held because its ring is full stays held when a configuration comes, or is refused, and when a drain ends.
+func TestRingHoldsSurviveChanges(t *testing.T) {
+	const other = 5
+	ports := unshapedPorts(2)
+	for i := range ports {
+		ports[i].Lossless |= 1 << other
+	}
+	ports[0].Ingress[lossless].Headroom = cell
+	ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
+	cfg := testConfig(8)
+	cfg.Lossless |= 1 << other
+	l := newLan(t, executors[0], cfg, ports...)
+	l.mortal = true
+	l.stations[1].stop()
+	l.stations[0].send(several(0, 1, lossless, 8000, small)...)
+	told := func() macctl.InitiatorCounters {
+		var v dataplane.Snapshot
+		l.r.Snapshot(&v)
+		return v.Ports[0].Told
+	}
+	eventually(t, "the ring is held", func() bool { return told().XoffSent[other] > 0 })
+	refused := cfg // smaller than what is in use
+	refused.Buffer.Lossless.Size /= 2
+	for name, change := range map[string]func() error{
+		"refused": func() error {
+			if err := l.r.Configure(refused, l.ports, l.statics); !errors.Is(err, buffer.ErrBusy) {
+				return fmt.Errorf("error %w, want that it is busy", err)
+			}
+			return nil
+		},
+		"in force":   func() error { return l.r.Configure(cfg, l.ports, l.statics) },
+		"drain ends": func() error { return errors.Join(l.r.Drain(true), l.r.Drain(false)) },
+	} {
+		before := told()
+		for range 5 {
+			l.stations[1].hold(0xffff) // whatever the machine takes its time for
+			l.must(change())
+			time.Sleep(5 * time.Millisecond)
+		}
+		if now := told(); now.XonSent[other] != before.XonSent[other] {
+			t.Errorf("%s: the peer was told %d times that it may go on", name, now.XonSent[other]-before.XonSent[other])
+		}
+	}
+}
+
+// readsUntil counts the snapshots of a switch whose ring is drained for a change, until that has come.
+func (l *lan) readsUntil(done chan struct{}, v *dataplane.Snapshot) (n int) {
+	for {
+		draining := false
+		l.r.View(func(sw *dataplane.Switch) { draining = l.r.tasks[0].draining })
+		if draining {
+			l.r.Snapshot(v)
+			n++
+		}
+		select {
+		case <-done:
+			return n
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// A configuration that is in force is in force, whatever fails then.
+func TestConfigureRegrets(t *testing.T) {
+	l := newLan(t, executors[0], roomy(2), unshapedPorts(2)...)
+	near, _ := l.second()
+	l.must(l.r.Detach(0))
+	l.must(l.r.Attach(0, near, testPort(0).MAC))
+	near.steered = errors.New("the kernel refuses")
+	ports := asMap(unshapedPorts(2)...)
+	changed := ports[0]
+	changed.Lossless = 1 << 5
+	ports[0] = changed
+	l.must(l.r.Configure(l.cfg, ports, l.statics))
+	events := l.r.sw.Events(nil, 0)
+	last := events[len(events)-1]
+	if last.Kind != dataplane.EventPort || last.Port != "p0" || !strings.Contains(last.Text, "the kernel refuses") {
+		t.Errorf("last event %+v, want one of what failed", last)
+	}
+}
+
+// A port that is removed and comes back goes on counting; what it lost stays lost.
+func TestCountersOutliveTheirPort(t *testing.T) {
+	l := newLan(t, executors[0], roomy(3), unshapedPorts(3)...)
+	l.stations[0].send(several(0, 1, lossless, 100, small)...)
+	eventually(t, "all arrive", func() bool { return len(l.stations[1].received(0, lossless)) == 100 })
+	l.must(l.r.Do(func(sw *dataplane.Switch) error {
+		sw.RingLost(0, port.Lossless, 5, Now())
+		l.r.tasks[0].reaction.Record(1000)
+		return nil
+	}))
+	var before, gone, back dataplane.Snapshot
+	l.r.Snapshot(&before)
+	admitted := before.Buffer.Ports[0].Ingress[lossless].Admitted
+	if admitted == 0 {
+		t.Error("the buffer has admitted nothing")
+	}
+	ports := asMap(unshapedPorts(3)...)
+	delete(ports, 0)
+	l.must(l.r.Configure(l.cfg, ports, nil))
+	l.r.Snapshot(&gone)
+	if gone.LosslessDropsGone != 5 || before.LosslessDropsGone != 0 || len(gone.Ports) != 2 {
+		t.Errorf("%d lossless drops of ports that are gone, want 5", gone.LosslessDropsGone)
+	}
+	for range 2 {
+		l.must(l.r.Configure(l.cfg, asMap(unshapedPorts(3)...), nil))
+		l.attach(0, nil)
+		l.r.Snapshot(&back)
+		was, is := &before.Ports[0], &back.Ports[0]
+		if is.Counters.ReceivedFrames != was.Counters.ReceivedFrames || is.Counters.LosslessDrops != was.Counters.LosslessDrops ||
+			is.Reaction.Count != was.Reaction.Count || back.LosslessDropsGone != 0 {
+			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters, is.Reaction.Count, was.Counters, was.Reaction.Count)
+		}
+		if got := back.Buffer.Ports[0].Ingress[lossless].Admitted; got != admitted {
+			t.Errorf("the buffer has admitted %d frames of the port that came back, want %d", got, admitted)
+		}
+		l.must(l.r.Configure(l.cfg, ports, nil))
+	}
+}
+
+// Peers that are held until a configuration fits stay held while others are tried, refused or in force, and are told once.
+func TestDrain(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		ports := unshapedPorts(2)
+		l := newLan(t, e, roomy(2), ports...)
+		wanted := func() (all [2]uint8, told uint64) {
+			var v dataplane.Snapshot
+			l.r.Snapshot(&v)
+			return [2]uint8{v.Ports[0].Wanted, v.Ports[1].Wanted}, v.Ports[0].Told.XonSent[lossless]
+		}
+		held := [2]uint8{1 << lossless, 1 << lossless}
+		l.must(l.r.Drain(true))
+		if got, _ := wanted(); got != held {
+			t.Errorf("held %08b, want %08b", got, held)
+		}
+		eventually(t, "both are told", func() bool {
+			told := false
+			l.r.View(func(sw *dataplane.Switch) { told = sw.XoffSent(0) && sw.XoffSent(1) })
+			return told
+		})
+		all := map[int]dataplane.PortConfig{0: ports[0], 1: ports[1]}
+		small := roomy(2)
+		small.Buffer.Lossless.Size = cell
+		if err := l.r.Configure(small, all, nil); err == nil {
+			t.Error("a pool of one cell fits")
+		}
+		l.must(l.r.Configure(roomy(2), all, nil))
+		if got, xon := wanted(); got != held || xon != 0 {
+			t.Errorf("after other configurations held %08b, want %08b; %d times told to go on", got, held, xon)
+		}
+		l.must(l.r.Drain(false))
+		eventually(t, "both may go on", func() bool { got, xon := wanted(); return got == [2]uint8{} && xon > 0 })
+	})
+}

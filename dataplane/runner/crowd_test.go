@@ -1,0 +1,160 @@
+package runner
+
+import (
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/port"
+)
+
+// waiters are the threads of a machine that run or wait.
+type waiters struct {
+	n     int
+	err   error
+	looks int
+}
+
+func (q *waiters) Runnable() (int, error) { q.looks++; return q.n, q.err }
+func (q *waiters) Close() error           { return nil }
+
+// noCrowd is the crowd of a worker that nobody stands in line behind.
+var noCrowd = crowd{threads: &waiters{n: 1}, cpus: 2}
+
+// Where one look in ten meets a waiting thread, as beside one sender, a worker spins on; where one in two does it stops, and begins
+// again when they are gone.
+func TestCrowdShare(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c crowd
+		looks := rapid.SampledFrom([][]bool{{true}, {true, false}, {true, true, false}, {false}, {true, false, false, false, false, false, false, false, false, false}})
+		for range rapid.IntRange(1, 4).Draw(t, "phases") {
+			some := rapid.Permutation(looks.Draw(t, "looks")).Draw(t, "order")
+			for range 400 {
+				for _, waits := range some {
+					c.saw(waits)
+				}
+			}
+			waiting := 0
+			for _, waits := range some {
+				if waits {
+					waiting++
+				}
+			}
+			if c.share < 0 || c.share > crowdWhole || c.rare() != (2*waiting < len(some)) {
+				t.Fatalf("%d of %d looks met a waiting thread: share %d of %d", waiting, len(some), c.share, crowdWhole)
+			}
+		}
+	})
+}
+
+// A look costs a system call: there is one in 20 µs at most. One that meets a waiting thread ends the spin at once.
+func TestCrowdLooks(t *testing.T) {
+	q := &waiters{n: 2}
+	c := crowd{threads: q, cpus: 2}
+	for now := int64(1); now <= 5*crowdEvery; now += 500 {
+		if !c.bears(now/(2*crowdEvery)*2*crowdEvery+1, now) {
+			t.Fatalf("%d ns: as many threads as CPUs, and no spin", now)
+		}
+	}
+	if q.looks != 5 {
+		t.Errorf("%d looks in %d ns", q.looks, 5*crowdEvery)
+	}
+	q.n = 3
+	if !c.rare() || c.bears(10*crowdEvery-1, 10*crowdEvery) {
+		t.Error("a thread waits, and the worker spins on")
+	}
+	q.n, q.err = 1, errors.New("gone")
+	if c.bears(20*crowdEvery-1, 20*crowdEvery) {
+		t.Error("nobody knows who waits, and the worker spins on")
+	}
+	unknown := crowd{share: crowdWhole}
+	if unknown.bears(1, 2) || unknown.rare() {
+		t.Error("the threads cannot be counted, and the worker spins on")
+	}
+}
+
+// For as long as a sleep costs a worker spins whoever waits; for longer only alone, and as far as its credit reaches.
+func TestSpinsInACrowd(t *testing.T) {
+	const start, much = 1, 100_000
+	for _, tt := range []struct {
+		spin    Spin
+		threads int
+		spun    int64
+		want    bool
+	}{
+		{SpinAdaptive, 9, spinFew - 1, true}, {SpinAdaptive, 9, spinFew, false},
+		{SpinAdaptive, 2, spinFew, true}, {SpinAdaptive, 2, much - 1, true}, {SpinAdaptive, 2, much, false},
+		{SpinShort, 2, spinFew - 1, true}, {SpinShort, 2, spinFew, false},
+		{SpinMost, 9, spinMax - 1, true}, {SpinEndless, 9, 10 * spinMax, true}, {SpinNone, 1, 0, false},
+	} {
+		w := newTunedMill(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w
+		w.crowd = crowd{threads: &waiters{n: tt.threads}, cpus: 2}
+		w.credit = min(much, w.pace.most)
+		for range 10 {
+			w.adapt(spinFew - 1)
+		}
+		if got := w.spins(start, start+tt.spun); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}
+
+// Where threads wait most of the time a worker forgets the long spins that it had learned, and what sleep is worth one.
+func TestSpinForgetsInACrowd(t *testing.T) {
+	w := newMill(t, port.Other, nil, nil).w
+	w.crowd, w.credit = noCrowd, spinMax
+	for range 10 {
+		w.adapt(spinMax - 1)
+	}
+	long := w.spin
+	for range 100 {
+		w.crowd.saw(true)
+	}
+	w.adapt(spinFew - 1)
+	short := w.spin
+	for range 10 {
+		w.adapt(spinMax - 1)
+	}
+	if long != spinMax || short != spinFew || w.spin != 0 {
+		t.Errorf("spin %d alone, %d in a crowd, %d after sleeps of %d there", long, short, w.spin, spinMax-1)
+	}
+}
+
+// Gaps of a load whose first look meets a crowd every so often: whatever the worker did before, it comes to spin for long or not by how
+// often, and not by how long it spun.
+func TestCrowdForgetsWhatItWas(t *testing.T) {
+	const gap = 150_000
+	for _, tt := range []struct {
+		every int // of how many gaps one is crowded
+		long  bool
+	}{{2, false}, {3, false}, {8, true}, {1000, true}} {
+		for _, share := range []int{0, crowdWhole} {
+			w := newMill(t, port.Other, nil, nil).w
+			q := &waiters{}
+			w.crowd = crowd{threads: q, cpus: 2, share: share}
+			now, met := int64(1), 0
+			for i := range 2000 {
+				q.n = 2
+				if i%tt.every == 0 {
+					q.n = 3
+				}
+				w.credit = spinMax
+				idle := now
+				for now < idle+gap && w.spins(idle, now) {
+					now += 1000
+				}
+				if i >= 1000 && now >= idle+gap {
+					met++
+				}
+				if now < idle+gap {
+					w.adapt(idle + gap - now)
+				}
+				now = idle + gap
+			}
+			if tt.long != (met > 500) || !tt.long && met > 0 {
+				t.Errorf("one gap in %d crowded, at first %d of %d: %d of 1000 gaps ended in a spin", tt.every, share, crowdWhole, met)
+			}
+		}
+	}
+}

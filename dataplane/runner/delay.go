@@ -1,0 +1,289 @@
+package runner
+
+import (
+	"encoding/binary"
+	"math"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// A delayLine holds what is on the way through a port's configured delay: data and MAC Control frames in the order of
+// sending. Frames in it have left the buffer, as frames on a cable have. A cable is never late, but a line is whose worker waits
+// for a CPU: what it owes by then counts as part of the port's burst (lineHeld). What is in it when the delay changes keeps its time,
+// and what follows never overtakes it.
+type delayLine struct {
+	delay         int64
+	limit         int64      // octets on the wire of one send call beyond its first frame
+	first, newest *delayRing // first: the oldest frames; newest: where frames are put
+	last          int64      // when the frame that was put last leaves
+	holds         int64      // octets on the wire of what is no MAC Control frame
+	batch         *port.Batch
+	refused       []dataplane.Refusal // of the last flush
+	longest       int                 // frame that left with it
+	dues          []int64             // when what left with it was due
+	entered       int64               // when the MAC Control frame that left with it was put; 0: none left
+	meant         int64               // and when it had passed its delay
+}
+
+// A delayRing is a piece of the line, in which all frames have the same delay. It is a ring of octets, of records
+//
+//	 8 octets  time at which the frame has passed the delay
+//	 4 octets  length of the frame
+//	10 octets  virtio_net_hdr
+//	 2 octets  port that the frame came in by
+//	 1 octet   its priority
+//	 1 octet   flags: 1 = MAC Control, 2 = lossless, 4 = of the port's own stream
+//	 2 octets  0
+//	 n octets  frame
+type delayRing struct {
+	delay      int64
+	from       int64 // before, nothing leaves: what was put before the ring was made goes first
+	octets     []byte
+	head, tail int // octets of the line ever taken and put; tail - head lie in the ring
+	next       *delayRing
+}
+
+// Layout of a record.
+const (
+	recordLength = 8
+	recordVnet   = 12
+	recordIn     = 22
+	recordPrio   = 24
+	recordFlags  = 25
+	recordHeader = 28
+
+	flagControl  = 1
+	flagLossless = 2
+	flagOwn      = 4
+)
+
+// newDelayLine returns a line for delay ns at speed bit/s.
+func newDelayLine(delay, speed, burst int64) *delayLine {
+	l := &delayLine{newest: &delayRing{}, batch: port.NewBatch(), dues: make([]int64, 0, port.BatchFrames)}
+	l.first = l.newest
+	l.change(delay, speed, burst)
+	return l
+}
+
+// change gives frames that are put from now on another delay and room: for what a link holds in that time, in smallest frames, and
+// two bursts and super-frames beyond it.
+func (l *delayLine) change(delay, speed, burst int64) {
+	octets := 2*(delay/1000*(speed/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
+	old := l.newest
+	l.delay, l.limit = delay, dataplane.SendLimit(speed)
+	l.newest = &delayRing{delay: delay, from: l.last, octets: make([]byte, octets), head: old.tail, tail: old.tail}
+	if old.head == old.tail { // so that there is no more memory than for what is on the way and what will be
+		*old = *l.newest
+		l.newest = old
+		return
+	}
+	old.next = l.newest
+}
+
+// put appends a frame that is sent at time now, and returns false where the line is full.
+func (l *delayLine) put(now int64, o dataplane.Origin, vnet *frame.VnetHeader, b []byte) bool {
+	g := l.newest
+	at, ok := g.reserve(recordHeader + len(b))
+	if !ok {
+		return false
+	}
+	r := g.octets[at:]
+	binary.NativeEndian.PutUint64(r, uint64(now+g.delay))
+	binary.NativeEndian.PutUint32(r[recordLength:], uint32(len(b)))
+	vnet.Encode(r[recordVnet:])
+	encodeOrigin(r, o)
+	copy(r[recordHeader:], b)
+	l.last = g.due(r)
+	if !o.Control {
+		l.holds += int64(frame.WireOctets(len(b)))
+	}
+	return true
+}
+
+func encodeOrigin(r []byte, o dataplane.Origin) {
+	binary.NativeEndian.PutUint16(r[recordIn:], o.In)
+	r[recordPrio], r[recordFlags] = o.Priority, 0
+	if o.Control {
+		r[recordFlags] |= flagControl
+	}
+	if o.Lossless {
+		r[recordFlags] |= flagLossless
+	}
+	if o.Own {
+		r[recordFlags] |= flagOwn
+	}
+}
+
+func originOf(r []byte) dataplane.Origin {
+	return dataplane.Origin{In: binary.NativeEndian.Uint16(r[recordIn:]), Priority: r[recordPrio],
+		Control: r[recordFlags]&flagControl != 0, Own: r[recordFlags]&flagOwn != 0, Lossless: r[recordFlags]&flagLossless != 0}
+}
+
+// reserve finds room for a record in one piece. Where it does not fit before the end of the ring, the rest of the ring
+// is skipped: a record header of zeros, or fewer octets than a header, says so.
+func (g *delayRing) reserve(n int) (int, bool) {
+	at := g.tail % len(g.octets)
+	rest := len(g.octets) - at
+	if rest < n {
+		if g.tail-g.head+rest+n > len(g.octets) {
+			return 0, false
+		}
+		if rest >= recordHeader {
+			clear(g.octets[at : at+recordHeader])
+		}
+		g.tail += rest
+		at = 0
+	}
+	if g.tail-g.head+n > len(g.octets) {
+		return 0, false
+	}
+	g.tail += n
+	return at, true
+}
+
+// record returns the first record at or behind a place in the ring, and its place.
+func (g *delayRing) record(from int) (r []byte, at int) {
+	for at = from; at < g.tail; {
+		i := at % len(g.octets)
+		rest := len(g.octets) - i
+		if rest >= recordHeader && binary.NativeEndian.Uint64(g.octets[i:]) != 0 {
+			return g.octets[i:], at
+		}
+		at += rest
+	}
+	return nil, at
+}
+
+// due returns when the frame of a record leaves.
+func (g *delayRing) due(r []byte) int64 { return max(meantOf(r), g.from) }
+
+// oldest returns the record at the head of the first ring, nil where the line is empty.
+func (l *delayLine) oldest() []byte {
+	for {
+		g := l.first
+		r, at := g.record(g.head)
+		g.head = at
+		if r != nil || g.next == nil {
+			return r
+		}
+		l.first = g.next
+	}
+}
+
+// due returns when the oldest frame leaves.
+func (l *delayLine) due() int64 {
+	if r := l.oldest(); r != nil {
+		return l.first.due(r)
+	}
+	return math.MaxInt64
+}
+
+// over says that the port has no delay any more, and all that was in the line has left.
+func (l *delayLine) over() bool { return l.delay == 0 && l.oldest() == nil }
+
+func meantOf(r []byte) int64 { return int64(binary.NativeEndian.Uint64(r)) }
+
+func lengthOf(r []byte) int { return int(binary.NativeEndian.Uint32(r[recordLength:])) }
+
+// clear empties the line: the link went down.
+func (l *delayLine) clear() {
+	l.first = l.newest
+	l.first.head, l.first.from, l.last, l.holds = l.first.tail, 0, 0, 0
+}
+
+// flush makes one send call of what is due at time now: of one MAC Control frame, or of data frames up to the limit. It
+// returns how many data frames and octets left, and those that the kernel will never take, which are dropped.
+func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []dataplane.Refusal, err error) {
+	l.refused, l.longest, l.dues, l.entered = l.refused[:0], 0, l.dues[:0], 0
+	n := l.load(now)
+	if n == 0 {
+		return l.flushControl(p, now)
+	}
+	n, err = p.Send(l.batch)
+	for range n {
+		length, o := l.pass()
+		if !o.Own {
+			sent++
+			octets += length
+			l.longest = max(l.longest, length)
+		}
+	}
+	if refused(err) {
+		if _, o := l.drop(); !o.Own {
+			l.refused = append(l.refused, dataplane.Refusal{Origin: o, Reason: refusedFor(err)})
+		}
+		err = nil
+	}
+	return sent, octets, l.refused, err
+}
+
+// load puts the data frames that are due at time now, and that no MAC Control frame is before, into the batch: those of one ring.
+func (l *delayLine) load(now int64) int {
+	l.batch.Reset()
+	r := l.oldest()
+	g := l.first
+	at := g.head
+	for octets := int64(0); r != nil && g.due(r) <= now && !originOf(r).Control && !l.batch.Full(1); r, at = g.record(at) {
+		n := lengthOf(r)
+		if octets += int64(frame.WireOctets(n)); l.batch.Len() > 0 && octets > l.limit {
+			break
+		}
+		v, _ := frame.DecodeVnetHeader(r[recordVnet:])
+		l.batch.Begin(&v)
+		l.batch.Part(r[recordHeader : recordHeader+n])
+		l.batch.End()
+		at += recordHeader + n
+	}
+	return l.batch.Len()
+}
+
+func (l *delayLine) flushControl(p port.Port, now int64) (sent, octets int, hopeless []dataplane.Refusal, err error) {
+	r := l.oldest()
+	if r == nil || l.first.due(r) > now {
+		return 0, 0, l.refused, nil
+	}
+	err = p.SendControl(r[recordHeader : recordHeader+lengthOf(r)])
+	switch {
+	case err == nil:
+		l.meant = meantOf(r)
+		l.entered = l.meant - l.first.delay
+		l.pass()
+	case refused(err):
+		l.drop()
+		err = nil
+	}
+	return 0, 0, l.refused, err
+}
+
+// pass takes the oldest frame, which has left, out of the line.
+func (l *delayLine) pass() (length int, o dataplane.Origin) {
+	l.dues = append(l.dues, l.due())
+	return l.drop()
+}
+
+// drop takes the oldest frame, which there is, out of the line.
+func (l *delayLine) drop() (length int, o dataplane.Origin) {
+	r := l.oldest()
+	length, o = lengthOf(r), originOf(r)
+	if !o.Control {
+		l.holds -= int64(frame.WireOctets(length))
+	}
+	l.first.head += recordHeader + length
+	return length, o
+}
+
+// attempt is that of sending the oldest frame, which there is.
+func (l *delayLine) attempt(now int64) attempt {
+	r := l.oldest()
+	return attempt{frame: uint64(l.first.head), length: lengthOf(r), at: now}
+}
+
+// giveUp drops the oldest frame, which there is, and appends it to refused where it is a data frame.
+func (l *delayLine) giveUp(refused []dataplane.Refusal) []dataplane.Refusal {
+	if _, o := l.drop(); !o.Control && !o.Own {
+		refused = append(refused, dataplane.Refusal{Origin: o, Reason: dataplane.DropSend})
+	}
+	return refused
+}

@@ -1,0 +1,276 @@
+package runner
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// A sink is the sending half of a port: it keeps what it is given, and refuses as told.
+type sink struct {
+	port.Port
+	frames  [][]byte
+	vnets   []frame.VnetHeader
+	control [][]byte
+	refuse  []error // of the next sends; nil takes
+}
+
+func (s *sink) refusal() error {
+	if len(s.refuse) == 0 {
+		return nil
+	}
+	err := s.refuse[0]
+	s.refuse = s.refuse[1:]
+	return err
+}
+
+func (s *sink) Send(b *port.Batch) (int, error) {
+	for i := range b.Len() {
+		if err := s.refusal(); err != nil {
+			return i, err
+		}
+		s.frames = append(s.frames, b.Frame(i, nil))
+		s.vnets = append(s.vnets, b.Vnet(i))
+	}
+	return b.Len(), nil
+}
+
+func (s *sink) SendControl(b []byte) error {
+	if err := s.refusal(); err != nil {
+		return err
+	}
+	s.control = append(s.control, bytes.Clone(b))
+	return nil
+}
+
+// line returns a delay line with a ring of the given length.
+func line(delay int64, octets int) *delayLine {
+	g := &delayRing{delay: delay, octets: make([]byte, octets)}
+	return &delayLine{delay: delay, first: g, newest: g, batch: port.NewBatch()}
+}
+
+// flushAll makes send calls until nothing is due, or one failed.
+func flushAll(l *delayLine, p port.Port, now int64) (sent, octets int, dropped []dataplane.Refusal, err error) {
+	for err == nil && l.due() <= now {
+		var n, o int
+		var refused []dataplane.Refusal
+		n, o, refused, err = l.flush(p, now)
+		sent, octets, dropped = sent+n, octets+o, append(dropped, refused...)
+	}
+	return sent, octets, dropped, err
+}
+
+func put(l *delayLine, now int64, b []byte) bool {
+	return l.put(now, dataplane.Origin{}, &frame.VnetHeader{}, b)
+}
+
+// Frames leave after the delay, in order, with what they came with.
+func TestDelayLine(t *testing.T) {
+	l, s := line(1000, 4096), &sink{}
+	v := unfinished(14)
+	if l.due() != math.MaxInt64 {
+		t.Error("an empty line is due")
+	}
+	l.put(5, dataplane.Origin{}, &v, []byte("first frame."))
+	l.put(6, dataplane.Origin{Control: true}, &frame.VnetHeader{}, []byte("control"))
+	l.put(9, dataplane.Origin{}, &frame.VnetHeader{}, []byte("second frame"))
+	if l.due() != 1005 {
+		t.Errorf("due at %d, want 1005", l.due())
+	}
+	if sent, octets, refused, err := flushAll(l, s, 1004); sent+octets+len(refused) != 0 || err != nil {
+		t.Errorf("1 ns early: %d %d %v %v", sent, octets, refused, err)
+	}
+	if sent, octets, refused, err := flushAll(l, s, 1006); sent != 1 || octets != 12 || len(refused) != 0 || err != nil {
+		t.Errorf("flush: %d %d %v %v, want the first and the control frame", sent, octets, refused, err)
+	}
+	if len(s.control) != 1 || string(s.control[0]) != "control" || s.vnets[0] != v {
+		t.Errorf("control %q, header %+v", s.control, s.vnets)
+	}
+	if sent, _, _, _ := flushAll(l, s, 2000); sent != 1 || string(s.frames[1]) != "second frame" || s.vnets[1] != (frame.VnetHeader{}) {
+		t.Errorf("the second: %d, %q", sent, s.frames)
+	}
+	if l.due() != math.MaxInt64 {
+		t.Error("an empty line is due")
+	}
+}
+
+// A frame that the kernel does not take now stays; one that it never takes is dropped, and those behind it go on.
+func TestDelayLineRefused(t *testing.T) {
+	for _, again := range []error{port.ErrAgain, port.ErrDown} {
+		l, s := line(0, 4096), &sink{refuse: []error{nil, again}}
+		put(l, 1, []byte("one."))
+		put(l, 1, []byte("two."))
+		if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 0 || !errors.Is(err, again) {
+			t.Errorf("%v: %d %d %v %v", again, sent, octets, refused, err)
+		}
+		if sent, _, _, err := flushAll(l, s, 1); sent != 1 || err != nil || string(s.frames[1]) != "two." {
+			t.Errorf("%v: the same frame again: %d %v %q", again, sent, err, s.frames)
+		}
+	}
+	l, s := line(0, 4096), &sink{refuse: []error{unix.EMSGSIZE, unix.EINVAL}}
+	put(l, 1, []byte("one."))
+	l.put(1, dataplane.Origin{Control: true}, &frame.VnetHeader{}, []byte("control"))
+	put(l, 1, []byte("two."))
+	if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 1 || err != nil {
+		t.Errorf("refused for ever: %d %d %v %v, want one data frame dropped and one sent", sent, octets, refused, err)
+	}
+}
+
+func TestDelayLineFull(t *testing.T) {
+	l := line(0, 3*(recordHeader+100)+50)
+	n := 0
+	for put(l, 1, make([]byte, 100)) {
+		n++
+	}
+	if n != 3 {
+		t.Errorf("%d frames fitted, want 3", n)
+	}
+	if put(l, 1, make([]byte, 100)) {
+		t.Error("a full line took a frame")
+	}
+	if !put(l, 1, make([]byte, 50-recordHeader)) {
+		t.Error("a frame that fits was not taken after one that did not")
+	}
+	s := &sink{}
+	if sent, _, _, _ := flushAll(l, s, 1); sent != 4 {
+		t.Errorf("%d left, want 4", sent)
+	}
+	for put(l, 1, make([]byte, 100)) {
+	}
+	l.clear()
+	if l.due() != math.MaxInt64 || !put(l, 1, make([]byte, 100)) {
+		t.Error("clear did not empty the line")
+	}
+}
+
+// A line that newDelayLine made holds what a port sends in its delay, in the smallest frames, with its burst.
+func TestDelayLineIsLargeEnough(t *testing.T) {
+	for _, speed := range []int64{10_000_000, gigabit, 10 * gigabit} {
+		const delay, burst = 1_000_000, 62_500
+		l := newDelayLine(delay, speed, burst)
+		octets := int(delay*speed/8/1_000_000_000) + burst
+		for octets > 0 {
+			if !put(l, 1, make([]byte, 14)) {
+				t.Fatalf("%d bit/s: full with %d octets still to come", speed, octets)
+			}
+			octets -= frame.WireOctets(14)
+		}
+		if !put(l, 1, make([]byte, port.MaxFrame)) {
+			t.Errorf("%d bit/s: no room for a super-frame", speed)
+		}
+	}
+}
+
+// Against a plain queue, with frames of all lengths and a small ring, so that it wraps around in every way, and with a delay that
+// changes.
+func TestDelayLineIsAQueue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := line(rapid.Int64Range(0, 50).Draw(t, "delay"), rapid.IntRange(60, 600).Draw(t, "ring"))
+		type entry struct {
+			due     int64
+			b       []byte
+			control bool
+		}
+		var model []entry
+		s, now, last, serial := &sink{}, int64(1), int64(0), byte(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				serial++
+				e := entry{max(now+l.delay, last), bytes.Repeat([]byte{serial}, rapid.IntRange(14, 120).Draw(t, "octets")), rapid.Bool().Draw(t, "control")}
+				used := 0
+				for _, m := range model {
+					used += recordHeader + len(m.b)
+				}
+				took := l.put(now, dataplane.Origin{Control: e.control}, &frame.VnetHeader{}, e.b)
+				if took {
+					model, last = append(model, e), e.due
+				}
+				// The end of the ring may be left unused once, by less than the longest record.
+				if need := used + recordHeader + len(e.b); took && need > len(l.newest.octets) || !took && len(model) == 0 && need <= len(l.newest.octets)/2 {
+					t.Fatalf("taken: %v, %d of %d octets needed", took, need, len(l.newest.octets))
+				}
+			},
+			"change": func(t *rapid.T) {
+				l.change(rapid.Int64Range(0, 50).Draw(t, "delay"), gigabit, 100)
+			},
+			"flush": func(t *rapid.T) {
+				now += rapid.Int64Range(0, 60).Draw(t, "time")
+				if refuse := rapid.IntRange(0, 3).Draw(t, "refused after"); refuse < 3 {
+					s.refuse = append(make([]error, refuse), port.ErrAgain)
+				}
+				s.frames, s.control = nil, nil
+				sent, octets, _, err := flushAll(l, s, now)
+				var wantFrames, wantControl [][]byte
+				n := 0
+				for n < len(model) && model[n].due <= now && n < len(s.frames)+len(s.control) {
+					if model[n].control {
+						wantControl = append(wantControl, model[n].b)
+					} else {
+						wantFrames = append(wantFrames, model[n].b)
+						octets -= len(model[n].b)
+					}
+					n++
+				}
+				if !equal(s.frames, wantFrames) || !equal(s.control, wantControl) || sent != len(wantFrames) || octets != 0 {
+					t.Fatalf("left: %d frames %q %q, want %q %q", sent, s.frames, s.control, wantFrames, wantControl)
+				}
+				model = model[n:]
+				if err == nil && len(model) > 0 && model[0].due <= now {
+					t.Fatalf("a frame due at %d stays at %d", model[0].due, now)
+				}
+				s.refuse = nil
+			},
+			"": func(t *rapid.T) {
+				want := int64(math.MaxInt64)
+				if len(model) > 0 {
+					want = model[0].due
+				}
+				if got := l.due(); got != want {
+					t.Fatalf("due at %d, want %d", got, want)
+				}
+			},
+		})
+	})
+}
+
+func equal(a, b [][]byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !bytes.Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// The delay line takes the stream as it takes data, and counts it as none.
+func TestStreamInTheDelayLine(t *testing.T) {
+	l, out := newDelayLine(1000, gigabit, 10_000), &sink{}
+	b := make([]byte, 100)
+	for range 3 {
+		if !l.put(5, dataplane.Origin{Own: true}, &frame.VnetHeader{}, b) {
+			t.Fatal("the line is full")
+		}
+	}
+	out.refuse = []error{nil, unix.EINVAL}
+	if sent, octets, refused, err := flushAll(l, out, 1005); sent != 0 || octets != 0 || len(refused) != 0 || err != nil || len(out.frames) != 2 || l.longest != 0 {
+		t.Errorf("%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err, len(out.frames))
+	}
+	if l.entered != 0 || l.holds != 0 || l.due() != math.MaxInt64 {
+		t.Error("they count as MAC Control, or stay")
+	}
+	_ = l.put(5, dataplane.Origin{Own: true}, &frame.VnetHeader{}, b)
+	if got := l.giveUp(nil); len(got) != 0 {
+		t.Errorf("%d data frames dropped", len(got))
+	}
+}

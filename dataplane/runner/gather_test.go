@@ -1,0 +1,86 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane/port"
+)
+
+// A worker waits after a round with few frames, and after no other.
+func TestGather(t *testing.T) {
+	const few, many, tries = 1, gatherFew, 50
+	least := func(frames, octets int, v Tuning, change func(w *worker)) time.Duration {
+		m := newTunedMill(t, port.Lossless, repeated(data(0, 1, lossless, 0, octets), max(few, frames)), v, nil)
+		best := time.Hour
+		for range tries {
+			m.w.got, m.w.full = 0, false
+			if frames > 0 {
+				m.round()
+			}
+			if m.w.got != frames {
+				t.Fatalf("%d frames in a round, want %d", m.w.got, frames)
+			}
+			change(m.w)
+			begun := time.Now()
+			m.w.gather()
+			best = min(best, time.Since(begun))
+			m.w.lines = nil
+		}
+		return best
+	}
+	same := func(*worker) {}
+	for name, got := range map[string]time.Duration{
+		"few frames":        least(few, 60, Tuning{}, same),
+		"some large frames": least(burstOctets/9000, 9000, Tuning{}, same),
+		"a super-frame":     least(1, 64_000, Tuning{}, same),
+	} {
+		if got < gatherTime {
+			t.Errorf("%s: it waits %v, want %v at least", name, got, time.Duration(gatherTime))
+		}
+	}
+	for name, got := range map[string]time.Duration{
+		"many frames":      least(many, 60, Tuning{}, same),
+		"a full burst":     least(few, 60, Tuning{}, func(w *worker) { w.full = true }),
+		"large frames":     least(burstOctets/9000+1, 9000, Tuning{}, same),
+		"super-frames":     least(burstOctets/64_000+1, 64_000, Tuning{}, same),
+		"short bursts":     least(8, 60, Tuning{BurstFrames: 8}, same),
+		"a delay line":     least(few, 60, Tuning{}, func(w *worker) { w.lines = w.transmitters[:1] }),
+		"gathering is off": least(few, 60, Tuning{NoGather: true}, same),
+		"nothing has come": least(0, 60, Tuning{}, same),
+	} {
+		if got >= gatherTime {
+			t.Errorf("%s: it waits %v", name, got)
+		}
+	}
+}
+
+// A burst is full where it has as many frames or octets as bursts may have, or as many octets as the port takes of a queue.
+func TestFullBurst(t *testing.T) {
+	m := newMill(t, port.Lossless, nil, nil)
+	tap := new(port.TAP)
+	if tap.QueueBudget() >= burstOctets {
+		t.Fatalf("a TAP leaves a queue after %d octets, no less than a burst", tap.QueueBudget())
+	}
+	for i := range m.w.frames {
+		m.w.frames[i].Data = make([]byte, 9014)
+	}
+	for _, tt := range []struct {
+		name string
+		port port.Port
+		most int // octets
+	}{{"no turn", m.in, burstOctets}, {"a TAP", tap, tap.QueueBudget()}} {
+		task, n := &portTask{port: tt.port}, tt.most/9014
+		if m.w.fills(task, n) || !m.w.fills(task, n+1) {
+			t.Errorf("%s: %d frames of 9014 octets are full: %v, one more: %v", tt.name, n, m.w.fills(task, n), m.w.fills(task, n+1))
+		}
+	}
+	for i := range m.w.frames {
+		m.w.frames[i].Data = m.w.frames[i].Data[:60]
+	}
+	for n, want := range map[int]bool{1: false, burstFrames - 1: false, burstFrames: true} {
+		if got := m.w.fills(&portTask{port: m.in}, n); got != want {
+			t.Errorf("%d frames of 60 octets: %v", n, got)
+		}
+	}
+}

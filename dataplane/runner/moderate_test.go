@@ -1,0 +1,211 @@
+package runner
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+const megabit = 1_000_000
+
+// What comes in while rings are left alone is bounded in octets: fast ports, whose time would be shorter than a sleep,
+// are always listened to, and so are those without a speed.
+func TestModerationIsBoundInOctets(t *testing.T) {
+	for _, tt := range []struct{ speed, want int64 }{
+		{0, 0}, {10 * megabit, moderateDepth}, {100 * megabit, 986_880}, {200 * megabit, 493_440}, {500 * megabit, 197_376},
+		{gigabit, 0}, {10 * gigabit, 0}, {100 * gigabit, 0},
+	} {
+		c := dataplane.PortConfig{Speed: tt.speed}
+		got := moderation(&c)
+		if octets := tt.speed / 8 * got / second; got != tt.want || octets > moderateOctets {
+			t.Errorf("%d bit/s: %d ns, %d octets, want %d ns, at most %d octets", tt.speed, got, octets, tt.want, moderateOctets)
+		}
+	}
+}
+
+// Rings are left alone from a burst that met deep queues until these may be empty, and not within promptTime after a
+// prompt frame: one request among others, or several in a row, find the worker listening.
+func TestRingsAreListenedToAfterAPromptFrame(t *testing.T) {
+	const ms = second / 1000
+	w := &worker{}
+	p := &portTask{interval: ms / 2}
+	for i, step := range []struct {
+		at            int64
+		burst, prompt bool
+		quiet         int64
+	}{
+		{at: 1 * ms},
+		{at: 2 * ms, burst: true, quiet: ms / 2},
+		{at: 2*ms + ms/4, quiet: ms / 2},
+		{at: 2*ms + 3*ms/4, quiet: ms / 4},
+		{at: 3*ms - minSleep + 1},
+		{at: 3*ms - minSleep/2, burst: true, quiet: ms / 2},
+		{at: 4 * ms, burst: true, prompt: true},
+		{at: 5 * ms, burst: true},
+		{at: 4*ms + promptTime - 1, burst: true},
+		{at: 4*ms + promptTime, burst: true, quiet: ms / 2},
+		{at: 5*ms + promptTime, burst: true, prompt: true},
+		{at: 5*ms + promptTime + 1},
+	} {
+		if step.burst {
+			w.learnLoad(p, step.prompt, step.at)
+		}
+		if got := p.moderates(step.at); got != step.quiet {
+			t.Errorf("step %d: left alone for %d ns, want %d", i, got, step.quiet)
+		}
+		if loaded := w.loaded(step.at); loaded != (step.at < p.deepUntil) || step.quiet > 0 && !loaded {
+			t.Errorf("step %d: the worker looks for more, or does not: %v", i, loaded)
+		}
+	}
+	w.learnLoad(&portTask{}, false, 30*ms)
+	if w.loaded(30 * ms) {
+		t.Error("a port whose rings are never left alone does not keep the worker looking for more")
+	}
+}
+
+// A ringed port has sockets that are readable all the time.
+type ringed struct {
+	*treadmill
+	fds map[port.Work]int32
+}
+
+func (p *ringed) Descriptors(fds []int32, what port.Work) []int32 {
+	if fd, ok := p.fds[what]; ok {
+		fds = append(fds, fd)
+	}
+	return fds
+}
+
+func readable(t *testing.T) int32 {
+	t.Helper()
+	fd, err := unix.Eventfd(1, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return int32(fd)
+}
+
+// Which rings a sleep leaves alone, and how long it is at most.
+func TestModerate(t *testing.T) {
+	const long = second
+	crowded := crowd{share: crowdWhole}
+	quiet := moderation(&dataplane.PortConfig{Speed: 200 * megabit})
+	for _, tt := range []struct {
+		name            string
+		change          func(m *mill, p *portTask)
+		other, lossless bool // are left alone
+		d               int64
+	}{
+		{"deep queues", func(*mill, *portTask) {}, true, true, quiet},
+		{"a lossless queue near its threshold", func(m *mill, _ *portTask) {
+			m.fill(t, 334)
+		}, true, false, quiet},
+		{"no flow control", func(m *mill, _ *portTask) {
+			m.ports[0].Mode = macctl.ModeOff
+			m.reconfigure(t)
+			m.fill(t, 334)
+		}, true, true, quiet},
+		{"queues that may be empty", func(_ *mill, p *portTask) { p.deepUntil = 0 }, false, false, long},
+		{"a port without a speed", func(_ *mill, p *portTask) { p.cfg.Speed = 0; p.configure(p.cfg) }, false, false, long},
+		{"a fast port", func(_ *mill, p *portTask) { p.cfg.Speed = gigabit; p.configure(p.cfg) }, false, false, long},
+		{"a delay line", func(m *mill, p *portTask) { m.w.lines = append(m.w.lines, p) }, false, false, long},
+		{"a peer that is held for the ring", func(_ *mill, p *portTask) { p.ringHeld = true }, false, false, long},
+		{"a frame that waits in the ring", func(_ *mill, p *portTask) {
+			p.blocked[port.Lossless] = true
+		}, false, false, long},
+		{"a host in a crowd, after work", func(m *mill, p *portTask) {
+			m.w.hostNIC, m.w.worked, m.w.crowd, p.deepUntil = true, true, crowded, 0
+		}, true, true, restTime},
+		{"a host in a crowd, without work", func(m *mill, p *portTask) {
+			m.w.hostNIC, m.w.crowd, p.deepUntil = true, crowded, 0
+		}, false, false, long},
+		{"a host alone, after work", func(m *mill, p *portTask) {
+			m.w.hostNIC, m.w.worked, p.deepUntil = true, true, 0
+		}, false, false, long},
+		{"no host in a crowd, after work", func(m *mill, p *portTask) {
+			m.w.worked, m.w.crowd, p.deepUntil = true, crowded, 0
+		}, false, false, long},
+	} {
+		rings := map[port.Work]bool{port.WorkOther: tt.other, port.WorkLossless: tt.lossless, port.WorkControl: false}
+		for what, alone := range rings {
+			m := newMill(t, port.Other, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[0].Speed = 200 * megabit })
+			p := m.w.r.tasks[0]
+			p.port = &ringed{m.in, map[port.Work]int32{what: readable(t)}}
+			m.w.r.tasks[1].port = &ringed{m.out, nil}
+			m.w.watch()
+			opened := m.w.crowd
+			m.w.crowd = crowd{}
+			p.deepUntil = 2 * moderateDepth
+			tt.change(m, p)
+			d := m.w.moderate(m.w.r.sw, long, moderateDepth)
+			if woken := m.w.waiter.Wait(0); d != tt.d || (woken == port.Expired) != alone {
+				t.Errorf("%s, descriptors %b: a sleep of %d ns that ends with %v, want %d, left alone %v",
+					tt.name, what, d, woken, tt.d, alone)
+			}
+			if m.w.moderated != (tt.other || tt.lossless) || m.w.worked {
+				t.Errorf("%s: moderated %v, worked %v", tt.name, m.w.moderated, m.w.worked)
+			}
+			m.w.crowd, m.w.lines = opened, nil
+		}
+	}
+}
+
+// What may come in by each of the ports whose rings are left alone counts for the lossless queues of all of them.
+func TestModeratedPortsShareTheBuffer(t *testing.T) {
+	for loaded, alone := range map[int]bool{1: true, 2: false} {
+		m := newMill(t, port.Other, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+			ports[0].Speed, ports[1].Speed = 200*megabit, 200*megabit
+		})
+		sw := m.w.r.sw
+		for !sw.WouldCross(0, 2*moderateOctets/shortestFrame, 2*moderateOctets) {
+			m.fill(t, 1)
+		}
+		m.w.r.tasks[0].port = &ringed{m.in, map[port.Work]int32{port.WorkLossless: readable(t)}}
+		m.w.r.tasks[1].port = &ringed{m.out, nil}
+		m.w.watch()
+		for _, p := range m.w.receivers[:loaded] {
+			p.deepUntil = 2 * moderateDepth
+		}
+		m.w.moderate(sw, second, moderateDepth)
+		if got := m.w.waiter.Wait(0) == port.Expired; got != alone {
+			t.Errorf("%d loaded ports: the lossless ring is left alone: %v, want %v", loaded, got, alone)
+		}
+	}
+}
+
+// A host's rings are not left alone beyond a near deadline.
+func TestHostNearADeadline(t *testing.T) {
+	w := &worker{worked: true, hostNIC: true, crowd: crowd{share: crowdWhole}}
+	if d := w.moderate(nil, restTime, 1); d != restTime || w.moderated {
+		t.Errorf("a sleep of %d ns, moderated %v", d, w.moderated)
+	}
+}
+
+// Through a real worker's rounds: bursts into a queue that does not empty let it leave the rings alone, and the first
+// frame to another port ends that.
+func TestLoadIsLearnedFromBursts(t *testing.T) {
+	burst := repeated(data(0, 1, 0, 0, mtu), 16)
+	m := newMill(t, port.Other, burst, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+		for i := range ports {
+			ports[i].Speed, ports[i].Burst = 100*megabit, 2*int64(frame.WireOctets(mtu))
+		}
+	})
+	p := m.w.r.tasks[0]
+	for i, want := range []bool{false, true} {
+		p.promptUntil = 0
+		m.round()
+		if got := p.moderates(Now()) > 0; got != want {
+			t.Errorf("round %d: the rings are left alone: %v, want %v", i, got, want)
+		}
+	}
+	m.in.frames = append(burst[:15:15], port.Frame{Data: data(0, 1, 1, 0, mtu)})
+	if m.round(); p.moderates(Now()) != 0 || m.w.loaded(Now()) {
+		t.Error("a frame of a priority that is not loaded came, and the rings are left alone")
+	}
+}

@@ -1,0 +1,51 @@
+package runner
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+// A probeless end takes no loop probes.
+type probeless struct {
+	*porttest.End
+	refused atomic.Int64
+	passes  atomic.Bool
+}
+
+func (p *probeless) SendControl(b []byte) error {
+	if _, err := bridge.ParseProbe(b); err == nil && !p.passes.Load() {
+		p.refused.Add(1)
+		return port.ErrAgain
+	}
+	return p.End.SendControl(b)
+}
+
+// A probe that the kernel does not take is not counted.
+func TestProbeThatIsRefused(t *testing.T) {
+	c := unshaped(0)
+	c.Bridge.Loop = true
+	l := newLan(t, executors[0], roomy(1), c)
+	l.must(l.r.Detach(0))
+	sent := func() uint64 {
+		var v dataplane.Snapshot
+		l.r.Snapshot(&v)
+		return v.Ports[0].Counters.ProbesSent
+	}
+	before := sent()
+	end := &probeless{}
+	l.attach(0, func(near *porttest.End) port.Port {
+		end.End = near
+		return end
+	})
+	eventually(t, "a probe is refused", func() bool { return end.refused.Load() > 0 })
+	if got := sent(); got != before {
+		t.Errorf("%d probes were sent that were refused", got-before)
+	}
+	end.passes.Store(true)
+	eventually(t, "the next one is sent", func() bool { return sent() > before })
+}

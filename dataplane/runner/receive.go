@@ -1,0 +1,276 @@
+package runner
+
+import (
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A piece tells where an arrival came from: which of the received frames, and which part of it.
+type piece struct {
+	frame  int
+	number int
+}
+
+// take runs the receive task of a port for as many bursts of one ring as are its turn.
+func (w *worker) take(t *portTask, c port.Class) bool {
+	work := false
+	for range w.pace.bursts {
+		if _, worked := w.receive(t, c, w.pace.frames); !worked {
+			break
+		}
+		work = true
+	}
+	return work
+}
+
+// receive runs the receive task of a port for one burst of one ring, of no more than most frames. It returns how many have left
+// the ring, and whether there was work.
+func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {
+	if t.blocked[c] && !w.mayRetry(t, c) {
+		return 0, false
+	}
+	if c == port.Lossless {
+		w.watchRing(t)
+	}
+	n := t.port.Receive(c, w.frames[:most], w.pace.octets)
+	if n == 0 {
+		return 0, false
+	}
+	w.got += n
+	w.full = w.full || w.fills(t, n)
+	now, wall := ClockPair()
+	w.now, w.age = now, wall-now
+	arrivals, next := w.expand(t, c, n)
+	admitted, stop := w.admit(t, c, arrivals)
+	w.serve(arrivals[:admitted])
+	if admitted < len(arrivals) {
+		next = w.origin[admitted]
+	}
+	w.giveBack(t, c, n, next)
+	w.block(t, c, stop == dataplane.Hold)
+	return next.frame, admitted > 0 || stop != dataplane.Hold
+}
+
+// fills tells whether the burst of the n frames that were received was as long as bursts may be, so that more may lie there.
+func (w *worker) fills(t *portTask, n int) bool {
+	octets := 0
+	for i := range n {
+		octets += len(w.frames[i].Data)
+	}
+	return n == w.pace.frames || octets >= min(w.pace.octets, t.port.QueueBudget())
+}
+
+// mayRetry tells whether a frame that waits for buffer should be tried again: something has left since, or it is time.
+func (w *worker) mayRetry(t *portTask, c port.Class) bool {
+	sw := w.lock()
+	defer w.unlock()
+	return sw.Departures() != t.blockedAt[c] || Now() >= t.tryAt[c]
+}
+
+// block notes whether the oldest frame of a ring waits for buffer.
+func (w *worker) block(t *portTask, c port.Class, blocked bool) {
+	if blocked {
+		t.tryAt[c] = Now() + waitPeriod
+	}
+	if t.blocked[c] != blocked {
+		t.blocked[c] = blocked
+		w.rewatch = true
+	}
+}
+
+// watchRing holds the peer while a lossless ring is filling up: past three quarters of it, or as soon as what waits would
+// cross a threshold by itself. The hold ends when the fuller ring is half empty. A ring that goes on filling up is measured
+// now and then: its slots are in no cache of this CPU.
+func (w *worker) watchRing(t *portTask) {
+	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
+	if !behind && !t.ringHeld {
+		t.unwatched = 0
+		return
+	}
+	if behind && t.unwatched > 0 {
+		t.unwatched--
+		return
+	}
+	t.unwatched = watchEvery
+	backlog := t.port.Backlog(port.Lossless)
+	sw := w.lock()
+	now := Now()
+	sw.SeeRing(t.index, backlog.Frames)
+	cross := sw.WouldCross(t.index, int64(backlog.Frames), int64(backlog.Octets))
+	hold := t.draining || backlog.Fill > 0.75 || cross || t.ringHeld && backlog.Fill > 0.5
+	if hold != t.ringHeld {
+		t.ringHeld = hold
+		sw.RingHold(t.index, hold, now)
+	}
+	w.unlock()
+	if t.tx == w {
+		w.sendControl(t)
+	}
+}
+
+// freeRing ends the hold for a ring whose frames end here, or which is about to be looked at in another way.
+func (t *portTask) freeRing(sw *dataplane.Switch) {
+	if t.ringHeld {
+		t.ringHeld = false
+		sw.RingHold(t.index, false, Now())
+	}
+}
+
+// expand turns received frames into arrivals: super-frames are cut where the port asks for it. It returns the piece
+// that follows the last arrival.
+func (w *worker) expand(t *portTask, c port.Class, n int) ([]dataplane.Arrival, piece) {
+	count, used := 0, 0
+	for i := range n {
+		f := &w.frames[i]
+		if f.Truncated {
+			continue
+		}
+		begun := i == 0 && t.pieces[c] > 0 // before cutting was switched off
+		if !f.Vnet.IsGSO() || !t.cfg.Cut && !begun {
+			if count == burstArrivals {
+				return w.arrivals[:count], piece{frame: i}
+			}
+			w.whole(t, f, &w.arrivals[count])
+			w.origin[count] = piece{frame: i}
+			count++
+			continue
+		}
+		skip := 0
+		if i == 0 {
+			skip = t.pieces[c]
+		}
+		m, bytes, done := w.cut(t, f, i, skip, count, w.arena[used:])
+		count, used = count+m, used+bytes
+		if !done {
+			return w.arrivals[:count], piece{frame: i, number: skip + m}
+		}
+	}
+	return w.arrivals[:count], piece{frame: n}
+}
+
+// whole makes one arrival of a frame.
+func (w *worker) whole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
+	if t.cfg.Cut && f.Vnet.NeedsCsum() && frame.CompleteChecksum(f.Data, f.Vnet) {
+		f.Finish()
+	}
+	a.Data, a.Vnet, a.At = f.Data, f.Vnet, w.arrival(f)
+	a.Prepare(&t.classify, t.cfg.MaxFrame)
+}
+
+// arrival is when a frame came, by the switch's clock. Stamps are of the real-time clock, which may be set: none is later
+// than the burst.
+func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.age, w.now) }
+
+// cut makes arrivals of the pieces of a super-frame from number skip on, as far as arrivals and arena reach.
+func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int, done bool) {
+	if w.segmenter.Reset(f.Data, f.Vnet) != frame.NotRefused {
+		if first == burstArrivals {
+			return 0, 0, false
+		}
+		a := &w.arrivals[first]
+		a.Data, a.Vnet, a.At = f.Data, f.Vnet, w.arrival(f)
+		a.PrepareRefused(&t.classify, port.MaxFrame)
+		w.origin[first] = piece{frame: index}
+		return 1, 0, true
+	}
+	w.segmenter.Skip(skip)
+	for number := skip; ; number++ {
+		if w.segmenter.Left() == 0 {
+			return count, used, true
+		}
+		if first+count == burstArrivals || len(arena)-used < w.segmenter.MaxOctets() {
+			return count, used, false
+		}
+		n := w.segmenter.Next(arena[used:])
+		a := &w.arrivals[first+count]
+		a.Data, a.Vnet, a.At = arena[used:used+n], frame.VnetHeader{}, w.arrival(f)
+		a.Prepare(&t.classify, t.cfg.MaxFrame)
+		w.origin[first+count] = piece{frame: index, number: number}
+		used += n
+		count++
+	}
+}
+
+// admit offers the arrivals to the switch. When a threshold is crossed the peer is told before the rest is looked at.
+// Copies for the ports of other workers are fetched under the same lock that they were made under: the next holder's
+// are not ours.
+func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) (int, dataplane.Stop) {
+	taken, stop := 0, dataplane.Crossed
+	w.moves = w.moves[:0]
+	for stop != dataplane.Hold && taken < len(arrivals) {
+		now, first := Now(), taken
+		sw := w.lock()
+		taken, stop = sw.Ingress(t.index, arrivals[:min(taken+w.pace.step, len(arrivals))], taken, now, w.age)
+		w.moves = sw.Staged(w.moves)
+		w.learnLoad(t, sw.Prompt(), now)
+		if stop == dataplane.Hold {
+			t.blockedAt[c] = sw.Departures()
+		}
+		w.unlock()
+		w.tapReceived(t, arrivals[first:taken])
+		if stop != dataplane.Done && t.tx == w {
+			w.sendControl(t)
+		}
+		if w.pace.step == 1 {
+			w.controlWork()
+		}
+	}
+	return taken, stop
+}
+
+// controlWork does the control work of all ports, which belongs to a burst, after a single frame.
+func (w *worker) controlWork() {
+	for _, t := range w.transmitters {
+		w.readControl(t)
+		w.sendControl(t)
+		w.setDeadline(t)
+	}
+}
+
+// serve sends what the burst has put into the queues of this worker's ports, and moves the rest out of the ring.
+func (w *worker) serve(arrivals []dataplane.Arrival) {
+	if len(arrivals) == 0 {
+		return
+	}
+	w.mine = w.mine[:0]
+	sw := w.lock()
+	for _, t := range w.transmitters {
+		if sw.TakePending(t.index) {
+			w.mine = append(w.mine, t)
+		}
+	}
+	w.unlock()
+	if len(w.moves) > 0 {
+		sw.Store(w.moves)
+		w.lock().Publish(w.moves, Now())
+		w.unlock()
+	}
+	for _, t := range w.mine {
+		w.transmit(t, arrivals)
+	}
+	w.moves = w.lock().Settle(arrivals, w.moves[:0])
+	w.unlock()
+	sw.Store(w.moves)
+}
+
+// giveBack releases the slots of the frames before next, which were taken whole, and counts those among them that
+// fitted neither a slot nor the queue behind the ring.
+func (w *worker) giveBack(t *portTask, c port.Class, n int, next piece) {
+	lost := 0
+	for i := range next.frame {
+		if w.frames[i].Truncated {
+			lost++
+		}
+	}
+	if lost > 0 {
+		w.lock().RingLost(t.index, c, lost, Now())
+		w.unlock()
+	}
+	t.port.Release(c, next.frame)
+	t.pieces[c] = next.number
+	if next.frame < n {
+		t.port.Rewind(c)
+	}
+}

@@ -1,0 +1,35 @@
+package runner
+
+import (
+	"bytes"
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// A super-frame of which pieces were taken goes on with the piece that waits, whichever that is.
+func TestSuperFrameGoesOn(t *testing.T) {
+	const segments = 8
+	m := newMill(t, port.Other, nil, nil)
+	task := m.w.r.tasks[0]
+	super := port.Frame{Data: superFrame(segments * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
+	var whole [][]byte
+	for taken := range segments + 1 {
+		m.w.frames[0], task.pieces[port.Other] = super, taken
+		arrivals, next := m.w.expand(task, port.Other, 1)
+		if taken == 0 {
+			for i := range arrivals {
+				whole = append(whole, bytes.Clone(arrivals[i].Data))
+			}
+		}
+		if len(whole) != segments || len(arrivals) != segments-taken || next != (piece{frame: 1}) {
+			t.Fatalf("%d taken: %d pieces more of %d, then %+v", taken, len(arrivals), len(whole), next)
+		}
+		for i := range arrivals {
+			if want := taken + i; m.w.origin[i] != (piece{number: want}) || !bytes.Equal(arrivals[i].Data, whole[want]) {
+				t.Errorf("%d taken: arrival %d is from %+v, want piece %d", taken, i, m.w.origin[i], want)
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package runner
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/port"
+)
+
+// A Runner puts a Switch on real ports: it owns the workers and stops them for changes.
+type Runner struct {
+	mu sync.Mutex // guards sw and the histograms here and in tasks
+
+	sw      *dataplane.Switch
+	xoff    dataplane.Histogram // from the admission that crosses a threshold to the entry of the send call
+	xoffAge dataplane.Histogram // the same from the arrival of the frame in the receive ring
+	wake    dataplane.Histogram // how late sleeps of the workers ended
+	tasks   [dataplane.MaxPorts]*portTask
+	workers []*worker
+	perPort bool
+	tuning  Tuning // a worker takes it over at its start
+	cpus    int    // that the process may use: its affinity, and its cgroup's quota
+
+	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
+	shape  sync.Mutex // within change: guards tasks, their ports and workers against their readers outside of workers
+	halt   atomic.Bool
+	parked chan struct{}
+	resume chan struct{}
+	quit   atomic.Bool
+	done   sync.WaitGroup
+	stop   chan struct{}
+}
+
+// base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
+var base = time.Now().Add(-time.Second)
+
+// Now returns the switch's time: nanoseconds of a monotonic clock.
+func Now() int64 { return int64(time.Since(base)) }
+
+// ClockPair returns the switch's time and the real time (ns of CLOCK_REALTIME) of the same moment.
+func ClockPair() (now, wall int64) {
+	t := time.Now()
+	return int64(t.Sub(base)), t.UnixNano()
+}
+
+// Options say how a Runner shares its ports among workers. The zero value is how it does by itself.
+type Options struct {
+	// PerPort gives each port a receive and a transmit goroutine of its own; else a worker serves several ports, and there are as many
+	// workers as CPUs but one.
+	PerPort bool
+	Tuning  Tuning // for experiments
+}
+
+// New returns a runner for a switch without ports.
+func New(cfg dataplane.Config, o Options) (*Runner, error) {
+	cfg.Clock = Now
+	sw, err := dataplane.New(cfg, Now())
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{sw: sw, perPort: o.PerPort, tuning: o.Tuning, cpus: runtime.GOMAXPROCS(0), parked: make(chan struct{}), stop: make(chan struct{})}
+	r.done.Add(1)
+	go r.runLosses()
+	return r, nil
+}
+
+// maxWorkers is the number of workers for n ports.
+func (r *Runner) maxWorkers(n int) int {
+	if r.perPort {
+		return 2 * n
+	}
+	return max(1, min(n, r.cpus-1))
+}
+
+// Do runs f while every worker stands still between two rounds, so that f may change the switch and its ports.
+func (r *Runner) Do(f func(sw *dataplane.Switch) error) error {
+	r.change.Lock()
+	defer r.change.Unlock()
+	return r.do(f)
+}
+
+func (r *Runner) do(f func(sw *dataplane.Switch) error) error {
+	return r.still(func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return f(r.sw)
+	})
+}
+
+// still runs f while every worker stands still. f must not wait for anybody: nobody is told to stop meanwhile.
+func (r *Runner) still(f func() error) error {
+	r.shape.Lock()
+	defer r.shape.Unlock()
+	r.resume = make(chan struct{})
+	r.halt.Store(true)
+	for _, w := range r.workers {
+		w.wake()
+	}
+	for range r.workers {
+		<-r.parked
+	}
+	err := f()
+	r.halt.Store(false)
+	close(r.resume)
+	return err
+}
+
+// park stops a worker until the change is done.
+func (r *Runner) park() {
+	resume := r.resume
+	r.parked <- struct{}{}
+	<-resume
+}
+
+// Configure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those that
+// are gone included. The sockets of a port that is gone are closed.
+func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) error {
+	cfg.Clock = Now
+	next, err := dataplane.Prepare(cfg, ports, statics)
+	if err != nil {
+		return err
+	}
+	r.change.Lock()
+	defer r.change.Unlock()
+	var gone []*portTask
+	goes := func(i int) bool { _, stays := ports[i]; return !stays }
+	r.askHosts(goes)
+	err = r.do(func(sw *dataplane.Switch) error {
+		held := r.freeRings(sw)
+		defer func() { r.holdRings(sw, held) }()
+		for i, t := range r.tasks {
+			if t != nil && goes(i) {
+				sw.ReadLosses(i, t.losses(), Now())
+			}
+		}
+		if err := sw.Apply(next, Now()); err != nil {
+			return err
+		}
+		gone = r.adopt(sw, ports)
+		r.assign(sw)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var look port.PacketSockets
+	for _, t := range r.tasks {
+		if t != nil {
+			r.regret(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))
+			t.follow(t.port, &look)
+		}
+	}
+	for _, t := range gone {
+		r.regret(t, "closing the sockets of a port that is gone", t.port.Close())
+	}
+	return nil
+}
+
+// adopt hands each port's new configuration to its tasks. It returns the tasks of ports that are gone.
+func (r *Runner) adopt(sw *dataplane.Switch, ports map[int]dataplane.PortConfig) (gone []*portTask) {
+	for i, t := range r.tasks {
+		if t == nil {
+			continue
+		}
+		c, ok := ports[i]
+		if !ok {
+			t.retire(sw)
+			gone = append(gone, t)
+			r.tasks[i] = nil
+			continue
+		}
+		c.MAC = t.cfg.MAC
+		t.configure(c)
+	}
+	return gone
+}
+
+// View runs f on the switch while the workers go on; f must only read, and briefly.
+func (r *Runner) View(f func(sw *dataplane.Switch)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(r.sw)
+}
+
+// Prod runs f, which may change what the Prober of port number i does, under the switch's lock, and makes the port's
+// transmit task look at it.
+func (r *Runner) Prod(i int, f func(now int64)) {
+	r.View(func(sw *dataplane.Switch) {
+		f(Now())
+		sw.MarkPending(i)
+	})
+	r.wakeAll()
+}
+
+// SetHeadroom is Switch.SetHeadroom. The workers go on meanwhile.
+func (r *Runner) SetHeadroom(i int, octets int64) error {
+	var err error
+	r.Prod(i, func(now int64) { err = r.sw.SetHeadroom(i, octets, now) })
+	return err
+}
+
+// SetXon is Switch.SetXon. The workers go on meanwhile.
+func (r *Runner) SetXon(i int, octets int64) error {
+	var err error
+	r.Prod(i, func(now int64) { err = r.sw.SetXon(i, octets, now) })
+	return err
+}
+
+// Note adds an event.
+func (r *Runner) Note(e dataplane.Event) {
+	r.View(func(sw *dataplane.Switch) { sw.Note(e, Now()) })
+}
+
+// Close stops the workers and closes every port.
+func (r *Runner) Close() error {
+	var errs []error
+	for i := range r.tasks {
+		errs = append(errs, r.Detach(i))
+	}
+	r.quit.Store(true)
+	close(r.stop)
+	for _, w := range r.workers {
+		w.wake()
+	}
+	r.done.Wait()
+	for _, w := range r.workers {
+		errs = append(errs, w.close())
+	}
+	return errors.Join(append(errs, r.sw.Close())...)
+}
+
+// Act runs f, which may change what is done with queues, while the workers go on; it wakes those whose ports got work.
+func (r *Runner) Act(f func(sw *dataplane.Switch)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sw.Begin(dataplane.Nobody)
+	f(r.sw)
+	r.wakeOwners(r.sw.Foreign())
+}
+
+// wakeOwners wakes the workers that send on these ports.
+func (r *Runner) wakeOwners(ports bridge.PortSet) {
+	for i := range ports.All() {
+		if t := r.tasks[i]; t != nil {
+			t.tx.wake()
+		}
+	}
+}

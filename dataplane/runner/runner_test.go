@@ -1,0 +1,240 @@
+package runner
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// unshapedPorts are n ports without a speed.
+func unshapedPorts(n int) (all []dataplane.PortConfig) {
+	for i := range n {
+		all = append(all, unshaped(i))
+	}
+	return all
+}
+
+// mix gives every station frames of two priorities for every other, numbered by receiver and priority.
+func (l *lan) mix(n int) {
+	for _, s := range l.stations {
+		var todo [][]byte
+		for seq := range n {
+			for to := range l.stations {
+				if to != s.id {
+					octets := []int{60, 200, small, mtu}[rand.IntN(4)]
+					todo = append(todo, data(s.id, to, lossless, seq, octets), data(s.id, to, 0, seq, octets))
+				}
+			}
+		}
+		s.mu.Lock()
+		s.todo = append(s.todo, todo...)
+		s.mu.Unlock()
+	}
+}
+
+// wantAll fails unless every station has all lossless frames in order, and the others in order.
+func (l *lan) wantAll(n int) {
+	l.t.Helper()
+	want := make([]int, n)
+	for i := range want {
+		want[i] = i
+	}
+	for _, s := range l.stations {
+		for _, from := range l.stations {
+			if from == s {
+				continue
+			}
+			eventually(l.t, "lossless frames arrive", func() bool { return len(s.received(from.id, lossless)) >= n })
+			if got := s.received(from.id, lossless); !slices.Equal(got, want) {
+				l.t.Errorf("%d → %d: %d lossless frames, in order: %v; want %d", from.id, s.id, len(got), slices.IsSorted(got), n)
+			}
+			if got := s.received(from.id, 0); !slices.IsSorted(got) {
+				l.t.Errorf("%d → %d: lossy frames out of order", from.id, s.id)
+			}
+		}
+	}
+}
+
+// Whatever goroutine serves a port: order is kept by sender and priority, no lossless frame is lost, and nobody waits
+// for ever, though stations hold the switch at random and send in fits and starts.
+func TestRunnerForwards(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		for _, shaped := range []bool{false, true} {
+			ports := unshapedPorts(5)
+			if shaped {
+				ports[1], ports[3] = testPort(1), testPort(3)
+			}
+			l := newLan(t, e, roomy(5), ports...)
+			const n = 150
+			l.mix(n)
+			for _, s := range l.stations {
+				s.moody = true
+			}
+			l.live(func() bool { return true })
+			l.wantAll(n)
+			l.empties()
+		}
+	})
+}
+
+// The kernel that is full at random gets the same frame again: nothing is lost or overtaken.
+func TestRunnerTriesAgain(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, roomy(3), unshapedPorts(3)...)
+		for _, s := range l.stations {
+			s.near.Load().Refuse(func() error {
+				if rand.IntN(8) == 0 {
+					return port.ErrAgain
+				}
+				return nil
+			})
+		}
+		const n = 200
+		l.mix(n)
+		l.live(func() bool { return true })
+		l.wantAll(n)
+		l.empties()
+	})
+}
+
+// A request and its answer cross two workers again and again while no deadline is pending: a single wake-up that got
+// lost would end the game.
+func TestNoWakeupIsLost(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		a, b := l.stations[0], l.stations[1]
+		rounds := 3_000
+		if e.name == "three workers" { // only there are the two ports served by workers of their own and both ways by one
+			rounds = 20_000
+		}
+		ping, pong := data(0, 1, lossless, 1, 60), data(1, 0, lossless, 2, 60)
+		for round := range rounds {
+			a.send(ping)
+			b.await()
+			b.send(pong)
+			a.await()
+			if round%1000 == 0 {
+				l.wantNoDeadline()
+			}
+			if rand.IntN(50) == 0 {
+				time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond) // long enough to stop spinning
+			}
+		}
+		l.empties()
+	})
+}
+
+// wantNoDeadline fails where a sleeping worker would wake up by itself.
+func (l *lan) wantNoDeadline() {
+	l.t.Helper()
+	l.must(l.r.Do(func(sw *dataplane.Switch) error {
+		for i, task := range l.r.tasks {
+			if task != nil && (task.deadline != noDeadline && task.deadline > Now() || sw.ProbeDeadline(i) != noDeadline) {
+				l.t.Errorf("port %d has a deadline in %d ns: the test proves nothing", i, task.deadline-Now())
+			}
+		}
+		return nil
+	}))
+}
+
+// A held priority stops, others run; XON, or the end of the pause, lets it go on.
+func TestRunnerObeysPFC(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, roomy(2), unshaped(0), slow(1))
+		a, b := l.stations[0], l.stations[1]
+		const n = 20
+		for _, resume := range []bool{true, false} {
+			clear(b.got)
+			b.stop()
+			from := time.Now()
+			a.send(append(several(0, 1, lossless, n, 60), several(0, 1, 0, n, 60)...)...)
+			eventually(t, "the other priority runs", func() bool { return len(b.received(0, 0)) == n })
+			if got := len(b.received(0, lossless)); got != 0 && time.Since(from) < time.Duration(macctl.QuantaDuration(0xffff, slow(1).Nominal))/2 {
+				t.Errorf("%d frames of the held priority came", got)
+			}
+			if resume {
+				b.hold(0)
+			}
+			eventually(t, "the held priority resumes", func() bool { return len(b.received(0, lossless)) == n })
+			pause := time.Duration(macctl.QuantaDuration(0xffff, slow(1).Nominal))
+			if took := time.Since(from); !resume && took < pause/2 {
+				t.Errorf("resumed after %v of %v", took, pause)
+			}
+		}
+		if v := l.empties(); v.Ports[1].Reaction.Count != 0 {
+			t.Errorf("%d reactions of a port that had nothing to send", v.Ports[1].Reaction.Count)
+		}
+	})
+}
+
+// A port whose buffer fills up holds its station, and frees it.
+func TestRunnerSendsPFC(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, testConfig(2), unshapedPorts(2)...)
+		a, b := l.stations[0], l.stations[1]
+		b.stop()
+		for seq := 0; a.told() == 0; seq++ {
+			a.send(data(0, 1, lossless, seq, small))
+			time.Sleep(20 * time.Microsecond)
+			b.hold(0xffff)
+		}
+		b.hold(0)
+		eventually(t, "the sender is freed", func() bool { return a.told() == 0 })
+		v := l.empties()
+		if v.Xoff.Count == 0 || v.Ports[0].Told.XoffSent[lossless] == 0 || v.Ports[0].RingSlots != 8192 {
+			t.Errorf("XOFF measured %d, counted %d times; %d slots", v.Xoff.Count, v.Ports[0].Told.XoffSent[lossless], v.Ports[0].RingSlots)
+		}
+	})
+}
+
+// Lossless frames without room wait in the ring until there is some, and the worker does not spin or sleep for ever.
+func TestRunnerHoldsTheRing(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		ports := unshapedPorts(2)
+		ports[0].Ingress[lossless].Headroom = cell
+		ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
+		l := newLan(t, e, testConfig(2), ports...)
+		a, b := l.stations[0], l.stations[1]
+		b.stop()
+		const n = 500
+		a.send(several(0, 1, lossless, n, small)...) // far beyond buffer and headroom: deaf to XOFF
+		a.send(data(0, 1, 0, 7, 60))
+		eventually(t, "the lossy ring goes on", func() bool { return len(b.received(0, 0)) == 1 })
+		eventually(t, "a frame waits in the ring", func() bool {
+			var hold bool
+			l.r.View(func(sw *dataplane.Switch) { hold = inRing(sw, 0) })
+			return hold
+		})
+		b.hold(0)
+		eventually(t, "all arrive", func() bool { return len(b.received(0, lossless)) == n })
+		if got := b.received(0, lossless); !slices.IsSorted(got) {
+			t.Error("out of order")
+		}
+		if v := l.empties(); v.Ports[0].Counters.RingHoldNs == 0 || v.Ports[0].Counters.RingFramesMax == 0 {
+			t.Errorf("held %d ns, at most %d frames in the ring", v.Ports[0].Counters.RingHoldNs, v.Ports[0].Counters.RingFramesMax)
+		}
+	})
+}
+
+// Loop probes leave by themselves, and one that comes back shuts the port.
+func TestRunnerSendsProbes(t *testing.T) {
+	ports := unshapedPorts(2)
+	ports[0].Bridge.Loop = true
+	l := newLan(t, executors[0], roomy(2), ports...)
+	far := l.stations[0].far.Load()
+	var frames [1]port.Frame
+	eventually(t, "a probe comes", func() bool { return far.Receive(port.Other, frames[:], 1<<20) == 1 })
+	h, _ := frame.Parse(frames[0].Data)
+	own := testPort(0).MAC
+	if h.EtherType != 0x88B6 || h.Src != frame.Address(own[:]) {
+		t.Errorf("the first frame is %x", frames[0].Data)
+	}
+	l.stations[0].send(frames[0].Data)
+	eventually(t, "the loop is seen", func() bool { return l.balanced().Ports[0].Counters.ProbesReceived == 1 })
+}

@@ -1,0 +1,62 @@
+package runner
+
+import (
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// Snapshot fills v. It allocates only where v's slices are too short, and does not wait for a change that waits for something.
+func (r *Runner) Snapshot(v *dataplane.Snapshot) {
+	r.readLosses()
+	r.shape.Lock()
+	defer r.shape.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sw.Snapshot(v, Now())
+	v.Xoff, v.XoffAge = r.xoff, r.xoffAge
+	for i := range v.Ports {
+		if t := r.tasks[v.Ports[i].Index]; t != nil {
+			v.Ports[i].Reaction.Add(&t.reaction)
+			v.Ports[i].Late.Add(&t.late)
+			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
+			if p, ok := t.port.(pathPort); ok {
+				v.Ports[i].Way = p.TxPath()
+			}
+		}
+	}
+}
+
+// Retired is the snapshot of Switch.Retired.
+func (r *Runner) Retired() *dataplane.Snapshot {
+	var gone dataplane.Retired
+	r.View(func(sw *dataplane.Switch) { gone = sw.Retired() })
+	return gone.Snapshot()
+}
+
+// FDB returns the entries of the filtering database, in no order. The data path goes on meanwhile.
+func (r *Runner) FDB() []bridge.Entry {
+	var all []bridge.Entry
+	for cursor := 0; ; {
+		r.View(func(sw *dataplane.Switch) { all, cursor = sw.FDB(all, cursor, Now()) })
+		if cursor == 0 {
+			return all
+		}
+	}
+}
+
+// ClearWatermarks is Switch.ClearWatermarks.
+func (r *Runner) ClearWatermarks() {
+	r.View(func(sw *dataplane.Switch) { sw.ClearWatermarks() })
+}
+
+// Foresee is Switch.Foresee for the port of that name. The workers go on meanwhile.
+func (r *Runner) Foresee(name string, b []byte, v frame.VnetHeader) (f dataplane.Foresight, ok bool) {
+	r.View(func(sw *dataplane.Switch) {
+		if i, known := sw.PortNumber(name); known {
+			f, ok = sw.Foresee(i, b, v, Now())
+		}
+	})
+	return f, ok
+}

@@ -1,0 +1,91 @@
+package runner
+
+import (
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/port"
+)
+
+// A portTask is the receive and transmit task of one port. Each of its two parts is touched by its worker only.
+type portTask struct {
+	index    int
+	port     port.Port
+	classify classify.Config
+	cfg      dataplane.PortConfig
+	rx, tx   *worker
+	program  []bpf.RawInstruction // in force; guarded by Runner.change
+
+	// receive task
+	blocked     [port.NumClasses]bool   // the oldest frame waits for buffer
+	blockedAt   [port.NumClasses]uint64 // Switch.room when it last had to wait
+	tryAt       [port.NumClasses]int64  // when it is looked at again, come what may
+	pieces      [port.NumClasses]int    // pieces of the oldest frame that were taken already
+	sockets     [port.NumClasses]span   // of the rings, among those that the worker listens to
+	ringHeld    bool
+	unwatched   int   // bursts until a ring that fills up is measured again
+	draining    bool  // the peer is held until the rings are replaced, or until a configuration fits
+	interval    int64 // ns for which the rings may be left alone; 0: never
+	alone       int64 // and for which they are in the coming sleep
+	deepUntil   int64 // until then the egress queues hold frames that those of the last burst met
+	promptUntil int64 // until then the rings are listened to
+
+	// transmit task
+	stuck     stuck
+	again     bool  // there may be more to send at once
+	retryAt   int64 // no sending before: the kernel was full; 0 where it was not
+	deadline  int64
+	measureAt int64 // when there is something to be sent about the headroom
+	delay     *delayLine
+	lastSent  [dataplane.NumPriorities]int64 // end of the last send call with a frame of the priority
+
+	// guarded by Runner.mu
+	reaction dataplane.Histogram // from XOFF received to the end of the last send call
+	late     dataplane.Histogram // from when a frame was due in delay to its send call
+}
+
+// A span is some numbers in a row, the last one excluded.
+type span struct{ from, to int }
+
+// configure takes over what the tasks themselves need of a port's configuration.
+func (t *portTask) configure(cfg dataplane.PortConfig) {
+	changed := t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst
+	switch {
+	case t.delay == nil && cfg.Delay > 0:
+		t.delay = newDelayLine(cfg.Delay, cfg.Nominal, cfg.Burst)
+	case t.delay != nil && changed:
+		t.delay.change(cfg.Delay, cfg.Nominal, cfg.Burst)
+	}
+	t.cfg, t.classify, t.interval = cfg, cfg.Classify, moderation(&cfg)
+}
+
+// hostPort is a port that leads to the stack of the host.
+type hostPort interface {
+	port.Port
+	ClearPause() error // lets the host use the port again after its link has come up or gone down
+	RefreshHostDrops() // asks the kernel what the host's queues had no room for, which may take a while
+	HostDrops() uint64 // is what it has answered last
+}
+
+// pathPort is a port whose frames can leave by more than one way.
+type pathPort interface {
+	port.Port
+	AllowXDP(look *port.PacketSockets, xdpTx bool) // says whether the faster way may be taken
+	RefreshTxPath(look *port.PacketSockets)        // looks whether another way is right by now
+	TxPath() port.TxPath                           // is the way in use
+}
+
+var (
+	_ hostPort = (*port.TAP)(nil)
+	_ pathPort = (*port.AFPacket)(nil)
+)
+
+// retire hands what the task has measured to the switch, for the sockets of its port go.
+func (t *portTask) retire(sw *dataplane.Switch) {
+	inRings := 0
+	for c := range port.NumClasses {
+		inRings += t.port.Backlog(c).Frames
+	}
+	sw.Retire(t.cfg.Name, &t.reaction, &t.late, inRings)
+}

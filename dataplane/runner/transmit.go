@@ -1,0 +1,299 @@
+package runner
+
+import (
+	"slices"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// readControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It runs before
+// every send call, so that after XOFF's arrival at most the call that is running follows.
+func (w *worker) readControl(t *portTask) bool {
+	b, stamp := t.port.Control()
+	if b == nil {
+		return false
+	}
+	now, wall := ClockPair()
+	answer := false
+	sw := w.lock()
+	for n := 0; b != nil && n < controlFrames; n++ {
+		if stamp > wall { // it has come since: what is stamped too early makes a link seem shorter
+			now, wall = ClockPair()
+		}
+		at := macctl.ReceiveTime(now-(wall-stamp), now)
+		taken, urgent := sw.Measurement(t.index, b, at, now, wall-now)
+		if answer = answer || urgent; taken {
+			t.measureAt = now
+		} else {
+			t.react(sw, sw.Control(t.index, b, at, now), at, now)
+		}
+		w.tapHeard(t, b, at)
+		t.port.ControlDone()
+		b, stamp = t.port.Control()
+	}
+	w.unlock()
+	if answer {
+		w.sendMeasurements(t)
+	}
+	return true
+}
+
+// react notes how long after the arrival of XOFF at time at, which is looked at now, the last send call ended of each priority
+// that it paused. One that had nothing to send has not reacted.
+func (t *portTask) react(sw *dataplane.Switch, paused uint8, at, now int64) {
+	occupied := sw.Occupied(t.index, now)
+	for q := range uint8(dataplane.NumPriorities) {
+		if paused&(1<<q) != 0 && (occupied&(1<<q) != 0 || t.lastSent[q] > at) {
+			t.reaction.Record(t.lastSent[q] - at)
+			sw.Reacted(t.index, t.lastSent[q]-at)
+		}
+	}
+}
+
+// sendControl tells the peer what it must not send, until it has been told all.
+func (w *worker) sendControl(t *portTask) {
+	for {
+		now := Now()
+		sw := w.lock()
+		b, ok := sw.ControlOut(t.index, w.control[:0], now)
+		w.explain(t, ok)
+		w.unlock()
+		if !ok {
+			return
+		}
+		now = Now()
+		if err := w.emit(t, b, now); err != nil {
+			t.retryAt = now + retryDelay
+			t.deadline = min(t.deadline, t.retryAt)
+			return
+		}
+		w.lock()
+		crossed, arrived := sw.ControlSent(t.index, now)
+		if crossed != 0 {
+			w.r.xoff.Record(now - crossed)
+			w.r.xoffAge.Record(now - arrived)
+		}
+		w.unlock()
+	}
+}
+
+// emit sends one frame of the switch's own, through the delay line where there is one.
+func (w *worker) emit(t *portTask, b []byte, now int64) error {
+	if t.delay != nil {
+		if !t.delay.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, b) {
+			return port.ErrAgain
+		}
+	} else if err := t.port.SendControl(b); err != nil {
+		return err
+	}
+	w.tapTold(t, b, now)
+	return nil
+}
+
+// sendMeasurements sends what there is to be asked and answered about the headroom of a port's link, and one answer about how
+// frames pass it: before the next one a pause is looked for.
+func (w *worker) sendMeasurements(t *portTask) {
+	for {
+		now, wall := ClockPair()
+		b, m, ok := w.lock().MeasureOut(t.index, w.control[:0], now, wall-now)
+		w.unlock()
+		if !ok {
+			t.measureAt = noDeadline // until setDeadline
+			return
+		}
+		echo := m == macctl.Measurement{}
+		if t.delay != nil {
+			_ = w.emit(t, b, now) // one that does not fit the line is asked again
+		} else if stamp, _ := t.port.SendStamped(b); stamp != 0 {
+			after, wall := ClockPair()
+			if sent := after - (wall - stamp); sent >= now && sent <= after {
+				w.lock().MeasurementSent(t.index, &m, sent, after, wall-after)
+				w.unlock()
+			}
+		}
+		if echo {
+			t.measureAt = now
+			return
+		}
+	}
+}
+
+// transmit runs the transmit task of a port: what the peer must be told, then what may be sent. arrivals is the burst
+// that has not been settled.
+func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
+	work, calls := false, 0
+	for ; calls < sendCalls; calls++ {
+		w.readControl(t)
+		w.sendControl(t)
+		now := Now()
+		if now >= t.measureAt {
+			w.sendMeasurements(t)
+			now = Now()
+		}
+		if now < t.retryAt {
+			break
+		}
+		t.retryAt = 0
+		if w.dequeue(t, arrivals, now) == 0 {
+			break
+		}
+		work = true
+		if !w.send(t, arrivals) {
+			break
+		}
+	}
+	t.again = calls == sendCalls // else something says when there is more: a frame that comes, or the deadline
+	w.sendProbe(t)
+	w.flushDelay(t)
+	w.setDeadline(t)
+	return work
+}
+
+// dequeue chooses what a port may send now, and returns the number of frames.
+func (w *worker) dequeue(t *portTask, arrivals []dataplane.Arrival, now int64) int {
+	sw := w.lock()
+	defer w.unlock()
+	if w.leaves(t) {
+		sw.LineFirst(t.index)
+		return 0
+	}
+	if t.delay != nil {
+		sw.LineHolds(t.index, t.delay.holds)
+	}
+	return sw.Dequeue(t.index, now, arrivals)
+}
+
+// send hands the chosen frames to the kernel and confirms what it took. It returns whether there is more to do at once.
+func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) bool {
+	sw := w.r.sw
+	w.batch.Reset()
+	sw.Fill(t.index, w.batch, arrivals)
+	from := w.tapTime()
+	n, err := w.hand(t)
+	w.tapSent(t, n, from)
+	now := Now()
+	w.lock()
+	failed, _ := sw.Plan(t.index, n)
+	priorities, longest := sw.Sent(t.index, n, now)
+	t.stuck.passed(longest)
+	if err != nil && (refused(err) || t.hopeless(sw, err, attempt{failed.ID, failed.Length, now})) {
+		w.tapRefused(t, n, failed, refusedFor(err), now)
+		sw.Refuse(t.index, failed, refusedFor(err), now)
+		err = nil
+	}
+	more := sw.Occupied(t.index, now) != 0 || sw.Pending(t.index)
+	w.unlock()
+	for q := range t.lastSent {
+		if priorities&(1<<q) != 0 {
+			t.lastSent[q] = now
+		}
+	}
+	if err != nil {
+		t.retryAt = now + retryDelay
+		return false
+	}
+	return more
+}
+
+// hand gives the batch to the kernel, or to the delay line.
+func (w *worker) hand(t *portTask) (int, error) {
+	if t.delay == nil {
+		return t.port.Send(w.batch)
+	}
+	now := Now()
+	for i := range w.batch.Len() {
+		v := w.batch.Vnet(i)
+		w.scratch = w.batch.Frame(i, w.scratch[:0])
+		f, _ := w.r.sw.Plan(t.index, i)
+		if !t.delay.put(now, f.Origin, &v, w.scratch) {
+			return i, port.ErrAgain
+		}
+	}
+	return w.batch.Len(), nil
+}
+
+// flushDelay sends what has passed the delay line.
+func (w *worker) flushDelay(t *portTask) {
+	if t.delay == nil {
+		return
+	}
+	now := Now()
+	until := now
+	for now >= t.retryAt && t.delay.due() <= until {
+		now = w.flushCall(t, until, now)
+	}
+	if t.delay.over() {
+		t.again = true // what waited for it goes on
+	}
+}
+
+// flushCall makes one send call of a delay line, at time now, and returns when it has ended.
+func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
+	l := t.delay
+	held := l.holds
+	sent, octets, refused, err := l.flush(t.port, until)
+	end = Now()
+	t.stuck.passed(l.longest)
+	sw := w.lock()
+	sw.LineHeld(t.index, held, end)
+	for _, due := range l.dues {
+		t.late.Record(now - due)
+	}
+	if l.entered != 0 {
+		sw.LineControl(t.index, l.entered, now-l.meant)
+	}
+	if err != nil && t.hopeless(sw, err, l.attempt(now)) {
+		refused, err = l.giveUp(refused), nil
+	}
+	if sent+len(refused) > 0 {
+		sw.LinePassed(t.index, sent, octets, refused, now)
+	}
+	w.unlock()
+	if err != nil {
+		t.retryAt = end + retryDelay
+	}
+	return end
+}
+
+// leaves tells whether what is still in the line of a delay that is no more has to leave first; where nothing is, the line goes.
+func (w *worker) leaves(t *portTask) bool {
+	if t.delay == nil || t.delay.delay > 0 {
+		return false
+	}
+	if !t.delay.over() {
+		return true
+	}
+	t.delay = nil
+	w.lines = slices.DeleteFunc(w.lines, func(o *portTask) bool { return o == t })
+	return false
+}
+
+// sendProbe sends a loop probe where one is due.
+func (w *worker) sendProbe(t *portTask) {
+	now := Now()
+	b, ok := w.lock().Probe(t.index, w.control[:0], now)
+	w.unlock()
+	if ok && w.emit(t, b, now) == nil { // else the next one follows in a second
+		w.lock().ProbeSent(t.index)
+		w.unlock()
+	}
+}
+
+// setDeadline computes when the transmit task has to run even if nothing happens.
+func (w *worker) setDeadline(t *portTask) {
+	now := Now()
+	sw := w.lock()
+	sw.Tick(now)
+	t.measureAt = sw.MeasureDeadline(t.index)
+	t.deadline = min(sw.TxDeadline(t.index, now), sw.ProbeDeadline(t.index), t.measureAt)
+	w.unlock()
+	switch {
+	case t.retryAt != 0: // also where it has passed since: nothing else would bring the frame back
+		t.deadline = t.retryAt
+	case t.again:
+		t.deadline = now
+	}
+}

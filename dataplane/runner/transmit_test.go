@@ -1,0 +1,75 @@
+package runner
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A transmit task that has sent all that there is looks again when something comes, and not before; one that has sent as much as
+// is good for the others goes on at once.
+func TestTransmitComesToRest(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*dataplane.Config, []dataplane.PortConfig)
+		rounds int
+	}{
+		{"one send call", nil, 1},
+		{"send calls of 7 frames", func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[1] = slow(1) }, 2},
+	} {
+		m := newMill(t, port.Lossless, nil, tt.change)
+		out := m.w.r.tasks[1]
+		m.w.round(Now()) // what there is to tell at the beginning
+		m.in.frames = repeated(data(0, 1, lossless, 0, 60), burstFrames)
+		for n := 1; n <= tt.rounds; n++ {
+			if m.w.round(Now()); n == 1 {
+				m.in.frames = nil
+			}
+			_, rest := m.w.quiet(Now())
+			if done := n == tt.rounds; out.again == done || rest != done || (m.out.sent == burstFrames) != done {
+				t.Errorf("%s, round %d: %d frames sent, again %v, rest %v", tt.name, n, m.out.sent, out.again, rest)
+			}
+		}
+		if due := m.w.due(Now()); len(due) != 0 {
+			t.Errorf("%s: %d transmit tasks have work", tt.name, len(due))
+		}
+	}
+}
+
+// A chatterbox has one more MAC Control frame whenever one was read, so many in all.
+type chatterbox struct {
+	*treadmill
+	left, read int
+}
+
+func (c *chatterbox) Control() ([]byte, int64) {
+	if c.left == 0 {
+		return nil, 0
+	}
+	return macctl.AppendPause(nil, [6]byte{2}, 1), wallClock()
+}
+
+func (c *chatterbox) ControlDone() { c.left, c.read = c.left-1, c.read+1 }
+
+// A peer that sends MAC Control frames without end holds up neither the other ports nor data.
+func TestControlWithoutEnd(t *testing.T) {
+	m := newMill(t, port.Lossless, nil, nil)
+	out := m.w.r.tasks[1]
+	c := &chatterbox{treadmill: m.out, left: 10 * controlFrames}
+	out.port = c
+	for n := 1; n <= 10; n++ {
+		if !m.w.readControl(out) || c.read != n*controlFrames {
+			t.Fatalf("%d frames were read in %d calls", c.read, n)
+		}
+	}
+	if m.w.readControl(out) {
+		t.Error("there was nothing to read")
+	}
+	c.left, c.read = 100*controlFrames, 0
+	m.in.frames = repeated(data(0, 1, lossless, 0, 60), burstFrames)
+	if m.w.round(Now()); m.out.sent != burstFrames {
+		t.Errorf("%d frames were sent in a round, beside %d that were read", m.out.sent, c.read)
+	}
+}

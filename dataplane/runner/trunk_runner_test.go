@@ -1,0 +1,87 @@
+package runner
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/trunk"
+)
+
+// Whatever goroutine serves a port: a trunk keeps order by member and priority on the way up, loses no lossless frame either
+// way, and holds nobody in the end, though stations hold the switch at random and the trunk changes meanwhile.
+func TestRunnerCarriesATrunk(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newLan(t, e, roomy(4), unshapedPorts(4)...)
+		cfg := l.cfg
+		configure := func(c dataplane.TrunkConfig) {
+			cfg.Trunks = []dataplane.TrunkConfig{c}
+			if err := l.r.Configure(cfg, l.ports, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		// Lossy frames are yellow, and RED drops some: what it counts is compared with what waits.
+		discards := discarding(0)
+		discards.Aggregate.Meters[0], discards.Aggregate.RED[0] = alwaysYellow, trunk.REDConfig{Low: 4 * mtu, High: 16 * mtu, Probability: 0.5}
+		configure(marked(discards, 40*cell, 20*cell))
+		const n = 300
+		for _, s := range l.stations {
+			s.moody = true
+			count, to := n, uplinkPort
+			if s.id == uplinkPort {
+				count, to = 3*n, 0
+			}
+			for seq := range count {
+				octets := []int{60, small, mtu}[rand.IntN(3)]
+				s.todo = append(s.todo, data(s.id, to, lossless, seq, octets), data(s.id, to, 0, seq, octets))
+			}
+		}
+		changed := make(chan struct{})
+		go func() {
+			defer close(changed)
+			for i := range 10 {
+				c := marked(discards, int64(20+10*i)*cell, 10*cell)
+				c.ByFlow = i%3 == 2
+				configure(c)
+				for range 20 {
+					l.r.View(func(sw *dataplane.Switch) {
+						if err := sw.Audit(); err != nil {
+							t.Error(err)
+						}
+					})
+					time.Sleep(100 * time.Microsecond)
+				}
+			}
+		}()
+		l.live(func() bool { return true })
+		<-changed
+		up := l.stations[uplinkPort]
+		var down []int
+		for _, s := range l.stations[:uplinkPort] {
+			eventually(t, "frames come up", func() bool { return len(up.received(s.id, lossless)) >= n })
+			if got := up.received(s.id, lossless); len(got) != n || !slices.IsSorted(got) {
+				t.Errorf("%d of %d lossless frames of member %d came, in order: %v", len(got), n, s.id, slices.IsSorted(got))
+			}
+			if got := up.received(s.id, 0); !slices.IsSorted(got) {
+				t.Errorf("lossy frames of member %d are out of order", s.id)
+			}
+		}
+		eventually(t, "frames come down", func() bool {
+			down = down[:0]
+			for _, s := range l.stations[:uplinkPort] {
+				down = append(down, s.received(uplinkPort, lossless)...)
+			}
+			return len(down) >= 3*n
+		})
+		slices.Sort(down)
+		if len(down) != 3*n || len(slices.Compact(down)) != 3*n {
+			t.Errorf("%d lossless frames came down, want %d", len(down), 3*n)
+		}
+		v := l.empties()
+		if held := v.Trunks[0].Held; held.Priorities != 0 || held.Uplink != 0 {
+			t.Errorf("somebody stays held: %+v", held)
+		}
+	})
+}

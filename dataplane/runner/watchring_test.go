@@ -1,0 +1,87 @@
+package runner
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A filling is a port whose lossless ring is as full as the test says, with little in it that counts against a threshold. No frame
+// can be taken from it.
+type filling struct {
+	treadmill
+	fill   float64
+	quanta uint16 // what the peer was told last of the lossless priority
+}
+
+func (p *filling) BacklogExceeds(c port.Class, _ int) bool { return c == port.Lossless && p.fill > 0 }
+
+func (p *filling) Backlog(port.Class) port.Backlog {
+	return port.Backlog{Frames: 1, Octets: 60, Fill: p.fill}
+}
+
+func (p *filling) SendControl(b []byte) error {
+	if f, reason := macctl.Parse(b, macctl.GroupAddress); reason == macctl.ReasonNone && f.Vector&(1<<lossless) != 0 {
+		p.told, p.quanta = p.told+1, f.Time[lossless]
+	}
+	return nil
+}
+
+// The peer is held from where three quarters of a lossless ring are full until no more than half of it is, though the buffer is empty.
+func TestRingHoldsThePeer(t *testing.T) {
+	m := newMill(t, port.Lossless, nil, nil)
+	ring := &filling{}
+	m.w.r.tasks[0].port = ring
+	for i, step := range []struct {
+		fill  float64
+		holds bool
+	}{{0.6, false}, {0.75, false}, {0.8, true}, {0.6, true}, {0.51, true}, {0.5, false}, {0.7, false}, {1, true}, {0.4, false}, {0.9, true}, {0, false}} {
+		ring.fill = step.fill
+		for range watchEvery + 1 { // a ring that fills up is not measured before each burst
+			m.round()
+		}
+		if holds := ring.quanta > 0; holds != step.holds {
+			t.Fatalf("step %d, the ring %.0f %% full: the peer is held: %v, want %v", i, 100*step.fill, holds, step.holds)
+		}
+	}
+	if ring.told < 6 {
+		t.Errorf("the peer was told %d times, want XOFF and XON three times", ring.told)
+	}
+	m.w.r.View(func(sw *dataplane.Switch) {
+		if d := snapshot(sw).Ports[0].Counters.Drops; d != [len(d)][dataplane.NumDropReasons]uint64{} {
+			t.Errorf("dropped: %v", d)
+		}
+	})
+}
+
+// A frame that fitted neither a slot nor the queue behind its ring is lost, and counted as what that ring has lost.
+func TestCutFramesAreCounted(t *testing.T) {
+	for _, tt := range []struct {
+		class    port.Class
+		lossless uint64
+	}{{port.Other, 0}, {port.Lossless, 1}} {
+		t.Run(tt.class.String(), func(t *testing.T) {
+			whole := port.Frame{Data: data(0, 1, lossless, 0, 60), Stamp: wallClock()}
+			m := newMill(t, tt.class, []port.Frame{whole, {Truncated: true}, whole}, nil)
+			m.w.receive(m.w.r.tasks[0], tt.class, m.w.pace.frames)
+			m.w.r.View(func(sw *dataplane.Switch) {
+				c := &snapshot(sw).Ports[0].Counters
+				if c.Drops[dataplane.Unknown][dataplane.DropRing] != 1 || c.LosslessDrops[dataplane.Unknown] != tt.lossless || c.ReceivedFrames != 2 || m.out.sent != 2 {
+					t.Errorf("lost %d, of those lossless %d; received %d and sent %d, want 1, %d, 2 and 2",
+						c.Drops[dataplane.Unknown][dataplane.DropRing], c.LosslessDrops[dataplane.Unknown], c.ReceivedFrames, m.out.sent, tt.lossless)
+				}
+				var lost uint64
+				for _, e := range sw.Events(nil, 0) {
+					if e.Kind == dataplane.EventLosslessDrop && e.Port == "p0" {
+						lost += e.Count
+					}
+				}
+				if lost != tt.lossless {
+					t.Errorf("%d events of a lossless drop, want %d", lost, tt.lossless)
+				}
+			})
+		})
+	}
+}

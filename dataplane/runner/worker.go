@@ -1,0 +1,330 @@
+package runner
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// Limits of a worker's round. A burst is bounded so that one port cannot starve another.
+const (
+	burstFrames   = 64
+	burstOctets   = 128 << 10
+	burstArrivals = 256       // pieces of cut super-frames included
+	arenaOctets   = 256 << 10 // memory for those pieces
+	sendCalls     = 4         // of one port in a row
+	controlFrames = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock
+	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
+	minSleep      = 100_000   // ns; deadlines are coalesced to this
+	spinStart     = 5_000     // ns
+	spinFew       = 15_000    // ns: what a sleep and its end cost; after little work a longer spin is dearer, and takes the CPU from the hosts
+	spinMax       = 200_000   // ns: after much work it may be longer, as far as credit reaches and the crowd bears it
+	spinRelax     = 8         // pauses of the processor between two looks: other workers want the lock too
+	restTime      = 100_000   // ns that a host NIC leaves its rings alone after work where the CPUs are crowded
+	retryDelay    = 200_000   // ns until a frame that the kernel did not take is sent again
+	delaySpin     = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
+	waitPeriod    = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may
+	noDeadline    = math.MaxInt64
+)
+
+// A worker is a goroutine that runs receive and transmit tasks. All its memory is set aside at the start.
+type worker struct {
+	id           int
+	r            *Runner
+	receivers    []*portTask
+	transmitters []*portTask
+	lines        []*portTask // transmitters with a delay line
+	rewatch      bool        // the descriptors to wait for have changed
+	waiter       *port.Waiter
+	sleeping     atomic.Bool
+	asked        atomic.Bool // whether it is alive; a round answers
+	turn         int         // receiver that the next round begins with
+	pace         pace
+	spin         int64
+	credit       int64 // ns that it may spin: what its rounds lasted less what it has spun, at most pace.most
+	crowd        crowd
+	worked       bool  // since it slept
+	moderated    bool  // its sleep leaves rings alone
+	deepUntil    int64 // of the port that it has received from last
+	hostNIC      bool  // a receiver is a TAP: it serves a host, perhaps beside other ports
+	got          int   // frames that this round has received
+	full         bool  // a burst of this round was as long as bursts may be
+
+	frames    [burstArrivals]port.Frame
+	arrivals  [burstArrivals]dataplane.Arrival
+	origin    [burstArrivals]piece
+	arena     []byte
+	now       int64 // of this burst
+	age       int64 // real time less switch time, of this burst
+	segmenter frame.Segmenter
+	scratch   []byte // a frame on its way into a delay line
+	moves     []dataplane.Move
+	mine      []*portTask // ports to be served after a burst
+	batch     *port.Batch
+	control   [128]byte
+	note      []byte // what is to be said of the control frame that is sent next
+	fds       []int32
+}
+
+func newWorker(r *Runner, id int) (*worker, error) {
+	waiter, err := port.NewWaiter()
+	if err != nil {
+		return nil, err
+	}
+	pace := r.tuning.pace()
+	if r.cpus == 1 { // while this worker waits nobody can send
+		pace.adaptive, pace.gather = false, false
+	}
+	return &worker{id: id, r: r, pace: pace, spin: pace.spin, crowd: newCrowd(r.cpus), waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
+		moves: make([]dataplane.Move, 0, burstArrivals),
+		mine:  make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
+}
+
+func (w *worker) close() error { return errors.Join(w.waiter.Close(), w.crowd.close()) }
+
+// lock takes the switch's lock for this worker.
+func (w *worker) lock() *dataplane.Switch {
+	w.r.mu.Lock()
+	w.r.sw.Begin(w.id)
+	return w.r.sw
+}
+
+// unlock gives the lock back and wakes the workers whose ports got work.
+func (w *worker) unlock() {
+	foreign := w.r.sw.Foreign()
+	w.r.mu.Unlock()
+	if !foreign.Empty() {
+		w.r.wakeOwners(foreign)
+	}
+}
+
+// wake ends the worker's sleep. It costs a system call only where the worker sleeps.
+func (w *worker) wake() {
+	if w.sleeping.Swap(false) {
+		w.waiter.Wake()
+	}
+}
+
+// run is the worker's life: rounds while there is work, spinning for a little, then sleep. It keeps its thread: the Go scheduler
+// preempts a busy goroutine every 10 ms, and where another thread takes it on, the kernel may put that beside a host's.
+func (w *worker) run() {
+	defer w.r.done.Done()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	idle := int64(0) // since when there was no work
+	for !w.r.quit.Load() {
+		if w.r.halt.Load() {
+			w.r.park()
+		}
+		if w.asked.Load() {
+			w.asked.Store(false)
+		}
+		now := Now()
+		w.got, w.full = 0, false
+		if w.round(now) {
+			w.earn(idle, now, Now())
+			w.worked, idle = true, 0
+			if !w.loaded(now) {
+				w.gather()
+				continue
+			}
+		}
+		if idle == 0 {
+			idle = now
+		}
+		if !w.loaded(now) && w.spins(idle, now) {
+			relax(spinRelax)
+			continue
+		}
+		w.sleep()
+		w.earn(idle, now, now)
+		idle = 0
+	}
+}
+
+// spins tells whether the worker goes on looking for work after it has had none since idle. In the long run it spins no more than its
+// rounds last, beyond what a sleep costs each time: frames of a load do not meet a sleeping worker in every gap, and few frames do not
+// keep a CPU busy. For longer than a sleep costs it spins only while nobody else wants the CPU.
+func (w *worker) spins(idle, now int64) bool {
+	spun := now - idle
+	if !w.pace.adaptive || w.pace.most <= spinFew || spun < min(w.spin, spinFew) {
+		return spun < w.spin
+	}
+	free := w.crowd.bears(idle, now) // asked even where this spin is over: that is how it learns that the crowd has gone
+	return free && spun < min(w.spin, w.credit)
+}
+
+// earn takes account of a round with work, from one time until another, and of the spin before it, which began at idle; 0 where
+// there was none.
+func (w *worker) earn(idle, from, until int64) {
+	if idle != 0 {
+		w.credit = max(0, w.credit-(from-idle))
+	}
+	w.credit = min(w.credit+until-from, w.pace.most)
+}
+
+// round serves every task once and tells whether there was work.
+func (w *worker) round(now int64) bool {
+	work := false
+	for _, t := range w.transmitters {
+		work = w.readControl(t) || work
+	}
+	n := len(w.receivers)
+	for i := range n {
+		t := w.receivers[(w.turn+i)%n]
+		work = w.take(t, port.Lossless) || work
+		work = w.take(t, port.Other) || work
+		w.flushLate()
+	}
+	w.turn += w.pace.turn
+	for _, t := range w.due(now) {
+		work = w.transmit(t, nil) || work
+	}
+	return work
+}
+
+// flushLate sends what has become due in the delay lines of this worker's ports while a port was served: a delay line is
+// a cable, and a cable is never late.
+func (w *worker) flushLate() {
+	for _, t := range w.lines {
+		if t.delay.due() <= Now() {
+			w.flushDelay(t)
+		}
+	}
+}
+
+// due collects the ports whose transmit task has work.
+func (w *worker) due(now int64) []*portTask {
+	w.mine = w.mine[:0]
+	sw := w.lock()
+	for _, t := range w.transmitters {
+		if sw.TakePending(t.index) || t.again || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(), t.retryAt) {
+			w.mine = append(w.mine, t)
+		}
+	}
+	w.unlock()
+	return w.mine
+}
+
+// sleep waits for a socket, a deadline or another worker, and learns whether spinning would have been better.
+func (w *worker) sleep() {
+	if w.rewatch {
+		w.watch()
+	}
+	w.sleeping.Store(true)
+	from := Now()
+	d, ok := w.quiet(from)
+	if !ok || w.r.halt.Load() || w.r.quit.Load() {
+		w.sleeping.Store(false)
+		return
+	}
+	why := w.waiter.Poll(d)
+	w.sleeping.Store(false)
+	slept := Now() - from
+	switch why {
+	case port.Expired:
+		w.lock()
+		w.r.wake.Record(slept - int64(d))
+		w.unlock()
+	case port.Failed:
+		w.clearErrors()
+	}
+	if !w.moderated {
+		w.adapt(slept)
+	}
+}
+
+// clearErrors takes the pending errors of all sockets, which would end every sleep at once.
+func (w *worker) clearErrors() {
+	for _, t := range w.receivers {
+		t.port.ClearError()
+	}
+	for _, t := range w.transmitters {
+		t.port.ClearError()
+	}
+}
+
+// adapt makes the spin longer where sleeps end soon, and shorter where they are long: soon is what could have been spun.
+func (w *worker) adapt(slept int64) {
+	most := int64(spinFew)
+	if w.crowd.rare() {
+		most = min(max(w.credit, spinFew), w.pace.most)
+	}
+	switch {
+	case !w.pace.adaptive:
+	case slept < most:
+		w.spin = min(most, max(spinStart, 2*w.spin))
+	case slept > 4*most:
+		if w.spin /= 2; w.spin < spinStart {
+			w.spin = 0
+		}
+	}
+}
+
+// quiet looks a last time whether there is work for this worker, and else returns how long it may sleep (-1: for ever).
+func (w *worker) quiet(now int64) (time.Duration, bool) {
+	at := int64(noDeadline)
+	sw := w.lock()
+	defer w.unlock()
+	for _, t := range w.transmitters {
+		if sw.Pending(t.index) || t.again {
+			return 0, false
+		}
+		at = min(at, t.deadline, sw.ProbeDeadline(t.index))
+		if t.delay != nil {
+			if due := max(t.delay.due(), t.retryAt); due < now+delaySpin {
+				return 0, false
+			} else if due != noDeadline {
+				at = min(at, due-delaySpin)
+			}
+		}
+	}
+	for _, t := range w.receivers {
+		for c := range port.NumClasses {
+			if !t.blocked[c] {
+				continue
+			}
+			if sw.Departures() != t.blockedAt[c] {
+				return 0, false
+			}
+			at = min(at, t.tryAt[c])
+		}
+		if t.ringHeld {
+			at = min(at, now+waitPeriod) // its peer is held by the ring, and other workers send what that waits for
+		}
+	}
+	d := w.moderate(sw, max(at-now, minSleep), now)
+	if at == noDeadline && !w.moderated {
+		return -1, true
+	}
+	return time.Duration(d), true
+}
+
+// watch tells the waiter which sockets to listen to. A ring whose oldest frame waits for buffer is left out: it would
+// be readable all the time.
+func (w *worker) watch() {
+	w.rewatch = false
+	w.fds, w.hostNIC = w.fds[:0], false
+	for _, t := range w.transmitters {
+		w.fds = t.port.Descriptors(w.fds, port.WorkControl)
+	}
+	for _, t := range w.receivers {
+		_, host := t.port.(hostPort)
+		w.hostNIC = w.hostNIC || host
+		for c := range port.NumClasses {
+			t.sockets[c].from = len(w.fds)
+			if !t.blocked[c] {
+				w.fds = t.port.Descriptors(w.fds, 1<<c)
+			}
+			t.sockets[c].to = len(w.fds)
+		}
+	}
+	w.waiter.Watch(w.fds)
+}

@@ -1,0 +1,235 @@
+package runner
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"golang.org/x/net/bpf"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
+)
+
+// A treadmill is a port that receives the same frames again and again, and sends into nothing.
+type treadmill struct {
+	port.Port
+	class   port.Class
+	frames  []port.Frame
+	control [][]byte // come one a round, in turn
+	turn    int
+	waits   bool // a control frame waits
+	sent    int
+	told    int
+}
+
+func (p *treadmill) Receive(c port.Class, dst []port.Frame, maxBytes int) int {
+	if c != p.class {
+		return 0
+	}
+	now, n := wallClock(), 0
+	for n < min(len(dst), len(p.frames)) && maxBytes > 0 {
+		dst[n] = p.frames[n]
+		dst[n].Stamp = now // meters are given time
+		maxBytes -= len(dst[n].Data)
+		n++
+	}
+	return n
+}
+
+func (p *treadmill) Control() ([]byte, int64) {
+	if !p.waits {
+		return nil, 0
+	}
+	return p.control[p.turn%len(p.control)], wallClock()
+}
+
+func (p *treadmill) QueueBudget() int                    { return math.MaxInt }
+func (p *treadmill) ControlDone()                        { p.waits, p.turn = false, p.turn+1 }
+func (p *treadmill) Release(port.Class, int)             {}
+func (p *treadmill) Rewind(port.Class)                   {}
+func (p *treadmill) BacklogExceeds(port.Class, int) bool { return false }
+func (p *treadmill) Backlog(port.Class) port.Backlog     { return port.Backlog{Frames: 100} }
+func (p *treadmill) Slots(port.Class) int                { return 8192 }
+func (p *treadmill) SendControl([]byte) error            { p.told++; return nil }
+func (p *treadmill) Steer([]bpf.RawInstruction) error    { return nil }
+func (p *treadmill) Close() error                        { return nil }
+
+func (p *treadmill) Send(b *port.Batch) (int, error) {
+	p.sent += b.Len()
+	return b.Len(), nil
+}
+
+// A mill is a worker without a goroutine, between two treadmills: rounds are the test's to make.
+type mill struct {
+	w     *worker
+	cfg   dataplane.Config
+	ports []dataplane.PortConfig
+	in    *treadmill
+	out   *treadmill
+}
+
+func newMill(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *dataplane.Config, ports []dataplane.PortConfig)) *mill {
+	tb.Helper()
+	return newTunedMill(tb, c, frames, Tuning{}, change)
+}
+
+func newTunedMill(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, change func(cfg *dataplane.Config, ports []dataplane.PortConfig)) *mill {
+	tb.Helper()
+	cfg, ports := roomy(2), unshapedPorts(2)
+	if change != nil {
+		change(&cfg, ports)
+	}
+	sw, err := dataplane.New(cfg, Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = sw.Close() })
+	r := &Runner{sw: sw, tuning: v}
+	w, err := newWorker(r, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	opened := w.crowd // tests give it another
+	tb.Cleanup(func() { w.crowd = opened; _ = w.close() })
+	r.workers = []*worker{w}
+	start(tb, sw, cfg, Now(), ports...)
+	m := &mill{w: w, cfg: cfg, ports: ports, in: &treadmill{class: c, frames: frames}, out: &treadmill{}}
+	for i, p := range []*treadmill{m.in, m.out} {
+		t := &portTask{index: i, port: p}
+		t.configure(ports[i])
+		r.tasks[i] = t
+	}
+	r.assign(sw)
+	return m
+}
+
+// reconfigure puts the configuration of the mill in force.
+func (m *mill) reconfigure(tb testing.TB) {
+	statics := []dataplane.Static{{MAC: host(0), VID: 1, Port: 0}, {MAC: host(1), VID: 1, Port: 1}}
+	if err := m.w.r.sw.Reconfigure(m.cfg, asMap(m.ports...), statics, Now()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// fill puts lossless frames of the first port into the buffer, where they stay: the second port's host stops them.
+func (m *mill) fill(tb testing.TB, frames int) {
+	r := &rig{tb: tb, sw: m.w.r.sw, now: Now()}
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, several(0, 1, lossless, frames, mtu)...)
+}
+
+// round makes a round, before which a control frame of each port that has some arrives.
+func (m *mill) round() {
+	m.in.waits, m.out.waits = m.in.control != nil, m.out.control != nil
+	m.w.round(Now())
+}
+
+// repeated is a burst of a frame.
+func repeated(b []byte, n int) (all []port.Frame) {
+	for range n {
+		all = append(all, port.Frame{Data: slices.Clone(b), Stamp: wallClock()})
+	}
+	return all
+}
+
+// loads are the ways of a frame through a worker.
+func loads(tb testing.TB) map[string]*mill {
+	pfc := func(quanta uint16) []byte {
+		return macctl.AppendPFC(nil, [6]byte{2, 0, 0, 0, 0, 9}, 1<<lossless, [8]uint16{lossless: quanta})
+	}
+	all := map[string]*mill{
+		"lossless": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil),
+		"lossy":    newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil),
+		"shaped":   newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[1] = testPort(1) }),
+		"delayed":  newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[1].Delay = 10_000 }),
+		"unknown":  newMill(tb, port.Other, repeated(data(0, 77, 0, 0, 60), burstFrames), nil),
+	}
+	// The second port's host stops and frees it in turn, so that frames wait, thresholds are crossed and XOFF is sent.
+	paused := newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(cfg *dataplane.Config, _ []dataplane.PortConfig) { *cfg = testConfig(2) })
+	paused.out.control = [][]byte{pfc(0xffff), pfc(0xffff), pfc(0)}
+	all["paused"] = paused
+	all["trunk"] = inTrunk(tb, newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil), trunk.AggregatorConfig{})
+	all["trunk with meters"] = inTrunk(tb, newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil), metered())
+	both := append(repeated(data(0, 1, 0, 0, 60), burstFrames/2), repeated(data(0, 1, 1, 0, 60), burstFrames/2)...)
+	all["trunk that drops"] = inTrunk(tb, newMill(tb, port.Other, both, nil), dropping())
+	super := port.Frame{Data: superFrame(8 * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
+	all["cut"] = newMill(tb, port.Other, []port.Frame{super}, nil)
+	return all
+}
+
+// inTrunk makes the mill's first port the one member of a trunk and its second the uplink.
+func inTrunk(tb testing.TB, m *mill, c trunk.AggregatorConfig) *mill {
+	m.cfg.Trunks = []dataplane.TrunkConfig{{Name: "up", Uplink: 1, Members: []int{0}, Aggregate: c,
+		Flow: trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}}
+	m.reconfigure(tb)
+	return m
+}
+
+// metered asks both meters and both RED of every frame, and lets it pass.
+func metered() trunk.AggregatorConfig {
+	c := trunk.AggregatorConfig{Metered: true, Total: trunk.MeterConfig{PIR: 800e9, CBS: 100, PBS: 1 << 28}, TotalRED: trunk.REDConfig{High: 1 << 30, Probability: 1e-12}}
+	for p := range c.Meters {
+		c.Meters[p], c.RED[p] = c.Total, c.TotalRED
+	}
+	return c
+}
+
+// dropping drops frames for either reason: half of those of priority 0 at random, those of priority 1 for being red.
+func dropping() trunk.AggregatorConfig {
+	c := metered()
+	c.RED[0].Probability = 0.5
+	c.Meters[1] = trunk.MeterConfig{PBS: 1}
+	return c
+}
+
+// superFrame is a TCP segment over IPv4 with n octets of payload for host 1.
+func superFrame(n int) []byte {
+	b := ether(host(1), host(0), nil, frame.TypeIPv4, 0, 54+n)
+	ip := b[14:]
+	copy(ip, []byte{0x45, 0, byte((40 + n) >> 8), byte(40 + n), 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2})
+	copy(ip[20:], make([]byte, 20))
+	ip[20+12] = 5 << 4
+	return b
+}
+
+// A frame on its way allocates nothing, whichever way it takes.
+func TestRoundsAllocateNothing(t *testing.T) {
+	for name, m := range loads(t) {
+		for range 100 { // lists reach their length
+			m.round()
+		}
+		sent := m.out.sent
+		if n := testing.AllocsPerRun(200, m.round); n != 0 {
+			t.Errorf("%s: %v allocations a round", name, n)
+		}
+		if m.out.sent == sent {
+			t.Errorf("%s: nothing was forwarded", name)
+		}
+		if name == "paused" && m.in.told == 0 {
+			t.Errorf("%s: nobody was told to stop", name)
+		}
+	}
+}
+
+// What a worker adds to the kernel's work, a burst of 64 frames (a super-frame of 8 segments) a time.
+func BenchmarkRound(b *testing.B) {
+	for name, m := range loads(b) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			before := m.out.sent
+			for b.Loop() {
+				m.round()
+			}
+			if frames := m.out.sent - before; frames > 0 {
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(frames), "ns/frame")
+			}
+			if n := testing.AllocsPerRun(100, m.round); n != 0 {
+				b.Fatalf("%v allocations a round", n)
+			}
+		})
+	}
+}
