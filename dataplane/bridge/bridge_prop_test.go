@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The world of the model: few of everything, so that everything meets.
+// The sizes of the model: few addresses, ports and VLANs, so that every combination occurs.
 const (
 	modelPorts  = 5
 	modelVLANs  = 3 // 1, 2, 3; 4 is nobody's
@@ -37,7 +37,7 @@ type modelPort struct {
 
 func (p *modelPort) member(vid uint16) bool { return vid == p.pvid || p.tagged[vid] }
 
-// model is the bridge again, the slow and obvious way: one map, and entries that vanish at once.
+// model is a slow and obvious bridge: one map, from which entries vanish at once.
 type model struct {
 	b       *Bridge
 	now     int64
@@ -244,7 +244,7 @@ func (m *model) removeStatic(t *rapid.T) {
 	}
 }
 
-// probe brings an own probe back, the simple half of the rule: on the port that it left by.
+// probe returns an own probe to the port by which it left.
 func (m *model) probe(t *rapid.T) {
 	i := anyPort.Draw(t, "port")
 	_, ev := m.b.HandleProbe(Probe{Identity: testIdentity, Port: uint16(i)}, i, m.now)
@@ -271,7 +271,7 @@ func (m *model) tick(t *rapid.T) {
 	}
 }
 
-// check compares what can be seen without changing anything.
+// check compares everything that can be read without a change.
 func (m *model) check(t *rapid.T) {
 	c := m.b.Counters()
 	static := 0

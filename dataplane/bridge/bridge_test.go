@@ -20,7 +20,7 @@ const (
 
 var testIdentity = Identity{0xDE, 0xAD, 0xBE, 0xEF, 1, 2, 3, 4}
 
-// plain is a port in VLAN 1 with everything on that a default configuration has on.
+// plain is a port in VLAN 1 with the defaults of the configuration.
 func plain() PortConfig { return PortConfig{PVID: 1, Learning: true, Flood: true} }
 
 func newBridge(t testing.TB, c Config) *Bridge {

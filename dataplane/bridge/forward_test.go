@@ -90,7 +90,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// TestLearns asks after one frame whether its source is known.
+// TestLearns checks after one frame whether its source is known.
 func TestLearns(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -200,7 +200,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestZeroDecision: a decision that nobody made must not send anything.
+// TestZeroDecision: the zero Decision sends nothing.
 func TestZeroDecision(t *testing.T) {
 	if d := (Decision{}); d.Kind != Drop || !d.Ports.Empty() {
 		t.Errorf("the zero decision is %v to %v", d.Kind, d.Ports)

@@ -32,7 +32,7 @@ func wantEvent(t testing.TB, what string, got, want LoopEvent) {
 	}
 }
 
-// take hands the bridge an own probe and returns the event.
+// take handles an own probe and returns the event.
 func take(t testing.TB, b *Bridge, sender, in int, now int64) LoopEvent {
 	t.Helper()
 	own, ev := b.HandleProbe(ownProbe(sender), in, now)
@@ -62,7 +62,8 @@ func TestLoopTick(t *testing.T) {
 	}
 }
 
-// TestLoopShutsBothWays: while a port is shut nothing floods through it, and looped frames do not teach.
+// TestLoopShutsBothWays: a shut port neither sends nor accepts flooded frames, and nothing is learned from looped
+// frames.
 func TestLoopShutsBothWays(t *testing.T) {
 	b := newGuarded(t, 3)
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
@@ -179,7 +180,7 @@ func TestLoopEndsWithLinkOrSetting(t *testing.T) {
 	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 8), flood(Broadcast, 1, 2))
 }
 
-// TestFloodOffStaysOff: the hold-off gives back only what loop detection took.
+// TestFloodOffStaysOff: after the hold-off, a port with Flood off still does not flood.
 func TestFloodOffStaysOff(t *testing.T) {
 	b := newGuarded(t, 3)
 	c := guarded()
@@ -193,8 +194,8 @@ func TestFloodOffStaysOff(t *testing.T) {
 	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, holdoff), flood(Broadcast, 1))
 }
 
-// TestLoopThroughAnotherSwitch plays the probes of a switch whose ports 1, 2 and 3 are on one segment, so that each
-// port hears the probes of the two others: one port goes on flooding, and when it goes down another takes its place.
+// TestLoopThroughAnotherSwitch simulates a switch whose ports 1, 2 and 3 are on one segment, so that each port gets the
+// probes of the two others. One port goes on flooding. When that port goes down, another takes its place.
 func TestLoopThroughAnotherSwitch(t *testing.T) {
 	b := newGuarded(t, 4)
 	floods := func() (open []int) {

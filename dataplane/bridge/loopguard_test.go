@@ -7,7 +7,7 @@ const (
 	holdoff  = 30 * second
 )
 
-// TestLoopGuard walks through the states. Each step is one input at a time; want is what the guard then is and tells.
+// TestLoopGuard walks through the states. Each step is one input, with the state and the result that it leads to.
 func TestLoopGuard(t *testing.T) {
 	type step struct {
 		at       int64

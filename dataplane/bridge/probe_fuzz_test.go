@@ -7,8 +7,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// FuzzParseProbe: what parses is appended to a frame that parses to the same, and equals the input in every octet that
-// has a meaning.
+// FuzzParseProbe: a parsed probe, appended, parses to the same probe and equals the input in every meaningful octet.
 func FuzzParseProbe(f *testing.F) {
 	sent := unhex(f, probeHex)
 	f.Add(sent)

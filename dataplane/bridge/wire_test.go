@@ -6,7 +6,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// The ends of a wire exchange every frame, whatever its addresses and VLAN, and are no part of the bridge.
+// The ends of a wire exchange every frame, whatever its addresses and VLAN, and are not part of the bridge.
 func TestWire(t *testing.T) {
 	b := newPlain(t, 2, Config{})
 	for i, other := range map[int]int{2: 3, 3: 2} {
@@ -38,7 +38,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// A port that leaves a wire is one of the bridge again.
+// A port that leaves a wire is part of the bridge again.
 func TestWireIsCut(t *testing.T) {
 	b := newPlain(t, 2, Config{})
 	c := plain()

@@ -43,7 +43,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// A frame leaves nothing behind for the next one.
+// Octets of one frame do not show in the next one.
 func TestFilterForgets(t *testing.T) {
 	f, err := ParseFilter(macControl)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestFilterRefuses(t *testing.T) {
 	}
 }
 
-// A program is refused, or it runs on any frame and ends.
+// A program is either refused, or it runs on any frame and ends.
 func FuzzFilter(f *testing.F) {
 	f.Add(macControl, []byte("0123456789abcdef"))
 	f.Add(greater100, []byte{})

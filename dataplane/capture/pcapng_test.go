@@ -47,7 +47,7 @@ func file(t testing.TB, o Options, records ...Record) []byte {
 
 func frameOf(n int) []byte { return bytes.Repeat([]byte{0xaa}, n) }
 
-// Another implementation reads what we write.
+// Another implementation (gopacket) reads the file.
 func TestPcapgoReads(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC)
 	b := file(t, Options{Snap: 100, Program: "pfcswitch", Comment: "switch s1", Wall: start.UnixNano()},
@@ -128,7 +128,7 @@ func TestMissingFrames(t *testing.T) {
 	}
 }
 
-// Frames that a receive ring has lost are told of by the next one of their port.
+// A port's next frame reports the frames that its receive rings lost.
 func TestLostInRing(t *testing.T) {
 	var tap Tap
 	c := attach(t, &tap, everything)
@@ -194,8 +194,8 @@ func TestInterfacesChange(t *testing.T) {
 	}
 }
 
-// Frames that lie in the ring are those of the port that had the number then: not of the one that has it now, and not
-// lost where nobody has it. They are left out where only the other is wanted.
+// Frames in the ring belong to the port that had the index when they came: not to the port that has it now, and also
+// if no port has it now. They are left out if only the other port is wanted.
 func TestNumbersAreGivenAgain(t *testing.T) {
 	var tap Tap
 	tap.SetMemory(MinMemory)
@@ -223,8 +223,8 @@ func TestNumbersAreGivenAgain(t *testing.T) {
 	last("new", Options{Interfaces: present, Ports: []string{"new"}})
 }
 
-// Ports that are described while their frames come, for the race detector: each frame is of the port that had the
-// number.
+// Ports are described while their frames come, for the race detector. Each frame belongs to the port that had the
+// index.
 func TestDescribeConcurrently(t *testing.T) {
 	var tap Tap
 	tap.SetMemory(MinMemory)
@@ -252,7 +252,7 @@ func TestDescribeConcurrently(t *testing.T) {
 	writer.Wait()
 }
 
-// Bounds: so many frames, from then to then.
+// A file ends after a number of frames, and begins at a time.
 func TestBounds(t *testing.T) {
 	records := []Record{{Port: 4, Time: 1, Length: 9, Data: frameOf(9)},
 		{Port: 4, Time: 2, Length: 9, Data: frameOf(9)}, {Port: 4, Time: 3, Length: 9, Data: frameOf(9)}}
@@ -267,7 +267,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Frames that are missing behind the last one, or all, are told of by the statistics at the end.
+// The statistics at the end report frames that are missing behind the last frame, or all frames.
 func TestMissingAtTheEnd(t *testing.T) {
 	var tap Tap
 	c := attach(t, &tap, everything)
@@ -286,7 +286,7 @@ func TestMissingAtTheEnd(t *testing.T) {
 	}
 }
 
-// What was lost before the time that is asked for is not missing.
+// Frames lost before the requested time are not missing.
 func TestNotMissingBefore(t *testing.T) {
 	var tap Tap
 	c := attach(t, &tap, everything)
@@ -303,7 +303,7 @@ func TestNotMissingBefore(t *testing.T) {
 	}
 }
 
-// What is copied is whole, also of a file that ends too early.
+// A copy consists of whole blocks, also if the file ends too early.
 func TestCopyWholeBlocks(t *testing.T) {
 	b := file(t, Options{}, Record{Port: 4, Length: 61, Data: frameOf(61)},
 		Record{Port: 7, Length: 100, Data: frameOf(100)})
@@ -323,7 +323,7 @@ func TestCopyWholeBlocks(t *testing.T) {
 	}
 }
 
-// Whatever comes from a socket, Copy ends, and writes no more than it got.
+// Copy of any input ends, and writes no more than it read.
 func FuzzCopy(f *testing.F) {
 	f.Add(file(f, Options{}, Record{Port: 4, Length: 61, Data: frameOf(61), Note: []byte("x")}))
 	f.Add([]byte{6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0,

@@ -36,7 +36,7 @@ func all(c *Cursor) (numbers []uint64) {
 
 var everything = Want{Ports: AllPorts, Snap: MaxSnap}
 
-// What a record says, a reader gets.
+// A reader gets every field of a record.
 func TestRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tap Tap
@@ -77,7 +77,7 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// A checked reader gets the frames of four ports, which carry their numbers, once and in order.
+// A checked reader checks that it gets the numbered frames of four ports once and in order.
 type checked struct {
 	*Cursor
 	read, missing, from [4]uint64
@@ -89,7 +89,7 @@ func (r *checked) count() {
 	}
 }
 
-// take reads so many records, where there are, of one chunk.
+// take reads at most so many records of one chunk.
 func (r *checked) take(t rapid.TB, records int) (more bool) {
 	return r.Read(func(rec *Record) bool {
 		if records--; records < 0 {
@@ -105,7 +105,7 @@ func (r *checked) take(t rapid.TB, records int) (more bool) {
 	})
 }
 
-// drain reads all that is left. Then every frame until sent was read, or counted as missing.
+// drain reads the rest. Then every frame until sent was read, or counted as missing.
 func (r *checked) drain(t rapid.TB, sent [4]uint64) {
 	for r.take(t, 1<<30) {
 	}
@@ -118,8 +118,8 @@ func (r *checked) drain(t rapid.TB, sent [4]uint64) {
 	}
 }
 
-// Every frame is read once and in order, or counted as missing, however many readers there are and however late each
-// is. One that is stopped gets those before the stop, and counts those that it was given up for.
+// Every frame is read once and in order, or counted as missing, with any number of readers, however late they are. A
+// stopped reader gets the frames before its stop, and an abandoned one counts the rest.
 func TestReadersGetAllOrCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tap Tap
@@ -209,7 +209,7 @@ func TestReadersOfAnOverwrittenRing(t *testing.T) {
 	}
 }
 
-// A reader that is stopped, or given up, while the ring is replaced counts what it did not get of both.
+// A reader that stops or is abandoned while the ring is replaced counts its missing frames in both rings.
 func TestStopBehindAnExchange(t *testing.T) {
 	for _, abandon := range []bool{false, true} {
 		var tap Tap
@@ -229,7 +229,7 @@ func TestStopBehindAnExchange(t *testing.T) {
 	}
 }
 
-// A reader that stands still costs the data path nothing but a chunk, and is told what it did not get.
+// An idle reader costs the data path only a chunk, and learns how many frames it missed.
 func TestSlowReader(t *testing.T) {
 	var tap Tap
 	tap.SetMemory(MinMemory)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The data path captures what somebody wants, and nothing when nobody does.
+// The data path captures what a reader wants, and nothing without readers.
 func TestTap(t *testing.T) {
 	var tap Tap
 	if tap.Recorder() != nil {
@@ -47,7 +47,7 @@ func TestTooManyReaders(t *testing.T) {
 	}
 }
 
-// Readers go on where the memory changes.
+// Readers go on when the size of the ring changes.
 func TestSetMemory(t *testing.T) {
 	var tap Tap
 	c := attach(t, &tap, everything)
@@ -63,8 +63,8 @@ func TestSetMemory(t *testing.T) {
 	}
 }
 
-// The memory of a ring takes milliseconds, in which all ports may be described: it is made beside the lock that this
-// needs.
+// Allocating a ring takes milliseconds, in which all ports may be described. So it happens outside of the lock that
+// Describe takes.
 func TestDescribeDoesNotWaitForMemory(t *testing.T) {
 	const octets = 32 << 20
 	var tap Tap

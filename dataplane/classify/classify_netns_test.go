@@ -19,8 +19,8 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// The kernel is the judge: every frame goes over a veth pair into a real fanout group with the program attached, and
-// arrives at the socket that Priority says.
+// The kernel agrees with Priority: every frame goes over a veth pair into a real fanout group with the program
+// attached, and arrives at the socket of its priority.
 func TestFanoutInTheKernel(t *testing.T) {
 	w := newWire(t)
 	frames := specimens(t)
@@ -48,7 +48,7 @@ func TestFanoutInTheKernel(t *testing.T) {
 	}
 }
 
-// Without a program that can finish, frames go to the ring that may lose.
+// If the program cannot finish, frames go to the ring that may lose.
 func TestFanoutFailsIntoTheOtherRing(t *testing.T) {
 	w := newWire(t)
 	beyond, err := bpf.Assemble([]bpf.Instruction{bpf.LoadAbsolute{Off: 9999, Size: 1},
@@ -63,7 +63,7 @@ func TestFanoutFailsIntoTheOtherRing(t *testing.T) {
 	}
 }
 
-// MAC Control and LLDP frames arrive at the ring of their own, tagged or not, and others do not.
+// MAC Control and LLDP frames, and no others, arrive at the control ring, tagged or not.
 func TestControlInTheKernel(t *testing.T) {
 	w := newWire(t)
 	c := layers.EthernetTypeDot1Q
@@ -159,8 +159,8 @@ func linkUp(t *testing.T, name string) (index int) {
 	return link.Attrs().Index
 }
 
-// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel sees the carrier in its
-// own time.
+// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel notices the carrier with
+// some delay.
 func awaitCarrier(t *testing.T, name string) {
 	t.Helper()
 	for range 500 {
@@ -225,7 +225,7 @@ func (w *wire) send(t *testing.T, b []byte) {
 	}
 }
 
-// receive returns the index of the socket that got the test's frame; it got it alone.
+// receive returns the index of the only socket that got the test's frame.
 func (w *wire) receive(t *testing.T, name string) (ring int) {
 	t.Helper()
 	poll := make([]unix.PollFd, len(w.rings))

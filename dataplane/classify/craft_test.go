@@ -11,7 +11,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// specimen is a frame with what it carries: -1 for nothing that counts.
+// specimen is a frame with its priority-bearing fields; -1 for a field that does not count.
 type specimen struct {
 	name      string
 	b         []byte
@@ -63,7 +63,7 @@ var (
 	testSrc = net.HardwareAddr{0x02, 0, 0, 0, 0, 0x0A}
 )
 
-// craft builds a frame; payload is what stands behind the EtherType.
+// craft builds a frame with payload behind the EtherType.
 func craft(t testing.TB, tags []tag, etherType layers.EthernetType, payload ...gopacket.SerializableLayer) []byte {
 	t.Helper()
 	ethernet := &layers.Ethernet{DstMAC: testDst, SrcMAC: testSrc, EthernetType: etherType}
@@ -135,7 +135,7 @@ type buffered struct {
 	packet                      []byte
 }
 
-// untag does to a frame what __netif_receive_skb_core does; false where the kernel discards it.
+// untag does what __netif_receive_skb_core does to a frame. It returns false if the kernel discards the frame.
 func untag(b []byte) (k buffered, ok bool) {
 	if len(b) < 14 {
 		return k, false

@@ -10,7 +10,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// machine runs a program in the virtual machine of x/net/bpf. That one knows no metadata, so the program is given it
+// machine runs a program in the virtual machine of x/net/bpf, which has no metadata. So the program gets the metadata
 // as five words in front of the packet, and its loads are moved accordingly.
 type machine struct{ vm *bpf.VM }
 
@@ -80,7 +80,7 @@ func wantRing(c *Config, lossless uint8, b []byte) int {
 	return want
 }
 
-// For every kind of frame and trust, and every single priority as the lossless one, the program chooses by Priority.
+// For every kind of frame and trust, with every single priority as the lossless one, the program agrees with Priority.
 func TestFanoutAgreesWithPriority(t *testing.T) {
 	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
 		for _, lossless := range []uint8{0, 1, 2, 4, 8, 16, 32, 64, 128, 0x0F, 0xF0, 0x7F, 0xFF} {
@@ -161,7 +161,7 @@ func FuzzFanout(f *testing.F) {
 	})
 }
 
-// What needs no look at the frame gets none.
+// A configuration that needs no look at the frame has a short program.
 func TestFanoutIsShort(t *testing.T) {
 	tests := []struct {
 		trust    Trust
@@ -180,7 +180,7 @@ func TestFanoutIsShort(t *testing.T) {
 	}
 }
 
-// Control frames have a ring of their own, whatever the trust, and nothing else goes there.
+// Control frames, and nothing else, go to the control ring, whatever the trust.
 func TestFanoutControl(t *testing.T) {
 	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
 		c := Config{Trust: trust, DSCP: DefaultDSCP()}
@@ -201,7 +201,8 @@ func TestFanoutControl(t *testing.T) {
 	}
 }
 
-// SCTP packets above the MTU go where nobody reads, and nothing else does: not SCTP that fits, not other GSO frames.
+// SCTP packets above the MTU, and nothing else, go to the ring that nobody reads: not shorter SCTP, not other GSO
+// frames.
 func TestFanoutRefused(t *testing.T) {
 	ipv4 := func(protocol byte, n int) []byte {
 		b := make([]byte, n)

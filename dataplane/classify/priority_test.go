@@ -7,7 +7,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// distinct returns a Config whose priorities tell where they come from: the default is 7, codepoints have 0–6.
+// distinct returns a Config whose priorities tell their source: the default is 7, codepoints have 0–6.
 func distinct(trust Trust) Config {
 	c := Config{Trust: trust, Default: 7}
 	for dscp := range c.DSCP {

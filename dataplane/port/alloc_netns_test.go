@@ -7,8 +7,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// What a port receives costs no memory, whichever way it comes: as a copy, in its slot, with its tag put back, or
-// through the queue behind the ring.
+// Receiving allocates nothing on any path: as a copy, in the slot, with the tag put back, through the oversize queue.
 func TestReceiveAllocatesNothing(t *testing.T) {
 	const warm, runs = 4, 16
 	w := newWire(t)
@@ -41,7 +40,7 @@ func TestReceiveAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Nor does what a TAP reads, with and without a tag that it adds, and what it hands to the host.
+// A TAP allocates nothing when it reads, with and without inserting a tag, and when it writes.
 func TestTAPAllocatesNothing(t *testing.T) {
 	const runs, burst = 20, 20 // a burst in each, because a TAP reads several frames at once
 	h := newTAP(t, port.QueueRule{Tags: true})

@@ -14,10 +14,10 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// smallLimit is the longest frame, without an outer tag, that bySize takes for small.
+// smallLimit is the longest frame, without an outer tag, that bySize counts as small.
 const smallLimit = 144
 
-// bySize steers small frames to the ring for them, all others to Other.
+// bySize steers small frames to the small ring of Other, all others to Other.
 func bySize(t *testing.T) []bpf.RawInstruction {
 	t.Helper()
 	program, err := bpf.Assemble([]bpf.Instruction{
@@ -32,7 +32,7 @@ func bySize(t *testing.T) []bpf.RawInstruction {
 	return program
 }
 
-// sized reopens the wire's port with rings for small frames beside the others.
+// sized reopens the wire's port with rings for small frames.
 func sized(t *testing.T) *wire {
 	w := newWire(t)
 	c := w.config()
@@ -40,7 +40,7 @@ func sized(t *testing.T) *wire {
 	return w.reopen(c)
 }
 
-// reopen replaces the port by one that is set up otherwise.
+// reopen replaces the port by one with another configuration.
 func (w *wire) reopen(c port.Config) *wire {
 	t := w.t
 	if err := w.port.Close(); err != nil {
@@ -55,8 +55,8 @@ func (w *wire) reopen(c port.Config) *wire {
 	return w
 }
 
-// Frames of all lengths, from two rings, are handed over in the order in which they were sent, each once and whole,
-// whatever is released and received again.
+// Frames of all lengths, from two rings, are handed over once, whole and in the order in which they were sent, however
+// often they are released and received again.
 func TestClassRingsKeepsTheOrder(t *testing.T) {
 	w := sized(t)
 	var want [][]byte
@@ -88,8 +88,8 @@ func TestClassRingsKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// The same while they come: a frame that is seen in one ring is not handed over before one that came earlier and lies
-// in the other, also where that became visible after the first look at its ring.
+// The same holds while frames arrive: a frame of one ring is not handed over before an earlier frame of the other ring,
+// even if the earlier frame became visible after the first look at its ring.
 func TestClassRingsKeepsTheOrderOfArrival(t *testing.T) {
 	w := sized(t)
 	const sent = 20_000
@@ -130,8 +130,7 @@ func TestClassRingsKeepsTheOrderOfArrival(t *testing.T) {
 	<-done
 }
 
-// The rings for small frames have slots for longer than the others, and their backlog counts as what it can hold at
-// most.
+// The rings for small frames have slots for longer frames than bySize steers to them. Backlog counts their slot size.
 func TestSmallRing(t *testing.T) {
 	w := sized(t)
 	c := w.config()
@@ -154,7 +153,7 @@ func TestSmallRing(t *testing.T) {
 	}
 }
 
-// A ring for small frames is as large as the one beside it, up to its limit, and never shorter.
+// A ring for small frames takes as much memory as the ring beside it, up to the limit, and never has fewer slots.
 func TestSmallSlots(t *testing.T) {
 	for _, row := range []struct{ slots, frame, want int }{{1, 60, 1}, {100, 1514, 637}, {4876, 1514, 16_384},
 		{4096, 9014, 16_384}, {20_560, 1514, 20_560}, {85_227, 64, 85_227}} {
@@ -164,7 +163,7 @@ func TestSmallSlots(t *testing.T) {
 	}
 }
 
-// A number of slots for small frames that is given is that of both of their rings.
+// A given number of slots for small frames holds for both rings.
 func TestSmallSlotsGiven(t *testing.T) {
 	w := newWire(t)
 	c := w.config()
@@ -177,7 +176,7 @@ func TestSmallSlotsGiven(t *testing.T) {
 	}
 }
 
-// A classRings hands over a limited number of frames until some are given back.
+// A class hands over a limited number of frames until some are released.
 func TestClassRingsIsBounded(t *testing.T) {
 	w := newWire(t)
 	c := w.config()

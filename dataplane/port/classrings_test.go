@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// paper is a classRings of two rings of n slots that no socket fills.
+// paper makes classRings of two rings of n slots without sockets.
 func paper(n int) *classRings {
 	l := new(classRings)
 	for range 2 {
@@ -19,7 +19,7 @@ func paper(n int) *classRings {
 	return l
 }
 
-// publish puts a frame with a stamp (ns) into a ring as the kernel does: behind those that wait in it.
+// publish appends a frame with a stamp (ns) to a ring, as the kernel does.
 func (l *classRings) publish(i int, stamp uint32) {
 	r := l.rings[i]
 	s := r.slot((r.head + r.backlog()) % r.slots)
@@ -51,8 +51,8 @@ func wantStamps(t *testing.T, got []int64, want ...int64) {
 	}
 }
 
-// What was received and not given back comes again in the same order, whatever has appeared with an earlier stamp
-// since: who holds the oldest frame, or a part of it, must get that one.
+// Frames that are received and not released come again in the same order, even if an earlier stamp has appeared since:
+// a caller that has handled a part of the oldest frame must get that frame again.
 func TestRewindKeepsTheOldest(t *testing.T) {
 	l := paper(8)
 	l.publish(1, 20)
@@ -72,7 +72,7 @@ func TestRewindKeepsTheOldest(t *testing.T) {
 	}
 }
 
-// An earlier stamp that appears in an empty ring after a rewind does not overtake either.
+// An earlier stamp that appears in an empty ring after a rewind does not overtake.
 func TestRewindAndALateFrame(t *testing.T) {
 	l := paper(8)
 	l.publish(1, 20)
@@ -82,8 +82,8 @@ func TestRewindAndALateFrame(t *testing.T) {
 	wantStamps(t, l.receiveStamps(3), 20, 10)
 }
 
-// Where the clock was set back, what waited then is passed over no longer than the other ring is deep, and comes
-// before the rest.
+// After the clock was set back, a waiting frame is skipped for at most as many frames as the other ring has slots, and
+// then comes before the rest.
 func TestClockSetBack(t *testing.T) {
 	const slots = 8
 	l := paper(slots)

@@ -29,7 +29,7 @@ func (w *wire) waitControl() (b []byte, stamp int64) {
 	return b, stamp
 }
 
-// MAC Control frames arrive in a ring of their own and nowhere else, in order, padded or not, with their stamps.
+// MAC Control frames arrive only in their own ring, in order, padded or not, with their stamps.
 func TestControlRing(t *testing.T) {
 	w := newWire(t)
 	for seq, n := range []int{60, 18, 34, 64} {
@@ -51,7 +51,7 @@ func TestControlRing(t *testing.T) {
 	w.silent()
 }
 
-// The ring goes round and round.
+// The control ring wraps around.
 func TestControlRingWrapsAround(t *testing.T) {
 	w := newWire(t)
 	seq := 0
@@ -69,7 +69,7 @@ func TestControlRingWrapsAround(t *testing.T) {
 	}
 }
 
-// A frame with 0x8808 behind a tag is handed over with its tag, so that nobody takes it for MAC Control; and no data
+// A frame with 0x8808 behind a tag is handed over with its tag, so that nobody mistakes it for MAC Control. No data
 // ring gets it, nor LLDP frames.
 func TestTaggedControlIsNotControl(t *testing.T) {
 	w := newWire(t)
@@ -88,7 +88,7 @@ func TestTaggedControlIsNotControl(t *testing.T) {
 	}
 }
 
-// A frame far too long for MAC Control arrives in part, which is all that is ever looked at.
+// A frame far too long for MAC Control arrives truncated.
 func TestLongControlFrame(t *testing.T) {
 	w := newWire(t)
 	sent := control(1, 1500)
@@ -100,7 +100,7 @@ func TestLongControlFrame(t *testing.T) {
 	w.port.ControlDone()
 }
 
-// What the port itself sends is not handed to it as received.
+// The port does not receive what it sends.
 func TestOwnControlIsNotReceived(t *testing.T) {
 	w := newWire(t)
 	if err := w.port.SendControl(control(5, 60)); err != nil {
@@ -115,7 +115,7 @@ func TestOwnControlIsNotReceived(t *testing.T) {
 	}
 }
 
-// Each kind of work has a descriptor that says so.
+// Each kind of work has its own descriptors.
 func TestDescriptors(t *testing.T) {
 	w := newWire(t)
 	waiter, err := port.NewWaiter()
@@ -155,7 +155,7 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// clear takes everything that has come.
+// clear receives everything that has come.
 func (w *wire) clear() {
 	var frames [16]port.Frame
 	for c := range port.NumClasses {
@@ -166,7 +166,7 @@ func (w *wire) clear() {
 	}
 }
 
-// Where packet sockets lack what the switch needs, the sentence names it and says what to do.
+// The error names the option that packet sockets lack, and the remedy.
 func TestPacketSocketsWithoutVnetHeader(t *testing.T) {
 	ns, handle := newNamespace(t)
 	veth(t, handle, "host", "sw", 1500)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HushWith replaces what SilenceLink does to a physical NIC, and returns what puts it back.
-func HushWith(f func(name string) error) (restore func()) {
+// ReplaceNICFlowControl replaces disableNICFlowControl. restore ends that.
+func ReplaceNICFlowControl(f func(name string) error) (restore func()) {
 	before := disableNICFlowControl
 	disableNICFlowControl = f
 	return func() { disableNICFlowControl = before }
@@ -18,7 +18,7 @@ func HushWith(f func(name string) error) (restore func()) {
 // SwitchARP is switchARP.
 var SwitchARP = switchARP
 
-// WithoutBPF makes the kernel refuse programs, and returns what ends that.
+// WithoutBPF makes the kernel refuse programs. restore ends that.
 func WithoutBPF() (restore func()) {
 	before := newProgram
 	newProgram = func(*ebpf.ProgramSpec) (*ebpf.Program, error) { return nil, errors.New("operation not permitted") }
@@ -28,14 +28,14 @@ func WithoutBPF() (restore func()) {
 // ExplainTun is explainTun.
 var ExplainTun = explainTun
 
-// WithTUN makes the TUN driver know other flags, and returns what ends that.
+// WithTUN gives the TUN driver other flags. restore ends that.
 func WithTUN(features uint32, err error) (restore func()) {
 	before := tunFeatures
 	tunFeatures = func(int) (uint32, error) { return features, err }
 	return func() { tunFeatures = before }
 }
 
-// WithoutPacketOption makes the kernel refuse an option of packet sockets, and returns what ends that.
+// WithoutPacketOption makes the kernel refuse an option of packet sockets. restore ends that.
 func WithoutPacketOption(option int, err error) (restore func()) {
 	before := setPacketOption
 	setPacketOption = func(fd, o, value int) error {
@@ -47,16 +47,16 @@ func WithoutPacketOption(option int, err error) (restore func()) {
 	return func() { setPacketOption = before }
 }
 
-// Expressed returns how many frames were given to the AF_XDP socket.
-func Expressed(p *AFPacket) uint32 {
+// SentByXDP returns how many frames were given to the AF_XDP socket.
+func SentByXDP(p *AFPacket) uint32 {
 	if p.xdpTx == nil {
 		return 0
 	}
 	return p.xdpTx.posted
 }
 
-// Voided returns how many of them the kernel passed over, by its own count.
-func Voided(p *AFPacket) (int, error) {
+// CancelledXDP returns how many frames of the AF_XDP socket the kernel skipped, by its own count.
+func CancelledXDP(p *AFPacket) (int, error) {
 	var st unix.XDPStatistics
 	size := uint32(unsafe.Sizeof(st))
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.xdpTx.fd), unix.SOL_XDP, unix.XDP_STATISTICS,
@@ -67,7 +67,7 @@ func Voided(p *AFPacket) (int, error) {
 	return int(st.Tx_invalid_descs), nil
 }
 
-// ShrinkExpress makes the send buffer of the AF_XDP socket hold no more than that many octets.
-func ShrinkExpress(p *AFPacket, octets int) {
+// ShrinkXDPBuffer makes the send buffer of the AF_XDP socket hold no more than that many octets.
+func ShrinkXDPBuffer(p *AFPacket, octets int) {
 	setBuffer(p.xdpTx.fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, octets)
 }

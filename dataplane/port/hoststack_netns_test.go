@@ -10,7 +10,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A hushed interface gives its frames to the port and to whoever listens to LLDP, and to nobody else until that ends.
+// An interface whose host stack is disabled gives its frames only to the port and to LLDP sockets, until undo.
 func TestDisableHostStack(t *testing.T) {
 	w := newWire(t)
 	link, err := port.Inspect(w.ns, "sw")
@@ -32,11 +32,11 @@ func TestDisableHostStack(t *testing.T) {
 	must(t, undo())
 	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 3, 60)))
 	if got := readable(stack); !got {
-		t.Error("no frame reaches the host's stack, although the hush has ended")
+		t.Error("no frame reaches the host's stack, although it is enabled again")
 	}
 }
 
-// Where no program may be attached, at least nobody answers ARP.
+// If no program can be attached, at least ARP is off.
 func TestSwitchARP(t *testing.T) {
 	w := newWire(t)
 	link, err := port.Inspect(w.ns, "sw")
@@ -52,7 +52,7 @@ func TestSwitchARP(t *testing.T) {
 	}
 }
 
-// protocolSocket opens a socket that gets the frames of one EtherType, as the host's stack does.
+// protocolSocket opens a socket for one EtherType, which gets frames where the host's stack does.
 func protocolSocket(t *testing.T, ns string, etherType int) (fd int) {
 	t.Helper()
 	must(t, port.InNetns(ns, func() (err error) {

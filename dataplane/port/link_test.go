@@ -7,7 +7,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// A list that changed while it was read is read again; any other error, and a list that changes without end, are told.
+// A list that changed during the read is read again. Any other error, and endless changes, are returned.
 func TestWholeLists(t *testing.T) {
 	other := errors.New("no right")
 	for _, tt := range []struct {

@@ -23,8 +23,8 @@ func TestRunnable(t *testing.T) {
 	}
 }
 
-// Threads that want a CPU all the time are counted, those beyond the number of CPUs too: there are so many more than
-// before and after. What else runs on the machine may change in between, so it is tried again.
+// Busy threads beyond the number of CPUs are counted too. Other programs may change the count in between, so the test
+// tries several times.
 func TestThreadsAreCounted(t *testing.T) {
 	threads, err := OpenThreads()
 	if err != nil {

@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// No goroutine of a watch or of a call inside another namespace stays behind.
+// No goroutine of Watch or InNetns stays behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is no network namespace says so at once, whatever it is, and names no capability that would not help.
+// A path that is no network namespace gives an error at once that names no capability.
 func TestNoNetns(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
@@ -38,7 +38,7 @@ func TestNoNetns(t *testing.T) {
 	}
 }
 
-// Whatever a name holds, the shell takes it for one word.
+// The shell takes any quoted text for one word.
 func TestCommandIn(t *testing.T) {
 	for _, text := range []string{"eth0", "a b", "it's", "$(id)", "", "a;b", "/run/netns/x-1"} {
 		out, err := exec.Command("/bin/sh", "-c", "printf %s "+ShellWord(text)).Output()

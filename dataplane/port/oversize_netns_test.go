@@ -9,18 +9,18 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// super is a GSO frame of n octets with its header.
+// super returns a GSO frame of n octets with its header.
 func super(tag *frame.TCI, seq, n int) ([]byte, frame.VnetHeader) {
 	return unfinished(tag, seq, n, 1448)
 }
 
-// A sent frame and the header that it was sent with.
+// A sent frame with its header.
 type sent struct {
 	b []byte
 	v frame.VnetHeader
 }
 
-// mixed returns small frames, jumbo frames and GSO frames, tagged and not, for one ring.
+// mixed returns small frames, jumbo frames and GSO frames, tagged and untagged, for one ring.
 func mixed(n int) (all []sent) {
 	for seq := range n {
 		var tag *frame.TCI
@@ -40,7 +40,7 @@ func mixed(n int) (all []sent) {
 	return all
 }
 
-// Frames that fit no slot arrive whole, in their place among the others, and read again are the same again.
+// Frames that fit no slot arrive whole and in order, also when they are received again after Rewind.
 func TestOversizeFrames(t *testing.T) {
 	w := newWire(t)
 	frames := make([]port.Frame, 64)
@@ -73,7 +73,7 @@ func TestOversizeFrames(t *testing.T) {
 	}
 }
 
-// More oversize frames in a row than there are buffers for are handed over as those before them are released.
+// More oversize frames in a row than there are buffers are handed over as earlier ones are released.
 func TestManyOversizeFrames(t *testing.T) {
 	w := newWire(t)
 	var want [][]byte
@@ -114,7 +114,7 @@ func TestFinishOversize(t *testing.T) {
 	}
 }
 
-// What waits in the queue behind the ring counts in the backlog, from the first such frame on until the queue is empty.
+// Backlog includes the oversize queue, from the first such frame until the queue is empty.
 func TestOversizeBacklog(t *testing.T) {
 	w := newWire(t)
 	send := func(n int) {
@@ -144,7 +144,7 @@ func TestOversizeBacklog(t *testing.T) {
 	}
 }
 
-// Where the queue behind the ring is full, frames are marked as cut; the others keep their place and their octets.
+// If the oversize queue is full, frames are marked as truncated. The others keep their place and their octets.
 func TestOversizeQueueFull(t *testing.T) {
 	w := newWire(t)
 	slots := w.port.Slots(port.Other)
@@ -175,7 +175,7 @@ func TestOversizeQueueFull(t *testing.T) {
 	wantData(t, w.take(port.Other, 1), [][]byte{b})
 }
 
-// A link that went down leaves an error at the sockets, which must not cost a frame its octets, nor give it another's.
+// The pending socket error of a link that went down does not cost a frame its octets, and does not mix frames up.
 func TestOversizeFramesAfterAFlap(t *testing.T) {
 	w := newWire(t)
 	var want [][]byte

@@ -12,7 +12,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Frames arrive with all their octets and the time of their arrival, to whomever they are addressed.
+// Frames arrive with all their octets and the time of their arrival, whatever their destination address.
 func TestReceive(t *testing.T) {
 	w := newWire(t)
 	from := now()
@@ -29,7 +29,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// The ring goes round and round, also when it is full, and hands over every frame once and in order.
+// The ring wraps around, also when it is full, and hands over every frame once and in order.
 func TestRingWrapsAround(t *testing.T) {
 	w := newWire(t)
 	slots := w.port.Slots(port.Other)
@@ -88,7 +88,7 @@ func TestReceiveLimit(t *testing.T) {
 	}
 }
 
-// An unfinished frame that was changed, finished and is received again is as it was: a small one is a copy.
+// A received frame that was changed and finished is unchanged when it is received again: a small frame is a copy.
 func TestSlotsOfSmallFramesStay(t *testing.T) {
 	w := newWire(t)
 	b, v := unfinished(nil, 3, 200, 0)
@@ -103,7 +103,7 @@ func TestSlotsOfSmallFramesStay(t *testing.T) {
 	}
 }
 
-// What a full ring has no room for is counted, the other ring loses nothing, and what was there stays.
+// Frames that a full ring has no room for are counted. The other ring loses nothing, and earlier frames stay.
 func TestLossesAreCounted(t *testing.T) {
 	w := newWire(t)
 	slots := w.port.Slots(port.Other)
@@ -125,7 +125,7 @@ func TestLossesAreCounted(t *testing.T) {
 	}
 }
 
-// Each frame arrives at one ring, the one that the program says, also after the program was replaced.
+// Each frame arrives in the one ring that the program returns, also after Steer.
 func TestSteering(t *testing.T) {
 	w := newWire(t)
 	lossless, other := craft(tci(3, 5), experimental, 1, 64), craft(tci(4, 5), experimental, 2, 64)
@@ -154,8 +154,8 @@ func TestSteering(t *testing.T) {
 	}
 }
 
-// A tag, which the kernel moves out of the frame, stands in its place again, whatever it holds, however often it is
-// read.
+// A tag, which the kernel moves into metadata, is put back into the frame, whatever its value and however often the
+// frame is read.
 func TestTagIsPutBack(t *testing.T) {
 	w := newWire(t)
 	zero := frame.TCI(0)
@@ -183,7 +183,7 @@ func TestTagIsPutBack(t *testing.T) {
 	}
 }
 
-// unfinished is a TCP/IPv4 frame of n octets, its checksum left to the network card, with the header that says so.
+// unfinished returns a TCP/IPv4 frame of n octets with its header, whose checksum is left to the network card.
 func unfinished(tag *frame.TCI, seq, n int, gso uint16) ([]byte, frame.VnetHeader) {
 	b := craft(tag, frame.TypeIPv4, seq, n)
 	at := 14
@@ -207,7 +207,7 @@ func unfinished(tag *frame.TCI, seq, n int, gso uint16) ([]byte, frame.VnetHeade
 	return b, v
 }
 
-// Checksum and segmentation state of a tagged frame count from its start with the tag, each time it is read.
+// The offsets in the header of a tagged frame include the tag, each time the frame is read.
 func TestHeaderMovesWithTheTag(t *testing.T) {
 	w := newWire(t)
 	for _, row := range []struct {
@@ -255,8 +255,8 @@ func TestOwnFramesAreNotReceived(t *testing.T) {
 	w.silent()
 }
 
-// withoutSCTP is the end of byPCP with what Fanout of the classifier has before it: SCTP over IPv4 of more than 1500
-// octets goes to the ring that nobody reads.
+// withoutSCTP is the end of byPCP behind the check that Fanout of package classify makes: SCTP over IPv4 of more than
+// 1500 octets goes to the ring that nobody reads.
 func withoutSCTP(t *testing.T) []bpf.RawInstruction {
 	t.Helper()
 	refused, err := bpf.Assemble([]bpf.Instruction{
@@ -274,8 +274,8 @@ func withoutSCTP(t *testing.T) []bpf.RawInstruction {
 	return append(refused, byPCP(t)...)
 }
 
-// What no ring can take is lost, counted frame by frame, more of them than a socket holds included, and frames before
-// and behind arrive.
+// Frames that no ring can take are counted one by one as lost, even more of them than a socket holds. Frames before and
+// behind them arrive.
 func TestRefusedFramesAreCounted(t *testing.T) {
 	w := newWire(t)
 	if err := w.port.Steer(withoutSCTP(t)); err != nil {

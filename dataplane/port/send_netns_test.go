@@ -63,7 +63,7 @@ func send(t *testing.T, w *wire) {
 	}
 }
 
-// A batch keeps frames of all lengths about that up to which they become one part, in parts of all lengths.
+// A batch keeps frames of lengths around copyLimit, in parts of all lengths.
 func TestBatchKeepsFrames(t *testing.T) {
 	v := frame.VnetHeader{Flags: frame.VnetNeedsCsum, CsumStart: 34, CsumOffset: 6}
 	b := port.NewBatch()
@@ -83,7 +83,7 @@ func TestBatchKeepsFrames(t *testing.T) {
 	}
 }
 
-// A tag that the batch puts in is on the wire.
+// A tag that the batch adds is on the wire.
 func TestSendTagged(t *testing.T) { bothWays(t, sendTagged) }
 
 func sendTagged(t *testing.T, w *wire) {
@@ -104,7 +104,7 @@ func sendTagged(t *testing.T, w *wire) {
 	}
 }
 
-// Checksum and segmentation that are still to do travel with the frame, GSO frames whole.
+// Unfinished checksums and segmentation travel with the frame. GSO frames stay whole.
 func TestSendGSOFrame(t *testing.T) { bothWays(t, sendGSOFrame) }
 
 func sendGSOFrame(t *testing.T, w *wire) {
@@ -129,7 +129,7 @@ func sendGSOFrame(t *testing.T, w *wire) {
 	}
 }
 
-// What can never be sent is refused by number, and what stands before it has left.
+// A frame that can never be sent is refused by its index, and the frames before it have left.
 func TestSendRefused(t *testing.T) { bothWays(t, sendRefused) }
 
 func sendRefused(t *testing.T, w *wire) {
@@ -160,7 +160,7 @@ func sendRefused(t *testing.T, w *wire) {
 	}
 }
 
-// A frame that the far end does not accept is dropped by the link, which says so.
+// The link drops a frame that the peer does not accept, and Send reports that.
 func TestSendBeyondThePeersMTU(t *testing.T) { bothWays(t, sendBeyondThePeersMTU) }
 
 func sendBeyondThePeersMTU(t *testing.T, w *wire) {
@@ -175,7 +175,7 @@ func sendBeyondThePeersMTU(t *testing.T, w *wire) {
 	}
 }
 
-// An interface that is down says so; when it is up again its sockets work as before.
+// Send reports an interface that is down. When the interface is up again, its sockets work as before.
 func TestSendWhileDown(t *testing.T) { bothWays(t, sendWhileDown) }
 
 func sendWhileDown(t *testing.T, w *wire) {
@@ -221,7 +221,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 		[][]byte{craft(nil, experimental, 0, 100)})
 }
 
-// An interface that is gone says so too, and nothing is leaked.
+// Send reports an interface that is gone, and nothing leaks.
 func TestInterfaceGone(t *testing.T) { bothWays(t, interfaceGone) }
 
 func interfaceGone(t *testing.T, w *wire) {

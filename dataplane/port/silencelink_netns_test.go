@@ -9,7 +9,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// addrGenMode returns how the kernel makes the link-local addresses of the port's end.
+// addrGenMode returns the addr_gen_mode of the port's end.
 func (w *wire) addrGenMode() string {
 	w.t.Helper()
 	var mode []byte
@@ -26,7 +26,7 @@ func (w *wire) addrGenMode() string {
 	return strings.TrimSpace(string(mode))
 }
 
-// An interface that cannot be made quiet is left as it was.
+// If SilenceLink fails, the interface is as before.
 func TestSilenceLinkUndoesItself(t *testing.T) {
 	w := newWire(t)
 	_ = w.handle.LinkSetIP6AddrGenMode(link(t, w.handle, "sw"), 3) // random
@@ -37,7 +37,7 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 	}
 	l.Kind = "" // as if it were a NIC
 	refused := errors.New("the driver refuses")
-	t.Cleanup(port.HushWith(func(string) error { return refused }))
+	t.Cleanup(port.ReplaceNICFlowControl(func(string) error { return refused }))
 	if _, err := port.SilenceLink(w.ns, l); !errors.Is(err, refused) {
 		t.Errorf("error %v, want %v", err, refused)
 	}
@@ -46,7 +46,7 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 	}
 }
 
-// A process that is not there is not a namespace that could be made.
+// The error about a process that does not exist does not suggest to make a namespace.
 func TestNetnsOfNoProcess(t *testing.T) {
 	_, err := port.IdentifyNetns("pid:999999999")
 	if !errors.Is(err, port.ErrNoNetns) || strings.Contains(err.Error(), "ip netns add") ||
@@ -55,7 +55,7 @@ func TestNetnsOfNoProcess(t *testing.T) {
 	}
 }
 
-// A namespace is the same by whatever name.
+// A namespace has the same identity by whatever name.
 func TestNetnsIdentity(t *testing.T) {
 	own, err := port.IdentifyNetns("")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestNetnsIdentity(t *testing.T) {
 	}
 }
 
-// A prepared port receives from Start on.
+// A prepared port receives nothing before Start.
 func TestPreparedPortIsSilent(t *testing.T) {
 	w := newWire(t)
 	p, err := port.Prepare(w.config())

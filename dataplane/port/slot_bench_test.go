@@ -9,10 +9,9 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// BenchmarkSlotRatio sends frames over veths and receives them from rings of which the first has slots for frames of
-// 1514 octets, and hands longer ones over through the queue behind it, and the others have slots for every frame: as
-// many, or as much memory. They take turns. Reported are the medians of what a frame took in the first, and of the
-// ratios of the others to it.
+// BenchmarkSlotRatio compares three sizes of ring slots, in turns: slots of 1514 octets with the oversize queue, and
+// two rings with slots for every frame, with as many slots or with as much memory. It reports the median time per
+// frame for the first, and the medians of the other two relative to it.
 func BenchmarkSlotRatio(b *testing.B) {
 	const slots = 2048
 	inAll := slots * port.SlotOctets(1514) / port.SlotOctets(port.MaxFrame)

@@ -6,7 +6,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// A frame that is sent with a stamp left between the call and its return, and arrives like any other.
+// The stamp of a frame lies between the call of SendStamped and its return. The frame arrives like any other.
 func TestSendStamped(t *testing.T) {
 	w := newWire(t)
 	for seq := range 20 {

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attribute is one of a netlink message, as linux/netlink.h lays it out: length, type, value, and padding to four
-// octets.
+// attribute is a netlink attribute (linux/netlink.h): length, type, value, and padding to four octets.
 func attribute(kind uint16, value ...byte) []byte {
 	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
 	b = append(binary.NativeEndian.AppendUint16(b, kind), value...)
@@ -19,8 +18,8 @@ func attribute(kind uint16, value ...byte) []byte {
 
 func word(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 
-// told is an interface as the kernel tells of it in a dump of RTM_NEWLINK: an ifinfomsg, its name, the one below it,
-// and its kind with what that adds.
+// told is an interface as the kernel describes it in a dump of RTM_NEWLINK: an ifinfomsg, its name, the interface
+// below, and its kind with the kind's data.
 func told(t *testing.T, index, below uint32, name, kind string, data ...[]byte) netlink.Link {
 	t.Helper()
 	b := append(make([]byte, 4), word(index)...)
@@ -50,8 +49,8 @@ func egress(pairs ...[2]uint32) []byte {
 	return attribute(unix.IFLA_VLAN_EGRESS_QOS, all...)
 }
 
-// Of what the kernel tells, VLAN interfaces of this one are found with their VLAN, and whether any priority gets into
-// a tag. Not every kernel has VLAN interfaces, so its messages are made here.
+// tagging finds the VLAN interfaces on top of an interface, with their VLAN and whether they set a priority. The test
+// makes the kernel's messages itself, since not every kernel has VLAN interfaces.
 func TestVLANInterfacesOfTheKernel(t *testing.T) {
 	const own = 7
 	for _, tt := range []struct {

@@ -12,8 +12,8 @@ import (
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// BenchmarkTAP is what a frame takes on its way from the host, and to a host where nobody wants it: a system call
-// each, and a copy. What a call takes that brings nothing is reported too.
+// BenchmarkTAP measures a frame's way from the host, and to a host that discards it: one system call each, and a copy.
+// It also measures a call that returns nothing.
 func BenchmarkTAP(b *testing.B) {
 	for _, octets := range []int{60, 1514, 65_000} {
 		b.Run(fmt.Sprintf("read/frame=%d", octets), func(b *testing.B) { benchmarkRead(b, octets) })
@@ -24,7 +24,7 @@ func BenchmarkTAP(b *testing.B) {
 	b.Run("nothing", benchmarkNothing)
 }
 
-// silentTAP is a TAP whose host sends nothing by itself.
+// silentTAP returns a TAP whose host sends nothing by itself.
 func silentTAP(b *testing.B) *tap {
 	b.Helper()
 	h := newTAP(b, port.QueueRule{Tags: true})
@@ -82,7 +82,7 @@ func benchmarkWrite(b *testing.B, octets int) {
 	reportFrame(b)
 }
 
-// benchmarkNothing asks for frames where none waits.
+// benchmarkNothing reads while no frame waits.
 func benchmarkNothing(b *testing.B) {
 	h := silentTAP(b)
 	var frames [port.BatchFrames]port.Frame
@@ -94,7 +94,7 @@ func benchmarkNothing(b *testing.B) {
 	}
 }
 
-// numberedFrame is one that goes as it is, and of more than 1514 octets a GSO frame.
+// numberedFrame returns a complete frame, or a GSO frame if it is longer than 1514 octets.
 func numberedFrame(seq, octets int) ([]byte, frame.VnetHeader) {
 	if octets > 1514 {
 		return super(nil, seq, octets)
@@ -102,7 +102,7 @@ func numberedFrame(seq, octets int) ([]byte, frame.VnetHeader) {
 	return craft(nil, experimental, seq, octets), frame.VnetHeader{}
 }
 
-// reportFrame reports the time of one of the frames of an operation.
+// reportFrame reports the time per frame.
 func reportFrame(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*port.BatchFrames), "ns/frame")

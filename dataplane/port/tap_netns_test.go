@@ -31,7 +31,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// vector stands for MAC Control in these tests: the octet behind the EtherType is what is paused from now on.
+// vector replaces MAC Control in these tests: the octet behind the EtherType is the set of paused priorities.
 func vector(b []byte, _ uint8) uint8 { return b[frame.HeaderOctets] }
 
 func newTAP(t testing.TB, rule port.QueueRule) *tap {
@@ -73,7 +73,7 @@ func (h *tap) send(priority int, frames ...[]byte) {
 	}))
 }
 
-// take receives the frames of the tests that wait, at most n, and releases them.
+// take receives at most n frames of the tests and releases them.
 func (h *tap) take(n int) (all [][]byte) {
 	var frames [64]port.Frame
 	for len(all) < n {
@@ -97,8 +97,7 @@ func (h *tap) pause(priorities uint8) {
 	must(h.t, h.SendControl(append(binary.BigEndian.AppendUint16(make([]byte, 12), frame.TypeMACControl), priorities)))
 }
 
-// Where the port trusts tags, a frame's queue is that of its tag, else of its socket, which then stands in a priority
-// tag.
+// With trust in tags, a frame's queue is that of its tag, or else of its socket, which then becomes a priority tag.
 func TestTAPQueuesByTagAndSocket(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true, DSCP: &[64]uint8{0: 7, 26: 4}, Default: 1})
 	untagged, tagged := craft(nil, experimental, 1, 64), craft(tci(2, 7), experimental, 2, 64)
@@ -139,7 +138,7 @@ func ip(dscp int) []byte {
 	return b
 }
 
-// Where it trusts the DSCP, that of IPv4 and IPv6 decides.
+// With trust in the DSCP, the DSCP of IPv4 and IPv6 decides.
 func TestTAPQueuesByDSCP(t *testing.T) {
 	var table [64]uint8
 	for i := range table {
@@ -160,7 +159,7 @@ func TestTAPQueuesByDSCP(t *testing.T) {
 	}
 }
 
-// A paused priority waits in order, and the others go on. What is read is handed over again until it is released.
+// A paused priority waits in order, and the others go on. Frames are handed over again until they are released.
 func TestTAPPause(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
 	three := [][]byte{craft(tci(3, 0), experimental, 1, 64), craft(tci(3, 0), experimental, 2, 1500),
@@ -188,7 +187,7 @@ func TestTAPPause(t *testing.T) {
 	}
 }
 
-// One queue is left after its turn, though more waits there and would be taken.
+// Receive leaves a queue after its budget, though more frames wait in it.
 func TestTAPTurn(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
 	const octets = 1500
@@ -209,8 +208,7 @@ func TestTAPTurn(t *testing.T) {
 	}
 }
 
-// Where no program may sort frames they share a queue: one pause stops all, and the DSCP stands in the tag all the
-// same.
+// If no program may sort frames, they share a queue: one pause stops all. The DSCP still becomes the tag.
 func TestTAPWithoutBPF(t *testing.T) {
 	defer port.WithoutBPF()()
 	h := openTAP(t, port.QueueRule{Tags: true, DSCP: &[64]uint8{0: 7, 26: 4}, Default: 1})
@@ -251,7 +249,7 @@ func TestTAPTakesTurns(t *testing.T) {
 	}
 }
 
-// What a host sends beyond its queue is dropped by the kernel, and counted.
+// Frames beyond the host's queue are dropped by the kernel and counted.
 func TestTAPCountsWhatTheHostLoses(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
 	h.pause(0xff)
@@ -284,7 +282,7 @@ func (h *tap) sendAll(frames [][]byte) {
 	}))
 }
 
-// The kernel sets no memory aside for queues beside the TAP's own, which alone are long.
+// The kernel reserves no memory for queues other than the TAP's own.
 func TestTAPHasNoQueueingDiscipline(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
 	link, err := h.handle.LinkByName("nic0")
@@ -299,7 +297,7 @@ func TestTAPHasNoQueueingDiscipline(t *testing.T) {
 	}
 }
 
-// A host gets what the switch sends, with its addresses on an interface that is up, and both follow a change.
+// A host gets what the switch sends. Its interface is up and has its addresses, and both follow a change.
 func TestTAPSettings(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
 	link := func() port.Link {
@@ -332,7 +330,7 @@ func TestTAPSettings(t *testing.T) {
 	}
 }
 
-// What is wrong is said so that a person can mend it.
+// Every error names its remedy.
 func TestTAPErrors(t *testing.T) {
 	h := newTAP(t, port.QueueRule{})
 	for _, tt := range []struct {
@@ -361,7 +359,7 @@ func TestTAPErrors(t *testing.T) {
 	must(t, h.Steer([]bpf.RawInstruction{}))
 }
 
-// A driver that lacks what a host NIC needs makes no TAP, and the sentence says what is missing.
+// A TUN driver without the needed features makes no TAP, and the error says what is missing.
 func TestTAPWithoutFeatures(t *testing.T) {
 	ns, handle := newNamespace(t)
 	const all = unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MULTI_QUEUE

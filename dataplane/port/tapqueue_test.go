@@ -11,7 +11,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Whatever the kernel says when it makes no TAP, a person is told what to do, and the kernel's word stays in it.
+// Every error of the TUN driver gets a remedy and keeps the kernel's text.
 func TestTUNErrors(t *testing.T) {
 	for _, tt := range []struct {
 		err    error

@@ -15,12 +15,12 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// While another program captures on the interface, frames leave where it sees them; afterwards as before.
+// While another program captures on the interface, frames leave by the packet socket, and afterwards as before.
 func TestXDPMakesWayForCaptures(t *testing.T) {
 	w := newXDPTx(t)
 	b := numbered(1, 5, func(int) bool { return false })
 	for round := range 3 {
-		if n := w.expressed(func() { w.give(b) }); n != 5 {
+		if n := w.sentByXDP(func() { w.give(b) }); n != 5 {
 			t.Fatalf("round %d: %d frames left by the AF_XDP socket, want 5", round, n)
 		}
 		w.heard(5)
@@ -29,7 +29,7 @@ func TestXDPMakesWayForCaptures(t *testing.T) {
 		if way := w.port.TxPath(); way.XDP || way.Why != "another program captures on the interface" {
 			t.Fatalf("while another program captures: %+v", way)
 		}
-		if n := w.expressed(func() { w.give(b) }); n != 0 {
+		if n := w.sentByXDP(func() { w.give(b) }); n != 0 {
 			t.Errorf("round %d: %d frames left unseen", round, n)
 		}
 		w.heard(5)
@@ -46,8 +46,8 @@ func TestXDPMakesWayForCaptures(t *testing.T) {
 	}
 }
 
-// While the interface has a queueing discipline, in which the frames of one way would wait and those of the other not,
-// all take the packet socket.
+// While the interface has a queueing discipline, all frames leave by the packet socket. Otherwise frames of one path
+// would wait in the discipline and those of the other would not.
 func TestXDPMakesWayForQueues(t *testing.T) {
 	w := newXDPTx(t)
 	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index,
@@ -83,7 +83,7 @@ func TestXDPMakesWayForQueues(t *testing.T) {
 	}
 }
 
-// The way may change at any moment.
+// The path may change at any moment, and the order stays.
 func TestRefreshTxPathBesideSend(t *testing.T) {
 	w := newXDPTx(t)
 	stop := make(chan struct{})
@@ -100,7 +100,7 @@ func TestRefreshTxPathBesideSend(t *testing.T) {
 		}
 	})
 	var want []uint32
-	n := w.expressed(func() {
+	n := w.sentByXDP(func() {
 		for range 2000 {
 			w.give(numbered(uint32(len(want)), 3, func(int) bool { return false }))
 			for range 3 {
@@ -156,8 +156,7 @@ func sees(t *testing.T, capture int) (n int) {
 	}
 }
 
-// A second port on the interface, as a replacement is for a while, sends by its packet socket until the first is
-// closed.
+// A second port on the interface, as during a replacement, sends by its packet socket until the first is closed.
 func TestXDPOfAReplacement(t *testing.T) {
 	w := newXDPTx(t)
 	old := w.port
@@ -172,14 +171,14 @@ func TestXDPOfAReplacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the port has the queue", func() bool { w.refreshTxPath(); return w.port.TxPath().XDP })
-	if n := w.expressed(func() { w.give(b) }); n != 3 {
+	if n := w.sentByXDP(func() { w.give(b) }); n != 3 {
 		t.Errorf("%d frames left by the AF_XDP socket, want 3", n)
 	}
 	w.heard(3)
 }
 
-// Where frames could pass each other, or something is to see them all, they leave by the packet socket, and the port
-// says why.
+// If frames could overtake each other, or another program is to see them all, they leave by the packet socket, and the
+// port says why.
 func TestXDPNotEverywhere(t *testing.T) {
 	const unfit = "the interface is not a veth with one queue and no queueing discipline"
 	for _, row := range []struct {
@@ -246,7 +245,7 @@ func TestXDPNotEverywhere(t *testing.T) {
 	}
 }
 
-// watchEgress attaches a program that lets everything pass to what the port's interface sends.
+// watchEgress attaches a program that passes everything to the egress of the port's interface.
 func watchEgress(t *testing.T, w *wire) {
 	t.Helper()
 	err := port.InNetns(w.ns, func() error {

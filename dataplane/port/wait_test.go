@@ -44,7 +44,7 @@ func TestSleepExpires(t *testing.T) {
 	}
 }
 
-// Wake ends a sleep, a short one or a long one, and one that begins after it.
+// Wake ends a short sleep, a long sleep, and the next sleep.
 func TestWakeEndsASleep(t *testing.T) {
 	const patience = 10 * time.Second
 	w := newWaiter(t)
@@ -66,7 +66,7 @@ func TestWakeEndsASleep(t *testing.T) {
 	}
 }
 
-// While a worker sleeps and wakes, the runtime's own threads sleep: without that they ran more often than it.
+// The runtime's own threads sleep while a worker polls.
 func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 	w := newWaiter(t)
 	runtime.LockOSThread()
@@ -88,7 +88,7 @@ func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 	}
 }
 
-// A goroutine whose sleeps are long is given a CPU once a sleep: an idle switch is quiet.
+// A goroutine whose sleeps are long gets a CPU once a sleep, so that an idle switch is quiet.
 func TestLongSleepsAreOneSleep(t *testing.T) {
 	w := newWaiter(t)
 	runtime.LockOSThread()
@@ -104,7 +104,7 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 	}
 }
 
-// A sleep does not hear what is muted, and Wake and all others end it; what is taken in again does, too.
+// An ignored descriptor does not end a sleep. Wake and all other descriptors do, and so does an included one.
 func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 	const short, long = 5 * time.Millisecond, 20 * time.Second
 	w := newWaiter(t)
@@ -155,7 +155,7 @@ func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 	}
 }
 
-// Sleep hears nothing, and lasts as long as it is told but for signals.
+// Sleep ignores descriptors, and ends early only for signals.
 func TestSleep(t *testing.T) {
 	for _, d := range []time.Duration{100 * time.Microsecond, 2 * time.Millisecond, 5 * time.Millisecond} {
 		var longest time.Duration
@@ -170,7 +170,7 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// timesRun returns how often a thread of this process was given a CPU, and how often all others were.
+// timesRun returns how often a thread of this process got a CPU, and how often all its other threads did.
 func timesRun(t *testing.T, own int) (mine, others int) {
 	t.Helper()
 	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
@@ -192,7 +192,7 @@ func timesRun(t *testing.T, own int) (mine, others int) {
 	return mine, others
 }
 
-func TestDozeAllocatesNothing(t *testing.T) {
+func TestPollAllocatesNothing(t *testing.T) {
 	w := newWaiter(t)
 	for _, d := range []time.Duration{0, 1500 * time.Microsecond} {
 		if n := testing.AllocsPerRun(50, func() { w.Poll(d) }); n != 0 {

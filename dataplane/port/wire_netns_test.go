@@ -19,7 +19,7 @@ import (
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// A wire is a veth pair in a network namespace of its own: a host's socket at the end "host", the port under test at
+// A wire is a veth pair in a network namespace of its own: the test's socket at the end "host", the port under test at
 // the end "sw". The namespace has no name and goes with the test.
 type wire struct {
 	t      testing.TB
@@ -31,7 +31,7 @@ type wire struct {
 	seq    int
 }
 
-// unavailable skips a test where namespaces cannot be made, and fails it where the environment asks for them.
+// unavailable skips a test that cannot make namespaces, or fails it if the environment requires them.
 func unavailable(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("REQUIRE_NETNS") == "1" {
@@ -119,13 +119,13 @@ func eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// What a program returns for the ring of MAC Control frames, and for the one that nobody reads.
+// Results of a program: the ring of MAC Control frames, and the ring that nobody reads.
 const (
 	controlRing = 2
 	refusedRing = 3
 )
 
-// byPCP steers frames of priority 3 to the lossless ring, and MAC Control and LLDP frames to that of their own. In the
+// byPCP steers frames of priority 3 to the lossless ring, and MAC Control and LLDP frames to the control ring. In the
 // fanout hook the tag is in metadata.
 func byPCP(t testing.TB) []bpf.RawInstruction {
 	t.Helper()
@@ -152,7 +152,7 @@ func newWire(t *testing.T) *wire {
 	return wireOf(t, false)
 }
 
-// wireOf makes one whose port sends by its packet socket alone, or in the way that the kernel lets it.
+// wireOf makes a wire whose port sends only by its packet socket, or by the path that the kernel allows.
 func wireOf(t *testing.T, packet bool) *wire {
 	t.Helper()
 	w := &wire{t: t, packet: packet}
@@ -171,9 +171,9 @@ func newXDPTx(t *testing.T) *wire {
 	return w
 }
 
-// bothWays runs a test with a port that sends by an AF_XDP socket and with one that sends by a packet socket alone.
+// bothWays runs a test with a port that sends by an AF_XDP socket, and with one that sends by a packet socket.
 func bothWays(t *testing.T, test func(t *testing.T, w *wire)) {
-	t.Run("xdpTx", func(t *testing.T) { test(t, newXDPTx(t)) })
+	t.Run("AF_XDP", func(t *testing.T) { test(t, newXDPTx(t)) })
 	t.Run("packet", func(t *testing.T) { test(t, wireOf(t, true)) })
 }
 
@@ -252,7 +252,7 @@ func (w *wire) plain(n, octets int) (sent [][]byte) {
 	return sent
 }
 
-// take receives and releases until n frames of the test came by ring c.
+// take receives and releases until n frames of the test came in ring c.
 func (w *wire) take(c port.Class, n int) (got []port.Frame) {
 	w.t.Helper()
 	var frames [16]port.Frame
@@ -270,7 +270,7 @@ func (w *wire) take(c port.Class, n int) (got []port.Frame) {
 	return got
 }
 
-// ours tells a frame of the test from what the kernel may send by itself.
+// ours tells a frame of the test from frames that the kernel sends by itself.
 func ours(b []byte) bool { return len(b) >= 12 && frame.Address(b[6:]) == testSrc }
 
 // wantData compares received frames with sent ones.
@@ -287,7 +287,7 @@ func wantData(t *testing.T, got []port.Frame, want [][]byte) {
 	}
 }
 
-// silent fails where a frame of the test comes by a data ring.
+// silent fails if a frame of the test arrives in a data ring.
 func (w *wire) silent() {
 	w.t.Helper()
 	time.Sleep(20 * time.Millisecond)

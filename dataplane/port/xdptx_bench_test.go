@@ -10,8 +10,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// BenchmarkSendRatio sends bursts over a veth at the far end of which nobody listens, by AF_XDP sockets and by packet
-// sockets in turns, and reports the median of what a frame took in each, and of the ratios.
+// BenchmarkSendRatio sends bursts over a veth whose peer drops them, by AF_XDP and by packet sockets in turns. It
+// reports the median time per frame of each, and of the ratios.
 func BenchmarkSendRatio(b *testing.B) {
 	for _, octets := range []int{60, 1514} {
 		b.Run(fmt.Sprintf("frame=%d", octets), func(b *testing.B) {
@@ -42,20 +42,20 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// deaf opens a port on a link whose other end drops everything.
-func deaf(b *testing.B, xdpTx bool) *port.AFPacket {
+// deaf opens a port on a link whose peer drops everything.
+func deaf(b *testing.B, xdp bool) *port.AFPacket {
 	b.Helper()
-	w := &wire{t: b, packet: !xdpTx}
+	w := &wire{t: b, packet: !xdp}
 	w.ns, w.handle = newNamespace(b)
 	veth(b, w.handle, "host", "sw", 9000)
 	p := w.open()
-	if p.TxPath().XDP != xdpTx {
+	if p.TxPath().XDP != xdp {
 		b.Fatalf("the port sends in way %+v", p.TxPath())
 	}
 	return p
 }
 
-// drive sends a batch 200 times and returns the nanoseconds of a frame.
+// drive sends a batch 200 times and returns the nanoseconds per frame.
 func drive(b *testing.B, p *port.AFPacket, batch *port.Batch) float64 {
 	const times = 200
 	begun := time.Now()

@@ -14,14 +14,14 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// expressed returns how many frames left by the port's AF_XDP socket while f ran.
-func (w *wire) expressed(f func()) int {
-	before := port.Expressed(w.port)
+// sentByXDP returns how many frames left by the port's AF_XDP socket while f ran.
+func (w *wire) sentByXDP(f func()) int {
+	before := port.SentByXDP(w.port)
 	f()
-	return int(port.Expressed(w.port) - before)
+	return int(port.SentByXDP(w.port) - before)
 }
 
-// give sends a batch, which must leave whole.
+// give sends a batch, all frames of which must leave.
 func (w *wire) give(b *port.Batch) {
 	w.t.Helper()
 	if n, err := w.port.Send(b); n != b.Len() || err != nil {
@@ -31,8 +31,8 @@ func (w *wire) give(b *port.Batch) {
 
 func (w *wire) refreshTxPath() { w.port.RefreshTxPath(new(port.PacketSockets)) }
 
-// A burst of plain frames of up to 2048 octets leaves by the AF_XDP socket, any other by the packet socket, and all of
-// them in order.
+// A burst of plain frames of up to 2048 octets leaves by the AF_XDP socket, any other burst by the packet socket, and
+// all frames stay in order.
 func TestXDPTakesPlainFrames(t *testing.T) {
 	w := newXDPTx(t)
 	seq := 0
@@ -41,7 +41,7 @@ func TestXDPTakesPlainFrames(t *testing.T) {
 			name   string
 			octets []int
 			gso    uint16 // of the last frame
-			xdpTx  int
+			xdp    int
 		}{
 			{"short", []int{60, 61, 64}, 0, 3},
 			{"full", []int{1514, 1518, 60}, 0, 3},
@@ -61,8 +61,8 @@ func TestXDPTakesPlainFrames(t *testing.T) {
 				want = append(want, f)
 				seq++
 			}
-			if n := w.expressed(func() { w.give(b) }); n != row.xdpTx {
-				t.Errorf("%s: %d frames left by the AF_XDP socket, want %d", row.name, n, row.xdpTx)
+			if n := w.sentByXDP(func() { w.give(b) }); n != row.xdp {
+				t.Errorf("%s: %d frames left by the AF_XDP socket, want %d", row.name, n, row.xdp)
 			}
 			for i, p := range w.hostGets(len(want)) {
 				if !bytes.Equal(p.Data, want[i]) {
@@ -74,7 +74,7 @@ func TestXDPTakesPlainFrames(t *testing.T) {
 	}
 }
 
-// numbered returns a batch of frames with the numbers from first on, those in long too long for the other end.
+// numbered returns a batch of frames with the numbers from first on. Those in long are too long for the peer.
 func numbered(first uint32, n int, long func(i int) bool) *port.Batch {
 	b := port.NewBatch()
 	for i := range n {
@@ -87,7 +87,7 @@ func numbered(first uint32, n int, long func(i int) bool) *port.Batch {
 	return b
 }
 
-// heard returns the numbers of n frames that the host receives, and that no other follows.
+// heard returns the numbers of n frames that the host receives, and makes sure that no other follows.
 func (w *wire) heard(n int) (all []uint32) {
 	w.t.Helper()
 	for _, p := range w.hostGets(n) {
@@ -104,9 +104,8 @@ func (w *wire) heard(n int) (all []uint32) {
 	}
 }
 
-// Whatever the link drops: what Send says that it took has left, once and in order, and nothing else. The link drops
-// frames that are longer than the other end takes, at any place of a batch, several times in a row, and batches of any
-// length follow.
+// Whatever the link drops, exactly those frames have left that Send reports, once and in order. The link drops frames
+// that are too long for the peer, at any place of a batch, several times in a row, followed by batches of any length.
 func TestXDPCountsWhatLeft(t *testing.T) {
 	w := newXDPTx(t)
 	if err := w.handle.LinkSetMTU(link(t, w.handle, "host"), 1400); err != nil {
@@ -130,7 +129,7 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 			next++ // the one that was dropped is not sent again
 		}
 		for tries := 0; ; tries++ { // it comes back to the AF_XDP socket
-			n := w.expressed(func() { w.give(numbered(next, 1, func(int) bool { return false })) })
+			n := w.sentByXDP(func() { w.give(numbered(next, 1, func(int) bool { return false })) })
 			want = append(want, next)
 			next++
 			if n == 1 {
@@ -158,12 +157,12 @@ func equal(a, b []uint32) bool {
 	return true
 }
 
-// heldRate is that at which the other end of TestXDPHeldBack takes frames, in octets a second: less than any machine
+// heldRate is the rate at which the peer of TestXDPHeldBack takes frames, in octets a second: slower than any machine
 // sends.
 const heldRate = 500_000
 
-// Where the other end holds frames back, what does not fit the AF_XDP socket's buffer leaves by the packet socket,
-// behind them, and what the kernel was told of and did not take is never sent twice.
+// If the peer is slow, frames that do not fit the AF_XDP socket's buffer leave by the packet socket, behind the others.
+// Frames that the kernel was told of and did not take are never sent twice.
 func TestXDPHeldBack(t *testing.T) {
 	w := newXDPTx(t)
 	veth(t, w.handle, "far", "onward", 9000)
@@ -175,7 +174,7 @@ func TestXDPHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.host = w.socket("far")
-	port.ShrinkExpress(w.port, 16<<10)
+	port.ShrinkXDPBuffer(w.port, 16<<10)
 	var want []uint32
 	for call := range 300 {
 		n := 1 + call*37%port.BatchFrames
@@ -192,7 +191,7 @@ func TestXDPHeldBack(t *testing.T) {
 		}
 		t.Errorf("the host got %d frames, the first %d of them in order, want %d in order", len(got), same, len(want))
 	}
-	if n, err := port.Voided(w.port); err != nil || n < 50 || n > len(want)-50 {
+	if n, err := port.CancelledXDP(w.port); err != nil || n < 50 || n > len(want)-50 {
 		t.Errorf("%d of %d frames did not leave by the AF_XDP socket (%v), want a part", n, len(want), err)
 	}
 }
@@ -214,7 +213,8 @@ func bridge(t *testing.T, h *netlink.Handle, names ...string) {
 	awaitUp(t, h, "between", true)
 }
 
-// A frame longer than the interface takes is refused, whatever the other end takes; the longest leaves, tagged or not.
+// A frame too long for the interface is refused, whatever the peer takes. The longest allowed frame leaves, tagged or
+// not.
 func TestXDPKeepsToTheMTU(t *testing.T) {
 	w := newXDPTx(t)
 	if err := w.handle.LinkSetMTU(link(t, w.handle, "sw"), 1500); err != nil {
@@ -222,23 +222,23 @@ func TestXDPKeepsToTheMTU(t *testing.T) {
 	}
 	w.refreshTxPath()
 	for _, row := range []struct {
-		tag   *frame.TCI
-		n     int
-		xdpTx int
-		want  error
+		tag  *frame.TCI
+		n    int
+		xdp  int
+		want error
 	}{{nil, 1514, 1, nil}, {tci(3, 10), 1518, 1, nil}, {nil, 1515, 0, unix.EMSGSIZE}, {tci(3, 10), 1519, 0,
 		unix.EMSGSIZE}, {nil, 2000, 0, unix.EMSGSIZE}} {
 		b := port.NewBatch()
 		add(b, frame.VnetHeader{}, craft(row.tag, experimental, 1, row.n), row.n)
 		var err error
-		if n := w.expressed(func() { _, err = w.port.Send(b) }); n != row.xdpTx || !errors.Is(err, row.want) {
+		if n := w.sentByXDP(func() { _, err = w.port.Send(b) }); n != row.xdp || !errors.Is(err, row.want) {
 			t.Errorf("%d octets, tag %v: %d left by the AF_XDP socket, %v; want %d, %v", row.n, row.tag, n, err,
-				row.xdpTx, row.want)
+				row.xdp, row.want)
 		}
 	}
 }
 
-// No way of sending allocates.
+// Neither path allocates.
 func TestSendAllocatesNothing(t *testing.T) {
 	bothWays(t, func(t *testing.T, w *wire) {
 		b := numbered(1, port.BatchFrames, func(i int) bool { return i%3 == 0 })

@@ -10,7 +10,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// wire is a pair under a clock of the test's own.
+// wire is a pair under the test's own clock.
 func wire(t *testing.T, o Options) (a, b *End, now *int64) {
 	t.Helper()
 	now = new(int64)
@@ -37,7 +37,7 @@ func batch(frames ...string) *port.Batch {
 	return b
 }
 
-// take receives what has come and releases it.
+// take receives and releases what has arrived.
 func take(e *End, c port.Class, maxBytes int) (all []string, stamps []int64) {
 	var frames [8]port.Frame
 	n := e.Receive(c, frames[:], maxBytes)
@@ -187,7 +187,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// What is sent to an end that was closed touches no descriptor: another may have its number by now.
+// Sending to a closed end touches no descriptor, since another file may have its number by now.
 func TestSendToAClosedEnd(t *testing.T) {
 	a, b, _ := wire(t, Options{})
 	fd := b.Descriptors(nil, port.WorkOther)[0]
@@ -207,7 +207,7 @@ func TestSendToAClosedEnd(t *testing.T) {
 	}
 }
 
-// A verdict is a test that only notes how it ends.
+// A verdict is a test that only records how it ends.
 type verdict struct {
 	testing.TB
 	skipped, failed bool
@@ -217,8 +217,8 @@ func (v *verdict) Helper()               {}
 func (v *verdict) Skipf(string, ...any)  { v.skipped = true }
 func (v *verdict) Fatalf(string, ...any) { v.failed = true }
 
-// An old kernel is an excuse even where namespaces are required; anything else is none there.
-func TestRequireExpress(t *testing.T) {
+// Only an old kernel excuses a skip where namespaces are required.
+func TestRequireXDP(t *testing.T) {
 	const old = "setsockopt XDP_MAX_TX_SKB_BUDGET: protocol not available (needs " + port.XDPNeeds + ")"
 	for _, tt := range []struct {
 		require         string
