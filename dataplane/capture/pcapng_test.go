@@ -97,7 +97,8 @@ func TestPacketOptions(t *testing.T) {
 		Record{Port: 4, Length: 14, Data: append(bytes.Repeat([]byte{0xff}, 6), frameOf(8)...)})
 	for _, want := range []string{"\x01\x00\x03\x00why\x00",
 		"held in the receive ring for 1.234 ms: no room in the buffer",
-		"\x02\x00\x04\x00\x0a\x00\x00\x00" /* out, multicast */, "\x02\x00\x04\x00\x0d\x00\x00\x00" /* in, broadcast */} {
+		"\x02\x00\x04\x00\x0a\x00\x00\x00", /* out, multicast */
+		"\x02\x00\x04\x00\x0d\x00\x00\x00" /* in, broadcast */} {
 		if !bytes.Contains(b, []byte(want)) {
 			t.Errorf("the file lacks %q", want)
 		}

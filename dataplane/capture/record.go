@@ -73,7 +73,8 @@ func (r *Record) get(b []byte) int {
 	o := binary.NativeEndian
 	note, n := int(o.Uint32(b[recordNote:])), int(o.Uint32(b[recordData:]))
 	*r = Record{Port: int(o.Uint16(b[recordPort:])), Out: b[recordOut] != 0, Time: int64(o.Uint64(b[recordTime:])),
-		Held: int64(o.Uint64(b[recordHeld:])), Length: int(o.Uint32(b[recordLength:])), Missed: o.Uint32(b[recordMissed:]),
-		Note: b[recordHeader : recordHeader+note], Data: b[recordHeader+note : recordHeader+note+n]}
+		Held: int64(o.Uint64(b[recordHeld:])), Length: int(o.Uint32(b[recordLength:])),
+		Missed: o.Uint32(b[recordMissed:]),
+		Note:   b[recordHeader : recordHeader+note], Data: b[recordHeader+note : recordHeader+note+n]}
 	return int(o.Uint32(b))
 }

@@ -122,7 +122,8 @@ func udp(ip gopacket.NetworkLayer) []gopacket.SerializableLayer {
 
 func arp() gopacket.SerializableLayer {
 	return &layers.ARP{
-		AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4, HwAddressSize: 6, ProtAddressSize: 4, Operation: layers.ARPRequest,
+		AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4, HwAddressSize: 6, ProtAddressSize: 4,
+		Operation:       layers.ARPRequest,
 		SourceHwAddress: testSrc, SourceProtAddress: []byte{10, 0, 0, 1}, DstHwAddress: make([]byte,
 			6), DstProtAddress: []byte{10, 0, 0, 2},
 	}

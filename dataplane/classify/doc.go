@@ -4,7 +4,7 @@
 // never fills the ring that lossless frames wait in.
 //
 //	priority.go  Config, and Priority for the data plane
-//	fanout.go    Fanout: the same decision for PACKET_FANOUT_CBPF, and a ring of their own for MAC Control and LLDP frames
+//	fanout.go    Fanout: the same decision for PACKET_FANOUT_CBPF; MAC Control and LLDP frames get their own ring
 //
 // The three ways to trust a frame:
 //

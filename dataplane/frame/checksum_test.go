@@ -32,7 +32,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// Sum equals the sum word by word for every length and alignment, and may be chained at even lengths.
+// Sum equals the sum word by word for every length and alignment. Sums may be chained at even lengths.
 func TestSumIsRFC1071(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := rapid.SliceOfN(rapid.OneOf(rapid.Just[byte](0xFF), rapid.Byte()), 0, 300).Draw(t, "b")
@@ -68,7 +68,7 @@ func TestCompleteChecksum(t *testing.T) {
 				t.Fatal("refused")
 			}
 			equalOctets(t, "frame", b, want)
-			judge(t, b)
+			decode(t, b)
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestCompleteChecksumOfUDPIsNeverZero(t *testing.T) {
 	if !CompleteChecksum(b, v) {
 		t.Fatal("refused")
 	}
-	judge(t, b)
+	decode(t, b)
 	if got := b[transport+udpChecksumOffset:][:2]; got[0] != 0xFF || got[1] != 0xFF {
 		t.Errorf("got %x, want ffff", got)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// fataler is what testing.T, testing.B and rapid.T have in common here.
+// fataler is implemented by testing.T, testing.B and rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -54,7 +54,7 @@ func (s shape) build(t fataler) (b []byte, network, transport int) {
 	return b[:s.octets(b, network)], network, network + ipOctets
 }
 
-// octets returns the length without the padding that gopacket, but no virtual link, adds to a short frame.
+// octets returns the length without the padding that gopacket adds to a short frame, and a virtual link does not.
 func (s shape) octets(b []byte, network int) int {
 	if s.ipv6 {
 		return network + 40 + int(binary.BigEndian.Uint16(b[network+4:]))
@@ -72,7 +72,8 @@ func (s shape) link() ([]gopacket.SerializableLayer, int) {
 		EthernetType: layers.EthernetType(types[0])}}
 	for _, next := range types[1:] {
 		stack = append(stack, &layers.Dot1Q{
-			Priority: s.tci.PCP(), DropEligible: s.tci.DEI(), VLANIdentifier: s.tci.VID(), Type: layers.EthernetType(next),
+			Priority: s.tci.PCP(), DropEligible: s.tci.DEI(), VLANIdentifier: s.tci.VID(),
+			Type: layers.EthernetType(next),
 		})
 	}
 	return stack, 14 + 4*len(s.tags)
@@ -131,8 +132,8 @@ func pattern(n int) []byte {
 	return p
 }
 
-// unfinish replaces the complete checksum by the sum of the pseudo header, as a sender with checksum offload does, and
-// returns the virtio header that says so.
+// unfinish replaces the complete checksum by the sum of the pseudo header, as a sender with checksum offload does. It
+// returns the matching virtio header.
 func (s shape) unfinish(b []byte, network, transport int) VnetHeader {
 	offset, protocol := tcpChecksumOffset, byte(6)
 	if s.udp {
@@ -180,8 +181,8 @@ func naiveSum(b []byte) uint16 {
 	return uint16(sum)
 }
 
-// judged is a frame as gopacket read it.
-type judged struct {
+// decoded is a frame as gopacket decodes it.
+type decoded struct {
 	ipv4    *layers.IPv4
 	ipv6    *layers.IPv6
 	tcp     *layers.TCP
@@ -189,14 +190,14 @@ type judged struct {
 	payload []byte
 }
 
-// judge has gopacket decode b, and compute its lengths and checksums anew.
-func judge(t fataler, b []byte) judged {
+// decode lets gopacket decode b and compute its lengths and checksums anew.
+func decode(t fataler, b []byte) decoded {
 	t.Helper()
 	packet := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
 	if failure := packet.ErrorLayer(); failure != nil {
 		t.Fatalf("gopacket cannot decode the frame: %v", failure.Error())
 	}
-	var j judged
+	var j decoded
 	j.ipv4, _ = packet.Layer(layers.LayerTypeIPv4).(*layers.IPv4)
 	j.ipv6, _ = packet.Layer(layers.LayerTypeIPv6).(*layers.IPv6)
 	j.tcp, _ = packet.Layer(layers.LayerTypeTCP).(*layers.TCP)
@@ -234,7 +235,7 @@ func equalOctets(t fataler, what string, got, want []byte) {
 	}
 }
 
-// ipv6Payload counts the hop-by-hop header, which gopacket makes a part of the IPv6 layer.
+// ipv6Payload includes the hop-by-hop header, which gopacket counts as part of the IPv6 layer.
 func ipv6Payload(ip *layers.IPv6) int {
 	if ip.HopByHop != nil {
 		return len(ip.HopByHop.Contents) + len(ip.Payload)

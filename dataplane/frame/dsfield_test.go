@@ -49,7 +49,7 @@ func TestMarkCE(t *testing.T) {
 		if !MarkCE(b, h.NetOffset, h.EtherType) {
 			t.Fatalf("%+v: ECT(0) is not marked", s)
 		}
-		j := judge(t, b)
+		j := decode(t, b)
 		switch {
 		case j.ipv4 != nil && j.ipv4.TOS != 26<<2|ecnCE:
 			t.Errorf("%+v: TOS %08b", s, j.ipv4.TOS)
@@ -98,7 +98,7 @@ func TestMarkCELeavesAlone(t *testing.T) {
 	}
 }
 
-// A header checksum that was right stays right, and one that was wrong is not repaired, whatever the header holds.
+// MarkCE keeps a right header checksum right, and does not repair a wrong one.
 func TestMarkCEKeepsTheChecksum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Byte(), ipv4MinOctets, ipv4MinOctets).Draw(t, "header")
@@ -119,7 +119,7 @@ func TestMarkCEKeepsTheChecksum(t *testing.T) {
 	})
 }
 
-// A mark on a GSO frame is on each frame cut from it.
+// A mark on a GSO frame is on each of its segments.
 func TestMarkCEOfGSOFrame(t *testing.T) {
 	for _, s := range []shape{{payload: 5000}, {payload: 5000, ipv6: true, udp: true}} {
 		super, v := s.gsoFrame(t, 1000)
@@ -128,7 +128,7 @@ func TestMarkCEOfGSOFrame(t *testing.T) {
 			t.Fatal("not marked")
 		}
 		for _, b := range cut(t, super, v) {
-			if j := judge(t, b); (j.ipv4 != nil && j.ipv4.TOS&ecnMask != ecnCE) ||
+			if j := decode(t, b); (j.ipv4 != nil && j.ipv4.TOS&ecnMask != ecnCE) ||
 				(j.ipv6 != nil && j.ipv6.TrafficClass&ecnMask != ecnCE) {
 				t.Errorf("segment without CE: %x", b[:60])
 			}

@@ -23,7 +23,7 @@ func seeds(f *testing.F) [][]byte {
 	return all
 }
 
-// What Parse reads, written back to an empty frame, is the header that it read.
+// The header that Parse reads, written to an empty frame, equals the frame's header.
 func FuzzParse(f *testing.F) {
 	for _, b := range seeds(f) {
 		f.Add(b)
@@ -71,7 +71,7 @@ func FuzzVnetHeader(f *testing.F) {
 	})
 }
 
-// CompleteChecksum changes the checksum field and nothing else, and where it accepts, the octets it covered sum up
+// CompleteChecksum changes only the checksum field. If it returns true, the octets that the checksum covers sum up
 // right.
 func FuzzCompleteChecksum(f *testing.F) {
 	for _, b := range seeds(f) {
@@ -132,7 +132,7 @@ func FuzzMarkCE(f *testing.F) {
 	})
 }
 
-// No header makes the Segmenter read or write out of bounds, and what it cuts keeps within the promised sizes.
+// No header makes the Segmenter read or write out of bounds, and no segment is longer than promised.
 func FuzzSegmenter(f *testing.F) {
 	for _, b := range seeds(f) {
 		for _, gsoType := range []uint8{GSOTCPv4, GSOTCPv6, GSOUDPL4, GSOTCPv4 | GSOECN} {

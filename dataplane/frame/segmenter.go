@@ -32,8 +32,9 @@ var refusals = [...]string{
 	NotRefused:    "not refused",
 	RefusedType:   "segmentation type not supported",
 	RefusedHeader: "headers do not fit the segmentation type",
-	RefusedTunnel: "segmentation inside of an unknown tunnel (at the sender, switch its tunnel's segmentation offload off)",
-	RefusedSize:   "segment size out of range",
+	RefusedTunnel: "segmentation inside of an unknown tunnel (at the sender, switch its tunnel's segmentation " +
+		"offload off)",
+	RefusedSize: "segment size out of range",
 }
 
 // TCP flags that do not belong to every segment.

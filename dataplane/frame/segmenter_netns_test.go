@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel is the judge: a GSO frame goes out of an interface without offloads, where the kernel cuts it itself, and
-// what comes out at the other end is, octet by octet, what the Segmenter made of it.
+// The Segmenter agrees with the kernel: a GSO frame leaves an interface without offloads, where the kernel segments it,
+// and the far end receives octet by octet the Segmenter's frames.
 func TestSegmenterAgreesWithTheKernel(t *testing.T) {
 	near, far := vethPair(t)
 	ecn := layers.TCP{Seq: 0xFFFFFF00, ACK: true, PSH: true, FIN: true, CWR: true, ECE: true}
@@ -60,8 +60,8 @@ func TestSegmenterAgreesWithTheKernel(t *testing.T) {
 	}
 }
 
-// CompleteChecksum finishes what a sending kernel leaves unfinished: the far end sees the same frame that the kernel
-// completes itself for an interface without checksum offload.
+// CompleteChecksum agrees with the kernel, which completes the checksums itself on an interface without checksum
+// offload.
 func TestCompleteChecksumAgreesWithTheKernel(t *testing.T) {
 	near, far := vethPair(t)
 	buffer := make([]byte, 2048)
@@ -87,9 +87,8 @@ func TestCompleteChecksumAgreesWithTheKernel(t *testing.T) {
 	}
 }
 
-// vethPair returns packet sockets at both ends of a veth pair in a network namespace of its own. The near one takes a
-// virtio header before each frame and its interface has no offloads; the far one sees the test's frames only. The
-// namespace has no name and goes with the sockets.
+// vethPair returns packet sockets at both ends of a veth pair in a network namespace of its own. The near socket takes
+// a virtio header before each frame, and its interface has no offloads. The namespace goes with the sockets.
 func vethPair(t *testing.T) (near, far int) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -160,8 +159,8 @@ func endpoint(t *testing.T, name string, protocol uint16) int {
 	return fd
 }
 
-// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel sees the carrier in its
-// own time.
+// awaitCarrier waits until frames sent to the interface are no longer discarded: the kernel notices the carrier with
+// some delay.
 func awaitCarrier(t *testing.T, name string) {
 	t.Helper()
 	for range 500 {

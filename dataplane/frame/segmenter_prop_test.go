@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever the sender built, the segments are well-formed and say the same together as the GSO frame did.
+// The segments of any GSO frame are well-formed, and their payloads together are the frame's payload.
 func TestSegmenterProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := shape{
@@ -37,7 +37,7 @@ func TestSegmenterProperty(t *testing.T) {
 	})
 }
 
-// checkSkip passes over some of the segments, and wants the next one as it was.
+// checkSkip skips some of the segments and compares the next one.
 func checkSkip(t *rapid.T, super []byte, v VnetHeader, segments [][]byte) {
 	skipped := rapid.IntRange(-1, len(segments)+1).Draw(t, "skipped")
 	var c Segmenter

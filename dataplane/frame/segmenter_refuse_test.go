@@ -98,7 +98,7 @@ func TestSegmenterLimitsSegments(t *testing.T) {
 	}
 }
 
-// A GSO frame may end anywhere: truncated, it is refused, and no octet of it is changed.
+// A GSO frame that is truncated anywhere is refused and not changed.
 func TestSegmenterTruncated(t *testing.T) {
 	for _, s := range []shape{
 		{payload: 30}, {tags: []uint16{TypeVLAN}, options: true, payload: 30}, {ipv6: true, options: true,

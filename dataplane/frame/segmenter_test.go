@@ -71,14 +71,13 @@ func TestSegmenterShapes(t *testing.T) {
 	}
 }
 
-// checkSegments holds the segments against the GSO frame: gopacket finds them well-formed, and together they say the
-// same.
+// checkSegments checks that gopacket finds the segments well-formed, and that together they equal the GSO frame.
 func checkSegments(t fataler, s shape, super []byte, segments [][]byte, gso int) {
 	t.Helper()
 	_, network := s.link()
 	var payload []byte
 	for i, b := range segments {
-		j := judge(t, b)
+		j := decode(t, b)
 		equalOctets(t, "link header", b[:network], super[:network])
 		if i < len(segments)-1 && len(j.payload) != gso {
 			t.Fatalf("segment %d: %d octets of payload, want %d", i, len(j.payload), gso)
@@ -109,14 +108,14 @@ func TestSegmenterFlags(t *testing.T) {
 		v.GSOType = tt.gsoType
 		for i, b := range cut(t, super, v) {
 			want := []string{tt.first, tt.mid, tt.last}[i]
-			if got := flags(judge(t, b).tcp); got != want {
+			if got := flags(decode(t, b).tcp); got != want {
 				t.Errorf("%s: segment %d: flags %s, want %s", tt.name, i, got, want)
 			}
 		}
 	}
 	super, v := shape{tcp: all, payload: 1000}.gsoFrame(t, 1000)
 	v.GSOType |= GSOECN
-	if got := flags(judge(t, cut(t, super, v)[0]).tcp); got != "FPAECN" {
+	if got := flags(decode(t, cut(t, super, v)[0]).tcp); got != "FPAECN" {
 		t.Errorf("only segment: flags %s, want FPAECN", got)
 	}
 }
@@ -134,7 +133,7 @@ func flags(tcp *layers.TCP) (s string) {
 	return s
 }
 
-// A GSO frame that a card put together while receiving carries a finished checksum, of whatever value.
+// A GSO frame that a card merged on receipt carries a finished checksum.
 func TestSegmenterWithoutPartialChecksum(t *testing.T) {
 	for _, s := range []shape{
 		{payload: 3000}, {ipv6: true, options: true, payload: 3000}, {udp: true, payload: 3000}, {udp: true, ipv6: true,
@@ -153,7 +152,7 @@ func TestSegmenterWithoutPartialChecksum(t *testing.T) {
 	}
 }
 
-// The pseudo header of a source-routed packet has the last address, which only the sender's partial checksum knows.
+// The pseudo header of a source-routed packet has the last address, which only the sender's partial checksum contains.
 func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 	s := shape{ipv6: true, options: true, payload: 3000}
 	super, network, transport := s.build(t)
@@ -177,14 +176,14 @@ func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 	}
 }
 
-// Padding behind the packet, as a short frame has it, is no payload.
+// Padding behind the packet is no payload.
 func TestSegmenterDropsPadding(t *testing.T) {
 	s := shape{payload: 3000}
 	super, v := s.gsoFrame(t, 1000)
 	checkSegments(t, s, super, cut(t, append(super, 0xDE, 0xAD), v), 1000)
 }
 
-// The caller may stop when its buffer is full, and go on with another.
+// The caller may stop when its buffer is full and continue with another buffer.
 func TestSegmenterResumes(t *testing.T) {
 	super, v := shape{payload: 3500}.gsoFrame(t, 1000)
 	want := cut(t, super, v)

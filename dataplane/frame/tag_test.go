@@ -52,7 +52,7 @@ func removeTag(slot []byte, off int) int {
 	return start
 }
 
-// A tag put in is read back, taking it out restores the frame, and nothing before it is touched.
+// An inserted tag is read back, removing it restores the frame, and nothing before the frame changes.
 func TestTagRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		off := rapid.IntRange(TagOctets, 32).Draw(t, "off")

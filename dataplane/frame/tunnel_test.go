@@ -8,7 +8,7 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// A wrapping puts outer headers around an inner frame.
+// A wrapping adds outer headers to an inner frame.
 type wrapping struct {
 	ipv6     bool // the outer header
 	noSum    bool // of the outer UDP header
@@ -26,8 +26,8 @@ var (
 	ip6InIP    = wrapping{protocol: layers.IPProtocolIPv6, packet: true}
 )
 
-// gsoFrame puts w around a GSO frame of shape s, as a sender that leaves all to its card does it: the outer UDP
-// checksum, too, is only the sum of its pseudo header, or none.
+// gsoFrame wraps a GSO frame of shape s as a sender does that leaves all work to its card: the outer UDP checksum,
+// too, is only the sum of its pseudo header, or there is none.
 func (w wrapping) gsoFrame(t fataler, s shape, gsoSize int) ([]byte, VnetHeader) {
 	t.Helper()
 	super, v := s.gsoFrame(t, gsoSize)
@@ -63,8 +63,9 @@ func (w wrapping) gsoFrame(t fataler, s shape, gsoSize int) ([]byte, VnetHeader)
 	return b, v
 }
 
-// judgeAll has gopacket compute the lengths and checksums of all headers in b anew, and returns the innermost payload.
-func judgeAll(t fataler, b []byte) (payload []byte) {
+// decodeAll lets gopacket compute the lengths and checksums of all headers in b anew, and returns the innermost
+// payload.
+func decodeAll(t fataler, b []byte) (payload []byte) {
 	t.Helper()
 	packet := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
 	if failure := packet.ErrorLayer(); failure != nil {
@@ -122,7 +123,7 @@ func TestSegmenterTunnels(t *testing.T) {
 				if id := binary.BigEndian.Uint16(b[14+4:]); !tt.outer.ipv6 && id != 0xFFFE+uint16(i) {
 					t.Errorf("segment %d: outer identification %04x, want %04x", i, id, 0xFFFE+uint16(i))
 				}
-				payload = append(payload, judgeAll(t, b)...)
+				payload = append(payload, decodeAll(t, b)...)
 			}
 			equalOctets(t, "payload", payload, pattern(tt.inner.payload))
 			if want := (tt.inner.payload + 1349) / 1350; len(segments) != want {

@@ -76,7 +76,7 @@ func TestShift(t *testing.T) {
 	}
 }
 
-// Cutting before a tag is put in and after it gives the same segments but for the tag.
+// Segmenting before and after inserting a tag gives the same segments but for the tag.
 func TestShiftFollowsTheTag(t *testing.T) {
 	super, v := shape{payload: 5000}.gsoFrame(t, 1448)
 	v.HdrLen = 54

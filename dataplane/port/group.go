@@ -23,20 +23,20 @@ type ringConfig struct {
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. The sockets drop
 // every frame until Start. By then the group is complete, so that no frame is seen twice or by the wrong ring.
 func (p *AFPacket) openRings(c Config, index int) error {
-	wanted := []ringConfig{Other: {c.OtherSlots, c.FrameSize, true}, Lossless: {c.LosslessSlots, c.FrameSize, true},
+	configs := []ringConfig{Other: {c.OtherSlots, c.FrameSize, true}, Lossless: {c.LosslessSlots, c.FrameSize, true},
 		controlRing: {slots: controlSlots, frameSize: controlFrame}, refusedRing: {}}
 	if c.SmallFrame > 0 {
 		for _, slots := range []int{c.OtherSlots, c.LosslessSlots} {
-			wanted = append(wanted, ringConfig{c.Small(slots), c.SmallFrame, true})
+			configs = append(configs, ringConfig{c.Small(slots), c.SmallFrame, true})
 		}
 	}
-	if err := p.makeRings(wanted); err != nil {
+	if err := p.makeRings(configs); err != nil {
 		return err
 	}
 	group := newGroup
 	for i, r := range p.rings {
 		var err error
-		if group, err = r.join(index, group, wanted[i].data); err != nil {
+		if group, err = r.join(index, group, configs[i].data); err != nil {
 			return err
 		}
 	}
@@ -59,8 +59,8 @@ const (
 
 // makeRings opens the sockets on this thread, in whose network namespace they then are. It maps the rings in parallel,
 // since the kernel delays each mapping but not all of them one after the other.
-func (p *AFPacket) makeRings(wanted []ringConfig) error {
-	for range wanted {
+func (p *AFPacket) makeRings(configs []ringConfig) error {
+	for range configs {
 		fd, err := packetSocket()
 		if err != nil {
 			return err
@@ -70,9 +70,9 @@ func (p *AFPacket) makeRings(wanted []ringConfig) error {
 			return fmt.Errorf("attach filter: %w", err)
 		}
 	}
-	errs := make([]error, len(wanted))
+	errs := make([]error, len(configs))
 	var all sync.WaitGroup
-	for i, w := range wanted {
+	for i, w := range configs {
 		if w.slots > 0 {
 			all.Go(func() { errs[i] = p.rings[i].mapSlots(w.slots, w.frameSize, w.data) })
 		}

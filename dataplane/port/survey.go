@@ -29,8 +29,8 @@ type Survey struct {
 	Steered    []string        // receive queues that hand frames to other CPUs (RPS)
 	VLANs      []VLANLink      // interfaces on top of it that add tags
 
-	// Peer is the other end of a veth, PeerNetns where that is; nil where it is none, or in a namespace that has no
-	// name and no process that this one may look at.
+	// Peer is the other end of a veth. It is nil without one, and if the peer's namespace has no name and no process
+	// that this process may look at.
 	Peer *Survey
 }
 

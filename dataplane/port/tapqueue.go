@@ -16,11 +16,11 @@ import (
 
 // A QueueRule says in which queue of a TAP, that is with which priority, a frame of the host waits.
 type QueueRule struct {
-	// Tags takes that of its VLAN tag. A frame without one gets a priority tag on its way, where it does not have the
-	// default: that of its DSCP, where it is IP and the DSCP is not 0, else that of its socket (SO_PRIORITY, 1 to 7).
+	// Tags uses the priority of a frame's VLAN tag. An untagged frame has the priority of its DSCP, if it is IP and the
+	// DSCP is not 0, or else of its socket (SO_PRIORITY, 1 to 7). It gets a priority tag unless that is the default.
 	Tags    bool
-	DSCP    *[64]byte // priority by DSCP; nil: the DSCP says nothing
-	Default uint8     // of what says nothing
+	DSCP    *[64]byte // priority by DSCP; nil: ignore the DSCP
+	Default uint8     // priority of all other frames
 }
 
 // tag returns the priority tag that frame b of a queue gets on its way.

@@ -95,7 +95,7 @@ func TestSharesFollowWeights(t *testing.T) {
 	}
 }
 
-// A queue that was empty must not come back with credit from before, and one that is paused keeps what it had.
+// A queue that was empty starts without credit, and a paused queue keeps its credit.
 func TestIdleQueueEarnsNothing(t *testing.T) {
 	c := NewConfig(weights(map[int]int{1: 1, 2: 1}), 1538)
 	head := [NumQueues]int64{0, 1000, 1000}
@@ -108,8 +108,8 @@ func TestIdleQueueEarnsNothing(t *testing.T) {
 	}
 }
 
-// Over any backlogged interval the shares of two queues differ from their weights by no more than what one round and
-// one frame are worth (Shreedhar & Varghese 1995, deficit round robin).
+// Over any backlogged interval the shares of two queues differ from their weights by at most one round and one frame
+// (Shreedhar & Varghese 1995, deficit round robin).
 func TestFairnessBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := [2]int{rapid.IntRange(1, 100).Draw(t, "w1"), rapid.IntRange(1, 100).Draw(t, "w2")}

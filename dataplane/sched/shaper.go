@@ -30,7 +30,7 @@ func (s *Shaper) Configure(rate, burst, now int64) {
 	if s.rate == 0 {
 		s.credit, s.last = math.MaxInt64, now
 	} else {
-		s.earn(now)
+		s.refill(now)
 	}
 	s.rate, s.depth = rate, burst*perOctet
 	s.credit = min(s.credit, s.depth)
@@ -39,7 +39,7 @@ func (s *Shaper) Configure(rate, burst, now int64) {
 // Stop says that the port has frames but a pause holds all of them. Such time earns nothing.
 func (s *Shaper) Stop(now int64) {
 	if !s.stopped {
-		s.earn(now)
+		s.refill(now)
 		s.halt, s.stopped = now, true
 	}
 }
@@ -62,7 +62,7 @@ func (s *Shaper) Ready(octets, now int64) bool {
 	if s.rate == 0 {
 		return true
 	}
-	s.earn(now)
+	s.refill(now)
 	return s.credit >= octets*perOctet
 }
 
@@ -81,7 +81,7 @@ func (s *Shaper) Held(octets, delay, now int64) {
 	if s.rate == 0 || delay > (math.MaxInt64-s.depth)/s.rate {
 		return
 	}
-	s.earn(now)
+	s.refill(now)
 	s.credit = min(s.credit, max(0, s.depth+delay*s.rate-octets*perOctet))
 }
 
@@ -94,8 +94,8 @@ func (s *Shaper) When(octets, now int64) int64 {
 	return now + (missing+s.rate-1)/s.rate
 }
 
-// earn adds credit for the time since the last call. Credit beyond a full bucket is lost.
-func (s *Shaper) earn(now int64) {
+// refill adds credit for the time since the last call. Credit beyond a full bucket is lost.
+func (s *Shaper) refill(now int64) {
 	elapsed := now - s.last
 	if s.rate == 0 || elapsed <= 0 {
 		return

@@ -88,7 +88,7 @@ func TestShaperWithoutRate(t *testing.T) {
 	}
 }
 
-// In any interval no more than burst + rate × time passes, and a saturated shaper that is asked at When loses nothing.
+// In any interval at most burst + rate × time passes. A saturated shaper that is asked at When loses nothing.
 func TestShaperConforms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Int64Range(1_000_000, 400_000_000_000).Draw(t, "rate")
@@ -114,7 +114,7 @@ func TestShaperConforms(t *testing.T) {
 	})
 }
 
-// What a late line still holds is taken off the tokens; a line that is on time holds no more than it may.
+// Held removes tokens for what a late delay line still holds. A line that is on time costs no tokens.
 func TestShaperPaysForALateLine(t *testing.T) {
 	const rate, burst, delay = 100_000_000, 5000, 100 * microsecond // 1250 octets on their way
 	tests := []struct{ held, left int64 }{{0, 5000}, {1250, 5000}, {1251, 4999}, {6000, 250}, {6250, 0}, {9000, 0}}
@@ -137,7 +137,7 @@ func TestShaperPaysForALateLine(t *testing.T) {
 	}
 }
 
-// A line that is told of while a pause holds the port takes nothing off what is earned from then on.
+// A call of Held during a pause does not reduce what is earned afterwards.
 func TestShaperHeldWhileStopped(t *testing.T) {
 	var s Shaper
 	s.Configure(100_000_000, 5000, 0)
@@ -168,8 +168,8 @@ func TestQuantum(t *testing.T) {
 	}
 }
 
-// A port that sleeps until a quantum of tokens is there keeps its rate where it wakes up late by no more than a
-// quarter of its bucket takes to fill, and loses what the bucket cannot hold where it is later.
+// A port that sleeps until a quantum of tokens is there keeps its rate if it wakes up late by at most the time that
+// fills a quarter of its bucket. If it is later, it loses what the bucket cannot hold.
 func TestQuantumLeavesRoomForLateWakeUps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Int64Range(1_000_000, 100_000_000_000).Draw(t, "rate")

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fixed is a random that is always the same.
+// fixed is a random source that always returns the same number.
 func fixed(n float64) func() float64 { return func() float64 { return n } }
 
 // patent is an aggregator for hand-computed sequences: no rate earns anything at time 0.
@@ -49,7 +49,7 @@ func TestJudgeInThePatentsOrder(t *testing.T) {
 			{prio(1, 1999), Pass, 0, 2000},
 			{prio(2, 1500), Pass, 0, 500}, // the total's yellow, its RED keeps: nothing waits
 			{prio(4, 1500), DropMeterRed, 0, 500},
-			// its own bucket was asked before the total's; green passes all the same
+			// its own bucket is charged before the total's; green passes all the same
 			{prio(4, 1000), Pass, -1000, -500},
 		}},
 		"own red is dropped and takes nothing": {nil, 0.9, []step{
@@ -94,8 +94,8 @@ func TestJudgeInThePatentsOrder(t *testing.T) {
 	}
 }
 
-// What is metered need not be what is counted: octets on the wire, or those of the IP packet. A frame that was
-// promised not to be lost passes whatever its colour, though its priority is lossy elsewhere in the switch.
+// Metered octets may differ from counted ones: octets on the wire, or those of the IP packet. A lossless frame passes
+// whatever its colour, even if its priority is lossy elsewhere in the switch.
 func TestJudgePassesLosslessFrames(t *testing.T) {
 	a := patent(nil, 0)
 	f := Frame{Priority: 4, Octets: 9000, Metered: 9000, Waiting: 500, Lossless: true}
@@ -120,8 +120,8 @@ func TestJudgeMetersOtherOctets(t *testing.T) {
 	}
 }
 
-// Every frame is counted once by its own colour, and passes or is counted as one kind of drop. In no time does more
-// pass of a lossy priority than its peak rate and burst allow.
+// Every frame is counted once by its own colour, and either passes or counts as one kind of drop. In no interval does
+// more of a lossy priority pass than its peak rate and burst allow.
 func TestJudgeConservesFrames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := AggregatorConfig{Members: 3, Metered: true, Lossless: rapid.Uint8().Draw(t, "lossless"),
@@ -185,7 +185,7 @@ func wantCounted(t *rapid.T, s *AggregatorStats, offered [NumPriorities]float64,
 	}
 }
 
-// The same frames, times and random lead to the same verdicts.
+// The same frames, times and random numbers lead to the same verdicts.
 func TestJudgeIsDeterministic(t *testing.T) {
 	run := func() (all []Verdict) {
 		a := overloaded(true)

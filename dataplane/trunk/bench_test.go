@@ -2,7 +2,7 @@ package trunk
 
 import "testing"
 
-// xorshift is a source of random that allocates nothing (Marsaglia 2003).
+// xorshift is a source of random numbers that allocates nothing (Marsaglia 2003).
 func xorshift(seed uint64) func() float64 {
 	return func() float64 {
 		seed ^= seed << 13
@@ -12,8 +12,8 @@ func xorshift(seed uint64) func() float64 {
 	}
 }
 
-// overloaded is an aggregator that asks everything it has of most frames: own meter, RED, the total's meter, its RED.
-// Frames of 1538 octets may come every 10 µs and stay yellow.
+// overloaded is an aggregator most of whose frames meet everything: own meter, RED, the total's meter, its RED. Frames
+// of 1538 octets may come every 10 µs and stay yellow.
 func overloaded(averaged bool) *Aggregator {
 	c := AggregatorConfig{Members: 3, Metered: true, Total: MeterConfig{CIR: 1e6, PIR: 2e9, CBS: 1 << 16, PBS: 1 << 28}}
 	for p := range c.Meters {
@@ -24,7 +24,7 @@ func overloaded(averaged bool) *Aggregator {
 	return NewAggregator(c, xorshift(1), 0)
 }
 
-// What the trunk decides on a frame, asking both meters and both RED: the house's bound is 60 ns without allocation.
+// The trunk's decision on a frame with both meters and both RED should take at most 60 ns, without allocation.
 func BenchmarkJudge(b *testing.B) {
 	for name, tt := range map[string]struct {
 		averaged bool
@@ -49,7 +49,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// wantAllAsked fails unless the total's RED was asked of most frames, which the total's meter had found yellow.
+// wantAllAsked fails unless most frames reached the total's RED, that is were yellow by the total's meter.
 func wantAllAsked(tb testing.TB, a *Aggregator, frames int) {
 	tb.Helper()
 	if asked := a.Stats().Total[Yellow].Frames; frames > 10_000 && asked < uint64(frames)*8/10 {

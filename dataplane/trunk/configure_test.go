@@ -2,7 +2,7 @@ package trunk
 
 import "testing"
 
-// The average of the total's RED is that of all areas, and that of a priority's of its own.
+// The total's RED averages all areas, and the RED of a priority averages its own area.
 func TestJudgeAveragesWhatEachREDIsFor(t *testing.T) {
 	averaged := REDConfig{Low: 1000, High: 3000, Probability: 0.5, Averaged: true, TypicalNs: 1000}
 	for _, tt := range []struct {
@@ -32,7 +32,7 @@ func b2n(b bool) uint64 {
 	return 0
 }
 
-// A new configuration is in force for every meter and every RED from the next frame on.
+// A new configuration applies to every meter and every RED from the next frame on.
 func TestConfigureChangesEachMeterAndRED(t *testing.T) {
 	all := REDConfig{High: 1 << 40, Probability: 1}
 	yellow := Frame{Octets: 1001, Metered: 1001}

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// send puts a frame of some octets into the area of the member that is chosen, and returns it.
+// send adds a frame to the area of the chosen member and returns the member.
 func (d *Distributor) send(held []int64, up uint64, octets int64) int {
 	m := d.Choose(held, up, 0)
 	if m >= 0 {
@@ -85,7 +85,7 @@ func TestReorderingIsTheFormulas(t *testing.T) {
 	}
 }
 
-// Whatever comes, areas that nothing leaves differ by at most the longest frame.
+// Areas that nothing leaves differ by at most the longest frame.
 func TestAreasStayLevel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "members")
@@ -104,7 +104,7 @@ func TestAreasStayLevel(t *testing.T) {
 	})
 }
 
-// A flow stays with its member; where a member goes down only its own flows move, and they return; flows spread evenly.
+// A flow stays with its member. When a member goes down, only its own flows move, and they return. Flows spread evenly.
 func TestFlowsStayWithTheirMember(t *testing.T) {
 	const members, flows = 5, 10_000
 	d, held := Distributor{ByFlow: true}, make([]int64, members)

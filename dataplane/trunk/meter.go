@@ -44,7 +44,7 @@ func NewMeter(c MeterConfig, now int64) Meter {
 
 // Configure changes the profile. The buckets keep their credit up to their new depth.
 func (m *Meter) Configure(c MeterConfig, now int64) {
-	m.earn(now)
+	m.refill(now)
 	m.configure(c)
 }
 
@@ -65,7 +65,7 @@ func (b *bucket) configure(rate, depth, below int64) {
 // Colour meters a frame that arrived with a colour and takes its tokens. The colour never becomes better. With Green
 // for every frame the meter is colour-blind; with the colour of an earlier meter it is colour-aware.
 func (m *Meter) Colour(octets int64, before Colour, now int64) Colour {
-	m.earn(now)
+	m.refill(now)
 	cost := octets * perOctet
 	if before == Red || m.peak.credit < cost {
 		return Red
@@ -80,26 +80,26 @@ func (m *Meter) Colour(octets int64, before Colour, now int64) Colour {
 
 // Take takes the tokens of a frame from both buckets unconditionally, down to minus the depth of the peak bucket.
 func (m *Meter) Take(octets, now int64) {
-	m.earn(now)
+	m.refill(now)
 	cost, floor := octets*perOctet, -m.peak.depth
 	m.committed.credit = max(m.committed.credit-cost, floor)
 	m.peak.credit = max(m.peak.credit-cost, floor)
 }
 
-// earn adds tokens for the time since the last call. Time that goes back earns nothing: workers read their clocks
+// refill adds tokens for the time since the last call. Time that goes back earns nothing: workers read their clocks
 // before they get their turn.
-func (m *Meter) earn(now int64) {
+func (m *Meter) refill(now int64) {
 	elapsed := now - m.last
 	if elapsed <= 0 {
 		return
 	}
 	m.last = now
-	m.committed.earn(elapsed)
-	m.peak.earn(elapsed)
+	m.committed.refill(elapsed)
+	m.peak.refill(elapsed)
 }
 
-// earn needs no division and does not overflow: in less than fill a rate earns no more than depth and debt.
-func (b *bucket) earn(elapsed int64) {
+// refill needs no division and does not overflow: in less than fill a rate earns no more than depth and debt.
+func (b *bucket) refill(elapsed int64) {
 	if elapsed >= b.fill {
 		b.credit = b.depth
 		return

@@ -17,7 +17,7 @@ const (
 // profile earns 1000 octets a millisecond and 2000 at its peak.
 var profile = MeterConfig{CIR: 8_000_000, PIR: 16_000_000, CBS: 3000, PBS: 5000}
 
-// An arrival is a frame that a meter sees, and what is computed by hand: its colour, and the tokens left.
+// An arrival is a frame that a meter sees, with results computed by hand: its colour, and the tokens left.
 type arrival struct {
 	at              int64
 	octets          int64
@@ -86,7 +86,7 @@ func TestMeterByHand(t *testing.T) {
 
 // tokens returns what the two buckets hold at time now, in whole octets, rounded down.
 func (m *Meter) tokens(now int64) (committed, peak int64) {
-	m.earn(now)
+	m.refill(now)
 	return floorDiv(m.committed.credit), floorDiv(m.peak.credit)
 }
 
@@ -97,7 +97,7 @@ func floorDiv(credit int64) int64 {
 	return credit / perOctet
 }
 
-// Octets that are taken without asking make debts, in either bucket down to minus the peak bucket's depth.
+// Take may lead to debts, in either bucket down to minus the peak bucket's depth.
 func TestMeterTakes(t *testing.T) {
 	m := NewMeter(profile, 0)
 	for i, tt := range []struct{ at, octets, committed, peak int64 }{
@@ -161,9 +161,8 @@ func drawProfile(t *rapid.T) MeterConfig {
 	return c
 }
 
-// Whatever comes: no bucket holds more than its depth, or owes more than it may; in no interval from the start is more
-// green than CIR·t + CBS, or more green and yellow than PIR·t + PBS; and a meter that was asked often is like one that
-// was not.
+// No bucket exceeds its depth, or the largest debt. In no interval from the start is more green than CIR·t + CBS, or
+// more green and yellow than PIR·t + PBS. A meter that is called often equals one that is not.
 func TestMeterProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawProfile(t)
@@ -210,7 +209,7 @@ func TestMeterProperties(t *testing.T) {
 	})
 }
 
-// A packet is as long as it says where its frame is short enough to be padded, and as long as what is there else.
+// If its frame is short enough to be padded, a packet is as long as its header says, and else as long as the frame.
 func TestPacketOctets(t *testing.T) {
 	stated := func(b []byte, at int, n byte) []byte { b[at+1] = n; return b }
 	for _, tt := range []struct {

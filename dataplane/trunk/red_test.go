@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// never fails where random is asked for: below Low and above High the decision is certain.
+// never fails when random is called: below Low and above High the decision is certain.
 func never(t *testing.T) func() float64 {
 	return func() float64 {
 		t.Error("random was asked for")
@@ -40,7 +40,7 @@ func TestREDBounds(t *testing.T) {
 	}
 }
 
-// The probability between the bounds is constant: the share of drops is the configured one wherever the queue stands.
+// The probability between the bounds is constant: the share of drops is the configured one for every queue length.
 func TestREDProbabilityIsConstant(t *testing.T) {
 	for _, waiting := range []int64{1000, 1500, 3000} {
 		r, random, dropped := NewRED(REDConfig{Low: 1000, High: 3000, Probability: 0.1}, 0), xorshift(7), 0
@@ -55,7 +55,7 @@ func TestREDProbabilityIsConstant(t *testing.T) {
 	}
 }
 
-// averagedAt returns a RED whose average has come to rest on a queue of that length.
+// averagedAt returns a RED whose average has settled at a queue of that length.
 func averagedAt(waiting int64) RED {
 	r := NewRED(REDConfig{Low: 1000, High: 3000, Probability: 0.1, Averaged: true, TypicalNs: 1000}, 0)
 	for range 20_000 {
@@ -100,7 +100,7 @@ func TestREDAverageIsSlow(t *testing.T) {
 	}
 }
 
-// The average falls while the queue is empty: from when its last frame left, not from the last arrival, and no time
+// The average falls while the queue is empty, from when its last frame left and not from the last arrival, and no time
 // counts twice. (1 - 1/512)^512 is about 1/e.
 func TestREDIdleTime(t *testing.T) {
 	const typical, frames = 1000, 512
