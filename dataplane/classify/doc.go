@@ -1,7 +1,7 @@
-// Package classify finds the priority of a frame (802.1Q clause 6.9.4 and, for DSCP, what switching chips do): once in
-// the data plane, as a function, and once in the kernel, as a classic BPF program that spreads a port's frames over
-// its receive rings. Both read one Config and agree on every frame; lossy traffic, which no PFC can hold back, then
-// never fills the ring that lossless frames wait in.
+// Package classify finds the priority of a frame (802.1Q clause 6.9.4 and, for DSCP, what switching chips do). It does
+// so twice: in the data plane as a function, and in the kernel as a classic BPF program that spreads a port's frames
+// over its receive rings. Both read one Config and agree on every frame. So lossy traffic, which no PFC can hold back,
+// never fills the ring of the lossless frames.
 //
 //	priority.go  Config, and Priority for the data plane
 //	fanout.go    Fanout: the same decision for PACKET_FANOUT_CBPF; MAC Control and LLDP frames get their own ring

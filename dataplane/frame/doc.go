@@ -1,6 +1,5 @@
-// Package frame reads and rewrites Ethernet frames where they lie: every function works on the octets of a ring slot
-// or of the packet buffer, allocates nothing and never reads beyond the slice, whatever a peer has sent. Only a
-// Segmenter has state.
+// Package frame reads and rewrites Ethernet frames in place, in a ring slot or in the packet buffer. No function
+// allocates or reads beyond the slice, whatever a peer has sent. Only a Segmenter has state.
 //
 // In the order in which a frame meets them:
 //

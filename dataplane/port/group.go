@@ -94,9 +94,9 @@ func (c *Config) Small(slots int) int {
 	return SmallSlots(slots, c.FrameSize, c.SmallFrame)
 }
 
-// SmallSlots returns the default number of slots of a ring for frames of up to smallFrame octets, beside a ring of
-// slots slots for frames of up to frameSize octets: as much memory up to maxSmallSlots slots, and at least as many
-// slots.
+// SmallSlots returns the default number of slots of a ring for frames of up to smallFrame octets. The ring stands
+// beside a ring of slots slots for frames of up to frameSize octets. It has at least as many slots, and up to
+// maxSmallSlots as many as the same memory holds.
 func SmallSlots(slots, frameSize, smallFrame int) int {
 	return max(slots, min(maxSmallSlots, slots*SlotOctets(frameSize)/SlotOctets(smallFrame)))
 }

@@ -110,9 +110,10 @@ func ClockStep(now func() int64) int64 {
 	return step
 }
 
-// ClockError returns the error, in ns, of the time between two stamps that are converted from one clock to another:
-// twice the spread of the difference of the two clocks, since either stamp may be wrong by that, from leastError to
-// worstError. The spread leaves out a twentieth of the reads, which something else may have interrupted.
+// ClockError returns the error, in ns, of the time between two stamps when one of them is converted to another clock.
+// It is twice the spread of the difference of the two clocks, since either stamp may be wrong by that, limited to
+// leastError and worstError. The spread leaves out a twentieth of the reads, which something else may have
+// interrupted.
 func ClockError(pair func() (a, b int64)) int64 {
 	apart := make([]int64, clockLooks)
 	for i := range apart {

@@ -1,7 +1,7 @@
-// Package sched decides which egress queue of a port sends next and when: strict priority before deficit-weighted round
-// robin (802.1Q 8.6.8 transmission selection, ETS of clause 37), and a token bucket that gives a virtual link its
-// speed. It holds no frames: the data plane tells it which queues have frames, how long their heads are and what time
-// it is.
+// Package sched decides which egress queue of a port sends next and when. It has strict priority before
+// deficit-weighted round robin (802.1Q 8.6.8 transmission selection, ETS of clause 37), and a token bucket that gives
+// a virtual link its speed. It holds no frames and has no clock: the data plane tells it which queues have frames, how
+// long their first frames are, and what time it is.
 //
 //	sched.go   which queue: strict and weighted
 //	shaper.go  when: the port's speed
@@ -24,7 +24,7 @@ type Config struct {
 	quantum [NumQueues]int64 // octets that a round gives to each weighted queue
 }
 
-// NewConfig returns the selection for eight queues. maxFrame is the largest frame in octets on the wire: the queue with
+// NewConfig returns the selection for eight queues. maxFrame is the largest frame in octets on the wire. The queue with
 // the largest weight gets that much in a round, so that shares are fair over a few frames.
 func NewConfig(queues [NumQueues]Queue, maxFrame int) Config {
 	var c Config

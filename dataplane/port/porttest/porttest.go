@@ -78,8 +78,8 @@ func Pair(o Options) (a, b *End, err error) {
 	return a, b, nil
 }
 
-// Refuse makes f decide on each frame that is sent at this end: an error of it is what Send or SendControl returns, and
-// the frame does not leave. f nil, or nil of it, lets frames pass.
+// Refuse makes f decide on each frame that is sent at this end. If f returns an error, Send or SendControl returns that
+// error, and the frame does not leave. A nil f lets all frames pass.
 func (e *End) Refuse(f func() error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
