@@ -1,7 +1,7 @@
 // Package capture shows frames to people: the data path puts what it sees into a ring of bounded memory, readers make
 // pcapng files of it.
 //
-//	Tap → Recorder (chunks, overwritten when they are the oldest) → Cursor → Stream (ports, filter, snap length) → pcapng
+//	Tap → Recorder (chunks; the newest overwrites the oldest) → Cursor → Stream (ports, filter, snap length) → pcapng
 //
 //	tap.go       Tap: what the data path asks whether anybody captures, and who does
 //	recorder.go  Recorder: the ring that the data path writes, and which port had an index when
