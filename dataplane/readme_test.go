@@ -7,40 +7,29 @@ import (
 	"testing"
 )
 
-// README lists every reason for which a frame is dropped, and says which are faults.
+// metrics/README.md has every reason for which a frame is dropped, and says which are faults.
 func TestReadmeNamesDropReasons(t *testing.T) {
-	b, err := os.ReadFile("../README.md")
+	b, err := os.ReadFile("../metrics/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(strings.Join(strings.Fields(string(b)), " "), " ## Drop reasons ")
-	list, rest, _ := strings.Cut(text, ". Of these ")
-	faults, _, found := strings.Cut(rest, " are faults when they hit a lossless priority")
-	if !found {
-		t.Fatal("README.md does not say which reasons are faults when they hit a lossless priority")
+	_, table, _ := strings.Cut(string(b), "\n| reason | kind | the frame was dropped because |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var said, want []string
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, " | ")
+		said = append(said, strings.Trim(cells[0], "|` ")+" "+cells[1])
 	}
-	var names, wrong []string
 	for r := range NumDropReasons {
-		names = append(names, r.String())
+		kind := "decision"
 		if r.fault() {
-			wrong = append(wrong, r.String())
+			kind = "fault"
 		}
+		want = append(want, r.String()+" "+kind)
 	}
-	for _, tt := range []struct {
-		what string
-		got  string
-		want []string
-	}{{"reasons", list, names}, {"faults", faults, wrong}} {
-		var said []string
-		for i, part := range strings.Split(tt.got, "`") {
-			if i%2 == 1 {
-				said = append(said, part)
-			}
-		}
-		slices.Sort(said)
-		slices.Sort(tt.want)
-		if !slices.Equal(said, tt.want) {
-			t.Errorf("README.md: %s %v, want %v", tt.what, said, tt.want)
-		}
+	slices.Sort(said)
+	slices.Sort(want)
+	if !slices.Equal(said, want) {
+		t.Errorf("metrics/README.md: %q, want %q", said, want)
 	}
 }

@@ -93,7 +93,7 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 // The number of series is a sum over ports, trunks and their members, and the part of each is bounded, whatever has
 // happened.
 func TestCardinality(t *testing.T) {
-	b, err := os.ReadFile("../README.md")
+	b, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,22 +2,30 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pfcswitch/cmd/internal/readme"
 )
 
-func readme(t *testing.T) string {
+func topReadme(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("../../README.md")
+	return readmes(t)["README.md"]
+}
+
+// readmes returns every README.md of the project, by its path from the root.
+func readmes(t *testing.T) map[string]string {
+	t.Helper()
+	all, err := readme.All("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(b)
+	return all
 }
 
 var code = regexp.MustCompile("`([^`]+)`")
@@ -63,33 +71,88 @@ func known(words []string) (*cobra.Command, error) {
 	return c, nil
 }
 
-// Every command in the text, outside of blocks, is one that the program has, with flags that it has.
+// Every command in the texts, outside of blocks, is one that the program has, with flags that it has.
 func TestReadmeCommands(t *testing.T) {
 	found := 0
-	for _, text := range quoted(readme(t)) {
-		words := strings.Fields(strings.TrimPrefix(text, "sudo "))
-		program := words[0] == "pfcswitch" || words[0] == "./pfcswitch"
-		if program {
-			words = words[1:]
-		}
-		if c, _, err := rootCommand().Find(words[:min(1, len(words))]); !program && (err != nil || !c.HasParent() || len(words) < 2) {
-			continue
-		}
-		found++
-		if _, err := known(words); err != nil && !slices.Contains(words, "NOUN") {
-			t.Errorf("README.md: `%s`: %v", text, err)
+	for file, markdown := range readmes(t) {
+		for _, text := range quoted(markdown) {
+			words := strings.Fields(strings.TrimPrefix(text, "sudo "))
+			if len(words) == 0 {
+				continue
+			}
+			program := words[0] == "pfcswitch" || words[0] == "./pfcswitch"
+			if program {
+				words = words[1:]
+			}
+			if c, _, err := rootCommand().Find(words[:min(1, len(words))]); !program && (err != nil || !c.HasParent() || len(words) < 2) {
+				continue
+			}
+			found++
+			if _, err := known(words); err != nil && !slices.Contains(words, "NOUN") {
+				t.Errorf("%s: `%s`: %v", file, text, err)
+			}
 		}
 	}
 	if found < 40 {
-		t.Errorf("only %d commands are in the text", found)
+		t.Errorf("only %d commands are in the texts", found)
 	}
-	t.Logf("%d commands", found)
+}
+
+// flagTables returns how often the tables "| command | flags | |" of all READMEs have a flag, by "command --flag".
+func flagTables(t *testing.T) map[string]int {
+	said := map[string]int{}
+	for file, markdown := range readmes(t) {
+		_, table, _ := strings.Cut(markdown, "\n| command | flags | |\n|---|---|---|\n")
+		table, _, _ = strings.Cut(table, "\n\n")
+		for row := range strings.Lines(table) {
+			cells := strings.Split(row, " | ")
+			for _, text := range quoted(strings.TrimPrefix(cells[0], "| ")) {
+				c, err := known(strings.Fields(text))
+				if err != nil {
+					t.Errorf("%s: `%s`: %v", file, text, err)
+					continue
+				}
+				for _, flag := range quoted(cells[1]) {
+					said[c.CommandPath()+" "+strings.Fields(flag)[0]]++
+				}
+			}
+		}
+	}
+	return said
+}
+
+// Every flag of every command stands in one table, and no other does.
+func TestReadmeFlags(t *testing.T) {
+	said := flagTables(t)
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if c.Hidden || c.Name() == "completion" || c.Name() == "help" {
+			return
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			key := c.CommandPath() + " --" + f.Name
+			if f.Hidden || f.Name == "help" {
+				return
+			}
+			if said[key] != 1 {
+				t.Errorf("%d tables of READMEs have the flag %s: %s", said[key], key, f.Usage)
+			}
+			delete(said, key)
+		})
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(rootCommand())
+	for key := range said {
+		t.Errorf("a table of a README has the flag %s, which does not exist", key)
+	}
 }
 
 // commandTable returns the commands of the README's table, each as the words that its row says.
 func commandTable(t *testing.T) (all [][]string) {
 	t.Helper()
-	_, text, found := strings.Cut(readme(t), "| command | what it does |\n|---|---|\n")
+	_, text, found := strings.Cut(topReadme(t), "| command | what it does |\n|---|---|\n")
 	if !found {
 		t.Fatal("README.md has no table of commands")
 	}

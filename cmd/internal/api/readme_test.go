@@ -12,7 +12,7 @@ import (
 
 // README's table of requests has all that the server answers, and nothing else.
 func TestReadmeNamesRequests(t *testing.T) {
-	b, err := os.ReadFile("../../../README.md")
+	b, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

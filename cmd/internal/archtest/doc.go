@@ -10,7 +10,7 @@
 //	goroutines_test.go  the goroutines of the data plane are those that its package comment lists
 //	names_test.go       names that others rely on: metrics, drop reasons, commands (testdata/*.txt)
 //	artefacts_test.go   metrics that dashboards and alert rules use
-//	readme_test.go      the README's configurations load, its commands run
+//	readme_test.go      READMEs: headings, length, links, every configuration key; metrics_table_test.go: every metric
 //
 // A failing check reports all that it found, one line each, with what to do about it.
 package archtest

@@ -2,7 +2,7 @@ package archtest
 
 import (
 	"fmt"
-	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,10 +21,9 @@ func namesIn(cell string) (names []string) {
 	return names
 }
 
-// metricsTable returns the labels of each metric by the README's table, by its name without prefix. A cell of labels that begins with
-// the word "of" is about one metric of its row.
-func metricsTable(markdown string) (labels map[string][]string, found []string) {
-	labels = map[string][]string{}
+// metricsTable adds the labels of each metric by the table of metrics of a README, by its name without prefix. A cell of
+// labels that begins with the word "of" is about one metric of its row.
+func metricsTable(file, markdown string, labels map[string][]string) (found []string) {
 	_, table, _ := strings.Cut(markdown, "\n| metrics | labels | |\n")
 	for row := range strings.Lines(table) {
 		cells := strings.Split(row, "|")
@@ -37,41 +36,41 @@ func metricsTable(markdown string) (labels map[string][]string, found []string) 
 		}
 		for _, name := range namesIn(cells[1]) {
 			if _, twice := labels[name]; twice {
-				found = append(found, fmt.Sprintf("README.md: metric %s stands twice", name))
+				found = append(found, fmt.Sprintf("%s: metric %s stands twice", file, name))
 			}
 			if labels[name] = said; of != "" && of != name {
 				labels[name] = nil
 			}
 		}
 	}
-	return labels, found
+	return found
 }
 
-// checkMetricsTable compares the README's table with the families.
-func checkMetricsTable(t *tree, families map[string][]string) []string {
-	b, err := fs.ReadFile(t.fs, "README.md")
-	if err != nil {
-		return []string{err.Error()}
+// checkMetricsTable compares the tables of all READMEs with the families.
+func checkMetricsTable(t *tree, families map[string][]string) (found []string) {
+	said := map[string][]string{}
+	all := readmes(t)
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		found = append(found, metricsTable(file, all[file], said)...)
 	}
-	said, found := metricsTable(string(b))
 	for full, labels := range families {
 		name := strings.TrimPrefix(full, "pfcswitch_")
 		told, ok := said[name]
 		delete(said, name)
 		if slices.Sort(labels); !ok {
-			found = append(found, fmt.Sprintf("README.md: no table has the metric %s", name))
+			found = append(found, fmt.Sprintf("no table of a README has the metric %s", name))
 		} else if slices.Sort(told); !slices.Equal(told, labels) {
-			found = append(found, fmt.Sprintf("README.md: metric %s has the labels %v there, and really %v", name, told, labels))
+			found = append(found, fmt.Sprintf("a README says that metric %s has the labels %v, and it has %v", name, told, labels))
 		}
 	}
 	for name := range said {
-		found = append(found, fmt.Sprintf("README.md: there is no metric %s", name))
+		found = append(found, fmt.Sprintf("a README names the metric %s, which does not exist", name))
 	}
 	return found
 }
 
 func TestReadmeHasEveryMetric(t *testing.T) {
-	report(t, "the README's table has every metric with its labels", checkMetricsTable(project(t), metrics.Families()))
+	report(t, "the tables of READMEs have every metric once, with its labels", checkMetricsTable(project(t), metrics.Families()))
 }
 
 func TestCheckMetricsTable(t *testing.T) {
@@ -81,9 +80,10 @@ func TestCheckMetricsTable(t *testing.T) {
 	const head = "text\n\n| metrics | labels | |\n|---|---|---|\n"
 	verify(t, func(t *tree) []string { return checkMetricsTable(t, families()) }, []check{
 		{"as it is", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n| `drops` | `reason` `port` | y |\n\n`more`\n"}, nil},
-		{"one is missing", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n"}, []string{"no table has the metric drops"}},
+		{"one is missing", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n"}, []string{"no table of a README has the metric drops"}},
+		{"two tables", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n", "x/README.md": head + "| `drops` | `reason` `port` | y |\n"}, nil},
 		{"one too many, and twice", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n| `drops` | `reason` `port` | |\n| `drops` | `port` `reason` | |\n| `more` | | |\n"},
-			[]string{"metric drops stands twice", "there is no metric more"}},
-		{"another label", map[string]string{"README.md": head + "| `up` | | x |\n| `info` | `version` | |\n| `drops` | `port` | y |\n"}, []string{"metric drops has the labels [port] there"}},
+			[]string{"metric drops stands twice", "the metric more, which does not exist"}},
+		{"another label", map[string]string{"README.md": head + "| `up` | | x |\n| `info` | `version` | |\n| `drops` | `port` | y |\n"}, []string{"metric drops has the labels [port], and"}},
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 // README shows every aim, what was measured, and whether that reaches it.
 func TestReadmeShowsAims(t *testing.T) {
-	b, err := os.ReadFile("../../../README.md")
+	b, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,16 +38,16 @@ func TestEstimatesOfTexts(t *testing.T) {
 		minutes float64
 		texts   map[string]string
 	}{
-		{"", 150, map[string]string{"README.md": "# everything: about two and a half hours,",
+		{"", 150, map[string]string{"cmd/internal/bench/README.md": "# everything: about two and a half hours,",
 			"scripts/bench.sh": "everything, 7 rounds (about two and a half hours,"}},
-		{"--only lossfree", 80, map[string]string{"README.md": "80 minutes of it the loss-free search",
+		{"--only lossfree", 80, map[string]string{"cmd/internal/bench/README.md": "80 minutes of it the loss-free search",
 			"scripts/bench.sh": "80 minutes of them for the loss-free rate"}},
-		{"--priorities 3", 90, map[string]string{"README.md": "the lossless priority alone: an hour and a half",
+		{"--priorities 3", 90, map[string]string{"cmd/internal/bench/README.md": "the lossless priority alone: an hour and a half",
 			"scripts/bench.sh": "the lossless priority alone (an hour and a half)"}},
-		{"--switches pfcswitch,bridge,ovs", 120, map[string]string{"README.md": "without Open vSwitch's TSO: two hours",
+		{"--switches pfcswitch,bridge,ovs", 120, map[string]string{"cmd/internal/bench/README.md": "without Open vSwitch's TSO: two hours",
 			"scripts/bench.sh": "without Open vSwitch's TSO (two hours)"}},
 		{"--only choices", 15, map[string]string{
-			"README.md": "what each choice of waiting and waking brings: a quarter of an hour"}},
+			"cmd/internal/bench/README.md": "what each choice of waiting and waking brings: a quarter of an hour"}},
 	} {
 		b := benchWith(t, c.args)
 		sum := 0.0
@@ -67,7 +67,7 @@ func TestEstimatesOfTexts(t *testing.T) {
 
 // Every call of the benchmark in the README is one that it takes.
 func TestReadmeCalls(t *testing.T) {
-	b, err := os.ReadFile("../../../README.md")
+	b, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
+
+	"pfcswitch/cmd/internal/readme"
 )
 
 // validator compiles the schema with a validator of others, which holds it against the standard's own schema.
@@ -180,14 +182,16 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 			}
 		}
 	}
-	readme, err := os.ReadFile("../../../README.md")
+	texts, err := readme.All("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(readme, -1) {
-		good = append(good, "README.md")
-		if err := valid(block[1]); err != nil {
-			t.Errorf("README.md: %v\n%s", err, block[1])
+	for file, text := range texts {
+		for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllStringSubmatch(text, -1) {
+			good = append(good, file)
+			if err := valid([]byte(block[1])); err != nil {
+				t.Errorf("%s: %v\n%s", file, err, block[1])
+			}
 		}
 	}
 	if len(good) < 5 || len(bad) < 10 {

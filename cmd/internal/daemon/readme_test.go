@@ -10,18 +10,18 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// README names the keys that a running switch refuses to change, all of them and no others.
+// config/README.md names the keys that a running switch refuses to change, all of them and no others.
 func TestReadmeNamesRefusedKeys(t *testing.T) {
-	b, err := os.ReadFile("../../../README.md")
+	b, err := os.ReadFile("../config/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, _, found := strings.Cut(string(b), " are refused: they need a restart.")
 	if !found {
-		t.Fatal("README.md does not say which keys need a restart")
+		t.Fatal("config/README.md does not say which keys need a restart")
 	}
 	said := map[string]bool{}
-	for i, part := range strings.Split(before[strings.LastIndex(before, ". ")+2:], "`") {
+	for i, part := range strings.Split(before[strings.LastIndex(before, "\n\n"):], "`") {
 		if i%2 == 1 {
 			said[part] = true
 		}
@@ -44,9 +44,9 @@ type nobodyHeld struct{}
 func (nobodyHeld) Hold(int, uint8)    {}
 func (nobodyHeld) Release(int, uint8) {}
 
-// README says how much of a headroom frames of each size take, in usual cells and in the smallest.
+// buffer/README.md says how much of a headroom frames of each size take, in usual cells and in the smallest.
 func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
-	b, err := os.ReadFile("../../../README.md")
+	b, err := os.ReadFile("../../../buffer/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
 		charge, share := worth(256, size-fcs)
 		if row := fmt.Sprintf("| %d | %d | %d | %.1f |\n", size, frame.WireOctets(size-fcs), charge,
 			share); !strings.Contains(string(b), row) {
-			t.Errorf("README.md does not have the row %q", row)
+			t.Errorf("buffer/README.md does not have the row %q", row)
 		}
 	}
 	least := 100.0
@@ -72,6 +72,6 @@ func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
 	}
 	if said := fmt.Sprintf("at least 80 B; with that no frame fills less than %.1f of 100",
 		least); !strings.Contains(string(b), said) {
-		t.Errorf("README.md does not say %q", said)
+		t.Errorf("buffer/README.md does not say %q", said)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// shown returns what the README shows below a command.
-func shown(t *testing.T, command string) (lines []string) {
+// shown returns what a README shows below a command.
+func shown(t *testing.T, file, command string) (lines []string) {
 	t.Helper()
-	b, err := os.ReadFile("../../../README.md")
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func read(t *testing.T, acts []ActResult, lines []string) *Report {
 	return r
 }
 
-// The README shows what demos print, line for line but for those left out: acts and flows that they have, as they write them.
+// READMEs show what demos print, line for line but for those left out: acts and flows that they have, as they write them.
 func TestReadmeShowsDemos(t *testing.T) {
 	var incast, hosts []ActResult
 	for _, a := range acts(short) {
@@ -96,11 +96,12 @@ func TestReadmeShowsDemos(t *testing.T) {
 		hosts = append(hosts, ActResult{Act: a.name, Title: a.title, Control: a.control})
 	}
 	for _, tt := range []struct {
+		file    string
 		command string
 		acts    []ActResult
 		rows    int // of flows or connections, at least
-	}{{"go run ./cmd/pfcswitch demo incast", incast, 8}, {"sudo ./pfcswitch demo host", hosts, 4}} {
-		lines := shown(t, tt.command)
+	}{{"../../../README.md", "go run ./cmd/pfcswitch demo incast", incast, 8}, {"README.md", "sudo ./pfcswitch demo host", hosts, 4}} {
+		lines := shown(t, tt.file, tt.command)
 		r := read(t, tt.acts, lines)
 		if len(r.Acts) != len(tt.acts) || len(r.Flows)+len(r.Transfers) < tt.rows {
 			t.Fatalf("%s: the README shows %d acts, %d flows, %d connections", tt.command, len(r.Acts), len(r.Flows), len(r.Transfers))

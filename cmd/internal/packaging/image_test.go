@@ -144,12 +144,12 @@ func TestProgramIsStatic(t *testing.T) {
 	info, err := os.Stat(path)
 	must(t, err)
 	t.Logf("%.1f MB", float64(info.Size())/1e6)
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	readme, err := os.ReadFile(filepath.Join(root, "scripts/README.md"))
 	must(t, err)
 	var said float64
 	_, text, _ := strings.Cut(string(readme), "nothing but the program (")
 	if _, err := fmt.Sscanf(text, "%f MB)", &said); err != nil || math.Abs(said*1e6-float64(info.Size())) > 1e6 {
-		t.Errorf("it has %d bytes; README.md says %v MB (%v)", info.Size(), said, err)
+		t.Errorf("it has %d bytes; scripts/README.md says %v MB (%v)", info.Size(), said, err)
 	}
 	if info.Size() > mostBytes {
 		t.Errorf("it has %d bytes, want at most %d", info.Size(), mostBytes)

@@ -57,16 +57,16 @@ func TestUnitIsConfined(t *testing.T) {
 	}
 	last := out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:]
 	t.Log(last)
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	readme, err := os.ReadFile(filepath.Join(root, "scripts/README.md"))
 	must(t, err)
 	var said, found float64
 	_, text, _ := strings.Cut(string(readme), "`systemd-analyze security`: ")
 	_, level, _ := strings.Cut(last, "pfcswitch@leaf1.service: ")
 	if _, err := fmt.Sscanf(text, "%f", &said); err != nil {
-		t.Errorf("README.md does not say what systemd-analyze security finds: %v", err)
+		t.Errorf("scripts/README.md does not say what systemd-analyze security finds: %v", err)
 	}
 	if _, err := fmt.Sscanf(level, "%f", &found); err != nil || math.Abs(said-found) > 0.3 { // each version of systemd weighs otherwise
-		t.Errorf("README.md says %.1f, systemd-analyze security %.1f (%v)", said, found, err)
+		t.Errorf("scripts/README.md says %.1f, systemd-analyze security %.1f (%v)", said, found, err)
 	}
 }
 

@@ -2,13 +2,37 @@ package readme
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 )
 
+// All returns every README.md below a folder, by its path from there.
+func All(root string) (map[string]string, error) {
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if d.Name() != "README.md" {
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join(root, file))
+		all[file] = string(text)
+		return err
+	})
+	return all, err
+}
+
 // A block is a fenced block of a Markdown text.
 type block struct {
+	file  string   // the README.md that has it, from the project's root
 	line  int      // of its first line of content
 	info  []string // the words behind the opening fence
 	text  string
@@ -18,8 +42,11 @@ type block struct {
 // mark matches the comment above a block.
 var mark = regexp.MustCompile(`^<!-- test: (.*) -->$`)
 
-// blocks returns the fenced blocks of a Markdown text.
-func blocks(markdown string) (all []block, err error) {
+// at is where the block stands.
+func (b *block) at() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
+
+// blocks returns the fenced blocks of the Markdown text of a file.
+func blocks(file, markdown string) (all []block, err error) {
 	var open *block
 	var above string
 	for i, line := range strings.Split(markdown, "\n") {
@@ -27,7 +54,7 @@ func blocks(markdown string) (all []block, err error) {
 		fence, isFence := strings.CutPrefix(trimmed, "```")
 		switch {
 		case isFence && open == nil:
-			open = &block{line: i + 2, info: strings.Fields(fence), marks: marksOf(above)}
+			open = &block{file: file, line: i + 2, info: strings.Fields(fence), marks: marksOf(above)}
 		case isFence:
 			all = append(all, *open)
 			open = nil
@@ -39,7 +66,7 @@ func blocks(markdown string) (all []block, err error) {
 		}
 	}
 	if open != nil {
-		return nil, fmt.Errorf("README.md:%d: the block does not end", open.line)
+		return nil, fmt.Errorf("%s: the block does not end", open.at())
 	}
 	return all, nil
 }

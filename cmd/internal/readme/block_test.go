@@ -7,14 +7,14 @@ import (
 )
 
 func TestBlocks(t *testing.T) {
-	got, err := blocks("text\n<!-- test: switch, output -->\n\n```console\n$ a \\\n  b\nprints\n$ c\n```\n```\nplain\n```\n<!-- test: not here: a, b -->\n```sh\nx\n```\n")
+	got, err := blocks("x.md", "text\n<!-- test: switch, output -->\n\n```console\n$ a \\\n  b\nprints\n$ c\n```\n```\nplain\n```\n<!-- test: not here: a, b -->\n```sh\nx\n```\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []block{
-		{5, []string{"console"}, "$ a \\\n  b\nprints\n$ c\n", []string{"switch", "output"}},
-		{11, []string{}, "plain\n", nil},
-		{15, []string{"sh"}, "x\n", []string{"not here: a, b"}},
+		{"x.md", 5, []string{"console"}, "$ a \\\n  b\nprints\n$ c\n", []string{"switch", "output"}},
+		{"x.md", 11, []string{}, "plain\n", nil},
+		{"x.md", 15, []string{"sh"}, "x\n", []string{"not here: a, b"}},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -23,7 +23,7 @@ func TestBlocks(t *testing.T) {
 	if got := got[0].commands(); fmt.Sprint(got) != fmt.Sprint(commands) {
 		t.Errorf("got  %+v\nwant %+v", got, commands)
 	}
-	if _, err := blocks("```sh\nx\n"); err == nil {
+	if _, err := blocks("x.md", "```sh\nx\n"); err == nil {
 		t.Error("a block without an end is taken")
 	}
 }

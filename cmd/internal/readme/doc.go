@@ -1,6 +1,6 @@
-// Package readme has nothing but tests: they execute the README.
+// Package readme finds every README.md of the project; its tests execute them.
 //
-// Every fenced block of it is of one of these kinds, by the words behind its fence:
+// Every fenced block of them is of one of these kinds, by the words behind its fence:
 //
 //	sh        commands for the reader's own machine; run as one script, which must end well
 //	console   commands behind "$ ", with what they print; run one after the other, each must end well
@@ -12,7 +12,7 @@
 //
 // A comment on the line above a block, which nobody sees in the rendered text, says what it needs:
 //
-//	<!-- test: switch -->       a switch with the first configuration of the README runs on eth1 to eth3 beside it
+//	<!-- test: switch -->       a switch with the first configuration of README.md at the top runs on eth1 to eth3 beside it
 //	<!-- test: before NAME -->  testdata/NAME.sh runs before it
 //	<!-- test: aside -->        its first command goes on beside the others, which begin when "ready" of testdata/NAME.sh succeeds
 //	<!-- test: forever -->      its last command runs until it is interrupted

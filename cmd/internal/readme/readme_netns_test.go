@@ -44,7 +44,7 @@ pfcswitch run -c switch.yaml 2>switch.log &
 await pfcswitch show ports -s leaf1 || { cat switch.log; exit 1; }
 `
 
-// Every command of the README runs and ends well.
+// Every command of the READMEs runs and ends well.
 func TestCommands(t *testing.T) {
 	labtest.Require(t)
 	all := read(t)
@@ -55,7 +55,7 @@ func TestCommands(t *testing.T) {
 		switch b.kind() {
 		case "sh", "console":
 			if why := b.elsewhere(t); why != "" {
-				elsewhere = append(elsewhere, fmt.Sprintf("README.md:%d: %s", b.line, why))
+				elsewhere = append(elsewhere, fmt.Sprintf("%s: %s", b.at(), why))
 				continue
 			}
 			here = append(here, &b)
@@ -67,7 +67,7 @@ func TestCommands(t *testing.T) {
 	}
 	t.Run("blocks", func(t *testing.T) {
 		for _, b := range here {
-			t.Run(fmt.Sprintf("line_%d", b.line), func(t *testing.T) {
+			t.Run(b.at(), func(t *testing.T) {
 				t.Parallel() // most of them wait most of the time
 				b.run(t, project)
 			})
@@ -89,13 +89,13 @@ func (b *block) elsewhere(t *testing.T) string {
 			path, text, _ := strings.Cut(by, ": ")
 			data, err := os.ReadFile(filepath.Join(root, path))
 			if err != nil || text == "" || !strings.Contains(string(data), text) {
-				t.Errorf("README.md:%d: is to be run by %s, which has no %q (%v)", b.line, path, text, err)
+				t.Errorf("%s: is to be run by %s, which has no %q (%v)", b.at(), path, text, err)
 			}
 			return "run by " + by
 		}
 		name, _, _ := strings.Cut(m, " ")
 		if !slices.Contains([]string{"switch", "forever", "output", "before", "aside", "terminal", "status", "verdict"}, name) {
-			t.Errorf("README.md:%d: there is no mark %q", b.line, m)
+			t.Errorf("%s: there is no mark %q", b.at(), m)
 		}
 	}
 	return ""
@@ -103,7 +103,7 @@ func (b *block) elsewhere(t *testing.T) string {
 
 // upAndDown are the commands that bring a lab up, see hosts h1 and h2 reach each other, and take it down.
 func (b *block) upAndDown() *block {
-	return &block{line: b.line, text: "cat >lab.yaml <<'END'\n" + b.text + "END\n" + `
+	return &block{file: b.file, line: b.line, text: "cat >lab.yaml <<'END'\n" + b.text + "END\n" + `
 pfcswitch lab up lab.yaml
 pfcswitch lab exec lab.yaml h2 pfcswitch sink eth0 --expect 1 &
 pfcswitch lab exec lab.yaml h1 pfcswitch send eth0 --speed 200M --seconds 0.2 -j | grep '"lost": 0'
@@ -174,13 +174,13 @@ func (b *block) run(t *testing.T, project string) {
 		printed, readErr := os.ReadFile(fmt.Sprintf("%s/out.%d", dir, i))
 		last := readErr != nil || i == len(all)-1 || !exists(fmt.Sprintf("%s/out.%d", dir, i+1))
 		if err != nil && last {
-			t.Fatalf("README.md:%d: %s: %v\n%s%s", c.line, c.text, err, out, printed)
+			t.Fatalf("%s:%d: %s: %v\n%s%s", b.file, c.line, c.text, err, out, printed)
 		}
 		if b.has("verdict") {
 			printed = inconclusive.ReplaceAll(printed, []byte("PASS: what came after XOFF fits the headroom in force"))
 		}
 		if line := missing(c.output, string(printed)); b.has("output") && line != "" {
-			t.Errorf("README.md:%d: %s does not print\n%s\nbut\n%s", c.line, c.text, line, printed)
+			t.Errorf("%s:%d: %s does not print\n%s\nbut\n%s", b.file, c.line, c.text, line, printed)
 		}
 		if testing.Verbose() {
 			t.Logf("$ %s\n%s", c.text, printed)
@@ -201,7 +201,7 @@ func exists(path string) bool {
 var once = []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0"}
 
 // copyProject makes a folder with what a reader has who has cloned and built the project: a copy of it, the program, and the
-// first configuration of the README as switch.yaml.
+// first configuration of README.md at the top as switch.yaml.
 func copyProject(t *testing.T, all []block) string {
 	dir := t.TempDir()
 	for _, args := range [][]string{
@@ -219,9 +219,9 @@ func copyProject(t *testing.T, all []block) string {
 	if err := os.WriteFile(dir+"/bin/sudo", []byte(sudo), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	first := slices.IndexFunc(all, func(b block) bool { return slices.Equal(b.info, []string{"yaml"}) })
+	first := slices.IndexFunc(all, func(b block) bool { return b.file == "README.md" && slices.Equal(b.info, []string{"yaml"}) })
 	if first < 0 {
-		t.Fatal("the README has no configuration")
+		t.Fatal("README.md at the top has no configuration")
 	}
 	if err := os.WriteFile(dir+"/switch.yaml", []byte(all[first].text), 0o600); err != nil {
 		t.Fatal(err)

@@ -30,21 +30,31 @@ import (
 
 const root = "../../.."
 
-// read returns the blocks of the README.
-func read(t *testing.T) []block {
+// texts returns every README.md of the project, by its path from the root.
+func texts(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(root + "/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := blocks(string(text))
-	if err != nil {
-		t.Fatal(err)
+	all, err := All(root)
+	if err != nil || all["README.md"] == "" {
+		t.Fatalf("%d READMEs found: %v", len(all), err)
 	}
 	return all
 }
 
-// Every configuration of the README loads, and no block is of a kind that nobody knows.
+// read returns the blocks of all READMEs.
+func read(t *testing.T) (all []block) {
+	t.Helper()
+	markdown := texts(t)
+	for _, file := range slices.Sorted(maps.Keys(markdown)) {
+		some, err := blocks(file, markdown[file])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, some...)
+	}
+	return all
+}
+
+// Every configuration of the READMEs loads, and no block is of a kind that nobody knows.
 func TestConfigurations(t *testing.T) {
 	for _, b := range read(t) {
 		switch b.kind() {
@@ -52,44 +62,43 @@ func TestConfigurations(t *testing.T) {
 			checkYAML(t, &b)
 		case "sh", "console", "text", "svg":
 		default:
-			t.Errorf("README.md:%d: a block of kind %q: write sh, console, yaml or text behind the fence", b.line, b.kind())
+			t.Errorf("%s: a block of kind %q: write sh, console, yaml or text behind the fence", b.at(), b.kind())
 		}
 	}
 }
 
 // Every command stands in a block that a test runs, or that says why none does.
 func TestNoStrayCommands(t *testing.T) {
-	text, err := os.ReadFile(root + "/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range stray(string(text)) {
-		t.Errorf("README.md:%d: a command outside a console block: no test would run it", line)
+	for file, text := range texts(t) {
+		for _, line := range stray(text) {
+			t.Errorf("%s:%d: a command outside a console block: no test would run it", file, line)
+		}
 	}
 }
 
-// The benchmarks of which the README tells figures are there.
+// The benchmarks of which READMEs tell figures are there.
 func TestBenchmarksAreThere(t *testing.T) {
-	text, err := os.ReadFile(root + "/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile("`go test (\\./\\S+) -bench (\\w+)`|`(Benchmark\\w+)`").FindAllStringSubmatch(string(text), -1)
-	for _, m := range found {
-		folder, name := m[1], m[2]+m[3]
-		if folder == "" {
-			folder = "."
+	named := regexp.MustCompile("`go test (\\./\\S+) (?:-run \\S+ )?-bench '?(\\w+)[^`]*`|`(Benchmark\\w+)`")
+	count := 0
+	for file, text := range texts(t) {
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			count++
+			folder, name := m[1], m[2]+m[3]
+			if folder == "" {
+				folder = "."
+			}
+			pattern := `^func Benchmark\w*` + strings.TrimPrefix(name, "Benchmark") + `\w*\(`
+			if out, err := exec.Command("grep", "-rlE", "--include=*_test.go", pattern, root+"/"+folder).CombinedOutput(); err != nil {
+				t.Errorf("%s: %s: there is no such benchmark (%v %s)", file, m[0], err, out)
+			}
 		}
-		if out, err := exec.Command("grep", "-rlE", "--include=*_test.go", `^func Benchmark\w*`+strings.TrimPrefix(name, "Benchmark")+`\w*\(`, root+"/"+folder).CombinedOutput(); err != nil {
-			t.Errorf("README.md: %s: there is no such benchmark (%v %s)", m[0], err, out)
-		}
 	}
-	if len(found) < 2 {
-		t.Errorf("the README names only %d benchmarks", len(found))
+	if count < 2 {
+		t.Errorf("the READMEs name only %d benchmarks", count)
 	}
 }
 
-// The README shows what the test command prints at its end: each stage of it, in its order.
+// README.md at the top shows what the test command prints at its end: each stage of it, in its order.
 func TestStagesAreShown(t *testing.T) {
 	script, err := os.ReadFile(root + "/scripts/test.sh")
 	if err != nil {
@@ -100,6 +109,9 @@ func TestStagesAreShown(t *testing.T) {
 		t.Fatal("scripts/test.sh has no stages")
 	}
 	for _, b := range read(t) {
+		if b.file != "README.md" {
+			continue
+		}
 		i := slices.IndexFunc(b.commands(), func(c command) bool { return c.text == "scripts/test.sh" })
 		if i < 0 {
 			continue
@@ -111,11 +123,11 @@ func TestStagesAreShown(t *testing.T) {
 			}
 		}
 		if got := strings.Join(shown, " "); got != stages[1] {
-			t.Errorf("README.md:%d: it shows the stages %s, and there are %s", b.line, got, stages[1])
+			t.Errorf("%s: it shows the stages %s, and there are %s", b.at(), got, stages[1])
 		}
 		return
 	}
-	t.Error("the README does not run scripts/test.sh")
+	t.Error("README.md does not run scripts/test.sh")
 }
 
 // checkYAML loads a configuration, or has the program that reads another sort of YAML check it.
@@ -124,9 +136,9 @@ func checkYAML(t *testing.T, b *block) {
 	var err error
 	switch strings.Join(b.info, " ") {
 	case "yaml":
-		_, _, err = config.Parse("README.md", text)
+		_, _, err = config.Parse(b.file, text)
 	case "yaml lab":
-		_, err = config.ParseTopology("README.md", text, os.ReadFile)
+		_, err = config.ParseTopology(b.file, text, os.ReadFile)
 	case "yaml prometheus":
 		err = checkPrometheus(t, text)
 	case "yaml web":
@@ -135,7 +147,7 @@ func checkYAML(t *testing.T, b *block) {
 		err = fmt.Errorf("nobody checks a block of kind %q", b.info)
 	}
 	if err != nil {
-		t.Errorf("README.md:%d: %v", b.line, err)
+		t.Errorf("%s: %v", b.at(), err)
 	}
 }
 
@@ -166,7 +178,7 @@ func checkPrometheus(t *testing.T, text []byte) error {
 	return nil
 }
 
-// someHash is bcrypt of "secret"; the README shows only how one begins.
+// someHash is bcrypt of "secret"; READMEs show only how one begins.
 const someHash = "$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K"
 
 // checkWeb has the page take a file of the exporter-toolkit, with a certificate and a hash in it.
@@ -203,11 +215,11 @@ func makeCertificate(certificate, private string) error {
 		os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
 }
 
-// examples are the keys whose values in the README's list of all keys are not the defaults, as the text above it says.
+// examples are the keys whose values in the READMEs' list of all keys are not the defaults, as the text above it says.
 var examples = []string{"name", "preset", "priorities", "queues", "ecn", "fdb", "api.socket", "ports.*.netns", "ports.*.tagged", "ports.*.priorities",
 	"ports.*.watchdog.slow", "ports.*.kind", "ports.*.wire", "ports.*.addresses"}
 
-// The README's list of all keys shows their defaults.
+// One list of all keys shows their defaults.
 func TestDefaults(t *testing.T) {
 	defaults := map[string]any{}
 	config.NewSchema().Walk(func(path string, s *config.Schema) {
@@ -215,11 +227,12 @@ func TestDefaults(t *testing.T) {
 			defaults[path] = s.Default
 		}
 	})
-	shown := 0
+	shown, lists := 0, 0
 	for _, b := range read(t) {
 		if b.kind() != "yaml" || !strings.Contains(b.text, "unknown_lossless:") {
 			continue
 		}
+		lists++
 		var in map[string]any
 		if err := yaml.Unmarshal([]byte(b.text), &in); err != nil {
 			t.Fatal(err)
@@ -231,30 +244,27 @@ func TestDefaults(t *testing.T) {
 			}
 			shown++
 			if fmt.Sprint(value) != fmt.Sprint(want) && !zero(value, want) {
-				t.Errorf("README.md:%d: %s: %v, and the default is %v", b.line, path, value, want)
+				t.Errorf("%s: %s: %v, and the default is %v", b.at(), path, value, want)
 			}
 		}
 	}
-	if shown < 60 {
-		t.Errorf("only %d defaults are shown", shown)
+	if shown < 60 || lists != 1 {
+		t.Errorf("%d lists show %d defaults", lists, shown)
 	}
 }
 
-// The README names every answer of the API, and its keys.
+// A README names every answer of the API, and its keys.
 func TestNouns(t *testing.T) {
-	text, err := os.ReadFile(root + "/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := texts(t)["cmd/internal/api/README.md"]
 	for _, noun := range api.Nouns() {
-		row := regexp.MustCompile("(?m)^\\| `"+noun+"` \\|.*`.*$").FindAllString(string(text), -1)
+		row := regexp.MustCompile("(?m)^\\| `"+noun+"` \\|.*`.*$").FindAllString(text, -1)
 		r, err := api.Parse(noun, []byte(`{"schema":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range keysOf(reflect.TypeOf(r).Elem()) {
 			if !slices.ContainsFunc(row, func(r string) bool { return strings.Contains(r, "`"+key+"`") }) {
-				t.Errorf("README.md: no table has `%s` of the answer %s", key, noun)
+				t.Errorf("cmd/internal/api/README.md: no table has `%s` of the answer %s", key, noun)
 			}
 		}
 	}

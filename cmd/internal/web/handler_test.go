@@ -140,7 +140,7 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 		t.Errorf("the page has %d bytes, want less than 100 kB (%v)", total, err)
 	}
 	t.Logf("the page has %d bytes", total)
-	readme, err := os.ReadFile("../../../README.md")
+	readme, err := os.ReadFile("README.md")
 	must(t, err)
 	var said float64
 	_, text, _ := strings.Cut(string(readme), "It is part of the program (")
