@@ -24,5 +24,7 @@
 // touches their sockets. A frame whose queue is empty and may go is sent straight from its receive ring slot; what must
 // wait is copied into the packet memory, so that a paused priority never blocks a ring.
 //
-// One mutex (Runner.mu) guards the Switch. A worker copies and sends outside of it.
+// One mutex (Runner.mu) guards the Switch. A worker copies and sends outside of it. A round that receives one burst for one
+// port takes the mutex three times: to admit the frames and choose what leaves, after the send call, and to look which ports
+// are due. The round reads the clock five times. TestLocksOfABurst counts.
 package runner

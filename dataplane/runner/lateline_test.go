@@ -181,7 +181,9 @@ func TestWorkerPaysForALateLine(t *testing.T) {
 			a := []dataplane.Arrival{{Data: data(0, 1, lossless, 0, 60), At: Now()}}
 			a[0].Prepare(&t.classify, mtu)
 			w.r.sw.Ingress(0, a, 0, Now(), 0)
+			w.lock()
 			w.dequeue(t, a, Now())
+			w.unlock()
 			w.r.sw.Store(w.r.sw.Settle(a, nil))
 		}, 0},
 	}

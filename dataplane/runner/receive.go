@@ -40,11 +40,16 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	}
 	w.got += n
 	w.full = w.full || w.fills(t, n)
-	now, wall := ClockPair()
+	now, wall := w.clockPair()
 	w.now, w.age = now, wall-now
 	arrivals, next := w.expand(t, c, n)
+	w.lock()
 	admitted, stop := w.admit(t, c, arrivals)
-	w.serve(arrivals[:admitted])
+	if admitted > 0 {
+		w.serve(arrivals[:admitted])
+	}
+	w.unlock()
+	w.r.sw.Store(w.moves)
 	if admitted < len(arrivals) {
 		next = w.origin[admitted]
 	}
@@ -66,13 +71,13 @@ func (w *worker) fills(t *portTask, n int) bool {
 func (w *worker) mayRetry(t *portTask, c port.Class) bool {
 	sw := w.lock()
 	defer w.unlock()
-	return sw.Departures() != t.blockedAt[c] || Now() >= t.tryAt[c]
+	return sw.Departures() != t.blockedAt[c] || w.clock() >= t.tryAt[c]
 }
 
 // block notes whether the oldest frame of a ring waits for buffer.
 func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	if blocked {
-		t.tryAt[c] = Now() + waitPeriod
+		t.tryAt[c] = w.clock() + waitPeriod
 	}
 	if t.blocked[c] != blocked {
 		t.blocked[c] = blocked
@@ -96,7 +101,7 @@ func (w *worker) watchRing(t *portTask) {
 	t.unwatched = watchEvery
 	backlog := t.port.Backlog(port.Lossless)
 	sw := w.lock()
-	now := Now()
+	now := w.clock()
 	sw.SeeRing(t.index, backlog.Frames)
 	cross := sw.WouldCross(t.index, int64(backlog.Frames), int64(backlog.Octets))
 	hold := t.draining || backlog.Fill > 0.75 || cross || t.ringHeld && backlog.Fill > 0.5
@@ -104,10 +109,10 @@ func (w *worker) watchRing(t *portTask) {
 		t.ringHeld = hold
 		sw.RingHold(t.index, hold, now)
 	}
-	w.unlock()
 	if t.tx == w {
 		w.sendControl(t)
 	}
+	w.unlock()
 }
 
 // freeRing ends the hold for a ring whose frames end here, or which is about to be looked at in another way.
@@ -195,64 +200,72 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 
 // admit offers the arrivals to the switch. When a threshold is crossed the peer is told before the rest is looked at.
 // Copies for the ports of other workers are fetched under the same lock that they were made under: the next holder's
-// are not ours.
+// are not ours. The switch is locked.
 func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) (int, dataplane.Stop) {
+	sw, now := w.r.sw, w.now
 	taken, stop := 0, dataplane.Crossed
 	w.moves = w.moves[:0]
 	for stop != dataplane.Hold && taken < len(arrivals) {
-		now, first := Now(), taken
-		sw := w.lock()
+		first := taken
 		taken, stop = sw.Ingress(t.index, arrivals[:min(taken+w.pace.step, len(arrivals))], taken, now, w.age)
 		w.moves = sw.Staged(w.moves)
 		w.learnLoad(t, sw.Prompt(), now)
 		if stop == dataplane.Hold {
 			t.blockedAt[c] = sw.Departures()
 		}
-		w.unlock()
-		w.tapReceived(t, arrivals[first:taken])
-		if stop != dataplane.Done && t.tx == w {
+		if w.tapping(t) != nil {
+			w.unlock()
+			w.tapReceived(t, arrivals[first:taken])
+			w.lock()
+		}
+		switch {
+		case stop == dataplane.Done:
+		case t.tx == w:
 			w.sendControl(t)
+		default: // its worker has to be woken at once
+			w.unlock()
+			w.lock()
 		}
 		if w.pace.step == 1 {
 			w.controlWork()
+		}
+		if taken < len(arrivals) {
+			now = w.clock()
 		}
 	}
 	return taken, stop
 }
 
-// controlWork does the control work of all ports, which belongs to a burst, after a single frame.
+// controlWork does the control work of all ports, which belongs to a burst, after a single frame. The switch is locked.
 func (w *worker) controlWork() {
 	for _, t := range w.transmitters {
-		w.readControl(t)
-		w.sendControl(t)
-		w.setDeadline(t)
+		w.obeyControl(t)
+		w.setDeadline(t, w.sendControl(t))
 	}
 }
 
-// serve sends what the burst has put into the queues of this worker's ports, and moves the rest out of the ring.
+// serve sends what the burst has put into the queues of this worker's ports, and settles the rest: moves say what the caller has to
+// store. The switch is locked.
 func (w *worker) serve(arrivals []dataplane.Arrival) {
-	if len(arrivals) == 0 {
-		return
-	}
 	w.mine = w.mine[:0]
-	sw := w.lock()
+	sw := w.r.sw
 	for _, t := range w.transmitters {
 		if sw.TakePending(t.index) {
 			w.mine = append(w.mine, t)
 		}
 	}
-	w.unlock()
 	if len(w.moves) > 0 {
-		sw.Store(w.moves)
-		w.lock().Publish(w.moves, Now())
 		w.unlock()
+		sw.Store(w.moves)
+		w.lock()
+		sw.Publish(w.moves, w.clock())
+		w.unlock() // so that their workers are woken at once
+		w.lock()
 	}
 	for _, t := range w.mine {
 		w.transmit(t, arrivals)
 	}
-	w.moves = w.lock().Settle(arrivals, w.moves[:0])
-	w.unlock()
-	sw.Store(w.moves)
+	w.moves = sw.Settle(arrivals, w.moves[:0])
 }
 
 // giveBack releases the slots of the frames before next, which were taken whole, and counts those among them that
@@ -265,7 +278,7 @@ func (w *worker) giveBack(t *portTask, c port.Class, n int, next piece) {
 		}
 	}
 	if lost > 0 {
-		w.lock().RingLost(t.index, c, lost, Now())
+		w.lock().RingLost(t.index, c, lost, w.clock())
 		w.unlock()
 	}
 	t.port.Release(c, next.frame)

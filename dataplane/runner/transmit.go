@@ -9,21 +9,34 @@ import (
 	"pfcswitch/macctl"
 )
 
-// readControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It runs before
-// every send call, so that after XOFF's arrival at most the call that is running follows.
+// readControl is obeyControl where the switch is not locked: without a frame the lock is not taken.
 func (w *worker) readControl(t *portTask) bool {
+	if b, _ := t.port.Control(); b == nil {
+		return false
+	}
+	w.lock()
+	defer w.unlock()
+	return w.obeyControl(t)
+}
+
+// obeyControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It runs before
+// every send call, so that after XOFF's arrival at most the call that is running follows. The switch is locked.
+func (w *worker) obeyControl(t *portTask) bool {
 	b, stamp := t.port.Control()
 	if b == nil {
 		return false
 	}
-	now, wall := ClockPair()
+	now, wall := w.clockPair()
 	answer := false
-	sw := w.lock()
+	sw := w.r.sw
 	for n := 0; b != nil && n < controlFrames; n++ {
 		if stamp > wall { // it has come since: what is stamped too early makes a link seem shorter
-			now, wall = ClockPair()
+			now, wall = w.clockPair()
 		}
-		at := macctl.ReceiveTime(now-(wall-stamp), now)
+		at := now - (wall - stamp)
+		if at > now || at < now-macctl.MaxStampAge {
+			at = now // the real-time clock was set, or this side stood still for longer than a reaction is
+		}
 		taken, urgent := sw.Measurement(t.index, b, at, now, wall-now)
 		if answer = answer || urgent; taken {
 			t.measureAt = now
@@ -34,7 +47,6 @@ func (w *worker) readControl(t *portTask) bool {
 		t.port.ControlDone()
 		b, stamp = t.port.Control()
 	}
-	w.unlock()
 	if answer {
 		w.sendMeasurements(t)
 	}
@@ -53,34 +65,35 @@ func (t *portTask) react(sw *dataplane.Switch, paused uint8, at, now int64) {
 	}
 }
 
-// sendControl tells the peer what it must not send, until it has been told all.
-func (w *worker) sendControl(t *portTask) {
+// sendControl tells the peer what it must not send, until it has been told all, and returns what time it is then. The switch is
+// locked, but not while a frame is sent.
+func (w *worker) sendControl(t *portTask) (now int64) {
+	sw := w.r.sw
 	for {
-		now := Now()
-		sw := w.lock()
+		now = w.clock()
 		b, ok := sw.ControlOut(t.index, w.control[:0], now)
 		w.explain(t, ok)
-		w.unlock()
 		if !ok {
-			return
+			return now
 		}
-		now = Now()
-		if err := w.emit(t, b, now); err != nil {
+		w.unlock()
+		now = w.clock()
+		err := w.emit(t, b, now)
+		w.lock()
+		if err != nil {
 			t.retryAt = now + retryDelay
 			t.deadline = min(t.deadline, t.retryAt)
-			return
+			return now
 		}
-		w.lock()
 		crossed, arrived := sw.ControlSent(t.index, now)
 		if crossed != 0 {
 			w.r.xoff.Record(now - crossed)
 			w.r.xoffAge.Record(now - arrived)
 		}
-		w.unlock()
 	}
 }
 
-// emit sends one frame of the switch's own, through the delay line where there is one.
+// emit sends one frame of the switch's own, which is not locked, through the delay line where there is one.
 func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	if t.delay != nil {
 		if !t.delay.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, b) {
@@ -94,25 +107,27 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 }
 
 // sendMeasurements sends what there is to be asked and answered about the headroom of a port's link, and one answer about how
-// frames pass it: before the next one a pause is looked for.
+// frames pass it: before the next one a pause is looked for. The switch is locked, but not while a frame is sent.
 func (w *worker) sendMeasurements(t *portTask) {
 	for {
-		now, wall := ClockPair()
-		b, m, ok := w.lock().MeasureOut(t.index, w.control[:0], now, wall-now)
-		w.unlock()
+		now, wall := w.clockPair()
+		b, m, ok := w.r.sw.MeasureOut(t.index, w.control[:0], now, wall-now)
 		if !ok {
 			t.measureAt = noDeadline // until setDeadline
 			return
 		}
 		echo := m == macctl.Measurement{}
+		w.unlock()
+		stamp := int64(0)
 		if t.delay != nil {
 			_ = w.emit(t, b, now) // one that does not fit the line is asked again
-		} else if stamp, _ := t.port.SendStamped(b); stamp != 0 {
-			after, wall := ClockPair()
-			if sent := after - (wall - stamp); sent >= now && sent <= after {
-				w.lock().MeasurementSent(t.index, &m, sent, after, wall-after)
-				w.unlock()
-			}
+		} else {
+			stamp, _ = t.port.SendStamped(b)
+		}
+		after, wall := w.clockPair()
+		w.lock()
+		if sent := after - (wall - stamp); stamp != 0 && sent >= now && sent <= after {
+			w.r.sw.MeasurementSent(t.index, &m, sent, after, wall-after)
 		}
 		if echo {
 			t.measureAt = now
@@ -122,16 +137,14 @@ func (w *worker) sendMeasurements(t *portTask) {
 }
 
 // transmit runs the transmit task of a port: what the peer must be told, then what may be sent. arrivals is the burst
-// that has not been settled.
+// that has not been settled. The switch is locked, but not while frames are sent.
 func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
-	work, calls := false, 0
+	work, calls, now := false, 0, int64(0)
 	for ; calls < sendCalls; calls++ {
-		w.readControl(t)
-		w.sendControl(t)
-		now := Now()
-		if now >= t.measureAt {
+		w.obeyControl(t)
+		if now = w.sendControl(t); now >= t.measureAt {
 			w.sendMeasurements(t)
-			now = Now()
+			now = w.clock()
 		}
 		if now < t.retryAt {
 			break
@@ -141,21 +154,26 @@ func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
 			break
 		}
 		work = true
-		if !w.send(t, arrivals) {
+		more := false
+		if now, more = w.send(t, arrivals); !more {
 			break
 		}
 	}
 	t.again = calls == sendCalls // else something says when there is more: a frame that comes, or the deadline
-	w.sendProbe(t)
-	w.flushDelay(t)
-	w.setDeadline(t)
+	w.sendProbe(t, now)
+	if t.delay != nil {
+		w.unlock()
+		w.flushDelay(t)
+		w.lock()
+		now = w.clock()
+	}
+	w.setDeadline(t, now)
 	return work
 }
 
-// dequeue chooses what a port may send now, and returns the number of frames.
+// dequeue chooses what a port may send now, and returns the number of frames. The switch is locked.
 func (w *worker) dequeue(t *portTask, arrivals []dataplane.Arrival, now int64) int {
-	sw := w.lock()
-	defer w.unlock()
+	sw := w.r.sw
 	if w.leaves(t) {
 		sw.LineFirst(t.index)
 		return 0
@@ -166,15 +184,17 @@ func (w *worker) dequeue(t *portTask, arrivals []dataplane.Arrival, now int64) i
 	return sw.Dequeue(t.index, now, arrivals)
 }
 
-// send hands the chosen frames to the kernel and confirms what it took. It returns whether there is more to do at once.
-func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) bool {
+// send hands the chosen frames to the kernel and confirms what it took. It returns what time it is then, and whether there is more to
+// do at once. The switch is locked, but not meanwhile.
+func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, more bool) {
 	sw := w.r.sw
+	w.unlock()
 	w.batch.Reset()
 	sw.Fill(t.index, w.batch, arrivals)
 	from := w.tapTime()
 	n, err := w.hand(t)
 	w.tapSent(t, n, from)
-	now := Now()
+	now = w.clock()
 	w.lock()
 	failed, _ := sw.Plan(t.index, n)
 	priorities, longest := sw.Sent(t.index, n, now)
@@ -184,8 +204,7 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) bool {
 		sw.Refuse(t.index, failed, refusedFor(err), now)
 		err = nil
 	}
-	more := sw.Occupied(t.index, now) != 0 || sw.Pending(t.index)
-	w.unlock()
+	more = sw.Occupied(t.index, now) != 0 || sw.Pending(t.index)
 	for q := range t.lastSent {
 		if priorities&(1<<q) != 0 {
 			t.lastSent[q] = now
@@ -193,9 +212,9 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) bool {
 	}
 	if err != nil {
 		t.retryAt = now + retryDelay
-		return false
+		return now, false
 	}
-	return more
+	return now, more
 }
 
 // hand gives the batch to the kernel, or to the delay line.
@@ -203,7 +222,7 @@ func (w *worker) hand(t *portTask) (int, error) {
 	if t.delay == nil {
 		return t.port.Send(w.batch)
 	}
-	now := Now()
+	now := w.clock()
 	for i := range w.batch.Len() {
 		v := w.batch.Vnet(i)
 		w.scratch = w.batch.Frame(i, w.scratch[:0])
@@ -220,7 +239,7 @@ func (w *worker) flushDelay(t *portTask) {
 	if t.delay == nil {
 		return
 	}
-	now := Now()
+	now := w.clock()
 	until := now
 	for now >= t.retryAt && t.delay.due() <= until {
 		now = w.flushCall(t, until, now)
@@ -235,7 +254,7 @@ func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 	l := t.delay
 	held := l.holds
 	sent, octets, refused, err := l.flush(t.port, until)
-	end = Now()
+	end = w.clock()
 	t.stuck.passed(l.longest)
 	sw := w.lock()
 	sw.LineHeld(t.index, held, end)
@@ -271,25 +290,26 @@ func (w *worker) leaves(t *portTask) bool {
 	return false
 }
 
-// sendProbe sends a loop probe where one is due.
-func (w *worker) sendProbe(t *portTask) {
-	now := Now()
-	b, ok := w.lock().Probe(t.index, w.control[:0], now)
+// sendProbe sends a loop probe where one is due. The switch is locked, but not while the probe is sent.
+func (w *worker) sendProbe(t *portTask, now int64) {
+	b, ok := w.r.sw.Probe(t.index, w.control[:0], now)
+	if !ok {
+		return
+	}
 	w.unlock()
-	if ok && w.emit(t, b, now) == nil { // else the next one follows in a second
-		w.lock().ProbeSent(t.index)
-		w.unlock()
+	err := w.emit(t, b, now)
+	w.lock()
+	if err == nil { // else the next one follows in a second
+		w.r.sw.ProbeSent(t.index)
 	}
 }
 
-// setDeadline computes when the transmit task has to run even if nothing happens.
-func (w *worker) setDeadline(t *portTask) {
-	now := Now()
-	sw := w.lock()
+// setDeadline computes when the transmit task has to run even if nothing happens. The switch is locked.
+func (w *worker) setDeadline(t *portTask, now int64) {
+	sw := w.r.sw
 	sw.Tick(now)
 	t.measureAt = sw.MeasureDeadline(t.index)
 	t.deadline = min(sw.TxDeadline(t.index, now), sw.ProbeDeadline(t.index), t.measureAt)
-	w.unlock()
 	switch {
 	case t.retryAt != 0: // also where it has passed since: nothing else would bring the frame back
 		t.deadline = t.retryAt

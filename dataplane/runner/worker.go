@@ -71,6 +71,8 @@ type worker struct {
 	control   [128]byte
 	note      []byte // what is to be said of the control frame that is sent next
 	fds       []int32
+
+	locks, clocks int // how often it has taken the lock and read the clock, for the tests that count them
 }
 
 func newWorker(r *Runner, id int) (*worker, error) {
@@ -92,8 +94,20 @@ func (w *worker) close() error { return errors.Join(w.waiter.Close(), w.crowd.cl
 // lock takes the switch's lock for this worker.
 func (w *worker) lock() *dataplane.Switch {
 	w.r.mu.Lock()
+	w.locks++
 	w.r.sw.Begin(w.id)
 	return w.r.sw
+}
+
+// clock is Now, and clockPair is ClockPair, of this worker's tasks.
+func (w *worker) clock() int64 {
+	w.clocks++
+	return Now()
+}
+
+func (w *worker) clockPair() (now, wall int64) {
+	w.clocks++
+	return ClockPair()
 }
 
 // unlock gives the lock back and wakes the workers whose ports got work.
@@ -126,10 +140,10 @@ func (w *worker) run() {
 		if w.asked.Load() {
 			w.asked.Store(false)
 		}
-		now := Now()
+		now := w.clock()
 		w.got, w.full = 0, false
 		if w.round(now) {
-			w.earn(idle, now, Now())
+			w.earn(idle, now, w.clock())
 			w.worked, idle = true, 0
 			if !w.loaded(now) {
 				w.gather()
@@ -184,9 +198,11 @@ func (w *worker) round(now int64) bool {
 		w.flushLate()
 	}
 	w.turn += w.pace.turn
+	w.lock()
 	for _, t := range w.due(now) {
 		work = w.transmit(t, nil) || work
 	}
+	w.unlock()
 	return work
 }
 
@@ -194,22 +210,21 @@ func (w *worker) round(now int64) bool {
 // a cable, and a cable is never late.
 func (w *worker) flushLate() {
 	for _, t := range w.lines {
-		if t.delay.due() <= Now() {
+		if t.delay.due() <= w.clock() {
 			w.flushDelay(t)
 		}
 	}
 }
 
-// due collects the ports whose transmit task has work.
+// due collects the ports whose transmit task has work. The switch is locked.
 func (w *worker) due(now int64) []*portTask {
 	w.mine = w.mine[:0]
-	sw := w.lock()
+	sw := w.r.sw
 	for _, t := range w.transmitters {
 		if sw.TakePending(t.index) || t.again || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(), t.retryAt) {
 			w.mine = append(w.mine, t)
 		}
 	}
-	w.unlock()
 	return w.mine
 }
 
@@ -219,7 +234,7 @@ func (w *worker) sleep() {
 		w.watch()
 	}
 	w.sleeping.Store(true)
-	from := Now()
+	from := w.clock()
 	d, ok := w.quiet(from)
 	if !ok || w.r.halt.Load() || w.r.quit.Load() {
 		w.sleeping.Store(false)
@@ -227,7 +242,7 @@ func (w *worker) sleep() {
 	}
 	why := w.waiter.Poll(d)
 	w.sleeping.Store(false)
-	slept := Now() - from
+	slept := w.clock() - from
 	switch why {
 	case port.Expired:
 		w.lock()
