@@ -33,6 +33,12 @@ if [[ $EUID -ne 0 && ! " $* " =~ " "--?h(elp)?" " ]]; then
   exit 1
 fi
 
+missing=$(for program in ovs-vswitchd iperf3 ethtool; do command -v "$program" >/dev/null || echo "$program"; done)
+if [[ -n $missing && $EUID -eq 0 && ${INSTALL:-1} != 0 && ! " $* " =~ " "--?(smoke|h|help)" " ]]; then
+  echo "installing" $missing >&2
+  TOOLS=$missing scripts/test.sh tools >&2 || true # the program says what is missing still
+fi
+
 # The program takes this process's place and number, by which what it makes is named, and removes the folder at the end.
 work=$(mktemp -d -t "pfcbench-$$-XXXXXX")
 trap 'rm -rf "$work"' EXIT

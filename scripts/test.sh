@@ -5,6 +5,7 @@
 #   scripts/test.sh unit lint      these
 #   FUZZ=1 scripts/test.sh         all, and 10 s of each fuzz target
 #   INSTALL=0 scripts/test.sh      without installing missing programs
+#   TOOLS="iperf3 ip" scripts/test.sh tools    installs these programs alone, where they are missing
 #
 # Stages: tools gofmt unit netns lint alone fuzz demo bench leftovers. Every stage runs, also where another one failed;
 # the exit status is 0 when none failed. With CI=true a skipped test fails. "lint" includes all of go vet: see .golangci.yml.
@@ -51,9 +52,10 @@ if [[ ${CI:-} == true ]]; then
   skips=(-no-skips)
 fi
 
+# missing_programs prints those of TOOLS that are missing, as a rule of all.
 missing_programs() {
   local program
-  for program in "${!packages[@]}"; do
+  for program in ${TOOLS:-"${!packages[@]}"}; do
     command -v "$program" >/dev/null || echo "$program"
   done
 }

@@ -2,7 +2,7 @@
 // vSwitch's userspace datapath in interleaved rounds on the same veth links, in network namespaces of its own.
 //
 //	options.go                        what to measure, how often and how long; the parts; the files that are written
-//	machine.go, install.go            the machine, CPU time and memory; which peers there are
+//	machine.go                        the machine, CPU time and memory
 //	network.go, tap.go                namespaces, links and programs in them; a link end of the benchmark's own
 //	compare.go, pfcswitch.go, ovs.go  the switches that are compared
 //	load.go, rate.go                  frames sent and what became of them; rates while senders are at work
@@ -165,7 +165,7 @@ func (b *bench) setUp() (err error) {
 	if _, err := b.local(10*patience, nil, "go", "build", "-o", b.program, "./cmd/pfcswitch"); err != nil {
 		return err
 	}
-	b.peers = b.findPeers()
+	b.findPeers()
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 
@@ -27,6 +28,28 @@ var switchNames = []string{dutPFC, dutBridge, dutOVS, dutOVSTSO}
 // comparedHosts is how many hosts each of the compared switches has: two send, the second receives, and the fourth
 // receives the frames whose latency is measured.
 const comparedHosts = 4
+
+// peers are paths of the programs that are compared with; "" where one is missing.
+type peers struct {
+	ovs     string // ovs-vswitchd
+	iperf3  string
+	ethtool string
+}
+
+// findPeers looks for the peers, and notes which are missing.
+func (b *bench) findPeers() {
+	found := func(name string) string {
+		path, _ := exec.LookPath(name) // "" where it is missing
+		return path
+	}
+	b.peers = peers{found("ovs-vswitchd"), found("iperf3"), found("ethtool")}
+	if b.peers.ovs == "" {
+		b.note("OPEN VSWITCH IS MISSING: it is left out (Debian: apt-get install openvswitch-switch)")
+	}
+	if b.peers.iperf3 == "" {
+		b.note("IPERF3 IS MISSING: TCP is left out (Debian: apt-get install iperf3)")
+	}
+}
 
 // compare makes a network for each of the switches that are compared, all of them at once.
 func (b *bench) compare() (all []*network, err error) {

@@ -150,15 +150,17 @@ func TestBenchStage(t *testing.T) {
 	}
 }
 
-// While Debian installs programs it is told to start no service, and no longer when that was interrupted.
-func TestInterruptedInstallation(t *testing.T) {
+// installing is test.sh's stage tools where no program is there but those that it needs itself, with an apt-get of the test's.
+// policy is the file by which Debian is told to start no service.
+func installing(t *testing.T, aptGet string, env ...string) (c *exec.Cmd, policy string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root installs programs")
 	}
 	dir := t.TempDir()
-	policy, started := filepath.Join(dir, "policy-rc.d"), filepath.Join(dir, "started")
+	policy = filepath.Join(dir, "policy-rc.d")
 	for _, program := range []string{"bash", "sh", "dirname", "mktemp", "rm", "find", "sort", "touch", "chmod", "tail",
-		"sleep"} { // of those to be installed none
+		"sleep", "comm", "awk", "cat", "tee"} {
 		path, err := exec.LookPath(program)
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(dir, program))
@@ -167,13 +169,48 @@ func TestInterruptedInstallation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	aptGet := "#!/bin/sh\n[ \"$2\" = update ] || { touch " + started + "; exec sleep 60; }\n"
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755),
 		os.WriteFile(filepath.Join(dir, "apt-get"), []byte(aptGet), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command("../../../scripts/test.sh", "tools")
-	c.Env = append(os.Environ(), "PATH="+dir, "POLICY_RC_D="+policy, "INSTALL=", "CI=")
+	c = exec.Command("../../../scripts/test.sh", "tools")
+	c.Env = append(os.Environ(), "PATH="+dir, "POLICY_RC_D="+policy, "INSTALL=", "CI=", "APT_LOG="+dir+"/apt")
+	c.Env = append(c.Env, env...)
+	return c, policy
+}
+
+// While Debian installs programs it is told to start no service; a policy of somebody's own stays. TOOLS are the only
+// programs that are installed.
+func TestInstallation(t *testing.T) {
+	const aptGet = `#!/bin/sh
+[ "$2" = update ] || echo "$*, policy: $(cat "$POLICY_RC_D")" >>"$APT_LOG"
+`
+	for _, own := range []bool{false, true} {
+		c, policy := installing(t, aptGet, "TOOLS=iperf3 ip")
+		told := "#!/bin/sh\nexit 101"
+		if own {
+			told = "somebody's"
+			if err := os.WriteFile(policy, []byte(told), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		log, err := os.ReadFile(filepath.Join(filepath.Dir(policy), "apt"))
+		if want := "iperf3 iproute2, policy: " + told + "\n"; err != nil || !strings.HasSuffix(string(log), want) {
+			t.Errorf("apt-get was called with %q, %v, want %q", log, err, want)
+		}
+		if _, err := os.Stat(policy); (err == nil) != own {
+			t.Errorf("afterwards: %v; somebody's own policy: %v", err, own)
+		}
+	}
+}
+
+// An interrupted installation takes its policy back.
+func TestInterruptedInstallation(t *testing.T) {
+	c, policy := installing(t, "#!/bin/sh\n[ \"$2\" = update ] || { touch \"$APT_LOG\"; exec sleep 60; }\n")
+	started := filepath.Join(filepath.Dir(policy), "apt")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
