@@ -56,12 +56,12 @@ type frameCounts struct{ sent, dropped uint64 }
 
 // A stormRecord is what transitions and storms need of a queue.
 type stormRecord struct {
-	since    int64       // when its storm began
-	first    frameCounts // when it began
-	seen     frameCounts // at the last SaveCounts
-	xoffs    uint64      // at the last poll of a storm
-	asked    bool        // likewise
-	baseline uint64      // detections when the slow period began
+	since     int64       // when its storm began
+	first     frameCounts // when it began
+	seen      frameCounts // at the last SaveCounts
+	xoffs     uint64      // at the last poll of a storm
+	requested bool        // likewise
+	baseline  uint64      // detections when the slow period began
 	counts
 }
 

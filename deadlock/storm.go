@@ -12,7 +12,7 @@ func (w *Watchdog) storm(q *queue, r *QueueState, now int64) {
 	e.Held, e.Lasted = r.Held, time.Duration(q.elapsed)
 	w.countDetection(q, now)
 	q.state, q.since, q.elapsed = stormed, now, 0
-	q.first, q.xoffs, q.asked = frameCounts{r.Sent, r.Dropped}, r.Xoffs, r.Requested
+	q.first, q.xoffs, q.requested = frameCounts{r.Sent, r.Dropped}, r.Xoffs, r.Requested
 	q.seen = q.first
 	w.order(q, now)
 	w.schedule(q, q.stormDue(now))
@@ -54,7 +54,7 @@ func (w *Watchdog) pollStormed(q *queue, r *QueueState, now int64) {
 		}
 	}
 	q.keep(r, now)
-	q.xoffs, q.asked = r.Xoffs, r.Requested
+	q.xoffs, q.requested = r.Xoffs, r.Requested
 	if !over {
 		w.schedule(q, q.stormDue(now))
 		return
@@ -73,7 +73,7 @@ func (q *queue) addQuietTime(r *QueueState, now int64) {
 	switch {
 	case r.Requested || r.Xoffs != q.xoffs:
 		q.elapsed = 0
-	case !q.asked && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the polls
+	case !q.requested && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the polls
 		q.elapsed += elapsed
 	}
 }

@@ -25,7 +25,7 @@ func TestDoubtfulRequest(t *testing.T) {
 	p := agreed(settings(7))
 	ask := func(sequence uint32, at Moment) {
 		m := macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: sequence}
-		p.Receive(macctl.MeasurementFrame{Measurement: m, Peer: stranger, Group: true}, at.Now-900, at)
+		p.Receive(group(stranger, m), at.Now-900, at)
 	}
 	ask(0, Moment{Now: 4000, Clock: 7_000_000}) // the first message: there is nothing to hold it against
 	ask(1, Moment{Now: 5000, Clock: 7_000_000})
@@ -74,8 +74,8 @@ func TestDoubtfulRequests(t *testing.T) {
 			before, sequence := p.count.Ignored[IgnoredClock], uint32(0)
 			tt.steps(p, func(stamp int64, at Moment) {
 				sequence++
-				p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest,
-					Session: 9, Sequence: sequence}, Peer: stranger, Group: true}, stamp, at)
+				p.Receive(group(stranger, macctl.Measurement{Operation: macctl.MeasureRequest,
+					Session: 9, Sequence: sequence}), stamp, at)
 			})
 			if ignored := p.count.Ignored[IgnoredClock] - before; p.waiting != tt.want ||
 				ignored != uint64(sequence)-uint64(tt.want) {

@@ -19,10 +19,15 @@ func agreed(s Settings) *Probe {
 	return p
 }
 
+// group returns a message of a peer to the group address.
+func group(from [6]byte, m macctl.Measurement) macctl.MeasurementFrame {
+	return macctl.MeasurementFrame{Measurement: m, Peer: from, Group: true}
+}
+
 // result returns a result message.
 func result(from [6]byte, session uint16, sequence uint32, bits uint64) macctl.MeasurementFrame {
-	return macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: session,
-		Sequence: sequence, Area: [2]uint64{bits, 0}}, Peer: from, Group: true}
+	return group(from, macctl.Measurement{Operation: macctl.MeasureResult, Session: session, Sequence: sequence,
+		Area: [2]uint64{bits, 0}})
 }
 
 // The calculated headroom is in force at first. The peer never lowers it, and own samples do not lower it at once.

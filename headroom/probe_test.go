@@ -125,8 +125,7 @@ func TestStampAfterTheAnswer(t *testing.T) {
 func TestNothingWithoutAgreement(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
-	request := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest, Session: 1},
-		Peer: stranger, Group: true}
+	request := group(stranger, macctl.Measurement{Operation: macctl.MeasureRequest, Session: 1})
 	p.Receive(request, 5, Moment{Now: 5})
 	if _, ok := p.Out(Moment{Now: 10}); ok {
 		t.Error("something is sent")
@@ -274,7 +273,7 @@ func TestResultsAreBounded(t *testing.T) {
 			p.SetUp(true, 1)
 			p.SetAgreed(true, true, "b", 1)
 			tt.m.Operation, tt.m.Sequence = macctl.MeasureResult, 5
-			p.Receive(macctl.MeasurementFrame{Measurement: tt.m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+			p.Receive(group(stranger, tt.m), 2, Moment{Now: 2})
 			if p.target.bits != tt.want {
 				t.Errorf("target\n got %d bits\nwant %d", p.target.bits, tt.want)
 			}
@@ -297,7 +296,7 @@ func TestOldResultsAreIgnored(t *testing.T) {
 	send := func(session uint16, sequence uint32, bits uint64) {
 		m := macctl.Measurement{Operation: macctl.MeasureResult, Session: session, Sequence: sequence,
 			Area: [2]uint64{bits, 0}}
-		p.Receive(macctl.MeasurementFrame{Measurement: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+		p.Receive(group(stranger, m), 2, Moment{Now: 2})
 	}
 	send(1, 5, 1_000_000)
 	send(1, 4, 2_000_000) // replayed
@@ -318,7 +317,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	p.SetAgreed(true, true, "b", 1)
 	for i := range uint32(3 * maxPendingReplies) {
 		m := macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: i}
-		p.Receive(macctl.MeasurementFrame{Measurement: m, Peer: stranger, Group: true}, 2, Moment{Now: 2})
+		p.Receive(group(stranger, m), 2, Moment{Now: 2})
 	}
 	if got := p.count.Ignored[IgnoredBusy]; got != 2*maxPendingReplies {
 		t.Errorf("busy\n got %d\nwant %d", got, 2*maxPendingReplies)
@@ -335,8 +334,7 @@ func TestAnswerAcrossAClockStep(t *testing.T) {
 	p := NewProbe(settings(7))
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
-	p.Receive(macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest}, Peer: stranger,
-		Group: true}, 2, Moment{Now: 2})
+	p.Receive(group(stranger, macctl.Measurement{Operation: macctl.MeasureRequest}), 2, Moment{Now: 2})
 	out, ok := p.Out(Moment{Now: 3, Clock: 1_000_000})
 	if ok && out.Operation == macctl.MeasureAnswer || p.count.Ignored[IgnoredClock] != 1 {
 		t.Errorf("got %+v, ignored %v\nwant no answer", out, p.count.Ignored)

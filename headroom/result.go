@@ -21,7 +21,7 @@ const (
 type results struct {
 	// own, to the peer
 	sequence    uint32
-	nextCheck   int64              // when tell looks for a new result
+	nextCheck   int64              // when nextResult looks for a new result
 	sent        macctl.Measurement // newest result sent
 	acked       bool               // sent was acknowledged
 	peerInForce int64              // bits in force at the peer, by its newest acknowledgement

@@ -19,9 +19,8 @@ func allowing(session uint16) Settings {
 
 // wanted returns a request for a stream.
 func wanted(session uint16, sequence uint32, priority, ns uint64) macctl.MeasurementFrame {
-	return macctl.MeasurementFrame{Group: true, Peer: stranger,
-		Measurement: macctl.Measurement{Operation: macctl.MeasureStream, Session: session, Sequence: sequence,
-			Area: [2]uint64{priority, ns}}}
+	return group(stranger, macctl.Measurement{Operation: macctl.MeasureStream, Session: session, Sequence: sequence,
+		Area: [2]uint64{priority, ns}})
 }
 
 func TestStreamIsAskedFor(t *testing.T) {

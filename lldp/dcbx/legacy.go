@@ -24,7 +24,7 @@ const (
 //
 //	1 octet:  operating version
 //	1 octet:  maximum version
-//	4 octets: sequence number of what is told
+//	4 octets: sequence number of the announcement
 //	4 octets: sequence number of the peer that is acknowledged
 func (c Control) tlv() lldp.TLV {
 	b := binary.BigEndian.AppendUint32([]byte{c.Oper, c.Max}, c.Seq)

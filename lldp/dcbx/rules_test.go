@@ -63,8 +63,8 @@ func hears(c Config, v Version, p peer) *Machine {
 	return m
 }
 
-// TestWhichPrioritiesAreLossless tries all combinations of willing and enabled ends, in every version. The peer's address
-// ends in 9.
+// TestWhichPrioritiesAreLossless tries all combinations of willing and enabled ends, in every version. The address of
+// the peer ends in 9.
 func TestWhichPrioritiesAreLossless(t *testing.T) {
 	ieee, old, all := []Version{VersionIEEE}, []Version{VersionCEE, VersionCIN},
 		[]Version{VersionIEEE, VersionCEE, VersionCIN}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
@@ -70,7 +71,7 @@ func (f *flowState) startMeter(now int64) {
 
 // newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
 func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *source {
-	s := &source{most: port.BatchFrames, burst: c.burst(), limit: macctl.SpeedOrNominal(c.Speed) / 8 * 50 / 1_000_000}
+	s := &source{most: port.BatchFrames, burst: c.burst(), limit: dataplane.SendLimit(macctl.SpeedOrNominal(c.Speed))}
 	var queues [sched.NumQueues]sched.Queue
 	longest := 0
 	for _, f := range flows {
