@@ -11,7 +11,7 @@
 //	  hash.go         a number for the flow, where the order within the flow matters
 //	  member.go       Distributor: the member that holds least, or the flow's member
 //	both ways
-//	  flow.go         watermarks, and pauses that pass through: which ports are held; what waits, by member and priority
+//	  flow.go         watermarks, pauses that pass through (which ports are held), and what waits by member
 //
 // Octets of a load are those of the frame with FCS, not cells.
 package trunk
