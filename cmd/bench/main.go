@@ -1,5 +1,5 @@
-// Command bench measures pfcswitch beside other switches: scripts/bench.sh runs it. The command is a program of its own,
-// so that the switch's binary carries none of it.
+// Command bench measures pfcswitch beside other switches; scripts/bench.sh runs it. The command is a program of its
+// own, so that the switch's binary carries none of it.
 package main
 
 import (

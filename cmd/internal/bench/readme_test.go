@@ -9,6 +9,9 @@ import (
 	"testing"
 )
 
+// readme is the package's README.md, from the top.
+const readme = "cmd/internal/bench/README.md"
+
 // README shows every aim, what was measured, and whether that reaches it.
 func TestReadmeShowsAims(t *testing.T) {
 	b, err := os.ReadFile("README.md")
@@ -33,21 +36,22 @@ func TestReadmeShowsAims(t *testing.T) {
 
 // README and the script's own text say how long runs take, each in the words that are right to a tenth.
 func TestEstimatesOfTexts(t *testing.T) {
+	const script = "scripts/bench.sh"
 	for _, c := range []struct {
 		args    string
 		minutes float64
 		texts   map[string]string
 	}{
-		{"", 150, map[string]string{"cmd/internal/bench/README.md": "# everything: about two and a half hours,",
-			"scripts/bench.sh": "everything, 7 rounds (about two and a half hours,"}},
-		{"--only lossfree", 80, map[string]string{"cmd/internal/bench/README.md": "80 minutes of it the loss-free search",
-			"scripts/bench.sh": "80 minutes of them for the loss-free rate"}},
-		{"--priorities 3", 90, map[string]string{"cmd/internal/bench/README.md": "the lossless priority alone: an hour and a half",
-			"scripts/bench.sh": "the lossless priority alone (an hour and a half)"}},
-		{"--switches pfcswitch,bridge,ovs", 120, map[string]string{"cmd/internal/bench/README.md": "without Open vSwitch's TSO: two hours",
-			"scripts/bench.sh": "without Open vSwitch's TSO (two hours)"}},
+		{"", 150, map[string]string{readme: "# everything: about two and a half hours,",
+			script: "everything, 7 rounds (about two and a half hours,"}},
+		{"--only lossfree", 80, map[string]string{readme: "80 minutes of it the loss-free search",
+			script: "80 minutes of them for the loss-free rate"}},
+		{"--priorities 3", 90, map[string]string{readme: "the lossless priority alone: an hour and a half",
+			script: "the lossless priority alone (an hour and a half)"}},
+		{"--switches pfcswitch,bridge,ovs", 120, map[string]string{readme: "without Open vSwitch's TSO: two hours",
+			script: "without Open vSwitch's TSO (two hours)"}},
 		{"--only choices", 15, map[string]string{
-			"cmd/internal/bench/README.md": "what each choice of waiting and waking brings: a quarter of an hour"}},
+			readme: "what each choice of waiting and waking brings: a quarter of an hour"}},
 	} {
 		b := benchWith(t, c.args)
 		sum := 0.0

@@ -150,8 +150,8 @@ func TestBenchStage(t *testing.T) {
 	}
 }
 
-// installing is test.sh's stage tools where no program is there but those that it needs itself, with an apt-get of the test's.
-// policy is the file by which Debian is told to start no service.
+// installing is test.sh's stage tools with an apt-get of the test's, where only the programs exist that the script
+// needs itself. policy is the file by which Debian is told to start no service.
 func installing(t *testing.T, aptGet string, env ...string) (c *exec.Cmd, policy string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
