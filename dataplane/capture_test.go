@@ -94,10 +94,10 @@ func TestNotesOfPause(t *testing.T) {
 }
 
 // Every fate has its words, and those of a reason that exists.
-func TestNotesOfFates(t *testing.T) {
+func TestNotesOfDispositions(t *testing.T) {
 	for f, note := range notes {
-		reason := DropReason(fate(f)&fateReason) - 1
-		there := fate(f)&fateReason != 0 && reason < NumDropReasons && fate(f)&(fateLost|fateCopy) != fateLost|fateCopy
+		reason := DropReason(disposition(f)&dispositionReason) - 1
+		there := disposition(f)&dispositionReason != 0 && reason < NumDropReasons && disposition(f)&(dispositionLost|dispositionCopy) != dispositionLost|dispositionCopy
 		if there != (note != nil) || there && !strings.Contains(string(note), reason.String()) {
 			t.Errorf("fate %#x: %q", f, note)
 		}
@@ -129,7 +129,7 @@ func TestHeldFrame(t *testing.T) {
 }
 
 // A flood says so where a copy of it was dropped, and others go on.
-func TestFateOfCopy(t *testing.T) {
+func TestDispositionOfCopy(t *testing.T) {
 	ports := []PortConfig{testPort(0), testPort(1), testPort(2)}
 	ports[2].MaxFrame = small - 100
 	r := newRig(t, testConfig(3), ports...)
@@ -137,7 +137,7 @@ func TestFateOfCopy(t *testing.T) {
 	r.sw.Ingress(0, burst, 0, r.now, 0)
 	var notes []string
 	for i := range burst {
-		notes = append(notes, string(burst[i].fate.note()))
+		notes = append(notes, string(burst[i].disposition.note()))
 	}
 	if want := []string{"a copy was dropped: oversize", "dropped: oversize", ""}; !slices.Equal(notes, want) {
 		t.Errorf("notes %q, want %q", notes, want)
@@ -147,7 +147,7 @@ func TestFateOfCopy(t *testing.T) {
 }
 
 // What finds no room is dropped and says so; a queue that is emptied says why.
-func TestFates(t *testing.T) {
+func TestDispositions(t *testing.T) {
 	cfg := testConfig(3)
 	cfg.Buffer.Lossy.Size = 8 * cell
 	r := newRig(t, cfg, testPort(0), testPort(1), testPort(2))
@@ -161,8 +161,8 @@ func TestFates(t *testing.T) {
 	if n, _ := r.sw.Ingress(0, burst, 0, r.now, 0); n != len(burst) {
 		t.Fatalf("%d of %d frames taken", n, len(burst))
 	}
-	if burst[0].fate != 0 || string(burst[len(burst)-1].fate.note()) != "dropped: lossy-threshold" {
-		t.Errorf("fates %#x to %#x, want none and lossy-threshold", burst[0].fate, burst[len(burst)-1].fate)
+	if burst[0].disposition != 0 || string(burst[len(burst)-1].disposition.note()) != "dropped: lossy-threshold" {
+		t.Errorf("fates %#x to %#x, want none and lossy-threshold", burst[0].disposition, burst[len(burst)-1].disposition)
 	}
 	r.burst = burst
 	r.settle()

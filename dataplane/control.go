@@ -19,10 +19,10 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 		return 0
 	}
 	if len(b) >= 2*frame.AddressOctets {
-		p.partner = frame.Address(b[frame.AddressOctets:])
+		p.lastControlSource = frame.Address(b[frame.AddressOctets:])
 	}
 	before := p.receiver.Paused(now)
-	p.heard = p.receiver.Receive(b, stamp, now)
+	p.lastReason = p.receiver.Receive(b, stamp, now)
 	s.markPending(p)
 	s.reviewPort(p)
 	return p.receiver.Paused(now) &^ before
@@ -37,7 +37,7 @@ func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {
 		return b, false
 	}
 	if !p.sender.Pending(now) {
-		p.crossed, p.culprit = 0, 0 // freed before it was told: nothing to measure
+		p.crossed, p.crossedArrival = 0, 0 // freed before it was told: nothing to measure
 		return b, false
 	}
 	if p.cfg.Remain {
@@ -58,9 +58,9 @@ func (s *Switch) stateRemaining(p *portState) {
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
-	p.toldNow(now)
-	crossed, arrived = p.crossed, p.culprit
-	p.crossed, p.culprit = 0, 0
+	p.updateXoffSent(now)
+	crossed, arrived = p.crossed, p.crossedArrival
+	p.crossed, p.crossedArrival = 0, 0
 	return crossed, arrived
 }
 

@@ -63,9 +63,9 @@ type Counters struct {
 // drop counts a frame of port p that ends here. lossless tells whether it was admitted, or was to be, as lossless.
 func (s *Switch) drop(p *portState, prio uint8, r DropReason, lossless bool) {
 	p.count.Drops[prio][r]++
-	s.fate = dropped(r, lossless)
+	s.disposition = dropped(r, lossless)
 	if lossless && r.fault() {
 		p.count.LosslessDrops[prio]++
-		s.blame(p, EventLosslessDrop, prio, r.String())
+		s.peerEvent(p, EventLosslessDrop, prio, r.String())
 	}
 }

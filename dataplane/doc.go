@@ -29,7 +29,7 @@
 //	use.go            what really came after an XOFF
 //	stream.go         frames of a port's own that fill the link for the peer's check of its headroom
 //	probe.go          loop detection and ageing
-//	foresee.go        what would become of a frame
+//	trace.go          what would become of a frame
 //	counters.go       drop reasons and counters
 //	histogram.go      durations
 //	events.go         what a person should know

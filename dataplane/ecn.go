@@ -5,7 +5,7 @@ import "pfcswitch/dataplane/frame"
 // mark sets congestion experienced in a frame that is about to join queue q, by the queue's length now. A frame is never
 // dropped here: where its sender does not know ECN it passes unmarked.
 func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
-	if share := out.cfg.ECN[q].share(out.count.QueueBytes[q]); share == 0 || share < 1 && !s.lot(share) {
+	if share := out.cfg.ECN[q].share(out.count.QueueBytes[q]); share == 0 || share < 1 && !s.drawMark(share) {
 		return
 	}
 	if frame.MarkCE(a.Data, int(a.header.NetOffset), a.header.EtherType) {
@@ -24,11 +24,11 @@ func (e *ECN) share(n int64) float64 {
 	return 1
 }
 
-// lot returns true with the given probability.
-func (s *Switch) lot(probability float64) bool { return s.chance() < probability }
+// drawMark returns true with the given probability.
+func (s *Switch) drawMark(probability float64) bool { return s.random01() < probability }
 
-// chance returns a number from 0 up to, not including, 1 (xorshift64, Marsaglia 2003).
-func (s *Switch) chance() float64 {
+// random01 returns a number from 0 up to, not including, 1 (xorshift64, Marsaglia 2003).
+func (s *Switch) random01() float64 {
 	s.random ^= s.random << 13
 	s.random ^= s.random >> 7
 	s.random ^= s.random << 17

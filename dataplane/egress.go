@@ -38,8 +38,8 @@ func (s *Switch) dequeue(i int, now int64) int {
 	if p.trunk != nil && p.member == uplink && p.trunk.waiting != 0 {
 		s.arbitrate(p)
 	}
-	if p.discard != 0 {
-		s.discard(p)
+	if p.discardQueues != 0 {
+		s.discardQueues(p)
 	}
 	occupied := p.occupied | p.streaming(now)
 	if !p.up || occupied == 0 {
@@ -47,9 +47,9 @@ func (s *Switch) dequeue(i int, now int64) int {
 	}
 	paused := p.receiver.Paused(now)
 	if p.occupied&paused&p.awaited != 0 {
-		s.suspect(p, paused)
+		s.reportPaused(p, paused)
 	}
-	ready := occupied &^ paused &^ p.discard
+	ready := occupied &^ paused &^ p.discardQueues
 	if ready == 0 {
 		p.shaper.Stop(now)
 		p.txAt = p.receiver.NextExpiry()

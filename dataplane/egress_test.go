@@ -218,7 +218,7 @@ func TestPortDownPurges(t *testing.T) {
 	r := plainRig(t, 3)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	r.offer(2, several(2, 1, 5, 7, small)...)
 	r.arrive(2, several(2, 1, 6, 4, small)...)
 	r.sw.Dequeue(1, r.now, nil)
@@ -230,7 +230,7 @@ func TestPortDownPurges(t *testing.T) {
 	if faults(r.snapshot()) != 0 {
 		t.Error("a link that went down counts as a lossless loss")
 	}
-	r.wantTold(0, 0)
+	r.wantXoffSent(0, 0)
 	r.empty()
 	r.sw.SetUp(1, true, r.now)
 	if n := r.sw.Dequeue(1, r.now, nil); n != 0 {

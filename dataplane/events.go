@@ -75,10 +75,10 @@ func (s *Switch) event(e Event) {
 	l.next++
 }
 
-// blame adds an event about a priority of a port, and about who is at the other end: the station that sends MAC Control
+// peerEvent adds an event about a priority of a port, and about who is at the other end: the station that sends MAC Control
 // frames there, or else the one that sent the newest data frame.
-func (s *Switch) blame(p *portState, kind EventKind, prio uint8, text string) {
-	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.partner, Text: text}
+func (s *Switch) peerEvent(p *portState, kind EventKind, prio uint8, text string) {
+	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.lastControlSource, Text: text}
 	switch {
 	case prio == Unknown:
 		e.Priority = -1
@@ -86,7 +86,7 @@ func (s *Switch) blame(p *portState, kind EventKind, prio uint8, text string) {
 		e.Priority = AllPriorities
 	}
 	if e.Peer == 0 {
-		e.Peer = p.talker
+		e.Peer = p.lastLosslessSource
 	}
 	s.event(e)
 }

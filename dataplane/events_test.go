@@ -80,7 +80,7 @@ func TestLinkEvents(t *testing.T) {
 // are, the others pass.
 func TestOversizeIsTold(t *testing.T) {
 	r := plainRig(t, 2)
-	told := func(want ...string) {
+	xoffSent := func(want ...string) {
 		t.Helper()
 		var got []string
 		for _, e := range r.sw.Events(nil, 0) {
@@ -100,10 +100,10 @@ func TestOversizeIsTold(t *testing.T) {
 			"priorities too. Lower the MTU of the station that sends them to %d, or raise ports.p0.mtu to %d (pfcswitch nic: --mtu)", octets, most-14, most, most-14, octets-14)
 	}
 	r.offer(0, data(0, 1, lossless, 0, mtu+4)) // the longest
-	told()
+	xoffSent()
 	first := says(3014, mtu)
 	r.offer(0, data(0, 1, lossless, 0, 3014+4), data(0, 1, 0, 1, 3014+4), ether(host(1), host(0), nil, experimental, 2, 9014))
-	told(first)
+	xoffSent(first)
 	burst := r.receive(0, [][]byte{data(0, 1, lossless, 0, 3018)})
 	if n := testing.AllocsPerRun(100, func() { r.sw.Ingress(0, burst, 0, r.now, 0) }); n != 0 {
 		t.Errorf("%v allocations for each such frame after the first", n)
@@ -112,7 +112,7 @@ func TestOversizeIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.offer(0, data(0, 1, lossless, 0, 3018))
-	told(first)
+	xoffSent(first)
 
 	larger := map[int]PortConfig{0: testPort(0), 1: testPort(1)}
 	for i, c := range larger {
@@ -122,9 +122,9 @@ func TestOversizeIsTold(t *testing.T) {
 	if err := r.sw.Reconfigure(testConfig(2), larger, nil, r.now); err != nil {
 		t.Fatal(err)
 	}
-	told(first)
+	xoffSent(first)
 	r.offer(0, data(0, 1, 0, 0, 2018), ether(host(1), host(0), nil, experimental, 2, 2015), data(0, 1, 0, 1, 3018))
-	told(first, says(2015, 2014))
+	xoffSent(first, says(2015, 2014))
 	if got := len(r.drain(1, r.now+second)); got != 2 {
 		t.Errorf("%d frames passed, want the two that fit", got)
 	}

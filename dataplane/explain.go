@@ -8,19 +8,19 @@ import (
 )
 
 // A fate is what became of a received frame: 0 where it goes on, else its DropReason + 1, and two flags.
-type fate uint8
+type disposition uint8
 
 const (
-	fateLost   fate = 0x80 // a lossless frame that must not be lost
-	fateCopy   fate = 0x40 // other copies go on
-	fateReason fate = 0x3f
+	dispositionLost   disposition = 0x80 // a lossless frame that must not be lost
+	dispositionCopy   disposition = 0x40 // other copies go on
+	dispositionReason disposition = 0x3f
 )
 
 // dropped is the fate of a frame that is dropped.
-func dropped(r DropReason, lossless bool) fate {
-	f := fate(r) + 1
+func dropped(r DropReason, lossless bool) disposition {
+	f := disposition(r) + 1
 	if lossless && r.fault() {
-		f |= fateLost
+		f |= dispositionLost
 	}
 	return f
 }
@@ -29,29 +29,29 @@ func dropped(r DropReason, lossless bool) fate {
 var notes = func() (all [256][]byte) {
 	for r := range NumDropReasons {
 		all[dropped(r, false)] = []byte("dropped: " + r.String())
-		all[dropped(r, false)|fateCopy] = []byte("a copy was dropped: " + r.String())
-		all[dropped(r, false)|fateLost] = []byte("dropped: " + r.String() + " (a LOSSLESS frame is lost)")
+		all[dropped(r, false)|dispositionCopy] = []byte("a copy was dropped: " + r.String())
+		all[dropped(r, false)|dispositionLost] = []byte("dropped: " + r.String() + " (a LOSSLESS frame is lost)")
 	}
 	return all
 }()
 
-func (f fate) note() []byte { return notes[f] }
+func (f disposition) note() []byte { return notes[f] }
 
 // DropNote is what a capture says of a frame that is dropped.
 func DropNote(r DropReason, lossless bool) []byte { return dropped(r, lossless).note() }
 
 // Note is what a capture says of the frame: nothing where it goes on.
-func (a *Arrival) Note() []byte { return a.fate.note() }
+func (a *Arrival) Note() []byte { return a.disposition.note() }
 
 // Waited is for how many ns the frame waited in its ring for buffer.
 func (a *Arrival) Waited() int64 { return a.held }
 
-// takeFate notes that a frame, or a copy of it, was dropped.
-func (s *Switch) takeFate(a *Arrival) {
-	a.fate, s.fate = s.fate, 0
+// setDisposition notes that a frame, or a copy of it, was dropped.
+func (s *Switch) setDisposition(a *Arrival) {
+	a.disposition, s.disposition = s.disposition, 0
 	n := len(s.staged)
 	if a.copies != none || n > 0 && len(a.Data) > 0 && &s.staged[n-1].data[0] == &a.Data[0] {
-		a.fate |= fateCopy
+		a.disposition |= dispositionCopy
 	}
 }
 
@@ -61,13 +61,13 @@ func (s *Switch) ExplainControl(b []byte, i int) []byte {
 	if p == nil {
 		return append(b, "ignored: the port is not configured"...)
 	}
-	switch p.heard {
+	switch p.lastReason {
 	case macctl.ReasonNone:
 		b = append(b, "obeyed"...)
 	case macctl.ReasonVector, macctl.ReasonPriority:
-		b = append(append(b, "obeyed in part: "...), p.heard.String()...)
+		b = append(append(b, "obeyed in part: "...), p.lastReason.String()...)
 	default:
-		return append(append(b, "ignored: "...), p.heard.String()...)
+		return append(append(b, "ignored: "...), p.lastReason.String()...)
 	}
 	paused := p.receiver.Paused(s.now)
 	if paused == 0 {
@@ -92,19 +92,19 @@ func appendPriorities(b []byte, set uint8) []byte {
 // ExplainControlOut appends why port i tells its peer what it is about to tell.
 func (s *Switch) ExplainControlOut(b []byte, i int) []byte {
 	p := s.ports[i]
-	wanted, told := p.sender.XoffWanted(), p.sender.XoffSent()
+	wanted, xoffSent := p.sender.XoffWanted(), p.sender.XoffSent()
 	if p.cfg.Mode == macctl.ModePause {
-		return s.explainUnit(b, p, 0, "all", wanted&1, told&1)
+		return s.explainUnit(b, p, 0, "all", wanted&1, xoffSent&1)
 	}
 	for q := range uint8(NumPriorities) {
-		b = s.explainUnit(b, p, q, "01234567"[q:q+1], wanted>>q&1, told>>q&1)
+		b = s.explainUnit(b, p, q, "01234567"[q:q+1], wanted>>q&1, xoffSent>>q&1)
 	}
 	return b
 }
 
 // explainUnit appends what is told of one priority, or of all of them, where it is held or was.
-func (s *Switch) explainUnit(b []byte, p *portState, q uint8, name string, wanted, told uint8) []byte {
-	if wanted|told == 0 {
+func (s *Switch) explainUnit(b []byte, p *portState, q uint8, name string, wanted, xoffSent uint8) []byte {
+	if wanted|xoffSent == 0 {
 		return b
 	}
 	if len(b) > 0 {
@@ -113,7 +113,7 @@ func (s *Switch) explainUnit(b []byte, p *portState, q uint8, name string, wante
 	switch {
 	case wanted == 0:
 		b = append(b, "XON "...)
-	case told == 0:
+	case xoffSent == 0:
 		b = append(b, "XOFF "...)
 	default:
 		b = append(b, "XOFF refreshed "...)

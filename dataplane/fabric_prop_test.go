@@ -58,8 +58,8 @@ func (f *fabric) kept(sink *hostNode, from []*hostNode, n int) {
 			f.tb.Errorf("%d lossless frames lost", faults(v))
 		}
 		for _, p := range v.Ports {
-			if p.Told.XoffSent != p.Told.XonSent {
-				f.tb.Errorf("%s: XOFF %v, XON %v", p.Config.Name, p.Told.XoffSent, p.Told.XonSent)
+			if p.ControlSent.XoffSent != p.ControlSent.XonSent {
+				f.tb.Errorf("%s: XOFF %v, XON %v", p.Config.Name, p.ControlSent.XoffSent, p.ControlSent.XonSent)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func covered(tb reporter, speed int64, octets, senders int, delay, reaction int6
 	if s.waits != 0 {
 		tb.Errorf("%d times a frame waited in the ring", s.waits)
 	}
-	return s.r.snapshot().Ports[1].Told.XoffSent[lossless]
+	return s.r.snapshot().Ports[1].ControlSent.XoffSent[lossless]
 }
 
 // The control run: with too little headroom frames wait in the ring, and are kept; without ring_hold they are lost; and
@@ -213,5 +213,5 @@ func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, p
 	if s1.waits+s2.waits != 0 {
 		tb.Errorf("frames waited in the ring %d and %d times", s1.waits, s2.waits)
 	}
-	return s2.r.snapshot().Ports[1].Told.XoffSent[lossless], s1.r.snapshot().Ports[0].Told.XoffSent[lossless]
+	return s2.r.snapshot().Ports[1].ControlSent.XoffSent[lossless], s1.r.snapshot().Ports[0].ControlSent.XoffSent[lossless]
 }

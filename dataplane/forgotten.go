@@ -15,8 +15,8 @@ type forgotten struct {
 	lostGone      uint64   // and of all that are gone
 }
 
-// renew makes name the youngest of names. Where they are too many it takes out the oldest that is not in use, and returns it.
-func renew(names []string, name string, inUse func(string) bool) (rest []string, oldest string) {
+// keepNewest makes name the youngest of names. Where they are too many it takes out the oldest that is not in use, and returns it.
+func keepNewest(names []string, name string, inUse func(string) bool) (rest []string, oldest string) {
 	if i := slices.Index(names, name); i >= 0 {
 		names = slices.Delete(names, i, i+1)
 	}
@@ -32,11 +32,11 @@ func renew(names []string, name string, inUse func(string) bool) (rest []string,
 	return names, ""
 }
 
-// renewRetired makes a port the youngest of those that are remembered. Of one that is too much, only the lossless frames that it
+// keepNewestPort makes a port the youngest of those that are remembered. Of one that is too much, only the lossless frames that it
 // has lost are kept.
-func (s *Switch) renewRetired(name string) {
+func (s *Switch) keepNewestPort(name string) {
 	var oldest string
-	if s.gone.ports, oldest = renew(s.gone.ports, name, s.hasPort); oldest != "" {
+	if s.gone.ports, oldest = keepNewest(s.gone.ports, name, s.hasPort); oldest != "" {
 		s.gone.lost += s.retired[oldest].lost()
 		delete(s.retired, oldest)
 	}
@@ -54,8 +54,8 @@ func (v *PortSnapshot) lost() (sum uint64) {
 	return sum
 }
 
-// countGone adds up the lossless drops of ports that are gone, which change only where a port comes or goes.
-func (s *Switch) countGone() {
+// sumLosslessDropsGone adds up the lossless drops of ports that are gone, which change only where a port comes or goes.
+func (s *Switch) sumLosslessDropsGone() {
 	s.gone.lostGone = s.gone.lost
 	here := make(map[string]bool, len(s.ports))
 	for _, p := range s.ports {
@@ -70,10 +70,10 @@ func (s *Switch) countGone() {
 	}
 }
 
-// renewTrunk makes a trunk the youngest of those that are remembered, and forgets one that is too much.
-func (s *Switch) renewTrunk(name string) {
+// keepNewestTrunk makes a trunk the youngest of those that are remembered, and forgets one that is too much.
+func (s *Switch) keepNewestTrunk(name string) {
 	var oldest string
-	if s.gone.trunks, oldest = renew(s.gone.trunks, name, s.hasTrunk); oldest != "" {
+	if s.gone.trunks, oldest = keepNewest(s.gone.trunks, name, s.hasTrunk); oldest != "" {
 		delete(s.retiredTrunks, oldest)
 	}
 }

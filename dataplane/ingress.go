@@ -17,18 +17,18 @@ type Arrival struct {
 	Vnet frame.VnetHeader
 	At   int64 // when it arrived, by the switch's clock; how late it is looked at does not make its sender faster
 
-	header   frame.Header
-	held     int64 // ns that it waited in the ring for buffer
-	priority uint8
-	fate     fate
-	fault    DropReason // why it is dropped at once, where bad
-	bad      bool
-	copies   uint32 // descriptors that still refer to Data, linked by sibling
+	header      frame.Header
+	held        int64 // ns that it waited in the ring for buffer
+	priority    uint8
+	disposition disposition
+	fault       DropReason // why it is dropped at once, where bad
+	bad         bool
+	copies      uint32 // descriptors that still refer to Data, linked by sibling
 }
 
 // Prepare reads and classifies an arrival. It needs nothing of the switch, so that it runs outside of the lock.
 func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
-	a.copies, a.bad, a.held, a.fate = none, false, 0, 0
+	a.copies, a.bad, a.held, a.disposition = none, false, 0, 0
 	var ok bool
 	if a.header, ok = frame.Parse(a.Data); !ok {
 		a.priority, a.fault, a.bad = Unknown, DropMalformed, true
@@ -67,7 +67,7 @@ const (
 //
 // clock is what the real-time clock is ahead of the switch's, for frames that measure.
 func (s *Switch) Ingress(in int, burst []Arrival, first int, now, clock int64) (int, Stop) {
-	s.now, s.clock, s.fate, s.prompt = now, clock, 0, false
+	s.now, s.clock, s.disposition, s.prompt = now, clock, 0, false
 	p := s.ports[in]
 	if p == nil || !p.up {
 		s.prompt = true
@@ -81,8 +81,8 @@ func (s *Switch) Ingress(in int, burst []Arrival, first int, now, clock int64) (
 			return i, Hold
 		}
 		s.prompt = s.prompt || !s.queued
-		if s.fate != 0 {
-			s.takeFate(&burst[i])
+		if s.disposition != 0 {
+			s.setDisposition(&burst[i])
 		}
 		if s.buffer.OffCount() > off || s.trunkHolds != held {
 			return i + 1, Crossed
@@ -99,14 +99,14 @@ func (s *Switch) ignore(p *portState, burst []Arrival) {
 	for i := range burst {
 		s.count(p, &burst[i])
 		s.drop(p, burst[i].priority, DropPortDown, false)
-		s.takeFate(&burst[i])
+		s.setDisposition(&burst[i])
 	}
 }
 
 func (s *Switch) count(p *portState, a *Arrival) {
 	p.count.ReceivedFrames++
 	p.count.ReceivedBytes += uint64(len(a.Data))
-	if p.told != 0 {
+	if p.xoffSent != 0 {
 		p.used(a)
 	}
 }
@@ -127,17 +127,17 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		return true
 	}
 	if a.header.Dst == streamAddress && a.ofStream() {
-		p.takeStream(a)
+		p.handleStream(a)
 		return true
 	}
-	if a.header.EtherType == s.cfg.Measurement.Fallback && s.takeMeasurement(p, a) {
+	if a.header.EtherType == s.cfg.Measurement.Fallback && s.handleMeasurement(p, a) {
 		return true
 	}
 	if p.trunk != nil {
 		d := s.throughTrunk(p, a)
 		return s.dispatch(p, a, index, bridge.NoVLAN, &d)
 	}
-	if a.header.EtherType == bridge.ProbeEtherType && s.takeProbe(p, a) {
+	if a.header.EtherType == bridge.ProbeEtherType && s.handleProbe(p, a) {
 		return true
 	}
 	vid, ok := s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID())
@@ -245,7 +245,7 @@ func (s *Switch) overspeed(p *portState, a *Arrival) {
 
 // admitLossless charges a frame to its ingress queue. It returns false where the frame must wait in the ring.
 func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint16, out *portState) bool {
-	s.arrived, p.talker = a.At, a.header.Src
+	s.arrived, p.lastLosslessSource = a.At, a.header.Src
 	s.queued = out.deep(a.priority)
 	if p.again.octets != 0 {
 		s.waitAgain(p, a)
@@ -274,7 +274,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 
 // beyondHeadroom names the peer that sends on after XOFF had time to work.
 func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
-	s.blame(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small")
+	s.peerEvent(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small")
 }
 
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.

@@ -37,12 +37,12 @@ func TestUseOfAnXoffThatIsOvertaken(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	r.now = 1000
-	r.wantTold(0, 0xffff) // enters the line, which stands still
+	r.wantXoffSent(0, 0xffff) // enters the line, which stands still
 	r.offerAt(1200, several(0, 1, lossless, 3, small))
 	r.now = 1300
 	r.hear(1, lossless, 0)
 	r.send(1, 64)
-	r.wantTold(0, 0)
+	r.wantXoffSent(0, 0)
 	r.sw.LineControl(0, 1000, 300)
 	if use := r.snapshot().Ports[0].Use[lossless]; use.Peak != 0 || use.Last != 0 || use.Ring != 3*onWire {
 		t.Errorf("use %+v, want 3 frames before XOFF", use)

@@ -40,7 +40,7 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 		return false, false
 	}
 	if s.cfg.Measurement.RecognizesEcho(b) {
-		return s.takeEcho(p, b, stamp)
+		return s.handleEcho(p, b, stamp)
 	}
 	if !s.cfg.Measurement.Recognizes(b) {
 		return false, false
@@ -53,7 +53,7 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 		p.receiver.CountIgnored(reason)
 		return true, false
 	}
-	p.partner = frame.Address(m.Peer[:])
+	p.lastControlSource = frame.Address(m.Peer[:])
 	urgent = p.cfg.Prober.Receive(&m, stamp, now, clock, p.busy(now))
 	s.followStream(p)
 	s.markPending(p)
@@ -87,8 +87,8 @@ func (p *portState) busy(now int64) bool {
 	return l.busy
 }
 
-// takeMeasurement takes a measurement frame that came as an ordinary one.
-func (s *Switch) takeMeasurement(p *portState, a *Arrival) bool {
+// handleMeasurement takes a measurement frame that came as an ordinary one.
+func (s *Switch) handleMeasurement(p *portState, a *Arrival) bool {
 	if !s.measures(p, a) {
 		return false
 	}
@@ -96,8 +96,8 @@ func (s *Switch) takeMeasurement(p *portState, a *Arrival) bool {
 	return taken
 }
 
-// takeEcho takes a frame that asks how frames pass the link of p, or an answer, which another program waits for.
-func (s *Switch) takeEcho(p *portState, b []byte, stamp int64) (taken, urgent bool) {
+// handleEcho takes a frame that asks how frames pass the link of p, or an answer, which another program waits for.
+func (s *Switch) handleEcho(p *portState, b []byte, stamp int64) (taken, urgent bool) {
 	f, reason := s.cfg.Measurement.ParseEcho(b, p.cfg.MAC)
 	if reason != macctl.ReasonNone {
 		return false, false

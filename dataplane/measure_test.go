@@ -237,7 +237,7 @@ const onWire = small + frame.WireExtras
 func TestUse(t *testing.T) {
 	r := full(t, 2)
 	r.now = 1000
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	r.now = 5000
 	r.offerAt(900, several(0, 1, lossless, 3, small))
 	r.offerAt(1001, several(0, 1, lossless, 5, small))
@@ -273,7 +273,7 @@ func TestUseWaited(t *testing.T) {
 	for _, tt := range tests {
 		r := full(t, 2)
 		r.now, r.sw.ports[0].cfg.Delay = 1000, tt.delay
-		r.wantTold(0, 0xffff)
+		r.wantXoffSent(0, 0xffff)
 		if taken := r.offerAt(tt.filled, several(0, 1, lossless, headroomCells-1, small)); taken != headroomCells-1 {
 			t.Fatalf("%s: %d frames were taken", tt.name, taken)
 		}
@@ -298,7 +298,7 @@ func TestUseOfALateDelayLine(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	r.now = 1000
-	r.wantTold(0, 0xffff) // enters the line
+	r.wantXoffSent(0, 0xffff) // enters the line
 	r.offerAt(1040, several(0, 1, lossless, 2, small))
 	r.offerAt(1060, several(0, 1, lossless, 3, small))
 	if use := r.snapshot().Ports[0].Use[lossless]; use.Peak != 0 || use.Ring != 0 {

@@ -154,7 +154,7 @@ func TestControlWhileDown(t *testing.T) {
 	if v := r.snapshot().Ports[0]; v.Paused != 1<<lossless || v.Received.PFCFrames[lossless] != 1 {
 		t.Errorf("paused %08b, counted %v", v.Paused, v.Received.PFCFrames)
 	}
-	r.wantTold(0, 0xffff) // its peer has missed the XOFF
+	r.wantXoffSent(0, 0xffff) // its peer has missed the XOFF
 	r.sw.SetUp(0, false, r.now)
 	if v := r.snapshot().Ports[0]; v.Paused != 0 {
 		t.Errorf("paused %08b when the link is down", v.Paused)

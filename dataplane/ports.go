@@ -110,7 +110,7 @@ func (s *Switch) Apply(next *Configuration, now int64) error {
 			return err
 		}
 	}
-	s.countGone()
+	s.sumLosslessDropsGone()
 	s.setTrunks(next.Trunks)
 	return s.setStatics(next.statics)
 }
@@ -221,7 +221,7 @@ func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
 		return
 	}
 	p.count.LosslessDrops[Unknown] += uint64(n)
-	s.blame(p, EventLosslessDrop, Unknown, "the lossless receive ring overflowed: the peer sends on although it was told to stop, or this machine stood still for longer than ring.outage")
+	s.peerEvent(p, EventLosslessDrop, Unknown, "the lossless receive ring overflowed: the peer sends on although it was told to stop, or this machine stood still for longer than ring.outage")
 }
 
 // address returns a MAC address as frames carry it.

@@ -9,8 +9,8 @@ import (
 // ageBudget is how much of the filtering database one call of Age looks at.
 const ageBudget = 4096
 
-// takeProbe handles a loop probe. It returns false for a probe of another switch, which is forwarded like any frame.
-func (s *Switch) takeProbe(p *portState, a *Arrival) bool {
+// handleProbe handles a loop probe. It returns false for a probe of another switch, which is forwarded like any frame.
+func (s *Switch) handleProbe(p *portState, a *Arrival) bool {
 	probe, err := bridge.ParseProbe(a.Data)
 	if err != nil {
 		return false

@@ -31,7 +31,7 @@ func asMap(ports ...PortConfig) map[int]PortConfig {
 // A new configuration is in force whole; ports keep their address and their frames.
 func TestReconfigure(t *testing.T) {
 	r := full(t, 3)
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	r.hear(1, lossless, 0)
 	r.send(1, 1) // empties the headroom
 	r.hear(1, lossless, 0xffff)
@@ -45,7 +45,7 @@ func TestReconfigure(t *testing.T) {
 	if err := r.sw.Reconfigure(next, ports, statics, r.now); err != nil {
 		t.Fatal(err)
 	}
-	r.wantTold(0, 0)
+	r.wantXoffSent(0, 0)
 	if got := r.sw.ports[1].cfg.MAC; got != testPort(1).MAC {
 		t.Errorf("port 1 has the address % x", got)
 	}
@@ -160,11 +160,11 @@ func TestNewRefused(t *testing.T) {
 // From one mode to another the peer is freed in the words of the old one.
 func TestModeChangeFreesThePeer(t *testing.T) {
 	r := full(t, 2)
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	if err := r.sw.Reconfigure(testConfig(2), asMap(pausePort(0), testPort(1)), nil, r.now); err != nil {
 		t.Fatal(err)
 	}
-	r.wantTold(0, 0)
+	r.wantXoffSent(0, 0)
 	r.hear(1, lossless, 0)
 	if got := r.drain(1, r.now+second); len(got) != alone+1 {
 		t.Errorf("%d frames left, want %d", len(got), alone+1)

@@ -35,7 +35,7 @@ func (s *Switch) Retire(name string, reaction, late *Histogram, inRings int) {
 	now.Late.Add(late)
 	now.Counters.Drops[Unknown][DropRing] += uint64(inRings)
 	s.retired[name] = now
-	s.renewRetired(name)
+	s.keepNewestPort(name)
 }
 
 // A Retired is what ports and trunks that are gone have counted.
@@ -71,7 +71,7 @@ func (r Retired) Snapshot() *Snapshot {
 func (v *PortSnapshot) add(old *PortSnapshot) {
 	v.Counters.add(&old.Counters)
 	addReceived(&v.Received, &old.Received)
-	addTold(&v.Told, &old.Told)
+	addTold(&v.ControlSent, &old.ControlSent)
 	addEach(v.PausedNs[:], old.PausedNs[:])
 	addEach(v.HeldNs[:], old.HeldNs[:])
 	v.PausedAllNs += old.PausedAllNs

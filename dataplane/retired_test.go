@@ -11,7 +11,7 @@ import (
 func TestEveryCounterIsAdded(t *testing.T) {
 	v, old := &PortSnapshot{}, &PortSnapshot{}
 	counters := func(s *PortSnapshot) (all []reflect.Value) {
-		for _, name := range []string{"Counters", "Received", "Told", "PausedNs", "HeldNs", "PausedAllNs", "HeldAllNs", "Pauses", "Holds", "Reaction", "Use"} {
+		for _, name := range []string{"Counters", "Received", "ControlSent", "PausedNs", "HeldNs", "PausedAllNs", "HeldAllNs", "Pauses", "Holds", "Reaction", "Use"} {
 			all = append(all, numbers(reflect.ValueOf(s).Elem().FieldByName(name))...)
 		}
 		return all

@@ -119,7 +119,7 @@ func TestRingHoldEndsWithTheConfiguration(t *testing.T) {
 			}
 			r.now += 1000
 			reconfigure(next)
-			if f, _ := r.sw.Foresee(0, data(0, 1, lossless, 1, 60), frame.VnetHeader{}, r.now); f.InRing {
+			if f, _ := r.sw.Trace(0, data(0, 1, lossless, 1, 60), frame.VnetHeader{}, r.now); f.InRing {
 				t.Error("a frame is said to wait in the ring yet")
 			}
 			r.offer(0, data(0, 1, lossless, 1, small))
@@ -175,14 +175,14 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 
 			c, use, queue := r.count(0), r.sw.ports[0].use[lossless].Use, r.sw.buffer.Queue(0, lossless)
 			events := r.sw.Events(nil, 0)
-			var told uint64
+			var xoffSent uint64
 			for _, e := range events {
 				if e.Kind == EventRingHold {
-					told += e.Count
+					xoffSent += e.Count
 				}
 			}
-			if queue.Waited != row.want || use.Waited+use.Crowded != row.want-1 || told != row.want {
-				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d", queue.Waited, told, row.want,
+			if queue.Waited != row.want || use.Waited+use.Crowded != row.want-1 || xoffSent != row.want {
+				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d", queue.Waited, xoffSent, row.want,
 					use.Waited+use.Crowded, row.want-1)
 			}
 			if c.RingHoldBytes != uint64(row.octets) || c.RingHoldNs != uint64(r.now-from) {

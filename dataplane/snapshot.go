@@ -33,10 +33,10 @@ type PortSnapshot struct {
 	Held     [NumPriorities]int // frames in the egress queues
 	Delayed  int                // frames in the delay line
 
-	Paused   uint8 // priorities that the peer holds here now
-	Wanted   uint8 // priorities of the peer that are held from here
-	Received macctl.ReceiverCounters
-	Told     macctl.InitiatorCounters
+	Paused      uint8 // priorities that the peer holds here now
+	XoffWanted  uint8 // priorities of the peer that are held from here
+	Received    macctl.ReceiverCounters
+	ControlSent macctl.InitiatorCounters
 	// PausedNs and HeldNs are the time for which the peer paused each priority here, and for which it was held from
 	// here; the All fields the same for 802.3x PAUSE.
 	PausedNs, HeldNs       [NumPriorities]int64
@@ -75,8 +75,8 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 
 func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), Counters: p.count,
-		Delayed: p.delayed, Paused: p.receiver.Paused(now), Wanted: p.sender.XoffWanted(), Received: p.receiver.Counters(),
-		Told: p.sender.Counters(), PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
+		Delayed: p.delayed, Paused: p.receiver.Paused(now), XoffWanted: p.sender.XoffWanted(), Received: p.receiver.Counters(),
+		ControlSent: p.sender.Counters(), PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
 	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which tells of those that have run out
 	for q := range p.queues {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged

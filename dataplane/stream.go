@@ -121,12 +121,12 @@ func (a *Arrival) ofStream() bool {
 	return ip[9] == streamProtocol && [4]byte(ip[12:]) == streamSource && [4]byte(ip[16:]) == streamDestination
 }
 
-// takeStream takes a frame of the peer's stream: it counts towards what comes after XOFF, and goes no further.
-func (p *portState) takeStream(a *Arrival) {
+// handleStream takes a frame of the peer's stream: it counts towards what comes after XOFF, and goes no further.
+func (p *portState) handleStream(a *Arrival) {
 	p.count.StreamReceived++
 	p.streamed.frames[a.priority]++
 	p.streamed.octets += uint64(frame.WireOctets(len(a.Data)))
-	if p.told != 0 {
+	if p.xoffSent != 0 {
 		p.used(a)
 	}
 }
@@ -148,7 +148,7 @@ func (s *Switch) HoldForProbe(i int, prio uint8, hold bool, now int64) {
 type HeadroomLook struct {
 	Up       bool
 	Own      bool   // no other cause holds the priority
-	Told     bool   // the peer was told to stop, and that has left the delay line
+	XoffSent bool   // the peer was told to stop, and that has left the delay line
 	Xoffs    uint64 // how often it was
 	After    int64  // octets on the wire that came after the newest XOFF had left
 	Before   int64  // those that had come before, and were looked at after
@@ -163,7 +163,7 @@ func (s *Switch) LookAtHeadroom(i int, prio uint8) (l HeadroomLook) {
 		return l
 	}
 	u := &p.use[p.useUnit(prio)]
-	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseProbe == 0, Told: p.told&(1<<prio) != 0 && !u.inLine, Xoffs: u.Xoffs, After: u.Last,
+	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseProbe == 0, XoffSent: p.xoffSent&(1<<prio) != 0 && !u.inLine, Xoffs: u.Xoffs, After: u.Last,
 		Before: u.before, Streamed: p.streamed.frames[prio],
 		Octets: p.count.ReceivedBytes + p.count.ReceivedFrames*frame.WireExtras + p.streamed.octets}
 }

@@ -188,7 +188,7 @@ func TestStreamAtThePeer(t *testing.T) {
 		}
 	}
 	r.offer(0, b[:tagAt+6+10])
-	if l := r.sw.LookAtHeadroom(0, lossless); l.Streamed != 1 || !l.Up || !l.Own || l.Told || l.Octets < 5*uint64(frame.WireOctets(len(b))) {
+	if l := r.sw.LookAtHeadroom(0, lossless); l.Streamed != 1 || !l.Up || !l.Own || l.XoffSent || l.Octets < 5*uint64(frame.WireOctets(len(b))) {
 		t.Errorf("look %+v", l)
 	}
 	r.sw.HoldForProbe(0, lossless, true, r.now)
@@ -197,7 +197,7 @@ func TestStreamAtThePeer(t *testing.T) {
 	}
 	r.now += 1000
 	r.offer(0, b, b)
-	if l := r.sw.LookAtHeadroom(0, lossless); l.Xoffs != 1 || !l.Told || l.After != 2*int64(frame.WireOctets(len(b))) || l.Before != 0 || l.Streamed != 3 {
+	if l := r.sw.LookAtHeadroom(0, lossless); l.Xoffs != 1 || !l.XoffSent || l.After != 2*int64(frame.WireOctets(len(b))) || l.Before != 0 || l.Streamed != 3 {
 		t.Errorf("look %+v", l)
 	}
 	r.sw.Hold(0, lossless)

@@ -30,16 +30,16 @@ type Switch struct {
 	worker  int    // who runs the running call of Ingress
 	staged  []Move // copies of the running burst for ports of other workers
 	// pending lists ports whose transmit task has work: a peer to be told something, frames to send.
-	pending   bridge.PortSet
-	foreign   bridge.PortSet // those of them that another worker than the running one sends on
-	queued    bool           // the running frame has to wait in deep egress queues
-	prompt    bool           // a frame of the running burst has not
-	room      uint64         // counts departures of lossless frames
-	wakeDelay int64
-	retired   map[string]*retiredPort // counters of removed ports, by name
-	suspects  bridge.PortSet          // ports of which the watchdog has something to hear
-	tap       capture.Tap
-	fate      fate // of the frame that Ingress looks at
+	pending     bridge.PortSet
+	foreign     bridge.PortSet // those of them that another worker than the running one sends on
+	queued      bool           // the running frame has to wait in deep egress queues
+	prompt      bool           // a frame of the running burst has not
+	room        uint64         // counts departures of lossless frames
+	wakeDelay   int64
+	retired     map[string]*retiredPort // counters of removed ports, by name
+	suspects    bridge.PortSet          // ports of which the watchdog has something to hear
+	tap         capture.Tap
+	disposition disposition // of the frame that Ingress looks at
 	// unsettled is the burst whose frames may still lie in the ring, while the worker that has received it calls Dequeue.
 	unsettled []Arrival
 	// trunkHolds counts holds that a trunk began.
@@ -50,47 +50,47 @@ type Switch struct {
 
 // portState is one port.
 type portState struct {
-	cfg      PortConfig
-	index    int
-	owner    int // worker that sends on the port
-	up       bool
-	receiver *macctl.Receiver
-	sender   *macctl.Initiator
-	shaper   sched.Shaper
-	meter    sched.Shaper // ingress faster than the port's speed
-	sched    sched.Config
-	round    sched.State
-	queues   [NumPriorities]queue
-	occupied uint8
-	plan     plan
-	trunk    *trunkState   // nil for a port of the bridge
-	member   int           // number in the trunk, or uplink
-	delayed  int           // frames in the delay line
-	inLine   int64         // octets on the wire in it, as its worker said last; the port's own stream is among them
-	txAt     int64         // time at which the transmit task has to look again
-	waitFrom int64         // since when a frame waits in the ring for buffer, 0 where none does
-	waiter   waiter        // the frame that waits, or that did so last
-	again    waiter        // that frame, where a configuration has ended its wait and it has not been offered since
-	crossed  int64         // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
-	culprit  int64         // when the frame came that was admitted
-	heard    macctl.Reason // what the receiver said of the newest MAC Control frame
-	partner  uint64        // source of the newest MAC Control frame
-	talker   uint64        // source of the newest lossless frame
-	count    Counters
-	pauses   Histogram  // lengths of the pauses by the peer
-	holds    Histogram  // and of the peer's
-	losses   RingLosses // as last read
-	awaited  uint8      // queues of which the watchdog wants to know when they hold frames and are paused
-	discard  uint8      // queues that are emptied by its order
-	oversize bool       // a frame longer than the port carries came since the port was configured, and an event says so
-	session  uint32     // counts how often the link went down
-	told     uint8      // priorities that the peer was last told to stop
-	use      [NumPriorities]useMeter
-	useNotes []useNote
-	stream   stream
-	streamed streamed
-	traffic  traffic
-	echo     macctl.EchoResponder
+	cfg                PortConfig
+	index              int
+	owner              int // worker that sends on the port
+	up                 bool
+	receiver           *macctl.Receiver
+	sender             *macctl.Initiator
+	shaper             sched.Shaper
+	meter              sched.Shaper // ingress faster than the port's speed
+	sched              sched.Config
+	round              sched.State
+	queues             [NumPriorities]queue
+	occupied           uint8
+	plan               plan
+	trunk              *trunkState   // nil for a port of the bridge
+	member             int           // number in the trunk, or uplink
+	delayed            int           // frames in the delay line
+	inLine             int64         // octets on the wire in it, as its worker said last; the port's own stream is among them
+	txAt               int64         // time at which the transmit task has to look again
+	waitFrom           int64         // since when a frame waits in the ring for buffer, 0 where none does
+	waiter             waiter        // the frame that waits, or that did so last
+	again              waiter        // that frame, where a configuration has ended its wait and it has not been offered since
+	crossed            int64         // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
+	crossedArrival     int64         // when the frame came that was admitted
+	lastReason         macctl.Reason // what the receiver said of the newest MAC Control frame
+	lastControlSource  uint64        // source of the newest MAC Control frame
+	lastLosslessSource uint64        // source of the newest lossless frame
+	count              Counters
+	pauses             Histogram  // lengths of the pauses by the peer
+	holds              Histogram  // and of the peer's
+	losses             RingLosses // as last read
+	awaited            uint8      // queues of which the watchdog wants to know when they hold frames and are paused
+	discardQueues      uint8      // queues that are emptied by its order
+	oversize           bool       // a frame longer than the port carries came since the port was configured, and an event says so
+	session            uint32     // counts how often the link went down
+	xoffSent           uint8      // priorities that the peer was last told to stop
+	use                [NumPriorities]useMeter
+	useNotes           []useNote
+	stream             stream
+	streamed           streamed
+	traffic            traffic
+	echo               macctl.EchoResponder
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -131,7 +131,7 @@ func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
 		s.buffer.RemovePort(i)
 		return err
 	}
-	s.countGone()
+	s.sumLosslessDropsGone()
 	return nil
 }
 
@@ -187,8 +187,8 @@ func (s *Switch) RemovePort(i int, now int64) {
 	s.bridge.RemovePort(i)
 	s.ports[i] = nil
 	s.pending.Remove(i)
-	s.renewRetired(p.cfg.Name)
-	s.countGone()
+	s.keepNewestPort(p.cfg.Name)
+	s.sumLosslessDropsGone()
 }
 
 // SetUp tells the switch that a port's link came up or went down. A port that goes down releases what it holds, and
@@ -204,7 +204,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	s.abandonWaits(p)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
-	p.toldNow(now)
+	p.updateXoffSent(now)
 	if p.cfg.Prober != nil {
 		p.cfg.Prober.SetUp(up, now)
 	}
@@ -269,7 +269,7 @@ func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
 	}
 	p.sender.Hold(prio, c)
 	if c == macctl.CauseBuffer && s.cfg.Clock != nil && p.crossed == 0 {
-		p.crossed, p.culprit = s.cfg.Clock(), s.arrived
+		p.crossed, p.crossedArrival = s.cfg.Clock(), s.arrived
 	}
 	s.markPending(p)
 }

@@ -224,8 +224,8 @@ func (w *world) check(t *rapid.T) {
 		if w.ringSet[p.Index] {
 			wanted |= p.Config.Lossless
 		}
-		if p.Wanted != wanted {
-			t.Fatalf("%s: the sender holds %08b, buffer and ring want %08b", p.Config.Name, p.Wanted, wanted)
+		if p.XoffWanted != wanted {
+			t.Fatalf("%s: the sender holds %08b, buffer and ring want %08b", p.Config.Name, p.XoffWanted, wanted)
 		}
 	}
 }
@@ -385,8 +385,8 @@ func (w *world) wantNothingLeft(t *rapid.T) {
 	for i := range v.Ports {
 		for w.tell(v.Ports[i].Index) != nil {
 		}
-		if told := w.sw.ports[v.Ports[i].Index].sender.XoffSent(); told != 0 {
-			t.Fatalf("%s: the peer is still told to stop: %08b", v.Ports[i].Config.Name, told)
+		if xoffSent := w.sw.ports[v.Ports[i].Index].sender.XoffSent(); xoffSent != 0 {
+			t.Fatalf("%s: the peer is still told to stop: %08b", v.Ports[i].Config.Name, xoffSent)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 	old := map[string]*trunkState{}
 	for _, t := range s.trunks {
 		s.passAll(t)
-		if !s.goesOn(t, next) {
+		if !s.staysInForce(t, next) {
 			s.applyHolds(t, trunk.Holds{}, 0)
 		}
 		old[t.cfg.Name] = t
@@ -131,9 +131,9 @@ func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 	return old
 }
 
-// goesOn tells whether a trunk is among the next ones with its kind of flow control, and its ports have not been made anew, which
+// staysInForce tells whether a trunk is among the next ones with its kind of flow control, and its ports have not been made anew, which
 // then hold nobody.
-func (s *Switch) goesOn(t *trunkState, next []TrunkConfig) bool {
+func (s *Switch) staysInForce(t *trunkState, next []TrunkConfig) bool {
 	same := func(c TrunkConfig) bool { return c.Name == t.cfg.Name && c.Flow.Mode == t.cfg.Flow.Mode && t.joins(&c) }
 	other := func(i int) bool { return s.ports[i] == nil || s.ports[i].trunk != t }
 	return slices.ContainsFunc(next, same) && !other(t.cfg.Uplink) && !slices.ContainsFunc(t.cfg.Members, other)
@@ -143,7 +143,7 @@ func (s *Switch) newTrunk(c TrunkConfig) *trunkState {
 	n := len(c.Members)
 	c.Aggregate.Members = n
 	t := &trunkState{cfg: c, queues: make([]queue, n), unjudged: trunk.NewLoad(n),
-		aggregator: trunk.NewAggregator(c.Aggregate, s.chance, s.now),
+		aggregator: trunk.NewAggregator(c.Aggregate, s.random01, s.now),
 		count:      trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), sent: make([]trunk.Tally, n), memberHolds: make([]HoldCount, n)}}
 	for m := range t.queues {
 		t.queues[m] = queue{head: none, tail: none}

@@ -99,7 +99,7 @@ func (s *Switch) retireTrunk(t *trunkState) {
 	}
 	v.Members = v.Members[:min(len(v.Members), len(t.cfg.Members)+maxRetiredMembers)]
 	s.retiredTrunks[name] = &v
-	s.renewTrunk(name)
+	s.keepNewestTrunk(name)
 }
 
 // member returns a member by its port's name, nil where there is none.

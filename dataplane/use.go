@@ -54,14 +54,14 @@ func (p *portState) useUnit(prio uint8) uint8 {
 	return prio & (NumPriorities - 1)
 }
 
-// toldNow starts a count for each queue whose peer was told to stop at time now, and ends those that were freed.
-func (p *portState) toldNow(now int64) {
-	told := p.sender.XoffSent()
+// updateXoffSent starts a count for each queue whose peer was told to stop at time now, and ends those that were freed.
+func (p *portState) updateXoffSent(now int64) {
+	xoffSent := p.sender.XoffSent()
 	for q := range uint8(NumPriorities) {
 		u, bit := &p.use[q], uint8(1)<<q
 		switch {
-		case p.useUnit(q) != q || (told^p.told)&bit == 0:
-		case told&bit != 0:
+		case p.useUnit(q) != q || (xoffSent^p.xoffSent)&bit == 0:
+		case xoffSent&bit != 0:
 			u.Xoffs++
 			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0 || p.delayed > 0
 			u.room = p.roomNow(q)
@@ -69,7 +69,7 @@ func (p *portState) toldNow(now int64) {
 			p.leftLine(q, now-u.left)
 		}
 	}
-	p.told = told
+	p.xoffSent = xoffSent
 }
 
 // roomNow is the headroom that what comes after an XOFF of now has to fit, in octets.
@@ -104,7 +104,7 @@ func (p *portState) leftLine(q uint8, late int64) {
 
 // used counts a frame that came by p while its peer is told to stop.
 func (p *portState) used(a *Arrival) {
-	if a.priority >= NumPriorities || p.told&(1<<a.priority) == 0 {
+	if a.priority >= NumPriorities || p.xoffSent&(1<<a.priority) == 0 {
 		return
 	}
 	q := p.useUnit(a.priority)
@@ -150,7 +150,7 @@ func (u *useMeter) compare(octets int64) {
 // usedRing counts a frame that has to wait in the ring.
 func (p *portState) usedRing(a *Arrival) {
 	n := useNote{unit: p.useUnit(a.priority), waits: true, octets: int32(frame.WireOctets(len(a.Data))), at: a.At}
-	if p.told&(1<<a.priority) != 0 && !p.later(n) {
+	if p.xoffSent&(1<<a.priority) != 0 && !p.later(n) {
 		p.judgeWait(n)
 	}
 }

@@ -36,7 +36,7 @@ func TestUseOfTheHeadroomOfThen(t *testing.T) {
 	xoff := func(frames int) Use {
 		r.hear(1, lossless, 0xffff)
 		r.offer(0, several(0, 1, lossless, alone+1, small)...)
-		r.wantTold(0, 0xffff)
+		r.wantXoffSent(0, 0xffff)
 		left := r.now
 		p.found, r.now = 1<<20, r.now+1000 // more is found as soon as XOFF has left
 		r.offerAt(left+1, several(0, 1, lossless, frames, small))

@@ -13,7 +13,7 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 	}
 	p.waitFrom, p.waiter = max(1, s.now), waiter{a.priority, len(a.Data)}
 	p.usedRing(a)
-	s.blame(p, EventRingHold, a.priority, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
+	s.peerEvent(p, EventRingHold, a.priority, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
 }
 
 // waited is how long the frame of p has waited that waits in its ring.

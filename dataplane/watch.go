@@ -64,8 +64,8 @@ func (s *Switch) NotifyStuck(i int, queue uint8, on bool) {
 	}
 }
 
-// suspect tells of the queues of p that hold frames and are paused.
-func (s *Switch) suspect(p *portState, paused uint8) {
+// reportPaused tells of the queues of p that hold frames and are paused.
+func (s *Switch) reportPaused(p *portState, paused uint8) {
 	p.awaited &^= p.occupied & paused
 	if p.cfg.Mode == macctl.ModePause {
 		p.awaited = 0
@@ -82,7 +82,7 @@ func (s *Switch) tellWatch(p *portState) {
 
 // endWatch forgets orders at a link that went down, and tells of it.
 func (s *Switch) endWatch(p *portState) {
-	p.discard = 0
+	p.discardQueues = 0
 	p.session++
 	s.tellWatch(p)
 }
@@ -95,17 +95,17 @@ func (s *Switch) Suspects() bridge.PortSet {
 }
 
 // Order says what is done with a queue of port i, to break a deadlock: with ignore XOFF is counted and not obeyed, with
-// discard what the queue holds and gets is dropped too. A link that goes down ends it.
-func (s *Switch) Order(i int, queue uint8, ignore, discard bool, now int64) {
+// discardQueues what the queue holds and gets is dropped too. A link that goes down ends it.
+func (s *Switch) Order(i int, queue uint8, ignore, discardQueues bool, now int64) {
 	s.now = now
 	p := s.ports[i]
 	if p == nil {
 		return
 	}
 	p.receiver.Ignore(queue, ignore, now)
-	p.discard &^= covers(queue)
-	if discard && p.up {
-		p.discard |= covers(queue)
+	p.discardQueues &^= covers(queue)
+	if discardQueues && p.up {
+		p.discardQueues |= covers(queue)
 	}
 	s.reviewPort(p)
 	s.markPending(p)
@@ -114,12 +114,12 @@ func (s *Switch) Order(i int, queue uint8, ignore, discard bool, now int64) {
 // discardFrames is how many frames one call of Dequeue discards: the lock is held meanwhile.
 const discardFrames = 512
 
-// discard drops what the queues hold that are to be emptied. It runs where frames are chosen to be sent, by the worker that
+// discardQueues drops what the queues hold that are to be emptied. It runs where frames are chosen to be sent, by the worker that
 // sends them: none of them is on its way into the kernel.
-func (s *Switch) discard(p *portState) {
+func (s *Switch) discardQueues(p *portState) {
 	left := discardFrames
 	for q := range uint8(NumPriorities) {
-		for p.discard&(1<<q) != 0 && p.queues[q].head != none && left > 0 {
+		for p.discardQueues&(1<<q) != 0 && p.queues[q].head != none && left > 0 {
 			s.dropQueued(p, s.pop(p, q), DropWatchdog)
 			p.count.QueueDiscarded[q]++
 			left--
@@ -130,7 +130,7 @@ func (s *Switch) discard(p *portState) {
 	}
 	s.buffer.Resume()
 	s.reviewSide(p)
-	if p.discard&p.occupied != 0 {
+	if p.discardQueues&p.occupied != 0 {
 		s.markPending(p)
 	}
 }
@@ -141,7 +141,7 @@ func (s *Switch) NoteWatch(i int, name string, queue uint8, kind EventKind, text
 	p := s.ports[i]
 	switch {
 	case p != nil:
-		s.blame(p, kind, min(queue, NumPriorities-1), text) // Whole: blame names all of them
+		s.peerEvent(p, kind, min(queue, NumPriorities-1), text) // Whole: blame names all of them
 	case queue == WholePort:
 		s.event(Event{Kind: kind, Port: name, Priority: AllPriorities, Text: text})
 	default:

@@ -42,7 +42,7 @@ func TestSuspects(t *testing.T) {
 	cfg := testConfig(3)
 	cfg.Suspect = func() { calls++ }
 	r := newRig(t, cfg, testPort(0), testPort(1), testPort(2))
-	told := func() bool {
+	xoffSent := func() bool {
 		r.sw.Dequeue(1, r.now, nil)
 		all := r.sw.Suspects()
 		return all.Has(1)
@@ -50,29 +50,29 @@ func TestSuspects(t *testing.T) {
 	r.sw.NotifyStuck(1, lossless, true)
 	r.sw.NotifyStuck(9, lossless, true)
 	r.hear(1, lossless, 0xffff)
-	if told() {
+	if xoffSent() {
 		t.Error("told of a queue that is empty")
 	}
 	r.offer(0, data(0, 1, lossless, 0, small))
-	if !told() || told() || calls != 1 {
+	if !xoffSent() || xoffSent() || calls != 1 {
 		t.Errorf("frames after the pause: %d calls, want to be told once", calls)
 	}
 	r.hear(1, lossless, 0)
 	r.sw.NotifyStuck(1, lossless, true)
-	if told() {
+	if xoffSent() {
 		t.Error("told of a queue that is free")
 	}
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, data(0, 1, lossless, 1, small), data(0, 2, lossless, 1, small))
-	if !told() {
+	if !xoffSent() {
 		t.Error("not told of a pause after the frames")
 	}
 	r.sw.NotifyStuck(1, lossless, true)
 	r.sw.NotifyStuck(1, lossless, false)
-	if told() {
+	if xoffSent() {
 		t.Error("told though nobody wants to know")
 	}
-	if r.sw.SetUp(1, false, r.now); !told() {
+	if r.sw.SetUp(1, false, r.now); !xoffSent() {
 		t.Error("not told of a link that went down")
 	}
 }

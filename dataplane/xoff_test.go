@@ -17,7 +17,7 @@ func (r *rig) pfcFrame(i int, enabled uint8, times map[uint8]uint16) []byte {
 }
 
 // wantXoff fails unless port i has exactly one frame to send, which sets priority lossless to quanta.
-func (r *rig) wantTold(i int, quanta uint16) {
+func (r *rig) wantXoffSent(i int, quanta uint16) {
 	r.tb.Helper()
 	if got, want := r.tell(i), r.pfcFrame(i, 1<<lossless, map[uint8]uint16{lossless: quanta}); !bytes.Equal(got, want) {
 		r.tb.Fatalf("port %d told its peer %x, want %x", i, got, want)
@@ -52,7 +52,7 @@ func TestXoffBeforeTheRestOfTheBurst(t *testing.T) {
 	if !r.sw.TakePending(0) || r.sw.TakePending(0) {
 		t.Error("port 0 is not urgent, or twice")
 	}
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	if taken, stop = r.sw.Ingress(0, r.burst, taken, r.now, 0); taken != alone+10 || stop != Done {
 		t.Fatalf("the rest: %d (%v)", taken, stop)
 	}
@@ -67,7 +67,7 @@ func TestXoffBeforeTheRestOfTheBurst(t *testing.T) {
 // Departures give back headroom first; XON comes with the one that leaves T - xon_offset behind, and once.
 func TestXon(t *testing.T) {
 	r := full(t, 2)
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	r.hear(1, lossless, 0)
 	for left := alone; left > resumesAt; left-- {
 		r.send(1, 1)
@@ -75,12 +75,12 @@ func TestXon(t *testing.T) {
 		r.wantSilent(0)
 	}
 	r.send(1, 1)
-	r.wantTold(0, 0)
+	r.wantXoffSent(0, 0)
 	r.drain(1, r.now+second)
 	r.wantSilent(0)
-	told := r.snapshot().Ports[0].Told
-	if told.XoffSent[lossless] != 1 || told.XonSent[lossless] != 1 || told.PFCFrames[lossless] != 2 {
-		t.Errorf("sent %+v, want one XOFF and one XON", told)
+	xoffSent := r.snapshot().Ports[0].ControlSent
+	if xoffSent.XoffSent[lossless] != 1 || xoffSent.XonSent[lossless] != 1 || xoffSent.PFCFrames[lossless] != 2 {
+		t.Errorf("sent %+v, want one XOFF and one XON", xoffSent)
 	}
 	r.empty()
 }
@@ -92,7 +92,7 @@ func TestXoffThatWasNotSent(t *testing.T) {
 		t.Fatal("no XOFF")
 	}
 	r.now += 1000 // the kernel was full: no ControlSent
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+second/1000)
@@ -114,7 +114,7 @@ func TestXonWhenOnlyOthersDrained(t *testing.T) {
 	r.offer(2, several(2, 3, lossless, alone, small)...) // half of the segment, below its threshold
 	r.wantSilent(2)
 	r.offer(0, several(0, 1, lossless, alone/2+1, small)...) // T is 32 cells now, and falls by what port 0 takes
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	r.hear(1, lossless, 0)
 	r.send(1, 1) // empties the headroom
 	r.hear(1, lossless, 0xffff)
@@ -130,7 +130,7 @@ func TestXonWhenOnlyOthersDrained(t *testing.T) {
 	if got := r.count(1).QueueBytes[lossless]; got != alone/2*small {
 		t.Fatalf("port 0's frames have left: %d octets wait", got)
 	}
-	r.wantTold(0, 0)
+	r.wantXoffSent(0, 0)
 	r.wantSilent(2)
 	r.drain(3, r.now+second)
 	r.hear(1, lossless, 0)
@@ -141,7 +141,7 @@ func TestXonWhenOnlyOthersDrained(t *testing.T) {
 // An XOFF is stated again after half of its time, for as long as the queue is OFF.
 func TestRefresh(t *testing.T) {
 	r := full(t, 2)
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	half := macctl.QuantaDuration(0xffff, gigabit) / 2
 	for round := int64(1); round <= 3; round++ {
 		due := 1 + round*half
@@ -158,11 +158,11 @@ func TestRefresh(t *testing.T) {
 			t.Fatalf("deadline %d, want the refresh at %d", at, due)
 		}
 		r.now = due
-		r.wantTold(0, 0xffff)
+		r.wantXoffSent(0, 0xffff)
 	}
 	v := r.snapshot().Ports[0]
-	if v.Told.XoffSent[lossless] != 1 || v.Told.PFCFrames[lossless] != 4 {
-		t.Errorf("counted %+v, want one XOFF in four frames", v.Told)
+	if v.ControlSent.XoffSent[lossless] != 1 || v.ControlSent.PFCFrames[lossless] != 4 {
+		t.Errorf("counted %+v, want one XOFF in four frames", v.ControlSent)
 	}
 	if v.HeldNs[lossless] != r.now-1 {
 		t.Errorf("held for %d ns, want %d", v.HeldNs[lossless], r.now-1)
@@ -173,7 +173,7 @@ func TestRefresh(t *testing.T) {
 func TestHoldCauses(t *testing.T) {
 	r := plainRig(t, 2)
 	r.sw.RingHold(0, true, r.now)
-	r.wantTold(0, 0xffff)
+	r.wantXoffSent(0, 0xffff)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	r.wantSilent(0)
@@ -184,7 +184,7 @@ func TestHoldCauses(t *testing.T) {
 	r.drain(1, r.now+3*resumePeriod)
 	r.wantSilent(0)
 	r.sw.RingHold(0, false, r.now)
-	r.wantTold(0, 0)
+	r.wantXoffSent(0, 0)
 	r.empty()
 }
 

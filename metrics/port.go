@@ -67,7 +67,7 @@ func boolValue(b bool) float64 {
 func collectControl(o *output, p *dataplane.PortSnapshot) {
 	name := p.Config.Name
 	o.value(pauseReceived, float64(p.Received.PauseFrames), name)
-	o.value(pauseSent, float64(p.Told.PauseFrames), name)
+	o.value(pauseSent, float64(p.ControlSent.PauseFrames), name)
 	for r := macctl.ReasonNone + 1; int(r) < macctl.NumReasons; r++ {
 		o.value(controlIgnored, float64(p.Received.Ignored[r]), name, r.String())
 	}
@@ -80,7 +80,7 @@ func collectControl(o *output, p *dataplane.PortSnapshot) {
 	for prio := range dataplane.NumPriorities {
 		label := strconv.Itoa(prio)
 		o.value(pfcReceived, float64(p.Received.PFCFrames[prio]), name, label)
-		o.value(pfcSent, float64(p.Told.PFCFrames[prio]), name, label)
+		o.value(pfcSent, float64(p.ControlSent.PFCFrames[prio]), name, label)
 		o.value(pfcReceivedPaused, float64(p.PausedNs[prio])/second, name, label)
 		o.value(pfcSentPaused, float64(p.HeldNs[prio])/second, name, label)
 	}

@@ -62,9 +62,9 @@ func pfcPort() dataplane.PortSnapshot {
 			QueueSent: [8]uint64{0: 4, 3: 8}, Marked: [8]uint64{3: 77}, QueueBytes: [8]int64{0: 64, 3: 1514},
 			QueueBytesMax: [8]int64{0: 128, 3: 98410},
 		},
-		Received: macctl.ReceiverCounters{PFCFrames: [8]uint64{3: 12, 4: 1}, PauseFrames: 2},
-		Told:     macctl.InitiatorCounters{PFCFrames: [8]uint64{3: 40}},
-		PausedNs: [8]int64{3: 1_204_000}, HeldNs: [8]int64{3: 812_000_000},
+		Received:    macctl.ReceiverCounters{PFCFrames: [8]uint64{3: 12, 4: 1}, PauseFrames: 2},
+		ControlSent: macctl.InitiatorCounters{PFCFrames: [8]uint64{3: 40}},
+		PausedNs:    [8]int64{3: 1_204_000}, HeldNs: [8]int64{3: 812_000_000},
 	}
 	p.Received.Ignored[macctl.ReasonDisabled] = 2
 	p.Counters.Drops[0][dataplane.DropLossyThreshold] = 9
@@ -89,9 +89,9 @@ func pausePort() dataplane.PortSnapshot {
 		Index: 1, Up: true, PausedAllNs: 2_500_000_000, HeldAllNs: 1_000_000,
 		Config: dataplane.PortConfig{Name: "p2", Speed: 100e6, Nominal: 100e6, Mode: macctl.ModePause,
 			Lossless: 0xff},
-		Counters: dataplane.Counters{ReceivedFrames: 7, ReceivedBytes: 448},
-		Received: macctl.ReceiverCounters{PauseFrames: 3},
-		Told:     macctl.InitiatorCounters{PauseFrames: 4},
+		Counters:    dataplane.Counters{ReceivedFrames: 7, ReceivedBytes: 448},
+		Received:    macctl.ReceiverCounters{PauseFrames: 3},
+		ControlSent: macctl.InitiatorCounters{PauseFrames: 4},
 	}
 	p.Counters.Drops[1][dataplane.DropFiltered] = 2
 	p.Counters.Drops[6][dataplane.DropFiltered] = 3

@@ -26,7 +26,7 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 	if err := r.steer(t); err != nil {
 		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 	}
-	t.follow(p, new(port.PacketSockets))
+	t.allowXDP(p, new(port.PacketSockets))
 	return r.do(func(sw *dataplane.Switch) error {
 		cfg, err := sw.SetMAC(i, mac, Now())
 		if err != nil {
@@ -60,7 +60,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 	if t == nil {
 		return nil, nil
 	}
-	r.askHosts(func(n int) bool { return n == i })
+	r.refreshHostDrops(func(n int) bool { return n == i })
 	return t, r.do(func(sw *dataplane.Switch) error {
 		t.freeRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())

@@ -23,7 +23,7 @@ func BenchmarkTapRatio(b *testing.B) {
 				}
 				base, off, reader, slow := grind(), grind(), grind(), grind()
 				tapped(b, slow.w.r.sw, snap)
-				follow(b, reader.w.r, snap)
+				allowXDP(b, reader.w.r, snap)
 				mills := []*mill{base, off, reader, slow}
 				var ratios [4][]float64
 				for b.Loop() {
@@ -51,8 +51,8 @@ func BenchmarkTapRatio(b *testing.B) {
 	}
 }
 
-// follow makes a file of everything that is captured, which nobody keeps, until the end of the benchmark.
-func follow(b *testing.B, r *Runner, snap int) {
+// allowXDP makes a file of everything that is captured, which nobody keeps, until the end of the benchmark.
+func allowXDP(b *testing.B, r *Runner, snap int) {
 	s := capture.NewStream(tapped(b, r.sw, snap), capture.Options{Snap: snap, Interfaces: r.Interfaces})
 	stop := make(chan struct{})
 	var done sync.WaitGroup

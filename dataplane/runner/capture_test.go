@@ -46,7 +46,7 @@ func TestTapSeesWhatCounts(t *testing.T) {
 			p := &v.Ports[i]
 			want.in += p.Counters.ReceivedFrames
 			want.out += p.Counters.SentFrames + uint64(p.Delayed) // what is in a delay line was seen when it was put in
-			want.told += p.Told.PFCFrames[lossless]
+			want.told += p.ControlSent.PFCFrames[lossless]
 			for prio := range p.Counters.Drops {
 				for _, n := range p.Counters.Drops[prio] {
 					want.dropped += n

@@ -22,9 +22,9 @@ func (r *Runner) steer(t *portTask) error {
 	return nil
 }
 
-// regret notes what failed when the configuration was in force already: that cannot be taken back, so it is no error of
+// warn notes what failed when the configuration was in force already: that cannot be taken back, so it is no error of
 // the change.
-func (r *Runner) regret(t *portTask, what string, err error) {
+func (r *Runner) warn(t *portTask, what string, err error) {
 	if err != nil {
 		r.Note(dataplane.Event{Kind: dataplane.EventPort, Port: t.cfg.Name, Priority: -1, Text: fmt.Sprintf("%s: %v", what, err)})
 	}

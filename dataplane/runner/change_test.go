@@ -63,8 +63,8 @@ func TestReplace(t *testing.T) {
 		a.send(several(0, 1, 0, 10, small)...)
 		eventually(t, "all arrive", func() bool { return len(b.received(0, lossless)) == n && len(b.received(0, 0)) == 10 })
 		v := l.empties()
-		if !v.Ports[0].Up || v.Ports[0].RingSlots != 16384 || v.Ports[0].Wanted != 0 {
-			t.Errorf("up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots, v.Ports[0].Wanted)
+		if !v.Ports[0].Up || v.Ports[0].RingSlots != 16384 || v.Ports[0].XoffWanted != 0 {
+			t.Errorf("up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots, v.Ports[0].XoffWanted)
 		}
 		for _, event := range l.r.sw.Events(nil, 0) {
 			if event.Kind == dataplane.EventPortDown {
@@ -200,7 +200,7 @@ func TestRingHoldsSurviveChanges(t *testing.T) {
 	told := func() macctl.InitiatorCounters {
 		var v dataplane.Snapshot
 		l.r.Snapshot(&v)
-		return v.Ports[0].Told
+		return v.Ports[0].ControlSent
 	}
 	eventually(t, "the ring is held", func() bool { return told().XoffSent[other] > 0 })
 	refused := cfg // smaller than what is in use
@@ -245,7 +245,7 @@ func (l *lan) readsUntil(done chan struct{}, v *dataplane.Snapshot) (n int) {
 }
 
 // A configuration that is in force is in force, whatever fails then.
-func TestConfigureRegrets(t *testing.T) {
+func TestConfigureWarns(t *testing.T) {
 	l := newLan(t, executors[0], roomy(2), unshapedPorts(2)...)
 	near, _ := l.second()
 	l.must(l.r.Detach(0))
@@ -310,7 +310,7 @@ func TestDrain(t *testing.T) {
 		wanted := func() (all [2]uint8, told uint64) {
 			var v dataplane.Snapshot
 			l.r.Snapshot(&v)
-			return [2]uint8{v.Ports[0].Wanted, v.Ports[1].Wanted}, v.Ports[0].Told.XonSent[lossless]
+			return [2]uint8{v.Ports[0].XoffWanted, v.Ports[1].XoffWanted}, v.Ports[0].ControlSent.XonSent[lossless]
 		}
 		held := [2]uint8{1 << lossless, 1 << lossless}
 		l.must(l.r.Drain(true))

@@ -195,7 +195,7 @@ func (l *delayLine) clear() {
 
 // flush makes one send call of what is due at time now: of one MAC Control frame, or of data frames up to the limit. It
 // returns how many data frames and octets left, and those that the kernel will never take, which are dropped.
-func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, hopeless []dataplane.Refusal, err error) {
+func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []dataplane.Refusal, err error) {
 	l.refused, l.longest, l.dues, l.entered = l.refused[:0], 0, l.dues[:0], 0
 	n := l.load(now)
 	if n == 0 {
@@ -239,7 +239,7 @@ func (l *delayLine) load(now int64) int {
 	return l.batch.Len()
 }
 
-func (l *delayLine) flushControl(p port.Port, now int64) (sent, octets int, hopeless []dataplane.Refusal, err error) {
+func (l *delayLine) flushControl(p port.Port, now int64) (sent, octets int, givenUp []dataplane.Refusal, err error) {
 	r := l.oldest()
 	if r == nil || l.first.due(r) > now {
 		return 0, 0, l.refused, nil

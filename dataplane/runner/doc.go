@@ -7,13 +7,13 @@
 //	receive.go   the receive task of a port
 //	transmit.go  the transmit task of a port
 //	delay.go     the delay line of a port
-//	stuck.go     frames that the kernel or the link never takes
-//	crowd.go     whether other threads want the CPU that a worker spins on
-//	gather.go    waiting for more frames
+//	giveup.go    frames that the kernel or the link never takes
+//	contention.go  whether other threads want the CPU that a worker spins on
+//	coalesce.go  waiting for more frames
 //	moderate.go  leaving rings alone under load, as NICs moderate interrupts
 //	tuning.go    other choices for that, for experiments
 //	tick.go      what is done once a second
-//	tend.go      which way frames leave, looked at again and again
+//	txpaths.go   which way frames leave, looked at again and again
 //	change.go    changes of a running port, and what goes wrong after one
 //	replace.go   other sockets for a port that stays up
 //	alive.go     whether the workers still work

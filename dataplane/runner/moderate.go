@@ -49,8 +49,8 @@ func (w *worker) learnLoad(t *portTask, prompt bool, now int64) {
 	w.deepUntil = t.deepUntil
 }
 
-// moderates is for how long from now on the rings of the port may be left alone, 0 where they may not.
-func (t *portTask) moderates(now int64) int64 {
+// moderationLeft is for how long from now on the rings of the port may be left alone, 0 where they may not.
+func (t *portTask) moderationLeft(now int64) int64 {
 	if t.ringHeld || t.blocked != [port.NumClasses]bool{} {
 		return 0
 	}
@@ -65,18 +65,18 @@ func (t *portTask) moderates(now int64) int64 {
 func (w *worker) loaded(now int64) bool { return now < w.deepUntil && !w.full }
 
 // moderate shortens a sleep of d ns where rings are left alone in it, and chooses them. A worker with a delay line
-// leaves none alone: a cable is never late. One that serves a host leaves all of them alone for restTime, once after
+// leaves none alone: a cable is never late. One that serves a host leaves all of them alone for hostModeration, once after
 // work, where threads of this machine often wait for a CPU: a wake-up for each frame would take that from the host's
 // programs.
 func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
-	all := w.worked && w.hostNIC && !w.crowd.rare() && d > restTime
+	all := w.worked && w.hostNIC && !w.cpuContention.rare() && d > hostModeration
 	if w.worked = false; all {
-		d = restTime
+		d = hostModeration
 	}
 	n := int64(0) // ports whose rings are left alone
 	for _, t := range w.receivers {
 		if t.alone = 0; len(w.lines) == 0 {
-			t.alone = t.moderates(now)
+			t.alone = t.moderationLeft(now)
 		}
 		if t.alone > 0 {
 			d = min(d, t.alone)

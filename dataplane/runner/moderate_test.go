@@ -55,7 +55,7 @@ func TestRingsAreListenedToAfterAPromptFrame(t *testing.T) {
 		if step.burst {
 			w.learnLoad(p, step.prompt, step.at)
 		}
-		if got := p.moderates(step.at); got != step.quiet {
+		if got := p.moderationLeft(step.at); got != step.quiet {
 			t.Errorf("step %d: left alone for %d ns, want %d", i, got, step.quiet)
 		}
 		if loaded := w.loaded(step.at); loaded != (step.at < p.deepUntil) || step.quiet > 0 && !loaded {
@@ -94,7 +94,7 @@ func readable(t *testing.T) int32 {
 // Which rings a sleep leaves alone, and how long it is at most.
 func TestModerate(t *testing.T) {
 	const long = second
-	crowded := crowd{share: crowdWhole}
+	crowded := cpuContention{share: contentionWhole}
 	quiet := moderation(&dataplane.PortConfig{Speed: 200 * megabit})
 	for _, tt := range []struct {
 		name            string
@@ -120,16 +120,16 @@ func TestModerate(t *testing.T) {
 			p.blocked[port.Lossless] = true
 		}, false, false, long},
 		{"a host in a crowd, after work", func(m *mill, p *portTask) {
-			m.w.hostNIC, m.w.worked, m.w.crowd, p.deepUntil = true, true, crowded, 0
-		}, true, true, restTime},
+			m.w.hostNIC, m.w.worked, m.w.cpuContention, p.deepUntil = true, true, crowded, 0
+		}, true, true, hostModeration},
 		{"a host in a crowd, without work", func(m *mill, p *portTask) {
-			m.w.hostNIC, m.w.crowd, p.deepUntil = true, crowded, 0
+			m.w.hostNIC, m.w.cpuContention, p.deepUntil = true, crowded, 0
 		}, false, false, long},
 		{"a host alone, after work", func(m *mill, p *portTask) {
 			m.w.hostNIC, m.w.worked, p.deepUntil = true, true, 0
 		}, false, false, long},
 		{"no host in a crowd, after work", func(m *mill, p *portTask) {
-			m.w.worked, m.w.crowd, p.deepUntil = true, crowded, 0
+			m.w.worked, m.w.cpuContention, p.deepUntil = true, crowded, 0
 		}, false, false, long},
 	} {
 		rings := map[port.Work]bool{port.WorkOther: tt.other, port.WorkLossless: tt.lossless, port.WorkControl: false}
@@ -139,8 +139,8 @@ func TestModerate(t *testing.T) {
 			p.port = &ringed{m.in, map[port.Work]int32{what: readable(t)}}
 			m.w.r.tasks[1].port = &ringed{m.out, nil}
 			m.w.watch()
-			opened := m.w.crowd
-			m.w.crowd = crowd{}
+			opened := m.w.cpuContention
+			m.w.cpuContention = cpuContention{}
 			p.deepUntil = 2 * moderateDepth
 			tt.change(m, p)
 			d := m.w.moderate(m.w.r.sw, long, moderateDepth)
@@ -151,7 +151,7 @@ func TestModerate(t *testing.T) {
 			if m.w.moderated != (tt.other || tt.lossless) || m.w.worked {
 				t.Errorf("%s: moderated %v, worked %v", tt.name, m.w.moderated, m.w.worked)
 			}
-			m.w.crowd, m.w.lines = opened, nil
+			m.w.cpuContention, m.w.lines = opened, nil
 		}
 	}
 }
@@ -181,8 +181,8 @@ func TestModeratedPortsShareTheBuffer(t *testing.T) {
 
 // A host's rings are not left alone beyond a near deadline.
 func TestHostNearADeadline(t *testing.T) {
-	w := &worker{worked: true, hostNIC: true, crowd: crowd{share: crowdWhole}}
-	if d := w.moderate(nil, restTime, 1); d != restTime || w.moderated {
+	w := &worker{worked: true, hostNIC: true, cpuContention: cpuContention{share: contentionWhole}}
+	if d := w.moderate(nil, hostModeration, 1); d != hostModeration || w.moderated {
 		t.Errorf("a sleep of %d ns, moderated %v", d, w.moderated)
 	}
 }
@@ -200,12 +200,12 @@ func TestLoadIsLearnedFromBursts(t *testing.T) {
 	for i, want := range []bool{false, true} {
 		p.promptUntil = 0
 		m.round()
-		if got := p.moderates(Now()) > 0; got != want {
+		if got := p.moderationLeft(Now()) > 0; got != want {
 			t.Errorf("round %d: the rings are left alone: %v, want %v", i, got, want)
 		}
 	}
 	m.in.frames = append(burst[:15:15], port.Frame{Data: data(0, 1, 1, 0, mtu)})
-	if m.round(); p.moderates(Now()) != 0 || m.w.loaded(Now()) {
+	if m.round(); p.moderationLeft(Now()) != 0 || m.w.loaded(Now()) {
 		t.Error("a frame of a priority that is not loaded came, and the rings are left alone")
 	}
 }

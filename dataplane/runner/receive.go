@@ -16,8 +16,8 @@ type piece struct {
 // take runs the receive task of a port for as many bursts of one ring as are its turn.
 func (w *worker) take(t *portTask, c port.Class) bool {
 	work := false
-	for range w.pace.bursts {
-		if _, worked := w.receive(t, c, w.pace.frames); !worked {
+	for range w.schedule.bursts {
+		if _, worked := w.receive(t, c, w.schedule.frames); !worked {
 			break
 		}
 		work = true
@@ -34,7 +34,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	if c == port.Lossless {
 		w.watchRing(t)
 	}
-	n := t.port.Receive(c, w.frames[:most], w.pace.octets)
+	n := t.port.Receive(c, w.frames[:most], w.schedule.octets)
 	if n == 0 {
 		return 0, false
 	}
@@ -64,7 +64,7 @@ func (w *worker) fills(t *portTask, n int) bool {
 	for i := range n {
 		octets += len(w.frames[i].Data)
 	}
-	return n == w.pace.frames || octets >= min(w.pace.octets, t.port.QueueBudget())
+	return n == w.schedule.frames || octets >= min(w.schedule.octets, t.port.QueueBudget())
 }
 
 // mayRetry tells whether a frame that waits for buffer should be tried again: something has left since, or it is time.
@@ -207,7 +207,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 	w.moves = w.moves[:0]
 	for stop != dataplane.Hold && taken < len(arrivals) {
 		first := taken
-		taken, stop = sw.Ingress(t.index, arrivals[:min(taken+w.pace.step, len(arrivals))], taken, now, w.age)
+		taken, stop = sw.Ingress(t.index, arrivals[:min(taken+w.schedule.step, len(arrivals))], taken, now, w.age)
 		w.moves = sw.Staged(w.moves)
 		w.learnLoad(t, sw.Prompt(), now)
 		if stop == dataplane.Hold {
@@ -226,7 +226,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 			w.unlock()
 			w.lock()
 		}
-		if w.pace.step == 1 {
+		if w.schedule.step == 1 {
 			w.controlWork()
 		}
 		if taken < len(arrivals) {

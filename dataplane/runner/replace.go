@@ -37,10 +37,10 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	t.follow(p, new(port.PacketSockets))
+	t.allowXDP(p, new(port.PacketSockets))
 	r.drain(t)
 	old, until := t.port, int64(0)
-	err = r.still(func() (err error) {
+	err = r.quiesce(func() (err error) {
 		until, err = t.takeOver(p)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -68,7 +68,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		sw.RingLost(i, port.Other, skip(old, port.Other, until, frames), Now())
 		return nil
 	})
-	r.regret(t, "closing the sockets that were replaced", old.Close())
+	r.warn(t, "closing the sockets that were replaced", old.Close())
 	return lost, nil
 }
 
@@ -107,7 +107,7 @@ func (w *worker) takeUntil(t *portTask, c port.Class, until int64, most int) {
 // takeLast takes the n oldest frames of a ring, up to one that has to wait for buffer. It returns how many it has taken.
 func (w *worker) takeLast(t *portTask, c port.Class, n int) (taken int) {
 	for taken < n {
-		got, worked := w.receive(t, c, min(n-taken, w.pace.frames))
+		got, worked := w.receive(t, c, min(n-taken, w.schedule.frames))
 		taken += got
 		if !worked {
 			break

@@ -358,7 +358,7 @@ func (r *rig) drain(i int, until int64) {
 
 // inRing tells whether a frame waits in a ring of port i for buffer.
 func inRing(sw *dataplane.Switch, i int) bool {
-	f, _ := sw.Foresee(i, data(0, 1, lossless, 0, small), frame.VnetHeader{}, Now())
+	f, _ := sw.Trace(i, data(0, 1, lossless, 0, small), frame.VnetHeader{}, Now())
 	return f.InRing
 }
 

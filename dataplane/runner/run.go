@@ -85,15 +85,15 @@ func (r *Runner) Do(f func(sw *dataplane.Switch) error) error {
 }
 
 func (r *Runner) do(f func(sw *dataplane.Switch) error) error {
-	return r.still(func() error {
+	return r.quiesce(func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return f(r.sw)
 	})
 }
 
-// still runs f while every worker stands still. f must not wait for anybody: nobody is told to stop meanwhile.
-func (r *Runner) still(f func() error) error {
+// quiesce runs f while every worker stands still. f must not wait for anybody: nobody is told to stop meanwhile.
+func (r *Runner) quiesce(f func() error) error {
 	r.shape.Lock()
 	defer r.shape.Unlock()
 	r.resume = make(chan struct{})
@@ -110,8 +110,8 @@ func (r *Runner) still(f func() error) error {
 	return err
 }
 
-// park stops a worker until the change is done.
-func (r *Runner) park() {
+// pauseWorker stops a worker until the change is done.
+func (r *Runner) pauseWorker() {
 	resume := r.resume
 	r.parked <- struct{}{}
 	<-resume
@@ -129,7 +129,7 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	defer r.change.Unlock()
 	var gone []*portTask
 	goes := func(i int) bool { _, stays := ports[i]; return !stays }
-	r.askHosts(goes)
+	r.refreshHostDrops(goes)
 	err = r.do(func(sw *dataplane.Switch) error {
 		held := r.freeRings(sw)
 		defer func() { r.holdRings(sw, held) }()
@@ -151,12 +151,12 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	var look port.PacketSockets
 	for _, t := range r.tasks {
 		if t != nil {
-			r.regret(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))
-			t.follow(t.port, &look)
+			r.warn(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))
+			t.allowXDP(t.port, &look)
 		}
 	}
 	for _, t := range gone {
-		r.regret(t, "closing the sockets of a port that is gone", t.port.Close())
+		r.warn(t, "closing the sockets of a port that is gone", t.port.Close())
 	}
 	return nil
 }
@@ -187,9 +187,9 @@ func (r *Runner) View(f func(sw *dataplane.Switch)) {
 	f(r.sw)
 }
 
-// Prod runs f, which may change what the Prober of port number i does, under the switch's lock, and makes the port's
+// Kick runs f, which may change what the Prober of port number i does, under the switch's lock, and makes the port's
 // transmit task look at it.
-func (r *Runner) Prod(i int, f func(now int64)) {
+func (r *Runner) Kick(i int, f func(now int64)) {
 	r.View(func(sw *dataplane.Switch) {
 		f(Now())
 		sw.MarkPending(i)
@@ -200,14 +200,14 @@ func (r *Runner) Prod(i int, f func(now int64)) {
 // SetHeadroom is Switch.SetHeadroom. The workers go on meanwhile.
 func (r *Runner) SetHeadroom(i int, octets int64) error {
 	var err error
-	r.Prod(i, func(now int64) { err = r.sw.SetHeadroom(i, octets, now) })
+	r.Kick(i, func(now int64) { err = r.sw.SetHeadroom(i, octets, now) })
 	return err
 }
 
 // SetXon is Switch.SetXon. The workers go on meanwhile.
 func (r *Runner) SetXon(i int, octets int64) error {
 	var err error
-	r.Prod(i, func(now int64) { err = r.sw.SetXon(i, octets, now) })
+	r.Kick(i, func(now int64) { err = r.sw.SetXon(i, octets, now) })
 	return err
 }
 

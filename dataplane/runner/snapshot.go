@@ -51,11 +51,11 @@ func (r *Runner) ClearWatermarks() {
 	r.View(func(sw *dataplane.Switch) { sw.ClearWatermarks() })
 }
 
-// Foresee is Switch.Foresee for the port of that name. The workers go on meanwhile.
-func (r *Runner) Foresee(name string, b []byte, v frame.VnetHeader) (f dataplane.Foresight, ok bool) {
+// Trace is Switch.Trace for the port of that name. The workers go on meanwhile.
+func (r *Runner) Trace(name string, b []byte, v frame.VnetHeader) (f dataplane.TraceResult, ok bool) {
 	r.View(func(sw *dataplane.Switch) {
 		if i, known := sw.PortNumber(name); known {
-			f, ok = sw.Foresee(i, b, v, Now())
+			f, ok = sw.Trace(i, b, v, Now())
 		}
 	})
 	return f, ok

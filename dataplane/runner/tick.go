@@ -19,7 +19,7 @@ func (r *Runner) runLosses() {
 		case <-tick.C:
 		}
 		r.readLosses()
-		r.tend(n)
+		r.refreshTxPaths(n)
 		changed := false
 		r.View(func(sw *dataplane.Switch) {
 			sw.Age(Now())
@@ -64,7 +64,7 @@ const (
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10
 
-// losses reads what the port's rings have lost, and what a host had lost before it came here when askHosts asked last. Runner.shape
+// losses reads what the port's rings have lost, and what a host had lost before it came here when refreshHostDrops asked last. Runner.shape
 // guards it.
 func (t *portTask) losses() dataplane.RingLosses {
 	l := dataplane.RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses()}
@@ -74,9 +74,9 @@ func (t *portTask) losses() dataplane.RingLosses {
 	return l
 }
 
-// askHosts asks what the hosts behind TAPs have lost, those of the ports of which. The kernel may keep it waiting: nobody else waits
+// refreshHostDrops asks what the hosts behind TAPs have lost, those of the ports of which. The kernel may keep it waiting: nobody else waits
 // with it.
-func (r *Runner) askHosts(which func(i int) bool) {
+func (r *Runner) refreshHostDrops(which func(i int) bool) {
 	var all []hostPort
 	r.shape.Lock()
 	for i, t := range r.tasks {
@@ -95,7 +95,7 @@ func (r *Runner) askHosts(which func(i int) bool) {
 
 // readLosses takes over the kernel's loss counters of every ring.
 func (r *Runner) readLosses() {
-	r.askHosts(func(int) bool { return true })
+	r.refreshHostDrops(func(int) bool { return true })
 	r.shape.Lock()
 	defer r.shape.Unlock()
 	for i, t := range r.tasks {

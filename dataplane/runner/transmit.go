@@ -199,7 +199,7 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, mor
 	failed, _ := sw.Plan(t.index, n)
 	priorities, longest := sw.Sent(t.index, n, now)
 	t.stuck.passed(longest)
-	if err != nil && (refused(err) || t.hopeless(sw, err, attempt{failed.ID, failed.Length, now})) {
+	if err != nil && (refused(err) || t.givenUp(sw, err, attempt{failed.ID, failed.Length, now})) {
 		w.tapRefused(t, n, failed, refusedFor(err), now)
 		sw.Refuse(t.index, failed, refusedFor(err), now)
 		err = nil
@@ -264,7 +264,7 @@ func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 	if l.entered != 0 {
 		sw.LineControl(t.index, l.entered, now-l.meant)
 	}
-	if err != nil && t.hopeless(sw, err, l.attempt(now)) {
+	if err != nil && t.givenUp(sw, err, l.attempt(now)) {
 		refused, err = l.giveUp(refused), nil
 	}
 	if sent+len(refused) > 0 {

@@ -7,7 +7,7 @@ type Tuning struct {
 	BurstFrames int  // frames taken from a ring at once, with 2 KiB of room for each: 1 to 256; 0: 64
 	Bursts      int  // bursts of a ring before the next ring has its turn; 0: 1
 	FixedTurn   bool // every round begins with the same port, not with the next one
-	NoGather    bool // a worker does not wait after a round with few frames
+	NoCoalesce  bool // a worker does not wait after a round with few frames
 	EachFrame   bool // control rings, what peers must be told and deadlines are looked at after each frame, not after each burst
 }
 
@@ -24,19 +24,19 @@ const (
 )
 
 // A pace is what a worker makes of a Tuning.
-type pace struct {
+type schedule struct {
 	frames, octets int // of a burst
 	bursts         int // of a ring in a row
 	step           int // arrivals between two looks at control work
 	turn           int // ports by which the next round begins later
 	adaptive       bool
-	gather         bool
+	coalesce       bool
 	spin           int64 // ns, at the start
 	most           int64 // ns; as long as an adaptive spin becomes
 }
 
-func (t Tuning) pace() pace {
-	p := pace{frames: burstFrames, bursts: max(1, t.Bursts), step: burstArrivals, turn: 1, adaptive: t.Spin == SpinAdaptive || t.Spin == SpinShort, most: spinMax, gather: !t.NoGather}
+func (t Tuning) schedule() schedule {
+	p := schedule{frames: burstFrames, bursts: max(1, t.Bursts), step: burstArrivals, turn: 1, adaptive: t.Spin == SpinAdaptive || t.Spin == SpinShort, most: spinMax, coalesce: !t.NoCoalesce}
 	if t.BurstFrames != 0 {
 		p.frames = min(max(1, t.BurstFrames), burstArrivals)
 	}

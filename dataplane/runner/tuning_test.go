@@ -86,7 +86,7 @@ func TestSpins(t *testing.T) {
 	const some = 50_000
 	for _, tt := range []struct {
 		spin                     Spin
-		credit                   int64
+		spinBudget               int64
 		start, busy, less, quiet int64
 	}{
 		{SpinAdaptive, 0, 0, spinFew, spinFew / 2, 0}, {SpinAdaptive, some, 0, some, some / 2, 0}, {SpinAdaptive, spinMax, 0, spinMax, spinMax / 2, 0},
@@ -94,8 +94,8 @@ func TestSpins(t *testing.T) {
 		{SpinEndless, 0, noDeadline, noDeadline, noDeadline, noDeadline},
 	} {
 		w := newTunedMill(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w
-		w.credit, w.crowd = tt.credit, noCrowd
-		most := max(tt.credit, spinFew)
+		w.spinBudget, w.cpuContention = tt.spinBudget, noContention
+		most := max(tt.spinBudget, spinFew)
 		start := w.spin
 		for range 10 {
 			w.adapt(most - 1)
@@ -125,21 +125,21 @@ func (s *spinner) frame(gap, work int64) {
 	if s.w.spins(idle, next) {
 		s.met++
 		s.spun += gap
-		s.w.earn(idle, next, next+work)
+		s.w.updateSpinBudget(idle, next, next+work)
 	} else {
-		wait := min(s.w.spin, max(s.w.credit, spinFew))
+		wait := min(s.w.spin, max(s.w.spinBudget, spinFew))
 		s.slept++
 		s.spun += wait
 		s.w.adapt(gap - wait)
-		s.w.earn(idle, idle+wait, idle+wait)
-		s.w.earn(0, next, next+work)
+		s.w.updateSpinBudget(idle, idle+wait, idle+wait)
+		s.w.updateSpinBudget(0, next, next+work)
 	}
 	s.now, s.worked = next+work, s.worked+work
 }
 
 // Whatever came before, a load is spun for no more than it works, beyond what sleeping itself would cost; a heavy one meets a worker
 // that spins, though its gaps are longer than a sleep costs.
-func TestSpinIsEarned(t *testing.T) {
+func TestSpinBudget(t *testing.T) {
 	for _, tt := range []struct {
 		spin      Spin
 		gap, work int64
@@ -150,7 +150,7 @@ func TestSpinIsEarned(t *testing.T) {
 		{SpinShort, 60_000, 80_000, false}, {SpinShort, 10_000, 500, true},
 	} {
 		s := spinner{w: newTunedMill(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w, now: 1}
-		s.w.crowd = noCrowd
+		s.w.cpuContention = noContention
 		for range 100 { // a heavy load before
 			s.frame(50_000, 100_000)
 		}
@@ -175,8 +175,8 @@ func TestOneCPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.pace.adaptive != want || w.pace.gather != want || w.spins(1, 1) {
-			t.Errorf("%d CPUs: %+v", cpus, w.pace)
+		if w.schedule.adaptive != want || w.schedule.coalesce != want || w.spins(1, 1) {
+			t.Errorf("%d CPUs: %+v", cpus, w.schedule)
 		}
 		if err := w.close(); err != nil {
 			t.Error(err)

@@ -15,47 +15,47 @@ import (
 
 // Limits of a worker's round. A burst is bounded so that one port cannot starve another.
 const (
-	burstFrames   = 64
-	burstOctets   = 128 << 10
-	burstArrivals = 256       // pieces of cut super-frames included
-	arenaOctets   = 256 << 10 // memory for those pieces
-	sendCalls     = 4         // of one port in a row
-	controlFrames = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock
-	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
-	minSleep      = 100_000   // ns; deadlines are coalesced to this
-	spinStart     = 5_000     // ns
-	spinFew       = 15_000    // ns: what a sleep and its end cost; after little work a longer spin is dearer, and takes the CPU from the hosts
-	spinMax       = 200_000   // ns: after much work it may be longer, as far as credit reaches and the crowd bears it
-	spinRelax     = 8         // pauses of the processor between two looks: other workers want the lock too
-	restTime      = 100_000   // ns that a host NIC leaves its rings alone after work where the CPUs are crowded
-	retryDelay    = 200_000   // ns until a frame that the kernel did not take is sent again
-	delaySpin     = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
-	waitPeriod    = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may
-	noDeadline    = math.MaxInt64
+	burstFrames    = 64
+	burstOctets    = 128 << 10
+	burstArrivals  = 256       // pieces of cut super-frames included
+	arenaOctets    = 256 << 10 // memory for those pieces
+	sendCalls      = 4         // of one port in a row
+	controlFrames  = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock
+	watchEvery     = 16        // bursts between two measurements of a ring that is filling up
+	minSleep       = 100_000   // ns; deadlines are coalesced to this
+	spinStart      = 5_000     // ns
+	spinFew        = 15_000    // ns: what a sleep and its end cost; after little work a longer spin is dearer, and takes the CPU from the hosts
+	spinMax        = 200_000   // ns: after much work it may be longer, as far as credit reaches and the crowd bears it
+	spinRelax      = 8         // pauses of the processor between two looks: other workers want the lock too
+	hostModeration = 100_000   // ns that a host NIC leaves its rings alone after work where the CPUs are crowded
+	retryDelay     = 200_000   // ns until a frame that the kernel did not take is sent again
+	delaySpin      = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
+	waitPeriod     = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may
+	noDeadline     = math.MaxInt64
 )
 
 // A worker is a goroutine that runs receive and transmit tasks. All its memory is set aside at the start.
 type worker struct {
-	id           int
-	r            *Runner
-	receivers    []*portTask
-	transmitters []*portTask
-	lines        []*portTask // transmitters with a delay line
-	rewatch      bool        // the descriptors to wait for have changed
-	waiter       *port.Waiter
-	sleeping     atomic.Bool
-	asked        atomic.Bool // whether it is alive; a round answers
-	turn         int         // receiver that the next round begins with
-	pace         pace
-	spin         int64
-	credit       int64 // ns that it may spin: what its rounds lasted less what it has spun, at most pace.most
-	crowd        crowd
-	worked       bool  // since it slept
-	moderated    bool  // its sleep leaves rings alone
-	deepUntil    int64 // of the port that it has received from last
-	hostNIC      bool  // a receiver is a TAP: it serves a host, perhaps beside other ports
-	got          int   // frames that this round has received
-	full         bool  // a burst of this round was as long as bursts may be
+	id            int
+	r             *Runner
+	receivers     []*portTask
+	transmitters  []*portTask
+	lines         []*portTask // transmitters with a delay line
+	rewatch       bool        // the descriptors to wait for have changed
+	waiter        *port.Waiter
+	sleeping      atomic.Bool
+	asked         atomic.Bool // whether it is alive; a round answers
+	turn          int         // receiver that the next round begins with
+	schedule      schedule
+	spin          int64
+	spinBudget    int64 // ns that it may spin: what its rounds lasted less what it has spun, at most pace.most
+	cpuContention cpuContention
+	worked        bool  // since it slept
+	moderated     bool  // its sleep leaves rings alone
+	deepUntil     int64 // of the port that it has received from last
+	hostNIC       bool  // a receiver is a TAP: it serves a host, perhaps beside other ports
+	got           int   // frames that this round has received
+	full          bool  // a burst of this round was as long as bursts may be
 
 	frames    [burstArrivals]port.Frame
 	arrivals  [burstArrivals]dataplane.Arrival
@@ -80,16 +80,16 @@ func newWorker(r *Runner, id int) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	pace := r.tuning.pace()
+	schedule := r.tuning.schedule()
 	if r.cpus == 1 { // while this worker waits nobody can send
-		pace.adaptive, pace.gather = false, false
+		schedule.adaptive, schedule.coalesce = false, false
 	}
-	return &worker{id: id, r: r, pace: pace, spin: pace.spin, crowd: newCrowd(r.cpus), waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
+	return &worker{id: id, r: r, schedule: schedule, spin: schedule.spin, cpuContention: newCPUContention(r.cpus), waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
 		moves: make([]dataplane.Move, 0, burstArrivals),
 		mine:  make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
 
-func (w *worker) close() error { return errors.Join(w.waiter.Close(), w.crowd.close()) }
+func (w *worker) close() error { return errors.Join(w.waiter.Close(), w.cpuContention.close()) }
 
 // lock takes the switch's lock for this worker.
 func (w *worker) lock() *dataplane.Switch {
@@ -135,7 +135,7 @@ func (w *worker) run() {
 	idle := int64(0) // since when there was no work
 	for !w.r.quit.Load() {
 		if w.r.halt.Load() {
-			w.r.park()
+			w.r.pauseWorker()
 		}
 		if w.asked.Load() {
 			w.asked.Store(false)
@@ -143,10 +143,10 @@ func (w *worker) run() {
 		now := w.clock()
 		w.got, w.full = 0, false
 		if w.round(now) {
-			w.earn(idle, now, w.clock())
+			w.updateSpinBudget(idle, now, w.clock())
 			w.worked, idle = true, 0
 			if !w.loaded(now) {
-				w.gather()
+				w.coalesce()
 				continue
 			}
 		}
@@ -158,7 +158,7 @@ func (w *worker) run() {
 			continue
 		}
 		w.sleep()
-		w.earn(idle, now, now)
+		w.updateSpinBudget(idle, now, now)
 		idle = 0
 	}
 }
@@ -168,20 +168,20 @@ func (w *worker) run() {
 // keep a CPU busy. For longer than a sleep costs it spins only while nobody else wants the CPU.
 func (w *worker) spins(idle, now int64) bool {
 	spun := now - idle
-	if !w.pace.adaptive || w.pace.most <= spinFew || spun < min(w.spin, spinFew) {
+	if !w.schedule.adaptive || w.schedule.most <= spinFew || spun < min(w.spin, spinFew) {
 		return spun < w.spin
 	}
-	free := w.crowd.bears(idle, now) // asked even where this spin is over: that is how it learns that the crowd has gone
-	return free && spun < min(w.spin, w.credit)
+	free := w.cpuContention.spinAllowed(idle, now) // asked even where this spin is over: that is how it learns that the crowd has gone
+	return free && spun < min(w.spin, w.spinBudget)
 }
 
-// earn takes account of a round with work, from one time until another, and of the spin before it, which began at idle; 0 where
+// updateSpinBudget takes account of a round with work, from one time until another, and of the spin before it, which began at idle; 0 where
 // there was none.
-func (w *worker) earn(idle, from, until int64) {
+func (w *worker) updateSpinBudget(idle, from, until int64) {
 	if idle != 0 {
-		w.credit = max(0, w.credit-(from-idle))
+		w.spinBudget = max(0, w.spinBudget-(from-idle))
 	}
-	w.credit = min(w.credit+until-from, w.pace.most)
+	w.spinBudget = min(w.spinBudget+until-from, w.schedule.most)
 }
 
 // round serves every task once and tells whether there was work.
@@ -197,7 +197,7 @@ func (w *worker) round(now int64) bool {
 		work = w.take(t, port.Other) || work
 		w.flushLate()
 	}
-	w.turn += w.pace.turn
+	w.turn += w.schedule.turn
 	w.lock()
 	for _, t := range w.due(now) {
 		work = w.transmit(t, nil) || work
@@ -269,11 +269,11 @@ func (w *worker) clearErrors() {
 // adapt makes the spin longer where sleeps end soon, and shorter where they are long: soon is what could have been spun.
 func (w *worker) adapt(slept int64) {
 	most := int64(spinFew)
-	if w.crowd.rare() {
-		most = min(max(w.credit, spinFew), w.pace.most)
+	if w.cpuContention.rare() {
+		most = min(max(w.spinBudget, spinFew), w.schedule.most)
 	}
 	switch {
-	case !w.pace.adaptive:
+	case !w.schedule.adaptive:
 	case slept < most:
 		w.spin = min(most, max(spinStart, 2*w.spin))
 	case slept > 4*most:

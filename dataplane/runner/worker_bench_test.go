@@ -93,8 +93,8 @@ func newTunedMill(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, ch
 	if err != nil {
 		tb.Fatal(err)
 	}
-	opened := w.crowd // tests give it another
-	tb.Cleanup(func() { w.crowd = opened; _ = w.close() })
+	opened := w.cpuContention // tests give it another
+	tb.Cleanup(func() { w.cpuContention = opened; _ = w.close() })
 	r.workers = []*worker{w}
 	start(tb, sw, cfg, Now(), ports...)
 	m := &mill{w: w, cfg: cfg, ports: ports, in: &treadmill{class: c, frames: frames}, out: &treadmill{}}

@@ -68,9 +68,9 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 	p1.Counters.LosslessDrops[dataplane.Unknown] = 2
 	p1.Received.PFCFrames[3], p1.PausedNs[3] = 12, 1_204_000
-	p1.Told.PFCFrames[3], p1.Told.XoffSent[3], p1.HeldNs[3] = 4021, 2000, 812_000_000
+	p1.ControlSent.PFCFrames[3], p1.ControlSent.XoffSent[3], p1.HeldNs[3] = 4021, 2000, 812_000_000
 	p1.Received.Ignored[macctl.ReasonOpcode] = 5
-	p2 := dataplane.PortSnapshot{Index: 1, Up: true, Wanted: 0xff}
+	p2 := dataplane.PortSnapshot{Index: 1, Up: true, XoffWanted: 0xff}
 	p2.Config = dataplane.PortConfig{Name: "p2", Mode: macctl.ModePause, Lossless: 0xff}
 	p2.Counters.Drops[3][dataplane.DropFiltered], p2.Counters.Drops[5][dataplane.DropFiltered] = 1, 2
 	p3 := dataplane.PortSnapshot{Index: 2}
@@ -163,11 +163,11 @@ func (f *fake) LLDP() []LLDPPort {
 	return []LLDPPort{p1, p2}
 }
 
-func (f *fake) Trace(q TraceRequest) (dataplane.Foresight, bool) {
+func (f *fake) Trace(q TraceRequest) (dataplane.TraceResult, bool) {
 	if f.questions != nil {
 		f.questions <- q
 	}
-	v, ok := sampleForesights()[q.Port]
+	v, ok := sampleTraces()[q.Port]
 	return v, ok
 }
 

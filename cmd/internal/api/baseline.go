@@ -121,7 +121,7 @@ func subtractCounters8[T int64 | uint64](n, old []T) {
 func subtractPort(p, old *dataplane.PortSnapshot) {
 	subtractCounters(&p.Counters, &old.Counters)
 	subtractReceived(&p.Received, &old.Received)
-	subtractSent(&p.Told, &old.Told)
+	subtractSent(&p.ControlSent, &old.ControlSent)
 	subtractHistogram(&p.Reaction, &old.Reaction)
 	subtractHistogram(&p.Late, &old.Late)
 	subtractHistogram(&p.Pauses, &old.Pauses)

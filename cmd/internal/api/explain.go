@@ -69,7 +69,7 @@ type TraceRequest struct {
 }
 
 // Explain makes the answer for one frame.
-func Explain(number int, f *dataplane.Foresight) ExplainedFrame {
+func Explain(number int, f *dataplane.TraceResult) ExplainedFrame {
 	e := ExplainedFrame{Number: number, Port: f.Config.Name, Octets: f.Octets, Pieces: f.Pieces, Lossless: f.Lossless,
 		Verdict: verdictOf(f), XOFF: f.Ingress != nil && f.Ingress.TurnsOff, Copies: []ExplainedCopy{}}
 	if f.Priority != dataplane.Unknown {
@@ -91,11 +91,11 @@ func Explain(number int, f *dataplane.Foresight) ExplainedFrame {
 	return e
 }
 
-func verdictOf(f *dataplane.Foresight) string {
+func verdictOf(f *dataplane.TraceResult) string {
 	switch {
 	case f.Waits:
 		return "waits"
-	case f.Taken != dataplane.TakenNot:
+	case f.Trap != dataplane.NotTrapped:
 		return "taken"
 	case f.Dropped:
 		return "dropped"
@@ -105,7 +105,7 @@ func verdictOf(f *dataplane.Foresight) string {
 	return "forwarded"
 }
 
-func copyOf(f *dataplane.Foresight, c *dataplane.Copy) ExplainedCopy {
+func copyOf(f *dataplane.TraceResult, c *dataplane.Copy) ExplainedCopy {
 	e := ExplainedCopy{Port: c.Name, Queue: c.Queue, Octets: c.Octets, Tagged: c.Tagged, AheadBytes: c.AheadOctets,
 		PausedNs: c.PausedNs, MarkShare: c.MarkShare}
 	if !f.Marks {

@@ -15,7 +15,7 @@ import (
 
 // An explainer describes a traced frame in sentences, one for each station.
 type explainer struct {
-	f     *dataplane.Foresight
+	f     *dataplane.TraceResult
 	steps []ExplainedStep
 }
 
@@ -34,7 +34,7 @@ func (n *explainer) explain() {
 	}
 	n.classification()
 	switch {
-	case f.Taken != dataplane.TakenNot:
+	case f.Trap != dataplane.NotTrapped:
 		n.trapped()
 		return
 	case f.Faulty:
@@ -115,18 +115,18 @@ func (n *explainer) classification() {
 	}
 }
 
-var trapTexts = map[dataplane.Taker]string{
-	dataplane.TakenMACControl: "MAC Control (PAUSE, PFC, measurement): it is obeyed, answered or ignored here, and " +
+var trapTexts = map[dataplane.Trap]string{
+	dataplane.TrapMACControl: "MAC Control (PAUSE, PFC, measurement): it is obeyed, answered or ignored here, and " +
 		"never forwarded",
-	dataplane.TakenLLDP: "LLDP: it is for this port's agent, and never forwarded",
-	dataplane.TakenStream: "a frame of the stream with which the peer fills the link for a check of the " +
+	dataplane.TrapLLDP: "LLDP: it is for this port's agent, and never forwarded",
+	dataplane.TrapStream: "a frame of the stream with which the peer fills the link for a check of the " +
 		"headroom: it is counted, and never forwarded",
-	dataplane.TakenMeasurement: "a measurement frame for this port: it is answered or counted, and never forwarded",
-	dataplane.TakenLoopProbe: "a loop probe of this very switch: there is a loop, and flooding on a port of it is " +
+	dataplane.TrapMeasurement: "a measurement frame for this port: it is answered or counted, and never forwarded",
+	dataplane.TrapLoopProbe: "a loop probe of this very switch: there is a loop, and flooding on a port of it is " +
 		"switched off",
 }
 
-func (n *explainer) trapped() { n.add("switch", "", "%s", trapTexts[n.f.Taken]) }
+func (n *explainer) trapped() { n.add("switch", "", "%s", trapTexts[n.f.Trap]) }
 
 func (n *explainer) oversize() {
 	if n.f.Reason == dataplane.DropMalformed {

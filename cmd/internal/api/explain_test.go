@@ -17,8 +17,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// sampleForesights are frames that meet every kind of station, by the port that they arrive at.
-func sampleForesights() map[string]dataplane.Foresight {
+// sampleTraces are frames that meet every kind of station, by the port that they arrive at.
+func sampleTraces() map[string]dataplane.TraceResult {
 	in := dataplane.PortConfig{Name: "p1", Speed: 1e9, MaxFrame: 1514, Mode: macctl.ModePFC, Lossless: 1 << 3,
 		Bridge: bridge.PortConfig{PVID: 1}}
 	tagged := frame.Header{Dst: 0x020000000002, Src: 0x020000000001, EtherType: 0x0800, Tagged: true,
@@ -30,14 +30,14 @@ func sampleForesights() map[string]dataplane.Foresight {
 		Queue: 3, Octets: 1510, AheadFrames: 12, AheadOctets: 18_120, PortOctets: 18_408,
 		PausedNs: 1_500_000, MarkShare: 0.05}
 
-	lossless := dataplane.Foresight{Config: in, Up: true, Octets: 1514, Pieces: 1, Header: tagged, DSCP: 26,
+	lossless := dataplane.TraceResult{Config: in, Up: true, Octets: 1514, Pieces: 1, Header: tagged, DSCP: 26,
 		Priority: 3, Lossless: true, Marks: true, VLAN: 10, Member: true, Station: bridge.Entered{Known: true, Port: 1,
 			Static: true}, Known: "p2",
 		Decision: bridge.Decision{Kind: bridge.Unicast, Port: 1}, Copies: []dataplane.Copy{leaving},
 		Ingress: &buffer.TraceResult{Verdict: buffer.AcceptHeadroom, Size: 1536, Headroom: 1536, TurnsOff: true,
 			Queue: queue, Free: 81_920}}
 
-	demoted := dataplane.Foresight{Config: in, Up: true, Octets: 100, Pieces: 43, Header: tagged, DSCP: -1, Priority: 3,
+	demoted := dataplane.TraceResult{Config: in, Up: true, Octets: 100, Pieces: 43, Header: tagged, DSCP: -1, Priority: 3,
 		Lossless: true, VLAN: 10, Member: true, Decision: bridge.Decision{Kind: bridge.Flood,
 			Cause: bridge.UnknownUnicast, Port: -1}, Demoted: true}
 	copied := leaving
@@ -51,12 +51,12 @@ func sampleForesights() map[string]dataplane.Foresight {
 		Used: buffer.Level{Now: 100}}}
 	demoted.Copies = []dataplane.Copy{copied, refused}
 
-	filtered := dataplane.Foresight{Config: in, Up: true, Octets: 64, Pieces: 1, Header: tagged, DSCP: -1, Priority: 3,
+	filtered := dataplane.TraceResult{Config: in, Up: true, Octets: 64, Pieces: 1, Header: tagged, DSCP: -1, Priority: 3,
 		Lossless: true, VLAN: 10, Dropped: true, Reason: dataplane.DropFiltered}
 	filtered.Config.Classify = classify.Config{Trust: classify.TrustDSCP}
-	down := dataplane.Foresight{Config: in, Octets: 64, Pieces: 1, Priority: 3, Dropped: true,
+	down := dataplane.TraceResult{Config: in, Octets: 64, Pieces: 1, Priority: 3, Dropped: true,
 		Reason: dataplane.DropPortDown}
-	return map[string]dataplane.Foresight{"p1": lossless, "p2": demoted, "p3": filtered, "p4": down}
+	return map[string]dataplane.TraceResult{"p1": lossless, "p2": demoted, "p3": filtered, "p4": down}
 }
 
 // What explain answers, as people and as programs read it, stands in golden files.

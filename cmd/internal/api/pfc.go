@@ -91,10 +91,10 @@ func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 	lossless := p.Config.LosslessPriorities()&(1<<prio) != 0
 	return PFCPriority{
 		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Up, p.Paused&(1<<prio) != 0,
-			p.Wanted&(1<<prio) != 0),
+			p.XoffWanted&(1<<prio) != 0),
 		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio],
 		ReceivedPausedShare: m.share(p.PausedNs[prio]),
-		SentFrames:          p.Told.PFCFrames[prio], SentXoff: p.Told.XoffSent[prio], SentXon: p.Told.XonSent[prio],
+		SentFrames:          p.ControlSent.PFCFrames[prio], SentXoff: p.ControlSent.XoffSent[prio], SentXon: p.ControlSent.XonSent[prio],
 		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.recent.priority(p.Config.Name,
 			Priority(prio)),
 	}
@@ -102,10 +102,10 @@ func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 
 func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
 	return PFCPriority{
-		Priority: All, Lossless: true, State: pauseState(true, p.Up, p.Paused != 0, p.Wanted != 0),
+		Priority: All, Lossless: true, State: pauseState(true, p.Up, p.Paused != 0, p.XoffWanted != 0),
 		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs,
 		ReceivedPausedShare: m.share(p.PausedAllNs),
-		SentFrames:          p.Told.PauseFrames, SentXoff: p.Told.PauseXoffSent, SentXon: p.Told.PauseXonSent,
+		SentFrames:          p.ControlSent.PauseFrames, SentXoff: p.ControlSent.PauseXoffSent, SentXon: p.ControlSent.PauseXonSent,
 		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs), Recent: m.recent.priority(p.Config.Name, All),
 	}
 }

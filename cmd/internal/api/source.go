@@ -35,7 +35,7 @@ type Source interface {
 	// LLDP returns what the ports tell and hear, in the order of the file; those that speak no LLDP are left out.
 	LLDP() []LLDPPort
 	// Trace tells what would become of a frame now; ok is false where there is no such port.
-	Trace(q TraceRequest) (f dataplane.Foresight, ok bool)
+	Trace(q TraceRequest) (f dataplane.TraceResult, ok bool)
 	// WallOf returns the real time of a moment of the switch's clock.
 	WallOf(ns int64) time.Time
 	// ConfigYAML returns the configuration in force as the file that says all of it.

@@ -235,7 +235,7 @@ func (r *rig) wantCounted(frames []map[string][]string) {
 		in, out := key{portName(n + 1), directionIn}, key{portName(n + 1), directionOut}
 		got := [5]uint64{data[in], data[out], pfc[in], pfc[out], drops[in]}
 		want := [5]uint64{p.Counters.ReceivedFrames, p.Counters.SentFrames, p.Received.PFCFrames[3],
-			p.Told.PFCFrames[3], p.Counters.Drops[0][dataplane.DropLossyThreshold]}
+			p.ControlSent.PFCFrames[3], p.Counters.Drops[0][dataplane.DropLossyThreshold]}
 		if got != want {
 			r.t.Errorf("%s: the file has %v frames received, sent, PFC received, PFC sent, dropped; the switch "+
 				"counted %v", portName(n+1), got, want)
@@ -335,7 +335,7 @@ func TestSlowCaptureNeverBlocks(t *testing.T) {
 	var want uint64
 	for n := range r.hosts {
 		p := r.snapshot(n + 1)
-		want += p.Counters.ReceivedFrames + p.Counters.SentFrames + p.Told.PFCFrames[3] + p.Received.PFCFrames[3]
+		want += p.Counters.ReceivedFrames + p.Counters.SentFrames + p.ControlSent.PFCFrames[3] + p.Received.PFCFrames[3]
 	}
 	t.Logf("%d frames captured, %d missing", tally.Frames, tally.Missing)
 	if tally.Missing == 0 || tally.Frames == 0 || tally.Frames+tally.Missing != want {

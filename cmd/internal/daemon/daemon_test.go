@@ -59,7 +59,7 @@ func TestTuning(t *testing.T) {
 		"spin=endless":                     {Spin: runner.SpinEndless},
 		"burst=8":                          {BurstFrames: 8},
 		"bursts=16":                        {Bursts: 16},
-		"gather=none":                      {NoGather: true},
+		"gather=none":                      {NoCoalesce: true},
 		"turn=fixed,control=frame":         {FixedTurn: true, EachFrame: true},
 		"burst=256,bursts=1024,spin=none":  {Spin: runner.SpinNone, BurstFrames: 256, Bursts: 1024},
 		"control=frame,burst=1,turn=fixed": {BurstFrames: 1, FixedTurn: true, EachFrame: true},

@@ -201,7 +201,7 @@ func (d *Daemon) applyAgreement(p *portLink) {
 	if a.Own == own && a.Agreed() == agreed && a.Neighbour == neighbour {
 		return // or nobody has spoken yet
 	}
-	d.runner.Prod(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Own, a.Peer, a.Neighbour, now) })
+	d.runner.Kick(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Own, a.Peer, a.Neighbour, now) })
 }
 
 // attachProber gives a port of the data plane its Prober. With keep the port also keeps its measured headroom.
@@ -286,7 +286,7 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 		}
 		p.prober = known
 		settings, octets := d.probeSettings(d.cfg, p.cfg), headroomOf(ports[p.number])
-		d.runner.Prod(p.number, func(now int64) {
+		d.runner.Kick(p.number, func(now int64) {
 			known.probe.Configure(settings, now)
 			if d.cfg.Headroom.Agree == config.AgreeAlways {
 				known.probe.SetAgreed(true, true, "", now)

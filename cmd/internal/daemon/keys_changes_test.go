@@ -61,7 +61,7 @@ var bridgeChanges = []change{
 	{path: "buffer.ring_hold", value: "off", also: tree{"buffer.headroom": "1MiB", "buffer.lossless.size": "16MiB"},
 		effect: overall(func(s *dataplane.Snapshot) bool { return !s.Config.Buffer.RingHold })},
 	{path: "unknown_lossless", value: "drop",
-		effect: unknownIs(func(f *dataplane.Foresight) bool {
+		effect: unknownIs(func(f *dataplane.TraceResult) bool {
 			return f.Dropped &&
 				f.Reason == dataplane.DropUnknownLossless
 		})},

@@ -61,10 +61,10 @@ func aggregated(name string, holds func(t *dataplane.TrunkSnapshot) bool) func(r
 }
 
 // unknownIs is what becomes of a lossless frame of port 1 to a station that nobody knows.
-func unknownIs(holds func(f *dataplane.Foresight) bool) func(r *rig) bool {
+func unknownIs(holds func(f *dataplane.TraceResult) bool) func(r *rig) bool {
 	return func(r *rig) bool {
 		b := tagged(ethernet(1, 99, numbered, make([]byte, 50)), 0x8100, 3<<13)
-		f, ok := r.d.runner.Foresee(portName(1), b, frame.VnetHeader{})
+		f, ok := r.d.runner.Trace(portName(1), b, frame.VnetHeader{})
 		return ok && holds(&f)
 	}
 }

@@ -127,7 +127,7 @@ func (r *headroomCheck) run(ctx context.Context) (headroom.CheckResult, error) {
 func (r *headroomCheck) observe() (l headroom.CheckInput) {
 	r.d.runner.View(func(sw *dataplane.Switch) {
 		h := sw.LookAtHeadroom(r.number, r.priority)
-		l = headroom.CheckInput{Now: runner.Now(), Up: h.Up, Exclusive: h.Own, XoffSent: h.Told, XoffCount: h.Xoffs,
+		l = headroom.CheckInput{Now: runner.Now(), Up: h.Up, Exclusive: h.Own, XoffSent: h.XoffSent, XoffCount: h.Xoffs,
 			AfterXoff: h.After, BeforeXoff: h.Before, Streamed: h.Streamed, Octets: h.Octets}
 		l.Granted, l.Answered = r.prober.probe.Granted()
 	})

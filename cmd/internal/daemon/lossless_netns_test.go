@@ -49,7 +49,7 @@ func oversubscribe(t *testing.T, mode macctl.Mode, workers string) {
 // xoffSent fails the test where port n sent other control frames than its mode has, or other priorities than 3.
 func (r *rig) xoffSent(n int, mode macctl.Mode) {
 	r.t.Helper()
-	told := r.snapshot(n).Told
+	told := r.snapshot(n).ControlSent
 	for prio, frames := range told.PFCFrames {
 		if frames > 0 && (prio != 3 || mode == macctl.ModePause) {
 			r.t.Errorf("%s sent %d PFC frames with priority %d", portName(n), frames, prio)

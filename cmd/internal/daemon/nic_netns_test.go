@@ -95,7 +95,7 @@ func TestHostNIC(t *testing.T) {
 			t.Errorf("%d segments came twice", n)
 		}
 		for n := 1; n <= 3; n++ {
-			if r.snapshot(n).Told.XoffSent[3] == 0 {
+			if r.snapshot(n).ControlSent.XoffSent[3] == 0 {
 				t.Errorf("h%d was never held, so nothing is shown", n)
 			}
 		}

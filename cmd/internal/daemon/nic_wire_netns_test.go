@@ -118,7 +118,7 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 	eventually(t, "the wire obeys", func() bool { return nicPort(t, d, "wire").Paused == 1<<3 })
 	held, other := r.datagrams(26), r.datagrams(0)
 	held(many)
-	eventually(t, "the TAP is not read any more", func() bool { return nicPort(t, d, "host").Wanted == 1<<3 })
+	eventually(t, "the TAP is not read any more", func() bool { return nicPort(t, d, "host").XoffWanted == 1<<3 })
 
 	var took []time.Duration
 	for i := range uint32(probes) {

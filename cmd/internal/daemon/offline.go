@@ -53,12 +53,12 @@ func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 }
 
 // Trace returns what would become of a frame; ok is false if there is no such port.
-func (r *OfflineSwitch) Trace(q api.TraceRequest) (f dataplane.Foresight, ok bool) {
+func (r *OfflineSwitch) Trace(q api.TraceRequest) (f dataplane.TraceResult, ok bool) {
 	i, ok := r.numbers[q.Port]
 	if !ok {
 		return f, false
 	}
-	return r.sw.Foresee(i, q.Frame, q.Vnet, offlineTime)
+	return r.sw.Trace(i, q.Frame, q.Vnet, offlineTime)
 }
 
 // Close frees the packet memory.

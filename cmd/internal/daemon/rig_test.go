@@ -176,7 +176,7 @@ func (r *rig) settle() {
 	holds := func() bool {
 		r.d.runner.Snapshot(&s)
 		for _, p := range s.Ports {
-			if p.Wanted != 0 {
+			if p.XoffWanted != 0 {
 				return false
 			}
 		}
@@ -188,7 +188,7 @@ func (r *rig) settle() {
 			r.t.Errorf("nobody sends, and the buffer is not empty: lossless %+v, lossy %+v, %d queues OFF",
 				s.Buffer.Lossless.Used, s.Buffer.Lossy.Used, s.Buffer.Off)
 			for _, p := range s.Ports {
-				r.t.Errorf("%s holds its peer's priorities %08b", p.Config.Name, p.Wanted)
+				r.t.Errorf("%s holds its peer's priorities %08b", p.Config.Name, p.XoffWanted)
 			}
 			break
 		}

@@ -120,10 +120,10 @@ func TestRingHoldEnds(t *testing.T) {
 				return nil
 			}))
 			eventually(t, "all frames are through", func() bool { return h2.tally(1, 3).frames == sent })
-			if told := r.snapshot(1).Told; told.XoffSent[3] == 0 {
+			if told := r.snapshot(1).ControlSent; told.XoffSent[3] == 0 {
 				t.Errorf("the peer was never told to stop, so nothing is shown")
 			}
-			eventually(t, "the peer is free", func() bool { return r.snapshot(1).Wanted == 0 })
+			eventually(t, "the peer is free", func() bool { return r.snapshot(1).XoffWanted == 0 })
 			r.noLosslessDrops()
 		})
 	}

@@ -97,8 +97,8 @@ func (s source) Events(since uint64) (events []dataplane.Event) {
 }
 
 // Trace implements api.Source.
-func (s source) Trace(q api.TraceRequest) (dataplane.Foresight, bool) {
-	return s.d.runner.Foresee(q.Port, q.Frame, q.Vnet)
+func (s source) Trace(q api.TraceRequest) (dataplane.TraceResult, bool) {
+	return s.d.runner.Trace(q.Port, q.Frame, q.Vnet)
 }
 
 // NextEvent implements api.Source.

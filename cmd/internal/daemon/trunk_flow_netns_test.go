@@ -215,7 +215,7 @@ func TestUplinkIsHeldByWatermark(t *testing.T) {
 		}
 		c.noLosslessDrops()
 		for n := 1; n <= 3; n++ {
-			if told := c.snapshot(n).Told; told.PFCFrames[3]+told.PauseFrames != 0 {
+			if told := c.snapshot(n).ControlSent; told.PFCFrames[3]+told.PauseFrames != 0 {
 				t.Errorf("member %d was told to stop what it does not send", n)
 			}
 		}

@@ -53,7 +53,7 @@ func TestTrunkIsLosslessUnderLoad(t *testing.T) {
 		sink.whole(members[i], 3)
 	}
 	r.noLosslessDrops()
-	if got := r.snapshot(4).Told.PFCFrames[3]; got != 0 {
+	if got := r.snapshot(4).ControlSent.PFCFrames[3]; got != 0 {
 		t.Errorf("the uplink was told to stop %d times by what it receives nothing from", got)
 	}
 }

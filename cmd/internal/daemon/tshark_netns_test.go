@@ -87,7 +87,7 @@ func (r *rig) provoke(mode macctl.Mode) (path string) {
 	stop()
 	hold(0)
 	h2.whole(h1, 3)
-	eventually(r.t, "host 1 is free", func() bool { return r.snapshot(1).Wanted == 0 })
+	eventually(r.t, "host 1 is free", func() bool { return r.snapshot(1).XoffWanted == 0 })
 	return recorded(r.t, s, filepath.Join(r.dir, "control.pcap"))
 }
 

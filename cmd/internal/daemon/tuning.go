@@ -49,7 +49,7 @@ func parseChoice(v *runner.Tuning, choice string) (err error) {
 	case "turn=fixed":
 		v.FixedTurn = true
 	case "gather=none":
-		v.NoGather = true
+		v.NoCoalesce = true
 	case "control=frame":
 		v.EachFrame = true
 	default:

@@ -10,9 +10,9 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A Foresight is what would become of a frame that a port received now. The functions that decide on real frames make it;
+// A TraceResult is what would become of a frame that a port received now. The functions that decide on real frames make it;
 // nothing is learned, charged or counted.
-type Foresight struct {
+type TraceResult struct {
 	Config PortConfig // of the port that the frame arrives at
 	Up     bool
 	Octets int // of the frame, or of the first of its Pieces
@@ -24,7 +24,7 @@ type Foresight struct {
 	Lossless bool // on arrival at this port
 
 	Faulty   bool // it is dropped at once: malformed, or longer than the port carries
-	Taken    Taker
+	Trap     Trap
 	Trunk    string // that carries the frame, "" where the bridge does
 	VLAN     uint16 // bridge.NoVLAN through a trunk and over a wire
 	Member   bool   // the port is a member of VLAN
@@ -33,10 +33,10 @@ type Foresight struct {
 	Decision bridge.Decision
 	Demoted  bool // from its lossless priority to the queue that Copies name
 
-	Marks   bool                // it can carry an ECN mark
-	Ingress *buffer.TraceResult // of a frame that is charged to a lossless ingress queue
-	Wanted  bool                // the peer is held already, for whatever cause
-	InRing  bool                // an earlier frame waits in the receive ring, so this one waits behind it
+	Marks      bool                // it can carry an ECN mark
+	Ingress    *buffer.TraceResult // of a frame that is charged to a lossless ingress queue
+	XoffWanted bool                // the peer is held already, for whatever cause
+	InRing     bool                // an earlier frame waits in the receive ring, so this one waits behind it
 
 	Copies  []Copy // by egress port
 	Waits   bool   // in the receive ring, until there is room
@@ -67,31 +67,31 @@ type Copy struct {
 	MarkShare   float64
 }
 
-// A Taker is what of the switch itself takes a frame, so that it is not forwarded.
-type Taker uint8
+// A Trap is what of the switch itself takes a frame, so that it is not forwarded.
+type Trap uint8
 
 // The takers.
 const (
-	TakenNot Taker = iota
-	TakenMACControl
-	TakenLLDP
-	TakenStream
-	TakenMeasurement
-	TakenLoopProbe
+	NotTrapped Trap = iota
+	TrapMACControl
+	TrapLLDP
+	TrapStream
+	TrapMeasurement
+	TrapLoopProbe
 )
 
 // ceOctets holds the longest headers up to the ECN field and the checksum over it: those of a tagged IPv6 packet.
 const ceOctets = frame.HeaderOctets + frame.TagOctets + 40
 
-// Foresee tells what would become of frame b, with the virtio header v, if port in received it at time now. ok is false
+// Trace tells what would become of frame b, with the virtio header v, if port in received it at time now. ok is false
 // where there is no such port.
-func (s *Switch) Foresee(in int, b []byte, v frame.VnetHeader, now int64) (f Foresight, ok bool) {
+func (s *Switch) Trace(in int, b []byte, v frame.VnetHeader, now int64) (f TraceResult, ok bool) {
 	if uint(in) >= MaxPorts || s.ports[in] == nil {
 		return f, false
 	}
 	s.now = now
 	p := s.ports[in]
-	f = Foresight{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, Wanted: p.sender.XoffWanted() != 0, InRing: p.waitFrom != 0}
+	f = TraceResult{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, XoffWanted: p.sender.XoffWanted() != 0, InRing: p.waitFrom != 0}
 	a := Arrival{Data: slices.Clone(b), Vnet: v, At: now}
 	refused := f.cut(&a)
 	f.Octets = len(a.Data)
@@ -104,12 +104,12 @@ func (s *Switch) Foresee(in int, b []byte, v frame.VnetHeader, now int64) (f For
 	if dscp, isIP := frame.DSCP(a.Data, a.header.NetOffset, a.header.EtherType); isIP && a.priority != Unknown {
 		f.DSCP = int(dscp)
 	}
-	s.foresee(&f, p, &a)
+	s.traceFrame(&f, p, &a)
 	return f, true
 }
 
 // cut takes the first of the frames that the port makes of a super-frame; what cannot be cut is refused.
-func (f *Foresight) cut(a *Arrival) (refused bool) {
+func (f *TraceResult) cut(a *Arrival) (refused bool) {
 	switch {
 	case !f.Config.Cut:
 		return false
@@ -129,8 +129,8 @@ func (f *Foresight) cut(a *Arrival) (refused bool) {
 	return false
 }
 
-// foresee goes the way of Ingress and receive.
-func (s *Switch) foresee(f *Foresight, p *portState, a *Arrival) {
+// traceFrame goes the way of Ingress and receive.
+func (s *Switch) traceFrame(f *TraceResult, p *portState, a *Arrival) {
 	switch {
 	case !p.up:
 		f.drop(DropPortDown)
@@ -140,8 +140,8 @@ func (s *Switch) foresee(f *Foresight, p *portState, a *Arrival) {
 		f.drop(a.fault)
 		return
 	}
-	if f.Taken = s.taker(p, a); f.Taken != TakenNot {
-		if f.Taken == TakenMACControl || f.Taken == TakenLLDP {
+	if f.Trap = s.trapOf(p, a); f.Trap != NotTrapped {
+		if f.Trap == TrapMACControl || f.Trap == TrapLLDP {
 			f.drop(DropFiltered)
 		}
 		return
@@ -162,41 +162,41 @@ func (s *Switch) foresee(f *Foresight, p *portState, a *Arrival) {
 		}
 	}
 	f.VLAN = vid
-	s.foreseeDispatch(f, p, a, vid)
+	s.traceDispatch(f, p, a, vid)
 }
 
-// taker tells what of the switch takes a frame, as receive does.
-func (s *Switch) taker(p *portState, a *Arrival) Taker {
+// trapOf tells what of the switch takes a frame, as receive does.
+func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 	switch t := a.header.EtherType; {
 	case t == frame.TypeMACControl:
-		return TakenMACControl
+		return TrapMACControl
 	case t == frame.TypeLLDP:
-		return TakenLLDP
+		return TrapLLDP
 	case a.header.Dst == streamAddress && a.ofStream():
-		return TakenStream
+		return TrapStream
 	case t == s.cfg.Measurement.Fallback && s.measures(p, a):
-		return TakenMeasurement
+		return TrapMeasurement
 	case t == bridge.ProbeEtherType && p.trunk == nil:
 		if probe, err := bridge.ParseProbe(a.Data); err == nil && s.bridge.Own(probe) {
-			return TakenLoopProbe
+			return TrapLoopProbe
 		}
 	}
-	return TakenNot
+	return NotTrapped
 }
 
-// foreseeDispatch goes the way of dispatch.
-func (s *Switch) foreseeDispatch(f *Foresight, p *portState, a *Arrival, vid uint16) {
+// traceDispatch goes the way of dispatch.
+func (s *Switch) traceDispatch(f *TraceResult, p *portState, a *Arrival, vid uint16) {
 	switch f.Decision.Kind {
 	case bridge.Drop:
 		f.drop(bridgeReason(f.Decision.Reason))
 	case bridge.Unicast:
-		s.foreseeUnicast(f, p, a, vid)
+		s.traceUnicast(f, p, a, vid)
 	case bridge.Flood:
-		s.foreseeFlood(f, p, a, vid)
+		s.traceFlood(f, p, a, vid)
 	}
 }
 
-func (s *Switch) foreseeUnicast(f *Foresight, p *portState, a *Arrival, vid uint16) {
+func (s *Switch) traceUnicast(f *TraceResult, p *portState, a *Arrival, vid uint16) {
 	out := s.ports[f.Decision.Port]
 	c := s.copyTo(out, a, vid, a.priority)
 	switch {
@@ -204,9 +204,9 @@ func (s *Switch) foreseeUnicast(f *Foresight, p *portState, a *Arrival, vid uint
 		c.drop(DropOversize)
 		f.drop(DropOversize)
 	case f.Lossless:
-		s.foreseeAdmission(f, p, a)
+		s.traceAdmission(f, p, a)
 	default:
-		s.foreseeLossy(&c, out, a, 0)
+		s.traceLossy(&c, out, a, 0)
 		if c.Dropped {
 			f.drop(c.Reason)
 		}
@@ -214,8 +214,8 @@ func (s *Switch) foreseeUnicast(f *Foresight, p *portState, a *Arrival, vid uint
 	f.Copies = append(f.Copies, c)
 }
 
-// foreseeAdmission goes the way of admitLossless.
-func (s *Switch) foreseeAdmission(f *Foresight, p *portState, a *Arrival) {
+// traceAdmission goes the way of admitLossless.
+func (s *Switch) traceAdmission(f *TraceResult, p *portState, a *Arrival) {
 	prospect := s.buffer.Trace(p.index, a.priority, len(a.Data))
 	f.Ingress = &prospect
 	switch prospect.Verdict {
@@ -229,8 +229,8 @@ func (s *Switch) foreseeAdmission(f *Foresight, p *portState, a *Arrival) {
 	}
 }
 
-// foreseeLossy goes the way of admitLossy, where copies before this one have taken so much, and returns what this one takes.
-func (s *Switch) foreseeLossy(c *Copy, out *portState, a *Arrival, taken int64) int64 {
+// traceLossy goes the way of admitLossy, where copies before this one have taken so much, and returns what this one takes.
+func (s *Switch) traceLossy(c *Copy, out *portState, a *Arrival, taken int64) int64 {
 	prospect := s.buffer.TraceLossy(out.index, c.Queue, len(a.Data), taken)
 	if c.Lossy = &prospect; !prospect.Accepted {
 		c.drop(DropLossyThreshold)
@@ -239,8 +239,8 @@ func (s *Switch) foreseeLossy(c *Copy, out *portState, a *Arrival, taken int64) 
 	return prospect.Size
 }
 
-// foreseeFlood goes the way of flood.
-func (s *Switch) foreseeFlood(f *Foresight, p *portState, a *Arrival, vid uint16) {
+// traceFlood goes the way of flood.
+func (s *Switch) traceFlood(f *TraceResult, p *portState, a *Arrival, vid uint16) {
 	q, ok := s.floodQueue(p, a.priority)
 	if !ok {
 		f.drop(DropUnknownLossless)
@@ -254,7 +254,7 @@ func (s *Switch) foreseeFlood(f *Foresight, p *portState, a *Arrival, vid uint16
 		if s.tooLong(s.ports[i], a, vid) {
 			c.drop(DropOversize)
 		} else {
-			taken += s.foreseeLossy(&c, s.ports[i], a, taken)
+			taken += s.traceLossy(&c, s.ports[i], a, taken)
 		}
 		if !c.Dropped {
 			going++
@@ -270,7 +270,7 @@ func (s *Switch) foreseeFlood(f *Foresight, p *portState, a *Arrival, vid uint16
 func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
 	c := Copy{Port: out.index, Name: out.cfg.Name, MaxFrame: out.cfg.MaxFrame, Speed: out.cfg.Speed, Served: out.cfg.Egress[q], Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,
 		AheadFrames: out.queues[q].frames + out.queues[q].staged, AheadOctets: out.count.QueueBytes[q], PortOctets: out.waiting(0),
-		Discards: out.discard&(1<<q) != 0}
+		Discards: out.discardQueues&(1<<q) != 0}
 	switch action, tci := s.egressTag(out, a, vid); action {
 	case tagStrip:
 		c.Octets, c.Tagged, c.Tag = c.Octets-frame.TagOctets, false, 0
@@ -286,6 +286,6 @@ func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
 	return c
 }
 
-func (f *Foresight) drop(r DropReason) { f.Dropped, f.Reason = true, r }
+func (f *TraceResult) drop(r DropReason) { f.Dropped, f.Reason = true, r }
 
 func (c *Copy) drop(r DropReason) { c.Dropped, c.Reason = true, r }

@@ -9,13 +9,13 @@ import (
 )
 
 // A frame is hopeless after a second of attempts without a pause; for a while those like it are at once, until one passes.
-func TestHopeless(t *testing.T) {
+func TestGivenUp(t *testing.T) {
 	const ms = 1_000_000
 	r, _ := measuringRig(t)
 	sw := r.sw
 	task := &portTask{}
 	dropped := func(frame uint64, length int, at int64) bool {
-		return task.hopeless(sw, port.ErrDropped, attempt{frame, length, at})
+		return task.givenUp(sw, port.ErrDropped, attempt{frame, length, at})
 	}
 	for at := int64(ms); at < stuckLimit; at += ms {
 		if dropped(7, 1514, at) {
@@ -41,7 +41,7 @@ func TestHopeless(t *testing.T) {
 		t.Error("frames of that length pass again")
 	}
 	for _, err := range []error{port.ErrAgain, port.ErrDown, unix.EMSGSIZE} {
-		if task.hopeless(sw, err, attempt{1, 1514, from}) {
+		if task.givenUp(sw, err, attempt{1, 1514, from}) {
 			t.Errorf("%v: given up", err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// An effect is what a frame did to the switch, in the terms in which a Foresight tells it.
+// An effect is what a frame did to the switch, in the terms in which a TraceResult tells it.
 type effect struct {
 	waits, crossed  bool
 	drops           [NumDropReasons]uint64
@@ -70,8 +70,8 @@ func (w *world) queued() map[int]uint64 {
 	return all
 }
 
-// foreseen is what a Foresight says will happen.
-func foreseen(f *Foresight) (h effect) {
+// foreseen is what a TraceResult says will happen.
+func foreseen(f *TraceResult) (h effect) {
 	h.waits, h.copies = f.Waits, map[int]uint64{}
 	h.crossed = f.Ingress != nil && f.Ingress.TurnsOff
 	if f.Ingress != nil && !f.Dropped && !f.Waits {
@@ -147,7 +147,7 @@ func (w *world) macOf(in int) [6]byte {
 	return [6]byte{}
 }
 
-// foresight compares one Foresight with what Ingress does then.
+// foresight compares one TraceResult with what Ingress does then.
 func (w *world) foresight(t *rapid.T) {
 	in := drawPort.Draw(t, "in")
 	p := w.sw.ports[in]
@@ -156,8 +156,8 @@ func (w *world) foresight(t *rapid.T) {
 	}
 	b := w.randomFrame(t, in)
 	w.serial++
-	f, ok := w.sw.Foresee(in, b, frame.VnetHeader{}, w.now)
-	again, _ := w.sw.Foresee(in, b, frame.VnetHeader{}, w.now)
+	f, ok := w.sw.Trace(in, b, frame.VnetHeader{}, w.now)
+	again, _ := w.sw.Trace(in, b, frame.VnetHeader{}, w.now)
 	if !ok || fmt.Sprint(f.Decision, f.Reason, f.Dropped, f.Waits) != fmt.Sprint(again.Decision, again.Reason, again.Dropped, again.Waits) {
 		t.Fatalf("foreseen twice, and differently: %+v, then %+v", f, again)
 	}
@@ -189,7 +189,7 @@ func (w *world) foresight(t *rapid.T) {
 }
 
 // checkLeaving compares the form of what joined a queue with what was foreseen.
-func (w *world) checkLeaving(t *rapid.T, f *Foresight) {
+func (w *world) checkLeaving(t *rapid.T, f *TraceResult) {
 	if f.Waits || f.Dropped {
 		return
 	}
@@ -260,19 +260,19 @@ func someVLANs(t *rapid.T) bridge.VLANSet {
 func TestForesightOfSuperFrames(t *testing.T) {
 	r := plainRig(t, 2)
 	b, v := superTCP(host(1), host(0), 3*1000)
-	f, ok := r.sw.Foresee(0, b, v, r.now)
+	f, ok := r.sw.Trace(0, b, v, r.now)
 	if !ok || f.Pieces != 3 || f.Octets != 54+1000 || f.Dropped || len(f.Copies) != 1 {
 		t.Errorf("a super-frame of three segments: %d pieces, the first of %d octets, dropped %v (%v)", f.Pieces, f.Octets, f.Dropped, f.Reason)
 	}
 	v.GSOType = 99
-	if f, _ = r.sw.Foresee(0, b, v, r.now); !f.Dropped || f.Reason != DropMalformed {
+	if f, _ = r.sw.Trace(0, b, v, r.now); !f.Dropped || f.Reason != DropMalformed {
 		t.Errorf("a super-frame of an unknown type: dropped %v (%v), want malformed", f.Dropped, f.Reason)
 	}
-	if _, ok = r.sw.Foresee(7, b, v, r.now); ok {
+	if _, ok = r.sw.Trace(7, b, v, r.now); ok {
 		t.Error("a port that does not exist foresees")
 	}
 	r.offer(0, several(0, 1, lossless, alone, small)...)
-	if f, _ = r.sw.Foresee(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now); f.Ingress == nil || f.Ingress.Verdict != buffer.AcceptHeadroom || !f.Ingress.TurnsOff {
+	if f, _ = r.sw.Trace(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now); f.Ingress == nil || f.Ingress.Verdict != buffer.AcceptHeadroom || !f.Ingress.TurnsOff {
 		t.Errorf("the frame that crosses the threshold: %+v", f.Ingress)
 	}
 }
@@ -295,17 +295,17 @@ func TestForesightOfWhatIsTaken(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		b    []byte
-		want Taker
+		want Trap
 	}{
-		{"stream", streamFrame(&peer, lossless), TakenStream},
-		{"like a stream", almost, TakenNot},
-		{"measurement", request([6]byte{}, true), TakenMeasurement},
-		{"probe", bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: r.sw.cfg.Identity}), TakenLoopProbe},
-		{"PFC", r.pfcFrame(1, 1<<lossless, nil), TakenMACControl},
-		{"data", data(0, 1, lossless, 1, small), TakenNot},
+		{"stream", streamFrame(&peer, lossless), TrapStream},
+		{"like a stream", almost, NotTrapped},
+		{"measurement", request([6]byte{}, true), TrapMeasurement},
+		{"probe", bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: r.sw.cfg.Identity}), TrapLoopProbe},
+		{"PFC", r.pfcFrame(1, 1<<lossless, nil), TrapMACControl},
+		{"data", data(0, 1, lossless, 1, small), NotTrapped},
 	} {
-		if f, _ := r.sw.Foresee(0, tt.b, frame.VnetHeader{}, r.now); f.Taken != tt.want {
-			t.Errorf("%s: taken by %d, want %d (%+v)", tt.name, f.Taken, tt.want, f.Decision)
+		if f, _ := r.sw.Trace(0, tt.b, frame.VnetHeader{}, r.now); f.Trap != tt.want {
+			t.Errorf("%s: taken by %d, want %d (%+v)", tt.name, f.Trap, tt.want, f.Decision)
 		}
 	}
 }
@@ -314,11 +314,11 @@ func TestForesightOfWhatIsTaken(t *testing.T) {
 func TestForesightThroughTrunks(t *testing.T) {
 	r := trunkRig(t, threeToOne(), nil)
 	b := ether(frame.Broadcast, host(0), tci(lossless, 77), experimental, 1, small)
-	if f, ok := r.sw.Foresee(0, b, frame.VnetHeader{}, r.now); !ok || f.Trunk != "up" || f.Dropped || len(f.Copies) != 1 || f.Copies[0].Port != uplinkPort || !f.Copies[0].Tagged {
+	if f, ok := r.sw.Trace(0, b, frame.VnetHeader{}, r.now); !ok || f.Trunk != "up" || f.Dropped || len(f.Copies) != 1 || f.Copies[0].Port != uplinkPort || !f.Copies[0].Tagged {
 		t.Errorf("up: %+v", f)
 	}
 	for range 9 {
-		f, _ := r.sw.Foresee(uplinkPort, b, frame.VnetHeader{}, r.now)
+		f, _ := r.sw.Trace(uplinkPort, b, frame.VnetHeader{}, r.now)
 		r.offer(uplinkPort, b)
 		for i := range members {
 			if got, want := len(r.send(i, 64)), f.Copies[0].Port == i; (got == 1) != want {
@@ -329,10 +329,10 @@ func TestForesightThroughTrunks(t *testing.T) {
 	for i := range members {
 		r.sw.SetUp(i, false, r.now)
 	}
-	if f, _ := r.sw.Foresee(uplinkPort, b, frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropPortDown {
+	if f, _ := r.sw.Trace(uplinkPort, b, frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropPortDown {
 		t.Errorf("all members are down: dropped %v (%v)", f.Dropped, f.Reason)
 	}
-	if f, _ := r.sw.Foresee(uplinkPort, ether(0x0180C200000E, host(0), nil, experimental, 5, small), frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropFiltered {
+	if f, _ := r.sw.Trace(uplinkPort, ether(0x0180C200000E, host(0), nil, experimental, 5, small), frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropFiltered {
 		t.Errorf("a reserved address: dropped %v (%v)", f.Dropped, f.Reason)
 	}
 }

@@ -44,9 +44,9 @@ func (s *stuck) passed(length int) {
 	}
 }
 
-// hopeless tells whether a frame is to be given up: the link has dropped it for a second, or one that was not longer not
+// givenUp tells whether a frame is to be given up: the link has dropped it for a second, or one that was not longer not
 // long ago. It would hold up all others of its queue, and everybody who sends there.
-func (t *portTask) hopeless(sw *dataplane.Switch, err error, a attempt) bool {
+func (t *portTask) givenUp(sw *dataplane.Switch, err error, a attempt) bool {
 	if !errors.Is(err, port.ErrDropped) {
 		return false
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // A worker waits after a round with few frames, and after no other.
-func TestGather(t *testing.T) {
-	const few, many, tries = 1, gatherFew, 50
+func TestCoalesce(t *testing.T) {
+	const few, many, tries = 1, coalesceFew, 50
 	least := func(frames, octets int, v Tuning, change func(w *worker)) time.Duration {
 		m := newTunedMill(t, port.Lossless, repeated(data(0, 1, lossless, 0, octets), max(few, frames)), v, nil)
 		best := time.Hour
@@ -23,7 +23,7 @@ func TestGather(t *testing.T) {
 			}
 			change(m.w)
 			begun := time.Now()
-			m.w.gather()
+			m.w.coalesce()
 			best = min(best, time.Since(begun))
 			m.w.lines = nil
 		}
@@ -35,8 +35,8 @@ func TestGather(t *testing.T) {
 		"some large frames": least(burstOctets/9000, 9000, Tuning{}, same),
 		"a super-frame":     least(1, 64_000, Tuning{}, same),
 	} {
-		if got < gatherTime {
-			t.Errorf("%s: it waits %v, want %v at least", name, got, time.Duration(gatherTime))
+		if got < coalesceTime {
+			t.Errorf("%s: it waits %v, want %v at least", name, got, time.Duration(coalesceTime))
 		}
 	}
 	for name, got := range map[string]time.Duration{
@@ -46,10 +46,10 @@ func TestGather(t *testing.T) {
 		"super-frames":     least(burstOctets/64_000+1, 64_000, Tuning{}, same),
 		"short bursts":     least(8, 60, Tuning{BurstFrames: 8}, same),
 		"a delay line":     least(few, 60, Tuning{}, func(w *worker) { w.lines = w.transmitters[:1] }),
-		"gathering is off": least(few, 60, Tuning{NoGather: true}, same),
+		"gathering is off": least(few, 60, Tuning{NoCoalesce: true}, same),
 		"nothing has come": least(0, 60, Tuning{}, same),
 	} {
-		if got >= gatherTime {
+		if got >= coalesceTime {
 			t.Errorf("%s: it waits %v", name, got)
 		}
 	}

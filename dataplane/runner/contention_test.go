@@ -19,20 +19,20 @@ type waiters struct {
 func (q *waiters) Runnable() (int, error) { q.looks++; return q.n, q.err }
 func (q *waiters) Close() error           { return nil }
 
-// noCrowd is the crowd of a worker that nobody stands in line behind.
-var noCrowd = crowd{threads: &waiters{n: 1}, cpus: 2}
+// noContention is the crowd of a worker that nobody stands in line behind.
+var noContention = cpuContention{threads: &waiters{n: 1}, cpus: 2}
 
 // Where one look in ten meets a waiting thread, as beside one sender, a worker spins on; where one in two does it stops, and begins
 // again when they are gone.
 func TestCrowdShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var c crowd
+		var c cpuContention
 		looks := rapid.SampledFrom([][]bool{{true}, {true, false}, {true, true, false}, {false}, {true, false, false, false, false, false, false, false, false, false}})
 		for range rapid.IntRange(1, 4).Draw(t, "phases") {
 			some := rapid.Permutation(looks.Draw(t, "looks")).Draw(t, "order")
 			for range 400 {
 				for _, waits := range some {
-					c.saw(waits)
+					c.record(waits)
 				}
 			}
 			waiting := 0
@@ -41,8 +41,8 @@ func TestCrowdShare(t *testing.T) {
 					waiting++
 				}
 			}
-			if c.share < 0 || c.share > crowdWhole || c.rare() != (2*waiting < len(some)) {
-				t.Fatalf("%d of %d looks met a waiting thread: share %d of %d", waiting, len(some), c.share, crowdWhole)
+			if c.share < 0 || c.share > contentionWhole || c.rare() != (2*waiting < len(some)) {
+				t.Fatalf("%d of %d looks met a waiting thread: share %d of %d", waiting, len(some), c.share, contentionWhole)
 			}
 		}
 	})
@@ -51,25 +51,25 @@ func TestCrowdShare(t *testing.T) {
 // A look costs a system call: there is one in 20 µs at most. One that meets a waiting thread ends the spin at once.
 func TestCrowdLooks(t *testing.T) {
 	q := &waiters{n: 2}
-	c := crowd{threads: q, cpus: 2}
-	for now := int64(1); now <= 5*crowdEvery; now += 500 {
-		if !c.bears(now/(2*crowdEvery)*2*crowdEvery+1, now) {
+	c := cpuContention{threads: q, cpus: 2}
+	for now := int64(1); now <= 5*contentionEvery; now += 500 {
+		if !c.spinAllowed(now/(2*contentionEvery)*2*contentionEvery+1, now) {
 			t.Fatalf("%d ns: as many threads as CPUs, and no spin", now)
 		}
 	}
 	if q.looks != 5 {
-		t.Errorf("%d looks in %d ns", q.looks, 5*crowdEvery)
+		t.Errorf("%d looks in %d ns", q.looks, 5*contentionEvery)
 	}
 	q.n = 3
-	if !c.rare() || c.bears(10*crowdEvery-1, 10*crowdEvery) {
+	if !c.rare() || c.spinAllowed(10*contentionEvery-1, 10*contentionEvery) {
 		t.Error("a thread waits, and the worker spins on")
 	}
 	q.n, q.err = 1, errors.New("gone")
-	if c.bears(20*crowdEvery-1, 20*crowdEvery) {
+	if c.spinAllowed(20*contentionEvery-1, 20*contentionEvery) {
 		t.Error("nobody knows who waits, and the worker spins on")
 	}
-	unknown := crowd{share: crowdWhole}
-	if unknown.bears(1, 2) || unknown.rare() {
+	unknown := cpuContention{share: contentionWhole}
+	if unknown.spinAllowed(1, 2) || unknown.rare() {
 		t.Error("the threads cannot be counted, and the worker spins on")
 	}
 }
@@ -89,8 +89,8 @@ func TestSpinsInACrowd(t *testing.T) {
 		{SpinMost, 9, spinMax - 1, true}, {SpinEndless, 9, 10 * spinMax, true}, {SpinNone, 1, 0, false},
 	} {
 		w := newTunedMill(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w
-		w.crowd = crowd{threads: &waiters{n: tt.threads}, cpus: 2}
-		w.credit = min(much, w.pace.most)
+		w.cpuContention = cpuContention{threads: &waiters{n: tt.threads}, cpus: 2}
+		w.spinBudget = min(much, w.schedule.most)
 		for range 10 {
 			w.adapt(spinFew - 1)
 		}
@@ -103,13 +103,13 @@ func TestSpinsInACrowd(t *testing.T) {
 // Where threads wait most of the time a worker forgets the long spins that it had learned, and what sleep is worth one.
 func TestSpinForgetsInACrowd(t *testing.T) {
 	w := newMill(t, port.Other, nil, nil).w
-	w.crowd, w.credit = noCrowd, spinMax
+	w.cpuContention, w.spinBudget = noContention, spinMax
 	for range 10 {
 		w.adapt(spinMax - 1)
 	}
 	long := w.spin
 	for range 100 {
-		w.crowd.saw(true)
+		w.cpuContention.record(true)
 	}
 	w.adapt(spinFew - 1)
 	short := w.spin
@@ -129,17 +129,17 @@ func TestCrowdForgetsWhatItWas(t *testing.T) {
 		every int // of how many gaps one is crowded
 		long  bool
 	}{{2, false}, {3, false}, {8, true}, {1000, true}} {
-		for _, share := range []int{0, crowdWhole} {
+		for _, share := range []int{0, contentionWhole} {
 			w := newMill(t, port.Other, nil, nil).w
 			q := &waiters{}
-			w.crowd = crowd{threads: q, cpus: 2, share: share}
+			w.cpuContention = cpuContention{threads: q, cpus: 2, share: share}
 			now, met := int64(1), 0
 			for i := range 2000 {
 				q.n = 2
 				if i%tt.every == 0 {
 					q.n = 3
 				}
-				w.credit = spinMax
+				w.spinBudget = spinMax
 				idle := now
 				for now < idle+gap && w.spins(idle, now) {
 					now += 1000
@@ -153,7 +153,7 @@ func TestCrowdForgetsWhatItWas(t *testing.T) {
 				now = idle + gap
 			}
 			if tt.long != (met > 500) || !tt.long && met > 0 {
-				t.Errorf("one gap in %d crowded, at first %d of %d: %d of 1000 gaps ended in a spin", tt.every, share, crowdWhole, met)
+				t.Errorf("one gap in %d crowded, at first %d of %d: %d of 1000 gaps ended in a spin", tt.every, share, contentionWhole, met)
 			}
 		}
 	}
