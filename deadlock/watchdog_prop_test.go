@@ -116,8 +116,8 @@ func TestDetectionAgainstModel(t *testing.T) {
 	})
 }
 
-// Nothing that happens to ports, links, settings and peers leaves a queue with an order in force once all is quiet, and
-// every transition on the way is one of the drawing, with an event that has a reason.
+// Changes of ports, links, settings and peers leave no order in force once all is quiet. Every transition is one of the
+// drawing, and its event has a reason.
 func TestNoQueueIsLeftStuck(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig()

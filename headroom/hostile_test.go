@@ -159,8 +159,8 @@ func TestResultsAreRepeated(t *testing.T) {
 	}
 }
 
-// 100 km of cable that is not configured fit, at every speed, with a small burst, with a peer that answers late, and
-// with four stamps and two.
+// 100 km of cable that is not configured fit, at every speed and with a small burst. So they do with a peer that
+// answers late, and with four stamps and two.
 func TestBoundLeavesRoom(t *testing.T) {
 	for _, speed := range []int64{0, 1e8, 1e9, 1e10} {
 		for _, burst := range []int64{4096, DefaultBurst(speed, tagged)} {

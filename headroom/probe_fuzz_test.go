@@ -8,8 +8,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Whatever a peer sends, a Probe that asks and answers meanwhile neither fails nor grows, and the headroom that it
-// wants stays within the bounds that are set, whatever they are.
+// Whatever a peer sends, a Probe that requests and answers neither fails nor grows. Its target stays within its bounds.
 func FuzzProbe(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
 		27, 28, 29, 30, 31, 32, 33, 34})

@@ -14,8 +14,8 @@ const (
 	streamRefill = 4                     // ns without a stream that earn one ns of stream
 )
 
-// streams fill the link for a check of the peer's headroom. A port then sends at its full speed because its peer asks,
-// so a person must have allowed it, the priority must be lossless, and the time is bounded.
+// streams fill the link for a check of the peer's headroom. A port then sends at its full speed because its peer asks.
+// So a person must have allowed it, the priority must be lossless, and the time is bounded.
 type streams struct {
 	// initiator
 	pendingRequest bool // request is to be sent

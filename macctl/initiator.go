@@ -271,8 +271,8 @@ const (
 	wakeMargin = 4
 
 	// ringRefresh is the part of a pause after which XOFF for CauseRing is refreshed. Such a hold says that the switch
-	// gets too little CPU time and may stand still again, and then a peer whose pause ran out would meet a ring that is
-	// not empty.
+	// gets too little CPU time and may stand still again. A peer whose pause ran out meanwhile would meet a ring that
+	// is not empty.
 	ringRefresh = 8
 )
 
@@ -290,8 +290,8 @@ func minRefreshQuanta(bitsPerSecond, wakeDelay int64) uint16 {
 }
 
 // NextRefresh returns when a refresh is due, math.MaxInt64 when nothing is held. It is the RefreshInterval of the
-// shortest pause sent, or an eighth of the pause where CauseRing is among the holds, but at least MinRefresh after the
-// last frame.
+// shortest pause sent, or an eighth of the pause where CauseRing is among the holds. At least MinRefresh lies between
+// it and the last frame.
 func (i *Initiator) NextRefresh() int64 { return i.refreshAt }
 
 // nextRefresh returns when the holds of a frame that was sent at sentAt have to be sent again.

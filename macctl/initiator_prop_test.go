@@ -153,8 +153,8 @@ func TestInitiatorConverges(t *testing.T) {
 	})
 }
 
-// Where the pause is long enough to be refreshed, a peer never runs free of a hold that it was told, although the
-// refresh is late by up to four wake-up delays; and no refresh follows a frame too soon.
+// A pause that is long enough is refreshed before the peer runs free, though the refresh is late by up to four wake-up
+// delays. No refresh follows a frame too soon.
 func TestInitiatorNeverLetsAHeldPeerGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := InitiatorConfig{
@@ -212,7 +212,7 @@ func TestInitiatorNeverLetsAHeldPeerGo(t *testing.T) {
 	})
 }
 
-// Both halves of the package understand each other: they agree on who was held, and for how long.
+// The Initiator of one end and the Receiver of the other agree on who was held, and for how long.
 func TestInitiatorAndReceiverAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mode := rapid.SampledFrom([]Mode{ModePFC, ModePause}).Draw(t, "mode")

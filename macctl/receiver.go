@@ -50,8 +50,8 @@ func NewReceiver(mode Mode, enabled uint8, speed int64, own [6]byte) *Receiver {
 }
 
 // Configure sets the mode, the vector of priorities on which PFC is obeyed (unused in other modes), the speed in bit/s
-// by which quanta are counted, and the address of the port. Priorities that leave flow control become free. Running
-// timers keep their deadlines.
+// that quanta count by, and the address of the port. Priorities that leave flow control become free. Running timers
+// keep their deadlines.
 func (r *Receiver) Configure(mode Mode, enabled uint8, speed int64, own [6]byte, now int64) {
 	r.mode, r.speed, r.own = mode, speed, own
 	r.units = mode.units(enabled)

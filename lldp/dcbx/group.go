@@ -99,7 +99,7 @@ func (q Queues) groupDataCIN() string {
 	return string(b)
 }
 
-// parseGroupsCIN returns the queues that the data of a priority group feature of CIN asks for, false where the
+// parseGroupsCIN returns the queues that the data of a priority group feature of CIN asks for. It is false where the
 // percentages of the link, or of a group, do not add up to 100.
 func parseGroupsCIN(data string) (q Queues, ok bool) {
 	if len(data) != groupLengthCIN {

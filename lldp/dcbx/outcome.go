@@ -26,8 +26,8 @@ func (c *Config) localOutcome(v Version, why Reason) Outcome {
 	return Outcome{Version: v, PFC: c.PFC, Reason: why, Queues: c.Queues}
 }
 
-// A holdDown keeps an Outcome in force for some time, so that the port does not follow every change of a peer that
-// changes its mind all the time.
+// A holdDown keeps an Outcome in force for some time. So the port does not follow every change of a peer that changes
+// its mind all the time.
 type holdDown struct {
 	gap      int64 // between changes
 	inForce  Outcome

@@ -215,7 +215,7 @@ func TestLegacyRoundTrip(t *testing.T) {
 	}
 }
 
-// A whole frame with all three versions is read through the Ethernet header, the LLDPDU and its TLVs, and is the same
+// A whole frame with all three versions is read through the Ethernet header, the LLDPDU and its TLVs. It is the same
 // when it is written again.
 func TestFrameRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
