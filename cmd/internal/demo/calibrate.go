@@ -29,24 +29,24 @@ type Trial struct {
 	Fits   bool    `json:"fits"`
 }
 
-// speeds are those that a demo may take by itself. The lowest needs no trial: there is no other one to take.
+// speeds are the speeds that a demo may choose. The lowest needs no trial.
 var speeds = []int64{20e6, 50e6, 100e6, 200e6, 500e6, 1e9}
 
-// firstTrial is the speed that is tried first.
+// firstTrial is the index of the first speed to try.
 const firstTrial = 3
 
 // Limits of a trial.
 const (
-	trialLoad   = 150 * time.Millisecond
-	trialLead   = 150 * time.Millisecond // for senders to start, and to find the sinks behind what the last trial left in queues
-	sinkLead    = 150 * time.Millisecond // for the sinks to start
-	trialsEnd   = 1500 * time.Millisecond
-	idleLimit   = 0.5  // of the CPUs' time that has to be left
-	keepUpLimit = 0.05 // of its frames that a sender may leave out
-	trialMost   = trialLead + trialLoad + 100*time.Millisecond
+	trialLoad       = 150 * time.Millisecond
+	senderStartTime = 150 * time.Millisecond // for senders to start, and to find the sinks behind what the last trial left in queues
+	sinkStartTime   = 150 * time.Millisecond // for the sinks to start
+	trialsTimeout   = 1500 * time.Millisecond
+	idleLimit       = 0.5  // of the CPUs' time that has to be left
+	keepUpLimit     = 0.05 // of its frames that a sender may leave out
+	trialTime       = senderStartTime + trialLoad + 100*time.Millisecond
 )
 
-// fits tells whether everybody kept up and half of the CPUs' time was left.
+// fits tells whether all senders kept up and half of the CPUs' time was left.
 func (t *Trial) fits() bool { return t.Idle >= idleLimit && t.Behind <= keepUpLimit }
 
 // String says what the trial showed.
@@ -58,9 +58,9 @@ func (t *Trial) String() string {
 	return text
 }
 
-// pick finds the highest speed that fits: it goes up from the first one while they fit, or down until one does. try returns nil where
-// there is no time left; what was not tried does not fit.
-func pick(try func(speed int64) (*Trial, error)) (c Calibration, err error) {
+// chooseSpeed finds the highest speed that fits. From the first one it goes up while the speeds fit, or down until one fits.
+// try returns nil where no time is left; a speed that was not tried does not fit.
+func chooseSpeed(try func(speed int64) (*Trial, error)) (c Calibration, err error) {
 	fits := -1
 	for i := firstTrial; i > 0 && i < len(speeds); {
 		t, err := try(speeds[i])
@@ -90,7 +90,7 @@ func pick(try func(speed int64) (*Trial, error)) (c Calibration, err error) {
 	return c, nil
 }
 
-// why says of the trials what decided.
+// why explains the choice.
 func (c *Calibration) why(fits int) string {
 	if len(c.Trials) == 0 {
 		return "the lowest, since there was no time to try another one"
@@ -118,8 +118,8 @@ func (c *Calibration) why(fits int) string {
 	return text + ", and there was no time to try a higher one"
 }
 
-// A bench is a demo's topology, which runs at any of the speeds.
-type bench struct {
+// A testTopology is a demo's topology for trials at any speed.
+type testTopology struct {
 	lab      *lab.Lab
 	dir      string
 	switches []*switchNode
@@ -127,19 +127,19 @@ type bench struct {
 	begin    func(ctx context.Context) error // starts the switches
 	apply    func(ctx context.Context, s *switchNode) error
 	sinks    []*host
-	senders  []*benchSender
+	senders  []*testSender
 	lead     time.Duration                                        // more of it, before the first trial
 	load     func(ctx context.Context, lasts time.Duration) error // in the place of senders
 }
 
-// A benchSender is a sender, and what it offers at a speed.
-type benchSender struct {
+// A testSender is a sender, and what it offers at a speed.
+type testSender struct {
 	host *host
 	args func(speed int64) []string
 }
 
 // calibrate finds the speed for a demo, unless the user gave one.
-func (r *Report) calibrate(ctx context.Context, o *Options, build func(b *bench, speed int64) error) error {
+func (r *Report) calibrate(ctx context.Context, o *Options, build func(b *testTopology, speed int64) error) error {
 	if o.Speed != 0 {
 		r.Speed = o.Speed
 		return nil
@@ -150,13 +150,13 @@ func (r *Report) calibrate(ctx context.Context, o *Options, build func(b *bench,
 		return fmt.Errorf("calibration: %w", err)
 	}
 	o.progress(fmt.Sprintf("calibration: %s, %s", rateName(c.Speed), c.Why))
-	r.Chosen, r.Speed, o.Speed = &c, c.Speed, c.Speed
+	r.Calibration, r.Speed, o.Speed = &c, c.Speed, c.Speed
 	return nil
 }
 
-func calibrateOn(ctx context.Context, demo string, build func(b *bench, speed int64) error) (c Calibration, err error) {
+func calibrateOn(ctx context.Context, demo string, build func(b *testTopology, speed int64) error) (c Calibration, err error) {
 	begun := time.Now()
-	b := &bench{}
+	b := &testTopology{}
 	b.begin = func(ctx context.Context) error {
 		return each(b.switches, func(s *switchNode) error { return s.start(ctx, b.dir, "pfc") })
 	}
@@ -171,15 +171,15 @@ func calibrateOn(ctx context.Context, demo string, build func(b *bench, speed in
 	if err := build(b, speeds[firstTrial]); err != nil {
 		return c, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := b.start(ctx); err != nil {
 		return c, err
 	}
-	limited, stop := context.WithDeadline(ctx, begun.Add(trialsEnd))
+	limited, stop := context.WithDeadline(ctx, begun.Add(trialsTimeout))
 	defer stop()
-	c, err = pick(func(speed int64) (*Trial, error) {
-		if time.Since(begun) > trialsEnd-trialMost {
+	c, err = chooseSpeed(func(speed int64) (*Trial, error) {
+		if time.Since(begun) > trialsTimeout-trialTime {
 			return nil, nil
 		}
 		t, err := b.try(limited, speed)
@@ -192,7 +192,7 @@ func calibrateOn(ctx context.Context, demo string, build func(b *bench, speed in
 	for _, s := range b.switches {
 		select {
 		case <-s.process.Ended():
-			return c, &fault{"calibration", s.ended()}
+			return c, &programError{"calibration", s.ended()}
 		default:
 		}
 	}
@@ -200,13 +200,13 @@ func calibrateOn(ctx context.Context, demo string, build func(b *bench, speed in
 }
 
 // start runs the switches and the sinks.
-func (b *bench) start(ctx context.Context) error {
+func (b *testTopology) start(ctx context.Context) error {
 	if err := b.begin(ctx); err != nil {
 		return err
 	}
-	b.lead = sinkLead
+	b.lead = sinkStartTime
 	for _, h := range b.sinks {
-		if err := h.start("sink", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--seconds", fmt.Sprint(startPatience.Seconds())); err != nil {
+		if err := h.start("sink", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--seconds", fmt.Sprint(startTimeout.Seconds())); err != nil {
 			return err
 		}
 	}
@@ -228,12 +228,12 @@ func applyFile(ctx context.Context, s *switchNode, dir string) error {
 }
 
 // try runs the load at a speed.
-func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
+func (b *testTopology) try(ctx context.Context, speed int64) (*Trial, error) {
 	b.set(speed)
 	if err := each(b.switches, func(s *switchNode) error { return b.apply(ctx, s) }); err != nil {
 		return nil, err
 	}
-	start := time.Now().Add(trialLead + b.lead)
+	start := time.Now().Add(senderStartTime + b.lead)
 	b.lead = 0
 	for _, s := range b.senders {
 		args := append([]string{"send", hostInterface, "-j", "--start", fmt.Sprint(start.UnixNano()), "--seconds", fmt.Sprint(trialLoad.Seconds())}, s.args(speed)...)
@@ -266,7 +266,7 @@ func (b *bench) try(ctx context.Context, speed int64) (*Trial, error) {
 
 // stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One that has
 // no report has not even begun.
-func (b *bench) stopSenders(ctx context.Context) (behind float64) {
+func (b *testTopology) stopSenders(ctx context.Context) (behind float64) {
 	var all sync.WaitGroup
 	for _, s := range b.senders {
 		all.Go(func() { _ = s.host.process.Stop(syscall.SIGTERM, 500*time.Millisecond) }) // finish tells how it ended
@@ -283,10 +283,10 @@ func (b *bench) stopSenders(ctx context.Context) (behind float64) {
 	return behind
 }
 
-func (b *bench) close() error { return errors.Join(takeDown(b.lab), os.RemoveAll(b.dir)) }
+func (b *testTopology) close() error { return errors.Join(closeLab(b.lab), os.RemoveAll(b.dir)) }
 
-// takeDown ends what runs in a lab and makes sure that none of its namespaces is left.
-func takeDown(l *lab.Lab) error {
+// closeLab ends what runs in a lab and makes sure that none of its namespaces is left.
+func closeLab(l *lab.Lab) error {
 	nodes := l.Nodes()
 	errs := []error{l.Close()}
 	for _, n := range nodes {
@@ -297,15 +297,15 @@ func takeDown(l *lab.Lab) error {
 	return errors.Join(errs...)
 }
 
-// benchOf makes a bench of the topology of an act. Its buffers stay as they are built: they are full while it changes.
-func (a *act) benchOf(b *bench, speed int64) error {
+// topologyOf makes a bench of the topology of a phase. Its buffers stay as they are built: they are full while it changes.
+func (a *phase) topologyOf(b *testTopology, speed int64) error {
 	a.lab, a.speed = b.lab, speed
 	if err := a.build(a); err != nil {
 		return err
 	}
 	b.switches, b.sinks = a.switches, []*host{a.receiver}
 	for _, h := range a.senders {
-		b.senders = append(b.senders, &benchSender{h, func(int64) []string { return h.flags() }})
+		b.senders = append(b.senders, &testSender{h, func(int64) []string { return h.flags() }})
 	}
 	built := speed
 	b.set = func(speed int64) {

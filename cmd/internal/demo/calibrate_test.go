@@ -32,7 +32,7 @@ func TestPick(t *testing.T) {
 		{"no time for more", map[int64]float64{200e6: .9}, 200e6, 1, "since at 200 Mbit/s 90 % of the CPUs' time was left, and there was no time to try a higher one"},
 		{"no time at all", nil, 20e6, 0, "the lowest, since there was no time to try another one"},
 	} {
-		c, err := pick(idle(tt.idle))
+		c, err := chooseSpeed(idle(tt.idle))
 		if err != nil || c.Speed != tt.want || len(c.Trials) != tt.trials || !strings.HasPrefix(c.Why, tt.why) {
 			t.Errorf("%s: %+v, %v, want %d after %d trials, %q", tt.name, c, err, tt.want, tt.trials, tt.why)
 		}

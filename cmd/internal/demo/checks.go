@@ -7,19 +7,19 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// report adds what the act showed to the report, and what any act has to show.
-func (a *act) report(r *Report) {
+// report adds what the phase showed to the report, and what any phase has to show.
+func (a *phase) report(r *Report) {
 	r.Flows = append(r.Flows, a.flows()...)
 	for _, s := range a.switches {
 		r.Switches = append(r.Switches, s.result(a.name))
 	}
-	r.Acts = append(r.Acts, a.result())
+	r.Phases = append(r.Phases, a.result())
 	r.checkDuplicates(a.name, a.flows())
 	a.checkCounters(r)
 }
 
-// judgeIncast judges what an act of demo incast showed.
-func judgeIncast(a *act, r *Report) {
+// judgeIncast judges what a phase of demo incast showed.
+func judgeIncast(a *phase, r *Report) {
 	flows := a.flows()
 	if a.control {
 		a.checkControl(r, flows)
@@ -31,7 +31,7 @@ func judgeIncast(a *act, r *Report) {
 }
 
 // checkLossless: nothing lost, reordered or doubled in the lossless priority.
-func (a *act) checkLossless(r *Report, flows []Flow) {
+func (a *phase) checkLossless(r *Report, flows []Flow) {
 	a.checkWhole(r, flows)
 	var reordered uint64
 	for _, f := range flows {
@@ -43,16 +43,16 @@ func (a *act) checkLossless(r *Report, flows []Flow) {
 }
 
 // checkDuplicates: no frame of any priority arrives twice.
-func (r *Report) checkDuplicates(act string, flows []Flow) {
+func (r *Report) checkDuplicates(phase string, flows []Flow) {
 	var n uint64
 	for _, f := range flows {
 		n += f.Duplicated
 	}
-	r.hard(act, TopicOrder, "frames duplicated", "0", fmt.Sprint(n), n == 0)
+	r.hard(phase, TopicOrder, "frames duplicated", "0", fmt.Sprint(n), n == 0)
 }
 
 // checkWhole: nothing lost in the lossless priority; totals are exchanged, so the tail counts.
-func (a *act) checkWhole(r *Report, flows []Flow) {
+func (a *phase) checkWhole(r *Report, flows []Flow) {
 	var sent, lost uint64
 	for _, f := range flows {
 		if f.Priority == losslessPriority {
@@ -78,7 +78,7 @@ func (s *switchNode) drops() (text string) {
 }
 
 // checkPFC: pauses went from the bottleneck back to every sender, for the lossless priority only.
-func (a *act) checkPFC(r *Report) {
+func (a *phase) checkPFC(r *Report) {
 	for _, s := range a.switches {
 		for _, p := range s.ports {
 			upstream := p.name != fmt.Sprintf("p%d", senders+1) && p.name != "up"
@@ -112,7 +112,7 @@ func (a *act) checkPFC(r *Report) {
 }
 
 // checkCounters: what went in came out, was dropped or is held; nothing is held at the end; the kernel counted the same.
-func (a *act) checkCounters(r *Report) {
+func (a *phase) checkCounters(r *Report) {
 	for _, s := range a.switches {
 		r.hard(a.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
 		in, out := s.balance()
@@ -124,12 +124,12 @@ func (a *act) checkCounters(r *Report) {
 }
 
 // checkKernel compares a port's counters with the kernel's at both ends of the link.
-func (a *act) checkKernel(r *Report, s *switchNode, p switchPort) {
+func (a *phase) checkKernel(r *Report, s *switchNode, p switchPort) {
 	received, sent := s.counted(p.name)
 	k := s.kernel[p.name]
 	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames received, kernel and switch", fmt.Sprint(k.ReceivedFrames), fmt.Sprint(received), k.ReceivedFrames == received)
 	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames sent, kernel and switch", fmt.Sprint(k.SentFrames), fmt.Sprint(sent), k.SentFrames == sent)
-	peer, err := p.peer.Stats(p.peerI)
+	peer, err := p.peer.Stats(p.peerInterface)
 	ok := err == nil && peer.ReceivedFrames == sent && peer.SentFrames == received
 	r.hard(a.name, TopicCounters, s.name+":"+p.name+": the kernel at the far end agrees", fmt.Sprintf("%d/%d", sent, received),
 		fmt.Sprintf("%d/%d", peer.ReceivedFrames, peer.SentFrames), ok)
@@ -180,7 +180,7 @@ func (s *switchNode) balance() (in, out uint64) {
 
 // checkControl: without flow control the same load loses frames of the lossless priority. It was no load where senders offered
 // no more than the bottleneck carries and the buffers hold. Where flow control is off, the switch sends no PFC.
-func (a *act) checkControl(r *Report, flows []Flow) {
+func (a *phase) checkControl(r *Report, flows []Flow) {
 	var lost, sent uint64
 	for _, f := range flows {
 		sent += f.Sent
@@ -199,7 +199,7 @@ func (a *act) checkControl(r *Report, flows []Flow) {
 
 // checkRates: the lossless priority fills its share of the bottleneck and shares it fairly; the lossy one loses what the
 // weights say. With equal weights the bottleneck gives each priority half.
-func (a *act) checkRates(r *Report, flows []Flow) {
+func (a *phase) checkRates(r *Report, flows []Flow) {
 	share := float64(a.speed) / 2
 	var total, least, most float64
 	least = math.Inf(1)

@@ -9,88 +9,88 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// Times of the acts of demo deadlock, since the load began.
+// Times of the phases of demo deadlock, since the load began.
 const (
-	trigger      = 500 * time.Millisecond // receivers hang from here on
-	hang         = 250 * time.Millisecond
-	surgeEnd     = 900 * time.Millisecond  // until then the ring's links are full
-	loadEnd      = 1000 * time.Millisecond // of the senders where nothing helps
-	mostSettling = 2 * time.Second         // until the ring stands still after the senders
-	proof        = 5 * time.Second         // for so long the lock has to outlast trigger and senders
-	ringEnd      = 2200 * time.Millisecond // of the senders where the watchdog helps
-	afterward    = 800 * time.Millisecond  // until sinks end, so that the rest arrives
+	trigger       = 500 * time.Millisecond // receivers hang from here on
+	blockTime     = 250 * time.Millisecond
+	surgeEnd      = 900 * time.Millisecond  // until then the ring's links are full
+	loadEnd       = 1000 * time.Millisecond // of the senders where nothing helps
+	settleTimeout = 2 * time.Second         // until the ring stands still after the senders
+	lockUpTime    = 5 * time.Second         // for so long the lock has to outlast trigger and senders
+	ringEnd       = 2200 * time.Millisecond // of the senders where the watchdog helps
+	drainTime     = 800 * time.Millisecond  // until sinks end, so that the rest arrives
 )
 
-// What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock; in act (b) by so
+// What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock; in phase (b) by so
 // much that flows stand still for longer than that because of the lock.
 const (
-	watchPeriod   = 100 * time.Millisecond
-	watchRecovery = 200 * time.Millisecond
-	watchCount    = 2
-	patientCount  = 4
+	watchPeriod    = 100 * time.Millisecond
+	watchRecovery  = 200 * time.Millisecond
+	watchCount     = 2
+	slowWatchCount = 4
 )
 
 func watchSettings(count int, recovery time.Duration, action string) string {
 	return fmt.Sprintf("{period: %v, count: %d, recovery: %v, action: %s}", watchPeriod, count, recovery, action)
 }
 
-// A deadlockAct is one act, and what it has to show.
-type deadlockAct struct {
+// A deadlockPhase is one phase, and what it has to show.
+type deadlockPhase struct {
 	name, title string
 	lockUp      bool // frames of the lossless priority stay, or are dropped
-	run         func(d *deadlockDemo, ctx context.Context, p *play, l *lab.Lab, r *Report) error
+	run         func(d *deadlockDemo, ctx context.Context, p *scenario, l *lab.Lab, r *Report) error
 }
 
 type deadlockDemo struct{ o Options }
 
-var deadlockActs = []deadlockAct{
-	{"a", "three switches wait for each other for ever: no watchdog", true, (*deadlockDemo).lockUpAct},
-	{"b", "the same with the watchdog, action forward", false, (*deadlockDemo).recoverAct},
-	{"c", "frames that circle for ever, by wrong routes: action drop", true, (*deadlockDemo).loopAct},
-	{"d", "a host that pauses without a gap for up to 600 ms, again and again: action forward, bystanders", false, (*deadlockDemo).stormAct},
+var deadlockPhases = []deadlockPhase{
+	{"a", "three switches wait for each other for ever: no watchdog", true, (*deadlockDemo).lockUpPhase},
+	{"b", "the same with the watchdog, action forward", false, (*deadlockDemo).recoverPhase},
+	{"c", "frames that circle for ever, by wrong routes: action drop", true, (*deadlockDemo).loopPhase},
+	{"d", "a host that pauses without a gap for up to 600 ms, again and again: action forward, bystanders", false, (*deadlockDemo).stormPhase},
 }
 
-// Deadlock runs the acts of demo deadlock. It returns an error where an act could not begin, or ctx ended; what breaks later
-// is a failed check, and no further act begins.
+// Deadlock runs the phases of demo deadlock. It returns an error where a phase could not begin, or ctx ended; what breaks later
+// is a failed check, and no further phase begins.
 func Deadlock(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("deadlock", o)
-	r.Seconds = proof.Seconds()
-	if err := r.calibrate(ctx, &o, benchOfRing); err != nil {
-		return r.end(err)
+	r.Seconds = lockUpTime.Seconds()
+	if err := r.calibrate(ctx, &o, ringTopology); err != nil {
+		return r.finish(err)
 	}
 	d := &deadlockDemo{o}
-	for _, a := range deadlockActs {
+	for _, a := range deadlockPhases {
 		o.progress(fmt.Sprintf("act %s: %s", a.name, a.title))
-		whole, err := d.play(ctx, a, r)
+		whole, err := d.perform(ctx, a, r)
 		if err != nil {
-			return r.end(fmt.Errorf("act %s: %w", a.name, err))
+			return r.finish(fmt.Errorf("act %s: %w", a.name, err))
 		}
 		if !whole {
 			break
 		}
 	}
-	return r.end(nil)
+	return r.finish(nil)
 }
 
-// play runs one act in a lab of its own. whole tells whether all its processes did what they had to.
-func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whole bool, err error) {
+// perform runs one phase in a lab of its own. whole tells whether no process failed.
+func (d *deadlockDemo) perform(ctx context.Context, a deadlockPhase, r *Report) (whole bool, err error) {
 	l, err := lab.New(ctx, "deadlock."+a.name)
 	if err != nil {
 		return false, err
 	}
-	defer func() { r.left(a.name, takeDown(l)) }()
-	p := &play{name: a.name, lockUp: a.lockUp, speed: d.o.Speed}
+	defer func() { r.checkLeftovers(a.name, closeLab(l)) }()
+	p := &scenario{name: a.name, lockUp: a.lockUp, speed: d.o.Speed}
 	broken := a.run(d, ctx, p, l, r)
 	if err := ctx.Err(); err != nil {
 		_ = p.stop()
 		return false, fmt.Errorf("interrupted: %w", err)
 	}
 	if p.start.IsZero() && broken != nil {
-		_ = p.stop() // broken says what is the matter
-		if refused(broken) {
+		_ = p.stop() // broken is the cause
+		if isRefusal(broken) {
 			return false, broken
 		}
-		return false, &fault{a.name, broken}
+		return false, &programError{a.name, broken}
 	}
 	if broken == nil && d.o.Enter != nil && a.name == "b" {
 		d.o.Enter(ctx, enterCommands(l, p.switches))
@@ -98,15 +98,15 @@ func (d *deadlockDemo) play(ctx context.Context, a deadlockAct, r *Report) (whol
 	if err := p.stop(); broken == nil {
 		broken = err
 	}
-	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, LockUp: a.lockUp, Waiting: p.usage.waiting, Steal: p.usage.steal, CPUs: p.usage.cores})
+	r.Phases = append(r.Phases, PhaseResult{Phase: a.name, Title: a.title, LockUp: a.lockUp, RunQueueDelay: p.usage.runQueueDelay, Steal: p.usage.steal, CPUs: p.usage.cores})
 	if broken != nil {
-		r.broke(a.name, broken)
+		r.addFailure(a.name, broken)
 	}
 	return broken == nil, nil
 }
 
 // openRing builds the ring and starts its switches, sinks and senders, which send until end.
-func (d *deadlockDemo) openRing(ctx context.Context, p *play, l *lab.Lab, watchdog string, end, watched time.Duration) (*ring, error) {
+func (d *deadlockDemo) openRing(ctx context.Context, p *scenario, l *lab.Lab, watchdog string, end, watched time.Duration) (*ring, error) {
 	g := &ring{speed: p.speed, watchdog: watchdog}
 	if err := g.build(l); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (d *deadlockDemo) openRing(ctx context.Context, p *play, l *lab.Lab, watchd
 		return nil, err
 	}
 	for k := range ringSwitches {
-		if err := p.receive(g.receivers[k].node, watched, "--block-at", p.stamp(trigger), "--block-for", hang.String()); err != nil {
+		if err := p.receive(g.receivers[k].node, watched, "--block-at", p.stamp(trigger), "--block-for", blockTime.String()); err != nil {
 			return nil, err
 		}
 	}
@@ -129,11 +129,11 @@ func (d *deadlockDemo) openRing(ctx context.Context, p *play, l *lab.Lab, watchd
 }
 
 // load starts the senders of switch k.
-func (g *ring) load(p *play, k int, end time.Duration) error {
+func (g *ring) load(p *scenario, k int, end time.Duration) error {
 	for _, l := range ringLoads(k) {
 		lasts := end
-		if l.lasts > 0 {
-			lasts = l.lasts
+		if l.duration > 0 {
+			lasts = l.duration
 		}
 		if err := p.send(g.senders[k].node, g.receivers[l.to].name, lasts, l.args(p.speed)...); err != nil {
 			return err
@@ -142,9 +142,9 @@ func (g *ring) load(p *play, k int, end time.Duration) error {
 	return nil
 }
 
-// lockUpAct: the lock outlasts its trigger and the senders.
-func (d *deadlockDemo) lockUpAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
-	g, err := d.openRing(ctx, p, l, "off", loadEnd, loadEnd+mostSettling+proof+afterward)
+// lockUpPhase: the lock outlasts its trigger and the senders.
+func (d *deadlockDemo) lockUpPhase(ctx context.Context, p *scenario, l *lab.Lab, r *Report) error {
+	g, err := d.openRing(ctx, p, l, "off", loadEnd, loadEnd+settleTimeout+lockUpTime+drainTime)
 	if err != nil {
 		return err
 	}
@@ -153,26 +153,26 @@ func (d *deadlockDemo) lockUpAct(ctx context.Context, p *play, l *lab.Lab, r *Re
 	if err != nil {
 		return err
 	}
-	r.tellPauses(p, quiet)
-	if err := p.wait(ctx, quiet+proof); err != nil {
+	r.addPauses(p, quiet)
+	if err := p.wait(ctx, quiet+lockUpTime); err != nil {
 		return err
 	}
-	if err := p.look(ctx); err != nil {
+	if err := p.observe(ctx); err != nil {
 		return err
 	}
 	after := g.stuck()
-	r.tellPauses(p, quiet+proof)
+	r.addPauses(p, quiet+lockUpTime)
 	if err := p.collect(ctx); err != nil {
 		return err
 	}
 	flows := p.flows()
-	r.tellTrigger(p, loadEnd)
-	r.tellLost(p, flows)
+	r.addTrigger(p, loadEnd)
+	r.addLost(p, flows)
 	r.add(p, flows)
 	for k, s := range g.switches {
 		to, sent := s.peerOf("out"), after[k].sent-before[k].sent
 		lasts := before[k].held > 0 && after[k].held == before[k].held && sent == 0
-		r.control(p.name, fmt.Sprintf("%s: frames that wait for %s after the senders, and %v later, and frames sent meanwhile", s.name, to, proof),
+		r.control(p.name, fmt.Sprintf("%s: frames that wait for %s after the senders, and %v later, and frames sent meanwhile", s.name, to, lockUpTime),
 			"the same, more than 0, and 0", fmt.Sprintf("%d, %d, %d", before[k].held, after[k].held, sent), lasts,
 			before[k].held > after[k].held && sent == 0)
 		in, out := s.balance()
@@ -181,17 +181,17 @@ func (d *deadlockDemo) lockUpAct(ctx context.Context, p *play, l *lab.Lab, r *Re
 	return nil
 }
 
-// settleRing waits after the senders until the ring stands still, and returns what it holds then.
-func (d *deadlockDemo) settleRing(ctx context.Context, p *play, g *ring) (at time.Duration, held []hold, err error) {
-	for at = loadEnd + afterward; ; at += afterward {
+// settleRing waits, after the senders have ended, until no frame moves in the ring. It returns the held frames.
+func (d *deadlockDemo) settleRing(ctx context.Context, p *scenario, g *ring) (at time.Duration, held []hold, err error) {
+	for at = loadEnd + drainTime; ; at += drainTime {
 		if err := p.wait(ctx, at); err != nil {
 			return at, nil, err
 		}
-		if err := p.look(ctx); err != nil {
+		if err := p.observe(ctx); err != nil {
 			return at, nil, err
 		}
 		last := held
-		if held = g.stuck(); slices.Equal(held, last) || at+afterward > loadEnd+mostSettling {
+		if held = g.stuck(); slices.Equal(held, last) || at+drainTime > loadEnd+settleTimeout {
 			return at, held, nil
 		}
 	}
@@ -210,31 +210,31 @@ func (g *ring) stuck() (all []hold) {
 	return all
 }
 
-// recoverAct: the watchdog breaks the lock, and everything arrives.
-func (d *deadlockDemo) recoverAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
-	if _, err := d.openRing(ctx, p, l, watchSettings(patientCount, watchRecovery, "forward"), ringEnd, ringEnd+afterward); err != nil {
+// recoverPhase: the watchdog breaks the lock, and everything arrives.
+func (d *deadlockDemo) recoverPhase(ctx context.Context, p *scenario, l *lab.Lab, r *Report) error {
+	if _, err := d.openRing(ctx, p, l, watchSettings(slowWatchCount, watchRecovery, "forward"), ringEnd, ringEnd+drainTime); err != nil {
 		return err
 	}
-	const locked = trigger + hang + 30*time.Millisecond // the receivers run again, and nothing was detected yet
+	const locked = trigger + blockTime + 30*time.Millisecond // the receivers run again, and nothing was detected yet
 	if err := p.wait(ctx, locked); err != nil {
 		return err
 	}
-	if err := p.look(ctx); err != nil {
+	if err := p.observe(ctx); err != nil {
 		return err
 	}
-	r.tellPauses(p, locked)
+	r.addPauses(p, locked)
 	if err := p.collect(ctx); err != nil {
 		return err
 	}
 	flows := p.flows()
-	r.tellTrigger(p, ringEnd)
-	r.tellEvents(p)
-	r.tellStandings(p, flows)
+	r.addTrigger(p, ringEnd)
+	r.addEvents(p)
+	r.addStalls(p, flows)
 	r.add(p, flows)
 	r.checkDetected(p)
 	r.checkArrived(p, flows, ringEnd)
 	r.checkEmpty(p)
-	limit := patientCount*watchPeriod + watchPeriod + watchRecovery
+	limit := slowWatchCount*watchPeriod + watchPeriod + watchRecovery
 	for _, f := range flows {
 		r.soft(p.name, TopicRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority), fmt.Sprintf("at most %v", limit),
 			f.gap.Round(time.Millisecond).String(), (f.gap-limit).Seconds()/ringEnd.Seconds(), p.usage.shortage)

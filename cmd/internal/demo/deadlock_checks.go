@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// add takes an act's flows and switches into the report. No frame arrives twice, whatever is locked up.
-func (r *Report) add(p *play, flows []standing) {
+// add takes a phase's flows and switches into the report. No frame arrives twice, whatever is locked up.
+func (r *Report) add(p *scenario, flows []flowStall) {
 	var all []Flow
 	for _, f := range flows {
 		all = append(all, f.Flow)
@@ -18,16 +18,16 @@ func (r *Report) add(p *play, flows []standing) {
 	}
 }
 
-// tellTrigger adds what was done to the ring.
-func (r *Report) tellTrigger(p *play, end time.Duration) {
-	r.moment(p, 0, "h1, h2, h3", "send, more than the ring carries until %v", surgeEnd)
-	r.moment(p, trigger, "r1, r2, r3", "hang, and pause their switches")
-	r.moment(p, trigger+hang, "r1, r2, r3", "run again")
-	r.moment(p, end, "h1, h2, h3", "stop sending")
+// addTrigger adds what was done to the ring.
+func (r *Report) addTrigger(p *scenario, end time.Duration) {
+	r.addMoment(p, 0, "h1, h2, h3", "send, more than the ring carries until %v", surgeEnd)
+	r.addMoment(p, trigger, "r1, r2, r3", "hang, and pause their switches")
+	r.addMoment(p, trigger+blockTime, "r1, r2, r3", "run again")
+	r.addMoment(p, end, "h1, h2, h3", "stop sending")
 }
 
 // checkDetected: a deadlock was found, and each that was found is over. Where there was none, nothing was shown.
-func (r *Report) checkDetected(p *play) {
+func (r *Report) checkDetected(p *scenario) {
 	var detected, restored uint64
 	for _, s := range p.switches {
 		sum := s.watchdogSum()
@@ -39,7 +39,7 @@ func (r *Report) checkDetected(p *play) {
 }
 
 // checkArrived: nothing is lost, reordered or doubled, whatever the watchdog did.
-func (r *Report) checkArrived(p *play, flows []standing, end time.Duration) {
+func (r *Report) checkArrived(p *scenario, flows []flowStall, end time.Duration) {
 	for _, f := range flows {
 		name := fmt.Sprintf("%s, priority %d: ", f.Name, f.Priority)
 		if f.Lossless {
@@ -53,7 +53,7 @@ func (r *Report) checkArrived(p *play, flows []standing, end time.Duration) {
 }
 
 // checkAlive: every flow flows at the end of its load.
-func (r *Report) checkAlive(p *play, flows []standing, end time.Duration) {
+func (r *Report) checkAlive(p *scenario, flows []flowStall, end time.Duration) {
 	const slack = 200 * time.Millisecond
 	for _, f := range flows {
 		r.soft(p.name, TopicDeadlock, fmt.Sprintf("%s, priority %d: it flows at the end", f.Name, f.Priority), "yes",
@@ -62,7 +62,7 @@ func (r *Report) checkAlive(p *play, flows []standing, end time.Duration) {
 }
 
 // checkOthers: the priority beside the one that was locked lost nothing.
-func (r *Report) checkOthers(p *play, flows []standing) {
+func (r *Report) checkOthers(p *scenario, flows []flowStall) {
 	for _, f := range flows {
 		if f.Priority != losslessPriority {
 			r.checkLossy(p, &f)
@@ -71,7 +71,7 @@ func (r *Report) checkOthers(p *play, flows []standing) {
 }
 
 // checkLossy: a lossy flow has lost nothing, unless a machine that stands still let a ring overflow.
-func (r *Report) checkLossy(p *play, f *standing) {
+func (r *Report) checkLossy(p *scenario, f *flowStall) {
 	lost := 1.0
 	if f.Sent > 0 {
 		lost = float64(f.Lost) / float64(f.Sent)
@@ -81,7 +81,7 @@ func (r *Report) checkLossy(p *play, f *standing) {
 }
 
 // checkEmpty: no frame and no peer is held at the end, and every counter balances.
-func (r *Report) checkEmpty(p *play) {
+func (r *Report) checkEmpty(p *scenario) {
 	for _, s := range p.switches {
 		n := s.state.ports.LosslessDropsSinceStart
 		r.hard(p.name, TopicLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)

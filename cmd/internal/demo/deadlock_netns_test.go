@@ -34,16 +34,16 @@ func TestKeptRingRuns(t *testing.T) {
 			t.Errorf("%d commands, %d of them ask a switch, want %d and %d:\n%s", len(commands), asked, nodes+ringSwitches, ringSwitches, strings.Join(commands, "\n"))
 		}
 	}
-	for _, a := range deadlockActs {
+	for _, a := range deadlockPhases {
 		if a.name != "b" && a.name != "c" {
 			continue
 		}
 		r := &Report{}
-		whole, err := (&deadlockDemo{o}).play(context.Background(), a, r)
+		whole, err := (&deadlockDemo{o}).perform(context.Background(), a, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !whole || !slices.ContainsFunc(r.Acts, func(b ActResult) bool { return b.Act == a.name }) {
+		if !whole || !slices.ContainsFunc(r.Phases, func(b PhaseResult) bool { return b.Phase == a.name }) {
 			t.Errorf("act %s: whole %v, %+v", a.name, whole, r.Checks)
 		}
 	}

@@ -17,12 +17,12 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A hostAct is a run of demo host: hosts whose own kernels send by TCP, each through a host NIC.
+// A hostPhase is a run of demo host: hosts whose own kernels send by TCP, each through a host NIC.
 //
 //	h1: TCP ── nic0 │ eth0 ──┐
 //	h2: TCP ── nic0 │ eth0 ──┼ s1 ── eth0 │ nic0 ── TCP :h4
 //	h3: TCP ── nic0 │ eth0 ──┘
-type hostAct struct {
+type hostPhase struct {
 	name, title string
 	control     bool
 	speed       int64
@@ -41,55 +41,55 @@ type hostAct struct {
 const hostTAP = "nic0"
 
 // The switch of demo host has a shallow buffer, which a few TCP connections fill.
-const shallow = "buffer: {lossy: {size: 256KiB}, policy: static, xoff: 32KiB, xon: 16KiB}\n"
+const shallowBuffer = "buffer: {lossy: {size: 256KiB}, policy: static, xoff: 32KiB, xon: 16KiB}\n"
 
 // dscp is the DSCP of the lossless priority in preset roce.
 const dscp = 26 // its priority is 3
 
-func hostActs(o Options) []*hostAct {
+func hostPhases(o Options) []*hostPhase {
 	seconds := time.Duration(o.Seconds * float64(time.Second))
-	return []*hostAct{
+	return []*hostPhase{
 		{name: "a", title: "three hosts send to one by TCP, each through a host NIC", seconds: seconds},
 		{name: "b", title: "control: the same, but flow control is off at the switch", control: true, seconds: seconds},
 	}
 }
 
-// Hosts runs the acts of demo host: (a) three TCP senders into one receiver, every host with a host NIC; (b) the same without flow
+// Hosts runs the phases of demo host: (a) three TCP senders into one receiver, every host with a host NIC; (b) the same without flow
 // control at the switch, where TCP has to send again what the switch drops.
 func Hosts(ctx context.Context, o Options) (*Report, error) {
 	o.Seconds = math.Ceil(o.Seconds) // iperf3 knows whole ones
 	r := newReport("host", o)
 	if err := port.CheckTUN(); err != nil {
-		return r.end(err)
+		return r.finish(err)
 	}
-	if err := r.calibrate(ctx, &o, benchOfHosts); err != nil {
-		return r.end(err)
+	if err := r.calibrate(ctx, &o, hostsTopology); err != nil {
+		return r.finish(err)
 	}
-	acts := hostActs(o)
+	phases := hostPhases(o)
 	if o.Enter != nil {
-		acts[0], acts[1] = acts[1], acts[0]
+		phases[0], phases[1] = phases[1], phases[0]
 	}
-	for i, a := range acts {
+	for i, a := range phases {
 		a.speed = o.Speed
 		o.progress(fmt.Sprintf("act %s: %s (%v)", a.name, a.title, a.seconds))
 		enter := o.Enter
-		if i < len(acts)-1 {
+		if i < len(phases)-1 {
 			enter = nil
 		}
-		whole, err := a.play(ctx, r, enter)
+		whole, err := a.perform(ctx, r, enter)
 		if err != nil {
-			return r.end(fmt.Errorf("act %s: %w", a.name, err))
+			return r.finish(fmt.Errorf("act %s: %w", a.name, err))
 		}
 		if !whole {
 			break
 		}
 	}
-	return r.end(nil)
+	return r.finish(nil)
 }
 
-// play builds the act's lab, runs it and adds what it showed to the report. whole tells whether all its processes did what
+// perform builds the phase's lab, runs it and adds what it showed to the report. whole tells whether all its processes did what
 // they had to.
-func (a *hostAct) play(ctx context.Context, r *Report, enter func(context.Context, []string)) (whole bool, err error) {
+func (a *hostPhase) perform(ctx context.Context, r *Report, enter func(context.Context, []string)) (whole bool, err error) {
 	if a.lab, err = lab.New(ctx, "host."+a.name); err != nil {
 		return false, err
 	}
@@ -97,16 +97,16 @@ func (a *hostAct) play(ctx context.Context, r *Report, enter func(context.Contex
 		return false, errors.Join(err, a.lab.Close())
 	}
 	defer func() {
-		r.left(a.name, errors.Join(takeDown(a.lab), os.RemoveAll(a.dir)))
+		r.checkLeftovers(a.name, errors.Join(closeLab(a.lab), os.RemoveAll(a.dir)))
 	}()
 	if err := a.build(); err != nil {
 		return false, err
 	}
 	if err := a.start(ctx); err != nil {
-		if refused(err) || ctx.Err() != nil {
+		if isRefusal(err) || ctx.Err() != nil {
 			return false, err
 		}
-		return false, &fault{a.name, err}
+		return false, &programError{a.name, err}
 	}
 	broken := a.run(ctx)
 	if err := ctx.Err(); err != nil {
@@ -122,14 +122,14 @@ func (a *hostAct) play(ctx context.Context, r *Report, enter func(context.Contex
 		broken = err
 	}
 	if broken != nil {
-		r.broke(a.name, broken)
+		r.addFailure(a.name, broken)
 	}
 	return broken == nil, nil
 }
 
 // run sends, lets the switches settle and observes.
-func (a *hostAct) run(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.seconds+actPatience)
+func (a *hostPhase) run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, a.seconds+phaseTimeout)
 	defer cancel()
 	m, err := startMeter(processes(a.switches()))
 	if err != nil {
@@ -141,11 +141,11 @@ func (a *hostAct) run(ctx context.Context) error {
 	if a.usage, err = m.read(a.seconds); err != nil {
 		return err
 	}
-	return each(a.switches(), func(s *switchNode) error { return s.settle(ctx) })
+	return each(a.switches(), func(s *switchNode) error { return s.waitDrained(ctx) })
 }
 
 // build makes the nodes and links.
-func (a *hostAct) build() (err error) {
+func (a *hostPhase) build() (err error) {
 	node, err := a.lab.Node("s1")
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (a *hostAct) build() (err error) {
 		nic := &switchNode{name: name, node: node, ports: []switchPort{{name: hostInterface}, {name: hostTAP}}}
 		a.nics = append(a.nics, nic)
 		p := fmt.Sprintf("p%d", i+1)
-		a.s1.ports = append(a.s1.ports, switchPort{name: p, speed: a.speed, peer: node, peerI: hostInterface})
+		a.s1.ports = append(a.s1.ports, switchPort{name: p, speed: a.speed, peer: node, peerInterface: hostInterface})
 		if err := a.lab.Link(a.s1.node, p, node, hostInterface, lab.LinkOptions{}); err != nil {
 			return err
 		}
@@ -168,34 +168,34 @@ func (a *hostAct) build() (err error) {
 }
 
 // start runs the switch and the host NICs.
-func (a *hostAct) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+func (a *hostPhase) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	flowControl := "pfc"
 	if a.control {
 		flowControl = "off"
 	}
-	a.s1.more = shallow + "priorities: {trust: dscp}\n"
+	a.s1.extraConfig = shallowBuffer + "priorities: {trust: dscp}\n"
 	if err := a.s1.start(ctx, a.dir, flowControl); err != nil {
 		return err
 	}
 	return each(a.nics, func(n *switchNode) error {
 		n.socket = filepath.Join(a.dir, n.name+".sock")
 		c := a.nic(n)
-		return n.launch(ctx, "nic", "--wire", c.Wire, "--tap", c.TAP, "--address", c.Addresses[0], "--speed", c.Speed, "--name", c.Name,
+		return n.startCommand(ctx, "nic", "--wire", c.Wire, "--tap", c.TAP, "--address", c.Addresses[0], "--speed", c.Speed, "--name", c.Name,
 			"--nice", c.Nice, "--socket", c.Socket, "--metrics", c.Metrics)
 	})
 }
 
 // nic is what a host NIC is told.
-func (a *hostAct) nic(n *switchNode) config.NIC {
+func (a *hostPhase) nic(n *switchNode) config.NIC {
 	return config.NIC{Name: n.name, Wire: hostInterface, TAP: hostTAP, Addresses: []string{hostAddress(slices.Index(a.nics, n)) + "/24"},
-		Speed: fmt.Sprint(a.speed), Metrics: "off", Socket: n.socket, Nice: evenNice}
+		Speed: fmt.Sprint(a.speed), Metrics: "off", Socket: n.socket, Nice: hostNice}
 }
 
-// benchOfHosts makes a bench of the demo's topology.
-func benchOfHosts(b *bench, speed int64) error {
-	a := &hostAct{lab: b.lab, dir: b.dir, speed: speed}
+// hostsTopology makes a bench of the demo's topology.
+func hostsTopology(b *testTopology, speed int64) error {
+	a := &hostPhase{lab: b.lab, dir: b.dir, speed: speed}
 	if err := a.build(); err != nil {
 		return err
 	}
@@ -218,26 +218,26 @@ func benchOfHosts(b *bench, speed int64) error {
 
 func hostAddress(i int) string { return fmt.Sprintf("10.0.0.%d", i+1) }
 
-func (a *hostAct) switches() []*switchNode { return append([]*switchNode{a.s1}, a.nics...) }
+func (a *hostPhase) switches() []*switchNode { return append([]*switchNode{a.s1}, a.nics...) }
 
-func (a *hostAct) stop() error {
+func (a *hostPhase) stop() error {
 	for _, p := range a.programs {
 		_ = p.Stop(syscall.SIGKILL, time.Second) // those that have ended well are gone already
 	}
 	return each(a.switches(), (*switchNode).stop)
 }
 
-func (a *hostAct) enterCommands() (all []string) {
+func (a *hostPhase) enterCommands() (all []string) {
 	for _, s := range a.switches() {
 		all = append(all, fmt.Sprintf("%s: %s", s.name, s.node.EnterCommand()), fmt.Sprintf("%s: pfcswitch show pfc -s %s", s.name, s.socket))
 	}
 	return all
 }
 
-// judge adds what the act showed to the report.
-func (a *hostAct) judge(r *Report) {
+// judge adds what the phase showed to the report.
+func (a *hostPhase) judge(r *Report) {
 	r.Transfers = append(r.Transfers, a.transfers...)
-	r.Acts = append(r.Acts, ActResult{Act: a.name, Title: a.title, Control: a.control, Waiting: a.usage.waiting, Steal: a.usage.steal, CPUs: a.usage.cores})
+	r.Phases = append(r.Phases, PhaseResult{Phase: a.name, Title: a.title, Control: a.control, RunQueueDelay: a.usage.runQueueDelay, Steal: a.usage.steal, CPUs: a.usage.cores})
 	for _, s := range a.switches() {
 		r.Switches = append(r.Switches, s.result(a.name))
 	}
@@ -268,7 +268,7 @@ const segmentOctets = 1448
 const payloadShare = segmentOctets / 1538.0
 
 // checkLoss: nothing was lost between the hosts' stacks, nor in their queues before the NIC.
-func (a *hostAct) checkLoss(r *Report) {
+func (a *hostPhase) checkLoss(r *Report) {
 	for _, s := range a.switches() {
 		n := s.state.ports.LosslessDropsSinceStart
 		r.hard(a.name, TopicLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n), n == 0)
@@ -281,7 +281,7 @@ func (a *hostAct) checkLoss(r *Report) {
 }
 
 // checkHeld: the pause went from the bottleneck to every sender's NIC and on to its host.
-func (a *hostAct) checkHeld(r *Report) {
+func (a *hostPhase) checkHeld(r *Report) {
 	for i := range senders {
 		p := fmt.Sprintf("p%d", i+1)
 		n := a.s1.xoffSent(p, losslessPriority)

@@ -45,7 +45,7 @@ func TestHostsWithoutIperf3(t *testing.T) {
 	}
 	for _, c := range r.Checks {
 		if !c.Pass && c.Kind == Hard {
-			t.Errorf("act %s: %s: want %s, got %s", c.Act, c.Name, c.Want, c.Got)
+			t.Errorf("act %s: %s: want %s, got %s", c.Phase, c.Name, c.Want, c.Got)
 		}
 	}
 	if len(r.Transfers) != 2*senders || r.Transfers[0].Program != "own" {

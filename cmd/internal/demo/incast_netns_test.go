@@ -15,14 +15,14 @@ var short = Options{Seconds: 1, Speed: 100_000_000}
 // A switch that dies under load is a failure of the switch, told at once; it is no demo that could not run.
 func TestCrashFails(t *testing.T) {
 	labtest.Require(t)
-	t.Setenv(crashKey, "1")
+	t.Setenv(crashVariable, "1")
 	begun := time.Now()
 	r, err := Incast(context.Background(), short)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Acts) != 1 || len(r.Checks) != 2 {
-		t.Fatalf("acts %+v, checks %+v, want one act and two checks", r.Acts, r.Checks)
+	if len(r.Phases) != 1 || len(r.Checks) != 2 {
+		t.Fatalf("acts %+v, checks %+v, want one act and two checks", r.Phases, r.Checks)
 	}
 	c := r.Checks[0]
 	if left := r.Checks[1]; left.Topic != TopicLeft || !left.Pass {
@@ -31,14 +31,14 @@ func TestCrashFails(t *testing.T) {
 	if r.Pass || !r.Failed() || c.Pass || c.Kind != Hard || c.Topic != TopicRun || !strings.Contains(c.Got, "switch s1 ended") || !strings.Contains(c.Got, "the switch crashes") {
 		t.Errorf("pass %v, %+v, want a failed check that names the switch and its last words", r.Pass, c)
 	}
-	if d := time.Since(begun); d > actPatience/2 {
+	if d := time.Since(begun); d > phaseTimeout/2 {
 		t.Errorf("it took %v to be told", d)
 	}
 }
 
 func TestInterruptIsNoVerdict(t *testing.T) {
 	labtest.Require(t)
-	t.Setenv(crashKey, "1")
+	t.Setenv(crashVariable, "1")
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if r, err := Incast(ctx, short); err == nil {
@@ -50,7 +50,7 @@ func TestInterruptIsNoVerdict(t *testing.T) {
 func TestKeptLabRuns(t *testing.T) {
 	labtest.Require(t)
 	o := short
-	kept := acts(o)[1]
+	kept := incastPhases(o)[1]
 	entered := false
 	kept.enter = func(ctx context.Context, commands []string) {
 		entered = true
@@ -70,7 +70,7 @@ func TestKeptLabRuns(t *testing.T) {
 		}
 	}
 	r := &Report{}
-	whole, err := stage(context.Background(), kept, r)
+	whole, err := runPhase(context.Background(), kept, r)
 	if err != nil || !whole {
 		t.Fatalf("whole %v, %v, %+v", whole, err, r.Checks)
 	}

@@ -8,21 +8,21 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-func names(acts []*act) (all []string) {
-	for _, a := range acts {
+func names(phases []*phase) (all []string) {
+	for _, a := range phases {
 		all = append(all, a.name)
 	}
 	return all
 }
 
-// A lab that is kept is that of act (b), the last then, so that nothing goes on behind the user's back.
+// A lab that is kept is that of phase (b), the last then, so that nothing goes on behind the user's back.
 func TestKeptActIsLast(t *testing.T) {
 	o := Options{Seconds: 5}
-	if got := names(acts(o)); !slices.Equal(got, []string{"a", "b", "c1", "c2"}) {
+	if got := names(incastPhases(o)); !slices.Equal(got, []string{"a", "b", "c1", "c2"}) {
 		t.Errorf("acts %v", got)
 	}
 	o.Enter = func(context.Context, []string) {}
-	all := acts(o)
+	all := incastPhases(o)
 	if got := names(all); !slices.Equal(got, []string{"a", "c1", "c2", "b"}) {
 		t.Errorf("acts %v", got)
 	}

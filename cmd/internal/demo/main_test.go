@@ -18,12 +18,12 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// The test binary, started by an act as one of its processes, is a switch, or an endpoint that only says that it has
+// The test binary, started by a phase as one of its processes, is a switch, or an endpoint that only says that it has
 // nothing to say. With crashKey in the environment the switch dies early, and endpoints wait.
-const crashKey = "DEMO_TEST_CRASH"
+const crashVariable = "DEMO_TEST_CRASH"
 
 func TestMain(m *testing.M) {
-	crash := os.Getenv(crashKey) != ""
+	crash := os.Getenv(crashVariable) != ""
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "run":
 		os.Exit(switchProcess(config.Load(os.Args[len(os.Args)-1]))(crash))

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pfcswitch/cmd/internal/traffic"
 )
 
 // shown returns what a README shows below a command.
@@ -36,8 +38,8 @@ var (
 	endLine    = regexp.MustCompile(`^PASS \((\d+) checks, 0 failed\)$`)
 )
 
-// read makes the report of what the README shows of a demo with these acts.
-func read(t *testing.T, acts []ActResult, lines []string) *Report {
+// read makes the report of what the README shows of a demo with these phases.
+func read(t *testing.T, phases []PhaseResult, lines []string) *Report {
 	t.Helper()
 	r := &Report{Pass: true}
 	number := func(text string) uint64 {
@@ -54,29 +56,29 @@ func read(t *testing.T, acts []ActResult, lines []string) *Report {
 		}
 		return int64(mbits * 1e6)
 	}
-	now := ActResult{}
+	now := PhaseResult{}
 	for _, line := range lines {
 		if m := speedLine.FindStringSubmatch(line); m != nil {
-			r.Chosen = &Calibration{Speed: int64(1e6 * number(m[1])), Why: m[2]}
+			r.Calibration = &Calibration{Speed: int64(1e6 * number(m[1])), Why: m[2]}
 		}
 		if m := actLine.FindStringSubmatch(line); m != nil {
-			at := slices.IndexFunc(acts, func(a ActResult) bool { return a.Act == m[1] })
+			at := slices.IndexFunc(phases, func(a PhaseResult) bool { return a.Phase == m[1] })
 			if at < 0 {
 				t.Fatalf("the demo has no act %s", m[1])
 			}
-			now = acts[at]
-			r.Acts = append(r.Acts, now)
+			now = phases[at]
+			r.Phases = append(r.Phases, now)
 		}
 		if m := flowLine.FindStringSubmatch(line); m != nil {
-			r.Flows = append(r.Flows, Flow{Act: now.Act, Name: m[1], Priority: uint8(number(m[2])), Lossless: m[3] == "lossless", Sent: number(m[4]), Received: number(m[5]),
-				Lost: number(m[6]), Reordered: number(m[7]), Rate: rate(m[8]), Latency: Latencies{P50: int64(1000 * number(m[9])), P999: int64(1000 * number(m[10]))}})
+			r.Flows = append(r.Flows, Flow{Phase: now.Phase, Name: m[1], Priority: uint8(number(m[2])), Lossless: m[3] == "lossless", Sent: number(m[4]), Received: number(m[5]),
+				Lost: number(m[6]), Reordered: number(m[7]), Rate: rate(m[8]), Latency: traffic.Latencies{P50: int64(1000 * number(m[9])), P999: int64(1000 * number(m[10]))}})
 		}
 		if m := tcpLine.FindStringSubmatch(line); m != nil {
-			r.Transfers = append(r.Transfers, Transfer{Act: now.Act, Name: m[1], Program: m[2], Priority: uint8(number(m[3])), Lossless: m[4] == "lossless",
+			r.Transfers = append(r.Transfers, Transfer{Phase: now.Phase, Name: m[1], Program: m[2], Priority: uint8(number(m[3])), Lossless: m[4] == "lossless",
 				Octets: number(m[5]), Rate: rate(m[6]), Again: number(m[7])})
 		}
 		if m := switchLine.FindStringSubmatch(line); m != nil {
-			r.Switches = append(r.Switches, SwitchResult{Act: now.Act, Name: m[1], LosslessDrops: number(m[2]), PFCSent: number(m[3]),
+			r.Switches = append(r.Switches, SwitchResult{Phase: now.Phase, Name: m[1], LosslessDrops: number(m[2]), PFCSent: number(m[3]),
 				Headroom: []Headroom{{Port: m[6], Peak: int64(number(m[4])), Configured: int64(number(m[5]))}}})
 		}
 		if m := endLine.FindStringSubmatch(line); m != nil {
@@ -86,29 +88,29 @@ func read(t *testing.T, acts []ActResult, lines []string) *Report {
 	return r
 }
 
-// READMEs show what demos print, line for line but for those left out: acts and flows that they have, as they write them.
+// READMEs show what demos print, line for line but for those left out: phases and flows that they have, as they write them.
 func TestReadmeShowsDemos(t *testing.T) {
-	var incast, hosts []ActResult
-	for _, a := range acts(short) {
-		incast = append(incast, ActResult{Act: a.name, Title: a.title, Control: a.control})
+	var incast, hosts []PhaseResult
+	for _, a := range incastPhases(short) {
+		incast = append(incast, PhaseResult{Phase: a.name, Title: a.title, Control: a.control})
 	}
-	for _, a := range hostActs(short) {
-		hosts = append(hosts, ActResult{Act: a.name, Title: a.title, Control: a.control})
+	for _, a := range hostPhases(short) {
+		hosts = append(hosts, PhaseResult{Phase: a.name, Title: a.title, Control: a.control})
 	}
 	for _, tt := range []struct {
 		file    string
 		command string
-		acts    []ActResult
+		phases  []PhaseResult
 		rows    int // of flows or connections, at least
 	}{{"../../../README.md", "go run ./cmd/pfcswitch demo incast", incast, 8}, {"README.md", "sudo ./pfcswitch demo host", hosts, 4}} {
 		lines := shown(t, tt.file, tt.command)
-		r := read(t, tt.acts, lines)
-		if len(r.Acts) != len(tt.acts) || len(r.Flows)+len(r.Transfers) < tt.rows {
-			t.Fatalf("%s: the README shows %d acts, %d flows, %d connections", tt.command, len(r.Acts), len(r.Flows), len(r.Transfers))
+		r := read(t, tt.phases, lines)
+		if len(r.Phases) != len(tt.phases) || len(r.Flows)+len(r.Transfers) < tt.rows {
+			t.Fatalf("%s: the README shows %d acts, %d flows, %d connections", tt.command, len(r.Phases), len(r.Flows), len(r.Transfers))
 		}
 		for _, f := range r.Flows {
 			if f.Sent != f.Received+f.Lost || f.Lossless && f.Lost+f.Reordered != 0 {
-				t.Errorf("%s: %+v", f.Act, f)
+				t.Errorf("%s: %+v", f.Phase, f)
 			}
 		}
 		var b strings.Builder

@@ -1,19 +1,21 @@
 package demo
 
-// A Report is what a demo found. Its JSON is fixed; more keys may come.
+import "pfcswitch/cmd/internal/traffic"
+
+// A Report is the result of a demo. Its JSON keys are fixed; new ones may be added.
 type Report struct {
-	Schema   int            `json:"schema"`
-	Demo     string         `json:"demo"`
-	Pass     bool           `json:"pass"`
-	CouldNot string         `json:"could_not_run"` // why a control run proves nothing; empty where it does
-	Seconds  float64        `json:"seconds"`
-	Speed    int64          `json:"speed"`       // of the hosts' ports, in bit/s; 0 in demo headroom, whose links have 100 Mbit/s and 1 Gbit/s
-	Chosen   *Calibration   `json:"calibration"` // null where the user gave the speed
-	Checks   []Check        `json:"checks"`
-	Flows    []Flow         `json:"flows"`
-	Switches []SwitchResult `json:"switches"`
-	Acts     []ActResult    `json:"acts"`
-	Timeline []Moment       `json:"timeline"`
+	Schema      int            `json:"schema"`
+	Demo        string         `json:"demo"`
+	Pass        bool           `json:"pass"`
+	CouldNotRun string         `json:"could_not_run"` // why a control run proves nothing; empty where it does
+	Seconds     float64        `json:"seconds"`
+	Speed       int64          `json:"speed"`       // of the hosts' ports, in bit/s; 0 in demo headroom, whose links have 100 Mbit/s and 1 Gbit/s
+	Calibration *Calibration   `json:"calibration"` // null where the user gave the speed
+	Checks      []Check        `json:"checks"`
+	Flows       []Flow         `json:"flows"`
+	Switches    []SwitchResult `json:"switches"`
+	Phases      []PhaseResult  `json:"acts"`
+	Timeline    []Moment       `json:"timeline"`
 
 	Transfers []Transfer   `json:"transfers"` // of demo host
 	Links     []LinkResult `json:"links"`     // of demo headroom
@@ -26,23 +28,23 @@ type Report struct {
 
 // A Flow is one priority of one sender.
 type Flow struct {
-	Act        string    `json:"act"`
-	Name       string    `json:"name"`
-	Priority   uint8     `json:"priority"`
-	Lossless   bool      `json:"lossless"`
-	Sent       uint64    `json:"sent"`
-	Received   uint64    `json:"received"`
-	Lost       uint64    `json:"lost"`
-	Reordered  uint64    `json:"reordered"`
-	Duplicated uint64    `json:"duplicated"`
-	Latency    Latencies `json:"latency_ns"`
-	// Rate is what arrived while all senders were sending, in bit/s on the wire.
+	Phase      string            `json:"act"`
+	Name       string            `json:"name"`
+	Priority   uint8             `json:"priority"`
+	Lossless   bool              `json:"lossless"`
+	Sent       uint64            `json:"sent"`
+	Received   uint64            `json:"received"`
+	Lost       uint64            `json:"lost"`
+	Reordered  uint64            `json:"reordered"`
+	Duplicated uint64            `json:"duplicated"`
+	Latency    traffic.Latencies `json:"latency_ns"`
+	// Rate is the rate of arrival while all senders were sending, in bit/s on the wire.
 	Rate int64 `json:"rate_bits_per_second"`
 }
 
-// A Transfer is what one program sent by TCP.
+// A Transfer is one TCP connection.
 type Transfer struct {
-	Act      string `json:"act"`
+	Phase    string `json:"act"`
 	Name     string `json:"name"`
 	Program  string `json:"program"`
 	Priority uint8  `json:"priority"`
@@ -52,17 +54,9 @@ type Transfer struct {
 	Rate     int64  `json:"rate_bits_per_second"` // of payload
 }
 
-// Latencies are quantiles of the one-way latency in ns.
-type Latencies struct {
-	P50  int64 `json:"p50"`
-	P99  int64 `json:"p99"`
-	P999 int64 `json:"p999"`
-	Max  int64 `json:"max"`
-}
-
-// A SwitchResult is what a switch said of itself at the end of an act.
+// A SwitchResult has counters of a switch at the end of a phase.
 type SwitchResult struct {
-	Act           string     `json:"act"`
+	Phase         string     `json:"act"`
 	Name          string     `json:"name"`
 	LosslessDrops uint64     `json:"lossless_drops"`
 	PFCSent       uint64     `json:"pfc_sent"` // frames
@@ -77,23 +71,23 @@ type Headroom struct {
 	Peak       int64  `json:"peak_bytes"`
 }
 
-// An ActResult says what an act was.
-type ActResult struct {
-	Act     string  `json:"act"`
-	Title   string  `json:"title"`
-	LockUp  bool    `json:"lock_up"`     // the lossless priority is locked up for good, or frames of it are dropped to end that
-	Control bool    `json:"control"`     // a run without flow control, which has to lose frames
-	Waiting float64 `json:"wait_share"`  // of the load's time that the threads of a process waited for a CPU, the most
-	Steal   float64 `json:"steal_share"` // of the CPUs' time that the hypervisor gave to others
-	CPUs    float64 `json:"cpus"`        // that all processes of the act kept busy, in the mean
-	Behind  float64 `json:"behind"`      // of what the slowest sender should have sent
+// A PhaseResult describes a phase and what the machine withheld from it.
+type PhaseResult struct {
+	Phase         string  `json:"act"`
+	Title         string  `json:"title"`
+	LockUp        bool    `json:"lock_up"`     // the lossless priority is locked up for good, or frames of it are dropped to end that
+	Control       bool    `json:"control"`     // a run without flow control, which has to lose frames
+	RunQueueDelay float64 `json:"wait_share"`  // of the load's time that the threads of a process waited for a CPU, the most
+	Steal         float64 `json:"steal_share"` // of the CPUs' time that the hypervisor gave to others
+	CPUs          float64 `json:"cpus"`        // that all processes of the phase kept busy, in the mean
+	Behind        float64 `json:"behind"`      // of what the slowest sender should have sent
 
 	LongestStall int64 `json:"longest_stall_ns"` // of a sender
 }
 
-// Metered is how the frames of one priority fared in a trunk's meters, and how the same load fares under virtual time.
+// Metered has the colours of one priority's frames in a trunk's meters, and those of the same load under virtual time.
 type Metered struct {
-	Act      string  `json:"act"`
+	Phase    string  `json:"act"`
 	Priority uint8   `json:"priority"`
 	What     string  `json:"what"`
 	CIR      int64   `json:"cir_bits_per_second"`
@@ -102,9 +96,9 @@ type Metered struct {
 	Model    outcome `json:"virtual"`
 }
 
-// Distribution is how a trunk gave the frames of its uplink to members. Bytes are with FCS.
+// Distribution is how a trunk distributed the frames of its uplink to members. Bytes are with FCS.
 type Distribution struct {
-	Act       string   `json:"act"`
+	Phase     string   `json:"act"`
 	By        string   `json:"by"`
 	Members   []uint64 `json:"member_bytes"`
 	Imbalance float64  `json:"imbalance"` // of the member that is farthest from the mean, as a share of it

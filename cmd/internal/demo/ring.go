@@ -11,45 +11,45 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// The ring: three switches, each with a sender and a receiver. What does not end at a switch goes on to the next, so that
-// buffers wait for each other in a circle (a cyclic buffer dependency). Static entries are the routes; nothing is flooded
-// or learned.
+// The ring: three switches, each with a sender and a receiver. Frames for another switch go on to the next one, so that the
+// buffers wait for each other in a circle (a cyclic buffer dependency). Static FDB entries are the routes; nothing is
+// flooded or learned.
 //
 //	h1 ─ s1 ─ r1        s1 ──▶ s2 ──▶ s3 ──▶ s1
 //	    ╱  ╲             flow of two hops:  h1 > r3, h2 > r1, h3 > r2
 //	  s3 ── s2           victim of one hop: h1 > r2, h2 > r3, h3 > r1
 const ringSwitches = 3
 
-// Thresholds of the ring at ringSpeed; they grow with the speed, so that they last as long, but hold some tens of frames at the
-// slowest: of fewer, those that wait for the next link may be none by chance. A host is held long before the link of the ring behind it, so that in ordinary life only hosts
-// are held, though the ring is full: about as much as a host's threshold waits for the next link. Blocked receivers fill
-// the rest. A link of the ring is freed only when it is all but empty: what waits for the next link keeps it held.
+// Thresholds of the ring at ringSpeed. They grow with the speed, but hold some tens of frames at the slowest: of fewer, by
+// chance none may wait for the next link. The threshold of a host is far below that of a link of the ring. So ordinarily
+// only hosts are paused, though the ring is full: about a host's threshold waits for the next link. Blocked receivers fill
+// the rest. A link of the ring is released only when it is almost empty: frames for the next link keep it paused.
 const (
-	ringSpeed = 200_000_000
-	leastPace = 50_000_000 // speed below which thresholds do not shrink
-	hostXoff  = 64 << 10
-	hostXon   = 48 << 10
-	leastRoom = 32 << 10
-	hostRoom  = 64 << 10 // headroom: three senders share a host, and each has its own burst
-	ringXoff  = 256 << 10
-	ringXon   = 8 << 10
+	ringSpeed         = 200_000_000
+	minThresholdSpeed = 50_000_000 // speed below which thresholds do not shrink
+	hostXoff          = 64 << 10
+	hostXon           = 48 << 10
+	minHeadroom       = 32 << 10
+	hostHeadroom      = 64 << 10 // headroom: three senders share a host, and each has its own burst
+	ringXoff          = 256 << 10
+	ringXon           = 8 << 10
 )
 
 // size is a threshold, in octets, at the ring's speed.
 func (g *ring) size(octets int64) int64 {
-	return int64(float64(octets) * float64(max(g.speed, leastPace)) / ringSpeed)
+	return int64(float64(octets) * float64(max(g.speed, minThresholdSpeed)) / ringSpeed)
 }
 
 // next is the switch, 0 to 2, that k sends to.
 func next(k int) int { return (k + 1) % ringSwitches }
 
-// Addresses of the senders' and receivers' interfaces, and one that no station has: frames for it circle.
+// Addresses of the senders' and receivers' interfaces, and one that no station has: frames to it circle.
 func senderMAC(k int) net.HardwareAddr   { return net.HardwareAddr{2, 0, 0, 1, 0, byte(k + 1)} }
 func receiverMAC(k int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 2, 0, byte(k + 1)} }
 
-var nowhereMAC = net.HardwareAddr{2, 0, 0, 3, 0, 1}
+var unknownMAC = net.HardwareAddr{2, 0, 0, 3, 0, 1}
 
-// A ring is the network of an act.
+// A ring is the network of a phase.
 type ring struct {
 	speed     int64
 	watchdog  string // its value in the configuration
@@ -68,7 +68,7 @@ func (g *ring) build(l *lab.Lab) error {
 		g.switches = append(g.switches, s)
 	}
 	for k, s := range g.switches {
-		if err := g.populate(l, k, s); err != nil {
+		if err := g.addHosts(l, k, s); err != nil {
 			return err
 		}
 	}
@@ -77,17 +77,17 @@ func (g *ring) build(l *lab.Lab) error {
 		if err := connect(l, s, "out", to.node, "in", g.speed, nil); err != nil {
 			return err
 		}
-		to.ports = append(to.ports, switchPort{name: "in", speed: g.speed, peer: s.node, peerI: "out"})
+		to.ports = append(to.ports, switchPort{name: "in", speed: g.speed, peer: s.node, peerInterface: "out"})
 	}
 	for k, s := range g.switches {
-		s.text = g.config(k)
+		s.fixedConfig = g.config(k)
 	}
 	return nil
 }
 
-// benchOfRing makes a bench of the ring, with the load of the acts that lock it up.
-func benchOfRing(b *bench, speed int64) error {
-	g := &ring{speed: speed, watchdog: watchSettings(patientCount, watchRecovery, "forward")}
+// ringTopology is the ring for trials, with the load of the phases that lock it up.
+func ringTopology(b *testTopology, speed int64) error {
+	g := &ring{speed: speed, watchdog: watchSettings(slowWatchCount, watchRecovery, "forward")}
 	if err := g.build(b.lab); err != nil {
 		return err
 	}
@@ -98,24 +98,24 @@ func benchOfRing(b *bench, speed int64) error {
 	for k, h := range g.senders {
 		for _, l := range ringLoads(k) {
 			args := func(speed int64) []string { return append(l.args(speed), "--speed", fmt.Sprint(speed)) }
-			b.senders = append(b.senders, &benchSender{&host{name: h.name, node: h.node}, args})
+			b.senders = append(b.senders, &testSender{&host{name: h.name, node: h.node}, args})
 		}
 	}
 	b.set = func(speed int64) {
 		g.speed = speed
 		for k, s := range g.switches {
-			s.text = g.config(k)
+			s.fixedConfig = g.config(k)
 		}
 	}
 	return nil
 }
 
-// A ringLoad is what one sender of the ring offers, as shares of the ports' speed in percent.
+// A ringLoad is the load of one sender of the ring, in percent of the ports' speed.
 type ringLoad struct {
-	to    int           // the receiver
-	lasts time.Duration // 0: as long as the act's load
-	flows map[int]int64 // by priority
-	blind bool          // it asks no sink
+	to       int           // the receiver
+	duration time.Duration // 0: as long as the phase's load
+	flows    map[int]int64 // by priority
+	noSink   bool          // it asks no sink
 }
 
 // ringLoads are those at switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities. The surge alone keeps
@@ -124,7 +124,7 @@ func ringLoads(k int) []ringLoad {
 	far, near := next(next(k)), next(k)
 	return []ringLoad{
 		{to: far, flows: map[int]int64{3: 30}},
-		{to: far, flows: map[int]int64{3: 60}, lasts: surgeEnd, blind: true},
+		{to: far, flows: map[int]int64{3: 60}, duration: surgeEnd, noSink: true},
 		{to: near, flows: map[int]int64{3: 5, 0: 5}},
 	}
 }
@@ -135,14 +135,14 @@ func (l ringLoad) args(speed int64) []string {
 	for _, p := range slices.Sorted(maps.Keys(l.flows)) {
 		args = append(args, "--flow", fmt.Sprintf("%d:rate=%d", p, speed*l.flows[p]/100))
 	}
-	if l.blind {
+	if l.noSink {
 		args = append(args, "--no-sink")
 	}
 	return args
 }
 
-// populate gives switch k its sender and its receiver.
-func (g *ring) populate(l *lab.Lab, k int, s *switchNode) error {
+// addHosts gives switch k its sender and its receiver.
+func (g *ring) addHosts(l *lab.Lab, k int, s *switchNode) error {
 	for _, h := range []struct {
 		name, port string
 		mac        net.HardwareAddr
@@ -170,7 +170,7 @@ func newSwitch(l *lab.Lab, name string) (*switchNode, error) {
 
 // connect joins a switch with a node, whose end has an address.
 func connect(l *lab.Lab, s *switchNode, port string, n *lab.Node, nodeInterface string, speed int64, mac net.HardwareAddr) error {
-	s.ports = append(s.ports, switchPort{name: port, speed: speed, peer: n, peerI: nodeInterface})
+	s.ports = append(s.ports, switchPort{name: port, speed: speed, peer: n, peerInterface: nodeInterface})
 	return l.Link(s.node, port, n, nodeInterface, lab.LinkOptions{MACs: [2]net.HardwareAddr{nil, mac}})
 }
 
@@ -181,7 +181,7 @@ func (g *ring) config(k int) string {
 	xoff := g.size(ringXoff)
 	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %d, private: 0B, xon_offset: %d}\nports:\n", xoff, xoff)
 	const dull = "learning: off, flood: off, loop: off, " + longRing
-	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon), max(leastRoom, g.size(hostRoom)))
+	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon), max(minHeadroom, g.size(hostHeadroom)))
 	fmt.Fprintf(&b, "  host: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	fmt.Fprintf(&b, "  sink: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	for _, p := range []string{"in", "out"} {
@@ -199,6 +199,6 @@ func (g *ring) config(k int) string {
 		entry(senderMAC(j), to[0])
 		entry(receiverMAC(j), to[1])
 	}
-	entry(nowhereMAC, "out")
+	entry(unknownMAC, "out")
 	return b.String()
 }

@@ -12,7 +12,7 @@ import (
 
 // Each switch of the ring sends on to the next what is not its own, and what is for nobody.
 func TestRingConfigurations(t *testing.T) {
-	g := &ring{speed: 200_000_000, watchdog: watchSettings(patientCount, watchRecovery, "forward")}
+	g := &ring{speed: 200_000_000, watchdog: watchSettings(slowWatchCount, watchRecovery, "forward")}
 	for k := range ringSwitches {
 		c, warnings, err := config.Parse("ring.yaml", []byte(g.config(k)))
 		if err != nil {
@@ -34,24 +34,24 @@ func TestRingConfigurations(t *testing.T) {
 				t.Errorf("s%d: r%d is behind %q, want %q", k+1, j+1, got, want)
 			}
 		}
-		if got := ports[fmt.Sprintf("%x", []byte(nowhereMAC))]; got != "out" {
+		if got := ports[fmt.Sprintf("%x", []byte(unknownMAC))]; got != "out" {
 			t.Errorf("s%d: frames for nobody go to %q, want out", k+1, got)
 		}
 		for i := range c.Ports {
-			if w := c.Ports[i].Watchdog; w.DetectionTime() != patientCount*watchPeriod || w.DetectionTime() <= hang {
+			if w := c.Ports[i].Watchdog; w.DetectionTime() != slowWatchCount*watchPeriod || w.DetectionTime() <= blockTime {
 				t.Errorf("%s: %v make a deadlock, want more than the receivers hang", c.Ports[i].Name, w.DetectionTime())
 			}
 		}
 	}
 }
 
-// The timeline is in order of time, whatever was added first, and of one act.
+// The timeline is in order of time, whatever was added first, and of one phase.
 func TestTimeline(t *testing.T) {
 	r := &Report{}
-	p := &play{name: "b"}
-	r.moment(p, 20*time.Millisecond, "s1:out", "later")
-	r.moment(p, 10*time.Millisecond, "h1>r2", "earlier, for %d ms", 5)
-	r.moment(&play{name: "c"}, 0, "s1", "another act")
+	p := &scenario{name: "b"}
+	r.addMoment(p, 20*time.Millisecond, "s1:out", "later")
+	r.addMoment(p, 10*time.Millisecond, "h1>r2", "earlier, for %d ms", 5)
+	r.addMoment(&scenario{name: "c"}, 0, "s1", "another act")
 	var out strings.Builder
 	r.timeline(&out, "b")
 	want := "      10.0 ms  h1>r2   earlier, for 5 ms\n      20.0 ms  s1:out  later\n"
@@ -63,15 +63,15 @@ func TestTimeline(t *testing.T) {
 // A flow that ends short of its sender has a line, and each time for which one stood still two; the others have none.
 func TestStandings(t *testing.T) {
 	r := &Report{}
-	p := &play{name: "a", start: time.Unix(0, 0)}
-	flows := []standing{
+	p := &scenario{name: "a", start: time.Unix(0, 0)}
+	flows := []flowStall{
 		{Flow: Flow{Name: "h1>r2", Priority: 3, Sent: 10, Received: 7, Lost: 3}, at: time.Second},
 		{Flow: Flow{Name: "h1>r3", Priority: 3, Sent: 10, Received: 10}, gap: 2 * traffic.LongGap,
 			gaps: []traffic.Gap{{From: 1e9, Time: int64(traffic.LongGap)}, {From: 2e9, Time: 2 * int64(traffic.LongGap)}}},
 		{Flow: Flow{Name: "h1>r3", Sent: 10, Received: 10}, gap: traffic.LongGap - 1},
 	}
-	r.tellLost(p, flows)
-	r.tellStandings(p, flows)
+	r.addLost(p, flows)
+	r.addStalls(p, flows)
 	if len(r.Timeline) != 5 || r.Timeline[0].Who != "h1>r2" || r.Timeline[1].At != int64(time.Second) ||
 		r.Timeline[2].At != int64(time.Second+traffic.LongGap) || !strings.Contains(r.Timeline[2].Text, "30ms") ||
 		r.Timeline[3].At != int64(2*time.Second) || !strings.Contains(r.Timeline[4].Text, "60ms") {
@@ -86,11 +86,11 @@ func TestStandings(t *testing.T) {
 	}
 }
 
-// The storms of act d fill the slots that are said to be in a storm, one of each pair.
+// The storms of phase d fill the slots that are said to be in a storm, one of each pair.
 func TestStorms(t *testing.T) {
 	in := func(at time.Duration) bool {
 		for _, s := range storms() {
-			if at >= s.from && at < s.from+s.lasts {
+			if at >= s.from && at < s.from+s.duration {
 				return true
 			}
 		}

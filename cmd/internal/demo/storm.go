@@ -12,7 +12,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// Times of the acts with a loop and with a storm. A queue that drops for loopRecovery has met every frame of the loop, on a slow
+// Times of the phases with a loop and with a storm. A queue that drops for loopRecovery has met every frame of the loop, on a slow
 // machine too; what is left would circle without filling the ring again.
 const (
 	loopEnd      = 300 * time.Millisecond  // of the sender whose frames circle
@@ -25,8 +25,8 @@ const (
 	stormLoad    = stormEnd + 300*time.Millisecond // of all senders
 )
 
-// loopAct: frames for an address that every switch sends on to the next fill the ring; only dropping them helps.
-func (d *deadlockDemo) loopAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
+// loopPhase: frames for an address that every switch sends on to the next fill the ring; only dropping them helps.
+func (d *deadlockDemo) loopPhase(ctx context.Context, p *scenario, l *lab.Lab, r *Report) error {
 	g := &ring{speed: p.speed, watchdog: watchSettings(watchCount, loopRecovery, "drop")}
 	if err := g.build(l); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (d *deadlockDemo) loopAct(ctx context.Context, p *play, l *lab.Lab, r *Repo
 		return err
 	}
 	for k := range ringSwitches {
-		if err := p.receive(g.receivers[k].node, loopVictim+afterward); err != nil {
+		if err := p.receive(g.receivers[k].node, loopVictim+drainTime); err != nil {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (d *deadlockDemo) loopAct(ctx context.Context, p *play, l *lab.Lab, r *Repo
 		if err := p.send(n, g.receivers[near].name, loopVictim, "--to", receiverMAC(near).String(), "--flow", "3:rate="+p.share(5), "--flow", "0:rate="+p.share(5)); err != nil {
 			return err
 		}
-		if err := p.send(n, "nowhere", loopEnd, "--to", nowhereMAC.String(), "--no-sink", "--flow", "3:rate="+p.share(40)); err != nil {
+		if err := p.send(n, "nowhere", loopEnd, "--to", unknownMAC.String(), "--no-sink", "--flow", "3:rate="+p.share(40)); err != nil {
 			return err
 		}
 	}
@@ -54,18 +54,18 @@ func (d *deadlockDemo) loopAct(ctx context.Context, p *play, l *lab.Lab, r *Repo
 	if err := p.wait(ctx, full); err != nil {
 		return err
 	}
-	if err := p.look(ctx); err != nil {
+	if err := p.observe(ctx); err != nil {
 		return err
 	}
-	r.tellPauses(p, full)
+	r.addPauses(p, full)
 	if err := p.collect(ctx); err != nil {
 		return err
 	}
 	flows := p.flows()
-	r.moment(p, 0, "h1, h2, h3", "send frames to %s, which every switch has behind the next one", nowhereMAC)
-	r.moment(p, loopEnd, "h1, h2, h3", "stop sending them")
-	r.tellEvents(p)
-	r.tellStandings(p, flows)
+	r.addMoment(p, 0, "h1, h2, h3", "send frames to %s, which every switch has behind the next one", unknownMAC)
+	r.addMoment(p, loopEnd, "h1, h2, h3", "stop sending them")
+	r.addEvents(p)
+	r.addStalls(p, flows)
 	r.add(p, flows)
 	r.checkDetected(p)
 	var dropped uint64
@@ -79,28 +79,28 @@ func (d *deadlockDemo) loopAct(ctx context.Context, p *play, l *lab.Lab, r *Repo
 	return nil
 }
 
-// stormHosts of act d: h1 sends to r1, the host that storms; h2 sends to r2, which has nothing to do with it.
+// stormHosts of phase d: h1 sends to r1, the host that storms; h2 sends to r2, which has nothing to do with it.
 var stormHosts = []string{"h1", "r1", "h2", "r2"}
 
 // storming tells whether r1 storms in a slot. The order in a pair alternates, so that what drifts does not count.
 func storming(slot int) bool { return slot%4 == 1 || slot%4 == 2 }
 
-// storms are the storms of act d: slots in a row in which r1 storms.
+// storms are the storms of phase d: slots in a row in which r1 storms.
 func storms() (all []*stormHost) {
 	for slot := range 2 * stormPairs {
 		switch {
 		case !storming(slot):
 		case slot > 0 && storming(slot-1):
-			all[len(all)-1].lasts += stormSlot
+			all[len(all)-1].duration += stormSlot
 		default:
-			all = append(all, &stormHost{from: stormBegin + time.Duration(slot)*stormSlot, lasts: stormSlot})
+			all = append(all, &stormHost{from: stormBegin + time.Duration(slot)*stormSlot, duration: stormSlot})
 		}
 	}
 	return all
 }
 
-// stormAct: one host pauses without end, now and again; who sends to others notices nothing.
-func (d *deadlockDemo) stormAct(ctx context.Context, p *play, l *lab.Lab, r *Report) error {
+// stormPhase: one host pauses without end, now and again; who sends to others notices nothing.
+func (d *deadlockDemo) stormPhase(ctx context.Context, p *scenario, l *lab.Lab, r *Report) error {
 	nodes, err := d.buildStorm(p, l)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (d *deadlockDemo) stormAct(ctx context.Context, p *play, l *lab.Lab, r *Rep
 	mac := func(i int) string { return stationMAC(i).String() }
 	window := []string{"--from", p.stamp(stormBegin), "--until", p.stamp(stormEnd), "--slots", fmt.Sprint(2 * stormPairs)}
 	for _, i := range []int{1, 3} {
-		if err := p.receive(nodes[i], stormLoad+afterward, window...); err != nil {
+		if err := p.receive(nodes[i], stormLoad+drainTime, window...); err != nil {
 			return err
 		}
 	}
@@ -124,7 +124,7 @@ func (d *deadlockDemo) stormAct(ctx context.Context, p *play, l *lab.Lab, r *Rep
 		s.host = host{name: stormHosts[1], node: nodes[1]}
 		p.storms = append(p.storms, s)
 		if err := s.host.start("send", hostInterface, "-j", "--speed", fmt.Sprint(p.speed), "--storm", fmt.Sprint(losslessPriority),
-			"--seconds", fmt.Sprint(s.lasts.Seconds()), "--start", p.stamp(s.from)); err != nil {
+			"--seconds", fmt.Sprint(s.duration.Seconds()), "--start", p.stamp(s.from)); err != nil {
 			return err
 		}
 	}
@@ -132,10 +132,10 @@ func (d *deadlockDemo) stormAct(ctx context.Context, p *play, l *lab.Lab, r *Rep
 	if err := p.wait(ctx, inStorm); err != nil {
 		return err
 	}
-	if err := p.look(ctx); err != nil {
+	if err := p.observe(ctx); err != nil {
 		return err
 	}
-	r.tellPauses(p, inStorm)
+	r.addPauses(p, inStorm)
 	if err := p.collect(ctx); err != nil {
 		return err
 	}
@@ -143,19 +143,19 @@ func (d *deadlockDemo) stormAct(ctx context.Context, p *play, l *lab.Lab, r *Rep
 	return nil
 }
 
-// bystander is the rate of each flow of act d, in percent of the ports' speed.
+// bystander is the rate of each flow of phase d, in percent of the ports' speed.
 const bystander = 30
 
-func (d *deadlockDemo) judgeStorm(p *play, r *Report) {
+func (d *deadlockDemo) judgeStorm(p *scenario, r *Report) {
 	flows := p.flows()
 	for _, s := range p.storms {
-		said := &s.said
-		r.moment(p, s.from, "r1", "sends XOFF without end for %v: %d in all, %.0f a second, %.2f %% of the time paused, longest gap %v", s.lasts, said.Frames,
+		said := &s.stormReport
+		r.addMoment(p, s.from, "r1", "sends XOFF without end for %v: %d in all, %.0f a second, %.2f %% of the time paused, longest gap %v", s.duration, said.Frames,
 			said.Rate, 100*said.Paused, time.Duration(said.LongestGap).Round(time.Microsecond))
-		r.moment(p, s.from+s.lasts, "r1", "stops")
+		r.addMoment(p, s.from+s.duration, "r1", "stops")
 	}
-	r.tellEvents(p)
-	r.tellStandings(p, flows)
+	r.addEvents(p)
+	r.addStalls(p, flows)
 	r.add(p, flows)
 	r.checkDetected(p)
 	r.checkArrived(p, flows, stormLoad)
@@ -168,7 +168,7 @@ func (d *deadlockDemo) judgeStorm(p *play, r *Report) {
 		least, median, most := stormRatios(f.slots)
 		r.soft(p.name, TopicRate, fmt.Sprintf("%s, priority %d: rate with the storm, of that without, median of %d pairs", f.Name, f.Priority, stormPairs),
 			"within 5 %", fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*median, 100*least, 100*most), math.Abs(median-1)-0.05, p.usage.shortage)
-		r.moment(p, stormEnd, f.Name, "priority %d had %.1f %% of its rate in the storms, the median of %d pairs (%.1f to %.1f)", f.Priority, 100*median,
+		r.addMoment(p, stormEnd, f.Name, "priority %d had %.1f %% of its rate in the storms, the median of %d pairs (%.1f to %.1f)", f.Priority, 100*median,
 			stormPairs, 100*least, 100*most)
 	}
 }
@@ -191,11 +191,11 @@ func stormRatios(slots []uint64) (least, median, most float64) {
 	return all[0], all[len(all)/2], all[len(all)-1]
 }
 
-// stationMAC is that of host i of act d.
+// stationMAC is that of host i of phase d.
 func stationMAC(i int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 4, 0, byte(i + 1)} }
 
 // buildStorm makes one switch with four hosts.
-func (d *deadlockDemo) buildStorm(p *play, l *lab.Lab) (nodes []*lab.Node, err error) {
+func (d *deadlockDemo) buildStorm(p *scenario, l *lab.Lab) (nodes []*lab.Node, err error) {
 	s, err := newSwitch(l, "s1")
 	if err != nil {
 		return nil, err
@@ -215,6 +215,6 @@ func (d *deadlockDemo) buildStorm(p *play, l *lab.Lab) (nodes []*lab.Node, err e
 		fmt.Fprintf(&ports, "  %s: {speed: %d, loop: off, %s}\n", port, p.speed, longRing)
 		fmt.Fprintf(&fdb, "  - {mac: %q, vlan: 1, port: %s}\n", stationMAC(i).String(), port)
 	}
-	s.text = "preset: roce\nwatchdog: " + watchSettings(watchCount, watchRecovery, "forward") + "\nports:\n" + ports.String() + "fdb:\n" + fdb.String()
+	s.fixedConfig = "preset: roce\nwatchdog: " + watchSettings(watchCount, watchRecovery, "forward") + "\nports:\n" + ports.String() + "fdb:\n" + fdb.String()
 	return nodes, nil
 }

@@ -13,32 +13,32 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A switchNode is a switch of an act.
+// A switchNode is a switch of a phase.
 type switchNode struct {
-	name    string
-	node    *lab.Node
-	ports   []switchPort
-	more    string // lines of configuration for the whole switch
-	head    string // of its configuration; empty: preset roce
-	process *lab.Process
-	socket  string
-	text    string // its file, but for name and sockets; empty: preset roce on all ports
+	name        string
+	node        *lab.Node
+	ports       []switchPort
+	extraConfig string // lines of configuration for the whole switch
+	preset      string // of its configuration; empty: preset roce
+	process     *lab.Process
+	socket      string
+	fixedConfig string // its file, but for name and sockets; empty: preset roce on all ports
 
-	// what it said at the end
+	// answers at the end
 	state  states
 	kernel map[string]lab.Stats
 }
 
 // A switchPort is one port of a switch, and the far end of its link.
 type switchPort struct {
-	name  string
-	speed int64
-	keys  string // more keys of its line in the file
-	peer  *lab.Node
-	peerI string // interface of the peer
+	name          string
+	speed         int64
+	extraKeys     string // more keys of its line in the file
+	peer          *lab.Node
+	peerInterface string // interface of the peer
 }
 
-// states are the answers of a switch that the checks look at.
+// states are the answers of a switch that the checks read.
 type states struct {
 	ports    *api.Ports
 	pfc      *api.PFC
@@ -50,26 +50,26 @@ type states struct {
 	events   *api.Events
 }
 
-// evenNice lets switches and host NICs share the CPUs evenly with the programs of the hosts, whose rates are judged.
-const evenNice = "0"
+// hostNice is the nice value of the hosts' programs: their rates are judged, so the switches share the CPUs evenly.
+const hostNice = "0"
 
-// longRing lets a port take frames for as long as a machine with few CPUs may keep the switch from running, beside all hosts.
+// longRing lets a port receive while a machine with few CPUs keeps the switch from running.
 const longRing = "ring: {outage: 300ms}"
 
 // config writes the switch's file. Loop probes and LLDP are off so that every frame is accounted for.
 func (s *switchNode) config(dir, flowControl string) (string, error) {
 	var b strings.Builder
-	head := s.head
+	head := s.preset
 	if head == "" {
 		head = "preset: roce\n"
 	}
-	fmt.Fprintf(&b, "name: %s\nnice: %s\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name, evenNice, s.socket)
-	if s.text != "" {
-		b.WriteString(s.text)
+	fmt.Fprintf(&b, "name: %s\nnice: %s\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name, hostNice, s.socket)
+	if s.fixedConfig != "" {
+		b.WriteString(s.fixedConfig)
 	} else {
-		fmt.Fprintf(&b, "%s%sports:\n", head, s.more)
+		fmt.Fprintf(&b, "%s%sports:\n", head, s.extraConfig)
 		for _, p := range s.ports {
-			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off, %s%s}\n", p.name, p.speed, flowControl, longRing, p.keys)
+			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off, %s%s}\n", p.name, p.speed, flowControl, longRing, p.extraKeys)
 		}
 	}
 	path := filepath.Join(dir, s.name+".yaml")
@@ -83,11 +83,11 @@ func (s *switchNode) start(ctx context.Context, dir, flowControl string) error {
 	if err != nil {
 		return err
 	}
-	return s.launch(ctx, "run", "-c", path)
+	return s.startCommand(ctx, "run", "-c", path)
 }
 
-// launch runs a command of this program that is a switch, and waits until its ports are up.
-func (s *switchNode) launch(ctx context.Context, args ...string) (err error) {
+// startCommand runs a switch by a command of this program and waits until its ports are up.
+func (s *switchNode) startCommand(ctx context.Context, args ...string) (err error) {
 	if s.process, err = s.node.Start(lab.Command{Name: s.name, Argv: append([]string{lab.Self}, args...)}); err != nil {
 		return err
 	}
@@ -173,8 +173,8 @@ func (s *switchNode) observe(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until nothing moves any more: the buffers are empty and no peer is held.
-func (s *switchNode) settle(ctx context.Context) error {
+// waitDrained waits until the buffers are empty and no peer is paused.
+func (s *switchNode) waitDrained(ctx context.Context) error {
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		if err := s.observe(ctx); err != nil {
 			return err
@@ -186,7 +186,7 @@ func (s *switchNode) settle(ctx context.Context) error {
 	}
 }
 
-// empty tells whether the switch holds no frame and no peer.
+// empty tells whether the switch holds no frame and pauses no peer.
 func (s *switchNode) empty() bool {
 	for _, p := range s.state.buffer.Pools {
 		for _, seg := range []*api.Segment{p.Segments.Private, p.Segments.Shared, p.Segments.Headroom} {
@@ -242,8 +242,8 @@ func (s *switchNode) xoffSent(port string, priority int) uint64 {
 	return 0
 }
 
-func (s *switchNode) result(act string) SwitchResult {
-	r := SwitchResult{Act: act, Name: s.name, LosslessDrops: s.state.ports.LosslessDropsSinceStart, Headroom: []Headroom{}}
+func (s *switchNode) result(phase string) SwitchResult {
+	r := SwitchResult{Phase: phase, Name: s.name, LosslessDrops: s.state.ports.LosslessDropsSinceStart, Headroom: []Headroom{}}
 	for _, p := range s.ports {
 		for q := range 8 {
 			r.PFCSent += s.pfcSent(p.name, q)

@@ -8,25 +8,25 @@ import (
 
 // Text writes the report for a person.
 func (r *Report) Text(out io.Writer) error {
-	if c := r.Chosen; c != nil {
+	if c := r.Calibration; c != nil {
 		fmt.Fprintf(out, "speed: %s, %s\n", rateName(c.Speed), c.Why)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, a := range r.Acts {
-		fmt.Fprintf(w, "\n(%s) %s\n", a.Act, a.Title)
-		r.transfers(w, a.Act)
+	for _, a := range r.Phases {
+		fmt.Fprintf(w, "\n(%s) %s\n", a.Phase, a.Title)
+		r.transfers(w, a.Phase)
 		if len(r.Flows) > 0 {
 			r.flows(w, a)
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		if err := r.trunkText(out, a.Act); err != nil {
+		if err := r.trunkText(out, a.Phase); err != nil {
 			return err
 		}
-		r.timeline(out, a.Act)
+		r.timeline(out, a.Phase)
 		for _, s := range r.Switches {
-			if s.Act == a.Act {
+			if s.Phase == a.Phase {
 				fmt.Fprintf(out, "  switch %s: lossless drops %d, PFC frames sent %d, most headroom used %s\n", s.Name, s.LosslessDrops, s.PFCSent, peak(s.Headroom))
 			}
 		}
@@ -34,24 +34,24 @@ func (r *Report) Text(out io.Writer) error {
 	return r.verdict(out)
 }
 
-// flows writes the flows of an act.
-func (r *Report) flows(w io.Writer, a ActResult) {
+// flows writes the flows of a phase.
+func (r *Report) flows(w io.Writer, a PhaseResult) {
 	fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMbit/s\tP50 µs\tP99.9 µs\t")
 	for _, f := range r.Flows {
-		if f.Act == a.Act {
+		if f.Phase == a.Phase {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent, f.Received, f.Lost,
 				100*float64(f.Lost)/float64(max(1, f.Sent)), f.Reordered, float64(f.Rate)/1e6, f.Latency.P50/1000, f.Latency.P999/1000)
 		}
 	}
 }
 
-// transfers writes the TCP connections of an act.
-func (r *Report) transfers(w io.Writer, act string) {
+// transfers writes the TCP connections of a phase.
+func (r *Report) transfers(w io.Writer, phase string) {
 	for i, t := range r.Transfers {
 		if i == 0 {
 			fmt.Fprintln(w, "TCP\tPROGRAM\tPRIORITY\tOCTETS\tMbit/s\tSEGMENTS SENT AGAIN\t")
 		}
-		if t.Act == act {
+		if t.Phase == phase {
 			class := "unprotected"
 			if t.Lossless {
 				class = "lossless"
@@ -61,11 +61,11 @@ func (r *Report) transfers(w io.Writer, act string) {
 	}
 }
 
-// trunkText writes what only demo trunk has to say of an act.
-func (r *Report) trunkText(out io.Writer, act string) error {
+// trunkText writes what only demo trunk has to say of a phase.
+func (r *Report) trunkText(out io.Writer, phase string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for i, m := range r.Meters {
-		if m.Act != act {
+		if m.Phase != phase {
 			continue
 		}
 		if i == 0 {
@@ -83,7 +83,7 @@ func (r *Report) trunkText(out io.Writer, act string) error {
 		return err
 	}
 	for _, d := range r.Distribution {
-		if d.Act != act {
+		if d.Phase != phase {
 			continue
 		}
 		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d frames came late in their flow, overtaken by %d bytes at most\n",
@@ -96,7 +96,7 @@ func (r *Report) trunkText(out io.Writer, act string) error {
 	return nil
 }
 
-func priorityName(f Flow, a ActResult) string {
+func priorityName(f Flow, a PhaseResult) string {
 	switch {
 	case f.Lossless:
 		return fmt.Sprintf("%d lossless", f.Priority)

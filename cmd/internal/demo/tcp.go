@@ -22,8 +22,8 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// load sends from every sender to the receiver, with iperf3 or, where there is none, with TCP of the demo's own.
-func (a *hostAct) load(ctx context.Context) ([]Transfer, error) {
+// load sends from every sender to the receiver, with iperf3 or, where it is not installed, by the demo's own TCP sender.
+func (a *hostPhase) load(ctx context.Context) ([]Transfer, error) {
 	run, program := a.iperf3, "iperf3"
 	if _, err := exec.LookPath(program); err != nil {
 		run, program = a.ownTCP, "own"
@@ -33,9 +33,9 @@ func (a *hostAct) load(ctx context.Context) ([]Transfer, error) {
 	for i := range senders {
 		all.Go(func() {
 			t := &transfers[i]
-			*t = Transfer{Act: a.name, Name: fmt.Sprintf("h%d>h%d", i+1, senders+1), Program: program, Priority: losslessPriority, Lossless: !a.control}
+			*t = Transfer{Phase: a.name, Name: fmt.Sprintf("h%d>h%d", i+1, senders+1), Program: program, Priority: losslessPriority, Lossless: !a.control}
 			if t.Octets, errs[i] = run(ctx, i); errs[i] == nil {
-				t.Again, errs[i] = sentAgain(a.nics[i].node)
+				t.Again, errs[i] = retransmitted(a.nics[i].node)
 			}
 			t.Rate = int64(float64(t.Octets) * 8 / a.seconds.Seconds())
 		})
@@ -44,8 +44,8 @@ func (a *hostAct) load(ctx context.Context) ([]Transfer, error) {
 	return transfers, errors.Join(errs...)
 }
 
-// sentAgain returns the TCP segments that a node's kernel has sent again, of all its connections.
-func sentAgain(n *lab.Node) (again uint64, err error) {
+// retransmitted returns the TCP segments that a node's kernel has retransmitted.
+func retransmitted(n *lab.Node) (again uint64, err error) {
 	err = n.Do(func() error {
 		f, err := os.Open("/proc/thread-self/net/snmp")
 		if err != nil {
@@ -79,7 +79,7 @@ func readRetransSegs(r io.Reader) (uint64, error) {
 const firstPort = 5201 // of iperf3
 
 // iperf3 sends from sender i and returns how many octets the receiver counted.
-func (a *hostAct) iperf3(ctx context.Context, i int) (octets uint64, err error) {
+func (a *hostPhase) iperf3(ctx context.Context, i int) (octets uint64, err error) {
 	to, port := a.nics[senders], firstPort+i
 	server, err := a.program(to, nil, "iperf3", "-s", "-1", "-p", fmt.Sprint(port))
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *hostAct) iperf3(ctx context.Context, i int) (octets uint64, err error) 
 	return iperf3Octets(out.Bytes())
 }
 
-// iperf3Octets reads what the receiver got from the report of a client.
+// iperf3Octets reads the received octets from the report of a client.
 func iperf3Octets(report []byte) (uint64, error) {
 	var r struct {
 		Error string
@@ -121,7 +121,7 @@ func iperf3Octets(report []byte) (uint64, error) {
 
 var programs sync.Mutex // guards hostAct.programs
 
-func (a *hostAct) program(at *switchNode, out io.Writer, argv ...string) (*lab.Process, error) {
+func (a *hostPhase) program(at *switchNode, out io.Writer, argv ...string) (*lab.Process, error) {
 	p, err := at.node.Start(lab.Command{Name: at.name + ": " + argv[0], Argv: argv, Stdout: out})
 	if err == nil {
 		programs.Lock()
@@ -131,7 +131,7 @@ func (a *hostAct) program(at *switchNode, out io.Writer, argv ...string) (*lab.P
 	return p, err
 }
 
-// listening waits until a TCP port is open at a node, without connecting to it: an iperf3 server would take that for its client.
+// listening waits until a TCP port is open at a node. It does not connect: an iperf3 server would take that for its client.
 func listening(ctx context.Context, n *lab.Node, port int) error {
 	want := fmt.Sprintf(":%04X ", port)
 	for {
@@ -158,7 +158,7 @@ func listening(ctx context.Context, n *lab.Node, port int) error {
 }
 
 // ownTCP sends from sender i and returns how many octets arrived.
-func (a *hostAct) ownTCP(ctx context.Context, i int) (octets uint64, err error) {
+func (a *hostPhase) ownTCP(ctx context.Context, i int) (octets uint64, err error) {
 	l, c, err := a.connect(ctx, i)
 	if err != nil {
 		return 0, err
@@ -174,8 +174,8 @@ func (a *hostAct) ownTCP(ctx context.Context, i int) (octets uint64, err error) 
 	return got.octets, got.err
 }
 
-// burst sends from every sender to the receiver for a moment, whatever arrives.
-func (a *hostAct) burst(ctx context.Context, lasts time.Duration) error {
+// burst sends from every sender to the receiver for a moment.
+func (a *hostPhase) burst(ctx context.Context, lasts time.Duration) error {
 	var all sync.WaitGroup
 	errs := make([]error, senders)
 	for i := range senders {
@@ -187,7 +187,7 @@ func (a *hostAct) burst(ctx context.Context, lasts time.Duration) error {
 			}
 			go runDrain(l, make(chan received, 1))
 			errs[i] = writeFor(c, lasts)
-			_ = c.SetLinger(0) // what waits would take its time
+			_ = c.SetLinger(0) // drop what waits
 			_, _ = c.Close(), l.Close()
 		})
 	}
@@ -195,8 +195,8 @@ func (a *hostAct) burst(ctx context.Context, lasts time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// connect joins sender i with a socket of the receiver that takes what comes.
-func (a *hostAct) connect(ctx context.Context, i int) (l net.Listener, c *net.TCPConn, err error) {
+// connect connects sender i with a listening socket of the receiver.
+func (a *hostPhase) connect(ctx context.Context, i int) (l net.Listener, c *net.TCPConn, err error) {
 	if err := a.nics[senders].node.Do(func() (err error) {
 		l, err = net.Listen("tcp", net.JoinHostPort(hostAddress(senders), "0"))
 		return err
@@ -217,7 +217,7 @@ func (a *hostAct) connect(ctx context.Context, i int) (l net.Listener, c *net.TC
 	return l, c, nil
 }
 
-// writeFor writes as much as goes, for a while.
+// writeFor writes for a while without a pause.
 func writeFor(c net.Conn, lasts time.Duration) error {
 	if err := c.SetDeadline(time.Now().Add(lasts)); err != nil {
 		return err
@@ -237,7 +237,7 @@ type received struct {
 	err    error
 }
 
-// runDrain takes one connection and reads it to its end.
+// runDrain accepts one connection and reads it to its end.
 func runDrain(l net.Listener, done chan<- received) {
 	c, err := l.Accept()
 	if err != nil {

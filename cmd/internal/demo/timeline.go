@@ -14,14 +14,14 @@ import (
 
 // A Moment is one line of a demo's timeline.
 type Moment struct {
-	Act  string `json:"act"`
-	At   int64  `json:"at_ns"` // since the load of the act began
-	Who  string `json:"who"`
-	Text string `json:"text"`
+	Phase string `json:"act"`
+	At    int64  `json:"at_ns"` // since the load of the phase began
+	Who   string `json:"who"`
+	Text  string `json:"text"`
 }
 
-func (r *Report) moment(p *play, at time.Duration, who, format string, args ...any) {
-	r.Timeline = append(r.Timeline, Moment{Act: p.name, At: int64(at), Who: who, Text: fmt.Sprintf(format, args...)})
+func (r *Report) addMoment(p *scenario, at time.Duration, who, format string, args ...any) {
+	r.Timeline = append(r.Timeline, Moment{Phase: p.name, At: int64(at), Who: who, Text: fmt.Sprintf(format, args...)})
 }
 
 // observeWatchdog asks the switch what its watchdog has done.
@@ -42,8 +42,8 @@ func (s *switchNode) observeWatchdog(ctx context.Context) error {
 	return nil
 }
 
-// tellEvents adds what a switch's watchdog, and others about lossless frames, said in the act.
-func (r *Report) tellEvents(p *play) {
+// addEvents adds the events of the switches about a port and priority during the phase.
+func (r *Report) addEvents(p *scenario) {
 	for _, s := range p.switches {
 		for _, e := range s.state.events.Events {
 			if e.Port == nil || e.Priority == nil || e.Time.Before(p.start) {
@@ -53,38 +53,38 @@ func (r *Report) tellEvents(p *play) {
 			if e.Count > 1 {
 				text += fmt.Sprintf(" (%d times within a second)", e.Count)
 			}
-			r.moment(p, e.Time.Sub(p.start), who, "%s", text)
+			r.addMoment(p, e.Time.Sub(p.start), who, "%s", text)
 		}
 	}
 }
 
-// tellPauses adds who pauses whom now: ports that hold frames and must not send them.
-func (r *Report) tellPauses(p *play, at time.Duration) {
+// addPauses adds who pauses whom now: ports that hold frames of a paused priority.
+func (r *Report) addPauses(p *scenario, at time.Duration) {
 	for _, s := range p.switches {
 		for _, q := range s.state.queues.Ports {
 			if held := s.heldBy(q.Port); held > 0 && s.pausedAt(q.Port) {
-				r.moment(p, at, s.name+":"+q.Port, "holds %d frames of priority %d, paused by %s", held, losslessPriority, s.peerOf(q.Port))
+				r.addMoment(p, at, s.name+":"+q.Port, "holds %d frames of priority %d, paused by %s", held, losslessPriority, s.peerOf(q.Port))
 			}
 		}
 	}
 }
 
-// tellStandings adds when flows stood still, and when and after how long they flowed again.
-func (r *Report) tellStandings(p *play, flows []standing) {
+// addStalls adds the beginnings and ends of stalls.
+func (r *Report) addStalls(p *scenario, flows []flowStall) {
 	for _, f := range flows {
 		for _, g := range f.gaps {
 			from, lasted := p.since(g.From), time.Duration(g.Time)
-			r.moment(p, from, f.Name, "priority %d stands still", f.Priority)
-			r.moment(p, from+lasted, f.Name, "priority %d flows again, after %v", f.Priority, lasted.Round(time.Millisecond))
+			r.addMoment(p, from, f.Name, "priority %d stands still", f.Priority)
+			r.addMoment(p, from+lasted, f.Name, "priority %d flows again, after %v", f.Priority, lasted.Round(time.Millisecond))
 		}
 	}
 }
 
-// tellLost adds which flows ended before their senders.
-func (r *Report) tellLost(p *play, flows []standing) {
+// addLost adds the flows that lost frames at their end.
+func (r *Report) addLost(p *scenario, flows []flowStall) {
 	for _, f := range flows {
 		if f.Lost > 0 {
-			r.moment(p, f.at, f.Name, "priority %d: its last frame arrives; %d never do", f.Priority, f.Lost)
+			r.addMoment(p, f.at, f.Name, "priority %d: its last frame arrives; %d never do", f.Priority, f.Lost)
 		}
 	}
 }
@@ -139,12 +139,12 @@ func (s *switchNode) watchdogSum() (sum api.WatchdogQueue) {
 	return sum
 }
 
-// timeline prints the moments of an act in order.
-func (r *Report) timeline(out io.Writer, act string) {
+// timeline prints the moments of a phase in order.
+func (r *Report) timeline(out io.Writer, phase string) {
 	var all []Moment
 	width := 0
 	for _, m := range r.Timeline {
-		if m.Act == act {
+		if m.Phase == phase {
 			all = append(all, m)
 			width = max(width, len(m.Who))
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// busy is a machine that withheld 12 % of an act's time.
-var busy = shortage{waiting: 0.10, who: "s1", behind: 0.02, slowest: "h2"}
+// busy is a machine that withheld 12 % of a phase's time.
+var busy = shortage{runQueueDelay: 0.10, waitingProcess: "s1", behind: 0.02, slowestSender: "h2"}
 
 // What ends a demo early excuses nothing that was found before, and is no verdict where nothing was.
 func TestEnd(t *testing.T) {
@@ -25,22 +25,22 @@ func TestEnd(t *testing.T) {
 	}{
 		{"the end", whole, nil, false, true, false, ""},
 		{"nothing was looked at", func(*Report) {}, errors.New("no namespaces"), true, false, false, ""},
-		{"only that nothing is left", func(r *Report) { r.left("a", nil) }, errors.New("no namespaces"), true, false, false, ""},
-		{"something is left", func(r *Report) { r.left("a", errors.New("x")) }, errors.New("no namespaces"), false, false, true, "no namespaces"},
+		{"only that nothing is left", func(r *Report) { r.checkLeftovers("a", nil) }, errors.New("no namespaces"), true, false, false, ""},
+		{"something is left", func(r *Report) { r.checkLeftovers("a", errors.New("x")) }, errors.New("no namespaces"), false, false, true, "no namespaces"},
 		{"interrupted after a loss", lost, errors.New("interrupted"), false, false, true, "interrupted"},
 		{"interrupted", whole, errors.New("interrupted"), false, false, false, "interrupted"},
-		{"a switch crashed at its start", func(*Report) {}, fmt.Errorf("act a: %w", &fault{"a", errors.New("panic")}), false, false, true, ""},
+		{"a switch crashed at its start", func(*Report) {}, fmt.Errorf("act a: %w", &programError{"a", errors.New("panic")}), false, false, true, ""},
 	} {
 		r := &Report{}
 		tt.add(r)
-		got, err := r.end(tt.err)
+		got, err := r.finish(tt.err)
 		if tt.none {
 			if got != nil || err == nil {
 				t.Errorf("%s: %+v, %v, want an error", tt.name, got, err)
 			}
 			continue
 		}
-		if err != nil || got.Pass != tt.pass || got.Failed() != tt.failed || got.CouldNot != tt.couldNot {
+		if err != nil || got.Pass != tt.pass || got.Failed() != tt.failed || got.CouldNotRun != tt.couldNot {
 			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt)
 		}
 	}
@@ -81,9 +81,9 @@ func TestVerdict(t *testing.T) {
 			r.hard("a", TopicLoss, "lost", "0", "1", false)
 			r.control("c1", "frames lost", "more than 0", "0", false, false)
 		}, "FAIL (1 checks, 1 failed)", false, 0},
-		{"a process broke", func(r *Report) { r.broke("a", errors.New("switch s1 ended")) }, "FAIL (1 checks, 1 failed)", false, 0},
-		{"nothing is left behind", func(r *Report) { r.left("a", nil) }, "PASS (1 checks, 0 failed)", true, 0},
-		{"a namespace is left behind", func(r *Report) { r.left("a", errors.New("namespace x is still there")) }, "FAIL (1 checks, 1 failed)", false, 0},
+		{"a process broke", func(r *Report) { r.addFailure("a", errors.New("switch s1 ended")) }, "FAIL (1 checks, 1 failed)", false, 0},
+		{"nothing is left behind", func(r *Report) { r.checkLeftovers("a", nil) }, "PASS (1 checks, 0 failed)", true, 0},
+		{"a namespace is left behind", func(r *Report) { r.checkLeftovers("a", errors.New("namespace x is still there")) }, "FAIL (1 checks, 1 failed)", false, 0},
 	} {
 		r := &Report{}
 		tt.add(r)

@@ -48,18 +48,18 @@ func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
 
 // ownVerdict finds checks that failed, hard ones that were not judged, and a verdict that does not follow from them.
 func ownVerdict(r *demo.Report) (faults faultList) {
-	all := len(r.Checks) > 0 && r.CouldNot == ""
+	all := len(r.Checks) > 0 && r.CouldNotRun == ""
 	for _, c := range r.Checks {
 		switch {
 		case !c.Judged && (c.Kind != "soft" || c.Reason == ""):
-			faults.add("act %s: %s: a check of kind %q is not judged, by reason %q", c.Act, c.Name, c.Kind, c.Reason)
+			faults.add("act %s: %s: a check of kind %q is not judged, by reason %q", c.Phase, c.Name, c.Kind, c.Reason)
 		case c.Judged && !c.Pass:
 			all = false
-			faults.add("act %s: %s: got %s, want %s", c.Act, c.Name, c.Got, c.Want)
+			faults.add("act %s: %s: got %s, want %s", c.Phase, c.Name, c.Got, c.Want)
 		}
 	}
-	if r.CouldNot != "" {
-		faults.add("it could not run: %s", r.CouldNot)
+	if r.CouldNotRun != "" {
+		faults.add("it could not run: %s", r.CouldNotRun)
 	}
 	if r.Pass != all {
 		faults.add("pass is %v, but of %d checks all that were judged passed: %v", r.Pass, len(r.Checks), all)
@@ -69,7 +69,7 @@ func ownVerdict(r *demo.Report) (faults faultList) {
 
 // leftOpen tells whether the demo has left a check of an act unjudged, since the machine fell short in it.
 func leftOpen(r *demo.Report, act string) bool {
-	return slices.ContainsFunc(r.Checks, func(c demo.Check) bool { return c.Act == act && !c.Judged })
+	return slices.ContainsFunc(r.Checks, func(c demo.Check) bool { return c.Phase == act && !c.Judged })
 }
 
 // A wantedAct is an act that a demo has to have.
@@ -98,14 +98,14 @@ func allActs(r *demo.Report) (faults faultList) {
 		return faults
 	}
 	for _, a := range wantedActs[r.Demo] {
-		shown := func(b demo.ActResult) bool { return b.Act == a.act && b.Control == a.control }
+		shown := func(b demo.PhaseResult) bool { return b.Phase == a.act && b.Control == a.control }
 		switch {
-		case !slices.ContainsFunc(r.Acts, shown):
+		case !slices.ContainsFunc(r.Phases, shown):
 			faults.add("no act %s (control: %v): the demo did not show all", a.act, a.control)
 		case a.control:
 		case !losslessAct(r, a.act) && !slices.Contains(lossyActs[r.Demo], a.act):
 			faults.add("act %s: no lossless flow", a.act)
-		case !slices.ContainsFunc(r.Switches, func(s demo.SwitchResult) bool { return s.Act == a.act }):
+		case !slices.ContainsFunc(r.Switches, func(s demo.SwitchResult) bool { return s.Phase == a.act }):
 			faults.add("act %s: no counters of any switch", a.act)
 		}
 	}
@@ -118,20 +118,20 @@ func lossAndOrder(r *demo.Report) (faults faultList) {
 		if !f.Lossless {
 			continue
 		}
-		late := f.Reordered != 0 && !slices.Contains(spreadActs[r.Demo], f.Act)
+		late := f.Reordered != 0 && !slices.Contains(spreadActs[r.Demo], f.Phase)
 		if f.Sent == 0 || f.Received != f.Sent || f.Lost != 0 || late || f.Duplicated != 0 {
 			faults.add("act %s, flow %s, priority %d: sent %d, received %d, lost %d, reordered %d, duplicated %d",
-				f.Act, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated)
+				f.Phase, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated)
 		}
 	}
 	for _, t := range r.Transfers {
 		if t.Octets == 0 {
-			faults.add("act %s, %s: nothing arrived by TCP", t.Act, t.Name)
+			faults.add("act %s, %s: nothing arrived by TCP", t.Phase, t.Name)
 		}
 	}
 	for _, s := range r.Switches {
-		if losslessAct(r, s.Act) && s.LosslessDrops != 0 {
-			faults.add("act %s, switch %s: lossless_drops %d", s.Act, s.Name, s.LosslessDrops)
+		if losslessAct(r, s.Phase) && s.LosslessDrops != 0 {
+			faults.add("act %s, switch %s: lossless_drops %d", s.Phase, s.Name, s.LosslessDrops)
 		}
 	}
 	return faults
@@ -141,11 +141,11 @@ func lossAndOrder(r *demo.Report) (faults faultList) {
 func pauses(r *demo.Report) (faults faultList) {
 	sent := map[string]uint64{}
 	for _, s := range r.Switches {
-		sent[s.Act] += s.PFCSent
+		sent[s.Phase] += s.PFCSent
 		for _, h := range s.Headroom {
-			if losslessAct(r, s.Act) && h.Peak > h.Configured {
+			if losslessAct(r, s.Phase) && h.Peak > h.Configured {
 				faults.add("act %s, %s:%s, priority %d: %d bytes of headroom used, %d configured",
-					s.Act, s.Name, h.Port, h.Priority, h.Peak, h.Configured)
+					s.Phase, s.Name, h.Port, h.Priority, h.Peak, h.Configured)
 			}
 		}
 	}
@@ -159,8 +159,8 @@ func pauses(r *demo.Report) (faults faultList) {
 
 // losslessAct says whether an act has a flow that must not lose frames.
 func losslessAct(r *demo.Report, act string) bool {
-	return slices.ContainsFunc(r.Flows, func(f demo.Flow) bool { return f.Act == act && f.Lossless }) ||
-		slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Act == act && t.Lossless })
+	return slices.ContainsFunc(r.Flows, func(f demo.Flow) bool { return f.Phase == act && f.Lossless }) ||
+		slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Phase == act && t.Lossless })
 }
 
 // controlRun finds a demo whose control acts lost nothing in the priority that is lossless elsewhere. The same load
@@ -170,17 +170,17 @@ func controlRun(r *demo.Report) (faults faultList) {
 	for _, f := range r.Flows {
 		protected[f.Priority] = protected[f.Priority] || f.Lossless
 	}
-	for _, a := range r.Acts {
+	for _, a := range r.Phases {
 		if !a.Control {
 			continue
 		}
 		lost := slices.ContainsFunc(r.Flows, func(f demo.Flow) bool {
-			return f.Act == a.Act && protected[f.Priority] && f.Lost > 0
+			return f.Phase == a.Phase && protected[f.Priority] && f.Lost > 0
 		})
-		again := slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Act == a.Act && t.Again > 0 })
+		again := slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Phase == a.Phase && t.Again > 0 })
 		if !lost && !again {
 			faults.add("act %s: without flow control nothing was lost, so the load was too small to show anything",
-				a.Act)
+				a.Phase)
 		}
 	}
 	return faults
@@ -215,7 +215,7 @@ func printRates(out io.Writer, r *demo.Report) {
 	}
 	sum, squares, n := map[group]float64{}, map[group]float64{}, map[group]float64{}
 	for _, f := range r.Flows {
-		g, x := group{f.Act, f.Priority}, float64(f.Received)
+		g, x := group{f.Phase, f.Priority}, float64(f.Received)
 		sum[g] += x
 		squares[g] += x * x
 		n[g]++
@@ -223,16 +223,16 @@ func printRates(out io.Writer, r *demo.Report) {
 	for _, c := range r.Checks {
 		switch {
 		case !c.Judged:
-			fmt.Fprintf(out, "not judged: act %s %s: %s (wanted: %s): %s\n", c.Act, c.Name, c.Got, c.Want, c.Reason)
+			fmt.Fprintf(out, "not judged: act %s %s: %s (wanted: %s): %s\n", c.Phase, c.Name, c.Got, c.Want, c.Reason)
 		case c.Kind == "soft":
-			fmt.Fprintf(out, "act %s %s: %s (wanted: %s)\n", c.Act, c.Name, c.Got, c.Want)
+			fmt.Fprintf(out, "act %s %s: %s (wanted: %s)\n", c.Phase, c.Name, c.Got, c.Want)
 		}
 	}
 	for _, f := range r.Flows {
-		g := group{f.Act, f.Priority}
+		g := group{f.Phase, f.Priority}
 		fmt.Fprintf(out, "act %s %-10s priority %d: %8d frames, %7.1f Mbit/s, share %4.1f %%, lost %d, "+
 			"latency p50 %d µs, p99.9 %d µs; fairness %.3f\n",
-			f.Act, f.Name, f.Priority, f.Received, float64(f.Rate)/1e6, 100*ratio(float64(f.Received), sum[g]),
+			f.Phase, f.Name, f.Priority, f.Received, float64(f.Rate)/1e6, 100*ratio(float64(f.Received), sum[g]),
 			f.Lost, f.Latency.P50/1000, f.Latency.P999/1000, ratio(sum[g]*sum[g], n[g]*squares[g]))
 	}
 }
@@ -256,13 +256,13 @@ var deadlockActs = []struct {
 func deadlockShown(r *demo.Report) (faults faultList) {
 	for _, a := range deadlockActs {
 		lost := slices.ContainsFunc(r.Flows, func(f demo.Flow) bool {
-			return f.Act == a.act && f.Priority == 3 && f.Lost > 0
+			return f.Phase == a.act && f.Priority == 3 && f.Lost > 0
 		})
 		switch {
-		case !slices.ContainsFunc(r.Acts, func(b demo.ActResult) bool { return b.Act == a.act }):
+		case !slices.ContainsFunc(r.Phases, func(b demo.PhaseResult) bool { return b.Phase == a.act }):
 			faults.add("no act %s: the demo did not show all", a.act)
 		case !slices.ContainsFunc(r.Checks, func(c demo.Check) bool {
-			return c.Act == a.act && slices.Contains([]string{"deadlock", "control"}, c.Topic)
+			return c.Phase == a.act && slices.Contains([]string{"deadlock", "control"}, c.Topic)
 		}):
 			faults.add("act %s: nothing was checked about a deadlock", a.act)
 		case a.lockUp && !lost:

@@ -51,20 +51,20 @@ func headroomSuffices(r *demo.Report) (faults faultList) {
 		switch {
 		case k.Control && k.Lost == 0:
 			faults.add("act %s: nothing was lost with too little headroom, so the load was too small to show anything",
-				k.Act)
+				k.Phase)
 		case k.Control:
-		case !losslessAct(r, k.Act):
-			faults.add("act %s: no lossless flow", k.Act)
+		case !losslessAct(r, k.Phase):
+			faults.add("act %s: no lossless flow", k.Phase)
 		case k.Measured == 0 || k.Configured < k.Measured:
-			faults.add("act %s: %d bytes measured, %d in force", k.Act, k.Measured, k.Configured)
-		case leftOpen(r, k.Act): // processes that stood still make too few pauses, and late frames
+			faults.add("act %s: %d bytes measured, %d in force", k.Phase, k.Measured, k.Configured)
+		case leftOpen(r, k.Phase): // processes that stood still make too few pauses, and late frames
 		case k.Blocked < enoughXoffs:
-			faults.add("act %s: the receiver blocked %d times", k.Act, k.Blocked)
+			faults.add("act %s: the receiver blocked %d times", k.Phase, k.Blocked)
 		case k.Xoffs < enoughXoffs || k.Peak == 0:
-			faults.add("act %s: %d XOFFs, at most %d bytes after one: nothing was shown", k.Act, k.Xoffs, k.Peak)
-		case k.Used == 0 || k.Used > k.Peak || k.Used > k.Room || k.Exceeded > 0 || k.Ringed > 0:
+			faults.add("act %s: %d XOFFs, at most %d bytes after one: nothing was shown", k.Phase, k.Xoffs, k.Peak)
+		case k.Used == 0 || k.Used > k.Peak || k.Used > k.Room || k.Exceeded > 0 || k.RingFrames > 0:
 			faults.add("act %s: %d bytes came after an XOFF, %d had been found by then; %d XOFFs let more "+
-				"through; %d frames waited in the ring", k.Act, k.Used, k.Room, k.Exceeded, k.Ringed)
+				"through; %d frames waited in the ring", k.Phase, k.Used, k.Room, k.Exceeded, k.RingFrames)
 		}
 	}
 	return faults
@@ -73,8 +73,8 @@ func headroomSuffices(r *demo.Report) (faults faultList) {
 // trips finds measurements that have nothing to do with the link: trips that are shorter than it.
 func trips(r *demo.Report) (faults faultList) {
 	for _, k := range r.Links {
-		if least := leastTrips[k.Length]; !k.Control && k.TripNs < least {
-			faults.add("act %s: a trip of %d ns there and back, on a link that takes %d", k.Act, k.TripNs, least)
+		if least := leastTrips[k.Length]; !k.Control && k.RoundTripNs < least {
+			faults.add("act %s: a trip of %d ns there and back, on a link that takes %d", k.Phase, k.RoundTripNs, least)
 		}
 	}
 	return faults

@@ -41,22 +41,22 @@ func (s *sender) findSink(ctx context.Context) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s: no sink answers within %v: is one running behind the network (pfcswitch sink), and does the network forward broadcasts?", s.c.Interface, helloLimit)
 		}
-		s.say(to, message{kind: kindHello})
-		if err := s.listen(ctx, uneven(helloPeriod)); err != nil {
+		s.sendMessage(to, message{kind: kindHello})
+		if err := s.listen(ctx, jitter(helloPeriod)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// uneven returns d, a half more or less: behind a trunk an answer goes to the member that holds least, in turn, so that senders which
+// jitter returns d, a half more or less: behind a trunk an answer goes to the member that holds least, in turn, so that senders which
 // ask in step would get each other's answers, each time.
-func uneven(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// say sends one message of the protocol on the lowest lossy priority.
-func (s *sender) say(to uint64, m message) {
+// sendMessage sends one message of the protocol on the lowest lossy priority.
+func (s *sender) sendMessage(to uint64, m message) {
 	s.control++
-	_ = s.port.SendControl(wrap(envelope{destination: to, source: s.own, tagged: !s.c.Untagged, octets: MinFrame,
+	_ = s.port.SendControl(wrap(addressing{destination: to, source: s.own, tagged: !s.c.Untagged, octets: MinFrame,
 		tci: frame.MakeTCI(lossyPriority(s.c.Lossless), false, s.c.VID)}, m))
 }
 
@@ -76,19 +76,19 @@ func (s *sender) listen(ctx context.Context, d time.Duration) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if s.hear() {
+		if s.readRings() {
 			return nil
 		}
 		if s.waiter.Wait(max(time.Until(end), minimumSleep)) == port.Failed {
 			return fmt.Errorf("%s: the interface went down", s.c.Interface)
 		}
-		s.obey()
+		s.readControl()
 	}
 	return nil
 }
 
-// hear takes what waits in the rings and tells whether it was an answer.
-func (s *sender) hear() (answered bool) {
+// readRings takes what waits in the rings and tells whether it was an answer.
+func (s *sender) readRings() (answered bool) {
 	for c := range port.NumClasses {
 		n := s.port.Receive(c, s.frames[:], 1<<20)
 		for i := range n {
@@ -133,10 +133,10 @@ func (s *sender) settle(ctx context.Context) {
 	for deadline := time.Now().Add(finLimit); len(s.answers) < len(s.flows) && time.Now().Before(deadline); {
 		for _, f := range s.flows {
 			if _, ok := s.answers[f.Priority]; !ok {
-				s.say(s.sink, message{kind: kindFin, priority: f.Priority, flow: f.id, total: f.sent})
+				s.sendMessage(s.sink, message{kind: kindFin, priority: f.Priority, flow: f.id, total: f.sent})
 			}
 		}
-		for end := time.Now().Add(uneven(finPeriod)); time.Now().Before(end) && len(s.answers) < len(s.flows); {
+		for end := time.Now().Add(jitter(finPeriod)); time.Now().Before(end) && len(s.answers) < len(s.flows); {
 			if s.listen(ctx, time.Until(end)) != nil {
 				return
 			}

@@ -30,7 +30,7 @@ func wire(t *testing.T) (near, far *porttest.End) {
 // speak lets a station say m to the sender.
 func speak(t *testing.T, far *porttest.End, from uint64, m message) {
 	t.Helper()
-	if err := far.SendControl(wrap(envelope{destination: senderAddress, source: from, octets: MinFrame}, m)); err != nil {
+	if err := far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: MinFrame}, m)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -51,11 +51,11 @@ func TestSenderStaysWithItsSink(t *testing.T) {
 	s, far := testSender(t, twoFlows())
 	speak(t, far, sinkAddress, message{kind: kindHelloAck})
 	speak(t, far, otherAddress, message{kind: kindHelloAck})
-	if !s.hear() || s.sink != sinkAddress {
+	if !s.readRings() || s.sink != sinkAddress {
 		t.Errorf("the sink is %012x, want the first that answered", s.sink)
 	}
 	speak(t, far, otherAddress, message{kind: kindHelloAck})
-	if s.hear() || s.sink != sinkAddress {
+	if s.readRings() || s.sink != sinkAddress {
 		t.Errorf("the sink became %012x", s.sink)
 	}
 }
@@ -65,11 +65,11 @@ func TestSenderTakesTheSinkThatItWasGiven(t *testing.T) {
 	c.Destination = sinkAddress
 	s, far := testSender(t, c)
 	speak(t, far, otherAddress, message{kind: kindHelloAck})
-	if s.hear() || s.sink != 0 {
+	if s.readRings() || s.sink != 0 {
 		t.Errorf("%012x was taken for the sink that was asked for", s.sink)
 	}
 	speak(t, far, sinkAddress, message{kind: kindHelloAck})
-	if !s.hear() || s.sink != sinkAddress {
+	if !s.readRings() || s.sink != sinkAddress {
 		t.Errorf("the sink is %012x, want the one that was given", s.sink)
 	}
 }
@@ -82,11 +82,11 @@ func TestSenderTakesItsOwnTotals(t *testing.T) {
 	speak(t, far, otherAddress, message{kind: kindFinAck, priority: 3, flow: 7})
 	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 3, flow: 6})
 	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 0, flow: 7})
-	if s.hear() || len(s.answers) != 0 {
+	if s.readRings() || len(s.answers) != 0 {
 		t.Errorf("totals of others were taken: %+v", s.answers)
 	}
 	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 3, flow: 7, received: 5})
-	if !s.hear() || s.answers[3].received != 5 {
+	if !s.readRings() || s.answers[3].received != 5 {
 		t.Errorf("the sink's total was not taken: %+v", s.answers)
 	}
 }
@@ -101,7 +101,7 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.waiter.Close() })
 	data := func(flow uint32, k kind) *port.Frame {
-		return &port.Frame{Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+		return &port.Frame{Data: wrap(addressing{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
 			message{kind: k, priority: 3, flow: flow, total: 1})}
 	}
 	for flow := range uint32(maxFlows + 5) {
@@ -162,7 +162,7 @@ func TestSinkSlots(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = s.waiter.Close() })
 		for n, stamp := range tt.stamps {
-			s.see(&port.Frame{Stamp: stamp, Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+			s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
 				message{kind: kindData, sequence: uint64(n)})}, 1)
 		}
 		got := s.report().Flows[0]
@@ -203,7 +203,7 @@ func TestSinkWindow(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = s.waiter.Close() })
 		for n, stamp := range tt.stamps {
-			s.see(&port.Frame{Stamp: stamp, Data: wrap(envelope{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+			s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
 				message{kind: kindData, sequence: uint64(n)})}, 1)
 		}
 		if got := s.report().Window; got != tt.want {
@@ -229,7 +229,7 @@ func TestSinkCheck(t *testing.T) {
 func TestSendersAskUnevenly(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for range 100 {
-		d := uneven(helloPeriod)
+		d := jitter(helloPeriod)
 		if d < helloPeriod/2 || d >= helloPeriod*3/2 {
 			t.Fatalf("%v instead of %v", d, helloPeriod)
 		}

@@ -32,22 +32,22 @@ func open(netns, name string, lossless uint8, slots int, express bool) (*port.AF
 	return p, l, err
 }
 
-// tendPeriod is how often it is looked at how a sender's frames leave.
-const tendPeriod = time.Second
+// txPathPeriod is how often it is looked at how a sender's frames leave.
+const txPathPeriod = time.Second
 
-// tend looks after the way that the frames of p take until the returned function is called.
-func tend(p *port.AFPacket) (stop func()) {
+// refreshTxPath looks after the way that the frames of p take until the returned function is called.
+func refreshTxPath(p *port.AFPacket) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
-	running.Go(func() { runTend(p, done) })
+	running.Go(func() { runRefreshTxPath(p, done) })
 	return func() {
 		close(done)
 		running.Wait()
 	}
 }
 
-func runTend(p *port.AFPacket, done <-chan struct{}) {
-	tick := time.NewTicker(tendPeriod)
+func runRefreshTxPath(p *port.AFPacket, done <-chan struct{}) {
+	tick := time.NewTicker(txPathPeriod)
 	defer tick.Stop()
 	for {
 		select {

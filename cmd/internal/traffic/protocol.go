@@ -37,11 +37,11 @@ const MinFrame = frame.HeaderOctets + frame.TagOctets + ipOctets + udpOctets + m
 // minRaw is the shortest test frame: the shortest of Ethernet (802.3 4.4.2), without FCS.
 const minRaw = 60
 
-// errNotOurs is returned for a frame that
+// errNotTestFrame is returned for a frame that
 //   - is no IPv4 UDP packet to the test port,
 //   - is too short even for a short message,
 //   - has another magic number or version.
-var errNotOurs = errors.New("traffic: not a test frame")
+var errNotTestFrame = errors.New("traffic: not a test frame")
 
 // A message is what a test frame says. In the frame, behind the UDP header:
 //
@@ -83,26 +83,26 @@ const (
 func parse(b []byte) (message, frame.Header, error) {
 	h, ok := frame.Parse(b)
 	if !ok || h.EtherType != frame.TypeIPv4 || len(b) < h.NetOffset+ipOctets+udpOctets+shortOctets {
-		return message{}, h, errNotOurs
+		return message{}, h, errNotTestFrame
 	}
 	ip := b[h.NetOffset:]
 	if ip[0] != 0x45 || ip[9] != 17 || binary.BigEndian.Uint16(ip[ipOctets+2:]) != udpPort {
-		return message{}, h, errNotOurs
+		return message{}, h, errNotTestFrame
 	}
 	if short, ok := parseShort(ip[ipOctets:]); ok {
 		return short, h, nil
 	}
 	m := ip[ipOctets+udpOctets:]
 	if len(m) < messageOctets || binary.BigEndian.Uint32(m) != magic || m[4] != version {
-		return message{}, h, errNotOurs
+		return message{}, h, errNotTestFrame
 	}
 	v := func(i int) uint64 { return binary.BigEndian.Uint64(m[12+8*i:]) }
 	return message{kind: kind(m[5]), priority: m[6], flow: binary.BigEndian.Uint32(m[8:]), sequence: v(0), time: v(1), total: v(2),
 		received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
 }
 
-// An envelope is what surrounds a message.
-type envelope struct {
+// An addressing is what surrounds a message.
+type addressing struct {
 	destination, source uint64
 	tci                 frame.TCI
 	dscp                uint8
@@ -111,7 +111,7 @@ type envelope struct {
 }
 
 // wrap returns a frame of e.octets with message m, a short one where it has no room for a whole one.
-func wrap(e envelope, m message) []byte {
+func wrap(e addressing, m message) []byte {
 	b := make([]byte, e.octets)
 	frame.PutAddress(b, e.destination)
 	frame.PutAddress(b[frame.AddressOctets:], e.source)
@@ -142,10 +142,67 @@ func wrap(e envelope, m message) []byte {
 }
 
 // messageAt is where the message stands in a frame that wrap made.
-func (e *envelope) messageAt() int {
+func (e *addressing) messageAt() int {
 	at := frame.HeaderOctets + ipOctets + udpOctets
 	if e.tagged {
 		at += frame.TagOctets
 	}
 	return at
+}
+
+// A frame that is too short for a whole message, down to the shortest of Ethernet, carries a short one, of data. Behind the UDP
+// header, whose source port tells the priority:
+//
+//	2 octets  magic "PS"
+//	4 octets  flow
+//	4 octets  sequence number, the low 32 bits
+//	4 octets  time of sending in ticks of 64 ns of CLOCK_REALTIME, the low 32 bits: they tell latencies up to 137 s
+const (
+	shortOctets     = 14
+	shortMagic      = 0x5053
+	shortSequenceAt = 6
+	shortTimeAt     = 10
+	shortTick       = 6 // 2⁶ ns
+)
+
+// encodeShort writes what a short message says of m.
+func (m *message) encodeShort(b []byte) {
+	binary.BigEndian.PutUint16(b, shortMagic)
+	binary.BigEndian.PutUint32(b[2:], m.flow)
+	putNumber(b[:shortOctets], m.sequence, int64(m.time))
+}
+
+// putNumber changes the sequence number and the time, in ns, of an encoded message, of which b is all that the frame has room for.
+func putNumber(b []byte, sequence uint64, wall int64) {
+	if len(b) >= messageOctets {
+		binary.BigEndian.PutUint64(b[sequenceAt:], sequence)
+		binary.BigEndian.PutUint64(b[timeAt:], uint64(wall))
+		return
+	}
+	binary.BigEndian.PutUint32(b[shortSequenceAt:], uint32(sequence))
+	binary.BigEndian.PutUint32(b[shortTimeAt:], uint32(wall>>shortTick))
+}
+
+// parseShort reads a short message from a UDP packet to the test port.
+func parseShort(udp []byte) (message, bool) {
+	m := udp[udpOctets:]
+	priority := binary.BigEndian.Uint16(udp) - udpPort
+	if len(m) < shortOctets || len(m) >= messageOctets || binary.BigEndian.Uint16(m) != shortMagic || priority > 7 {
+		return message{}, false
+	}
+	return message{kind: kindData, short: true, priority: uint8(priority), flow: binary.BigEndian.Uint32(m[2:]),
+		sequence: uint64(binary.BigEndian.Uint32(m[shortSequenceAt:])), time: uint64(binary.BigEndian.Uint32(m[shortTimeAt:]))}, true
+}
+
+// complete fills in what a short message leaves out: the number is the one nearest to next, the time the one nearest to stamp.
+func (m *message) complete(next uint64, stamp int64) {
+	if !m.short {
+		return
+	}
+	if ahead := int64(int32(uint32(m.sequence) - uint32(next))); ahead >= 0 || uint64(-ahead) <= next {
+		m.sequence = next + uint64(ahead)
+	}
+	late := int64(int32(uint32(stamp>>shortTick) - uint32(m.time)))
+	m.time = uint64(stamp - late<<shortTick)
+	m.short = false
 }

@@ -13,7 +13,7 @@ import (
 func TestFrameIsARealPacket(t *testing.T) {
 	m := message{kind: kindFinAck, priority: 5, flow: 7, sequence: 8, time: 9, total: 10, received: 11, reordered: 12, duplicated: 13}
 	for _, tagged := range []bool{true, false} {
-		e := envelope{destination: 0x020000000002, source: 0x020000000001, tagged: tagged, tci: frame.MakeTCI(5, false, 9), dscp: 26, octets: 200}
+		e := addressing{destination: 0x020000000002, source: 0x020000000001, tagged: tagged, tci: frame.MakeTCI(5, false, 9), dscp: 26, octets: 200}
 		b := wrap(e, m)
 		p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
 		if err := p.ErrorLayer(); err != nil {
@@ -37,7 +37,7 @@ func TestFrameIsARealPacket(t *testing.T) {
 }
 
 func TestForeignFrames(t *testing.T) {
-	good := wrap(envelope{destination: 1, source: 2, octets: MinFrame}, message{kind: kindData})
+	good := wrap(addressing{destination: 1, source: 2, octets: MinFrame}, message{kind: kindData})
 	for _, tt := range []struct {
 		name string
 		at   int
@@ -58,15 +58,15 @@ func TestForeignFrames(t *testing.T) {
 const cutOff = frame.TagOctets + 1
 
 func FuzzParse(f *testing.F) {
-	f.Add(wrap(envelope{destination: 1, source: 2, tagged: true, octets: MinFrame}, message{kind: kindData, flow: 3}))
-	f.Add(wrap(envelope{destination: 1, source: 2, octets: 1514}, message{kind: kindFin, total: 3}))
-	f.Add(wrap(envelope{destination: 1, source: 2, tagged: true, octets: minRaw}, message{kind: kindData, priority: 6, flow: 3}))
+	f.Add(wrap(addressing{destination: 1, source: 2, tagged: true, octets: MinFrame}, message{kind: kindData, flow: 3}))
+	f.Add(wrap(addressing{destination: 1, source: 2, octets: 1514}, message{kind: kindFin, total: 3}))
+	f.Add(wrap(addressing{destination: 1, source: 2, tagged: true, octets: minRaw}, message{kind: kindData, priority: 6, flow: 3}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, h, err := parse(b)
 		if err != nil {
 			return
 		}
-		e := envelope{destination: h.Dst, source: h.Src, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}
+		e := addressing{destination: h.Dst, source: h.Src, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}
 		said := m
 		if m.short {
 			e.octets = minRaw

@@ -146,7 +146,7 @@ func (r *StormReport) Text(out io.Writer) error {
 
 func (s *sender) report() *SendReport {
 	r := &SendReport{Schema: 1, Interface: s.c.Interface, Source: macString(s.own), Speed: s.c.Speed, Elapsed: s.elapsed,
-		Flows: []SentFlow{}, Control: s.control, LongestStall: s.stalls.longest}
+		Flows: []SentFlow{}, Control: s.control, LongestStall: s.lateness.longest}
 	for _, f := range s.flows {
 		a, ok := s.answers[f.Priority]
 		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.octets, Answered: ok}

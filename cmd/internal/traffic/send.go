@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
 	"time"
 
 	"pfcswitch/dataplane/frame"
@@ -14,21 +16,21 @@ import (
 
 // sender is a running sender.
 type sender struct {
-	c       *SendConfig
-	port    port.Port
-	waiter  *port.Waiter
-	own     uint64
-	source  *source
-	flows   []*flowState
-	batch   *port.Batch
-	frames  [64]port.Frame
-	answers map[uint8]message // finAck by priority
-	sink    uint64
-	control uint64
-	startNs int64
-	elapsed int64
-	paused  pausedTime // during the load
-	stalls  stalls
+	c        *SendConfig
+	port     port.Port
+	waiter   *port.Waiter
+	own      uint64
+	source   *source
+	flows    []*flowState
+	batch    *port.Batch
+	frames   [64]port.Frame
+	answers  map[uint8]message // finAck by priority
+	sink     uint64
+	control  uint64
+	startNs  int64
+	elapsed  int64
+	paused   pausedTime // during the load
+	lateness lateness
 }
 
 // RunSend sends until the time is over, the count is reached, or ctx ends.
@@ -42,7 +44,7 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 		return nil, err
 	}
 	defer func() { _ = p.Close() }()
-	defer tend(p)()
+	defer refreshTxPath(p)()
 	s, err := newSender(&c, p, frame.Address(link.MAC[:]))
 	if err != nil {
 		return nil, err
@@ -75,7 +77,7 @@ func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
 func (s *sender) prepare(mac [6]byte) {
 	for _, f := range s.c.Flows {
 		st := &flowState{Flow: f, id: rand.Uint32()}
-		e := envelope{destination: s.sink, source: s.own, tagged: !s.c.Untagged, octets: f.Octets, dscp: s.c.DSCP,
+		e := addressing{destination: s.sink, source: s.own, tagged: !s.c.Untagged, octets: f.Octets, dscp: s.c.DSCP,
 			tci: frame.MakeTCI(f.Priority, false, s.c.VID)}
 		st.at = e.messageAt()
 		for i := range st.frames {
@@ -109,18 +111,18 @@ func (s *sender) load(ctx context.Context) error {
 	now := runner.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
 	s.startNs, s.paused = now, s.source.pausedTime(now)
-	s.stalls.begin(now)
+	s.lateness.begin(now)
 	end := now + int64(s.c.Duration)
 	for calls := 0; (s.c.Duration == 0 || now < end) && !s.complete(); calls++ {
 		if calls%64 == 0 && ctx.Err() != nil {
 			break
 		}
-		s.obey()
+		s.readControl()
 		var wall int64
 		now, wall = runner.ClockPair()
-		s.stalls.look(now)
+		s.lateness.update(now)
 		if s.source.next(now) == 0 {
-			if err := s.rest(now, end); err != nil {
+			if err := s.sleep(now, end); err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
@@ -128,7 +130,7 @@ func (s *sender) load(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := s.hand(now, wall); err != nil {
+		if err := s.sendPlanned(now, wall); err != nil {
 			return err
 		}
 	}
@@ -139,7 +141,7 @@ func (s *sender) load(ctx context.Context) error {
 // endLoad takes note of how long the load was, how long pauses held it, and how late its end is. Pauses that come while totals are
 // settled are no part of that.
 func (s *sender) endLoad(now int64) {
-	s.stalls.look(now)
+	s.lateness.update(now)
 	s.elapsed = now - s.startNs
 	s.source.account(0, 0, now)
 	s.paused = s.source.pausedTime(now).since(s.paused)
@@ -162,8 +164,8 @@ func (s *sender) total() (n uint64) {
 	return n
 }
 
-// hand gives the planned frames to the kernel.
-func (s *sender) hand(now, wall int64) error {
+// sendPlanned gives the planned frames to the kernel.
+func (s *sender) sendPlanned(now, wall int64) error {
 	s.batch.Reset()
 	s.source.fill(s.batch, wall)
 	n, err := s.port.Send(s.batch)
@@ -180,15 +182,15 @@ func (s *sender) hand(now, wall int64) error {
 	return fmt.Errorf("%s: the kernel refuses frames of this length or kind: %w", s.c.Interface, err)
 }
 
-// rest sleeps until something may go. Where a pause holds all that waits, a MAC Control frame ends the sleep. Where tokens
+// sleep sleeps until something may go. Where a pause holds all that waits, a MAC Control frame ends the sleep. Where tokens
 // are missing nothing does: what the peer says meanwhile is read before the next send call, and pauses count from when
 // they came.
-func (s *sender) rest(now, end int64) error {
+func (s *sender) sleep(now, end int64) error {
 	until := s.source.retry
 	if s.c.Duration != 0 {
 		until = min(until, end)
 	}
-	s.stalls.due = until
+	s.lateness.due = until
 	until = min(until, now+int64(50*time.Millisecond))
 	d := max(time.Duration(until-now), minimumSleep)
 	if !s.source.held() {
@@ -196,12 +198,12 @@ func (s *sender) rest(now, end int64) error {
 	} else if s.waiter.Poll(d) == port.Failed {
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
 	}
-	s.hear()
+	s.readRings()
 	return nil
 }
 
-// obey reads every MAC Control frame that has come.
-func (s *sender) obey() {
+// readControl reads every MAC Control frame that has come.
+func (s *sender) readControl() {
 	b, stamp := s.port.Control()
 	if b == nil {
 		return
@@ -216,4 +218,38 @@ func (s *sender) obey() {
 		}
 		s.port.ControlDone()
 	}
+}
+
+// lateness watches how late a sender is, from when it is to look what may go until it does: nothing let it run, or the kernel kept it.
+type lateness struct {
+	due     int64 // when it is to look next
+	longest int64
+}
+
+// begin is the beginning of the load.
+func (s *lateness) begin(now int64) { *s = lateness{due: now} }
+
+// update notes how late the sender is, which is due again at once.
+func (s *lateness) update(now int64) {
+	s.longest = max(s.longest, now-s.due)
+	s.due = now
+}
+
+var processors sync.Mutex // guards the change of GOMAXPROCS
+
+// ownThread gives the calling goroutine a thread of its own, as the switch's workers have, and one more to GOMAXPROCS, which it may
+// hold while it sleeps, until the returned function is called.
+func ownThread() (giveBack func()) {
+	runtime.LockOSThread()
+	addProcessors(1)
+	return func() {
+		addProcessors(-1)
+		runtime.UnlockOSThread()
+	}
+}
+
+func addProcessors(n int) {
+	processors.Lock()
+	defer processors.Unlock()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
 }

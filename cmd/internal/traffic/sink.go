@@ -50,8 +50,8 @@ func (c *SinkConfig) Check() error {
 // maxSlots bounds what is remembered of each flow.
 const maxSlots = 100
 
-// quiet is how long nothing new may have come before a sink answers a total that it has not reached.
-const quiet = 300 * time.Millisecond
+// settleTime is how long nothing new may have come before a sink answers a total that it has not reached.
+const settleTime = 300 * time.Millisecond
 
 type flowKey struct {
 	source   uint64
@@ -77,27 +77,27 @@ type sinkFlow struct {
 }
 
 type sink struct {
-	c        *SinkConfig
-	port     port.Port
-	waiter   *port.Waiter
-	pause    time.Duration // after what it has read
-	own      uint64
-	holder   *holder
-	frames   [256]port.Frame
-	flows    map[flowKey]*sinkFlow
-	last     *sinkFlow // of the last frame, since flows come in bursts
-	lastKey  flowKey
-	foreign  uint64
-	received uint64
-	control  uint64
-	from     int64 // CLOCK_REALTIME
-	until    int64
-	first    int64
-	final    int64
-	stations map[uint64]frame.Header // senders that asked for a sink, and how
-	reminded int64
-	read     budget
-	peer     *macctl.Receiver
+	c            *SinkConfig
+	port         port.Port
+	waiter       *port.Waiter
+	pause        time.Duration // after what it has read
+	own          uint64
+	pauser       *pauser
+	frames       [256]port.Frame
+	flows        map[flowKey]*sinkFlow
+	last         *sinkFlow // of the last frame, since flows come in bursts
+	lastKey      flowKey
+	foreign      uint64
+	received     uint64
+	control      uint64
+	from         int64 // CLOCK_REALTIME
+	until        int64
+	first        int64
+	final        int64
+	stations     map[uint64]frame.Header // senders that asked for a sink, and how
+	fdbRefreshed int64
+	read         budget
+	peer         *macctl.Receiver
 }
 
 // budget bounds how many frames are read.
@@ -147,7 +147,7 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 	}
 	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
 	s := &sink{c: c, port: p, waiter: w, pause: c.pause(), own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{}, stations: map[uint64]frame.Header{},
-		holder: newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
+		pauser: newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
 		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
 	if !c.From.IsZero() {
 		s.from = c.From.UnixNano()
@@ -166,11 +166,11 @@ func (s *sink) run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil && !s.settled() && (end.IsZero() || time.Now().Before(end)) {
 		now := runner.Now()
-		s.holder.block(s.c.Block.on(time.Now()))
-		s.holder.look(now)
+		s.pauser.block(s.c.Block.active(time.Now()))
+		s.pauser.update(now)
 		s.takeControl(now)
-		s.remind(now)
-		n := s.take(port.Lossless, now) + s.take(port.Other, now)
+		s.refreshFDB(now)
+		n := s.readRing(port.Lossless, now) + s.readRing(port.Other, now)
 		if n > len(s.frames)/2 {
 			continue
 		}
@@ -220,7 +220,7 @@ func (s *sink) settled() bool {
 	done := map[uint64]bool{}
 	for k, f := range s.flows {
 		if seen, ok := done[k.source]; !ok || seen {
-			done[k.source] = f.finished && runner.Now()-max(f.last, f.answered) > int64(quiet)
+			done[k.source] = f.finished && runner.Now()-max(f.last, f.answered) > int64(settleTime)
 		}
 	}
 	n := 0
@@ -239,8 +239,8 @@ func (s *sink) takeControl(now int64) {
 	}
 }
 
-// take reads one burst of a ring.
-func (s *sink) take(c port.Class, now int64) int {
+// readRing reads one burst of a ring.
+func (s *sink) readRing(c port.Class, now int64) int {
 	n := s.port.Receive(c, s.frames[:s.read.left(now)], 1<<20)
 	for i := range n {
 		s.see(&s.frames[i], now)
@@ -294,12 +294,12 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 	}
 	stamp := received.Stamp
 	m.complete(f.next, stamp)
-	f.see(&f.tracker, m.sequence, len(received.Data)+frame.FCSOctets)
+	f.record(&f.tracker, m.sequence, len(received.Data)+frame.FCSOctets)
 	f.take(m.sequence)
 	f.latency.record(stamp - int64(m.time))
 	f.last = now
 	if f.stamp != 0 {
-		f.pass(stamp)
+		f.recordGap(stamp)
 	}
 	f.stamp = stamp
 	s.received++
@@ -333,7 +333,7 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 		f.last = now
 	}
 	f.total = m.total
-	if f.received < m.total && now-f.last < int64(quiet) {
+	if f.received < m.total && now-f.last < int64(settleTime) {
 		return
 	}
 	f.finished, f.answered = true, now
@@ -341,9 +341,9 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 		reordered: f.reordered, duplicated: f.duplicated})
 }
 
-// remindPeriod keeps the sink in the filtering databases on the way, which forget a silent station after 300 s (802.1Q
+// fdbRefreshPeriod keeps the sink in the filtering databases on the way, which forget a silent station after 300 s (802.1Q
 // table 8-6). Frames of a lossless priority to it would then be unknown unicast, which is not carried lossless.
-const remindPeriod = 30 * time.Second
+const fdbRefreshPeriod = 30 * time.Second
 
 // maxStations and maxFlows bound what is remembered of senders, whatever asks. A flow takes 32 KiB.
 const (
@@ -351,12 +351,12 @@ const (
 	maxFlows    = 8 * maxStations
 )
 
-// remind lets the bridges between sink and senders see the sink's address.
-func (s *sink) remind(now int64) {
-	if now-s.reminded < int64(remindPeriod) {
+// refreshFDB lets the bridges between sink and senders see the sink's address.
+func (s *sink) refreshFDB(now int64) {
+	if now-s.fdbRefreshed < int64(fdbRefreshPeriod) {
 		return
 	}
-	s.reminded = now
+	s.fdbRefreshed = now
 	for _, h := range s.stations {
 		s.answer(&h, message{kind: kindHelloAck})
 	}
@@ -365,7 +365,7 @@ func (s *sink) remind(now int64) {
 // answer sends a message back the way that a frame came.
 func (s *sink) answer(h *frame.Header, m message) {
 	s.control++
-	_ = s.port.SendControl(wrap(envelope{destination: h.Src, source: s.own, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}, m))
+	_ = s.port.SendControl(wrap(addressing{destination: h.Src, source: s.own, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}, m))
 }
 
 func (s *sink) report() *SinkReport {
@@ -376,11 +376,11 @@ func (s *sink) report() *SinkReport {
 		end = s.until
 	}
 	r.Window = max(0, end-max(s.first, s.from)) // 0 where the first frame came after it
-	told := s.holder.sender.Counters()
+	told := s.pauser.sender.Counters()
 	r.PFCSent, r.PauseSent, r.PFCReceived = told.PFCFrames, told.PauseFrames, s.peer.Counters().PFCFrames
 	for k, f := range s.flows {
 		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority, Finished: f.finished,
-			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Overtaken: f.most, Duplicated: f.duplicated,
+			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Overtaken: f.maxBytes, Duplicated: f.duplicated,
 			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots, LongestGap: f.gap, GapFrom: f.gapFrom, Gaps: f.gaps, LastAt: f.stamp,
 			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999), f.latency.max}})
 	}

@@ -43,7 +43,7 @@ type source struct {
 	blocked     int64 // ns in which pauses held all that there was to send
 	blockedFrom int64
 	retry       int64 // next look, where nothing can go
-	most        int   // frames of the next send call
+	maxFrames   int   // frames of the next send call
 }
 
 type flowState struct {
@@ -57,21 +57,21 @@ type flowState struct {
 	at     int                      // of the message in a frame
 }
 
-// catchUp is how much of a flow's rate it may make up for at once, after a late wake-up: about what a sleep of
+// maxCatchUp is how much of a flow's rate it may make up for at once, after a late wake-up: about what a sleep of
 // minimumSleep takes on a busy machine, with room.
-const catchUp = 2 * time.Millisecond
+const maxCatchUp = 2 * time.Millisecond
 
 // startMeter lets the first frame of a flow with a rate go at now, and each further one when it is due.
 func (f *flowState) startMeter(now int64) {
 	wire := int64(frame.WireOctets(f.longest()))
-	depth := max(2*wire, f.Rate/8*int64(catchUp/time.Microsecond)/1_000_000)
+	depth := max(2*wire, f.Rate/8*int64(maxCatchUp/time.Microsecond)/1_000_000)
 	f.meter.Configure(f.Rate, depth, now)
 	f.meter.Take(depth - wire)
 }
 
 // newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
 func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *source {
-	s := &source{most: port.BatchFrames, burst: c.burst(), limit: dataplane.SendLimit(macctl.SpeedOrNominal(c.Speed))}
+	s := &source{maxFrames: port.BatchFrames, burst: c.burst(), limit: dataplane.SendLimit(macctl.SpeedOrNominal(c.Speed))}
 	var queues [sched.NumQueues]sched.Queue
 	longest := 0
 	for _, f := range flows {
@@ -103,7 +103,7 @@ func (s *source) next(now int64) int {
 	var metered [sched.NumQueues]int64 // octets planned of flows with a rate
 	var planned [sched.NumQueues]uint64
 	heads := s.octets
-	for s.plan.n < s.most {
+	for s.plan.n < s.maxFrames {
 		q := s.sched.Pick(&round, waiting, ready, &heads)
 		octets += heads[q]
 		if s.plan.n > 0 && octets > s.limit {
@@ -231,4 +231,4 @@ func (s *source) sent(n int) {
 }
 
 // limitFrames bounds the next send call to what is left of a count.
-func (s *source) limitFrames(left uint64) { s.most = int(min(left, port.BatchFrames)) }
+func (s *source) limitFrames(left uint64) { s.maxFrames = int(min(left, port.BatchFrames)) }

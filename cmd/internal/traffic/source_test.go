@@ -16,7 +16,7 @@ func newTestSource(c SendConfig) (*source, []*flowState) {
 	var flows []*flowState
 	for _, f := range c.Flows {
 		st := &flowState{Flow: f}
-		e := envelope{tagged: true, octets: f.Octets}
+		e := addressing{tagged: true, octets: f.Octets}
 		st.at = e.messageAt()
 		for i := range st.frames {
 			st.frames[i] = wrap(e, message{kind: kindData, priority: f.Priority})

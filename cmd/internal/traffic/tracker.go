@@ -1,5 +1,12 @@
 package traffic
 
+import (
+	"math/bits"
+	"time"
+
+	"pfcswitch/dataplane/frame"
+)
+
 // window is how far back, in frames, a late frame is told from a duplicate.
 const window = 1 << 16
 
@@ -41,4 +48,112 @@ func (t *tracker) forget(sequence uint64) {
 
 func (t *tracker) has(sequence uint64) bool {
 	return t.seen[sequence%window/64]&(1<<(sequence%64)) != 0
+}
+
+// LongGap is the shortest time without a frame of a flow that a sink keeps, and mostGaps how many of them.
+const (
+	LongGap = 30 * time.Millisecond
+	maxGaps = 32
+)
+
+// A Gap is a time without a frame of a flow.
+type Gap struct {
+	From int64 `json:"from_ns"` // since 1970
+	Time int64 `json:"time_ns"`
+}
+
+// recordGap notes the time between the last frame and the one of stamp.
+func (f *sinkFlow) recordGap(stamp int64) {
+	gap := stamp - f.stamp
+	if gap > f.gap {
+		f.gap, f.gapFrom = gap, f.stamp
+	}
+	if gap >= int64(LongGap) && len(f.gaps) < maxGaps {
+		f.gaps = append(f.gaps, Gap{f.stamp, gap})
+	}
+}
+
+// length returns the octets of the frame of a flow that has a sequence number.
+func (f *Flow) length(sequence uint64) int {
+	if f.Every > 0 && (sequence+1)%uint64(f.Every) == 0 {
+		return f.Large
+	}
+	return f.Octets
+}
+
+// longest returns the octets of the flow's longest frame.
+func (f *Flow) longest() int { return max(f.Octets, f.Large) }
+
+// wire returns what the frame with a sequence number takes of the link, in octets.
+func (f *Flow) wire(sequence uint64) int64 { return int64(frame.WireOctets(f.length(sequence))) }
+
+// overtaking measures by how many octets a frame was overtaken: those of later frames of its flow that came before it.
+type overtaking struct {
+	lengths  [overtakingWindow]uint16 // of the frames that came, by sequence number
+	maxBytes uint64
+}
+
+// overtakingWindow is how far back, in frames, one is still measured that comes late.
+const overtakingWindow = 4096
+
+// record takes note of a frame with FCS that the tracker has not taken yet.
+func (o *overtaking) record(t *tracker, sequence uint64, octets int) {
+	if sequence < t.next && t.next-sequence <= overtakingWindow && !t.has(sequence) {
+		var sum uint64
+		for n := sequence + 1; n < t.next; n++ {
+			if t.has(n) {
+				sum += uint64(o.lengths[n%overtakingWindow])
+			}
+		}
+		o.maxBytes = max(o.maxBytes, sum)
+	}
+	o.lengths[sequence%overtakingWindow] = uint16(min(octets, 0xFFFF))
+}
+
+// latency is a histogram with 32 steps to each power of two: quantiles are right within about 3 %.
+type latency struct {
+	count   uint64
+	max     int64
+	buckets [64 * latencySteps]uint64
+}
+
+const latencySteps = 32
+
+// record adds a latency in ns. A negative one, seen when a clock was stepped, is left out.
+func (l *latency) record(ns int64) {
+	if ns < 0 {
+		return
+	}
+	l.count++
+	l.max = max(l.max, ns)
+	l.buckets[latencyBucket(ns)]++
+}
+
+func latencyBucket(ns int64) int {
+	if ns < latencySteps {
+		return int(ns)
+	}
+	octave := bits.Len64(uint64(ns)) - 6
+	return (octave+1)*latencySteps + int(ns>>octave) - latencySteps
+}
+
+// latencyBound is the largest latency of a bucket.
+func latencyBound(bucket int) int64 {
+	if bucket < latencySteps {
+		return int64(bucket)
+	}
+	octave := bucket/latencySteps - 1
+	return int64(bucket%latencySteps+latencySteps+1)<<octave - 1
+}
+
+// quantile returns an upper bound of the q-quantile in ns, 0 where nothing was recorded.
+func (l *latency) quantile(q float64) int64 {
+	rank := max(1, uint64(q*float64(l.count)+0.999999))
+	sum := uint64(0)
+	for i, n := range l.buckets {
+		if sum += n; sum >= rank && n > 0 {
+			return min(latencyBound(i), l.max)
+		}
+	}
+	return 0
 }

@@ -19,14 +19,14 @@ func TestBlocked(t *testing.T) {
 		{50 * ms, false, true}, {60 * ms, false, false},
 		{75 * ms, false, false}, {time.Hour, false, false}, // three times, and no more
 	} {
-		if got := once.on(at.Add(tt.after)); got != tt.once {
+		if got := once.active(at.Add(tt.after)); got != tt.once {
 			t.Errorf("once, after %v: %v", tt.after, got)
 		}
-		if got := again.on(at.Add(tt.after)); got != tt.again {
+		if got := again.active(at.Add(tt.after)); got != tt.again {
 			t.Errorf("again, after %v: %v", tt.after, got)
 		}
 	}
-	if never := (Blocking{}); never.on(at) || never.on(time.Time{}) {
+	if never := (Blocking{}); never.active(at) || never.active(time.Time{}) {
 		t.Error("a sink that is not to block does")
 	}
 }

@@ -14,7 +14,7 @@ import (
 // A stall is what a sender is late by, from when it was due.
 func TestStalls(t *testing.T) {
 	const ms = int64(1_000_000)
-	s := stalls{}
+	s := lateness{}
 	s.begin(100 * ms)
 	for _, step := range []struct{ now, due, longest int64 }{ // when it looks, and when it is due then
 		{101 * ms, 0, ms},
@@ -25,7 +25,7 @@ func TestStalls(t *testing.T) {
 		{220*ms + 1, 1<<63 - 1, 70 * ms}, // nothing will be due
 		{900 * ms, 0, 70 * ms},
 	} {
-		s.look(step.now)
+		s.update(step.now)
 		if s.longest != step.longest {
 			t.Errorf("at %d: the longest is %d, want %d", step.now, s.longest, step.longest)
 		}
@@ -76,19 +76,19 @@ func TestStallOfASleeper(t *testing.T) {
 	s, _ := testSender(t, c)
 	s.source, s.flows = newTestSource(c)
 	now := runner.Now()
-	s.stalls.begin(now)
+	s.lateness.begin(now)
 	for _, tt := range []struct{ retry, end, want int64 }{{now + 1000, now + 5000, now + 1000}, {now + 9000, now + 5000, now + 5000}} {
 		s.source.retry = tt.retry
-		if err := s.rest(now, tt.end); err != nil {
+		if err := s.sleep(now, tt.end); err != nil {
 			t.Fatal(err)
 		}
-		if s.stalls.due != tt.want {
-			t.Errorf("%+v: due at %d", tt, s.stalls.due)
+		if s.lateness.due != tt.want {
+			t.Errorf("%+v: due at %d", tt, s.lateness.due)
 		}
 	}
 	s.endLoad(now + 5000 + int64(40*time.Millisecond))
-	if want := int64(40 * time.Millisecond); s.stalls.longest != want {
-		t.Errorf("the longest is %d, want %d", s.stalls.longest, want)
+	if want := int64(40 * time.Millisecond); s.lateness.longest != want {
+		t.Errorf("the longest is %d, want %d", s.lateness.longest, want)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestSleepsOfASender(t *testing.T) {
 		for range 10 { // a signal of the runtime's ends a sleep as well
 			now := runner.Now()
 			s.source.retry = now + int64(long)
-			if err := s.rest(now, math.MaxInt64); err != nil {
+			if err := s.sleep(now, math.MaxInt64); err != nil {
 				t.Fatal(err)
 			}
 			longest = max(longest, time.Duration(runner.Now()-now))

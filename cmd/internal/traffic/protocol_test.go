@@ -10,7 +10,7 @@ import (
 func TestShortestFrame(t *testing.T) {
 	const stamp = 1_790_000_000_123_456_789
 	for _, tagged := range []bool{true, false} {
-		e := envelope{destination: 1, source: 2, tagged: tagged, tci: frame.MakeTCI(5, false, 9), octets: minRaw}
+		e := addressing{destination: 1, source: 2, tagged: tagged, tci: frame.MakeTCI(5, false, 9), octets: minRaw}
 		b := wrap(e, message{kind: kindData, priority: 5, flow: 0xDEADBEEF})
 		putNumber(b[e.messageAt():], 1<<33+7, stamp-250_000_000)
 		m, h, err := parse(b)
@@ -45,7 +45,7 @@ func TestShortNumbers(t *testing.T) {
 }
 
 func TestForeignShortFrames(t *testing.T) {
-	good := wrap(envelope{destination: 1, source: 2, octets: minRaw}, message{kind: kindData})
+	good := wrap(addressing{destination: 1, source: 2, octets: minRaw}, message{kind: kindData})
 	if _, _, err := parse(good); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func failed(r *Report) (names []string) {
 
 // linkRun is one whose headroom is not generous.
 func linkRun(length string, wire int64) LinkResult {
-	return LinkResult{Act: "1", Length: length, Speed: 1e9, Wire: wire, TripNs: 8 * wire, IdleLateNs: 400, Measured: 20_000 + wire, Burst: 10_000, Configured: 20_000 + wire, Peak: 5000 + wire, Paced: 5000 + wire,
+	return LinkResult{Phase: "1", Length: length, Speed: 1e9, Wire: wire, RoundTripNs: 8 * wire, IdleDelayLineLateNs: 400, Measured: 20_000 + wire, Burst: 10_000, Configured: 20_000 + wire, Peak: 5000 + wire, Paced: 5000 + wire,
 		delay: time.Duration(4 * wire)}
 }
 
@@ -35,11 +35,11 @@ func TestJudgeLinks(t *testing.T) {
 		{"a link of double length that is no longer", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 13_000)}, []string{"wire part of 20 km, of 10 km, at 1 Gbit/s"}},
 		{"the median counts", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 13_000), linkRun("20 km", 26_000), linkRun("20 km", 26_000)}, nil},
 		{"one that grows is no measure", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 26_000), linkRun("10 km+", 900_000)}, nil},
-		{"generous", []LinkResult{{Act: "1", Length: "0 m", Speed: 1e9, Measured: 40_000, Burst: 10_000, Peak: 15_000, Paced: 5000}},
+		{"generous", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e9, Measured: 40_000, Burst: 10_000, Peak: 15_000, Paced: 5000}},
 			[]string{"0 m at 1 Gbit/s: headroom without burst and send call, of 2.5 × most bytes after XOFF without them + 2 frames (median of 1)"}},
-		{"generous, but for the burst", []LinkResult{{Act: "1", Length: "0 m", Speed: 1e9, Measured: 40_000, Burst: 20_000, SendCall: 6250, Peak: 5000, Paced: 5000}}, nil},
-		{"a short link, on which nothing is on its way", []LinkResult{{Act: "1", Length: "0 m", Speed: 1e8, Wire: 90, Measured: 3000, Burst: 100}}, nil},
-		{"one that nobody has used", []LinkResult{{Act: "1", Length: "10 km", Speed: 1e9, delay: 50 * time.Microsecond, Measured: 3000, Burst: 100}},
+		{"generous, but for the burst", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e9, Measured: 40_000, Burst: 20_000, SendCall: 6250, Peak: 5000, Paced: 5000}}, nil},
+		{"a short link, on which nothing is on its way", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e8, Wire: 90, Measured: 3000, Burst: 100}}, nil},
+		{"one that nobody has used", []LinkResult{{Phase: "1", Length: "10 km", Speed: 1e9, delay: 50 * time.Microsecond, Measured: 3000, Burst: 100}},
 			[]string{"10 km at 1 Gbit/s: most bytes after XOFF"}},
 	}
 	for _, tt := range tests {
@@ -55,11 +55,11 @@ func TestJudgeLinks(t *testing.T) {
 
 // What a machine that was late explains is not judged: how generous a headroom is, whose reaction it measured.
 func TestJudgeLateLinks(t *testing.T) {
-	k := LinkResult{Act: "1", Length: "0 m", Speed: 1e9, Measured: 28_000, Burst: 10_000, Paced: 5000}
+	k := LinkResult{Phase: "1", Length: "0 m", Speed: 1e9, Measured: 28_000, Burst: 10_000, Paced: 5000}
 	for _, tt := range []struct {
 		short shortage
 		open  int
-	}{{shortage{}, 0}, {shortage{waiting: .3, who: "s1"}, 1}} {
+	}{{shortage{}, 0}, {shortage{runQueueDelay: .3, waitingProcess: "s1"}, 1}} {
 		k.shortage = tt.short
 		r := &Report{Links: []LinkResult{k}}
 		judgeLinks(r)
@@ -93,7 +93,7 @@ func TestJudgeDouble(t *testing.T) {
 	} {
 		r := &Report{}
 		short, long := linkRun("10 km", 13_000), linkRun("20 km", tt.wire)
-		short.IdleLateNs, long.TripNs = tt.late, tt.trip
+		short.IdleDelayLineLateNs, long.RoundTripNs = tt.late, tt.trip
 		r.judgeDouble([]LinkResult{short}, []LinkResult{long})
 		if c := r.Checks[0]; c.Pass != tt.pass || c.Judged != tt.judged || c.Kind != Soft || len(r.Checks) != 1 || !c.Judged && !strings.Contains(c.Reason, "late") {
 			t.Errorf("%s: checks %+v, want pass %v, judged %v", tt.name, r.Checks, tt.pass, tt.judged)
@@ -105,7 +105,7 @@ func TestJudgeDouble(t *testing.T) {
 func TestCheckTrip(t *testing.T) {
 	for shortest, want := range map[int64]bool{100_000: true, 180_000: true, 99_999: false} {
 		r := &Report{}
-		l := &linkAct{act: act{speed: 1e9, usage: usage{shortage: busy}}, cable: cable{delay: 50 * time.Microsecond}}
+		l := &linkPhase{phase: phase{speed: 1e9, usage: usage{shortage: busy}}, cable: cable{delay: 50 * time.Microsecond}}
 		l.measured = api.HeadroomPort{Trip: &api.Spread{Samples: 40, MinNs: shortest}}
 		l.checkTrip(r)
 		if c := r.Checks[0]; c.Pass != want || c.Kind != Hard || len(r.Checks) != 1 {
@@ -134,10 +134,10 @@ func TestSettled(t *testing.T) {
 		p := &api.HeadroomPort{Measured: &api.HeadroomValue{}, Told: true, PeerFoundBits: new(int64), PeerApplied: true, TargetBytes: &target,
 			InForceBytes: target, Trip: &api.Spread{Samples: 4 * openingSamples}}
 		tt.change(p)
-		if got := (&linkAct{}).settled(p); got != tt.want {
+		if got := (&linkPhase{}).settled(p); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
-		if got := (&linkAct{act: act{control: true}}).settled(p); got != tt.control {
+		if got := (&linkPhase{phase: phase{control: true}}).settled(p); got != tt.control {
 			t.Errorf("%s, control: %v", tt.name, got)
 		}
 	}
@@ -146,7 +146,7 @@ func TestSettled(t *testing.T) {
 // The control has a third of what runs on the same link used, and room for a frame in any case.
 func TestThirdUsed(t *testing.T) {
 	results := []LinkResult{{Length: "10 km", Speed: 1e9, Peak: 30_000}, {Length: "10 km", Speed: 1e8, Peak: 90_000}, {Length: "10 km+", Speed: 1e9, Peak: 90_000}}
-	l := &linkAct{act: act{speed: 1e9}, cable: cable{length: "10 km"}, results: &results}
+	l := &linkPhase{phase: phase{speed: 1e9}, cable: cable{length: "10 km"}, results: &results}
 	if got := l.thirdUsed(); got != 10_000 {
 		t.Errorf("got %d, want 10000", got)
 	}
@@ -156,19 +156,19 @@ func TestThirdUsed(t *testing.T) {
 	}
 }
 
-// All acts are there: each length at both speeds five times, or with Quick a few; a link that grows; a control, last.
+// All phases are there: each length at both speeds five times, or with Quick a few; a link that grows; a control, last.
 func TestLinkActs(t *testing.T) {
 	var results []LinkResult
-	quick, all := linkActs(Options{Seconds: 1, Quick: true}, &results), linkActs(Options{Seconds: 1}, &results)
-	for _, acts := range [][]*linkAct{quick, all} {
-		last := acts[len(acts)-1]
-		if grows := acts[len(acts)-2]; !last.control || !grows.grow || grows.during == nil {
-			t.Errorf("of %d acts the last are %q and %q", len(acts), grows.title, last.title)
+	quick, all := linkPhases(Options{Seconds: 1, Quick: true}, &results), linkPhases(Options{Seconds: 1}, &results)
+	for _, phases := range [][]*linkPhase{quick, all} {
+		last := phases[len(phases)-1]
+		if grows := phases[len(phases)-2]; !last.control || !grows.grow || grows.during == nil {
+			t.Errorf("of %d acts the last are %q and %q", len(phases), grows.title, last.title)
 		}
 		seen := map[string]bool{}
-		for _, l := range acts {
+		for _, l := range phases {
 			if seen[l.name] || l.build == nil || l.verdict == nil || l.prepare == nil {
-				t.Errorf("act %+v", l.act)
+				t.Errorf("act %+v", l.phase)
 			}
 			seen[l.name] = true
 		}
@@ -196,7 +196,7 @@ func TestLinkActsAtASpeed(t *testing.T) {
 	for speed, control := range map[int64]string{1e9: "10 km", 2e8: "100 km", 5e7: "100 km"} {
 		var results []LinkResult
 		for _, quick := range []bool{true, false} {
-			all := linkActs(Options{Seconds: 1, Speed: speed, Quick: quick}, &results)
+			all := linkPhases(Options{Seconds: 1, Speed: speed, Quick: quick}, &results)
 			for _, l := range all {
 				if l.speed != speed || l.control && l.cable.length != control {
 					t.Errorf("%d bit/s, quick %v: %s", speed, quick, l.title)
@@ -217,9 +217,9 @@ func TestLinkActsAtASpeed(t *testing.T) {
 func TestPace(t *testing.T) {
 	var results []LinkResult
 	for _, seconds := range []float64{1, 7} {
-		for _, l := range linkActs(Options{Seconds: seconds}, &results) {
+		for _, l := range linkPhases(Options{Seconds: seconds}, &results) {
 			b := l.block
-			least := enoughXoffs + 1
+			least := wantedXoffs + 1
 			if l.speed == 1e8 && l.cable.delay < time.Microsecond {
 				least *= 3
 			}
@@ -241,8 +241,8 @@ func TestPace(t *testing.T) {
 }
 
 func TestLinksText(t *testing.T) {
-	r := &Report{Links: []LinkResult{linkRun("0 m", 0), {Act: "2", Length: "10 km", Speed: 1e8, Control: true, Peak: 90_000, Configured: 30_000, Lost: 7},
-		{Act: "3", Length: "10 km", Speed: 1e8, Peak: 700, Used: 700, Room: 720, Xoffs: 222}, {Act: "4", Length: "10 km", Speed: 1e8, Peak: 900, Used: 900, Room: 999, Xoffs: 333, Lost: 1}}}
+	r := &Report{Links: []LinkResult{linkRun("0 m", 0), {Phase: "2", Length: "10 km", Speed: 1e8, Control: true, Peak: 90_000, Configured: 30_000, Lost: 7},
+		{Phase: "3", Length: "10 km", Speed: 1e8, Peak: 700, Used: 700, Room: 720, Xoffs: 222}, {Phase: "4", Length: "10 km", Speed: 1e8, Peak: 900, Used: 900, Room: 999, Xoffs: 333, Lost: 1}}}
 	r.control("2", "frames lost", "more than 0", "7", true, true)
 	r.judge()
 	var out strings.Builder
@@ -254,7 +254,7 @@ func TestLinksText(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if rows := linkRows(r.Links); len(rows) != 3 || rows[2].Peak != 900 || rows[2].Xoffs != 222 || rows[2].Lost != 1 || rows[2].Act != "4" || rows[2].left() != "20" || rows[0].left() != "-" {
+	if rows := linkRows(r.Links); len(rows) != 3 || rows[2].Peak != 900 || rows[2].Xoffs != 222 || rows[2].Lost != 1 || rows[2].Phase != "4" || rows[2].left() != "20" || rows[0].left() != "-" {
 		t.Errorf("rows %+v", rows)
 	}
 }
@@ -271,7 +271,7 @@ func TestCheckLink(t *testing.T) {
 	}{
 		{"as it should be", func(*LinkResult, *Flow) {}, 138_000, nil},
 		{"more than was found by then", func(k *LinkResult, _ *Flow) { k.Exceeded, k.Peak = 1, 3 }, 138_000, []string{"XOFFs after which more came than was found by then"}},
-		{"it waited in the ring", func(k *LinkResult, _ *Flow) { k.Ringed = 1 }, 138_000, []string{"frames that waited in the ring since more came after XOFF than the headroom holds"}},
+		{"it waited in the ring", func(k *LinkResult, _ *Flow) { k.RingFrames = 1 }, 138_000, []string{"frames that waited in the ring since more came after XOFF than the headroom holds"}},
 		{"few XOFFs", func(k *LinkResult, _ *Flow) { k.Xoffs = 199 }, 138_000, []string{"XOFFs for what is judged of them"}},
 		{"no XOFF", func(k *LinkResult, _ *Flow) { k.Xoffs = 0 }, 138_000, []string{"XOFFs", "XOFFs for what is judged of them"}},
 		{"nobody blocked", func(k *LinkResult, _ *Flow) { k.Blocked = 199 }, 138_000, []string{"times that the receiver blocked"}},
@@ -284,14 +284,14 @@ func TestCheckLink(t *testing.T) {
 		{"a control that needs no more", func(k *LinkResult, _ *Flow) { k.Control = true }, 138_000, nil},
 	} {
 		r := &Report{}
-		k := &LinkResult{Wire: 13_000, TripNs: 103_000, Measured: 30_000, Configured: 40_000, Peak: 30_000, Used: 28_000, Room: 28_000, Xoffs: enoughXoffs, Blocked: enoughXoffs}
+		k := &LinkResult{Wire: 13_000, RoundTripNs: 103_000, Measured: 30_000, Configured: 40_000, Peak: 30_000, Used: 28_000, Room: 28_000, Xoffs: wantedXoffs, Blocked: wantedXoffs}
 		f := Flow{Priority: losslessPriority, Lossless: true, Sent: 9, Received: 9}
 		tt.change(k, &f)
-		l := &linkAct{act: act{speed: 1e9, control: k.Control}, grow: true, grown: time.Millisecond, steps: growSteps}
+		l := &linkPhase{phase: phase{speed: 1e9, control: k.Control}, grow: true, grown: time.Millisecond, steps: growSteps}
 		l.checkLink(r, k, []Flow{f})
 		l.checkGrown(r, k, tt.wire)
-		if got := failed(r); !slices.Equal(got, tt.want) || (r.CouldNot != "") != (k.Control && k.Exceeded == 0) {
-			t.Errorf("%s: failed %q, could not run %q, want %q", tt.name, got, r.CouldNot, tt.want)
+		if got := failed(r); !slices.Equal(got, tt.want) || (r.CouldNotRun != "") != (k.Control && k.Exceeded == 0) {
+			t.Errorf("%s: failed %q, could not run %q, want %q", tt.name, got, r.CouldNotRun, tt.want)
 		}
 	}
 }
@@ -309,14 +309,14 @@ func TestCheckGrown(t *testing.T) {
 	}{
 		{"as it should be", growSteps, 138_000, usage{}, 0, 0},
 		{"it goes too far", growSteps, 338_000, usage{}, 1, 0},
-		{"it goes too far on a machine that is late", growSteps, 188_000, usage{shortage: shortage{waiting: .3, who: "s1"}}, 0, 1},
+		{"it goes too far on a machine that is late", growSteps, 188_000, usage{shortage: shortage{runQueueDelay: .3, waitingProcess: "s1"}}, 0, 1},
 		{"it does not follow", growSteps, 100_000, usage{}, 2, 0},
-		{"it does not follow on a machine that is late", growSteps, 100_000, usage{shortage: shortage{waiting: .3, who: "s1"}}, 1, 1},
+		{"it does not follow on a machine that is late", growSteps, 100_000, usage{shortage: shortage{runQueueDelay: .3, waitingProcess: "s1"}}, 1, 1},
 		{"the link was not made longer in time", growSteps - 1, 100_000, usage{}, 0, 1},
 	} {
 		r := &Report{}
-		l := &linkAct{act: act{speed: 1e9, usage: tt.short}, grow: true, grown: time.Millisecond, steps: tt.steps}
-		l.checkGrown(r, &LinkResult{Wire: 13_500, TripNs: 103_000}, tt.wire)
+		l := &linkPhase{phase: phase{speed: 1e9, usage: tt.short}, grow: true, grown: time.Millisecond, steps: tt.steps}
+		l.checkGrown(r, &LinkResult{Wire: 13_500, RoundTripNs: 103_000}, tt.wire)
 		unjudged := 0
 		for _, c := range r.Checks {
 			if !c.Judged {

@@ -14,17 +14,17 @@ import (
 	"pfcswitch/cmd/internal/traffic"
 )
 
-// An act is one run: hosts that send, a host that receives, switches between them.
-type act struct {
+// A phase is one run: hosts that send, a host that receives, switches between them.
+type phase struct {
 	name, title string
-	control     bool // has to lose frames
+	control     bool // the run has to lose frames
 	obey        bool // senders obey PFC
 	flowControl string
 	seconds     time.Duration
 	speed       int64 // of hosts' ports, bit/s
-	build       func(a *act) error
-	judge       func(a *act, r *Report)
-	verdict     func(r *Report)                 // in the place of report and judge
+	build       func(a *phase) error
+	judge       func(a *phase, r *Report)
+	verdict     func(r *Report)                 // replaces report and judge
 	lead        time.Duration                   // for senders to find the sink; 0: startDelay
 	block       blocking                        // of the receiver
 	prepare     func(ctx context.Context) error // after the switches have started, before the hosts do
@@ -54,17 +54,16 @@ type host struct {
 	kernel  lab.Stats
 }
 
-// A blocking is a receiver that blocks again and again from the beginning of the load on: it holds its peer, as one that
-// hangs, and then reads for a while.
+// A blocking is a receiver that blocks periodically during the load: it pauses its peer, then reads for a while.
 type blocking struct {
 	blocked, read time.Duration
 	times         int
 }
 
-// every is from one beginning to the next.
+// every is the period of the blocking.
 func (b blocking) every() time.Duration { return b.blocked + b.read }
 
-// flags are those of a sink that does so.
+// flags are the flags of such a sink.
 func (b blocking) flags(start time.Time) []string {
 	if b.times == 0 {
 		return nil
@@ -73,24 +72,24 @@ func (b blocking) flags(start time.Time) []string {
 		"--block-times", fmt.Sprint(b.times)}
 }
 
-// Times of an act around its load.
+// Times of a phase around its load.
 const (
-	startDelay    = 1500 * time.Millisecond // for senders to find the sink
-	warmUp        = 500 * time.Millisecond  // of the load, before rates are measured
-	coolDown      = 100 * time.Millisecond
-	startPatience = 30 * time.Second // until all switches are up
-	actPatience   = 30 * time.Second // beyond the load
+	startDelay   = 1500 * time.Millisecond // for senders to find the sink
+	warmUp       = 500 * time.Millisecond  // of the load, before rates are measured
+	coolDown     = 100 * time.Millisecond
+	startTimeout = 30 * time.Second // until all switches are up
+	phaseTimeout = 30 * time.Second // beyond the load
 )
 
 // hostInterface is the name of a host's port.
 const hostInterface = "eth0"
 
-// begin starts the switches, and the hosts, whose load begins a little later.
-func (a *act) begin(ctx context.Context) (err error) {
+// startSwitches starts the switches, and the hosts, whose load begins a little later.
+func (a *phase) startSwitches(ctx context.Context) (err error) {
 	if a.dir, err = os.MkdirTemp("", "pfcswitch-demo-"); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := each(a.switches, func(s *switchNode) error { return s.start(ctx, a.dir, a.flowControl) }); err != nil {
 		return err
@@ -100,12 +99,12 @@ func (a *act) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return a.launch()
+	return a.startHosts()
 }
 
 // run waits for the load, lets the switches settle and observes. It ends early where a switch does.
-func (a *act) run(ctx context.Context) error {
-	limit := a.seconds + actPatience
+func (a *phase) run(ctx context.Context) error {
+	limit := a.seconds + phaseTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it had %v", limit))
 	defer cancel()
 	ctx, ended := context.WithCancelCause(ctx)
@@ -116,7 +115,7 @@ func (a *act) run(ctx context.Context) error {
 	go a.runDuring(ctx, done)
 	defer func() {
 		ended(nil)
-		drained(done)
+		waitClosed(done)
 	}()
 	select {
 	case <-ctx.Done():
@@ -137,23 +136,23 @@ func (a *act) run(ctx context.Context) error {
 		return err
 	}
 	for _, s := range a.switches {
-		if err := s.settle(ctx); err != nil {
+		if err := s.waitDrained(ctx); err != nil {
 			return err
 		}
 	}
 	return a.observe()
 }
 
-// runDuring does what is to be done while frames flow.
-func (a *act) runDuring(ctx context.Context, done chan<- error) {
+// runDuring runs the phase's own work while frames flow.
+func (a *phase) runDuring(ctx context.Context, done chan<- error) {
 	defer close(done)
 	if a.during != nil {
 		done <- a.during(ctx)
 	}
 }
 
-// launch starts the hosts' endpoints.
-func (a *act) launch() error {
+// startHosts starts the hosts' endpoints.
+func (a *phase) startHosts() error {
 	lead := startDelay
 	if a.lead > 0 {
 		lead = a.lead
@@ -180,8 +179,8 @@ func (a *act) launch() error {
 	return nil
 }
 
-// collect takes what the endpoints report at the end.
-func (a *act) collect(ctx context.Context) error {
+// collect reads the reports of the endpoints.
+func (a *phase) collect(ctx context.Context) error {
 	for _, h := range a.senders {
 		if err := h.finish(ctx, &h.report); err != nil {
 			return err
@@ -190,7 +189,7 @@ func (a *act) collect(ctx context.Context) error {
 	return a.receiver.finish(ctx, &a.sink)
 }
 
-// flags are what a sender is told of its speed and its flows.
+// flags are a sender's flags for its speed and its flows.
 func (h *host) flags() []string {
 	args := []string{"--speed", fmt.Sprint(h.speed)}
 	for _, f := range h.offers() {
@@ -199,8 +198,8 @@ func (h *host) flags() []string {
 	return args
 }
 
-// offering is what a sender offers that sends as much as its port lets through.
-func offering(flows ...string) func() []string { return func() []string { return flows } }
+// constantOffer returns flows that do not depend on the speed.
+func constantOffer(flows ...string) func() []string { return func() []string { return flows } }
 
 // start runs a command of this program at the host.
 func (h *host) start(args ...string) (err error) {
@@ -225,8 +224,8 @@ func (h *host) finish(ctx context.Context, report any) error {
 	return nil
 }
 
-// observe reads what the kernel counted at the hosts.
-func (a *act) observe() (err error) {
+// observe reads the kernel's counters of the hosts.
+func (a *phase) observe() (err error) {
 	for _, h := range a.hosts() {
 		if h.kernel, err = h.node.Stats(hostInterface); err != nil {
 			return err
@@ -235,18 +234,18 @@ func (a *act) observe() (err error) {
 	return nil
 }
 
-func (a *act) hosts() []*host { return append([]*host{a.receiver}, a.senders...) }
+func (a *phase) hosts() []*host { return append([]*host{a.receiver}, a.senders...) }
 
 // processes are those of the hosts and of the switches.
-func (a *act) processes() (all []*lab.Process) {
+func (a *phase) processes() (all []*lab.Process) {
 	for _, h := range a.hosts() {
 		all = append(all, h.process)
 	}
 	return append(all, processes(a.switches)...)
 }
 
-// stop ends all processes that were started and tells which of them did not end well.
-func (a *act) stop() error {
+// stop ends all started processes. Its error names those that failed.
+func (a *phase) stop() error {
 	var errs []error
 	for _, h := range a.hosts() {
 		if h.process != nil {
@@ -257,44 +256,44 @@ func (a *act) stop() error {
 	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
 }
 
-// shortage is what the machine withheld from the act.
-func (a *act) shortage() shortage {
+// shortage is what the machine withheld from the phase.
+func (a *phase) shortage() shortage {
 	s := a.usage.shortage
 	for _, h := range a.senders {
 		if h.report.Behind > s.behind {
-			s.behind, s.slowest = h.report.Behind, h.name
+			s.behind, s.slowestSender = h.report.Behind, h.name
 		}
 	}
 	return s
 }
 
-// result says what the act was.
-func (a *act) result() ActResult {
+// result summarizes the phase.
+func (a *phase) result() PhaseResult {
 	s := a.shortage()
-	return ActResult{Act: a.name, Title: a.title, Control: a.control, Waiting: s.waiting, Steal: s.steal, CPUs: a.usage.cores, Behind: s.behind,
+	return PhaseResult{Phase: a.name, Title: a.title, Control: a.control, RunQueueDelay: s.runQueueDelay, Steal: s.steal, CPUs: a.usage.cores, Behind: s.behind,
 		LongestStall: a.longestStall()}
 }
 
-// longestStall is for how long a sender stood still, in ns.
-func (a *act) longestStall() (longest int64) {
+// longestStall is the longest stall of a sender, in ns.
+func (a *phase) longestStall() (longest int64) {
 	for _, h := range a.senders {
 		longest = max(longest, h.report.LongestStall)
 	}
 	return longest
 }
 
-// flows joins what senders sent with what the sink received.
-func (a *act) flows() []Flow {
+// flows joins the counters of the senders with those of the sink.
+func (a *phase) flows() []Flow {
 	var all []Flow
 	for _, h := range a.senders {
 		for _, sf := range h.report.Flows {
-			f := Flow{Act: a.name, Name: h.name + ">" + a.receiver.name, Priority: sf.Priority, Sent: sf.Sent, Lost: sf.Sent,
+			f := Flow{Phase: a.name, Name: h.name + ">" + a.receiver.name, Priority: sf.Priority, Sent: sf.Sent, Lost: sf.Sent,
 				Lossless: sf.Priority == losslessPriority && !a.control}
 			for _, rf := range a.sink.Flows {
 				if rf.Source == h.report.Source && rf.Flow == sf.Flow && rf.Priority == sf.Priority {
 					f.Received, f.Reordered, f.Duplicated = rf.Received, rf.Reordered, rf.Duplicated
 					f.Lost = sf.Sent - min(sf.Sent, rf.Received)
-					f.Latency = Latencies(rf.Latency)
+					f.Latency = rf.Latency
 					f.Rate = rf.Rate(a.sink.Window)
 				}
 			}
@@ -304,8 +303,8 @@ func (a *act) flows() []Flow {
 	return all
 }
 
-// drained waits until what runs beside an act has ended.
-func drained(done <-chan error) {
-	for range done { // what it says has been taken, or the act has ended for another reason
+// waitClosed waits until done is closed.
+func waitClosed(done <-chan error) {
+	for range done { // the error was read before, or does not matter
 	}
 }

@@ -1,0 +1,98 @@
+package traffic
+
+import (
+	"fmt"
+	"time"
+
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// A pauser stops the peer of a sink while the sink's own lossless ring fills: past a quarter of its slots until an eighth is
+// left. The rest is for what comes before the sink has run again: a switch without a speed sends a million frames a second.
+type pauser struct {
+	port    port.Port
+	sender  *macctl.Initiator
+	mask    uint8
+	holding bool
+	buf     [2 * macctl.FrameSize]byte
+	blocked bool
+}
+
+func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) *pauser {
+	return &pauser{port: p, mask: lossless, sender: macctl.NewInitiator(macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
+}
+
+// update sets or clears the hold by the ring's backlog and tells the peer where that is needed.
+func (h *pauser) update(now int64) {
+	if h.holding || h.port.BacklogExceeds(port.Lossless, minBacklog) {
+		fill := h.port.Backlog(port.Lossless).Fill
+		switch {
+		case !h.holding && fill > 0.25:
+			h.holding = true
+			h.set(true, macctl.CauseRing)
+		case h.holding && fill <= 0.125:
+			h.holding = false
+			h.set(false, macctl.CauseRing)
+		}
+	}
+	for h.sender.Pending(now) {
+		b, ok := h.sender.AppendFrame(h.buf[:0], now)
+		if !ok || h.port.SendControl(b) != nil {
+			return
+		}
+		h.sender.Sent(now)
+	}
+}
+
+// block holds the peer, or not, beside what the ring wants.
+func (h *pauser) block(on bool) {
+	if on != h.blocked {
+		h.blocked = on
+		h.set(on, macctl.CauseBuffer)
+	}
+}
+
+// minBacklog is how many frames may wait before it is worth a look how full the ring is.
+const minBacklog = 64
+
+func (h *pauser) set(on bool, c macctl.Cause) {
+	for q := range uint8(8) {
+		switch {
+		case h.mask&(1<<q) == 0:
+		case on:
+			h.sender.Hold(q, c)
+		default:
+			h.sender.Release(q, c)
+		}
+	}
+}
+
+// A Blocking is a sink that hangs for a while, once or again and again: it holds its peer meanwhile.
+type Blocking struct {
+	At    time.Time
+	For   time.Duration // 0: never
+	Every time.Duration // from one beginning to the next; 0: once
+	Times int           // in all, with Every
+}
+
+func (b *Blocking) check() error {
+	switch {
+	case b.For < 0:
+		return fmt.Errorf("the peer is held for %v: 0 (never) or more", b.For)
+	case b.Every < 0 || b.Every > 0 && b.For >= b.Every:
+		return fmt.Errorf("the peer is held for %v every %v: the first has to be the shorter one", b.For, b.Every)
+	case (b.Times > 0) != (b.Every > 0) || b.Times < 0:
+		return fmt.Errorf("the peer is held %d times, one every %v: both, or neither, have to be above 0", b.Times, b.Every)
+	}
+	return nil
+}
+
+// active tells whether the peer is to be held at a moment.
+func (b *Blocking) active(at time.Time) bool {
+	since := at.Sub(b.At)
+	if b.Every > 0 && since >= 0 && since/b.Every < time.Duration(b.Times) {
+		since %= b.Every
+	}
+	return since >= 0 && since < b.For
+}
