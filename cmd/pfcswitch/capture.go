@@ -76,7 +76,7 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	dst := io.WriteCloser(standardOutput{os.Stdout})
 	switch {
 	case file != "" && file != "-":
-		dst = &lateFile{path: file}
+		dst = &lazyFile{path: file}
 	case file == "" && terminal(os.Stdout):
 		return errors.New("a capture is no text for a terminal: name a file with -w, or write: pfcswitch capture | wireshark -k -i -")
 	}
@@ -91,15 +91,15 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	return nil
 }
 
-// A lateFile is made, or emptied, when the first octet is there to be written: where no switch answers, or it refuses, the
+// A lazyFile is made, or emptied, when the first octet is there to be written: where no switch answers, or it refuses, the
 // file stays as it was.
-type lateFile struct {
+type lazyFile struct {
 	path string
 	file *os.File // nil: nothing was written yet
 }
 
 // Write implements io.Writer.
-func (l *lateFile) Write(b []byte) (int, error) {
+func (l *lazyFile) Write(b []byte) (int, error) {
 	if l.file == nil {
 		f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {
@@ -111,7 +111,7 @@ func (l *lateFile) Write(b []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (l *lateFile) Close() error {
+func (l *lazyFile) Close() error {
 	if l.file == nil {
 		return nil
 	}

@@ -33,7 +33,7 @@ func TestLateFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("much longer"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := &lateFile{path: path}
+	l := &lazyFile{path: path}
 	for _, text := range []string{"sho", "rt"} {
 		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
 			t.Fatalf("%d octets, %v", n, err)
@@ -45,7 +45,7 @@ func TestLateFile(t *testing.T) {
 	if b, err := os.ReadFile(path); err != nil || string(b) != "short" {
 		t.Errorf("it holds %q, %v", b, err)
 	}
-	if _, err := (&lateFile{path: "/no/such/folder/x"}).Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "/no/such/folder/x") {
+	if _, err := (&lazyFile{path: "/no/such/folder/x"}).Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "/no/such/folder/x") {
 		t.Errorf("a file that cannot be made: %v", err)
 	}
 }

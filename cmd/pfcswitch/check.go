@@ -40,8 +40,8 @@ func checkCommand() *cobra.Command {
 	return c
 }
 
-// checked is what check has to say of a file.
-type checked struct {
+// checkReport is what check has to say of a file.
+type checkReport struct {
 	Schema   int       `json:"schema"`
 	File     string    `json:"file"`
 	Good     bool      `json:"good"`
@@ -57,12 +57,12 @@ type finding struct {
 	Key  *string `json:"key"`  // path, such as ports.p1.speed; null for the file as a whole
 	Text string  `json:"text"`
 
-	whole string // the same as one line for people
+	line string // the same as one line for people
 }
 
-func checkFile(path string) *checked {
-	r := &checked{Schema: api.Schema, File: path}
-	cfg, warnings, err := loadWhole(path)
+func checkFile(path string) *checkReport {
+	r := &checkReport{Schema: api.Schema, File: path}
+	cfg, warnings, err := loadWithFiles(path)
 	var faults *config.Errors
 	switch {
 	case errors.As(err, &faults):
@@ -71,7 +71,7 @@ func checkFile(path string) *checked {
 		}
 		r.More = faults.More
 	case err != nil:
-		r.Errors = []finding{{Text: err.Error(), whole: err.Error()}}
+		r.Errors = []finding{{Text: err.Error(), line: err.Error()}}
 	default:
 		r.Good = true
 		for _, w := range append(warnings, cfg.Check(daemon.MeasureMachine())...) {
@@ -86,20 +86,20 @@ func checkFile(path string) *checked {
 }
 
 func found(line int, key, text, whole string) finding {
-	f := finding{Line: &line, Text: text, whole: whole}
+	f := finding{Line: &line, Text: text, line: whole}
 	if key != "" {
 		f.Key = &key
 	}
 	return f
 }
 
-func (r *checked) text(out io.Writer) {
+func (r *checkReport) text(out io.Writer) {
 	for _, list := range []struct {
 		level string
 		found []finding
 	}{{"", r.Errors}, {"warning: ", r.Warnings}, {"note: ", r.Notes}} {
 		for _, f := range list.found {
-			fmt.Fprintln(out, list.level+f.whole)
+			fmt.Fprintln(out, list.level+f.line)
 		}
 	}
 	if r.More > 0 {
@@ -107,8 +107,8 @@ func (r *checked) text(out io.Writer) {
 	}
 }
 
-// loadWhole reads a configuration and what the files that it names must be. The warnings are about these.
-func loadWhole(path string) (cfg *config.Config, warnings []config.Warning, err error) {
+// loadWithFiles reads a configuration and what the files that it names must be. The warnings are about these.
+func loadWithFiles(path string) (cfg *config.Config, warnings []config.Warning, err error) {
 	if cfg, _, err = config.Load(path); err == nil {
 		warnings, err = daemon.CheckFiles(cfg)
 	}

@@ -12,16 +12,16 @@ import (
 )
 
 // completionPatience is how long the shell waits for what a switch would say: a user who presses Tab does not wait.
-const completionPatience = 300 * time.Millisecond
+const completionTimeout = 300 * time.Millisecond
 
-// completed registers how a flag is completed.
-func completed(c *cobra.Command, flag string, f cobra.CompletionFunc) {
+// registerCompletion registers how a flag is completed.
+func registerCompletion(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 	_ = c.RegisterFlagCompletionFunc(flag, f) // fails only for a flag that does not exist
 }
 
 // completeSocket makes the shell offer the switches that run here.
 func completeSocket(c *cobra.Command) {
-	completed(c, "socket", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	registerCompletion(c, "socket", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if strings.Contains(typed, "/") {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
@@ -29,13 +29,13 @@ func completeSocket(c *cobra.Command) {
 	})
 }
 
-// asked returns the ports of the switch that a command would talk to; none where it does not answer at once.
-func asked(socket string) []api.Port {
+// portsOf returns the ports of the switch that a command would talk to; none where it does not answer at once.
+func portsOf(socket string) []api.Port {
 	path, err := api.Find(socket)
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
 	r, err := api.NewClient(path).Show(ctx, "ports")
 	if err != nil {
@@ -46,14 +46,14 @@ func asked(socket string) []api.Port {
 
 // completePorts makes the shell offer the ports of the switch.
 func completePorts(c *cobra.Command, socket *string) {
-	completed(c, "port", offerPorts(socket))
+	registerCompletion(c, "port", offerPorts(socket))
 }
 
 // offerPorts offers the ports of the switch for one word.
 func offerPorts(socket *string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
-		for _, p := range asked(*socket) {
+		for _, p := range portsOf(*socket) {
 			state := "down"
 			if p.Up {
 				state = "up"
@@ -77,9 +77,9 @@ func completePort(c *cobra.Command, socket *string) {
 
 // completePriorities makes the shell offer priorities, with the ports at which they are lossless.
 func completePriorities(c *cobra.Command, socket *string) {
-	completed(c, "priority", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	registerCompletion(c, "priority", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var lossless [8][]string
-		for _, p := range asked(*socket) {
+		for _, p := range portsOf(*socket) {
 			for _, prio := range p.LosslessPriorities {
 				if prio >= 0 && int(prio) < len(lossless) {
 					lossless[prio] = append(lossless[prio], p.Port)
@@ -100,7 +100,7 @@ func completePriorities(c *cobra.Command, socket *string) {
 
 // completeConfig makes the shell offer configuration files for the flag of one.
 func completeConfig(c *cobra.Command) {
-	completed(c, "config", func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	registerCompletion(c, "config", func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return completeFile(c, nil, typed)
 	})
 }

@@ -21,8 +21,8 @@ import (
 // couldNotRun is the exit status where nothing was judged.
 const couldNotRun = 2
 
-// A demonstration is one of the demos.
-type demonstration struct {
+// A demoEntry is one of the demos.
+type demoEntry struct {
 	name string
 	run  func(context.Context, demo.Options) (*demo.Report, error)
 	text func(*demo.Report, io.Writer) error
@@ -31,7 +31,7 @@ type demonstration struct {
 }
 
 // demonstrations are all demos. Without a name the first one runs.
-var demonstrations = []demonstration{
+var demos = []demoEntry{
 	{"incast", demo.Incast, (*demo.Report).Text, 0},
 	{"host", demo.Hosts, (*demo.Report).Text, 0},
 	{"headroom", demo.Links, (*demo.Report).LinksText, 1},
@@ -40,20 +40,20 @@ var demonstrations = []demonstration{
 }
 
 func demoNames() (names []string) {
-	for _, d := range demonstrations {
+	for _, d := range demos {
 		names = append(names, d.name)
 	}
 	return names
 }
 
-// chosen is the demo that the arguments name.
-func chosen(args []string) demonstration {
-	for _, d := range demonstrations {
+// demoNamed is the demo that the arguments name.
+func demoNamed(args []string) demoEntry {
+	for _, d := range demos {
 		if slices.Contains(args, d.name) {
 			return d
 		}
 	}
-	return demonstrations[0]
+	return demos[0]
 }
 
 func demoCommand() *cobra.Command {
@@ -69,19 +69,19 @@ func demoCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := demoOptions(seconds, speed)
 			if err != nil {
-				return notRun(err)
+				return demoNotRun(err)
 			}
 			status, inside, err := lab.Enter(os.Args[1:])
 			if err != nil {
-				return notRun(err)
+				return demoNotRun(err)
 			}
 			if !inside {
 				return exit{status}
 			}
 			if keep {
-				o.Enter = func(ctx context.Context, commands []string) { stay(ctx, os.Stdin, os.Stderr, commands) }
+				o.Enter = func(ctx context.Context, commands []string) { waitForUser(ctx, os.Stdin, os.Stderr, commands) }
 			}
-			d := chosen(args)
+			d := demoNamed(args)
 			if o.Quick = quick; d.seconds > 0 && !cmd.Flags().Changed("seconds") {
 				o.Seconds = d.seconds
 			}
@@ -90,11 +90,11 @@ func demoCommand() *cobra.Command {
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 || cobra.OnlyValidArgs(cmd, args) != nil {
-			return notRun(fmt.Errorf("demo %s: there are %s", strings.Join(args, " "), strings.Join(demoNames(), ", ")))
+			return demoNotRun(fmt.Errorf("demo %s: there are %s", strings.Join(args, " "), strings.Join(demoNames(), ", ")))
 		}
 		return nil
 	}
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun(err) })
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return demoNotRun(err) })
 	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in demo deadlock")
 	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else the highest that the machine carries)")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
@@ -103,8 +103,8 @@ func demoCommand() *cobra.Command {
 	return c
 }
 
-// notRun tells the user why the demo does not run and returns the exit status that says so; nil for nil.
-func notRun(err error) error {
+// demoNotRun tells the user why the demo does not run and returns the exit status that says so; nil for nil.
+func demoNotRun(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -125,28 +125,28 @@ func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
 	return o, nil
 }
 
-func show(cmd *cobra.Command, d demonstration, o demo.Options, asJSON bool) error {
+func show(cmd *cobra.Command, d demoEntry, o demo.Options, asJSON bool) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r, err := d.run(ctx, o)
 	if err != nil {
-		return notRun(err)
+		return demoNotRun(err)
 	}
 	err = printReport(cmd.OutOrStdout(), asJSON, r, func(out io.Writer) error { return d.text(r, out) })
 	switch {
 	case r.Failed():
 		return exit{1}
 	case err != nil:
-		return notRun(err)
+		return demoNotRun(err)
 	case !r.Pass:
 		return exit{couldNotRun}
 	}
 	return nil
 }
 
-// stay keeps the lab until the user presses Enter or ctx ends, which an interrupt does. An input that has ended, as that of
+// waitForUser keeps the lab until the user presses Enter or ctx ends, which an interrupt does. An input that has ended, as that of
 // a script, says nothing.
-func stay(ctx context.Context, in io.Reader, out io.Writer, commands []string) {
+func waitForUser(ctx context.Context, in io.Reader, out io.Writer, commands []string) {
 	fmt.Fprintln(out, "the lab stays up; enter its nodes, and ask its switches, with")
 	for _, c := range commands {
 		fmt.Fprintln(out, " ", c)

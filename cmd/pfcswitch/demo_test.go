@@ -45,7 +45,7 @@ func TestStay(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			stay(ctx, strings.NewReader(tt.in), io.Discard, nil)
+			waitForUser(ctx, strings.NewReader(tt.in), io.Discard, nil)
 		}()
 		limit := 10 * time.Second
 		if tt.stays {

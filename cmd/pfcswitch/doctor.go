@@ -26,7 +26,7 @@ func doctorCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			facts, err := look(cmd, socket, args)
+			facts, err := doctorFacts(cmd, socket, args)
 			if err != nil {
 				fmt.Fprintln(os.Stderr, "pfcswitch:", err)
 				return exit{2}
@@ -46,8 +46,8 @@ func doctorCommand() *cobra.Command {
 	return c
 }
 
-// look gathers what is to be judged.
-func look(cmd *cobra.Command, socket string, args []string) (*doctor.Facts, error) {
+// doctorFacts gathers what is to be judged.
+func doctorFacts(cmd *cobra.Command, socket string, args []string) (*doctor.Facts, error) {
 	if len(args) == 1 {
 		if socket != "" {
 			return nil, errors.New("name a configuration file or a running switch (-s), not both")

@@ -41,12 +41,12 @@ func eventsCommand() *cobra.Command {
 		},
 	}
 	socketFlag(c, &socket)
-	jsonAnyway(c)
+	acceptJSON(c)
 	c.Flags().Uint64Var(&since, "since", 0, "first event, by sequence number, of those that are kept (default: new ones)")
 	return c
 }
 
-// jsonAnyway takes -j where a command prints nothing but JSON, so that scripts may say it of every command that reads.
-func jsonAnyway(c *cobra.Command) {
+// acceptJSON takes -j where a command prints nothing but JSON, so that scripts may say it of every command that reads.
+func acceptJSON(c *cobra.Command) {
 	c.Flags().BoolP("json", "j", false, "print JSON, which it does anyway")
 }

@@ -12,8 +12,8 @@ import (
 	"pfcswitch/cmd/internal/explain"
 )
 
-// explained are the flags of explain.
-type explained struct {
+// explainFlags are the flags of explain.
+type explainFlags struct {
 	socket, file, in string
 	hex, pcap        string
 	frames           int
@@ -22,7 +22,7 @@ type explained struct {
 }
 
 func explainCommand() *cobra.Command {
-	var o explained
+	var o explainFlags
 	c := &cobra.Command{
 		Use:   "explain --in PORT --dst MAC",
 		Short: "say what would become of a frame, and why",
@@ -35,7 +35,7 @@ func explainCommand() *cobra.Command {
 			"  pfcswitch explain --in p1 --pcap frames.pcapng --frames 3 -j",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := o.ask(cmd)
+			e, err := o.explain(cmd)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func explainCommand() *cobra.Command {
 	f.StringVarP(&o.file, "config", "c", "", "ask this configuration file instead of a running switch")
 	f.StringVar(&o.in, "in", "", "port that the frame arrives at")
 	completeConfig(c)
-	completed(c, "in", offerPorts(&o.socket))
+	registerCompletion(c, "in", offerPorts(&o.socket))
 	f.StringVar(&o.frame.Dst, "dst", "", "destination address")
 	f.StringVar(&o.frame.Src, "src", "", "source address (default: a station that nobody knows)")
 	f.IntVar(&o.frame.VLAN, "vlan", -1, "VLAN of its tag; 0: a priority tag")
@@ -64,16 +64,16 @@ func explainCommand() *cobra.Command {
 	return c
 }
 
-func (o *explained) ask(cmd *cobra.Command) (*api.Explanation, error) {
+func (o *explainFlags) explain(cmd *cobra.Command) (*api.Explanation, error) {
 	if o.in == "" {
 		return nil, errors.New("--in is missing: name the port that the frame arrives at")
 	}
-	questions, err := o.questions(cmd.InOrStdin())
+	questions, err := o.requests(cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
 	if o.file != "" {
-		return explain.AtRest(o.file, questions)
+		return explain.Offline(o.file, questions)
 	}
 	socket, err := api.Find(o.socket)
 	if err != nil {
@@ -85,7 +85,7 @@ func (o *explained) ask(cmd *cobra.Command) (*api.Explanation, error) {
 // maxExplained is how many frames of a file are explained at most.
 const maxExplained = 1000
 
-func (o *explained) questions(stdin io.Reader) ([]api.TraceRequest, error) {
+func (o *explainFlags) requests(stdin io.Reader) ([]api.TraceRequest, error) {
 	if o.frames < 1 || o.frames > maxExplained {
 		return nil, fmt.Errorf("--frames %d: 1 to %d are possible", o.frames, maxExplained)
 	}
@@ -97,11 +97,11 @@ func (o *explained) questions(stdin io.Reader) ([]api.TraceRequest, error) {
 	case o.pcap != "":
 		return o.read(o.pcap, stdin, explain.ReadCapture)
 	}
-	q, err := o.frame.Question(o.in)
+	q, err := o.frame.Request(o.in)
 	return []api.TraceRequest{q}, err
 }
 
-func (o *explained) read(name string, in io.Reader, frames func(io.Reader, int) ([][]byte, error)) ([]api.TraceRequest, error) {
+func (o *explainFlags) read(name string, in io.Reader, frames func(io.Reader, int) ([][]byte, error)) ([]api.TraceRequest, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

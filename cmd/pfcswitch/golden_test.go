@@ -62,7 +62,7 @@ func TestGoldenDocuments(t *testing.T) {
 		file string
 		v    any
 	}{
-		{"check.json", new(checked)}, {"demo.json", new(demo.Report)}, {"send.json", new(traffic.SendReport)}, {"sink.json", new(traffic.SinkReport)},
+		{"check.json", new(checkReport)}, {"demo.json", new(demo.Report)}, {"send.json", new(traffic.SendReport)}, {"sink.json", new(traffic.SinkReport)},
 		{"storm.json", new(traffic.StormReport)}, {"apply.json", new(api.Applied)}, {"event.json", event}, {"end.json", end},
 		{"doctor.json", new(api.Doctor)}, {"linkcheck.json", new(api.LinkCheck)},
 	} {

@@ -17,7 +17,7 @@ import (
 
 // documents are all JSON documents that commands print.
 func documents(t *testing.T) []any {
-	all := []any{new(api.Line), new(api.Applied), new(checked), new(demo.Report), new(traffic.SendReport), new(traffic.SinkReport), new(traffic.StormReport),
+	all := []any{new(api.Line), new(api.Applied), new(checkReport), new(demo.Report), new(traffic.SendReport), new(traffic.SinkReport), new(traffic.StormReport),
 		new(api.Doctor), new(api.LinkCheck), new(api.HeadroomCheck), new(api.Explanation)}
 	for _, noun := range api.Nouns() {
 		r, err := api.Parse(noun, []byte(`{"schema":1}`))

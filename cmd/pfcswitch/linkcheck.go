@@ -17,8 +17,8 @@ import (
 	"pfcswitch/cmd/internal/watch"
 )
 
-// linkchecked are the flags of linkcheck.
-type linkchecked struct {
+// linkcheckFlags are the flags of linkcheck.
+type linkcheckFlags struct {
 	linkcheck.Options
 	socket     string
 	answer     bool
@@ -28,7 +28,7 @@ type linkchecked struct {
 }
 
 func linkcheckCommand() *cobra.Command {
-	o := linkchecked{Options: linkcheck.DefaultOptions()}
+	o := linkcheckFlags{Options: linkcheck.DefaultOptions()}
 	c := &cobra.Command{
 		Use:   "linkcheck PORT",
 		Short: "find out what passes a link: PFC, tags, long frames, checksums, and how fast",
@@ -90,7 +90,7 @@ func linkStatus(r *api.LinkCheck) error {
 	return nil
 }
 
-func (o *linkchecked) run(ctx context.Context, args []string) (*api.LinkCheck, error) {
+func (o *linkcheckFlags) run(ctx context.Context, args []string) (*api.LinkCheck, error) {
 	switch {
 	case (len(args) == 1) == (o.Interface != ""):
 		return nil, errors.New("name a port of a switch, or an --interface")

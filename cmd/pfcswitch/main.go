@@ -34,17 +34,17 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// line returns the arguments with every word written out. What the shell asks for completion is written out as far as it
+// expandArguments returns the arguments with every word written out. What the shell asks for completion is written out as far as it
 // is clear, but for the word that is being completed.
-func line(root *cobra.Command, args []string) ([]string, error) {
+func expandArguments(root *cobra.Command, args []string) ([]string, error) {
 	if len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		words, last := args[1:len(args)-1], args[len(args)-1]
-		if spelled, err := spell(root, words); err == nil {
+		if spelled, err := expandWords(root, words); err == nil {
 			words = spelled
 		}
 		return slices.Concat(args[:1], words, []string{last}), nil
 	}
-	return spell(root, args)
+	return expandWords(root, args)
 }
 
 func main() {
@@ -52,7 +52,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "pfcswitch:", err)
 	}
 	root := rootCommand()
-	args, err := line(root, os.Args[1:])
+	args, err := expandArguments(root, os.Args[1:])
 	if err == nil {
 		root.SetArgs(args)
 		err = root.Execute()

@@ -46,7 +46,7 @@ func quoted(markdown string) (all []string) {
 // known returns the command that words stand for. Words in capitals, or in brackets, stand for others.
 func known(words []string) (*cobra.Command, error) {
 	root := rootCommand()
-	args, err := spell(root, words)
+	args, err := expandWords(root, words)
 	if err != nil {
 		return nil, err
 	}

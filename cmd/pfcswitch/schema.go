@@ -24,6 +24,6 @@ func schemaCommand() *cobra.Command {
 			return err
 		},
 	}
-	jsonAnyway(c)
+	acceptJSON(c)
 	return c
 }

@@ -36,12 +36,12 @@ func (e *endpoint) flags(c *cobra.Command) {
 }
 
 // longest is what an endpoint may be told to run, in seconds: a year.
-const longest = 365 * 24 * 3600
+const maxSeconds = 365 * 24 * 3600
 
 // duration returns the time that the endpoint runs.
 func (e *endpoint) duration() (time.Duration, error) {
-	if !(e.seconds >= 0 && e.seconds <= longest) { // nor is NaN
-		return 0, fmt.Errorf("--seconds %v: it has to be from 0 to %d", e.seconds, longest)
+	if !(e.seconds >= 0 && e.seconds <= maxSeconds) { // nor is NaN
+		return 0, fmt.Errorf("--seconds %v: it has to be from 0 to %d", e.seconds, maxSeconds)
 	}
 	return time.Duration(e.seconds * float64(time.Second)), nil
 }

@@ -27,17 +27,17 @@ func socketFlag(c *cobra.Command, socket *string) {
 	completeSocket(c)
 }
 
-// shown are the flags of show and its nouns.
-type shown struct {
+// showFlags are the flags of show and its nouns.
+type showFlags struct {
 	socket     string
 	json       bool
 	ports      []string
 	priorities []uint
-	every      every
+	every      intervalValue
 }
 
 func showCommand() *cobra.Command {
-	var o shown
+	var o showFlags
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "show the state of a running switch",
@@ -75,7 +75,7 @@ func showCommand() *cobra.Command {
 }
 
 // showNoun completes the command that shows what it is named after.
-func showNoun(o *shown, c *cobra.Command) *cobra.Command {
+func showNoun(o *showFlags, c *cobra.Command) *cobra.Command {
 	var since uint64
 	var detail bool
 	noun := c.Use
@@ -101,24 +101,24 @@ func textOf(detail bool) func(api.Reply) string {
 }
 
 // showViews adds the tables in SONiC's words, each behind its own words.
-func showViews(o *shown, show *cobra.Command) {
+func showViews(o *showFlags, show *cobra.Command) {
 	views := api.Views()
 	for _, group := range slices.Sorted(maps.Keys(views)) {
 		for _, v := range views[group] {
 			c := show
 			for _, word := range append([]string{group}, strings.Fields(v.Words)...) {
-				c = below(c, word)
+				c = subcommand(c, word)
 			}
 			c.Short, c.Args = v.Short, cobra.NoArgs
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, v.Noun, 0, v.Text) }
 		}
 	}
-	below(show, "priority-group").Short = "watermarks of priority groups, as SONiC shows them"
-	below(show, "buffer-pool").Short = "watermarks of pools, as SONiC shows them"
+	subcommand(show, "priority-group").Short = "watermarks of priority groups, as SONiC shows them"
+	subcommand(show, "buffer-pool").Short = "watermarks of pools, as SONiC shows them"
 }
 
-// below returns the command of a name below c, which it makes where there is none.
-func below(c *cobra.Command, name string) *cobra.Command {
+// subcommand returns the command of a name below c, which it makes where there is none.
+func subcommand(c *cobra.Command, name string) *cobra.Command {
 	for _, sub := range c.Commands() {
 		if sub.Name() == name {
 			return sub
@@ -130,7 +130,7 @@ func below(c *cobra.Command, name string) *cobra.Command {
 }
 
 // show prints the answer to a noun once, or watches it.
-func (o *shown) show(cmd *cobra.Command, noun string, since uint64, text func(api.Reply) string) error {
+func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text func(api.Reply) string) error {
 	filter, err := o.filter()
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func portNames(ctx context.Context, client *api.Client) (names []string, err err
 }
 
 // watch prints the answers until Ctrl-C.
-func (o *shown) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error), text func(api.Reply) string) error {
+func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error), text func(api.Reply) string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Tell: cmd.ErrOrStderr(), Apart: !o.json}
@@ -207,7 +207,7 @@ func terminalSize() (columns, rows int) {
 	return int(size.Col), int(size.Row)
 }
 
-func (o *shown) filter() (f api.Filter, err error) {
+func (o *showFlags) filter() (f api.Filter, err error) {
 	f.Ports = o.ports
 	for _, p := range o.priorities {
 		if p > 7 {
@@ -218,20 +218,20 @@ func (o *shown) filter() (f api.Filter, err error) {
 	return f, nil
 }
 
-// every is the time between two looks as a flag; 0: there is one only.
-type every time.Duration
+// intervalValue is the time between two looks as a flag; 0: there is one only.
+type intervalValue time.Duration
 
-func (e *every) String() string { return "" }
+func (e *intervalValue) String() string { return "" }
 
 // Set implements pflag.Value.
-func (e *every) Set(text string) error {
-	d, err := interval(text)
-	*e = every(d)
+func (e *intervalValue) Set(text string) error {
+	d, err := parseInterval(text)
+	*e = intervalValue(d)
 	return err
 }
 
 // Type implements pflag.Value.
-func (e *every) Type() string { return "interval" }
+func (e *intervalValue) Type() string { return "interval" }
 
 func clearCommand() *cobra.Command {
 	var socket string

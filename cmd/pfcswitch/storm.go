@@ -31,7 +31,7 @@ func (o *stormFlags) run(cmd *cobra.Command, e *endpoint, name string, start int
 		return err
 	}
 	c := traffic.StormConfig{Interface: name, Netns: e.netns, Speed: speed, FlowControl: e.flowControl, Duty: o.duty}
-	if c.Priority, err = o.which(e.flowControl); err != nil {
+	if c.Priority, err = o.parsePriority(e.flowControl); err != nil {
 		return err
 	}
 	if c.Duration, err = e.duration(); err != nil {
@@ -52,7 +52,7 @@ func (o *stormFlags) run(cmd *cobra.Command, e *endpoint, name string, start int
 	return printReport(cmd.OutOrStdout(), e.json, r, r.Text)
 }
 
-func (o *stormFlags) which(flowControl string) (uint8, error) {
+func (o *stormFlags) parsePriority(flowControl string) (uint8, error) {
 	if flowControl == "pause" {
 		if o.priority != "all" {
 			return 0, fmt.Errorf("--storm %s: a PAUSE holds all priorities: write --storm all", o.priority)

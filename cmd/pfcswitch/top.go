@@ -15,7 +15,7 @@ import (
 
 func topCommand() *cobra.Command {
 	var socket string
-	delay := every(time.Second)
+	delay := intervalValue(time.Second)
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "watch a switch live: rates, who pauses whom, buffers, storms, drops, events",

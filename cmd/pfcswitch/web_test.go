@@ -51,7 +51,7 @@ func TestCheckOfWebConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, _, err := loadWhole(path)
+		_, _, err := loadWithFiles(path)
 		if tt.want == "" {
 			if err != nil {
 				t.Errorf("a good file: %v", err)

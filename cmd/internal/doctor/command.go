@@ -8,16 +8,16 @@ import (
 )
 
 // in makes a command that runs where an interface is, quote a word for the shell of a text.
-var in, quote = port.CommandIn, port.ShellWord
+var commandIn, shellWord = port.CommandIn, port.ShellWord
 
-// at is a command about an interface, whose name stands in it as %s.
-func at(s *port.Survey, format string, args ...any) string {
-	return in(s.Netns, fmt.Sprintf(format, append([]any{quote(s.Name)}, args...)...))
+// interfaceCommand is a command about an interface, whose name stands in it as %s.
+func interfaceCommand(s *port.Survey, format string, args ...any) string {
+	return commandIn(s.Netns, fmt.Sprintf(format, append([]any{shellWord(s.Name)}, args...)...))
 }
 
-// edit is a command that changes a running switch: show config writes every key of a port on a line of its own. port is "" for
+// applyCommand is a command that changes a running switch: show config writes every key of a port on a line of its own. port is "" for
 // what concerns the whole switch. It is "" where no switch runs, or there is nothing to change.
-func (f *Facts) edit(port string, lines ...string) string {
+func (f *Facts) applyCommand(port string, lines ...string) string {
 	if f.Socket == "" || len(lines) == 0 {
 		return ""
 	}
@@ -31,5 +31,5 @@ func (f *Facts) edit(port string, lines ...string) string {
 		}
 		script = append(script, change)
 	}
-	return fmt.Sprintf("pfcswitch show config -s %[1]s | sed %[2]s | pfcswitch apply /dev/stdin -s %[1]s", quote(f.Socket), quote(strings.Join(script, ";")))
+	return fmt.Sprintf("pfcswitch show config -s %[1]s | sed %[2]s | pfcswitch apply /dev/stdin -s %[1]s", shellWord(f.Socket), shellWord(strings.Join(script, ";")))
 }

@@ -1,7 +1,7 @@
 // Package doctor looks at a topology and names what spoils it, each with the command that mends it.
 //
 //	doctor.go   Facts, and Judge, which makes findings of them
-//	gather.go   Facts of a running switch, of a configuration file, of this network namespace
+//	facts.go    Facts of a running switch, of a configuration file, of this network namespace
 //	machine.go  what the machine is like, and what is wrong with that
 //	nice.go     how the switch may come before other programs
 //	link.go     traps of an interface and of the link behind it
@@ -51,8 +51,8 @@ type Target struct {
 
 // rules of a port, in the order in which a person should read what they find.
 var rules = []func(*Facts, *Target) []api.Finding{
-	missingNamespace, missingInterface, linkDown, enslaved, addressed, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, mergedReceive, dividedReceive, steeredReceive, queueingDiscipline,
-	hostWithoutNIC, superFrames, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, headroomByHand, severalNeighbors, overspeed, losslessLost,
+	missingNamespace, missingInterface, linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, receiveOffload, receiveReordering, packetSteering, queueingDiscipline,
+	hostWithoutNIC, segmentationOffload, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors, overspeed, losslessLost,
 }
 
 var severities = map[string]int{api.SeverityError: 0, api.SeverityWarning: 1, api.SeverityNote: 2}
@@ -77,9 +77,9 @@ func Judge(f *Facts) *api.Doctor {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.Finding) int { return cmp.Compare(severities[a.Severity], severities[b.Severity]) })
-	said := map[identity]bool{}
+	said := map[findingKey]bool{}
 	for i := range all { // both ends of a link may be ports: what is wrong with one interface is said once
-		if id := identify(&all[i]); !said[id] {
+		if id := keyOf(&all[i]); !said[id] {
 			said[id] = true
 			r.Findings = append(r.Findings, all[i])
 		}
@@ -88,37 +88,37 @@ func Judge(f *Facts) *api.Doctor {
 	return r
 }
 
-// An identity is what two findings have in common that are one, seen from both ends of a link.
-type identity struct{ trap, where, name, mend string }
+// A findingKey is what two findings have in common that are one, seen from both ends of a link.
+type findingKey struct{ trap, netns, name, remedy string }
 
-func identify(f *api.Finding) identity {
-	id := identity{trap: f.Trap, mend: f.Seen}
+func keyOf(f *api.Finding) findingKey {
+	id := findingKey{trap: f.Trap, remedy: f.Seen}
 	if f.Interface != nil {
 		id.name = *f.Interface
 	}
 	if f.Netns != nil {
-		id.where = port.NetnsPath(*f.Netns)
+		id.netns = port.NetnsPath(*f.Netns)
 	}
 	switch {
 	case f.Command != nil:
-		id.mend = *f.Command
+		id.remedy = *f.Command
 	case f.Key != nil:
-		id.mend = *f.Key
+		id.remedy = *f.Key
 	}
 	return id
 }
 
-// found makes a finding about the interface of a survey, which is that of the port or its far end.
-func (t *Target) found(severity, trap string, s *port.Survey, effect, seen, command string) []api.Finding {
-	f := api.Finding{Trap: trap, Severity: severity, Port: present(t.Port), Effect: effect, Seen: seen, Command: present(command)}
-	f.Interface, f.Netns = present(t.Interface), present(t.Netns)
+// finding makes a finding about the interface of a survey, which is that of the port or its far end.
+func (t *Target) finding(severity, trap string, s *port.Survey, effect, seen, command string) []api.Finding {
+	f := api.Finding{Trap: trap, Severity: severity, Port: optional(t.Port), Effect: effect, Seen: seen, Command: optional(command)}
+	f.Interface, f.Netns = optional(t.Interface), optional(t.Netns)
 	if s != nil {
-		f.Interface, f.Netns = present(s.Name), present(s.Netns)
+		f.Interface, f.Netns = optional(s.Name), optional(s.Netns)
 	}
 	return []api.Finding{f}
 }
 
-func present(s string) *string {
+func optional(s string) *string {
 	if s == "" {
 		return nil
 	}

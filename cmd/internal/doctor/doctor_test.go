@@ -29,7 +29,7 @@ func healthy(t *testing.T) *Facts {
 	s.Peer = far
 	return &Facts{Looked: "switch s1", Switch: "s1", Socket: "/run/pfcswitch/s1.sock", Config: c,
 		Machine: api.Machine{CPUs: 2, BacklogMax: &backlog, Clock: &clock},
-		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12, Raises: true, Nice: Nice{Has: -10, Lowest: -10, Grantable: true}},
+		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12, RaisesCapabilities: true, Nice: Nice{Current: -10, Lowest: -10, Grantable: true}},
 		Targets: []Target{{Port: "p1", Interface: "eth1", Config: &c.Ports[0], Lossless: 1 << 3, Survey: s, Live: &api.Port{}, LLDP: &api.LLDPPort{}}}}
 }
 
@@ -62,19 +62,19 @@ func TestRules(t *testing.T) {
 		}, "", "a 1; b 2"},
 		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) { f.Machine.BacklogDrops = 7 }, "sysctl -qw net.core.netdev_max_backlog=10000", "7 frames"},
 		{"one-cpu", "warning", func(f *Facts, _ *port.Survey) { f.Machine.CPUs = 1 }, "", "1 CPU"},
-		{"governor", "note", func(f *Facts, _ *port.Survey) { f.Machine.Governor = present("powersave") },
+		{"governor", "note", func(f *Facts, _ *port.Survey) { f.Machine.Governor = optional("powersave") },
 			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done", "powersave"},
-		{"clock", "note", func(f *Facts, _ *port.Survey) { f.Machine.Clock = present("acpi_pm") },
+		{"clock", "note", func(f *Facts, _ *port.Survey) { f.Machine.Clock = optional("acpi_pm") },
 			"echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource", "acpi_pm"},
 		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Netns = 1<<12|1<<13, true },
 			"setcap cap_net_raw,cap_net_admin,cap_sys_admin=p /usr/bin/pfcswitch", "cap"},
-		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Raises = 1<<12, false },
+		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.RaisesCapabilities = 1<<12, false },
 			"setcap cap_net_raw,cap_net_admin=ep /usr/bin/pfcswitch", "cap_net_raw"},
 		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Program = 0, "" }, "", "cap_net_admin"},
-		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Process.Nice.Has, f.Process.Nice.Lowest = 0, 0 },
+		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Process.Nice.Current, f.Process.Nice.Lowest = 0, 0 },
 			"setcap cap_net_raw,cap_net_admin,cap_sys_nice=p /usr/bin/pfcswitch", "(process 1) has nice 0 and may go down to 0; the configuration wants -10"},
-		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Switch, f.Process.Nice = "", Nice{Has: 5, Lowest: -9} }, "", "has nice 5 and may go down to -9"},
-		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Process.Nice = Nice{Has: 0, Lowest: -20} }, "", "starts anew has it"},
+		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Switch, f.Process.Nice = "", Nice{Current: 5, Lowest: -9} }, "", "has nice 5 and may go down to -9"},
+		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Process.Nice = Nice{Current: 0, Lowest: -20} }, "", "starts anew has it"},
 		{"missing-interface", "error", func(f *Facts, _ *port.Survey) { f.Targets[0].Survey, f.Targets[0].Absent = nil, port.ErrNoInterface },
 			"ip link add dev eth1 type veth peer name eth1-far && ip link set dev eth1 up && ip link set dev eth1-far up", "no interface"},
 		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("h 1", port.ErrNoNetns) }, "ip netns add 'h 1'", "does not exist"},
@@ -106,7 +106,7 @@ func TestNoFalseAlarms(t *testing.T) {
 	for name, set := range map[string]func(f *Facts, s *port.Survey){
 		"a switch that starts switches hardware pause off": func(f *Facts, s *port.Survey) { s.Pause, f.Targets[0].Live = &port.HardwarePause{Receive: true}, nil },
 		"a nice value that a switch may have": func(f *Facts, _ *port.Survey) {
-			f.Switch, f.Process.Nice = "", Nice{Has: 0, Lowest: -10}
+			f.Switch, f.Process.Nice = "", Nice{Current: 0, Lowest: -10}
 		},
 		"divided receive, and no NAPI": func(_ *Facts, s *port.Survey) { offload(s.Peer, "rx-gro-list") },
 		"divided receive, and send: packet": func(f *Facts, s *port.Survey) {

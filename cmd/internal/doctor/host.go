@@ -30,16 +30,16 @@ func hostWithoutNIC(_ *Facts, t *Target) []api.Finding {
 	if h == nil || t.Config != nil && t.Lossless == 0 {
 		return nil
 	}
-	nic := fmt.Sprintf("ip addr flush dev %[1]s && pfcswitch nic --wire %[1]s", quote(h.Name))
+	nic := fmt.Sprintf("ip addr flush dev %[1]s && pfcswitch nic --wire %[1]s", shellWord(h.Name))
 	for _, a := range h.Addresses {
-		nic += " --address " + quote(a)
+		nic += " --address " + shellWord(a)
 	}
-	return t.found(api.SeverityWarning, "host-without-nic", h, "a plain Linux host obeys neither PAUSE nor PFC: it sends on after XOFF, and what does not fit the headroom and the ring is lost; what it sends is untagged, so that trust: pcp sees priority 0",
-		h.Name+" has the address "+strings.Join(h.Addresses, ", ")+", so that the kernel's own stack is at this end", in(h.Netns, nic))
+	return t.finding(api.SeverityWarning, "host-without-nic", h, "a plain Linux host obeys neither PAUSE nor PFC: it sends on after XOFF, and what does not fit the headroom and the ring is lost; what it sends is untagged, so that trust: pcp sees priority 0",
+		h.Name+" has the address "+strings.Join(h.Addresses, ", ")+", so that the kernel's own stack is at this end", commandIn(h.Netns, nic))
 }
 
-// superFrames is about how a host hands over what it sends.
-func superFrames(_ *Facts, t *Target) []api.Finding {
+// segmentationOffload is about how a host hands over what it sends.
+func segmentationOffload(_ *Facts, t *Target) []api.Finding {
 	h := t.host()
 	if h == nil {
 		return nil
@@ -53,8 +53,8 @@ func superFrames(_ *Facts, t *Target) []api.Finding {
 	if len(on) == 0 {
 		return nil
 	}
-	return t.found(api.SeverityNote, "super-frames", h, "TCP hands over up to 64 KiB at once: no XOFF stops it in between, the headroom has to hold it, and it arrives faster than the port's speed (counted as overspeed)",
-		strings.Join(on, ", ")+": on", at(h, "ethtool -K %s tso off gso off"))
+	return t.finding(api.SeverityNote, "super-frames", h, "TCP hands over up to 64 KiB at once: no XOFF stops it in between, the headroom has to hold it, and it arrives faster than the port's speed (counted as overspeed)",
+		strings.Join(on, ", ")+": on", interfaceCommand(h, "ethtool -K %s tso off gso off"))
 }
 
 // vlanUnmapped is about priorities that never get into a tag.
@@ -66,9 +66,9 @@ func vlanUnmapped(_ *Facts, t *Target) (all []api.Finding) {
 		if v.Mapped {
 			continue
 		}
-		all = append(all, t.found(api.SeverityWarning, "vlan-unmapped", t.Survey.Peer, "all that is sent through "+v.Name+" has PCP 0, so that no frame of it is in a lossless priority",
+		all = append(all, t.finding(api.SeverityWarning, "vlan-unmapped", t.Survey.Peer, "all that is sent through "+v.Name+" has PCP 0, so that no frame of it is in a lossless priority",
 			fmt.Sprintf("%s (VLAN %d) maps no priority into its tag", v.Name, v.VID),
-			in(t.Survey.Peer.Netns, "ip link set dev "+quote(v.Name)+" type vlan egress-qos-map 1:1 2:2 3:3 4:4 5:5 6:6 7:7"))...)
+			commandIn(t.Survey.Peer.Netns, "ip link set dev "+shellWord(v.Name)+" type vlan egress-qos-map 1:1 2:2 3:3 4:4 5:5 6:6 7:7"))...)
 	}
 	return all
 }
@@ -83,10 +83,10 @@ func vlanFiltered(f *Facts, t *Target) (all []api.Finding) {
 			continue
 		}
 		tagged := strings.ReplaceAll(fmt.Sprint(append(slices.Clone(t.Config.Tagged), v.VID)), " ", ", ")
-		finding := t.found(api.SeverityError, "vlan-filtered", t.Survey.Peer, "every frame of that VLAN is dropped at the port (filtered)",
+		finding := t.finding(api.SeverityError, "vlan-filtered", t.Survey.Peer, "every frame of that VLAN is dropped at the port (filtered)",
 			fmt.Sprintf("%s uses VLAN %d; the port carries %d untagged and %v tagged", v.Name, v.VID, t.Config.PVID, t.Config.Tagged),
-			f.edit(t.Port, "    tagged: "+tagged))
-		finding[0].Key = present("ports." + t.Port + ".tagged: " + tagged)
+			f.applyCommand(t.Port, "    tagged: "+tagged))
+		finding[0].Key = optional("ports." + t.Port + ".tagged: " + tagged)
 		all = append(all, finding...)
 	}
 	return all
@@ -98,8 +98,8 @@ func ipv6Noise(_ *Facts, t *Target) (all []api.Finding) {
 		if len(s.IPv6) == 0 || i == 0 && t.Config != nil { // a switch makes its own ports quiet
 			continue
 		}
-		all = append(all, t.found(api.SeverityNote, "ipv6-noise", s, "IPv6 speaks by itself (router solicitation, multicast listener reports): counters do not stand still, and an idle link is not idle",
-			"its link-local address is "+strings.Join(s.IPv6, ", "), in(s.Netns, "sysctl -qw net.ipv6.conf."+quote(strings.ReplaceAll(s.Name, ".", "/"))+".disable_ipv6=1"))...)
+		all = append(all, t.finding(api.SeverityNote, "ipv6-noise", s, "IPv6 speaks by itself (router solicitation, multicast listener reports): counters do not stand still, and an idle link is not idle",
+			"its link-local address is "+strings.Join(s.IPv6, ", "), commandIn(s.Netns, "sysctl -qw net.ipv6.conf."+shellWord(strings.ReplaceAll(s.Name, ".", "/"))+".disable_ipv6=1"))...)
 	}
 	return all
 }

@@ -30,19 +30,19 @@ func missingNamespace(_ *Facts, t *Target) []api.Finding {
 	}
 	command := ""
 	if dir, name := filepath.Split(port.NetnsPath(t.Netns)); filepath.Clean(dir) == port.NetnsDir {
-		command = "ip netns add " + quote(name)
+		command = "ip netns add " + shellWord(name)
 	}
-	return t.found(api.SeverityError, "missing-namespace", nil, "the port waits for its interface, and carries nothing", t.Absent.Error(), command)
+	return t.finding(api.SeverityError, "missing-namespace", nil, "the port waits for its interface, and carries nothing", t.Absent.Error(), command)
 }
 
 func missingInterface(_ *Facts, t *Target) []api.Finding {
 	if t.Survey != nil || errors.Is(t.Absent, port.ErrNoNetns) || t.Config != nil && t.Config.Kind == config.KindTAP {
 		return nil
 	}
-	name := quote(t.Interface)
-	far := quote(t.Interface[:min(len(t.Interface), 11)] + "-far")
-	return t.found(api.SeverityError, "missing-interface", nil, "the port waits for it, and carries nothing", "no interface of that name is there",
-		in(t.Netns, fmt.Sprintf("ip link add dev %s type veth peer name %s && ip link set dev %s up && ip link set dev %s up", name, far, name, far)))
+	name := shellWord(t.Interface)
+	far := shellWord(t.Interface[:min(len(t.Interface), 11)] + "-far")
+	return t.finding(api.SeverityError, "missing-interface", nil, "the port waits for it, and carries nothing", "no interface of that name is there",
+		commandIn(t.Netns, fmt.Sprintf("ip link add dev %s type veth peer name %s && ip link set dev %s up && ip link set dev %s up", name, far, name, far)))
 }
 
 func linkDown(_ *Facts, t *Target) []api.Finding {
@@ -51,36 +51,36 @@ func linkDown(_ *Facts, t *Target) []api.Finding {
 	}
 	for _, s := range t.ends() {
 		if !s.AdminUp {
-			return t.found(api.SeverityError, "link-down", s, "the link carries nothing", s.Name+" is switched off", at(s, "ip link set dev %s up"))
+			return t.finding(api.SeverityError, "link-down", s, "the link carries nothing", s.Name+" is switched off", interfaceCommand(s, "ip link set dev %s up"))
 		}
 	}
-	return t.found(api.SeverityError, "link-down", t.Survey, "the link carries nothing", t.Survey.Name+" is switched on and has no carrier: cable, or the far end",
-		at(t.Survey, "ip link set dev %s up"))
+	return t.finding(api.SeverityError, "link-down", t.Survey, "the link carries nothing", t.Survey.Name+" is switched on and has no carrier: cable, or the far end",
+		interfaceCommand(t.Survey, "ip link set dev %s up"))
 }
 
-func enslaved(_ *Facts, t *Target) []api.Finding {
+func hasMaster(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || t.Survey.MasterKind == "" || t.Config != nil && t.Config.Force {
 		return nil
 	}
-	return t.found(api.SeverityError, "master", t.Survey, "a bridge or bond of the kernel has the interface too: it answers and forwards beside the switch, which therefore refuses it",
-		fmt.Sprintf("its master is %s (%s)", t.Survey.MasterName, t.Survey.MasterKind), release(t.Survey))
+	return t.finding(api.SeverityError, "master", t.Survey, "a bridge or bond of the kernel has the interface too: it answers and forwards beside the switch, which therefore refuses it",
+		fmt.Sprintf("its master is %s (%s)", t.Survey.MasterName, t.Survey.MasterKind), nomasterCommand(t.Survey))
 }
 
-// release takes an interface away from its master.
-func release(s *port.Survey) string {
+// nomasterCommand takes an interface away from its master.
+func nomasterCommand(s *port.Survey) string {
 	if strings.HasPrefix(s.MasterKind, "openvswitch") {
-		return at(s, "ovs-vsctl del-port %s")
+		return interfaceCommand(s, "ovs-vsctl del-port %s")
 	}
-	return at(s, "ip link set dev %s nomaster")
+	return interfaceCommand(s, "ip link set dev %s nomaster")
 }
 
-// addressed is about a port. Without a configuration an interface with an address is a host's.
-func addressed(_ *Facts, t *Target) []api.Finding {
+// hasAddress is about a port. Without a configuration an interface with an address is a host's.
+func hasAddress(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || t.Config == nil || t.Config.Force || t.Config.Kind == config.KindTAP || len(t.Survey.Addresses) == 0 {
 		return nil
 	}
-	return t.found(api.SeverityError, "address", t.Survey, "the kernel's own stack answers on the port beside the switch, which therefore refuses it",
-		"it has the address "+strings.Join(t.Survey.Addresses, ", "), at(t.Survey, "ip addr flush dev %s scope global"))
+	return t.finding(api.SeverityError, "address", t.Survey, "the kernel's own stack answers on the port beside the switch, which therefore refuses it",
+		"it has the address "+strings.Join(t.Survey.Addresses, ", "), interfaceCommand(t.Survey, "ip addr flush dev %s scope global"))
 }
 
 // bridgeBetween is about who is behind the far end: a bridge eats what is sent to 01-80-C2-00-00-01, and no group_fwd_mask lets it
@@ -90,17 +90,17 @@ func bridgeBetween(_ *Facts, t *Target) []api.Finding {
 		return nil
 	}
 	p := t.Survey.Peer
-	return t.found(api.SeverityError, "bridge-between", p, "the bridge eats PAUSE, PFC and LLDP (01-80-C2-00-00-01 and -0E; group_fwd_mask cannot pass the former): nobody behind it is ever paused, nor pauses. "+
+	return t.finding(api.SeverityError, "bridge-between", p, "the bridge eats PAUSE, PFC and LLDP (01-80-C2-00-00-01 and -0E; group_fwd_mask cannot pass the former): nobody behind it is ever paused, nor pauses. "+
 		"Take the interface out, and join it to its counterpart, or run a pfcswitch in the bridge's place",
-		fmt.Sprintf("the far end belongs to %s (%s)", p.MasterName, p.MasterKind), release(p))
+		fmt.Sprintf("the far end belongs to %s (%s)", p.MasterName, p.MasterKind), nomasterCommand(p))
 }
 
 func xdpAttached(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || !t.Survey.XDP {
 		return nil
 	}
-	return t.found(api.SeverityWarning, "xdp", t.Survey, "an XDP program sees frames before any socket does, and may keep them", "a program is attached",
-		at(t.Survey, "ip link set dev %s xdp off"))
+	return t.finding(api.SeverityWarning, "xdp", t.Survey, "an XDP program sees frames before any socket does, and may keep them", "a program is attached",
+		interfaceCommand(t.Survey, "ip link set dev %s xdp off"))
 }
 
 // mtuEnds compares both ends with the MTU that the port is told, or with the larger of them.
@@ -126,7 +126,7 @@ func mtuEnds(_ *Facts, t *Target) (all []api.Finding) {
 		default:
 			continue
 		}
-		all = append(all, t.found(api.SeverityWarning, "mtu", s, effect, fmt.Sprintf("its MTU is %d; %s", s.MTU, why), at(s, "ip link set dev %s mtu %d", want))...)
+		all = append(all, t.finding(api.SeverityWarning, "mtu", s, effect, fmt.Sprintf("its MTU is %d; %s", s.MTU, why), interfaceCommand(s, "ip link set dev %s mtu %d", want))...)
 	}
 	return all
 }
@@ -137,27 +137,27 @@ func hardwarePause(_ *Facts, t *Target) []api.Finding {
 		return nil
 	}
 	p := t.Survey.Pause
-	return t.found(api.SeverityWarning, "hardware-pause", t.Survey, "the NIC obeys and swallows PAUSE itself: the switch never sees it, and PFC frames of the peer may go the same way",
-		fmt.Sprintf("autoneg %v, rx %v, tx %v", p.Autoneg, p.Receive, p.Transmit), at(t.Survey, "ethtool -A %s autoneg off rx off tx off"))
+	return t.finding(api.SeverityWarning, "hardware-pause", t.Survey, "the NIC obeys and swallows PAUSE itself: the switch never sees it, and PFC frames of the peer may go the same way",
+		fmt.Sprintf("autoneg %v, rx %v, tx %v", p.Autoneg, p.Receive, p.Transmit), interfaceCommand(t.Survey, "ethtool -A %s autoneg off rx off tx off"))
 }
 
-// mergedReceive is about receive aggregation at the port itself.
-func mergedReceive(_ *Facts, t *Target) (all []api.Finding) {
+// receiveOffload is about receive aggregation at the port itself.
+func receiveOffload(_ *Facts, t *Target) (all []api.Finding) {
 	if t.Survey == nil {
 		return nil
 	}
 	for _, o := range []struct{ name, short string }{{"generic-receive-offload", "gro"}, {"large-receive-offload", "lro"}} {
 		if t.Survey.Offloads[o.name] {
-			all = append(all, t.found(api.SeverityWarning, o.short, t.Survey, "the kernel waits for more frames of a flow and hands them over as one: they come late and all at once, so that stamps, latency and the measured headroom are wrong",
-				o.name+": on", at(t.Survey, "ethtool -K %s "+o.short+" off"))...)
+			all = append(all, t.finding(api.SeverityWarning, o.short, t.Survey, "the kernel waits for more frames of a flow and hands them over as one: they come late and all at once, so that stamps, latency and the measured headroom are wrong",
+				o.name+": on", interfaceCommand(t.Survey, "ethtool -K %s "+o.short+" off"))...)
 		}
 	}
 	return all
 }
 
-// dividedReceive is about ends that give to their NAPI what a packet socket sends, and not what an AF_XDP socket does. A veth has a
+// receiveReordering is about ends that give to their NAPI what a packet socket sends, and not what an AF_XDP socket does. A veth has a
 // NAPI with GRO, or an XDP program.
-func dividedReceive(_ *Facts, t *Target) (all []api.Finding) {
+func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 	for i, s := range t.ends() {
 		var on []string
 		for _, o := range []string{"rx-gro-list", "rx-udp-gro-forwarding"} {
@@ -165,45 +165,45 @@ func dividedReceive(_ *Facts, t *Target) (all []api.Finding) {
 				on = append(on, o)
 			}
 		}
-		if s.Kind != "veth" || len(on) == 0 || !s.XDP && !s.Offloads["generic-receive-offload"] || i == 1 && t.oneWay() {
+		if s.Kind != "veth" || len(on) == 0 || !s.XDP && !s.Offloads["generic-receive-offload"] || i == 1 && t.packetSocketOnly() {
 			continue
 		}
-		finding := t.found(api.SeverityWarning, "gro-order", s, "what a switch at the other end sends by its AF_XDP socket (send: auto) and what it sends by its packet socket pass each other here: super-frames and short frames of a flow get out of order",
-			strings.Join(on, ", ")+": on", at(s, "ethtool -K %s "+strings.Join(on, " off ")+" off"))
+		finding := t.finding(api.SeverityWarning, "gro-order", s, "what a switch at the other end sends by its AF_XDP socket (send: auto) and what it sends by its packet socket pass each other here: super-frames and short frames of a flow get out of order",
+			strings.Join(on, ", ")+": on", interfaceCommand(s, "ethtool -K %s "+strings.Join(on, " off ")+" off"))
 		if i == 1 && t.Config != nil {
-			finding[0].Key = present("ports." + t.Port + ".send: packet")
+			finding[0].Key = optional("ports." + t.Port + ".send: packet")
 		}
 		all = append(all, finding...)
 	}
 	return all
 }
 
-// oneWay tells whether all that the port sends leaves by its packet socket.
-func (t *Target) oneWay() bool {
+// packetSocketOnly tells whether all that the port sends leaves by its packet socket.
+func (t *Target) packetSocketOnly() bool {
 	return t.Config != nil && t.Config.Send == config.SendPacket || t.Live != nil && t.Live.Send != nil && t.Live.Send.By == "packet"
 }
 
-// steeredReceive is about RPS at the port itself.
-func steeredReceive(_ *Facts, t *Target) []api.Finding {
+// packetSteering is about RPS at the port itself.
+func packetSteering(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || len(t.Survey.Steered) == 0 {
 		return nil
 	}
-	mount := "mount -t sysfs sysfs /sys && for q in /sys/class/net/" + quote(t.Survey.Name) + "/queues/rx-*; do echo 0 >$q/rps_cpus; done"
-	return t.found(api.SeverityWarning, "rps", t.Survey, "frames are handed to other CPUs, each with a queue of its own that may overflow (net.core.netdev_max_backlog) before any ring: PAUSE and PFC come late, and out of order with data",
-		"RPS is on for "+strings.Join(t.Survey.Steered, ", "), in(t.Survey.Netns, "unshare --mount sh -c "+quote(mount)))
+	mount := "mount -t sysfs sysfs /sys && for q in /sys/class/net/" + shellWord(t.Survey.Name) + "/queues/rx-*; do echo 0 >$q/rps_cpus; done"
+	return t.finding(api.SeverityWarning, "rps", t.Survey, "frames are handed to other CPUs, each with a queue of its own that may overflow (net.core.netdev_max_backlog) before any ring: PAUSE and PFC come late, and out of order with data",
+		"RPS is on for "+strings.Join(t.Survey.Steered, ", "), commandIn(t.Survey.Netns, "unshare --mount sh -c "+shellWord(mount)))
 }
 
 // harmless are the root queueing disciplines that a link has by itself.
-var harmless = []string{"", "noqueue", "mq", "pfifo_fast", "fq_codel", "fq"}
+var defaultQdiscs = []string{"", "noqueue", "mq", "pfifo_fast", "fq_codel", "fq"}
 
 // queueingDiscipline finds what somebody has put on an end of the link. On a virtual link even a plain queue is that.
 func queueingDiscipline(_ *Facts, t *Target) (all []api.Finding) {
 	for _, s := range t.ends() {
-		if slices.Contains(harmless, s.Qdisc) && (s.Kind != "veth" || s.Qdisc == "" || s.Qdisc == "noqueue") {
+		if slices.Contains(defaultQdiscs, s.Qdisc) && (s.Kind != "veth" || s.Qdisc == "" || s.Qdisc == "noqueue") {
 			continue
 		}
-		all = append(all, t.found(api.SeverityWarning, "qdisc", s, "a queueing discipline delays or drops frames where no counter of the switch sees it, and no pause holds it",
-			"the root queueing discipline is "+s.Qdisc, at(s, "tc qdisc del dev %s root"))...)
+		all = append(all, t.finding(api.SeverityWarning, "qdisc", s, "a queueing discipline delays or drops frames where no counter of the switch sees it, and no pause holds it",
+			"the root queueing discipline is "+s.Qdisc, interfaceCommand(s, "tc qdisc del dev %s root"))...)
 	}
 	return all
 }

@@ -21,12 +21,12 @@ import (
 
 // A Process is what has the ports, or will have them.
 type Process struct {
-	What         string // "the switch (process 12)", "this user"
-	Program      string // path of its file
-	Capabilities uint64 // effective, bit n = capability n
-	Netns        bool   // it opens ports in other namespaces
-	Raises       bool   // its program makes effective what its file has as permitted
-	Nice         Nice
+	What               string // "the switch (process 12)", "this user"
+	Program            string // path of its file
+	Capabilities       uint64 // effective, bit n = capability n
+	Netns              bool   // it opens ports in other namespaces
+	RaisesCapabilities bool   // its program makes effective what its file has as permitted
+	Nice               Nice
 }
 
 // ReadMachine describes the machine from below root, which is "/".
@@ -47,7 +47,7 @@ func readWord(root, path string) *string {
 	if err != nil {
 		return nil
 	}
-	return present(strings.TrimSpace(string(b)))
+	return optional(strings.TrimSpace(string(b)))
 }
 
 // ReadProcess reads what a process may do; 0 is this one.
@@ -67,8 +67,8 @@ func ReadProcess(pid int) (*Process, error) {
 	if p.Program, err = os.Readlink(filepath.Join(dir, "exe")); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
-	p.Raises = raises(filepath.Join(dir, "exe"))
-	if p.Capabilities, err = strconv.ParseUint(after(string(b), "CapEff:"), 16, 64); err != nil {
+	p.RaisesCapabilities = canRaiseCapabilities(filepath.Join(dir, "exe"))
+	if p.Capabilities, err = strconv.ParseUint(fieldOf(string(b), "CapEff:"), 16, 64); err != nil {
 		return nil, fmt.Errorf("%s/status: capabilities: %w", dir, err)
 	}
 	if p.Nice, err = readNice(dir, string(b), p.Capabilities); err != nil {
@@ -77,14 +77,14 @@ func ReadProcess(pid int) (*Process, error) {
 	return p, nil
 }
 
-// raises tells whether a program can raise capabilities (see package privilege): a build with cgo cannot.
-func raises(program string) bool {
+// canRaiseCapabilities tells whether a program can raise capabilities (see package privilege): a build with cgo cannot.
+func canRaiseCapabilities(program string) bool {
 	info, err := buildinfo.ReadFile(program)
 	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"})
 }
 
 // The capabilities that a switch needs, and what for.
-var needed = []struct {
+var switchCapabilities = []struct {
 	bit  int
 	name string
 	why  string
@@ -95,22 +95,22 @@ var needed = []struct {
 }
 
 // plentifulBacklog is a queue that a burst of a send call from each of many ports does not fill.
-const plentifulBacklog = 10_000
+const sufficientBacklog = 10_000
 
 // steadyClocks are those that are read without leaving the process or the machine.
-var steadyClocks = map[string]bool{"tsc": true, "kvm-clock": true, "arch_sys_counter": true, "hyperv_clocksource_tsc_page": true}
+var fastClocks = map[string]bool{"tsc": true, "kvm-clock": true, "arch_sys_counter": true, "hyperv_clocksource_tsc_page": true}
 
 func (f *Facts) judgeMachine() (all []api.Finding) {
 	m := &f.Machine
 	add := func(severity, trap, effect, seen, command string) {
-		all = append(all, api.Finding{Trap: trap, Severity: severity, Effect: effect, Seen: seen, Command: present(command)})
+		all = append(all, api.Finding{Trap: trap, Severity: severity, Effect: effect, Seen: seen, Command: optional(command)})
 	}
 	all = append(all, f.judgeCapabilities()...)
 	all = append(all, f.judgeNice()...)
-	if m.BacklogDrops > 0 && m.BacklogMax != nil && *m.BacklogMax < plentifulBacklog {
+	if m.BacklogDrops > 0 && m.BacklogMax != nil && *m.BacklogMax < sufficientBacklog {
 		add(api.SeverityWarning, "kernel-backlog", "the kernel has dropped frames before any socket saw them: neither ring nor headroom can hold these (pfcswitch_kernel_backlog_drops_total)",
 			fmt.Sprintf("%d frames since the machine started; net.core.netdev_max_backlog is %d", m.BacklogDrops, *m.BacklogMax),
-			fmt.Sprintf("sysctl -qw net.core.netdev_max_backlog=%d", plentifulBacklog))
+			fmt.Sprintf("sysctl -qw net.core.netdev_max_backlog=%d", sufficientBacklog))
 	}
 	if m.CPUs < 2 {
 		add(api.SeverityWarning, "one-cpu", "hosts and switch share one CPU: whoever sends keeps the switch from running, and rings have to hold all of it",
@@ -120,7 +120,7 @@ func (f *Facts) judgeMachine() (all []api.Finding) {
 		add(api.SeverityNote, "governor", "the CPU begins slow: reactions of the first milliseconds after an idle time are late", "the frequency governor is powersave",
 			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done")
 	}
-	if m.Clock != nil && !steadyClocks[*m.Clock] {
+	if m.Clock != nil && !fastClocks[*m.Clock] {
 		add(api.SeverityNote, "clock", "reading the clock costs a system call or a device access: stamps are coarse and late", "the clock source is "+*m.Clock,
 			"echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource")
 	}
@@ -133,8 +133,8 @@ func (f *Facts) judgeCapabilities() []api.Finding {
 		return nil
 	}
 	var lacks []string
-	for _, n := range needed {
-		if slices.Contains(p.needs(), n.name) && p.Capabilities>>n.bit&1 == 0 {
+	for _, n := range switchCapabilities {
+		if slices.Contains(p.neededCapabilities(), n.name) && p.Capabilities>>n.bit&1 == 0 {
 			lacks = append(lacks, n.name+" ("+n.why+")")
 		}
 	}
@@ -142,12 +142,12 @@ func (f *Facts) judgeCapabilities() []api.Finding {
 		return nil
 	}
 	return []api.Finding{{Trap: "capabilities", Severity: api.SeverityError, Effect: "a switch cannot work without: " + strings.Join(lacks, "; "),
-		Seen: fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities), Command: present(p.give(p.needs()))}}
+		Seen: fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities), Command: optional(p.setcapCommand(p.neededCapabilities()))}}
 }
 
-// needs are the names of the capabilities without which it cannot work.
-func (p *Process) needs() (names []string) {
-	for _, n := range needed {
+// neededCapabilities are the names of the capabilities without which it cannot work.
+func (p *Process) neededCapabilities() (names []string) {
+	for _, n := range switchCapabilities {
 		if n.bit != unix.CAP_SYS_ADMIN || p.Netns {
 			names = append(names, n.name)
 		}
@@ -155,15 +155,15 @@ func (p *Process) needs() (names []string) {
 	return names
 }
 
-// give is the command that gives a program capabilities; "" where its file is not known. As effective ones they would keep it
+// setcapCommand is the command that gives a program capabilities; "" where its file is not known. As effective ones they would keep it
 // from running at all in a container that may not have one of them.
-func (p *Process) give(names []string) string {
+func (p *Process) setcapCommand(names []string) string {
 	if p.Program == "" {
 		return ""
 	}
 	flags := "=ep"
-	if p.Raises {
+	if p.RaisesCapabilities {
 		flags = "=p"
 	}
-	return "setcap " + strings.Join(names, ",") + flags + " " + quote(p.Program)
+	return "setcap " + strings.Join(names, ",") + flags + " " + shellWord(p.Program)
 }

@@ -15,7 +15,7 @@ import (
 
 // Nice is how a process may come before others.
 type Nice struct {
-	Has       int  // its nice value
+	Current   int  // its nice value
 	Lowest    int  // that it may have, by its capability or its limit (RLIMIT_NICE)
 	Grantable bool // CAP_SYS_NICE would count if its file had it
 }
@@ -33,27 +33,27 @@ func readNice(dir, status string, capabilities uint64) (n Nice, err error) {
 	if len(fields) < 17 {
 		return n, fmt.Errorf("%s/stat names no nice value", dir)
 	}
-	if n.Has, err = strconv.Atoi(fields[16]); err != nil {
+	if n.Current, err = strconv.Atoi(fields[16]); err != nil {
 		return n, fmt.Errorf("%s/stat: nice value: %w", dir, err)
 	}
 	limits, err := os.ReadFile(filepath.Join(dir, "limits"))
 	if err != nil {
 		return n, err
 	}
-	n.Lowest = min(n.Has, max(-20, 20-niceLimit(string(limits))))
+	n.Lowest = min(n.Current, max(-20, 20-niceLimit(string(limits))))
 	userns, err := os.Readlink(filepath.Join(dir, "ns/user"))
 	initial := err != nil || userns == initialUserns // of another user's process it may not be read
 	if initial && capabilities>>unix.CAP_SYS_NICE&1 != 0 {
 		n.Lowest = -20
 	}
-	bounds, _ := strconv.ParseUint(after(status, "CapBnd:"), 16, 64)
-	n.Grantable = initial && bounds>>unix.CAP_SYS_NICE&1 != 0 && after(status, "NoNewPrivs:") != "1"
+	bounds, _ := strconv.ParseUint(fieldOf(status, "CapBnd:"), 16, 64)
+	n.Grantable = initial && bounds>>unix.CAP_SYS_NICE&1 != 0 && fieldOf(status, "NoNewPrivs:") != "1"
 	return n, nil
 }
 
 // niceLimit is RLIMIT_NICE, 20 less the lowest nice value that it allows; 0 where limits does not tell.
 func niceLimit(limits string) int {
-	soft, _, _ := strings.Cut(after(limits, "Max nice priority"), " ")
+	soft, _, _ := strings.Cut(fieldOf(limits, "Max nice priority"), " ")
 	if soft == "unlimited" {
 		return math.MaxInt32
 	}
@@ -61,8 +61,8 @@ func niceLimit(limits string) int {
 	return n
 }
 
-// after is the rest of the line that begins so.
-func after(text, begin string) string {
+// fieldOf is the rest of the line that begins so.
+func fieldOf(text, begin string) string {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, begin); ok {
 			return strings.TrimSpace(rest)
@@ -78,12 +78,12 @@ func (f *Facts) judgeNice() []api.Finding {
 		return nil
 	}
 	want := f.Config.Nice
-	if want == 0 || p.Nice.Has <= want || f.Switch == "" && p.Nice.Lowest <= want {
+	if want == 0 || p.Nice.Current <= want || f.Switch == "" && p.Nice.Lowest <= want {
 		return nil
 	}
 	finding := api.Finding{Trap: "nice", Severity: api.SeverityWarning,
 		Effect: "other programs of this machine may keep the switch waiting, which they cannot do to the kernel's own bridge: frames stand in its rings and queues meanwhile",
-		Seen:   fmt.Sprintf("%s has nice %d and may go down to %d; the configuration wants %d", p.What, p.Nice.Has, p.Nice.Lowest, want)}
+		Seen:   fmt.Sprintf("%s has nice %d and may go down to %d; the configuration wants %d", p.What, p.Nice.Current, p.Nice.Lowest, want)}
 	if p.Nice.Lowest <= want {
 		finding.Seen += ": a switch that starts anew has it"
 		return []api.Finding{finding}
@@ -94,7 +94,7 @@ func (f *Facts) judgeNice() []api.Finding {
 	}
 	finding.Key = &key
 	if p.Nice.Grantable {
-		finding.Command = present(p.give(append(p.needs(), "cap_sys_nice")))
+		finding.Command = optional(p.setcapCommand(append(p.neededCapabilities(), "cap_sys_nice")))
 	}
 	return []api.Finding{finding}
 }

@@ -24,14 +24,14 @@ func TestReadNice(t *testing.T) {
 		status       string
 		want         Nice
 	}{
-		{"all rights", "0", "0", all, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Has: 0, Lowest: -20, Grantable: true}},
-		{"none", "0", "0", without, initialUserns, "CapBnd:\t000001ffff7fffff\nNoNewPrivs:\t0\n", Nice{Has: 0, Lowest: 0}},
-		{"a file may have it", "3", "0", 0, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Has: 3, Lowest: 3, Grantable: true}},
+		{"all rights", "0", "0", all, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Current: 0, Lowest: -20, Grantable: true}},
+		{"none", "0", "0", without, initialUserns, "CapBnd:\t000001ffff7fffff\nNoNewPrivs:\t0\n", Nice{Current: 0, Lowest: 0}},
+		{"a file may have it", "3", "0", 0, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Current: 3, Lowest: 3, Grantable: true}},
 		{"no new ones", "0", "0", 0, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t1\n", Nice{}},
 		{"a user namespace", "0", "0", all, inner, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{}},
-		{"a limit in it", "0", "30", all, inner, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Has: 0, Lowest: -10}},
-		{"no limit", "0", "unlimited", 0, "", "", Nice{Has: 0, Lowest: -20}},
-		{"what it has", "-10", "0", 0, initialUserns, "", Nice{Has: -10, Lowest: -10}},
+		{"a limit in it", "0", "30", all, inner, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Current: 0, Lowest: -10}},
+		{"no limit", "0", "unlimited", 0, "", "", Nice{Current: 0, Lowest: -20}},
+		{"what it has", "-10", "0", 0, initialUserns, "", Nice{Current: -10, Lowest: -10}},
 	} {
 		dir := t.TempDir()
 		stat := "7 (a) b) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 " + test.nice + " 9 0 100 0 0\n"

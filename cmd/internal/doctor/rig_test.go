@@ -101,9 +101,9 @@ func find(r *api.Doctor, trap string) *api.Finding {
 	return nil
 }
 
-// mend wants a finding, runs its command as it is printed, and wants doctor to be silent about it afterwards. It returns
+// checkRemedy wants a finding, runs its command as it is printed, and wants doctor to be silent about it afterwards. It returns
 // when the command goes on too: that is then ended with the test.
-func mend(t *testing.T, trap string, look func() *api.Doctor) {
+func checkRemedy(t *testing.T, trap string, look func() *api.Doctor) {
 	t.Helper()
 	f := find(look(), trap)
 	if f == nil {

@@ -23,9 +23,9 @@ func untaggedToBridge(f *Facts, t *Target) []api.Finding {
 		vid := t.Config.PVID
 		pvid := fmt.Sprintf("    pvid: %d", freeVID(f.Config))
 		tagged := "    tagged: " + strings.ReplaceAll(fmt.Sprint(append(slices.Clone(t.Config.Tagged), vid)), " ", ", ")
-		finding := t.found(api.SeverityWarning, "priority-untagged", t.Survey, "frames of that VLAN lose their tag here, and the PCP in it: the next switch takes lossless ones for its default priority",
-			fmt.Sprintf("VLAN %d is tagged at port %s and untagged here (pvid: %d), and a switch is behind this port", vid, other.Name, vid), f.edit(t.Port, pvid, tagged))
-		finding[0].Key = present(fmt.Sprintf("ports.%s.%s, %s; and the same at the other end", t.Port, strings.TrimSpace(pvid), strings.TrimSpace(tagged)))
+		finding := t.finding(api.SeverityWarning, "priority-untagged", t.Survey, "frames of that VLAN lose their tag here, and the PCP in it: the next switch takes lossless ones for its default priority",
+			fmt.Sprintf("VLAN %d is tagged at port %s and untagged here (pvid: %d), and a switch is behind this port", vid, other.Name, vid), f.applyCommand(t.Port, pvid, tagged))
+		finding[0].Key = optional(fmt.Sprintf("ports.%s.%s, %s; and the same at the other end", t.Port, strings.TrimSpace(pvid), strings.TrimSpace(tagged)))
 		return finding
 	}
 	return nil
@@ -60,18 +60,18 @@ func dcbxMismatch(f *Facts, t *Target) []api.Finding {
 			peer = fmt.Sprint(n.PFC.Priorities)
 		}
 	}
-	willing, key := f.willing(), "priorities.lossless alike at both ends"
+	willing, key := f.willingLines(), "priorities.lossless alike at both ends"
 	if len(willing) > 0 {
 		key = "lldp.willing: true, or " + key
 	}
-	finding := t.found(api.SeverityError, "dcbx-mismatch", t.Survey, "a priority that only one end holds loses frames, so that it is lossless at neither",
-		fmt.Sprintf("the neighbor has PFC for %s, this port keeps %v", peer, t.LLDP.DCBX.LosslessPriorities), f.edit("", willing...))
+	finding := t.finding(api.SeverityError, "dcbx-mismatch", t.Survey, "a priority that only one end holds loses frames, so that it is lossless at neither",
+		fmt.Sprintf("the neighbor has PFC for %s, this port keeps %v", peer, t.LLDP.DCBX.LosslessPriorities), f.applyCommand("", willing...))
 	finding[0].Key = &key
 	return finding
 }
 
-// willing is how show config writes that the switch follows its neighbors; nothing where it does already.
-func (f *Facts) willing() []string {
+// willingLines is how show config writes that the switch follows its neighbors; nothing where it does already.
+func (f *Facts) willingLines() []string {
 	if f.Config == nil {
 		return nil
 	}
@@ -83,13 +83,13 @@ func (f *Facts) willing() []string {
 	return nil
 }
 
-func headroomByHand(f *Facts, t *Target) []api.Finding {
+func manualHeadroom(f *Facts, t *Target) []api.Finding {
 	if !t.Manual {
 		return nil
 	}
-	finding := t.found(api.SeverityWarning, "headroom-by-hand", t.Survey, "the headroom cannot be measured, since the peer does not do so or is further away than is believed: what is in force is calculated from speed and cable, and knows nothing of how late the peer reacts",
-		"the switch asks for it (show headroom)", f.edit("", "  headroom: calculated"))
-	finding[0].Key = present(t.Remedy + ", or buffer.headroom: calculated, which keeps the value in force")
+	finding := t.finding(api.SeverityWarning, "headroom-by-hand", t.Survey, "the headroom cannot be measured, since the peer does not do so or is further away than is believed: what is in force is calculated from speed and cable, and knows nothing of how late the peer reacts",
+		"the switch asks for it (show headroom)", f.applyCommand("", "  headroom: calculated"))
+	finding[0].Key = optional(t.Remedy + ", or buffer.headroom: calculated, which keeps the value in force")
 	return finding
 }
 
@@ -101,7 +101,7 @@ func severalNeighbors(_ *Facts, t *Target) []api.Finding {
 	for _, n := range t.LLDP.Neighbors {
 		names = append(names, n.ChassisID+" "+n.PortID)
 	}
-	return t.found(api.SeverityWarning, "several-neighbors", t.Survey, "more than one speaks LLDP on this link (a hub, a bridge that forwards it, or lldpd or lldpad beside a switch): DCBX follows none of them",
+	return t.finding(api.SeverityWarning, "several-neighbors", t.Survey, "more than one speaks LLDP on this link (a hub, a bridge that forwards it, or lldpd or lldpad beside a switch): DCBX follows none of them",
 		strings.Join(names, "; "), "")
 }
 
@@ -109,9 +109,9 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 	if t.Live == nil || t.Live.OverspeedFrames == 0 {
 		return nil
 	}
-	finding := t.found(api.SeverityWarning, "overspeed", t.Survey, "the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a plain host has none (see host-without-nic)",
-		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.again(), "")
-	finding[0].Key = present("ports." + t.Port + ".speed")
+	finding := t.finding(api.SeverityWarning, "overspeed", t.Survey, "the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a plain host has none (see host-without-nic)",
+		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.recheckHint(), "")
+	finding[0].Key = optional("ports." + t.Port + ".speed")
 	return finding
 }
 
@@ -119,11 +119,11 @@ func losslessLost(f *Facts, t *Target) []api.Finding {
 	if t.Live == nil || t.Live.LosslessDrops == 0 {
 		return nil
 	}
-	return t.found(api.SeverityError, "lossless-lost", t.Survey, "frames that must not be lost were: see show events for the reason and the peer. Reason ring: ports.*.ring.outage is too short for this machine; lossless-headroom: the headroom is too small, or the peer does not obey",
-		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.again(), "")
+	return t.finding(api.SeverityError, "lossless-lost", t.Survey, "frames that must not be lost were: see show events for the reason and the peer. Reason ring: ports.*.ring.outage is too short for this machine; lossless-headroom: the headroom is too small, or the peer does not obey",
+		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.recheckHint(), "")
 }
 
-// again says how to see whether what was counted goes on. It mends nothing, so it is no Command.
-func (f *Facts) again() string {
-	return "; to see whether it goes on, begin to count anew: pfcswitch clear counters -s " + quote(f.Socket)
+// recheckHint says how to see whether what was counted goes on. It mends nothing, so it is no Command.
+func (f *Facts) recheckHint() string {
+	return "; to see whether it goes on, begin to count anew: pfcswitch clear counters -s " + shellWord(f.Socket)
 }

@@ -87,7 +87,7 @@ func TestLinkTraps(t *testing.T) {
 				t.Fatalf("a link without a trap:\n%s", before.Text())
 			}
 			test.set(t, r)
-			mend(t, test.trap, r.ofFile)
+			checkRemedy(t, test.trap, r.ofFile)
 		})
 	}
 }
@@ -143,7 +143,7 @@ func TestSwitchTraps(t *testing.T) {
 			daemontest.Start(t, r.socket, "preset: roce\nlldp: {interval: 1s}\nports: {p1: {netns: "+r.sw.Path()+"}}\n")
 			daemontest.Start(t, filepath.Join(t.TempDir(), "o.sock"), "preset: roce\n"+keys+"\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
 			eventually(t, "the neighbor has spoken", func() bool { return find(r.ofSwitch(), trap) != nil })
-			mend(t, trap, r.ofSwitch)
+			checkRemedy(t, trap, r.ofSwitch)
 		})
 	}
 }
@@ -177,7 +177,7 @@ func TestPriorityUntagged(t *testing.T) {
 	daemontest.Start(t, r.socket, "preset: roce\nlldp: {interval: 1s}\nports:\n  p1: {netns: "+r.sw.Path()+", pvid: 10}\n  p2: {netns: "+r.sw.Path()+", tagged: [10]}\n")
 	daemontest.Start(t, other, "preset: roce\nlldp: {interval: 1s}\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
 	eventually(t, "the neighbor is a bridge", func() bool { return find(r.ofSwitch(), "priority-untagged") != nil })
-	mend(t, "priority-untagged", r.ofSwitch)
+	checkRemedy(t, "priority-untagged", r.ofSwitch)
 }
 
 // A VLAN of the host that the port does not carry. The kernel need not have VLAN interfaces for that: the survey is told of one.
@@ -195,7 +195,7 @@ func TestVLANFiltered(t *testing.T) {
 	if f := find(look(), "vlan-filtered"); f == nil || *f.Key != "ports.p1.tagged: [20, 10]" {
 		t.Fatalf("vlan-filtered: %+v", f)
 	}
-	mend(t, "vlan-filtered", look)
+	checkRemedy(t, "vlan-filtered", look)
 }
 
 // What a peer has done is counted: no command mends it, and it is said how to begin to count anew.

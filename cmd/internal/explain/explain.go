@@ -1,7 +1,7 @@
 // Package explain makes the frames that the command explain asks about, and asks.
 //
-//	explain.go  Running and AtRest: a running switch, or a configuration at rest
-//	craft.go    a frame from what the command line says of it
+//	explain.go  Running and Offline: a running switch, or a configuration at rest
+//	frame.go    a frame from what the command line says of it
 //	read.go     frames from a file of hexadecimal digits
 //	pcap.go     frames from a capture
 package explain
@@ -34,8 +34,8 @@ func Running(ctx context.Context, socket string, questions []api.TraceRequest) (
 	return all, nil
 }
 
-// AtRest asks what a configuration file makes of the frames.
-func AtRest(file string, questions []api.TraceRequest) (*api.Explanation, error) {
+// Offline asks what a configuration file makes of the frames.
+func Offline(file string, questions []api.TraceRequest) (*api.Explanation, error) {
 	c, _, err := config.Load(file)
 	if err != nil {
 		return nil, err

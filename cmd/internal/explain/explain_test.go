@@ -36,7 +36,7 @@ func given(dst string) Frame {
 }
 
 // What a configuration makes of frames, from their addresses, tags and DSCP to where they go and in which queue.
-func TestAtRest(t *testing.T) {
+func TestOffline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "leaf1.yaml")
 	if err := os.WriteFile(file, []byte(leaf), 0o600); err != nil {
 		t.Fatal(err)
@@ -64,11 +64,11 @@ func TestAtRest(t *testing.T) {
 	} {
 		f := given(test.dst)
 		test.change(&f)
-		q, err := f.Question(test.in)
+		q, err := f.Request(test.in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := AtRest(file, []api.TraceRequest{q, q})
+		e, err := Offline(file, []api.TraceRequest{q, q})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,11 +92,11 @@ func TestAtRest(t *testing.T) {
 		}
 	}
 	f := given("02:00:00:00:00:02")
-	q, err := f.Question("p9")
+	q, err := f.Request("p9")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := AtRest(file, []api.TraceRequest{q}); err == nil || !strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
+	if _, err := Offline(file, []api.TraceRequest{q}); err == nil || !strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
 		t.Errorf("a port that does not exist: %v", err)
 	}
 	if _, err := Running(context.Background(), "/no/such.sock", []api.TraceRequest{q}); err == nil {
@@ -124,7 +124,7 @@ func TestCraftRefuses(t *testing.T) {
 	} {
 		f := given("02:00:00:00:00:02")
 		change(&f)
-		if _, err := f.Question("p1"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Request("p1"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -52,7 +52,7 @@ func TestRunningSwitch(t *testing.T) {
 	for range 60 {
 		f := Frame{Dst: []string{"02:00:00:00:00:02", "02:00:00:00:00:03", "02:00:00:00:00:04", "ff:ff:ff:ff:ff:ff", "02:00:00:00:00:01", "01:80:c2:00:00:05"}[random.IntN(6)],
 			Src: "02:00:00:00:00:01", VLAN: pick(-1, 0, 1, 10, 20), PCP: pick(-1, 3, 0), DSCP: pick(-1, 26), ECN: true, EtherType: -1, GSO: -1, Octets: pick(64, 500, 1514)}
-		q, err := f.Question("p1")
+		q, err := f.Request("p1")
 		must(t, err)
 		e, err := Running(t.Context(), socket, []api.TraceRequest{q})
 		must(t, err)

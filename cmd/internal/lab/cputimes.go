@@ -33,7 +33,7 @@ func ReadCPUTimes() (CPUTimes, error) {
 // tick is what /proc/stat counts in on every architecture of Linux: 1/USER_HZ seconds.
 const tick = time.Second / 100
 
-// parseCPUTimes reads the lines of single CPUs: cpuN user nice system idle iowait irq softirq steal guest guest_nice. A
+// parseCPUTimes reads the lines of single CPUs: cpuN user nice systemRegistry idle iowait irq softirq steal guest guest_nice. A
 // guest's time is in user and nice already (proc(5)).
 func parseCPUTimes(text []byte, allowed func(cpu int) bool) (t CPUTimes, err error) {
 	for line := range bytes.Lines(text) {

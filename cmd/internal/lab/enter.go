@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideKey is the environment variable by which Enter tells the process that it starts to be the inside one.
+// outerNamespaceVariable is the environment variable by which Enter tells the process that it starts to be the inside one.
 // Its value is the mount namespace of the outer process: where that is still our own, the variable lies, and
 // nothing is mounted.
-const insideKey = "PFCSWITCH_LAB_OUTSIDE"
+const outerNamespaceVariable = "PFCSWITCH_LAB_OUTSIDE"
 
 // Enter gets the process the rights to build a lab. Where it has them (root, CAP_SYS_ADMIN, CAP_NET_ADMIN
 // and CAP_NET_RAW) it returns inside = true and the caller goes on. Else it runs the own binary again with args
@@ -24,12 +24,12 @@ const insideKey = "PFCSWITCH_LAB_OUTSIDE"
 // on to it, waits, and returns inside = false and the exit status that the caller should end with: the
 // one of the inner process, or 128 + n after signal n.
 //
-// A *ForbiddenError says that the system allows neither.
+// A *ForbiddenError says that the systemRegistry allows neither.
 //
 // Enter belongs at the start of a command, before it has threads, files or sockets worth keeping.
 func Enter(args []string) (status int, inside bool, err error) {
-	outer := os.Getenv(insideKey)
-	if err := os.Unsetenv(insideKey); err != nil {
+	outer := os.Getenv(outerNamespaceVariable)
+	if err := os.Unsetenv(outerNamespaceVariable); err != nil {
 		return 0, false, fmt.Errorf("lab: %w", err)
 	}
 	mnt, err := os.Readlink("/proc/self/ns/mnt")
@@ -37,7 +37,7 @@ func Enter(args []string) (status int, inside bool, err error) {
 		return 0, false, fmt.Errorf("lab: %w (is /proc mounted?)", err)
 	}
 	if outer != "" && outer != mnt {
-		return 0, true, furnish()
+		return 0, true, prepareNamespace()
 	}
 	if ok, err := capable(); ok || err != nil {
 		return 0, ok, err
@@ -63,9 +63,9 @@ func reexec(args []string, mnt string) (status int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	cmd := again(args)
+	cmd := ownBinary(args)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	inside(cmd, mnt)
+	addNamespaces(cmd, mnt)
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -86,17 +86,17 @@ func reexec(args []string, mnt string) (status int, err error) {
 	}
 }
 
-// again is the own binary with other arguments.
-func again(args []string) *exec.Cmd {
+// ownBinary is the own binary with other arguments.
+func ownBinary(args []string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Args[0] = os.Args[0]
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	return cmd
 }
 
-// inside makes a command run as root of new namespaces.
-func inside(cmd *exec.Cmd, mnt string) {
-	cmd.Env = append(os.Environ(), insideKey+"="+mnt)
+// addNamespaces makes a command run as root of new namespaces.
+func addNamespaces(cmd *exec.Cmd, mnt string) {
+	cmd.Env = append(os.Environ(), outerNamespaceVariable+"="+mnt)
 	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS
 	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
@@ -114,11 +114,11 @@ func Detach(args []string, log *os.File, files ...*os.File) (*os.Process, error)
 	if err != nil {
 		return nil, err
 	}
-	cmd := again(args)
+	cmd := ownBinary(args)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, files
 	cmd.SysProcAttr.Setsid = true
 	if !able {
-		inside(cmd, mnt)
+		addNamespaces(cmd, mnt)
 	}
 	if err := cmd.Start(); err != nil {
 		if able {
@@ -143,9 +143,9 @@ func exitStatus(err error) (int, error) {
 	return exit.ExitCode(), nil
 }
 
-// furnish makes the new namespaces habitable: an own, empty /run for names and sockets, and a loopback.
+// prepareNamespace makes the new namespaces habitable: an own, empty /run for names and sockets, and a loopback.
 // It is here, not at clone, that a kernel answers which gives user namespaces without any rights.
-func furnish() error {
+func prepareNamespace() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return forbidden("make mounts private", err, readSysctl)
 	}

@@ -12,9 +12,9 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// nobody is an ordinary user's identity. Only root can take it; when the tests are an ordinary user's, the
+// testUser is an ordinary user's identity. Only root can take it; when the tests are an ordinary user's, the
 // whole test binary went through Enter already.
-func nobody(t *testing.T) *syscall.SysProcAttr {
+func testUser(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	requireUserNamespaces(t)
 	uidMap, err := os.ReadFile("/proc/self/uid_map")
@@ -25,8 +25,8 @@ func nobody(t *testing.T) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }
 
-// rootOfItsOwn makes a process root of a new user namespace.
-func rootOfItsOwn() *syscall.SysProcAttr {
+// checkOwnRoot makes a process root of a new user namespace.
+func checkOwnRoot() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -40,7 +40,7 @@ func requireUserNamespaces(t *testing.T) {
 	labtest.Require(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleKey+"=interfaces")
-	cmd.SysProcAttr = rootOfItsOwn()
+	cmd.SysProcAttr = checkOwnRoot()
 	switch err := cmd.Run(); {
 	case err == nil:
 	case os.Getenv("REQUIRE_NETNS") == "1":
@@ -51,8 +51,8 @@ func requireUserNamespaces(t *testing.T) {
 }
 
 func TestEnterAsOrdinaryUser(t *testing.T) {
-	attr := nobody(t)
-	cmd, lines := play(t, "enter", attr)
+	attr := testUser(t)
+	cmd, lines := startRole(t, "enter", attr)
 	if attr.Credential != nil { // else it has the rights already and Enter returned at once
 		if got, want := lines.Text(), "inside 0 the arguments 2 <nil>"; got != want {
 			t.Errorf("inside: %q, want %q", got, want)
@@ -67,8 +67,8 @@ func TestEnterAsOrdinaryUser(t *testing.T) {
 }
 
 func TestEnterHandsOnSignals(t *testing.T) {
-	attr := nobody(t)
-	cmd, lines := play(t, "enter-wait", attr)
+	attr := testUser(t)
+	cmd, lines := startRole(t, "enter-wait", attr)
 	inner := pidAfter(t, lines.Text(), "inner")
 	if attr.Credential != nil && inner == cmd.Process.Pid {
 		t.Fatal("Enter did not make a process")
@@ -84,7 +84,7 @@ func TestEnterHandsOnSignals(t *testing.T) {
 }
 
 func TestEnterInnerDiesWithOuter(t *testing.T) {
-	cmd, lines := play(t, "enter-wait", nobody(t))
+	cmd, lines := startRole(t, "enter-wait", testUser(t))
 	inner := pidAfter(t, lines.Text(), "inner")
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
@@ -93,7 +93,7 @@ func TestEnterInnerDiesWithOuter(t *testing.T) {
 
 func TestEnterWhereForbidden(t *testing.T) {
 	requireUserNamespaces(t)
-	_, lines := play(t, "forbidden", rootOfItsOwn())
+	_, lines := startRole(t, "forbidden", checkOwnRoot())
 	for _, want := range []string{"false lab: create user", "no space left on device", "user.max_user_namespaces is 0"} {
 		if !strings.Contains(lines.Text(), want) {
 			t.Errorf("got %q, want one that says %q", lines.Text(), want)

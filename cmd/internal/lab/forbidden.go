@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ForbiddenError says that the system does not let this user make the namespaces that a lab needs.
+// ForbiddenError says that the systemRegistry does not let this user make the namespaces that a lab needs.
 // Sysctl is the kernel setting that stands in the way and Value what it is set to; both are empty
 // where none of the known settings explains Err (a container's seccomp profile, for example).
 type ForbiddenError struct {

@@ -44,15 +44,15 @@ func New(ctx context.Context, name string) (*Lab, error) {
 	if !labName.MatchString(name) {
 		return nil, fmt.Errorf("lab: name %q: must match %s", name, labName)
 	}
-	if err := system.sweep(); err != nil {
+	if err := systemRegistry.sweep(); err != nil {
 		return nil, fmt.Errorf("lab %s: clear leftovers of dead labs: %w", name, err)
 	}
-	if err := system.share(); err != nil {
+	if err := systemRegistry.makeShared(); err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
 	l := &Lab{name: name, key: fmt.Sprintf("%d-%s", os.Getpid(), name)}
 	var err error
-	switch l.lock, err = system.lock(l.key); {
+	switch l.lock, err = systemRegistry.lock(l.key); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return nil, fmt.Errorf("lab %s: this process has one of that name already: close it or choose another name", name)
 	case err != nil:
@@ -99,7 +99,7 @@ func (l *Lab) Node(name string) (*Node, error) {
 }
 
 // stopGrace is the time that Close gives processes between SIGTERM and SIGKILL.
-const stopGrace = 2 * time.Second
+const stopTimeout = 2 * time.Second
 
 // Close stops all processes (SIGTERM, SIGKILL after 2 s), deletes all links and namespaces and returns what
 // could not be deleted. Every further call waits for the first and returns the same.
@@ -118,7 +118,7 @@ func (l *Lab) close() error {
 	var stops sync.WaitGroup
 	for _, n := range nodes {
 		for _, p := range n.takeProcesses() {
-			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopGrace) }) // how it ended is Wait's to tell
+			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopTimeout) }) // how it ended is Wait's to tell
 		}
 	}
 	stops.Wait()
@@ -126,7 +126,7 @@ func (l *Lab) close() error {
 	for _, n := range nodes {
 		errs = append(errs, n.close())
 	}
-	if err := errors.Join(append(errs, system.unlock(l.lock))...); err != nil {
+	if err := errors.Join(append(errs, systemRegistry.unlock(l.lock))...); err != nil {
 		return fmt.Errorf("lab %s: close: %w", l.name, err)
 	}
 	return nil

@@ -185,7 +185,7 @@ func interfaces() (string, error) {
 
 func TestProcessRunsInsideNode(t *testing.T) {
 	l, h1, _ := twoHosts(t, lab.LinkOptions{})
-	p, err := h1.Start(as("interfaces"))
+	p, err := h1.Start(runRole("interfaces"))
 	must(t, err)
 	must(t, p.Wait())
 	if got, want := p.Output(), "lo\neth0\n"; got != want {
@@ -197,7 +197,7 @@ func TestProcessRunsInsideNode(t *testing.T) {
 
 func TestProcessOutputAndStatus(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "out"), "n")
-	p, err := n.Start(as("fail"))
+	p, err := n.Start(runRole("fail"))
 	must(t, err)
 	err = p.Wait()
 	var exit *exec.ExitError
@@ -209,7 +209,7 @@ func TestProcessOutputAndStatus(t *testing.T) {
 	}
 
 	var out, errOut strings.Builder
-	c := as("fail")
+	c := runRole("fail")
 	c.Stdout, c.Stderr = &out, &errOut
 	p, err = n.Start(c)
 	must(t, err)
@@ -238,7 +238,7 @@ func TestProcessStop(t *testing.T) {
 		{"stubborn", syscall.SIGTERM, 50 * time.Millisecond, "killed"},
 		{"fail", 0, 10 * time.Second, "exit status 3"}, // ends by itself
 	} {
-		p, err := n.Start(as(test.role))
+		p, err := n.Start(runRole(test.role))
 		must(t, err)
 		if test.role != "fail" {
 			eventually(t, "ready", func() bool { return strings.Contains(p.Output(), "ready") })
@@ -258,7 +258,7 @@ func TestProcessStop(t *testing.T) {
 
 func TestStopEndsTheWholeGroup(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "group"), "n")
-	p, err := n.Start(as("parent"))
+	p, err := n.Start(runRole("parent"))
 	must(t, err)
 	eventually(t, "grandchild started", func() bool { return strings.Contains(p.Output(), "ready") })
 	grandchild := pidAfter(t, p.Output(), "grandchild")
@@ -268,9 +268,9 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 
 func TestWaitShare(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "sched"), "n")
-	one, err := n.Start(as("spin"))
+	one, err := n.Start(runRole("spin"))
 	must(t, err)
-	two, err := n.Start(as("spin"))
+	two, err := n.Start(runRole("spin"))
 	must(t, err)
 	eventually(t, "both spinners waited for the one CPU", func() bool {
 		ran1, waited1 := one.Scheduled()
@@ -321,7 +321,7 @@ func TestLabRefuses(t *testing.T) {
 	if _, err := l.Node("late"); !errors.Is(err, lab.ErrClosed) {
 		t.Errorf("Node after Close: got %v, want ErrClosed", err)
 	}
-	if _, err := n.Start(as("wait")); !errors.Is(err, lab.ErrClosed) {
+	if _, err := n.Start(runRole("wait")); !errors.Is(err, lab.ErrClosed) {
 		t.Errorf("Start after Close: got %v, want ErrClosed", err)
 	}
 	if err := n.LinkUp("lo"); !errors.Is(err, lab.ErrClosed) {

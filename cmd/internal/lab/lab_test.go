@@ -75,16 +75,16 @@ func TestLabOf(t *testing.T) {
 		{"pfcsw-12--h1", "", false},
 		{"other-12-demo-h1", "", false},
 	} {
-		if key, ok := labOf(test.namespace); key != test.key || ok != test.ok {
+		if key, ok := labKey(test.namespace); key != test.key || ok != test.ok {
 			t.Errorf("labOf(%q): got %q, %v, want %q, %v", test.namespace, key, ok, test.key, test.ok)
 		}
 	}
 }
 
-func testPlace(t *testing.T, namespaces ...string) place {
+func newTestRegistry(t *testing.T, namespaces ...string) registry {
 	t.Helper()
 	dir := t.TempDir()
-	p := place{namespaces: filepath.Join(dir, "netns"), locks: filepath.Join(dir, "labs")}
+	p := registry{namespaces: filepath.Join(dir, "netns"), locks: filepath.Join(dir, "labs")}
 	if err := os.MkdirAll(p.namespaces, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestSweepSparesLockedLabsOnly(t *testing.T) {
 	if ok, err := capable(); !ok {
 		t.Skip("needs the right to unmount", err)
 	}
-	p := testPlace(t, "pfcsw-1-dead-a", "pfcsw-1-dead-b", "pfcsw-1-living-a", "pfcsw-strange", "others")
+	p := newTestRegistry(t, "pfcsw-1-dead-a", "pfcsw-1-dead-b", "pfcsw-1-living-a", "pfcsw-strange", "others")
 	living, err := p.lock("1-living")
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestSweepSparesLockedLabsOnly(t *testing.T) {
 
 func TestSweepOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := (place{namespaces: dir + "/none", locks: dir + "/none"}).sweep(); err != nil {
+	if err := (registry{namespaces: dir + "/none", locks: dir + "/none"}).sweep(); err != nil {
 		t.Errorf("where no lab ever was: %v", err)
 	}
 }
@@ -152,7 +152,7 @@ func assertNames(t *testing.T, dir string, want ...string) {
 }
 
 func TestLockIsExclusive(t *testing.T) {
-	p := testPlace(t)
+	p := newTestRegistry(t)
 	f, err := p.lock("1-x")
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestLockIsExclusive(t *testing.T) {
 
 func TestTailKeepsTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var out tail
+		var out outputTail
 		var all []byte
 		for range rapid.IntRange(0, 20).Draw(t, "writes") {
 			b := []byte(strings.Repeat(string(rapid.ByteRange('a', 'z').Draw(t, "byte")), rapid.IntRange(0, 50_000).Draw(t, "size")))
@@ -206,7 +206,7 @@ func TestParseSchedstat(t *testing.T) {
 
 // However threads come and go, what the schedule adds up is what they ran while it looked.
 func TestScheduleAddsUpThreads(t *testing.T) {
-	var s schedule
+	var s runQueueStats
 	for _, step := range []struct {
 		name string
 		now  map[int]threadTime

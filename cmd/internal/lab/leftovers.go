@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A place is where labs leave their names: namespaces under one folder, as "ip netns" has them, and a lock
+// A registry is where labs leave their names: namespaces under one folder, as "ip netns" has them, and a lock
 // file per lab under another. A lab takes its lock before it makes its first namespace and gives it back after
 // the last one is gone; the kernel drops it when the process dies, however it dies. So a namespace whose lab's
 // lock is free is a leftover, whatever process has that number now.
-type place struct {
+type registry struct {
 	namespaces string
 	locks      string
 }
 
-var system = place{namespaces: "/run/netns", locks: "/run/pfcswitch/labs"}
+var systemRegistry = registry{namespaces: "/run/netns", locks: "/run/pfcswitch/labs"}
 
 // namespacePrefix begins the name of every namespace of every lab.
 const namespacePrefix = "pfcsw-"
 
 // lock takes the lock of the lab called key ("PID-NAME") and creates its file.
-func (p place) lock(key string) (*os.File, error) {
+func (p registry) lock(key string) (*os.File, error) {
 	if err := os.MkdirAll(p.locks, 0o755); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func LockFile(path string) (*os.File, error) {
 
 // unlock removes the lock file, then lets go of the lock: in this order nobody can hold a lock on a file that
 // others no longer see.
-func (p place) unlock(f *os.File) error {
+func (p registry) unlock(f *os.File) error {
 	return errors.Join(os.Remove(f.Name()), f.Close())
 }
 
@@ -67,17 +67,17 @@ func sameFile(f *os.File, path string) bool {
 }
 
 // Sweep clears away what labs of dead processes left behind: namespaces with their links, and lock files.
-func Sweep() error { return system.sweep() }
+func Sweep() error { return systemRegistry.sweep() }
 
 // sweep deletes the namespaces and lock files of all labs whose process is dead.
-func (p place) sweep() error {
+func (p registry) sweep() error {
 	names, err := p.list(namespacePrefix)
 	if err != nil {
 		return err
 	}
 	stale := map[string][]string{} // by lab
 	for _, name := range names {
-		if key, ok := labOf(name); ok {
+		if key, ok := labKey(name); ok {
 			stale[key] = append(stale[key], name)
 		}
 	}
@@ -106,7 +106,7 @@ func (p place) sweep() error {
 }
 
 // remove deletes the named namespaces; one that is gone already is fine.
-func (p place) remove(names []string) error {
+func (p registry) remove(names []string) error {
 	var errs []error
 	for _, name := range names {
 		path := filepath.Join(p.namespaces, name)
@@ -121,9 +121,9 @@ func (p place) remove(names []string) error {
 	return errors.Join(errs...)
 }
 
-// share makes the folder of the namespaces a shared mount, as the first "ip netns add" since the machine came up does, and under the
+// makeShared makes the folder of the namespaces a shared mount, as the first "ip netns add" since the machine came up does, and under the
 // same lock. Were it left to that command, it would cover the namespaces of a lab that is up: they could not be removed again.
-func (p place) share() error {
+func (p registry) makeShared() error {
 	if err := os.MkdirAll(p.namespaces, 0o755); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (p place) share() error {
 }
 
 // list returns the names of the namespaces that begin with prefix.
-func (p place) list(prefix string) ([]string, error) {
+func (p registry) list(prefix string) ([]string, error) {
 	entries, err := os.ReadDir(p.namespaces)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -162,8 +162,8 @@ func (p place) list(prefix string) ([]string, error) {
 	return names, err
 }
 
-// labOf returns the lab ("PID-NAME") of a namespace called pfcsw-PID-NAME-NODE.
-func labOf(namespace string) (key string, ok bool) {
+// labKey returns the lab ("PID-NAME") of a namespace called pfcsw-PID-NAME-NODE.
+func labKey(namespace string) (key string, ok bool) {
 	rest, ok := strings.CutPrefix(namespace, namespacePrefix)
 	if !ok {
 		return "", false

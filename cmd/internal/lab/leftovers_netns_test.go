@@ -15,8 +15,8 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// play starts the test binary in a role, outside of any lab, and returns the first line that it prints.
-func play(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.Cmd, lines *bufio.Scanner) {
+// startRole starts the test binary in a role, outside of any lab, and returns the first line that it prints.
+func startRole(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.Cmd, lines *bufio.Scanner) {
 	t.Helper()
 	cmd = exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleKey+"="+role)
@@ -70,8 +70,8 @@ func pidAfter(t *testing.T, text, word string) int {
 
 func TestKilledLabIsClearedByTheNext(t *testing.T) {
 	labtest.Require(t)
-	dead, deadLines := play(t, "hold", nil)
-	living, _ := play(t, "hold", nil)
+	dead, deadLines := startRole(t, "hold", nil)
+	living, _ := startRole(t, "hold", nil)
 	deadPid, livingPid := dead.Process.Pid, living.Process.Pid
 	var child int
 	if _, err := fmt.Sscanf(deadLines.Text(), "built %d %d", new(int), &child); err != nil {
@@ -105,7 +105,7 @@ func TestLabEndsOnSignalAndPanic(t *testing.T) {
 		{"interrupt", syscall.SIGTERM},
 		{"panic", 0},
 	} {
-		cmd, _ := play(t, test.role, nil)
+		cmd, _ := startRole(t, test.role, nil)
 		must(t, cmd.Process.Signal(test.sig))
 		err := cmd.Wait()
 		if test.role == "panic" && err == nil {
@@ -141,7 +141,7 @@ func TestLabBesideIP(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("NO ip: its namespaces beside a lab's are not checked (install iproute2)")
 	}
-	_, lines := play(t, "beside-ip", &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS})
+	_, lines := startRole(t, "beside-ip", &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS})
 	if got := lines.Text(); got != "left behind 0 <nil>" {
 		t.Error(got)
 	}

@@ -26,7 +26,7 @@ func (l *Lab) Link(a *Node, aIf string, b *Node, bIf string, o LinkOptions) erro
 	if err := errors.Join(a.LinkUp(aIf), b.LinkUp(bIf)); err != nil {
 		return err
 	}
-	return errors.Join(a.awaitCarrier(aIf), b.awaitCarrier(bIf))
+	return errors.Join(a.waitCarrier(aIf), b.waitCarrier(bIf))
 }
 
 func link(a *Node, aIf string, b *Node, bIf string, o LinkOptions) error {
@@ -51,20 +51,20 @@ func link(a *Node, aIf string, b *Node, bIf string, o LinkOptions) error {
 	return a.withLinks(func(h *netlink.Handle) error { return h.LinkAdd(veth) })
 }
 
-// awaitCarrier waits until the kernel sends through an interface that was just set up. It learns of a link's
+// waitCarrier waits until the kernel sends through an interface that was just set up. It learns of a link's
 // carrier in the background; until then it drops, without a counter, all that is sent.
-func (n *Node) awaitCarrier(ifName string) error {
-	for deadline := time.Now().Add(carrierPatience); ; time.Sleep(time.Millisecond) {
+func (n *Node) waitCarrier(ifName string) error {
+	for deadline := time.Now().Add(carrierTimeout); ; time.Sleep(time.Millisecond) {
 		switch carrier, err := n.Carrier(ifName); {
 		case err != nil || carrier:
 			return err
 		case time.Now().After(deadline):
-			return fmt.Errorf("lab: node %s: %s has no carrier %v after both ends were set up", n.name, ifName, carrierPatience)
+			return fmt.Errorf("lab: node %s: %s has no carrier %v after both ends were set up", n.name, ifName, carrierTimeout)
 		}
 	}
 }
 
-const carrierPatience = 5 * time.Second
+const carrierTimeout = 5 * time.Second
 
 // Carrier says whether an interface is up and the other end of its link too. After a change it takes the
 // kernel some milliseconds to notice.

@@ -45,8 +45,8 @@ var roles = map[string]func() int{
 	"forbidden":  enterWhereForbidden,
 }
 
-// as returns a command that plays the role.
-func as(role string) lab.Command {
+// runRole returns a command that plays the role.
+func runRole(role string) lab.Command {
 	return lab.Command{Name: role, Argv: []string{lab.Self}, Env: []string{roleKey + "=" + role}}
 }
 
@@ -126,7 +126,7 @@ func furnish(l *lab.Lab) (*lab.Process, error) {
 	if err := l.Link(a, "eth0", b, "eth0", lab.LinkOptions{}); err != nil {
 		return nil, err
 	}
-	return a.Start(as("wait"))
+	return a.Start(runRole("wait"))
 }
 
 func holdLabUntilSignal() int {

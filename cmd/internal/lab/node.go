@@ -52,7 +52,7 @@ func (n *Node) Name() string { return n.name }
 func (n *Node) Namespace() string { return namespacePrefix + n.lab.key + "-" + n.name }
 
 // Path returns the file that stands for the node's network namespace.
-func (n *Node) Path() string { return filepath.Join(system.namespaces, n.Namespace()) }
+func (n *Node) Path() string { return filepath.Join(systemRegistry.namespaces, n.Namespace()) }
 
 // EnterCommand returns the shell command that gives a shell inside the node while the lab is up, to be typed
 // by the user who started the lab.
@@ -168,5 +168,5 @@ func (n *Node) close() error {
 		n.links.handle.Close()
 		n.links.handle = nil
 	}
-	return system.remove([]string{n.Namespace()})
+	return systemRegistry.remove([]string{n.Namespace()})
 }

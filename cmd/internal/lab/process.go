@@ -31,11 +31,11 @@ type Command struct {
 // A Process is a program that runs, or ran, inside a node. It leads a process group of its own, which is
 // killed when it ends; it is itself killed when this process dies.
 type Process struct {
-	name   string
-	node   *Node
-	cmd    *exec.Cmd
-	output tail
-	sched  schedule
+	name     string
+	node     *Node
+	cmd      *exec.Cmd
+	output   outputTail
+	runQueue runQueueStats
 
 	ended chan struct{} // closed when err is set
 	err   error
@@ -56,7 +56,7 @@ func (n *Node) Start(c Command) (*Process, error) {
 		return nil, fmt.Errorf("lab: node %s: start %s: %w", n.name, p.name, err)
 	}
 	n.processes.all = append(n.processes.all, p)
-	p.sched.pid = p.cmd.Process.Pid
+	p.runQueue.pid = p.cmd.Process.Pid
 	if !c.Untimed {
 		go p.runSampler()
 	}
@@ -104,7 +104,7 @@ func (p *Process) runWait() {
 	for errors.Is(err, unix.EINTR) {
 		err = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	}
-	p.sched.end()
+	p.runQueue.end()
 	_ = unix.Kill(-pid, unix.SIGKILL)
 	p.err = p.cmd.Wait()
 	close(p.ended)
@@ -127,7 +127,7 @@ func (p *Process) Output() string { return p.output.String() }
 // wraps an *exec.ExitError where the process ended with another status than 0 or by a signal.
 func (p *Process) Wait() error {
 	<-p.ended
-	return p.explain(p.err)
+	return p.withOutput(p.err)
 }
 
 // Stop sends sig, and SIGKILL where the process has not ended after the grace time. It returns nil when
@@ -141,17 +141,17 @@ func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	case <-timer.C:
 		_ = p.cmd.Process.Kill()
 		<-p.ended
-		return p.explain(fmt.Errorf("did not end within %v of %v, killed", grace, sig))
+		return p.withOutput(fmt.Errorf("did not end within %v of %v, killed", grace, sig))
 	}
 	var exit *exec.ExitError
 	if errors.As(p.err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == sig {
 		return nil
 	}
-	return p.explain(p.err)
+	return p.withOutput(p.err)
 }
 
-// explain adds who it was and the last lines that it wrote.
-func (p *Process) explain(err error) error {
+// withOutput adds who it was and the last lines that it wrote.
+func (p *Process) withOutput(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A schedule adds up how long the threads of a process ran and how long they were ready to run but waited for
+// A runQueueStats adds up how long the threads of a process ran and how long they were ready to run but waited for
 // a CPU. The kernel forgets a thread's figures when the thread ends, so they are read now and then.
-type schedule struct {
+type runQueueStats struct {
 	mu      sync.Mutex
 	pid     int
-	over    bool // the process ended: its number may be another's soon
+	ended   bool // the process ended: its number may be another's soon
 	threads map[int]threadTime
 	files   map[int]*os.File // of the threads, open: a look must not take a CPU from what it looks at
 	sum     threadTime
@@ -31,7 +31,7 @@ func (p *Process) runSampler() {
 	for {
 		select {
 		case <-t.C:
-			p.sched.sample()
+			p.runQueue.sample()
 		case <-p.ended:
 			return
 		}
@@ -41,7 +41,7 @@ func (p *Process) runSampler() {
 // Scheduled returns how long the threads of the process ran so far and how long they waited for a CPU, both
 // added up over all threads.
 func (p *Process) Scheduled() (ran, waited time.Duration) {
-	sum := p.sched.sample()
+	sum := p.runQueue.sample()
 	return sum.ran, sum.waited
 }
 
@@ -56,21 +56,21 @@ func (p *Process) WaitShare() float64 {
 }
 
 // end takes the last sample.
-func (s *schedule) end() {
+func (s *runQueueStats) end() {
 	s.sample()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = true
+	s.ended = true
 	for tid := range s.files {
-		s.forget(tid)
+		s.closeThread(tid)
 	}
 }
 
 // sample reads the figures of all threads and returns the sum so far.
-func (s *schedule) sample() threadTime {
+func (s *runQueueStats) sample() threadTime {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.ended {
 		return s.sum
 	}
 	now := map[int]threadTime{}
@@ -78,12 +78,12 @@ func (s *schedule) sample() threadTime {
 		if t, err := s.read(tid); err == nil {
 			now[tid] = t
 		} else { // the thread has just ended
-			s.forget(tid)
+			s.closeThread(tid)
 		}
 	}
 	for tid := range s.files {
 		if _, ok := now[tid]; !ok {
-			s.forget(tid)
+			s.closeThread(tid)
 		}
 	}
 	s.add(now)
@@ -91,7 +91,7 @@ func (s *schedule) sample() threadTime {
 }
 
 // tids returns the numbers of the threads, none where the process has ended.
-func (s *schedule) tids() (tids []int) {
+func (s *runQueueStats) tids() (tids []int) {
 	d, err := os.Open(fmt.Sprintf("/proc/%d/task", s.pid))
 	if err != nil {
 		return nil
@@ -107,7 +107,7 @@ func (s *schedule) tids() (tids []int) {
 }
 
 // read returns the figures of a thread.
-func (s *schedule) read(tid int) (threadTime, error) {
+func (s *runQueueStats) read(tid int) (threadTime, error) {
 	f := s.files[tid]
 	if f == nil {
 		var err error
@@ -127,8 +127,8 @@ func (s *schedule) read(tid int) (threadTime, error) {
 	return parseSchedstat(string(b[:n]))
 }
 
-// forget closes what is open of a thread that has ended.
-func (s *schedule) forget(tid int) {
+// closeThread closes what is open of a thread that has ended.
+func (s *runQueueStats) closeThread(tid int) {
 	if f := s.files[tid]; f != nil {
 		_ = f.Close()
 		delete(s.files, tid)
@@ -137,7 +137,7 @@ func (s *schedule) forget(tid int) {
 
 // add counts what the threads ran and waited since the last sample. A thread whose figures fell is a new one
 // with an old number.
-func (s *schedule) add(now map[int]threadTime) {
+func (s *runQueueStats) add(now map[int]threadTime) {
 	for tid, t := range now {
 		before := s.threads[tid]
 		if t.ran < before.ran || t.waited < before.waited {

@@ -4,14 +4,14 @@ import "sync"
 
 const tailBytes = 64 << 10
 
-// A tail is a writer that keeps the last 64 KiB.
-type tail struct {
+// A outputTail is a writer that keeps the last 64 KiB.
+type outputTail struct {
 	mu  sync.Mutex
 	buf []byte
 }
 
 // Write implements io.Writer.
-func (t *tail) Write(b []byte) (int, error) {
+func (t *outputTail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, b...)
@@ -22,7 +22,7 @@ func (t *tail) Write(b []byte) (int, error) {
 }
 
 // String returns what is kept.
-func (t *tail) String() string {
+func (t *outputTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.buf[max(0, len(t.buf)-tailBytes):])

@@ -9,7 +9,7 @@ import (
 )
 
 // look is how long the link is waited for before it is seen whether that is to end.
-const look = 100 * time.Millisecond
+const pollInterval = 100 * time.Millisecond
 
 // Answer answers the other end until ctx ends, within an EchoResponder's bounds. It returns how many questions it has answered, and
 // how many came too fast.
@@ -17,16 +17,16 @@ func Answer(ctx context.Context, format *macctl.MeasurementFormat, w Wire) (answ
 	var e macctl.EchoResponder
 	var b []byte
 	for ctx.Err() == nil {
-		h, ok := w.Receive(w.Now() + int64(look))
+		h, ok := w.Receive(w.Now() + int64(pollInterval))
 		if !ok || !format.RecognizesEcho(h.Data) {
 			continue
 		}
-		f, reason := format.ParseEcho(h.Data, w.Own())
+		f, reason := format.ParseEcho(h.Data, w.Address())
 		if reason != macctl.ReasonNone {
 			continue
 		}
-		e.HandleRequest(&f, h.Unfinished, h.Stamp, w.Now())
-		if b, ok = e.Append(b[:0], format, w.Own(), w.Now()); ok {
+		e.HandleRequest(&f, h.PartialChecksum, h.Stamp, w.Now())
+		if b, ok = e.Append(b[:0], format, w.Address(), w.Now()); ok {
 			_, _, _ = w.Send(b, frame.VnetHeader{}) // one that the kernel does not take is asked for again
 		}
 	}

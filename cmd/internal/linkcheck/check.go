@@ -3,7 +3,7 @@
 //	check.go   Check: the questions in their order, and what follows from the answers
 //	ask.go     one question, asked until it is answered or given up
 //	tests.go   PFC, tag, MTU and checksum
-//	trip.go    the round trip
+//	roundtrip.go  the round trip
 //	silent.go  what is known where nobody answers
 //	port.go    where a port of a running switch has its interface
 //	wire.go    frames on a real interface
@@ -58,33 +58,33 @@ type Wire interface {
 	// kernel where that tells, else read before the call.
 	Send(b []byte, v frame.VnetHeader) (stamp int64, kernel bool, err error)
 	// Receive waits for a frame up to the time until; ok is false where none came.
-	Receive(until int64) (h Heard, ok bool)
+	Receive(until int64) (h Received, ok bool)
 	// Now reads the clock.
 	Now() int64
-	// Own is the address of this end, and Octets the longest frame that its interface takes.
-	Own() [6]byte
-	Octets() int
+	// Address is the address of this end, and Octets the longest frame that its interface takes.
+	Address() [6]byte
+	MaxFrame() int
 }
 
-// Heard is a received frame.
-type Heard struct {
-	Data       []byte
-	Stamp      int64
-	Unfinished bool // it came with the mark that its checksum is left to the receiver
+// Received is a received frame.
+type Received struct {
+	Data            []byte
+	Stamp           int64
+	PartialChecksum bool // it came with the mark that its checksum is left to the receiver
 }
 
 // checker is one check.
 type checker struct {
-	ended    func() bool // it was interrupted
-	o        *Options
-	wire     Wire
-	session  uint16
-	sequence uint32
-	base     macctl.EchoPath // that is answered
-	peer     [6]byte
-	passes   [macctl.NumPaths]direction
-	heard    overheard
-	report   *api.LinkCheck
+	interrupted func() bool // it was interrupted
+	o           *Options
+	wire        Wire
+	session     uint16
+	sequence    uint32
+	base        macctl.EchoPath // that is answered
+	peer        [6]byte
+	passes      [macctl.NumPaths]direction
+	counts      linkCounts
+	report      *api.LinkCheck
 }
 
 // direction tells in which directions a way passes.
@@ -92,23 +92,23 @@ type direction struct{ out, back bool }
 
 // Run checks a link. Where ctx ends first, that is an error.
 func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkCheck, error) {
-	c := &checker{ended: func() bool { return ctx.Err() != nil }, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.Octets(), Checks: []api.LinkTest{}}}
+	c := &checker{interrupted: func() bool { return ctx.Err() != nil }, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.MaxFrame(), Checks: []api.LinkTest{}}}
 	if o.Netns != "" {
 		c.report.Netns = &o.Netns
 	}
 	if c.findPeer() {
-		c.examine()
+		c.runTests()
 	} else {
-		c.silent()
+		c.reportSilence()
 	}
-	if c.ended() {
+	if c.interrupted() {
 		return nil, errors.New("interrupted: what was found till then says nothing")
 	}
 	return c.report, nil
 }
 
-// examine asks a peer that answers.
-func (c *checker) examine() {
+// runTests asks a peer that answers.
+func (c *checker) runTests() {
 	peer := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", c.peer[0], c.peer[1], c.peer[2], c.peer[3], c.peer[4], c.peer[5])
 	c.report.Peer = &peer
 	c.pfc()
@@ -125,7 +125,7 @@ func (c *checker) examine() {
 // findPeer finds the first way that is answered in kind, and with it which ways pass in which direction.
 func (c *checker) findPeer() bool {
 	for _, way := range []macctl.EchoPath{macctl.PathFallback, macctl.PathControl, macctl.PathBridged} {
-		if a, ok := c.ask(question{way: way, back: way}); ok {
+		if a, ok := c.request(request{path: way, answerPath: way}); ok {
 			c.base, c.peer = way, a.Source
 			c.passes[way] = direction{true, true}
 			return true

@@ -27,7 +27,7 @@ type fakeWire struct {
 	peer      bool
 	out, back func(b []byte) []byte
 	noise     [][]byte
-	inbox     []Heard
+	inbox     []Received
 	echoer    macctl.EchoResponder
 	refuse    error
 }
@@ -42,9 +42,9 @@ var (
 	peerMAC = [6]byte{2, 0, 0, 0, 0, 2}
 )
 
-func (w *fakeWire) Now() int64   { w.now++; return w.now }
-func (w *fakeWire) Own() [6]byte { return ownMAC }
-func (w *fakeWire) Octets() int  { return w.octets }
+func (w *fakeWire) Now() int64       { w.now++; return w.now }
+func (w *fakeWire) Address() [6]byte { return ownMAC }
+func (w *fakeWire) MaxFrame() int    { return w.octets }
 
 func (w *fakeWire) Send(b []byte, v frame.VnetHeader) (int64, bool, error) {
 	if w.refuse != nil {
@@ -67,21 +67,21 @@ func (w *fakeWire) Send(b []byte, v frame.VnetHeader) (int64, bool, error) {
 			a = w.back(a)
 		}
 		if a != nil {
-			w.inbox = append(w.inbox, Heard{Data: a, Stamp: sent + 2*trip + turn})
+			w.inbox = append(w.inbox, Received{Data: a, Stamp: sent + 2*trip + turn})
 		}
 	}
 	return sent, true, nil
 }
 
-func (w *fakeWire) Receive(until int64) (Heard, bool) {
+func (w *fakeWire) Receive(until int64) (Received, bool) {
 	if len(w.noise) > 0 {
-		h := Heard{Data: w.noise[0], Stamp: w.now}
+		h := Received{Data: w.noise[0], Stamp: w.now}
 		w.noise = w.noise[1:]
 		return h, true
 	}
 	if len(w.inbox) == 0 {
 		w.now = max(w.now, until)
-		return Heard{}, false
+		return Received{}, false
 	}
 	h := w.inbox[0]
 	w.inbox = w.inbox[1:]
@@ -188,7 +188,7 @@ func TestInterrupted(t *testing.T) {
 			r, err := Run(ctx, &o, w, 77)
 			end()
 			if answered || n <= 9 { // questions that nobody answers are three of each way
-				if r != nil || err == nil || w.later != 0 || w.now-w.at > 2*int64(look) {
+				if r != nil || err == nil || w.later != 0 || w.now-w.at > 2*int64(pollInterval) {
 					t.Fatalf("after %d questions, answered %v: %+v, %v, %d more questions, %d ns", n, answered, r, err, w.later, w.now-w.at)
 				}
 			}

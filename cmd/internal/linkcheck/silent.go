@@ -2,13 +2,13 @@ package linkcheck
 
 import "fmt"
 
-// silent says what is known of a link at whose other end nobody answers.
-func (c *checker) silent() {
-	h := &c.heard
+// reportSilence says what is known of a link at whose other end nobody answers.
+func (c *checker) reportSilence() {
+	h := &c.counts
 	known := fmt.Sprintf("this end's kernel took %d frames of %d", h.sent, h.sent+h.refused)
 	switch {
-	case h.sent == 0 && h.refusal != nil:
-		known = fmt.Sprintf("this end's kernel takes no frame: %v", h.refusal)
+	case h.sent == 0 && h.refusedErr != nil:
+		known = fmt.Sprintf("this end's kernel takes no frame: %v", h.refusedErr)
 	case h.frames == 0:
 		known += ", and nothing at all came back: whether frames arrive there cannot be known from here"
 	default:
@@ -23,7 +23,7 @@ func (c *checker) silent() {
 	pfc.Remedy = &do
 	c.add(pfc)
 	c.add(unknown("tag", "only the other end can say with which tag a frame arrived"))
-	c.add(unknown("mtu", fmt.Sprintf("this end takes frames of %d octets; only the other end can say what arrives", c.wire.Octets())))
+	c.add(unknown("mtu", fmt.Sprintf("this end takes frames of %d octets; only the other end can say what arrives", c.wire.MaxFrame())))
 	c.add(unknown("checksum", "only the other end can say how a checksum arrived"))
 	c.add(unknown("round-trip", "nothing came back"))
 }

@@ -15,10 +15,10 @@ func (c *checker) pfc() {
 			Text: "MAC Control frames pass both ways, though ordinary ones to 01-80-C2-00-00-0E do not"})
 		return
 	}
-	_, out := c.ask(question{way: macctl.PathControl, back: c.base})
-	_, back := c.ask(question{way: c.base, back: macctl.PathControl})
+	_, out := c.request(request{path: macctl.PathControl, answerPath: c.base})
+	_, back := c.request(request{path: c.base, answerPath: macctl.PathControl})
 	c.passes[macctl.PathControl] = direction{out, back}
-	t := api.LinkTest{Check: "pfc", Verdict: api.LinkPass, Out: eaten(out), Back: eaten(back), Text: "MAC Control frames pass both ways: PAUSE and PFC arrive"}
+	t := api.LinkTest{Check: "pfc", Verdict: api.LinkPass, Out: passText(out), Back: passText(back), Text: "MAC Control frames pass both ways: PAUSE and PFC arrive"}
 	if out && back {
 		c.add(t)
 		return
@@ -38,7 +38,7 @@ func (c *checker) pfc() {
 	c.add(t)
 }
 
-func eaten(passes bool) string {
+func passText(passes bool) string {
 	if passes {
 		return "pass"
 	}
@@ -56,7 +56,7 @@ func (c *checker) tag() {
 	}
 	tci := uint16(frame.MakeTCI(probePCP, false, c.o.VLAN))
 	name := fmt.Sprintf("the 802.1Q tag (VLAN %d, PCP %d)", c.o.VLAN, probePCP)
-	a, ok := c.ask(question{way: c.base, back: c.base, tagged: true, tci: tci})
+	a, ok := c.request(request{path: c.base, answerPath: c.base, tagged: true, tci: tci})
 	t := api.LinkTest{Check: "tag", Verdict: api.LinkFail, Out: "lost", Back: api.LinkUnknown}
 	if !ok {
 		t.Text = "tagged frames are dropped on the way, so that no priority in a tag arrives: " + name
@@ -88,13 +88,13 @@ func tagState(tagged bool, got, want uint16) string {
 // mtu finds the longest frames that pass. An answer is never longer than its request, so that the way back is known only as
 // far as the way out reaches.
 func (c *checker) mtu() {
-	own := c.wire.Octets()
+	own := c.wire.MaxFrame()
 	out := largest(macctl.FrameSize, own, func(n int) bool {
-		_, ok := c.ask(question{way: c.base, back: c.base, octets: n})
+		_, ok := c.request(request{path: c.base, answerPath: c.base, octets: n})
 		return ok
 	})
 	back := largest(macctl.FrameSize, out, func(n int) bool {
-		a, ok := c.ask(question{way: c.base, back: c.base, octets: out, answer: n})
+		a, ok := c.request(request{path: c.base, answerPath: c.base, octets: out, answerOctets: n})
 		return ok && a.Length == n
 	})
 	c.report.OutBytes, c.report.BackBytes = &out, &back
@@ -141,7 +141,7 @@ func (c *checker) checksum() {
 		c.add(unknown("checksum", "only MAC Control frames pass, and no stack leaves their checksums to the link"))
 		return
 	}
-	a, ok := c.ask(question{way: c.base, back: c.base, unsummed: true})
+	a, ok := c.request(request{path: c.base, answerPath: c.base, partialChecksum: true})
 	t := api.LinkTest{Check: "checksum", Verdict: api.LinkPass, Out: "right", Back: "not tried"}
 	switch {
 	case !ok:

@@ -18,12 +18,12 @@ const burst = 64
 
 // An Interface is the Wire of a real one. It takes nothing away from a switch that has it too.
 type Interface struct {
-	link   port.Link
-	port   *port.AFPacket
-	waiter *port.Waiter
-	batch  *port.Batch
-	frames [burst]port.Frame
-	read   []Heard
+	link    port.Link
+	port    *port.AFPacket
+	waiter  *port.Waiter
+	batch   *port.Batch
+	frames  [burst]port.Frame
+	pending []Received
 }
 
 var _ Wire = (*Interface)(nil)
@@ -64,11 +64,11 @@ func (i *Interface) Close() error {
 // Now implements Wire.
 func (i *Interface) Now() int64 { return time.Now().UnixNano() }
 
-// Own implements Wire.
-func (i *Interface) Own() [6]byte { return i.link.MAC }
+// Address implements Wire.
+func (i *Interface) Address() [6]byte { return i.link.MAC }
 
-// Octets implements Wire.
-func (i *Interface) Octets() int {
+// MaxFrame implements Wire.
+func (i *Interface) MaxFrame() int {
 	return min(i.link.MTU, port.MaxFrame-frame.HeaderOctets) + frame.HeaderOctets
 }
 
@@ -91,14 +91,14 @@ func (i *Interface) Send(b []byte, v frame.VnetHeader) (stamp int64, kernel bool
 }
 
 // Receive implements Wire.
-func (i *Interface) Receive(until int64) (h Heard, ok bool) {
+func (i *Interface) Receive(until int64) (h Received, ok bool) {
 	for {
-		if len(i.read) > 0 {
-			h, i.read = i.read[0], i.read[1:]
+		if len(i.pending) > 0 {
+			h, i.pending = i.pending[0], i.pending[1:]
 			return h, true
 		}
-		i.take()
-		if len(i.read) > 0 {
+		i.readRings()
+		if len(i.pending) > 0 {
 			continue
 		}
 		left := until - i.Now()
@@ -111,11 +111,11 @@ func (i *Interface) Receive(until int64) (h Heard, ok bool) {
 	}
 }
 
-// take copies what waits in the rings.
-func (i *Interface) take() {
-	i.read = i.read[:0]
+// readRings copies what waits in the rings.
+func (i *Interface) readRings() {
+	i.pending = i.pending[:0]
 	for b, stamp := i.port.Control(); b != nil; b, stamp = i.port.Control() {
-		i.read = append(i.read, Heard{Data: slices.Clone(b), Stamp: stamp})
+		i.pending = append(i.pending, Received{Data: slices.Clone(b), Stamp: stamp})
 		i.port.ControlDone()
 	}
 	for _, c := range []port.Class{port.Other, port.Lossless} {
@@ -123,7 +123,7 @@ func (i *Interface) take() {
 		for k := range n {
 			f := &i.frames[k]
 			if !f.Truncated {
-				i.read = append(i.read, Heard{Data: slices.Clone(f.Data), Stamp: f.Stamp, Unfinished: f.Vnet.NeedsCsum()})
+				i.pending = append(i.pending, Received{Data: slices.Clone(f.Data), Stamp: f.Stamp, PartialChecksum: f.Vnet.NeedsCsum()})
 			}
 		}
 		i.port.Release(c, n)

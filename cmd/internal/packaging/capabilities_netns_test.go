@@ -61,33 +61,33 @@ func withFileCapabilities(t *testing.T) string {
 	return ""
 }
 
-// A place has a switch in the middle of two hosts, and a folder for its socket.
-type place struct {
+// A machine has a switch in the middle of two hosts, and a folder for its socket.
+type machine struct {
 	lab        *lab.Lab
 	sw, h1, h2 *lab.Node
 	dir        string
 }
 
-func newPlace(t *testing.T) *place {
+func newMachine(t *testing.T) *machine {
 	t.Helper()
 	l := labtest.New(t, "packaging")
-	p := &place{lab: l, sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"), dir: folder(t)}
+	p := &machine{lab: l, sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"), dir: folder(t)}
 	must(t, l.Link(p.h1, "eth0", p.sw, "p1", lab.LinkOptions{}))
 	must(t, l.Link(p.h2, "eth0", p.sw, "p2", lab.LinkOptions{}))
 	return p
 }
 
-func (p *place) socket() string { return filepath.Join(p.dir, "sw.sock") }
+func (p *machine) socket() string { return filepath.Join(p.dir, "sw.sock") }
 
 // config writes the switch's file.
-func (p *place) config(t *testing.T, keys string) string {
+func (p *machine) config(t *testing.T, keys string) string {
 	t.Helper()
 	return write(t, filepath.Join(p.dir, "sw.yaml"), fmt.Sprintf("name: sw\npreset: roce\nmetrics: {listen: off}\napi: {socket: %s}\nports:\n  p1: {speed: 200M%s}\n  p2: {speed: 200M%s}\n",
 		p.socket(), keys, keys))
 }
 
 // start runs the switch by a command to which the program's own arguments are added.
-func (p *place) start(t *testing.T, keys string, command ...string) *lab.Process {
+func (p *machine) start(t *testing.T, keys string, command ...string) *lab.Process {
 	t.Helper()
 	proc, err := p.sw.Start(lab.Command{Name: "switch", Argv: append(command, "run", "-c", p.config(t, keys))})
 	must(t, err)
@@ -122,7 +122,7 @@ func TestTwoCapabilities(t *testing.T) {
 		{"systemd", append(as("--bounding-set=-all,"+unitCaps, "--inh-caps=-all,"+unitCaps, "--ambient-caps=-all,"+unitCaps, "--no-new-privs"), program(t)), as("--no-new-privs")},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			p := newPlace(t)
+			p := newMachine(t)
 			must(t, os.Chown(p.dir, image, image))
 			proc := p.start(t, "", way.command...)
 			health := func() (string, error) {
@@ -144,7 +144,7 @@ func TestTwoCapabilities(t *testing.T) {
 					t.Errorf("%s is %s, want %s", key, got, want)
 				}
 			}
-			carry(t, p.h2, "eth0", 0.5, map[*lab.Node]string{p.h1: "eth0"})
+			checkTraffic(t, p.h2, "eth0", 0.5, map[*lab.Node]string{p.h1: "eth0"})
 			must(t, p.sw.LinkDown("p2"))
 			eventually(t, "health tells of a link that is down", func() bool {
 				out, err := health()
@@ -164,7 +164,7 @@ func TestTwoCapabilities(t *testing.T) {
 func TestMissingCapabilities(t *testing.T) {
 	requireUsers(t)
 	file := withFileCapabilities(t)
-	p := newPlace(t)
+	p := newMachine(t)
 	must(t, os.Chown(p.dir, image, image))
 	for _, test := range []struct{ name, bounding, keys, want string }{
 		{"none", "-all", "", "needs CAP_NET_RAW and CAP_NET_ADMIN"},

@@ -84,6 +84,6 @@ func TestContainer(t *testing.T) {
 	if got, err := strconv.ParseUint(status(t, container.Pid(), "CapEff"), 16, 64); err != nil || got != netRaw|netAdmin {
 		t.Errorf("its capabilities are %x, %v", got, err)
 	}
-	carry(t, h2, "eth1", 0.5, map[*lab.Node]string{h1: "eth1"})
+	checkTraffic(t, h2, "eth1", 0.5, map[*lab.Node]string{h1: "eth1"})
 	must(t, container.Stop(unix.SIGTERM, 5*time.Second))
 }

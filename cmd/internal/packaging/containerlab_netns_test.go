@@ -38,7 +38,7 @@ func TestLateInterfaces(t *testing.T) {
 		t.Error("it is healthy without its second link")
 	}
 	must(t, l.Link(sw, "e1-2", far, "b", lab.LinkOptions{MTU: 9500}))
-	await(t, proc, socket)
+	waitFor(t, proc, socket)
 
 	if got := portsOf(t, socket); !slices.Equal(got, []string{"e1-2", "eth1"}) {
 		t.Errorf("its ports are %v", got)
@@ -52,11 +52,11 @@ func TestLateInterfaces(t *testing.T) {
 	must(t, unix.Kill(proc.Pid(), unix.SIGKILL))
 	<-proc.Ended()
 	proc = start()
-	await(t, proc, socket)
+	waitFor(t, proc, socket)
 	must(t, sw.DeleteLink("eth1")) // its peer starts anew
 	eventually(t, "it says that a port is gone", func() bool { out, ok := healthy(t, socket); return !ok && strings.Contains(out, "eth1") })
 	must(t, l.Link(sw, "eth1", far, "a", lab.LinkOptions{}))
-	await(t, proc, socket)
+	waitFor(t, proc, socket)
 	must(t, proc.Stop(unix.SIGTERM, 5*time.Second))
 }
 

@@ -45,7 +45,7 @@ func (top *topology) run(t *testing.T) {
 		must(t, l.Link(nodes[a], aIf, nodes[b], bIf, lab.LinkOptions{MTU: k.mtu}))
 	}
 	for name, p := range daemons {
-		await(t, p, filepath.Join(dir, name+".sock"))
+		waitFor(t, p, filepath.Join(dir, name+".sock"))
 		for _, command := range top.nodes[name].exec {
 			args := append([]string{"--net=" + nodes[name].Path()}, strings.Fields(command)...)
 			if out, err := exec.Command("nsenter", args...).CombinedOutput(); err != nil {

@@ -91,8 +91,8 @@ func healthy(t testing.TB, socket string) (string, bool) {
 	return string(out), err == nil
 }
 
-// await waits until a switch is healthy.
-func await(t testing.TB, p *lab.Process, socket string) {
+// waitFor waits until a switch is healthy.
+func waitFor(t testing.TB, p *lab.Process, socket string) {
 	t.Helper()
 	eventually(t, "the switch at "+socket+" is healthy", func() bool {
 		select {
@@ -105,8 +105,8 @@ func await(t testing.TB, p *lab.Process, socket string) {
 	})
 }
 
-// carry sends from each host to the sink, and wants every frame of priority 3.
-func carry(t testing.TB, to *lab.Node, name string, seconds float64, from map[*lab.Node]string, more ...string) (held int64) {
+// checkTraffic sends from each host to the sink, and wants every frame of priority 3.
+func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from map[*lab.Node]string, more ...string) (held int64) {
 	t.Helper()
 	sink, err := to.Start(lab.Command{Argv: []string{program(t), "sink", name, "--speed", "200M", "--expect", fmt.Sprint(len(from)), "-j"}})
 	must(t, err)

@@ -44,7 +44,7 @@ func (m *manager) next(dogs bool) []string {
 
 // systemd hears that the switch is ready when it is, that it lives, reloads and ends.
 func TestNotify(t *testing.T) {
-	p := newPlace(t)
+	p := newMachine(t)
 	m := listen(t, filepath.Join(p.dir, "notify"))
 	proc, err := p.sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", p.config(t, "")},
 		Env: []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "notify"), "WATCHDOG_USEC=300000", "WATCHDOG_PID="}})
@@ -78,11 +78,11 @@ func TestNotify(t *testing.T) {
 
 // Without systemd nothing is missed, and a socket that is gone stops no switch.
 func TestNotifyNobody(t *testing.T) {
-	p := newPlace(t)
+	p := newMachine(t)
 	proc, err := p.sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", p.config(t, "")},
 		Env: []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "nobody")}})
 	must(t, err)
-	await(t, proc, p.socket())
+	waitFor(t, proc, p.socket())
 	if !strings.Contains(proc.Output(), "systemd cannot be told") {
 		t.Errorf("it says nothing of it: %s", proc.Output())
 	}

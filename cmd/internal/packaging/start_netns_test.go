@@ -17,7 +17,7 @@ import (
 // rounds decides.
 func TestStartToForwarding(t *testing.T) {
 	const limit, rounds = 300 * time.Millisecond, 5
-	p := newPlace(t)
+	p := newMachine(t)
 	mac, err := p.h2.MAC("eth0")
 	must(t, err)
 	path := write(t, filepath.Join(p.dir, "start.yaml"), fmt.Sprintf("name: sw\npreset: roce\napi: {socket: %s}\nports: {p1: {}, p2: {}}\n", p.socket()))
@@ -41,7 +41,7 @@ func TestStartToForwarding(t *testing.T) {
 
 // startToFrame starts a switch, ends it by a signal, and returns the time from its start to the first frame that h2 receives of
 // the sender: what the switch itself sends there, LLDP and probes, is shorter.
-func (p *place) startToFrame(t *testing.T, path string, end unix.Signal) time.Duration {
+func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.Duration {
 	t.Helper()
 	before, err := p.h2.Stats("eth0")
 	must(t, err)

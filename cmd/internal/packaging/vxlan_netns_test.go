@@ -72,12 +72,12 @@ func TestTunnel(t *testing.T) {
 		path := write(t, filepath.Join(dir, name+".yaml"), string(text)+"api: {socket: "+socket+"}\n")
 		proc, err := node.Start(lab.Command{Name: name, Argv: []string{program(t), "run", "-c", path}})
 		must(t, err)
-		await(t, proc, socket)
+		waitFor(t, proc, socket)
 		return proc, api.NewClient(socket)
 	}
 	s1, c1 := start(left, "s1")
 	s2, c2 := start(right, "s2")
-	if held := carry(t, h3, "eth1", 1, map[*lab.Node]string{h1: "eth1", h4: "eth1"}); held == 0 {
+	if held := checkTraffic(t, h3, "eth1", 1, map[*lab.Node]string{h1: "eth1", h4: "eth1"}); held == 0 {
 		t.Error("no sender was held")
 	}
 	askLink(t, left, "eth3", filepath.Join(dir, "s1.sock"))

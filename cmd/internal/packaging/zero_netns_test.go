@@ -53,7 +53,7 @@ func TestRunWithoutAFile(t *testing.T) {
 		{[]string{"--port", "eth1", "--port", "eth0"}, []string{"eth0", "eth1"}},
 	} {
 		p := run(tt.args...)
-		await(t, p, socket)
+		waitFor(t, p, socket)
 		if got := portsOf(t, socket); !slices.Equal(got, tt.want) {
 			t.Errorf("run %v: it takes %v, want %v", tt.args, got, tt.want)
 		}

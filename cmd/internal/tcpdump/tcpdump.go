@@ -45,7 +45,7 @@ func Compile(ctx context.Context, text string) (string, error) {
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("filter %q: %s", text, said(complaint.String(), err))
+		return "", fmt.Errorf("filter %q: %s", text, lastLine(complaint.String(), err))
 	}
 	if _, err := capture.ParseFilter(out.String()); err != nil {
 		return "", fmt.Errorf("what tcpdump made of the filter %q cannot be used: %w", text, err)
@@ -58,8 +58,8 @@ func isProgram(text string) bool {
 	return strings.Trim(text, "0123456789, \t\n") == "" && strings.ContainsAny(strings.TrimSpace(text), ", \t\n")
 }
 
-// said is the last line of a complaint.
-func said(complaint string, err error) string {
+// lastLine is the last line of a complaint.
+func lastLine(complaint string, err error) string {
 	lines := strings.Split(strings.TrimSpace(complaint), "\n")
 	if last := lines[len(lines)-1]; last != "" {
 		return last

@@ -15,10 +15,10 @@ import (
 )
 
 // patience is how long the switches of a lab may take until they forward.
-const patience = 20 * time.Second
+const readyTimeout = 20 * time.Second
 
 // build makes nodes and links, starts switches and host NICs, and waits until each forwards.
-func (k *kept) build(ctx context.Context) error {
+func (k *runningLab) build(ctx context.Context) error {
 	if err := k.connect(ctx); err != nil {
 		return err
 	}
@@ -27,19 +27,19 @@ func (k *kept) build(ctx context.Context) error {
 		return err
 	}
 	for _, s := range k.topology.Switches {
-		if err := k.launch(s.Name, "switch", s.Config); err != nil {
+		if err := k.startDaemon(s.Name, "switch", s.Config); err != nil {
 			return err
 		}
 	}
 	for _, h := range k.topology.Hosts {
-		if err := k.furnish(h); err != nil {
+		if err := k.configureHost(h); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for _, d := range k.daemons {
-		if err := d.await(ctx); err != nil {
+		if err := d.waitReady(ctx); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func (k *kept) build(ctx context.Context) error {
 }
 
 // connect makes nodes and the links between them.
-func (k *kept) connect(ctx context.Context) error {
+func (k *runningLab) connect(ctx context.Context) error {
 	macs := map[string]net.HardwareAddr{}
 	var names []string
 	for _, s := range k.topology.Switches {
@@ -81,22 +81,22 @@ func (k *kept) connect(ctx context.Context) error {
 	return nil
 }
 
-// furnish gives a host its addresses, or its host NIC.
-func (k *kept) furnish(h config.LabHost) error {
+// configureHost gives a host its addresses, or its host NIC.
+func (k *runningLab) configureHost(h config.LabHost) error {
 	if h.NIC != nil {
-		return k.launch(h.Name, "nic", h.NIC)
+		return k.startDaemon(h.Name, "nic", h.NIC)
 	}
 	for _, a := range h.Addresses {
 		if err := k.nodes[h.Name].AddAddr("eth0", a.String()); err != nil {
 			return err
 		}
 	}
-	k.note(h.Name, "host", "")
+	k.addNode(h.Name, "host", "")
 	return nil
 }
 
-// launch starts the daemon of a node.
-func (k *kept) launch(name, kind string, c *config.Config) error {
+// startDaemon starts the daemon of a node.
+func (k *runningLab) startDaemon(name, kind string, c *config.Config) error {
 	path := filepath.Join(k.folder, name+".yaml")
 	if err := os.WriteFile(path, config.Expand(c), 0o600); err != nil {
 		return err
@@ -106,29 +106,29 @@ func (k *kept) launch(name, kind string, c *config.Config) error {
 		return err
 	}
 	k.daemons = append(k.daemons, &daemon{node: name, process: p, client: api.NewClient(c.API.Socket)})
-	k.note(name, kind, c.API.Socket)
+	k.addNode(name, kind, c.API.Socket)
 	return nil
 }
 
-// note writes a node down, as it is reached from where the lab was brought up: where that is outside of the keeper's user
+// addNode writes a node down, as it is reached from where the lab was brought up: where that is outside of the keeper's user
 // namespace, through the keeper.
-func (k *kept) note(name, kind, socket string) {
-	node, outside := k.nodes[name], apart()
+func (k *runningLab) addNode(name, kind, socket string) {
+	node, outside := k.nodes[name], outsideUserNamespace()
 	if outside && socket != "" {
 		socket = fmt.Sprintf("/proc/%d/root%s", os.Getpid(), socket)
 	}
 	k.state.Nodes = append(k.state.Nodes, Node{Name: name, Kind: kind, Namespace: node.Namespace(), Enter: node.Enter(outside), Socket: socket})
 }
 
-// apart tells whether the keeper is in another user namespace than the Up that started it, which it may not even see then.
-func apart() bool {
+// outsideUserNamespace tells whether the keeper is in another user namespace than the Up that started it, which it may not even see then.
+func outsideUserNamespace() bool {
 	own, err := os.Readlink("/proc/self/ns/user")
 	starter, denied := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", os.Getppid()))
 	return err != nil || denied != nil || own != starter
 }
 
-// await waits until every port of a daemon is in service.
-func (d *daemon) await(ctx context.Context) error {
+// waitReady waits until every port of a daemon is in service.
+func (d *daemon) waitReady(ctx context.Context) error {
 	waiting := "its control socket"
 	for {
 		r, err := d.client.Show(ctx, "health")

@@ -12,12 +12,12 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// clean removes what a lab whose keeper was killed has left; state is where that lab was written down.
-func clean(name, state string) error {
+// removeLeftovers removes what a lab whose keeper was killed has left; state is where that lab was written down.
+func removeLeftovers(name, state string) error {
 	if os.Geteuid() != 0 {
 		return nil // all of it was in the keeper's own namespaces
 	}
-	err := errors.Join(lab.Sweep(), os.RemoveAll(configFolder(name)), cleanSockets(name, state))
+	err := errors.Join(lab.Sweep(), os.RemoveAll(configFolder(name)), removeSockets(name, state))
 	if err != nil {
 		return fmt.Errorf("lab %s: clear away what a killed one left: %w", name, err)
 	}
@@ -25,11 +25,11 @@ func clean(name, state string) error {
 }
 
 // dying is how long the kernel may take to end the switches of a killed keeper.
-const dying = time.Second
+const exitTimeout = time.Second
 
-// cleanSockets removes the sockets with the lab's name that nobody listens on. A switch that does is another's, whose name
+// removeSockets removes the sockets with the lab's name that nobody listens on. A switch that does is another's, whose name
 // happens to begin like the lab's, or, if the lab was written down with it, one that is about to die.
-func cleanSockets(name, state string) error {
+func removeSockets(name, state string) error {
 	sockets, err := filepath.Glob(config.LabSocket(name, "*"))
 	errs := []error{err}
 	own := map[string]bool{}
@@ -38,7 +38,7 @@ func cleanSockets(name, state string) error {
 			own[n.Socket] = true
 		}
 	}
-	deadline := time.Now().Add(dying)
+	deadline := time.Now().Add(exitTimeout)
 	for _, socket := range sockets {
 		alive, err := api.RemoveStale(socket)
 		for alive && err == nil && own[socket] && time.Now().Before(deadline) {

@@ -17,7 +17,7 @@ import (
 var ErrNotUp = errors.New("is not up")
 
 // grace is how long a keeper may take to end its lab before it is killed.
-const grace = 10 * time.Second
+const stopTimeout = 10 * time.Second
 
 // Down takes a lab down, by the file of its topology or its name: all of it, whoever of its processes was killed before.
 func Down(ctx context.Context, argument string, out io.Writer) error {
@@ -30,7 +30,7 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), clean(name, path))
+		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), removeLeftovers(name, path))
 	}
 	said, err := os.Open(logPath(path)) // now: a keeper that ends removes it
 	if err == nil {
@@ -39,13 +39,13 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 	lock, err := lab.LockFile(path)
 	killed := err == nil
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		lock, err = end(ctx, name, path)
+		lock, err = stopKeeper(ctx, name, path)
 	}
 	if err != nil {
 		return fmt.Errorf("lab %s: %w", name, err)
 	}
 	defer func() { _ = lock.Close() }()
-	if err := errors.Join(clean(name, path), forget(path)); err != nil {
+	if err := errors.Join(removeLeftovers(name, path), removeState(path)); err != nil {
 		return err
 	}
 	how := " is down"
@@ -55,11 +55,11 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "lab %s%s\n", name, how); err != nil {
 		return err
 	}
-	return handOn(said, out)
+	return printLog(said, out)
 }
 
-// handOn tells what the keeper of a lab said, where it said anything.
-func handOn(said *os.File, out io.Writer) error {
+// printLog tells what the keeper of a lab said, where it said anything.
+func printLog(said *os.File, out io.Writer) error {
 	if said == nil {
 		return nil
 	}
@@ -71,8 +71,8 @@ func handOn(said *os.File, out io.Writer) error {
 	return err
 }
 
-// end makes the keeper end its lab and returns the lock that it had.
-func end(ctx context.Context, name, path string) (*os.File, error) {
+// stopKeeper makes the keeper end its lab and returns the lock that it had.
+func stopKeeper(ctx context.Context, name, path string) (*os.File, error) {
 	s, ok := readState(path)
 	for began := time.Now(); !ok && time.Since(began) < time.Second; time.Sleep(10 * time.Millisecond) {
 		s, ok = readState(path) // the keeper has just begun
@@ -92,7 +92,7 @@ func end(ctx context.Context, name, path string) (*os.File, error) {
 		return lock, nil
 	}
 	_ = unix.PidfdSendSignal(keeper, unix.SIGTERM, nil, 0)
-	for deadline := time.Now().Add(grace); ; {
+	for deadline := time.Now().Add(stopTimeout); ; {
 		lock, err := lab.LockFile(path)
 		switch {
 		case !errors.Is(err, unix.EWOULDBLOCK):
@@ -101,7 +101,7 @@ func end(ctx context.Context, name, path string) (*os.File, error) {
 			return nil, ctx.Err()
 		case time.Now().After(deadline):
 			_ = unix.PidfdSendSignal(keeper, unix.SIGKILL, nil, 0)
-			deadline = time.Now().Add(grace)
+			deadline = time.Now().Add(stopTimeout)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

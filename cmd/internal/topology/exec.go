@@ -23,22 +23,22 @@ func Exec(argument, node string, program []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := living(name, path)
+	s, err := runningState(name, path)
 	if err != nil {
 		return err
 	}
 	var names []string
 	for _, n := range s.Nodes {
 		if n.Name == node {
-			return become(append(n.Enter, program...))
+			return execProgram(append(n.Enter, program...))
 		}
 		names = append(names, n.Name)
 	}
 	return fmt.Errorf("lab %s has no node %s: there are %s", name, node, strings.Join(names, ", "))
 }
 
-// living returns the state of a lab whose keeper lives.
-func living(name, path string) (s State, err error) {
+// runningState returns the state of a lab whose keeper lives.
+func runningState(name, path string) (s State, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return s, fmt.Errorf("lab %s %w: pfcswitch lab up FILE", name, ErrNotUp)
 	}
@@ -56,7 +56,7 @@ func living(name, path string) (s State, err error) {
 	return s, nil
 }
 
-func become(argv []string) error {
+func execProgram(argv []string) error {
 	program, err := exec.LookPath(argv[0])
 	if err != nil {
 		return fmt.Errorf("%w (Debian: apt-get install util-linux)", err)

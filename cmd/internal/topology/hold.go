@@ -15,8 +15,8 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A kept lab is one that is up, as its keeper has it.
-type kept struct {
+// A runningLab lab is one that is up, as its keeper has it.
+type runningLab struct {
 	topology *config.Topology
 	lab      *lab.Lab
 	folder   string // for its switches' configurations
@@ -54,8 +54,8 @@ func Hold(ctx context.Context, file string) error {
 	return err
 }
 
-func hold(ctx context.Context, file string, lock *os.File) (k *kept, err error) {
-	k = &kept{nodes: map[string]*lab.Node{}}
+func hold(ctx context.Context, file string, lock *os.File) (k *runningLab, err error) {
+	k = &runningLab{nodes: map[string]*lab.Node{}}
 	_, inside, err := lab.Enter(nil)
 	if err == nil && !inside {
 		err = errors.New("the keeper of a lab is started by \"pfcswitch lab up FILE\"")
@@ -83,7 +83,7 @@ func hold(ctx context.Context, file string, lock *os.File) (k *kept, err error) 
 }
 
 // close ends the lab and leaves nothing behind.
-func (k *kept) close() error {
+func (k *runningLab) close() error {
 	if k.lab == nil {
 		return nil
 	}
@@ -93,14 +93,14 @@ func (k *kept) close() error {
 	}
 	path, pathErr := statePath(k.topology.Name)
 	if pathErr == nil {
-		pathErr = forget(path)
+		pathErr = removeState(path)
 	}
 	return errors.Join(err, pathErr)
 }
 
-// forget removes the state of a lab that is no more, and what its keeper said. In a user namespace that hides the
+// removeState removes the state of a lab that is no more, and what its keeper said. In a user namespace that hides the
 // folder the command that ends the lab does it.
-func forget(path string) error {
+func removeState(path string) error {
 	var errs []error
 	for _, p := range []string{logPath(path), path} {
 		if err := os.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -27,10 +27,10 @@ func TestLabs(t *testing.T) {
 		name string
 		test func(*rig)
 	}{
-		{"examples", examples}, {"refused", refused}, {"killed", killed}, {"interrupted", interrupted}, {"atomic", atomic},
-		{"ordinary", ordinary}, {"nic", hostNIC}, {"others", others}, {"said", said}, {"late", late},
+		{"examples", examples}, {"refused", refusedTopologies}, {"killed", killedKeeper}, {"interrupted", interruptedUp}, {"atomic", failedUp},
+		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog}, {"late", interruptedWhenReady},
 	} {
-		t.Run(part.name, func(t *testing.T) { part.test(r.in(t)) })
+		t.Run(part.name, func(t *testing.T) { part.test(r.withTest(t)) })
 	}
 }
 
@@ -55,23 +55,23 @@ func examples(r *rig) {
 		r.t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			must(t, err)
-			p := r.in(t)
+			p := r.withTest(t)
 			path, name := p.file(string(text))
 			s := p.up(path, name)
-			p.carry(path, load[filepath.Base(t.Name())])
+			p.checkTraffic(path, load[filepath.Base(t.Name())])
 			for _, n := range s.Nodes {
 				if n.Kind == "switch" {
-					p.lossless(n)
+					p.checkLossless(n)
 				}
 			}
 			p.run("lab", "down", path)
-			p.nothingLeft(name)
+			p.checkNothingLeft(name)
 		})
 	}
 }
 
-// carry sends all flows at once, as fast as they go, and wants every frame, in order, though senders are held.
-func (r *rig) carry(path string, flows []flow) {
+// checkTraffic sends all flows at once, as fast as they go, and wants every frame, in order, though senders are held.
+func (r *rig) checkTraffic(path string, flows []flow) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
@@ -133,8 +133,8 @@ func (r *rig) carry(path string, flows []flow) {
 	}
 }
 
-// lossless asks a switch whether it lost a lossless frame.
-func (r *rig) lossless(n Node) {
+// checkLossless asks a switch whether it lost a lossless frame.
+func (r *rig) checkLossless(n Node) {
 	r.t.Helper()
 	reply, err := api.NewClient(n.Socket).Show(r.t.Context(), "ports")
 	must(r.t, err)
@@ -150,16 +150,16 @@ links: {l1: {ends: [h1, "s1:p1"]}, l2: {ends: [h2, "s1:p2"]}}
 `
 
 // What cannot be is told in a sentence, and changes nothing.
-func refused(r *rig) {
+func refusedTopologies(r *rig) {
 	path, name := r.file(pair)
-	r.refuse("lab "+name+" is not up", "lab", "down", path)
-	r.refuse("lab "+name+" is not up: pfcswitch lab up FILE", "lab", "exec", path, "h1", "true")
-	r.refuse("no such file, and no lab of this name is up", "lab", "down", "no-such-lab")
-	r.refuse("no such file", "lab", "up", "no-such-lab.yaml")
+	r.runRefused("lab "+name+" is not up", "lab", "down", path)
+	r.runRefused("lab "+name+" is not up: pfcswitch lab up FILE", "lab", "exec", path, "h1", "true")
+	r.runRefused("no such file, and no lab of this name is up", "lab", "down", "no-such-lab")
+	r.runRefused("no such file", "lab", "up", "no-such-lab.yaml")
 
 	s := r.up(path, name)
-	r.refuse("lab "+name+" is up already: pfcswitch lab down "+path, "lab", "up", path)
-	r.refuse("has no node h9: there are s1, h1, h2", "lab", "exec", path, "h9", "true")
+	r.runRefused("lab "+name+" is up already: pfcswitch lab down "+path, "lab", "up", path)
+	r.runRefused("has no node h9: there are s1, h1, h2", "lab", "exec", path, "h9", "true")
 	if status := r.command("lab", "exec", name, "h1", "sh", "-c", "exit 7").Run(); fmt.Sprint(status) != "exit status 7" {
 		r.t.Errorf("the status of a program in a node: %v", status)
 	}
@@ -167,39 +167,39 @@ func refused(r *rig) {
 		r.t.Errorf("a switch is not found by its name: %s", got)
 	}
 	must(r.t, os.WriteFile(path, []byte("name: "+name+"\nno_such_key: 1\n"), 0o644)) // edited meanwhile
-	r.refuse(path+":2: no_such_key: unknown key", "lab", "up", path)
+	r.runRefused(path+":2: no_such_key: unknown key", "lab", "up", path)
 	if again := r.state(name); again.Keeper != s.Keeper {
 		r.t.Error("a refused command has changed the lab")
 	}
 	r.run("lab", "down", path)
-	r.refuse("is not up", "lab", "down", path)
+	r.runRefused("is not up", "lab", "down", path)
 }
 
 // Whoever is killed, down leaves nothing, and up begins anew.
-func killed(r *rig) {
+func killedKeeper(r *rig) {
 	path, name := r.file(pair)
 	r.up(path, name)
 	kill := func(pid int) { must(r.t, syscall.Kill(pid, syscall.SIGKILL)) }
 	kill(r.switchOf(name))
 	r.run("lab", "down", path)
-	r.nothingLeft(name)
+	r.checkNothingLeft(name)
 
 	s := r.up(path, name)
 	kill(s.Keeper)
-	r.gone(name)
-	r.refuse("its keeper was killed", "lab", "exec", path, "h1", "true")
+	r.waitProcessesEnded(name)
+	r.runRefused("its keeper was killed", "lab", "exec", path, "h1", "true")
 	if got := r.run("lab", "down", path); !strings.Contains(got, "its keeper was killed; what it left is gone") {
 		r.t.Errorf("down says %s", got)
 	}
-	r.nothingLeft(name)
+	r.checkNothingLeft(name)
 
 	s = r.up(path, name)
 	kill(s.Keeper)
-	r.gone(name)
+	r.waitProcessesEnded(name)
 	s = r.up(path, name)
 	must(r.t, syscall.Kill(s.Keeper, syscall.SIGTERM)) // told to end, it takes the lab with it
-	r.gone(name)
-	r.nothingLeft(name)
+	r.waitProcessesEnded(name)
+	r.checkNothingLeft(name)
 }
 
 // switchOf finds the process of a lab's only switch.
@@ -220,7 +220,7 @@ func (r *rig) switchOf(name string) int {
 }
 
 // An up that is interrupted or killed leaves no half lab.
-func interrupted(r *rig) {
+func interruptedUp(r *rig) {
 	path, name := r.file(pair)
 	for _, after := range []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 120 * time.Millisecond} {
 		for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
@@ -231,9 +231,9 @@ func interrupted(r *rig) {
 			if up.Wait() == nil {
 				r.run("lab", "down", path)
 			}
-			r.gone(name)
+			r.waitProcessesEnded(name)
 			if sig == syscall.SIGTERM {
-				r.nothingLeft(name)
+				r.checkNothingLeft(name)
 			}
 		}
 	}
@@ -242,15 +242,15 @@ func interrupted(r *rig) {
 }
 
 // Where one switch cannot run, none does.
-func atomic(r *rig) {
+func failedUp(r *rig) {
 	path, name := r.file(pair + "# \n")
 	must(r.t, os.WriteFile(path, []byte(strings.Replace("name: "+name+"\n"+pair[8:], "switches: {", "switches: {s2: {api: {socket: /dev/null/x.sock}}, ", 1)), 0o644))
-	r.refuse("s2 does not run", "lab", "up", path)
-	r.nothingLeft(name)
+	r.runRefused("s2 does not run", "lab", "up", path)
+	r.checkNothingLeft(name)
 }
 
-// An ordinary user has labs in a user namespace, where the system allows those.
-func ordinary(r *rig) {
+// An unprivilegedUser user has labs in a user namespace, where the system allows those.
+func unprivilegedUser(r *rig) {
 	b, err := os.ReadFile("/proc/self/uid_map")
 	must(r.t, err)
 	if f := strings.Fields(string(b)); os.Getuid() == 0 && f[2] == "1" {
@@ -265,7 +265,7 @@ func ordinary(r *rig) {
 		r.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		must(r.t, os.Chown(dir, 65534, 65534))
 		r.env = []string{"XDG_RUNTIME_DIR="}
-		r.refuse("XDG_RUNTIME_DIR is not set", "lab", "up", path)
+		r.runRefused("XDG_RUNTIME_DIR is not set", "lab", "up", path)
 		r.env = []string{"XDG_RUNTIME_DIR=" + dir}
 	}
 	s := r.up(path, name)
@@ -275,12 +275,12 @@ func ordinary(r *rig) {
 	if got := r.run("lab", "exec", path, "h1", r.program, "show", "ports", "-s", name+"-s1"); !strings.Contains(got, "p2") {
 		r.t.Errorf("in a node the switch says %s", got)
 	}
-	r.refuse("is up already", "lab", "up", path)
+	r.runRefused("is up already", "lab", "up", path)
 	r.run("lab", "down", path)
-	r.nothingLeft(name)
+	r.checkNothingLeft(name)
 	s = r.up(path, name)
 	must(r.t, syscall.Kill(s.Keeper, syscall.SIGKILL))
-	r.gone(name)
+	r.waitProcessesEnded(name)
 	r.run("lab", "down", path)
 }
 
@@ -303,7 +303,7 @@ links: {l1: {ends: [h1, "s1:p1"], speed: 100M, mtu: 4000}, l2: {ends: [h2, "s1:p
 }
 
 // A switch that is none of the lab's keeps its socket, though its name begins like those of the lab.
-func others(r *rig) {
+func foreignSocket(r *rig) {
 	path, name := r.file(pair)
 	socket := config.LabSocket(name, "eth1")
 	l, err := api.Listen(socket, false)
@@ -317,7 +317,7 @@ func others(r *rig) {
 		}
 		_ = c.Close()
 	}
-	r.refuse("is not up", "lab", "down", path)
+	r.runRefused("is not up", "lab", "down", path)
 	alive("down of a lab that is not up")
 	r.up(path, name)
 	alive("up")
@@ -328,11 +328,11 @@ func others(r *rig) {
 	r.run("lab", "down", path) // the switch may be dying still: its socket goes all the same
 	alive("down of a lab that was killed")
 	must(r.t, l.Close())
-	r.nothingLeft(name)
+	r.checkNothingLeft(name)
 }
 
 // Why a switch ended is written where up says, and told by down.
-func said(r *rig) {
+func keeperLog(r *rig) {
 	path, name := r.file(pair)
 	log := r.statePath(name) + ".log"
 	if got := r.run("lab", "up", path); !strings.Contains(got, log) {
@@ -354,10 +354,10 @@ func said(r *rig) {
 }
 
 // An up that is interrupted just when its keeper is ready takes the lab down, and says so.
-func late(r *rig) {
+func interruptedWhenReady(r *rig) {
 	dir := r.t.TempDir()
 	ready := filepath.Join(dir, "ready")
-	r.t.Setenv(lateKeeper, ready)
+	r.t.Setenv(readyKeeperVariable, ready)
 	path := filepath.Join(dir, "late.json")
 	lock, err := lab.LockFile(path)
 	must(r.t, err)
@@ -371,7 +371,7 @@ func late(r *rig) {
 			}
 		}
 	}()
-	s, err := start(ctx, "late", path, lock, nil)
+	s, err := startKeeper(ctx, "late", path, lock, nil)
 	if s != nil || err == nil || !strings.Contains(err.Error(), "interrupted") {
 		r.t.Errorf("state %+v, %v: want that it was interrupted", s, err)
 	}

@@ -12,16 +12,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if ready := os.Getenv(lateKeeper); ready != "" {
-		os.Exit(keepLate(ready))
+	if ready := os.Getenv(readyKeeperVariable); ready != "" {
+		os.Exit(runReadyKeeper(ready))
 	}
 	labtest.Main(m)
 }
 
 // lateKeeper is set where this binary is a keeper that is ready when it is told to end: it says so in the file that it names.
-const lateKeeper = "PFCSWITCH_TEST_LATE_KEEPER"
+const readyKeeperVariable = "PFCSWITCH_TEST_LATE_KEEPER"
 
-func keepLate(ready string) (status int) {
+func runReadyKeeper(ready string) (status int) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, unix.SIGTERM)
 	if os.WriteFile(ready, nil, 0o600) != nil {

@@ -39,8 +39,8 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// in is the same rig for a part of the test.
-func (r *rig) in(t *testing.T) *rig {
+// withTest is the same rig for a part of the test.
+func (r *rig) withTest(t *testing.T) *rig {
 	part := *r
 	part.t = t
 	return &part
@@ -66,8 +66,8 @@ func (r *rig) run(args ...string) string {
 	return string(out)
 }
 
-// refuse runs the program, which has to fail with status 1 and say what is wanted.
-func (r *rig) refuse(want string, args ...string) {
+// runRefused runs the program, which has to fail with status 1 and say what is wanted.
+func (r *rig) runRefused(want string, args ...string) {
 	r.t.Helper()
 	out, err := r.command(args...).CombinedOutput()
 	status, ok := err.(*exec.ExitError)
@@ -85,7 +85,7 @@ func (r *rig) file(text string) (path, name string) {
 	must(r.t, os.WriteFile(path, []byte(text), 0o644))
 	r.t.Cleanup(func() {
 		_ = r.command("lab", "down", path).Run() // where the test ended early
-		r.nothingLeft(name)
+		r.checkNothingLeft(name)
 	})
 	return path, name
 }
@@ -114,8 +114,8 @@ func (r *rig) statePath(name string) string {
 	return filepath.Join("/run/pfcswitch/topologies", name+".json")
 }
 
-// nothingLeft looks for what a lab consists of.
-func (r *rig) nothingLeft(name string) {
+// checkNothingLeft looks for what a lab consists of.
+func (r *rig) checkNothingLeft(name string) {
 	r.t.Helper()
 	for _, pattern := range []string{"/run/netns/pfcsw-*-" + name + "-*", "/run/pfcswitch/" + name + "-*", "/run/pfcswitch/lab-" + name + "*",
 		"/run/pfcswitch/labs/*-" + name + ".lock", r.statePath(name) + "*"} {
@@ -125,11 +125,11 @@ func (r *rig) nothingLeft(name string) {
 			r.t.Errorf("left behind: %s", strings.Join(left, " "))
 		}
 	}
-	r.gone(name)
+	r.waitProcessesEnded(name)
 }
 
-// gone waits until no process of a lab is left.
-func (r *rig) gone(name string) {
+// waitProcessesEnded waits until no process of a lab is left.
+func (r *rig) waitProcessesEnded(name string) {
 	r.t.Helper()
 	eventually(r.t, "all processes of lab "+name+" have ended", func() bool {
 		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

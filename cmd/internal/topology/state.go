@@ -30,8 +30,8 @@ type Node struct {
 	Socket    string   `json:"socket"`    // of the switch or host NIC; "" where there is none
 }
 
-// folder is where states are: for root where sockets are, else in the user's own run-time folder.
-func folder() (string, error) {
+// stateDir is where states are: for root where sockets are, else in the user's own run-time folder.
+func stateDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/run/pfcswitch/topologies", nil
 	}
@@ -44,7 +44,7 @@ func folder() (string, error) {
 
 // statePath returns the state file of a lab.
 func statePath(name string) (string, error) {
-	dir, err := folder()
+	dir, err := stateDir()
 	return filepath.Join(dir, name+".json"), err
 }
 

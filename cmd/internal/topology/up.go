@@ -50,30 +50,30 @@ func Up(ctx context.Context, file string, keeper []string, out io.Writer) error 
 	}
 	lock, err := lab.LockFile(path)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return fmt.Errorf("lab %s is up already: pfcswitch lab down %s", t.Name, upFrom(path, file))
+		return fmt.Errorf("lab %s is up already: pfcswitch lab down %s", t.Name, topologyFile(path, file))
 	}
 	if err != nil {
 		return fmt.Errorf("lab %s: %w", t.Name, err)
 	}
 	defer func() { _ = lock.Close() }() // the keeper has it too, and with it the lock
-	state, err := start(ctx, t.Name, path, lock, append(keeper, file))
+	state, err := startKeeper(ctx, t.Name, path, lock, append(keeper, file))
 	if err != nil {
 		return err
 	}
-	return state.tell(out, time.Since(begun))
+	return state.print(out, time.Since(begun))
 }
 
-// upFrom is the file that a lab was brought up with.
-func upFrom(path, otherwise string) string {
+// topologyFile is the file that a lab was brought up with.
+func topologyFile(path, otherwise string) string {
 	if s, ok := readState(path); ok && s.File != "" {
 		return s.File
 	}
 	return otherwise
 }
 
-// start runs the keeper and waits for its answer. Where ctx ends first, the keeper undoes what it did.
-func start(ctx context.Context, name, path string, lock *os.File, args []string) (*State, error) {
-	if err := clean(name, path); err != nil {
+// startKeeper runs the keeper and waits for its answer. Where ctx ends first, the keeper undoes what it did.
+func startKeeper(ctx context.Context, name, path string, lock *os.File, args []string) (*State, error) {
+	if err := removeLeftovers(name, path); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(logPath(path))
@@ -89,7 +89,7 @@ func start(ctx context.Context, name, path string, lock *os.File, args []string)
 	keeper, err := lab.Detach(args, log, lock, to)
 	_ = to.Close()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lab %s: %w", name, err), forget(path))
+		return nil, errors.Join(fmt.Errorf("lab %s: %w", name, err), removeState(path))
 	}
 	stop := context.AfterFunc(ctx, func() { _ = keeper.Signal(unix.SIGTERM) })
 	defer stop()
@@ -108,11 +108,11 @@ func start(ctx context.Context, name, path string, lock *os.File, args []string)
 	default:
 		err = fmt.Errorf("lab %s: its keeper died: %s", name, strings.TrimSpace(string(said)))
 	}
-	return nil, errors.Join(err, clean(name, path), forget(path))
+	return nil, errors.Join(err, removeLeftovers(name, path), removeState(path))
 }
 
-// tell says how to get into the lab, and how to end it.
-func (s *State) tell(out io.Writer, took time.Duration) error {
+// print says how to get into the lab, and how to end it.
+func (s *State) print(out io.Writer, took time.Duration) error {
 	fmt.Fprintf(out, "lab %s is up: %d nodes, %d links, %.1f s\n", s.Name, len(s.Nodes), s.Links, took.Seconds())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  NODE\tKIND\tSHELL INSIDE\tSOCKET")

@@ -11,7 +11,7 @@ import (
 )
 
 // whyNot is the reason for which this process can build no labs; nil where it can.
-var whyNot error
+var unavailable error
 
 // Main runs the tests of a package, in a user namespace of their own where they are not root's. It is called
 // by TestMain and does not return. Where the system forbids namespaces, the tests run nevertheless, and
@@ -21,7 +21,7 @@ func Main(m *testing.M, after ...func()) {
 	if err == nil && !inside {
 		os.Exit(status)
 	}
-	whyNot = err
+	unavailable = err
 	status = m.Run()
 	for _, f := range after {
 		f()
@@ -34,11 +34,11 @@ func Main(m *testing.M, after ...func()) {
 func Require(t testing.TB) {
 	t.Helper()
 	switch {
-	case whyNot == nil:
+	case unavailable == nil:
 	case os.Getenv("REQUIRE_NETNS") == "1":
-		t.Fatalf("REQUIRE_NETNS=1, but: %v", whyNot)
+		t.Fatalf("REQUIRE_NETNS=1, but: %v", unavailable)
 	default:
-		t.Skipf("needs network namespaces: %v", whyNot)
+		t.Skipf("needs network namespaces: %v", unavailable)
 	}
 }
 

@@ -7,20 +7,22 @@ import (
 	"testing"
 )
 
-// verdict records how Require ended a test.
-type verdict struct {
+// recorder records how Require ended a test.
+type recorder struct {
 	testing.TB
-	said string
+	message string
 }
 
-func (v *verdict) Helper()                          {}
-func (v *verdict) Skipf(format string, args ...any) { v.said = "skip: " + fmt.Sprintf(format, args...) }
-func (v *verdict) Fatalf(format string, args ...any) {
-	v.said = "fail: " + fmt.Sprintf(format, args...)
+func (v *recorder) Helper() {}
+func (v *recorder) Skipf(format string, args ...any) {
+	v.message = "skip: " + fmt.Sprintf(format, args...)
+}
+func (v *recorder) Fatalf(format string, args ...any) {
+	v.message = "fail: " + fmt.Sprintf(format, args...)
 }
 
 func TestRequire(t *testing.T) {
-	defer func(before error) { whyNot = before }(whyNot)
+	defer func(before error) { unavailable = before }(unavailable)
 	for _, test := range []struct {
 		name, env string
 		whyNot    error
@@ -32,14 +34,14 @@ func TestRequire(t *testing.T) {
 		{"no rights, required", "1", errors.New("the reason"), "fail: "},
 	} {
 		t.Setenv("REQUIRE_NETNS", test.env)
-		whyNot = test.whyNot
-		var got verdict
+		unavailable = test.whyNot
+		var got recorder
 		Require(&got)
-		if !strings.HasPrefix(got.said, test.want) || (got.said == "") != (test.want == "") {
-			t.Errorf("%s: got %q, want %q…", test.name, got.said, test.want)
+		if !strings.HasPrefix(got.message, test.want) || (got.message == "") != (test.want == "") {
+			t.Errorf("%s: got %q, want %q…", test.name, got.message, test.want)
 		}
-		if test.whyNot != nil && !strings.Contains(got.said, "the reason") {
-			t.Errorf("%s: %q does not say why", test.name, got.said)
+		if test.whyNot != nil && !strings.Contains(got.message, "the reason") {
+			t.Errorf("%s: %q does not say why", test.name, got.message)
 		}
 	}
 }

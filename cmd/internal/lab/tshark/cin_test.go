@@ -22,9 +22,9 @@ func tooShort(complaint string) bool {
 // (header, map).
 var lengthsCIN = map[byte]int{1: 10, 2: 4 + 8 + 16, 3: 4 + 1}
 
-// wholeCIN tells whether a frame has one TLV of CIN, which the TLVs of lengthsCIN, each of them once, fill to the octet. It
+// completeCIN tells whether a frame has one TLV of CIN, which the TLVs of lengthsCIN, each of them once, fill to the octet. It
 // knows nothing of the code that has written it.
-func wholeCIN(frame []byte) bool {
+func completeCIN(frame []byte) bool {
 	found := 0
 	for b := frame[14:]; len(b) >= 2; {
 		kind, n := b[0]>>1, int(b[0]&1)<<8|int(b[1])
@@ -76,8 +76,8 @@ func TestCINOfOthers(t *testing.T) {
 	}
 
 	one := end(1, 0x18, mode(dcbx.ModeCIN))
-	ours := spoken(one, end(2, 0x18))[:1]
-	if !wholeCIN(ours[0]) {
+	ours := exchange(one, end(2, 0x18))[:1]
+	if !completeCIN(ours[0]) {
 		t.Fatalf("no CIN: %x", ours[0])
 	}
 	p := agent(one).Local

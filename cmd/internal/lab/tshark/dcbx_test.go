@@ -34,8 +34,8 @@ func agent(c dcbx.Config) lldp.Config {
 
 const second = 1_000_000_000
 
-// spoken lets two ends speak for five seconds and returns all that they send, goodbyes included.
-func spoken(one, two dcbx.Config) (all [][]byte) {
+// exchange lets two ends speak for five seconds and returns all that they send, goodbyes included.
+func exchange(one, two dcbx.Config) (all [][]byte) {
 	ends := [2]*dcbx.Exchange{dcbx.NewExchange(agent(one), one), dcbx.NewExchange(agent(two), two)}
 	now := int64(0)
 	carry := func() {
@@ -84,7 +84,7 @@ func TestReadsDCBX(t *testing.T) {
 			"lldp.dcbx.feature.pfc.prio5": "0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			all := spoken(tt.one, tt.two)
+			all := exchange(tt.one, tt.two)
 			fields := slices.Concat(Complaints, []string{"lldp.time_to_live"})
 			for field := range tt.want {
 				fields = append(fields, field)
@@ -96,7 +96,7 @@ func TestReadsDCBX(t *testing.T) {
 			found, goodbyes := map[string]bool{}, 0
 			for i, l := range read {
 				for _, complaint := range slices.Concat(l[Complaints[0]], l[Complaints[1]]) {
-					if tt.name != "cin" || !tooShort(complaint) || !wholeCIN(all[i]) {
+					if tt.name != "cin" || !tooShort(complaint) || !completeCIN(all[i]) {
 						t.Errorf("tshark says of frame %d: %q\n%x", i, complaint, all[i])
 					}
 				}

@@ -94,7 +94,7 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 			f.Process.Netns = f.Process.Netns || p.Netns != ""
 		}
 		var err error
-		if t.Netns, err = linkcheck.NetnsOf(ctx, client, present(p.Netns)); err != nil {
+		if t.Netns, err = linkcheck.NetnsOf(ctx, client, optional(p.Netns)); err != nil {
 			return err
 		}
 		f.Targets = append(f.Targets, t)

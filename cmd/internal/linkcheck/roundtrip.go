@@ -12,7 +12,7 @@ import (
 // maxTrips bounds how long a check takes, and what the other end is asked for.
 const maxTrips = 10_000
 
-var wayNames = [macctl.NumPaths]string{"control", "fallback", "bridged"}
+var pathNames = [macctl.NumPaths]string{"control", "fallback", "bridged"}
 
 // roundTrip measures how long frames take, by the way of PFC where that passes.
 func (c *checker) roundTrip() {
@@ -21,16 +21,16 @@ func (c *checker) roundTrip() {
 		way = macctl.PathControl
 	}
 	var total, link, peer []int64
-	r := &api.LinkTrip{Way: wayNames[way], Octets: macctl.FrameSize, PrecisionNs: port.ClockStep(c.wire.Now)}
+	r := &api.LinkTrip{Way: pathNames[way], Octets: macctl.FrameSize, PrecisionNs: port.ClockStep(c.wire.Now)}
 	for range c.o.Count {
 		r.Asked++
-		a, ok := c.askOnce(question{way: way, back: way})
-		whole, turn := a.got-a.sent, a.Sent-a.Received
+		a, ok := c.requestOnce(request{path: way, answerPath: way})
+		whole, turn := a.received-a.sent, a.Sent-a.Received
 		if !ok || whole <= 0 || turn < 0 || turn > whole { // lost, or a clock was set meanwhile
 			r.Lost++
 			continue
 		}
-		if a.kernel {
+		if a.kernelStamp {
 			r.KernelStamped++
 		}
 		total, link, peer = append(total, whole), append(link, whole-turn), append(peer, turn)

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// spell writes out the words of a command line that are abbreviated: each stands for the one command, or noun, that begins
+// expandWords writes out the words of a command line that are abbreviated: each stands for the one command, or noun, that begins
 // with it. A word that several begin with is an error that names them; one that none begins with, an error that names what
 // it resembles. A noun of "show" may stand alone, or have that word behind it.
-func spell(root *cobra.Command, args []string) ([]string, error) {
+func expandWords(root *cobra.Command, args []string) ([]string, error) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	c, path := root, ""
@@ -28,7 +28,7 @@ func spell(root *cobra.Command, args []string) ([]string, error) {
 		case len(word) > 1 && word[0] == '-':
 			value := i+1 < len(args) && takesValue(c, word)
 			if i+1 < len(args) && (word == "--"+watchFlag || word == "-w") && c.Flag(watchFlag) != nil {
-				_, err := interval(args[i+1])
+				_, err := parseInterval(args[i+1])
 				switch {
 				case err == nil:
 					word, i = "--"+watchFlag+"="+args[i+1], i+1
@@ -46,7 +46,7 @@ func spell(root *cobra.Command, args []string) ([]string, error) {
 				out[last] = "--" + watchFlag + "=" + c.Flag(watchFlag).NoOptDefVal
 			}
 		case c.HasSubCommands():
-			next, err := oneOf(c, path, word)
+			next, err := matchCommand(c, path, word)
 			if err != nil {
 				return nil, err
 			}
@@ -59,7 +59,7 @@ func spell(root *cobra.Command, args []string) ([]string, error) {
 				c, path = root, ""
 			}
 		default:
-			if names := beginning(c.ValidArgs, word); len(names) == 1 {
+			if names := matchPrefix(c.ValidArgs, word); len(names) == 1 {
 				word = names[0]
 			}
 			out = append(out, word)
@@ -68,8 +68,8 @@ func spell(root *cobra.Command, args []string) ([]string, error) {
 	return out, nil
 }
 
-// oneOf returns the command below c that a word stands for.
-func oneOf(c *cobra.Command, path, word string) (*cobra.Command, error) {
+// matchCommand returns the command below c that a word stands for.
+func matchCommand(c *cobra.Command, path, word string) (*cobra.Command, error) {
 	byName := map[string]*cobra.Command{}
 	var names []string
 	for _, sub := range c.Commands() {
@@ -83,13 +83,13 @@ func oneOf(c *cobra.Command, path, word string) (*cobra.Command, error) {
 	}
 	slices.Sort(names)
 	at := strings.TrimSpace(path + " " + word)
-	switch found := beginning(names, word); {
+	switch found := matchPrefix(names, word); {
 	case len(found) == 1:
 		return byName[found[0]], nil
 	case len(found) > 1:
 		return nil, fmt.Errorf("%s: that may be %s: write more of it", at, strings.Join(found, ", "))
 	}
-	if noun, err := alone(c, word); noun != nil || err != nil {
+	if noun, err := matchNoun(c, word); noun != nil || err != nil {
 		return noun, err
 	}
 	c.SuggestionsMinimumDistance = 2
@@ -99,8 +99,8 @@ func oneOf(c *cobra.Command, path, word string) (*cobra.Command, error) {
 	return nil, fmt.Errorf("%s: there is no such command: there are %s", at, strings.Join(names, ", "))
 }
 
-// alone returns the noun of "show" that a word stands for in place of a command; neither it nor an error where there is none.
-func alone(c *cobra.Command, word string) (*cobra.Command, error) {
+// matchNoun returns the noun of "show" that a word stands for in place of a command; neither it nor an error where there is none.
+func matchNoun(c *cobra.Command, word string) (*cobra.Command, error) {
 	if c.HasParent() {
 		return nil, nil
 	}
@@ -110,15 +110,15 @@ func alone(c *cobra.Command, word string) (*cobra.Command, error) {
 	}
 	for _, noun := range show.Commands() {
 		if strings.HasPrefix(noun.Name(), word) || noun.HasAlias(word) {
-			return oneOf(show, "", word)
+			return matchCommand(show, "", word)
 		}
 	}
 	return nil, nil
 }
 
-// beginning returns the names that begin with a word; the shortest alone where all others only go on from it, as buffer-pool
+// matchPrefix returns the names that begin with a word; the shortest alone where all others only go on from it, as buffer-pool
 // does from buffer.
-func beginning(names []string, word string) []string {
+func matchPrefix(names []string, word string) []string {
 	var found []string
 	for _, name := range names {
 		if strings.HasPrefix(name, word) {
@@ -167,8 +167,8 @@ func shorthand(c *cobra.Command, letter string) (found *pflag.Flag) {
 // watchFlag is the flag whose value may stand behind it as a word of its own, or be left out.
 const watchFlag = "watch"
 
-// interval reads the time between two looks: a number of seconds, or a duration.
-func interval(text string) (time.Duration, error) {
+// parseInterval reads the time between two looks: a number of seconds, or a duration.
+func parseInterval(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, wrong := strconv.ParseFloat(text, 64); wrong == nil {
 		d, err = time.Duration(min(max(seconds, 0), 1e9)*float64(time.Second)), nil

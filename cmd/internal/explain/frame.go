@@ -29,8 +29,8 @@ const (
 	ipv4Octets, udpOctets, tcpOctets = 20, 8, 20
 )
 
-// Question makes the frame that arrives at a port.
-func (f *Frame) Question(in string) (api.TraceRequest, error) {
+// Request makes the frame that arrives at a port.
+func (f *Frame) Request(in string) (api.TraceRequest, error) {
 	q := api.TraceRequest{Port: in}
 	dst, err := traffic.ParseMAC(f.Dst)
 	if err == nil && dst == 0 {

@@ -43,7 +43,7 @@ func TestSpell(t *testing.T) {
 		{"show -- po", "show -- po"},
 		{"", ""},
 	} {
-		got, err := spell(rootCommand(), strings.Fields(tt.in))
+		got, err := expandWords(rootCommand(), strings.Fields(tt.in))
 		if err != nil || strings.Join(got, " ") != tt.want {
 			t.Errorf("%s: %s, %v, want %s", tt.in, strings.Join(got, " "), err, tt.want)
 		}
@@ -62,7 +62,7 @@ func TestSpellRefuses(t *testing.T) {
 		{"gossip", "there is no such command: there are apply, capture, check, clear"},
 		{"show gossip", "show gossip: there is no such command: there are buffer, buffer-pool, config, events, fdb, headroom, lldp, pfc, ports, priority-group, queues"},
 	} {
-		got, err := spell(rootCommand(), strings.Fields(tt.in))
+		got, err := expandWords(rootCommand(), strings.Fields(tt.in))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, %v, want it to say %q", tt.in, got, err, tt.want)
 		}
@@ -74,11 +74,11 @@ func TestSpellIsStable(t *testing.T) {
 	words := []string{"show", "ports", "po", "s", "pfc", "watch", "-w", "--watch", "2", "0.01", "-j", "-s", "--socket", "x", "--", "-", "", "clear", "w", "help", "events", "--port=p1"}
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.SliceOfN(rapid.SampledFrom(words), 0, 6).Draw(t, "words")
-		once, err := spell(rootCommand(), in)
+		once, err := expandWords(rootCommand(), in)
 		if err != nil {
 			return
 		}
-		if again, err := spell(rootCommand(), once); err != nil || !slices.Equal(once, again) {
+		if again, err := expandWords(rootCommand(), once); err != nil || !slices.Equal(once, again) {
 			t.Fatalf("%q is spelled %q, and that %q, %v", in, once, again, err)
 		}
 	})
@@ -107,7 +107,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"doctor", ""}, []string{"yaml", ":8"}},
 	} {
 		root := rootCommand()
-		args, err := line(root, append([]string{cobra.ShellCompRequestCmd}, tt.words...))
+		args, err := expandArguments(root, append([]string{cobra.ShellCompRequestCmd}, tt.words...))
 		if err != nil {
 			t.Fatal(err)
 		}
