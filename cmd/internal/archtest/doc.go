@@ -4,7 +4,7 @@
 //	layers_test.go      imports run one way
 //	confined_test.go    sockets, netlink, flags, files and Prometheus stay where they belong
 //	pure_test.go        the state machines have no clock, no goroutine, no I/O; no panic outside Must…
-//	layout_test.go      the top level, names of files and packages, sizes, unfinished work
+//	layout_test.go      the top level, names of files and packages, widths and sizes, unfinished work
 //	comments_test.go    package comments, comments of exported names
 //	units_test.go       units in headings of tables
 //	goroutines_test.go  the goroutines of the data plane are those that its package comment lists

@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // topLevel is all that may stand at the top, besides hidden files and what .gitignore names.
@@ -45,19 +47,20 @@ func ignoredAtTop(fsys fs.FS) func(name string) bool {
 	}
 }
 
+// longFile and longFunction are sizes above which a reader no longer sees the whole at once.
 const (
-	maxFileLines     = 400
-	maxFunctionLines = 60
+	longFile     = 400
+	longFunction = 60
 )
 
-// checkSizes finds files and, outside of tests, functions that are too long to be read in one go.
-func checkSizes(t *tree) (found []string) {
+// listSizes lists the files and, outside of tests, the functions that are long. A long one is no fault in itself.
+func listSizes(t *tree) (found []string) {
 	for _, f := range t.files {
 		if ast.IsGenerated(f.ast) {
 			continue
 		}
-		if f.lines > maxFileLines {
-			found = append(found, fmt.Sprintf("%s: %d lines: split it at %d, one idea a file", f.path, f.lines, maxFileLines))
+		if n := bytes.Count(f.src, []byte("\n")); n > longFile {
+			found = append(found, fmt.Sprintf("%s: %d lines", f.path, n))
 		}
 		if f.test {
 			continue
@@ -67,9 +70,54 @@ func checkSizes(t *tree) (found []string) {
 			if !ok {
 				continue
 			}
-			if n := t.fset.Position(fn.End()).Line - t.fset.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
-				found = append(found, fmt.Sprintf("%s: %s has %d lines: split it at %d", t.at(fn.Pos()), fn.Name.Name, n, maxFunctionLines))
+			if n := t.fset.Position(fn.End()).Line - t.fset.Position(fn.Pos()).Line + 1; n > longFunction {
+				found = append(found, fmt.Sprintf("%s: %s has %d lines", t.at(fn.Pos()), fn.Name.Name, n))
 			}
+		}
+	}
+	return found
+}
+
+// A line ends at maxColumns, where a tab counts as tabColumns.
+const (
+	maxColumns = 120
+	tabColumns = 4
+)
+
+// wideFolders still have wider lines. Their lines are listed, and no fault yet.
+var wideFolders = []string{
+}
+
+// checkColumns finds the lines that are wider than maxColumns, besides imports and the text of raw strings.
+func checkColumns(t *tree) (found []string) {
+	for _, f := range t.files {
+		if !slices.Contains(wideFolders, f.pkg) {
+			found = append(found, t.wideLines(f)...)
+		}
+	}
+	return found
+}
+
+func (t *tree) wideLines(f *goFile) (found []string) {
+	if ast.IsGenerated(f.ast) {
+		return nil
+	}
+	exempt := map[int]bool{}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			exempt[t.fset.Position(n.Pos()).Line] = true
+		case *ast.BasicLit:
+			for i := t.fset.Position(n.Pos()).Line; n.Value[0] == '`' && i <= t.fset.Position(n.End()).Line; i++ {
+				exempt[i] = true
+			}
+		}
+		return true
+	})
+	for i, line := range strings.Split(string(f.src), "\n") {
+		columns := utf8.RuneCountInString(line) + (tabColumns-1)*strings.Count(line, "\t")
+		if columns > maxColumns && !exempt[i+1] {
+			found = append(found, fmt.Sprintf("%s:%d: %d columns: break it at %d", f.path, i+1, columns, maxColumns))
 		}
 	}
 	return found
@@ -124,9 +172,23 @@ func TestTopLevel(t *testing.T) {
 	report(t, "the top level is fixed", checkTopLevel(project(t)))
 }
 
+// TestSizes prints what is long (go test -v).
 func TestSizes(t *testing.T) {
-	for _, long := range checkSizes(project(t)) { // a report, for readers: no limit is kept
-		t.Log(long)
+	found := listSizes(project(t))
+	slices.Sort(found)
+	t.Logf("%d files are longer than %d lines, or functions than %d:\n\t%s", len(found), longFile, longFunction, strings.Join(found, "\n\t"))
+}
+
+// TestColumns also prints how many wide lines the folders have that are not narrow yet (go test -v).
+func TestColumns(t *testing.T) {
+	tree := project(t)
+	report(t, fmt.Sprintf("lines end at %d columns", maxColumns), checkColumns(tree))
+	wide := map[string]int{}
+	for _, f := range tree.files {
+		wide[f.pkg] += len(tree.wideLines(f))
+	}
+	for _, folder := range wideFolders {
+		t.Logf("%s: %d wide lines", folder, wide[folder])
 	}
 }
 
@@ -148,9 +210,9 @@ func TestCheckTopLevel(t *testing.T) {
 	})
 }
 
-func TestCheckSizes(t *testing.T) {
+func TestListSizes(t *testing.T) {
 	function := func(lines int) string { return "func f() {" + strings.Repeat("\n", lines-1) + "}\n" }
-	verify(t, checkSizes, []check{
+	verify(t, listSizes, []check{
 		{"at the limit", map[string]string{
 			"a/a.go":      "package a\n" + function(60) + strings.Repeat("\n", 400-61),
 			"a/a_test.go": "package a\n" + function(300),
@@ -160,6 +222,20 @@ func TestCheckSizes(t *testing.T) {
 			"a/a.go":      "package a\n" + function(61),
 			"a/b_test.go": "package a\n" + strings.Repeat("\n", 400),
 		}, []string{"a/a.go:2: f has 61 lines", "a/b_test.go: 401 lines"}},
+	})
+}
+
+func TestCheckColumns(t *testing.T) {
+	line := func(n int) string { return "//" + strings.Repeat("é", n-2) }
+	verify(t, checkColumns, []check{
+		{"at the limit", map[string]string{
+			"a/a.go":   "package a\n" + line(120) + "\n\t" + line(116),
+			"a/raw.go": "package a\n\nconst a = `" + line(121) + "\n" + line(121) + "`\n",
+			"a/gen.go": "// Code generated by x. DO NOT EDIT.\npackage a\n" + line(121),
+		}, nil},
+		{"above it", map[string]string{
+			"a/a.go": "package a\n" + line(121) + "\n\t" + line(117),
+		}, []string{"a/a.go:2: 121 columns", "a/a.go:3: 121 columns"}},
 	})
 }
 

@@ -1,7 +1,6 @@
 package archtest
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -29,11 +28,11 @@ type tree struct {
 
 // A goFile is a parsed Go file.
 type goFile struct {
-	path  string // from the root, with slashes
-	pkg   string // its folder, "." for the root
-	test  bool
-	lines int
-	ast   *ast.File
+	path string // from the root, with slashes
+	pkg  string // its folder, "." for the root
+	test bool
+	src  []byte
+	ast  *ast.File
 }
 
 // imports returns the file's imports by the name that they have in it.
@@ -102,8 +101,7 @@ func load(fsys fs.FS) (*tree, error) {
 			return err
 		}
 		t.files = append(t.files, &goFile{
-			path: p, pkg: path.Dir(p), ast: parsed,
-			test: strings.HasSuffix(p, "_test.go"), lines: bytes.Count(src, []byte("\n")),
+			path: p, pkg: path.Dir(p), ast: parsed, src: src, test: strings.HasSuffix(p, "_test.go"),
 		})
 		return nil
 	})
