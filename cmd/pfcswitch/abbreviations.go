@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// expandWords writes out the words of a command line that are abbreviated: each stands for the one command, or noun, that begins
-// with it. A word that several begin with is an error that names them; one that none begins with, an error that names what
-// it resembles. A noun of "show" may stand alone, or have that word behind it.
+// expandWords expands the abbreviated words of a command line. A word stands for the only command or noun that begins with
+// it. The error for an ambiguous word names the candidates, the error for an unknown word names similar ones. A noun of
+// "show" may stand alone, or before the word "show".
 func expandWords(root *cobra.Command, args []string) ([]string, error) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -68,7 +68,7 @@ func expandWords(root *cobra.Command, args []string) ([]string, error) {
 	return out, nil
 }
 
-// matchCommand returns the command below c that a word stands for.
+// matchCommand returns the command below c for a word.
 func matchCommand(c *cobra.Command, path, word string) (*cobra.Command, error) {
 	byName := map[string]*cobra.Command{}
 	var names []string
@@ -99,7 +99,7 @@ func matchCommand(c *cobra.Command, path, word string) (*cobra.Command, error) {
 	return nil, fmt.Errorf("%s: there is no such command: there are %s", at, strings.Join(names, ", "))
 }
 
-// matchNoun returns the noun of "show" that a word stands for in place of a command; neither it nor an error where there is none.
+// matchNoun returns the noun of "show" for a word in place of a command; nil where there is none.
 func matchNoun(c *cobra.Command, word string) (*cobra.Command, error) {
 	if c.HasParent() {
 		return nil, nil
@@ -116,8 +116,8 @@ func matchNoun(c *cobra.Command, word string) (*cobra.Command, error) {
 	return nil, nil
 }
 
-// matchPrefix returns the names that begin with a word; the shortest alone where all others only go on from it, as buffer-pool
-// does from buffer.
+// matchPrefix returns the names that begin with a word. Where all others are the shortest name with a suffix, as buffer-pool
+// is of buffer, it returns only the shortest.
 func matchPrefix(names []string, word string) []string {
 	var found []string
 	for _, name := range names {
@@ -137,7 +137,7 @@ func matchPrefix(names []string, word string) []string {
 	return []string{shortest}
 }
 
-// takesValue tells whether the word behind a flag is its value.
+// takesValue tells whether the word after a flag is its value.
 func takesValue(c *cobra.Command, word string) bool {
 	if name, long := strings.CutPrefix(word, "--"); long {
 		f := c.Flag(name)
@@ -164,10 +164,10 @@ func shorthand(c *cobra.Command, letter string) (found *pflag.Flag) {
 	return found
 }
 
-// watchFlag is the flag whose value may stand behind it as a word of its own, or be left out.
+// watchFlag is the flag whose value may be the next word, or be left out.
 const watchFlag = "watch"
 
-// parseInterval reads the time between two looks: a number of seconds, or a duration.
+// parseInterval reads a number of seconds or a duration.
 func parseInterval(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, wrong := strconv.ParseFloat(text, 64); wrong == nil {

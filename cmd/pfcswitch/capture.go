@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +38,7 @@ func captureCommand() *cobra.Command {
 			if request.Last, err = positive("--last", last); err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			if request.Filter, err = tcpdump.Compile(ctx, filter); err != nil {
 				return err
@@ -64,7 +62,7 @@ func captureCommand() *cobra.Command {
 	return c
 }
 
-// positive returns a time that a flag gives in seconds; 0 is none.
+// positive converts a flag in seconds; 0 is no limit.
 func positive(flag string, seconds float64) (time.Duration, error) {
 	if !(seconds >= 0 && seconds < 1e9) {
 		return 0, fmt.Errorf("%s %v: write a number of seconds", flag, seconds)
@@ -91,11 +89,10 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	return nil
 }
 
-// A lazyFile is made, or emptied, when the first octet is there to be written: where no switch answers, or it refuses, the
-// file stays as it was.
+// A lazyFile is created or truncated by the first write. Where no switch answers, the file stays as it was.
 type lazyFile struct {
 	path string
-	file *os.File // nil: nothing was written yet
+	file *os.File // nil before the first write
 }
 
 // Write implements io.Writer.
@@ -118,7 +115,7 @@ func (l *lazyFile) Close() error {
 	return l.file.Close()
 }
 
-// standardOutput stays open: it is not this command's own.
+// standardOutput is an output that Close leaves open.
 type standardOutput struct{ io.Writer }
 
 // Close implements io.Closer.

@@ -40,14 +40,14 @@ func checkCommand() *cobra.Command {
 	return c
 }
 
-// checkReport is what check has to say of a file.
+// checkReport is the result of check.
 type checkReport struct {
 	Schema   int       `json:"schema"`
 	File     string    `json:"file"`
 	Good     bool      `json:"good"`
 	Errors   []finding `json:"errors"`   // in the order of the file
-	More     int       `json:"more"`     // errors beyond those
-	Warnings []finding `json:"warnings"` // legal, and probably not meant
+	More     int       `json:"more"`     // further errors
+	Warnings []finding `json:"warnings"` // legal, but probably not intended
 	Notes    []finding `json:"notes"`    // numbers worth knowing
 }
 
@@ -57,7 +57,7 @@ type finding struct {
 	Key  *string `json:"key"`  // path, such as ports.p1.speed; null for the file as a whole
 	Text string  `json:"text"`
 
-	line string // the same as one line for people
+	line string // as text
 }
 
 func checkFile(path string) *checkReport {
@@ -107,10 +107,32 @@ func (r *checkReport) text(out io.Writer) {
 	}
 }
 
-// loadWithFiles reads a configuration and what the files that it names must be. The warnings are about these.
+// loadWithFiles reads a configuration and checks the files that it names. The warnings are about those files.
 func loadWithFiles(path string) (cfg *config.Config, warnings []config.Warning, err error) {
 	if cfg, _, err = config.Load(path); err == nil {
 		warnings, err = daemon.CheckFiles(cfg)
 	}
 	return cfg, warnings, err
+}
+
+func schemaCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "schema",
+		Short: "print the JSON Schema of the configuration file",
+		Long: "Prints a JSON Schema (draft 2020-12) with every key, its values, its default and what it means, for editors that complete\n" +
+			"and check YAML. What keys say to each other \"check\" alone knows.",
+		Example: "  pfcswitch schema > pfcswitch.schema.json\n" +
+			"  # first line of a configuration: # yaml-language-server: $schema=./pfcswitch.schema.json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b, err := config.NewSchema().JSON()
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(b)
+			return err
+		},
+	}
+	acceptJSON(c)
+	return c
 }

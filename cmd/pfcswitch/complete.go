@@ -11,15 +11,15 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// completionPatience is how long the shell waits for what a switch would say: a user who presses Tab does not wait.
+// completionTimeout is short: a user who presses Tab does not wait for a switch.
 const completionTimeout = 300 * time.Millisecond
 
-// registerCompletion registers how a flag is completed.
+// registerCompletion registers the completion of a flag.
 func registerCompletion(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 	_ = c.RegisterFlagCompletionFunc(flag, f) // fails only for a flag that does not exist
 }
 
-// completeSocket makes the shell offer the switches that run here.
+// completeSocket offers the switches that run here.
 func completeSocket(c *cobra.Command) {
 	registerCompletion(c, "socket", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if strings.Contains(typed, "/") {
@@ -29,7 +29,7 @@ func completeSocket(c *cobra.Command) {
 	})
 }
 
-// portsOf returns the ports of the switch that a command would talk to; none where it does not answer at once.
+// portsOf returns the ports of the switch behind a socket; none where the switch does not answer in time.
 func portsOf(socket string) []api.Port {
 	path, err := api.Find(socket)
 	if err != nil {
@@ -44,12 +44,12 @@ func portsOf(socket string) []api.Port {
 	return r.(*api.Ports).Ports
 }
 
-// completePorts makes the shell offer the ports of the switch.
+// completePorts offers the ports of the switch for the flag port.
 func completePorts(c *cobra.Command, socket *string) {
 	registerCompletion(c, "port", offerPorts(socket))
 }
 
-// offerPorts offers the ports of the switch for one word.
+// offerPorts offers the ports of the switch.
 func offerPorts(socket *string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
@@ -64,7 +64,7 @@ func offerPorts(socket *string) cobra.CompletionFunc {
 	}
 }
 
-// completePort makes the shell offer the ports of the switch for the only argument.
+// completePort offers the ports of the switch for the only argument.
 func completePort(c *cobra.Command, socket *string) {
 	offer := offerPorts(socket)
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -75,7 +75,7 @@ func completePort(c *cobra.Command, socket *string) {
 	}
 }
 
-// completePriorities makes the shell offer priorities, with the ports at which they are lossless.
+// completePriorities offers priorities, with the ports at which they are lossless.
 func completePriorities(c *cobra.Command, socket *string) {
 	registerCompletion(c, "priority", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var lossless [8][]string
@@ -98,14 +98,14 @@ func completePriorities(c *cobra.Command, socket *string) {
 	})
 }
 
-// completeConfig makes the shell offer configuration files for the flag of one.
+// completeConfig offers configuration files for the flag config.
 func completeConfig(c *cobra.Command) {
 	registerCompletion(c, "config", func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return completeFile(c, nil, typed)
 	})
 }
 
-// completeFile makes the shell offer configuration files for the only argument.
+// completeFile offers configuration files for the only argument.
 func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -113,7 +113,7 @@ func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// completeNouns makes the shell offer the nouns of show in place of a command, once a letter is typed.
+// completeNouns offers the nouns of show in place of a command, once a letter is typed.
 func completeNouns(root *cobra.Command) {
 	root.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) (offered []string, _ cobra.ShellCompDirective) {
 		show, _, err := c.Find([]string{"show"})

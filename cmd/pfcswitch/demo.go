@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -21,16 +19,16 @@ import (
 // couldNotRun is the exit status where nothing was judged.
 const couldNotRun = 2
 
-// A demoEntry is one of the demos.
+// A demoEntry is one demo.
 type demoEntry struct {
 	name string
 	run  func(context.Context, demo.Options) (*demo.Report, error)
 	text func(*demo.Report, io.Writer) error
 
-	seconds float64 // of load where the user does not say; 0: the flag's default
+	seconds float64 // default of --seconds; 0: the flag's own default
 }
 
-// demonstrations are all demos. Without a name the first one runs.
+// demos are all demos. Without a name the first one runs.
 var demos = []demoEntry{
 	{"incast", demo.Incast, (*demo.Report).Text, 0},
 	{"host", demo.Hosts, (*demo.Report).Text, 0},
@@ -46,7 +44,7 @@ func demoNames() (names []string) {
 	return names
 }
 
-// demoNamed is the demo that the arguments name.
+// demoNamed returns the demo that the arguments name.
 func demoNamed(args []string) demoEntry {
 	for _, d := range demos {
 		if slices.Contains(args, d.name) {
@@ -103,7 +101,7 @@ func demoCommand() *cobra.Command {
 	return c
 }
 
-// demoNotRun tells the user why the demo does not run and returns the exit status that says so; nil for nil.
+// demoNotRun prints why the demo does not run and returns the exit status for it; nil for nil.
 func demoNotRun(err error) error {
 	if err == nil {
 		return nil
@@ -126,7 +124,7 @@ func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
 }
 
 func show(cmd *cobra.Command, d demoEntry, o demo.Options, asJSON bool) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
 	r, err := d.run(ctx, o)
 	if err != nil {
@@ -144,8 +142,8 @@ func show(cmd *cobra.Command, d demoEntry, o demo.Options, asJSON bool) error {
 	return nil
 }
 
-// waitForUser keeps the lab until the user presses Enter or ctx ends, which an interrupt does. An input that has ended, as that of
-// a script, says nothing.
+// waitForUser waits until the user presses Enter or an interrupt ends ctx. The end of the input, as in a script, does not
+// count.
 func waitForUser(ctx context.Context, in io.Reader, out io.Writer, commands []string) {
 	fmt.Fprintln(out, "the lab stays up; enter its nodes, and ask its switches, with")
 	for _, c := range commands {

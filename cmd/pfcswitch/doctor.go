@@ -46,7 +46,7 @@ func doctorCommand() *cobra.Command {
 	return c
 }
 
-// doctorFacts gathers what is to be judged.
+// doctorFacts gathers the facts of a file, of a switch or of this network namespace.
 func doctorFacts(cmd *cobra.Command, socket string, args []string) (*doctor.Facts, error) {
 	if len(args) == 1 {
 		if socket != "" {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -31,7 +29,7 @@ func labUpCommand() *cobra.Command {
 		Long:  "Returns when every switch forwards, and tells how to get into each node and which sockets the switches have.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			return topology.Up(ctx, args[0], []string{"lab", "hold"}, cmd.OutOrStdout())
 		},
@@ -45,7 +43,7 @@ func labDownCommand() *cobra.Command {
 		Long:  "Removes all of it, also where processes of it were killed.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			return topology.Down(ctx, args[0], cmd.OutOrStdout())
 		},
@@ -74,7 +72,7 @@ func labHoldCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			ctx, stop := untilSignal(cmd.Context(), syscall.SIGHUP)
 			defer stop()
 			return topology.Hold(ctx, args[0])
 		},

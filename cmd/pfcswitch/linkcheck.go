@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +47,7 @@ func linkcheckCommand() *cobra.Command {
 			if o.byHeadroom {
 				return o.headroom.ofPort(cmd, o.socket, args, o.json)
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			report, err := o.run(ctx, args)
 			if err != nil {
@@ -127,4 +126,64 @@ func (o *linkcheckFlags) run(ctx context.Context, args []string) (*api.LinkCheck
 		report.Port = &args[0]
 	}
 	return report, err
+}
+
+// A headroomCheck has the flags of linkcheck --headroom.
+type headroomCheck struct {
+	xoffs, priority int
+}
+
+// flags adds the flags of the check to a command.
+func (h *headroomCheck) flags(c *cobra.Command) {
+	c.Flags().IntVar(&h.xoffs, "xoffs", api.DefaultXoffs, "with --headroom: how often the peer is told to stop")
+	c.Flags().IntVar(&h.priority, "priority", -1, "with --headroom: the priority (default: the lowest lossless one)")
+}
+
+// ofPort calls run where the only argument is a port.
+func (h *headroomCheck) ofPort(cmd *cobra.Command, socket string, args []string, asJSON bool) error {
+	if len(args) != 1 {
+		return errors.New("linkcheck --headroom: name the port of a switch")
+	}
+	return h.run(cmd, socket, args[0], asJSON)
+}
+
+// run checks the headroom of a port of a running switch and prints the result. Exit status: 0: the headroom suffices, 1: it
+// does not, 2: the check could not run, or the link was not full.
+func (h *headroomCheck) run(cmd *cobra.Command, socket, port string, asJSON bool) error {
+	result, err := h.ask(cmd.Context(), socket, port)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pfcswitch: the headroom could not be checked:", err)
+		return exit{couldNotRun}
+	}
+	err = printReport(cmd.OutOrStdout(), asJSON, result, func(out io.Writer) error {
+		_, err := fmt.Fprint(out, result.Text())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case !result.Fits:
+		return exit{1}
+	case result.Inconclusive != nil:
+		return exit{couldNotRun}
+	}
+	return nil
+}
+
+func (h *headroomCheck) ask(ctx context.Context, socket, port string) (*api.HeadroomCheck, error) {
+	ask := api.HeadroomCheckRequest{Port: port, Xoffs: h.xoffs}
+	if h.xoffs < 1 {
+		return nil, fmt.Errorf("--xoffs %d: it has to be 1 or more", h.xoffs)
+	}
+	if h.priority >= 0 {
+		ask.Priority = &h.priority
+	}
+	path, err := api.Find(socket)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	return api.NewClient(path).CheckHeadroom(ctx, ask)
 }

@@ -3,17 +3,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/privilege"
 )
 
-// An exit ends the program with a status; why was told to the user already.
+// An exit ends the program with a status. The reason was printed before.
 type exit struct{ status int }
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", e.status) }
@@ -34,8 +37,8 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// expandArguments returns the arguments with every word written out. What the shell asks for completion is written out as far as it
-// is clear, but for the word that is being completed.
+// expandArguments returns the arguments with every abbreviation expanded. In a completion request of the shell the last word
+// stays, and the others stay where they are ambiguous.
 func expandArguments(root *cobra.Command, args []string) ([]string, error) {
 	if len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		words, last := args[1:len(args)-1], args[len(args)-1]
@@ -45,6 +48,11 @@ func expandArguments(root *cobra.Command, args []string) ([]string, error) {
 		return slices.Concat(args[:1], words, []string{last}), nil
 	}
 	return expandWords(root, args)
+}
+
+// untilSignal returns a context that ends on SIGINT, SIGTERM and the signals in more.
+func untilSignal(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, append(more, os.Interrupt, syscall.SIGTERM)...)
 }
 
 func main() {

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +26,7 @@ func runCommand() *cobra.Command {
 			"  pfcswitch run --port eth1 --port eth2",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			cfg, err := chooseConfig(ctx, file, ports)
 			if err != nil {
@@ -68,7 +66,7 @@ func chooseConfig(ctx context.Context, file string, ports []string) (*config.Con
 	return cfg, err
 }
 
-// intfsVariable is where containerlab says how many interfaces it is going to make in a container.
+// intfsVariable is the number of interfaces that containerlab will add to a container.
 const intfsVariable = "CLAB_INTFS"
 
 // zeroPorts finds the interfaces of a switch without a configuration.
@@ -97,7 +95,7 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tuningFlag is not for users: help does not show it.
+// tuningFlag is hidden: it is for the benchmark.
 const tuningFlag = "tuning"
 
 func serve(ctx context.Context, cfg *config.Config, t daemon.Tuning) error {

@@ -6,10 +6,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +25,7 @@ func socketFlag(c *cobra.Command, socket *string) {
 	completeSocket(c)
 }
 
-// showFlags are the flags of show and its nouns.
+// showFlags has the flags of show and its nouns.
 type showFlags struct {
 	socket     string
 	json       bool
@@ -74,7 +72,7 @@ func showCommand() *cobra.Command {
 	return c
 }
 
-// showNoun completes the command that shows what it is named after.
+// showNoun completes the command of a noun.
 func showNoun(o *showFlags, c *cobra.Command) *cobra.Command {
 	var since uint64
 	var detail bool
@@ -90,7 +88,7 @@ func showNoun(o *showFlags, c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// textOf returns what writes an answer for a person; detail asks for more where there is more.
+// textOf returns the function that formats an answer as text, with details where the answer has some.
 func textOf(detail bool) func(api.Reply) string {
 	return func(r api.Reply) string {
 		if h, ok := r.(*api.Headroom); ok && detail {
@@ -100,7 +98,7 @@ func textOf(detail bool) func(api.Reply) string {
 	}
 }
 
-// showViews adds the tables in SONiC's words, each behind its own words.
+// showViews adds the tables of SONiC's commands, each under its own words.
 func showViews(o *showFlags, show *cobra.Command) {
 	views := api.Views()
 	for _, group := range slices.Sorted(maps.Keys(views)) {
@@ -117,7 +115,7 @@ func showViews(o *showFlags, show *cobra.Command) {
 	subcommand(show, "buffer-pool").Short = "watermarks of pools, as SONiC shows them"
 }
 
-// subcommand returns the command of a name below c, which it makes where there is none.
+// subcommand returns the command of a name below c, and adds it where there is none.
 func subcommand(c *cobra.Command, name string) *cobra.Command {
 	for _, sub := range c.Commands() {
 		if sub.Name() == name {
@@ -129,7 +127,7 @@ func subcommand(c *cobra.Command, name string) *cobra.Command {
 	return sub
 }
 
-// show prints the answer to a noun once, or watches it.
+// show prints the answer to a noun once, or again and again.
 func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text func(api.Reply) string) error {
 	filter, err := o.filter()
 	if err != nil {
@@ -182,7 +180,7 @@ func portNames(ctx context.Context, client *api.Client) (names []string, err err
 
 // watch prints the answers until Ctrl-C.
 func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error), text func(api.Reply) string) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
 	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Tell: cmd.ErrOrStderr(), Apart: !o.json}
 	w.Print = func(out io.Writer, r api.Reply) error {
@@ -218,7 +216,7 @@ func (o *showFlags) filter() (f api.Filter, err error) {
 	return f, nil
 }
 
-// intervalValue is the time between two looks as a flag; 0: there is one only.
+// intervalValue is the flag for the time between two answers; 0: print once.
 type intervalValue time.Duration
 
 func (e *intervalValue) String() string { return "" }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
@@ -22,5 +23,16 @@ func TestTextOf(t *testing.T) {
 		if has := sub.Flags().Lookup("verbose") != nil; has != (sub.Name() == "headroom") {
 			t.Errorf("show %s: -v: %v", sub.Name(), has)
 		}
+	}
+}
+
+// What is for the benchmark alone is not in the help, and is refused like any flag where it is wrong.
+func TestTuningIsHidden(t *testing.T) {
+	c := runCommand()
+	if strings.Contains(c.UsageString(), tuningFlag) {
+		t.Errorf("help shows it:\n%s", c.UsageString())
+	}
+	if got := fail(t, c, "--tuning", "spin=some", "-c", "/no/such.yaml"); !strings.Contains(got, "spin=endless") {
+		t.Errorf("%q does not say what there is", got)
 	}
 }

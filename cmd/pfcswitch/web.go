@@ -3,8 +3,6 @@ package main
 import (
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +25,7 @@ func webCommand() *cobra.Command {
 				return err
 			}
 			o.Reachable = m.Reachable()
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 			return web.Run(ctx, o)

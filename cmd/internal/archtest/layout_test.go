@@ -85,8 +85,7 @@ const (
 )
 
 // wideFolders still have wider lines. Their lines are listed, and no fault yet.
-var wideFolders = []string{
-}
+var wideFolders = []string{}
 
 // checkColumns finds the lines that are wider than maxColumns, besides imports and the text of raw strings.
 func checkColumns(t *tree) (found []string) {

@@ -1,27 +1,28 @@
-// Package doctor looks at a topology and names what spoils it, each with the command that mends it.
+// Package doctor inspects a topology and reports its faults, each with the command that repairs it.
 //
-//	doctor.go   Facts, and Judge, which makes findings of them
+//	doctor.go   Facts, Judge, which makes findings of them, and the commands that repair
 //	facts.go    Facts of a running switch, of a configuration file, of this network namespace
-//	machine.go  what the machine is like, and what is wrong with that
-//	nice.go     how the switch may come before other programs
-//	link.go     traps of an interface and of the link behind it
-//	host.go     traps of the host at the far end
-//	switch.go   traps of a configuration and of a running switch
-//	command.go  commands that mend
+//	machine.go  faults of the machine and of the rights of the process
+//	nice.go     the nice value of the switch
+//	link.go     faults of an interface and of the link behind it
+//	host.go     faults of the host at the far end
+//	switch.go   faults of a configuration and of a running switch
 //
-// Gathering does the I/O; every rule is a function from facts to findings.
+// Only facts.go does I/O. Every rule is a function from facts to findings.
 package doctor
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/port"
 )
 
-// Facts are what there is to judge.
+// Facts are the input of Judge.
 type Facts struct {
 	Looked  string
 	Switch  string // "" where none runs
@@ -29,7 +30,7 @@ type Facts struct {
 	Config  *config.Config
 	Targets []Target
 	Machine api.Machine
-	Process *Process // that has, or will have, the ports; nil where nobody is meant to
+	Process *Process // that opens the ports; nil where there is none
 	NotSeen []string
 }
 
@@ -42,14 +43,14 @@ type Target struct {
 	Lossless  uint8        // priorities
 
 	Survey *port.Survey // nil where the interface does not exist
-	Absent error        // then: why not
-	Live   *api.Port    // what a running switch says, nil where none runs
+	Absent error        // why the interface does not exist
+	Live   *api.Port    // the running switch's answer, nil where none runs
 	LLDP   *api.LLDPPort
-	Manual bool // the running switch wants the headroom to be set by hand
+	Manual bool // the running switch asks for a headroom by configuration
 	Remedy string
 }
 
-// rules of a port, in the order in which a person should read what they find.
+// rules of a port, in the order in which a person should read the findings.
 var rules = []func(*Facts, *Target) []api.Finding{
 	missingNamespace, missingInterface, linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, receiveOffload, receiveReordering, packetSteering, queueingDiscipline,
 	hostWithoutNIC, segmentationOffload, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors, overspeed, losslessLost,
@@ -57,7 +58,7 @@ var rules = []func(*Facts, *Target) []api.Finding{
 
 var severities = map[string]int{api.SeverityError: 0, api.SeverityWarning: 1, api.SeverityNote: 2}
 
-// Judge names what is wrong.
+// Judge applies all rules and sorts the findings by severity.
 func Judge(f *Facts) *api.Doctor {
 	r := &api.Doctor{Schema: api.Schema, Looked: f.Looked, Ports: len(f.Targets), Machine: f.Machine, Findings: []api.Finding{}, NotSeen: f.NotSeen}
 	if r.NotSeen == nil {
@@ -77,10 +78,10 @@ func Judge(f *Facts) *api.Doctor {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.Finding) int { return cmp.Compare(severities[a.Severity], severities[b.Severity]) })
-	said := map[findingKey]bool{}
-	for i := range all { // both ends of a link may be ports: what is wrong with one interface is said once
-		if id := keyOf(&all[i]); !said[id] {
-			said[id] = true
+	seen := map[findingKey]bool{}
+	for i := range all { // both ends of a link may be ports: one fault of an interface is one finding
+		if id := keyOf(&all[i]); !seen[id] {
+			seen[id] = true
 			r.Findings = append(r.Findings, all[i])
 		}
 	}
@@ -88,7 +89,7 @@ func Judge(f *Facts) *api.Doctor {
 	return r
 }
 
-// A findingKey is what two findings have in common that are one, seen from both ends of a link.
+// A findingKey is equal for two findings that are one fault, seen from both ends of a link.
 type findingKey struct{ trap, netns, name, remedy string }
 
 func keyOf(f *api.Finding) findingKey {
@@ -108,7 +109,7 @@ func keyOf(f *api.Finding) findingKey {
 	return id
 }
 
-// finding makes a finding about the interface of a survey, which is that of the port or its far end.
+// finding makes a finding about the interface of a survey: the port's own or its far end.
 func (t *Target) finding(severity, trap string, s *port.Survey, effect, seen, command string) []api.Finding {
 	f := api.Finding{Trap: trap, Severity: severity, Port: optional(t.Port), Effect: effect, Seen: seen, Command: optional(command)}
 	f.Interface, f.Netns = optional(t.Interface), optional(t.Netns)
@@ -123,4 +124,32 @@ func optional(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// commandIn makes a command that runs in the namespace of an interface, shellWord quotes a word for the shell.
+var commandIn, shellWord = port.CommandIn, port.ShellWord
+
+// interfaceCommand is a command about an interface. The format has %s for its name.
+func interfaceCommand(s *port.Survey, format string, args ...any) string {
+	return commandIn(s.Netns, fmt.Sprintf(format, append([]any{shellWord(s.Name)}, args...)...))
+}
+
+// applyCommand is a command that changes lines in the configuration of a running switch: of a port, or of the whole switch
+// where port is "". The command relies on show config, which writes every key on a line of its own. It is "" where no
+// switch runs, or there is nothing to change.
+func (f *Facts) applyCommand(port string, lines ...string) string {
+	if f.Socket == "" || len(lines) == 0 {
+		return ""
+	}
+	var script []string
+	for _, line := range lines {
+		key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		change := fmt.Sprintf("s|^%s%s: .*|%s|", indent, key, line)
+		if port != "" {
+			change = fmt.Sprintf("/^  %s:$/,/^  [^ ]/%s", port, change)
+		}
+		script = append(script, change)
+	}
+	return fmt.Sprintf("pfcswitch show config -s %[1]s | sed %[2]s | pfcswitch apply /dev/stdin -s %[1]s", shellWord(f.Socket), shellWord(strings.Join(script, ";")))
 }

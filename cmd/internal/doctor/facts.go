@@ -11,7 +11,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// OfFile gathers the facts of a configuration file, which this user would run.
+// OfFile gathers the facts of a configuration file that this user would run.
 func OfFile(file string) (*Facts, error) {
 	c, _, err := config.Load(file)
 	if err != nil {
@@ -102,8 +102,8 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 	return nil
 }
 
-// OfNamespace gathers the facts of this network namespace: every interface that might be a port or a host's. One with a default
-// route is how people get here, and left alone.
+// OfNamespace gathers the facts of every interface in this network namespace that may be a port or a host's interface. The
+// interface with the default route carries the management traffic and does not count.
 func OfNamespace() (*Facts, error) {
 	f := &Facts{Looked: "this network namespace", Machine: ReadMachine("/")}
 	links, err := port.Interfaces("")
@@ -135,7 +135,7 @@ func losslessOf(c *config.Config, p *config.Port) uint8 {
 	return c.LosslessOf(p)
 }
 
-// survey looks at the interface of every target.
+// survey inspects the interface of every target.
 func (f *Facts) survey() error {
 	for i := range f.Targets {
 		t := &f.Targets[i]

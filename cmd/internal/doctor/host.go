@@ -10,8 +10,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// host is the end of the link whose own stack sends and receives, nil where there is none: the far end of a port, or, without a
-// configuration, the interface itself. A host NIC keeps its wire without an address.
+// host is the end of the link whose kernel stack sends and receives; nil where there is none. It is the far end of a port or,
+// without a configuration, the interface itself. The wire of a host NIC has no address.
 func (t *Target) host() *port.Survey {
 	switch {
 	case t.Survey == nil:
@@ -24,7 +24,7 @@ func (t *Target) host() *port.Survey {
 	return nil
 }
 
-// hostWithoutNIC is about hosts that obey nothing.
+// hostWithoutNIC finds hosts that do not obey PAUSE and PFC.
 func hostWithoutNIC(_ *Facts, t *Target) []api.Finding {
 	h := t.host()
 	if h == nil || t.Config != nil && t.Lossless == 0 {
@@ -38,7 +38,7 @@ func hostWithoutNIC(_ *Facts, t *Target) []api.Finding {
 		h.Name+" has the address "+strings.Join(h.Addresses, ", ")+", so that the kernel's own stack is at this end", commandIn(h.Netns, nic))
 }
 
-// segmentationOffload is about how a host hands over what it sends.
+// segmentationOffload finds hosts that send GSO frames.
 func segmentationOffload(_ *Facts, t *Target) []api.Finding {
 	h := t.host()
 	if h == nil {
@@ -57,7 +57,7 @@ func segmentationOffload(_ *Facts, t *Target) []api.Finding {
 		strings.Join(on, ", ")+": on", interfaceCommand(h, "ethtool -K %s tso off gso off"))
 }
 
-// vlanUnmapped is about priorities that never get into a tag.
+// vlanUnmapped finds VLAN interfaces that map no priority into the tag.
 func vlanUnmapped(_ *Facts, t *Target) (all []api.Finding) {
 	if t.Survey == nil || t.Survey.Peer == nil || t.Config == nil || t.Config.Trust != config.TrustPCP || t.Lossless == 0 {
 		return nil
@@ -73,7 +73,7 @@ func vlanUnmapped(_ *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
-// vlanFiltered is about VLANs that the host uses and the port does not carry.
+// vlanFiltered finds VLANs that the host uses and the port does not carry.
 func vlanFiltered(f *Facts, t *Target) (all []api.Finding) {
 	if t.Survey == nil || t.Survey.Peer == nil || t.Config == nil || t.Config.Wire != "" {
 		return nil
@@ -92,7 +92,7 @@ func vlanFiltered(f *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
-// ipv6Noise is about frames that nobody has asked for.
+// ipv6Noise finds interfaces on which IPv6 sends by itself.
 func ipv6Noise(_ *Facts, t *Target) (all []api.Finding) {
 	for i, s := range t.ends() {
 		if len(s.IPv6) == 0 || i == 0 && t.Config != nil { // a switch makes its own ports quiet

@@ -23,7 +23,7 @@ func (t *Target) ends() []*port.Survey {
 	return []*port.Survey{t.Survey, t.Survey.Peer}
 }
 
-// missingNamespace is about a namespace that can be made, or a process that has to run.
+// missingNamespace finds ports whose network namespace does not exist.
 func missingNamespace(_ *Facts, t *Target) []api.Finding {
 	if !errors.Is(t.Absent, port.ErrNoNetns) {
 		return nil
@@ -66,7 +66,7 @@ func hasMaster(_ *Facts, t *Target) []api.Finding {
 		fmt.Sprintf("its master is %s (%s)", t.Survey.MasterName, t.Survey.MasterKind), nomasterCommand(t.Survey))
 }
 
-// nomasterCommand takes an interface away from its master.
+// nomasterCommand is the command that takes an interface out of its bridge or bond.
 func nomasterCommand(s *port.Survey) string {
 	if strings.HasPrefix(s.MasterKind, "openvswitch") {
 		return interfaceCommand(s, "ovs-vsctl del-port %s")
@@ -74,7 +74,7 @@ func nomasterCommand(s *port.Survey) string {
 	return interfaceCommand(s, "ip link set dev %s nomaster")
 }
 
-// hasAddress is about a port. Without a configuration an interface with an address is a host's.
+// hasAddress finds ports with an address. Without a configuration, an interface with an address is a host's.
 func hasAddress(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || t.Config == nil || t.Config.Force || t.Config.Kind == config.KindTAP || len(t.Survey.Addresses) == 0 {
 		return nil
@@ -83,8 +83,7 @@ func hasAddress(_ *Facts, t *Target) []api.Finding {
 		"it has the address "+strings.Join(t.Survey.Addresses, ", "), interfaceCommand(t.Survey, "ip addr flush dev %s scope global"))
 }
 
-// bridgeBetween is about who is behind the far end: a bridge eats what is sent to 01-80-C2-00-00-01, and no group_fwd_mask lets it
-// pass.
+// bridgeBetween finds a kernel bridge at the far end. A bridge never forwards 01-80-C2-00-00-01, whatever group_fwd_mask is.
 func bridgeBetween(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || t.Survey.Peer == nil || t.Survey.Peer.MasterKind == "" {
 		return nil
@@ -103,7 +102,7 @@ func xdpAttached(_ *Facts, t *Target) []api.Finding {
 		interfaceCommand(t.Survey, "ip link set dev %s xdp off"))
 }
 
-// mtuEnds compares both ends with the MTU that the port is told, or with the larger of them.
+// mtuEnds compares both ends with the port's configured MTU, or with the larger of the two.
 func mtuEnds(_ *Facts, t *Target) (all []api.Finding) {
 	if t.Survey == nil || t.Config == nil && t.Survey.Peer == nil {
 		return nil
@@ -131,7 +130,7 @@ func mtuEnds(_ *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
-// hardwarePause is about NICs. A switch that starts puts them right.
+// hardwarePause finds NICs that obey PAUSE themselves. A switch turns that off when it starts.
 func hardwarePause(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || t.Survey.Pause == nil || !t.Survey.Pause.Receive && !t.Survey.Pause.Transmit || t.Config != nil && t.Live == nil {
 		return nil
@@ -141,7 +140,7 @@ func hardwarePause(_ *Facts, t *Target) []api.Finding {
 		fmt.Sprintf("autoneg %v, rx %v, tx %v", p.Autoneg, p.Receive, p.Transmit), interfaceCommand(t.Survey, "ethtool -A %s autoneg off rx off tx off"))
 }
 
-// receiveOffload is about receive aggregation at the port itself.
+// receiveOffload finds receive aggregation (GRO, LRO) at the port.
 func receiveOffload(_ *Facts, t *Target) (all []api.Finding) {
 	if t.Survey == nil {
 		return nil
@@ -155,8 +154,8 @@ func receiveOffload(_ *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
-// receiveReordering is about ends that give to their NAPI what a packet socket sends, and not what an AF_XDP socket does. A veth has a
-// NAPI with GRO, or an XDP program.
+// receiveReordering finds veth ends whose NAPI receives the frames of a packet socket but not those of an AF_XDP socket. A
+// veth has a NAPI when it has GRO or an XDP program.
 func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 	for i, s := range t.ends() {
 		var on []string
@@ -178,12 +177,12 @@ func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
-// packetSocketOnly tells whether all that the port sends leaves by its packet socket.
+// packetSocketOnly tells whether all frames of the port leave by its packet socket.
 func (t *Target) packetSocketOnly() bool {
 	return t.Config != nil && t.Config.Send == config.SendPacket || t.Live != nil && t.Live.Send != nil && t.Live.Send.By == "packet"
 }
 
-// packetSteering is about RPS at the port itself.
+// packetSteering finds RPS at the port.
 func packetSteering(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || len(t.Survey.Steered) == 0 {
 		return nil
@@ -193,10 +192,11 @@ func packetSteering(_ *Facts, t *Target) []api.Finding {
 		"RPS is on for "+strings.Join(t.Survey.Steered, ", "), commandIn(t.Survey.Netns, "unshare --mount sh -c "+shellWord(mount)))
 }
 
-// harmless are the root queueing disciplines that a link has by itself.
+// defaultQdiscs are the root queueing disciplines that the kernel gives a link.
 var defaultQdiscs = []string{"", "noqueue", "mq", "pfifo_fast", "fq_codel", "fq"}
 
-// queueingDiscipline finds what somebody has put on an end of the link. On a virtual link even a plain queue is that.
+// queueingDiscipline finds a queueing discipline that somebody has added to an end of the link. A virtual link has none by
+// default.
 func queueingDiscipline(_ *Facts, t *Target) (all []api.Finding) {
 	for _, s := range t.ends() {
 		if slices.Contains(defaultQdiscs, s.Qdisc) && (s.Kind != "veth" || s.Qdisc == "" || s.Qdisc == "noqueue") {

@@ -19,17 +19,17 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A Process is what has the ports, or will have them.
+// A Process is the one that opens the ports.
 type Process struct {
 	What               string // "the switch (process 12)", "this user"
 	Program            string // path of its file
 	Capabilities       uint64 // effective, bit n = capability n
-	Netns              bool   // it opens ports in other namespaces
-	RaisesCapabilities bool   // its program makes effective what its file has as permitted
+	Netns              bool   // opens ports in other namespaces
+	RaisesCapabilities bool   // raises the permitted capabilities of its file by itself
 	Nice               Nice
 }
 
-// ReadMachine describes the machine from below root, which is "/".
+// ReadMachine reads the machine's state from files below root, which is "/".
 func ReadMachine(root string) api.Machine {
 	m := api.Machine{CPUs: runtime.NumCPU(), BacklogDrops: port.BacklogDrops(filepath.Join(root, "proc/net/softnet_stat")),
 		Governor: readWord(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -50,7 +50,7 @@ func readWord(root, path string) *string {
 	return optional(strings.TrimSpace(string(b)))
 }
 
-// ReadProcess reads what a process may do; 0 is this one.
+// ReadProcess reads the rights of a process; 0 is this one.
 func ReadProcess(pid int) (*Process, error) {
 	dir := "/proc/self"
 	if pid != 0 {
@@ -77,13 +77,13 @@ func ReadProcess(pid int) (*Process, error) {
 	return p, nil
 }
 
-// canRaiseCapabilities tells whether a program can raise capabilities (see package privilege): a build with cgo cannot.
+// canRaiseCapabilities tells whether a program can raise capabilities by itself (see package privilege): a build with cgo cannot.
 func canRaiseCapabilities(program string) bool {
 	info, err := buildinfo.ReadFile(program)
 	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"})
 }
 
-// The capabilities that a switch needs, and what for.
+// switchCapabilities are the capabilities of a switch, and what fails without them.
 var switchCapabilities = []struct {
 	bit  int
 	name string
@@ -94,10 +94,10 @@ var switchCapabilities = []struct {
 	{unix.CAP_SYS_ADMIN, "cap_sys_admin", "no port with netns: can be opened"},
 }
 
-// plentifulBacklog is a queue that a burst of a send call from each of many ports does not fill.
+// sufficientBacklog holds one burst of a send call from each of many ports.
 const sufficientBacklog = 10_000
 
-// steadyClocks are those that are read without leaving the process or the machine.
+// fastClocks are read without a system call or an exit from the virtual machine.
 var fastClocks = map[string]bool{"tsc": true, "kvm-clock": true, "arch_sys_counter": true, "hyperv_clocksource_tsc_page": true}
 
 func (f *Facts) judgeMachine() (all []api.Finding) {
@@ -145,7 +145,7 @@ func (f *Facts) judgeCapabilities() []api.Finding {
 		Seen: fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities), Command: optional(p.setcapCommand(p.neededCapabilities()))}}
 }
 
-// neededCapabilities are the names of the capabilities without which it cannot work.
+// neededCapabilities are the names of the capabilities that the process must have.
 func (p *Process) neededCapabilities() (names []string) {
 	for _, n := range switchCapabilities {
 		if n.bit != unix.CAP_SYS_ADMIN || p.Netns {
@@ -155,8 +155,8 @@ func (p *Process) neededCapabilities() (names []string) {
 	return names
 }
 
-// setcapCommand is the command that gives a program capabilities; "" where its file is not known. As effective ones they would keep it
-// from running at all in a container that may not have one of them.
+// setcapCommand is the command that gives the program's file capabilities; "" where the file is not known. A program that can
+// raise them gets them as permitted only: effective ones would keep it from running in a container that lacks one of them.
 func (p *Process) setcapCommand(names []string) string {
 	if p.Program == "" {
 		return ""

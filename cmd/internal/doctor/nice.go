@@ -13,17 +13,17 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// Nice is how a process may come before others.
+// Nice is the nice value of a process and its limits.
 type Nice struct {
-	Current   int  // its nice value
-	Lowest    int  // that it may have, by its capability or its limit (RLIMIT_NICE)
-	Grantable bool // CAP_SYS_NICE would count if its file had it
+	Current   int
+	Lowest    int  // allowed by CAP_SYS_NICE or by RLIMIT_NICE
+	Grantable bool // CAP_SYS_NICE in the file of the program would have effect
 }
 
 // initialUserns is the user namespace whose capabilities count for nice values: PROC_USER_INIT_INO of the kernel.
 const initialUserns = "user:[4026531837]"
 
-// readNice reads it from a process's folder below /proc, of which status and capabilities are known.
+// readNice reads it from a process's folder below /proc, whose status and capabilities were read before.
 func readNice(dir, status string, capabilities uint64) (n Nice, err error) {
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
@@ -42,7 +42,7 @@ func readNice(dir, status string, capabilities uint64) (n Nice, err error) {
 	}
 	n.Lowest = min(n.Current, max(-20, 20-niceLimit(string(limits))))
 	userns, err := os.Readlink(filepath.Join(dir, "ns/user"))
-	initial := err != nil || userns == initialUserns // of another user's process it may not be read
+	initial := err != nil || userns == initialUserns // another user's process hides it
 	if initial && capabilities>>unix.CAP_SYS_NICE&1 != 0 {
 		n.Lowest = -20
 	}
@@ -51,7 +51,7 @@ func readNice(dir, status string, capabilities uint64) (n Nice, err error) {
 	return n, nil
 }
 
-// niceLimit is RLIMIT_NICE, 20 less the lowest nice value that it allows; 0 where limits does not tell.
+// niceLimit is RLIMIT_NICE: 20 minus the lowest nice value; 0 where limits has no line of it.
 func niceLimit(limits string) int {
 	soft, _, _ := strings.Cut(fieldOf(limits, "Max nice priority"), " ")
 	if soft == "unlimited" {
@@ -61,7 +61,7 @@ func niceLimit(limits string) int {
 	return n
 }
 
-// fieldOf is the rest of the line that begins so.
+// fieldOf is the rest of the line that begins with begin.
 func fieldOf(text, begin string) string {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, begin); ok {
@@ -71,7 +71,7 @@ func fieldOf(text, begin string) string {
 	return ""
 }
 
-// judgeNice is about a nice value that is refused. The switch goes on without it.
+// judgeNice finds a nice value that the kernel refuses. The switch runs without it.
 func (f *Facts) judgeNice() []api.Finding {
 	p := f.Process
 	if p == nil || f.Config == nil {

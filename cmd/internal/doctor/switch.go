@@ -9,8 +9,8 @@ import (
 	"pfcswitch/cmd/internal/config"
 )
 
-// untaggedToBridge is about tags that end before the priority in them has served: frames of a VLAN that is tagged at another
-// port leave this one without a tag, and with it without their PCP, towards a switch.
+// untaggedToBridge finds ports to a switch on which a VLAN leaves untagged that is tagged at another port. The frames lose
+// their PCP with the tag, before the next switch has read it.
 func untaggedToBridge(f *Facts, t *Target) []api.Finding {
 	if f.Config == nil || t.LLDP == nil || t.Config.Wire != "" || t.Lossless == 0 || f.Config.Priorities.Lossless == 0 || !bridgeBehind(t.LLDP) {
 		return nil
@@ -31,7 +31,7 @@ func untaggedToBridge(f *Facts, t *Target) []api.Finding {
 	return nil
 }
 
-// bridgeBehind tells whether a neighbor says that it is a bridge.
+// bridgeBehind tells whether a neighbor announces that it is a bridge.
 func bridgeBehind(l *api.LLDPPort) bool {
 	return slices.ContainsFunc(l.Neighbors, func(n api.LLDPNeighbor) bool { return slices.Contains(n.EnabledCapabilities, "bridge") })
 }
@@ -70,7 +70,7 @@ func dcbxMismatch(f *Facts, t *Target) []api.Finding {
 	return finding
 }
 
-// willingLines is how show config writes that the switch follows its neighbors; nothing where it does already.
+// willingLines is the line of show config that makes the switch follow its neighbors; nothing where it does so already.
 func (f *Facts) willingLines() []string {
 	if f.Config == nil {
 		return nil
@@ -123,7 +123,7 @@ func losslessLost(f *Facts, t *Target) []api.Finding {
 		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.recheckHint(), "")
 }
 
-// recheckHint says how to see whether what was counted goes on. It mends nothing, so it is no Command.
+// recheckHint says how to see whether a counter still grows. It repairs nothing, so it is no Command.
 func (f *Facts) recheckHint() string {
 	return "; to see whether it goes on, begin to count anew: pfcswitch clear counters -s " + shellWord(f.Socket)
 }

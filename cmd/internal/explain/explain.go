@@ -1,9 +1,8 @@
-// Package explain makes the frames that the command explain asks about, and asks.
+// Package explain makes the frames of the command explain, and asks a switch about them.
 //
-//	explain.go  Running and Offline: a running switch, or a configuration at rest
-//	frame.go    a frame from what the command line says of it
-//	read.go     frames from a file of hexadecimal digits
-//	pcap.go     frames from a capture
+//	explain.go  Running and Offline: a running switch, or a configuration file
+//	frame.go    a frame from the flags of the command line
+//	read.go     frames from a file: hexadecimal digits, pcap, pcapng
 package explain
 
 import (
@@ -34,7 +33,7 @@ func Running(ctx context.Context, socket string, questions []api.TraceRequest) (
 	return all, nil
 }
 
-// Offline asks what a configuration file makes of the frames.
+// Offline asks what a switch with a configuration file would do with the frames.
 func Offline(file string, questions []api.TraceRequest) (*api.Explanation, error) {
 	c, _, err := config.Load(file)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A Frame is what the command line says of a frame. Numbers below 0 are not given.
+// A Frame has the values of the command line. A number below 0 was not given.
 type Frame struct {
 	Dst, Src  string // MAC addresses
 	VLAN, PCP int    // one of them makes a tag
 	DSCP      int
-	ECN       bool // the sender knows ECN
+	ECN       bool // ECN-capable transport
 	EtherType int  // of a frame that is no IPv4 packet
 	Octets    int  // without FCS; always given
-	GSO       int  // payload octets of each segment of a TCP super-frame
+	GSO       int  // payload octets of each segment of a TCP GSO frame
 }
 
 // Ranges of the command line's numbers.
@@ -29,7 +29,7 @@ const (
 	ipv4Octets, udpOctets, tcpOctets = 20, 8, 20
 )
 
-// Request makes the frame that arrives at a port.
+// Request makes the frame that arrives at port in.
 func (f *Frame) Request(in string) (api.TraceRequest, error) {
 	q := api.TraceRequest{Port: in}
 	dst, err := traffic.ParseMAC(f.Dst)
@@ -82,7 +82,7 @@ func (f *Frame) check() error {
 	return nil
 }
 
-// fill puts the payload behind the header: UDP over IPv4, TCP for a super-frame, or nothing in particular.
+// fill appends the payload: UDP over IPv4, TCP for a GSO frame, zeros for another EtherType.
 func (f *Frame) fill(b []byte) ([]byte, frame.VnetHeader) {
 	if f.EtherType >= 0 {
 		b = binary.BigEndian.AppendUint16(b, uint16(f.EtherType))

@@ -4,14 +4,14 @@
 //
 //	Enter ──▶ New ──▶ Lab.Node ──▶ Lab.Link ──▶ Node.Start ──▶ Lab.Close
 //
-//	enter.go, forbidden.go   get the rights: as root directly, else in a user namespace of our own; Detach: for longer than we live
-//	lab.go, leftovers.go     the lab as a whole; labs whose process died are cleared away by the next New
-//	node.go, thread.go       a network namespace, the thread that lives in it, Do
-//	link.go                  interfaces: veth pairs, addresses, counters, carrier
-//	process.go, tail.go      programs inside a node
-//	schedstat.go             how long their threads waited for a CPU
-//	cputimes.go              what the machine's CPUs did meanwhile
-//	labtest/                 the same for Go tests
+//	enter.go      the rights that a lab needs: as root, or in a user namespace; Detach starts a process that outlives this one
+//	lab.go        the lab as a whole
+//	leftovers.go  what labs of dead processes left behind
+//	node.go       a network namespace, the thread that lives in it, Do
+//	link.go       interfaces: veth pairs, addresses, counters, carrier
+//	process.go    programs inside a node
+//	cpu.go        how long their threads waited for a CPU, and what the machine's CPUs did meanwhile
+//	labtest/      the same for Go tests
 //
 // # Nothing stays behind
 //
@@ -24,13 +24,13 @@
 //	...
 //	defer l.Close()
 //
-// Where the process dies without a word (SIGKILL, a panic in another goroutine), its children die with it,
-// because every one of them asks the kernel for SIGKILL on its parent's death. In a user namespace
-// the kernel then removes all the rest; root's names are removed by the next New, which knows a dead lab by
-// the file lock that a living one holds. A grandchild that outlives its parent is the one thing not covered.
+// When the process dies of SIGKILL or of a panic in another goroutine, the kernel kills its children: each of them has
+// asked for SIGKILL on its parent's death. In a user namespace the kernel then removes the namespaces and links. Root's
+// namespaces have names, which the next New removes: a live lab holds a file lock, a dead one does not. Only a grandchild
+// that outlives its parent stays.
 //
 // # Threads
 //
-// A network namespace belongs to a thread, and so does "my parent died". Each node therefore owns one thread
-// that never leaves it and forks all its processes; Do uses a fresh thread for each call, which ends with it.
+// A network namespace belongs to a thread, and so does the death signal of a parent. Each node therefore owns one thread,
+// which never leaves the namespace and forks all processes of the node. Do uses a new thread for each call.
 package lab

@@ -7,26 +7,26 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// outerNamespaceVariable is the environment variable by which Enter tells the process that it starts to be the inside one.
-// Its value is the mount namespace of the outer process: where that is still our own, the variable lies, and
-// nothing is mounted.
+// outerNamespaceVariable is set in the process that Enter starts inside new namespaces. Its value is the mount namespace of
+// the outer process. Where that is this process's own namespace, the variable was inherited by mistake and does not count.
 const outerNamespaceVariable = "PFCSWITCH_LAB_OUTSIDE"
 
-// Enter gets the process the rights to build a lab. Where it has them (root, CAP_SYS_ADMIN, CAP_NET_ADMIN
-// and CAP_NET_RAW) it returns inside = true and the caller goes on. Else it runs the own binary again with args
-// (without the program's name) in a new user, network and mount namespace with an empty /run, hands signals
-// on to it, waits, and returns inside = false and the exit status that the caller should end with: the
-// one of the inner process, or 128 + n after signal n.
+// Enter gets the process the rights to build a lab. A process that has them (root, or CAP_SYS_ADMIN, CAP_NET_ADMIN and
+// CAP_NET_RAW) gets inside = true and goes on. Otherwise Enter runs the own binary again with args (without the program's
+// name) in a new user, network and mount namespace with an empty /run. It forwards signals to that process and waits for
+// its end. Then it returns inside = false and the status with which the caller should exit: the status of the inner
+// process, or 128 + n after signal n.
 //
-// A *ForbiddenError says that the systemRegistry allows neither.
+// A *ForbiddenError means that the system allows neither.
 //
-// Enter belongs at the start of a command, before it has threads, files or sockets worth keeping.
+// Call Enter at the start of a command, before there are threads, files or sockets.
 func Enter(args []string) (status int, inside bool, err error) {
 	outer := os.Getenv(outerNamespaceVariable)
 	if err := os.Unsetenv(outerNamespaceVariable); err != nil {
@@ -46,7 +46,7 @@ func Enter(args []string) (status int, inside bool, err error) {
 	return status, false, err
 }
 
-// capable says whether the process may make network namespaces and their links as it is.
+// capable tells whether the process has the capabilities for network namespaces and links.
 func capable() (bool, error) {
 	var data [2]unix.CapUserData
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -59,7 +59,7 @@ func capable() (bool, error) {
 
 // reexec runs the own binary in new namespaces, as their root.
 func reexec(args []string, mnt string) (status int, err error) {
-	// The child asks for SIGKILL when the thread that forked it ends: this one must live as long as we wait.
+	// The child gets SIGKILL when the thread that forked it ends, so this goroutine keeps its thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -79,7 +79,7 @@ func reexec(args []string, mnt string) (status int, err error) {
 	for {
 		select {
 		case s := <-signals:
-			_ = cmd.Process.Signal(s) // from a terminal it comes twice; gone already is no harm
+			_ = cmd.Process.Signal(s) // an error means that the process has ended
 		case err := <-ended:
 			return exitStatus(err)
 		}
@@ -102,9 +102,9 @@ func addNamespaces(cmd *exec.Cmd, mnt string) {
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 }
 
-// Detach starts the own binary with args (without the program's name) in a session of its own, so that it outlives this
-// process and its terminal, and in new namespaces where this process lacks the rights for a lab. There Enter returns
-// inside = true. files are its descriptors from 3 on; what it prints goes to log.
+// Detach starts the own binary with args (without the program's name) in a new session, so that it outlives this process
+// and its terminal. Where this process lacks the rights for a lab, the new process gets namespaces of its own, in which
+// Enter returns inside = true. files are its descriptors from 3 on; its output goes to log.
 func Detach(args []string, log *os.File, files ...*os.File) (*os.Process, error) {
 	mnt, err := os.Readlink("/proc/self/ns/mnt")
 	if err != nil {
@@ -131,7 +131,7 @@ func Detach(args []string, log *os.File, files ...*os.File) (*os.Process, error)
 
 func runWait(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }
 
-// exitStatus turns what Wait said into a shell's exit status.
+// exitStatus turns the error of Wait into a shell's exit status.
 func exitStatus(err error) (int, error) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -143,8 +143,8 @@ func exitStatus(err error) (int, error) {
 	return exit.ExitCode(), nil
 }
 
-// prepareNamespace makes the new namespaces habitable: an own, empty /run for names and sockets, and a loopback.
-// It is here, not at clone, that a kernel answers which gives user namespaces without any rights.
+// prepareNamespace gives the new namespaces an empty /run for names and sockets, and a loopback. A kernel that allows user
+// namespaces without rights refuses here, not at clone.
 func prepareNamespace() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return forbidden("make mounts private", err, readSysctl)
@@ -160,4 +160,60 @@ func prepareNamespace() error {
 		return forbidden("set lo up", err, readSysctl)
 	}
 	return nil
+}
+
+// ForbiddenError means that the system does not let this user make the namespaces of a lab. Sysctl is the kernel setting
+// that forbids it, and Value the value of the setting. Both are empty where no known setting explains Err, as with the
+// seccomp profile of a container.
+type ForbiddenError struct {
+	Op     string // what was tried, such as "create user namespace"
+	Err    error  // what the kernel answered
+	Sysctl string
+	Value  string
+	want   string
+}
+
+// Error names what failed, the setting behind it and the way out.
+func (e *ForbiddenError) Error() string {
+	if e.Sysctl == "" {
+		return fmt.Sprintf("lab: %s: %v (run as root; in a container add CAP_SYS_ADMIN and CAP_NET_ADMIN, "+
+			"or a seccomp profile that allows user namespaces)", e.Op, e.Err)
+	}
+	return fmt.Sprintf("lab: %s: %v: %s is %s (run as root, or once as root: sysctl -w %s=%s)",
+		e.Op, e.Err, e.Sysctl, e.Value, e.Sysctl, e.want)
+}
+
+// Unwrap returns what the kernel answered.
+func (e *ForbiddenError) Unwrap() error { return e.Err }
+
+// restrictions are the settings that forbid user namespaces to ordinary users, with the value that forbids and the value
+// that allows.
+var restrictions = []struct{ sysctl, forbids, allows string }{
+	{"user.max_user_namespaces", "0", "1000"},
+	{"kernel.unprivileged_userns_clone", "0", "1"},                 // Debian
+	{"kernel.apparmor_restrict_unprivileged_userns", "1", "0"},     // Ubuntu: makes them, but without rights
+	{"kernel.apparmor_restrict_unprivileged_unconfined", "1", "0"}, // Ubuntu: the same for unconfined programs
+	{"user.max_net_namespaces", "0", "1000"},
+	{"user.max_mnt_namespaces", "0", "1000"},
+}
+
+// forbidden explains err by the first restriction that is in force.
+func forbidden(op string, err error, readSysctl func(name string) string) *ForbiddenError {
+	e := &ForbiddenError{Op: op, Err: err}
+	for _, r := range restrictions {
+		if readSysctl(r.sysctl) == r.forbids {
+			e.Sysctl, e.Value, e.want = r.sysctl, r.forbids, r.allows
+			break
+		}
+	}
+	return e
+}
+
+// readSysctl returns the value of a kernel setting, or nothing where the kernel does not have it.
+func readSysctl(name string) string {
+	b, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
 }

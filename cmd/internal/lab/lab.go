@@ -34,12 +34,11 @@ var (
 	nodeName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 )
 
-// ErrClosed is what the methods of a closed lab return.
+// ErrClosed is the error of a closed lab.
 var ErrClosed = errors.New("lab: closed")
 
-// New clears away what labs of dead processes left behind, then starts an empty lab. Its name consists of 1
-// to 32 characters of a-z, 0-9, "_" and "." and is unique in the process. The lab closes itself when ctx ends.
-// The process needs the rights that Enter gets.
+// New removes what labs of dead processes left behind, then starts an empty lab. The name has 1 to 32 characters of a-z,
+// 0-9, "_" and ".", and is unique in the process. The lab closes when ctx ends. The process needs the rights of Enter.
 func New(ctx context.Context, name string) (*Lab, error) {
 	if !labName.MatchString(name) {
 		return nil, fmt.Errorf("lab: name %q: must match %s", name, labName)
@@ -74,8 +73,8 @@ func (l *Lab) Nodes() []*Node {
 	return append([]*Node(nil), l.state.nodes...)
 }
 
-// Node makes a node: a network namespace of its own with loopback up and IPv6 off. Its name, unique in the
-// lab, consists of 1 to 64 letters, digits, "_", "." and "-".
+// Node makes a node: a network namespace with loopback up and IPv6 off. The name has 1 to 64 letters, digits, "_", "." and
+// "-", and is unique in the lab.
 func (l *Lab) Node(name string) (*Node, error) {
 	if !nodeName.MatchString(name) {
 		return nil, fmt.Errorf("lab %s: node %q: the name must match %s", l.name, name, nodeName)
@@ -98,7 +97,7 @@ func (l *Lab) Node(name string) (*Node, error) {
 	return n, nil
 }
 
-// stopGrace is the time that Close gives processes between SIGTERM and SIGKILL.
+// stopTimeout is the time that Close gives processes between SIGTERM and SIGKILL.
 const stopTimeout = 2 * time.Second
 
 // Close stops all processes (SIGTERM, SIGKILL after 2 s), deletes all links and namespaces and returns what
@@ -118,7 +117,7 @@ func (l *Lab) close() error {
 	var stops sync.WaitGroup
 	for _, n := range nodes {
 		for _, p := range n.takeProcesses() {
-			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopTimeout) }) // how it ended is Wait's to tell
+			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopTimeout) }) // the error is that of Wait
 		}
 	}
 	stops.Wait()

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A registry is where labs leave their names: namespaces under one folder, as "ip netns" has them, and a lock
-// file per lab under another. A lab takes its lock before it makes its first namespace and gives it back after
-// the last one is gone; the kernel drops it when the process dies, however it dies. So a namespace whose lab's
-// lock is free is a leftover, whatever process has that number now.
+// A registry has two folders: the names of namespaces, as "ip netns" has them, and a lock file for each lab. A lab takes
+// its lock before its first namespace and releases it after the last one; the kernel releases the lock of a process that
+// dies. So a namespace is a leftover when the lock of its lab is free.
 type registry struct {
 	namespaces string
 	locks      string
@@ -33,8 +32,8 @@ func (p registry) lock(key string) (*os.File, error) {
 	return LockFile(filepath.Join(p.locks, key+".lock"))
 }
 
-// LockFile creates the file at path, where it is not there, and locks it until it is closed or the process dies. Where
-// another process has the lock the error is unix.EWOULDBLOCK. Its holder may remove it before it closes it.
+// LockFile opens or creates the file at path and locks it until the file is closed or the process dies. The error is
+// unix.EWOULDBLOCK where another process has the lock. The holder may remove the file before it closes it.
 func LockFile(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -51,8 +50,7 @@ func LockFile(path string) (*os.File, error) {
 	}
 }
 
-// unlock removes the lock file, then lets go of the lock: in this order nobody can hold a lock on a file that
-// others no longer see.
+// unlock removes the lock file, then releases the lock: in this order nobody can hold a lock on a removed file.
 func (p registry) unlock(f *os.File) error {
 	return errors.Join(os.Remove(f.Name()), f.Close())
 }
@@ -66,7 +64,7 @@ func sameFile(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// Sweep clears away what labs of dead processes left behind: namespaces with their links, and lock files.
+// Sweep removes what labs of dead processes left behind: namespaces with their links, and lock files.
 func Sweep() error { return systemRegistry.sweep() }
 
 // sweep deletes the namespaces and lock files of all labs whose process is dead.
@@ -105,7 +103,7 @@ func (p registry) sweep() error {
 	return errors.Join(errs...)
 }
 
-// remove deletes the named namespaces; one that is gone already is fine.
+// remove deletes the named namespaces, where they exist.
 func (p registry) remove(names []string) error {
 	var errs []error
 	for _, name := range names {
@@ -121,8 +119,8 @@ func (p registry) remove(names []string) error {
 	return errors.Join(errs...)
 }
 
-// makeShared makes the folder of the namespaces a shared mount, as the first "ip netns add" since the machine came up does, and under the
-// same lock. Were it left to that command, it would cover the namespaces of a lab that is up: they could not be removed again.
+// makeShared makes the folder of the namespaces a shared mount, as the first "ip netns add" does, and under the same lock. If
+// that command did it later, its mount would hide the namespaces of a lab that is up, and nobody could remove them.
 func (p registry) makeShared() error {
 	if err := os.MkdirAll(p.namespaces, 0o755); err != nil {
 		return err
@@ -141,7 +139,8 @@ func (p registry) makeShared() error {
 			err = share()
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrPermission) { // without the right there will be no namespace either, which says how to get it
+	// Without the right, making the first namespace fails with an error that says how to get it.
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("make %s a shared mount: %w", p.namespaces, err)
 	}
 	return nil

@@ -17,8 +17,8 @@ type LinkOptions struct {
 	MACs       [2]net.HardwareAddr // of the first and the second end; nil is a random one
 }
 
-// Link makes a veth pair between two nodes: aIf in node a, bIf in node b (names of up to 15 characters).
-// When it returns both ends are up and carry frames.
+// Link makes a veth pair between two nodes: aIf in node a, bIf in node b (names of up to 15 characters). When it returns,
+// both ends are up and carry frames.
 func (l *Lab) Link(a *Node, aIf string, b *Node, bIf string, o LinkOptions) error {
 	if err := link(a, aIf, b, bIf, o); err != nil {
 		return fmt.Errorf("lab %s: link %s:%s with %s:%s: %w", l.name, a.name, aIf, b.name, bIf, err)
@@ -51,8 +51,8 @@ func link(a *Node, aIf string, b *Node, bIf string, o LinkOptions) error {
 	return a.withLinks(func(h *netlink.Handle) error { return h.LinkAdd(veth) })
 }
 
-// waitCarrier waits until the kernel sends through an interface that was just set up. It learns of a link's
-// carrier in the background; until then it drops, without a counter, all that is sent.
+// waitCarrier waits until the kernel sends through an interface that was just set up. The kernel learns of the carrier in
+// the background; until then it drops every frame without a counter.
 func (n *Node) waitCarrier(ifName string) error {
 	for deadline := time.Now().Add(carrierTimeout); ; time.Sleep(time.Millisecond) {
 		switch carrier, err := n.Carrier(ifName); {
@@ -66,8 +66,7 @@ func (n *Node) waitCarrier(ifName string) error {
 
 const carrierTimeout = 5 * time.Second
 
-// Carrier says whether an interface is up and the other end of its link too. After a change it takes the
-// kernel some milliseconds to notice.
+// Carrier tells whether both ends of a link are up. The kernel notices a change some milliseconds later.
 func (n *Node) Carrier(ifName string) (carrier bool, err error) {
 	err = n.withLink("read state of", ifName, func(_ *netlink.Handle, l netlink.Link) error {
 		carrier = l.Attrs().OperState == netlink.OperUp

@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,12 +55,11 @@ func (n *Node) Namespace() string { return namespacePrefix + n.lab.key + "-" + n
 // Path returns the file that stands for the node's network namespace.
 func (n *Node) Path() string { return filepath.Join(systemRegistry.namespaces, n.Namespace()) }
 
-// EnterCommand returns the shell command that gives a shell inside the node while the lab is up, to be typed
-// by the user who started the lab.
+// EnterCommand returns the command that gives the user who started the lab a shell inside the node.
 func (n *Node) EnterCommand() string { return strings.Join(n.Enter(inOwnUserNamespace()), " ") }
 
-// Enter returns the command, to which a program may be added, that runs it inside the node while this process
-// lives. apart says that it is typed outside of this process's user namespace.
+// Enter returns the command that runs a program, appended to it, inside the node while this process lives. apart means that
+// the command is typed outside of this process's user namespace.
 func (n *Node) Enter(apart bool) []string {
 	if !apart {
 		return []string{"nsenter", "--net=" + n.Path()}
@@ -69,9 +69,9 @@ func (n *Node) Enter(apart bool) []string {
 		fmt.Sprintf("--net=/proc/%d/root%s", pid, n.Path())}
 }
 
-// Do runs f in the node's network namespace and returns its error. f runs on a thread of its own that ends
-// with it: sockets that it opens stay in the namespace; goroutines that it starts are outside; a process
-// that it starts with a death signal gets that signal when f returns (use Start instead).
+// Do runs f in the node's network namespace and returns its error. f runs on a thread of its own, which ends with f. Sockets
+// that f opens stay in the namespace. Goroutines that f starts are outside. A process that f starts with a death signal gets
+// that signal when f returns: use Start instead.
 func (n *Node) Do(f func() error) error {
 	errs := make(chan error, 1)
 	go n.runDo(f, errs)
@@ -105,8 +105,8 @@ func (n *Node) enter() error {
 	return nil
 }
 
-// runThread is the node's own thread: it makes the namespace, stays in it and forks the node's processes.
-// When it ends, the kernel kills those that are left.
+// runThread is the node's own thread: it makes the namespace, stays in it and forks the node's processes. When the thread
+// ends, the kernel kills the remaining processes.
 func (n *Node) runThread(ready chan<- error) {
 	defer close(n.ended)
 	port.OnOwnThread(func() {
@@ -146,7 +146,7 @@ func (n *Node) build() error {
 	if err != nil {
 		return fmt.Errorf("create network namespace: %w", err)
 	}
-	if err := ns.Close(); err != nil { // name and thread keep it
+	if err := ns.Close(); err != nil { // the name and the thread keep the namespace alive
 		return err
 	}
 	if err := ipv6Off(); err != nil {
@@ -169,4 +169,23 @@ func (n *Node) close() error {
 		n.links.handle = nil
 	}
 	return systemRegistry.remove([]string{n.Namespace()})
+}
+
+// ipv6Off keeps the kernel from sending neighbour and multicast messages over the lab's links, which every counter would
+// include. It changes the calling thread's namespace.
+func ipv6Off() error {
+	for _, which := range []string{"all", "default"} {
+		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+which+"/disable_ipv6", []byte("1"), 0)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6 is as good
+			return fmt.Errorf("switch IPv6 off: %w (/proc/sys must be writable: in a container, run it privileged)", err)
+		}
+	}
+	return nil
+}
+
+// inOwnUserNamespace tells whether the process is in a user namespace that Enter made: it maps a single user, as root.
+func inOwnUserNamespace() bool {
+	b, err := os.ReadFile("/proc/self/uid_map") // inside, outside, how many
+	f := strings.Fields(string(b))
+	return err == nil && len(f) == 3 && f[0] == "0" && f[2] == "1"
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -25,11 +26,11 @@ type Command struct {
 	Stdout io.Writer // nil: the last 64 KiB are kept for Output
 	Stderr io.Writer // nil: likewise, in the order of writing
 
-	Untimed bool // Scheduled and WaitShare are not wanted: nothing reads them now and then
+	Untimed bool // no sampler runs for Scheduled and WaitShare
 }
 
-// A Process is a program that runs, or ran, inside a node. It leads a process group of its own, which is
-// killed when it ends; it is itself killed when this process dies.
+// A Process is a program that runs, or ran, inside a node. It leads a process group, which is killed when the process ends.
+// The kernel kills the process when this process dies.
 type Process struct {
 	name     string
 	node     *Node
@@ -81,7 +82,7 @@ func newProcess(n *Node, c Command) *Process {
 	if c.Stderr == nil {
 		p.cmd.Stderr = &p.output
 	}
-	p.cmd.WaitDelay = time.Second // for a descendant that left the group and holds our pipes
+	p.cmd.WaitDelay = time.Second // a descendant outside the group may hold the pipes
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	return p
 }
@@ -96,8 +97,8 @@ func (n *Node) takeProcesses() []*Process {
 	return all
 }
 
-// runWait collects the process when it has ended, its group first: until the leader is collected, nobody else
-// can get the group's number.
+// runWait kills the group of a process that has ended, then reaps the process. Until the leader is reaped, no other group
+// can get the number.
 func (p *Process) runWait() {
 	pid := p.cmd.Process.Pid
 	var err error = unix.EINTR
@@ -119,19 +120,18 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Ended is closed when the process has ended and its output is complete.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Output returns the end, up to 64 KiB, of what the process wrote to those of its standard output and error
-// that the Command left nil.
+// Output returns the last 64 KiB that the process wrote to standard output and error, as far as the Command left them nil.
 func (p *Process) Output() string { return p.output.String() }
 
-// Wait waits for the process to end. Its error names node and program, shows the last lines of the output and
-// wraps an *exec.ExitError where the process ended with another status than 0 or by a signal.
+// Wait waits for the process to end. Its error names node and program and shows the last lines of the output. It wraps an
+// *exec.ExitError where the status is not 0 or a signal ended the process.
 func (p *Process) Wait() error {
 	<-p.ended
 	return p.withOutput(p.err)
 }
 
-// Stop sends sig, and SIGKILL where the process has not ended after the grace time. It returns nil when
-// the process ended with status 0 or by sig.
+// Stop sends sig, and SIGKILL where the process has not ended after the grace time. It returns nil when the process ended
+// with status 0 or by sig.
 func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	_ = p.cmd.Process.Signal(sig) // it may have ended by itself
 	timer := time.NewTimer(grace)
@@ -150,7 +150,7 @@ func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	return p.withOutput(p.err)
 }
 
-// withOutput adds who it was and the last lines that it wrote.
+// withOutput adds the names of node and process and the last lines of the output.
 func (p *Process) withOutput(err error) error {
 	if err == nil {
 		return nil
@@ -159,4 +159,30 @@ func (p *Process) withOutput(err error) error {
 	last := strings.Split(strings.TrimSpace(p.Output()), "\n")
 	last = last[max(0, len(last)-lines):]
 	return fmt.Errorf("lab: node %s: %s: %w; its last words: %s", p.node.name, p.name, err, strings.Join(last, "\n\t"))
+}
+
+const tailBytes = 64 << 10
+
+// An outputTail is a writer that keeps the last 64 KiB.
+type outputTail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+// Write implements io.Writer.
+func (t *outputTail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b...)
+	if len(t.buf) > 2*tailBytes { // copy rarely, not at every write
+		t.buf = append([]byte(nil), t.buf[len(t.buf)-tailBytes:]...)
+	}
+	return len(b), nil
+}
+
+// String returns what is kept.
+func (t *outputTail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.buf[max(0, len(t.buf)-tailBytes):])
 }

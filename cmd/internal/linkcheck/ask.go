@@ -1,13 +1,15 @@
 package linkcheck
 
 import (
+	"context"
 	"encoding/binary"
+	"time"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
 
-// tries is how often a question is asked before it counts as unanswered: one frame may be lost by chance.
+// attempts is how often a request is sent before it counts as unanswered: a frame may be lost by chance.
 const attempts = 3
 
 // A request is one echo request.
@@ -27,7 +29,7 @@ type answer struct {
 	kernelStamp    bool  // sent is the kernel's
 }
 
-// request asks until there is an answer.
+// request sends a request until there is an answer.
 func (c *checker) request(q request) (a answer, ok bool) {
 	for range attempts {
 		if a, ok = c.requestOnce(q); ok {
@@ -74,7 +76,7 @@ func (c *checker) requestOnce(q request) (a answer, ok bool) {
 	}
 }
 
-// read takes an answer of this check out of what comes, and notes the rest.
+// read parses an answer of this check, and counts every other frame.
 func (c *checker) read(h Received) (f macctl.EchoFrame, ours bool) {
 	if c.o.Format.RecognizesEcho(h.Data) {
 		f, reason := c.o.Format.ParseEcho(h.Data, c.wire.Address())
@@ -84,7 +86,7 @@ func (c *checker) read(h Received) (f macctl.EchoFrame, ours bool) {
 	return f, false
 }
 
-// linkCounts is what else happened on the link meanwhile.
+// linkCounts counts the other frames on the link.
 type linkCounts struct {
 	frames, pause, pfc int
 	sent, refused      int
@@ -102,4 +104,29 @@ func (o *linkCounts) count(b []byte) {
 	case macctl.OpcodePFC:
 		o.pfc++
 	}
+}
+
+// pollInterval bounds a wait for a frame, so that the end of ctx is noticed.
+const pollInterval = 100 * time.Millisecond
+
+// Answer answers the other end until ctx ends, within the limits of an EchoResponder. It returns how many requests it has
+// answered, and how many came too fast.
+func Answer(ctx context.Context, format *macctl.MeasurementFormat, w Wire) (answered, refused uint64) {
+	var e macctl.EchoResponder
+	var b []byte
+	for ctx.Err() == nil {
+		h, ok := w.Receive(w.Now() + int64(pollInterval))
+		if !ok || !format.RecognizesEcho(h.Data) {
+			continue
+		}
+		f, reason := format.ParseEcho(h.Data, w.Address())
+		if reason != macctl.ReasonNone {
+			continue
+		}
+		e.HandleRequest(&f, h.PartialChecksum, h.Stamp, w.Now())
+		if b, ok = e.Append(b[:0], format, w.Address(), w.Now()); ok {
+			_, _, _ = w.Send(b, frame.VnetHeader{}) // the other end repeats a request whose answer the kernel refused
+		}
+	}
+	return e.Answered, e.Refused
 }

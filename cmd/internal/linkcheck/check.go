@@ -1,17 +1,14 @@
-// Package linkcheck finds out what passes a link, by asking the other end.
+// Package linkcheck finds out what passes a link, by requests to the other end.
 //
-//	check.go   Check: the questions in their order, and what follows from the answers
-//	ask.go     one question, asked until it is answered or given up
-//	tests.go   PFC, tag, MTU and checksum
-//	roundtrip.go  the round trip
-//	silent.go  what is known where nobody answers
-//	port.go    where a port of a running switch has its interface
+//	check.go   Run: the requests in their order, and what follows from the answers
+//	ask.go     one request with its retries; Answer: the other end, where no switch runs
+//	tests.go   PFC, tag, MTU, checksum, round trip; what is known where nobody answers
+//	port.go    the interface of a port of a running switch
 //	wire.go    frames on a real interface
-//	answer.go  Answer: the other end, where no switch runs
 //
-// The other end is a switch, a host NIC, or this package's Answer. It is asked by echo frames (macctl), which go one way as
-// PAUSE and PFC do, another as ordinary frames that bridges keep to themselves, and a third that bridges forward; each
-// question says which way its answer is to come, so that both directions are told apart.
+// The other end is a switch, a host NIC, or Answer. The requests are echo frames (macctl), which take one of three paths:
+// as PAUSE and PFC, as ordinary frames that bridges do not forward, and as frames that bridges forward. Each request names
+// the path of its answer, so that the two directions are tested apart.
 package linkcheck
 
 import (
@@ -54,8 +51,8 @@ func (o *Options) Check() error {
 
 // A Wire carries frames to the other end and back. Times are ns of the real-time clock.
 type Wire interface {
-	// Send sends a frame that starts with its destination; v says what the link is to finish. stamp is when it left, by the
-	// kernel where that tells, else read before the call.
+	// Send sends a frame that starts with its destination; v names what the link has to finish. stamp is the time of
+	// sending: the kernel's where kernel is true, else the time before the call.
 	Send(b []byte, v frame.VnetHeader) (stamp int64, kernel bool, err error)
 	// Receive waits for a frame up to the time until; ok is false where none came.
 	Receive(until int64) (h Received, ok bool)
@@ -73,7 +70,7 @@ type Received struct {
 	PartialChecksum bool // it came with the mark that its checksum is left to the receiver
 }
 
-// checker is one check.
+// A checker is one run of all tests.
 type checker struct {
 	interrupted func() bool // it was interrupted
 	o           *Options
@@ -87,10 +84,10 @@ type checker struct {
 	report      *api.LinkCheck
 }
 
-// direction tells in which directions a way passes.
+// A direction says in which directions a path passes.
 type direction struct{ out, back bool }
 
-// Run checks a link. Where ctx ends first, that is an error.
+// Run checks a link. It returns an error when ctx ends first.
 func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkCheck, error) {
 	c := &checker{interrupted: func() bool { return ctx.Err() != nil }, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.MaxFrame(), Checks: []api.LinkTest{}}}
 	if o.Netns != "" {

@@ -10,7 +10,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// OfPort fills in where a port of a running switch has its interface, and the form of its measurement frames.
+// OfPort fills in the interface of a port of a running switch and the format of its measurement frames.
 func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 	client := api.NewClient(socket)
 	r, err := client.Show(ctx, "ports")
@@ -47,7 +47,7 @@ func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 	return nil
 }
 
-// NetnsOf returns the namespace of a port as this process may call it: "" where it is its own.
+// NetnsOf returns the name of a port's namespace for this process: "" is its own.
 func NetnsOf(ctx context.Context, client *api.Client, netns *string) (string, error) {
 	if netns != nil {
 		return *netns, nil
@@ -59,7 +59,7 @@ func NetnsOf(ctx context.Context, client *api.Client, netns *string) (string, er
 	theirs := fmt.Sprintf("pid:%d", pid)
 	its, err := port.IdentifyNetns(theirs)
 	if err != nil {
-		return "", nil // another user's process, which can only be in the namespace that this one was started in
+		return "", nil // another user's process, which is in the namespace that this process was started in
 	}
 	own, err := port.IdentifyNetns("")
 	if err != nil || own == its {

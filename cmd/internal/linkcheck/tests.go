@@ -2,13 +2,15 @@ package linkcheck
 
 import (
 	"fmt"
+	"slices"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
-// pfc asks by the way of PFC frames and has the answer come by another, then the other way round.
+// pfc sends a request on the path of PFC frames with the answer on another path, then the reverse.
 func (c *checker) pfc() {
 	if c.base == macctl.PathControl {
 		c.add(api.LinkTest{Check: "pfc", Verdict: api.LinkPass, Out: "pass", Back: "pass",
@@ -45,10 +47,10 @@ func passText(passes bool) string {
 	return "eaten"
 }
 
-// probePCP is the priority in the tag that is tried: not one that a default would give.
+// probePCP is the priority in the tested tag: no default gives it.
 const probePCP = 5
 
-// tag asks with a tag, and for an answer with the same.
+// tag sends a tagged request for an answer with the same tag.
 func (c *checker) tag() {
 	if c.base == macctl.PathControl {
 		c.add(unknown("tag", "only MAC Control frames pass, and these have no tag"))
@@ -85,8 +87,8 @@ func tagState(tagged bool, got, want uint16) string {
 	return "kept"
 }
 
-// mtu finds the longest frames that pass. An answer is never longer than its request, so that the way back is known only as
-// far as the way out reaches.
+// mtu finds the longest frames that pass. An answer is never longer than its request, so the result for the way back is at
+// most that of the way out.
 func (c *checker) mtu() {
 	own := c.wire.MaxFrame()
 	out := largest(macctl.FrameSize, own, func(n int) bool {
@@ -110,8 +112,8 @@ func (c *checker) mtu() {
 	c.add(t)
 }
 
-// largest returns the largest n from low to high that passes, which low does and which is taken to be so for all below one
-// that passes. The two ends and the usual lengths are tried first, since what does not pass costs time.
+// largest returns the largest n from low to high that passes. low passes, and so does every n below one that passes. It tries
+// the ends and the usual lengths first, since a length that does not pass costs a timeout.
 func largest(low, high int, passes func(int) bool) int {
 	if passes(high) {
 		return high
@@ -135,7 +137,7 @@ func largest(low, high int, passes func(int) bool) int {
 	return low
 }
 
-// checksum sends a frame whose checksum is left to the link, as a host's stack does by default.
+// checksum sends a frame whose checksum the link has to finish, as a host's stack does by default.
 func (c *checker) checksum() {
 	if c.base == macctl.PathControl {
 		c.add(unknown("checksum", "only MAC Control frames pass, and no stack leaves their checksums to the link"))
@@ -159,4 +161,79 @@ func (c *checker) checksum() {
 
 func unknown(check, why string) api.LinkTest {
 	return api.LinkTest{Check: check, Verdict: api.LinkUnknown, Out: api.LinkUnknown, Back: api.LinkUnknown, Text: why}
+}
+
+// reportSilence reports what is known of a link whose other end does not answer.
+func (c *checker) reportSilence() {
+	h := &c.counts
+	known := fmt.Sprintf("this end's kernel took %d frames of %d", h.sent, h.sent+h.refused)
+	switch {
+	case h.sent == 0 && h.refusedErr != nil:
+		known = fmt.Sprintf("this end's kernel takes no frame: %v", h.refusedErr)
+	case h.frames == 0:
+		known += ", and nothing at all came back: whether frames arrive there cannot be known from here"
+	default:
+		known += fmt.Sprintf(", and %d other frames came in meanwhile: the way back carries ordinary frames", h.frames)
+	}
+	pfc := unknown("pfc", known)
+	if n := h.pause + h.pfc; n > 0 {
+		pfc.Back = "pass"
+		pfc.Text = fmt.Sprintf("%d PAUSE or PFC frames came in: they pass from there to here; whether ours arrive there cannot be known from here", n)
+	}
+	do := "run one of these at the other end, then ask again: pfcswitch run, pfcswitch nic --wire IF, or pfcswitch linkcheck --answer --interface IF"
+	pfc.Remedy = &do
+	c.add(pfc)
+	c.add(unknown("tag", "only the other end can say with which tag a frame arrived"))
+	c.add(unknown("mtu", fmt.Sprintf("this end takes frames of %d octets; only the other end can say what arrives", c.wire.MaxFrame())))
+	c.add(unknown("checksum", "only the other end can say how a checksum arrived"))
+	c.add(unknown("round-trip", "nothing came back"))
+}
+
+// maxTrips bounds the time of a check and the load on the other end.
+const maxTrips = 10_000
+
+var pathNames = [macctl.NumPaths]string{"control", "fallback", "bridged"}
+
+// roundTrip measures the round-trip time, on the path of PFC frames where that passes.
+func (c *checker) roundTrip() {
+	way := c.base
+	if p := c.passes[macctl.PathControl]; p.out && p.back {
+		way = macctl.PathControl
+	}
+	var total, link, peer []int64
+	r := &api.LinkTrip{Way: pathNames[way], Octets: macctl.FrameSize, PrecisionNs: port.ClockStep(c.wire.Now)}
+	for range c.o.Count {
+		r.Asked++
+		a, ok := c.requestOnce(request{path: way, answerPath: way})
+		whole, turn := a.received-a.sent, a.Sent-a.Received
+		if !ok || whole <= 0 || turn < 0 || turn > whole { // lost, or a clock was set meanwhile
+			r.Lost++
+			continue
+		}
+		if a.kernelStamp {
+			r.KernelStamped++
+		}
+		total, link, peer = append(total, whole), append(link, whole-turn), append(peer, turn)
+	}
+	t := api.LinkTest{Check: "round-trip", Verdict: api.LinkPass, Out: "-", Back: "-"}
+	if len(total) == 0 {
+		t.Verdict, t.Text = api.LinkFail, "none of the frames came back"
+		t.Remedy = remedy(t.Verdict, "the link loses all that is sent one after the other: look at the counters of both interfaces (ip -s link show)")
+		c.add(t)
+		return
+	}
+	r.Total, r.Link, r.Peer = spreadOf(total), spreadOf(link), spreadOf(peer)
+	c.report.RoundTrip = r
+	t.Text = fmt.Sprintf("%d of %d came back", r.Asked-r.Lost, r.Asked)
+	if r.Lost > 0 {
+		t.Verdict = api.LinkFail
+		t.Remedy = remedy(t.Verdict, "frames were lost, or were later than --patience: look at the counters of both interfaces (ip -s link show)")
+	}
+	c.add(t)
+}
+
+// spreadOf sorts samples and returns their quantiles.
+func spreadOf(ns []int64) api.Spread {
+	slices.Sort(ns)
+	return api.Spread{Samples: len(ns), MinNs: ns[0], P50Ns: api.Quantile(ns, 500), P99Ns: api.Quantile(ns, 990), P999Ns: api.Quantile(ns, 999), MaxNs: ns[len(ns)-1]}
 }

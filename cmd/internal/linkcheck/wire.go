@@ -10,13 +10,13 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// slots of each receive ring: what else is on the link must not push out the answers.
+// slots of each receive ring: other traffic on the link must not push out the answers.
 const slots = 1024
 
-// burst is how many frames are read at once.
+// burst is the number of frames read at once.
 const burst = 64
 
-// An Interface is the Wire of a real one. It takes nothing away from a switch that has it too.
+// An Interface is the Wire of a real interface. A switch on the same interface still receives every frame.
 type Interface struct {
 	link    port.Link
 	port    *port.AFPacket
@@ -111,7 +111,7 @@ func (i *Interface) Receive(until int64) (h Received, ok bool) {
 	}
 }
 
-// readRings copies what waits in the rings.
+// readRings copies the frames that wait in the rings.
 func (i *Interface) readRings() {
 	i.pending = i.pending[:0]
 	for b, stamp := i.port.Control(); b != nil; b, stamp = i.port.Control() {

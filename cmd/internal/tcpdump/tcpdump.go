@@ -1,9 +1,9 @@
 // Package tcpdump compiles capture filters.
 //
 // The language of tcpdump has one complete implementation, libpcap, to which a static Go program cannot link. So the program
-// tcpdump compiles where it is installed, on the side of the command and with the rights of its user: the switch gets classic
-// BPF instructions alone, checks them, and runs them in a virtual machine. Where there is no tcpdump, the instructions
-// themselves can be given, in the form that another machine's "tcpdump -ddd" prints.
+// tcpdump compiles the filter, with the rights of the command's user. The switch gets only classic BPF instructions, checks
+// them, and runs them in a virtual machine. Without tcpdump, a user can give the instructions that "tcpdump -ddd" prints on
+// another machine.
 package tcpdump
 
 import (
@@ -22,11 +22,11 @@ import (
 var ErrNoTcpdump = errors.New("there is no tcpdump here, which compiles filters: install it, or give the filter as instructions, which another machine's " +
 	"\"tcpdump -ddd -y EN10MB EXPRESSION\" prints")
 
-// patience is how long tcpdump may take. A name in an expression may make it ask a name server.
+// patience is the time limit of tcpdump, which may ask a name server for a name in an expression.
 const patience = 30 * time.Second
 
-// Compile returns the instructions of a filter: text itself where it is a list of them, else what tcpdump makes of it for
-// Ethernet.
+// Compile returns the instructions of a filter: text itself where text is a list of instructions, else the output of tcpdump
+// for Ethernet.
 func Compile(ctx context.Context, text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -58,7 +58,7 @@ func isProgram(text string) bool {
 	return strings.Trim(text, "0123456789, \t\n") == "" && strings.ContainsAny(strings.TrimSpace(text), ", \t\n")
 }
 
-// lastLine is the last line of a complaint.
+// lastLine is the last line of an error message.
 func lastLine(complaint string, err error) string {
 	lines := strings.Split(strings.TrimSpace(complaint), "\n")
 	if last := lines[len(lines)-1]; last != "" {

@@ -14,7 +14,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// patience is how long the switches of a lab may take until they forward.
+// readyTimeout is the time until all switches of a lab must forward.
 const readyTimeout = 20 * time.Second
 
 // build makes nodes and links, starts switches and host NICs, and waits until each forwards.
@@ -95,7 +95,7 @@ func (k *runningLab) configureHost(h config.LabHost) error {
 	return nil
 }
 
-// startDaemon starts the daemon of a node.
+// startDaemon starts the switch or host NIC of a node.
 func (k *runningLab) startDaemon(name, kind string, c *config.Config) error {
 	path := filepath.Join(k.folder, name+".yaml")
 	if err := os.WriteFile(path, config.Expand(c), 0o600); err != nil {
@@ -110,8 +110,8 @@ func (k *runningLab) startDaemon(name, kind string, c *config.Config) error {
 	return nil
 }
 
-// addNode writes a node down, as it is reached from where the lab was brought up: where that is outside of the keeper's user
-// namespace, through the keeper.
+// addNode adds a node to the state, with its command and socket as the user of Up reaches them. Where Up ran outside of the
+// keeper's user namespace, both lead through the keeper's /proc folder.
 func (k *runningLab) addNode(name, kind, socket string) {
 	node, outside := k.nodes[name], outsideUserNamespace()
 	if outside && socket != "" {
@@ -120,7 +120,8 @@ func (k *runningLab) addNode(name, kind, socket string) {
 	k.state.Nodes = append(k.state.Nodes, Node{Name: name, Kind: kind, Namespace: node.Namespace(), Enter: node.Enter(outside), Socket: socket})
 }
 
-// outsideUserNamespace tells whether the keeper is in another user namespace than the Up that started it, which it may not even see then.
+// outsideUserNamespace tells whether the Up that started the keeper is in another user namespace, which the keeper may not
+// be allowed to read.
 func outsideUserNamespace() bool {
 	own, err := os.Readlink("/proc/self/ns/user")
 	starter, denied := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", os.Getppid()))

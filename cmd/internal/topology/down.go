@@ -6,20 +6,24 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 )
 
 // ErrNotUp is the error where there is no such lab.
 var ErrNotUp = errors.New("is not up")
 
-// grace is how long a keeper may take to end its lab before it is killed.
+// stopTimeout is how long a keeper may take to end its lab before it is killed.
 const stopTimeout = 10 * time.Second
 
-// Down takes a lab down, by the file of its topology or its name: all of it, whoever of its processes was killed before.
+// Down takes a lab down, by the file of its topology or its name. It removes everything, also where processes of the lab
+// were killed.
 func Down(ctx context.Context, argument string, out io.Writer) error {
 	name, err := nameOf(argument)
 	if err != nil {
@@ -32,9 +36,9 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), removeLeftovers(name, path))
 	}
-	said, err := os.Open(logPath(path)) // now: a keeper that ends removes it
+	log, err := os.Open(logPath(path)) // before the keeper ends, which removes the file
 	if err == nil {
-		defer func() { _ = said.Close() }()
+		defer func() { _ = log.Close() }()
 	}
 	lock, err := lab.LockFile(path)
 	killed := err == nil
@@ -55,15 +59,15 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "lab %s%s\n", name, how); err != nil {
 		return err
 	}
-	return printLog(said, out)
+	return printLog(log, out)
 }
 
-// printLog tells what the keeper of a lab said, where it said anything.
-func printLog(said *os.File, out io.Writer) error {
-	if said == nil {
+// printLog prints the output of a lab's keeper, if any.
+func printLog(log *os.File, out io.Writer) error {
+	if log == nil {
 		return nil
 	}
-	text, err := io.ReadAll(said)
+	text, err := io.ReadAll(log)
 	if err != nil || len(text) == 0 {
 		return err
 	}
@@ -87,7 +91,7 @@ func stopKeeper(ctx context.Context, name, path string) (*os.File, error) {
 	if err == nil {
 		defer func() { _ = unix.Close(keeper) }()
 	}
-	// The lock is held after the process was pinned: it is the one that wrote its number there.
+	// The lock was still held after pidfd_open, so the pidfd is that of the process that wrote its number into the file.
 	if lock, err := lab.LockFile(path); err == nil {
 		return lock, nil
 	}
@@ -105,4 +109,42 @@ func stopKeeper(ctx context.Context, name, path string) (*os.File, error) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// removeLeftovers removes what is left of a lab whose keeper was killed; state is the path of its state file.
+func removeLeftovers(name, state string) error {
+	if os.Geteuid() != 0 {
+		return nil // the kernel removed the keeper's namespaces and everything in them
+	}
+	err := errors.Join(lab.Sweep(), os.RemoveAll(configFolder(name)), removeSockets(name, state))
+	if err != nil {
+		return fmt.Errorf("lab %s: clear away what a killed one left: %w", name, err)
+	}
+	return nil
+}
+
+// exitTimeout is the time in which the kernel ends the switches of a killed keeper.
+const exitTimeout = time.Second
+
+// removeSockets removes the sockets with the lab's name that nobody listens on. A switch that listens either belongs to
+// somebody else, or is in the lab's state and about to end.
+func removeSockets(name, state string) error {
+	sockets, err := filepath.Glob(config.LabSocket(name, "*"))
+	errs := []error{err}
+	own := map[string]bool{}
+	if s, ok := readState(state); ok {
+		for _, n := range s.Nodes {
+			own[n.Socket] = true
+		}
+	}
+	deadline := time.Now().Add(exitTimeout)
+	for _, socket := range sockets {
+		alive, err := api.RemoveStale(socket)
+		for alive && err == nil && own[socket] && time.Now().Before(deadline) {
+			time.Sleep(5 * time.Millisecond)
+			alive, err = api.RemoveStale(socket)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }

@@ -13,7 +13,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// Exec becomes a program inside a node of a lab that is up; it returns only on errors.
+// Exec replaces this process by a program inside a node of a lab. It returns only on errors.
 func Exec(argument, node string, program []string) error {
 	name, err := nameOf(argument)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A runningLab lab is one that is up, as its keeper has it.
+// A runningLab is a lab as its keeper sees it.
 type runningLab struct {
 	topology *config.Topology
 	lab      *lab.Lab
@@ -37,12 +37,12 @@ func Hold(ctx context.Context, file string) error {
 	unix.CloseOnExec(lockFD)
 	unix.CloseOnExec(answerFD)
 	lock, to := os.NewFile(lockFD, "state"), os.NewFile(answerFD, "answer")
-	if err := os.Chdir("/"); err != nil { // it keeps no folder from being unmounted
+	if err := os.Chdir("/"); err != nil { // so that no folder is kept from being unmounted
 		return err
 	}
 	k, err := hold(ctx, file, lock)
 	if err == nil {
-		err = json.NewEncoder(to).Encode(answer{State: k.state}) // an Up that died hears nothing: then nobody wants the lab
+		err = json.NewEncoder(to).Encode(answer{State: k.state}) // fails where Up has died: then nobody wants the lab
 		_ = to.Close()
 		if err == nil {
 			<-ctx.Done()
@@ -50,7 +50,7 @@ func Hold(ctx context.Context, file string) error {
 		return errors.Join(err, k.close())
 	}
 	err = errors.Join(err, k.close())
-	_ = json.NewEncoder(to).Encode(answer{Error: err.Error()}) // likewise
+	_ = json.NewEncoder(to).Encode(answer{Error: err.Error()}) // Up may have died
 	return err
 }
 
@@ -98,8 +98,8 @@ func (k *runningLab) close() error {
 	return errors.Join(err, pathErr)
 }
 
-// removeState removes the state of a lab that is no more, and what its keeper said. In a user namespace that hides the
-// folder the command that ends the lab does it.
+// removeState removes the state file of a lab and the log of its keeper. Where a user namespace hides the folder from the
+// keeper, Down removes them.
 func removeState(path string) error {
 	var errs []error
 	for _, p := range []string{logPath(path), path} {
@@ -110,7 +110,7 @@ func removeState(path string) error {
 	return errors.Join(errs...)
 }
 
-// runWatch writes down why a switch ended, where that was not wanted.
+// runWatch logs why a switch ended unexpectedly.
 func (d *daemon) runWatch(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -11,12 +11,12 @@ import (
 	"pfcswitch/cmd/internal/config"
 )
 
-// A State is what is written down of a lab that is up.
+// A State is the content of a lab's state file.
 type State struct {
 	Schema int    `json:"schema"`
 	Name   string `json:"name"`
 	File   string `json:"file"`
-	Keeper int    `json:"pid"` // of the process that keeps it
+	Keeper int    `json:"pid"` // of the keeper
 	Nodes  []Node `json:"nodes"`
 	Links  int    `json:"links"`
 }
@@ -26,11 +26,11 @@ type Node struct {
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind"`      // switch, host, or nic: a host with a host NIC
 	Namespace string   `json:"namespace"` // as "ip netns" lists it
-	Enter     []string `json:"enter"`     // the command, to which a program is added, that runs it inside
+	Enter     []string `json:"enter"`     // the command that runs a program, appended to it, inside
 	Socket    string   `json:"socket"`    // of the switch or host NIC; "" where there is none
 }
 
-// stateDir is where states are: for root where sockets are, else in the user's own run-time folder.
+// stateDir is the folder of state files: for root beside the sockets, else in the user's run-time folder.
 func stateDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/run/pfcswitch/topologies", nil
@@ -48,7 +48,7 @@ func statePath(name string) (string, error) {
 	return filepath.Join(dir, name+".json"), err
 }
 
-// logPath is where the keeper of a lab says what it has to say.
+// logPath is the file with the output of a lab's keeper.
 func logPath(state string) string { return state + ".log" }
 
 // nameOf returns the lab that an argument names: the file of a topology, or its name.
@@ -72,13 +72,13 @@ func nameOf(argument string) (string, error) {
 	return name, nil
 }
 
-// readState reads what is written down. ok is false where the keeper has not written it yet, or no more.
+// readState reads a state file. ok is false before the keeper has written the file, and after it has removed it.
 func readState(path string) (s State, ok bool) {
 	b, err := os.ReadFile(path)
 	return s, err == nil && json.Unmarshal(b, &s) == nil && s.Keeper > 0
 }
 
-// write replaces what the file says.
+// write replaces the content of the state file.
 func (s *State) write(f *os.File) error {
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

@@ -21,19 +21,19 @@ import (
 // Descriptors of the keeper, from 3 on.
 const (
 	lockFD   = 3 // the state file, locked
-	answerFD = 4 // where it says once how it went
+	answerFD = 4 // the pipe for its answer
 )
 
-// An answer is what the keeper says: that the lab is up, or why it is not.
+// An answer is the keeper's message to Up: the state of the lab, or why it is not up.
 type answer struct {
 	State State  `json:"state"`
 	Error string `json:"error"`
 }
 
-// Up brings the lab of a file up, all of it or, on an error, nothing, and returns when every switch forwards. It tells
-// out how to get into it. The own binary is run again with the arguments in keeper and the file, and has to call Hold.
+// Up brings the lab of a file up and returns when every switch forwards. On an error nothing of the lab is left. Up prints
+// how to enter the lab. It runs the own binary again with the arguments in keeper and the file; that process calls Hold.
 func Up(ctx context.Context, file string, keeper []string, out io.Writer) error {
-	begun := time.Now()
+	began := time.Now()
 	t, err := config.LoadTopology(file)
 	if err != nil {
 		return err
@@ -55,12 +55,12 @@ func Up(ctx context.Context, file string, keeper []string, out io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("lab %s: %w", t.Name, err)
 	}
-	defer func() { _ = lock.Close() }() // the keeper has it too, and with it the lock
+	defer func() { _ = lock.Close() }() // the keeper has the same open file, which keeps the lock
 	state, err := startKeeper(ctx, t.Name, path, lock, append(keeper, file))
 	if err != nil {
 		return err
 	}
-	return state.print(out, time.Since(begun))
+	return state.print(out, time.Since(began))
 }
 
 // topologyFile is the file that a lab was brought up with.
@@ -71,7 +71,7 @@ func topologyFile(path, otherwise string) string {
 	return otherwise
 }
 
-// startKeeper runs the keeper and waits for its answer. Where ctx ends first, the keeper undoes what it did.
+// startKeeper runs the keeper and waits for its answer. When ctx ends first, the keeper undoes its work.
 func startKeeper(ctx context.Context, name, path string, lock *os.File, args []string) (*State, error) {
 	if err := removeLeftovers(name, path); err != nil {
 		return nil, err
@@ -96,39 +96,39 @@ func startKeeper(ctx context.Context, name, path string, lock *os.File, args []s
 	text, err := io.ReadAll(from)
 	var a answer
 	up := err == nil && json.Unmarshal(text, &a) == nil && a.Error == ""
-	if up && stop() { // else the keeper was told to end, though it was ready
+	if up && stop() { // stop fails where the keeper got the signal to end after it was ready
 		return &a.State, keeper.Release()
 	}
-	_, _ = keeper.Wait() // it has undone everything when it has ended
-	switch said, _ := os.ReadFile(log.Name()); {
+	_, _ = keeper.Wait() // a keeper undoes everything before it ends
+	switch output, _ := os.ReadFile(log.Name()); {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("lab %s: interrupted, and nothing is left of it", name)
 	case a.Error != "":
 		err = errors.New(a.Error)
 	default:
-		err = fmt.Errorf("lab %s: its keeper died: %s", name, strings.TrimSpace(string(said)))
+		err = fmt.Errorf("lab %s: its keeper died: %s", name, strings.TrimSpace(string(output)))
 	}
 	return nil, errors.Join(err, removeLeftovers(name, path), removeState(path))
 }
 
-// print says how to get into the lab, and how to end it.
+// print says how to enter the lab and how to end it.
 func (s *State) print(out io.Writer, took time.Duration) error {
 	fmt.Fprintf(out, "lab %s is up: %d nodes, %d links, %.1f s\n", s.Name, len(s.Nodes), s.Links, took.Seconds())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  NODE\tKIND\tSHELL INSIDE\tSOCKET")
-	asked := ""
+	socket := ""
 	for _, n := range s.Nodes {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", n.Name, n.Kind, strings.Join(n.Enter, " "), n.Socket)
-		if asked == "" {
-			asked = n.Socket
+		if socket == "" {
+			socket = n.Socket
 		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "run a program in a node:  pfcswitch lab exec %s %s ip address\n", s.File, s.Nodes[len(s.Nodes)-1].Name)
-	if asked != "" {
-		fmt.Fprintf(out, "ask a switch:             pfcswitch show pfc -s %s\n", asked)
+	if socket != "" {
+		fmt.Fprintf(out, "ask a switch:             pfcswitch show pfc -s %s\n", socket)
 	}
 	if path, err := statePath(s.Name); err == nil {
 		fmt.Fprintf(out, "if a switch ends, why:    %s\n", logPath(path))

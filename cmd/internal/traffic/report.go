@@ -9,7 +9,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A SendReport is what a sender did.
+// A SendReport is the result of a sender.
 type SendReport struct {
 	Schema      int        `json:"schema"`
 	Interface   string     `json:"interface"`
@@ -18,7 +18,7 @@ type SendReport struct {
 	Elapsed     int64      `json:"elapsed_ns"`
 	Frames      uint64     `json:"frames"`
 	Rate        float64    `json:"frames_per_second"`
-	Behind      float64    `json:"behind"` // share of what the speed allowed and no pause held that was not sent
+	Behind      float64    `json:"behind"` // share of the allowed load that was not sent: see behind
 	Flows       []SentFlow `json:"flows"`
 	PFCReceived [8]uint64  `json:"pfc_received_frames"`
 	Paused      [8]int64   `json:"pfc_received_paused_ns"` // during Elapsed, as PauseTime
@@ -30,7 +30,7 @@ type SendReport struct {
 	LongestStall int64 `json:"longest_stall_ns"`
 }
 
-// A SentFlow is one flow of a sender. What the sink says is known only where it answered.
+// A SentFlow is one flow of a sender. The sink's counters are valid only where Answered is true.
 type SentFlow struct {
 	Flow       uint32 `json:"flow"`
 	Priority   uint8  `json:"priority"`
@@ -43,14 +43,14 @@ type SentFlow struct {
 	Duplicated uint64 `json:"duplicated"`
 }
 
-// A SinkReport is what a sink saw.
+// A SinkReport is the result of a sink.
 type SinkReport struct {
 	Schema         int            `json:"schema"`
 	Interface      string         `json:"interface"`
 	Address        string         `json:"address"`
 	Window         int64          `json:"window_ns"` // the time that WindowFrames of the flows are counted in
 	Flows          []ReceivedFlow `json:"flows"`
-	Foreign        uint64         `json:"foreign_frames"` // that are no test frames, or of more flows than a sink follows
+	Foreign        uint64         `json:"foreign_frames"` // no test frames, or of flows beyond maxFlows
 	RingLossless   uint64         `json:"ring_lossless_drops"`
 	RingOther      uint64         `json:"ring_other_drops"`
 	PFCSent        [8]uint64      `json:"pfc_sent_frames"`
@@ -60,7 +60,7 @@ type SinkReport struct {
 	Control        uint64         `json:"control_sent_frames"`
 }
 
-// A ReceivedFlow is one flow at a sink. Sent is known only where the sender's total came.
+// A ReceivedFlow is one flow at a sink. Sent is valid only where Finished is true.
 type ReceivedFlow struct {
 	Source       string    `json:"source"`
 	Flow         uint32    `json:"flow"`
@@ -70,7 +70,7 @@ type ReceivedFlow struct {
 	Received     uint64    `json:"received"`
 	Lost         uint64    `json:"lost"`
 	Reordered    uint64    `json:"reordered"`
-	Overtaken    uint64    `json:"overtaken_bytes"` // of later frames, with FCS, that came before one, the most
+	Overtaken    uint64    `json:"overtaken_bytes"` // most octets of later frames, with FCS, that overtook a frame
 	Duplicated   uint64    `json:"duplicated"`
 	WindowFrames uint64    `json:"window_frames"`
 	WindowBits   uint64    `json:"window_wire_bits"`
@@ -82,7 +82,7 @@ type ReceivedFlow struct {
 	Latency      Latencies `json:"latency_ns"`
 }
 
-// Rate is that on the wire in bit/s, in a window of so many ns; 0 where there was none, since the first frame came after its end.
+// Rate is the rate on the wire, in bit/s, in a window of so many ns; 0 where the first frame came after the window.
 func (f *ReceivedFlow) Rate(window int64) int64 {
 	if window <= 0 {
 		return 0
@@ -171,7 +171,7 @@ func (s *sender) report() *SendReport {
 	return r
 }
 
-// behind is the share of what speed and flows allowed in the time that no pause held everything and that was not sent.
+// behind is the share of the load that was not sent, of the load that speed and flows allowed while not everything was paused.
 func (s *sender) behind() float64 {
 	if s.elapsed <= 0 {
 		return 0
@@ -184,7 +184,7 @@ func (s *sender) behind() float64 {
 		offered += float64(f.Rate)
 	}
 	if speed := float64(s.c.Speed); saturated || speed > 0 && offered > speed {
-		offered = speed // of a saturated flow on a port without a speed nothing is expected
+		offered = speed // a saturated flow on a port without a speed allows nothing that can be missed
 	}
 	allowed := offered * float64(s.elapsed-s.source.blocked) / 1e9
 	return max(0, 1-sent/max(1, allowed))

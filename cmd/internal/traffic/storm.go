@@ -13,7 +13,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A StormConfig says how a host that is broken pauses its peer.
+// A StormConfig says how a broken host pauses its peer.
 type StormConfig struct {
 	Interface, Netns string
 	Speed            int64  // bit/s that quanta are counted in; 0: 10G
@@ -39,8 +39,8 @@ func (c *StormConfig) Check() error {
 	return nil
 }
 
-// stormCycle is the time between two XOFFs. Each asks for duty percent of it; where that is all of it, for the longest
-// pause there is, so that a storm has no gap while the process waits for a CPU.
+// stormCycle is the time between two XOFFs. Each asks for duty percent of it. At 100 percent each asks for the longest pause,
+// so that a storm has no gap while the process waits for a CPU.
 const stormCycle = time.Millisecond
 
 // quanta returns the pause time of each XOFF.
@@ -52,8 +52,7 @@ func (c *StormConfig) quanta() uint16 {
 	return uint16(min(0xffff, max(1, pause*macctl.SpeedOrNominal(c.Speed)/macctl.QuantumBits/int64(time.Second))))
 }
 
-// A StormReport is what a storm was. Shares and gaps are of the time that the XOFFs which left asked for, by a peer that counts
-// quanta at Speed.
+// A StormReport is the result of a storm. Shares and gaps follow from the pause times of the XOFFs that left, at Speed.
 type StormReport struct {
 	Schema      int     `json:"schema"`
 	Interface   string  `json:"interface"`
@@ -70,7 +69,7 @@ type StormReport struct {
 	LongestGap  int64   `json:"longest_gap_ns"` // between the end of a pause and the next
 }
 
-// A storm adds up what XOFFs asked for.
+// A storm adds up the pause times of XOFFs.
 type storm struct {
 	from, until int64 // the first XOFF, the end of the latest pause
 	free        int64 // ns between pauses
@@ -78,7 +77,7 @@ type storm struct {
 	frames      uint64
 }
 
-// sent notes an XOFF that left at time now and asks for d ns.
+// sent records an XOFF that left at time now and asks for d ns.
 func (s *storm) sent(now, d int64) {
 	if s.frames == 0 {
 		s.from, s.until = now, now

@@ -1,21 +1,27 @@
-// Package labtest lets Go tests use labs: Main gets a test binary the rights, Require says why a test cannot
-// run without them, New makes a lab that ends with the test.
+// Package labtest lets Go tests use labs: Main gets a test binary the rights, Require skips a test without them, New makes a
+// lab that ends with the test.
 package labtest
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
+	"runtime"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
 )
 
-// whyNot is the reason for which this process can build no labs; nil where it can.
+// unavailable is why this process can build no labs; nil where it can.
 var unavailable error
 
-// Main runs the tests of a package, in a user namespace of their own where they are not root's. It is called
-// by TestMain and does not return. Where the system forbids namespaces, the tests run nevertheless, and
-// those that Require a lab are skipped. What is in after is called when all tests have ended.
+// Main runs the tests of a package, for ordinary users in a user namespace. TestMain calls it; it does not return. Where the
+// system forbids namespaces, the tests run nevertheless, and Require skips those that need a lab. Main calls the functions
+// in after when all tests have ended.
 func Main(m *testing.M, after ...func()) {
 	status, inside, err := lab.Enter(os.Args[1:])
 	if err == nil && !inside {
@@ -29,8 +35,8 @@ func Main(m *testing.M, after ...func()) {
 	os.Exit(status)
 }
 
-// Require skips the test where this process can build no lab, with the reason; with REQUIRE_NETNS=1 in the
-// environment, as in CI, the test fails instead. The package's TestMain must be Main.
+// Require skips the test, with the reason, where this process can build no lab. With REQUIRE_NETNS=1 in the environment, as
+// in CI, the test fails instead. The package's TestMain must be Main.
 func Require(t testing.TB) {
 	t.Helper()
 	switch {
@@ -66,4 +72,49 @@ func Node(t testing.TB, l *lab.Lab, name string) *lab.Node {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// Start starts a process with a death signal (SysProcAttr.Pdeathsig). The kernel sends it when the thread ends that started
+// the process, so a thread stays as long as the process runs.
+func Start(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	started := make(chan error)
+	go runStart(cmd, started)
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runStart(cmd *exec.Cmd, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	}
+}
+
+// eventuallyTimeout is long: a slow machine is not a fault.
+const eventuallyTimeout = time.Minute
+
+// Must fails the test where there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Eventually waits until holds returns true, and fails the test after a minute.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(eventuallyTimeout); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v still not: %s", eventuallyTimeout, what)
+		}
+	}
 }

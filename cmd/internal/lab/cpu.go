@@ -1,28 +1,32 @@
 package lab
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// A runQueueStats adds up how long the threads of a process ran and how long they were ready to run but waited for
-// a CPU. The kernel forgets a thread's figures when the thread ends, so they are read now and then.
+// runQueueStats adds up how long the threads of a process ran, and how long they waited for a CPU. The kernel forgets the
+// figures of a thread that ends, so a sampler reads them at intervals.
 type runQueueStats struct {
 	mu      sync.Mutex
 	pid     int
-	ended   bool // the process ended: its number may be another's soon
+	ended   bool // the process ended: another process may get its number
 	threads map[int]threadTime
-	files   map[int]*os.File // of the threads, open: a look must not take a CPU from what it looks at
+	files   map[int]*os.File // of the threads, kept open: sampling must cost little CPU
 	sum     threadTime
 }
 
-// threadTime is what /proc/PID/task/TID/schedstat says of a thread.
+// threadTime is the content of /proc/PID/task/TID/schedstat.
 type threadTime struct{ ran, waited time.Duration }
 
-// samplePeriod is short enough for a thread's last moments to be negligible, long enough to cost nothing.
+// samplePeriod is short, since the time after a thread's last sample is lost, and long enough to cost nothing.
 const samplePeriod = 100 * time.Millisecond
 
 func (p *Process) runSampler() {
@@ -38,15 +42,13 @@ func (p *Process) runSampler() {
 	}
 }
 
-// Scheduled returns how long the threads of the process ran so far and how long they waited for a CPU, both
-// added up over all threads.
+// Scheduled returns how long all threads of the process together ran so far, and how long they waited for a CPU.
 func (p *Process) Scheduled() (ran, waited time.Duration) {
 	sum := p.runQueue.sample()
 	return sum.ran, sum.waited
 }
 
-// WaitShare returns the share of the time in which threads of the process wanted to run that they spent
-// waiting for a CPU, 0 to 1. Where it is high, latencies and rates tell of the machine, not of the process.
+// WaitShare returns waited / (ran + waited), 0 to 1. Where it is high, latencies and rates are those of the machine.
 func (p *Process) WaitShare() float64 {
 	ran, waited := p.Scheduled()
 	if ran+waited == 0 {
@@ -127,7 +129,7 @@ func (s *runQueueStats) read(tid int) (threadTime, error) {
 	return parseSchedstat(string(b[:n]))
 }
 
-// closeThread closes what is open of a thread that has ended.
+// closeThread closes the file of a thread that has ended.
 func (s *runQueueStats) closeThread(tid int) {
 	if f := s.files[tid]; f != nil {
 		_ = f.Close()
@@ -135,8 +137,8 @@ func (s *runQueueStats) closeThread(tid int) {
 	}
 }
 
-// add counts what the threads ran and waited since the last sample. A thread whose figures fell is a new one
-// with an old number.
+// add counts what the threads ran and waited since the last sample. A thread whose figures fell is a new thread with an
+// old number.
 func (s *runQueueStats) add(now map[int]threadTime) {
 	for tid, t := range now {
 		before := s.threads[tid]
@@ -156,4 +158,60 @@ func parseSchedstat(line string) (threadTime, error) {
 		return threadTime{}, fmt.Errorf("lab: schedstat %q: %w", line, err)
 	}
 	return threadTime{time.Duration(ran), time.Duration(waited)}, nil
+}
+
+// CPUTimes are the times of the CPUs that this process may use, since the machine started.
+type CPUTimes struct {
+	Busy  time.Duration // at work for any process
+	Idle  time.Duration // with iowait
+	Steal time.Duration // ready to work while the hypervisor ran something else
+}
+
+// ReadCPUTimes reads CPUTimes from /proc/stat.
+func ReadCPUTimes() (CPUTimes, error) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return CPUTimes{}, fmt.Errorf("which CPUs may be used: %w", err)
+	}
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return CPUTimes{}, err
+	}
+	return parseCPUTimes(text, allowed.IsSet)
+}
+
+// tick is the unit of /proc/stat on every architecture of Linux: 1/USER_HZ seconds.
+const tick = time.Second / 100
+
+// parseCPUTimes reads the lines of single CPUs: cpuN user nice system idle iowait irq softirq steal guest guest_nice.
+// user and nice include the time of guests (proc(5)).
+func parseCPUTimes(text []byte, allowed func(cpu int) bool) (t CPUTimes, err error) {
+	for line := range bytes.Lines(text) {
+		var cpu int
+		var f [8]time.Duration
+		n, _ := fmt.Sscanf(string(line), "cpu%d %d %d %d %d %d %d %d %d", &cpu, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6], &f[7])
+		if n != len(f)+1 || !allowed(cpu) {
+			continue
+		}
+		t.Busy += (f[0] + f[1] + f[2] + f[5] + f[6]) * tick
+		t.Idle += (f[3] + f[4]) * tick
+		t.Steal += f[7] * tick
+	}
+	if t == (CPUTimes{}) {
+		return t, errors.New("/proc/stat tells nothing of the CPUs that may be used")
+	}
+	return t, nil
+}
+
+// CPUShares are shares of the CPUs' time between two moments; all are 0 where no time has passed.
+type CPUShares struct{ Busy, Idle, Steal float64 }
+
+// Since returns what the CPUs did from an earlier moment to t.
+func (t CPUTimes) Since(from CPUTimes) CPUShares {
+	busy, idle, steal := t.Busy-from.Busy, t.Idle-from.Idle, t.Steal-from.Steal
+	all := float64(busy + idle + steal)
+	if all <= 0 {
+		return CPUShares{}
+	}
+	return CPUShares{float64(busy) / all, float64(idle) / all, float64(steal) / all}
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ import (
 	"pfcswitch/cmd/internal/traffic"
 )
 
-// endpoint are the flags that sender and sink share.
+// endpoint has the flags that sender and sink share.
 type endpoint struct {
 	netns, speed, flowControl string
 	lossless                  []uint
@@ -35,10 +34,10 @@ func (e *endpoint) flags(c *cobra.Command) {
 	f.BoolVarP(&e.json, "json", "j", false, "report as JSON")
 }
 
-// longest is what an endpoint may be told to run, in seconds: a year.
+// maxSeconds is the longest run of an endpoint: a year.
 const maxSeconds = 365 * 24 * 3600
 
-// duration returns the time that the endpoint runs.
+// duration returns the duration of the run.
 func (e *endpoint) duration() (time.Duration, error) {
 	if !(e.seconds >= 0 && e.seconds <= maxSeconds) { // nor is NaN
 		return 0, fmt.Errorf("--seconds %v: it has to be from 0 to %d", e.seconds, maxSeconds)
@@ -99,7 +98,7 @@ func sendCommand() *cobra.Command {
 			if start != 0 {
 				sc.Start = time.Unix(0, start)
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			r, err := traffic.RunSend(ctx, sc)
 			if err != nil {
@@ -160,10 +159,114 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 	return err
 }
 
-// printReport prints what an endpoint has to say, for people or as JSON.
+// printReport prints a report as text or as JSON.
 func printReport(out io.Writer, asJSON bool, report any, text func(io.Writer) error) error {
 	if !asJSON {
 		return text(out)
 	}
 	return api.WriteJSON(out, report)
+}
+
+func sinkCommand() *cobra.Command {
+	var e endpoint
+	var from, until, block int64
+	var sc traffic.SinkConfig
+	c := &cobra.Command{
+		Use:     "sink INTERFACE",
+		Short:   "receive test traffic, and report loss, order and latency",
+		Long:    "Receives what pfcswitch send sends and holds its peer by PFC or PAUSE when it falls behind itself. It ends when the\nexpected senders have settled their totals, after --seconds, or by a signal.",
+		Example: "  pfcswitch sink eth0 --expect 3",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if sc.Speed, sc.Lossless, err = e.parse(); err != nil {
+				return err
+			}
+			sc.Interface, sc.Netns, sc.FlowControl = args[0], e.netns, e.flowControl
+			if sc.Duration, err = e.duration(); err != nil {
+				return err
+			}
+			if from != 0 {
+				sc.From = time.Unix(0, from)
+			}
+			if until != 0 {
+				sc.Until = time.Unix(0, until)
+			}
+			if block != 0 {
+				sc.Block.At = time.Unix(0, block)
+			}
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			r, err := traffic.RunSink(ctx, sc)
+			if err != nil {
+				return err
+			}
+			return printReport(cmd.OutOrStdout(), e.json, r, r.Text)
+		},
+	}
+	e.flags(c)
+	f := c.Flags()
+	f.IntVar(&sc.Expect, "expect", 0, "end when so many senders have settled")
+	f.Int64Var(&from, "from", 0, "rates are measured from here, nanoseconds since 1970")
+	f.Int64Var(&until, "until", 0, "rates are measured up to here, nanoseconds since 1970")
+	f.IntVar(&sc.Slots, "slots", 0, "equal parts of the time between --from and --until, which are counted each too")
+	f.Int64Var(&block, "block-at", 0, "hold the peer from here on, nanoseconds since 1970, for --block-for")
+	f.DurationVar(&sc.Block.For, "block-for", 0, "how long the peer is held, as by a receiver that hangs")
+	f.DurationVar(&sc.Block.Every, "block-every", 0, "hold it again and again, so long after each beginning (0: once)")
+	f.IntVar(&sc.Block.Times, "block-times", 0, "how often, with --block-every")
+	f.Int64Var(&sc.ReadRate, "read-rate", 0, "frames a second that are read at most (0: no limit)")
+	return c
+}
+
+// stormFlags make send a broken host that pauses its peer without end.
+type stormFlags struct {
+	priority string
+	duty     int
+}
+
+func (o *stormFlags) flags(c *cobra.Command) {
+	c.Flags().StringVar(&o.priority, "storm", "", "send no data, but XOFF for a priority (--flow-control pause: all), for --seconds")
+	c.Flags().IntVar(&o.duty, "duty", 100, "share of the time for which a storm pauses the peer, in percent; the peer counts at the speed of its port, which --speed has to be")
+}
+
+// run sends the storm.
+func (o *stormFlags) run(cmd *cobra.Command, e *endpoint, name string, start int64) error {
+	speed, _, err := e.parse()
+	if err != nil {
+		return err
+	}
+	c := traffic.StormConfig{Interface: name, Netns: e.netns, Speed: speed, FlowControl: e.flowControl, Duty: o.duty}
+	if c.Priority, err = o.parsePriority(e.flowControl); err != nil {
+		return err
+	}
+	if c.Duration, err = e.duration(); err != nil {
+		return err
+	}
+	if c.Duration == 0 {
+		return errors.New("--storm: say with --seconds how long")
+	}
+	if start != 0 {
+		c.Start = time.Unix(0, start)
+	}
+	ctx, stop := untilSignal(cmd.Context())
+	defer stop()
+	r, err := traffic.RunStorm(ctx, c)
+	if err != nil {
+		return err
+	}
+	return printReport(cmd.OutOrStdout(), e.json, r, r.Text)
+}
+
+func (o *stormFlags) parsePriority(flowControl string) (uint8, error) {
+	if flowControl == "pause" {
+		if o.priority != "all" {
+			return 0, fmt.Errorf("--storm %s: a PAUSE holds all priorities: write --storm all", o.priority)
+		}
+		return 0, nil
+	}
+	p, err := strconv.ParseUint(o.priority, 10, 3)
+	if err != nil {
+		return 0, fmt.Errorf("--storm %s: name a priority, 0 to 7", o.priority)
+	}
+	return uint8(p), nil
 }
