@@ -58,8 +58,9 @@ type Wire interface {
 	Receive(until int64) (h Received, ok bool)
 	// Now reads the clock.
 	Now() int64
-	// Address is the address of this end, and Octets the longest frame that its interface takes.
+	// Address is the MAC address of this end.
 	Address() [6]byte
+	// MaxFrame is the longest frame, in octets, that the interface takes.
 	MaxFrame() int
 }
 
