@@ -23,7 +23,7 @@ const (
 	broadcast    = frame.Broadcast
 )
 
-// findSink asks for the sink until it answers, which teaches the switches on the way where both are.
+// findSink asks for the sink until it answers. The switches on the way learn both addresses from that.
 func (s *sender) findSink(ctx context.Context) error {
 	s.sink = s.c.Destination
 	if s.c.NoSink {
@@ -49,11 +49,11 @@ func (s *sender) findSink(ctx context.Context) error {
 	return nil
 }
 
-// jitter returns d, a half more or less: behind a trunk an answer goes to the member that holds least, in turn, so that senders which
-// ask in step would get each other's answers, each time.
+// jitter returns d plus or minus up to a half. Behind a trunk an answer goes to the least-filled member, so senders that ask
+// in step would always get each other's answers.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// sendMessage sends one message of the protocol on the lowest lossy priority.
+// sendMessage sends one message on the lowest lossy priority.
 func (s *sender) sendMessage(to uint64, m message) {
 	s.control++
 	_ = s.port.SendControl(wrap(addressing{destination: to, source: s.own, tagged: !s.c.Untagged, octets: MinFrame,
@@ -70,7 +70,7 @@ func lossyPriority(lossless uint8) uint8 {
 	return 0
 }
 
-// listen takes messages for at most d.
+// listen reads messages for at most d.
 func (s *sender) listen(ctx context.Context, d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		if err := ctx.Err(); err != nil {
@@ -87,7 +87,7 @@ func (s *sender) listen(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// readRings takes what waits in the rings and tells whether it was an answer.
+// readRings reads both rings and tells whether an answer was there.
 func (s *sender) readRings() (answered bool) {
 	for c := range port.NumClasses {
 		n := s.port.Receive(c, s.frames[:], 1<<20)
@@ -103,8 +103,8 @@ func (s *sender) readRings() (answered bool) {
 	return answered
 }
 
-// answer takes a message from a sink and tells whether it was one that the sender waited for. The first sink that answers
-// is the one, or that which was asked for: others, and answers to flows of an earlier run, say nothing about this one.
+// answer handles a message from a sink and tells whether the sender waited for it. The sink is the one that was asked for, or
+// else the first that answers. Messages of other sinks and about flows of an earlier run do not count.
 func (s *sender) answer(m *message, from uint64) bool {
 	switch m.kind {
 	case kindHelloAck:
@@ -125,7 +125,7 @@ func (s *sender) answer(m *message, from uint64) bool {
 	return false
 }
 
-// settle tells the sink the totals until it has answered for every flow.
+// settle sends the totals until the sink has answered for every flow.
 func (s *sender) settle(ctx context.Context) {
 	if s.c.NoSink {
 		return

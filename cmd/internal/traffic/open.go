@@ -16,7 +16,7 @@ const (
 	senderSlots = 256
 )
 
-// open opens the port of an endpoint whose lossless ring takes the priorities in lossless. express asks for the AF_XDP socket.
+// open opens the port of an endpoint. Its lossless ring receives the priorities in lossless; express asks for an AF_XDP socket.
 func open(netns, name string, lossless uint8, slots int, express bool) (*port.AFPacket, port.Link, error) {
 	l, err := port.Inspect(netns, name)
 	if err != nil {
@@ -32,10 +32,10 @@ func open(netns, name string, lossless uint8, slots int, express bool) (*port.AF
 	return p, l, err
 }
 
-// txPathPeriod is how often it is looked at how a sender's frames leave.
+// txPathPeriod is the time between two checks of a sender's tx path.
 const txPathPeriod = time.Second
 
-// refreshTxPath looks after the way that the frames of p take until the returned function is called.
+// refreshTxPath refreshes the tx path of p until the returned function is called.
 func refreshTxPath(p *port.AFPacket) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup

@@ -8,8 +8,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A pauser stops the peer of a sink while the sink's own lossless ring fills: past a quarter of its slots until an eighth is
-// left. The rest is for what comes before the sink has run again: a switch without a speed sends a million frames a second.
+// A pauser pauses the peer of a sink from the time when a quarter of the lossless ring is full until an eighth is full. The
+// rest is for frames that arrive before the sink runs again: a switch without a speed sends a million frames a second.
 type pauser struct {
 	port    port.Port
 	sender  *macctl.Initiator
@@ -23,7 +23,7 @@ func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [
 	return &pauser{port: p, mask: lossless, sender: macctl.NewInitiator(macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
 }
 
-// update sets or clears the hold by the ring's backlog and tells the peer where that is needed.
+// update decides by the ring's backlog whether to pause the peer, and sends the control frames that are due.
 func (h *pauser) update(now int64) {
 	if h.holding || h.port.BacklogExceeds(port.Lossless, minBacklog) {
 		fill := h.port.Backlog(port.Lossless).Fill
@@ -45,7 +45,7 @@ func (h *pauser) update(now int64) {
 	}
 }
 
-// block holds the peer, or not, beside what the ring wants.
+// block pauses the peer, or not, independently of the ring.
 func (h *pauser) block(on bool) {
 	if on != h.blocked {
 		h.blocked = on
@@ -53,7 +53,7 @@ func (h *pauser) block(on bool) {
 	}
 }
 
-// minBacklog is how many frames may wait before it is worth a look how full the ring is.
+// minBacklog is the backlog, in frames, from which on update reads the fill of the ring.
 const minBacklog = 64
 
 func (h *pauser) set(on bool, c macctl.Cause) {
@@ -68,7 +68,7 @@ func (h *pauser) set(on bool, c macctl.Cause) {
 	}
 }
 
-// A Blocking is a sink that hangs for a while, once or again and again: it holds its peer meanwhile.
+// A Blocking makes a sink pause its peer for a while, once or periodically.
 type Blocking struct {
 	At    time.Time
 	For   time.Duration // 0: never
@@ -88,7 +88,7 @@ func (b *Blocking) check() error {
 	return nil
 }
 
-// active tells whether the peer is to be held at a moment.
+// active tells whether the sink pauses its peer at a moment.
 func (b *Blocking) active(at time.Time) bool {
 	since := at.Sub(b.At)
 	if b.Every > 0 && since >= 0 && since/b.Every < time.Duration(b.Times) {

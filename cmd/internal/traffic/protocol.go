@@ -7,18 +7,18 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// kind is what a test frame is for.
+// kind is the type of a test frame.
 type kind uint8
 
 const (
 	kindData     kind = iota + 1
-	kindHello         // is there a sink?
-	kindHelloAck      // here
-	kindFin           // so many frames I sent in this flow
-	kindFinAck        // and these have come
+	kindHello         // a sender asks for a sink
+	kindHelloAck      // a sink answers
+	kindFin           // a sender's total of a flow
+	kindFinAck        // the sink's totals of the flow
 )
 
-// Addresses of the packets: the benchmarking range of RFC 2544, and a port that nobody listens on.
+// Addresses of the packets: the benchmarking range of RFC 2544, and an unused port.
 const (
 	sourceIP      = 198<<24 | 18<<16 | 1
 	destinationIP = 198<<24 | 19<<16 | 1
@@ -43,7 +43,7 @@ const minRaw = 60
 //   - has another magic number or version.
 var errNotTestFrame = errors.New("traffic: not a test frame")
 
-// A message is what a test frame says. In the frame, behind the UDP header:
+// A message is the payload of a test frame. After the UDP header:
 //
 //	 4 octets  magic "PFCT"
 //	 1 octet   version
@@ -57,7 +57,7 @@ var errNotTestFrame = errors.New("traffic: not a test frame")
 //	24 octets  received, reordered, duplicated (finAck)
 type message struct {
 	kind                            kind
-	short                           bool // sequence and time are the low bits of theirs: see complete
+	short                           bool // sequence and time are low bits only: see complete
 	priority                        uint8
 	flow                            uint32
 	sequence, time, total           uint64
@@ -73,7 +73,7 @@ func (m *message) encode(b []byte) {
 	}
 }
 
-// sequenceAt and timeAt are where these stand in an encoded message; a sender changes only them: see putNumber.
+// sequenceAt and timeAt are offsets in an encoded message. A sender changes only these two fields: see putNumber.
 const (
 	sequenceAt = 12
 	timeAt     = 20
@@ -101,7 +101,7 @@ func parse(b []byte) (message, frame.Header, error) {
 		received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
 }
 
-// An addressing is what surrounds a message.
+// An addressing has the addresses, the tag and the length of a frame.
 type addressing struct {
 	destination, source uint64
 	tci                 frame.TCI
@@ -110,7 +110,7 @@ type addressing struct {
 	octets              int // of the frame, without FCS
 }
 
-// wrap returns a frame of e.octets with message m, a short one where it has no room for a whole one.
+// wrap returns a frame of e.octets with message m, in the short form where the long one does not fit.
 func wrap(e addressing, m message) []byte {
 	b := make([]byte, e.octets)
 	frame.PutAddress(b, e.destination)
@@ -130,7 +130,7 @@ func wrap(e addressing, m message) []byte {
 	binary.BigEndian.PutUint32(ip[16:], destinationIP)
 	binary.BigEndian.PutUint16(ip[10:], ^frame.Sum(ip[:ipOctets], 0))
 	udp := ip[ipOctets:]
-	binary.BigEndian.PutUint16(udp, udpPort+uint16(m.priority)) // another flow for whoever balances by flow
+	binary.BigEndian.PutUint16(udp, udpPort+uint16(m.priority)) // so that each priority is a flow of its own
 	binary.BigEndian.PutUint16(udp[2:], udpPort)
 	binary.BigEndian.PutUint16(udp[4:], uint16(len(udp))) // checksum 0: none (RFC 768)
 	if len(udp) >= udpOctets+messageOctets {
@@ -141,7 +141,7 @@ func wrap(e addressing, m message) []byte {
 	return b
 }
 
-// messageAt is where the message stands in a frame that wrap made.
+// messageAt is the offset of the message in a frame of buildFrame.
 func (e *addressing) messageAt() int {
 	at := frame.HeaderOctets + ipOctets + udpOctets
 	if e.tagged {
@@ -150,8 +150,8 @@ func (e *addressing) messageAt() int {
 	return at
 }
 
-// A frame that is too short for a whole message, down to the shortest of Ethernet, carries a short one, of data. Behind the UDP
-// header, whose source port tells the priority:
+// A data frame that is too short for a whole message carries a short one. The UDP source port gives the priority. After the
+// UDP header:
 //
 //	2 octets  magic "PS"
 //	4 octets  flow
@@ -165,14 +165,14 @@ const (
 	shortTick       = 6 // 2⁶ ns
 )
 
-// encodeShort writes what a short message says of m.
+// encodeShort writes m as a short message.
 func (m *message) encodeShort(b []byte) {
 	binary.BigEndian.PutUint16(b, shortMagic)
 	binary.BigEndian.PutUint32(b[2:], m.flow)
 	putNumber(b[:shortOctets], m.sequence, int64(m.time))
 }
 
-// putNumber changes the sequence number and the time, in ns, of an encoded message, of which b is all that the frame has room for.
+// putNumber changes the sequence number and the time, in ns, of the encoded message in b, which is the rest of the frame.
 func putNumber(b []byte, sequence uint64, wall int64) {
 	if len(b) >= messageOctets {
 		binary.BigEndian.PutUint64(b[sequenceAt:], sequence)
@@ -194,7 +194,7 @@ func parseShort(udp []byte) (message, bool) {
 		sequence: uint64(binary.BigEndian.Uint32(m[shortSequenceAt:])), time: uint64(binary.BigEndian.Uint32(m[shortTimeAt:]))}, true
 }
 
-// complete fills in what a short message leaves out: the number is the one nearest to next, the time the one nearest to stamp.
+// complete adds the high bits of a short message: the sequence number is the nearest to next, the time the nearest to stamp.
 func (m *message) complete(next uint64, stamp int64) {
 	if !m.short {
 		return

@@ -38,7 +38,7 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	// A sender without a speed keeps to the packet socket: how fast it is tells the same on every kernel.
+	// A sender without a speed uses only the packet socket, so that its rate is comparable on every kernel.
 	p, link, err := open(c.Netns, c.Interface, 0, senderSlots, c.Speed > 0)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *sender) waitForStart(ctx context.Context) error {
 	}
 }
 
-// load is the load itself.
+// load sends until the duration is over or the count is reached.
 func (s *sender) load(ctx context.Context) error {
 	defer ownThread()()
 	now := runner.Now()
@@ -138,8 +138,7 @@ func (s *sender) load(ctx context.Context) error {
 	return nil
 }
 
-// endLoad takes note of how long the load was, how long pauses held it, and how late its end is. Pauses that come while totals are
-// settled are no part of that.
+// endLoad records the duration of the load and the time in which it was paused. Pauses during settle do not count.
 func (s *sender) endLoad(now int64) {
 	s.lateness.update(now)
 	s.elapsed = now - s.startNs
@@ -164,7 +163,7 @@ func (s *sender) total() (n uint64) {
 	return n
 }
 
-// sendPlanned gives the planned frames to the kernel.
+// sendPlanned sends the planned frames.
 func (s *sender) sendPlanned(now, wall int64) error {
 	s.batch.Reset()
 	s.source.fill(s.batch, wall)
@@ -182,9 +181,8 @@ func (s *sender) sendPlanned(now, wall int64) error {
 	return fmt.Errorf("%s: the kernel refuses frames of this length or kind: %w", s.c.Interface, err)
 }
 
-// sleep sleeps until something may go. Where a pause holds all that waits, a MAC Control frame ends the sleep. Where tokens
-// are missing nothing does: what the peer says meanwhile is read before the next send call, and pauses count from when
-// they came.
+// sleep sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep. Where tokens are
+// missing, nothing ends it: control frames are read before the next send call, and pauses count from their arrival.
 func (s *sender) sleep(now, end int64) error {
 	until := s.source.retry
 	if s.c.Duration != 0 {
@@ -202,7 +200,7 @@ func (s *sender) sleep(now, end int64) error {
 	return nil
 }
 
-// readControl reads every MAC Control frame that has come.
+// readControl reads all received MAC Control frames.
 func (s *sender) readControl() {
 	b, stamp := s.port.Control()
 	if b == nil {
@@ -210,7 +208,7 @@ func (s *sender) readControl() {
 	}
 	now, wall := runner.ClockPair()
 	for ; b != nil; b, stamp = s.port.Control() {
-		if stamp > wall { // it has come since
+		if stamp > wall { // the frame came after the clock was read
 			now, wall = runner.ClockPair()
 		}
 		if s.source != nil {
@@ -220,16 +218,16 @@ func (s *sender) readControl() {
 	}
 }
 
-// lateness watches how late a sender is, from when it is to look what may go until it does: nothing let it run, or the kernel kept it.
+// lateness measures how late a sender runs: the time from when it is due until it runs. It waited for a CPU or in the kernel.
 type lateness struct {
-	due     int64 // when it is to look next
+	due     int64 // time of the next run
 	longest int64
 }
 
-// begin is the beginning of the load.
+// begin starts the measurement with the load.
 func (s *lateness) begin(now int64) { *s = lateness{due: now} }
 
-// update notes how late the sender is, which is due again at once.
+// update records the lateness of this run. The sender is due again at once.
 func (s *lateness) update(now int64) {
 	s.longest = max(s.longest, now-s.due)
 	s.due = now

@@ -47,10 +47,10 @@ func (c *SinkConfig) Check() error {
 	return c.Block.check()
 }
 
-// maxSlots bounds what is remembered of each flow.
+// maxSlots bounds the memory of a flow.
 const maxSlots = 100
 
-// settleTime is how long nothing new may have come before a sink answers a total that it has not reached.
+// settleTime is the time without a new frame after which a sink answers a total that it has not reached.
 const settleTime = 300 * time.Millisecond
 
 type flowKey struct {
@@ -100,7 +100,7 @@ type sink struct {
 	peer         *macctl.Receiver
 }
 
-// budget bounds how many frames are read.
+// budget limits the rate of reading, in frames a second.
 type budget struct {
 	rate, from int64
 	used       int64
@@ -122,7 +122,7 @@ func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
 		return nil, err
 	}
 	if mode(c.FlowControl) == macctl.ModePause {
-		c.Lossless = 0xff // a PAUSE holds all of them
+		c.Lossless = 0xff // PAUSE stops all priorities
 	}
 	p, link, err := open(c.Netns, c.Interface, c.Lossless, sinkSlots, false)
 	if err != nil {
@@ -185,16 +185,16 @@ func (s *sink) run(ctx context.Context) error {
 	return nil
 }
 
-// A sink that has read its rings lets them fill a little before it looks again, instead of waking up for each frame;
-// latencies are those of the kernel's receive stamps and do not change.
+// A sink lets its rings fill for a while after it has read them, instead of waking up for each frame. Latencies use the
+// kernel's receive stamps and do not change.
 const (
 	readPause = 500 * time.Microsecond
 	longPause = 2 * time.Millisecond
 	idlePause = 10 * time.Millisecond
 )
 
-// pause is how long a sink lets its rings fill: until the shortest frames at its speed would fill a quarter of them, where
-// holder begins to hold the peer. A sink that blocks, or reads at a rate, is to be on time.
+// pause is how long a sink lets its rings fill: until the shortest frames at its speed would fill a quarter, where the peer is
+// paused. A sink that blocks, or reads at a rate, has to be on time.
 func (c *SinkConfig) pause() time.Duration {
 	if c.Block.For > 0 || c.ReadRate > 0 {
 		return readPause
@@ -211,8 +211,8 @@ func (s *sink) idle() time.Duration {
 	return readPause
 }
 
-// settled tells whether every expected sender has been answered for all its flows, and has not asked again since: an
-// answer may have been lost.
+// settled tells whether every expected sender has answers for all its flows and has not asked again, as it does when an answer
+// is lost.
 func (s *sink) settled() bool {
 	if s.c.Expect == 0 {
 		return false
@@ -269,7 +269,7 @@ func (s *sink) see(f *port.Frame, now int64) {
 	}
 }
 
-// flow returns the account of a flow, a new one where there is none; nil where the sink follows as many as it may.
+// flow returns the record of a flow, a new one where there is none; nil beyond maxFlows.
 func (s *sink) flow(k flowKey) *sinkFlow {
 	if s.last != nil && s.lastKey == k {
 		return s.last
@@ -317,13 +317,13 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 	}
 }
 
-// slot returns in which part of the window a moment lies that is within it.
+// slot returns the part of the window with a moment in it.
 func (s *sink) slot(stamp int64) int64 {
 	n := int64(s.c.Slots)
 	return max(0, min(n-1, (stamp-s.from)/max(1, (s.until-s.from)/n)))
 }
 
-// fin answers a total once all has come, or nothing more comes.
+// fin answers a total when all frames have come, or no more come.
 func (s *sink) fin(m *message, h *frame.Header, now int64) {
 	f := s.flow(flowKey{h.Src, m.flow, m.priority})
 	if f == nil {
@@ -345,13 +345,13 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 // table 8-6). Frames of a lossless priority to it would then be unknown unicast, which is not carried lossless.
 const fdbRefreshPeriod = 30 * time.Second
 
-// maxStations and maxFlows bound what is remembered of senders, whatever asks. A flow takes 32 KiB.
+// maxStations and maxFlows bound the memory of senders. A flow takes 32 KiB.
 const (
 	maxStations = 256
 	maxFlows    = 8 * maxStations
 )
 
-// refreshFDB lets the bridges between sink and senders see the sink's address.
+// refreshFDB sends a frame to each sender, from which the bridges on the way learn the sink's address.
 func (s *sink) refreshFDB(now int64) {
 	if now-s.fdbRefreshed < int64(fdbRefreshPeriod) {
 		return
@@ -362,7 +362,7 @@ func (s *sink) refreshFDB(now int64) {
 	}
 }
 
-// answer sends a message back the way that a frame came.
+// answer sends a message to the sender of a frame, with the same tag.
 func (s *sink) answer(h *frame.Header, m message) {
 	s.control++
 	_ = s.port.SendControl(wrap(addressing{destination: h.Src, source: s.own, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}, m))

@@ -11,7 +11,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A Flow is what a sender offers in one priority.
+// A Flow is the load of a sender in one priority.
 type Flow struct {
 	Priority uint8
 	Octets   int // frame without FCS, with its tag
@@ -21,9 +21,9 @@ type Flow struct {
 	Weight   int   // share of the port among the flows that have frames
 }
 
-// A source decides what a sender sends next. It has a queue for each priority, saturated or fed at a rate, in front of
-// weighted round robin and the port's shaper. Frames are made when they are sent; sequence numbers move only with what
-// the kernel took, so that a frame that it did not take is made again as it was.
+// A source decides which frames a sender sends next. It has a queue for each priority, saturated or fed at a rate, then
+// weighted round robin and the port's shaper. Frames are built when they are sent. Sequence numbers advance only by the
+// frames that the kernel took, so a refused frame is built again unchanged.
 type source struct {
 	flows    [sched.NumQueues]*flowState
 	offered  uint8                  // priorities that have a flow
@@ -57,8 +57,8 @@ type flowState struct {
 	at     int                      // of the message in a frame
 }
 
-// maxCatchUp is how much of a flow's rate it may make up for at once, after a late wake-up: about what a sleep of
-// minimumSleep takes on a busy machine, with room.
+// maxCatchUp is the time whose frames a flow with a rate may send at once after a late wake-up. A sleep of minimumSleep takes
+// less on a busy machine.
 const maxCatchUp = 2 * time.Millisecond
 
 // startMeter lets the first frame of a flow with a rate go at now, and each further one when it is due.
@@ -144,7 +144,7 @@ func (s *source) waiting(now int64) uint8 {
 	return w
 }
 
-// account measures the time in which pauses hold everything; it earns no tokens.
+// account measures the time in which pauses stop everything. That time earns no tokens.
 func (s *source) account(waiting, ready uint8, now int64) {
 	held := waiting != 0 && ready == 0
 	switch {
@@ -159,10 +159,10 @@ func (s *source) account(waiting, ready uint8, now int64) {
 	}
 }
 
-// held tells whether a pause holds all that there was to send when next last looked.
+// held tells whether a pause stopped every waiting frame at the last call of next.
 func (s *source) held() bool { return s.blockedFrom != 0 }
 
-// freeSince returns when the hold of everything ended, which may be before it was noticed.
+// freeSince returns when the pause of everything ended, which may be before now.
 func (s *source) freeSince(ready uint8, now int64) int64 {
 	since := now
 	for q := range uint8(sched.NumQueues) {
@@ -173,7 +173,7 @@ func (s *source) freeSince(ready uint8, now int64) int64 {
 	return max(since, s.blockedFrom)
 }
 
-// A pausedTime is for how long the peer has paused each priority, and all of them, in ns.
+// A pausedTime is how long the peer has paused each priority by PFC, and all by PAUSE, in ns.
 type pausedTime struct {
 	each [sched.NumQueues]int64
 	all  int64

@@ -50,7 +50,7 @@ func (t *tracker) has(sequence uint64) bool {
 	return t.seen[sequence%window/64]&(1<<(sequence%64)) != 0
 }
 
-// LongGap is the shortest time without a frame of a flow that a sink keeps, and mostGaps how many of them.
+// A sink keeps the first mostGaps times of at least LongGap without a frame of a flow.
 const (
 	LongGap = 30 * time.Millisecond
 	maxGaps = 32
@@ -62,7 +62,7 @@ type Gap struct {
 	Time int64 `json:"time_ns"`
 }
 
-// recordGap notes the time between the last frame and the one of stamp.
+// recordGap records the time between the last frame and the frame with stamp.
 func (f *sinkFlow) recordGap(stamp int64) {
 	gap := stamp - f.stamp
 	if gap > f.gap {
@@ -84,19 +84,19 @@ func (f *Flow) length(sequence uint64) int {
 // longest returns the octets of the flow's longest frame.
 func (f *Flow) longest() int { return max(f.Octets, f.Large) }
 
-// wire returns what the frame with a sequence number takes of the link, in octets.
+// wire returns the octets on the wire of the frame with a sequence number.
 func (f *Flow) wire(sequence uint64) int64 { return int64(frame.WireOctets(f.length(sequence))) }
 
-// overtaking measures by how many octets a frame was overtaken: those of later frames of its flow that came before it.
+// overtaking measures by how many octets a frame was overtaken: the octets of later frames of its flow that came first.
 type overtaking struct {
 	lengths  [overtakingWindow]uint16 // of the frames that came, by sequence number
 	maxBytes uint64
 }
 
-// overtakingWindow is how far back, in frames, one is still measured that comes late.
+// overtakingWindow is the lateness, in frames, up to which a frame is measured.
 const overtakingWindow = 4096
 
-// record takes note of a frame with FCS that the tracker has not taken yet.
+// record measures a frame, with FCS, before the tracker takes it.
 func (o *overtaking) record(t *tracker, sequence uint64, octets int) {
 	if sequence < t.next && t.next-sequence <= overtakingWindow && !t.has(sequence) {
 		var sum uint64
@@ -110,7 +110,7 @@ func (o *overtaking) record(t *tracker, sequence uint64, octets int) {
 	o.lengths[sequence%overtakingWindow] = uint16(min(octets, 0xFFFF))
 }
 
-// latency is a histogram with 32 steps to each power of two: quantiles are right within about 3 %.
+// latency is a histogram with 32 buckets per power of two: quantiles have an error of about 3 %.
 type latency struct {
 	count   uint64
 	max     int64
@@ -119,7 +119,7 @@ type latency struct {
 
 const latencySteps = 32
 
-// record adds a latency in ns. A negative one, seen when a clock was stepped, is left out.
+// record adds a latency in ns. It ignores a negative one, which a stepped clock gives.
 func (l *latency) record(ns int64) {
 	if ns < 0 {
 		return
